@@ -1,0 +1,64 @@
+package app
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Amount is money in nano-dollars (1e-9 US dollars), which reaches ±9.2 billion dollars. There is no other
+// currency and no fraction of a nano-dollar: calculations in 128 bits round up once, in billing.
+type Amount int64
+
+// The steps people think in.
+const (
+	Nano   Amount = 1
+	Cent   Amount = 10_000_000
+	Dollar Amount = 1_000_000_000
+)
+
+const fractionDigits = 9
+
+// String prints decimal dollars exactly, without trailing zeros and without a currency sign: "0.000043", "12", "-3.5".
+func (a Amount) String() string {
+	sign := ""
+	u := uint64(a) //nolint:gosec // the sign is handled below; two's complement keeps the most negative value right
+	if a < 0 {
+		sign, u = "-", -u
+	}
+	whole, fraction := u/uint64(Dollar), u%uint64(Dollar)
+	if fraction == 0 {
+		return sign + strconv.FormatUint(whole, 10)
+	}
+	return sign + strconv.FormatUint(whole, 10) + "." + strings.TrimRight(fmt.Sprintf("%09d", fraction), "0")
+}
+
+// MarshalJSON prints the amount as a JSON number of dollars, from the integer and never through a float.
+func (a Amount) MarshalJSON() ([]byte, error) { return []byte(a.String()), nil }
+
+// ParseAmount reads decimal dollars such as "5", "0.000043" or "-3.50". More than nine decimals, signs other than a
+// leading minus, exponents and amounts beyond the range are refused.
+func ParseAmount(s string) (Amount, error) {
+	digits, negative := strings.CutPrefix(s, "-")
+	whole, fraction, hasPoint := strings.Cut(digits, ".")
+	if whole == "" || (hasPoint && fraction == "") || len(fraction) > fractionDigits || !allDigits(whole) || !allDigits(fraction) {
+		return 0, fmt.Errorf("%q is not an amount in dollars with at most %d decimals", s, fractionDigits)
+	}
+	n, err := strconv.ParseInt(whole+fraction+strings.Repeat("0", fractionDigits-len(fraction)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is more dollars than an account can hold", s)
+	}
+	if negative {
+		n = -n
+	}
+	return Amount(n), nil
+}
+
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,83 @@
+package app_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"umg/app"
+)
+
+func TestAmountPrintsExactly(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[app.Amount]string{
+		0: "0", 1: "0.000000001", 43_000: "0.000043", app.Dollar: "1", -3*app.Dollar - app.Dollar/2: "-3.5",
+		math.MaxInt64: "9223372036.854775807", math.MinInt64: "-9223372036.854775808", 10 * app.Cent: "0.1",
+	} {
+		if got := in.String(); got != want {
+			t.Errorf("Amount(%d) = %s, want %s", int64(in), got, want)
+		}
+	}
+}
+
+func TestAmountSurvivesPrinting(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		a := app.Amount(rapid.Int64Min(math.MinInt64+1).Draw(t, "nanos"))
+		got, err := app.ParseAmount(a.String())
+		if err != nil || got != a {
+			t.Fatalf("ParseAmount(%s) = %d, %v", a, got, err)
+		}
+	})
+}
+
+func TestParseAmountRefusesWhatIsNotMoney(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"", "-", ".", "1.", ".5", "1e3", "+1", "1,5", "0.0000000001", "9223372037", "1 ", "NaN", "--1"} {
+		if got, err := app.ParseAmount(s); err == nil {
+			t.Errorf("ParseAmount(%q) = %d, want an error", s, got)
+		}
+	}
+}
+
+func TestForeignErrorsAreInternalAndSilent(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("password=hunter2")
+	e := app.AsError(cause)
+	if e.Kind != app.Internal || strings.Contains(e.Message, "hunter2") {
+		t.Fatalf("a foreign error leaks or has kind %d: %q", e.Kind, e.Message)
+	}
+	if !errors.Is(e, cause) {
+		t.Fatal("the operator lost the cause")
+	}
+	if app.AsError(nil) != nil {
+		t.Fatal("nil became an error")
+	}
+}
+
+func TestIDsSortByTime(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	ids := app.IDs{Now: func() time.Time { return now }, Random: strings.NewReader(strings.Repeat("x", 64))}
+	first := ids.New("req")
+	now = now.Add(time.Millisecond)
+	second := ids.New("req")
+	if !strings.HasPrefix(first, "req_") || len(first) != len("req_")+26 || first >= second {
+		t.Fatalf("ids are not prefixed, 26 long and ordered: %s, %s", first, second)
+	}
+}
+
+func TestPrincipalModelList(t *testing.T) {
+	t.Parallel()
+	if !(app.Principal{}).MayUse("any") {
+		t.Error("an empty list must allow every model")
+	}
+	p := app.Principal{Models: []string{"a"}}
+	if !p.MayUse("a") || p.MayUse("b") {
+		t.Error("a list must allow exactly its members")
+	}
+}

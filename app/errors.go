@@ -1,0 +1,109 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Kind says whose fault an error is and what a caller may do about it. Each face maps kinds to its own statuses in
+// one table, so no room decides on an HTTP status.
+type Kind uint8
+
+// The kinds, in the order a request can meet them.
+const (
+	Internal         Kind = iota // our own fault; the message of a foreign error never leaves the server
+	Invalid                      // the request is wrong and will stay wrong
+	Unauthenticated              // no key, or not a valid one
+	Forbidden                    // a valid caller who may not do this
+	NotFound                     // absent, or somebody else's: the two are never told apart
+	Conflict                     // the state of the thing does not allow it
+	MethodNotAllowed             // the path exists, the method does not
+	TooLarge                     // a body or a value beyond its limit
+	MediaType                    // a content type the route does not read
+	Unfunded                     // the prepaid credit does not cover it
+	Exhausted                    // a rate or concurrency limit
+	Upstream                     // a provider failed or refused
+	Timeout                      // a provider did not answer in time
+	Unavailable                  // temporarily no way to serve it
+	Canceled                     // the client left
+)
+
+// Error is the one error type that faces render. Code is the stable word programs match on; Message is written for
+// the person who reads it and names the field, the allowed values and the next step.
+type Error struct {
+	Kind       Kind
+	Code       string
+	Message    string
+	Param      string        // the field at fault, as a path like messages[2].role
+	Doc        string        // path of the page that explains it, relative to the base URL
+	RetryAfter time.Duration // zero when waiting does not help
+	NoRetry    bool          // a retry can never succeed; told to clients, which otherwise retry by status
+	Status     int           // the provider's own status when it refused the request (4xx), else zero
+	Allow      string        // the methods a path takes, with MethodNotAllowed
+	Err        error         // the cause, for the operator only
+}
+
+// Error is the operator's view: the code, the message and the whole cause.
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return e.Code + ": " + e.Message + ": " + e.Err.Error()
+	}
+	return e.Code + ": " + e.Message
+}
+
+// Unwrap gives the cause to errors.Is and errors.As.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf makes an Error whose message is for the caller. A %w verb is not supported: attach a cause with Because,
+// so that it can never leak into the message.
+func Errorf(kind Kind, code, format string, args ...any) *Error {
+	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// At names the field at fault.
+func (e *Error) At(param string) *Error {
+	e.Param = param
+	return e
+}
+
+// Because attaches the cause, which only operators see.
+func (e *Error) Because(err error) *Error {
+	e.Err = err
+	return e
+}
+
+// After says when a retry is worth it.
+func (e *Error) After(d time.Duration) *Error {
+	e.RetryAfter = d
+	return e
+}
+
+// Final says that no retry can succeed until a person acts.
+func (e *Error) Final() *Error {
+	e.NoRetry = true
+	return e
+}
+
+// AsError returns the *Error inside err, or wraps a foreign error as Internal with a message that gives nothing
+// away. It returns nil for nil.
+func AsError(err error) *Error {
+	if err == nil {
+		return nil
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return &Error{Kind: Internal, Code: "internal_error", Message: "Something went wrong on our side.", Err: err}
+}
+
+// KindOf is the kind of err; foreign errors are Internal.
+func KindOf(err error) Kind { return AsError(err).Kind }
+
+// ErrStore is what every room answers when the database cannot be reached: temporary, and never mistaken for a
+// missing key, an empty balance or an unknown object.
+func ErrStore(cause error) *Error {
+	return Errorf(Unavailable, "service_unavailable", "The service cannot reach its store right now. Nothing was charged; try again in a few seconds.").
+		Because(cause).After(2 * time.Second)
+}

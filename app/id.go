@@ -1,0 +1,26 @@
+package app
+
+import (
+	"io"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+)
+
+// Clock tells the time. It is handed in, so that tests decide what time it is.
+type Clock func() time.Time
+
+// IDs makes identifiers. Both parts are handed in: Now orders the ids, Random makes them unique.
+type IDs struct {
+	Now    Clock
+	Random io.Reader
+}
+
+// New returns prefix, an underscore and a lower-cased ULID: 48 bits of milliseconds and 80 random bits, sortable by
+// time. Ownership protects objects, not the entropy of their ids. It panics when the source of randomness fails,
+// which crypto/rand never does.
+func (g IDs) New(prefix string) string {
+	id := ulid.MustNew(ulid.Timestamp(g.Now()), g.Random)
+	return prefix + "_" + strings.ToLower(id.String())
+}
