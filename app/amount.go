@@ -22,7 +22,7 @@ const fractionDigits = 9
 // String prints decimal dollars exactly, without trailing zeros and without a currency sign: "0.000043", "12", "-3.5".
 func (a Amount) String() string {
 	sign := ""
-	u := uint64(a) //nolint:gosec // the sign is handled below; two's complement keeps the most negative value right
+	u := uint64(a) // two's complement: negating below is right even for the most negative amount
 	if a < 0 {
 		sign, u = "-", -u
 	}
@@ -52,6 +52,16 @@ func ParseAmount(s string) (Amount, error) {
 		n = -n
 	}
 	return Amount(n), nil
+}
+
+// UnmarshalText reads decimal dollars, so that flags and files can hold amounts.
+func (a *Amount) UnmarshalText(text []byte) error {
+	parsed, err := ParseAmount(string(text))
+	if err != nil {
+		return err
+	}
+	*a = parsed
+	return nil
 }
 
 func allDigits(s string) bool {

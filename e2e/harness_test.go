@@ -1,0 +1,309 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	_ "github.com/lib/pq" // the tests read the tables that the server wrote
+)
+
+const (
+	startTimeMax = 60 * time.Second
+	stopTimeMax  = 20 * time.Second
+	callTimeMax  = 30 * time.Second
+)
+
+// The binary is built once for all tests, with the race detector when the tests themselves have it.
+var (
+	buildOnce sync.Once
+	binary    string
+	buildErr  error
+	buildDir  string
+
+	sharedOnce sync.Once
+	shared     *gateway
+	sharedErr  error
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	if shared != nil {
+		if err := shared.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stopping the shared gateway:", err)
+			code = 1
+		}
+	}
+	closeBrowser()
+	if buildDir != "" {
+		_ = os.RemoveAll(buildDir)
+	}
+	os.Exit(code)
+}
+
+func gatewayBinary() (string, error) {
+	buildOnce.Do(func() {
+		if buildDir, buildErr = os.MkdirTemp("", "umg-e2e-"); buildErr != nil {
+			return
+		}
+		// A local database of a root process runs as another user, who must be able to enter its folder.
+		if buildErr = os.Chmod(buildDir, 0o711); buildErr != nil {
+			return
+		}
+		binary = filepath.Join(buildDir, "gateway")
+		cmd := exec.Command("go", "build", "-o", binary, "./cmd/gateway")
+		cmd.Dir = ".."
+		if out, err := cmd.CombinedOutput(); err != nil {
+			buildErr = fmt.Errorf("build: %w\n%s", err, out)
+		}
+	})
+	return binary, buildErr
+}
+
+// ready is what `gateway demo` writes to its ready file.
+type ready struct {
+	BaseURL      string `json:"base_url"`
+	ConsoleURL   string `json:"console_url"`
+	APIKey       string `json:"api_key"`
+	Email        string `json:"email"`
+	Password     string `json:"password"`
+	SimulatorURL string `json:"simulator_url"`
+	MetricsURL   string `json:"metrics_url"`
+	PID          int    `json:"pid"`
+}
+
+// gateway is one running demo: the built binary with its own data folder.
+type gateway struct {
+	ready
+	dir    string
+	cmd    *exec.Cmd
+	exited chan error
+	log    *lockedBuffer
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// startIn starts `gateway demo` on the data folder and waits until it says it is ready.
+func startIn(dir string, args ...string) (*gateway, error) {
+	bin, err := gatewayBinary()
+	if err != nil {
+		return nil, err
+	}
+	readyFile := filepath.Join(dir, "ready.json")
+	_ = os.Remove(readyFile)
+	g := &gateway{dir: dir, log: &lockedBuffer{}, exited: make(chan error, 1)}
+	g.cmd = exec.Command(bin, append([]string{
+		"demo", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
+		"--data", filepath.Join(dir, "data"), "--ready-file", readyFile,
+	}, args...)...)
+	g.cmd.Stdout, g.cmd.Stderr = g.log, g.log
+	if err := g.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { g.exited <- g.cmd.Wait() }()
+	deadline := time.After(startTimeMax)
+	for tick := time.NewTicker(5 * time.Millisecond); ; {
+		if text, err := os.ReadFile(readyFile); err == nil {
+			tick.Stop()
+			return g, json.Unmarshal(text, &g.ready)
+		}
+		select {
+		case err := <-g.exited:
+			return nil, fmt.Errorf("the gateway exited before it was ready: %w\n%s", err, g.log)
+		case <-deadline:
+			_ = g.cmd.Process.Kill()
+			return nil, fmt.Errorf("the gateway was not ready within %s\n%s", startTimeMax, g.log)
+		case <-tick.C:
+		}
+	}
+}
+
+// stop sends SIGTERM and insists on a clean exit.
+func (g *gateway) stop() error {
+	if err := g.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	select {
+	case err := <-g.exited:
+		if err != nil {
+			return fmt.Errorf("exit after SIGTERM: %w\n%s", err, g.log)
+		}
+		return nil
+	case <-time.After(stopTimeMax):
+		_ = g.cmd.Process.Kill()
+		return fmt.Errorf("still running %s after SIGTERM\n%s", stopTimeMax, g.log)
+	}
+}
+
+// start gives a test a gateway of its own, stopped when the test ends.
+func start(t *testing.T, args ...string) *gateway {
+	t.Helper()
+	g, err := startIn(dataDir(t), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.stop(); err != nil && !t.Failed() {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+// running gives a test the gateway that all tests share which break nothing.
+func running(t *testing.T) *gateway {
+	t.Helper()
+	sharedOnce.Do(func() {
+		if _, sharedErr = gatewayBinary(); sharedErr == nil {
+			shared, sharedErr = startIn(filepath.Join(buildDir, "shared"))
+		}
+	})
+	if sharedErr != nil {
+		t.Fatal(sharedErr)
+	}
+	return shared
+}
+
+// dataDir is a folder that a database of another user may enter; t.TempDir's parents may not allow that.
+func dataDir(t *testing.T) string {
+	t.Helper()
+	if _, err := gatewayBinary(); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp(buildDir, "d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// run runs a subcommand of the binary to its end and returns what it printed and its exit status.
+func run(t *testing.T, env []string, args ...string) (out string, status int) {
+	t.Helper()
+	bin, err := gatewayBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeMax)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, bin, args...)
+	cmd.Env = append(os.Environ(), env...)
+	text, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(text), cmd.ProcessState.ExitCode()
+}
+
+// db opens the gateway's own database, to compare what clients saw with the tables.
+func (g *gateway) db(t *testing.T) *sqlx.DB {
+	t.Helper()
+	db, err := sqlx.Connect("postgres", g.databaseURL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func (g *gateway) databaseURL(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(g.dir, "data", "database.url"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// answer is one HTTP answer, read whole.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// call sends one request to a path below the gateway's origin, with the demo's key unless a header says otherwise.
+// A header whose value is empty is not sent at all.
+func (g *gateway) call(t testing.TB, method, path, body string, headers ...string) answer {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeMax)
+	defer cancel()
+	a, err := g.tryCall(ctx, method, path, body, headers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func (g *gateway) tryCall(ctx context.Context, method, path, body string, headers ...string) (answer, error) {
+	req, err := g.request(ctx, method, path, body, headers...)
+	if err != nil {
+		return answer{}, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return answer{status: resp.StatusCode, header: resp.Header, body: string(text)}, err
+}
+
+func (g *gateway) request(ctx context.Context, method, path, body string, headers ...string) (*http.Request, error) {
+	origin := strings.TrimSuffix(g.BaseURL, "/v1")
+	req, err := http.NewRequestWithContext(ctx, method, origin+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+g.APIKey)
+	if method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Del(headers[i])
+		if headers[i+1] != "" {
+			req.Header.Set(headers[i], headers[i+1])
+		}
+	}
+	return req, nil
+}
+
+// client follows no redirects and keeps enough connections for the tests that call in parallel.
+var client = &http.Client{
+	Transport:     &http.Transport{MaxIdleConnsPerHost: 512},
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
