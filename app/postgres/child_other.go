@@ -1,0 +1,8 @@
+//go:build !linux
+
+package postgres
+
+import "syscall"
+
+// endWithUs does nothing where the kernel offers no such signal; the next start finds the orphan and stops it.
+func endWithUs(*syscall.SysProcAttr, syscall.Signal) {}

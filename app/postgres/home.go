@@ -1,0 +1,288 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// home is the data folder of a local cluster and the identity that its server runs as.
+type home struct {
+	dir     string
+	cluster string
+	runAs   *syscall.Credential // nil: as we do
+}
+
+// major reads which version made the cluster; zero means that there is none yet.
+func (h home) major() (int, error) {
+	text, err := os.ReadFile(filepath.Join(h.cluster, "PG_VERSION"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("postgres: the data folder cannot be read: %w", err)
+	}
+	major, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0, fmt.Errorf("postgres: %s holds %q, which is no known version; nothing was changed", h.cluster, bytes.TrimSpace(text))
+	}
+	return major, nil
+}
+
+// prepare makes the data folder and settles who the server runs as. As root it is another user, since PostgreSQL
+// refuses root; the data folder then lets others pass through, while the cluster in it stays closed.
+func (h *home) prepare() error {
+	mode := fs.FileMode(0o700)
+	if os.Geteuid() == 0 {
+		mode = 0o711
+	}
+	if err := os.MkdirAll(h.dir, mode); err != nil {
+		return fmt.Errorf("postgres: make the data folder: %w", err)
+	}
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	if err := h.dropRoot(); err != nil {
+		return err
+	}
+	info, err := os.Stat(h.dir)
+	if err != nil {
+		return fmt.Errorf("postgres: data folder: %w", err)
+	}
+	if !mayEnter(info, h.runAs) {
+		if err := os.Chmod(h.dir, info.Mode().Perm()|0o111); err != nil { //nolint:gosec // only passing through, not reading
+			return fmt.Errorf("postgres: open the data folder for the server: %w", err)
+		}
+	}
+	for dir := filepath.Dir(h.dir); ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err != nil {
+			return fmt.Errorf("postgres: data folder: %w", err)
+		}
+		if !mayEnter(info, h.runAs) {
+			return fmt.Errorf("the data folder %s cannot be used as root, because user %d, which PostgreSQL runs as, may not enter %s: "+
+				"choose another folder, such as /var/lib/umg, or set DATABASE_URL", h.dir, h.runAs.Uid, dir)
+		}
+		if dir == filepath.Dir(dir) {
+			return nil
+		}
+	}
+}
+
+// dropRoot chooses the owner of an existing cluster, else postgres, else nobody.
+func (h *home) dropRoot() error {
+	if info, err := os.Stat(h.cluster); err == nil {
+		if owner := ownerOf(info); owner.Uid != 0 {
+			h.runAs = &owner
+			return nil
+		}
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		u, err := user.Lookup(name)
+		if err != nil {
+			continue
+		}
+		uid, errUID := strconv.ParseUint(u.Uid, 10, 32)
+		gid, errGID := strconv.ParseUint(u.Gid, 10, 32)
+		if errUID == nil && errGID == nil {
+			h.runAs = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+			return nil
+		}
+	}
+	return errors.New("PostgreSQL does not run as root and there is no user postgres or nobody: " +
+		"start the gateway as another user or set DATABASE_URL")
+}
+
+func ownerOf(info fs.FileInfo) syscall.Credential {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return syscall.Credential{}
+	}
+	return syscall.Credential{Uid: st.Uid, Gid: st.Gid}
+}
+
+func mayEnter(info fs.FileInfo, who *syscall.Credential) bool {
+	owner, mode := ownerOf(info), info.Mode().Perm()
+	switch {
+	case owner.Uid == who.Uid:
+		return mode&0o100 != 0
+	case owner.Gid == who.Gid:
+		return mode&0o010 != 0
+	default:
+		return mode&0o001 != 0
+	}
+}
+
+// lock takes the data folder for this process. The lock ends with the process, however that ends.
+func (h home) lock() (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(h.dir, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: lock the data folder: %w", err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, errors.Join(fmt.Errorf("the data folder %s is in use by another gateway", h.dir), f.Close())
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("postgres: lock the data folder: %w", err), f.Close())
+	}
+	return f, nil
+}
+
+// initialise makes the cluster when there is none. It is made beside its place and moved there whole, so that an
+// interrupted start leaves nothing that looks like a cluster.
+func (h home) initialise(ctx context.Context, bin binaries, durable bool) error {
+	leftovers, _ := filepath.Glob(filepath.Join(h.dir, freshPrefix+"*")) // the pattern is well formed
+	for _, l := range leftovers {
+		_ = os.RemoveAll(l) // a dying initdb may still write there; the next start tries again
+	}
+	if major, err := h.major(); err != nil || major != 0 {
+		return err
+	}
+	if entries, err := os.ReadDir(h.cluster); err == nil && len(entries) > 0 {
+		return fmt.Errorf("%s is not empty and holds no database: move it away or choose another data folder; nothing was changed", h.cluster)
+	}
+	fresh, err := os.MkdirTemp(h.dir, freshPrefix)
+	if err != nil {
+		return fmt.Errorf("postgres: make the cluster: %w", err)
+	}
+	if err := h.give(fresh); err != nil {
+		return err
+	}
+	if err := h.runInitdb(ctx, bin, fresh, durable); err != nil {
+		return errors.Join(err, os.RemoveAll(fresh))
+	}
+	_ = os.Remove(h.cluster) // an empty folder would stand in the way
+	if err := os.Rename(fresh, h.cluster); err != nil {
+		return fmt.Errorf("postgres: move the cluster into place: %w", err)
+	}
+	return syncDir(h.dir)
+}
+
+func (h home) runInitdb(ctx context.Context, bin binaries, into string, durable bool) error {
+	ctx, cancel := context.WithTimeout(ctx, initMax)
+	defer cancel()
+	locale := "C"
+	if runtime.GOOS == "linux" {
+		locale = "C.UTF-8"
+	}
+	args := []string{"-D", into, "-U", "umg", "-A", "trust", "-E", "UTF8", "--locale=" + locale}
+	if !durable {
+		args = append(args, "--no-sync")
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(bin.dir, "initdb"), args...) //nolint:gosec // fixed arguments, no shell
+	cmd.Dir, cmd.Env = into, childEnvironment(into)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.runAs, Setpgid: true}
+	endWithUs(cmd.SysProcAttr, syscall.SIGKILL)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	runtime.LockOSThread() // the signal of our death follows the thread
+	defer runtime.UnlockOSThread()
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("postgres: initdb: %w: %s", err, strings.Join(strings.Fields(lastLine(out.Bytes())), " "))
+	}
+	return nil
+}
+
+// give hands a folder of ours to the user that the server runs as.
+func (h home) give(dir string) error {
+	if h.runAs == nil {
+		return nil
+	}
+	if err := os.Chown(dir, int(h.runAs.Uid), int(h.runAs.Gid)); err != nil {
+		return fmt.Errorf("postgres: hand %s to the server's user: %w", dir, err)
+	}
+	return nil
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("postgres: sync the data folder: %w", err)
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// socketDir makes the folder of the socket: inside the data folder, or under the system's temporary folder when the
+// path would be too long for a socket. A folder that others could enter is refused.
+func (h home) socketDir() (string, error) {
+	dir := filepath.Join(h.dir, runName)
+	if len(dir)+1+len(socketName) > socketBytesMax {
+		sum := sha256.Sum256([]byte(h.dir))
+		dir = filepath.Join(os.TempDir(), "umg-"+hex.EncodeToString(sum[:6]))
+	}
+	if err := os.Mkdir(dir, 0o700); err == nil {
+		if err := h.give(dir); err != nil {
+			return "", err
+		}
+	} else if !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("postgres: make the socket's folder: %w", err)
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return "", fmt.Errorf("postgres: the socket's folder: %w", err)
+	}
+	want := uint32(os.Geteuid()) //nolint:gosec // user ids are not negative on systems with sockets
+	if h.runAs != nil {
+		want = h.runAs.Uid
+	}
+	if !info.IsDir() || info.Mode().Perm()&0o077 != 0 || ownerOf(info).Uid != want {
+		return "", fmt.Errorf("%s must be a folder that only user %d can enter: remove it", dir, want)
+	}
+	return dir, nil
+}
+
+// openLog returns where the server writes, a file in the data folder by default. A long file of an earlier run is put
+// aside, and replaces the one put aside before.
+func (h home) openLog(given io.Writer) (io.Writer, io.Closer, error) {
+	if given != nil {
+		return given, io.NopCloser(nil), nil
+	}
+	path := filepath.Join(h.dir, logName)
+	if info, err := os.Stat(path); err == nil && info.Size() > logBytesMax {
+		if err := os.Rename(path, path+".1"); err != nil {
+			return nil, nil, fmt.Errorf("postgres: put the old log aside: %w", err)
+		}
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, nil, fmt.Errorf("postgres: open the log: %w", err)
+	}
+	return f, f, nil
+}
+
+// lastWords is the last line of the server's log, as an addition to an error.
+func (h home) lastWords() string {
+	f, err := os.Open(filepath.Join(h.dir, logName))
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }()
+	const tail = 4 << 10
+	if info, err := f.Stat(); err == nil && info.Size() > tail {
+		_, _ = f.Seek(-tail, io.SeekEnd) // otherwise the first lines are read, which is no harm
+	}
+	text, err := io.ReadAll(io.LimitReader(f, tail))
+	if err != nil || len(bytes.TrimSpace(text)) == 0 {
+		return ""
+	}
+	return " (" + f.Name() + " ends with: " + lastLine(text) + ")"
+}
+
+func lastLine(text []byte) string {
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	return string(lines[len(lines)-1])
+}

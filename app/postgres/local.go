@@ -1,0 +1,256 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Limits of the local cluster.
+const (
+	readyEvery     = 10 * time.Millisecond
+	readyMax       = 2 * time.Minute // recovery after a crash replays what was not yet checkpointed
+	initMax        = 2 * time.Minute
+	killWait       = 5 * time.Second
+	startTriesMax  = 3 // sessions of a server that was killed hold its memory for a moment
+	startTryEvery  = 300 * time.Millisecond
+	socketBytesMax = 107 // the kernel's limit of a socket's path
+	logBytesMax    = 16 << 20
+)
+
+// The names inside the data folder.
+const (
+	clusterName = "postgres"
+	lockName    = "postgres.lock"
+	logName     = "postgres.log"
+	runName     = "run"
+	freshPrefix = "postgres.new-"
+	socketName  = ".s.PGSQL.5432"
+)
+
+// durableSettings serve a gateway. None of them touches durability: a commit that was acknowledged survives.
+var durableSettings = []string{
+	"max_connections=100", "checkpoint_completion_target=0.9", "max_wal_size=2GB",
+	"log_error_verbosity=terse", // details of a refused row may hold an e-mail address
+}
+
+// testSettings serve throw-away clusters only.
+var testSettings = []string{
+	"max_connections=200", "fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off",
+	"wal_level=minimal", "max_wal_senders=0", "shared_buffers=32MB",
+}
+
+// LocalOptions say where the cluster lives.
+type LocalOptions struct {
+	Dir     string    // the data folder; the cluster is a folder inside it
+	Bin     string    // the folder with initdb and postgres; searched for when empty
+	Durable bool      // false only for throw-away clusters
+	Log     io.Writer // the server's log; a file in Dir when nil
+}
+
+// Local is a PostgreSQL server that this process owns. It can be reached by its Unix socket only, in a folder that
+// only its owner may enter, and it ends with this process.
+type Local struct {
+	dsn      string
+	socket   string
+	server   *child
+	held     *os.File // the lock beside the cluster
+	log      io.Closer
+	stopping chan struct{}
+	exited   chan error
+}
+
+// StartLocal starts the cluster in o.Dir, making it first when there is none. The folder is never touched when it was
+// made by another major version or belongs to another gateway. A start that was interrupted at any point, by a kill
+// or a power loss, is repaired by the next one.
+func StartLocal(ctx context.Context, o LocalOptions) (*Local, error) {
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: data folder: %w", err)
+	}
+	h := home{dir: dir, cluster: filepath.Join(dir, clusterName)}
+	major, err := h.major()
+	if err != nil {
+		return nil, err
+	}
+	bin, err := findBinaries(ctx, o.Bin, major)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.prepare(); err != nil {
+		return nil, err
+	}
+	held, err := h.lock()
+	if err != nil {
+		return nil, err
+	}
+	l, err := startLocked(ctx, h, bin, o)
+	if err != nil {
+		return nil, errors.Join(err, held.Close())
+	}
+	l.held = held
+	return l, nil
+}
+
+func startLocked(ctx context.Context, h home, bin binaries, o LocalOptions) (*Local, error) {
+	if err := h.initialise(ctx, bin, o.Durable); err != nil {
+		return nil, err
+	}
+	if err := h.awaitOrphan(ctx); err != nil {
+		return nil, err
+	}
+	socket, err := h.socketDir()
+	if err != nil {
+		return nil, err
+	}
+	log, closer, err := h.openLog(o.Log)
+	if err != nil {
+		return nil, err
+	}
+	l := &Local{socket: socket, log: closer, stopping: make(chan struct{}), exited: make(chan error, 1)}
+	l.dsn = localDSN(socket, "umg")
+	for try := 1; ; try++ {
+		l.server, err = startChild(h.serverCommand(bin, socket, o.Durable, log))
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("postgres: start %s: %w", bin.dir, err), closer.Close())
+		}
+		err = l.awaitReady(ctx)
+		if err == nil {
+			break
+		}
+		err = errors.Join(fmt.Errorf("%w%s", err, h.lastWords()), l.end(killWait))
+		if try == startTriesMax || ctx.Err() != nil {
+			return nil, errors.Join(err, closer.Close())
+		}
+		time.Sleep(startTryEvery)
+	}
+	l.server.watch(l.stopping, l.exited, func(err error) error {
+		return fmt.Errorf("postgres: the local server ended by itself: %w%s", or(err, errors.New("without an error")), h.lastWords())
+	})
+	return l, nil
+}
+
+// DSN is the address of the gateway's database in the cluster.
+func (l *Local) DSN() string { return l.dsn }
+
+// Exited delivers the reason when the server ends although Stop was not called. It is closed when the server has
+// ended in either way.
+func (l *Local) Exited() <-chan error { return l.exited }
+
+// Stop asks the server to end its sessions and shut down cleanly. When ctx ends first the server is stopped hard, which
+// loses nothing and makes the next start replay the log.
+func (l *Local) Stop(ctx context.Context) error {
+	select {
+	case <-l.stopping:
+		return nil
+	default:
+		close(l.stopping)
+	}
+	err := l.signalAndWait(ctx, syscall.SIGINT)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("postgres: stop: %w", err), l.end(killWait))
+	}
+	if !strings.HasPrefix(l.socket, filepath.Dir(l.held.Name())) {
+		_ = os.RemoveAll(l.socket)
+	}
+	return errors.Join(err, l.log.Close(), l.held.Close())
+}
+
+// end stops the server without regard for its sessions.
+func (l *Local) end(wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	if l.signalAndWait(ctx, syscall.SIGQUIT) == nil {
+		return nil
+	}
+	if err := l.server.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("postgres: kill: %w", err)
+	}
+	<-l.server.done
+	return nil
+}
+
+func (l *Local) signalAndWait(ctx context.Context, s os.Signal) error {
+	if err := l.server.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	select {
+	case <-l.server.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// awaitReady returns when the server answers and its database exists.
+func (l *Local) awaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyMax)
+	defer cancel()
+	for {
+		err := ensureDatabase(ctx, l.socket)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-l.server.done:
+			return fmt.Errorf("postgres: the local server does not start: %w", or(l.server.err, err))
+		case <-ctx.Done():
+			return fmt.Errorf("postgres: the local server is not ready: %w", errors.Join(ctx.Err(), err))
+		case <-time.After(readyEvery):
+		}
+	}
+}
+
+func ensureDatabase(ctx context.Context, socket string) error {
+	db, err := Open(ctx, localDSN(socket, "postgres"), Options{StatementMax: -1, Connections: 1})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	var exists bool
+	if err := db.GetContext(ctx, &exists, "select exists (select from pg_database where datname = 'umg')"); err != nil || exists {
+		return err
+	}
+	_, err = db.ExecContext(ctx, "create database umg")
+	return err
+}
+
+func localDSN(socket, database string) string {
+	quoted := strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(socket)
+	return "host='" + quoted + "' port=5432 user=umg password=none dbname=" + database + " sslmode=disable"
+}
+
+// serverCommand is the fixed way the server is run: no network address, a socket only its owner can reach, its own
+// process group, so that an interrupt typed at the gateway does not reach it before the gateway has drained.
+func (h home) serverCommand(bin binaries, socket string, durable bool, log io.Writer) *exec.Cmd {
+	args := []string{
+		"-D", h.cluster, "-k", socket, "-p", "5432", "-c", "listen_addresses=", "-c", "unix_socket_permissions=0700",
+		"-c", "logging_collector=off", "-c", "log_destination=stderr", "-c", "timezone=UTC", "-c", "log_timezone=UTC",
+	}
+	settings := durableSettings
+	if !durable {
+		settings = testSettings
+	}
+	for _, s := range settings {
+		args = append(args, "-c", s)
+	}
+	cmd := exec.Command(filepath.Join(bin.dir, "postgres"), args...) //nolint:gosec // fixed arguments, no shell
+	cmd.Dir, cmd.Env = h.cluster, childEnvironment(h.cluster)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.runAs, Setpgid: true}
+	endWithUs(cmd.SysProcAttr, syscall.SIGINT)
+	return cmd
+}
+
+// childEnvironment is all that initdb and postgres see of ours: messages in a stable language, no PG* variable, no
+// secret.
+func childEnvironment(dir string) []string {
+	return []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
+}

@@ -1,0 +1,111 @@
+// Package postgres is how the gateway reaches its one store: it opens pools, runs transactions and migrations,
+// listens for notifications, and owns a local cluster when none is configured. It knows connections, processes and
+// error classes of PostgreSQL. It does not know any table, query or rule of the product.
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+)
+
+// Limits of a pool. A statement that takes longer than statementMax means that the store is in trouble, and a quick
+// 503 serves callers better than a long queue.
+const (
+	connectionsMax = 24
+	idleMax        = 12
+	idleTimeMax    = 5 * time.Minute
+	lifetimeMax    = time.Hour
+	connectMax     = 5 * time.Second
+	statementMax   = 2 * time.Second
+)
+
+// Options of a pool. Zero values take the defaults that serve requests.
+type Options struct {
+	Name         string        // application_name, seen in pg_stat_activity
+	Connections  int           // upper bound of open connections
+	StatementMax time.Duration // statement_timeout; negative for none, as migrations and reports want
+	ConnectMax   time.Duration // bound of one dial with its handshake
+}
+
+// Queryer is what a store function needs: a pool, a connection or a transaction, so that the caller decides what is
+// atomic.
+type Queryer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryxContext(ctx context.Context, query string, args ...any) (*sqlx.Rows, error)
+	QueryRowxContext(ctx context.Context, query string, args ...any) *sqlx.Row
+	GetContext(ctx context.Context, dest any, query string, args ...any) error
+	SelectContext(ctx context.Context, dest any, query string, args ...any) error
+}
+
+// Open returns a pool whose first connection works. Parameters travel with their statement in one round trip (binary
+// parameters of lib/pq), so JSON for a jsonb column is passed as a string, never as bytes.
+func Open(ctx context.Context, dsn string, o Options) (*sqlx.DB, error) {
+	cfg, err := pq.NewConfig(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: the database address cannot be read: %w", err)
+	}
+	cfg.BinaryParameters = true
+	cfg.TZ = "UTC"
+	if cfg.ApplicationName == "" {
+		cfg.ApplicationName = or(o.Name, "umg")
+	}
+	if cfg.ConnectTimeout == 0 {
+		cfg.ConnectTimeout = or(o.ConnectMax, connectMax)
+	}
+	if limit := or(o.StatementMax, statementMax); limit > 0 {
+		if cfg.Runtime == nil {
+			cfg.Runtime = map[string]string{}
+		}
+		cfg.Runtime["statement_timeout"] = strconv.FormatInt(limit.Milliseconds(), 10)
+	}
+	connector, err := pq.NewConnectorConfig(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: the database address cannot be used: %w", err)
+	}
+	db := sqlx.NewDb(sql.OpenDB(connector), "postgres")
+	open := or(o.Connections, connectionsMax)
+	db.SetMaxOpenConns(open)
+	db.SetMaxIdleConns(min(open, idleMax))
+	db.SetConnMaxIdleTime(idleTimeMax)
+	db.SetConnMaxLifetime(lifetimeMax)
+	if err := db.PingContext(ctx); err != nil {
+		_ = db.Close()
+		return nil, fmt.Errorf("postgres: open: %w", err)
+	}
+	return db, nil
+}
+
+// withConnectTimeout adds a bound for one dial to an address that has none.
+func withConnectTimeout(dsn string, limit time.Duration) string {
+	if strings.Contains(dsn, "connect_timeout") {
+		return dsn
+	}
+	seconds := strconv.Itoa(int(limit / time.Second))
+	if !strings.HasPrefix(dsn, "postgres://") && !strings.HasPrefix(dsn, "postgresql://") {
+		return dsn + " connect_timeout=" + seconds
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return dsn
+	}
+	q := u.Query()
+	q.Set("connect_timeout", seconds)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+func or[T comparable](value, fallback T) T {
+	var zero T
+	if value == zero {
+		return fallback
+	}
+	return value
+}

@@ -1,0 +1,136 @@
+// Package pgtest gives every test a database of its own, with the newest schema, on a throw-away server that a test
+// binary starts when its first test asks. It knows the local cluster and the migrations. It does not know any table,
+// and nothing but tests may import it.
+package pgtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app/postgres"
+)
+
+const (
+	folderPrefix = "pg" // short: the path of a socket has 107 bytes
+	markName     = "umg-test-server"
+	startMax     = 2 * time.Minute
+	databaseMax  = time.Minute
+	poolMax      = 8
+)
+
+// server is the one server of this test binary. It ends with the binary, whose end nobody can be told of, so its
+// folder is removed by the next binary that starts one.
+type server struct {
+	local *postgres.Local
+	admin *sqlx.DB
+	count int
+	mu    sync.Mutex
+}
+
+var start = sync.OnceValues(func() (*server, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startMax)
+	defer cancel()
+	removeStale()
+	dir, err := os.MkdirTemp("", folderPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("pgtest: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, markName), nil, 0o600); err != nil {
+		return nil, fmt.Errorf("pgtest: %w", err)
+	}
+	local, err := postgres.StartLocal(ctx, postgres.LocalOptions{Dir: dir})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	s := &server{local: local}
+	s.admin, err = postgres.Open(ctx, databaseDSN(local.DSN(), "postgres"), postgres.Options{StatementMax: -1})
+	if err != nil {
+		return nil, err
+	}
+	template, err := postgres.Open(ctx, local.DSN(), postgres.Options{StatementMax: -1})
+	if err != nil {
+		return nil, err
+	}
+	_, err = postgres.Migrate(ctx, template)
+	return s, errors.Join(err, template.Close())
+})
+
+// New returns a pool of a fresh, migrated database, which is dropped when the test ends. Without PostgreSQL on the
+// machine the test fails and says what to install.
+func New(t testing.TB) *sqlx.DB {
+	t.Helper()
+	s, err := start()
+	if err != nil {
+		t.Fatalf("no database to test with: %v", err)
+	}
+	s.mu.Lock()
+	s.count++
+	name := fmt.Sprintf("test%d", s.count)
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), databaseMax)
+	defer cancel()
+	if _, err := s.admin.ExecContext(ctx, "create database "+name+" template umg strategy file_copy"); err != nil {
+		t.Fatalf("pgtest: create %s: %v", name, err)
+	}
+	db, err := postgres.Open(ctx, databaseDSN(s.local.DSN(), name), postgres.Options{Connections: poolMax})
+	if err != nil {
+		t.Fatalf("pgtest: open %s: %v", name, err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), databaseMax)
+		defer cancel()
+		if err := errors.Join(db.Close(), drop(ctx, s.admin, name)); err != nil {
+			t.Errorf("pgtest: drop %s: %v", name, err)
+		}
+	})
+	return db
+}
+
+// DSN is the address of a database that New made, for pools with other options and for listeners.
+func DSN(t testing.TB, db *sqlx.DB) string {
+	t.Helper()
+	s, err := start()
+	if err != nil {
+		t.Fatalf("no database to test with: %v", err)
+	}
+	var name string
+	if err := db.GetContext(t.Context(), &name, "select current_database()"); err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	return databaseDSN(s.local.DSN(), name)
+}
+
+func drop(ctx context.Context, admin *sqlx.DB, name string) error {
+	_, err := admin.ExecContext(ctx, "drop database "+name+" with (force)")
+	return err
+}
+
+func databaseDSN(dsn, name string) string {
+	return strings.Replace(dsn, "dbname=umg", "dbname="+name, 1)
+}
+
+// removeStale deletes the folders of servers whose test binary is gone: their lock is free.
+func removeStale() {
+	marks, _ := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*", markName)) // the pattern is well formed
+	for _, mark := range marks {
+		dir := filepath.Dir(mark)
+		lock, err := os.OpenFile(filepath.Join(dir, "postgres.lock"), os.O_RDWR, 0o600)
+		if err != nil {
+			continue // another user's, or one that starts at this moment
+		}
+		if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			_ = os.RemoveAll(dir) // a server on its way down may still write; the next start tries again
+		}
+		_ = lock.Close()
+	}
+}

@@ -1,0 +1,71 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+)
+
+// InTx runs fn in one transaction: committed when fn returns nil, rolled back when it returns an error or panics. It
+// retries nothing, because only the caller knows whether a second try is harmless. An error of fn comes back as it is.
+func InTx(ctx context.Context, db *sqlx.DB, fn func(tx *sqlx.Tx) error) error {
+	tx, err := db.BeginTxx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("postgres: begin: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit this does nothing
+	if err := fn(tx); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("postgres: commit: %w", err)
+	}
+	return nil
+}
+
+// unavailableCodes are the conditions in which the store is away or too busy, by SQLSTATE; two characters stand for a
+// whole class.
+var unavailableCodes = []string{
+	"08",    // connection exceptions
+	"25006", // read only: a standby answers where the primary should
+	"53300", // too many connections
+	"57014", // a statement ran into its time limit
+	"57P01", // shut down by an administrator
+	"57P02", // restart after a crash
+	"57P03", // starting up or shutting down
+	"57P05", // idle session ended by the server
+}
+
+// Unavailable reports whether err means that the store cannot be reached or does not answer in time, as opposed to an
+// answer that says no. A caller who left is neither.
+func Unavailable(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return false
+	}
+	var fromServer *pq.Error
+	if errors.As(err, &fromServer) {
+		for _, code := range unavailableCodes {
+			if strings.HasPrefix(string(fromServer.Code), code) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, lost := range []error{
+		driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.DeadlineExceeded,
+	} {
+		if errors.Is(err, lost) {
+			return true
+		}
+	}
+	var network net.Error
+	return errors.As(err, &network)
+}

@@ -1,0 +1,46 @@
+package postgres
+
+import (
+	"os/exec"
+	"runtime"
+)
+
+// child is one postgres process and the goroutine that waits for it.
+type child struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the process has ended
+	err  error         // why it ended; read after done
+}
+
+// startChild starts cmd from a goroutine that keeps its thread until the process ends: the signal that tells the
+// process about our death follows the thread that made it, not the process.
+func startChild(cmd *exec.Cmd) (*child, error) {
+	c := &child{cmd: cmd, done: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			c.err = cmd.Wait()
+			close(c.done)
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// watch tells exited when the process ends although nobody asked for it, and closes it in any case.
+func (c *child) watch(stopping <-chan struct{}, exited chan<- error, describe func(error) error) {
+	go func() {
+		defer close(exited)
+		<-c.done
+		select {
+		case <-stopping:
+		default:
+			exited <- describe(c.err)
+		}
+	}()
+}
