@@ -1,0 +1,297 @@
+package sse
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"sync"
+)
+
+const (
+	// FrameBytesMax bounds one frame, and so one line.
+	FrameBytesMax = 16 << 20
+
+	bufferBytes   = 4 << 10 // what every stream holds; more is taken from the budget
+	emptyReadsMax = 100
+	byteOrderMark = "\xef\xbb\xbf"
+)
+
+// Errors a reader ends with besides those of its source.
+var (
+	ErrTooLarge = errors.New("sse: a frame is larger than 16 MiB")
+	ErrBudget   = errors.New("sse: no memory left for large frames")
+)
+
+// Frame is one event as it came. Its slices stay valid until the next call of a method of the Reader.
+type Frame struct {
+	Raw   []byte // every byte of the frame, with the blank line that ended it
+	Data  []byte // the data lines joined by line feeds; nil when the frame has none
+	Event []byte // the value of the event line
+}
+
+// Reader splits a byte stream into frames, at whatever byte the source cuts it. Lines end in LF, CR or CRLF. A
+// frame of comments only is returned with nil Data, so that callers see that the source is alive.
+type Reader struct {
+	src    io.Reader
+	budget *Budget
+	buf    []byte
+	joined []byte // the data of a frame with several data lines
+	start  int    // first byte of the frame being read
+	line   int    // first byte of the line being read
+	scan   int    // first byte not looked at yet
+	end    int    // end of what was read
+	err    error  // why the source ended
+
+	data   span // of the last data line, relative to start
+	event  span
+	lines  int // data lines seen in this frame
+	fields int // lines of any field seen in this frame
+	skipLF bool
+	begun  bool // the byte order mark was looked for
+	ready  bool // next holds a frame that was split but not handed out
+	next   Frame
+}
+
+type span struct{ from, to int }
+
+var buffers = sync.Pool{New: func() any { return new([bufferBytes]byte) }}
+
+// NewReader reads frames from src. Close gives its memory back.
+func NewReader(src io.Reader, budget *Budget) *Reader {
+	r := &Reader{}
+	r.Reset(src, budget)
+	return r
+}
+
+// Reset makes r, which must be new or closed, read from src.
+func (r *Reader) Reset(src io.Reader, budget *Budget) {
+	*r = Reader{src: src, budget: budget, buf: buffers.Get().(*[bufferBytes]byte)[:], joined: r.joined[:0]}
+}
+
+// Close returns the buffers. It does not close the source.
+func (r *Reader) Close() {
+	r.dropBuffer()
+	if cap(r.joined) > bufferBytes {
+		r.joined = nil
+	}
+	*r = Reader{joined: r.joined, err: io.ErrClosedPipe}
+}
+
+func (r *Reader) dropBuffer() {
+	switch {
+	case r.buf == nil:
+	case len(r.buf) == bufferBytes:
+		buffers.Put((*[bufferBytes]byte)(r.buf))
+	default:
+		r.budget.Give(int64(len(r.buf)))
+	}
+	r.buf = nil
+}
+
+// Next returns the next frame. A last frame that the source ended without a blank line is returned too, since some
+// servers forget it; whoever reads its data finds out whether it was cut. After that the error of the source.
+func (r *Reader) Next() (Frame, error) {
+	if r.ready {
+		r.ready = false
+		return r.next, nil
+	}
+	for {
+		if f, ok := r.split(); ok {
+			return f, nil
+		}
+		if r.err != nil {
+			return r.last()
+		}
+		r.fill()
+	}
+}
+
+// Buffered reports whether a whole frame is at hand, so that Next will not wait for the source.
+func (r *Reader) Buffered() bool {
+	if !r.ready {
+		r.next, r.ready = r.split()
+	}
+	return r.ready
+}
+
+// split looks for the end of the frame in what was read so far. No byte is looked at twice.
+func (r *Reader) split() (Frame, bool) {
+	for r.scan < r.end {
+		if r.skipLF {
+			r.skipLF = false
+			if r.buf[r.scan] == '\n' {
+				r.passLF()
+				continue
+			}
+		}
+		i := lineEnd(r.buf[r.scan:r.end])
+		if i < 0 {
+			r.scan = r.end
+			break
+		}
+		from, to, next := r.line, r.scan+i, r.scan+i+1
+		if r.buf[to] == '\r' {
+			if next == r.end {
+				r.skipLF = true // the other half of a CRLF may still be on its way
+			} else if r.buf[next] == '\n' {
+				next++
+			}
+		}
+		r.scan, r.line = next, next
+		if f, ok := r.take(from, to); ok {
+			return f, true
+		}
+	}
+	return Frame{}, false
+}
+
+func (r *Reader) passLF() {
+	if r.start == r.scan {
+		r.start++
+	}
+	r.scan++
+	r.line = r.scan
+}
+
+// take adds the line buf[from:to] to the frame and returns the frame when the line ended it.
+func (r *Reader) take(from, to int) (Frame, bool) {
+	if !r.begun {
+		r.begun = true
+		if bytes.HasPrefix(r.buf[from:to], []byte(byteOrderMark)) {
+			from += len(byteOrderMark)
+			r.start = from
+		}
+	}
+	switch {
+	case from < to && r.buf[from] == ':':
+		if r.fields > 0 {
+			return Frame{}, false
+		}
+		return r.emit(), true // a comment before any field: a sign of life, and nothing to keep
+	case from < to:
+		r.field(from, to)
+		return Frame{}, false
+	case r.fields == 0:
+		r.start = r.scan
+		return Frame{}, false
+	default:
+		return r.emit(), true
+	}
+}
+
+func (r *Reader) emit() Frame {
+	f := Frame{Raw: r.buf[r.start:r.scan]}
+	if r.lines == 1 {
+		f.Data = f.Raw[r.data.from:r.data.to]
+	} else if r.lines > 1 {
+		f.Data = r.joined
+	}
+	if r.event.to > 0 {
+		f.Event = f.Raw[r.event.from:r.event.to]
+	}
+	r.start, r.data, r.event, r.lines, r.fields = r.scan, span{}, span{}, 0, 0
+	return f
+}
+
+// field notes where a data or event line has its value. Other fields only travel in Raw.
+func (r *Reader) field(from, to int) {
+	r.fields++
+	name, value := r.buf[from:to], to
+	if i := bytes.IndexByte(name, ':'); i >= 0 {
+		name, value = name[:i], from+i+1
+		if value < to && r.buf[value] == ' ' {
+			value++
+		}
+	}
+	switch string(name) {
+	case "event":
+		r.event = span{value - r.start, to - r.start}
+	case "data":
+		r.lines++
+		if r.lines == 1 {
+			r.data = span{value - r.start, to - r.start}
+			return
+		}
+		if r.lines == 2 {
+			r.joined = append(r.joined[:0], r.buf[r.start+r.data.from:r.start+r.data.to]...)
+		}
+		r.joined = append(append(r.joined, '\n'), r.buf[value:to]...)
+	}
+}
+
+// last returns what stands in the buffer after the source ended, if it is a frame, and then the error.
+func (r *Reader) last() (Frame, error) {
+	if r.err == io.EOF && r.line < r.end {
+		from := r.line
+		r.scan, r.line = r.end, r.end
+		if f, ok := r.take(from, r.end); ok {
+			return f, nil
+		}
+	}
+	if r.err == io.EOF && r.lines > 0 {
+		return r.emit(), nil
+	}
+	return Frame{}, r.err
+}
+
+// fill reads once more from the source, after making room.
+func (r *Reader) fill() {
+	if r.start > 0 {
+		r.compact()
+	}
+	if r.end == len(r.buf) && !r.grow() {
+		return
+	}
+	for range emptyReadsMax {
+		n, err := r.src.Read(r.buf[r.end:])
+		r.end += n
+		r.err = err
+		if n > 0 || err != nil {
+			return
+		}
+	}
+	r.err = io.ErrNoProgress
+}
+
+// compact moves what is left of the buffer to its front, and gives a large buffer back once it is not needed.
+func (r *Reader) compact() {
+	rest := r.buf[r.start:r.end]
+	if len(r.buf) > bufferBytes && len(rest) < bufferBytes {
+		small := buffers.Get().(*[bufferBytes]byte)[:]
+		copy(small, rest)
+		r.dropBuffer()
+		r.buf = small
+	} else {
+		copy(r.buf, rest)
+	}
+	r.scan, r.line, r.end, r.start = r.scan-r.start, r.line-r.start, len(rest), 0
+}
+
+func (r *Reader) grow() bool {
+	size := 2 * len(r.buf)
+	if len(r.buf) >= FrameBytesMax {
+		r.err = ErrTooLarge
+		return false
+	}
+	if !r.budget.Take(int64(size)) {
+		r.err = ErrBudget
+		return false
+	}
+	large := make([]byte, size)
+	copy(large, r.buf[:r.end])
+	r.dropBuffer()
+	r.buf = large
+	return true
+}
+
+// lineEnd is the index of the first CR or LF, or -1.
+func lineEnd(b []byte) int {
+	lf := bytes.IndexByte(b, '\n')
+	if lf >= 0 {
+		b = b[:lf]
+	}
+	if cr := bytes.IndexByte(b, '\r'); cr >= 0 {
+		return cr
+	}
+	return lf
+}
