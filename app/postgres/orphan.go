@@ -15,8 +15,8 @@ import (
 
 // Waiting for the server of a gateway that was killed.
 const (
-	orphanMax    = time.Minute     // a shutdown writes a checkpoint first
-	orphanPolite = 2 * time.Second // after this an orphan that still serves is asked to stop
+	orphanMax    = time.Minute            // a shutdown writes a checkpoint first
+	orphanPolite = 300 * time.Millisecond // after this an orphan that still serves is asked to stop
 	orphanEvery  = 20 * time.Millisecond
 )
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 
 	"github.com/jmoiron/sqlx"
@@ -60,12 +61,14 @@ func Unavailable(err error) bool {
 		return false
 	}
 	for _, lost := range []error{
-		driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.DeadlineExceeded,
+		driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
+		context.DeadlineExceeded, os.ErrDeadlineExceeded,
 	} {
 		if errors.Is(err, lost) {
 			return true
 		}
 	}
-	var network net.Error
-	return errors.As(err, &network)
+	var operation *net.OpError
+	var name *net.DNSError
+	return errors.As(err, &operation) || errors.As(err, &name)
 }

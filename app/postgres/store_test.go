@@ -1,0 +1,253 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"go.uber.org/goleak"
+
+	"umg/migrations"
+)
+
+// shared is one throw-away server for the tests that do not stop it.
+func shared(t *testing.T) *Local {
+	t.Helper()
+	return startLocal(t, LocalOptions{Dir: shortDir(t)})
+}
+
+func TestUnavailableTellsAStoreThatIsAwayFromOneThatSaysNo(t *testing.T) {
+	t.Parallel()
+	l := shared(t)
+	db := openLocal(t, l.DSN())
+	quick, err := Open(t.Context(), l.DSN(), Options{StatementMax: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = quick.Close() }()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	late, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	exec := func(ctx context.Context, db *sqlx.DB, query string) error {
+		_, err := db.ExecContext(ctx, query)
+		return err
+	}
+	expect := func(what string, err error, want bool) {
+		t.Helper()
+		if err == nil || Unavailable(fmt.Errorf("wrapped: %w", err)) != want {
+			t.Errorf("%s: Unavailable(%v) != %v", what, err, want)
+		}
+	}
+	expect("division by zero", exec(t.Context(), db, "select 1/0"), false)
+	expect("unknown table", exec(t.Context(), db, "select * from nothing"), false)
+	expect("caller left", exec(ended, db, "select 1"), false)
+	expect("caller's deadline", exec(late, db, "select pg_sleep(10)"), true)
+	expect("statement timeout", exec(t.Context(), quick, "select pg_sleep(10)"), true)
+	expect("session ended by an administrator", exec(t.Context(), db, "select pg_terminate_backend(pg_backend_pid())"), true)
+	expect("foreign", errors.New("other"), false)
+	if Unavailable(nil) {
+		t.Error("nil is unavailable")
+	}
+
+	tx, err := db.Beginx()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopLocal(t, l)
+	_, err = tx.Exec("select 1")
+	expect("in a transaction, server stopped", err, true)
+	_ = tx.Rollback()
+	expect("pool, server stopped", exec(t.Context(), db, "select 1"), true)
+	_, err = Open(t.Context(), l.DSN(), Options{})
+	expect("open, server stopped", err, true)
+
+	closed, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := closed.Addr().(*net.TCPAddr)
+	_ = closed.Close()
+	_, err = Open(t.Context(), fmt.Sprintf("postgres://u:p@127.0.0.1:%d/d?sslmode=disable", address.Port), Options{})
+	expect("nobody listens", err, true)
+}
+
+func TestOpenRefusesAnAddressItCannotRead(t *testing.T) {
+	t.Parallel()
+	for _, dsn := range []string{"host=a port=x", "postgres://%zz", "sslmode=sometimes"} {
+		if _, err := Open(t.Context(), dsn, Options{}); err == nil || Unavailable(err) {
+			t.Errorf("Open(%q) = %v", dsn, err)
+		}
+	}
+}
+
+func TestInTxCommitsOrLeavesNoTrace(t *testing.T) {
+	t.Parallel()
+	db := openLocal(t, shared(t).DSN())
+	mustExec(t, db, "create table kept (id int primary key)")
+	insert := func(tx *sqlx.Tx) error {
+		_, err := tx.Exec("insert into kept select count(*) from kept")
+		return err
+	}
+	if err := InTx(t.Context(), db, insert); err != nil {
+		t.Fatal(err)
+	}
+	refused := errors.New("refused")
+	if err := InTx(t.Context(), db, func(tx *sqlx.Tx) error { return errors.Join(insert(tx), refused) }); !errors.Is(err, refused) {
+		t.Fatalf("the cause was lost: %v", err)
+	}
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("a panic was swallowed")
+			}
+		}()
+		_ = InTx(t.Context(), db, func(tx *sqlx.Tx) error {
+			_ = insert(tx)
+			panic("on purpose")
+		})
+	}()
+	if n := rows(t, db); n != 1 {
+		t.Fatalf("%d rows, want only the committed one", n)
+	}
+	if busy := db.Stats().InUse; busy != 0 {
+		t.Fatalf("%d connections were never given back", busy)
+	}
+}
+
+func TestMigrateAppliesEachFileOnceForManyReplicas(t *testing.T) {
+	t.Parallel()
+	db := openLocal(t, shared(t).DSN())
+	if pending, err := Pending(t.Context(), db); err != nil || !pending {
+		t.Fatalf("an empty database has nothing pending: %v", err)
+	}
+	files, err := fs.Glob(migrations.FS, "*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		total int
+	)
+	for range 4 {
+		wg.Go(func() {
+			n, err := Migrate(t.Context(), db)
+			mu.Lock()
+			defer mu.Unlock()
+			total += n
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if total != len(files) {
+		t.Fatalf("%d files applied, want %d", total, len(files))
+	}
+	if pending, err := Pending(t.Context(), db); err != nil || pending {
+		t.Fatalf("still pending after a migration: %v", err)
+	}
+	var limit string
+	if err := db.Get(&limit, "show statement_timeout"); err != nil || limit != "2s" {
+		t.Fatalf("the pool's time limit is %s after a migration, %v", limit, err)
+	}
+}
+
+// heard collects what a listener says, one line each.
+type heard chan string
+
+func (h heard) handler() Handler {
+	return Handler{
+		Notify: func(channel, payload string) { h <- channel + ":" + payload },
+		Lost:   func(error) { h <- "lost" },
+	}
+}
+
+// next returns lines until it has seen want.
+func (h heard) await(t *testing.T, want ...string) {
+	t.Helper()
+	timeout := time.After(20 * time.Second)
+	for len(want) > 0 {
+		select {
+		case line := <-h:
+			want = slices.DeleteFunc(want, func(w string) bool { return w == line })
+		case <-timeout:
+			t.Fatalf("never heard %v", want)
+		}
+	}
+}
+
+func TestFollowRefreshesAfterEveryConnect(t *testing.T) {
+	t.Parallel()
+	l := shared(t)
+	db := openLocal(t, l.DSN())
+	ctx, cancel := context.WithCancel(t.Context())
+	h, ended := make(heard, 16), make(chan error, 1)
+	go func() { ended <- Follow(ctx, l.DSN(), []string{"keys", "catalog"}, h.handler()) }()
+
+	h.await(t, "keys:", "catalog:")
+	mustExec(t, db, "select pg_notify('keys', 'abc')")
+	h.await(t, "keys:abc")
+	mustExec(t, db, "select pg_terminate_backend(pid) from pg_stat_activity where query ilike 'listen%'")
+	h.await(t, "lost")
+	h.await(t, "keys:", "catalog:")
+	mustExec(t, db, "select pg_notify('catalog', 'xyz')")
+	h.await(t, "catalog:xyz")
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Fatalf("Follow ended with %v", err)
+	}
+}
+
+func TestFollowSurvivesARestartOfTheServer(t *testing.T) {
+	t.Parallel()
+	dir := shortDir(t)
+	l := startLocal(t, LocalOptions{Dir: dir})
+	h := make(heard, 64)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- Follow(ctx, l.DSN(), []string{"keys"}, h.handler()) }()
+	h.await(t, "keys:")
+	stopLocal(t, l)
+	h.await(t, "lost")
+	again := startLocal(t, LocalOptions{Dir: dir})
+	h.await(t, "keys:")
+	mustExec(t, openLocal(t, again.DSN()), "select pg_notify('keys', 'abc')")
+	h.await(t, "keys:abc")
+	cancel()
+	<-ended
+}
+
+func TestListenLeavesNothingRunning(t *testing.T) { //nolint:paralleltest // counts the goroutines of the process
+	l := shared(t)
+	known := goleak.IgnoreCurrent()
+	ctx, cancel := context.WithCancel(t.Context())
+	err := Listen(ctx, l.DSN(), []string{"keys"}, func(string, string) { cancel() })
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("Listen ended with %v", err)
+	}
+	goleak.VerifyNone(t, known)
+}
+
+func TestAddressesGetABoundForTheDial(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"host=a":                          "host=a connect_timeout=5",
+		"host=a connect_timeout=1":        "host=a connect_timeout=1",
+		"postgres://h/d":                  "postgres://h/d?connect_timeout=5",
+		"postgresql://h/d?sslmode=verify": "postgresql://h/d?connect_timeout=5&sslmode=verify",
+	} {
+		if got := withConnectTimeout(in, connectMax); got != want {
+			t.Errorf("withConnectTimeout(%q) = %q", in, strings.TrimSpace(got))
+		}
+	}
+}
