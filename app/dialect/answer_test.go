@@ -1,0 +1,423 @@
+package dialect_test
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"umg/app"
+	"umg/app/dialect"
+	"umg/app/llm"
+	"umg/app/sse"
+)
+
+const begin = `{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1760000000,"model":"up","choices":[`
+
+func chunk(rest string) string { return "data: " + begin + rest + "]}\n\n" }
+
+func delta(d, finish string) string {
+	if finish != "null" {
+		finish = `"` + finish + `"`
+	}
+	return chunk(`{"index":0,"delta":` + d + `,"finish_reason":` + finish + `}`)
+}
+
+// passed is what a stream did with its frames.
+type passed struct {
+	live  string // what the client may have before the answer has ended
+	end   string // what comes once the charge is durable
+	steps []dialect.Step
+	err   error
+	tally dialect.Tally
+	whole bool
+}
+
+func pass(t testing.TB, in string, a dialect.Ask, bill dialect.Bill) passed {
+	t.Helper()
+	s := chatDialect(t).NewStream(a)
+	defer s.Close()
+	r := sse.NewReader(strings.NewReader(in), nil)
+	defer r.Close()
+	var p passed
+	var out []byte
+	for p.err == nil {
+		f, err := r.Next()
+		if err != nil {
+			break
+		}
+		var step dialect.Step
+		out, step, p.err = s.Frame(out, f)
+		p.steps = append(p.steps, step)
+		if step == dialect.Done {
+			break
+		}
+	}
+	p.live, p.tally, p.whole = string(out), s.Tally(), s.Complete(true)
+	p.end = string(s.Finish(nil, bill))
+	return p
+}
+
+var (
+	role   = delta(`{"role":"assistant","content":""}`, "null")
+	hello  = delta(`{"content":"Hello"}`, "null")
+	stop   = delta(`{}`, "stop")
+	usage  = strings.TrimSuffix(chunk(""), "}\n\n") + `,"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12,"prompt_tokens_details":{"cached_tokens":4}}}` + "\n\n"
+	done   = "data: [DONE]\n\n"
+	asModl = strings.NewReplacer(`"model":"up"`, `"model":"public"`)
+	bill   = dialect.Bill{Usage: llm.Usage{Input: 5, CacheRead: 4, Output: 3}, Cost: 210_000}
+)
+
+func TestContentFlowsAndTheEndWaits(t *testing.T) {
+	t.Parallel()
+	p := pass(t, role+hello+stop+usage+done, dialect.Ask{Model: "public", Choices: 1}, bill)
+	if want := asModl.Replace(role + hello); p.live != want {
+		t.Errorf("live %q\nwant %q", p.live, want)
+	}
+	if want := asModl.Replace(stop) + done; p.end != want {
+		t.Errorf("end %q\nwant %q", p.end, want)
+	}
+	want := []dialect.Step{dialect.Lifecycle, dialect.Content, dialect.Held, dialect.Idle, dialect.Done}
+	if !reflect.DeepEqual(p.steps, want) {
+		t.Errorf("steps %v, want %v", p.steps, want)
+	}
+	if !p.whole || !p.tally.Reported || p.tally.Usage != bill.Usage || p.tally.ContentBytes != 5 || p.tally.Finish != "stop" {
+		t.Errorf("whole %v, tally %+v", p.whole, p.tally)
+	}
+}
+
+func TestTheUsageFrameCarriesTheCostForThoseWhoAsked(t *testing.T) {
+	t.Parallel()
+	ask := dialect.Ask{Model: "public", Choices: 1, IncludeUsage: true}
+	p := pass(t, role+hello+stop+usage+done, ask, bill)
+	want := asModl.Replace(stop) + strings.Replace(asModl.Replace(usage), `"cached_tokens":4}}`, `"cached_tokens":4},"cost":0.00021}`, 1) + done
+	if p.end != want {
+		t.Errorf("end %q\nwant %q", p.end, want)
+	}
+	foreign := strings.Replace(usage, `"total_tokens":12`, `"cost":99,"total_tokens":12`, 1)
+	if p := pass(t, role+hello+stop+foreign+done, ask, bill); !strings.Contains(p.end, `"cost":0.00021,`) || strings.Contains(p.end, "99") {
+		t.Errorf("the upstream's own cost shows: %q", p.end)
+	}
+	missing := pass(t, role+hello+stop+done, ask, dialect.Bill{Usage: llm.Usage{Input: 7, Output: 2}, Estimated: true, Cost: 1})
+	if !strings.Contains(missing.end, `"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2,"total_tokens":9,"cost":0.000000001}}`) {
+		t.Errorf("no usage frame in place of the missing one: %q", missing.end)
+	}
+}
+
+// nulled adds a member to every chunk.
+func nulled(in, m string) string { return strings.ReplaceAll(in, "]}\n\n", "],"+m+"}\n\n") }
+
+func TestWhatWeAskedForAndTheClientDidNotIsTakenOut(t *testing.T) {
+	t.Parallel()
+	in := nulled(role+hello+stop, `"usage":null`) + usage + done
+	p := pass(t, in, dialect.Ask{Model: "public", Choices: 1}, bill)
+	if strings.Contains(p.live+p.end, "usage") {
+		t.Errorf("usage shows: %q", p.live+p.end)
+	}
+	p = pass(t, in, dialect.Ask{Model: "public", Choices: 1, IncludeUsage: true}, bill)
+	if strings.Count(p.live+p.end, `"usage":null`) != 3 || strings.Count(p.end, `"cost"`) != 1 {
+		t.Errorf("usage is not null until the end: %q", p.live+p.end)
+	}
+}
+
+func TestUsageBesideContentIsToldOnceAtTheEnd(t *testing.T) {
+	t.Parallel()
+	counts := func(n string) string { return `"usage":{"prompt_tokens":9,"completion_tokens":` + n + `,"x":1}` }
+	in := nulled(role, counts("0")) + nulled(hello, counts("1")) + nulled(stop, counts("3")) + done
+	for include, want := range map[bool]string{
+		true: `"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3,"x":1,"cost":0.00021}}`, false: "",
+	} {
+		p := pass(t, in, dialect.Ask{Model: "public", Choices: 1, IncludeUsage: include}, bill)
+		if !strings.Contains(p.end, want) || strings.Contains(p.live, "tokens") || strings.Count(p.end, "prompt_tokens") != strings.Count(want, "prompt_tokens") {
+			t.Errorf("include %v: live %q\nend %q", include, p.live, p.end)
+		}
+		if !p.tally.Reported || p.tally.Usage.Output != 3 {
+			t.Errorf("tally %+v", p.tally)
+		}
+	}
+}
+
+func TestAReadingThatContentFollowsIsNotTheLast(t *testing.T) {
+	t.Parallel()
+	first := nulled(role, `"usage":{"prompt_tokens":9,"completion_tokens":0}`)
+	if p := pass(t, first+hello+stop+done, dialect.Ask{Choices: 1}, bill); p.tally.Reported {
+		t.Errorf("the usage of the first chunk counts for the whole: %+v", p.tally)
+	}
+	twice := strings.Replace(usage, `"completion_tokens":3`, `"completion_tokens":1`, 1)
+	if p := pass(t, role+hello+stop+twice+usage+done, dialect.Ask{Choices: 1}, bill); p.tally.Usage.Output != 3 {
+		t.Errorf("not the last reading: %+v", p.tally)
+	}
+	bad := strings.Replace(usage, `"completion_tokens":3`, `"completion_tokens":-3`, 1)
+	if p := pass(t, role+hello+stop+usage+bad+done, dialect.Ask{Choices: 1}, bill); !p.tally.Reported || p.tally.Usage.Output != 3 {
+		t.Errorf("not the last valid reading: %+v", p.tally)
+	}
+}
+
+func TestHostileUsageIsNoUsage(t *testing.T) {
+	t.Parallel()
+	for _, u := range []string{
+		`{"prompt_tokens":-1,"completion_tokens":3}`, `{"prompt_tokens":9,"completion_tokens":2147483649}`,
+		`{"prompt_tokens":"9","completion_tokens":3}`, `{"prompt_tokens":9.5,"completion_tokens":3}`,
+		`{"prompt_tokens":1e3,"completion_tokens":3}`, `{"completion_tokens":3}`, `{"prompt_tokens":9}`, `{}`,
+		`{"prompt_tokens":9,"completion_tokens":null}`, `{"prompt_tokens":9,"completion_tokens":99999999999999999999}`,
+		`{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":10}}`,
+		`{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":-1}}`,
+		`{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":7}`,
+		`{"prompt_tokens":9,"completion_tokens":3,"completion_tokens_details":{"reasoning_tokens":4}}`,
+		`"9"`, `[9,3]`, `true`,
+	} {
+		in := strings.TrimSuffix(chunk(""), "}\n\n") + `,"usage":` + u + "}\n\n"
+		if p := pass(t, role+hello+stop+in+done, dialect.Ask{Choices: 1}, bill); p.tally.Reported || !p.whole {
+			t.Errorf("%s: %+v", u, p.tally)
+		}
+		body := `{"id":"x","choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"stop"}],"usage":` + u + `}`
+		b, err := chatDialect(t).ReadBody([]byte(body), dialect.Ask{})
+		if err != nil || b.Tally().Reported {
+			t.Errorf("%s in a body: %v", u, err)
+			continue
+		}
+		estimate := dialect.Bill{Usage: llm.Usage{Input: 1, Output: 1}, Estimated: true, Cost: 5}
+		if got := string(b.Append(nil, estimate)); !strings.Contains(got, `"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2,"cost":0.000000005}`) {
+			t.Errorf("the body shows %s", got)
+		}
+	}
+}
+
+func TestTheFirstChunkHasTheRoleAndNoContent(t *testing.T) {
+	t.Parallel()
+	want := asModl.Replace(role)
+	for name, in := range map[string]string{
+		"never sent":           hello,
+		"together with text":   delta(`{"role":"assistant","content":"Hello"}`, "null"),
+		"without content":      delta(`{"role":"assistant"}`, "null") + hello,
+		"with null content":    delta(`{"role":"assistant","content":null}`, "null") + hello,
+		"only with the finish": "",
+	} {
+		p := pass(t, in+stop+usage+done, dialect.Ask{Model: "public", Choices: 1}, bill)
+		all := p.live + p.end
+		if strings.HasPrefix(name, "with") && !strings.HasPrefix(all, `data: `+strings.Replace(begin, `"up"`, `"public"`, 1)+`{"index":0,"delta":{"role":"assistant"`) ||
+			!strings.HasPrefix(name, "with") && !strings.HasPrefix(all, want) {
+			t.Errorf("%s: the stream begins %q", name, all)
+		}
+	}
+}
+
+func TestOddFramesBecomeOrdinaryOnes(t *testing.T) {
+	t.Parallel()
+	ask := dialect.Ask{Model: "up", Choices: 1}
+	for name, c := range map[string]struct{ in, want string }{
+		"CRLF":             {strings.ReplaceAll(role+hello, "\n", "\r\n"), role + hello},
+		"event and id":     {role + "event: message\nid: 7\n" + hello, role + hello},
+		"two data lines":   {role + "data: {\"choices\":\ndata: [{\"index\":0,\"delta\":{\"content\":\"x\"}}]}\n\n", role + "data: {\"choices\": [{\"index\":0,\"delta\":{\"content\":\"x\"}}]}\n\n"},
+		"error null":       {nulled(role+hello, `"error":null`), role + hello},
+		"another id":       {role + strings.Replace(hello, "chatcmpl-1", "chatcmpl-2", 1), role + hello},
+		"unknown members":  {role + nulled(hello, `"x":{"y":[1.50,"\u00e9"]}`), role + nulled(hello, `"x":{"y":[1.50,"\u00e9"]}`)},
+		"not a chunk":      {role + "data: {\"ping\":1}\n\n" + hello, role + hello},
+		"a note":           {role + hello + chunk(""), role + hello + chunk("")},
+		"broken":           {role + "data: {\"choices\":[{\n\n" + hello, role + hello},
+		"not JSON":         {role + "data: hello\n\n" + hello, role + hello},
+		"a comment":        {": hi\n\n" + role + ": hi\n\n" + hello, role + hello},
+		"reasoning":        {role + delta(`{"reasoning_content":"hm"}`, "null"), role + delta(`{"reasoning_content":"hm"}`, "null")},
+		"tool calls":       {role + delta(`{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":""}}]}`, "null"), role + delta(`{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":""}}]}`, "null")},
+		"blanks in a body": {role + "data:  " + hello[6:], role + "data:  " + hello[6:]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := pass(t, c.in, ask, bill)
+			if name == "blanks in a body" {
+				p.live, c.want = strings.ReplaceAll(p.live, "data:  ", "data: "), role+hello
+			}
+			if p.live != c.want || p.err != nil {
+				t.Errorf("got  %q, %v\nwant %q", p.live, p.err, c.want)
+			}
+		})
+	}
+}
+
+func TestContentInTheLastChunkNeedNotWait(t *testing.T) {
+	t.Parallel()
+	p := pass(t, role+delta(`{"content":"Hello"}`, "stop")+done, dialect.Ask{Model: "up", Choices: 1}, bill)
+	if p.live != role+hello || p.end != stop+done {
+		t.Errorf("live %q\nend %q", p.live, p.end)
+	}
+}
+
+func TestSeveralChoicesEndTogether(t *testing.T) {
+	t.Parallel()
+	second := strings.NewReplacer(`"index":0`, `"index":1`)
+	in := role + second.Replace(role) + hello + stop + second.Replace(hello) + second.Replace(stop)
+	p := pass(t, in+usage+done, dialect.Ask{Model: "up", Choices: 2}, bill)
+	if p.live != role+second.Replace(role)+hello+stop+second.Replace(hello) || p.end != second.Replace(stop)+done {
+		t.Errorf("live %q\nend %q", p.live, p.end)
+	}
+}
+
+func TestAnErrorInTheStreamIsNotAFrame(t *testing.T) {
+	t.Parallel()
+	for _, in := range []string{
+		`data: {"error":{"message":"overloaded","code":503}}` + "\n\n",
+		"event: error\n" + `data: {"message":"overloaded"}` + "\n\n",
+	} {
+		p := pass(t, role+hello+in, dialect.Ask{Model: "up", Choices: 1}, bill)
+		var up *dialect.UpstreamError
+		if !errors.As(p.err, &up) || !strings.Contains(string(up.Body), "overloaded") || strings.Contains(p.live, "overloaded") {
+			t.Errorf("%v, %q", p.err, p.live)
+		}
+	}
+}
+
+func TestAnAnswerIsWholeOnlyWithItsOwnEnd(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		in    string
+		whole bool
+	}{
+		"all of it":                     {role + hello + stop + usage + done, true},
+		"no usage":                      {role + hello + stop + done, true},
+		"no mark but all it has to say": {role + hello + stop + usage, true},
+		"no mark and no usage":          {role + hello + stop, false},
+		"no finish reason":              {role + hello + done, false},
+		"cut":                           {role + hello, false},
+		"only a role":                   {role, false},
+		"nothing":                       {"", false},
+		"only a mark":                   {done, false},
+	} {
+		p := pass(t, c.in, dialect.Ask{Choices: 1}, bill)
+		if p.whole != c.whole {
+			t.Errorf("%s: whole %v", name, p.whole)
+		}
+		if empty := !strings.Contains(c.in, "Hello"); p.tally.Empty() != empty {
+			t.Errorf("%s: empty %v", name, p.tally.Empty())
+		}
+	}
+}
+
+func TestEndlessAnnouncementsEnd(t *testing.T) {
+	t.Parallel()
+	p := pass(t, strings.Repeat(role, 5000), dialect.Ask{Choices: 1}, bill)
+	if !errors.Is(p.err, dialect.ErrBroken) || p.live != "" {
+		t.Errorf("%v after %d frames", p.err, len(p.steps))
+	}
+	p = pass(t, role+hello+stop+strings.Repeat(hello, 5000)+done, dialect.Ask{Choices: 1}, bill)
+	if p.err != nil || !p.whole || len(p.end) > 300<<10 {
+		t.Errorf("after the end: %v, %d bytes kept", p.err, len(p.end))
+	}
+}
+
+func TestBodiesKeepEverythingButTheModelAndTheCost(t *testing.T) {
+	t.Parallel()
+	ask := dialect.Ask{Model: "public"}
+	message := `"choices":[{"index":0,"message":{"role":"assistant","content":"h\u00e9 🙂","x":1.50},"finish_reason":"stop"}]`
+	for in, want := range map[string]string{
+		`{"id":"a","model":"up",` + message + `,"usage":{"prompt_tokens":9,"completion_tokens":3},"z":[ ]}`: `{"id":"a","model":"public",` +
+			message + `,"usage":{"prompt_tokens":9,"completion_tokens":3,"cost":0.00021},"z":[ ]}`,
+		"{\n  \"model\": \"up\",\n  " + message + ",\n  \"usage\": {\n \"prompt_tokens\":9,\"completion_tokens\":3\n }\n}\n": "{\n  \"model\": \"public\",\n  " +
+			message + ",\n  \"usage\": {\n \"prompt_tokens\":9,\"completion_tokens\":3\n ,\"cost\":0.00021}\n}\n",
+		`{"error":null,"model":"up",` + message + `,"usage":{"cost":"free","prompt_tokens":9,"completion_tokens":3}}`: `{"model":"public",` +
+			message + `,"usage":{"cost":0.00021,"prompt_tokens":9,"completion_tokens":3}}`,
+		`{"model":"public",` + message + `}`:              `{"model":"public",` + message + `,"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12,"cost":0.00021}}`,
+		`{"model":"public",` + message + `,"usage":null}`: `{"model":"public",` + message + `,"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12,"cost":0.00021}}`,
+	} {
+		b, err := chatDialect(t).ReadBody([]byte(in), ask)
+		if err != nil {
+			t.Errorf("%s: %v", in, err)
+			continue
+		}
+		one := bill
+		one.Estimated = !b.Tally().Reported
+		if got := string(b.Append(nil, one)); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		if b.Tally().ContentBytes != 9 || b.Tally().Finish != "stop" {
+			t.Errorf("%s: %+v", in, b.Tally())
+		}
+	}
+}
+
+func TestBodiesThatAreNoAnswer(t *testing.T) {
+	t.Parallel()
+	for _, in := range []string{
+		``, `{}`, `[]`, `{"choices":[]}`, `{"choices":null}`, `{"choices":[{"message":{"content":"hi"}`, `{"choices":[{"message":{"content":"hi`,
+		`<html></html>`, `{"choices":[{"message":"hi"}]}`, `{"choices":{}}`, `{"choices":[1]}`, `{"a":1}{}`, `{"choices":[{"message":{"content":"x"}}]} x`,
+	} {
+		if _, err := chatDialect(t).ReadBody([]byte(in), dialect.Ask{}); !errors.Is(err, dialect.ErrBroken) {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+	var up *dialect.UpstreamError
+	if _, err := chatDialect(t).ReadBody([]byte(`{"code":429,"error":{"message":"slow down"}}`), dialect.Ask{}); !errors.As(err, &up) {
+		t.Errorf("an error in the place of an answer: %v", err)
+	}
+}
+
+func TestABodyBecomesTheFramesOfAStream(t *testing.T) {
+	t.Parallel()
+	body := "{\n\"id\":\"chatcmpl-1\",\"object\":\"chat.completion\",\"created\":1760000000,\"model\":\"up\",\"choices\":[\n" +
+		`{"index":0,"message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"},` +
+		`{"index":1,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"c2"}]},"finish_reason":"tool_calls"}` +
+		`],"usage":{"prompt_tokens":9,"completion_tokens":3}}`
+	frames, err := chatDialect(t).Frames([]byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := pass(t, string(frames), dialect.Ask{Model: "up", Choices: 2, IncludeUsage: true}, bill)
+	if !p.whole || p.tally.Usage.Output != 3 || !strings.HasPrefix(p.live, role) || !strings.Contains(p.live, `"content":"Hello"`) ||
+		!strings.Contains(p.live, `"tool_calls":[{"index":0,"id":"c1"`) || !strings.Contains(p.live, `{"index":1,"id":"c2"}`) {
+		t.Errorf("whole %v, %+v\n%s", p.whole, p.tally, p.live)
+	}
+	for _, f := range strings.Split(strings.TrimSpace(p.live+p.end), "\n\n") {
+		data := strings.TrimPrefix(f, "data: ")
+		if data != "[DONE]" && !json.Valid([]byte(data)) {
+			t.Errorf("not JSON: %s", data)
+		}
+	}
+	for _, bad := range []string{`{`, `[]`, `{"choices":null}`, `{"choices":[`} {
+		if _, err := chatDialect(t).Frames([]byte(bad)); err == nil {
+			t.Errorf("%s became frames", bad)
+		}
+	}
+}
+
+// FuzzAnswer proves that no bytes of an upstream make the tap panic or write a line that is not JSON.
+func FuzzAnswer(f *testing.F) {
+	f.Add([]byte(role + hello + stop + usage + done))
+	f.Add([]byte(nulled(role+hello, `"error":null,"usage":null`) + delta(`{"content":"x"}`, "stop")))
+	f.Add([]byte("data: {\"usage\":{},\"error\":null,\"choices\":[{}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"\\u00e9\\\"\"}}]}\n\n"))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		for _, include := range []bool{false, true} {
+			p := pass(t, string(in), dialect.Ask{Model: "public", CallID: "req_1", Choices: 1, IncludeUsage: include}, bill)
+			r := sse.NewReader(strings.NewReader(p.live+p.end), nil)
+			for {
+				frame, err := r.Next()
+				if err != nil {
+					break
+				}
+				if !frame.Plain() && len(frame.Data) > 0 && !strings.Contains(string(in), "\r") {
+					t.Fatalf("not one line: %q", frame.Raw)
+				}
+			}
+			r.Close()
+		}
+		if b, err := chatDialect(t).ReadBody(in, dialect.Ask{Model: "public"}); err == nil {
+			out := b.Append(nil, dialect.Bill{Usage: llm.Usage{Input: 1}, Estimated: !b.Tally().Reported, Cost: app.Nano})
+			if json.Valid(in) && !json.Valid(out) {
+				t.Fatalf("%s became %s", in, out)
+			}
+		}
+		_, _ = chatDialect(t).Frames(in)
+	})
+}
+
+func BenchmarkTapFrame(b *testing.B) {
+	s := chatDialect(b).NewStream(dialect.Ask{Model: "public", Choices: 1})
+	defer s.Close()
+	raw := []byte(delta(`{"content":" hello"}`, "null"))
+	f := sse.Frame{Raw: raw, Data: raw[6 : len(raw)-2]}
+	var out []byte
+	b.SetBytes(int64(len(raw)))
+	b.ReportAllocs()
+	for b.Loop() {
+		out, _, _ = s.Frame(out[:0], f)
+	}
+}

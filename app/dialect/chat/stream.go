@@ -1,0 +1,66 @@
+package chat
+
+import (
+	"strconv"
+
+	"umg/app"
+)
+
+const (
+	// Done is the data of the frame that ends every stream.
+	Done = "[DONE]"
+	// DoneFrame is that frame.
+	DoneFrame = "data: " + Done + "\n\n"
+	// KeepAlive is a comment, which every client skips.
+	KeepAlive = ": keepalive\n\n"
+)
+
+// AppendErrorFrames appends how a stream ends with an error: one frame that every client raises, and the end.
+func AppendErrorFrames(dst []byte, e *app.Error, requestID string) []byte {
+	dst = append(dst, "data: "...)
+	dst = AppendError(dst, e, requestID)
+	return append(dst, "\n\n"+DoneFrame...)
+}
+
+// Envelope is what all chunks of one stream share, each as JSON text.
+type Envelope struct{ ID, Created, Model string }
+
+// AppendRole appends the frame every stream begins with: role assistant and empty content.
+func (e Envelope) AppendRole(dst []byte) []byte {
+	dst = e.open(dst)
+	return append(dst, `"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`+"\n\n"...)
+}
+
+// AppendDelta appends a frame with the delta, which is JSON, for the choice.
+func (e Envelope) AppendDelta(dst []byte, index int64, delta []byte) []byte {
+	dst = append(e.open(dst), `"choices":[{"index":`...)
+	dst = strconv.AppendInt(dst, index, 10)
+	dst = append(dst, `,"delta":`...)
+	dst = append(dst, delta...)
+	return append(dst, `,"finish_reason":null}]}`+"\n\n"...)
+}
+
+// AppendFinish appends a frame with a finish reason for the choice.
+func (e Envelope) AppendFinish(dst []byte, index int64, reason string) []byte {
+	dst = append(e.open(dst), `"choices":[{"index":`...)
+	dst = strconv.AppendInt(dst, index, 10)
+	dst = append(dst, `,"delta":{},"finish_reason":`...)
+	return append(quote(dst, reason), "}]}\n\n"...)
+}
+
+// AppendUsage appends a frame without choices and with the usage object.
+func (e Envelope) AppendUsage(dst, usage []byte) []byte {
+	dst = append(e.open(dst), `"choices":[],"usage":`...)
+	dst = append(dst, usage...)
+	return append(dst, "}\n\n"...)
+}
+
+func (e Envelope) open(dst []byte) []byte {
+	dst = append(dst, `data: {"id":`...)
+	dst = append(dst, e.ID...)
+	dst = append(dst, `,"object":"chat.completion.chunk","created":`...)
+	dst = append(dst, e.Created...)
+	dst = append(dst, `,"model":`...)
+	dst = append(dst, e.Model...)
+	return append(dst, ',')
+}

@@ -1,0 +1,193 @@
+package dialect
+
+import (
+	"bytes"
+	"strconv"
+
+	"umg/app/dialect/chat"
+	"umg/app/sse"
+)
+
+// chatBody is a whole chat answer.
+type chatBody struct {
+	raw     []byte
+	outline chunk
+	members []member
+	tally   Tally
+}
+
+// readChatBody checks that raw is a whole answer with choices and notes what changes in it.
+func readChatBody(raw []byte, a Ask) (Body, error) {
+	b := &chatBody{raw: raw, members: make([]member, 0, 12)}
+	c := &b.outline
+	var ok bool
+	if b.members, ok = c.read(raw, "message", b.members); !ok {
+		return nil, ErrBroken
+	}
+	if c.failure.found() && !isNull(c.failure.of(raw)) {
+		return nil, &UpstreamError{Body: raw[:min(len(raw), failureBytesMax)]}
+	}
+	if c.count == 0 {
+		return nil, ErrBroken
+	}
+	b.tally = Tally{ContentBytes: c.bytes, Finish: text(c.finish.of(raw))}
+	if c.usage.found() && !isNull(c.usage.of(raw)) {
+		b.tally.Usage, b.tally.Reported = chatUsage(c.usage.of(raw))
+	}
+	model := quoted(a.Model)
+	for i := range b.members {
+		switch m := &b.members[i]; m.val {
+		case c.model:
+			if string(c.model.of(raw)) != model {
+				m.with = model
+			}
+		case c.failure:
+			m.drop = true
+		}
+	}
+	return b, nil
+}
+
+func (b *chatBody) Tally() Tally { return b.tally }
+
+func (b *chatBody) Append(dst []byte, bill Bill) []byte {
+	var usage []byte
+	if b.tally.Reported && !bill.Estimated {
+		usage = appendCosted(nil, b.outline.usage.of(b.raw), bill.Cost)
+	} else {
+		usage = appendChatUsage(nil, bill.Usage, bill.Cost)
+	}
+	if !b.outline.usage.found() {
+		dst = appendMembers(dst, b.raw, b.members)
+		return b.insertUsage(dst, usage)
+	}
+	for i := range b.members {
+		if b.members[i].val == b.outline.usage {
+			b.members[i].with = string(usage)
+		}
+	}
+	return b.appendEdited(dst)
+}
+
+// insertUsage puts a usage member at the end of the answer, which has at least one other member.
+func (b *chatBody) insertUsage(dst, usage []byte) []byte {
+	end := len(dst)
+	for dst[end-1] != '}' {
+		end--
+	}
+	dst = append(dst[:end-1], `,"usage":`...)
+	dst = append(dst, usage...)
+	return append(dst, '}')
+}
+
+// appendEdited keeps the blanks between members, unless one is dropped.
+func (b *chatBody) appendEdited(dst []byte) []byte {
+	var all edits
+	for i := range b.members {
+		m := &b.members[i]
+		if m.drop || m.with != "" && all.n == editsMax {
+			return appendMembers(dst, b.raw, b.members)
+		}
+		if m.with != "" {
+			all.replace(m.val, m.with)
+		}
+	}
+	return all.append(dst, b.raw)
+}
+
+// chatFrames writes a whole answer as the frames of a stream: for each choice its message as one delta and its finish
+// reason, then the usage and the end.
+func chatFrames(raw []byte) ([]byte, error) {
+	raw = oneLine(raw)
+	var c chunk
+	if _, ok := c.read(raw, "message", nil); !ok {
+		return nil, ErrBroken
+	}
+	if c.failure.found() && !isNull(c.failure.of(raw)) {
+		return append(sse.AppendData(nil, raw), chat.DoneFrame...), nil
+	}
+	e := chat.Envelope{ID: `""`, Created: "0", Model: `""`}
+	for _, one := range []struct {
+		at span
+		to *string
+	}{{c.id, &e.ID}, {c.created, &e.Created}, {c.model, &e.Model}} {
+		if one.at.found() {
+			*one.to = string(one.at.of(raw))
+		}
+	}
+	var out []byte
+	if !c.choices.found() || isNull(c.choices.of(raw)) {
+		return nil, ErrBroken
+	}
+	list := openArray(raw[:c.choices.to], c.choices.from)
+	for index := int64(0); list.next(); index++ {
+		message, finish := parts(raw, list.value)
+		if !isNull(message) {
+			out = e.AppendDelta(out, index, numberCalls(message))
+		}
+		if finish != "" {
+			out = e.AppendFinish(out, index, finish)
+		}
+	}
+	if list.broken {
+		return nil, ErrBroken
+	}
+	if c.usage.found() && !isNull(c.usage.of(raw)) {
+		out = e.AppendUsage(out, c.usage.of(raw))
+	}
+	return append(out, chat.DoneFrame...), nil
+}
+
+// oneLine is a document without line breaks, which in JSON can only stand between two tokens.
+func oneLine(doc []byte) []byte {
+	if !bytes.ContainsAny(doc, "\r\n") {
+		return doc
+	}
+	return bytes.Map(func(r rune) rune {
+		if r == '\r' || r == '\n' {
+			return ' '
+		}
+		return r
+	}, doc)
+}
+
+// parts finds the message and the finish reason of a choice.
+func parts(raw []byte, at span) (message []byte, finish string) {
+	o := openObject(raw[:at.to], at.from)
+	for o.next() {
+		switch string(o.name()) {
+		case "message":
+			message = o.value.of(raw)
+		case "finish_reason":
+			finish = text(o.value.of(raw))
+		}
+	}
+	return message, finish
+}
+
+// numberCalls gives every tool call of a message the index that the deltas of a stream have.
+func numberCalls(message []byte) []byte {
+	o := openObject(message, 0)
+	for o.next() {
+		if string(o.name()) != "tool_calls" || isEmpty(o.value.of(message)) || message[o.value.from] != '[' {
+			continue
+		}
+		out := append([]byte(nil), message[:o.value.from]...)
+		out = append(out, '[')
+		list := openArray(message[:o.value.to], o.value.from)
+		for index := 0; list.next(); index++ {
+			if index > 0 {
+				out = append(out, ',')
+			}
+			call := list.value.of(message)
+			if call[0] != '{' || isEmpty(call) {
+				return message
+			}
+			out = append(out, `{"index":`...)
+			out = strconv.AppendInt(out, int64(index), 10)
+			out = append(append(out, ','), call[1:]...)
+		}
+		return append(append(out, ']'), message[o.value.to:]...)
+	}
+	return message
+}

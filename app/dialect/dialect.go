@@ -1,0 +1,144 @@
+package dialect
+
+import (
+	"errors"
+
+	"umg/app"
+	"umg/app/dialect/chat"
+	"umg/app/llm"
+	"umg/app/sse"
+)
+
+// Dialect is what the corridor needs of one style. All functions are pure.
+type Dialect struct {
+	Style llm.Style
+	// Peek reads the head of a request. It checks the outline of the JSON only: the contract checks the rest.
+	Peek func(body []byte) (Head, error)
+	// Splice appends the request as it goes upstream: changed as told, and otherwise byte for byte.
+	Splice func(dst, body []byte, h *Head, e Edit) []byte
+	// NewStream passes on a stream of the same style. The caller closes it.
+	NewStream func(a Ask) Stream
+	// ReadBody reads a whole JSON answer of the same style; the answer keeps raw.
+	ReadBody func(raw []byte, a Ask) (Body, error)
+	// Frames writes a whole JSON answer as the frames of a stream, for upstreams that answer JSON to a call that asked
+	// for a stream.
+	Frames func(raw []byte) ([]byte, error)
+	// AppendError appends how a stream that has begun ends with an error.
+	AppendError func(dst []byte, e *app.Error, requestID string) []byte
+	// KeepAlive is what keeps a silent stream open.
+	KeepAlive string
+}
+
+// Of returns the dialect of a style, if it is spoken.
+func Of(s llm.Style) (*Dialect, bool) {
+	d, ok := dialects[s]
+	return d, ok
+}
+
+var dialects = map[llm.Style]*Dialect{
+	llm.Chat: {
+		Style: llm.Chat, Peek: peekChat, Splice: spliceChat, NewStream: newChatStream, ReadBody: readChatBody, Frames: chatFrames,
+		AppendError: chat.AppendErrorFrames, KeepAlive: chat.KeepAlive,
+	},
+}
+
+// Head is what the corridor must know of a request before it can be priced and sent.
+type Head struct {
+	Model        string
+	Stream       bool
+	IncludeUsage bool  // the client wants to read the usage of a stream
+	MaxTokens    int64 // the output tokens asked for at most, zero when the request does not say
+	Choices      int64 // how many answers are asked for, at least one
+	TextBytes    int64 // bytes that can become input tokens
+	Images       int64 // images beside them
+	EndUser      string
+
+	bad   *app.Error
+	spans [fieldCount]span
+}
+
+// Err is what is wrong with a value that the corridor itself depends on. The contract is asked first, since it says it
+// better; this is the guard for what it lets pass.
+func (h *Head) Err() error {
+	if h.bad == nil {
+		return nil
+	}
+	return h.bad
+}
+
+// Edit is what changes in a request on its way upstream.
+type Edit struct {
+	Model     string // the upstream's name of the model
+	MaxTokens int64  // the most output tokens of each choice; zero leaves the request's own bound
+}
+
+// Ask is what the client asked for, as far as it shapes the answer.
+type Ask struct {
+	Model        string // the public id, which is the only name that shows
+	CallID       string
+	Created      int64 // Unix seconds, for streams whose upstream does not say
+	Choices      int64
+	IncludeUsage bool
+}
+
+// Tally is what was seen of an answer so far.
+type Tally struct {
+	Usage        llm.Usage // the last valid reading
+	Reported     bool      // whether there was one
+	ContentBytes int64     // bytes of text, reasoning and tool arguments
+	Finish       string    // the finish reason, empty when none came
+	Malformed    int       // frames that could not be read
+}
+
+// Empty reports whether the answer has neither content nor an end.
+func (t Tally) Empty() bool { return t.ContentBytes == 0 && t.Finish == "" }
+
+// Bill is what a finished answer tells the client of its price.
+type Bill struct {
+	Usage     llm.Usage
+	Estimated bool // the usage was counted here and replaces what the upstream said
+	Cost      app.Amount
+}
+
+// Step is what a frame was.
+type Step uint8
+
+// The steps of a stream.
+const (
+	Idle      Step = iota // nothing for the client: a comment, a broken frame, or one that is withheld
+	Lifecycle             // the stream announces itself; kept until there is content
+	Content               // the client may have what was appended
+	Held                  // the answer has ended; kept until the charge is durable
+	Done                  // the upstream said its last word
+)
+
+// Stream passes the frames of one answer on in the client's style.
+type Stream interface {
+	// Frame appends what the client may have now.
+	Frame(dst []byte, f sse.Frame) ([]byte, Step, error)
+	// Tally is what was seen so far.
+	Tally() Tally
+	// Complete reports whether the upstream finished the answer; markless allows that its last frame did not come.
+	Complete(markless bool) bool
+	// Finish appends all that was held back, with the bill, and the end of the stream.
+	Finish(dst []byte, b Bill) []byte
+	// Close gives the stream's memory back.
+	Close()
+}
+
+// Body is a whole JSON answer.
+type Body interface {
+	Tally() Tally
+	// Append appends the answer as the client reads it, with the bill.
+	Append(dst []byte, b Bill) []byte
+}
+
+// ErrBroken says that an answer is cut, empty or not what its style calls an answer.
+var ErrBroken = errors.New("dialect: the answer is broken")
+
+// UpstreamError is an error that an upstream sent in place of an answer, in a frame or a body with status 200.
+type UpstreamError struct {
+	Body []byte // its JSON, as it came; what of it may be shown is not decided here
+}
+
+func (e *UpstreamError) Error() string { return "dialect: the upstream sent an error" }

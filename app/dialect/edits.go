@@ -1,0 +1,48 @@
+package dialect
+
+// editsMax is more than any splice makes.
+const editsMax = 8
+
+// edits are replacements in a document. Everything between them stays byte for byte.
+type edits struct {
+	list [editsMax]edit
+	n    int
+}
+
+type edit struct {
+	at   span
+	with string
+}
+
+// replace notes that a stretch of the document becomes with. Stretches must not overlap; an empty stretch inserts.
+func (e *edits) replace(at span, with string) {
+	i := e.n
+	for ; i > 0 && e.list[i-1].at.from > at.from; i-- {
+		e.list[i] = e.list[i-1]
+	}
+	e.list[i] = edit{at, with}
+	e.n++
+}
+
+// insert notes that with goes in before the byte at.
+func (e *edits) insert(at int, with string) { e.replace(span{at, at}, with) }
+
+// append appends the document with all replacements made.
+func (e *edits) append(dst, doc []byte) []byte {
+	last := 0
+	for _, one := range e.list[:e.n] {
+		dst = append(dst, doc[last:one.at.from]...)
+		dst = append(dst, one.with...)
+		last = one.at.to
+	}
+	return append(dst, doc[last:]...)
+}
+
+// part is a stretch of the document with the replacements inside of it made.
+func (e *edits) part(doc []byte, at span) string {
+	var inside edits
+	for _, one := range e.list[:e.n] {
+		inside.replace(span{one.at.from - at.from, one.at.to - at.from}, one.with)
+	}
+	return string(inside.append(nil, at.of(doc)))
+}

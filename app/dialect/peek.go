@@ -1,0 +1,225 @@
+package dialect
+
+import (
+	"bytes"
+	"io"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app"
+)
+
+// countMax bounds every count of tokens or answers.
+const countMax = 1 << 31
+
+// field is a member of a request that the corridor reads or may change.
+type field uint8
+
+const (
+	fieldModel field = iota
+	fieldStream
+	fieldStreamOptions
+	fieldIncludeUsage
+	fieldMaxTokens    // the one that wins
+	fieldMaxTokensOld // its former name
+	fieldChoices
+	fieldEndUser
+	fieldCount
+)
+
+// chatFields are the members of a chat request by name.
+func chatField(name []byte) (field, bool) {
+	switch string(name) {
+	case "model":
+		return fieldModel, true
+	case "stream":
+		return fieldStream, true
+	case "stream_options":
+		return fieldStreamOptions, true
+	case "max_completion_tokens":
+		return fieldMaxTokens, true
+	case "max_tokens":
+		return fieldMaxTokensOld, true
+	case "n":
+		return fieldChoices, true
+	case "user":
+		return fieldEndUser, true
+	}
+	return 0, false
+}
+
+// peekChat reads the head of a chat request in one pass.
+func peekChat(body []byte) (Head, error) {
+	var h Head
+	o := openObject(body, 0)
+	for o.next() {
+		f, known := chatField(o.name())
+		if !known {
+			continue
+		}
+		if h.spans[f].found() {
+			return h, app.Errorf(app.Invalid, "invalid_request_error", "%s appears twice in the body", o.name()).At(string(o.name()))
+		}
+		h.spans[f] = o.value
+	}
+	if !o.whole() {
+		return h, notJSON(body)
+	}
+	if err := h.readModel(body); err != nil {
+		return h, err
+	}
+	h.Stream = h.flag(body, fieldStream, "stream")
+	old := h.count(body, fieldMaxTokensOld, "max_tokens")
+	if h.MaxTokens = h.count(body, fieldMaxTokens, "max_completion_tokens"); h.MaxTokens == 0 {
+		h.MaxTokens = old
+	}
+	h.Choices = max(1, h.count(body, fieldChoices, "n"))
+	h.EndUser = text(h.spans[fieldEndUser].of(body))
+	h.readStreamOptions(body)
+	h.weigh(body)
+	return h, nil
+}
+
+func (h *Head) readModel(body []byte) error {
+	raw := h.spans[fieldModel].of(body)
+	if isNull(raw) {
+		return app.Errorf(app.Invalid, "invalid_request_error", "model is required").At("model")
+	}
+	if h.Model = text(raw); h.Model == "" {
+		return app.Errorf(app.Invalid, "invalid_request_error", "model must be a non-empty string").At("model")
+	}
+	return nil
+}
+
+func (h *Head) flag(body []byte, f field, name string) bool {
+	raw := h.spans[f].of(body)
+	if isNull(raw) {
+		return false
+	}
+	if raw[0] != 't' && raw[0] != 'f' {
+		h.refuse(name, "%s must be true or false", name)
+	}
+	return raw[0] == 't'
+}
+
+// count reads a positive whole number; absent and null are zero.
+func (h *Head) count(body []byte, f field, name string) int64 {
+	raw := h.spans[f].of(body)
+	if isNull(raw) {
+		return 0
+	}
+	n, ok := wholeNumber(raw)
+	if !ok || n < 1 || n > countMax {
+		h.refuse(name, "%s must be a whole number from 1 to %d", name, int64(countMax))
+		return 0
+	}
+	return n
+}
+
+func (h *Head) refuse(param, format string, args ...any) {
+	if h.bad == nil {
+		h.bad = app.Errorf(app.Invalid, "invalid_request_error", format, args...).At(param)
+	}
+}
+
+// readStreamOptions finds include_usage, whose place is kept so that it can be switched on.
+func (h *Head) readStreamOptions(body []byte) {
+	at := h.spans[fieldStreamOptions]
+	raw := at.of(body)
+	if isNull(raw) {
+		return
+	}
+	if raw[0] != '{' {
+		h.refuse("stream_options", "stream_options must be an object")
+		return
+	}
+	o := openObject(body[:at.to], at.from)
+	for o.next() {
+		if string(o.name()) == "include_usage" {
+			h.spans[fieldIncludeUsage] = o.value
+		}
+	}
+	h.IncludeUsage = h.flag(body, fieldIncludeUsage, "stream_options.include_usage")
+}
+
+// weigh counts what can become input tokens. Images given as data are counted apart: their bytes are no text.
+func (h *Head) weigh(body []byte) {
+	h.TextBytes = int64(len(body))
+	for at := 0; ; {
+		i := bytes.Index(body[at:], []byte(`"image_url"`))
+		if i < 0 {
+			return
+		}
+		at += i + len(`"image_url"`)
+		value := blanks(body, at)
+		if value >= len(body) || body[value] != ':' {
+			continue // the word stands there as a value: {"type":"image_url"}
+		}
+		value = blanks(body, value+1)
+		to := valueEnd(body, value, depthMax)
+		if to < 0 {
+			return
+		}
+		h.Images++
+		if image := body[value:to]; bytes.Contains(image, []byte(`"data:`)) {
+			h.TextBytes -= int64(len(image))
+		}
+		at = to
+	}
+}
+
+// wholeNumber reads a JSON number without a fraction, also when it is written like 1e3 or 1.0.
+func wholeNumber(raw []byte) (int64, bool) {
+	if len(raw) == 0 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
+		return 0, false
+	}
+	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+		return n, true
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || f != float64(int64(f)) || f > countMax || f < -countMax {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// notJSON says what is wrong with a body that could not be walked, and where.
+func notJSON(body []byte) error {
+	bad := app.Errorf(app.Invalid, "invalid_json", "The body is not valid JSON.")
+	d := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
+	if d.PeekKind() != '{' && len(bytes.TrimSpace(body)) > 0 && jsontext.Value(body).IsValid() {
+		bad.Message = "The body must be a JSON object."
+		return bad
+	}
+	for {
+		_, err := d.ReadToken()
+		if err == io.EOF {
+			if d.InputOffset() == 0 {
+				bad.Message = "The body is empty; it must be a JSON object."
+			}
+			return bad
+		}
+		if err != nil {
+			bad.Message = "The body is not valid JSON at offset " + strconv.FormatInt(offset(err, d), 10) + "."
+			return bad.Because(err)
+		}
+		if d.StackDepth() > depthMax {
+			bad.Message = "The body nests deeper than " + strconv.Itoa(depthMax) + " levels."
+			return bad
+		}
+		if d.StackDepth() == 0 {
+			if rest := bytes.TrimSpace(body[d.InputOffset():]); len(rest) > 0 {
+				bad.Message = "The body has more text behind its JSON object, at offset " + strconv.FormatInt(d.InputOffset(), 10) + "."
+				return bad
+			}
+		}
+	}
+}
+
+func offset(err error, d *jsontext.Decoder) int64 {
+	if syntactic, ok := err.(*jsontext.SyntacticError); ok { //nolint:errorlint // the decoder returns it unwrapped
+		return syntactic.ByteOffset
+	}
+	return d.InputOffset()
+}
