@@ -1,0 +1,154 @@
+package billing
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app/postgres"
+)
+
+// Limits of a check of the books.
+const (
+	booksMax      = 10 * time.Minute // reads every entry there is
+	findingsMax   = 5                // named in the detail of one check
+	findingsQuery = "select count(*) over () as total, finding from (%s) f (finding) order by finding limit %d"
+)
+
+// Check is one invariant of the books: whether it holds, and where and by how much it does not.
+type Check struct {
+	Name   string
+	Holds  bool
+	Detail string
+}
+
+// invariants are queries that find what must not exist, one sentence a finding.
+var invariants = []struct{ name, findings string }{
+	{"posted equals entries", `
+		select format('account %s: posted %s, its entries sum to %s, off by %s nano-dollars', id, posted, entries, posted - entries)
+		from (
+			select a.id, a.posted_nanos as posted, coalesce(sum(e.amount_nanos), 0) as entries
+			from credit_accounts a left join ledger_entries e on e.account_id = a.id where a.kind = 'customer' group by a.id
+		) s where posted <> entries
+		union all
+		select format('entry %s belongs to account %s, which does not exist', e.id, e.account_id)
+		from ledger_entries e left join credit_accounts a on a.id = e.account_id where a.id is null`},
+	{"each entry continues its account", `
+		select format('entry %s of account %s: posted after it is %s, expected %s', id, account_id, posted_after, running)
+		from (
+			select e.*, sum(amount_nanos) over (partition by account_id order by id) as running
+			from ledger_entries e where posted_after is not null
+		) s where posted_after <> running`},
+	{"transactions balance", `
+		select format('transaction %s: its entries sum to %s nano-dollars, not 0', transaction_id, sum(amount_nanos))
+		from ledger_entries group by transaction_id having sum(amount_nanos) <> 0
+		union all
+		select format('transaction %s has no entries', t.id)
+		from ledger_transactions t where not exists (select from ledger_entries e where e.transaction_id = t.id)`},
+	{"all entries sum to zero", `
+		select format('all entries sum to %s nano-dollars, not 0', sum(amount_nanos))
+		from ledger_entries having sum(amount_nanos) <> 0`},
+	{"nothing below zero", `
+		select format('account %s: posted %s, held %s nano-dollars', id, posted_nanos, held_nanos)
+		from credit_accounts where held_nanos < 0 or (kind = 'customer' and posted_nanos < held_nanos)`},
+	{"held equals open holds", `
+		select format('account %s: held %s, its open holds sum to %s, off by %s nano-dollars', id, held, holds, held - holds)
+		from (
+			select coalesce(a.id, h.account_id) as id, coalesce(a.held_nanos, 0) as held, coalesce(h.amount, 0) as holds
+			from credit_accounts a full join (
+				select account_id, sum(amount_nanos) as amount from holds where state = 'open' group by account_id
+			) h on h.account_id = a.id
+		) s where held <> holds`},
+	{"one usage record a settled hold", `
+		select format('hold %s was settled, but has no usage record', h.id)
+		from holds h left join usage_records u on u.request_id = h.id
+		where h.reason in ('settled', 'late') and u.request_id is null
+		union all
+		select format('request %s has %s usage records', request_id, count(*))
+		from usage_records group by request_id having count(*) > 1`},
+	{"usage equals charges", `
+		select format('account %s: usage cost %s, charges %s, off by %s nano-dollars', id, usage, charges, usage - charges)
+		from (
+			select coalesce(u.account_id, c.account_id) as id, coalesce(u.cost, 0) as usage, coalesce(c.amount, 0) as charges
+			from (select account_id, sum(cost_nanos) as cost from usage_records group by account_id) u
+			full join (
+				select e.account_id, -sum(e.amount_nanos) as amount
+				from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
+				where t.kind = 'charge' and e.posted_after is not null group by e.account_id
+			) c on c.account_id = u.account_id
+		) s where usage <> charges`},
+	{"overruns equal platform loss", `
+		select format('usage records overran by %s, the platform lost %s nano-dollars', overrun, lost)
+		from (select coalesce(sum(overrun_nanos), 0) as overrun from usage_records) u, (
+			select coalesce(-sum(e.amount_nanos), 0) as lost
+			from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
+			where t.kind = 'charge' and e.account_id = 'internal:platform_loss'
+		) l where overrun <> lost`},
+	{"holds end once, within their amount", `
+		select format('hold %s: %s of %s nano-dollars captured, state %s', id, captured_nanos, amount_nanos, state)
+		from holds
+		where captured_nanos not between 0 and amount_nanos or state not in ('open', 'captured', 'released')
+			or (state = 'captured') <> (captured_nanos > 0) or (state = 'open') <> (closed_at is null)
+		union all
+		select format('request %s: cost %s, but its hold captured %s nano-dollars', h.id, u.cost_nanos, h.captured_nanos)
+		from holds h join usage_records u on u.request_id = h.id where u.cost_nanos <> h.captured_nanos`},
+	{"grants equal posted", `
+		select format('account %s: its grants have %s left, posted %s, off by %s nano-dollars', id, remaining, posted, remaining - posted)
+		from (
+			select a.id, a.posted_nanos as posted, coalesce(sum(g.remaining_nanos), 0) as remaining
+			from credit_accounts a left join grants g on g.account_id = a.id where a.kind = 'customer' group by a.id
+		) s where remaining <> posted
+		union all
+		select format('grant %s: %s of %s nano-dollars left', id, remaining_nanos, amount_nanos)
+		from grants where remaining_nanos not between 0 and amount_nanos`},
+}
+
+// Books checks every invariant on one snapshot, so that traffic in between cannot look like an error. It reads every
+// entry, so a large ledger wants a pool without a statement limit.
+func Books(ctx context.Context, db *sqlx.DB) ([]Check, error) {
+	ctx, cancel := context.WithTimeout(ctx, booksMax)
+	defer cancel()
+	tx, err := db.BeginTxx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		return nil, wrap("books", err)
+	}
+	defer func() { _ = tx.Rollback() }() // it only reads
+	checks := make([]Check, 0, len(invariants))
+	for _, i := range invariants {
+		found, err := selectFindings(ctx, tx, i.findings)
+		if err != nil {
+			return nil, wrap("books: "+i.name, err)
+		}
+		checks = append(checks, Check{Name: i.name, Holds: len(found) == 0, Detail: detail(found)})
+	}
+	return checks, nil
+}
+
+type findingRow struct {
+	Total   int64  `db:"total"`
+	Finding string `db:"finding"`
+}
+
+func selectFindings(ctx context.Context, q postgres.Queryer, query string) (found []findingRow, err error) {
+	err = q.SelectContext(ctx, &found, fmt.Sprintf(findingsQuery, query, findingsMax))
+	return found, err
+}
+
+func detail(found []findingRow) string {
+	if len(found) == 0 {
+		return ""
+	}
+	sentences := make([]string, len(found))
+	for i, f := range found {
+		sentences[i] = f.Finding
+	}
+	text := strings.Join(sentences, "; ")
+	if more := found[0].Total - int64(len(found)); more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}

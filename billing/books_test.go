@@ -1,0 +1,157 @@
+package billing_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/postgres"
+	"umg/billing"
+)
+
+// traffic leaves a bit of everything: a capture, an overrun, a release and an open hold. It returns the account and
+// the captured hold.
+func traffic(h *house) (string, billing.Hold) {
+	account := h.account(app.Dollar)
+	captured := h.hold(account, 10)
+	h.settle(captured, 7)
+	h.settle(h.hold(account, 10), 12)
+	h.settle(h.hold(account, 10), 0)
+	h.hold(account, 10)
+	return account, captured
+}
+
+// TestBooksFindEveryCorruption is the negative control: each check must fail when what it checks is broken behind the
+// back of the constraints.
+func TestBooksFindEveryCorruption(t *testing.T) {
+	t.Parallel()
+	const free = `alter table ledger_entries disable trigger all; alter table ledger_transactions disable trigger all;`
+	for _, c := range []struct{ name, check, sql string }{
+		{"a cached sum", "posted equals entries", `update credit_accounts set posted_nanos = posted_nanos + 1 where id = '{account}'`},
+		{"an entry of nobody", "posted equals entries", free + `update ledger_entries set account_id = 'acc_ghost'
+			where account_id = '{account}' and amount_nanos = -7`},
+		{"a lost entry", "posted equals entries", free + `delete from ledger_entries where account_id = '{account}' and amount_nanos = -7`},
+		{"a running sum", "each entry continues its account", free + `update ledger_entries set posted_after = posted_after - 1
+			where account_id = '{account}' and amount_nanos = -7`},
+		{"one side of a transaction", "transactions balance", free + `update ledger_entries set amount_nanos = 8
+			where account_id = 'internal:usage_revenue' and amount_nanos = 7`},
+		{"two transactions that even out", "transactions balance", free + `update ledger_entries
+			set amount_nanos = case amount_nanos when 7 then 8 else 11 end where account_id = 'internal:usage_revenue'`},
+		{"an empty transaction", "transactions balance", `insert into ledger_transactions (id, kind, ref, at)
+			values ('txn_x', 'charge', 'x', now())`},
+		{"the sum of all", "all entries sum to zero", free + `update ledger_entries set amount_nanos = 8
+			where account_id = 'internal:usage_revenue' and amount_nanos = 7`},
+		{"more held than posted", "nothing below zero", `alter table credit_accounts drop constraint credit_accounts_check2;
+			update credit_accounts set held_nanos = posted_nanos + 1 where id = '{account}'`},
+		{"a cached hold", "held equals open holds", `update credit_accounts set held_nanos = held_nanos + 1 where id = '{account}'`},
+		{"a hold closed alone", "held equals open holds", `update holds set state = 'released', reason = 'expired', closed_at = now()
+			where account_id = '{account}' and state = 'open'`},
+		{"a lost usage record", "one usage record a settled hold", `delete from usage_records where request_id = '{hold}'`},
+		{"two usage records", "one usage record a settled hold", `alter table usage_records drop constraint usage_records_pkey;
+			insert into usage_records select * from usage_records where request_id = '{hold}'`},
+		{"a usage cost", "usage equals charges", `update usage_records set cost_nanos = 6 where request_id = '{hold}'`},
+		{"an overrun", "overruns equal platform loss", `update usage_records set overrun_nanos = 1 where request_id = '{hold}'`},
+		{"a capture beyond its hold", "holds end once, within their amount", `alter table holds drop constraint holds_check;
+			update holds set captured_nanos = 11 where id = '{hold}'`},
+		{"a capture beside its usage", "holds end once, within their amount", `update holds set captured_nanos = 6 where id = '{hold}'`},
+		{"a grant", "grants equal posted", `update grants set remaining_nanos = remaining_nanos - 1 where account_id = '{account}'`},
+		{"a grant below zero", "grants equal posted", `alter table grants drop constraint grants_check;
+			update grants set remaining_nanos = -1 where account_id = '{account}'`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h := setup(t)
+			account, hold := traffic(h)
+			h.books()
+			h.exec(strings.NewReplacer("{account}", account, "{hold}", hold.ID).Replace(c.sql))
+			checks, err := billing.Books(t.Context(), h.db)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, check := range checks {
+				if check.Name == c.check {
+					if check.Holds || !strings.Contains(check.Detail, " ") {
+						t.Errorf("%q holds (%q) although the books are corrupt", check.Name, check.Detail)
+					}
+					return
+				}
+			}
+			t.Errorf("there is no check %q", c.check)
+		})
+	}
+}
+
+func TestBooksNameFewFindingsAndCountTheRest(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	for range 8 {
+		h.account(app.Dollar)
+	}
+	h.exec(`update credit_accounts set posted_nanos = posted_nanos - 1 where kind = 'customer'`)
+	checks, err := billing.Books(t.Context(), h.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := checks[0].Detail; strings.Count(d, "off by -1 nano-dollars") != 5 || !strings.HasSuffix(d, "and 3 more") {
+		t.Errorf("detail = %q", d)
+	}
+}
+
+func TestTheStoreRefusesToRewriteHistory(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	traffic(h)
+	for _, query := range []string{
+		`update ledger_entries set amount_nanos = amount_nanos + 1`,
+		`update ledger_entries set amount_nanos = 1 where false`,
+		`delete from ledger_entries`,
+		`truncate ledger_entries`,
+		`update ledger_transactions set ref = 'x'`,
+		`delete from ledger_transactions`,
+		`truncate ledger_transactions cascade`,
+		`delete from credit_accounts`,
+		`truncate credit_accounts cascade`,
+	} {
+		if _, err := h.db.ExecContext(t.Context(), query); err == nil || !strings.Contains(err.Error(), "append-only") {
+			t.Errorf("%s: %v", query, err)
+		}
+	}
+	h.books()
+}
+
+func TestTheStoreRefusesWhatBreaksAnInvariant(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account, hold := traffic(h)
+	const begin = `insert into ledger_transactions (id, kind, ref, at) values ('txn_x', 'adjustment', 'x', now());
+		insert into ledger_entries (transaction_id, account_id, amount_nanos, posted_after) values `
+	for name, query := range map[string]string{
+		"one side only":             begin + `('txn_x', '{account}', 5, 5)`,
+		"sides that differ":         begin + `('txn_x', '{account}', 5, 5), ('txn_x', 'internal:breakage', -4, null)`,
+		"an account of nobody":      begin + `('txn_x', 'acc_ghost', 5, 5), ('txn_x', 'internal:breakage', -5, null)`,
+		"a customer without a sum":  begin + `('txn_x', '{account}', 5, null), ('txn_x', 'internal:breakage', -5, null)`,
+		"an entry of nothing":       begin + `('txn_x', '{account}', 0, 5)`,
+		"an entry of no cause":      `insert into ledger_entries (transaction_id, account_id, amount_nanos) values ('txn_none', 'internal:breakage', 1)`,
+		"more held than posted":     `update credit_accounts set held_nanos = posted_nanos + 1 where id = '{account}'`,
+		"less than nothing held":    `update credit_accounts set held_nanos = -1 where id = '{account}'`,
+		"less than nothing posted":  `update credit_accounts set posted_nanos = -1, held_nanos = 0 where id = '{account}'`,
+		"a capture beyond its hold": `update holds set captured_nanos = 11 where id = '{hold}'`,
+		"a closed hold reopened":    `update holds set state = 'open' where id = '{hold}'`,
+		"a cost beyond its hold":    `update usage_records set cost_nanos = 11 where request_id = '{hold}'`,
+		"a second usage record":     `insert into usage_records select * from usage_records where request_id = '{hold}'`,
+		"a charge twice":            `insert into ledger_transactions (id, kind, ref, at) values ('txn_y', 'charge', '{hold}', now())`,
+		"more left than granted":    `update grants set remaining_nanos = amount_nanos + 1 where account_id = '{account}'`,
+	} {
+		query = strings.NewReplacer("{account}", account, "{hold}", hold.ID).Replace(query)
+		err := postgres.InTx(t.Context(), h.db, func(tx *sqlx.Tx) error {
+			_, err := tx.ExecContext(t.Context(), query)
+			return err
+		})
+		if err == nil {
+			t.Errorf("%s: the store accepts it", name)
+		}
+	}
+	h.books()
+}

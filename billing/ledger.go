@@ -1,0 +1,279 @@
+package billing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/postgres"
+)
+
+// Limits of the ledger. A verb that the store does not answer in time is refused or queued: a stalled store must not
+// pile up calls.
+const (
+	verbMax        = 2500 * time.Millisecond // one round trip, a little more than the store's own statement limit
+	holdAgeMax     = 30 * time.Minute        // longer than any call may run
+	pageSizeMax    = 200                     // rows of one list
+	grantNanosMax  = app.Amount(math.MaxInt64 / 64)
+	textBytesMax   = 512 // of one free text of a usage record
+	sourceBytesMax = 200
+)
+
+// ErrGrantExists means that the source of a grant was used before, so the credit is already there.
+var ErrGrantExists = errors.New("billing: credit from this source was granted before")
+
+// Options of a ledger.
+type Options struct {
+	Now app.Clock
+	IDs app.IDs
+	Log *slog.Logger // for the worker, which has nobody to return an error to
+}
+
+// Ledger keeps prepaid credit. Every verb is one transaction of the store, which checks the invariants itself; no
+// balance is remembered in memory, so any number of replicas may share the store.
+type Ledger struct {
+	db       *sqlx.DB
+	o        Options
+	later    chan settling // facts whose settlement failed
+	undone   chan Hold     // holds whose outcome is unknown and that nobody will use
+	counters counters
+}
+
+// NewLedger makes a ledger over a migrated store. It panics when an option is missing.
+func NewLedger(db *sqlx.DB, o Options) *Ledger {
+	if db == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Log == nil {
+		panic("billing: a ledger needs a store, a clock, identifiers and a log")
+	}
+	return &Ledger{db: db, o: o, later: make(chan settling, settlementsMax), undone: make(chan Hold, undoneMax)}
+}
+
+// GrantKind says why credit was given.
+type GrantKind string
+
+// The kinds of grants.
+const (
+	Trial       GrantKind = "trial"
+	Purchased   GrantKind = "purchased"
+	Promotional GrantKind = "promotional"
+	Adjustment  GrantKind = "adjustment"
+)
+
+// grantSources is the account that gives the credit of each kind.
+var grantSources = map[GrantKind]string{
+	Trial:       "internal:promotions",
+	Purchased:   "internal:payment_clearing",
+	Promotional: "internal:promotions",
+	Adjustment:  "internal:promotions",
+}
+
+// grantPriority is the same for all grants until an operator can choose: lower is drawn first.
+const grantPriority = 50
+
+// Grant is credit for an account. Source makes it happen once: the trial of an account, a payment, an operator's
+// reference.
+type Grant struct {
+	AccountID string
+	Kind      GrantKind
+	Amount    app.Amount
+	ExpiresAt *time.Time // nil for never
+	Source    string
+	Reason    string // shown to the customer
+	Operator  string // who gave it, empty for the gateway itself
+}
+
+// Balance is an account's money: what the ledger says it has, and what open holds reserve of it.
+type Balance struct {
+	Posted app.Amount `db:"posted_nanos"`
+	Held   app.Amount `db:"held_nanos"`
+}
+
+// Available is what a new hold may take.
+func (b Balance) Available() app.Amount { return b.Posted - b.Held }
+
+// Entry is one movement of an account's credit. Ref names its cause: the request, the source of the grant.
+type Entry struct {
+	ID            int64      `db:"id"`
+	TransactionID string     `db:"transaction_id"`
+	Kind          string     `db:"kind"` // grant, charge, refund, expiry, adjustment
+	Ref           string     `db:"ref"`
+	Amount        app.Amount `db:"amount_nanos"`
+	PostedAfter   app.Amount `db:"posted_after"`
+	Reason        string     `db:"reason"`
+	At            time.Time  `db:"at"`
+}
+
+// HoldRequest asks to reserve credit for a call. ID is the request's id and is used once. Want is the most the call
+// can cost; Min is the least that makes it worthwhile, all of Want when it is zero.
+type HoldRequest struct {
+	ID, AccountID string
+	Want, Min     app.Amount
+}
+
+// Hold is reserved credit. It ends in exactly one settlement.
+type Hold struct {
+	ID, AccountID string
+	Amount        app.Amount
+}
+
+// Charge is what settling the hold at a cost takes from the account: never more than the hold, the platform bears the
+// rest. It is what the caller may be shown as the cost.
+func (h Hold) Charge(cost app.Amount) app.Amount { return min(cost, h.Amount) }
+
+// OpenAccount gives an account a balance of zero. Opening it again changes nothing.
+func (l *Ledger) OpenAccount(ctx context.Context, q postgres.Queryer, accountID string) error {
+	return wrap("open account", insertAccount(ctx, q, accountID))
+}
+
+// Grant adds credit once per source, in the caller's transaction when q is one.
+func (l *Ledger) Grant(ctx context.Context, q postgres.Queryer, g Grant) error {
+	from, known := grantSources[g.Kind]
+	switch {
+	case !known:
+		return fmt.Errorf("billing: grant: %q is not a kind of grant", g.Kind)
+	case g.Amount <= 0 || g.Amount > grantNanosMax:
+		return fmt.Errorf("billing: grant: $%s is not between $0 and $%s", g.Amount, grantNanosMax)
+	case g.Source == "" || len(g.Source) > sourceBytesMax:
+		return fmt.Errorf("billing: grant: the source must have 1 to %d characters", sourceBytesMax)
+	}
+	done, err := insertGrant(ctx, q, g, grantRow{
+		id: l.o.IDs.New("grt"), from: from, transaction: l.o.IDs.New("txn"), at: l.o.Now().UTC(),
+	})
+	if err == nil && !done {
+		return ErrGrantExists
+	}
+	return wrap("grant", err)
+}
+
+// Hold reserves credit in one round trip: Want, or what is available when that is at least Min. Too little is
+// Unfunded; a store that is away is Unavailable, never an empty balance. A caller who leaves meanwhile still gets the
+// hold, so that it can be settled at nothing at once instead of waiting to expire.
+//
+// Credit of a grant that has just expired counts as available until the worker's next pass takes it away.
+func (l *Ledger) Hold(ctx context.Context, r HoldRequest) (Hold, error) {
+	if r.Min == 0 {
+		r.Min = r.Want
+	}
+	if r.ID == "" || r.Min < 0 || r.Want < r.Min {
+		return Hold{}, fmt.Errorf("billing: hold %q: wants %d and at least %d", r.ID, r.Want, r.Min)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), verbMax)
+	defer cancel()
+	row, err := takeHold(ctx, l.db, r)
+	if err != nil {
+		l.undo(Hold{ID: r.ID, AccountID: r.AccountID}, err)
+		return Hold{}, wrap("hold", err)
+	}
+	if row.Amount == nil {
+		return Hold{}, unfunded(r.Min, row.Balance)
+	}
+	return Hold{ID: r.ID, AccountID: r.AccountID, Amount: *row.Amount}, nil
+}
+
+// unfunded tells the person who reads it what is missing and where to get it.
+func unfunded(needed app.Amount, b Balance) *app.Error {
+	reserved := ""
+	if b.Held > 0 {
+		reserved = fmt.Sprintf(" and $%s is reserved by calls that are still running", b.Held)
+	}
+	e := app.Errorf(app.Unfunded, "insufficient_quota",
+		"This call needs $%s of credit; $%s is available%s. Add credit on the billing page of the console (/console/billing).",
+		needed, b.Available(), reserved).Final()
+	e.Doc = "/console/billing"
+	return e
+}
+
+// Settlement is the outcome of a call: its cost and the facts that explain it.
+type Settlement struct {
+	Cost   app.Amount
+	Record UsageRecord
+}
+
+// Settle ends a hold in one round trip and one transaction: the account pays the cost up to the hold, the platform
+// bears the rest, what was not used is free again and the usage record is kept. A cost of zero releases the hold and
+// posts nothing. Settling a hold a second time changes nothing. When the store is away the error is Unavailable and
+// the outcome unknown: hand the same facts to SettleLater.
+func (l *Ledger) Settle(ctx context.Context, h Hold, s Settlement) error {
+	if s.Cost < 0 || s.Record.RequestID != "" && s.Record.RequestID != h.ID {
+		return fmt.Errorf("billing: settle %s: request %q at a cost of %d", h.ID, s.Record.RequestID, s.Cost)
+	}
+	record, err := s.Record.encode(l.o.Now())
+	if err != nil {
+		return wrap("settle", err)
+	}
+	return l.settle(ctx, h, s.Cost, &record)
+}
+
+// settle closes the hold; without a record it is taken back.
+func (l *Ledger) settle(ctx context.Context, h Hold, cost app.Amount, record *string) error {
+	ctx, cancel := context.WithTimeout(ctx, verbMax)
+	defer cancel()
+	done, err := settleHold(ctx, l.db, h, settleRow{
+		cost: cost, transaction: l.o.IDs.New("txn"), at: l.o.Now().UTC(), record: record,
+	})
+	if err != nil {
+		return wrap("settle", err)
+	}
+	switch done.Outcome {
+	case outcomeUnknown:
+		if record != nil {
+			return fmt.Errorf("billing: settle: account %s has no hold %s", h.AccountID, h.ID)
+		}
+	case outcomeLate:
+		l.counters.late.Add(1)
+	}
+	if done.Outcome != outcomeRepeated && done.Overrun > 0 {
+		l.counters.overruns.Add(1)
+	}
+	return nil
+}
+
+// Balance is the account's money now.
+func (l *Ledger) Balance(ctx context.Context, accountID string) (Balance, error) {
+	b, err := selectBalance(ctx, l.db, accountID)
+	return b, wrap("balance", err)
+}
+
+// Spend is what the calls an account started since then have cost, and how many they were.
+func (l *Ledger) Spend(ctx context.Context, accountID string, since time.Time) (app.Amount, int64, error) {
+	cost, requests, err := selectSpend(ctx, l.db, accountID, since)
+	return cost, requests, wrap("spend", err)
+}
+
+// Requests are the account's latest usage records, newest first, at most 200.
+func (l *Ledger) Requests(ctx context.Context, accountID string, limit int) ([]UsageRecord, error) {
+	rows, err := selectRecords(ctx, l.db, accountID, pageSize(limit))
+	if err != nil {
+		return nil, wrap("requests", err)
+	}
+	records := make([]UsageRecord, len(rows))
+	for i, row := range rows {
+		records[i] = row.record()
+	}
+	return records, nil
+}
+
+// Entries are the account's latest movements of credit, newest first, at most 200.
+func (l *Ledger) Entries(ctx context.Context, accountID string, limit int) ([]Entry, error) {
+	entries, err := selectEntries(ctx, l.db, accountID, pageSize(limit))
+	return entries, wrap("entries", err)
+}
+
+func pageSize(limit int) int { return min(max(limit, 1), pageSizeMax) }
+
+// wrap names the verb, and turns a store that is away into the error every room answers with.
+func wrap(verb string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("billing: %s: %w", verb, err)
+	if postgres.Unavailable(err) {
+		return app.ErrStore(err)
+	}
+	return err
+}

@@ -1,0 +1,391 @@
+package billing_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"umg/app"
+	"umg/app/postgres"
+	"umg/billing"
+
+	"github.com/jmoiron/sqlx"
+)
+
+func TestHoldAndSettleTakeTheExactCost(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(app.Dollar)
+	hold := h.hold(account, 30*app.Cent)
+	h.balance(account, app.Dollar, 30*app.Cent)
+	if hold.Charge(4_500) != 4_500 || hold.Charge(app.Dollar) != 30*app.Cent {
+		t.Errorf("charges are %d and %d", hold.Charge(4_500), hold.Charge(app.Dollar))
+	}
+	h.settle(hold, 4_500)
+	h.balance(account, app.Dollar-4_500, 0)
+	if got := h.internal("internal:usage_revenue"); got != 4_500 {
+		t.Errorf("revenue = %d, want 4500", got)
+	}
+	entries, err := h.ledger.Entries(t.Context(), account, 10)
+	if err != nil || len(entries) != 2 {
+		t.Fatalf("entries = %v, %v", entries, err)
+	}
+	charge, grant := entries[0], entries[1]
+	if charge.Kind != "charge" || charge.Ref != hold.ID || charge.Amount != -4_500 || charge.PostedAfter != app.Dollar-4_500 {
+		t.Errorf("newest entry = %+v", charge)
+	}
+	if grant.Kind != "grant" || grant.Amount != app.Dollar || grant.PostedAfter != app.Dollar {
+		t.Errorf("oldest entry = %+v", grant)
+	}
+	h.books()
+}
+
+func TestUsageRecordKeepsEveryFact(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(app.Dollar)
+	hold := h.hold(account, 10*app.Cent)
+	want := billing.UsageRecord{
+		RequestID: hold.ID, AccountID: account, KeyID: "key_1", Model: "aurora-small", Provider: "p1", UpstreamModel: "up-1",
+		Style: "chat", RateCardID: "rc_1", EndUser: "ü-user", FinishReason: "stop", ErrorCode: "none", Streamed: true, Estimated: true,
+		Outcome: "client_left", Usage: billing.Usage{1, 2, 3, 4, 5, 6, 7, 8, 9}, Attempts: 2,
+		StartedAt: time.Date(2026, 11, 21, 4, 5, 6, 789_000, time.UTC), FirstByte: 1234 * time.Microsecond, Duration: 5 * time.Second,
+	}
+	if err := h.ledger.Settle(t.Context(), hold, billing.Settlement{Cost: 11 * app.Cent, Record: want}); err != nil {
+		t.Fatal(err)
+	}
+	want.Reserved, want.Cost, want.Overrun = 10*app.Cent, 10*app.Cent, app.Cent
+	got, err := h.ledger.Requests(t.Context(), account, 10)
+	if err != nil || len(got) != 1 || got[0] != want {
+		t.Fatalf("requests = %+v, %v\nwant %+v", got, err, want)
+	}
+	if got, err := h.ledger.Requests(t.Context(), h.account(0), 10); err != nil || len(got) != 0 {
+		t.Errorf("another account sees %v, %v", got, err)
+	}
+	h.books()
+}
+
+func TestCostZeroReleasesAndPostsNothing(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(app.Dollar)
+	hold := h.hold(account, app.Dollar)
+	h.settle(hold, 0)
+	h.balance(account, app.Dollar, 0)
+	entries, err := h.ledger.Entries(t.Context(), account, 10)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("entries = %v, %v; want the grant alone", entries, err)
+	}
+	requests, err := h.ledger.Requests(t.Context(), account, 10)
+	if err != nil || len(requests) != 1 || requests[0].Cost != 0 || requests[0].Reserved != app.Dollar {
+		t.Errorf("requests = %+v, %v", requests, err)
+	}
+	h.books()
+}
+
+func TestOverrunIsBorneByThePlatform(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(app.Dollar)
+	h.settle(h.hold(account, 10*app.Cent), 15*app.Cent)
+	h.balance(account, 90*app.Cent, 0)
+	if revenue, loss := h.internal("internal:usage_revenue"), h.internal("internal:platform_loss"); revenue != 15*app.Cent || loss != -5*app.Cent {
+		t.Errorf("revenue %d, loss %d", revenue, loss)
+	}
+	if got := h.ledger.Stats().Overruns; got != 1 {
+		t.Errorf("overruns = %d, want 1", got)
+	}
+	h.books()
+}
+
+func TestFreeModelHoldsNothing(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(0)
+	h.settle(h.hold(account, 0), 0)
+	h.settle(h.hold(account, 0), 7)
+	h.balance(account, 0, 0)
+	h.books()
+}
+
+func TestHoldTakesWhatThereIsDownToTheMinimum(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(10 * app.Cent)
+	ask := func(want, least app.Amount) (billing.Hold, error) {
+		return h.ledger.Hold(t.Context(), billing.HoldRequest{ID: h.ids.New("req"), AccountID: account, Want: want, Min: least})
+	}
+	first, err := ask(4*app.Cent, app.Cent)
+	if err != nil || first.Amount != 4*app.Cent {
+		t.Fatalf("first hold = %+v, %v; want all it asked for", first, err)
+	}
+	second, err := ask(20*app.Cent, 6*app.Cent)
+	if err != nil || second.Amount != 6*app.Cent {
+		t.Fatalf("second hold = %+v, %v; want exactly what was left", second, err)
+	}
+	h.balance(account, 10*app.Cent, 10*app.Cent)
+	_, err = ask(app.Cent, 1)
+	e := app.AsError(err)
+	if e.Kind != app.Unfunded || e.Code != "insufficient_quota" || !e.NoRetry || e.RetryAfter != 0 {
+		t.Fatalf("third hold: %+v", err)
+	}
+	for _, word := range []string{"needs $0.000000001", "$0 is available", "$0.1 is reserved", "/console/billing"} {
+		if !strings.Contains(e.Message, word) {
+			t.Errorf("the message %q does not say %q", e.Message, word)
+		}
+	}
+	h.settle(first, 0)
+	if third, err := ask(app.Dollar, app.Cent); err != nil || third.Amount != 4*app.Cent {
+		t.Errorf("after a release: %+v, %v", third, err)
+	}
+	h.books()
+}
+
+func TestMinZeroMeansAllOfWant(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(10)
+	_, err := h.ledger.Hold(t.Context(), billing.HoldRequest{ID: "req_1", AccountID: account, Want: 11})
+	if !isUnfunded(err) {
+		t.Errorf("a hold of 11 on 10: %v", err)
+	}
+	h.balance(account, 10, 0)
+}
+
+func TestWrongCallsAreInternalAndChangeNothing(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(app.Dollar)
+	hold := h.hold(account, app.Cent)
+	other := h.account(app.Dollar)
+	past := strings.Repeat("x", 1000)
+	verbs := map[string]func(ctx context.Context) error{
+		"hold of an unknown account": func(ctx context.Context) error {
+			_, err := h.ledger.Hold(ctx, billing.HoldRequest{ID: "req_a", AccountID: "acc_none", Want: 1})
+			return err
+		},
+		"hold of an internal account": func(ctx context.Context) error {
+			_, err := h.ledger.Hold(ctx, billing.HoldRequest{ID: "req_b", AccountID: "internal:promotions", Want: 1})
+			return err
+		},
+		"hold of a negative amount": func(ctx context.Context) error {
+			_, err := h.ledger.Hold(ctx, billing.HoldRequest{ID: "req_c", AccountID: account, Want: -1, Min: -1})
+			return err
+		},
+		"hold wanting less than the minimum": func(ctx context.Context) error {
+			_, err := h.ledger.Hold(ctx, billing.HoldRequest{ID: "req_d", AccountID: account, Want: 1, Min: 2})
+			return err
+		},
+		"hold without an id": func(ctx context.Context) error {
+			_, err := h.ledger.Hold(ctx, billing.HoldRequest{AccountID: account, Want: 1})
+			return err
+		},
+		"hold with a used id": func(ctx context.Context) error {
+			_, err := h.ledger.Hold(ctx, billing.HoldRequest{ID: hold.ID, AccountID: account, Want: 1})
+			return err
+		},
+		"settle at a negative cost": func(ctx context.Context) error { return h.ledger.Settle(ctx, hold, billing.Settlement{Cost: -1}) },
+		"settle another request's facts": func(ctx context.Context) error {
+			return h.ledger.Settle(ctx, hold, billing.Settlement{Record: billing.UsageRecord{RequestID: "req_x"}})
+		},
+		"settle an unknown hold": func(ctx context.Context) error {
+			return h.ledger.Settle(ctx, billing.Hold{ID: "req_none", AccountID: account, Amount: 1}, billing.Settlement{Cost: 1})
+		},
+		"settle another account's hold": func(ctx context.Context) error {
+			return h.ledger.Settle(ctx, billing.Hold{ID: hold.ID, AccountID: other, Amount: 1}, billing.Settlement{Cost: 1})
+		},
+		"grant nothing": func(ctx context.Context) error {
+			return h.ledger.Grant(ctx, h.db, billing.Grant{AccountID: account, Kind: billing.Trial, Source: "s"})
+		},
+		"grant a negative amount": func(ctx context.Context) error {
+			return h.ledger.Grant(ctx, h.db, billing.Grant{AccountID: account, Kind: billing.Trial, Amount: -1, Source: "s"})
+		},
+		"grant of no kind": func(ctx context.Context) error {
+			return h.ledger.Grant(ctx, h.db, billing.Grant{AccountID: account, Kind: "gift", Amount: 1, Source: "s"})
+		},
+		"grant without a source": func(ctx context.Context) error {
+			return h.ledger.Grant(ctx, h.db, billing.Grant{AccountID: account, Kind: billing.Trial, Amount: 1})
+		},
+		"grant of a long source": func(ctx context.Context) error {
+			return h.ledger.Grant(ctx, h.db, billing.Grant{AccountID: account, Kind: billing.Trial, Amount: 1, Source: past})
+		},
+		"grant to nobody": func(ctx context.Context) error {
+			return h.ledger.Grant(ctx, h.db, billing.Grant{AccountID: "acc_none", Kind: billing.Trial, Amount: 1, Source: "s"})
+		},
+		"grant to an internal account": func(ctx context.Context) error {
+			return h.ledger.Grant(ctx, h.db, billing.Grant{AccountID: "internal:breakage", Kind: billing.Trial, Amount: 1, Source: "s"})
+		},
+		"grant more than an account can hold": func(ctx context.Context) error {
+			return h.ledger.Grant(ctx, h.db, billing.Grant{AccountID: account, Kind: billing.Trial, Amount: 1 << 62, Source: "s"})
+		},
+		"balance of nobody": func(ctx context.Context) error {
+			_, err := h.ledger.Balance(ctx, "acc_none")
+			return err
+		},
+		"open an internal account": func(ctx context.Context) error { return h.ledger.OpenAccount(ctx, h.db, "internal:mine") },
+	}
+	for name, verb := range verbs {
+		if err := verb(t.Context()); err == nil || app.KindOf(err) != app.Internal {
+			t.Errorf("%s: %v, want an internal error", name, err)
+		}
+	}
+	h.balance(account, app.Dollar, app.Cent)
+	h.balance(other, app.Dollar, 0)
+	h.books()
+}
+
+func TestSettleAcceptsWhateverPeopleAndUpstreamsWrite(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(app.Dollar)
+	for _, text := range []string{"\x00", "a\x00b", "\xff\xfe", `\u0000`, `"}{`, strings.Repeat("ü", 5_000), "😀\u2028"} {
+		hold := h.hold(account, app.Cent)
+		r := billing.UsageRecord{
+			KeyID: text, Model: text, Provider: text, UpstreamModel: text, Style: text, RateCardID: text, EndUser: text,
+			FinishReason: text, ErrorCode: text, Outcome: text, Attempts: -1, FirstByte: -time.Second, Duration: -time.Second,
+			Usage: billing.Usage{-5}, StartedAt: time.Time{},
+		}
+		if err := h.ledger.Settle(t.Context(), hold, billing.Settlement{Cost: 1, Record: r}); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	h.balance(account, app.Dollar-7, 0)
+	requests, err := h.ledger.Requests(t.Context(), account, 10)
+	if err != nil || len(requests) != 7 {
+		t.Fatalf("%d requests, %v", len(requests), err)
+	}
+	for _, r := range requests {
+		if len(r.EndUser) > 512 || r.Usage[billing.InputTokens] != 0 || r.Duration != 0 || time.Since(r.StartedAt) > time.Minute {
+			t.Errorf("kept %+v", r)
+		}
+	}
+	h.books()
+}
+
+func TestGrantHappensOncePerSource(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(0)
+	g := billing.Grant{AccountID: account, Kind: billing.Trial, Amount: app.Dollar, Source: "trial:" + account, Reason: "welcome", Operator: "ops@example.com"}
+	results := make(chan error, 20)
+	for range cap(results) {
+		go func() { results <- h.ledger.Grant(t.Context(), h.db, g) }()
+	}
+	granted := 0
+	for range cap(results) {
+		switch err := <-results; {
+		case err == nil:
+			granted++
+		case !errors.Is(err, billing.ErrGrantExists):
+			t.Error(err)
+		}
+	}
+	if granted != 1 {
+		t.Errorf("%d of %d grants from one source went through", granted, cap(results))
+	}
+	h.balance(account, app.Dollar, 0)
+	entries, err := h.ledger.Entries(t.Context(), account, 10)
+	if err != nil || len(entries) != 1 || entries[0].Reason != "welcome" || entries[0].Ref != g.Source {
+		t.Errorf("entries = %+v, %v", entries, err)
+	}
+	h.books()
+}
+
+func TestGrantJoinsTheCallersTransaction(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	id := h.ids.New("acc")
+	refused := errors.New("refused")
+	err := postgres.InTx(t.Context(), h.db, func(tx *sqlx.Tx) error {
+		if err := h.ledger.OpenAccount(t.Context(), tx, id); err != nil {
+			return err
+		}
+		if err := h.ledger.Grant(t.Context(), tx, billing.Grant{AccountID: id, Kind: billing.Trial, Amount: 5, Source: "t"}); err != nil {
+			return err
+		}
+		return refused
+	})
+	if !errors.Is(err, refused) {
+		t.Fatal(err)
+	}
+	if b, err := h.ledger.Balance(t.Context(), id); err == nil {
+		t.Errorf("a rolled-back account has %+v", b)
+	}
+	h.books()
+}
+
+func TestGrantsAreDrawnInOrder(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(0)
+	in := func(d time.Duration) *time.Time { at := time.Now().Add(d); return &at }
+	for _, g := range []billing.Grant{
+		{Source: "5 paid", Kind: billing.Purchased},
+		{Source: "4 promo", Kind: billing.Promotional},
+		{Source: "3 paid, 2 days", Kind: billing.Purchased, ExpiresAt: in(48 * time.Hour)},
+		{Source: "2 trial, 1 day", Kind: billing.Trial, ExpiresAt: in(24 * time.Hour)},
+		{Source: "6 paid, younger", Kind: billing.Purchased},
+		{Source: "1 urgent", Kind: billing.Adjustment, ExpiresAt: in(1000 * time.Hour)},
+	} {
+		g.AccountID, g.Amount = account, 10
+		h.grant(g)
+	}
+	h.exec(`update grants set priority = 10 where source = '1 urgent'`)
+	for spent := range 6 {
+		h.settle(h.hold(account, 10), 10)
+		var left []string
+		err := h.db.SelectContext(t.Context(), &left, `select source from grants where remaining_nanos > 0 order by source`)
+		if err != nil || len(left) != 5-spent || (len(left) > 0 && left[0][0] != byte('2'+spent)) {
+			t.Errorf("after %d draws: %v left, %v", spent+1, left, err)
+		}
+	}
+	h.books()
+}
+
+func TestSpendCountsSince(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account, start := h.account(app.Dollar), time.Now()
+	for i, cost := range []app.Amount{5, 7, 0} {
+		hold := h.hold(account, 10)
+		r := record(hold)
+		r.StartedAt = start.Add(time.Duration(i) * time.Hour)
+		if err := h.ledger.Settle(t.Context(), hold, billing.Settlement{Cost: cost, Record: r}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for since, want := range map[time.Duration][2]int64{-time.Hour: {12, 3}, time.Minute: {7, 2}, 24 * time.Hour: {0, 0}} {
+		cost, requests, err := h.ledger.Spend(t.Context(), account, start.Add(since))
+		if err != nil || int64(cost) != want[0] || requests != want[1] {
+			t.Errorf("since %s: %d for %d requests, %v; want %v", since, cost, requests, err, want)
+		}
+	}
+}
+
+func TestListsAreBoundedAndNewestFirst(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(app.Dollar)
+	start := time.Now()
+	for i := range 5 {
+		hold := h.hold(account, 1)
+		r := record(hold)
+		r.StartedAt = start.Add(time.Duration(i) * time.Second)
+		if err := h.ledger.Settle(t.Context(), hold, billing.Settlement{Cost: 1, Record: r}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for limit, want := range map[int]int{-1: 1, 0: 1, 3: 3, 1_000_000: 5} {
+		got, err := h.ledger.Requests(t.Context(), account, limit)
+		if err != nil || len(got) != want {
+			t.Fatalf("limit %d: %d requests, %v", limit, len(got), err)
+		}
+		for i := 1; i < len(got); i++ {
+			if got[i].StartedAt.After(got[i-1].StartedAt) {
+				t.Errorf("limit %d: request %d is newer than the one before", limit, i)
+			}
+		}
+	}
+}

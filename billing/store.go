@@ -1,0 +1,137 @@
+package billing
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"umg/app"
+	"umg/app/postgres"
+)
+
+func insertAccount(ctx context.Context, q postgres.Queryer, accountID string) error {
+	_, err := q.ExecContext(ctx, `
+		insert into credit_accounts (id, kind, posted_nanos) values ($1, 'customer', 0)
+		on conflict (id) do nothing`, accountID)
+	return err
+}
+
+// grantRow is what the ledger adds to a grant.
+type grantRow struct {
+	id, from, transaction string
+	at                    time.Time
+}
+
+func insertGrant(ctx context.Context, q postgres.Queryer, g Grant, r grantRow) (done bool, err error) {
+	meta, err := json.Marshal(map[string]string{"kind": string(g.Kind), "reason": clean(g.Reason), "operator": clean(g.Operator)})
+	if err != nil {
+		return false, err
+	}
+	err = q.GetContext(ctx, &done, `select grant_credit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		r.id, g.AccountID, string(g.Kind), grantPriority, int64(g.Amount), g.ExpiresAt, g.Source,
+		r.from, r.transaction, r.at, string(meta))
+	return done, err
+}
+
+// heldRow is the answer to a hold: no amount when the balance is too small.
+type heldRow struct {
+	Amount  *app.Amount `db:"amount"`
+	Balance Balance
+}
+
+func takeHold(ctx context.Context, q postgres.Queryer, r HoldRequest) (heldRow, error) {
+	var row heldRow
+	err := q.QueryRowxContext(ctx, `select amount, posted, held from take_hold($1, $2, $3, $4, $5)`,
+		r.ID, r.AccountID, int64(r.Want), int64(r.Min), int64(holdAgeMax/time.Second)).
+		Scan(&row.Amount, &row.Balance.Posted, &row.Balance.Held)
+	if errors.Is(err, sql.ErrNoRows) {
+		return row, fmt.Errorf("account %s has no credit account", r.AccountID)
+	}
+	return row, err
+}
+
+// settleRow is what closes a hold. No record means that it is taken back.
+type settleRow struct {
+	cost        app.Amount
+	transaction string
+	at          time.Time
+	record      *string
+}
+
+// The outcomes of settle_hold that matter here.
+const (
+	outcomeUnknown  = "unknown"
+	outcomeRepeated = "repeated"
+	outcomeLate     = "late"
+)
+
+type settledRow struct {
+	Charged *app.Amount `db:"charged"`
+	Overrun app.Amount  `db:"overrun"`
+	Outcome string      `db:"outcome"`
+}
+
+func settleHold(ctx context.Context, q postgres.Queryer, h Hold, r settleRow) (settledRow, error) {
+	var row settledRow
+	err := q.GetContext(ctx, &row, `
+		select charged, coalesce(overrun, 0) as overrun, outcome from settle_hold($1, $2, $3, $4, $5, $6)`,
+		h.ID, h.AccountID, int64(r.cost), r.transaction, r.at, r.record)
+	return row, err
+}
+
+func releaseExpiredHolds(ctx context.Context, q postgres.Queryer, limit int) (released int64, err error) {
+	err = q.GetContext(ctx, &released, `select release_expired_holds($1)`, limit)
+	return released, err
+}
+
+// selectExpiredGrants are grants with something left that no open hold may count on.
+func selectExpiredGrants(ctx context.Context, q postgres.Queryer, limit int) (ids []string, err error) {
+	err = q.SelectContext(ctx, &ids, `
+		select g.id from grants g join credit_accounts a on a.id = g.account_id
+		where not g.spent and g.expires_at <= now() and a.posted_nanos > a.held_nanos
+		order by g.expires_at limit $1`, limit)
+	return ids, err
+}
+
+func expireGrant(ctx context.Context, q postgres.Queryer, id, transaction string, at time.Time) (taken app.Amount, err error) {
+	err = q.GetContext(ctx, &taken, `select expire_grant($1, $2, $3)`, id, transaction, at)
+	return taken, err
+}
+
+func selectBalance(ctx context.Context, q postgres.Queryer, accountID string) (Balance, error) {
+	var b Balance
+	err := q.GetContext(ctx, &b, `
+		select posted_nanos, held_nanos from credit_accounts where id = $1 and kind = 'customer'`, accountID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return b, fmt.Errorf("account %s has no credit account", accountID)
+	}
+	return b, err
+}
+
+func selectSpend(ctx context.Context, q postgres.Queryer, accountID string, since time.Time) (cost app.Amount, requests int64, err error) {
+	err = q.QueryRowxContext(ctx, `
+		select coalesce(sum(cost_nanos), 0)::bigint, count(*) from usage_records where account_id = $1 and started_at >= $2`,
+		accountID, since.UTC()).Scan(&cost, &requests)
+	return cost, requests, err
+}
+
+func selectRecords(ctx context.Context, q postgres.Queryer, accountID string, limit int) (rows []usageRow, err error) {
+	err = q.SelectContext(ctx, &rows, `
+		select request_id, account_id, key_id, model, provider, upstream_model, style, rate_card_id, end_user, finish_reason,
+			error_code, outcome, streamed, estimated, attempts, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens,
+			reasoning_tokens, images, milliseconds, characters, requests, reserved_nanos, cost_nanos, overrun_nanos, started_at,
+			first_byte_micros, duration_micros
+		from usage_records where account_id = $1 order by started_at desc, request_id desc limit $2`, accountID, limit)
+	return rows, err
+}
+
+func selectEntries(ctx context.Context, q postgres.Queryer, accountID string, limit int) (entries []Entry, err error) {
+	err = q.SelectContext(ctx, &entries, `
+		select e.id, e.transaction_id, t.kind, t.ref, e.amount_nanos, e.posted_after, coalesce(t.meta ->> 'reason', '') as reason, t.at
+		from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
+		where e.account_id = $1 and e.posted_after is not null order by e.id desc limit $2`, accountID, limit)
+	return entries, err
+}

@@ -1,0 +1,360 @@
+package billing_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"umg/app"
+	"umg/app/postgres"
+	"umg/app/postgres/pgtest"
+	"umg/billing"
+)
+
+// run starts the worker and returns what stops it and waits for its end.
+func (h *house) run() (stop func()) {
+	ctx, cancel := context.WithCancel(h.ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- h.ledger.Run(ctx) }()
+	return func() {
+		h.Helper()
+		cancel()
+		if err := <-ended; err != nil {
+			h.Errorf("the worker ended with %v", err)
+		}
+	}
+}
+
+// hear waits until the ledger logs a message.
+func (h *house) hear(message string) slog.Record {
+	h.Helper()
+	timeout := time.After(30 * time.Second)
+	for {
+		select {
+		case r := <-h.said:
+			if r.Message == message {
+				return r
+			}
+		case <-timeout:
+			h.Fatalf("the ledger never said %q", message)
+		}
+	}
+}
+
+func TestExpiredHoldsGiveTheirCreditBack(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	rich, poor := h.account(app.Dollar), h.account(30)
+	for range 3 {
+		h.expire(h.hold(rich, 10))
+		h.expire(h.hold(poor, 10))
+	}
+	kept := h.hold(rich, 10)
+	stop := h.run()
+	h.hear("holds expired before they were settled")
+	stop()
+	h.balance(rich, app.Dollar, 10)
+	h.balance(poor, 30, 0)
+	if got := h.ledger.Stats().HoldsExpired; got != 6 {
+		t.Errorf("%d holds expired, want 6", got)
+	}
+	h.settle(kept, 10)
+	h.books()
+}
+
+func TestManyExpiredHoldsAreReleasedInBatches(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(app.Dollar)
+	h.exec(`insert into holds (id, account_id, amount_nanos, expires_at)
+		select 'req_' || n, $1, 1, now() from generate_series(1, 1201) n`, account)
+	h.exec(`update credit_accounts set held_nanos = 1201 where id = $1`, account)
+	other := open(t, h.db)
+	swept := make(chan error, 2)
+	go func() { swept <- h.ledger.Sweep(t.Context()) }()
+	go func() { swept <- other.ledger.Sweep(t.Context()) }()
+	for range 2 {
+		if err := <-swept; err != nil {
+			t.Error(err)
+		}
+	}
+	h.balance(account, app.Dollar, 0)
+	if got := h.ledger.Stats().HoldsExpired + other.ledger.Stats().HoldsExpired; got != 1201 {
+		t.Errorf("%d holds expired in both replicas, want 1201", got)
+	}
+	h.books()
+}
+
+func TestALateSettlementTakesOnlyWhatIsFree(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(100)
+	late, later, latest := h.hold(account, 40), h.hold(account, 30), h.hold(account, 30)
+	for _, hold := range []billing.Hold{late, later, latest} {
+		h.expire(hold)
+	}
+	h.sweep()
+	h.balance(account, 100, 0)
+	running := h.hold(account, 50)
+	h.settle(late, 45)  // beyond its own hold: 40 of the 50 free
+	h.settle(later, 30) // only 10 are left
+	h.settle(latest, 30)
+	h.settle(latest, 30)
+	h.balance(account, 50, 50)
+	if loss := h.internal("internal:platform_loss"); loss != -(5 + 20 + 30) {
+		t.Errorf("the platform lost %d, want 55", -loss)
+	}
+	if got := h.ledger.Stats().SettledLate; got != 3 {
+		t.Errorf("%d late settlements, want 3", got)
+	}
+	h.settle(running, 50)
+	h.balance(account, 0, 0)
+	h.books()
+}
+
+func TestExpiredGrantsLapseAsHoldsClose(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(20)
+	soon := time.Now().Add(time.Hour)
+	h.grant(billing.Grant{AccountID: account, Kind: billing.Trial, Amount: 100, ExpiresAt: &soon, Source: "trial"})
+	hold := h.hold(account, 70)
+	h.sweep()
+	h.balance(account, 120, 70)
+	h.exec(`update grants set expires_at = now() where source = 'trial'`)
+	h.sweep()
+	h.balance(account, 70, 70) // 50 were free; the call that runs may still use the rest
+	h.sweep()
+	h.balance(account, 70, 70)
+	h.settle(hold, 30)
+	h.sweep()
+	h.balance(account, 20, 0) // 30 paid from the trial, 20 more lapsed, the paid grant is whole
+	if breakage := h.internal("internal:breakage"); breakage != 70 {
+		t.Errorf("%d lapsed, want 70", breakage)
+	}
+	if got := h.ledger.Stats().GrantsLapsed; got != 2 {
+		t.Errorf("%d lapses, want 2", got)
+	}
+	h.books()
+}
+
+func TestStoppingSettlesWhatIsQueued(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(app.Dollar)
+	for range 50 {
+		hold := h.hold(account, 10)
+		h.ledger.SettleLater(hold, billing.Settlement{Cost: 7, Record: record(hold)})
+	}
+	if got := h.ledger.Stats().Queued; got != 50 {
+		t.Errorf("%d queued, want 50", got)
+	}
+	h.run()()
+	h.balance(account, app.Dollar-350, 0)
+	h.books()
+}
+
+func TestSettleLaterIsBoundedAndLosesNothingSilently(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(app.Dollar)
+	hold := h.hold(account, 10)
+	for range 4096 {
+		h.ledger.SettleLater(hold, billing.Settlement{Cost: 7, Record: record(hold)})
+	}
+	h.ledger.SettleLater(billing.Hold{ID: "req_full", AccountID: account, Amount: 3}, billing.Settlement{Cost: 2, Record: billing.UsageRecord{
+		KeyID: "key_9", Model: "aurora", RateCardID: "rc_9", Usage: billing.Usage{12, 0, 0, 34},
+	}})
+	said := h.hear("a settlement is lost")
+	facts := map[string]string{}
+	said.Attrs(func(a slog.Attr) bool { facts[a.Key] = fmt.Sprint(a.Value); return true })
+	for key, want := range map[string]string{
+		"request_id": "req_full", "account_id": account, "cost_nanos": "2", "key_id": "key_9", "rate_card_id": "rc_9",
+	} {
+		if facts[key] != want {
+			t.Errorf("the log has %s = %q, want %q", key, facts[key], want)
+		}
+	}
+	if !strings.Contains(facts["usage"], "12 0 0 34") {
+		t.Errorf("the log has usage = %q", facts["usage"])
+	}
+	if s := h.ledger.Stats(); s.Lost != 1 || s.Queued != 4096 {
+		t.Errorf("stats = %+v", s)
+	}
+}
+
+func TestASettlementThatCanNeverBeIsLoggedAndDoesNotBlock(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(app.Dollar)
+	h.ledger.SettleLater(billing.Hold{ID: "req_none", AccountID: account, Amount: 3}, billing.Settlement{Cost: 2})
+	good := h.hold(account, 10)
+	h.ledger.SettleLater(good, billing.Settlement{Cost: 7, Record: record(good)})
+	stop := h.run()
+	h.hear("a settlement is lost")
+	stop()
+	h.balance(account, app.Dollar-7, 0)
+	h.books()
+}
+
+// impatient is a house whose store gives up on a statement soon.
+func impatient(t *testing.T) *house {
+	t.Helper()
+	db, err := postgres.Open(t.Context(), pgtest.DSN(t, pgtest.New(t)), postgres.Options{StatementMax: 200 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return open(t, db)
+}
+
+func TestASettlementThatTheStoreHasNoTimeForIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	h := impatient(t)
+	account := h.account(app.Dollar)
+	hold := h.hold(account, 10)
+	busy, err := h.db.BeginTxx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := busy.ExecContext(t.Context(), `select from credit_accounts where id = $1 for update`, account); err != nil {
+		t.Fatal(err)
+	}
+	err = h.ledger.Settle(t.Context(), hold, billing.Settlement{Cost: 7, Record: record(hold)})
+	if err == nil || app.KindOf(err) != app.Unavailable {
+		t.Fatalf("settling on a locked account: %v", err)
+	}
+	h.ledger.SettleLater(hold, billing.Settlement{Cost: 7, Record: record(hold)})
+	stop := h.run()
+	h.hear("a settlement waits for the store")
+	if err := busy.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	h.balance(account, app.Dollar-7, 0)
+	h.books()
+}
+
+// TestAHoldOfUnknownOutcomeIsTakenBack lets the answer to a hold get lost: the store reserves, the caller never hears.
+func TestAHoldOfUnknownOutcomeIsTakenBack(t *testing.T) {
+	t.Parallel()
+	h := impatient(t)
+	account := h.account(app.Dollar)
+	busy, err := h.db.BeginTxx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := busy.ExecContext(t.Context(), `select from credit_accounts where id = $1 for update`, account); err != nil {
+		t.Fatal(err)
+	}
+	_, err = h.ledger.Hold(t.Context(), billing.HoldRequest{ID: "req_1", AccountID: account, Want: 10})
+	if err == nil || app.KindOf(err) != app.Unavailable {
+		t.Fatalf("holding on a locked account: %v", err)
+	}
+	if err := busy.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	h.exec(`select take_hold('req_1', $1, 10, 10, 1800)`, account)
+	h.balance(account, app.Dollar, 10)
+	h.run()()
+	h.balance(account, app.Dollar, 0)
+	h.settle(billing.Hold{ID: "req_1", AccountID: account, Amount: 10}, 7) // should its caller exist after all
+	h.balance(account, app.Dollar-7, 0)
+	h.books()
+}
+
+func TestALeavingCallerStillGetsItsHold(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(app.Dollar)
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	hold, err := h.ledger.Hold(ctx, billing.HoldRequest{ID: "req_1", AccountID: account, Want: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.settle(hold, 0)
+	h.balance(account, app.Dollar, 0)
+}
+
+// ownServer starts a server that a test may stop.
+func ownServer(t *testing.T, dir string) (*house, *postgres.Local) {
+	t.Helper()
+	local, err := postgres.StartLocal(t.Context(), postgres.LocalOptions{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = local.Stop(context.Background()) })
+	db, err := postgres.Open(t.Context(), local.DSN(), postgres.Options{Connections: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	if _, err := postgres.Migrate(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, db), local
+}
+
+// soon fails when a verb takes longer than a caller should wait, or blames anything but the store.
+func (h *house) soon(name string, verb func() error) {
+	h.Helper()
+	start := time.Now()
+	err := verb()
+	if took := time.Since(start); took > 3500*time.Millisecond {
+		h.Errorf("%s took %s", name, took)
+	}
+	if err == nil || app.KindOf(err) != app.Unavailable || app.AsError(err).Code != "service_unavailable" {
+		h.Errorf("%s without a store: %v", name, err)
+	}
+}
+
+func (h *house) allVerbsUnavailable(account string, hold billing.Hold) {
+	h.Helper()
+	h.soon("hold", func() error {
+		_, err := h.ledger.Hold(h.ctx, billing.HoldRequest{ID: "req_down", AccountID: account, Want: 1})
+		return err
+	})
+	h.soon("settle", func() error {
+		return h.ledger.Settle(h.ctx, hold, billing.Settlement{Cost: 7, Record: record(hold)})
+	})
+}
+
+func TestAStoppedStoreIsUnavailableAndSettlementsWait(t *testing.T) {
+	t.Parallel()
+	dir := shortDir(t)
+	h, local := ownServer(t, dir)
+	account := h.account(app.Dollar)
+	hold := h.hold(account, 10)
+	if err := local.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.allVerbsUnavailable(account, hold)
+	h.soon("balance", func() error { _, err := h.ledger.Balance(h.ctx, account); return err })
+	h.soon("grant", func() error {
+		return h.ledger.Grant(h.ctx, h.db, billing.Grant{AccountID: account, Kind: billing.Trial, Amount: 1, Source: "s"})
+	})
+	h.soon("books", func() error { _, err := billing.Books(h.ctx, h.db); return err })
+	h.ledger.SettleLater(hold, billing.Settlement{Cost: 7, Record: record(hold)})
+	stop := h.run()
+	h.hear("a settlement waits for the store")
+	ownServer(t, dir)
+	stop()
+	h.balance(account, app.Dollar-7, 0)
+	h.books()
+}
+
+// shortDir is a folder whose path leaves room for a socket's name.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "umg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
