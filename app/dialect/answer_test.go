@@ -421,3 +421,12 @@ func BenchmarkTapFrame(b *testing.B) {
 		out, _, _ = s.Frame(out[:0], f)
 	}
 }
+
+func TestAnAnswerThatWasCutShortHasItsReason(t *testing.T) {
+	t.Parallel()
+	short := dialect.Bill{Usage: llm.Usage{Input: 7, Output: 2}, Estimated: true, Cost: 1, CutShort: true}
+	p := pass(t, role+hello+hello, dialect.Ask{Model: "up", Choices: 1, IncludeUsage: true}, short)
+	if want := delta(`{}`, "length"); !strings.HasPrefix(p.end, want) || !strings.HasSuffix(p.end, `"cost":0.000000001}}`+"\n\n"+done) || p.tally.ContentFrames != 2 {
+		t.Errorf("end %q after %d frames", p.end, p.tally.ContentFrames)
+	}
+}

@@ -94,6 +94,7 @@ func (s *chatStream) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	}
 	if c.content {
 		s.tally.Reported = false // a reading that content follows is not the last one
+		s.tally.ContentFrames++
 	}
 	s.adjust(&c, f.Data)
 	if c.count == 0 {
@@ -291,6 +292,11 @@ func (s *chatStream) envelopeOrOwn() chat.Envelope {
 
 func (s *chatStream) Finish(dst []byte, b Bill) []byte {
 	dst = append(dst, s.held...)
+	if b.CutShort {
+		for index := s.finished; index < s.ask.Choices; index++ {
+			dst = s.envelopeOrOwn().AppendFinish(dst, index, "length")
+		}
+	}
 	if s.ask.IncludeUsage {
 		switch {
 		case b.Estimated || len(s.usage)+len(s.usageObj) == 0:

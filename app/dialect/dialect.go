@@ -83,11 +83,12 @@ type Ask struct {
 
 // Tally is what was seen of an answer so far.
 type Tally struct {
-	Usage        llm.Usage // the last valid reading
-	Reported     bool      // whether there was one
-	ContentBytes int64     // bytes of text, reasoning and tool arguments
-	Finish       string    // the finish reason, empty when none came
-	Malformed    int       // frames that could not be read
+	Usage         llm.Usage // the last valid reading
+	Reported      bool      // whether there was one, and no content after it
+	ContentBytes  int64     // bytes of text, reasoning and tool arguments
+	ContentFrames int64     // frames they came in; zero for a body
+	Finish        string    // the finish reason, empty when none came
+	Malformed     int       // frames that could not be read
 }
 
 // Empty reports whether the answer has neither content nor an end.
@@ -98,6 +99,7 @@ type Bill struct {
 	Usage     llm.Usage
 	Estimated bool // the usage was counted here and replaces what the upstream said
 	Cost      app.Amount
+	CutShort  bool // the answer was ended here, at the length that was paid for, and needs its finish reason
 }
 
 // Step is what a frame was.
