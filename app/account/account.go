@@ -1,0 +1,110 @@
+// Package account knows who may use the gateway: users and how they sign in, the accounts that own credit and keys,
+// browser sessions, and API keys with the ring that recognises them. It knows passwords, throttles and their tables.
+// It does not know any page, route or protocol, nor what a call costs.
+package account
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/postgres"
+	"umg/billing"
+)
+
+// User is a person who signs in, seen as a member of an account.
+type User struct {
+	ID        string    `db:"id"`
+	Email     string    `db:"email"`
+	AccountID string    `db:"account_id"`
+	Role      string    `db:"role"`
+	Operator  bool      `db:"operator"`
+	CreatedAt time.Time `db:"created_at"`
+}
+
+// Principal is the user as somebody who acts for the account.
+func (u User) Principal() app.Principal {
+	return app.Principal{AccountID: u.AccountID, UserID: u.ID}
+}
+
+// TrialPolicy is what a new account is given. An amount of zero gives nothing.
+type TrialPolicy struct {
+	Amount app.Amount
+	Days   int
+}
+
+// Options of the service. Now, IDs, Random and Log must be set.
+type Options struct {
+	Now        app.Clock
+	IDs        app.IDs
+	Random     io.Reader
+	Log        *slog.Logger
+	Trial      TrialPolicy
+	SignUpsMax int // sign-ups an hour from one address before it has to wait; zero takes the default
+}
+
+// Service makes users, accounts and keys.
+type Service struct {
+	db        *sqlx.DB
+	ledger    *billing.Ledger
+	o         Options
+	passwords *passwords
+	throttle  throttle
+}
+
+// New returns the service. It panics when an option is missing.
+func New(db *sqlx.DB, ledger *billing.Ledger, o Options) *Service {
+	if db == nil || ledger == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Random == nil || o.Log == nil {
+		panic("account.New: an option is missing")
+	}
+	if o.SignUpsMax == 0 {
+		o.SignUpsMax = signUpsMax
+	}
+	return &Service{db: db, ledger: ledger, o: o, passwords: newPasswords(), throttle: throttle{db: db, now: o.Now}}
+}
+
+// User returns the user with the account they work in.
+func (s *Service) User(ctx context.Context, id string) (User, error) {
+	u, err := userByID(ctx, s.db, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return User{}, app.Errorf(app.NotFound, "user_not_found", "There is no such user.")
+	}
+	return u, storeError("read user", err)
+}
+
+// MakeOperator lets the user with this e-mail address run the gateway.
+func (s *Service) MakeOperator(ctx context.Context, email string) error {
+	address, err := normaliseEmail(email)
+	if err != nil {
+		return err
+	}
+	found, err := setOperator(ctx, s.db, address)
+	if err == nil && !found {
+		return app.Errorf(app.NotFound, "user_not_found", "Nobody has signed up with %s.", address).At("email")
+	}
+	return storeError("make operator", err)
+}
+
+// storeError wraps what the store said: temporary trouble is told as such, and a caller who left is no trouble.
+func storeError(doing string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled):
+		return app.Errorf(app.Canceled, "client_left", "The request was cancelled.").Because(err)
+	case postgres.Unavailable(err):
+		return app.ErrStore(fmt.Errorf("account: %s: %w", doing, err))
+	}
+	var known *app.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	return fmt.Errorf("account: %s: %w", doing, err)
+}

@@ -1,0 +1,112 @@
+package account
+
+import (
+	"context"
+	"fmt"
+	"net/mail"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/alexedwards/argon2id"
+	"golang.org/x/sync/semaphore"
+
+	"umg/app"
+)
+
+// Limits of a sign-in.
+const (
+	passwordCharsMin = 10
+	passwordBytesMax = 128
+	emailBytesMax    = 254
+	hashesMax        = 2  // at the same time: each takes a core for tens of milliseconds and 19 MiB
+	hashesWaitingMax = 64 // beyond those that run
+	hashMemoryKiB    = 19 * 1024
+	hashRounds       = 2
+)
+
+// nobodysHash stands in for the hash of a user who does not exist, so that an unknown e-mail address takes as long as
+// a wrong password. No password matches it: its key is not the output of the function.
+const nobodysHash = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+
+// passwords hashes and compares passwords, few at a time.
+type passwords struct {
+	running *semaphore.Weighted
+	waiting *semaphore.Weighted
+}
+
+func newPasswords() *passwords {
+	return &passwords{running: semaphore.NewWeighted(hashesMax), waiting: semaphore.NewWeighted(hashesMax + hashesWaitingMax)}
+}
+
+// turn waits until a hash may be computed. The caller calls done afterwards.
+func (p *passwords) turn(ctx context.Context) (done func(), err error) {
+	if !p.waiting.TryAcquire(1) {
+		return nil, app.Errorf(app.Unavailable, "busy", "Too many people are signing in at this moment. Try again in a few seconds.").After(hashBusyPause)
+	}
+	if err := p.running.Acquire(ctx, 1); err != nil {
+		p.waiting.Release(1)
+		return nil, storeError("wait to hash a password", err)
+	}
+	return func() {
+		p.running.Release(1)
+		p.waiting.Release(1)
+	}, nil
+}
+
+func (p *passwords) hash(ctx context.Context, password string) (string, error) {
+	done, err := p.turn(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	hash, err := argon2id.CreateHash(password, &argon2id.Params{
+		Memory: hashMemoryKiB, Iterations: hashRounds, Parallelism: 1, SaltLength: 16, KeyLength: 32,
+	})
+	if err != nil {
+		return "", fmt.Errorf("account: hash a password: %w", err)
+	}
+	return hash, nil
+}
+
+// matches takes the same time whatever the answer is. An empty hash is nobody's.
+func (p *passwords) matches(ctx context.Context, password, hash string) (bool, error) {
+	done, err := p.turn(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	if hash == "" {
+		hash = nobodysHash
+	}
+	same, err := argon2id.ComparePasswordAndHash(password, hash)
+	if err != nil {
+		return false, fmt.Errorf("account: compare a password: %w", err)
+	}
+	return same, nil
+}
+
+func checkPassword(password string) error {
+	switch {
+	case utf8.RuneCountInString(password) < passwordCharsMin:
+		return app.Errorf(app.Invalid, "password_too_short", "A password has at least %d characters.", passwordCharsMin).At("password")
+	case len(password) > passwordBytesMax:
+		return app.Errorf(app.Invalid, "password_too_long", "A password has at most %d bytes.", passwordBytesMax).At("password")
+	}
+	return nil
+}
+
+// normaliseEmail returns the one spelling under which an address is stored. Only ASCII is taken: letters that look
+// like others, or become others when lower-cased, would let two people share what looks like one address.
+func normaliseEmail(email string) (string, error) {
+	email = strings.TrimSpace(email)
+	bad := app.Errorf(app.Invalid, "invalid_email", "That is not an e-mail address such as name@example.com.").At("email")
+	if len(email) > emailBytesMax || strings.IndexFunc(email, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0 {
+		return "", bad
+	}
+	address := strings.ToLower(email)
+	parsed, err := mail.ParseAddress(address)
+	if err != nil || parsed.Address != address || parsed.Name != "" {
+		return "", bad
+	}
+	return address, nil
+}

@@ -1,0 +1,275 @@
+package account
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"golang.org/x/sync/singleflight"
+
+	"umg/app"
+	"umg/app/postgres"
+)
+
+// Limits of the ring. While notifications arrive, a key in memory is as good as its row, and is read again now and
+// then all the same. While they do not, it is read again soon; and while the store is away as well, what was last
+// known to be good is good enough for a while, since an outage of the store must not end every customer's work.
+const (
+	ringKeysMax    = 100_000
+	ringUnknownMax = 10_000
+	hearingAgeMax  = 5 * time.Minute
+	deafAgeMax     = 5 * time.Second
+	unknownAgeMax  = 30 * time.Second
+	lastGoodMax    = 10 * time.Minute
+	lookupsMax     = 8 // queries at the same time, however many unknown keys arrive
+	lookupMax      = 2 * time.Second
+	awayPause      = 500 * time.Millisecond // after a failed query, nobody else tries for so long
+	usedEvery      = time.Minute            // precision of last_used_at
+	usedMax        = 50_000                 // keys whose use is not written yet
+)
+
+// KeyRingOptions of a ring. Both must be set.
+type KeyRingOptions struct {
+	Now app.Clock
+	Log *slog.Logger
+}
+
+// KeyRing recognises API keys from memory and asks the store only about those it has not seen.
+type KeyRing struct {
+	db      *sqlx.DB
+	o       KeyRingOptions
+	flight  singleflight.Group
+	lookups chan struct{} // one slot a query
+
+	mu      sync.RWMutex
+	keys    map[fingerprint]*ringKey
+	unknown map[fingerprint]time.Time // when the store did not know them
+	epoch   uint64                    // entries of an earlier epoch must be read again
+	changes uint64                    // notifications so far, to tell a query that one overtook it
+	hearing bool                      // notifications arrive
+	deafAt  time.Time                 // since when they do not
+	retryAt time.Time                 // when the store may be asked again
+
+	queries atomic.Int64 // for tests: how often the store was asked
+
+	usedMu sync.Mutex
+	used   map[string]time.Time // by key id, not written yet
+}
+
+// ringKey is a key in memory. All but usedAt is guarded by the ring's lock.
+type ringKey struct {
+	key    Key
+	readAt time.Time
+	epoch  uint64
+	usedAt atomic.Int64 // Unix seconds of the last use that was noted
+}
+
+// NewKeyRing returns an empty ring. It panics when an option is missing.
+func NewKeyRing(db *sqlx.DB, o KeyRingOptions) *KeyRing {
+	if db == nil || o.Now == nil || o.Log == nil {
+		panic("account.NewKeyRing: an option is missing")
+	}
+	return &KeyRing{
+		db: db, o: o, lookups: make(chan struct{}, lookupsMax), deafAt: o.Now(),
+		keys: map[fingerprint]*ringKey{}, unknown: map[fingerprint]time.Time{}, used: map[string]time.Time{},
+	}
+}
+
+// Find returns the key of a secret, or why it may not be used: unknown, deleted, disabled or expired. What does not
+// look like a key is refused without asking anybody. A store that is away is told as such, never as an unknown key.
+func (r *KeyRing) Find(ctx context.Context, secret string) (Key, error) {
+	if !wellFormed(secret) {
+		return Key{}, errUnknownKey()
+	}
+	f, now := fingerprintOf(secret), r.o.Now()
+	k, known, fresh := r.recall(f, now)
+	if !fresh {
+		var err error
+		if k, err = r.ask(ctx, f, now); err != nil {
+			return Key{}, err
+		}
+		known = k != nil
+	}
+	if !known {
+		return Key{}, errUnknownKey()
+	}
+	return r.admit(k, now)
+}
+
+func (r *KeyRing) admit(k *ringKey, now time.Time) (Key, error) {
+	switch {
+	case k.key.Disabled:
+		return Key{}, app.Errorf(app.Unauthenticated, "key_disabled", "This API key is disabled. Enable it in the console or use another one.").Final()
+	case k.key.ExpiresAt != nil && !now.Before(*k.key.ExpiresAt):
+		return Key{}, app.Errorf(app.Unauthenticated, "key_expired", "This API key has expired. Create a new one in the console.").Final()
+	}
+	r.noteUse(k, now)
+	return k.key, nil
+}
+
+func errUnknownKey() error {
+	return app.Errorf(app.Unauthenticated, "invalid_api_key",
+		"The API key is not valid. Check that it was copied whole (%s and %d characters) and was not deleted.",
+		secretPrefix, secretChars+checksumChars).Final()
+}
+
+// recall looks into memory. fresh says that the answer needs no query, be it a key or that there is none.
+func (r *KeyRing) recall(f fingerprint, now time.Time) (k *ringKey, known, fresh bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if k, known = r.keys[f]; known {
+		limit := deafAgeMax
+		if r.hearing {
+			limit = hearingAgeMax
+		}
+		return k, true, k.epoch == r.epoch && now.Sub(k.readAt) < limit
+	}
+	at, refused := r.unknown[f]
+	return nil, false, refused && now.Sub(at) < unknownAgeMax
+}
+
+// ask reads the key from the store, once for all who ask at the same time. It returns nil for an unknown key.
+func (r *KeyRing) ask(ctx context.Context, f fingerprint, now time.Time) (*ringKey, error) {
+	r.mu.RLock()
+	pause := now.Before(r.retryAt)
+	r.mu.RUnlock()
+	if pause {
+		return r.lastGood(f, now, errors.New("account: the store was away a moment ago"))
+	}
+	asked := r.flight.DoChan(string(f[:]), func() (any, error) { return r.read(ctx, f) })
+	select {
+	case <-ctx.Done():
+		return nil, storeError("find key", ctx.Err())
+	case answer := <-asked:
+		if answer.Err != nil {
+			if postgres.Unavailable(answer.Err) {
+				return r.lastGood(f, now, answer.Err)
+			}
+			return nil, storeError("find key", answer.Err)
+		}
+		k, _ := answer.Val.(*ringKey)
+		return k, nil
+	}
+}
+
+// read queries the store and remembers the answer. It belongs to all who wait for it, so it does not end with the
+// first of them.
+func (r *KeyRing) read(ctx context.Context, f fingerprint) (*ringKey, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupMax)
+	defer cancel()
+	select {
+	case r.lookups <- struct{}{}:
+		defer func() { <-r.lookups }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("account: find key: too many lookups: %w", ctx.Err())
+	}
+	r.mu.RLock()
+	epoch, changes := r.epoch, r.changes
+	r.mu.RUnlock()
+	r.queries.Add(1)
+	key, found, err := keyByFingerprint(ctx, r.db, f)
+	now := r.o.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err != nil {
+		if postgres.Unavailable(err) {
+			r.retryAt = now.Add(awayPause)
+		}
+		return nil, err
+	}
+	if !found {
+		delete(r.keys, f)
+		makeRoom(r.unknown, ringUnknownMax)
+		r.unknown[f] = now
+		return nil, nil
+	}
+	k := &ringKey{key: key, readAt: now, epoch: epoch}
+	if key.LastUsedAt != nil {
+		k.usedAt.Store(key.LastUsedAt.Unix())
+	}
+	delete(r.unknown, f)
+	if changes == r.changes { // else the row may have changed since it was read: the answer serves once
+		makeRoom(r.keys, ringKeysMax)
+		r.keys[f] = k
+	}
+	return k, nil
+}
+
+// makeRoom drops an arbitrary entry of a full map, which is cheap, and costs one query if it is missed.
+func makeRoom[V any](m map[fingerprint]V, limit int) {
+	for f := range m {
+		if len(m) < limit {
+			return
+		}
+		delete(m, f)
+	}
+}
+
+// lastGood answers while the store is away: from what was known to be good a short while ago, else with that trouble.
+// A key was known to be good when it was read, and for as long afterwards as notifications arrived.
+func (r *KeyRing) lastGood(f fingerprint, now time.Time, cause error) (*ringKey, error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	k, found := r.keys[f]
+	if !found {
+		return nil, app.ErrStore(cause)
+	}
+	good := k.readAt
+	if k.epoch == r.epoch {
+		if r.hearing {
+			good = now
+		} else if r.deafAt.After(good) {
+			good = r.deafAt
+		}
+	}
+	if now.Sub(good) > lastGoodMax {
+		return nil, app.ErrStore(cause)
+	}
+	return k, nil
+}
+
+// heard takes a notification: a changed key is forgotten, and an empty payload makes every key be read again before
+// its next use. Those keys stay in memory as the last known good ones.
+func (r *KeyRing) heard(_, payload string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.changes++
+	var f fingerprint
+	if n, err := hex.Decode(f[:], []byte(payload)); len(payload) == hex.EncodedLen(len(f)) && n == len(f) && err == nil {
+		delete(r.keys, f)
+		delete(r.unknown, f)
+		return
+	}
+	r.epoch++
+	r.hearing = true
+	clear(r.unknown)
+}
+
+// lost takes the news that notifications no longer arrive.
+func (r *KeyRing) lost(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.hearing {
+		r.hearing, r.deafAt = false, r.o.Now()
+		r.o.Log.Warn("keys: notifications are lost; reading keys again until they are back", "error", err)
+	}
+}
+
+// noteUse remembers that a key is used, to the minute, for a batch that Run writes.
+func (r *KeyRing) noteUse(k *ringKey, now time.Time) {
+	last := k.usedAt.Load()
+	if now.Unix()-last < int64(usedEvery/time.Second) || !k.usedAt.CompareAndSwap(last, now.Unix()) {
+		return
+	}
+	r.usedMu.Lock()
+	defer r.usedMu.Unlock()
+	if len(r.used) < usedMax {
+		r.used[k.key.ID] = now
+	}
+}

@@ -1,0 +1,74 @@
+package account
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"strings"
+)
+
+// The shape of a key: a prefix that people and secret scanners recognise, the secret, and a checksum over it, which
+// rejects what was mistyped, cut or made up before anything is looked up.
+const (
+	secretPrefix  = "sk-umg-"
+	secretChars   = 32
+	checksumChars = 6
+	shownChars    = len(secretPrefix) + 4 // what remains visible as Key.Prefix
+	lastChars     = 4
+)
+
+const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// newSecret draws a secret of 190 random bits. Bytes that would favour some letters are thrown away.
+func newSecret(random io.Reader) (string, error) {
+	const fair = 256 - 256%len(base62)
+	body := make([]byte, 0, secretChars)
+	var drawn [secretChars]byte
+	for len(body) < secretChars {
+		if _, err := io.ReadFull(random, drawn[:]); err != nil {
+			return "", fmt.Errorf("account: draw a secret: %w", err)
+		}
+		for _, b := range drawn {
+			if int(b) < fair && len(body) < secretChars {
+				body = append(body, base62[int(b)%len(base62)])
+			}
+		}
+	}
+	return secretPrefix + string(body) + checksum(string(body)), nil
+}
+
+// checksum is the CRC-32 of the secret part in six base62 digits, most significant first.
+func checksum(body string) string {
+	sum := crc32.ChecksumIEEE([]byte(body))
+	var digits [checksumChars]byte
+	for i := checksumChars - 1; i >= 0; i-- {
+		digits[i] = base62[sum%uint32(len(base62))]
+		sum /= uint32(len(base62))
+	}
+	return string(digits[:])
+}
+
+// wellFormed reports whether s has the shape of a key and its checksum holds. It says nothing about whether the key
+// was ever made.
+func wellFormed(s string) bool {
+	body, found := strings.CutPrefix(s, secretPrefix)
+	if !found || len(body) != secretChars+checksumChars {
+		return false
+	}
+	for i := range len(body) {
+		if !isBase62(body[i]) {
+			return false
+		}
+	}
+	return body[secretChars:] == checksum(body[:secretChars])
+}
+
+func isBase62(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+}
+
+// fingerprint is what stands for a secret in memory and in the store.
+type fingerprint [sha256.Size]byte
+
+func fingerprintOf(secret string) fingerprint { return sha256.Sum256([]byte(secret)) }

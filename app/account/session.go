@@ -1,0 +1,339 @@
+package account
+
+import (
+	"bytes"
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gorilla/sessions"
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+)
+
+// Limits of a session.
+const (
+	sessionAgeMax     = 30 * 24 * time.Hour
+	sessionIdleMax    = 14 * 24 * time.Hour
+	visitorIdleMax    = time.Hour // without a user
+	sessionTouchEvery = time.Minute
+	sessionsListMax   = 100
+	sessionDataMax    = 16 << 10
+	userAgentBytesMax = 300
+	tokenBytes        = 32
+)
+
+// The names of the cookie. With the prefix, browsers take it only from us, over a secure connection and for the whole
+// host.
+const (
+	secureCookie   = "__Host-umg"
+	insecureCookie = "umg"
+)
+
+// SessionOptions of a store. All but Insecure must be set.
+type SessionOptions struct {
+	Key      [32]byte // seals what sessions hold at rest
+	Now      app.Clock
+	IDs      app.IDs
+	Random   io.Reader
+	Insecure bool // the console is served over plain http on an address that is not this machine
+	ClientIP func(*http.Request) string
+}
+
+// SessionStore keeps browser sessions in the database, where they can be listed and revoked. It is a store as package
+// sessions of gorilla defines it. Only values under string keys are kept, in the form JSON gives them, so that strings,
+// booleans and lists of them, such as flashes, come back as they were.
+type SessionStore struct {
+	db   *sqlx.DB
+	o    SessionOptions
+	seal cipher.AEAD
+}
+
+var _ sessions.Store = (*SessionStore)(nil)
+
+// loaded marks, among a session's values, what the row was when it was read. Its type keeps it out of the stored data.
+type loaded struct{}
+
+// state is what loaded leads to.
+type state struct {
+	token  fingerprint
+	id     string
+	userID string
+	plain  []byte
+}
+
+// NewSessionStore returns a store. It panics when an option is missing.
+func NewSessionStore(db *sqlx.DB, o SessionOptions) *SessionStore {
+	if db == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Random == nil || o.ClientIP == nil || o.Key == [32]byte{} {
+		panic("account.NewSessionStore: an option is missing")
+	}
+	key, err := hkdf.Key(sha256.New, o.Key[:], nil, "umg session data", 32)
+	if err != nil {
+		panic(err)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		panic(err)
+	}
+	seal, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		panic(err)
+	}
+	return &SessionStore{db: db, o: o, seal: seal}
+}
+
+// Name is the name of the cookie.
+func (s *SessionStore) Name() string {
+	if s.o.Insecure {
+		return insecureCookie
+	}
+	return secureCookie
+}
+
+// Current returns the session of the request, a new one when it has none. The error is one of the store being away.
+func (s *SessionStore) Current(r *http.Request) (*sessions.Session, error) { return s.Get(r, s.Name()) }
+
+// UserID is who is signed in with the session, empty for nobody.
+func UserID(session *sessions.Session) string {
+	if st := stateOf(session); st != nil {
+		return st.userID
+	}
+	return ""
+}
+
+// SessionID names the session in a list of sessions; it opens nothing. It is empty for a session that is not stored.
+func SessionID(session *sessions.Session) string {
+	if st := stateOf(session); st != nil {
+		return st.id
+	}
+	return ""
+}
+
+func stateOf(session *sessions.Session) *state {
+	st, _ := session.Values[loaded{}].(*state)
+	return st
+}
+
+// Get returns the session of the request, read once a request.
+func (s *SessionStore) Get(r *http.Request, name string) (*sessions.Session, error) {
+	return sessions.GetRegistry(r).Get(s, name)
+}
+
+// New reads the session that the request's cookie names. A cookie that leads nowhere gives a new session.
+func (s *SessionStore) New(r *http.Request, name string) (*sessions.Session, error) {
+	session := sessions.NewSession(s, name)
+	session.Options = &sessions.Options{
+		Path: "/", MaxAge: int(seconds(sessionAgeMax)), Secure: !s.o.Insecure, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	}
+	session.IsNew = true
+	cookie, err := r.Cookie(name)
+	if err != nil {
+		return session, nil
+	}
+	token, err := base64.RawURLEncoding.DecodeString(cookie.Value)
+	if err != nil || len(token) != tokenBytes {
+		return session, nil
+	}
+	f := fingerprint(sha256.Sum256(token))
+	now := s.o.Now().UTC()
+	row, found, err := sessionByToken(r.Context(), s.db, f, now)
+	if err != nil || !found {
+		return session, storeError("read session", err)
+	}
+	plain, err := s.open(row.Data, f)
+	if err != nil || decode(plain, session.Values) != nil {
+		clear(session.Values) // sealed with a key we no longer have: its owner signs in again
+		return session, nil
+	}
+	session.ID, session.IsNew = cookie.Value, false
+	session.Values[loaded{}] = &state{token: f, id: row.ID, userID: row.UserID.String, plain: plain}
+	if now.Sub(row.SeenAt) >= sessionTouchEvery {
+		err = touchSession(r.Context(), s.db, f, now, s.o.ClientIP(r), userAgent(r))
+	}
+	return session, storeError("touch session", err)
+}
+
+// Save stores what changed. A new session without values is not stored and sets no cookie, so visitors leave no row. A
+// negative MaxAge ends the session.
+func (s *SessionStore) Save(r *http.Request, w http.ResponseWriter, session *sessions.Session) error {
+	st := stateOf(session)
+	if session.Options.MaxAge < 0 {
+		return s.end(r.Context(), w, session, st)
+	}
+	plain, err := encode(session.Values)
+	if err != nil {
+		return err
+	}
+	switch {
+	case st == nil && plain == nil:
+		return nil
+	case st == nil:
+		return s.create(r, w, session, "", plain)
+	case bytes.Equal(plain, st.plain):
+		return nil
+	}
+	err = updateSession(r.Context(), s.db, st.token, s.seal.Seal(nil, nil, plain, st.token[:]))
+	if err != nil {
+		return storeError("save session", err)
+	}
+	st.plain = plain
+	return nil
+}
+
+// Start signs the user in: the session of before, whoever planted it, is gone, and a new one takes over its values.
+func (s *SessionStore) Start(w http.ResponseWriter, r *http.Request, userID string) error {
+	session, err := s.Current(r)
+	if err != nil {
+		return err
+	}
+	if st := stateOf(session); st != nil {
+		if err := deleteSession(r.Context(), s.db, st.token); err != nil {
+			return storeError("rotate session", err)
+		}
+		delete(session.Values, loaded{})
+	}
+	plain, err := encode(session.Values)
+	if err != nil {
+		return err
+	}
+	return s.create(r, w, session, userID, plain)
+}
+
+// End signs out: the session is deleted and the cookie taken back.
+func (s *SessionStore) End(w http.ResponseWriter, r *http.Request) error {
+	session, err := s.Current(r)
+	if err != nil {
+		return err
+	}
+	session.Options.MaxAge = -1
+	return s.Save(r, w, session)
+}
+
+func (s *SessionStore) end(ctx context.Context, w http.ResponseWriter, session *sessions.Session, st *state) error {
+	if st != nil {
+		if err := deleteSession(ctx, s.db, st.token); err != nil {
+			return storeError("end session", err)
+		}
+	}
+	clear(session.Values)
+	session.ID = ""
+	http.SetCookie(w, sessions.NewCookie(session.Name(), "", session.Options))
+	return nil
+}
+
+// create stores a session under a new random token and sets the cookie.
+func (s *SessionStore) create(r *http.Request, w http.ResponseWriter, session *sessions.Session, userID string, plain []byte) error {
+	token := make([]byte, tokenBytes)
+	if _, err := io.ReadFull(s.o.Random, token); err != nil {
+		return fmt.Errorf("account: draw a session token: %w", err)
+	}
+	f := fingerprint(sha256.Sum256(token))
+	row := sessionRow{
+		ID: s.o.IDs.New("ses"), UserID: sql.NullString{String: userID, Valid: userID != ""},
+		Data: s.seal.Seal(nil, nil, plain, f[:]), IP: s.o.ClientIP(r), UserAgent: userAgent(r), CreatedAt: s.o.Now().UTC(),
+	}
+	if err := insertSession(r.Context(), s.db, f, row); err != nil {
+		return storeError("start session", err)
+	}
+	session.ID, session.IsNew = base64.RawURLEncoding.EncodeToString(token), false
+	session.Values[loaded{}] = &state{token: f, id: row.ID, userID: userID, plain: plain}
+	http.SetCookie(w, sessions.NewCookie(session.Name(), session.ID, session.Options))
+	return nil
+}
+
+func (s *SessionStore) open(sealed []byte, f fingerprint) ([]byte, error) {
+	plain, err := s.seal.Open(nil, nil, sealed, f[:])
+	if err != nil {
+		return nil, fmt.Errorf("account: unseal session: %w", err)
+	}
+	return plain, nil
+}
+
+func userAgent(r *http.Request) string {
+	text := strings.ToValidUTF8(strings.ReplaceAll(r.UserAgent(), "\x00", ""), "")
+	if len(text) > userAgentBytesMax {
+		text = strings.ToValidUTF8(text[:userAgentBytesMax], "")
+	}
+	return text
+}
+
+// encode returns the stored form of a session's values, nil for none. Equal values have equal forms.
+func encode(values map[any]any) ([]byte, error) {
+	kept := make(map[string]any, len(values))
+	for k, v := range values {
+		if name, ok := k.(string); ok {
+			kept[name] = v
+		}
+	}
+	if len(kept) == 0 {
+		return nil, nil
+	}
+	plain, err := json.Marshal(kept)
+	if err != nil {
+		return nil, fmt.Errorf("account: encode session: %w", err)
+	}
+	if len(plain) > sessionDataMax {
+		return nil, errors.New("account: a session holds more than it may")
+	}
+	return plain, nil
+}
+
+func decode(plain []byte, values map[any]any) error {
+	if len(plain) == 0 {
+		return nil
+	}
+	var kept map[string]any
+	if err := json.Unmarshal(plain, &kept); err != nil {
+		return fmt.Errorf("account: decode session: %w", err)
+	}
+	for k, v := range kept {
+		values[k] = v
+	}
+	return nil
+}
+
+// SessionInfo is a session in the list of a user's sessions.
+type SessionInfo struct {
+	ID        string
+	IP        string
+	UserAgent string
+	CreatedAt time.Time
+	SeenAt    time.Time // to the minute
+}
+
+// Sessions lists where a user is signed in, last seen first.
+func (s *SessionStore) Sessions(ctx context.Context, userID string) ([]SessionInfo, error) {
+	rows, err := sessionsOf(ctx, s.db, userID, s.o.Now().UTC())
+	list := make([]SessionInfo, len(rows))
+	for i, r := range rows {
+		list[i] = SessionInfo{ID: r.ID, IP: r.IP, UserAgent: r.UserAgent, CreatedAt: r.CreatedAt, SeenAt: r.SeenAt}
+	}
+	return list, storeError("list sessions", err)
+}
+
+// Revoke ends one session of a user, at once and everywhere.
+func (s *SessionStore) Revoke(ctx context.Context, userID, sessionID string) error {
+	found, err := deleteSessionOf(ctx, s.db, userID, sessionID)
+	if err == nil && !found {
+		return app.Errorf(app.NotFound, "session_not_found", "There is no such session.")
+	}
+	return storeError("revoke session", err)
+}
+
+// RevokeOthers ends every session of a user but the one to keep, and says how many.
+func (s *SessionStore) RevokeOthers(ctx context.Context, userID, keepID string) (int64, error) {
+	n, err := deleteOtherSessions(ctx, s.db, userID, keepID)
+	return n, storeError("revoke sessions", err)
+}

@@ -1,0 +1,119 @@
+package account
+
+import (
+	"context"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/postgres"
+	"umg/billing"
+)
+
+// hashBusyPause is when to come back after too many sign-ins at once.
+const hashBusyPause = 2 * time.Second
+
+// SignUp is what a person gives to become a user. IP is the address they come from.
+type SignUp struct {
+	Email    string
+	Password string
+	IP       string
+}
+
+// SignUp makes a user, an account they own, its credit account and, when trials are on, the trial credit: all of it
+// or nothing.
+func (s *Service) SignUp(ctx context.Context, in SignUp) (User, error) {
+	email, err := normaliseEmail(in.Email)
+	if err != nil {
+		return User{}, err
+	}
+	if err := checkPassword(in.Password); err != nil {
+		return User{}, err
+	}
+	if err := s.throttle.admit(ctx, signUpIP(s.o.SignUpsMax).of(placeOf(in.IP))); err != nil {
+		return User{}, storeError("count sign-ups", err)
+	}
+	hash, err := s.passwords.hash(ctx, in.Password)
+	if err != nil {
+		return User{}, err
+	}
+	u := User{
+		ID: s.o.IDs.New("user"), Email: email, AccountID: s.o.IDs.New("acct"), Role: "owner", CreatedAt: s.o.Now().UTC().Truncate(time.Microsecond),
+	}
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error { return s.open(ctx, tx, u, hash) })
+	if err != nil {
+		return User{}, storeError("sign up", err)
+	}
+	return u, nil
+}
+
+// open writes everything a new user consists of.
+func (s *Service) open(ctx context.Context, tx *sqlx.Tx, u User, hash string) error {
+	made, err := insertUser(ctx, tx, u, hash)
+	if err != nil {
+		return err
+	}
+	if !made {
+		return app.Errorf(app.Conflict, "email_taken", "Somebody has signed up with this e-mail address already. Sign in instead.").At("email")
+	}
+	if err := s.ledger.OpenAccount(ctx, tx, u.AccountID); err != nil {
+		return err
+	}
+	if s.o.Trial.Amount <= 0 {
+		return nil
+	}
+	g := billing.Grant{
+		AccountID: u.AccountID, Kind: billing.Trial, Amount: s.o.Trial.Amount, Source: "trial:" + u.ID,
+		Reason: "trial credit at sign-up",
+	}
+	if s.o.Trial.Days > 0 {
+		end := u.CreatedAt.AddDate(0, 0, s.o.Trial.Days)
+		g.ExpiresAt = &end
+	}
+	return s.ledger.Grant(ctx, tx, g)
+}
+
+// errWrongPassword is the one answer to an unknown e-mail address and to a wrong password.
+func errWrongPassword() error {
+	return app.Errorf(app.Unauthenticated, "invalid_credentials", "The e-mail address or the password is wrong.")
+}
+
+// SignIn returns the user whose e-mail address and password these are. Tries are counted by address, by e-mail and by
+// both; a hash is computed whether or not there is such a user.
+func (s *Service) SignIn(ctx context.Context, email, password, ip string) (User, error) {
+	address, invalidEmail := normaliseEmail(email)
+	if invalidEmail != nil {
+		address = ""
+	}
+	pair := signInPair.of(address, placeOf(ip))
+	trusted, err := trustedPlace(ctx, s.db, pair, s.o.Now().UTC().Add(-trustMax))
+	if err != nil {
+		return User{}, storeError("count sign-ins", err)
+	}
+	tries := []try{signInIP.of(placeOf(ip)), pair}
+	if !trusted {
+		tries = append([]try{signInEmail.of(address)}, tries...)
+	}
+	if err := s.throttle.admit(ctx, tries...); err != nil {
+		return User{}, storeError("count sign-ins", err)
+	}
+	u, hash, err := userByEmail(ctx, s.db, address)
+	if err != nil {
+		return User{}, storeError("read user", err)
+	}
+	if len(password) > passwordBytesMax { // never hash what nobody's password can be
+		password, hash = password[:passwordBytesMax], ""
+	}
+	same, err := s.passwords.matches(ctx, password, hash)
+	if err != nil {
+		return User{}, err
+	}
+	if !same {
+		return User{}, errWrongPassword()
+	}
+	if err := trustPlace(ctx, s.db, pair, s.o.Now().UTC()); err != nil {
+		return User{}, storeError("count sign-ins", err)
+	}
+	return u, nil
+}

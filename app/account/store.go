@@ -1,0 +1,319 @@
+package account
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/lib/pq"
+
+	"umg/app/postgres"
+)
+
+const userColumns = `u.id, u.email, u.operator, u.created_at, m.account_id, m.role`
+
+// A user who is a member of several accounts works in the one joined first.
+const userFrom = ` from users u join lateral (
+	select account_id, role from memberships where user_id = u.id order by created_at, account_id limit 1) m on true `
+
+func userByID(ctx context.Context, q postgres.Queryer, id string) (u User, err error) {
+	err = q.GetContext(ctx, &u, `select `+userColumns+userFrom+`where u.id = $1`, id)
+	return u, err
+}
+
+// userByEmail also returns the password's hash; both are empty when there is no such user.
+func userByEmail(ctx context.Context, q postgres.Queryer, email string) (User, string, error) {
+	var row struct {
+		User
+		Hash string `db:"password_hash"`
+	}
+	err := q.GetContext(ctx, &row, `select `+userColumns+`, u.password_hash`+userFrom+`where u.email = $1`, email)
+	if errors.Is(err, sql.ErrNoRows) {
+		return User{}, "", nil
+	}
+	return row.User, row.Hash, err
+}
+
+// insertUser makes a user with an account of their own. It reports false when the e-mail address is taken.
+func insertUser(ctx context.Context, q postgres.Queryer, u User, hash string) (bool, error) {
+	done, err := q.ExecContext(ctx, `
+		insert into users (id, email, password_hash, created_at) values ($1, $2, $3, $4) on conflict (email) do nothing`,
+		u.ID, u.Email, hash, u.CreatedAt)
+	if made, err := changed(done, err); err != nil || !made {
+		return false, err
+	}
+	_, err = q.ExecContext(ctx, `
+		with made as (insert into accounts (id, created_at) values ($1, $2) returning id)
+		insert into memberships (account_id, user_id, role, created_at) select id, $3, $4, $2 from made`,
+		u.AccountID, u.CreatedAt, u.ID, u.Role)
+	return err == nil, err
+}
+
+func setOperator(ctx context.Context, q postgres.Queryer, email string) (bool, error) {
+	done, err := q.ExecContext(ctx, `update users set operator = true where email = $1`, email)
+	return changed(done, err)
+}
+
+const keyColumns = `k.id, k.account_id, k.name, k.prefix, k.last_four, k.env, k.error_mode, k.models, k.concurrency,
+	k.created_at, k.expires_at, k.last_used_at, k.disabled_at is not null as disabled`
+
+// keyRow is a key as the table holds it.
+type keyRow struct {
+	ID          string         `db:"id"`
+	AccountID   string         `db:"account_id"`
+	Name        string         `db:"name"`
+	Prefix      string         `db:"prefix"`
+	LastFour    string         `db:"last_four"`
+	Env         string         `db:"env"`
+	ErrorMode   ErrorMode      `db:"error_mode"`
+	Models      pq.StringArray `db:"models"`
+	Concurrency int            `db:"concurrency"`
+	CreatedBy   string         `db:"created_by"`
+	CreatedAt   time.Time      `db:"created_at"`
+	ExpiresAt   *time.Time     `db:"expires_at"`
+	LastUsedAt  *time.Time     `db:"last_used_at"`
+	Disabled    bool           `db:"disabled"`
+}
+
+func (r keyRow) key() Key {
+	return Key{
+		ID: r.ID, AccountID: r.AccountID, Name: r.Name, Prefix: r.Prefix, LastFour: r.LastFour, Env: r.Env,
+		ErrorMode: r.ErrorMode, Disabled: r.Disabled, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt,
+		LastUsedAt: r.LastUsedAt, ExpiresAt: r.ExpiresAt, Models: r.Models, Concurrency: r.Concurrency,
+	}
+}
+
+// insertKey stores a key and reports false when the account has as many as it may.
+func insertKey(ctx context.Context, q postgres.Queryer, k Key, f fingerprint) (bool, error) {
+	done, err := q.ExecContext(ctx, `
+		insert into api_keys (id, account_id, secret_hash, name, prefix, last_four, env, error_mode, models, concurrency,
+			created_by, created_at, expires_at)
+		select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, nullif($11, ''), $12, $13
+		where (select count(*) from api_keys where account_id = $2 and deleted_at is null) < $14`,
+		k.ID, k.AccountID, f[:], k.Name, k.Prefix, k.LastFour, k.Env, k.ErrorMode, pq.StringArray(orEmpty(k.Models)), k.Concurrency,
+		k.CreatedBy, k.CreatedAt, k.ExpiresAt, keysMax)
+	return changed(done, err)
+}
+
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+func keyByID(ctx context.Context, q postgres.Queryer, accountID, id string) (Key, error) {
+	var r keyRow
+	err := q.GetContext(ctx, &r, `
+		select `+keyColumns+`, coalesce(u.email, '') as created_by
+		from api_keys k left join users u on u.id = k.created_by
+		where k.account_id = $1 and k.id = $2 and k.deleted_at is null`, accountID, id)
+	return r.key(), err
+}
+
+func keysOf(ctx context.Context, q postgres.Queryer, accountID string) ([]Key, error) {
+	var found []keyRow
+	err := q.SelectContext(ctx, &found, `
+		select `+keyColumns+`, coalesce(u.email, '') as created_by
+		from api_keys k left join users u on u.id = k.created_by
+		where k.account_id = $1 and k.deleted_at is null order by k.created_at desc, k.id desc limit $2`, accountID, keysMax)
+	keys := make([]Key, len(found))
+	for i, r := range found {
+		keys[i] = r.key()
+	}
+	return keys, err
+}
+
+// keyByFingerprint is how a secret is recognised; the account is what it finds out. It reports false for an unknown
+// or deleted key.
+func keyByFingerprint(ctx context.Context, q postgres.Queryer, f fingerprint) (Key, bool, error) {
+	var r keyRow
+	err := q.GetContext(ctx, &r, `
+		select `+keyColumns+`, coalesce(k.created_by, '') as created_by
+		from api_keys k where k.secret_hash = $1 and k.deleted_at is null`, f[:])
+	if errors.Is(err, sql.ErrNoRows) {
+		return Key{}, false, nil
+	}
+	return r.key(), err == nil, err
+}
+
+func setKeyDisabled(ctx context.Context, q postgres.Queryer, accountID, id string, disabled bool, now time.Time) (bool, error) {
+	done, err := q.ExecContext(ctx, `
+		update api_keys set disabled_at = case when $3 then coalesce(disabled_at, $4) end
+		where account_id = $1 and id = $2 and deleted_at is null`, accountID, id, disabled, now)
+	return changed(done, err)
+}
+
+func setKeyDeleted(ctx context.Context, q postgres.Queryer, accountID, id string, now time.Time) (bool, error) {
+	done, err := q.ExecContext(ctx, `
+		update api_keys set deleted_at = $3 where account_id = $1 and id = $2 and deleted_at is null`, accountID, id, now)
+	return changed(done, err)
+}
+
+// setKeysUsed notes when keys of any account were last used. Rows are locked in one order, since every replica does
+// this.
+func setKeysUsed(ctx context.Context, q postgres.Queryer, ids []string, at []time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		with used as (select * from unnest($1::text[], $2::timestamptz[]) as u (id, at)),
+		locked as (select k.id from api_keys k join used using (id) order by k.id for no key update of k)
+		update api_keys k set last_used_at = used.at from used join locked using (id)
+		where k.id = used.id and (k.last_used_at is null or k.last_used_at < used.at)`,
+		pq.StringArray(ids), pq.Array(at))
+	return err
+}
+
+// changed reports whether a statement touched a row.
+func changed(done sql.Result, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	n, err := done.RowsAffected()
+	return n > 0, err
+}
+
+// throttleRow is how often something was tried since a time.
+type throttleRow struct {
+	Tries        int        `db:"tries"`
+	Since        time.Time  `db:"since"`
+	BlockedUntil *time.Time `db:"blocked_until"`
+}
+
+func (r throttleRow) blockedFor(now time.Time) time.Duration {
+	if r.BlockedUntil == nil {
+		return 0
+	}
+	return max(0, r.BlockedUntil.Sub(now))
+}
+
+// lockThrottle returns the row of one try, new or not, and keeps others from counting until the transaction ends.
+func lockThrottle(ctx context.Context, q postgres.Queryer, t try, now time.Time) (r throttleRow, err error) {
+	err = q.GetContext(ctx, &r, `
+		insert into throttles (scope, subject, tries, since) values ($1, $2, 0, $3)
+		on conflict (scope, subject) do update set tries = throttles.tries
+		returning tries, since, blocked_until`, t.rule.scope, t.subject[:], now)
+	return r, err
+}
+
+func saveThrottle(ctx context.Context, q postgres.Queryer, t try, r throttleRow) error {
+	_, err := q.ExecContext(ctx, `
+		update throttles set tries = $3, since = $4, blocked_until = $5 where scope = $1 and subject = $2`,
+		t.rule.scope, t.subject[:], r.Tries, r.Since, r.BlockedUntil)
+	return err
+}
+
+// trustedPlace reports whether the user of this e-mail address has signed in from this place since then.
+func trustedPlace(ctx context.Context, q postgres.Queryer, pair try, since time.Time) (bool, error) {
+	var trusted bool
+	err := q.GetContext(ctx, &trusted, `
+		select exists(select from throttles where scope = $1 and subject = $2 and trusted_at > $3)`, pair.rule.scope, pair.subject[:], since)
+	return trusted, err
+}
+
+func trustPlace(ctx context.Context, q postgres.Queryer, pair try, now time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		update throttles set tries = 0, since = $3, blocked_until = null, trusted_at = $3 where scope = $1 and subject = $2`,
+		pair.rule.scope, pair.subject[:], now)
+	return err
+}
+
+// deleteOldThrottles removes what no rule looks at any more.
+func deleteOldThrottles(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
+	done, err := q.ExecContext(ctx, `
+		delete from throttles where (scope, subject) in (
+			select scope, subject from throttles
+			where since < $1 and (blocked_until is null or blocked_until < $2) and (trusted_at is null or trusted_at < $3)
+			limit $4 for update skip locked)`,
+		now.Add(-signInPair.window), now, now.Add(-trustMax), limit)
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
+}
+
+// sessionRow is a session as the table holds it. data is sealed.
+type sessionRow struct {
+	ID        string         `db:"id"`
+	UserID    sql.NullString `db:"user_id"`
+	Data      []byte         `db:"data"`
+	IP        string         `db:"ip"`
+	UserAgent string         `db:"user_agent"`
+	CreatedAt time.Time      `db:"created_at"`
+	SeenAt    time.Time      `db:"seen_at"`
+}
+
+// sessionAlive is the condition under which a session still counts; $1 is now.
+const sessionAlive = `
+	created_at > $1::timestamptz - make_interval(secs => $2::float8) and
+	seen_at > $1::timestamptz - make_interval(secs => case when user_id is null then $4::float8 else $3::float8 end)`
+
+func aliveArgs(now time.Time, more ...any) []any {
+	return append([]any{now, seconds(sessionAgeMax), seconds(sessionIdleMax), seconds(visitorIdleMax)}, more...)
+}
+
+func seconds(d time.Duration) int64 { return int64(d / time.Second) }
+
+// sessionByToken reports false when there is no such session or it has expired.
+func sessionByToken(ctx context.Context, q postgres.Queryer, f fingerprint, now time.Time) (r sessionRow, found bool, err error) {
+	err = q.GetContext(ctx, &r, `
+		select id, user_id, data, ip, user_agent, created_at, seen_at from sessions
+		where token_hash = $5 and `+sessionAlive, aliveArgs(now, f[:])...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return sessionRow{}, false, nil
+	}
+	return r, err == nil, err
+}
+
+func insertSession(ctx context.Context, q postgres.Queryer, f fingerprint, r sessionRow) error {
+	_, err := q.ExecContext(ctx, `
+		insert into sessions (id, token_hash, user_id, data, ip, user_agent, created_at, seen_at)
+		values ($1, $2, $3, $4, $5, $6, $7, $7)`, r.ID, f[:], r.UserID, r.Data, r.IP, r.UserAgent, r.CreatedAt)
+	return err
+}
+
+// updateSession replaces the data of a session that still exists. A session that was revoked meanwhile stays gone.
+func updateSession(ctx context.Context, q postgres.Queryer, f fingerprint, data []byte) error {
+	_, err := q.ExecContext(ctx, `update sessions set data = $2 where token_hash = $1`, f[:], data)
+	return err
+}
+
+func touchSession(ctx context.Context, q postgres.Queryer, f fingerprint, now time.Time, ip, userAgent string) error {
+	_, err := q.ExecContext(ctx, `
+		update sessions set seen_at = $2, ip = $3, user_agent = $4 where token_hash = $1 and seen_at < $2`, f[:], now, ip, userAgent)
+	return err
+}
+
+func deleteSession(ctx context.Context, q postgres.Queryer, f fingerprint) error {
+	_, err := q.ExecContext(ctx, `delete from sessions where token_hash = $1`, f[:])
+	return err
+}
+
+func sessionsOf(ctx context.Context, q postgres.Queryer, userID string, now time.Time) (rows []sessionRow, err error) {
+	err = q.SelectContext(ctx, &rows, `
+		select id, user_id, data, ip, user_agent, created_at, seen_at from sessions
+		where user_id = $5 and `+sessionAlive+` order by seen_at desc, id limit $6`, aliveArgs(now, userID, sessionsListMax)...)
+	return rows, err
+}
+
+func deleteSessionOf(ctx context.Context, q postgres.Queryer, userID, id string) (bool, error) {
+	done, err := q.ExecContext(ctx, `delete from sessions where user_id = $1 and id = $2`, userID, id)
+	return changed(done, err)
+}
+
+func deleteOtherSessions(ctx context.Context, q postgres.Queryer, userID, keep string) (int64, error) {
+	done, err := q.ExecContext(ctx, `delete from sessions where user_id = $1 and id <> $2`, userID, keep)
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
+}
+
+func deleteExpiredSessions(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
+	done, err := q.ExecContext(ctx, `
+		delete from sessions where id in (
+			select id from sessions where not (`+sessionAlive+`) limit $5 for update skip locked)`, aliveArgs(now, limit)...)
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
+}

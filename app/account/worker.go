@@ -1,0 +1,113 @@
+package account
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"umg/app/postgres"
+)
+
+// How often the workers look, and how much they do at once.
+const (
+	usedFlushEvery = 10 * time.Second
+	usedFlushMax   = 3 * time.Second
+	usedBatchMax   = 1000
+	sweepEvery     = 10 * time.Minute
+	sweepBatchMax  = 1000
+	sweepRoundsMax = 100
+)
+
+// Run keeps the ring fresh until ctx ends: it listens for changed keys on a connection of its own and writes down
+// when keys were used. It returns ctx's error.
+func (r *KeyRing) Run(ctx context.Context, dsn string) error {
+	var flushing sync.WaitGroup
+	defer flushing.Wait()
+	flushing.Add(1)
+	go func() {
+		defer flushing.Done()
+		r.flushUse(ctx)
+	}()
+	return postgres.Follow(ctx, dsn, []string{"keys"}, postgres.Handler{Notify: r.heard, Lost: r.lost})
+}
+
+// flushUse writes uses in batches until ctx ends, and once more then.
+func (r *KeyRing) flushUse(ctx context.Context) {
+	tick := time.NewTicker(usedFlushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			r.writeUse(context.WithoutCancel(ctx))
+			return
+		case <-tick.C:
+			r.writeUse(ctx)
+		}
+	}
+}
+
+// writeUse stores what was noted. What the store does not take is lost: it is a hint for people, to the minute.
+func (r *KeyRing) writeUse(ctx context.Context) {
+	r.usedMu.Lock()
+	used := r.used
+	r.used = map[string]time.Time{}
+	r.usedMu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, usedFlushMax)
+	defer cancel()
+	ids, at := make([]string, 0, min(len(used), usedBatchMax)), make([]time.Time, 0, min(len(used), usedBatchMax))
+	for id, when := range used {
+		ids, at = append(ids, id), append(at, when)
+		if len(ids) == usedBatchMax {
+			if !r.writeBatch(ctx, ids, at) {
+				return
+			}
+			ids, at = ids[:0], at[:0]
+		}
+	}
+	if len(ids) > 0 {
+		r.writeBatch(ctx, ids, at)
+	}
+}
+
+func (r *KeyRing) writeBatch(ctx context.Context, ids []string, at []time.Time) bool {
+	if err := setKeysUsed(ctx, r.db, ids, at); err != nil {
+		r.o.Log.Warn("keys: the last use of some keys was not written", "keys", len(ids), "error", err)
+		return false
+	}
+	return true
+}
+
+// Run deletes expired sessions and old throttle rows until ctx ends, and returns ctx's error.
+func (s *Service) Run(ctx context.Context) error {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
+			s.o.Log.Warn("account: the sweep of expired rows stopped early", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// sweep deletes in small batches, so that no statement holds its locks for long. What is left waits for the next one.
+func (s *Service) sweep(ctx context.Context) error {
+	now := s.o.Now().UTC()
+	for range sweepRoundsMax {
+		sessions, err := deleteExpiredSessions(ctx, s.db, now, sweepBatchMax)
+		if err != nil {
+			return err
+		}
+		throttles, err := deleteOldThrottles(ctx, s.db, now, sweepBatchMax)
+		if err != nil {
+			return err
+		}
+		if sessions < sweepBatchMax && throttles < sweepBatchMax {
+			return nil
+		}
+	}
+	return nil
+}
