@@ -1,0 +1,88 @@
+// Package simulator is a believable upstream: it answers text calls in four styles over HTTP, derives every answer
+// from the prompt, and goes wrong on demand. It knows the four wire formats and nothing of how anybody else in this
+// module reads or writes them, so that a mistake cannot hide by being made on both sides. It does not know the
+// gateway, its models, its prices or its accounts, and imports nothing of this module.
+//
+// # Routes
+//
+// Each may stand below one more path segment, which names a provider and is recorded.
+//
+//	POST /v1/chat/completions
+//	POST /v1/messages                                 and /v1/messages/count_tokens
+//	POST /v1/responses                                and /v1/responses/input_tokens
+//	POST /v1beta/models/{model}:generateContent       and :streamGenerateContent, :countTokens; /v1 too
+//	GET  /healthz
+//
+// # Prompts
+//
+//	echo: TEXT            answers exactly TEXT
+//	count to N            answers "1 2 3 … N", one token each
+//	say N words           answers N words, one token each
+//	refuse: …             a refusal, with the finish reason of filtered content
+//	block: …              the prompt itself is refused
+//	simulate: SPEC        on the first line: a fault for this prompt, see below; the rest is the prompt
+//
+// With tools, a prompt that says "call" or "tool", or the name of one, or a tool choice that demands it, is answered
+// with a tool call; "both" or "parallel" makes it two, "narrate" puts a sentence before them. Arguments are made
+// from the JSON schema of the tool: "city=Rome" in the prompt gives that member, else words with a capital fill in.
+// A turn with tool results is answered with a text that quotes them. A JSON format is answered with the smallest
+// value of its schema. Attachments are acknowledged: "I see 1 image (image/png, 120 bytes)." Everything else gets a
+// short reply that mentions the prompt. A model whose name contains "reason", and any that is asked to, reasons
+// first. Limits of output and stop sequences are respected.
+//
+// # Tokens
+//
+// A token is the white space before a word and up to twelve runes of the word. A message costs four tokens besides
+// its text, an attachment 258, a tool its name, description and compact schema. A tool call costs one token for the
+// name and those of its arguments; one that would pass the output limit is left out whole. A system text that begins
+// with "cached:" counts as read from the prompt cache, with "caching:" as written to it. Each token that the caller
+// sees is one frame of a stream (only a native function call comes whole), so what was delivered can be counted.
+//
+// # Faults
+//
+// A fault is a list of directives separated by semicolons. It comes in the request header X-Simulate; in the model
+// name, as "small+status=503+times=2" or "fault/status=503;times=2"; in the prompt; or from the fault table of the
+// control routes. The first of these that is present counts. K counts frames, or tokens when written like 3t.
+//
+//	times=N, skip=N            strike N times, after sparing the first; then answer normally
+//	key=WORD                   count together whatever has this key, apart from the same spec elsewhere
+//	status=N                   an error; with code=WORD and retry-after=SECONDS
+//	auth                       401
+//	error-in-200               the error of status, or 500, under status 200
+//	redirect=URL               302, to the address of cloud metadata when there is no URL
+//	html, empty                200 with a web page, or with nothing
+//	gzip=BYTES                 a small compressed body that unpacks to BYTES
+//	headers=N, header-bytes=N  many headers, or a long one
+//	content-type=TYPE          the right answer under a wrong name
+//	reset                      a reset instead of an answer
+//	stall                      no answer until the client leaves
+//	hold                       no answer until released by the control routes
+//	slow-first=D, pace=D       wait before the first byte, between tokens
+//	slow-drip=D                one byte each D, a second when there is no D
+//	reset-after=K              a reset in the middle
+//	cut-after=K                an end of the connection in the middle
+//	end-after=K                an orderly end of the body in the middle, without end marker
+//	stall-after=K              silence in the middle
+//	error-after=K              an error event in the middle, with the words of status
+//	malformed-at=K             frame K is not JSON
+//	no-end                     everything but the end marker
+//	ok-then-extra              bytes after the end
+//	keep-open                  the body does not end until the client leaves
+//	close-idle                 the connection is closed right after an answer that promised to keep it
+//	truncated-json             half the JSON, well framed
+//	json-instead-of-stream, stream-instead-of-json
+//	huge-line=BYTES            one line, or body, of that size
+//	frames=FORM,…              crlf, cr, bom, comments, multiline, unknown, split: other forms of the same stream
+//	ignore-max-tokens          no output limit
+//	endless                    no output limit, and no end
+//	usage=FORM                 none, negative, huge, string, float, twice, every, first, or a number of output tokens
+//	cached=N, cache-write=N    input tokens to count as cached
+//
+// In an answer that is not streamed, K = 0 breaks before the body and any other K in its middle.
+//
+// # Control
+//
+// With Options.Control, below /_control: GET and DELETE requests (finished=N&timeout=5s waits for N finished ones);
+// GET, PUT {provider?, model?, spec} and DELETE faults; POST hold (provider, model) and release (count=N lets N go
+// and keeps holding); GET waiting (at_least=N&timeout=5s waits); GET stats.
+package simulator

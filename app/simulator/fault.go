@@ -1,0 +1,283 @@
+package simulator
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// faultSpecBytesMax bounds the text of a fault.
+	faultSpecBytesMax = 4 << 10
+	// faultBytesMax bounds every size that a fault may ask for.
+	faultBytesMax = 256 << 20
+	// faultWaitMax bounds every duration that a fault may ask for.
+	faultWaitMax = 10 * time.Minute
+	// dripStandard is the time between two bytes of a slow drip.
+	dripStandard = time.Second
+)
+
+// fault is what goes wrong with one request. The zero value is no fault.
+type fault struct {
+	spec        string
+	key         string // counts apart what has the same spec
+	times, skip int64
+
+	whole      string // the directive that takes the place of the answer
+	status     int
+	code       string
+	retryAfter string
+	url        string
+
+	hold                  bool
+	slowFirst, drip, pace time.Duration
+
+	breaking    string // reset, cut, stall, end or error, once so much of the stream is sent
+	breakAfter  int
+	breakTokens bool // breakAfter counts tokens, not frames
+	malformedAt int
+	noEnd       bool
+	extra       bool
+	keepOpen    bool
+	closeIdle   bool
+
+	asJSON, asStream, truncated bool
+	ignoreMax, endless          bool
+	contentType                 string
+	headers, headerBytes        int64
+	hugeLine, gzip              int64
+	frames                      []string
+
+	usage              string
+	usageOutput        int64
+	cached, cacheWrite int64
+}
+
+// parseFault reads directives separated by semicolons.
+func parseFault(spec string) (*fault, error) {
+	if len(spec) > faultSpecBytesMax {
+		return nil, fmt.Errorf("fault: more than %d bytes", faultSpecBytesMax)
+	}
+	f := &fault{spec: spec}
+	for _, one := range strings.Split(spec, ";") {
+		name, value, _ := strings.Cut(strings.TrimSpace(one), "=")
+		if name == "" {
+			continue
+		}
+		set, ok := directives[name]
+		if !ok {
+			return nil, fmt.Errorf("fault: unknown directive %q; known are %s", name, strings.Join(directiveNames(), ", "))
+		}
+		if err := set(f, value); err != nil {
+			return nil, fmt.Errorf("fault: %s: %w", name, err)
+		}
+	}
+	if f.status != 0 && f.whole == "" && f.breaking != "error" {
+		f.whole = "status"
+	}
+	return f, nil
+}
+
+func directiveNames() []string {
+	names := make([]string, 0, len(directives))
+	for name := range directives {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// directives is the grammar of faults; the package comment explains each.
+var directives = map[string]func(f *fault, v string) error{
+	"times": number(1, 1<<31, func(f *fault) *int64 { return &f.times }),
+	"skip":  number(0, 1<<31, func(f *fault) *int64 { return &f.skip }),
+	"key":   word(func(f *fault) *string { return &f.key }),
+
+	"status":        setStatus,
+	"code":          word(func(f *fault) *string { return &f.code }),
+	"retry-after":   word(func(f *fault) *string { return &f.retryAfter }),
+	"auth":          func(f *fault, _ string) error { f.whole, f.status = "status", http.StatusUnauthorized; return nil },
+	"redirect":      setRedirect,
+	"html":          whole("html"),
+	"empty":         whole("empty"),
+	"reset":         whole("reset"),
+	"stall":         whole("stall"),
+	"error-in-200":  whole("error-in-200"),
+	"gzip":          number(1, faultBytesMax, func(f *fault) *int64 { return &f.gzip }),
+	"headers":       number(1, 100_000, func(f *fault) *int64 { return &f.headers }),
+	"header-bytes":  number(1, 64<<20, func(f *fault) *int64 { return &f.headerBytes }),
+	"content-type":  word(func(f *fault) *string { return &f.contentType }),
+	"hold":          flag(func(f *fault) *bool { return &f.hold }),
+	"slow-first":    wait(0, func(f *fault) *time.Duration { return &f.slowFirst }),
+	"slow-drip":     wait(dripStandard, func(f *fault) *time.Duration { return &f.drip }),
+	"pace":          wait(0, func(f *fault) *time.Duration { return &f.pace }),
+	"reset-after":   breaking("reset"),
+	"cut-after":     breaking("cut"),
+	"stall-after":   breaking("stall"),
+	"end-after":     breaking("end"),
+	"error-after":   breaking("error"),
+	"malformed-at":  setMalformed,
+	"no-end":        flag(func(f *fault) *bool { return &f.noEnd }),
+	"ok-then-extra": flag(func(f *fault) *bool { return &f.extra }),
+	"keep-open":     flag(func(f *fault) *bool { return &f.keepOpen }),
+	"close-idle":    flag(func(f *fault) *bool { return &f.closeIdle }),
+	"huge-line":     number(1, faultBytesMax, func(f *fault) *int64 { return &f.hugeLine }),
+	"frames":        setFrames,
+
+	"json-instead-of-stream": flag(func(f *fault) *bool { return &f.asJSON }),
+	"stream-instead-of-json": flag(func(f *fault) *bool { return &f.asStream }),
+	"truncated-json":         flag(func(f *fault) *bool { return &f.truncated }),
+	"ignore-max-tokens":      flag(func(f *fault) *bool { return &f.ignoreMax }),
+	"endless":                flag(func(f *fault) *bool { return &f.endless }),
+	"usage":                  setUsage,
+	"cached":                 number(1, 1<<40, func(f *fault) *int64 { return &f.cached }),
+	"cache-write":            number(1, 1<<40, func(f *fault) *int64 { return &f.cacheWrite }),
+}
+
+func flag(field func(*fault) *bool) func(*fault, string) error {
+	return func(f *fault, v string) error {
+		if v != "" {
+			return fmt.Errorf("takes no value, has %q", v)
+		}
+		*field(f) = true
+		return nil
+	}
+}
+
+func whole(name string) func(*fault, string) error {
+	return func(f *fault, _ string) error {
+		f.whole = name
+		return nil
+	}
+}
+
+func word(field func(*fault) *string) func(*fault, string) error {
+	return func(f *fault, v string) error {
+		if v == "" || strings.ContainsAny(v, "\r\n") {
+			return fmt.Errorf("needs a value")
+		}
+		*field(f) = v
+		return nil
+	}
+}
+
+func number(least, most int64, field func(*fault) *int64) func(*fault, string) error {
+	return func(f *fault, v string) error {
+		n, err := strconv.ParseInt(v, 10, 64)
+		if err != nil || n < least || n > most {
+			return fmt.Errorf("needs a number from %d to %d, has %q", least, most, v)
+		}
+		*field(f) = n
+		return nil
+	}
+}
+
+func wait(standard time.Duration, field func(*fault) *time.Duration) func(*fault, string) error {
+	return func(f *fault, v string) error {
+		if v == "" && standard > 0 {
+			*field(f) = standard
+			return nil
+		}
+		d, err := time.ParseDuration(v)
+		if err != nil || d < 0 || d > faultWaitMax {
+			return fmt.Errorf("needs a duration from 0s to %s, has %q", faultWaitMax, v)
+		}
+		*field(f) = d
+		return nil
+	}
+}
+
+// breaking reads "3" as three frames and "3t" as three tokens.
+func breaking(kind string) func(*fault, string) error {
+	return func(f *fault, v string) error {
+		count, tokens := strings.CutSuffix(v, "t")
+		n, err := strconv.Atoi(count)
+		if err != nil || n < 0 {
+			return fmt.Errorf("needs a number of frames like 3, or of tokens like 3t, has %q", v)
+		}
+		f.breaking, f.breakAfter, f.breakTokens = kind, n, tokens
+		return nil
+	}
+}
+
+func setStatus(f *fault, v string) error {
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 400 || n > 599 {
+		return fmt.Errorf("needs a number from 400 to 599, has %q", v)
+	}
+	f.status = n
+	return nil
+}
+
+func setRedirect(f *fault, v string) error {
+	if v == "" {
+		v = "http://169.254.169.254/latest/meta-data/"
+	}
+	f.whole, f.url = "redirect", v
+	return nil
+}
+
+func setMalformed(f *fault, v string) error {
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 {
+		return fmt.Errorf("needs the number of a frame, from 1, has %q", v)
+	}
+	f.malformedAt = n
+	return nil
+}
+
+func setFrames(f *fault, v string) error {
+	known := []string{"crlf", "cr", "bom", "comments", "multiline", "unknown", "split"}
+	for _, one := range strings.Split(v, ",") {
+		if !slices.Contains(known, one) {
+			return fmt.Errorf("unknown form %q; known are %s", one, strings.Join(known, ", "))
+		}
+		f.frames = append(f.frames, one)
+	}
+	return nil
+}
+
+func setUsage(f *fault, v string) error {
+	if n, err := strconv.ParseInt(v, 10, 64); err == nil {
+		f.usage, f.usageOutput = "claim", n
+		return nil
+	}
+	known := []string{"none", "negative", "huge", "string", "float", "twice", "every", "first"}
+	if !slices.Contains(known, v) {
+		return fmt.Errorf("unknown form %q; known are %s, or a number of output tokens to claim", v, strings.Join(known, ", "))
+	}
+	f.usage = v
+	return nil
+}
+
+// claimed are the counts as the fault wants them told.
+func (f *fault) claimed(u usage) usage {
+	if f.usage == "claim" {
+		u.output, u.reasoning = f.usageOutput, 0
+	}
+	return u
+}
+
+// count appends one count of tokens in the form that the fault wants.
+func (f *fault) count(b *buffer, n int64) {
+	switch f.usage {
+	case "negative":
+		b.num(-n)
+	case "huge":
+		b.num(n + 1<<40)
+	case "string":
+		b.raw(`"`).num(n).raw(`"`)
+	case "float":
+		b.num(n).raw(".5")
+	default:
+		b.num(n)
+	}
+}
+
+// half is the wrong reading that comes before the right one when usage is told twice.
+func (u usage) half() usage {
+	return usage{u.input / 2, u.cacheRead / 2, u.cacheWrite / 2, u.output / 2, u.reasoning / 2}
+}

@@ -1,0 +1,248 @@
+package simulator
+
+import (
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+const (
+	// turnTokens is what each message costs besides its text.
+	turnTokens = 4
+	// mediaTokens is what each image, sound or file costs, whatever its size.
+	mediaTokens = 258
+	// choicesMax is the largest number of answers to one prompt.
+	choicesMax = 128
+	// unlimited is the output limit of a request that names none.
+	unlimited = int64(-1)
+)
+
+// prompt is a request of any style, as far as the simulator understands it. The decoder of each style fills it turn
+// by turn, and it counts the input tokens meanwhile: the same conversation counts the same in every style.
+type prompt struct {
+	model     string // without fault directives
+	modelSpec string // the fault directives of the model name
+	textSpec  string // the fault directives of the last user text
+
+	stream       bool
+	includeUsage bool
+	array        bool // a native stream as a JSON array instead of events
+
+	asked    string   // the texts of the user since the assistant last spoke
+	media    []media  // what the user attached since then
+	results  []string // the tool results since then
+	tools    []tool
+	choice   toolChoice
+	parallel bool
+
+	limit   int64
+	stops   []string
+	choices int64
+
+	thinking     thinking
+	showThoughts bool
+	format       string // empty, "object" or "schema"
+	schema       json.RawMessage
+
+	input        int64 // every input token, cached ones too
+	system       int64 // those of system messages
+	cachedPrefix string
+	calls        map[string]bool // ids of the tool calls in the conversation
+	turns        int
+	opened       string // role of the first turn
+	echo         any    // what the style repeats in its answer
+}
+
+// thinking says whether the caller wants reasoning.
+type thinking uint8
+
+const (
+	thinkingByModel thinking = iota // the model name decides
+	thinkingOn
+	thinkingOff
+)
+
+// media is an attachment.
+type media struct {
+	kind  string // image, audio or file
+	mime  string
+	bytes int
+	from  string // the URL or id of one that did not come with the request
+}
+
+type tool struct {
+	name   string
+	schema json.RawMessage
+}
+
+// toolChoice is the caller's wish about tools.
+type toolChoice struct {
+	mode string // auto, none or required
+	name string // the one tool to call, with required
+}
+
+func newPrompt(model string) *prompt {
+	p := &prompt{limit: unlimited, choices: 1, parallel: true, choice: toolChoice{mode: "auto"}}
+	p.model, p.modelSpec = splitModel(model)
+	return p
+}
+
+// splitModel separates the directives from a model name: "small+status=503+times=1", or "fault/status=503;times=1"
+// for people who can only type a model name.
+func splitModel(model string) (name, spec string) {
+	if rest, ok := strings.CutPrefix(model, "fault/"); ok {
+		return "fault", strings.ReplaceAll(rest, "+", ";")
+	}
+	name, spec, _ = strings.Cut(model, "+")
+	return name, strings.ReplaceAll(spec, "+", ";")
+}
+
+func (p *prompt) turn(role string) {
+	p.turns++
+	p.input += turnTokens
+	if p.opened == "" {
+		p.opened = role
+	}
+}
+
+// addSystem adds a system message. Its first line may mark it as read from or written to the cache of prompts.
+func (p *prompt) addSystem(text string) {
+	tokens := countTokens(text)
+	p.input += turnTokens + tokens
+	p.system += turnTokens + tokens
+	for _, mark := range []string{cachedMark, cachingMark} {
+		if p.cachedPrefix == "" && strings.HasPrefix(text, mark) {
+			p.cachedPrefix = mark
+		}
+	}
+}
+
+// addUser adds a text of the user. Texts since the assistant last spoke belong together.
+func (p *prompt) addUser(text string) {
+	p.input += countTokens(text)
+	if text == "" {
+		return
+	}
+	if p.asked != "" {
+		text = p.asked + "\n" + text
+	}
+	p.asked = text
+}
+
+func (p *prompt) addMedia(m media) {
+	p.input += mediaTokens
+	p.media = append(p.media, m)
+}
+
+// addAssistant adds what the assistant said before; what the user said before that is answered.
+func (p *prompt) addAssistant(text string) {
+	p.input += countTokens(text)
+	p.asked, p.media, p.results = "", nil, nil
+}
+
+func (p *prompt) addCall(id, name, arguments string) {
+	p.input += countTokens(name) + countTokens(arguments)
+	if p.calls == nil {
+		p.calls = make(map[string]bool)
+	}
+	p.calls[id] = true
+}
+
+// addResult adds what a tool gave for the call with this id, and reports whether there was such a call.
+func (p *prompt) addResult(id, text string) bool {
+	p.input += countTokens(text)
+	p.results = append(p.results, text)
+	return p.calls[id]
+}
+
+func (p *prompt) addTool(name, description string, schema json.RawMessage) {
+	p.input += countTokens(name) + countTokens(description) + countTokens(compact(schema))
+	p.tools = append(p.tools, tool{name: name, schema: schema})
+}
+
+// finish takes the directives off the user's text: a first line "simulate: SPEC".
+func (p *prompt) finish() {
+	rest, ok := strings.CutPrefix(p.asked, "simulate:")
+	if !ok {
+		return
+	}
+	spec, text, _ := strings.Cut(rest, "\n")
+	p.textSpec, p.asked = strings.TrimSpace(spec), text
+}
+
+// compact is JSON without the white space between its tokens.
+func compact(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return ""
+	}
+	v, err := json.Marshal(raw)
+	if err != nil {
+		return string(raw)
+	}
+	return string(v)
+}
+
+// attachment describes what stands at a URL: a data URL is measured without being decoded.
+func attachment(kind, address string) media {
+	rest, ok := strings.CutPrefix(address, "data:")
+	if !ok {
+		return media{kind: kind, from: shorten(address, 60)}
+	}
+	head, data, _ := strings.Cut(rest, ",")
+	mime, encoded := strings.CutSuffix(head, ";base64")
+	mime, _, _ = strings.Cut(mime, ";")
+	if encoded {
+		return media{kind: kind, mime: mime, bytes: base64Bytes(data)}
+	}
+	if text, err := url.PathUnescape(data); err == nil {
+		data = text
+	}
+	return media{kind: kind, mime: mime, bytes: len(data)}
+}
+
+// base64Bytes is the number of bytes that standard base64 stands for.
+func base64Bytes(data string) int {
+	data = strings.TrimRight(data, "=")
+	return len(data) * 3 / 4
+}
+
+func (m media) String() string {
+	switch {
+	case m.from != "":
+		return m.from
+	case m.mime == "":
+		return strconv.Itoa(m.bytes) + " bytes"
+	}
+	return m.mime + ", " + strconv.Itoa(m.bytes) + " bytes"
+}
+
+// texts is a JSON string, or a list of strings, or nothing.
+type texts []string
+
+// UnmarshalJSON reads either form.
+func (t *texts) UnmarshalJSON(raw []byte) error {
+	if len(raw) > 0 && raw[0] == '[' {
+		return json.Unmarshal(raw, (*[]string)(t))
+	}
+	var one *string
+	if err := json.Unmarshal(raw, &one); err != nil || one == nil {
+		return err
+	}
+	*t = texts{*one}
+	return nil
+}
+
+// parts is a JSON string, or a list of P, or nothing. A string is kept apart, as each style has its own text part.
+type parts[P any] struct {
+	text string
+	list []P
+}
+
+// UnmarshalJSON reads either form.
+func (p *parts[P]) UnmarshalJSON(raw []byte) error {
+	if len(raw) > 0 && raw[0] == '[' {
+		return json.Unmarshal(raw, &p.list)
+	}
+	return json.Unmarshal(raw, &p.text)
+}

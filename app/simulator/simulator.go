@@ -1,0 +1,141 @@
+package simulator
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// stallStandard is how long a stalled request is kept when the options do not say.
+	stallStandard = 10 * time.Minute
+	// graceStandard is how long running answers may go on after the simulator is told to stop.
+	graceStandard = 2 * time.Second
+)
+
+// Options say how the simulator behaves. The zero value answers everybody, at once.
+type Options struct {
+	Pace       time.Duration    // between two tokens of a stream; zero is as fast as possible
+	FirstToken time.Duration    // before the first byte of an answer
+	Now        func() time.Time // the clock that dates answers; time.Now when nil
+	Key        string           // the API key every request must carry; empty lets everybody in
+	Control    bool             // records requests and serves /_control
+	StallMax   time.Duration    // how long a fault keeps a silent connection; zero is ten minutes
+	GraceMax   time.Duration    // how long Serve lets running answers finish; zero is two seconds
+}
+
+// Simulator is an upstream that answers by itself. It is an http.Handler.
+type Simulator struct {
+	options  Options
+	buffers  buffers
+	faults   faults
+	gate     gate
+	recorder *recorder
+	control  http.Handler
+	routes   []surface
+	served   atomic.Uint64
+	origin   uint64
+}
+
+// New makes a simulator.
+func New(o Options) *Simulator {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.StallMax == 0 {
+		o.StallMax = stallStandard
+	}
+	if o.GraceMax == 0 {
+		o.GraceMax = graceStandard
+	}
+	s := &Simulator{options: o, routes: surfaces(), origin: uint64(o.Now().UnixNano())}
+	if o.Control {
+		s.recorder = &recorder{now: o.Now}
+		s.control = s.controls()
+	}
+	return s
+}
+
+// Requests are the latest requests the simulator received, oldest first; none without Options.Control.
+func (s *Simulator) Requests() []Request {
+	if s.recorder == nil {
+		return nil
+	}
+	return s.recorder.all()
+}
+
+// surface is one route: how its path looks below an optional provider segment, and who answers it.
+type surface struct {
+	match func(path string) (tail string, ok bool)
+	serve func(x *exchange)
+}
+
+// surfaces are all routes. Another kind of model is another file and its rows here.
+func surfaces() []surface {
+	return []surface{
+		{exactly("/v1/chat/completions"), serveText(&chatStyle, false)},
+		{exactly("/v1/messages"), serveText(&messagesStyle, false)},
+		{exactly("/v1/messages/count_tokens"), serveText(&messagesStyle, true)},
+		{exactly("/v1/responses"), serveText(&responsesStyle, false)},
+		{exactly("/v1/responses/input_tokens"), serveText(&responsesStyle, true)},
+		{nativeMethod("generateContent"), serveText(&nativeStyle, false)},
+		{nativeMethod("streamGenerateContent"), serveText(&nativeStyle, false)},
+		{nativeMethod("countTokens"), serveText(&nativeStyle, true)},
+	}
+}
+
+func exactly(route string) func(string) (string, bool) {
+	return func(path string) (string, bool) { return "", path == route }
+}
+
+// ServeHTTP answers one request.
+func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path := r.URL.Path
+	switch {
+	case path == "/healthz":
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write([]byte("ok\n"))
+		return
+	case s.control != nil && strings.HasPrefix(path, "/_control/"):
+		s.control.ServeHTTP(w, r)
+		return
+	}
+	found, provider, tail := s.find(path)
+	x := &exchange{sim: s, w: w, r: r, provider: provider, tail: tail, style: &chatStyle, fault: &fault{}}
+	x.created = s.options.Now().Unix()
+	x.seed = s.origin ^ s.served.Add(1)<<20
+	if s.recorder != nil {
+		x.entry = s.recorder.begin(r, provider)
+		defer func() { x.entry.end(x.left()) }()
+	}
+	switch {
+	case found == nil:
+		x.fail(failure{status: http.StatusNotFound, code: "not_found", message: "No such route: " + path})
+	case r.Method != http.MethodPost:
+		w.Header().Set("Allow", http.MethodPost)
+		x.fail(failure{status: http.StatusMethodNotAllowed})
+	default:
+		found.serve(x)
+	}
+}
+
+// find looks the path up, as it is and below its first segment, which then names the provider.
+func (s *Simulator) find(path string) (found *surface, provider, tail string) {
+	for _, below := range []bool{false, true} {
+		if below {
+			rest, ok := strings.CutPrefix(path, "/")
+			at := strings.IndexByte(rest, '/')
+			if !ok || at < 1 {
+				return nil, "", ""
+			}
+			provider, path = rest[:at], rest[at:]
+		}
+		for i := range s.routes {
+			if tail, ok := s.routes[i].match(path); ok {
+				return &s.routes[i], provider, tail
+			}
+		}
+	}
+	return nil, "", ""
+}
