@@ -85,7 +85,8 @@ func TestCreateKeyShowsTheSecretOnceAndStoresItsHash(t *testing.T) {
 	if p := k.Principal(); p.AccountID != u.AccountID || p.KeyID != k.ID || p.UserID != "" || !p.MayUse("a") || p.MayUse("c") {
 		t.Fatalf("acts as %+v", p)
 	}
-	if n := count(t, b.db, `select count(*) from api_keys k where position($1 in k::text) > 0`, secret[len(secretPrefix):len(secretPrefix)+secretChars]); n != 0 {
+	body := secret[len(secretPrefix) : len(secretPrefix)+secretChars]
+	if n := count(t, b.db, `select count(*) from api_keys k where position($1 in k::text) > 0`, body); n != 0 {
 		t.Fatal("the secret is stored")
 	}
 	b.clock.advance(time.Second)

@@ -185,8 +185,10 @@ func (r *KeyRing) read(ctx context.Context, f fingerprint) (*ringKey, error) {
 	}
 	if !found {
 		delete(r.keys, f)
-		makeRoom(r.unknown, ringUnknownMax)
-		r.unknown[f] = now
+		if changes == r.changes {
+			makeRoom(r.unknown, ringUnknownMax)
+			r.unknown[f] = now
+		}
 		return nil, nil
 	}
 	k := &ringKey{key: key, readAt: now, epoch: epoch}

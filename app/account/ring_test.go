@@ -34,7 +34,8 @@ func TestRingSaysWhyAKeyMayNotBeUsed(t *testing.T) {
 	must(t, err)
 
 	found, err := r.Find(t.Context(), secret)
-	if err != nil || found.ID != good.ID || found.AccountID != p.AccountID || found.Concurrency != 2 || found.ErrorMode != Standard || !found.Principal().MayUse("m") {
+	if err != nil || found.ID != good.ID || found.AccountID != p.AccountID || found.Concurrency != 2 ||
+		found.ErrorMode != Standard || !found.Principal().MayUse("m") {
 		t.Fatalf("found %+v, %v", found, err)
 	}
 	must(t, find(expiring))

@@ -39,9 +39,15 @@ func (s *Service) SignUp(ctx context.Context, in SignUp) (User, error) {
 		return User{}, err
 	}
 	u := User{
-		ID: s.o.IDs.New("user"), Email: email, AccountID: s.o.IDs.New("acct"), Role: "owner", CreatedAt: s.o.Now().UTC().Truncate(time.Microsecond),
+		ID: s.o.IDs.New("user"), Email: email, AccountID: s.o.IDs.New("acct"), Role: "owner",
+		CreatedAt: s.o.Now().UTC().Truncate(time.Microsecond), // as precise as the store keeps it
 	}
-	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error { return s.open(ctx, tx, u, hash) })
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		if err := s.open(ctx, tx, u, hash); err != nil {
+			return err
+		}
+		return trustPlace(ctx, tx, signInPair.of(email, placeOf(in.IP)), u.CreatedAt)
+	})
 	if err != nil {
 		return User{}, storeError("sign up", err)
 	}
@@ -80,7 +86,7 @@ func errWrongPassword() error {
 }
 
 // SignIn returns the user whose e-mail address and password these are. Tries are counted by address, by e-mail and by
-// both; a hash is computed whether or not there is such a user.
+// both, where the user has been before only by both; a hash is computed whether or not there is such a user.
 func (s *Service) SignIn(ctx context.Context, email, password, ip string) (User, error) {
 	address, invalidEmail := normaliseEmail(email)
 	if invalidEmail != nil {
@@ -91,9 +97,9 @@ func (s *Service) SignIn(ctx context.Context, email, password, ip string) (User,
 	if err != nil {
 		return User{}, storeError("count sign-ins", err)
 	}
-	tries := []try{signInIP.of(placeOf(ip)), pair}
+	tries := []try{pair}
 	if !trusted {
-		tries = append([]try{signInEmail.of(address)}, tries...)
+		tries = []try{signInEmail.of(address), signInIP.of(placeOf(ip)), pair}
 	}
 	if err := s.throttle.admit(ctx, tries...); err != nil {
 		return User{}, storeError("count sign-ins", err)

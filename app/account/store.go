@@ -202,7 +202,7 @@ func saveThrottle(ctx context.Context, q postgres.Queryer, t try, r throttleRow)
 	return err
 }
 
-// trustedPlace reports whether the user of this e-mail address has signed in from this place since then.
+// trustedPlace reports whether the user of this e-mail address has signed up or in from this place since then.
 func trustedPlace(ctx context.Context, q postgres.Queryer, pair try, since time.Time) (bool, error) {
 	var trusted bool
 	err := q.GetContext(ctx, &trusted, `
@@ -212,7 +212,8 @@ func trustedPlace(ctx context.Context, q postgres.Queryer, pair try, since time.
 
 func trustPlace(ctx context.Context, q postgres.Queryer, pair try, now time.Time) error {
 	_, err := q.ExecContext(ctx, `
-		update throttles set tries = 0, since = $3, blocked_until = null, trusted_at = $3 where scope = $1 and subject = $2`,
+		insert into throttles (scope, subject, tries, since, trusted_at) values ($1, $2, 0, $3, $3)
+		on conflict (scope, subject) do update set tries = 0, since = $3, blocked_until = null, trusted_at = $3`,
 		pair.rule.scope, pair.subject[:], now)
 	return err
 }

@@ -13,11 +13,11 @@ import (
 	"umg/app/postgres"
 )
 
-// trustMax is how long a place somebody signed in from keeps being trusted with their e-mail address.
+// Limits of the throttle.
 const (
-	trustMax       = 90 * 24 * time.Hour
-	ipv6SubnetBits = 64 // a household or a rented server has at least so much
-	signUpsMax     = 20 // sign-ups an hour from one address, before it has to wait
+	trustMax       = 90 * 24 * time.Hour // a place somebody signed in from is trusted so long with their e-mail address
+	ipv6SubnetBits = 64                  // a household or a rented server has at least so much
+	signUpsMax     = 20                  // sign-ups an hour from one address, before it has to wait
 )
 
 // rule is how often something may be tried: so many times in a window without waiting, then with waits that double.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -63,6 +64,8 @@ type Local struct {
 	server   *child
 	held     *os.File // the lock beside the cluster
 	log      io.Closer
+	stop     sync.Once
+	stopErr  error
 	stopping chan struct{}
 	exited   chan error
 }
@@ -145,14 +148,14 @@ func (l *Local) DSN() string { return l.dsn }
 func (l *Local) Exited() <-chan error { return l.exited }
 
 // Stop asks the server to end its sessions and shut down cleanly. When ctx ends first the server is stopped hard, which
-// loses nothing and makes the next start replay the log.
+// loses nothing and makes the next start replay the log. A second call returns what the first did.
 func (l *Local) Stop(ctx context.Context) error {
-	select {
-	case <-l.stopping:
-		return nil
-	default:
-		close(l.stopping)
-	}
+	l.stop.Do(func() { l.stopErr = l.shutDown(ctx) })
+	return l.stopErr
+}
+
+func (l *Local) shutDown(ctx context.Context) error {
+	close(l.stopping)
 	err := l.signalAndWait(ctx, syscall.SIGINT)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("postgres: stop: %w", err), l.end(killWait))

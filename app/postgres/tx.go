@@ -37,7 +37,7 @@ func InTx(ctx context.Context, db *sqlx.DB, fn func(tx *sqlx.Tx) error) error {
 var unavailableCodes = []string{
 	"08",    // connection exceptions
 	"25006", // read only: a standby answers where the primary should
-	"53300", // too many connections
+	"53",    // out of connections, memory or disk
 	"57014", // a statement ran into its time limit
 	"57P01", // shut down by an administrator
 	"57P02", // restart after a crash
