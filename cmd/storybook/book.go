@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/a-h/templ"
+
+	"umg/static"
+	"umg/views"
+	"umg/views/stories"
+	"umg/views/ui"
+)
+
+// policy is the console's own: what breaks it breaks here first.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; " +
+	"connect-src 'self'; media-src 'self' blob:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// formBytesMax bounds what a form may send.
+const formBytesMax = 64 << 10
+
+// pollsUntilAnswered is how often the waiting page asks before its made-up request arrives.
+const pollsUntilAnswered = 3
+
+// storybook answers for the stories, and under the console's paths with the story that fits.
+type storybook struct {
+	polls atomic.Int64
+}
+
+func newStorybook() http.Handler {
+	b := &storybook{}
+	mux := http.NewServeMux()
+	mux.Handle("GET "+static.Prefix, static.Handler())
+	mux.HandleFunc("GET /{$}", b.index)
+	mux.HandleFunc("GET /stories/{name}", b.story)
+	mux.HandleFunc("GET /console", b.named("overview-waiting"))
+	mux.HandleFunc("GET /console/sign-up", b.named("sign-up"))
+	mux.HandleFunc("GET /console/sign-in", b.named("sign-in"))
+	mux.HandleFunc("GET /console/keys", b.named("keys"))
+	mux.HandleFunc("GET /console/keys/new", b.named("key-new"))
+	mux.HandleFunc("GET /console/keys/{id}/delete", b.named("key-delete-used"))
+	mux.HandleFunc("GET /console/first-request", b.firstRequest)
+	mux.HandleFunc("POST /console/keys", b.createKey)
+	mux.HandleFunc("POST /console/keys/{id}/delete", b.deleteKey)
+	mux.HandleFunc("POST /console/keys/{id}/{action}", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/stories/keys-flash", http.StatusSeeOther)
+	})
+	mux.HandleFunc("POST /console/theme", b.theme)
+	mux.HandleFunc("POST /console/onboarding", b.named("overview-idle"))
+	mux.HandleFunc("POST /console/sign-out", b.named("sign-in"))
+	mux.HandleFunc("POST /console/sign-up", b.named("sign-up-errors"))
+	mux.HandleFunc("POST /console/sign-in", b.named("sign-in-wrong"))
+	mux.HandleFunc("GET /", b.named("not-found"))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("X-Content-Type-Options", "nosniff")
+		r.Body = http.MaxBytesReader(w, r.Body, formBytesMax)
+		mux.ServeHTTP(w, r)
+	})
+}
+
+func themeOf(r *http.Request) ui.Theme {
+	if t := r.URL.Query().Get("theme"); t != "" {
+		return ui.ParseTheme(t)
+	}
+	if c, err := r.Cookie("umg_theme"); err == nil {
+		return ui.ParseTheme(c.Value)
+	}
+	return ui.System
+}
+
+// render draws into memory first, so that a fault halfway never leaves half a page.
+func render(w http.ResponseWriter, r *http.Request, status int, view templ.Component) {
+	var page bytes.Buffer
+	if err := view.Render(r.Context(), &page); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = page.WriteTo(w)
+}
+
+func (b *storybook) index(w http.ResponseWriter, r *http.Request) {
+	render(w, r, http.StatusOK, stories.Index(themeOf(r)))
+}
+
+func (b *storybook) story(w http.ResponseWriter, r *http.Request) {
+	b.show(w, r, r.PathValue("name"))
+}
+
+func (b *storybook) named(name string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { b.show(w, r, name) }
+}
+
+func (b *storybook) show(w http.ResponseWriter, r *http.Request, name string) {
+	s, ok := stories.Find(name)
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	render(w, r, s.Status, s.Render(themeOf(r), r.URL.Query().Has("still")))
+}
+
+// firstRequest answers nothing new a few times, and then an answered request, over and over.
+func (b *storybook) firstRequest(w http.ResponseWriter, r *http.Request) {
+	if b.polls.Add(1)%pollsUntilAnswered != 0 {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	render(w, r, http.StatusOK, views.FirstRequestPart(stories.FirstRequest(), true))
+}
+
+func (b *storybook) createKey(w http.ResponseWriter, r *http.Request) {
+	named := strings.TrimSpace(r.PostFormValue("name")) != ""
+	switch fromOverview := r.PostFormValue("from") == "overview"; {
+	case fromOverview && named:
+		b.show(w, r, "overview-key-made")
+	case fromOverview:
+		b.show(w, r, "overview-key-error")
+	case named && r.PostFormValue("mode") == views.ModeDocumented:
+		b.show(w, r, "key-created-documented")
+	case named:
+		b.show(w, r, "key-created")
+	default:
+		b.show(w, r, "key-new-errors")
+	}
+}
+
+func (b *storybook) deleteKey(w http.ResponseWriter, r *http.Request) {
+	if r.PostFormValue("name") != "Laptop" {
+		b.show(w, r, "key-delete-wrong")
+		return
+	}
+	http.Redirect(w, r, "/console/keys", http.StatusSeeOther)
+}
+
+func (b *storybook) theme(w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, &http.Cookie{
+		Name: "umg_theme", Value: ui.ParseTheme(r.PostFormValue("theme")).Class(), Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	})
+	next := r.PostFormValue("next")
+	if !strings.HasPrefix(next, "/console") {
+		next = "/"
+	}
+	http.Redirect(w, r, next, http.StatusSeeOther)
+}

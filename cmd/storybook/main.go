@@ -1,0 +1,51 @@
+// Command storybook serves every view of the console in every state with made-up data: no database, no service. It
+// answers under the console's own paths as well, so that dialogs, forms and the waiting for a first request can be
+// tried. It knows views and their stories. It does not know how a real page gets its data.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// headerMax and shutdownMax bound what a client may take of our time.
+const (
+	headerMax   = 5 * time.Second
+	shutdownMax = 2 * time.Second
+)
+
+func main() {
+	listen := flag.String("listen", "127.0.0.1:7007", "loopback address to listen on; port 0 picks a free one")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *listen, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "storybook:", err)
+		os.Exit(1)
+	}
+}
+
+// listenLoopback refuses addresses that others could reach: there is nothing here to protect, and nothing protected.
+func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	if tcp, ok := l.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
+		return nil, errors.Join(fmt.Errorf("%s is not a loopback address", address), l.Close())
+	}
+	return l, nil
+}
+
+func newServer() *http.Server {
+	return &http.Server{Handler: newStorybook(), ReadHeaderTimeout: headerMax}
+}

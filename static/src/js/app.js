@@ -1,0 +1,11 @@
+// The one script of the console. Every module improves a page that works without it.
+import "htmx.org/dist/htmx.esm.js";
+import "./swaps.js";
+import "./theme.js";
+import "./copy.js";
+import "./modal.js";
+import "./menus.js";
+import "./tabs.js";
+import "./times.js";
+import "./forms.js";
+import "./toasts.js";

@@ -1,0 +1,14 @@
+// closest finds the nearest ancestor of an event's target, which may be a text node or the document.
+export const closest = (event, selector) => (event.target instanceof Element ? event.target.closest(selector) : null);
+
+// onContent runs fn over the document now, and over it again whenever a fragment was swapped in.
+export const onContent = (fn) => {
+  fn();
+  document.addEventListener("htmx:after:swap", fn);
+};
+
+// remember keeps a small preference where the server can read it, so that the next page is already drawn that way.
+export const remember = (name, value) => {
+  const secure = location.protocol === "https:" ? "; Secure" : "";
+  document.cookie = `${name}=${encodeURIComponent(value)}; Path=/console; Max-Age=31536000; SameSite=Lax${secure}`;
+};

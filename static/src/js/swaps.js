@@ -1,0 +1,43 @@
+// What htmx does not decide itself: failed requests become a toast, an answer without the expected part becomes a
+// visit, and polling rests while nobody looks.
+import { toast } from "./toasts.js";
+
+// A session that ended answers a fragment's request with another page. Showing that page beats swapping in nothing.
+document.addEventListener("htmx:before:swap", (event) => {
+  const { ctx, tasks } = event.detail;
+  const main = tasks.find((task) => task.type === "main");
+  if (!ctx.select || !main || main.fragment.childElementCount > 0 || ctx.response.status >= 500) {
+    return;
+  }
+  event.preventDefault();
+  const { raw } = ctx.response;
+  if (raw.redirected) {
+    location.assign(raw.url);
+  } else {
+    location.reload();
+  }
+});
+
+document.addEventListener("htmx:response:error", (event) => {
+  const { ctx } = event.detail;
+  if (ctx.response.status < 500 || polls(ctx)) {
+    return;
+  }
+  const id = ctx.response.headers.get("x-request-id");
+  toast("danger", "That did not work; the fault is on our side. Try again in a moment." + (id ? ` Request ${id}` : ""));
+});
+
+document.addEventListener("htmx:error", (event) => {
+  const { ctx } = event.detail;
+  if (ctx && !polls(ctx)) {
+    toast("danger", "The service could not be reached. Check your connection and try again.");
+  }
+});
+
+document.addEventListener("htmx:before:request", (event) => {
+  if (document.hidden && polls(event.detail.ctx)) {
+    event.preventDefault();
+  }
+});
+
+const polls = (ctx) => ctx.sourceElement?.hasAttribute("data-poll");

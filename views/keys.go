@@ -1,0 +1,123 @@
+package views
+
+import (
+	"time"
+
+	"umg/views/ui"
+)
+
+// The two error modes of a key, as the forms send them.
+const (
+	ModeStandard   = "standard"
+	ModeDocumented = "documented"
+)
+
+// Key is one API key, without its secret.
+type Key struct {
+	ID        string
+	Name      string
+	Masked    string // such as sk-umg-ab…f3Qk
+	Env       string
+	ErrorMode string
+	Disabled  bool
+	CreatedAt time.Time
+	CreatedBy string
+	LastUsed  *time.Time
+	ExpiresAt *time.Time
+}
+
+// status is the badge of a key at a moment.
+func (k Key) status(now time.Time) verdict {
+	switch {
+	case k.Disabled:
+		return verdict{ui.Plain, "Disabled"}
+	case k.ExpiresAt != nil && !k.ExpiresAt.After(now):
+		return verdict{ui.Warning, "Expired"}
+	default:
+		return verdict{ui.Success, "Active"}
+	}
+}
+
+// path is where the key's own actions live.
+func (k Key) path(action string) string { return "/console/keys/" + k.ID + "/" + action }
+
+// modeWords name the error modes in a table.
+var modeWords = map[string]string{
+	ModeStandard:   "SDK or agent tool",
+	ModeDocumented: "Program of your own",
+}
+
+// modeNotes say what a mode means in a few words.
+var modeNotes = map[string]string{
+	ModeStandard:   "errors as HTTP statuses",
+	ModeDocumented: "errors in the body",
+}
+
+// modeOptions explain the choice by its consequences.
+var modeOptions = []ui.Option{
+	{
+		Value: ModeStandard, Label: "An official SDK or agent tool",
+		Text: "Errors come with their HTTP status (400, 402, 429 …), which SDKs need to raise them and to retry.",
+	},
+	{
+		Value: ModeDocumented, Label: "A program written to our API document",
+		Text: "Many chat errors come as HTTP 200 with a code in the body. Your program must check that code.",
+	},
+}
+
+// envOptions are the environment tags a key can carry.
+var envOptions = []ui.Option{
+	{Value: "", Label: "None"},
+	{Value: "development", Label: "Development"},
+	{Value: "staging", Label: "Staging"},
+	{Value: "production", Label: "Production"},
+}
+
+// KeyForm is the form for a new key, first shown or shown again with what was wrong.
+type KeyForm struct {
+	Name      string
+	NameError string
+	Env       string
+	EnvError  string
+	Mode      string
+	ModeError string
+	FormError string
+}
+
+// NewKeyForm is the form as it is first shown: most keys are for an SDK.
+func NewKeyForm() KeyForm { return KeyForm{Mode: ModeStandard} }
+
+// Keys is the list of an account's keys.
+type Keys struct {
+	Shell
+	Keys []Key
+}
+
+// KeyNew is the form for a new key, on a page of its own or in the dialog.
+type KeyNew struct {
+	Shell
+	Form KeyForm
+}
+
+// KeyCreated shows a new key's secret, this once. The list comes along so that the page behind the dialog is current.
+type KeyCreated struct {
+	Shell
+	Fresh    FreshKey
+	Call     Call
+	Language string
+	Keys     []Key
+}
+
+// KeyDelete asks before a key is deleted.
+type KeyDelete struct {
+	Shell
+	Key       Key
+	TypeName  bool // the key was used in the last 24 hours, so its name must be typed
+	NameError string
+}
+
+// lastFour is the end of a masked key.
+func lastFour(masked string) string {
+	runes := []rune(masked)
+	return "…" + string(runes[max(0, len(runes)-4):])
+}

@@ -1,0 +1,180 @@
+package views
+
+import (
+	"time"
+
+	"umg/app"
+	"umg/views/ui"
+)
+
+// Overview is the first page of the console.
+type Overview struct {
+	Shell
+	Onboarding *Onboarding // nil once dismissed
+	Credit     Credit
+	Stats      Stats
+	Requests   []Request
+	Failure    *Trouble // set when credit, figures and requests could not be read
+}
+
+// Trouble is a part of a page that could not be loaded.
+type Trouble struct {
+	RequestID string
+}
+
+// Credit is the balance in its parts.
+type Credit struct {
+	Available    app.Amount
+	Trial        app.Amount
+	TrialExpires *time.Time
+	Purchased    app.Amount
+	Held         app.Amount
+}
+
+// Stats are the figures of the last 30 days.
+type Stats struct {
+	Spend      app.Amount
+	SpendByDay []app.Amount // oldest first; may be empty
+	Requests   int64
+	Streamed   int64
+	Failed     int64
+}
+
+// dayShares are the days' spend as percents of the biggest day.
+func (s Stats) dayShares() []int {
+	var most app.Amount
+	for _, a := range s.SpendByDay {
+		most = max(most, a)
+	}
+	shares := make([]int, len(s.SpendByDay))
+	for i, a := range s.SpendByDay {
+		if most > 0 && a > 0 {
+			shares[i] = max(1, int(a/max(most/100, 1)))
+			shares[i] = min(shares[i], 100)
+		}
+	}
+	return shares
+}
+
+// Request is one row of the request table.
+type Request struct {
+	ID        string
+	At        time.Time
+	Model     string
+	KeyName   string
+	Style     string
+	Streamed  bool
+	Outcome   string // of the usage record: succeeded, failed, client_left, cut, timed_out
+	ErrorCode string
+	Estimated bool
+	Input     int64 // all tokens read, cached ones included
+	Cached    int64
+	Output    int64 // all tokens written, reasoning included
+	Cost      app.Amount
+	FirstByte time.Duration
+	Duration  time.Duration
+}
+
+func (r Request) styleWords() string {
+	if r.Streamed {
+		return r.Style + ", streamed"
+	}
+	return r.Style
+}
+
+// Onboarding is the way to the first answered request.
+type Onboarding struct {
+	Form     KeyForm   // for the first key; used while there is none
+	HasKey   bool      // the account has a usable key
+	KeyHint  string    // the masked form of the newest key
+	Fresh    *FreshKey // just made: shown this once
+	Call     Call
+	Language string // the sample to show first, from the cookie umg_language
+	First    *FirstRequest
+}
+
+// FreshKey is a key with its secret.
+type FreshKey struct {
+	Key    Key
+	Secret string
+}
+
+// FirstRequest is the request the onboarding waited for. One that failed keeps it waiting, but is shown.
+type FirstRequest struct {
+	Request
+}
+
+// Answered says whether the request did what the onboarding is for.
+func (f *FirstRequest) Answered() bool { return f != nil && f.Outcome == "succeeded" }
+
+// done says whether all three steps are behind.
+func (o Onboarding) done() bool { return o.First.Answered() }
+
+// state is how far each of the three steps is.
+func (o Onboarding) state(step int) ui.StepState {
+	reached := 1
+	switch {
+	case o.done():
+		reached = 4
+	case o.HasKey || o.Fresh != nil:
+		reached = 2
+	}
+	switch {
+	case step < reached:
+		return ui.StepDone
+	case step == reached:
+		return ui.StepCurrent
+	case step == 3 && reached == 2:
+		return ui.StepCurrent
+	default:
+		return ui.StepNext
+	}
+}
+
+// verdict is what an outcome means, in plain words.
+type verdict struct {
+	tone ui.Tone
+	text string
+}
+
+var verdicts = map[string]verdict{
+	"succeeded":   {ui.Success, "Answered"},
+	"failed":      {ui.Danger, "Failed"},
+	"client_left": {ui.Warning, "You disconnected"},
+	"cut":         {ui.Danger, "Cut off"},
+	"timed_out":   {ui.Danger, "Timed out"},
+	"canceled":    {ui.Warning, "Cancelled"},
+}
+
+// Verdict is the badge of an outcome. An outcome this table does not know yet is shown by its own name.
+func (r Request) verdict() verdict {
+	if v, ok := verdicts[r.Outcome]; ok {
+		return v
+	}
+	return verdict{ui.Plain, r.Outcome}
+}
+
+// causes put error codes into words, from the reader's side.
+var causes = map[string]string{
+	"insufficient_quota":            "Not enough credit",
+	"rate_limit_exceeded":           "Over the model's rate limit",
+	"max_concurrency_exceeded":      "Too many requests at once",
+	"no_available_provider":         "No provider could take it",
+	"model_temporarily_unavailable": "The model is paused",
+	"model_not_found":               "Unknown model",
+	"model_not_allowed":             "The key may not use this model",
+	"invalid_request_error":         "The request was not valid",
+	"context_length_exceeded":       "Longer than the model can read",
+	"upstream_error":                "The provider failed",
+	"upstream_timeout":              "The provider did not answer in time",
+	"service_unavailable":           "The service was briefly unavailable",
+	"internal_error":                "A fault on our side",
+}
+
+// cause is the plain cause of what went wrong, or the code itself.
+func (r Request) cause() string {
+	if text, ok := causes[r.ErrorCode]; ok {
+		return text
+	}
+	return r.ErrorCode
+}

@@ -1,0 +1,141 @@
+// Package stories is every view of the console in every state, with made-up data. The storybook shows them and the
+// tests of the views compare them with what was agreed. It knows views and their models; it knows no service, and
+// nothing in it is true.
+package stories
+
+import (
+	"time"
+
+	"github.com/a-h/templ"
+
+	"umg/app"
+	"umg/views"
+	"umg/views/ui"
+)
+
+// Story is one view in one state.
+type Story struct {
+	Name   string // stable, and the name of its golden file
+	Group  string
+	Title  string
+	Status int
+	View   func(s views.Shell) templ.Component
+	Out    bool // for visitors who are not signed in
+	Path   string
+	Adjust func(s *views.Shell)
+}
+
+// Now is the moment at which all stories happen.
+func Now() time.Time { return time.Date(2026, 11, 21, 9, 41, 7, 0, time.UTC) }
+
+// Email is the made-up reader.
+const Email = "ada@example.com"
+
+// BaseURL is the made-up address of the API.
+const BaseURL = "https://models.example.com/v1"
+
+// Secret is a made-up key; its checksum is wrong on purpose.
+const Secret = "sk-umg-7Hq2LmVx0RtYw9KdBn4ZsEaJcPu5GfTi8Oe1f3Qk"
+
+// Model is a made-up cheap model.
+const Model = "aurora-mini"
+
+// Render draws the story.
+func (s Story) Render(theme ui.Theme, still bool) templ.Component {
+	shell := views.Shell{
+		Path: s.Path, Theme: theme, Now: Now(), BaseURL: BaseURL, Still: still,
+		Balance: views.Balance{Known: true, Available: 4_998_731_450, LowAt: app.Dollar},
+	}
+	if !s.Out {
+		shell.Viewer = &views.Viewer{Email: Email}
+	}
+	if s.Adjust != nil {
+		s.Adjust(&shell)
+	}
+	return s.View(shell)
+}
+
+// All is every story, in the order of the storybook.
+func All() []Story {
+	var all []Story
+	for _, group := range [][]Story{entry(), overview(), keys(), trouble(), parts()} {
+		all = append(all, group...)
+	}
+	return all
+}
+
+// Find is the story of that name.
+func Find(name string) (Story, bool) {
+	for _, s := range All() {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Story{}, false
+}
+
+func at(ago time.Duration) time.Time { return Now().Add(-ago) }
+
+func ago(d time.Duration) *time.Time {
+	t := at(d)
+	return &t
+}
+
+func entry() []Story {
+	trial := &views.Trial{Amount: 5 * app.Dollar, Days: 30}
+	signUp := func(name, title string, status int, change func(*views.Entry)) Story {
+		return Story{Name: name, Group: "Sign-up and sign-in", Title: title, Status: status, Out: true, Path: "/console/sign-up",
+			View: func(s views.Shell) templ.Component {
+				e := views.Entry{Shell: s, Trial: trial}
+				change(&e)
+				return views.SignUpPage(e)
+			}}
+	}
+	signIn := func(name, title string, status int, change func(*views.Entry)) Story {
+		return Story{Name: name, Group: "Sign-up and sign-in", Title: title, Status: status, Out: true, Path: "/console/sign-in",
+			View: func(s views.Shell) templ.Component {
+				e := views.Entry{Shell: s}
+				change(&e)
+				return views.SignInPage(e)
+			}}
+	}
+	return []Story{
+		signUp("sign-up", "Sign up, with trial credit", 200, func(*views.Entry) {}),
+		signUp("sign-up-no-trial", "Sign up, without trial credit", 200, func(e *views.Entry) { e.Trial = nil }),
+		signUp("sign-up-errors", "Sign up, both fields refused", 422, func(e *views.Entry) {
+			e.Email, e.EmailError = "ada@example", "Enter a complete e-mail address, such as you@company.com."
+			e.PasswordError = "Use at least 10 characters; this one has 6."
+		}),
+		signUp("sign-up-taken", "Sign up, address already in use", 422, func(e *views.Entry) {
+			e.Email, e.FormError = Email, "We could not create this account. If you have one already, sign in instead."
+		}),
+		signIn("sign-in", "Sign in", 200, func(*views.Entry) {}),
+		signIn("sign-in-wrong", "Sign in, wrong password", 422, func(e *views.Entry) {
+			e.Email, e.FormError, e.Next = Email, "E-mail or password is wrong.", "/console/keys"
+		}),
+		signIn("sign-in-throttled", "Sign in, throttled", 429, func(e *views.Entry) { e.Email, e.Wait = Email, 45*time.Second }),
+	}
+}
+
+func trouble() []Story {
+	return []Story{
+		{Name: "not-found", Group: "Errors", Title: "404 inside the shell", Status: 404, Path: "/console/nowhere",
+			View: func(s views.Shell) templ.Component { return views.NotFoundPage(s) }},
+		{Name: "not-found-out", Group: "Errors", Title: "404 outside the shell", Status: 404, Path: "/nowhere", Out: true,
+			View: func(s views.Shell) templ.Component { return views.NotFoundPage(s) }},
+		{Name: "error", Group: "Errors", Title: "A fault on our side", Status: 500, Path: "/console/keys",
+			View: func(s views.Shell) templ.Component {
+				return views.ErrorPage(views.Failure{
+					Shell: s, Status: 500, Title: "Something went wrong", RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr",
+					Message: "The fault is on our side and has been recorded. Nothing was charged.",
+				})
+			}},
+		{Name: "error-store-out", Group: "Errors", Title: "The store is away, outside the shell", Status: 503, Path: "/console", Out: true,
+			View: func(s views.Shell) templ.Component {
+				return views.ErrorPage(views.Failure{
+					Shell: s, Status: 503, Title: "The console is briefly unavailable", RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr",
+					Message: "It cannot reach its store right now. Your keys, credit and records are safe.", Wait: 2 * time.Second,
+				})
+			}},
+	}
+}

@@ -1,0 +1,126 @@
+// Package ui is the console's component library: buttons, fields, dialogs, tables, code samples and the rest, as templ
+// components over one stylesheet. It knows how things look and which attributes the console's script listens to. It
+// does not know accounts, keys, requests or how amounts and times are put into words; pages hand it finished text.
+package ui
+
+import (
+	"strings"
+
+	"github.com/a-h/templ"
+)
+
+// Theme is how a person wants the console drawn. It is kept in a cookie and rendered as a class of the root element,
+// so that no page is first drawn in the wrong one.
+type Theme string
+
+// The themes; System follows the operating system's setting.
+const (
+	System Theme = "system"
+	Light  Theme = "light"
+	Dark   Theme = "dark"
+)
+
+// ParseTheme reads a theme from a cookie or a form. Whatever is not a theme is System.
+func ParseTheme(s string) Theme {
+	switch t := Theme(s); t {
+	case Light, Dark:
+		return t
+	default:
+		return System
+	}
+}
+
+// Class is the class of the root element.
+func (t Theme) Class() string { return string(ParseTheme(string(t))) }
+
+// ColorScheme is what the browser is told before any stylesheet arrives.
+func (t Theme) ColorScheme() string {
+	if t = ParseTheme(string(t)); t == System {
+		return "light dark"
+	}
+	return string(t)
+}
+
+// Tone is the meaning a colour carries. A tone never stands alone: there is always a word or an icon beside it.
+type Tone string
+
+// The tones.
+const (
+	Plain   Tone = ""
+	Info    Tone = "info"
+	Brand   Tone = "brand"
+	Success Tone = "success"
+	Warning Tone = "warning"
+	Danger  Tone = "danger"
+)
+
+// toneIcons are the icons that go with a tone where the caller names none.
+var toneIcons = map[Tone]IconName{
+	Plain:   IconInfo,
+	Info:    IconInfo,
+	Brand:   IconInfo,
+	Success: IconCircleCheck,
+	Warning: IconTriangleAlert,
+	Danger:  IconCircleAlert,
+}
+
+// Variant is how loud a button is.
+type Variant string
+
+// The variants, from loud to quiet. There is at most one primary button in a view.
+const (
+	Primary     Variant = "primary"
+	Outline     Variant = "outline"
+	Ghost       Variant = "ghost"
+	Destructive Variant = "danger"
+)
+
+// Size is the size of a control.
+type Size string
+
+// The sizes. The icon sizes are square.
+const (
+	Medium    Size = ""
+	Small     Size = "sm"
+	Large     Size = "lg"
+	IconSize  Size = "icon"
+	IconSmall Size = "icon-sm"
+)
+
+// joined is the list of ids for aria-describedby and the like, without the empty ones.
+func joined(ids ...string) string {
+	var present []string
+	for _, id := range ids {
+		if id != "" {
+			present = append(present, id)
+		}
+	}
+	return strings.Join(present, " ")
+}
+
+// when returns the id if the text it belongs to is there.
+func when(text, id string) string {
+	if text == "" {
+		return ""
+	}
+	return id
+}
+
+// truth is an ARIA boolean, which must be spelled out.
+func truth(b bool) string {
+	if b {
+		return "true"
+	}
+	return "false"
+}
+
+// merged lays later attributes over earlier ones.
+func merged(all ...templ.Attributes) templ.Attributes {
+	out := templ.Attributes{}
+	for _, one := range all {
+		for k, v := range one {
+			out[k] = v
+		}
+	}
+	return out
+}

@@ -1,0 +1,89 @@
+// Package views is the console's HTML: one view model beside one templ file for each page, drawn with the components
+// of views/ui. It knows what a page shows in each of its states and how amounts, counts and times are put into words.
+// It does not know where the data comes from: no service, no request and no database, so every page can be drawn from
+// made-up data.
+package views
+
+import (
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/views/ui"
+)
+
+// Shell is what surrounds the content of every page.
+type Shell struct {
+	Path    string // the page's own path: marks the navigation, and is where the theme form returns to
+	Theme   ui.Theme
+	Now     time.Time
+	Viewer  *Viewer // nil for visitors who are not signed in; they get the bare page
+	BaseURL string  // of the API, ending in /v1
+	Balance Balance
+	Toasts  []ui.Toast
+	Still   bool // times stay as the server wrote them; for pictures of pages
+}
+
+// Viewer is who looks at the page.
+type Viewer struct {
+	Email string
+}
+
+// Initial is the letter that stands for the viewer.
+func (v Viewer) Initial() string {
+	for _, r := range v.Email {
+		return strings.ToUpper(string(r))
+	}
+	return "?"
+}
+
+// Balance is the credit shown on every page. It is not Known while the store cannot be asked.
+type Balance struct {
+	Known     bool
+	Available app.Amount
+	LowAt     app.Amount // amber at or below this
+}
+
+// Tone is red for nothing left, amber for little.
+func (b Balance) Tone() ui.Tone {
+	switch {
+	case !b.Known:
+		return ui.Plain
+	case b.Available <= 0:
+		return ui.Danger
+	case b.Available <= b.LowAt:
+		return ui.Warning
+	default:
+		return ui.Plain
+	}
+}
+
+// label is what a screen reader says of the chip.
+func (b Balance) label() string {
+	if !b.Known {
+		return "Balance not available right now"
+	}
+	text := "Balance " + Dollars(b.Available)
+	switch b.Tone() {
+	case ui.Danger:
+		return text + ", used up"
+	case ui.Warning:
+		return text + ", running low"
+	default:
+		return text
+	}
+}
+
+// navigation is the console's pages in the order of the menu.
+var navigation = []ui.NavItem{
+	{Icon: ui.IconDashboard, Text: "Overview", Href: "/console"},
+	{Icon: ui.IconKey, Text: "API keys", Href: "/console/keys"},
+}
+
+// within says whether the page at path belongs to the entry at href.
+func within(path, href string) bool {
+	if href == "/console" {
+		return path == href
+	}
+	return path == href || strings.HasPrefix(path, href+"/")
+}
