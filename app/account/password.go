@@ -41,7 +41,8 @@ func newPasswords() *passwords {
 // turn waits until a hash may be computed. The caller calls done afterwards.
 func (p *passwords) turn(ctx context.Context) (done func(), err error) {
 	if !p.waiting.TryAcquire(1) {
-		return nil, app.Errorf(app.Unavailable, "busy", "Too many people are signing in at this moment. Try again in a few seconds.").After(hashBusyPause)
+		busy := app.Errorf(app.Unavailable, "busy", "Too many people are signing in at this moment. Try again in a few seconds.")
+		return nil, busy.After(hashBusyPause)
 	}
 	if err := p.running.Acquire(ctx, 1); err != nil {
 		p.waiting.Release(1)

@@ -105,9 +105,11 @@ func (r *KeyRing) Find(ctx context.Context, secret string) (Key, error) {
 func (r *KeyRing) admit(k *ringKey, now time.Time) (Key, error) {
 	switch {
 	case k.key.Disabled:
-		return Key{}, app.Errorf(app.Unauthenticated, "key_disabled", "This API key is disabled. Enable it in the console or use another one.").Final()
+		return Key{}, app.Errorf(app.Unauthenticated, "key_disabled",
+			"This API key is disabled. Enable it in the console or use another one.").Final()
 	case k.key.ExpiresAt != nil && !now.Before(*k.key.ExpiresAt):
-		return Key{}, app.Errorf(app.Unauthenticated, "key_expired", "This API key has expired. Create a new one in the console.").Final()
+		return Key{}, app.Errorf(app.Unauthenticated, "key_expired",
+			"This API key has expired. Create a new one in the console.").Final()
 	}
 	r.noteUse(k, now)
 	return k.key, nil
