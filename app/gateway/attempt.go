@@ -1,0 +1,149 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/dialect"
+	"umg/app/provider"
+)
+
+// spliceRoom is what a request may grow by on its way upstream.
+const spliceRoom = 512
+
+// open tries the routes of the model until one of them answers: with a whole body, or with the first content of a
+// stream. Nothing was sent to the client before, so every failure up to here costs nothing and shows nowhere.
+func (r *run) open(ctx context.Context) error {
+	o := r.gateway.o
+	plan := newPlan(r.model, r.call.Style, o.Random)
+	var last *provider.Fault
+	for r.attempts < attemptsMax {
+		route, wait, ok := plan.next(last, o.RetryWait)
+		if !ok {
+			break
+		}
+		if err := pause(ctx, wait); err != nil {
+			last = provider.FaultOf(ctx, err)
+			break
+		}
+		r.attempts++
+		r.route = route
+		if last = r.attempt(ctx, route); last == nil {
+			return nil
+		}
+		r.drop()
+		r.tally = dialect.Tally{}
+		*r.batch = (*r.batch)[:0]
+	}
+	if last == nil {
+		return app.Errorf(app.Unavailable, "no_available_provider",
+			"no provider of %s can take this call right now; please try again later", r.model.ID)
+	}
+	r.hideUpstreamName(last.Err)
+	return last
+}
+
+func pause(ctx context.Context, wait time.Duration) error {
+	if wait <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// hideUpstreamName puts the public id where an upstream's message has its own name of the model.
+func (r *run) hideUpstreamName(e *app.Error) {
+	if e.Status != 0 && r.route.Model != r.model.ID {
+		e.Message = strings.ReplaceAll(e.Message, r.route.Model, r.model.ID)
+	}
+}
+
+// attempt tries one route once.
+func (r *run) attempt(ctx context.Context, route *catalog.Route) *provider.Fault {
+	ctx, r.cancel = context.WithCancelCause(ctx)
+	r.watch.attempt(r.cancel, route.Timeouts.FirstByte, route.Timeouts.Total)
+	payload := provider.NewPayload(len(r.call.Body) + spliceRoom)
+	payload.Data = r.style.Splice(payload.Data, r.call.Body, &r.head, dialect.Edit{Model: route.Model, MaxTokens: r.sentBound()})
+	var fault *provider.Fault
+	r.answer, fault = r.gateway.o.Providers.Send(ctx, route, payload, nil, r.head.Stream)
+	payload.Release()
+	if fault != nil {
+		return fault
+	}
+	if r.head.Stream {
+		return r.openStream()
+	}
+	return r.openBody()
+}
+
+// openBody reads the whole answer and checks that it is one.
+func (r *run) openBody() *provider.Fault {
+	raw, fault := r.answer.ReadAll(nil)
+	r.watch.came()
+	if fault != nil {
+		return fault
+	}
+	body, err := r.style.ReadBody(raw, r.ask)
+	if err != nil {
+		return r.faultOf(err)
+	}
+	if r.tally = body.Tally(); r.tally.Empty() {
+		return r.answer.Unusable(errEmpty)
+	}
+	r.body, r.done = body, true
+	return nil
+}
+
+var errEmpty = errors.New("gateway: the answer has neither content nor an end")
+
+// openStream reads frames until there is content, or until the answer has ended without any.
+func (r *run) openStream() *provider.Fault {
+	source := io.Reader(r.answer)
+	if !r.answer.Stream {
+		raw, fault := r.answer.ReadAll(nil)
+		if fault != nil {
+			return fault
+		}
+		frames, err := r.style.Frames(raw)
+		if err != nil {
+			return r.faultOf(err)
+		}
+		source = bytes.NewReader(frames)
+	}
+	r.stream = r.style.NewStream(r.ask)
+	r.frames = getReader(source, r.gateway.o.Memory)
+	for len(*r.batch) == 0 && !r.done {
+		if err := r.step(); err != nil {
+			return r.faultOf(err)
+		}
+	}
+	if r.tally.Empty() {
+		r.done = false
+		return r.answer.Unusable(errEmpty)
+	}
+	return nil
+}
+
+// faultOf says what an error of reading the answer was.
+func (r *run) faultOf(err error) *provider.Fault {
+	var said *dialect.UpstreamError
+	switch {
+	case errors.As(err, &said):
+		return r.answer.ErrorFault(said.Body)
+	case errors.Is(err, dialect.ErrBroken), errors.Is(err, errCut):
+		return r.answer.Unusable(err)
+	}
+	return r.answer.Fault(err)
+}

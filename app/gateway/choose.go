@@ -1,0 +1,105 @@
+package gateway
+
+import (
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/dialect"
+)
+
+const (
+	pausedRetryAfter = 30 * time.Second
+	distanceMax      = 3 // edits that still count as a slip of the pen
+)
+
+// choose finds the model of a call and checks the call against its contract.
+func choose(s *catalog.Snapshot, call Call, head *dialect.Head) (*catalog.Model, error) {
+	m, known := s.Model(head.Model)
+	if !known {
+		return nil, unknown(s, call.Principal, head.Model)
+	}
+	if !call.Principal.MayUse(m.ID) {
+		return nil, app.Errorf(app.Forbidden, "model_not_allowed", "this key may not use the model %s", m.ID).At("model")
+	}
+	if !m.Available {
+		return nil, app.Errorf(app.NotFound, "model_not_found", "the model %s is not available yet; GET /v1/models lists what is", m.ID).At("model")
+	}
+	contract, ok := m.Contract(call.Style)
+	if !ok || !m.Serves(call.Style) && len(m.Routes) > 0 { // without any route it is served, but not now
+		return nil, app.Errorf(app.NotFound, "model_not_found", "the model %s is not served on this route; it answers in: %s", m.ID, stylesOf(m)).At("model")
+	}
+	if m.Paused {
+		notice := "the model " + m.ID + " is temporarily unavailable because of platform traffic control; try again later or choose another model"
+		if m.Notice != "" {
+			notice += ": " + m.Notice
+		}
+		return nil, app.Errorf(app.Unavailable, "model_temporarily_unavailable", "%s", notice).At("model").After(pausedRetryAfter)
+	}
+	if err := contract.Check(call.Body); err != nil {
+		return nil, err
+	}
+	return m, head.Err()
+}
+
+func stylesOf(m *catalog.Model) string {
+	names := make([]string, 0, len(m.Served()))
+	for _, s := range m.Served() {
+		names = append(names, string(s))
+	}
+	return strings.Join(names, ", ")
+}
+
+// unknown says that there is no such model, and names one that the caller may have meant.
+func unknown(s *catalog.Snapshot, p app.Principal, id string) error {
+	if variants := s.Variants(id); len(variants) > 0 {
+		return app.Errorf(app.NotFound, "model_not_found", "the model %q does not exist; there are: %s", clip(id), strings.Join(variants, ", ")).At("model")
+	}
+	hint, best := "", distanceMax+1
+	for _, m := range s.Models() {
+		if !m.Available || !p.MayUse(m.ID) {
+			continue
+		}
+		_, short, _ := strings.Cut(m.ID, "/")
+		for _, name := range []string{m.ID, short} {
+			if d := distance(id, name, best); d < best {
+				hint, best = "; did you mean "+m.ID+"?", d
+			}
+		}
+	}
+	return app.Errorf(app.NotFound, "model_not_found", "the model %q does not exist (GET /v1/models lists all)%s", clip(id), hint).At("model")
+}
+
+const shownBytesMax = 128
+
+// clip bounds what of a caller's text is repeated in an error.
+func clip(s string) string {
+	if len(s) <= shownBytesMax {
+		return s
+	}
+	return strings.ToValidUTF8(s[:shownBytesMax], "") + "…"
+}
+
+// distance counts the letters that must be added, removed or replaced to turn a into b, as far as it is below most.
+func distance(a, b string, most int) int {
+	if len(a) > len(b)+most || len(b) > len(a)+most || len(a) > shownBytesMax {
+		return most
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}

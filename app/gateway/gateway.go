@@ -1,0 +1,163 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/dialect"
+	"umg/app/limit"
+	"umg/app/llm"
+	"umg/app/provider"
+	"umg/app/sse"
+	"umg/billing"
+)
+
+// Limits of a call. The waits for an upstream come from its route.
+const (
+	attemptsMax       = 6
+	settleMax         = 5 * time.Second
+	keepAliveStandard = 15 * time.Second
+	retryWaitStandard = 100 * time.Millisecond
+	retryAfterMax     = 2 * time.Second // an upstream that asks for more is not waited for
+	drainMax          = 250 * time.Millisecond
+	batchBytesMax     = 8 << 10 // of frames that are written together
+	memoryStandard    = 512 << 20
+)
+
+// Options are the rooms a call walks through. All pointers are required.
+type Options struct {
+	Ledger    *billing.Ledger
+	Snapshot  func() *catalog.Snapshot
+	Limits    *limit.Limiter
+	Providers *provider.Client
+	Now       app.Clock
+	Random    func(n int) int // a number from 0 to n-1
+
+	KeepAlive time.Duration // silence after which a stream is kept open; 15 s when zero
+	RetryWait time.Duration // before the same route is tried again, and as much again at random; 100 ms when zero
+	Memory    *sse.Budget   // for large frames; 512 MiB when nil
+}
+
+// Gateway serves text calls.
+type Gateway struct{ o Options }
+
+// New makes a Gateway. It panics when a room is missing.
+func New(o Options) *Gateway {
+	if o.Ledger == nil || o.Snapshot == nil || o.Limits == nil || o.Providers == nil || o.Now == nil || o.Random == nil {
+		panic("gateway: a room is missing")
+	}
+	if o.KeepAlive == 0 {
+		o.KeepAlive = keepAliveStandard
+	}
+	if o.RetryWait == 0 {
+		o.RetryWait = retryWaitStandard
+	}
+	if o.Memory == nil {
+		o.Memory = sse.NewBudget(memoryStandard)
+	}
+	return &Gateway{o: o}
+}
+
+// Call is one text call of a client. Body is not kept after Generate returns.
+type Call struct {
+	ID          string
+	Principal   app.Principal
+	Style       llm.Style
+	Body        []byte
+	Headers     http.Header
+	Concurrency int // calls the account may run at once; zero is the default
+}
+
+// Sink is the client's end of a call. Begin comes once, before the first Write. A Write or Flush that the client does
+// not take in time must return an error; the face sets that deadline.
+type Sink interface {
+	Begin(status int, contentType string, header http.Header) error
+	Write(p []byte) error
+	Flush() error
+}
+
+// Report is what became of a call, for the access log and for headers.
+type Report struct {
+	Model         string
+	Provider      string
+	UpstreamModel string
+	Attempts      int
+	Streamed      bool
+	Estimated     bool
+	Outcome       string
+	FinishReason  string
+	Usage         billing.Usage
+	Cost          app.Amount
+	FirstByte     time.Duration
+	Duration      time.Duration
+	Requests      limit.Window // what is left of the model's limits
+	Tokens        limit.Window
+	Err           *app.Error // also when the client was told in the stream
+}
+
+// Generate answers one text call. It is the whole path in order, and a hold has exactly one way out. It returns an
+// error only when nothing was sent, so that the face renders it; an error after that is written in the stream, in the
+// words of the call's style, and stands in the report.
+func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (Report, error) {
+	r := &run{gateway: g, call: call, started: g.o.Now()}
+	head, style, err := peek(call)
+	if err != nil {
+		return r.refused(err)
+	}
+	r.style, r.head = style, head
+	if r.model, err = choose(g.o.Snapshot(), call, &r.head); err != nil {
+		return r.refused(err)
+	}
+	r.ask = dialect.Ask{
+		Model: r.model.ID, CallID: call.ID, Created: r.started.Unix(), Choices: head.Choices, IncludeUsage: head.IncludeUsage,
+	}
+	if err := r.price(r.model.RateCard); err != nil {
+		return r.refused(err)
+	}
+	if r.slot, err = g.o.Limits.Take(r.turnstile()); err != nil {
+		return r.refused(err)
+	}
+	defer func() { r.slot.Release(r.bill.tokens()) }()
+
+	if r.hold, err = g.o.Ledger.Hold(ctx, r.reserve.request(call)); err != nil {
+		return r.refused(err)
+	}
+	r.bound()
+
+	r.begin(out)
+	defer r.end()
+	err = r.open(ctx) // an upstream has begun to answer, and nothing was sent yet
+	if err == nil {
+		err = r.relay() // everything but the end was sent
+	}
+	err = r.settle(ctx, err) // the charge is durable, before the last byte
+	return r.finish(err)
+}
+
+// peek finds the dialect of the call and reads its head.
+func peek(call Call) (dialect.Head, *dialect.Dialect, error) {
+	style, ok := dialect.Of(call.Style)
+	if !ok {
+		return dialect.Head{}, nil, app.Errorf(app.NotFound, "not_found", "the %s style is not served", call.Style)
+	}
+	head, err := style.Peek(call.Body)
+	return head, style, err
+}
+
+// turnstile is what the limits are asked. The tokens are corrected when the call ends, so they need not be an upper
+// bound: a bound of many tokens that a call does not use must not keep others out meanwhile.
+func (r *run) turnstile() limit.Ask {
+	m := r.model.Limits
+	a := limit.Ask{
+		AccountID: r.call.Principal.AccountID, Model: r.model.ID, Concurrency: r.call.Concurrency,
+		RequestsPerMinute: m.RequestsPerMinute, TokensPerMinute: m.TokensPerMinute,
+		Tokens: r.inputEstimate() + min(r.reserve.output, usefulTokens)*r.head.Choices,
+	}
+	if r.call.Concurrency == 0 { // what an account was given by name goes above what a model gives to all
+		a.ModelConcurrency = int(m.Concurrency)
+	}
+	return a
+}

@@ -1,0 +1,102 @@
+package gateway
+
+import (
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"umg/app"
+)
+
+// outlet is the client's end of a call. The corridor and the timer of the watch both write to it, one at a time.
+type outlet struct {
+	sink   Sink
+	now    app.Clock
+	header http.Header
+	every  time.Duration // silence after which a comment is sent; zero for answers in one piece
+	mark   string        // that comment
+
+	mu        sync.Mutex
+	begun     bool
+	delivered bool // the client was sent content
+	closed    bool
+	err       error // of the first write that failed
+	last      time.Time
+}
+
+var errOutletClosed = errors.New("gateway: the call is over")
+
+// send writes to the client and flushes.
+func (o *outlet) send(status int, contentType string, p []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	err := o.write(status, contentType, p)
+	o.delivered = o.delivered || err == nil
+	return err
+}
+
+func (o *outlet) write(status int, contentType string, p []byte) error {
+	switch {
+	case o.err != nil:
+		return o.err
+	case o.closed:
+		return errOutletClosed
+	}
+	if !o.begun {
+		o.begun = true
+		o.err = o.sink.Begin(status, contentType, o.header)
+	}
+	if o.err == nil {
+		o.err = o.sink.Write(p)
+	}
+	if o.err == nil {
+		o.err = o.sink.Flush()
+	}
+	o.last = o.now()
+	return o.err
+}
+
+// keepAliveAt is when the client has heard nothing for too long, zero for never.
+func (o *outlet) keepAliveAt() time.Time {
+	if o.every == 0 || !o.mu.TryLock() {
+		return time.Time{} // being written to is no silence
+	}
+	defer o.mu.Unlock()
+	if o.closed || o.err != nil {
+		return time.Time{}
+	}
+	return o.last.Add(o.every)
+}
+
+// keepAlive sends a comment, unless something was sent meanwhile. It begins the answer if need be: from then on
+// errors are told in the stream.
+func (o *outlet) keepAlive() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed || o.err != nil || o.now().Sub(o.last) < o.every {
+		return o.err
+	}
+	return o.write(http.StatusOK, eventStream, []byte(o.mark))
+}
+
+// hasBegun reports whether anything was sent.
+func (o *outlet) hasBegun() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.begun
+}
+
+// hasDelivered reports whether content was sent.
+func (o *outlet) hasDelivered() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.delivered
+}
+
+// close makes every later write fail.
+func (o *outlet) close() {
+	o.mu.Lock()
+	o.closed = true
+	o.mu.Unlock()
+}

@@ -1,0 +1,170 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/dialect"
+	"umg/app/limit"
+	"umg/app/provider"
+	"umg/app/sse"
+	"umg/billing"
+)
+
+const (
+	eventStream = "text/event-stream"
+	jsonType    = "application/json"
+)
+
+// run is one call on its way through the corridor.
+type run struct {
+	gateway *Gateway
+	call    Call
+	started time.Time
+	style   *dialect.Dialect
+	head    dialect.Head
+	ask     dialect.Ask
+	model   *catalog.Model
+	slot    *limit.Slot
+	hold    billing.Hold
+	reserve reserve
+	lowered bool // the hold affords less output than was wanted
+
+	out   *outlet
+	watch *watch
+
+	// The attempt that answers.
+	route    *catalog.Route
+	attempts int
+	cancel   context.CancelCauseFunc
+	answer   *provider.Answer
+	frames   *sse.Reader
+	stream   dialect.Stream
+	body     dialect.Body
+	batch    *[]byte // what the client may have and was not sent yet
+	came     bool    // the first frame
+	done     bool    // the answer is whole
+	cutShort bool    // it was ended here, at the length that was paid for
+
+	tally     dialect.Tally
+	bill      billed
+	outcome   outcome
+	firstByte time.Duration
+}
+
+var (
+	batches = sync.Pool{New: func() any { b := make([]byte, 0, batchBytesMax); return &b }}
+	readers = sync.Pool{New: func() any { return &sse.Reader{} }}
+)
+
+// begin prepares the client's side. From here on the watch runs.
+func (r *run) begin(sink Sink) {
+	o := r.gateway.o
+	r.out = &outlet{sink: sink, now: o.Now, last: r.started, header: r.header()}
+	if r.head.Stream {
+		r.out.every, r.out.mark = o.KeepAlive, r.style.KeepAlive
+	}
+	r.watch = newWatch(o.Now, r.out)
+	r.batch, _ = batches.Get().(*[]byte)
+	*r.batch = (*r.batch)[:0]
+}
+
+// end gives back what the call held in memory.
+func (r *run) end() {
+	r.watch.close()
+	r.drop()
+	if cap(*r.batch) <= 4*batchBytesMax {
+		batches.Put(r.batch)
+	}
+}
+
+// drop ends an attempt.
+func (r *run) drop() {
+	if r.stream != nil {
+		r.stream.Close()
+		r.stream = nil
+	}
+	if r.frames != nil {
+		r.frames.Close()
+		readers.Put(r.frames)
+		r.frames = nil
+	}
+	if r.answer != nil {
+		r.answer.Close()
+		r.answer = nil
+	}
+	if r.cancel != nil {
+		r.cancel(nil)
+		r.cancel = nil
+	}
+	r.body, r.came = nil, false
+}
+
+// header is what the answer says of the model's limits, and how a stream is to be treated on its way.
+func (r *run) header() http.Header {
+	h := make(http.Header, 8)
+	if r.head.Stream {
+		h["Cache-Control"] = []string{"no-cache, no-transform"}
+		h["X-Accel-Buffering"] = []string{"no"}
+	}
+	SetLimitHeaders(h, r.slot.Requests(), r.slot.Tokens())
+	return h
+}
+
+// SetLimitHeaders writes the x-ratelimit headers of the limits there are.
+func SetLimitHeaders(h http.Header, requests, tokens limit.Window) {
+	for _, one := range [...]struct {
+		window limit.Window
+		names  [3]string
+	}{
+		{requests, [3]string{"X-Ratelimit-Limit-Requests", "X-Ratelimit-Remaining-Requests", "X-Ratelimit-Reset-Requests"}},
+		{tokens, [3]string{"X-Ratelimit-Limit-Tokens", "X-Ratelimit-Remaining-Tokens", "X-Ratelimit-Reset-Tokens"}},
+	} {
+		if one.window.Limit == 0 {
+			continue
+		}
+		values := []string{
+			strconv.FormatInt(one.window.Limit, 10), strconv.FormatInt(one.window.Remaining, 10), one.window.Reset.String(),
+		}
+		for i, name := range one.names {
+			h[name] = values[i : i+1 : i+1]
+		}
+	}
+}
+
+// refused reports a call that ended before a hold was taken.
+func (r *run) refused(err error) (Report, error) {
+	e := app.AsError(err)
+	r.outcome = outcomeRefused
+	return r.report(e), e
+}
+
+func (r *run) report(e *app.Error) Report {
+	p := Report{
+		Model: r.head.Model, Attempts: r.attempts, Streamed: r.head.Stream, Estimated: r.bill.estimated, Outcome: string(r.outcome),
+		FinishReason: r.tally.Finish, Usage: r.bill.readings(), Cost: r.hold.Charge(r.bill.cost), FirstByte: r.firstByte,
+		Duration: r.gateway.o.Now().Sub(r.started), Err: e,
+	}
+	if r.slot != nil {
+		p.Requests, p.Tokens = r.slot.Requests(), r.slot.Tokens()
+	}
+	if r.route != nil {
+		p.Provider, p.UpstreamModel = r.route.Provider.ID, r.route.Model
+	}
+	return p
+}
+
+// errorOf is what a client is told of an error of the corridor.
+func errorOf(err error) *app.Error {
+	var fault *provider.Fault
+	if errors.As(err, &fault) {
+		return fault.Err
+	}
+	return app.AsError(err)
+}

@@ -1,0 +1,132 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"umg/app/dialect"
+	"umg/app/provider"
+	"umg/billing"
+)
+
+// outcome is how a call ended.
+type outcome string
+
+const (
+	outcomeSucceeded  outcome = "succeeded"
+	outcomeRefused    outcome = "refused"
+	outcomeFailed     outcome = "failed"
+	outcomeTimedOut   outcome = "timed_out"
+	outcomeCut        outcome = "cut"
+	outcomeClientLeft outcome = "client_left"
+)
+
+// outcomeOf is the outcome of a call that ended with err, after content was sent or before.
+func outcomeOf(err error, delivered bool) outcome {
+	var fault *provider.Fault
+	if err == nil {
+		return outcomeSucceeded
+	}
+	if errors.As(err, &fault) {
+		switch fault.Class {
+		case provider.ClassClient:
+			return outcomeClientLeft
+		case provider.ClassFirstByte, provider.ClassIdle, provider.ClassTotal:
+			return outcomeTimedOut
+		}
+	}
+	if delivered {
+		return outcomeCut
+	}
+	return outcomeFailed
+}
+
+// settle makes the charge durable. A whole answer is charged whole; one that broke off is charged with what the
+// client was sent; nothing sent is nothing charged. It returns the error the call ends with.
+func (r *run) settle(ctx context.Context, ended error) error {
+	if ended != nil && r.cancel != nil {
+		r.cancel(nil) // the upstream need not go on
+	}
+	var err error
+	if ended == nil || r.out.hasDelivered() {
+		if err = r.charge(r.done); err != nil {
+			ended = errors.Join(ended, err)
+		}
+	}
+	r.outcome = outcomeOf(ended, r.out.hasDelivered())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleMax)
+	defer cancel()
+	s := billing.Settlement{Cost: r.bill.cost, Record: r.record(ended)}
+	if err = r.gateway.o.Ledger.Settle(ctx, r.hold, s); err == nil {
+		return ended
+	}
+	if !r.out.hasDelivered() {
+		r.bill = billed{} // a body is not sent when its charge is not durable
+		s.Cost = 0
+	}
+	if ended == nil {
+		ended = err
+		r.outcome = outcomeOf(err, r.out.hasDelivered())
+	}
+	s.Record = r.record(ended)
+	r.gateway.o.Ledger.SettleLater(r.hold, s)
+	return ended
+}
+
+func (r *run) record(ended error) billing.UsageRecord {
+	u := billing.UsageRecord{
+		RequestID: r.call.ID, AccountID: r.call.Principal.AccountID, KeyID: r.call.Principal.KeyID, Model: r.model.ID,
+		Style: string(r.call.Style), RateCardID: r.model.RateCard.ID, EndUser: r.head.EndUser, FinishReason: r.tally.Finish,
+		Streamed: r.head.Stream, Estimated: r.bill.estimated, Outcome: string(r.outcome), Usage: r.bill.readings(),
+		Attempts: r.attempts, StartedAt: r.started, FirstByte: r.firstByte, Duration: r.gateway.o.Now().Sub(r.started),
+	}
+	if r.route != nil {
+		u.Provider, u.UpstreamModel = r.route.Provider.ID, r.route.Model
+	}
+	if ended != nil {
+		u.ErrorCode = errorOf(ended).Code
+	}
+	return u
+}
+
+// finish sends the end: of the answer, or of what came of it. An error is returned only when nothing was sent.
+func (r *run) finish(ended error) (Report, error) {
+	if ended != nil {
+		e := errorOf(ended)
+		if !r.out.hasBegun() {
+			return r.report(e), e
+		}
+		*r.batch = r.style.AppendError((*r.batch)[:0], e, r.call.ID)
+		_ = r.out.send(http.StatusOK, eventStream, *r.batch) // a client that left does not read it
+		return r.report(e), nil
+	}
+	bill := dialect.Bill{
+		Usage: r.bill.usage, Estimated: r.bill.estimated, Cost: r.hold.Charge(r.bill.cost), CutShort: r.cutShort,
+	}
+	var err error
+	if r.body != nil {
+		err = r.finishBody(bill)
+	} else {
+		*r.batch = r.stream.Finish((*r.batch)[:0], bill)
+		if err = r.deliver(); err == nil && r.done {
+			r.drain()
+		}
+	}
+	if err != nil {
+		r.outcome = outcomeClientLeft // the charge stands: the answer was whole
+		return r.report(errorOf(err)), nil
+	}
+	return r.report(nil), nil
+}
+
+func (r *run) finishBody(bill dialect.Bill) error {
+	*r.batch = r.body.Append((*r.batch)[:0], bill)
+	r.out.header["Content-Length"] = []string{strconv.Itoa(len(*r.batch))}
+	r.firstByte = r.gateway.o.Now().Sub(r.started)
+	if err := r.out.send(http.StatusOK, jsonType, *r.batch); err != nil {
+		return provider.NewFault(provider.ClassClient, err)
+	}
+	return nil
+}

@@ -1,0 +1,338 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"go.uber.org/goleak"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/gateway"
+	"umg/app/limit"
+	"umg/app/llm"
+	"umg/app/postgres/pgtest"
+	"umg/app/provider"
+	"umg/app/simulator"
+	"umg/billing"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const account = "acc_test"
+
+// file is a catalog with two upstreams, alpha before beta, that are the same simulator below two names.
+const file = `
+providers:
+  - {id: alpha, name: Alpha, base_url: "${SIM}/alpha/v1", credential: "${SECRET}", timeouts: {first_byte: 300ms, idle: 300ms, total: 5s}}
+  - {id: beta, name: Beta, base_url: "${SIM}/beta/v1", credential: "${SECRET}", timeouts: {first_byte: 2s, idle: 2s, total: 5s}}
+  - {id: nowhere, name: Nowhere, base_url: "${UNSET}/v1", credential: "${SECRET}"}
+  - {id: refusing, name: Refusing, base_url: "http://127.0.0.1:1/v1", credential: "${SECRET}"}
+  - {id: nameless, name: Nameless, base_url: "http://does-not-exist.invalid/v1", credential: "${SECRET}"}
+models:
+  - {id: test/two, ROUTES [{provider: alpha, model: up-two, style: chat, order: 1}, {provider: beta, model: up-two-b, style: chat, order: 2}]}
+  - {id: test/one, ROUTES [{provider: alpha, model: up-one, style: chat}]}
+  - {id: test/patient, ROUTES [{provider: beta, model: up-patient, style: chat}]}
+  - {id: test/idle, ROUTES [{provider: nowhere, model: x, style: chat}]}
+  - {id: test/refusing, ROUTES [{provider: refusing, model: x, style: chat}]}
+  - {id: test/nameless, ROUTES [{provider: nameless, model: x, style: chat}]}
+  - {id: test/paused, paused: true, notice: back at noon, ROUTES [{provider: alpha, model: x, style: chat}]}
+  - {id: test/coming, availability: coming, ROUTES [{provider: alpha, model: x, style: chat}]}
+  - {id: test/other, styles: [chat, messages], ROUTES [{provider: alpha, model: x, style: messages}]}
+  - {id: test/limited, limits: {requests_per_minute: 2, tokens_per_minute: 100000}, ROUTES [{provider: alpha, model: up, style: chat}]}
+`
+
+const common = `name: Test, owner: test, kind: text, capabilities: [text], input: [text, image], output: [text], context_tokens: 128000, max_output_tokens: 4096,
+     parameters: [temperature, top_p, stop, seed, tools],
+     rates: {input_tokens: 3 per 1M, cache_read_tokens: 0.3 per 1M, output_tokens: 15 per 1M}, released: 2026-01-01, routes:`
+
+// bench is one gateway on a database and an upstream of its own.
+type bench struct {
+	t        *testing.T
+	db       *sqlx.DB
+	ledger   *billing.Ledger
+	limits   *limit.Limiter
+	gateway  *gateway.Gateway
+	upstream *httptest.Server
+	sim      *simulator.Simulator
+	client   *http.Client
+	ids      app.IDs
+}
+
+func setup(t *testing.T, credit app.Amount, change ...func(*gateway.Options)) *bench {
+	t.Helper()
+	b := &bench{t: t, db: pgtest.New(t), ids: app.IDs{Now: time.Now, Random: rand.Reader}}
+	b.sim = simulator.New(simulator.Options{Control: true, StallMax: 10 * time.Second})
+	b.upstream = httptest.NewServer(b.sim)
+	t.Cleanup(b.upstream.Close)
+	b.client = b.upstream.Client()
+	ctx := t.Context()
+	b.ledger = billing.NewLedger(b.db, billing.Options{Now: time.Now, IDs: b.ids, Log: slog.New(slog.DiscardHandler)})
+	must(t, b.ledger.OpenAccount(ctx, b.db, account))
+	if credit > 0 {
+		must(t, b.ledger.Grant(ctx, b.db, billing.Grant{AccountID: account, Kind: billing.Trial, Amount: credit, Source: "test"}))
+	}
+	f, err := catalog.ParseFile([]byte(strings.ReplaceAll(file, "ROUTES", common)))
+	must(t, err)
+	must(t, catalog.Apply(ctx, b.db, f))
+	c, err := catalog.Open(ctx, b.db, catalog.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler), Secrets: b.lookup})
+	must(t, err)
+	providers := provider.New(provider.Options{})
+	t.Cleanup(providers.Close)
+	b.limits = limit.New(limit.Options{Now: time.Now})
+	o := gateway.Options{
+		Ledger: b.ledger, Snapshot: c.Snapshot, Limits: b.limits, Providers: providers, Now: time.Now, Random: mathrand.IntN,
+		RetryWait: time.Millisecond,
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	b.gateway = gateway.New(o)
+	return b
+}
+
+const secret = "sk-upstream-0123456789"
+
+func (b *bench) lookup(name string) (string, bool) {
+	switch name {
+	case "SIM":
+		return b.upstream.URL, true
+	case "SECRET":
+		return secret, true
+	}
+	return "", false
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fault makes the upstream fail for all calls of a provider.
+func (b *bench) fault(provider, spec string) {
+	b.t.Helper()
+	body, _ := json.Marshal(map[string]string{"provider": provider, "spec": spec})
+	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodPut, b.upstream.URL+"/_control/faults", bytes.NewReader(body))
+	must(b.t, err)
+	resp, err := b.client.Do(req)
+	must(b.t, err)
+	defer resp.Body.Close()
+	if text, _ := io.ReadAll(resp.Body); resp.StatusCode >= 300 {
+		b.t.Fatalf("fault %s: %d %s", spec, resp.StatusCode, text)
+	}
+}
+
+func (b *bench) balance() billing.Balance {
+	b.t.Helper()
+	got, err := b.ledger.Balance(context.WithoutCancel(b.t.Context()), account)
+	must(b.t, err)
+	return got
+}
+
+// record is the only usage record of the account.
+func (b *bench) record() billing.UsageRecord {
+	b.t.Helper()
+	all, err := b.ledger.Requests(context.WithoutCancel(b.t.Context()), account, 10)
+	must(b.t, err)
+	if len(all) != 1 {
+		b.t.Fatalf("%d usage records, want one", len(all))
+	}
+	return all[0]
+}
+
+// finished waits until the upstream has n finished requests and returns them.
+func (b *bench) finished(n int) []simulator.Request {
+	b.t.Helper()
+	url := fmt.Sprintf("%s/_control/requests?finished=%d&timeout=5s", b.upstream.URL, n)
+	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, url, nil)
+	must(b.t, err)
+	resp, err := b.client.Do(req)
+	must(b.t, err)
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return b.sim.Requests()
+}
+
+// sink is a client that keeps what it was sent.
+type sink struct {
+	mu      sync.Mutex
+	status  int
+	kind    string
+	header  http.Header
+	got     bytes.Buffer
+	flushes int
+	hook    func(p []byte) error // sees every write before it is taken
+}
+
+func (s *sink) Begin(status int, kind string, h http.Header) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.status != 0 {
+		return errors.New("begun twice")
+	}
+	s.status, s.kind, s.header = status, kind, h.Clone()
+	return nil
+}
+
+func (s *sink) Write(p []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hook != nil {
+		if err := s.hook(p); err != nil {
+			return err
+		}
+	}
+	s.got.Write(p)
+	return nil
+}
+
+func (s *sink) Flush() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flushes++
+	return nil
+}
+
+func (s *sink) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.got.String()
+}
+
+// chunk is a chunk of a stream, as far as tests look into it.
+type chunk struct {
+	ID, Object, Model string
+	Choices           []struct {
+		Delta struct {
+			Role      *string
+			Content   string
+			ToolCalls []struct {
+				Index    int
+				Function struct{ Name, Arguments string }
+			} `json:"tool_calls"`
+		}
+		FinishReason *string `json:"finish_reason"`
+	}
+	Usage *usage
+	Error *struct{ Code, Message, Type string }
+	Code  int
+}
+
+type usage struct {
+	Prompt     int64 `json:"prompt_tokens"`
+	Completion int64 `json:"completion_tokens"`
+	Cost       json.Number
+}
+
+func (u *usage) cost(t *testing.T) app.Amount {
+	t.Helper()
+	a, err := app.ParseAmount(u.Cost.String())
+	must(t, err)
+	return a
+}
+
+// answer is a stream, read.
+type answer struct {
+	text, finish string
+	chunks       []chunk
+	usage        *usage
+	err          *chunk
+	done         bool
+	frames       int // with content
+	comments     int
+}
+
+func readStream(t *testing.T, text string) answer {
+	t.Helper()
+	var a answer
+	for _, frame := range strings.Split(strings.TrimSuffix(text, "\n\n"), "\n\n") {
+		if strings.HasPrefix(frame, ":") {
+			a.comments++
+			continue
+		}
+		data, ok := strings.CutPrefix(frame, "data: ")
+		if !ok || strings.Contains(data, "\n") {
+			t.Fatalf("not one data line: %q", frame)
+		}
+		if a.done {
+			t.Fatalf("after the end: %q", frame)
+		}
+		if data == "[DONE]" {
+			a.done = true
+			continue
+		}
+		var c chunk
+		if err := json.Unmarshal([]byte(data), &c); err != nil {
+			t.Fatalf("%v: %s", err, data)
+		}
+		a.chunks = append(a.chunks, c)
+		if c.Error != nil {
+			a.err = &c
+		}
+		if c.Usage != nil {
+			a.usage = c.Usage
+		}
+		for _, choice := range c.Choices {
+			a.text += choice.Delta.Content
+			if choice.Delta.Content != "" {
+				a.frames++
+			}
+			if choice.FinishReason != nil {
+				a.finish = *choice.FinishReason
+			}
+		}
+	}
+	return a
+}
+
+// call makes a call with a prompt; more are further members of the body, each with its comma before it.
+func (b *bench) call(model, prompt, more string) gateway.Call {
+	content, _ := json.Marshal(prompt)
+	return gateway.Call{
+		ID: b.ids.New("req"), Principal: app.Principal{AccountID: account, KeyID: "key_1"}, Style: llm.Chat,
+		Body: []byte(`{"model":"` + model + `","messages":[{"role":"user","content":` + string(content) + `}]` + more + `}`),
+	}
+}
+
+const (
+	streamed   = `,"stream":true`
+	withUsage  = `,"stream":true,"stream_options":{"include_usage":true}`
+	startMoney = 10 * app.Dollar
+)
+
+func (b *bench) generate(c gateway.Call) (gateway.Report, error, *sink) { //nolint:revive // the sink is the by-product
+	b.t.Helper()
+	s := &sink{}
+	r, err := b.gateway.Generate(b.t.Context(), c, s)
+	return r, err, s
+}
+
+// settled checks that the account paid exactly that and that nothing is held.
+func (b *bench) settled(cost app.Amount) {
+	b.t.Helper()
+	if got := b.balance(); got.Posted != startMoney-cost || got.Held != 0 {
+		b.t.Errorf("posted %s and held %s, want %s and 0", got.Posted, got.Held, startMoney-cost)
+	}
+	if got := b.record(); got.Cost != cost {
+		b.t.Errorf("the record says %s, want %s", got.Cost, cost)
+	}
+}
+
+// cost is what the test models cost.
+func cost(input, output int64) app.Amount { return app.Amount(input*3000 + output*15000) }

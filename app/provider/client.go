@@ -1,0 +1,230 @@
+package provider
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// BodyBytesMax bounds a JSON answer.
+	BodyBytesMax = 32 << 20
+
+	headerBytesMax  = 64 << 10
+	failureBytesMax = 64 << 10 // what is read of an error body
+	idleConnsMax    = 4096     // per provider host
+	idleConnAgeMax  = 90 * time.Second
+	connectStandard = 5 * time.Second
+	keepAlivePeriod = 30 * time.Second
+	targetsMax      = 512
+	transportsMax   = 16
+	userAgent       = "unified-model-gateway/1"
+)
+
+// Options of a Client. The zero value is right for production.
+type Options struct {
+	TLS *tls.Config // roots for tests; verification is never switched off
+}
+
+// Client sends calls to providers. It follows no redirects, uses no proxy of the environment and never asks for
+// compression.
+type Client struct {
+	tls *tls.Config
+
+	mu         sync.RWMutex
+	transports map[time.Duration]*http.Transport // by connect time-out
+	targets    map[targetKey]*target
+}
+
+// New makes a Client. Close ends its connections.
+func New(o Options) *Client {
+	return &Client{tls: o.TLS, transports: make(map[time.Duration]*http.Transport), targets: make(map[targetKey]*target)}
+}
+
+// Close closes the connections that no call uses.
+func (c *Client) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.transports {
+		t.CloseIdleConnections()
+	}
+}
+
+// target is a provider in one style, prepared. Its header is shared by all its requests and never written to.
+type target struct {
+	url        *url.URL
+	header     http.Header
+	credential string
+	transport  *http.Transport
+}
+
+// place says where a call goes and how it is addressed.
+type place struct {
+	url, credential, credentialHeader string
+	headers                           map[string]string
+	connect                           time.Duration
+}
+
+func (c *Client) prepare(p place) (*target, error) {
+	u, err := url.Parse(p.url)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("provider: %q is not an address", p.url)
+	}
+	h := http.Header{
+		"Content-Type":    {"application/json"},
+		"Accept":          {"application/json, text/event-stream"},
+		"Accept-Encoding": {"identity"},
+		"User-Agent":      {userAgent},
+	}
+	for name, value := range p.headers {
+		h.Set(name, value)
+	}
+	switch {
+	case p.credential == "":
+	case p.credentialHeader == "" || strings.EqualFold(p.credentialHeader, "Authorization"):
+		h.Set("Authorization", "Bearer "+p.credential)
+	default:
+		h.Set(p.credentialHeader, p.credential)
+	}
+	return &target{url: u, header: h, credential: p.credential, transport: c.transport(p.connect)}, nil
+}
+
+// transport is shared by all providers with the same connect time-out. The caller holds the lock.
+func (c *Client) transport(connect time.Duration) *http.Transport {
+	if connect <= 0 || len(c.transports) >= transportsMax && c.transports[connect] == nil {
+		connect = connectStandard
+	}
+	if t := c.transports[connect]; t != nil {
+		return t
+	}
+	dialer := &net.Dialer{Timeout: connect, KeepAlive: keepAlivePeriod}
+	t := &http.Transport{
+		DialContext:            dialer.DialContext,
+		TLSHandshakeTimeout:    connect,
+		TLSClientConfig:        c.tls.Clone(),
+		TLSNextProto:           map[string]func(string, *tls.Conn) http.RoundTripper{}, // HTTP/1.1: a stream a connection
+		MaxIdleConns:           0,
+		MaxIdleConnsPerHost:    idleConnsMax,
+		IdleConnTimeout:        idleConnAgeMax,
+		MaxResponseHeaderBytes: headerBytesMax,
+		DisableCompression:     true,
+	}
+	c.transports[connect] = t
+	return t
+}
+
+// send makes one attempt. The answer's body must be closed.
+func (c *Client) send(ctx context.Context, t *target, p *Payload, extra http.Header, stream bool) (*Answer, *Fault) {
+	header := t.header
+	if len(extra) > 0 {
+		header = header.Clone()
+		for name, values := range extra {
+			header[name] = values
+		}
+	}
+	body, err := p.open()
+	if err != nil {
+		return nil, NewFault(ClassSetup, err)
+	}
+	req := (&http.Request{
+		Method: http.MethodPost, URL: t.url, Host: t.url.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Body: body, GetBody: p.open, ContentLength: int64(len(p.Data)),
+	}).WithContext(ctx)
+	resp, err := t.transport.RoundTrip(req)
+	if err != nil {
+		return nil, FaultOf(ctx, err)
+	}
+	a := &Answer{ctx: ctx, target: t, body: resp.Body, length: resp.ContentLength}
+	if resp.StatusCode != http.StatusOK {
+		return nil, a.refused(resp)
+	}
+	if f := a.check(resp.Header, stream); f != nil {
+		a.Close()
+		return nil, f
+	}
+	return a, nil
+}
+
+// Answer is an upstream's answer with status 200: a stream of frames, or a JSON body.
+type Answer struct {
+	Stream bool
+
+	ctx    context.Context //nolint:containedctx // its cause says why reading ended
+	target *target
+	body   io.ReadCloser
+	length int64
+}
+
+// check looks at what kind of answer it is. JSON in place of a stream is taken, a stream in place of JSON is not.
+func (a *Answer) check(h http.Header, stream bool) *Fault {
+	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return NewFault(ClassContent, fmt.Errorf("the answer is encoded as %q", e))
+	}
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	switch {
+	case err == nil && kind == "text/event-stream" && stream:
+		a.Stream = true
+	case err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json")):
+	default:
+		return NewFault(ClassContent, fmt.Errorf("the answer is of type %q", h.Get("Content-Type")))
+	}
+	return nil
+}
+
+// refused reads what it needs of an error answer and closes it.
+func (a *Answer) refused(resp *http.Response) *Fault {
+	defer a.Close()
+	body, err := io.ReadAll(io.LimitReader(a.body, failureBytesMax))
+	if err != nil && context.Cause(a.ctx) != nil {
+		return FaultOf(a.ctx, err)
+	}
+	if resp.ContentLength < 0 || resp.ContentLength > failureBytesMax {
+		_, _ = io.CopyN(io.Discard, a.body, 1) // meets the end, so that the connection can be used again
+	}
+	return statusFault(resp.StatusCode, resp.Header, body, a.target)
+}
+
+// Read reads the body.
+func (a *Answer) Read(p []byte) (int, error) { return a.body.Read(p) }
+
+// Close ends the answer. The connection is used again only when the body was read to its end.
+func (a *Answer) Close() { _ = a.body.Close() }
+
+// Fault says what an error of Read was.
+func (a *Answer) Fault(err error) *Fault { return FaultOf(a.ctx, err) }
+
+// ReadAll appends the whole body to dst, up to 32 MiB.
+func (a *Answer) ReadAll(dst []byte) ([]byte, *Fault) {
+	if a.length > BodyBytesMax {
+		return dst, NewFault(ClassTooLarge, errTooLarge)
+	}
+	if room := int(max(a.length, 0)) + 512; cap(dst)-len(dst) < room { // one more read finds the end
+		dst = append(make([]byte, 0, len(dst)+room), dst...)
+	}
+	for {
+		if len(dst) == cap(dst) {
+			dst = append(dst, 0)[:len(dst)]
+		}
+		n, err := a.body.Read(dst[len(dst):cap(dst)])
+		dst = dst[:len(dst)+n]
+		switch {
+		case len(dst) > BodyBytesMax:
+			return dst, NewFault(ClassTooLarge, errTooLarge)
+		case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+			return dst, nil
+		case err != nil:
+			return dst, a.Fault(err)
+		}
+	}
+}
+
+var errTooLarge = errors.New("the answer is larger than 32 MiB")

@@ -1,0 +1,188 @@
+package provider
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"umg/app"
+)
+
+// retryAfterMax caps how long an upstream can make a client wait.
+const retryAfterMax = time.Minute
+
+// Class says what kind of failure it was, for logs and health.
+type Class string
+
+// The classes of faults.
+const (
+	ClassConnect     Class = "connect"
+	ClassDNS         Class = "dns"
+	ClassTLS         Class = "tls"
+	ClassReset       Class = "reset"
+	ClassFirstByte   Class = "first_byte_timeout"
+	ClassIdle        Class = "idle_timeout"
+	ClassTotal       Class = "total_timeout"
+	ClassRateLimited Class = "rate_limited"
+	ClassServer      Class = "server_error"
+	ClassCredential  Class = "credential"
+	ClassRefused     Class = "refused"
+	ClassRedirect    Class = "redirect"
+	ClassContent     Class = "content"   // not what was asked for: wrong type, encoding, cut or empty
+	ClassTooLarge    Class = "too_large" // head, frame or body
+	ClassSetup       Class = "setup"     // the catalog is wrong
+	ClassClient      Class = "client_left"
+)
+
+// Retry says where another try may help, as long as nothing was delivered.
+type Retry uint8
+
+// The places.
+const (
+	Nowhere   Retry = iota
+	Elsewhere       // the next route
+	Here            // once more the same route, then the next
+)
+
+// Causes a caller cancels an attempt with.
+var (
+	ErrFirstByte = errors.New("provider: nothing came in time")
+	ErrIdle      = errors.New("provider: nothing more came in time")
+	ErrTotal     = errors.New("provider: the call took too long")
+)
+
+// Fault is a failed attempt.
+type Fault struct {
+	Class Class
+	Retry Retry
+	After time.Duration // how long the upstream asks to wait, zero when it does not say
+	Err   *app.Error    // what the client is told when nothing else helps
+}
+
+// Error is the operator's view.
+func (f *Fault) Error() string { return "provider: " + string(f.Class) + ": " + f.Err.Error() }
+
+// Unwrap gives the error a client may see.
+func (f *Fault) Unwrap() error { return f.Err }
+
+// word is what a class means to a client and to the corridor.
+type word struct {
+	retry   Retry
+	kind    app.Kind
+	code    string
+	message string
+}
+
+const (
+	failed   = "The upstream provider failed to answer. Nothing was charged for this attempt; please try again."
+	late     = "The upstream provider did not answer in time. Please try again."
+	nobody   = "No provider can take this call right now. Please try again later."
+	crowded  = "The upstream provider is receiving too many requests. Please try again in a moment."
+	unusable = "The upstream provider sent an answer that cannot be used. Please try again."
+)
+
+var words = map[Class]word{
+	ClassConnect:     {Here, app.Upstream, "upstream_error", failed},
+	ClassDNS:         {Elsewhere, app.Unavailable, "no_available_provider", nobody},
+	ClassTLS:         {Elsewhere, app.Upstream, "upstream_error", failed},
+	ClassReset:       {Here, app.Upstream, "upstream_error", failed},
+	ClassFirstByte:   {Elsewhere, app.Timeout, "upstream_timeout", late},
+	ClassIdle:        {Elsewhere, app.Timeout, "upstream_timeout", late},
+	ClassTotal:       {Nowhere, app.Timeout, "upstream_timeout", late},
+	ClassRateLimited: {Here, app.Exhausted, "rate_limit_exceeded", crowded},
+	ClassServer:      {Here, app.Upstream, "upstream_error", failed},
+	ClassCredential:  {Elsewhere, app.Unavailable, "no_available_provider", nobody},
+	ClassRefused:     {Nowhere, app.Upstream, "upstream_error", "The upstream provider refused the request."},
+	ClassRedirect:    {Elsewhere, app.Upstream, "upstream_error", unusable},
+	ClassContent:     {Elsewhere, app.Upstream, "upstream_error", unusable},
+	ClassTooLarge:    {Elsewhere, app.Upstream, "upstream_error", unusable},
+	ClassSetup:       {Elsewhere, app.Unavailable, "no_available_provider", nobody},
+	ClassClient:      {Nowhere, app.Canceled, "client_closed_request", "The client closed the connection."},
+}
+
+// NewFault makes a fault of a class.
+func NewFault(c Class, cause error) *Fault {
+	w := words[c]
+	return &Fault{Class: c, Retry: w.retry, Err: app.Errorf(w.kind, w.code, "%s", w.message).Because(cause)}
+}
+
+// FaultOf says what an error of an attempt was. The context is the attempt's: its cause tells a time-out of ours from
+// a client that left.
+func FaultOf(ctx context.Context, err error) *Fault {
+	var known *Fault
+	if errors.As(err, &known) {
+		return known
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		for _, c := range []struct {
+			err   error
+			class Class
+		}{{ErrFirstByte, ClassFirstByte}, {ErrIdle, ClassIdle}, {ErrTotal, ClassTotal}} {
+			if errors.Is(cause, c.err) {
+				return NewFault(c.class, err)
+			}
+		}
+		return NewFault(ClassClient, err)
+	}
+	return NewFault(classOf(err), err)
+}
+
+func classOf(err error) Class {
+	var (
+		dns    *net.DNSError
+		op     *net.OpError
+		record tls.RecordHeaderError
+		cert   *tls.CertificateVerificationError
+		host   x509.HostnameError
+	)
+	text := err.Error()
+	switch {
+	case errors.As(err, &dns):
+		return ClassDNS
+	case errors.As(err, &record), errors.As(err, &cert), errors.As(err, &host), strings.Contains(text, "tls: "),
+		strings.Contains(text, "TLS handshake"):
+		return ClassTLS
+	case errors.As(err, &op) && op.Op == "dial":
+		return ClassConnect
+	case strings.Contains(text, "response headers exceeded"):
+		return ClassTooLarge
+	case strings.Contains(text, "malformed"), strings.Contains(text, "invalid header"), errors.Is(err, http.ErrBodyReadAfterClose):
+		return ClassContent
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return ClassReset
+	}
+	return ClassReset
+}
+
+// classOfStatus says what a status other than 200 means.
+func classOfStatus(status int) Class {
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusPaymentRequired,
+		status == http.StatusProxyAuthRequired:
+		return ClassCredential // our credential or our account there, never the client's
+	case status == http.StatusTooManyRequests:
+		return ClassRateLimited
+	case status >= 500:
+		return ClassServer
+	case status >= 400:
+		return ClassRefused
+	case status >= 300:
+		return ClassRedirect
+	}
+	return ClassContent
+}
+
+// ours are refusals that speak of the route rather than of the request: the next route may know better.
+func ours(status int) bool {
+	switch status {
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusRequestTimeout, http.StatusTooEarly, http.StatusMisdirectedRequest:
+		return true
+	}
+	return false
+}

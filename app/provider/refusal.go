@@ -1,0 +1,214 @@
+package provider
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	messageRunesMax = 600
+	codeBytesMax    = 64
+	wordBytesMax    = 24 // longer mixtures of letters and digits look like credentials or account ids
+)
+
+// statusFault is the fault of an answer with a status other than 200, or of an error that came in place of an answer.
+// Of the upstream's words only those of a refused request are passed on, without anything that looks like a
+// credential, an address or an account.
+func statusFault(status int, header http.Header, body []byte, t *target) *Fault {
+	f := NewFault(classOfStatus(status), nil)
+	said, code := spoken(body)
+	f.Err.Err = &statusError{status: status, said: clip(said, messageRunesMax)}
+	switch f.Class {
+	case ClassRefused:
+		f.Err.Status = status
+		if ours(status) {
+			f.Retry = Elsewhere
+		}
+		if code != "" {
+			f.Err.Code = code
+		}
+		if public := t.public(said); public != "" {
+			f.Err.Message = "The upstream provider refused the request: " + public
+		}
+	case ClassRateLimited:
+		f.After = retryAfter(header)
+		f.Err.RetryAfter = f.After
+	case ClassServer:
+		f.After = retryAfter(header)
+	}
+	return f
+}
+
+// statusError keeps what the upstream said for the operator.
+type statusError struct {
+	status int
+	said   string
+}
+
+func (e *statusError) Error() string {
+	return "the upstream answered " + strconv.Itoa(e.status) + ": " + strconv.Quote(e.said)
+}
+
+// retryAfter reads the header in seconds, or as a date, and caps it.
+func retryAfter(h http.Header) time.Duration {
+	v := h.Get("Retry-After")
+	if v == "" {
+		return 0
+	}
+	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 {
+		return time.Duration(min(s, retryAfterMax.Seconds()) * float64(time.Second))
+	}
+	at, err := http.ParseTime(v)
+	if err != nil {
+		return 0
+	}
+	sent, err := http.ParseTime(h.Get("Date")) // the upstream's own clock
+	if err != nil || !at.After(sent) {
+		return 0
+	}
+	return min(at.Sub(sent), retryAfterMax)
+}
+
+// spoken finds the message and the code in the usual places of an error body.
+func spoken(body []byte) (message, code string) {
+	var top map[string]jsontext.Value
+	if json.Unmarshal(body, &top, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
+		return "", ""
+	}
+	inner := top
+	if raw := top["error"]; raw.Kind() == '"' {
+		return stringOf(raw), codeOf(top)
+	} else if raw.Kind() == '{' {
+		inner = nil
+		_ = json.Unmarshal(raw, &inner, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) // it was valid above
+	}
+	for _, name := range []string{"message", "detail"} {
+		if message = stringOf(inner[name]); message != "" {
+			break
+		}
+	}
+	return message, codeOf(inner)
+}
+
+// codeOf takes a code only when it is a plain word.
+func codeOf(m map[string]jsontext.Value) string {
+	code := stringOf(m["code"])
+	if len(code) == 0 || len(code) > codeBytesMax {
+		return ""
+	}
+	for _, c := range code {
+		if !unicode.IsLower(c) && !unicode.IsDigit(c) && c != '_' && c != '-' && c != '.' || c > unicode.MaxASCII {
+			return ""
+		}
+	}
+	return code
+}
+
+func stringOf(raw jsontext.Value) string {
+	var s string
+	if raw.Kind() != '"' || json.Unmarshal(raw, &s, jsontext.AllowInvalidUTF8(true)) != nil {
+		return ""
+	}
+	return s
+}
+
+// public is what a client may read of an upstream's message.
+func (t *target) public(said string) string {
+	said = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == unicode.ReplacementChar {
+			return ' '
+		}
+		return r
+	}, said)
+	list := strings.Fields(said)
+	for i, w := range list {
+		if t.secret(w) {
+			list[i] = "[redacted]"
+		}
+	}
+	return clip(strings.Join(list, " "), messageRunesMax)
+}
+
+// secret reports whether a word of a message could be a credential, an address or an account.
+func (t *target) secret(w string) bool {
+	lower := strings.ToLower(w)
+	if t.credential != "" && strings.Contains(w, t.credential) || t.url != nil && strings.Contains(lower, strings.ToLower(t.url.Hostname())) ||
+		strings.Contains(w, "://") {
+		return true
+	}
+	for _, part := range strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune(`"'()[]{}<>,;:=`+"`", r) }) {
+		part = strings.Trim(part, ".!?")
+		lower = strings.ToLower(part)
+		for _, prefix := range []string{"sk-", "pk-", "rk-", "key-", "org-", "org_", "proj_", "proj-", "acct_", "user-", "bearer"} {
+			if strings.HasPrefix(lower, prefix) && len(lower) > len(prefix)+3 {
+				return true
+			}
+		}
+		if len(part) >= wordBytesMax && mixed(part) {
+			return true
+		}
+	}
+	return false
+}
+
+// mixed reports whether a word is of letters and digits alone, and has both.
+func mixed(w string) bool {
+	letters, digits := false, false
+	for _, r := range w {
+		switch {
+		case unicode.IsDigit(r):
+			digits = true
+		case unicode.IsLetter(r):
+			letters = true
+		case r != '-' && r != '+' && r != '/':
+			return false
+		}
+	}
+	return letters && digits
+}
+
+func clip(s string, runesMax int) string {
+	n := 0
+	for i := range s {
+		if n++; n > runesMax {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+// ErrorFault is the fault of an error object that an upstream sent with status 200, in a body or in a frame. A status
+// written in it counts as its status.
+func (a *Answer) ErrorFault(body []byte) *Fault {
+	var top struct {
+		Code  jsontext.Value `json:"code"`
+		Error jsontext.Value `json:"error"`
+	}
+	status := http.StatusBadGateway
+	lenient := []json.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+	if json.Unmarshal(body, &top, lenient...) == nil {
+		var inner struct {
+			Code   jsontext.Value `json:"code"`
+			Status jsontext.Value `json:"status"`
+		}
+		if top.Error.Kind() == '{' {
+			_ = json.Unmarshal(top.Error, &inner, lenient...) // it was valid above
+		}
+		for _, raw := range []jsontext.Value{top.Code, inner.Code, inner.Status} {
+			if n, err := strconv.Atoi(string(raw)); err == nil && n >= 400 && n <= 599 {
+				status = n
+				break
+			}
+		}
+	}
+	return statusFault(status, http.Header{}, body, a.target)
+}
+
+// Unusable is the fault of an answer that is cut, empty or not what was asked for.
+func (a *Answer) Unusable(cause error) *Fault { return NewFault(ClassContent, cause) }
