@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -12,7 +13,7 @@ import (
 )
 
 const (
-	// answerTokensMax bounds what "count to" and "say" produce.
+	// answerTokensMax bounds what "count to" and "say" produce, all choices together.
 	answerTokensMax = 1_000_000
 	// endlessTokensMax bounds a stream that never ends by itself.
 	endlessTokensMax = 10_000_000
@@ -86,6 +87,9 @@ func answerTo(p *prompt, f *fault) *answer {
 	limit := p.limit
 	if f.ignoreMax || f.endless {
 		limit = unlimited
+	}
+	if most := answerTokensMax / p.choices; p.choices > 1 && (limit == unlimited || limit > most) {
+		limit = most
 	}
 	a.endless = f.endless
 	if f.endless && !p.stream {
@@ -219,7 +223,7 @@ func (p *prompt) callsFor() []call {
 	}
 	chosen := -1
 	for i, t := range p.tools {
-		if t.name == p.choice.name || chosen < 0 && p.choice.name == "" && strings.Contains(p.asked, t.name) {
+		if t.name == p.choice.name || chosen < 0 && p.choice.name == "" && mentions(p.asked, t.name) {
 			chosen = i
 		}
 	}
@@ -238,6 +242,14 @@ func (p *prompt) callsFor() []call {
 		calls = append(calls, second.callWith(hints.next()))
 	}
 	return calls
+}
+
+// mentions reports whether a name stands in a text as a word of its own.
+func mentions(text, name string) bool {
+	words := strings.FieldsFunc(text, func(r rune) bool {
+		return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	return slices.Contains(words, name)
 }
 
 // callWith makes up the arguments, which are always an object.
@@ -278,10 +290,8 @@ func converse(p *prompt) string {
 	words := strings.FieldsFunc(strings.ToLower(p.asked), func(r rune) bool { return !unicode.IsLetter(r) })
 	for _, topic := range topics {
 		for _, word := range topic.words {
-			for _, w := range words {
-				if w == word {
-					return fmt.Sprintf(topic.reply, said)
-				}
+			if slices.Contains(words, word) {
+				return fmt.Sprintf(topic.reply, said)
 			}
 		}
 	}
@@ -314,7 +324,7 @@ func newObject(asked string) string {
 }
 
 func (a *answer) repeat(tokens int64) {
-	if n := countTokens(a.text + " "); n > 0 && a.text != "" {
+	if n := countTokens(a.text); n > 0 {
 		a.text = strings.Repeat(a.text+" ", int(tokens/n)+1)
 	}
 }

@@ -11,6 +11,9 @@ import (
 // schemaDepthMax bounds the nesting of made-up values, as a schema may refer to itself.
 const schemaDepthMax = 16
 
+// schemaNodesMax bounds the size of made-up values, as a schema may multiply at every level.
+const schemaNodesMax = 10_000
+
 // hints are what a prompt offers for made-up values: "city=Rome" names one, and words with a capital serve any text.
 type hints struct {
 	named map[string]string
@@ -54,7 +57,7 @@ func instance(schema json.RawMessage, h hints) string {
 	if len(schema) == 0 || json.Unmarshal(schema, &root) != nil {
 		return "{}"
 	}
-	m := maker{root: root, hints: h}
+	m := &maker{root: root, hints: h}
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -67,11 +70,13 @@ func instance(schema json.RawMessage, h hints) string {
 type maker struct {
 	root  any
 	hints hints
+	nodes int
 }
 
-func (m maker) value(node any, name string, depth int) any {
+func (m *maker) value(node any, name string, depth int) any {
 	s, ok := node.(map[string]any)
-	if !ok || depth > schemaDepthMax {
+	m.nodes++
+	if !ok || depth > schemaDepthMax || m.nodes > schemaNodesMax {
 		return nil
 	}
 	if fixed, ok := given(s); ok {
@@ -144,7 +149,7 @@ func typeOf(s map[string]any) string {
 }
 
 // lookup follows a reference inside the schema, like "#/$defs/Place".
-func (m maker) lookup(ref string) any {
+func (m *maker) lookup(ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {
 		return nil
@@ -200,7 +205,7 @@ func merge(s map[string]any, list []any) map[string]any {
 	return merged
 }
 
-func (m maker) object(s map[string]any, depth int) any {
+func (m *maker) object(s map[string]any, depth int) any {
 	properties, _ := s["properties"].(map[string]any)
 	made := map[string]any{}
 	required, listed := s["required"].([]any)
@@ -210,7 +215,7 @@ func (m maker) object(s map[string]any, depth int) any {
 		}
 		return made
 	}
-	for _, one := range required {
+	for _, one := range required[:min(len(required), schemaNodesMax)] {
 		if name, ok := one.(string); ok {
 			made[name] = m.value(properties[name], name, depth+1)
 		}
@@ -218,7 +223,7 @@ func (m maker) object(s map[string]any, depth int) any {
 	return made
 }
 
-func (m maker) array(s map[string]any, name string, depth int) any {
+func (m *maker) array(s map[string]any, name string, depth int) any {
 	n := 1
 	if least, ok := s["minItems"].(float64); ok {
 		n = int(min(max(least, 1), 100))
@@ -243,7 +248,7 @@ var formats = map[string]string{
 	"ipv6":      "2001:db8::1",
 }
 
-func (m maker) text(s map[string]any, name string) string {
+func (m *maker) text(s map[string]any, name string) string {
 	format, _ := s["format"].(string)
 	made, ok := formats[format]
 	if !ok {
@@ -262,7 +267,7 @@ func (m maker) text(s map[string]any, name string) string {
 	return made
 }
 
-func (m maker) number(s map[string]any, name string, whole bool) any {
+func (m *maker) number(s map[string]any, name string, whole bool) any {
 	made := 1.0
 	if v, err := strconv.ParseFloat(m.hints.named[name], 64); err == nil {
 		made = v

@@ -114,12 +114,16 @@ func TestInstancesFitTheirSchema(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		weatherSchema, clockSchema, placeSchema,
-		`{"type":"object","properties":{"a":{"type":["null","string"],"minLength":30},"b":{"type":"number","exclusiveMinimum":9,"multipleOf":4}},"required":["a","b"]}`,
-		`{"type":"object","properties":{"when":{"type":"string","format":"date-time"},"id":{"type":"string","format":"uuid"}},"required":["when","id"]}`,
+		`{"type":"object","properties":{"a":{"type":["null","string"],"minLength":30},"b":{"type":"number","exclusiveMinimum":9,` +
+			`"multipleOf":4}},"required":["a","b"]}`,
+		`{"type":"object","properties":{"when":{"type":"string","format":"date-time"},"id":{"type":"string","format":"uuid"}},` +
+			`"required":["when","id"]}`,
 		`{"type":"array","minItems":3,"items":{"anyOf":[{"type":"integer","maximum":-5},{"type":"null"}]}}`,
-		`{"allOf":[{"type":"object","properties":{"x":{"const":7}},"required":["x"]},{"properties":{"y":{"type":"boolean"}},"required":["y"]}]}`,
+		`{"allOf":[{"type":"object","properties":{"x":{"const":7}},"required":["x"]},{"properties":{"y":{"type":"boolean"}},` +
+			`"required":["y"]}]}`,
 		`{"type":"object","properties":{"next":{"$ref":"#"},"v":{"type":"string","maxLength":2}},"required":["v"]}`,
-		`{"type":"object","required":["node"],"properties":{"node":{"$ref":"#/$defs/node"}},"$defs":{"node":{"oneOf":[{"type":"object","properties":{"k":{"enum":[1,2]}},"required":["k"]},{"type":"null"}]}}}`,
+		`{"type":"object","required":["node"],"properties":{"node":{"$ref":"#/$defs/node"}},"$defs":{"node":{"oneOf":[{"type":"object",` +
+			`"properties":{"k":{"enum":[1,2]}},"required":["k"]},{"type":"null"}]}}}`,
 	} {
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(text)))
 		if err != nil {
@@ -134,9 +138,20 @@ func TestInstancesFitTheirSchema(t *testing.T) {
 	}
 }
 
+// TestInstancesStaySmall proves that a schema which multiplies at every level does not explode.
+func TestInstancesStaySmall(t *testing.T) {
+	t.Parallel()
+	const hydra = `{"type":"object","properties":{"a":{"$ref":"#"},"b":{"$ref":"#"},"c":{"type":"array","minItems":100,` +
+		`"items":{"$ref":"#"}}}}`
+	if n := len(instance(json.RawMessage(hydra), hints{})); n > 1<<20 {
+		t.Errorf("%d bytes", n)
+	}
+}
+
 // FuzzInstance proves that no schema, however wrong, makes the simulator fail or answer anything but JSON.
 func FuzzInstance(f *testing.F) {
-	for _, seed := range []string{weatherSchema, placeSchema, `{"$ref":"#"}`, `{"type":"array","minItems":1e99}`, `[]`, `{"allOf":[{"allOf":[1]}]}`} {
+	for _, seed := range []string{weatherSchema, placeSchema, `{"$ref":"#"}`, `{"type":"array",` +
+		`"minItems":1e99}`, `[]`, `{"allOf":[{"allOf":[1]}]}`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, schema string) {

@@ -38,8 +38,9 @@ func (s *Simulator) Serve(ctx context.Context, l net.Listener) error {
 	grace, cancel := context.WithTimeout(requests, s.options.GraceMax)
 	defer cancel()
 	if server.Shutdown(grace) != nil {
-		abandon()
+		// The connections go first, so that a stalled answer is cut and does not look complete.
 		_ = server.Close()
+		abandon()
 	}
 	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("simulator: serve: %w", err)

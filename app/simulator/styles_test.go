@@ -241,9 +241,10 @@ func TestReasoningIsCountedWhereItIsHidden(t *testing.T) {
 	t.Parallel()
 	u := setup(t, Options{})
 	for path, body := range map[string]string{
-		"/v1/responses":                          `{"model":"sim-reason","input":"echo: x","stream":true}`,
-		"/v1beta/models/reason:generateContent":  `{"contents":[{"parts":[{"text":"echo: x"}]}]}`,
-		"/v1beta/models/reasons:generateContent": `{"contents":[{"parts":[{"text":"echo: x"}]}],"generation_config":{"thinking_config":{"include_thoughts":false}}}`,
+		"/v1/responses":                         `{"model":"sim-reason","input":"echo: x","stream":true}`,
+		"/v1beta/models/reason:generateContent": `{"contents":[{"parts":[{"text":"echo: x"}]}]}`,
+		"/v1beta/models/reasons:generateContent": `{"contents":[{"parts":[{"text":"echo: x"}]}],` +
+			`"generation_config":{"thinking_config":{"include_thoughts":false}}}`,
 	} {
 		style := map[bool]string{true: "responses", false: "native"}[path == "/v1/responses"]
 		r := read(t, style, style == "responses", u.do("POST", path, []byte(body), nil).body)
@@ -284,7 +285,8 @@ func TestNativeStreamsAsAnArrayToo(t *testing.T) {
 func TestAnswersMentionThePrompt(t *testing.T) {
 	t.Parallel()
 	u := setup(t, Options{})
-	for _, text := range []string{"Hi there", "Write code for sorting", "a list of birds", "why is the sky blue", "a haiku, please", "Blauwal"} {
+	for _, text := range []string{"Hi there", "Write code for sorting", "a list of birds", "why is the sky blue",
+		"a haiku, please", "Blauwal"} {
 		first := read(t, "chat", false, u.post("chat", ask{text: text}).body).text
 		if !strings.Contains(first, text) || len(first) < 40 {
 			t.Errorf("%q: %q", text, first)
