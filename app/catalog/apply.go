@@ -1,0 +1,189 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app/postgres"
+)
+
+// Apply makes the file the catalog in force: all of it, or nothing when it has problems. Prices that differ become a
+// new version of the model's rate card; models that are not in the file are retired. Every replica is notified. A
+// file that says what is already in force changes nothing.
+func Apply(ctx context.Context, db *sqlx.DB, f File) error {
+	if all := Check(f); len(all) > 0 {
+		return fmt.Errorf("catalog: the file has problems:\n%w", errors.Join(all...))
+	}
+	return postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
+		// One change at a time: the second waits and then compares with what the first has made.
+		if err := exec(ctx, tx, "lock", `select from catalog_settings for update`); err != nil {
+			return err
+		}
+		// What cannot be read is replaced as a whole: a good file must be able to repair it.
+		old, err := load(ctx, tx)
+		if err != nil && !errors.Is(err, errUnreadable) {
+			return err
+		}
+		if same, err := equal(f, old.file); same || err != nil {
+			return err
+		}
+		return write(ctx, tx, f, old.file)
+	})
+}
+
+// equal compares canonical forms.
+func equal(a, b File) (bool, error) {
+	x, err := a.Bytes()
+	if err != nil {
+		return false, err
+	}
+	y, err := b.Bytes()
+	return bytes.Equal(x, y), err
+}
+
+func write(ctx context.Context, tx *sqlx.Tx, f, old File) error {
+	before := map[string]*FileModel{}
+	for i := range old.Models {
+		before[old.Models[i].ID] = &old.Models[i]
+	}
+	if err := writeProviders(ctx, tx, f.Providers); err != nil {
+		return err
+	}
+	if err := writeModels(ctx, tx, f.Models); err != nil {
+		return err
+	}
+	for i := range f.Models {
+		m := &f.Models[i]
+		if known := before[m.ID]; known != nil && samePrices(known, m) {
+			continue
+		}
+		if err := writeRates(ctx, tx, m); err != nil {
+			return err
+		}
+	}
+	if err := writeAvailability(ctx, tx, f.Models); err != nil {
+		return err
+	}
+	return announce(ctx, tx, f.Aliases)
+}
+
+func samePrices(a, b *FileModel) bool {
+	return maps.Equal(a.Rates, b.Rates) &&
+		maps.EqualFunc(a.SizeRates, b.SizeRates, func(x, y Rates) bool { return maps.Equal(x, y) })
+}
+
+func exec(ctx context.Context, q postgres.Queryer, what, sql string, args ...any) error {
+	if _, err := q.ExecContext(ctx, sql, args...); err != nil {
+		return fmt.Errorf("catalog: %s: %w", what, err)
+	}
+	return nil
+}
+
+// asJSON prints v for a jsonb parameter, which travels as text.
+func asJSON(v any) (string, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("catalog: print: %w", err)
+	}
+	return string(raw), nil
+}
+
+// writeProviders replaces all providers. Routes refer to them by id, which is checked when the transaction ends.
+func writeProviders(ctx context.Context, q postgres.Queryer, all []FileProvider) error {
+	entries, err := asJSON(append([]FileProvider{}, all...))
+	if err != nil {
+		return err
+	}
+	if err := exec(ctx, q, "remove providers", `delete from providers`); err != nil {
+		return err
+	}
+	return exec(ctx, q, "write providers", `
+		insert into providers (id, position, credential, entry)
+		select e ->> 'id', n, coalesce(e ->> 'credential', ''), e
+		from jsonb_array_elements($1::jsonb) with ordinality as x (e, n)`, entries)
+}
+
+// writeModels brings models and routes in line with the file and retires what it does not name. All models are
+// coming until their rate cards are there.
+func writeModels(ctx context.Context, q postgres.Queryer, all []FileModel) error {
+	models, err := asJSON(rowsOf(all))
+	if err != nil {
+		return err
+	}
+	if err := exec(ctx, q, "remove routes", `delete from routes`); err != nil {
+		return err
+	}
+	if err := exec(ctx, q, "retire models", `
+		update models set retired_at = now() where retired_at is null
+			and id not in (select e -> 'entry' ->> 'id' from jsonb_array_elements($1::jsonb) e)`, models); err != nil {
+		return err
+	}
+	if err := exec(ctx, q, "write models", `
+		insert into models (id, position, availability, paused, entry)
+		select e -> 'entry' ->> 'id', n, 'coming', (e ->> 'paused')::boolean, e -> 'entry'
+		from jsonb_array_elements($1::jsonb) with ordinality as x (e, n)
+		on conflict (id) do update set position = excluded.position, availability = excluded.availability,
+			paused = excluded.paused, entry = excluded.entry, retired_at = null`, models); err != nil {
+		return err
+	}
+	return exec(ctx, q, "write routes", `
+		insert into routes (model_id, position, provider_id, model, style, preference, weight, timeouts)
+		select e -> 'entry' ->> 'id', n, r ->> 'provider', r ->> 'model', coalesce(r ->> 'style', ''),
+			(r ->> 'order')::integer, (r ->> 'weight')::integer, coalesce(r -> 'timeouts', '{}')
+		from jsonb_array_elements($1::jsonb) e, jsonb_array_elements(e -> 'routes') with ordinality as x (r, n)`, models)
+}
+
+func rowsOf(all []FileModel) []storedModel {
+	rows := make([]storedModel, len(all))
+	for i, m := range all {
+		rows[i] = storedModel{Entry: m, Availability: m.Availability, Paused: m.Paused, Routes: append([]FileRoute{}, m.Routes...)}
+	}
+	return rows
+}
+
+// writeRates adds a version to the model's rate card, or takes the card away from a model that has no prices.
+func writeRates(ctx context.Context, q postgres.Queryer, m *FileModel) error {
+	rates, err := m.storedRates()
+	if err != nil {
+		return fmt.Errorf("catalog: rates of %s: %w", m.ID, err)
+	}
+	if len(rates) == 0 {
+		return exec(ctx, q, "remove rates", `update models set rate_version = null where id = $1`, m.ID)
+	}
+	list, err := asJSON(rates)
+	if err != nil {
+		return err
+	}
+	return exec(ctx, q, "write rates", `
+		with card as (
+			insert into rate_cards (model_id, version, rates)
+			select $1, coalesce(max(version), 0) + 1, $2::jsonb from rate_cards where model_id = $1
+			returning version)
+		update models set rate_version = card.version from card where id = $1`, m.ID, list)
+}
+
+func writeAvailability(ctx context.Context, q postgres.Queryer, all []FileModel) error {
+	models, err := asJSON(rowsOf(all))
+	if err != nil {
+		return err
+	}
+	return exec(ctx, q, "write availability", `
+		update models set availability = e ->> 'availability' from jsonb_array_elements($1::jsonb) e where id = e -> 'entry' ->> 'id'`, models)
+}
+
+// announce raises the version, which tells replicas that something changed, and wakes them.
+func announce(ctx context.Context, q postgres.Queryer, a Aliases) error {
+	aliases, err := asJSON(a)
+	if err != nil {
+		return err
+	}
+	return exec(ctx, q, "announce", `
+		with next as (update catalog_settings set aliases = $1::jsonb, version = version + 1 returning version)
+		select pg_notify($2, version::text) from next`, aliases, channel)
+}

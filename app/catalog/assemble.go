@@ -1,0 +1,207 @@
+package catalog
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/llm"
+)
+
+// The words by which a fragment speaks to the assembler. They start with x-, which JSON Schema and OpenAPI leave to
+// us, and those that still matter to a reader stay in the assembled document.
+const (
+	wordParameter   = "x-parameter"   // the property or branch exists when the model supports this parameter
+	wordInput       = "x-input"       // the branch exists when the model reads this modality
+	wordMaximum     = "x-maximum"     // the maximum is this limit of the model
+	wordElse        = "x-else"        // what an unsupported property may still be; null when absent
+	wordUnsupported = "x-unsupported" // left in the document in place of x-parameter
+)
+
+//go:embed contracts/*.json
+var fragmentFiles embed.FS
+
+// fragments holds the base fragment of every style that has one.
+type fragments map[llm.Style]*tree
+
+func loadFragments() (fragments, error) {
+	all := fragments{}
+	for _, style := range llm.Styles() {
+		raw, err := fragmentFiles.ReadFile("contracts/" + string(style) + ".json")
+		if err != nil {
+			continue
+		}
+		t, err := parseTree(raw)
+		if err != nil {
+			return nil, fmt.Errorf("catalog: fragment %s: %w", style, err)
+		}
+		all[style] = t
+	}
+	return all, nil
+}
+
+// parameters lists the parameters that models may or may not support, in any style, in the order of the fragments.
+func (f fragments) parameters() []string {
+	var names []string
+	for _, style := range llm.Styles() {
+		if t := f[style]; t != nil {
+			names = t.collect(wordParameter, names)
+		}
+	}
+	return names
+}
+
+func (t *tree) collect(word string, into []string) []string {
+	if v := t.word(word); v != "" && !slices.Contains(into, v) {
+		into = append(into, v)
+	}
+	for _, item := range t.items {
+		into = item.collect(word, into)
+	}
+	return into
+}
+
+// terms is what one model says about its contracts.
+type terms struct {
+	model           string
+	maxOutputTokens int64
+	inputs          []string
+	parameters      []string
+	ranges          map[string]Range
+	applied         map[string]bool // which bounds of which ranges found their place; nil when nobody asks
+}
+
+func (m *FileModel) terms() terms {
+	return terms{model: m.ID, maxOutputTokens: m.MaxOutputTokens, inputs: m.Input, parameters: m.Parameters, ranges: m.Ranges}
+}
+
+// assemble makes the JSON Schema of one model in one style from the base fragment and the model's own terms.
+func assemble(base *tree, style llm.Style, t terms) (*tree, error) {
+	doc := &tree{kind: jsontext.KindBeginObject}
+	doc.set("$schema", textTree("https://json-schema.org/draft/2020-12/schema"))
+	doc.set("title", textTree(t.model+", "+string(style)+" style"))
+	body := base.clone()
+	for i, name := range body.names {
+		doc.set(name, body.items[i])
+	}
+	if err := t.fit(doc); err != nil {
+		return nil, err
+	}
+	prune(doc)
+	return doc, nil
+}
+
+// fit adapts a schema and everything below it to the model.
+func (t terms) fit(s *tree) error {
+	if limit := s.word(wordMaximum); limit != "" {
+		s.drop(wordMaximum)
+		if t.maxOutputTokens > 0 {
+			s.set("maximum", numberTree(strconv.FormatInt(t.maxOutputTokens, 10)))
+		}
+	}
+	if p := s.word(wordParameter); p != "" {
+		if err := t.narrow(p, s); err != nil {
+			return fmt.Errorf("ranges.%s: %w", p, err)
+		}
+	}
+	s.drop(wordElse)
+	for i, name := range s.names {
+		child := s.items[i]
+		var err error
+		switch name {
+		case "properties", "$defs":
+			err = t.fitMembers(child)
+		case "anyOf", "oneOf":
+			err = t.fitBranches(child)
+		case "items", "additionalProperties":
+			err = t.fit(child)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t terms) fitMembers(members *tree) error {
+	for i, member := range members.items {
+		if !t.supports(member) {
+			members.items[i] = unsupported(member)
+			continue
+		}
+		if err := t.fit(member); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t terms) fitBranches(branches *tree) error {
+	branches.items = slices.DeleteFunc(branches.items, func(b *tree) bool { return !t.supports(b) })
+	for _, branch := range branches.items {
+		if err := t.fit(branch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t terms) supports(s *tree) bool {
+	if p := s.word(wordParameter); p != "" && !slices.Contains(t.parameters, p) {
+		return false
+	}
+	in := s.word(wordInput)
+	return in == "" || slices.Contains(t.inputs, in)
+}
+
+// unsupported replaces a property the model does not know by the values that change nothing, so that clients which
+// always send every field with its default still work.
+func unsupported(member *tree) *tree {
+	rest := member.get(wordElse)
+	if rest == nil {
+		rest = &tree{kind: jsontext.KindBeginObject}
+		rest.set("type", textTree("null"))
+	}
+	rest = rest.clone()
+	rest.set(wordUnsupported, textTree(member.word(wordParameter)))
+	rest.set("description", textTree("Not supported by this model."))
+	return rest
+}
+
+// prune drops the definitions nothing refers to any more.
+func prune(doc *tree) {
+	defs := doc.get("$defs")
+	if defs == nil {
+		return
+	}
+	reached := map[string]bool{}
+	var visit func(s *tree)
+	visit = func(s *tree) {
+		for i, item := range s.items {
+			switch {
+			case s == doc && s.names[i] == "$defs":
+			case s.names != nil && s.names[i] == "$ref":
+				def := strings.TrimPrefix(item.text, refPrefix)
+				if target := defs.get(def); target != nil && !reached[def] {
+					reached[def] = true
+					visit(target)
+				}
+			default:
+				visit(item)
+			}
+		}
+	}
+	visit(doc)
+	for _, name := range slices.Clone(defs.names) {
+		if !reached[name] {
+			defs.drop(name)
+		}
+	}
+	if len(defs.names) == 0 {
+		doc.drop("$defs")
+	}
+}

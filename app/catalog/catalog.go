@@ -1,0 +1,85 @@
+package catalog
+
+import (
+	"context"
+	_ "embed" // the default catalog
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+)
+
+//go:embed default.yaml
+var defaultFile []byte
+
+// Default is the catalog the gateway starts with, as a file.
+func Default() []byte { return slices.Clone(defaultFile) }
+
+// Options of a catalog.
+type Options struct {
+	Now     app.Clock
+	Secrets Lookup // finds what ${NAME} stands for; usually the environment
+	Log     *slog.Logger
+}
+
+// Catalog holds the newest snapshot and keeps it fresh while Run runs.
+type Catalog struct {
+	db        *sqlx.DB
+	o         Options
+	contracts *contractBuilder
+	snapshot  atomic.Pointer[Snapshot]
+
+	mu      sync.Mutex
+	changed chan struct{} // closed when the next snapshot is in place
+}
+
+// Open reads the catalog from the database. An empty catalog is fine; an unreachable database is not.
+func Open(ctx context.Context, db *sqlx.DB, o Options) (*Catalog, error) {
+	contracts, err := newContractBuilder()
+	if err != nil {
+		return nil, err
+	}
+	c := &Catalog{db: db, o: o, contracts: contracts, changed: make(chan struct{})}
+	return c, c.reload(ctx)
+}
+
+// Snapshot is the newest version. It costs one atomic load.
+func (c *Catalog) Snapshot() *Snapshot { return c.snapshot.Load() }
+
+// Changed is closed as soon as a newer snapshot than the present one is in place. Ask for it before reading the
+// snapshot whose end you wait for.
+func (c *Catalog) Changed() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.changed
+}
+
+// reload makes a new snapshot when the database has another version. On any error the present one stays.
+func (c *Catalog) reload(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, reloadMax)
+	defer cancel()
+	if present := c.snapshot.Load(); present != nil {
+		if v, err := version(ctx, c.db); err != nil || v == present.version {
+			return err
+		}
+	}
+	s, err := load(ctx, c.db)
+	if err != nil {
+		return err
+	}
+	next, err := snapshotOf(s, c.contracts, c.o.Secrets)
+	if err != nil {
+		return err
+	}
+	next.loadedAt = c.o.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.snapshot.Store(next)
+	close(c.changed)
+	c.changed = make(chan struct{})
+	return nil
+}

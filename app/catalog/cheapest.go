@@ -1,0 +1,30 @@
+package catalog
+
+import (
+	"context"
+
+	"umg/app"
+	"umg/app/llm"
+	"umg/billing"
+)
+
+// Cheapest is the model that answers in the style for the lowest price of a word out, for examples that people run.
+func (s *Snapshot) Cheapest(style llm.Style) (*Model, bool) {
+	var best *Model
+	var lowest app.Amount
+	for _, m := range s.models {
+		rate, priced := m.RateCard.Rate(billing.OutputTokens)
+		if !m.Available || m.Paused || !priced || !m.Serves(style) {
+			continue
+		}
+		if price := rate.Amount * app.Amount(millionTokens/max(rate.Per, 1)); best == nil || price < lowest {
+			best, lowest = m, price
+		}
+	}
+	return best, best != nil
+}
+
+const millionTokens = 1_000_000
+
+// Reload makes the newest catalog in the database the snapshot at once, for who has just applied it.
+func (c *Catalog) Reload(ctx context.Context) error { return c.reload(ctx) }

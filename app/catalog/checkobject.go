@@ -1,0 +1,159 @@
+package catalog
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app"
+)
+
+func (c *checker) object(n *node, r *rule) *app.Error {
+	if e := c.open(); e != nil {
+		return e
+	}
+	switch {
+	case r == nil:
+		return c.wrongShape(n, jsontext.KindBeginObject, nil)
+	case r.variants != nil:
+		variant, e := c.variant(r.variants)
+		if e != nil {
+			return e
+		}
+		r = variant
+	}
+	o := r.object
+	var states [membersMax]byte
+	count := 0
+	for c.dec.PeekKind() != jsontext.KindEndObject {
+		if e := c.member(o, &states); e != nil {
+			return e
+		}
+		count++
+	}
+	if e := c.close(); e != nil {
+		return e
+	}
+	for _, i := range o.required {
+		if states[i] == stateAbsent {
+			return c.missing(o, i)
+		}
+	}
+	if count < r.lengthMin || (r.lengthMax >= 0 && count > r.lengthMax) {
+		return c.wrongMembers(r, count)
+	}
+	for _, condition := range o.conditions {
+		if !condition.holds(&states) {
+			return c.unmet(o, condition)
+		}
+	}
+	c.state = byte(jsontext.KindBeginObject)
+	return nil
+}
+
+func (cond condition) holds(states *[membersMax]byte) bool {
+	for i := range cond {
+		if cond[i].holds(states) {
+			return true
+		}
+	}
+	return false
+}
+
+// member checks one name and its value. The decoder refuses a name that comes twice.
+func (c *checker) member(o *object, states *[membersMax]byte) *app.Error {
+	raw, err := c.dec.ReadValue()
+	if err != nil {
+		return c.syntax(err)
+	}
+	name := c.unquote(raw)
+	if i, ok := o.index[string(name)]; ok {
+		if e := c.value(o.members[i].node); e != nil {
+			return e
+		}
+		states[i] = c.state
+		return nil
+	}
+	if right := o.misspelt(name); right != "" {
+		return c.wrongCase(right)
+	}
+	if o.nameMax >= 0 && utf8.RuneCount(name) > o.nameMax {
+		return c.longName(o)
+	}
+	if o.rest != nil {
+		return c.value(o.rest)
+	}
+	return c.skip(c.dec.PeekKind())
+}
+
+// misspelt is the member of which name is another case, or "". Parsers behind us may fold the case and would then
+// see a member that we have not checked.
+func (o *object) misspelt(name []byte) string {
+	const foldBytesMax = 64
+	if len(o.members) == 0 {
+		return ""
+	}
+	var folded [foldBytesMax]byte
+	if len(name) > foldBytesMax {
+		return ""
+	}
+	for i, b := range name {
+		if b >= utf8.RuneSelf {
+			return o.misspeltBeyondASCII(string(name))
+		}
+		if 'A' <= b && b <= 'Z' {
+			b += 'a' - 'A'
+		}
+		folded[i] = b
+	}
+	return o.folded[string(folded[:len(name)])]
+}
+
+// misspeltBeyondASCII knows the letters outside ASCII that fold into it, such as the Kelvin sign.
+func (o *object) misspeltBeyondASCII(name string) string {
+	for _, m := range o.members {
+		if strings.EqualFold(m.name, name) {
+			return m.name
+		}
+	}
+	return ""
+}
+
+// variant reads ahead for the member that says which kind of object this is, wherever in the object it stands.
+func (c *checker) variant(v *variants) (*rule, *app.Error) {
+	value, found := lookAhead(c.body[c.dec.InputOffset():], v.key)
+	if found {
+		if text, ok := c.textOf(value); ok {
+			if r := v.by[string(text)]; r != nil {
+				return r, nil
+			}
+			if v.other != nil {
+				return v.other, nil
+			}
+		}
+	}
+	// An object that is broken further on has no kind: then the fault in its JSON is the one to name.
+	if e := c.leave(); e != nil {
+		return nil, e
+	}
+	if !found {
+		return nil, c.noVariant(v)
+	}
+	return nil, c.wrongVariant(v, value)
+}
+
+// textOf is the text of a value that no decoder has seen yet. It reports false when the value is no sound string.
+func (c *checker) textOf(value []byte) ([]byte, bool) {
+	if len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"' {
+		return nil, false
+	}
+	text := value[1 : len(value)-1]
+	if bytes.IndexByte(text, '\\') < 0 {
+		return text, true
+	}
+	var err error
+	c.scratch, err = jsontext.AppendUnquote(c.scratch[:0], value)
+	return c.scratch, err == nil
+}

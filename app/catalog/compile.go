@@ -1,0 +1,318 @@
+package catalog
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	// membersMax bounds the named members of one object in a contract: the check keeps a byte for each.
+	membersMax = 64
+
+	refPrefix = "#/$defs/"
+)
+
+// keywords lists what a fragment may use. Anything else stops the compilation: a keyword that were silently skipped
+// would be a promise of the published contract that nobody keeps.
+var keywords = map[string]bool{
+	"type": true, "enum": true, "const": true, "required": true, "properties": true, "additionalProperties": true,
+	"propertyNames": true, "items": true, "minItems": true, "maxItems": true, "minLength": true, "maxLength": true,
+	"minProperties": true, "maxProperties": true, "minimum": true, "maximum": true, "exclusiveMinimum": true,
+	"exclusiveMaximum": true, "pattern": true, "anyOf": true, "oneOf": true, "not": true, "$ref": true,
+}
+
+var annotations = map[string]bool{
+	"$schema": true, "$id": true, "$defs": true, "title": true, "description": true, "default": true, "examples": true,
+	"deprecated": true,
+}
+
+// compiler turns one assembled document into nodes. Definitions are compiled once and may refer to themselves.
+type compiler struct {
+	defs  *tree
+	nodes map[string]*node
+}
+
+// compile makes the check of a document.
+func compile(doc *tree) (*node, error) {
+	c := &compiler{defs: doc.get("$defs"), nodes: map[string]*node{}}
+	return c.node(doc)
+}
+
+func (c *compiler) node(s *tree) (*node, error) {
+	if s.kind == jsontext.KindTrue {
+		return &node{free: true}, nil
+	}
+	if s.get("$ref") != nil {
+		return c.refer(s)
+	}
+	n := &node{}
+	return n, c.fill(n, s)
+}
+
+func (c *compiler) fill(n *node, s *tree) error {
+	if s.kind != jsontext.KindBeginObject {
+		return fmt.Errorf("a schema is an object, found %s", s.append(nil))
+	}
+	for _, name := range s.names {
+		if !keywords[name] && !annotations[name] && !strings.HasPrefix(name, "x-") {
+			return fmt.Errorf("keyword %q is not one the check knows", name)
+		}
+	}
+	asks := len(asked(s))
+	n.unsupported = s.word(wordUnsupported)
+	choice := s.get("anyOf")
+	if choice == nil {
+		choice = s.get("oneOf")
+	}
+	switch {
+	case asks == 0:
+		n.free = true
+		return nil
+	case choice != nil && s.get("properties") == nil:
+		if asks != 1 {
+			return fmt.Errorf("a choice stands beside other keywords: %q", s.names)
+		}
+		return c.choose(n, choice.items)
+	default:
+		return c.rules(n, s)
+	}
+}
+
+// refer gives every reference to a definition the same node, which may still be in the making.
+func (c *compiler) refer(s *tree) (*node, error) {
+	name, ok := strings.CutPrefix(s.word("$ref"), refPrefix)
+	target := c.defs.get(name)
+	if !ok || target == nil || len(asked(s)) != 1 {
+		return nil, fmt.Errorf("$ref %q must name a definition and stand alone", s.word("$ref"))
+	}
+	if def := c.nodes[name]; def != nil {
+		return def, nil
+	}
+	def := &node{}
+	c.nodes[name] = def
+	if err := c.fill(def, target); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return def, nil
+}
+
+func asked(s *tree) []string {
+	return slices.DeleteFunc(slices.Clone(s.names), func(name string) bool { return !keywords[name] })
+}
+
+// choose merges branches by shape. Several objects must differ in the text of one member they all require.
+func (c *compiler) choose(n *node, branches []*tree) error {
+	var objects []*tree
+	for _, branch := range branches {
+		b, err := c.node(branch)
+		if err != nil {
+			return err
+		}
+		if b.free {
+			return fmt.Errorf("a branch of a choice asks for nothing")
+		}
+		for s, r := range b.on {
+			switch {
+			case r == nil:
+			case shape(s) == shapeObject:
+				objects = append(objects, branch)
+				n.on[s] = r
+			case n.on[s] != nil:
+				return fmt.Errorf("two branches of a choice take the same shape")
+			default:
+				n.on[s] = r
+			}
+		}
+	}
+	if len(objects) < 2 {
+		return nil
+	}
+	v, err := c.variants(objects)
+	n.on[shapeObject] = &rule{variants: v, lengthMin: -1, lengthMax: -1}
+	return err
+}
+
+// variants finds the member that tells the branches apart.
+func (c *compiler) variants(branches []*tree) (*variants, error) {
+	for i, branch := range branches {
+		branches[i] = c.resolve(branch)
+	}
+	for _, key := range branches[0].words("required") {
+		v := &variants{key: key, by: map[string]*rule{}}
+		ok := true
+		for _, branch := range branches {
+			done, err := c.addVariant(v, branch)
+			if err != nil {
+				return nil, err
+			}
+			ok = ok && done
+		}
+		if ok {
+			return v, nil
+		}
+	}
+	return nil, fmt.Errorf("no required member tells the objects of a choice apart")
+}
+
+func (c *compiler) addVariant(v *variants, branch *tree) (bool, error) {
+	p := c.resolve(branch.get("properties").get(v.key))
+	if p == nil || !slices.Contains(branch.words("required"), v.key) {
+		return false, nil
+	}
+	n, err := c.node(branch)
+	if err != nil {
+		return false, err
+	}
+	values := p.words("enum")
+	if w := p.word("const"); w != "" {
+		values = append(values, w)
+	}
+	if not := p.get("not"); not != nil && len(values) == 0 && v.other == nil {
+		v.other = n.on[shapeObject]
+		return true, nil
+	}
+	for _, value := range values {
+		if v.by[value] != nil {
+			return false, nil
+		}
+		v.by[value] = n.on[shapeObject]
+		v.values = append(v.values, value)
+	}
+	return len(values) > 0, nil
+}
+
+func (c *compiler) resolve(s *tree) *tree {
+	for range membersMax {
+		name, ok := strings.CutPrefix(s.word("$ref"), refPrefix)
+		if !ok {
+			return s
+		}
+		s = c.defs.get(name)
+	}
+	return s
+}
+
+// rules compiles a schema without choices: one rule for each shape its type and enum allow.
+func (c *compiler) rules(n *node, s *tree) error {
+	types, err := typesOf(s)
+	if err != nil {
+		return err
+	}
+	literals, listed, err := literalsOf(s)
+	if err != nil {
+		return err
+	}
+	for sh := range shapeCount {
+		of := slices.DeleteFunc(slices.Clone(literals), func(l literal) bool { return shapeOf(l.kind) != sh })
+		if !types[sh].allowed || (listed && len(of) == 0) {
+			continue
+		}
+		r := &rule{literals: of, lengthMin: -1, lengthMax: -1, integer: types[sh].integer}
+		if err := c.limits(r, sh, s); err != nil {
+			return err
+		}
+		n.on[sh] = r
+	}
+	return nil
+}
+
+type allowedType struct{ allowed, integer bool }
+
+func typesOf(s *tree) ([shapeCount]allowedType, error) {
+	var types [shapeCount]allowedType
+	names := s.words("type")
+	if w := s.word("type"); w != "" {
+		names = []string{w}
+	}
+	if s.get("type") == nil {
+		names = []string{"null", "boolean", "number", "string", "array", "object"}
+	}
+	for _, name := range names {
+		sh, ok := map[string]shape{"null": shapeNull, "boolean": shapeBool, "number": shapeNumber, "integer": shapeNumber,
+			"string": shapeText, "array": shapeArray, "object": shapeObject}[name]
+		if !ok {
+			return types, fmt.Errorf("type %q does not exist", name)
+		}
+		types[sh] = allowedType{allowed: true, integer: name == "integer"}
+	}
+	return types, nil
+}
+
+func literalsOf(s *tree) (literals []literal, listed bool, err error) {
+	items := []*tree{}
+	if e := s.get("enum"); e != nil {
+		items, listed = e.items, true
+	}
+	if v := s.get("const"); v != nil {
+		items, listed = []*tree{v}, true
+	}
+	for _, v := range items {
+		l := literal{kind: v.kind, text: v.text}
+		switch v.kind {
+		case jsontext.KindNumber:
+			l.number = numberOf(v.text)
+		case jsontext.KindString:
+		case jsontext.KindBeginArray, jsontext.KindBeginObject:
+			return nil, false, fmt.Errorf("an enum holds %s, the check compares scalars only", v.append(nil))
+		default:
+			l.text = string(v.append(nil))
+		}
+		literals = append(literals, l)
+	}
+	return literals, listed, nil
+}
+
+// limits compiles the keywords that belong to one shape.
+func (c *compiler) limits(r *rule, sh shape, s *tree) (err error) {
+	switch sh {
+	case shapeNumber:
+		for keyword, end := range map[string]**bound{
+			"minimum": &r.least, "maximum": &r.most, "exclusiveMinimum": &r.above, "exclusiveMaximum": &r.below,
+		} {
+			if v := s.get(keyword); v != nil {
+				*end = newBound(v.text)
+			}
+		}
+	case shapeText:
+		r.except = s.get("not").words("enum")
+		if p := s.word("pattern"); p != "" {
+			if r.pattern, err = regexp.Compile(p); err != nil {
+				return err
+			}
+		}
+		return setLengths(r, s, "minLength", "maxLength")
+	case shapeArray:
+		if items := s.get("items"); items != nil {
+			if r.items, err = c.node(items); err != nil {
+				return err
+			}
+		}
+		return setLengths(r, s, "minItems", "maxItems")
+	case shapeObject:
+		if r.object, err = c.object(s); err != nil {
+			return err
+		}
+		return setLengths(r, s, "minProperties", "maxProperties")
+	}
+	return nil
+}
+
+func setLengths(r *rule, s *tree, least, most string) error {
+	for keyword, to := range map[string]*int{least: &r.lengthMin, most: &r.lengthMax} {
+		v := s.get(keyword)
+		if v == nil {
+			continue
+		}
+		n, err := strconv.Atoi(v.text)
+		if err != nil {
+			return fmt.Errorf("%s: %w", keyword, err)
+		}
+		*to = n
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"sync"
+
+	"umg/app/llm"
+)
+
+// Contract is what one model accepts in one style: a JSON Schema, and the same schema compiled into a check that
+// reads a body once. The check asks a little more than the schema can say: names must not come twice nor in another
+// case, nesting and numbers have bounds, and texts must be valid Unicode. As in JSON Schema, 1.0 is an integer.
+type Contract struct {
+	model  string
+	doc    string
+	hash   string
+	schema []byte
+	root   *node
+	pool   *sync.Pool // of *checker, shared by the contracts of one builder
+}
+
+// Schema is the JSON Schema 2020-12 document. The caller must not change it.
+func (c *Contract) Schema() []byte { return c.schema }
+
+// Hash names the version of the contract: equal documents have equal hashes on every replica.
+func (c *Contract) Hash() string { return c.hash }
+
+// Check reads the whole body once and returns nil or the first fault as an *app.Error of kind Invalid: with code
+// invalid_json when it is no JSON, else with code invalid_request_error and the path of the field at fault.
+func (c *Contract) Check(body []byte) error {
+	k, _ := c.pool.Get().(*checker)
+	defer func() {
+		k.forget()
+		c.pool.Put(k)
+	}()
+	if e := k.run(c, body); e != nil {
+		return e
+	}
+	return nil
+}
+
+// contractBuilder makes the contracts of a snapshot.
+type contractBuilder struct {
+	fragments fragments
+	pool      *sync.Pool
+}
+
+func newContractBuilder() (*contractBuilder, error) {
+	f, err := loadFragments()
+	if err != nil {
+		return nil, err
+	}
+	return &contractBuilder{fragments: f, pool: &sync.Pool{New: func() any { return new(checker) }}}, nil
+}
+
+// build makes the contract of a model in a style. It reports false when the style has no fragment.
+func (b *contractBuilder) build(style llm.Style, t terms) (*Contract, bool, error) {
+	base := b.fragments[style]
+	if base == nil {
+		return nil, false, nil
+	}
+	doc, err := assemble(base, style, t)
+	if err != nil {
+		return nil, false, err
+	}
+	root, err := compile(doc)
+	if err != nil {
+		return nil, false, fmt.Errorf("catalog: contract of %s in style %s: %w", t.model, style, err)
+	}
+	schema := doc.append(nil)
+	sum := sha256.Sum256(schema)
+	return &Contract{
+		model: t.model, doc: "/v1/model/api.md?model=" + t.model, hash: hex.EncodeToString(sum[:8]),
+		schema: schema, root: root, pool: b.pool,
+	}, true, nil
+}

@@ -1,0 +1,169 @@
+package catalog
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// numberBytesMax bounds one number of a body. The longest float64 that has to be written out in full takes 767
+// digits; nobody sends more.
+const numberBytesMax = 1024
+
+// decimal is a JSON number taken apart without rounding: comparisons hold for integers beyond 2^53 and for fractions
+// that no float can express.
+type decimal struct {
+	digits   []byte // the mantissa as written, from its first digit that is not zero; may contain one point
+	exponent int    // the power of ten of that first digit
+	negative bool
+	zero     bool
+}
+
+// parseDecimal takes apart a number that follows the JSON grammar. It reports false for numbers no 64-bit float can
+// hold, such as 1e999 and 1e-999, and for those longer than numberBytesMax: programs behind us disagree on those.
+func parseDecimal(raw []byte) (decimal, bool) {
+	var d decimal
+	if len(raw) > numberBytesMax {
+		return d, false
+	}
+	if raw[0] == '-' {
+		d.negative, raw = true, raw[1:]
+	}
+	mantissa, shift := raw, 0
+	if e := bytes.IndexAny(raw, "eE"); e >= 0 {
+		mantissa = raw[:e]
+		n, err := strconv.Atoi(string(bytes.TrimPrefix(raw[e+1:], []byte("+"))))
+		if err != nil {
+			n = exponentOverflow
+		}
+		shift = n
+	}
+	point := bytes.IndexByte(mantissa, '.')
+	if point < 0 {
+		point = len(mantissa)
+	}
+	first := bytes.IndexAny(mantissa, "123456789")
+	if first < 0 {
+		d.zero, d.negative = true, false
+		return d, true
+	}
+	d.digits = mantissa[first:]
+	d.exponent = point - first - 1 + shift
+	if first > point {
+		d.exponent = point - first + shift
+	}
+	return d, inFloatRange(raw, d.exponent)
+}
+
+const exponentOverflow = 1 << 30
+
+// inFloatRange asks the float parser only near the edges of its range.
+func inFloatRange(raw []byte, exponent int) bool {
+	const surelyInside = 300
+	if -surelyInside < exponent && exponent < surelyInside {
+		return true
+	}
+	f, err := strconv.ParseFloat(string(raw), 64)
+	return err == nil && f != 0
+}
+
+// plainInteger reads the common case, an integer of at most 18 digits, without taking it apart.
+func plainInteger(raw []byte) (int64, bool) {
+	digits := raw
+	if digits[0] == '-' {
+		digits = digits[1:]
+	}
+	if len(digits) > 18 {
+		return 0, false
+	}
+	var n int64
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if len(digits) != len(raw) {
+		n = -n
+	}
+	return n, true
+}
+
+// whole reports whether the number is an integer. As in JSON Schema, 1.0 and 1e2 are integers.
+func (d decimal) whole() bool {
+	if d.zero {
+		return true
+	}
+	last, seen := 0, 0
+	for _, c := range d.digits {
+		if c == '.' {
+			continue
+		}
+		if c != '0' {
+			last = seen
+		}
+		seen++
+	}
+	return d.exponent >= last
+}
+
+// compare orders two numbers exactly: -1 when d is smaller than e, 0 when they are equal, +1 when it is larger.
+func (d decimal) compare(e decimal) int {
+	switch {
+	case d.sign() != e.sign():
+		if d.sign() < e.sign() {
+			return -1
+		}
+		return 1
+	case d.zero:
+		return 0
+	}
+	order := compareMagnitude(d, e)
+	if d.negative {
+		return -order
+	}
+	return order
+}
+
+func (d decimal) sign() int {
+	switch {
+	case d.zero:
+		return 0
+	case d.negative:
+		return -1
+	default:
+		return 1
+	}
+}
+
+func compareMagnitude(d, e decimal) int {
+	if d.exponent != e.exponent {
+		if d.exponent < e.exponent {
+			return -1
+		}
+		return 1
+	}
+	i, j := 0, 0
+	for i < len(d.digits) || j < len(e.digits) {
+		var a, b byte
+		a, i = nextDigit(d.digits, i)
+		b, j = nextDigit(e.digits, j)
+		if a != b {
+			if a < b {
+				return -1
+			}
+			return 1
+		}
+	}
+	return 0
+}
+
+// nextDigit steps over the point; behind the end every digit is a zero.
+func nextDigit(digits []byte, i int) (byte, int) {
+	if i < len(digits) && digits[i] == '.' {
+		i++
+	}
+	if i >= len(digits) {
+		return '0', i
+	}
+	return digits[i], i + 1
+}

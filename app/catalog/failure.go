@@ -1,0 +1,341 @@
+package catalog
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app"
+)
+
+const (
+	// shownCharactersMax bounds what an error repeats of the body.
+	shownCharactersMax = 40
+	// paramBytesMax bounds the path in an error; names in it come from the body.
+	paramBytesMax = 256
+
+	codeInvalid     = "invalid_request_error"
+	codeInvalidJSON = "invalid_json"
+)
+
+// fail makes the error for the value read last, or for a member of it. The message starts with the path.
+func (c *checker) fail(at, format string, args ...any) *app.Error {
+	subject := at
+	if subject == "" {
+		subject = "The body"
+	}
+	e := app.Errorf(app.Invalid, codeInvalid, "%s %s", subject, fmt.Sprintf(format, args...)).At(at)
+	e.Doc = c.contract.doc
+	return e
+}
+
+func (c *checker) invalidJSON(offset int64, reason string) *app.Error {
+	before := c.body[:min(int(offset), len(c.body))]
+	line := bytes.Count(before, []byte{'\n'}) + 1
+	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+	e := app.Errorf(app.Invalid, codeInvalidJSON, "The body is not valid JSON: %s at byte %d (line %d, column %d).",
+		strings.ToValidUTF8(reason, "?"), offset, line, column)
+	e.Doc = c.contract.doc
+	return e
+}
+
+// notAnObject tells an empty body, broken JSON and a JSON value of another type apart.
+func (c *checker) notAnObject() *app.Error {
+	kind := c.dec.PeekKind()
+	if e := c.skip(kind); e != nil {
+		if len(bytes.TrimSpace(c.body)) == 0 {
+			return c.invalidJSON(int64(len(c.body)), "it is empty")
+		}
+		return e
+	}
+	if _, err := c.dec.ReadToken(); err != io.EOF {
+		return c.syntax(err)
+	}
+	return c.fail("", "must be a JSON object, not %s.", kindName(kind))
+}
+
+func (c *checker) duplicate(s *jsontext.SyntacticError) *app.Error {
+	return c.fail(c.pathOf(s.JSONPointer), "occurs more than once in its object (again at byte %d). Which one counts would be a guess.", s.ByteOffset)
+}
+
+func (c *checker) tooDeep() *app.Error {
+	return c.invalidJSON(c.dec.InputOffset(), fmt.Sprintf("arrays and objects are nested deeper than %d levels", depthMax))
+}
+
+func (c *checker) notANumber(raw []byte) *app.Error {
+	return c.invalidJSON(c.dec.InputOffset()-int64(len(raw)), fmt.Sprintf("the number %s is outside the range of a 64-bit float", shown(raw)))
+}
+
+func (c *checker) wrongShape(n *node, kind jsontext.Kind, raw []byte) *app.Error {
+	found := kindName(kind)
+	if kind != jsontext.KindNull && raw != nil {
+		found += " (" + shown(raw) + ")"
+	}
+	if n.unsupported != "" {
+		return c.notSupported(n)
+	}
+	return c.fail(c.path(), "must be %s, not %s.", n.allowed(), found)
+}
+
+func (c *checker) notListed(n *node, raw []byte) *app.Error {
+	if n.unsupported != "" {
+		return c.notSupported(n)
+	}
+	return c.fail(c.path(), "must be %s, not %s.", n.allowed(), shown(raw))
+}
+
+func (c *checker) notSupported(n *node) *app.Error {
+	advice := "Leave it out"
+	if allowed := n.allowed(); allowed != "null" {
+		advice += ", or send " + allowed
+	}
+	return c.fail(c.path(), "is not supported by the model %s. %s.", c.contract.model, advice)
+}
+
+func (c *checker) excepted(raw []byte) *app.Error {
+	return c.fail(c.path(), "must not be %s here.", shown(raw))
+}
+
+func (c *checker) notWhole(n *node, r *rule, raw []byte) *app.Error {
+	if n.unsupported != "" {
+		return c.notSupported(n)
+	}
+	return c.fail(c.path(), "must be an integer%s, not %s.", r.span(), shown(raw))
+}
+
+func (c *checker) outOfRange(n *node, r *rule, raw []byte) *app.Error {
+	if n.unsupported != "" {
+		return c.notSupported(n)
+	}
+	return c.fail(c.path(), "must be %s%s, not %s.", r.numberName(), r.span(), shown(raw))
+}
+
+func (c *checker) wrongLength(r *rule, count int) *app.Error {
+	if count == 0 {
+		return c.fail(c.path(), "must not be empty.")
+	}
+	return c.fail(c.path(), "must have %s, not %d.", countSpan(r, "character"), count)
+}
+
+func (c *checker) wrongItems(r *rule, count int) *app.Error {
+	if count == 0 {
+		return c.fail(c.path(), "must not be empty: it needs %s.", countSpan(r, "item"))
+	}
+	return c.fail(c.path(), "must have %s, not %d.", countSpan(r, "item"), count)
+}
+
+func (c *checker) wrongMembers(r *rule, count int) *app.Error {
+	return c.fail(c.path(), "must have %s, not %d.", countSpan(r, "member"), count)
+}
+
+func (c *checker) wrongPattern(r *rule, raw []byte) *app.Error {
+	return c.fail(c.path(), "must match %s; found %s.", r.pattern, shown(raw))
+}
+
+func (c *checker) longName(o *object) *app.Error {
+	return c.fail(c.path(), "is a name of more than %d characters.", o.nameMax)
+}
+
+func (c *checker) wrongCase(right string) *app.Error {
+	return c.fail(c.path(), "is not a known field, but %q is: names are case-sensitive.", right)
+}
+
+// missing names the member that the object just closed should have had.
+func (c *checker) missing(o *object, i int) *app.Error {
+	m := o.members[i]
+	if m.node.free {
+		return c.fail(under(c.path(), m.name), "is required.")
+	}
+	return c.fail(under(c.path(), m.name), "is required; it must be %s.", m.node.allowed())
+}
+
+func (c *checker) noVariant(v *variants) *app.Error {
+	return c.fail(under(c.path(), v.key), "is required; it must be %s.", quotedList(v.values))
+}
+
+func (c *checker) wrongVariant(v *variants, raw []byte) *app.Error {
+	found := shown(raw)
+	if raw[0] != '"' {
+		found = kindName(jsontext.Value(raw).Kind())
+	}
+	return c.fail(under(c.path(), v.key), "must be %s, not %s.", quotedList(v.values), found)
+}
+
+// unmet explains a condition by what its alternatives ask for; the first is the usual one and gives the path.
+func (c *checker) unmet(o *object, cond condition) *app.Error {
+	var ways []string
+	subject := ""
+	for _, a := range cond {
+		var asks []string
+		for _, s := range a.shaped {
+			name := o.members[s.member].name
+			if subject == "" {
+				subject = name
+			}
+			asks = append(asks, name+" ("+statesName(s.states)+")")
+		}
+		ways = append(ways, strings.Join(asks, " and "))
+	}
+	return c.fail(under(c.path(), subject), "does not go with the other fields of its object. Needed is %s.", anyOf(ways))
+}
+
+// path is where the value read last stands, such as messages[2].content[0].type.
+func (c *checker) path() string { return c.pathOf(c.dec.StackPointer()) }
+
+func (c *checker) pathOf(p jsontext.Pointer) string {
+	var b strings.Builder
+	level := 0
+	for token := range p.Tokens() {
+		level++
+		kind := jsontext.KindBeginObject
+		if level <= c.dec.StackDepth() {
+			kind, _ = c.dec.StackIndex(level)
+		}
+		if kind == jsontext.KindBeginArray {
+			b.WriteString("[" + token + "]")
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(strings.ToValidUTF8(token, "?"))
+		if b.Len() > paramBytesMax {
+			return cut(b.String(), paramBytesMax)
+		}
+	}
+	return b.String()
+}
+
+func under(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// allowed describes all values a node takes.
+func (n *node) allowed() string {
+	var ways []string
+	for _, s := range [...]shape{shapeText, shapeNumber, shapeBool, shapeArray, shapeObject, shapeNull} {
+		r := n.on[s]
+		switch {
+		case r == nil:
+		case r.literals != nil:
+			for _, l := range r.literals {
+				if l.kind == jsontext.KindString {
+					ways = append(ways, strconv.Quote(l.text))
+				} else {
+					ways = append(ways, l.text)
+				}
+			}
+		case s == shapeNumber:
+			ways = append(ways, r.numberName()+r.span())
+		default:
+			ways = append(ways, shapeNames[s])
+		}
+	}
+	return anyOf(ways)
+}
+
+var shapeNames = [shapeCount]string{"null", "a boolean", "a number", "a string", "an array", "an object"}
+
+func kindName(k jsontext.Kind) string { return shapeNames[shapeOf(k)] }
+
+func statesName(states string) string {
+	var names []string
+	switch states {
+	case "t":
+		return "true"
+	case "f":
+		return "false"
+	}
+	for _, s := range strings.Replace(states, "tf", "t", 1) {
+		if s != stateEmptyArray {
+			names = append(names, kindName(jsontext.Kind(s)))
+		}
+	}
+	return anyOf(names)
+}
+
+func (r *rule) numberName() string {
+	if r.integer {
+		return "an integer"
+	}
+	return "a number"
+}
+
+// span describes the range of a number, with a leading space.
+func (r *rule) span() string {
+	switch {
+	case r.least != nil && r.most != nil:
+		return " from " + r.least.text + " to " + r.most.text
+	case r.least != nil:
+		return " of at least " + r.least.text
+	case r.most != nil:
+		return " of at most " + r.most.text
+	case r.above != nil && r.below != nil:
+		return " between " + r.above.text + " and " + r.below.text
+	case r.above != nil:
+		return " greater than " + r.above.text
+	case r.below != nil:
+		return " less than " + r.below.text
+	default:
+		return ""
+	}
+}
+
+func countSpan(r *rule, unit string) string {
+	switch {
+	case r.lengthMax < 0:
+		return "at least " + plural(r.lengthMin, unit)
+	case r.lengthMin <= 0:
+		return "at most " + plural(r.lengthMax, unit)
+	default:
+		return strconv.Itoa(r.lengthMin) + " to " + plural(r.lengthMax, unit)
+	}
+}
+
+func plural(n int, unit string) string {
+	if n == 1 {
+		return "1 " + unit
+	}
+	return strconv.Itoa(n) + " " + unit + "s"
+}
+
+func quotedList(values []string) string {
+	quoted := make([]string, len(values))
+	for i, v := range values {
+		quoted[i] = strconv.Quote(v)
+	}
+	return anyOf(quoted)
+}
+
+// anyOf joins alternatives as people write them: a, b or c.
+func anyOf(ways []string) string {
+	if len(ways) < 2 {
+		return strings.Join(ways, "")
+	}
+	last := len(ways) - 1
+	return strings.Join(ways[:last], ", ") + " or " + ways[last]
+}
+
+// shown repeats a little of the body.
+func shown(raw []byte) string {
+	return strings.ToValidUTF8(cut(string(raw[:min(len(raw), 4*shownCharactersMax+1)]), shownCharactersMax), "?")
+}
+
+// cut keeps the first characters of s and says when there were more.
+func cut(s string, charactersMax int) string {
+	for i := range s {
+		if charactersMax == 0 {
+			return s[:i] + "…"
+		}
+		charactersMax--
+	}
+	return s
+}

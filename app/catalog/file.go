@@ -1,0 +1,258 @@
+package catalog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"umg/app/llm"
+)
+
+// fileBytesMax bounds a catalog file.
+const fileBytesMax = 4 << 20
+
+// File is the declarative catalog: what an operator writes, checks, applies and exports.
+type File struct {
+	Aliases   Aliases        `yaml:"aliases,omitempty"`
+	Providers []FileProvider `yaml:"providers"`
+	Models    []FileModel    `yaml:"models"`
+}
+
+// Aliases are other spellings under which the API answers, so that unmodified clients work.
+type Aliases struct {
+	Headers map[string]string `yaml:"headers,omitempty" json:"headers,omitempty"` // alias → the header it stands for
+	Paths   map[string]string `yaml:"paths,omitempty" json:"paths,omitempty"`     // alias → the operation it stands for
+}
+
+// FileProvider is an upstream: where it is, and under which name its credential is found. ${NAME} in the base URL, in
+// the credential and in headers is looked up when the catalog is loaded; values are never stored.
+type FileProvider struct {
+	ID               string               `yaml:"id" json:"id"`
+	Name             string               `yaml:"name" json:"name"`
+	BaseURL          string               `yaml:"base_url" json:"base_url"`
+	Credential       string               `yaml:"credential,omitempty" json:"credential,omitempty"`
+	CredentialHeader string               `yaml:"credential_header,omitempty" json:"credential_header,omitempty"` // Authorization: Bearer when empty
+	Styles           []llm.Style          `yaml:"styles,omitempty,flow" json:"styles,omitempty"`                  // what it speaks; any when empty
+	Paths            map[llm.Style]string `yaml:"paths,omitempty" json:"paths,omitempty"`                         // below the base URL, where they differ from the usual
+	Headers          map[string]string    `yaml:"headers,omitempty" json:"headers,omitempty"`
+	Timeouts         FileTimeouts         `yaml:"timeouts,omitempty" json:"timeouts,omitzero"`
+	Limits           ProviderLimits       `yaml:"limits,omitempty" json:"limits,omitzero"`
+}
+
+// ProviderLimits is what a provider lets us do; zero means nothing is known.
+type ProviderLimits struct {
+	Concurrency       int64 `yaml:"concurrency,omitempty" json:"concurrency,omitempty"`
+	RequestsPerMinute int64 `yaml:"requests_per_minute,omitempty" json:"requests_per_minute,omitempty"`
+}
+
+// FileTimeouts are waits for a provider, written like 5s or 2m; absent ones take the defaults.
+type FileTimeouts struct {
+	Connect   Duration `yaml:"connect,omitempty" json:"connect,omitempty"`
+	FirstByte Duration `yaml:"first_byte,omitempty" json:"first_byte,omitempty"`
+	Idle      Duration `yaml:"idle,omitempty" json:"idle,omitempty"`
+	Total     Duration `yaml:"total,omitempty" json:"total,omitempty"`
+}
+
+// FileModel is a model as clients name it. What stands in tables of its own is not part of its JSON form.
+type FileModel struct {
+	ID              string           `yaml:"id" json:"id"`
+	Name            string           `yaml:"name" json:"name"`
+	Description     string           `yaml:"description,omitempty" json:"description,omitempty"`
+	Owner           string           `yaml:"owner" json:"owner"`
+	Kind            Kind             `yaml:"kind" json:"kind"`
+	Capabilities    []string         `yaml:"capabilities,flow" json:"capabilities"`
+	Input           []string         `yaml:"input,flow" json:"input"`
+	Output          []string         `yaml:"output,flow" json:"output"`
+	ContextTokens   int64            `yaml:"context_tokens,omitempty" json:"context_tokens,omitempty"`
+	MaxOutputTokens int64            `yaml:"max_output_tokens,omitempty" json:"max_output_tokens,omitempty"`
+	Styles          []llm.Style      `yaml:"styles,omitempty,flow" json:"styles,omitempty"`
+	Parameters      []string         `yaml:"parameters,omitempty,flow" json:"parameters,omitempty"`
+	Ranges          map[string]Range `yaml:"ranges,omitempty" json:"ranges,omitempty"`
+	Sizes           []string         `yaml:"sizes,omitempty,flow" json:"sizes,omitempty"`
+	Seconds         []int64          `yaml:"seconds,omitempty,flow" json:"seconds,omitempty"`
+	Limits          Limits           `yaml:"limits,omitempty" json:"limits,omitzero"`
+	Timeout         Duration         `yaml:"timeout,omitempty" json:"timeout,omitempty"` // of a whole call
+	Notice          string           `yaml:"notice,omitempty" json:"notice,omitempty"`
+	Released        Date             `yaml:"released" json:"released,omitzero"`
+	Deprecated      Date             `yaml:"deprecated,omitempty" json:"deprecated,omitzero"`
+	Shutdown        Date             `yaml:"shutdown,omitempty" json:"shutdown,omitzero"`
+
+	Availability Availability     `yaml:"availability" json:"-"`
+	Paused       bool             `yaml:"paused,omitempty" json:"-"`
+	Rates        Rates            `yaml:"rates,omitempty" json:"-"`
+	SizeRates    map[string]Rates `yaml:"size_rates,omitempty" json:"-"` // rates that differ by output size
+	Routes       []FileRoute      `yaml:"routes,omitempty" json:"-"`
+}
+
+// FileRoute is one way to serve a model. Routes of a lower order come first; among equals weight decides how often.
+type FileRoute struct {
+	Provider string       `yaml:"provider" json:"provider"`
+	Model    string       `yaml:"model" json:"model"`
+	Style    llm.Style    `yaml:"style,omitempty" json:"style,omitempty"`
+	Order    int          `yaml:"order" json:"order"`
+	Weight   int          `yaml:"weight" json:"weight"`
+	Timeouts FileTimeouts `yaml:"timeouts,omitempty" json:"timeouts,omitzero"`
+}
+
+// Kind is what a model makes.
+type Kind string
+
+// The kinds of models.
+const (
+	KindText   Kind = "text"
+	KindImage  Kind = "image"
+	KindVideo  Kind = "video"
+	KindSpeech Kind = "speech"
+)
+
+// Availability says whether a model can be called.
+type Availability string
+
+// Available models can be called; coming ones are only shown.
+const (
+	Available Availability = "available"
+	Coming    Availability = "coming"
+)
+
+// Limits bound the calls of one account to one model. Zero takes the default, where there is one.
+type Limits struct {
+	RequestsPerMinute int64 `yaml:"requests_per_minute,omitempty" json:"requests_per_minute,omitempty"`
+	TokensPerMinute   int64 `yaml:"tokens_per_minute,omitempty" json:"tokens_per_minute,omitempty"`
+	Concurrency       int64 `yaml:"concurrency,omitempty" json:"concurrency,omitempty"` // zero: only the account's own
+	RequestsPerDay    int64 `yaml:"requests_per_day,omitempty" json:"requests_per_day,omitempty"`
+	JobsPerDay        int64 `yaml:"jobs_per_day,omitempty" json:"jobs_per_day,omitempty"`
+	JobsRunning       int64 `yaml:"jobs_running,omitempty" json:"jobs_running,omitempty"`
+}
+
+// Duration is a wait written as 5s or 2m30s.
+type Duration time.Duration
+
+// UnmarshalText reads the usual Go form.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	*d = Duration(v)
+	return err
+}
+
+// MarshalText prints the usual Go form.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// Date is a day in UTC, written as 2026-05-31.
+type Date time.Time
+
+// IsZero reports whether there is no day.
+func (d Date) IsZero() bool { return time.Time(d).IsZero() }
+
+// UnmarshalText reads a day.
+func (d *Date) UnmarshalText(text []byte) error {
+	day, err := time.Parse(time.DateOnly, string(text))
+	*d = Date(day)
+	return err
+}
+
+// MarshalText prints a day.
+func (d Date) MarshalText() ([]byte, error) { return []byte(time.Time(d).Format(time.DateOnly)), nil }
+
+// UnmarshalYAML takes the scalar as text, since YAML has dates of its own.
+func (d *Date) UnmarshalYAML(v *yaml.Node) error {
+	if err := d.UnmarshalText([]byte(v.Value)); err != nil {
+		return fmt.Errorf("line %d: %q is not a day; write it as 2026-05-31", v.Line, v.Value)
+	}
+	return nil
+}
+
+// ParseFile reads a catalog file. Fields it does not know are errors, and defaults are written out: what is omitted
+// reads the same as what is spelled out.
+func ParseFile(raw []byte) (File, error) {
+	var f File
+	if len(raw) > fileBytesMax {
+		return f, fmt.Errorf("catalog: a file of %d bytes is larger than %d", len(raw), fileBytesMax)
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(raw))
+	dec.KnownFields(true)
+	if err := dec.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
+		return File{}, fmt.Errorf("catalog: %w", err)
+	}
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return File{}, errors.New("catalog: the file holds more than one document")
+	}
+	f.complete()
+	return f, nil
+}
+
+// complete writes out what may be omitted.
+func (f *File) complete() {
+	for i := range f.Models {
+		m := &f.Models[i]
+		if m.Kind == "" {
+			m.Kind = KindText
+		}
+		if m.Kind == KindText {
+			if m.Styles == nil {
+				m.Styles = llm.Styles()
+			}
+			m.Limits.RequestsPerMinute = positive(m.Limits.RequestsPerMinute, requestsPerMinuteDefault)
+			m.Limits.TokensPerMinute = positive(m.Limits.TokensPerMinute, tokensPerMinuteDefault)
+		}
+		if m.Availability == "" {
+			m.Availability = Available
+		}
+		for j := range m.Routes {
+			r := &m.Routes[j]
+			if r.Order == 0 {
+				r.Order = 1
+			}
+			if r.Weight == 0 {
+				r.Weight = 1
+			}
+		}
+	}
+}
+
+// The limits of a text model that names none.
+const (
+	requestsPerMinuteDefault = 60
+	tokensPerMinuteDefault   = 200_000
+)
+
+func positive(n, fallback int64) int64 {
+	if n == 0 {
+		return fallback
+	}
+	return n
+}
+
+// Bytes prints the file in its canonical form: ParseFile gives the same file back.
+func (f File) Bytes() ([]byte, error) {
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := enc.Encode(f); err != nil {
+		return nil, fmt.Errorf("catalog: print: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// Names lists the ${NAME} references of the file, each once, in order.
+func (f File) Names() []string {
+	var names []string
+	for _, p := range f.Providers {
+		texts := []string{p.BaseURL, p.Credential}
+		for _, h := range sortedKeys(p.Headers) {
+			texts = append(texts, p.Headers[h])
+		}
+		for _, text := range texts {
+			for _, match := range reference.FindAllStringSubmatch(text, -1) {
+				if !slices.Contains(names, match[1]) {
+					names = append(names, match[1])
+				}
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,244 @@
+package catalog
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"umg/app/llm"
+	"umg/billing"
+)
+
+// What names look like. They travel in URLs, headers and logs.
+var (
+	reference   = regexp.MustCompile(`\$\{([A-Z][A-Z0-9_]*)\}`)
+	providerID  = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+	modelID     = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}(/[a-z0-9][a-z0-9._-]{0,62})?(:[a-z0-9][a-z0-9-]{0,30})?$`)
+	headerName  = regexp.MustCompile(`^[a-z0-9!#$%&'*+.^_|~-]{1,64}$`)
+	sizeForm    = regexp.MustCompile(`^[1-9][0-9]{1,4}x[1-9][0-9]{1,4}$`)
+	headerValue = regexp.MustCompile(`^[\x20-\x7e]{0,1000}$`)
+)
+
+const (
+	timeoutMax       = time.Hour
+	limitMax   int64 = 1 << 40
+	routesMax        = 32
+	modelsMax        = 10_000
+)
+
+// The words a file may use where it has a choice.
+var (
+	knownKinds        = []string{string(KindText), string(KindImage), string(KindVideo), string(KindSpeech)}
+	knownCapabilities = []string{"text", "image", "video", "speech", "code"}
+	knownModalities   = []string{"text", "image", "audio", "video", "file"}
+	aliasedHeaders    = []string{"authorization", "vendorb-version", "vendorb-beta", "poll-hint"}
+	aliasedOperations = []string{"messages", "messages.count", "native", "native.stream", "native.count", "videos"}
+	secretHeaders     = []string{"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie", "proxy-authorization"}
+)
+
+// neededMeters is what a kind of model must have a price for, as alternatives of meters that belong together.
+var neededMeters = map[Kind][][]billing.Meter{
+	KindText:   {{billing.InputTokens, billing.OutputTokens}},
+	KindImage:  {{billing.Images}, {billing.InputTokens, billing.OutputTokens}},
+	KindVideo:  {{billing.Seconds}},
+	KindSpeech: {{billing.Characters}, {billing.Seconds}},
+}
+
+// Problem is one thing wrong with a file.
+type Problem struct {
+	Path string // such as models[3].routes[0].provider
+	Text string
+}
+
+// Error is the problem in one line.
+func (p Problem) Error() string { return p.Path + ": " + p.Text }
+
+// problems collects what is wrong, below one path.
+type problems struct {
+	path string
+	all  *[]error
+}
+
+func (p problems) add(field, format string, args ...any) {
+	*p.all = append(*p.all, Problem{Path: p.join(field), Text: fmt.Sprintf(format, args...)})
+}
+
+func (p problems) join(field string) string {
+	switch {
+	case field == "":
+		return p.path
+	case p.path == "" || field[0] == '[':
+		return p.path + field
+	default:
+		return p.path + "." + field
+	}
+}
+
+func (p problems) at(format string, args ...any) problems {
+	return problems{path: p.join(fmt.Sprintf(format, args...)), all: p.all}
+}
+
+// oneOf reports a word that is not in a list.
+func (p problems) oneOf(field, word string, known []string) {
+	if !slices.Contains(known, word) {
+		p.add(field, "%q is not one of %s", word, strings.Join(known, ", "))
+	}
+}
+
+// Check lists everything wrong with a file, in its order; nil when it can be applied.
+func Check(f File) []error {
+	var all []error
+	p := problems{all: &all}
+	contracts, err := newContractBuilder()
+	if err != nil {
+		return []error{err}
+	}
+	checkAliases(p.at("aliases"), f.Aliases)
+	providers := map[string]*FileProvider{}
+	for i := range f.Providers {
+		provider := &f.Providers[i]
+		at := p.at("providers[%d]", i)
+		if providers[provider.ID] != nil {
+			at.add("id", "provider %q is there twice", provider.ID)
+		}
+		providers[provider.ID] = provider
+		provider.check(at)
+	}
+	if len(f.Models) > modelsMax {
+		p.add("models", "%d models are more than %d", len(f.Models), modelsMax)
+	}
+	seen := map[string]bool{}
+	for i := range f.Models {
+		m := &f.Models[i]
+		at := p.at("models[%d]", i)
+		if seen[m.ID] {
+			at.add("id", "model %q is there twice", m.ID)
+		}
+		seen[m.ID] = true
+		m.check(at)
+		m.checkRoutes(at, providers)
+		m.checkContracts(at, contracts)
+	}
+	return all
+}
+
+func checkAliases(p problems, a Aliases) {
+	for _, alias := range sortedKeys(a.Headers) {
+		if !headerName.MatchString(alias) {
+			p.add("headers", "%q is not the name of a header in lower case", alias)
+		}
+		if slices.Contains(aliasedHeaders, alias) {
+			p.add("headers", "%q is a header of the service itself", alias)
+		}
+		p.oneOf("headers."+alias, a.Headers[alias], aliasedHeaders)
+	}
+	for _, alias := range sortedKeys(a.Paths) {
+		if !strings.HasPrefix(alias, "/") || strings.Contains(alias, "//") || strings.ContainsAny(alias, " ?#") {
+			p.add("paths", "%q is not a path", alias)
+		}
+		p.oneOf("paths."+alias, a.Paths[alias], aliasedOperations)
+	}
+}
+
+func (v *FileProvider) check(p problems) {
+	if !providerID.MatchString(v.ID) {
+		p.add("id", "%q must be small letters, digits and hyphens", v.ID)
+	}
+	if v.Name == "" {
+		p.add("name", "is missing")
+	}
+	if reason := badBaseURL(v.BaseURL); reason != "" {
+		p.add("base_url", "%s", reason)
+	}
+	if whole := reference.FindString(v.Credential); v.Credential != "" && whole != v.Credential {
+		p.add("credential", "must be a reference like ${NAME}; secrets are never written into a catalog")
+	}
+	if v.CredentialHeader != "" && !headerName.MatchString(v.CredentialHeader) {
+		p.add("credential_header", "%q is not the name of a header in lower case", v.CredentialHeader)
+	}
+	checkStyles(p, "styles", v.Styles)
+	for _, style := range sortedKeys(v.Paths) {
+		checkStyles(p, "paths", []llm.Style{style})
+		if !strings.HasPrefix(v.Paths[style], "/") {
+			p.add("paths."+string(style), "must start with /")
+		}
+	}
+	for _, name := range sortedKeys(v.Headers) {
+		value := v.Headers[name]
+		switch {
+		case !headerName.MatchString(name):
+			p.add("headers", "%q is not the name of a header in lower case", name)
+		case !headerValue.MatchString(value):
+			p.add("headers."+name, "holds characters that no header may have")
+		case slices.Contains(secretHeaders, name) && !reference.MatchString(value):
+			p.add("headers."+name, "must be a reference like ${NAME}; secrets are never written into a catalog")
+		}
+	}
+	v.Timeouts.check(p.at("timeouts"))
+	checkLimit(p.at("limits"), "concurrency", v.Limits.Concurrency)
+	checkLimit(p.at("limits"), "requests_per_minute", v.Limits.RequestsPerMinute)
+}
+
+// badBaseURL says what is wrong with a base URL. A reference may stand for its beginning, which is only known when
+// the catalog is loaded.
+func badBaseURL(s string) string {
+	if rest := reference.ReplaceAllString(s, "x"); strings.Contains(rest, "${") {
+		return "holds a reference that is not like ${NAME}"
+	}
+	if strings.HasPrefix(s, "${") {
+		s = "https://host.invalid" + s[strings.Index(s, "}")+1:]
+	}
+	return badURL(reference.ReplaceAllString(s, "x"))
+}
+
+func badURL(s string) string {
+	u, err := url.Parse(s)
+	switch {
+	case s == "":
+		return "is missing"
+	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "":
+		return "must be an http or https address"
+	case u.User != nil:
+		return "must not hold a name or a password"
+	case u.RawQuery != "" || u.Fragment != "":
+		return "must not hold a query or a fragment"
+	}
+	return ""
+}
+
+func (t FileTimeouts) check(p problems) {
+	for _, wait := range []struct {
+		name string
+		d    Duration
+	}{{"connect", t.Connect}, {"first_byte", t.FirstByte}, {"idle", t.Idle}, {"total", t.Total}} {
+		checkTimeout(p, wait.name, wait.d)
+	}
+}
+
+func checkTimeout(p problems, name string, d Duration) {
+	if d < 0 || time.Duration(d) > timeoutMax {
+		p.add(name, "%s is not between 0 and %s", time.Duration(d), timeoutMax)
+	}
+}
+
+func checkLimit(p problems, name string, n int64) {
+	if n < 0 || n > limitMax {
+		p.add(name, "%d is not between 0 and %d", n, limitMax)
+	}
+}
+
+func checkStyles(p problems, field string, styles []llm.Style) {
+	seen := map[llm.Style]bool{}
+	for _, style := range styles {
+		if _, ok := llm.ParseStyle(string(style)); !ok {
+			p.add(field, "%q is not one of the styles %v", style, llm.Styles())
+		}
+		if seen[style] {
+			p.add(field, "%q is there twice", style)
+		}
+		seen[style] = true
+	}
+}

@@ -1,0 +1,301 @@
+package catalog
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/llm"
+)
+
+// pageSizeMax bounds a page of models; a larger wish gets this many.
+const pageSizeMax = 1000
+
+// listEntry is one model in the shape that the tools of all vendors read.
+type listEntry struct {
+	ID                  string               `json:"id"`
+	Object              string               `json:"object"`
+	Type                string               `json:"type"`
+	Created             int64                `json:"created"`
+	CreatedAt           string               `json:"created_at"`
+	OwnedBy             string               `json:"owned_by"`
+	Name                string               `json:"name"`
+	DisplayName         string               `json:"display_name"`
+	Description         string               `json:"description"`
+	CanonicalSlug       string               `json:"canonical_slug"`
+	Kind                Kind                 `json:"kind"`
+	Availability        string               `json:"availability"`
+	ContextLength       *int64               `json:"context_length"`
+	ContextWindow       *int64               `json:"context_window"`
+	MaxOutputTokens     *int64               `json:"max_output_tokens"`
+	MaxTokens           *int64               `json:"max_tokens"`
+	Architecture        architecture         `json:"architecture"`
+	Capabilities        []string             `json:"capabilities"`
+	Protocols           []llm.Style          `json:"protocols"`
+	Pricing             map[string]string    `json:"pricing"`
+	PricingSKUs         map[string]string    `json:"pricing_skus,omitempty"`
+	SupportedParameters []string             `json:"supported_parameters"`
+	SupportedSizes      []string             `json:"supported_sizes,omitempty"`
+	SupportedSeconds    []int64              `json:"supported_seconds,omitempty"`
+	TopProvider         topProvider          `json:"top_provider"`
+	PerRequestLimits    *struct{}            `json:"per_request_limits"`
+	RateLimits          map[string]int64     `json:"rate_limits"`
+	DeprecationDate     *string              `json:"deprecation_date"`
+	ShutdownDate        *string              `json:"shutdown_date"`
+	ContractHashes      map[llm.Style]string `json:"contract_hashes,omitempty"`
+}
+
+type architecture struct {
+	InputModalities  []string `json:"input_modalities"`
+	OutputModalities []string `json:"output_modalities"`
+	Modality         string   `json:"modality"`
+	Tokenizer        string   `json:"tokenizer"`
+}
+
+type topProvider struct {
+	ContextLength       *int64 `json:"context_length"`
+	MaxCompletionTokens *int64 `json:"max_completion_tokens"`
+	IsModerated         bool   `json:"is_moderated"`
+}
+
+// pricingNames are the words of the list for the meters that have one; other meters are in pricing_skus.
+var pricingNames = []struct{ meter, word string }{
+	{"input_tokens", "prompt"}, {"output_tokens", "completion"}, {"cache_read_tokens", "input_cache_read"},
+	{"cache_write_tokens", "input_cache_write"}, {"reasoning_tokens", "internal_reasoning"}, {"requests", "request"},
+}
+
+var skuNames = []struct{ meter, word string }{
+	{"images", "per-image"}, {"seconds", "per-second"}, {"characters", "per-character"},
+}
+
+// render makes the entry of a model. It cannot fail: the entry is made of texts and integers only.
+func (m *Model) render() []byte {
+	e := listEntry{
+		ID: m.ID, Object: "model", Type: "model", Created: m.CreatedAt.Unix(), CreatedAt: m.CreatedAt.UTC().Format(time.RFC3339),
+		OwnedBy: m.Owner, Name: m.Name, DisplayName: m.Name, Description: m.Description, Kind: m.Kind,
+		CanonicalSlug: m.ID + "-" + m.CreatedAt.UTC().Format("2006-01"), Availability: m.availability(),
+		ContextLength: orNull(m.ContextTokens), ContextWindow: orNull(m.ContextTokens),
+		MaxOutputTokens: orNull(m.MaxOutputTokens), MaxTokens: orNull(m.MaxOutputTokens),
+		Architecture: architecture{
+			InputModalities: m.InputModalities, OutputModalities: m.OutputModalities, Tokenizer: "Other",
+			Modality: strings.Join(m.InputModalities, "+") + "->" + strings.Join(m.OutputModalities, "+"),
+		},
+		Capabilities: m.Capabilities, Protocols: append([]llm.Style{}, m.served...), Pricing: m.pricing(), PricingSKUs: m.pricingSKUs(),
+		SupportedParameters: m.supportedParameters(), SupportedSizes: m.Sizes, SupportedSeconds: m.Seconds,
+		TopProvider: topProvider{ContextLength: orNull(m.ContextTokens), MaxCompletionTokens: orNull(m.MaxOutputTokens)},
+		RateLimits:  m.rateLimits(), DeprecationDate: day(m.DeprecatedAt), ShutdownDate: day(m.ShutdownAt),
+	}
+	for style, c := range m.contracts {
+		if m.Serves(style) {
+			if e.ContractHashes == nil {
+				e.ContractHashes = map[llm.Style]string{}
+			}
+			e.ContractHashes[style] = c.Hash()
+		}
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(e) // texts and integers only
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+}
+
+func (m *Model) availability() string {
+	switch {
+	case !m.Available:
+		return string(Coming)
+	case m.Paused:
+		return "paused"
+	default:
+		return string(Available)
+	}
+}
+
+func orNull(n int64) *int64 {
+	if n == 0 {
+		return nil
+	}
+	return &n
+}
+
+func day(t *time.Time) *string {
+	if t == nil {
+		return nil
+	}
+	s := t.UTC().Format(time.DateOnly)
+	return &s
+}
+
+// pricing gives exact decimal dollars per unit. Tools add up what they find, so what is free says 0.
+func (m *Model) pricing() map[string]string {
+	p := map[string]string{"currency": "USD", "prompt": "0", "completion": "0", "image": "0", "request": "0"}
+	for _, n := range pricingNames {
+		if price, ok := m.Prices[n.meter]; ok {
+			p[n.word] = price.PerUnit()
+		}
+	}
+	if price, ok := m.Prices["images"]; ok {
+		p["image"] = price.PerUnit()
+	}
+	return p
+}
+
+// pricingSKUs lists what is not sold by the token, with a line for each size that has a price of its own.
+func (m *Model) pricingSKUs() map[string]string {
+	skus := map[string]string{}
+	for _, n := range skuNames {
+		word := n.word
+		if m.Kind == KindVideo && n.meter == "seconds" {
+			word = "per-video-second"
+		}
+		if price, ok := m.Prices[n.meter]; ok {
+			skus[word] = price.PerUnit()
+		}
+		for size, rates := range m.SizePrices {
+			if price, ok := rates[n.meter]; ok {
+				skus[word+"-"+size] = price.PerUnit()
+			}
+		}
+	}
+	return skus
+}
+
+// supportedParameters are the model's own after those every text model has.
+func (m *Model) supportedParameters() []string {
+	if m.Kind != KindText {
+		return append([]string{}, m.Parameters...)
+	}
+	return append([]string{"stream", "max_tokens"}, m.Parameters...)
+}
+
+func (m *Model) rateLimits() map[string]int64 {
+	limits := map[string]int64{}
+	for word, n := range map[string]int64{
+		"rpm": m.Limits.RequestsPerMinute, "tpm": m.Limits.TokensPerMinute, "concurrency": m.Limits.Concurrency,
+		"rpd": m.Limits.RequestsPerDay, "jobs_per_day": m.Limits.JobsPerDay, "jobs_running": m.Limits.JobsRunning,
+	} {
+		if n > 0 {
+			limits[word] = n
+		}
+	}
+	return limits
+}
+
+// List is the body of GET /v1/models for a caller who may use some models. Coming models are not on it: tools offer
+// their users whatever is listed.
+func (s *Snapshot) List(may func(id string) bool) []byte {
+	if may == nil {
+		return s.list
+	}
+	return s.renderList(may)
+}
+
+// ETag is the tag of the list of all models.
+func (s *Snapshot) ETag() string { return s.etag }
+
+// ETag is the entity tag of a body.
+func ETag(body []byte) string {
+	sum := sha256.Sum256(body)
+	return `"` + hex.EncodeToString(sum[:12]) + `"`
+}
+
+func (s *Snapshot) listed(may func(id string) bool) []*Model {
+	all := make([]*Model, 0, len(s.models))
+	for _, m := range s.models {
+		if m.Available && (may == nil || may(m.ID)) {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func (s *Snapshot) renderList(may func(id string) bool) []byte {
+	return renderPage(s.listed(may), false)
+}
+
+func renderPage(models []*Model, more bool) []byte {
+	b := []byte(`{"object":"list","has_more":` + strconv.FormatBool(more) + `,"first_id":`)
+	if len(models) == 0 {
+		return append(b, `null,"last_id":null,"data":[]}`...)
+	}
+	b = appendQuoted(b, models[0].ID)
+	b = append(b, `,"last_id":`...)
+	b = appendQuoted(b, models[len(models)-1].ID)
+	b = append(b, `,"data":[`...)
+	for i, m := range models {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, m.entry...)
+	}
+	return append(b, "]}"...)
+}
+
+// Page is which part of the list is wanted. The zero Page is all of it.
+type Page struct {
+	Limit         int // zero: no limit
+	After, Before string
+}
+
+// ParsePage reads limit, after, after_id and before_id; other parameters belong to somebody else.
+func ParsePage(q url.Values) (Page, error) {
+	p := Page{After: q.Get("after"), Before: q.Get("before_id")}
+	if p.After == "" {
+		p.After = q.Get("after_id")
+	}
+	if p.After != "" && p.Before != "" {
+		return Page{}, app.Errorf(app.Invalid, codeInvalid, "before_id cannot be combined with after or after_id.").At("before_id")
+	}
+	if raw := q.Get("limit"); raw != "" {
+		n, err := strconv.Atoi(raw)
+		if err != nil || n < 1 {
+			return Page{}, app.Errorf(app.Invalid, codeInvalid, "limit must be an integer from 1 to %d, not %s.", pageSizeMax, shown([]byte(raw))).At("limit")
+		}
+		p.Limit = min(n, pageSizeMax)
+	}
+	return p, nil
+}
+
+// ListPage is one page of List. After and before name models of the list; the page keeps the order of the list.
+func (s *Snapshot) ListPage(may func(id string) bool, p Page) ([]byte, error) {
+	if p == (Page{}) {
+		return s.List(may), nil
+	}
+	all := s.listed(may)
+	find := func(param, id string) (int, error) {
+		i := slices.IndexFunc(all, func(m *Model) bool { return m.ID == id })
+		if i < 0 {
+			return 0, app.Errorf(app.Invalid, codeInvalid, "%s names no model of the list.", param).At(param)
+		}
+		return i, nil
+	}
+	if p.Before != "" {
+		i, err := find("before_id", p.Before)
+		if err != nil {
+			return nil, err
+		}
+		all = all[:i]
+		if p.Limit > 0 && len(all) > p.Limit {
+			return renderPage(all[len(all)-p.Limit:], true), nil
+		}
+		return renderPage(all, false), nil
+	}
+	if p.After != "" {
+		i, err := find("after", p.After)
+		if err != nil {
+			return nil, err
+		}
+		all = all[i+1:]
+	}
+	if p.Limit > 0 && len(all) > p.Limit {
+		return renderPage(all[:p.Limit], true), nil
+	}
+	return renderPage(all, false), nil
+}

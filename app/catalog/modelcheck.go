@@ -1,0 +1,234 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"umg/app/llm"
+	"umg/billing"
+)
+
+func (m *FileModel) check(p problems) {
+	if !modelID.MatchString(m.ID) {
+		p.add("id", "%q must be like owner/name or owner/name:variant, in small letters, digits, dots and hyphens", m.ID)
+	}
+	if m.Name == "" {
+		p.add("name", "is missing")
+	}
+	if m.Owner == "" {
+		p.add("owner", "is missing")
+	}
+	if m.Released.IsZero() {
+		p.add("released", "is missing")
+	}
+	if !m.Shutdown.IsZero() && time.Time(m.Shutdown).Before(time.Time(m.Deprecated)) {
+		p.add("shutdown", "is before deprecated")
+	}
+	p.oneOf("kind", string(m.Kind), knownKinds)
+	p.oneOf("availability", string(m.Availability), []string{string(Available), string(Coming)})
+	checkWords(p, "capabilities", m.Capabilities, knownCapabilities)
+	checkWords(p, "input", m.Input, knownModalities)
+	checkWords(p, "output", m.Output, knownModalities)
+	m.checkStyles(p)
+	m.checkSizes(p)
+	m.checkRates(p)
+	m.checkLimits(p)
+}
+
+func checkWords(p problems, field string, words, known []string) {
+	if len(words) == 0 {
+		p.add(field, "is empty")
+	}
+	for i, w := range words {
+		p.oneOf(field, w, known)
+		if slices.Contains(words[:i], w) {
+			p.add(field, "%q is there twice", w)
+		}
+	}
+}
+
+func (m *FileModel) checkStyles(p problems) {
+	checkStyles(p, "styles", m.Styles)
+	if m.Kind != KindText {
+		if len(m.Styles) > 0 {
+			p.add("styles", "only text models are called in styles")
+		}
+		return
+	}
+	if len(m.Styles) == 0 {
+		p.add("styles", "is empty")
+	}
+	if m.ContextTokens < 1 || m.ContextTokens > limitMax {
+		p.add("context_tokens", "%d is not between 1 and %d", m.ContextTokens, limitMax)
+	}
+	if m.MaxOutputTokens < 1 || m.MaxOutputTokens > m.ContextTokens {
+		p.add("max_output_tokens", "%d is not between 1 and the %d tokens of the context", m.MaxOutputTokens, m.ContextTokens)
+	}
+}
+
+func (m *FileModel) checkSizes(p problems) {
+	for i, size := range m.Sizes {
+		if !sizeForm.MatchString(size) {
+			p.add("sizes", "%q is not like 1280x720", size)
+		}
+		if slices.Contains(m.Sizes[:i], size) {
+			p.add("sizes", "%q is there twice", size)
+		}
+	}
+	for _, s := range m.Seconds {
+		if s < 1 || s > 3600 {
+			p.add("seconds", "%d is not between 1 and 3600", s)
+		}
+	}
+}
+
+func (m *FileModel) checkRates(p problems) {
+	switch {
+	case len(m.Rates) == 0 && m.Availability == Available:
+		p.add("rates", "a model without rates cannot be available")
+	case len(m.Rates) == 0:
+	default:
+		card := checkCard(p, "rates", m.Rates)
+		m.checkMeters(p, card)
+	}
+	for _, size := range sortedKeys(m.SizeRates) {
+		if !slices.Contains(m.Sizes, size) {
+			p.add("size_rates."+size, "is not one of the model's sizes")
+		}
+		checkCard(p, "size_rates."+size, m.SizeRates[size])
+	}
+	if len(m.SizeRates) > 0 && len(m.Rates) == 0 {
+		p.add("rates", "sizes have rates, so all others need one too")
+	}
+}
+
+func checkCard(p problems, field string, rates Rates) billing.RateCard {
+	for _, name := range sortedKeys(rates) {
+		if _, err := billing.ParseMeter(name); err != nil {
+			p.add(field, "%v", err)
+			return billing.RateCard{}
+		}
+	}
+	card, err := rates.card("")
+	if err != nil {
+		p.add(field, "%v", err)
+	}
+	return card
+}
+
+// checkMeters asks for a price of everything the kind of model consumes.
+func (m *FileModel) checkMeters(p problems, card billing.RateCard) {
+	needed := neededMeters[m.Kind]
+	if len(needed) == 0 || len(card.Rates) == 0 {
+		return
+	}
+	priced := func(meter billing.Meter) bool {
+		return slices.ContainsFunc(card.Rates, func(r billing.Rate) bool { return r.Meter == meter })
+	}
+	var ways []string
+	for _, meters := range needed {
+		names := make([]string, len(meters))
+		missing := false
+		for i, meter := range meters {
+			names[i] = meter.String()
+			missing = missing || !priced(meter)
+		}
+		if !missing {
+			return
+		}
+		ways = append(ways, strings.Join(names, " and "))
+	}
+	p.add("rates", "a %s model needs a rate of %s", m.Kind, strings.Join(ways, ", or of "))
+}
+
+func (m *FileModel) checkLimits(p problems) {
+	at := p.at("limits")
+	for _, limit := range []struct {
+		name string
+		n    int64
+	}{
+		{"requests_per_minute", m.Limits.RequestsPerMinute}, {"tokens_per_minute", m.Limits.TokensPerMinute},
+		{"concurrency", m.Limits.Concurrency}, {"requests_per_day", m.Limits.RequestsPerDay},
+		{"jobs_per_day", m.Limits.JobsPerDay}, {"jobs_running", m.Limits.JobsRunning},
+	} {
+		checkLimit(at, limit.name, limit.n)
+	}
+	checkTimeout(p, "timeout", m.Timeout)
+}
+
+func (m *FileModel) checkRoutes(p problems, providers map[string]*FileProvider) {
+	if len(m.Routes) == 0 && m.Availability == Available {
+		p.add("routes", "a model without routes cannot be available")
+	}
+	if len(m.Routes) > routesMax {
+		p.add("routes", "%d routes are more than %d", len(m.Routes), routesMax)
+	}
+	seen := map[string]bool{}
+	for i, r := range m.Routes {
+		at := p.at("routes[%d]", i)
+		provider := providers[r.Provider]
+		if provider == nil {
+			at.add("provider", "provider %q does not exist", r.Provider)
+		}
+		if r.Model == "" {
+			at.add("model", "is missing")
+		}
+		switch {
+		case m.Kind == KindText:
+			checkStyles(at, "style", []llm.Style{r.Style})
+		case r.Style != "":
+			at.add("style", "only text models are called in styles")
+		}
+		if provider != nil && len(provider.Styles) > 0 && r.Style != "" && !slices.Contains(provider.Styles, r.Style) {
+			at.add("style", "provider %s speaks %v, not %s", r.Provider, provider.Styles, r.Style)
+		}
+		if r.Order < 1 || r.Order > routesMax {
+			at.add("order", "%d is not between 1 and %d", r.Order, routesMax)
+		}
+		if r.Weight < 1 || r.Weight > 1000 {
+			at.add("weight", "%d is not between 1 and 1000", r.Weight)
+		}
+		r.Timeouts.check(at.at("timeouts"))
+		if id := r.id(m.ID); seen[id] {
+			at.add("", "this provider, model and style are there twice")
+		} else {
+			seen[id] = true
+		}
+	}
+}
+
+// id names a route for breakers, logs and metrics; it does not depend on the order in the file.
+func (r FileRoute) id(model string) string {
+	return model + "#" + r.Provider + "/" + string(r.Style) + "/" + r.Model
+}
+
+// checkContracts assembles every contract the model would have, so that a file which passes can be loaded.
+func (m *FileModel) checkContracts(p problems, contracts *contractBuilder) {
+	known := contracts.fragments.parameters()
+	for i, name := range m.Parameters {
+		p.oneOf("parameters", name, known)
+		if slices.Contains(m.Parameters[:i], name) {
+			p.add("parameters", "%q is there twice", name)
+		}
+	}
+	of := m.terms()
+	of.applied = map[string]bool{}
+	for _, style := range llm.Styles() {
+		if _, _, err := contracts.build(style, of); err != nil {
+			p.add("", "%v", err)
+			return
+		}
+	}
+	for _, name := range sortedKeys(m.Ranges) {
+		if !slices.Contains(m.Parameters, name) {
+			p.add("ranges."+name, "is not one of the model's parameters")
+			continue
+		}
+		for _, keyword := range sortedKeys(m.Ranges[name].bounds()) {
+			if !of.applied[name+" "+keyword] {
+				p.add("ranges."+name, "this parameter has no %s", keyword)
+			}
+		}
+	}
+}

@@ -1,0 +1,245 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"pgregory.net/rapid"
+
+	"umg/app"
+	"umg/app/llm"
+)
+
+// oracle is an independent validator over the very same document.
+type oracle struct {
+	contract *Contract
+	schema   *jsonschema.Schema
+}
+
+func newOracle(t testing.TB, c *Contract) oracle {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(c.Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("contract.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("contract.json")
+	if err != nil {
+		t.Fatalf("the assembled document is no JSON Schema: %v", err)
+	}
+	return oracle{contract: c, schema: schema}
+}
+
+// agree reports how the check and the oracle disagree about a body, or "".
+func (o oracle) agree(body []byte) string {
+	e := app.AsError(o.contract.Check(body))
+	if e != nil && (e.Kind != app.Invalid || e.Message == "" || (e.Code != codeInvalid && e.Code != codeInvalidJSON)) {
+		return "an unusual error: " + e.Error()
+	}
+	switch {
+	case !soundJSON(body):
+		if e == nil {
+			return "accepts what is not sound JSON"
+		}
+		return ""
+	case e != nil && e.Code == codeInvalidJSON:
+		return "calls sound JSON invalid: " + e.Message
+	case e != nil && strings.Contains(e.Message, "names are case-sensitive"):
+		return ""
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return "the oracle cannot read it: " + err.Error()
+	}
+	if err := o.schema.Validate(value); (err == nil) != (e == nil) {
+		return "check: " + errorText(e) + "\noracle: " + errorText(err)
+	}
+	return ""
+}
+
+func errorText(err error) string {
+	var e *app.Error
+	if err == nil || (errors.As(err, &e) && e == nil) {
+		return "accepts"
+	}
+	return err.Error()
+}
+
+// soundJSON says by other means what the check asks of all JSON: grammar, Unicode, unique names, depth, numbers.
+func soundJSON(body []byte) bool {
+	if !jsontext.Value(body).IsValid() || !json.Valid(body) {
+		return false
+	}
+	depth, dec := 0, json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return true
+		}
+		switch v := token.(type) {
+		case json.Delim:
+			if v == '{' || v == '[' {
+				depth++
+			} else {
+				depth--
+			}
+			if depth > depthMax {
+				return false
+			}
+		case json.Number:
+			f, err := strconv.ParseFloat(v.String(), 64)
+			mantissa, _, _ := strings.Cut(strings.ToLower(v.String()), "e")
+			if err != nil || math.IsInf(f, 0) || len(v) > numberBytesMax || (f == 0 && strings.ContainsAny(mantissa, "123456789")) {
+				return false
+			}
+		}
+	}
+}
+
+func oracles(t testing.TB) []oracle {
+	narrow := everything(t)
+	narrow.ranges = map[string]Range{"temperature": {Max: "1.5"}, "reasoning_effort": {Values: []string{"low"}}}
+	narrow.inputs = []string{"text", "image"}
+	var all []oracle
+	for _, of := range []terms{everything(t), plain(), narrow} {
+		all = append(all, newOracle(t, contractFor(t, llm.Chat, of)))
+	}
+	return all
+}
+
+func TestCheckAgreesWithTheOracleOnWrittenBodies(t *testing.T) {
+	t.Parallel()
+	for _, o := range oracles(t) {
+		for _, body := range writtenBodies() {
+			if disagreement := o.agree([]byte(body)); disagreement != "" {
+				t.Errorf("%s: %s\n%s", o.contract.model, disagreement, body)
+			}
+		}
+	}
+}
+
+func writtenBodies() []string {
+	var bodies []string
+	for _, body := range acceptedBodies() {
+		bodies = append(bodies, body)
+	}
+	for _, k := range refusedBodies() {
+		bodies = append(bodies, k.body)
+	}
+	return append(bodies, string(chatBody(3000)))
+}
+
+// TestCheckAgreesWithTheOracleOnChangedBodies takes written bodies and changes members, items, names and values.
+func TestCheckAgreesWithTheOracleOnChangedBodies(t *testing.T) {
+	t.Parallel()
+	var seeds []*tree
+	for _, body := range writtenBodies() {
+		if t, err := parseTree([]byte(body)); err == nil {
+			seeds = append(seeds, t)
+		}
+	}
+	all := oracles(t)
+	rapid.Check(t, func(t *rapid.T) {
+		body := rapid.SampledFrom(seeds).Draw(t, "seed").clone()
+		for range rapid.IntRange(1, 4).Draw(t, "changes") {
+			change(t, body, seeds)
+		}
+		raw := body.append(nil)
+		for _, o := range all {
+			if disagreement := o.agree(raw); disagreement != "" {
+				t.Fatalf("%s: %s\n%s", o.contract.model, disagreement, raw)
+			}
+		}
+	})
+}
+
+func change(t *rapid.T, root *tree, seeds []*tree) {
+	nodes := root.all(nil)
+	n := rapid.SampledFrom(nodes).Draw(t, "where")
+	switch rapid.IntRange(0, 5).Draw(t, "how") {
+	case 0: // another value
+		*n = *drawValue(t)
+	case 1: // a value from elsewhere
+		other := rapid.SampledFrom(rapid.SampledFrom(seeds).Draw(t, "other").all(nil)).Draw(t, "part")
+		if len(other.all(nil)) < 50 {
+			*n = *other.clone()
+		}
+	case 2: // one item less
+		if len(n.items) > 0 {
+			i := rapid.IntRange(0, len(n.items)-1).Draw(t, "item")
+			n.items = append(n.items[:i:i], n.items[i+1:]...)
+			if n.names != nil {
+				n.names = append(n.names[:i:i], n.names[i+1:]...)
+			}
+		}
+	case 3: // another name
+		if len(n.names) > 0 {
+			name := rapid.SampledFrom(knownNames).Draw(t, "name")
+			if n.get(name) == nil {
+				n.names[rapid.IntRange(0, len(n.names)-1).Draw(t, "renamed")] = name
+			}
+		}
+	case 4: // one member more
+		if n.names != nil {
+			n.set(rapid.SampledFrom(knownNames).Draw(t, "added"), drawValue(t))
+		}
+	case 5: // the other way round
+		for i, j := 0, len(n.items)-1; i < j; i, j = i+1, j-1 {
+			n.items[i], n.items[j] = n.items[j], n.items[i]
+			if n.names != nil {
+				n.names[i], n.names[j] = n.names[j], n.names[i]
+			}
+		}
+	}
+}
+
+var knownNames = []string{"model", "messages", "role", "content", "name", "type", "text", "tools", "tool_calls", "function", "refusal",
+	"stream", "stream_options", "temperature", "max_tokens", "stop", "seed", "n", "response_format", "tool_choice", "metadata", "audio",
+	"logit_bias", "reasoning_effort", "modalities", "id", "arguments", "url", "image_url", "custom", "x"}
+
+func drawValue(t *rapid.T) *tree {
+	raw := rapid.SampledFrom([]string{"null", "true", "false", "0", "1", "-1", "1.0", "1.5", "2", "2.5", "1e2", "-0", "1e-7", "128", "129",
+		"4096", "4097", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "100.0000000000000000001", "1e400", `""`, `"a"`,
+		`"user"`, `"assistant"`, `"tool"`, `"function"`, `"text"`, `"image_url"`, `"auto"`, `"low"`, `"none"`, `"https://a"`, `"é"`, "[]",
+		"{}", `[""]`, `["text"]`, `{"type":"text","text":"a"}`, `[{"type":"text","text":"a"}]`, `{"type":"text"}`, `{"type":"function"}`,
+		`{"name":"a"}`, `{"role":"user","content":"a"}`, `{"role":"assistant","content":null}`, `{"include_usage":true}`}).Draw(t, "value")
+	v, err := parseTree([]byte(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// all lists the tree and everything below it.
+func (t *tree) all(into []*tree) []*tree {
+	into = append(into, t)
+	for _, item := range t.items {
+		into = item.all(into)
+	}
+	return into
+}
+
+func FuzzCheckAgreesWithTheOracle(f *testing.F) {
+	for _, body := range writtenBodies() {
+		f.Add([]byte(body))
+	}
+	all := oracles(f)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, o := range all {
+			if disagreement := o.agree(body); disagreement != "" {
+				t.Errorf("%s: %s", o.contract.model, disagreement)
+			}
+		}
+	})
+}

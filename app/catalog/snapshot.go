@@ -1,0 +1,299 @@
+package catalog
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"umg/app/llm"
+	"umg/billing"
+)
+
+// The waits for a provider and a model that name none.
+const (
+	connectDefault   = 5 * time.Second
+	firstByteDefault = 60 * time.Second
+	idleDefault      = 60 * time.Second
+	totalDefault     = 10 * time.Minute
+)
+
+// Snapshot is one version of the catalog with everything prepared. It never changes, so that whoever holds it sees
+// one consistent state for as long as they like.
+type Snapshot struct {
+	version   int64
+	models    []*Model
+	byID      map[string]*Model
+	providers []*Provider
+	aliases   Aliases
+	keys      []string
+	list      []byte
+	etag      string
+	loadedAt  time.Time
+}
+
+// Version counts the changes of the catalog. Replicas with the same version hold the same catalog.
+func (s *Snapshot) Version() int64 { return s.version }
+
+// Model finds a model by the id clients name, whether it is available or not.
+func (s *Snapshot) Model(id string) (*Model, bool) {
+	m, ok := s.byID[id]
+	return m, ok
+}
+
+// Models lists all models in catalog order, the coming ones too. The caller must not change the list.
+func (s *Snapshot) Models() []*Model { return s.models }
+
+// Providers lists all providers in catalog order. The caller must not change the list.
+func (s *Snapshot) Providers() []*Provider { return s.providers }
+
+// Variants lists the models that differ from the given id only in what follows the colon, so that an error about an
+// unknown variant can name the known ones.
+func (s *Snapshot) Variants(id string) []string {
+	base, _, _ := strings.Cut(id, ":")
+	var ids []string
+	for _, m := range s.models {
+		if other, _, _ := strings.Cut(m.ID, ":"); other == base && m.ID != id {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// LoadedAt is when this replica has read the version.
+func (s *Snapshot) LoadedAt() time.Time { return s.loadedAt }
+
+// KeyHeaders lists the headers that may bear the key when Authorization is absent, in lower case. The caller must not
+// change it.
+func (s *Snapshot) KeyHeaders() []string { return s.keys }
+
+// Aliases are the other spellings the API answers under. The caller must not change them.
+func (s *Snapshot) Aliases() Aliases { return s.aliases }
+
+// Model is what a client names, with all that a call to it needs. It is read-only.
+type Model struct {
+	ID, Name, Description, Owner      string
+	Kind                              Kind
+	Capabilities                      []string
+	InputModalities, OutputModalities []string
+	ContextTokens, MaxOutputTokens    int64
+	Styles                            []llm.Style // it may be called in; see Served
+	Parameters                        []string
+	Sizes                             []string
+	Seconds                           []int64
+	Available                         bool // false for coming models, which are only shown
+	Paused                            bool // no new calls for now
+	Notice                            string
+	RateCard                          billing.RateCard
+	SizeRateCards                     map[string]billing.RateCard // same id, where a size has prices of its own
+	Prices                            Rates                       // the rate card as people read it
+	SizePrices                        map[string]Rates
+	Limits                            Limits
+	Timeout                           time.Duration // of a whole call
+	Routes                            []Route       // those that can be used, in the order to try them
+	IdleRoutes                        []Route       // those that cannot, each with its provider's reason
+	CreatedAt                         time.Time
+	DeprecatedAt, ShutdownAt          *time.Time
+
+	served    []llm.Style
+	contracts map[llm.Style]*Contract
+	entry     []byte
+}
+
+// Contract is what the model accepts in a style, when it may be called in that style and the style has a contract.
+func (m *Model) Contract(s llm.Style) (*Contract, bool) {
+	c, ok := m.contracts[s]
+	return c, ok
+}
+
+// Served lists the styles the model answers in today.
+func (m *Model) Served() []llm.Style { return m.served }
+
+// Serves reports whether the model answers in a style today.
+func (m *Model) Serves(s llm.Style) bool { return slices.Contains(m.served, s) }
+
+// CardFor is the rate card of an output size; sizes without prices of their own share the model's.
+func (m *Model) CardFor(size string) billing.RateCard {
+	if card, ok := m.SizeRateCards[size]; ok {
+		return card
+	}
+	return m.RateCard
+}
+
+// ListEntry is the model as GET /v1/models shows it, a JSON object. The caller must not change it.
+func (m *Model) ListEntry() []byte { return m.entry }
+
+// Route is one way to serve a model.
+type Route struct {
+	ID            string
+	Provider      *Provider
+	Model         string // the provider's name for it
+	Style         llm.Style
+	Order, Weight int
+	Timeouts      Timeouts
+}
+
+// Provider is an upstream with its references resolved.
+type Provider struct {
+	ID, Name         string
+	BaseURL          string // without a slash at its end
+	Credential       Secret
+	CredentialHeader string // empty: Authorization: Bearer
+	Headers          map[string]string
+	Paths            map[llm.Style]string // below BaseURL, where they differ from the style's own
+	Timeouts         Timeouts
+	Limits           ProviderLimits
+	Unusable         string // why its routes cannot be used; empty when they can
+}
+
+// Timeouts are the waits for a provider.
+type Timeouts struct{ Connect, FirstByte, Idle, Total time.Duration }
+
+func (t FileTimeouts) over(base Timeouts) Timeouts {
+	return Timeouts{
+		Connect: cmp.Or(time.Duration(t.Connect), base.Connect), FirstByte: cmp.Or(time.Duration(t.FirstByte), base.FirstByte),
+		Idle: cmp.Or(time.Duration(t.Idle), base.Idle), Total: cmp.Or(time.Duration(t.Total), base.Total),
+	}
+}
+
+// Lookup finds the value behind a ${NAME} reference.
+type Lookup func(name string) (string, bool)
+
+// snapshotOf prepares everything a version of the catalog needs.
+func snapshotOf(s stored, contracts *contractBuilder, lookup Lookup) (*Snapshot, error) {
+	snap := &Snapshot{version: s.version, aliases: s.file.Aliases, byID: map[string]*Model{}}
+	providers := map[string]*Provider{}
+	for i := range s.file.Providers {
+		p := s.file.Providers[i].resolve(lookup)
+		providers[p.ID] = p
+		snap.providers = append(snap.providers, p)
+	}
+	for i := range s.file.Models {
+		fm := &s.file.Models[i]
+		m, err := fm.prepare(s.cards[fm.ID], providers, contracts)
+		if err != nil {
+			return nil, fmt.Errorf("catalog: model %s: %w", fm.ID, err)
+		}
+		snap.models = append(snap.models, m)
+		snap.byID[m.ID] = m
+	}
+	for _, alias := range sortedKeys(snap.aliases.Headers) {
+		if snap.aliases.Headers[alias] == "authorization" {
+			snap.keys = append(snap.keys, alias)
+		}
+	}
+	snap.list = snap.renderList(nil)
+	snap.etag = ETag(snap.list)
+	return snap, nil
+}
+
+// resolve looks up the references of a provider. What is missing makes it unusable, and says so.
+func (v *FileProvider) resolve(lookup Lookup) *Provider {
+	var missing []string
+	fill := func(s string) string {
+		return reference.ReplaceAllStringFunc(s, func(whole string) string {
+			name := whole[2 : len(whole)-1]
+			value, ok := lookup(name)
+			if (!ok || value == "") && !slices.Contains(missing, name) {
+				missing = append(missing, name)
+			}
+			return value
+		})
+	}
+	p := &Provider{
+		ID: v.ID, Name: v.Name, BaseURL: strings.TrimRight(fill(v.BaseURL), "/"), Credential: NewSecret(fill(v.Credential)),
+		CredentialHeader: v.CredentialHeader, Headers: map[string]string{}, Paths: maps.Clone(v.Paths), Limits: v.Limits,
+		Timeouts: v.Timeouts.over(Timeouts{Connect: connectDefault, FirstByte: firstByteDefault, Idle: idleDefault, Total: totalDefault}),
+	}
+	for _, name := range sortedKeys(v.Headers) {
+		p.Headers[name] = fill(v.Headers[name])
+	}
+	if len(missing) > 0 {
+		p.Unusable = "not set: " + strings.Join(missing, ", ")
+	} else if reason := badURL(p.BaseURL); reason != "" {
+		p.Unusable = "base_url " + reason
+	}
+	return p
+}
+
+func (m *FileModel) prepare(card string, providers map[string]*Provider, contracts *contractBuilder) (*Model, error) {
+	out := &Model{
+		ID: m.ID, Name: m.Name, Description: m.Description, Owner: m.Owner, Kind: m.Kind, Capabilities: m.Capabilities,
+		InputModalities: m.Input, OutputModalities: m.Output, ContextTokens: m.ContextTokens, MaxOutputTokens: m.MaxOutputTokens,
+		Styles: m.Styles, Parameters: m.Parameters, Sizes: m.Sizes, Seconds: m.Seconds, Available: m.Availability == Available,
+		Paused: m.Paused, Notice: m.Notice, Prices: m.Rates, SizePrices: m.SizeRates, Limits: m.Limits,
+		Timeout: cmp.Or(time.Duration(m.Timeout), totalDefault), CreatedAt: time.Time(m.Released),
+		DeprecatedAt: m.Deprecated.pointer(), ShutdownAt: m.Shutdown.pointer(), contracts: map[llm.Style]*Contract{},
+	}
+	if err := out.price(card); err != nil {
+		return nil, err
+	}
+	for _, r := range m.Routes {
+		p := providers[r.Provider]
+		if p == nil {
+			return nil, fmt.Errorf("provider %s does not exist", r.Provider)
+		}
+		route := Route{ID: r.id(m.ID), Provider: p, Model: r.Model, Style: r.Style, Order: r.Order, Weight: r.Weight}
+		base := p.Timeouts
+		base.Total = cmp.Or(time.Duration(m.Timeout), base.Total)
+		route.Timeouts = r.Timeouts.over(base)
+		if p.Unusable != "" {
+			out.IdleRoutes = append(out.IdleRoutes, route)
+			continue
+		}
+		out.Routes = append(out.Routes, route)
+	}
+	slices.SortStableFunc(out.Routes, func(a, b Route) int { return cmp.Compare(a.Order, b.Order) })
+	for _, style := range m.Styles {
+		c, ok, err := contracts.build(style, m.terms())
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			out.contracts[style] = c
+		}
+	}
+	out.served = servedStyles(out)
+	out.entry = out.render()
+	return out, nil
+}
+
+// price makes the rate cards. All sizes carry the id of the one version they belong to.
+func (m *Model) price(id string) (err error) {
+	if len(m.Prices) == 0 {
+		return nil
+	}
+	if m.RateCard, err = m.Prices.card(id); err != nil {
+		return err
+	}
+	m.SizeRateCards = map[string]billing.RateCard{}
+	for size, rates := range m.SizePrices {
+		if m.SizeRateCards[size], err = rates.card(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// servedStyles is the one rule about which styles a model answers in: it may be called in them, there is a contract
+// to check calls against, and a usable route speaks them.
+func servedStyles(m *Model) []llm.Style {
+	var served []llm.Style
+	for _, style := range m.Styles {
+		_, hasContract := m.contracts[style]
+		if hasContract && slices.ContainsFunc(m.Routes, func(r Route) bool { return r.Style == style }) {
+			served = append(served, style)
+		}
+	}
+	return served
+}
+
+func (d Date) pointer() *time.Time {
+	if d.IsZero() {
+		return nil
+	}
+	t := time.Time(d)
+	return &t
+}

@@ -1,0 +1,92 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"umg/app/postgres"
+)
+
+// channel is where a new version of the catalog is announced.
+const channel = "catalog"
+
+// errUnreadable says that the tables hold what no file of this version would have written.
+var errUnreadable = errors.New("catalog: the stored catalog cannot be read")
+
+// stored is what the tables hold: the file, and what only the store knows about it.
+type stored struct {
+	file    File
+	version int64
+	cards   map[string]string // the id of the rate card in force, by model
+}
+
+// storedModel is a model as one statement brings it.
+type storedModel struct {
+	Entry        FileModel    `json:"entry"`
+	Availability Availability `json:"availability"`
+	Paused       bool         `json:"paused"`
+	Card         string       `json:"card"`
+	Rates        []storedRate `json:"rates"`
+	Routes       []FileRoute  `json:"routes"`
+}
+
+// load reads the whole catalog in one statement, and so in one consistent state.
+func load(ctx context.Context, q postgres.Queryer) (stored, error) {
+	var row struct {
+		Version                    int64
+		Aliases, Providers, Models []byte
+	}
+	err := q.GetContext(ctx, &row, `
+		select s.version, s.aliases,
+			(select coalesce(jsonb_agg(p.entry order by p.position), '[]') from providers p) as providers,
+			(select coalesce(jsonb_agg(jsonb_build_object(
+				'entry', m.entry, 'availability', m.availability, 'paused', m.paused, 'card', c.id, 'rates', c.rates,
+				'routes', (select coalesce(jsonb_agg(jsonb_build_object(
+					'provider', r.provider_id, 'model', r.model, 'style', r.style, 'order', r.preference,
+					'weight', r.weight, 'timeouts', r.timeouts) order by r.position), '[]')
+					from routes r where r.model_id = m.id)
+				) order by m.position), '[]')
+				from models m left join rate_cards c on c.model_id = m.id and c.version = m.rate_version
+				where m.retired_at is null) as models
+		from catalog_settings s`)
+	if err != nil {
+		return stored{}, fmt.Errorf("catalog: load: %w", err)
+	}
+	s := stored{version: row.Version, cards: map[string]string{}}
+	var models []storedModel
+	err = errors.Join(json.Unmarshal(row.Aliases, &s.file.Aliases), json.Unmarshal(row.Providers, &s.file.Providers),
+		json.Unmarshal(row.Models, &models))
+	if err != nil {
+		return stored{}, fmt.Errorf("%w: %w", errUnreadable, err)
+	}
+	for _, sm := range models {
+		m := sm.Entry
+		m.Availability, m.Paused = sm.Availability, sm.Paused
+		if len(sm.Routes) > 0 {
+			m.Routes = sm.Routes
+		}
+		if err := m.takeRates(sm.Rates); err != nil {
+			return stored{}, fmt.Errorf("%w: rates of %s: %w", errUnreadable, m.ID, err)
+		}
+		s.cards[m.ID] = sm.Card
+		s.file.Models = append(s.file.Models, m)
+	}
+	return s, nil
+}
+
+// version is what load would find, for one cheap look.
+func version(ctx context.Context, q postgres.Queryer) (int64, error) {
+	var v int64
+	if err := q.GetContext(ctx, &v, `select version from catalog_settings`); err != nil {
+		return 0, fmt.Errorf("catalog: version: %w", err)
+	}
+	return v, nil
+}
+
+// Export is the catalog in force as a file. Applying it changes nothing.
+func Export(ctx context.Context, q postgres.Queryer) (File, error) {
+	s, err := load(ctx, q)
+	return s.file, err
+}

@@ -1,0 +1,49 @@
+package catalog
+
+import (
+	"context"
+	"time"
+
+	"umg/app/postgres"
+)
+
+// Limits of keeping fresh. The interval is the safety net for a lost notification.
+const (
+	reloadEvery = 60 * time.Second
+	reloadMax   = 10 * time.Second
+)
+
+// Run keeps the snapshot fresh until ctx ends: at once when a change is announced or the connection was lost, and
+// every minute in any case. It returns when nothing of it runs any more.
+func (c *Catalog) Run(ctx context.Context, dsn string) error {
+	wake := make(chan struct{}, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.follow(ctx, wake)
+	}()
+	err := postgres.Listen(ctx, dsn, []string{channel}, func(string, string) {
+		select {
+		case wake <- struct{}{}:
+		default: // a reload is due anyway
+		}
+	})
+	<-done
+	return err
+}
+
+func (c *Catalog) follow(ctx context.Context, wake <-chan struct{}) {
+	tick := time.NewTicker(reloadEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-wake:
+		case <-tick.C:
+		}
+		if err := c.reload(ctx); err != nil && ctx.Err() == nil {
+			c.o.Log.Error("catalog: the last good snapshot stays", "error", err, "version", c.Snapshot().Version())
+		}
+	}
+}
