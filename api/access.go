@@ -1,0 +1,85 @@
+package api
+
+import (
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"umg/app"
+	"umg/app/account"
+	"umg/app/gateway"
+	"umg/billing"
+)
+
+const accessKey = "umg.access"
+
+// Access is what the one log line of a request and its metrics are made of. The server makes it at the door, the
+// faces fill in what they learn.
+type Access struct {
+	RequestID string
+	Started   time.Time
+	AccountID string
+	KeyID     string
+	Style     string
+	Model     string // the public id, only once the catalog knew it: a label must not be the caller's to choose
+	Provider  string
+	Outcome   string
+	ErrorKind app.Kind
+	ErrorCode string
+	Failed    bool
+	Cause     error // what went wrong on our side, for the operator
+	FirstByte time.Duration
+	Usage     billing.Usage
+	Cost      app.Amount
+	Attempts  int
+
+	family  Family
+	mode    account.ErrorMode
+	known   bool // whether the key, and with it the mode, is known
+	streams bool // whether the caller asked for a stream
+}
+
+// WithAccess makes the record of a request and keeps it with the request's context.
+func WithAccess(c echo.Context, a *Access) { c.Set(accessKey, a) }
+
+// AccessOf returns the record of the request, a new one where nobody made it.
+func AccessOf(c echo.Context) *Access {
+	if a, ok := c.Get(accessKey).(*Access); ok {
+		return a
+	}
+	a := &Access{Started: time.Now()}
+	WithAccess(c, a)
+	return a
+}
+
+// Fail records why the request failed.
+func (x *Access) Fail(e *app.Error) {
+	x.Failed, x.ErrorKind, x.ErrorCode, x.Cause = true, e.Kind, e.Code, e.Err
+}
+
+// kindWords name the kinds of errors for logs.
+var kindWords = [...]string{
+	app.Internal: "internal", app.Invalid: "invalid", app.Unauthenticated: "unauthenticated", app.Forbidden: "forbidden",
+	app.NotFound: "not_found", app.Conflict: "conflict", app.MethodNotAllowed: "method_not_allowed", app.TooLarge: "too_large",
+	app.MediaType: "media_type", app.Unfunded: "unfunded", app.Exhausted: "exhausted", app.Upstream: "upstream",
+	app.Timeout: "timeout", app.Unavailable: "unavailable", app.Canceled: "canceled",
+}
+
+// KindWord names a kind of error for logs.
+func KindWord(k app.Kind) string {
+	if int(k) < len(kindWords) {
+		return kindWords[k]
+	}
+	return kindWords[app.Internal]
+}
+
+// note takes over what the corridor found out. The model is the caller's word until the catalog knows it.
+func (x *Access) note(r gateway.Report, known bool) {
+	if known {
+		x.Model = r.Model
+	}
+	x.Provider, x.Outcome, x.Attempts, x.Usage, x.Cost = r.Provider, r.Outcome, r.Attempts, r.Usage, r.Cost
+	if r.Err != nil {
+		x.Fail(r.Err)
+	}
+}

@@ -1,0 +1,152 @@
+// Package api is the machine's face: the routes under /v1, their authentication and their error layouts. It knows
+// HTTP, who calls, and how each family of routes speaks of failure; it translates a request into one call of a
+// service and the answer back. It does not know how a model is chosen, what a call costs or what a person sees.
+package api
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"umg/app"
+	"umg/app/account"
+	"umg/app/catalog"
+	"umg/app/gateway"
+	"umg/app/llm"
+)
+
+const (
+	bodyBytesMaxDefault = 32 << 20
+	inFlightMaxDefault  = 4096
+	writeStallMax       = 30 * time.Second
+	overloadRetry       = time.Second
+)
+
+// Options are what the machine's face is made of.
+type Options struct {
+	Keys    *account.KeyRing
+	Catalog *catalog.Catalog
+	Gateway *gateway.Gateway
+	Now     app.Clock
+	BaseURL string // scheme and host that links in errors begin with
+
+	BodyBytesMax int64 // of one JSON body; zero: 32 MiB
+	InFlightMax  int64 // requests served at once by the whole process; zero: 4,096
+}
+
+// API serves the machine's face.
+type API struct {
+	keys     *account.KeyRing
+	catalog  *catalog.Catalog
+	gateway  *gateway.Gateway
+	now      app.Clock
+	baseURL  string
+	bodyMax  int64
+	inFlight atomic.Int64
+	maxCalls int64
+	buffers  sync.Pool
+}
+
+// New returns the face. It panics when a room is missing, which is a mistake in the wiring.
+func New(o Options) *API {
+	if o.Keys == nil || o.Catalog == nil || o.Gateway == nil || o.Now == nil {
+		panic("api: Keys, Catalog, Gateway and Now are required")
+	}
+	a := &API{keys: o.Keys, catalog: o.Catalog, gateway: o.Gateway, now: o.Now, baseURL: strings.TrimSuffix(o.BaseURL, "/")}
+	a.bodyMax, a.maxCalls = o.BodyBytesMax, o.InFlightMax
+	if a.bodyMax <= 0 {
+		a.bodyMax = bodyBytesMaxDefault
+	}
+	if a.maxCalls <= 0 {
+		a.maxCalls = inFlightMaxDefault
+	}
+	return a
+}
+
+// Route is one row of the machine's face.
+type Route struct {
+	Method string
+	Path   string // in the web framework's form: the last segment may be *
+	Family Family
+	Style  llm.Style // of text routes, else empty
+	serve  func(*API, *call) error
+}
+
+// Routes is the whole face, so that tests can walk it. Every route demands a key, and every GET also answers HEAD.
+func Routes() []Route {
+	return []Route{
+		{Method: http.MethodPost, Path: "/v1/chat/completions", Family: ChatFamily, Style: llm.Chat, serve: (*API).generate},
+		{Method: http.MethodGet, Path: "/v1/models", Family: OpenAIFamily, serve: (*API).listModels},
+		{Method: http.MethodGet, Path: "/v1/models/*", Family: OpenAIFamily, serve: (*API).getModel},
+	}
+}
+
+// Mount adds the routes, and answers cross-origin preflights for every path of the face.
+func (a *API) Mount(e *echo.Echo) {
+	e.Pre(tolerate, a.crossOrigin)
+	for _, r := range Routes() {
+		e.Add(r.Method, r.Path, a.handle(r))
+		if r.Method == http.MethodGet {
+			e.Add(http.MethodHead, r.Path, a.handle(r))
+		}
+	}
+}
+
+// Owns reports whether a path belongs to the machine's face, known route or not.
+func Owns(path string) bool {
+	_, ok := familyOf(path)
+	return ok
+}
+
+// InFlight is the number of requests being served now.
+func (a *API) InFlight() int64 { return a.inFlight.Load() }
+
+// call is one request on its way through the face.
+type call struct {
+	echo.Context
+
+	route  Route
+	key    account.Key
+	access *Access
+}
+
+// handle is the frame of every route: overload guard, key, route, error.
+func (a *API) handle(r Route) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		x := &call{Context: c, route: r, access: AccessOf(c)}
+		x.access.family = r.Family
+		x.access.Style = string(r.Style)
+		a.stamp(x)
+		defer a.inFlight.Add(-1)
+		if a.inFlight.Add(1) > a.maxCalls {
+			return a.WriteError(c, app.Errorf(app.Unavailable, "overloaded",
+				"The service is at its limit of requests; try again shortly.").After(overloadRetry))
+		}
+		if err := a.authenticate(x); err != nil {
+			return a.WriteError(c, err)
+		}
+		if err := r.serve(a, x); err != nil {
+			return a.WriteError(c, err)
+		}
+		return nil
+	}
+}
+
+// stamp sets what every answer carries.
+func (a *API) stamp(x *call) {
+	h := x.Response().Header()
+	id := []string{x.access.RequestID}
+	h["X-Request-Id"] = id
+	h["Request-Id"] = id
+	if x.route.Style != "" {
+		h["X-Generation-Id"] = id
+	}
+	h["Cache-Control"] = []string{"no-store"}
+}
+
+// principal is the caller in the words of the services.
+func (x *call) principal() app.Principal { return x.key.Principal() }

@@ -1,0 +1,58 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"umg/app"
+)
+
+// authenticate finds the key that the request bears. It reads headers only: a key in the query would end up in logs,
+// and is ignored.
+func (a *API) authenticate(x *call) error {
+	secret, err := bearer(x.Request().Header, a.catalog.Snapshot().KeyHeaders())
+	if err != nil {
+		return err
+	}
+	key, err := a.keys.Find(x.Request().Context(), secret)
+	if err != nil {
+		return err
+	}
+	x.key = key
+	x.access.AccountID, x.access.KeyID = key.AccountID, key.ID
+	x.access.mode, x.access.known = key.ErrorMode, true
+	return nil
+}
+
+// bearer returns the secret of the one Authorization header, or of the one alias header when there is none.
+func bearer(h http.Header, aliases []string) (string, error) {
+	values := h["Authorization"]
+	if len(values) > 1 {
+		return "", unauthenticated("The request has more than one Authorization header; send exactly one.")
+	}
+	if len(values) == 1 {
+		scheme, secret, _ := strings.Cut(values[0], " ")
+		secret = strings.Trim(secret, " ")
+		if !strings.EqualFold(scheme, "Bearer") || secret == "" || strings.ContainsAny(secret, " \t,") {
+			return "", unauthenticated("The Authorization header must be of the form: Bearer YOUR_API_KEY.")
+		}
+		return secret, nil
+	}
+	secret := ""
+	for _, name := range aliases {
+		for _, v := range h[http.CanonicalHeaderKey(name)] {
+			if secret != "" && secret != v {
+				return "", unauthenticated("The request bears two different keys; send one Authorization header.")
+			}
+			secret = v
+		}
+	}
+	if secret == "" {
+		return "", unauthenticated("The request bears no key; send the header Authorization: Bearer YOUR_API_KEY.")
+	}
+	return secret, nil
+}
+
+func unauthenticated(message string) *app.Error {
+	return app.Errorf(app.Unauthenticated, "invalid_api_key", "%s", message)
+}

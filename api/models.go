@@ -1,0 +1,76 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"umg/app"
+	"umg/app/catalog"
+)
+
+const modelsCache = "private, max-age=60"
+
+// listModels answers GET /v1/models from memory: the models that this key may call, in catalog order.
+func (a *API) listModels(x *call) error {
+	snapshot := a.catalog.Snapshot()
+	page := catalog.Page{}
+	if x.Request().URL.RawQuery != "" {
+		var err error
+		if page, err = catalog.ParsePage(x.Request().URL.Query()); err != nil {
+			return err
+		}
+	}
+	if page == (catalog.Page{}) && len(x.key.Models) == 0 {
+		return x.cached(snapshot.List(nil), snapshot.ETag())
+	}
+	body, err := snapshot.ListPage(x.principal().MayUse, page)
+	if err != nil {
+		return err
+	}
+	return x.cached(body, catalog.ETag(body))
+}
+
+// getModel answers GET /v1/models/{id}. Ids have slashes, which some clients escape and some do not, so the id is
+// the whole rest of the path. Models that are only announced are unknown here, as they are not on the list.
+func (a *API) getModel(x *call) error {
+	id := x.Param("*")
+	if x.Request().URL.RawPath != "" { // else routing saw the path unescaped already
+		var err error
+		if id, err = url.PathUnescape(id); err != nil {
+			id = ""
+		}
+	}
+	if id == "" {
+		return app.Errorf(app.Invalid, "missing_required_parameter",
+			"The path names no model: GET /v1/models lists them, GET /v1/models/{id} shows one.").At("model")
+	}
+	m, ok := a.catalog.Snapshot().Model(id)
+	if !ok || !m.Available {
+		return app.Errorf(app.NotFound, "model_not_found",
+			"There is no model %q; GET /v1/models lists those this key may call.", shorten(id)).At("model")
+	}
+	if !x.principal().MayUse(id) {
+		return app.Errorf(app.Forbidden, "model_not_allowed", "This key may not use the model %q.", id).At("model").Final()
+	}
+	return x.cached(m.ListEntry(), catalog.ETag(m.ListEntry()))
+}
+
+// cached answers with a body that the caller may keep for a minute, or with 304 when it has it already.
+func (x *call) cached(body []byte, tag string) error {
+	h := x.Response().Header()
+	h.Set("Cache-Control", modelsCache)
+	h.Set("ETag", tag)
+	h.Set("Vary", "Authorization, Origin")
+	extendWrite(x.Response().Writer, x.access.Started)
+	for _, v := range x.Request().Header.Values("If-None-Match") {
+		for t := range strings.SplitSeq(v, ",") {
+			if t = strings.TrimPrefix(strings.TrimSpace(t), "W/"); t == tag || t == "*" {
+				return x.NoContent(http.StatusNotModified)
+			}
+		}
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	return x.Blob(http.StatusOK, jsonType, body)
+}

@@ -1,0 +1,211 @@
+package api
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/gateway"
+)
+
+const (
+	bodyGrace          = 30 * time.Second // a body may be slow for so long before its rate counts
+	bodyRateMin        = 1 << 10          // bytes per second, from then on
+	bodyStep           = 32 << 10         // progress after which the deadline of the body moves
+	bufferBytesKeepMax = 1 << 20          // larger buffers are left to the garbage collector
+	bufferBytesStart   = 4 << 10
+	writeDeadlineStep  = 5 * time.Second // deadlines are renewed no more often than this
+)
+
+// generate serves one text call: it reads the body, hands it to the corridor, and lets the corridor write.
+func (a *API) generate(x *call) error {
+	body, err := a.readBody(x)
+	if err != nil {
+		return err
+	}
+	defer a.release(body)
+	out := &sink{x: x, now: a.now, controller: http.NewResponseController(x.Response().Writer)}
+	report, err := a.gateway.Generate(x.Request().Context(), gateway.Call{
+		ID:          x.access.RequestID,
+		Principal:   x.principal(),
+		Style:       x.route.Style,
+		Body:        body.Bytes(),
+		Headers:     x.Request().Header,
+		Concurrency: x.key.Concurrency,
+		LimitFactor: x.key.LimitFactor,
+	}, out)
+	_, known := a.catalog.Snapshot().Model(report.Model)
+	x.access.note(report, known)
+	if err != nil {
+		gateway.SetLimitHeaders(x.Response().Header(), report.Requests, report.Tokens)
+		x.access.streams = report.Streamed || report.Model == "" && asksForStream(body.Bytes())
+	}
+	return err
+}
+
+// readBody takes the whole body into memory: the upstream must be handed an in-memory body, and no rule can be
+// checked on half of one.
+func (a *API) readBody(x *call) (*bytes.Buffer, error) {
+	r := x.Request()
+	if err := jsonBody(r.Header); err != nil {
+		return nil, err
+	}
+	if r.ContentLength > a.bodyMax {
+		return nil, tooLarge(a.bodyMax)
+	}
+	b, _ := a.buffers.Get().(*bytes.Buffer)
+	if b == nil {
+		b = bytes.NewBuffer(make([]byte, 0, bufferBytesStart))
+	}
+	if r.ContentLength > 0 {
+		b.Grow(int(r.ContentLength) + bytes.MinRead)
+	}
+	_, err := b.ReadFrom(PaceBody(x.Response().Writer, r.Body, a.bodyMax, a.now))
+	if err == nil {
+		return b, nil
+	}
+	a.release(b)
+	var large *http.MaxBytesError
+	var network *net.OpError
+	switch {
+	case errors.As(err, &large):
+		return nil, tooLarge(a.bodyMax)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		x.Response().Header().Set("Connection", "close")
+		return nil, app.Errorf(app.Invalid, "request_timeout", "The body came slower than %d bytes per second.", bodyRateMin)
+	case errors.As(err, &network):
+		return nil, app.Errorf(app.Canceled, "client_left", "The connection closed before the body was complete.").Because(err)
+	default:
+		x.Response().Header().Set("Connection", "close")
+		return nil, app.Errorf(app.Invalid, "invalid_body", "The body could not be read: its framing is broken.").Because(err)
+	}
+}
+
+// release keeps a buffer for the next call. Nobody may hold the body any more.
+func (a *API) release(b *bytes.Buffer) {
+	if b.Cap() <= bufferBytesKeepMax {
+		b.Reset()
+		a.buffers.Put(b)
+	}
+}
+
+func tooLarge(limit int64) *app.Error {
+	return app.Errorf(app.TooLarge, "request_too_large", "The body is larger than %d bytes.", limit)
+}
+
+// jsonBody refuses bodies that are not plain JSON.
+func jsonBody(h http.Header) error {
+	types := h["Content-Type"]
+	if len(types) != 1 || types[0] != "application/json" && !isJSON(types[0]) {
+		return app.Errorf(app.MediaType, "unsupported_media_type",
+			"The Content-Type must be application/json, in UTF-8; this request says %q.", strings.Join(types, ", "))
+	}
+	for _, v := range h["Content-Encoding"] {
+		if !strings.EqualFold(v, "identity") {
+			return app.Errorf(app.MediaType, "unsupported_media_type",
+				"The body has Content-Encoding %q; compressed requests are not accepted, send it as it is.", v)
+		}
+	}
+	return nil
+}
+
+func isJSON(contentType string) bool {
+	t, params, err := mime.ParseMediaType(contentType)
+	charset, has := params["charset"]
+	return err == nil && t == "application/json" && (!has || strings.EqualFold(charset, "utf-8"))
+}
+
+// PaceBody bounds a request body in size and in time: a grace, and from then on a rate. Where it fails the connection
+// cannot be used again.
+func PaceBody(w http.ResponseWriter, body io.ReadCloser, bytesMax int64, now app.Clock) io.ReadCloser {
+	controller := http.NewResponseController(w)
+	return &pacedBody{
+		ReadCloser: http.MaxBytesReader(w, body, bytesMax), started: now(),
+		move: func(t time.Time) { _ = controller.SetReadDeadline(t) },
+	}
+}
+
+type pacedBody struct {
+	io.ReadCloser
+
+	started time.Time
+	read    int64
+	next    int64
+	move    func(time.Time)
+}
+
+// Read moves the read deadline on as bytes arrive, and takes it away at the end of the body: left behind, it would
+// later look like a client that leaves. After a failure it stays, as the server still tries to drain the connection.
+func (p *pacedBody) Read(b []byte) (int, error) {
+	if p.read >= p.next {
+		p.move(p.started.Add(bodyGrace + time.Duration(p.read/bodyRateMin)*time.Second))
+		p.next = p.read + bodyStep
+	}
+	n, err := p.ReadCloser.Read(b)
+	p.read += int64(n)
+	if errors.Is(err, io.EOF) {
+		p.move(time.Time{})
+	}
+	return n, err
+}
+
+// sink lets the corridor write to the client's socket.
+type sink struct {
+	x          *call
+	now        app.Clock
+	controller *http.ResponseController
+	extended   time.Time
+}
+
+// Begin sends nothing yet: the status and headers leave with the first bytes.
+func (s *sink) Begin(status int, contentType string, extra http.Header) error {
+	r := s.x.Response()
+	h := r.Header()
+	for name, values := range extra {
+		h[name] = values
+	}
+	if mediaType, _, _ := strings.Cut(contentType, ";"); mediaType == "text/event-stream" {
+		contentType = eventStream
+		h["Cache-Control"] = []string{"no-cache, no-transform"}
+		h["X-Accel-Buffering"] = []string{"no"}
+	}
+	h["Content-Type"] = []string{contentType}
+	r.WriteHeader(status)
+	return nil
+}
+
+// Write hands bytes to the socket under a deadline of their own, so that a client that stops reading ends.
+func (s *sink) Write(p []byte) error {
+	s.extend()
+	_, err := s.x.Response().Write(p)
+	return err
+}
+
+// Flush pushes what was written out to the client.
+func (s *sink) Flush() error {
+	s.extend()
+	return s.controller.Flush()
+}
+
+func (s *sink) extend() {
+	now := s.now()
+	if s.extended.IsZero() {
+		s.x.access.FirstByte = now.Sub(s.x.access.Started)
+	}
+	if now.Sub(s.extended) >= writeDeadlineStep {
+		s.extended = now
+		extendWrite(s.x.Response().Writer, now)
+	}
+}
+
+// extendWrite gives the next writes their time.
+func extendWrite(w http.ResponseWriter, now time.Time) {
+	_ = http.NewResponseController(w).SetWriteDeadline(now.Add(writeStallMax))
+}

@@ -1,0 +1,54 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+const storeCheckMax = time.Second
+
+// opsHandler is the operator's listener: health, readiness, metrics and profiles, none of which the public may see.
+//
+// /healthz answers while the process lives. /readyz fails while draining, so that balancers stop sending; it does not
+// fail when the store is away, because cached keys, the catalog and health still work, the store is the same for every
+// replica, and a balancer without any replica would turn a clear 503 into a dead address. It names the store's state.
+func (s *Server) opsHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { state(w, http.StatusOK, map[string]any{"ok": true}) })
+	mux.HandleFunc("GET /readyz", s.ready)
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return mux
+}
+
+func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
+	if s.draining.Load() {
+		state(w, http.StatusServiceUnavailable, map[string]any{"ready": false, "reason": "draining"})
+		return
+	}
+	store := "ok"
+	if s.o.StoreAway != nil {
+		ctx, cancel := context.WithTimeout(r.Context(), storeCheckMax)
+		defer cancel()
+		if s.o.StoreAway(ctx) != nil {
+			store = "unreachable"
+		}
+	}
+	state(w, http.StatusOK, map[string]any{"ready": true, "store": store})
+}
+
+func state(w http.ResponseWriter, status int, v map[string]any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v)
+}

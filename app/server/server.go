@@ -1,0 +1,206 @@
+// Package server assembles the web server: the two faces on one listener, health, metrics and profiles on another. It
+// knows what every request goes through whatever it asks for: an id, limits in time, recovery from a panic, one log
+// line, one set of metrics, and how the process stops without cutting anybody off. It does not know what any request
+// means.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"umg/api"
+	"umg/app"
+	"umg/billing"
+)
+
+const (
+	headerTimeout     = 10 * time.Second
+	idleTimeout       = 120 * time.Second
+	headerBytesMax    = 32 << 10
+	streamsPerConnMax = 250
+	bodyFirstByteMax  = 30 * time.Second // for bodies that nobody reads; readers set their own pace
+	pageWriteMax      = 60 * time.Second
+	pageBodyBytesMax  = 1 << 20
+	cutTimeMax        = 5 * time.Second // for calls to end properly once the drain time is over
+	opsWriteTimeout   = 2 * time.Minute // a CPU profile takes half a minute
+	shuttingDownRetry = time.Second
+	clientIDBytesMax  = 128
+	loggedCauseMax    = 512
+)
+
+// Console is the person's face: its pages, and its page for an error.
+type Console interface {
+	Mount(g *echo.Group)
+	WriteError(c echo.Context, err error) error
+}
+
+// Options are what the server is assembled from.
+type Options struct {
+	API     *api.API
+	Console Console      // nil where only the machine's face is served
+	Static  http.Handler // serves /static/; nil for none
+	IDs     app.IDs
+	Now     app.Clock
+	Log     *slog.Logger
+
+	BaseURL        string         // the address people use; https turns on HSTS
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed; empty: nobody's
+	H2C            bool           // serve HTTP/2 without TLS, for a proxy in front that speaks it
+
+	LameDuck     time.Duration // between failing /readyz and refusing connections
+	DrainTimeout time.Duration // for running requests to finish at shutdown
+
+	StoreAway func(context.Context) error // tells /readyz why the store cannot be reached; nil for none
+	Ledger    func() billing.Stats        // the ledger's counters, for metrics; nil for none
+}
+
+// Server serves both faces and the operator's listener.
+type Server struct {
+	o        Options
+	echo     *echo.Echo
+	metrics  *metrics
+	draining atomic.Bool
+}
+
+// New assembles the server. It panics when a part is missing, which is a mistake in the wiring.
+func New(o Options) *Server {
+	if o.API == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Now == nil || o.Log == nil {
+		panic("server: API, IDs, Now and Log are required")
+	}
+	s := &Server{o: o, echo: echo.New()}
+	s.metrics = newMetrics(o)
+	e := s.echo
+	e.HideBanner, e.HidePort = true, true
+	e.Logger.SetOutput(io.Discard) // the framework has nothing to say that the log line does not
+	e.IPExtractor = ClientIP(o.TrustedProxies)
+	e.HTTPErrorHandler = s.writeError
+	e.Pre(s.door) // before everything else, so that it sees every request and every outcome
+	o.API.Mount(e)
+	e.GET("/", func(c echo.Context) error { return c.Redirect(http.StatusSeeOther, consolePath) })
+	e.HEAD("/", func(c echo.Context) error { return c.NoContent(http.StatusOK) })
+	if o.Static != nil {
+		static := echo.WrapHandler(o.Static)
+		e.GET(staticPath+"/*", static)
+		e.HEAD(staticPath+"/*", static)
+	}
+	if o.Console != nil {
+		o.Console.Mount(e.Group(consolePath, s.sameOrigin()))
+	}
+	return s
+}
+
+// Handler is the public face, for tests that need no listener.
+func (s *Server) Handler() http.Handler { return s.echo }
+
+// Routes lists the method and path of every public route.
+func (s *Server) Routes() []*echo.Route { return s.echo.Routes() }
+
+// Run serves both listeners until ctx ends, then drains: /readyz fails, the lame-duck time passes, no new connections
+// are taken, running requests get the drain timeout to finish, and what still runs is told to end. It returns nil
+// after a shutdown, and the error when a listener broke.
+func (s *Server) Run(ctx context.Context, public, ops net.Listener) error {
+	calls, cut := context.WithCancelCause(context.Background())
+	defer cut(nil)
+	main := &http.Server{
+		Handler: s.echo, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytesMax,
+		Protocols: protocols(s.o.H2C), HTTP2: &http.HTTP2Config{MaxConcurrentStreams: streamsPerConnMax},
+		BaseContext: func(net.Listener) context.Context { return calls },
+		ErrorLog:    slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
+	}
+	side := &http.Server{
+		Handler: s.opsHandler(), ReadTimeout: headerTimeout, WriteTimeout: opsWriteTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: headerBytesMax, ErrorLog: slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
+	}
+	broken := make(chan error, 2)
+	go func() { broken <- serve("public listener", main, public) }()
+	go func() { broken <- serve("ops listener", side, ops) }()
+	var err error
+	select {
+	case err = <-broken:
+	case <-ctx.Done():
+	}
+	s.drain(main, cut)
+	_ = side.Close()
+	return err
+}
+
+func serve(name string, srv *http.Server, l net.Listener) error {
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("server: %s: %w", name, err)
+	}
+	return nil
+}
+
+// drain lets running requests finish. Those that outlive the drain timeout have their context ended with a cause that
+// they can put into words, and a moment to do so.
+func (s *Server) drain(main *http.Server, cut context.CancelCauseFunc) {
+	s.draining.Store(true)
+	main.SetKeepAlivesEnabled(false)
+	if s.o.LameDuck > 0 {
+		time.Sleep(s.o.LameDuck)
+	}
+	patience, cancel := context.WithTimeout(context.Background(), s.o.DrainTimeout)
+	defer cancel()
+	if main.Shutdown(patience) == nil {
+		return
+	}
+	s.o.Log.Warn("drain timeout is over, ending what still runs", "in_flight", s.metrics.inFlight.Load())
+	cut(app.Errorf(app.Unavailable, "shutting_down", "The server is restarting; send the request again.").After(shuttingDownRetry))
+	last, cancelLast := context.WithTimeout(context.Background(), cutTimeMax)
+	defer cancelLast()
+	if main.Shutdown(last) != nil {
+		_ = main.Close()
+	}
+}
+
+// protocols: plain HTTP/2 only where the operator has a proxy that speaks it.
+func protocols(h2c bool) *http.Protocols {
+	p := &http.Protocols{}
+	p.SetHTTP1(true)
+	p.SetUnencryptedHTTP2(h2c)
+	return p
+}
+
+// ClientIP says who a request comes from: the peer, or what a trusted proxy says, and never what anybody else claims.
+func ClientIP(trusted []netip.Prefix) echo.IPExtractor {
+	if len(trusted) == 0 {
+		return echo.ExtractIPDirect()
+	}
+	options := []echo.TrustOption{echo.TrustLoopback(false), echo.TrustLinkLocal(false), echo.TrustPrivateNet(false)}
+	for _, p := range trusted {
+		_, network, err := net.ParseCIDR(p.Masked().String())
+		if err == nil {
+			options = append(options, echo.TrustIPRange(network))
+		}
+	}
+	return echo.ExtractIPFromXFFHeader(options...)
+}
+
+// writeError answers a failure in the face that its path belongs to.
+func (s *Server) writeError(err error, c echo.Context) {
+	path := c.Request().URL.Path
+	person := path == consolePath || strings.HasPrefix(path, consolePath+"/") ||
+		!api.Owns(path) && strings.Contains(c.Request().Header.Get(echo.HeaderAccept), echo.MIMETextHTML)
+	if person && s.o.Console != nil {
+		api.AccessOf(c).Fail(api.Explain(c, err))
+		if c.Response().Committed {
+			return
+		}
+		s.pageHeaders(c)
+		if s.o.Console.WriteError(c, err) == nil {
+			return
+		}
+	}
+	_ = s.o.API.WriteError(c, err)
+}

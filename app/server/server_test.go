@@ -1,0 +1,535 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"umg/api"
+	"umg/app"
+	"umg/billing"
+)
+
+// pages is a small console: enough routes to see what the server does around a page.
+type pages struct {
+	entered chan struct{}
+	release chan struct{}
+}
+
+func (p *pages) Mount(g *echo.Group) {
+	g.GET("", func(c echo.Context) error { return c.HTML(http.StatusOK, "<p>home") })
+	g.GET("/panic", func(echo.Context) error { panic("secret of the stack") })
+	g.GET("/panic-late", func(c echo.Context) error {
+		_, _ = c.Response().Write([]byte("half an answer"))
+		c.Response().Flush()
+		panic("too late")
+	})
+	g.GET("/fail", func(echo.Context) error { return errors.New("password=hunter2") })
+	g.POST("/form", func(c echo.Context) error {
+		b, err := io.ReadAll(c.Request().Body)
+		if err != nil {
+			return err
+		}
+		return c.String(http.StatusOK, fmt.Sprint(len(b)))
+	})
+	g.GET("/wait", func(c echo.Context) error {
+		c.Response().WriteHeader(http.StatusOK)
+		c.Response().Flush()
+		p.entered <- struct{}{}
+		select {
+		case <-p.release:
+			return c.String(http.StatusOK, "finished")
+		case <-c.Request().Context().Done():
+			_, err := io.WriteString(c.Response(), "cut: "+app.AsError(context.Cause(c.Request().Context())).Code)
+			return err
+		}
+	})
+}
+
+func (p *pages) WriteError(c echo.Context, err error) error {
+	status := map[app.Kind]int{app.NotFound: 404, app.Forbidden: 403, app.MethodNotAllowed: 405}[api.Explain(c, err).Kind]
+	if status == 0 {
+		status = http.StatusInternalServerError
+	}
+	return c.HTML(status, "<p>error page")
+}
+
+// lines is a log that tests read.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// of returns the lines about one request.
+func (l *lines) of(t *testing.T, requestID string) []map[string]any {
+	t.Helper()
+	var out []map[string]any
+	for line := range strings.Lines(l.text()) {
+		var m map[string]any
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatalf("a log line is not JSON: %q", line)
+		}
+		if m["request_id"] == requestID {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+type running struct {
+	*Server
+
+	url, ops string
+	log      *lines
+	pages    *pages
+	stop     context.CancelFunc
+	done     chan error
+}
+
+// start serves on real listeners.
+func start(t *testing.T, change func(*Options)) *running {
+	t.Helper()
+	r := &running{log: &lines{}, pages: &pages{entered: make(chan struct{}, 1), release: make(chan struct{})}, done: make(chan error, 1)}
+	o := options(t)
+	o.Console = r.pages
+	o.Log = slog.New(slog.NewJSONHandler(r.log, nil))
+	o.Static = http.StripPrefix(staticPath, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) }))
+	o.DrainTimeout = 10 * time.Second
+	if change != nil {
+		change(&o)
+	}
+	r.Server = New(o)
+	public, ops := listen(t), listen(t)
+	r.url, r.ops = "http://"+public.Addr().String(), "http://"+ops.Addr().String()
+	ctx, stop := context.WithCancel(context.Background())
+	r.stop = stop
+	go func() { r.done <- r.Run(ctx, public, ops) }()
+	t.Cleanup(func() {
+		stop()
+		select {
+		case <-r.pages.release:
+		default:
+			close(r.pages.release)
+		}
+		if err := <-r.done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		r.done <- nil
+	})
+	return r
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func call(t *testing.T, method, url, body string, headers ...string) reply {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, url, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, url, err)
+	}
+	return reply{resp.StatusCode, resp.Header, string(b)}
+}
+
+func TestRootLeadsPeopleToTheConsole(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	if r := call(t, "GET", s.url+"/", ""); r.status != http.StatusSeeOther || r.header.Get("Location") != "/console" {
+		t.Errorf("GET /: %d to %q", r.status, r.header.Get("Location"))
+	}
+	if r := call(t, "HEAD", s.url+"/", ""); r.status != http.StatusOK || r.body != "" {
+		t.Errorf("HEAD /: %d %q", r.status, r.body)
+	}
+	if r := call(t, "GET", s.url+"/static/app.css", ""); r.status != http.StatusOK || r.body != "/app.css" {
+		t.Errorf("static: %d %q", r.status, r.body)
+	}
+}
+
+func TestNoPathBelongsToBothFaces(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	seen := map[string]bool{}
+	machine := 0
+	for _, r := range s.Routes() {
+		if strings.HasPrefix(r.Path, consolePath+"/*") || r.Method == echo.RouteNotFound {
+			continue
+		}
+		if seen[r.Method+" "+r.Path] {
+			t.Errorf("%s %s is mounted twice", r.Method, r.Path)
+		}
+		seen[r.Method+" "+r.Path] = true
+		person := r.Path == "/" || r.Path == consolePath || strings.HasPrefix(r.Path, consolePath+"/") || strings.HasPrefix(r.Path, staticPath+"/")
+		if api.Owns(r.Path) == person {
+			t.Errorf("%s %s belongs to both faces or to none", r.Method, r.Path)
+		}
+		if api.Owns(r.Path) {
+			machine++
+		}
+	}
+	for _, r := range api.Routes() {
+		if !seen[r.Method+" "+r.Path] || !api.Owns(r.Path) {
+			t.Errorf("%s %s is in the table and not served", r.Method, r.Path)
+		}
+	}
+	if machine < len(api.Routes()) {
+		t.Errorf("%d routes of the machine's face", machine)
+	}
+}
+
+func TestOneLogLineARequestWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	r := call(t, "POST", s.url+"/v1/chat/completions?key=canary-query&x=1", `{"canary-body":1}`,
+		"Authorization", "Bearer sk-umg-canary-key", "X-Client-Request-Id", "mine-1", "Cookie", "session=canary-cookie", "X-Api-Key", "canary-alias")
+	if r.status != http.StatusUnauthorized {
+		t.Fatalf("status %d", r.status)
+	}
+	found := s.log.of(t, r.header.Get("X-Request-Id"))
+	if len(found) != 1 {
+		t.Fatalf("%d lines: %s", len(found), s.log.text())
+	}
+	for name, want := range map[string]any{
+		"msg": "request", "client_request_id": "mine-1", "method": "POST", "route": "/v1/chat/completions", "style": "chat",
+		"status": float64(401), "error_kind": "unauthenticated", "error_code": "invalid_api_key",
+	} {
+		if found[0][name] != want {
+			t.Errorf("%s is %v, want %v", name, found[0][name], want)
+		}
+	}
+	if d, ok := found[0]["duration_ms"].(float64); !ok || d < 0 {
+		t.Errorf("duration_ms is %v", found[0]["duration_ms"])
+	}
+	call(t, "GET", s.url+"/v1/canary-path/x?canary-query", "", "X-Client-Request-Id", "canary\"id")
+	call(t, "GET", s.url+"/canary-path", "")
+	if strings.Contains(s.log.text(), "canary") {
+		t.Errorf("the log holds what it must not: %s", s.log.text())
+	}
+}
+
+func TestPanicsAndForeignErrorsStayInside(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	for path, secret := range map[string]string{"/console/panic": "secret of the stack", "/console/fail": "hunter2"} {
+		r := call(t, "GET", s.url+path, "")
+		if r.status != http.StatusInternalServerError || r.body != "<p>error page" {
+			t.Errorf("%s: %d %s", path, r.status, r.body)
+		}
+		if strings.Contains(r.body, secret) || !strings.Contains(s.log.text(), secret) {
+			t.Errorf("%s: the cause must be in the log and nowhere else: %s", path, s.log.text())
+		}
+	}
+	resp, err := http.Get(s.url + "/console/panic-late")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if b, err := io.ReadAll(resp.Body); err == nil {
+		t.Errorf("an answer that broke off looks complete: %q", b)
+	}
+	if r := call(t, "GET", s.url+"/console", ""); r.status != http.StatusOK {
+		t.Errorf("after panics: %d", r.status)
+	}
+}
+
+func TestPagesAreProtected(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *Options) { o.BaseURL = "https://gateway.example" })
+	for _, path := range []string{"/console", "/console/nothing", "/console/fail"} {
+		h := call(t, "GET", s.url+path, "").header
+		for name, want := range map[string]string{
+			"Content-Security-Policy": contentSecurityPolicy, "X-Content-Type-Options": "nosniff", "Cross-Origin-Opener-Policy": "same-origin",
+			"Referrer-Policy": "same-origin", "X-Frame-Options": "DENY", "Cache-Control": "no-store",
+			"Strict-Transport-Security": "max-age=31536000", "Access-Control-Allow-Origin": "",
+		} {
+			if h.Get(name) != want {
+				t.Errorf("%s: %s is %q", path, name, h.Get(name))
+			}
+		}
+	}
+	for _, c := range []struct {
+		headers []string
+		status  int
+	}{
+		{nil, 200}, // no browser
+		{[]string{"Sec-Fetch-Site", "same-origin"}, 200},
+		{[]string{"Origin", s.url}, 200},
+		{[]string{"Origin", "https://gateway.example", "Sec-Fetch-Site", "cross-site"}, 200}, // the address people use, behind a proxy
+		{[]string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{[]string{"Sec-Fetch-Site", "same-site"}, 403},
+		{[]string{"Origin", "https://evil.example"}, 403},
+		{[]string{"Origin", "null"}, 403},
+		{[]string{"Origin", "https://evil.example", "X-Http-Method-Override", "GET"}, 403},
+	} {
+		if r := call(t, "POST", s.url+"/console/form", "a=b", c.headers...); r.status != c.status {
+			t.Errorf("%v: %d %s", c.headers, r.status, r.body)
+		}
+	}
+	if r := call(t, "POST", s.url+"/console/form", strings.Repeat("x", pageBodyBytesMax+1)); r.status == http.StatusOK {
+		t.Error("a form of more than a megabyte was read")
+	}
+}
+
+func TestUnknownPathsAnswerEachReaderInItsWay(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	for _, c := range []struct{ path, accept, contentType string }{
+		{"/nothing", "text/html", "text/html"}, {"/nothing", "application/json", "application/json"}, {"/nothing", "", "application/json"},
+		{"/v1/nothing", "text/html", "application/json"}, {"/console/nothing", "application/json", "text/html"},
+		{"/metrics", "", "application/json"}, {"/debug/pprof/", "", "application/json"}, {"/readyz", "", "application/json"},
+	} {
+		r := call(t, "GET", s.url+c.path, "", "Accept", c.accept)
+		if r.status != http.StatusNotFound || !strings.HasPrefix(r.header.Get("Content-Type"), c.contentType) {
+			t.Errorf("%s for %q: %d %s", c.path, c.accept, r.status, r.header.Get("Content-Type"))
+		}
+	}
+}
+
+func TestOperatorsListener(t *testing.T) {
+	t.Parallel()
+	away := make(chan error, 1)
+	s := start(t, func(o *Options) {
+		o.StoreAway = func(context.Context) error { return <-away }
+		o.Ledger = func() billing.Stats { return billing.Stats{HoldsExpired: 3, Queued: 2} }
+	})
+	call(t, "GET", s.url+"/v1/models?key=canary", "", "Authorization", "Bearer canary")
+	call(t, "FROBNICATE", s.url+"/canary", "")
+	r := call(t, "GET", s.ops+"/metrics", "")
+	for _, want := range []string{
+		`umg_http_requests_total{method="GET",route="/v1/models",status="4xx"} 1`, `method="other",route="unmatched"`,
+		"umg_http_in_flight 0", "umg_holds_expired_total 3", "umg_settlements_queued 2", "go_goroutines", "umg_http_request_seconds_bucket",
+	} {
+		if !strings.Contains(r.body, want) {
+			t.Errorf("/metrics lacks %s", want)
+		}
+	}
+	if strings.Contains(r.body, "canary") || strings.Contains(r.body, "FROBNICATE") {
+		t.Error("a caller put its own words into the metrics")
+	}
+	if r := call(t, "GET", s.ops+"/healthz", ""); r.status != http.StatusOK {
+		t.Errorf("/healthz: %d", r.status)
+	}
+	away <- nil
+	if r := call(t, "GET", s.ops+"/readyz", ""); r.status != http.StatusOK || !strings.Contains(r.body, `"store":"ok"`) {
+		t.Errorf("/readyz: %d %s", r.status, r.body)
+	}
+	away <- errors.New("no route to host")
+	if r := call(t, "GET", s.ops+"/readyz", ""); r.status != http.StatusOK || !strings.Contains(r.body, `"store":"unreachable"`) {
+		t.Errorf("/readyz without a store: %d %s", r.status, r.body)
+	}
+	if r := call(t, "GET", s.ops+"/debug/pprof/goroutine?debug=1", ""); r.status != http.StatusOK || !strings.Contains(r.body, "goroutine") {
+		t.Errorf("pprof: %d", r.status)
+	}
+}
+
+func TestShutdownLetsRunningRequestsFinish(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	got := make(chan reply, 1)
+	go func() { got <- call(t, "GET", s.url+"/console/wait", "") }()
+	<-s.pages.entered
+	s.stop()
+	waitUntilDraining(t, s)
+	if r := call(t, "GET", s.ops+"/readyz", ""); r.status != http.StatusServiceUnavailable {
+		t.Errorf("/readyz while draining: %d", r.status)
+	}
+	if r := call(t, "GET", s.ops+"/healthz", ""); r.status != http.StatusOK {
+		t.Errorf("/healthz while draining: %d", r.status)
+	}
+	close(s.pages.release)
+	if r := <-got; r.body != "finished" {
+		t.Errorf("the running request got %q", r.body)
+	}
+	if err := <-s.done; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	s.done <- nil
+	if c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://")); err == nil {
+		_ = c.Close()
+		t.Error("the listener is still open")
+	}
+}
+
+// waitUntilDraining asks until the public listener refuses: by then the drain has begun.
+func waitUntilDraining(t *testing.T, s *running) {
+	t.Helper()
+	for t.Context().Err() == nil {
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			return
+		}
+		_ = c.Close()
+	}
+}
+
+func TestShutdownEndsWhatOutlivesTheDrain(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(o *Options) { o.DrainTimeout = 50 * time.Millisecond })
+	got := make(chan reply, 1)
+	go func() { got <- call(t, "GET", s.url+"/console/wait", "") }()
+	<-s.pages.entered
+	s.stop()
+	if r := <-got; r.body != "cut: shutting_down" {
+		t.Errorf("the request that outlived the drain got %q", r.body)
+	}
+}
+
+func TestABrokenListenerEndsTheServer(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	o.Log = slog.New(slog.DiscardHandler)
+	public, ops := listen(t), listen(t)
+	_ = public.Close()
+	if err := New(o).Run(t.Context(), public, ops); err == nil {
+		t.Error("Run says nothing about a listener that is closed")
+	}
+}
+
+func TestPeersAreBelievedOnlyWhenTrusted(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ trusted, peer, forwarded, want string }{
+		{"", "10.0.0.1:5", "1.2.3.4", "10.0.0.1"},
+		{"10.0.0.0/8", "10.0.0.1:5", "1.2.3.4", "1.2.3.4"},
+		{"10.0.0.0/8", "10.0.0.1:5", "6.6.6.6, 1.2.3.4, 10.9.9.9", "1.2.3.4"},
+		{"10.0.0.0/8", "9.9.9.9:5", "1.2.3.4", "9.9.9.9"},
+		{"10.0.0.0/8", "127.0.0.1:5", "1.2.3.4", "127.0.0.1"},
+		{"10.0.0.0/8", "10.0.0.1:5", "nonsense", "10.0.0.1"},
+		{"fd00::/8", "[fd00::1]:5", "2001:db8::7", "2001:db8::7"},
+	} {
+		var trusted []netip.Prefix
+		if c.trusted != "" {
+			trusted = append(trusted, netip.MustParsePrefix(c.trusted))
+		}
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.RemoteAddr = c.peer
+		r.Header.Set("X-Forwarded-For", c.forwarded)
+		r.Header.Set("X-Real-Ip", "7.7.7.7")
+		if got := ClientIP(trusted)(r); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
+
+// raw sends bytes as they are and returns the first line of the answer, or nothing when the connection just closed.
+func raw(t *testing.T, url, request string) (line, rest string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_, _ = io.WriteString(conn, request)
+	b := bufio.NewReader(conn)
+	line, _ = b.ReadString('\n')
+	resp, err := http.ReadResponse(bufio.NewReader(io.MultiReader(strings.NewReader(line), b)), nil)
+	if err != nil {
+		return line, ""
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, _ := io.ReadAll(resp.Body)
+	return strings.TrimSpace(line), string(body)
+}
+
+func TestHostileRequestsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	const post = "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+	for name, c := range map[string]struct {
+		request string
+		want    []string // statuses; the first is what is expected, others are as good
+	}{
+		"two content lengths":   {post + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", []string{"400"}},
+		"length and chunked":    {post + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", []string{"401", "400"}},
+		"strange encoding":      {post + "Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", []string{"501", "400"}},
+		"space before colon":    {"GET /v1/models HTTP/1.1\r\nHost: x\r\nAuthorization : Bearer x\r\n\r\n", []string{"400"}},
+		"NUL in a header":       {"GET /v1/models HTTP/1.1\r\nHost: x\r\nX-A: a\x00b\r\n\r\n", []string{"400"}},
+		"no host":               {"GET /v1/models HTTP/1.1\r\n\r\n", []string{"400"}},
+		"two hosts":             {"GET /v1/models HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", []string{"400"}},
+		"huge header":           {"GET /v1/models HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("a", 64<<10) + "\r\n\r\n", []string{"431"}},
+		"unknown method":        {"FROBNICATE /v1/models HTTP/1.1\r\nHost: x\r\n\r\n", []string{"405"}},
+		"trace":                 {"TRACE /v1/models HTTP/1.1\r\nHost: x\r\n\r\n", []string{"405"}},
+		"connect":               {"CONNECT 10.0.0.1:22 HTTP/1.1\r\nHost: 10.0.0.1:22\r\n\r\n", []string{"404", "405", "400"}},
+		"absolute form":         {"GET http://evil.example/v1/models HTTP/1.1\r\nHost: x\r\n\r\n", []string{"401"}},
+		"dots":                  {"GET /v1/../console HTTP/1.1\r\nHost: x\r\n\r\n", []string{"404"}},
+		"escaped dots":          {"GET /v1/%2e%2e/console HTTP/1.1\r\nHost: x\r\n\r\n", []string{"404"}},
+		"dots from the console": {"GET /console/../v1/models HTTP/1.1\r\nHost: x\r\n\r\n", []string{"404"}},
+		"two slashes":           {"GET //v1/models HTTP/1.1\r\nHost: x\r\n\r\n", []string{"404"}},
+		"doubled slash inside":  {"GET /v1//models HTTP/1.1\r\nHost: x\r\n\r\n", []string{"401"}},
+		"semicolon":             {"GET /v1/models;x=y HTTP/1.1\r\nHost: x\r\n\r\n", []string{"404"}},
+		"upper case":            {"GET /V1/MODELS HTTP/1.1\r\nHost: x\r\n\r\n", []string{"404"}},
+		"trailing slash":        {"POST /v1/chat/completions/ HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", []string{"404"}},
+		"escaped NUL":           {"GET /v1/models/%00 HTTP/1.1\r\nHost: x\r\n\r\n", []string{"401"}},
+		"bad escape":            {"GET /v1/models/%zz HTTP/1.1\r\nHost: x\r\n\r\n", []string{"400"}},
+		"overlong UTF-8":        {"GET /v1/models/%c0%ae HTTP/1.1\r\nHost: x\r\n\r\n", []string{"401"}},
+		"long path":             {"GET /v1/" + strings.Repeat("a", 20000) + " HTTP/1.1\r\nHost: x\r\n\r\n", []string{"404"}},
+		"upgrade":               {"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", []string{"401"}},
+		"hop-by-hop abuse":      {"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: authorization\r\n\r\n", []string{"401"}},
+		"expect something else": {post + "Expect: magic\r\nContent-Length: 2\r\n\r\n{}", []string{"417"}},
+		"star":                  {"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", []string{"404", "405", "200"}},
+		"two keys":              {post + "Authorization: Bearer a\r\nAuthorization: Bearer b\r\nContent-Length: 2\r\n\r\n{}", []string{"401"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			line, body := raw(t, s.url, c.request)
+			fields := strings.Fields(line)
+			if len(fields) < 2 || !slices.Contains(c.want, fields[1]) {
+				t.Fatalf("answer %q, want %v", line, c.want)
+			}
+			if slices.Contains([]string{"401", "404", "405"}, fields[1]) && !strings.HasPrefix(body, "<p>error page") && name != "star" && !json.Valid([]byte(body)) {
+				t.Errorf("the answer is not JSON: %q", body)
+			}
+		})
+	}
+}

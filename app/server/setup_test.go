@@ -1,0 +1,39 @@
+package server
+
+import (
+	"crypto/rand"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"testing"
+	"time"
+
+	"umg/api"
+	"umg/app"
+	"umg/app/account"
+	"umg/app/catalog"
+	"umg/app/gateway"
+	"umg/app/limit"
+	"umg/app/postgres/pgtest"
+	"umg/app/provider"
+	"umg/billing"
+)
+
+// options are a whole machine's face over an empty store.
+func options(t *testing.T) Options {
+	t.Helper()
+	db, ids, log := pgtest.New(t), app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.DiscardHandler)
+	models, err := catalog.Open(t.Context(), db, catalog.Options{Now: time.Now, Log: log, Secrets: func(string) (string, bool) { return "", false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	providers := provider.New(provider.Options{})
+	t.Cleanup(providers.Close)
+	corridor := gateway.New(gateway.Options{
+		Ledger:   billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log}),
+		Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers, Now: time.Now, Random: mathrand.IntN,
+	})
+	face := api.New(api.Options{
+		Keys: account.NewKeyRing(db, account.KeyRingOptions{Now: time.Now, Log: log}), Catalog: models, Gateway: corridor, Now: time.Now,
+	})
+	return Options{API: face, IDs: ids, Now: time.Now, Log: log}
+}
