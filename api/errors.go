@@ -146,12 +146,10 @@ func (a *API) documented(c echo.Context, x *Access) bool {
 
 // Explain turns what a room or the web framework returned into an error a face can render.
 func Explain(c echo.Context, err error) *app.Error {
-	var ours *app.Error
-	if errors.As(err, &ours) {
+	if ours, ok := errors.AsType[*app.Error](err); ok {
 		return ours
 	}
-	var web *echo.HTTPError
-	if errors.As(err, &web) {
+	if web, ok := errors.AsType[*echo.HTTPError](err); ok {
 		switch web.Code {
 		case http.StatusNotFound:
 			return notFound(c.Request().URL.Path)

@@ -107,9 +107,14 @@ func checkChatBody(t *testing.T, w *httptest.ResponseRecorder, asStream bool, e 
 		t.Errorf("Content-Type %q, want %q", got, wantType)
 	}
 	var got struct {
-		Code  int
-		Error struct{ Code, Message, Type, Param string }
-		ID    string `json:"request_id"`
+		Code  int `json:"code"`
+		Error struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+			Type    string `json:"type"`
+			Param   string `json:"param"`
+		} `json:"error"`
+		ID string `json:"request_id"`
 	}
 	if err := json.Unmarshal([]byte(body), &got); err != nil {
 		t.Fatalf("%v: %s", err, body)

@@ -70,12 +70,12 @@ func check401(t *testing.T, what string, family api.Family, method string, a rep
 		return
 	}
 	var body struct {
-		Code  int
+		Code  int `json:"code"`
 		Error struct {
-			Type, Message string
-			Code          string
-			Param         *string
-		}
+			Type    string `json:"type"`
+			Message string `json:"message"`
+			Code    string `json:"code"`
+		} `json:"error"`
 		ID string `json:"request_id"`
 	}
 	if err := json.Unmarshal([]byte(a.body), &body); err != nil {
@@ -140,6 +140,9 @@ func TestChatAnswersAsJSONAndAsAStream(t *testing.T) {
 			if got := a.header.Get(name); got != want {
 				t.Errorf("%s: %s is %q, want %q", more, name, got, want)
 			}
+		}
+		if !strings.HasPrefix(a.header.Get("Server-Timing"), "first-byte;dur=") {
+			t.Errorf("%s: Server-Timing is %q", more, a.header.Get("Server-Timing"))
 		}
 		kind, cache := "application/json", "no-store"
 		if more != "" {
@@ -240,11 +243,13 @@ func checkFailure(t *testing.T, a reply, standard, streams bool, code int, errCo
 		t.Errorf("status %d %s, want %d %s: %s", a.status, a.header.Get("Content-Type"), status, contentType, a.body)
 	}
 	var f struct {
-		Code  int
+		Code  int `json:"code"`
 		Error struct {
-			Code, Message, Type string
-			DocURL              string `json:"doc_url"`
-		}
+			Code    string `json:"code"`
+			Message string `json:"message"`
+			Type    string `json:"type"`
+			DocURL  string `json:"doc_url"`
+		} `json:"error"`
 		ID string `json:"request_id"`
 	}
 	if err := json.Unmarshal([]byte(body), &f); err != nil {
@@ -305,7 +310,7 @@ func TestBodiesThatAreNotTaken(t *testing.T) {
 			if slices.Contains(c.headers, "X-Chunked") {
 				body = struct{ io.Reader }{body}
 			}
-			req, err := http.NewRequest("POST", h.url+"/v1/chat/completions", body)
+			req, err := http.NewRequest(http.MethodPost, h.url+"/v1/chat/completions", body)
 			must(t, err)
 			req.Header.Set("Authorization", "Bearer "+secret)
 			req.Header.Set("Content-Type", "application/json")
@@ -383,8 +388,10 @@ func TestModelsAreThoseTheKeyMayCall(t *testing.T) {
 	list := func(query, secret string) (ids []string, more bool) {
 		a := h.call("GET", "/v1/models"+query, "", bearer(secret)...)
 		var l struct {
-			Object  string
-			Data    []struct{ ID string }
+			Object string `json:"object"`
+			Data   []struct {
+				ID string `json:"id"`
+			} `json:"data"`
 			FirstID *string `json:"first_id"`
 			LastID  *string `json:"last_id"`
 			HasMore bool    `json:"has_more"`

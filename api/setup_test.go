@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"go.uber.org/goleak"
 
 	"umg/api"
 	"umg/app"
@@ -30,6 +31,22 @@ import (
 	"umg/app/simulator"
 	"umg/billing"
 )
+
+// tests closes the connections that clients keep for the next call, so that what is left is a leak.
+type tests struct{ m *testing.M }
+
+func (t tests) Run() int {
+	code := t.m.Run()
+	http.DefaultClient.CloseIdleConnections()
+	return code
+}
+
+func TestMain(m *testing.M) {
+	// The cluster that all tests share, and the pool over it, end with the process.
+	goleak.VerifyTestMain(tests{m}, goleak.IgnoreAnyFunction("umg/app/postgres.startChild.func1"),
+		goleak.IgnoreAnyFunction("umg/app/postgres.(*child).watch.func1"),
+		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreTopFunction("database/sql.(*DB).connectionCleaner"))
+}
 
 // models is a catalog over the simulator: each model meets what its name says, where its provider does as it is told.
 const models = `
@@ -245,21 +262,27 @@ func (j *journal) read() (string, <-chan struct{}) {
 	return j.b.String(), j.changed
 }
 
-// line is the one line about a request. The server may write it just after the client has the answer.
+// line is the one line about a request.
 func (h *house) line(requestID string) map[string]any {
+	h.t.Helper()
+	return h.lineWith("request_id", requestID)
+}
+
+// lineWith waits for the line of a request: the server may write it just after the client has the answer.
+func (h *house) lineWith(name, value string) map[string]any {
 	h.t.Helper()
 	for {
 		text, changed := h.log.read()
 		for l := range strings.Lines(text) {
 			var m map[string]any
-			if json.Unmarshal([]byte(l), &m) == nil && m["msg"] == "request" && m["request_id"] == requestID {
+			if json.Unmarshal([]byte(l), &m) == nil && m["msg"] == "request" && m[name] == value {
 				return m
 			}
 		}
 		select {
 		case <-changed:
 		case <-time.After(10 * time.Second):
-			h.t.Fatalf("no line about %s in %s", requestID, text)
+			h.t.Fatalf("no line about %s in %s", value, text)
 		}
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -168,15 +170,15 @@ type sink struct {
 func (s *sink) Begin(status int, contentType string, extra http.Header) error {
 	r := s.x.Response()
 	h := r.Header()
-	for name, values := range extra {
-		h[name] = values
-	}
+	maps.Copy(h, extra)
 	if mediaType, _, _ := strings.Cut(contentType, ";"); mediaType == "text/event-stream" {
 		contentType = eventStream
 		h["Cache-Control"] = []string{"no-cache, no-transform"}
 		h["X-Accel-Buffering"] = []string{"no"}
 	}
 	h["Content-Type"] = []string{contentType}
+	waited := s.now().Sub(s.x.access.Started)
+	h["Server-Timing"] = []string{"first-byte;dur=" + strconv.FormatInt(waited.Milliseconds(), 10)}
 	r.WriteHeader(status)
 	return nil
 }

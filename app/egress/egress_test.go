@@ -46,7 +46,7 @@ func (n *names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, er
 	i := min(n.asked[host], len(list)-1)
 	n.asked[host]++
 	var out []netip.Addr
-	for _, s := range strings.Fields(list[i]) {
+	for s := range strings.FieldsSeq(list[i]) {
 		out = append(out, netip.MustParseAddr(s))
 	}
 	return out, nil

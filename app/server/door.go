@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -163,7 +162,7 @@ func (s *Server) log(c echo.Context, x *api.Access, took time.Duration) {
 			slog.Int64("output_tokens", x.Usage[billing.OutputTokens]+x.Usage[billing.ReasoningTokens]),
 			slog.Int64("cost_nanos", int64(x.Cost)))
 	}
-	s.o.Log.LogAttrs(context.WithoutCancel(r.Context()), level, "request", attrs...)
+	s.o.Log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
 // ours holds for failures whose cause an operator has to see.

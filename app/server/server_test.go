@@ -425,6 +425,28 @@ func TestShutdownEndsWhatOutlivesTheDrain(t *testing.T) {
 	}
 }
 
+func TestPlainHTTP2IsServedOnlyWhereAsked(t *testing.T) {
+	t.Parallel()
+	only2 := &http.Protocols{}
+	only2.SetUnencryptedHTTP2(true)
+	client := &http.Transport{Protocols: only2}
+	defer client.CloseIdleConnections()
+	for _, h2c := range []bool{true, false} {
+		s := start(t, func(o *Options) { o.H2C = h2c })
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/console", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.RoundTrip(req)
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		if served := err == nil && resp.ProtoMajor == 2; served != h2c {
+			t.Errorf("H2C %v: served %v, %v", h2c, served, err)
+		}
+	}
+}
+
 func TestABrokenListenerEndsTheServer(t *testing.T) {
 	t.Parallel()
 	o := options(t)

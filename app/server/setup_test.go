@@ -4,8 +4,11 @@ import (
 	"crypto/rand"
 	"log/slog"
 	mathrand "math/rand/v2"
+	"net/http"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"umg/api"
 	"umg/app"
@@ -17,6 +20,22 @@ import (
 	"umg/app/provider"
 	"umg/billing"
 )
+
+// tests closes the connections that clients keep for the next call, so that what is left is a leak.
+type tests struct{ m *testing.M }
+
+func (t tests) Run() int {
+	code := t.m.Run()
+	http.DefaultClient.CloseIdleConnections()
+	return code
+}
+
+func TestMain(m *testing.M) {
+	// The cluster that all tests share, and the pool over it, end with the process.
+	goleak.VerifyTestMain(tests{m}, goleak.IgnoreAnyFunction("umg/app/postgres.startChild.func1"),
+		goleak.IgnoreAnyFunction("umg/app/postgres.(*child).watch.func1"),
+		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreTopFunction("database/sql.(*DB).connectionCleaner"))
+}
 
 // options are a whole machine's face over an empty store.
 func options(t *testing.T) Options {
