@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -272,8 +274,21 @@ func wrap(verb string, err error) error {
 		return nil
 	}
 	err = fmt.Errorf("billing: %s: %w", verb, err)
-	if postgres.Unavailable(err) {
+	if postgres.Unavailable(err) || hindered(err) {
 		return app.ErrStore(err)
 	}
 	return err
+}
+
+// hindrances are the classes of SQLSTATE in which the store is there, but could not do this transaction now: it ended
+// a conflict, ran out of disk or memory, could not get a lock, or its system failed.
+var hindrances = []string{"40", "53", "55", "58"}
+
+func hindered(err error) bool {
+	var coded interface{ SQLState() string }
+	if !errors.As(err, &coded) {
+		return false
+	}
+	state := coded.SQLState()
+	return slices.ContainsFunc(hindrances, func(class string) bool { return strings.HasPrefix(state, class) })
 }

@@ -128,7 +128,7 @@ func TestHoldTakesWhatThereIsDownToTheMinimum(t *testing.T) {
 	h.balance(account, 10*app.Cent, 10*app.Cent)
 	_, err = ask(app.Cent, 1)
 	e := app.AsError(err)
-	if e.Kind != app.Unfunded || e.Code != "insufficient_quota" || !e.NoRetry || e.RetryAfter != 0 {
+	if e.Kind != app.Unfunded || e.Code != "insufficient_quota" || !e.NoRetry || e.RetryAfter != 0 || e.Doc != "/console/billing" {
 		t.Fatalf("third hold: %+v", err)
 	}
 	for _, word := range []string{"needs $0.000000001", "$0 is available", "$0.1 is reserved", "/console/billing"} {
@@ -234,6 +234,23 @@ func TestWrongCallsAreInternalAndChangeNothing(t *testing.T) {
 	h.balance(account, app.Dollar, app.Cent)
 	h.balance(other, app.Dollar, 0)
 	h.books()
+}
+
+func TestAStoreThatIsFullIsUnavailable(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(app.Dollar)
+	hold := h.hold(account, 10)
+	h.exec(`create function hinder() returns trigger language plpgsql as $$ begin return new; end $$`)
+	h.exec(`create trigger hinder before update on holds for each row execute function hinder()`)
+	for _, state := range []string{"53100", "53200", "40P01", "40001", "55P03", "58030", "57014"} {
+		h.exec(`create or replace function hinder() returns trigger language plpgsql as
+			$$ begin raise exception 'hindered' using errcode = '` + state + `'; end $$`)
+		err := h.ledger.Settle(t.Context(), hold, billing.Settlement{Cost: 1})
+		if err == nil || app.KindOf(err) != app.Unavailable {
+			t.Errorf("%s: %v", state, err)
+		}
+	}
 }
 
 func TestSettleAcceptsWhateverPeopleAndUpstreamsWrite(t *testing.T) {

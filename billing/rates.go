@@ -51,7 +51,7 @@ func (m Meter) String() string {
 func ParseMeter(name string) (Meter, error) {
 	for m, known := range meterNames {
 		if name == known {
-			return Meter(m), nil //nolint:gosec // an index of a table of nine
+			return Meter(m), nil
 		}
 	}
 	return 0, fmt.Errorf("%q is not a meter; meters are %v", name, meterNames)
@@ -156,9 +156,12 @@ func (c RateCard) Cost(u Usage) (app.Amount, error) {
 // Affordable is the largest quantity of m that can be added to fixed so that the whole costs no more than budget, and
 // zero when not even fixed does. It is exact: one more would cost more than budget, or is beyond what a call may count.
 func (c RateCard) Affordable(budget app.Amount, fixed Usage, m Meter) int64 {
+	if m >= MeterCount || budget < 0 {
+		return 0
+	}
 	rate, priced := c.Rate(m)
 	base, err := c.millionths(fixed)
-	if err != nil || budget < 0 || m >= MeterCount || (priced && rate.check() != nil) {
+	if err != nil || priced && rate.check() != nil {
 		return 0
 	}
 	limit := wide{lo: uint64(budget)}.times(perMax)
@@ -169,10 +172,10 @@ func (c RateCard) Affordable(budget app.Amount, fixed Usage, m Meter) int64 {
 	if priced {
 		weight = rate.weight()
 	}
-	low, high := int64(0), quantityMax-fixed[m]
-	for low < high { // halves at most 31 times
+	low, high := int64(0), quantityMax-fixed[m] //nolint:gosec // m is below MeterCount
+	for low < high {                            // halves at most 31 times
 		middle := low + (high-low+1)/2
-		if limit.less(base.plus(weight.times(uint64(middle)))) { //nolint:gosec // between 0 and 2^31
+		if limit.less(base.plus(weight.times(uint64(middle)))) {
 			high = middle - 1
 		} else {
 			low = middle
@@ -206,7 +209,7 @@ func (c RateCard) millionths(u Usage) (wide, error) {
 
 // weight is the price of one of the meter in millionths of a nano-dollar. The rate has passed its check.
 func (r Rate) weight() wide {
-	return wide{lo: uint64(r.Amount)}.times(uint64(perMax / r.Per)) //nolint:gosec // neither is negative
+	return wide{lo: uint64(r.Amount)}.times(uint64(perMax / r.Per))
 }
 
 // wide is an unsigned integer of 128 bits.

@@ -79,7 +79,9 @@ func TestCostEqualsArbitraryPrecision(t *testing.T) {
 	})
 }
 
-func compareCost(t interface{ Fatalf(string, ...any) }, card billing.RateCard, u billing.Usage) {
+func compareCost(t interface {
+	Fatalf(format string, args ...any)
+}, card billing.RateCard, u billing.Usage) {
 	want := oracle(card, u)
 	got, err := card.Cost(u)
 	switch {

@@ -70,7 +70,7 @@ func (r UsageRecord) encode(now time.Time) (string, error) {
 		KeyID: clean(r.KeyID), Model: clean(r.Model), Provider: clean(r.Provider), UpstreamModel: clean(r.UpstreamModel),
 		Style: clean(r.Style), RateCardID: clean(r.RateCardID), EndUser: clean(r.EndUser), FinishReason: clean(r.FinishReason),
 		ErrorCode: clean(r.ErrorCode), Outcome: clean(r.Outcome), Streamed: r.Streamed, Estimated: r.Estimated,
-		Attempts:    int32(min(max(r.Attempts, 0), 1<<30)), //nolint:gosec // bounded in the same expression
+		Attempts:    int32(min(max(r.Attempts, 0), 1<<30)),
 		StartedAt:   r.StartedAt.UTC(),
 		InputTokens: count(r.Usage[InputTokens]), CacheReadTokens: count(r.Usage[CacheReadTokens]),
 		CacheWriteTokens: count(r.Usage[CacheWriteTokens]), OutputTokens: count(r.Usage[OutputTokens]),

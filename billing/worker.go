@@ -3,9 +3,7 @@ package billing
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -82,7 +80,8 @@ func (l *Ledger) undo(h Hold, err error) {
 }
 
 // Run settles what is queued, releases expired holds and takes back expired grants until ctx ends. Then it tries for
-// a few seconds to settle what is left, logs what it could not, and returns nil.
+// a few seconds to settle what is left, logs what it could not, and returns nil. End it after the last call that may
+// settle: what is queued later stays unsettled.
 func (l *Ledger) Run(ctx context.Context) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -110,7 +109,7 @@ func (l *Ledger) settleQueued(ctx context.Context, s settling) {
 		if err == nil {
 			return
 		}
-		if ctx.Err() == nil && !passing(err) {
+		if ctx.Err() == nil && app.KindOf(err) != app.Unavailable {
 			l.lose(s, err)
 			return
 		}
@@ -148,7 +147,7 @@ func (l *Ledger) settleOnStop(ctx context.Context, s settling) {
 		if err == nil {
 			return
 		}
-		if ctx.Err() != nil || !passing(err) {
+		if ctx.Err() != nil || app.KindOf(err) != app.Unavailable {
 			l.lose(s, err)
 			return
 		}
@@ -171,25 +170,7 @@ func (l *Ledger) lose(s settling, err error) {
 	r := s.settlement.Record
 	l.o.Log.Error("a settlement is lost", "request_id", s.hold.ID, "account_id", s.hold.AccountID, "held_nanos", int64(s.hold.Amount),
 		"cost_nanos", int64(s.settlement.Cost), "key_id", r.KeyID, "model", r.Model, "provider", r.Provider, "rate_card_id", r.RateCardID,
-		"outcome", r.Outcome, "started_at", r.StartedAt, slog.Any("usage", r.Usage), "error", err)
-}
-
-// passing reports whether an error of the store can go away by itself: it is away, it is full, or it chose this
-// transaction to end a conflict.
-func passing(err error) bool {
-	if app.KindOf(err) == app.Unavailable {
-		return true
-	}
-	var coded interface{ SQLState() string }
-	if !errors.As(err, &coded) {
-		return false
-	}
-	for _, class := range []string{"40", "53", "55", "58"} { // rollbacks, resources, locks, the system
-		if strings.HasPrefix(coded.SQLState(), class) {
-			return true
-		}
-	}
-	return false
+		"outcome", r.Outcome, "started_at", r.StartedAt, "usage", r.Usage, "error", err)
 }
 
 func (l *Ledger) sweep(ctx context.Context) {

@@ -349,7 +349,7 @@ func TestAStoppedStoreIsUnavailableAndSettlementsWait(t *testing.T) {
 }
 
 // shortDir is a folder whose path leaves room for a socket's name.
-func shortDir(t *testing.T) string {
+func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "umg")
 	if err != nil {

@@ -1,0 +1,85 @@
+package billing
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"umg/app"
+	"umg/app/postgres"
+)
+
+// Activity is what an account did since a moment, as its usage records add up.
+type Activity struct {
+	Spend    app.Amount
+	ByDay    []app.Amount // one for each UTC day, oldest first
+	Requests int64
+	Streamed int64
+	Failed   int64 // everything that neither succeeded nor was ended by the client
+}
+
+// Activity adds up the account's usage of the last days UTC days, today included.
+func (l *Ledger) Activity(ctx context.Context, accountID string, days int) (Activity, error) {
+	today := l.o.Now().UTC().Truncate(24 * time.Hour)
+	rows, err := selectActivity(ctx, l.db, accountID, today.AddDate(0, 0, 1-days))
+	if err != nil {
+		return Activity{}, wrap("activity", err)
+	}
+	a := Activity{ByDay: make([]app.Amount, days)}
+	for _, r := range rows {
+		a.Spend += r.Spend
+		a.Requests += r.Requests
+		a.Streamed += r.Streamed
+		a.Failed += r.Failed
+		if at := days - 1 - int(today.Sub(r.Day.UTC())/(24*time.Hour)); at >= 0 && at < days {
+			a.ByDay[at] += r.Spend
+		}
+	}
+	return a, nil
+}
+
+// Credit is what an account may still spend, by where it came from. Held is the part that running calls have reserved.
+type Credit struct {
+	Balance
+	Trial        app.Amount // granted: trial, promotions and adjustments
+	TrialExpires *time.Time // when the first of it goes, if any does
+	Purchased    app.Amount
+}
+
+// Credit reads the account's balance and the grants it consists of, as one moment saw them.
+func (l *Ledger) Credit(ctx context.Context, accountID string) (Credit, error) {
+	row, err := selectCredit(ctx, l.db, accountID)
+	return row, wrap("credit", err)
+}
+
+type activityRow struct {
+	Day      time.Time  `db:"day"`
+	Spend    app.Amount `db:"spend"`
+	Requests int64      `db:"requests"`
+	Streamed int64      `db:"streamed"`
+	Failed   int64      `db:"failed"`
+}
+
+func selectActivity(ctx context.Context, q postgres.Queryer, accountID string, since time.Time) (rows []activityRow, err error) {
+	err = q.SelectContext(ctx, &rows, `
+		select date_trunc('day', started_at at time zone 'utc') as day, sum(cost_nanos)::bigint as spend, count(*) as requests,
+			count(*) filter (where streamed) as streamed,
+			count(*) filter (where outcome not in ('succeeded', 'client_left')) as failed
+		from usage_records where account_id = $1 and started_at >= $2 group by 1`, accountID, since)
+	return rows, err
+}
+
+func selectCredit(ctx context.Context, q postgres.Queryer, accountID string) (c Credit, err error) {
+	err = q.QueryRowxContext(ctx, `
+		select a.posted_nanos, a.held_nanos,
+			coalesce(sum(g.remaining_nanos) filter (where g.kind <> 'purchased'), 0)::bigint,
+			min(g.expires_at) filter (where g.kind <> 'purchased'),
+			coalesce(sum(g.remaining_nanos) filter (where g.kind = 'purchased'), 0)::bigint
+		from credit_accounts a left join grants g on g.account_id = a.id and not g.spent
+		where a.id = $1 and a.kind = 'customer' group by a.id`, accountID).
+		Scan(&c.Posted, &c.Held, &c.Trial, &c.TrialExpires, &c.Purchased)
+	if err != nil {
+		return c, fmt.Errorf("credit of %s: %w", accountID, err)
+	}
+	return c, nil
+}
