@@ -298,6 +298,8 @@ func TestBodiesThatAreNotTaken(t *testing.T) {
 		code    string
 	}{
 		"too large":             {big, nil, 413, "request_too_large"},
+		"far too large":         {strings.Repeat(" ", 16<<20) + big, nil, 413, "request_too_large"},
+		"endless":               {strings.Repeat(" ", 16<<20) + big, []string{"X-Chunked", "yes"}, 413, "request_too_large"},
 		"too large and chunked": {big, []string{"X-Chunked", "yes"}, 413, "request_too_large"},
 		"plain text":            {"{}", []string{"Content-Type", "text/plain"}, 415, "unsupported_media_type"},
 		"form":                  {"a=b", []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, "unsupported_media_type"},

@@ -82,7 +82,7 @@ var faults = map[string]string{"refusing": "status=422", "failing": "status=500"
 
 // house is the machine's face on a real listener, over a store and an upstream of its own.
 type house struct {
-	t        *testing.T
+	t        testing.TB
 	db       *sqlx.DB
 	accounts *account.Service
 	owner    account.User
@@ -98,6 +98,14 @@ type plan struct {
 }
 
 func setup(t *testing.T, change ...func(*plan)) *house {
+	t.Helper()
+	h, s := build(t, change...)
+	h.serve(s)
+	return h
+}
+
+// build is setup without a listener.
+func build(t testing.TB, change ...func(*plan)) (*house, *server.Server) {
 	t.Helper()
 	h := &house{t: t, db: pgtest.New(t), log: &journal{}}
 	ids, log := app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.NewJSONHandler(h.log, nil))
@@ -124,10 +132,9 @@ func setup(t *testing.T, change ...func(*plan)) *house {
 		f(&p)
 	}
 	p.api.Keys = p.keys
-	h.serve(server.New(server.Options{
+	return h, server.New(server.Options{
 		API: api.New(p.api), IDs: ids, Now: time.Now, Log: log, DrainTimeout: 100 * time.Millisecond, Ledger: ledger.Stats,
-	}))
-	return h
+	})
 }
 
 func (h *house) startUpstream() {

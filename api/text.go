@@ -193,12 +193,17 @@ func (s *sink) Write(p []byte) error {
 // Flush pushes what was written out to the client.
 func (s *sink) Flush() error {
 	s.extend()
-	return s.controller.Flush()
+	err := s.controller.Flush()
+	if s.x.Request().ProtoMajor > 1 { // there a deadline that passes between two writes ends the stream
+		s.extended = time.Time{}
+		_ = s.controller.SetWriteDeadline(time.Time{})
+	}
+	return err
 }
 
 func (s *sink) extend() {
 	now := s.now()
-	if s.extended.IsZero() {
+	if s.x.access.FirstByte == 0 {
 		s.x.access.FirstByte = now.Sub(s.x.access.Started)
 	}
 	if now.Sub(s.extended) >= writeDeadlineStep {
