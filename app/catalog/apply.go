@@ -75,7 +75,7 @@ func write(ctx context.Context, tx *sqlx.Tx, f, old File) error {
 
 func samePrices(a, b *FileModel) bool {
 	return maps.Equal(a.Rates, b.Rates) &&
-		maps.EqualFunc(a.SizeRates, b.SizeRates, func(x, y Rates) bool { return maps.Equal(x, y) })
+		maps.EqualFunc(a.SizeRates, b.SizeRates, maps.Equal[Rates])
 }
 
 func exec(ctx context.Context, q postgres.Queryer, what, sql string, args ...any) error {

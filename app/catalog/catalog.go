@@ -19,7 +19,7 @@ var defaultFile []byte
 // Default is the catalog the gateway starts with, as a file.
 func Default() []byte { return slices.Clone(defaultFile) }
 
-// Options of a catalog.
+// Options of a catalog. All are required.
 type Options struct {
 	Now     app.Clock
 	Secrets Lookup // finds what ${NAME} stands for; usually the environment
@@ -39,6 +39,9 @@ type Catalog struct {
 
 // Open reads the catalog from the database. An empty catalog is fine; an unreachable database is not.
 func Open(ctx context.Context, db *sqlx.DB, o Options) (*Catalog, error) {
+	if o.Now == nil || o.Secrets == nil || o.Log == nil {
+		panic("catalog: Open needs Now, Secrets and Log")
+	}
 	contracts, err := newContractBuilder()
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,6 +14,9 @@ import (
 
 // depthMax bounds how deep arrays and objects of a body may be nested.
 const depthMax = 128
+
+// scratchBytesMax bounds what a resting checker keeps.
+const scratchBytesMax = 64 << 10
 
 // checker walks one body. It is reused, so that a check allocates next to nothing.
 type checker struct {
@@ -34,7 +38,7 @@ func (c *checker) run(contract *Contract, body []byte) *app.Error {
 	if e := c.value(contract.root); e != nil {
 		return e
 	}
-	if _, err := c.dec.ReadToken(); err != io.EOF {
+	if _, err := c.dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return c.syntax(err)
 	}
 	return nil
@@ -44,6 +48,9 @@ func (c *checker) run(contract *Contract, body []byte) *app.Error {
 func (c *checker) forget() {
 	c.contract, c.body, c.buf = nil, nil, bytes.Buffer{}
 	c.dec.Reset(&c.buf)
+	if cap(c.scratch) > scratchBytesMax {
+		c.scratch = nil
+	}
 }
 
 // value checks the next value. Whatever is wrong with it, it is read first, because the decoder tells where it is.
@@ -102,10 +109,8 @@ func (c *checker) text(n *node, r *rule, raw []byte) *app.Error {
 		}
 		return c.notListed(n, raw)
 	}
-	for _, s := range r.except {
-		if s == string(text) {
-			return c.excepted(raw)
-		}
+	if r.except != nil && slices.Contains(r.except, string(text)) {
+		return c.excepted(raw)
 	}
 	// A character takes one to four bytes, so that most texts need no counting.
 	if (r.lengthMax >= 0 && len(text) > r.lengthMax) || len(text) < 4*r.lengthMin {
@@ -154,11 +159,15 @@ func (c *checker) number(n *node, r *rule, raw []byte) *app.Error {
 	if r.integer && !num.isPlain && !num.exact.whole() {
 		return c.notWhole(n, r, raw)
 	}
-	if (r.least != nil && num.compare(r.least) < 0) || (r.most != nil && num.compare(r.most) > 0) ||
-		(r.above != nil && num.compare(r.above) <= 0) || (r.below != nil && num.compare(r.below) >= 0) {
+	if !r.spans(&num) {
 		return c.outOfRange(n, r, raw)
 	}
 	return nil
+}
+
+func (r *rule) spans(n *number) bool {
+	return (r.least == nil || n.compare(r.least) >= 0) && (r.most == nil || n.compare(r.most) <= 0) &&
+		(r.above == nil || n.compare(r.above) > 0) && (r.below == nil || n.compare(r.below) < 0)
 }
 
 func (c *checker) array(n *node, r *rule) *app.Error {

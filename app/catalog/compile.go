@@ -113,8 +113,8 @@ func (c *compiler) choose(n *node, branches []*tree) error {
 		if err != nil {
 			return err
 		}
-		if b.free {
-			return fmt.Errorf("a branch of a choice asks for nothing")
+		if b.free || !b.shaped {
+			return fmt.Errorf("a branch of a choice asks for nothing, or for the choice itself")
 		}
 		for s, r := range b.on {
 			switch {
@@ -129,6 +129,7 @@ func (c *compiler) choose(n *node, branches []*tree) error {
 			}
 		}
 	}
+	n.shaped = true
 	if len(objects) < 2 {
 		return nil
 	}
@@ -209,14 +210,18 @@ func (c *compiler) rules(n *node, s *tree) error {
 	}
 	for sh := range shapeCount {
 		of := slices.DeleteFunc(slices.Clone(literals), func(l literal) bool { return shapeOf(l.kind) != sh })
-		if !types[sh].allowed || (listed && len(of) == 0) {
+		if types[sh].allowed && (!listed || len(of) > 0) {
+			n.on[sh] = &rule{literals: of, lengthMin: -1, lengthMax: -1, integer: types[sh].integer}
+		}
+	}
+	n.shaped = true
+	for sh, r := range n.on {
+		if r == nil {
 			continue
 		}
-		r := &rule{literals: of, lengthMin: -1, lengthMax: -1, integer: types[sh].integer}
-		if err := c.limits(r, sh, s); err != nil {
+		if err := c.limits(r, shape(sh), s); err != nil {
 			return err
 		}
-		n.on[sh] = r
 	}
 	return nil
 }

@@ -64,7 +64,9 @@ func TestTheDefaultCatalogHasEveryKindOfModel(t *testing.T) {
 			t.Errorf("%s has no limits", m.ID)
 		}
 	}
-	for what, want := range map[string]int{"chat": count["text"], "responses": 11, "messages": 6, "native": 6, "video": 2, "image": 1, "speech": 1} {
+	for what, want := range map[string]int{
+		"chat": count["text"], "responses": 11, "messages": 6, "native": 6, "video": 2, "image": 1, "speech": 1,
+	} {
 		if count[what] != want {
 			t.Errorf("%d models with %s, want %d", count[what], what, want)
 		}
@@ -90,7 +92,8 @@ func TestEveryDefaultModelTakesASimpleCallAndPricesIt(t *testing.T) {
 		if !ok {
 			t.Fatalf("%s has no chat contract", m.ID)
 		}
-		body := `{"model":"` + m.ID + `","messages":[{"role":"user","content":"Hello"}],"stream":true,"stream_options":{"include_usage":true},"max_tokens":64}`
+		body := `{"model":"` + m.ID + `","messages":[{"role":"user","content":"Hello"}],"max_tokens":64,` +
+			`"stream":true,"stream_options":{"include_usage":true}}`
 		if err := c.Check([]byte(body)); err != nil {
 			t.Errorf("%s refuses a simple call: %v", m.ID, err)
 		}

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -53,14 +54,14 @@ func (c *checker) notAnObject() *app.Error {
 		}
 		return e
 	}
-	if _, err := c.dec.ReadToken(); err != io.EOF {
+	if _, err := c.dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return c.syntax(err)
 	}
 	return c.fail("", "must be a JSON object, not %s.", kindName(kind))
 }
 
 func (c *checker) duplicate(s *jsontext.SyntacticError) *app.Error {
-	return c.fail(c.pathOf(s.JSONPointer), "occurs more than once in its object (again at byte %d). Which one counts would be a guess.", s.ByteOffset)
+	return c.fail(c.pathOf(s.JSONPointer), "occurs more than once in its object, again at byte %d; every name may occur once.", s.ByteOffset)
 }
 
 func (c *checker) tooDeep() *app.Error {

@@ -30,18 +30,21 @@ type Aliases struct {
 }
 
 // FileProvider is an upstream: where it is, and under which name its credential is found. ${NAME} in the base URL, in
-// the credential and in headers is looked up when the catalog is loaded; values are never stored.
+// the credential and in headers is looked up when the catalog is loaded; values are never stored. Without a credential
+// header the credential travels as Authorization: Bearer.
 type FileProvider struct {
-	ID               string               `yaml:"id" json:"id"`
-	Name             string               `yaml:"name" json:"name"`
-	BaseURL          string               `yaml:"base_url" json:"base_url"`
-	Credential       string               `yaml:"credential,omitempty" json:"credential,omitempty"`
-	CredentialHeader string               `yaml:"credential_header,omitempty" json:"credential_header,omitempty"` // Authorization: Bearer when empty
-	Styles           []llm.Style          `yaml:"styles,omitempty,flow" json:"styles,omitempty"`                  // what it speaks; any when empty
-	Paths            map[llm.Style]string `yaml:"paths,omitempty" json:"paths,omitempty"`                         // below the base URL, where they differ from the usual
-	Headers          map[string]string    `yaml:"headers,omitempty" json:"headers,omitempty"`
-	Timeouts         FileTimeouts         `yaml:"timeouts,omitempty" json:"timeouts,omitzero"`
-	Limits           ProviderLimits       `yaml:"limits,omitempty" json:"limits,omitzero"`
+	ID               string `yaml:"id" json:"id"`
+	Name             string `yaml:"name" json:"name"`
+	BaseURL          string `yaml:"base_url" json:"base_url"`
+	Credential       string `yaml:"credential,omitempty" json:"credential,omitempty"`
+	CredentialHeader string `yaml:"credential_header,omitempty" json:"credential_header,omitempty"`
+	// Styles are those it speaks; any when empty.
+	Styles []llm.Style `yaml:"styles,omitempty,flow" json:"styles,omitempty"`
+	// Paths are those below the base URL that differ from the style's own.
+	Paths    map[llm.Style]string `yaml:"paths,omitempty" json:"paths,omitempty"`
+	Headers  map[string]string    `yaml:"headers,omitempty" json:"headers,omitempty"`
+	Timeouts FileTimeouts         `yaml:"timeouts,omitempty" json:"timeouts,omitzero"`
+	Limits   ProviderLimits       `yaml:"limits,omitempty" json:"limits,omitzero"`
 }
 
 // ProviderLimits is what a provider lets us do; zero means nothing is known.
@@ -181,12 +184,12 @@ func ParseFile(raw []byte) (File, error) {
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return File{}, errors.New("catalog: the file holds more than one document")
 	}
-	f.complete()
+	complete(&f)
 	return f, nil
 }
 
 // complete writes out what may be omitted.
-func (f *File) complete() {
+func complete(f *File) {
 	for i := range f.Models {
 		m := &f.Models[i]
 		if m.Kind == "" {

@@ -141,7 +141,7 @@ func TestCheckNamesEveryProblemWithItsPath(t *testing.T) {
 			}
 			all := Check(f)
 			if !slices.ContainsFunc(all, func(err error) bool {
-				p, ok := err.(Problem)
+				p, ok := err.(FileError)
 				return ok && p.Path == k.path && strings.Contains(p.Text, k.says)
 			}) {
 				t.Errorf("no problem %q with %q among %q", k.path, k.says, all)
@@ -228,8 +228,9 @@ func TestDiffReadsLikeAChangeLog(t *testing.T) {
 	if same, err := Diff(old, old); err != nil || len(same) > 0 {
 		t.Fatalf("a file differs from itself: %q, %v", same, err)
 	}
-	next := parse(t, strings.NewReplacer("0.15 per 1M", "0.20 per 1M", "order: 2", "order: 3", "name: South", "name: Süd", "[temperature, stop,",
-		"[temperature,", "x-api-key: authorization", "x-goog-api-key: authorization", "connect: 2s", "idle: 9s").Replace(smallFile))
+	next := parse(t, strings.NewReplacer("0.15 per 1M", "0.20 per 1M", "order: 2", "order: 3", "name: South", "name: Süd",
+		"[temperature, stop,", "[temperature,", "x-api-key: authorization", "x-goog-api-key: authorization",
+		"connect: 2s", "idle: 9s").Replace(smallFile))
 	next.Models = append(next.Models[1:2:2], next.Models[0], FileModel{ID: "acme/two"})
 	got, err := Diff(old, next)
 	if err != nil {
@@ -253,4 +254,33 @@ func TestDiffReadsLikeAChangeLog(t *testing.T) {
 	if err != nil || !slices.Contains(back, "- model acme/two") {
 		t.Errorf("a removed model is not told: %q, %v", back, err)
 	}
+}
+
+// FuzzFile proves that no file, however odd, does more than be refused, and that what passes can be loaded.
+func FuzzFile(f *testing.F) {
+	f.Add([]byte(smallFile))
+	contracts, err := newContractBuilder()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		file, err := ParseFile(raw)
+		if err != nil || len(Check(file)) > 0 {
+			return
+		}
+		printed, err := file.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ParseFile(printed)
+		if err != nil {
+			t.Fatalf("what was printed cannot be read: %v\n%s", err, printed)
+		}
+		if lines, err := Diff(file, again); err != nil || len(lines) > 0 {
+			t.Fatalf("printing changed the file: %q, %v", lines, err)
+		}
+		if _, err := snapshotOf(stored{file: again}, contracts, lookup); err != nil {
+			t.Fatalf("a checked file cannot be loaded: %v", err)
+		}
+	})
 }

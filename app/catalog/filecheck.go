@@ -47,14 +47,14 @@ var neededMeters = map[Kind][][]billing.Meter{
 	KindSpeech: {{billing.Characters}, {billing.Seconds}},
 }
 
-// Problem is one thing wrong with a file.
-type Problem struct {
+// FileError is one thing wrong with a file.
+type FileError struct {
 	Path string // such as models[3].routes[0].provider
 	Text string
 }
 
 // Error is the problem in one line.
-func (p Problem) Error() string { return p.Path + ": " + p.Text }
+func (p FileError) Error() string { return p.Path + ": " + p.Text }
 
 // problems collects what is wrong, below one path.
 type problems struct {
@@ -62,8 +62,8 @@ type problems struct {
 	all  *[]error
 }
 
-func (p problems) add(field, format string, args ...any) {
-	*p.all = append(*p.all, Problem{Path: p.join(field), Text: fmt.Sprintf(format, args...)})
+func (p problems) addf(field, format string, args ...any) {
+	*p.all = append(*p.all, FileError{Path: p.join(field), Text: fmt.Sprintf(format, args...)})
 }
 
 func (p problems) join(field string) string {
@@ -84,7 +84,7 @@ func (p problems) at(format string, args ...any) problems {
 // oneOf reports a word that is not in a list.
 func (p problems) oneOf(field, word string, known []string) {
 	if !slices.Contains(known, word) {
-		p.add(field, "%q is not one of %s", word, strings.Join(known, ", "))
+		p.addf(field, "%q is not one of %s", word, strings.Join(known, ", "))
 	}
 }
 
@@ -102,20 +102,20 @@ func Check(f File) []error {
 		provider := &f.Providers[i]
 		at := p.at("providers[%d]", i)
 		if providers[provider.ID] != nil {
-			at.add("id", "provider %q is there twice", provider.ID)
+			at.addf("id", "provider %q is there twice", provider.ID)
 		}
 		providers[provider.ID] = provider
 		provider.check(at)
 	}
 	if len(f.Models) > modelsMax {
-		p.add("models", "%d models are more than %d", len(f.Models), modelsMax)
+		p.addf("models", "%d models are more than %d", len(f.Models), modelsMax)
 	}
 	seen := map[string]bool{}
 	for i := range f.Models {
 		m := &f.Models[i]
 		at := p.at("models[%d]", i)
 		if seen[m.ID] {
-			at.add("id", "model %q is there twice", m.ID)
+			at.addf("id", "model %q is there twice", m.ID)
 		}
 		seen[m.ID] = true
 		m.check(at)
@@ -128,16 +128,16 @@ func Check(f File) []error {
 func checkAliases(p problems, a Aliases) {
 	for _, alias := range sortedKeys(a.Headers) {
 		if !headerName.MatchString(alias) {
-			p.add("headers", "%q is not the name of a header in lower case", alias)
+			p.addf("headers", "%q is not the name of a header in lower case", alias)
 		}
 		if slices.Contains(aliasedHeaders, alias) {
-			p.add("headers", "%q is a header of the service itself", alias)
+			p.addf("headers", "%q is a header of the service itself", alias)
 		}
 		p.oneOf("headers."+alias, a.Headers[alias], aliasedHeaders)
 	}
 	for _, alias := range sortedKeys(a.Paths) {
 		if !strings.HasPrefix(alias, "/") || strings.Contains(alias, "//") || strings.ContainsAny(alias, " ?#") {
-			p.add("paths", "%q is not a path", alias)
+			p.addf("paths", "%q is not a path", alias)
 		}
 		p.oneOf("paths."+alias, a.Paths[alias], aliasedOperations)
 	}
@@ -145,36 +145,36 @@ func checkAliases(p problems, a Aliases) {
 
 func (v *FileProvider) check(p problems) {
 	if !providerID.MatchString(v.ID) {
-		p.add("id", "%q must be small letters, digits and hyphens", v.ID)
+		p.addf("id", "%q must be small letters, digits and hyphens", v.ID)
 	}
 	if v.Name == "" {
-		p.add("name", "is missing")
+		p.addf("name", "is missing")
 	}
 	if reason := badBaseURL(v.BaseURL); reason != "" {
-		p.add("base_url", "%s", reason)
+		p.addf("base_url", "%s", reason)
 	}
 	if whole := reference.FindString(v.Credential); v.Credential != "" && whole != v.Credential {
-		p.add("credential", "must be a reference like ${NAME}; secrets are never written into a catalog")
+		p.addf("credential", "must be a reference like ${NAME}; secrets are never written into a catalog")
 	}
 	if v.CredentialHeader != "" && !headerName.MatchString(v.CredentialHeader) {
-		p.add("credential_header", "%q is not the name of a header in lower case", v.CredentialHeader)
+		p.addf("credential_header", "%q is not the name of a header in lower case", v.CredentialHeader)
 	}
 	checkStyles(p, "styles", v.Styles)
 	for _, style := range sortedKeys(v.Paths) {
 		checkStyles(p, "paths", []llm.Style{style})
 		if !strings.HasPrefix(v.Paths[style], "/") {
-			p.add("paths."+string(style), "must start with /")
+			p.addf("paths."+string(style), "must start with /")
 		}
 	}
 	for _, name := range sortedKeys(v.Headers) {
 		value := v.Headers[name]
 		switch {
 		case !headerName.MatchString(name):
-			p.add("headers", "%q is not the name of a header in lower case", name)
+			p.addf("headers", "%q is not the name of a header in lower case", name)
 		case !headerValue.MatchString(value):
-			p.add("headers."+name, "holds characters that no header may have")
+			p.addf("headers."+name, "holds characters that no header may have")
 		case slices.Contains(secretHeaders, name) && !reference.MatchString(value):
-			p.add("headers."+name, "must be a reference like ${NAME}; secrets are never written into a catalog")
+			p.addf("headers."+name, "must be a reference like ${NAME}; secrets are never written into a catalog")
 		}
 	}
 	v.Timeouts.check(p.at("timeouts"))
@@ -220,13 +220,13 @@ func (t FileTimeouts) check(p problems) {
 
 func checkTimeout(p problems, name string, d Duration) {
 	if d < 0 || time.Duration(d) > timeoutMax {
-		p.add(name, "%s is not between 0 and %s", time.Duration(d), timeoutMax)
+		p.addf(name, "%s is not between 0 and %s", time.Duration(d), timeoutMax)
 	}
 }
 
 func checkLimit(p problems, name string, n int64) {
 	if n < 0 || n > limitMax {
-		p.add(name, "%d is not between 0 and %d", n, limitMax)
+		p.addf(name, "%d is not between 0 and %d", n, limitMax)
 	}
 }
 
@@ -234,10 +234,10 @@ func checkStyles(p problems, field string, styles []llm.Style) {
 	seen := map[llm.Style]bool{}
 	for _, style := range styles {
 		if _, ok := llm.ParseStyle(string(style)); !ok {
-			p.add(field, "%q is not one of the styles %v", style, llm.Styles())
+			p.addf(field, "%q is not one of the styles %v", style, llm.Styles())
 		}
 		if seen[style] {
-			p.add(field, "%q is there twice", style)
+			p.addf(field, "%q is there twice", style)
 		}
 		seen[style] = true
 	}

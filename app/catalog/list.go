@@ -103,7 +103,9 @@ func (m *Model) render() []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(e) // texts and integers only
+	if err := enc.Encode(e); err != nil {
+		panic("catalog: an entry of texts and integers cannot be printed: " + err.Error())
+	}
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
@@ -256,7 +258,8 @@ func ParsePage(q url.Values) (Page, error) {
 	if raw := q.Get("limit"); raw != "" {
 		n, err := strconv.Atoi(raw)
 		if err != nil || n < 1 {
-			return Page{}, app.Errorf(app.Invalid, codeInvalid, "limit must be an integer from 1 to %d, not %s.", pageSizeMax, shown([]byte(raw))).At("limit")
+			return Page{}, app.Errorf(app.Invalid, codeInvalid, "limit must be an integer from 1 to %d, not %s.",
+				pageSizeMax, shown([]byte(raw))).At("limit")
 		}
 		p.Limit = min(n, pageSizeMax)
 	}

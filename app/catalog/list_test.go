@@ -32,11 +32,11 @@ func snapshotFrom(t testing.TB, f File) *Snapshot {
 }
 
 type listBody struct {
-	Object  string
-	HasMore *bool   `json:"has_more"`
-	FirstID *string `json:"first_id"`
-	LastID  *string `json:"last_id"`
-	Data    []map[string]any
+	Object  string           `json:"object"`
+	HasMore *bool            `json:"has_more"`
+	FirstID *string          `json:"first_id"`
+	LastID  *string          `json:"last_id"`
+	Data    []map[string]any `json:"data"`
 }
 
 func readList(t *testing.T, raw []byte) (listBody, string) {
@@ -81,10 +81,12 @@ func TestTheListHasWhatEveryToolReads(t *testing.T) {
 		}
 	}
 	pricing, _ := entry["pricing"].(map[string]any)
-	if pricing["prompt"] != "0.0000025" || pricing["completion"] != "0.00001" || pricing["input_cache_read"] != "0.00000125" || pricing["currency"] != "USD" {
+	if pricing["prompt"] != "0.0000025" || pricing["completion"] != "0.00001" || pricing["input_cache_read"] != "0.00000125" ||
+		pricing["currency"] != "USD" {
 		t.Errorf("pricing %v", pricing)
 	}
-	if entry["created"] != 1778544000.0 || entry["created_at"] != "2026-05-12T00:00:00Z" || entry["canonical_slug"] != "meridian/atlas-large-2026-05" {
+	if entry["created"] != 1778544000.0 || entry["created_at"] != "2026-05-12T00:00:00Z" ||
+		entry["canonical_slug"] != "meridian/atlas-large-2026-05" {
 		t.Errorf("dates %v, %v, %v", entry["created"], entry["created_at"], entry["canonical_slug"])
 	}
 	if a := entry["architecture"].(map[string]any); a["modality"] != "text+image->text" {
@@ -112,7 +114,8 @@ func TestComingModelsHavePricesButAreNotListed(t *testing.T) {
 	if err := json.Unmarshal(m.ListEntry(), &e); err != nil {
 		t.Fatal(err)
 	}
-	if e.Availability != "coming" || e.PricingSKUs["per-video-second"] != "0.3" || e.PricingSKUs["per-video-second-1920x1080"] != "0.7" || e.ContextLength != nil {
+	if e.Availability != "coming" || e.PricingSKUs["per-video-second"] != "0.3" ||
+		e.PricingSKUs["per-video-second-1920x1080"] != "0.7" || e.ContextLength != nil {
 		t.Errorf("entry %+v", e)
 	}
 	for id, sku := range map[string][2]string{"tessera/canvas": {"per-image", "0.04"}, "meridian/cadence": {"per-character", "0.000015"}} {

@@ -6,8 +6,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// lookAhead finds the value of the member called key in the object whose inside starts at b. It trusts nothing and proves nothing: on broken JSON it may find anything or
-// nothing, and the decoder, which comes after it, names the fault.
+// lookAhead finds the value of the member called key in the object whose inside starts at b. It trusts nothing and
+// proves nothing: on broken JSON it may find anything or nothing, and the decoder, which comes after it, names the
+// fault.
 func lookAhead(b []byte, key string) (value []byte, found bool) {
 	for i := 0; i < len(b); {
 		switch b[i] {

@@ -11,19 +11,19 @@ import (
 
 func (m *FileModel) check(p problems) {
 	if !modelID.MatchString(m.ID) {
-		p.add("id", "%q must be like owner/name or owner/name:variant, in small letters, digits, dots and hyphens", m.ID)
+		p.addf("id", "%q must be like owner/name or owner/name:variant, in small letters, digits, dots and hyphens", m.ID)
 	}
 	if m.Name == "" {
-		p.add("name", "is missing")
+		p.addf("name", "is missing")
 	}
 	if m.Owner == "" {
-		p.add("owner", "is missing")
+		p.addf("owner", "is missing")
 	}
 	if m.Released.IsZero() {
-		p.add("released", "is missing")
+		p.addf("released", "is missing")
 	}
 	if !m.Shutdown.IsZero() && time.Time(m.Shutdown).Before(time.Time(m.Deprecated)) {
-		p.add("shutdown", "is before deprecated")
+		p.addf("shutdown", "is before deprecated")
 	}
 	p.oneOf("kind", string(m.Kind), knownKinds)
 	p.oneOf("availability", string(m.Availability), []string{string(Available), string(Coming)})
@@ -38,12 +38,12 @@ func (m *FileModel) check(p problems) {
 
 func checkWords(p problems, field string, words, known []string) {
 	if len(words) == 0 {
-		p.add(field, "is empty")
+		p.addf(field, "is empty")
 	}
 	for i, w := range words {
 		p.oneOf(field, w, known)
 		if slices.Contains(words[:i], w) {
-			p.add(field, "%q is there twice", w)
+			p.addf(field, "%q is there twice", w)
 		}
 	}
 }
@@ -52,33 +52,33 @@ func (m *FileModel) checkStyles(p problems) {
 	checkStyles(p, "styles", m.Styles)
 	if m.Kind != KindText {
 		if len(m.Styles) > 0 {
-			p.add("styles", "only text models are called in styles")
+			p.addf("styles", "only text models are called in styles")
 		}
 		return
 	}
 	if len(m.Styles) == 0 {
-		p.add("styles", "is empty")
+		p.addf("styles", "is empty")
 	}
 	if m.ContextTokens < 1 || m.ContextTokens > limitMax {
-		p.add("context_tokens", "%d is not between 1 and %d", m.ContextTokens, limitMax)
+		p.addf("context_tokens", "%d is not between 1 and %d", m.ContextTokens, limitMax)
 	}
 	if m.MaxOutputTokens < 1 || m.MaxOutputTokens > m.ContextTokens {
-		p.add("max_output_tokens", "%d is not between 1 and the %d tokens of the context", m.MaxOutputTokens, m.ContextTokens)
+		p.addf("max_output_tokens", "%d is not between 1 and the %d tokens of the context", m.MaxOutputTokens, m.ContextTokens)
 	}
 }
 
 func (m *FileModel) checkSizes(p problems) {
 	for i, size := range m.Sizes {
 		if !sizeForm.MatchString(size) {
-			p.add("sizes", "%q is not like 1280x720", size)
+			p.addf("sizes", "%q is not like 1280x720", size)
 		}
 		if slices.Contains(m.Sizes[:i], size) {
-			p.add("sizes", "%q is there twice", size)
+			p.addf("sizes", "%q is there twice", size)
 		}
 	}
 	for _, s := range m.Seconds {
 		if s < 1 || s > 3600 {
-			p.add("seconds", "%d is not between 1 and 3600", s)
+			p.addf("seconds", "%d is not between 1 and 3600", s)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func (m *FileModel) checkSizes(p problems) {
 func (m *FileModel) checkRates(p problems) {
 	switch {
 	case len(m.Rates) == 0 && m.Availability == Available:
-		p.add("rates", "a model without rates cannot be available")
+		p.addf("rates", "a model without rates cannot be available")
 	case len(m.Rates) == 0:
 	default:
 		card := checkCard(p, "rates", m.Rates)
@@ -94,25 +94,25 @@ func (m *FileModel) checkRates(p problems) {
 	}
 	for _, size := range sortedKeys(m.SizeRates) {
 		if !slices.Contains(m.Sizes, size) {
-			p.add("size_rates."+size, "is not one of the model's sizes")
+			p.addf("size_rates."+size, "is not one of the model's sizes")
 		}
 		checkCard(p, "size_rates."+size, m.SizeRates[size])
 	}
 	if len(m.SizeRates) > 0 && len(m.Rates) == 0 {
-		p.add("rates", "sizes have rates, so all others need one too")
+		p.addf("rates", "sizes have rates, so all others need one too")
 	}
 }
 
 func checkCard(p problems, field string, rates Rates) billing.RateCard {
 	for _, name := range sortedKeys(rates) {
 		if _, err := billing.ParseMeter(name); err != nil {
-			p.add(field, "%v", err)
+			p.addf(field, "%v", err)
 			return billing.RateCard{}
 		}
 	}
 	card, err := rates.card("")
 	if err != nil {
-		p.add(field, "%v", err)
+		p.addf(field, "%v", err)
 	}
 	return card
 }
@@ -139,7 +139,7 @@ func (m *FileModel) checkMeters(p problems, card billing.RateCard) {
 		}
 		ways = append(ways, strings.Join(names, " and "))
 	}
-	p.add("rates", "a %s model needs a rate of %s", m.Kind, strings.Join(ways, ", or of "))
+	p.addf("rates", "a %s model needs a rate of %s", m.Kind, strings.Join(ways, ", or of "))
 }
 
 func (m *FileModel) checkLimits(p problems) {
@@ -159,39 +159,39 @@ func (m *FileModel) checkLimits(p problems) {
 
 func (m *FileModel) checkRoutes(p problems, providers map[string]*FileProvider) {
 	if len(m.Routes) == 0 && m.Availability == Available {
-		p.add("routes", "a model without routes cannot be available")
+		p.addf("routes", "a model without routes cannot be available")
 	}
 	if len(m.Routes) > routesMax {
-		p.add("routes", "%d routes are more than %d", len(m.Routes), routesMax)
+		p.addf("routes", "%d routes are more than %d", len(m.Routes), routesMax)
 	}
 	seen := map[string]bool{}
 	for i, r := range m.Routes {
 		at := p.at("routes[%d]", i)
 		provider := providers[r.Provider]
 		if provider == nil {
-			at.add("provider", "provider %q does not exist", r.Provider)
+			at.addf("provider", "provider %q does not exist", r.Provider)
 		}
 		if r.Model == "" {
-			at.add("model", "is missing")
+			at.addf("model", "is missing")
 		}
 		switch {
 		case m.Kind == KindText:
 			checkStyles(at, "style", []llm.Style{r.Style})
 		case r.Style != "":
-			at.add("style", "only text models are called in styles")
+			at.addf("style", "only text models are called in styles")
 		}
 		if provider != nil && len(provider.Styles) > 0 && r.Style != "" && !slices.Contains(provider.Styles, r.Style) {
-			at.add("style", "provider %s speaks %v, not %s", r.Provider, provider.Styles, r.Style)
+			at.addf("style", "provider %s speaks %v, not %s", r.Provider, provider.Styles, r.Style)
 		}
 		if r.Order < 1 || r.Order > routesMax {
-			at.add("order", "%d is not between 1 and %d", r.Order, routesMax)
+			at.addf("order", "%d is not between 1 and %d", r.Order, routesMax)
 		}
 		if r.Weight < 1 || r.Weight > 1000 {
-			at.add("weight", "%d is not between 1 and 1000", r.Weight)
+			at.addf("weight", "%d is not between 1 and 1000", r.Weight)
 		}
 		r.Timeouts.check(at.at("timeouts"))
 		if id := r.id(m.ID); seen[id] {
-			at.add("", "this provider, model and style are there twice")
+			at.addf("", "this provider, model and style are there twice")
 		} else {
 			seen[id] = true
 		}
@@ -209,25 +209,25 @@ func (m *FileModel) checkContracts(p problems, contracts *contractBuilder) {
 	for i, name := range m.Parameters {
 		p.oneOf("parameters", name, known)
 		if slices.Contains(m.Parameters[:i], name) {
-			p.add("parameters", "%q is there twice", name)
+			p.addf("parameters", "%q is there twice", name)
 		}
 	}
 	of := m.terms()
 	of.applied = map[string]bool{}
 	for _, style := range llm.Styles() {
 		if _, _, err := contracts.build(style, of); err != nil {
-			p.add("", "%v", err)
+			p.addf("", "%v", err)
 			return
 		}
 	}
 	for _, name := range sortedKeys(m.Ranges) {
 		if !slices.Contains(m.Parameters, name) {
-			p.add("ranges."+name, "is not one of the model's parameters")
+			p.addf("ranges."+name, "is not one of the model's parameters")
 			continue
 		}
 		for _, keyword := range sortedKeys(m.Ranges[name].bounds()) {
 			if !of.applied[name+" "+keyword] {
-				p.add("ranges."+name, "this parameter has no %s", keyword)
+				p.addf("ranges."+name, "this parameter has no %s", keyword)
 			}
 		}
 	}

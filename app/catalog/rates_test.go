@@ -35,7 +35,10 @@ func TestPricesAreExact(t *testing.T) {
 func TestUnitPricesMultiplyBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		p := Price{Amount: app.Amount(rapid.Int64Range(0, 1e15).Draw(t, "nanos")), Per: rapid.SampledFrom([]int64{1, 1_000, 1_000_000}).Draw(t, "per")}
+		p := Price{
+			Amount: app.Amount(rapid.Int64Range(0, 1e15).Draw(t, "nanos")),
+			Per:    rapid.SampledFrom([]int64{1, 1_000, 1_000_000}).Draw(t, "per"),
+		}
 		unit, ok := new(big.Rat).SetString(p.PerUnit())
 		if !ok {
 			t.Fatalf("%s is no number", p.PerUnit())
@@ -52,7 +55,9 @@ func TestUnitPricesMultiplyBack(t *testing.T) {
 
 func TestPricesRefuseWhatIsNotOne(t *testing.T) {
 	t.Parallel()
-	for _, s := range []string{"", "0.15", "0.15/1M", "per 1M", "0.15 per", "0.15 per 2", "0.15 per 1m", "$0.15 per 1M", "0,15 per 1M", "NaN per 1M", "1 per 1M "} {
+	for _, s := range []string{
+		"", "0.15", "0.15/1M", "per 1M", "0.15 per", "0.15 per 2", "0.15 per 1m", "$0.15 per 1M", "0,15 per 1M", "NaN per 1M", "1 per 1M ",
+	} {
 		if p, err := ParsePrice(s); err == nil {
 			t.Errorf("%q is read as %+v", s, p)
 		}

@@ -41,6 +41,7 @@ func shapeOf(k jsontext.Kind) shape {
 // not allowed. Because a shape leads to one rule, the check never has to go back.
 type node struct {
 	free        bool // nothing is asked of the value
+	shaped      bool // on has all its rules, even if these are still in the making
 	on          [shapeCount]*rule
 	unsupported string // the parameter this model does not support
 }

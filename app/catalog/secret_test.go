@@ -25,7 +25,7 @@ func TestSecretsDoNotPrint(t *testing.T) {
 		fmt.Fprintf(&printed, verb, &Model{Routes: []Route{{Provider: p}}})
 		fmt.Fprintf(&printed, verb, []any{secret, map[string]any{"a": secret}})
 	}
-	asJSON, err := json.Marshal(map[string]any{"a": secret, "p": p, "v": *p, "r": Route{Provider: p}, "m": Model{Routes: []Route{{Provider: p}}}})
+	asJSON, err := json.Marshal([]any{secret, p, *p, Route{Provider: p}, Model{Routes: []Route{{Provider: p}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,9 @@ import (
 const arrivalMax = 20 * time.Second
 
 func lookup(name string) (string, bool) {
-	v, ok := map[string]string{"BASE": "http://127.0.0.1:9", "KEY": "hunter2", "UMG_SIMULATOR_URL": "http://127.0.0.1:9/", "UMG_SIMULATOR_KEY": "k"}[name]
+	v, ok := map[string]string{
+		"BASE": "http://127.0.0.1:9", "KEY": "hunter2", "UMG_SIMULATOR_URL": "http://127.0.0.1:9/", "UMG_SIMULATOR_KEY": "k",
+	}[name]
 	return v, ok
 }
 

@@ -37,7 +37,8 @@ func TestTheLastGoodSnapshotStays(t *testing.T) {
 	b.apply(t, smallFile)
 	good := b.awaitVersion(t, b.c)
 	for _, broken := range []string{
-		`update models set entry = '{"ranges": {"temperature": {"max": "9"}}, "parameters": ["temperature"], "styles": ["chat"]}' where id = 'acme/one'`,
+		`update models set entry = '{"ranges": {"temperature": {"max": "9"}}, "parameters": ["temperature"], "styles": ["chat"]}'
+			where id = 'acme/one'`,
 		`update models set entry = '{"context_tokens": "many"}' where id = 'acme/one'`,
 		`update models set entry = '{"released": "1 May"}' where id = 'acme/one'`,
 	} {
@@ -76,7 +77,8 @@ func TestReferencesAreResolvedWhenLoaded(t *testing.T) {
 		t.Errorf("timeouts %+v", m.Routes[0].Timeouts)
 	}
 	var dump string
-	if err := b.db.GetContext(t.Context(), &dump, `select jsonb_agg(p)::text from providers p`); err != nil || strings.Contains(dump, "hunter2") {
+	err := b.db.GetContext(t.Context(), &dump, `select jsonb_agg(p)::text from providers p`)
+	if err != nil || strings.Contains(dump, "hunter2") {
 		t.Errorf("the credential is stored: %s, %v", dump, err)
 	}
 }

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +19,8 @@ func TestApplyAndExportRoundTrip(t *testing.T) {
 	for name, raw := range map[string]string{
 		"small": smallFile, "default": string(Default()), "empty": "",
 		"odd": with(t, "max: 1.5", `max: 1.50, min: 1e-3, default: 1.0`, "name: South", `name: "Süd \"&<> ${X}\"", headers: {x-a: "${KEY}"}, `+
-			`limits: {concurrency: 3}, paths: {messages: /m}`, "order: 2", "order: 2, timeouts: {idle: 1m30s}", "owner: acme", "owner: acme\n    paused: true\n    notice: busy"),
+			`limits: {concurrency: 3}, paths: {messages: /m}`, "order: 2", "order: 2, timeouts: {idle: 1m30s}",
+			"owner: acme", "owner: acme\n    paused: true\n    notice: busy"),
 	} {
 		f := parse(t, raw)
 		if err := Apply(t.Context(), db, f); err != nil {
@@ -49,7 +51,8 @@ func TestApplyTakesAllOrNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bad := parse(t, with(t, "name: One", "name: Eins", "provider: north, model", "provider: west, model", "context_tokens: 1000", "context_tokens: 0"))
+	bad := parse(t, with(t, "name: One", "name: Eins", "provider: north, model", "provider: west, model",
+		"context_tokens: 1000", "context_tokens: 0"))
 	err = Apply(t.Context(), db, bad)
 	if err == nil || !strings.Contains(err.Error(), `models[0].routes[0].provider: provider "west" does not exist`) ||
 		!strings.Contains(err.Error(), "models[0].context_tokens") {
@@ -107,7 +110,8 @@ func TestRateCardsArePinnedVersions(t *testing.T) {
 		}
 	}
 	var stored int
-	if err := b.db.GetContext(t.Context(), &stored, `select (rates -> 0 ->> 'amount')::bigint from rate_cards where id = 'acme/one@1'`); err != nil || stored != 150_000_000 {
+	err := b.db.GetContext(t.Context(), &stored, `select (rates -> 0 ->> 'amount')::bigint from rate_cards where id = 'acme/one@1'`)
+	if err != nil || stored != 150_000_000 {
 		t.Errorf("the first version is stored as %d nano-dollars, %v", stored, err)
 	}
 }
@@ -202,7 +206,7 @@ func TestAnUnreachableStoreIsToldAsSuch(t *testing.T) {
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), other, Options{Now: time.Now, Secrets: lookup}); err == nil {
+	if _, err := Open(t.Context(), other, Options{Now: time.Now, Secrets: lookup, Log: slog.New(slog.DiscardHandler)}); err == nil {
 		t.Error("a catalog without a database opens")
 	}
 }
