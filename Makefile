@@ -39,7 +39,7 @@ check: ## everything that must be green before a change lands
 	@bash .ci/stages check
 
 bench: build pg ## measure the gateway against a bare reverse proxy in the same run (bounded)
-	@$(MAKE) -s pg-bin | { read -r bin; UMG_PG_BIN=$${UMG_PG_BIN:-$$bin} UMG_BENCH=1 $(GO) test ./e2e -run '^TestBench' -v -count=1 -timeout 10m; }
+	@$(MAKE) -s pg-bin | { read -r bin; UMG_PG_BIN=$${UMG_PG_BIN:-$$bin} $(GO) test -tags bench ./e2e -run '^TestBench' -v -count=1 -timeout 10m; }
 	@$(GO) test -run '^$$' -bench . -benchmem -benchtime 200ms ./app/... ./billing/...
 
 fmt: ## format Go and templ

@@ -66,7 +66,11 @@ func gatewayBinary() (string, error) {
 			return
 		}
 		binary = filepath.Join(buildDir, "gateway")
-		cmd := exec.Command("go", "build", "-o", binary, "./cmd/gateway")
+		args := []string{"build", "-o", binary}
+		if raceDetector {
+			args = append(args, "-race")
+		}
+		cmd := exec.Command("go", append(args, "./cmd/gateway")...)
 		cmd.Dir = ".."
 		if out, err := cmd.CombinedOutput(); err != nil {
 			buildErr = fmt.Errorf("build: %w\n%s", err, out)

@@ -8,9 +8,11 @@ create table users (
 	created_at    timestamptz not null
 );
 
+-- limit_factor multiplies the usual limits: calls at once, and the requests and tokens per minute of each model.
 create table accounts (
-	id         text primary key,
-	created_at timestamptz not null
+	id           text primary key,
+	limit_factor integer not null default 1 check (limit_factor between 1 and 1000000),
+	created_at   timestamptz not null
 );
 
 create table memberships (
@@ -86,3 +88,14 @@ end $$;
 create trigger api_keys_changed
 	after insert or delete or update of secret_hash, account_id, name, env, error_mode, models, concurrency, expires_at, disabled_at, deleted_at
 	on api_keys for each row execute function notify_key();
+
+-- What an account may do is part of what replicas remember of its keys. An empty payload means: forget all.
+-- +goose StatementBegin
+create function notify_keys() returns trigger language plpgsql as $$
+begin
+	perform pg_notify('keys', '');
+	return null;
+end $$;
+-- +goose StatementEnd
+
+create trigger accounts_limits_changed after update of limit_factor on accounts for each row execute function notify_keys();

@@ -18,7 +18,6 @@ const (
 	keyModelsMax   = 100
 	modelNameBytes = 200
 	concurrencyMax = 10_000
-	defaultEnv     = "production"
 )
 
 var envPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,19}$`)
@@ -48,6 +47,7 @@ type Key struct {
 	ExpiresAt   *time.Time
 	Models      []string // the models it may call; empty for all
 	Concurrency int      // calls at the same time; zero for the account's limit
+	LimitFactor int      // multiplies the account's limits; set where a key is recognised
 }
 
 // Principal is the account, with the key acting for it.
@@ -67,16 +67,13 @@ type KeySpec struct {
 
 func (spec *KeySpec) check(now time.Time) error {
 	spec.Name = strings.TrimSpace(spec.Name)
-	if spec.Env == "" {
-		spec.Env = defaultEnv
-	}
 	if spec.ErrorMode == "" {
 		spec.ErrorMode = Documented
 	}
 	switch {
 	case spec.Name == "" || utf8.RuneCountInString(spec.Name) > keyNameChars || !printable(spec.Name):
 		return invalid("name", "A name has between 1 and %d printable characters.", keyNameChars)
-	case !envPattern.MatchString(spec.Env):
+	case spec.Env != "" && !envPattern.MatchString(spec.Env):
 		return invalid("env", "An environment is 1 to 20 lower-case letters, digits and hyphens, such as production.")
 	case spec.ErrorMode != Documented && spec.ErrorMode != Standard:
 		return invalid("error_mode", "The error mode is %s or %s.", Documented, Standard)

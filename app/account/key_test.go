@@ -91,7 +91,7 @@ func TestCreateKeyShowsTheSecretOnceAndStoresItsHash(t *testing.T) {
 	}
 	b.clock.advance(time.Second)
 	plain, _ := b.key(t, u.Principal(), KeySpec{Name: "Plain"})
-	if plain.Env != "production" || plain.ErrorMode != Documented || len(plain.Models) != 0 || plain.ExpiresAt != nil {
+	if plain.Env != "" || plain.ErrorMode != Documented || len(plain.Models) != 0 || plain.ExpiresAt != nil {
 		t.Fatalf("the defaults are %+v", plain)
 	}
 	keys, err := b.Keys(t.Context(), u.Principal())

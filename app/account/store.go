@@ -74,6 +74,7 @@ type keyRow struct {
 	ExpiresAt   *time.Time     `db:"expires_at"`
 	LastUsedAt  *time.Time     `db:"last_used_at"`
 	Disabled    bool           `db:"disabled"`
+	LimitFactor int            `db:"limit_factor"`
 }
 
 func (r keyRow) key() Key {
@@ -81,6 +82,7 @@ func (r keyRow) key() Key {
 		ID: r.ID, AccountID: r.AccountID, Name: r.Name, Prefix: r.Prefix, LastFour: r.LastFour, Env: r.Env,
 		ErrorMode: r.ErrorMode, Disabled: r.Disabled, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt,
 		LastUsedAt: r.LastUsedAt, ExpiresAt: r.ExpiresAt, Models: r.Models, Concurrency: r.Concurrency,
+		LimitFactor: r.LimitFactor,
 	}
 }
 
@@ -130,8 +132,8 @@ func keysOf(ctx context.Context, q postgres.Queryer, accountID string) ([]Key, e
 func keyByFingerprint(ctx context.Context, q postgres.Queryer, f fingerprint) (Key, bool, error) {
 	var r keyRow
 	err := q.GetContext(ctx, &r, `
-		select `+keyColumns+`, coalesce(k.created_by, '') as created_by
-		from api_keys k where k.secret_hash = $1 and k.deleted_at is null`, f[:])
+		select `+keyColumns+`, coalesce(k.created_by, '') as created_by, a.limit_factor
+		from api_keys k join accounts a on a.id = k.account_id where k.secret_hash = $1 and k.deleted_at is null`, f[:])
 	if errors.Is(err, sql.ErrNoRows) {
 		return Key{}, false, nil
 	}

@@ -69,6 +69,7 @@ type Call struct {
 	Body        []byte
 	Headers     http.Header
 	Concurrency int // calls the account may run at once; zero is the default
+	LimitFactor int // multiplies the usual limits of the account; zero is one
 }
 
 // Sink is the client's end of a call. Begin comes once, before the first Write. A Write or Flush that the client does
@@ -150,14 +151,15 @@ func peek(call Call) (dialect.Head, *dialect.Dialect, error) {
 // turnstile is what the limits are asked. The tokens are corrected when the call ends, so they need not be an upper
 // bound: a bound of many tokens that a call does not use must not keep others out meanwhile.
 func (r *run) turnstile() limit.Ask {
-	m := r.model.Limits
+	m, factor := r.model.Limits, max(r.call.LimitFactor, 1)
 	a := limit.Ask{
 		AccountID: r.call.Principal.AccountID, Model: r.model.ID, Concurrency: r.call.Concurrency,
-		RequestsPerMinute: m.RequestsPerMinute, TokensPerMinute: m.TokensPerMinute,
+		RequestsPerMinute: m.RequestsPerMinute * int64(factor), TokensPerMinute: m.TokensPerMinute * int64(factor),
 		Tokens: r.inputEstimate() + min(r.reserve.output, usefulTokens)*r.head.Choices,
 	}
 	if r.call.Concurrency == 0 { // what an account was given by name goes above what a model gives to all
-		a.ModelConcurrency = int(m.Concurrency)
+		a.Concurrency = limit.ConcurrencyStandard * factor
+		a.ModelConcurrency = int(m.Concurrency) * factor
 	}
 	return a
 }

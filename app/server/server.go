@@ -49,7 +49,7 @@ type Console interface {
 type Options struct {
 	API     *api.API
 	Console Console      // nil where only the machine's face is served
-	Static  http.Handler // serves /static/; nil for none
+	Static  http.Handler // serves whole paths that begin with /static/; nil for none
 	IDs     app.IDs
 	Now     app.Clock
 	Log     *slog.Logger

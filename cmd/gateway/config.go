@@ -20,9 +20,7 @@ type Config struct {
 	OpsListen string `default:"127.0.0.1:9464" env:"UMG_OPS_LISTEN" help:"Address of /metrics, /healthz, /readyz and pprof." placeholder:"HOST:PORT"`
 	BaseURL   string `env:"UMG_BASE_URL" help:"Address people and programs reach the server at; default http://LISTEN." placeholder:"URL"`
 
-	DatabaseURL string `env:"DATABASE_URL" help:"Postgres to use; without it the server starts its own in the data folder." placeholder:"URL"`
-	Data        string `default:"${default_data}" env:"UMG_DATA" help:"Data folder: the local database and generated secrets." placeholder:"DIR"`
-	PGBin       string `env:"UMG_PG_BIN" help:"Folder of initdb and postgres for the local database." placeholder:"DIR"`
+	storeFlags
 
 	SecretKey string `env:"UMG_SECRET_KEY" help:"32 bytes in base64 that seal secrets at rest; default: generated into the data folder." placeholder:"BASE64"`
 
@@ -34,11 +32,21 @@ type Config struct {
 	LameDuck        time.Duration `default:"5s" env:"UMG_LAME_DUCK" help:"Time between failing /readyz and refusing connections at shutdown."`
 	DrainTimeout    time.Duration `default:"10m" env:"UMG_DRAIN_TIMEOUT" help:"Time that running streams get to finish at shutdown."`
 	KeepAlive       time.Duration `default:"15s" env:"UMG_KEEP_ALIVE" help:"Silence after which a stream's headers and keep-alives go out."`
+
+	baseFromListen bool // BaseURL was not given
+	signUpsMax     int  // an hour from one address; zero takes the default
+}
+
+// storeFlags say which database a command works on.
+type storeFlags struct {
+	DatabaseURL string `env:"DATABASE_URL" help:"Postgres to use; without it, a local one in the data folder." placeholder:"URL"`
+	Data        string `default:"${default_data}" env:"UMG_DATA" help:"Data folder: the local database and generated secrets." placeholder:"DIR"`
+	PGBin       string `env:"UMG_PG_BIN" help:"Folder of initdb and postgres for the local database." placeholder:"DIR"`
 }
 
 // variablesElsewhere are environment names of ours that no field reads: the bench and browser tests use them, and
 // credentials of providers are named by the operator under one prefix.
-var variablesElsewhere = []string{"UMG_CHROMIUM", "UMG_CHROMIUM_ARGS", "UMG_BENCH", "UMG_PROVIDER_*", "UMG_SIMULATOR_*"}
+var variablesElsewhere = []string{"UMG_CHROMIUM", "UMG_CHROMIUM_ARGS", "UMG_PICTURES", "UMG_PROVIDER_*", "UMG_SIMULATOR_*"}
 
 // AfterApply validates the configuration whole, before anything is started. Kong calls it.
 func (c *Config) AfterApply() error {
@@ -70,7 +78,7 @@ func (c *Config) AfterApply() error {
 // plain http is meant.
 func (c *Config) checkBaseURL() error {
 	if c.BaseURL == "" {
-		c.BaseURL = "http://" + c.Listen
+		c.BaseURL, c.baseFromListen = "http://"+c.Listen, true
 	}
 	u, err := url.Parse(c.BaseURL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || strings.Trim(u.Path, "/") != "" {

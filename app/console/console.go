@@ -1,0 +1,84 @@
+// Package console is the person's face: pages and forms under /console, one file a page. It knows HTTP, cookies and
+// which service answers a page; it fills view models and renders them. It does not know how anything is stored,
+// priced or drawn.
+package console
+
+import (
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"umg/app"
+	"umg/app/account"
+	"umg/app/catalog"
+	"umg/billing"
+)
+
+// Options are the services behind the pages, and what the pages say about the server.
+type Options struct {
+	Accounts *account.Service
+	Sessions *account.SessionStore
+	Ledger   *billing.Ledger
+	Catalog  *catalog.Catalog
+	Now      app.Clock
+	BaseURL  string // scheme and host of the server
+	Trial    account.TrialPolicy
+	Secure   bool // cookies of preferences carry Secure
+}
+
+// Console serves the pages.
+type Console struct{ o Options }
+
+// New returns the console. It panics when a service is missing, which is a mistake in the wiring.
+func New(o Options) *Console {
+	if o.Accounts == nil || o.Sessions == nil || o.Ledger == nil || o.Catalog == nil || o.Now == nil || o.BaseURL == "" {
+		panic("console: an option is missing")
+	}
+	return &Console{o: o}
+}
+
+// Route is one page or form. Open ones take visitors; all others lead visitors to the sign-in page.
+type Route struct {
+	Method string
+	Path   string // below /console
+	Open   bool
+	serve  func(*Console, *page) error
+}
+
+// Routes is the whole face, so that tests can walk it. Every GET also answers HEAD.
+func Routes() []Route {
+	return []Route{
+		{Method: http.MethodGet, Path: "/sign-up", Open: true, serve: (*Console).signUpPage},
+		{Method: http.MethodPost, Path: "/sign-up", Open: true, serve: (*Console).signUp},
+		{Method: http.MethodGet, Path: "/sign-in", Open: true, serve: (*Console).signInPage},
+		{Method: http.MethodPost, Path: "/sign-in", Open: true, serve: (*Console).signIn},
+		{Method: http.MethodPost, Path: "/sign-out", Open: true, serve: (*Console).signOut},
+		{Method: http.MethodPost, Path: "/theme", Open: true, serve: (*Console).setTheme},
+		{Method: http.MethodGet, Path: "", serve: (*Console).overview},
+		{Method: http.MethodGet, Path: "/first-request", serve: (*Console).firstRequest},
+		{Method: http.MethodPost, Path: "/onboarding", serve: (*Console).setOnboarding},
+		{Method: http.MethodGet, Path: "/keys", serve: (*Console).keys},
+		{Method: http.MethodPost, Path: "/keys", serve: (*Console).createKey},
+		{Method: http.MethodGet, Path: "/keys/new", serve: (*Console).newKey},
+		{Method: http.MethodPost, Path: "/keys/:id/disable", serve: (*Console).disableKey},
+		{Method: http.MethodPost, Path: "/keys/:id/enable", serve: (*Console).enableKey},
+		{Method: http.MethodGet, Path: "/keys/:id/delete", serve: (*Console).askDeleteKey},
+		{Method: http.MethodPost, Path: "/keys/:id/delete", serve: (*Console).deleteKey},
+	}
+}
+
+// Mount adds the pages to the group at /console.
+func (c *Console) Mount(g *echo.Group) {
+	for _, r := range Routes() {
+		g.Add(r.Method, r.Path, c.handle(r))
+		if r.Method == http.MethodGet {
+			g.Add(http.MethodHead, r.Path, c.handle(r))
+		}
+	}
+	g.RouteNotFound("", notFound)
+	g.RouteNotFound("/*", notFound)
+}
+
+func notFound(echo.Context) error {
+	return app.Errorf(app.NotFound, "not_found", "There is no such page.")
+}

@@ -1,0 +1,86 @@
+package console
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/a-h/templ"
+	"github.com/labstack/echo/v4"
+
+	"umg/app"
+	"umg/views"
+)
+
+// statusOf is the status of an error page; every other kind is our own fault.
+var statusOf = map[app.Kind]int{
+	app.Invalid: http.StatusBadRequest, app.Unauthenticated: http.StatusUnauthorized, app.Forbidden: http.StatusForbidden,
+	app.NotFound: http.StatusNotFound, app.Conflict: http.StatusConflict, app.MethodNotAllowed: http.StatusMethodNotAllowed,
+	app.TooLarge: http.StatusRequestEntityTooLarge, app.MediaType: http.StatusUnsupportedMediaType,
+	app.Exhausted: http.StatusTooManyRequests, app.Unavailable: http.StatusServiceUnavailable,
+}
+
+// titles head the error pages.
+var titles = map[int]string{
+	http.StatusBadRequest:            "That request could not be understood",
+	http.StatusForbidden:             "Nothing was done",
+	http.StatusConflict:              "That is not possible right now",
+	http.StatusMethodNotAllowed:      "That page does not take this",
+	http.StatusRequestEntityTooLarge: "That was too large",
+	http.StatusTooManyRequests:       "Too many requests",
+	http.StatusServiceUnavailable:    "The console is away for a moment",
+	http.StatusInternalServerError:   "Something went wrong",
+}
+
+// WriteError renders the page for a failure: inside the shell for whom we know, bare for everybody else. It asks no
+// service but the session's, because the store may be what failed.
+func (c *Console) WriteError(e echo.Context, cause error) error {
+	if e.Response().Committed {
+		return nil
+	}
+	err := asError(cause)
+	status, known := statusOf[err.Kind]
+	if !known {
+		status = http.StatusInternalServerError
+	}
+	p, openErr := c.open(e)
+	shell := views.Shell{Path: e.Request().URL.Path, Theme: themeOf(e.Request()), Now: c.o.Now()}
+	if openErr == nil {
+		shell = c.shell(p)
+	}
+	var component templ.Component
+	if status == http.StatusNotFound {
+		component = views.NotFoundPage(shell)
+	} else {
+		component = views.ErrorPage(views.Failure{
+			Shell: shell, Status: status, Title: titles[status], Message: err.Message,
+			RequestID: e.Response().Header().Get(echo.HeaderXRequestID), Wait: err.RetryAfter,
+		})
+	}
+	if err.RetryAfter > 0 {
+		e.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(int(err.RetryAfter/time.Second)+1))
+	}
+	var b bytes.Buffer
+	if err := component.Render(e.Request().Context(), &b); err != nil {
+		return err
+	}
+	return e.HTMLBlob(status, b.Bytes())
+}
+
+// asError reads the framework's own errors, such as an unknown path, as ours.
+func asError(err error) *app.Error {
+	var framework *echo.HTTPError
+	if errors.As(err, &framework) {
+		switch framework.Code {
+		case http.StatusNotFound:
+			return app.Errorf(app.NotFound, "not_found", "There is no such page.")
+		case http.StatusMethodNotAllowed:
+			return app.Errorf(app.MethodNotAllowed, "method_not_allowed", "This page does not take this kind of request.")
+		case http.StatusRequestEntityTooLarge:
+			return app.Errorf(app.TooLarge, "request_too_large", "What was sent is larger than this page takes.")
+		}
+	}
+	return app.AsError(err)
+}

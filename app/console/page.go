@@ -1,0 +1,158 @@
+package console
+
+import (
+	"bytes"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/a-h/templ"
+	"github.com/gorilla/sessions"
+	"github.com/labstack/echo/v4"
+
+	"umg/app"
+	"umg/app/account"
+	"umg/views"
+	"umg/views/ui"
+)
+
+const (
+	consolePath      = "/console"
+	signInPath       = consolePath + "/sign-in"
+	themeCookie      = "umg_theme"
+	languageCookie   = "umg_language"
+	onboardingCookie = "umg_onboarding"
+	preferenceAgeMax = 365 * 24 * time.Hour
+	lowBalanceAt     = app.Dollar
+	toastTone        = "toast_tone"
+	toastText        = "toast_text"
+)
+
+// page is one request for a page: who asks, their session, and what surrounds the answer.
+type page struct {
+	echo.Context
+	session *sessions.Session
+	user    account.User // zero for visitors
+}
+
+func (p *page) signedIn() bool { return p.user.ID != "" }
+
+func (c *Console) handle(r Route) echo.HandlerFunc {
+	return func(e echo.Context) error {
+		p, err := c.open(e)
+		if err != nil {
+			return err
+		}
+		if !r.Open && !p.signedIn() {
+			return p.toSignIn()
+		}
+		return r.serve(c, p)
+	}
+}
+
+// open reads the session and the user behind a request. A session whose user is gone is a visitor's.
+func (c *Console) open(e echo.Context) (*page, error) {
+	session, err := c.o.Sessions.Current(e.Request())
+	if err != nil {
+		return nil, err
+	}
+	p := &page{Context: e, session: session}
+	if id := account.UserID(session); id != "" {
+		p.user, err = c.o.Accounts.User(e.Request().Context(), id)
+		if err != nil && app.KindOf(err) != app.NotFound {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// toSignIn leads a visitor to the sign-in page and, for pages, back again afterwards.
+func (p *page) toSignIn() error {
+	target := signInPath
+	if p.Request().Method == http.MethodGet && p.Request().URL.Path != consolePath {
+		target += "?next=" + url.QueryEscape(p.Request().URL.Path)
+	}
+	return p.Redirect(http.StatusSeeOther, target)
+}
+
+// safeNext is where a form may lead afterwards: a page of the console, and nothing a stranger put into a link.
+func safeNext(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.Scheme != "" || u.Host != "" || strings.Contains(next, `\`) ||
+		(u.Path != consolePath && !strings.HasPrefix(u.Path, consolePath+"/")) || strings.Contains(u.Path, "//") {
+		return consolePath
+	}
+	return u.Path
+}
+
+// shell is what surrounds a page. A balance that cannot be read is shown as unknown: the page matters more.
+func (c *Console) shell(p *page) views.Shell {
+	s := views.Shell{
+		Path: p.Request().URL.Path, Theme: themeOf(p.Request()), Now: c.o.Now(), BaseURL: c.apiURL(),
+		Toasts: p.takeToast(),
+	}
+	if !p.signedIn() {
+		return s
+	}
+	s.Viewer = &views.Viewer{Email: p.user.Email}
+	if b, err := c.o.Ledger.Balance(p.Request().Context(), p.user.AccountID); err == nil {
+		s.Balance = views.Balance{Known: true, Available: b.Available(), LowAt: lowBalanceAt}
+	}
+	return s
+}
+
+func (c *Console) apiURL() string { return c.o.BaseURL + "/v1" }
+
+func themeOf(r *http.Request) ui.Theme {
+	cookie, err := r.Cookie(themeCookie)
+	if err != nil {
+		return ui.System
+	}
+	return ui.ParseTheme(cookie.Value)
+}
+
+// render draws into memory first: a fault on the way never leaves half a page.
+func (c *Console) render(p *page, status int, component templ.Component) error {
+	if err := c.o.Sessions.Save(p.Request(), p.Response(), p.session); err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := component.Render(p.Request().Context(), &b); err != nil {
+		return err
+	}
+	return p.HTMLBlob(status, b.Bytes())
+}
+
+// say leaves one sentence for the next page and leads there.
+func (c *Console) say(p *page, tone ui.Tone, text, next string) error {
+	p.session.Values[toastTone], p.session.Values[toastText] = string(tone), text
+	if err := c.o.Sessions.Save(p.Request(), p.Response(), p.session); err != nil {
+		return err
+	}
+	return p.Redirect(http.StatusSeeOther, next)
+}
+
+func (p *page) takeToast() []ui.Toast {
+	text, _ := p.session.Values[toastText].(string)
+	tone, _ := p.session.Values[toastTone].(string)
+	if text == "" {
+		return nil
+	}
+	delete(p.session.Values, toastText)
+	delete(p.session.Values, toastTone)
+	return []ui.Toast{{Tone: ui.Tone(tone), Text: text}}
+}
+
+// prefer keeps a choice of the person's in a cookie, so that the next page is already drawn that way.
+func (c *Console) prefer(p *page, name, value string) {
+	p.SetCookie(&http.Cookie{
+		Name: name, Value: value, Path: consolePath, MaxAge: int(preferenceAgeMax / time.Second), Secure: c.o.Secure,
+		HttpOnly: name == onboardingCookie, SameSite: http.SameSiteLaxMode,
+	})
+}
+
+func (c *Console) setTheme(p *page) error {
+	c.prefer(p, themeCookie, string(ui.ParseTheme(p.FormValue("theme"))))
+	return p.Redirect(http.StatusSeeOther, safeNext(p.FormValue("next")))
+}

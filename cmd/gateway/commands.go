@@ -1,0 +1,276 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"crypto/rand"
+
+	"gopkg.in/yaml.v3"
+
+	"umg/app"
+	"umg/app/account"
+	"umg/app/catalog"
+	"umg/app/simulator"
+	"umg/billing"
+)
+
+type simulatorCommand struct {
+	Listen    string        `default:"127.0.0.1:9090" help:"Address; port 0 takes a free one." placeholder:"HOST:PORT"`
+	Pace      time.Duration `help:"Pause between two tokens of a stream."`
+	Key       string        `env:"UMG_SIMULATOR_KEY" help:"API key that callers must send; default: any." placeholder:"KEY"`
+	ReadyFile string        `help:"File to write the address to once it listens." placeholder:"FILE"`
+}
+
+// Run serves the simulated upstream until a signal ends ctx.
+func (c *simulatorCommand) Run(ctx context.Context) error {
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	url := "http://" + ln.Addr().String()
+	if err := writeReady(c.ReadyFile, ready{SimulatorURL: url, PID: os.Getpid()}); err != nil {
+		return err
+	}
+	fmt.Println("simulator", url)
+	return simulator.New(simulator.Options{Now: time.Now, Pace: c.Pace, Key: c.Key, Control: true}).Serve(ctx, ln)
+}
+
+type migrateCommand struct {
+	storeFlags
+}
+
+// Run brings the database to this version.
+func (c *migrateCommand) Run(ctx context.Context) error {
+	s, err := commandStore(ctx, c.storeFlags)
+	if err != nil {
+		return err
+	}
+	return errors.Join(migrate(ctx, s), s.close())
+}
+
+type catalogCommands struct {
+	Check  catalogCheck  `cmd:"" help:"List every mistake in a catalog file."`
+	Diff   catalogDiff   `cmd:"" help:"Say what applying a file would change."`
+	Apply  catalogApply  `cmd:"" help:"Put a file in force; running servers follow within a second."`
+	Export catalogExport `cmd:"" help:"Print the catalog in force as a file."`
+}
+
+type catalogFile struct {
+	File string `arg:"" help:"Catalog file (YAML)." type:"existingfile"`
+}
+
+// read parses and checks the file and reports every mistake at once.
+func (f catalogFile) read() (catalog.File, error) {
+	text, err := os.ReadFile(f.File)
+	if err != nil {
+		return catalog.File{}, err
+	}
+	file, err := catalog.ParseFile(text)
+	if err != nil {
+		return catalog.File{}, fmt.Errorf("%s: %w", f.File, err)
+	}
+	if mistakes := catalog.Check(file); len(mistakes) > 0 {
+		return catalog.File{}, fmt.Errorf("%s has %d mistakes:\n%w", f.File, len(mistakes), errors.Join(mistakes...))
+	}
+	return file, nil
+}
+
+type catalogCheck struct {
+	catalogFile
+}
+
+// Run checks a file without a database.
+func (c *catalogCheck) Run() error {
+	file, err := c.read()
+	if err == nil {
+		fmt.Printf("%s is right: %d providers, %d models\n", c.File, len(file.Providers), len(file.Models))
+	}
+	return err
+}
+
+type catalogDiff struct {
+	storeFlags
+	catalogFile
+}
+
+// Run prints a line for each change.
+func (c *catalogDiff) Run(ctx context.Context) error {
+	return withStore(ctx, c.storeFlags, func(s *store) error {
+		_, err := c.compare(ctx, s)
+		return err
+	})
+}
+
+func (c *catalogDiff) compare(ctx context.Context, s *store) (catalog.File, error) {
+	next, err := c.read()
+	if err != nil {
+		return next, err
+	}
+	old, err := catalog.Export(ctx, s.db)
+	if err != nil {
+		return next, err
+	}
+	lines, err := catalog.Diff(old, next)
+	if len(lines) == 0 && err == nil {
+		lines = []string{"no change"}
+	}
+	fmt.Println(strings.Join(lines, "\n"))
+	return next, err
+}
+
+type catalogApply struct {
+	catalogDiff
+}
+
+// Run prints the changes and puts them in force.
+func (c *catalogApply) Run(ctx context.Context) error {
+	return withStore(ctx, c.storeFlags, func(s *store) error {
+		next, err := c.compare(ctx, s)
+		if err != nil {
+			return err
+		}
+		return catalog.Apply(ctx, s.db, next)
+	})
+}
+
+type catalogExport struct {
+	storeFlags
+}
+
+// Run prints the catalog in force.
+func (c *catalogExport) Run(ctx context.Context) error {
+	return withStore(ctx, c.storeFlags, func(s *store) error {
+		file, err := catalog.Export(ctx, s.db)
+		if err != nil {
+			return err
+		}
+		return yaml.NewEncoder(os.Stdout).Encode(file)
+	})
+}
+
+type creditCommands struct {
+	Grant creditGrant `cmd:"" help:"Add credit to an account."`
+}
+
+type creditGrant struct {
+	storeFlags
+	Account string     `arg:"" help:"Account id, or the e-mail address of its owner."`
+	Amount  app.Amount `arg:"" help:"Dollars, such as 25 or 0.000001."`
+	Reason  string     `required:"" help:"Why; it stands in the ledger."`
+}
+
+// Run grants the credit once and prints the balance.
+func (c *creditGrant) Run(ctx context.Context, log *slog.Logger) error {
+	if c.Amount <= 0 {
+		return fmt.Errorf("the amount must be more than 0 dollars")
+	}
+	return withServices(ctx, c.storeFlags, log, func(s *store, accounts *account.Service, ledger *billing.Ledger) error {
+		id, err := accounts.Resolve(ctx, c.Account)
+		if err != nil {
+			return err
+		}
+		ids := app.IDs{Now: time.Now, Random: rand.Reader}
+		err = ledger.Grant(ctx, s.db, billing.Grant{
+			AccountID: id, Kind: billing.Adjustment, Amount: c.Amount, Source: "operator:" + ids.New("adj"), Reason: c.Reason,
+			Operator: os.Getenv("USER"),
+		})
+		if err != nil {
+			return err
+		}
+		b, err := ledger.Balance(ctx, id)
+		fmt.Printf("%s: granted $%s, balance $%s, available $%s\n", id, c.Amount, b.Posted, b.Available())
+		return err
+	})
+}
+
+type operatorCommands struct {
+	Add operatorAdd `cmd:"" help:"Let a user run the gateway."`
+}
+
+type operatorAdd struct {
+	storeFlags
+	Email string `arg:"" help:"E-mail address the user signed up with."`
+}
+
+// Run sets the flag.
+func (c *operatorAdd) Run(ctx context.Context, log *slog.Logger) error {
+	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {
+		if err := accounts.MakeOperator(ctx, c.Email); err != nil {
+			return err
+		}
+		fmt.Println(c.Email, "is an operator")
+		return nil
+	})
+}
+
+type limitsCommand struct {
+	storeFlags
+	Account string `arg:"" help:"Account id, or the e-mail address of its owner."`
+	Factor  int    `arg:"" help:"How many times the usual limits of calls at once and of models the account has."`
+}
+
+// Run sets the factor; running servers follow within a second.
+func (c *limitsCommand) Run(ctx context.Context, log *slog.Logger) error {
+	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {
+		id, err := accounts.Resolve(ctx, c.Account)
+		if err != nil {
+			return err
+		}
+		return accounts.SetLimitFactor(ctx, id, c.Factor)
+	})
+}
+
+type booksCommand struct {
+	storeFlags
+}
+
+// Run prints each invariant and whether it holds.
+func (c *booksCommand) Run(ctx context.Context) error {
+	return withStore(ctx, c.storeFlags, func(s *store) error {
+		checks, err := billing.Books(ctx, s.db)
+		if err != nil {
+			return err
+		}
+		broken := 0
+		for _, check := range checks {
+			verdict := "holds "
+			if !check.Holds {
+				verdict = "BROKEN"
+				broken++
+			}
+			fmt.Println(verdict, check.Name, check.Detail)
+		}
+		if broken > 0 {
+			return fmt.Errorf("%d of %d invariants do not hold", broken, len(checks))
+		}
+		fmt.Println("the books balance")
+		return nil
+	})
+}
+
+func withStore(ctx context.Context, flags storeFlags, work func(*store) error) error {
+	s, err := commandStore(ctx, flags)
+	if err != nil {
+		return err
+	}
+	return errors.Join(work(s), s.close())
+}
+
+func withServices(
+	ctx context.Context, flags storeFlags, log *slog.Logger, work func(*store, *account.Service, *billing.Ledger) error,
+) error {
+	return withStore(ctx, flags, func(s *store) error {
+		ids := app.IDs{Now: time.Now, Random: rand.Reader}
+		ledger := billing.NewLedger(s.db, billing.Options{Now: time.Now, IDs: ids, Log: log})
+		return work(s, account.New(s.db, ledger, account.Options{
+			Now: time.Now, IDs: ids, Random: rand.Reader, Log: log,
+		}), ledger)
+	})
+}

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"umg/app"
+	"umg/app/account"
+	"umg/app/catalog"
+	"umg/app/simulator"
+	"umg/billing"
+)
+
+const (
+	demoEmail       = "demo@example.com"
+	demoCredit      = 1000 * app.Dollar
+	demoTrial       = 5 * app.Dollar
+	demoTrialDays   = 30
+	demoAddress     = "127.0.0.1"
+	demoLimitFactor = 100_000 // the seeded account is there to be tried hard
+	demoSignUpsMax  = 100_000 // all visitors come from one address
+	demoDrainMax    = 10 * time.Second
+	demoModel       = "meridian/atlas-small"
+)
+
+type demoCommand struct {
+	Listen       string        `default:"127.0.0.1:8080" help:"Address of the API and the console; port 0 takes a free one." placeholder:"HOST:PORT"`
+	OpsListen    string        `default:"127.0.0.1:0" help:"Address of /metrics and health." placeholder:"HOST:PORT"`
+	Data         string        `default:"${default_data}-demo" env:"UMG_DATA" help:"Data folder." placeholder:"DIR"`
+	PGBin        string        `env:"UMG_PG_BIN" help:"Folder of initdb and postgres." placeholder:"DIR"`
+	DatabaseURL  string        `help:"Postgres to use instead of a local one." placeholder:"URL"`
+	SimulatorURL string        `help:"A simulator that runs already, instead of one inside." placeholder:"URL"`
+	Pace         time.Duration `default:"15ms" help:"Pause between two tokens of a simulated stream."`
+	ReadyFile    string        `help:"File to write the addresses, the login and the key to once all is ready." placeholder:"FILE"`
+	KeepAlive    time.Duration `default:"15s" help:"Silence after which a stream's headers and keep-alives go out."`
+}
+
+// ready is what scripts and tests learn of a demo.
+type ready struct {
+	BaseURL      string `json:"base_url,omitempty"`
+	ConsoleURL   string `json:"console_url,omitempty"`
+	APIKey       string `json:"api_key,omitempty"`
+	Email        string `json:"email,omitempty"`
+	Password     string `json:"password,omitempty"`
+	SimulatorURL string `json:"simulator_url"`
+	MetricsURL   string `json:"metrics_url,omitempty"`
+	PID          int    `json:"pid"`
+}
+
+// seed is the demo's login and key, made at random once and kept in its data folder: there are no default credentials.
+type seed struct {
+	Email    string `json:"email"`
+	Password string `json:"password"`
+	APIKey   string `json:"api_key"`
+}
+
+// Run serves the demo until a signal ends ctx.
+func (c *demoCommand) Run(ctx context.Context) error {
+	if err := refuseUnknownVariables(os.Environ()); err != nil {
+		return err
+	}
+	log, closeLog, err := c.openLog()
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var upstream errgroup.Group
+	simulatorURL := c.SimulatorURL
+	if simulatorURL == "" {
+		ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		simulatorURL = "http://" + ln.Addr().String()
+		sim := simulator.New(simulator.Options{Now: time.Now, Pace: c.Pace, Control: true})
+		upstream.Go(func() error { return sim.Serve(work, ln) })
+	}
+	err = c.serve(ctx, simulatorURL, log)
+	stop()
+	return errors.Join(err, upstream.Wait())
+}
+
+// openLog keeps the terminal calm: the request log goes to a file in the data folder.
+func (c *demoCommand) openLog() (*slog.Logger, func(), error) {
+	if err := os.MkdirAll(c.Data, 0o711); err != nil {
+		return nil, nil, err
+	}
+	f, err := os.OpenFile(c.logFile(), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	return slog.New(slog.NewJSONHandler(f, nil)), func() { _ = f.Close() }, nil
+}
+
+func (c *demoCommand) logFile() string { return filepath.Join(c.Data, "gateway.log") }
+
+func (c *demoCommand) serve(ctx context.Context, simulatorURL string, log *slog.Logger) error {
+	cfg := Config{
+		Listen: c.Listen, OpsListen: c.OpsListen, storeFlags: storeFlags{DatabaseURL: c.DatabaseURL, Data: c.Data, PGBin: c.PGBin},
+		TrialCredit: demoTrial, TrialDays: demoTrialDays, signUpsMax: demoSignUpsMax, DrainTimeout: demoDrainMax, KeepAlive: c.KeepAlive,
+	}
+	if err := cfg.AfterApply(); err != nil {
+		return err
+	}
+	h, err := build(ctx, cfg, func(name string) (string, bool) {
+		switch name {
+		case "UMG_SIMULATOR_URL":
+			return simulatorURL, true
+		case "UMG_SIMULATOR_KEY":
+			return "simulated", true
+		}
+		return os.LookupEnv(name)
+	}, log)
+	if err != nil {
+		return err
+	}
+	who, err := c.seed(ctx, h)
+	if err != nil {
+		return errors.Join(err, h.close())
+	}
+	err = c.announce(ready{
+		BaseURL: h.cfg.BaseURL + "/v1", ConsoleURL: h.cfg.BaseURL, APIKey: who.APIKey, Email: who.Email, Password: who.Password,
+		SimulatorURL: simulatorURL, MetricsURL: "http://" + h.ops.Addr().String(), PID: os.Getpid(),
+	})
+	if err != nil {
+		return errors.Join(err, h.close())
+	}
+	return errors.Join(h.run(ctx), h.close())
+}
+
+// seed gives an empty database the default catalog, and makes the demo's user, credit and key once. Each step is kept
+// before the next, so that a start that was interrupted is taken up where it ended.
+func (c *demoCommand) seed(ctx context.Context, h *house) (seed, error) {
+	if err := seedCatalog(ctx, h); err != nil {
+		return seed{}, err
+	}
+	path := filepath.Join(c.Data, "demo.json")
+	who, err := readSeed(path)
+	if err != nil {
+		return who, err
+	}
+	if _, err := h.keys.Find(ctx, who.APIKey); err == nil {
+		return who, nil
+	}
+	if err := who.save(path); err != nil {
+		return who, err
+	}
+	user, err := h.accounts.SignIn(ctx, who.Email, who.Password, demoAddress)
+	if err != nil && app.KindOf(err) == app.Unauthenticated {
+		user, err = who.signUp(ctx, h, path)
+	}
+	if err != nil {
+		return who, fmt.Errorf("seed the demo's user: %w", err)
+	}
+	if who.APIKey, err = equip(ctx, h, user); err != nil {
+		return who, err
+	}
+	return who, who.save(path)
+}
+
+// readSeed returns what an earlier start left, or a login that nobody knows yet.
+func readSeed(path string) (who seed, err error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return seed{Email: demoEmail, Password: rand.Text()}, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &who)
+	}
+	return who, err
+}
+
+func (s *seed) save(path string) error {
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeFileOnce(path, text)
+}
+
+// signUp makes the user; where another demo on the same database has the name, under another one.
+func (s *seed) signUp(ctx context.Context, h *house, path string) (account.User, error) {
+	user, err := h.accounts.SignUp(ctx, account.SignUp{Email: s.Email, Password: s.Password, IP: demoAddress})
+	if err == nil || app.KindOf(err) != app.Conflict {
+		return user, err
+	}
+	s.Email = strings.ToLower("demo-" + rand.Text()[:6] + "@example.com")
+	if err := s.save(path); err != nil {
+		return user, err
+	}
+	return h.accounts.SignUp(ctx, account.SignUp{Email: s.Email, Password: s.Password, IP: demoAddress})
+}
+
+// equip gives the user credit, room to try hard, and a key.
+func equip(ctx context.Context, h *house, user account.User) (secret string, err error) {
+	err = h.ledger.Grant(ctx, h.store.db, billing.Grant{
+		AccountID: user.AccountID, Kind: billing.Promotional, Amount: demoCredit, Source: "demo:" + user.AccountID, Reason: "demo credit",
+	})
+	if err != nil && !errors.Is(err, billing.ErrGrantExists) {
+		return "", fmt.Errorf("seed the demo's credit: %w", err)
+	}
+	if err := h.accounts.SetLimitFactor(ctx, user.AccountID, demoLimitFactor); err != nil {
+		return "", fmt.Errorf("seed the demo's limits: %w", err)
+	}
+	_, secret, err = h.accounts.CreateKey(ctx, user.Principal(), account.KeySpec{
+		Name: "Demo key", Env: "development", ErrorMode: account.Documented,
+	})
+	if err != nil {
+		return "", fmt.Errorf("seed the demo's key: %w", err)
+	}
+	return secret, nil
+}
+
+// seedCatalog puts the default catalog in force where there is none yet.
+func seedCatalog(ctx context.Context, h *house) error {
+	if len(h.catalog.Snapshot().Models()) > 0 {
+		return nil
+	}
+	file, err := catalog.ParseFile(catalog.Default())
+	if err != nil {
+		return err
+	}
+	if err := catalog.Apply(ctx, h.store.db, file); err != nil {
+		return err
+	}
+	return h.catalog.Reload(ctx)
+}
+
+// announce tells people on the terminal, and scripts in the ready file, that all is there.
+func (c *demoCommand) announce(r ready) error {
+	fmt.Printf(`
+Unified Model Gateway is ready.
+
+  console    %s/console
+  login      %s  password %s
+  base URL   %s
+  API key    %s
+  metrics    %s/metrics
+  log        %s
+
+Try it:
+
+  curl %s/chat/completions \
+    -H "Authorization: Bearer %s" -H "Content-Type: application/json" \
+    -d '{"model":"%s","messages":[{"role":"user","content":"Hello!"}]}'
+
+`, r.ConsoleURL, r.Email, r.Password, r.BaseURL, r.APIKey, r.MetricsURL, c.logFile(), r.BaseURL, r.APIKey, demoModel)
+	return writeReady(c.ReadyFile, r)
+}
+
+// writeReady writes the file whole, so that who waits for it never reads half of it.
+func writeReady(path string, r ready) error {
+	if path == "" {
+		return nil
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return writeFileOnce(path, text)
+}

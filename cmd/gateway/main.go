@@ -1,0 +1,86 @@
+// Command gateway is the whole product in one binary: the server (serve), the server with everything it needs on one
+// machine (demo), and the operator's tools. It knows flags, environment, wiring and signals. It holds no rule of the
+// service: those live in the rooms it wires.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"reflect"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// commands is the command line.
+type commands struct {
+	Serve     serveCommand     `cmd:"" help:"Serve the API and the console."`
+	Demo      demoCommand      `cmd:"" help:"Serve with a local database, a simulated upstream and a seeded account."`
+	Simulator simulatorCommand `cmd:"" help:"Serve the simulated upstream alone."`
+	Migrate   migrateCommand   `cmd:"" help:"Bring the database to this version."`
+	Catalog   catalogCommands  `cmd:"" help:"Check, compare, apply or export the catalog of providers, models and routes."`
+	Credit    creditCommands   `cmd:"" help:"Move credit by hand."`
+	Operator  operatorCommands `cmd:"" help:"Manage operators."`
+	Limits    limitsCommand    `cmd:"" help:"Multiply the limits of an account."`
+	Books     booksCommand     `cmd:"" help:"Check every invariant of the ledger; exit status 1 when one does not hold."`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "gateway:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	var line commands
+	parser, err := kong.New(&line,
+		kong.Name("gateway"),
+		kong.Description("One API in front of generative models, and a console beside it."),
+		kong.Vars{"default_data": defaultDataDir()},
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(slog.New(slog.NewJSONHandler(os.Stderr, nil))),
+	)
+	if err != nil {
+		return err
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		return err
+	}
+	if err := parsed.Run(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// defaultDataDir is where the server keeps its own things. A local database of root runs as another user, which
+// cannot enter root's home.
+func defaultDataDir() string {
+	if os.Geteuid() == 0 {
+		return "/var/lib/umg"
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "umg-data"
+	}
+	return filepath.Join(home, ".local", "share", "umg")
+}
+
+// configVariables lists the environment names that the fields of Config read.
+func configVariables() []string {
+	var names []string
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
+		if name := field.Tag.Get("env"); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}

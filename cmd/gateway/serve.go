@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"umg/api"
+	"umg/app"
+	"umg/app/account"
+	"umg/app/catalog"
+	"umg/app/console"
+	"umg/app/gateway"
+	"umg/app/limit"
+	"umg/app/postgres"
+	"umg/app/provider"
+	"umg/app/server"
+	"umg/billing"
+	"umg/static"
+)
+
+const readyCheckMax = 2 * time.Second
+
+// house is every room, wired.
+type house struct {
+	cfg       Config
+	log       *slog.Logger
+	store     *store
+	ledger    *billing.Ledger
+	accounts  *account.Service
+	keys      *account.KeyRing
+	catalog   *catalog.Catalog
+	providers *provider.Client
+	server    *server.Server
+	public    net.Listener
+	ops       net.Listener
+}
+
+type serveCommand struct {
+	Config
+}
+
+// Run serves until a signal ends ctx.
+func (c *serveCommand) Run(ctx context.Context, log *slog.Logger) error {
+	h, err := build(ctx, c.Config, os.LookupEnv, log)
+	if err != nil {
+		return err
+	}
+	log.Info("serving", "console", h.consoleURL(), "api", h.cfg.BaseURL+"/v1", "ops", h.ops.Addr().String())
+	return errors.Join(h.run(ctx), h.close())
+}
+
+// build wires the house on a migrated database. Listening comes last, so that nobody is answered before all is there.
+func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Logger) (h *house, err error) {
+	h = &house{cfg: cfg, log: log}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.close())
+			h = nil
+		}
+	}()
+	if h.store, err = openStore(ctx, cfg.storeFlags, postgres.Options{Name: "gateway"}); err != nil {
+		return h, err
+	}
+	if err = migrate(ctx, h.store); err != nil {
+		return h, err
+	}
+	if err = h.listen(ctx); err != nil {
+		return h, err
+	}
+	ids := app.IDs{Now: time.Now, Random: rand.Reader}
+	h.ledger = billing.NewLedger(h.store.db, billing.Options{Now: time.Now, IDs: ids, Log: log})
+	trial := account.TrialPolicy{Amount: cfg.TrialCredit, Days: cfg.TrialDays}
+	h.accounts = account.New(h.store.db, h.ledger, account.Options{
+		Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: trial, SignUpsMax: cfg.signUpsMax,
+	})
+	h.keys = account.NewKeyRing(h.store.db, account.KeyRingOptions{Now: time.Now, Log: log})
+	h.catalog, err = catalog.Open(ctx, h.store.db, catalog.Options{Now: time.Now, Secrets: secrets, Log: log})
+	if err != nil {
+		return h, fmt.Errorf("catalog: %w", err)
+	}
+	h.providers = provider.New(provider.Options{})
+	return h, h.openFaces(ids, trial)
+}
+
+// listen takes the ports early, so that one that is taken is said before anything else is done, and tells the
+// configuration which port a zero became.
+func (h *house) listen(ctx context.Context) error {
+	var config net.ListenConfig
+	var err error
+	if h.public, err = config.Listen(ctx, "tcp", h.cfg.Listen); err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	if h.ops, err = config.Listen(ctx, "tcp", h.cfg.OpsListen); err != nil {
+		return fmt.Errorf("--ops-listen: %w", err)
+	}
+	if h.cfg.baseFromListen {
+		h.cfg.BaseURL = "http://" + h.public.Addr().String()
+	}
+	return nil
+}
+
+// openFaces puts the two faces in front of the services.
+func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy) error {
+	key, err := secretKey(h.cfg.SecretKey, h.cfg.Data)
+	if err != nil {
+		return err
+	}
+	texts := gateway.New(gateway.Options{
+		Ledger: h.ledger, Snapshot: h.catalog.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: h.providers,
+		Now: time.Now, Random: mathrand.IntN, KeepAlive: h.cfg.KeepAlive,
+	})
+	proxies := h.cfg.proxies()
+	sessions := account.NewSessionStore(h.store.db, account.SessionOptions{
+		Key: key, Now: time.Now, IDs: ids, Random: rand.Reader, Insecure: !h.cfg.secureCookies(), ClientIP: server.ClientIP(proxies),
+	})
+	h.server = server.New(server.Options{
+		API: api.New(api.Options{Keys: h.keys, Catalog: h.catalog, Gateway: texts, Now: time.Now, BaseURL: h.cfg.BaseURL}),
+		Console: console.New(console.Options{
+			Accounts: h.accounts, Sessions: sessions, Ledger: h.ledger, Catalog: h.catalog, Now: time.Now, BaseURL: h.cfg.BaseURL,
+			Trial: trial, Secure: h.cfg.secureCookies(),
+		}),
+		Static: http.StripPrefix("/static", static.Handler()), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
+		TrustedProxies: proxies, LameDuck: h.cfg.LameDuck, DrainTimeout: h.cfg.DrainTimeout,
+		StoreAway: h.storeAway, Ledger: h.ledger.Stats,
+	})
+	return nil
+}
+
+func (c *Config) proxies() []netip.Prefix {
+	var all []netip.Prefix
+	for _, text := range c.TrustedProxies {
+		if p, err := netip.ParsePrefix(text); err == nil { // AfterApply has checked them
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func (h *house) consoleURL() string { return h.cfg.BaseURL + "/console" }
+
+func (h *house) storeAway(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyCheckMax)
+	defer cancel()
+	return h.store.db.PingContext(ctx)
+}
+
+// run serves until ctx ends. The workers outlive the server, because the last answers still settle through them.
+func (h *house) run(ctx context.Context) error {
+	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	var workers errgroup.Group
+	for _, worker := range []func(context.Context) error{
+		h.ledger.Run, h.accounts.Run,
+		func(ctx context.Context) error { return h.keys.Run(ctx, h.store.dsn) },
+		func(ctx context.Context) error { return h.catalog.Run(ctx, h.store.dsn) },
+		func(ctx context.Context) error { return h.store.keep(ctx, h.log) },
+	} {
+		workers.Go(func() error {
+			if err := worker(work); err != nil && work.Err() == nil {
+				h.log.Error("a worker ended", "error", err)
+				return err
+			}
+			return nil
+		})
+	}
+	err := h.server.Run(ctx, h.public, h.ops)
+	stopWork()
+	return errors.Join(err, workers.Wait())
+}
+
+func (h *house) close() error {
+	for _, l := range []net.Listener{h.public, h.ops} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+	if h.providers != nil {
+		h.providers.Close()
+	}
+	if h.store == nil {
+		return nil
+	}
+	return h.store.close()
+}
+
+// migrate brings the schema to this version on a connection without the short statement limit that serves requests.
+func migrate(ctx context.Context, s *store) error {
+	db, err := postgres.Open(ctx, s.dsn, postgres.Options{Name: "gateway migrate", Connections: 2, StatementMax: -1})
+	if err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	defer db.Close()
+	if _, err := postgres.Migrate(ctx, db); err != nil {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/playwright-community/playwright-go"
+)
+
+const browserWaitMilliseconds = 15_000
+
+var (
+	browserOnce sync.Once
+	driver      *playwright.Playwright
+	chromium    playwright.Browser
+	browserErr  error
+)
+
+// browser is one Chromium of the distribution for all tests, driven by the npm package of the driver.
+func browser(t *testing.T) playwright.Browser {
+	t.Helper()
+	browserOnce.Do(func() { driver, chromium, browserErr = launch() })
+	if browserErr != nil {
+		t.Fatalf("%v\ninstall it with: apt-get install -y --no-install-recommends chromium-headless-shell nodejs npm; (cd e2e && npm ci)", browserErr)
+	}
+	return chromium
+}
+
+func launch() (*playwright.Playwright, playwright.Browser, error) {
+	node, err := exec.LookPath("node")
+	if err != nil {
+		return nil, nil, err
+	}
+	core, err := filepath.Abs("node_modules/playwright-core")
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := os.Stat(filepath.Join(core, "cli.js")); err != nil {
+		return nil, nil, err
+	}
+	if _, err := gatewayBinary(); err != nil {
+		return nil, nil, err
+	}
+	// The library looks for a folder named package; the driver's own package is linked to that name.
+	folder := filepath.Join(buildDir, "driver")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, nil, err
+	}
+	if err := os.Symlink(core, filepath.Join(folder, "package")); err != nil {
+		return nil, nil, err
+	}
+	if err := os.Setenv("PLAYWRIGHT_NODEJS_PATH", node); err != nil {
+		return nil, nil, err
+	}
+	pw, err := playwright.Run(&playwright.RunOptions{DriverDirectory: folder, SkipInstallBrowsers: true, Verbose: false})
+	if err != nil {
+		return nil, nil, err
+	}
+	program := installedChromium()
+	if program == "" {
+		return pw, nil, errors.New("no Chromium found")
+	}
+	args := []string{"--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"}
+	if os.Geteuid() == 0 {
+		args = append(args, "--no-sandbox")
+	}
+	args = append(args, strings.Fields(os.Getenv("UMG_CHROMIUM_ARGS"))...)
+	b, err := pw.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
+		Headless: playwright.Bool(true), ExecutablePath: playwright.String(program), Args: args,
+	})
+	return pw, b, err
+}
+
+func installedChromium() string {
+	for _, p := range []string{os.Getenv("UMG_CHROMIUM"), "/usr/bin/chromium-headless-shell", "/usr/bin/chromium"} {
+		if p == "" {
+			continue
+		}
+		if _, err := os.Stat(p); err == nil {
+			return p
+		}
+	}
+	return ""
+}
+
+func closeBrowser() {
+	if chromium != nil {
+		_ = chromium.Close()
+	}
+	if driver != nil {
+		_ = driver.Stop()
+	}
+}
+
+// tab is a browser page of its own whose violations of the content security policy, script errors and failed requests
+// are the test's failures.
+type tab struct {
+	playwright.Page
+	t      *testing.T
+	expect playwright.PlaywrightAssertions
+}
+
+func newTab(t *testing.T, o playwright.BrowserNewContextOptions) *tab {
+	t.Helper()
+	ctx, err := browser(t).NewContext(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := ctx.NewPage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page.SetDefaultTimeout(browserWaitMilliseconds)
+	p := &tab{Page: page, t: t, expect: playwright.NewPlaywrightAssertions(browserWaitMilliseconds)}
+	page.OnConsole(func(m playwright.ConsoleMessage) {
+		if m.Type() == "error" && !strings.Contains(m.Text(), "Failed to load resource") {
+			t.Errorf("the browser's console says: %s", m.Text())
+		}
+	})
+	page.OnPageError(func(err error) { t.Errorf("a script failed: %v", err) })
+	t.Cleanup(func() {
+		if t.Failed() {
+			p.picture("failed")
+		}
+		_ = ctx.Close()
+	})
+	return p
+}
+
+// picture leaves a screenshot where UMG_PICTURES says, for people to look at.
+func (p *tab) picture(name string) {
+	folder := os.Getenv("UMG_PICTURES")
+	if folder == "" {
+		return
+	}
+	file := filepath.Join(folder, strings.ReplaceAll(p.t.Name(), "/", "-")+"-"+name+".png")
+	if _, err := p.Screenshot(playwright.PageScreenshotOptions{Path: playwright.String(file), FullPage: playwright.Bool(true)}); err != nil {
+		p.t.Logf("picture: %v", err)
+	}
+}
+
+func (p *tab) must(err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *tab) open(url string) {
+	p.t.Helper()
+	if _, err := p.Goto(url); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *tab) fill(label, value string) {
+	p.t.Helper()
+	p.must(p.GetByLabel(label, playwright.PageGetByLabelOptions{Exact: playwright.Bool(true)}).First().Fill(value))
+}
+
+func (p *tab) press(name string) {
+	p.t.Helper()
+	p.must(p.GetByRole("button", playwright.PageGetByRoleOptions{Name: name, Exact: playwright.Bool(true)}).First().Click())
+}
+
+func (p *tab) follow(name string) {
+	p.t.Helper()
+	p.must(p.GetByRole("link", playwright.PageGetByRoleOptions{Name: name, Exact: playwright.Bool(true)}).First().Click())
+}
+
+func (p *tab) sees(text string) {
+	p.t.Helper()
+	p.must(p.expect.Locator(p.GetByText(text).First()).ToBeVisible())
+}
+
+// axe runs the accessibility checks and fails on what is serious.
+func (p *tab) axe() {
+	p.t.Helper()
+	source, err := os.ReadFile("node_modules/axe-core/axe.min.js")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if _, err := p.Evaluate(string(source)); err != nil {
+		p.t.Fatal(err)
+	}
+	found, err := p.Evaluate(`async () => (await axe.run()).violations
+		.filter(v => v.impact === "serious" || v.impact === "critical")
+		.map(v => v.id + ": " + v.nodes.map(n => n.target.join(" ")).join(", "))`)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, v := range found.([]any) {
+		p.t.Errorf("%s: %v", p.URL(), v)
+	}
+}

@@ -1,0 +1,130 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// model is one entry that a test adds to the catalog: the upstream's model name says how the simulator behaves.
+type model struct {
+	id       string
+	upstream string
+	provider string // the test provider when empty
+	paused   bool
+}
+
+// catalogs guards the file of each gateway, since tests add to it in parallel.
+var catalogs sync.Mutex
+
+// testProviders are impatient, so that no case waits long; the second one's credential is nowhere to be found.
+const testProviders = `  - id: test
+    name: Test upstream
+    base_url: ${UMG_SIMULATOR_URL}/test/v1
+    credential: ${UMG_SIMULATOR_KEY}
+    timeouts: {connect: 500ms, first_byte: 700ms, idle: 700ms}
+  - id: test-lost
+    name: Lost upstream
+    base_url: ${UMG_SIMULATOR_URL}/test/v1
+    credential: ${UMG_PROVIDER_NOWHERE}
+`
+
+// addModels puts models into the catalog by the operator's own commands and waits until the gateway lists them.
+func (g *gateway) addModels(t *testing.T, models ...model) {
+	t.Helper()
+	catalogs.Lock()
+	defer catalogs.Unlock()
+	env := []string{"DATABASE_URL=" + g.databaseURL(t)}
+	text, status := run(t, env, "catalog", "export")
+	if status != 0 {
+		t.Fatal(text)
+	}
+	if !strings.Contains(text, "id: test-lost") {
+		text = strings.Replace(text, "providers:\n", "providers:\n"+indentLike(text, testProviders), 1)
+	}
+	var added strings.Builder
+	for _, m := range models {
+		provider := m.provider
+		if provider == "" {
+			provider = "test"
+		}
+		fmt.Fprintf(&added, `  - id: %s
+    name: Test model
+    owner: test
+    kind: text
+    capabilities: [text]
+    input: [text]
+    output: [text]
+    context_tokens: 128000
+    max_output_tokens: 16000
+    styles: [chat]
+    parameters: [temperature, stop, tools, tool_choice]
+    availability: available
+    paused: %v
+    rates: {input_tokens: 1 per 1M, output_tokens: 2 per 1M}
+    limits: {requests_per_minute: 100000, tokens_per_minute: 100000000}
+    released: 2026-01-01
+    routes:
+      - {provider: %s, model: %q, style: chat, order: 1, weight: 1}
+`, m.id, m.paused, provider, m.upstream)
+	}
+	text = strings.Replace(text, "models:\n", "models:\n"+indentLike(text, added.String()), 1)
+	file := filepath.Join(dataDir(t), "catalog.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, status := run(t, env, "catalog", "apply", file); status != 0 {
+		t.Fatalf("catalog apply: %s", out)
+	}
+	last := models[len(models)-1].id
+	for deadline := time.Now().Add(callTimeMax); ; time.Sleep(10 * time.Millisecond) {
+		if strings.Contains(g.call(t, "GET", "/v1/models", "").body, `"id":"`+last+`"`) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the gateway does not list %s", last)
+		}
+	}
+}
+
+// indentLike gives list items the indentation that the exported file has.
+func indentLike(file, items string) string {
+	if strings.Contains(file, "\n  - id:") {
+		return items
+	}
+	for _, width := range []string{"    ", ""} {
+		if strings.Contains(file, "\n"+width+"- id:") {
+			var out strings.Builder
+			for line := range strings.Lines(items) {
+				out.WriteString(width + strings.TrimPrefix(line, "  "))
+			}
+			return out.String()
+		}
+	}
+	return items
+}
+
+// faultyModel is a model of its own whose upstream does what the simulator's directives say.
+func (g *gateway) faultyModel(t *testing.T, does string) string {
+	t.Helper()
+	id := "test/" + strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, does), "-")
+	g.addModels(t, model{id: id, upstream: "sim;" + does})
+	return id
+}
+
+// setLimits multiplies the limits of an account.
+func (c customer) setLimits(t *testing.T, factor int) {
+	t.Helper()
+	if out, status := run(t, []string{"DATABASE_URL=" + c.databaseURL(t)}, "limits", c.Email, fmt.Sprint(factor)); status != 0 {
+		t.Fatal(out)
+	}
+}
