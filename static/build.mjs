@@ -18,7 +18,7 @@ const text = (...parts) => readFileSync(at(...parts), "utf8");
 
 // The parts of the component library that views/ui uses. A name that is not there any more stops the build.
 const components = {
-  badge: "Badge", button: "Button", card: "Card", dialog: "Dialog", empty: "Empty", field: "Field", input: "Input",
+  badge: "Badge", button: "Button", card: "Card", empty: "Empty", field: "Field", input: "Input",
   label: "Label", "native-select": "Native Select", skeleton: "Skeleton", table: "Table", tooltip: "Tooltip", alert: "Alert",
 };
 const skin = "nova";
@@ -99,7 +99,8 @@ function notices() {
     }
   }
   const rule = "-".repeat(72);
-  const parts = texts.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, licence, body]) => `${rule}\n${name}: ${licence}\n${rule}\n\n${body.trim()}\n`);
+  const part = ([name, licence, body]) => `${rule}\n${name}: ${licence}\n${rule}\n\n${body.trim()}\n`;
+  const parts = texts.sort(([a], [b]) => (a < b ? -1 : 1)).map(part);
   const list = [...tools].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, licence]) => `${name}: ${licence}`);
   return `Third-party notices\n\nParts of the following packages are served by the console.\n\n${parts.join("\n")}
 ${rule}\nUsed to build it, not part of it\n${rule}\n\n${list.join("\n")}\n`;

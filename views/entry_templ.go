@@ -134,9 +134,10 @@ func SignUpPage(e Entry) templ.Component {
 			templ_7745c5c3_Err = ui.Password(ui.InputProps{
 				FieldProps: ui.FieldProps{
 					ID: "password", Label: "Password", Error: e.PasswordError, Size: ui.Large,
-					Hint: "At least " + strconv.Itoa(PasswordCharsMin) + " characters. A sentence is easier to keep than a riddle.",
+					Hint: "At least " + strconv.Itoa(PasswordCharsMin) + " characters. A few words in a row are fine.",
 				},
-				Name: "password", Autocomplete: "new-password", Required: true, MaxLength: "256", Autofocus: e.PasswordError != "" && e.EmailError == "",
+				Name: "password", Autocomplete: "new-password", Required: true, MaxLength: "256",
+				Autofocus: e.PasswordError != "" && e.EmailError == "",
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -312,7 +313,7 @@ func entryErrors(e Entry) templ.Component {
 				var templ_7745c5c3_Var11 string
 				templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(Wait(e.Wait))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `entry.templ`, Line: 98, Col: 72}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `entry.templ`, Line: 99, Col: 72}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 				if templ_7745c5c3_Err != nil {
@@ -344,7 +345,7 @@ func entryErrors(e Entry) templ.Component {
 				var templ_7745c5c3_Var13 string
 				templ_7745c5c3_Var13, templ_7745c5c3_Err = templ.JoinStringErrs(e.FormError)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `entry.templ`, Line: 102, Col: 16}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `entry.templ`, Line: 103, Col: 16}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var13))
 				if templ_7745c5c3_Err != nil {
@@ -390,7 +391,7 @@ func nextField(next string) templ.Component {
 			var templ_7745c5c3_Var15 string
 			templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(next)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `entry.templ`, Line: 109, Col: 47}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `entry.templ`, Line: 110, Col: 47}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 			if templ_7745c5c3_Err != nil {
@@ -492,7 +493,7 @@ func entry(s Shell, title string) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.ThemeSwitch(s.Theme, s.Path).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.ThemeSwitch(s.Theme, LocalPath(s.Path)).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -524,7 +525,10 @@ func entry(s Shell, title string) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.CodeBlock(ui.CodeProps{ID: "pitch", Title: "The end of an answer", Samples: []ui.Sample{{Name: "json", Label: "JSON", Source: pitchAnswer}}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.CodeBlock(ui.CodeProps{
+				ID: "pitch", Title: "The end of an answer", Shown: true,
+				Samples: []ui.Sample{{Name: "json", Label: "JSON", Source: pitchAnswer}},
+			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

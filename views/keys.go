@@ -65,6 +65,9 @@ var modeOptions = []ui.Option{
 	},
 }
 
+const keysIntro = "A key lets a program call any model on this account's credit. " +
+	"Use one for each program, so that you can replace it alone."
+
 // envOptions are the environment tags a key can carry.
 var envOptions = []ui.Option{
 	{Value: "", Label: "None"},

@@ -16,8 +16,8 @@ import (
 )
 
 // htmxConfig is read from the page's head: nothing is swapped for an answer without content or for a fault of ours,
-// and the script adds no styles of its own.
-const htmxConfig = `{"noSwap":[204,304,"5xx"],"history":true,"includeIndicatorCSS":false}`
+// and the script neither adds styles of its own nor copies style attributes from old content to new.
+const htmxConfig = `{"noSwap":[204,304,"5xx"],"history":true,"includeIndicatorCSS":false,"defaultSettleDelay":0}`
 
 func money(a app.Amount) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {

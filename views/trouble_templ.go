@@ -230,7 +230,7 @@ func ErrorPage(f Failure) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = ui.LinkButton(ui.LinkProps{Href: f.Path, Variant: ui.Primary}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.LinkButton(ui.LinkProps{Href: LocalPath(f.Path), Variant: ui.Primary}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

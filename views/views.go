@@ -74,6 +74,15 @@ func (b Balance) label() string {
 	}
 }
 
+// LocalPath is the path if it leads to a page of this server, and the overview otherwise. Paths come back from forms
+// and addresses, and a browser takes //host and /\host for another server.
+func LocalPath(path string) string {
+	if strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "//") && !strings.ContainsAny(path, "\\\r\n\t") {
+		return path
+	}
+	return "/console"
+}
+
 // navigation is the console's pages in the order of the menu.
 var navigation = []ui.NavItem{
 	{Icon: ui.IconDashboard, Text: "Overview", Href: "/console"},

@@ -108,7 +108,9 @@ func firstDay(a app.Amount) []app.Amount {
 
 func exampleRequests() []views.Request {
 	row := func(ago time.Duration, id, model, key, style string, streamed bool) views.Request {
-		return views.Request{ID: "req_01kb4a7" + id, At: at(ago), Model: model, KeyName: key, Style: style, Streamed: streamed, Outcome: "succeeded"}
+		return views.Request{
+			ID: "req_01kb4a7" + id, At: at(ago), Model: model, KeyName: key, Style: style, Streamed: streamed, Outcome: "succeeded",
+		}
 	}
 	all := []views.Request{
 		row(4*time.Second, "m9x3v5d2c8n6q1w0zpr", Model, "Laptop", "chat", false),
@@ -129,10 +131,16 @@ func exampleRequests() []views.Request {
 	}{
 		{in: 1_204, cached: 896, out: 312, cost: 231_600, firstByte: 412 * time.Millisecond, took: 812 * time.Millisecond},
 		{in: 18_422, cached: 16_384, out: 1_057, cost: 21_480_250, firstByte: 640 * time.Millisecond, took: 12_380 * time.Millisecond},
-		{in: 6_120, out: 188, cost: 2_913_400, firstByte: 388 * time.Millisecond, took: 4_120 * time.Millisecond, outcome: "client_left", estimated: true},
+		{
+			in: 6_120, out: 188, cost: 2_913_400, firstByte: 388 * time.Millisecond, took: 4_120 * time.Millisecond,
+			outcome: "client_left", estimated: true,
+		},
 		{in: 0, out: 0, took: 34 * time.Millisecond, outcome: "failed", code: "insufficient_quota"},
 		{in: 201_993, cached: 120_000, out: 24_806, cost: 1_204_918_750, firstByte: 8_940 * time.Millisecond, took: 154 * time.Second},
-		{in: 5_830, out: 941, cost: 3_755_000, firstByte: 402 * time.Millisecond, took: 9_871 * time.Millisecond, outcome: "cut", code: "upstream_error"},
+		{
+			in: 5_830, out: 941, cost: 3_755_000, firstByte: 402 * time.Millisecond, took: 9_871 * time.Millisecond,
+			outcome: "cut", code: "upstream_error",
+		},
 		{in: 9, out: 3, cost: 43, firstByte: 96 * time.Millisecond, took: 101 * time.Millisecond},
 		{in: 2_048, took: 60 * time.Second, outcome: "timed_out", code: "upstream_timeout"},
 	}

@@ -311,19 +311,27 @@ func components(s views.Shell) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Input(ui.InputProps{FieldProps: ui.FieldProps{ID: "c-name", Label: "Name", Hint: "A hint about the field."}, Name: "name", Placeholder: "Placeholder"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Input(ui.InputProps{
+				FieldProps: ui.FieldProps{ID: "c-name", Label: "Name", Hint: "A hint about the field."}, Name: "name", Placeholder: "Placeholder",
+			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Input(ui.InputProps{FieldProps: ui.FieldProps{ID: "c-bad", Label: "Refused", Error: "What is wrong, and what is right."}, Name: "bad", Value: "Value"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Input(ui.InputProps{
+				FieldProps: ui.FieldProps{ID: "c-bad", Label: "Refused", Error: "What is wrong, and what is right."}, Name: "bad", Value: "Value",
+			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Password(ui.InputProps{FieldProps: ui.FieldProps{ID: "c-password", Label: "Password"}, Name: "password", Autocomplete: "off"}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Password(ui.InputProps{
+				FieldProps: ui.FieldProps{ID: "c-password", Label: "Password"}, Name: "password", Autocomplete: "off",
+			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Select(ui.SelectProps{FieldProps: ui.FieldProps{ID: "c-select", Label: "Select", Optional: true}, Name: "select", Value: "b", Options: []ui.Option{{Value: "a", Label: "First"}, {Value: "b", Label: "Second"}}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Select(ui.SelectProps{
+				FieldProps: ui.FieldProps{ID: "c-select", Label: "Select", Optional: true}, Name: "select", Value: "b", Options: someOptions,
+			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -331,7 +339,9 @@ func components(s views.Shell) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = ui.Choice(ui.ChoiceProps{FieldProps: ui.FieldProps{ID: "c-choice", Label: "Choice"}, Name: "choice", Value: "a", Columns: "2", Options: []ui.Option{{Value: "a", Label: "This", Text: "What follows from it."}, {Value: "b", Label: "That", Text: "What follows from that."}}}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Choice(ui.ChoiceProps{
+				FieldProps: ui.FieldProps{ID: "c-choice", Label: "Choice"}, Name: "choice", Value: "a", Columns: "2", Options: someOptions,
+			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -369,7 +379,7 @@ func components(s views.Shell) templ.Component {
 				var templ_7745c5c3_Var15 string
 				templ_7745c5c3_Var15, templ_7745c5c3_Err = templ.JoinStringErrs(views.Dollars(a))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `stories/parts.templ`, Line: 81, Col: 31}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `stories/parts.templ`, Line: 91, Col: 31}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var15))
 				if templ_7745c5c3_Err != nil {
@@ -406,7 +416,9 @@ func components(s views.Shell) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Menu(ui.MenuProps{ID: "c-menu", Label: "Open a menu", Class: "btn", Variant: ui.Outline, Size: ui.IconSize, Trigger: ui.Icon(ui.IconEllipsis)}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Menu(ui.MenuProps{
+				ID: "c-menu", Label: "Open a menu", Class: "btn", Variant: ui.Outline, Size: ui.IconSize, Trigger: ui.Icon(ui.IconEllipsis),
+			}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var16), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -550,6 +562,11 @@ func components(s views.Shell) templ.Component {
 		}
 		return nil
 	})
+}
+
+var someOptions = []ui.Option{
+	{Value: "a", Label: "This", Text: "What follows from it."},
+	{Value: "b", Label: "That", Text: "What follows from that."},
 }
 
 func toneName(t ui.Tone) string {

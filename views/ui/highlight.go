@@ -15,23 +15,24 @@ type language struct {
 	comment  string
 	quotes   string
 	flags    bool // -words are names, as in a shell
+	numbers  bool // numbers have a colour of their own
 }
 
 var languages = map[string]language{
 	"curl": {keywords: " curl export ", comment: "#", quotes: `"'`, flags: true},
 	"python": {
 		keywords: " from import for in if is not None True False def return print with as ",
-		comment:  "#", quotes: `"'`,
+		comment:  "#", quotes: `"'`, numbers: true,
 	},
 	"javascript": {
 		keywords: " import from const let await async new for of if function return true false null ",
-		comment:  "//", quotes: "\"'`",
+		comment:  "//", quotes: "\"'`", numbers: true,
 	},
 	"go": {
 		keywords: " package import func if for range return nil err := true false var const defer ",
-		comment:  "//", quotes: "\"`",
+		comment:  "//", quotes: "\"`", numbers: true,
 	},
-	"json": {keywords: " true false null ", quotes: `"`},
+	"json": {keywords: " true false null ", quotes: `"`, numbers: true},
 	"env":  {comment: "#", quotes: `"`},
 }
 
@@ -66,7 +67,7 @@ func (l language) next(s string) run {
 		return run{"c", s[:until(s, func(c byte) bool { return c == '\n' })]}
 	case strings.IndexByte(l.quotes, c) >= 0:
 		return run{"s", s[:quoted(s)]}
-	case c >= '0' && c <= '9':
+	case l.numbers && c >= '0' && c <= '9':
 		return run{"n", s[:until(s, func(c byte) bool { return !isWord(c) && c != '.' })]}
 	case isWord(c) || l.flags && c == '-':
 		return l.word(s)

@@ -24,7 +24,7 @@ const settle = (root) => {
 };
 
 // Coming back by the browser's history restores the page as it was left: busy.
-addEventListener("pageshow", () => settle(document));
+addEventListener("pageshow", (event) => event.persisted && settle(document));
 
 document.addEventListener("htmx:before:request", (event) => {
   const { ctx } = event.detail;

@@ -1,0 +1,265 @@
+package views_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/PuerkitoBio/goquery"
+	"github.com/a-h/templ"
+
+	"umg/app"
+	"umg/static"
+	"umg/views"
+	"umg/views/stories"
+	"umg/views/ui"
+)
+
+func parse(t *testing.T, page string) *goquery.Document {
+	t.Helper()
+	doc, err := goquery.NewDocumentFromReader(strings.NewReader(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+func render(t *testing.T, c templ.Component) string {
+	t.Helper()
+	var b strings.Builder
+	if err := c.Render(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// TestNothingInlineForThePolicyToBlock looks for styles, handlers and scripts in the page itself, and for attributes
+// that make the script compile code.
+func TestNothingInlineForThePolicyToBlock(t *testing.T) {
+	t.Parallel()
+	handler := regexp.MustCompile(`^(on[a-z]+|style|hx-on.*|hx-vals|hx-headers)$`)
+	for _, s := range stories.All() {
+		doc := parse(t, draw(t, s))
+		doc.Find("*").Each(func(_ int, e *goquery.Selection) {
+			for _, a := range e.Nodes[0].Attr {
+				if handler.MatchString(a.Key) || strings.Contains(a.Val, "javascript:") || strings.HasPrefix(a.Val, "js:") {
+					t.Errorf("%s: <%s %s=%q>", s.Name, e.Nodes[0].Data, a.Key, a.Val)
+				}
+				if a.Key == "hx-trigger" && strings.ContainsAny(a.Val, "[]") {
+					t.Errorf("%s: a filter in hx-trigger needs the permission to compile code: %s", s.Name, a.Val)
+				}
+			}
+		})
+		doc.Find("script, style").Each(func(_ int, e *goquery.Selection) {
+			if src, ok := e.Attr("src"); !ok || !strings.HasPrefix(src, static.Prefix) || strings.TrimSpace(e.Text()) != "" {
+				t.Errorf("%s: an inline or foreign <%s>", s.Name, e.Nodes[0].Data)
+			}
+		})
+	}
+}
+
+func TestEveryAssetOfEveryPageExists(t *testing.T) {
+	t.Parallel()
+	for _, s := range stories.All() {
+		for _, m := range regexp.MustCompile(`/static/[^"]+`).FindAllString(draw(t, s), -1) {
+			w := httptest.NewRecorder()
+			static.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, m, nil))
+			if w.Code != http.StatusOK {
+				t.Errorf("%s asks for %s, which answers %d", s.Name, m, w.Code)
+			}
+		}
+	}
+}
+
+func TestEveryControlHasAName(t *testing.T) {
+	t.Parallel()
+	for _, s := range stories.All() {
+		doc := parse(t, draw(t, s))
+		doc.Find("input:not([type=hidden]), select, textarea").Each(func(_ int, e *goquery.Selection) {
+			id, _ := e.Attr("id")
+			labelled := e.Closest("label").Length() > 0 || (id != "" && doc.Find(`label[for="`+id+`"]`).Length() == 1)
+			if !labelled {
+				t.Errorf("%s: a control without a label: %s", s.Name, id)
+			}
+		})
+		doc.Find("button, a").Each(func(_ int, e *goquery.Selection) {
+			if e.AttrOr("aria-label", "")+strings.TrimSpace(e.Text()) == "" {
+				html, _ := goquery.OuterHtml(e)
+				t.Errorf("%s: a button or link without words: %s", s.Name, html)
+			}
+		})
+		doc.Find("dialog").Each(func(_ int, e *goquery.Selection) {
+			if e.AttrOr("aria-label", e.AttrOr("aria-labelledby", "")) == "" {
+				t.Errorf("%s: a dialog without a name", s.Name)
+			}
+		})
+	}
+}
+
+func TestReferencesBetweenElementsHold(t *testing.T) {
+	t.Parallel()
+	within := []string{"for", "aria-controls", "aria-describedby", "popovertarget", "commandfor",
+		"data-copy-from", "data-reveal", "data-tab-also",
+	}
+	for _, s := range stories.All() {
+		doc := parse(t, draw(t, s))
+		ids := map[string]int{}
+		doc.Find("[id]").Each(func(_ int, e *goquery.Selection) { ids[e.AttrOr("id", "")]++ })
+		for id, n := range ids {
+			if n > 1 {
+				t.Errorf("%s: the id %s is used %d times", s.Name, id, n)
+			}
+		}
+		for _, attribute := range within {
+			doc.Find("[" + attribute + "]").Each(func(_ int, e *goquery.Selection) {
+				for _, id := range strings.Fields(e.AttrOr(attribute, "")) {
+					if ids[id] == 0 {
+						t.Errorf("%s: %s names %s, which is not there", s.Name, attribute, id)
+					}
+				}
+			})
+		}
+		if n := doc.Find("h1").Length(); n != 1 {
+			t.Errorf("%s has %d headings of the first rank", s.Name, n)
+		}
+		if doc.Find("main#main").Length() != 1 || doc.Find("title").Text() == "" || doc.Find("html[lang]").Length() != 1 {
+			t.Errorf("%s lacks a main part, a title or a language", s.Name)
+		}
+	}
+}
+
+// TestFormsWorkWithoutScripts: what htmx would send, the form sends by itself to the same place.
+func TestFormsWorkWithoutScripts(t *testing.T) {
+	t.Parallel()
+	for _, s := range stories.All() {
+		doc := parse(t, draw(t, s))
+		doc.Find("form").Each(func(_ int, e *goquery.Selection) {
+			action, method := e.AttrOr("action", ""), e.AttrOr("method", "")
+			if !strings.HasPrefix(action, "/console/") || method != "post" || e.Find("button[type=submit]").Length() == 0 {
+				t.Errorf("%s: a form with action %q, method %q", s.Name, action, method)
+			}
+			if hx := e.AttrOr("hx-post", action); hx != action {
+				t.Errorf("%s: scripts send to %s, the form to %s", s.Name, hx, action)
+			}
+		})
+		doc.Find("a[hx-get]").Each(func(_ int, e *goquery.Selection) {
+			if e.AttrOr("href", "") != e.AttrOr("hx-get", "") {
+				t.Errorf("%s: scripts fetch %s, the link leads to %s", s.Name, e.AttrOr("hx-get", ""), e.AttrOr("href", ""))
+			}
+		})
+	}
+}
+
+func TestSecretsAppearOnlyWhereAKeyWasJustMade(t *testing.T) {
+	t.Parallel()
+	for _, s := range stories.All() {
+		made := strings.HasPrefix(s.Name, "key-created") || s.Name == "overview-key-made"
+		if strings.Contains(draw(t, s), stories.Secret) != made {
+			t.Errorf("%s: a secret is shown, or is missing", s.Name)
+		}
+	}
+}
+
+func TestHostileTextStaysText(t *testing.T) {
+	t.Parallel()
+	const evil = `"><img src=x onerror=alert(1)><script>alert(1)</script>` + "`'{{"
+	shell := views.Shell{
+		Path: evil, Theme: ui.Theme(evil), Viewer: &views.Viewer{Email: evil}, BaseURL: evil, Toasts: []ui.Toast{{Tone: ui.Info, Text: evil}},
+	}
+	key := views.Key{ID: evil, Name: evil, Masked: evil, Env: evil, ErrorMode: evil, CreatedAt: stories.Now()}
+	row := views.Request{ID: evil, Model: evil, KeyName: evil, Style: evil, Outcome: evil, ErrorCode: evil, At: stories.Now()}
+	form := views.KeyForm{Name: evil, NameError: evil, Env: evil, EnvError: evil, Mode: evil, ModeError: evil, FormError: evil}
+	call := views.Call{BaseURL: evil, Key: evil, Model: evil}
+	steps := &views.Onboarding{Form: form, Call: call, Language: evil}
+	made := &views.Onboarding{HasKey: true, KeyHint: evil, Fresh: &views.FreshKey{Key: key, Secret: evil}, Call: call,
+		First: &views.FirstRequest{Request: row}}
+	entry := views.Entry{Shell: shell, Email: evil, EmailError: evil, PasswordError: evil, FormError: evil, Next: evil}
+	created := views.KeyCreated{Shell: shell, Fresh: views.FreshKey{Key: key, Secret: evil}, Call: call, Language: evil}
+	for name, view := range map[string]templ.Component{
+		"sign-up":  views.SignUpPage(entry),
+		"sign-in":  views.SignInPage(entry),
+		"overview": views.OverviewPage(views.Overview{Shell: shell, Onboarding: steps, Requests: []views.Request{row}}),
+		"made":     views.OverviewPage(views.Overview{Shell: shell, Onboarding: made, Failure: &views.Trouble{RequestID: evil}}),
+		"keys":     views.KeysPage(views.Keys{Shell: shell, Keys: []views.Key{key}}),
+		"new":      views.KeyNewPage(views.KeyNew{Shell: shell, Form: form}),
+		"created":  views.KeyCreatedPage(created),
+		"delete":   views.KeyDeletePage(views.KeyDelete{Shell: shell, Key: key, TypeName: true, NameError: evil}),
+		"error":    views.ErrorPage(views.Failure{Shell: shell, Title: evil, Message: evil, RequestID: evil}),
+		"404":      views.NotFoundPage(shell),
+	} {
+		doc := parse(t, render(t, view))
+		if doc.Find("img, script:not([src]), [onerror]").Length() > 0 {
+			t.Errorf("%s: hostile text became markup", name)
+		}
+		if class := doc.Find("html").AttrOr("class", ""); class != "system" {
+			t.Errorf("%s: a hostile theme gives the class %q", name, class)
+		}
+	}
+}
+
+func TestBalanceWarnsInTime(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		balance views.Balance
+		want    ui.Tone
+	}{
+		{views.Balance{}, ui.Plain},
+		{views.Balance{Known: true, Available: 2 * app.Dollar, LowAt: app.Dollar}, ui.Plain},
+		{views.Balance{Known: true, Available: app.Dollar, LowAt: app.Dollar}, ui.Warning},
+		{views.Balance{Known: true, Available: 1, LowAt: 0}, ui.Plain},
+		{views.Balance{Known: true, Available: 0, LowAt: app.Dollar}, ui.Danger},
+		{views.Balance{Known: true, Available: -5, LowAt: app.Dollar}, ui.Danger},
+	} {
+		if got := c.balance.Tone(); got != c.want {
+			t.Errorf("%+v has the tone %q, want %q", c.balance, got, c.want)
+		}
+	}
+}
+
+// TestWaitingAsksUntilAnswered: the part polls while it waits, also after a failed request, and stops when it is done.
+func TestWaitingAsksUntilAnswered(t *testing.T) {
+	t.Parallel()
+	failed := &views.FirstRequest{Request: views.Request{Outcome: "failed", ErrorCode: "insufficient_quota"}}
+	answered := &views.FirstRequest{Request: views.Request{Outcome: "succeeded", Cost: 43, Duration: time.Second}}
+	for _, c := range []struct {
+		first       *views.FirstRequest
+		live, polls bool
+		says        string
+	}{
+		{nil, true, true, "Waiting for your first request"},
+		{nil, false, false, "Waiting for your first request"},
+		{failed, true, true, "Not enough credit"},
+		{answered, true, false, "$0.000000043"},
+	} {
+		doc := parse(t, render(t, views.FirstRequestPart(c.first, c.live)))
+		part := doc.Find("#first-request")
+		if _, polls := part.Attr("hx-trigger"); polls != c.polls || !strings.Contains(part.Text(), c.says) {
+			t.Errorf("%+v: polls %t, says %q", c.first, polls, part.Text())
+		}
+	}
+	if parse(t, render(t, views.FirstRequestPart(answered, false))).Find("[hx-get]").Length() > 0 {
+		t.Error("an answered request in a fresh page fetches the page again")
+	}
+}
+
+func TestDisabledAndExpiredKeysSaySo(t *testing.T) {
+	t.Parallel()
+	s, _ := stories.Find("keys")
+	rows := parse(t, draw(t, s)).Find("[data-testid=key]")
+	for i, want := range []string{"Active", "Active", "Active", "Disabled", "Expired"} {
+		row := rows.Eq(i)
+		if got := strings.TrimSpace(row.Find(".cell-status").Text()); got != want {
+			t.Errorf("row %d is %q, want %q", i, got, want)
+		}
+		action := "disable"
+		if want == "Disabled" {
+			action = "enable"
+		}
+		if row.Find(`form[action$="/`+action+`"]`).Length() != 1 {
+			t.Errorf("row %d cannot %s", i, action)
+		}
+	}
+}
