@@ -128,12 +128,13 @@ func TestTheStoreRefusesWhatBreaksAnInvariant(t *testing.T) {
 	const begin = `insert into ledger_transactions (id, kind, ref, at) values ('txn_x', 'adjustment', 'x', now());
 		insert into ledger_entries (transaction_id, account_id, amount_nanos, posted_after) values `
 	for name, query := range map[string]string{
-		"one side only":             begin + `('txn_x', '{account}', 5, 5)`,
-		"sides that differ":         begin + `('txn_x', '{account}', 5, 5), ('txn_x', 'internal:breakage', -4, null)`,
-		"an account of nobody":      begin + `('txn_x', 'acc_ghost', 5, 5), ('txn_x', 'internal:breakage', -5, null)`,
-		"a customer without a sum":  begin + `('txn_x', '{account}', 5, null), ('txn_x', 'internal:breakage', -5, null)`,
-		"an entry of nothing":       begin + `('txn_x', '{account}', 0, 5)`,
-		"an entry of no cause":      `insert into ledger_entries (transaction_id, account_id, amount_nanos) values ('txn_none', 'internal:breakage', 1)`,
+		"one side only":            begin + `('txn_x', '{account}', 5, 5)`,
+		"sides that differ":        begin + `('txn_x', '{account}', 5, 5), ('txn_x', 'internal:breakage', -4, null)`,
+		"an account of nobody":     begin + `('txn_x', 'acc_ghost', 5, 5), ('txn_x', 'internal:breakage', -5, null)`,
+		"a customer without a sum": begin + `('txn_x', '{account}', 5, null), ('txn_x', 'internal:breakage', -5, null)`,
+		"an entry of nothing":      begin + `('txn_x', '{account}', 0, 5)`,
+		"an entry of no cause": `insert into ledger_entries (transaction_id, account_id, amount_nanos)
+			values ('txn_none', 'internal:breakage', 1)`,
 		"more held than posted":     `update credit_accounts set held_nanos = posted_nanos + 1 where id = '{account}'`,
 		"less than nothing held":    `update credit_accounts set held_nanos = -1 where id = '{account}'`,
 		"less than nothing posted":  `update credit_accounts set posted_nanos = -1, held_nanos = 0 where id = '{account}'`,

@@ -91,7 +91,8 @@ func TestOverrunIsBorneByThePlatform(t *testing.T) {
 	account := h.account(app.Dollar)
 	h.settle(h.hold(account, 10*app.Cent), 15*app.Cent)
 	h.balance(account, 90*app.Cent, 0)
-	if revenue, loss := h.internal("internal:usage_revenue"), h.internal("internal:platform_loss"); revenue != 15*app.Cent || loss != -5*app.Cent {
+	revenue, loss := h.internal("internal:usage_revenue"), h.internal("internal:platform_loss")
+	if revenue != 15*app.Cent || loss != -5*app.Cent {
 		t.Errorf("revenue %d, loss %d", revenue, loss)
 	}
 	if got := h.ledger.Stats().Overruns; got != 1 {
@@ -285,7 +286,10 @@ func TestGrantHappensOncePerSource(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
 	account := h.account(0)
-	g := billing.Grant{AccountID: account, Kind: billing.Trial, Amount: app.Dollar, Source: "trial:" + account, Reason: "welcome", Operator: "ops@example.com"}
+	g := billing.Grant{
+		AccountID: account, Kind: billing.Trial, Amount: app.Dollar,
+		Source: "trial:" + account, Reason: "welcome", Operator: "ops@example.com",
+	}
 	results := make(chan error, 20)
 	for range cap(results) {
 		go func() { results <- h.ledger.Grant(t.Context(), h.db, g) }()
