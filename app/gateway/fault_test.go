@@ -1,0 +1,509 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"umg/app"
+	"umg/app/gateway"
+)
+
+// early are faults that leave nothing to deliver.
+var early = []struct {
+	spec         string
+	kind         app.Kind
+	code         string
+	status       int
+	onlyJSON     bool
+	onlyStream   bool
+	attemptsMore int // the same route is tried again
+	refused      bool
+}{
+	{spec: "status=500", kind: app.Upstream, code: "upstream_error", attemptsMore: 1},
+	{spec: "status=503;retry-after=1", kind: app.Upstream, code: "upstream_error", attemptsMore: 1},
+	{spec: "status=529;retry-after=30", kind: app.Upstream, code: "upstream_error"},
+	{spec: "status=429", kind: app.Exhausted, code: "rate_limit_exceeded", attemptsMore: 1},
+	{spec: "status=429;retry-after=30", kind: app.Exhausted, code: "rate_limit_exceeded"},
+	{spec: "auth", kind: app.Unavailable, code: "no_available_provider"},
+	{spec: "status=403", kind: app.Unavailable, code: "no_available_provider"},
+	{spec: "status=404", kind: app.Upstream, status: 404},
+	{spec: "status=422;code=odd_value", kind: app.Upstream, code: "odd_value", status: 422, refused: true},
+	{spec: "error-in-200", kind: app.Upstream, code: "upstream_error", attemptsMore: 1},
+	{spec: "error-in-200;status=429", kind: app.Exhausted, code: "rate_limit_exceeded", attemptsMore: 1},
+	{spec: "reset", kind: app.Upstream, code: "upstream_error", attemptsMore: 1},
+	{spec: "stall", kind: app.Timeout, code: "upstream_timeout"},
+	{spec: "html", kind: app.Upstream, code: "upstream_error"},
+	{spec: "empty", kind: app.Upstream, code: "upstream_error"},
+	{spec: "gzip=100000", kind: app.Upstream, code: "upstream_error"},
+	{spec: "headers=10000", kind: app.Upstream, code: "upstream_error"},
+	{spec: "header-bytes=1000000", kind: app.Upstream, code: "upstream_error"},
+	{spec: "content-type=text/plain", kind: app.Upstream, code: "upstream_error"},
+	{spec: "redirect", kind: app.Upstream, code: "upstream_error"},
+	{spec: "slow-drip=50ms", kind: app.Timeout, code: "upstream_timeout"},
+	{spec: "truncated-json", kind: app.Upstream, code: "upstream_error", onlyJSON: true},
+	{spec: "stream-instead-of-json", kind: app.Upstream, code: "upstream_error", onlyJSON: true},
+	{spec: "huge-line=34000000", kind: app.Upstream, code: "upstream_error"},
+	{spec: "reset-after=0", kind: app.Upstream, code: "upstream_error", attemptsMore: 1},
+	{spec: "cut-after=1", kind: app.Upstream, code: "upstream_error", attemptsMore: 1},
+	{spec: "stall-after=1", kind: app.Timeout, code: "upstream_timeout"},
+	{spec: "end-after=1", kind: app.Upstream, code: "upstream_error", onlyStream: true},
+	{spec: "error-after=1;status=503", kind: app.Upstream, code: "upstream_error", onlyStream: true, attemptsMore: 1},
+}
+
+func TestFaultsBeforeContentFailOverUnseen(t *testing.T) {
+	t.Parallel()
+	patient, hasty := setup(t, startMoney), build(t, startMoney, "200ms")
+	for _, c := range early {
+		for _, more := range []string{"", withUsage} {
+			if more == "" && c.onlyStream || more != "" && c.onlyJSON || c.refused {
+				continue
+			}
+			t.Run(c.spec+more, func(t *testing.T) {
+				b := patient.fresh(t)
+				if c.kind == app.Timeout {
+					b = hasty.fresh(t)
+				}
+				b.fault("alpha", c.spec)
+				r, err, s := b.generate(b.call("test/two", "count to 20", more))
+				must(t, err)
+				if !strings.Contains(s.text(), `"finish_reason":"stop"`) || strings.Contains(s.text(), `"error"`) || !strings.Contains(s.text(), "20") {
+					t.Errorf("%s", s.text())
+				}
+				if r.Provider != "beta" || r.Attempts != 2+c.attemptsMore || r.Usage[3] != 20 || r.Estimated {
+					t.Errorf("report %+v", r)
+				}
+				b.settled(r.Cost)
+				if more != "" {
+					if a := readStream(t, s.text()); a.frames != 20 || !a.done || a.usage.cost(t) != r.Cost {
+						t.Errorf("%+v", a)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestFaultsOfTheOnlyRouteCostNothing(t *testing.T) {
+	t.Parallel()
+	patient, hasty := setup(t, startMoney), build(t, startMoney, "200ms")
+	for _, c := range early {
+		for _, more := range []string{"", streamed} {
+			if more == "" && c.onlyStream || more != "" && c.onlyJSON {
+				continue
+			}
+			t.Run(c.spec+more, func(t *testing.T) {
+				b := patient.fresh(t)
+				if c.kind == app.Timeout {
+					b = hasty.fresh(t)
+				}
+				b.fault("alpha", c.spec)
+				r, err, s := b.generate(b.call("test/one", "count to 20", more))
+				e := app.AsError(err)
+				if e == nil || e.Kind != c.kind || c.code != "" && e.Code != c.code || e.Status != c.status {
+					t.Fatalf("%+v", e)
+				}
+				if s.status != 0 || s.text() != "" || r.Attempts != 1+c.attemptsMore || r.Outcome == "succeeded" {
+					t.Errorf("status %d, %q, report %+v", s.status, s.text(), r)
+				}
+				if strings.Contains(c.spec, "retry-after=30") && c.kind == app.Exhausted && e.RetryAfter != 30*time.Second {
+					t.Errorf("retry after %s", e.RetryAfter)
+				}
+				for _, hidden := range []string{secret, "127.0.0.1", "up-one", "alpha"} {
+					if strings.Contains(e.Message, hidden) {
+						t.Errorf("the message shows %s: %s", hidden, e.Message)
+					}
+				}
+				b.settled(0)
+				if u := b.record(); u.ErrorCode != e.Code || u.Outcome != r.Outcome || u.Usage != r.Usage {
+					t.Errorf("record %+v", u)
+				}
+			})
+		}
+	}
+}
+
+func TestAPassingFaultIsRetriedOnTheSameRoute(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	for _, spec := range []string{"status=503;times=1", "status=429;retry-after=1;times=1", "reset;times=1", "close-idle;times=1"} {
+		for _, more := range []string{"", streamed} {
+			t.Run(spec+more, func(t *testing.T) {
+				b := all.fresh(t)
+				b.fault("alpha", spec)
+				r, err, s := b.generate(b.call("test/one", "count to 5", more))
+				must(t, err)
+				want := 2
+				if strings.HasPrefix(spec, "close-idle") {
+					want = 1
+				}
+				if r.Attempts != want || !strings.Contains(s.text(), "stop") {
+					t.Errorf("%d attempts: %s", r.Attempts, s.text())
+				}
+				b.settled(r.Cost)
+			})
+		}
+	}
+}
+
+func TestConnectionsThatFail(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	for model, want := range map[string]struct {
+		kind     app.Kind
+		code     string
+		attempts int
+	}{
+		"test/refusing": {app.Upstream, "upstream_error", 2},
+		"test/nameless": {app.Unavailable, "no_available_provider", 1},
+	} {
+		b := all.fresh(t)
+		r, err, _ := b.generate(b.call(model, "hi", ""))
+		if e := app.AsError(err); e == nil || e.Kind != want.kind || e.Code != want.code || r.Attempts != want.attempts {
+			t.Errorf("%s: %v after %d attempts", model, err, r.Attempts)
+		}
+		b.settled(0)
+	}
+}
+
+func TestAStreamThatBreaksOffIsChargedWhatCame(t *testing.T) {
+	t.Parallel()
+	patient, hasty := setup(t, startMoney), build(t, startMoney, "300ms")
+	for spec, want := range map[string]struct {
+		code, outcome string
+	}{
+		"cut-after=10t":                 {"upstream_error", "cut"},
+		"reset-after=10t":               {"upstream_error", "cut"},
+		"end-after=10t":                 {"upstream_error", "cut"},
+		"stall-after=10t":               {"upstream_timeout", "timed_out"},
+		"error-after=10t;status=503":    {"upstream_error", "cut"},
+		"error-after=10t;status=429":    {"rate_limit_exceeded", "cut"},
+		"malformed-at=12;cut-after=11t": {"upstream_error", "cut"},
+		"no-end;usage=none":             {"upstream_error", "cut"},
+	} {
+		t.Run(spec, func(t *testing.T) {
+			b := patient.fresh(t)
+			if want.outcome == "timed_out" {
+				b = hasty.fresh(t)
+			}
+			b.fault("alpha", spec)
+			c := b.call("test/two", "count to 50", withUsage)
+			r, err, s := b.generate(c)
+			must(t, err)
+			a := readStream(t, s.text())
+			if a.err == nil || a.err.Error.Code != want.code || a.err.Code < 400 || !a.done || a.finish != "" || a.usage != nil || !strings.Contains(s.text(), c.ID) {
+				t.Errorf("%s", s.text())
+			}
+			if strings.HasPrefix(spec, "no-end") && a.frames != 50 || !strings.HasPrefix(spec, "no-end") && (a.frames < 9 || a.frames > 11) {
+				t.Errorf("%d frames were delivered", a.frames)
+			}
+			if r.Attempts != 1 || !r.Estimated || r.Outcome != want.outcome || r.Err == nil || r.Usage[3] != int64(a.frames) || r.Usage[0] == 0 {
+				t.Errorf("report %+v, want %d output tokens", r, a.frames)
+			}
+			if r.Cost != cost(r.Usage[0], int64(a.frames)) {
+				t.Errorf("cost %s", r.Cost)
+			}
+			b.settled(r.Cost)
+			if u := b.record(); u.Outcome != want.outcome || !u.Estimated || u.ErrorCode != want.code {
+				t.Errorf("record %+v", u)
+			}
+			if up := b.finished(1); len(up) != 1 {
+				t.Errorf("%d upstream requests", len(up))
+			}
+		})
+	}
+}
+
+func TestOddStreamsEndWell(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	for _, spec := range []string{
+		"frames=crlf", "frames=cr", "frames=bom", "frames=comments", "frames=multiline", "frames=unknown", "frames=split",
+		"frames=crlf,bom,comments,multiline,unknown,split", "ok-then-extra", "keep-open", "no-end", "malformed-at=5", "json-instead-of-stream",
+		"usage=twice", "usage=every", "pace=1ms", "slow-first=20ms",
+	} {
+		t.Run(spec, func(t *testing.T) {
+			b := all.fresh(t)
+			b.fault("alpha", spec)
+			r, err, s := b.generate(b.call("test/one", "count to 20", withUsage))
+			must(t, err)
+			a := readStream(t, s.text())
+			frames := map[string]int{"malformed-at=5": 19, "json-instead-of-stream": 1}
+			want, odd := frames[spec]
+			if !odd {
+				want = 20
+			}
+			if a.err != nil || !a.done || a.finish != "stop" || a.frames != want || !strings.HasSuffix(a.text, " 19 20") {
+				t.Errorf("%d frames, %q: %s", a.frames, a.text, s.text())
+			}
+			if r.Estimated || r.Usage[3] != 20 || a.usage.cost(t) != r.Cost || a.chunks[0].Choices[0].Delta.Role == nil {
+				t.Errorf("report %+v", r)
+			}
+			b.settled(r.Cost)
+		})
+	}
+}
+
+func TestHostileUsageIsReplacedByACount(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	for _, spec := range []string{"usage=none", "usage=negative", "usage=huge", "usage=string", "usage=float", "usage=first", "usage=1000000"} {
+		for _, more := range []string{"", withUsage} {
+			t.Run(spec+more, func(t *testing.T) {
+				b := all.fresh(t)
+				b.fault("alpha", spec)
+				r, err, s := b.generate(b.call("test/one", "count to 30", `,"max_tokens":100`+more))
+				must(t, err)
+				if spec == "usage=first" && more == "" {
+					return // in one piece there is no first
+				}
+				if !r.Estimated || r.Usage[3] < 15 || r.Usage[3] > 60 || r.Usage[0] == 0 {
+					t.Errorf("report %+v", r)
+				}
+				if shown := fmt.Sprintf(`"cost":%s`, r.Cost); !strings.Contains(s.text(), shown) || !strings.Contains(s.text(), fmt.Sprintf(`"completion_tokens":%d,`, r.Usage[3])) {
+					t.Errorf("%s is not shown: %s", shown, s.text())
+				}
+				b.settled(r.Cost)
+			})
+		}
+	}
+}
+
+func TestUsageBeyondTheReserveIsCharged_AtTheReserve(t *testing.T) {
+	t.Parallel()
+	b := setup(t, startMoney)
+	b.fault("alpha", "usage=70") // of ten: believable, but not paid for
+	r, err, s := b.generate(b.call("test/one", "hi", `,"max_tokens":10`))
+	must(t, err)
+	u := b.record()
+	if r.Cost != u.Reserved || u.Overrun <= 0 || r.Usage[3] != 70 || !strings.Contains(s.text(), fmt.Sprintf(`"cost":%s`, r.Cost)) {
+		t.Errorf("cost %s, record %+v: %s", r.Cost, u, s.text())
+	}
+	b.settled(u.Reserved)
+}
+
+func TestAnEndlessAnswerIsEndedAtWhatWasPaidFor(t *testing.T) {
+	t.Parallel()
+	b := setup(t, startMoney)
+	b.fault("alpha", "endless")
+	r, err, s := b.generate(b.call("test/one", "say 10 words", `,"max_tokens":20`+withUsage))
+	must(t, err)
+	a := readStream(t, s.text())
+	if a.err != nil || a.finish != "length" || !a.done || a.usage == nil || a.usage.cost(t) != r.Cost || !r.Estimated || r.Usage[3] != 20 {
+		t.Errorf("finish %q, err %+v, report %+v", a.finish, a.err, r)
+	}
+	b.settled(r.Cost)
+	if up := b.finished(1); !up[0].ClientLeft {
+		t.Error("the upstream was not stopped")
+	}
+}
+
+func TestAStreamIsKeptOpenWhileItsUpstreamIsSilent(t *testing.T) {
+	t.Parallel()
+	quick := func(o *gateway.Options) { o.KeepAlive = 20 * time.Millisecond }
+	b := setup(t, startMoney, quick)
+	b.fault("beta", "slow-first=110ms")
+	r, err, s := b.generate(b.call("test/patient", "count to 3", streamed))
+	must(t, err)
+	a := readStream(t, s.text())
+	if a.comments < 2 || !strings.HasPrefix(s.text(), ": keepalive\n\n") || a.finish != "stop" || !a.done || s.kind != "text/event-stream" {
+		t.Errorf("%q", s.text())
+	}
+	b.settled(r.Cost)
+}
+
+func TestAnErrorAfterAKeepAliveIsToldInTheStream(t *testing.T) {
+	t.Parallel()
+	quick := func(o *gateway.Options) { o.KeepAlive = 20 * time.Millisecond }
+	b := build(t, startMoney, "200ms", quick)
+	b.fault("alpha", "stall")
+	r, err, s := b.generate(b.call("test/one", "count to 3", streamed))
+	must(t, err)
+	a := readStream(t, s.text())
+	if a.comments == 0 || a.err == nil || a.err.Error.Code != "upstream_timeout" || a.err.Code != 504 || !a.done || r.Err == nil || r.Outcome != "timed_out" {
+		t.Errorf("%q, %+v", s.text(), r)
+	}
+	b.settled(0)
+}
+
+func TestFailoverStillWorksAfterAKeepAlive(t *testing.T) {
+	t.Parallel()
+	quick := func(o *gateway.Options) { o.KeepAlive = 20 * time.Millisecond }
+	b := build(t, startMoney, "200ms", quick)
+	b.fault("alpha", "stall")
+	r, err, s := b.generate(b.call("test/two", "count to 3", streamed))
+	must(t, err)
+	if a := readStream(t, s.text()); a.comments == 0 || a.err != nil || a.finish != "stop" || r.Provider != "beta" {
+		t.Errorf("%q", s.text())
+	}
+	b.settled(r.Cost)
+}
+
+func TestAnAnswerInOnePieceHasNoKeepAlive(t *testing.T) {
+	t.Parallel()
+	quick := func(o *gateway.Options) { o.KeepAlive = 5 * time.Millisecond }
+	b := setup(t, startMoney, quick)
+	b.fault("beta", "slow-first=50ms")
+	_, err, s := b.generate(b.call("test/patient", "count to 3", ""))
+	must(t, err)
+	if !strings.HasPrefix(s.text(), "{") || s.flushes != 1 {
+		t.Errorf("%q", s.text())
+	}
+}
+
+var errGone = errors.New("broken pipe")
+
+func TestAClientThatLeavesBeforeTheFirstBytePaysNothing(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	for _, more := range []string{"", streamed} {
+		b := all.fresh(t)
+		b.control(http.MethodPost, "hold", nil)
+		ctx, leave := context.WithCancel(t.Context())
+		go func() {
+			b.control(http.MethodGet, "waiting?at_least=1&timeout=5s", nil)
+			leave()
+		}()
+		r, err := b.gateway.Generate(ctx, b.call("test/patient", "hi", more), &sink{})
+		if e := app.AsError(err); e == nil || e.Kind != app.Canceled || r.Outcome != "client_left" {
+			t.Errorf("%v, %+v", err, r)
+		}
+		b.settled(0)
+		if up := b.finished(1); !up[0].ClientLeft {
+			t.Error("the upstream was not told")
+		}
+	}
+}
+
+func TestAClientThatLeavesMidwayPaysWhatCame(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"context", "write"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, startMoney)
+			b.fault("alpha", "stall-after=10t")
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			s, writes := &sink{}, 0
+			s.hook = func(p []byte) error {
+				if writes++; strings.Contains(string(p), `" 5"`) || writes > 1 {
+					if how == "write" && writes > 1 {
+						return errGone
+					}
+					if how == "context" {
+						leave()
+					}
+				}
+				return nil
+			}
+			if how == "write" {
+				b.fault("alpha", "pace=20ms")
+			}
+			r, err := b.gateway.Generate(ctx, b.call("test/one", "count to 60", streamed), s)
+			must(t, err)
+			if r.Outcome != "client_left" || !r.Estimated || r.Usage[3] == 0 || r.Usage[3] > 59 || r.Cost == 0 || r.Err.Kind != app.Canceled {
+				t.Errorf("report %+v", r)
+			}
+			b.settled(r.Cost)
+			if up := b.finished(1); !up[0].ClientLeft {
+				t.Error("the upstream was not told")
+			}
+		})
+	}
+}
+
+func TestAClientThatCannotBeWrittenToAtAllPaysNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t, startMoney)
+	s := &sink{hook: func([]byte) error { return errGone }}
+	r, err := b.gateway.Generate(t.Context(), b.call("test/one", "count to 60", streamed), s)
+	must(t, err)
+	if r.Outcome != "client_left" || r.Cost != 0 {
+		t.Errorf("report %+v", r)
+	}
+	b.settled(0)
+}
+
+func TestAClientThatLeavesBeforeTheEndPaysTheWhole(t *testing.T) {
+	t.Parallel()
+	b := setup(t, startMoney)
+	s := &sink{hook: func(p []byte) error {
+		if strings.Contains(string(p), "[DONE]") {
+			return errGone
+		}
+		return nil
+	}}
+	r, err := b.gateway.Generate(t.Context(), b.call("test/one", "count to 60", streamed), s)
+	must(t, err)
+	if r.Outcome != "client_left" || r.Usage[3] != 60 || r.Estimated {
+		t.Errorf("report %+v", r)
+	}
+	b.settled(r.Cost)
+}
+
+func TestWithoutAStoreNoStreamEndsAndNoChargeIsLost(t *testing.T) {
+	t.Parallel()
+	b := setup(t, startMoney)
+	s := &sink{hook: func([]byte) error { b.line.cut(); return nil }}
+	r, err := b.gateway.Generate(t.Context(), b.call("test/one", "count to 60", withUsage), s)
+	must(t, err)
+	a := readStream(t, s.text())
+	if a.err == nil || a.err.Error.Code != "service_unavailable" || a.err.Code != 503 || a.finish != "" || a.usage != nil || !a.done || a.frames != 60 {
+		t.Errorf("err %+v, finish %q, %d frames", a.err, a.finish, a.frames)
+	}
+	b.line.mend()
+	if r.Cost == 0 || b.balance().Held == 0 {
+		t.Error("what was delivered is forgotten")
+	}
+	b.drained()
+	b.settled(r.Cost)
+}
+
+func TestWithoutAStoreNoBodyIsSentAndNothingCharged(t *testing.T) {
+	t.Parallel()
+	b := setup(t, startMoney)
+	b.control(http.MethodPost, "hold", nil)
+	go func() {
+		b.control(http.MethodGet, "waiting?at_least=1&timeout=5s", nil)
+		b.line.cut()
+		b.control(http.MethodPost, "release", nil)
+	}()
+	r, err, s := b.generate(b.call("test/patient", "count to 60", ""))
+	if e := app.AsError(err); e == nil || e.Kind != app.Unavailable || s.status != 0 || r.Cost != 0 {
+		t.Errorf("%v, status %d, cost %s", err, s.status, r.Cost)
+	}
+	b.line.mend()
+	b.drained()
+	b.settled(0)
+}
+
+func TestWithoutAStoreNothingIsSentUpstream(t *testing.T) {
+	t.Parallel()
+	b := setup(t, startMoney)
+	b.line.cut()
+	_, err, _ := b.generate(b.call("test/patient", "count to 60", ""))
+	if e := app.AsError(err); e == nil || e.Kind != app.Unavailable || e.RetryAfter == 0 || len(b.sim.Requests()) != 0 {
+		t.Errorf("%v", err)
+	}
+}
+
+// drained runs the ledger's worker until nothing is held any more.
+func (b *bench) drained() {
+	b.t.Helper()
+	ctx, stop := context.WithCancel(b.t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = b.ledger.Run(ctx)
+	}()
+	deadline := time.Now().Add(5 * time.Second)
+	for b.balance().Held > 0 && time.Now().Before(deadline) {
+		time.Sleep(5 * time.Millisecond) // polls the store, which has no other sign to give
+	}
+	stop()
+	<-ended
+}

@@ -1,0 +1,550 @@
+package provider_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/llm"
+	"umg/app/provider"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const credential = "upstream-credential-7"
+
+func route(url string) *catalog.Route {
+	return &catalog.Route{
+		Provider: &catalog.Provider{ID: "p", BaseURL: url + "/v1", Credential: catalog.NewSecret(credential), Headers: map[string]string{"X-Extra": "yes"}},
+		Model:    "up", Style: llm.Chat, Timeouts: catalog.Timeouts{Connect: time.Second},
+	}
+}
+
+func client(t *testing.T, o provider.Options) *provider.Client {
+	t.Helper()
+	c := provider.New(o)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func payload(text string) *provider.Payload {
+	p := provider.NewPayload(len(text))
+	p.Data = append(p.Data, text...)
+	return p
+}
+
+func send(t *testing.T, c *provider.Client, r *catalog.Route, stream bool) (*provider.Answer, *provider.Fault) {
+	t.Helper()
+	p := payload(`{"x":1}`)
+	defer p.Release()
+	return c.Send(t.Context(), r, p, nil, stream)
+}
+
+func TestAProviderIsAskedAsTheCatalogSays(t *testing.T) {
+	t.Parallel()
+	seen := make(chan *http.Request, 3)
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		seen <- r
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		_, _ = io.WriteString(w, `{"ok":true}`)
+	})
+	c := client(t, provider.Options{})
+	r := route(s.URL)
+	a, f := send(t, c, r, false)
+	if f != nil {
+		t.Fatal(f)
+	}
+	got, f := a.ReadAll(nil, func() {})
+	a.Close()
+	if f != nil || string(got) != `{"ok":true}` || a.Stream {
+		t.Errorf("%s, %v", got, f)
+	}
+	req := <-seen
+	body, _ := io.ReadAll(req.Body)
+	if req.Method != "POST" || req.URL.Path != "/v1/chat/completions" || string(body) != `{"x":1}` || req.ContentLength != 7 ||
+		req.Header.Get("Authorization") != "Bearer "+credential || req.Header.Get("X-Extra") != "yes" || req.Header.Get("Accept-Encoding") != "identity" {
+		t.Errorf("%s %s %s %v", req.Method, req.URL, body, req.Header)
+	}
+	r = route(s.URL)
+	r.Provider.CredentialHeader, r.Provider.Paths = "X-Api-Key", map[llm.Style]string{llm.Chat: "/other"}
+	p := payload(`{}`)
+	defer p.Release()
+	if a, f = c.Send(t.Context(), r, p, http.Header{"X-Call": {"c"}}, false); f != nil {
+		t.Fatal(f)
+	}
+	a.Close()
+	req = <-seen
+	if req.URL.Path != "/v1/other" || req.Header.Get("X-Api-Key") != credential || req.Header.Get("Authorization") != "" || req.Header.Get("X-Call") != "c" {
+		t.Errorf("%s %v", req.URL, req.Header)
+	}
+	if a, f = send(t, c, r, false); f != nil {
+		t.Fatal(f)
+	}
+	a.Close()
+	if req = <-seen; req.Header.Get("X-Call") != "" {
+		t.Error("the header of one call shows in another")
+	}
+}
+
+func TestConnectionsAreUsedAgain(t *testing.T) {
+	t.Parallel()
+	var conns atomic.Int64
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{}`)
+	}))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			conns.Add(1)
+		}
+	}
+	s.Start()
+	t.Cleanup(s.Close)
+	c, r := client(t, provider.Options{}), route(s.URL)
+	for range 20 {
+		a, f := send(t, c, r, false)
+		if f != nil {
+			t.Fatal(f)
+		}
+		if _, f := a.ReadAll(nil, func() {}); f != nil {
+			t.Fatal(f)
+		}
+		a.Close()
+	}
+	if conns.Load() != 1 {
+		t.Errorf("%d connections for 20 calls", conns.Load())
+	}
+}
+
+func TestWhatStatusesMean(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]struct {
+		class provider.Class
+		retry provider.Retry
+		kind  app.Kind
+		code  string
+		shown int
+	}{
+		400: {provider.ClassRefused, provider.Nowhere, app.Upstream, "bad_thing", 400},
+		401: {provider.ClassCredential, provider.Elsewhere, app.Unavailable, "no_available_provider", 0},
+		402: {provider.ClassCredential, provider.Elsewhere, app.Unavailable, "no_available_provider", 0},
+		403: {provider.ClassCredential, provider.Elsewhere, app.Unavailable, "no_available_provider", 0},
+		404: {provider.ClassRefused, provider.Elsewhere, app.Upstream, "bad_thing", 404},
+		413: {provider.ClassRefused, provider.Nowhere, app.Upstream, "bad_thing", 413},
+		422: {provider.ClassRefused, provider.Nowhere, app.Upstream, "bad_thing", 422},
+		429: {provider.ClassRateLimited, provider.Here, app.Exhausted, "rate_limit_exceeded", 0},
+		500: {provider.ClassServer, provider.Here, app.Upstream, "upstream_error", 0},
+		503: {provider.ClassServer, provider.Here, app.Upstream, "upstream_error", 0},
+		529: {provider.ClassServer, provider.Here, app.Upstream, "upstream_error", 0},
+		204: {provider.ClassContent, provider.Elsewhere, app.Upstream, "upstream_error", 0},
+	} {
+		s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			if status != 204 {
+				_, _ = io.WriteString(w, `{"error":{"message":"the field is wrong","code":"bad_thing"}}`)
+			}
+		})
+		_, f := send(t, client(t, provider.Options{}), route(s.URL), false)
+		if f == nil || f.Class != want.class || f.Retry != want.retry || f.Err.Kind != want.kind || f.Err.Code != want.code || f.Err.Status != want.shown {
+			t.Errorf("%d: %+v, %+v", status, f, f.Err)
+			continue
+		}
+		if shown := strings.Contains(f.Err.Message, "the field is wrong"); shown != (want.shown != 0) {
+			t.Errorf("%d: %s", status, f.Err.Message)
+		}
+		if status != 204 && !strings.Contains(f.Error(), "the field is wrong") {
+			t.Errorf("%d: the operator does not see what the upstream said: %v", status, f)
+		}
+	}
+}
+
+func TestRetryAfterIsHonouredAndCapped(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]time.Duration{
+		"": 0, "7": 7 * time.Second, "0.5": 500 * time.Millisecond, "3600": time.Minute, "-1": 0, "soon": 0, "NaN": 0,
+		"Sat, 21 Nov 2026 10:00:09 GMT": 9 * time.Second, "Sat, 21 Nov 2026 09:00:00 GMT": 0, "Sun, 22 Nov 2026 09:00:00 GMT": time.Minute,
+	} {
+		s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Date", "Sat, 21 Nov 2026 10:00:00 GMT")
+			if header != "" {
+				w.Header().Set("Retry-After", header)
+			}
+			w.WriteHeader(429)
+		})
+		_, f := send(t, client(t, provider.Options{}), route(s.URL), false)
+		if f.After != want || f.Err.RetryAfter != want {
+			t.Errorf("%q: %s and %s, want %s", header, f.After, f.Err.RetryAfter, want)
+		}
+	}
+}
+
+func TestUpstreamMessagesShowNoSecrets(t *testing.T) {
+	t.Parallel()
+	var said string
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(400)
+		_, _ = io.WriteString(w, said)
+	})
+	c := client(t, provider.Options{})
+	host := strings.Split(strings.TrimPrefix(s.URL, "http://"), ":")[0]
+	for _, secret := range []string{
+		"sk-proj-abc123def456", "org-4fG7h2", "https://internal.example/v1?key=1", credential, host + ":8080", "acct_1234567",
+		"AKIAIOSFODNN7EXAMPLE12345", "'sk-abcdefgh'", "(key:sk-abcdefgh)", "Bearer abcdefgh12",
+	} {
+		said = `{"error":{"message":"Your key ` + secret + ` may not use it.","code":"Weird Code\u0000"}}`
+		_, f := send(t, c, route(s.URL), false)
+		bare := strings.Trim(secret, "'()")
+		if strings.Contains(f.Err.Message, bare) || !strings.Contains(f.Err.Message, "may not use it.") || f.Err.Code != "upstream_error" {
+			t.Errorf("%s: %s (%s)", secret, f.Err.Message, f.Err.Code)
+		}
+	}
+	for in, want := range map[string]string{
+		`{"error":"plain words"}`:                         "The upstream provider refused the request: plain words",
+		`{"message":"at the top","code":"c_1"}`:           "The upstream provider refused the request: at the top",
+		`{"detail":"a detail"}`:                           "The upstream provider refused the request: a detail",
+		`{"error":{"message":"two\nlines\u0007 \ud83d"}}`: "The upstream provider refused the request: two lines",
+		`<html>secret</html>`:                             "The upstream provider refused the request.",
+		`{"error":{"message":7}}`:                         "The upstream provider refused the request.",
+		``:                                                "The upstream provider refused the request.",
+		`{"error":{"message":"maximum context length is 128000 tokens for get_weather_by_city_v2_extended"}}`: "The upstream provider refused the request: maximum context length is 128000 tokens for get_weather_by_city_v2_extended",
+	} {
+		said = in
+		_, f := send(t, c, route(s.URL), false)
+		if f.Err.Message != want {
+			t.Errorf("%s: %q", in, f.Err.Message)
+		}
+	}
+	said = `{"error":{"message":"` + strings.Repeat("ä ", 5000) + `"}}`
+	if _, f := send(t, c, route(s.URL), false); len(f.Err.Message) > 2000 {
+		t.Errorf("a message of %d bytes is passed on", len(f.Err.Message))
+	}
+}
+
+func TestAnswersThatAreNotWhatWasAskedFor(t *testing.T) {
+	t.Parallel()
+	var elsewhere atomic.Int64
+	other := serve(t, func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) })
+	for name, c := range map[string]struct {
+		h      http.HandlerFunc
+		stream bool
+		class  provider.Class
+	}{
+		"HTML":     {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/html") }, false, provider.ClassContent},
+		"no type":  {func(w http.ResponseWriter, _ *http.Request) { w.Header()["Content-Type"] = nil }, false, provider.ClassContent},
+		"a stream": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/event-stream") }, false, provider.ClassContent},
+		"compressed": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Encoding", "gzip")
+		}, true, provider.ClassContent},
+		"redirect":  {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, 302) }, true, provider.ClassRedirect},
+		"permanent": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, 308) }, true, provider.ClassRedirect},
+		"many headers": {func(w http.ResponseWriter, _ *http.Request) {
+			for i := range 10_000 {
+				w.Header().Set(fmt.Sprintf("X-%d", i), "y")
+			}
+		}, false, provider.ClassTooLarge},
+		"large header": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("y", 1<<20)) }, false, provider.ClassTooLarge},
+	} {
+		s := serve(t, c.h)
+		_, f := send(t, client(t, provider.Options{}), route(s.URL), c.stream)
+		if f == nil || f.Class != c.class || f.Retry != provider.Elsewhere || f.Err.Kind != app.Upstream {
+			t.Errorf("%s: %v", name, f)
+		}
+	}
+	if elsewhere.Load() != 0 {
+		t.Error("a redirect was followed")
+	}
+}
+
+func TestJSONInPlaceOfAStreamIsTaken(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "application/json") })
+	a, f := send(t, client(t, provider.Options{}), route(s.URL), true)
+	if f != nil || a.Stream {
+		t.Fatalf("%v", f)
+	}
+	a.Close()
+}
+
+// raw answers each connection with a function.
+func raw(t *testing.T, answer func(net.Conn)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Add(1)
+	go func() {
+		defer wg.Done()
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				defer c.Close()
+				answer(c)
+			}()
+		}
+	}()
+	t.Cleanup(func() { _ = l.Close(); wg.Wait() })
+	return "http://" + l.Addr().String()
+}
+
+func TestBrokenConnections(t *testing.T) {
+	t.Parallel()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = closed.Close()
+	for name, c := range map[string]struct {
+		url   string
+		class provider.Class
+		kind  app.Kind
+		retry provider.Retry
+	}{
+		"nobody listens": {"http://" + closed.Addr().String(), provider.ClassConnect, app.Upstream, provider.Here},
+		"no such host":   {"http://does-not-exist.invalid", provider.ClassDNS, app.Unavailable, provider.Elsewhere},
+		"no address":     {"ftp://x", provider.ClassSetup, app.Unavailable, provider.Elsewhere},
+		"reset": {raw(t, func(c net.Conn) {
+			_, _ = c.Read(make([]byte, 100))
+			_ = c.(*net.TCPConn).SetLinger(0)
+		}), provider.ClassReset, app.Upstream, provider.Here},
+		"closed":          {raw(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 100)) }), provider.ClassReset, app.Upstream, provider.Here},
+		"not HTTP":        {raw(t, func(c net.Conn) { _, _ = io.WriteString(c, "hello\r\n\r\n") }), provider.ClassContent, app.Upstream, provider.Elsewhere},
+		"no TLS":          {"https" + strings.TrimPrefix(serve(t, func(http.ResponseWriter, *http.Request) {}).URL, "http"), provider.ClassTLS, app.Upstream, provider.Elsewhere},
+		"bad header line": {raw(t, func(c net.Conn) { _, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nno colon\r\n\r\n") }), provider.ClassContent, app.Upstream, provider.Elsewhere},
+	} {
+		_, f := send(t, client(t, provider.Options{}), route(c.url), false)
+		if f == nil || f.Class != c.class || f.Err.Kind != c.kind || f.Retry != c.retry {
+			t.Errorf("%s: %v", name, f)
+		}
+	}
+}
+
+func TestCertificatesAreVerified(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "application/json") }))
+	t.Cleanup(s.Close)
+	if _, f := send(t, client(t, provider.Options{}), route(s.URL), false); f == nil || f.Class != provider.ClassTLS {
+		t.Errorf("an unknown authority: %v", f)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	trusting := provider.Options{TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	a, f := send(t, client(t, trusting), route(s.URL), false)
+	if f != nil {
+		t.Fatalf("a known authority: %v", f)
+	}
+	a.Close()
+	if _, f := send(t, client(t, trusting), route(strings.Replace(s.URL, "127.0.0.1", "localhost", 1)), false); f == nil || f.Class != provider.ClassTLS {
+		t.Errorf("another host: %v", f)
+	}
+	late := provider.Options{TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12, Time: func() time.Time { return time.Now().AddDate(200, 0, 0) }}}
+	if _, f := send(t, client(t, late), route(s.URL), false); f == nil || f.Class != provider.ClassTLS {
+		t.Errorf("an expired certificate: %v", f)
+	}
+}
+
+func TestTheCauseOfTheContextNamesTheTimeout(t *testing.T) {
+	t.Parallel()
+	arrived := make(chan struct{}, 8)
+	s := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		arrived <- struct{}{}
+		<-r.Context().Done()
+	})
+	c, r := client(t, provider.Options{}), route(s.URL)
+	for cause, want := range map[error]struct {
+		class provider.Class
+		kind  app.Kind
+	}{
+		provider.ErrFirstByte: {provider.ClassFirstByte, app.Timeout},
+		provider.ErrIdle:      {provider.ClassIdle, app.Timeout},
+		provider.ErrTotal:     {provider.ClassTotal, app.Timeout},
+		errors.New("left"):    {provider.ClassClient, app.Canceled},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			<-arrived
+			cancel(cause)
+		}()
+		p := payload(`{}`)
+		_, f := c.Send(ctx, r, p, nil, false)
+		p.Release()
+		if f == nil || f.Class != want.class || f.Err.Kind != want.kind {
+			t.Errorf("%v: %v", cause, f)
+		}
+	}
+}
+
+func TestBodiesAreBounded(t *testing.T) {
+	t.Parallel()
+	for _, declared := range []bool{true, false} {
+		s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			if declared {
+				w.Header().Set("Content-Length", fmt.Sprint(40<<20))
+			}
+			part := bytes.Repeat([]byte("x"), 1<<20)
+			for range 40 {
+				if _, err := w.Write(part); err != nil {
+					return
+				}
+			}
+		})
+		a, f := send(t, client(t, provider.Options{}), route(s.URL), false)
+		if f != nil {
+			t.Fatal(f)
+		}
+		got, f := a.ReadAll(nil, func() {})
+		a.Close()
+		if f == nil || f.Class != provider.ClassTooLarge || len(got) > provider.BodyBytesMax+1<<20 {
+			t.Errorf("declared %v: %v, %d bytes", declared, f, len(got))
+		}
+	}
+}
+
+func TestACutBodyIsNoBody(t *testing.T) {
+	t.Parallel()
+	url := raw(t, func(c net.Conn) {
+		_, _ = c.Read(make([]byte, 4096))
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"a\":")
+	})
+	a, f := send(t, client(t, provider.Options{}), route(url), false)
+	if f != nil {
+		t.Fatal(f)
+	}
+	defer a.Close()
+	if _, f := a.ReadAll(nil, func() {}); f == nil || f.Class != provider.ClassReset {
+		t.Errorf("%v", f)
+	}
+}
+
+// A server may answer before it has read the body. The payload's buffer must not be used again while the transport
+// still reads it; the race detector and the servers' own check of the bytes would see it.
+func TestPayloadsAreNotUsedAgainTooEarly(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Int64
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{}`)
+		if len(r.Header.Get("X-Early")) > 0 {
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		if err == nil && len(bytes.Trim(body, string(body[:1]))) > 0 {
+			broken.Add(1)
+		}
+	})
+	c, r := client(t, provider.Options{}), route(s.URL)
+	var wg sync.WaitGroup
+	for worker := range 8 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for i := range 60 {
+				p := provider.NewPayload(200_000)
+				p.Data = append(p.Data, bytes.Repeat([]byte{'a' + byte(worker)}, 200_000)...)
+				extra := http.Header{}
+				if i%2 == 0 {
+					extra.Set("X-Early", "1")
+				}
+				a, f := c.Send(t.Context(), r, p, extra, false)
+				p.Release()
+				if f == nil {
+					_, _ = a.ReadAll(nil, func() {})
+					a.Close()
+				}
+			}
+		}()
+	}
+	wg.Wait()
+	if broken.Load() > 0 {
+		t.Errorf("%d bodies arrived mixed with others", broken.Load())
+	}
+}
+
+func TestErrorsUnderStatus200(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "application/json") })
+	a, f := send(t, client(t, provider.Options{}), route(s.URL), false)
+	if f != nil {
+		t.Fatal(f)
+	}
+	defer a.Close()
+	for body, want := range map[string]provider.Class{
+		`{"code":429,"error":{"code":"slow","message":"m"}}`:                  provider.ClassRateLimited,
+		`{"error":{"code":400,"message":"m"}}`:                                provider.ClassRefused,
+		`{"error":{"status":503,"message":"m"}}`:                              provider.ClassServer,
+		`{"error":{"message":"m"}}`:                                           provider.ClassServer,
+		`{"error":"m"}`:                                                       provider.ClassServer,
+		`{"code":200,"error":{}}`:                                             provider.ClassServer,
+		`{"code":401,"error":{}}`:                                             provider.ClassCredential,
+		`{"error":{"type":"rate_limit_error"}}`:                               provider.ClassRateLimited,
+		`{"error":{"code":"rate_limit_exceeded"}}`:                            provider.ClassRateLimited,
+		`{"error":{"type":"invalid_request_error"}}`:                          provider.ClassRefused,
+		`{"error":{"type":"overloaded_error"}}`:                               provider.ClassServer,
+		`{"error":{"code":"invalid_api_key","type":"invalid_request_error"}}`: provider.ClassCredential,
+		`{`: provider.ClassServer,
+	} {
+		if f := a.ErrorFault([]byte(body)); f.Class != want {
+			t.Errorf("%s: %v", body, f)
+		}
+	}
+}
+
+func BenchmarkSendAndRead1K(b *testing.B) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(bytes.Repeat([]byte(" "), 1024))
+	}))
+	defer s.Close()
+	c, r := provider.New(provider.Options{}), route(s.URL)
+	defer c.Close()
+	body := bytes.Repeat([]byte("x"), 1024)
+	b.ReportAllocs()
+	for b.Loop() {
+		p := provider.NewPayload(len(body))
+		p.Data = append(p.Data, body...)
+		a, f := c.Send(b.Context(), r, p, nil, false)
+		p.Release()
+		if f != nil {
+			b.Fatal(f)
+		}
+		if _, f := a.ReadAll(nil, func() {}); f != nil {
+			b.Fatal(f)
+		}
+		a.Close()
+	}
+}
