@@ -117,7 +117,7 @@ func (g *gateway) faultyModel(t *testing.T, does string) string {
 		}
 		return '-'
 	}, does), "-")
-	g.addModels(t, model{id: id, upstream: "sim;" + does})
+	g.addModels(t, model{id: id, upstream: "sim+" + does})
 	return id
 }
 

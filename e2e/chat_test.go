@@ -230,7 +230,7 @@ func TestAPIChatRequestMembers(t *testing.T) {
 			{"role":"tool","tool_call_id":"call_1","content":"42"},
 			{"role":"user","content":"echo: after the tool"}]}`
 		c := decodeCompletion(t, g.call(t, "POST", "/v1/chat/completions", body))
-		if !strings.Contains(*c.Choices[0].Message.Content, "after the tool") {
+		if !strings.Contains(*c.Choices[0].Message.Content, "42") {
 			t.Errorf("got %q", *c.Choices[0].Message.Content)
 		}
 	})

@@ -51,8 +51,8 @@ var chatFailures = []chatFailure{
 	{"invalid JSON", `{"model":"a",`, 400, "invalid_json", "invalid_request_error", "", "13"},
 	{"trailing garbage", ask(cheapModel, "x") + "}", 400, "invalid_json", "invalid_request_error", "", ""},
 	{"empty body", ``, 400, "invalid_json", "invalid_request_error", "", ""},
-	{"not an object", `[1]`, 400, "invalid_request_error", "invalid_request_error", "", "object"},
-	{"invalid UTF-8", "{\"model\":\"\xff\"}", 400, "invalid_json", "invalid_request_error", "", ""},
+	{"not an object", `[1]`, 400, "invalid_json", "invalid_request_error", "", "object"},
+	{"invalid UTF-8", ask(cheapModel, "x", "\"user\":\"\xff\""), 400, "invalid_json", "invalid_request_error", "", ""},
 	{"missing messages", `{"model":"` + cheapModel + `"}`, 400, "invalid_request_error", "invalid_request_error", "messages", "messages"},
 	{"empty messages", `{"model":"` + cheapModel + `","messages":[]}`, 400, "invalid_request_error", "invalid_request_error", "messages", ""},
 	{"message without role", `{"model":"` + cheapModel + `","messages":[{"content":"x"}]}`, 400,
@@ -195,7 +195,7 @@ func TestAPIUnknownPaths(t *testing.T) {
 	t.Parallel()
 	g := running(t)
 	for _, path := range []string{
-		"/v1/nothing", "/v1/images/generations", "/v1/audio/speech", "/v1/", "/v1/chat/completions/", "/v1/embeddings", "/vendorc/other",
+		"/v1/nothing", "/v1/images/generations", "/v1/audio/speech", "/v1/", "/v1/chat/completions/", "/v1/embeddings",
 	} {
 		a := g.call(t, "POST", path, `{}`)
 		var f struct {
@@ -204,6 +204,15 @@ func TestAPIUnknownPaths(t *testing.T) {
 		if err := json.Unmarshal([]byte(a.body), &f); err != nil || a.status != http.StatusNotFound || f.Error.Code != "not_found" {
 			t.Errorf("%s: status %d %v: %s", path, a.status, err, a.body)
 		}
+	}
+}
+
+// TestAPIUnknownNativePath answers in the native layout, whose code is a number.
+func TestAPIUnknownNativePath(t *testing.T) {
+	t.Parallel()
+	a := running(t).call(t, "POST", "/vendorc/other", `{}`)
+	if a.status != http.StatusNotFound || !strings.Contains(a.body, `"code":404`) || !strings.Contains(a.body, `"status":"NOT_FOUND"`) {
+		t.Errorf("status %d: %s", a.status, a.body)
 	}
 }
 

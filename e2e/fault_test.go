@@ -77,7 +77,7 @@ func TestFaultBeforeTheFirstByte(t *testing.T) {
 var faultsAfterContent = []upstreamFault{
 	{"cut", "cut-after=8", 502, "upstream_error", "cut"},
 	{"reset", "reset-after=8", 502, "upstream_error", "cut"},
-	{"stall", "stall-after=8", 504, "upstream_timeout", "cut"},
+	{"stall", "stall-after=8", 504, "upstream_timeout", "timed_out"},
 	{"no end marker and no finish", "cut-after=8+no-end", 502, "upstream_error", "cut"},
 }
 

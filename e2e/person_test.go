@@ -31,8 +31,10 @@ func newPerson(t *testing.T, g *gateway) *person {
 // loopbackJar sends secure cookies to plain http on this machine, as browsers do.
 type loopbackJar struct{ http.CookieJar }
 
-func (j loopbackJar) SetCookies(u *url.URL, cookies []*http.Cookie) { j.CookieJar.SetCookies(secure(u), cookies) }
-func (j loopbackJar) Cookies(u *url.URL) []*http.Cookie             { return j.CookieJar.Cookies(secure(u)) }
+func (j loopbackJar) SetCookies(u *url.URL, cookies []*http.Cookie) {
+	j.CookieJar.SetCookies(secure(u), cookies)
+}
+func (j loopbackJar) Cookies(u *url.URL) []*http.Cookie { return j.CookieJar.Cookies(secure(u)) }
 
 func secure(u *url.URL) *url.URL {
 	copied := *u

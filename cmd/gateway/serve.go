@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	mathrand "math/rand/v2"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"time"
@@ -130,7 +129,7 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy) error {
 			Accounts: h.accounts, Sessions: sessions, Ledger: h.ledger, Catalog: h.catalog, Now: time.Now, BaseURL: h.cfg.BaseURL,
 			Trial: trial, Secure: h.cfg.secureCookies(),
 		}),
-		Static: http.StripPrefix("/static", static.Handler()), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
+		Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
 		TrustedProxies: proxies, LameDuck: h.cfg.LameDuck, DrainTimeout: h.cfg.DrainTimeout,
 		StoreAway: h.storeAway, Ledger: h.ledger.Stats,
 	})

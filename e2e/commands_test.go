@@ -1,0 +1,196 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestAPICommandsRefuseWhatTheyDoNotKnow(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t)
+	cases := []struct {
+		name string
+		env  []string
+		args []string
+		says string
+	}{
+		{"unknown flag", nil, []string{"serve", "--lisen", "x"}, "lisen"},
+		{"unknown variable", []string{"UMG_LISEN=x"}, []string{"serve"}, "UMG_LISEN"},
+		{"bad address", nil, []string{"serve", "--listen", "nowhere"}, "--listen"},
+		{"plain http elsewhere", nil, []string{"serve", "--base-url", "http://gateway.example"}, "insecure-cookies"},
+		{"bad proxy network", nil, []string{"serve", "--trusted-proxies", "everybody"}, "--trusted-proxies"},
+		{"short secret", []string{"UMG_SECRET_KEY=c2hvcnQ="}, []string{"serve"}, "UMG_SECRET_KEY"},
+		{"no database there", nil, []string{"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--data", dir,
+			"--database-url", "postgres://nobody@127.0.0.1:1/none?sslmode=disable&connect_timeout=2"}, "database"},
+		{"no such catalog", nil, []string{"catalog", "check", "/nonexistent.yaml"}, "nonexistent"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			out, status := run(t, c.env, c.args...)
+			if status == 0 || !strings.Contains(out, c.says) || strings.Count(strings.TrimSpace(out), "\n") > 0 {
+				t.Errorf("status %d: %s", status, out)
+			}
+		})
+	}
+}
+
+// TestAPICatalogCommands checks, compares, applies and exports, with mistakes named by their place.
+func TestAPICatalogCommands(t *testing.T) {
+	t.Parallel()
+	g := start(t)
+	env := []string{"DATABASE_URL=" + g.databaseURL(t)}
+	text, _ := run(t, env, "catalog", "export")
+	file := filepath.Join(dataDir(t), "catalog.yaml")
+	write := func(content string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(text)
+	if out, status := run(t, env, "catalog", "check", file); status != 0 {
+		t.Errorf("an export is wrong: %s", out)
+	}
+	if out, _ := run(t, env, "catalog", "diff", file); !strings.Contains(out, "no change") {
+		t.Errorf("an export differs: %s", out)
+	}
+	write(strings.Replace(text, "input_tokens: 0.15 per 1M", "input_tokens: 0.25 per 1M", 1))
+	if out, status := run(t, env, "catalog", "apply", file); status != 0 || !strings.Contains(out, "0.15") || !strings.Contains(out, "0.25") {
+		t.Errorf("status %d: %s", status, out)
+	}
+	for deadline := time.Now().Add(5 * time.Second); !strings.Contains(g.call(t, "GET", "/v1/models/"+cheapModel, "").body, "0.00000025"); {
+		if time.Now().After(deadline) {
+			t.Fatal("the new price never arrives")
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	write(strings.Replace(text, "provider: meridian", "provider: nobody", 1))
+	if out, status := run(t, env, "catalog", "check", file); status == 0 || !strings.Contains(out, "nobody") {
+		t.Errorf("status %d: %s", status, out)
+	}
+}
+
+func TestAPIOperatorCommands(t *testing.T) {
+	t.Parallel()
+	g := running(t)
+	c := g.newCustomer(t, "operated")
+	env := []string{"DATABASE_URL=" + g.databaseURL(t)}
+	before := c.balanceOf(t, c.accountID)
+	if out, status := run(t, env, "credit", "grant", c.Email, "0.000000001", "--reason", "a test"); status != 0 {
+		t.Errorf("status %d: %s", status, out)
+	}
+	if after := c.balanceOf(t, c.accountID); after.Posted != before.Posted+1 {
+		t.Errorf("the balance went from %d to %d", before.Posted, after.Posted)
+	}
+	for name, args := range map[string][]string{
+		"nobody": {"credit", "grant", "nobody@example.com", "1", "--reason", "x"}, "not money": {"credit", "grant", c.Email, "1e3", "--reason", "x"},
+		"nothing": {"credit", "grant", c.Email, "0", "--reason", "x"}, "no reason": {"credit", "grant", c.Email, "1"},
+		"unknown operator": {"operator", "add", "nobody@example.com"}, "no factor": {"limits", c.Email, "0"},
+	} {
+		if out, status := run(t, env, args...); status == 0 {
+			t.Errorf("%s: %s", name, out)
+		}
+	}
+	if out, status := run(t, env, "operator", "add", c.Email); status != 0 {
+		t.Error(out)
+	}
+}
+
+// TestFaultSecondGatewayOnTheSameFolder is refused with one line, and the first one does not notice.
+func TestFaultSecondGatewayOnTheSameFolder(t *testing.T) {
+	t.Parallel()
+	g := running(t)
+	out, status := run(t, nil, "demo", "--listen", "127.0.0.1:0", "--data", filepath.Join(g.dir, "data"))
+	if status == 0 || !strings.Contains(out, "in use") || strings.Count(strings.TrimSpace(out), "\n") > 0 {
+		t.Errorf("status %d: %s", status, out)
+	}
+	decodeCompletion(t, g.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: x")))
+}
+
+// TestFaultKilledGatewayComesBack kills the gateway hard between calls and in the middle of one: the next start has
+// the same login, key and money, and the hold of the call that died is not lost money.
+func TestFaultKilledGatewayComesBack(t *testing.T) {
+	t.Parallel()
+	dir := dataDir(t)
+	_, simulatorURL := startSimulator(t)
+	first, err := startIn(dir, "--simulator-url", simulatorURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := decodeCompletion(t, first.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: before the kill")))
+	before := first.balance(t)
+	if err := first.cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-first.exited
+	started := time.Now()
+	second, err := startIn(dir, "--simulator-url", simulatorURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("ready again after %s", time.Since(started).Round(time.Millisecond))
+	t.Cleanup(func() {
+		if err := second.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	if second.APIKey != first.APIKey || second.Password != first.Password {
+		t.Error("the login or the key changed")
+	}
+	if after := second.balance(t); after != before || done.Usage == nil {
+		t.Errorf("the balance was %+v and is %+v", before, after)
+	}
+	decodeCompletion(t, second.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: after the kill")))
+	second.books(t)
+}
+
+// TestFaultDatabaseStopsWhileServing kills the local database: calls are told 503 and nothing else, and the gateway
+// recovers by itself.
+func TestFaultDatabaseStopsWhileServing(t *testing.T) {
+	t.Parallel()
+	g := start(t)
+	decodeCompletion(t, g.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: warm")))
+	text, err := os.ReadFile(filepath.Join(g.dir, "data", "postgres", "postmaster.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	for _, digit := range strings.SplitN(string(text), "\n", 2)[0] {
+		pid = pid*10 + int(digit-'0')
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	refused := 0
+	for deadline := time.Now().Add(callTimeMax); ; {
+		a := g.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: x"), "X-Error-Status", "standard")
+		if a.status == 200 && refused > 0 {
+			break
+		}
+		switch a.status {
+		case 200:
+		case 503:
+			refused++
+			if a.header.Get("Retry-After") == "" {
+				t.Error("a 503 without Retry-After")
+			}
+		default:
+			t.Fatalf("status %d: %s", a.status, a.body)
+		}
+		if time.Now().After(deadline) {
+			if refused == 0 {
+				t.Fatal("the database was never missed")
+			}
+			t.Fatal("the gateway never recovered")
+		}
+	}
+	g.books(t)
+}
