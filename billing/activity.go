@@ -41,9 +41,10 @@ func (l *Ledger) Activity(ctx context.Context, accountID string, days int) (Acti
 // Credit is what an account may still spend, by where it came from. Held is the part that running calls have reserved.
 type Credit struct {
 	Balance
-	Trial        app.Amount // granted: trial, promotions and adjustments
+	Trial        app.Amount
 	TrialExpires *time.Time // when the first of it goes, if any does
 	Purchased    app.Amount
+	Granted      app.Amount // promotions and adjustments
 }
 
 // Credit reads the account's balance and the grants it consists of, as one moment saw them.
@@ -72,12 +73,13 @@ func selectActivity(ctx context.Context, q postgres.Queryer, accountID string, s
 func selectCredit(ctx context.Context, q postgres.Queryer, accountID string) (c Credit, err error) {
 	err = q.QueryRowxContext(ctx, `
 		select a.posted_nanos, a.held_nanos,
-			coalesce(sum(g.remaining_nanos) filter (where g.kind <> 'purchased'), 0)::bigint,
-			min(g.expires_at) filter (where g.kind <> 'purchased'),
-			coalesce(sum(g.remaining_nanos) filter (where g.kind = 'purchased'), 0)::bigint
+			coalesce(sum(g.remaining_nanos) filter (where g.kind = 'trial'), 0)::bigint,
+			min(g.expires_at) filter (where g.kind = 'trial'),
+			coalesce(sum(g.remaining_nanos) filter (where g.kind = 'purchased'), 0)::bigint,
+			coalesce(sum(g.remaining_nanos) filter (where g.kind in ('promotional', 'adjustment')), 0)::bigint
 		from credit_accounts a left join grants g on g.account_id = a.id and not g.spent
 		where a.id = $1 and a.kind = 'customer' group by a.id`, accountID).
-		Scan(&c.Posted, &c.Held, &c.Trial, &c.TrialExpires, &c.Purchased)
+		Scan(&c.Posted, &c.Held, &c.Trial, &c.TrialExpires, &c.Purchased, &c.Granted)
 	if err != nil {
 		return c, fmt.Errorf("credit of %s: %w", accountID, err)
 	}

@@ -33,6 +33,11 @@ func TestActivityAndCreditAddUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	h.grant(billing.Grant{AccountID: account, Kind: billing.Promotional, Amount: app.Cent})
+	if c, err = h.ledger.Credit(h.ctx, account); err != nil || c.Granted != app.Cent || c.Trial != app.Dollar {
+		t.Errorf("credit is %+v, %v", c, err)
+	}
+	c.Posted -= app.Cent
 	if c.Trial+c.Purchased != c.Posted || c.Posted != 11*app.Dollar-a.Spend || c.TrialExpires == nil || c.Held != 0 {
 		t.Errorf("credit is %+v", c)
 	}

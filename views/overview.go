@@ -28,6 +28,7 @@ type Credit struct {
 	Trial        app.Amount
 	TrialExpires *time.Time
 	Purchased    app.Amount
+	Granted      app.Amount // promotions and corrections
 	Held         app.Amount
 }
 

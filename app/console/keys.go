@@ -113,7 +113,9 @@ func language(p *page) string {
 	return cookie.Value
 }
 
-func (c *Console) disableKey(p *page) error { return c.switchKey(p, true, "Key disabled. Programs that use it are refused.") }
+func (c *Console) disableKey(p *page) error {
+	return c.switchKey(p, true, "Key disabled. Programs that use it are refused.")
+}
 
 func (c *Console) enableKey(p *page) error { return c.switchKey(p, false, "Key enabled.") }
 

@@ -59,7 +59,8 @@ func (c *Console) fillActivity(p *page, o *views.Overview, keyNames map[string]s
 		return err
 	}
 	o.Credit = views.Credit{
-		Available: credit.Available(), Trial: credit.Trial, TrialExpires: credit.TrialExpires, Purchased: credit.Purchased, Held: credit.Held,
+		Available: credit.Available(), Trial: credit.Trial, TrialExpires: credit.TrialExpires, Purchased: credit.Purchased,
+		Granted: credit.Granted, Held: credit.Held,
 	}
 	o.Stats = views.Stats{
 		Spend: activity.Spend, Requests: activity.Requests, Streamed: activity.Streamed, Failed: activity.Failed,

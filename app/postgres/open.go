@@ -60,7 +60,8 @@ func Open(ctx context.Context, dsn string, o Options) (*sqlx.DB, error) {
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = or(o.ConnectMax, connectMax)
 	}
-	if limit := or(o.StatementMax, statementMax); limit > 0 {
+	limit := or(o.StatementMax, statementMax)
+	if limit > 0 {
 		if cfg.Runtime == nil {
 			cfg.Runtime = map[string]string{}
 		}
@@ -69,6 +70,9 @@ func Open(ctx context.Context, dsn string, o Options) (*sqlx.DB, error) {
 	connector, err := pq.NewConnectorConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("postgres: the database address cannot be used: %w", err)
+	}
+	if limit > 0 {
+		connector.Dialer(boundedDialer{limit: limit + answerSlack})
 	}
 	db := sqlx.NewDb(sql.OpenDB(connector), "postgres")
 	open := or(o.Connections, connectionsMax)
