@@ -175,7 +175,7 @@ func TestNoticesNameEverythingServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"htmx.org 4.0.1", "basecoat-css 1.0.2", "tailwindcss 4.3.5", "geist 5.3.0", "geist-mono 5.3.0", "lucide"} {
+	for _, name := range []string{"htmx.org 4.0.1", "basecoat-css 1.0.2", "tailwindcss 4.3.3", "geist 5.3.0", "geist-mono 5.3.0", "lucide"} {
 		if !bytes.Contains(notices, []byte(name)) {
 			t.Errorf("the notices do not name %s", name)
 		}

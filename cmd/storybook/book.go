@@ -106,10 +106,10 @@ func (b *storybook) show(w http.ResponseWriter, r *http.Request, name string) {
 	render(w, r, s.Status, s.Render(themeOf(r), r.URL.Query().Has("still")))
 }
 
-// firstRequest answers nothing new a few times, and then an answered request, over and over.
+// firstRequest says a few times that nothing came, and then that a request did, over and over.
 func (b *storybook) firstRequest(w http.ResponseWriter, r *http.Request) {
 	if b.polls.Add(1)%pollsUntilAnswered != 0 {
-		w.WriteHeader(http.StatusNoContent)
+		render(w, r, http.StatusOK, views.FirstRequestPart(nil, true))
 		return
 	}
 	render(w, r, http.StatusOK, views.FirstRequestPart(stories.FirstRequest(), true))

@@ -18,6 +18,16 @@ document.addEventListener("htmx:before:swap", (event) => {
   }
 });
 
+// An answer that says what is already there is dropped: a live region would be read out again at every poll.
+document.addEventListener("htmx:before:swap", (event) => {
+  const { ctx, tasks } = event.detail;
+  const words = (node) => node.textContent.replaceAll(/\s+/g, " ").trim();
+  const main = tasks.find((task) => task.type === "main");
+  if (polls(ctx) && main && words(main.fragment) === words(ctx.sourceElement)) {
+    event.preventDefault();
+  }
+});
+
 document.addEventListener("htmx:response:error", (event) => {
   const { ctx } = event.detail;
   if (ctx.response.status < 500 || polls(ctx)) {
