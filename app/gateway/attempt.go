@@ -64,9 +64,10 @@ func pause(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// hideUpstreamName puts the public id where an upstream's message has its own name of the model.
+// hideUpstreamName puts the public id where an upstream's message has its own name of the model. Names so short that
+// they stand in other words are left.
 func (r *run) hideUpstreamName(e *app.Error) {
-	if e.Status != 0 && r.route.Model != r.model.ID {
+	if e.Status != 0 && r.route.Model != r.model.ID && len(r.route.Model) >= 4 {
 		e.Message = strings.ReplaceAll(e.Message, r.route.Model, r.model.ID)
 	}
 }

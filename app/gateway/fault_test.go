@@ -25,7 +25,7 @@ var early = []struct {
 	refused      bool
 }{
 	{spec: "status=500", kind: app.Upstream, code: "upstream_error", attemptsMore: 1},
-	{spec: "status=503;retry-after=1", kind: app.Upstream, code: "upstream_error", attemptsMore: 1},
+	{spec: "status=503;retry-after=0.1", kind: app.Upstream, code: "upstream_error", attemptsMore: 1},
 	{spec: "status=529;retry-after=30", kind: app.Upstream, code: "upstream_error"},
 	{spec: "status=429", kind: app.Exhausted, code: "rate_limit_exceeded", attemptsMore: 1},
 	{spec: "status=429;retry-after=30", kind: app.Exhausted, code: "rate_limit_exceeded"},
@@ -130,7 +130,7 @@ func TestFaultsOfTheOnlyRouteCostNothing(t *testing.T) {
 func TestAPassingFaultIsRetriedOnTheSameRoute(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	for _, spec := range []string{"status=503;times=1", "status=429;retry-after=1;times=1", "reset;times=1", "close-idle;times=1"} {
+	for _, spec := range []string{"status=503;times=1", "status=429;retry-after=0.1;times=1", "reset;times=1", "close-idle;times=1"} {
 		for _, more := range []string{"", streamed} {
 			t.Run(spec+more, func(t *testing.T) {
 				b := all.fresh(t)

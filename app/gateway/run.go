@@ -59,7 +59,7 @@ type run struct {
 }
 
 var (
-	batches = sync.Pool{New: func() any { b := make([]byte, 0, batchBytesMax); return &b }}
+	batches = sync.Pool{New: func() any { b := make([]byte, 0, batchBytes); return &b }}
 	readers = sync.Pool{New: func() any { return &sse.Reader{} }}
 )
 
@@ -79,7 +79,7 @@ func (r *run) begin(sink Sink) {
 func (r *run) end() {
 	r.watch.close()
 	r.drop()
-	if cap(*r.batch) <= 4*batchBytesMax {
+	if cap(*r.batch) <= 2*batchBytesMax {
 		batches.Put(r.batch)
 	}
 }
@@ -162,8 +162,7 @@ func (r *run) report(e *app.Error) Report {
 
 // errorOf is what a client is told of an error of the corridor.
 func errorOf(err error) *app.Error {
-	var fault *provider.Fault
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*provider.Fault](err); ok {
 		return fault.Err
 	}
 	return app.AsError(err)

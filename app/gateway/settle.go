@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"umg/app"
 	"umg/app/dialect"
 	"umg/app/provider"
 	"umg/billing"
@@ -25,11 +26,10 @@ const (
 
 // outcomeOf is the outcome of a call that ended with err, after content was sent or before.
 func outcomeOf(err error, delivered bool) outcome {
-	var fault *provider.Fault
 	if err == nil {
 		return outcomeSucceeded
 	}
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*provider.Fault](err); ok {
 		switch fault.Class {
 		case provider.ClassClient:
 			return outcomeClientLeft
@@ -46,7 +46,7 @@ func outcomeOf(err error, delivered bool) outcome {
 // settle makes the charge durable. A whole answer is charged whole; one that broke off is charged with what the
 // client was sent; nothing sent is nothing charged. It returns the error the call ends with.
 func (r *run) settle(ctx context.Context, ended error) error {
-	if ended != nil && r.cancel != nil {
+	if r.cancel != nil && (ended != nil || r.cutShort) {
 		r.cancel(nil) // the upstream need not go on
 	}
 	var err error
@@ -68,11 +68,20 @@ func (r *run) settle(ctx context.Context, ended error) error {
 	}
 	if ended == nil {
 		ended = err
-		r.outcome = outcomeOf(err, r.out.hasDelivered())
+		if r.out.hasDelivered() {
+			ended = unrecorded(err)
+		}
+		r.outcome = outcomeOf(ended, r.out.hasDelivered())
 	}
 	s.Record = r.record(ended)
 	r.gateway.o.Ledger.SettleLater(r.hold, s)
 	return ended
+}
+
+// unrecorded is what a client is told whose answer cannot end because its charge is not durable.
+func unrecorded(cause error) error {
+	return app.Errorf(app.Unavailable, "service_unavailable",
+		"The service cannot reach its store right now, so the answer cannot be completed. What was delivered is charged.").Because(cause)
 }
 
 func (r *run) record(ended error) billing.UsageRecord {

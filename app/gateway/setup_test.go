@@ -34,7 +34,13 @@ import (
 	"umg/billing"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain proves that no call leaves a goroutine behind. The test cluster and the pools on it live as long as the
+// test binary.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("umg/app/postgres.startChild.func1"), goleak.IgnoreAnyFunction("umg/app/postgres.(*child).watch.func1"),
+		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreTopFunction("database/sql.(*DB).connectionCleaner"))
+}
 
 // file is a catalog with two upstreams, alpha before beta, that are the same simulator below two names.
 const file = `
@@ -54,6 +60,7 @@ models:
   - {id: test/paused, paused: true, notice: back at noon, ROUTES [{provider: alpha, model: x, style: chat}]}
   - {id: test/coming, availability: coming, ROUTES [{provider: alpha, model: x, style: chat}]}
   - {id: test/other, styles: [chat, messages], ROUTES [{provider: alpha, model: x, style: messages}]}
+  - {id: test/fast, limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000}, ROUTES [{provider: alpha, model: up, style: chat}]}
   - {id: test/limited, limits: {requests_per_minute: 2, tokens_per_minute: 100000}, ROUTES [{provider: alpha, model: up, style: chat}]}
 `
 
@@ -63,7 +70,7 @@ const common = `name: Test, owner: test, kind: text, capabilities: [text], input
 
 // bench is one gateway on a database and an upstream of its own.
 type bench struct {
-	t        *testing.T
+	t        testing.TB
 	db       *sqlx.DB
 	ledger   *billing.Ledger
 	limits   *limit.Limiter
@@ -77,13 +84,13 @@ type bench struct {
 }
 
 // setup is a bench with patient upstreams.
-func setup(t *testing.T, credit app.Amount, change ...func(*gateway.Options)) *bench {
+func setup(t testing.TB, credit app.Amount, change ...func(*gateway.Options)) *bench {
 	t.Helper()
 	return build(t, credit, "10s", change...)
 }
 
 // build is a bench that waits so long for alpha.
-func build(t *testing.T, credit app.Amount, alphaWait string, change ...func(*gateway.Options)) *bench {
+func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*gateway.Options)) *bench {
 	t.Helper()
 	b := &bench{t: t, db: pgtest.New(t), ids: app.IDs{Now: time.Now, Random: rand.Reader}}
 	b.sim = simulator.New(simulator.Options{Control: true, StallMax: 10 * time.Second})
@@ -342,7 +349,7 @@ type answer struct {
 func readStream(t *testing.T, text string) answer {
 	t.Helper()
 	var a answer
-	for _, frame := range strings.Split(strings.TrimSuffix(text, "\n\n"), "\n\n") {
+	for frame := range strings.SplitSeq(strings.TrimSuffix(text, "\n\n"), "\n\n") {
 		if strings.HasPrefix(frame, ":") {
 			a.comments++
 			continue
@@ -397,7 +404,7 @@ const (
 	startMoney = 10 * app.Dollar
 )
 
-func (b *bench) generate(c gateway.Call) (gateway.Report, error, *sink) { //nolint:revive // the sink is the by-product
+func (b *bench) generate(c gateway.Call) (gateway.Report, error, *sink) {
 	b.t.Helper()
 	s := &sink{}
 	r, err := b.gateway.Generate(b.t.Context(), c, s)

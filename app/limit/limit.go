@@ -17,13 +17,13 @@ const (
 	// ConcurrencyStandard is how many calls an account may run at once when nothing else is said.
 	ConcurrencyStandard = 16
 
-	minute            = time.Minute
+	day               = 24 * time.Hour
 	shardsCount       = 64
-	idleMax           = 2 * time.Minute // after that every bucket is full again
-	sweptPerEntry     = 8               // accounts looked at whenever one is added
+	sweptPerEntry     = 8 // accounts looked at whenever one is added
 	shardAccountsMax  = 16 << 10
 	accountModelsMax  = 1024
 	waitWhenCrowded   = time.Second
+	waitMax           = time.Minute // clients sleep as long as they are told, so they are never told more
 	tokensPerMinuteMx = 1 << 40
 )
 
@@ -35,6 +35,7 @@ type Ask struct {
 
 	ModelConcurrency  int // calls of the account at once on this model
 	RequestsPerMinute int64
+	RequestsPerDay    int64
 	TokensPerMinute   int64
 	Tokens            int64 // what the call will use, as far as one can tell
 }
@@ -57,14 +58,22 @@ type shard struct {
 // account is what one account runs and spends. It is guarded by its shard.
 type account struct {
 	running int
-	touched time.Time
+	fullAt  time.Time // when all its buckets are full again, and it can be forgotten
 	models  map[string]*model
 }
 
 type model struct {
-	running          int
-	touched          time.Time
-	requests, tokens bucket
+	running                 int
+	fullAt                  time.Time
+	requests, daily, tokens bucket
+}
+
+// touch notes when the model's buckets are full again.
+func (m *model) touch(a *account, now time.Time) {
+	m.fullAt = now.Add(max(m.requests.untilFull(), m.daily.untilFull(), m.tokens.untilFull()))
+	if m.fullAt.After(a.fullAt) {
+		a.fullAt = m.fullAt
+	}
 }
 
 // New makes a Limiter. It panics without a clock.
@@ -85,17 +94,20 @@ func (l *Limiter) Take(a Ask) (*Slot, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	acc := sh.account(a.AccountID, now)
-	m := acc.model(a.Model, now)
-	m.requests.fill(a.RequestsPerMinute, now)
-	m.tokens.fill(min(a.TokensPerMinute, tokensPerMinuteMx), now)
+	m := acc.model(a.Model)
+	m.requests.fill(a.RequestsPerMinute, time.Minute, now)
+	m.daily.fill(a.RequestsPerDay, day, now)
+	m.tokens.fill(min(a.TokensPerMinute, tokensPerMinuteMx), time.Minute, now)
 	if err := refusal(a, acc, m); err != nil {
 		return nil, err
 	}
 	acc.running++
 	m.running++
 	m.requests.take(1)
+	m.daily.take(1)
 	counted := int64(m.tokens.need(a.Tokens))
 	m.tokens.take(counted)
+	m.touch(acc, now)
 	return &Slot{
 		limiter: l, shard: sh, account: acc, model: m, tokens: counted,
 		requests: m.requests.window(), left: m.tokens.window(),
@@ -111,6 +123,8 @@ func refusal(a Ask, acc *account, m *model) *app.Error {
 		return crowded("too many concurrent requests for "+a.Model+": this account may run %d at a time; wait for one to finish", a.ModelConcurrency)
 	case !m.requests.allows(1):
 		return spent("%d requests per minute for %s are used up", a.RequestsPerMinute, a.Model, m.requests.wait(1))
+	case !m.daily.allows(1):
+		return spent("%d requests per day for %s are used up", a.RequestsPerDay, a.Model, m.daily.wait(1))
 	case !m.tokens.allows(a.Tokens):
 		return spent("%d tokens per minute for %s are used up", a.TokensPerMinute, a.Model, m.tokens.wait(a.Tokens))
 	}
@@ -127,11 +141,10 @@ func spent(format string, most int64, name string, wait time.Duration) *app.Erro
 		After(time.Duration(seconds) * time.Second)
 }
 
-// account finds or adds an account. Whenever one is added, a few others that have long been idle are forgotten, so
-// that the table is never much larger than what the last minutes used.
+// account finds or adds an account. Whenever one is added, a few others of which nothing need be known any more are
+// forgotten, so that the table is never much larger than what is in use.
 func (s *shard) account(id string, now time.Time) *account {
 	if acc, ok := s.accounts[id]; ok {
-		acc.touched = now
 		return acc
 	}
 	if s.accounts == nil {
@@ -139,21 +152,20 @@ func (s *shard) account(id string, now time.Time) *account {
 	}
 	crowd, looked := len(s.accounts) >= shardAccountsMax, 0
 	for other, acc := range s.accounts { // begins anywhere
-		if acc.running == 0 && (crowd || now.Sub(acc.touched) > idleMax) {
+		if acc.running == 0 && (crowd || now.After(acc.fullAt)) {
 			delete(s.accounts, other)
 		}
 		if looked++; looked >= sweptPerEntry {
 			break
 		}
 	}
-	acc := &account{touched: now, models: make(map[string]*model)}
+	acc := &account{fullAt: now, models: make(map[string]*model)}
 	s.accounts[id] = acc
 	return acc
 }
 
-func (a *account) model(id string, now time.Time) *model {
+func (a *account) model(id string) *model {
 	if m, ok := a.models[id]; ok {
-		m.touched = now
 		return m
 	}
 	if len(a.models) >= accountModelsMax {
@@ -164,7 +176,7 @@ func (a *account) model(id string, now time.Time) *model {
 			}
 		}
 	}
-	m := &model{touched: now}
+	m := &model{}
 	a.models[id] = m
 	return m
 }
@@ -191,10 +203,10 @@ func (s *Slot) Release(usedTokens int64) {
 	}
 	s.released = true
 	s.account.running--
-	s.account.touched = now
 	s.model.running--
-	s.model.tokens.fill(s.model.tokens.limit, now)
+	s.model.tokens.fill(s.model.tokens.limit, time.Minute, now)
 	s.model.tokens.take(usedTokens - s.tokens)
+	s.model.touch(s.account, now)
 }
 
 // Requests is what is left of the model's requests after this call; Tokens the same for its tokens.

@@ -103,6 +103,27 @@ func TestRequestsPerMinute(t *testing.T) {
 	refused(t, l, a, "rate_limit_exceeded")
 }
 
+func TestRequestsPerDay(t *testing.T) {
+	t.Parallel()
+	l, c := setup()
+	a := limit.Ask{AccountID: "a", Model: "m", RequestsPerMinute: 100, RequestsPerDay: 48}
+	for range 48 {
+		mustTake(t, l, a).Release(0)
+	}
+	c.advance(20 * time.Minute) // long after the minute is over
+	e := refused(t, l, a, "rate_limit_exceeded")
+	if !strings.Contains(e.Message, "48 requests per day") || e.RetryAfter != time.Minute {
+		t.Errorf("%v, retry after %s", e, e.RetryAfter)
+	}
+	for i := range 1000 { // others come and go; the account is not forgotten meanwhile
+		mustTake(t, l, limit.Ask{AccountID: fmt.Sprint(i), Model: "m"}).Release(0)
+	}
+	refused(t, l, a, "rate_limit_exceeded")
+	c.advance(10 * time.Minute)
+	mustTake(t, l, a)
+	refused(t, l, a, "rate_limit_exceeded")
+}
+
 func TestTokensAreCorrectedToWhatWasUsed(t *testing.T) {
 	t.Parallel()
 	l, c := setup()
@@ -187,9 +208,7 @@ func TestNeverMoreAtOnceThanAllowed(t *testing.T) {
 	var running, most, let atomic.Int64
 	var wg sync.WaitGroup
 	for range 50 {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			for range 200 {
 				s, err := l.Take(limit.Ask{AccountID: "a", Model: "m", Concurrency: 7})
 				if err != nil {
@@ -202,7 +221,7 @@ func TestNeverMoreAtOnceThanAllowed(t *testing.T) {
 				running.Add(-1)
 				s.Release(0)
 			}
-		}()
+		})
 	}
 	wg.Wait()
 	if most.Load() > 7 || let.Load() == 0 {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -128,9 +129,7 @@ func (c *Client) send(ctx context.Context, t *target, p *Payload, extra http.Hea
 	header := t.header
 	if len(extra) > 0 {
 		header = header.Clone()
-		for name, values := range extra {
-			header[name] = values
-		}
+		maps.Copy(header, extra)
 	}
 	body, err := p.open()
 	if err != nil {

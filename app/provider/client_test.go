@@ -212,7 +212,7 @@ func TestUpstreamMessagesShowNoSecrets(t *testing.T) {
 		_, _ = io.WriteString(w, said)
 	})
 	c := client(t, provider.Options{})
-	host := strings.Split(strings.TrimPrefix(s.URL, "http://"), ":")[0]
+	host, _, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
 	for _, secret := range []string{
 		"sk-proj-abc123def456", "org-4fG7h2", "https://internal.example/v1?key=1", credential, host + ":8080", "acct_1234567",
 		"AKIAIOSFODNN7EXAMPLE12345", "'sk-abcdefgh'", "(key:sk-abcdefgh)", "Bearer abcdefgh12",
@@ -262,8 +262,10 @@ func TestAnswersThatAreNotWhatWasAskedFor(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Encoding", "gzip")
 		}, true, provider.ClassContent},
-		"redirect":  {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, 302) }, true, provider.ClassRedirect},
-		"permanent": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, 308) }, true, provider.ClassRedirect},
+		"redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusFound) }, true, provider.ClassRedirect},
+		"permanent": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL, http.StatusPermanentRedirect)
+		}, true, provider.ClassRedirect},
 		"many headers": {func(w http.ResponseWriter, _ *http.Request) {
 			for i := range 10_000 {
 				w.Header().Set(fmt.Sprintf("X-%d", i), "y")
@@ -300,22 +302,18 @@ func raw(t *testing.T, answer func(net.Conn)) string {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
-	wg.Add(1)
-	go func() {
-		defer wg.Done()
+	wg.Go(func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
+			wg.Go(func() {
 				defer c.Close()
 				answer(c)
-			}()
+			})
 		}
-	}()
+	})
 	t.Cleanup(func() { _ = l.Close(); wg.Wait() })
 	return "http://" + l.Addr().String()
 }
@@ -340,10 +338,13 @@ func TestBrokenConnections(t *testing.T) {
 			_, _ = c.Read(make([]byte, 100))
 			_ = c.(*net.TCPConn).SetLinger(0)
 		}), provider.ClassReset, app.Upstream, provider.Here},
-		"closed":          {raw(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 100)) }), provider.ClassReset, app.Upstream, provider.Here},
-		"not HTTP":        {raw(t, func(c net.Conn) { _, _ = io.WriteString(c, "hello\r\n\r\n") }), provider.ClassContent, app.Upstream, provider.Elsewhere},
-		"no TLS":          {"https" + strings.TrimPrefix(serve(t, func(http.ResponseWriter, *http.Request) {}).URL, "http"), provider.ClassTLS, app.Upstream, provider.Elsewhere},
-		"bad header line": {raw(t, func(c net.Conn) { _, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nno colon\r\n\r\n") }), provider.ClassContent, app.Upstream, provider.Elsewhere},
+		"closed":   {raw(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 100)) }), provider.ClassReset, app.Upstream, provider.Here},
+		"not HTTP": {raw(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)); _, _ = io.WriteString(c, "hello\r\n\r\n") }), provider.ClassContent, app.Upstream, provider.Elsewhere},
+		"no TLS":   {"https" + strings.TrimPrefix(serve(t, func(http.ResponseWriter, *http.Request) {}).URL, "http"), provider.ClassTLS, app.Upstream, provider.Elsewhere},
+		"bad header line": {raw(t, func(c net.Conn) {
+			_, _ = c.Read(make([]byte, 4096))
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nno colon\r\n\r\n")
+		}), provider.ClassContent, app.Upstream, provider.Elsewhere},
 	} {
 		_, f := send(t, client(t, provider.Options{}), route(c.url), false)
 		if f == nil || f.Class != c.class || f.Err.Kind != c.kind || f.Retry != c.retry {
@@ -470,9 +471,7 @@ func TestPayloadsAreNotUsedAgainTooEarly(t *testing.T) {
 	c, r := client(t, provider.Options{}), route(s.URL)
 	var wg sync.WaitGroup
 	for worker := range 8 {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			for i := range 60 {
 				p := provider.NewPayload(200_000)
 				p.Data = append(p.Data, bytes.Repeat([]byte{'a' + byte(worker)}, 200_000)...)
@@ -487,7 +486,7 @@ func TestPayloadsAreNotUsedAgainTooEarly(t *testing.T) {
 					a.Close()
 				}
 			}
-		}()
+		})
 	}
 	wg.Wait()
 	if broken.Load() > 0 {

@@ -80,7 +80,7 @@ type word struct {
 }
 
 const (
-	failed   = "The upstream provider failed to answer. Nothing was charged for this attempt; please try again."
+	failed   = "The upstream provider failed to answer. Please try again."
 	late     = "The upstream provider did not answer in time. Please try again."
 	nobody   = "No provider can take this call right now. Please try again later."
 	crowded  = "The upstream provider is receiving too many requests. Please try again in a moment."
@@ -115,8 +115,7 @@ func NewFault(c Class, cause error) *Fault {
 // FaultOf says what an error of an attempt was. The context is the attempt's: its cause tells a time-out of ours from
 // a client that left.
 func FaultOf(ctx context.Context, err error) *Fault {
-	var known *Fault
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*Fault](err); ok {
 		return known
 	}
 	if cause := context.Cause(ctx); cause != nil {

@@ -1,0 +1,190 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"umg/app/catalog"
+	"umg/app/dialect"
+	"umg/app/llm"
+	"umg/app/provider"
+)
+
+type nobody struct{ bytes, flushes int }
+
+func (n *nobody) Begin(int, string, http.Header) error { return nil }
+func (n *nobody) Write(p []byte) error                 { n.bytes += len(p); return nil }
+func (n *nobody) Flush() error                         { n.flushes++; return nil }
+
+const frame = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1760000000,"model":"up",` +
+	`"choices":[{"index":0,"delta":{"content":" word"},"finish_reason":null}]}` + "\n\n"
+
+func stream(frames int) []byte {
+	return []byte(strings.Replace(frame, `"content":" word"`, `"role":"assistant","content":""`, 1) + strings.Repeat(frame, frames) +
+		strings.NewReplacer(`"content":" word"`, "", "null", `"stop"`).Replace(frame) + "data: [DONE]\n\n")
+}
+
+// relayed is a call whose upstream has just begun to answer.
+func relayed(t testing.TB, g *Gateway, source *bytes.Reader, out Sink) *run {
+	style, ok := dialect.Of(llm.Chat)
+	if !ok {
+		t.Fatal("the chat style is not spoken")
+	}
+	r := &run{
+		gateway: g, style: style, started: g.o.Now(), head: dialect.Head{Stream: true, Choices: 1}, ask: dialect.Ask{Model: "public", Choices: 1},
+		route: &catalog.Route{Timeouts: catalog.Timeouts{FirstByte: time.Minute, Idle: time.Minute}},
+	}
+	r.reserve.output = 4096
+	r.out = &outlet{sink: out, now: g.o.Now, last: r.started, every: time.Minute}
+	r.watch = newWatch(g.o.Now, r.out)
+	r.batch, _ = batches.Get().(*[]byte)
+	*r.batch = (*r.batch)[:0]
+	r.stream = style.NewStream(r.ask)
+	r.frames = getReader(source, nil)
+	return r
+}
+
+func TestFramesAtHandAreWrittenTogether(t *testing.T) {
+	t.Parallel()
+	g := &Gateway{o: Options{Now: time.Now}}
+	out := &nobody{}
+	r := relayed(t, g, bytes.NewReader(stream(200)), out)
+	if err := r.relay(); err != nil || !r.done {
+		t.Fatal(err, r.done)
+	}
+	r.end()
+	if out.bytes < 200*len(frame) || out.flushes > 20 || r.tally.ContentFrames != 200 {
+		t.Errorf("%d bytes in %d writes, %d frames", out.bytes, out.flushes, r.tally.ContentFrames)
+	}
+}
+
+func BenchmarkRelay200Frames(b *testing.B) {
+	g := &Gateway{o: Options{Now: time.Now}}
+	text, out := stream(200), &nobody{}
+	source := bytes.NewReader(text)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		source.Reset(text)
+		r := relayed(b, g, source, out)
+		if err := r.relay(); err != nil {
+			b.Fatal(err)
+		}
+		r.end()
+	}
+}
+
+// draws are the numbers a plan is dealt.
+func draws(numbers ...int) func(int) int {
+	return func(n int) int {
+		d := numbers[0]
+		numbers = numbers[1:]
+		return min(d, n-1)
+	}
+}
+
+func planOf(random func(int) int) plan {
+	m := &catalog.Model{Routes: []catalog.Route{
+		{ID: "a", Style: llm.Chat, Order: 1, Weight: 1}, {ID: "b", Style: llm.Chat, Order: 1, Weight: 3},
+		{ID: "m", Style: llm.Messages, Order: 1, Weight: 100}, {ID: "c", Style: llm.Chat, Order: 2, Weight: 1},
+	}}
+	return newPlan(m, llm.Chat, random)
+}
+
+func (p *plan) ids(t *testing.T, faults ...provider.Class) string {
+	t.Helper()
+	var ids []string
+	var last *provider.Fault
+	for i := 0; ; i++ {
+		route, _, ok := p.next(last, time.Millisecond)
+		if !ok {
+			return strings.Join(ids, " ")
+		}
+		ids = append(ids, route.ID)
+		if i >= len(faults) {
+			return strings.Join(ids, " ")
+		}
+		last = provider.NewFault(faults[i], nil)
+	}
+}
+
+func TestRoutesAreTriedByOrderWeightAndFault(t *testing.T) {
+	t.Parallel()
+	const elsewhere, here, nowhere = provider.ClassCredential, provider.ClassServer, provider.ClassRefused
+	for _, c := range []struct {
+		draws  []int
+		faults []provider.Class
+		want   string
+	}{
+		{[]int{0}, nil, "a"},
+		{[]int{1}, nil, "b"},
+		{[]int{3}, nil, "b"},
+		{[]int{0, 0, 0}, []provider.Class{elsewhere, elsewhere, elsewhere}, "a b c"},
+		{[]int{2, 0, 0}, []provider.Class{elsewhere, elsewhere, elsewhere}, "b a c"},
+		{[]int{0, 0, 0, 0, 0, 0}, []provider.Class{here, here, here, here, here, here}, "a a b b c c"},
+		{[]int{0, 0, 0}, []provider.Class{here, nowhere}, "a a"},
+		{[]int{0}, []provider.Class{nowhere}, "a"},
+	} {
+		p := planOf(draws(c.draws...))
+		if got := p.ids(t, c.faults...); got != c.want {
+			t.Errorf("draws %v, faults %v: %s, want %s", c.draws, c.faults, got, c.want)
+		}
+	}
+}
+
+func TestWeightsAreShares(t *testing.T) {
+	t.Parallel()
+	first := map[string]int{}
+	for i := range 400 {
+		p := planOf(func(n int) int { return i % n })
+		route, _, _ := p.next(nil, 0)
+		first[route.ID]++
+	}
+	if first["a"] != 100 || first["b"] != 300 {
+		t.Errorf("%v", first)
+	}
+}
+
+func TestALongRetryAfterIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	p := planOf(draws(0, 0, 0))
+	_, _, _ = p.next(nil, 0)
+	slow := provider.NewFault(provider.ClassRateLimited, nil)
+	slow.After = time.Minute
+	if route, _, _ := p.next(slow, time.Millisecond); route.ID != "b" {
+		t.Errorf("%s comes next", route.ID)
+	}
+	slow.After = time.Second
+	if route, wait, _ := p.next(slow, time.Millisecond); route.ID != "b" || wait != time.Second {
+		t.Errorf("%s comes next after %s", route.ID, wait)
+	}
+}
+
+func TestTheWatchEndsSilenceAndNothingElse(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		first, idle, total time.Duration
+		want               error
+	}{
+		"first byte": {20 * time.Millisecond, time.Hour, 0, provider.ErrFirstByte},
+		"idle":       {time.Hour, 20 * time.Millisecond, 0, provider.ErrIdle},
+		"total":      {time.Hour, time.Hour, 20 * time.Millisecond, provider.ErrTotal},
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		w := newWatch(time.Now, &outlet{now: time.Now, last: time.Now()})
+		w.attempt(cancel, c.first, c.total)
+		if name == "idle" {
+			w.came()
+			w.wait(c.idle, provider.ErrIdle)
+		}
+		<-ctx.Done()
+		if got := context.Cause(ctx); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+		w.close()
+	}
+}
