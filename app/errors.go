@@ -103,6 +103,6 @@ func KindOf(err error) Kind { return AsError(err).Kind }
 // ErrStore is what every room answers when the database cannot be reached: temporary, and never mistaken for a
 // missing key, an empty balance or an unknown object.
 func ErrStore(cause error) *Error {
-	return Errorf(Unavailable, "service_unavailable", "The service cannot reach its store right now. Nothing was charged; try again in a few seconds.").
-		Because(cause).After(2 * time.Second)
+	return Errorf(Unavailable, "service_unavailable",
+		"The service cannot reach its store right now. Nothing was charged; try again in a few seconds.").Because(cause).After(2 * time.Second)
 }

@@ -45,4 +45,3 @@ func TestAFrozenStoreIsUnavailable(t *testing.T) {
 	h.balance(account, app.Dollar-7, 0)
 	h.books()
 }
-

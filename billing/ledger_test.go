@@ -162,32 +162,23 @@ func TestWrongCallsAreInternalAndChangeNothing(t *testing.T) {
 	hold := h.hold(account, app.Cent)
 	other := h.account(app.Dollar)
 	past := strings.Repeat("x", 1000)
+	held := func(r billing.HoldRequest) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := h.ledger.Hold(ctx, r)
+			return err
+		}
+	}
+	granted := func(g billing.Grant) func(context.Context) error {
+		return func(ctx context.Context) error { return h.ledger.Grant(ctx, h.db, g) }
+	}
 	verbs := map[string]func(ctx context.Context) error{
-		"hold of an unknown account": func(ctx context.Context) error {
-			_, err := h.ledger.Hold(ctx, billing.HoldRequest{ID: "req_a", AccountID: "acc_none", Want: 1})
-			return err
-		},
-		"hold of an internal account": func(ctx context.Context) error {
-			_, err := h.ledger.Hold(ctx, billing.HoldRequest{ID: "req_b", AccountID: "internal:promotions", Want: 1})
-			return err
-		},
-		"hold of a negative amount": func(ctx context.Context) error {
-			_, err := h.ledger.Hold(ctx, billing.HoldRequest{ID: "req_c", AccountID: account, Want: -1, Min: -1})
-			return err
-		},
-		"hold wanting less than the minimum": func(ctx context.Context) error {
-			_, err := h.ledger.Hold(ctx, billing.HoldRequest{ID: "req_d", AccountID: account, Want: 1, Min: 2})
-			return err
-		},
-		"hold without an id": func(ctx context.Context) error {
-			_, err := h.ledger.Hold(ctx, billing.HoldRequest{AccountID: account, Want: 1})
-			return err
-		},
-		"hold with a used id": func(ctx context.Context) error {
-			_, err := h.ledger.Hold(ctx, billing.HoldRequest{ID: hold.ID, AccountID: account, Want: 1})
-			return err
-		},
-		"settle at a negative cost": func(ctx context.Context) error { return h.ledger.Settle(ctx, hold, billing.Settlement{Cost: -1}) },
+		"hold of an unknown account":         held(billing.HoldRequest{ID: "req_a", AccountID: "acc_none", Want: 1}),
+		"hold of an internal account":        held(billing.HoldRequest{ID: "req_b", AccountID: "internal:promotions", Want: 1}),
+		"hold of a negative amount":          held(billing.HoldRequest{ID: "req_c", AccountID: account, Want: -1, Min: -1}),
+		"hold wanting less than the minimum": held(billing.HoldRequest{ID: "req_d", AccountID: account, Want: 1, Min: 2}),
+		"hold without an id":                 held(billing.HoldRequest{AccountID: account, Want: 1}),
+		"hold with a used id":                held(billing.HoldRequest{ID: hold.ID, AccountID: account, Want: 1}),
+		"settle at a negative cost":          func(ctx context.Context) error { return h.ledger.Settle(ctx, hold, billing.Settlement{Cost: -1}) },
 		"settle another request's facts": func(ctx context.Context) error {
 			return h.ledger.Settle(ctx, hold, billing.Settlement{Record: billing.UsageRecord{RequestID: "req_x"}})
 		},
@@ -197,30 +188,14 @@ func TestWrongCallsAreInternalAndChangeNothing(t *testing.T) {
 		"settle another account's hold": func(ctx context.Context) error {
 			return h.ledger.Settle(ctx, billing.Hold{ID: hold.ID, AccountID: other, Amount: 1}, billing.Settlement{Cost: 1})
 		},
-		"grant nothing": func(ctx context.Context) error {
-			return h.ledger.Grant(ctx, h.db, billing.Grant{AccountID: account, Kind: billing.Trial, Source: "s"})
-		},
-		"grant a negative amount": func(ctx context.Context) error {
-			return h.ledger.Grant(ctx, h.db, billing.Grant{AccountID: account, Kind: billing.Trial, Amount: -1, Source: "s"})
-		},
-		"grant of no kind": func(ctx context.Context) error {
-			return h.ledger.Grant(ctx, h.db, billing.Grant{AccountID: account, Kind: "gift", Amount: 1, Source: "s"})
-		},
-		"grant without a source": func(ctx context.Context) error {
-			return h.ledger.Grant(ctx, h.db, billing.Grant{AccountID: account, Kind: billing.Trial, Amount: 1})
-		},
-		"grant of a long source": func(ctx context.Context) error {
-			return h.ledger.Grant(ctx, h.db, billing.Grant{AccountID: account, Kind: billing.Trial, Amount: 1, Source: past})
-		},
-		"grant to nobody": func(ctx context.Context) error {
-			return h.ledger.Grant(ctx, h.db, billing.Grant{AccountID: "acc_none", Kind: billing.Trial, Amount: 1, Source: "s"})
-		},
-		"grant to an internal account": func(ctx context.Context) error {
-			return h.ledger.Grant(ctx, h.db, billing.Grant{AccountID: "internal:breakage", Kind: billing.Trial, Amount: 1, Source: "s"})
-		},
-		"grant more than an account can hold": func(ctx context.Context) error {
-			return h.ledger.Grant(ctx, h.db, billing.Grant{AccountID: account, Kind: billing.Trial, Amount: 1 << 62, Source: "s"})
-		},
+		"grant nothing":                       granted(billing.Grant{AccountID: account, Kind: billing.Trial, Source: "s"}),
+		"grant a negative amount":             granted(billing.Grant{AccountID: account, Kind: billing.Trial, Amount: -1, Source: "s"}),
+		"grant of no kind":                    granted(billing.Grant{AccountID: account, Kind: "gift", Amount: 1, Source: "s"}),
+		"grant without a source":              granted(billing.Grant{AccountID: account, Kind: billing.Trial, Amount: 1}),
+		"grant of a long source":              granted(billing.Grant{AccountID: account, Kind: billing.Trial, Amount: 1, Source: past}),
+		"grant to nobody":                     granted(billing.Grant{AccountID: "acc_none", Kind: billing.Trial, Amount: 1, Source: "s"}),
+		"grant to an internal account":        granted(billing.Grant{AccountID: "internal:breakage", Kind: billing.Trial, Amount: 1, Source: "s"}),
+		"grant more than an account can hold": granted(billing.Grant{AccountID: account, Kind: billing.Trial, Amount: 1 << 62, Source: "s"}),
 		"balance of nobody": func(ctx context.Context) error {
 			_, err := h.ledger.Balance(ctx, "acc_none")
 			return err

@@ -18,15 +18,15 @@ var (
 	browserOnce sync.Once
 	driver      *playwright.Playwright
 	chromium    playwright.Browser
-	browserErr  error
+	errBrowser  error
 )
 
 // browser is one Chromium of the distribution for all tests, driven by the npm package of the driver.
 func browser(t *testing.T) playwright.Browser {
 	t.Helper()
-	browserOnce.Do(func() { driver, chromium, browserErr = launch() })
-	if browserErr != nil {
-		t.Fatalf("%v\ninstall it with: apt-get install -y --no-install-recommends chromium-headless-shell nodejs npm; (cd e2e && npm ci)", browserErr)
+	browserOnce.Do(func() { driver, chromium, errBrowser = launch() })
+	if errBrowser != nil {
+		t.Fatalf("%v\ninstall it with: apt-get install -y --no-install-recommends chromium-headless-shell nodejs npm; (cd e2e && npm ci)", errBrowser)
 	}
 	return chromium
 }
@@ -71,7 +71,7 @@ func launch() (*playwright.Playwright, playwright.Browser, error) {
 	}
 	args = append(args, strings.Fields(os.Getenv("UMG_CHROMIUM_ARGS"))...)
 	b, err := pw.Chromium.Launch(playwright.BrowserTypeLaunchOptions{
-		Headless: playwright.Bool(true), ExecutablePath: playwright.String(program), Args: args,
+		Headless: new(true), ExecutablePath: new(program), Args: args,
 	})
 	return pw, b, err
 }
@@ -139,7 +139,7 @@ func (p *tab) picture(name string) {
 		return
 	}
 	file := filepath.Join(folder, strings.ReplaceAll(p.t.Name(), "/", "-")+"-"+name+".png")
-	if _, err := p.Screenshot(playwright.PageScreenshotOptions{Path: playwright.String(file), FullPage: playwright.Bool(true)}); err != nil {
+	if _, err := p.Screenshot(playwright.PageScreenshotOptions{Path: new(file), FullPage: new(true)}); err != nil {
 		p.t.Logf("picture: %v", err)
 	}
 }
@@ -160,17 +160,17 @@ func (p *tab) open(url string) {
 
 func (p *tab) fill(label, value string) {
 	p.t.Helper()
-	p.must(p.GetByLabel(label, playwright.PageGetByLabelOptions{Exact: playwright.Bool(true)}).First().Fill(value))
+	p.must(p.GetByLabel(label, playwright.PageGetByLabelOptions{Exact: new(true)}).First().Fill(value))
 }
 
 func (p *tab) press(name string) {
 	p.t.Helper()
-	p.must(p.GetByRole("button", playwright.PageGetByRoleOptions{Name: name, Exact: playwright.Bool(true)}).First().Click())
+	p.must(p.GetByRole("button", playwright.PageGetByRoleOptions{Name: name, Exact: new(true)}).First().Click())
 }
 
 func (p *tab) follow(name string) {
 	p.t.Helper()
-	p.must(p.GetByRole("link", playwright.PageGetByRoleOptions{Name: name, Exact: playwright.Bool(true)}).First().Click())
+	p.must(p.GetByRole("link", playwright.PageGetByRoleOptions{Name: name, Exact: new(true)}).First().Click())
 }
 
 func (p *tab) sees(text string) {

@@ -284,7 +284,7 @@ func TestConsoleSessions(t *testing.T) {
 			t.Errorf("the cookie lacks %s: %s", want, cookie)
 		}
 	}
-	value := strings.SplitN(strings.TrimPrefix(cookie, "__Host-umg="), ";", 2)[0]
+	value, _, _ := strings.Cut(strings.TrimPrefix(cookie, "__Host-umg="), ";")
 	page := p.visit(t, "/console", nil)
 	for header, want := range map[string]string{
 		"Content-Security-Policy": "default-src 'none'", "X-Frame-Options": "DENY", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store",

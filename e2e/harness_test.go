@@ -32,12 +32,12 @@ const (
 var (
 	buildOnce sync.Once
 	binary    string
-	buildErr  error
+	errBuild  error
 	buildDir  string
 
 	sharedOnce sync.Once
 	shared     *gateway
-	sharedErr  error
+	errShared  error
 )
 
 func TestMain(m *testing.M) {
@@ -58,11 +58,11 @@ func TestMain(m *testing.M) {
 
 func gatewayBinary() (string, error) {
 	buildOnce.Do(func() {
-		if buildDir, buildErr = os.MkdirTemp("", "umg-e2e-"); buildErr != nil {
+		if buildDir, errBuild = os.MkdirTemp("", "umg-e2e-"); errBuild != nil {
 			return
 		}
 		// A local database of a root process runs as another user, who must be able to enter its folder.
-		if buildErr = os.Chmod(buildDir, 0o711); buildErr != nil {
+		if errBuild = os.Chmod(buildDir, 0o711); errBuild != nil {
 			return
 		}
 		binary = filepath.Join(buildDir, "gateway")
@@ -73,10 +73,10 @@ func gatewayBinary() (string, error) {
 		cmd := exec.Command("go", append(args, "./cmd/gateway")...)
 		cmd.Dir = ".."
 		if out, err := cmd.CombinedOutput(); err != nil {
-			buildErr = fmt.Errorf("build: %w\n%s", err, out)
+			errBuild = fmt.Errorf("build: %w\n%s", err, out)
 		}
 	})
-	return binary, buildErr
+	return binary, errBuild
 }
 
 // ready is what `gateway demo` writes to its ready file.
@@ -188,12 +188,12 @@ func start(t *testing.T, args ...string) *gateway {
 func running(t *testing.T) *gateway {
 	t.Helper()
 	sharedOnce.Do(func() {
-		if _, sharedErr = gatewayBinary(); sharedErr == nil {
-			shared, sharedErr = startIn(filepath.Join(buildDir, "shared"))
+		if _, errShared = gatewayBinary(); errShared == nil {
+			shared, errShared = startIn(filepath.Join(buildDir, "shared"))
 		}
 	})
-	if sharedErr != nil {
-		t.Fatal(sharedErr)
+	if errShared != nil {
+		t.Fatal(errShared)
 	}
 	return shared
 }

@@ -102,8 +102,7 @@ func storeError(doing string, err error) error {
 	case postgres.Unavailable(err):
 		return app.ErrStore(fmt.Errorf("account: %s: %w", doing, err))
 	}
-	var known *app.Error
-	if errors.As(err, &known) {
+	if _, ok := errors.AsType[*app.Error](err); ok {
 		return err
 	}
 	return fmt.Errorf("account: %s: %w", doing, err)

@@ -23,11 +23,9 @@ const (
 func (r *KeyRing) Run(ctx context.Context, dsn string) error {
 	var flushing sync.WaitGroup
 	defer flushing.Wait()
-	flushing.Add(1)
-	go func() {
-		defer flushing.Done()
+	flushing.Go(func() {
 		r.flushUse(ctx)
-	}()
+	})
 	return postgres.Follow(ctx, dsn, []string{"keys"}, postgres.Handler{Notify: r.heard, Lost: r.lost})
 }
 

@@ -71,8 +71,7 @@ func (c *Console) WriteError(e echo.Context, cause error) error {
 
 // asError reads the framework's own errors, such as an unknown path, as ours.
 func asError(err error) *app.Error {
-	var framework *echo.HTTPError
-	if errors.As(err, &framework) {
+	if framework, ok := errors.AsType[*echo.HTTPError](err); ok {
 		switch framework.Code {
 		case http.StatusNotFound:
 			return app.Errorf(app.NotFound, "not_found", "There is no such page.")

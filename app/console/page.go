@@ -146,6 +146,7 @@ func (p *page) takeToast() []ui.Toast {
 
 // prefer keeps a choice of the person's in a cookie, so that the next page is already drawn that way.
 func (c *Console) prefer(p *page, name, value string) {
+	//nolint:gosec // a preference is no secret: scripts read it, and plain http on another machine may be meant
 	p.SetCookie(&http.Cookie{
 		Name: name, Value: value, Path: consolePath, MaxAge: int(preferenceAgeMax / time.Second), Secure: c.o.Secure,
 		HttpOnly: name == onboardingCookie, SameSite: http.SameSiteLaxMode,

@@ -120,7 +120,8 @@ func refusal(a Ask, acc *account, m *model) *app.Error {
 	case acc.running >= a.Concurrency:
 		return crowded("too many concurrent requests: this account may run %d at a time; wait for one to finish", a.Concurrency)
 	case a.ModelConcurrency > 0 && m.running >= a.ModelConcurrency:
-		return crowded("too many concurrent requests for "+a.Model+": this account may run %d at a time; wait for one to finish", a.ModelConcurrency)
+		return crowded("too many concurrent requests for "+a.Model+": this account may run %d at a time; wait for one to finish",
+			a.ModelConcurrency)
 	case !m.requests.allows(1):
 		return spent("%d requests per minute for %s are used up", a.RequestsPerMinute, a.Model, m.requests.wait(1))
 	case !m.daily.allows(1):

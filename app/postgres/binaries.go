@@ -104,6 +104,7 @@ func hasBinaries(dir string) bool {
 func majorOf(ctx context.Context, dir string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionMax)
 	defer cancel()
+	//nolint:gosec // the folder is the operator's, the program's name and argument are fixed
 	out, err := exec.CommandContext(ctx, filepath.Join(dir, "postgres"), "--version").Output()
 	if err != nil {
 		return 0, fmt.Errorf("postgres: ask %s for its version: %w", dir, err)

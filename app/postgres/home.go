@@ -63,7 +63,7 @@ func (h *home) prepare() error {
 		return fmt.Errorf("postgres: data folder: %w", err)
 	}
 	if !mayEnter(info, h.runAs) {
-		if err := os.Chmod(h.dir, info.Mode().Perm()|0o111); err != nil { //nolint:gosec // only passing through, not reading
+		if err := os.Chmod(h.dir, info.Mode().Perm()|0o111); err != nil {
 			return fmt.Errorf("postgres: open the data folder for the server: %w", err)
 		}
 	}
@@ -235,7 +235,7 @@ func (h home) socketDir() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("postgres: the socket's folder: %w", err)
 	}
-	want := uint32(os.Geteuid()) //nolint:gosec // user ids are not negative on systems with sockets
+	want := uint32(os.Geteuid())
 	if h.runAs != nil {
 		want = h.runAs.Uid
 	}

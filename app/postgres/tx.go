@@ -51,8 +51,7 @@ func Unavailable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return false
 	}
-	var fromServer *pq.Error
-	if errors.As(err, &fromServer) {
+	if fromServer, ok := errors.AsType[*pq.Error](err); ok {
 		for _, code := range unavailableCodes {
 			if strings.HasPrefix(string(fromServer.Code), code) {
 				return true

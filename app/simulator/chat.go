@@ -3,6 +3,7 @@ package simulator
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // chatStyle is POST /v1/chat/completions.
@@ -194,11 +195,12 @@ func (m *chatMessage) addTo(p *prompt) *failure {
 }
 
 func (m *chatMessage) text() string {
-	text := m.Content.text
+	var text strings.Builder
+	text.WriteString(m.Content.text)
 	for _, part := range m.Content.list {
-		text += part.Text
+		text.WriteString(part.Text)
 	}
-	return text
+	return text.String()
 }
 
 // limitTo takes the first limit that is given.

@@ -62,7 +62,7 @@ func parseFault(spec string) (*fault, error) {
 		return nil, fmt.Errorf("fault: more than %d bytes", faultSpecBytesMax)
 	}
 	f := &fault{spec: spec}
-	for _, one := range strings.Split(spec, ";") {
+	for one := range strings.SplitSeq(spec, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(one), "=")
 		if name == "" {
 			continue
@@ -231,7 +231,7 @@ func setMalformed(f *fault, v string) error {
 
 func setFrames(f *fault, v string) error {
 	known := []string{"crlf", "cr", "bom", "comments", "multiline", "unknown", "split"}
-	for _, one := range strings.Split(v, ",") {
+	for one := range strings.SplitSeq(v, ",") {
 		if !slices.Contains(known, one) {
 			return fmt.Errorf("unknown form %q; known are %s", one, strings.Join(known, ", "))
 		}

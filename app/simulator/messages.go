@@ -1,5 +1,7 @@
 package simulator
 
+import "strings"
+
 import "encoding/json"
 
 // messagesStyle is POST /v1/messages.
@@ -157,11 +159,12 @@ func (r *messagesRequest) think(p *prompt) *failure {
 }
 
 func textOf(c parts[messagesPart]) string {
-	text := c.text
+	var text strings.Builder
+	text.WriteString(c.text)
 	for _, part := range c.list {
-		text += part.Text
+		text.WriteString(part.Text)
 	}
-	return text
+	return text.String()
 }
 
 func (m *messagesTurn) addTo(p *prompt) *failure {
@@ -195,11 +198,12 @@ func (part *messagesPart) addTo(p *prompt) *failure {
 	kind := "image"
 	switch part.Type {
 	case "tool_result":
-		text := part.Content.text
+		var text strings.Builder
+		text.WriteString(part.Content.text)
 		for _, inner := range part.Content.list {
-			text += inner.Text
+			text.WriteString(inner.Text)
 		}
-		if !p.addResult(part.ToolUseID, text) {
+		if !p.addResult(part.ToolUseID, text.String()) {
 			return badRequest("messages", "messages: unexpected `tool_use_id` found in `tool_result` blocks: "+part.ToolUseID)
 		}
 		return nil

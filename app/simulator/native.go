@@ -177,13 +177,13 @@ func (r *nativeRequest) configure(p *prompt) {
 }
 
 func (c *nativeContent) text() string {
-	text := ""
+	var text strings.Builder
 	for _, part := range c.Parts {
 		if !part.Thought {
-			text += part.Text
+			text.WriteString(part.Text)
 		}
 	}
-	return text
+	return text.String()
 }
 
 func (c *nativeContent) addTo(p *prompt) *failure {

@@ -31,9 +31,9 @@ type frame struct {
 // framesOf reads an event stream line by line, the plain forms only.
 func framesOf(body []byte) []frame {
 	var all []frame
-	for _, block := range strings.Split(string(body), "\n\n") {
+	for block := range strings.SplitSeq(string(body), "\n\n") {
 		var f frame
-		for _, line := range strings.Split(block, "\n") {
+		for line := range strings.SplitSeq(block, "\n") {
 			if v, ok := strings.CutPrefix(line, "event: "); ok {
 				f.event = v
 			}

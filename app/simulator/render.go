@@ -71,7 +71,8 @@ const hexDigits = "0123456789abcdef"
 
 // str appends s as a JSON string. s is valid UTF-8, as every text here comes out of a JSON decoder.
 func (b *buffer) str(s string) *buffer {
-	d := append(b.b, '"')
+	d := b.b
+	d = append(d, '"')
 	from := 0
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -94,12 +95,12 @@ func (b *buffer) str(s string) *buffer {
 		}
 	}
 	d = append(d, s[from:]...)
-	b.b = append(d, '"')
+	b.b = append(d, '"') //nolint:gocritic // the buffer takes back what it lent
 	return b
 }
 
 // list appends n elements between brackets, separated by commas.
-func (b *buffer) list(n int, element func(i int)) *buffer {
+func (b *buffer) list(n int, element func(i int)) {
 	b.raw("[")
 	for i := range n {
 		if i > 0 {
@@ -107,5 +108,5 @@ func (b *buffer) list(n int, element func(i int)) *buffer {
 		}
 		element(i)
 	}
-	return b.raw("]")
+	b.raw("]")
 }

@@ -3,6 +3,7 @@ package simulator
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // outputTokensMin is the smallest max_output_tokens that the responses style accepts.
@@ -191,9 +192,10 @@ func (i *responsesItem) addMessage(p *prompt) *failure {
 }
 
 func responsesText(c parts[responsesPart]) string {
-	text := c.text
+	var text strings.Builder
+	text.WriteString(c.text)
 	for _, part := range c.list {
-		text += part.Text
+		text.WriteString(part.Text)
 	}
-	return text
+	return text.String()
 }

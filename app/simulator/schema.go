@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -155,7 +156,7 @@ func (m *maker) lookup(ref string) any {
 		return nil
 	}
 	node := m.root
-	for _, step := range strings.Split(strings.TrimPrefix(path, "/"), "/") {
+	for step := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
 		if step == "" {
 			continue
 		}
@@ -183,9 +184,7 @@ func merge(s map[string]any, list []any) map[string]any {
 			case "allOf":
 			case "properties":
 				if more, ok := v.(map[string]any); ok {
-					for name, property := range more {
-						properties[name] = property
-					}
+					maps.Copy(properties, more)
 				}
 			case "required":
 				if more, ok := v.([]any); ok {

@@ -17,8 +17,8 @@ import (
 // Config is everything an operator can set, by flag or by environment, and the only reader of either.
 type Config struct {
 	Listen    string `default:"127.0.0.1:8080" env:"UMG_LISTEN" help:"Address of the API and the console." placeholder:"HOST:PORT"`
-	OpsListen string `default:"127.0.0.1:9464" env:"UMG_OPS_LISTEN" help:"Address of /metrics, /healthz, /readyz and pprof." placeholder:"HOST:PORT"`
-	BaseURL   string `env:"UMG_BASE_URL" help:"Address people and programs reach the server at; default http://LISTEN." placeholder:"URL"`
+	OpsListen string `default:"127.0.0.1:9464" env:"UMG_OPS_LISTEN" help:"Address of metrics, health and profiles." placeholder:"HOST:PORT"`
+	BaseURL   string `env:"UMG_BASE_URL" help:"Address the server is reached at; default http://LISTEN." placeholder:"URL"`
 
 	storeFlags
 

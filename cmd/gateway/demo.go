@@ -36,7 +36,7 @@ const (
 )
 
 type demoCommand struct {
-	Listen       string        `default:"127.0.0.1:8080" help:"Address of the API and the console; port 0 takes a free one." placeholder:"HOST:PORT"`
+	Listen       string        `default:"127.0.0.1:8080" help:"Address of the API and the console; port 0 takes a free one." placeholder:"H:P"`
 	OpsListen    string        `default:"127.0.0.1:0" help:"Address of /metrics and health." placeholder:"HOST:PORT"`
 	Data         string        `default:"${default_data}-demo" env:"UMG_DATA" help:"Data folder." placeholder:"DIR"`
 	PGBin        string        `env:"UMG_PG_BIN" help:"Folder of initdb and postgres." placeholder:"DIR"`
@@ -96,6 +96,7 @@ func (c *demoCommand) Run(ctx context.Context) error {
 
 // openLog keeps the terminal calm: the request log goes to a file in the data folder.
 func (c *demoCommand) openLog() (*slog.Logger, func(), error) {
+	//nolint:gosec // the local database of a root process runs as another user, who must be able to pass through
 	if err := os.MkdirAll(c.Data, 0o711); err != nil {
 		return nil, nil, err
 	}

@@ -199,9 +199,6 @@ func migrate(ctx context.Context, s *store) error {
 	if err != nil {
 		return fmt.Errorf("database: %w", err)
 	}
-	defer db.Close()
-	if _, err := postgres.Migrate(ctx, db); err != nil {
-		return err
-	}
-	return nil
+	_, err = postgres.Migrate(ctx, db)
+	return errors.Join(err, db.Close())
 }
