@@ -115,7 +115,7 @@ func TestReferencesBetweenElementsHold(t *testing.T) {
 		}
 		for _, attribute := range within {
 			doc.Find("[" + attribute + "]").Each(func(_ int, e *goquery.Selection) {
-				for _, id := range strings.Fields(e.AttrOr(attribute, "")) {
+				for id := range strings.FieldsSeq(e.AttrOr(attribute, "")) {
 					if ids[id] == 0 {
 						t.Errorf("%s: %s names %s, which is not there", s.Name, attribute, id)
 					}

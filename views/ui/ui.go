@@ -4,6 +4,7 @@
 package ui
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -118,9 +119,7 @@ func truth(b bool) string {
 func merged(all ...templ.Attributes) templ.Attributes {
 	out := templ.Attributes{}
 	for _, one := range all {
-		for k, v := range one {
-			out[k] = v
-		}
+		maps.Copy(out, one)
 	}
 	return out
 }
