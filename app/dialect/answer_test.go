@@ -366,7 +366,7 @@ func TestABodyBecomesTheFramesOfAStream(t *testing.T) {
 		!strings.Contains(p.live, `"tool_calls":[{"index":0,"id":"c1"`) || !strings.Contains(p.live, `{"index":1,"id":"c2"}`) {
 		t.Errorf("whole %v, %+v\n%s", p.whole, p.tally, p.live)
 	}
-	for _, f := range strings.Split(strings.TrimSpace(p.live+p.end), "\n\n") {
+	for f := range strings.SplitSeq(strings.TrimSpace(p.live+p.end), "\n\n") {
 		data := strings.TrimPrefix(f, "data: ")
 		if data != "[DONE]" && !json.Valid([]byte(data)) {
 			t.Errorf("not JSON: %s", data)

@@ -44,7 +44,7 @@ type chatStream struct {
 var chatStreams = sync.Pool{New: func() any { return &chatStream{} }}
 
 func newChatStream(a Ask) Stream {
-	s := chatStreams.Get().(*chatStream)
+	s, _ := chatStreams.Get().(*chatStream)
 	*s = chatStream{
 		ask: a, members: s.members[:0], held: s.held[:0], usage: s.usage[:0], usageObj: s.usageObj[:0], scratch: s.scratch[:0],
 		envelope: chat.Envelope{Model: quoted(a.Model)},
@@ -154,7 +154,7 @@ func (s *chatStream) adjustUsage(c *chunk, doc []byte, m *member) {
 func (s *chatStream) frameWithoutChoices(dst []byte, c *chunk, f sse.Frame) ([]byte, Step, error) {
 	if c.usage.found() && !isNull(c.usage.of(f.Data)) {
 		if _, ok := chatUsage(c.usage.of(f.Data)); ok && len(f.Data) <= heldBytesMax {
-			s.keepUsage(c, f.Data)
+			s.keepUsage(f.Data)
 		}
 		return dst, Idle, nil
 	}
@@ -168,7 +168,7 @@ func (s *chatStream) frameWithoutChoices(dst []byte, c *chunk, f sse.Frame) ([]b
 	return s.hold(dst)
 }
 
-func (s *chatStream) keepUsage(c *chunk, doc []byte) {
+func (s *chatStream) keepUsage(doc []byte) {
 	s.usage = appendMembers(s.usage[:0], doc, s.members)
 	s.usageObj = s.usageObj[:0]
 	o := openObject(s.usage, 0)

@@ -143,4 +143,5 @@ type UpstreamError struct {
 	Body []byte // its JSON, as it came; what of it may be shown is not decided here
 }
 
+// Error is the operator's view; what the upstream said stays in Body.
 func (e *UpstreamError) Error() string { return "dialect: the upstream sent an error" }

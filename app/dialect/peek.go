@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"strconv"
 
@@ -194,7 +195,7 @@ func notJSON(body []byte) error {
 	}
 	for {
 		_, err := d.ReadToken()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			if d.InputOffset() == 0 {
 				bad.Message = "The body is empty; it must be a JSON object."
 			}

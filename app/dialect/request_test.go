@@ -26,18 +26,18 @@ func TestPeekReadsTheHeadWhereverItStands(t *testing.T) {
 	t.Parallel()
 	d := chatDialect(t)
 	for body, want := range map[string]dialect.Head{
-		`{"model":"m","messages":[]}`:                                     {Model: "m", Choices: 1},
-		` { "messages" : [ ] , "stream" : true , "model" : "m" } `:        {Model: "m", Stream: true, Choices: 1},
-		`{"mod\u0065l":"a\"b\u00e9","stream":false}`:                      {Model: `a"bé`, Choices: 1},
-		`{"model":"m","stream":null,"max_tokens":null,"n":null}`:          {Model: "m", Choices: 1},
-		`{"model":"m","max_tokens":5,"n":3}`:                              {Model: "m", MaxTokens: 5, Choices: 3},
-		`{"model":"m","max_tokens":5,"max_completion_tokens":7}`:          {Model: "m", MaxTokens: 7, Choices: 1},
-		`{"model":"m","max_completion_tokens":7,"max_tokens":500}`:        {Model: "m", MaxTokens: 7, Choices: 1},
-		`{"model":"m","max_tokens":1e2,"user":"u-1"}`:                     {Model: "m", MaxTokens: 100, Choices: 1, EndUser: "u-1"},
-		`{"model":"m","stream":true,"stream_options":null}`:               {Model: "m", Stream: true, Choices: 1},
-		`{"model":"m","stream_options":{"x":1,"include_usage":true}}`:     {Model: "m", IncludeUsage: true, Choices: 1},
-		`{"model":"m","x":{"model":"other","max_tokens":3,"n":9}}`:        {Model: "m", Choices: 1},
-		`{"model":"m","x":"\"model\":\"other\"}","y":["{","[","\\\"",0]}`: {Model: "m", Choices: 1},
+		`{"model":"m","messages":[]}`:                                        {Model: "m", Choices: 1},
+		"\t{ \"messages\" : [ ] , \"stream\" : true , \"model\" : \"m\" }\n": {Model: "m", Stream: true, Choices: 1},
+		`{"mod\u0065l":"a\"b\u00e9","stream":false}`:                         {Model: `a"bé`, Choices: 1},
+		`{"model":"m","stream":null,"max_tokens":null,"n":null}`:             {Model: "m", Choices: 1},
+		`{"model":"m","max_tokens":5,"n":3}`:                                 {Model: "m", MaxTokens: 5, Choices: 3},
+		`{"model":"m","max_tokens":5,"max_completion_tokens":7}`:             {Model: "m", MaxTokens: 7, Choices: 1},
+		`{"model":"m","max_completion_tokens":7,"max_tokens":500}`:           {Model: "m", MaxTokens: 7, Choices: 1},
+		`{"model":"m","max_tokens":1e2,"user":"u-1"}`:                        {Model: "m", MaxTokens: 100, Choices: 1, EndUser: "u-1"},
+		`{"model":"m","stream":true,"stream_options":null}`:                  {Model: "m", Stream: true, Choices: 1},
+		`{"model":"m","stream_options":{"x":1,"include_usage":true}}`:        {Model: "m", IncludeUsage: true, Choices: 1},
+		`{"model":"m","x":{"model":"other","max_tokens":3,"n":9}}`:           {Model: "m", Choices: 1},
+		`{"model":"m","x":"\"model\":\"other\"}","y":["{","[","\\\"",0]}`:    {Model: "m", Choices: 1},
 	} {
 		h, err := d.Peek([]byte(body))
 		if err != nil || h.Err() != nil {
@@ -47,7 +47,7 @@ func TestPeekReadsTheHeadWhereverItStands(t *testing.T) {
 		got := dialect.Head{
 			Model: h.Model, Stream: h.Stream, IncludeUsage: h.IncludeUsage, MaxTokens: h.MaxTokens, Choices: h.Choices, EndUser: h.EndUser,
 		}
-		if !reflect.DeepEqual(got, want) {
+		if got != want {
 			t.Errorf("%s:\n got %+v\nwant %+v", body, got, want)
 		}
 	}

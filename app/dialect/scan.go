@@ -6,8 +6,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// depthMax bounds how deep JSON may nest.
-const depthMax = 128
+const (
+	depthMax  = 128 // how deep JSON may nest
+	nearBytes = 16
+)
 
 // span is a stretch of a document, from its first byte to behind its last. The zero span is nowhere.
 type span struct{ from, to int }
@@ -240,6 +242,15 @@ func nestEnd(doc []byte, from, depth int) int {
 func stringEnd(doc []byte, from int) int {
 	if from >= len(doc) || doc[from] != '"' {
 		return -1
+	}
+	near := doc[from+1 : min(len(doc), from+1+nearBytes)] // most keys and values end here, sooner than a call is made
+	for i, c := range near {
+		if c == '"' {
+			return from + i + 2
+		}
+		if c == '\\' {
+			break
+		}
 	}
 	for at := from + 1; ; {
 		i := bytes.IndexByte(doc[at:], '"')

@@ -24,11 +24,11 @@ func choose(s *catalog.Snapshot, call Call, head *dialect.Head) (*catalog.Model,
 		return nil, app.Errorf(app.Forbidden, "model_not_allowed", "this key may not use the model %s", m.ID).At("model")
 	}
 	if !m.Available {
-		return nil, app.Errorf(app.NotFound, "model_not_found", "the model %s is not available yet; GET /v1/models lists what is", m.ID).At("model")
+		return nil, notFound("the model %s is not available yet; GET /v1/models lists what is", m.ID)
 	}
 	contract, ok := m.Contract(call.Style)
 	if !ok || !m.Serves(call.Style) && len(m.Routes) > 0 { // without any route it is served, but not now
-		return nil, app.Errorf(app.NotFound, "model_not_found", "the model %s is not served on this route; it answers in: %s", m.ID, stylesOf(m)).At("model")
+		return nil, notFound("the model %s is not served on this route; it answers in: %s", m.ID, stylesOf(m))
 	}
 	if m.Paused {
 		notice := "the model " + m.ID + " is temporarily unavailable because of platform traffic control; try again later or choose another model"
@@ -54,7 +54,7 @@ func stylesOf(m *catalog.Model) string {
 // unknown says that there is no such model, and names one that the caller may have meant.
 func unknown(s *catalog.Snapshot, p app.Principal, id string) error {
 	if variants := s.Variants(id); len(variants) > 0 {
-		return app.Errorf(app.NotFound, "model_not_found", "the model %q does not exist; there are: %s", clip(id), strings.Join(variants, ", ")).At("model")
+		return notFound("the model %q does not exist; there are: %s", clip(id), strings.Join(variants, ", "))
 	}
 	hint, best := "", distanceMax+1
 	for _, m := range s.Models() {
@@ -68,7 +68,11 @@ func unknown(s *catalog.Snapshot, p app.Principal, id string) error {
 			}
 		}
 	}
-	return app.Errorf(app.NotFound, "model_not_found", "the model %q does not exist (GET /v1/models lists all)%s", clip(id), hint).At("model")
+	return notFound("the model %q does not exist (GET /v1/models lists all)%s", clip(id), hint)
+}
+
+func notFound(format string, args ...any) *app.Error {
+	return app.Errorf(app.NotFound, "model_not_found", format, args...).At("model")
 }
 
 const shownBytesMax = 128

@@ -1,10 +1,7 @@
 package gateway_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -69,7 +66,7 @@ func TestFaultsBeforeContentFailOverUnseen(t *testing.T) {
 					b = hasty.fresh(t)
 				}
 				b.fault("alpha", c.spec)
-				r, err, s := b.generate(b.call("test/two", "count to 20", more))
+				r, s, err := b.generate(b.call("test/two", "count to 20", more))
 				must(t, err)
 				if !strings.Contains(s.text(), `"finish_reason":"stop"`) || strings.Contains(s.text(), `"error"`) || !strings.Contains(s.text(), "20") {
 					t.Errorf("%s", s.text())
@@ -102,7 +99,7 @@ func TestFaultsOfTheOnlyRouteCostNothing(t *testing.T) {
 					b = hasty.fresh(t)
 				}
 				b.fault("alpha", c.spec)
-				r, err, s := b.generate(b.call("test/one", "count to 20", more))
+				r, s, err := b.generate(b.call("test/one", "count to 20", more))
 				e := app.AsError(err)
 				if e == nil || e.Kind != c.kind || c.code != "" && e.Code != c.code || e.Status != c.status {
 					t.Fatalf("%+v", e)
@@ -135,7 +132,7 @@ func TestAPassingFaultIsRetriedOnTheSameRoute(t *testing.T) {
 			t.Run(spec+more, func(t *testing.T) {
 				b := all.fresh(t)
 				b.fault("alpha", spec)
-				r, err, s := b.generate(b.call("test/one", "count to 5", more))
+				r, s, err := b.generate(b.call("test/one", "count to 5", more))
 				must(t, err)
 				want := 2
 				if strings.HasPrefix(spec, "close-idle") {
@@ -162,7 +159,7 @@ func TestConnectionsThatFail(t *testing.T) {
 		"test/nameless": {app.Unavailable, "no_available_provider", 1},
 	} {
 		b := all.fresh(t)
-		r, err, _ := b.generate(b.call(model, "hi", ""))
+		r, _, err := b.generate(b.call(model, "hi", ""))
 		if e := app.AsError(err); e == nil || e.Kind != want.kind || e.Code != want.code || r.Attempts != want.attempts {
 			t.Errorf("%s: %v after %d attempts", model, err, r.Attempts)
 		}
@@ -192,7 +189,7 @@ func TestAStreamThatBreaksOffIsChargedWhatCame(t *testing.T) {
 			}
 			b.fault("alpha", spec)
 			c := b.call("test/two", "count to 50", withUsage)
-			r, err, s := b.generate(c)
+			r, s, err := b.generate(c)
 			must(t, err)
 			a := readStream(t, s.text())
 			if a.err == nil || a.err.Error.Code != want.code || a.err.Code < 400 || !a.done || a.finish != "" || a.usage != nil || !strings.Contains(s.text(), c.ID) {
@@ -229,7 +226,7 @@ func TestOddStreamsEndWell(t *testing.T) {
 		t.Run(spec, func(t *testing.T) {
 			b := all.fresh(t)
 			b.fault("alpha", spec)
-			r, err, s := b.generate(b.call("test/one", "count to 20", withUsage))
+			r, s, err := b.generate(b.call("test/one", "count to 20", withUsage))
 			must(t, err)
 			a := readStream(t, s.text())
 			frames := map[string]int{"malformed-at=5": 19, "json-instead-of-stream": 1}
@@ -256,7 +253,7 @@ func TestHostileUsageIsReplacedByACount(t *testing.T) {
 			t.Run(spec+more, func(t *testing.T) {
 				b := all.fresh(t)
 				b.fault("alpha", spec)
-				r, err, s := b.generate(b.call("test/one", "count to 30", `,"max_tokens":100`+more))
+				r, s, err := b.generate(b.call("test/one", "count to 30", `,"max_tokens":100`+more))
 				must(t, err)
 				if spec == "usage=first" && more == "" {
 					return // in one piece there is no first
@@ -277,7 +274,7 @@ func TestUsageBeyondTheReserveIsCharged_AtTheReserve(t *testing.T) {
 	t.Parallel()
 	b := setup(t, startMoney)
 	b.fault("alpha", "usage=70") // of ten: believable, but not paid for
-	r, err, s := b.generate(b.call("test/one", "hi", `,"max_tokens":10`))
+	r, s, err := b.generate(b.call("test/one", "hi", `,"max_tokens":10`))
 	must(t, err)
 	u := b.record()
 	if r.Cost != u.Reserved || u.Overrun <= 0 || r.Usage[3] != 70 || !strings.Contains(s.text(), fmt.Sprintf(`"cost":%s`, r.Cost)) {
@@ -290,7 +287,7 @@ func TestAnEndlessAnswerIsEndedAtWhatWasPaidFor(t *testing.T) {
 	t.Parallel()
 	b := setup(t, startMoney)
 	b.fault("alpha", "endless")
-	r, err, s := b.generate(b.call("test/one", "say 10 words", `,"max_tokens":20`+withUsage))
+	r, s, err := b.generate(b.call("test/one", "say 10 words", `,"max_tokens":20`+withUsage))
 	must(t, err)
 	a := readStream(t, s.text())
 	if a.err != nil || a.finish != "length" || !a.done || a.usage == nil || a.usage.cost(t) != r.Cost || !r.Estimated || r.Usage[3] != 20 {
@@ -307,7 +304,7 @@ func TestAStreamIsKeptOpenWhileItsUpstreamIsSilent(t *testing.T) {
 	quick := func(o *gateway.Options) { o.KeepAlive = 20 * time.Millisecond }
 	b := setup(t, startMoney, quick)
 	b.fault("beta", "slow-first=110ms")
-	r, err, s := b.generate(b.call("test/patient", "count to 3", streamed))
+	r, s, err := b.generate(b.call("test/patient", "count to 3", streamed))
 	must(t, err)
 	a := readStream(t, s.text())
 	if a.comments < 2 || !strings.HasPrefix(s.text(), ": keepalive\n\n") || a.finish != "stop" || !a.done || s.kind != "text/event-stream" {
@@ -321,7 +318,7 @@ func TestAnErrorAfterAKeepAliveIsToldInTheStream(t *testing.T) {
 	quick := func(o *gateway.Options) { o.KeepAlive = 20 * time.Millisecond }
 	b := build(t, startMoney, "200ms", quick)
 	b.fault("alpha", "stall")
-	r, err, s := b.generate(b.call("test/one", "count to 3", streamed))
+	r, s, err := b.generate(b.call("test/one", "count to 3", streamed))
 	must(t, err)
 	a := readStream(t, s.text())
 	if a.comments == 0 || a.err == nil || a.err.Error.Code != "upstream_timeout" || a.err.Code != 504 || !a.done || r.Err == nil || r.Outcome != "timed_out" {
@@ -335,7 +332,7 @@ func TestFailoverStillWorksAfterAKeepAlive(t *testing.T) {
 	quick := func(o *gateway.Options) { o.KeepAlive = 20 * time.Millisecond }
 	b := build(t, startMoney, "200ms", quick)
 	b.fault("alpha", "stall")
-	r, err, s := b.generate(b.call("test/two", "count to 3", streamed))
+	r, s, err := b.generate(b.call("test/two", "count to 3", streamed))
 	must(t, err)
 	if a := readStream(t, s.text()); a.comments == 0 || a.err != nil || a.finish != "stop" || r.Provider != "beta" {
 		t.Errorf("%q", s.text())
@@ -348,162 +345,9 @@ func TestAnAnswerInOnePieceHasNoKeepAlive(t *testing.T) {
 	quick := func(o *gateway.Options) { o.KeepAlive = 5 * time.Millisecond }
 	b := setup(t, startMoney, quick)
 	b.fault("beta", "slow-first=50ms")
-	_, err, s := b.generate(b.call("test/patient", "count to 3", ""))
+	_, s, err := b.generate(b.call("test/patient", "count to 3", ""))
 	must(t, err)
 	if !strings.HasPrefix(s.text(), "{") || s.flushes != 1 {
 		t.Errorf("%q", s.text())
 	}
-}
-
-var errGone = errors.New("broken pipe")
-
-func TestAClientThatLeavesBeforeTheFirstBytePaysNothing(t *testing.T) {
-	t.Parallel()
-	all := setup(t, startMoney)
-	for _, more := range []string{"", streamed} {
-		b := all.fresh(t)
-		b.control(http.MethodPost, "hold", nil)
-		ctx, leave := context.WithCancel(t.Context())
-		go func() {
-			b.control(http.MethodGet, "waiting?at_least=1&timeout=5s", nil)
-			leave()
-		}()
-		r, err := b.gateway.Generate(ctx, b.call("test/patient", "hi", more), &sink{})
-		if e := app.AsError(err); e == nil || e.Kind != app.Canceled || r.Outcome != "client_left" {
-			t.Errorf("%v, %+v", err, r)
-		}
-		b.settled(0)
-		if up := b.finished(1); !up[0].ClientLeft {
-			t.Error("the upstream was not told")
-		}
-	}
-}
-
-func TestAClientThatLeavesMidwayPaysWhatCame(t *testing.T) {
-	t.Parallel()
-	for _, how := range []string{"context", "write"} {
-		t.Run(how, func(t *testing.T) {
-			t.Parallel()
-			b := setup(t, startMoney)
-			b.fault("alpha", "stall-after=10t")
-			ctx, leave := context.WithCancel(t.Context())
-			defer leave()
-			s, writes := &sink{}, 0
-			s.hook = func(p []byte) error {
-				if writes++; strings.Contains(string(p), `" 5"`) || writes > 1 {
-					if how == "write" && writes > 1 {
-						return errGone
-					}
-					if how == "context" {
-						leave()
-					}
-				}
-				return nil
-			}
-			if how == "write" {
-				b.fault("alpha", "pace=20ms")
-			}
-			r, err := b.gateway.Generate(ctx, b.call("test/one", "count to 60", streamed), s)
-			must(t, err)
-			if r.Outcome != "client_left" || !r.Estimated || r.Usage[3] == 0 || r.Usage[3] > 59 || r.Cost == 0 || r.Err.Kind != app.Canceled {
-				t.Errorf("report %+v", r)
-			}
-			b.settled(r.Cost)
-			if up := b.finished(1); !up[0].ClientLeft {
-				t.Error("the upstream was not told")
-			}
-		})
-	}
-}
-
-func TestAClientThatCannotBeWrittenToAtAllPaysNothing(t *testing.T) {
-	t.Parallel()
-	b := setup(t, startMoney)
-	s := &sink{hook: func([]byte) error { return errGone }}
-	r, err := b.gateway.Generate(t.Context(), b.call("test/one", "count to 60", streamed), s)
-	must(t, err)
-	if r.Outcome != "client_left" || r.Cost != 0 {
-		t.Errorf("report %+v", r)
-	}
-	b.settled(0)
-}
-
-func TestAClientThatLeavesBeforeTheEndPaysTheWhole(t *testing.T) {
-	t.Parallel()
-	b := setup(t, startMoney)
-	s := &sink{hook: func(p []byte) error {
-		if strings.Contains(string(p), "[DONE]") {
-			return errGone
-		}
-		return nil
-	}}
-	r, err := b.gateway.Generate(t.Context(), b.call("test/one", "count to 60", streamed), s)
-	must(t, err)
-	if r.Outcome != "client_left" || r.Usage[3] != 60 || r.Estimated {
-		t.Errorf("report %+v", r)
-	}
-	b.settled(r.Cost)
-}
-
-func TestWithoutAStoreNoStreamEndsAndNoChargeIsLost(t *testing.T) {
-	t.Parallel()
-	b := setup(t, startMoney)
-	s := &sink{hook: func([]byte) error { b.line.cut(); return nil }}
-	r, err := b.gateway.Generate(t.Context(), b.call("test/one", "count to 60", withUsage), s)
-	must(t, err)
-	a := readStream(t, s.text())
-	if a.err == nil || a.err.Error.Code != "service_unavailable" || a.err.Code != 503 || a.finish != "" || a.usage != nil || !a.done || a.frames != 60 {
-		t.Errorf("err %+v, finish %q, %d frames", a.err, a.finish, a.frames)
-	}
-	b.line.mend()
-	if r.Cost == 0 || b.balance().Held == 0 {
-		t.Error("what was delivered is forgotten")
-	}
-	b.drained()
-	b.settled(r.Cost)
-}
-
-func TestWithoutAStoreNoBodyIsSentAndNothingCharged(t *testing.T) {
-	t.Parallel()
-	b := setup(t, startMoney)
-	b.control(http.MethodPost, "hold", nil)
-	go func() {
-		b.control(http.MethodGet, "waiting?at_least=1&timeout=5s", nil)
-		b.line.cut()
-		b.control(http.MethodPost, "release", nil)
-	}()
-	r, err, s := b.generate(b.call("test/patient", "count to 60", ""))
-	if e := app.AsError(err); e == nil || e.Kind != app.Unavailable || s.status != 0 || r.Cost != 0 {
-		t.Errorf("%v, status %d, cost %s", err, s.status, r.Cost)
-	}
-	b.line.mend()
-	b.drained()
-	b.settled(0)
-}
-
-func TestWithoutAStoreNothingIsSentUpstream(t *testing.T) {
-	t.Parallel()
-	b := setup(t, startMoney)
-	b.line.cut()
-	_, err, _ := b.generate(b.call("test/patient", "count to 60", ""))
-	if e := app.AsError(err); e == nil || e.Kind != app.Unavailable || e.RetryAfter == 0 || len(b.sim.Requests()) != 0 {
-		t.Errorf("%v", err)
-	}
-}
-
-// drained runs the ledger's worker until nothing is held any more.
-func (b *bench) drained() {
-	b.t.Helper()
-	ctx, stop := context.WithCancel(b.t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = b.ledger.Run(ctx)
-	}()
-	deadline := time.Now().Add(5 * time.Second)
-	for b.balance().Held > 0 && time.Now().Before(deadline) {
-		time.Sleep(5 * time.Millisecond) // polls the store, which has no other sign to give
-	}
-	stop()
-	<-ended
 }

@@ -12,7 +12,7 @@ import (
 func TestAJSONAnswerIsChargedExactly(t *testing.T) {
 	t.Parallel()
 	b := setup(t, startMoney)
-	r, err, s := b.generate(b.call("test/two", "echo: grüße 🙂", `,"x_unknown":{"a":[1.50,"\u00e9"]}`))
+	r, s, err := b.generate(b.call("test/two", "echo: grüße 🙂", `,"x_unknown":{"a":[1.50,"\u00e9"]}`))
 	must(t, err)
 	var got struct {
 		Object, Model string
@@ -88,7 +88,7 @@ func TestAStreamIsChargedBeforeItsEndIsSent(t *testing.T) {
 func TestUsageStaysHiddenUnlessAskedFor(t *testing.T) {
 	t.Parallel()
 	b := setup(t, startMoney)
-	r, err, s := b.generate(b.call("test/two", "count to 3", streamed))
+	r, s, err := b.generate(b.call("test/two", "count to 3", streamed))
 	must(t, err)
 	if strings.Contains(s.text(), "usage") || r.Cost == 0 {
 		t.Errorf("cost %s, %s", r.Cost, s.text())
@@ -104,7 +104,7 @@ func TestToolCallsPassThrough(t *testing.T) {
 	b := setup(t, startMoney)
 	tools := `,"tools":[{"type":"function","function":{"name":"get_weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}}}}]`
 	for _, more := range []string{tools, tools + streamed} {
-		_, err, s := b.generate(b.call("test/two", "call get_weather for city=Rome", more))
+		_, s, err := b.generate(b.call("test/two", "call get_weather for city=Rome", more))
 		must(t, err)
 		if !strings.Contains(s.text(), "get_weather") || !strings.Contains(s.text(), `"tool_calls"`) || !strings.Contains(s.text(), "Rom") {
 			t.Errorf("%s", s.text())
@@ -136,7 +136,7 @@ func TestRefusalsBeforeAnyUpstream(t *testing.T) {
 		"invalid JSON inside": {"test/two", `,"x":{"a":01}`, app.Invalid, "invalid_json", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err, s := b.generate(b.call(c.model, "hi", c.more))
+			r, s, err := b.generate(b.call(c.model, "hi", c.more))
 			e := app.AsError(err)
 			if e == nil || e.Kind != c.kind || c.code != "" && e.Code != c.code || c.param != "" && e.Param != c.param || !strings.Contains(e.Message, c.says) {
 				t.Fatalf("%+v", e)
@@ -156,13 +156,13 @@ func TestAKeyMayBeLimitedToModels(t *testing.T) {
 	b := setup(t, startMoney)
 	c := b.call("test/one", "hi", "")
 	c.Principal.Models = []string{"test/two"}
-	_, err, _ := b.generate(c)
+	_, _, err := b.generate(c)
 	if e := app.AsError(err); e == nil || e.Kind != app.Forbidden || e.Code != "model_not_allowed" {
 		t.Errorf("%v", err)
 	}
 	c = b.call("test/two", "hi", "")
 	c.Principal.Models = []string{"test/two"}
-	_, err, _ = b.generate(c)
+	_, _, err = b.generate(c)
 	must(t, err)
 }
 
@@ -170,10 +170,10 @@ func TestLimitsAreChecked(t *testing.T) {
 	t.Parallel()
 	b := setup(t, startMoney)
 	for range 2 {
-		_, err, _ := b.generate(b.call("test/limited", "hi", ""))
+		_, _, err := b.generate(b.call("test/limited", "hi", ""))
 		must(t, err)
 	}
-	r, err, _ := b.generate(b.call("test/limited", "hi", ""))
+	r, _, err := b.generate(b.call("test/limited", "hi", ""))
 	if e := app.AsError(err); e == nil || e.Code != "rate_limit_exceeded" || e.RetryAfter == 0 || r.Outcome != "refused" {
 		t.Errorf("%v, %+v", err, r)
 	}
@@ -185,7 +185,7 @@ func TestLimitsAreChecked(t *testing.T) {
 func TestNoCreditNoCall(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 0)
-	_, err, s := b.generate(b.call("test/two", "hi", ""))
+	_, s, err := b.generate(b.call("test/two", "hi", ""))
 	if e := app.AsError(err); e == nil || e.Kind != app.Unfunded || e.Code != "insufficient_quota" || !e.NoRetry || s.status != 0 {
 		t.Errorf("%v", err)
 	}
@@ -198,7 +198,7 @@ func TestLittleCreditLowersTheBound(t *testing.T) {
 	t.Parallel()
 	credit := cost(400, 1000) // of the 4096 that the model may answer
 	b := setup(t, credit)
-	r, err, s := b.generate(b.call("test/two", "say 400 words", `,"max_tokens":3000`))
+	r, s, err := b.generate(b.call("test/two", "say 400 words", `,"max_tokens":3000`))
 	must(t, err)
 	if !strings.Contains(s.text(), `"finish_reason":"stop"`) || r.Cost > credit || r.Cost == 0 {
 		t.Errorf("cost %s of %s: %s", r.Cost, credit, s.text())
@@ -225,7 +225,7 @@ func TestTheCallIsCheckedAgainstConcurrencyOfItsAccount(t *testing.T) {
 		if len(inner) == 0 {
 			c := b.call("test/two", "hi", "")
 			c.Concurrency = 1
-			_, err, _ := b.generate(c)
+			_, _, err := b.generate(c)
 			inner <- err
 		}
 		return nil
@@ -237,7 +237,7 @@ func TestTheCallIsCheckedAgainstConcurrencyOfItsAccount(t *testing.T) {
 	}
 	c := b.call("test/two", "hi", "")
 	c.Concurrency = 1
-	_, err, _ = b.generate(c)
+	_, _, err = b.generate(c)
 	must(t, err)
 }
 

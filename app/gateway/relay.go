@@ -63,7 +63,7 @@ func (r *run) step() error {
 		defer r.watch.came()
 	}
 	frame, err := r.frames.Next()
-	if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.EOF) {
 		if !r.stream.Complete(true) {
 			return errCut
 		}

@@ -404,11 +404,11 @@ const (
 	startMoney = 10 * app.Dollar
 )
 
-func (b *bench) generate(c gateway.Call) (gateway.Report, error, *sink) {
+func (b *bench) generate(c gateway.Call) (gateway.Report, *sink, error) {
 	b.t.Helper()
 	s := &sink{}
 	r, err := b.gateway.Generate(b.t.Context(), c, s)
-	return r, err, s
+	return r, s, err
 }
 
 // settled checks that the account paid exactly that and that nothing is held.

@@ -139,7 +139,7 @@ func (c *Client) send(ctx context.Context, t *target, p *Payload, extra http.Hea
 		Method: http.MethodPost, URL: t.url, Host: t.url.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Body: body, GetBody: p.open, ContentLength: int64(len(p.Data)),
 	}).WithContext(ctx)
-	resp, err := t.transport.RoundTrip(req)
+	resp, err := t.transport.RoundTrip(req) //nolint:bodyclose // the answer closes it
 	if err != nil {
 		return nil, FaultOf(ctx, err)
 	}
@@ -224,7 +224,7 @@ func (a *Answer) ReadAll(dst []byte, progress func()) ([]byte, *Fault) {
 		switch {
 		case len(dst) > BodyBytesMax:
 			return dst, NewFault(ClassTooLarge, errTooLarge)
-		case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
+		case errors.Is(err, io.EOF):
 			return dst, nil
 		case err != nil:
 			return dst, a.Fault(err)

@@ -56,6 +56,11 @@ type span struct{ from, to int }
 
 var buffers = sync.Pool{New: func() any { return new([bufferBytes]byte) }}
 
+func newBuffer() []byte {
+	b, _ := buffers.Get().(*[bufferBytes]byte)
+	return b[:]
+}
+
 // NewReader reads frames from src. Close gives its memory back.
 func NewReader(src io.Reader, budget *Budget) *Reader {
 	r := &Reader{}
@@ -65,7 +70,7 @@ func NewReader(src io.Reader, budget *Budget) *Reader {
 
 // Reset makes r, which must be new or closed, read from src.
 func (r *Reader) Reset(src io.Reader, budget *Budget) {
-	*r = Reader{src: src, budget: budget, buf: buffers.Get().(*[bufferBytes]byte)[:], joined: r.joined[:0]}
+	*r = Reader{src: src, budget: budget, buf: newBuffer(), joined: r.joined[:0]}
 }
 
 // Close returns the buffers. It does not close the source.
@@ -221,14 +226,14 @@ func (r *Reader) field(from, to int) {
 
 // last returns what stands in the buffer after the source ended, if it is a frame, and then the error.
 func (r *Reader) last() (Frame, error) {
-	if r.err == io.EOF && r.line < r.end {
+	if errors.Is(r.err, io.EOF) && r.line < r.end {
 		from := r.line
 		r.scan, r.line = r.end, r.end
 		if f, ok := r.take(from, r.end); ok {
 			return f, nil
 		}
 	}
-	if r.err == io.EOF && r.lines > 0 {
+	if errors.Is(r.err, io.EOF) && r.lines > 0 {
 		return r.emit(), nil
 	}
 	return Frame{}, r.err
@@ -257,7 +262,7 @@ func (r *Reader) fill() {
 func (r *Reader) compact() {
 	rest := r.buf[r.start:r.end]
 	if len(r.buf) > bufferBytes && len(rest) < bufferBytes {
-		small := buffers.Get().(*[bufferBytes]byte)[:]
+		small := newBuffer()
 		copy(small, rest)
 		r.dropBuffer()
 		r.buf = small

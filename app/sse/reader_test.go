@@ -45,7 +45,7 @@ func plainRead(text string) []event {
 		}
 		name, data = "", nil
 	}
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		if line == "" {
 			end()
 			continue

@@ -1,0 +1,165 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"umg/app"
+)
+
+var errGone = errors.New("broken pipe")
+
+func TestAClientThatLeavesBeforeTheFirstBytePaysNothing(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	for _, more := range []string{"", streamed} {
+		b := all.fresh(t)
+		b.control(http.MethodPost, "hold", nil)
+		ctx, leave := context.WithCancel(t.Context())
+		go func() {
+			b.control(http.MethodGet, "waiting?at_least=1&timeout=5s", nil)
+			leave()
+		}()
+		r, err := b.gateway.Generate(ctx, b.call("test/patient", "hi", more), &sink{})
+		if e := app.AsError(err); e == nil || e.Kind != app.Canceled || r.Outcome != "client_left" {
+			t.Errorf("%v, %+v", err, r)
+		}
+		b.settled(0)
+		if up := b.finished(1); !up[0].ClientLeft {
+			t.Error("the upstream was not told")
+		}
+	}
+}
+
+func TestAClientThatLeavesMidwayPaysWhatCame(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"context", "write"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, startMoney)
+			b.fault("alpha", "stall-after=10t")
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			s, writes := &sink{}, 0
+			s.hook = func(p []byte) error {
+				if writes++; strings.Contains(string(p), `" 5"`) || writes > 1 {
+					if how == "write" && writes > 1 {
+						return errGone
+					}
+					if how == "context" {
+						leave()
+					}
+				}
+				return nil
+			}
+			if how == "write" {
+				b.fault("alpha", "pace=20ms")
+			}
+			r, err := b.gateway.Generate(ctx, b.call("test/one", "count to 60", streamed), s)
+			must(t, err)
+			if r.Outcome != "client_left" || !r.Estimated || r.Usage[3] == 0 || r.Usage[3] > 59 || r.Cost == 0 || r.Err.Kind != app.Canceled {
+				t.Errorf("report %+v", r)
+			}
+			b.settled(r.Cost)
+			if up := b.finished(1); !up[0].ClientLeft {
+				t.Error("the upstream was not told")
+			}
+		})
+	}
+}
+
+func TestAClientThatCannotBeWrittenToAtAllPaysNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t, startMoney)
+	s := &sink{hook: func([]byte) error { return errGone }}
+	r, err := b.gateway.Generate(t.Context(), b.call("test/one", "count to 60", streamed), s)
+	must(t, err)
+	if r.Outcome != "client_left" || r.Cost != 0 {
+		t.Errorf("report %+v", r)
+	}
+	b.settled(0)
+}
+
+func TestAClientThatLeavesBeforeTheEndPaysTheWhole(t *testing.T) {
+	t.Parallel()
+	b := setup(t, startMoney)
+	s := &sink{hook: func(p []byte) error {
+		if strings.Contains(string(p), "[DONE]") {
+			return errGone
+		}
+		return nil
+	}}
+	r, err := b.gateway.Generate(t.Context(), b.call("test/one", "count to 60", streamed), s)
+	must(t, err)
+	if r.Outcome != "client_left" || r.Usage[3] != 60 || r.Estimated {
+		t.Errorf("report %+v", r)
+	}
+	b.settled(r.Cost)
+}
+
+func TestWithoutAStoreNoStreamEndsAndNoChargeIsLost(t *testing.T) {
+	t.Parallel()
+	b := setup(t, startMoney)
+	s := &sink{hook: func([]byte) error { b.line.cut(); return nil }}
+	r, err := b.gateway.Generate(t.Context(), b.call("test/one", "count to 60", withUsage), s)
+	must(t, err)
+	a := readStream(t, s.text())
+	if a.err == nil || a.err.Error.Code != "service_unavailable" || a.err.Code != 503 || a.finish != "" || a.usage != nil || !a.done || a.frames != 60 {
+		t.Errorf("err %+v, finish %q, %d frames", a.err, a.finish, a.frames)
+	}
+	b.line.mend()
+	if r.Cost == 0 || b.balance().Held == 0 {
+		t.Error("what was delivered is forgotten")
+	}
+	b.drained()
+	b.settled(r.Cost)
+}
+
+func TestWithoutAStoreNoBodyIsSentAndNothingCharged(t *testing.T) {
+	t.Parallel()
+	b := setup(t, startMoney)
+	b.control(http.MethodPost, "hold", nil)
+	go func() {
+		b.control(http.MethodGet, "waiting?at_least=1&timeout=5s", nil)
+		b.line.cut()
+		b.control(http.MethodPost, "release", nil)
+	}()
+	r, s, err := b.generate(b.call("test/patient", "count to 60", ""))
+	if e := app.AsError(err); e == nil || e.Kind != app.Unavailable || s.status != 0 || r.Cost != 0 {
+		t.Errorf("%v, status %d, cost %s", err, s.status, r.Cost)
+	}
+	b.line.mend()
+	b.drained()
+	b.settled(0)
+}
+
+func TestWithoutAStoreNothingIsSentUpstream(t *testing.T) {
+	t.Parallel()
+	b := setup(t, startMoney)
+	b.line.cut()
+	_, _, err := b.generate(b.call("test/patient", "count to 60", ""))
+	if e := app.AsError(err); e == nil || e.Kind != app.Unavailable || e.RetryAfter == 0 || len(b.sim.Requests()) != 0 {
+		t.Errorf("%v", err)
+	}
+}
+
+// drained runs the ledger's worker until nothing is held any more.
+func (b *bench) drained() {
+	b.t.Helper()
+	ctx, stop := context.WithCancel(b.t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = b.ledger.Run(ctx)
+	}()
+	deadline := time.Now().Add(5 * time.Second)
+	for b.balance().Held > 0 && time.Now().Before(deadline) {
+		time.Sleep(5 * time.Millisecond) // polls the store, which has no other sign to give
+	}
+	stop()
+	<-ended
+}
