@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -50,6 +51,7 @@ func (c *Console) WriteError(e echo.Context, cause error) error {
 	if openErr == nil {
 		shell = c.shell(p)
 	}
+	shell.Path = tryAgainAt(e.Request())
 	var component templ.Component
 	if status == http.StatusNotFound {
 		component = views.NotFoundPage(shell)
@@ -67,6 +69,18 @@ func (c *Console) WriteError(e echo.Context, cause error) error {
 		return err
 	}
 	return e.HTMLBlob(status, b.Bytes())
+}
+
+// tryAgainAt is where trying again leads: to the page itself, or from a form to the page it stood on.
+func tryAgainAt(r *http.Request) string {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return r.URL.Path
+	}
+	from, err := url.Parse(r.Referer())
+	if err != nil {
+		return consolePath
+	}
+	return safeNext(from.Path)
 }
 
 // asError reads the framework's own errors, such as an unknown path, as ours.

@@ -112,7 +112,8 @@ func first(requests []views.Request) *views.FirstRequest {
 	return &views.FirstRequest{Request: requests[0]}
 }
 
-// firstRequest is what the waiting step asks for every two seconds.
+// firstRequest is what the waiting step asks for every two seconds. While there is nothing new there is no content, so
+// that screen readers are not told the same again and again.
 func (c *Console) firstRequest(p *page) error {
 	records, err := c.o.Ledger.Requests(p.Request().Context(), p.user.AccountID, recentRequestsMax)
 	if err != nil {
@@ -122,7 +123,11 @@ func (c *Console) firstRequest(p *page) error {
 	for i, r := range records {
 		requests[i] = viewRequest(r, nil)
 	}
-	return c.render(p, http.StatusOK, views.FirstRequestPart(first(requests), true))
+	f := first(requests)
+	if f == nil {
+		return p.NoContent(http.StatusNoContent)
+	}
+	return c.render(p, http.StatusOK, views.FirstRequestPart(f, true))
 }
 
 func (c *Console) setOnboarding(p *page) error {

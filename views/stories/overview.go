@@ -10,7 +10,7 @@ import (
 )
 
 func overview() []Story {
-	make := func(name, title string, status int, change func(*views.Overview)) Story {
+	story := func(name, title string, status int, change func(*views.Overview)) Story {
 		return Story{Name: name, Group: "Overview", Title: title, Status: status, Path: "/console",
 			View: func(s views.Shell) templ.Component {
 				o := views.Overview{Shell: s, Onboarding: steps(), Credit: trialCredit()}
@@ -36,14 +36,14 @@ func overview() []Story {
 		balance(make("overview-waiting", "Back again, still waiting", 200, func(o *views.Overview) {
 			o.Onboarding.HasKey, o.Onboarding.KeyHint, o.Onboarding.Language = true, "sk-umg-7H…f3Qk", "python"
 		}), fresh),
-		make("overview-first-failed", "The first request failed", 200, func(o *views.Overview) {
+		story("overview-first-failed", "The first request failed", 200, func(o *views.Overview) {
 			o.Onboarding.HasKey, o.Onboarding.KeyHint = true, "sk-umg-7H…f3Qk"
 			row := exampleRequests()[3]
 			o.Onboarding.First = &views.FirstRequest{Request: row}
 			o.Requests = []views.Request{row}
 			o.Stats = views.Stats{Requests: 1, Failed: 1, SpendByDay: firstDay(0)}
 		}),
-		make("overview-first", "First request answered", 200, func(o *views.Overview) {
+		story("overview-first", "First request answered", 200, func(o *views.Overview) {
 			o.Onboarding.HasKey, o.Onboarding.KeyHint = true, "sk-umg-7H…f3Qk"
 			row := exampleRequests()[0]
 			row.Cost, row.Cached = 7_500, 0
@@ -54,7 +54,7 @@ func overview() []Story {
 			o.Stats = views.Stats{Spend: 7_500, Requests: 1, SpendByDay: firstDay(7_500)}
 			o.Balance.Available = o.Credit.Available
 		}),
-		make("overview-busy", "A busy account", 200, busy),
+		story("overview-busy", "A busy account", 200, busy),
 		balance(make("overview-low", "Little credit left", 200, func(o *views.Overview) {
 			busy(o)
 			o.Credit = views.Credit{Available: 412_905_310, Purchased: 412_905_310}

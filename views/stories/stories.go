@@ -120,9 +120,9 @@ func entry() []Story {
 func trouble() []Story {
 	return []Story{
 		{Name: "not-found", Group: "Errors", Title: "404 inside the shell", Status: 404, Path: "/console/nowhere",
-			View: func(s views.Shell) templ.Component { return views.NotFoundPage(s) }},
+			View: views.NotFoundPage},
 		{Name: "not-found-out", Group: "Errors", Title: "404 outside the shell", Status: 404, Path: "/nowhere", Out: true,
-			View: func(s views.Shell) templ.Component { return views.NotFoundPage(s) }},
+			View: views.NotFoundPage},
 		{Name: "error", Group: "Errors", Title: "A fault on our side", Status: 500, Path: "/console/keys",
 			View: func(s views.Shell) templ.Component {
 				return views.ErrorPage(views.Failure{
