@@ -24,16 +24,16 @@ func overview() []Story {
 	}
 	fresh := views.Balance{Known: true, Available: 5 * app.Dollar, LowAt: app.Dollar}
 	return []Story{
-		balance(make("overview-new", "Brand new account", 200, func(*views.Overview) {}), fresh),
-		balance(make("overview-key-error", "First key refused", 422, func(o *views.Overview) {
+		balance(story("overview-new", "Brand new account", 200, func(*views.Overview) {}), fresh),
+		balance(story("overview-key-error", "First key refused", 422, func(o *views.Overview) {
 			o.Onboarding.Form = views.KeyForm{NameError: "Give the key a name of at most 64 characters.", ModeError: "Choose who will use this key."}
 		}), fresh),
-		balance(make("overview-key-made", "First key just made, waiting", 200, func(o *views.Overview) {
+		balance(story("overview-key-made", "First key just made, waiting", 200, func(o *views.Overview) {
 			o.Onboarding.HasKey, o.Onboarding.KeyHint = true, "sk-umg-7H…f3Qk"
 			o.Onboarding.Fresh = &views.FreshKey{Key: exampleKeys()[0], Secret: Secret}
 			o.Onboarding.Call.Key = Secret
 		}), fresh),
-		balance(make("overview-waiting", "Back again, still waiting", 200, func(o *views.Overview) {
+		balance(story("overview-waiting", "Back again, still waiting", 200, func(o *views.Overview) {
 			o.Onboarding.HasKey, o.Onboarding.KeyHint, o.Onboarding.Language = true, "sk-umg-7H…f3Qk", "python"
 		}), fresh),
 		story("overview-first-failed", "The first request failed", 200, func(o *views.Overview) {
@@ -55,16 +55,16 @@ func overview() []Story {
 			o.Balance.Available = o.Credit.Available
 		}),
 		story("overview-busy", "A busy account", 200, busy),
-		balance(make("overview-low", "Little credit left", 200, func(o *views.Overview) {
+		balance(story("overview-low", "Little credit left", 200, func(o *views.Overview) {
 			busy(o)
 			o.Credit = views.Credit{Available: 412_905_310, Purchased: 412_905_310}
 		}), views.Balance{Known: true, Available: 412_905_310, LowAt: app.Dollar}),
-		balance(make("overview-empty-credit", "No credit left", 200, func(o *views.Overview) {
+		balance(story("overview-empty-credit", "No credit left", 200, func(o *views.Overview) {
 			busy(o)
 			o.Credit = views.Credit{Available: 0}
 		}), views.Balance{Known: true, Available: 0, LowAt: app.Dollar}),
-		balance(make("overview-idle", "Onboarding hidden, nothing called yet", 200, func(o *views.Overview) { o.Onboarding = nil }), fresh),
-		balance(make("overview-store-error", "Figures cannot be read", 200, func(o *views.Overview) {
+		balance(story("overview-idle", "Onboarding hidden, nothing called yet", 200, func(o *views.Overview) { o.Onboarding = nil }), fresh),
+		balance(story("overview-store-error", "Figures cannot be read", 200, func(o *views.Overview) {
 			o.Onboarding = nil
 			o.Failure = &views.Trouble{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
 		}), views.Balance{}),
