@@ -155,7 +155,8 @@ func (r *run) turnstile() limit.Ask {
 	m, factor := r.model.Limits, max(r.call.LimitFactor, 1)
 	a := limit.Ask{
 		AccountID: r.call.Principal.AccountID, Model: r.model.ID, Concurrency: r.call.Concurrency,
-		RequestsPerMinute: m.RequestsPerMinute * int64(factor), TokensPerMinute: m.TokensPerMinute * int64(factor),
+		RequestsPerMinute: m.RequestsPerMinute * int64(factor), RequestsPerDay: m.RequestsPerDay * int64(factor),
+		TokensPerMinute: m.TokensPerMinute * int64(factor),
 		Tokens: r.inputEstimate() + min(r.reserve.output, usefulTokens)*r.head.Choices,
 	}
 	if r.call.Concurrency == 0 { // what an account was given by name goes above what a model gives to all

@@ -182,6 +182,29 @@ func TestLimitsAreChecked(t *testing.T) {
 	}
 }
 
+func TestDailyLimitsAndFactorsAreChecked(t *testing.T) {
+	t.Parallel()
+	b := setup(t, startMoney)
+	once := func(factor int) error {
+		c := b.call("test/daily", "hi", "")
+		c.LimitFactor = factor
+		_, err := b.gateway.Generate(t.Context(), c, &sink{})
+		return err
+	}
+	must(t, once(1))
+	must(t, once(1))
+	if e := app.AsError(once(1)); e == nil || e.Code != "rate_limit_exceeded" || !strings.Contains(e.Message, "2 requests per day") {
+		t.Errorf("%v", e)
+	}
+	b.open(startMoney)
+	for range 6 {
+		must(t, once(3))
+	}
+	if e := app.AsError(once(3)); e == nil || !strings.Contains(e.Message, "6 requests per day") {
+		t.Errorf("%v", e)
+	}
+}
+
 func TestNoCreditNoCall(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 0)

@@ -61,6 +61,7 @@ models:
   - {id: test/coming, availability: coming, ROUTES [{provider: alpha, model: x, style: chat}]}
   - {id: test/other, styles: [chat, messages], ROUTES [{provider: alpha, model: x, style: messages}]}
   - {id: test/fast, limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000}, ROUTES [{provider: alpha, model: up, style: chat}]}
+  - {id: test/daily, limits: {requests_per_minute: 60, requests_per_day: 2, concurrency: 3}, ROUTES [{provider: alpha, model: up, style: chat}]}
   - {id: test/limited, limits: {requests_per_minute: 2, tokens_per_minute: 100000}, ROUTES [{provider: alpha, model: up, style: chat}]}
 `
 
