@@ -26,8 +26,9 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:7007", "loopback address to listen on; port 0 picks a free one")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, *listen, os.Stdout); err != nil {
+	err := run(ctx, *listen, os.Stdout)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "storybook:", err)
 		os.Exit(1)
 	}

@@ -35,7 +35,7 @@ const Email = "ada@example.com"
 const BaseURL = "https://models.example.com/v1"
 
 // Secret is a made-up key; its checksum is wrong on purpose.
-const Secret = "sk-umg-7Hq2LmVx0RtYw9KdBn4ZsEaJcPu5GfTi8Oe1f3Qk"
+const Secret = "sk-umg-7Hq2LmVx0RtYw9KdBn4ZsEaJcPu5GfTi8Oe1f3Qk" //nolint:gosec // made up
 
 // Model is a made-up cheap model.
 const Model = "aurora-mini"
