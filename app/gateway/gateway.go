@@ -157,7 +157,7 @@ func (r *run) turnstile() limit.Ask {
 		AccountID: r.call.Principal.AccountID, Model: r.model.ID, Concurrency: r.call.Concurrency,
 		RequestsPerMinute: m.RequestsPerMinute * int64(factor), RequestsPerDay: m.RequestsPerDay * int64(factor),
 		TokensPerMinute: m.TokensPerMinute * int64(factor),
-		Tokens: r.inputEstimate() + min(r.reserve.output, usefulTokens)*r.head.Choices,
+		Tokens:          r.inputEstimate() + min(r.reserve.output, usefulTokens)*r.head.Choices,
 	}
 	if r.call.Concurrency == 0 { // what an account was given by name goes above what a model gives to all
 		a.Concurrency = limit.ConcurrencyStandard * factor

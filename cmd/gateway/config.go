@@ -22,13 +22,13 @@ type Config struct {
 
 	storeFlags
 
-	SecretKey string `env:"UMG_SECRET_KEY" help:"32 bytes in base64 that seal secrets at rest; default: generated into the data folder." placeholder:"BASE64"`
+	SecretKey string `env:"UMG_SECRET_KEY" help:"32 bytes in base64 that seal secrets at rest; else generated." placeholder:"BASE64"`
 
 	TrialCredit app.Amount `default:"0" env:"UMG_TRIAL_CREDIT" help:"Dollars granted at sign-up; 0 grants none." placeholder:"DOLLARS"`
 	TrialDays   int        `default:"30" env:"UMG_TRIAL_DAYS" help:"Days until the trial credit expires." placeholder:"DAYS"`
 
 	TrustedProxies  []string      `env:"UMG_TRUSTED_PROXIES" help:"Networks whose X-Forwarded-For is believed." placeholder:"CIDR"`
-	InsecureCookies bool          `env:"UMG_INSECURE_COOKIES" help:"Allow console sign-in over plain http on an address that is not this machine."`
+	InsecureCookies bool          `env:"UMG_INSECURE_COOKIES" help:"Allow sign-in over plain http to another machine."`
 	LameDuck        time.Duration `default:"5s" env:"UMG_LAME_DUCK" help:"Time between failing /readyz and refusing connections at shutdown."`
 	DrainTimeout    time.Duration `default:"10m" env:"UMG_DRAIN_TIMEOUT" help:"Time that running streams get to finish at shutdown."`
 	KeepAlive       time.Duration `default:"15s" env:"UMG_KEEP_ALIVE" help:"Silence after which a stream's headers and keep-alives go out."`
@@ -39,8 +39,8 @@ type Config struct {
 
 // storeFlags say which database a command works on.
 type storeFlags struct {
-	DatabaseURL string `env:"DATABASE_URL" help:"Postgres to use; without it, a local one in the data folder." placeholder:"URL"`
-	Data        string `default:"${default_data}" env:"UMG_DATA" help:"Data folder: the local database and generated secrets." placeholder:"DIR"`
+	DatabaseURL string `env:"DATABASE_URL" help:"Postgres to use; without it, a local one." placeholder:"URL"`
+	Data        string `default:"${default_data}" env:"UMG_DATA" help:"Folder of the local database and generated secrets." placeholder:"DIR"`
 	PGBin       string `env:"UMG_PG_BIN" help:"Folder of initdb and postgres for the local database." placeholder:"DIR"`
 }
 
