@@ -30,19 +30,23 @@ const (
 
 // scenario is one kind of traffic, kept up for benchSeconds by a number of clients that each wait for their answer.
 type scenario struct {
-	name    string
-	clients int
-	body    string
+	name     string
+	clients  int
+	body     string
+	upstream string // the body for the reverse proxy, where the upstream's model has another name
 }
 
 func benchScenarios() []scenario {
 	filler := func(n int) string { return strings.Repeat("lorem ipsum dolor ", n/18) }
 	return []scenario{
-		{"1 kB", 32, ask(cheapModel, "echo: ok "+filler(900), `"max_tokens":64`)},
-		{"10 kB", 32, ask(cheapModel, "echo: ok "+filler(10_000), `"max_tokens":64`)},
-		{"100 kB", 32, ask(cheapModel, "echo: ok "+filler(100_000), `"max_tokens":64`)},
-		{"stream of 200 events, unpaced", 32, ask(cheapModel, "count to 200", `"stream":true`)},
-		{"stream of 200 events, 5 ms apart", 32, ask("bench/paced", "count to 200", `"stream":true`)},
+		{name: "1 kB", clients: 32, body: ask(cheapModel, "echo: ok "+filler(900), `"max_tokens":64`)},
+		{name: "10 kB", clients: 32, body: ask(cheapModel, "echo: ok "+filler(10_000), `"max_tokens":64`)},
+		{name: "100 kB", clients: 32, body: ask(cheapModel, "echo: ok "+filler(100_000), `"max_tokens":64`)},
+		{name: "stream of 200 events, unpaced", clients: 32, body: ask(cheapModel, "count to 200", `"stream":true`)},
+		{
+			name: "stream of 200 events, 5 ms apart", clients: 32, body: ask("bench/paced", "count to 200", `"stream":true`),
+			upstream: ask("sim-paced+pace=5ms", "count to 200", `"stream":true`),
+		},
 	}
 }
 
@@ -73,7 +77,11 @@ func TestBenchAgainstReverseProxy(t *testing.T) {
 		var last [2]figures
 		for range benchRounds {
 			for i, target := range targets {
-				last[i] = drive(t, target, s)
+				body := s.body
+				if i == 1 && s.upstream != "" {
+					body = s.upstream
+				}
+				last[i] = drive(t, target, s.name, s.clients, body)
 			}
 			ratios = append(ratios, last[0].cpu/last[1].cpu)
 			added = append(added, (last[0].p50-last[1].p50).Seconds()*1000)
@@ -147,19 +155,19 @@ type figures struct {
 	rate float64
 }
 
-func drive(t *testing.T, to target, s scenario) figures {
+func drive(t *testing.T, to target, name string, clients int, body string) figures {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), benchSeconds*time.Second)
 	defer cancel()
 	before, from := cpuTicks(t, to.pid), time.Now()
 	var calls, failed atomic.Int64
-	latencies := make([][]time.Duration, s.clients)
+	latencies := make([][]time.Duration, clients)
 	var all sync.WaitGroup
-	for i := range s.clients {
+	for i := range clients {
 		all.Go(func() {
 			for ctx.Err() == nil {
 				sent := time.Now()
-				if !oneCall(to, s.body) {
+				if !oneCall(to, body) {
 					failed.Add(1)
 				}
 				calls.Add(1)
@@ -169,7 +177,7 @@ func drive(t *testing.T, to target, s scenario) figures {
 	}
 	all.Wait()
 	if failed.Load() > calls.Load()/1000 {
-		t.Errorf("%s at %s: %d of %d calls failed", s.name, to.name, failed.Load(), calls.Load())
+		t.Errorf("%s at %s: %d of %d calls failed", name, to.name, failed.Load(), calls.Load())
 	}
 	flat := slices.Concat(latencies...)
 	slices.Sort(flat)
