@@ -85,6 +85,20 @@ func TestAStreamIsChargedBeforeItsEndIsSent(t *testing.T) {
 	}
 }
 
+func TestConnectionsToTheUpstreamAreUsedAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t, startMoney)
+	for range 10 {
+		for _, more := range []string{"", streamed} {
+			_, _, err := b.generate(b.call("test/two", "count to 40", more))
+			must(t, err)
+		}
+	}
+	if n := b.conns.Load(); n != 1 {
+		t.Errorf("%d connections for 20 calls in a row", n)
+	}
+}
+
 func TestUsageStaysHiddenUnlessAskedFor(t *testing.T) {
 	t.Parallel()
 	b := setup(t, startMoney)

@@ -35,6 +35,18 @@ func TestAClientThatLeavesBeforeTheFirstBytePaysNothing(t *testing.T) {
 	}
 }
 
+func TestAClientThatIsGoneAlreadyReachesNoUpstream(t *testing.T) {
+	t.Parallel()
+	b := setup(t, startMoney)
+	ctx, leave := context.WithCancel(t.Context())
+	leave()
+	r, err := b.gateway.Generate(ctx, b.call("test/two", "hi", streamed), &sink{})
+	if e := app.AsError(err); e == nil || e.Kind != app.Canceled || r.Attempts != 0 || len(b.sim.Requests()) != 0 {
+		t.Errorf("%v, %+v", err, r)
+	}
+	b.settled(0)
+}
+
 func TestAClientThatLeavesMidwayPaysWhatCame(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"context", "write"} {

@@ -16,6 +16,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,6 +83,7 @@ type bench struct {
 	ids      app.IDs
 	account  string
 	line     *line
+	conns    *atomic.Int64 // that the upstream has accepted
 }
 
 // setup is a bench with patient upstreams.
@@ -95,7 +97,14 @@ func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*ga
 	t.Helper()
 	b := &bench{t: t, db: pgtest.New(t), ids: app.IDs{Now: time.Now, Random: rand.Reader}}
 	b.sim = simulator.New(simulator.Options{Control: true, StallMax: 10 * time.Second})
-	b.upstream = httptest.NewServer(b.sim)
+	b.upstream = httptest.NewUnstartedServer(b.sim)
+	b.conns = &atomic.Int64{}
+	b.upstream.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			b.conns.Add(1)
+		}
+	}
+	b.upstream.Start()
 	t.Cleanup(b.upstream.Close)
 	b.client = b.upstream.Client()
 	ctx := t.Context()
