@@ -154,3 +154,47 @@ func TestFaultShutdownLetsStreamsFinish(t *testing.T) {
 		t.Errorf("exit: %v\n%s", err, p.log)
 	}
 }
+
+// TestFaultShutdownEndsWhatOutlivesTheDrain gives streams a short drain: what still runs then ends with an error in
+// the stream, is charged for what was delivered, and the process exits 0.
+func TestFaultShutdownEndsWhatOutlivesTheDrain(t *testing.T) {
+	t.Parallel()
+	g := start(t)
+	g.addModels(t, model{id: "test/endless", upstream: "sim+pace=20ms"})
+	p := serve(t, g, "--drain-timeout", "300ms")
+	req, err := p.request(context.Background(), "POST", "/v1/chat/completions", ask("test/endless", "count to 2000", `"stream":true`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body := bufio.NewReader(resp.Body)
+	first, err := body.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := events(t, first+string(rest))
+	if all[len(all)-1] != "[DONE]" {
+		t.Fatalf("the stream was dropped after %s", all[len(all)-1])
+	}
+	if f := decodeFailure(t, all[len(all)-2]); f.Code != http.StatusServiceUnavailable || f.Error.Code != "shutting_down" {
+		t.Errorf("the stream ends with %+v", f)
+	}
+	if err := <-p.exited; err != nil {
+		t.Errorf("exit: %v\n%s", err, p.log)
+	}
+	if r := g.record(t, resp.Header.Get("X-Request-Id")); r.Cost == 0 || r.Outcome != "cut" || !r.Estimated {
+		t.Errorf("the record is %+v", r)
+	}
+	g.books(t)
+}

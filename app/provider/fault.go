@@ -38,6 +38,7 @@ const (
 	ClassTooLarge    Class = "too_large" // head, frame or body
 	ClassSetup       Class = "setup"     // the catalog is wrong
 	ClassClient      Class = "client_left"
+	ClassEnded       Class = "ended" // by us, for a reason the client is told
 )
 
 // Retry says where another try may help, as long as nothing was delivered.
@@ -113,7 +114,7 @@ func NewFault(c Class, cause error) *Fault {
 }
 
 // FaultOf says what an error of an attempt was. The context is the attempt's: its cause tells a time-out of ours from
-// a client that left.
+// a client that left, and from an end that has words for the client, such as a shutdown.
 func FaultOf(ctx context.Context, err error) *Fault {
 	if known, ok := errors.AsType[*Fault](err); ok {
 		return known
@@ -126,6 +127,9 @@ func FaultOf(ctx context.Context, err error) *Fault {
 			if errors.Is(cause, c.err) {
 				return NewFault(c.class, err)
 			}
+		}
+		if reason, ok := errors.AsType[*app.Error](cause); ok {
+			return &Fault{Class: ClassEnded, Retry: Nowhere, Err: reason}
 		}
 		return NewFault(ClassClient, err)
 	}
