@@ -55,6 +55,9 @@ func (c *serveCommand) Run(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	if len(h.catalog.Snapshot().Models()) == 0 {
+		log.Warn("the catalog is empty, so no model can be called; put one in force with gateway catalog apply FILE")
+	}
 	log.Info("serving", "console", h.consoleURL(), "api", h.cfg.BaseURL+"/v1", "ops", h.ops.Addr().String())
 	return errors.Join(h.run(ctx), h.close())
 }
