@@ -12,6 +12,9 @@ const (
 	ModeDocumented = "documented"
 )
 
+// keyNameMax is the longest name that the forms take.
+const keyNameMax = "80"
+
 // Key is one API key, without its secret.
 type Key struct {
 	ID        string

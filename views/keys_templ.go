@@ -773,7 +773,7 @@ func nameField(f KeyForm, focus bool) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		templ_7745c5c3_Err = ui.Input(ui.InputProps{
 			FieldProps: ui.FieldProps{ID: "key-name", Label: "Name", Error: f.NameError},
-			Name:       "name", Value: f.Name, Placeholder: "Billing service", Autocomplete: "off", MaxLength: "64", Required: true, Autofocus: focus,
+			Name:       "name", Value: f.Name, Placeholder: "Billing service", Autocomplete: "off", MaxLength: keyNameMax, Required: true, Autofocus: focus,
 		}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
@@ -970,7 +970,7 @@ func keyCreatedPart(k KeyCreated) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.LinkButton(ui.LinkProps{Href: "/console/keys", Variant: ui.Primary, Attrs: closesModal(true)}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var35), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.LinkButton(ui.LinkProps{Href: "/console/keys", Variant: ui.Primary, Attrs: closesModal(false)}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var35), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1151,7 +1151,7 @@ func keyDeletePart(k KeyDelete) templ.Component {
 				}
 				templ_7745c5c3_Err = ui.Input(ui.InputProps{
 					FieldProps: ui.FieldProps{ID: "delete-name", Label: "Type “" + k.Key.Name + "” to confirm", Error: k.NameError},
-					Name:       "name", Autocomplete: "off", MaxLength: "64", Required: true, Autofocus: true,
+					Name:       "name", Autocomplete: "off", Required: true, Autofocus: true,
 					Attrs: templ.Attributes{"spellcheck": "false"},
 				}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {

@@ -9,6 +9,7 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
+	"strings"
 	"time"
 
 	"umg/views/ui"
@@ -279,7 +280,7 @@ func ErrorPage(f Failure) templ.Component {
 }
 
 func (f Failure) text() string {
-	if f.Wait > 0 {
+	if f.Wait > 0 && !strings.Contains(strings.ToLower(f.Message), "try again") {
 		return f.Message + " Try again in " + Wait(f.Wait) + "."
 	}
 	return f.Message

@@ -71,9 +71,9 @@ func (c *Console) WriteError(e echo.Context, cause error) error {
 	return e.HTMLBlob(status, b.Bytes())
 }
 
-// tryAgainAt is where trying again leads: to the page itself, or from a form to the page it stood on.
+// tryAgainAt is where trying again leads: to the page itself, or from a form or a part to the page it stood on.
 func tryAgainAt(r *http.Request) string {
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+	if (r.Method == http.MethodGet || r.Method == http.MethodHead) && !forScript(r) {
 		return r.URL.Path
 	}
 	from, err := url.Parse(r.Referer())

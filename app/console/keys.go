@@ -149,12 +149,17 @@ func (c *Console) askDeleteKey(p *page) error {
 	return c.render(p, http.StatusOK, views.KeyDeletePage(d))
 }
 
+// sameAsShown compares a typed name with a key's the way a browser shows it: blanks in a row are one.
+func sameAsShown(typed, name string) bool {
+	return strings.Join(strings.Fields(typed), " ") == strings.Join(strings.Fields(name), " ")
+}
+
 func (c *Console) deleteKey(p *page) error {
 	d, err := c.deletion(p)
 	if err != nil {
 		return err
 	}
-	if d.TypeName && strings.TrimSpace(p.FormValue("name")) != d.Key.Name {
+	if d.TypeName && !sameAsShown(p.FormValue("name"), d.Key.Name) {
 		d.NameError = "Type the name exactly as it is shown: " + d.Key.Name
 		return c.render(p, http.StatusUnprocessableEntity, views.KeyDeletePage(d))
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"time"
 
@@ -67,23 +68,31 @@ func (c *Console) open(e echo.Context) (*page, error) {
 	return p, nil
 }
 
-// toSignIn leads a visitor to the sign-in page and, for pages, back again afterwards.
+// toSignIn leads a visitor to the sign-in page, and back again afterwards. The script that asked for a part of a page is
+// told to leave the page: swapped in, the sign-in page would stand in the middle of another.
 func (p *page) toSignIn() error {
 	target := signInPath
-	if p.Request().Method == http.MethodGet && p.Request().URL.Path != consolePath {
-		target += "?next=" + url.QueryEscape(p.Request().URL.Path)
+	if next := safeNext(tryAgainAt(p.Request())); next != consolePath {
+		target += "?next=" + url.QueryEscape(next)
+	}
+	if forScript(p.Request()) {
+		p.Response().Header().Set("HX-Redirect", target)
+		return p.NoContent(http.StatusNoContent)
 	}
 	return p.Redirect(http.StatusSeeOther, target)
 }
+
+// forScript reports whether the script asks on behalf of a page that is already there.
+func forScript(r *http.Request) bool { return r.Header.Get("HX-Request") == "true" }
 
 // safeNext is where a form may lead afterwards: a page of the console, and nothing a stranger put into a link.
 func safeNext(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.Scheme != "" || u.Host != "" || strings.Contains(next, `\`) ||
-		(u.Path != consolePath && !strings.HasPrefix(u.Path, consolePath+"/")) || strings.Contains(u.Path, "//") {
+		(u.Path != consolePath && !strings.HasPrefix(u.Path, consolePath+"/")) || path.Clean(u.Path) != u.Path {
 		return consolePath
 	}
-	return u.Path
+	return u.EscapedPath()
 }
 
 // shell is what surrounds a page. A balance that cannot be read is shown as unknown: the page matters more.

@@ -312,6 +312,7 @@ type CopyProps struct {
 	Label string // what it says to screen readers, and on the button when Words is set
 	Said  string // announced after copying
 	Words bool
+	Focus bool // where a dialog or a swapped part begins
 	Size  Size
 }
 
@@ -332,6 +333,9 @@ func (c CopyProps) attrs() templ.Attributes {
 	}
 	if c.Said != "" {
 		a["data-copy-said"] = c.Said
+	}
+	if c.Focus {
+		a["data-modal-focus"] = true
 	}
 	if !c.Words {
 		a["aria-label"] = c.Label
@@ -390,7 +394,7 @@ func CopyButton(c CopyProps) templ.Component {
 				var templ_7745c5c3_Var16 string
 				templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(c.Label)
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/button.templ`, Line: 114, Col: 37}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `ui/button.templ`, Line: 118, Col: 37}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var16))
 				if templ_7745c5c3_Err != nil {

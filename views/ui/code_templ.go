@@ -488,7 +488,7 @@ func Secret(s SecretProps) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = CopyButton(CopyProps{From: s.ID, Label: "Copy", Said: s.Said, Words: true}).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = CopyButton(CopyProps{From: s.ID, Label: "Copy", Said: s.Said, Words: true, Focus: true}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -12,3 +12,6 @@ export const remember = (name, value) => {
   const secure = location.protocol === "https:" ? "; Secure" : "";
   document.cookie = `${name}=${encodeURIComponent(value)}; Path=/console; Max-Age=31536000; SameSite=Lax${secure}`;
 };
+
+// polls tells a request that a page repeats by itself from one that a person made.
+export const polls = (ctx) => ctx.sourceElement?.hasAttribute("data-poll");

@@ -28,6 +28,16 @@ addEventListener("pageshow", (event) => event.persisted && settle(document));
 
 document.addEventListener("htmx:before:request", (event) => {
   const { ctx } = event.detail;
+  const form = ctx.sourceElement;
+  if (form instanceof HTMLFormElement) {
+    // A second press waits in line; when its turn comes the answer to the first has replaced the form.
+    if (form.dataset.sent || !form.isConnected) {
+      event.preventDefault();
+      return;
+    }
+    form.dataset.sent = "true";
+    ctx.sentBy = form;
+  }
   const pressed = ctx.request.submitter ?? ctx.sourceElement;
   if (pressed.matches?.(".btn")) {
     pressed.setAttribute("aria-busy", "true");
@@ -36,6 +46,7 @@ document.addEventListener("htmx:before:request", (event) => {
 
 document.addEventListener("htmx:finally:request", (event) => {
   const { ctx } = event.detail;
+  delete ctx.sentBy?.dataset.sent; // the one refused above never set it
   const pressed = ctx.request.submitter ?? ctx.sourceElement;
   pressed?.removeAttribute?.("aria-busy");
 });

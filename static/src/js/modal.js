@@ -1,6 +1,6 @@
 // One dialog serves the whole page: whatever is swapped into #modal-body is shown in it. Links that lead to a dialog's
 // content lead to a page with the same content where scripts do not run.
-import { closest } from "./dom.js";
+import { closest, polls } from "./dom.js";
 
 const modal = () => document.getElementById("modal");
 let opener = null;
@@ -20,6 +20,16 @@ document.addEventListener("htmx:after:swap", (event) => {
   }
   const first = dialog.querySelector("[aria-invalid=true], [data-modal-focus], [autofocus]");
   first?.focus();
+});
+
+// Focus that went with what a swap replaced is led into what took its place: to a mistake, or to what is to be done next.
+document.addEventListener("htmx:after:swap", (event) => {
+  const { ctx } = event.detail;
+  const { id } = ctx.target ?? {};
+  if (document.activeElement !== document.body || !id || polls(ctx)) {
+    return;
+  }
+  document.getElementById(id)?.querySelector("[aria-invalid=true], [data-modal-focus]")?.focus();
 });
 
 const intoModal = (ctx, dialog) => {
@@ -45,9 +55,8 @@ document.addEventListener(
       return;
     }
     event.target.querySelector("#modal-body")?.replaceChildren();
-    if (opener?.isConnected) {
-      opener.focus();
-    }
+    // What opened it may have been replaced meanwhile; then reading goes on at the top of the page's content.
+    (opener?.isConnected ? opener : document.getElementById("main"))?.focus();
     opener = null;
   },
   true,

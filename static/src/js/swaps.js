@@ -1,5 +1,6 @@
 // What htmx does not decide itself: failed requests become a toast, an answer without the expected part becomes a
 // visit, and polling rests while nobody looks.
+import { polls } from "./dom.js";
 import { toast } from "./toasts.js";
 
 // A session that ended answers a fragment's request with another page. Showing that page beats swapping in nothing.
@@ -49,5 +50,3 @@ document.addEventListener("htmx:before:request", (event) => {
     event.preventDefault();
   }
 });
-
-const polls = (ctx) => ctx.sourceElement?.hasAttribute("data-poll");
