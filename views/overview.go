@@ -170,6 +170,8 @@ var causes = map[string]string{
 	"upstream_timeout":              "The provider did not answer in time",
 	"service_unavailable":           "The service was briefly unavailable",
 	"internal_error":                "A fault on our side",
+	"client_closed_request":         "Before the answer ended",
+	"shutting_down":                 "The service restarted",
 }
 
 // cause is the plain cause of what went wrong, or the code itself.
