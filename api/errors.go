@@ -135,7 +135,7 @@ func (a *API) documented(c echo.Context, x *Access) bool {
 	if !x.known {
 		return false
 	}
-	switch account.ErrorMode(c.Request().Header.Get(errorStatusHeader)) {
+	switch account.ErrorMode(strings.ToLower(c.Request().Header.Get(errorStatusHeader))) {
 	case account.Documented:
 		return true
 	case account.Standard:
@@ -155,7 +155,8 @@ func Explain(c echo.Context, err error) *app.Error {
 			return notFound(c.Request().URL.Path)
 		case http.StatusMethodNotAllowed:
 			allow, _ := c.Get(echo.ContextKeyHeaderAllow).(string)
-			e := app.Errorf(app.MethodNotAllowed, "method_not_allowed", "%s takes %s, not %s.", c.Path(), allow, c.Request().Method)
+			e := app.Errorf(app.MethodNotAllowed, "method_not_allowed", "This endpoint takes the methods %s, not %q.",
+				allow, shorten(c.Request().Method))
 			e.Allow = allow
 			return e
 		}

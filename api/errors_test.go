@@ -223,7 +223,7 @@ func TestUnknownPathsExplainTheUsualMistakes(t *testing.T) {
 	t.Parallel()
 	for path, hint := range map[string]string{
 		"/chat/completions": "Add /v1", "/models": "Add /v1", "/v1/v1/models": "repeats /v1", "//v1/models": "two slashes",
-		"/v1/chat/completions/": "slash at its end", "/v1/nothing": "no endpoint",
+		"/v1/chat/completions/": "slash at its end", "/v1/nothing": "There are POST",
 	} {
 		if e := notFound(path); e.Kind != app.NotFound || e.Code != "not_found" || !strings.Contains(e.Message, hint) {
 			t.Errorf("%s: %s", path, e.Message)

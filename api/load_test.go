@@ -48,7 +48,11 @@ func TestTooManyCallsAtOnceAreRefusedAtTheDoor(t *testing.T) {
 	if a := <-first; a.status != http.StatusOK || !strings.Contains(a.body, "hello") {
 		t.Errorf("the call that was let in: %d %s", a.status, a.body)
 	}
-	if a := h.call("GET", "/v1/models", "", bearer(secret)...); a.status != http.StatusOK {
+	a := h.call("GET", "/v1/models", "", bearer(secret)...)
+	for t.Context().Err() == nil && a.status == http.StatusServiceUnavailable { // the answer is there a moment before its place is free
+		a = h.call("GET", "/v1/models", "", bearer(secret)...)
+	}
+	if a.status != http.StatusOK {
 		t.Errorf("afterwards: %d", a.status)
 	}
 }

@@ -73,6 +73,8 @@ func notFound(path string) *app.Error {
 		e.Message += " Add /v1 to the base URL."
 	case strings.HasSuffix(clean, "/") && len(clean) > 1:
 		e.Message += " Remove the slash at its end."
+	default:
+		e.Message += " There are POST /v1/chat/completions and GET /v1/models."
 	}
 	return e
 }

@@ -81,12 +81,12 @@ func (a *API) readBody(x *call) (*bytes.Buffer, error) {
 		return nil, tooLarge(a.bodyMax)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		x.Response().Header().Set("Connection", "close")
-		return nil, app.Errorf(app.Invalid, "request_timeout", "The body came slower than %d bytes per second.", bodyRateMin)
+		return nil, app.Errorf(app.Invalid, "request_timeout", "The body came slower than %d bytes per second. Send the request again.", bodyRateMin)
 	case errors.As(err, &network):
 		return nil, app.Errorf(app.Canceled, "client_left", "The connection closed before the body was complete.").Because(err)
 	default:
 		x.Response().Header().Set("Connection", "close")
-		return nil, app.Errorf(app.Invalid, "invalid_body", "The body could not be read: its framing is broken.").Because(err)
+		return nil, app.Errorf(app.Invalid, "invalid_body", "The body could not be read: its framing (Content-Length or chunks) is broken.").Because(err)
 	}
 }
 
@@ -99,7 +99,7 @@ func (a *API) release(b *bytes.Buffer) {
 }
 
 func tooLarge(limit int64) *app.Error {
-	return app.Errorf(app.TooLarge, "request_too_large", "The body is larger than %d bytes.", limit)
+	return app.Errorf(app.TooLarge, "request_too_large", "The body is larger than %d bytes; send a smaller one.", limit)
 }
 
 // jsonBody refuses bodies that are not plain JSON.

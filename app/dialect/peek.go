@@ -3,8 +3,10 @@ package dialect
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -60,7 +62,7 @@ func peekChat(body []byte) (Head, error) {
 			continue
 		}
 		if h.spans[f].found() {
-			return h, app.Errorf(app.Invalid, "invalid_request_error", "%s appears twice in the body", o.name()).At(string(o.name()))
+			return h, app.Errorf(app.Invalid, "invalid_request_error", "%s appears twice in the body; send it once.", o.name()).At(string(o.name()))
 		}
 		h.spans[f] = o.value
 	}
@@ -85,10 +87,10 @@ func peekChat(body []byte) (Head, error) {
 func (h *Head) readModel(body []byte) error {
 	raw := h.spans[fieldModel].of(body)
 	if isNull(raw) {
-		return app.Errorf(app.Invalid, "invalid_request_error", "model is required").At("model")
+		return app.Errorf(app.Invalid, "invalid_request_error", "model is required; it must be the id of a model, such as GET /v1/models lists.").At("model")
 	}
 	if h.Model = text(raw); h.Model == "" {
-		return app.Errorf(app.Invalid, "invalid_request_error", "model must be a non-empty string").At("model")
+		return app.Errorf(app.Invalid, "invalid_request_error", "model must be a non-empty string: the id of a model, such as GET /v1/models lists.").At("model")
 	}
 	return nil
 }
@@ -99,7 +101,7 @@ func (h *Head) flag(body []byte, f field, name string) bool {
 		return false
 	}
 	if raw[0] != 't' && raw[0] != 'f' {
-		h.refuse(name, "%s must be true or false", name)
+		h.refuse(name, "%s must be true or false.", name)
 	}
 	return raw[0] == 't'
 }
@@ -112,7 +114,7 @@ func (h *Head) count(body []byte, f field, name string) int64 {
 	}
 	n, ok := wholeNumber(raw)
 	if !ok || n < 1 || n > countMax {
-		h.refuse(name, "%s must be a whole number from 1 to %d", name, int64(countMax))
+		h.refuse(name, "%s must be an integer from 1 to %d.", name, int64(countMax))
 		return 0
 	}
 	return n
@@ -132,7 +134,7 @@ func (h *Head) readStreamOptions(body []byte) {
 		return
 	}
 	if raw[0] != '{' {
-		h.refuse("stream_options", "stream_options must be an object")
+		h.refuse("stream_options", "stream_options must be an object or null.")
 		return
 	}
 	o := openObject(body[:at.to], at.from)
@@ -202,20 +204,28 @@ func notJSON(body []byte) error {
 			return bad
 		}
 		if err != nil {
-			bad.Message = "The body is not valid JSON at offset " + strconv.FormatInt(offset(err, d), 10) + "."
+			bad.Message = "The body is not valid JSON" + place(body, offset(err, d)) + "."
 			return bad.Because(err)
 		}
 		if d.StackDepth() > depthMax {
-			bad.Message = "The body nests deeper than " + strconv.Itoa(depthMax) + " levels."
+			bad.Message = "The body nests arrays and objects deeper than " + strconv.Itoa(depthMax) + " levels."
 			return bad
 		}
 		if d.StackDepth() == 0 {
 			if rest := bytes.TrimSpace(body[d.InputOffset():]); len(rest) > 0 {
-				bad.Message = "The body has more text behind its JSON object, at offset " + strconv.FormatInt(d.InputOffset(), 10) + "."
+				bad.Message = "The body has more text behind its JSON object" + place(body, d.InputOffset()) + "."
 				return bad
 			}
 		}
 	}
+}
+
+// place says where in a body something is, for people and for programs.
+func place(body []byte, offset int64) string {
+	before := body[:min(int(offset), len(body))]
+	line := bytes.Count(before, []byte{'\n'}) + 1
+	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+	return fmt.Sprintf(" at byte %d (line %d, column %d)", offset, line, column)
 }
 
 func offset(err error, d *jsontext.Decoder) int64 {

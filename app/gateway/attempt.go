@@ -44,7 +44,7 @@ func (r *run) open(ctx context.Context) error {
 	}
 	if last == nil {
 		return app.Errorf(app.Unavailable, "no_available_provider",
-			"no provider of %s can take this call right now; please try again later", r.model.ID)
+			"No provider of %s can take this call right now. Please try again later.", r.model.ID)
 	}
 	r.hideUpstreamName(last.Err)
 	return last

@@ -12,6 +12,7 @@ import (
 const (
 	pausedRetryAfter = 30 * time.Second
 	distanceMax      = 3 // edits that still count as a slip of the pen
+	lettersPerSlip   = 4 // in a short name one edit may be all that it has in common
 )
 
 // choose finds the model of a call and checks the call against its contract.
@@ -21,20 +22,22 @@ func choose(s *catalog.Snapshot, call Call, head *dialect.Head) (*catalog.Model,
 		return nil, unknown(s, call.Principal, head.Model)
 	}
 	if !call.Principal.MayUse(m.ID) {
-		return nil, app.Errorf(app.Forbidden, "model_not_allowed", "this key may not use the model %s", m.ID).At("model")
+		return nil, app.Errorf(app.Forbidden, "model_not_allowed", "This key may not use the model %s. GET /v1/models lists those it may use.", m.ID).
+			At("model").Final()
 	}
 	if !m.Available {
-		return nil, notFound("the model %s is not available yet; GET /v1/models lists what is", m.ID)
+		return nil, notFound("The model %s is not available yet. GET /v1/models lists those that are.", m.ID)
 	}
 	contract, ok := m.Contract(call.Style)
 	if !ok || !m.Serves(call.Style) && len(m.Routes) > 0 { // without any route it is served, but not now
-		return nil, notFound("the model %s is not served on this route; it answers in: %s", m.ID, stylesOf(m))
+		return nil, notFound("The model %s is not served on this route. It answers in these styles: %s.", m.ID, stylesOf(m))
 	}
 	if m.Paused {
-		notice := "the model " + m.ID + " is temporarily unavailable because of platform traffic control; try again later or choose another model"
+		notice := "The model " + m.ID + " is temporarily unavailable because of platform traffic control. "
 		if m.Notice != "" {
-			notice += ": " + m.Notice
+			notice += strings.TrimSuffix(m.Notice, ".") + ". "
 		}
+		notice += "Try again later or choose another model."
 		return nil, app.Errorf(app.Unavailable, "model_temporarily_unavailable", "%s", notice).At("model").After(pausedRetryAfter)
 	}
 	if err := contract.Check(call.Body); err != nil {
@@ -54,9 +57,9 @@ func stylesOf(m *catalog.Model) string {
 // unknown says that there is no such model, and names one that the caller may have meant.
 func unknown(s *catalog.Snapshot, p app.Principal, id string) error {
 	if variants := s.Variants(id); len(variants) > 0 {
-		return notFound("the model %q does not exist; there are: %s", clip(id), strings.Join(variants, ", "))
+		return notFound("The model %q does not exist. Of that name there are: %s.", clip(id), strings.Join(variants, ", "))
 	}
-	hint, best := "", distanceMax+1
+	hint, best := "", min(distanceMax, len(id)/lettersPerSlip)+1
 	for _, m := range s.Models() {
 		if !m.Available || !p.MayUse(m.ID) {
 			continue
@@ -64,11 +67,11 @@ func unknown(s *catalog.Snapshot, p app.Principal, id string) error {
 		_, short, _ := strings.Cut(m.ID, "/")
 		for _, name := range []string{m.ID, short} {
 			if d := distance(id, name, best); d < best {
-				hint, best = "; did you mean "+m.ID+"?", d
+				hint, best = " Did you mean "+m.ID+"?", d
 			}
 		}
 	}
-	return notFound("the model %q does not exist (GET /v1/models lists all)%s", clip(id), hint)
+	return notFound("The model %q does not exist.%s GET /v1/models lists all models.", clip(id), hint)
 }
 
 func notFound(format string, args ...any) *app.Error {

@@ -143,7 +143,7 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (Report, er
 func peek(call Call) (dialect.Head, *dialect.Dialect, error) {
 	style, ok := dialect.Of(call.Style)
 	if !ok {
-		return dialect.Head{}, nil, app.Errorf(app.NotFound, "not_found", "the %s style is not served", call.Style)
+		return dialect.Head{}, nil, app.Errorf(app.NotFound, "not_found", "The %s style is not served.", call.Style)
 	}
 	head, err := style.Peek(call.Body)
 	return head, style, err

@@ -135,9 +135,10 @@ func TestRefusalsBeforeAnyUpstream(t *testing.T) {
 		code, param string
 		says        string
 	}{
-		"unknown model":       {"test/nothing-like-it", "", app.NotFound, "model_not_found", "model", "does not exist"},
-		"a slip of the pen":   {"test/tow", "", app.NotFound, "model_not_found", "model", "did you mean test/two"},
-		"without owner":       {"two", "", app.NotFound, "model_not_found", "model", "did you mean test/two"},
+		"unknown model":       {"test/nothing-like-it", "", app.NotFound, "model_not_found", "model", "does not exist. GET"},
+		"a short name":        {"abcd", "", app.NotFound, "model_not_found", "model", "does not exist. GET"},
+		"a slip of the pen":   {"test/tow", "", app.NotFound, "model_not_found", "model", "Did you mean test/two"},
+		"without owner":       {"two", "", app.NotFound, "model_not_found", "model", "Did you mean test/two"},
 		"coming model":        {"test/coming", "", app.NotFound, "model_not_found", "model", "not available yet"},
 		"paused model":        {"test/paused", "", app.Unavailable, "model_temporarily_unavailable", "model", "back at noon"},
 		"no route":            {"test/idle", "", app.Unavailable, "no_available_provider", "", ""},
@@ -146,7 +147,7 @@ func TestRefusalsBeforeAnyUpstream(t *testing.T) {
 		"too many tokens":     {"test/two", `,"max_tokens":5000`, app.Invalid, "invalid_request_error", "max_tokens", ""},
 		"duplicate key":       {"test/two", `,"messages":[]`, app.Invalid, "", "", ""},
 		"stream as a string":  {"test/two", `,"stream":"true"`, app.Invalid, "invalid_request_error", "stream", ""},
-		"invalid JSON":        {"test/two", `,`, app.Invalid, "invalid_json", "", "offset"},
+		"invalid JSON":        {"test/two", `,`, app.Invalid, "invalid_json", "", "at byte"},
 		"invalid JSON inside": {"test/two", `,"x":{"a":01}`, app.Invalid, "invalid_json", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -118,16 +118,16 @@ func (l *Limiter) Take(a Ask) (*Slot, error) {
 func refusal(a Ask, acc *account, m *model) *app.Error {
 	switch {
 	case acc.running >= a.Concurrency:
-		return crowded("too many concurrent requests: this account may run %d at a time; wait for one to finish", a.Concurrency)
+		return crowded("Too many concurrent requests: this account may run %d at a time. Wait for one to finish.", a.Concurrency)
 	case a.ModelConcurrency > 0 && m.running >= a.ModelConcurrency:
-		return crowded("too many concurrent requests for "+a.Model+": this account may run %d at a time; wait for one to finish",
+		return crowded("Too many concurrent requests for "+a.Model+": this account may run %d at a time. Wait for one to finish.",
 			a.ModelConcurrency)
 	case !m.requests.allows(1):
-		return spent("%d requests per minute for %s are used up", a.RequestsPerMinute, a.Model, m.requests.wait(1))
+		return spent("The %d requests per minute for %s are used up", a.RequestsPerMinute, a.Model, m.requests.wait(1))
 	case !m.daily.allows(1):
-		return spent("%d requests per day for %s are used up", a.RequestsPerDay, a.Model, m.daily.wait(1))
+		return spent("The %d requests per day for %s are used up", a.RequestsPerDay, a.Model, m.daily.wait(1))
 	case !m.tokens.allows(a.Tokens):
-		return spent("%d tokens per minute for %s are used up", a.TokensPerMinute, a.Model, m.tokens.wait(a.Tokens))
+		return spent("The %d tokens per minute for %s are used up", a.TokensPerMinute, a.Model, m.tokens.wait(a.Tokens))
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func crowded(format string, most int) *app.Error {
 
 func spent(format string, most int64, name string, wait time.Duration) *app.Error {
 	seconds := int64(math.Ceil(wait.Seconds()))
-	return app.Errorf(app.Exhausted, "rate_limit_exceeded", "%s; try again in %d s", fmt.Sprintf(format, most, name), seconds).
+	return app.Errorf(app.Exhausted, "rate_limit_exceeded", "%s. Try again in %d s.", fmt.Sprintf(format, most, name), seconds).
 		After(time.Duration(seconds) * time.Second)
 }
 
