@@ -49,6 +49,8 @@ type API struct {
 	inFlight atomic.Int64
 	maxCalls int64
 	buffers  sync.Pool
+
+	packedList atomic.Pointer[packed]
 }
 
 // New returns the face. It panics when a room is missing, which is a mistake in the wiring.

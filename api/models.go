@@ -23,6 +23,11 @@ func (a *API) listModels(x *call) error {
 		}
 	}
 	if page == (catalog.Page{}) && len(x.key.Models) == 0 {
+		if takesGzip(x.Request().Header) {
+			p := a.pack(snapshot.List(nil), snapshot.ETag())
+			x.Response().Header().Set("Content-Encoding", "gzip")
+			return x.cached(p.body, p.tag)
+		}
 		return x.cached(snapshot.List(nil), snapshot.ETag())
 	}
 	body, err := snapshot.ListPage(x.principal().MayUse, page)
@@ -62,11 +67,12 @@ func (x *call) cached(body []byte, tag string) error {
 	h := x.Response().Header()
 	h.Set("Cache-Control", modelsCache)
 	h.Set("ETag", tag)
-	h.Set("Vary", "Authorization, Origin")
+	h.Set("Vary", "Authorization, Origin, Accept-Encoding")
 	extendWrite(x.Response().Writer, x.access.Started)
 	for _, v := range x.Request().Header.Values("If-None-Match") {
 		for t := range strings.SplitSeq(v, ",") {
 			if t = strings.TrimPrefix(strings.TrimSpace(t), "W/"); t == tag || t == "*" {
+				h.Del("Content-Encoding")
 				return x.NoContent(http.StatusNotModified)
 			}
 		}

@@ -293,3 +293,18 @@ func (h *house) lineWith(name, value string) map[string]any {
 		}
 	}
 }
+
+func (r reply) message(t *testing.T) string { return r.failure(t).Error.Message }
+
+func (r reply) param(t *testing.T) string { return r.failure(t).Error.Param }
+
+// failure is what every layout of an error has in common.
+func (r reply) failure(t *testing.T) (f struct {
+	Error struct{ Message, Param string }
+}) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(r.body), &f); err != nil {
+		t.Errorf("%v in %s", err, r.body)
+	}
+	return f
+}

@@ -1,0 +1,42 @@
+package api
+
+import (
+	"bytes"
+	"compress/gzip"
+	"net/http"
+	"strings"
+)
+
+// packed is a body that was compressed once, and the tag of the plain one.
+type packed struct {
+	of, tag string
+	body    []byte
+}
+
+// pack compresses the list of all models once for each catalog: every caller whose key is not narrowed to some models
+// gets the same bytes.
+func (a *API) pack(body []byte, tag string) *packed {
+	if p := a.packedList.Load(); p != nil && p.of == tag {
+		return p
+	}
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write(body) // a buffer takes everything
+	_ = z.Close()
+	p := &packed{of: tag, tag: strings.TrimSuffix(tag, `"`) + `-gzip"`, body: b.Bytes()}
+	a.packedList.Store(p)
+	return p
+}
+
+// takesGzip reports whether the caller named gzip among the encodings it reads, and did not rule it out.
+func takesGzip(h http.Header) bool {
+	for _, v := range h["Accept-Encoding"] {
+		for coding := range strings.SplitSeq(v, ",") {
+			name, weight, _ := strings.Cut(strings.ReplaceAll(coding, " ", ""), ";")
+			if strings.EqualFold(name, "gzip") {
+				return strings.Trim(strings.TrimPrefix(strings.ToLower(weight), "q="), "0.") != "" || weight == ""
+			}
+		}
+	}
+	return false
+}
