@@ -57,7 +57,8 @@ func (a *API) getModel(x *call) error {
 			"The model %q does not exist. GET /v1/models lists those this key may use.", shorten(id)).At("model")
 	}
 	if !x.principal().MayUse(id) {
-		return app.Errorf(app.Forbidden, "model_not_allowed", "This key may not use the model %q. GET /v1/models lists those it may use.", id).At("model").Final()
+		return app.Errorf(app.Forbidden, "model_not_allowed",
+			"This key may not use the model %q. GET /v1/models lists those it may use.", id).At("model").Final()
 	}
 	return x.cached(m.ListEntry(), catalog.ETag(m.ListEntry()))
 }

@@ -81,12 +81,14 @@ func (a *API) readBody(x *call) (*bytes.Buffer, error) {
 		return nil, tooLarge(a.bodyMax)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		x.Response().Header().Set("Connection", "close")
-		return nil, app.Errorf(app.Invalid, "request_timeout", "The body came slower than %d bytes per second. Send the request again.", bodyRateMin)
+		return nil, app.Errorf(app.Invalid, "request_timeout",
+			"The body came slower than %d bytes per second. Send the request again.", bodyRateMin)
 	case errors.As(err, &network):
 		return nil, app.Errorf(app.Canceled, "client_left", "The connection closed before the body was complete.").Because(err)
 	default:
 		x.Response().Header().Set("Connection", "close")
-		return nil, app.Errorf(app.Invalid, "invalid_body", "The body could not be read: its framing (Content-Length or chunks) is broken.").Because(err)
+		return nil, app.Errorf(app.Invalid, "invalid_body",
+			"The body could not be read: its framing (Content-Length or chunks) is broken.").Because(err)
 	}
 }
 

@@ -57,6 +57,7 @@ func Routes() []Route {
 		{Method: http.MethodGet, Path: "", serve: (*Console).overview},
 		{Method: http.MethodGet, Path: "/first-request", serve: (*Console).firstRequest},
 		{Method: http.MethodPost, Path: "/onboarding", serve: (*Console).setOnboarding},
+		{Method: http.MethodGet, Path: "/billing", serve: (*Console).billing},
 		{Method: http.MethodGet, Path: "/keys", serve: (*Console).keys},
 		{Method: http.MethodPost, Path: "/keys", serve: (*Console).createKey},
 		{Method: http.MethodGet, Path: "/keys/new", serve: (*Console).newKey},

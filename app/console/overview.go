@@ -130,6 +130,11 @@ func (c *Console) firstRequest(p *page) error {
 	return c.render(p, http.StatusOK, views.FirstRequestPart(f, true))
 }
 
+// billing is where messages about credit lead: to the balance and what it is made of.
+func (c *Console) billing(p *page) error {
+	return p.Redirect(http.StatusSeeOther, consolePath+"#credit")
+}
+
 func (c *Console) setOnboarding(p *page) error {
 	value := hidden
 	if p.FormValue("show") == "true" {

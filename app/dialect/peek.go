@@ -87,10 +87,12 @@ func peekChat(body []byte) (Head, error) {
 func (h *Head) readModel(body []byte) error {
 	raw := h.spans[fieldModel].of(body)
 	if isNull(raw) {
-		return app.Errorf(app.Invalid, "invalid_request_error", "model is required; it must be the id of a model, such as GET /v1/models lists.").At("model")
+		return app.Errorf(app.Invalid, "invalid_request_error",
+			"model is required; it must be the id of a model, such as GET /v1/models lists.").At("model")
 	}
 	if h.Model = text(raw); h.Model == "" {
-		return app.Errorf(app.Invalid, "invalid_request_error", "model must be a non-empty string: the id of a model, such as GET /v1/models lists.").At("model")
+		return app.Errorf(app.Invalid, "invalid_request_error",
+			"model must be a non-empty string: the id of a model, such as GET /v1/models lists.").At("model")
 	}
 	return nil
 }

@@ -22,7 +22,8 @@ func choose(s *catalog.Snapshot, call Call, head *dialect.Head) (*catalog.Model,
 		return nil, unknown(s, call.Principal, head.Model)
 	}
 	if !call.Principal.MayUse(m.ID) {
-		return nil, app.Errorf(app.Forbidden, "model_not_allowed", "This key may not use the model %s. GET /v1/models lists those it may use.", m.ID).
+		return nil, app.Errorf(app.Forbidden, "model_not_allowed",
+			"This key may not use the model %s. GET /v1/models lists those it may use.", m.ID).
 			At("model").Final()
 	}
 	if !m.Available {

@@ -1,0 +1,133 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/playwright-community/playwright-go"
+)
+
+// newcomer signs up and stands on the overview.
+func newcomer(t *testing.T, g *gateway, o playwright.BrowserNewContextOptions) *tab {
+	t.Helper()
+	p := newTab(t, o)
+	p.open(g.ConsoleURL + "/console/sign-up")
+	p.fill("E-mail", fmt.Sprintf("review-%d@example.com", time.Now().UnixNano()))
+	p.fill("Password", "a quiet sentence to keep")
+	p.press("Create account")
+	p.sees("Make your first request")
+	return p
+}
+
+// focused waits until the keyboard is on what the selector finds.
+func (p *tab) focused(selector string) {
+	p.t.Helper()
+	p.must(p.expect.Locator(p.Locator(selector).First()).ToBeFocused())
+}
+
+func (p *tab) key(name string) {
+	p.t.Helper()
+	p.must(p.Keyboard().Press(name))
+}
+
+func TestConsoleKeysByKeyboard(t *testing.T) {
+	t.Parallel()
+	p := newcomer(t, running(t), playwright.BrowserNewContextOptions{})
+	p.open(p.URL() + "/keys")
+	p.must(p.GetByRole("link", playwright.PageGetByRoleOptions{Name: "Create key"}).First().Focus())
+	p.key("Enter")
+	p.must(p.expect.Locator(p.Locator("dialog[open] #key-name")).ToBeFocused())
+	p.must(p.Keyboard().Type("By  keyboard"))
+	p.key("Enter")
+	p.focused("[data-copy-from=fresh-key]") // and not on what closes the only sight of the key
+	p.key("Escape")
+	p.must(p.expect.Locator(p.Locator("dialog[open] #fresh-key")).ToBeVisible())
+	p.must(p.GetByRole("link", playwright.PageGetByRoleOptions{Name: "I stored it"}).Focus())
+	p.key("Enter")
+	p.focused("#main") // what opened the dialog is gone, so the page's content
+	if html, err := p.Content(); err != nil || secretPattern.MatchString(html) {
+		t.Errorf("the secret outlived its dialog: %v", err)
+	}
+	p.must(p.GetByRole("button", playwright.PageGetByRoleOptions{Name: "Actions for By keyboard"}).Focus())
+	p.key("Enter")
+	p.key("ArrowDown")
+	p.focused(".menu-item:has-text('Disable')")
+	p.key("Enter")
+	p.sees("Key disabled")
+	p.focused("button[aria-label^='Actions for']")
+	p.key("Enter")
+	p.key("ArrowDown")
+	p.key("ArrowDown")
+	p.focused(".menu-item:has-text('Delete')")
+	p.key("Enter")
+	p.focused("dialog[open] a:has-text('Cancel')")
+	p.key("Escape")
+	p.focused("button[aria-label^='Actions for']")
+}
+
+func TestConsoleAFormPressedTwiceIsSentOnce(t *testing.T) {
+	t.Parallel()
+	p := newcomer(t, running(t), playwright.BrowserNewContextOptions{Viewport: &playwright.Size{Width: 360, Height: 740}})
+	const thrice = `name => { const b = [...document.querySelectorAll("button")].find(b => b.textContent.trim() === name);
+		b.click(); b.click(); b.click(); }`
+	fill := func(name string) { p.must(p.Locator("#key-name").Fill(name)) }
+	fill("first")
+	if _, err := p.Evaluate(thrice, "Make the key"); err != nil {
+		t.Fatal(err)
+	}
+	p.must(p.expect.Locator(p.Locator("#fresh-key")).ToBeVisible())
+	p.focused("[data-copy-from=fresh-key]")
+	p.open(strings.TrimSuffix(p.URL(), "/") + "/keys")
+	p.must(p.GetByRole("link", playwright.PageGetByRoleOptions{Name: "Create key"}).First().Click())
+	fill(strings.Repeat("W", 80))
+	if _, err := p.Evaluate(thrice, "Create key"); err != nil {
+		t.Fatal(err)
+	}
+	p.must(p.expect.Locator(p.Locator("dialog[open] #fresh-key")).ToBeVisible())
+	wide, err := p.Evaluate(`[...document.querySelectorAll("dialog[open] header, dialog[open] header *")].some(e => e.scrollWidth > e.clientWidth + 1)`)
+	if err != nil || wide != false {
+		t.Errorf("a long name runs out of the dialog: %v %v", wide, err)
+	}
+	p.picture("long-name")
+	if _, err := p.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := p.GetByTestId("key").Count(); err != nil || n != 2 {
+		t.Errorf("%d keys after two forms: %v", n, err)
+	}
+}
+
+func TestConsoleAnEndedSessionLeavesThePage(t *testing.T) {
+	t.Parallel()
+	p := newcomer(t, running(t), playwright.BrowserNewContextOptions{})
+	p.must(p.Locator("#key-name").Fill("polling"))
+	p.press("Make the key")
+	p.sees("Waiting for your first request")
+	p.must(p.Context().ClearCookies())
+	p.must(p.WaitForURL("**/console/sign-in")) // the page asks every two seconds by itself
+	if n, err := p.Locator("#onboarding").Count(); err != nil || n != 0 {
+		t.Errorf("the sign-in page stands inside the overview: %v", err)
+	}
+	p.picture("led-out")
+}
+
+func TestAPIModelsComeCompressedToWhoReadsIt(t *testing.T) {
+	t.Parallel()
+	g := running(t)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.BaseURL+"/models", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+g.APIKey)
+	resp, err := http.DefaultClient.Do(req) // the client asks for gzip by itself and hides it
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK || !resp.Uncompressed {
+		t.Errorf("%d, compressed: %v", resp.StatusCode, resp.Uncompressed)
+	}
+}
