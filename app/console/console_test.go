@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"io"
 	"log/slog"
+	"maps"
 	mathrand "math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -344,10 +345,7 @@ func TestEntryByPlainForms(t *testing.T) {
 	if a := p.see("/console/billing"); a.status != http.StatusSeeOther || a.header.Get("Location") != "/console#credit" {
 		t.Errorf("billing: %d", a.status)
 	}
-	old := map[string]*http.Cookie{}
-	for name, c := range p.cookies {
-		old[name] = c
-	}
+	old := maps.Clone(p.cookies)
 	if a := p.send("/console/sign-out", nil); a.status != http.StatusSeeOther || a.header.Get("Location") != "/console/sign-in" {
 		t.Errorf("sign-out: %d", a.status)
 	}
