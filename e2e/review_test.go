@@ -131,3 +131,22 @@ func TestAPIModelsComeCompressedToWhoReadsIt(t *testing.T) {
 		t.Errorf("%d, compressed: %v", resp.StatusCode, resp.Uncompressed)
 	}
 }
+
+func TestConsoleSaysEverythingWithoutScripts(t *testing.T) {
+	t.Parallel()
+	g := running(t)
+	p := newcomer(t, g, playwright.BrowserNewContextOptions{JavaScriptEnabled: new(false)})
+	p.open(g.ConsoleURL + "/console/keys/new")
+	p.fill("Name", "plain")
+	p.press("Create key")
+	for _, code := range []string{"from openai import OpenAI", `import OpenAI from "openai";`, "package main"} {
+		p.sees(code) // languages are tabs where scripts run
+	}
+	p.picture("created")
+	if _, err := p.GoBack(); err != nil {
+		t.Fatal(err)
+	}
+	if html, err := p.Content(); err != nil || secretPattern.MatchString(html) {
+		t.Errorf("going back shows the secret again: %v", err)
+	}
+}
