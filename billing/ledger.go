@@ -20,7 +20,6 @@ import (
 // pile up calls.
 const (
 	verbMax        = 2500 * time.Millisecond // one round trip, a little more than the store's own statement limit
-	holdAgeMax     = 30 * time.Minute        // longer than any call may run
 	pageSizeMax    = 200                     // rows of one list
 	grantNanosMax  = app.Amount(math.MaxInt64 / 64)
 	textBytesMax   = 512 // of one free text of a usage record
@@ -44,6 +43,7 @@ type Ledger struct {
 	o        Options
 	later    chan settling // facts whose settlement failed
 	undone   chan Hold     // holds whose outcome is unknown and that nobody will use
+	running  running
 	counters counters
 }
 
@@ -52,7 +52,8 @@ func NewLedger(db *sqlx.DB, o Options) *Ledger {
 	if db == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Log == nil {
 		panic("billing: a ledger needs a store, a clock, identifiers and a log")
 	}
-	return &Ledger{db: db, o: o, later: make(chan settling, settlementsMax), undone: make(chan Hold, undoneMax)}
+	return &Ledger{db: db, o: o, later: make(chan settling, settlementsMax), undone: make(chan Hold, undoneMax),
+		running: running{holds: make(map[string]lease)}}
 }
 
 // GrantKind says why credit was given.
@@ -154,7 +155,8 @@ func (l *Ledger) Grant(ctx context.Context, q postgres.Queryer, g Grant) error {
 
 // Hold reserves credit in one round trip: Want, or what is available when that is at least Min. Too little is
 // Unfunded; a store that is away is Unavailable, never an empty balance. A caller who leaves meanwhile still gets the
-// hold, so that it can be settled at nothing at once instead of waiting to expire.
+// hold, so that it can be settled at nothing at once instead of waiting to expire. The hold lasts as long as ctx and
+// this process's Run do; what is not settled then expires within a minute.
 //
 // Credit of a grant that has just expired counts as available until the worker's next pass takes it away.
 func (l *Ledger) Hold(ctx context.Context, r HoldRequest) (Hold, error) {
@@ -164,6 +166,7 @@ func (l *Ledger) Hold(ctx context.Context, r HoldRequest) (Hold, error) {
 	if r.ID == "" || r.Min < 0 || r.Want < r.Min {
 		return Hold{}, fmt.Errorf("billing: hold %q: wants %d and at least %d", r.ID, r.Want, r.Min)
 	}
+	caller := ctx.Done()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), verbMax)
 	defer cancel()
 	row, err := takeHold(ctx, l.db, r)
@@ -174,6 +177,7 @@ func (l *Ledger) Hold(ctx context.Context, r HoldRequest) (Hold, error) {
 	if row.Amount == nil {
 		return Hold{}, unfunded(r.Min, row.Balance)
 	}
+	l.running.add(r.ID, lease{taken: l.o.Now(), caller: caller})
 	return Hold{ID: r.ID, AccountID: r.AccountID, Amount: *row.Amount}, nil
 }
 
@@ -221,6 +225,7 @@ func (l *Ledger) settle(ctx context.Context, h Hold, cost app.Amount, record *st
 	if err != nil {
 		return wrap("settle", err)
 	}
+	l.running.remove(h.ID)
 	switch done.Outcome {
 	case outcomeUnknown:
 		if record != nil {

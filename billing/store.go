@@ -45,7 +45,7 @@ type heldRow struct {
 func takeHold(ctx context.Context, q postgres.Queryer, r HoldRequest) (heldRow, error) {
 	var row heldRow
 	err := q.QueryRowxContext(ctx, `select amount, posted, held from take_hold($1, $2, $3, $4, $5)`,
-		r.ID, r.AccountID, int64(r.Want), int64(r.Min), int64(holdAgeMax/time.Second)).
+		r.ID, r.AccountID, int64(r.Want), int64(r.Min), int64(holdLeaseMax/time.Second)).
 		Scan(&row.Amount, &row.Balance.Posted, &row.Balance.Held)
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, fmt.Errorf("account %s has no credit account", r.AccountID)

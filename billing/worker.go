@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,10 +26,11 @@ const (
 	settleOnStopPause = 100 * time.Millisecond
 )
 
-// Stats are the ledger's counters since the start, for metrics. All but Queued only grow, and all but Retried should
-// stay at zero.
+// Stats are the ledger's counters since the start, for metrics. All but Queued and Running only grow, and all but
+// these and Retried should stay at zero.
 type Stats struct {
 	Queued       int64 // settlements that wait for the store now
+	Running      int64 // holds taken here that are not settled yet
 	Retried      int64 // settlements that needed another try
 	Lost         int64 // settlements given up; each is in the log with all its facts
 	HoldsExpired int64 // holds that nobody settled in time
@@ -45,8 +47,8 @@ type counters struct {
 func (l *Ledger) Stats() Stats {
 	c := &l.counters
 	return Stats{
-		Queued: int64(len(l.later)), Retried: c.retried.Load(), Lost: c.lost.Load(), HoldsExpired: c.expired.Load(),
-		SettledLate: c.late.Load(), Overruns: c.overruns.Load(), GrantsLapsed: c.lapsed.Load(),
+		Queued: int64(len(l.later)), Running: int64(l.running.count()), Retried: c.retried.Load(), Lost: c.lost.Load(),
+		HoldsExpired: c.expired.Load(), SettledLate: c.late.Load(), Overruns: c.overruns.Load(), GrantsLapsed: c.lapsed.Load(),
 	}
 }
 
@@ -59,6 +61,7 @@ type settling struct {
 // SettleLater keeps the facts of a settlement that failed until the worker can settle them. It never blocks. Facts
 // beyond the queue's bound are logged whole and given up: their hold expires and the account pays nothing.
 func (l *Ledger) SettleLater(h Hold, s Settlement) {
+	l.running.add(h.ID, lease{taken: l.o.Now().Add(-renewEvery), queued: true})
 	select {
 	case l.later <- settling{h, s}:
 	default:
@@ -79,13 +82,14 @@ func (l *Ledger) undo(h Hold, err error) {
 	}
 }
 
-// Run settles what is queued, releases expired holds and takes back expired grants until ctx ends. Then it tries for
-// a few seconds to settle what is left, logs what it could not, and returns nil. End it after the last call that may
-// settle: what is queued later stays unsettled.
+// Run settles what is queued, renews the holds of running calls, releases expired ones and takes back expired grants
+// until ctx ends. Then it tries for a few seconds to settle what is left, logs what it could not, and returns nil. End
+// it after the last call that may settle: what is queued later stays unsettled. Without it, holds expire under calls
+// that run long.
 func (l *Ledger) Run(ctx context.Context) error {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	l.sweep(ctx)
+	var keeping sync.WaitGroup
+	defer keeping.Wait()
+	keeping.Go(func() { l.keep(ctx) })
 	for {
 		select {
 		case <-ctx.Done():
@@ -95,8 +99,6 @@ func (l *Ledger) Run(ctx context.Context) error {
 			l.settleQueued(ctx, s)
 		case h := <-l.undone:
 			l.takeBack(context.WithoutCancel(ctx), h) // one bounded try, also when the gateway stops meanwhile
-		case <-tick.C:
-			l.sweep(ctx)
 		}
 	}
 }
@@ -167,42 +169,52 @@ func (l *Ledger) takeBack(ctx context.Context, h Hold) {
 // lose gives a settlement up. The log is then the only place that knows it, so it gets all the facts.
 func (l *Ledger) lose(s settling, err error) {
 	l.counters.lost.Add(1)
+	l.running.remove(s.hold.ID)
 	r := s.settlement.Record
 	l.o.Log.Error("a settlement is lost", "request_id", s.hold.ID, "account_id", s.hold.AccountID, "held_nanos", int64(s.hold.Amount),
 		"cost_nanos", int64(s.settlement.Cost), "key_id", r.KeyID, "model", r.Model, "provider", r.Provider, "rate_card_id", r.RateCardID,
 		"outcome", r.Outcome, "started_at", r.StartedAt, "usage", r.Usage, "error", err)
 }
 
-func (l *Ledger) sweep(ctx context.Context) {
-	if err := l.Sweep(ctx); err != nil && ctx.Err() == nil {
-		l.o.Log.Warn("expired credit waits for the store", "error", err)
-	}
-}
-
 // Sweep makes one pass of the worker over what has expired: holds give their credit back, grants lose what is left of
 // them. A backlog is worked off over several passes.
-func (l *Ledger) Sweep(ctx context.Context) error {
+func (l *Ledger) Sweep(ctx context.Context) error { return l.sweep(ctx, true) }
+
+func (l *Ledger) sweep(ctx context.Context, release bool) error {
+	if release {
+		if err := l.release(ctx); err != nil {
+			return wrap("release holds", err)
+		}
+	}
+	return wrap("expire grants", l.lapse(ctx))
+}
+
+func (l *Ledger) release(ctx context.Context) error {
 	for range sweepBatchesMax {
 		released, err := releaseExpiredHolds(ctx, l.db, sweepHoldsMax)
 		if err != nil {
-			return wrap("release holds", err)
+			return err
 		}
 		if released > 0 {
 			l.counters.expired.Add(released)
 			l.o.Log.Warn("holds expired before they were settled", "holds", released)
 		}
 		if released < sweepHoldsMax {
-			break
+			return nil
 		}
 	}
+	return nil
+}
+
+func (l *Ledger) lapse(ctx context.Context) error {
 	grants, err := selectExpiredGrants(ctx, l.db, sweepGrantsMax)
 	if err != nil {
-		return wrap("expire grants", err)
+		return err
 	}
 	for _, id := range grants {
 		taken, err := expireGrant(ctx, l.db, id, l.o.IDs.New("txn"), l.o.Now().UTC())
 		if err != nil {
-			return wrap("expire grants", err)
+			return err
 		}
 		if taken > 0 {
 			l.counters.lapsed.Add(1)
