@@ -19,7 +19,7 @@ import (
 // Limits of the ledger. A verb that the store does not answer in time is refused or queued: a stalled store must not
 // pile up calls.
 const (
-	verbMax        = 2500 * time.Millisecond // one round trip, a little more than the store's own statement limit
+	verbMax        = 2500 * time.Millisecond // until a connection is free; the round trip has the limit of the store
 	pageSizeMax    = 200                     // rows of one list
 	grantNanosMax  = app.Amount(math.MaxInt64 / 64)
 	textBytesMax   = 512 // of one free text of a usage record
@@ -208,10 +208,7 @@ func (l *Ledger) Settle(ctx context.Context, h Hold, s Settlement) error {
 	if s.Cost < 0 || s.Record.RequestID != "" && s.Record.RequestID != h.ID {
 		return fmt.Errorf("billing: settle %s: request %q at a cost of %d", h.ID, s.Record.RequestID, s.Cost)
 	}
-	record, err := s.Record.encode(l.o.Now())
-	if err != nil {
-		return wrap("settle", err)
-	}
+	record := s.Record.encode(l.o.Now())
 	return l.settle(ctx, h, s.Cost, &record)
 }
 

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jmoiron/sqlx"
+
 	"umg/app"
 	"umg/app/postgres"
 )
@@ -38,15 +40,15 @@ func insertGrant(ctx context.Context, q postgres.Queryer, g Grant, r grantRow) (
 
 // heldRow is the answer to a hold: no amount when the balance is too small.
 type heldRow struct {
-	Amount  *app.Amount `db:"amount"`
+	Amount  *app.Amount
 	Balance Balance
 }
 
-func takeHold(ctx context.Context, q postgres.Queryer, r HoldRequest) (heldRow, error) {
+func takeHold(ctx context.Context, db *sqlx.DB, r HoldRequest) (heldRow, error) {
 	var row heldRow
-	err := q.QueryRowxContext(ctx, `select amount, posted, held from take_hold($1, $2, $3, $4, $5)`,
-		r.ID, r.AccountID, int64(r.Want), int64(r.Min), int64(holdLeaseMax/time.Second)).
-		Scan(&row.Amount, &row.Balance.Posted, &row.Balance.Held)
+	err := postgres.QueryRow(ctx, db, `select amount, posted, held from take_hold($1, $2, $3, $4, $5)`,
+		[]any{r.ID, r.AccountID, int64(r.Want), int64(r.Min), int64(holdLeaseMax / time.Second)},
+		&row.Amount, &row.Balance.Posted, &row.Balance.Held)
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, fmt.Errorf("account %s has no credit account", r.AccountID)
 	}
@@ -69,16 +71,16 @@ const (
 )
 
 type settledRow struct {
-	Charged *app.Amount `db:"charged"`
-	Overrun app.Amount  `db:"overrun"`
-	Outcome string      `db:"outcome"`
+	Overrun app.Amount
+	Outcome string
 }
 
-func settleHold(ctx context.Context, q postgres.Queryer, h Hold, r settleRow) (settledRow, error) {
+func settleHold(ctx context.Context, db *sqlx.DB, h Hold, r settleRow) (settledRow, error) {
 	var row settledRow
-	err := q.GetContext(ctx, &row, `
-		select charged, coalesce(overrun, 0) as overrun, outcome from settle_hold($1, $2, $3, $4, $5, $6)`,
-		h.ID, h.AccountID, int64(r.cost), r.transaction, r.at, r.record)
+	err := postgres.QueryRow(ctx, db, `
+		select coalesce(overrun, 0), outcome from settle_hold($1, $2, $3, $4, $5, $6)`,
+		[]any{h.ID, h.AccountID, int64(r.cost), r.transaction, r.at, r.record},
+		&row.Overrun, &row.Outcome)
 	return row, err
 }
 

@@ -1,10 +1,12 @@
 package billing
 
 import (
-	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"umg/app"
 )
@@ -26,60 +28,77 @@ type UsageRecord struct {
 	FirstByte, Duration                   time.Duration
 }
 
-// usageRow is a usage record as its table has it, on the way in as JSON and on the way out by column.
+// usageRow is a usage record as its table has it, on the way out by column. On the way in it is JSON.
 type usageRow struct {
-	RequestID        string     `json:"-"                  db:"request_id"`
-	AccountID        string     `json:"-"                  db:"account_id"`
-	KeyID            string     `json:"key_id"             db:"key_id"`
-	Model            string     `json:"model"              db:"model"`
-	Provider         string     `json:"provider"           db:"provider"`
-	UpstreamModel    string     `json:"upstream_model"     db:"upstream_model"`
-	Style            string     `json:"style"              db:"style"`
-	RateCardID       string     `json:"rate_card_id"       db:"rate_card_id"`
-	EndUser          string     `json:"end_user"           db:"end_user"`
-	FinishReason     string     `json:"finish_reason"      db:"finish_reason"`
-	ErrorCode        string     `json:"error_code"         db:"error_code"`
-	Outcome          string     `json:"outcome"            db:"outcome"`
-	Streamed         bool       `json:"streamed"           db:"streamed"`
-	Estimated        bool       `json:"estimated"          db:"estimated"`
-	Attempts         int32      `json:"attempts"           db:"attempts"`
-	InputTokens      int64      `json:"input_tokens"       db:"input_tokens"`
-	CacheReadTokens  int64      `json:"cache_read_tokens"  db:"cache_read_tokens"`
-	CacheWriteTokens int64      `json:"cache_write_tokens" db:"cache_write_tokens"`
-	OutputTokens     int64      `json:"output_tokens"      db:"output_tokens"`
-	ReasoningTokens  int64      `json:"reasoning_tokens"   db:"reasoning_tokens"`
-	Images           int64      `json:"images"             db:"images"`
-	Milliseconds     int64      `json:"milliseconds"       db:"milliseconds"`
-	Characters       int64      `json:"characters"         db:"characters"`
-	Requests         int64      `json:"requests"           db:"requests"`
-	Reserved         app.Amount `json:"-"                  db:"reserved_nanos"`
-	Cost             app.Amount `json:"-"                  db:"cost_nanos"`
-	Overrun          app.Amount `json:"-"                  db:"overrun_nanos"`
-	StartedAt        time.Time  `json:"started_at"         db:"started_at"`
-	FirstByteMicros  int64      `json:"first_byte_micros"  db:"first_byte_micros"`
-	DurationMicros   int64      `json:"duration_micros"    db:"duration_micros"`
+	RequestID        string     `db:"request_id"`
+	AccountID        string     `db:"account_id"`
+	KeyID            string     `db:"key_id"`
+	Model            string     `db:"model"`
+	Provider         string     `db:"provider"`
+	UpstreamModel    string     `db:"upstream_model"`
+	Style            string     `db:"style"`
+	RateCardID       string     `db:"rate_card_id"`
+	EndUser          string     `db:"end_user"`
+	FinishReason     string     `db:"finish_reason"`
+	ErrorCode        string     `db:"error_code"`
+	Outcome          string     `db:"outcome"`
+	Streamed         bool       `db:"streamed"`
+	Estimated        bool       `db:"estimated"`
+	Attempts         int32      `db:"attempts"`
+	InputTokens      int64      `db:"input_tokens"`
+	CacheReadTokens  int64      `db:"cache_read_tokens"`
+	CacheWriteTokens int64      `db:"cache_write_tokens"`
+	OutputTokens     int64      `db:"output_tokens"`
+	ReasoningTokens  int64      `db:"reasoning_tokens"`
+	Images           int64      `db:"images"`
+	Milliseconds     int64      `db:"milliseconds"`
+	Characters       int64      `db:"characters"`
+	Requests         int64      `db:"requests"`
+	Reserved         app.Amount `db:"reserved_nanos"`
+	Cost             app.Amount `db:"cost_nanos"`
+	Overrun          app.Amount `db:"overrun_nanos"`
+	StartedAt        time.Time  `db:"started_at"`
+	FirstByteMicros  int64      `db:"first_byte_micros"`
+	DurationMicros   int64      `db:"duration_micros"`
 }
 
-// encode renders the facts for the store. What callers and upstreams wrote into them is made fit first: a settlement
-// that the store refuses for a strange character would be a free answer.
-func (r UsageRecord) encode(now time.Time) (string, error) {
+// recordBytes is room for the JSON of nearly every record.
+const recordBytes = 1 << 10
+
+// encode renders the facts as JSON for the store, whose members are the columns of their table. What callers and
+// upstreams wrote into them is made fit first: a settlement that the store refuses for a strange character would be a
+// free answer. It runs with every request, so it is written out rather than left to reflection.
+func (r UsageRecord) encode(now time.Time) string {
 	if r.StartedAt.IsZero() {
 		r.StartedAt = now
 	}
-	row := usageRow{
-		KeyID: clean(r.KeyID), Model: clean(r.Model), Provider: clean(r.Provider), UpstreamModel: clean(r.UpstreamModel),
-		Style: clean(r.Style), RateCardID: clean(r.RateCardID), EndUser: clean(r.EndUser), FinishReason: clean(r.FinishReason),
-		ErrorCode: clean(r.ErrorCode), Outcome: clean(r.Outcome), Streamed: r.Streamed, Estimated: r.Estimated,
-		Attempts:    int32(min(max(r.Attempts, 0), 1<<30)),
-		StartedAt:   r.StartedAt.UTC(),
-		InputTokens: count(r.Usage[InputTokens]), CacheReadTokens: count(r.Usage[CacheReadTokens]),
-		CacheWriteTokens: count(r.Usage[CacheWriteTokens]), OutputTokens: count(r.Usage[OutputTokens]),
-		ReasoningTokens: count(r.Usage[ReasoningTokens]), Images: count(r.Usage[Images]), Milliseconds: count(r.Usage[Seconds]),
-		Characters: count(r.Usage[Characters]), Requests: count(r.Usage[Requests]),
-		FirstByteMicros: count(r.FirstByte.Microseconds()), DurationMicros: count(r.Duration.Microseconds()),
+	b := append(make([]byte, 0, recordBytes), `{"started_at":"`...)
+	b = append(r.StartedAt.UTC().AppendFormat(b, time.RFC3339Nano), '"')
+	for _, f := range [...]struct{ column, text string }{
+		{"key_id", r.KeyID}, {"model", r.Model}, {"provider", r.Provider}, {"upstream_model", r.UpstreamModel},
+		{"style", r.Style}, {"rate_card_id", r.RateCardID}, {"end_user", r.EndUser}, {"finish_reason", r.FinishReason},
+		{"error_code", r.ErrorCode}, {"outcome", r.Outcome},
+	} {
+		b = append(append(append(b, `,"`...), f.column...), `":`...)
+		b, _ = jsontext.AppendQuote(b, clean(f.text)) // it fails on invalid text only
 	}
-	text, err := json.Marshal(row)
-	return string(text), err
+	for _, f := range [...]struct {
+		column string
+		number int64
+	}{
+		{"attempts", min(int64(r.Attempts), 1<<30)},
+		{"input_tokens", r.Usage[InputTokens]}, {"cache_read_tokens", r.Usage[CacheReadTokens]},
+		{"cache_write_tokens", r.Usage[CacheWriteTokens]}, {"output_tokens", r.Usage[OutputTokens]},
+		{"reasoning_tokens", r.Usage[ReasoningTokens]}, {"images", r.Usage[Images]}, {"milliseconds", r.Usage[Seconds]},
+		{"characters", r.Usage[Characters]}, {"requests", r.Usage[Requests]},
+		{"first_byte_micros", r.FirstByte.Microseconds()}, {"duration_micros", r.Duration.Microseconds()},
+	} {
+		b = append(append(append(b, `,"`...), f.column...), `":`...)
+		b = strconv.AppendInt(b, count(f.number), 10)
+	}
+	b = strconv.AppendBool(append(b, `,"streamed":`...), r.Streamed)
+	b = strconv.AppendBool(append(b, `,"estimated":`...), r.Estimated)
+	return string(append(b, '}'))
 }
 
 func (r usageRow) record() UsageRecord {

@@ -20,7 +20,6 @@ import (
 // 503 serves callers better than a long queue.
 const (
 	connectionsMax = 24
-	idleMax        = 12
 	idleTimeMax    = 5 * time.Minute
 	lifetimeMax    = time.Hour
 	connectMax     = 5 * time.Second
@@ -77,7 +76,7 @@ func Open(ctx context.Context, dsn string, o Options) (*sqlx.DB, error) {
 	db := sqlx.NewDb(sql.OpenDB(connector), "postgres")
 	open := or(o.Connections, connectionsMax)
 	db.SetMaxOpenConns(open)
-	db.SetMaxIdleConns(min(open, idleMax))
+	db.SetMaxIdleConns(open) // fewer would close and open connections all the time under load; idle ones end by age
 	db.SetConnMaxIdleTime(idleTimeMax)
 	db.SetConnMaxLifetime(lifetimeMax)
 	if err := db.PingContext(ctx); err != nil {
