@@ -83,6 +83,8 @@ func Routes() []Route {
 	return []Route{
 		{Method: http.MethodPost, Path: "/v1/chat/completions", Family: ChatFamily, Style: llm.Chat, serve: (*API).generate},
 		{Method: http.MethodGet, Path: "/v1/models", Family: OpenAIFamily, serve: (*API).listModels},
+		{Method: http.MethodGet, Path: "/v1/model/openapi.json", Family: OpenAIFamily, serve: (*API).getContract},
+		{Method: http.MethodGet, Path: "/v1/model/api.md", Family: OpenAIFamily, serve: (*API).getGuide},
 		{Method: http.MethodGet, Path: "/v1/models/*", Family: OpenAIFamily, serve: (*API).getModel},
 	}
 }
@@ -111,9 +113,10 @@ func (a *API) InFlight() int64 { return a.inFlight.Load() }
 type call struct {
 	echo.Context
 
-	route  Route
-	key    account.Key
-	access *Access
+	route     Route
+	key       account.Key
+	access    *Access
+	mediaType string // of a prepared body; JSON when empty
 }
 
 // handle is the frame of every route: overload guard, key, route, error.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -10,7 +11,10 @@ import (
 	"umg/app/catalog"
 )
 
-const modelsCache = "private, max-age=60"
+const (
+	modelsCache  = "private, max-age=60"
+	markdownType = "text/markdown; charset=utf-8"
+)
 
 // listModels answers GET /v1/models from memory: the models that this key may call, in catalog order.
 func (a *API) listModels(x *call) error {
@@ -51,16 +55,54 @@ func (a *API) getModel(x *call) error {
 		return app.Errorf(app.Invalid, "missing_required_parameter",
 			"The path names no model: GET /v1/models lists them, GET /v1/models/{id} shows one.").At("model")
 	}
+	m, err := a.callable(x, id)
+	if err != nil {
+		return err
+	}
+	return x.cached(m.ListEntry(), catalog.ETag(m.ListEntry()))
+}
+
+// callable is the model that the caller asks about, when it exists and the key may use it.
+func (a *API) callable(x *call, id string) (*catalog.Model, error) {
 	m, ok := a.catalog.Snapshot().Model(id)
 	if !ok || !m.Available {
-		return app.Errorf(app.NotFound, "model_not_found",
+		return nil, app.Errorf(app.NotFound, "model_not_found",
 			"The model %q does not exist. GET /v1/models lists those this key may use.", shorten(id)).At("model")
 	}
 	if !x.principal().MayUse(id) {
-		return app.Errorf(app.Forbidden, "model_not_allowed",
+		return nil, app.Errorf(app.Forbidden, "model_not_allowed",
 			"This key may not use the model %q. GET /v1/models lists those it may use.", id).At("model").Final()
 	}
-	return x.cached(m.ListEntry(), catalog.ETag(m.ListEntry()))
+	return m, nil
+}
+
+// getContract answers GET /v1/model/openapi.json?model=: what the model takes, for programs.
+func (a *API) getContract(x *call) error {
+	m, err := a.asked(x)
+	if err != nil {
+		return err
+	}
+	return x.cached(m.OpenAPI(), catalog.ETag(m.OpenAPI()))
+}
+
+// getGuide answers GET /v1/model/api.md?model=: the same for people.
+func (a *API) getGuide(x *call) error {
+	m, err := a.asked(x)
+	if err != nil {
+		return err
+	}
+	x.mediaType = markdownType
+	return x.cached(m.Markdown(), catalog.ETag(m.Markdown()))
+}
+
+// asked is the model that the query names.
+func (a *API) asked(x *call) (*catalog.Model, error) {
+	id := x.QueryParam("model")
+	if id == "" {
+		return nil, app.Errorf(app.Invalid, "missing_required_parameter",
+			"The query names no model: add ?model= with an id of GET /v1/models.").At("model")
+	}
+	return a.callable(x, id)
 }
 
 // cached answers with a body that the caller may keep for a minute, or with 304 when it has it already.
@@ -79,5 +121,5 @@ func (x *call) cached(body []byte, tag string) error {
 		}
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	return x.Blob(http.StatusOK, jsonType, body)
+	return x.Blob(http.StatusOK, cmp.Or(x.mediaType, jsonType), body)
 }

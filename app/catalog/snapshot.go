@@ -100,6 +100,8 @@ type Model struct {
 	served    []llm.Style
 	contracts map[llm.Style]*Contract
 	entry     []byte
+	markdown  []byte
+	openAPI   []byte
 }
 
 // Contract is what the model accepts in a style, when it may be called in that style and the style has a contract.
@@ -257,7 +259,7 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 	}
 	out.served = servedStyles(out)
 	out.entry = out.render()
-	return out, nil
+	return out, out.writeGuides()
 }
 
 // price makes the rate cards. All sizes carry the id of the one version they belong to.
