@@ -78,7 +78,7 @@ var invariants = []struct{ name, findings string }{
 			full join (
 				select e.account_id, -sum(e.amount_nanos) as amount
 				from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
-				where t.kind = 'charge' and e.posted_after is not null group by e.account_id
+				where t.kind in ('charge', 'reversal') and e.posted_after is not null group by e.account_id
 			) c on c.account_id = u.account_id
 		) s where usage <> charges`},
 	{"overruns equal platform loss", `
@@ -86,7 +86,7 @@ var invariants = []struct{ name, findings string }{
 		from (select coalesce(sum(overrun_nanos), 0) as overrun from usage_records) u, (
 			select coalesce(-sum(e.amount_nanos), 0) as lost
 			from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
-			where t.kind = 'charge' and e.account_id = 'internal:platform_loss'
+			where t.kind in ('charge', 'reversal') and e.account_id = 'internal:platform_loss'
 		) l where overrun <> lost`},
 	{"holds end once, within their amount", `
 		select format('hold %s: %s of %s nano-dollars captured, state %s', id, captured_nanos, amount_nanos, state)

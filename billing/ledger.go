@@ -198,6 +198,9 @@ func unfunded(needed app.Amount, b Balance) *app.Error {
 type Settlement struct {
 	Cost   app.Amount
 	Record UsageRecord
+	// Undelivered says that the answer was kept back because an earlier settlement at a cost failed. Should that one
+	// have come through after all, it is reversed. The cost is then zero.
+	Undelivered bool
 }
 
 // Settle ends a hold in one round trip and one transaction: the account pays the cost up to the hold, the platform
@@ -205,31 +208,32 @@ type Settlement struct {
 // posts nothing. Settling a hold a second time changes nothing. When the store is away the error is Unavailable and
 // the outcome unknown: hand the same facts to SettleLater.
 func (l *Ledger) Settle(ctx context.Context, h Hold, s Settlement) error {
-	if s.Cost < 0 || s.Record.RequestID != "" && s.Record.RequestID != h.ID {
+	if s.Cost < 0 || s.Cost > 0 && s.Undelivered || s.Record.RequestID != "" && s.Record.RequestID != h.ID {
 		return fmt.Errorf("billing: settle %s: request %q at a cost of %d", h.ID, s.Record.RequestID, s.Cost)
 	}
 	record := s.Record.encode(l.o.Now())
-	return l.settle(ctx, h, s.Cost, &record)
+	return l.settle(ctx, h, settleRow{cost: s.Cost, record: &record, undelivered: s.Undelivered})
 }
 
 // settle closes the hold; without a record it is taken back.
-func (l *Ledger) settle(ctx context.Context, h Hold, cost app.Amount, record *string) error {
+func (l *Ledger) settle(ctx context.Context, h Hold, row settleRow) error {
 	ctx, cancel := context.WithTimeout(ctx, verbMax)
 	defer cancel()
-	done, err := settleHold(ctx, l.db, h, settleRow{
-		cost: cost, transaction: l.o.IDs.New("txn"), at: l.o.Now().UTC(), record: record,
-	})
+	row.transaction, row.at = l.o.IDs.New("txn"), l.o.Now().UTC()
+	done, err := settleHold(ctx, l.db, h, row)
 	if err != nil {
 		return wrap("settle", err)
 	}
 	l.running.remove(h.ID)
 	switch done.Outcome {
 	case outcomeUnknown:
-		if record != nil {
+		if row.record != nil {
 			return fmt.Errorf("billing: settle: account %s has no hold %s", h.AccountID, h.ID)
 		}
 	case outcomeLate:
 		l.counters.late.Add(1)
+	case outcomeReversed:
+		l.o.Log.Warn("a charge is reversed: its answer was kept back, because it was not known to be recorded", "request_id", h.ID)
 	}
 	if done.Outcome != outcomeRepeated && done.Overrun > 0 {
 		l.counters.overruns.Add(1)

@@ -61,6 +61,7 @@ type settleRow struct {
 	transaction string
 	at          time.Time
 	record      *string
+	undelivered bool
 }
 
 // The outcomes of settle_hold that matter here.
@@ -68,6 +69,7 @@ const (
 	outcomeUnknown  = "unknown"
 	outcomeRepeated = "repeated"
 	outcomeLate     = "late"
+	outcomeReversed = "reversed"
 )
 
 type settledRow struct {
@@ -78,8 +80,8 @@ type settledRow struct {
 func settleHold(ctx context.Context, db *sqlx.DB, h Hold, r settleRow) (settledRow, error) {
 	var row settledRow
 	err := postgres.QueryRow(ctx, db, `
-		select coalesce(overrun, 0), outcome from settle_hold($1, $2, $3, $4, $5, $6)`,
-		[]any{h.ID, h.AccountID, int64(r.cost), r.transaction, r.at, r.record},
+		select coalesce(overrun, 0), outcome from settle_hold($1, $2, $3, $4, $5, $6, $7)`,
+		[]any{h.ID, h.AccountID, int64(r.cost), r.transaction, r.at, r.record, r.undelivered},
 		&row.Overrun, &row.Outcome)
 	return row, err
 }

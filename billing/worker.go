@@ -161,7 +161,7 @@ func (l *Ledger) settleOnStop(ctx context.Context, s settling) {
 }
 
 func (l *Ledger) takeBack(ctx context.Context, h Hold) {
-	if err := l.settle(ctx, h, 0, nil); err != nil && ctx.Err() == nil {
+	if err := l.settle(ctx, h, settleRow{}); err != nil && ctx.Err() == nil {
 		l.o.Log.Warn("a hold of unknown outcome is left to expire", "request_id", h.ID, "error", err)
 	}
 }

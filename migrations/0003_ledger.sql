@@ -25,7 +25,7 @@ insert into credit_accounts (id, kind) values
 
 create table ledger_transactions (
 	id   text primary key,
-	kind text not null check (kind in ('grant', 'charge', 'refund', 'expiry', 'adjustment')),
+	kind text not null check (kind in ('grant', 'charge', 'reversal', 'refund', 'expiry', 'adjustment')),
 	ref  text not null,
 	at   timestamptz not null,
 	meta jsonb,
@@ -221,12 +221,51 @@ begin
 end $$;
 -- +goose StatementEnd
 
+-- reverse_charge undoes the charge of a settled hold whose answer nobody got: the entries are reversed, the grants get
+-- back what was drawn last, and the usage record is removed, for its request is recorded anew. The caller holds the
+-- hold's row and closes it.
+-- +goose StatementBegin
+create function reverse_charge(p_hold text, p_account text, p_transaction text, p_at timestamptz) returns void language plpgsql as $$
+declare
+	v_cost    bigint;
+	v_overrun bigint;
+	v_posted  bigint;
+	v_due     bigint;
+	v_take    bigint;
+	g         record;
+begin
+	delete from usage_records where request_id = p_hold returning cost_nanos, overrun_nanos into v_cost, v_overrun;
+	if v_cost + v_overrun = 0 then
+		return;
+	end if;
+	update credit_accounts set posted_nanos = posted_nanos + v_cost where id = p_account returning posted_nanos into v_posted;
+	v_due := v_cost;
+	for g in
+		select id, amount_nanos - remaining_nanos as room from grants where account_id = p_account and remaining_nanos < amount_nanos
+		order by priority desc, expires_at desc nulls first, kind <> 'purchased', created_at desc, id desc
+	loop
+		exit when v_due = 0;
+		v_take := least(v_due, g.room);
+		update grants set remaining_nanos = remaining_nanos + v_take where id = g.id;
+		v_due := v_due - v_take;
+	end loop;
+	insert into ledger_transactions (id, kind, ref, at) values (p_transaction, 'reversal', p_hold, p_at);
+	insert into ledger_entries (transaction_id, account_id, amount_nanos, posted_after)
+	select p_transaction, e.account_id, e.amount, e.posted
+	from (values (1, p_account, v_cost, v_posted), (2, 'internal:usage_revenue', -v_cost - v_overrun, null),
+		(3, 'internal:platform_loss', v_overrun, null)) e (place, account_id, amount, posted)
+	where e.amount <> 0 order by e.place;
+end $$;
+-- +goose StatementEnd
+
 -- settle_hold closes a hold at the cost of its call: up to the hold from the account, the rest from the platform. A
 -- hold that was settled before stays as it is and its outcome is returned. A hold that expired meanwhile has lost its
--- reservation, so it is charged from what is free now, never below zero. Without a record it is a hold taken back.
+-- reservation, so it is charged from what is free now, never below zero. Without a record it is a hold taken back. With
+-- p_undelivered, an earlier settlement at a cost, whose outcome the caller did not learn, is undone and replaced by this
+-- one, which must cost nothing.
 -- +goose StatementBegin
 create function settle_hold(
-	p_hold text, p_account text, p_cost bigint, p_transaction text, p_at timestamptz, p_record jsonb,
+	p_hold text, p_account text, p_cost bigint, p_transaction text, p_at timestamptz, p_record jsonb, p_undelivered boolean default false,
 	out charged bigint, out overrun bigint, out outcome text
 ) language plpgsql as $$
 declare
@@ -248,19 +287,25 @@ begin
 			outcome := 'unknown';
 			return;
 		end if;
-		if h.reason in ('settled', 'late') or p_record is null then
+		if p_undelivered and h.captured_nanos > 0 then
+			outcome := 'reversed';
+			charged := 0;
+			perform reverse_charge(p_hold, p_account, p_transaction, p_at);
+			update holds set captured_nanos = 0, state = 'released' where id = p_hold;
+		elsif h.reason in ('settled', 'late') or p_record is null then
 			charged := h.captured_nanos;
 			outcome := 'repeated';
 			return;
+		else
+			outcome := 'late';
+			select least(p_cost, h.amount_nanos, posted_nanos - held_nanos), posted_nanos into charged, v_posted
+			from credit_accounts where id = p_account for no key update;
+			v_posted := v_posted - charged;
+			update credit_accounts set posted_nanos = v_posted where id = p_account;
+			update holds set captured_nanos = charged, reason = outcome, closed_at = p_at,
+				state = case when charged > 0 then 'captured' else 'released' end
+			where id = p_hold;
 		end if;
-		outcome := 'late';
-		select least(p_cost, h.amount_nanos, posted_nanos - held_nanos), posted_nanos into charged, v_posted
-		from credit_accounts where id = p_account for no key update;
-		v_posted := v_posted - charged;
-		update credit_accounts set posted_nanos = v_posted where id = p_account;
-		update holds set captured_nanos = charged, reason = outcome, closed_at = p_at,
-			state = case when charged > 0 then 'captured' else 'released' end
-		where id = p_hold;
 	end if;
 	overrun := p_cost - charged;
 	if p_cost > 0 then

@@ -18,7 +18,6 @@ import (
 // Limits of a call. The waits for an upstream come from its route.
 const (
 	attemptsMax       = 6
-	settleMax         = 5 * time.Second
 	keepAliveStandard = 15 * time.Second
 	retryWaitStandard = 100 * time.Millisecond
 	retryAfterMax     = 2 * time.Second // an upstream that asks for more is not waited for

@@ -5,11 +5,17 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"time"
 
 	"umg/app"
 	"umg/app/dialect"
 	"umg/app/provider"
 	"umg/billing"
+)
+
+const (
+	settleMax      = 5 * time.Second // a client waits as long for its answer's end when the store is away
+	settleRetryMin = 50 * time.Millisecond
 )
 
 // outcome is how a call ended.
@@ -59,12 +65,12 @@ func (r *run) settle(ctx context.Context, ended error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleMax)
 	defer cancel()
 	s := billing.Settlement{Cost: r.bill.cost, Record: r.record(ended)}
-	if err = r.gateway.o.Ledger.Settle(ctx, r.hold, s); err == nil {
+	if err = r.commit(ctx, s); err == nil {
 		return ended
 	}
 	if !r.out.hasDelivered() {
-		r.bill = billed{} // a body is not sent when its charge is not durable
-		s.Cost = 0
+		r.bill = billed{} // a body is not sent when its charge is not durable, and a charge it may have left is undone
+		s.Cost, s.Undelivered = 0, true
 	}
 	if ended == nil {
 		ended = err
@@ -76,6 +82,21 @@ func (r *run) settle(ctx context.Context, ended error) error {
 	s.Record = r.record(ended)
 	r.gateway.o.Ledger.SettleLater(r.hold, s)
 	return ended
+}
+
+// commit tries again while the store is away, so that its restart costs nobody an answer.
+func (r *run) commit(ctx context.Context, s billing.Settlement) error {
+	for wait := settleRetryMin; ; wait *= 2 {
+		err := r.gateway.o.Ledger.Settle(ctx, r.hold, s)
+		if err == nil || app.KindOf(err) != app.Unavailable {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(wait):
+		}
+	}
 }
 
 // unrecorded is what a client is told whose answer cannot end because its charge is not durable.
