@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -133,6 +134,7 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, log *slog.
 	if err != nil {
 		return errors.Join(err, h.close())
 	}
+	debug.FreeOSMemory() // hashing the seed's password took 64 MiB that nobody needs from here on
 	err = c.announce(ready{
 		BaseURL: h.cfg.BaseURL + "/v1", ConsoleURL: h.cfg.BaseURL, APIKey: who.APIKey, Email: who.Email, Password: who.Password,
 		SimulatorURL: simulatorURL, MetricsURL: "http://" + h.ops.Addr().String(), PID: os.Getpid(),
