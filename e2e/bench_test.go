@@ -190,7 +190,8 @@ func drive(t *testing.T, to target, l load) figures {
 		})
 	}
 	all.Wait()
-	if failed.Load() > calls.Load()/1000 {
+	// The bare proxy loses a few streams of an upstream that answers at once; that is its own, and why ours buffers bodies.
+	if to.key != "" && failed.Load() > 0 {
 		t.Errorf("%s at %s: %d of %d calls failed", l.name, to.name, failed.Load(), calls.Load())
 	}
 	flat := slices.Concat(latencies...)
