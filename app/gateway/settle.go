@@ -55,6 +55,9 @@ func (r *run) settle(ctx context.Context, ended error) error {
 	if r.cancel != nil && (ended != nil || r.cutShort) {
 		r.cancel(nil) // the upstream need not go on
 	}
+	if r.cutShort && r.tally.Finish == "" {
+		r.tally.Finish = "length" // as the client is told
+	}
 	var err error
 	if ended == nil || r.out.hasDelivered() {
 		if err = r.charge(r.done); err != nil {
