@@ -54,7 +54,9 @@ func pass(t testing.TB, in string, a dialect.Ask, bill dialect.Bill) passed {
 			break
 		}
 	}
-	p.live, p.tally, p.whole = string(out), s.Tally(), s.Complete(true)
+	p.live, p.tally = string(out), s.Tally()
+	p.whole = p.tally.Ended || p.tally.Whole
+	p.tally.Ended, p.tally.Whole = false, false
 	p.end = string(s.Finish(nil, bill))
 	return p
 }
@@ -260,7 +262,7 @@ func TestAnErrorInTheStreamIsNotAFrame(t *testing.T) {
 		"event: error\n" + `data: {"message":"overloaded"}` + "\n\n",
 	} {
 		p := pass(t, role+hello+in, dialect.Ask{Model: "up", Choices: 1}, bill)
-		var up *dialect.UpstreamError
+		var up *llm.UpstreamError
 		if !errors.As(p.err, &up) || !strings.Contains(string(up.Body), "overloaded") || strings.Contains(p.live, "overloaded") {
 			t.Errorf("%v, %q", p.err, p.live)
 		}
@@ -296,7 +298,7 @@ func TestAnAnswerIsWholeOnlyWithItsOwnEnd(t *testing.T) {
 func TestEndlessAnnouncementsEnd(t *testing.T) {
 	t.Parallel()
 	p := pass(t, strings.Repeat(role, 5000), dialect.Ask{Choices: 1}, bill)
-	if !errors.Is(p.err, dialect.ErrBroken) || p.live != "" {
+	if !errors.Is(p.err, llm.ErrBroken) || p.live != "" {
 		t.Errorf("%v after %d frames", p.err, len(p.steps))
 	}
 	p = pass(t, role+hello+stop+strings.Repeat(hello, 5000)+done, dialect.Ask{Choices: 1}, bill)
@@ -341,11 +343,11 @@ func TestBodiesThatAreNoAnswer(t *testing.T) {
 		``, `{}`, `[]`, `{"choices":[]}`, `{"choices":null}`, `{"choices":[{"message":{"content":"hi"}`, `{"choices":[{"message":{"content":"hi`,
 		`<html></html>`, `{"choices":[{"message":"hi"}]}`, `{"choices":{}}`, `{"choices":[1]}`, `{"a":1}{}`, `{"choices":[{"message":{"content":"x"}}]} x`,
 	} {
-		if _, err := chatDialect(t).ReadBody([]byte(in), dialect.Ask{}); !errors.Is(err, dialect.ErrBroken) {
+		if _, err := chatDialect(t).ReadBody([]byte(in), dialect.Ask{}); !errors.Is(err, llm.ErrBroken) {
 			t.Errorf("%s: %v", in, err)
 		}
 	}
-	var up *dialect.UpstreamError
+	var up *llm.UpstreamError
 	if _, err := chatDialect(t).ReadBody([]byte(`{"code":429,"error":{"message":"slow down"}}`), dialect.Ask{}); !errors.As(err, &up) {
 		t.Errorf("an error in the place of an answer: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"umg/app/dialect/chat"
+	"umg/app/llm"
 	"umg/app/sse"
 )
 
@@ -22,13 +23,13 @@ func readChatBody(raw []byte, a Ask) (Body, error) {
 	c := &b.outline
 	var ok bool
 	if b.members, ok = c.read(raw, "message", b.members); !ok {
-		return nil, ErrBroken
+		return nil, llm.ErrBroken
 	}
 	if c.failure.found() && !isNull(c.failure.of(raw)) {
-		return nil, &UpstreamError{Body: raw[:min(len(raw), failureBytesMax)]}
+		return nil, &llm.UpstreamError{Body: raw[:min(len(raw), failureBytesMax)]}
 	}
 	if c.count == 0 {
-		return nil, ErrBroken
+		return nil, llm.ErrBroken
 	}
 	b.tally = Tally{ContentBytes: c.bytes, Finish: text(c.finish.of(raw))}
 	if c.usage.found() && !isNull(c.usage.of(raw)) {
@@ -101,7 +102,7 @@ func chatFrames(raw []byte) ([]byte, error) {
 	raw = oneLine(raw)
 	var c chunk
 	if _, ok := c.read(raw, "message", nil); !ok {
-		return nil, ErrBroken
+		return nil, llm.ErrBroken
 	}
 	if c.failure.found() && !isNull(c.failure.of(raw)) {
 		return append(sse.AppendData(nil, raw), chat.DoneFrame...), nil
@@ -117,7 +118,7 @@ func chatFrames(raw []byte) ([]byte, error) {
 	}
 	var out []byte
 	if !c.choices.found() || isNull(c.choices.of(raw)) {
-		return nil, ErrBroken
+		return nil, llm.ErrBroken
 	}
 	list := openArray(raw[:c.choices.to], c.choices.from)
 	for index := int64(0); list.next(); index++ {
@@ -130,7 +131,7 @@ func chatFrames(raw []byte) ([]byte, error) {
 		}
 	}
 	if list.broken {
-		return nil, ErrBroken
+		return nil, llm.ErrBroken
 	}
 	if c.usage.found() && !isNull(c.usage.of(raw)) {
 		out = e.AppendUsage(out, c.usage.of(raw))

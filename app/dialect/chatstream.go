@@ -4,7 +4,9 @@ import (
 	"strconv"
 	"sync"
 
+	"umg/app"
 	"umg/app/dialect/chat"
+	"umg/app/llm"
 	"umg/app/sse"
 )
 
@@ -64,13 +66,15 @@ func (s *chatStream) Close() {
 	chatStreams.Put(s)
 }
 
-func (s *chatStream) Tally() Tally { return s.tally }
+func (s *chatStream) Tally() Tally {
+	t := s.tally
+	t.Ended = s.done && t.Finish != ""
+	t.Whole = !s.done && s.finished >= s.ask.Choices && t.Reported
+	return t
+}
 
-func (s *chatStream) Complete(markless bool) bool {
-	if s.done {
-		return s.tally.Finish != ""
-	}
-	return markless && s.finished >= s.ask.Choices && s.tally.Reported
+func (s *chatStream) Fail(dst []byte, e *app.Error, requestID string) []byte {
+	return chat.AppendErrorFrames(dst, e, requestID)
 }
 
 func (s *chatStream) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
@@ -90,7 +94,7 @@ func (s *chatStream) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 		return dst, Idle, nil
 	}
 	if c.failure.found() && !isNull(c.failure.of(f.Data)) || string(f.Event) == "error" {
-		return dst, Idle, &UpstreamError{Body: append([]byte(nil), f.Data[:min(len(f.Data), failureBytesMax)]...)}
+		return dst, Idle, &llm.UpstreamError{Body: append([]byte(nil), f.Data[:min(len(f.Data), failureBytesMax)]...)}
 	}
 	if c.content {
 		s.tally.Reported = false // a reading that content follows is not the last one
@@ -252,7 +256,7 @@ func (s *chatStream) end(dst []byte, role bool) ([]byte, Step, error) {
 func (s *chatStream) hold(dst []byte) ([]byte, Step, error) {
 	if len(s.held)+len(s.scratch) > heldBytesMax {
 		if s.phase == opening {
-			return dst, Idle, ErrBroken // a stream that only ever announces itself
+			return dst, Idle, llm.ErrBroken // a stream that only ever announces itself
 		}
 		return dst, Idle, nil // the answer is whole; what still comes is not a part of it
 	}

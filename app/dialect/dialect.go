@@ -1,8 +1,6 @@
 package dialect
 
 import (
-	"errors"
-
 	"umg/app"
 	"umg/app/dialect/chat"
 	"umg/app/llm"
@@ -23,8 +21,8 @@ type Dialect struct {
 	// Frames writes a whole JSON answer as the frames of a stream, for upstreams that answer JSON to a call that asked
 	// for a stream.
 	Frames func(raw []byte) ([]byte, error)
-	// AppendError appends how a stream that has begun ends with an error.
-	AppendError func(dst []byte, e *app.Error, requestID string) []byte
+	// Codec reads and writes the style for translations.
+	Codec llm.Codec
 	// KeepAlive is what keeps a silent stream open.
 	KeepAlive string
 }
@@ -38,7 +36,7 @@ func Of(s llm.Style) (*Dialect, bool) {
 var dialects = map[llm.Style]*Dialect{
 	llm.Chat: {
 		Style: llm.Chat, Peek: peekChat, Splice: spliceChat, NewStream: newChatStream, ReadBody: readChatBody, Frames: chatFrames,
-		AppendError: chat.AppendErrorFrames, KeepAlive: chat.KeepAlive,
+		KeepAlive: chat.KeepAlive,
 	},
 }
 
@@ -73,13 +71,7 @@ type Edit struct {
 }
 
 // Ask is what the client asked for, as far as it shapes the answer.
-type Ask struct {
-	Model        string // the public id, which is the only name that shows
-	CallID       string
-	Created      int64 // Unix seconds, for streams whose upstream does not say
-	Choices      int64
-	IncludeUsage bool
-}
+type Ask = llm.Ask
 
 // Tally is what was seen of an answer so far.
 type Tally struct {
@@ -87,8 +79,10 @@ type Tally struct {
 	Reported      bool      // whether there was one, and no content after it
 	ContentBytes  int64     // bytes of text, reasoning and tool arguments
 	ContentFrames int64     // frames they came in; zero for a body
-	Finish        string    // the finish reason, empty when none came
+	Finish        string    // why the answer ended, in the words of llm.Stop; empty when it did not say
 	Malformed     int       // frames that could not be read
+	Ended         bool      // the upstream gave its last mark, and the answer is whole
+	Whole         bool      // the answer and its usage are whole, though the last mark may not have come
 }
 
 // Empty reports whether the answer has neither content nor an end.
@@ -120,10 +114,10 @@ type Stream interface {
 	Frame(dst []byte, f sse.Frame) ([]byte, Step, error)
 	// Tally is what was seen so far.
 	Tally() Tally
-	// Complete reports whether the upstream finished the answer; markless allows that its last frame did not come.
-	Complete(markless bool) bool
 	// Finish appends all that was held back, with the bill, and the end of the stream.
 	Finish(dst []byte, b Bill) []byte
+	// Fail appends how the stream ends with an error, whether the client has seen something of it or nothing.
+	Fail(dst []byte, e *app.Error, requestID string) []byte
 	// Close gives the stream's memory back.
 	Close()
 }
@@ -134,14 +128,3 @@ type Body interface {
 	// Append appends the answer as the client reads it, with the bill.
 	Append(dst []byte, b Bill) []byte
 }
-
-// ErrBroken says that an answer is cut, empty or not what its style calls an answer.
-var ErrBroken = errors.New("dialect: the answer is broken")
-
-// UpstreamError is an error that an upstream sent in place of an answer, in a frame or a body with status 200.
-type UpstreamError struct {
-	Body []byte // its JSON, as it came; what of it may be shown is not decided here
-}
-
-// Error is the operator's view; what the upstream said stays in Body.
-func (e *UpstreamError) Error() string { return "dialect: the upstream sent an error" }

@@ -11,6 +11,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/dialect"
+	"umg/app/llm"
 	"umg/app/provider"
 	"umg/app/sse"
 )
@@ -146,11 +147,11 @@ func (r *run) openStream() *provider.Fault {
 
 // faultOf says what an error of reading the answer was.
 func (r *run) faultOf(err error) *provider.Fault {
-	var said *dialect.UpstreamError
+	var said *llm.UpstreamError
 	switch {
 	case errors.As(err, &said):
 		return r.answer.ErrorFault(said.Body)
-	case errors.Is(err, dialect.ErrBroken), errors.Is(err, errCut):
+	case errors.Is(err, llm.ErrBroken), errors.Is(err, errCut):
 		return r.answer.Unusable(err)
 	case errors.Is(err, sse.ErrTooLarge), errors.Is(err, sse.ErrBudget):
 		return provider.NewFault(provider.ClassTooLarge, err)

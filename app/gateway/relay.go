@@ -64,7 +64,7 @@ func (r *run) step() error {
 	}
 	frame, err := r.frames.Next()
 	if errors.Is(err, io.EOF) {
-		if !r.stream.Complete(true) {
+		if !r.tally.Ended && !r.tally.Whole {
 			return errCut
 		}
 		r.done = true
@@ -78,7 +78,7 @@ func (r *run) step() error {
 	*r.batch, step, err = r.stream.Frame(*r.batch, frame)
 	r.tally = r.stream.Tally()
 	if err == nil && step == dialect.Done {
-		if r.done = r.stream.Complete(false); !r.done {
+		if r.done = r.tally.Ended; !r.done {
 			return errCut
 		}
 	}

@@ -131,7 +131,7 @@ func (r *run) finish(ended error) (Report, error) {
 		if !r.out.hasBegun() {
 			return r.report(e), e
 		}
-		*r.batch = r.style.AppendError((*r.batch)[:0], e, r.call.ID)
+		*r.batch = r.tellInStream((*r.batch)[:0], e)
 		_ = r.out.send(http.StatusOK, eventStream, *r.batch) // a client that left does not read it
 		return r.report(e), nil
 	}
@@ -152,6 +152,14 @@ func (r *run) finish(ended error) (Report, error) {
 		return r.report(errorOf(err)), nil
 	}
 	return r.report(nil), nil
+}
+
+// tellInStream appends how the stream ends with an error: the stream of the answer, or one that never had any.
+func (r *run) tellInStream(dst []byte, e *app.Error) []byte {
+	if r.stream == nil {
+		r.stream = r.style.NewStream(r.ask)
+	}
+	return r.stream.Fail(dst, e, r.call.ID)
 }
 
 func (r *run) finishBody(bill dialect.Bill) error {

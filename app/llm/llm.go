@@ -1,5 +1,6 @@
-// Package llm is the one in-memory form of a text call: the style it is spoken in and the tokens it used. It knows
-// what the four text protocols have in common. It does not know any wire format, HTTP, the clock or money.
+// Package llm is the one in-memory form of a text call: requests, answers, the events of a stream, the tokens used,
+// and the codec that each wire format supplies. It knows what the four text protocols have in common and which
+// features each of them can name. It does not know any wire format, HTTP, the clock, a logger or prices.
 package llm
 
 // Style is one of the four text protocols.
@@ -38,3 +39,16 @@ type Usage struct {
 
 // InputTotal counts every input token, cached or not.
 func (u Usage) InputTotal() int64 { return u.Input + u.CacheRead + u.CacheWrite }
+
+// TokensMax bounds every count of tokens that is believed.
+const TokensMax = 1 << 31
+
+// Valid reports whether the counts can be true: none negative, none beyond TokensMax, reasoning within the output.
+func (u Usage) Valid() bool {
+	for _, n := range [...]int64{u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning} {
+		if n < 0 || n > TokensMax {
+			return false
+		}
+	}
+	return u.InputTotal() <= TokensMax && u.Reasoning <= u.Output
+}

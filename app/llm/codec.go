@@ -1,0 +1,75 @@
+package llm
+
+import (
+	"errors"
+
+	"umg/app"
+)
+
+// BodyCodec reads and writes whole requests and answers of one wire format. It may assume that a request was checked
+// against its contract, but must not panic whatever it is given.
+type BodyCodec interface {
+	// DecodeRequest reads a request. It returns an *app.Error of kind Invalid that names the field when something that
+	// changes the answer's meaning has no place in the form, such as state kept by the provider.
+	DecodeRequest(body []byte) (*Request, error)
+	// EncodeRequest writes a request whose features the style has. It returns an *app.Error of kind Invalid when it
+	// still cannot be said in this style.
+	EncodeRequest(r *Request) ([]byte, error)
+	// DecodeResponse reads an answer. It returns ErrBroken or an *UpstreamError when it is none.
+	DecodeResponse(body []byte, a *Ask) (*Response, error)
+	// EncodeResponse appends an answer.
+	EncodeResponse(dst []byte, r *Response, a *Ask) []byte
+}
+
+// StreamCodec makes the two state machines of one streamed answer.
+type StreamCodec interface {
+	Decoder(a *Ask) StreamDecoder
+	Encoder(a *Ask) StreamEncoder
+}
+
+// Codec is all of one wire format.
+type Codec interface {
+	BodyCodec
+	StreamCodec
+	Traits() *Traits
+}
+
+// StreamDecoder turns the frames of one stream into events. What it appends is a legal sequence of events at any
+// time, whatever the frames are; only a stream that is cut lacks its end.
+type StreamDecoder interface {
+	// Decode appends the events of one frame: its event line, which may be empty, and its data. Frames it does not
+	// know are skipped. An unreadable frame is ErrMalformed, after which the stream may go on. An error that the
+	// upstream sent in the stream is an *UpstreamError. ErrEnd says that the frame was the stream's last mark.
+	Decode(dst []Event, event, data []byte) ([]Event, error)
+	// End appends the events that close the answer when the upstream has ended the stream, with or without its last
+	// mark: the open part's end and the finish. It returns ErrCut when the answer is not whole.
+	End(dst []Event) ([]Event, error)
+}
+
+// StreamEncoder turns events into frames.
+type StreamEncoder interface {
+	// Append appends the frames of one event. The finish ends the stream, with its last mark.
+	Append(dst []byte, e *Event) []byte
+	// Fail appends how a stream, begun or not, ends with an error.
+	Fail(dst []byte, e *app.Error, requestID string) []byte
+}
+
+// Errors of decoders.
+var (
+	// ErrBroken says that an answer is cut, empty or not what its style calls an answer.
+	ErrBroken = errors.New("llm: the answer is broken")
+	// ErrMalformed says that one frame could not be read.
+	ErrMalformed = errors.New("llm: the frame is malformed")
+	// ErrCut says that a stream ended before its answer did.
+	ErrCut = errors.New("llm: the stream ended before the answer did")
+	// ErrEnd says that a stream has given its last mark.
+	ErrEnd = errors.New("llm: the end of the stream")
+)
+
+// UpstreamError is an error that an upstream sent in place of an answer, in a frame or a body with status 200.
+type UpstreamError struct {
+	Body []byte // its JSON, as it came; what of it may be shown is not decided here
+}
+
+// Error is the operator's view; what the upstream said stays in Body.
+func (e *UpstreamError) Error() string { return "llm: the upstream sent an error" }

@@ -1,0 +1,40 @@
+package llm
+
+import "strconv"
+
+// budgets are the published numbers of tokens that stand for an effort; wire.md section 2.3.
+var budgets = [...]struct {
+	effort Effort
+	tokens int64
+}{
+	{"none", 0}, {"minimal", 1024}, {"low", 1024}, {"medium", 8192}, {"high", 24576}, {"xhigh", 32768}, {"max", 65536},
+}
+
+// BudgetOf is how many tokens of thinking an effort stands for. It reports false for an effort nobody knows.
+func BudgetOf(e Effort) (int64, bool) {
+	for _, b := range budgets {
+		if b.effort == e {
+			return b.tokens, true
+		}
+	}
+	return 0, false
+}
+
+// EffortOf is the effort that a budget of tokens stands for: empty when the budget is left to the model or says
+// nothing.
+func EffortOf(budget Number) Effort {
+	n, err := strconv.ParseInt(string(budget), 10, 64)
+	switch {
+	case err != nil || n < 0:
+		return ""
+	case n == 0:
+		return "none"
+	case n <= 1024:
+		return "low"
+	case n <= 8192:
+		return "medium"
+	case n <= 24576:
+		return "high"
+	}
+	return "xhigh"
+}

@@ -1,0 +1,114 @@
+package llm
+
+// Feature is something a request may ask for that not every style can say.
+type Feature uint8
+
+// The features. Those up to the mark may be lost without changing what the answer means; the others may not.
+const (
+	FeatureTopK Feature = iota
+	FeatureSeed
+	FeaturePenalties
+	FeatureVerbosity
+	FeatureMetadata
+	FeatureEndUser
+	FeatureParticipant // the name of a participant
+	FeatureDetail      // of an image
+	FeatureParallel    // one tool call at most
+	FeatureReasoning
+	FeatureCustomTool
+	featureDroppable // the mark
+
+	FeatureStop
+	FeatureSchema   // an answer that follows a JSON schema
+	FeatureJSON     // an answer that is any JSON
+	FeatureChoices  // more than one answer
+	FeatureLogProbs // the probabilities of tokens
+	FeatureImageData
+	FeatureImageURL
+	FeatureFileData
+	FeatureFileURL
+	FeatureFileID // media kept by one provider
+	FeatureAudio
+	FeatureVideo
+	FeatureResultMedia // an image or a file in a tool result
+	FeatureCount       // how many there are
+)
+
+// Droppable reports whether a feature may be left out when a style cannot say it. The others are refused.
+func (f Feature) Droppable() bool { return f < featureDroppable }
+
+// Traits are the rules of a style that a translation must know.
+type Traits struct {
+	Style Style
+	// Fields are what the style calls the features it has, for error messages and lists. A feature without a name
+	// cannot be said in the style.
+	Fields [FeatureCount]string
+	// StopsMax is how many stop sequences a request may have; zero when the style has none.
+	StopsMax int
+	// NameMax is how long the name of a tool may be, and NameAlso the characters it may have besides A-Z a-z 0-9 _ -.
+	NameMax  int
+	NameAlso string
+}
+
+// Features notes what a request asks for.
+type Features [FeatureCount]bool
+
+// Features walks the request.
+func (r *Request) Features() Features {
+	var f Features
+	s := &r.Sampling
+	f[FeatureTopK] = s.TopK != ""
+	f[FeatureSeed] = s.Seed != ""
+	f[FeaturePenalties] = s.PresencePenalty != "" || s.FrequencyPenalty != ""
+	f[FeatureVerbosity] = r.Verbosity != ""
+	f[FeatureMetadata] = len(r.Metadata) > 0
+	f[FeatureEndUser] = r.EndUser != ""
+	f[FeatureParallel] = r.Parallel != nil && !*r.Parallel
+	f[FeatureReasoning] = r.Reasoning != ReasoningOptions{}
+	f[FeatureStop] = len(r.Stop) > 0
+	f[FeatureSchema] = r.Format.Kind == FormatSchema
+	f[FeatureJSON] = r.Format.Kind == FormatJSON
+	f[FeatureChoices] = r.Choices > 1
+	f[FeatureLogProbs] = r.LogProbs
+	for i := range r.Tools {
+		f[FeatureCustomTool] = f[FeatureCustomTool] || r.Tools[i].Custom
+	}
+	for i := range r.Turns {
+		f[FeatureParticipant] = f[FeatureParticipant] || r.Turns[i].Name != ""
+		f.parts(r.Turns[i].Parts, false)
+	}
+	return f
+}
+
+func (f *Features) parts(parts []Part, inResult bool) {
+	for i := range parts {
+		p := &parts[i]
+		switch p.Kind {
+		case Image, Audio, Video, File:
+			f.media(p, inResult)
+		case Result:
+			f.parts(p.Result.Parts, true)
+		}
+	}
+}
+
+func (f *Features) media(p *Part, inResult bool) {
+	f[FeatureResultMedia] = f[FeatureResultMedia] || inResult
+	switch m := &p.Media; {
+	case m.FileID != "":
+		f[FeatureFileID] = true
+	case p.Kind == Audio:
+		f[FeatureAudio] = true
+	case p.Kind == Video:
+		f[FeatureVideo] = true
+	case p.Kind == Image && m.URL != "":
+		f[FeatureImageURL] = true
+	case p.Kind == Image:
+		f[FeatureImageData] = true
+	case m.URL != "":
+		f[FeatureFileURL] = true
+	default:
+		f[FeatureFileData] = true
+	}
+	f[FeatureDetail] = f[FeatureDetail] || p.Media.Detail != ""
+}
