@@ -1,0 +1,179 @@
+// Package llmtest has the laws that every codec of a text style keeps, as properties over drawn requests and answers.
+// It knows the form and the traits of a style; it does not know any wire format.
+package llmtest
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"umg/app/llm"
+	"umg/app/sse"
+)
+
+// Options say what one wire can keep apart, beyond its traits.
+type Options struct {
+	Systems      int                    // leading system turns it keeps apart, at most; zero is one
+	SystemParts  int                    // parts of one system turn it keeps apart; zero is one
+	LateSystem   bool                   // system turns keep their place between others
+	Reasonings   []llm.ReasoningOptions // the wishes for reasoning that it can say exactly
+	Verbosities  []string
+	Strict       bool       // tools and formats have a strict member
+	FormatName   bool       // a format has a name and a description
+	ResultError  bool       // a result can say that it is an error
+	ResultParts  bool       // a result can have several parts
+	Groups       bool       // tools have namespaces
+	Stops        []llm.Stop // the reasons that survive; calls always end with llm.StopToolCalls
+	NoCacheWrite bool       // usage does not tell tokens written to a cache
+	Interleaved  bool       // an answer keeps text, calls and reasoning in any order
+	Signed       bool       // reasoning always has a signature, also where no call follows
+	Unsigned     bool       // reasoning never has one
+	Refusals     bool       // an answer can be a refusal in words of its own
+	Canon        func(*llm.Request)
+}
+
+// Laws checks that requests survive, that streams survive, and that the stream and the body of one answer are alike.
+func Laws(t *testing.T, codec llm.Codec, o Options) {
+	t.Helper()
+	t.Run("requests survive", func(t *testing.T) {
+		t.Parallel()
+		rapid.Check(t, func(t *rapid.T) { requestSurvives(t, codec, &o) })
+	})
+	t.Run("streams survive", func(t *testing.T) {
+		t.Parallel()
+		rapid.Check(t, func(t *rapid.T) { streamSurvives(t, codec, &o) })
+	})
+	t.Run("stream and body are alike", func(t *testing.T) {
+		t.Parallel()
+		rapid.Check(t, func(t *rapid.T) { bodySurvives(t, codec, &o) })
+	})
+}
+
+func requestSurvives(t *rapid.T, codec llm.Codec, o *Options) {
+	want := drawRequest(t, codec.Traits(), o)
+	body, err := codec.EncodeRequest(want)
+	if err != nil {
+		t.Fatalf("encode: %v", err)
+	}
+	got, err := codec.DecodeRequest(body)
+	if err != nil {
+		t.Fatalf("decode: %v\n%s", err, body)
+	}
+	got.Dropped = nil // what an encoder adds for the upstream alone
+	if o.Canon != nil {
+		o.Canon(want)
+		o.Canon(got)
+	}
+	if !reflect.DeepEqual(want, got) {
+		t.Fatalf("the request changed\nwant %+v\ngot  %+v\nwire %s", want, got, body)
+	}
+}
+
+// NewAsk is an ask as the corridor makes it.
+func NewAsk() *llm.Ask {
+	return &llm.Ask{Model: "meridian/atlas", CallID: "req_01test", Created: 1_760_000_000, Choices: 1, IncludeUsage: true}
+}
+
+func streamSurvives(t *rapid.T, codec llm.Codec, o *Options) {
+	want := drawResponse(t, o)
+	var wire []byte
+	enc := codec.Encoder(NewAsk())
+	for _, e := range pieces(t, want) {
+		wire = enc.Append(wire, &e)
+	}
+	events, err := DecodeStream(codec.Decoder(NewAsk()), wire)
+	if err != nil {
+		t.Fatalf("decode: %v\n%s", err, wire)
+	}
+	if fault := Legal(events); fault != "" {
+		t.Fatalf("not a legal stream: %s\n%+v", fault, events)
+	}
+	compare(t, want, llm.Fold(events), wire)
+}
+
+func bodySurvives(t *rapid.T, codec llm.Codec, o *Options) {
+	want := drawResponse(t, o)
+	wire := codec.EncodeResponse(nil, want, NewAsk())
+	got, err := codec.DecodeResponse(wire, NewAsk())
+	if err != nil {
+		t.Fatalf("decode: %v\n%s", err, wire)
+	}
+	compare(t, want, got, wire)
+}
+
+func compare(t *rapid.T, want, got *llm.Response, wire []byte) {
+	w, g := *want, *got
+	w.ID, g.ID, w.Cost, g.Cost = "", "", nil, nil
+	if len(w.Parts) == 0 && len(g.Parts) == 0 {
+		w.Parts, g.Parts = nil, nil
+	}
+	if !reflect.DeepEqual(w, g) {
+		t.Fatalf("the answer changed\nwant %+v\ngot  %+v\nwire %s", w, g, wire)
+	}
+}
+
+// DecodeStream reads a whole stream through a decoder. Malformed frames are passed over, as the corridor does.
+func DecodeStream(d llm.StreamDecoder, wire []byte) ([]llm.Event, error) {
+	reader := sse.NewReader(bytes.NewReader(wire), sse.NewBudget(64<<20))
+	defer reader.Close()
+	var events []llm.Event
+	for {
+		frame, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return d.End(events)
+		}
+		if err != nil {
+			return events, err
+		}
+		if frame.Data == nil {
+			continue
+		}
+		events, err = d.Decode(events, frame.Event, frame.Data)
+		switch {
+		case errors.Is(err, llm.ErrEnd):
+			return events, nil
+		case err != nil && !errors.Is(err, llm.ErrMalformed):
+			return events, err
+		}
+	}
+}
+
+// Legal says what is wrong with the order of events, or nothing. A stream may lack its end, not more.
+func Legal(events []llm.Event) string {
+	var open llm.PartKind
+	started, finished := false, false
+	for i := range events {
+		e := &events[i]
+		switch {
+		case finished:
+			return "an event after the finish"
+		case e.Kind != llm.EventStart && !started:
+			return "an event before the start"
+		case e.Kind == llm.EventStart && started:
+			return "a second start"
+		case e.Kind == llm.EventPart && open != 0:
+			return "a part inside a part"
+		case e.Kind == llm.EventPart && e.Part == 0:
+			return "a part without a kind"
+		case (e.Kind == llm.EventDelta || e.Kind == llm.EventPartEnd) && (open == 0 || e.Part != open):
+			return "a delta or an end that belongs to no open part"
+		case e.Kind == llm.EventFinish && open != 0:
+			return "a finish inside a part"
+		}
+		switch e.Kind {
+		case llm.EventStart:
+			started = true
+		case llm.EventPart:
+			open = e.Part
+		case llm.EventPartEnd:
+			open = 0
+		case llm.EventFinish:
+			finished = true
+		}
+	}
+	return ""
+}
