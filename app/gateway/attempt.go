@@ -22,12 +22,13 @@ const spliceRoom = 512
 // open tries the routes of the model until one of them answers: with a whole body, or with the first content of a
 // stream. Nothing was sent to the client before, so every failure up to here costs nothing and shows nowhere.
 func (r *run) open(ctx context.Context) error {
-	o := r.gateway.o
-	plan := newPlan(r.model, r.call.Style, o.Random)
 	var last *provider.Fault
 	for r.attempts < attemptsMax {
-		route, wait, ok := plan.next(last, o.RetryWait)
-		if !ok {
+		route, wait, err := r.nextRoute(last)
+		if err != nil && last == nil {
+			return err
+		}
+		if route == nil || err != nil {
 			break
 		}
 		if err := pause(ctx, wait); err != nil {
@@ -77,16 +78,23 @@ func (r *run) hideUpstreamName(e *app.Error) {
 func (r *run) attempt(ctx context.Context, route *catalog.Route) *provider.Fault {
 	ctx, r.cancel = context.WithCancelCause(ctx)
 	r.watch.attempt(r.cancel, route.Timeouts.FirstByte, route.Timeouts.Total)
-	payload := provider.NewPayload(len(r.call.Body) + spliceRoom)
-	payload.Data = r.style.Splice(payload.Data, r.call.Body, &r.head, dialect.Edit{Model: route.Model, MaxTokens: r.sentBound()})
+	if err := r.complete(ctx); err != nil {
+		return provider.NewRefusal(err)
+	}
+	payload := provider.NewPayload(r.way.Size() + spliceRoom)
+	payload.Data = r.way.Request(payload.Data, dialect.Edit{Model: route.Model, MaxTokens: r.sentBound()})
 	var fault *provider.Fault
-	r.answer, fault = r.gateway.o.Providers.Send(ctx, route, payload, nil, r.head.Stream)
+	r.answer, fault = r.gateway.o.Providers.Send(ctx, route, payload, r.forwarded(), r.way.Streams())
 	payload.Release()
 	if fault != nil {
 		return fault
 	}
-	if r.head.Stream {
+	r.out.tell("X-Gateway-Dropped", r.way.Dropped())
+	switch {
+	case r.head.Stream:
 		return r.openStream()
+	case r.answer.Stream:
+		return r.openFolded()
 	}
 	return r.openBody()
 }
@@ -97,7 +105,7 @@ func (r *run) openBody() *provider.Fault {
 	if fault != nil {
 		return fault
 	}
-	body, err := r.style.ReadBody(raw, r.ask)
+	body, err := r.way.ReadBody(raw, r.ask)
 	if err != nil {
 		return r.faultOf(err)
 	}
@@ -105,6 +113,29 @@ func (r *run) openBody() *provider.Fault {
 		return r.answer.Unusable(errEmpty)
 	}
 	r.body, r.done = body, true
+	return nil
+}
+
+// openFolded reads a stream for a client that asked for JSON.
+func (r *run) openFolded() *provider.Fault {
+	folded := r.way.NewFolded(r.ask)
+	r.stream = folded
+	r.frames = getReader(r.answer, r.gateway.o.Memory)
+	for !r.done {
+		err := r.step()
+		if err == nil && r.endless(r.tally.ContentBytes) {
+			err = errCut
+		}
+		if err != nil {
+			return r.faultOf(err)
+		}
+	}
+	body, whole := folded.Body()
+	if !whole || r.tally.Empty() {
+		r.done = false
+		return r.answer.Unusable(errEmpty)
+	}
+	r.body = body
 	return nil
 }
 
@@ -125,13 +156,13 @@ func (r *run) openStream() *provider.Fault {
 		if fault != nil {
 			return fault
 		}
-		frames, err := r.style.Frames(raw)
+		frames, err := r.way.Frames(raw)
 		if err != nil {
 			return r.faultOf(err)
 		}
 		source = bytes.NewReader(frames)
 	}
-	r.stream = r.style.NewStream(r.ask)
+	r.stream = r.way.NewStream(r.ask)
 	r.frames = getReader(source, r.gateway.o.Memory)
 	for len(*r.batch) == 0 && !r.done {
 		if err := r.step(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/dialect"
+	"umg/app/egress"
 	"umg/app/limit"
 	"umg/app/llm"
 	"umg/app/provider"
@@ -27,7 +28,7 @@ const (
 	memoryStandard    = 512 << 20
 )
 
-// Options are the rooms a call walks through. All pointers are required.
+// Options are the rooms a call walks through. All are required but Egress.
 type Options struct {
 	Ledger    *billing.Ledger
 	Snapshot  func() *catalog.Snapshot
@@ -35,6 +36,7 @@ type Options struct {
 	Providers *provider.Client
 	Now       app.Clock
 	Random    func(n int) int // a number from 0 to n-1
+	Egress    *egress.Client  // for images whose address a provider cannot be given; none is fetched when nil
 
 	KeepAlive time.Duration // silence after which a stream is kept open; 15 s when zero
 	RetryWait time.Duration // before the same route is tried again, and as much again at random; 100 ms when zero
@@ -110,6 +112,9 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (Report, er
 	}
 	r.style, r.head = style, head
 	if r.model, err = choose(g.o.Snapshot(), call, &r.head); err != nil {
+		return r.refused(err)
+	}
+	if err := r.prepare(); err != nil {
 		return r.refused(err)
 	}
 	r.ask = dialect.Ask{

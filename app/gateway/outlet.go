@@ -80,6 +80,15 @@ func (o *outlet) keepAlive() error {
 	return o.write(http.StatusOK, eventStream, []byte(o.mark))
 }
 
+// tell adds a header to an answer that has not begun.
+func (o *outlet) tell(name, value string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if value != "" && !o.begun {
+		o.header[name] = []string{value}
+	}
+}
+
 // hasBegun reports whether anything was sent.
 func (o *outlet) hasBegun() bool {
 	o.mu.Lock()

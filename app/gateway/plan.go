@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"umg/app/catalog"
-	"umg/app/llm"
+	"umg/app/dialect"
 	"umg/app/provider"
 )
 
@@ -20,10 +20,10 @@ type plan struct {
 	again   bool // the current route had its second try
 }
 
-func newPlan(m *catalog.Model, style llm.Style, random func(n int) int) plan {
+func newPlan(m *catalog.Model, random func(n int) int) plan {
 	p := plan{routes: m.Routes[:min(len(m.Routes), routesMax)], random: random, current: -1}
 	for i := range p.routes {
-		p.left[i] = p.routes[i].Style == style
+		_, p.left[i] = dialect.Of(p.routes[i].Style)
 	}
 	return p
 }

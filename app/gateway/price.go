@@ -96,7 +96,9 @@ func (r *run) bound() {
 
 // sentBound is the bound on output that goes upstream, zero when the request's own is right.
 func (r *run) sentBound() int64 {
-	if r.lowered || r.head.MaxTokens > r.reserve.output || r.head.MaxTokens == 0 && r.model.MaxOutputTokens <= 0 {
+	unsaid := r.head.MaxTokens == 0
+	required := r.way.Upstream() == llm.Messages // the style has no request without a bound
+	if r.lowered || r.head.MaxTokens > r.reserve.output || unsaid && (required || r.model.MaxOutputTokens <= 0) {
 		return r.reserve.output
 	}
 	return 0

@@ -63,22 +63,18 @@ func (r *run) step() error {
 		defer r.watch.came()
 	}
 	frame, err := r.frames.Next()
-	if errors.Is(err, io.EOF) {
-		if !r.tally.Ended && !r.tally.Whole {
-			return errCut
-		}
-		r.done = true
-		return nil
-	}
-	if err != nil {
+	over := errors.Is(err, io.EOF)
+	if over {
+		frame = sse.Frame{} // says so to the stream
+	} else if err != nil {
 		return err
 	}
 	r.came = true
 	var step dialect.Step
 	*r.batch, step, err = r.stream.Frame(*r.batch, frame)
 	r.tally = r.stream.Tally()
-	if err == nil && step == dialect.Done {
-		if r.done = r.tally.Ended; !r.done {
+	if err == nil && (over || step == dialect.Done) {
+		if r.done = r.tally.Ended || over && r.tally.Whole; !r.done {
 			return errCut
 		}
 	}
@@ -101,7 +97,7 @@ func (r *run) deliver() error {
 // drain reads what may still come behind the end of an answer, so that its connection can be used again. An upstream
 // that does not end its answer loses the connection.
 func (r *run) drain() {
-	if r.frames == nil || !r.answer.Stream {
+	if r.frames == nil || !r.answer.Stream || r.way.Cuts() {
 		return
 	}
 	r.watch.wait(drainMax, provider.ErrIdle)

@@ -90,9 +90,9 @@ func draws(numbers ...int) func(int) int {
 func planOf(random func(int) int) plan {
 	m := &catalog.Model{Routes: []catalog.Route{
 		{ID: "a", Style: llm.Chat, Order: 1, Weight: 1}, {ID: "b", Style: llm.Chat, Order: 1, Weight: 3},
-		{ID: "m", Style: llm.Messages, Order: 1, Weight: 100}, {ID: "c", Style: llm.Chat, Order: 2, Weight: 1},
+		{ID: "m", Style: "morse", Order: 1, Weight: 100}, {ID: "c", Style: llm.Chat, Order: 2, Weight: 1},
 	}}
-	return newPlan(m, llm.Chat, random)
+	return newPlan(m, random)
 }
 
 func (p *plan) ids(t *testing.T, faults ...provider.Class) string {

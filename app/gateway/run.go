@@ -12,6 +12,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/limit"
+	"umg/app/llm"
 	"umg/app/provider"
 	"umg/app/sse"
 	"umg/billing"
@@ -39,8 +40,13 @@ type run struct {
 	out   *outlet
 	watch *watch
 
+	plan     plan
+	next     *catalog.Route // that the plan has drawn and that was not tried yet
+	original *llm.Request   // read when a route needs a translation
+
 	// The attempt that answers.
 	route    *catalog.Route
+	way      *dialect.Way
 	attempts int
 	cancel   context.CancelCauseFunc
 	answer   *provider.Answer

@@ -1,5 +1,7 @@
 package llm
 
+import "strings"
+
 // Feature is something a request may ask for that not every style can say.
 type Feature uint8
 
@@ -48,6 +50,7 @@ type Traits struct {
 	// NameMax is how long the name of a tool may be, and NameAlso the characters it may have besides A-Z a-z 0-9 _ -.
 	NameMax  int
 	NameAlso string
+	NameWord bool // a name begins with a letter or _
 }
 
 // Features notes what a request asks for.
@@ -111,4 +114,17 @@ func (f *Features) media(p *Part, inResult bool) {
 		f[FeatureFileData] = true
 	}
 	f[FeatureDetail] = f[FeatureDetail] || p.Media.Detail != ""
+}
+
+// TakesName reports whether a tool may have this name in the style.
+func (t *Traits) TakesName(name string) bool {
+	if name == "" || len(name) > t.NameMax {
+		return false
+	}
+	for i := range len(name) {
+		if c := name[i]; !letterOrDigit(c) && c != '_' && c != '-' && strings.IndexByte(t.NameAlso, c) < 0 {
+			return false
+		}
+	}
+	return !t.NameWord || name[0] == '_' || letterOrDigit(name[0]) && name[0] > '9'
 }

@@ -125,7 +125,7 @@ func (c *Client) transport(connect time.Duration) *http.Transport {
 }
 
 // send makes one attempt. The answer's body must be closed.
-func (c *Client) send(ctx context.Context, t *target, p *Payload, extra http.Header, stream bool) (*Answer, *Fault) {
+func (c *Client) send(ctx context.Context, t *target, p *Payload, extra http.Header) (*Answer, *Fault) {
 	header := t.header
 	if len(extra) > 0 {
 		header = header.Clone()
@@ -147,7 +147,7 @@ func (c *Client) send(ctx context.Context, t *target, p *Payload, extra http.Hea
 	if resp.StatusCode != http.StatusOK {
 		return nil, a.refused(resp)
 	}
-	if f := a.check(resp.Header, stream); f != nil {
+	if f := a.check(resp.Header); f != nil {
 		a.Close()
 		return nil, f
 	}
@@ -164,14 +164,14 @@ type Answer struct {
 	length int64
 }
 
-// check looks at what kind of answer it is. JSON in place of a stream is taken, a stream in place of JSON is not.
-func (a *Answer) check(h http.Header, stream bool) *Fault {
+// check looks at what kind of answer it is. JSON in place of a stream is taken, and a stream in place of JSON.
+func (a *Answer) check(h http.Header) *Fault {
 	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return NewFault(ClassContent, fmt.Errorf("the answer is encoded as %q", e))
 	}
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	switch {
-	case err == nil && kind == "text/event-stream" && stream:
+	case err == nil && kind == "text/event-stream":
 		a.Stream = true
 	case err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json")):
 	default:

@@ -189,3 +189,7 @@ func ours(status int) bool {
 	}
 	return false
 }
+
+// NewRefusal is the fault of a call that cannot be sent at all, for a reason its client is told. Another route may
+// still take it.
+func NewRefusal(e *app.Error) *Fault { return &Fault{Class: ClassEnded, Retry: Elsewhere, Err: e} }

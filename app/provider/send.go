@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"umg/app/catalog"
@@ -12,38 +14,55 @@ import (
 
 // paths are where the styles answer below a provider's base URL, unless the catalog says otherwise.
 var paths = map[llm.Style]string{
-	llm.Chat: "/chat/completions",
+	llm.Chat:      "/chat/completions",
+	llm.Messages:  "/messages",
+	llm.Responses: "/responses",
+	llm.Native:    "/models/{model}:{method}",
 }
+
+// The methods that stand for {method} in a path.
+const (
+	wholeMethod  = "generateContent"
+	streamMethod = "streamGenerateContent"
+	streamQuery  = "?alt=sse"
+	modelMark    = "{model}"
+	methodMark   = "{method}"
+)
 
 type targetKey struct {
 	provider *catalog.Provider // snapshots never change, so its address is its version
 	style    llm.Style
 	connect  time.Duration
+	model    string // where the path names it
+	stream   bool
 }
 
 // Send makes one attempt on a route: the payload goes to it as it is, with the extra headers. The context is the
 // attempt's own; cancelling it with one of this package's causes ends the attempt as a time-out. The answer must be
 // closed. It has begun but may be endless: the caller watches the clock.
 func (c *Client) Send(ctx context.Context, r *catalog.Route, p *Payload, extra http.Header, stream bool) (*Answer, *Fault) {
-	t, err := c.target(r)
+	t, err := c.target(r, stream)
 	if err != nil {
 		return nil, NewFault(ClassSetup, err)
 	}
-	return c.send(ctx, t, p, extra, stream)
+	return c.send(ctx, t, p, extra)
 }
 
 // target finds or prepares the target of a route. Those of former snapshots are forgotten all at once.
-func (c *Client) target(r *catalog.Route) (*target, error) {
-	key := targetKey{r.Provider, r.Style, r.Timeouts.Connect}
+func (c *Client) target(r *catalog.Route, stream bool) (*target, error) {
+	path := r.Provider.Paths[r.Style]
+	if path == "" {
+		path = paths[r.Style]
+	}
+	key := targetKey{provider: r.Provider, style: r.Style, connect: r.Timeouts.Connect}
+	if strings.Contains(path, modelMark) {
+		key.model, key.stream = r.Model, stream
+	}
 	c.mu.RLock()
 	t := c.targets[key]
 	c.mu.RUnlock()
 	if t != nil {
 		return t, nil
-	}
-	path := r.Provider.Paths[r.Style]
-	if path == "" {
-		path = paths[r.Style]
 	}
 	if path == "" {
 		return nil, fmt.Errorf("provider: the %s style is not spoken", r.Style)
@@ -51,8 +70,8 @@ func (c *Client) target(r *catalog.Route) (*target, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t, err := c.prepare(place{
-		url: r.Provider.BaseURL + path, credential: r.Provider.Credential.Reveal(), credentialHeader: r.Provider.CredentialHeader,
-		headers: r.Provider.Headers, connect: r.Timeouts.Connect,
+		url: r.Provider.BaseURL + addressed(path, r.Model, stream), credential: r.Provider.Credential.Reveal(),
+		credentialHeader: r.Provider.CredentialHeader, headers: r.Provider.Headers, connect: r.Timeouts.Connect,
 	})
 	if err != nil {
 		return nil, err
@@ -62,4 +81,20 @@ func (c *Client) target(r *catalog.Route) (*target, error) {
 	}
 	c.targets[key] = t
 	return t, nil
+}
+
+// addressed is the path of a call whose style names the model, and whether it streams, in the path.
+func addressed(path, model string, stream bool) string {
+	if !strings.Contains(path, modelMark) {
+		return path
+	}
+	segments := strings.Split(model, "/")
+	for i := range segments {
+		segments[i] = url.PathEscape(segments[i])
+	}
+	path = strings.ReplaceAll(path, modelMark, strings.Join(segments, "/"))
+	if !stream {
+		return strings.ReplaceAll(path, methodMark, wholeMethod)
+	}
+	return strings.ReplaceAll(path, methodMark, streamMethod) + streamQuery
 }

@@ -1,0 +1,210 @@
+package dialect
+
+import (
+	"slices"
+	"strings"
+
+	"umg/app"
+	"umg/app/llm"
+)
+
+// Way is how one call travels on one route: its bytes pass through when the route speaks the client's style, and
+// otherwise they are translated, both ways.
+type Way struct {
+	client, upstream *Dialect
+	body             []byte
+	head             *Head
+	t                *translation // nil when bytes pass through
+}
+
+// Straight is the way of a call whose route speaks its own style.
+func Straight(d *Dialect, body []byte, h *Head) *Way {
+	return &Way{client: d, upstream: d, body: body, head: h}
+}
+
+// translation is what is remembered of a translated request until its answer.
+type translation struct {
+	original *llm.Request // as the client made it
+	request  *llm.Request // as it goes upstream
+	provider string       // which signatures it can read, and whose the new ones are
+	names    names
+	stops    []string // that the upstream's style cannot say; they are watched for here
+	dropped  []string
+}
+
+// Translate is the way of a call whose route speaks another style, or whose history has signatures of several
+// providers. The request is not changed. It returns an *app.Error that names the field when something that changes the
+// meaning of the answer cannot be carried.
+func Translate(client, upstream *Dialect, r *llm.Request, provider string) (*Way, error) {
+	reduced := *r
+	t := &translation{original: r, request: &reduced, provider: provider, dropped: slices.Clone(r.Dropped)}
+	if err := t.reduce(client.Codec.Traits(), upstream.Codec.Traits()); err != nil {
+		return nil, err
+	}
+	t.carrySignatures(client.Style, upstream.Style)
+	if client != upstream {
+		t.rename(upstream.Codec.Traits())
+	}
+	return &Way{client: client, upstream: upstream, t: t}, nil
+}
+
+// Read decodes a request of the style for Translate.
+func (d *Dialect) Read(body []byte) (*llm.Request, error) { return d.Codec.DecodeRequest(body) }
+
+// reduce takes away what the upstream's style cannot say, and refuses what must not be taken away.
+func (t *translation) reduce(client, upstream *llm.Traits) error {
+	for f, asked := range t.original.Features() {
+		feature := llm.Feature(f)
+		if !asked || upstream.Fields[feature] != "" {
+			continue
+		}
+		field := client.Fields[feature]
+		switch {
+		case feature == llm.FeatureStop, feature == llm.FeatureImageURL && upstream.Fields[llm.FeatureImageData] != "":
+		case feature == llm.FeatureCustomTool && t.choosesCustomTool():
+			return cannotCarry("tool_choice", "it names a tool of a kind that the provider of this model does not have")
+		case feature.Droppable():
+			t.drop(feature)
+			t.dropped = append(t.dropped, field)
+		default:
+			return cannotCarry(field, "the provider of this model has nothing like it")
+		}
+	}
+	if len(t.request.Stop) > upstream.StopsMax {
+		t.stops, t.request.Stop = t.request.Stop, nil
+		t.request.Stream = true // so that the upstream can be told to stop
+	}
+	return nil
+}
+
+func cannotCarry(field, why string) *app.Error {
+	return app.Errorf(app.Invalid, "unsupported_parameter", "%s cannot be used with this model here: %s. "+
+		"Leave it out, or call the model in a style whose contract has it.", field, why).At(field)
+}
+
+// drop clears a feature in the request that goes upstream.
+func (t *translation) drop(f llm.Feature) {
+	r := t.request
+	switch f {
+	case llm.FeatureTopK:
+		r.Sampling.TopK = ""
+	case llm.FeatureSeed:
+		r.Sampling.Seed = ""
+	case llm.FeaturePenalties:
+		r.Sampling.PresencePenalty, r.Sampling.FrequencyPenalty = "", ""
+	case llm.FeatureVerbosity:
+		r.Verbosity = ""
+	case llm.FeatureMetadata:
+		r.Metadata = nil
+	case llm.FeatureEndUser:
+		r.EndUser = ""
+	case llm.FeatureParallel:
+		r.Parallel = nil
+	case llm.FeatureReasoning:
+		r.Reasoning = llm.ReasoningOptions{}
+	case llm.FeatureCustomTool:
+		r.Tools = slices.DeleteFunc(slices.Clone(r.Tools), func(tool llm.Tool) bool { return tool.Custom })
+	case llm.FeatureParticipant:
+		r.Turns = slices.Clone(r.Turns)
+		for i := range r.Turns {
+			r.Turns[i].Name = ""
+		}
+	}
+}
+
+func (t *translation) choosesCustomTool() bool {
+	return slices.ContainsFunc(t.original.Tools, func(tool llm.Tool) bool {
+		return tool.Custom && slices.Contains(t.original.Choice.Names, tool.Name)
+	})
+}
+
+// Dropped are the members of the client's request that do not go upstream, as its style names them.
+func (w *Way) Dropped() string {
+	if w.t == nil {
+		return ""
+	}
+	return strings.Join(slices.Compact(w.t.dropped), ",")
+}
+
+// Streams reports whether the upstream is asked for a stream. It may be where the client is not: an answer that must
+// be cut at a text is read as it comes.
+func (w *Way) Streams() bool {
+	if w.t == nil {
+		return w.head.Stream
+	}
+	return w.t.request.Stream
+}
+
+// Upstream is the style that the route speaks.
+func (w *Way) Upstream() llm.Style { return w.upstream.Style }
+
+// Cuts reports whether the answer may end here before it ends upstream.
+func (w *Way) Cuts() bool { return w.t != nil && len(w.t.stops) > 0 }
+
+// Images are the images that must be fetched before the request can be written, since the upstream's style takes
+// none by address. The caller fills in their data and type and clears the address.
+func (w *Way) Images() []*llm.Media {
+	if w.t == nil || w.upstream.Codec.Traits().Fields[llm.FeatureImageURL] != "" {
+		return nil
+	}
+	var list []*llm.Media
+	t := w.t.request
+	t.Turns = slices.Clone(t.Turns)
+	for i := range t.Turns {
+		parts := slices.Clone(t.Turns[i].Parts)
+		for j := range parts {
+			if parts[j].Kind == llm.Result {
+				parts[j].Result.Parts = slices.Clone(parts[j].Result.Parts)
+				list = append(list, imagesByURL(parts[j].Result.Parts)...)
+			}
+		}
+		list = append(list, imagesByURL(parts)...)
+		t.Turns[i].Parts = parts
+	}
+	return list
+}
+
+func imagesByURL(parts []llm.Part) []*llm.Media {
+	var list []*llm.Media
+	for i := range parts {
+		if parts[i].Kind == llm.Image && parts[i].Media.URL != "" {
+			list = append(list, &parts[i].Media)
+		}
+	}
+	return list
+}
+
+// Prepare writes a translated request in the upstream's style, once. It returns an *app.Error when the style cannot
+// say it after all.
+func (w *Way) Prepare() error {
+	if w.body != nil {
+		return nil
+	}
+	body, err := w.upstream.Codec.EncodeRequest(w.t.request)
+	if err != nil {
+		return err
+	}
+	head, err := w.upstream.Peek(body)
+	if err != nil {
+		return app.Errorf(app.Internal, "internal_error", "The request could not be translated.").Because(err)
+	}
+	w.body, w.head = body, &head
+	return nil
+}
+
+// Request appends the request as it goes upstream. A translated one must be prepared.
+func (w *Way) Request(dst []byte, e Edit) []byte { return w.upstream.Splice(dst, w.body, w.head, e) }
+
+// Size is about how long Request is.
+func (w *Way) Size() int { return len(w.body) }
+
+// Bounded reports whether the request that goes upstream names a bound on its output.
+func (w *Way) Bounded() bool { return w.head.MaxTokens > 0 }
+
+// ask is what the client asked for, with its request where the answer is translated.
+func (w *Way) ask(a Ask) *Ask {
+	if w.t != nil {
+		a.Request = w.t.original
+	}
+	return &a
+}

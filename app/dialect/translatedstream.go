@@ -1,0 +1,267 @@
+package dialect
+
+import (
+	"errors"
+	"slices"
+
+	"umg/app"
+	"umg/app/llm"
+	"umg/app/sse"
+)
+
+// translatedStream reads the frames of one style and writes those of another. As with a stream that passes through,
+// nothing leaves before the first content, and nothing that shows the end leaves before Finish.
+type translatedStream struct {
+	way     *Way
+	ask     *Ask
+	decoder llm.StreamDecoder
+	encoder llm.StreamEncoder
+	events  []llm.Event
+	held    []byte
+	phase   phase
+	stops   stops
+	finish  llm.Event
+	tally   Tally
+}
+
+// NewStream passes a stream of the upstream on to the client. The caller closes it.
+func (w *Way) NewStream(a Ask) Stream {
+	if w.t == nil {
+		return w.client.NewStream(a)
+	}
+	return w.translated(w.ask(a), w.client.Codec)
+}
+
+func (w *Way) translated(a *Ask, out llm.StreamCodec) *translatedStream {
+	return &translatedStream{
+		way: w, ask: a, decoder: w.upstream.Codec.Decoder(a), encoder: out.Encoder(a), stops: stops{list: w.t.stops},
+	}
+}
+
+func (s *translatedStream) Tally() Tally { return s.tally }
+
+func (s *translatedStream) Close() {}
+
+// Frame takes the next frame; one without a byte says that the upstream has ended the stream.
+func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
+	var err error
+	switch {
+	case s.phase == ending:
+		return dst, Idle, nil // what still comes is not a part of the answer
+	case len(f.Raw) == 0:
+		s.events, err = s.decoder.End(s.events[:0])
+		if errors.Is(err, llm.ErrCut) {
+			err = nil // the caller sees it by the tally
+		}
+	case f.Data == nil:
+		return dst, Idle, nil
+	default:
+		s.events, err = s.decoder.Decode(s.events[:0], f.Event, f.Data)
+	}
+	step := Idle
+	for i := range s.events {
+		dst = s.pass(dst, &s.events[i], &step)
+	}
+	switch {
+	case errors.Is(err, llm.ErrMalformed):
+		s.tally.Malformed++
+		return dst, step, nil
+	case errors.Is(err, llm.ErrEnd), err == nil && s.phase == ending:
+		return dst, Done, nil
+	}
+	return dst, step, err
+}
+
+// pass sends one event on, in the client's words.
+func (s *translatedStream) pass(dst []byte, e *llm.Event, step *Step) []byte {
+	if s.phase == ending {
+		return dst
+	}
+	switch e.Kind {
+	case llm.EventPart:
+		s.way.t.names.restore(&e.Call)
+	case llm.EventDelta:
+		s.tally.ContentBytes += int64(len(e.Delta))
+		s.tally.ContentFrames++
+		if e.Part == llm.Text && len(s.stops.list) > 0 {
+			return s.watched(dst, e, step)
+		}
+	case llm.EventPartEnd:
+		if e.Part == llm.Reasoning {
+			e.Signature = sealSignature(s.way.t.provider, e.Signature)
+		}
+		if rest := s.stops.rest(); rest != "" {
+			dst = s.write(dst, &llm.Event{Kind: llm.EventDelta, Part: llm.Text, Delta: rest}, step)
+		}
+	case llm.EventFinish:
+		s.end(*e)
+		*step = Held
+		return dst
+	}
+	return s.write(dst, e, step)
+}
+
+// watched passes a text on as far as it can be no stop sequence, and ends the answer at one.
+func (s *translatedStream) watched(dst []byte, e *llm.Event, step *Step) []byte {
+	safe, met := s.stops.pass(e.Delta)
+	if safe != "" {
+		dst = s.write(dst, &llm.Event{Kind: llm.EventDelta, Part: llm.Text, Delta: safe}, step)
+	}
+	if met != "" {
+		dst = s.write(dst, &llm.Event{Kind: llm.EventPartEnd, Part: llm.Text}, step)
+		s.end(llm.Event{Kind: llm.EventFinish, Stop: llm.StopSequence, StopText: met})
+		*step = Held
+	}
+	return dst
+}
+
+// write encodes an event. What only announces the answer waits for its first content.
+func (s *translatedStream) write(dst []byte, e *llm.Event, step *Step) []byte {
+	content := e.Kind == llm.EventDelta && e.Delta != "" || e.Kind == llm.EventPart && e.Part == llm.Call
+	if s.phase == opening && !content {
+		s.held = s.encoder.Append(s.held, e)
+		*step = max(*step, Lifecycle)
+		return dst
+	}
+	if s.phase == opening {
+		s.phase = flowing
+		dst = append(dst, s.held...)
+		s.held = nil
+	}
+	*step = max(*step, Content)
+	return s.encoder.Append(dst, e)
+}
+
+// end notes how the answer ended. The client is told once the charge is durable.
+func (s *translatedStream) end(finish llm.Event) {
+	s.phase, s.finish = ending, finish
+	s.tally.Finish, s.tally.Usage, s.tally.Reported = string(finish.Stop), finish.Usage, finish.Reported
+	s.tally.Ended = true
+}
+
+func (s *translatedStream) Finish(dst []byte, b Bill) []byte {
+	dst = append(dst, s.held...)
+	if b.CutShort {
+		s.finish = llm.Event{Kind: llm.EventFinish, Stop: llm.StopLength}
+		s.events, _ = s.decoder.End(s.events[:0]) // closes what is open
+		for i := range s.events {
+			if e := &s.events[i]; e.Kind == llm.EventPartEnd {
+				dst = s.encoder.Append(dst, e)
+			}
+		}
+	}
+	s.finish.Usage, s.finish.Reported, s.finish.Cost = b.Usage, true, &b.Cost
+	return s.encoder.Append(dst, &s.finish)
+}
+
+func (s *translatedStream) Fail(dst []byte, e *app.Error, requestID string) []byte {
+	return s.encoder.Fail(dst, e, requestID)
+}
+
+// ReadBody reads a whole answer of the upstream.
+func (w *Way) ReadBody(raw []byte, a Ask) (Body, error) {
+	if w.t == nil {
+		return w.client.ReadBody(raw, a)
+	}
+	full := w.ask(a)
+	answer, err := w.upstream.Codec.DecodeResponse(raw, full)
+	if err != nil {
+		return nil, err
+	}
+	for i := range answer.Parts {
+		switch p := &answer.Parts[i]; p.Kind {
+		case llm.Call:
+			w.t.names.restore(&p.Call)
+		case llm.Reasoning:
+			p.Signature = sealSignature(w.t.provider, p.Signature)
+		}
+	}
+	cutAt(answer, w.t.stops)
+	return &translatedBody{codec: w.client.Codec, ask: full, answer: answer}, nil
+}
+
+// cutAt ends an answer at the first stop sequence in its text.
+func cutAt(answer *llm.Response, list []string) {
+	watch := stops{list: list}
+	for i := range answer.Parts {
+		p := &answer.Parts[i]
+		if p.Kind != llm.Text {
+			continue
+		}
+		if safe, met := watch.pass(p.Text); met != "" {
+			p.Text = safe
+			answer.Parts = answer.Parts[:i+1]
+			answer.Stop, answer.StopText, answer.Reported = llm.StopSequence, met, false
+			return
+		}
+		watch.rest()
+	}
+}
+
+// Frames writes a whole answer of the upstream as the frames of its style.
+func (w *Way) Frames(raw []byte) ([]byte, error) { return w.upstream.Frames(raw) }
+
+// translatedBody is a whole answer in the client's style.
+type translatedBody struct {
+	codec  llm.BodyCodec
+	ask    *Ask
+	answer *llm.Response
+}
+
+func (b *translatedBody) Tally() Tally {
+	r := b.answer
+	t := Tally{Usage: r.Usage, Reported: r.Reported, Finish: string(r.Stop), Ended: true}
+	for i := range r.Parts {
+		t.ContentBytes += int64(len(r.Parts[i].Text) + len(r.Parts[i].Call.Arguments))
+	}
+	return t
+}
+
+func (b *translatedBody) Append(dst []byte, bill Bill) []byte {
+	priced := *b.answer
+	priced.Usage, priced.Reported, priced.Cost = bill.Usage, true, &bill.Cost
+	return b.codec.EncodeResponse(dst, &priced, b.ask)
+}
+
+// Folded is a stream whose answer is wanted in one piece.
+type Folded struct {
+	Stream
+
+	s    *translatedStream
+	fold *folding
+}
+
+// NewFolded reads a stream for a client that asked for JSON.
+func (w *Way) NewFolded(a Ask) *Folded {
+	if w.t == nil { // the upstream has answered with a stream where none was asked for
+		w = &Way{client: w.client, upstream: w.upstream, t: &translation{request: &llm.Request{}}}
+	}
+	f := &folding{}
+	s := w.translated(w.ask(a), f)
+	return &Folded{Stream: s, s: s, fold: f}
+}
+
+// Body is the answer, once the stream has ended.
+func (f *Folded) Body() (Body, bool) {
+	if f.s.phase != ending {
+		return nil, false
+	}
+	f.fold.Append(nil, &f.s.finish)
+	answer, whole := f.fold.Response()
+	answer.Parts = slices.Clip(answer.Parts)
+	return &translatedBody{codec: f.s.way.client.Codec, ask: f.s.ask, answer: answer}, whole
+}
+
+// folding is an encoder that writes nothing and keeps the whole answer.
+type folding struct{ llm.Folder }
+
+func (f *folding) Append(dst []byte, e *llm.Event) []byte {
+	f.Add(e)
+	return dst
+}
+
+func (f *folding) Fail(dst []byte, _ *app.Error, _ string) []byte { return dst }
+
+func (f *folding) Decoder(*llm.Ask) llm.StreamDecoder { return nil }
+
+func (f *folding) Encoder(*llm.Ask) llm.StreamEncoder { return f }

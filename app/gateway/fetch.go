@@ -1,0 +1,88 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"image"
+	_ "image/gif"  // the formats whose size can be read
+	_ "image/jpeg" // before the pixels are
+	_ "image/png"
+	"io"
+	"net/http"
+
+	_ "golang.org/x/image/webp"
+
+	"umg/app"
+	"umg/app/egress"
+	"umg/app/llm"
+)
+
+const (
+	imagesMax       = 20
+	imageBytesMax   = 10 << 20
+	imagesBytesMax  = 20 << 20 // of one call
+	imagePixelsMax  = 40_000_000
+	imagesParam     = "image_url"
+	imageUnreadable = "invalid_image"
+)
+
+// fetchImages gets the images of a call whose provider takes none by address, one after the other: their number and
+// bytes are bounded for the whole call, and what comes must be an image of a kind that providers read.
+func (g *Gateway) fetchImages(ctx context.Context, list []*llm.Media) error {
+	if g.o.Egress == nil {
+		return badImage("Images by address cannot be used with this model; send the image as data.")
+	}
+	if len(list) > imagesMax {
+		return badImage("A call with this model may have at most 20 images by address.")
+	}
+	left := int64(imagesBytesMax)
+	for _, m := range list {
+		raw, err := g.fetchImage(ctx, m.URL, min(left, imageBytesMax))
+		if err != nil {
+			return err
+		}
+		left -= int64(len(raw))
+		config, format, err := image.DecodeConfig(bytes.NewReader(raw))
+		if err != nil {
+			return badImage("An image address did not give a PNG, JPEG, GIF or WebP image.")
+		}
+		if config.Width*config.Height > imagePixelsMax {
+			return badImage("An image has more than 40 million pixels.")
+		}
+		m.Type, m.Data, m.URL = "image/"+format, base64.StdEncoding.EncodeToString(raw), ""
+	}
+	return nil
+}
+
+func (g *Gateway) fetchImage(ctx context.Context, address string, bytesMax int64) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, badImage("An image address is not a URL.")
+	}
+	resp, err := g.o.Egress.Do(req, bytesMax)
+	if err != nil {
+		if refused, ok := errors.AsType[*app.Error](err); ok {
+			e := *refused
+			return nil, e.At(imagesParam)
+		}
+		return nil, badImage("An image could not be fetched from its address.").Because(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return nil, badImage("An image address did not answer with an image.")
+	}
+	raw, err := io.ReadAll(resp.Body)
+	switch {
+	case errors.Is(err, egress.ErrBodyTooLarge):
+		return nil, badImage("An image is larger than 10 MiB, or all of them than 20 MiB.")
+	case err != nil:
+		return nil, badImage("An image could not be fetched from its address.").Because(err)
+	}
+	return raw, nil
+}
+
+func badImage(message string) *app.Error {
+	return app.Errorf(app.Invalid, imageUnreadable, "%s", message).At(imagesParam)
+}

@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/dialect"
+	"umg/app/llm"
+	"umg/app/provider"
+)
+
+// forwardedHeaders go to providers of the messages style unchanged; service.md, "Messages". Clients and providers
+// may spell them as the catalog's aliases say.
+var forwardedHeaders = [...]string{"vendorb-version", "vendorb-beta"}
+
+// prepare draws the first route that can carry the call. A call that no route can carry is refused here, before
+// anything is held or sent.
+func (r *run) prepare() error {
+	r.plan = newPlan(r.model, r.gateway.o.Random)
+	var refusal error
+	for {
+		route, _, ok := r.plan.next(nil, 0)
+		if !ok {
+			return refusal
+		}
+		err := r.chart(route)
+		if err == nil {
+			r.next = route
+			return nil
+		}
+		if refusal == nil {
+			refusal = err
+		}
+	}
+}
+
+// nextRoute is the route to try after the last one failed so. Routes that cannot carry the call are passed over.
+func (r *run) nextRoute(last *provider.Fault) (*catalog.Route, time.Duration, error) {
+	if route := r.next; route != nil {
+		r.next = nil
+		return route, 0, nil
+	}
+	var refusal error
+	for {
+		route, wait, ok := r.plan.next(last, r.gateway.o.RetryWait)
+		if !ok {
+			return nil, 0, refusal
+		}
+		if route == r.route {
+			return route, wait, nil // once more, the same way
+		}
+		if refusal = r.chart(route); refusal == nil {
+			return route, wait, nil
+		}
+		last = nil
+	}
+}
+
+// chart finds the way to a route: straight when it speaks the client's style, else through a translation.
+func (r *run) chart(route *catalog.Route) error {
+	if route.Style == r.call.Style && !dialect.Sealed(r.call.Body) {
+		r.way = dialect.Straight(r.style, r.call.Body, &r.head)
+		return nil
+	}
+	upstream, _ := dialect.Of(route.Style) // the plan has only routes whose style is spoken
+	var err error
+	if r.original == nil {
+		if r.original, err = r.style.Read(r.call.Body); err != nil {
+			return err
+		}
+	}
+	way, err := dialect.Translate(r.style, upstream, r.original, route.Provider.ID)
+	if err != nil {
+		return err
+	}
+	r.way = way
+	if len(way.Images()) > 0 {
+		return nil // it is written once they are here
+	}
+	return way.Prepare()
+}
+
+// complete fetches what a translated request still lacks.
+func (r *run) complete(ctx context.Context) *app.Error {
+	images := r.way.Images()
+	if len(images) == 0 {
+		return nil
+	}
+	if err := r.gateway.fetchImages(ctx, images); err != nil {
+		return app.AsError(err)
+	}
+	if err := r.way.Prepare(); err != nil {
+		return app.AsError(err)
+	}
+	return nil
+}
+
+// forwarded are the headers of the call that go upstream, under every spelling the catalog knows.
+func (r *run) forwarded() http.Header {
+	if r.call.Style != llm.Messages || r.way.Upstream() != llm.Messages {
+		return nil
+	}
+	aliases := r.gateway.o.Snapshot().Aliases().Headers
+	var out http.Header
+	for _, name := range forwardedHeaders {
+		spellings := []string{name}
+		for alias, stands := range aliases {
+			if strings.EqualFold(stands, name) {
+				spellings = append(spellings, alias)
+			}
+		}
+		for _, from := range spellings {
+			values := r.call.Headers.Values(from)
+			if len(values) == 0 {
+				continue
+			}
+			if out == nil {
+				out = make(http.Header, len(forwardedHeaders))
+			}
+			for _, to := range spellings {
+				out[http.CanonicalHeaderKey(to)] = values
+			}
+			break
+		}
+	}
+	return out
+}
