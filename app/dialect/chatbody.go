@@ -31,7 +31,10 @@ func readChatBody(raw []byte, a Ask) (Body, error) {
 	if c.count == 0 {
 		return nil, llm.ErrBroken
 	}
-	b.tally = Tally{ContentBytes: c.bytes, Finish: text(c.finish.of(raw))}
+	b.tally = Tally{ContentBytes: c.bytes}
+	if finish := text(c.finish.of(raw)); finish != "" {
+		b.tally.Finish = finishOf(chatStop(finish), c.calls)
+	}
 	if c.usage.found() && !isNull(c.usage.of(raw)) {
 		b.tally.Usage, b.tally.Reported = chatUsage(c.usage.of(raw))
 	}
@@ -52,15 +55,9 @@ func readChatBody(raw []byte, a Ask) (Body, error) {
 func (b *chatBody) Tally() Tally { return b.tally }
 
 func (b *chatBody) Append(dst []byte, bill Bill) []byte {
-	var usage []byte
-	if b.tally.Reported && !bill.Estimated {
-		usage = appendCosted(nil, b.outline.usage.of(b.raw), bill.Cost)
-	} else {
-		usage = appendChatUsage(nil, bill.Usage, bill.Cost)
-	}
+	usage := chatMeter.billed(b.outline.usage.of(b.raw), bill)
 	if !b.outline.usage.found() {
-		dst = appendMembers(dst, b.raw, b.members)
-		return b.insertUsage(dst, usage)
+		return appendWith(dst, appendMembers(nil, b.raw, b.members), chatMeter.member, usage)
 	}
 	for i := range b.members {
 		if b.members[i].val == b.outline.usage {
@@ -68,17 +65,6 @@ func (b *chatBody) Append(dst []byte, bill Bill) []byte {
 		}
 	}
 	return b.appendEdited(dst)
-}
-
-// insertUsage puts a usage member at the end of the answer, which has at least one other member.
-func (b *chatBody) insertUsage(dst, usage []byte) []byte {
-	end := len(dst)
-	for dst[end-1] != '}' {
-		end--
-	}
-	dst = append(dst[:end-1], `,"usage":`...)
-	dst = append(dst, usage...)
-	return append(dst, '}')
 }
 
 // appendEdited keeps the blanks between members, unless one is dropped.

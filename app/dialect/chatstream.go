@@ -10,101 +10,64 @@ import (
 	"umg/app/sse"
 )
 
-const (
-	heldBytesMax    = 256 << 10 // frames kept back at the beginning, and again at the end
-	keptBytes       = 16 << 10  // what a pooled stream keeps of its buffers
-	failureBytesMax = 64 << 10
-)
-
-type phase uint8
-
-const (
-	opening phase = iota // no content yet
-	flowing
-	ending // every choice has its finish reason
-)
-
-// chatStream passes a chat stream on to a client of the same style. It keeps back what must not be seen yet: the
-// frames before the first content, since such a stream may still be replaced by another, and the frames from the
-// last finish reason on, since the charge must be durable before the client can know that the answer is whole.
+// chatStream passes a chat stream on. Clients of this style want one id in all chunks, the role in the first one, and
+// the usage in the last one and only when they asked for it.
 type chatStream struct {
-	ask      Ask
+	passer
+
 	envelope chat.Envelope // of the first chunk; every other chunk gets its id
-	phase    phase
+	chunk    chunk         // the one being read
 	role     bool
-	done     bool
 	finished int64
-	tally    Tally
+	calls    bool
+	halves   []edits // what makes of a chunk that says both its content, and then its end
 	members  []member
-	held     []byte
 	usage    []byte // the last frame with a valid usage and no choices, as JSON
-	usageAt  span   // where in it
 	usageObj []byte // the last valid usage object that came with choices
-	scratch  []byte
 }
 
 var chatStreams = sync.Pool{New: func() any { return &chatStream{} }}
 
 func newChatStream(a Ask) Stream {
 	s, _ := chatStreams.Get().(*chatStream)
-	*s = chatStream{
-		ask: a, members: s.members[:0], held: s.held[:0], usage: s.usage[:0], usageObj: s.usageObj[:0], scratch: s.scratch[:0],
-		envelope: chat.Envelope{Model: quoted(a.Model)},
-	}
+	*s = chatStream{passer: s.renewed(a), members: s.members[:0], usage: s.usage[:0], usageObj: s.usageObj[:0]}
+	s.reader = s
+	s.envelope.Model = s.model
 	return s
 }
 
 func (s *chatStream) Close() {
-	for _, b := range []*[]byte{&s.held, &s.usage, &s.usageObj, &s.scratch} {
-		if cap(*b) > keptBytes {
-			*b = nil
-		}
-	}
+	s.trim(&s.usage, &s.usageObj)
 	if cap(s.members) > editsMax*editsMax {
 		s.members = nil
 	}
 	chatStreams.Put(s)
 }
 
-func (s *chatStream) Tally() Tally {
-	t := s.tally
-	t.Ended = s.done && t.Finish != ""
-	t.Whole = !s.done && s.finished >= s.ask.Choices && t.Reported
-	return t
-}
-
 func (s *chatStream) Fail(dst []byte, e *app.Error, requestID string) []byte {
 	return chat.AppendErrorFrames(dst, e, requestID)
 }
 
-func (s *chatStream) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
-	if len(f.Data) == 0 {
-		return dst, Idle, nil
-	}
+func (s *chatStream) read(f sse.Frame) (reading, error) {
 	if string(f.Data) == chat.Done {
-		s.done = true
-		return dst, Done, nil
+		return reading{last: true}, nil
 	}
-	var (
-		c  chunk
-		ok bool
-	)
+	c, ok := &s.chunk, false
+	*c, s.halves = chunk{}, nil
 	if s.members, ok = c.read(f.Data, "delta", s.members[:0]); !ok {
-		s.tally.Malformed++
-		return dst, Idle, nil
+		return reading{}, llm.ErrMalformed
 	}
 	if c.failure.found() && !isNull(c.failure.of(f.Data)) || string(f.Event) == "error" {
-		return dst, Idle, &llm.UpstreamError{Body: append([]byte(nil), f.Data[:min(len(f.Data), failureBytesMax)]...)}
+		return reading{}, failure(f.Data)
 	}
 	if c.content {
-		s.tally.Reported = false // a reading that content follows is not the last one
-		s.tally.ContentFrames++
+		s.counted(c.bytes)
 	}
-	s.adjust(&c, f.Data)
+	s.adjust(c, f.Data)
 	if c.count == 0 {
-		return s.frameWithoutChoices(dst, &c, f)
+		return reading{says: s.withoutChoices(c, f.Data)}, nil
 	}
-	return s.frameWithChoices(dst, &c, f)
+	return reading{says: s.withChoices(c, f.Data)}, nil
 }
 
 // adjust notes what changes at the top of a chunk.
@@ -136,12 +99,11 @@ func (s *chatStream) adjust(c *chunk, doc []byte) {
 func (s *chatStream) adjustUsage(c *chunk, doc []byte, m *member) {
 	raw := c.usage.of(doc)
 	if !isNull(raw) {
-		if u, ok := chatUsage(raw); ok {
-			s.tally.Usage, s.tally.Reported = u, true
-			if c.count > 0 {
-				s.usageObj = append(s.usageObj[:0], raw...)
-				s.usage = s.usage[:0]
-			}
+		u, ok := chatUsage(raw)
+		s.reported(u, ok)
+		if ok && c.count > 0 {
+			s.usageObj = append(s.usageObj[:0], raw...)
+			s.usage = s.usage[:0]
 		}
 	}
 	switch {
@@ -153,122 +115,64 @@ func (s *chatStream) adjustUsage(c *chunk, doc []byte, m *member) {
 	}
 }
 
-// frameWithoutChoices handles the usage chunk, which is withheld until the price is known, and the notes that some
-// upstreams send without choices.
-func (s *chatStream) frameWithoutChoices(dst []byte, c *chunk, f sse.Frame) ([]byte, Step, error) {
-	if c.usage.found() && !isNull(c.usage.of(f.Data)) {
-		if _, ok := chatUsage(c.usage.of(f.Data)); ok && len(f.Data) <= heldBytesMax {
-			s.keepUsage(f.Data)
+// withoutChoices handles the usage chunk, which is withheld until the price is known, and the notes that some upstreams
+// send without choices.
+func (s *chatStream) withoutChoices(c *chunk, doc []byte) saying {
+	if usage := c.usage.of(doc); !isNull(usage) {
+		if _, ok := chatUsage(usage); ok && len(doc) <= heldBytesMax {
+			s.usage = appendMembers(s.usage[:0], doc, s.members)
+			s.usageObj = s.usageObj[:0]
 		}
-		return dst, Idle, nil
+		return nothing
 	}
 	if !c.choices.found() {
-		return dst, Idle, nil // not a chunk: clients would stumble over it
+		return nothing // not a chunk: clients would stumble over it
 	}
-	s.scratch = s.appendFrame(s.scratch[:0], f)
-	if s.phase == flowing {
-		return append(dst, s.scratch...), Content, nil
-	}
-	return s.hold(dst)
+	return note
 }
 
-func (s *chatStream) keepUsage(doc []byte) {
-	s.usage = appendMembers(s.usage[:0], doc, s.members)
-	s.usageObj = s.usageObj[:0]
-	o := openObject(s.usage, 0)
-	for o.next() {
-		if string(o.key.of(s.usage)) == "usage" {
-			s.usageAt = o.value
-		}
-	}
-}
-
-func (s *chatStream) frameWithChoices(dst []byte, c *chunk, f sse.Frame) ([]byte, Step, error) {
-	s.tally.ContentBytes += c.bytes
+func (s *chatStream) withChoices(c *chunk, doc []byte) saying {
 	s.finished += int64(c.finished)
+	s.calls = s.calls || c.calls
 	if c.finished > 0 {
-		s.tally.Finish = text(c.finish.of(f.Data))
+		s.tally.Finish = finishOf(chatStop(text(c.finish.of(doc))), s.calls)
 	}
-	ends := s.phase != ending && s.finished >= s.ask.Choices
-	if ends && c.content && c.count == 1 && c.bare {
-		return s.split(dst, c, f)
-	}
-	s.scratch = s.appendFrame(s.scratch[:0], f)
+	s.role = s.role || c.role
 	switch {
-	case s.phase == ending:
-		return s.hold(dst)
-	case ends:
-		return s.end(dst, c.role)
-	case s.phase == opening && !c.content:
-		s.role = s.role || c.role
-		return s.hold(dst)
+	case s.phase == ending || s.finished < s.ask.Choices:
+	case !c.content || c.count > 1 || !c.bare:
+		return ends
+	default:
+		s.halves = make([]edits, 2)
+		s.halves[0].replace(c.finish, "null")
+		s.halves[1].replace(c.delta, "{}")
+		return halves
 	}
-	return append(s.flow(dst), s.scratch...), Content, nil
+	if c.content {
+		return content
+	}
+	return note
 }
 
-// split parts a chunk that has both the last content and the finish reason, because the content need not wait.
-func (s *chatStream) split(dst []byte, c *chunk, f sse.Frame) ([]byte, Step, error) {
-	var content, finish edits
-	content.replace(c.finish, "null")
-	finish.replace(c.delta, "{}")
-	doc := f.Data
-	for _, half := range []*edits{&content, &finish} {
-		choices := half.part(doc, c.choices)
+func (s *chatStream) preface(dst []byte) []byte {
+	if s.role {
+		return dst
+	}
+	s.role = true
+	return s.envelopeOrOwn().AppendRole(dst)
+}
+
+// append appends a chunk as it came where nothing changes, and otherwise as one data line.
+func (s *chatStream) append(dst []byte, f sse.Frame) []byte {
+	if len(s.halves) > 0 {
+		choices := s.halves[0].part(f.Data, s.chunk.choices)
+		s.halves = s.halves[1:]
 		for i := range s.members {
-			if s.members[i].val == c.choices {
+			if s.members[i].val == s.chunk.choices {
 				s.members[i].with = choices
 			}
 		}
-		s.scratch = sse.AppendData(s.scratch[:0], appendMembers(nil, doc, s.members))
-		if half == &content {
-			dst = append(s.flow(dst), s.scratch...)
-		}
 	}
-	_, _, err := s.end(nil, true)
-	return dst, Content, err
-}
-
-// flow begins the content: the role comes first, then what was held back.
-func (s *chatStream) flow(dst []byte) []byte {
-	if s.phase != opening {
-		return dst
-	}
-	s.phase = flowing
-	if !s.role {
-		dst = s.envelopeOrOwn().AppendRole(dst)
-	}
-	dst = append(dst, s.held...)
-	s.held = s.held[:0]
-	return dst
-}
-
-// end begins the end: from here on everything is held back until the charge is durable.
-func (s *chatStream) end(dst []byte, role bool) ([]byte, Step, error) {
-	if s.phase == opening && !s.role && !role {
-		begin := s.envelopeOrOwn().AppendRole(nil)
-		s.held = append(begin, s.held...)
-	}
-	s.phase = ending
-	return s.hold(dst)
-}
-
-// hold keeps the frame in scratch back.
-func (s *chatStream) hold(dst []byte) ([]byte, Step, error) {
-	if len(s.held)+len(s.scratch) > heldBytesMax {
-		if s.phase == opening {
-			return dst, Idle, llm.ErrBroken // a stream that only ever announces itself
-		}
-		return dst, Idle, nil // the answer is whole; what still comes is not a part of it
-	}
-	s.held = append(s.held, s.scratch...)
-	if s.phase == opening {
-		return dst, Lifecycle, nil
-	}
-	return dst, Held, nil
-}
-
-// appendFrame appends a frame as it came where nothing changes, and otherwise as one data line.
-func (s *chatStream) appendFrame(dst []byte, f sse.Frame) []byte {
 	switch touched := changes(s.members); {
 	case !touched && f.Plain():
 		return append(dst, f.Raw...)
@@ -277,9 +181,9 @@ func (s *chatStream) appendFrame(dst []byte, f sse.Frame) []byte {
 	case !f.Plain():
 		return sse.AppendData(dst, appendMembers(nil, f.Data, s.members))
 	}
-	dst = append(dst, "data: "...)
+	dst = append(dst, dataLine...)
 	dst = appendMembers(dst, f.Data, s.members)
-	return append(dst, "\n\n"...)
+	return append(dst, frameEnd...)
 }
 
 // envelopeOrOwn is the envelope of the stream, with our own words where the upstream has none.
@@ -294,6 +198,7 @@ func (s *chatStream) envelopeOrOwn() chat.Envelope {
 	return e
 }
 
+// Finish appends the end of the stream.
 func (s *chatStream) Finish(dst []byte, b Bill) []byte {
 	dst = append(dst, s.held...)
 	if b.CutShort {
@@ -303,17 +208,10 @@ func (s *chatStream) Finish(dst []byte, b Bill) []byte {
 	}
 	if s.ask.IncludeUsage {
 		switch {
-		case b.Estimated || len(s.usage)+len(s.usageObj) == 0:
-			s.scratch = appendChatUsage(s.scratch[:0], b.Usage, b.Cost)
-			dst = s.envelopeOrOwn().AppendUsage(dst, s.scratch)
-		case len(s.usageObj) > 0:
-			s.scratch = appendCosted(s.scratch[:0], s.usageObj, b.Cost)
-			dst = s.envelopeOrOwn().AppendUsage(dst, s.scratch)
+		case !b.Estimated && len(s.usage) > 0:
+			dst = sse.AppendData(dst, chatMeter.appendBilled(nil, s.usage, b))
 		default:
-			s.scratch = append(s.scratch[:0], s.usage[:s.usageAt.from]...)
-			s.scratch = appendCosted(s.scratch, s.usageAt.of(s.usage), b.Cost)
-			s.scratch = append(s.scratch, s.usage[s.usageAt.to:]...)
-			dst = sse.AppendData(dst, s.scratch)
+			dst = s.envelopeOrOwn().AppendUsage(dst, chatMeter.billed(s.usageObj, b))
 		}
 	}
 	return append(dst, chat.DoneFrame...)

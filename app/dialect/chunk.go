@@ -16,6 +16,7 @@ type chunk struct {
 	finished int  // choices with a finish reason
 	content  bool // any choice says something
 	role     bool // the first choice names its role and says nothing else
+	calls    bool // any choice calls a tool
 	bytes    int64
 	finish   span // the last finish reason
 	delta    span // of the last choice
@@ -113,6 +114,7 @@ func (c *chunk) readPart(doc []byte, from int) int {
 		}
 		if !isEmpty(value) && (value[0] == '"' || value[0] == '[' || value[0] == '{') {
 			content = true
+			c.calls = c.calls || string(o.key.of(doc)) == "tool_calls"
 			c.bytes += textBytes(value)
 		}
 	}

@@ -51,8 +51,9 @@ type Head struct {
 	Images       int64 // images beside them
 	EndUser      string
 
-	bad   *app.Error
-	spans [fieldCount]span
+	bad     *app.Error
+	spans   [fieldCount]span
+	members [fieldStream + 1]span // the model and the stream, with their names
 }
 
 // Err is what is wrong with a value that the corridor itself depends on. The contract is asked first, since it says it

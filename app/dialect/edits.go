@@ -17,7 +17,11 @@ type edit struct {
 // replace notes that a stretch of the document becomes with. Stretches must not overlap; an empty stretch inserts.
 func (e *edits) replace(at span, with string) {
 	i := e.n
-	for ; i > 0 && e.list[i-1].at.from > at.from; i-- {
+	for ; i > 0; i-- {
+		before := e.list[i-1].at
+		if before.from < at.from || before.from == at.from && (at.from < at.to || before.from == before.to) {
+			break
+		}
 		e.list[i] = e.list[i-1]
 	}
 	e.list[i] = edit{at, with}

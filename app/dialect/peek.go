@@ -22,66 +22,69 @@ type field uint8
 const (
 	fieldModel field = iota
 	fieldStream
-	fieldStreamOptions
+	fieldOptions // of the stream, or of the generation
 	fieldIncludeUsage
 	fieldMaxTokens    // the one that wins
 	fieldMaxTokensOld // its former name
 	fieldChoices
 	fieldEndUser
+	fieldEndUserOld // its former name
+	fieldMetadata
+	fieldThinking
+	fieldBudget
+	fieldToolChoice
 	fieldCount
 )
 
-// chatFields are the members of a chat request by name.
-func chatField(name []byte) (field, bool) {
-	switch string(name) {
-	case "model":
-		return fieldModel, true
-	case "stream":
-		return fieldStream, true
-	case "stream_options":
-		return fieldStreamOptions, true
-	case "max_completion_tokens":
-		return fieldMaxTokens, true
-	case "max_tokens":
-		return fieldMaxTokensOld, true
-	case "n":
-		return fieldChoices, true
-	case "user":
-		return fieldEndUser, true
-	}
-	return 0, false
-}
+// fields are the members of an object that are read, by name.
+type fields func(name []byte) (field, bool)
 
-// peekChat reads the head of a chat request in one pass.
-func peekChat(body []byte) (Head, error) {
-	var h Head
+// read walks a request once, notes where its members are and reads those that every style has.
+func (h *Head) read(body []byte, known fields) error {
 	o := openObject(body, 0)
 	for o.next() {
-		f, known := chatField(o.name())
-		if !known {
+		f, ok := known(o.name())
+		if !ok {
 			continue
 		}
 		if h.spans[f].found() {
-			return h, app.Errorf(app.Invalid, "invalid_request_error", "%s appears twice in the body; send it once.", o.name()).At(string(o.name()))
+			return app.Errorf(app.Invalid, "invalid_request_error", "%s appears twice in the body; send it once.", o.name()).At(string(o.name()))
 		}
 		h.spans[f] = o.value
+		if int(f) < len(h.members) {
+			h.members[f] = o.member
+		}
 	}
 	if !o.whole() {
-		return h, notJSON(body)
+		return notJSON(body)
 	}
 	if err := h.readModel(body); err != nil {
-		return h, err
+		return err
 	}
 	h.Stream = h.flag(body, fieldStream, "stream")
-	old := h.count(body, fieldMaxTokensOld, "max_tokens")
-	if h.MaxTokens = h.count(body, fieldMaxTokens, "max_completion_tokens"); h.MaxTokens == 0 {
-		h.MaxTokens = old
+	h.Choices = 1
+	h.TextBytes = int64(len(body))
+	return nil
+}
+
+// readInside notes where members of a member are. It reports whether that member is there.
+func (h *Head) readInside(body []byte, f field, name string, known fields) bool {
+	at := h.spans[f]
+	raw := at.of(body)
+	if isNull(raw) {
+		return false
 	}
-	h.Choices = max(1, h.count(body, fieldChoices, "n"))
-	h.EndUser = text(h.spans[fieldEndUser].of(body))
-	h.readStreamOptions(body)
-	h.weigh(body)
-	return h, nil
+	if raw[0] != '{' {
+		h.refuse(name, "%s must be an object or null.", name)
+		return false
+	}
+	o := openObject(body[:at.to], at.from)
+	for o.next() {
+		if f, ok := known(o.name()); ok {
+			h.spans[f] = o.value
+		}
+	}
+	return true
 }
 
 func (h *Head) readModel(body []byte) error {
@@ -125,52 +128,6 @@ func (h *Head) count(body []byte, f field, name string) int64 {
 func (h *Head) refuse(param, format string, args ...any) {
 	if h.bad == nil {
 		h.bad = app.Errorf(app.Invalid, "invalid_request_error", format, args...).At(param)
-	}
-}
-
-// readStreamOptions finds include_usage, whose place is kept so that it can be switched on.
-func (h *Head) readStreamOptions(body []byte) {
-	at := h.spans[fieldStreamOptions]
-	raw := at.of(body)
-	if isNull(raw) {
-		return
-	}
-	if raw[0] != '{' {
-		h.refuse("stream_options", "stream_options must be an object or null.")
-		return
-	}
-	o := openObject(body[:at.to], at.from)
-	for o.next() {
-		if string(o.name()) == "include_usage" {
-			h.spans[fieldIncludeUsage] = o.value
-		}
-	}
-	h.IncludeUsage = h.flag(body, fieldIncludeUsage, "stream_options.include_usage")
-}
-
-// weigh counts what can become input tokens. Images given as data are counted apart: their bytes are no text.
-func (h *Head) weigh(body []byte) {
-	h.TextBytes = int64(len(body))
-	for at := 0; ; {
-		i := bytes.Index(body[at:], []byte(`"image_url"`))
-		if i < 0 {
-			return
-		}
-		at += i + len(`"image_url"`)
-		value := blanks(body, at)
-		if value >= len(body) || body[value] != ':' {
-			continue // the word stands there as a value: {"type":"image_url"}
-		}
-		value = blanks(body, value+1)
-		to := valueEnd(body, value, depthMax)
-		if to < 0 {
-			return
-		}
-		h.Images++
-		if image := body[value:to]; bytes.Contains(image, []byte(`"data:`)) {
-			h.TextBytes -= int64(len(image))
-		}
-		at = to
 	}
 }
 

@@ -1,0 +1,269 @@
+package dialect
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	"umg/app/llm"
+	"umg/app/sse"
+)
+
+const (
+	heldBytesMax    = 256 << 10 // frames kept back at the beginning, and again at the end
+	keptBytes       = 16 << 10  // what a pooled stream keeps of its buffers
+	failureBytesMax = 64 << 10
+)
+
+type phase uint8
+
+const (
+	opening phase = iota // no content yet
+	flowing
+	ending // every choice has its finish reason
+)
+
+// saying is what a frame means to a stream.
+type saying uint8
+
+const (
+	nothing saying = iota // it is not for the client
+	note                  // neither content nor an end
+	content
+	halves // content and the end: it is appended in two halves, with a call for each
+	ends   // the answer ends here
+	bills  // the answer has ended, and this is the frame in which the client reads its usage
+)
+
+// reading is what a frame says, and whether it is the last mark of its stream.
+type reading struct {
+	says saying
+	last bool
+}
+
+// reader knows the frames of one style.
+type reader interface {
+	// read counts what a frame says. It returns llm.ErrMalformed when the frame cannot be read, and an
+	// *llm.UpstreamError when it is an error.
+	read(f sse.Frame) (reading, error)
+	// append appends the frame that was read, as the client has it.
+	append(dst []byte, f sse.Frame) []byte
+	// preface appends what must stand before the first frame and has not come.
+	preface(dst []byte) []byte
+}
+
+// passer passes a stream on to a client of the same style. It keeps back what must not be seen yet: the frames before
+// the first content, since such a stream may still be replaced by another, and the frames from the end of the answer
+// on, since the charge must be durable before the client can know that the answer is whole.
+type passer struct {
+	reader  reader
+	ask     Ask
+	model   string // the public id, as JSON
+	phase   phase
+	done    bool
+	heldMax int
+	tally   Tally
+	held    []byte
+	bill    []byte // the frame that says the usage
+	billAt  int    // where in held it belongs
+	scratch []byte
+}
+
+// renewed is a passer for another stream, with the buffers of this one.
+func (p *passer) renewed(a Ask) passer {
+	return passer{
+		ask: a, model: quoted(a.Model), heldMax: heldBytesMax, held: p.held[:0], bill: p.bill[:0], scratch: p.scratch[:0],
+	}
+}
+
+// trim gives back the buffers that grew large.
+func (p *passer) trim(more ...*[]byte) {
+	for _, b := range append(more, &p.held, &p.bill, &p.scratch) {
+		if cap(*b) > keptBytes {
+			*b = nil
+		}
+	}
+}
+
+// Tally is what was seen so far.
+func (p *passer) Tally() Tally {
+	t := p.tally
+	t.Ended = p.done && t.Finish != ""
+	t.Whole = !p.done && p.phase == ending && t.Reported
+	return t
+}
+
+// Frame passes one frame on.
+func (p *passer) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
+	if len(f.Data) == 0 {
+		return dst, Idle, nil
+	}
+	r, err := p.reader.read(f)
+	if err != nil {
+		if errors.Is(err, llm.ErrMalformed) {
+			p.tally.Malformed++
+			err = nil
+		}
+		return dst, Idle, err
+	}
+	step := Idle
+	if !r.last || p.phase == ending || r.says >= ends { // a mark without an end before it is not an end
+		dst, step, err = p.pass(dst, f, r.says)
+	}
+	if r.last && err == nil {
+		p.done = true
+		step = Done
+	}
+	return dst, step, err
+}
+
+func (p *passer) pass(dst []byte, f sse.Frame, says saying) ([]byte, Step, error) {
+	switch {
+	case says == nothing:
+		return dst, Idle, nil
+	case says == bills:
+		p.end()
+		return p.keepBill(dst, f)
+	case says == halves && p.phase != ending:
+		dst = p.reader.append(p.flow(dst), f)
+		p.end()
+		dst, _, err := p.hold(dst, f)
+		return dst, Content, err
+	case says == ends:
+		p.end()
+	case says == content && p.phase != ending:
+		return p.reader.append(p.flow(dst), f), Content, nil
+	case p.phase == flowing:
+		return p.reader.append(dst, f), Content, nil
+	}
+	return p.hold(dst, f)
+}
+
+// counted notes content. A reading of the usage that content follows is not the last one.
+func (p *passer) counted(contentBytes int64) {
+	p.tally.Reported = false
+	p.tally.ContentBytes += contentBytes
+	p.tally.ContentFrames++
+}
+
+// reported notes a reading of the usage, if it can be true.
+func (p *passer) reported(u llm.Usage, ok bool) {
+	if ok {
+		p.tally.Usage, p.tally.Reported = u, true
+	}
+}
+
+// flow begins the content: what was held back comes first.
+func (p *passer) flow(dst []byte) []byte {
+	if p.phase != opening {
+		return dst
+	}
+	p.phase = flowing
+	dst = append(p.reader.preface(dst), p.held...)
+	p.held = p.held[:0]
+	return dst
+}
+
+// end begins the end: from here on everything is held back until the charge is durable.
+func (p *passer) end() {
+	if p.phase == opening {
+		if first := p.reader.preface(nil); len(first) > 0 {
+			p.held = slices.Insert(p.held, 0, first...)
+		}
+	}
+	p.phase = ending
+}
+
+// hold keeps a frame back.
+func (p *passer) hold(dst []byte, f sse.Frame) ([]byte, Step, error) {
+	p.scratch = p.reader.append(p.scratch[:0], f)
+	if len(p.held)+len(p.scratch) > p.heldMax {
+		if p.phase == opening {
+			return dst, Idle, llm.ErrBroken // a stream that only ever announces itself
+		}
+		return dst, Idle, nil // the answer is whole; what still comes is not a part of it
+	}
+	p.held = append(p.held, p.scratch...)
+	if p.phase == opening {
+		return dst, Lifecycle, nil
+	}
+	return dst, Held, nil
+}
+
+// keepBill keeps the frame that says the usage. It is never too large to be kept, since the answer is not whole
+// without it; of several it is the last.
+func (p *passer) keepBill(dst []byte, f sse.Frame) ([]byte, Step, error) {
+	if len(p.bill) > 0 && len(p.held)+len(p.bill) <= p.heldMax {
+		p.held = slices.Insert(p.held, p.billAt, p.bill...)
+	}
+	p.bill, p.billAt = p.reader.append(p.bill[:0], f), len(p.held)
+	return dst, Held, nil
+}
+
+// appendHeld appends what was held back, with the bill in its frame.
+func (p *passer) appendHeld(dst []byte, m *meter, b Bill) []byte {
+	dst = append(dst, p.held[:p.billAt]...)
+	if len(p.bill) > 0 {
+		from, to := dataStart(p.bill), len(p.bill)-len(frameEnd)
+		dst = append(dst, p.bill[:from]...)
+		dst = m.appendBilled(dst, p.bill[from:to], b)
+		dst = append(dst, frameEnd...)
+	}
+	return append(dst, p.held[p.billAt:]...)
+}
+
+const (
+	eventLine = "event: "
+	dataLine  = "data: "
+	frameEnd  = "\n\n"
+)
+
+// appendFrame appends a frame with the edits in its data made: as it came where it is as it should be, which is an
+// event line when there is an event, one data line and nothing else.
+func appendFrame(dst []byte, f sse.Frame, event []byte, e *edits) []byte {
+	regular := isRegular(f, event)
+	if regular && e.n == 0 {
+		return append(dst, f.Raw...)
+	}
+	if len(event) > 0 {
+		dst = append(append(append(dst, eventLine...), event...), '\n')
+	}
+	dst = append(dst, dataLine...)
+	from := len(dst)
+	dst = e.append(dst, f.Data)
+	if !regular {
+		for i := from; i < len(dst); i++ {
+			if dst[i] == '\n' {
+				dst[i] = ' '
+			}
+		}
+	}
+	return append(dst, frameEnd...)
+}
+
+func isRegular(f sse.Frame, event []byte) bool {
+	if len(event) == 0 {
+		return f.Plain()
+	}
+	before := len(eventLine) + len(event) + len("\n"+dataLine)
+	if len(f.Raw) != before+len(f.Data)+len(frameEnd) {
+		return false
+	}
+	raw := f.Raw
+	return string(raw[:len(eventLine)]) == eventLine && bytes.Equal(raw[len(eventLine):][:len(event)], event) &&
+		string(raw[len(eventLine)+len(event):before]) == "\n"+dataLine && string(raw[len(raw)-len(frameEnd):]) == frameEnd
+}
+
+// dataStart is where the data of a frame begins that appendFrame has written.
+func dataStart(frame []byte) int {
+	if bytes.HasPrefix(frame, []byte(eventLine)) {
+		return bytes.IndexByte(frame, '\n') + 1 + len(dataLine)
+	}
+	return len(dataLine)
+}
+
+// failure is the error of an upstream, whose JSON is as it came.
+func failure(body ...[]byte) error {
+	all := bytes.Join(body, nil)
+	return &llm.UpstreamError{Body: all[:min(len(all), failureBytesMax)]}
+}
