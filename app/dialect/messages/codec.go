@@ -1,0 +1,78 @@
+package messages
+
+import "umg/app/llm"
+
+// Codec reads and writes the style.
+type Codec struct{}
+
+const (
+	stopsMax = 1000 // the style names no bound; this one is ours
+	nameMax  = 128  // characters of a tool's name
+	idMax    = 64   // characters of a call's id, which every upstream of the style takes
+)
+
+// traits are what the style can say.
+var traits = llm.Traits{
+	Style: llm.Messages,
+	Fields: [llm.FeatureCount]string{
+		llm.FeatureTopK:        "top_k",
+		llm.FeatureEndUser:     "metadata.user_id",
+		llm.FeatureParallel:    "tool_choice.disable_parallel_tool_use",
+		llm.FeatureReasoning:   "thinking",
+		llm.FeatureStop:        "stop_sequences",
+		llm.FeatureSchema:      "output_config.format",
+		llm.FeatureImageData:   "image.source.data",
+		llm.FeatureImageURL:    "image.source.url",
+		llm.FeatureFileData:    "document.source.data",
+		llm.FeatureFileURL:     "document.source.url",
+		llm.FeatureFileID:      "source.file_id",
+		llm.FeatureResultMedia: "tool_result.content",
+	},
+	StopsMax: stopsMax,
+	NameMax:  nameMax,
+}
+
+// Traits are the rules of the style.
+func (Codec) Traits() *llm.Traits { return &traits }
+
+// Decoder reads the stream of an upstream.
+func (Codec) Decoder(a *llm.Ask) llm.StreamDecoder { return &decoder{ask: a, usage: unread} }
+
+// Encoder writes a stream for a client.
+func (Codec) Encoder(a *llm.Ask) llm.StreamEncoder { return &encoder{ask: a} }
+
+// stops are the words for why an answer ended, one for each reason.
+var stops = map[llm.Stop]string{
+	llm.StopEnd:         "end_turn",
+	llm.StopSequence:    "stop_sequence",
+	llm.StopLength:      "max_tokens",
+	llm.StopContextFull: "model_context_window_exceeded",
+	llm.StopToolCalls:   "tool_use",
+	llm.StopFilter:      "refusal",
+	llm.StopRefusal:     "refusal",
+	llm.StopPause:       "pause_turn",
+	llm.StopMalformed:   "end_turn",
+	llm.StopOther:       "end_turn",
+}
+
+// words are the reasons that the words stand for.
+var words = map[string]llm.Stop{
+	"end_turn":                      llm.StopEnd,
+	"stop_sequence":                 llm.StopSequence,
+	"max_tokens":                    llm.StopLength,
+	"model_context_window_exceeded": llm.StopContextFull,
+	"tool_use":                      llm.StopToolCalls,
+	"refusal":                       llm.StopRefusal,
+	"pause_turn":                    llm.StopPause,
+}
+
+// StopOf is the reason that a stop_reason stands for: empty for none.
+func StopOf(word string) llm.Stop {
+	if word == "" {
+		return ""
+	}
+	if s, ok := words[word]; ok {
+		return s
+	}
+	return llm.StopOther
+}

@@ -1,0 +1,124 @@
+package messages
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/llm"
+)
+
+// DecodeResponse reads a whole answer.
+func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
+	var w answer
+	if err := json.Unmarshal(body, &w, lenient); err != nil {
+		return nil, llm.ErrBroken
+	}
+	switch {
+	case text(w.Type) == "error", said(w.Error) && w.Content == nil:
+		return nil, &llm.UpstreamError{Body: bytes.Clone(body)}
+	case w.Content == nil, text(w.StopReason) == "":
+		return nil, llm.ErrBroken
+	}
+	r := &llm.Response{ID: text(w.ID), StopText: text(w.StopSequence)}
+	calls := 0
+	for _, raw := range w.Content {
+		var p piece
+		if err := json.Unmarshal(raw, &p, lenient); err != nil {
+			return nil, llm.ErrBroken
+		}
+		part, ok := decodePiece(&p, a, calls)
+		if !ok {
+			continue
+		}
+		if part.Kind == llm.Call {
+			calls++
+		}
+		r.Parts = append(r.Parts, part)
+	}
+	r.Stop = decodeStop(text(w.StopReason), calls)
+	count := unread
+	decodeUsage(&count, w.Usage)
+	if r.Reported = count.Valid(); r.Reported {
+		r.Usage = count
+	}
+	return r, nil
+}
+
+// decodePiece reads a block of an answer. It reports false for what only the tools of one vendor say.
+func decodePiece(p *piece, a *llm.Ask, calls int) (llm.Part, bool) {
+	switch text(p.Type) {
+	case "text":
+		return llm.Part{Kind: llm.Text, Text: text(p.Text)}, true
+	case "thinking":
+		return llm.Part{Kind: llm.Reasoning, Text: text(p.Thinking), Signature: text(p.Signature)}, true
+	case "redacted_thinking":
+		return llm.Part{Kind: llm.Reasoning, Signature: text(p.Data), Redacted: true}, true
+	case "tool_use":
+		call := decodeCall(p, a, calls)
+		call.Arguments = decodeInput(p.Input)
+		return llm.Part{Kind: llm.Call, Call: call}, true
+	}
+	return llm.Part{}, false
+}
+
+// decodeCall reads which tool is called. One without an id gets one.
+func decodeCall(p *piece, a *llm.Ask, calls int) llm.ToolCall {
+	c := llm.ToolCall{ID: text(p.ID), Name: text(p.Name)}
+	if c.ID == "" {
+		c.ID = a.MintID("call_", calls)
+	}
+	return c
+}
+
+// decodeInput is the input of a tool as text, in the order and the digits of the upstream.
+func decodeInput(raw jsontext.Value) string {
+	if !said(raw) {
+		return "{}"
+	}
+	input, _ := appendRaw(nil, raw) // it was read as JSON
+	return string(input)
+}
+
+// decodeStop is why an answer ended. One that calls tools has not come to its natural end.
+func decodeStop(word string, calls int) llm.Stop {
+	s := StopOf(word)
+	if s == llm.StopEnd && calls > 0 {
+		return llm.StopToolCalls
+	}
+	return s
+}
+
+// unread is a usage that cannot be true: what every answer must count was not read yet.
+var unread = llm.Usage{Input: -1, Output: -1}
+
+// decodeUsage reads the counts that are there and leaves the others. It reports whether the output was counted.
+func decodeUsage(u *llm.Usage, raw jsontext.Value) bool {
+	var w usage
+	if !said(raw) || json.Unmarshal(raw, &w, lenient) != nil {
+		return false
+	}
+	decodeCount(&u.Input, w.Input)
+	decodeCount(&u.CacheRead, w.CacheRead)
+	decodeCount(&u.CacheWrite, w.CacheWrite)
+	decodeCount(&u.Output, w.Output)
+	var details usageDetails
+	if said(w.Details) && json.Unmarshal(w.Details, &details, lenient) == nil {
+		decodeCount(&u.Reasoning, details.Thinking)
+	}
+	return said(w.Output)
+}
+
+// decodeCount reads a count; what is none becomes one that cannot be true.
+func decodeCount(n *int64, raw jsontext.Value) {
+	if !said(raw) {
+		return
+	}
+	*n = -1
+	if raw.Kind() == '0' {
+		if whole, ok := number(raw).whole(); ok {
+			*n = whole
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package messages
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"umg/app/llm"
+)
+
+// decodeSystem makes a turn of each block, so that none of them is lost in another.
+func (d *requestDecoder) decodeSystem(w *request) error {
+	return d.systemTurns(w.System, "system")
+}
+
+func (d *requestDecoder) systemTurns(c content, at string) error {
+	for i := range c {
+		b := &c[i]
+		if b.Type != "text" {
+			return invalid(index(at, i)+".type", "must be text: instructions are text.")
+		}
+		d.rest(b.Rest, "")
+		d.r.Turns = append(d.r.Turns, llm.Turn{Role: llm.System, Parts: []llm.Part{{Kind: llm.Text, Text: b.Text}}})
+	}
+	return nil
+}
+
+func (d *requestDecoder) decodeMessages(w *request) error {
+	for i := range w.Messages {
+		m, at := &w.Messages[i], index("messages", i)
+		d.rest(m.Rest, "")
+		turn := llm.Turn{}
+		switch m.Role {
+		case "user":
+		case "assistant":
+			turn.Role = llm.Assistant
+		case "system":
+			if err := d.systemTurns(m.Content, at+".content"); err != nil {
+				return err
+			}
+			continue
+		default:
+			return invalid(at+".role", "must be user, assistant or system.")
+		}
+		for j := range m.Content {
+			parts, err := d.decodeBlock(turn.Parts, &m.Content[j], turn.Role, index(at+".content", j))
+			if err != nil {
+				return err
+			}
+			turn.Parts = parts
+		}
+		d.addTurn(turn)
+	}
+	return nil
+}
+
+// addTurn adds a turn; one of the same role goes on with the turn before.
+func (d *requestDecoder) addTurn(turn llm.Turn) {
+	if len(turn.Parts) == 0 {
+		return
+	}
+	if n := len(d.r.Turns); n > 0 && d.r.Turns[n-1].Role == turn.Role {
+		last := &d.r.Turns[n-1]
+		last.Parts = append(last.Parts, turn.Parts...)
+		return
+	}
+	d.r.Turns = append(d.r.Turns, turn)
+}
+
+// decodeBlock appends the parts that a block stands for.
+func (d *requestDecoder) decodeBlock(dst []llm.Part, b *block, role llm.Role, at string) ([]llm.Part, error) {
+	if by, ok := owners[b.Type]; ok && by != role {
+		return nil, invalid(at+".type", "cannot be %s in a message of this role.", b.Type)
+	}
+	switch b.Type {
+	case "thinking":
+		dst = append(dst, llm.Part{Kind: llm.Reasoning, Text: b.Thinking, Signature: b.Signature})
+	case "redacted_thinking":
+		dst = append(dst, llm.Part{Kind: llm.Reasoning, Signature: b.Data, Redacted: true})
+	case "tool_use":
+		input := []byte("{}")
+		if said(b.Input) {
+			input, _ = appendRaw(nil, b.Input) // it was read as JSON
+		}
+		call := llm.ToolCall{ID: llm.UnfitID(b.ID), Name: b.Name, Arguments: string(input)}
+		d.tools[call.ID] = call.Name
+		dst = append(dst, llm.Part{Kind: llm.Call, Call: call})
+	case "tool_result":
+		result, err := d.decodeResult(b, at)
+		if err != nil {
+			return nil, err
+		}
+		dst = append(dst, llm.Part{Kind: llm.Result, Result: result})
+	case "container_upload":
+		return nil, cannotCarry(at, "what is in a container is kept by another provider")
+	default:
+		return d.decodeContent(dst, b, at)
+	}
+	d.rest(b.Rest, "")
+	return dst, nil
+}
+
+// owners are the roles that alone may say a block.
+var owners = map[string]llm.Role{
+	"thinking":          llm.Assistant,
+	"redacted_thinking": llm.Assistant,
+	"tool_use":          llm.Assistant,
+	"tool_result":       llm.User,
+}
+
+func (d *requestDecoder) decodeResult(b *block, at string) (llm.ToolResult, error) {
+	id := llm.UnfitID(b.ToolUseID)
+	result := llm.ToolResult{CallID: id, Name: d.tools[id], Error: b.IsError}
+	var list content
+	if len(b.Content) > 0 {
+		if err := json.Unmarshal(b.Content, &list); err != nil {
+			return result, unreadable(err, at+".content")
+		}
+	}
+	for i := range list {
+		parts, err := d.decodeContent(result.Parts, &list[i], index(at+".content", i))
+		if err != nil {
+			return result, err
+		}
+		result.Parts = parts
+	}
+	return result, nil
+}
+
+// decodeContent appends the parts of a block that may stand in a turn and in the result of a tool alike. What only
+// the tools of one vendor say is dropped: the model's own words about it follow in the history.
+func (d *requestDecoder) decodeContent(dst []llm.Part, b *block, at string) ([]llm.Part, error) {
+	d.rest(b.Rest, "")
+	switch b.Type {
+	case "text":
+		return append(dst, llm.Part{Kind: llm.Text, Text: b.Text}), nil
+	case "image":
+		s, err := decodeSource(b, at)
+		if err != nil {
+			return nil, err
+		}
+		media, err := decodeImage(&s, at)
+		return append(dst, llm.Part{Kind: llm.Image, Media: media}), err
+	case "document":
+		return d.decodeDocument(dst, b, at)
+	case "search_result":
+		return decodeSearchResult(dst, b, at)
+	case "":
+		return nil, invalid(at+".type", "is required: it says what the block is.")
+	}
+	d.drop("content (" + b.Type + ")")
+	return dst, nil
+}
+
+func decodeSource(b *block, at string) (source, error) {
+	var s source
+	if !said(b.Source) {
+		return s, invalid(at+".source", "is required.")
+	}
+	if err := json.Unmarshal(b.Source, &s); err != nil {
+		return s, unreadable(err, at+".source")
+	}
+	return s, nil
+}
+
+func decodeImage(s *source, at string) (llm.Media, error) {
+	switch {
+	case s.Type == "base64" && s.Data != "":
+		return llm.Media{Type: s.MediaType, Data: s.Data}, nil
+	case s.Type == "url" && s.URL != "":
+		return llm.Media{URL: s.URL}, nil
+	case s.Type == "file" && s.FileID != "":
+		return llm.Media{FileID: s.FileID}, nil
+	}
+	return llm.Media{}, invalid(at+".source", "must be of type base64 with data, url with a url, or file with a file_id.")
+}
+
+// decodeDocument appends a file. What the caller says about it, and pictures inside of it, are parts of their own.
+func (d *requestDecoder) decodeDocument(dst []llm.Part, b *block, at string) ([]llm.Part, error) {
+	s, err := decodeSource(b, at)
+	if err != nil {
+		return nil, err
+	}
+	if b.Context != "" {
+		dst = append(dst, llm.Part{Kind: llm.Text, Text: b.Context})
+	}
+	switch s.Type {
+	case "text":
+		return append(dst, file(llm.Media{Type: "text/plain", Text: s.Data, Name: b.Title})), nil
+	case "content":
+		return d.decodeParagraphs(dst, s.Content, b.Title, at+".source.content")
+	}
+	media, err := decodeImage(&s, at)
+	media.Name = b.Title
+	return append(dst, file(media)), err
+}
+
+// decodeParagraphs reads a document that is made of blocks.
+func (d *requestDecoder) decodeParagraphs(dst []llm.Part, list content, title, at string) ([]llm.Part, error) {
+	var words []string
+	flush := func() {
+		if len(words) > 0 {
+			dst = append(dst, file(llm.Media{Type: "text/plain", Text: strings.Join(words, "\n\n"), Name: title}))
+			words = nil
+		}
+	}
+	for i := range list {
+		b := &list[i]
+		switch b.Type {
+		case "text":
+			d.rest(b.Rest, "")
+			words = append(words, b.Text)
+		case "image":
+			flush()
+			parts, err := d.decodeContent(dst, b, index(at, i))
+			if err != nil {
+				return nil, err
+			}
+			dst = parts
+		default:
+			return nil, invalid(index(at, i)+".type", "must be text or image.")
+		}
+	}
+	flush()
+	return dst, nil
+}
+
+func file(m llm.Media) llm.Part { return llm.Part{Kind: llm.File, Media: m} }
+
+// decodeSearchResult writes a passage that the caller found as text, with its title and where it is from.
+func decodeSearchResult(dst []llm.Part, b *block, at string) ([]llm.Part, error) {
+	var (
+		list content
+		from string
+	)
+	if len(b.Content) > 0 {
+		if err := json.Unmarshal(b.Content, &list); err != nil {
+			return nil, unreadable(err, at+".content")
+		}
+	}
+	if len(b.Source) > 0 {
+		if err := json.Unmarshal(b.Source, &from); err != nil {
+			return nil, unreadable(err, at+".source")
+		}
+	}
+	lines := []string{b.Title, from, ""}
+	for i := range list {
+		lines = append(lines, list[i].Text)
+	}
+	return append(dst, llm.Part{Kind: llm.Text, Text: strings.Join(lines, "\n")}), nil
+}
+
+func index(at string, i int) string { return at + "[" + strconv.Itoa(i) + "]" }

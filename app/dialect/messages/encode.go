@@ -1,0 +1,294 @@
+package messages
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app"
+	"umg/app/llm"
+)
+
+const (
+	budgetMin    = 1024 // tokens of thinking, the least that the style can ask for
+	topPThinking = 0.95 // the least top_p that goes with thinking
+)
+
+// EncodeRequest writes a request for an upstream of the style.
+func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
+	systems, turns, err := arrange(r.Turns)
+	if err != nil {
+		return nil, err
+	}
+	e := &requestEncoder{r: r}
+	e.dst = append(e.dst, `{"model":`...)
+	e.dst = quote(e.dst, r.Model)
+	if r.MaxOutput > 0 {
+		e.dst = append(e.dst, `,"max_tokens":`...)
+		e.dst = strconv.AppendInt(e.dst, r.MaxOutput, 10)
+	}
+	if r.Stream {
+		e.dst = append(e.dst, `,"stream":true`...)
+	}
+	e.encodeSystem(systems)
+	e.encodeTurns(turns)
+	e.encodeTools()
+	thinks := e.encodeThinking()
+	e.encodeSampling(thinks)
+	e.encodeOutput()
+	if r.EndUser != "" {
+		e.dst = append(e.dst, `,"metadata":{"user_id":`...)
+		e.dst = append(quote(e.dst, r.EndUser), '}')
+	}
+	e.dst = append(e.dst, '}')
+	if e.err != nil {
+		return nil, e.err
+	}
+	return e.dst, nil
+}
+
+// requestEncoder is a request on its way out. The first thing that the style cannot say is kept.
+type requestEncoder struct {
+	dst []byte
+	r   *llm.Request
+	err *app.Error
+}
+
+func (e *requestEncoder) refuse(param, format string, args ...any) {
+	if e.err == nil {
+		e.err = app.Errorf(app.Invalid, "invalid_request_error", format, args...).At(param)
+	}
+}
+
+// raw appends JSON text of the caller. It reports false when it is none.
+func (e *requestEncoder) raw(text []byte) bool {
+	var ok bool
+	e.dst, ok = appendRaw(e.dst, text)
+	return ok
+}
+
+func (e *requestEncoder) encodeSampling(thinks bool) {
+	s := &e.r.Sampling
+	if s.Temperature != "" && !thinks { // an upstream that thinks refuses any temperature but its own
+		t := s.Temperature
+		if above(t, 1) {
+			t = "1" // the most that the style knows
+		}
+		e.number("temperature", t)
+	}
+	if s.TopP != "" && (!thinks || !below(s.TopP, topPThinking)) {
+		e.number("top_p", s.TopP)
+	}
+	if s.TopK != "" && !thinks {
+		e.number("top_k", s.TopK)
+	}
+	for i, stop := range e.r.Stop {
+		e.dst = append(e.dst, separator(i, `,"stop_sequences":[`)...)
+		e.dst = quote(e.dst, stop)
+	}
+	if len(e.r.Stop) > 0 {
+		e.dst = append(e.dst, ']')
+	}
+}
+
+func (e *requestEncoder) number(name string, n llm.Number) {
+	if jsontext.Value(n).Kind() != '0' {
+		e.refuse(name, "%s must be a number.", name)
+		return
+	}
+	e.dst = append(e.dst, `,"`+name+`":`...)
+	if !e.raw([]byte(n)) {
+		e.refuse(name, "%s must be a number.", name)
+	}
+}
+
+func above(n llm.Number, limit float64) bool {
+	f, err := strconv.ParseFloat(string(n), 64)
+	return err == nil && f > limit
+}
+
+func below(n llm.Number, limit float64) bool {
+	f, err := strconv.ParseFloat(string(n), 64)
+	return err == nil && f < limit
+}
+
+// offered are the tools that go upstream. A choice among some of them has no words here, so the others stay behind.
+func (e *requestEncoder) offered() []llm.Tool {
+	names := e.r.Choice.Names
+	if len(names) == 0 || e.r.Choice.Mode == llm.ChooseRequired && len(names) == 1 {
+		return e.r.Tools
+	}
+	return slices.DeleteFunc(slices.Clone(e.r.Tools), func(t llm.Tool) bool { return !slices.Contains(names, t.Name) })
+}
+
+func (e *requestEncoder) encodeTools() {
+	tools := e.offered()
+	for i := range tools {
+		t := &tools[i]
+		e.dst = append(e.dst, separator(i, `,"tools":[`)...)
+		e.dst = append(e.dst, `{"name":`...)
+		e.dst = quote(e.dst, t.Name)
+		if t.Description != "" {
+			e.dst = append(e.dst, `,"description":`...)
+			e.dst = quote(e.dst, t.Description)
+		}
+		e.dst = append(e.dst, `,"input_schema":`...)
+		e.encodeSchema(t)
+		if t.Strict != nil {
+			e.dst = append(e.dst, `,"strict":`...)
+			e.dst = strconv.AppendBool(e.dst, *t.Strict)
+		}
+		e.dst = append(e.dst, '}')
+	}
+	if len(tools) > 0 {
+		e.dst = append(e.dst, ']')
+		e.encodeChoice()
+	}
+}
+
+// encodeSchema writes what a tool takes, which is an object in this style and says so.
+func (e *requestEncoder) encodeSchema(t *llm.Tool) {
+	from := len(e.dst)
+	if len(t.Parameters) == 0 || jsontext.Value(t.Parameters).Kind() == 'n' {
+		e.dst = append(e.dst, `{"type":"object","properties":{}}`...)
+		return
+	}
+	if jsontext.Value(t.Parameters).Kind() != '{' || !e.raw(t.Parameters) {
+		e.refuse("tools", "The parameters of the tool %q must be a JSON Schema that is an object.", t.Name)
+		return
+	}
+	if !hasType(e.dst[from:]) {
+		rest := slices.Clone(e.dst[from+1:])
+		e.dst = append(e.dst[:from], `{"type":"object"`...)
+		if rest[0] != '}' {
+			e.dst = append(e.dst, ',')
+		}
+		e.dst = append(e.dst, rest...)
+	}
+}
+
+// hasType reports whether a schema says what type it is.
+func hasType(schema []byte) bool {
+	d := jsontext.NewDecoder(bytes.NewReader(schema), lenient)
+	_, err := d.ReadToken() // the brace
+	for err == nil && d.PeekKind() == '"' {
+		var name jsontext.Token
+		if name, err = d.ReadToken(); err == nil && name.String() == "type" {
+			return true
+		}
+		err = d.SkipValue()
+	}
+	return false
+}
+
+func (e *requestEncoder) encodeChoice() {
+	c := &e.r.Choice
+	one := e.r.Parallel != nil && !*e.r.Parallel
+	switch {
+	case c.Mode == llm.ChooseUnsaid && !one:
+		return
+	case c.Mode == llm.ChooseNone:
+		e.dst = append(e.dst, `,"tool_choice":{"type":"none"}`...)
+		return
+	case c.Mode == llm.ChooseRequired && len(c.Names) == 1:
+		e.dst = append(e.dst, `,"tool_choice":{"type":"tool","name":`...)
+		e.dst = quote(e.dst, c.Names[0])
+	case c.Mode == llm.ChooseRequired:
+		e.dst = append(e.dst, `,"tool_choice":{"type":"any"`...)
+	default:
+		e.dst = append(e.dst, `,"tool_choice":{"type":"auto"`...)
+	}
+	if e.r.Parallel != nil {
+		e.dst = append(e.dst, `,"disable_parallel_tool_use":`...)
+		e.dst = strconv.AppendBool(e.dst, one)
+	}
+	e.dst = append(e.dst, '}')
+}
+
+// budget is how many tokens the model may think: none when nothing is said or when there is no room for it, and -1
+// when it is left to the model.
+func (e *requestEncoder) budget() (n int64, asked bool) {
+	o := &e.r.Reasoning
+	n, asked = llm.BudgetOf(o.Effort)
+	if o.Budget != "" {
+		n, asked = number(o.Budget).whole()
+	}
+	switch {
+	case !asked || n <= 0:
+		return max(n, -1), asked
+	case n < budgetMin:
+		n = budgetMin
+	}
+	if e.r.MaxOutput > 0 { // the thoughts count inside of it, and something must be left to say
+		n = min(n, e.r.MaxOutput-1)
+	}
+	return n, n >= budgetMin
+}
+
+// encodeThinking writes how the model thinks. It reports whether it does, as far as the request says.
+func (e *requestEncoder) encodeThinking() bool {
+	n, asked := e.budget()
+	if !asked {
+		return false
+	}
+	if n == 0 {
+		e.dst = append(e.dst, `,"thinking":{"type":"disabled"}`...)
+		return false
+	}
+	if e.r.Choice.Mode == llm.ChooseRequired && len(e.r.Tools) > 0 {
+		return false // a call that is forced leaves no room for thoughts: upstreams refuse the two together
+	}
+	if n < 0 {
+		e.dst = append(e.dst, `,"thinking":{"type":"adaptive"`...)
+	} else {
+		e.dst = append(e.dst, `,"thinking":{"type":"enabled","budget_tokens":`...)
+		e.dst = strconv.AppendInt(e.dst, n, 10)
+	}
+	switch e.r.Reasoning.Show {
+	case "":
+	case "omitted":
+		e.dst = append(e.dst, `,"display":"omitted"`...)
+	default:
+		e.dst = append(e.dst, `,"display":"summarized"`...)
+	}
+	e.dst = append(e.dst, '}')
+	return true
+}
+
+// efforts are the words for how hard to think.
+var efforts = map[llm.Effort]string{
+	"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh", "max": "max",
+}
+
+func (e *requestEncoder) encodeOutput() {
+	effort := efforts[e.r.Reasoning.Effort]
+	schema := e.r.Format.Kind == llm.FormatSchema
+	if effort == "" && !schema {
+		return
+	}
+	e.dst = append(e.dst, `,"output_config":{`...)
+	if effort != "" {
+		e.dst = append(e.dst, `"effort":"`+effort+`"`...)
+	}
+	if schema {
+		if effort != "" {
+			e.dst = append(e.dst, ',')
+		}
+		e.dst = append(e.dst, `"format":{"type":"json_schema","schema":`...)
+		if jsontext.Value(e.r.Format.Schema).Kind() != '{' || !e.raw(e.r.Format.Schema) {
+			e.refuse("output_config.format", "The schema of the answer must be a JSON object.")
+		}
+		e.dst = append(e.dst, '}')
+	}
+	e.dst = append(e.dst, '}')
+}
+
+// separator is what stands before the element i of a list.
+func separator(i int, open string) string {
+	if i == 0 {
+		return open
+	}
+	return ","
+}

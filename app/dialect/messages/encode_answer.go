@@ -1,0 +1,146 @@
+package messages
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"umg/app/llm"
+)
+
+// EncodeResponse appends a whole answer.
+func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
+	var said spoken
+	dst = appendShell(dst, a)
+	dst = append(dst, `"content":[`...)
+	n := 0
+	for i := range r.Parts {
+		p := &r.Parts[i]
+		if !said.part(p) {
+			continue
+		}
+		if n++; n > 1 {
+			dst = append(dst, ',')
+		}
+		dst = encodePiece(dst, p)
+	}
+	dst = append(dst, `],`...)
+	dst = encodeStop(dst, r.Stop, r.StopText, said)
+	dst = append(dst, `,"container":null,"diagnostics":null,"usage":`...)
+	dst = encodeUsage(dst, &llm.Event{Usage: r.Usage, Cost: r.Cost}, true)
+	return append(dst, '}')
+}
+
+// appendShell opens an answer, up to its content.
+func appendShell(dst []byte, a *llm.Ask) []byte {
+	dst = append(dst, `{"id":`...)
+	dst = quote(dst, a.MintID("msg_", 0))
+	dst = append(dst, `,"type":"message","role":"assistant","model":`...)
+	dst = quote(dst, a.Model)
+	return append(dst, ',')
+}
+
+// spoken is what an answer has said so far, as far as it shapes the reason of its end.
+type spoken struct{ calls, refusal, torn bool }
+
+// part notes a whole part. It reports false for one that the client does not get: text without a character, which
+// no upstream would take back, and a call whose arguments are no JSON, as nobody may make them up.
+func (s *spoken) part(p *llm.Part) bool {
+	switch p.Kind {
+	case llm.Text:
+		return p.Text != ""
+	case llm.Refusal:
+		s.refusal = true
+		return p.Text != ""
+	case llm.Reasoning:
+		return p.Text != "" || p.Signature != ""
+	case llm.Call:
+		if !goodInput(p.Call.Arguments) {
+			s.torn = true
+			return false
+		}
+		s.calls = true
+		return true
+	}
+	return false
+}
+
+func encodePiece(dst []byte, p *llm.Part) []byte {
+	switch p.Kind {
+	case llm.Reasoning:
+		return appendThinking(dst, p)
+	case llm.Call:
+		dst = appendCall(dst, &p.Call)
+		if strings.TrimSpace(p.Call.Arguments) == "" {
+			return append(dst, "{}}"...)
+		}
+		dst, _ = appendRaw(dst, []byte(p.Call.Arguments)) // it was checked before
+		return append(dst, '}')
+	}
+	dst = append(dst, `{"type":"text","text":`...)
+	dst = quote(dst, p.Text)
+	return append(dst, `,"citations":null}`...)
+}
+
+// appendCall opens a call, up to its input.
+func appendCall(dst []byte, c *llm.ToolCall) []byte {
+	dst = append(dst, `{"type":"tool_use","id":`...)
+	dst = quote(dst, c.ID)
+	dst = append(dst, `,"name":`...)
+	dst = quote(dst, c.Name)
+	return append(dst, `,"caller":{"type":"direct"},"input":`...)
+}
+
+// encodeStop appends why the answer ended. A call that was cut in its arguments means that there was no room for it.
+func encodeStop(dst []byte, stop llm.Stop, met string, said spoken) []byte {
+	switch {
+	case said.torn:
+		stop = llm.StopLength
+	case stop == llm.StopEnd && said.calls:
+		stop = llm.StopToolCalls
+	case stop == llm.StopEnd && said.refusal:
+		stop = llm.StopRefusal
+	}
+	word, ok := stops[stop]
+	if !ok {
+		word = stops[llm.StopOther]
+	}
+	dst = append(dst, `"stop_reason":"`...)
+	dst = append(dst, word...)
+	dst = append(dst, `","stop_sequence":`...)
+	if met != "" {
+		dst = quote(dst, met)
+	} else {
+		dst = append(dst, "null"...)
+	}
+	if word == stops[llm.StopRefusal] {
+		return append(dst, `,"stop_details":{"type":"refusal","category":null,"explanation":null}`...)
+	}
+	return append(dst, `,"stop_details":null`...)
+}
+
+// encodeUsage appends the tokens. The usage of a message says more than that of a delta.
+func encodeUsage(dst []byte, e *llm.Event, whole bool) []byte {
+	dst = appendCount(dst, `{"input_tokens":`, e.Usage.Input)
+	dst = appendCount(dst, `,"cache_creation_input_tokens":`, e.Usage.CacheWrite)
+	dst = appendCount(dst, `,"cache_read_input_tokens":`, e.Usage.CacheRead)
+	dst = appendCount(dst, `,"output_tokens":`, e.Usage.Output)
+	if e.Usage.Reasoning > 0 {
+		dst = append(appendCount(dst, `,"output_tokens_details":{"thinking_tokens":`, e.Usage.Reasoning), '}')
+	} else {
+		dst = append(dst, `,"output_tokens_details":null`...)
+	}
+	dst = append(dst, `,"server_tool_use":null`...)
+	if whole {
+		dst = append(dst, `,"cache_creation":null,"service_tier":null,"inference_geo":null,"speed":null`...)
+	}
+	if e.Cost != nil {
+		dst = append(dst, `,"cost":`...)
+		dst = append(dst, e.Cost.String()...)
+	}
+	return append(dst, '}')
+}
+
+func appendCount(dst []byte, name string, n int64) []byte {
+	return strconv.AppendInt(append(slices.Grow(dst, len(name)+20), name...), max(n, 0), 10)
+}

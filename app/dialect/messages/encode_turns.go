@@ -1,0 +1,293 @@
+package messages
+
+import (
+	"bytes"
+	"encoding/base64"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app"
+	"umg/app/llm"
+)
+
+// arrange puts turns into the order that the style demands: instructions apart, no two neighbours of one role, results
+// first in the turn after their calls, and a user's turn at the beginning.
+func arrange(all []llm.Turn) (systems, turns []llm.Turn, err error) {
+	for _, t := range all {
+		if t.Role == llm.System {
+			systems = append(systems, t)
+			continue
+		}
+		t.Parts = slices.DeleteFunc(slices.Clone(t.Parts), func(p llm.Part) bool { return unsaid(&p) })
+		if n := len(turns); n > 0 && turns[n-1].Role == t.Role {
+			turns[n-1].Parts = append(turns[n-1].Parts, t.Parts...)
+		} else if len(t.Parts) > 0 {
+			turns = append(turns, t)
+		}
+	}
+	if len(turns) == 0 || turns[0].Role != llm.User {
+		return nil, nil, app.Errorf(app.Invalid, "invalid_request_error",
+			"The conversation must begin with a message of the user that is not empty, as the provider of this model demands.").At("messages")
+	}
+	for i := range turns {
+		slices.SortStableFunc(turns[i].Parts, func(a, b llm.Part) int { return rank(&a) - rank(&b) })
+		var next []llm.Part
+		if i+1 < len(turns) {
+			next = turns[i+1].Parts
+		}
+		if err := answered(turns[i].Parts, next); err != nil {
+			return nil, nil, err
+		}
+	}
+	return systems, turns, nil
+}
+
+// unsaid reports whether a part has no place in this style: text that is empty, and reasoning that nobody has signed.
+func unsaid(p *llm.Part) bool {
+	switch p.Kind {
+	case llm.Text, llm.Refusal:
+		return p.Text == ""
+	case llm.Reasoning:
+		return p.Signature == ""
+	}
+	return false
+}
+
+func rank(p *llm.Part) int {
+	if p.Kind == llm.Result {
+		return 0
+	}
+	return 1
+}
+
+// answered checks that each call has its result in the next turn.
+func answered(parts, next []llm.Part) error {
+	for i := range parts {
+		if parts[i].Kind != llm.Call {
+			continue
+		}
+		c := &parts[i].Call
+		if !slices.ContainsFunc(next, func(p llm.Part) bool { return p.Kind == llm.Result && p.Result.CallID == c.ID }) {
+			return app.Errorf(app.Invalid, "invalid_request_error", "The call %q of the tool %q has no result; "+
+				"each call needs one before the conversation goes on.", c.ID, c.Name).At("messages")
+		}
+	}
+	return nil
+}
+
+func (e *requestEncoder) encodeSystem(systems []llm.Turn) {
+	n := 0
+	for i := range systems {
+		var words []string
+		for j := range systems[i].Parts {
+			p := &systems[i].Parts[j]
+			if p.Kind != llm.Text {
+				e.refuse("messages", "Instructions must be text for the provider of this model.")
+			} else if p.Text != "" {
+				words = append(words, p.Text)
+			}
+		}
+		if len(words) == 0 {
+			continue
+		}
+		e.dst = append(e.dst, separator(n, `,"system":[`)...)
+		e.dst = appendText(e.dst, strings.Join(words, "\n\n"))
+		n++
+	}
+	if n > 0 {
+		e.dst = append(e.dst, ']')
+	}
+}
+
+func appendText(dst []byte, s string) []byte {
+	dst = append(dst, `{"type":"text","text":`...)
+	return append(quote(dst, s), '}')
+}
+
+func (e *requestEncoder) encodeTurns(turns []llm.Turn) {
+	for i := range turns {
+		e.dst = append(e.dst, separator(i, `,"messages":[`)...)
+		role := `{"role":"user","content":[`
+		if turns[i].Role == llm.Assistant {
+			role = `{"role":"assistant","content":[`
+		}
+		for j := range turns[i].Parts {
+			e.dst = append(e.dst, separator(j, role)...)
+			e.encodePart(&turns[i].Parts[j])
+		}
+		e.dst = append(e.dst, "]}"...)
+	}
+	e.dst = append(e.dst, ']')
+}
+
+func (e *requestEncoder) encodePart(p *llm.Part) {
+	switch p.Kind {
+	case llm.Text, llm.Refusal:
+		e.dst = appendText(e.dst, p.Text)
+	case llm.Image:
+		e.encodeImage(&p.Media)
+	case llm.File:
+		e.encodeFile(&p.Media)
+	case llm.Reasoning:
+		e.dst = appendThinking(e.dst, p)
+	case llm.Call:
+		e.encodeCall(&p.Call)
+	case llm.Result:
+		e.encodeResult(&p.Result)
+	default:
+		e.refuse("messages", "The provider of this model takes neither sound nor films.")
+	}
+}
+
+func appendThinking(dst []byte, p *llm.Part) []byte {
+	if p.Redacted && p.Text == "" {
+		dst = append(dst, `{"type":"redacted_thinking","data":`...)
+		return append(quote(dst, p.Signature), '}')
+	}
+	dst = append(dst, `{"type":"thinking","thinking":`...)
+	dst = quote(dst, p.Text)
+	dst = append(dst, `,"signature":`...)
+	return append(quote(dst, p.Signature), '}')
+}
+
+func (e *requestEncoder) encodeCall(c *llm.ToolCall) {
+	e.dst = append(e.dst, `{"type":"tool_use","id":`...)
+	e.dst = quote(e.dst, llm.FitID(c.ID, idMax))
+	e.dst = append(e.dst, `,"name":`...)
+	e.dst = quote(e.dst, c.Name)
+	e.dst = append(e.dst, `,"input":`...)
+	input := strings.TrimSpace(c.Arguments)
+	switch {
+	case input == "":
+		e.dst = append(e.dst, "{}"...)
+	case input[0] != '{' || !e.raw([]byte(input)):
+		e.refuse("messages", "The arguments of the call %q of the tool %q must be a JSON object.", c.ID, c.Name)
+	}
+	e.dst = append(e.dst, '}')
+}
+
+func (e *requestEncoder) encodeResult(r *llm.ToolResult) {
+	e.dst = append(e.dst, `{"type":"tool_result","tool_use_id":`...)
+	e.dst = quote(e.dst, llm.FitID(r.CallID, idMax))
+	n := 0
+	for i := range r.Parts {
+		p := &r.Parts[i]
+		switch {
+		case unsaid(p):
+			continue
+		case p.Kind != llm.Text && p.Kind != llm.Image && p.Kind != llm.File:
+			e.refuse("messages", "The result of the call %q must be made of text, images and files.", r.CallID)
+			return
+		}
+		e.dst = append(e.dst, separator(n, `,"content":[`)...)
+		e.encodePart(p)
+		n++
+	}
+	if n > 0 {
+		e.dst = append(e.dst, ']')
+	}
+	if r.Error {
+		e.dst = append(e.dst, `,"is_error":true`...)
+	}
+	e.dst = append(e.dst, '}')
+}
+
+// magic tells images apart by how they begin in base64.
+var magic = []struct{ prefix, mediaType string }{
+	{"iVBORw0KGgo", "image/png"}, {"/9j/", "image/jpeg"}, {"R0lGOD", "image/gif"}, {"UklGR", "image/webp"},
+}
+
+func (e *requestEncoder) encodeImage(m *llm.Media) {
+	e.dst = append(e.dst, `{"type":"image","source":`...)
+	if !e.encodeElsewhere(m) {
+		kind := strings.ToLower(m.Type)
+		for _, known := range magic {
+			if kind == "" && strings.HasPrefix(m.Data, known.prefix) {
+				kind = known.mediaType
+			}
+		}
+		switch kind {
+		case "image/jpg":
+			kind = "image/jpeg"
+		case "image/png", "image/jpeg", "image/gif", "image/webp":
+		default:
+			e.refuse("messages", "Images must be PNG, JPEG, GIF or WebP for the provider of this model, not %q.", m.Type)
+		}
+		e.encodeData(kind, m.Data)
+	}
+	e.dst = append(e.dst, '}')
+}
+
+// encodeElsewhere writes the source of media that are not in the request itself.
+func (e *requestEncoder) encodeElsewhere(m *llm.Media) bool {
+	switch {
+	case m.FileID != "":
+		e.dst = append(e.dst, `{"type":"file","file_id":`...)
+		e.dst = quote(e.dst, m.FileID)
+	case m.URL != "":
+		e.dst = append(e.dst, `{"type":"url","url":`...)
+		e.dst = quote(e.dst, m.URL)
+	default:
+		return false
+	}
+	e.dst = append(e.dst, '}')
+	return true
+}
+
+func (e *requestEncoder) encodeData(mediaType, data string) {
+	e.dst = append(e.dst, `{"type":"base64","media_type":`...)
+	e.dst = quote(e.dst, mediaType)
+	e.dst = append(e.dst, `,"data":`...)
+	e.dst = append(quote(e.dst, data), '}')
+}
+
+const (
+	pdfType  = "application/pdf"
+	pdfMagic = "JVBERi0" // how a PDF begins in base64
+)
+
+// encodeFile writes a document. The style takes PDF and plain text, so every file that is text goes as that.
+func (e *requestEncoder) encodeFile(m *llm.Media) {
+	if m.Data != "" && strings.HasPrefix(m.Type, "image/") {
+		e.encodeImage(m)
+		return
+	}
+	e.dst = append(e.dst, `{"type":"document","source":`...)
+	switch {
+	case e.encodeElsewhere(m):
+	case m.Data != "" && (m.Type == pdfType || strings.HasPrefix(m.Data, pdfMagic)):
+		e.encodeData(pdfType, m.Data)
+	default:
+		words, ok := m.Text, true
+		if m.Data != "" {
+			words, ok = plainText(m.Data)
+		}
+		if !ok {
+			e.refuse("messages", "Files must be PDF or text for the provider of this model, not %q.", m.Type)
+		}
+		e.dst = append(e.dst, `{"type":"text","media_type":"text/plain","data":`...)
+		e.dst = append(quote(e.dst, words), '}')
+	}
+	if m.Name != "" {
+		e.dst = append(e.dst, `,"title":`...)
+		e.dst = quote(e.dst, m.Name)
+	}
+	e.dst = append(e.dst, '}')
+}
+
+// plainText is the text that a file in base64 holds, if it is one.
+func plainText(data string) (string, bool) {
+	raw, err := base64.StdEncoding.DecodeString(data)
+	if err != nil {
+		raw, err = base64.RawStdEncoding.DecodeString(data)
+	}
+	return string(raw), err == nil && utf8.Valid(raw) && bytes.IndexByte(raw, 0) < 0
+}
+
+// goodInput reports whether the arguments of a call are JSON; none at all stand for an empty object.
+func goodInput(arguments string) bool {
+	return strings.TrimSpace(arguments) == "" || jsontext.Value(arguments).IsValid(lenient)
+}

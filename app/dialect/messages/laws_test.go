@@ -1,0 +1,45 @@
+package messages_test
+
+import (
+	"testing"
+
+	"umg/app/dialect/messages"
+	"umg/app/llm"
+	"umg/app/llm/llmtest"
+)
+
+func TestTheCodecKeepsTheLaws(t *testing.T) {
+	t.Parallel()
+	llmtest.Laws(t, messages.Codec{}, llmtest.Options{
+		Systems: 3,
+		Reasonings: []llm.ReasoningOptions{
+			{Effort: "none"}, {Effort: "low"}, {Effort: "medium", Show: "auto"}, {Effort: "high", Show: "omitted"}, {Effort: "xhigh"},
+			{Effort: "max"}, {Budget: "1024"}, {Budget: "5000", Show: "omitted"}, {Budget: "-1", Show: "auto"}, {Effort: "high", Budget: "-1"},
+			{Effort: "low", Budget: "30000"},
+		},
+		Strict:      true,
+		ResultError: true,
+		ResultParts: true,
+		Stops: []llm.Stop{
+			llm.StopEnd, llm.StopSequence, llm.StopLength, llm.StopContextFull, llm.StopRefusal, llm.StopPause,
+		},
+		Interleaved: true,
+		Signed:      true,
+		Canon:       canon,
+	})
+}
+
+// canon takes away what the style says in another way: thinking goes with its own sampling, a format has no name, and
+// a choice is said whenever one call at most is.
+func canon(r *llm.Request) {
+	r.Format.Strict = nil
+	if r.Reasoning.Effort != "none" && r.Reasoning != (llm.ReasoningOptions{}) {
+		r.Sampling.Temperature, r.Sampling.TopK = "", ""
+		if r.Sampling.TopP != "1" {
+			r.Sampling.TopP = ""
+		}
+	}
+	if r.Parallel != nil && r.Choice.Mode == llm.ChooseUnsaid {
+		r.Choice.Mode = llm.ChooseAuto
+	}
+}

@@ -1,0 +1,261 @@
+package messages
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/llm"
+)
+
+// keptBytes is how large a frame may be for its memory to be kept for the next.
+const keptBytes = 64 << 10
+
+// decoder reads the stream of an upstream. Upstreams that get the order of blocks wrong are read as well as they can
+// be: a block that is still open ends where the next begins.
+type decoder struct {
+	ask   *llm.Ask
+	frame frame
+	plain []byte // scratch for words that are only compared
+
+	started, finished bool
+	open              llm.PartKind // of the block that is open
+	skip              bool         // a block is open that has no place in the form
+	index             int64        // of the open or skipped block
+	call              opened
+	signature         string
+	redacted          bool
+	calls             int
+
+	stop     string // the upstream's word
+	stopText string
+	usage    llm.Usage
+	counted  bool // the output was counted at the end
+}
+
+// opened is a call whose input comes in pieces, or came whole when the block began.
+type opened struct {
+	input string
+	given bool // a piece has come
+}
+
+// Decode reads one frame.
+func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, error) {
+	if d.finished {
+		return dst, llm.ErrEnd
+	}
+	if string(data) == "[DONE]" {
+		return dst, nil // no word of this style; End says whether the answer is whole
+	}
+	f := &d.frame
+	f.reset()
+	if err := json.Unmarshal(data, f, lenient); err != nil {
+		return dst, llm.ErrMalformed
+	}
+	if len(data) > keptBytes {
+		defer func() { d.frame, d.plain = frame{}, nil }()
+	}
+	kind := d.word(f.Type)
+	if len(kind) == 0 {
+		kind = event
+	}
+	switch string(kind) {
+	case "message_start":
+		return d.start(dst, f.Message), nil
+	case "content_block_start":
+		return d.blockStart(dst)
+	case "content_block_delta":
+		return d.blockDelta(dst)
+	case "content_block_stop":
+		return d.blockStop(dst), nil
+	case "message_delta":
+		d.messageDelta()
+		return dst, nil
+	case "message_stop":
+		return d.messageStop(dst)
+	case "error":
+		return dst, &llm.UpstreamError{Body: bytes.Clone(data)}
+	}
+	if said(f.Error) {
+		return dst, &llm.UpstreamError{Body: bytes.Clone(data)}
+	}
+	return dst, nil
+}
+
+// word is a short string that is only looked at until the next call.
+func (d *decoder) word(v jsontext.Value) []byte {
+	if len(v) == 0 || v.Kind() != '"' {
+		return nil
+	}
+	d.plain, _ = jsontext.AppendUnquote(d.plain[:0], v) // its error only reports what was replaced
+	return d.plain
+}
+
+// text is a string that stays.
+func (d *decoder) text(v jsontext.Value) string { return string(d.word(v)) }
+
+func (d *decoder) start(dst []llm.Event, message jsontext.Value) []llm.Event {
+	if d.started {
+		return dst
+	}
+	d.started = true
+	e := llm.Event{Kind: llm.EventStart}
+	var w answer
+	if said(message) && json.Unmarshal(message, &w, lenient) == nil {
+		e.ID = text(w.ID)
+		decodeUsage(&d.usage, w.Usage)
+		if e.Reported = d.usage.Valid(); e.Reported {
+			e.Usage = d.usage
+		}
+	}
+	return append(dst, e)
+}
+
+// at is the index of the frame's block.
+func (d *decoder) at() int64 {
+	n := int64(0)
+	decodeCount(&n, d.frame.Index)
+	return n
+}
+
+// begin opens a part; what is still open ends before it.
+func (d *decoder) begin(dst []llm.Event, e llm.Event) []llm.Event {
+	dst = d.end(d.start(dst, nil), true)
+	d.open, d.index = e.Part, d.at()
+	e.Kind = llm.EventPart
+	return append(dst, e)
+}
+
+// end closes the open part. The input of a call that never came in pieces is given first, if the call is whole.
+func (d *decoder) end(dst []llm.Event, whole bool) []llm.Event {
+	d.skip = false
+	if d.open == 0 {
+		return dst
+	}
+	if d.open == llm.Call && !d.call.given && whole {
+		dst = append(dst, llm.Event{Kind: llm.EventDelta, Part: llm.Call, Delta: d.call.input})
+	}
+	dst = append(dst, llm.Event{Kind: llm.EventPartEnd, Part: d.open, Signature: d.signature, Redacted: d.redacted})
+	d.open, d.call, d.signature, d.redacted = 0, opened{}, "", false
+	return dst
+}
+
+func (d *decoder) delta(dst []llm.Event, part llm.PartKind, words string) []llm.Event {
+	if words == "" {
+		return dst
+	}
+	return append(dst, llm.Event{Kind: llm.EventDelta, Part: part, Delta: words})
+}
+
+func (d *decoder) blockStart(dst []llm.Event) ([]llm.Event, error) {
+	var p piece
+	if err := json.Unmarshal(d.frame.Block, &p, lenient); err != nil {
+		return dst, llm.ErrMalformed
+	}
+	switch string(d.word(p.Type)) {
+	case "text":
+		dst = d.begin(dst, llm.Event{Part: llm.Text})
+		dst = d.delta(dst, llm.Text, text(p.Text))
+	case "thinking":
+		dst = d.begin(dst, llm.Event{Part: llm.Reasoning})
+		d.signature = text(p.Signature)
+		dst = d.delta(dst, llm.Reasoning, text(p.Thinking))
+	case "redacted_thinking":
+		dst = d.begin(dst, llm.Event{Part: llm.Reasoning})
+		d.signature, d.redacted = text(p.Data), true
+	case "tool_use":
+		dst = d.begin(dst, llm.Event{Part: llm.Call, Call: decodeCall(&p, d.ask, d.calls)})
+		d.call = opened{input: decodeInput(p.Input)}
+		d.calls++
+	default:
+		dst = d.end(d.start(dst, nil), true)
+		d.skip, d.index = true, d.at()
+	}
+	return dst, nil
+}
+
+func (d *decoder) blockDelta(dst []llm.Event) ([]llm.Event, error) {
+	w := &d.frame.Delta
+	here := d.at() == d.index
+	if d.skip && here {
+		return dst, nil
+	}
+	switch string(d.word(w.Type)) {
+	case "text_delta":
+		return d.say(dst, llm.Text, here, w.Text), nil
+	case "thinking_delta":
+		return d.say(dst, llm.Reasoning, here, w.Thinking), nil
+	case "signature_delta":
+		if d.open == llm.Reasoning && here {
+			d.signature = d.text(w.Signature)
+		}
+	case "input_json_delta":
+		if d.open != llm.Call || !here {
+			return dst, llm.ErrMalformed // nobody knows whose input it is
+		}
+		piece := d.text(w.PartialJSON)
+		d.call.given = d.call.given || piece != ""
+		return d.delta(dst, llm.Call, piece), nil
+	}
+	return dst, nil
+}
+
+// say adds to the open part. Words that belong to no open part of their kind open one, so that none are lost.
+func (d *decoder) say(dst []llm.Event, part llm.PartKind, here bool, v jsontext.Value) []llm.Event {
+	words := d.text(v)
+	if words == "" {
+		return dst
+	}
+	if d.open != part || !here {
+		dst = d.begin(dst, llm.Event{Part: part})
+	}
+	return d.delta(dst, part, words)
+}
+
+func (d *decoder) blockStop(dst []llm.Event) []llm.Event {
+	if d.at() != d.index {
+		return dst
+	}
+	return d.end(dst, true)
+}
+
+func (d *decoder) messageDelta() {
+	w := &d.frame.Delta
+	if word := d.text(w.StopReason); word != "" {
+		d.stop = word
+	}
+	if met := d.text(w.StopSequence); met != "" {
+		d.stopText = met
+	}
+	d.counted = decodeUsage(&d.usage, d.frame.Usage) || d.counted
+}
+
+// messageStop is the last mark. Without a reason for the end the answer is not whole, and End says so.
+func (d *decoder) messageStop(dst []llm.Event) ([]llm.Event, error) {
+	if d.stop == "" {
+		return dst, llm.ErrMalformed
+	}
+	return d.finish(dst), llm.ErrEnd
+}
+
+func (d *decoder) finish(dst []llm.Event) []llm.Event {
+	dst = d.end(d.start(dst, nil), true)
+	d.finished = true
+	e := llm.Event{Kind: llm.EventFinish, Stop: decodeStop(d.stop, d.calls), StopText: d.stopText}
+	if e.Reported = d.counted && d.usage.Valid(); e.Reported {
+		e.Usage = d.usage
+	}
+	return append(dst, e)
+}
+
+// End closes the answer.
+func (d *decoder) End(dst []llm.Event) ([]llm.Event, error) {
+	switch {
+	case d.finished:
+		return dst, nil
+	case d.stop != "":
+		return d.finish(dst), nil
+	}
+	return d.end(dst, false), llm.ErrCut
+}

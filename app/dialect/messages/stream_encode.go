@@ -1,0 +1,139 @@
+package messages
+
+import (
+	"strconv"
+
+	"umg/app"
+	"umg/app/llm"
+)
+
+// KeepAlive is the event that keeps a silent stream open.
+const KeepAlive = "event: ping\ndata: {\"type\": \"ping\"}\n\n"
+
+// encoder writes a stream for a client. Blocks are nested strictly and numbered without gaps; one that turns out to be
+// empty is never begun.
+type encoder struct {
+	ask   *llm.Ask
+	index int64        // of the open block, or of the next
+	open  llm.PartKind // of the part that is open
+	begun bool         // the client has seen the open part
+	input []byte       // of the open call
+	said  spoken
+}
+
+// Append appends the frames of one event.
+func (s *encoder) Append(dst []byte, e *llm.Event) []byte {
+	switch e.Kind {
+	case llm.EventStart:
+		return s.start(dst, e)
+	case llm.EventPart:
+		s.open, s.begun, s.input = e.Part, false, s.input[:0]
+		s.said.refusal = s.said.refusal || e.Part == llm.Refusal
+		if e.Part == llm.Call {
+			s.said.calls = true
+			dst = appendCall(s.blockStart(dst), &e.Call)
+			dst = append(dst, "{}}}\n\n"...)
+		}
+		return dst
+	case llm.EventDelta:
+		return s.delta(dst, e)
+	case llm.EventPartEnd:
+		return s.partEnd(dst, e)
+	case llm.EventFinish:
+		return s.finish(dst, e)
+	}
+	return dst
+}
+
+func (s *encoder) start(dst []byte, e *llm.Event) []byte {
+	dst = append(dst, "event: message_start\n"+`data: {"type":"message_start","message":`...)
+	dst = appendShell(dst, s.ask)
+	dst = append(dst, `"content":[],"stop_reason":null,"stop_sequence":null,"stop_details":null,`+
+		`"container":null,"diagnostics":null,"usage":`...)
+	dst = encodeUsage(dst, &llm.Event{Usage: e.Usage}, true)
+	return append(dst, "}}\n\n"...)
+}
+
+// blockStart opens the frame that begins a block, up to the block.
+func (s *encoder) blockStart(dst []byte) []byte {
+	s.begun = true
+	dst = append(dst, "event: content_block_start\n"+`data: {"type":"content_block_start","index":`...)
+	dst = strconv.AppendInt(dst, s.index, 10)
+	return append(dst, `,"content_block":`...)
+}
+
+// show begins the block of the open part, if the client has not seen it yet.
+func (s *encoder) show(dst []byte) []byte {
+	if s.begun {
+		return dst
+	}
+	dst = s.blockStart(dst)
+	if s.open == llm.Reasoning {
+		return append(dst, `{"type":"thinking","thinking":"","signature":""}}`+"\n\n"...)
+	}
+	return append(dst, `{"type":"text","text":"","citations":null}}`+"\n\n"...)
+}
+
+// deltaStart opens the frame of a delta, up to the words. name is the type of the delta and member what holds them.
+func (s *encoder) deltaStart(dst []byte, name, member string) []byte {
+	dst = append(dst, "event: content_block_delta\n"+`data: {"type":"content_block_delta","index":`...)
+	dst = strconv.AppendInt(dst, s.index, 10)
+	dst = append(dst, `,"delta":{"type":"`...)
+	dst = append(dst, name...)
+	dst = append(dst, `","`...)
+	dst = append(dst, member...)
+	return append(dst, `":`...)
+}
+
+func (s *encoder) delta(dst []byte, e *llm.Event) []byte {
+	if e.Delta == "" || s.open == 0 {
+		return dst
+	}
+	switch s.open {
+	case llm.Call:
+		s.input = append(s.input, e.Delta...)
+		dst = s.deltaStart(dst, "input_json_delta", "partial_json")
+	case llm.Reasoning:
+		dst = s.deltaStart(s.show(dst), "thinking_delta", "thinking")
+	default:
+		dst = s.deltaStart(s.show(dst), "text_delta", "text")
+	}
+	return append(quote(dst, e.Delta), "}}\n\n"...)
+}
+
+func (s *encoder) partEnd(dst []byte, e *llm.Event) []byte {
+	switch {
+	case s.open == llm.Call:
+		s.said.torn = s.said.torn || !goodInput(string(s.input))
+	case s.open == llm.Reasoning && e.Redacted && !s.begun && e.Signature != "":
+		dst = s.blockStart(dst)
+		dst = append(dst, `{"type":"redacted_thinking","data":`...)
+		dst = append(quote(dst, e.Signature), "}}\n\n"...)
+	case s.open == llm.Reasoning && (s.begun || e.Signature != ""):
+		dst = s.deltaStart(s.show(dst), "signature_delta", "signature")
+		dst = append(quote(dst, e.Signature), "}}\n\n"...)
+	}
+	if s.begun {
+		dst = append(dst, "event: content_block_stop\n"+`data: {"type":"content_block_stop","index":`...)
+		dst = strconv.AppendInt(dst, s.index, 10)
+		dst = append(dst, "}\n\n"...)
+		s.index++
+	}
+	s.open, s.begun = 0, false
+	return dst
+}
+
+func (s *encoder) finish(dst []byte, e *llm.Event) []byte {
+	dst = append(dst, "event: message_delta\n"+`data: {"type":"message_delta","delta":{`...)
+	dst = encodeStop(dst, e.Stop, e.StopText, s.said)
+	dst = append(dst, `,"container":null},"usage":`...)
+	dst = encodeUsage(dst, e, false)
+	return append(dst, "}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"...)
+}
+
+// Fail ends the stream with an error, which clients raise wherever it stands.
+func (*encoder) Fail(dst []byte, e *app.Error, requestID string) []byte {
+	dst = append(dst, "event: error\ndata: "...)
+	dst = AppendError(dst, e, requestID)
+	return append(dst, "\n\n"...)
+}

@@ -1,0 +1,264 @@
+package messages
+
+import (
+	"bytes"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// What the gateway reads as a request is checked strictly; what an upstream sends must not break a codec, however odd.
+var (
+	lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	asCame  = json.JoinOptions(lenient, jsontext.PreserveRawStrings(true)) // strings and numbers stay as they were written
+)
+
+// request is the body of a call. Rest holds the members that have no place in the form.
+type request struct {
+	Model        string         `json:"model"`
+	Messages     []message      `json:"messages"`
+	System       content        `json:"system"`
+	MaxTokens    *number        `json:"max_tokens"`
+	Stream       bool           `json:"stream"`
+	Temperature  number         `json:"temperature"`
+	TopP         number         `json:"top_p"`
+	TopK         number         `json:"top_k"`
+	Stops        []string       `json:"stop_sequences"`
+	Tools        []tool         `json:"tools"`
+	ToolChoice   *choice        `json:"tool_choice"`
+	Thinking     *thinking      `json:"thinking"`
+	OutputConfig outputConfig   `json:"output_config"`
+	OutputFormat *format        `json:"output_format"` // what output_config.format was called at first
+	Metadata     jsontext.Value `json:"metadata"`
+	Container    jsontext.Value `json:"container"`
+	Rest         jsontext.Value `json:",embed"`
+}
+
+type message struct {
+	Role    string         `json:"role"`
+	Content content        `json:"content"`
+	Rest    jsontext.Value `json:",embed"`
+}
+
+// content is a list of blocks; a plain string stands for one text block.
+type content []block
+
+// UnmarshalJSONFrom reads either form.
+func (c *content) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() != '"' {
+		return json.UnmarshalDecode(d, (*[]block)(c))
+	}
+	t, err := d.ReadToken()
+	if err != nil {
+		return err
+	}
+	*c = content{{Type: "text", Text: t.String()}}
+	return nil
+}
+
+// block is a piece of a turn. Source and Content differ from type to type and are read when the type is known.
+type block struct {
+	Type      string         `json:"type"`
+	Text      string         `json:"text"`
+	Thinking  string         `json:"thinking"`
+	Signature string         `json:"signature"`
+	Data      string         `json:"data"`
+	ID        string         `json:"id"`
+	Name      string         `json:"name"`
+	Input     jsontext.Value `json:"input"`
+	ToolUseID string         `json:"tool_use_id"`
+	IsError   bool           `json:"is_error"`
+	Title     string         `json:"title"`
+	Context   string         `json:"context"`
+	Source    jsontext.Value `json:"source"`
+	Content   jsontext.Value `json:"content"`
+	Rest      jsontext.Value `json:",embed"`
+}
+
+// source is where an image or a document comes from.
+type source struct {
+	Type      string  `json:"type"`
+	MediaType string  `json:"media_type"`
+	Data      string  `json:"data"`
+	URL       string  `json:"url"`
+	FileID    string  `json:"file_id"`
+	Content   content `json:"content"`
+}
+
+type tool struct {
+	Type        string         `json:"type"`
+	Name        string         `json:"name"`
+	Description string         `json:"description"`
+	InputSchema jsontext.Value `json:"input_schema"`
+	Strict      *bool          `json:"strict"`
+	Rest        jsontext.Value `json:",embed"`
+}
+
+// choice is which tools may or must be called; a plain string stands for its type.
+type choice struct {
+	Type            string `json:"type"`
+	Name            string `json:"name"`
+	DisableParallel *bool  `json:"disable_parallel_tool_use"`
+}
+
+// UnmarshalJSONFrom reads either form.
+func (c *choice) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() != '"' {
+		type plain choice
+		return json.UnmarshalDecode(d, (*plain)(c))
+	}
+	t, err := d.ReadToken()
+	if err != nil {
+		return err
+	}
+	*c = choice{Type: t.String()}
+	return nil
+}
+
+type thinking struct {
+	Type    string `json:"type"`
+	Budget  number `json:"budget_tokens"`
+	Display string `json:"display"`
+}
+
+type outputConfig struct {
+	Effort string         `json:"effort"`
+	Format *format        `json:"format"`
+	Rest   jsontext.Value `json:",embed"`
+}
+
+type format struct {
+	Type   string         `json:"type"`
+	Schema jsontext.Value `json:"schema"`
+}
+
+// number is the text of a JSON number; empty for null.
+type number string
+
+// UnmarshalJSONFrom keeps the digits as they were written.
+func (n *number) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	switch kind := d.PeekKind(); kind {
+	case '0', 'n':
+		v, err := d.ReadValue()
+		if *n = ""; kind == '0' {
+			*n = number(v)
+		}
+		return err
+	default:
+		if err := d.SkipValue(); err != nil {
+			return err
+		}
+		return &json.SemanticError{JSONKind: kind}
+	}
+}
+
+// whole is the number when it is a whole one, in whatever way it is written.
+func (n number) whole() (int64, bool) {
+	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
+		return i, true
+	}
+	f, err := strconv.ParseFloat(string(n), 64)
+	if err != nil || f < -exactMax || f > exactMax || f != float64(int64(f)) {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+const exactMax = 1 << 53 // up to here every whole number has a float of its own
+
+// answer is a whole answer, or the shell that a stream begins with. Its parts are read one by one, since nothing that
+// an upstream sends may break the rest.
+type answer struct {
+	ID           jsontext.Value   `json:"id"`
+	Type         jsontext.Value   `json:"type"`
+	Content      []jsontext.Value `json:"content"`
+	StopReason   jsontext.Value   `json:"stop_reason"`
+	StopSequence jsontext.Value   `json:"stop_sequence"`
+	Usage        jsontext.Value   `json:"usage"`
+	Error        jsontext.Value   `json:"error"`
+}
+
+// piece is a block of an answer.
+type piece struct {
+	Type      jsontext.Value `json:"type"`
+	Text      jsontext.Value `json:"text"`
+	Thinking  jsontext.Value `json:"thinking"`
+	Signature jsontext.Value `json:"signature"`
+	Data      jsontext.Value `json:"data"`
+	ID        jsontext.Value `json:"id"`
+	Name      jsontext.Value `json:"name"`
+	Input     jsontext.Value `json:"input"`
+}
+
+// delta is what a frame adds to a block or to the message.
+type delta struct {
+	Type         jsontext.Value `json:"type"`
+	Text         jsontext.Value `json:"text"`
+	Thinking     jsontext.Value `json:"thinking"`
+	PartialJSON  jsontext.Value `json:"partial_json"`
+	Signature    jsontext.Value `json:"signature"`
+	StopReason   jsontext.Value `json:"stop_reason"`
+	StopSequence jsontext.Value `json:"stop_sequence"`
+}
+
+// frame is one event of a stream. Its values keep their memory from one frame to the next.
+type frame struct {
+	Type    jsontext.Value `json:"type"`
+	Index   jsontext.Value `json:"index"`
+	Delta   delta          `json:"delta"`
+	Block   jsontext.Value `json:"content_block"`
+	Message jsontext.Value `json:"message"`
+	Usage   jsontext.Value `json:"usage"`
+	Error   jsontext.Value `json:"error"`
+}
+
+func (f *frame) reset() {
+	d := &f.Delta
+	for _, v := range [...]*jsontext.Value{
+		&f.Type, &f.Index, &f.Block, &f.Message, &f.Usage, &f.Error,
+		&d.Type, &d.Text, &d.Thinking, &d.PartialJSON, &d.Signature, &d.StopReason, &d.StopSequence,
+	} {
+		*v = (*v)[:0]
+	}
+}
+
+// usage is a count of tokens. Counts are read by hand: an odd one spoils the reading and not the answer.
+type usage struct {
+	Input      jsontext.Value `json:"input_tokens"`
+	CacheRead  jsontext.Value `json:"cache_read_input_tokens"`
+	CacheWrite jsontext.Value `json:"cache_creation_input_tokens"`
+	Output     jsontext.Value `json:"output_tokens"`
+	Details    jsontext.Value `json:"output_tokens_details"`
+}
+
+type usageDetails struct {
+	Thinking jsontext.Value `json:"thinking_tokens"`
+}
+
+// said reports whether a value is there and not null.
+func said(v jsontext.Value) bool { return len(v) > 0 && v.Kind() != 'n' }
+
+// text is the string that v is, or empty. Bytes that are no UTF-8 are replaced.
+func text(v jsontext.Value) string {
+	if len(v) == 0 || v.Kind() != '"' {
+		return ""
+	}
+	plain, _ := jsontext.AppendUnquote(nil, v) // its error only reports the replacement
+	return string(plain)
+}
+
+// appendRaw appends JSON text on one line, its digits, its order and its escapes as they were. It reports false, and
+// appends nothing, when raw is no JSON.
+func appendRaw(dst, raw []byte) ([]byte, bool) {
+	from := len(dst)
+	out, err := jsontext.AppendFormat(dst, raw, asCame)
+	if err != nil {
+		return dst[:from], false
+	}
+	if !utf8.Valid(out[from:]) {
+		out = append(out[:from], bytes.ToValidUTF8(out[from:], []byte("\ufffd"))...)
+	}
+	return out, true
+}
