@@ -27,6 +27,8 @@ type User struct {
 	Role      string    `db:"role"`
 	Operator  bool      `db:"operator"`
 	CreatedAt time.Time `db:"created_at"`
+
+	LimitFactor int `db:"limit_factor"` // multiplies the usual limits of the account
 }
 
 // Principal is the user as somebody who acts for the account.

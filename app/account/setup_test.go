@@ -59,7 +59,7 @@ func setupOn(db *sqlx.DB, change ...func(*Options)) bundle {
 // member makes a user without the cost of a password.
 func (b bundle) member(t *testing.T, email string) User {
 	t.Helper()
-	u := User{ID: b.o.IDs.New("user"), Email: email, AccountID: b.o.IDs.New("acct"), Role: "owner", CreatedAt: b.clock.Now()}
+	u := User{ID: b.o.IDs.New("user"), Email: email, AccountID: b.o.IDs.New("acct"), Role: "owner", LimitFactor: 1, CreatedAt: b.clock.Now()}
 	if made, err := insertUser(t.Context(), b.db, u, "no password"); err != nil || !made {
 		t.Fatalf("make a member: %v, %v", made, err)
 	}

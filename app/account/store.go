@@ -11,11 +11,12 @@ import (
 	"umg/app/postgres"
 )
 
-const userColumns = `u.id, u.email, u.operator, u.created_at, m.account_id, m.role`
+const userColumns = `u.id, u.email, u.operator, u.created_at, m.account_id, m.role, m.limit_factor`
 
 // A user who is a member of several accounts works in the one joined first.
 const userFrom = ` from users u join lateral (
-	select account_id, role from memberships where user_id = u.id order by created_at, account_id limit 1) m on true `
+	select s.account_id, s.role, a.limit_factor from memberships s join accounts a on a.id = s.account_id
+	where s.user_id = u.id order by s.created_at, s.account_id limit 1) m on true `
 
 func userByID(ctx context.Context, q postgres.Queryer, id string) (u User, err error) {
 	err = q.GetContext(ctx, &u, `select `+userColumns+userFrom+`where u.id = $1`, id)
