@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"slices"
@@ -16,7 +17,10 @@ import (
 // us, and those that still matter to a reader stay in the assembled document.
 const (
 	wordParameter   = "x-parameter"   // the property or branch exists when the model supports this parameter
-	wordInput       = "x-input"       // the branch exists when the model reads this modality
+	wordInput       = "x-input"       // the property or branch exists when the model reads one of these modalities
+	wordMedia       = "x-media"       // the text is a media type of a modality that the model reads
+	wordNames       = "x-names"       // snake: every member may also be spelled in snake case
+	wordSameAs      = "x-same-as"     // left on such another spelling: the member's own name
 	wordMaximum     = "x-maximum"     // the maximum is this limit of the model
 	wordElse        = "x-else"        // what an unsupported property may still be; null when absent
 	wordUnsupported = "x-unsupported" // left in the document in place of x-parameter
@@ -72,7 +76,7 @@ type terms struct {
 	inputs          []string
 	parameters      []string
 	ranges          map[string]Range
-	applied         map[string]bool // which bounds of which ranges found their place; nil when nobody asks
+	applied         map[string]bool // which parts of which ranges narrow something, or only stand where they cannot; nil: nobody asks
 }
 
 func (m *FileModel) terms() terms {
@@ -92,6 +96,10 @@ func assemble(base *tree, style llm.Style, t terms) (*tree, error) {
 		return nil, err
 	}
 	prune(doc)
+	if doc.word(wordNames) != "" {
+		doc.drop(wordNames)
+		spell(doc)
+	}
 	return doc, nil
 }
 
@@ -102,6 +110,10 @@ func (t terms) fit(s *tree) error {
 		if t.maxOutputTokens > 0 {
 			s.set("maximum", numberTree(strconv.FormatInt(t.maxOutputTokens, 10)))
 		}
+	}
+	if s.word(wordMedia) != "" {
+		s.drop(wordMedia)
+		s.set("pattern", textTree(t.mediaPattern()))
 	}
 	if p := s.word(wordParameter); p != "" {
 		if err := t.narrow(p, s); err != nil {
@@ -154,8 +166,20 @@ func (t terms) supports(s *tree) bool {
 	if p := s.word(wordParameter); p != "" && !slices.Contains(t.parameters, p) {
 		return false
 	}
-	in := s.word(wordInput)
-	return in == "" || slices.Contains(t.inputs, in)
+	in := strings.Fields(s.word(wordInput))
+	return len(in) == 0 || slices.ContainsFunc(in, func(modality string) bool { return slices.Contains(t.inputs, modality) })
+}
+
+// mediaPattern matches the media types of what the model reads besides text.
+func (t terms) mediaPattern() string {
+	ways := map[string]string{"image": "image/", "audio": "audio/", "video": "video/", "file": "application/|text/"}
+	var all []string
+	for _, in := range t.inputs {
+		if way := ways[in]; way != "" {
+			all = append(all, way)
+		}
+	}
+	return "^(" + strings.Join(all, "|") + ")"
 }
 
 // unsupported replaces a property the model does not know by the values that change nothing, so that clients which
@@ -167,7 +191,7 @@ func unsupported(member *tree) *tree {
 		rest.set("type", textTree("null"))
 	}
 	rest = rest.clone()
-	rest.set(wordUnsupported, textTree(member.word(wordParameter)))
+	rest.set(wordUnsupported, textTree(cmp.Or(member.word(wordParameter), member.word(wordInput))))
 	rest.set("description", textTree("Not supported by this model."))
 	return rest
 }

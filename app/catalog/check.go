@@ -194,7 +194,7 @@ func (c *checker) array(n *node, r *rule) *app.Error {
 		return e
 	}
 	if count < r.lengthMin || (r.lengthMax >= 0 && count > r.lengthMax) {
-		return c.wrongItems(r, count)
+		return c.wrongItems(n, r, count)
 	}
 	c.state = byte(jsontext.KindBeginArray)
 	if count == 0 {

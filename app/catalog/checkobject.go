@@ -44,6 +44,11 @@ func (c *checker) object(n *node, r *rule) *app.Error {
 	if count < r.lengthMin || (r.lengthMax >= 0 && count > r.lengthMax) {
 		return c.wrongMembers(r, count)
 	}
+	for _, p := range o.pairs {
+		if e := c.pair(o, p, &states); e != nil {
+			return e
+		}
+	}
 	for _, condition := range o.conditions {
 		if !condition.holds(&states) {
 			return c.unmet(o, condition)
@@ -51,6 +56,19 @@ func (c *checker) object(n *node, r *rule) *app.Error {
 	}
 	c.state = byte(jsontext.KindBeginObject)
 	return nil
+}
+
+// pair refuses a member that came in both spellings: what is behind us would choose one of them, and nobody knows which.
+func (c *checker) pair(o *object, p pair, states *[membersMax]byte) *app.Error {
+	first, second := states[p.first] != stateAbsent, states[p.second] != stateAbsent
+	switch {
+	case first && second && !p.needed:
+		return c.spelledTwice(o, p)
+	case !first && !second && p.needed:
+		return c.missing(o, p.first)
+	default:
+		return nil
+	}
 }
 
 func (cond condition) holds(states *[membersMax]byte) bool {
@@ -133,6 +151,9 @@ func (c *checker) variant(v *variants) (*rule, *app.Error) {
 				return v.other, nil
 			}
 		}
+	}
+	if !found && v.absent != nil {
+		return v.absent, nil
 	}
 	// An object that is broken further on has no kind: then the fault in its JSON is the one to name.
 	if e := c.leave(); e != nil {

@@ -23,7 +23,7 @@ var keywords = map[string]bool{
 	"type": true, "enum": true, "const": true, "required": true, "properties": true, "additionalProperties": true,
 	"propertyNames": true, "items": true, "minItems": true, "maxItems": true, "minLength": true, "maxLength": true,
 	"minProperties": true, "maxProperties": true, "minimum": true, "maximum": true, "exclusiveMinimum": true,
-	"exclusiveMaximum": true, "pattern": true, "anyOf": true, "oneOf": true, "not": true, "$ref": true,
+	"exclusiveMaximum": true, "pattern": true, "anyOf": true, "oneOf": true, "allOf": true, "not": true, "$ref": true,
 }
 
 var annotations = map[string]bool{
@@ -138,12 +138,14 @@ func (c *compiler) choose(n *node, branches []*tree) error {
 	return err
 }
 
-// variants finds the member that tells the branches apart.
+// variants finds the member that tells the branches apart. One branch may do without it.
 func (c *compiler) variants(branches []*tree) (*variants, error) {
+	var keys []string
 	for i, branch := range branches {
 		branches[i] = c.resolve(branch)
+		keys = append(keys, branches[i].words("required")...)
 	}
-	for _, key := range branches[0].words("required") {
+	for _, key := range keys {
 		v := &variants{key: key, by: map[string]*rule{}}
 		ok := true
 		for _, branch := range branches {
@@ -162,12 +164,18 @@ func (c *compiler) variants(branches []*tree) (*variants, error) {
 
 func (c *compiler) addVariant(v *variants, branch *tree) (bool, error) {
 	p := c.resolve(branch.get("properties").get(v.key))
-	if p == nil || !slices.Contains(branch.words("required"), v.key) {
+	if p == nil {
 		return false, nil
 	}
 	n, err := c.node(branch)
 	if err != nil {
 		return false, err
+	}
+	if !slices.Contains(branch.words("required"), v.key) {
+		if v.absent != nil {
+			return false, nil
+		}
+		v.absent = n.on[shapeObject]
 	}
 	values := p.words("enum")
 	if w := p.word("const"); w != "" {

@@ -26,6 +26,9 @@ func (c *compiler) object(s *tree) (*object, error) {
 	if err := c.rest(o, s); err != nil {
 		return nil, err
 	}
+	if err := o.addPairs(s.get("allOf")); err != nil {
+		return nil, err
+	}
 	choice := s.get("anyOf")
 	if choice != nil && s.get("properties") != nil {
 		condition, err := o.condition(choice.items)
@@ -50,6 +53,29 @@ func (o *object) add(name string, n *node) int {
 	o.index[name] = i
 	o.folded[strings.ToLower(name)] = name
 	return i
+}
+
+// addPairs compiles an allOf beside properties. Each of its items names two spellings of one member: with not, a body
+// has one of them at most; with anyOf, one at least.
+func (o *object) addPairs(all *tree) error {
+	if all == nil {
+		return nil
+	}
+	for _, s := range all.items {
+		names := s.get("not").words("required")
+		needed := s.get("anyOf") != nil
+		if needed {
+			for _, way := range s.get("anyOf").items {
+				names = append(names, way.words("required")...)
+			}
+		}
+		if len(s.names) != 1 || len(names) != 2 {
+			return fmt.Errorf("an item of allOf names two spellings of one member, found %s", s.append(nil))
+		}
+		first, second := o.add(names[0], &node{free: true}), o.add(names[1], &node{free: true})
+		o.pairs = append(o.pairs, pair{first: first, second: second, needed: needed})
+	}
+	return nil
 }
 
 // rest compiles what is asked of members that have no name in the contract. They are never refused as such.

@@ -18,7 +18,7 @@ func everything(t testing.TB) terms {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return terms{model: "acme/all", maxOutputTokens: 4096, inputs: []string{"text", "image", "audio", "file"}, parameters: f.parameters()}
+	return terms{model: "acme/all", maxOutputTokens: 4096, inputs: []string{"text", "image", "audio", "video", "file"}, parameters: f.parameters()}
 }
 
 func contractFor(t testing.TB, style llm.Style, of terms) *Contract {
@@ -41,34 +41,38 @@ func plain() terms {
 
 func TestContractAcceptsWhatTheWireAllows(t *testing.T) {
 	t.Parallel()
-	c := contractFor(t, llm.Chat, everything(t))
-	for name, body := range acceptedBodies() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if err := c.Check([]byte(body)); err != nil {
-				t.Errorf("refused: %v\n%s", err, body)
-			}
-		})
+	for _, style := range llm.Styles() {
+		c := contractFor(t, style, everything(t))
+		for name, body := range acceptedBodies(t, style) {
+			t.Run(string(style)+" "+name, func(t *testing.T) {
+				t.Parallel()
+				if err := c.Check([]byte(body)); err != nil {
+					t.Errorf("refused: %v\n%s", err, body)
+				}
+			})
+		}
 	}
 }
 
 func TestContractNamesTheFieldAtFault(t *testing.T) {
 	t.Parallel()
-	c := contractFor(t, llm.Chat, everything(t))
-	for _, k := range refusedBodies() {
-		t.Run(k.name, func(t *testing.T) {
-			t.Parallel()
-			e := app.AsError(c.Check([]byte(k.body)))
-			if e == nil {
-				t.Fatalf("accepted: %s", k.body)
-			}
-			if e.Kind != app.Invalid || e.Code != codeInvalid || e.Param != k.param || !strings.Contains(e.Message, k.says) {
-				t.Errorf("got kind %d code %s param %q\n%s\nwant param %q and a message with %q", e.Kind, e.Code, e.Param, e.Message, k.param, k.says)
-			}
-			if e.Doc != "/v1/model/api.md?model=acme/all" {
-				t.Errorf("the error points to %q", e.Doc)
-			}
-		})
+	for _, style := range llm.Styles() {
+		c := contractFor(t, style, everything(t))
+		for _, k := range refusedBodies(t, style) {
+			t.Run(string(style)+" "+k.name, func(t *testing.T) {
+				t.Parallel()
+				e := app.AsError(c.Check([]byte(k.body)))
+				if e == nil {
+					t.Fatalf("accepted: %s", k.body)
+				}
+				if e.Kind != app.Invalid || e.Code != codeInvalid || e.Param != k.param || !strings.Contains(e.Message, k.says) {
+					t.Errorf("got kind %d code %s param %q\n%s\nwant param %q and a message with %q", e.Kind, e.Code, e.Param, e.Message, k.param, k.says)
+				}
+				if e.Doc != "/v1/model/api.md?model=acme/all" {
+					t.Errorf("the error points to %q", e.Doc)
+				}
+			})
+		}
 	}
 }
 
@@ -170,16 +174,109 @@ func TestRangesNarrowTheContract(t *testing.T) {
 			t.Errorf("%s: got %v", body, e)
 		}
 	}
-	for name, r := range map[string]Range{
-		"temperature": {Max: "2.5"}, "n": {Min: "0"}, "verbosity": {Values: []string{"shy"}}, "top_p": {Min: "1", Max: "0.5"},
+	of.ranges = map[string]Range{"top_p": {Min: "1", Max: "0.5"}}
+	b, err := newContractBuilder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := b.build(llm.Chat, of); err == nil {
+		t.Error("a range without anything in it is accepted")
+	}
+}
+
+func TestARangeNarrowsEachStyleAsFarAsItIsWider(t *testing.T) {
+	t.Parallel()
+	of := everything(t)
+	of.ranges = map[string]Range{
+		"temperature": {Max: "1.2", Default: "1.1"}, "stop": {MaxItems: "4"}, "reasoning_effort": {Values: []string{"none", "low", "high"}},
+	}
+	for style, bodies := range map[llm.Style]map[string]string{
+		llm.Chat: {user(`,"temperature":1.2`): "", user(`,"temperature":1.3`): "temperature", user(`,"reasoning_effort":"none"`): ""},
+		llm.Messages: {
+			user(`,"temperature":1`): "", user(`,"temperature":1.1`): "temperature", user(`,"output_config":{"effort":"high"}`): "",
+			user(`,"output_config":{"effort":"medium"}`): "output_config.effort", user(`,"stop_sequences":["a","b","c","d","e"]`): "stop_sequences",
+		},
+		llm.Native: {
+			nativeUser(`,"generationConfig":{"temperature":1.3}`):                            "generationConfig.temperature",
+			nativeUser(`,"generation_config":{"temperature":1.3}`):                           "generation_config.temperature",
+			nativeUser(`,"generationConfig":{"thinkingConfig":{"thinkingLevel":"LOW"}}`):     "",
+			nativeUser(`,"generationConfig":{"thinkingConfig":{"thinking_level":"MEDIUM"}}`): "generationConfig.thinkingConfig.thinking_level",
+			nativeUser(`,"generationConfig":{"stop_sequences":["a","b","c","d","e"]}`):       "generationConfig.stop_sequences",
+		},
 	} {
-		of.ranges = map[string]Range{name: r}
-		b, err := newContractBuilder()
-		if err != nil {
-			t.Fatal(err)
+		c := contractFor(t, style, of)
+		for body, param := range bodies {
+			e := app.AsError(c.Check([]byte(body)))
+			if (e == nil) != (param == "") || (e != nil && e.Param != param) {
+				t.Errorf("%s: %s: got %v", style, body, e)
+			}
 		}
-		if _, _, err := b.build(llm.Chat, of); err == nil {
-			t.Errorf("range %+v of %s widens the style and is accepted", r, name)
+		newOracle(t, c)
+		if style == llm.Messages && strings.Contains(string(c.Schema()), "1.1") {
+			t.Error("a default beyond the maximum is published")
+		}
+	}
+	of.ranges = map[string]Range{"reasoning_effort": {Values: []string{"minimal"}}}
+	e := app.AsError(contractFor(t, llm.Messages, of).Check([]byte(user(`,"output_config":{"effort":"low"}`))))
+	if e == nil || !strings.Contains(e.Message, "is not supported by the model") {
+		t.Errorf("words that a style does not have: %v", e)
+	}
+}
+
+func nativeUser(members string) string {
+	return `{"model":"acme/all","contents":[{"parts":[{"text":"hi"}]}]` + members + `}`
+}
+
+func TestUnsupportedParametersAreRefusedInEveryStyle(t *testing.T) {
+	t.Parallel()
+	config := func(members string) string { return nativeUser(`,"generationConfig":{` + members + `}`) }
+	ask := func(members string) string { return `{"model":"acme/plain","input":"hi"` + members + `}` }
+	for style, bodies := range map[llm.Style]map[string]string{
+		llm.Messages: {
+			user(`,"tools":[{"name":"f","input_schema":{}}]`): "tools", user(`,"temperature":0.5`): "temperature", user(`,"stop_sequences":["a"]`): "stop_sequences",
+			user(`,"thinking":{"type":"enabled","budget_tokens":2000}`): "thinking.type", user(`,"output_config":{"effort":"low"}`): "output_config.effort",
+			user(`,"tool_choice":"any"`): "tool_choice",
+			message(`{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://a"}}]}`): "messages[0].content[0].type",
+			user(`,"tools":[],"temperature":1,"top_p":1.0,"stop_sequences":[],"thinking":{"type":"disabled"},"output_config":{},"top_k":5,` +
+				`"tool_choice":{"type":"auto"}`): "",
+			user(`,"tool_choice":"none","thinking":{"type":"adaptive"}`): "",
+		},
+		llm.Responses: {
+			ask(`,"tools":[{"type":"web_search"}]`): "tools", ask(`,"reasoning":{"effort":"low"}`): "reasoning.effort", ask(`,"text":{"verbosity":"low"}`): "text.verbosity",
+			ask(`,"text":{"format":{"type":"json_object"}}`): "text.format.type", ask(`,"top_logprobs":1`): "top_logprobs",
+			ask(`,"tools":[],"parallel_tool_calls":false,"tool_choice":"auto","reasoning":{"effort":null,"summary":"auto"},"text":{"format":{"type":"text"},` +
+				`"verbosity":"medium"},"temperature":1,"include":[],"store":true`): "",
+		},
+		llm.Native: {
+			nativeUser(`,"tools":[{"google_search":{}}]`): "tools", config(`"temperature":0`): "generationConfig.temperature", config(`"candidate_count":2`): "generationConfig.candidate_count",
+			config(`"thinkingConfig":{"thinkingBudget":5}`): "generationConfig.thinkingConfig.thinkingBudget", config(`"stopSequences":["a"]`): "generationConfig.stopSequences",
+			config(`"responseMimeType":"application/json"`): "generationConfig.responseMimeType", config(`"responseModalities":["AUDIO"]`): "generationConfig.responseModalities[0]",
+			nativeUser(`,"toolConfig":{"functionCallingConfig":{"mode":"ANY"}}`):                         "toolConfig.functionCallingConfig.mode",
+			`{"model":"a","contents":[{"parts":[{"inline_data":{"mime_type":"image/png","data":""}}]}]}`: "contents[0].parts[0].inline_data",
+			config(`"temperature":1,"topK":40,"candidateCount":1,"thinkingConfig":{"includeThoughts":false,"thinking_budget":0},"responseMimeType":"text/plain",` +
+				`"stop_sequences":[],"response_modalities":["TEXT"]`): "",
+			nativeUser(`,"tools":[],"tool_config":{"function_calling_config":{"mode":"AUTO"}}`): "",
+		},
+	} {
+		c := contractFor(t, style, plain())
+		for body, param := range bodies {
+			e := app.AsError(c.Check([]byte(body)))
+			if (e == nil) != (param == "") || (e != nil && e.Param != param) {
+				t.Errorf("%s: %s: got %v", style, body, e)
+			}
+		}
+	}
+}
+
+func TestNativeMediaAreThoseTheModelReads(t *testing.T) {
+	t.Parallel()
+	of := plain()
+	of.inputs = []string{"text", "image", "file"}
+	c := contractFor(t, llm.Native, of)
+	for mime, good := range map[string]bool{"image/png": true, "application/pdf": true, "text/plain": true, "audio/wav": false, "video/mp4": false, "": false} {
+		body := `{"model":"a","contents":[{"parts":[{"inlineData":{"mimeType":"` + mime + `","data":""}}]}]}`
+		if err := c.Check([]byte(body)); (err == nil) != good {
+			t.Errorf("%s: %v", mime, err)
 		}
 	}
 }
@@ -216,7 +313,7 @@ func TestEqualTermsMakeEqualContracts(t *testing.T) {
 func TestChecksRunSideBySide(t *testing.T) {
 	t.Parallel()
 	c := contractFor(t, llm.Chat, everything(t))
-	good, bad := chatBody(2000), []byte(user(`,"temperature":3`))
+	good, bad := longBody(llm.Chat, 2000), []byte(user(`,"temperature":3`))
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
@@ -234,37 +331,19 @@ func TestChecksRunSideBySide(t *testing.T) {
 }
 
 func BenchmarkCheck(b *testing.B) {
-	c := contractFor(b, llm.Chat, everything(b))
-	for _, size := range []int{1, 10, 100} {
-		body := chatBody(size * 1024)
-		b.Run(fmt.Sprintf("%dKB", size), func(b *testing.B) {
-			b.ReportAllocs()
-			b.SetBytes(int64(len(body)))
-			for b.Loop() {
-				if err := c.Check(body); err != nil {
-					b.Fatal(err)
+	for _, style := range llm.Styles() {
+		c := contractFor(b, style, everything(b))
+		for _, size := range []int{1, 10, 100} {
+			body := longBody(style, size*1024)
+			b.Run(fmt.Sprintf("%s/%dKB", style, size), func(b *testing.B) {
+				b.ReportAllocs()
+				b.SetBytes(int64(len(body)))
+				for b.Loop() {
+					if err := c.Check(body); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
-}
-
-// chatTurn is a question, a tool call and its result.
-const chatTurn = `,{"role":"user","content":"Question %d: what is the weather in \"Z\u00fcrich\"?\n%s"}` +
-	`,{"content":null,"tool_calls":[{"id":"call_%d","type":"function","function":` +
-	`{"name":"get_weather","arguments":"{\"city\":\"Z\"}"}}],"role":"assistant"}` +
-	`,{"role":"tool","tool_call_id":"call_%d","content":[{"type":"text","text":"12 degrees, %s"}]}`
-
-// chatBody is a conversation of about the given size: texts with escapes, tool calls and their results, tools.
-func chatBody(size int) []byte {
-	var b bytes.Buffer
-	b.WriteString(`{"model":"acme/all","temperature":0.7,"max_tokens":256,"stream":true,"stream_options":{"include_usage":true},"tools":[`)
-	b.WriteString(`{"type":"function","function":{"name":"get_weather","description":"Current weather","parameters":` +
-		`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":1}},"required":["city"]}}}`)
-	b.WriteString(`],"messages":[{"role":"system","content":"You are a helpful assistant."}`)
-	for i := 0; b.Len() < size-64; i++ {
-		fmt.Fprintf(&b, chatTurn, i, strings.Repeat("Please be brief. ", 12), i, i, strings.Repeat("cloudy ", 20))
-	}
-	b.WriteString(`,{"role":"user","content":"And now?"}]}`)
-	return b.Bytes()
 }

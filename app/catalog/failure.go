@@ -123,7 +123,10 @@ func (c *checker) wrongLength(r *rule, count int) *app.Error {
 	return c.fail(c.path(), "must have %s, not %d.", countSpan(r, "character"), count)
 }
 
-func (c *checker) wrongItems(r *rule, count int) *app.Error {
+func (c *checker) wrongItems(n *node, r *rule, count int) *app.Error {
+	if n.unsupported != "" {
+		return c.notSupported(n)
+	}
 	if count == 0 {
 		return c.fail(c.path(), "must not be empty: it needs %s.", countSpan(r, "item"))
 	}
@@ -153,6 +156,11 @@ func (c *checker) missing(o *object, i int) *app.Error {
 		return c.fail(under(c.path(), m.name), "is required.")
 	}
 	return c.fail(under(c.path(), m.name), "is required; it must be %s.", m.node.allowed())
+}
+
+func (c *checker) spelledTwice(o *object, p pair) *app.Error {
+	return c.fail(under(c.path(), o.members[p.second].name), "is another spelling of %s, which is there too; send one of the two.",
+		o.members[p.first].name)
 }
 
 func (c *checker) noVariant(v *variants) *app.Error {
@@ -236,6 +244,8 @@ func (n *node) allowed() string {
 			}
 		case s == shapeNumber:
 			ways = append(ways, r.numberName()+r.span())
+		case s == shapeArray && r.lengthMax == 0:
+			ways = append(ways, "an empty array")
 		default:
 			ways = append(ways, shapeNames[s])
 		}

@@ -225,9 +225,22 @@ func (m *FileModel) checkContracts(p problems, contracts *contractBuilder) {
 			p.addf("ranges."+name, "is not one of the model's parameters")
 			continue
 		}
-		for _, keyword := range sortedKeys(m.Ranges[name].bounds()) {
-			if !of.applied[name+" "+keyword] {
+		r := m.Ranges[name]
+		for _, keyword := range sortedKeys(r.bounds()) {
+			narrows, known := of.applied[name+" "+keyword]
+			switch {
+			case keyword == "enum":
+			case !known:
 				p.addf("ranges."+name, "this parameter has no %s", keyword)
+			case !narrows:
+				p.addf("ranges."+name, "%s %s is wider than any style's own", keyword, r.bounds()[keyword])
+			}
+		}
+		for _, value := range r.Values {
+			if narrows, known := of.applied[name+" "+value]; !known {
+				p.addf("ranges."+name, "this parameter has no values to choose from")
+			} else if !narrows {
+				p.addf("ranges."+name, "%q is not a value of any style", value)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -107,64 +108,80 @@ func soundJSON(body []byte) bool {
 	}
 }
 
-func oracles(t testing.TB) []oracle {
+// oracles are three models of a style: one that takes everything, one that takes nothing, and one between.
+func oracles(t testing.TB, style llm.Style) []oracle {
 	narrow := everything(t)
 	narrow.ranges = map[string]Range{"temperature": {Max: "1.5"}, "reasoning_effort": {Values: []string{"low"}}}
 	narrow.inputs = []string{"text", "image"}
 	var all []oracle
 	for _, of := range []terms{everything(t), plain(), narrow} {
-		all = append(all, newOracle(t, contractFor(t, llm.Chat, of)))
+		all = append(all, newOracle(t, contractFor(t, style, of)))
 	}
 	return all
 }
 
 func TestCheckAgreesWithTheOracleOnWrittenBodies(t *testing.T) {
 	t.Parallel()
-	for _, o := range oracles(t) {
-		for _, body := range writtenBodies() {
-			if disagreement := o.agree([]byte(body)); disagreement != "" {
-				t.Errorf("%s: %s\n%s", o.contract.model, disagreement, body)
+	for _, style := range llm.Styles() {
+		for _, o := range oracles(t, style) {
+			for _, body := range writtenBodies(t, style) {
+				if disagreement := o.agree([]byte(body)); disagreement != "" {
+					t.Errorf("%s %s: %s\n%s", style, o.contract.model, disagreement, body)
+				}
 			}
 		}
 	}
-}
-
-func writtenBodies() []string {
-	var bodies []string
-	for _, body := range acceptedBodies() {
-		bodies = append(bodies, body)
-	}
-	for _, k := range refusedBodies() {
-		bodies = append(bodies, k.body)
-	}
-	return append(bodies, string(chatBody(3000)))
 }
 
 // TestCheckAgreesWithTheOracleOnChangedBodies takes written bodies and changes members, items, names and values.
 func TestCheckAgreesWithTheOracleOnChangedBodies(t *testing.T) {
 	t.Parallel()
-	var seeds []*tree
-	for _, body := range writtenBodies() {
-		if t, err := parseTree([]byte(body)); err == nil {
-			seeds = append(seeds, t)
-		}
-	}
-	all := oracles(t)
-	rapid.Check(t, func(t *rapid.T) {
-		body := rapid.SampledFrom(seeds).Draw(t, "seed").clone()
-		for range rapid.IntRange(1, 4).Draw(t, "changes") {
-			change(t, body, seeds)
-		}
-		raw := body.append(nil)
-		for _, o := range all {
-			if disagreement := o.agree(raw); disagreement != "" {
-				t.Fatalf("%s: %s\n%s", o.contract.model, disagreement, raw)
+	for _, style := range llm.Styles() {
+		t.Run(string(style), func(t *testing.T) {
+			t.Parallel()
+			var seeds []*tree
+			for _, body := range writtenBodies(t, style) {
+				if t, err := parseTree([]byte(body)); err == nil {
+					seeds = append(seeds, t)
+				}
 			}
-		}
-	})
+			all, names := oracles(t, style), namesOf(t, style)
+			rapid.Check(t, func(t *rapid.T) {
+				body := rapid.SampledFrom(seeds).Draw(t, "seed").clone()
+				for range rapid.IntRange(1, 4).Draw(t, "changes") {
+					change(t, body, seeds, names)
+				}
+				raw := body.append(nil)
+				for _, o := range all {
+					if disagreement := o.agree(raw); disagreement != "" {
+						t.Fatalf("%s: %s\n%s", o.contract.model, disagreement, raw)
+					}
+				}
+			})
+		})
+	}
 }
 
-func change(t *rapid.T, root *tree, seeds []*tree) {
+// namesOf are the names of all members that a style knows, and one that it does not.
+func namesOf(t testing.TB, style llm.Style) []string {
+	doc, err := parseTree(contractFor(t, style, everything(t)).Schema())
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{"x"}
+	for _, s := range doc.all(nil) {
+		if props := s.get("properties"); props != nil {
+			for _, name := range props.names {
+				if !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+func change(t *rapid.T, root *tree, seeds []*tree, names []string) {
 	nodes := root.all(nil)
 	n := rapid.SampledFrom(nodes).Draw(t, "where")
 	switch rapid.IntRange(0, 5).Draw(t, "how") {
@@ -185,14 +202,14 @@ func change(t *rapid.T, root *tree, seeds []*tree) {
 		}
 	case 3: // another name
 		if len(n.names) > 0 {
-			name := rapid.SampledFrom(knownNames).Draw(t, "name")
+			name := rapid.SampledFrom(names).Draw(t, "name")
 			if n.get(name) == nil {
 				n.names[rapid.IntRange(0, len(n.names)-1).Draw(t, "renamed")] = name
 			}
 		}
 	case 4: // one member more
 		if n.names != nil {
-			n.set(rapid.SampledFrom(knownNames).Draw(t, "added"), drawValue(t))
+			n.set(rapid.SampledFrom(names).Draw(t, "added"), drawValue(t))
 		}
 	case 5: // the other way round
 		for i, j := 0, len(n.items)-1; i < j; i, j = i+1, j-1 {
@@ -204,16 +221,14 @@ func change(t *rapid.T, root *tree, seeds []*tree) {
 	}
 }
 
-var knownNames = []string{"model", "messages", "role", "content", "name", "type", "text", "tools", "tool_calls", "function", "refusal",
-	"stream", "stream_options", "temperature", "max_tokens", "stop", "seed", "n", "response_format", "tool_choice", "metadata", "audio",
-	"logit_bias", "reasoning_effort", "modalities", "id", "arguments", "url", "image_url", "custom", "x"}
-
 func drawValue(t *rapid.T) *tree {
 	raw := rapid.SampledFrom([]string{"null", "true", "false", "0", "1", "-1", "1.0", "1.5", "2", "2.5", "1e2", "-0", "1e-7", "128", "129",
 		"4096", "4097", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "100.0000000000000000001", "1e400", `""`, `"a"`,
 		`"user"`, `"assistant"`, `"tool"`, `"function"`, `"text"`, `"image_url"`, `"auto"`, `"low"`, `"none"`, `"https://a"`, `"é"`, "[]",
 		"{}", `[""]`, `["text"]`, `{"type":"text","text":"a"}`, `[{"type":"text","text":"a"}]`, `{"type":"text"}`, `{"type":"function"}`,
-		`{"name":"a"}`, `{"role":"user","content":"a"}`, `{"role":"assistant","content":null}`, `{"include_usage":true}`}).Draw(t, "value")
+		`{"name":"a"}`, `{"role":"user","content":"a"}`, `{"role":"assistant","content":null}`, `{"include_usage":true}`, `"message"`, `"enabled"`, `"model"`, `"AUTO"`, `"LOW"`,
+		`"image/png"`, `{"type":"tool_use","id":"a","name":"b","input":{}}`, `{"parts":[{"text":"a"}]}`, `{"type":"input_text","text":"a"}`,
+		`{"type":"function_call","call_id":"a","name":"b","arguments":""}`, `{"type":"x"}`, `{"type":"image"}`}).Draw(t, "value")
 	v, err := parseTree([]byte(raw))
 	if err != nil {
 		t.Fatal(err)
@@ -231,10 +246,13 @@ func (t *tree) all(into []*tree) []*tree {
 }
 
 func FuzzCheckAgreesWithTheOracle(f *testing.F) {
-	for _, body := range writtenBodies() {
-		f.Add([]byte(body))
+	var all []oracle
+	for _, style := range llm.Styles() {
+		for _, body := range writtenBodies(f, style) {
+			f.Add([]byte(body))
+		}
+		all = append(all, oracles(f, style)...)
 	}
-	all := oracles(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, o := range all {
 			if disagreement := o.agree(body); disagreement != "" {

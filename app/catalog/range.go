@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"gopkg.in/yaml.v3"
@@ -58,60 +59,74 @@ func (r Range) bounds() map[string]string {
 	return all
 }
 
-// narrow writes the range of a parameter into one of the properties that belong to it.
+// narrow writes the range of a parameter into one of the properties that belong to it. Styles differ in what they
+// know: where a style's own range is narrower, it stays.
 func (t terms) narrow(parameter string, s *tree) error {
 	r := t.ranges[parameter]
 	bounds := r.bounds()
 	for _, keyword := range slices.Sorted(maps.Keys(bounds)) {
-		value := bounds[keyword]
-		target := withKeyword(s, keyword)
-		if target == nil {
-			continue
-		}
-		if t.applied != nil {
-			t.applied[parameter+" "+keyword] = true
-		}
 		if keyword == "enum" {
-			if err := r.narrowValues(target); err != nil {
-				return err
-			}
+			t.narrowValues(parameter, s)
 			continue
 		}
-		if err := narrowBound(target, keyword, value); err != nil {
-			return err
+		if target := withKeyword(s, keyword); target != nil {
+			t.note(parameter+" "+keyword, narrowBound(target, keyword, bounds[keyword]))
 		}
 	}
-	if low, high := s.get("minimum"), s.get("maximum"); low != nil && high != nil && numberOf(low.text).compare(numberOf(high.text)) > 0 {
+	low, high, usual := s.get("minimum"), s.get("maximum"), s.get("default")
+	if low != nil && high != nil && numberOf(low.text).compare(numberOf(high.text)) > 0 {
 		return fmt.Errorf("minimum %s is above maximum %s", low.text, high.text)
 	}
-	return nil
-}
-
-func narrowBound(s *tree, keyword, value string) error {
-	old := s.get(keyword).text
-	order := numberOf(value).compare(numberOf(old))
-	if (keyword == "minimum" && order < 0) || ((keyword == "maximum" || keyword == "maxItems") && order > 0) {
-		return fmt.Errorf("%s %s is wider than the style's own %s", keyword, value, old)
-	}
-	s.set(keyword, numberTree(value))
-	return nil
-}
-
-func (r Range) narrowValues(s *tree) error {
-	known := s.words("enum")
-	for _, v := range r.Values {
-		if !slices.Contains(known, v) {
-			return fmt.Errorf("%q is not one of the style's own values %q", v, known)
-		}
-	}
-	rest := slices.DeleteFunc(slices.Clone(s.get("enum").items), func(v *tree) bool { return v.kind == jsontext.KindString })
-	enum := textsTree(r.Values)
-	enum.items = append(enum.items, rest...)
-	s.set("enum", enum)
-	if d := s.word("default"); d != "" && !slices.Contains(r.Values, d) {
+	if usual != nil && usual.kind == jsontext.KindNumber && (low != nil && numberOf(usual.text).compare(numberOf(low.text)) < 0 ||
+		high != nil && numberOf(usual.text).compare(numberOf(high.text)) > 0) {
 		s.drop("default")
 	}
 	return nil
+}
+
+// note remembers whether a part of a range narrows anything in any style.
+func (t terms) note(part string, narrows bool) {
+	if t.applied != nil {
+		t.applied[part] = t.applied[part] || narrows
+	}
+}
+
+// narrowBound reports whether the bound is one that the style leaves open.
+func narrowBound(s *tree, keyword, value string) bool {
+	order := numberOf(value).compare(numberOf(s.get(keyword).text))
+	if (keyword == "minimum" && order < 0) || ((keyword == "maximum" || keyword == "maxItems") && order > 0) {
+		return false
+	}
+	s.set(keyword, numberTree(value))
+	return true
+}
+
+// narrowValues keeps of a style's words those that the range has; styles write them in different cases.
+func (t terms) narrowValues(parameter string, s *tree) {
+	target := withKeyword(s, "enum")
+	if target == nil {
+		return
+	}
+	enum := arrayTree()
+	for _, value := range t.ranges[parameter].Values {
+		known := slices.IndexFunc(target.words("enum"), func(w string) bool { return strings.EqualFold(w, value) })
+		t.note(parameter+" "+value, known >= 0)
+		if known >= 0 {
+			enum.items = append(enum.items, textTree(target.words("enum")[known]))
+		}
+	}
+	if len(enum.items) == 0 {
+		target.set(wordUnsupported, textTree(parameter))
+	}
+	for _, item := range target.get("enum").items {
+		if item.kind != jsontext.KindString {
+			enum.items = append(enum.items, item)
+		}
+	}
+	target.set("enum", enum)
+	if d := target.word("default"); d != "" && !slices.Contains(target.words("enum"), d) {
+		target.drop("default")
+	}
 }
 
 // withKeyword finds the keyword on the property itself or on one of its branches.

@@ -121,6 +121,13 @@ type object struct {
 	rest       *node // members that are not in index; nil when they are free
 	nameMax    int   // characters of such a name, or -1
 	conditions []condition
+	pairs      []pair
+}
+
+// pair is one member that has two spellings: needed in one of them, or else allowed in one of them.
+type pair struct {
+	first, second int
+	needed        bool
 }
 
 type member struct {
@@ -133,6 +140,7 @@ type variants struct {
 	key    string
 	values []string // in the order of the schema
 	by     map[string]*rule
+	absent *rule // for objects without the member; nil when it is required
 	other  *rule // for texts not in by; nil when they are not allowed
 }
 

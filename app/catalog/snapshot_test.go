@@ -37,7 +37,7 @@ func TestTheLastGoodSnapshotStays(t *testing.T) {
 	b.apply(t, smallFile)
 	good := b.awaitVersion(t, b.c)
 	for _, broken := range []string{
-		`update models set entry = '{"ranges": {"temperature": {"max": "9"}}, "parameters": ["temperature"], "styles": ["chat"]}'
+		`update models set entry = '{"ranges": {"temperature": {"min": "1", "max": "0"}}, "parameters": ["temperature"], "styles": ["chat"]}'
 			where id = 'acme/one'`,
 		`update models set entry = '{"context_tokens": "many"}' where id = 'acme/one'`,
 		`update models set entry = '{"released": "1 May"}' where id = 'acme/one'`,

@@ -72,6 +72,11 @@ func closing(open jsontext.Kind) jsontext.Kind {
 func textTree(s string) *tree   { return &tree{kind: jsontext.KindString, text: s} }
 func numberTree(s string) *tree { return &tree{kind: jsontext.KindNumber, text: s} }
 
+// objectTree is an object of one member.
+func objectTree(name string, value *tree) *tree {
+	return &tree{kind: jsontext.KindBeginObject, names: []string{name}, items: []*tree{value}}
+}
+
 func arrayTree(items ...*tree) *tree { return &tree{kind: jsontext.KindBeginArray, items: items} }
 
 func textsTree(texts []string) *tree {
