@@ -1,0 +1,270 @@
+package native
+
+import (
+	"encoding/base64"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app"
+	"umg/app/llm"
+)
+
+// EncodeRequest writes a request. The provider's address and not its body names the model and asks for a stream; both
+// stand here until the request is sent.
+func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
+	turns := mergeTurns(r.Turns)
+	if len(turns) == 0 || turns[0].Role != llm.User {
+		return nil, app.Errorf(app.Invalid, "invalid_request_error",
+			"The conversation must begin with a turn of the user: the provider of this model takes no other beginning.")
+	}
+	dst := quote(append(make([]byte, 0, 1024), `{"model":`...), r.Model)
+	if r.Stream {
+		dst = append(dst, `,"stream":true`...)
+	}
+	dst = encodeSystem(dst, r.Turns)
+	dst = append(dst, `,"contents":[`...)
+	var err error
+	for i := range turns {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if dst, err = encodeTurn(dst, turns, i); err != nil {
+			return nil, err
+		}
+	}
+	dst = append(dst, ']')
+	if dst, err = encodeTools(dst, r); err != nil {
+		return nil, err
+	}
+	dst = encodeChoice(dst, r)
+	if dst, err = encodeConfig(dst, r); err != nil {
+		return nil, err
+	}
+	dst = encodeLabels(dst, r.Metadata)
+	return append(dst, '}'), nil
+}
+
+// encodeSystem writes the texts of all system turns, wherever they stand, since this wire has one place for them.
+func encodeSystem(dst []byte, turns []llm.Turn) []byte {
+	open := `,"systemInstruction":{"parts":[`
+	for i := range turns {
+		if turns[i].Role != llm.System {
+			continue
+		}
+		for _, p := range turns[i].Parts {
+			if p.Kind == llm.Text && p.Text != "" {
+				dst = append(dst, open...)
+				dst = appendText(dst, p.Text)
+				open = ","
+			}
+		}
+	}
+	if open != "," {
+		return dst
+	}
+	return append(dst, "]}"...)
+}
+
+func encodeTools(dst []byte, r *llm.Request) ([]byte, error) {
+	open := `,"tools":[{"functionDeclarations":[`
+	for i := range r.Tools {
+		t := &r.Tools[i]
+		if r.Choice.Mode == llm.ChooseAuto && len(r.Choice.Names) > 0 && !slices.Contains(r.Choice.Names, t.Name) {
+			continue // this wire can narrow only what must be called
+		}
+		if t.Custom {
+			return nil, app.Errorf(app.Invalid, "unsupported_parameter",
+				"The tool %s takes free text, which the provider of this model does not have. Declare it as a function.", t.Name)
+		}
+		dst = append(dst, open...)
+		open = ","
+		dst = quote(append(dst, `{"name":`...), t.Name)
+		if t.Description != "" {
+			dst = quote(append(dst, `,"description":`...), t.Description)
+		}
+		if len(t.Parameters) > 0 {
+			var err error
+			dst = append(dst, `,"parametersJsonSchema":`...)
+			if dst, err = appendSchema(dst, t.Parameters, "The parameters of the tool "+t.Name); err != nil {
+				return nil, err
+			}
+		}
+		dst = append(dst, '}')
+	}
+	if open != "," {
+		return dst, nil
+	}
+	return append(dst, "]}]"...), nil
+}
+
+func appendSchema(dst, schema []byte, what string) ([]byte, error) {
+	dst, err := appendCompact(dst, schema)
+	if err != nil {
+		return nil, app.Errorf(app.Invalid, "invalid_request_error", "%s must be a JSON schema.", what).Because(err)
+	}
+	return dst, nil
+}
+
+// appendCompact appends JSON without white space between its tokens and otherwise as it is.
+func appendCompact[Bytes ~[]byte | ~string](dst []byte, raw Bytes) ([]byte, error) {
+	return jsontext.AppendFormat(dst, raw, lenient, jsontext.PreserveRawStrings(true))
+}
+
+func encodeChoice(dst []byte, r *llm.Request) []byte {
+	mode, names := "", r.Choice.Names
+	switch r.Choice.Mode {
+	case llm.ChooseNone:
+		mode, names = "NONE", nil
+	case llm.ChooseRequired:
+		mode = "ANY"
+	case llm.ChooseAuto, llm.ChooseUnsaid:
+		allStrict := len(r.Tools) > 0 && !slices.ContainsFunc(r.Tools, func(t llm.Tool) bool { return t.Strict == nil || !*t.Strict })
+		switch {
+		case allStrict:
+			mode = "VALIDATED"
+		case r.Choice.Mode == llm.ChooseUnsaid:
+			return dst
+		default:
+			mode = "AUTO"
+		}
+		names = nil // the tools themselves are narrowed
+	}
+	dst = append(dst, `,"toolConfig":{"functionCallingConfig":{"mode":"`+mode+`"`...)
+	if len(names) > 0 {
+		dst = appendStrings(append(dst, `,"allowedFunctionNames":`...), names)
+	}
+	return append(dst, "}}"...)
+}
+
+func appendStrings(dst []byte, list []string) []byte {
+	dst = append(dst, '[')
+	for i, s := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = quote(dst, s)
+	}
+	return append(dst, ']')
+}
+
+func encodeLabels(dst []byte, pairs []llm.Pair) []byte {
+	open := `,"labels":{`
+	for _, p := range pairs {
+		dst = quote(append(dst, open...), p.Key)
+		dst = quote(append(dst, ':'), p.Value)
+		open = ","
+	}
+	if open != "," {
+		return dst
+	}
+	return append(dst, '}')
+}
+
+// EncodeResponse appends an answer.
+func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
+	dst = append(dst, frameOpen...)
+	w := said{dst: dst, seal: true}
+	w.parts(r.Parts)
+	finish := llm.Event{Stop: r.Stop, Usage: r.Usage, Reported: r.Reported, Cost: r.Cost}
+	return append(appendEnd(w.dst, &finish, w.malformed, ending(a)), '}')
+}
+
+// ending is how every frame of an answer ends: with the name of the model and the id of the answer.
+func ending(a *llm.Ask) []byte {
+	dst := quote(append([]byte(nil), `,"modelVersion":`...), a.Model)
+	return quote(append(dst, `,"responseId":`...), a.MintID("", 0))
+}
+
+// frameOpen and frameClose stand around the parts of a frame.
+const (
+	frameOpen  = `{"candidates":[{"content":{"parts":[`
+	frameClose = `],"role":"model"}`
+)
+
+// appendEnd appends the end of an answer, after its last part.
+func appendEnd(dst []byte, finish *llm.Event, malformed bool, end []byte) []byte {
+	dst = append(dst, frameClose+`,"finishReason":"`...)
+	dst = append(dst, encodeStop(finish.Stop, malformed)...)
+	dst = append(dst, `","index":0}]`...)
+	if finish.Reported || finish.Cost != nil {
+		dst = append(dst, `,"usageMetadata":`...)
+		dst = encodeUsage(dst, finish.Usage, finish.Cost)
+	}
+	return append(dst, end...)
+}
+
+// encodeUsage appends the usage of an answer. The wire counts cached tokens with the prompt and thoughts apart from what
+// the candidates say; it has no count of tokens written to a cache.
+func encodeUsage(dst []byte, u llm.Usage, cost *app.Amount) []byte {
+	dst = append(dst, '{')
+	count := func(name string, n int64) {
+		dst = append(append(append(dst, '"'), name...), `":`...)
+		dst = append(strconv.AppendInt(dst, n, 10), ',')
+	}
+	count("promptTokenCount", u.InputTotal())
+	if u.CacheRead > 0 {
+		count("cachedContentTokenCount", u.CacheRead)
+	}
+	count("candidatesTokenCount", u.Output-u.Reasoning)
+	if u.Reasoning > 0 {
+		count("thoughtsTokenCount", u.Reasoning)
+	}
+	count("totalTokenCount", u.InputTotal()+u.Output)
+	if cost != nil {
+		dst = append(dst, `"cost":`...)
+		return append(append(dst, cost.String()...), '}')
+	}
+	dst[len(dst)-1] = '}'
+	return dst
+}
+
+// encodeStop is the style's word for why an answer ended. Calls, a stop sequence and a refusal all end with STOP. A
+// call that could not be written ends an answer that seemed whole as malformed.
+func encodeStop(stop llm.Stop, malformed bool) string {
+	switch stop {
+	case llm.StopLength, llm.StopContextFull:
+		return "MAX_TOKENS"
+	case llm.StopFilter:
+		return "SAFETY"
+	case llm.StopOther:
+		return "OTHER"
+	case llm.StopMalformed:
+		return "MALFORMED_FUNCTION_CALL"
+	}
+	if malformed {
+		return "MALFORMED_FUNCTION_CALL"
+	}
+	return "STOP"
+}
+
+func encodeMedia(dst []byte, m *llm.Media) []byte {
+	if address := m.URL + m.FileID; address != "" {
+		dst = append(dst, `{"fileData":{`...)
+		if m.Type != "" {
+			dst = append(quote(append(dst, `"mimeType":`...), m.Type), ',')
+		}
+		return append(quote(append(dst, `"fileUri":`...), address), "}}"...)
+	}
+	kind := m.Type
+	if kind == "" {
+		kind = "application/octet-stream"
+		if m.Text != "" {
+			kind = "text/plain"
+		}
+	}
+	dst = quote(append(dst, `{"inlineData":{"mimeType":`...), kind)
+	dst = append(dst, `,"data":`...)
+	if m.Text != "" {
+		dst = append(dst, '"')
+		dst = base64.StdEncoding.AppendEncode(dst, []byte(strings.ToValidUTF8(m.Text, "\ufffd")))
+		return append(dst, `"}}`...)
+	}
+	return append(quote(dst, m.Data), "}}"...)
+}
+
+func appendText(dst []byte, text string) []byte {
+	return append(quote(append(dst, `{"text":`...), text), '}')
+}

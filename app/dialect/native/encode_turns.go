@@ -1,0 +1,243 @@
+package native
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app"
+	"umg/app/llm"
+)
+
+// mergeTurns are the turns between the system's, each side in turn. What has nothing to say is left out.
+func mergeTurns(turns []llm.Turn) []llm.Turn {
+	var out []llm.Turn
+	for i := range turns {
+		if turns[i].Role == llm.System || !hasContent(turns[i].Parts) {
+			continue
+		}
+		if n := len(out); n > 0 && out[n-1].Role == turns[i].Role {
+			out[n-1].Parts = append(out[n-1].Parts[:len(out[n-1].Parts):len(out[n-1].Parts)], turns[i].Parts...)
+			continue
+		}
+		out = append(out, turns[i])
+	}
+	return out
+}
+
+func hasContent(parts []llm.Part) bool {
+	for i := range parts {
+		switch p := &parts[i]; p.Kind {
+		case llm.Text, llm.Refusal, llm.Reasoning:
+			if p.Text != "" || p.Signature != "" {
+				return true
+			}
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// encodeTurn appends one turn.
+func encodeTurn(dst []byte, turns []llm.Turn, i int) ([]byte, error) {
+	turn := &turns[i]
+	if turn.Role == llm.Assistant {
+		w := said{dst: append(dst, `{"role":"model","parts":[`...), forged: true}
+		w.parts(turn.Parts)
+		if w.malformed {
+			return nil, app.Errorf(app.Invalid, "invalid_request_error",
+				"The arguments of a tool call in the conversation are no JSON object, and the provider of this model takes nothing else.")
+		}
+		if len(calls(turns[i:i+1])) > 0 && i+1 == len(turns) {
+			return nil, missingResult(calls(turns[i : i+1])[0])
+		}
+		return append(w.dst, "]}"...), nil
+	}
+	var asked []*llm.ToolCall
+	if i > 0 {
+		asked = calls(turns[i-1 : i])
+	}
+	dst = append(dst, `{"role":"user","parts":[`...)
+	start := len(dst)
+	dst, err := encodeResults(dst, turn.Parts, asked)
+	if err != nil {
+		return nil, err
+	}
+	for j := range turn.Parts {
+		p := &turn.Parts[j]
+		if p.Kind == llm.Result || p.Kind == llm.Text && p.Text == "" {
+			continue
+		}
+		if len(dst) > start {
+			dst = append(dst, ',')
+		}
+		switch p.Kind {
+		case llm.Image, llm.Audio, llm.Video, llm.File:
+			dst = encodeMedia(dst, &p.Media)
+		default:
+			dst = appendText(dst, p.Text)
+		}
+	}
+	return append(dst, "]}"...), nil
+}
+
+// encodeResults appends the results of a turn's calls, in the order of the calls, one for each.
+func encodeResults(dst []byte, parts []llm.Part, asked []*llm.ToolCall) ([]byte, error) {
+	used := make([]bool, len(parts))
+	for i, c := range asked {
+		found := -1
+		for j := range parts {
+			if parts[j].Kind == llm.Result && !used[j] && parts[j].Result.CallID == c.ID {
+				found = j
+				break
+			}
+		}
+		if found < 0 {
+			return nil, missingResult(c)
+		}
+		used[found] = true
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = encodeResult(dst, &parts[found].Result, c)
+	}
+	for j := range parts {
+		if parts[j].Kind == llm.Result && !used[j] {
+			return nil, app.Errorf(app.Invalid, "invalid_request_error",
+				"The tool result for %q answers no call of the turn before it, and the provider of this model takes none such.",
+				parts[j].Result.CallID)
+		}
+	}
+	return dst, nil
+}
+
+func missingResult(c *llm.ToolCall) error {
+	return app.Errorf(app.Invalid, "invalid_request_error",
+		"The call %q of the tool %s has no result in the turn after it, which the provider of this model demands.", c.ID, c.Name)
+}
+
+// encodeResult appends one result. All its text is one text here, and its media stand beside that.
+func encodeResult(dst []byte, r *llm.ToolResult, c *llm.ToolCall) []byte {
+	dst = append(dst, `{"functionResponse":{`...)
+	if c.ID != "" {
+		dst = append(quote(append(dst, `"id":`...), c.ID), ',')
+	}
+	dst = quote(append(dst, `"name":`...), c.Name)
+	if r.Error {
+		dst = append(dst, `,"response":{"error":`...)
+	} else {
+		dst = append(dst, `,"response":{"output":`...)
+	}
+	var texts []string
+	for i := range r.Parts {
+		if p := &r.Parts[i]; p.Text != "" {
+			texts = append(texts, p.Text)
+		}
+	}
+	dst = append(quote(dst, strings.Join(texts, "\n")), '}')
+	open := `,"parts":[`
+	for i := range r.Parts {
+		switch p := &r.Parts[i]; p.Kind {
+		case llm.Image, llm.Audio, llm.Video, llm.File:
+			dst = encodeMedia(append(dst, open...), &p.Media)
+			open = ","
+		}
+	}
+	if open == "," {
+		dst = append(dst, ']')
+	}
+	return append(dst, "}}"...)
+}
+
+// said writes what a model has said, in an answer or in the history of a request.
+type said struct {
+	dst       []byte
+	seal      bool   // signatures go to a client
+	forged    bool   // the first call must have a signature, if only the dummy
+	begun     bool   // a part is written
+	called    bool   // a call is written
+	malformed bool   // a call had no JSON for arguments and was left out
+	signature string // of the thought right before, which the next call carries
+}
+
+func (w *said) parts(parts []llm.Part) {
+	for i := range parts {
+		p := &parts[i]
+		switch p.Kind {
+		case llm.Reasoning:
+			signature := p.Signature
+			if i+1 < len(parts) && parts[i+1].Kind == llm.Call {
+				w.signature, signature = signature, ""
+			}
+			w.thought(p.Text, signature)
+		case llm.Call:
+			w.call(&p.Call, p.Call.Arguments)
+		case llm.Text, llm.Refusal:
+			if p.Text != "" {
+				w.comma()
+				w.dst = appendText(w.dst, p.Text)
+			}
+		}
+	}
+}
+
+func (w *said) comma() {
+	if w.begun {
+		w.dst = append(w.dst, ',')
+	}
+	w.begun = true
+}
+
+// thought appends a piece of reasoning.
+func (w *said) thought(text, signature string) {
+	if text == "" && signature == "" {
+		return
+	}
+	w.comma()
+	w.dst = quote(append(w.dst, `{"text":`...), text)
+	w.dst = append(w.dst, `,"thought":true`...)
+	w.sign(signature)
+	w.dst = append(w.dst, '}')
+}
+
+// call appends a call with the signature that waits for it.
+func (w *said) call(c *llm.ToolCall, arguments string) {
+	signature := w.signature
+	w.signature = ""
+	if strings.TrimSpace(arguments) == "" {
+		arguments = "{}"
+	}
+	arguments = strings.ToValidUTF8(arguments, "\ufffd")
+	before := len(w.dst)
+	begun := w.begun
+	w.comma()
+	w.dst = append(w.dst, `{"functionCall":{`...)
+	if c.ID != "" {
+		w.dst = append(quote(append(w.dst, `"id":`...), c.ID), ',')
+	}
+	w.dst = quote(append(w.dst, `"name":`...), c.Name)
+	w.dst = append(w.dst, `,"args":`...)
+	dst, err := appendCompact(w.dst, arguments)
+	if err != nil || jsontext.Value(arguments).Kind() != '{' {
+		w.dst, w.begun, w.malformed = w.dst[:before], begun, true
+		return
+	}
+	w.dst = append(dst, '}')
+	if signature == "" && w.forged && !w.called {
+		signature = dummySignature
+	}
+	w.called = true
+	w.sign(signature)
+	w.dst = append(w.dst, '}')
+}
+
+func (w *said) sign(signature string) {
+	if signature == "" {
+		return
+	}
+	if w.seal {
+		signature = seal(signature)
+	}
+	w.dst = quote(append(w.dst, `,"thoughtSignature":`...), signature)
+}

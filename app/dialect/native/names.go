@@ -1,0 +1,191 @@
+package native
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app"
+)
+
+var errNotNumber = errors.New("it must be a number")
+
+// camels are the members that a request may also spell with underscores: all that the form has a place for. A member
+// that is left out of the translation keeps the spelling of the client, under which it is then listed.
+var camels = map[string]string{
+	"system_instruction":      "systemInstruction",
+	"tool_config":             "toolConfig",
+	"generation_config":       "generationConfig",
+	"cached_content":          "cachedContent",
+	"continuation_token":      "continuationToken",
+	"thought_signature":       "thoughtSignature",
+	"inline_data":             "inlineData",
+	"file_data":               "fileData",
+	"function_call":           "functionCall",
+	"function_response":       "functionResponse",
+	"executable_code":         "executableCode",
+	"code_execution_result":   "codeExecutionResult",
+	"mime_type":               "mimeType",
+	"file_uri":                "fileUri",
+	"display_name":            "displayName",
+	"partial_args":            "partialArgs",
+	"will_continue":           "willContinue",
+	"function_declarations":   "functionDeclarations",
+	"parameters_json_schema":  "parametersJsonSchema",
+	"function_calling_config": "functionCallingConfig",
+	"allowed_function_names":  "allowedFunctionNames",
+	"top_p":                   "topP",
+	"top_k":                   "topK",
+	"presence_penalty":        "presencePenalty",
+	"frequency_penalty":       "frequencyPenalty",
+	"max_output_tokens":       "maxOutputTokens",
+	"candidate_count":         "candidateCount",
+	"stop_sequences":          "stopSequences",
+	"response_logprobs":       "responseLogprobs",
+	"response_mime_type":      "responseMimeType",
+	"response_schema":         "responseSchema",
+	"response_json_schema":    "responseJsonSchema",
+	"response_format":         "responseFormat",
+	"response_modalities":     "responseModalities",
+	"thinking_config":         "thinkingConfig",
+	"include_thoughts":        "includeThoughts",
+	"thinking_budget":         "thinkingBudget",
+	"thinking_level":          "thinkingLevel",
+
+	// Of schemas, which are read on their own.
+	"any_of":                "anyOf",
+	"min_items":             "minItems",
+	"max_items":             "maxItems",
+	"min_length":            "minLength",
+	"max_length":            "maxLength",
+	"min_properties":        "minProperties",
+	"max_properties":        "maxProperties",
+	"property_ordering":     "propertyOrdering",
+	"additional_properties": "additionalProperties",
+}
+
+// opened are the members whose values have members of this format. In all others the names are the caller's own.
+var opened = map[string]bool{
+	"contents": true, "parts": true, "systemInstruction": true, "tools": true, "functionDeclarations": true, "toolConfig": true,
+	"functionCallingConfig": true, "generationConfig": true, "thinkingConfig": true, "inlineData": true, "fileData": true,
+	"functionCall": true, "functionResponse": true, "executableCode": true, "codeExecutionResult": true,
+}
+
+// spelling finds the members of a body that are spelled with underscores.
+type spelling struct {
+	dec   *jsontext.Decoder
+	edits []respelled
+}
+
+type respelled struct {
+	from, to int64
+	name     string
+}
+
+// camelCase is the body with the one spelling that the decoder reads. A body that has it already is returned as it is.
+// Both spellings of one member become the same member twice, which the decoder refuses.
+func camelCase(body []byte) ([]byte, error) {
+	s := spelling{dec: jsontext.NewDecoder(bytes.NewBuffer(body))}
+	if err := s.value(true); err != nil {
+		return nil, err
+	}
+	if len(s.edits) == 0 {
+		return body, nil
+	}
+	out := make([]byte, 0, len(body))
+	from := int64(0)
+	for _, e := range s.edits {
+		out = append(out, body[from:e.from]...)
+		out = quote(out, e.name)
+		from = e.to
+	}
+	return append(out, body[from:]...), nil
+}
+
+// value passes over one value, and looks into it when it is open.
+func (s *spelling) value(open bool) error {
+	kind := s.dec.PeekKind()
+	if !open || kind != '{' && kind != '[' {
+		return s.dec.SkipValue()
+	}
+	if _, err := s.dec.ReadToken(); err != nil {
+		return err
+	}
+	for {
+		next := s.dec.PeekKind()
+		if next == '}' || next == ']' {
+			_, err := s.dec.ReadToken()
+			return err
+		}
+		if kind == '{' {
+			var err error
+			if open, err = s.name(); err != nil {
+				return err
+			}
+		}
+		if err := s.value(open); err != nil {
+			return err
+		}
+	}
+}
+
+// name reads the name of a member and reports whether its value is open.
+func (s *spelling) name() (bool, error) {
+	raw, err := s.dec.ReadValue()
+	if err != nil {
+		return false, err
+	}
+	name := unquote(raw)
+	if camel, ok := camels[name]; ok {
+		to := s.dec.InputOffset()
+		s.edits = append(s.edits, respelled{from: to - int64(len(raw)), to: to, name: camel})
+		name = camel
+	}
+	return opened[name], nil
+}
+
+func unquote(raw jsontext.Value) string {
+	if len(raw) >= 2 && bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1])
+	}
+	b, _ := jsontext.AppendUnquote(nil, raw) // the decoder that gave it has checked it
+	return string(b)
+}
+
+// refuseJSON says what is wrong with a body that could not be read, and where.
+func refuseJSON(err error) *app.Error {
+	var syntax *jsontext.SyntacticError
+	var meaning *json.SemanticError
+	switch {
+	case errors.As(err, &syntax) && errors.Is(err, jsontext.ErrDuplicateName):
+		where := fieldAt(syntax.JSONPointer)
+		return app.Errorf(app.Invalid, "invalid_request_error",
+			"%s appears twice, perhaps once in each spelling; send it once.", where).At(where).Because(err)
+	case errors.As(err, &meaning):
+		where := fieldAt(meaning.JSONPointer)
+		return app.Errorf(app.Invalid, "invalid_request_error", "%s has a value of the wrong type.", where).At(where).Because(err)
+	}
+	return app.Errorf(app.Invalid, "invalid_json", "The body must be one JSON object.").Because(err)
+}
+
+// fieldAt writes a JSON pointer the way a person writes a path: contents[0].role.
+func fieldAt(p jsontext.Pointer) string {
+	var b strings.Builder
+	for token := range p.Tokens() {
+		switch {
+		case token != "" && strings.Trim(token, "0123456789") == "":
+			b.WriteString("[" + token + "]")
+		case b.Len() > 0:
+			b.WriteString("." + token)
+		default:
+			b.WriteString(token)
+		}
+	}
+	if b.Len() == 0 {
+		return "The body"
+	}
+	return b.String()
+}

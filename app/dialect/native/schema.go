@@ -1,0 +1,157 @@
+package native
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// schemaDepthMax bounds how deep a schema of this style may be; providers of it take less.
+const schemaDepthMax = 64
+
+// schemaReader turns the schemas of this style, whose types are in capitals, into plain JSON Schema.
+type schemaReader struct{ deep, twice bool }
+
+// jsonSchema is the schema in plain words, its members in the same order.
+func jsonSchema(raw jsontext.Value, field string) ([]byte, error) {
+	var s schemaReader
+	out := s.schema(nil, raw, 0)
+	switch {
+	case s.deep:
+		return nil, invalid(field, "is nested deeper than %d levels.", schemaDepthMax)
+	case s.twice:
+		return nil, invalid(field, "has a member in both spellings; send it once.")
+	}
+	return out, nil
+}
+
+// schema appends one schema. What is none, such as true, stays as it is.
+func (s *schemaReader) schema(dst []byte, raw jsontext.Value, depth int) []byte {
+	if raw.Kind() != '{' || depth > schemaDepthMax {
+		s.deep = s.deep || depth > schemaDepthMax
+		return append(dst, compact(raw.Clone())...)
+	}
+	nullable, typed := false, false
+	seen := map[string]bool{}
+	for name, value := range members(raw) {
+		nullable = nullable || name == "nullable" && value.Kind() == 't'
+		typed = typed || name == "type"
+		if camel, ok := camels[name]; ok {
+			name = camel
+		}
+		s.twice = s.twice || seen[name]
+		seen[name] = true
+	}
+	dst = append(dst, '{')
+	begun := false
+	for name, value := range members(raw) {
+		if camel, ok := camels[name]; ok {
+			name = camel
+		}
+		if name == "nullable" || name == "propertyOrdering" || name == "example" || value.Kind() == 'n' && name != "default" ||
+			name == "type" && string(value) == `"TYPE_UNSPECIFIED"` || name == "format" && string(value) == `"enum"` {
+			continue
+		}
+		if begun {
+			dst = append(dst, ',')
+		}
+		begun = true
+		dst = s.member(dst, name, value, depth, nullable, typed)
+	}
+	return append(dst, '}')
+}
+
+// member appends one member of a schema.
+func (s *schemaReader) member(dst []byte, name string, value jsontext.Value, depth int, nullable, typed bool) []byte {
+	switch name {
+	case "defs", "ref":
+		dst = append(dst, `"$`+name+`":`...)
+	default:
+		dst = append(quote(dst, name), ':')
+	}
+	switch name {
+	case "type":
+		return appendType(dst, value, nullable)
+	case "enum":
+		return list(dst, value, when(nullable, "null"), func(dst []byte, v jsontext.Value) []byte { return append(dst, compact(v.Clone())...) })
+	case "anyOf", "oneOf", "allOf", "prefixItems":
+		last := when(nullable && !typed && name == "anyOf", `{"type":"null"}`)
+		return list(dst, value, last, func(dst []byte, v jsontext.Value) []byte { return s.schema(dst, v, depth+1) })
+	case "items", "additionalProperties", "not":
+		return s.schema(dst, value, depth+1)
+	case "properties", "defs", "$defs":
+		return s.named(dst, value, depth+1)
+	case "ref":
+		return quote(dst, strings.Replace(plain(value), "#/defs/", "#/$defs/", 1))
+	case "minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties":
+		if n := jsontext.Value(plain(value)); n.Kind() == '0' && n.IsValid() {
+			return append(dst, n...) // the wire has these in quotation marks
+		}
+	}
+	return append(dst, compact(value.Clone())...)
+}
+
+func when(yes bool, s string) string {
+	if yes {
+		return s
+	}
+	return ""
+}
+
+// appendType appends a type in small letters, with null beside it when the schema allows that.
+func appendType(dst []byte, value jsontext.Value, nullable bool) []byte {
+	if value.Kind() != '"' {
+		return append(dst, compact(value.Clone())...)
+	}
+	word := strings.ToLower(unquote(value))
+	if !nullable || word == "null" {
+		return quote(dst, word)
+	}
+	dst = quote(append(dst, '['), word)
+	return append(dst, `,"null"]`...)
+}
+
+// list appends a list of what each of its values becomes, and one more at the end unless it is there.
+func list(dst []byte, value jsontext.Value, last string, each func([]byte, jsontext.Value) []byte) []byte {
+	if value.Kind() != '[' {
+		return append(dst, compact(value.Clone())...)
+	}
+	dst = append(dst, '[')
+	comma := ""
+	dec := jsontext.NewDecoder(bytes.NewBuffer(value), lenient)
+	_, _ = dec.ReadToken()
+	for dec.PeekKind() != ']' {
+		one, err := dec.ReadValue()
+		if err != nil {
+			break
+		}
+		if string(one) == last {
+			last = ""
+		}
+		dst = each(append(dst, comma...), one)
+		comma = ","
+	}
+	if last != "" {
+		dst = append(append(dst, comma...), last...)
+	}
+	return append(dst, ']')
+}
+
+// named appends schemas under the caller's own names.
+func (s *schemaReader) named(dst []byte, value jsontext.Value, depth int) []byte {
+	if value.Kind() != '{' {
+		return append(dst, compact(value.Clone())...)
+	}
+	dst = append(dst, '{')
+	begun := false
+	for name, one := range members(value) {
+		if begun {
+			dst = append(dst, ',')
+		}
+		begun = true
+		dst = append(quote(dst, name), ':')
+		dst = s.schema(dst, one, depth)
+	}
+	return append(dst, '}')
+}

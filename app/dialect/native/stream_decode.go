@@ -1,0 +1,217 @@
+package native
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/llm"
+)
+
+// lastMark is no part of this style, but some upstreams send it.
+const lastMark = "[DONE]"
+
+// decoder reads the frames of one stream. Nothing on this wire says that a part ends: the next one does.
+type decoder struct {
+	ask   *llm.Ask // nil for the history of a request, whose calls get no id here
+	frame response // its memory is used again
+
+	open      llm.PartKind
+	begun     bool
+	finished  bool
+	content   bool     // the frame has something of the answer
+	malformed bool     // a call could not be read
+	ids       []string // of the calls so far
+	stop      llm.Stop
+	usage     llm.Usage
+	reported  bool
+}
+
+// Decode appends the events of one frame. The event line means nothing here.
+func (d *decoder) Decode(dst []llm.Event, _, data []byte) ([]llm.Event, error) {
+	if d.finished {
+		return dst, nil
+	}
+	if string(bytes.TrimSpace(data)) == lastMark {
+		if d.stop == "" {
+			return dst, nil // End says that the answer was cut
+		}
+		return d.finish(dst), llm.ErrEnd
+	}
+	f := &d.frame
+	*f = response{Candidates: f.Candidates[:0], Usage: f.Usage[:0], Error: f.Error[:0]}
+	if err := json.Unmarshal(data, f, lenient); err != nil {
+		return dst, llm.ErrMalformed
+	}
+	if k := f.Error.Kind(); k == '{' || k == '"' {
+		return dst, &llm.UpstreamError{Body: bytes.Clone(data)}
+	}
+	if len(f.Candidates) == 0 && f.Feedback.Blocked == "" && len(f.Usage) == 0 {
+		return dst, nil
+	}
+	hasUsage := len(f.Usage) > 0 && f.Usage.Kind() == '{'
+	if hasUsage {
+		d.usage, d.reported = decodeUsage(f.Usage)
+	}
+	if !d.begun {
+		d.begun = true
+		dst = append(dst, llm.Event{Kind: llm.EventStart, ID: f.ID, Usage: d.usage, Reported: d.reported})
+	}
+	d.content = false
+	for i := range f.Candidates {
+		if c := &f.Candidates[i]; c.Index == 0 {
+			dst = d.candidate(dst, c)
+		}
+	}
+	if d.content && !hasUsage {
+		d.usage, d.reported = llm.Usage{}, false // what was reported before does not count this
+	}
+	if len(f.Candidates) == 0 && f.Feedback.Blocked != "" {
+		d.stop = llm.StopFilter
+	}
+	return dst, nil
+}
+
+func (d *decoder) candidate(dst []llm.Event, c *candidate) []llm.Event {
+	for i := range c.Content.Parts {
+		dst = d.piece(dst, &c.Content.Parts[i])
+	}
+	if stop := StopOf(c.Finish); stop != "" && c.Finish != "FINISH_REASON_UNSPECIFIED" {
+		d.stop = stop
+	}
+	return dst
+}
+
+// piece appends the events of one part. What is said in pieces goes on where the last one ended. A signature belongs
+// to the thought right before it, wherever the wire has put it.
+func (d *decoder) piece(dst []llm.Event, p *piece) []llm.Event {
+	signature := unseal(p.Signature)
+	if p.Call != nil {
+		return d.call(dst, p.Call, signature)
+	}
+	if p.Thought {
+		if p.Text == "" && signature == "" {
+			return dst
+		}
+		dst = d.say(dst, llm.Reasoning, p.Text)
+		if signature != "" {
+			dst = d.close(dst, signature)
+		}
+		return dst
+	}
+	if signature != "" && d.open == llm.Reasoning {
+		dst = d.close(dst, signature)
+	}
+	if text := p.text(); text != "" {
+		dst = d.say(dst, llm.Text, text)
+	}
+	return dst
+}
+
+// say appends a piece of text or of a thought.
+func (d *decoder) say(dst []llm.Event, kind llm.PartKind, text string) []llm.Event {
+	d.content = true
+	if d.open != kind {
+		dst = d.close(dst, "")
+		dst = append(dst, llm.Event{Kind: llm.EventPart, Part: kind})
+		d.open = kind
+	}
+	if text != "" {
+		dst = append(dst, llm.Event{Kind: llm.EventDelta, Part: kind, Delta: text})
+	}
+	return dst
+}
+
+// close appends the end of the open part, if there is one.
+func (d *decoder) close(dst []llm.Event, signature string) []llm.Event {
+	if d.open == 0 {
+		return dst
+	}
+	end := llm.Event{Kind: llm.EventPartEnd, Part: d.open}
+	if d.open == llm.Reasoning {
+		end.Signature = signature
+	}
+	d.open = 0
+	return append(dst, end)
+}
+
+// call appends a call, which is whole on this wire. One that is not spoils the answer: nothing is made up for it.
+func (d *decoder) call(dst []llm.Event, c *functionCall, signature string) []llm.Event {
+	d.content = true
+	args, ok := c.arguments()
+	if !ok || c.Name == "" {
+		d.malformed = true
+		return dst
+	}
+	switch {
+	case d.open == llm.Reasoning:
+		dst = d.close(dst, signature)
+	default:
+		dst = d.close(dst, "")
+		if signature != "" {
+			dst = append(dst, llm.Event{Kind: llm.EventPart, Part: llm.Reasoning},
+				llm.Event{Kind: llm.EventPartEnd, Part: llm.Reasoning, Signature: signature})
+		}
+	}
+	return append(dst,
+		llm.Event{Kind: llm.EventPart, Part: llm.Call, Call: llm.ToolCall{ID: d.callID(c.ID), Name: strings.ToValidUTF8(c.Name, "\ufffd")}},
+		llm.Event{Kind: llm.EventDelta, Part: llm.Call, Delta: args},
+		llm.Event{Kind: llm.EventPartEnd, Part: llm.Call})
+}
+
+// callID is the id of the next call. A missing one is minted, and so is one that an earlier call has.
+func (d *decoder) callID(id string) string {
+	if d.ask == nil {
+		return id
+	}
+	if id == "" || slices.Contains(d.ids, id) {
+		id = d.ask.MintID("call_", len(d.ids))
+	}
+	d.ids = append(d.ids, id)
+	return id
+}
+
+// arguments are the arguments of a call, compact and in their order.
+func (c *functionCall) arguments() (string, bool) {
+	if c.More || isSaid(c.Partial) {
+		return "", false
+	}
+	switch c.Args.Kind() {
+	case '{':
+		args := string(compact(c.Args))
+		if !utf8.ValidString(args) {
+			args = strings.ToValidUTF8(args, "\ufffd")
+		}
+		return args, true
+	case 'n', jsontext.KindInvalid:
+		return "{}", true
+	}
+	return "", false
+}
+
+// End appends the end of the answer: this wire has no other mark than that nothing follows.
+func (d *decoder) End(dst []llm.Event) ([]llm.Event, error) {
+	if d.finished {
+		return dst, nil
+	}
+	if d.stop == "" {
+		return d.close(dst, ""), llm.ErrCut
+	}
+	return d.finish(dst), nil
+}
+
+func (d *decoder) finish(dst []llm.Event) []llm.Event {
+	d.finished = true
+	if d.stop == llm.StopEnd && len(d.ids) > 0 {
+		d.stop = llm.StopToolCalls // the wire has no word for it
+	}
+	if d.malformed && (d.stop == llm.StopEnd || d.stop == llm.StopToolCalls) {
+		d.stop = llm.StopMalformed
+	}
+	dst = d.close(dst, "")
+	return append(dst, llm.Event{Kind: llm.EventFinish, Stop: d.stop, Usage: d.usage, Reported: d.reported})
+}

@@ -1,0 +1,95 @@
+package native
+
+import (
+	"umg/app"
+	"umg/app/llm"
+)
+
+// encoder writes the frames of one stream. A call waits until it is whole, as this wire sends calls in one piece, and
+// the signature of a thought waits for what follows, as a call carries the one of the thought before it.
+type encoder struct {
+	end       []byte // of every frame
+	call      llm.ToolCall
+	arguments []byte
+	signature string
+	malformed bool
+}
+
+func newEncoder(a *llm.Ask) *encoder { return &encoder{end: ending(a)} }
+
+// Append appends the frames of one event.
+func (e *encoder) Append(dst []byte, v *llm.Event) []byte {
+	switch v.Kind {
+	case llm.EventPart:
+		if v.Part != llm.Call {
+			return e.release(dst)
+		}
+		e.call, e.arguments = v.Call, e.arguments[:0]
+	case llm.EventDelta:
+		return e.delta(dst, v)
+	case llm.EventPartEnd:
+		switch v.Part {
+		case llm.Call:
+			return e.whole(dst)
+		case llm.Reasoning:
+			e.signature = v.Signature
+		}
+	case llm.EventFinish:
+		dst = e.release(dst)
+		dst = append(append(dst, "data: "...), frameOpen...)
+		return append(appendEnd(dst, v, e.malformed, e.end), "}\n\n"...)
+	}
+	return dst
+}
+
+func (e *encoder) delta(dst []byte, v *llm.Event) []byte {
+	switch {
+	case v.Part == llm.Call:
+		e.arguments = append(e.arguments, v.Delta...)
+		return dst
+	case v.Delta == "":
+		return dst
+	}
+	dst = append(append(dst, "data: "...), frameOpen...)
+	if v.Part == llm.Reasoning {
+		dst = append(quote(append(dst, `{"text":`...), v.Delta), `,"thought":true}`...)
+	} else {
+		dst = appendText(dst, v.Delta)
+	}
+	return e.close(dst)
+}
+
+func (e *encoder) close(dst []byte) []byte {
+	dst = append(append(dst, frameClose+`,"index":0}]`...), e.end...)
+	return append(dst, "}\n\n"...)
+}
+
+// whole appends a call whose arguments are all there. One without JSON for arguments is left out and makes the end say
+// so.
+func (e *encoder) whole(dst []byte) []byte {
+	before := len(dst)
+	w := said{dst: append(append(dst, "data: "...), frameOpen...), seal: true, signature: e.signature}
+	e.signature = ""
+	w.call(&e.call, string(e.arguments))
+	if w.malformed {
+		e.malformed = true
+		return w.dst[:before]
+	}
+	return e.close(w.dst)
+}
+
+// release appends a signature for which no call has come, as a thought of its own.
+func (e *encoder) release(dst []byte) []byte {
+	if e.signature == "" {
+		return dst
+	}
+	w := said{dst: append(append(dst, "data: "...), frameOpen...), seal: true}
+	w.thought("", e.signature)
+	e.signature = ""
+	return e.close(w.dst)
+}
+
+// Fail appends how a stream ends with an error.
+func (*encoder) Fail(dst []byte, err *app.Error, requestID string) []byte {
+	return AppendErrorFrame(dst, err, requestID)
+}
