@@ -1,0 +1,126 @@
+package responses
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/llm"
+)
+
+const (
+	callIDCharsMax  = 64
+	endUserCharsMax = 64
+	outputTokensMin = 16 // of max_output_tokens
+	droppedMax      = 64 // names of members that are told apart when they are dropped
+)
+
+const (
+	// KeepAlive is a comment, which every client skips.
+	KeepAlive = ": keepalive\n\n"
+
+	marker = "[DONE]" // not of this style, but some servers end their streams with it
+)
+
+// Codec reads and writes the responses style.
+type Codec struct{}
+
+var _ llm.Codec = Codec{}
+
+var traits = llm.Traits{
+	Style:   llm.Responses,
+	NameMax: 128,
+	Fields: [llm.FeatureCount]string{
+		llm.FeatureVerbosity:   "text.verbosity",
+		llm.FeatureMetadata:    "metadata",
+		llm.FeatureEndUser:     "safety_identifier",
+		llm.FeatureDetail:      "detail",
+		llm.FeatureParallel:    "parallel_tool_calls",
+		llm.FeatureReasoning:   "reasoning",
+		llm.FeatureCustomTool:  "tools (custom)",
+		llm.FeatureSchema:      "text.format (json_schema)",
+		llm.FeatureJSON:        "text.format (json_object)",
+		llm.FeatureImageData:   "input_image.image_url (data)",
+		llm.FeatureImageURL:    "input_image.image_url",
+		llm.FeatureFileData:    "input_file.file_data",
+		llm.FeatureFileURL:     "input_file.file_url",
+		llm.FeatureFileID:      "file_id",
+		llm.FeatureResultMedia: "function_call_output.output",
+	},
+}
+
+// Traits are the rules of the style.
+func (Codec) Traits() *llm.Traits { return &traits }
+
+// lenient is how upstream data is read, which nobody has checked.
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// checked is how requests are read: their contract has refused duplicate names that mean something.
+var checked = jsontext.AllowDuplicateNames(true)
+
+// The words of the style for how an answer ended: a status, or the reason of an incomplete one.
+const (
+	statusInProgress = "in_progress"
+	statusCompleted  = "completed"
+	statusIncomplete = "incomplete"
+	statusFailed     = "failed"
+
+	reasonLength = "max_output_tokens"
+	reasonFilter = "content_filter"
+)
+
+var stopsByWord = map[string]llm.Stop{
+	"":              "",
+	statusCompleted: llm.StopEnd,
+	statusFailed:    llm.StopMalformed,
+	reasonLength:    llm.StopLength,
+	reasonFilter:    llm.StopFilter,
+}
+
+// StopOf reads a status, or the reason of an incomplete answer.
+func StopOf(word string) llm.Stop {
+	if stop, known := stopsByWord[word]; known {
+		return stop
+	}
+	return llm.StopOther
+}
+
+// ending is how an answer ended: a status, and for an incomplete one the reason.
+type ending struct{ status, reason string }
+
+var endings = map[llm.Stop]ending{
+	llm.StopEnd:         {statusCompleted, ""},
+	llm.StopSequence:    {statusCompleted, ""},
+	llm.StopToolCalls:   {statusCompleted, ""},
+	llm.StopPause:       {statusCompleted, ""},
+	llm.StopRefusal:     {statusCompleted, ""},
+	llm.StopLength:      {statusIncomplete, reasonLength},
+	llm.StopContextFull: {statusIncomplete, reasonLength},
+	llm.StopFilter:      {statusIncomplete, reasonFilter},
+}
+
+// decodeStop reads how an answer ended. Calls and refusals say more than the status does.
+func decodeStop(e ending, calls, refused bool) llm.Stop {
+	word := e.status
+	if word == statusIncomplete && e.reason != "" {
+		word = e.reason
+	}
+	stop := StopOf(word)
+	switch {
+	case stop == llm.StopEnd && calls:
+		return llm.StopToolCalls
+	case stop == llm.StopEnd && refused:
+		return llm.StopRefusal
+	}
+	return stop
+}
+
+// encodeStop says how an answer ended. A refusal without words is what a filter does.
+func encodeStop(stop llm.Stop, refused bool) ending {
+	if stop == llm.StopRefusal && !refused {
+		return ending{statusIncomplete, reasonFilter}
+	}
+	if e, known := endings[stop]; known {
+		return e
+	}
+	return ending{status: statusFailed}
+}

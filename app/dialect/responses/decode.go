@@ -1,0 +1,241 @@
+package responses
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app"
+	"umg/app/llm"
+)
+
+const (
+	invalidValue = "invalid_value"
+	unsupported  = "unsupported_parameter"
+
+	includeProof    = "reasoning.encrypted_content" // always given
+	includeLogprobs = "message.output_text.logprobs"
+)
+
+// reader is one request being read. Only the first fault is kept.
+type reader struct {
+	out   *llm.Request
+	seen  map[string]bool   // names that were dropped
+	names map[string]string // of tools, by the id of a call
+	fault *app.Error
+	fewer bool // a tool was dropped
+}
+
+// DecodeRequest reads a request.
+func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
+	var w request
+	if err := json.Unmarshal(body, &w, checked); err != nil {
+		return nil, unreadable(err)
+	}
+	r := &reader{out: &llm.Request{Model: w.Model, Stream: w.Stream}, seen: map[string]bool{}, names: map[string]string{}}
+	r.state(&w)
+	r.conversation(&w)
+	r.tools(w.Tools, "tools", "")
+	r.choice(w.ToolChoice)
+	r.sampling(&w)
+	r.format(&w.Text)
+	r.reasoning(&w.Reasoning)
+	r.metadata(w.Metadata)
+	r.includes(&w)
+	r.rest("", w.Rest)
+	if r.fault != nil {
+		return nil, r.fault
+	}
+	return r.out, nil
+}
+
+// unreadable says what is wrong with a body that does not fit the shape of a request.
+func unreadable(err error) error {
+	wrong, ok := errors.AsType[*json.SemanticError](err)
+	if !ok {
+		return app.Errorf(app.Invalid, "invalid_json", "The body is not valid JSON.").Because(err)
+	}
+	var at strings.Builder
+	for step := range wrong.JSONPointer.Tokens() {
+		switch _, err := strconv.Atoi(step); {
+		case err == nil:
+			at.WriteString("[" + step + "]")
+		case at.Len() > 0:
+			at.WriteString("." + step)
+		default:
+			at.WriteString(step)
+		}
+	}
+	if at.Len() == 0 {
+		return app.Errorf(app.Invalid, invalidValue, "The body must be a JSON object.").Because(err)
+	}
+	return app.Errorf(app.Invalid, invalidValue, "%s has a value of the wrong type.", at.String()).At(at.String()).Because(err)
+}
+
+func (r *reader) refuse(code, param, format string, args ...any) {
+	if r.fault == nil {
+		r.fault = app.Errorf(app.Invalid, code, format, args...).At(param)
+	}
+}
+
+// drop notes a member that has no place in the form. What nobody could read in a header any more is not told.
+func (r *reader) drop(name string) {
+	if !r.seen[name] && len(r.seen) < droppedMax {
+		r.seen[name] = true
+		r.out.Dropped = append(r.out.Dropped, name)
+	}
+}
+
+// rest notes the members that were not read, unless they say nothing.
+func (r *reader) rest(prefix string, members jsontext.Value) {
+	if len(members) == 0 {
+		return
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(members), checked)
+	if _, err := d.ReadToken(); err != nil {
+		return
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return
+		}
+		text := name.String()
+		if d.PeekKind() != 'n' {
+			r.drop(prefix + text)
+		}
+		if d.SkipValue() != nil {
+			return
+		}
+	}
+}
+
+// state refuses what only a provider that keeps earlier calls could do.
+func (r *reader) state(w *request) {
+	for _, kept := range []struct {
+		name  string
+		value jsontext.Value
+	}{
+		{"previous_response_id", w.PreviousResponse}, {"conversation", w.Conversation}, {"prompt", w.Prompt},
+	} {
+		if !isNull(kept.value) && string(kept.value) != `""` {
+			r.refuse(unsupported, kept.name, "%s cannot be carried to the provider of this model because nothing is kept there "+
+				"between calls; send the whole conversation in input.", kept.name)
+		}
+	}
+	if w.Background {
+		r.refuse(unsupported, "background", "background cannot be carried to the provider of this model because nothing is kept "+
+			"there to be fetched later; leave it out, or set it to false.")
+	}
+	if w.Store {
+		r.drop("store")
+	}
+	if w.Truncation != "" && w.Truncation != "disabled" {
+		r.drop("truncation")
+	}
+}
+
+func (r *reader) sampling(w *request) {
+	r.out.Sampling.Temperature = number(w.Temperature)
+	r.out.Sampling.TopP = number(w.TopP)
+	r.out.MaxOutput = wholeNumber(w.MaxOutputTokens)
+	r.out.Parallel = w.ParallelToolCalls
+	if r.out.EndUser = w.SafetyIdentifier; r.out.EndUser == "" {
+		r.out.EndUser = w.User
+	}
+}
+
+func number(v jsontext.Value) llm.Number {
+	if v.Kind() != '0' {
+		return ""
+	}
+	return llm.Number(v)
+}
+
+// wholeNumber reads a count, also when it is written like 1e3; what is none is zero, which says nothing.
+func wholeNumber(v jsontext.Value) int64 {
+	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+		return max(0, n)
+	}
+	f, err := strconv.ParseFloat(string(v), 64)
+	if err != nil || f < 0 || f > llm.TokensMax || f != float64(int64(f)) {
+		return 0
+	}
+	return int64(f)
+}
+
+func (r *reader) format(w *text) {
+	r.rest("text.", w.Rest)
+	r.rest("text.format.", w.Format.Rest)
+	r.out.Verbosity = w.Verbosity
+	f := &r.out.Format
+	switch w.Format.Type {
+	case "":
+	case "text":
+		f.Kind = llm.FormatText
+	case "json_object":
+		f.Kind = llm.FormatJSON
+	case "json_schema":
+		*f = llm.Format{
+			Kind: llm.FormatSchema, Name: w.Format.Name, Description: w.Format.Description, Schema: notNull(w.Format.Schema), Strict: w.Format.Strict,
+		}
+	default:
+		r.refuse(invalidValue, "text.format.type", "text.format.type must be text, json_object or json_schema.")
+	}
+}
+
+func notNull(v jsontext.Value) []byte {
+	if isNull(v) {
+		return nil
+	}
+	return v
+}
+
+func (r *reader) reasoning(w *reasoning) {
+	r.rest("reasoning.", w.Rest)
+	r.out.Reasoning.Effort = llm.Effort(w.Effort)
+	if r.out.Reasoning.Show = w.Summary; w.Summary == "" {
+		r.out.Reasoning.Show = w.GenerateSummary
+	}
+}
+
+// metadata keeps the order in which the caller wrote the pairs.
+func (r *reader) metadata(v jsontext.Value) {
+	if isNull(v) {
+		return
+	}
+	d := jsontext.NewDecoder(bytes.NewReader(v), checked)
+	if open, err := d.ReadToken(); err != nil || open.Kind() != '{' {
+		r.refuse(invalidValue, "metadata", "metadata must be an object of texts.")
+		return
+	}
+	for d.PeekKind() == '"' {
+		token, err := d.ReadToken()
+		if err != nil {
+			return
+		}
+		pair := llm.Pair{Key: token.String()}
+		if err := json.UnmarshalDecode(d, &pair.Value); err != nil {
+			r.refuse(invalidValue, "metadata."+pair.Key, "Every value of metadata must be a text.")
+			return
+		}
+		r.out.Metadata = append(r.out.Metadata, pair)
+	}
+}
+
+func (r *reader) includes(w *request) {
+	for _, what := range w.Include {
+		switch what {
+		case includeProof:
+		case includeLogprobs:
+			r.out.LogProbs = true
+		default:
+			r.drop("include (" + what + ")")
+		}
+	}
+	r.out.LogProbs = r.out.LogProbs || wholeNumber(w.TopLogprobs) > 0
+}

@@ -1,0 +1,205 @@
+package responses
+
+import (
+	"encoding/base64"
+	"strings"
+	"unicode/utf8"
+
+	"umg/app/llm"
+)
+
+const textDocument = "text/plain;charset=utf-8" // how a file that is plain text is told from data
+
+// conversation reads the instructions and the input.
+func (r *reader) conversation(w *request) {
+	if w.Instructions != "" {
+		r.add(llm.System, llm.Part{Kind: llm.Text, Text: w.Instructions})
+	}
+	if w.Input.plain {
+		r.add(llm.User, llm.Part{Kind: llm.Text, Text: w.Input.text})
+	}
+	for i := range w.Input.things {
+		r.item(&w.Input.things[i], index("input", i))
+	}
+}
+
+// add appends parts to the turn of a role, which goes on until the other one speaks. System turns stay apart.
+func (r *reader) add(role llm.Role, parts ...llm.Part) {
+	if len(parts) == 0 {
+		return
+	}
+	turns := r.out.Turns
+	if n := len(turns); n > 0 && role != llm.System && turns[n-1].Role == role {
+		turns[n-1].Parts = append(turns[n-1].Parts, parts...)
+		return
+	}
+	r.out.Turns = append(turns, llm.Turn{Role: role, Parts: parts})
+}
+
+func (r *reader) item(it *item, at string) {
+	switch it.Type {
+	case "", "message":
+		r.message(it, at)
+	case "function_call", "custom_tool_call":
+		call := llm.ToolCall{
+			ID: llm.UnfitID(it.CallID), Name: it.Name, Group: it.Namespace, Arguments: it.Arguments, Custom: it.Type == "custom_tool_call",
+		}
+		if call.Custom {
+			call.Arguments = it.Input
+		}
+		r.names[it.CallID] = it.Name
+		r.add(llm.Assistant, llm.Part{Kind: llm.Call, Call: call})
+		r.rest("", it.Rest)
+	case "function_call_output", "custom_tool_call_output":
+		r.result(it, at)
+	case "reasoning":
+		r.add(llm.Assistant, decodeReasoning(it))
+		r.rest("", it.Rest)
+	case "additional_tools":
+		r.tools(it.Tools, at+".tools", "")
+	case "item_reference":
+		r.kept(at, it.Type)
+	case "compaction", "compaction_trigger":
+		r.kept(at, it.Type)
+	default:
+		r.drop(at + " (" + it.Type + ")")
+	}
+}
+
+// kept refuses an item that stands for something only the provider that made it can read.
+func (r *reader) kept(at, kind string) {
+	r.refuse(unsupported, at, "%s is of type %s, which cannot be carried to the provider of this model because what it stands for is "+
+		"kept elsewhere; send the items themselves.", at, kind)
+}
+
+func (r *reader) message(it *item, at string) {
+	if it.Role == "" && !it.Content.present && it.ID != "" {
+		r.kept(at, "item_reference")
+		return
+	}
+	r.rest("", it.Rest)
+	switch it.Role {
+	case "user":
+		r.add(llm.User, r.parts(&it.Content, at+".content")...)
+	case "assistant":
+		r.add(llm.Assistant, r.parts(&it.Content, at+".content")...)
+	case "system", "developer":
+		r.add(llm.System, r.parts(&it.Content, at+".content")...)
+	default:
+		r.refuse(invalidValue, at+".role", "%s.role must be user, assistant, system or developer.", at)
+	}
+}
+
+func (r *reader) result(it *item, at string) {
+	r.rest("", it.Rest)
+	result := llm.ToolResult{CallID: llm.UnfitID(it.CallID), Name: it.Name, Custom: it.Type == "custom_tool_call_output"}
+	if result.Name == "" {
+		result.Name = r.names[it.CallID]
+	}
+	result.Parts = r.parts(&it.Output, at+".output")
+	r.add(llm.User, llm.Part{Kind: llm.Result, Result: result})
+}
+
+// decodeReasoning joins the paragraphs of a thought. A proof without any is all there is to it.
+func decodeReasoning(it *item) llm.Part {
+	var paragraphs []string
+	for _, p := range append(it.Summary, it.Content.things...) {
+		paragraphs = append(paragraphs, p.Text)
+	}
+	if it.Content.plain {
+		paragraphs = append(paragraphs, it.Content.text)
+	}
+	return llm.Part{
+		Kind: llm.Reasoning, Text: strings.Join(paragraphs, "\n\n"), Signature: it.EncryptedContent,
+		Redacted: len(paragraphs) == 0 && it.EncryptedContent != "",
+	}
+}
+
+func (r *reader) parts(c *list[part], at string) []llm.Part {
+	if c.plain {
+		return []llm.Part{{Kind: llm.Text, Text: c.text}}
+	}
+	var out []llm.Part
+	for i := range c.things {
+		p := &c.things[i]
+		r.rest("", p.Rest)
+		switch p.Type {
+		case "input_text", "output_text", "text":
+			if len(p.Annotations) > len("[]") && !isNull(p.Annotations) {
+				r.drop("annotations")
+			}
+			out = append(out, llm.Part{Kind: llm.Text, Text: p.Text})
+		case "refusal":
+			out = append(out, llm.Part{Kind: llm.Refusal, Text: p.Refusal})
+		case "input_image":
+			out = append(out, llm.Part{Kind: llm.Image, Media: r.image(p, index(at, i))})
+		case "input_file":
+			out = append(out, llm.Part{Kind: llm.File, Media: r.file(p, index(at, i))})
+		default:
+			r.refuse(unsupported, index(at, i), "%s is of type %q, which cannot be carried to the provider of this model because it has no "+
+				"place in other styles; use input_text, input_image or input_file.", index(at, i), p.Type)
+		}
+	}
+	return out
+}
+
+func (r *reader) image(p *part, at string) llm.Media {
+	m := llm.Media{Detail: p.Detail}
+	if m.Detail == "auto" {
+		m.Detail = "" // what is meant when nothing is said
+	}
+	switch kind, data, isData := cutDataURL(p.ImageURL); {
+	case isData:
+		m.Type, m.Data = kind, data
+	case strings.HasPrefix(p.ImageURL, "data:"):
+		r.refuse(invalidValue, at+".image_url", "%s.image_url must be an https address or data:TYPE;base64,DATA.", at)
+	case p.ImageURL != "":
+		m.URL = p.ImageURL
+	case p.FileID != "":
+		m.FileID = p.FileID
+	default:
+		r.refuse("missing_required_parameter", at, "%s needs image_url or file_id.", at)
+	}
+	return m
+}
+
+func (r *reader) file(p *part, at string) llm.Media {
+	if p.Detail != "" && p.Detail != "auto" {
+		r.drop("detail")
+	}
+	m := llm.Media{Name: p.Filename}
+	switch {
+	case p.FileData != "":
+		kind, data, isData := cutDataURL(p.FileData)
+		if !isData {
+			m.Data = p.FileData // plain base64
+			break
+		}
+		if plain, err := base64.StdEncoding.DecodeString(data); kind == textDocument && err == nil && len(plain) > 0 && utf8.Valid(plain) {
+			m.Type, m.Text = "text/plain", string(plain)
+			break
+		}
+		m.Type, m.Data = kind, data
+	case p.FileURL != "":
+		m.URL = p.FileURL
+	case p.FileID != "":
+		m.FileID = p.FileID
+	default:
+		r.refuse("missing_required_parameter", at, "%s needs file_data, file_url or file_id.", at)
+	}
+	return m
+}
+
+// cutDataURL splits data:TYPE;base64,DATA.
+func cutDataURL(s string) (kind, data string, ok bool) {
+	rest, ok := strings.CutPrefix(s, "data:")
+	if !ok {
+		return "", "", false
+	}
+	head, data, ok := strings.Cut(rest, ",")
+	if !ok {
+		return "", "", false
+	}
+	kind, ok = strings.CutSuffix(head, ";base64")
+	return kind, data, ok
+}

@@ -1,0 +1,98 @@
+package responses
+
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/llm"
+)
+
+func index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+// tools reads definitions. A namespace is opened: its tools remember where they came from.
+func (r *reader) tools(list []tool, path, group string) {
+	for i := range list {
+		t := &list[i]
+		switch t.Type {
+		case "function", "":
+			r.rest("tools.", t.Rest)
+			r.out.Tools = append(r.out.Tools, llm.Tool{
+				Name: t.Name, Group: group, Description: t.Description, Parameters: notNull(t.Parameters), Strict: t.Strict,
+			})
+		case "custom":
+			r.rest("tools.", t.Rest)
+			r.out.Tools = append(r.out.Tools, llm.Tool{
+				Name: t.Name, Group: group, Description: t.Description, Parameters: notNull(t.Format), Custom: true,
+			})
+		case "namespace":
+			if group != "" {
+				r.refuse(invalidValue, index(path, i), "A namespace cannot stand inside another one.")
+				return
+			}
+			if t.Description != "" {
+				r.drop(index(path, i) + ".description")
+			}
+			r.tools(t.Tools, index(path, i)+".tools", t.Name)
+		default:
+			r.fewer = true
+			r.drop(index(path, i) + " (" + t.Type + ")")
+		}
+	}
+}
+
+// choice reads which tools may or must be called.
+func (r *reader) choice(v jsontext.Value) {
+	if isNull(v) {
+		return
+	}
+	if v.Kind() == '"' {
+		var word string
+		_ = json.Unmarshal(v, &word, checked) // the whole body was read before
+		r.mode(word)
+		return
+	}
+	var c choice
+	if err := json.Unmarshal(v, &c, checked); err != nil {
+		r.refuse(invalidValue, "tool_choice", "tool_choice must be none, auto, required or an object that names tools.")
+		return
+	}
+	if c.Type == "allowed_tools" {
+		r.mode(c.Mode)
+		for i := range c.Tools {
+			r.name(&c.Tools[i])
+		}
+		return
+	}
+	r.out.Choice.Mode = llm.ChooseRequired
+	r.name(&c)
+}
+
+func (r *reader) mode(word string) {
+	switch word {
+	case "auto":
+		r.out.Choice.Mode = llm.ChooseAuto
+	case "none":
+		r.out.Choice.Mode = llm.ChooseNone
+	case "required":
+		r.out.Choice.Mode = llm.ChooseRequired
+		if r.fewer && len(r.out.Tools) == 0 {
+			r.refuse(unsupported, "tool_choice", "tool_choice asks for a tool call, but none of the tools can be carried to the provider "+
+				"of this model because only the vendor of this style runs them; offer a tool of type function.")
+		}
+	default:
+		r.refuse(invalidValue, "tool_choice", "tool_choice must be none, auto, required or an object that names tools.")
+	}
+}
+
+// name adds a tool that is chosen.
+func (r *reader) name(c *choice) {
+	switch c.Type {
+	case "function", "custom":
+		r.out.Choice.Names = append(r.out.Choice.Names, c.Name)
+	default:
+		r.refuse(unsupported, "tool_choice", "tool_choice names a tool of type %q, which cannot be carried to the provider of this model "+
+			"because only the vendor of this style runs it; name a tool of type function.", c.Type)
+	}
+}

@@ -1,0 +1,143 @@
+package responses
+
+import (
+	"slices"
+
+	"umg/app/llm"
+)
+
+func appendSampling(dst []byte, r *llm.Request) []byte {
+	if n := r.Sampling.Temperature; isNumber(n) {
+		dst = append(key(dst, "temperature"), n...)
+	}
+	if n := r.Sampling.TopP; isNumber(n) {
+		dst = append(key(dst, "top_p"), n...)
+	}
+	if r.MaxOutput > 0 {
+		dst = numberMember(dst, "max_output_tokens", max(r.MaxOutput, outputTokensMin))
+	}
+	return dst
+}
+
+// appendTools puts neighbours of one namespace together again.
+func appendTools(dst []byte, tools []llm.Tool) []byte {
+	dst = append(dst, '[')
+	group := ""
+	for i := range tools {
+		t := &tools[i]
+		if t.Group != group {
+			if group != "" {
+				dst = append(dst, "]}"...)
+			}
+			if group = t.Group; group != "" {
+				dst = textMember(append(next(dst), `{"type":"namespace"`...), "name", group)
+				dst = append(dst, `,"description":"","tools":[`...)
+			}
+		}
+		dst = appendTool(next(dst), t)
+	}
+	if group != "" {
+		dst = append(dst, "]}"...)
+	}
+	return append(dst, ']')
+}
+
+func appendTool(dst []byte, t *llm.Tool) []byte {
+	if t.Custom {
+		dst = textMember(append(dst, `{"type":"custom"`...), "name", t.Name)
+		dst = optional(dst, "description", t.Description)
+		if t.Parameters != nil {
+			dst = raw(key(dst, "format"), t.Parameters, `{"type":"text"}`)
+		}
+		return append(dst, '}')
+	}
+	dst = textMember(append(dst, `{"type":"function"`...), "name", t.Name)
+	dst = optional(dst, "description", t.Description)
+	dst = raw(key(dst, "parameters"), t.Parameters, anyObject)
+	dst = strictMember(dst, t.Strict)
+	return append(dst, '}')
+}
+
+// modes are the words for choosing.
+var modes = map[llm.Choosing]string{
+	llm.ChooseUnsaid: "auto", llm.ChooseAuto: "auto", llm.ChooseNone: "none", llm.ChooseRequired: "required",
+}
+
+func appendChoice(dst []byte, r *llm.Request) []byte {
+	c := &r.Choice
+	if len(c.Names) == 0 || c.Mode == llm.ChooseNone {
+		return quote(dst, modes[c.Mode])
+	}
+	if c.Mode == llm.ChooseRequired && len(c.Names) == 1 {
+		return appendName(dst, r, c.Names[0])
+	}
+	dst = append(dst, `{"type":"allowed_tools"`...)
+	dst = textMember(dst, "mode", modes[c.Mode])
+	dst = append(key(dst, "tools"), '[')
+	for _, name := range c.Names {
+		dst = appendName(next(dst), r, name)
+	}
+	return append(dst, "]}"...)
+}
+
+// appendName names a tool, with its type.
+func appendName(dst []byte, r *llm.Request, name string) []byte {
+	kind := "function"
+	if slices.ContainsFunc(r.Tools, func(t llm.Tool) bool { return t.Name == name && t.Custom }) {
+		kind = "custom"
+	}
+	dst = textMember(append(dst, '{'), "type", kind)
+	return append(textMember(dst, "name", name), '}')
+}
+
+func appendText(dst []byte, r *llm.Request) []byte {
+	dst = append(dst, '{')
+	f := &r.Format
+	switch f.Kind {
+	case llm.FormatText:
+		dst = append(dst, `"format":{"type":"text"}`...)
+	case llm.FormatJSON:
+		dst = append(dst, `"format":{"type":"json_object"}`...)
+	case llm.FormatSchema:
+		name := f.Name
+		if name == "" {
+			name = "response"
+		}
+		dst = textMember(append(dst, `"format":{"type":"json_schema"`...), "name", name)
+		dst = optional(dst, "description", f.Description)
+		dst = raw(key(dst, "schema"), f.Schema, "{}")
+		if f.Strict != nil {
+			dst = flagMember(dst, "strict", *f.Strict)
+		}
+		dst = append(dst, '}')
+	}
+	dst = optional(dst, "verbosity", r.Verbosity)
+	return append(dst, '}')
+}
+
+// shows are the words for how much of the thinking is told.
+var shows = []string{"auto", "concise", "detailed"}
+
+// reasoningOf says the wishes for thinking in the words of the style, which knows no budgets.
+func reasoningOf(r *llm.Request) (effort, show string) {
+	effort = string(r.Reasoning.Effort)
+	if effort == "" {
+		effort = string(llm.EffortOf(r.Reasoning.Budget))
+	}
+	if slices.Contains(shows, r.Reasoning.Show) {
+		show = r.Reasoning.Show
+	}
+	return effort, show
+}
+
+func appendMetadata(dst []byte, pairs []llm.Pair) []byte {
+	dst = append(dst, '{')
+	for i, p := range pairs {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(quote(dst, p.Key), ':')
+		dst = quote(dst, p.Value)
+	}
+	return append(dst, '}')
+}

@@ -1,0 +1,402 @@
+package responses
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/llm"
+)
+
+const paragraph = "\n\n" // between the parts of a thought
+
+// Decoder reads one streamed answer.
+func (Codec) Decoder(a *llm.Ask) llm.StreamDecoder { return newDecoder(a) }
+
+// decoder turns frames into events. Items of a stream should come one after the other; those that do not wait for
+// their turn, whole or not.
+type decoder struct {
+	ask      *llm.Ask
+	frame    frame
+	items    map[int64]*inItem // by their place in the output
+	queue    []*inItem         // that are not over; the first one's events go out
+	calls    int
+	called   bool
+	refused  bool
+	started  bool
+	finished bool // nothing more is read
+	whole    bool // the finish was given
+}
+
+// inItem is an item of the answer that is being read.
+type inItem struct {
+	index  int64
+	kind   string
+	whole  string       // arguments that were given when the call was announced
+	part   llm.PartKind // the open part
+	place  int64        // of the open part, or of the last one
+	count  int          // of parts begun
+	filled bool         // there was text at this place
+	wrote  bool         // there was text in this part
+	over   bool
+	held   []llm.Event // until it is its turn
+}
+
+func newDecoder(a *llm.Ask) *decoder { return &decoder{ask: a, items: map[int64]*inItem{}} }
+
+func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, error) {
+	if data = bytes.TrimSpace(data); d.finished || len(data) == 0 || string(data) == marker {
+		return dst, nil
+	}
+	f := &d.frame
+	*f = frame{}
+	if err := json.Unmarshal(data, f, lenient); err != nil {
+		return dst, unknownOr(data, event)
+	}
+	if f.Type == "" {
+		f.Type = string(event)
+	}
+	switch f.Type {
+	case "error":
+		d.finished = true
+		if isNull(f.Error) {
+			return dst, upstreamError(bytes.Clone(data))
+		}
+		return dst, upstreamError(f.Error)
+	case "response.completed", "response.incomplete", "response.failed":
+		return d.terminal(dst)
+	case "response.created", "response.in_progress", "response.queued":
+		return d.lifecycle(dst), nil
+	}
+	if !isNull(f.Error) {
+		d.finished = true
+		return dst, upstreamError(f.Error)
+	}
+	return d.content(dst), nil
+}
+
+// unknownOr passes over a frame that does not have the shape of the known ones because it is of another type.
+func unknownOr(data, event []byte) error {
+	var f struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(data, &f, lenient) != nil {
+		return llm.ErrMalformed
+	}
+	if f.Type == "" {
+		f.Type = string(event)
+	}
+	if knownTypes[f.Type] {
+		return llm.ErrMalformed
+	}
+	return nil
+}
+
+// knownTypes are the types that mean something here.
+var knownTypes = map[string]bool{
+	"": true, "error": true, "response.created": true, "response.in_progress": true, "response.completed": true,
+	"response.incomplete": true, "response.failed": true, "response.output_item.added": true, "response.output_item.done": true,
+	"response.content_part.added": true, "response.content_part.done": true, "response.output_text.delta": true,
+	"response.output_text.done": true, "response.refusal.delta": true, "response.refusal.done": true,
+	"response.reasoning_text.delta": true, "response.reasoning_text.done": true, "response.reasoning_summary_text.delta": true,
+	"response.reasoning_summary_text.done": true, "response.reasoning_summary_part.added": true,
+	"response.reasoning_summary_part.done": true, "response.function_call_arguments.delta": true,
+	"response.function_call_arguments.done": true, "response.custom_tool_call_input.delta": true,
+	"response.custom_tool_call_input.done": true,
+}
+
+// start announces the answer, once.
+func (d *decoder) start(dst []llm.Event, id string) []llm.Event {
+	if d.started {
+		return dst
+	}
+	d.started = true
+	return append(dst, llm.Event{Kind: llm.EventStart, ID: id})
+}
+
+func (d *decoder) lifecycle(dst []llm.Event) []llm.Event {
+	if d.started {
+		return dst
+	}
+	var w struct {
+		ID string `json:"id"`
+	}
+	_ = json.Unmarshal(d.frame.Response, &w, lenient) // an id that cannot be read is no loss
+	return d.start(dst, w.ID)
+}
+
+// content reads a frame about an item.
+func (d *decoder) content(dst []llm.Event) []llm.Event {
+	f := &d.frame
+	switch f.Type {
+	case "response.output_text.delta":
+		return d.delta(dst, "message", llm.Text, f.ContentIndex, f.Delta)
+	case "response.refusal.delta":
+		return d.delta(dst, "message", llm.Refusal, f.ContentIndex, f.Delta)
+	case "response.reasoning_text.delta":
+		return d.delta(dst, "reasoning", llm.Reasoning, ^f.ContentIndex, f.Delta) // apart from the summary's places
+	case "response.reasoning_summary_text.delta":
+		return d.delta(dst, "reasoning", llm.Reasoning, f.SummaryIndex, f.Delta)
+	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
+		return d.delta(dst, "", llm.Call, 0, f.Delta)
+	case "response.output_item.added":
+		return d.added(dst, f.OutputIndex, readItem(f.Item))
+	case "response.output_item.done":
+		return d.done(dst, f.OutputIndex, readItem(f.Item))
+	}
+	return d.rare(dst)
+}
+
+// rare reads the frames that only repeat what the deltas said, for servers that leave those out.
+func (d *decoder) rare(dst []llm.Event) []llm.Event {
+	f := &d.frame
+	switch f.Type {
+	case "response.output_text.done":
+		return d.fill(dst, "message", llm.Text, f.ContentIndex, f.Text)
+	case "response.refusal.done":
+		return d.fill(dst, "message", llm.Refusal, f.ContentIndex, f.Refusal)
+	case "response.reasoning_text.done":
+		return d.fill(dst, "reasoning", llm.Reasoning, ^f.ContentIndex, f.Text)
+	case "response.reasoning_summary_text.done":
+		return d.fill(dst, "reasoning", llm.Reasoning, f.SummaryIndex, f.Text)
+	case "response.function_call_arguments.done":
+		return d.fill(dst, "", llm.Call, 0, f.Arguments)
+	case "response.custom_tool_call_input.done":
+		return d.fill(dst, "", llm.Call, 0, f.Input)
+	case "response.reasoning_summary_part.added", "response.reasoning_summary_part.done":
+		p := readPart(f.Part)
+		return d.fill(dst, "reasoning", llm.Reasoning, f.SummaryIndex, p.Text)
+	case "response.content_part.added", "response.content_part.done":
+		p := readPart(f.Part)
+		kind, text := p.words()
+		switch kind {
+		case llm.Text, llm.Refusal:
+			dst = d.fill(dst, "message", kind, f.ContentIndex, text)
+		case llm.Reasoning:
+			dst = d.fill(dst, "reasoning", kind, ^f.ContentIndex, text)
+		}
+	}
+	return dst
+}
+
+// find is the item at a place, if it is one that goes on. An item that was never announced begins here, unless it is
+// a call: nobody knows its name yet.
+func (d *decoder) find(dst []llm.Event, kind string) ([]llm.Event, *inItem) {
+	index := d.frame.OutputIndex
+	it := d.items[index]
+	if it == nil && kind != "" {
+		dst = d.added(dst, index, outputItem{Type: kind})
+		it = d.items[index]
+	}
+	if it == nil || it.over {
+		return dst, nil
+	}
+	return dst, it
+}
+
+// emit sends an event of an item out, or keeps it until it is the item's turn.
+func (d *decoder) emit(dst []llm.Event, it *inItem, e llm.Event) []llm.Event {
+	if d.queue[0] == it {
+		return append(dst, e)
+	}
+	it.held = append(it.held, e)
+	return dst
+}
+
+// delta takes a piece of text at a place of an item.
+func (d *decoder) delta(dst []llm.Event, item string, kind llm.PartKind, place int64, text string) []llm.Event {
+	dst, it := d.find(dst, item)
+	if it == nil {
+		return dst
+	}
+	dst, ok := d.at(dst, it, kind, place)
+	if !ok || text == "" {
+		return dst
+	}
+	return d.write(dst, it, text)
+}
+
+func (d *decoder) write(dst []llm.Event, it *inItem, text string) []llm.Event {
+	it.filled, it.wrote = true, true
+	return d.emit(dst, it, llm.Event{Kind: llm.EventDelta, Part: it.part, Delta: text})
+}
+
+// fill takes the whole text at a place, unless it was there already.
+func (d *decoder) fill(dst []llm.Event, item string, kind llm.PartKind, place int64, text string) []llm.Event {
+	dst, it := d.find(dst, item)
+	if it == nil || it.count > 0 && it.part == 0 && it.place == place {
+		return dst
+	}
+	dst, ok := d.at(dst, it, kind, place)
+	if !ok || it.filled || text == "" {
+		return dst
+	}
+	return d.write(dst, it, text)
+}
+
+// at makes a place of an item the one that is written to. A thought is one part, whatever its paragraphs are.
+func (d *decoder) at(dst []llm.Event, it *inItem, kind llm.PartKind, place int64) ([]llm.Event, bool) {
+	if it.part == kind && it.place == place {
+		return dst, true
+	}
+	if kind == llm.Call || it.part == llm.Call {
+		return dst, it.part == kind
+	}
+	if it.part == kind && kind == llm.Reasoning {
+		it.place, it.filled = place, false
+		if it.wrote {
+			dst = d.emit(dst, it, llm.Event{Kind: llm.EventDelta, Part: kind, Delta: paragraph})
+		}
+		return dst, true
+	}
+	dst = d.end(dst, it, "", false)
+	return d.begin(dst, it, kind, place, llm.ToolCall{}), true
+}
+
+func (d *decoder) begin(dst []llm.Event, it *inItem, kind llm.PartKind, place int64, call llm.ToolCall) []llm.Event {
+	it.part, it.place, it.filled, it.wrote = kind, place, false, false
+	it.count++
+	d.called = d.called || kind == llm.Call
+	d.refused = d.refused || kind == llm.Refusal
+	return d.emit(dst, it, llm.Event{Kind: llm.EventPart, Part: kind, Call: call})
+}
+
+// end closes the open part of an item.
+func (d *decoder) end(dst []llm.Event, it *inItem, signature string, redacted bool) []llm.Event {
+	if it.part == 0 {
+		return dst
+	}
+	kind := it.part
+	it.part = 0
+	return d.emit(dst, it, llm.Event{Kind: llm.EventPartEnd, Part: kind, Signature: signature, Redacted: redacted})
+}
+
+// added begins an item. Parts of a message are announced by frames of their own; a thought begins when there is
+// something of it.
+func (d *decoder) added(dst []llm.Event, index int64, w outputItem) []llm.Event {
+	dst = d.start(dst, "")
+	if old := d.items[index]; old != nil && !old.over {
+		dst = d.over(dst, old)
+	}
+	it := &inItem{index: index, kind: w.Type}
+	d.items[index] = it
+	d.queue = append(d.queue, it)
+	switch w.Type {
+	case "message", "reasoning":
+	case "function_call", "custom_tool_call":
+		call := llm.ToolCall{ID: w.CallID, Name: w.Name, Group: w.Namespace, Custom: w.Type == "custom_tool_call"}
+		if call.ID == "" {
+			call.ID = d.ask.MintID("call_", d.calls)
+		}
+		d.calls++
+		it.whole = w.arguments()
+		dst = d.begin(dst, it, llm.Call, 0, call)
+	default:
+		dst = d.over(dst, it) // what only one vendor runs
+	}
+	return dst
+}
+
+func (it *outputItem) arguments() string {
+	if it.Type == "custom_tool_call" {
+		return it.Input
+	}
+	return it.Arguments
+}
+
+// done ends an item. What its deltas left out is taken from the whole.
+func (d *decoder) done(dst []llm.Event, index int64, w outputItem) []llm.Event {
+	it := d.items[index]
+	if it == nil {
+		dst = d.added(dst, index, w)
+		it = d.items[index]
+	}
+	if it.over {
+		return dst
+	}
+	switch it.kind {
+	case "message":
+		for place, p := range w.content() {
+			if kind, text := p.words(); it.count <= place && (kind == llm.Text || kind == llm.Refusal) {
+				dst = d.end(dst, it, "", false)
+				dst = d.begin(dst, it, kind, int64(place), llm.ToolCall{})
+				if text != "" {
+					dst = d.write(dst, it, text)
+				}
+			}
+		}
+	case "reasoning":
+		dst = d.thought(dst, it, &w)
+	default:
+		if text := w.arguments(); !it.wrote && text != "" {
+			dst = d.write(dst, it, text)
+		}
+	}
+	return d.over(dst, it)
+}
+
+// thought ends a reasoning item. A proof without any paragraph is all there is to it; nothing at all is no part.
+func (d *decoder) thought(dst []llm.Event, it *inItem, w *outputItem) []llm.Event {
+	paragraphs := it.count > 0 || len(w.Summary)+len(w.content()) > 0
+	if it.count == 0 && (paragraphs || w.EncryptedContent != "") {
+		dst = d.begin(dst, it, llm.Reasoning, 0, llm.ToolCall{})
+	}
+	if text := w.thought(); it.count > 0 && !it.wrote && text != "" {
+		dst = d.write(dst, it, text)
+	}
+	return d.end(dst, it, w.EncryptedContent, !paragraphs && w.EncryptedContent != "")
+}
+
+// over ends an item and gives way to those that wait.
+func (d *decoder) over(dst []llm.Event, it *inItem) []llm.Event {
+	if it.part == llm.Call && !it.wrote && it.whole != "" {
+		dst = d.write(dst, it, it.whole)
+	}
+	dst = d.end(dst, it, "", false)
+	it.over = true
+	for len(d.queue) > 0 && d.queue[0].over {
+		d.queue = d.queue[1:]
+		if len(d.queue) > 0 {
+			dst = append(dst, d.queue[0].held...)
+			d.queue[0].held = nil
+		}
+	}
+	return dst
+}
+
+// terminal reads the frame that ends the stream.
+func (d *decoder) terminal(dst []llm.Event) ([]llm.Event, error) {
+	var w response
+	if !isNull(d.frame.Response) && json.Unmarshal(d.frame.Response, &w, lenient) != nil {
+		return dst, llm.ErrMalformed
+	}
+	w.Status = d.frame.Type[len("response."):]
+	if w.Status == statusFailed {
+		d.finished = true
+		return dst, upstreamError(w.Error)
+	}
+	return d.last(d.start(dst, w.ID), &w), llm.ErrEnd
+}
+
+// last reads the answer as it is at the end: its items, if nothing of them was told before, and how it ended.
+func (d *decoder) last(dst []llm.Event, w *response) []llm.Event {
+	if len(d.items) == 0 {
+		values(w.Output, func(i int64, v jsontext.Value) { dst = d.done(dst, i, readItem(v)) })
+	}
+	for len(d.queue) > 0 {
+		dst = d.over(dst, d.queue[0])
+	}
+	d.finished, d.whole = true, true
+	e := llm.Event{Kind: llm.EventFinish, Stop: decodeStop(ending{w.Status, w.IncompleteDetails.Reason}, d.called, d.refused)}
+	e.Usage, e.Reported = decodeUsage(w.Usage)
+	return append(dst, e)
+}
+
+// End closes nothing: in this style the frame that ends the stream is also the one that says why.
+func (d *decoder) End(dst []llm.Event) ([]llm.Event, error) {
+	if !d.whole {
+		return dst, llm.ErrCut
+	}
+	return dst, nil
+}
