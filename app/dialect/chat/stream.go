@@ -23,12 +23,16 @@ func AppendErrorFrames(dst []byte, e *app.Error, requestID string) []byte {
 }
 
 // Envelope is what all chunks of one stream share, each as JSON text.
-type Envelope struct{ ID, Created, Model string }
+type Envelope struct {
+	ID, Created, Model string
+	// NoUsageYet says that chunks other than that of the usage have usage:null, as a client that asked for usage knows it.
+	NoUsageYet bool
+}
 
 // AppendRole appends the frame every stream begins with: role assistant and empty content.
 func (e Envelope) AppendRole(dst []byte) []byte {
-	dst = e.open(dst)
-	return append(dst, `"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`+"\n\n"...)
+	dst = append(e.open(dst), `"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]`...)
+	return e.close(dst)
 }
 
 // AppendDelta appends a frame with the delta, which is JSON, for the choice.
@@ -37,7 +41,7 @@ func (e Envelope) AppendDelta(dst []byte, index int64, delta []byte) []byte {
 	dst = strconv.AppendInt(dst, index, 10)
 	dst = append(dst, `,"delta":`...)
 	dst = append(dst, delta...)
-	return append(dst, `,"finish_reason":null}]}`+"\n\n"...)
+	return e.close(append(dst, `,"finish_reason":null}]`...))
 }
 
 // AppendFinish appends a frame with a finish reason for the choice.
@@ -45,7 +49,7 @@ func (e Envelope) AppendFinish(dst []byte, index int64, reason string) []byte {
 	dst = append(e.open(dst), `"choices":[{"index":`...)
 	dst = strconv.AppendInt(dst, index, 10)
 	dst = append(dst, `,"delta":{},"finish_reason":`...)
-	return append(quote(dst, reason), "}]}\n\n"...)
+	return e.close(append(quote(dst, reason), "}]"...))
 }
 
 // AppendUsage appends a frame without choices and with the usage object.
@@ -63,4 +67,11 @@ func (e Envelope) open(dst []byte) []byte {
 	dst = append(dst, `,"model":`...)
 	dst = append(dst, e.Model...)
 	return append(dst, ',')
+}
+
+func (e Envelope) close(dst []byte) []byte {
+	if e.NoUsageYet {
+		dst = append(dst, `,"usage":null`...)
+	}
+	return append(dst, "}\n\n"...)
 }

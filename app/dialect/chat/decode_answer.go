@@ -1,0 +1,148 @@
+package chat
+
+import (
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"umg/app/llm"
+)
+
+// DecodeResponse reads an answer. Of several choices it reads the first.
+func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
+	var w struct {
+		ID str `json:"id"`
+		response
+	}
+	if err := json.Unmarshal(body, &w, lenient); err != nil {
+		return nil, llm.ErrBroken
+	}
+	if !null(w.Error) {
+		return nil, &llm.UpstreamError{Body: body[:min(len(body), failureBytesMax)]}
+	}
+	c := firstChoice(w.Choices)
+	if c == nil {
+		return nil, llm.ErrBroken
+	}
+	r := &llm.Response{ID: string(w.ID)}
+	r.Parts = decodeSaid(&c.Message.Content, &c.Message.said, func(n int) string { return a.MintID("call_", n) })
+	r.Usage, r.Reported = decodeUsage(w.Usage)
+	r.Stop = decodeStop(string(c.FinishReason), has(r.Parts, llm.Call), has(r.Parts, llm.Refusal))
+	if r.Stop == "" {
+		if r.Stop = llm.StopOther; has(r.Parts, llm.Call) {
+			r.Stop = llm.StopToolCalls
+		}
+	}
+	if len(r.Parts) == 0 && failed(r.Stop) {
+		return nil, llm.ErrBroken
+	}
+	return r, nil
+}
+
+// failed reports whether a reason without any content is a failure and no answer.
+func failed(s llm.Stop) bool { return s == llm.StopOther || s == llm.StopMalformed }
+
+func has(parts []llm.Part, kind llm.PartKind) bool {
+	return slices.ContainsFunc(parts, func(p llm.Part) bool { return p.Kind == kind })
+}
+
+func firstChoice(all []choice) *choice {
+	for i := range all {
+		if all[i].Index.at == 0 {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+// decodeSaid reads what a model said in one message: thoughts, text, refusal and calls, in the order in which the
+// style streams them.
+func decodeSaid(c *content, s *said, mint func(n int) string) []llm.Part {
+	var parts []llm.Part
+	if t := s.thoughts(); t != "" {
+		parts = append(parts, llm.Part{Kind: llm.Reasoning, Text: t})
+	}
+	calls := s.ToolCalls
+	if s.FunctionCall.Name != "" {
+		calls = append(slices.Clip(calls), toolCall{Function: s.FunctionCall})
+	}
+	parts = append(parts, decodeContent(c)...)
+	if s.Refusal != "" {
+		parts = append(parts, llm.Part{Kind: llm.Refusal, Text: string(s.Refusal)})
+	}
+	for i := range calls {
+		w := &calls[i]
+		if w.name() == "" {
+			continue
+		}
+		if signature := string(w.Extra.Google.ThoughtSignature); signature != "" {
+			if n := len(parts); n > 0 && parts[n-1].Kind == llm.Reasoning {
+				parts[n-1].Signature = signature
+			} else {
+				parts = append(parts, llm.Part{Kind: llm.Reasoning, Signature: signature})
+			}
+		}
+		call := w.call()
+		if call.ID == "" || slices.ContainsFunc(parts, func(p llm.Part) bool { return p.Kind == llm.Call && p.Call.ID == call.ID }) {
+			call.ID = mint(i + 1)
+		}
+		call.Arguments = w.arguments()
+		parts = append(parts, llm.Part{Kind: llm.Call, Call: call})
+	}
+	return parts
+}
+
+// decodeContent reads an assistant's content. An empty string says nothing.
+func decodeContent(c *content) []llm.Part {
+	if c.text != "" {
+		return []llm.Part{{Kind: llm.Text, Text: c.text}}
+	}
+	var parts []llm.Part
+	for i := range c.parts {
+		switch p := &c.parts[i]; {
+		case p.Type == "refusal":
+			parts = append(parts, llm.Part{Kind: llm.Refusal, Text: string(p.Refusal)})
+		case p.Text != nil:
+			parts = append(parts, llm.Part{Kind: llm.Text, Text: string(*p.Text)})
+		}
+	}
+	return parts
+}
+
+func (w *toolCall) name() string { return string(w.Function.Name + w.Custom.Name) }
+
+func (w *toolCall) call() llm.ToolCall {
+	return llm.ToolCall{ID: string(w.ID), Name: w.name(), Custom: w.Function.Name == "" && w.Custom.Name != ""}
+}
+
+func (w *toolCall) arguments() string {
+	if w.Custom.Input != nil {
+		return string(*w.Custom.Input)
+	}
+	return string(w.Function.Arguments)
+}
+
+// decodeUsage reads a usage object. It reports false when a count is missing, no plain number, or larger than the
+// count it is a part of: such a reading prices nothing.
+func decodeUsage(raw []byte) (llm.Usage, bool) {
+	var w usage
+	if null(raw) || json.Unmarshal(raw, &w, lenient) != nil {
+		return llm.Usage{}, false
+	}
+	read, write, reasoning := &w.PromptDetails.CachedTokens, &w.PromptDetails.CacheWriteTokens, &w.CompletionDetails.ReasoningTokens
+	if !w.PromptTokens.told || !w.CompletionTokens.told {
+		return llm.Usage{}, false
+	}
+	for _, c := range [...]*count{&w.PromptTokens, &w.CompletionTokens, read, write, reasoning} {
+		if c.bad {
+			return llm.Usage{}, false
+		}
+	}
+	u := llm.Usage{
+		Input: w.PromptTokens.n - read.n - write.n, CacheRead: read.n, CacheWrite: write.n, Output: w.CompletionTokens.n, Reasoning: reasoning.n,
+	}
+	if !u.Valid() {
+		return llm.Usage{}, false
+	}
+	return u, true
+}

@@ -1,0 +1,230 @@
+package chat
+
+import (
+	"encoding/base64"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"umg/app/llm"
+)
+
+// place is the path of an element.
+func place(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
+
+// turns reads the messages. Neighbours of one role are one turn, unless different participants speak.
+func (d *reading) turns() error {
+	d.out.Turns = make([]llm.Turn, 0, len(d.w.Messages))
+	for i := range d.w.Messages {
+		m := &d.w.Messages[i]
+		if err := d.turn(m, place("messages", i)); err != nil {
+			return err
+		}
+		if err := d.dropUnknown(m.Unknown, place("messages", i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *reading) turn(m *message, at string) error {
+	t := llm.Turn{Role: llm.User, Name: m.Name}
+	var err error
+	switch m.Role {
+	case "system", "developer":
+		t.Role = llm.System
+		t.Parts, err = d.parts(&m.Content, at)
+	case "user":
+		t.Parts, err = d.parts(&m.Content, at)
+	case "assistant":
+		t.Role = llm.Assistant
+		if t.Parts, err = d.said(m, at); err == nil && len(t.Parts) == 0 {
+			return nil // null and no calls: nothing was said
+		}
+	case "tool", "function":
+		t.Name = ""
+		t.Parts, err = d.result(m, at)
+	default:
+		return wrong(at+".role", "%s.role must be system, developer, user, assistant or tool.", at)
+	}
+	if err == nil {
+		d.add(t)
+	}
+	return err
+}
+
+// add appends a turn or, when the same side goes on, its parts. Tool results belong to whoever speaks next to them.
+func (d *reading) add(t llm.Turn) {
+	if n := len(d.out.Turns); n > 0 && t.Role != llm.System && d.out.Turns[n-1].Role == t.Role {
+		prev := &d.out.Turns[n-1]
+		switch {
+		case prev.Name == t.Name, resultsOnly(t.Parts):
+			prev.Parts = append(prev.Parts, t.Parts...)
+			return
+		case prev.Name == "" && resultsOnly(prev.Parts):
+			prev.Name, prev.Parts = t.Name, append(prev.Parts, t.Parts...)
+			return
+		}
+	}
+	d.out.Turns = append(d.out.Turns, t)
+}
+
+func resultsOnly(parts []llm.Part) bool {
+	for i := range parts {
+		if parts[i].Kind != llm.Result {
+			return false
+		}
+	}
+	return len(parts) > 0
+}
+
+// parts reads content that is no assistant's.
+func (d *reading) parts(c *content, at string) ([]llm.Part, error) {
+	if c.parts == nil {
+		return []llm.Part{{Kind: llm.Text, Text: c.text}}, nil
+	}
+	out := make([]llm.Part, 0, len(c.parts))
+	for i := range c.parts {
+		p, err := d.part(&c.parts[i], place(at+".content", i))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func (d *reading) part(w *part, at string) (llm.Part, error) {
+	if err := d.dropUnknown(w.Unknown, ""); err != nil {
+		return llm.Part{}, err
+	}
+	p := llm.Part{Kind: llm.Text}
+	switch {
+	case w.Type == "text" && w.Text != nil:
+		p.Text = string(*w.Text)
+	case w.Type == "refusal":
+		p.Kind, p.Text = llm.Refusal, string(w.Refusal)
+	case w.Type == "image_url" && w.ImageURL != nil:
+		p.Kind, p.Media = llm.Image, decodeURL(w.ImageURL.URL)
+		p.Media.Detail = w.ImageURL.Detail
+	case w.Type == "input_audio" && w.InputAudio != nil:
+		p.Kind, p.Media = llm.Audio, llm.Media{Type: "audio/" + w.InputAudio.Format, Data: w.InputAudio.Data}
+	case w.Type == "file" && w.File != nil:
+		p.Kind, p.Media = llm.File, decodeFile(w.File)
+	case w.Type == "text" || w.Type == "image_url" || w.Type == "input_audio" || w.Type == "file":
+		return p, wrong(at+"."+w.Type, "%s.%s is required.", at, w.Type)
+	default:
+		return p, refused(at+".type",
+			"%s.type %q cannot be carried to the provider of this model, because it knows text, image_url, input_audio and file only.", at, w.Type)
+	}
+	return p, nil
+}
+
+func decodeFile(f *file) llm.Media {
+	switch {
+	case f.FileID != "":
+		return llm.Media{FileID: f.FileID, Name: f.Filename}
+	case strings.HasPrefix(f.FileData, "data:"):
+		m := decodeURL(f.FileData)
+		m.Name = f.Filename
+		return m
+	}
+	m := llm.Media{Data: f.FileData, Name: f.Filename}
+	if strings.HasSuffix(strings.ToLower(f.Filename), ".pdf") {
+		m.Type = "application/pdf"
+	}
+	return m
+}
+
+// decodeURL reads an address, which may hold the data itself.
+func decodeURL(address string) llm.Media {
+	rest, isData := strings.CutPrefix(address, "data:")
+	kind, data, found := strings.Cut(rest, ",")
+	if !isData || !found {
+		return llm.Media{URL: address}
+	}
+	kind, isBase64 := strings.CutSuffix(kind, ";base64")
+	kind, _, _ = strings.Cut(kind, ";") // parameters such as the charset have no place anywhere else
+	if !isBase64 {
+		if plain, err := url.PathUnescape(data); err == nil {
+			data = plain
+		}
+		data = base64.StdEncoding.EncodeToString([]byte(data))
+	}
+	return llm.Media{Type: kind, Data: data}
+}
+
+// said reads what an assistant said, and remembers its calls for their results.
+func (d *reading) said(m *message, at string) ([]llm.Part, error) {
+	s := m.said
+	if s.FunctionCall.Name != "" && len(s.ToolCalls) == 0 {
+		d.last = d.mint(0)
+		s.ToolCalls = []toolCall{{ID: str(d.last), Function: s.FunctionCall}}
+		s.FunctionCall = function{}
+	}
+	for i := range m.Content.parts {
+		if p := &m.Content.parts[i]; p.Type != "text" && p.Type != "refusal" {
+			return nil, wrong(place(at+".content", i)+".type", "%s.type must be text or refusal.", place(at+".content", i))
+		}
+	}
+	parts := signThoughts(decodeSaid(&m.Content, &s, d.mint))
+	if len(parts) == 0 && m.Content.said {
+		parts = []llm.Part{{Kind: llm.Text}}
+	}
+	for i := range parts {
+		if c := &parts[i].Call; parts[i].Kind == llm.Call {
+			c.ID = llm.UnfitID(c.ID)
+			if d.calls == nil {
+				d.calls = map[string]llm.ToolCall{}
+			}
+			d.calls[c.ID] = *c
+		}
+	}
+	for i := range m.Content.parts {
+		if err := d.dropUnknown(m.Content.parts[i].Unknown, ""); err != nil {
+			return nil, err
+		}
+	}
+	return parts, nil
+}
+
+// mint makes an id for a call of the history that has none.
+func (d *reading) mint(int) string {
+	d.minted++
+	return "call_unnamed_" + strconv.Itoa(d.minted)
+}
+
+// signThoughts gives the signature of the first call to the thoughts of the message. The wire has one place for the
+// thoughts and ties the signature to the call, although there may have been text between the two.
+func signThoughts(parts []llm.Part) []llm.Part {
+	if len(parts) == 0 || parts[0].Kind != llm.Reasoning || parts[0].Signature != "" {
+		return parts
+	}
+	for i := 1; i < len(parts); i++ {
+		switch p := &parts[i]; p.Kind {
+		case llm.Call:
+			return parts
+		case llm.Reasoning:
+			parts[0].Signature = p.Signature
+			return append(parts[:i], parts[i+1:]...)
+		}
+	}
+	return parts
+}
+
+// result reads what a tool said.
+func (d *reading) result(m *message, at string) ([]llm.Part, error) {
+	r := llm.ToolResult{CallID: llm.UnfitID(string(m.ToolCallID)), Name: m.Name}
+	if m.Role == "function" {
+		r.CallID = d.last
+	}
+	if r.CallID == "" {
+		return nil, wrong(at+".tool_call_id", "%s.tool_call_id is required: the id of the call that this message answers.", at)
+	}
+	if call, ok := d.calls[r.CallID]; ok {
+		r.Name, r.Custom = call.Name, call.Custom
+	}
+	parts, err := d.parts(&m.Content, at)
+	r.Parts = parts
+	return []llm.Part{{Kind: llm.Result, Result: r}}, err
+}

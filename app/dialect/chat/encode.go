@@ -1,0 +1,314 @@
+package chat
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app"
+	"umg/app/llm"
+)
+
+// resultErrorPrefix tells the model that a tool failed, for which the style has no member.
+const resultErrorPrefix = "Error: "
+
+// EncodeRequest writes a request. It asks for the usage of a stream, because the answer is charged by it.
+func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
+	w := request{
+		Model: r.Model, Stream: r.Stream, Stop: r.Stop, LogProbs: r.LogProbs, Verbosity: r.Verbosity, Metadata: r.Metadata, User: r.EndUser,
+		Temperature: number(r.Sampling.Temperature), TopP: number(r.Sampling.TopP), Seed: number(r.Sampling.Seed),
+		PresencePenalty: number(r.Sampling.PresencePenalty), FrequencyPenalty: number(r.Sampling.FrequencyPenalty),
+		MaxCompletionTokens: whole(r.MaxOutput), ReasoningEffort: encodeEffort(&r.Reasoning), ResponseFormat: encodeFormat(&r.Format),
+		Messages: make([]message, 0, len(r.Turns)),
+	}
+	if r.Stream {
+		w.StreamOptions = &streamOptions{IncludeUsage: true}
+	}
+	if r.Choices > 1 {
+		w.N = whole(r.Choices)
+	}
+	encodeTools(&w, r)
+	for i := range r.Turns {
+		if err := encodeTurn(&w, &r.Turns[i]); err != nil {
+			return nil, err
+		}
+	}
+	body, err := json.Marshal(&w, verbatim)
+	if err != nil {
+		return nil, cannot("a number or a schema in it is not valid JSON").Because(err)
+	}
+	return body, nil
+}
+
+// cannot is a request that the style cannot say.
+func cannot(why string) *app.Error {
+	return app.Errorf(app.Invalid, "unsupported_parameter", "The request cannot be carried to the provider of this model, because %s.", why)
+}
+
+// whole is a number, or nothing for zero.
+func whole(n int64) number {
+	if n == 0 {
+		return ""
+	}
+	return number(strconv.FormatInt(n, 10))
+}
+
+func encodeEffort(o *llm.ReasoningOptions) string {
+	if o.Effort != "" {
+		return string(o.Effort)
+	}
+	return string(llm.EffortOf(o.Budget))
+}
+
+func encodeFormat(f *llm.Format) *format {
+	switch f.Kind {
+	case llm.FormatText:
+		return &format{Type: "text"}
+	case llm.FormatJSON:
+		return &format{Type: "json_object"}
+	case llm.FormatSchema:
+		s := &jsonSchema{Name: f.Name, Description: f.Description, Schema: f.Schema, Strict: f.Strict}
+		if s.Name == "" {
+			s.Name = "response" // required here, and unknown to other styles
+		}
+		return &format{Type: "json_schema", JSONSchema: s}
+	}
+	return nil
+}
+
+// encodeTools writes the tools and what is to be done with them. Without tools an upstream refuses the rest.
+func encodeTools(w *request, r *llm.Request) {
+	if len(r.Tools) == 0 {
+		return
+	}
+	w.ParallelToolCalls = r.Parallel
+	custom := map[string]bool{}
+	for i := range r.Tools {
+		t := &r.Tools[i]
+		custom[t.Name] = t.Custom
+		w.Tools = append(w.Tools, encodeTool(t))
+	}
+	w.ToolChoice = encodeChoice(&r.Choice, custom)
+}
+
+func encodeTool(t *llm.Tool) tool {
+	if t.Custom {
+		return tool{Type: "custom", Custom: customTool{Name: str(t.Name), Description: str(t.Description), Format: t.Parameters}}
+	}
+	return tool{Type: "function", Function: function{
+		Name: str(t.Name), Description: str(t.Description), Parameters: t.Parameters, Strict: t.Strict,
+	}}
+}
+
+func encodeChoice(c *llm.ToolChoice, custom map[string]bool) jsontext.Value {
+	var mode string
+	switch c.Mode {
+	case llm.ChooseAuto:
+		mode = "auto"
+	case llm.ChooseNone:
+		return jsontext.Value(`"none"`)
+	case llm.ChooseRequired:
+		mode = "required"
+	default:
+		return nil
+	}
+	switch {
+	case len(c.Names) == 0:
+		return quote(nil, mode)
+	case len(c.Names) == 1 && c.Mode == llm.ChooseRequired:
+		return appendNamed(nil, c.Names[0], custom)
+	}
+	dst := append([]byte(`{"type":"allowed_tools","allowed_tools":{"mode":"`), mode...)
+	dst = append(dst, `","tools":[`...)
+	for i, name := range c.Names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendNamed(dst, name, custom)
+	}
+	return append(dst, "]}}"...)
+}
+
+func appendNamed(dst []byte, name string, custom map[string]bool) []byte {
+	if custom[name] {
+		dst = append(dst, `{"type":"custom","custom":{"name":`...)
+	} else {
+		dst = append(dst, `{"type":"function","function":{"name":`...)
+	}
+	return append(quote(dst, name), "}}"...)
+}
+
+// encodeTurn writes a turn as one message, or as several when tools answered: their results come first, as they must
+// stand right behind the calls.
+func encodeTurn(w *request, t *llm.Turn) error {
+	switch t.Role {
+	case llm.Assistant:
+		w.Messages = append(w.Messages, encodeAssistant(t))
+		return nil
+	case llm.System:
+		c, err := encodeParts(t.Parts, "a system message")
+		w.Messages = append(w.Messages, message{Role: "system", Name: t.Name, Content: c})
+		return err
+	}
+	rest := make([]llm.Part, 0, len(t.Parts))
+	for i := range t.Parts {
+		if t.Parts[i].Kind != llm.Result {
+			rest = append(rest, t.Parts[i])
+			continue
+		}
+		m, err := encodeResult(&t.Parts[i].Result)
+		if err != nil {
+			return err
+		}
+		w.Messages = append(w.Messages, m)
+	}
+	if len(rest) == 0 && len(t.Parts) > 0 {
+		return nil
+	}
+	c, err := encodeParts(rest, "a user's message")
+	w.Messages = append(w.Messages, message{Role: "user", Name: t.Name, Content: c})
+	return err
+}
+
+func encodeResult(r *llm.ToolResult) (message, error) {
+	parts := r.Parts
+	for i := range parts {
+		if parts[i].Kind != llm.Text {
+			return message{}, cannot("its tool results can hold text only")
+		}
+	}
+	if r.Error && !strings.HasPrefix(joined(parts, llm.Text, ""), resultErrorPrefix) {
+		parts = append([]llm.Part{{Kind: llm.Text, Text: resultErrorPrefix}}, parts...)
+		if len(parts) == 2 {
+			parts = []llm.Part{{Kind: llm.Text, Text: resultErrorPrefix + parts[1].Text}}
+		}
+	}
+	c, err := encodeParts(parts, "a tool's result")
+	return message{Role: "tool", ToolCallID: str(llm.FitID(r.CallID, callIDCharsMax)), Content: c}, err
+}
+
+// encodeAssistant writes a turn of the model as one message, whose calls come last: were it split, the results would not
+// stand behind their calls.
+func encodeAssistant(t *llm.Turn) message {
+	m := message{Role: "assistant", Name: t.Name}
+	m.ReasoningContent = str(joined(t.Parts, llm.Reasoning, reasoningGap))
+	m.Refusal = str(joined(t.Parts, llm.Refusal, ""))
+	var texts []llm.Part
+	signature := ""
+	for i := range t.Parts {
+		switch p := &t.Parts[i]; p.Kind {
+		case llm.Text:
+			texts = append(texts, *p)
+		case llm.Reasoning:
+			if p.Signature != "" && !p.Redacted {
+				signature = p.Signature
+			}
+		case llm.Call:
+			c := toolCall{ID: str(llm.FitID(p.Call.ID, callIDCharsMax))}
+			if p.Call.Custom {
+				input := str(p.Call.Arguments)
+				c.Type, c.Custom = "custom", customTool{Name: str(p.Call.Name), Input: &input}
+			} else {
+				c.Type, c.Function = "function", function{Name: str(p.Call.Name), Arguments: arguments(argumentsOf(&p.Call))}
+			}
+			c.Extra.Google.ThoughtSignature = str(signature)
+			signature = ""
+			m.ToolCalls = append(m.ToolCalls, c)
+		}
+	}
+	if len(texts) > 0 || len(m.ToolCalls) == 0 && m.Refusal == "" {
+		m.Content, _ = encodeParts(texts, "an answer") // text has no error
+	}
+	return m
+}
+
+// encodeParts writes content: a string when it is one text, as every upstream reads that.
+func encodeParts(parts []llm.Part, where string) (content, error) {
+	if len(parts) == 0 || len(parts) == 1 && parts[0].Kind == llm.Text {
+		c := content{said: true}
+		if len(parts) == 1 {
+			c.text = parts[0].Text
+		}
+		return c, nil
+	}
+	c := content{said: true, parts: make([]part, 0, len(parts))}
+	for i := range parts {
+		p, why := encodePart(&parts[i])
+		if why != "" {
+			return c, cannot(where + " can hold no " + why)
+		}
+		c.parts = append(c.parts, p)
+	}
+	return c, nil
+}
+
+// encodePart writes a part, or says what it is that the style has no place for.
+func encodePart(p *llm.Part) (w part, why string) {
+	m := &p.Media
+	switch p.Kind {
+	case llm.Text, llm.Refusal:
+		text := str(p.Text)
+		return part{Type: "text", Text: &text}, ""
+	case llm.Image, llm.File, llm.Audio:
+		if m.FileID != "" {
+			return part{Type: "file", File: &file{FileID: m.FileID}}, ""
+		}
+	default:
+		return part{}, "video, call or reasoning"
+	}
+	if p.Kind == llm.Image {
+		detail := m.Detail
+		if detail == "original" {
+			detail = "high"
+		}
+		return part{Type: "image_url", ImageURL: &imageURL{URL: encodeURL(m), Detail: detail}}, ""
+	}
+	if m.URL != "" {
+		return part{}, "sound or file by its address"
+	}
+	if p.Kind == llm.Audio {
+		return part{Type: "input_audio", InputAudio: &inputAudio{Data: m.Data, Format: audioFormat(m.Type)}}, ""
+	}
+	return part{Type: "file", File: &file{FileData: encodeURL(m), Filename: fileName(m)}}, ""
+}
+
+// encodeURL writes an address, which may hold the data itself.
+func encodeURL(m *llm.Media) string {
+	switch {
+	case m.URL != "":
+		return m.URL
+	case m.Text != "":
+		kind := m.Type
+		if kind == "" {
+			kind = "text/plain"
+		}
+		return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString([]byte(m.Text))
+	}
+	return "data:" + m.Type + ";base64," + m.Data
+}
+
+// fileName is the name of a file, which is required beside its data.
+func fileName(m *llm.Media) string {
+	switch {
+	case m.Name != "":
+		return m.Name
+	case m.Type == "application/pdf":
+		return "document.pdf"
+	}
+	return "document.txt"
+}
+
+// audioFormat is the style's word for a media type.
+func audioFormat(kind string) string {
+	switch word := strings.TrimPrefix(kind, "audio/"); word {
+	case "mpeg", "mpeg3", "x-mp3":
+		return "mp3"
+	case "x-wav", "wave", "vnd.wave":
+		return "wav"
+	default:
+		return word
+	}
+}

@@ -1,0 +1,142 @@
+package chat
+
+import (
+	"strconv"
+	"strings"
+
+	"umg/app"
+	"umg/app/llm"
+)
+
+// reasoningGap stands between the thoughts of one answer, which the style puts into one text.
+const reasoningGap = "\n\n"
+
+// EncodeResponse appends an answer.
+func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
+	e := envelopeOf(a)
+	dst = append(append(dst, `{"id":`...), e.ID...)
+	dst = append(append(dst, `,"object":"chat.completion","created":`...), e.Created...)
+	dst = append(append(dst, `,"model":`...), e.Model...)
+	dst = encodeSaid(append(dst, `,"choices":[{"index":0,"message":`...), r.Parts)
+	dst = append(dst, `,"logprobs":null,"finish_reason":`...)
+	dst = quote(dst, encodeStop(r.Stop, has(r.Parts, llm.Call), has(r.Parts, llm.Refusal)))
+	dst = append(dst, "}]"...)
+	if r.Reported || r.Cost != nil {
+		dst = encodeUsage(append(dst, `,"usage":`...), &r.Usage, r.Cost)
+	}
+	return append(dst, '}')
+}
+
+// envelopeOf is what all chunks of an answer share.
+func envelopeOf(a *llm.Ask) Envelope {
+	return Envelope{
+		ID: string(quote(nil, a.MintID("chatcmpl-", 0))), Created: strconv.FormatInt(a.Created, 10), Model: string(quote(nil, a.Model)),
+		NoUsageYet: a.IncludeUsage,
+	}
+}
+
+// encodeSaid appends a message. Its content is null when there is something else instead.
+func encodeSaid(dst []byte, parts []llm.Part) []byte {
+	dst = append(dst, `{"role":"assistant","content":`...)
+	if has(parts, llm.Text) || !has(parts, llm.Call) && !has(parts, llm.Refusal) {
+		dst = quote(dst, joined(parts, llm.Text, ""))
+	} else {
+		dst = append(dst, "null"...)
+	}
+	dst = append(dst, `,"refusal":`...)
+	if has(parts, llm.Refusal) {
+		dst = quote(dst, joined(parts, llm.Refusal, ""))
+	} else {
+		dst = append(dst, "null"...)
+	}
+	if thoughts := joined(parts, llm.Reasoning, reasoningGap); thoughts != "" {
+		dst = quote(append(dst, `,"reasoning_content":`...), thoughts)
+	}
+	if has(parts, llm.Call) {
+		dst = encodeCalls(append(dst, `,"tool_calls":`...), parts)
+	}
+	return append(dst, '}')
+}
+
+// joined is the text of all parts of a kind.
+func joined(parts []llm.Part, kind llm.PartKind, gap string) string {
+	var b strings.Builder
+	for i := range parts {
+		if parts[i].Kind == kind && parts[i].Text != "" {
+			if b.Len() > 0 {
+				b.WriteString(gap)
+			}
+			b.WriteString(parts[i].Text)
+		}
+	}
+	return b.String()
+}
+
+func encodeCalls(dst []byte, parts []llm.Part) []byte {
+	dst = append(dst, '[')
+	signature, first := "", true
+	for i := range parts {
+		p := &parts[i]
+		if p.Kind == llm.Reasoning && p.Signature != "" && !p.Redacted {
+			signature = p.Signature
+		}
+		if p.Kind != llm.Call {
+			continue
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = encodeCall(append(dst, '{'), &p.Call, argumentsOf(&p.Call), signature)
+		signature = ""
+	}
+	return append(dst, ']')
+}
+
+// argumentsOf are the arguments as a client can parse them: no arguments are an empty object.
+func argumentsOf(c *llm.ToolCall) string {
+	if c.Arguments == "" && !c.Custom {
+		return "{}"
+	}
+	return c.Arguments
+}
+
+// encodeCall appends the members of a call and its closing brace.
+func encodeCall(dst []byte, c *llm.ToolCall, arguments, signature string) []byte {
+	dst = quote(append(dst, `"id":`...), c.ID)
+	if c.Custom {
+		dst = quote(append(dst, `,"type":"custom","custom":{"name":`...), c.Name)
+		dst = quote(append(dst, `,"input":`...), arguments)
+	} else {
+		dst = quote(append(dst, `,"type":"function","function":{"name":`...), c.Name)
+		dst = quote(append(dst, `,"arguments":`...), arguments)
+	}
+	dst = append(dst, '}')
+	if signature != "" {
+		dst = quote(append(dst, `,"extra_content":{"google":{"thought_signature":`...), signature)
+		dst = append(dst, "}}"...)
+	}
+	return append(dst, '}')
+}
+
+// encodeUsage appends a usage object. All input and all output count in the totals.
+func encodeUsage(dst []byte, u *llm.Usage, cost *app.Amount) []byte {
+	for _, m := range [...]struct {
+		name string
+		n    int64
+	}{
+		{`{"prompt_tokens":`, u.InputTotal()},
+		{`,"completion_tokens":`, u.Output},
+		{`,"total_tokens":`, u.InputTotal() + u.Output},
+		{`,"prompt_tokens_details":{"cached_tokens":`, u.CacheRead},
+		{`,"cache_write_tokens":`, u.CacheWrite},
+		{`},"completion_tokens_details":{"reasoning_tokens":`, u.Reasoning},
+	} {
+		dst = strconv.AppendInt(append(dst, m.name...), m.n, 10)
+	}
+	dst = append(dst, '}')
+	if cost != nil {
+		dst = append(append(dst, `,"cost":`...), cost.String()...)
+	}
+	return append(dst, '}')
+}

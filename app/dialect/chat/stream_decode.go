@@ -1,0 +1,195 @@
+package chat
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json"
+
+	"umg/app/llm"
+)
+
+// decoder turns chunks into events. The style marks neither where a part begins nor where it ends, so both follow from
+// what comes next.
+type decoder struct {
+	frame response // reused, so that a delta costs few allocations
+	half  []byte   // a character's first half, when the upstream cut it in two
+
+	started  bool
+	finished bool
+	open     llm.PartKind // zero when no part is
+	refusal  bool         // there were words of refusal
+	said     bool         // there was any part
+	word     string       // the finish reason
+	usage    llm.Usage
+	reported bool
+	tools    calls
+}
+
+// Decoder makes the state machine that reads a stream.
+func (Codec) Decoder(a *llm.Ask) llm.StreamDecoder {
+	return &decoder{tools: calls{ask: a, current: none}}
+}
+
+// Decode appends the events of one chunk.
+func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, error) {
+	if d.finished || len(data) == 0 {
+		return dst, nil
+	}
+	if string(bytes.TrimSpace(data)) == Done {
+		dst, err := d.End(dst)
+		if err != nil {
+			return dst, err
+		}
+		return dst, llm.ErrEnd
+	}
+	f := &d.frame
+	f.Choices, f.Usage, f.Error = f.Choices[:0], f.Usage[:0], f.Error[:0]
+	if err := json.Unmarshal(d.mend(data), f, lenient); err != nil {
+		return dst, llm.ErrMalformed
+	}
+	if !null(f.Error) || string(event) == "error" {
+		return dst, &llm.UpstreamError{Body: bytes.Clone(data[:min(len(data), failureBytesMax)])}
+	}
+	var err error
+	if c := firstChoice(f.Choices); c != nil {
+		dst, err = d.choice(d.start(dst, data), c)
+	}
+	if u, ok := decodeUsage(f.Usage); ok {
+		d.usage, d.reported = u, true
+	}
+	return dst, err
+}
+
+// End appends what closes the answer. Without a finish reason the answer is cut, whatever mark the stream ended with.
+func (d *decoder) End(dst []llm.Event) ([]llm.Event, error) {
+	if d.finished {
+		return dst, nil
+	}
+	if d.word == "" {
+		return dst, llm.ErrCut
+	}
+	dst = d.closeAll(dst)
+	stop := decodeStop(d.word, d.tools.begun > 0, d.refusal)
+	if d.tools.damaged() {
+		stop = llm.StopMalformed
+	}
+	if !d.said && failed(stop) {
+		return dst, llm.ErrCut
+	}
+	d.finished = true
+	return append(dst, llm.Event{Kind: llm.EventFinish, Stop: stop, Usage: d.usage, Reported: d.reported}), nil
+}
+
+// start appends the start of the answer with the first chunk that has a choice.
+func (d *decoder) start(dst []llm.Event, data []byte) []llm.Event {
+	if d.started {
+		return dst
+	}
+	d.started = true
+	var head struct {
+		ID str `json:"id"`
+	}
+	_ = json.Unmarshal(data, &head, lenient) // it was read before
+	return append(dst, llm.Event{Kind: llm.EventStart, ID: string(head.ID)})
+}
+
+// choice appends what one chunk says.
+func (d *decoder) choice(dst []llm.Event, c *choice) ([]llm.Event, error) {
+	w := &c.Delta
+	dst = d.text(dst, llm.Reasoning, w.thoughts())
+	if w.Content.parts == nil {
+		dst = d.text(dst, llm.Text, w.Content.text)
+	} else {
+		for _, p := range decodeContent(&w.Content) {
+			dst = d.text(dst, p.Kind, p.Text)
+		}
+	}
+	dst = d.text(dst, llm.Refusal, string(w.Refusal))
+	var err error
+	for i := range w.ToolCalls {
+		var bad error
+		if dst, bad = d.call(dst, &w.ToolCalls[i]); bad != nil {
+			err = bad
+		}
+	}
+	if f := &w.FunctionCall; f.Name != "" || f.Arguments != "" {
+		dst, err = d.call(dst, &toolCall{Index: index{told: true}, Function: *f})
+	}
+	if c.FinishReason != "" {
+		d.word = string(c.FinishReason)
+		dst = d.closeAll(dst)
+	}
+	return dst, err
+}
+
+// text appends a piece of a part that is no call.
+func (d *decoder) text(dst []llm.Event, kind llm.PartKind, text string) []llm.Event {
+	if text == "" {
+		return dst
+	}
+	d.reported = false // a reading that content follows is not the last one
+	d.refusal = d.refusal || kind == llm.Refusal
+	if d.open != kind {
+		dst = d.begin(d.closePart(dst, ""), &llm.Event{Kind: llm.EventPart, Part: kind})
+	}
+	return append(dst, llm.Event{Kind: llm.EventDelta, Part: kind, Delta: text})
+}
+
+func (d *decoder) begin(dst []llm.Event, e *llm.Event) []llm.Event {
+	d.open, d.said = e.Part, true
+	return append(dst, *e)
+}
+
+// closePart ends the open part, if there is one.
+func (d *decoder) closePart(dst []llm.Event, signature string) []llm.Event {
+	if d.open == 0 {
+		return dst
+	}
+	dst = append(dst, llm.Event{Kind: llm.EventPartEnd, Part: d.open, Signature: signature})
+	if d.open == llm.Call {
+		d.tools.end()
+	}
+	d.open = 0
+	return dst
+}
+
+// closeAll ends the open part and passes on the calls that were kept back.
+func (d *decoder) closeAll(dst []llm.Event) []llm.Event {
+	dst = d.closePart(dst, "")
+	for c := d.tools.waiting(); c != nil; c = d.tools.waiting() {
+		dst = d.closePart(d.beginCall(dst, c), "")
+	}
+	return dst
+}
+
+// call appends a piece of a call, or keeps it until the open call is whole.
+func (d *decoder) call(dst []llm.Event, w *toolCall) ([]llm.Event, error) {
+	d.reported = false
+	flow, err := d.tools.add(w)
+	if flow != "" {
+		dst = append(dst, llm.Event{Kind: llm.EventDelta, Part: llm.Call, Delta: flow})
+	}
+	for d.tools.settled() {
+		c := d.tools.waiting()
+		if c == nil {
+			break
+		}
+		dst = d.beginCall(dst, c)
+	}
+	return dst, err
+}
+
+// beginCall begins a call with what was kept back of it. Its proof of reasoning closes the thoughts right before it,
+// or makes empty ones.
+func (d *decoder) beginCall(dst []llm.Event, c *call) []llm.Event {
+	if c.signature != "" && d.open != llm.Reasoning {
+		dst = d.begin(d.closePart(dst, ""), &llm.Event{Kind: llm.EventPart, Part: llm.Reasoning})
+	}
+	dst = d.closePart(dst, c.signature)
+	id, kept := d.tools.begin(c)
+	dst = d.begin(dst, &llm.Event{Kind: llm.EventPart, Part: llm.Call, Call: llm.ToolCall{ID: id, Name: c.name, Custom: c.custom}})
+	if kept != "" {
+		dst = append(dst, llm.Event{Kind: llm.EventDelta, Part: llm.Call, Delta: kept})
+	}
+	return dst
+}
