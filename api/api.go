@@ -50,6 +50,9 @@ type API struct {
 	maxCalls int64
 	buffers  sync.Pool
 
+	paths      map[string]bool   // of the routes
+	operations map[string]string // the paths that aliases may stand for
+
 	packedList atomic.Pointer[packed]
 }
 
@@ -59,6 +62,13 @@ func New(o Options) *API {
 		panic("api: Keys, Catalog, Gateway and Now are required")
 	}
 	a := &API{keys: o.Keys, catalog: o.Catalog, gateway: o.Gateway, now: o.Now, baseURL: strings.TrimSuffix(o.BaseURL, "/")}
+	a.paths, a.operations = map[string]bool{}, map[string]string{}
+	for _, r := range Routes() {
+		a.paths[r.Path] = true
+		if r.Operation != "" {
+			a.operations[r.Operation] = r.Path
+		}
+	}
 	a.bodyMax, a.maxCalls = o.BodyBytesMax, o.InFlightMax
 	if a.bodyMax <= 0 {
 		a.bodyMax = bodyBytesMaxDefault
@@ -75,13 +85,21 @@ type Route struct {
 	Path   string // in the web framework's form: the last segment may be *
 	Family Family
 	Style  llm.Style // of text routes, else empty
-	serve  func(*API, *call) error
+	// Operation is what aliases in the catalog call the route; empty where none may stand for it.
+	Operation string
+	serve     func(*API, *call) error
 }
 
 // Routes is the whole face, so that tests can walk it. Every route demands a key, and every GET also answers HEAD.
 func Routes() []Route {
 	return []Route{
-		{Method: http.MethodPost, Path: "/v1/chat/completions", Family: ChatFamily, Style: llm.Chat, serve: (*API).generate},
+		text("/v1/chat/completions", ChatFamily, llm.Chat, "chat", (*API).generate),
+		text("/v1/messages", MessagesFamily, llm.Messages, "messages", (*API).generate),
+		text("/v1/messages/count_tokens", MessagesFamily, llm.Messages, "messages.count", (*API).countTokens),
+		text("/v1/responses", OpenAIFamily, llm.Responses, "responses", (*API).generate),
+		text("/v1/responses/input_tokens", OpenAIFamily, llm.Responses, "responses.count", (*API).countTokens),
+		text("/vendorc/native", NativeFamily, llm.Native, "native", (*API).generate),
+		text("/vendorc/native/count_tokens", NativeFamily, llm.Native, "native.count", (*API).countTokens),
 		{Method: http.MethodGet, Path: "/v1/models", Family: OpenAIFamily, serve: (*API).listModels},
 		{Method: http.MethodGet, Path: "/v1/model/openapi.json", Family: OpenAIFamily, serve: (*API).getContract},
 		{Method: http.MethodGet, Path: "/v1/model/api.md", Family: OpenAIFamily, serve: (*API).getGuide},
@@ -89,9 +107,13 @@ func Routes() []Route {
 	}
 }
 
+func text(path string, family Family, style llm.Style, operation string, serve func(*API, *call) error) Route {
+	return Route{Method: http.MethodPost, Path: path, Family: family, Style: style, Operation: operation, serve: serve}
+}
+
 // Mount adds the routes, and answers cross-origin preflights for every path of the face.
 func (a *API) Mount(e *echo.Echo) {
-	e.Pre(tolerate, a.crossOrigin)
+	e.Pre(tolerate, a.crossOrigin, a.alias)
 	for _, r := range Routes() {
 		e.Add(r.Method, r.Path, a.handle(r))
 		if r.Method == http.MethodGet {

@@ -33,16 +33,15 @@ func (a *API) generate(x *call) error {
 		return err
 	}
 	defer a.release(body)
-	out := &sink{x: x, now: a.now, controller: http.NewResponseController(x.Response().Writer)}
-	report, err := a.gateway.Generate(x.Request().Context(), gateway.Call{
-		ID:          x.access.RequestID,
-		Principal:   x.principal(),
-		Style:       x.route.Style,
-		Body:        body.Bytes(),
-		Headers:     x.Request().Header,
-		Concurrency: x.key.Concurrency,
-		LimitFactor: x.key.LimitFactor,
-	}, out)
+	request, err := x.named(body.Bytes())
+	if err != nil {
+		return err
+	}
+	out := a.outlet(x)
+	report, err := a.gateway.Generate(x.Request().Context(), x.textCall(request), out)
+	if array, ok := out.(*arraySink); ok {
+		array.end()
+	}
 	_, known := a.catalog.Snapshot().Model(report.Model)
 	x.access.note(report, known)
 	if err != nil {
@@ -50,6 +49,15 @@ func (a *API) generate(x *call) error {
 		x.access.streams = report.Streamed || report.Model == "" && asksForStream(body.Bytes())
 	}
 	return err
+}
+
+// outlet is the client's end of a call.
+func (a *API) outlet(x *call) gateway.Sink {
+	s := &sink{x: x, now: a.now, controller: http.NewResponseController(x.Response().Writer)}
+	if said, ok := x.Get(aliasKey).(aliased); ok && said.array {
+		return &arraySink{Sink: s}
+	}
+	return s
 }
 
 // readBody takes the whole body into memory: the upstream must be handed an in-memory body, and no rule can be

@@ -195,6 +195,25 @@ func (w *Way) Prepare() error {
 // Request appends the request as it goes upstream. A translated one must be prepared.
 func (w *Way) Request(dst []byte, e Edit) []byte { return w.upstream.Splice(dst, w.body, w.head, e) }
 
+// Counted appends the request as it goes to the upstream's counting of tokens: only what is counted, when it was
+// translated, as those endpoints refuse members that they do not need.
+func (w *Way) Counted(dst []byte, e Edit) []byte {
+	if w.t == nil {
+		return w.Request(dst, e)
+	}
+	r := w.t.request
+	bare := llm.Request{Model: r.Model, Turns: r.Turns, Tools: r.Tools, Choice: r.Choice}
+	body, err := w.upstream.Codec.EncodeRequest(&bare)
+	if err != nil {
+		return w.Request(dst, e)
+	}
+	head, err := w.upstream.Peek(body)
+	if err != nil {
+		return w.Request(dst, e)
+	}
+	return w.upstream.Splice(dst, body, &head, e)
+}
+
 // Size is about how long Request is.
 func (w *Way) Size() int { return len(w.body) }
 

@@ -20,6 +20,16 @@ var paths = map[llm.Style]string{
 	llm.Native:    "/models/{model}:{method}",
 }
 
+// countPaths are where the styles that can count tokens without an answer do so.
+var countPaths = map[llm.Style]string{
+	llm.Messages:  "/messages/count_tokens",
+	llm.Responses: "/responses/input_tokens",
+	llm.Native:    "/models/{model}:countTokens",
+}
+
+// Counts reports whether providers of a style count tokens.
+func Counts(s llm.Style) bool { return countPaths[s] != "" }
+
 // The methods that stand for {method} in a path.
 const (
 	wholeMethod  = "generateContent"
@@ -31,7 +41,7 @@ const (
 
 type targetKey struct {
 	provider *catalog.Provider // snapshots never change, so its address is its version
-	style    llm.Style
+	path     string
 	connect  time.Duration
 	model    string // where the path names it
 	stream   bool
@@ -41,7 +51,22 @@ type targetKey struct {
 // attempt's own; cancelling it with one of this package's causes ends the attempt as a time-out. The answer must be
 // closed. It has begun but may be endless: the caller watches the clock.
 func (c *Client) Send(ctx context.Context, r *catalog.Route, p *Payload, extra http.Header, stream bool) (*Answer, *Fault) {
-	t, err := c.target(r, stream)
+	path := r.Provider.Paths[r.Style]
+	if path == "" {
+		path = paths[r.Style]
+	}
+	return c.sendTo(ctx, r, path, p, extra, stream)
+}
+
+// Count asks a route how many tokens a request has, with what Send says of the rest.
+func (c *Client) Count(ctx context.Context, r *catalog.Route, p *Payload, extra http.Header) (*Answer, *Fault) {
+	return c.sendTo(ctx, r, countPaths[r.Style], p, extra, false)
+}
+
+func (c *Client) sendTo(
+	ctx context.Context, r *catalog.Route, path string, p *Payload, extra http.Header, stream bool,
+) (*Answer, *Fault) {
+	t, err := c.target(r, path, stream)
 	if err != nil {
 		return nil, NewFault(ClassSetup, err)
 	}
@@ -49,12 +74,8 @@ func (c *Client) Send(ctx context.Context, r *catalog.Route, p *Payload, extra h
 }
 
 // target finds or prepares the target of a route. Those of former snapshots are forgotten all at once.
-func (c *Client) target(r *catalog.Route, stream bool) (*target, error) {
-	path := r.Provider.Paths[r.Style]
-	if path == "" {
-		path = paths[r.Style]
-	}
-	key := targetKey{provider: r.Provider, style: r.Style, connect: r.Timeouts.Connect}
+func (c *Client) target(r *catalog.Route, path string, stream bool) (*target, error) {
+	key := targetKey{provider: r.Provider, path: path, connect: r.Timeouts.Connect}
 	if strings.Contains(path, modelMark) {
 		key.model, key.stream = r.Model, stream
 	}

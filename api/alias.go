@@ -1,0 +1,81 @@
+package api
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"umg/app/dialect"
+)
+
+const (
+	aliasKey = "umg.alias"
+
+	modelMark    = "{model}"
+	streamSuffix = ".stream"
+	modelsPrefix = "models/" // clients of the native style write it before an id
+)
+
+// aliased is what the path of an alias says besides the operation.
+type aliased struct {
+	model  string // named in the path, not in the body
+	stream bool
+	array  bool // a stream that is wanted as one JSON array and not as events
+}
+
+// alias serves the other spellings of paths that the catalog has, such as the ones unmodified clients call: it puts
+// the operation's own path in place before routing. A path that is served under its own name is never rewritten.
+func (a *API) alias(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		u := c.Request().URL
+		if a.paths[u.Path] {
+			return next(c)
+		}
+		for spelling, operation := range a.catalog.Snapshot().Aliases().Paths {
+			said, ok := match(spelling, u.EscapedPath())
+			if !ok {
+				continue
+			}
+			operation, said.stream = strings.CutSuffix(operation, streamSuffix)
+			path, known := a.operations[operation]
+			if !known {
+				continue
+			}
+			said.array = said.stream && u.Query().Get("alt") != "sse"
+			c.Set(aliasKey, said)
+			u.Path, u.RawPath = path, ""
+			break
+		}
+		return next(c)
+	}
+}
+
+// match compares a path with the spelling of an alias, in which {model} stands for an id of any number of segments.
+func match(spelling, path string) (aliased, bool) {
+	before, after, named := strings.Cut(spelling, modelMark)
+	if !named {
+		return aliased{}, spelling == path
+	}
+	rest, ok := strings.CutPrefix(path, before)
+	if !ok {
+		return aliased{}, false
+	}
+	id, ok := strings.CutSuffix(rest, after)
+	if !ok || id == "" {
+		return aliased{}, false
+	}
+	if plain, err := url.PathUnescape(id); err == nil {
+		id = plain
+	}
+	return aliased{model: strings.TrimPrefix(id, modelsPrefix)}, true
+}
+
+// named puts what the path of an alias says into the body, where every room looks for it.
+func (x *call) named(body []byte) ([]byte, error) {
+	said, ok := x.Get(aliasKey).(aliased)
+	if !ok || said.model == "" {
+		return body, nil
+	}
+	return dialect.NameModel(body, said.model, said.stream)
+}

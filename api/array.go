@@ -1,0 +1,53 @@
+package api
+
+import (
+	"bytes"
+	"net/http"
+
+	"umg/app/gateway"
+)
+
+// arraySink writes a native stream as one JSON array, which is how that style streams to callers that do not ask for
+// events.
+type arraySink struct {
+	gateway.Sink
+
+	begun bool
+	any   bool
+	buf   []byte
+}
+
+// Begin opens the array of a stream. What is not a stream stays as it is.
+func (s *arraySink) Begin(status int, contentType string, header http.Header) error {
+	s.begun = true
+	s.buf = append(s.buf[:0], '[')
+	if err := s.Sink.Begin(status, jsonType, header); err != nil {
+		return err
+	}
+	return s.Sink.Write(s.buf)
+}
+
+// Write takes whole frames, each of one data line, and writes their data as elements.
+func (s *arraySink) Write(p []byte) error {
+	s.buf = s.buf[:0]
+	for line := range bytes.Lines(p) {
+		data, ok := bytes.CutPrefix(line, []byte("data: "))
+		if !ok {
+			s.buf = append(s.buf, '\n')
+			continue
+		}
+		if s.any {
+			s.buf = append(s.buf, ',')
+		}
+		s.any = true
+		s.buf = append(append(s.buf, bytes.TrimRight(data, "\r\n")...), '\n')
+	}
+	return s.Sink.Write(s.buf)
+}
+
+// end closes the array.
+func (s *arraySink) end() {
+	if s.begun && s.Sink.Write([]byte("]")) == nil {
+		_ = s.Sink.Flush() // a client that left does not read it
+	}
+}

@@ -1,0 +1,51 @@
+package api
+
+import (
+	"net/http"
+
+	"umg/app/gateway"
+	"umg/app/llm"
+)
+
+// countTokens answers how many input tokens a request has, in the words of its style. It is an extension of the
+// service document, and costs nothing.
+func (a *API) countTokens(x *call) error {
+	body, err := a.readBody(x)
+	if err != nil {
+		return err
+	}
+	defer a.release(body)
+	request, err := x.named(body.Bytes())
+	if err != nil {
+		return err
+	}
+	count, err := a.gateway.CountTokens(x.Request().Context(), x.textCall(request))
+	if err != nil {
+		return err
+	}
+	if count.Estimated {
+		x.Response().Header().Set("X-Gateway-Estimated", "true")
+	}
+	extendWrite(x.Response().Writer, a.now())
+	switch x.route.Style {
+	case llm.Native:
+		return x.JSON(http.StatusOK, map[string]int64{"totalTokens": count.Tokens})
+	case llm.Responses:
+		return x.JSON(http.StatusOK, map[string]any{"object": "response.input_tokens", "input_tokens": count.Tokens})
+	default:
+		return x.JSON(http.StatusOK, map[string]int64{"input_tokens": count.Tokens})
+	}
+}
+
+// textCall is the call of a text route in the words of the corridor.
+func (x *call) textCall(body []byte) gateway.Call {
+	return gateway.Call{
+		ID:          x.access.RequestID,
+		Principal:   x.principal(),
+		Style:       x.route.Style,
+		Body:        body,
+		Headers:     x.Request().Header,
+		Concurrency: x.key.Concurrency,
+		LimitFactor: x.key.LimitFactor,
+	}
+}

@@ -1,0 +1,95 @@
+package gateway
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/catalog"
+	"umg/app/dialect"
+	"umg/app/llm"
+	"umg/app/provider"
+)
+
+// countWait is how long a count may take where the route does not say.
+const countWait = 60 * time.Second
+
+// Count is how many input tokens a request has.
+type Count struct {
+	Tokens    int64
+	Estimated bool // counted here, since no provider of the model counts
+}
+
+// CountTokens asks a provider of the model to count the input tokens of a request, which costs nothing. The body is a
+// request of the call's style. Where the first provider cannot count, the request is weighed here.
+func (g *Gateway) CountTokens(ctx context.Context, call Call) (Count, error) {
+	r := &run{gateway: g, call: call, started: g.o.Now()}
+	head, style, err := peek(call)
+	if err != nil {
+		return Count{}, err
+	}
+	r.style, r.head = style, head
+	if r.model, err = choose(g.o.Snapshot(), call, &r.head); err != nil {
+		return Count{}, err
+	}
+	if err := r.prepare(); err != nil {
+		return Count{}, err
+	}
+	if err := r.price(r.model.RateCard); err != nil { // bounds the estimate
+		return Count{}, err
+	}
+	ask := r.turnstile()
+	ask.Tokens = 0
+	if r.slot, err = g.o.Limits.Take(ask); err != nil {
+		return Count{}, err
+	}
+	defer r.slot.Release(0)
+	if r.next == nil || !provider.Counts(r.next.Style) {
+		return Count{Tokens: r.inputEstimate(), Estimated: true}, nil
+	}
+	tokens, fault := r.count(ctx, r.next)
+	if fault != nil {
+		return Count{}, fault.Err
+	}
+	return Count{Tokens: tokens}, nil
+}
+
+// count asks the provider of a route.
+func (r *run) count(ctx context.Context, route *catalog.Route) (int64, *provider.Fault) {
+	r.route = route
+	wait := route.Timeouts.FirstByte
+	if wait <= 0 {
+		wait = countWait
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, wait, provider.ErrFirstByte)
+	defer cancel()
+	if err := r.complete(ctx); err != nil {
+		return 0, provider.NewRefusal(err)
+	}
+	payload := provider.NewPayload(r.way.Size() + spliceRoom)
+	defer payload.Release()
+	payload.Data = r.way.Counted(payload.Data, dialect.Edit{Model: route.Model})
+	answer, fault := r.gateway.o.Providers.Count(ctx, route, payload, r.forwarded())
+	if fault != nil {
+		r.hideUpstreamName(fault.Err)
+		return 0, fault
+	}
+	defer answer.Close()
+	raw, fault := answer.ReadAll(nil, func() {})
+	if fault != nil {
+		return 0, fault
+	}
+	var said struct {
+		Input *int64 `json:"input_tokens"`
+		Total *int64 `json:"totalTokens"`
+	}
+	err := json.Unmarshal(raw, &said, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for _, n := range []*int64{said.Input, said.Total} {
+		if err == nil && n != nil && *n >= 0 && *n <= llm.TokensMax {
+			return *n, nil
+		}
+	}
+	return 0, answer.Unusable(llm.ErrBroken)
+}
