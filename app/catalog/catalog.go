@@ -61,12 +61,13 @@ func (c *Catalog) Changed() <-chan struct{} {
 	return c.changed
 }
 
-// reload makes a new snapshot when the database has another version. On any error the present one stays.
+// reload makes a new snapshot when the database has another version, or a model has come to its end since the last. On
+// any error the present one stays.
 func (c *Catalog) reload(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reloadMax)
 	defer cancel()
 	if present := c.snapshot.Load(); present != nil {
-		if v, err := version(ctx, c.db); err != nil || v == present.version {
+		if v, err := version(ctx, c.db); err != nil || v == present.version && !present.outlived(c.o.Now()) {
 			return err
 		}
 	}
@@ -74,11 +75,10 @@ func (c *Catalog) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	next, err := snapshotOf(s, c.contracts, c.o.Secrets)
+	next, err := snapshotOf(s, c.contracts, c.o)
 	if err != nil {
 		return err
 	}
-	next.loadedAt = c.o.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.snapshot.Store(next)

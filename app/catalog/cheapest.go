@@ -14,7 +14,7 @@ func (s *Snapshot) Cheapest(style llm.Style) (*Model, bool) {
 	var lowest app.Amount
 	for _, m := range s.models {
 		rate, priced := m.RateCard.Rate(billing.OutputTokens)
-		if !m.Available || m.Paused || !priced || !m.Serves(style) {
+		if !m.Available || m.Paused || m.ended(s.loadedAt) || !priced || !m.Serves(style) {
 			continue
 		}
 		if price := rate.Amount * app.Amount(millionTokens/max(rate.Per, 1)); best == nil || price < lowest {

@@ -72,7 +72,7 @@ func (b *contractBuilder) build(style llm.Style, t terms) (*Contract, bool, erro
 	schema := doc.append(nil)
 	sum := sha256.Sum256(schema)
 	return &Contract{
-		model: t.model, doc: "/v1/model/api.md?model=" + t.model, hash: hex.EncodeToString(sum[:8]),
+		model: t.model, doc: guidePath(t.model), hash: hex.EncodeToString(sum[:8]),
 		schema: schema, root: root, pool: b.pool,
 	}, true, nil
 }

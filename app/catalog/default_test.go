@@ -59,6 +59,9 @@ func TestTheDefaultCatalogHasEveryKindOfModel(t *testing.T) {
 		if !m.Serves(llm.Chat) || len(m.Routes) != 2 || m.Routes[1].Provider.ID != "crossroads" {
 			t.Errorf("%s does not have its two ways", m.ID)
 		}
+		if !slices.Equal(m.Served(), m.Styles) {
+			t.Errorf("%s is served as %v, not as %v", m.ID, m.Served(), m.Styles)
+		}
 		primary[m.Routes[0].Provider.ID] = m.Routes[0].Style
 		if m.Limits.RequestsPerMinute == 0 || m.Limits.TokensPerMinute == 0 || m.Limits.RequestsPerDay == 0 {
 			t.Errorf("%s has no limits", m.ID)

@@ -84,6 +84,7 @@ type FileModel struct {
 	Released        Date             `yaml:"released" json:"released,omitzero"`
 	Deprecated      Date             `yaml:"deprecated,omitempty" json:"deprecated,omitzero"`
 	Shutdown        Date             `yaml:"shutdown,omitempty" json:"shutdown,omitzero"`
+	Successor       string           `yaml:"successor,omitempty" json:"successor,omitempty"` // the model to use instead
 
 	Availability Availability     `yaml:"availability" json:"-"`
 	Paused       bool             `yaml:"paused,omitempty" json:"-"`

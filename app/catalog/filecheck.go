@@ -122,6 +122,9 @@ func Check(f File) []error {
 		m.checkRoutes(at, providers)
 		m.checkContracts(at, contracts)
 	}
+	for i := range f.Models {
+		f.Models[i].checkSuccessor(p.at("models[%d]", i), seen)
+	}
 	return all
 }
 

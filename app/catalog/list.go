@@ -48,7 +48,9 @@ type listEntry struct {
 	PerRequestLimits    *struct{}            `json:"per_request_limits"`
 	RateLimits          map[string]int64     `json:"rate_limits"`
 	DeprecationDate     *string              `json:"deprecation_date"`
+	DeprecatedAt        *string              `json:"deprecated_at"`
 	ShutdownDate        *string              `json:"shutdown_date"`
+	Successor           string               `json:"successor,omitempty"`
 	ContractHashes      map[llm.Style]string `json:"contract_hashes,omitempty"`
 }
 
@@ -91,6 +93,7 @@ func (m *Model) render() []byte {
 		SupportedParameters: m.supportedParameters(), SupportedSizes: m.Sizes, SupportedSeconds: m.Seconds,
 		TopProvider: topProvider{ContextLength: orNull(m.ContextTokens), MaxCompletionTokens: orNull(m.MaxOutputTokens)},
 		RateLimits:  m.rateLimits(), DeprecationDate: day(m.DeprecatedAt), ShutdownDate: day(m.ShutdownAt),
+		DeprecatedAt: moment(m.DeprecatedAt), Successor: m.Successor,
 	}
 	for style, c := range m.contracts {
 		if m.Serves(style) {
@@ -132,6 +135,14 @@ func day(t *time.Time) *string {
 		return nil
 	}
 	s := t.UTC().Format(time.DateOnly)
+	return &s
+}
+
+func moment(t *time.Time) *string {
+	if t == nil {
+		return nil
+	}
+	s := t.UTC().Format(time.RFC3339)
 	return &s
 }
 
@@ -211,7 +222,7 @@ func ETag(body []byte) string {
 func (s *Snapshot) listed(may func(id string) bool) []*Model {
 	all := make([]*Model, 0, len(s.models))
 	for _, m := range s.models {
-		if m.Available && (may == nil || may(m.ID)) {
+		if m.Available && !m.ended(s.loadedAt) && (may == nil || may(m.ID)) {
 			all = append(all, m)
 		}
 	}

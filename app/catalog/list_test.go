@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"umg/app"
 )
@@ -16,6 +17,11 @@ func defaultSnapshot(t testing.TB) *Snapshot {
 
 func snapshotFrom(t testing.TB, f File) *Snapshot {
 	t.Helper()
+	return snapshotAt(t, f, time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
+}
+
+func snapshotAt(t testing.TB, f File, now time.Time) *Snapshot {
+	t.Helper()
 	contracts, err := newContractBuilder()
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +30,7 @@ func snapshotFrom(t testing.TB, f File) *Snapshot {
 	for _, m := range f.Models {
 		cards[m.ID] = m.ID + "@1"
 	}
-	s, err := snapshotOf(stored{file: f, cards: cards, version: 1}, contracts, lookup)
+	s, err := snapshotOf(stored{file: f, cards: cards, version: 1}, contracts, Options{Now: func() time.Time { return now }, Secrets: lookup})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +98,7 @@ func TestTheListHasWhatEveryToolReads(t *testing.T) {
 	if a := entry["architecture"].(map[string]any); a["modality"] != "text+image->text" {
 		t.Errorf("architecture %v", a)
 	}
-	if p := entry["protocols"].([]any); len(p) != 1 || p[0] != "chat" {
+	if p := entry["protocols"].([]any); len(p) != 4 || p[0] != "chat" || p[3] != "native" {
 		t.Errorf("protocols %v", p)
 	}
 	if l := entry["rate_limits"].(map[string]any); l["rpm"] != 60.0 || l["tpm"] != 200000.0 {

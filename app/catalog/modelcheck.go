@@ -36,6 +36,18 @@ func (m *FileModel) check(p problems) {
 	m.checkLimits(p)
 }
 
+func (m *FileModel) checkSuccessor(p problems, models map[string]bool) {
+	switch {
+	case m.Successor == "":
+	case m.Successor == m.ID:
+		p.addf("successor", "%q is the model itself", m.Successor)
+	case !models[m.Successor]:
+		p.addf("successor", "%q is not a model of this file", m.Successor)
+	case m.Deprecated.IsZero() && m.Shutdown.IsZero():
+		p.addf("successor", "a model that never leaves needs none; give it a day of deprecation or shutdown")
+	}
+}
+
 func checkWords(p problems, field string, words, known []string) {
 	if len(words) == 0 {
 		p.addf(field, "is empty")

@@ -96,7 +96,9 @@ type Model struct {
 	IdleRoutes                        []Route       // those that cannot, each with its provider's reason
 	CreatedAt                         time.Time
 	DeprecatedAt, ShutdownAt          *time.Time
+	Successor                         string // the model to use instead, when this one goes
 
+	lifecycle []Header
 	served    []llm.Style
 	contracts map[llm.Style]*Contract
 	entry     []byte
@@ -164,11 +166,11 @@ func (t FileTimeouts) over(base Timeouts) Timeouts {
 type Lookup func(name string) (string, bool)
 
 // snapshotOf prepares everything a version of the catalog needs.
-func snapshotOf(s stored, contracts *contractBuilder, lookup Lookup) (*Snapshot, error) {
-	snap := &Snapshot{version: s.version, aliases: s.file.Aliases, byID: map[string]*Model{}}
+func snapshotOf(s stored, contracts *contractBuilder, o Options) (*Snapshot, error) {
+	snap := &Snapshot{version: s.version, aliases: s.file.Aliases, byID: map[string]*Model{}, loadedAt: o.Now()}
 	providers := map[string]*Provider{}
 	for i := range s.file.Providers {
-		p := s.file.Providers[i].resolve(lookup)
+		p := s.file.Providers[i].resolve(o.Secrets)
 		providers[p.ID] = p
 		snap.providers = append(snap.providers, p)
 	}
@@ -227,7 +229,7 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 		Styles: m.Styles, Parameters: m.Parameters, Sizes: m.Sizes, Seconds: m.Seconds, Available: m.Availability == Available,
 		Paused: m.Paused, Notice: m.Notice, Prices: m.Rates, SizePrices: m.SizeRates, Limits: m.Limits,
 		Timeout: cmp.Or(time.Duration(m.Timeout), totalDefault), CreatedAt: time.Time(m.Released),
-		DeprecatedAt: m.Deprecated.pointer(), ShutdownAt: m.Shutdown.pointer(), contracts: map[llm.Style]*Contract{},
+		DeprecatedAt: m.Deprecated.pointer(), ShutdownAt: m.Shutdown.pointer(), Successor: m.Successor, contracts: map[llm.Style]*Contract{},
 	}
 	if err := out.price(card); err != nil {
 		return nil, err
@@ -258,6 +260,7 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 		}
 	}
 	out.served = servedStyles(out)
+	out.lifecycle = out.lifecycleHeaders()
 	out.entry = out.render()
 	return out, out.writeGuides()
 }
@@ -280,12 +283,11 @@ func (m *Model) price(id string) (err error) {
 }
 
 // servedStyles is the one rule about which styles a model answers in: it may be called in them, there is a contract
-// to check calls against, and a usable route speaks them.
+// to check calls against, and a route can be used. Calls are translated to the style that the route speaks.
 func servedStyles(m *Model) []llm.Style {
 	var served []llm.Style
 	for _, style := range m.Styles {
-		_, hasContract := m.contracts[style]
-		if hasContract && slices.ContainsFunc(m.Routes, func(r Route) bool { return r.Style == style }) {
+		if _, hasContract := m.contracts[style]; hasContract && len(m.Routes) > 0 {
 			served = append(served, style)
 		}
 	}

@@ -102,7 +102,7 @@ func TestAProviderWithoutItsCredentialIsKeptButNotUsed(t *testing.T) {
 			if len(m.Routes) != 1 || m.Routes[0].Provider.ID != "south" || len(m.IdleRoutes) != 1 || m.IdleRoutes[0].Provider.Unusable != k.reason {
 				t.Errorf("routes %v, idle %v for %q", m.Routes, m.IdleRoutes, m.IdleRoutes[0].Provider.Unusable)
 			}
-			if m.Serves(llm.Chat) || !m.Available || len(s.Providers()) != 2 {
+			if !m.Serves(llm.Chat) || !m.Available || len(s.Providers()) != 2 {
 				t.Errorf("served %v", m.Served())
 			}
 			if _, ok := m.Contract(llm.Chat); !ok {
@@ -112,12 +112,12 @@ func TestAProviderWithoutItsCredentialIsKeptButNotUsed(t *testing.T) {
 	}
 }
 
-func TestModelsServeStylesThatHaveAContractAndARoute(t *testing.T) {
+func TestModelsServeEveryStyleTheyMayWhateverTheirRoutesSpeak(t *testing.T) {
 	t.Parallel()
 	b := setup(t, lookup)
 	b.apply(t, smallFile)
 	m, _ := b.awaitVersion(t, b.c).Model("acme/one")
-	if len(m.Styles) != 4 || len(m.Served()) != 1 || !m.Serves(llm.Chat) {
+	if len(m.Styles) != 4 || len(m.Served()) != 4 || !m.Serves(llm.Native) {
 		t.Errorf("styles %v, served %v", m.Styles, m.Served())
 	}
 	c, ok := m.Contract(llm.Chat)
