@@ -3,9 +3,9 @@ package api
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +16,9 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/dialect/chat"
+	"umg/app/dialect/messages"
+	"umg/app/dialect/native"
+	"umg/app/dialect/responses"
 )
 
 const (
@@ -38,49 +41,25 @@ const (
 	NativeFamily   Family = "native"
 )
 
-// standing is how one kind of error looks from outside: the status, and the type word of each layout.
-type standing struct {
-	status                   int
-	openai, messages, native string
+// layout is how one family speaks of an error. The words stand in its dialect, because they also appear inside
+// streams.
+type layout struct {
+	status func(*app.Error) int
+	append func(dst []byte, e *app.Error, requestID string) []byte
+	end    string // of a body, in front of which the page that explains the error goes; empty where none may
 }
 
-// standings is the one place that decides on statuses and types.
-var standings = [...]standing{
-	app.Internal:         {http.StatusInternalServerError, "server_error", "api_error", "INTERNAL"},
-	app.Invalid:          {http.StatusBadRequest, "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT"},
-	app.Unauthenticated:  {http.StatusUnauthorized, "authentication_error", "authentication_error", "UNAUTHENTICATED"},
-	app.Forbidden:        {http.StatusForbidden, "permission_error", "permission_error", "PERMISSION_DENIED"},
-	app.NotFound:         {http.StatusNotFound, "invalid_request_error", "not_found_error", "NOT_FOUND"},
-	app.Conflict:         {http.StatusConflict, "invalid_request_error", "conflict_error", "ABORTED"},
-	app.MethodNotAllowed: {http.StatusMethodNotAllowed, "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT"},
-	app.TooLarge:         {http.StatusRequestEntityTooLarge, "invalid_request_error", "request_too_large", "INVALID_ARGUMENT"},
-	app.MediaType:        {http.StatusUnsupportedMediaType, "invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT"},
-	app.Unfunded:         {http.StatusPaymentRequired, "insufficient_quota", "billing_error", "RESOURCE_EXHAUSTED"},
-	app.Exhausted:        {http.StatusTooManyRequests, "rate_limit_error", "rate_limit_error", "RESOURCE_EXHAUSTED"},
-	app.Upstream:         {http.StatusBadGateway, "server_error", "api_error", "UNAVAILABLE"},
-	app.Timeout:          {http.StatusGatewayTimeout, "server_error", "timeout_error", "DEADLINE_EXCEEDED"},
-	app.Unavailable:      {http.StatusServiceUnavailable, "server_error", "overloaded_error", "UNAVAILABLE"},
-	app.Canceled:         {statusClientLeft, "invalid_request_error", "invalid_request_error", "CANCELLED"},
+var layouts = map[Family]layout{
+	ChatFamily:     {chat.Status, chat.AppendError, `},"request_id":`},
+	MessagesFamily: {messages.Status, messages.AppendError, ""},
+	OpenAIFamily:   {responses.Status, responses.AppendError, `}}`},
+	NativeFamily:   {native.Status, native.AppendError, ""},
 }
 
 // alwaysTrue are the kinds that keep their HTTP status on the chat route in both error modes: what breaks them is
 // seen by programs that read no body.
 var alwaysTrue = map[app.Kind]bool{
 	app.Unauthenticated: true, app.TooLarge: true, app.MediaType: true, app.MethodNotAllowed: true,
-}
-
-// stand looks an error up for every family but chat, whose words are in its dialect because they also appear inside
-// streams. A provider's refusal of the request keeps the provider's status.
-func stand(e *app.Error) standing {
-	s := standings[app.Internal]
-	if int(e.Kind) < len(standings) {
-		s = standings[e.Kind]
-	}
-	if e.Kind == app.Upstream && e.Status >= 400 && e.Status < 500 {
-		s = standings[app.Invalid]
-		s.status = e.Status
-	}
-	return s
 }
 
 // WriteError answers a failed request in the layout of its family. Once an answer has begun it only records the
@@ -111,11 +90,9 @@ func (a *API) WriteError(c echo.Context, err error) error {
 		h.Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
 		h.Set("Retry-After-Ms", strconv.FormatInt(int64((wait+time.Millisecond-1)/time.Millisecond), 10))
 	}
-	status, contentType := stand(e).status, jsonType
-	if x.family == ChatFamily {
-		status = chat.Status(e)
-	}
-	body := a.body(x, e)
+	as := layouts[x.family]
+	status, contentType := as.status(e), jsonType
+	body := a.withDoc(as.append(nil, e, x.RequestID), as.end, e)
 	if x.family == ChatFamily && !alwaysTrue[e.Kind] && a.documented(c, x) {
 		status = http.StatusOK
 		if x.streams {
@@ -167,74 +144,13 @@ func Explain(c echo.Context, err error) *app.Error {
 	return app.AsError(err)
 }
 
-type openAIError struct {
-	Message string  `json:"message"`
-	Type    string  `json:"type"`
-	Param   *string `json:"param"`
-	Code    string  `json:"code"`
-	DocURL  string  `json:"doc_url,omitempty"`
-}
-
-type messagesError struct {
-	Type      string         `json:"type"`
-	Error     messagesDetail `json:"error"`
-	RequestID string         `json:"request_id"`
-}
-
-type messagesDetail struct {
-	Type    string            `json:"type"`
-	Message string            `json:"message"`
-	Details map[string]string `json:"details"`
-}
-
-type nativeError struct {
-	Code    int    `json:"code"`
-	Message string `json:"message"`
-	Status  string `json:"status"`
-	Details []any  `json:"details,omitempty"`
-}
-
-// body renders the error in the layout of its family.
-func (a *API) body(x *Access, e *app.Error) []byte {
-	s, doc := stand(e), ""
-	if e.Doc != "" {
-		doc = a.baseURL + e.Doc
-	}
-	var v any
-	switch x.family {
-	case ChatFamily:
-		return withDoc(chat.AppendError(nil, e, x.RequestID), doc, x.RequestID)
-	case MessagesFamily:
-		detail := messagesDetail{Type: s.messages, Message: e.Message, Details: map[string]string{"error_code": e.Code}}
-		v = messagesError{Type: "error", Error: detail, RequestID: x.RequestID}
-	case NativeFamily:
-		v = map[string]any{"error": nativeError{
-			Code: s.status, Message: e.Message, Status: s.native, Details: []any{map[string]string{"reason": e.Code, "request_id": x.RequestID}},
-		}}
-	default:
-		out := openAIError{Message: e.Message, Type: s.openai, Code: e.Code, DocURL: doc}
-		if e.Param != "" {
-			out.Param = &e.Param
-		}
-		v = map[string]any{"error": out}
-	}
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return []byte(`{"error":{"message":"Something went wrong on our side.","type":"server_error","param":null,"code":"internal_error"}}`)
-	}
-	return []byte(strings.TrimSuffix(b.String(), "\n"))
-}
-
-// withDoc adds the page that explains a chat error to its error object, which stands right before the request id.
-func withDoc(body []byte, doc, requestID string) []byte {
-	tail := `},"request_id":` + quoted(requestID) + `}`
-	head, ok := bytes.CutSuffix(body, []byte(tail))
-	if doc == "" || !ok {
+// withDoc adds the page that explains an error to its error object, right before the last occurrence of end.
+func (a *API) withDoc(body []byte, end string, e *app.Error) []byte {
+	at := bytes.LastIndex(body, []byte(end))
+	if e.Doc == "" || end == "" || at < 0 {
 		return body
 	}
-	return append(head, `,"doc_url":`+quoted(doc)+tail...)
+	return slices.Insert(body, at, []byte(`,"doc_url":`+quoted(a.baseURL+e.Doc))...)
 }
 
 // quoted is s as JSON; what is not UTF-8 in it is replaced.

@@ -178,7 +178,8 @@ func TestEveryFamilyHasItsLayout(t *testing.T) {
 		"/v1/messages": `{"type":"error","error":{"type":"not_found_error","message":"m","details":{"error_code":"model_not_found"}},` +
 			`"request_id":"req_1"}`,
 		"/vendorc/native": `{"error":{"code":404,"message":"m","status":"NOT_FOUND",` +
-			`"details":[{"reason":"model_not_found","request_id":"req_1"}]}}`,
+			`"details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"MODEL_NOT_FOUND","domain":"gateway",` +
+			`"metadata":{"code":"model_not_found"}},{"@type":"type.googleapis.com/google.rpc.RequestInfo","requestId":"req_1"}]}}`,
 	} {
 		w := failed(t, path, "", "", false, app.Errorf(app.NotFound, "model_not_found", "m"))
 		if w.Code != http.StatusNotFound || w.Body.String() != want {
@@ -190,13 +191,17 @@ func TestEveryFamilyHasItsLayout(t *testing.T) {
 func TestEveryKindHasAStanding(t *testing.T) {
 	t.Parallel()
 	for kind := app.Internal; kind <= app.Canceled; kind++ {
-		s := stand(app.Errorf(kind, "x", "m"))
-		if s.status < 400 || s.openai == "" || s.messages == "" || s.native == "" || KindWord(kind) == "" {
-			t.Errorf("kind %d: %+v %q", kind, s, KindWord(kind))
+		for family, as := range layouts {
+			e := app.Errorf(kind, "x", "m")
+			if status := as.status(e); status < 400 || status > 599 || !json.Valid(as.append(nil, e, "req_1")) || KindWord(kind) == "" {
+				t.Errorf("%s, kind %d: %d %q", family, kind, status, KindWord(kind))
+			}
 		}
 	}
-	if stand(app.Errorf(app.Canceled+1, "x", "m")).status != http.StatusInternalServerError || KindWord(200) != "internal" {
-		t.Error("an unknown kind is not our own fault")
+	for family, as := range layouts {
+		if as.status(app.Errorf(app.Canceled+1, "x", "m")) != http.StatusInternalServerError || KindWord(200) != "internal" {
+			t.Errorf("%s: an unknown kind is not our own fault", family)
+		}
 	}
 }
 
@@ -229,7 +234,7 @@ func TestUnknownPathsExplainTheUsualMistakes(t *testing.T) {
 			t.Errorf("%s: %s", path, e.Message)
 		}
 	}
-	if e := notFound("/" + strings.Repeat("x", 10000)); len(e.Message) > 300 {
+	if e := notFound("/" + strings.Repeat("x", 10000)); len(e.Message) > 400 {
 		t.Errorf("a message of %d bytes", len(e.Message))
 	}
 }

@@ -73,19 +73,30 @@ func check401(t *testing.T, what string, family api.Family, method string, a rep
 		Code  int `json:"code"`
 		Error struct {
 			Type    string `json:"type"`
+			Status  string `json:"status"`
 			Message string `json:"message"`
-			Code    string `json:"code"`
+			Code    any    `json:"code"`
+			Details any    `json:"details"`
 		} `json:"error"`
 		ID string `json:"request_id"`
 	}
 	if err := json.Unmarshal([]byte(a.body), &body); err != nil {
 		t.Fatalf("%s: %v: %s", what, err, a.body)
 	}
-	if body.Error.Type != "authentication_error" || body.Error.Message == "" || body.Error.Code != a.header.Get("X-Error-Code") {
-		t.Errorf("%s: %s", what, a.body)
+	code, good := a.header.Get("X-Error-Code"), body.Error.Type == "authentication_error"
+	switch family {
+	case api.NativeFamily:
+		good = body.Error.Status == "UNAUTHENTICATED" && body.Error.Code == 401.0
+	case api.MessagesFamily:
+		details, _ := body.Error.Details.(map[string]any)
+		good = good && details["error_code"] == code && body.ID == a.header.Get("X-Request-Id")
+	case api.ChatFamily:
+		good = good && body.Error.Code == code && body.Code == http.StatusUnauthorized && body.ID == a.header.Get("X-Request-Id")
+	default:
+		good = good && body.Error.Code == code
 	}
-	if family == api.ChatFamily && (body.Code != http.StatusUnauthorized || body.ID != a.header.Get("X-Request-Id")) {
-		t.Errorf("%s: not the chat layout: %s", what, a.body)
+	if !good || body.Error.Message == "" || !strings.Contains(a.body, code) {
+		t.Errorf("%s: %s", what, a.body)
 	}
 }
 

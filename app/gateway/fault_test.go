@@ -43,7 +43,6 @@ var early = []struct {
 	{spec: "redirect", kind: app.Upstream, code: "upstream_error"},
 	{spec: "slow-drip=50ms", kind: app.Timeout, code: "upstream_timeout"},
 	{spec: "truncated-json", kind: app.Upstream, code: "upstream_error", onlyJSON: true},
-	{spec: "stream-instead-of-json", kind: app.Upstream, code: "upstream_error", onlyJSON: true},
 	{spec: "huge-line=34000000", kind: app.Upstream, code: "upstream_error"},
 	{spec: "reset-after=0", kind: app.Upstream, code: "upstream_error", attemptsMore: 1},
 	{spec: "cut-after=1", kind: app.Upstream, code: "upstream_error", attemptsMore: 1},

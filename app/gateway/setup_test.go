@@ -61,13 +61,14 @@ models:
   - {id: test/paused, paused: true, notice: back at noon, ROUTES [{provider: alpha, model: x, style: chat}]}
   - {id: test/coming, availability: coming, ROUTES [{provider: alpha, model: x, style: chat}]}
   - {id: test/other, styles: [chat, messages], ROUTES [{provider: alpha, model: x, style: messages}]}
+  - {id: test/silent, styles: [messages], ROUTES [{provider: alpha, model: x, style: messages}]}
   - {id: test/fast, limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000}, ROUTES [{provider: alpha, model: up, style: chat}]}
   - {id: test/daily, limits: {requests_per_minute: 60, requests_per_day: 2, concurrency: 3}, ROUTES [{provider: alpha, model: up, style: chat}]}
   - {id: test/limited, limits: {requests_per_minute: 2, tokens_per_minute: 100000}, ROUTES [{provider: alpha, model: up, style: chat}]}
 `
 
 const common = `name: Test, owner: test, kind: text, capabilities: [text], input: [text, image], output: [text], context_tokens: 128000, max_output_tokens: 4096,
-     parameters: [temperature, top_p, stop, seed, tools],
+     parameters: [temperature, top_p, stop, seed, tools, logprobs],
      rates: {input_tokens: 3 per 1M, cache_read_tokens: 0.3 per 1M, output_tokens: 15 per 1M}, released: 2026-01-01, routes:`
 
 // bench is one gateway on a database and an upstream of its own.

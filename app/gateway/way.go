@@ -15,7 +15,12 @@ import (
 
 // forwardedHeaders go to providers of the messages style unchanged; service.md, "Messages". Clients and providers
 // may spell them as the catalog's aliases say.
-var forwardedHeaders = [...]string{"vendorb-version", "vendorb-beta"}
+var forwardedHeaders = [...]string{versionHeader, "vendorb-beta"}
+
+const (
+	versionHeader   = "vendorb-version"
+	versionStandard = "2023-06-01" // the version that has all parameters
+)
 
 // prepare draws the first route that can carry the call. A call that no route can carry is refused here, before
 // anything is held or sent.
@@ -99,33 +104,60 @@ func (r *run) complete(ctx context.Context) *app.Error {
 	return nil
 }
 
-// forwarded are the headers of the call that go upstream, under every spelling the catalog knows.
+// forwarded are the headers of the call that go to a provider of the messages style, under every spelling the catalog
+// knows: the client's own, when it speaks that style, and else the version that such a provider demands.
 func (r *run) forwarded() http.Header {
-	if r.call.Style != llm.Messages || r.way.Upstream() != llm.Messages {
+	if r.way.Upstream() != llm.Messages {
 		return nil
 	}
-	aliases := r.gateway.o.Snapshot().Aliases().Headers
-	var out http.Header
+	out := make(http.Header, 2*len(forwardedHeaders))
 	for _, name := range forwardedHeaders {
-		spellings := []string{name}
-		for alias, stands := range aliases {
-			if strings.EqualFold(stands, name) {
-				spellings = append(spellings, alias)
-			}
+		spellings := r.spellings(name)
+		values := r.said(spellings)
+		if values == nil && name == versionHeader && !r.configured(spellings) {
+			values = []string{versionStandard}
 		}
-		for _, from := range spellings {
-			values := r.call.Headers.Values(from)
-			if len(values) == 0 {
-				continue
-			}
-			if out == nil {
-				out = make(http.Header, len(forwardedHeaders))
-			}
-			for _, to := range spellings {
+		for _, to := range spellings {
+			if values != nil {
 				out[http.CanonicalHeaderKey(to)] = values
 			}
-			break
 		}
 	}
 	return out
+}
+
+// spellings are a header's name and its aliases.
+func (r *run) spellings(name string) []string {
+	list := []string{name}
+	for alias, stands := range r.gateway.o.Snapshot().Aliases().Headers {
+		if strings.EqualFold(stands, name) {
+			list = append(list, alias)
+		}
+	}
+	return list
+}
+
+// said are the values that the client gave a header under one of its spellings.
+func (r *run) said(spellings []string) []string {
+	if r.call.Style != llm.Messages {
+		return nil
+	}
+	for _, name := range spellings {
+		if values := r.call.Headers.Values(name); len(values) > 0 {
+			return values
+		}
+	}
+	return nil
+}
+
+// configured reports whether the provider's own headers have one of the spellings.
+func (r *run) configured(spellings []string) bool {
+	for name := range r.route.Provider.Headers {
+		for _, spelling := range spellings {
+			if strings.EqualFold(name, spelling) {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -250,9 +250,8 @@ func TestAnswersThatAreNotWhatWasAskedFor(t *testing.T) {
 		stream bool
 		class  provider.Class
 	}{
-		"HTML":     {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/html") }, false, provider.ClassContent},
-		"no type":  {func(w http.ResponseWriter, _ *http.Request) { w.Header()["Content-Type"] = nil }, false, provider.ClassContent},
-		"a stream": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/event-stream") }, false, provider.ClassContent},
+		"HTML":    {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/html") }, false, provider.ClassContent},
+		"no type": {func(w http.ResponseWriter, _ *http.Request) { w.Header()["Content-Type"] = nil }, false, provider.ClassContent},
 		"compressed": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Encoding", "gzip")
@@ -311,5 +310,37 @@ func BenchmarkSendAndRead1K(b *testing.B) {
 			b.Fatal(f)
 		}
 		a.Close()
+	}
+}
+
+func TestAStyleMayNameTheModelInItsPath(t *testing.T) {
+	t.Parallel()
+	var seen atomic.Value
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		seen.Store(r.URL.RequestURI())
+		w.Header().Set("Content-Type", "application/json")
+	})
+	c := client(t, provider.Options{})
+	for _, one := range []struct {
+		style  llm.Style
+		stream bool
+		want   string
+	}{
+		{llm.Messages, true, "/messages"},
+		{llm.Responses, false, "/responses"},
+		{llm.Native, false, "/models/a%20b/c:generateContent"},
+		{llm.Native, true, "/models/a%20b/c:streamGenerateContent?alt=sse"},
+		{llm.Native, false, "/models/a%20b/c:generateContent"},
+	} {
+		r := route(s.URL)
+		r.Style, r.Model = one.style, "a b/c"
+		a, f := send(t, c, r, one.stream)
+		if f != nil {
+			t.Fatal(f)
+		}
+		a.Close()
+		if got := seen.Load(); got != one.want {
+			t.Errorf("%s, stream %v: %v, want %s", one.style, one.stream, got, one.want)
+		}
 	}
 }
