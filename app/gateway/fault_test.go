@@ -350,3 +350,16 @@ func TestAnAnswerInOnePieceHasNoKeepAlive(t *testing.T) {
 		t.Errorf("%q", s.text())
 	}
 }
+
+func TestAStreamInPlaceOfJSONIsReadToItsEnd(t *testing.T) {
+	t.Parallel()
+	b := setup(t, startMoney)
+	b.fault("alpha", "stream-instead-of-json")
+	r, s, err := b.generate(b.call("test/one", "count to 20", ""))
+	must(t, err)
+	if s.status != http.StatusOK || !strings.Contains(s.text(), `"object":"chat.completion"`) || !strings.Contains(s.text(), "18 19 20") ||
+		!strings.Contains(s.text(), `"finish_reason":"stop"`) || r.Streamed || r.Attempts != 1 {
+		t.Errorf("status %d, %s, report %+v", s.status, s.text(), r)
+	}
+	b.settled(r.Cost)
+}

@@ -326,11 +326,11 @@ func TestAStyleMayNameTheModelInItsPath(t *testing.T) {
 		stream bool
 		want   string
 	}{
-		{llm.Messages, true, "/messages"},
-		{llm.Responses, false, "/responses"},
-		{llm.Native, false, "/models/a%20b/c:generateContent"},
-		{llm.Native, true, "/models/a%20b/c:streamGenerateContent?alt=sse"},
-		{llm.Native, false, "/models/a%20b/c:generateContent"},
+		{llm.Messages, true, "/v1/messages"},
+		{llm.Responses, false, "/v1/responses"},
+		{llm.Native, false, "/v1/models/a%20b/c:generateContent"},
+		{llm.Native, true, "/v1/models/a%20b/c:streamGenerateContent?alt=sse"},
+		{llm.Native, false, "/v1/models/a%20b/c:generateContent"},
 	} {
 		r := route(s.URL)
 		r.Style, r.Model = one.style, "a b/c"
