@@ -28,7 +28,7 @@ type reading struct {
 func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 	var w request
 	if err := json.Unmarshal(body, &w); err != nil {
-		return nil, unreadable(err)
+		return nil, unreadable(err, "")
 	}
 	d := reading{w: &w, out: &llm.Request{
 		Model: w.Model, Stream: w.Stream, Parallel: w.ParallelToolCalls, Stop: w.Stop, LogProbs: w.LogProbs,
@@ -42,6 +42,9 @@ func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 		if err := step(); err != nil {
 			return nil, err
 		}
+	}
+	if len(w.Stop) == 0 {
+		d.out.Stop = nil
 	}
 	d.endUser()
 	return d.out, d.dropUnknown(w.Unknown, "")
@@ -182,14 +185,14 @@ func (d *reading) choiceOfTools(raw jsontext.Value, name string) error {
 	if name == "function_call" {
 		var f function
 		if err := json.Unmarshal(raw, &f); err != nil {
-			return unreadable(err)
+			return unreadable(err, name)
 		}
 		d.out.Choice = llm.ToolChoice{Mode: llm.ChooseRequired, Names: []string{string(f.Name)}}
 		return nil
 	}
 	var w toolChoice
 	if err := json.Unmarshal(raw, &w); err != nil {
-		return unreadable(err)
+		return unreadable(err, name)
 	}
 	c := &d.out.Choice
 	switch w.Type {
@@ -252,7 +255,7 @@ func (d *reading) dropUnknown(unknown jsontext.Value, at string) error {
 	}
 	var members map[string]jsontext.Value
 	if err := json.Unmarshal(unknown, &members); err != nil {
-		return unreadable(err)
+		return unreadable(err, at)
 	}
 	for _, name := range sorted(members) {
 		if silent(members[name]) {
@@ -289,18 +292,19 @@ func (d *reading) drop(name string) {
 	}
 }
 
-// unreadable says what is wrong with a body that is not JSON or not of the style.
-func unreadable(err error) error {
+// unreadable says what is wrong with a body, or with a part of it, that is not JSON or not of the style.
+func unreadable(err error, at string) error {
 	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
-		param := path(semantic.JSONPointer)
+		param := path(at, semantic.JSONPointer)
 		return wrong(param, "%s does not have the type that this style gives it.", param).Because(err)
 	}
 	return app.Errorf(app.Invalid, "invalid_json", "The body is not valid JSON.").Because(err)
 }
 
 // path writes a pointer as messages[2].role.
-func path(p jsontext.Pointer) string {
+func path(at string, p jsontext.Pointer) string {
 	var b strings.Builder
+	b.WriteString(at)
 	for token := range p.Tokens() {
 		switch {
 		case token != "" && strings.Trim(token, "0123456789") == "":

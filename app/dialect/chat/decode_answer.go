@@ -33,6 +33,9 @@ func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
 			r.Stop = llm.StopToolCalls
 		}
 	}
+	if slices.ContainsFunc(c.Message.ToolCalls, func(w toolCall) bool { return w.name() == "" }) {
+		r.Stop = llm.StopMalformed
+	}
 	if len(r.Parts) == 0 && failed(r.Stop) {
 		return nil, llm.ErrBroken
 	}

@@ -77,6 +77,9 @@ func (d *decoder) End(dst []llm.Event) ([]llm.Event, error) {
 		return dst, llm.ErrCut
 	}
 	d.finished = true
+	if !d.reported {
+		d.usage = llm.Usage{}
+	}
 	return append(dst, llm.Event{Kind: llm.EventFinish, Stop: stop, Usage: d.usage, Reported: d.reported}), nil
 }
 
