@@ -35,7 +35,7 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	e.encodeSystem(systems)
 	e.encodeTurns(turns)
 	e.encodeTools()
-	thinks := e.encodeThinking()
+	thinks := e.encodeThinking(thoughtless(turns))
 	e.encodeSampling(thinks)
 	e.encodeOutput()
 	if r.EndUser != "" {
@@ -227,8 +227,9 @@ func (e *requestEncoder) budget() (n int64, asked bool) {
 	return n, n >= budgetMin
 }
 
-// encodeThinking writes how the model thinks. It reports whether it does, as far as the request says.
-func (e *requestEncoder) encodeThinking() bool {
+// encodeThinking writes how the model thinks. It reports whether it does, as far as the request says. A turn that was
+// begun without thoughts cannot go on with a budget for them: upstreams refuse the two together.
+func (e *requestEncoder) encodeThinking(thoughtless bool) bool {
 	n, asked := e.budget()
 	if !asked {
 		return false
@@ -239,6 +240,9 @@ func (e *requestEncoder) encodeThinking() bool {
 	}
 	if e.r.Choice.Mode == llm.ChooseRequired && len(e.r.Tools) > 0 {
 		return false // a call that is forced leaves no room for thoughts: upstreams refuse the two together
+	}
+	if n > 0 && thoughtless {
+		return false
 	}
 	if n < 0 {
 		e.dst = append(e.dst, `,"thinking":{"type":"adaptive"`...)

@@ -78,6 +78,16 @@ func answered(parts, next []llm.Part) error {
 	return nil
 }
 
+// thoughtless reports whether the model is in the middle of calling tools and began to do so without thoughts that it
+// can be shown. Turns are arranged: results stand first.
+func thoughtless(turns []llm.Turn) bool {
+	i := len(turns) - 1
+	for i > 1 && turns[i].Parts[0].Kind == llm.Result {
+		i -= 2
+	}
+	return i < len(turns)-1 && turns[i+1].Parts[0].Kind != llm.Reasoning
+}
+
 func (e *requestEncoder) encodeSystem(systems []llm.Turn) {
 	n := 0
 	for i := range systems {
@@ -161,6 +171,9 @@ func (e *requestEncoder) encodeCall(c *llm.ToolCall) {
 	e.dst = append(e.dst, `,"input":`...)
 	input := strings.TrimSpace(c.Arguments)
 	switch {
+	case c.Custom: // free text has no place of its own
+		e.dst = append(e.dst, `{"input":`...)
+		e.dst = append(quote(e.dst, c.Arguments), '}')
 	case input == "":
 		e.dst = append(e.dst, "{}"...)
 	case input[0] != '{' || !e.raw([]byte(input)):

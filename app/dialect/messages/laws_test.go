@@ -33,7 +33,12 @@ func TestTheCodecKeepsTheLaws(t *testing.T) {
 // a choice is said whenever one call at most is.
 func canon(r *llm.Request) {
 	r.Format.Strict = nil
-	if r.Reasoning.Effort != "none" && r.Reasoning != (llm.ReasoningOptions{}) {
+	o := &r.Reasoning
+	if inTheMiddle(r.Turns) && o.Budget != "-1" && o.Effort != "none" {
+		o.Budget, o.Show = "", ""
+		r.Sampling = llm.Sampling{}
+	}
+	if o.Effort != "none" && *o != (llm.ReasoningOptions{}) {
 		r.Sampling.Temperature, r.Sampling.TopK = "", ""
 		if r.Sampling.TopP != "1" {
 			r.Sampling.TopP = ""
@@ -42,4 +47,13 @@ func canon(r *llm.Request) {
 	if r.Parallel != nil && r.Choice.Mode == llm.ChooseUnsaid {
 		r.Choice.Mode = llm.ChooseAuto
 	}
+}
+
+// inTheMiddle reports whether a request goes on with tools that were called without a thought.
+func inTheMiddle(turns []llm.Turn) bool {
+	first := llm.Part{Kind: llm.Reasoning}
+	for i := len(turns) - 1; i > 0 && turns[i].Role == llm.User && turns[i].Parts[0].Kind == llm.Result; i -= 2 {
+		first = turns[i-1].Parts[0]
+	}
+	return first.Kind != llm.Reasoning
 }
