@@ -109,7 +109,7 @@ func (o *output) callID(id string) string {
 	if id != "" {
 		id = llm.FitID(id, callIDCharsMax)
 	}
-	for n := o.count; id == "" || o.callIDs[id]; n++ {
+	for n := o.count; id == "" || id == o.item.id || o.callIDs[id]; n++ {
 		id = o.ask.MintID("call_", n)
 	}
 	o.callIDs[id] = true
