@@ -204,7 +204,7 @@ func plain(v jsontext.Value) string {
 	case 'n':
 		return ""
 	}
-	return string(compact(v.Clone()))
+	return string(compact(v))
 }
 
 // members are the names of an object and their values, which are valid until the next. What is no object has none.

@@ -30,7 +30,7 @@ func jsonSchema(raw jsontext.Value, field string) ([]byte, error) {
 func (s *schemaReader) schema(dst []byte, raw jsontext.Value, depth int) []byte {
 	if raw.Kind() != '{' || depth > schemaDepthMax {
 		s.deep = s.deep || depth > schemaDepthMax
-		return append(dst, compact(raw.Clone())...)
+		return appendValue(dst, raw)
 	}
 	nullable, typed := false, false
 	seen := map[string]bool{}
@@ -74,7 +74,7 @@ func (s *schemaReader) member(dst []byte, name string, value jsontext.Value, dep
 	case "type":
 		return appendType(dst, value, nullable)
 	case "enum":
-		return list(dst, value, when(nullable, "null"), func(dst []byte, v jsontext.Value) []byte { return append(dst, compact(v.Clone())...) })
+		return list(dst, value, when(nullable, "null"), appendValue)
 	case "anyOf", "oneOf", "allOf", "prefixItems":
 		last := when(nullable && !typed && name == "anyOf", `{"type":"null"}`)
 		return list(dst, value, last, func(dst []byte, v jsontext.Value) []byte { return s.schema(dst, v, depth+1) })
@@ -89,8 +89,11 @@ func (s *schemaReader) member(dst []byte, name string, value jsontext.Value, dep
 			return append(dst, n...) // the wire has these in quotation marks
 		}
 	}
-	return append(dst, compact(value.Clone())...)
+	return appendValue(dst, value)
 }
+
+// appendValue appends a value that is no schema, or not one of this style.
+func appendValue(dst []byte, v jsontext.Value) []byte { return append(dst, compact(v)...) }
 
 func when(yes bool, s string) string {
 	if yes {
@@ -102,7 +105,7 @@ func when(yes bool, s string) string {
 // appendType appends a type in small letters, with null beside it when the schema allows that.
 func appendType(dst []byte, value jsontext.Value, nullable bool) []byte {
 	if value.Kind() != '"' {
-		return append(dst, compact(value.Clone())...)
+		return appendValue(dst, value)
 	}
 	word := strings.ToLower(unquote(value))
 	if !nullable || word == "null" {
@@ -115,7 +118,7 @@ func appendType(dst []byte, value jsontext.Value, nullable bool) []byte {
 // list appends a list of what each of its values becomes, and one more at the end unless it is there.
 func list(dst []byte, value jsontext.Value, last string, each func([]byte, jsontext.Value) []byte) []byte {
 	if value.Kind() != '[' {
-		return append(dst, compact(value.Clone())...)
+		return appendValue(dst, value)
 	}
 	dst = append(dst, '[')
 	comma := ""
@@ -141,7 +144,7 @@ func list(dst []byte, value jsontext.Value, last string, each func([]byte, jsont
 // named appends schemas under the caller's own names.
 func (s *schemaReader) named(dst []byte, value jsontext.Value, depth int) []byte {
 	if value.Kind() != '{' {
-		return append(dst, compact(value.Clone())...)
+		return appendValue(dst, value)
 	}
 	dst = append(dst, '{')
 	begun := false

@@ -1,0 +1,85 @@
+package native
+
+import (
+	"errors"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/llm"
+)
+
+// DecodeResponse reads an answer the way a stream of one frame is read, so that both come out alike.
+func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
+	d := decoder{ask: a}
+	events, err := d.Decode(nil, nil, body)
+	if err == nil {
+		events, err = d.End(events)
+	}
+	if upstream, ok := errors.AsType[*llm.UpstreamError](err); ok {
+		return nil, upstream
+	}
+	if err != nil {
+		return nil, llm.ErrBroken
+	}
+	return llm.Fold(events), nil
+}
+
+// decodeUsage reads the usage of an answer. It reports false when that cannot be true. Cached tokens are a part of the
+// prompt here, and thoughts are none of the candidates' tokens, which only the total tells where their count is missing.
+func decodeUsage(raw jsontext.Value) (llm.Usage, bool) {
+	in := usage{Prompt: -1, Candidates: -1}
+	if err := json.Unmarshal(raw, &in, lenient); err != nil || in.Prompt < 0 {
+		return llm.Usage{}, false
+	}
+	for _, n := range [...]int64{in.Prompt, in.Cached, in.Candidates, in.Thoughts, in.ToolUse, in.Total} {
+		if n > llm.TokensMax {
+			return llm.Usage{}, false
+		}
+	}
+	if in.Candidates < 0 {
+		in.Candidates = max(0, in.Total-in.Prompt-in.ToolUse-in.Thoughts)
+	}
+	u := llm.Usage{
+		Input: in.Prompt + in.ToolUse - in.Cached, CacheRead: in.Cached, Output: in.Candidates + in.Thoughts, Reasoning: in.Thoughts,
+	}
+	if !u.Valid() {
+		return llm.Usage{}, false
+	}
+	return u, true
+}
+
+// lenient reads what an upstream sends: what is merely untidy in it must not lose the answer.
+var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// stops are the style's words for why an answer ended. Words that are not here are llm.StopOther.
+var stops = map[string]llm.Stop{
+	"STOP":                     llm.StopEnd,
+	"MAX_TOKENS":               llm.StopLength,
+	"SAFETY":                   llm.StopFilter,
+	"RECITATION":               llm.StopFilter,
+	"LANGUAGE":                 llm.StopFilter,
+	"BLOCKLIST":                llm.StopFilter,
+	"PROHIBITED_CONTENT":       llm.StopFilter,
+	"SPII":                     llm.StopFilter,
+	"MODEL_ARMOR":              llm.StopFilter,
+	"IMAGE_SAFETY":             llm.StopFilter,
+	"IMAGE_PROHIBITED_CONTENT": llm.StopFilter,
+	"IMAGE_RECITATION":         llm.StopFilter,
+	"MALFORMED_FUNCTION_CALL":  llm.StopMalformed,
+	"MALFORMED_RESPONSE":       llm.StopMalformed,
+	"UNEXPECTED_TOOL_CALL":     llm.StopMalformed,
+	"TOO_MANY_TOOL_CALLS":      llm.StopMalformed,
+	"CONTINUATION":             llm.StopPause,
+}
+
+// StopOf is what a finish reason means; empty for an empty one. That the answer has calls is not in the word.
+func StopOf(word string) llm.Stop {
+	if word == "" {
+		return ""
+	}
+	if stop, ok := stops[word]; ok {
+		return stop
+	}
+	return llm.StopOther
+}

@@ -1,0 +1,85 @@
+package native
+
+import (
+	"strconv"
+
+	"umg/app"
+	"umg/app/llm"
+)
+
+// EncodeResponse appends an answer.
+func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
+	dst = append(dst, frameOpen...)
+	w := said{dst: dst, seal: true}
+	w.parts(r.Parts)
+	finish := llm.Event{Stop: r.Stop, Usage: r.Usage, Reported: r.Reported, Cost: r.Cost}
+	return append(appendEnd(w.dst, &finish, w.malformed, ending(a)), '}')
+}
+
+// ending is how every frame of an answer ends: with the name of the model and the id of the answer.
+func ending(a *llm.Ask) []byte {
+	dst := quote(append([]byte(nil), `,"modelVersion":`...), a.Model)
+	return quote(append(dst, `,"responseId":`...), a.MintID("", 0))
+}
+
+// frameOpen and frameClose stand around the parts of a frame.
+const (
+	frameOpen  = `{"candidates":[{"content":{"parts":[`
+	frameClose = `],"role":"model"}`
+)
+
+// appendEnd appends the end of an answer, after its last part.
+func appendEnd(dst []byte, finish *llm.Event, malformed bool, end []byte) []byte {
+	dst = append(dst, frameClose+`,"finishReason":"`...)
+	dst = append(dst, encodeStop(finish.Stop, malformed)...)
+	dst = append(dst, `","index":0}]`...)
+	if finish.Reported || finish.Cost != nil {
+		dst = append(dst, `,"usageMetadata":`...)
+		dst = encodeUsage(dst, finish.Usage, finish.Cost)
+	}
+	return append(dst, end...)
+}
+
+// encodeUsage appends the usage of an answer. The wire counts cached tokens with the prompt and thoughts apart from what
+// the candidates say; it has no count of tokens written to a cache.
+func encodeUsage(dst []byte, u llm.Usage, cost *app.Amount) []byte {
+	dst = append(dst, '{')
+	count := func(name string, n int64) {
+		dst = append(append(append(dst, '"'), name...), `":`...)
+		dst = append(strconv.AppendInt(dst, n, 10), ',')
+	}
+	count("promptTokenCount", u.InputTotal())
+	if u.CacheRead > 0 {
+		count("cachedContentTokenCount", u.CacheRead)
+	}
+	count("candidatesTokenCount", u.Output-u.Reasoning)
+	if u.Reasoning > 0 {
+		count("thoughtsTokenCount", u.Reasoning)
+	}
+	count("totalTokenCount", u.InputTotal()+u.Output)
+	if cost != nil {
+		dst = append(dst, `"cost":`...)
+		return append(append(dst, cost.String()...), '}')
+	}
+	dst[len(dst)-1] = '}'
+	return dst
+}
+
+// encodeStop is the style's word for why an answer ended. Calls, a stop sequence and a refusal all end with STOP. A
+// call that could not be written ends an answer that seemed whole as malformed.
+func encodeStop(stop llm.Stop, malformed bool) string {
+	switch stop {
+	case llm.StopLength, llm.StopContextFull:
+		return "MAX_TOKENS"
+	case llm.StopFilter:
+		return "SAFETY"
+	case llm.StopOther:
+		return "OTHER"
+	case llm.StopMalformed:
+		return "MALFORMED_FUNCTION_CALL"
+	}
+	if malformed {
+		return "MALFORMED_FUNCTION_CALL"
+	}
+	return "STOP"
+}
