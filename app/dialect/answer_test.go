@@ -36,29 +36,7 @@ type passed struct {
 
 func pass(t testing.TB, in string, a dialect.Ask, bill dialect.Bill) passed {
 	t.Helper()
-	s := chatDialect(t).NewStream(a)
-	defer s.Close()
-	r := sse.NewReader(strings.NewReader(in), nil)
-	defer r.Close()
-	var p passed
-	var out []byte
-	for p.err == nil {
-		f, err := r.Next()
-		if err != nil {
-			break
-		}
-		var step dialect.Step
-		out, step, p.err = s.Frame(out, f)
-		p.steps = append(p.steps, step)
-		if step == dialect.Done {
-			break
-		}
-	}
-	p.live, p.tally = string(out), s.Tally()
-	p.whole = p.tally.Ended || p.tally.Whole
-	p.tally.Ended, p.tally.Whole = false, false
-	p.end = string(s.Finish(nil, bill))
-	return p
+	return passIn(t, llm.Chat, strings.NewReader(in), a, bill)
 }
 
 var (
@@ -409,19 +387,6 @@ func FuzzAnswer(f *testing.F) {
 		}
 		_, _ = chatDialect(t).Frames(in)
 	})
-}
-
-func BenchmarkTapFrame(b *testing.B) {
-	s := chatDialect(b).NewStream(dialect.Ask{Model: "public", Choices: 1})
-	defer s.Close()
-	raw := []byte(delta(`{"content":" hello"}`, "null"))
-	f := sse.Frame{Raw: raw, Data: raw[6 : len(raw)-2]}
-	var out []byte
-	b.SetBytes(int64(len(raw)))
-	b.ReportAllocs()
-	for b.Loop() {
-		out, _, _ = s.Frame(out[:0], f)
-	}
 }
 
 func TestAnAnswerThatWasCutShortHasItsReason(t *testing.T) {

@@ -33,7 +33,7 @@ func readChatBody(raw []byte, a Ask) (Body, error) {
 	}
 	b.tally = Tally{ContentBytes: c.bytes}
 	if finish := text(c.finish.of(raw)); finish != "" {
-		b.tally.Finish = finishOf(chatStop(finish), c.calls)
+		b.tally.Finish = finishOf(chat.StopOf(finish), c.calls)
 	}
 	if c.usage.found() && !isNull(c.usage.of(raw)) {
 		b.tally.Usage, b.tally.Reported = chatUsage(c.usage.of(raw))

@@ -135,7 +135,7 @@ func (s *chatStream) withChoices(c *chunk, doc []byte) saying {
 	s.finished += int64(c.finished)
 	s.calls = s.calls || c.calls
 	if c.finished > 0 {
-		s.tally.Finish = finishOf(chatStop(text(c.finish.of(doc))), s.calls)
+		s.tally.Finish = finishOf(chat.StopOf(text(c.finish.of(doc))), s.calls)
 	}
 	s.role = s.role || c.role
 	switch {
@@ -165,7 +165,7 @@ func (s *chatStream) preface(dst []byte) []byte {
 // append appends a chunk as it came where nothing changes, and otherwise as one data line.
 func (s *chatStream) append(dst []byte, f sse.Frame) []byte {
 	if len(s.halves) > 0 {
-		choices := s.halves[0].part(f.Data, s.chunk.choices)
+		choices := string(s.halves[0].appendPart(nil, f.Data, s.chunk.choices))
 		s.halves = s.halves[1:]
 		for i := range s.members {
 			if s.members[i].val == s.chunk.choices {

@@ -3,6 +3,9 @@ package dialect
 import (
 	"umg/app"
 	"umg/app/dialect/chat"
+	"umg/app/dialect/messages"
+	"umg/app/dialect/native"
+	"umg/app/dialect/responses"
 	"umg/app/llm"
 	"umg/app/sse"
 )
@@ -36,7 +39,19 @@ func Of(s llm.Style) (*Dialect, bool) {
 var dialects = map[llm.Style]*Dialect{
 	llm.Chat: {
 		Style: llm.Chat, Peek: peekChat, Splice: spliceChat, NewStream: newChatStream, ReadBody: readChatBody, Frames: chatFrames,
-		KeepAlive: chat.KeepAlive,
+		Codec: chat.Codec{}, KeepAlive: chat.KeepAlive,
+	},
+	llm.Messages: {
+		Style: llm.Messages, Peek: peekMessages, Splice: spliceMessages, NewStream: newMessagesStream, ReadBody: readMessagesBody,
+		Frames: framesBy(messages.Codec{}, deltaMeter), Codec: messages.Codec{}, KeepAlive: messages.KeepAlive,
+	},
+	llm.Responses: {
+		Style: llm.Responses, Peek: peekResponses, Splice: spliceResponses, NewStream: newResponsesStream, ReadBody: readResponsesBody,
+		Frames: framesBy(responses.Codec{}, responsesMeter), Codec: responses.Codec{}, KeepAlive: responses.KeepAlive,
+	},
+	llm.Native: {
+		Style: llm.Native, Peek: peekNative, Splice: spliceNative, NewStream: newNativeStream, ReadBody: readNativeBody,
+		Frames: nativeFrames, Codec: native.Codec{}, KeepAlive: native.KeepAlive,
 	},
 }
 

@@ -42,11 +42,18 @@ func (e *edits) append(dst, doc []byte) []byte {
 	return append(dst, doc[last:]...)
 }
 
-// part is a stretch of the document with the replacements inside of it made.
-func (e *edits) part(doc []byte, at span) string {
+// appendPart appends a stretch of the document with the replacements inside of it made.
+func (e *edits) appendPart(dst, doc []byte, at span) []byte {
 	var inside edits
 	for _, one := range e.list[:e.n] {
 		inside.replace(span{one.at.from - at.from, one.at.to - at.from}, one.with)
 	}
-	return string(inside.append(nil, at.of(doc)))
+	return inside.append(dst, at.of(doc))
+}
+
+// rename puts the public id in the place of the upstream's name of the model.
+func (e *edits) rename(doc []byte, at span, model string) {
+	if e.n < editsMax && string(at.of(doc)) != model {
+		e.replace(at, model)
+	}
 }

@@ -35,10 +35,11 @@ const (
 	bills  // the answer has ended, and this is the frame in which the client reads its usage
 )
 
-// reading is what a frame says, and whether it is the last mark of its stream.
+// reading is what a frame says.
 type reading struct {
 	says saying
-	last bool
+	last bool // it is the last mark of its stream
+	more bool // the end that came before it was none
 }
 
 // reader knows the frames of one style.
@@ -106,6 +107,9 @@ func (p *passer) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 		}
 		return dst, Idle, err
 	}
+	if r.more {
+		dst = p.release(dst)
+	}
 	step := Idle
 	if !r.last || p.phase == ending || r.says >= ends { // a mark without an end before it is not an end
 		dst, step, err = p.pass(dst, f, r.says)
@@ -172,6 +176,15 @@ func (p *passer) end() {
 		}
 	}
 	p.phase = ending
+}
+
+// release appends what was taken for the end.
+func (p *passer) release(dst []byte) []byte {
+	dst = append(dst, p.held[:p.billAt]...)
+	dst = append(dst, p.bill...)
+	dst = append(dst, p.held[p.billAt:]...)
+	p.phase, p.held, p.bill, p.billAt = flowing, p.held[:0], p.bill[:0], 0
+	return dst
 }
 
 // hold keeps a frame back.
@@ -266,4 +279,20 @@ func dataStart(frame []byte) int {
 func failure(body ...[]byte) error {
 	all := bytes.Join(body, nil)
 	return &llm.UpstreamError{Body: all[:min(len(all), failureBytesMax)]}
+}
+
+// doneMark is what some upstreams end a stream with in whatever style.
+const doneMark = "[DONE]"
+
+// eventOf is the name of a frame's event: its type, or the event line of a frame without. It is nil when there is
+// none that fits in a line.
+func eventOf(f sse.Frame, kind span) []byte {
+	event := f.Event
+	if value := kind.of(f.Data); len(value) > len(`""`) && value[0] == '"' {
+		event = value[1 : len(value)-1]
+	}
+	if len(event) == 0 || bytes.IndexByte(event, '\n') >= 0 {
+		return nil
+	}
+	return event
 }

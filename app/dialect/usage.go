@@ -127,10 +127,11 @@ func responsesUsage(raw []byte) (llm.Usage, bool) {
 	return u, ok && good && !o.broken
 }
 
-// readMessages takes over what a usage object of the messages style says; what it leaves out stays as it was. A
-// reading that cannot be true changes nothing, and is reported as false.
+// readMessages takes over what a usage object of the messages style says; what it leaves out stays as it was, and a
+// reading that cannot be true changes nothing. It reports whether the object says the output so far.
 func (c *counts) readMessages(raw []byte) bool {
 	next, good := *c, true
+	next.output = -1
 	o := openObject(raw, 0)
 	for o.next() {
 		value := o.value.of(raw)
@@ -153,8 +154,12 @@ func (c *counts) readMessages(raw []byte) bool {
 	if o.broken || !good {
 		return false
 	}
+	said := next.output >= 0
+	if !said {
+		next.output = c.output
+	}
 	*c = next
-	return true
+	return said
 }
 
 // nativeUsage reads a usageMetadata object. Counts of nothing are left out by this style.

@@ -1,0 +1,53 @@
+package dialect
+
+import (
+	"bytes"
+
+	"umg/app/llm"
+	"umg/app/sse"
+)
+
+// framesBy writes a whole answer as the frames of a stream with the codec of its style.
+func framesBy(codec llm.Codec, m *meter) func(raw []byte) ([]byte, error) {
+	return func(raw []byte) ([]byte, error) {
+		a := &Ask{Model: text(memberOf(raw, "model").of(raw)), CallID: text(memberOf(raw, "id").of(raw)), Choices: 1}
+		answer, err := codec.DecodeResponse(raw, a)
+		if err != nil {
+			return nil, err
+		}
+		var out []byte
+		encoder, events := codec.Encoder(a), llm.Unfold(nil, answer)
+		end := len(events) - 1
+		for i := range events[:end] {
+			out = encoder.Append(out, &events[i])
+		}
+		last := encoder.Append(nil, &events[end])
+		if !answer.Reported {
+			last = m.unreported(last)
+		}
+		return append(out, last...), nil
+	}
+}
+
+// unreported takes the usage out of the frames that end a stream, so that nobody takes the absence of counts for
+// counts of nothing.
+func (m *meter) unreported(frames []byte) []byte {
+	var out []byte
+	r := sse.NewReader(bytes.NewReader(frames), nil)
+	defer r.Close()
+	for {
+		f, err := r.Next()
+		if err != nil {
+			return out
+		}
+		var e edits
+		in := span{0, len(f.Data)}
+		if m.holder != "" {
+			in = memberOf(f.Data, m.holder)
+		}
+		if at := memberOf(in.of(f.Data), m.member); at.found() {
+			e.replace(span{in.from + at.from, in.from + at.to}, "null")
+		}
+		out = appendFrame(out, f, f.Event, &e)
+	}
+}

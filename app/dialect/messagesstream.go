@@ -1,0 +1,210 @@
+package dialect
+
+import (
+	"sync"
+
+	"umg/app"
+	"umg/app/dialect/messages"
+	"umg/app/llm"
+	"umg/app/sse"
+)
+
+const messageStop = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+
+// messagesStream passes a messages stream on. Clients of this style skip every frame whose event line is not the type
+// of its data, and want the last mark.
+type messagesStream struct {
+	passer
+
+	event  []byte // of the frame being read
+	edits  edits
+	counts counts
+	calls  bool
+	index  []byte // of the block that has not ended, as JSON
+}
+
+var messagesStreams = sync.Pool{New: func() any { return &messagesStream{} }}
+
+func newMessagesStream(a Ask) Stream {
+	s, _ := messagesStreams.Get().(*messagesStream)
+	*s = messagesStream{passer: s.renewed(a), counts: noCounts(), index: s.index[:0]}
+	s.reader = s
+	return s
+}
+
+func (s *messagesStream) Close() {
+	s.trim(&s.index)
+	messagesStreams.Put(s)
+}
+
+func (s *messagesStream) Fail(dst []byte, e *app.Error, requestID string) []byte {
+	return messages.Codec{}.Encoder(&s.ask).Fail(dst, e, requestID)
+}
+
+// messageEvent is the outline of one event.
+type messageEvent struct{ kind, index, message, block, delta, usage, failure span }
+
+func (v *messageEvent) read(doc []byte) bool {
+	o := openObject(doc, 0)
+	for o.next() {
+		switch string(o.key.of(doc)) {
+		case "type":
+			v.kind = o.value
+		case "index":
+			v.index = o.value
+		case "message":
+			v.message = o.value
+		case "content_block":
+			v.block = o.value
+		case "delta":
+			v.delta = o.value
+		case "usage":
+			v.usage = o.value
+		case "error":
+			v.failure = o.value
+		}
+	}
+	return o.whole()
+}
+
+func (s *messagesStream) read(f sse.Frame) (reading, error) {
+	var v messageEvent
+	doc := f.Data
+	s.edits.n = 0
+	if string(doc) == doneMark {
+		return reading{}, nil // of another style
+	}
+	if !v.read(doc) {
+		return reading{}, llm.ErrMalformed
+	}
+	if s.event = eventOf(f, v.kind); s.event == nil {
+		return reading{}, llm.ErrMalformed
+	}
+	if string(s.event) == "error" || string(f.Event) == "error" || !isNull(v.failure.of(doc)) {
+		return reading{}, failure(doc)
+	}
+	r := reading{says: note}
+	switch string(s.event) {
+	case "content_block_delta":
+		r.says = s.said(deltaBytes(v.delta.of(doc)))
+	case "content_block_start":
+		s.index = append(s.index[:0], v.index.of(doc)...)
+		n, calls := blockBytes(v.block.of(doc))
+		s.calls = s.calls || calls
+		r.says = s.said(n)
+	case "content_block_stop":
+		s.index = s.index[:0]
+	case "message_start":
+		s.readStart(doc, v.message)
+	case "message_delta":
+		r.says = s.readDelta(doc, &v)
+	case "message_stop":
+		r.last = true
+	}
+	return r, nil
+}
+
+// said counts the content of a frame.
+func (p *passer) said(contentBytes int64) saying {
+	if contentBytes == 0 {
+		return note
+	}
+	p.counted(contentBytes)
+	return content
+}
+
+func (s *messagesStream) readStart(doc []byte, message span) {
+	if isNull(message.of(doc)) {
+		return
+	}
+	o := openObject(doc[:message.to], message.from)
+	for o.next() {
+		switch string(o.key.of(doc)) {
+		case "model":
+			s.edits.rename(doc, o.value, s.model)
+		case "usage":
+			s.readUsage(o.value.of(doc))
+		}
+	}
+}
+
+func (s *messagesStream) readUsage(raw []byte) {
+	if !isNull(raw) && s.counts.readMessages(raw) {
+		s.reported(s.counts.usage())
+	}
+}
+
+// readDelta reads the frame that says why the answer has ended. One that does not say it only tells the usage so far.
+func (s *messagesStream) readDelta(doc []byte, v *messageEvent) saying {
+	s.readUsage(v.usage.of(doc))
+	delta := v.delta.of(doc)
+	if stop := text(memberOf(delta, "stop_reason").of(delta)); stop != "" {
+		s.tally.Finish = finishOf(messages.StopOf(stop), s.calls)
+		return bills
+	}
+	if s.phase == ending && !isNull(v.usage.of(doc)) {
+		return bills
+	}
+	return note
+}
+
+func (s *messagesStream) append(dst []byte, f sse.Frame) []byte {
+	return appendFrame(dst, f, s.event, &s.edits)
+}
+
+func (s *messagesStream) preface(dst []byte) []byte { return dst }
+
+func (s *messagesStream) Finish(dst []byte, b Bill) []byte {
+	dst = s.appendHeld(dst, deltaMeter, b)
+	if b.CutShort && s.phase != ending {
+		if len(s.index) > 0 {
+			dst = append(dst, "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":"...)
+			dst = append(append(dst, s.index...), "}\n\n"...)
+		}
+		dst = append(dst, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"max_tokens\","+
+			"\"stop_sequence\":null,\"stop_details\":null,\"container\":null},\"usage\":"...)
+		dst = append(append(dst, deltaMeter.billed(nil, b)...), "}\n\n"...)
+	}
+	if !s.done {
+		dst = append(dst, messageStop...)
+	}
+	return dst
+}
+
+// deltaBytes counts what a delta adds to the answer. A signature adds nothing.
+func deltaBytes(delta []byte) int64 {
+	var n int64
+	o := openObject(delta, 0)
+	for o.next() {
+		switch string(o.key.of(delta)) {
+		case "type", "signature":
+		default:
+			if value := o.value.of(delta); value[0] == '"' {
+				n += plainBytes(value[1 : len(value)-1])
+			}
+		}
+	}
+	return n
+}
+
+// blockBytes counts what a block of content holds, and reports whether it calls a tool. A block of text or thinking
+// may be empty, to be filled by deltas; any other says something by being there.
+func blockBytes(block []byte) (n int64, calls bool) {
+	filled := false
+	o := openObject(block, 0)
+	for o.next() {
+		switch value := o.value.of(block); string(o.key.of(block)) {
+		case "type":
+			calls = string(value) == `"tool_use"`
+			filled = string(value) == `"text"` || string(value) == `"thinking"`
+		case "text", "thinking", "name":
+			n += textBytes(value)
+		case "input":
+			n += argumentBytes(value)
+		}
+	}
+	if !filled && o.begun {
+		n = max(n, 1)
+	}
+	return n, calls
+}

@@ -1,0 +1,151 @@
+package dialect
+
+import (
+	"bytes"
+
+	"umg/app/dialect/native"
+	"umg/app/llm"
+)
+
+// generation is the outline of a native answer, or of one frame of it: both are made alike.
+type generation struct {
+	model, id, usage, failure, candidates span
+
+	bytes    int64
+	calls    bool
+	finished int64 // candidates that say why they ended
+	reason   span  // the last of these reasons
+	blocked  span  // why the request was not answered
+}
+
+// read walks the answer and reports where the walk ended.
+func (g *generation) read(doc []byte) object {
+	o := openObject(doc, 0)
+	for o.next() {
+		switch string(o.key.of(doc)) {
+		case "modelVersion":
+			g.model = o.value
+		case "responseId":
+			g.id = o.value
+		case "usageMetadata":
+			g.usage = o.value
+		case "error":
+			g.failure = o.value
+		case "promptFeedback":
+			g.feedback(doc, o.value)
+		case "candidates":
+			if g.candidates = o.value; !isNull(o.value.of(doc)) {
+				g.readCandidates(doc, o.value)
+			}
+		}
+	}
+	return o
+}
+
+func (g *generation) feedback(doc []byte, at span) {
+	o := openObject(doc[:at.to], at.from)
+	for o.next() {
+		if string(o.key.of(doc)) == "blockReason" && isReason(o.value.of(doc)) {
+			g.blocked = o.value
+		}
+	}
+}
+
+func (g *generation) readCandidates(doc []byte, at span) {
+	list := openArray(doc[:at.to], at.from)
+	for list.next() {
+		o := openObject(doc[:list.value.to], list.value.from)
+		for o.next() {
+			switch value := o.value.of(doc); string(o.key.of(doc)) {
+			case "content":
+				if parts := memberOf(value, "parts").of(value); !isNull(parts) {
+					g.readParts(parts)
+				}
+			case "finishReason":
+				if isReason(value) {
+					g.finished++
+					g.reason = o.value
+				}
+			}
+		}
+	}
+}
+
+// isReason reports whether a value says why something ended; the enumerations of this style begin with a word for
+// nothing.
+func isReason(value []byte) bool {
+	return len(value) > len(`""`) && value[0] == '"' && !bytes.HasSuffix(value, []byte(`_UNSPECIFIED"`))
+}
+
+func (g *generation) readParts(raw []byte) {
+	list := openArray(raw, 0)
+	for list.next() {
+		part := list.value.of(raw)
+		o := openObject(part, 0)
+		for o.next() {
+			value := o.value.of(part)
+			if isEmpty(value) {
+				continue
+			}
+			switch string(o.key.of(part)) {
+			case "thought", "thoughtSignature", "videoMetadata", "partMetadata":
+			case "text":
+				g.bytes += textBytes(value)
+			case "inlineData", "fileData":
+				g.bytes++ // it says something, but its bytes are no tokens
+			case "functionCall":
+				g.calls = true
+				name, args := memberOf(value, "name"), memberOf(value, "args")
+				g.bytes += max(1, textBytes(name.of(value))+argumentBytes(args.of(value)))
+			default:
+				g.bytes += max(1, textBytes(value))
+			}
+		}
+	}
+}
+
+// finish is why the answer ended; empty when it does not say.
+func (g *generation) finish(doc []byte, calls bool) string {
+	switch {
+	case g.reason.found():
+		return finishOf(native.StopOf(text(g.reason.of(doc))), calls)
+	case g.blocked.found():
+		return string(llm.StopFilter)
+	}
+	return ""
+}
+
+// readNativeBody checks that raw is a whole answer and notes what changes in it.
+func readNativeBody(raw []byte, a Ask) (Body, error) {
+	b := &passedBody{raw: raw, meter: nativeMeter}
+	var g generation
+	o := g.read(raw)
+	needed := g.candidates
+	if g.blocked.found() {
+		needed = g.blocked
+	}
+	if err := b.close(&o, g.failure, needed); err != nil {
+		return nil, err
+	}
+	if isEmpty(g.candidates.of(raw)) && !g.blocked.found() {
+		return nil, llm.ErrBroken
+	}
+	b.usage = g.usage
+	if g.model.found() {
+		b.edits.rename(raw, g.model, quoted(a.Model))
+	}
+	b.tally = Tally{ContentBytes: g.bytes, Finish: g.finish(raw, g.calls)}
+	b.tally.Usage, b.tally.Reported = nativeUsage(g.usage.of(raw))
+	return b, nil
+}
+
+// nativeFrames writes a whole answer as the one frame of a stream: both are made alike.
+func nativeFrames(raw []byte) ([]byte, error) {
+	var g generation
+	if o := g.read(raw); !o.whole() {
+		return nil, llm.ErrBroken
+	}
+	raw = oneLine(raw)
+	frame := append(append(make([]byte, 0, len(raw)+len(dataLine)+len(frameEnd)), dataLine...), raw...)
+	return append(frame, frameEnd...), nil
+}

@@ -1,0 +1,108 @@
+package dialect
+
+import (
+	"strconv"
+	"sync"
+
+	"umg/app"
+	"umg/app/dialect/native"
+	"umg/app/llm"
+	"umg/app/sse"
+)
+
+// nativeStream passes a native stream on. Every frame of it is an answer of its own; the last one says why it ended,
+// and no mark comes behind it. Clients of this style stumble over comments, event lines and marks of other styles.
+type nativeStream struct {
+	passer
+
+	edits    edits
+	finished int64
+	calls    bool
+	id       []byte // of the answer, as JSON
+}
+
+var nativeStreams = sync.Pool{New: func() any { return &nativeStream{} }}
+
+func newNativeStream(a Ask) Stream {
+	s, _ := nativeStreams.Get().(*nativeStream)
+	*s = nativeStream{passer: s.renewed(a), id: s.id[:0]}
+	s.reader = s
+	return s
+}
+
+func (s *nativeStream) Close() {
+	s.trim(&s.id)
+	nativeStreams.Put(s)
+}
+
+func (s *nativeStream) Fail(dst []byte, e *app.Error, requestID string) []byte {
+	return native.AppendErrorFrame(dst, e, requestID)
+}
+
+func (s *nativeStream) read(f sse.Frame) (reading, error) {
+	var g generation
+	doc := f.Data
+	s.edits.n = 0
+	if string(doc) == doneMark {
+		return reading{}, nil // of another style
+	}
+	if o := g.read(doc); !o.whole() {
+		return reading{}, llm.ErrMalformed
+	}
+	if !isNull(g.failure.of(doc)) || string(f.Event) == "error" {
+		return reading{}, failure(doc)
+	}
+	if g.model.found() {
+		s.edits.rename(doc, g.model, s.model)
+	}
+	if g.id.found() {
+		s.id = append(s.id[:0], g.id.of(doc)...)
+	}
+	r := reading{says: s.said(g.bytes), more: s.phase == ending && g.bytes > 0}
+	if r.more { // some upstreams say in every frame that the answer has ended
+		s.finished, s.done = 0, false
+	}
+	usage := g.usage.of(doc)
+	if !isNull(usage) {
+		s.reported(nativeUsage(usage))
+	}
+	s.calls = s.calls || g.calls
+	s.finished += g.finished
+	if finish := g.finish(doc, s.calls); finish != "" {
+		s.tally.Finish = finish
+	}
+	if g.blocked.found() || s.finished >= max(1, s.ask.Choices) {
+		if s.phase != ending || r.more || !isNull(usage) {
+			r.says = bills
+		}
+		s.done = true
+	}
+	return r, nil
+}
+
+func (s *nativeStream) append(dst []byte, f sse.Frame) []byte {
+	return appendFrame(dst, f, nil, &s.edits)
+}
+
+func (s *nativeStream) preface(dst []byte) []byte { return dst }
+
+func (s *nativeStream) Finish(dst []byte, b Bill) []byte {
+	dst = s.appendHeld(dst, nativeMeter, b)
+	if !b.CutShort || s.phase == ending {
+		return dst
+	}
+	dst = append(dst, `data: {"candidates":[`...)
+	for index := s.finished; index < max(1, s.ask.Choices); index++ {
+		if index > s.finished {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"content":{"role":"model","parts":[]},"finishReason":"MAX_TOKENS","index":`...)
+		dst = append(strconv.AppendInt(dst, index, 10), '}')
+	}
+	dst = append(append(dst, `],"usageMetadata":`...), nativeMeter.billed(nil, b)...)
+	dst = append(append(dst, `,"modelVersion":`...), s.model...)
+	if len(s.id) > 0 {
+		dst = append(append(dst, `,"responseId":`...), s.id...)
+	}
+	return append(dst, "}\n\n"...)
+}

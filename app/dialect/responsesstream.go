@@ -1,0 +1,151 @@
+package dialect
+
+import (
+	"bytes"
+	"strconv"
+	"sync"
+
+	"umg/app"
+	"umg/app/dialect/responses"
+	"umg/app/llm"
+	"umg/app/sse"
+)
+
+// The first frames of a stream of this style repeat the whole request, twice, so more must be kept back.
+const responseHeldMax = 4 << 20
+
+// responsesStream passes a responses stream on. Its frames are numbered, and it ends with the whole answer.
+type responsesStream struct {
+	passer
+
+	event    []byte // of the frame being read
+	edits    edits
+	next     int64  // the number that the next frame would have
+	response []byte // the answer as the last announcement had it
+}
+
+var responsesStreams = sync.Pool{New: func() any { return &responsesStream{} }}
+
+func newResponsesStream(a Ask) Stream {
+	s, _ := responsesStreams.Get().(*responsesStream)
+	*s = responsesStream{passer: s.renewed(a), response: s.response[:0]}
+	s.reader, s.heldMax = s, responseHeldMax
+	return s
+}
+
+func (s *responsesStream) Close() {
+	s.trim(&s.response)
+	responsesStreams.Put(s)
+}
+
+func (s *responsesStream) Fail(dst []byte, e *app.Error, requestID string) []byte {
+	if s.phase == opening { // nothing of the stream was shown
+		return responses.AppendFailed(dst, 0, nil, &s.ask, e, requestID)
+	}
+	return responses.AppendFailed(dst, s.next, s.response, &s.ask, e, requestID)
+}
+
+// responseEvent is the outline of one event.
+type responseEvent struct{ kind, number, response, delta, failure span }
+
+func (v *responseEvent) read(doc []byte) bool {
+	o := openObject(doc, 0)
+	for o.next() {
+		switch string(o.key.of(doc)) {
+		case "type":
+			v.kind = o.value
+		case "sequence_number":
+			v.number = o.value
+		case "response":
+			v.response = o.value
+		case "delta":
+			v.delta = o.value
+		case "error":
+			v.failure = o.value
+		}
+	}
+	return o.whole()
+}
+
+func (s *responsesStream) read(f sse.Frame) (reading, error) {
+	var v responseEvent
+	doc := f.Data
+	s.edits.n = 0
+	if string(doc) == doneMark {
+		return reading{}, nil // of another style
+	}
+	if !v.read(doc) {
+		return reading{}, llm.ErrMalformed
+	}
+	if s.event = eventOf(f, v.kind); s.event == nil {
+		return reading{}, llm.ErrMalformed
+	}
+	if err := s.failed(&v, f); err != nil {
+		return reading{}, err
+	}
+	if n, ok := wholeNumber(v.number.of(doc)); ok && n >= s.next {
+		s.next = n + 1
+	}
+	if bytes.HasSuffix(s.event, []byte(".delta")) {
+		return reading{says: s.said(textBytes(v.delta.of(doc)))}, nil
+	}
+	whole := string(s.event) == "response.completed" || string(s.event) == "response.incomplete"
+	if isNull(v.response.of(doc)) || doc[v.response.from] != '{' {
+		if whole {
+			return reading{}, llm.ErrMalformed
+		}
+		return reading{says: note}, nil
+	}
+	var r response
+	r.read(doc[:v.response.to], v.response.from)
+	if r.model.found() {
+		s.edits.rename(doc, r.model, s.model)
+	}
+	if !whole {
+		s.response = s.edits.appendPart(s.response[:0], doc, v.response) // for an end that does not come from the upstream
+		return reading{says: note}, nil
+	}
+	if s.tally.ContentBytes == 0 { // no deltas came
+		s.tally.ContentBytes = r.bytes
+	}
+	s.reported(responsesUsage(r.usage.of(doc)))
+	s.tally.Finish = r.finish(doc)
+	return reading{says: bills, last: true}, nil
+}
+
+// failed is the error that an event says, with its words where the words of an error usually are.
+func (s *responsesStream) failed(v *responseEvent, f sse.Frame) error {
+	doc := f.Data
+	switch {
+	case string(s.event) == "response.failed" && !isNull(v.response.of(doc)):
+		return failure(v.response.of(doc))
+	case !isNull(v.failure.of(doc)), string(s.event) == "response.failed":
+		return failure(doc)
+	case string(s.event) == "error", string(f.Event) == "error":
+		return failure([]byte(`{"error":`), doc, []byte("}"))
+	}
+	return nil
+}
+
+func (s *responsesStream) append(dst []byte, f sse.Frame) []byte {
+	return appendFrame(dst, f, s.event, &s.edits)
+}
+
+func (s *responsesStream) preface(dst []byte) []byte { return dst }
+
+func (s *responsesStream) Finish(dst []byte, b Bill) []byte {
+	dst = s.appendHeld(dst, responsesMeter, b)
+	if !b.CutShort || s.phase == ending {
+		return dst
+	}
+	answer := s.response
+	if len(answer) == 0 {
+		answer = []byte(`{}`)
+	}
+	answer = appendWith(nil, answer, "status", []byte(`"incomplete"`))
+	answer = appendWith(nil, answer, "incomplete_details", []byte(`{"reason":"max_output_tokens"}`))
+	answer = appendWith(nil, answer, "usage", responseMeter.billed(nil, b))
+	dst = append(dst, "event: response.incomplete\ndata: {\"type\":\"response.incomplete\",\"sequence_number\":"...)
+	dst = append(strconv.AppendInt(dst, s.next, 10), `,"response":`...)
+	return append(append(dst, answer...), "}\n\n"...)
+}
