@@ -31,6 +31,7 @@ type Config struct {
 	InsecureCookies bool          `env:"UMG_INSECURE_COOKIES" help:"Allow sign-in over plain http to another machine."`
 	LameDuck        time.Duration `default:"5s" env:"UMG_LAME_DUCK" help:"Time between failing /readyz and refusing connections at shutdown."`
 	DrainTimeout    time.Duration `default:"10m" env:"UMG_DRAIN_TIMEOUT" help:"Time that running streams get to finish at shutdown."`
+	EgressAllow     []string      `env:"UMG_EGRESS_ALLOW" help:"Private host:port that addresses in requests may reach." placeholder:"HOST:PORT"`
 	KeepAlive       time.Duration `default:"15s" env:"UMG_KEEP_ALIVE" help:"Silence after which a stream's headers and keep-alives go out."`
 
 	baseFromListen bool // BaseURL was not given
@@ -61,6 +62,11 @@ func (c *Config) AfterApply() error {
 	for _, cidr := range c.TrustedProxies {
 		if _, err := netip.ParsePrefix(cidr); err != nil {
 			return fmt.Errorf("--trusted-proxies: %q is not a network such as 10.0.0.0/8", cidr)
+		}
+	}
+	for _, address := range c.EgressAllow {
+		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
+			return fmt.Errorf("--egress-allow: %q is not HOST:PORT", address)
 		}
 	}
 	if c.SecretKey != "" {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -114,6 +115,9 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, log *slog.
 	cfg := Config{
 		Listen: c.Listen, OpsListen: c.OpsListen, storeFlags: storeFlags{DatabaseURL: c.DatabaseURL, Data: c.Data, PGBin: c.PGBin},
 		TrialCredit: demoTrial, TrialDays: demoTrialDays, signUpsMax: demoSignUpsMax, DrainTimeout: demoDrainMax, KeepAlive: c.KeepAlive,
+	}
+	if u, err := url.Parse(simulatorURL); err == nil && u.Port() != "" {
+		cfg.EgressAllow = []string{u.Host} // its files stand for those of the internet
 	}
 	if err := cfg.AfterApply(); err != nil {
 		return err
