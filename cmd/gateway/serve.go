@@ -19,6 +19,7 @@ import (
 	"umg/app/account"
 	"umg/app/catalog"
 	"umg/app/console"
+	"umg/app/egress"
 	"umg/app/gateway"
 	"umg/app/limit"
 	"umg/app/postgres"
@@ -40,6 +41,7 @@ type house struct {
 	keys      *account.KeyRing
 	catalog   *catalog.Catalog
 	providers *provider.Client
+	egress    *egress.Client
 	server    *server.Server
 	public    net.Listener
 	ops       net.Listener
@@ -92,6 +94,9 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 		return h, fmt.Errorf("catalog: %w", err)
 	}
 	h.providers = provider.New(provider.Options{})
+	if h.egress, err = egress.New(egress.Options{Exceptions: cfg.EgressAllow}); err != nil {
+		return h, fmt.Errorf("--egress-allow: %w", err)
+	}
 	return h, h.openFaces(ids, trial)
 }
 
@@ -120,7 +125,7 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy) error {
 	}
 	texts := gateway.New(gateway.Options{
 		Ledger: h.ledger, Snapshot: h.catalog.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: h.providers,
-		Now: time.Now, Random: mathrand.IntN, KeepAlive: h.cfg.KeepAlive,
+		Now: time.Now, Random: mathrand.IntN, Egress: h.egress, KeepAlive: h.cfg.KeepAlive,
 	})
 	proxies := h.cfg.proxies()
 	sessions := account.NewSessionStore(h.store.db, account.SessionOptions{
@@ -129,8 +134,8 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy) error {
 	h.server = server.New(server.Options{
 		API: api.New(api.Options{Keys: h.keys, Catalog: h.catalog, Gateway: texts, Now: time.Now, BaseURL: h.cfg.BaseURL}),
 		Console: console.New(console.Options{
-			Accounts: h.accounts, Sessions: sessions, Ledger: h.ledger, Catalog: h.catalog, Now: time.Now, BaseURL: h.cfg.BaseURL,
-			Trial: trial, Secure: h.cfg.secureCookies(),
+			Accounts: h.accounts, Sessions: sessions, Ledger: h.ledger, Catalog: h.catalog, Gateway: texts, Now: time.Now,
+			BaseURL: h.cfg.BaseURL, Trial: trial, Secure: h.cfg.secureCookies(),
 		}),
 		Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
 		TrustedProxies: proxies, LameDuck: h.cfg.LameDuck, DrainTimeout: h.cfg.DrainTimeout,
@@ -189,6 +194,9 @@ func (h *house) close() error {
 	}
 	if h.providers != nil {
 		h.providers.Close()
+	}
+	if h.egress != nil {
+		h.egress.Close()
 	}
 	if h.store == nil {
 		return nil
