@@ -55,8 +55,8 @@ var stops = map[llm.Stop]string{
 	llm.StopOther:       "end_turn",
 }
 
-// words are the reasons that the words stand for.
-var words = map[string]llm.Stop{
+// reasons are what the words stand for.
+var reasons = map[string]llm.Stop{
 	"end_turn":                      llm.StopEnd,
 	"stop_sequence":                 llm.StopSequence,
 	"max_tokens":                    llm.StopLength,
@@ -71,7 +71,7 @@ func StopOf(word string) llm.Stop {
 	if word == "" {
 		return ""
 	}
-	if s, ok := words[word]; ok {
+	if s, ok := reasons[word]; ok {
 		return s
 	}
 	return llm.StopOther

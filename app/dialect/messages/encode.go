@@ -63,9 +63,9 @@ func (e *requestEncoder) refuse(param, format string, args ...any) {
 }
 
 // raw appends JSON text of the caller. It reports false when it is none.
-func (e *requestEncoder) raw(text []byte) bool {
+func (e *requestEncoder) raw(value []byte) bool {
 	var ok bool
-	e.dst, ok = appendRaw(e.dst, text)
+	e.dst, ok = appendRaw(e.dst, value)
 	return ok
 }
 

@@ -10,13 +10,13 @@ import (
 
 // EncodeResponse appends a whole answer.
 func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
-	var said spoken
+	var told spoken
 	dst = appendShell(dst, a)
 	dst = append(dst, `"content":[`...)
 	n := 0
 	for i := range r.Parts {
 		p := &r.Parts[i]
-		if !said.part(p) {
+		if !told.part(p) {
 			continue
 		}
 		if n++; n > 1 {
@@ -25,7 +25,7 @@ func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
 		dst = encodePiece(dst, p)
 	}
 	dst = append(dst, `],`...)
-	dst = encodeStop(dst, r.Stop, r.StopText, said)
+	dst = encodeStop(dst, r.Stop, r.StopText, told)
 	dst = append(dst, `,"container":null,"diagnostics":null,"usage":`...)
 	dst = encodeUsage(dst, &llm.Event{Usage: r.Usage, Cost: r.Cost}, true)
 	return append(dst, '}')
@@ -92,13 +92,13 @@ func appendCall(dst []byte, c *llm.ToolCall) []byte {
 }
 
 // encodeStop appends why the answer ended. A call that was cut in its arguments means that there was no room for it.
-func encodeStop(dst []byte, stop llm.Stop, met string, said spoken) []byte {
+func encodeStop(dst []byte, stop llm.Stop, met string, told spoken) []byte {
 	switch {
-	case said.torn:
+	case told.torn:
 		stop = llm.StopLength
-	case stop == llm.StopEnd && said.calls:
+	case stop == llm.StopEnd \&\& told.calls:
 		stop = llm.StopToolCalls
-	case stop == llm.StopEnd && said.refusal:
+	case stop == llm.StopEnd \&\& told.refusal:
 		stop = llm.StopRefusal
 	}
 	word, ok := stops[stop]

@@ -141,7 +141,7 @@ func (d *decoder) end(dst []llm.Event, whole bool) []llm.Event {
 	return dst
 }
 
-func (d *decoder) delta(dst []llm.Event, part llm.PartKind, words string) []llm.Event {
+func appendDelta(dst []llm.Event, part llm.PartKind, words string) []llm.Event {
 	if words == "" {
 		return dst
 	}
@@ -156,11 +156,11 @@ func (d *decoder) blockStart(dst []llm.Event) ([]llm.Event, error) {
 	switch string(d.word(p.Type)) {
 	case "text":
 		dst = d.begin(dst, llm.Event{Part: llm.Text})
-		dst = d.delta(dst, llm.Text, text(p.Text))
+		dst = appendDelta(dst, llm.Text, text(p.Text))
 	case "thinking":
 		dst = d.begin(dst, llm.Event{Part: llm.Reasoning})
 		d.signature = text(p.Signature)
-		dst = d.delta(dst, llm.Reasoning, text(p.Thinking))
+		dst = appendDelta(dst, llm.Reasoning, text(p.Thinking))
 	case "redacted_thinking":
 		dst = d.begin(dst, llm.Event{Part: llm.Reasoning})
 		d.signature, d.redacted = text(p.Data), true
@@ -196,7 +196,7 @@ func (d *decoder) blockDelta(dst []llm.Event) ([]llm.Event, error) {
 		}
 		piece := d.text(w.PartialJSON)
 		d.call.given = d.call.given || piece != ""
-		return d.delta(dst, llm.Call, piece), nil
+		return appendDelta(dst, llm.Call, piece), nil
 	}
 	return dst, nil
 }
@@ -210,7 +210,7 @@ func (d *decoder) say(dst []llm.Event, part llm.PartKind, here bool, v jsontext.
 	if d.open != part || !here {
 		dst = d.begin(dst, llm.Event{Part: part})
 	}
-	return d.delta(dst, part, words)
+	return appendDelta(dst, part, words)
 }
 
 func (d *decoder) blockStop(dst []llm.Event) []llm.Event {

@@ -18,7 +18,7 @@ type encoder struct {
 	open  llm.PartKind // of the part that is open
 	begun bool         // the client has seen the open part
 	input []byte       // of the open call
-	said  spoken
+	told  spoken
 }
 
 // Append appends the frames of one event.
@@ -28,9 +28,9 @@ func (s *encoder) Append(dst []byte, e *llm.Event) []byte {
 		return s.start(dst, e)
 	case llm.EventPart:
 		s.open, s.begun, s.input = e.Part, false, s.input[:0]
-		s.said.refusal = s.said.refusal || e.Part == llm.Refusal
+		s.told.refusal = s.told.refusal || e.Part == llm.Refusal
 		if e.Part == llm.Call {
-			s.said.calls = true
+			s.told.calls = true
 			dst = appendCall(s.blockStart(dst), &e.Call)
 			dst = append(dst, "{}}}\n\n"...)
 		}
@@ -104,7 +104,7 @@ func (s *encoder) delta(dst []byte, e *llm.Event) []byte {
 func (s *encoder) partEnd(dst []byte, e *llm.Event) []byte {
 	switch {
 	case s.open == llm.Call:
-		s.said.torn = s.said.torn || !goodInput(string(s.input))
+		s.told.torn = s.told.torn || !goodInput(string(s.input))
 	case s.open == llm.Reasoning && e.Redacted && !s.begun && e.Signature != "":
 		dst = s.blockStart(dst)
 		dst = append(dst, `{"type":"redacted_thinking","data":`...)
@@ -125,7 +125,7 @@ func (s *encoder) partEnd(dst []byte, e *llm.Event) []byte {
 
 func (s *encoder) finish(dst []byte, e *llm.Event) []byte {
 	dst = append(dst, "event: message_delta\n"+`data: {"type":"message_delta","delta":{`...)
-	dst = encodeStop(dst, e.Stop, e.StopText, s.said)
+	dst = encodeStop(dst, e.Stop, e.StopText, s.told)
 	dst = append(dst, `,"container":null},"usage":`...)
 	dst = encodeUsage(dst, e, false)
 	return append(dst, "}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"...)
