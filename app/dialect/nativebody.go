@@ -15,14 +15,25 @@ type generation struct {
 	calls    bool
 	finished int64 // candidates that say why they ended
 	reason   span  // the last of these reasons
-	blocked  span  // why the request was not answered
+	blocked  span  // what says that the request was not answered
 }
 
-// read walks the answer and reports where the walk ended.
+// read walks the answer once and reports where the walk ended.
 func (g *generation) read(doc []byte) object {
 	o := openObject(doc, 0)
-	for o.next() {
-		switch string(o.key.of(doc)) {
+	for o.nextKey() {
+		key := o.key.of(doc)
+		if string(key) == "candidates" {
+			if !o.close(g.readCandidates(doc, o.value.from)) {
+				break
+			}
+			g.candidates = o.value
+			continue
+		}
+		if !o.close(valueEnd(doc, o.value.from, depthMax)) {
+			break
+		}
+		switch string(key) {
 		case "modelVersion":
 			g.model = o.value
 		case "responseId":
@@ -32,76 +43,108 @@ func (g *generation) read(doc []byte) object {
 		case "error":
 			g.failure = o.value
 		case "promptFeedback":
-			g.feedback(doc, o.value)
-		case "candidates":
-			if g.candidates = o.value; !isNull(o.value.of(doc)) {
-				g.readCandidates(doc, o.value)
+			if at := memberOf(o.value.of(doc), "blockReason"); isReason(at.of(o.value.of(doc))) {
+				g.blocked = o.value
 			}
 		}
 	}
 	return o
 }
 
-func (g *generation) feedback(doc []byte, at span) {
-	o := openObject(doc[:at.to], at.from)
-	for o.next() {
-		if string(o.key.of(doc)) == "blockReason" && isReason(o.value.of(doc)) {
-			g.blocked = o.value
+func (g *generation) readCandidates(doc []byte, from int) int {
+	if from < len(doc) && doc[from] == 'n' {
+		return literalEnd(doc, from, "null")
+	}
+	list := openArray(doc, from)
+	for list.nextValue() {
+		if !list.close(g.readCandidate(doc, list.value.from)) {
+			break
 		}
 	}
+	return list.end()
 }
 
-func (g *generation) readCandidates(doc []byte, at span) {
-	list := openArray(doc[:at.to], at.from)
-	for list.next() {
-		o := openObject(doc[:list.value.to], list.value.from)
-		for o.next() {
-			switch value := o.value.of(doc); string(o.key.of(doc)) {
-			case "content":
-				if parts := memberOf(value, "parts").of(value); !isNull(parts) {
-					g.readParts(parts)
-				}
-			case "finishReason":
-				if isReason(value) {
-					g.finished++
-					g.reason = o.value
-				}
+func (g *generation) readCandidate(doc []byte, from int) int {
+	o := openObject(doc, from)
+	for o.nextKey() {
+		key := o.key.of(doc)
+		if string(key) == "content" {
+			if !o.close(g.readContent(doc, o.value.from)) {
+				break
 			}
+			continue
+		}
+		if !o.close(valueEnd(doc, o.value.from, depthMax)) {
+			break
+		}
+		if string(key) == "finishReason" && isReason(o.value.of(doc)) {
+			g.finished++
+			g.reason = o.value
 		}
 	}
+	return o.end()
+}
+
+func (g *generation) readContent(doc []byte, from int) int {
+	if from < len(doc) && doc[from] == 'n' {
+		return literalEnd(doc, from, "null")
+	}
+	o := openObject(doc, from)
+	for o.nextKey() {
+		end := 0
+		if string(o.key.of(doc)) == "parts" {
+			end = g.readParts(doc, o.value.from)
+		} else {
+			end = valueEnd(doc, o.value.from, depthMax)
+		}
+		if !o.close(end) {
+			break
+		}
+	}
+	return o.end()
+}
+
+func (g *generation) readParts(doc []byte, from int) int {
+	if from < len(doc) && doc[from] == 'n' {
+		return literalEnd(doc, from, "null")
+	}
+	list := openArray(doc, from)
+	for list.nextValue() {
+		if !list.close(g.readPart(doc, list.value.from)) {
+			break
+		}
+	}
+	return list.end()
+}
+
+func (g *generation) readPart(doc []byte, from int) int {
+	o := openObject(doc, from)
+	for o.next() {
+		value := o.value.of(doc)
+		if isEmpty(value) {
+			continue
+		}
+		switch string(o.key.of(doc)) {
+		case "thought", "thoughtSignature", "videoMetadata", "partMetadata":
+		case "text":
+			g.bytes += textBytes(value)
+		case "inlineData", "fileData":
+			g.bytes++ // it says something, but its bytes are no tokens
+		case "functionCall":
+			g.calls = true
+			name, args := memberOf(value, "name"), memberOf(value, "args")
+			g.bytes += max(1, textBytes(name.of(value))+argumentBytes(args.of(value)))
+		default:
+			g.bytes += max(1, textBytes(value))
+		}
+	}
+	return o.end()
 }
 
 // isReason reports whether a value says why something ended; the enumerations of this style begin with a word for
 // nothing.
 func isReason(value []byte) bool {
 	return len(value) > len(`""`) && value[0] == '"' && !bytes.HasSuffix(value, []byte(`_UNSPECIFIED"`))
-}
-
-func (g *generation) readParts(raw []byte) {
-	list := openArray(raw, 0)
-	for list.next() {
-		part := list.value.of(raw)
-		o := openObject(part, 0)
-		for o.next() {
-			value := o.value.of(part)
-			if isEmpty(value) {
-				continue
-			}
-			switch string(o.key.of(part)) {
-			case "thought", "thoughtSignature", "videoMetadata", "partMetadata":
-			case "text":
-				g.bytes += textBytes(value)
-			case "inlineData", "fileData":
-				g.bytes++ // it says something, but its bytes are no tokens
-			case "functionCall":
-				g.calls = true
-				name, args := memberOf(value, "name"), memberOf(value, "args")
-				g.bytes += max(1, textBytes(name.of(value))+argumentBytes(args.of(value)))
-			default:
-				g.bytes += max(1, textBytes(value))
-			}
-		}
-	}
 }
 
 // finish is why the answer ended; empty when it does not say.
