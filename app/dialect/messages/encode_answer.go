@@ -96,9 +96,9 @@ func encodeStop(dst []byte, stop llm.Stop, met string, told spoken) []byte {
 	switch {
 	case told.torn:
 		stop = llm.StopLength
-	case stop == llm.StopEnd \&\& told.calls:
+	case stop == llm.StopEnd && told.calls:
 		stop = llm.StopToolCalls
-	case stop == llm.StopEnd \&\& told.refusal:
+	case stop == llm.StopEnd && told.refusal:
 		stop = llm.StopRefusal
 	}
 	word, ok := stops[stop]
