@@ -77,9 +77,9 @@ func (r *response) parts(raw []byte) {
 	}
 }
 
-// finish is why the answer ended; empty when it has not.
-func (r *response) finish(doc []byte) string {
-	switch status := text(r.status.of(doc)); {
+// finish is why an answer of that status ended; empty when it has not.
+func (r *response) finish(doc []byte, status string) string {
+	switch {
 	case status == "incomplete":
 		details := r.reason.of(doc)
 		return finishOf(responses.StopOf(text(memberOf(details, "reason").of(details))), false)
@@ -109,7 +109,7 @@ func readResponsesBody(raw []byte, a Ask) (Body, error) {
 	if r.model.found() {
 		b.edits.rename(raw, r.model, quoted(a.Model))
 	}
-	b.tally = Tally{ContentBytes: r.bytes, Finish: r.finish(raw)}
+	b.tally = Tally{ContentBytes: r.bytes, Finish: r.finish(raw, text(r.status.of(raw)))}
 	b.tally.Usage, b.tally.Reported = responsesUsage(r.usage.of(raw))
 	return b, nil
 }

@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"sync"
 
 	"umg/app"
@@ -109,7 +110,7 @@ func (s *responsesStream) read(f sse.Frame) (reading, error) {
 		s.tally.ContentBytes = r.bytes
 	}
 	s.reported(responsesUsage(r.usage.of(doc)))
-	s.tally.Finish = r.finish(doc)
+	s.tally.Finish = r.finish(doc, strings.TrimPrefix(string(s.event), "response."))
 	return reading{says: bills, last: true}, nil
 }
 
