@@ -73,6 +73,7 @@ func decodeSaid(c *content, s *said, mint func(n int) string) []llm.Part {
 	if s.Refusal != "" {
 		parts = append(parts, llm.Part{Kind: llm.Refusal, Text: string(s.Refusal)})
 	}
+	seen := make(map[string]bool, len(calls))
 	for i := range calls {
 		w := &calls[i]
 		if w.name() == "" {
@@ -86,9 +87,10 @@ func decodeSaid(c *content, s *said, mint func(n int) string) []llm.Part {
 			}
 		}
 		call := w.call()
-		if call.ID == "" || slices.ContainsFunc(parts, func(p llm.Part) bool { return p.Kind == llm.Call && p.Call.ID == call.ID }) {
+		if call.ID == "" || seen[call.ID] {
 			call.ID = mint(i + 1)
 		}
+		seen[call.ID] = true
 		call.Arguments = w.arguments()
 		parts = append(parts, llm.Part{Kind: llm.Call, Call: call})
 	}

@@ -210,3 +210,14 @@ func TestWordsForTheEndAreOneTableEachWay(t *testing.T) {
 		}
 	}
 }
+
+func TestManyCallsInOneMessageAreReadInTimeThatGrowsWithThem(t *testing.T) {
+	t.Parallel()
+	const n = 50_000 // squared, this would take minutes
+	body := `{"model":"m","messages":[{"role":"assistant","tool_calls":[` +
+		strings.TrimSuffix(strings.Repeat(`{"function":{"name":"f","arguments":"{}"}},`, n), ",") + `]}]}`
+	r, err := chat.Codec{}.DecodeRequest([]byte(body))
+	if err != nil || len(r.Turns[0].Parts) != n || r.Turns[0].Parts[0].Call.ID == r.Turns[0].Parts[1].Call.ID {
+		t.Errorf("%v", err)
+	}
+}
