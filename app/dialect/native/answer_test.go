@@ -272,6 +272,7 @@ func TestAStreamHasNoEventLinesNoCommentsAndNoLastMark(t *testing.T) {
 
 func TestBrokenArgumentsAreNeverMadeUp(t *testing.T) {
 	t.Parallel()
+	all := loadSchemas(t)
 	for _, args := range []string{`{"city":"Ro`, `[1]`, `"x"`, `{} {}`, `nonsense`} {
 		for stop, want := range map[llm.Stop]string{llm.StopToolCalls: "MALFORMED_FUNCTION_CALL", llm.StopLength: "MAX_TOKENS", llm.StopFilter: "SAFETY"} {
 			r := &llm.Response{Parts: []llm.Part{text("a"), call("1", "f", args), call("2", "g", "{}")}, Stop: stop}
@@ -281,7 +282,6 @@ func TestBrokenArgumentsAreNeverMadeUp(t *testing.T) {
 			for _, e := range llm.Unfold(nil, r) {
 				wire = enc.Append(wire, &e)
 			}
-			all := loadSchemas(t)
 			all.fits(t, "GenerateContentResponse", body)
 			all.stream(t, wire)
 			for _, out := range []string{string(body), string(wire)} {

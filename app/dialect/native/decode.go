@@ -28,7 +28,9 @@ func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 	}
 	d := requestReader{out: llm.Request{Model: in.Model, Stream: in.Stream}}
 	d.drop(in.Rest)
-	steps := []func(*request) error{d.decodeState, d.decodeSystem, d.decodeContents, d.decodeTools, d.decodeChoice, d.decodeConfig, d.decodeLabels}
+	steps := []func(*request) error{
+		d.decodeState, d.decodeSystem, d.decodeContents, d.decodeTools, d.decodeChoice, d.decodeConfig, d.decodeLabels,
+	}
 	for _, step := range steps {
 		if err := step(&in); err != nil {
 			return nil, err

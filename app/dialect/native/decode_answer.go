@@ -2,6 +2,7 @@ package native
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -73,9 +74,9 @@ var stops = map[string]llm.Stop{
 	"CONTINUATION":             llm.StopPause,
 }
 
-// StopOf is what a finish reason means; empty for an empty one. That the answer has calls is not in the word.
+// StopOf is what a finish reason means; empty for one that says nothing. That the answer has calls is not in the word.
 func StopOf(word string) llm.Stop {
-	if word == "" {
+	if word == "" || isUnspecified(word) {
 		return ""
 	}
 	if stop, ok := stops[word]; ok {
@@ -83,3 +84,6 @@ func StopOf(word string) llm.Stop {
 	}
 	return llm.StopOther
 }
+
+// isUnspecified reports whether a word is the one for nothing, with which the enumerations of this wire begin.
+func isUnspecified(word string) bool { return strings.HasSuffix(word, "_UNSPECIFIED") }

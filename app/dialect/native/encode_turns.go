@@ -1,6 +1,7 @@
 package native
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,7 +18,7 @@ func mergeTurns(turns []llm.Turn) []llm.Turn {
 			continue
 		}
 		if n := len(out); n > 0 && out[n-1].Role == turns[i].Role {
-			out[n-1].Parts = append(out[n-1].Parts[:len(out[n-1].Parts):len(out[n-1].Parts)], turns[i].Parts...)
+			out[n-1].Parts = slices.Concat(out[n-1].Parts, turns[i].Parts)
 			continue
 		}
 		out = append(out, turns[i])

@@ -32,11 +32,10 @@ func (s *schemaReader) schema(dst []byte, raw jsontext.Value, depth int) []byte 
 		s.deep = s.deep || depth > schemaDepthMax
 		return appendValue(dst, raw)
 	}
-	nullable, typed := false, false
+	nullable := false
 	seen := map[string]bool{}
 	for name, value := range members(raw) {
 		nullable = nullable || name == "nullable" && value.Kind() == 't'
-		typed = typed || name == "type"
 		if camel, ok := camels[name]; ok {
 			name = camel
 		}
@@ -49,21 +48,35 @@ func (s *schemaReader) schema(dst []byte, raw jsontext.Value, depth int) []byte 
 		if camel, ok := camels[name]; ok {
 			name = camel
 		}
-		if name == "nullable" || name == "propertyOrdering" || name == "example" || value.Kind() == 'n' && name != "default" ||
-			name == "type" && string(value) == `"TYPE_UNSPECIFIED"` || name == "format" && string(value) == `"enum"` {
+		if hasNoPlace(name, value) {
 			continue
 		}
 		if begun {
 			dst = append(dst, ',')
 		}
 		begun = true
-		dst = s.member(dst, name, value, depth, nullable, typed)
+		dst = s.member(dst, name, value, depth, nullable)
 	}
 	return append(dst, '}')
 }
 
+// hasNoPlace reports whether a member says nothing in plain JSON Schema, or is said with another one.
+func hasNoPlace(name string, value jsontext.Value) bool {
+	switch name {
+	case "nullable", "propertyOrdering", "example":
+		return true
+	case "type":
+		return string(value) == `"TYPE_UNSPECIFIED"`
+	case "format":
+		return string(value) == `"enum"`
+	case "default":
+		return false
+	}
+	return value.Kind() == 'n'
+}
+
 // member appends one member of a schema.
-func (s *schemaReader) member(dst []byte, name string, value jsontext.Value, depth int, nullable, typed bool) []byte {
+func (s *schemaReader) member(dst []byte, name string, value jsontext.Value, depth int, nullable bool) []byte {
 	switch name {
 	case "defs", "ref":
 		dst = append(dst, `"$`+name+`":`...)
@@ -76,7 +89,7 @@ func (s *schemaReader) member(dst []byte, name string, value jsontext.Value, dep
 	case "enum":
 		return list(dst, value, when(nullable, "null"), appendValue)
 	case "anyOf", "oneOf", "allOf", "prefixItems":
-		last := when(nullable && !typed && name == "anyOf", `{"type":"null"}`)
+		last := when(nullable && name == "anyOf", `{"type":"null"}`)
 		return list(dst, value, last, func(dst []byte, v jsontext.Value) []byte { return s.schema(dst, v, depth+1) })
 	case "items", "additionalProperties", "not":
 		return s.schema(dst, value, depth+1)
@@ -129,11 +142,12 @@ func list(dst []byte, value jsontext.Value, last string, each func([]byte, jsont
 		if err != nil {
 			break
 		}
-		if string(one) == last {
+		dst = append(dst, comma...)
+		comma = ","
+		start := len(dst)
+		if dst = each(dst, one); string(dst[start:]) == last {
 			last = ""
 		}
-		dst = each(append(dst, comma...), one)
-		comma = ","
 	}
 	if last != "" {
 		dst = append(append(dst, comma...), last...)

@@ -37,10 +37,7 @@ func (d *decoder) Decode(dst []llm.Event, _, data []byte) ([]llm.Event, error) {
 		return dst, nil
 	}
 	if string(bytes.TrimSpace(data)) == lastMark {
-		if d.stop == "" {
-			return dst, nil // End says that the answer was cut
-		}
-		return d.finish(dst), llm.ErrEnd
+		return d.mark(dst)
 	}
 	f := &d.frame
 	*f = response{Candidates: f.Candidates[:0], Usage: f.Usage[:0], Error: f.Error[:0]}
@@ -50,8 +47,23 @@ func (d *decoder) Decode(dst []llm.Event, _, data []byte) ([]llm.Event, error) {
 	if k := f.Error.Kind(); k == '{' || k == '"' {
 		return dst, &llm.UpstreamError{Body: bytes.Clone(data)}
 	}
-	if len(f.Candidates) == 0 && f.Feedback.Blocked == "" && len(f.Usage) == 0 {
+	return d.answer(dst), nil
+}
+
+// mark appends the finish, if it is known. Otherwise End says that the answer was cut.
+func (d *decoder) mark(dst []llm.Event) ([]llm.Event, error) {
+	if d.stop == "" {
 		return dst, nil
+	}
+	return d.finish(dst), llm.ErrEnd
+}
+
+// answer appends the events of the frame that was read, if it is one of an answer.
+func (d *decoder) answer(dst []llm.Event) []llm.Event {
+	f := &d.frame
+	blocked := f.Feedback.Blocked != "" && !isUnspecified(f.Feedback.Blocked)
+	if len(f.Candidates) == 0 && !blocked && len(f.Usage) == 0 {
+		return dst
 	}
 	hasUsage := len(f.Usage) > 0 && f.Usage.Kind() == '{'
 	if hasUsage {
@@ -70,17 +82,17 @@ func (d *decoder) Decode(dst []llm.Event, _, data []byte) ([]llm.Event, error) {
 	if d.content && !hasUsage {
 		d.usage, d.reported = llm.Usage{}, false // what was reported before does not count this
 	}
-	if len(f.Candidates) == 0 && f.Feedback.Blocked != "" {
+	if len(f.Candidates) == 0 && blocked {
 		d.stop = llm.StopFilter
 	}
-	return dst, nil
+	return dst
 }
 
 func (d *decoder) candidate(dst []llm.Event, c *candidate) []llm.Event {
 	for i := range c.Content.Parts {
 		dst = d.piece(dst, &c.Content.Parts[i])
 	}
-	if stop := StopOf(c.Finish); stop != "" && c.Finish != "FINISH_REASON_UNSPECIFIED" {
+	if stop := StopOf(c.Finish); stop != "" {
 		d.stop = stop
 	}
 	return dst
