@@ -18,6 +18,8 @@ const (
 	// KeepAlive is a comment, which every client skips.
 	KeepAlive = ": keepalive\n\n"
 
+	paragraph = "\n\n" // between texts that become one
+
 	marker = "[DONE]" // not of this style, but some servers end their streams with it
 )
 

@@ -181,7 +181,8 @@ func (r *reader) format(w *text) {
 		f.Kind = llm.FormatJSON
 	case "json_schema":
 		*f = llm.Format{
-			Kind: llm.FormatSchema, Name: w.Format.Name, Description: w.Format.Description, Schema: notNull(w.Format.Schema), Strict: w.Format.Strict,
+			Kind: llm.FormatSchema, Name: w.Format.Name, Description: w.Format.Description,
+			Schema: notNull(w.Format.Schema), Strict: w.Format.Strict,
 		}
 	default:
 		r.refuse(invalidValue, "text.format.type", "text.format.type must be text, json_object or json_schema.")

@@ -99,7 +99,7 @@ func (it *outputItem) thought() string {
 	for _, p := range append(it.Summary, it.content()...) {
 		paragraphs = append(paragraphs, p.Text)
 	}
-	return strings.Join(paragraphs, "\n\n")
+	return strings.Join(paragraphs, paragraph)
 }
 
 // decodeUsage reads a usage object. It reports false when a count is missing, no whole number, or cannot be true.

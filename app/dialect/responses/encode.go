@@ -3,6 +3,7 @@ package responses
 import (
 	"encoding/base64"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"umg/app"
@@ -87,20 +88,21 @@ func speakablePart(p *llm.Part) error {
 
 // instructions are the words of a system turn that comes first, if it has nothing but words.
 func instructions(r *llm.Request) (string, bool) {
-	if r == nil || len(r.Turns) == 0 || r.Turns[0].Role != llm.System {
+	if len(r.Turns) == 0 || r.Turns[0].Role != llm.System {
 		return "", false
 	}
-	all := ""
-	for i, p := range r.Turns[0].Parts {
+	var all strings.Builder
+	for i := range r.Turns[0].Parts {
+		p := &r.Turns[0].Parts[i]
 		if p.Kind != llm.Text {
 			return "", false
 		}
 		if i > 0 {
-			all += "\n\n"
+			all.WriteString(paragraph)
 		}
-		all += p.Text
+		all.WriteString(p.Text)
 	}
-	return all, all != ""
+	return all.String(), all.Len() > 0
 }
 
 func appendInput(dst []byte, turns []llm.Turn) []byte {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -23,34 +24,50 @@ var codec responses.Codec
 // schemas are the published descriptions of the wire format.
 type schemas struct{ request, response, event, failure *jsonschema.Schema }
 
-func loadSchemas(t testing.TB) *schemas {
-	t.Helper()
+// published are compiled once, which takes its time.
+var published = sync.OnceValues(func() (*schemas, error) {
 	data, err := os.ReadFile("../../simulator/testdata/schema/openai-openapi.subset.json")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	compile := func(anyOf bool, name string) *jsonschema.Schema {
+	compilers := map[bool]*jsonschema.Compiler{}
+	for _, loose := range []bool{false, true} {
 		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
-		if anyOf {
+		if loose {
 			loosen(doc) // the branches of an input item overlap
 		}
 		c := jsonschema.NewCompiler()
 		if err := c.AddResource("test:///open", map[string]any{"components": doc.(map[string]any)["components"]}); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
-		s, err := c.Compile("test:///open#/components/schemas/" + name)
-		if err != nil {
-			t.Fatal(err)
+		compilers[loose] = c
+	}
+	s := &schemas{}
+	for _, one := range []struct {
+		to    **jsonschema.Schema
+		loose bool
+		name  string
+	}{
+		{&s.request, true, "CreateResponse"}, {&s.response, false, "Response"}, {&s.event, false, "ResponseStreamEvent"},
+		{&s.failure, false, "ErrorResponse"},
+	} {
+		if *one.to, err = compilers[one.loose].Compile("test:///open#/components/schemas/" + one.name); err != nil {
+			return nil, err
 		}
-		return s
 	}
-	return &schemas{
-		request: compile(true, "CreateResponse"), response: compile(false, "Response"),
-		event: compile(false, "ResponseStreamEvent"), failure: compile(false, "ErrorResponse"),
+	return s, nil
+})
+
+func loadSchemas(t *testing.T) *schemas {
+	t.Helper()
+	s, err := published()
+	if err != nil {
+		t.Fatal(err)
 	}
+	return s
 }
 
 func loosen(v any) {

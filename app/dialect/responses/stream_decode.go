@@ -9,8 +9,6 @@ import (
 	"umg/app/llm"
 )
 
-const paragraph = "\n\n" // between the parts of a thought
-
 // Decoder reads one streamed answer.
 func (Codec) Decoder(a *llm.Ask) llm.StreamDecoder { return newDecoder(a) }
 
