@@ -270,6 +270,27 @@ func TestAStreamHasNoEventLinesNoCommentsAndNoLastMark(t *testing.T) {
 	}
 }
 
+func TestThoughtsAreShownOnlyToThoseWhoAskForThem(t *testing.T) {
+	t.Parallel()
+	for config, shown := range map[string]bool{
+		`{}`: false, `{"thinkingConfig":{"thinkingBudget":1024}}`: false, `{"thinkingConfig":{"includeThoughts":true}}`: true,
+	} {
+		a := llmtest.NewAsk()
+		a.Request = decodeRequest(t, `{"contents":"Hi","generationConfig":`+config+`}`)
+		enc := native.Codec{}.Encoder(a)
+		var wire []byte
+		for _, e := range llm.Unfold(nil, answer()) {
+			wire = enc.Append(wire, &e)
+		}
+		for _, out := range []string{string(wire), string(native.Codec{}.EncodeResponse(nil, answer(), a))} {
+			if strings.Contains(out, `"thought":true`) != shown || !strings.Contains(out, `"text":"Let me`) ||
+				!strings.Contains(out, `"args":{"city":"Rome"}},"thoughtSignature":"Z3cxLnF1aWxsb24u"`) {
+				t.Errorf("%s: %s", config, out)
+			}
+		}
+	}
+}
+
 func TestBrokenArgumentsAreNeverMadeUp(t *testing.T) {
 	t.Parallel()
 	all := loadSchemas(t)

@@ -16,7 +16,9 @@ func (Codec) Traits() *llm.Traits { return &traits }
 // traits has no name for images by address, which are fetched beforehand, nor for media kept by a provider, which mean
 // nothing to another one. A name of a tool begins with a letter or _ here.
 var traits = llm.Traits{
-	Style: llm.Native,
+	Style:        llm.Native,
+	Conversation: "contents",
+	StopsBlank:   true,
 	Fields: [llm.FeatureCount]string{
 		llm.FeatureTopK:        "generationConfig.topK",
 		llm.FeatureSeed:        "generationConfig.seed",

@@ -10,10 +10,16 @@ import (
 // EncodeResponse appends an answer.
 func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
 	dst = append(dst, frameOpen...)
-	w := said{dst: dst, seal: true}
+	w := said{dst: dst, seal: true, hidden: hidesThoughts(a)}
 	w.parts(r.Parts)
 	finish := llm.Event{Stop: r.Stop, Usage: r.Usage, Reported: r.Reported, Cost: r.Cost}
 	return append(appendEnd(w.dst, &finish, w.malformed, ending(a)), '}')
+}
+
+// hidesThoughts reports whether the client has not asked to read the thoughts. In this style an answer has none then,
+// and clients take the first part for the answer itself. Signatures of calls come all the same.
+func hidesThoughts(a *llm.Ask) bool {
+	return a.Request != nil && (a.Request.Reasoning.Show == "" || a.Request.Reasoning.Show == "omitted")
 }
 
 // ending is how every frame of an answer ends: with the name of the model and the id of the answer.

@@ -155,6 +155,7 @@ func encodeResult(dst []byte, r *llm.ToolResult, c *llm.ToolCall) []byte {
 type said struct {
 	dst       []byte
 	seal      bool   // signatures go to a client
+	hidden    bool   // thoughts do not
 	forged    bool   // the first call must have a signature, if only the dummy
 	begun     bool   // a part is written
 	called    bool   // a call is written
@@ -192,7 +193,7 @@ func (w *said) comma() {
 
 // thought appends a piece of reasoning.
 func (w *said) thought(text, signature string) {
-	if text == "" && signature == "" {
+	if w.hidden || text == "" && signature == "" {
 		return
 	}
 	w.comma()

@@ -9,13 +9,14 @@ import (
 // the signature of a thought waits for what follows, as a call carries the one of the thought before it.
 type encoder struct {
 	end       []byte // of every frame
+	hidden    bool   // thoughts were not asked for
 	call      llm.ToolCall
 	arguments []byte
 	signature string
 	malformed bool
 }
 
-func newEncoder(a *llm.Ask) *encoder { return &encoder{end: ending(a)} }
+func newEncoder(a *llm.Ask) *encoder { return &encoder{end: ending(a), hidden: hidesThoughts(a)} }
 
 // Append appends the frames of one event.
 func (e *encoder) Append(dst []byte, v *llm.Event) []byte {
@@ -47,7 +48,7 @@ func (e *encoder) delta(dst []byte, v *llm.Event) []byte {
 	case v.Part == llm.Call:
 		e.arguments = append(e.arguments, v.Delta...)
 		return dst
-	case v.Delta == "":
+	case v.Delta == "", v.Part == llm.Reasoning && e.hidden:
 		return dst
 	}
 	dst = append(append(dst, "data: "...), frameOpen...)
@@ -80,7 +81,8 @@ func (e *encoder) whole(dst []byte) []byte {
 
 // release appends a signature for which no call has come, as a thought of its own.
 func (e *encoder) release(dst []byte) []byte {
-	if e.signature == "" {
+	if e.signature == "" || e.hidden {
+		e.signature = ""
 		return dst
 	}
 	w := said{dst: append(append(dst, "data: "...), frameOpen...), seal: true}
