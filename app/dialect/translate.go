@@ -1,11 +1,18 @@
 package dialect
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
 	"umg/app"
 	"umg/app/llm"
+)
+
+// What a header lists of dropped members at most, and how long each name may be.
+const (
+	droppedMax      = 32
+	droppedBytesMax = 64
 )
 
 // Way is how one call travels on one route: its bytes pass through when the route speaks the client's style, and
@@ -33,13 +40,16 @@ type translation struct {
 }
 
 // Translate is the way of a call whose route speaks another style, or whose history has signatures of several
-// providers. The request is not changed. It returns an *app.Error that names the field when something that changes the
-// meaning of the answer cannot be carried.
-func Translate(client, upstream *Dialect, r *llm.Request, provider string) (*Way, error) {
+// providers. The request is not changed; outputMax stands for the bound on output of one that names none, in tokens. It
+// returns an *app.Error that names the field when something that changes the meaning of the answer cannot be carried.
+func Translate(client, upstream *Dialect, r *llm.Request, provider string, outputMax int64) (*Way, error) {
 	reduced := *r
 	t := &translation{original: r, request: &reduced, provider: provider, dropped: slices.Clone(r.Dropped)}
 	if err := t.reduce(client.Codec.Traits(), upstream.Codec.Traits()); err != nil {
 		return nil, err
+	}
+	if upstream.Style == llm.Messages && reduced.MaxOutput == 0 {
+		reduced.MaxOutput = outputMax // thinking must fit into it
 	}
 	t.carrySignatures(client.Style, upstream.Style)
 	if client != upstream {
@@ -55,7 +65,8 @@ func (d *Dialect) Read(body []byte) (*llm.Request, error) { return d.Codec.Decod
 func (t *translation) reduce(client, upstream *llm.Traits) error {
 	for f, asked := range t.original.Features() {
 		feature := llm.Feature(f)
-		if !asked || upstream.Fields[feature] != "" {
+		inAnswer := feature == llm.FeatureChoices || feature == llm.FeatureLogProbs // translated answers have neither
+		if !asked || upstream.Fields[feature] != "" && !inAnswer {
 			continue
 		}
 		field := client.Fields[feature]
@@ -70,7 +81,8 @@ func (t *translation) reduce(client, upstream *llm.Traits) error {
 			return cannotCarry(field, "the provider of this model has nothing like it")
 		}
 	}
-	if len(t.request.Stop) > upstream.StopsMax {
+	blank := !upstream.StopsBlank && slices.ContainsFunc(t.request.Stop, func(s string) bool { return strings.TrimSpace(s) == "" })
+	if blank || len(t.request.Stop) > upstream.StopsMax {
 		t.stops, t.request.Stop = t.request.Stop, nil
 		t.request.Stream = true // so that the upstream can be told to stop
 	}
@@ -118,12 +130,24 @@ func (t *translation) choosesCustomTool() bool {
 	})
 }
 
-// Dropped are the members of the client's request that do not go upstream, as its style names them.
+// Dropped are the members of the client's request that do not go upstream, as its style names them, fit for a header.
 func (w *Way) Dropped() string {
-	if w.t == nil {
+	if w.t == nil || len(w.t.dropped) == 0 {
 		return ""
 	}
-	return strings.Join(slices.Compact(w.t.dropped), ",")
+	list := slices.Compact(slices.Sorted(slices.Values(w.t.dropped)))
+	if len(list) > droppedMax {
+		list = append(list[:droppedMax], "…")
+	}
+	for i, name := range list {
+		list[i] = strings.Map(func(r rune) rune {
+			if r <= ' ' && r != ' ' || r == ',' || r >= 0x7f {
+				return '?'
+			}
+			return r
+		}, name[:min(len(name), droppedBytesMax)])
+	}
+	return strings.Join(list, ",")
 }
 
 // Streams reports whether the upstream is asked for a stream. It may be where the client is not: an answer that must
@@ -182,14 +206,57 @@ func (w *Way) Prepare() error {
 	}
 	body, err := w.upstream.Codec.EncodeRequest(w.t.request)
 	if err != nil {
-		return err
+		return w.inWordsOfClient(err)
 	}
 	head, err := w.upstream.Peek(body)
 	if err != nil {
 		return app.Errorf(app.Internal, "internal_error", "The request could not be translated.").Because(err)
 	}
 	w.body, w.head = body, &head
+	w.noteLost()
 	return nil
+}
+
+// inWordsOfClient gives an error about the conversation the name that the client's style has for it.
+func (w *Way) inWordsOfClient(err error) error {
+	e, ok := errors.AsType[*app.Error](err)
+	if !ok {
+		return err
+	}
+	theirs, own := w.upstream.Codec.Traits().Conversation, w.client.Codec.Traits().Conversation
+	if rest, about := strings.CutPrefix(e.Param, theirs); about && theirs != own {
+		renamed := *e
+		return renamed.At(own + rest)
+	}
+	return err
+}
+
+// noteLost lists what the style could not say together with reasoning: providers refuse some settings beside it, and
+// reasoning itself in some turns, so a codec leaves them out.
+func (w *Way) noteLost() {
+	sent := w.t.request
+	if sent.Reasoning == (llm.ReasoningOptions{}) {
+		return
+	}
+	arrived, err := w.upstream.Codec.DecodeRequest(w.body)
+	if err != nil {
+		return // the provider will say what it thinks of it
+	}
+	fields := &w.client.Codec.Traits().Fields
+	if arrived.Reasoning == (llm.ReasoningOptions{}) {
+		w.t.dropped = append(w.t.dropped, fields[llm.FeatureReasoning])
+	}
+	if arrived.Sampling.TopK == "" && sent.Sampling.TopK != "" {
+		w.t.dropped = append(w.t.dropped, fields[llm.FeatureTopK])
+	}
+	for _, one := range []struct {
+		sent, arrived llm.Number
+		name          string
+	}{{sent.Sampling.Temperature, arrived.Sampling.Temperature, "temperature"}, {sent.Sampling.TopP, arrived.Sampling.TopP, "top_p"}} {
+		if one.sent != "" && one.arrived == "" {
+			w.t.dropped = append(w.t.dropped, one.name)
+		}
+	}
 }
 
 // Request appends the request as it goes upstream. A translated one must be prepared.
@@ -207,11 +274,22 @@ func (w *Way) Counted(dst []byte, e Edit) []byte {
 	if err != nil {
 		return w.Request(dst, e)
 	}
+	body = without(body, "store", "include")
 	head, err := w.upstream.Peek(body)
 	if err != nil {
 		return w.Request(dst, e)
 	}
 	return w.upstream.Splice(dst, body, &head, e)
+}
+
+// without is an object without some of its members.
+func without(body []byte, names ...string) []byte {
+	var list []member
+	o := openObject(body, 0)
+	for o.next() {
+		list = append(list, member{at: o.member, val: o.value, drop: slices.Contains(names, string(o.name()))})
+	}
+	return appendMembers(nil, body, list)
 }
 
 // Size is about how long Request is.

@@ -80,6 +80,7 @@ func (s *translatedStream) pass(dst []byte, e *llm.Event, step *Step) []byte {
 	switch e.Kind {
 	case llm.EventPart:
 		s.way.t.names.restore(&e.Call)
+		s.tally.ContentBytes += int64(len(e.Call.Name)) // a call is content before its arguments come
 	case llm.EventDelta:
 		s.tally.ContentBytes += int64(len(e.Delta))
 		s.tally.ContentFrames++
@@ -212,7 +213,7 @@ func (b *translatedBody) Tally() Tally {
 	r := b.answer
 	t := Tally{Usage: r.Usage, Reported: r.Reported, Finish: string(r.Stop), Ended: true}
 	for i := range r.Parts {
-		t.ContentBytes += int64(len(r.Parts[i].Text) + len(r.Parts[i].Call.Arguments))
+		t.ContentBytes += int64(len(r.Parts[i].Text) + len(r.Parts[i].Call.Name) + len(r.Parts[i].Call.Arguments))
 	}
 	return t
 }

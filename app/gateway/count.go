@@ -34,10 +34,10 @@ func (g *Gateway) CountTokens(ctx context.Context, call Call) (Count, error) {
 	if r.model, err = choose(g.o.Snapshot(), call, &r.head); err != nil {
 		return Count{}, err
 	}
-	if err := r.prepare(); err != nil {
+	if err := r.price(r.model.RateCard); err != nil { // bounds the estimate
 		return Count{}, err
 	}
-	if err := r.price(r.model.RateCard); err != nil { // bounds the estimate
+	if err := r.prepare(); err != nil {
 		return Count{}, err
 	}
 	ask := r.turnstile()

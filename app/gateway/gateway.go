@@ -114,13 +114,13 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (Report, er
 	if r.model, err = choose(g.o.Snapshot(), call, &r.head); err != nil {
 		return r.refused(err)
 	}
-	if err := r.prepare(); err != nil {
-		return r.refused(err)
-	}
 	r.ask = dialect.Ask{
 		Model: r.model.ID, CallID: call.ID, Created: r.started.Unix(), Choices: head.Choices, IncludeUsage: head.IncludeUsage,
 	}
 	if err := r.price(r.model.RateCard); err != nil {
+		return r.refused(err)
+	}
+	if err := r.prepare(); err != nil {
 		return r.refused(err)
 	}
 	if r.slot, err = g.o.Limits.Take(r.turnstile()); err != nil {

@@ -78,7 +78,7 @@ func (r *run) chart(route *catalog.Route) error {
 			return err
 		}
 	}
-	way, err := dialect.Translate(r.style, upstream, r.original, route.Provider.ID)
+	way, err := dialect.Translate(r.style, upstream, r.original, route.Provider.ID, r.reserve.output)
 	if err != nil {
 		return err
 	}

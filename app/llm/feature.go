@@ -45,8 +45,12 @@ type Traits struct {
 	// Fields are what the style calls the features it has, for error messages and lists. A feature without a name
 	// cannot be said in the style.
 	Fields [FeatureCount]string
-	// StopsMax is how many stop sequences a request may have; zero when the style has none.
-	StopsMax int
+	// Conversation is what the style calls the list of turns.
+	Conversation string
+	// StopsMax is how many stop sequences a request may have; zero when the style has none. StopsBlank says that one may
+	// be white space only.
+	StopsMax   int
+	StopsBlank bool
 	// NameMax is how long the name of a tool may be, and NameAlso the characters it may have besides A-Z a-z 0-9 _ -.
 	NameMax  int
 	NameAlso string

@@ -10,6 +10,7 @@ import (
 const (
 	packedPrefix = "gwx_" // an id whose characters a style does not take
 	hashedPrefix = "gwh_" // and one that is too long for it, besides
+	hashBytes    = 24     // as text with its prefix shorter than the 40 characters that every provider takes
 )
 
 // MintID makes an id for a part of an answer, different for each n and the same whenever it is asked again.
@@ -36,7 +37,7 @@ func FitID(id string, charsMax int) string {
 		return packed
 	}
 	sum := sha256.Sum256([]byte(id))
-	return hashedPrefix + base64.RawURLEncoding.EncodeToString(sum[:])
+	return hashedPrefix + base64.RawURLEncoding.EncodeToString(sum[:hashBytes])
 }
 
 // UnfitID undoes FitID where that is possible.

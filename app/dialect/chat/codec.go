@@ -24,7 +24,9 @@ type Codec struct{}
 func (Codec) Traits() *llm.Traits { return &traits }
 
 var traits = llm.Traits{
-	Style: llm.Chat,
+	Style:        llm.Chat,
+	Conversation: "messages",
+	StopsBlank:   true,
 	Fields: [llm.FeatureCount]string{
 		llm.FeatureSeed:        "seed",
 		llm.FeaturePenalties:   "presence_penalty, frequency_penalty",

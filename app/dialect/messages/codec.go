@@ -13,7 +13,8 @@ const (
 
 // traits are what the style can say.
 var traits = llm.Traits{
-	Style: llm.Messages,
+	Style:        llm.Messages,
+	Conversation: "messages",
 	Fields: [llm.FeatureCount]string{
 		llm.FeatureTopK:        "top_k",
 		llm.FeatureEndUser:     "metadata.user_id",

@@ -29,8 +29,9 @@ type Codec struct{}
 var _ llm.Codec = Codec{}
 
 var traits = llm.Traits{
-	Style:   llm.Responses,
-	NameMax: 128,
+	Style:        llm.Responses,
+	Conversation: "input",
+	NameMax:      128,
 	Fields: [llm.FeatureCount]string{
 		llm.FeatureVerbosity:   "text.verbosity",
 		llm.FeatureMetadata:    "metadata",

@@ -23,7 +23,9 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 		dst = flagMember(dst, "stream", true)
 	}
 	dst = flagMember(dst, "store", false)
-	dst = append(dst, `,"include":["`+includeProof+`"]`...)
+	if reasons(r) {
+		dst = append(dst, `,"include":["`+includeProof+`"]`...)
+	}
 	turns := r.Turns
 	if text, ok := instructions(r); ok {
 		dst = textMember(dst, "instructions", text)
@@ -54,6 +56,22 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	}
 	dst = optional(dst, "safety_identifier", encodeEndUser(r.EndUser))
 	return append(dst, '}'), nil
+}
+
+// reasons reports whether reasoning is asked for or was given before. Only then is its proof asked for: models that do
+// not reason refuse the request for it.
+func reasons(r *llm.Request) bool {
+	if r.Reasoning != (llm.ReasoningOptions{}) {
+		return true
+	}
+	for i := range r.Turns {
+		for j := range r.Turns[i].Parts {
+			if r.Turns[i].Parts[j].Kind == llm.Reasoning {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // speakable refuses what has no words in this style.
