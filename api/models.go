@@ -59,6 +59,7 @@ func (a *API) getModel(x *call) error {
 	if err != nil {
 		return err
 	}
+	x.announce(m)
 	return x.cached(m.ListEntry(), catalog.ETag(m.ListEntry()))
 }
 
@@ -73,7 +74,14 @@ func (a *API) callable(x *call, id string) (*catalog.Model, error) {
 		return nil, app.Errorf(app.Forbidden, "model_not_allowed",
 			"This key may not use the model %q. GET /v1/models lists those it may use.", id).At("model").Final()
 	}
-	return m, nil
+	return m, m.Ended(a.now())
+}
+
+// announce says when the model will go, if it will.
+func (x *call) announce(m *catalog.Model) {
+	for _, h := range m.LifecycleHeaders() {
+		x.Response().Header().Set(h.Name, h.Value)
+	}
 }
 
 // getContract answers GET /v1/model/openapi.json?model=: what the model takes, for programs.
@@ -82,7 +90,8 @@ func (a *API) getContract(x *call) error {
 	if err != nil {
 		return err
 	}
-	return x.cached(m.OpenAPI(), catalog.ETag(m.OpenAPI()))
+	x.announce(m)
+	return x.cached(m.OpenAPI(), m.OpenAPITag())
 }
 
 // getGuide answers GET /v1/model/api.md?model=: the same for people.
@@ -91,8 +100,9 @@ func (a *API) getGuide(x *call) error {
 	if err != nil {
 		return err
 	}
+	x.announce(m)
 	x.mediaType = markdownType
-	return x.cached(m.Markdown(), catalog.ETag(m.Markdown()))
+	return x.cached(m.Markdown(), m.MarkdownTag())
 }
 
 // asked is the model that the query names.

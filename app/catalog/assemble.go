@@ -24,6 +24,7 @@ const (
 	wordMaximum     = "x-maximum"     // the maximum is this limit of the model
 	wordElse        = "x-else"        // what an unsupported property may still be; null when absent
 	wordUnsupported = "x-unsupported" // left in the document in place of x-parameter
+	wordState       = "state"         // in place of a parameter: the style has it, but this service keeps no state
 )
 
 //go:embed contracts/*.json

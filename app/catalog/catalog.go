@@ -11,6 +11,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/llm"
 )
 
 //go:embed default.yaml
@@ -19,11 +20,18 @@ var defaultFile []byte
 // Default is the catalog the gateway starts with, as a file.
 func Default() []byte { return slices.Clone(defaultFile) }
 
-// Options of a catalog. All are required.
+// Options of a catalog. The first three are required.
 type Options struct {
 	Now     app.Clock
 	Secrets Lookup // finds what ${NAME} stands for; usually the environment
 	Log     *slog.Logger
+
+	// What the documents about models say besides, as the catalog knows no wire format itself.
+
+	BaseURL string                      // scheme and host that examples call; a placeholder when empty
+	Traits  func(llm.Style) *llm.Traits // what each style can say; without it documents do not tell what a translation loses
+	// Errors is the status and the body of an error in a style, for a request id. Without it there are no examples of errors.
+	Errors func(s llm.Style, e *app.Error, requestID string) (status int, body []byte)
 }
 
 // Catalog holds the newest snapshot and keeps it fresh while Run runs.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -33,14 +34,27 @@ var annotations = map[string]bool{
 
 // compiler turns one assembled document into nodes. Definitions are compiled once and may refer to themselves.
 type compiler struct {
-	defs  *tree
-	nodes map[string]*node
+	defs     *tree
+	nodes    map[string]*node
+	patterns *sync.Map // *regexp.Regexp by text, shared with other documents
 }
 
-// compile makes the check of a document.
-func compile(doc *tree) (*node, error) {
-	c := &compiler{defs: doc.get("$defs"), nodes: map[string]*node{}}
+// compile makes the check of a document. Patterns it needs are taken from the map, or added to it.
+func compile(doc *tree, patterns *sync.Map) (*node, error) {
+	c := &compiler{defs: doc.get("$defs"), nodes: map[string]*node{}, patterns: patterns}
 	return c.node(doc)
+}
+
+func (c *compiler) pattern(p string) (*regexp.Regexp, error) {
+	if known, ok := c.patterns.Load(p); ok {
+		shared, _ := known.(*regexp.Regexp)
+		return shared, nil
+	}
+	made, err := regexp.Compile(p)
+	if err == nil {
+		c.patterns.Store(p, made)
+	}
+	return made, err
 }
 
 func (c *compiler) node(s *tree) (*node, error) {
@@ -107,7 +121,7 @@ func asked(s *tree) []string {
 
 // choose merges branches by shape. Several objects must differ in the text of one member they all require.
 func (c *compiler) choose(n *node, branches []*tree) error {
-	var objects []*tree
+	var objects []objectBranch
 	for _, branch := range branches {
 		b, err := c.node(branch)
 		if err != nil {
@@ -120,7 +134,7 @@ func (c *compiler) choose(n *node, branches []*tree) error {
 			switch {
 			case r == nil:
 			case shape(s) == shapeObject:
-				objects = append(objects, branch)
+				objects = append(objects, objectBranch{c.resolve(branch), r})
 				n.on[s] = r
 			case n.on[s] != nil:
 				return fmt.Errorf("two branches of a choice take the same shape")
@@ -138,22 +152,23 @@ func (c *compiler) choose(n *node, branches []*tree) error {
 	return err
 }
 
+// objectBranch is an object that a choice allows, compiled.
+type objectBranch struct {
+	schema *tree
+	rule   *rule
+}
+
 // variants finds the member that tells the branches apart. One branch may do without it.
-func (c *compiler) variants(branches []*tree) (*variants, error) {
+func (c *compiler) variants(branches []objectBranch) (*variants, error) {
 	var keys []string
-	for i, branch := range branches {
-		branches[i] = c.resolve(branch)
-		keys = append(keys, branches[i].words("required")...)
+	for _, branch := range branches {
+		keys = append(keys, branch.schema.words("required")...)
 	}
 	for _, key := range keys {
 		v := &variants{key: key, by: map[string]*rule{}}
 		ok := true
 		for _, branch := range branches {
-			done, err := c.addVariant(v, branch)
-			if err != nil {
-				return nil, err
-			}
-			ok = ok && done
+			ok = ok && c.addVariant(v, branch)
 		}
 		if ok {
 			return v, nil
@@ -162,37 +177,33 @@ func (c *compiler) variants(branches []*tree) (*variants, error) {
 	return nil, fmt.Errorf("no required member tells the objects of a choice apart")
 }
 
-func (c *compiler) addVariant(v *variants, branch *tree) (bool, error) {
-	p := c.resolve(branch.get("properties").get(v.key))
+func (c *compiler) addVariant(v *variants, branch objectBranch) bool {
+	p := c.resolve(branch.schema.get("properties").get(v.key))
 	if p == nil {
-		return false, nil
+		return false
 	}
-	n, err := c.node(branch)
-	if err != nil {
-		return false, err
-	}
-	if !slices.Contains(branch.words("required"), v.key) {
+	if !slices.Contains(branch.schema.words("required"), v.key) {
 		if v.absent != nil {
-			return false, nil
+			return false
 		}
-		v.absent = n.on[shapeObject]
+		v.absent = branch.rule
 	}
 	values := p.words("enum")
 	if w := p.word("const"); w != "" {
 		values = append(values, w)
 	}
 	if not := p.get("not"); not != nil && len(values) == 0 && v.other == nil {
-		v.other = n.on[shapeObject]
-		return true, nil
+		v.other = branch.rule
+		return true
 	}
 	for _, value := range values {
 		if v.by[value] != nil {
-			return false, nil
+			return false
 		}
-		v.by[value] = n.on[shapeObject]
+		v.by[value] = branch.rule
 		v.values = append(v.values, value)
 	}
-	return len(values) > 0, nil
+	return len(values) > 0
 }
 
 func (c *compiler) resolve(s *tree) *tree {
@@ -294,7 +305,7 @@ func (c *compiler) limits(r *rule, sh shape, s *tree) (err error) {
 	case shapeText:
 		r.except = s.get("not").words("enum")
 		if p := s.word("pattern"); p != "" {
-			if r.pattern, err = regexp.Compile(p); err != nil {
+			if r.pattern, err = c.pattern(p); err != nil {
 				return err
 			}
 		}

@@ -41,10 +41,12 @@ func (c *Contract) Check(body []byte) error {
 	return nil
 }
 
-// contractBuilder makes the contracts of a snapshot.
+// contractBuilder makes the contracts of snapshots.
 type contractBuilder struct {
 	fragments fragments
 	pool      *sync.Pool
+	guides    func() map[llm.Style]guide
+	patterns  sync.Map // *regexp.Regexp by text
 }
 
 func newContractBuilder() (*contractBuilder, error) {
@@ -52,7 +54,9 @@ func newContractBuilder() (*contractBuilder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &contractBuilder{fragments: f, pool: &sync.Pool{New: func() any { return new(checker) }}}, nil
+	return &contractBuilder{
+		fragments: f, pool: &sync.Pool{New: func() any { return new(checker) }}, guides: sync.OnceValue(loadGuides),
+	}, nil
 }
 
 // build makes the contract of a model in a style. It reports false when the style has no fragment.
@@ -65,7 +69,7 @@ func (b *contractBuilder) build(style llm.Style, t terms) (*Contract, bool, erro
 	if err != nil {
 		return nil, false, err
 	}
-	root, err := compile(doc)
+	root, err := compile(doc, &b.patterns)
 	if err != nil {
 		return nil, false, fmt.Errorf("catalog: contract of %s in style %s: %w", t.model, style, err)
 	}

@@ -15,7 +15,7 @@ func contractOf(t testing.TB, raw string) (*Contract, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := compile(doc)
+	root, err := compile(doc, &sync.Map{})
 	if err != nil {
 		return nil, err
 	}

@@ -2,147 +2,309 @@ package catalog
 
 import (
 	"bytes"
-	"encoding/json"
+	"embed"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"umg/app/llm"
 )
 
-// operations are the paths that a style is called at.
-var operations = map[llm.Style]string{llm.Chat: "/v1/chat/completions"}
+// The placeholders of the guides' own files.
+const (
+	hostWord  = "https://YOUR-GATEWAY"
+	modelWord = "MODEL"
+)
 
-// field is what a guide tells of one member of a request.
-type field struct {
-	Type        json.RawMessage   `json:"type"`
-	Description string            `json:"description"`
-	Default     json.RawMessage   `json:"default"`
-	Enum        []json.RawMessage `json:"enum"`
-	Minimum     json.RawMessage   `json:"minimum"`
-	Maximum     json.RawMessage   `json:"maximum"`
-	MinItems    json.RawMessage   `json:"minItems"`
-	MaxItems    json.RawMessage   `json:"maxItems"`
+//go:embed guides/*
+var guideFiles embed.FS
+
+// guide is what there is to tell of a style whatever the model: where it is called, examples, answers.
+type guide struct {
+	*tree
+
+	samples string // code in several languages
 }
 
-// writeGuides prepares the model's contract for people and for programs. Both are drawn from the schema that checks
-// requests, so that they cannot say anything else.
-func (m *Model) writeGuides() error {
-	var text, paths bytes.Buffer
-	fmt.Fprintf(&text, "# %s\n\n%s\n\n", m.Name, m.Description)
-	m.guideFacts(&text)
-	for _, style := range m.served {
-		c, path := m.contracts[style], operations[style]
-		if c == nil || path == "" {
-			continue
+// guides makes the documents about models.
+type guides struct {
+	o       Options
+	aliases Aliases
+	byStyle func() map[llm.Style]guide
+}
+
+// document is a text about a model, with its entity tag.
+type document struct {
+	body []byte
+	tag  string
+}
+
+// loadGuides reads the guides' own files. They are part of the program, so a mistake in them is a mistake in it.
+func loadGuides() map[llm.Style]guide {
+	all := map[llm.Style]guide{}
+	for _, style := range llm.Styles() {
+		raw, err := guideFiles.ReadFile("guides/" + string(style) + ".json")
+		if err != nil {
+			panic("catalog: " + err.Error())
 		}
-		fmt.Fprintf(&text, "\n## POST %s\n\n", path)
-		if err := c.guideFields(&text); err != nil {
-			return fmt.Errorf("guide of %s: %w", m.ID, err)
+		samples, err := guideFiles.ReadFile("guides/" + string(style) + ".md")
+		if err != nil {
+			panic("catalog: " + err.Error())
 		}
-		if paths.Len() > 0 {
-			paths.WriteByte(',')
-		}
-		// The schema's own references begin at its root, so it is given an address of its own.
-		fmt.Fprintf(&paths, `%q:{"post":{"operationId":%q,"security":[{"key":[]}],"requestBody":{"required":true,"content":`+
-			`{"application/json":{"schema":{"$id":%q,%s}}},"responses":{"200":{"description":"The answer; events when stream is true."},`+
-			`"default":{"description":"An error: {code, error: {code, message, type, param}, request_id}."}}}}`,
-			path, string(style), "/contracts/"+string(style)+"/"+c.hash, bytes.TrimPrefix(c.schema, []byte("{")))
+		all[style] = guide{mustParse(raw), string(samples)}
 	}
-	title, err := json.Marshal(m.Name)
+	return all
+}
+
+// mustParse reads what this package has written or carries.
+func mustParse(raw []byte) *tree {
+	t, err := parseTree(raw)
 	if err != nil {
-		return err
+		panic("catalog: a document of ours cannot be read: " + err.Error())
 	}
-	m.markdown = text.Bytes()
-	m.openAPI = fmt.Appendf(nil, `{"openapi":"3.1.0","info":{"title":%s,"version":%q,"description":%q},`+
-		`"servers":[{"url":"/"}],"paths":{%s},"components":{"securitySchemes":{"key":{"type":"http","scheme":"bearer"}}}}`,
-		title, m.contractVersion(), "Requests to "+m.ID, paths.Bytes())
-	return nil
+	return t
 }
 
-// contractVersion changes whenever one of the model's contracts does.
-func (m *Model) contractVersion() string {
+// explain lets the model's documents be made when they are first asked for: at the start nobody has time for them.
+func (g *guides) explain(m *Model) {
+	once := func(text func(*Model) []byte) func() document {
+		return sync.OnceValue(func() document {
+			body := text(m)
+			return document{body, ETag(body)}
+		})
+	}
+	m.markdown, m.openAPI = once(g.writeMarkdown), once(g.writeOpenAPI)
+}
+
+// Markdown is the model's contract for people: facts, prices, limits, examples and every field of a request. The caller
+// must not change it.
+func (m *Model) Markdown() []byte { return m.markdown().body }
+
+// MarkdownTag is the entity tag of Markdown.
+func (m *Model) MarkdownTag() string { return m.markdown().tag }
+
+// OpenAPI is the model's contract for programs: an OpenAPI 3.1 document with the schemas that check requests. The
+// caller must not change it.
+func (m *Model) OpenAPI() []byte { return m.openAPI().body }
+
+// OpenAPITag is the entity tag of OpenAPI.
+func (m *Model) OpenAPITag() string { return m.openAPI().tag }
+
+// ContractVersion changes whenever one of the model's contracts does.
+func (m *Model) ContractVersion() string {
 	var all []string
 	for _, style := range m.served {
-		if c := m.contracts[style]; c != nil {
-			all = append(all, c.hash)
-		}
+		all = append(all, m.contracts[style].hash)
 	}
 	return strings.Join(all, "-")
 }
 
+// base is the address that examples call.
+func (g *guides) base() string {
+	if g.o.BaseURL == "" {
+		return hostWord
+	}
+	return strings.TrimSuffix(g.o.BaseURL, "/")
+}
+
+// fill puts a model and the address into a text of the guides.
+func (g *guides) fill(s string, m *Model) string {
+	return strings.NewReplacer(hostWord, g.base(), modelWord, m.ID).Replace(s)
+}
+
+// example is a value of the guides with the model in it.
+func (g *guides) example(t *tree, m *Model) *tree {
+	t = t.clone()
+	var visit func(t *tree)
+	visit = func(t *tree) {
+		if t.text == modelWord {
+			t.text = m.ID
+		}
+		for _, item := range t.items {
+			visit(item)
+		}
+	}
+	visit(t)
+	return t
+}
+
+// requests are the examples that the model's contract accepts, by name.
+func (g *guides) requests(m *Model, style llm.Style) (names, summaries []string, bodies []*tree) {
+	for _, r := range g.byStyle()[style].get("requests").items {
+		body := g.example(r.get("body"), m)
+		if m.contracts[style].Check(body.append(nil)) == nil {
+			names, summaries, bodies = append(names, r.word("name")), append(summaries, r.word("summary")), append(bodies, body)
+		}
+	}
+	return names, summaries, bodies
+}
+
+// frames writes the example of a stream.
+func (g *guides) frames(m *Model, style llm.Style) string {
+	var b strings.Builder
+	for _, f := range g.byStyle()[style].get("frames").items {
+		if event := f.word("event"); event != "" {
+			b.WriteString("event: " + event + "\n")
+		}
+		data := f.word("text")
+		if v := f.get("data"); v != nil {
+			data = string(g.example(v, m).append(nil))
+		}
+		b.WriteString("data: " + data + "\n\n")
+	}
+	return b.String()
+}
+
+// aliasesOf are other paths of the style, in order.
+func (g *guides) aliasesOf(style llm.Style) []string {
+	operation := g.byStyle()[style].word("operation")
+	var paths []string
+	for _, path := range sortedKeys(g.aliases.Paths) {
+		if name := g.aliases.Paths[path]; operation != "" && (name == operation || strings.HasPrefix(name, operation+".") && !strings.HasSuffix(name, ".count")) {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+func (g *guides) writeMarkdown(m *Model) []byte {
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "# %s\n\n%s\n\n", cell(m.Name), cell(m.Description))
+	m.guideFacts(&text)
+	if len(m.served) > 0 {
+		text.WriteString(everyCall)
+	}
+	for _, style := range m.served {
+		g.writeStyle(&text, m, style)
+	}
+	return text.Bytes()
+}
+
+// everyCall is what all styles have in common.
+const everyCall = `
+## Every call
+
+- Send the key as ` + "`Authorization: Bearer`" + `, and the body as JSON in UTF-8 with ` + "`Content-Type: application/json`" + `.
+- Known fields are checked strictly: their type, their range, their spelling, and that none comes twice. Fields that are
+  not listed here pass through untouched to a provider that speaks the style of the call, and never steer the gateway.
+- Answers carry ` + "`x-request-id`" + `, and ` + "`x-ratelimit-limit-…`, `x-ratelimit-remaining-…` and `x-ratelimit-reset-…`" + ` for requests and tokens.
+- What was left out of a translated request is listed in ` + "`x-gateway-dropped`" + `.
+- ` + "`retry-after`" + ` says when another try makes sense, ` + "`x-should-retry: false`" + ` that none does, and ` + "`x-error-code`" + ` names the error.
+`
+
 func (m *Model) guideFacts(text *bytes.Buffer) {
-	fmt.Fprintf(text, "- Model: `%s`\n- Input: %s; output: %s\n- Context: %d tokens; longest answer: %d tokens\n",
-		m.ID, strings.Join(m.InputModalities, ", "), strings.Join(m.OutputModalities, ", "), m.ContextTokens, m.MaxOutputTokens)
+	fmt.Fprintf(text, "- Model: `%s`, by %s\n- Input: %s; output: %s\n", m.ID, cell(m.Owner),
+		strings.Join(m.InputModalities, ", "), strings.Join(m.OutputModalities, ", "))
+	if m.ContextTokens > 0 {
+		fmt.Fprintf(text, "- Context: %d tokens; longest answer: %d tokens\n", m.ContextTokens, m.MaxOutputTokens)
+	}
 	for _, rate := range m.RateCard.Rates {
 		fmt.Fprintf(text, "- Price: $%s per %d %s\n", rate.Amount, rate.Per, strings.ReplaceAll(rate.Meter.String(), "_", " "))
 	}
-	fmt.Fprintf(text, "- Limits: %d requests and %d tokens a minute\n", m.Limits.RequestsPerMinute, m.Limits.TokensPerMinute)
-}
-
-// guideFields writes a row for each member that the contract knows at the top of a request.
-func (c *Contract) guideFields(text *bytes.Buffer) error {
-	var schema struct {
-		Required   []string         `json:"required"`
-		Properties map[string]field `json:"properties"`
-	}
-	if err := json.Unmarshal(c.schema, &schema); err != nil {
-		return err
-	}
-	names := make([]string, 0, len(schema.Properties))
-	for name := range schema.Properties {
-		names = append(names, name)
-	}
-	required := func(name string) bool { return slices.Contains(schema.Required, name) }
-	slices.SortFunc(names, func(a, b string) int {
-		if required(a) != required(b) {
-			return map[bool]int{true: -1, false: 1}[required(a)]
-		}
-		return strings.Compare(a, b)
-	})
-	text.WriteString("| field | type | allowed | default | meaning |\n| --- | --- | --- | --- | --- |\n")
-	for _, name := range names {
-		f := schema.Properties[name]
-		needed := ""
-		if required(name) {
-			needed = "Required. "
-		}
-		fmt.Fprintf(text, "| `%s` | %s | %s | %s | %s%s |\n", name, f.types(), f.allowed(), f.Default, needed, f.Description)
-	}
-	text.WriteString("\nOther members are passed on untouched. `openapi.json` has the whole schema, nested members included.\n")
-	return nil
-}
-
-// types are the JSON types a field takes; null only says that it may be left out.
-func (f field) types() string {
-	var many []string
-	if json.Unmarshal(f.Type, &many) != nil {
-		return strings.Trim(string(f.Type), `"`)
-	}
-	return strings.Join(slices.DeleteFunc(many, func(t string) bool { return t == "null" }), " or ")
-}
-
-// allowed are the values or the range of a field.
-func (f field) allowed() string {
-	var words []string
-	for _, v := range f.Enum {
-		if string(v) != "null" {
-			words = append(words, "`"+string(v)+"`")
+	var limits []string
+	for _, l := range []struct {
+		n    int64
+		text string
+	}{
+		{m.Limits.RequestsPerMinute, "requests a minute"}, {m.Limits.TokensPerMinute, "tokens a minute"}, {m.Limits.RequestsPerDay, "requests a day"},
+		{m.Limits.Concurrency, "calls at once"}, {m.Limits.JobsPerDay, "jobs a day"}, {m.Limits.JobsRunning, "jobs at once"},
+	} {
+		if l.n > 0 {
+			limits = append(limits, fmt.Sprintf("%d %s", l.n, l.text))
 		}
 	}
-	for _, bound := range []struct {
-		text  string
-		value json.RawMessage
-	}{{"at least ", f.Minimum}, {"at most ", f.Maximum}, {"at least ", f.MinItems}, {"at most ", f.MaxItems}} {
-		if len(bound.value) > 0 {
-			words = append(words, bound.text+string(bound.value))
-		}
+	if len(limits) > 0 {
+		fmt.Fprintf(text, "- Limits of an account: %s\n", strings.Join(limits, ", "))
 	}
-	return strings.Join(words, ", ")
+	if version := m.ContractVersion(); version != "" {
+		fmt.Fprintf(text, "- Version of this contract: `%s`\n", version)
+	}
+	if lifecycle := m.lifecycleText(); lifecycle != "" {
+		fmt.Fprintf(text, "- %s\n", lifecycle)
+	}
+	if m.Notice != "" {
+		fmt.Fprintf(text, "- Notice: %s\n", cell(m.Notice))
+	}
 }
 
-// Markdown is the model's contract for people: facts, prices, limits and every field of a request.
-func (m *Model) Markdown() []byte { return m.markdown }
+// lifecycleText says when the model will go, and what comes after it.
+func (m *Model) lifecycleText() string {
+	var parts []string
+	if m.DeprecatedAt != nil {
+		parts = append(parts, "Deprecated from "+spelledDay(*m.DeprecatedAt))
+	}
+	if m.ShutdownAt != nil {
+		parts = append(parts, "shut down on "+spelledDay(*m.ShutdownAt))
+	}
+	if m.Successor != "" {
+		parts = append(parts, "use `"+m.Successor+"` instead")
+	}
+	return strings.Join(parts, "; ")
+}
 
-// OpenAPI is the model's contract for programs: an OpenAPI 3.1 document with the schema that checks requests.
-func (m *Model) OpenAPI() []byte { return m.openAPI }
+func (g *guides) writeStyle(text *bytes.Buffer, m *Model, style llm.Style) {
+	of := g.byStyle()[style]
+	fmt.Fprintf(text, "\n## POST %s\n\n%s.", of.word("path"), of.word("summary"))
+	if paths := g.aliasesOf(style); len(paths) > 0 {
+		fmt.Fprintf(text, " Also at `%s`.", strings.Join(paths, "`, `"))
+	}
+	for _, h := range of.get("headers").items {
+		fmt.Fprintf(text, "\n\nHeader `%s`: %s", h.word("name"), h.word("description"))
+	}
+	fmt.Fprintf(text, "\n\n%s\n### Fields of a request: %s\n\n", g.fill(of.samples, m), style)
+	losses := g.losses(m, style)
+	w := fieldWriter{text: text, doc: mustParse(m.contracts[style].schema), notes: lost(losses)}
+	w.explain()
+	fmt.Fprintf(text, "\n### Examples: %s\n", style)
+	_, summaries, bodies := g.requests(m, style)
+	for i, body := range bodies {
+		fmt.Fprintf(text, "\n%s:\n\n```json\n%s\n```\n", summaries[i], body.append(nil))
+	}
+	fmt.Fprintf(text, "\n### Answers: %s\n\n```json\n%s\n```\n\n", style, g.example(of.get("answer"), m).append(nil))
+	fmt.Fprintf(text, "%s\n\n```\n%s```\n", of.word("stream"), g.frames(m, style))
+	m.writeLosses(text, style, losses)
+	g.writeFaults(text, style)
+}
+
+// writeLosses says what becomes of a call that is answered by a provider of another style.
+func (m *Model) writeLosses(text *bytes.Buffer, style llm.Style, losses []loss) {
+	upstream := m.upstreamStyles()
+	fmt.Fprintf(text, "\n### What is translated: %s\n\n", style)
+	if !slices.ContainsFunc(upstream, func(s llm.Style) bool { return s != style }) {
+		text.WriteString("Nothing: the providers of this model speak this style, and fields pass through untouched.\n")
+		return
+	}
+	names := make([]string, len(upstream))
+	for i, s := range upstream {
+		names[i] = string(s)
+	}
+	fmt.Fprintf(text, "The providers of this model speak these styles, tried in this order: %s. Where that is not the style of the call, the call "+
+		"is translated. Fields that are not listed above, cache hints, service tiers and tools that only one vendor runs are then dropped. ",
+		strings.Join(names, ", "))
+	if len(losses) == 0 {
+		text.WriteString("\n")
+		return
+	}
+	fmt.Fprintf(text, "All else is carried, except:\n\n| field | what it asks for |%s\n| --- | --- |%s\n",
+		" to "+strings.Join(names, " | to ")+" |", strings.Repeat(" --- |", len(names)))
+	for _, l := range losses {
+		fmt.Fprintf(text, "| `%s` | %s | %s |\n", l.field, l.wish, strings.Join(l.fate, " | "))
+	}
+	text.WriteString("\nDropped fields are listed in `x-gateway-dropped`; refused ones are a 400 that names the field.\n")
+}
+
+func (g *guides) writeFaults(text *bytes.Buffer, style llm.Style) {
+	fmt.Fprintf(text, "\n### Errors: %s\n\n%s\n\n| status | code | when | again? |\n| --- | --- | --- | --- |\n", style, g.byStyle()[style].word("errors"))
+	all := g.faults(style)
+	for _, f := range all {
+		again := "no"
+		if f.again {
+			again = "yes"
+		}
+		fmt.Fprintf(text, "| %d | `%s` | %s | %s |\n", f.status, f.code, f.when, again)
+	}
+	if body := all[1].body; body != nil {
+		fmt.Fprintf(text, "\n```json\n%s\n```\n", body)
+	}
+}

@@ -22,6 +22,11 @@ func snapshotFrom(t testing.TB, f File) *Snapshot {
 
 func snapshotAt(t testing.TB, f File, now time.Time) *Snapshot {
 	t.Helper()
+	return snapshotWith(t, f, Options{Now: func() time.Time { return now }, Secrets: lookup})
+}
+
+func snapshotWith(t testing.TB, f File, o Options) *Snapshot {
+	t.Helper()
 	contracts, err := newContractBuilder()
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +35,7 @@ func snapshotAt(t testing.TB, f File, now time.Time) *Snapshot {
 	for _, m := range f.Models {
 		cards[m.ID] = m.ID + "@1"
 	}
-	s, err := snapshotOf(stored{file: f, cards: cards, version: 1}, contracts, Options{Now: func() time.Time { return now }, Secrets: lookup})
+	s, err := snapshotOf(stored{file: f, cards: cards, version: 1}, contracts, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,8 +102,8 @@ type Model struct {
 	served    []llm.Style
 	contracts map[llm.Style]*Contract
 	entry     []byte
-	markdown  []byte
-	openAPI   []byte
+	markdown  func() document
+	openAPI   func() document
 }
 
 // Contract is what the model accepts in a style, when it may be called in that style and the style has a contract.
@@ -168,6 +168,7 @@ type Lookup func(name string) (string, bool)
 // snapshotOf prepares everything a version of the catalog needs.
 func snapshotOf(s stored, contracts *contractBuilder, o Options) (*Snapshot, error) {
 	snap := &Snapshot{version: s.version, aliases: s.file.Aliases, byID: map[string]*Model{}, loadedAt: o.Now()}
+	about := &guides{o: o, aliases: snap.aliases, byStyle: contracts.guides}
 	providers := map[string]*Provider{}
 	for i := range s.file.Providers {
 		p := s.file.Providers[i].resolve(o.Secrets)
@@ -180,6 +181,7 @@ func snapshotOf(s stored, contracts *contractBuilder, o Options) (*Snapshot, err
 		if err != nil {
 			return nil, fmt.Errorf("catalog: model %s: %w", fm.ID, err)
 		}
+		about.explain(m)
 		snap.models = append(snap.models, m)
 		snap.byID[m.ID] = m
 	}
@@ -262,7 +264,7 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 	out.served = servedStyles(out)
 	out.lifecycle = out.lifecycleHeaders()
 	out.entry = out.render()
-	return out, out.writeGuides()
+	return out, nil
 }
 
 // price makes the rate cards. All sizes carry the id of the one version they belong to.

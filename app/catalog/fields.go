@@ -1,0 +1,319 @@
+package catalog
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// fieldWriter explains a contract to people: a table for each object that a request may hold.
+type fieldWriter struct {
+	text  *bytes.Buffer
+	doc   *tree
+	notes map[string]string // what else to say about fields, by path
+
+	known   map[string]bool // definitions that are explained, or will be
+	queue   []place
+	missing []string // fields of the present table that the model does not support
+}
+
+// place is a definition and where a request has it first.
+type place struct{ name, path string }
+
+// explain writes the members of a request and all that is inside them.
+func (w *fieldWriter) explain() {
+	w.known = map[string]bool{}
+	w.table("", "", w.doc)
+	for len(w.queue) > 0 {
+		next := w.queue[0]
+		w.queue = w.queue[1:]
+		w.definition(next)
+	}
+}
+
+func (w *fieldWriter) definition(p place) {
+	s := w.doc.get("$defs").get(p.name)
+	fmt.Fprintf(w.text, "\n#### `%s`\n\nIn `%s`.", p.name, p.path)
+	if d := s.word("description"); d != "" {
+		fmt.Fprintf(w.text, " %s", d)
+	}
+	if s.get("properties") != nil {
+		w.text.WriteString("\n\n")
+		w.table("", p.path, s)
+		return
+	}
+	if types := w.types(s, p.path); types != "object" {
+		fmt.Fprintf(w.text, " One of: %s.", strings.ReplaceAll(types, " or ", ", "))
+	}
+	w.text.WriteString("\n")
+	for _, form := range formsOf(s) {
+		if form.get("properties") == nil {
+			continue
+		}
+		fmt.Fprintf(w.text, "\nWith %s", label(form))
+		if d := form.word("description"); d != "" {
+			fmt.Fprintf(w.text, ": %s", strings.TrimSuffix(d, "."))
+		}
+		w.text.WriteString(":\n\n")
+		w.table("", p.path, form)
+	}
+}
+
+// formsOf are the alternatives of a choice; a schema without one is its only form.
+func formsOf(s *tree) []*tree {
+	for _, word := range []string{"anyOf", "oneOf"} {
+		if choice := s.get(word); choice != nil && s.get("properties") == nil {
+			return choice.items
+		}
+	}
+	return []*tree{s}
+}
+
+// label tells an object of a choice from the others.
+func label(form *tree) string {
+	props := form.get("properties")
+	for _, name := range append(form.words("required"), "type") {
+		p := props.get(name)
+		if values := literalWords(p); len(values) > 0 {
+			return "`" + name + "` " + strings.Join(values, " or ")
+		}
+		if p.get("not") != nil {
+			return "any other `" + name + "`"
+		}
+	}
+	return "these members"
+}
+
+// literalWords are the values of an enum or a const as JSON, without null.
+func literalWords(s *tree) []string {
+	var items []*tree
+	if e := s.get("enum"); e != nil {
+		items = e.items
+	}
+	if v := s.get("const"); v != nil {
+		items = append(items, v)
+	}
+	var words []string
+	for _, v := range items {
+		if v.kind != jsontext.KindNull {
+			words = append(words, "`"+string(v.append(nil))+"`")
+		}
+	}
+	return words
+}
+
+func (w *fieldWriter) table(prefix, path string, s *tree) {
+	w.text.WriteString("| field | type | allowed | default | meaning |\n| --- | --- | --- | --- | --- |\n")
+	w.rows(prefix, path, s)
+	if len(w.missing) > 0 {
+		fmt.Fprintf(w.text, "\nNot supported by this model, and refused unless null or a value that changes nothing: %s.\n", strings.Join(w.missing, ", "))
+		w.missing = nil
+	}
+}
+
+// rows writes the members of an object, the required ones first, each followed by the members of what it holds.
+func (w *fieldWriter) rows(prefix, path string, s *tree) {
+	props, required := s.get("properties"), s.words("required")
+	if pairs := s.get("allOf"); pairs != nil {
+		for _, p := range pairs.items {
+			if ways := p.get("anyOf"); ways != nil {
+				required = append(required, ways.items[0].words("required")...)
+			}
+		}
+	}
+	for _, first := range []bool{true, false} {
+		for i, name := range props.names {
+			member := props.items[i]
+			switch {
+			case slices.Contains(required, name) != first, member.word(wordSameAs) != "":
+			case member.word(wordUnsupported) != "" && member.word(wordUnsupported) != wordState:
+				w.missing = append(w.missing, w.neutral(prefix+name, member))
+			default:
+				w.row(prefix, joined(path, name), name, member, s, first)
+			}
+		}
+	}
+}
+
+// neutral names a field that the model does not support, with the values that change nothing.
+func (w *fieldWriter) neutral(name string, member *tree) string {
+	if values := w.allowed(member); simple(member) && len(values) > 0 {
+		return "`" + name + "` (" + strings.Join(values, ", ") + ")"
+	}
+	return "`" + name + "`"
+}
+
+func joined(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func (w *fieldWriter) row(prefix, path, name string, member, in *tree, required bool) {
+	shown := "`" + prefix + name + "`"
+	if other := snake(name); other != name && in.get("properties").get(other) != nil {
+		shown += " or `" + other + "`"
+	}
+	meaning := w.plain(member).word("description")
+	if d := member.word("description"); d != "" {
+		meaning = d
+	}
+	if required {
+		meaning = strings.TrimSpace("Required. " + meaning)
+	}
+	if note := w.notes[path]; note != "" {
+		meaning = strings.TrimSpace(meaning + " " + note)
+	}
+	usual := ""
+	if d := w.plain(member).get("default"); d != nil {
+		usual = string(d.append(nil))
+	}
+	fmt.Fprintf(w.text, "| %s | %s | %s | %s | %s |\n", shown, cell(w.types(member, path)), cell(strings.Join(w.allowed(member), ", ")), cell(usual), cell(meaning))
+	w.inner(prefix+name, path, member)
+}
+
+// inner writes the rows of objects that stand in a member and have no definition of their own.
+func (w *fieldWriter) inner(prefix, path string, s *tree) {
+	for _, form := range formsOf(s) {
+		if items := form.get("items"); items != nil {
+			w.inner(prefix+"[]", path+"[]", items)
+		}
+		if form.get("properties") == nil {
+			continue
+		}
+		next := prefix + "."
+		if len(formsOf(s)) > 1 {
+			if values := literalWords(form.get("properties").get("type")); len(values) > 0 {
+				next = prefix + " (" + strings.ReplaceAll(strings.Join(values, ", "), "`", "") + ")."
+			}
+		}
+		w.rows(next, path, form)
+	}
+}
+
+// plain is a definition in place of a reference to it.
+func (w *fieldWriter) plain(s *tree) *tree {
+	if name, ok := strings.CutPrefix(s.word("$ref"), refPrefix); ok {
+		return w.doc.get("$defs").get(name)
+	}
+	return s
+}
+
+// simple reports whether a schema needs no section of its own.
+func simple(s *tree) bool {
+	return s.get("properties") == nil && s.get("items") == nil && s.get("anyOf") == nil && s.get("oneOf") == nil
+}
+
+// types says what a value is. Definitions are named, and explained later.
+func (w *fieldWriter) types(s *tree, path string) string {
+	if name, ok := strings.CutPrefix(s.word("$ref"), refPrefix); ok {
+		if target := w.plain(s); simple(target) {
+			return w.types(target, path)
+		}
+		if !w.known[name] {
+			w.known[name] = true
+			w.queue = append(w.queue, place{name, path})
+		}
+		return "`" + name + "`"
+	}
+	var all []string
+	add := func(t string) {
+		if t != "" && t != "null" && !slices.Contains(all, t) {
+			all = append(all, t)
+		}
+	}
+	names := s.words("type")
+	if t := s.word("type"); t != "" {
+		names = []string{t}
+	}
+	for _, t := range names {
+		if items := s.get("items"); t == "array" && items != nil {
+			t = "array of " + w.types(items, path+"[]")
+		}
+		add(t)
+	}
+	if len(names) == 0 {
+		for _, v := range append(childrenOf(s, "enum"), s.get("const")) {
+			add(kindWord(v))
+		}
+		for _, form := range formsOf(s) {
+			if form != s {
+				add(w.types(form, path))
+			}
+		}
+	}
+	return strings.Join(all, " or ")
+}
+
+func childrenOf(s *tree, name string) []*tree {
+	if m := s.get(name); m != nil {
+		return slices.Clone(m.items)
+	}
+	return nil
+}
+
+func kindWord(v *tree) string {
+	switch {
+	case v == nil, v.kind == jsontext.KindNull:
+		return ""
+	case v.kind == jsontext.KindString:
+		return "string"
+	case v.kind == jsontext.KindNumber:
+		return "number"
+	default:
+		return "boolean"
+	}
+}
+
+// limitWords say the limits of a schema.
+var limitWords = []struct{ keyword, text, unit string }{
+	{"minimum", "at least ", ""}, {"maximum", "at most ", ""}, {"exclusiveMinimum", "more than ", ""}, {"exclusiveMaximum", "less than ", ""},
+	{"minItems", "at least ", " items"}, {"maxItems", "at most ", " items"}, {"minLength", "at least ", " characters"},
+	{"maxLength", "at most ", " characters"}, {"maxProperties", "at most ", " members"},
+}
+
+// singular makes 1 items an item; every unit ends in s.
+func singular(s string) string {
+	if head, unit, ok := strings.Cut(s, " 1 "); ok {
+		return head + " 1 " + strings.TrimSuffix(unit, "s")
+	}
+	return s
+}
+
+// allowed are the values or the range of a schema, and of the plain forms of a choice.
+func (w *fieldWriter) allowed(s *tree) []string {
+	if s.get("$ref") != nil {
+		target := w.plain(s)
+		if !simple(target) {
+			return nil
+		}
+		s = target
+	}
+	words := literalWords(s)
+	for _, l := range limitWords {
+		if v := s.get(l.keyword); v != nil {
+			words = append(words, singular(l.text+v.text+l.unit))
+		}
+	}
+	if p := s.word("pattern"); p != "" {
+		words = append(words, "matching `"+p+"`")
+	}
+	if items := s.get("items"); items != nil && simple(w.plain(items)) {
+		words = append(words, w.allowed(items)...)
+	}
+	for _, form := range formsOf(s) {
+		if form != s && form.get("properties") == nil {
+			words = append(words, w.allowed(form)...)
+		}
+	}
+	return words
+}
+
+// cell makes a text fit for one cell of a table.
+func cell(s string) string {
+	return strings.NewReplacer("|", "\\|", "\n", " ", "\r", " ").Replace(s)
+}

@@ -1,0 +1,211 @@
+package catalog
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/llm"
+)
+
+// members makes an object of names and values: texts, truths, lists of texts, or trees. A nil tree is left out.
+func members(pairs ...any) *tree {
+	t := &tree{kind: jsontext.KindBeginObject}
+	for i := 0; i < len(pairs); i += 2 {
+		name, _ := pairs[i].(string)
+		switch v := pairs[i+1].(type) {
+		case string:
+			t.set(name, textTree(v))
+		case bool:
+			kind := jsontext.KindFalse
+			if v {
+				kind = jsontext.KindTrue
+			}
+			t.set(name, &tree{kind: kind})
+		case []string:
+			t.set(name, textsTree(v))
+		case *tree:
+			if v != nil {
+				t.set(name, v)
+			}
+		}
+	}
+	return t
+}
+
+func refTo(part, name string) *tree {
+	return objectTree("$ref", textTree("#/components/"+part+"/"+name))
+}
+
+// pascal spells chat and tool_call as ChatToolCall.
+func pascal(style llm.Style, name string) string {
+	var b strings.Builder
+	for word := range strings.SplitSeq(string(style)+"_"+name, "_") {
+		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return b.String()
+}
+
+func (g *guides) writeOpenAPI(m *Model) []byte {
+	paths, schemas := members(), members()
+	for _, style := range m.served {
+		g.addSchemas(schemas, m, style)
+		paths.set(g.byStyle()[style].word("path"), members("post", g.operation(m, style)))
+	}
+	server := g.base()
+	if g.o.BaseURL == "" {
+		server = "/"
+	}
+	description := "Requests to " + m.ID + ". " + m.Description
+	if lifecycle := m.lifecycleText(); lifecycle != "" {
+		description += " " + lifecycle + "."
+	}
+	doc := members(
+		"openapi", "3.1.0",
+		"info", members("title", m.Name, "version", m.ContractVersion(), "description", description),
+		"servers", arrayTree(members("url", server)),
+		"security", arrayTree(members("key", []string{})),
+		"paths", paths,
+		"components", members("schemas", schemas, "headers", answerHeaders(m),
+			"securitySchemes", members("key", members("type", "http", "scheme", "bearer"))),
+	)
+	return doc.append(nil)
+}
+
+// addSchemas adds the contract of a style with its definitions, and what answers look like.
+func (g *guides) addSchemas(schemas *tree, m *Model, style llm.Style) {
+	doc := mustParse(m.contracts[style].schema)
+	rename := func(ref string) string {
+		return "#/components/schemas/" + pascal(style, strings.TrimPrefix(ref, refPrefix))
+	}
+	var visit func(t *tree)
+	visit = func(t *tree) {
+		for i, item := range t.items {
+			if t.names != nil && t.names[i] == "$ref" {
+				item.text = rename(item.text)
+				continue
+			}
+			visit(item)
+		}
+	}
+	visit(doc)
+	model := doc.get("properties").get("model")
+	model.drop("minLength")
+	model.set("const", textTree(m.ID))
+	defs := doc.get("$defs")
+	doc.drop("$defs")
+	doc.drop("$schema")
+	schemas.set(pascal(style, "request"), doc)
+	if defs != nil {
+		for i, name := range defs.names {
+			schemas.set(pascal(style, name), defs.items[i])
+		}
+	}
+	own := g.byStyle()[style].get("schemas")
+	for i, name := range own.names {
+		schemas.set(pascal(style, name+"_body"), own.items[i].clone())
+	}
+}
+
+func (g *guides) operation(m *Model, style llm.Style) *tree {
+	of := g.byStyle()[style]
+	names, summaries, bodies := g.requests(m, style)
+	examples := members()
+	for i, name := range names {
+		examples.set(name, members("summary", summaries[i], "value", bodies[i]))
+	}
+	description := of.word("stream") + "\n\n" + of.word("errors")
+	if paths := g.aliasesOf(style); len(paths) > 0 {
+		description += "\n\nAlso at " + strings.Join(paths, ", ") + "."
+	}
+	var parameters []*tree
+	for _, h := range of.get("headers").items {
+		schema := members("type", "string", "enum", h.get("enum"))
+		parameters = append(parameters, members("name", h.word("name"), "in", "header", "required", false,
+			"description", h.word("description"), "schema", schema))
+	}
+	op := members("operationId", string(style), "summary", of.word("summary"), "description", description)
+	if m.DeprecatedAt != nil && !m.DeprecatedAt.After(g.o.Now()) {
+		op.set("deprecated", &tree{kind: jsontext.KindTrue})
+	}
+	if len(parameters) > 0 {
+		op.set("parameters", arrayTree(parameters...))
+	}
+	op.set("requestBody", members("required", true, "content", members("application/json",
+		members("schema", refTo("schemas", pascal(style, "request")), "examples", examples))))
+	op.set("responses", g.responses(m, style))
+	if losses := g.losses(m, style); len(losses) > 0 {
+		op.set("x-translation", translation(m, losses))
+	}
+	return op
+}
+
+// translation says what becomes of fields when a provider speaks another style.
+func translation(m *Model, losses []loss) *tree {
+	t := members()
+	for i, style := range m.upstreamStyles() {
+		fates := members()
+		for _, l := range losses {
+			if l.fate[i] != fateCarried {
+				fates.set(l.field+" ("+l.wish+")", textTree(l.fate[i]))
+			}
+		}
+		if len(fates.names) > 0 {
+			t.set(string(style), fates)
+		}
+	}
+	return t
+}
+
+func (g *guides) responses(m *Model, style llm.Style) *tree {
+	of := g.byStyle()[style]
+	answer, failure := refTo("schemas", pascal(style, "answer_body")), refTo("schemas", pascal(style, "error_body"))
+	good, said := answer, "The answer, or its events when stream is true."
+	if style == llm.Chat {
+		good, said = members("anyOf", arrayTree(answer, failure)), said+" In the mode documented, failures come with this status, too."
+	}
+	headers := members()
+	for _, name := range answerHeaders(m).names {
+		headers.set(name, refTo("headers", name))
+	}
+	all := members("200", members("description", said, "headers", headers, "content", members(
+		"application/json", members("schema", good, "examples", members("answer", members("value", g.example(of.get("answer"), m)))),
+		"text/event-stream", members("schema", members("type", "string"), "examples",
+			members("stream", members("value", g.frames(m, style)))),
+	)))
+	for _, f := range g.faults(style) {
+		status := strconv.Itoa(f.status)
+		r := all.get(status)
+		if r == nil {
+			r = members("description", "", "content", members("application/json", members("schema", failure)))
+			all.set(status, r)
+		}
+		r.get("description").text = strings.TrimSpace(r.word("description") + " " + f.when)
+		if f.body == nil {
+			continue
+		}
+		content := r.get("content").get("application/json")
+		if content.get("examples") == nil {
+			content.set("examples", members())
+		}
+		content.get("examples").set(f.code, members("value", mustParse(f.body)))
+	}
+	return all
+}
+
+// answerHeaders are the headers of answers that programs read.
+func answerHeaders(m *Model) *tree {
+	text := members("type", "string")
+	all := members(
+		"x-request-id", members("description", "The id of the request, for questions about it.", "schema", text),
+		"x-gateway-dropped", members("description", "The fields that were left out because the provider's style has nothing like them.", "schema", text),
+	)
+	if m.DeprecatedAt != nil {
+		all.set("deprecation", members("description", "When the model is deprecated (RFC 9745).", "schema", text))
+	}
+	if m.ShutdownAt != nil {
+		all.set("sunset", members("description", "When the model is shut down (RFC 8594).", "schema", text))
+	}
+	return all
+}
