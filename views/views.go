@@ -86,6 +86,8 @@ func LocalPath(path string) string {
 // navigation is the console's pages in the order of the menu.
 var navigation = []ui.NavItem{
 	{Icon: ui.IconDashboard, Text: "Overview", Href: "/console"},
+	{Icon: ui.IconLayers, Text: "Models", Href: "/console/models"},
+	{Icon: ui.IconMessage, Text: "Playground", Href: "/console/playground"},
 	{Icon: ui.IconKey, Text: "API keys", Href: "/console/keys"},
 }
 

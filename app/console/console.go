@@ -11,6 +11,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/catalog"
+	"umg/app/gateway"
 	"umg/billing"
 )
 
@@ -20,6 +21,7 @@ type Options struct {
 	Sessions *account.SessionStore
 	Ledger   *billing.Ledger
 	Catalog  *catalog.Catalog
+	Gateway  *gateway.Gateway
 	Now      app.Clock
 	BaseURL  string // scheme and host of the server
 	Trial    account.TrialPolicy
@@ -31,7 +33,7 @@ type Console struct{ o Options }
 
 // New returns the console. It panics when a service is missing, which is a mistake in the wiring.
 func New(o Options) *Console {
-	if o.Accounts == nil || o.Sessions == nil || o.Ledger == nil || o.Catalog == nil || o.Now == nil || o.BaseURL == "" {
+	if o.Accounts == nil || o.Sessions == nil || o.Ledger == nil || o.Catalog == nil || o.Gateway == nil || o.Now == nil || o.BaseURL == "" {
 		panic("console: an option is missing")
 	}
 	return &Console{o: o}
@@ -58,6 +60,15 @@ func Routes() []Route {
 		{Method: http.MethodGet, Path: "/first-request", serve: (*Console).firstRequest},
 		{Method: http.MethodPost, Path: "/onboarding", serve: (*Console).setOnboarding},
 		{Method: http.MethodGet, Path: "/billing", serve: (*Console).billing},
+		{Method: http.MethodGet, Path: "/models", serve: (*Console).models},
+		{Method: http.MethodGet, Path: "/models/*", serve: (*Console).model},
+		{Method: http.MethodGet, Path: "/model/api.md", serve: modelDocument("text/plain; charset=utf-8", (*catalog.Model).Markdown)},
+		{Method: http.MethodGet, Path: "/model/openapi.json", serve: modelDocument(echo.MIMEApplicationJSON, (*catalog.Model).OpenAPI)},
+		{Method: http.MethodGet, Path: "/playground", serve: (*Console).playground},
+		{Method: http.MethodPost, Path: "/playground", serve: (*Console).play},
+		{Method: http.MethodPost, Path: "/playground/settings", serve: (*Console).playSettings},
+		{Method: http.MethodPost, Path: "/playground/code", serve: (*Console).playCode},
+		{Method: http.MethodGet, Path: "/playground/calls/:id", serve: (*Console).playCall},
 		{Method: http.MethodGet, Path: "/keys", serve: (*Console).keys},
 		{Method: http.MethodPost, Path: "/keys", serve: (*Console).createKey},
 		{Method: http.MethodGet, Path: "/keys/new", serve: (*Console).newKey},

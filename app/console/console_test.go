@@ -43,15 +43,15 @@ type house struct {
 func setup(t *testing.T) *house {
 	t.Helper()
 	db := pgtest.New(t)
-	return over(t, db, db)
+	return over(t, db, db, nil)
 }
 
 // over is a console whose catalog was read from one store and whose accounts are in another.
-func over(t *testing.T, readable, db *sqlx.DB) *house {
+func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string) *house {
 	t.Helper()
 	ids, log := app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.DiscardHandler)
-	nothing := func(string) (string, bool) { return "", false }
-	models, err := catalog.Open(t.Context(), readable, catalog.Options{Now: time.Now, Log: log, Secrets: nothing})
+	secrets := func(name string) (string, bool) { value, ok := upstream[name]; return value, ok }
+	models, err := catalog.Open(t.Context(), readable, catalog.Options{Now: time.Now, Log: log, Secrets: secrets})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,19 +59,19 @@ func over(t *testing.T, readable, db *sqlx.DB) *house {
 	trial := account.TrialPolicy{Amount: 5 * app.Dollar, Days: 30}
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
+	texts := gateway.New(gateway.Options{
+		Ledger: ledger, Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers,
+		Now: time.Now, Random: mathrand.IntN, RetryWait: time.Millisecond,
+	})
 	face := api.New(api.Options{
-		Keys: account.NewKeyRing(db, account.KeyRingOptions{Now: time.Now, Log: log}), Catalog: models, Now: time.Now,
-		Gateway: gateway.New(gateway.Options{
-			Ledger: ledger, Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers,
-			Now: time.Now, Random: mathrand.IntN,
-		}),
+		Keys: account.NewKeyRing(db, account.KeyRingOptions{Now: time.Now, Log: log}), Catalog: models, Now: time.Now, Gateway: texts,
 	})
 	pages := console.New(console.Options{
 		Accounts: account.New(db, ledger, account.Options{Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: trial}),
 		Sessions: account.NewSessionStore(db, account.SessionOptions{
 			Key: [32]byte{1}, Now: time.Now, IDs: ids, Random: rand.Reader, ClientIP: server.ClientIP(nil),
 		}),
-		Ledger: ledger, Catalog: models, Now: time.Now, BaseURL: "http://gateway.test", Trial: trial,
+		Ledger: ledger, Catalog: models, Gateway: texts, Now: time.Now, BaseURL: "http://gateway.test", Trial: trial,
 	})
 	web := server.New(server.Options{API: face, Console: pages, IDs: ids, Now: time.Now, Log: log, BaseURL: "http://gateway.test"})
 	return &house{t: t, db: db, web: web.Handler()}
@@ -249,7 +249,7 @@ func TestAStoreThatIsAwayIsSaidOnce(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = dead.Close() })
 	p := h.signedIn("away@example.com")
-	p.house = over(t, h.db, dead)
+	p.house = over(t, h.db, dead, nil)
 	for _, a := range []reply{p.see("/console"), p.see("/console/keys"), p.send("/console/keys", url.Values{"name": {"x"}})} {
 		if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" || a.header.Get("Cache-Control") != "no-store" ||
 			strings.Count(strings.ToLower(a.body), "try again in") != 1 || strings.Contains(a.body, "sql") {

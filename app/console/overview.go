@@ -76,7 +76,10 @@ func (c *Console) fillActivity(p *page, o *views.Overview, keyNames map[string]s
 
 func viewRequest(r billing.UsageRecord, keyNames map[string]string) views.Request {
 	name, known := keyNames[r.KeyID]
-	if !known {
+	switch {
+	case r.KeyID == "":
+		name = "Playground"
+	case !known:
 		name = "deleted key"
 	}
 	u := r.Usage

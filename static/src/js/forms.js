@@ -3,7 +3,7 @@ import { closest } from "./dom.js";
 
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (event.defaultPrevented || form.method === "dialog" || form.hasAttribute("hx-post")) {
+  if (event.defaultPrevented || form.method === "dialog" || form.hasAttribute("hx-post") || form.hasAttribute("hx-get")) {
     return;
   }
   if (form.dataset.sent) {
@@ -29,7 +29,7 @@ addEventListener("pageshow", (event) => event.persisted && settle(document));
 document.addEventListener("htmx:before:request", (event) => {
   const { ctx } = event.detail;
   const form = ctx.sourceElement;
-  if (form instanceof HTMLFormElement) {
+  if (form instanceof HTMLFormElement && form.method === "post") {
     // A second press waits in line; when its turn comes the answer to the first has replaced the form.
     if (form.dataset.sent || !form.isConnected) {
       event.preventDefault();

@@ -1,0 +1,192 @@
+package console
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/dialect"
+	"umg/app/limit"
+	"umg/app/llm"
+	"umg/billing"
+	"umg/views"
+)
+
+const (
+	styleCookie  = "umg_style"
+	samplePrompt = "Say hello in one short sentence."
+)
+
+func (c *Console) models(p *page) error {
+	q := views.ParseModelQuery(p.QueryParams())
+	if forScript(p.Request()) {
+		p.Response().Header().Set("HX-Replace-Url", q.Path())
+	}
+	return c.render(p, http.StatusOK, views.ModelsPage(views.Models{Shell: c.shell(p), Query: q, All: c.viewModels(p)}))
+}
+
+func (c *Console) viewModels(p *page) []views.Model {
+	found := c.o.Catalog.Snapshot().Models()
+	models := make([]views.Model, len(found))
+	for i, m := range found {
+		models[i] = viewModel(m, p.factor())
+	}
+	return models
+}
+
+// factor is how many times the usual limits the reader's account has.
+func (p *page) factor() int { return max(p.user.LimitFactor, 1) }
+
+func viewModel(m *catalog.Model, factor int) views.Model {
+	v := views.Model{
+		ID: m.ID, Name: m.Name, Description: m.Description, Owner: m.Owner, Kind: string(m.Kind), Capabilities: m.Capabilities,
+		Input: m.InputModalities, Output: m.OutputModalities, ContextTokens: m.ContextTokens, MaxOutput: m.MaxOutputTokens,
+		Prices: viewPrices(m), Limits: viewLimits(m, int64(factor)), Sizes: m.Sizes, Seconds: m.Seconds, State: stateOf(m),
+		Notice: m.Notice, Released: m.CreatedAt, Deprecated: m.DeprecatedAt, Shutdown: m.ShutdownAt,
+	}
+	for _, s := range m.Served() {
+		v.Styles = append(v.Styles, views.Style(s))
+	}
+	for _, size := range m.Sizes {
+		for meter, price := range m.SizePrices[size] {
+			v.SizePrices = append(v.SizePrices, views.SizePrice{Size: size, Price: views.Price{Meter: meter, Amount: price.Amount, Per: price.Per}})
+		}
+	}
+	return v
+}
+
+func stateOf(m *catalog.Model) views.ModelState {
+	switch {
+	case !m.Available:
+		return views.ModelComing
+	case m.Paused:
+		return views.ModelPaused
+	case len(m.Routes) == 0 || len(m.Served()) == 0:
+		return views.ModelUnserved
+	}
+	return views.ModelAvailable
+}
+
+// viewPrices are the model's own prices, and for text what shares the price of something else.
+func viewPrices(m *catalog.Model) []views.Price {
+	var prices []views.Price
+	for meter, price := range m.Prices {
+		prices = append(prices, views.Price{Meter: meter, Amount: price.Amount, Per: price.Per})
+	}
+	slices.SortFunc(prices, func(a, b views.Price) int { return strings.Compare(a.Meter, b.Meter) })
+	if m.Kind != catalog.KindText {
+		return prices
+	}
+	for meter, like := range map[billing.Meter]billing.Meter{
+		billing.CacheReadTokens: billing.InputTokens, billing.CacheWriteTokens: billing.InputTokens, billing.ReasoningTokens: billing.OutputTokens,
+	} {
+		_, own := m.Prices[meter.String()]
+		if _, base := m.Prices[like.String()]; !own && base {
+			prices = append(prices, views.Price{Meter: meter.String(), Like: like.String()})
+		}
+	}
+	return prices
+}
+
+// viewLimits are the limits as they hold for the account, by the same rule as the turnstile's.
+func viewLimits(m *catalog.Model, factor int64) views.Limits {
+	l := views.Limits{
+		RequestsPerMinute: m.Limits.RequestsPerMinute * factor, RequestsPerDay: m.Limits.RequestsPerDay * factor,
+		TokensPerMinute: m.Limits.TokensPerMinute * factor, Concurrency: m.Limits.Concurrency * factor,
+		JobsPerDay: m.Limits.JobsPerDay, JobsRunning: m.Limits.JobsRunning,
+	}
+	if m.Kind == catalog.KindText {
+		l.Concurrency = cmp.Or(l.Concurrency, limit.ConcurrencyStandard*factor)
+	}
+	return l
+}
+
+// modelAt finds the model that the rest of the path, or the parameter, names.
+func (c *Console) modelAt(id string) (*catalog.Model, error) {
+	if plain, err := url.PathUnescape(id); err == nil {
+		id = plain
+	}
+	if m, ok := c.o.Catalog.Snapshot().Model(id); ok {
+		return m, nil
+	}
+	return nil, app.Errorf(app.NotFound, "model_not_found", "There is no such model.")
+}
+
+func (c *Console) model(p *page) error {
+	m, err := c.modelAt(p.Param("*"))
+	if err != nil {
+		return err
+	}
+	d := views.ModelDetail{
+		Shell: c.shell(p), Model: viewModel(m, p.factor()), Language: language(p), Style: preferred(p, styleCookie), Factor: p.factor(),
+	}
+	if d.KeyHint, err = c.keyHint(p); err != nil {
+		return err
+	}
+	for _, style := range m.Served() {
+		if contract, ok := m.Contract(style); ok {
+			fields, without := fieldsOf(contract.Schema())
+			d.Contracts = append(d.Contracts, views.ModelContract{
+				Style: views.Style(style), Hash: contract.Hash(), Fields: fields, Without: without, Sample: sampleRequest(m, style),
+			})
+		}
+	}
+	return c.render(p, http.StatusOK, views.ModelPage(d))
+}
+
+// sampleRequest is the shortest request in a style that gets an answer.
+func sampleRequest(m *catalog.Model, style llm.Style) []byte {
+	d, ok := dialect.Of(style)
+	if !ok || d.Codec == nil {
+		return nil
+	}
+	r := llm.Request{Model: m.ID, Turns: []llm.Turn{{Role: llm.User, Parts: []llm.Part{{Kind: llm.Text, Text: samplePrompt}}}}}
+	if style == llm.Messages { // its SDKs insist on a bound
+		r.MaxOutput = min(cmp.Or(m.MaxOutputTokens, messagesOutput), messagesOutput)
+	}
+	body, err := d.Codec.EncodeRequest(&r)
+	if err != nil {
+		return nil
+	}
+	return body
+}
+
+// keyHint is the masked form of the newest key that works, empty when there is none.
+func (c *Console) keyHint(p *page) (string, error) {
+	keys, err := c.listKeys(p)
+	if err != nil {
+		return "", err
+	}
+	for _, k := range keys {
+		if !k.Disabled && (k.ExpiresAt == nil || k.ExpiresAt.After(c.o.Now())) {
+			return k.Masked, nil
+		}
+	}
+	return "", nil
+}
+
+// modelDocument serves what the API serves at /v1/model/api.md and openapi.json, to readers who have a session and no key.
+func modelDocument(contentType string, text func(*catalog.Model) []byte) func(*Console, *page) error {
+	return func(c *Console, p *page) error {
+		m, err := c.modelAt(p.QueryParam("model"))
+		if err != nil {
+			return err
+		}
+		p.Response().Header().Set(echo.HeaderContentDisposition, "inline")
+		return p.Blob(http.StatusOK, contentType, text(m))
+	}
+}
+
+func preferred(p *page, name string) string {
+	cookie, err := p.Cookie(name)
+	if err != nil {
+		return ""
+	}
+	return cookie.Value
+}

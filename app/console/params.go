@@ -1,0 +1,163 @@
+package console
+
+import (
+	"slices"
+	"strings"
+
+	"umg/app"
+	"umg/views"
+)
+
+const paramDepthMax = 3
+
+// paramWords are the settings that the playground offers first, by the keys that the styles' names have in common.
+var paramWords = []string{"max", "temperature", "effort", "budget", "verbosity", "topp", "topk", "stop", "seed"}
+
+// paramAliases give the names of one setting in the four styles one key, so that its value stays when the style changes.
+var paramAliases = map[string]string{
+	"maxtokens": "max", "maxcompletiontokens": "max", "maxoutputtokens": "max", "reasoningeffort": "effort", "thinkinglevel": "effort",
+	"thinkingbudget": "budget", "stopsequences": "stop",
+}
+
+// paramsElsewhere are members that the playground has another place for, or that say nothing in it.
+var paramsElsewhere = map[string]bool{
+	"stream": true, "streamoptions": true, "n": true, "candidatecount": true, "store": true, "servicetier": true, "logprobs": true,
+	"toplogprobs": true, "responselogprobs": true, "paralleltoolcalls": true, "maxtoolcalls": true, "tools": true, "toolchoice": true,
+	"toolconfig": true, "metadata": true, "background": true, "truncation": true, "functions": true, "functioncall": true, "audio": true,
+	"websearchoptions": true, "responsejsonschema": true, "responseschema": true, "responsemimetype": true, "modalities": true,
+	"responsemodalities": true, "include": true, "cachecontrol": true, "promptcacheretention": true, "enableenhancedcivicanswers": true,
+	"speechconfig": true, "imageconfig": true, "audiotimestamp": true, "mediaresolution": true, "prompt": true, "conversation": true,
+}
+
+func paramKey(name string) string {
+	key := strings.ToLower(strings.ReplaceAll(name, "_", ""))
+	if alias, ok := paramAliases[key]; ok {
+		return alias
+	}
+	return key
+}
+
+// paramsOf are the settings of a contract that one field of a form can hold: numbers, words, switches and lists of texts.
+func paramsOf(schema []byte) []views.Param {
+	root := parseTree(schema)
+	r := schemaReader{root}
+	var params []views.Param
+	r.collect(root, "", 0, &params)
+	rank := func(p views.Param) int {
+		if i := slices.Index(paramWords, p.Key); i >= 0 {
+			return i
+		}
+		return len(paramWords)
+	}
+	slices.SortStableFunc(params, func(a, b views.Param) int { return rank(a) - rank(b) })
+	for i := range params {
+		params[i].First = rank(params[i]) < len(paramWords)
+	}
+	return params
+}
+
+func (r schemaReader) collect(n *tree, prefix string, depth int, params *[]views.Param) {
+	properties := n.get("properties")
+	if properties == nil || depth > paramDepthMax {
+		return
+	}
+	for i, name := range properties.names {
+		member, _ := r.resolve(properties.items[i])
+		key := paramKey(name)
+		if paramsElsewhere[key] || r.unsupported(member) || member.get("deprecated").word() == "true" {
+			continue
+		}
+		known := func(p views.Param) bool { return p.Key == key }
+		if p, ok := r.param(prefix+name, key, member); ok && !slices.ContainsFunc(*params, known) {
+			*params = append(*params, p)
+		}
+		r.collect(member, prefix+name+".", depth+1, params)
+	}
+}
+
+// param is the form field of a member, if it can be one. A member with one possible value is no choice.
+func (r schemaReader) param(path, key string, n *tree) (views.Param, bool) {
+	p := views.Param{
+		Path: path, Key: key, Text: n.get("description").word(), Default: n.get("default").word(), Bounds: strings.Join(allowed(n), ", "),
+		Min: bounded(n.get("minimum")), Max: bounded(n.get("maximum")),
+	}
+	if p.Default == "null" {
+		p.Default = ""
+	}
+	for _, v := range n.get("enum").list() {
+		if w := v.word(); w != "" && w != "null" {
+			p.Options = append(p.Options, w)
+		}
+	}
+	types := r.types(n)
+	switch {
+	case len(p.Options) > 1 && slices.Equal(types, []string{"string"}):
+		p.Kind = views.ParamEnum
+	case n.get("enum") != nil || n.get("const") != nil || len(types) == 0:
+		return p, false
+	case slices.Equal(types, []string{"integer"}):
+		p.Kind = views.ParamInteger
+	case slices.Equal(types, []string{"number"}):
+		p.Kind = views.ParamNumber
+	case slices.Equal(types, []string{"boolean"}):
+		p.Kind = views.ParamBoolean
+	case slices.Contains(types, "array of strings") && key == "stop" && n.get("maxItems").word() != "0":
+		p.Kind = views.ParamList
+	default:
+		return p, false
+	}
+	return p, true
+}
+
+func bounded(n *tree) string {
+	if word := n.word(); len(strings.TrimPrefix(word, "-")) <= boundDigitsMax {
+		return word
+	}
+	return ""
+}
+
+// value is what a form's text means for the parameter; nil when it says nothing. An error names what is expected.
+func paramValue(p views.Param, text string) (*tree, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return nil, nil
+	}
+	wrong := func(what string) error {
+		return app.Errorf(app.Invalid, "invalid_request_error", "%s", what).At(p.Path)
+	}
+	switch p.Kind {
+	case views.ParamNumber, views.ParamInteger:
+		if t := parseTree([]byte(text)); t != nil && t.kind == '0' && t.text == text {
+			return t, nil
+		}
+		return nil, wrong(p.Path + " must be a number, such as " + exampleNumber(p) + ".")
+	case views.ParamBoolean:
+		return boolTree(text == "true"), nil
+	case views.ParamList:
+		list := parseTree([]byte("[]"))
+		for line := range strings.Lines(text) {
+			if line = strings.TrimRight(line, "\r\n"); line != "" {
+				list.items = append(list.items, textTree(line))
+			}
+		}
+		return list, nil
+	default:
+		for _, o := range p.Options { // the styles write the same word in another case
+			if strings.EqualFold(o, text) {
+				return textTree(o), nil
+			}
+		}
+		return nil, nil // a word of the style before
+	}
+}
+
+func exampleNumber(p views.Param) string {
+	switch {
+	case p.Default != "":
+		return p.Default
+	case p.Kind == views.ParamNumber:
+		return "0.5"
+	default:
+		return "1024"
+	}
+}

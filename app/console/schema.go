@@ -1,0 +1,277 @@
+package console
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"umg/views"
+)
+
+const (
+	schemaDepthMax = 6
+	boundDigitsMax = 9 // a bound with more is the machine's, not the model's
+)
+
+// unsupportedMark is what a contract has beside a member that the model does not support.
+const unsupportedMark = "x-unsupported"
+
+// schemaReader turns a contract into what people read of it.
+type schemaReader struct{ root *tree }
+
+// fieldsOf are the members of a request that a contract names, the required ones first, and the names of those that the
+// model does not support.
+func fieldsOf(schema []byte) (fields []views.Field, without []string) {
+	root := parseTree(schema)
+	r := schemaReader{root}
+	if properties := root.get("properties"); properties != nil {
+		for i, name := range properties.names {
+			if r.unsupported(properties.items[i]) {
+				without = append(without, name)
+			}
+		}
+	}
+	return r.members(root, nil), without
+}
+
+func (r schemaReader) unsupported(n *tree) bool { return n.get(unsupportedMark) != nil }
+
+// resolve follows a reference. What stands beside it wins.
+func (r schemaReader) resolve(n *tree) (resolved *tree, name string) {
+	ref := n.get("$ref").word()
+	name, found := strings.CutPrefix(ref, "#/$defs/")
+	if !found {
+		return n, ""
+	}
+	target := r.root.get("$defs").get(name)
+	if target == nil {
+		return n, ""
+	}
+	merged := &tree{kind: target.kind, names: slices.Clone(target.names), items: slices.Clone(target.items)}
+	for i, member := range n.names {
+		if member != "$ref" {
+			merged.set(member, n.items[i])
+		}
+	}
+	return merged, name
+}
+
+// members are the fields of an object. Within holds the definitions that it stands in, which are not opened again.
+func (r schemaReader) members(n *tree, within []string) []views.Field {
+	properties := n.get("properties")
+	if properties == nil || len(within) > schemaDepthMax {
+		return nil
+	}
+	required := n.get("required").words()
+	var first, rest []views.Field
+	for i, name := range properties.names {
+		if r.unsupported(properties.items[i]) {
+			continue
+		}
+		f := r.field(name, properties.items[i], within)
+		if f.Required = slices.Contains(required, name); f.Required {
+			first = append(first, f)
+		} else {
+			rest = append(rest, f)
+		}
+	}
+	return append(first, rest...)
+}
+
+func (r schemaReader) field(name string, n *tree, within []string) views.Field {
+	n, definition := r.resolve(n)
+	if definition == "" {
+		definition = name
+	} else if slices.Contains(within, definition) {
+		return views.Field{Name: name, Types: "object", Text: "As above."}
+	}
+	within = append(slices.Clone(within), definition)
+	f := views.Field{
+		Name: name, Types: strings.Join(r.types(n), " or "), Default: n.get("default").word(), Allowed: allowed(n), Text: n.get("description").word(),
+	}
+	if f.Default == "null" {
+		f.Default = ""
+	}
+	switch {
+	case r.composed(n) != nil:
+		f.Fields = r.variants(n, within)
+	case n.get("properties") != nil:
+		f.Fields = r.members(n, within)
+	case n.get("items") != nil:
+		f.Fields = r.itemFields(n.get("items"), within)
+	}
+	return f
+}
+
+// itemFields are the members of an array's items, or their forms.
+func (r schemaReader) itemFields(items *tree, within []string) []views.Field {
+	items, definition := r.resolve(items)
+	if definition != "" {
+		if slices.Contains(within, definition) {
+			return nil
+		}
+		within = append(slices.Clone(within), definition)
+	}
+	if r.composed(items) != nil {
+		return r.variants(items, within)
+	}
+	return r.members(items, within)
+}
+
+// composed are the forms that a value may take, when there are several besides null. A rule about which members go
+// together is none: its forms have no type.
+func (r schemaReader) composed(n *tree) []*tree {
+	for _, word := range []string{"oneOf", "anyOf"} {
+		var forms []*tree
+		for _, form := range n.get(word).list() {
+			form, _ = r.resolve(form)
+			if form.get("type").word() == "null" || n.get("type") != nil && form.get("type") == nil {
+				continue
+			}
+			forms = append(forms, form)
+		}
+		if len(forms) > 0 {
+			return forms
+		}
+	}
+	return nil
+}
+
+// variants are the forms worth opening: those with members of their own.
+func (r schemaReader) variants(n *tree, within []string) []views.Field {
+	var fields []views.Field
+	for _, form := range r.composed(n) {
+		inner := r.members(form, within)
+		if form.get("items") != nil {
+			inner = r.itemFields(form.get("items"), within)
+		}
+		if r.composed(form) != nil && len(inner) == 0 {
+			fields = append(fields, r.variants(form, within)...)
+			continue
+		}
+		if len(inner) == 0 {
+			continue
+		}
+		fields = append(fields, views.Field{
+			Name: formName(form), Variant: true, Types: strings.Join(r.types(form), " or "), Text: form.get("description").word(), Fields: inner,
+		})
+	}
+	if len(fields) == 1 && strings.HasPrefix(fields[0].Types, "array") {
+		return fields[0].Fields
+	}
+	return fields
+}
+
+// formName is what tells a form from the others: the value that its type or role must have.
+func formName(form *tree) string {
+	for _, name := range []string{"type", "role"} {
+		p := form.get("properties").get(name)
+		if word := p.get("const").word(); word != "" {
+			return word
+		}
+		if words := p.get("enum").words(); len(words) > 0 {
+			return strings.Join(words, ", ")
+		}
+	}
+	if names := form.get("required").words(); len(names) > 0 {
+		return strings.Join(names, ", ")
+	}
+	return "other"
+}
+
+// types are the JSON types that a value may have, without null.
+func (r schemaReader) types(n *tree) []string {
+	var types []string
+	add := func(more ...string) {
+		for _, t := range more {
+			if t != "null" && t != "" && !slices.Contains(types, t) {
+				types = append(types, t)
+			}
+		}
+	}
+	declared := n.get("type").words()
+	for _, t := range declared {
+		if t == "array" {
+			add("array" + r.ofItems(n.get("items")))
+		} else {
+			add(t)
+		}
+	}
+	if len(declared) > 0 {
+		return types
+	}
+	for _, v := range append(n.get("enum").list(), n.get("const")) {
+		add(typeOfValue(v))
+	}
+	for _, form := range r.composed(n) {
+		add(r.types(form)...)
+	}
+	return types
+}
+
+func (r schemaReader) ofItems(items *tree) string {
+	if items == nil {
+		return ""
+	}
+	items, _ = r.resolve(items)
+	if types := r.types(items); len(types) == 1 {
+		return " of " + types[0] + "s"
+	}
+	return ""
+}
+
+func typeOfValue(v *tree) string {
+	if v == nil {
+		return ""
+	}
+	switch v.kind {
+	case '"':
+		return "string"
+	case '0':
+		return "number"
+	case 't', 'f':
+		return "boolean"
+	}
+	return ""
+}
+
+// allowed are the values a field may have, or its bounds in words.
+func allowed(n *tree) []string {
+	var words []string
+	for _, v := range append(n.get("enum").list(), n.get("const")) {
+		if w := v.word(); w != "" && w != "null" {
+			words = append(words, w)
+		}
+	}
+	if len(words) > 0 {
+		return words
+	}
+	for _, pair := range []struct{ low, high, what string }{
+		{"minimum", "maximum", ""}, {"exclusiveMinimum", "exclusiveMaximum", ""},
+		{"minLength", "maxLength", " characters"}, {"minItems", "maxItems", " items"}, {"minProperties", "maxProperties", " members"},
+	} {
+		low, high := bound(n.get(pair.low)), bound(n.get(pair.high))
+		switch {
+		case low != "" && high != "":
+			words = append(words, low+" – "+high+pair.what)
+		case high != "":
+			words = append(words, "at most "+high+pair.what)
+		case low != "" && (pair.what == "" || low != "1"):
+			words = append(words, "at least "+low+pair.what)
+		case low != "":
+			words = append(words, "not empty")
+		}
+	}
+	return words
+}
+
+func bound(n *tree) string {
+	word := n.word()
+	if len(strings.TrimPrefix(word, "-")) > boundDigitsMax {
+		return ""
+	}
+	if n, err := strconv.ParseInt(word, 10, 64); err == nil {
+		return views.Count(n)
+	}
+	return strings.Replace(word, "-", "\u2212", 1)
+}

@@ -1,0 +1,132 @@
+package views
+
+import (
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/views/ui"
+)
+
+// ModelDetail is the page of one model.
+type ModelDetail struct {
+	Shell
+	Model     Model
+	Contracts []ModelContract // of the styles it answers in
+	KeyHint   string          // the masked form of a key of the reader's, empty when there is none
+	Language  string          // the sample to show first, from the cookie umg_language
+	Style     string          // the style to show first, from the cookie umg_style
+	Factor    int             // how many times the usual limits the account has
+}
+
+// ModelContract is what a model takes in one style.
+type ModelContract struct {
+	Style   Style
+	Hash    string
+	Fields  []Field
+	Without []string // members of the style that the model does not support
+	Sample  []byte   // a short request, as JSON
+}
+
+// Field is one member of a request, or one form that a member may take.
+type Field struct {
+	Name     string
+	Variant  bool // a form of the field above it, not a member
+	Types    string
+	Required bool
+	Default  string
+	Allowed  []string // the values, or the bounds in words
+	Text     string
+	Fields   []Field
+}
+
+// tabs are the styles as tabs.
+func (d ModelDetail) tabs(id, title string) ui.TabsProps {
+	t := ui.TabsProps{ID: id, Title: title, Group: "style", Selected: d.Style}
+	for _, c := range d.Contracts {
+		t.Tabs = append(t.Tabs, ui.Tab{Name: string(c.Style), Label: c.Style.Label()})
+	}
+	return t
+}
+
+// samples are a short request as code.
+func (d ModelDetail) samples(c ModelContract) []ui.Sample {
+	return CodeSamples(Code{Style: c.Style, BaseURL: d.BaseURL, Body: c.Sample})
+}
+
+// nestedNote says what a disclosure holds.
+func (f Field) nestedNote() string {
+	if len(f.Fields) > 0 && f.Fields[0].Variant {
+		return counted(int64(len(f.Fields)), "form", "forms")
+	}
+	return counted(int64(len(f.Fields)), "field", "fields")
+}
+
+// documentPath is where the console serves one of the model's two contract documents.
+func (m Model) documentPath(name string) string {
+	return "/console/model/" + name + "?model=" + queryEscaped(m.ID)
+}
+
+// apiDocumentPath is where programs fetch the same document.
+func (m Model) apiDocumentPath(name string) string { return "/v1/model/" + name + "?model=" + m.ID }
+
+// sizesAndSeconds are the outputs of a video or image model in words.
+func (m Model) sizes() string { return strings.Join(m.Sizes, ", ") }
+
+func (m Model) seconds() string {
+	words := make([]string, len(m.Seconds))
+	for i, s := range m.Seconds {
+		words[i] = Count(s)
+	}
+	return strings.Join(words, ", ")
+}
+
+// exampleTokens are those of a short question with a page of context and an answer of a few paragraphs.
+const (
+	exampleInput  = 1_000
+	exampleOutput = 500
+)
+
+// example is what a typical call costs, in words.
+func (m Model) example() string {
+	in, hasIn := m.price("input_tokens")
+	out, hasOut := m.price("output_tokens")
+	if hasIn && hasOut && in.Per > 0 && out.Per > 0 {
+		cost := in.Amount*exampleInput/app.Amount(in.Per) + out.Amount*exampleOutput/app.Amount(out.Per)
+		return Count(exampleInput) + " tokens in and " + Count(exampleOutput) + " out cost " + Dollars(cost) + "."
+	}
+	if p, ok := m.price("seconds"); ok && len(m.Seconds) > 0 && p.Per > 0 {
+		n := m.Seconds[len(m.Seconds)/2]
+		return "A video of " + Count(n) + " seconds costs " + Dollars(p.Amount*app.Amount(n)/app.Amount(p.Per)) + m.atUsualSize() + "."
+	}
+	return ""
+}
+
+func (m Model) atUsualSize() string {
+	if len(m.SizePrices) == 0 {
+		return ""
+	}
+	return " in a size without a price of its own"
+}
+
+// factorNote explains limits that are not the usual ones.
+func (d ModelDetail) factorNote() string {
+	if d.Factor > 1 {
+		return "This account has " + Count(int64(d.Factor)) + " times the usual limits."
+	}
+	return "The limits of this account, counted over all of its keys."
+}
+
+// dates are the days of the model's life.
+func (m Model) dates() []limitRow {
+	rows := []limitRow{{"Released", dayTime(m.Released)}}
+	for _, one := range []struct {
+		name string
+		at   *time.Time
+	}{{"Deprecated", m.Deprecated}, {"Shuts down", m.Shutdown}} {
+		if one.at != nil {
+			rows = append(rows, limitRow{one.name, dayTime(*one.at)})
+		}
+	}
+	return rows
+}

@@ -1,0 +1,330 @@
+package views
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/views/ui"
+)
+
+const modelsPath = "/console/models"
+
+// ModelPath is the page of a model.
+func ModelPath(id string) string {
+	parts := strings.Split(id, "/")
+	for i, p := range parts {
+		parts[i] = url.PathEscape(p)
+	}
+	return modelsPath + "/" + strings.Join(parts, "/")
+}
+
+// PlaygroundPath is the playground with a model chosen.
+func PlaygroundPath(model string) string {
+	return playgroundPath + "?" + url.Values{"model": {model}}.Encode()
+}
+
+// ModelState says whether a model can be called.
+type ModelState string
+
+// The states of a model.
+const (
+	ModelAvailable ModelState = "available"
+	ModelComing    ModelState = "coming"
+	ModelPaused    ModelState = "paused"
+	ModelUnserved  ModelState = "unserved" // no provider of it can be used
+)
+
+// Model is what the pages say about one model.
+type Model struct {
+	ID, Name, Description, Owner, Kind string
+	Capabilities, Input, Output        []string
+	ContextTokens, MaxOutput           int64
+	Styles                             []Style // it answers in today
+	Prices                             []Price
+	SizePrices                         []SizePrice
+	Limits                             Limits
+	Sizes                              []string
+	Seconds                            []int64
+	State                              ModelState
+	Notice                             string
+	Released                           time.Time
+	Deprecated, Shutdown               *time.Time
+}
+
+// Style is one of the API's protocol styles, by its stable name.
+type Style string
+
+// styleLabels name the styles for people, styleNotes say where they are called.
+var styleLabels = map[Style]string{
+	"chat": "Chat completions", "messages": "Messages", "responses": "Responses", "native": "Native",
+}
+
+// Label is the style's name for people.
+func (s Style) Label() string {
+	if label, ok := styleLabels[s]; ok {
+		return label
+	}
+	return string(s)
+}
+
+// stylePaths are where each style is called, below the address of the server.
+var stylePaths = map[Style]string{
+	"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses", "native": "/vendorc/native",
+}
+
+// Limits are what the reader's account may do with a model. Zero is no limit.
+type Limits struct {
+	RequestsPerMinute, RequestsPerDay, TokensPerMinute, Concurrency, JobsPerDay, JobsRunning int64
+}
+
+// Price is what a quantity of a meter costs.
+type Price struct {
+	Meter  string // such as input_tokens
+	Amount app.Amount
+	Per    int64
+	Like   string // the meter whose price this one shares, when it has none of its own
+}
+
+// SizePrice is a price that differs by the size of the output.
+type SizePrice struct {
+	Size  string
+	Price Price
+}
+
+// meterWords say what a meter counts: its name in a table, its name in a line, and the quantity that people price it by.
+var meterWords = map[string]struct {
+	label, short, unit string
+	quantity           int64
+}{
+	"input_tokens":       {"Input", "in", "1M tokens", 1_000_000},
+	"cache_read_tokens":  {"Cached input, read", "cached", "1M tokens", 1_000_000},
+	"cache_write_tokens": {"Cached input, written", "cache write", "1M tokens", 1_000_000},
+	"output_tokens":      {"Output", "out", "1M tokens", 1_000_000},
+	"reasoning_tokens":   {"Reasoning", "reasoning", "1M tokens", 1_000_000},
+	"images":             {"Image", "", "image", 1},
+	"seconds":            {"Second", "", "second", 1},
+	"characters":         {"Characters", "", "1M characters", 1_000_000},
+	"requests":           {"Request", "", "request", 1},
+}
+
+// meterOrder is the order in which prices are read.
+var meterOrder = []string{
+	"input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens", "images", "seconds", "characters", "requests",
+}
+
+// Label is what the price is for.
+func (p Price) Label() string { return meterWords[p.Meter].label }
+
+// quoted is the price in the quantity that people use for its meter.
+func (p Price) quoted() (app.Amount, string) {
+	w, known := meterWords[p.Meter]
+	if !known || p.Per <= 0 || w.quantity%p.Per != 0 {
+		return p.Amount, Count(p.Per) + " " + strings.ReplaceAll(p.Meter, "_", " ")
+	}
+	return p.Amount * app.Amount(w.quantity/p.Per), w.unit
+}
+
+// Unit is the quantity the price is for.
+func (p Price) Unit() string {
+	_, unit := p.quoted()
+	return unit
+}
+
+// Text is the amount for one such quantity.
+func (p Price) Text() string {
+	amount, _ := p.quoted()
+	return Dollars(amount)
+}
+
+// price is the model's own price of a meter.
+func (m Model) price(meter string) (Price, bool) {
+	for _, p := range m.Prices {
+		if p.Meter == meter && p.Like == "" {
+			return p, true
+		}
+	}
+	return Price{}, false
+}
+
+// pricesInOrder are all prices in the order in which people read them.
+func (m Model) pricesInOrder() []Price {
+	prices := slices.Clone(m.Prices)
+	slices.SortStableFunc(prices, func(a, b Price) int { return slices.Index(meterOrder, a.Meter) - slices.Index(meterOrder, b.Meter) })
+	return prices
+}
+
+// byToken says whether the model is priced by tokens in and out.
+func (m Model) byToken() bool {
+	_, in := m.price("input_tokens")
+	_, out := m.price("output_tokens")
+	return in || out
+}
+
+// span is the price of a model that is not priced by tokens: one amount, or the least and the most of its sizes.
+func (m Model) span() (text, unit string) {
+	var lowest, highest app.Amount
+	found := false
+	note := func(p Price) {
+		amount, u := p.quoted()
+		if !found || amount < lowest {
+			lowest = amount
+		}
+		if !found || amount > highest {
+			highest = amount
+		}
+		found, unit = true, u
+	}
+	for _, p := range m.Prices {
+		note(p)
+	}
+	for _, s := range m.SizePrices {
+		note(s.Price)
+	}
+	switch {
+	case !found:
+		return "", ""
+	case lowest == highest:
+		return Dollars(lowest), unit
+	default:
+		return Dollars(lowest) + " – " + Dollars(highest), unit
+	}
+}
+
+// priceLine is the whole price in one short line.
+func (m Model) priceLine() string {
+	if m.byToken() {
+		return m.priceShort() + " per 1M tokens"
+	}
+	return m.priceShort()
+}
+
+// priceShort is the price for lists to choose from.
+func (m Model) priceShort() string {
+	if !m.byToken() {
+		if text, unit := m.span(); text != "" {
+			return text + " per " + unit
+		}
+		return ""
+	}
+	var parts []string
+	for _, meter := range []string{"input_tokens", "output_tokens"} {
+		if p, ok := m.price(meter); ok {
+			parts = append(parts, p.Text()+" "+meterWords[meter].short)
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
+// verdict is the badge of the model at a moment.
+func (m Model) verdict(now time.Time) verdict {
+	switch {
+	case m.State == ModelComing:
+		return verdict{ui.Brand, "Coming"}
+	case m.State == ModelPaused:
+		return verdict{ui.Warning, "Paused"}
+	case m.State == ModelUnserved:
+		return verdict{ui.Danger, "No provider"}
+	case m.Shutdown != nil && !m.Shutdown.After(now):
+		return verdict{ui.Danger, "Shut down"}
+	case m.Deprecated != nil && !m.Deprecated.After(now):
+		return verdict{ui.Warning, "Deprecated"}
+	default:
+		return verdict{ui.Success, "Available"}
+	}
+}
+
+// Callable says whether the model answers now.
+func (m Model) Callable() bool { return m.State == ModelAvailable && len(m.Styles) > 0 }
+
+// lifecycle is the sentence beside the badge: why it is so, or how long it stays.
+func (m Model) lifecycle(now time.Time) string {
+	switch {
+	case m.Notice != "":
+		return m.Notice
+	case m.Shutdown != nil:
+		return "Shuts down on " + dayTime(*m.Shutdown) + "."
+	case m.Deprecated != nil && m.Deprecated.After(now):
+		return "Deprecated from " + dayTime(*m.Deprecated) + "."
+	case m.State == ModelComing:
+		return "Announced; it cannot be called yet."
+	case m.State == ModelPaused:
+		return "No new calls for now."
+	case m.State == ModelUnserved:
+		return "None of its providers can be reached from this server."
+	}
+	return ""
+}
+
+// modality is what goes in and what comes out.
+func (m Model) modality() string {
+	return strings.Join(m.Input, ", ") + " → " + strings.Join(m.Output, ", ")
+}
+
+// takes says whether the model reads a kind of input.
+func (m Model) takes(kind string) bool { return slices.Contains(m.Input, kind) }
+
+// Short prints a count of tokens the way people say it: 128K, 1M, 65.5K.
+func Short(n int64) string {
+	const kilo, mega, giga = 1_000, 1_000_000, 1_000_000_000
+	switch {
+	case n >= giga:
+		return shortened(n, giga) + "B"
+	case n >= mega:
+		return shortened(n, mega) + "M"
+	case n >= kilo:
+		return shortened(n, kilo) + "K"
+	default:
+		return strconv.FormatInt(n, 10)
+	}
+}
+
+func shortened(n, unit int64) string {
+	tenths := (n*10 + unit/2) / unit
+	if tenths%10 == 0 || tenths >= 1000 {
+		return strconv.FormatInt(tenths/10, 10)
+	}
+	return decimal(tenths, 1)
+}
+
+// lines are the limits that people meet first.
+func (l Limits) lines() (first, second string) {
+	if l.RequestsPerMinute > 0 {
+		first = Short(l.RequestsPerMinute) + " req/min"
+	}
+	switch {
+	case l.TokensPerMinute > 0:
+		second = Short(l.TokensPerMinute) + " tok/min"
+	case l.JobsPerDay > 0:
+		second = Short(l.JobsPerDay) + " jobs/day"
+	case l.RequestsPerDay > 0:
+		second = Short(l.RequestsPerDay) + " req/day"
+	}
+	return first, second
+}
+
+// limitRow is one line of the table of limits.
+type limitRow struct{ name, value string }
+
+func (l Limits) rows() []limitRow {
+	var rows []limitRow
+	for _, one := range []struct {
+		name string
+		n    int64
+	}{
+		{"Requests a minute", l.RequestsPerMinute},
+		{"Requests a day", l.RequestsPerDay},
+		{"Tokens a minute", l.TokensPerMinute},
+		{"Calls at once", l.Concurrency},
+		{"Jobs a day", l.JobsPerDay},
+		{"Jobs running at once", l.JobsRunning},
+	} {
+		if one.n > 0 {
+			rows = append(rows, limitRow{one.name, Count(one.n)})
+		}
+	}
+	return rows
+}

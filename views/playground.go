@@ -1,0 +1,344 @@
+package views
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/views/ui"
+)
+
+const playgroundPath = "/console/playground"
+
+// The actions that the playground's form can be sent for; without one it is sent to be answered.
+const (
+	PlayClear = "clear"
+	PlayEdit  = "edit-" // with the number of a turn: it becomes the prompt again, and what follows it goes
+)
+
+// Playground is the page to try a model on.
+type Playground struct {
+	Shell
+	Models   []Model // that can be called
+	Model    Model
+	Style    Style
+	Params   []Param
+	Form     PlayForm
+	Trouble  *PlayTrouble
+	ImageMax int64 // bytes an image may have
+}
+
+// PlayForm is what the reader has written and heard so far.
+type PlayForm struct {
+	System   string
+	Prompt   string
+	ImageURL string
+	Image    string // a data: URL
+	Stream   bool
+	Turns    []PlayTurn
+}
+
+// PlayTurn is one turn of the conversation.
+type PlayTurn struct {
+	Answer  bool // of the model, else of the reader
+	Text    string
+	Thought string // what the model thought; only in the turn that was just made
+	Image   string // an https: or data: URL
+	Note    string // in one line, what the turn took
+	Result  *PlayResult
+}
+
+// PlayResult is what an answer took.
+type PlayResult struct {
+	RequestID string
+	FirstByte time.Duration
+	Total     time.Duration
+	Input     int64 // not from a cache
+	CacheRead int64
+	CacheMade int64
+	Output    int64 // without reasoning
+	Reasoning int64
+	Finish    string
+	Cost      app.Amount
+	Estimated bool
+	Left      bool // the reader stopped it
+}
+
+// PlayTrouble is why there is no answer.
+type PlayTrouble struct {
+	Message   string
+	Code      string
+	Field     string
+	RequestID string
+	Wait      time.Duration
+	NoCredit  bool
+}
+
+// ParamKind is the form field that a parameter gets.
+type ParamKind string
+
+// The kinds of parameters.
+const (
+	ParamNumber  ParamKind = "number"
+	ParamInteger ParamKind = "integer"
+	ParamEnum    ParamKind = "enum"
+	ParamBoolean ParamKind = "boolean"
+	ParamList    ParamKind = "list" // texts, one a line
+)
+
+// Param is one setting of a request, drawn from the model's contract.
+type Param struct {
+	Path     string // in the request, such as reasoning.effort
+	Key      string // the same for a setting that the styles name differently
+	Kind     ParamKind
+	Text     string
+	Default  string
+	Bounds   string
+	Min, Max string
+	Options  []string
+	Value    string
+	Error    string
+	First    bool // among those that are shown at once
+}
+
+func (p Param) id() string { return "play-" + p.Key }
+
+// FormName is the name of the parameter's field in the form.
+func (p Param) FormName() string { return "param." + p.Key }
+
+// names are the objects that the parameter stands in, and its own name.
+func (p Param) names() (prefix, leaf string) {
+	i := strings.LastIndexByte(p.Path, '.') + 1
+	return p.Path[:i], p.Path[i:]
+}
+
+func (p Param) leaf() string {
+	_, leaf := p.names()
+	return leaf
+}
+
+// blank is what a field says while it is empty.
+func (p Param) blank() string {
+	if p.Default != "" {
+		return p.Default
+	}
+	return "not sent"
+}
+
+func (p Param) step() string {
+	if p.Kind == ParamInteger {
+		return "1"
+	}
+	return "any"
+}
+
+// options are the choices of an enumeration or a switch, the first of them to leave it unsaid.
+func (p Param) options() []ui.Option {
+	options := []ui.Option{{Label: "Default"}}
+	if p.Default != "" {
+		options[0].Label = "Default (" + p.Default + ")"
+	}
+	words := p.Options
+	if p.Kind == ParamBoolean {
+		words = []string{"true", "false"}
+	}
+	for _, w := range words {
+		options = append(options, ui.Option{Value: w, Label: w})
+	}
+	return options
+}
+
+// shown is the value as one of the options.
+func (p Param) shown() string {
+	for _, o := range p.options() {
+		if strings.EqualFold(o.Value, p.Value) {
+			return o.Value
+		}
+	}
+	return ""
+}
+
+func (p Playground) split(first bool) []Param {
+	var params []Param
+	for _, one := range p.Params {
+		if one.First == first {
+			params = append(params, one)
+		}
+	}
+	return params
+}
+
+// touched says whether one of the settings that are folded away has a value or an error.
+func (p Playground) touched() bool {
+	for _, one := range p.split(false) {
+		if one.Value != "" || one.Error != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// modelGroup is the models of one owner.
+type modelGroup struct {
+	owner  string
+	models []Model
+}
+
+func (p Playground) groups() []modelGroup {
+	var groups []modelGroup
+	for _, m := range p.Models {
+		if n := len(groups); n > 0 && groups[n-1].owner == m.Owner {
+			groups[n-1].models = append(groups[n-1].models, m)
+		} else {
+			groups = append(groups, modelGroup{m.Owner, []Model{m}})
+		}
+	}
+	return groups
+}
+
+func (p Playground) styleChips() []ui.ChipOption {
+	options := make([]ui.ChipOption, len(p.Model.Styles))
+	for i, s := range p.Model.Styles {
+		options[i] = ui.ChipOption{Value: string(s), Label: titled(string(s))}
+	}
+	return options
+}
+
+// nanosPerMillion is a price for the script's estimate, in nano-dollars per million tokens.
+func (m Model) nanosPerMillion(meter string) string {
+	p, ok := m.price(meter)
+	if !ok || p.Per <= 0 {
+		return "0"
+	}
+	return strconv.FormatInt(int64(p.Amount)*(1_000_000/p.Per), 10)
+}
+
+// Fact is one thing that is known of an answer.
+type Fact struct{ Name, Value string }
+
+// finishWords are reasons to end in plain words; another is shown as it is.
+var finishWords = map[string]string{
+	"stop": "stop", "stop_sequence": "stop sequence", "length": "length limit", "context_full": "context full", "tool_calls": "tool calls",
+	"content_filter": "content filter", "refusal": "refusal", "pause": "pause",
+}
+
+// Facts are what there is to say of an answer, in order.
+func (r PlayResult) Facts() []Fact {
+	facts := []Fact{{"First token", Took(r.FirstByte)}, {"Total", Took(r.Total)}}
+	if rate := r.rate(); rate != "" {
+		facts = append(facts, Fact{"Speed", rate})
+	}
+	for _, one := range []struct {
+		name string
+		n    int64
+		show bool
+	}{
+		{"Input", r.Input, true}, {"Cached", r.CacheRead, false}, {"Cache write", r.CacheMade, false}, {"Output", r.Output, true},
+		{"Reasoning", r.Reasoning, false},
+	} {
+		if one.n > 0 || one.show {
+			facts = append(facts, Fact{one.name, counted(one.n, "token", "tokens")})
+		}
+	}
+	if finish := r.finish(); finish != "" {
+		facts = append(facts, Fact{"Finish", finish})
+	}
+	return append(facts, Fact{"Cost", r.cost()})
+}
+
+func (r PlayResult) finish() string {
+	if r.Left {
+		return "stopped by you"
+	}
+	if words, ok := finishWords[r.Finish]; ok {
+		return words
+	}
+	return r.Finish
+}
+
+func (r PlayResult) cost() string {
+	if r.Estimated {
+		return Dollars(r.Cost) + " (tokens estimated)"
+	}
+	return Dollars(r.Cost)
+}
+
+// rate is how fast the answer came, once it came.
+func (r PlayResult) rate() string {
+	took := r.Total - r.FirstByte
+	tokens := r.Output + r.Reasoning
+	if r.FirstByte <= 0 || took < 50*time.Millisecond || tokens < 2 {
+		return ""
+	}
+	return Count(tokens*int64(time.Second)/int64(took)) + " tokens/s"
+}
+
+// Note is the result in one line, which stays with the turn.
+func (r PlayResult) Note() string {
+	return strings.Join([]string{Took(r.Total), counted(r.Output+r.Reasoning, "token", "tokens"), r.cost(), r.RequestID}, " · ")
+}
+
+// PlayCode is the request that the playground would send, as programs in each of the model's styles.
+type PlayCode struct {
+	Shell
+	Model    Model
+	Style    Style
+	Language string
+	KeyHint  string
+	Variants []PlayVariant
+}
+
+// PlayVariant is the request in one style, or why it cannot be said in it.
+type PlayVariant struct {
+	Style   Style
+	Body    []byte
+	Refusal string
+}
+
+func (c PlayCode) tabs() ui.TabsProps {
+	t := ui.TabsProps{ID: "request-style", Title: "API style", Selected: string(c.Style)}
+	for _, v := range c.Variants {
+		t.Tabs = append(t.Tabs, ui.Tab{Name: string(v.Style), Label: v.Style.Label()})
+	}
+	return t
+}
+
+// imageName is what stands in the place of an image that is not shown.
+func (t PlayTurn) imageName() string {
+	if strings.HasPrefix(t.Image, "data:") {
+		return "Attached image"
+	}
+	return t.Image
+}
+
+// Line says in which field the mistake is and which request it was.
+func (t PlayTrouble) Line() []Fact {
+	var facts []Fact
+	if t.Field != "" {
+		facts = append(facts, Fact{"Field", t.Field})
+	}
+	if t.Code != "" {
+		facts = append(facts, Fact{"Code", t.Code})
+	}
+	if t.RequestID != "" {
+		facts = append(facts, Fact{"Request", t.RequestID})
+	}
+	return facts
+}
+
+// Words are the message, with the wait when it does not say it itself.
+func (t PlayTrouble) Words() string {
+	if t.Wait > 0 && !strings.Contains(strings.ToLower(t.Message), "try again") {
+		return t.Message + " Try again in " + Wait(t.Wait) + "."
+	}
+	return t.Message
+}
+
+func sizeWords(bytes int64) string {
+	const kilo, mega = 1_000, 1_000_000
+	if bytes >= mega {
+		return Count(bytes/mega) + " MB"
+	}
+	return Count(bytes/kilo) + " kB"
+}
