@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"umg/app/dialect/native"
 	"umg/app/llm"
 )
 
@@ -23,7 +24,9 @@ func sealSignature(provider, signature string) string {
 
 // Sealed reports whether a request has signatures that a translation has handed out. Such a request must be
 // translated even to its own style, as the provider cannot read them.
-func Sealed(body []byte) bool { return bytes.Contains(body, []byte(`"`+signatureMark)) }
+func Sealed(body []byte) bool {
+	return bytes.Contains(body, []byte(`"`+signatureMark)) || bytes.Contains(body, []byte(`"`+native.SealedMark))
+}
 
 // openSignature gives back what the provider sent, when it was this one.
 func openSignature(provider, sealed string) (string, bool) {

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -69,7 +70,7 @@ func (t *translation) reduce(client, upstream *llm.Traits) error {
 		if !asked || upstream.Fields[feature] != "" && !inAnswer {
 			continue
 		}
-		field := client.Fields[feature]
+		field := cmp.Or(client.Fields[feature], client.Conversation)
 		switch {
 		case feature == llm.FeatureStop, feature == llm.FeatureImageURL && upstream.Fields[llm.FeatureImageData] != "":
 		case feature == llm.FeatureCustomTool && t.choosesCustomTool():

@@ -51,7 +51,7 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) 
 	case len(f.Raw) == 0:
 		s.events, err = s.decoder.End(s.events[:0])
 		if errors.Is(err, llm.ErrCut) {
-			err = nil // the caller sees it by the tally
+			return dst, Idle, nil // the caller sees it by the tally, and what is open stays open
 		}
 	case f.Data == nil:
 		return dst, Idle, nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"time"
 
 	"umg/app/dialect"
 	"umg/app/provider"
@@ -55,30 +56,43 @@ func (r *run) keepRest(fault *provider.Fault) error {
 // step reads one frame and passes it through the dialect.
 func (r *run) step() error {
 	if !r.frames.Buffered() {
-		limit, cause := r.route.Timeouts.Idle, provider.ErrIdle
-		if !r.came {
-			limit, cause = r.route.Timeouts.FirstByte, provider.ErrFirstByte
-		}
-		r.watch.wait(limit, cause)
+		r.watch.wait(r.patience())
 		defer r.watch.came()
 	}
-	frame, err := r.frames.Next()
-	over := errors.Is(err, io.EOF)
-	if over {
-		frame = sse.Frame{} // says so to the stream
-	} else if err != nil {
-		return err
+	frame, broken := r.frames.Next()
+	if broken != nil {
+		frame = sse.Frame{} // says to the stream that nothing more comes
+	} else {
+		r.came = true
 	}
-	r.came = true
-	var step dialect.Step
+	var (
+		step dialect.Step
+		err  error
+	)
 	*r.batch, step, err = r.stream.Frame(*r.batch, frame)
 	r.tally = r.stream.Tally()
-	if err == nil && (over || step == dialect.Done) {
-		if r.done = r.tally.Ended || over && r.tally.Whole; !r.done {
-			return errCut
-		}
+	switch {
+	case err != nil:
+		return err
+	case broken != nil && (r.tally.Ended || r.tally.Whole), step == dialect.Done && r.tally.Ended:
+		r.done = true // a connection that breaks behind a whole answer takes nothing from it
+	case broken != nil && !errors.Is(broken, io.EOF):
+		return broken
+	case broken != nil, step == dialect.Done:
+		return errCut
 	}
-	return err
+	return nil
+}
+
+// patience is how long the next frame may take, and what is wrong when it does not come.
+func (r *run) patience() (time.Duration, error) {
+	switch {
+	case r.tally.Ended: // only the end of the connection is still to come
+		return drainMax, provider.ErrIdle
+	case !r.came:
+		return r.route.Timeouts.FirstByte, provider.ErrFirstByte
+	}
+	return r.route.Timeouts.Idle, provider.ErrIdle
 }
 
 // deliver sends the batch.
