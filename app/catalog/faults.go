@@ -9,31 +9,39 @@ import (
 type fault struct {
 	kind    app.Kind
 	code    string
-	when    string
-	message string
 	param   string
-	again   bool // whether sending the same request again makes sense
+	again   bool   // whether sending the same request again makes sense
+	when    string // for people
+	message string // an example
 }
 
-// faults are those of the text routes, in the order a request can meet them.
+// faults are those of the text routes, in the order of their statuses.
 var faults = []fault{
-	{app.Invalid, codeInvalidJSON, "The body is not valid JSON.", "The body is not valid JSON: it ends too early at byte 12 (line 1, column 13).", "", false},
-	{app.Invalid, codeInvalid, "A field is missing or wrong; `param` names it.", "messages is required; it must be an array.", "messages", false},
-	{app.Invalid, "unsupported_parameter", "A field cannot be carried to a provider of this model.",
-		"n cannot be carried to the provider of this model.", "n", false},
-	{app.Unauthenticated, "invalid_api_key", "The key is missing or wrong.", "The API key is not valid.", "", false},
-	{app.Unfunded, "insufficient_quota", "The prepaid credit does not cover the call.", "The credit does not cover this call.", "", false},
-	{app.Forbidden, "model_not_allowed", "The key may not use this model.", "This key may not use the model.", "model", false},
-	{app.NotFound, "model_not_found", "The model does not exist, was shut down, or is not served on this route.", "The model does not exist.", "model", false},
-	{app.TooLarge, "request_too_large", "The body is larger than 32 MiB.", "The body is larger than 33554432 bytes; send a smaller one.", "", false},
-	{app.MediaType, "unsupported_media_type", "The body is not plain JSON.", "The Content-Type must be application/json, in UTF-8.", "", false},
-	{app.Exhausted, "rate_limit_exceeded", "A limit of this model is reached; `retry-after` says how long.", "The limit of requests per minute is reached.", "", true},
-	{app.Exhausted, "max_concurrency_exceeded", "Too many calls of the account run at once.", "Too many calls run at once.", "", true},
-	{app.Internal, "internal_error", "Something went wrong on our side.", "Something went wrong on our side.", "", true},
-	{app.Upstream, "upstream_error", "The providers of this model failed.", "The provider failed.", "", true},
-	{app.Unavailable, "no_available_provider", "No provider of this model can be reached.", "No provider of this model can be reached.", "", true},
-	{app.Unavailable, "model_temporarily_unavailable", "Platform traffic control has paused this model.", "The model is paused.", "model", true},
-	{app.Timeout, "upstream_timeout", "The providers did not answer in time.", "The provider did not answer in time.", "", true},
+	{app.Invalid, codeInvalidJSON, "", false, "The body is not valid JSON.",
+		"The body is not valid JSON: it ends too early at byte 12 (line 1, column 13)."},
+	{app.Invalid, codeInvalid, "messages", false, "A field is missing or wrong; the error names it.",
+		"messages is required; it must be an array."},
+	{app.Invalid, "unsupported_parameter", "n", false, "A field cannot be carried to a provider of this model.",
+		"n cannot be carried to the provider of this model, which has nothing like it."},
+	{app.Unauthenticated, "invalid_api_key", "", false, "The key is missing or wrong.", "The API key is not valid."},
+	{app.Unfunded, "insufficient_quota", "", false, "The prepaid credit does not cover the call.", "The credit does not cover this call."},
+	{app.Forbidden, "model_not_allowed", "model", false, "The key may not use this model.", "This key may not use the model."},
+	{app.NotFound, "model_not_found", "model", false, "The model does not exist, was shut down, or is not served on this route.",
+		"The model does not exist."},
+	{app.TooLarge, "request_too_large", "", false, "The body is larger than the service takes.",
+		"The body is too large; send a smaller one."},
+	{app.MediaType, "unsupported_media_type", "", false, "The body is not plain JSON.",
+		"The Content-Type must be application/json, in UTF-8."},
+	{app.Exhausted, "rate_limit_exceeded", "", true, "A limit of this model is reached; `retry-after` says how long.",
+		"The limit of requests per minute is reached."},
+	{app.Exhausted, "max_concurrency_exceeded", "", true, "Too many calls of the account run at once.", "Too many calls run at once."},
+	{app.Internal, "internal_error", "", true, "Something went wrong on our side.", "Something went wrong on our side."},
+	{app.Upstream, "upstream_error", "", true, "The providers of this model failed.", "The provider failed."},
+	{app.Unavailable, "no_available_provider", "", true, "No provider of this model can be reached.",
+		"No provider of this model can be reached."},
+	{app.Unavailable, "model_temporarily_unavailable", "model", true, "Platform traffic control has paused this model.",
+		"The model is paused."},
+	{app.Timeout, "upstream_timeout", "", true, "The providers did not answer in time.", "The provider did not answer in time."},
 }
 
 // statuses are the numbers of the kinds where no style says otherwise.

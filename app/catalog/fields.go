@@ -109,7 +109,8 @@ func (w *fieldWriter) table(prefix, path string, s *tree) {
 	w.text.WriteString("| field | type | allowed | default | meaning |\n| --- | --- | --- | --- | --- |\n")
 	w.rows(prefix, path, s)
 	if len(w.missing) > 0 {
-		fmt.Fprintf(w.text, "\nNot supported by this model, and refused unless null or a value that changes nothing: %s.\n", strings.Join(w.missing, ", "))
+		fmt.Fprintf(w.text, "\nNot supported by this model, and refused unless null or a value that changes nothing: %s.\n",
+			strings.Join(w.missing, ", "))
 		w.missing = nil
 	}
 }
@@ -172,7 +173,8 @@ func (w *fieldWriter) row(prefix, path, name string, member, in *tree, required 
 	if d := w.plain(member).get("default"); d != nil {
 		usual = string(d.append(nil))
 	}
-	fmt.Fprintf(w.text, "| %s | %s | %s | %s | %s |\n", shown, cell(w.types(member, path)), cell(strings.Join(w.allowed(member), ", ")), cell(usual), cell(meaning))
+	fmt.Fprintf(w.text, "| %s | %s | %s | %s | %s |\n", shown,
+		cell(w.types(member, path)), cell(strings.Join(w.allowed(member), ", ")), cell(usual), cell(meaning))
 	w.inner(prefix+name, path, member)
 }
 

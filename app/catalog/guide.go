@@ -161,7 +161,7 @@ func (g *guides) aliasesOf(style llm.Style) []string {
 	operation := g.byStyle()[style].word("operation")
 	var paths []string
 	for _, path := range sortedKeys(g.aliases.Paths) {
-		if name := g.aliases.Paths[path]; operation != "" && (name == operation || strings.HasPrefix(name, operation+".") && !strings.HasSuffix(name, ".count")) {
+		if name := g.aliases.Paths[path]; name == operation || name == operation+".stream" {
 			paths = append(paths, path)
 		}
 	}
@@ -185,12 +185,13 @@ func (g *guides) writeMarkdown(m *Model) []byte {
 const everyCall = `
 ## Every call
 
-- Send the key as ` + "`Authorization: Bearer`" + `, and the body as JSON in UTF-8 with ` + "`Content-Type: application/json`" + `.
+- Send the key as "Authorization: Bearer", and the body as JSON in UTF-8 with "Content-Type: application/json".
 - Known fields are checked strictly: their type, their range, their spelling, and that none comes twice. Fields that are
   not listed here pass through untouched to a provider that speaks the style of the call, and never steer the gateway.
-- Answers carry ` + "`x-request-id`" + `, and ` + "`x-ratelimit-limit-…`, `x-ratelimit-remaining-…` and `x-ratelimit-reset-…`" + ` for requests and tokens.
-- What was left out of a translated request is listed in ` + "`x-gateway-dropped`" + `.
-- ` + "`retry-after`" + ` says when another try makes sense, ` + "`x-should-retry: false`" + ` that none does, and ` + "`x-error-code`" + ` names the error.
+- Answers carry x-request-id, and x-ratelimit-limit-…, x-ratelimit-remaining-… and x-ratelimit-reset-… for requests
+  and tokens.
+- What was left out of a translated request is listed in x-gateway-dropped.
+- retry-after says when another try makes sense, x-should-retry: false that none does, and x-error-code names the error.
 `
 
 func (m *Model) guideFacts(text *bytes.Buffer) {
@@ -207,8 +208,9 @@ func (m *Model) guideFacts(text *bytes.Buffer) {
 		n    int64
 		text string
 	}{
-		{m.Limits.RequestsPerMinute, "requests a minute"}, {m.Limits.TokensPerMinute, "tokens a minute"}, {m.Limits.RequestsPerDay, "requests a day"},
-		{m.Limits.Concurrency, "calls at once"}, {m.Limits.JobsPerDay, "jobs a day"}, {m.Limits.JobsRunning, "jobs at once"},
+		{m.Limits.RequestsPerMinute, "requests a minute"}, {m.Limits.TokensPerMinute, "tokens a minute"},
+		{m.Limits.RequestsPerDay, "requests a day"}, {m.Limits.Concurrency, "calls at once"},
+		{m.Limits.JobsPerDay, "jobs a day"}, {m.Limits.JobsRunning, "jobs at once"},
 	} {
 		if l.n > 0 {
 			limits = append(limits, fmt.Sprintf("%d %s", l.n, l.text))
@@ -279,9 +281,9 @@ func (m *Model) writeLosses(text *bytes.Buffer, style llm.Style, losses []loss) 
 	for i, s := range upstream {
 		names[i] = string(s)
 	}
-	fmt.Fprintf(text, "The providers of this model speak these styles, tried in this order: %s. Where that is not the style of the call, the call "+
-		"is translated. Fields that are not listed above, cache hints, service tiers and tools that only one vendor runs are then dropped. ",
-		strings.Join(names, ", "))
+	fmt.Fprintf(text, "The providers of this model speak these styles, tried in this order: %s. Where that is not the style of the "+
+		"call, the call is translated. Fields that are not listed above, cache hints, service tiers and tools that only one vendor runs "+
+		"are then dropped. ", strings.Join(names, ", "))
 	if len(losses) == 0 {
 		text.WriteString("\n")
 		return
@@ -295,7 +297,8 @@ func (m *Model) writeLosses(text *bytes.Buffer, style llm.Style, losses []loss) 
 }
 
 func (g *guides) writeFaults(text *bytes.Buffer, style llm.Style) {
-	fmt.Fprintf(text, "\n### Errors: %s\n\n%s\n\n| status | code | when | again? |\n| --- | --- | --- | --- |\n", style, g.byStyle()[style].word("errors"))
+	fmt.Fprintf(text, "\n### Errors: %s\n\n%s\n\n", style, g.byStyle()[style].word("errors"))
+	text.WriteString("| status | code | when | again? |\n| --- | --- | --- | --- |\n")
 	all := g.faults(style)
 	for _, f := range all {
 		again := "no"

@@ -26,7 +26,8 @@ func (m *Model) Ended(now time.Time) error {
 	if m.Successor != "" {
 		hint = " Its successor is " + m.Successor + "."
 	}
-	return app.Errorf(app.NotFound, "model_not_found", "The model %s was shut down on %s.%s", m.ID, spelledDay(*m.ShutdownAt), hint).At("model")
+	return app.Errorf(app.NotFound, "model_not_found", "The model %s was shut down on %s.%s",
+		m.ID, spelledDay(*m.ShutdownAt), hint).At("model")
 }
 
 func (m *Model) ended(now time.Time) bool { return m.ShutdownAt != nil && !now.Before(*m.ShutdownAt) }

@@ -98,7 +98,7 @@ func (g *guides) losses(m *Model, style llm.Style) []loss {
 
 func fateOf(f llm.Feature, client, upstream *llm.Traits) string {
 	switch {
-	case upstream == nil || upstream == client || upstream.Fields[f] != "":
+	case upstream == nil || upstream == client || upstream.Fields[f] != "" && f.Translated():
 		return fateCarried
 	case f == llm.FeatureStop:
 		return fateWatched

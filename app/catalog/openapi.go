@@ -199,7 +199,8 @@ func answerHeaders(m *Model) *tree {
 	text := members("type", "string")
 	all := members(
 		"x-request-id", members("description", "The id of the request, for questions about it.", "schema", text),
-		"x-gateway-dropped", members("description", "The fields that were left out because the provider's style has nothing like them.", "schema", text),
+		"x-gateway-dropped", members("schema", text,
+			"description", "The fields that were left out because the provider's style has nothing like them."),
 	)
 	if m.DeprecatedAt != nil {
 		all.set("deprecation", members("description", "When the model is deprecated (RFC 9745).", "schema", text))
