@@ -14,8 +14,8 @@ const (
 	corsMaxAge  = "86400"
 	corsExposed = "x-request-id, request-id, x-generation-id, x-error-code, x-should-retry, retry-after, retry-after-ms, " +
 		"x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, " +
-		"x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, x-gateway-dropped, x-gateway-estimated, deprecation, sunset, " +
-		"server-timing"
+		"x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, " +
+		"x-gateway-dropped, x-gateway-estimated, deprecation, sunset, server-timing"
 	corsHeadersDefault = "authorization, content-type"
 	corsHeadersMax     = 2048
 )

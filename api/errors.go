@@ -15,10 +15,9 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/dialect"
 	"umg/app/dialect/chat"
-	"umg/app/dialect/messages"
-	"umg/app/dialect/native"
-	"umg/app/dialect/responses"
+	"umg/app/llm"
 )
 
 const (
@@ -41,19 +40,18 @@ const (
 	NativeFamily   Family = "native"
 )
 
-// layout is how one family speaks of an error. The words stand in its dialect, because they also appear inside
-// streams.
+// layout is how one family speaks of an error: in the words of a style, which stand in its dialect because they also
+// appear inside streams.
 type layout struct {
-	status func(*app.Error) int
-	append func(dst []byte, e *app.Error, requestID string) []byte
-	end    string // of a body, in front of which the page that explains the error goes; empty where none may
+	style llm.Style
+	end   string // of a body, in front of which the page that explains the error goes; empty where none may
 }
 
 var layouts = map[Family]layout{
-	ChatFamily:     {chat.Status, chat.AppendError, `},"request_id":`},
-	MessagesFamily: {messages.Status, messages.AppendError, ""},
-	OpenAIFamily:   {responses.Status, responses.AppendError, `}}`},
-	NativeFamily:   {native.Status, native.AppendError, ""},
+	ChatFamily:     {llm.Chat, `},"request_id":`},
+	MessagesFamily: {llm.Messages, ""},
+	OpenAIFamily:   {llm.Responses, `}}`},
+	NativeFamily:   {llm.Native, ""},
 }
 
 // alwaysTrue are the kinds that keep their HTTP status on the chat route in both error modes: what breaks them is
@@ -91,8 +89,9 @@ func (a *API) WriteError(c echo.Context, err error) error {
 		h.Set("Retry-After-Ms", strconv.FormatInt(int64((wait+time.Millisecond-1)/time.Millisecond), 10))
 	}
 	as := layouts[x.family]
-	status, contentType := as.status(e), jsonType
-	body := a.withDoc(as.append(nil, e, x.RequestID), as.end, e)
+	status, body := dialect.Error(as.style, e, x.RequestID)
+	body = a.withDoc(body, as.end, e)
+	contentType := jsonType
 	if x.family == ChatFamily && !alwaysTrue[e.Kind] && a.documented(c, x) {
 		status = http.StatusOK
 		if x.streams {

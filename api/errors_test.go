@@ -14,6 +14,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/dialect"
 )
 
 // failed answers a failure as a route of the path's family would, for a caller in the given mode.
@@ -193,13 +194,15 @@ func TestEveryKindHasAStanding(t *testing.T) {
 	for kind := app.Internal; kind <= app.Canceled; kind++ {
 		for family, as := range layouts {
 			e := app.Errorf(kind, "x", "m")
-			if status := as.status(e); status < 400 || status > 599 || !json.Valid(as.append(nil, e, "req_1")) || KindWord(kind) == "" {
+			status, body := dialect.Error(as.style, e, "req_1")
+			if status < 400 || status > 599 || !json.Valid(body) || KindWord(kind) == "" {
 				t.Errorf("%s, kind %d: %d %q", family, kind, status, KindWord(kind))
 			}
 		}
 	}
 	for family, as := range layouts {
-		if as.status(app.Errorf(app.Canceled+1, "x", "m")) != http.StatusInternalServerError || KindWord(200) != "internal" {
+		status, _ := dialect.Error(as.style, app.Errorf(app.Canceled+1, "x", "m"), "req_1")
+		if status != http.StatusInternalServerError || KindWord(200) != "internal" {
 			t.Errorf("%s: an unknown kind is not our own fault", family)
 		}
 	}

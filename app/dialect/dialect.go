@@ -24,6 +24,9 @@ type Dialect struct {
 	// Frames writes a whole JSON answer as the frames of a stream, for upstreams that answer JSON to a call that asked
 	// for a stream.
 	Frames func(raw []byte) ([]byte, error)
+	// Status is the HTTP status of an error in the style's own words, and AppendError its body.
+	Status      func(*app.Error) int
+	AppendError func(dst []byte, e *app.Error, requestID string) []byte
 	// Codec reads and writes the style for translations.
 	Codec llm.Codec
 	// KeepAlive is what keeps a silent stream open.
@@ -36,22 +39,40 @@ func Of(s llm.Style) (*Dialect, bool) {
 	return d, ok
 }
 
+// Error is the status and the body of an error in a style that is spoken.
+func Error(s llm.Style, e *app.Error, requestID string) (status int, body []byte) {
+	d := dialects[s]
+	return d.Status(e), d.AppendError(nil, e, requestID)
+}
+
+// Traits are the rules of a style, nil when it is not spoken.
+func Traits(s llm.Style) *llm.Traits {
+	if d, ok := dialects[s]; ok {
+		return d.Codec.Traits()
+	}
+	return nil
+}
+
 var dialects = map[llm.Style]*Dialect{
 	llm.Chat: {
 		Style: llm.Chat, Peek: peekChat, Splice: spliceChat, NewStream: newChatStream, ReadBody: readChatBody, Frames: chatFrames,
-		Codec: chat.Codec{}, KeepAlive: chat.KeepAlive,
+		Codec: chat.Codec{},
+		Status: chat.Status, AppendError: chat.AppendError, KeepAlive: chat.KeepAlive,
 	},
 	llm.Messages: {
 		Style: llm.Messages, Peek: peekMessages, Splice: spliceMessages, NewStream: newMessagesStream, ReadBody: readMessagesBody,
-		Frames: framesBy(messages.Codec{}, deltaMeter), Codec: messages.Codec{}, KeepAlive: messages.KeepAlive,
+		Frames: framesBy(messages.Codec{}, deltaMeter), Codec: messages.Codec{},
+		Status: messages.Status, AppendError: messages.AppendError, KeepAlive: messages.KeepAlive,
 	},
 	llm.Responses: {
 		Style: llm.Responses, Peek: peekResponses, Splice: spliceResponses, NewStream: newResponsesStream, ReadBody: readResponsesBody,
-		Frames: framesBy(responses.Codec{}, responsesMeter), Codec: responses.Codec{}, KeepAlive: responses.KeepAlive,
+		Frames: framesBy(responses.Codec{}, responsesMeter), Codec: responses.Codec{},
+		Status: responses.Status, AppendError: responses.AppendError, KeepAlive: responses.KeepAlive,
 	},
 	llm.Native: {
 		Style: llm.Native, Peek: peekNative, Splice: spliceNative, NewStream: newNativeStream, ReadBody: readNativeBody,
-		Frames: nativeFrames, Codec: native.Codec{}, KeepAlive: native.KeepAlive,
+		Frames: nativeFrames, Codec: native.Codec{},
+		Status: native.Status, AppendError: native.AppendError, KeepAlive: native.KeepAlive,
 	},
 }
 

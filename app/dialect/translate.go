@@ -66,8 +66,7 @@ func (d *Dialect) Read(body []byte) (*llm.Request, error) { return d.Codec.Decod
 func (t *translation) reduce(client, upstream *llm.Traits) error {
 	for f, asked := range t.original.Features() {
 		feature := llm.Feature(f)
-		inAnswer := feature == llm.FeatureChoices || feature == llm.FeatureLogProbs // translated answers have neither
-		if !asked || upstream.Fields[feature] != "" && !inAnswer {
+		if !asked || upstream.Fields[feature] != "" && feature.Translated() {
 			continue
 		}
 		field := cmp.Or(client.Fields[feature], client.Conversation)

@@ -16,7 +16,7 @@ const (
 )
 
 // choose finds the model of a call and checks the call against its contract.
-func choose(s *catalog.Snapshot, call Call, head *dialect.Head) (*catalog.Model, error) {
+func choose(s *catalog.Snapshot, call Call, head *dialect.Head, now time.Time) (*catalog.Model, error) {
 	m, known := s.Model(head.Model)
 	if !known {
 		return nil, unknown(s, call.Principal, head.Model)
@@ -25,6 +25,9 @@ func choose(s *catalog.Snapshot, call Call, head *dialect.Head) (*catalog.Model,
 		return nil, app.Errorf(app.Forbidden, "model_not_allowed",
 			"This key may not use the model %s. GET /v1/models lists those it may use.", m.ID).
 			At("model").Final()
+	}
+	if err := m.Ended(now); err != nil {
+		return nil, err
 	}
 	if !m.Available {
 		return nil, notFound("The model %s is not available yet. GET /v1/models lists those that are.", m.ID)

@@ -31,7 +31,7 @@ func (g *Gateway) CountTokens(ctx context.Context, call Call) (Count, error) {
 		return Count{}, err
 	}
 	r.style, r.head = style, head
-	if r.model, err = choose(g.o.Snapshot(), call, &r.head); err != nil {
+	if r.model, err = choose(g.o.Snapshot(), call, &r.head, r.started); err != nil {
 		return Count{}, err
 	}
 	if err := r.price(r.model.RateCard); err != nil { // bounds the estimate

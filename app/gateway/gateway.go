@@ -111,7 +111,7 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (Report, er
 		return r.refused(err)
 	}
 	r.style, r.head = style, head
-	if r.model, err = choose(g.o.Snapshot(), call, &r.head); err != nil {
+	if r.model, err = choose(g.o.Snapshot(), call, &r.head, r.started); err != nil {
 		return r.refused(err)
 	}
 	r.ask = dialect.Ask{

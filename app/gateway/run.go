@@ -119,6 +119,9 @@ func (r *run) header() http.Header {
 		h["Cache-Control"] = []string{"no-cache, no-transform"}
 		h["X-Accel-Buffering"] = []string{"no"}
 	}
+	for _, one := range r.model.LifecycleHeaders() {
+		h[one.Name] = []string{one.Value}
+	}
 	SetLimitHeaders(h, r.slot.Requests(), r.slot.Tokens())
 	return h
 }

@@ -19,6 +19,7 @@ import (
 	"umg/app/account"
 	"umg/app/catalog"
 	"umg/app/console"
+	"umg/app/dialect"
 	"umg/app/egress"
 	"umg/app/gateway"
 	"umg/app/limit"
@@ -89,7 +90,9 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 		Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: trial, SignUpsMax: cfg.signUpsMax,
 	})
 	h.keys = account.NewKeyRing(h.store.db, account.KeyRingOptions{Now: time.Now, Log: log})
-	h.catalog, err = catalog.Open(ctx, h.store.db, catalog.Options{Now: time.Now, Secrets: secrets, Log: log})
+	h.catalog, err = catalog.Open(ctx, h.store.db, catalog.Options{
+		Now: time.Now, Secrets: secrets, Log: log, BaseURL: cfg.BaseURL, Traits: dialect.Traits, Errors: dialect.Error,
+	})
 	if err != nil {
 		return h, fmt.Errorf("catalog: %w", err)
 	}
