@@ -56,7 +56,7 @@ func Traits(s llm.Style) *llm.Traits {
 var dialects = map[llm.Style]*Dialect{
 	llm.Chat: {
 		Style: llm.Chat, Peek: peekChat, Splice: spliceChat, NewStream: newChatStream, ReadBody: readChatBody, Frames: chatFrames,
-		Codec: chat.Codec{},
+		Codec:  chat.Codec{},
 		Status: chat.Status, AppendError: chat.AppendError, KeepAlive: chat.KeepAlive,
 	},
 	llm.Messages: {
