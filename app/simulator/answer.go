@@ -112,6 +112,10 @@ func (a *answer) compose(p *prompt) {
 		a.text = quoteResults(p.results)
 		return
 	}
+	if calls := scripted(p.asked); len(calls) > 0 && len(p.tools) > 0 {
+		a.calls, a.end = calls, endCalls
+		return
+	}
 	if calls := p.callsFor(); len(calls) > 0 {
 		a.calls, a.end = calls, endCalls
 		if strings.Contains(p.asked, "narrate") {

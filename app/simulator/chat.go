@@ -14,6 +14,8 @@ var chatStyle = style{
 	body:     chatBody,
 	stream:   chatStream,
 	fail:     func(b *buffer, _ *exchange, e failure) { openError(b, e) },
+	signed:   "AVSo",
+	forged:   "Thought signature is not valid.",
 	failLate: func(o *stream, _ *exchange, e failure) {
 		openError(o.open(""), e)
 		o.close(lifecycle)
@@ -57,6 +59,11 @@ type chatMessage struct {
 			Name      string `json:"name"`
 			Arguments string `json:"arguments"`
 		} `json:"function"`
+		Extra struct {
+			Google struct {
+				Signature string `json:"thought_signature"`
+			} `json:"google"`
+		} `json:"extra_content"`
 	} `json:"tool_calls"`
 }
 
@@ -182,6 +189,9 @@ func (m *chatMessage) addTo(p *prompt) *failure {
 		p.addAssistant(m.text())
 		for _, c := range m.ToolCalls {
 			p.addCall(c.ID, c.Function.Name, c.Function.Arguments)
+			if signature := c.Extra.Google.Signature; signature != "" {
+				p.addSignature(signature)
+			}
 		}
 	case "tool", "function":
 		p.turn(m.Role)
@@ -279,7 +289,9 @@ func chatBody(b *buffer, x *exchange) {
 		if len(a.calls) > 0 {
 			b.raw(`,"tool_calls":`).list(len(a.calls), func(i int) {
 				b.raw(`{"id":`).str(x.mint("call_")).raw(`,"type":"function","function":{"name":`).str(a.calls[i].name)
-				b.raw(`,"arguments":`).str(a.calls[i].arguments).raw(`}}`)
+				b.raw(`,"arguments":`).str(a.calls[i].arguments).raw(`}`)
+				x.signCall(b, i)
+				b.raw(`}`)
 			})
 		}
 		b.raw(`},"logprobs":null,"finish_reason":"`).raw(a.finishWord()).raw(`"}`)
@@ -291,6 +303,13 @@ func chatBody(b *buffer, x *exchange) {
 		chatUsage(b.raw(","), x, a.usage)
 	}
 	b.raw(`}`)
+}
+
+// signCall puts the signature of the reasoning on the first call, the one place that this style has for it.
+func (x *exchange) signCall(b *buffer, i int) {
+	if i == 0 && x.answer.reasoning != "" {
+		b.raw(`,"extra_content":{"google":{"thought_signature":`).str(x.signature()).raw(`}}`)
+	}
 }
 
 // chatChunks writes the chunks of one chat stream; all of them share an id, a date and a model.
@@ -337,7 +356,9 @@ func (c *chatChunks) choice(index int64) {
 	for i, call := range a.calls {
 		c.chunk(index, token, "", func(b *buffer) {
 			b.raw(`"tool_calls":[{"index":`).num(int64(i)).raw(`,"id":`).str(c.x.mint("call_"))
-			b.raw(`,"type":"function","function":{"name":`).str(call.name).raw(`,"arguments":""}}]`)
+			b.raw(`,"type":"function","function":{"name":`).str(call.name).raw(`,"arguments":""}`)
+			c.x.signCall(b, i)
+			b.raw(`}]`)
 		})
 		for piece := range pieces(call.arguments) {
 			c.chunk(index, token, "", func(b *buffer) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -51,15 +53,10 @@ func (s *Simulator) controlRequests(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	reached := s.recorder.await(ctx, finished)
 	list := s.recorder.all()
-	if provider := r.URL.Query().Get("provider"); provider != "" {
-		kept := list[:0]
-		for _, one := range list {
-			if one.Provider == provider {
-				kept = append(kept, one)
-			}
-		}
-		list = kept
-	}
+	provider, text := r.URL.Query().Get("provider"), r.URL.Query().Get("text")
+	list = slices.DeleteFunc(list, func(one Request) bool {
+		return provider != "" && one.Provider != provider || !strings.Contains(one.Body, text)
+	})
 	reply(w, http.StatusOK, map[string]any{"requests": list, "reached": reached})
 }
 

@@ -11,6 +11,7 @@
 //	POST /v1/messages                                 and /v1/messages/count_tokens
 //	POST /v1/responses                                and /v1/responses/input_tokens
 //	POST /v1beta/models/{model}:generateContent       and :streamGenerateContent, :countTokens; /v1 too
+//	GET  /files/dot.png                               an image; large.png, wide.png, page.png and inside.png have faults
 //	GET  /healthz
 //
 // # Prompts
@@ -20,6 +21,7 @@
 //	say N words           answers N words, one token each
 //	refuse: …             a refusal, with the finish reason of filtered content
 //	block: …              the prompt itself is refused
+//	call: NAME ARGUMENTS  on a line of its own, with tools: exactly this call, and one more for each such line
 //	simulate: SPEC        on the first line: a fault for this prompt, see below; the rest is the prompt
 //
 // With tools, a prompt that says "call" or "tool", or the name of one, or a tool choice that demands it, is answered
@@ -28,7 +30,8 @@
 // A turn with tool results is answered with a text that quotes them. A JSON format is answered with the smallest
 // value of its schema. Attachments are acknowledged: "I see 1 image (image/png, 120 bytes)." Everything else gets a
 // short reply that mentions the prompt. A model whose name contains "reason", and any that is asked to, reasons
-// first. Limits of output and stop sequences are respected.
+// first, and proves it by a signature where the style has a place for one; a signature that comes back must be one
+// that the same provider made. Limits of output and stop sequences are respected.
 //
 // # Tokens
 //
@@ -82,7 +85,8 @@
 //
 // # Control
 //
-// With Options.Control, below /_control: GET and DELETE requests (finished=N&timeout=5s waits for N finished ones);
-// GET, PUT {provider?, model?, spec} and DELETE faults; POST hold (provider, model) and release (count=N lets N go
-// and keeps holding); GET waiting (at_least=N&timeout=5s waits); GET stats.
+// With Options.Control, below /_control: GET and DELETE requests (finished=N&timeout=5s waits for N finished ones,
+// provider and text=PART OF A BODY narrow the list); GET, PUT {provider?, model?, spec} and DELETE faults; POST hold
+// (provider, model) and release (count=N lets N go and keeps holding); GET waiting (at_least=N&timeout=5s waits); GET
+// stats.
 package simulator

@@ -27,6 +27,10 @@ type style struct {
 	fail     func(b *buffer, x *exchange, e failure)
 	failLate func(o *stream, x *exchange, e failure) // an error in a stream that has begun
 	tokens   func(b *buffer, x *exchange)            // the answer of the counting route
+
+	signed     string // how its signatures of reasoning begin
+	forged     string // what it says to one that it did not make
+	forgedCode string // empty for the usual code
 }
 
 // exchange is one request and its answer.
@@ -83,6 +87,9 @@ func (x *exchange) understand() *failure {
 	}
 	p, bad := x.style.decode(x)
 	if bad != nil {
+		return bad
+	}
+	if bad := x.verify(p); bad != nil {
 		return bad
 	}
 	p.finish()

@@ -1,8 +1,9 @@
 package simulator
 
-import "strings"
-
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // messagesStyle is POST /v1/messages.
 var messagesStyle = style{
@@ -17,6 +18,7 @@ var messagesStyle = style{
 		o.close(lifecycle)
 	},
 	tokens: func(b *buffer, x *exchange) { b.raw(`{"input_tokens":`).num(x.prompt.input).raw(`}`) },
+	signed: "EqQB", forged: "messages: Invalid `signature` in `thinking` block",
 }
 
 // thinkingBudgetMin is the smallest budget that the style accepts.
@@ -61,6 +63,8 @@ type messagesPart struct {
 	Type      string              `json:"type"`
 	Text      string              `json:"text"`
 	Thinking  string              `json:"thinking"`
+	Signature string              `json:"signature"`
+	Data      string              `json:"data"`
 	ID        string              `json:"id"`
 	Name      string              `json:"name"`
 	Input     json.RawMessage     `json:"input"`
@@ -183,8 +187,11 @@ func (m *messagesTurn) addTo(p *prompt) *failure {
 		p.turn(m.Role)
 		p.addAssistant(textOf(m.Content))
 		for _, part := range m.Content.list {
-			if part.Type == "tool_use" {
+			switch part.Type {
+			case "tool_use":
 				p.addCall(part.ID, part.Name, compact(part.Input))
+			case "thinking", "redacted_thinking":
+				p.addSignature(part.Signature + part.Data)
 			}
 		}
 	default:
@@ -275,9 +282,6 @@ func messagesUsage(b *buffer, x *exchange, u usage, delta bool) {
 	}
 	b.raw("}")
 }
-
-// signature stands for the proof that a thinking block is genuine. It is base64, as the real ones are.
-func (x *exchange) signature() string { return x.mint("EqQB") }
 
 func messagesBody(b *buffer, x *exchange) {
 	a := x.answer

@@ -18,6 +18,7 @@ var nativeStyle = style{
 		nativeError(o.open(""), x, e)
 		o.close(lifecycle)
 	},
+	signed: "CiQB", forged: "Thought signature is not valid.",
 	tokens: func(b *buffer, x *exchange) {
 		n := x.prompt.input
 		b.raw(`{"totalTokens":`).num(n).raw(`,"promptTokensDetails":[{"modality":"TEXT","tokenCount":`).num(n).raw(`}]}`)
@@ -82,6 +83,7 @@ type nativeContent struct {
 type nativePart struct {
 	Text       string `json:"text"`
 	Thought    bool   `json:"thought"`
+	Signature  string `json:"thoughtSignature"`
 	InlineData *struct {
 		MIMEType string `json:"mimeType"`
 		Data     string `json:"data"`
@@ -191,8 +193,14 @@ func (c *nativeContent) addTo(p *prompt) *failure {
 	case "model":
 		p.turn(c.Role)
 		p.addAssistant(c.text())
+		called := false
 		for _, part := range c.Parts {
+			if part.Signature != "" && part.Signature != signatureDummy {
+				p.addSignature(part.Signature)
+			}
 			if part.Call != nil {
+				p.unsigned = p.unsigned || !called && part.Signature == ""
+				called = true
 				p.addCall(part.Call.Name, part.Call.Name, compact(part.Call.Args))
 			}
 		}

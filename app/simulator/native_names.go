@@ -20,6 +20,7 @@ var nativeNames = map[string]string{
 	"mime_type":                "mimeType",
 	"file_uri":                 "fileUri",
 	"function_call":            "functionCall",
+	"thought_signature":        "thoughtSignature",
 	"function_response":        "functionResponse",
 	"max_output_tokens":        "maxOutputTokens",
 	"stop_sequences":           "stopSequences",

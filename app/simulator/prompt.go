@@ -45,13 +45,16 @@ type prompt struct {
 	format       string // empty, "object" or "schema"
 	schema       json.RawMessage
 
+	signatures []string // the proofs of earlier reasoning that came back
+	unsigned   bool     // a turn of the assistant calls tools without one, where the style wants it
+
 	input        int64 // every input token, cached ones too
 	system       int64 // those of system messages
 	cachedPrefix string
 	calls        map[string]bool // ids of the tool calls in the conversation
-	turns        int
-	opened       string // role of the first turn
-	echo         any    // what the style repeats in its answer
+	opened       string          // role of the first turn
+	speaker      string          // role of the latest turn
+	echo         any             // what the style repeats in its answer
 }
 
 // thinking says whether the caller wants reasoning.
@@ -98,12 +101,19 @@ func splitModel(model string) (name, spec string) {
 	return name, strings.ReplaceAll(spec, "+", ";")
 }
 
+// turn begins a message. Neighbours of one role are one turn, and tool results are the user's, as the styles differ in
+// what they put into one message.
 func (p *prompt) turn(role string) {
-	p.turns++
-	p.input += turnTokens
+	if role == "tool" || role == "function" {
+		role = "user"
+	}
 	if p.opened == "" {
 		p.opened = role
 	}
+	if role != p.speaker {
+		p.input += turnTokens
+	}
+	p.speaker = role
 }
 
 // addSystem adds a system message. Its first line may mark it as read from or written to the cache of prompts.

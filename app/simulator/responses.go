@@ -1,5 +1,7 @@
 package simulator
 
+import "slices"
+
 // responsesStyle is POST /v1/responses.
 var responsesStyle = style{
 	name:     "responses",
@@ -14,8 +16,10 @@ var responsesStyle = style{
 		}
 		r.object(b, x.answer.responseStatus(), r.items, x.fault.usage != "none")
 	},
-	stream:   responsesStream,
-	fail:     func(b *buffer, _ *exchange, e failure) { openError(b, e) },
+	stream: responsesStream,
+	fail:   func(b *buffer, _ *exchange, e failure) { openError(b, e) },
+
+	signed: "gAAAAABn", forged: "The encrypted content of a reasoning item could not be verified.", forgedCode: "invalid_encrypted_content",
 	failLate: func(o *stream, x *exchange, e failure) { newEvents(o, x).fail(e) },
 	tokens: func(b *buffer, x *exchange) {
 		b.raw(`{"object":"response.input_tokens","input_tokens":`).num(x.prompt.input).raw(`}`)
@@ -38,6 +42,7 @@ type responsesOutput struct {
 	callID string
 	text   string // summary, text or arguments
 	name   string
+	proof  string // of reasoning, when it was asked for
 }
 
 // newResponse lays out the items of the answer. Reasoning always has its item, but shows a summary on request only.
@@ -48,7 +53,11 @@ func newResponse(x *exchange) *response {
 		return r
 	}
 	if a.reasoning != "" {
-		r.items = append(r.items, responsesOutput{kind: "reasoning", id: x.mint("rs_"), text: x.thoughts()})
+		item := responsesOutput{kind: "reasoning", id: x.mint("rs_"), text: x.thoughts()}
+		if slices.Contains(x.prompt.echo.(*responsesRequest).Include, includeProof) {
+			item.proof = x.signature()
+		}
+		r.items = append(r.items, item)
 	}
 	if a.text != "" || len(a.calls) == 0 && a.end != endLength {
 		r.items = append(r.items, responsesOutput{kind: "message", id: x.mint("msg_"), text: a.text})
@@ -186,7 +195,11 @@ func (item responsesOutput) json(b *buffer, status string) {
 		if item.text != "" {
 			b.raw(`{"type":"summary_text","text":`).str(item.text).raw("}")
 		}
-		b.raw("]}")
+		b.raw("]")
+		if item.proof != "" {
+			b.raw(`,"encrypted_content":`).str(item.proof)
+		}
+		b.raw("}")
 	case "message":
 		b.raw(`{"id":`).str(item.id).raw(`,"type":"message","status":"`).raw(status).raw(`","role":"assistant","content":[`)
 		textPart(b, item.text)

@@ -24,6 +24,7 @@ type responsesRequest struct {
 	Metadata           json.RawMessage `json:"metadata"`
 	Store              *bool           `json:"store"`
 	Truncation         *string         `json:"truncation"`
+	Include            []string        `json:"include"`
 	Reasoning          *struct {
 		Effort  *string `json:"effort"`
 		Summary *string `json:"summary"`
@@ -46,6 +47,7 @@ type responsesItem struct {
 	Arguments string               `json:"arguments"`
 	Input     string               `json:"input"`
 	Output    parts[responsesPart] `json:"output"`
+	Proof     string               `json:"encrypted_content"`
 }
 
 type responsesPart struct {
@@ -157,6 +159,10 @@ func (i *responsesItem) addTo(p *prompt) *failure {
 		p.turn("assistant")
 		p.addAssistant("")
 		p.addCall(i.CallID, i.Name, i.Arguments+i.Input)
+	case "reasoning":
+		if i.Proof != "" {
+			p.addSignature(i.Proof)
+		}
 	case "function_call_output", "custom_tool_call_output":
 		p.turn("tool")
 		if !p.addResult(i.CallID, responsesText(i.Output)) {

@@ -97,6 +97,9 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte("ok\n"))
 		return
+	case strings.HasPrefix(path, filesPath) && r.Method == http.MethodGet:
+		s.serveFile(w, r)
+		return
 	case s.control != nil && strings.HasPrefix(path, "/_control/"):
 		s.control.ServeHTTP(w, r)
 		return

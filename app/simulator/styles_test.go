@@ -154,6 +154,7 @@ func TestOneConversationCountsTheSameInEveryStyle(t *testing.T) {
 		{text: "echo: one two three", system: "Be brief and kind."},
 		{text: "call", tools: true},
 		{text: "look", image: png},
+		{text: "go on", tools: true, results: true},
 		{text: "echo: x", system: "cached: yes"},
 	} {
 		first := read(t, "chat", false, u.post("chat", a).body)

@@ -114,7 +114,7 @@ func TestOnlyTheLastTurnIsAnswered(t *testing.T) {
 			`"content":"echo: old"},` +
 			`{"role":"assistant","content":"old"},{"role":"user","content":"echo: new"}]}`, "new", nil},
 		{messagesPath, `{"model":"m","max_tokens":99,"messages":[{"role":"user","content":"echo: old"},{"role":"system","content":"hm"},` +
-			`{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"old"}]},{"role":"user",` +
+			`{"role":"assistant","content":[{"type":"text","text":"old"}]},{"role":"user",` +
 			`"content":"echo: new"}]}`, "new", nil},
 		{responsesPath, `{"model":"m","input":[{"role":"developer","content":"hm"},{"role":"user","content":"echo: old"},` +
 			`{"type":"reasoning","id":"rs_1"},` +
