@@ -181,7 +181,8 @@ func TestTheGuideTellsWhatATranslationLoses(t *testing.T) {
 		"boreal/fjord-pro": {
 			"| pictures by address | fetched and sent as data | carried |", "| files kept by a provider | refused | carried |",
 		},
-		"tessera/grout": {"| `stop` | texts that end the answer | done by the gateway | carried |"},
+		"meridian/atlas-small": {"| more than one answer | refused |", "| probabilities of tokens | refused |"},
+		"tessera/grout":        {"| `stop` | texts that end the answer | done by the gateway | carried |"},
 	} {
 		m, _ := s.Model(id)
 		for _, text := range want {
