@@ -67,7 +67,7 @@ func (a *API) WriteError(c echo.Context, err error) error {
 	if x.family == "" {
 		x.family, _ = familyOf(c.Request().URL.Path)
 	}
-	e := Explain(c, err)
+	e := coded(x.family, Explain(c, err))
 	x.Fail(e)
 	if c.Response().Committed {
 		return nil
@@ -103,6 +103,19 @@ func (a *API) WriteError(c echo.Context, err error) error {
 	}
 	extendWrite(c.Response().Writer, a.now())
 	return c.Blob(status, contentType, body)
+}
+
+// coded gives an error about a field the code that clients of the family match on; wire.md section 1.5. The chat route
+// has one code for all of them; section 4.1, D3.
+func coded(family Family, e *app.Error) *app.Error {
+	if family != OpenAIFamily || e.Kind != app.Invalid || e.Code != "invalid_request_error" {
+		return e
+	}
+	exact := *e
+	if exact.Code = "invalid_value"; e.Missing {
+		exact.Code = "missing_required_parameter"
+	}
+	return &exact
 }
 
 // documented reports whether chat failures travel in the body of a 200. The header overrides the key's mode. While no

@@ -161,7 +161,7 @@ func TestErrorsNameTheirPage(t *testing.T) {
 	for path, want := range map[string]string{
 		"/v1/chat/completions": `{"code":400,"error":{"code":"invalid_request_error","message":"m","type":"invalid_request_error","param":"n",` +
 			`"doc_url":"https://gateway.example/v1/model/openapi.json?model=a/b&x=1"},"request_id":"req_1"}`,
-		"/v1/models": `{"error":{"message":"m","type":"invalid_request_error","param":"n","code":"invalid_request_error",` +
+		"/v1/models": `{"error":{"message":"m","type":"invalid_request_error","param":"n","code":"invalid_value",` +
 			`"doc_url":"https://gateway.example/v1/model/openapi.json?model=a/b&x=1"}}`,
 	} {
 		if got := failed(t, path, account.Standard, "", false, e).Body.String(); got != want {

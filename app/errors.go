@@ -36,6 +36,7 @@ type Error struct {
 	Code       string
 	Message    string
 	Param      string        // the field at fault, as a path like messages[2].role
+	Missing    bool          // the field is not there
 	Doc        string        // path of the page that explains it, relative to the base URL
 	RetryAfter time.Duration // zero when waiting does not help
 	NoRetry    bool          // a retry can never succeed; told to clients, which otherwise retry by status

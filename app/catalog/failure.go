@@ -151,11 +151,13 @@ func (c *checker) wrongCase(right string) *app.Error {
 
 // missing names the member that the object just closed should have had.
 func (c *checker) missing(o *object, i int) *app.Error {
-	m := o.members[i]
-	if m.node.free {
-		return c.fail(under(c.path(), m.name), "is required.")
+	m, must := o.members[i], "."
+	if !m.node.free {
+		must = "; it must be " + m.node.allowed() + "."
 	}
-	return c.fail(under(c.path(), m.name), "is required; it must be %s.", m.node.allowed())
+	e := c.fail(under(c.path(), m.name), "is required%s", must)
+	e.Missing = true
+	return e
 }
 
 func (c *checker) spelledTwice(o *object, p pair) *app.Error {

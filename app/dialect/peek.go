@@ -90,8 +90,10 @@ func (h *Head) readInside(body []byte, f field, name string, known fields) bool 
 func (h *Head) readModel(body []byte) error {
 	raw := h.spans[fieldModel].of(body)
 	if isNull(raw) {
-		return app.Errorf(app.Invalid, "invalid_request_error",
+		e := app.Errorf(app.Invalid, "invalid_request_error",
 			"model is required; it must be the id of a model, such as GET /v1/models lists.").At("model")
+		e.Missing = true
+		return e
 	}
 	if h.Model = text(raw); h.Model == "" {
 		return app.Errorf(app.Invalid, "invalid_request_error",
