@@ -28,9 +28,19 @@ const (
 	memoryStandard    = 512 << 20
 )
 
+// Ledger is what the corridor asks of the books.
+type Ledger interface {
+	// Hold reserves credit for a call.
+	Hold(ctx context.Context, q billing.HoldRequest) (billing.Hold, error)
+	// Settle ends a hold, durably.
+	Settle(ctx context.Context, h billing.Hold, s billing.Settlement) error
+	// SettleLater takes over a settlement that could not be made now. It never fails.
+	SettleLater(h billing.Hold, s billing.Settlement)
+}
+
 // Options are the rooms a call walks through. All are required but Egress.
 type Options struct {
-	Ledger    *billing.Ledger
+	Ledger    Ledger
 	Snapshot  func() *catalog.Snapshot
 	Limits    *limit.Limiter
 	Providers *provider.Client
