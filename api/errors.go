@@ -75,6 +75,7 @@ func (a *API) WriteError(c echo.Context, err error) error {
 	h := c.Response().Header()
 	h.Set("X-Error-Code", token(e.Code))
 	h.Set("Cache-Control", "no-store")
+	h.Set("Request-Id", x.RequestID) // errors of routing come past no route that stamps it
 	if e.Kind == app.Unauthenticated {
 		h.Set("WWW-Authenticate", "Bearer")
 	}

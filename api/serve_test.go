@@ -366,7 +366,7 @@ func TestMethodsAndUnknownPaths(t *testing.T) {
 	} {
 		a := h.call(c.method, c.path, "{}")
 		if a.status != c.status || !strings.Contains(a.body, c.says) || !strings.Contains(a.header.Get("Allow"), c.allow) ||
-			a.header.Get("Content-Type") != "application/json" || a.header.Get("X-Request-Id") == "" {
+			a.header.Get("Content-Type") != "application/json" || a.header.Get("X-Request-Id") == "" || a.header.Get("Request-Id") != a.header.Get("X-Request-Id") {
 			t.Errorf("%s %s: %d, Allow %q: %s", c.method, c.path, a.status, a.header.Get("Allow"), a.body)
 		}
 	}

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,7 +17,23 @@ type model struct {
 	upstream string
 	provider string // the test provider when empty
 	paused   bool
+	speaks   string // the style of the upstream; chat when empty
+	more     string // further lines of the entry; served in chat, with few parameters, when empty
 }
+
+// everything lets a test model be called in every style, with whatever any model takes.
+const everything = `    styles: [chat, messages, responses, native]
+    parameters: [temperature, top_p, presence_penalty, frequency_penalty, stop, n, seed, logprobs, logit_bias, tools, custom_tools,
+      tool_choice, response_format, structured_outputs, reasoning_effort, verbosity]
+    input: [text, image, audio, file]
+    limits: {requests_per_minute: 100000, tokens_per_minute: 100000000}
+`
+
+const chatOnly = `    styles: [chat]
+    parameters: [temperature, stop, tools, tool_choice]
+    input: [text]
+    limits: {requests_per_minute: 100000, tokens_per_minute: 100000000}
+`
 
 // catalogs guards the file of each gateway, since tests add to it in parallel.
 var catalogs sync.Mutex
@@ -48,29 +65,22 @@ func (g *gateway) addModels(t *testing.T, models ...model) {
 	}
 	var added strings.Builder
 	for _, m := range models {
-		provider := m.provider
-		if provider == "" {
-			provider = "test"
-		}
+		provider, speaks, more := cmp.Or(m.provider, "test"), cmp.Or(m.speaks, "chat"), cmp.Or(m.more, chatOnly)
 		fmt.Fprintf(&added, `  - id: %s
     name: Test model
     owner: test
     kind: text
     capabilities: [text]
-    input: [text]
     output: [text]
     context_tokens: 128000
     max_output_tokens: 16000
-    styles: [chat]
-    parameters: [temperature, stop, tools, tool_choice]
     availability: available
     paused: %v
     rates: {input_tokens: 1 per 1M, output_tokens: 2 per 1M}
-    limits: {requests_per_minute: 100000, tokens_per_minute: 100000000}
     released: 2026-01-01
-    routes:
-      - {provider: %s, model: %q, style: chat, order: 1, weight: 1}
-`, m.id, m.paused, provider, m.upstream)
+%s    routes:
+      - {provider: %s, model: %q, style: %s, order: 1, weight: 1}
+`, m.id, m.paused, more, provider, m.upstream, speaks)
 	}
 	text = strings.Replace(text, "models:\n", "models:\n"+indentLike(text, added.String()), 1)
 	file := filepath.Join(dataDir(t), "catalog.yaml")

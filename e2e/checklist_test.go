@@ -21,6 +21,9 @@ type checklist struct {
 	answer answer
 	stream answer
 	chunks []string // the events of the stream, the end marker included
+
+	speaks map[string]string         // a model for every style that an upstream may speak
+	wholes map[string]map[string]any // an answer for every pair of a client's style and an upstream's
 }
 
 // checkLine is a line of the checklist by its number, and the proof of it.
@@ -38,7 +41,11 @@ func TestAPIChecklist(t *testing.T) {
 	k.whole = object(t, k.answer.body)
 	k.stream = k.chat(t, ask(cheapModel, "count to 20", `"stream":true`))
 	k.chunks = events(t, k.stream.body)
-	for _, lines := range [][]checkLine{wholeServiceLines, chatRequestLines, chatAnswerLines, chatErrorLines} {
+	k.wholes = map[string]map[string]any{}
+	k.speaking(t)
+	for _, lines := range [][]checkLine{
+		wholeServiceLines, chatRequestLines, chatAnswerLines, messagesLines, chatErrorLines,
+	} {
 		for _, line := range lines {
 			t.Run(line.name, func(t *testing.T) { line.holds(t, k) })
 		}

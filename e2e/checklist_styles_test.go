@@ -1,0 +1,231 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// speaking makes a model for every style of an upstream; each may be called in all styles.
+func (k *checklist) speaking(t *testing.T) {
+	t.Helper()
+	k.speaks = map[string]string{}
+	var models []model
+	for _, p := range allProtocols() {
+		k.speaks[p.style] = once("test/speaks-" + p.style)
+		models = append(models, model{id: k.speaks[p.style], upstream: "sim-" + p.style, speaks: p.style, more: everything})
+	}
+	k.addModels(t, models...)
+}
+
+// each shows a line every answer of a style: one from an upstream that speaks it, and three that were translated.
+func each(style string, holds func(t *testing.T, o map[string]any)) func(*testing.T, *checklist) {
+	return func(t *testing.T, k *checklist) {
+		t.Helper()
+		p := protocols[style]
+		for _, upstream := range slices.Sorted(maps.Keys(k.speaks)) {
+			if k.wholes[style+upstream] == nil {
+				s, a := p.answers(t, k.customer, p.ask(k.speaks[upstream], "echo: one answer"))
+				if s.text != "one answer" {
+					t.Fatalf("%s from %s: %s", style, upstream, a.body)
+				}
+				k.wholes[style+upstream] = object(t, a.body)
+			}
+			holds(t, k.wholes[style+upstream])
+		}
+	}
+}
+
+// exists proves that a route is there, for models of its own style and of others, and that only POST is taken.
+func exists(style string) func(*testing.T, *checklist) {
+	return func(t *testing.T, k *checklist) {
+		t.Helper()
+		p := protocols[style]
+		for _, id := range []string{p.model, p.other} {
+			if s, a := p.answers(t, k.customer, p.ask(id, "echo: it exists")); s.text != "it exists" || s.model != id {
+				t.Errorf("%s: %s", id, a.body)
+			}
+		}
+		a := k.call(t, http.MethodGet, p.path, "")
+		p.fails(t, a, "method", "method_not_allowed", "")
+		if !strings.Contains(a.header.Get("Allow"), "POST") {
+			t.Errorf("Allow is %q", a.header.Get("Allow"))
+		}
+	}
+}
+
+// onlyJSON refuses every other media type in the layout of the route.
+func onlyJSON(style string) func(*testing.T, *checklist) {
+	return func(t *testing.T, k *checklist) {
+		t.Helper()
+		p := protocols[style]
+		body := p.ask(p.model, "echo: x")
+		for _, media := range []string{"application/json", "application/json; charset=utf-8", "application/json;charset=UTF-8"} {
+			p.answers(t, k.customer, body, "Content-Type", media)
+		}
+		for _, media := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/xml", ""} {
+			p.fails(t, p.send(t, k.customer, body, "Content-Type", media), "media", "unsupported_media_type", "")
+		}
+		p.fails(t, p.send(t, k.customer, body, "Content-Encoding", "gzip"), "media", "unsupported_media_type", "")
+	}
+}
+
+// namesModel demands the model as a text that is not empty.
+func namesModel(style string) func(*testing.T, *checklist) {
+	return func(t *testing.T, k *checklist) {
+		t.Helper()
+		p := protocols[style]
+		rest := strings.TrimPrefix(p.ask("m", "x"), `{"model":"m",`)
+		p.fails(t, p.send(t, k.customer, "{"+rest), "invalid", p.missing(), "model")
+		for _, m := range []string{`""`, `null`, `7`, `true`, `["` + p.model + `"]`, `{}`} {
+			p.fails(t, p.send(t, k.customer, `{"model":`+m+`,`+rest), "invalid", "", "model")
+		}
+	}
+}
+
+// identifiers counts the models of a route, calls each of them there, and every other text model in vain.
+func identifiers(style string, want int) func(*testing.T, *checklist) {
+	return func(t *testing.T, k *checklist) {
+		t.Helper()
+		p := protocols[style]
+		served := 0
+		for id, styles := range k.protocolsOf(t) {
+			body := p.ask(id, "echo: on the list", p.bounded(64))
+			if slices.Contains(styles, style) {
+				served++
+				if s, a := p.answers(t, k.customer, body); s.model != id || s.text != "on the list" {
+					t.Errorf("%s: %s", id, a.body)
+				}
+				continue
+			}
+			r := p.fails(t, p.send(t, k.customer, body), "not found", "model_not_found", "model")
+			if !strings.Contains(r.message, id) {
+				t.Errorf("the message does not name the model: %s", r.message)
+			}
+		}
+		if served != want {
+			t.Errorf("%d models are served on %s, not %d", served, p.path, want)
+		}
+	}
+}
+
+// protocolsOf are the styles in which each model of the default catalog may be called.
+func (c customer) protocolsOf(t *testing.T) map[string][]string {
+	t.Helper()
+	var list struct {
+		Data []struct {
+			ID        string   `json:"id"`
+			Protocols []string `json:"protocols"`
+		} `json:"data"`
+	}
+	a := c.call(t, http.MethodGet, "/v1/models", "")
+	if err := json.Unmarshal([]byte(a.body), &list); err != nil {
+		t.Fatalf("%v: %s", err, a.body)
+	}
+	styles := map[string][]string{}
+	for _, m := range list.Data {
+		if !strings.HasPrefix(m.ID, "test/") {
+			styles[m.ID] = m.Protocols
+		}
+	}
+	return styles
+}
+
+// member is a member of a request: how right values are written, what an error calls it, and which values are wrong.
+type member struct {
+	style string
+	param string   // as errors name it
+	form  string   // the member with %s for a value
+	takes []string // values that reach a provider of the style as they are
+	wrong []string
+
+	beside string // members that must be there too
+	// carried is what providers of other styles get of the first right value.
+	carried map[string]string
+}
+
+// holds proves of an optional member that a call may leave it out, that right values reach providers, and that wrong
+// ones are refused by name.
+func (m member) holds(t *testing.T, k *checklist) {
+	t.Helper()
+	p := protocols[m.style]
+	name, _, _ := strings.Cut(m.form, ":")
+	name = name[strings.LastIndex(name, "{")+1:]
+	beside := []string{}
+	if m.beside != "" {
+		beside = append(beside, m.beside)
+	}
+	mark := once("echo: without")
+	p.answers(t, k.customer, p.ask(p.model, mark, beside...))
+	if got := k.received(t, mark); got == "" || strings.Contains(got, name+":") && name != `"max_tokens"` {
+		t.Errorf("without %s the provider got %q", name, got)
+	}
+	for _, value := range m.takes {
+		mark, written := once("echo: with"), fmt.Sprintf(m.form, value)
+		p.answers(t, k.customer, p.ask(p.model, mark, append(beside, written)...))
+		if got := k.received(t, mark); !strings.Contains(got, written) {
+			t.Errorf("%s did not reach the provider as it was: %s", written, got)
+		}
+	}
+	for upstream, want := range m.carried {
+		mark, written := once("echo: carried"), fmt.Sprintf(m.form, m.takes[0])
+		p.answers(t, k.customer, p.ask(k.speaks[upstream], mark, append(beside, written)...))
+		if got := k.received(t, mark); !strings.Contains(got, want) {
+			t.Errorf("of %s a provider of the %s style got no %s: %s", written, upstream, want, got)
+		}
+	}
+	for _, value := range m.wrong {
+		written := fmt.Sprintf(m.form, value)
+		p.fails(t, p.send(t, k.customer, p.ask(p.model, "x", append(beside, written)...)), "invalid", p.invalid(), m.param)
+	}
+}
+
+// streamFlag proves that a boolean in the body decides whether the answer comes as a stream of the style.
+func streamFlag(style string) func(*testing.T, *checklist) {
+	return func(t *testing.T, k *checklist) {
+		t.Helper()
+		p := protocols[style]
+		for _, members := range [][]string{nil, {`"stream":false`}} {
+			p.answers(t, k.customer, p.ask(p.model, "echo: whole", members...))
+		}
+		for _, id := range []string{p.model, p.other} {
+			text, _ := p.streams(t, k.customer, p.ask(id, "count to 20", `"stream":true`))
+			if words := strings.Fields(text); len(words) != 20 || words[19] != "20" {
+				t.Errorf("%s: the text is %q", id, text)
+			}
+		}
+		for _, wrong := range []string{`"true"`, `1`, `{}`} {
+			p.fails(t, p.send(t, k.customer, p.ask(p.model, "x", `"stream":`+wrong)), "invalid", p.invalid(), "stream")
+		}
+	}
+}
+
+// callsTool insists that each of the choices makes every kind of upstream call the tool, in the words of the style.
+func callsTool(t *testing.T, k *checklist, style, tools, form string, choices []string, want ...string) {
+	t.Helper()
+	p := protocols[style]
+	models := append(slices.Sorted(maps.Values(k.speaks)), p.model)
+	for _, id := range models {
+		for _, choice := range choices {
+			body := p.ask(id, "what is the weather?", tools, fmt.Sprintf(form, choice))
+			a := p.send(t, k.customer, body)
+			for _, w := range want {
+				if a.status != http.StatusOK || !strings.Contains(a.body, w) {
+					t.Errorf("%s: %s calls no tool: %d %s", id, choice, a.status, a.body)
+				}
+			}
+		}
+	}
+}
+
+func isRecent(t *testing.T, o map[string]any, name string) {
+	t.Helper()
+	if age := time.Now().Unix() - whole(t, o, name); age < 0 || age > 600 {
+		t.Errorf("%s is %d seconds ago: %v", name, age, o)
+	}
+}
