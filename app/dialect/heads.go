@@ -1,6 +1,10 @@
 package dialect
 
-import "bytes"
+import (
+	"bytes"
+
+	"umg/app"
+)
 
 // peekChat reads the head of a chat request.
 func peekChat(body []byte) (Head, error) {
@@ -55,8 +59,18 @@ func peekMessages(body []byte) (Head, error) {
 	h.readInside(body, fieldMetadata, "metadata", metadataNames)
 	h.EndUser = text(h.spans[fieldEndUser].of(body))
 	h.readInside(body, fieldThinking, "thinking", thinkingNames)
+	if !isNull(h.spans[fieldThread].of(body)) {
+		return h, errThread()
+	}
 	h.weigh(body, "source", source)
 	return h, nil
+}
+
+// errThread refuses a conversation that a provider would keep. Clients that begin one without being asked know this
+// code, and go on with the whole conversation in each request.
+func errThread() error {
+	return app.Errorf(app.Invalid, "thread_unsupported_request",
+		"thread is not supported: nothing is kept between requests, so send the whole conversation in messages.").At("thread")
 }
 
 func messagesNames(name []byte) (field, bool) {
@@ -73,6 +87,8 @@ func messagesNames(name []byte) (field, bool) {
 		return fieldThinking, true
 	case "tool_choice":
 		return fieldToolChoice, true
+	case "thread":
+		return fieldThread, true
 	}
 	return 0, false
 }

@@ -33,6 +33,7 @@ const (
 	fieldThinking
 	fieldBudget
 	fieldToolChoice
+	fieldThread
 	fieldCount
 )
 

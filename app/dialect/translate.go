@@ -52,11 +52,19 @@ func Translate(client, upstream *Dialect, r *llm.Request, provider string, outpu
 	if upstream.Style == llm.Messages && reduced.MaxOutput == 0 {
 		reduced.MaxOutput = outputMax // thinking must fit into it
 	}
+	if unsaid := reduced.Reasoning; unsaid.Show == "" && thinks(unsaid) && (client.Style == llm.Chat || client.Style == llm.Messages) {
+		reduced.Reasoning.Show = "auto" // these styles show what was thought unless they are told not to
+	}
 	t.carrySignatures(client.Style, upstream.Style)
 	if client != upstream {
 		t.rename(upstream.Codec.Traits())
 	}
 	return &Way{client: client, upstream: upstream, t: t}, nil
+}
+
+// thinks reports whether reasoning is asked for and not switched off.
+func thinks(o llm.ReasoningOptions) bool {
+	return o != llm.ReasoningOptions{} && o.Effort != "none" && o.Budget != "0"
 }
 
 // Read decodes a request of the style for Translate.

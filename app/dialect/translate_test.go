@@ -144,3 +144,14 @@ func TestStopsThatAStyleLacksAreWatchedForHere(t *testing.T) {
 		}
 	}
 }
+
+func TestAThreadKeptByTheProviderIsRefusedInTheWordClientsKnow(t *testing.T) {
+	t.Parallel()
+	_, err := peekMessages([]byte(`{"model":"m","thread":{"type":"create"},"messages":[]}`))
+	if e, ok := errors.AsType[*app.Error](err); !ok || e.Code != "thread_unsupported_request" || e.Kind != app.Invalid || e.Param != "thread" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := peekMessages([]byte(`{"model":"m","thread":null,"messages":[]}`)); err != nil {
+		t.Error(err)
+	}
+}
