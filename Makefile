@@ -58,7 +58,7 @@ $(LINT):
 	@echo "building golangci-lint $(LINT_VERSION) (once)"
 	@GOBIN=$(TOOLS) GOFLAGS= $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 
-tools: pg ## install what the tests need: Postgres, Chromium and the browser driver
+tools: pg ## install what the tests need: Postgres, Chromium, the browser driver and the official clients
 	@bash .ci/tools
 
 pg: ## make sure a Postgres server program is at hand

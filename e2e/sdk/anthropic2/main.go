@@ -17,8 +17,10 @@ import (
 	"umg/e2e/sdk/check"
 )
 
-// outputMax is what the style demands of every request that does not care.
-const outputMax = 1000
+const (
+	outputMax   = 4000 // the style demands a limit of every request
+	thinkingMax = 1024 // its smallest budget
+)
 
 func main() {
 	if len(os.Args) != 2 {
@@ -48,6 +50,9 @@ func (c client) params(q check.Question) anthropic.MessageNewParams {
 	}
 	if q.MaxOutput > 0 {
 		p.MaxTokens = q.MaxOutput
+	}
+	if q.Think {
+		p.Thinking = anthropic.ThinkingConfigParamOfEnabled(thinkingMax)
 	}
 	if q.Tools {
 		for _, t := range check.Tools() {
@@ -137,6 +142,8 @@ func answer(p anthropic.MessageNewParams, done *anthropic.Message) check.Answer 
 		switch block.Type { // a block that is not complete has only this form
 		case "text":
 			text.WriteString(block.Text)
+		case "thinking":
+			a.Thoughts += block.Thinking
 		case "tool_use":
 			a.Calls = append(a.Calls, check.Call{ID: block.ID, Name: block.Name, Arguments: string(block.Input)})
 		}

@@ -41,6 +41,7 @@ func (r *run) answers() {
 			r.check(name+"image", func(ctx context.Context) error { return r.image(ctx, model, way.call) })
 			r.check(name+"tool loop", func(ctx context.Context) error { return r.toolLoop(ctx, model, way.call) })
 			r.check(name+"parallel tool loop", func(ctx context.Context) error { return r.parallelToolLoop(ctx, model, way.call) })
+			r.check(name+"thoughtful tool loop", func(ctx context.Context) error { return r.thoughtfulToolLoop(ctx, model, way.call) })
 		}
 		r.check(upstream+"/stream/pieces", func(ctx context.Context) error { return r.pieces(ctx, model) })
 		if r.kind.Counts {
@@ -153,6 +154,28 @@ func (r *run) parallelToolLoop(ctx context.Context, model string, ask call) erro
 		return fmt.Errorf("with the results: %w", err)
 	}
 	return errors.Join(r.sane(final, model, FinishNatural), same("the text", final.Text, "According to the tool: sunny; 10:42."))
+}
+
+// thoughtfulToolLoop has thoughts before the call, which go back with the result: upstreams take only proofs of thoughts
+// that they have made themselves.
+func (r *run) thoughtfulToolLoop(ctx context.Context, model string, ask call) error {
+	q := Question{Model: model, Prompt: "Please call local_time for city=Lima now.", Tools: true, Think: true}
+	a, err := ask(ctx, q)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(r.sane(a, model, FinishCalls), called(a, "local_time")); err != nil {
+		return err
+	}
+	q.After, q.Results = &a, []string{"10:42"}
+	final, err := ask(ctx, q)
+	if err != nil {
+		return fmt.Errorf("with the result: %w", err)
+	}
+	if !strings.HasPrefix(a.Thoughts, "The user wants an answer") {
+		err = fmt.Errorf("the thoughts are %q", a.Thoughts)
+	}
+	return errors.Join(err, r.sane(final, model, FinishNatural), same("the text", final.Text, "According to the tool: 10:42."))
 }
 
 func (r *run) count(ctx context.Context, model string) error {

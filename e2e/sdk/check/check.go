@@ -23,9 +23,10 @@ type Config struct {
 	Origin string            `json:"origin"` // without a path
 	Key    string            `json:"key"`
 	Models map[string]string `json:"models"`
-	Down   map[string]string `json:"down"` // fail before the first byte
-	Cut    map[string]string `json:"cut"`  // fail in the middle of a stream
-	Slow   string            `json:"slow"` // take their time between tokens
+	Down   map[string]string `json:"down"`  // fail before the first byte
+	Cut    map[string]string `json:"cut"`   // fail in the middle of a stream
+	Slow   string            `json:"slow"`  // takes its time between tokens
+	Leave  string            `json:"leave"` // the prompt of the stream that is left, a long one
 }
 
 // Options are what one client is made with.
@@ -42,6 +43,7 @@ type Question struct {
 	Prompt    string
 	PNG       []byte
 	Tools     bool // those of Tools
+	Think     bool // and show the thoughts
 	MaxOutput int64
 
 	// After is the answer whose tool calls Results answer, in their order.
@@ -58,11 +60,12 @@ type Call struct {
 
 // Answer is what a call gave, in words that all styles share.
 type Answer struct {
-	Text   string
-	Model  string
-	Finish string // one of the Finish words
-	Calls  []Call
-	Pieces int // of text that a stream came in
+	Text     string
+	Thoughts string
+	Model    string
+	Finish   string // one of the Finish words
+	Calls    []Call
+	Pieces   int // of text that a stream came in
 
 	Input, Output, Total int64
 	Memory               any // the conversation with this answer, in the client's own types

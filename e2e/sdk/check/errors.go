@@ -152,7 +152,7 @@ func (r *run) leave(ctx context.Context) error {
 	defer cancel()
 	var left time.Time
 	seen := 0
-	a, err := r.client.Stream(ctx, Question{Model: r.Slow, Prompt: "count to 1000"}, func() {
+	a, err := r.client.Stream(ctx, Question{Model: r.Slow, Prompt: r.Leave}, func() {
 		if seen++; seen == leaveAfter {
 			left = time.Now()
 			cancel()

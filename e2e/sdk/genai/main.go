@@ -15,6 +15,9 @@ import (
 	"umg/e2e/sdk/check"
 )
 
+// thinkingMax is as many tokens of thoughts as the smallest effort stands for.
+const thinkingMax = 1024
+
 func main() {
 	if len(os.Args) != 2 {
 		fmt.Fprintln(os.Stderr, "usage: genai CONFIGURATION")
@@ -55,6 +58,9 @@ func (c client) params(q check.Question) ([]*genai.Content, *genai.GenerateConte
 		SystemInstruction: genai.NewContentFromText("Be brief.", genai.RoleUser),
 		MaxOutputTokens:   int32(q.MaxOutput),
 		HTTPOptions:       &genai.HTTPOptions{ExtrasRequestProvider: c.edits},
+	}
+	if q.Think {
+		config.ThinkingConfig = &genai.ThinkingConfig{IncludeThoughts: true, ThinkingBudget: genai.Ptr(int32(thinkingMax))}
 	}
 	if q.Tools {
 		tool := &genai.Tool{}
@@ -112,12 +118,12 @@ func (c client) Stream(ctx context.Context, q check.Question, seen func()) (chec
 
 // collected is what the chunks of an answer have said so far.
 type collected struct {
-	parts  []*genai.Part
-	text   string
-	model  string
-	finish genai.FinishReason
-	usage  genai.GenerateContentResponseUsageMetadata
-	pieces int
+	parts          []*genai.Part
+	text, thoughts string
+	model          string
+	finish         genai.FinishReason
+	usage          genai.GenerateContentResponseUsageMetadata
+	pieces         int
 }
 
 // add reports whether the chunk has text.
@@ -134,6 +140,9 @@ func (c *collected) add(r *genai.GenerateContentResponse) (text bool) {
 		return false
 	}
 	for _, part := range r.Candidates[0].Content.Parts {
+		if part.Thought {
+			c.thoughts += part.Text
+		}
 		if part.Text != "" && !part.Thought {
 			text = true
 			c.pieces++
@@ -148,7 +157,7 @@ func (c *collected) add(r *genai.GenerateContentResponse) (text bool) {
 
 func (c *collected) answer(contents []*genai.Content) check.Answer {
 	a := check.Answer{
-		Text: c.text, Model: c.model, Finish: string(c.finish), Pieces: c.pieces,
+		Text: c.text, Thoughts: c.thoughts, Model: c.model, Finish: string(c.finish), Pieces: c.pieces,
 		Input:  int64(c.usage.PromptTokenCount + c.usage.ToolUsePromptTokenCount),
 		Output: int64(c.usage.CandidatesTokenCount + c.usage.ThoughtsTokenCount),
 		Total:  int64(c.usage.TotalTokenCount),

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/packages/respjson"
 	"github.com/openai/openai-go/v3/shared"
 
 	"umg/e2e/sdk/check"
@@ -19,6 +21,9 @@ func (c chat) params(q check.Question) openai.ChatCompletionNewParams {
 	p := openai.ChatCompletionNewParams{Model: q.Model}
 	if q.MaxOutput > 0 {
 		p.MaxCompletionTokens = openai.Int(q.MaxOutput)
+	}
+	if q.Think {
+		p.ReasoningEffort = openai.ReasoningEffortLow
 	}
 	if q.Tools {
 		for _, t := range check.Tools() {
@@ -65,7 +70,7 @@ func (c chat) Stream(ctx context.Context, q check.Question, seen func()) (check.
 	s := c.api.Chat.Completions.NewStreaming(ctx, p)
 	defer func() { _ = s.Close() }()
 	var all openai.ChatCompletionAccumulator
-	pieces, finished := 0, 0
+	pieces, finished, thoughts := 0, 0, ""
 	for s.Next() {
 		chunk := s.Current()
 		if !all.AddChunk(chunk) {
@@ -73,6 +78,9 @@ func (c chat) Stream(ctx context.Context, q check.Question, seen func()) (check.
 		}
 		if _, ok := all.JustFinishedToolCall(); ok {
 			finished++
+		}
+		if len(chunk.Choices) > 0 {
+			thoughts += thought(chunk.Choices[0].Delta.JSON.ExtraFields)
 		}
 		if len(chunk.Choices) > 0 && chunk.Choices[0].Delta.Content != "" {
 			pieces++
@@ -83,7 +91,7 @@ func (c chat) Stream(ctx context.Context, q check.Question, seen func()) (check.
 		return check.Answer{}, errors.Join(s.Err(), errors.New("the stream had no choices"))
 	}
 	a := c.answer(p, &all.ChatCompletion)
-	a.Pieces = pieces
+	a.Pieces, a.Thoughts = pieces, thoughts
 	if err := s.Err(); err != nil {
 		return a, err
 	}
@@ -96,7 +104,7 @@ func (c chat) Stream(ctx context.Context, q check.Question, seen func()) (check.
 func (c chat) answer(p openai.ChatCompletionNewParams, done *openai.ChatCompletion) check.Answer {
 	m := done.Choices[0].Message
 	a := check.Answer{
-		Text: m.Content, Model: done.Model, Finish: done.Choices[0].FinishReason,
+		Text: m.Content, Thoughts: thought(m.JSON.ExtraFields), Model: done.Model, Finish: done.Choices[0].FinishReason,
 		Input: done.Usage.PromptTokens, Output: done.Usage.CompletionTokens, Total: done.Usage.TotalTokens,
 		Memory: append(p.Messages, m.ToParam()),
 	}
@@ -110,6 +118,14 @@ func (c chat) answer(p openai.ChatCompletionNewParams, done *openai.ChatCompleti
 		a.Calls = append(a.Calls, check.Call{ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
 	}
 	return a
+}
+
+// thought is the member in which most vendors show thoughts; the client has no name for it.
+func thought(extra map[string]respjson.Field) (text string) {
+	if field, ok := extra["reasoning_content"]; ok && json.Unmarshal([]byte(field.Raw()), &text) != nil {
+		text = field.Raw()
+	}
+	return text
 }
 
 func (c chat) Count(context.Context, check.Question) (int64, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/responses"
+	"github.com/openai/openai-go/v3/shared"
 
 	"umg/e2e/sdk/check"
 )
@@ -22,6 +23,11 @@ func (c responsesClient) params(q check.Question) responses.ResponseNewParams {
 	}
 	if q.Tools {
 		p.Tools = tools()
+	}
+	if q.Think {
+		p.Reasoning = shared.ReasoningParam{Effort: shared.ReasoningEffortLow, Summary: shared.ReasoningSummaryAuto}
+		p.Include = []responses.ResponseIncludable{responses.ResponseIncludableReasoningEncryptedContent}
+		p.Store = openai.Bool(false)
 	}
 	switch {
 	case q.After != nil:
@@ -145,6 +151,12 @@ func (c responsesClient) answer(p responses.ResponseNewParams, done *responses.R
 		case responses.ResponseReasoningItem:
 			sent := item.ToParam()
 			items = append(items, responses.ResponseInputItemUnionParam{OfReasoning: &sent})
+			for _, part := range item.Summary {
+				a.Thoughts += part.Text
+			}
+			for _, part := range item.Content {
+				a.Thoughts += part.Text
+			}
 		default:
 			return a, fmt.Errorf("an item of an unknown kind: %T", item)
 		}

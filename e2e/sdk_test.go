@@ -1,0 +1,204 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	// sdkTimeMax bounds one program with all its cases.
+	sdkTimeMax = 80 * time.Second
+	// sdkCasesMin is how many cases the shortest program has at least.
+	sdkCasesMin = 80
+)
+
+// sdkUpstreams are the default catalog's providers, one for each style that upstreams speak.
+var sdkUpstreams = map[string]string{"chat": "meridian", "messages": "quillon", "responses": "tessera", "native": "boreal"}
+
+// sdkElsewhere is another upstream style for each style of clients, so that failures are translated, too.
+var sdkElsewhere = map[string]string{"chat": "native", "messages": "chat", "responses": "messages", "native": "responses"}
+
+// sdkConfig is what a program is told: where the gateway is and which models play which part.
+type sdkConfig struct {
+	Origin string            `json:"origin"`
+	Key    string            `json:"key"`
+	Models map[string]string `json:"models"`
+	Down   map[string]string `json:"down"`
+	Cut    map[string]string `json:"cut"`
+	Slow   string            `json:"slow"`
+	Leave  string            `json:"leave"` // the prompt of the stream that the program leaves
+}
+
+// sdkClient is a program that calls with one official client, in one style.
+type sdkClient struct {
+	name  string
+	style string
+	leave string // a prompt of its own, by which the upstream's request is found
+	args  []string
+}
+
+// The programs of the Go clients are built once, and the models are added once.
+var (
+	sdkBuildOnce  sync.Once
+	sdkBuildOut   []byte
+	errSDKBuild   error
+	sdkModelsOnce sync.Once
+)
+
+// sdkProgram builds the programs and returns the path of one.
+func sdkProgram(t *testing.T, name string) string {
+	t.Helper()
+	if _, err := gatewayBinary(); err != nil { // it makes the folder
+		t.Fatal(err)
+	}
+	folder := filepath.Join(buildDir, "sdk") + string(filepath.Separator)
+	sdkBuildOnce.Do(func() {
+		cmd := exec.Command("go", "build", "-o", folder, "./openai", "./anthropic1", "./anthropic2", "./genai")
+		cmd.Dir = "sdk"
+		sdkBuildOut, errSDKBuild = cmd.CombinedOutput()
+	})
+	if errSDKBuild != nil {
+		t.Fatalf("building the clients: %v\n%s", errSDKBuild, sdkBuildOut)
+	}
+	return filepath.Join(folder, name)
+}
+
+// TestSDKGo runs every case with each official Go client, against upstreams of every style.
+func TestSDKGo(t *testing.T) {
+	t.Parallel()
+	runSDKs(t, []sdkClient{
+		{"openai-go-chat", "chat", "count to 1001", []string{sdkProgram(t, "openai"), "chat"}},
+		{"openai-go-responses", "responses", "count to 1002", []string{sdkProgram(t, "openai"), "responses"}},
+		{"anthropic-go-1", "messages", "count to 1003", []string{sdkProgram(t, "anthropic1")}},
+		{"anthropic-go-2", "messages", "count to 1004", []string{sdkProgram(t, "anthropic2")}},
+		{"genai-go", "native", "count to 1005", []string{sdkProgram(t, "genai")}},
+	})
+}
+
+// runSDKs gives each client a customer of its own and runs its program.
+func runSDKs(t *testing.T, clients []sdkClient) {
+	t.Helper()
+	g := running(t)
+	sdkModelsOnce.Do(func() { g.addSDKModels(t) })
+	for _, c := range clients {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			customer := g.newCustomer(t, c.name)
+			customer.setLimits(t, 100)
+			customer.runSDK(t, c)
+			customer.sawTheClientLeave(t, c)
+		})
+	}
+	t.Cleanup(func() { g.books(t) }) // when all of them are done
+}
+
+// runSDK runs the program and reports the cases that failed.
+func (c customer) runSDK(t *testing.T, client sdkClient) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), sdkTimeMax)
+	defer cancel()
+	config, err := json.Marshal(client.config(c.gateway))
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append(client.args[1:len(client.args):len(client.args)], string(config))
+	cmd := exec.CommandContext(ctx, client.args[0], args...)
+	cmd.Dir = "node"
+	cmd.WaitDelay = time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	exit := cmd.Run()
+	cases, failed := 0, 0
+	for lines := bufio.NewScanner(&stdout); lines.Scan(); cases++ {
+		var line struct{ Case, Error string }
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			t.Errorf("%v in %q", err, lines.Text())
+		}
+		if line.Error != "" {
+			failed++
+			t.Errorf("%s: %s", line.Case, line.Error)
+		}
+	}
+	if exit != nil && failed == 0 || cases < sdkCasesMin {
+		t.Errorf("%d cases, then: %v\n%s", cases, exit, stderr.String())
+	}
+}
+
+func (s sdkClient) config(g *gateway) sdkConfig {
+	c := sdkConfig{
+		Origin: strings.TrimSuffix(g.BaseURL, "/v1"), Key: g.APIKey, Slow: "sdk/slow-" + sdkElsewhere[s.style], Leave: s.leave,
+		Models: map[string]string{}, Down: map[string]string{}, Cut: map[string]string{},
+	}
+	for style := range sdkUpstreams {
+		c.Models[style] = "sdk/" + style
+	}
+	for _, style := range []string{s.style, sdkElsewhere[s.style]} {
+		c.Down[style], c.Cut[style] = "sdk/down-"+style, "sdk/cut-"+style
+	}
+	return c
+}
+
+// addSDKModels adds models that may be called in every style: for each style of upstream a good one, one that is down, one
+// that breaks off and a slow one.
+func (g *gateway) addSDKModels(t *testing.T) {
+	t.Helper()
+	const atOnce = "+slow-first=1us+pace=1us" // the demo's upstream takes its time to be watched
+	var added []model
+	for style, provider := range sdkUpstreams {
+		for id, does := range map[string]string{
+			style: atOnce, "down-" + style: "+status=500", "cut-" + style: "+error-after=6" + atOnce, "slow-" + style: "+pace=30ms",
+		} {
+			added = append(added, model{id: "sdk/" + id, upstream: "sdk-large" + does, provider: provider, speaks: style, more: everything})
+		}
+	}
+	g.addModels(t, added...)
+}
+
+// sawTheClientLeave looks at what the gateway recorded of the stream that its client left, and at how the upstream saw it
+// end.
+func (c customer) sawTheClientLeave(t *testing.T, client sdkClient) {
+	t.Helper()
+	db := c.db(t)
+	var left record
+	c.waitFor(t, "a usage record of the stream that was left", func() bool {
+		return db.Get(&left, `select cost_nanos, reserved_nanos, outcome, estimated, input_tokens, output_tokens
+			from usage_records where account_id = $1 and model like 'sdk/slow-%'`, c.accountID) == nil
+	})
+	if left.Outcome != "client_left" || !left.Estimated || left.Cost == 0 || left.Output == 0 || left.Output > 200 {
+		t.Errorf("the record of the stream that was left is %+v", left)
+	}
+	c.waitFor(t, "the upstream's request to end when the client had left", func() bool {
+		var list struct {
+			Requests []struct {
+				Body string `json:"body"`
+				Left bool   `json:"client_left"`
+			} `json:"requests"`
+		}
+		if err := json.Unmarshal([]byte(c.simulator(t, "GET", "/_control/requests", "")), &list); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range list.Requests {
+			if strings.Contains(r.Body, `"`+client.leave+`"`) {
+				return r.Left
+			}
+		}
+		return false
+	})
+}
+
+func (g *gateway) waitFor(t *testing.T, what string, happened func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(callTimeMax); !happened(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %s for %s", callTimeMax, what)
+		}
+	}
+}
