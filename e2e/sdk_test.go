@@ -15,7 +15,7 @@ import (
 
 const (
 	// sdkTimeMax bounds one program with all its cases.
-	sdkTimeMax = 80 * time.Second
+	sdkTimeMax = 150 * time.Second
 	// sdkCasesMin is how many cases the shortest program has at least.
 	sdkCasesMin = 80
 )
@@ -92,7 +92,6 @@ func runSDKs(t *testing.T, clients []sdkClient) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			customer := g.newCustomer(t, c.name)
-			customer.setLimits(t, 100)
 			customer.runSDK(t, c)
 			customer.sawTheClientLeave(t, c)
 		})
@@ -162,19 +161,10 @@ func (g *gateway) addSDKModels(t *testing.T) {
 	g.addModels(t, added...)
 }
 
-// sawTheClientLeave looks at what the gateway recorded of the stream that its client left, and at how the upstream saw it
-// end.
+// sawTheClientLeave looks at how the upstream saw the stream end that its client left, and at what the gateway recorded of
+// it.
 func (c customer) sawTheClientLeave(t *testing.T, client sdkClient) {
 	t.Helper()
-	db := c.db(t)
-	var left record
-	c.waitFor(t, "a usage record of the stream that was left", func() bool {
-		return db.Get(&left, `select cost_nanos, reserved_nanos, outcome, estimated, input_tokens, output_tokens
-			from usage_records where account_id = $1 and model like 'sdk/slow-%'`, c.accountID) == nil
-	})
-	if left.Outcome != "client_left" || !left.Estimated || left.Cost == 0 || left.Output == 0 || left.Output > 200 {
-		t.Errorf("the record of the stream that was left is %+v", left)
-	}
 	c.waitFor(t, "the upstream's request to end when the client had left", func() bool {
 		var list struct {
 			Requests []struct {
@@ -192,6 +182,15 @@ func (c customer) sawTheClientLeave(t *testing.T, client sdkClient) {
 		}
 		return false
 	})
+	db := c.db(t)
+	var left record
+	c.waitFor(t, "a usage record of the stream that was left", func() bool {
+		return db.Get(&left, `select cost_nanos, reserved_nanos, outcome, estimated, input_tokens, output_tokens
+			from usage_records where account_id = $1 and model like 'sdk/slow-%'`, c.accountID) == nil
+	})
+	if left.Outcome != "client_left" || !left.Estimated || left.Cost == 0 || left.Output == 0 || left.Output > 200 {
+		t.Errorf("the record of the stream that was left is %+v", left)
+	}
 }
 
 func (g *gateway) waitFor(t *testing.T, what string, happened func() bool) {
