@@ -184,7 +184,29 @@ func TestHostileTextStaysText(t *testing.T) {
 		First: &views.FirstRequest{Request: row}}
 	entry := views.Entry{Shell: shell, Email: evil, EmailError: evil, PasswordError: evil, FormError: evil, Next: evil}
 	created := views.KeyCreated{Shell: shell, Fresh: views.FreshKey{Key: key, Secret: evil}, Call: call, Language: evil}
+	model := views.Model{
+		ID: evil, Name: evil, Description: evil, Owner: evil, Capabilities: []string{evil}, Input: []string{evil, "image"}, Output: []string{evil},
+		Styles: []views.Style{"chat", views.Style(evil)}, Notice: evil, Sizes: []string{evil}, State: views.ModelAvailable,
+		Prices: []views.Price{{Meter: evil, Amount: 1, Per: 1}},
+	}
+	field := views.Field{Name: evil, Types: evil, Text: evil, Default: evil, Allowed: []string{evil}}
+	field.Fields = []views.Field{field}
+	contract := views.ModelContract{Style: "chat", Hash: evil, Fields: []views.Field{field}, Without: []string{evil}, Sample: []byte(`{"a":"<img src=x>"}`)}
+	turn := views.PlayTurn{Answer: true, Text: evil, Thought: evil, Image: evil, Note: evil}
+	param := views.Param{Path: evil, Key: evil, Kind: views.ParamEnum, Text: evil, Default: evil, Bounds: evil, Options: []string{evil}, Value: evil, Error: evil}
+	play := views.Playground{
+		Shell: shell, Models: []views.Model{model}, Model: model, Style: "chat", Params: []views.Param{param}, Trouble: &views.PlayTrouble{Message: evil, Field: evil, Code: evil},
+		Form: views.PlayForm{System: evil, Prompt: evil, ImageURL: evil, Image: evil, Turns: []views.PlayTurn{turn}},
+	}
 	for name, view := range map[string]templ.Component{
+		"models": views.ModelsPage(views.Models{Shell: shell, Query: views.ModelQuery{Text: evil[:1]}, All: []views.Model{model}}),
+		"model": views.ModelPage(views.ModelDetail{
+			Shell: shell, Model: model, KeyHint: evil, Language: evil, Style: evil, Contracts: []views.ModelContract{contract},
+		}),
+		"playground": views.PlaygroundPage(play),
+		"code": views.PlayCodePage(views.PlayCode{
+			Shell: shell, Model: model, KeyHint: evil, Variants: []views.PlayVariant{{Style: "chat", Body: []byte(`{"a":"</code><img src=x>"}`)}, {Style: "native", Refusal: evil}},
+		}),
 		"sign-up":  views.SignUpPage(entry),
 		"sign-in":  views.SignInPage(entry),
 		"overview": views.OverviewPage(views.Overview{Shell: shell, Onboarding: steps, Requests: []views.Request{row}}),

@@ -58,8 +58,16 @@ func (b Balance) Tone() ui.Tone {
 	}
 }
 
-// label is what a screen reader says of the chip.
-func (b Balance) label() string {
+// Text is the amount as it is shown.
+func (b Balance) Text() string {
+	if !b.Known {
+		return "–"
+	}
+	return Dollars(b.Available)
+}
+
+// Label is what a screen reader says of the chip.
+func (b Balance) Label() string {
 	if !b.Known {
 		return "Balance not available right now"
 	}

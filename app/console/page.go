@@ -105,10 +105,17 @@ func (c *Console) shell(p *page) views.Shell {
 		return s
 	}
 	s.Viewer = &views.Viewer{Email: p.user.Email}
-	if b, err := c.o.Ledger.Balance(p.Request().Context(), p.user.AccountID); err == nil {
-		s.Balance = views.Balance{Known: true, Available: b.Available(), LowAt: lowBalanceAt}
-	}
+	s.Balance = c.balanceOf(p)
 	return s
+}
+
+// balanceOf is the balance of the reader's account, unknown when it cannot be read.
+func (c *Console) balanceOf(p *page) views.Balance {
+	b, err := c.o.Ledger.Balance(p.Request().Context(), p.user.AccountID)
+	if err != nil {
+		return views.Balance{}
+	}
+	return views.Balance{Known: true, Available: b.Available(), LowAt: lowBalanceAt}
 }
 
 func (c *Console) apiURL() string { return c.o.BaseURL + "/v1" }

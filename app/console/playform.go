@@ -181,6 +181,9 @@ func (s *play) takeImage(p *page) error {
 	if err != nil {
 		return err
 	}
+	if len(raw) > imageBytesMax {
+		return tooLargeImage(f)
+	}
 	if len(raw) > 0 {
 		f.Image = "data:" + http.DetectContentType(raw) + ";base64," + base64.StdEncoding.EncodeToString(raw)
 	}
@@ -191,14 +194,18 @@ func checkImage(f *views.PlayForm) error {
 	switch {
 	case f.Image == "":
 		return nil
-	case base64.StdEncoding.DecodedLen(len(f.Image)) > imageBytesMax+1_000:
-		f.Image = ""
-		return app.Errorf(app.Invalid, "invalid_request_error", "The image is larger than %d kB.", imageBytesMax/1000).At("image_file")
+	case base64.StdEncoding.DecodedLen(len(f.Image)) > imageBytesMax+len(f.Image)/100: // its prefix is not of the image
+		return tooLargeImage(f)
 	case !imageData.MatchString(f.Image):
 		f.Image = ""
 		return app.Errorf(app.Invalid, "invalid_request_error", "The file is not a PNG, JPEG, WebP or GIF image.").At("image_file")
 	}
 	return nil
+}
+
+func tooLargeImage(f *views.PlayForm) error {
+	f.Image = ""
+	return app.Errorf(app.Invalid, "invalid_request_error", "The image is larger than %d kB.", imageBytesMax/1000).At("image_file")
 }
 
 // newTurn is the turn that the form's prompt and image make.

@@ -120,14 +120,14 @@ func (c *Console) playLive(p *page, s *play) error {
 		if report.Cost > 0 { // a part was delivered, and is charged
 			e.Note = result.Note()
 		}
-		e.Balance = c.balance(p)
+		e.Balance = c.funds(p)
 		return out.write(e)
 	}
 	return out.write(c.doneEvent(p, result))
 }
 
 func (c *Console) doneEvent(p *page, r views.PlayResult) playEvent {
-	e := playEvent{Kind: "done", Note: r.Note(), Request: r.RequestID, Balance: c.balance(p)}
+	e := playEvent{Kind: "done", Note: r.Note(), Request: r.RequestID, Balance: c.funds(p)}
 	for _, f := range r.Facts() {
 		e.Facts = append(e.Facts, []string{f.Name, f.Value})
 	}
@@ -142,13 +142,9 @@ func troubleEvent(t views.PlayTrouble) playEvent {
 	return e
 }
 
-// balance is the new balance for the top of the page, empty when it cannot be read.
-func (c *Console) balance(p *page) string {
-	b, err := c.o.Ledger.Balance(p.Request().Context(), p.user.AccountID)
-	if err != nil {
-		return ""
-	}
-	return views.Dollars(b.Available())
+func (c *Console) funds(p *page) *playFunds {
+	b := c.balanceOf(p)
+	return &playFunds{Text: b.Text(), Label: b.Label(), Tone: string(b.Tone())}
 }
 
 // playWhole answers with the page. There is nothing to stream to, so the answer is asked for in one piece.

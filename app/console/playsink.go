@@ -129,8 +129,15 @@ type playEvent struct {
 	Note    string     `json:"note,omitempty"`
 	Request string     `json:"request,omitempty"`
 	Field   string     `json:"field,omitempty"`
-	Balance string     `json:"balance,omitempty"`
+	Balance *playFunds `json:"balance,omitempty"`
 	Credit  bool       `json:"credit,omitempty"` // the balance does not cover it
+}
+
+// playFunds is the new balance for the top of the page.
+type playFunds struct {
+	Text  string `json:"text"`
+	Label string `json:"label"`
+	Tone  string `json:"tone"`
 }
 
 // playWriter writes events to the browser, each write under a deadline of its own.

@@ -122,12 +122,21 @@ const trouble = (form, { text, facts: pairs = [], field = "", credit = false }) 
   }
 };
 
-const balance = (text) => {
-  const shown = text && document.querySelector("#balance .money");
-  if (shown) {
-    shown.textContent = text;
+const balance = (funds) => {
+  const chip = document.getElementById("balance");
+  const shown = chip?.querySelector(".money");
+  if (!funds || !shown) {
+    return;
+  }
+  shown.textContent = funds.text;
+  chip.setAttribute("aria-label", funds.label);
+  chip.toggleAttribute("data-tone", funds.tone !== "");
+  if (funds.tone) {
+    chip.dataset.tone = funds.tone;
   }
 };
+
+const atEnd = (log) => log.scrollHeight - log.scrollTop - log.clientHeight < nearPixels;
 
 // writer collects what arrives between two frames of the screen and appends it at once.
 const writer = (element, log) => {
@@ -137,11 +146,11 @@ const writer = (element, log) => {
   let asked = 0;
   const write = () => {
     asked = 0;
-    const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < nearPixels;
+    const follows = atEnd(log);
     const inSight = element.getBoundingClientRect().bottom <= innerHeight;
     node.appendData(waiting);
     waiting = "";
-    if (atEnd) {
+    if (follows) {
       log.scrollTop = log.scrollHeight;
     }
     if (inSight && element.getBoundingClientRect().bottom > innerHeight) {
@@ -191,9 +200,14 @@ const finish = (run, event) => {
   const line = shape("play-request");
   line.querySelector("code").textContent = event.request;
   line.querySelector("[data-copy]").dataset.copy = event.request;
+  const log = part(run.form, "log");
+  const follows = atEnd(log);
   part(answer, "facts").replaceChildren(factList(event.facts), line);
   part(answer, "turn-note").value = event.note;
   balance(event.balance);
+  if (follows) {
+    log.scrollTop = log.scrollHeight;
+  }
 };
 
 // giveUp takes back a turn that got no answer: its text stands in the composer again.
@@ -218,15 +232,33 @@ const seal = (run) => {
   return text;
 };
 
+// A thought can be watched while it is all there is; then the answer takes its place.
+const unfold = (run) => {
+  const thought = part(run.answer, "thought");
+  if (thought.hidden) {
+    thought.hidden = false;
+    thought.open = true;
+    run.unfolded = true;
+  }
+};
+
+const fold = (run) => {
+  if (run.unfolded) {
+    run.unfolded = false;
+    part(run.answer, "thought").open = false;
+  }
+};
+
 const take = (run, event) => {
   const { answer, form } = run;
   switch (event.kind) {
     case "text":
       delete answer.dataset.state;
+      fold(run);
       run.text.add(event.text);
       break;
     case "thought":
-      part(answer, "thought").hidden = false;
+      unfold(run);
       run.thought.add(event.text);
       break;
     case "done":
