@@ -31,7 +31,7 @@ type Config struct {
 	InsecureCookies bool          `env:"UMG_INSECURE_COOKIES" help:"Allow sign-in over plain http to another machine."`
 	LameDuck        time.Duration `default:"5s" env:"UMG_LAME_DUCK" help:"Time between failing /readyz and refusing connections at shutdown."`
 	DrainTimeout    time.Duration `default:"10m" env:"UMG_DRAIN_TIMEOUT" help:"Time that running streams get to finish at shutdown."`
-	EgressAllow     []string      `env:"UMG_EGRESS_ALLOW" help:"Private host:port that addresses in requests may reach." placeholder:"HOST:PORT"`
+	EgressAllow     []string      `env:"UMG_EGRESS_ALLOW" help:"Private host:port that addresses of users may be." placeholder:"HOST:PORT"`
 	KeepAlive       time.Duration `default:"15s" env:"UMG_KEEP_ALIVE" help:"Silence after which a stream's headers and keep-alives go out."`
 
 	baseFromListen bool // BaseURL was not given

@@ -9,10 +9,12 @@ import (
 )
 
 var (
-	numbers  = []llm.Number{"0", "0.5", "1", "0.25"}
-	counts   = []llm.Number{"1", "7", "40"}
-	seeds    = []llm.Number{"0", "42", "-7", "2147483647"}
-	schemas  = []string{`{"type":"object","properties":{"b":{"type":"string"},"a":{"type":"number"}},"required":["b"]}`, `{"type":"object","properties":{}}`}
+	numbers = []llm.Number{"0", "0.5", "1", "0.25"}
+	counts  = []llm.Number{"1", "7", "40"}
+	seeds   = []llm.Number{"0", "42", "-7", "2147483647"}
+	schemas = []string{
+		`{"type":"object","properties":{"b":{"type":"string"},"a":{"type":"number"}},"required":["b"]}`, `{"type":"object","properties":{}}`,
+	}
 	argTexts = []string{`{}`, `{"city":"Rome"}`, `{"z":1.10,"a":[1,2,{"é":"\u0041\n"}],"n":12345678901234567890}`}
 )
 
@@ -168,7 +170,8 @@ func drawSystem(t *rapid.T, o *Options) llm.Turn {
 func drawUser(t *rapid.T, traits *llm.Traits, o *Options, calls []llm.ToolCall) llm.Turn {
 	turn := llm.Turn{Role: llm.User}
 	for _, c := range calls {
-		p := llm.Part{Kind: llm.Result, Result: llm.ToolResult{CallID: c.ID, Name: c.Name, Parts: []llm.Part{{Kind: llm.Text, Text: words(t, "result")}}}}
+		said := []llm.Part{{Kind: llm.Text, Text: words(t, "result")}}
+		p := llm.Part{Kind: llm.Result, Result: llm.ToolResult{CallID: c.ID, Name: c.Name, Parts: said}}
 		if o.ResultParts && maybe(t, "two parts") {
 			p.Result.Parts = append(p.Result.Parts, llm.Part{Kind: llm.Text, Text: words(t, "result")})
 		}
