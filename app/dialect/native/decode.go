@@ -13,6 +13,9 @@ import (
 	"umg/app/llm"
 )
 
+// droppedMax bounds the list of what was dropped, which the caller reads in a header.
+const droppedMax = 64
+
 // requestReader turns the wire's request into the form.
 type requestReader struct{ out llm.Request }
 
@@ -59,7 +62,7 @@ func (d *requestReader) drop(rest jsontext.Value) {
 }
 
 func (d *requestReader) dropName(name string) {
-	if !slices.Contains(d.out.Dropped, name) {
+	if len(d.out.Dropped) < droppedMax && !slices.Contains(d.out.Dropped, name) {
 		d.out.Dropped = append(d.out.Dropped, name)
 	}
 }

@@ -245,7 +245,7 @@ func matchIDs(turns []llm.Turn) {
 			}
 		}
 	}
-	var open []*llm.ToolCall // of the last turn that has calls, without a result yet
+	open := newOpenCalls(nil) // of the last turn that has calls
 	for i := range turns {
 		asked := calls(turns[i : i+1])
 		for _, c := range asked {
@@ -254,33 +254,52 @@ func matchIDs(turns []llm.Turn) {
 			}
 		}
 		if len(asked) > 0 {
-			open = asked
+			open = newOpenCalls(asked)
 		}
 		var unmatched []*llm.ToolResult
 		for j := range turns[i].Parts {
 			p := &turns[i].Parts[j]
-			if p.Kind == llm.Result && !takeCall(&open, &p.Result, true) {
+			if p.Kind == llm.Result && !open.take(&p.Result, open.byID, p.Result.CallID) {
 				unmatched = append(unmatched, &p.Result)
 			}
 		}
 		for _, r := range unmatched {
-			if !takeCall(&open, r, false) && r.CallID == "" {
+			if !open.take(r, open.byName, r.Name) && r.CallID == "" {
 				r.CallID = mint()
 			}
 		}
 	}
 }
 
-// takeCall finds the call of a result, by its id or by its name, and takes it off the list.
-func takeCall(open *[]*llm.ToolCall, r *llm.ToolResult, byID bool) bool {
-	for i, c := range *open {
-		if byID && c.ID == r.CallID || !byID && (r.Name == "" || c.Name == r.Name) {
-			r.CallID, r.Name = c.ID, c.Name
-			*open = append((*open)[:i:i], (*open)[i+1:]...)
-			return true
-		}
+// openCalls are calls of which some have no result yet, in order, under what a result may say of them. Under no name
+// are all of them.
+type openCalls struct {
+	byID, byName map[string][]*llm.ToolCall
+	answered     map[*llm.ToolCall]bool
+}
+
+func newOpenCalls(all []*llm.ToolCall) *openCalls {
+	o := &openCalls{byID: map[string][]*llm.ToolCall{}, byName: map[string][]*llm.ToolCall{"": all}, answered: map[*llm.ToolCall]bool{}}
+	for _, c := range all {
+		o.byID[c.ID] = append(o.byID[c.ID], c)
+		o.byName[c.Name] = append(o.byName[c.Name], c)
 	}
-	return false
+	return o
+}
+
+// take gives a result to the first call under a key that has none. It reports false when there is no such call.
+func (o *openCalls) take(r *llm.ToolResult, by map[string][]*llm.ToolCall, key string) bool {
+	left := by[key]
+	for len(left) > 0 && o.answered[left[0]] {
+		left = left[1:]
+	}
+	by[key] = left
+	if len(left) == 0 {
+		return false
+	}
+	o.answered[left[0]] = true
+	r.CallID, r.Name = left[0].ID, left[0].Name
+	return true
 }
 
 // calls lists the calls of some turns.

@@ -18,10 +18,12 @@ func mergeTurns(turns []llm.Turn) []llm.Turn {
 			continue
 		}
 		if n := len(out); n > 0 && out[n-1].Role == turns[i].Role {
-			out[n-1].Parts = slices.Concat(out[n-1].Parts, turns[i].Parts)
+			out[n-1].Parts = append(out[n-1].Parts, turns[i].Parts...)
 			continue
 		}
 		out = append(out, turns[i])
+		last := &out[len(out)-1]
+		last.Parts = slices.Clip(last.Parts) // what is appended must not reach the caller's own
 	}
 	return out
 }
@@ -47,8 +49,8 @@ func encodeTurn(dst []byte, turns []llm.Turn, i int) ([]byte, error) {
 		w := said{dst: append(dst, `{"role":"model","parts":[`...), forged: true}
 		w.parts(turn.Parts)
 		if w.malformed {
-			return nil, app.Errorf(app.Invalid, "invalid_request_error",
-				"The arguments of a tool call in the conversation are no JSON object, and the provider of this model takes nothing else.")
+			return nil, invalidTurns("The arguments of a tool call in the conversation are no JSON object, and the provider of this model " +
+				"takes nothing else.")
 		}
 		if len(calls(turns[i:i+1])) > 0 && i+1 == len(turns) {
 			return nil, missingResult(calls(turns[i : i+1])[0])
@@ -85,37 +87,39 @@ func encodeTurn(dst []byte, turns []llm.Turn, i int) ([]byte, error) {
 
 // encodeResults appends the results of a turn's calls, in the order of the calls, one for each.
 func encodeResults(dst []byte, parts []llm.Part, asked []*llm.ToolCall) ([]byte, error) {
-	used := make([]bool, len(parts))
-	for i, c := range asked {
-		found := -1
-		for j := range parts {
-			if parts[j].Kind == llm.Result && !used[j] && parts[j].Result.CallID == c.ID {
-				found = j
-				break
-			}
+	results := map[string][]*llm.ToolResult{} // of each call, in order
+	for j := range parts {
+		if r := &parts[j].Result; parts[j].Kind == llm.Result {
+			results[r.CallID] = append(results[r.CallID], r)
 		}
-		if found < 0 {
+	}
+	for i, c := range asked {
+		mine := results[c.ID]
+		if len(mine) == 0 {
 			return nil, missingResult(c)
 		}
-		used[found] = true
+		results[c.ID] = mine[1:]
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = encodeResult(dst, &parts[found].Result, c)
+		dst = encodeResult(dst, mine[0], c)
 	}
 	for j := range parts {
-		if parts[j].Kind == llm.Result && !used[j] {
-			return nil, app.Errorf(app.Invalid, "invalid_request_error",
-				"The tool result for %q answers no call of the turn before it, and the provider of this model takes none such.",
-				parts[j].Result.CallID)
+		if r := &parts[j].Result; parts[j].Kind == llm.Result && len(results[r.CallID]) > 0 {
+			return nil, invalidTurns("The tool result for %q answers no call of the turn before it, and the provider of this model "+
+				"takes none such.", r.CallID)
 		}
 	}
 	return dst, nil
 }
 
+// invalidTurns is a conversation that this style cannot say.
+func invalidTurns(format string, args ...any) *app.Error {
+	return app.Errorf(app.Invalid, "invalid_request_error", format, args...).At(traits.Conversation)
+}
+
 func missingResult(c *llm.ToolCall) error {
-	return app.Errorf(app.Invalid, "invalid_request_error",
-		"The call %q of the tool %s has no result in the turn after it, which the provider of this model demands.", c.ID, c.Name)
+	return invalidTurns("The call %q of the tool %s has no result in the turn after it, which the provider of this model demands.", c.ID, c.Name)
 }
 
 // encodeResult appends one result. All its text is one text here, and its media stand beside that.
