@@ -346,6 +346,10 @@ func TestABodyBecomesTheFramesOfAStream(t *testing.T) {
 		!strings.Contains(p.live, `"tool_calls":[{"index":0,"id":"c1"`) || !strings.Contains(p.live, `{"index":1,"id":"c2"}`) {
 		t.Errorf("whole %v, %+v\n%s", p.whole, p.tally, p.live)
 	}
+	if first, _, _ := strings.Cut(p.live, "\n\n"); !strings.Contains(first, `"delta":{"role":"assistant","content":""}`) ||
+		strings.Count(p.live, `"role"`) != 2 {
+		t.Errorf("each choice begins with its role, once, and with nothing else:\n%s", p.live)
+	}
 	for f := range strings.SplitSeq(strings.TrimSpace(p.live+p.end), "\n\n") {
 		data := strings.TrimPrefix(f, "data: ")
 		if data != "[DONE]" && !json.Valid([]byte(data)) {

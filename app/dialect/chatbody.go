@@ -82,8 +82,8 @@ func (b *chatBody) appendEdited(dst []byte) []byte {
 	return all.append(dst, b.raw)
 }
 
-// chatFrames writes a whole answer as the frames of a stream: for each choice its message as one delta and its finish
-// reason, then the usage and the end.
+// chatFrames writes a whole answer as the frames of a stream: for each choice the role, its message as one delta and
+// its finish reason, then the usage and the end.
 func chatFrames(raw []byte) ([]byte, error) {
 	raw = oneLine(raw)
 	var c chunk
@@ -110,7 +110,8 @@ func chatFrames(raw []byte) ([]byte, error) {
 	for index := int64(0); list.next(); index++ {
 		message, finish := parts(raw, list.value)
 		if !isNull(message) {
-			out = e.AppendDelta(out, index, numberCalls(message))
+			out = e.AppendDelta(out, index, []byte(`{"role":"assistant","content":""}`))
+			out = e.AppendDelta(out, index, deltaOf(message))
 		}
 		if finish != "" {
 			out = e.AppendFinish(out, index, finish)
@@ -152,29 +153,48 @@ func parts(raw []byte, at span) (message []byte, finish string) {
 	return message, finish
 }
 
-// numberCalls gives every tool call of a message the index that the deltas of a stream have.
-func numberCalls(message []byte) []byte {
+// deltaOf is what a message says beyond its role, as one delta.
+func deltaOf(message []byte) []byte {
+	out := []byte{'{'}
 	o := openObject(message, 0)
 	for o.next() {
-		if string(o.name()) != "tool_calls" || isEmpty(o.value.of(message)) || message[o.value.from] != '[' {
+		name := string(o.name())
+		if name == "role" {
 			continue
 		}
-		out := append([]byte(nil), message[:o.value.from]...)
-		out = append(out, '[')
-		list := openArray(message[:o.value.to], o.value.from)
-		for index := 0; list.next(); index++ {
-			if index > 0 {
-				out = append(out, ',')
-			}
-			call := list.value.of(message)
-			if call[0] != '{' || isEmpty(call) {
-				return message
-			}
-			out = append(out, `{"index":`...)
-			out = strconv.AppendInt(out, int64(index), 10)
-			out = append(append(out, ','), call[1:]...)
+		if len(out) > 1 {
+			out = append(out, ',')
 		}
-		return append(append(out, ']'), message[o.value.to:]...)
+		if name == "tool_calls" {
+			out = append(append(out, `"tool_calls":`...), numberCalls(o.value.of(message))...)
+		} else {
+			out = append(out, o.member.of(message)...)
+		}
 	}
-	return message
+	if o.broken {
+		return message
+	}
+	return append(out, '}')
+}
+
+// numberCalls gives every tool call of a list the index that the deltas of a stream have.
+func numberCalls(calls []byte) []byte {
+	list := openArray(calls, 0)
+	out := []byte{'['}
+	for index := 0; list.next(); index++ {
+		if index > 0 {
+			out = append(out, ',')
+		}
+		call := list.value.of(calls)
+		if call[0] != '{' || isEmpty(call) {
+			return calls
+		}
+		out = append(out, `{"index":`...)
+		out = strconv.AppendInt(out, int64(index), 10)
+		out = append(append(out, ','), call[1:]...)
+	}
+	if list.broken {
+		return calls
+	}
+	return append(out, ']')
 }

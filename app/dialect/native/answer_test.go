@@ -189,11 +189,23 @@ func TestEveryReasonToEndHasItsWord(t *testing.T) {
 	}
 	for stop, want := range map[llm.Stop]string{
 		llm.StopEnd: "STOP", llm.StopSequence: "STOP", llm.StopLength: "MAX_TOKENS", llm.StopContextFull: "MAX_TOKENS", llm.StopToolCalls: "STOP",
-		llm.StopFilter: "SAFETY", llm.StopRefusal: "STOP", llm.StopPause: "STOP", llm.StopMalformed: "MALFORMED_FUNCTION_CALL", llm.StopOther: "OTHER",
+		llm.StopFilter: "SAFETY", llm.StopRefusal: "SAFETY", llm.StopPause: "STOP", llm.StopMalformed: "MALFORMED_FUNCTION_CALL", llm.StopOther: "OTHER",
 	} {
 		body := native.Codec{}.EncodeResponse(nil, &llm.Response{Stop: stop}, llmtest.NewAsk())
 		if !strings.Contains(string(body), `"finishReason":"`+want+`"`) {
 			t.Errorf("%s: %s", stop, body)
+		}
+	}
+	words := &llm.Response{Parts: []llm.Part{{Kind: llm.Refusal, Text: "no"}}, Stop: llm.StopRefusal}
+	body := native.Codec{}.EncodeResponse(nil, words, llmtest.NewAsk())
+	var frames []byte
+	encoder := native.Codec{}.Encoder(llmtest.NewAsk())
+	for _, e := range llm.Unfold(nil, words) {
+		frames = encoder.Append(frames, &e)
+	}
+	for _, answer := range []string{string(body), string(frames)} {
+		if !strings.Contains(answer, `"finishReason":"STOP"`) {
+			t.Errorf("a refusal in words: %s", answer)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"slices"
 	"strconv"
 
 	"umg/app"
@@ -12,8 +13,9 @@ func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
 	dst = append(dst, frameOpen...)
 	w := said{dst: dst, seal: true, hidden: hidesThoughts(a)}
 	w.parts(r.Parts)
+	refused := slices.ContainsFunc(r.Parts, func(p llm.Part) bool { return p.Kind == llm.Refusal })
 	finish := llm.Event{Stop: r.Stop, Usage: r.Usage, Reported: r.Reported, Cost: r.Cost}
-	return append(appendEnd(w.dst, &finish, w.malformed, ending(a)), '}')
+	return append(appendEnd(w.dst, &finish, encodeStop(r.Stop, w.malformed, refused), ending(a)), '}')
 }
 
 // hidesThoughts reports whether the client has not asked to read the thoughts. In this style an answer has none then,
@@ -35,9 +37,9 @@ const (
 )
 
 // appendEnd appends the end of an answer, after its last part.
-func appendEnd(dst []byte, finish *llm.Event, malformed bool, end []byte) []byte {
+func appendEnd(dst []byte, finish *llm.Event, word string, end []byte) []byte {
 	dst = append(dst, frameClose+`,"finishReason":"`...)
-	dst = append(dst, encodeStop(finish.Stop, malformed)...)
+	dst = append(dst, word...)
 	dst = append(dst, `","index":0}]`...)
 	if finish.Reported || finish.Cost != nil {
 		dst = append(dst, `,"usageMetadata":`...)
@@ -71,9 +73,13 @@ func encodeUsage(dst []byte, u llm.Usage, cost *app.Amount) []byte {
 	return dst
 }
 
-// encodeStop is the style's word for why an answer ended. Calls, a stop sequence and a refusal all end with STOP. A
-// call that could not be written ends an answer that seemed whole as malformed.
-func encodeStop(stop llm.Stop, malformed bool) string {
+// encodeStop is the style's word for why an answer ended. Calls, a stop sequence and words of refusal all end with
+// STOP; a refusal without words is what a filter does. A call that could not be written ends an answer that seemed
+// whole as malformed.
+func encodeStop(stop llm.Stop, malformed, refused bool) string {
+	if stop == llm.StopRefusal && !refused {
+		stop = llm.StopFilter
+	}
 	switch stop {
 	case llm.StopLength, llm.StopContextFull:
 		return "MAX_TOKENS"

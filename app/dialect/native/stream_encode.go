@@ -14,6 +14,7 @@ type encoder struct {
 	arguments []byte
 	signature string
 	malformed bool
+	refused   bool // words of refusal have come
 }
 
 func newEncoder(a *llm.Ask) *encoder { return &encoder{end: ending(a), hidden: hidesThoughts(a)} }
@@ -22,6 +23,7 @@ func newEncoder(a *llm.Ask) *encoder { return &encoder{end: ending(a), hidden: h
 func (e *encoder) Append(dst []byte, v *llm.Event) []byte {
 	switch v.Kind {
 	case llm.EventPart:
+		e.refused = e.refused || v.Part == llm.Refusal
 		if v.Part != llm.Call {
 			return e.release(dst)
 		}
@@ -38,7 +40,7 @@ func (e *encoder) Append(dst []byte, v *llm.Event) []byte {
 	case llm.EventFinish:
 		dst = e.release(dst)
 		dst = append(append(dst, "data: "...), frameOpen...)
-		return append(appendEnd(dst, v, e.malformed, e.end), "}\n\n"...)
+		return append(appendEnd(dst, v, encodeStop(v.Stop, e.malformed, e.refused), e.end), "}\n\n"...)
 	}
 	return dst
 }
