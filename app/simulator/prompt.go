@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/url"
 	"strconv"
@@ -186,11 +187,11 @@ func compact(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return ""
 	}
-	v, err := json.Marshal(raw)
-	if err != nil {
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil {
 		return string(raw)
 	}
-	return string(v)
+	return b.String()
 }
 
 // attachment describes what stands at a URL: a data URL is measured without being decoded.
