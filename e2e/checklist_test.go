@@ -35,7 +35,7 @@ type checkLine struct {
 // TestAPIChecklist proves the acceptance checklist line by line; each is found by its letter and number.
 func TestAPIChecklist(t *testing.T) {
 	t.Parallel()
-	k := &checklist{customer: running(t).newCustomer(t, "checklist")}
+	k := &checklist{customer: start(t, "--pace", "0s").newCustomer(t, "checklist")}
 	k.setLimits(t, 1000)
 	k.answer = k.chat(t, ask(cheapModel, "echo: one answer"))
 	k.whole = object(t, k.answer.body)
@@ -44,7 +44,7 @@ func TestAPIChecklist(t *testing.T) {
 	k.wholes = map[string]map[string]any{}
 	k.speaking(t)
 	for _, lines := range [][]checkLine{
-		wholeServiceLines, chatRequestLines, chatAnswerLines, messagesLines, chatErrorLines,
+		wholeServiceLines, chatRequestLines, chatAnswerLines, messagesLines, responsesLines, nativeLines, discoveryLines, chatErrorLines,
 	} {
 		for _, line := range lines {
 			t.Run(line.name, func(t *testing.T) { line.holds(t, k) })

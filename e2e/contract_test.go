@@ -26,7 +26,7 @@ func TestAPIContracts(t *testing.T) {
 	if again := g.call(t, "GET", "/v1/model/openapi.json?model="+cheapModel, "", "If-None-Match", document.header.Get("Etag")); again.status != 304 {
 		t.Errorf("with its ETag: %d", again.status)
 	}
-	schema := requestSchema(t, document.body)
+	schema, _ := requestSchemaOf(t, document.body, "chat")
 	for body, want := range map[string]bool{
 		ask(cheapModel, "echo: x"):                          true,
 		ask(cheapModel, "echo: x", `"temperature":0.5`):     true,
@@ -71,26 +71,4 @@ func TestAPIErrorsLeadToTheContract(t *testing.T) {
 	if guide := g.call(t, "GET", "/"+path, ""); guide.status != http.StatusOK || !strings.Contains(guide.body, "`temperature`") {
 		t.Errorf("%s: %d", f.Error.Doc, guide.status)
 	}
-}
-
-// requestSchema compiles the schema of the chat route inside an OpenAPI document.
-func requestSchema(t *testing.T, document string) *jsonschema.Schema {
-	t.Helper()
-	value, err := jsonschema.UnmarshalJSON(strings.NewReader(document))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d, _ := value.(map[string]any); d["openapi"] != "3.1.0" {
-		t.Fatalf("not an OpenAPI 3.1 document: %v", d["openapi"])
-	}
-	const address = "https://gateway.example/openapi.json"
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource(address, value); err != nil {
-		t.Fatal(err)
-	}
-	schema, err := c.Compile(address + "#/paths/~1v1~1chat~1completions/post/requestBody/content/application~1json/schema")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schema
 }
