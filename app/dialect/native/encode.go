@@ -34,10 +34,13 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 		}
 	}
 	dst = append(dst, ']')
+	before := len(dst)
 	if dst, err = encodeTools(dst, r); err != nil {
 		return nil, err
 	}
-	dst = encodeChoice(dst, r)
+	if len(dst) > before { // providers refuse a choice among no tools
+		dst = encodeChoice(dst, r)
+	}
 	if dst, err = encodeConfig(dst, r); err != nil {
 		return nil, err
 	}
@@ -68,10 +71,17 @@ func encodeSystem(dst []byte, turns []llm.Turn) []byte {
 
 func encodeTools(dst []byte, r *llm.Request) ([]byte, error) {
 	open := `,"tools":[{"functionDeclarations":[`
+	var chosen map[string]bool
+	if r.Choice.Mode == llm.ChooseAuto { // this wire can narrow only what must be called
+		chosen = make(map[string]bool, len(r.Choice.Names))
+		for _, name := range r.Choice.Names {
+			chosen[name] = true
+		}
+	}
 	for i := range r.Tools {
 		t := &r.Tools[i]
-		if r.Choice.Mode == llm.ChooseAuto && len(r.Choice.Names) > 0 && !slices.Contains(r.Choice.Names, t.Name) {
-			continue // this wire can narrow only what must be called
+		if len(chosen) > 0 && !chosen[t.Name] {
+			continue
 		}
 		if t.Custom {
 			return nil, app.Errorf(app.Invalid, "unsupported_parameter",

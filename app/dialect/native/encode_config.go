@@ -94,6 +94,12 @@ func (c *config) format(f *llm.Format) error {
 	return err
 }
 
+const (
+	dynamic = "-1" // the budget that leaves it to the model how much it thinks
+	// budgetMax is the most thinking, in tokens, that every model of this style takes; providers refuse more.
+	budgetMax = 24_576
+)
+
 // thinking writes the wish for reasoning as a budget, which more models take than levels. Thoughts are shown unless
 // they are not wanted, since the other styles show them to all.
 func (c *config) thinking(o llm.ReasoningOptions) error {
@@ -101,13 +107,16 @@ func (c *config) thinking(o llm.ReasoningOptions) error {
 		return nil
 	}
 	budget := o.Budget
-	if budget == "" && o.Effort != "" {
+	if (budget == "" || budget == dynamic) && o.Effort != "" {
 		tokens, known := llm.BudgetOf(o.Effort)
 		if !known {
 			return app.Errorf(app.Invalid, "invalid_request_error",
 				"The reasoning effort %q is none of none, minimal, low, medium, high, xhigh and max.", strings.ToValidUTF8(string(o.Effort), "\ufffd"))
 		}
 		budget = llm.Number(strconv.FormatInt(tokens, 10))
+	}
+	if n, err := strconv.ParseInt(string(budget), 10, 64); err == nil && n > budgetMax {
+		budget = llm.Number(strconv.FormatInt(budgetMax, 10))
 	}
 	c.name("thinkingConfig")
 	c.dst = append(c.dst, '{')

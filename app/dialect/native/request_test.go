@@ -380,17 +380,49 @@ func TestThinkingIsReadAndWritten(t *testing.T) {
 			t.Errorf("%s: %+v", in, got)
 		}
 	}
-	for want, o := range map[string]llm.ReasoningOptions{
-		`{"thinkingBudget":0}`:                             {Effort: "none"},
-		`{"includeThoughts":true,"thinkingBudget":1024}`:   {Effort: "low"},
-		`{"includeThoughts":true,"thinkingBudget":8192}`:   {Effort: "medium", Show: "detailed"},
-		`{"includeThoughts":false,"thinkingBudget":24576}`: {Effort: "high", Show: "omitted"},
-		`{"includeThoughts":true,"thinkingBudget":5000}`:   {Effort: "high", Budget: "5000"},
-		`{"includeThoughts":true}`:                         {Show: "auto"},
+	for o, want := range map[llm.ReasoningOptions]string{
+		{Effort: "none"}:                     `{"thinkingBudget":0}`,
+		{Effort: "low"}:                      `{"includeThoughts":true,"thinkingBudget":1024}`,
+		{Effort: "medium", Show: "detailed"}: `{"includeThoughts":true,"thinkingBudget":8192}`,
+		{Effort: "high", Show: "omitted"}:    `{"includeThoughts":false,"thinkingBudget":24576}`,
+		{Effort: "high", Budget: "5000"}:     `{"includeThoughts":true,"thinkingBudget":5000}`,
+		{Effort: "low", Budget: "-1"}:        `{"includeThoughts":true,"thinkingBudget":1024}`, // adaptive, but not much
+		{Budget: "-1"}:                       `{"includeThoughts":true,"thinkingBudget":-1}`,
+		{Effort: "max"}:                      `{"includeThoughts":true,"thinkingBudget":24576}`, // more is refused by small models
+		{Budget: "31999"}:                    `{"includeThoughts":true,"thinkingBudget":24576}`,
+		{Show: "auto"}:                       `{"includeThoughts":true}`,
 	} {
 		body, err := native.Codec{}.EncodeRequest(&llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{text("Hi")}}}, Reasoning: o})
 		if err != nil || !strings.HasSuffix(string(body), `"generationConfig":{"thinkingConfig":`+want+`}}`) {
 			t.Errorf("%+v: %s, %v", o, body, err)
+		}
+	}
+}
+
+func TestAChoiceAmongNoToolsIsNotWritten(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []llm.Choosing{llm.ChooseAuto, llm.ChooseNone} {
+		r := &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{text("Hi")}}}, Choice: llm.ToolChoice{Mode: mode}}
+		body, err := native.Codec{}.EncodeRequest(r)
+		if err != nil || strings.Contains(string(body), "toolConfig") {
+			t.Errorf("%s, %v", body, err)
+		}
+	}
+}
+
+func TestRefusedTurnsNameTheConversation(t *testing.T) {
+	t.Parallel()
+	call := llm.Part{Kind: llm.Call, Call: llm.ToolCall{ID: "c1", Name: "f", Arguments: "{"}}
+	result := llm.Part{Kind: llm.Result, Result: llm.ToolResult{CallID: "c9"}}
+	for name, turns := range map[string][]llm.Turn{
+		"no user":        {{Role: llm.Assistant, Parts: []llm.Part{text("Hi")}}},
+		"no JSON":        {{Parts: []llm.Part{text("Hi")}}, {Role: llm.Assistant, Parts: []llm.Part{call}}, {Parts: []llm.Part{text("x")}}},
+		"no such call":   {{Parts: []llm.Part{text("Hi"), result}}},
+		"nothing at all": {},
+	} {
+		_, err := native.Codec{}.EncodeRequest(&llm.Request{Turns: turns})
+		if e, ok := errors.AsType[*app.Error](err); !ok || e.Param != "contents" {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
