@@ -14,7 +14,9 @@ import (
 )
 
 // sent is the request inside a cURL line or a Go program.
-func sent(t interface{ Fatalf(string, ...any) }, name, source string) any {
+func sent(t interface {
+	Fatalf(format string, args ...any)
+}, name, source string) any {
 	text := ""
 	switch name {
 	case "curl":

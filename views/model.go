@@ -118,8 +118,11 @@ func (d ModelDetail) factorNote() string {
 }
 
 // dates are the days of the model's life.
-func (m Model) dates() []limitRow {
+func (m Model) dates(now time.Time) []limitRow {
 	rows := []limitRow{{"Released", dayTime(m.Released)}}
+	if m.Released.After(now) {
+		rows[0].name = "Expected"
+	}
 	for _, one := range []struct {
 		name string
 		at   *time.Time

@@ -64,7 +64,7 @@ func ModelPage(d ModelDetail) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			if text := d.Model.lifecycle(d.Now); text != "" {
+			if title, text, tone := d.Model.lifecycle(d.Now); text != "" {
 				templ_7745c5c3_Var3 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 					templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 					templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -88,12 +88,12 @@ func ModelPage(d ModelDetail) templ.Component {
 					}
 					return nil
 				})
-				templ_7745c5c3_Err = ui.Alert(ui.AlertProps{Tone: lifecycleTone(d.Model.verdict(d.Now).tone), Title: d.Model.verdict(d.Now).text}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = ui.Alert(ui.AlertProps{Tone: tone, Title: title}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var3), templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = modelFacts(d.Model).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = modelFacts(d.Model, d.Shell).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -315,7 +315,7 @@ func modelTitle(d ModelDetail) templ.Component {
 	})
 }
 
-func modelFacts(m Model) templ.Component {
+func modelFacts(m Model, s Shell) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -439,7 +439,7 @@ func modelFacts(m Model) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		for _, row := range m.dates() {
+		for _, row := range m.dates(s.Now) {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 30, "<div><dt>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -1440,14 +1440,6 @@ func fieldItem(f Field) templ.Component {
 		}
 		return nil
 	})
-}
-
-func lifecycleTone(t ui.Tone) ui.Tone {
-	switch t {
-	case ui.Success, ui.Brand, ui.Plain:
-		return ui.Info
-	}
-	return t
 }
 
 var _ = templruntime.GeneratedTemplate

@@ -226,8 +226,7 @@ func (l Models) capabilityChips() []ui.ChipOption {
 }
 
 func (l Models) styleChips() []ui.ChipOption {
-	short := func(s string) string { return titled(s) }
-	return l.chips(styleNames, short, func(m Model, v string) bool { return slices.Contains(m.Styles, Style(v)) })
+	return l.chips(styleNames, titled, func(m Model, v string) bool { return slices.Contains(m.Styles, Style(v)) })
 }
 
 // titled begins a word with a capital letter.

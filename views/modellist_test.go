@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -127,6 +128,34 @@ func TestShortCountsAreTheUsualOnes(t *testing.T) {
 	} {
 		if got := Short(n); got != want {
 			t.Errorf("Short(%d) = %s, want %s", n, got, want)
+		}
+	}
+}
+
+func TestAModelSaysHowLongItStays(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	before, after := now.AddDate(0, -1, 0), now.AddDate(0, 6, 0)
+	for _, c := range []struct {
+		change             func(*Model)
+		badge, title, text string
+	}{
+		{func(*Model) {}, "Available", "Good to know", ""},
+		{func(m *Model) { m.Notice = "Busy at noon." }, "Available", "Good to know", "Busy at noon."},
+		{func(m *Model) { m.Deprecated = &after }, "Available", "Deprecated from 21 May 2027", "goes on working"},
+		{func(m *Model) { m.Deprecated = &before }, "Deprecated", "Deprecated", "goes on working"},
+		{func(m *Model) { m.Deprecated, m.Shutdown = &before, &after }, "Deprecated", "Shuts down on 21 May 2027", "before then"},
+		{func(m *Model) { m.Shutdown = &before }, "Shut down", "Shut down", "another model"},
+		{func(m *Model) { m.State = ModelPaused }, "Paused", "Paused", "no new calls"},
+		{func(m *Model) { m.State, m.Notice = ModelPaused, "Back at ten." }, "Paused", "Paused", "Back at ten."},
+		{func(m *Model) { m.State = ModelComing }, "Coming", "Coming", "cannot be called yet"},
+		{func(m *Model) { m.State = ModelUnserved }, "No provider", "No provider", "None of its providers"},
+	} {
+		m := tokens("m", 1, 1, 1)
+		c.change(&m)
+		title, text, _ := m.lifecycle(now)
+		if m.verdict(now).text != c.badge || title != c.title || !strings.Contains(text, c.text) || (text == "") != (c.text == "") {
+			t.Errorf("%s: %q, %q, want %s: %q, %q", m.verdict(now).text, title, text, c.badge, c.title, c.text)
 		}
 	}
 }

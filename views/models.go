@@ -105,15 +105,16 @@ var meterWords = map[string]struct {
 	"cache_write_tokens": {"Cached input, written", "cache write", "1M tokens", 1_000_000},
 	"output_tokens":      {"Output", "out", "1M tokens", 1_000_000},
 	"reasoning_tokens":   {"Reasoning", "reasoning", "1M tokens", 1_000_000},
-	"images":             {"Image", "", "image", 1},
-	"seconds":            {"Second", "", "second", 1},
+	"images":             {"Each image", "", "image", 1},
+	"seconds":            {"Each second", "", "second", 1},
 	"characters":         {"Characters", "", "1M characters", 1_000_000},
-	"requests":           {"Request", "", "request", 1},
+	"requests":           {"Each request", "", "request", 1},
 }
 
 // meterOrder is the order in which prices are read.
 var meterOrder = []string{
-	"input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens", "images", "seconds", "characters", "requests",
+	"input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens",
+	"images", "seconds", "characters", "requests",
 }
 
 // Label is what the price is for.
@@ -240,23 +241,34 @@ func (m Model) verdict(now time.Time) verdict {
 // Callable says whether the model answers now.
 func (m Model) Callable() bool { return m.State == ModelAvailable && len(m.Styles) > 0 }
 
-// lifecycle is the sentence beside the badge: why it is so, or how long it stays.
-func (m Model) lifecycle(now time.Time) string {
+// lifecycle is what is to be known of the model's state besides its badge: a title, a sentence and their tone. There is
+// none for a model that simply works.
+func (m Model) lifecycle(now time.Time) (title, text string, tone ui.Tone) {
+	badge := m.verdict(now)
+	title, text, tone = badge.text, m.Notice, badge.tone
+	usual := ""
 	switch {
-	case m.Notice != "":
-		return m.Notice
-	case m.Shutdown != nil:
-		return "Shuts down on " + dayTime(*m.Shutdown) + "."
-	case m.Deprecated != nil && m.Deprecated.After(now):
-		return "Deprecated from " + dayTime(*m.Deprecated) + "."
 	case m.State == ModelComing:
-		return "Announced; it cannot be called yet."
+		usual, tone = "It is announced and cannot be called yet.", ui.Info
 	case m.State == ModelPaused:
-		return "No new calls for now."
+		usual = "It takes no new calls for now."
 	case m.State == ModelUnserved:
-		return "None of its providers can be reached from this server."
+		usual = "None of its providers can be used from this server."
+	case m.Shutdown != nil && m.Shutdown.After(now):
+		title, usual, tone = "Shuts down on "+dayTime(*m.Shutdown), "Move to another model before then.", ui.Warning
+	case m.Shutdown != nil:
+		usual = "Move to another model."
+	case m.Deprecated != nil && m.Deprecated.After(now):
+		title, usual, tone = "Deprecated from "+dayTime(*m.Deprecated), "It goes on working; newer models are the better choice.", ui.Info
+	case m.Deprecated != nil:
+		usual = "It goes on working; newer models are the better choice."
+	default:
+		title, tone = "Good to know", ui.Info
 	}
-	return ""
+	if text == "" {
+		text = usual
+	}
+	return title, text, tone
 }
 
 // modality is what goes in and what comes out.

@@ -84,7 +84,8 @@ func viewPrices(m *catalog.Model) []views.Price {
 		return prices
 	}
 	for meter, like := range map[billing.Meter]billing.Meter{
-		billing.CacheReadTokens: billing.InputTokens, billing.CacheWriteTokens: billing.InputTokens, billing.ReasoningTokens: billing.OutputTokens,
+		billing.CacheReadTokens: billing.InputTokens, billing.CacheWriteTokens: billing.InputTokens,
+		billing.ReasoningTokens: billing.OutputTokens,
 	} {
 		_, own := m.Prices[meter.String()]
 		if _, base := m.Prices[like.String()]; !own && base {

@@ -23,9 +23,7 @@ const (
 	formMemoryBytes = 8 << 20
 )
 
-// imageTypes are the images that every style can carry.
-var imageTypes = []string{"image/png", "image/jpeg", "image/webp", "image/gif"}
-
+// imageData is an image of a kind that every style can carry.
 var imageData = regexp.MustCompile(`^data:(image/(?:png|jpeg|webp|gif));base64,([A-Za-z0-9+/]+={0,2})$`)
 
 // play is one request of the playground: what the form says, and the model it is for.

@@ -106,7 +106,7 @@ func (c *Console) playLive(p *page, s *play) error {
 		return out.write(troubleEvent(troubleOf(err, requestID(p))))
 	}
 	sink := c.sink(p, s)
-	sink.emit, sink.push = out.part, out.flush
+	sink.emit, sink.push, sink.wait = out.part, out.flush, out.wait
 	report, err := c.o.Gateway.Generate(p.Request().Context(), call, sink)
 	if err == nil && report.Err == nil {
 		err = sink.finish()
@@ -174,7 +174,8 @@ func (c *Console) wholeAnswer(p *page, s *play, call gateway.Call) (views.PlayTu
 	out := newQuietWriter(p.Response())
 	turn := views.PlayTurn{Answer: true}
 	sink := c.sink(p, s)
-	sink.push = func() error { return nil }
+	nothing := func() error { return nil }
+	sink.push, sink.wait = nothing, nothing
 	sink.emit = func(kind llm.PartKind, text string) error {
 		if kind == llm.Reasoning {
 			turn.Thought += text

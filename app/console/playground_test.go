@@ -3,6 +3,7 @@ package console_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
@@ -177,9 +178,7 @@ func TestPlaygroundTellsWhatWasRefused(t *testing.T) {
 		"no image":       {url.Values{"image": {"data:text/html;base64,PGI+"}}, "image_file", "not a PNG"},
 	} {
 		form := url.Values{"model": {allStyles}, "style": {"chat"}, "prompt": {"echo: hello"}}
-		for field, values := range c.change {
-			form[field] = values
-		}
+		maps.Copy(form, c.change)
 		events := p.stream(form)
 		if e := events[0]; len(events) != 1 || e.Kind != "error" || e.Field != c.field || !strings.Contains(e.Text, c.says) {
 			t.Errorf("%s: %+v", name, events)

@@ -30,11 +30,13 @@ type playSink struct {
 	decoder llm.StreamDecoder
 	emit    func(kind llm.PartKind, text string) error
 	push    func() error
+	wait    func() error // tells the browser that there is nothing yet, so that nobody on the way takes silence for the end
 
 	isStream bool
 	pending  []byte // of a frame that has not ended, or of an answer in one piece
 	events   []llm.Event
 	failed   bool // the stream holds an error; what it says is in the report, too
+	told     bool // something was passed on since the last flush
 }
 
 // Begin learns which form the answer has.
@@ -94,6 +96,7 @@ func (s *playSink) read(frames []byte) error {
 func (s *playSink) tell(e *llm.Event) error {
 	switch {
 	case e.Kind == llm.EventDelta && e.Delta != "":
+		s.told = true
 		return s.emit(e.Part, e.Delta)
 	case e.Kind == llm.EventPart && e.Part == llm.Call:
 		return s.emit(llm.Call, e.Call.Name+" ")
@@ -101,8 +104,16 @@ func (s *playSink) tell(e *llm.Event) error {
 	return nil
 }
 
-// Flush sends the browser what it may have.
-func (s *playSink) Flush() error { return s.push() }
+// Flush sends the browser what it may have, and a sign of life when that is nothing.
+func (s *playSink) Flush() error {
+	if !s.told {
+		if err := s.wait(); err != nil {
+			return err
+		}
+	}
+	s.told = false
+	return s.push()
+}
 
 // finish passes on an answer that came in one piece.
 func (s *playSink) finish() error {
@@ -123,7 +134,7 @@ func (s *playSink) finish() error {
 
 // playEvent is one line for the script of the page, which puts it into the page as text and as nothing else.
 type playEvent struct {
-	Kind    string     `json:"kind"` // text, thought, done or error
+	Kind    string     `json:"kind"` // text, thought, wait, done or error
 	Text    string     `json:"text,omitempty"`
 	Facts   [][]string `json:"facts,omitempty"`
 	Note    string     `json:"note,omitempty"`
@@ -173,6 +184,8 @@ func (p *playWriter) part(kind llm.PartKind, text string) error {
 	}
 	return p.write(playEvent{Kind: "text", Text: text})
 }
+
+func (p *playWriter) wait() error { return p.write(playEvent{Kind: "wait"}) }
 
 func (p *playWriter) flush() error {
 	err := p.controller.Flush()

@@ -87,7 +87,8 @@ func (r schemaReader) field(name string, n *tree, within []string) views.Field {
 	}
 	within = append(slices.Clone(within), definition)
 	f := views.Field{
-		Name: name, Types: strings.Join(r.types(n), " or "), Default: n.get("default").word(), Allowed: allowed(n), Text: n.get("description").word(),
+		Name: name, Types: strings.Join(r.types(n), " or "), Default: n.get("default").word(), Allowed: allowed(n),
+		Text: n.get("description").word(),
 	}
 	if f.Default == "null" {
 		f.Default = ""

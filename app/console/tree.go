@@ -161,8 +161,7 @@ func appendText(dst []byte, s string) []byte {
 	return dst
 }
 
-func textTree(s string) *tree   { return &tree{kind: jsontext.KindString, text: s} }
-func numberTree(s string) *tree { return &tree{kind: jsontext.KindNumber, text: s} }
+func textTree(s string) *tree { return &tree{kind: jsontext.KindString, text: s} }
 
 func boolTree(b bool) *tree {
 	if b {

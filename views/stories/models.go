@@ -105,8 +105,9 @@ func models() []Story {
 	}
 	var contracts []views.ModelContract
 	for _, style := range allStyles {
-		contracts = append(contracts, views.ModelContract{Style: style, Hash: "5f3a9c0e11d2b476", Fields: exampleFields(), Without: []string{"seed", "logit_bias"},
-			Sample: exampleBody(style)})
+		contracts = append(contracts, views.ModelContract{
+			Style: style, Hash: "5f3a9c0e11d2b476", Fields: exampleFields(), Without: []string{"seed", "logit_bias"}, Sample: exampleBody(style),
+		})
 	}
 	return []Story{
 		list("models", "Models of every kind and state", views.ModelQuery{}, exampleModels()),

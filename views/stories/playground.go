@@ -15,25 +15,27 @@ func exampleParams() []views.Param {
 			Text: "The most tokens the answer may have."},
 		{Path: "temperature", Key: "temperature", Kind: views.ParamNumber, Bounds: "0 – 2", Min: "0", Max: "2", Default: "1", First: true,
 			Text: "How freely the next token is drawn."},
-		{Path: "reasoning_effort", Key: "effort", Kind: views.ParamEnum, Options: []string{"low", "medium", "high"}, Default: "medium", First: true,
-			Text: "How long the model thinks."},
+		{Path: "reasoning_effort", Key: "effort", Kind: views.ParamEnum, Options: []string{"low", "medium", "high"}, Default: "medium",
+			First: true, Text: "How long the model thinks."},
 		{Path: "stop", Key: "stop", Kind: views.ParamList, First: true, Text: "Texts that end the answer."},
 		{Path: "logit", Key: "logit", Kind: views.ParamBoolean, Default: "false", Text: "A switch."},
 		{Path: "presence_penalty", Key: "presencepenalty", Kind: views.ParamNumber, Bounds: "\u22122 – 2", Min: "-2", Max: "2", Default: "0"},
 	}
 }
 
+const exampleRequest = "req_01kb4a7m9x3v5d2c8n6q1w0zpr"
+
 // exampleImage is one grey dot.
 const exampleImage = "data:image/gif;base64,R0lGODlhAQABAIAAAMLCwgAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=="
 
 func exampleTurns() []views.PlayTurn {
 	result := &views.PlayResult{
-		RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr", FirstByte: 312 * time.Millisecond, Total: 1840 * time.Millisecond, Input: 48, CacheRead: 1024,
+		RequestID: exampleRequest, FirstByte: 312 * time.Millisecond, Total: 1840 * time.Millisecond, Input: 48, CacheRead: 1024,
 		Output: 126, Reasoning: 64, Finish: "stop", Cost: 2_148_000,
 	}
 	return []views.PlayTurn{
 		{Text: "What is a hold in a prepaid ledger?"},
-		{Answer: true, Text: "An amount set aside before the work begins.", Note: "0.9 s · 31 tokens · $0.00041 · req_01kb4a7m9x3v5d2c8n6q1w0zpq"},
+		{Answer: true, Text: "An amount set aside before the work begins.", Note: "0.9 s · 31 tokens · $0.00041 · req_01…"},
 		{Text: "And what if the work costs less?", Image: exampleImage},
 		{Answer: true, Thought: "They ask about the difference.", Result: result,
 			Text: "Then the rest is released:\n\n1. The charge is taken from the hold.\n2. What is left goes back to the balance at once."},
@@ -65,7 +67,7 @@ func playground() []Story {
 		story("playground-estimated", "An answer whose usage was counted here", 200, func(p *views.Playground) {
 			p.Form.Turns = exampleTurns()[:2]
 			p.Form.Turns[1].Result = &views.PlayResult{
-				RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr", FirstByte: 200 * time.Millisecond, Total: 900 * time.Millisecond, Input: 12, Output: 9,
+				RequestID: exampleRequest, FirstByte: 200 * time.Millisecond, Total: 900 * time.Millisecond, Input: 12, Output: 9,
 				Cost: 21 * app.Nano, Estimated: true, Left: true,
 			}
 		}),
@@ -76,19 +78,19 @@ func playground() []Story {
 			p.Form.Prompt = "Hello"
 			p.Params[1].Value, p.Params[1].Error = "7", "temperature must be at most 2."
 			p.Trouble = &views.PlayTrouble{
-				Message: "temperature must be at most 2.", Code: "invalid_request_error", Field: "temperature", RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr",
+				Message: "temperature must be at most 2.", Code: "invalid_request_error", Field: "temperature", RequestID: exampleRequest,
 			}
 		}),
 		story("playground-unfunded", "Not enough credit", 422, func(p *views.Playground) {
 			p.Form.Prompt = "Hello"
 			p.Trouble = &views.PlayTrouble{
-				Message: "Your credit does not cover this request.", Code: "insufficient_quota", RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr", NoCredit: true,
+				Message: "Your credit does not cover this request.", Code: "insufficient_quota", RequestID: exampleRequest, NoCredit: true,
 			}
 		}),
 		story("playground-limited", "Over the rate limit", 429, func(p *views.Playground) {
 			p.Form.Prompt, p.Form.Turns = "Hello", exampleTurns()[:2]
 			p.Trouble = &views.PlayTrouble{
-				Message: "Too many requests to this model.", Code: "rate_limit_exceeded", RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr", Wait: 12 * time.Second,
+				Message: "Too many requests to this model.", Code: "rate_limit_exceeded", RequestID: exampleRequest, Wait: 12 * time.Second,
 			}
 		}),
 		story("playground-no-models", "No model can be called", 200, func(p *views.Playground) { p.Models = nil }),

@@ -252,6 +252,8 @@ const fold = (run) => {
 const take = (run, event) => {
   const { answer, form } = run;
   switch (event.kind) {
+    case "wait":
+      break;
     case "text":
       delete answer.dataset.state;
       fold(run);
