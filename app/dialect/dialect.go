@@ -85,6 +85,7 @@ type Head struct {
 	Choices      int64 // how many answers are asked for, at least one
 	TextBytes    int64 // bytes that can become input tokens
 	Images       int64 // images beside them
+	Documents    int64 // that the provider fetches or keeps; nobody here knows how long they are
 	EndUser      string
 
 	bad     *app.Error

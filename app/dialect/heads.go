@@ -1,10 +1,6 @@
 package dialect
 
-import (
-	"bytes"
-
-	"umg/app"
-)
+import "umg/app"
 
 // peekChat reads the head of a chat request.
 func peekChat(body []byte) (Head, error) {
@@ -21,7 +17,7 @@ func peekChat(body []byte) (Head, error) {
 	if h.readInside(body, fieldOptions, "stream_options", chatOptionNames) {
 		h.IncludeUsage = h.flag(body, fieldIncludeUsage, "stream_options.include_usage")
 	}
-	h.weigh(body, "image_url", imageURL)
+	h.weigh(body, chatTurn, `"image_url"`, `"file"`)
 	return h, nil
 }
 
@@ -41,6 +37,8 @@ func chatNames(name []byte) (field, bool) {
 		return fieldChoices, true
 	case "user":
 		return fieldEndUser, true
+	case "messages":
+		return fieldTurns, true
 	}
 	return 0, false
 }
@@ -62,7 +60,7 @@ func peekMessages(body []byte) (Head, error) {
 	if !isNull(h.spans[fieldThread].of(body)) {
 		return h, errThread()
 	}
-	h.weigh(body, "source", source)
+	h.weigh(body, messagesTurn, `"source"`)
 	return h, nil
 }
 
@@ -89,6 +87,8 @@ func messagesNames(name []byte) (field, bool) {
 		return fieldToolChoice, true
 	case "thread":
 		return fieldThread, true
+	case "messages":
+		return fieldTurns, true
 	}
 	return 0, false
 }
@@ -106,7 +106,7 @@ func peekResponses(body []byte) (Head, error) {
 	if h.EndUser = text(h.spans[fieldEndUser].of(body)); h.EndUser == "" {
 		h.EndUser = text(h.spans[fieldEndUserOld].of(body))
 	}
-	h.weigh(body, "image_url", imageURL)
+	h.weigh(body, responsesItem, `"image_url"`, `"file_id"`, `"file_url"`)
 	return h, nil
 }
 
@@ -122,6 +122,8 @@ func responsesNames(name []byte) (field, bool) {
 		return fieldEndUser, true
 	case "user":
 		return fieldEndUserOld, true
+	case "input":
+		return fieldTurns, true
 	}
 	return 0, false
 }
@@ -136,9 +138,7 @@ func peekNative(body []byte) (Head, error) {
 		h.MaxTokens = h.count(body, fieldMaxTokens, "generationConfig.maxOutputTokens")
 		h.Choices = max(1, h.count(body, fieldChoices, "generationConfig.candidateCount"))
 	}
-	for _, name := range [...]string{"inlineData", "inline_data", "fileData", "file_data"} {
-		h.weigh(body, name, blob)
-	}
+	h.weigh(body, nativeTurn, `"inlineData"`, `"inline_data"`, `"fileData"`, `"file_data"`)
 	return h, nil
 }
 
@@ -150,6 +150,8 @@ func nativeNames(name []byte) (field, bool) {
 		return fieldStream, true
 	case "generationConfig", "generation_config":
 		return fieldOptions, true
+	case "contents":
+		return fieldTurns, true
 	}
 	return 0, false
 }
@@ -162,104 +164,4 @@ func generationNames(name []byte) (field, bool) {
 		return fieldChoices, true
 	}
 	return 0, false
-}
-
-// weight says how many images a value stands for, and how many of its bytes are no text.
-type weight func(value []byte) (images, foreign int64)
-
-// weigh counts what can become input tokens in the members of that name, wherever they stand: images, and what is not
-// text, such as images given as data.
-func (h *Head) weigh(body []byte, name string, of weight) {
-	key := []byte(`"` + name + `"`)
-	for at := 0; ; {
-		i := bytes.Index(body[at:], key)
-		if i < 0 {
-			return
-		}
-		at += i + len(key)
-		value := blanks(body, at)
-		if value >= len(body) || body[value] != ':' {
-			continue // the word stands there as a value: {"type":"image_url"}
-		}
-		value = blanks(body, value+1)
-		to := valueEnd(body, value, depthMax)
-		if to < 0 {
-			return
-		}
-		images, foreign := of(body[value:to])
-		h.Images += images
-		h.TextBytes -= foreign
-		if images > 0 || foreign > 0 {
-			at = to
-		}
-	}
-}
-
-// imageURL weighs an image of the chat and the responses styles: an object or a string, with a link or with data.
-func imageURL(value []byte) (images, foreign int64) {
-	if bytes.Contains(value, []byte(`"data:`)) {
-		return 1, int64(len(value))
-	}
-	return 1, 0
-}
-
-// source weighs the source of an image or of a document in the messages style. A document given as data weighs as
-// much as its bytes.
-func source(value []byte) (images, foreign int64) {
-	if value[0] != '{' {
-		return 0, 0
-	}
-	var kind, media string
-	o := openObject(value, 0)
-	for o.next() {
-		switch string(o.name()) {
-		case "type":
-			kind = text(o.value.of(value))
-		case "media_type":
-			media = text(o.value.of(value))
-		}
-	}
-	switch {
-	case kind == "base64" && isMedia(media, "image/"):
-		return 1, int64(len(value))
-	case kind == "url" || kind == "file":
-		return 1, 0
-	}
-	return 0, 0
-}
-
-// soundShare is what part of the bytes of a sound or a film are weighed: even one of poor quality has many bytes to a
-// token.
-const soundShare = 16
-
-// blob weighs media of the native style.
-func blob(value []byte) (images, foreign int64) {
-	if value[0] != '{' {
-		return 0, 0
-	}
-	var media string
-	linked := false
-	o := openObject(value, 0)
-	for o.next() {
-		switch string(o.name()) {
-		case "mimeType", "mime_type":
-			media = text(o.value.of(value))
-		case "fileUri", "file_uri":
-			linked = true
-		}
-	}
-	size := int64(len(value))
-	switch {
-	case linked:
-		return 1, 0
-	case isMedia(media, "image/"):
-		return 1, size
-	case isMedia(media, "audio/"), isMedia(media, "video/"):
-		return 0, size - size/soundShare
-	}
-	return 0, 0
-}
-
-func isMedia(kind, family string) bool {
-	return len(kind) >= len(family) && bytes.EqualFold([]byte(kind[:len(family)]), []byte(family))
 }

@@ -77,36 +77,6 @@ func TestEveryStyleGuardsItsNumbers(t *testing.T) {
 	}
 }
 
-func TestMediaWeighApartFromTextInEveryStyle(t *testing.T) {
-	t.Parallel()
-	data := strings.Repeat("A", 100_000)
-	for name, c := range map[string]struct {
-		style      llm.Style
-		part       string
-		images     int64
-		least, max int64
-	}{
-		"messages image":    {llm.Messages, `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + data + `"}}`, 1, 0, 500},
-		"messages link":     {llm.Messages, `{"type":"image","source":{"type":"url","url":"https://example.com/a.png"}}`, 1, 0, 500},
-		"messages document": {llm.Messages, `{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"` + data + `"}}`, 0, 100_000, 100_500},
-		"messages nested":   {llm.Messages, `{"type":"document","source":{"type":"content","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + data + `"}}]}}`, 1, 0, 500},
-		"messages schema":   {llm.Messages, `{"source":{"type":"string"},"source":"x"}`, 0, 0, 500},
-		"responses image":   {llm.Responses, `{"type":"input_image","image_url":"data:image/png;base64,` + data + `"}`, 1, 0, 500},
-		"responses link":    {llm.Responses, `{"type":"input_image","image_url":"https://example.com/a.png"}`, 1, 0, 500},
-		"native image":      {llm.Native, `{"inlineData":{"mimeType":"image/png","data":"` + data + `"}}`, 1, 0, 500},
-		"native snake":      {llm.Native, `{"inline_data":{"mime_type":"Image/PNG","data":"` + data + `"}}`, 1, 0, 500},
-		"native sound":      {llm.Native, `{"inlineData":{"mimeType":"audio/mp3","data":"` + data + `"}}`, 0, 100_000 / 16, 100_000/16 + 500},
-		"native document":   {llm.Native, `{"inlineData":{"mimeType":"application/pdf","data":"` + data + `"}}`, 0, 100_000, 100_500},
-		"native link":       {llm.Native, `{"fileData":{"fileUri":"https://example.com/f"}}`, 1, 0, 500},
-		"native word":       {llm.Native, `{"text":"\"inlineData\": in text","inlineData":7}`, 0, 0, 500},
-	} {
-		h, err := dialectOf(t, c.style).Peek([]byte(`{"model":"m","contents":[` + c.part + `]}`))
-		if err != nil || h.Images != c.images || h.TextBytes < c.least || h.TextBytes > c.max {
-			t.Errorf("%s: %v, %d images and %d bytes of text", name, err, h.Images, h.TextBytes)
-		}
-	}
-}
-
 func TestEveryStyleIsSentOnWithOnlyWhatMustChange(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -33,6 +33,7 @@ const (
 	fieldThinking
 	fieldBudget
 	fieldToolChoice
+	fieldTurns // the conversation
 	fieldThread
 	fieldCount
 )
