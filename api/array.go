@@ -18,7 +18,7 @@ type arraySink struct {
 }
 
 // Begin opens the array of a stream. What is not a stream stays as it is.
-func (s *arraySink) Begin(status int, contentType string, header http.Header) error {
+func (s *arraySink) Begin(status int, _ string, header http.Header) error {
 	s.begun = true
 	s.buf = append(s.buf[:0], '[')
 	if err := s.Sink.Begin(status, jsonType, header); err != nil {
@@ -48,6 +48,6 @@ func (s *arraySink) Write(p []byte) error {
 // end closes the array.
 func (s *arraySink) end() {
 	if s.begun && s.Sink.Write([]byte("]")) == nil {
-		_ = s.Sink.Flush() // a client that left does not read it
+		_ = s.Flush() // a client that left does not read it
 	}
 }

@@ -204,7 +204,8 @@ func TestDocumentsAreMadeOnceAndNamedByTheirContent(t *testing.T) {
 	a, b := wordySnapshot(t), wordySnapshot(t)
 	for i, m := range a.Models() {
 		other := b.Models()[i]
-		if &m.OpenAPI()[0] != &m.OpenAPI()[0] || &m.Markdown()[0] != &m.Markdown()[0] {
+		api, page := &m.OpenAPI()[0], &m.Markdown()[0]
+		if api != &m.OpenAPI()[0] || page != &m.Markdown()[0] {
 			t.Errorf("%s: a document is made again for everybody", m.ID)
 		}
 		if m.OpenAPITag() != other.OpenAPITag() || m.MarkdownTag() != other.MarkdownTag() || m.OpenAPITag() == m.MarkdownTag() ||

@@ -12,7 +12,7 @@ import (
 // members makes an object of names and values: texts, truths, lists of texts, or trees. A nil tree is left out.
 func members(pairs ...any) *tree {
 	t := &tree{kind: jsontext.KindBeginObject}
-	for i := 0; i < len(pairs); i += 2 {
+	for i := 0; i+1 < len(pairs); i += 2 {
 		name, _ := pairs[i].(string)
 		switch v := pairs[i+1].(type) {
 		case string:

@@ -52,7 +52,8 @@ func (s *chatStream) read(f sse.Frame) (reading, error) {
 	if string(f.Data) == chat.Done {
 		return reading{last: true}, nil
 	}
-	c, ok := &s.chunk, false
+	var ok bool
+	c := &s.chunk
 	*c, s.halves = chunk{}, nil
 	if s.members, ok = c.read(f.Data, "delta", s.members[:0]); !ok {
 		return reading{}, llm.ErrMalformed

@@ -91,7 +91,7 @@ func (g *generation) readContent(doc []byte, from int) int {
 	}
 	o := openObject(doc, from)
 	for o.nextKey() {
-		end := 0
+		var end int
 		if string(o.key.of(doc)) == "parts" {
 			end = g.readParts(doc, o.value.from)
 		} else {

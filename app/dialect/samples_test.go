@@ -204,9 +204,11 @@ func allSaid(s sample, cut int) bool {
 	rest := strings.TrimSpace(s.in[cut:])
 	switch s.style {
 	case llm.Messages:
-		return strings.HasSuffix(`event: message_stop`+"\n"+`data: {"type":"message_stop"}`, rest)
+		mark := "event: message_stop\ndata: {\"type\":\"message_stop\"}"
+		return strings.HasSuffix(mark, rest)
 	case llm.Chat:
-		return strings.HasSuffix("data: [DONE]", rest)
+		mark := "data: [DONE]"
+		return strings.HasSuffix(mark, rest)
 	}
 	return false
 }
@@ -224,7 +226,7 @@ func TestWhatNobodyKnowsSurvives(t *testing.T) {
 			continue
 		}
 		in := strings.Replace(s.in, news[1], news[0]+news[1], 1)
-		in = strings.Replace(in, `"usage":{`, `"x_tra" : [ 1.0 ] ,"usage":{"x":{},`, -1)
+		in = strings.ReplaceAll(in, `"usage":{`, `"x_tra" : [ 1.0 ] ,"usage":{"x":{},`)
 		p := passIn(t, s.style, strings.NewReader(in), dialect.Ask{Model: "text-1", Choices: 1}, billOf(t, s))
 		if got := strings.ReplaceAll(p.live+p.end, `,"cost":0.00021}`, "}"); got != in || !strings.Contains(p.live, news[0]) {
 			t.Errorf("%s: got  %q\nwant %q", s.name, got, in)

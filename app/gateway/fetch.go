@@ -12,7 +12,7 @@ import (
 	"io"
 	"net/http"
 
-	_ "golang.org/x/image/webp"
+	_ "golang.org/x/image/webp" // and the one that the standard library lacks
 
 	"umg/app"
 	"umg/app/egress"

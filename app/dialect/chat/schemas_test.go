@@ -62,7 +62,7 @@ func (s schemas) stream(t testing.TB, wire []byte) {
 	if !ended {
 		t.Errorf("no last mark: %s", wire)
 	}
-	for _, frame := range strings.Split(strings.TrimSuffix(body, "\n\n"), "\n\n") {
+	for frame := range strings.SplitSeq(strings.TrimSuffix(body, "\n\n"), "\n\n") {
 		data, ok := strings.CutPrefix(frame, "data: ")
 		if !ok || strings.Contains(data, "\n") {
 			t.Errorf("not one line of data: %q", frame)

@@ -1,6 +1,9 @@
 package chat
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 const escapeBytes = len(`\ud83d`)
 
@@ -54,7 +57,7 @@ func firstHalf(data []byte) int {
 
 // isHalf reports whether an escape is one of the halves whose third digit is in the list.
 func isHalf(escape []byte, third string) bool {
-	return len(escape) >= escapeBytes && escape[2]|0x20 == 'd' && bytes.IndexByte([]byte(third), escape[3]|0x20) >= 0
+	return len(escape) >= escapeBytes && escape[2]|0x20 == 'd' && strings.IndexByte(third, escape[3]|0x20) >= 0
 }
 
 // escaped reports whether the backslash at a place is itself the escaped one of a pair.

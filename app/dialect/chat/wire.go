@@ -323,8 +323,8 @@ func (c *count) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if err != nil || v.Kind() == 'n' {
 		return err
 	}
-	n, bad := strconv.ParseUint(string(v), 10, 32)
-	*c = count{n: int64(n), told: true, bad: bad != nil || n > llm.TokensMax}
+	n, fault := strconv.ParseUint(string(v), 10, 32)
+	*c = count{n: int64(n), told: true, bad: fault != nil || n > llm.TokensMax}
 	return nil
 }
 

@@ -43,9 +43,9 @@ func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 }
 
 // unsupported says that a member cannot go to a provider of another style.
-func unsupported(field, because string, args ...any) *app.Error {
+func unsupported(field, because string) *app.Error {
 	return app.Errorf(app.Invalid, "unsupported_parameter", "%s cannot be carried to the provider of this model because %s. Leave it out.",
-		field, fmt.Sprintf(because, args...)).At(field)
+		field, because).At(field)
 }
 
 func invalid(field, format string, args ...any) *app.Error {

@@ -229,7 +229,8 @@ func (w *said) call(c *llm.ToolCall, arguments string) {
 		w.dst, w.begun, w.malformed = w.dst[:before], begun, true
 		return
 	}
-	w.dst = append(dst, '}')
+	dst = append(dst, '}')
+	w.dst = dst
 	if signature == "" && w.forged && !w.called {
 		signature = dummySignature
 	}

@@ -159,8 +159,8 @@ func (d *decoder) call(dst []llm.Event, c *functionCall, signature string) []llm
 		d.malformed = true
 		return dst
 	}
-	switch {
-	case d.open == llm.Reasoning:
+	switch d.open {
+	case llm.Reasoning:
 		dst = d.close(dst, signature)
 	default:
 		dst = d.close(dst, "")

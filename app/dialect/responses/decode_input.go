@@ -33,7 +33,7 @@ func (r *reader) add(role llm.Role, parts ...llm.Part) {
 		turns[n-1].Parts = append(turns[n-1].Parts, parts...)
 		return
 	}
-	r.out.Turns = append(turns, llm.Turn{Role: role, Parts: parts})
+	r.out.Turns = append(r.out.Turns, llm.Turn{Role: role, Parts: parts})
 }
 
 func (r *reader) item(it *item, at string) {

@@ -22,7 +22,7 @@ func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
 	}
 	e := llm.Event{Kind: llm.EventFinish, Stop: r.Stop, Usage: r.Usage, Reported: r.Reported, Cost: r.Cost}
 	o.finish(&e)
-	return o.append(dst, appendEcho(nil, a))
+	return o.append(dst, echoOf(a))
 }
 
 // output collects what an answer consists of. Items come one after the other; the texts and refusals that follow each
@@ -276,8 +276,9 @@ func orNull(v []byte) []byte {
 	return v
 }
 
-// appendEcho appends the members of an answer that repeat its request, or the defaults of the style.
-func appendEcho(dst []byte, a *llm.Ask) []byte {
+// echoOf is the members of an answer that repeat its request, or the defaults of the style.
+func echoOf(a *llm.Ask) []byte {
+	var dst []byte
 	r := a.Request
 	if r == nil {
 		r = &llm.Request{}

@@ -53,7 +53,7 @@ func (e *encoder) begin(dst []byte) []byte {
 		return dst
 	}
 	e.begun = true
-	e.echo = appendEcho(nil, e.out.ask)
+	e.echo = echoOf(e.out.ask)
 	dst = e.snapshot(dst, "response.created")
 	return e.snapshot(dst, "response.in_progress")
 }
@@ -166,15 +166,15 @@ func (e *encoder) announce(dst []byte) []byte {
 
 func (e *encoder) partEnd(dst []byte, ev *llm.Event) []byte {
 	it := &e.out.item
-	switch {
-	case it.part == llm.Text:
+	switch it.part {
+	case llm.Text:
 		dst = append(append(e.ofPart(dst, "response.output_text.done"), `,"text":"`...), it.text...)
 		dst = append(dst, `","logprobs":[]`+frameEnd...)
 		dst = e.contentDone(dst)
-	case it.part == llm.Refusal:
+	case llm.Refusal:
 		dst = append(append(e.ofPart(dst, "response.refusal.done"), `,"refusal":"`...), it.text...)
 		dst = e.contentDone(append(dst, `"`+frameEnd...))
-	case it.part == llm.Reasoning:
+	case llm.Reasoning:
 		if ev.Signature != "" && !ev.Redacted {
 			dst = e.announce(dst)
 		}
@@ -244,7 +244,7 @@ func (e *encoder) Fail(dst []byte, failure *app.Error, requestID string) []byte 
 	e.ended = true
 	if !e.begun {
 		e.begun = true
-		e.echo = appendEcho(nil, e.out.ask)
+		e.echo = echoOf(e.out.ask)
 		dst = e.snapshot(dst, "response.created")
 	}
 	o := e.out
@@ -264,7 +264,7 @@ func AppendFailed(dst []byte, seq int64, response []byte, a *llm.Ask, e *app.Err
 		dst = append(openFrame(dst, "response.failed", seq), `,"response":`...)
 		return append(appendSeen(dst, seen, failure), frameEnd...)
 	}
-	enc := &encoder{out: newOutput(a), echo: appendEcho(nil, a), number: seq}
+	enc := &encoder{out: newOutput(a), echo: echoOf(a), number: seq}
 	dst = enc.snapshot(dst, "response.created")
 	enc.out.status, enc.out.failure = statusFailed, failure
 	return enc.snapshot(dst, "response.failed")

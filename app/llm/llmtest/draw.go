@@ -149,7 +149,6 @@ func drawTurns(t *rapid.T, r *llm.Request, traits *llm.Traits, o *Options) {
 		if o.LateSystem && maybe(t, "late system") && len(calls) == 0 {
 			r.Turns = append(r.Turns, drawSystem(t, o))
 		}
-		calls = nil
 		if i == rounds-1 {
 			return
 		}

@@ -142,38 +142,50 @@ func DecodeStream(d llm.StreamDecoder, wire []byte) ([]llm.Event, error) {
 	}
 }
 
+// order is what was seen of a stream so far.
+type order struct {
+	open              llm.PartKind
+	started, finished bool
+}
+
 // Legal says what is wrong with the order of events, or nothing. A stream may lack its end, not more.
 func Legal(events []llm.Event) string {
-	var open llm.PartKind
-	started, finished := false, false
+	var o order
 	for i := range events {
-		e := &events[i]
-		switch {
-		case finished:
-			return "an event after the finish"
-		case e.Kind != llm.EventStart && !started:
-			return "an event before the start"
-		case e.Kind == llm.EventStart && started:
-			return "a second start"
-		case e.Kind == llm.EventPart && open != 0:
-			return "a part inside a part"
-		case e.Kind == llm.EventPart && e.Part == 0:
-			return "a part without a kind"
-		case (e.Kind == llm.EventDelta || e.Kind == llm.EventPartEnd) && (open == 0 || e.Part != open):
+		if fault := o.next(&events[i]); fault != "" {
+			return fault
+		}
+	}
+	return ""
+}
+
+func (o *order) next(e *llm.Event) string {
+	switch {
+	case o.finished:
+		return "an event after the finish"
+	case o.started == (e.Kind == llm.EventStart):
+		return "no start, or a second one"
+	}
+	switch e.Kind {
+	case llm.EventStart:
+		o.started = true
+	case llm.EventPart:
+		if o.open != 0 || e.Part == 0 {
+			return "a part inside a part, or without a kind"
+		}
+		o.open = e.Part
+	case llm.EventDelta, llm.EventPartEnd:
+		if o.open == 0 || e.Part != o.open {
 			return "a delta or an end that belongs to no open part"
-		case e.Kind == llm.EventFinish && open != 0:
+		}
+		if e.Kind == llm.EventPartEnd {
+			o.open = 0
+		}
+	case llm.EventFinish:
+		if o.open != 0 {
 			return "a finish inside a part"
 		}
-		switch e.Kind {
-		case llm.EventStart:
-			started = true
-		case llm.EventPart:
-			open = e.Part
-		case llm.EventPartEnd:
-			open = 0
-		case llm.EventFinish:
-			finished = true
-		}
+		o.finished = true
 	}
 	return ""
 }
