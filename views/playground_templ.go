@@ -1111,7 +1111,7 @@ func playComposer(p Playground) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 87, "<div class=\"composer-line\"><label class=\"switch\"><input type=\"checkbox\" id=\"play-stream\" name=\"stream\" value=\"true\"")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 87, "<div class=\"composer-line\"><label class=\"switch\" data-js><input type=\"checkbox\" id=\"play-stream\" name=\"stream\" value=\"true\"")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

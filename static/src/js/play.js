@@ -452,3 +452,8 @@ document.addEventListener("input", (event) => {
   }
 });
 onContent(reckon);
+
+const conversation = theForm() && part(theForm(), "log");
+if (conversation) {
+  conversation.scrollTop = conversation.scrollHeight;
+}
