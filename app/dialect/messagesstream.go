@@ -117,14 +117,23 @@ func (s *messagesStream) readStart(doc []byte, message span) {
 	if isNull(message.of(doc)) {
 		return
 	}
+	var usage span
 	o := openObject(doc[:message.to], message.from)
 	for o.next() {
 		switch string(o.key.of(doc)) {
 		case "model":
 			s.edits.rename(doc, o.value, s.model)
 		case "usage":
-			s.readUsage(o.value.of(doc))
+			usage = o.value
 		}
+	}
+	switch none := string(messagesMeter.append(nil, llm.Usage{})); {
+	case !isNull(usage.of(doc)):
+		s.readUsage(usage.of(doc))
+	case usage.found():
+		s.edits.replace(usage, none) // clients count on from it
+	case o.begun:
+		s.edits.insert(behindBrace(doc, message.from), `"usage":`+none+`,`)
 	}
 }
 

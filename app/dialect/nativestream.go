@@ -52,6 +52,10 @@ func (s *nativeStream) read(f sse.Frame) (reading, error) {
 	if !isNull(g.failure.of(doc)) || string(f.Event) == "error" {
 		return reading{}, failure(doc)
 	}
+	usage := g.usage.of(doc)
+	if s.phase == ending && g.finished == 0 && (g.bytes > 0 || !g.candidates.found() && isNull(usage)) {
+		return reading{}, nil // behind the end, and so no part of the answer
+	}
 	if g.model.found() {
 		s.edits.rename(doc, g.model, s.model)
 	}
@@ -62,7 +66,6 @@ func (s *nativeStream) read(f sse.Frame) (reading, error) {
 	if r.more { // some upstreams say in every frame that the answer has ended
 		s.finished, s.done = 0, false
 	}
-	usage := g.usage.of(doc)
 	if !isNull(usage) {
 		s.reported(nativeUsage(usage))
 	}

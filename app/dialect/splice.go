@@ -13,8 +13,11 @@ func spliceChat(dst, body []byte, h *Head, e Edit) []byte {
 	if h.Stream && !h.IncludeUsage {
 		h.askForUsage(&all, body)
 	}
-	if e.MaxTokens > 0 {
+	switch {
+	case e.MaxTokens > 0:
 		h.bound(&all, body, e.MaxTokens)
+	case h.spans[fieldMaxTokens].found() && h.MaxTokens > 0 && !isNull(h.spans[fieldMaxTokensOld].of(body)):
+		h.lower(&all, body, fieldMaxTokensOld, h.MaxTokens) // for upstreams that know only the former name
 	}
 	return all.append(dst, body)
 }
@@ -98,8 +101,8 @@ func spliceMessages(dst, body []byte, h *Head, e Edit) []byte {
 	return all.append(dst, body)
 }
 
-// responseLeast is the smallest bound on output that an upstream of the responses style takes.
-const responseLeast = 16
+// ResponseLeast is the smallest bound on output that an upstream of the responses style takes; a smaller one is raised.
+const ResponseLeast = 16
 
 // spliceResponses sends a responses request on.
 func spliceResponses(dst, body []byte, h *Head, e Edit) []byte {
@@ -107,9 +110,9 @@ func spliceResponses(dst, body []byte, h *Head, e Edit) []byte {
 	all.replace(h.spans[fieldModel], quoted(e.Model))
 	switch {
 	case e.MaxTokens > 0:
-		h.boundAs(&all, body, "max_output_tokens", max(e.MaxTokens, responseLeast))
-	case h.MaxTokens > 0 && h.MaxTokens < responseLeast:
-		all.replace(h.spans[fieldMaxTokens], strconv.Itoa(responseLeast))
+		h.boundAs(&all, body, "max_output_tokens", max(e.MaxTokens, ResponseLeast))
+	case h.MaxTokens > 0 && h.MaxTokens < ResponseLeast:
+		all.replace(h.spans[fieldMaxTokens], strconv.Itoa(ResponseLeast))
 	}
 	return all.append(dst, body)
 }

@@ -19,6 +19,7 @@ type translatedStream struct {
 	events  []llm.Event
 	held    []byte
 	phase   phase
+	open    llm.PartKind // the part that has begun and not ended
 	stops   stops
 	finish  llm.Event
 	tally   Tally
@@ -79,6 +80,7 @@ func (s *translatedStream) pass(dst []byte, e *llm.Event, step *Step) []byte {
 	}
 	switch e.Kind {
 	case llm.EventPart:
+		s.open = e.Part
 		s.way.t.names.restore(&e.Call)
 		s.tally.ContentBytes += int64(len(e.Call.Name)) // a call is content before its arguments come
 	case llm.EventDelta:
@@ -88,6 +90,7 @@ func (s *translatedStream) pass(dst []byte, e *llm.Event, step *Step) []byte {
 			return s.watched(dst, e, step)
 		}
 	case llm.EventPartEnd:
+		s.open = 0
 		if e.Part == llm.Reasoning {
 			e.Signature = sealSignature(s.way.t.provider, e.Signature)
 		}
@@ -143,12 +146,9 @@ func (s *translatedStream) end(finish llm.Event) {
 func (s *translatedStream) Finish(dst []byte, b Bill) []byte {
 	dst = append(dst, s.held...)
 	if b.CutShort {
-		s.finish = llm.Event{Kind: llm.EventFinish, Stop: llm.StopLength}
-		s.events, _ = s.decoder.End(s.events[:0]) // closes what is open
-		for i := range s.events {
-			if e := &s.events[i]; e.Kind == llm.EventPartEnd {
-				dst = s.encoder.Append(dst, e)
-			}
+		if s.finish = (llm.Event{Kind: llm.EventFinish, Stop: llm.StopLength}); s.open != 0 {
+			var step Step
+			dst = s.pass(dst, &llm.Event{Kind: llm.EventPartEnd, Part: s.open}, &step)
 		}
 	}
 	s.finish.Usage, s.finish.Reported, s.finish.Cost = b.Usage, true, &b.Cost

@@ -16,8 +16,10 @@ import (
 	"umg/app/sse"
 )
 
-// spliceRoom is what a request may grow by on its way upstream.
-const spliceRoom = 512
+const (
+	spliceRoom    = 512 // what a request may grow by on its way upstream
+	droppedHeader = "X-Gateway-Dropped"
+)
 
 // open tries the routes of the model until one of them answers: with a whole body, or with the first content of a
 // stream. Nothing was sent to the client before, so every failure up to here costs nothing and shows nowhere.
@@ -41,6 +43,7 @@ func (r *run) open(ctx context.Context) error {
 			return nil
 		}
 		r.drop()
+		r.out.tell(droppedHeader, "")
 		r.tally = dialect.Tally{}
 		*r.batch = (*r.batch)[:0]
 	}
@@ -89,7 +92,7 @@ func (r *run) attempt(ctx context.Context, route *catalog.Route) *provider.Fault
 	if fault != nil {
 		return fault
 	}
-	r.out.tell("X-Gateway-Dropped", r.way.Dropped())
+	r.out.tell(droppedHeader, r.way.Dropped())
 	switch {
 	case r.head.Stream:
 		return r.openStream()

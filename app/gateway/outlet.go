@@ -80,11 +80,15 @@ func (o *outlet) keepAlive() error {
 	return o.write(http.StatusOK, eventStream, []byte(o.mark))
 }
 
-// tell adds a header to an answer that has not begun.
+// tell gives an answer that has not begun a header, or takes it away when there is nothing to tell.
 func (o *outlet) tell(name, value string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if value != "" && !o.begun {
+	switch {
+	case o.begun:
+	case value == "":
+		delete(o.header, name)
+	default:
 		o.header[name] = []string{value}
 	}
 }

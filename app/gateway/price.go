@@ -1,7 +1,11 @@
 package gateway
 
 import (
+	"slices"
+
 	"umg/app"
+	"umg/app/catalog"
+	"umg/app/dialect"
 	"umg/app/llm"
 	"umg/billing"
 )
@@ -47,7 +51,10 @@ func (r *run) price(card billing.RateCard) (err error) {
 		s.output = outputStandard
 	}
 	if r.head.MaxTokens > 0 {
-		s.output = min(s.output, r.head.MaxTokens)
+		s.output = min(s.output, max(r.head.MaxTokens, leastOutput(r.model)))
+	}
+	if r.head.Documents > 0 { // of unknown length, but the model reads no more than it can
+		s.input = max(s.input, min(r.model.ContextTokens, countMax))
 	}
 	s.inMeter = dearest(card, billing.InputTokens, billing.CacheReadTokens, billing.CacheWriteTokens)
 	s.outMeter = dearest(card, billing.OutputTokens, billing.ReasoningTokens)
@@ -58,6 +65,14 @@ func (r *run) price(card billing.RateCard) (err error) {
 	}
 	s.min, err = s.cost(card, min(s.output, usefulTokens)*r.head.Choices)
 	return err
+}
+
+// leastOutput is what some upstream of the model may answer with at least, whatever bound it is given.
+func leastOutput(m *catalog.Model) int64 {
+	if slices.ContainsFunc(m.Routes, func(route catalog.Route) bool { return route.Style == llm.Responses }) {
+		return dialect.ResponseLeast
+	}
+	return 1
 }
 
 func (s *reserve) cost(card billing.RateCard, output int64) (app.Amount, error) {
@@ -126,8 +141,12 @@ func (r *run) outputEstimate() int64 {
 	return min(tokens, r.outputMost())
 }
 
-// plausible reports whether an upstream's count can be true of this call.
+// plausible reports whether an upstream's count can be true of this call. Nobody has answered something out of
+// nothing.
 func (r *run) plausible(u llm.Usage) bool {
+	if r.tally.ContentBytes > 0 && (u.Output == 0 || u.InputTotal() == 0) {
+		return false
+	}
 	return u.Output <= r.outputMost()*boundSlackTenths/10+boundSlackTokens
 }
 

@@ -52,7 +52,7 @@ func outcomeOf(err error, delivered bool) outcome {
 // settle makes the charge durable. A whole answer is charged whole; one that broke off is charged with what the
 // client was sent; nothing sent is nothing charged. It returns the error the call ends with.
 func (r *run) settle(ctx context.Context, ended error) error {
-	if r.cancel != nil && (ended != nil || r.cutShort) {
+	if r.cancel != nil && (ended != nil || r.cutShort || r.way.Cuts()) {
 		r.cancel(nil) // the upstream need not go on
 	}
 	if r.cutShort && r.tally.Finish == "" {

@@ -64,12 +64,23 @@ models:
   - {id: test/silent, styles: [messages], ROUTES [{provider: alpha, model: x, style: messages}]}
   - {id: test/fast, limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000}, ROUTES [{provider: alpha, model: up, style: chat}]}
   - {id: test/daily, limits: {requests_per_minute: 60, requests_per_day: 2, concurrency: 3}, ROUTES [{provider: alpha, model: up, style: chat}]}
+  - {id: test/on-chat, STYLED [{provider: alpha, model: up-chat, style: chat}]}
+  - {id: test/on-messages, STYLED [{provider: alpha, model: up-messages, style: messages}]}
+  - {id: test/on-responses, STYLED [{provider: alpha, model: up-responses, style: responses}]}
+  - {id: test/on-native, STYLED [{provider: alpha, model: up-native, style: native}]}
+  - {id: test/over, STYLED [{provider: alpha, model: up-over, style: messages, order: 1}, {provider: beta, model: up-over-b, style: chat, order: 2}]}
   - {id: test/limited, limits: {requests_per_minute: 2, tokens_per_minute: 100000}, ROUTES [{provider: alpha, model: up, style: chat}]}
 `
 
 const common = `name: Test, owner: test, kind: text, capabilities: [text], input: [text, image], output: [text], context_tokens: 128000, max_output_tokens: 4096,
      parameters: [temperature, top_p, stop, seed, tools, logprobs],
      rates: {input_tokens: 3 per 1M, cache_read_tokens: 0.3 per 1M, output_tokens: 15 per 1M}, released: 2026-01-01, routes:`
+
+// styled models are called in all four styles, and each meter has a price of its own.
+const styled = `name: Test, owner: test, kind: text, capabilities: [text], input: [text, image], output: [text], context_tokens: 128000,
+     max_output_tokens: 4096, parameters: [temperature, top_p, stop, seed, n, tools, tool_choice, reasoning_effort],
+     rates: {input_tokens: 3 per 1M, cache_read_tokens: 0.3 per 1M, cache_write_tokens: 3.75 per 1M, output_tokens: 15 per 1M,
+     reasoning_tokens: 20 per 1M}, limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000}, released: 2026-01-01, routes:`
 
 // bench is one gateway on a database and an upstream of its own.
 type bench struct {
@@ -111,7 +122,7 @@ func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*ga
 	ctx := t.Context()
 	b.ledger = billing.NewLedger(b.overLine(), billing.Options{Now: time.Now, IDs: b.ids, Log: slog.New(slog.DiscardHandler)})
 	b.open(credit)
-	f, err := catalog.ParseFile([]byte(strings.NewReplacer("ROUTES", common, "ALPHA_WAIT", alphaWait).Replace(file)))
+	f, err := catalog.ParseFile([]byte(strings.NewReplacer("ROUTES", common, "STYLED", styled, "ALPHA_WAIT", alphaWait).Replace(file)))
 	must(t, err)
 	must(t, catalog.Apply(ctx, b.db, f))
 	c, err := catalog.Open(ctx, b.db, catalog.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler), Secrets: b.lookup})

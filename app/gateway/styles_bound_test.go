@@ -1,0 +1,170 @@
+package gateway_test
+
+import (
+	"strings"
+	"testing"
+
+	"umg/app"
+	"umg/app/gateway"
+	"umg/app/llm"
+)
+
+// upstreamBound is the bound on output that a provider of the style was sent, -1 for none.
+func upstreamBound(t *testing.T, upstream llm.Style, body string) int64 {
+	t.Helper()
+	m := decoded(t, body)
+	for _, v := range map[llm.Style][]any{
+		llm.Chat:      {m["max_completion_tokens"], m["max_tokens"]},
+		llm.Messages:  {m["max_tokens"]},
+		llm.Responses: {m["max_output_tokens"]},
+		llm.Native:    {at(m, "generationConfig", "maxOutputTokens"), at(m, "generation_config", "max_output_tokens"), at(m, "generationConfig", "max_output_tokens")},
+	}[upstream] {
+		if v != nil {
+			return num(v)
+		}
+	}
+	return -1
+}
+
+// poor is an account that can pay for a few hundred tokens of the styled models.
+const poor = 8_000_000
+
+func TestEveryWayBoundsTheUpstreamByTheBalance(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	for name, a := range map[string]asked{
+		"without a bound": {prompt: "count to 4000"},
+		"a high bound":    {prompt: "count to 4000", bound: 4000},
+		"thinking":        {prompt: "count to 4000", bound: 4000, thinks: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+				b.open(poor)
+				a.stream = stream
+				r, s, err := b.generate(b.styledCall(client, on(upstream), a))
+				must(b.t, err)
+				h := b.listenTo(s, client, stream)
+				t, _ := b.t.(*testing.T)
+				bound := upstreamBound(t, upstream, b.finished(1)[0].Body)
+				if out := r.Usage[3] + r.Usage[4]; bound < 256 || bound > poor/15_000 || out != bound || h.finish != lengths[client] {
+					b.t.Errorf("the upstream was given %d, made %d, and ended with %q", bound, out, h.finish)
+				}
+				u, left := b.record(), b.balance()
+				if u.Overrun != 0 || r.Estimated || u.Reserved > poor || h.cost != r.Cost || left.Posted != poor-r.Cost || left.Held != 0 {
+					b.t.Errorf("shown %s, record %+v, %s left", h.cost, u, left.Posted)
+				}
+			})
+		})
+	}
+}
+
+func TestNoWayReachesAnUpstreamWithoutCredit(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+		b.open(1_000_000)
+		_, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 4000", stream: stream}))
+		if e := app.AsError(err); e == nil || e.Kind != app.Unfunded || s.status != 0 || len(b.sim.Requests()) != 0 {
+			b.t.Errorf("%v, status %d", err, s.status)
+		}
+	})
+}
+
+func TestEveryAnswerOfSeveralIsReservedFor(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	for _, style := range llm.Styles() {
+		for _, upstream := range llm.Styles() {
+			for _, stream := range []bool{false, true} {
+				t.Run(string(style)+" on "+string(upstream), func(t *testing.T) {
+					b := all.fresh(t)
+					b.open(4 * poor)
+					if style == llm.Messages || style == llm.Responses {
+						return // they have one answer
+					}
+					r, s, err := b.generate(b.styledCall(style, on(upstream), asked{prompt: "count to 4000", choices: 3, stream: stream}))
+					if style != upstream {
+						if e := app.AsError(err); e == nil || e.Kind != app.Invalid || s.status != 0 {
+							t.Errorf("%v", err)
+						}
+						return
+					}
+					must(t, err)
+					bound, u := upstreamBound(t, upstream, b.finished(1)[0].Body), b.record()
+					if bound < 256 || r.Usage[3] != 3*bound || u.Overrun != 0 || u.Reserved > 4*poor || r.Estimated || b.balance().Posted != 4*poor-r.Cost {
+						t.Errorf("the upstream was given %d and made %d, record %+v", bound, r.Usage[3], u)
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestBothSpellingsOfANativeBoundAreLowered(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	for _, config := range []string{
+		`"generationConfig":{"maxOutputTokens":4000}`, `"generation_config":{"max_output_tokens":4000}`, `"generationConfig":{"max_output_tokens":4000}`,
+		`"generation_config":{"maxOutputTokens":null}`, `"generationConfig":null`, `"generation_config":{}`, `"generation_config":{"topK":3}`,
+	} {
+		for _, upstream := range llm.Styles() {
+			b := all.fresh(t)
+			b.open(poor)
+			r, _, err := b.generate(gateway.Call{
+				ID: b.ids.New("req"), Principal: app.Principal{AccountID: b.account}, Style: llm.Native,
+				Body: []byte(`{"model":"` + on(upstream) + `","contents":[{"parts":[{"text":"count to 4000"}]}],` + config + `}`),
+			})
+			must(t, err)
+			if u := b.record(); r.Usage[3] < 256 || r.Usage[3] > poor/15_000 || u.Overrun != 0 || r.FinishReason != "length" {
+				t.Errorf("%s on %s: %+v for %s", config, upstream, u, b.finished(1)[0].Body)
+			}
+		}
+	}
+}
+
+func TestABoundThatAnUpstreamRaisesIsReservedFor(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	for _, client := range []llm.Style{llm.Chat, llm.Messages, llm.Native} {
+		b := all.fresh(t)
+		b.fault("alpha", "usage=16")
+		r, _, err := b.generate(b.styledCall(client, on(llm.Responses), asked{prompt: "count to 100", bound: 1}))
+		must(t, err)
+		if u := b.record(); u.Overrun != 0 || r.Usage[3] != 16 || u.Reserved < 16*20_000 {
+			t.Errorf("%s: %+v", client, u)
+		}
+	}
+}
+
+func TestTheFormerNameOfABoundIsLoweredToTheLatter(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	for more, want := range map[string]string{
+		`,"max_completion_tokens":10,"max_tokens":4000`: `"max_completion_tokens":10,"max_tokens":10`,
+		`,"max_completion_tokens":10,"max_tokens":5`:    `"max_completion_tokens":10,"max_tokens":5`,
+		`,"max_completion_tokens":10,"max_tokens":null`: `"max_completion_tokens":10,"max_tokens":null`,
+	} {
+		b := all.fresh(t)
+		r, _, err := b.generate(b.call(on(llm.Chat), "count to 30", more))
+		must(t, err)
+		if up := b.finished(1)[0].Body; r.Usage[3] > 10 || !strings.Contains(up, want) {
+			t.Errorf("%d tokens for %s", r.Usage[3], up)
+		}
+	}
+}
+
+func TestWhatOnlyLooksLikeAnImageIsReservedForLikeText(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	words := strings.Repeat("one and another ", 20_000)
+	for _, upstream := range llm.Styles() {
+		b := all.fresh(t)
+		schema := members{"type": "object", "properties": members{"image_url": members{"default": "data:image/png", "description": words}}}
+		a := asked{prompt: "hi", more: members{"tools": []any{members{"type": "function", "function": members{"name": "f", "parameters": schema}}}}}
+		_, _, err := b.generate(b.styledCall(llm.Chat, on(upstream), a))
+		must(t, err)
+		if u := b.record(); u.Overrun != 0 || u.Usage[0] < 60_000 {
+			t.Errorf("on %s: %+v", upstream, u)
+		}
+	}
+}
