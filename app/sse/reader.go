@@ -11,7 +11,8 @@ const (
 	// FrameBytesMax bounds one frame, and so one line.
 	FrameBytesMax = 16 << 20
 
-	bufferBytes   = 4 << 10 // what every stream holds; more is taken from the budget
+	bufferBytes   = 4 << 10  // what every stream holds; more is taken from the budget
+	burstBytes    = 32 << 10 // while more comes at once than that
 	emptyReadsMax = 100
 	byteOrderMark = "\xef\xbb\xbf"
 )
@@ -41,6 +42,7 @@ type Reader struct {
 	scan   int    // first byte not looked at yet
 	end    int    // end of what was read
 	err    error  // why the source ended
+	burst  bool   // the last read filled what a small buffer holds, so there is likely more at hand
 
 	data   span // of the last data line, relative to start
 	event  span
@@ -54,11 +56,26 @@ type Reader struct {
 
 type span struct{ from, to int }
 
-var buffers = sync.Pool{New: func() any { return new([bufferBytes]byte) }}
+var (
+	buffers = sync.Pool{New: func() any { return new([bufferBytes]byte) }}
+	bursts  = sync.Pool{New: func() any { return new([burstBytes]byte) }}
+)
 
 func newBuffer() []byte {
 	b, _ := buffers.Get().(*[bufferBytes]byte)
 	return b[:]
+}
+
+// newBuffer makes a buffer of a size beyond the small one, or nil when the budget has no room for it.
+func (r *Reader) newBuffer(size int) []byte {
+	if !r.budget.Take(int64(size)) {
+		return nil
+	}
+	if size == burstBytes {
+		b, _ := bursts.Get().(*[burstBytes]byte)
+		return b[:]
+	}
+	return make([]byte, size)
 }
 
 // NewReader reads frames from src. Close gives its memory back.
@@ -83,12 +100,15 @@ func (r *Reader) Close() {
 }
 
 func (r *Reader) dropBuffer() {
-	switch {
-	case r.buf == nil:
-	case len(r.buf) == bufferBytes:
+	size := len(r.buf)
+	switch size {
+	case bufferBytes:
 		buffers.Put((*[bufferBytes]byte)(r.buf))
-	default:
-		r.budget.Give(int64(len(r.buf)))
+	case burstBytes:
+		bursts.Put((*[burstBytes]byte)(r.buf))
+	}
+	if size > bufferBytes {
+		r.budget.Give(int64(size))
 	}
 	r.buf = nil
 }
@@ -248,41 +268,58 @@ func (r *Reader) fill() {
 		return
 	}
 	for range emptyReadsMax {
+		room := len(r.buf) - r.end
 		n, err := r.src.Read(r.buf[r.end:])
 		r.end += n
 		r.err = err
 		if n > 0 || err != nil {
+			r.burst = n >= min(room, bufferBytes)
 			return
 		}
 	}
 	r.err = io.ErrNoProgress
 }
 
-// compact moves what is left of the buffer to its front, and gives a large buffer back once it is not needed.
+// compact moves what is left of the buffer to the front of one of the right size: large while the source has more at
+// hand than a small one holds, so that a burst takes few reads, and small when it is waited for.
 func (r *Reader) compact() {
-	rest := r.buf[r.start:r.end]
-	if len(r.buf) > bufferBytes && len(rest) < bufferBytes {
-		small := newBuffer()
-		copy(small, rest)
+	rest, size := r.buf[r.start:r.end], bufferBytes
+	if r.burst {
+		size = burstBytes
+	}
+	if to := r.sized(size, len(rest)); to != nil {
+		copy(to, rest)
 		r.dropBuffer()
-		r.buf = small
+		r.buf = to
 	} else {
 		copy(r.buf, rest)
 	}
 	r.scan, r.line, r.end, r.start = r.scan-r.start, r.line-r.start, len(rest), 0
 }
 
+// sized is another buffer of that size, or nil when the one there is must do: it has the size, or the rest would fill
+// the other, or there is no room for one.
+func (r *Reader) sized(size, rest int) []byte {
+	switch {
+	case len(r.buf) == size || rest >= size:
+		return nil
+	case size == bufferBytes:
+		return newBuffer()
+	}
+	return r.newBuffer(size)
+}
+
 func (r *Reader) grow() bool {
-	size := 2 * len(r.buf)
+	size := max(2*len(r.buf), burstBytes)
 	if len(r.buf) >= FrameBytesMax {
 		r.err = ErrTooLarge
 		return false
 	}
-	if !r.budget.Take(int64(size)) {
+	large := r.newBuffer(size)
+	if large == nil {
 		r.err = ErrBudget
 		return false
 	}
-	large := make([]byte, size)
 	copy(large, r.buf[:r.end])
 	r.dropBuffer()
 	r.buf = large

@@ -235,6 +235,38 @@ func TestALargeFrameIsGivenBackBeforeTheStreamEnds(t *testing.T) {
 	}
 }
 
+// counted is a source that notes how often it is asked.
+type counted struct {
+	io.Reader
+
+	reads int
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	c.reads++
+	return c.Reader.Read(p)
+}
+
+func TestABurstTakesFewReadsAndItsBufferIsGivenBackWhenItIsOver(t *testing.T) {
+	t.Parallel()
+	const all, frame = 8 << 20, "data: hello\n\n"
+	budget := sse.NewBudget(all)
+	src := &counted{Reader: io.MultiReader(strings.NewReader(strings.Repeat(frame, 20_000)), strings.NewReader(frame), strings.NewReader(frame))}
+	r := sse.NewReader(src, budget)
+	defer r.Close()
+	for i := range 20_002 {
+		if f, err := r.Next(); err != nil || string(f.Data) != "hello" {
+			t.Fatalf("frame %d: %q, %v", i, f.Data, err)
+		}
+	}
+	if most := 20_000*len(frame)/(16<<10) + 8; src.reads > most {
+		t.Errorf("%d reads, more than %d", src.reads, most)
+	}
+	if budget.Left() != all {
+		t.Errorf("%d bytes are still held", all-budget.Left())
+	}
+}
+
 func TestTheSourcesErrorIsReported(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("reset")
