@@ -120,6 +120,14 @@ func (p protocol) with(model string, members ...string) string {
 
 func (p protocol) bounded(tokens int) string { return fmt.Sprintf(p.bound, tokens) }
 
+// wantsUsage is the member that makes a stream tell its usage, harmless where every stream does.
+func (p protocol) wantsUsage() string {
+	if p.style == "chat" {
+		return `"stream_options":{"include_usage":true}`
+	}
+	return `"unknown_member":null`
+}
+
 // send sends a request of the style, and wants true statuses in every style.
 func (p protocol) send(t *testing.T, c customer, body string, headers ...string) answer {
 	t.Helper()
