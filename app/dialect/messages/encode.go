@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -12,6 +14,9 @@ import (
 )
 
 const (
+	endUserMax = 256 // characters of the caller's own id of a person
+	phoneMin   = 6   // digits that no phone has
+
 	budgetMin    = 1024 // tokens of thinking, the least that the style can ask for
 	topPThinking = 0.95 // the least top_p that goes with thinking
 )
@@ -40,13 +45,23 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	e.encodeOutput()
 	if r.EndUser != "" {
 		e.dst = append(e.dst, `,"metadata":{"user_id":`...)
-		e.dst = append(quote(e.dst, r.EndUser), '}')
+		e.dst = append(quote(e.dst, encodeEndUser(r.EndUser)), '}')
 	}
 	e.dst = append(e.dst, '}')
 	if e.err != nil {
 		return nil, e.err
 	}
 	return e.dst, nil
+}
+
+// encodeEndUser hides an id that upstreams refuse: one that is too long, an address of mail, a number of a phone. The
+// same id is always hidden alike.
+func encodeEndUser(id string) string {
+	phone := strings.Trim(id, "+-() .0123456789") == ""
+	if utf8.RuneCountInString(id) > endUserMax || strings.Contains(id, "@") || phone && len(id) > phoneMin {
+		return llm.FitID("user:"+id, endUserMax)
+	}
+	return id
 }
 
 // requestEncoder is a request on its way out. The first thing that the style cannot say is kept.
@@ -120,7 +135,11 @@ func (e *requestEncoder) offered() []llm.Tool {
 	if len(names) == 0 || e.r.Choice.Mode == llm.ChooseRequired && len(names) == 1 {
 		return e.r.Tools
 	}
-	return slices.DeleteFunc(slices.Clone(e.r.Tools), func(t llm.Tool) bool { return !slices.Contains(names, t.Name) })
+	chosen := make(map[string]bool, len(names))
+	for _, name := range names {
+		chosen[name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(e.r.Tools), func(t llm.Tool) bool { return !chosen[t.Name] })
 }
 
 func (e *requestEncoder) encodeTools() {
@@ -210,7 +229,7 @@ func (e *requestEncoder) encodeChoice() {
 // budget is how many tokens the model may think: none when nothing is said or when there is no room for it, and -1
 // when it is left to the model.
 func (e *requestEncoder) budget() (n int64, asked bool) {
-	o := &e.r.Reasoning
+	o, most := &e.r.Reasoning, e.r.MaxOutput
 	n, asked = llm.BudgetOf(o.Effort)
 	if o.Budget != "" {
 		n, asked = number(o.Budget).whole()
@@ -221,8 +240,10 @@ func (e *requestEncoder) budget() (n int64, asked bool) {
 	case n < budgetMin:
 		n = budgetMin
 	}
-	if e.r.MaxOutput > 0 { // the thoughts count inside of it, and something must be left to say
-		n = min(n, e.r.MaxOutput-1)
+	// The thoughts count inside of the bound on the output. Who has named both numbers knows what is left to say; else half
+	// of it is.
+	if most > 0 && (n >= most || o.Budget == "") {
+		n = min(n, most/2)
 	}
 	return n, n >= budgetMin
 }

@@ -82,10 +82,11 @@ func encodePiece(dst []byte, p *llm.Part) []byte {
 	return append(dst, `,"citations":null}`...)
 }
 
-// appendCall opens a call, up to its input.
+// appendCall opens a call, up to its input. Its id is one that an upstream of this style takes, where the client may go
+// on with its conversation.
 func appendCall(dst []byte, c *llm.ToolCall) []byte {
 	dst = append(dst, `{"type":"tool_use","id":`...)
-	dst = quote(dst, c.ID)
+	dst = quote(dst, llm.FitID(c.ID, idMax))
 	dst = append(dst, `,"name":`...)
 	dst = quote(dst, c.Name)
 	return append(dst, `,"caller":{"type":"direct"},"input":`...)

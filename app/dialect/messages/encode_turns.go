@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -22,27 +23,34 @@ func arrange(all []llm.Turn) (systems, turns []llm.Turn, err error) {
 			continue
 		}
 		t.Parts = slices.DeleteFunc(slices.Clone(t.Parts), func(p llm.Part) bool { return unsaid(&p) })
+		if !slices.ContainsFunc(t.Parts, says) {
+			continue
+		}
 		if n := len(turns); n > 0 && turns[n-1].Role == t.Role {
 			turns[n-1].Parts = append(turns[n-1].Parts, t.Parts...)
-		} else if len(t.Parts) > 0 {
+		} else {
 			turns = append(turns, t)
 		}
 	}
 	if len(turns) == 0 || turns[0].Role != llm.User {
-		return nil, nil, app.Errorf(app.Invalid, "invalid_request_error",
-			"The conversation must begin with a message of the user that is not empty, as the provider of this model demands.").At("messages")
+		return nil, nil, refused("The conversation must begin with a message of the user that is not empty, as the provider of this " +
+			"model demands.")
 	}
+	var asked []llm.Part
 	for i := range turns {
 		slices.SortStableFunc(turns[i].Parts, func(a, b llm.Part) int { return rank(&a) - rank(&b) })
-		var next []llm.Part
-		if i+1 < len(turns) {
-			next = turns[i+1].Parts
-		}
-		if err := answered(turns[i].Parts, next); err != nil {
+		if err := answered(asked, turns[i].Parts); err != nil {
 			return nil, nil, err
 		}
+		asked = turns[i].Parts
 	}
-	return systems, turns, nil
+	trimEnd(&turns[len(turns)-1])
+	return systems, turns, answered(asked, nil)
+}
+
+// refused is a conversation that this style cannot say.
+func refused(format string, args ...any) *app.Error {
+	return app.Errorf(app.Invalid, "invalid_request_error", format, args...).At(traits.Conversation)
 }
 
 // unsaid reports whether a part has no place in this style: text that is empty, and reasoning that nobody has signed.
@@ -56,6 +64,20 @@ func unsaid(p *llm.Part) bool {
 	return false
 }
 
+// says reports whether a part is more than white space: upstreams refuse a message that is nothing else.
+func says(p llm.Part) bool {
+	return p.Kind != llm.Text && p.Kind != llm.Refusal || strings.TrimSpace(p.Text) != ""
+}
+
+// trimEnd takes the white space off the words that the model is to go on with, where upstreams refuse it.
+func trimEnd(last *llm.Turn) {
+	if p := &last.Parts[len(last.Parts)-1]; last.Role == llm.Assistant && (p.Kind == llm.Text || p.Kind == llm.Refusal) {
+		if p.Text = strings.TrimRightFunc(p.Text, unicode.IsSpace); p.Text == "" {
+			last.Parts = last.Parts[:len(last.Parts)-1]
+		}
+	}
+}
+
 func rank(p *llm.Part) int {
 	if p.Kind == llm.Result {
 		return 0
@@ -63,16 +85,27 @@ func rank(p *llm.Part) int {
 	return 1
 }
 
-// answered checks that each call has its result in the next turn.
+// answered checks that each call of a turn has its result in the next turn, and each result there its call.
 func answered(parts, next []llm.Part) error {
+	results := map[string]bool{} // whether they have a call
+	for i := range next {
+		if next[i].Kind == llm.Result {
+			results[next[i].Result.CallID] = false
+		}
+	}
 	for i := range parts {
 		if parts[i].Kind != llm.Call {
 			continue
 		}
 		c := &parts[i].Call
-		if !slices.ContainsFunc(next, func(p llm.Part) bool { return p.Kind == llm.Result && p.Result.CallID == c.ID }) {
-			return app.Errorf(app.Invalid, "invalid_request_error", "The call %q of the tool %q has no result; "+
-				"each call needs one before the conversation goes on.", c.ID, c.Name).At("messages")
+		if _, ok := results[c.ID]; !ok {
+			return refused("The call %q of the tool %q has no result; each call needs one before the conversation goes on.", c.ID, c.Name)
+		}
+		results[c.ID] = true
+	}
+	for i := range next {
+		if id := next[i].Result.CallID; next[i].Kind == llm.Result && !results[id] {
+			return refused("The result of the call %q answers no call of the message before it, as the provider of this model demands.", id)
 		}
 	}
 	return nil
@@ -100,11 +133,12 @@ func (e *requestEncoder) encodeSystem(systems []llm.Turn) {
 				words = append(words, p.Text)
 			}
 		}
-		if len(words) == 0 {
+		text := strings.Join(words, "\n\n")
+		if strings.TrimSpace(text) == "" {
 			continue
 		}
 		e.dst = append(e.dst, separator(n, `,"system":[`)...)
-		e.dst = appendText(e.dst, strings.Join(words, "\n\n"))
+		e.dst = appendText(e.dst, text)
 		n++
 	}
 	if n > 0 {

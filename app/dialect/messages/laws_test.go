@@ -38,6 +38,9 @@ func canon(r *llm.Request) {
 		o.Budget, o.Show = "", ""
 		r.Sampling = llm.Sampling{}
 	}
+	if o.Effort == "max" {
+		o.Budget = "" // half of a short answer is less
+	}
 	if o.Effort != "none" && *o != (llm.ReasoningOptions{}) {
 		r.Sampling.Temperature, r.Sampling.TopK = "", ""
 		if r.Sampling.TopP != "1" {

@@ -2,6 +2,7 @@ package llmtest
 
 import (
 	"strconv"
+	"unicode"
 
 	"pgregory.net/rapid"
 
@@ -29,7 +30,7 @@ func words(t *rapid.T, label string) string {
 
 func blank(s string) bool {
 	for _, r := range s {
-		if r > ' ' && r != 0x7f && r != 0x85 && r != 0xa0 {
+		if r > ' ' && r != 0x7f && !unicode.IsSpace(r) {
 			return false
 		}
 	}
