@@ -107,6 +107,9 @@ func TestABodyOfAnyStyleBecomesTheFramesOfAStream(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if style == llm.Responses && strings.Contains(string(frames), `"created_at":0`) {
+			t.Errorf("the answer lost its date: %s", frames)
+		}
 		if got := decodeStream(t, d, p.live+p.end); !sameParts(got.Parts, want.Parts) || got.Usage != want.Usage {
 			t.Errorf("%s: %+v\nwant %+v", style, got, want)
 		}

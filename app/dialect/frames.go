@@ -11,6 +11,7 @@ import (
 func framesBy(codec llm.Codec, m *meter) func(raw []byte) ([]byte, error) {
 	return func(raw []byte) ([]byte, error) {
 		a := &Ask{Model: text(memberOf(raw, "model").of(raw)), CallID: text(memberOf(raw, "id").of(raw)), Choices: 1}
+		a.Created, _ = wholeNumber(memberOf(raw, "created_at").of(raw)) // not every style dates its answers
 		answer, err := codec.DecodeResponse(raw, a)
 		if err != nil {
 			return nil, err
