@@ -45,7 +45,7 @@ func (r *run) open(ctx context.Context) error {
 		r.drop()
 		r.out.tell(droppedHeader, "")
 		r.tally = dialect.Tally{}
-		*r.batch = (*r.batch)[:0]
+		r.clear()
 	}
 	if last == nil {
 		return app.Errorf(app.Unavailable, "no_available_provider",
@@ -167,7 +167,7 @@ func (r *run) openStream() *provider.Fault {
 	}
 	r.stream = r.way.NewStream(r.ask)
 	r.frames = getReader(source, r.gateway.o.Memory)
-	for len(*r.batch) == 0 && !r.done {
+	for r.pending() == 0 && !r.done {
 		if err := r.step(); err != nil {
 			return r.faultOf(err)
 		}

@@ -23,8 +23,8 @@ const (
 	retryWaitStandard = 100 * time.Millisecond
 	retryAfterMax     = 2 * time.Second // an upstream that asks for more is not waited for
 	drainMax          = 250 * time.Millisecond
-	batchBytes        = 1 << 10 // enough for a stream as slow as a model
-	batchBytesMax     = 8 << 10 // of frames that are written together
+	batchBytes        = 1 << 10  // enough for a stream as slow as a model
+	batchBytesMax     = 32 << 10 // of frames that are written together
 	memoryStandard    = 512 << 20
 )
 

@@ -29,7 +29,7 @@ func (r *run) relay() error {
 	for {
 		r.cutShort = !r.done && r.endless(r.tally.ContentBytes)
 		over := r.done || r.cutShort
-		if len(*r.batch) >= batchBytesMax || len(*r.batch) > 0 && (over || !r.frames.Buffered()) {
+		if n := r.pending(); n >= batchBytesMax || n > 0 && (over || !r.frames.Buffered()) {
 			if err := r.deliver(); err != nil {
 				return err
 			}
@@ -45,7 +45,7 @@ func (r *run) relay() error {
 
 // keepRest delivers what came before an error.
 func (r *run) keepRest(fault *provider.Fault) error {
-	if len(*r.batch) > 0 && fault.Class != provider.ClassClient {
+	if r.pending() > 0 && fault.Class != provider.ClassClient {
 		if err := r.deliver(); err != nil {
 			return err
 		}
@@ -69,7 +69,10 @@ func (r *run) step() error {
 		step dialect.Step
 		err  error
 	)
-	*r.batch, step, err = r.stream.Frame(*r.batch, frame)
+	batch := r.room()
+	if *batch, step, err = r.stream.Frame(*batch, frame); len(*batch) == 0 {
+		r.clear()
+	}
 	r.tally = r.stream.Tally()
 	switch {
 	case err != nil:
@@ -101,7 +104,7 @@ func (r *run) deliver() error {
 		r.firstByte = r.gateway.o.Now().Sub(r.started)
 	}
 	err := r.out.send(http.StatusOK, eventStream, *r.batch)
-	*r.batch = (*r.batch)[:0]
+	r.clear()
 	if err != nil {
 		return provider.NewFault(provider.ClassClient, err)
 	}

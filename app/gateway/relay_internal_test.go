@@ -41,8 +41,6 @@ func relayed(t testing.TB, g *Gateway, source *bytes.Reader, out Sink) *run {
 	r.reserve.output = 4096
 	r.out = &outlet{sink: out, now: g.o.Now, last: r.started, every: time.Minute}
 	r.watch = newWatch(g.o.Now, r.out)
-	r.batch, _ = batches.Get().(*[]byte)
-	*r.batch = (*r.batch)[:0]
 	r.stream = style.NewStream(r.ask)
 	r.frames = getReader(source, nil)
 	return r

@@ -53,7 +53,7 @@ type run struct {
 	frames   *sse.Reader
 	stream   dialect.Stream
 	body     dialect.Body
-	batch    *[]byte // what the client may have and was not sent yet
+	batch    *[]byte // what the client may have and was not sent yet; nil when that is nothing
 	came     bool    // the first frame
 	done     bool    // the answer is whole
 	cutShort bool    // it was ended here, at the length that was paid for
@@ -77,17 +77,39 @@ func (r *run) begin(sink Sink) {
 		r.out.every, r.out.mark = o.KeepAlive, r.style.KeepAlive
 	}
 	r.watch = newWatch(o.Now, r.out)
-	r.batch, _ = batches.Get().(*[]byte)
-	*r.batch = (*r.batch)[:0]
+}
+
+// room is the batch to append to. It is borrowed from the first byte until it is sent, so that a stream which waits
+// holds none.
+func (r *run) room() *[]byte {
+	if r.batch == nil {
+		r.batch, _ = batches.Get().(*[]byte)
+	}
+	return r.batch
+}
+
+// pending is how many bytes the batch has.
+func (r *run) pending() int {
+	if r.batch == nil {
+		return 0
+	}
+	return len(*r.batch)
+}
+
+// clear empties the batch and gives it back.
+func (r *run) clear() {
+	if r.batch != nil && cap(*r.batch) <= 2*batchBytesMax {
+		*r.batch = (*r.batch)[:0]
+		batches.Put(r.batch)
+	}
+	r.batch = nil
 }
 
 // end gives back what the call held in memory.
 func (r *run) end() {
 	r.watch.close()
 	r.drop()
-	if cap(*r.batch) <= 2*batchBytesMax {
-		batches.Put(r.batch)
-	}
+	r.clear()
 }
 
 // drop ends an attempt.

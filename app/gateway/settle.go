@@ -131,8 +131,9 @@ func (r *run) finish(ended error) (Report, error) {
 		if !r.out.hasBegun() {
 			return r.report(e), e
 		}
-		*r.batch = r.tellInStream((*r.batch)[:0], e)
-		_ = r.out.send(http.StatusOK, eventStream, *r.batch) // a client that left does not read it
+		batch := r.room()
+		*batch = r.tellInStream((*batch)[:0], e)
+		_ = r.out.send(http.StatusOK, eventStream, *batch) // a client that left does not read it
 		return r.report(e), nil
 	}
 	bill := dialect.Bill{
@@ -142,7 +143,8 @@ func (r *run) finish(ended error) (Report, error) {
 	if r.body != nil {
 		err = r.finishBody(bill)
 	} else {
-		*r.batch = r.stream.Finish((*r.batch)[:0], bill)
+		batch := r.room()
+		*batch = r.stream.Finish((*batch)[:0], bill)
 		if err = r.deliver(); err == nil && r.done {
 			r.drain()
 		}
@@ -163,10 +165,11 @@ func (r *run) tellInStream(dst []byte, e *app.Error) []byte {
 }
 
 func (r *run) finishBody(bill dialect.Bill) error {
-	*r.batch = r.body.Append((*r.batch)[:0], bill)
-	r.out.header["Content-Length"] = []string{strconv.Itoa(len(*r.batch))}
+	batch := r.room()
+	*batch = r.body.Append((*batch)[:0], bill)
+	r.out.header["Content-Length"] = []string{strconv.Itoa(len(*batch))}
 	r.firstByte = r.gateway.o.Now().Sub(r.started)
-	if err := r.out.send(http.StatusOK, jsonType, *r.batch); err != nil {
+	if err := r.out.send(http.StatusOK, jsonType, *batch); err != nil {
 		return provider.NewFault(provider.ClassClient, err)
 	}
 	return nil
