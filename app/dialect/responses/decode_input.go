@@ -110,7 +110,7 @@ func decodeReasoning(it *item) llm.Part {
 		paragraphs = append(paragraphs, it.Content.text)
 	}
 	return llm.Part{
-		Kind: llm.Reasoning, Text: strings.Join(paragraphs, paragraph), Signature: it.EncryptedContent,
+		Kind: llm.Reasoning, Text: strings.Join(paragraphs, paragraph), Signature: joinProof(it.ID, it.EncryptedContent),
 		Redacted: len(paragraphs) == 0 && it.EncryptedContent != "",
 	}
 }

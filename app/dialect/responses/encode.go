@@ -27,7 +27,7 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 		dst = append(dst, `,"include":["`+includeProof+`"]`...)
 	}
 	turns := r.Turns
-	if text, ok := instructions(r); ok {
+	if text, ok := instructions(r); ok && len(turns) > 1 { // an input without an item is refused
 		dst = textMember(dst, "instructions", text)
 		turns = turns[1:]
 	}
@@ -190,14 +190,17 @@ func (w *writer) close() {
 
 func (w *writer) reasoning(p *llm.Part) {
 	w.ids++
-	w.dst = append(next(w.dst), `{"type":"reasoning","id":"rs_`...)
-	w.dst = strconv.AppendInt(w.dst, int64(w.ids), 10)
-	w.dst = append(w.dst, `","summary":[`...)
+	id, proof := splitProof(p.Signature)
+	if id == "" {
+		id = "rs_" + strconv.Itoa(w.ids)
+	}
+	w.dst = textMember(append(next(w.dst), `{"type":"reasoning"`...), "id", id)
+	w.dst = append(w.dst, `,"summary":[`...)
 	if p.Text != "" || p.Signature != "" && !p.Redacted {
 		w.dst = appendSummary(w.dst, escape(nil, p.Text))
 	}
 	w.dst = append(w.dst, ']')
-	w.dst = optional(w.dst, "encrypted_content", p.Signature)
+	w.dst = optional(w.dst, "encrypted_content", proof)
 	w.dst = append(w.dst, '}')
 }
 
@@ -213,8 +216,11 @@ func appendCall(dst []byte, c *llm.ToolCall) []byte {
 	dst = textMember(dst, "call_id", llm.FitID(c.ID, callIDCharsMax))
 	dst = optional(dst, "namespace", c.Group)
 	dst = textMember(dst, "name", c.Name)
-	dst = textMember(dst, arguments, c.Arguments)
-	return append(dst, '}')
+	said := c.Arguments
+	if said == "" && !c.Custom {
+		said = "{}"
+	}
+	return append(textMember(dst, arguments, said), '}')
 }
 
 func (w *writer) result(t *llm.ToolResult) {
@@ -224,8 +230,12 @@ func (w *writer) result(t *llm.ToolResult) {
 	}
 	w.dst = textMember(append(next(w.dst), '{'), "type", kind)
 	w.dst = textMember(w.dst, "call_id", llm.FitID(t.CallID, callIDCharsMax))
-	if len(t.Parts) == 1 && t.Parts[0].Kind == llm.Text {
-		w.dst = append(textMember(w.dst, "output", t.Parts[0].Text), '}')
+	if len(t.Parts) == 0 || len(t.Parts) == 1 && t.Parts[0].Kind == llm.Text {
+		said := ""
+		if len(t.Parts) > 0 {
+			said = t.Parts[0].Text
+		}
+		w.dst = append(textMember(w.dst, "output", said), '}')
 		return
 	}
 	w.dst = append(key(w.dst, "output"), '[')

@@ -168,7 +168,8 @@ func (it *outItem) append(dst []byte, status string) []byte {
 	case llm.Reasoning:
 		dst = append(dst, `,"type":"reasoning","summary":[`...)
 		dst = append(append(dst, it.parts...), ']')
-		dst = append(optional(dst, "encrypted_content", it.signature), '}')
+		_, proof := splitProof(it.signature)
+		dst = append(optional(dst, "encrypted_content", proof), '}')
 	case llm.Call:
 		if it.call.Custom {
 			dst = append(dst, `,"type":"custom_tool_call"`...)

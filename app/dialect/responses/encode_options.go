@@ -68,22 +68,26 @@ func appendChoice(dst []byte, r *llm.Request) []byte {
 	if len(c.Names) == 0 || c.Mode == llm.ChooseNone {
 		return quote(dst, modes[c.Mode])
 	}
+	custom := map[string]bool{}
+	for i := range r.Tools {
+		custom[r.Tools[i].Name] = custom[r.Tools[i].Name] || r.Tools[i].Custom
+	}
 	if c.Mode == llm.ChooseRequired && len(c.Names) == 1 {
-		return appendName(dst, r, c.Names[0])
+		return appendName(dst, c.Names[0], custom)
 	}
 	dst = append(dst, `{"type":"allowed_tools"`...)
 	dst = textMember(dst, "mode", modes[c.Mode])
 	dst = append(key(dst, "tools"), '[')
 	for _, name := range c.Names {
-		dst = appendName(next(dst), r, name)
+		dst = appendName(next(dst), name, custom)
 	}
 	return append(dst, "]}"...)
 }
 
 // appendName names a tool, with its type.
-func appendName(dst []byte, r *llm.Request, name string) []byte {
+func appendName(dst []byte, name string, custom map[string]bool) []byte {
 	kind := "function"
-	if slices.ContainsFunc(r.Tools, func(t llm.Tool) bool { return t.Name == name && t.Custom }) {
+	if custom[name] {
 		kind = "custom"
 	}
 	dst = textMember(append(dst, '{'), "type", kind)

@@ -154,8 +154,8 @@ func TestRequestsAreWrittenInTheWordsOfTheStyle(t *testing.T) {
 		{"late words of the system keep their place", "input", `[{"content":[{"text":"Hi","type":"input_text"}],"role":"user","type":"message"},` +
 			`{"content":[{"text":"s","type":"input_text"}],"role":"developer","type":"message"}]`,
 			llm.Request{Turns: append(slices.Clone(user), llm.Turn{Role: llm.System, Parts: []llm.Part{{Kind: llm.Text, Text: "s"}}})}},
-		{"long ids of calls become short ones", "input", `[{"arguments":"","call_id":"gwh_swhV5RBEasNHBsWsr-7e_VEi_pRGs_gS","name":"f","type":"function_call"},` +
-			`{"call_id":"gwh_swhV5RBEasNHBsWsr-7e_VEi_pRGs_gS","output":[],"type":"function_call_output"}]`,
+		{"long ids of calls become short ones", "input", `[{"arguments":"{}","call_id":"gwh_swhV5RBEasNHBsWsr-7e_VEi_pRGs_gS","name":"f","type":"function_call"},` +
+			`{"call_id":"gwh_swhV5RBEasNHBsWsr-7e_VEi_pRGs_gS","output":"","type":"function_call_output"}]`,
 			llm.Request{Turns: []llm.Turn{
 				{Role: llm.Assistant, Parts: []llm.Part{{Kind: llm.Call, Call: llm.ToolCall{ID: strings.Repeat("c", 65), Name: "f"}}}},
 				{Parts: []llm.Part{{Kind: llm.Result, Result: llm.ToolResult{CallID: strings.Repeat("c", 65)}}}},

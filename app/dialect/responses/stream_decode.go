@@ -343,7 +343,7 @@ func (d *decoder) thought(dst []llm.Event, it *inItem, w *outputItem) []llm.Even
 	if text := w.thought(); it.count > 0 && !it.wrote && text != "" {
 		dst = d.write(dst, it, text)
 	}
-	return d.end(dst, it, w.EncryptedContent, !paragraphs && w.EncryptedContent != "")
+	return d.end(dst, it, joinProof(w.ID, w.EncryptedContent), !paragraphs && w.EncryptedContent != "")
 }
 
 // over ends an item and gives way to those that wait.

@@ -145,6 +145,7 @@ type response struct {
 // outputItem is an item of an answer.
 type outputItem struct {
 	Type             string         `json:"type"`
+	ID               string         `json:"id"`
 	CallID           string         `json:"call_id"`
 	Name             string         `json:"name"`
 	Namespace        string         `json:"namespace"`
