@@ -84,7 +84,7 @@ func (t *translation) reduce(client, upstream *llm.Traits) error {
 			return cannotCarry("tool_choice", "it names a tool of a kind that the provider of this model does not have")
 		case feature.Droppable():
 			t.drop(feature)
-			t.dropped = append(t.dropped, field)
+			t.dropped = append(t.dropped, t.lost(feature, field)...)
 		default:
 			return cannotCarry(field, "the provider of this model has nothing like it")
 		}
@@ -95,6 +95,20 @@ func (t *translation) reduce(client, upstream *llm.Traits) error {
 		t.request.Stream = true // so that the upstream can be told to stop
 	}
 	return nil
+}
+
+// lost are the members that go with a feature, of the two penalties those that were said.
+func (t *translation) lost(f llm.Feature, field string) []string {
+	names := strings.Split(field, ", ")
+	s := &t.original.Sampling
+	switch {
+	case f != llm.FeaturePenalties || len(names) != 2:
+	case s.FrequencyPenalty == "":
+		return names[:1]
+	case s.PresencePenalty == "":
+		return names[1:]
+	}
+	return names
 }
 
 func cannotCarry(field, why string) *app.Error {

@@ -50,6 +50,28 @@ func TestToolsGetNamesThatTheUpstreamTakesAndTheClientItsOwnBack(t *testing.T) {
 	}
 }
 
+func TestOnlyWhatWasSaidIsToldToBeLost(t *testing.T) {
+	t.Parallel()
+	upstream, _ := Of(llm.Messages)
+	for _, c := range []struct {
+		client llm.Style
+		s      llm.Sampling
+		lost   string
+	}{
+		{llm.Chat, llm.Sampling{PresencePenalty: "1"}, "presence_penalty"},
+		{llm.Chat, llm.Sampling{FrequencyPenalty: "1", Seed: "3"}, "frequency_penalty,seed"},
+		{llm.Native, llm.Sampling{PresencePenalty: "1", FrequencyPenalty: "1"},
+			"generationConfig.frequencyPenalty,generationConfig.presencePenalty"},
+	} {
+		client, _ := Of(c.client)
+		r := &llm.Request{Sampling: c.s, Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}
+		way, err := Translate(client, upstream, r, "maker", 100)
+		if err != nil || way.Dropped() != c.lost {
+			t.Errorf("%+v: told is %q, %v", c.s, way.Dropped(), err)
+		}
+	}
+}
+
 func TestSignaturesGoOnlyToTheProviderThatMadeThem(t *testing.T) {
 	t.Parallel()
 	history := []llm.Part{

@@ -22,7 +22,7 @@ var traits = llm.Traits{
 	Fields: [llm.FeatureCount]string{
 		llm.FeatureTopK:        "generationConfig.topK",
 		llm.FeatureSeed:        "generationConfig.seed",
-		llm.FeaturePenalties:   "generationConfig.presencePenalty",
+		llm.FeaturePenalties:   "generationConfig.presencePenalty, generationConfig.frequencyPenalty",
 		llm.FeatureMetadata:    "labels",
 		llm.FeatureReasoning:   "generationConfig.thinkingConfig",
 		llm.FeatureStop:        "generationConfig.stopSequences",
