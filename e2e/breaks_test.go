@@ -1,0 +1,66 @@
+package e2e
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// streamBreak is a way for a stream to break off, the kind of error that a client reads, and what the ledger calls it.
+type streamBreak struct{ does, as, outcome string }
+
+var streamBreaks = []streamBreak{
+	{"cut-after=6t", "upstream", "cut"},
+	{"reset-after=6t", "upstream", "cut"},
+	{"error-after=6t", "upstream", "cut"},
+	{"end-after=6t", "upstream", "cut"},
+	{"stall-after=6t", "timeout", "timed_out"},
+}
+
+// lateKinds are the words of an error inside a stream. The responses style has no word for a time-out there.
+var lateKinds = map[string]map[string]string{
+	"chat":      {"upstream": "server_error", "timeout": "server_error"},
+	"messages":  {"upstream": "api_error", "timeout": "timeout_error"},
+	"responses": {"upstream": "server_error", "timeout": "server_error"},
+	"native":    {"upstream": "INTERNAL", "timeout": "DEADLINE_EXCEEDED"},
+}
+
+// TestAPIChecklistStreamsThatBreak breaks streams of every upstream style in the middle, for clients of every style:
+// each gets what came and one error in its own words, no end is invented, and what came is charged as an estimate.
+func TestAPIChecklistStreamsThatBreak(t *testing.T) {
+	t.Parallel()
+	k := &checklist{customer: start(t, "--pace", "0s").newCustomer(t, "breaks")}
+	k.setLimits(t, 1000)
+	k.speaking(t)
+	for _, p := range allProtocols() {
+		t.Run(p.style, func(t *testing.T) {
+			t.Parallel()
+			for upstream, id := range k.speaks {
+				for _, b := range streamBreaks {
+					if b.does == "stall-after=6t" && upstream != p.style { // it takes its time, and is the same for all
+						continue
+					}
+					b.isTold(t, k, p, id)
+				}
+			}
+		})
+	}
+}
+
+func (b streamBreak) isTold(t *testing.T, k *checklist, p protocol, id string) {
+	t.Helper()
+	a := p.send(t, k.customer, p.ask(id, "simulate: "+b.does+"\ncount to 50", `"stream":true`))
+	if a.status != http.StatusOK || !strings.HasPrefix(a.header.Get("Content-Type"), "text/event-stream") {
+		t.Fatalf("%s of %s: %d %v %s", b.does, id, a.status, a.header, a.body)
+	}
+	all := p.frames(t, a.body)
+	if kind := p.late(t, all); kind != lateKinds[p.style][b.as] {
+		t.Errorf("%s of %s: the kind is %s", b.does, id, kind)
+	}
+	if text := p.textOf(t, all[:len(all)-1]); !strings.HasPrefix(text, "1 2 3") || strings.Contains(text, "8") {
+		t.Errorf("%s of %s: the text is %q", b.does, id, text)
+	}
+	if r := k.record(t, a.header.Get("X-Request-Id")); r.Cost == 0 || r.Cost > r.Reserved || !r.Estimated || r.Outcome != b.outcome || r.Output > 8 || r.Output < 3 {
+		t.Errorf("%s of %s: the record is %+v", b.does, id, r)
+	}
+}
