@@ -47,7 +47,7 @@ func responsesItems(t turn) []any {
 				if p.text != "" {
 					summary = append(summary, members{"type": "summary_text", "text": p.text})
 				}
-				items = append(items, members{"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": p.signature})
+				items = append(items, members{"type": "reasoning", "id": p.id, "summary": summary, "encrypted_content": p.signature})
 			case "text":
 				items = append(items, members{"type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
 					"content": []any{members{"type": "output_text", "text": p.text, "annotations": []any{}, "logprobs": []any{}}}})

@@ -250,7 +250,7 @@ func (i *responsesItem) part(t *testing.T) part {
 	case "message":
 		p.kind = "text"
 	case "reasoning":
-		p.kind = "thought"
+		p.kind, p.id = "thought", i.ID
 	case "function_call":
 		p.kind, p.id, p.name, p.arguments = "call", i.CallID, i.Name, i.Arguments
 	default:

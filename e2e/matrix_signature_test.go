@@ -17,10 +17,10 @@ func testMatrixSignatures(m *matrix, t *testing.T) {
 			for _, stream := range []bool{false, true} {
 				first := question{model: p.model(), thinks: true, limit: 4000, tools: true, stream: stream, turns: says("call: get_time {}")}
 				r, _ := m.ask(t, p.client, first)
-				raw := p.opened(t, &r)
+				proof := p.opened(t, &r)
 				for _, next := range wires {
 					t.Run(modeOf(stream)+"/then "+next.style, func(t *testing.T) {
-						m.goesOn(t, p, next, first.turns, r, raw)
+						m.goesOn(t, p, next, first.turns, r, proof)
 					})
 				}
 			}
@@ -28,8 +28,8 @@ func testMatrixSignatures(m *matrix, t *testing.T) {
 	}
 }
 
-// opened is the signature in an answer as the upstream gave it.
-func (p pair) opened(t *testing.T, r *reply) string {
+// opened is what an upstream must find of its own signature, as it stands in its requests.
+func (p pair) opened(t *testing.T, r *reply) []string {
 	t.Helper()
 	list := r.signatures()
 	if len(list) != 1 {
@@ -37,7 +37,7 @@ func (p pair) opened(t *testing.T, r *reply) string {
 	}
 	signature := list[0]
 	if p.straight() {
-		return signature
+		return []string{`"` + signature + `"`}
 	}
 	if p.client.style == "native" {
 		plain, err := base64.StdEncoding.DecodeString(signature)
@@ -50,7 +50,14 @@ func (p pair) opened(t *testing.T, r *reply) string {
 	if !ok {
 		t.Fatalf("the signature %q does not say whose it is", signature)
 	}
-	return raw
+	if p.upstream.style != "responses" {
+		return []string{`"` + raw + `"`}
+	}
+	id, raw, ok := strings.Cut(raw, ".") // its proof is for one item
+	if !ok || !strings.HasPrefix(id, "rs_") {
+		t.Fatalf("the signature %q does not say which item it is for", signature)
+	}
+	return []string{`"id":"` + id + `"`, `"` + raw + `"`}
 }
 
 // torn reports whether a signature cannot go back: the client's style ties it to the call and not to the thought, and
@@ -58,7 +65,7 @@ func (p pair) opened(t *testing.T, r *reply) string {
 func (p pair) torn() bool { return p.client.style == "chat" && p.upstream.style == "messages" }
 
 // goesOn asks the next upstream with the history, and then the first one again with both answers.
-func (m *matrix) goesOn(t *testing.T, p pair, next *wire, asked []turn, r reply, raw string) {
+func (m *matrix) goesOn(t *testing.T, p pair, next *wire, asked []turn, r reply, proof []string) {
 	t.Helper()
 	call := r.calls()[0]
 	second := pair{p.client, next}
@@ -68,7 +75,7 @@ func (m *matrix) goesOn(t *testing.T, p pair, next *wire, asked []turn, r reply,
 	if answer.text() != "According to the tool: noon." {
 		t.Errorf("the text is %q", answer.text())
 	}
-	m.carries(t, second, &q, s.mark, raw, next == p.upstream && !p.torn())
+	m.carries(t, second, &q, s.mark, proof, next == p.upstream && !p.torn())
 	if next == p.upstream {
 		return
 	}
@@ -76,17 +83,19 @@ func (m *matrix) goesOn(t *testing.T, p pair, next *wire, asked []turn, r reply,
 	if back, s := m.ask(t, p.client, q); back.text() != "and back" {
 		t.Errorf("back at the first upstream the text is %q", back.text())
 	} else {
-		m.carries(t, p, &q, s.mark, raw, !p.torn())
+		m.carries(t, p, &q, s.mark, proof, !p.torn())
 	}
 }
 
 // carries looks for the signature in what reached the upstream.
-func (m *matrix) carries(t *testing.T, p pair, q *question, mark, raw string, want bool) {
+func (m *matrix) carries(t *testing.T, p pair, q *question, mark string, proof []string, want bool) {
 	t.Helper()
 	m.reached(t, p, q, mark)
 	body := m.arrived(t, mark)[0].Body
-	if got := strings.Contains(body, `"`+raw+`"`); got != want {
-		t.Errorf("the signature %s came along: %t\n%s", raw, got, body)
+	for _, one := range proof {
+		if got := strings.Contains(body, one); got != want {
+			t.Errorf("%s came along: %t\n%s", one, got, body)
+		}
 	}
 	for _, foreign := range []string{"gw1.", base64.StdEncoding.EncodeToString([]byte("gw1."))[:5]} {
 		if strings.Contains(body, `"`+foreign) {

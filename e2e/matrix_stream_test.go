@@ -148,6 +148,28 @@ type messagesState struct {
 	sign  bool   // its signature has come
 }
 
+type messagesEvent struct {
+	Type    string `json:"type"`
+	Index   int    `json:"index"`
+	Message struct {
+		ID      string          `json:"id"`
+		Model   string          `json:"model"`
+		Content []messagesBlock `json:"content"`
+		Usage   *messagesUsage  `json:"usage"`
+	} `json:"message"`
+	Block messagesBlock `json:"content_block"`
+	Delta struct {
+		messagesEnd
+
+		Type      string `json:"type"`
+		Text      string `json:"text"`
+		Thinking  string `json:"thinking"`
+		Partial   string `json:"partial_json"`
+		Signature string `json:"signature"`
+	} `json:"delta"`
+	Usage *messagesUsage `json:"usage"`
+}
+
 func messagesStreamed(m *matrix, t *testing.T, body string) reply {
 	t.Helper()
 	var r reply
@@ -169,27 +191,7 @@ func messagesStreamed(m *matrix, t *testing.T, body string) reply {
 
 func (s *messagesState) read(t *testing.T, r *reply, f frame) {
 	t.Helper()
-	e := parse[struct {
-		Type    string `json:"type"`
-		Index   int    `json:"index"`
-		Message struct {
-			ID      string          `json:"id"`
-			Model   string          `json:"model"`
-			Content []messagesBlock `json:"content"`
-			Usage   *messagesUsage  `json:"usage"`
-		} `json:"message"`
-		Block messagesBlock `json:"content_block"`
-		Delta struct {
-			messagesEnd
-
-			Type      string `json:"type"`
-			Text      string `json:"text"`
-			Thinking  string `json:"thinking"`
-			Partial   string `json:"partial_json"`
-			Signature string `json:"signature"`
-		} `json:"delta"`
-		Usage *messagesUsage `json:"usage"`
-	}](t, f.data)
+	e := parse[messagesEvent](t, f.data)
 	if e.Type != f.event {
 		t.Errorf("the event line says %q: %s", f.event, f.data)
 	}
