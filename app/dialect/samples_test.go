@@ -1,7 +1,6 @@
 package dialect_test
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -275,33 +274,5 @@ func TestTheTapReadsWhatTheCodecReads(t *testing.T) {
 		if int64(n) > p.tally.ContentBytes || n > 0 && p.tally.ContentBytes > int64(n)+80 {
 			t.Errorf("%s: %d bytes decoded, %d counted", s.name, n, p.tally.ContentBytes)
 		}
-	}
-}
-
-func BenchmarkPassedEvent(b *testing.B) {
-	for style, frame := range map[llm.Style]string{
-		llm.Chat: delta(`{"content":" hello"}`, "null"),
-		llm.Messages: "event: content_block_delta\n" +
-			`data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" hello"}}` + "\n\n",
-		llm.Responses: "event: response.output_text.delta\n" + `data: {"type":"response.output_text.delta","sequence_number":4,` +
-			`"item_id":"msg_fx1","output_index":0,"content_index":0,"delta":" hello","logprobs":[]}` + "\n\n",
-		llm.Native: `data: {"candidates":[{"content":{"parts":[{"text":" hello"}],"role":"model"},"index":0}],` +
-			`"modelVersion":"up","responseId":"rid_fx1"}` + "\n\n",
-	} {
-		b.Run(string(style), func(b *testing.B) {
-			s := dialectOf(b, style).NewStream(dialect.Ask{Model: "public", Choices: 1})
-			defer s.Close()
-			r := sse.NewReader(bytes.NewReader([]byte(frame)), nil)
-			f, err := r.Next()
-			if err != nil {
-				b.Fatal(err)
-			}
-			var out []byte
-			b.SetBytes(int64(len(frame)))
-			b.ReportAllocs()
-			for b.Loop() {
-				out, _, _ = s.Frame(out[:0], f)
-			}
-		})
 	}
 }
