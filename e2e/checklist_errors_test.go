@@ -12,36 +12,49 @@ import (
 	"time"
 )
 
-// endpoint is a route of the machine's face with a request that succeeds.
-type endpoint struct{ method, path, body string }
+// endpoint is a route of the machine's face with a request that succeeds, and the style in whose layout it fails.
+type endpoint struct{ method, path, body, style string }
 
-var endpoints = []endpoint{
-	{"POST", chatPath, ask(cheapModel, "echo: x")},
-	{"GET", "/v1/models", ""},
-	{"HEAD", "/v1/models", ""},
-	{"GET", "/v1/models/" + cheapModel, ""},
-	{"HEAD", "/v1/models/" + cheapModel, ""},
+// endpoints are all routes of the service, and the paths that the default catalog lets stand for them.
+func endpoints() []endpoint {
+	var all []endpoint
+	for _, p := range allProtocols() {
+		all = append(all, endpoint{"POST", p.path, p.ask(p.model, "echo: x"), p.style})
+		if p.count != "" {
+			all = append(all, endpoint{"POST", p.count, p.ask(p.model, "x"), p.style})
+		}
+	}
+	messages, native := protocols["messages"], protocols["native"]
+	all = append(all,
+		endpoint{"POST", "/anthropic/v1/messages", messages.ask(messages.model, "echo: x"), "messages"},
+		endpoint{"POST", nativeAt("v1beta", native.model, "generateContent"), native.unnamed("echo: x"), "native"},
+		endpoint{"POST", nativeAt("v1", native.model, "countTokens"), native.unnamed("x"), "native"})
+	for _, path := range []string{"/v1/models", "/v1/models/" + cheapModel, "/v1/model/openapi.json?model=" + cheapModel, "/v1/model/api.md?model=" + cheapModel} {
+		all = append(all, endpoint{"GET", path, "", "responses"}, endpoint{"HEAD", path, "", "responses"})
+	}
+	return all
 }
 
 // demandsKey insists that every endpoint answers a request with these headers with an authentication failure.
 func (c customer) demandsKey(t *testing.T, query string, headers ...string) {
 	t.Helper()
-	for _, e := range endpoints {
-		a := c.call(t, e.method, e.path+query, e.body, headers...)
+	for _, e := range endpoints() {
+		path := e.path + query
+		if strings.Contains(e.path, "?") {
+			path = e.path + strings.Replace(query, "?", "&", 1)
+		}
+		a := c.call(t, e.method, path, e.body, headers...)
 		if a.status != http.StatusUnauthorized || a.header.Get("Www-Authenticate") != "Bearer" || a.header.Get("X-Error-Code") != "invalid_api_key" {
-			t.Errorf("%s %s with %q: %d %v", e.method, e.path+query, headers, a.status, a.header)
+			t.Errorf("%s %s with %q: %d %v", e.method, path, headers, a.status, a.header)
 		}
-		if e.method == http.MethodHead {
-			continue
-		}
-		if f, _ := object(t, a.body)["error"].(map[string]any); f["type"] != "authentication_error" || f["code"] != "invalid_api_key" {
-			t.Errorf("%s %s with %q: %s", e.method, e.path, headers, a.body)
+		if e.method != http.MethodHead {
+			protocols[e.style].fails(t, a, "unauthenticated", "invalid_api_key", "")
 		}
 	}
 }
 
 func bearerDemanded(t *testing.T, k *checklist) {
-	for _, e := range endpoints {
+	for _, e := range endpoints() {
 		if a := k.call(t, e.method, e.path, e.body); a.status != http.StatusOK {
 			t.Errorf("%s %s with the key: %d %s", e.method, e.path, a.status, a.body)
 		}
@@ -80,6 +93,10 @@ func bodiesAreJSON(t *testing.T, k *checklist) {
 		}
 	}
 	k.refuses(t, "model=meridian%2Fatlas-small&messages=x", 400, "invalid_json", "")
+	for _, p := range newProtocols() {
+		onlyJSON(p.style)(t, k)
+		p.fails(t, p.send(t, k.customer, "model=x&messages=x"), "invalid", "invalid_json", "")
+	}
 }
 
 // schemaFirst sends what one model refuses and another takes: only the second reaches a provider and the ledger.
@@ -102,6 +119,23 @@ func schemaFirst(t *testing.T, k *checklist) {
 	decodeCompletion(t, c.chat(t, ask(cheapModel, "echo: by the schema", member)))
 	if got := c.received(t, "by the schema"); got == "" || rows() == 0 {
 		t.Errorf("%d rows, and a provider got %q", rows(), got)
+	}
+	before := rows()
+	for style, one := range map[string]struct{ refuses, member, param string }{
+		"messages":  {"quillon/folio-pocket", `"max_tokens":8193`, "max_tokens"},
+		"responses": {"meridian/atlas-nano", responsesTools, "tools"},
+		"native":    {"boreal/fjord-lite", nativeTools, "tools"},
+	} {
+		p := protocols[style]
+		p.fails(t, p.send(t, c, p.ask(one.refuses, "echo: against it in "+style, one.member)), "invalid", p.invalid(), one.param)
+		if got := c.received(t, "against it in "+style); got != "" || rows() != before {
+			t.Errorf("%d rows, and a provider got %q", rows()-before, got)
+		}
+		p.answers(t, c, p.ask(p.model, "echo: by it in "+style, strings.Replace(one.member, "8193", "8192", 1)))
+		if got := c.received(t, "by it in "+style); got == "" || rows() == before {
+			t.Errorf("%d rows, and a provider got %q", rows()-before, got)
+		}
+		before = rows()
 	}
 }
 
@@ -151,6 +185,33 @@ func availableProvider(t *testing.T, k *checklist) {
 	k.breaks(t, "meridian", "forge-2026-03")
 	asked("the first is down", "meridian", "crossroads")
 	asked("the first is still down", "meridian", "crossroads")
+	failsOver(t, k)
+}
+
+// failsOver calls models in every style while their first provider is down: the second one speaks another style, and
+// answers all the same.
+func failsOver(t *testing.T, k *checklist) {
+	for style, one := range map[string]struct{ id, provider, upstream string }{
+		"messages":  {"quillon/marginalia", "quillon", "marginalia-20260616"},
+		"responses": {"tessera/mosaic", "tessera", "mosaic-2026-08"},
+		"native":    {"boreal/fjord-pro", "boreal", "fjord-pro-002"},
+	} {
+		p := protocols[style]
+		for _, down := range []bool{false, true} {
+			want, mark := []string{one.provider}, once("over in "+style)
+			if down {
+				k.breaks(t, one.provider, one.upstream)
+				want = append(want, "crossroads")
+			}
+			s, a := p.answers(t, k.customer, p.ask(one.id, "echo: "+mark))
+			if got := k.providersAsked(t, mark); s.text != mark || s.model != one.id || !slices.Equal(got, want) {
+				t.Errorf("%s: %v were asked, not %v: %s", style, got, want, a.body)
+			}
+			if text, _ := p.streams(t, k.customer, p.ask(one.id, "count to 5", `"stream":true`)); text != "1 2 3 4 5" {
+				t.Errorf("%s: the stream says %q", style, text)
+			}
+		}
+	}
 }
 
 func forwardedOrError(t *testing.T, k *checklist) {
@@ -167,6 +228,13 @@ func forwardedOrError(t *testing.T, k *checklist) {
 	k.refuses(t, ask(id, "echo: nobody to ask"), 503, "no_available_provider", "")
 	if got := k.providersAsked(t, "nobody to ask"); got != nil {
 		t.Errorf("%v were asked", got)
+	}
+	for _, p := range newProtocols() {
+		s, _ := p.answers(t, k.customer, p.ask(p.model, "echo: forwarded"))
+		r := p.fails(t, p.send(t, k.customer, p.ask(p.model, "simulate: status=400\nx")), "invalid", "", "")
+		if s.text != "forwarded" || !strings.Contains(r.message, "upstream provider refused") {
+			t.Errorf("%s: %s, then %s", p.style, s.text, r.message)
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ func TestAPIChecklist(t *testing.T) {
 }
 
 var wholeServiceLines = []checkLine{
-	{"A01 chat text, whole and streamed, and model discovery are under one base URL", oneBaseURL},
+	{"A01 text in four styles, whole and streamed, and model discovery are under one base URL", oneBaseURL},
 	{"A02 one account holds several keys", severalKeys},
 	{"A03 any key calls any model of its account", anyKeyAnyModel},
 	{"A04 the console makes a key", consoleMakesKey},
@@ -68,7 +68,7 @@ var wholeServiceLines = []checkLine{
 	{"A14 a request is forwarded or answered with an error", forwardedOrError},
 	{"A15 fields, types, enumerations and ranges differ per model", contractsDiffer},
 	{"A16 model is a non-empty string wherever it is required", modelIsRequired},
-	{"A17 vendorc is a literal path segment, and header aliases are configured", literalWords},
+	{"A17 vendorb and vendorc are literal in headers and paths, and header aliases are configured", literalWords},
 	{"A18 text and discovery routes carry the prefix v1, the native one does not", prefixes},
 	{"A20 image, speech and code have no endpoints, but models carry the capabilities", capabilitiesWithoutEndpoints},
 	{"A21 billing is prepaid", prepaid},
@@ -153,6 +153,12 @@ func oneBaseURL(t *testing.T, k *checklist) {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
 		}
 	}
+	for _, p := range allProtocols() {
+		s, _ := p.answers(t, k.customer, p.ask(p.model, "echo: one base"))
+		if text, _ := p.streams(t, k.customer, p.ask(p.model, "count to 3", `"stream":true`)); s.text != "one base" || text != "1 2 3" {
+			t.Errorf("%s says %q and streams %q", p.style, s.text, text)
+		}
+	}
 }
 
 func severalKeys(t *testing.T, k *checklist) {
@@ -174,6 +180,15 @@ func anyKeyAnyModel(t *testing.T, k *checklist) {
 			c := decodeCompletion(t, k.chat(t, ask(id, "echo: any", `"max_tokens":64`), bearer(secret)...))
 			if c.Model != id || *c.Choices[0].Message.Content != "any" {
 				t.Errorf("key %d, model %s: %+v", i, id, c)
+			}
+		}
+	}
+	for id, styles := range k.protocolsOf(t) {
+		for i, style := range styles {
+			p := protocols[style]
+			s, _ := p.answers(t, k.customer, p.ask(id, "echo: any", p.bounded(64)), bearer(secrets[i%len(secrets)])...)
+			if s.model != id || s.text != "any" {
+				t.Errorf("model %s in the style %s: %+v", id, style, s)
 			}
 		}
 	}
@@ -278,6 +293,9 @@ func modelIsRequired(t *testing.T, k *checklist) {
 	for _, model := range []string{``, `"model":"",`, `"model":null,`, `"model":7,`, `"model":["a"],`, `"model":{},`} {
 		k.refuses(t, `{`+model+`"messages":[{"role":"user","content":"x"}]}`, 400, "invalid_request_error", "model")
 	}
+	for _, p := range newProtocols() {
+		namesModel(p.style)(t, k)
+	}
 	a := k.call(t, "GET", "/v1/models/", "")
 	if f := object(t, a.body)["error"].(map[string]any); a.status != http.StatusBadRequest || f["param"] != "model" {
 		t.Errorf("no model in the path: %d %s", a.status, a.body)
@@ -290,6 +308,14 @@ func literalWords(t *testing.T, k *checklist) {
 	}
 	if a := k.call(t, "POST", "/vendorz/other", `{}`); strings.Contains(a.body, `"status":"NOT_FOUND"`) {
 		t.Errorf("any word speaks the native layout: %s", a.body)
+	}
+	native, messages := protocols["native"], protocols["messages"]
+	native.answers(t, k.customer, native.ask(native.model, "echo: x"))
+	native.fails(t, k.call(t, "POST", "/vendorc/nothing", `{}`), "not found", "not_found", "")
+	mark := once("echo: literal")
+	messages.answers(t, k.customer, messages.ask(messages.model, mark), "vendorb-version", "2024-01-01", "vendorb-beta", "x-1")
+	if calls := k.upstreamCalls(t, mark); len(calls) != 1 || calls[0].Header.Get("Vendorb-Version") != "2024-01-01" || calls[0].Header.Get("Vendorb-Beta") != "x-1" {
+		t.Errorf("the provider got %+v", calls)
 	}
 	body := ask(cheapModel, "echo: x")
 	decodeCompletion(t, k.chat(t, body, "Authorization", "", "X-Api-Key", k.APIKey))
@@ -309,12 +335,16 @@ func prefixes(t *testing.T, k *checklist) {
 			t.Errorf("without the prefix: %d %s", a.status, a.body)
 		}
 	}
-	native := `"status":"NOT_FOUND"`
-	if a := k.call(t, "POST", "/vendorc/other", `{}`); !strings.Contains(a.body, native) {
-		t.Errorf("the native route is not found without the prefix: %s", a.body)
-	}
-	if a := k.call(t, "POST", "/v1/vendorc/other", `{}`); strings.Contains(a.body, native) {
-		t.Errorf("the native route is found with the prefix: %s", a.body)
+	for _, p := range newProtocols() {
+		p.answers(t, k.customer, p.ask(p.model, "echo: x"))
+		other, isV1 := strings.CutPrefix(p.path, "/v1")
+		if !isV1 {
+			other = "/v1" + p.path
+		}
+		a := k.call(t, "POST", other, p.ask(p.model, "echo: x"))
+		if a.status != http.StatusNotFound || isV1 && !strings.Contains(a.body, "Add /v1 to the base URL") || isV1 != strings.HasPrefix(p.path, "/v1/") {
+			t.Errorf("%s: %d %s", other, a.status, a.body)
+		}
 	}
 }
 
