@@ -46,8 +46,8 @@ func (p pair) opened(t *testing.T, r *reply) []string {
 		}
 		signature = string(plain)
 	}
-	raw, ok := strings.CutPrefix(signature, "gw1.m-"+p.upstream.style+".")
-	if !ok {
+	maker, raw, _ := strings.Cut(strings.TrimPrefix(signature, "gw1."), ".")
+	if !strings.HasPrefix(signature, "gw1.m-") || !strings.HasPrefix(maker, "m-"+p.upstream.style) {
 		t.Fatalf("the signature %q does not say whose it is", signature)
 	}
 	if p.upstream.style != "responses" {
