@@ -173,9 +173,9 @@ var chatAnswerLines = []checkLine{
 			}
 		}
 	}},
-	{"B49 the answer has an id", func(t *testing.T, k *checklist) { isText(t, k.whole, "id") }},
-	{"B50 the answer's object is chat.completion", func(t *testing.T, k *checklist) { is(t, k.whole, "object", "chat.completion") }},
-	{"B51 the answer's created is in Unix seconds", func(t *testing.T, k *checklist) { isNow(t, k.whole) }},
+	{"B49 the answer has an id", each("chat", func(t *testing.T, o map[string]any) { isText(t, o, "id") })},
+	{"B50 the answer's object is chat.completion", each("chat", func(t *testing.T, o map[string]any) { is(t, o, "object", "chat.completion") })},
+	{"B51 the answer's created is in Unix seconds", each("chat", isNow)},
 	{"B52 the answer's model is the model that was used", func(t *testing.T, k *checklist) {
 		is(t, k.whole, "model", cheapModel)
 		c := decodeCompletion(t, k.chat(t, ask("meridian/forge", "echo: another")))
@@ -183,8 +183,8 @@ var chatAnswerLines = []checkLine{
 			t.Errorf("the answer names %s, the ledger %s", c.Model, r)
 		}
 	}},
-	{"B53 choices have index, message and finish_reason", func(t *testing.T, k *checklist) {
-		choices, _ := k.whole["choices"].([]any)
+	{"B53 choices have index, message and finish_reason", each("chat", func(t *testing.T, o map[string]any) {
+		choices, _ := o["choices"].([]any)
 		if len(choices) != 1 {
 			t.Fatalf("%d choices", len(choices))
 		}
@@ -194,14 +194,14 @@ var chatAnswerLines = []checkLine{
 		message, _ := choice["message"].(map[string]any)
 		is(t, message, "role", "assistant")
 		is(t, message, "content", "one answer")
-	}},
-	{"B54 usage has three integers", func(t *testing.T, k *checklist) {
-		usage, _ := k.whole["usage"].(map[string]any)
+	})},
+	{"B54 usage has three integers", each("chat", func(t *testing.T, o map[string]any) {
+		usage, _ := o["usage"].(map[string]any)
 		prompt, completion := whole(t, usage, "prompt_tokens"), whole(t, usage, "completion_tokens")
 		if total := whole(t, usage, "total_tokens"); prompt == 0 || completion == 0 || total != prompt+completion {
 			t.Errorf("usage is %v", usage)
 		}
-	}},
+	})},
 	{"B55 usage has a cost as a number", func(t *testing.T, k *checklist) {
 		usage, _ := k.whole["usage"].(map[string]any)
 		cost, isNumber := usage["cost"].(json.Number)

@@ -229,3 +229,69 @@ func isRecent(t *testing.T, o map[string]any, name string) {
 		t.Errorf("%s is %d seconds ago: %v", name, age, o)
 	}
 }
+
+var allStylesLines = []checkLine{
+	{"E119 all four text endpoints demand the model", func(t *testing.T, k *checklist) {
+		for _, p := range allProtocols() {
+			namesModel(p.style)(t, k)
+		}
+	}},
+	{"E120 all four validate against the selected model's schema before forwarding", func(t *testing.T, k *checklist) {
+		for _, p := range allProtocols() {
+			for upstream, id := range k.speaks {
+				mark := once("echo: " + p.style + upstream)
+				r := p.fails(t, p.send(t, k.customer, p.ask(id, mark, p.bounded(16001))), "invalid", p.invalid(), boundParam(p))
+				if got := k.received(t, mark); got != "" || !strings.Contains(r.message, "16000") {
+					t.Errorf("a provider of the %s style got %q: %s", upstream, got, r.message)
+				}
+				p.answers(t, k.customer, p.ask(id, mark, p.bounded(16000)))
+			}
+		}
+	}},
+	{"E121 all four stream in their own style, whatever the upstream speaks", func(t *testing.T, k *checklist) {
+		for _, p := range allProtocols() {
+			for upstream, id := range k.speaks {
+				text, all := p.streams(t, k.customer, p.ask(id, "count to 12", `"stream":true`, p.wantsUsage()))
+				if len(strings.Fields(text)) != 12 || len(all) < 12 {
+					t.Errorf("%s from %s: %q in %d frames", p.style, upstream, text, len(all))
+				}
+				if p.style == "chat" {
+					chatStreamHolds(t, all, id)
+				}
+			}
+		}
+	}},
+}
+
+// boundParam is what errors call the bound on the answer.
+func boundParam(p protocol) string {
+	if p.style == "native" {
+		return "generationConfig.maxOutputTokens"
+	}
+	name, _, _ := strings.Cut(p.bound, ":")
+	return strings.Trim(name, `"`)
+}
+
+// chatStreamHolds holds lines 58 to 64 against a stream that was asked to tell its usage.
+func chatStreamHolds(t *testing.T, all []sseFrame, id string) {
+	t.Helper()
+	first, usage := object(t, all[0].data), object(t, all[len(all)-2].data)
+	is(t, at(first, "choices", 0, "delta").(map[string]any), "role", "assistant")
+	is(t, at(first, "choices", 0, "delta").(map[string]any), "content", "")
+	if choices, _ := usage["choices"].([]any); len(choices) != 0 || tokensAt(t, usage, "usage", "completion_tokens") != 12 {
+		t.Errorf("the usage comes in %v", usage)
+	}
+	for i, f := range all[:len(all)-2] {
+		o := object(t, f.data)
+		is(t, o, "object", "chat.completion.chunk")
+		is(t, o, "id", first["id"])
+		is(t, o, "model", id)
+		isNow(t, o)
+		choice, _ := at(o, "choices", 0).(map[string]any)
+		delta, _ := choice["delta"].(map[string]any)
+		last := i == len(all)-3
+		if finish := choice["finish_reason"]; (finish == "stop") != last || !last && finish != nil || last && len(delta) != 0 {
+			t.Errorf("the chunk %d of %d is %s", i, len(all), f.data)
+		}
+	}
+}

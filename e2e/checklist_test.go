@@ -44,7 +44,7 @@ func TestAPIChecklist(t *testing.T) {
 	k.wholes = map[string]map[string]any{}
 	k.speaking(t)
 	for _, lines := range [][]checkLine{
-		wholeServiceLines, chatRequestLines, chatAnswerLines, messagesLines, responsesLines, nativeLines, discoveryLines, chatErrorLines, failureLines,
+		wholeServiceLines, chatRequestLines, chatAnswerLines, messagesLines, responsesLines, nativeLines, allStylesLines, discoveryLines, chatErrorLines, failureLines,
 	} {
 		for _, line := range lines {
 			t.Run(line.name, func(t *testing.T) { line.holds(t, k) })
