@@ -144,7 +144,7 @@ func (r *run) openFolded() *provider.Fault {
 
 // readAll reads a body in one piece. Its bytes must keep coming; a trickle counts as silence.
 func (r *run) readAll() ([]byte, *provider.Fault) {
-	raw, fault := r.answer.ReadAll(nil, func() { r.watch.wait(r.route.Timeouts.Idle, provider.ErrIdle) })
+	raw, fault := r.answer.ReadAll(nil, func() { r.watch.wait(r.gateway.o.Now(), r.route.Timeouts.Idle, provider.ErrIdle) })
 	r.watch.came()
 	return raw, fault
 }

@@ -27,13 +27,13 @@ type outlet struct {
 
 var errOutletClosed = errors.New("gateway: the call is over")
 
-// send writes to the client and flushes.
-func (o *outlet) send(status int, contentType string, p []byte) error {
+// send writes to the client and flushes. It says when that was done.
+func (o *outlet) send(status int, contentType string, p []byte) (time.Time, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	err := o.write(status, contentType, p)
 	o.delivered = o.delivered || err == nil
-	return err
+	return o.last, err
 }
 
 func (o *outlet) write(status int, contentType string, p []byte) error {
@@ -59,8 +59,11 @@ func (o *outlet) write(status int, contentType string, p []byte) error {
 
 // keepAliveAt is when the client has heard nothing for too long, zero for never.
 func (o *outlet) keepAliveAt() time.Time {
-	if o.every == 0 || !o.mu.TryLock() {
-		return time.Time{} // being written to is no silence
+	if o.every == 0 {
+		return time.Time{}
+	}
+	if !o.mu.TryLock() {
+		return o.now().Add(o.every) // being written to is no silence
 	}
 	defer o.mu.Unlock()
 	if o.closed || o.err != nil {

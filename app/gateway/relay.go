@@ -55,11 +55,7 @@ func (r *run) keepRest(fault *provider.Fault) error {
 
 // step reads one frame and passes it through the dialect.
 func (r *run) step() error {
-	if !r.frames.Buffered() {
-		r.watch.wait(r.patience())
-		defer r.watch.came()
-	}
-	frame, broken := r.frames.Next()
+	frame, broken := r.nextFrame()
 	if broken != nil {
 		frame = sse.Frame{} // says to the stream that nothing more comes
 	} else {
@@ -87,6 +83,23 @@ func (r *run) step() error {
 	return nil
 }
 
+// nextFrame reads a frame, under the eyes of the watch when it is not at hand.
+func (r *run) nextFrame() (sse.Frame, error) {
+	from := r.sent // just now
+	r.sent = time.Time{}
+	if r.frames.Buffered() {
+		return r.frames.Next()
+	}
+	if from.IsZero() {
+		from = r.gateway.o.Now()
+	}
+	limit, cause := r.patience()
+	r.watch.wait(from, limit, cause)
+	frame, err := r.frames.Next()
+	r.watch.came()
+	return frame, err
+}
+
 // patience is how long the next frame may take, and what is wrong when it does not come.
 func (r *run) patience() (time.Duration, error) {
 	switch {
@@ -103,7 +116,8 @@ func (r *run) deliver() error {
 	if r.firstByte == 0 {
 		r.firstByte = r.gateway.o.Now().Sub(r.started)
 	}
-	err := r.out.send(http.StatusOK, eventStream, *r.batch)
+	var err error
+	r.sent, err = r.out.send(http.StatusOK, eventStream, *r.batch)
 	r.clear()
 	if err != nil {
 		return provider.NewFault(provider.ClassClient, err)
@@ -117,7 +131,7 @@ func (r *run) drain() {
 	if r.frames == nil || !r.answer.Stream || r.way.Cuts() {
 		return
 	}
-	r.watch.wait(drainMax, provider.ErrIdle)
+	r.watch.wait(r.gateway.o.Now(), drainMax, provider.ErrIdle)
 	_, _ = r.frames.Next() // the end, or something nobody asked for
 	r.watch.came()
 }

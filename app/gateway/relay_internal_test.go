@@ -177,7 +177,7 @@ func TestTheWatchEndsSilenceAndNothingElse(t *testing.T) {
 		w.attempt(cancel, c.first, c.total)
 		if name == "idle" {
 			w.came()
-			w.wait(c.idle, provider.ErrIdle)
+			w.wait(time.Now(), c.idle, provider.ErrIdle)
 		}
 		<-ctx.Done()
 		if got := context.Cause(ctx); got != c.want {

@@ -53,10 +53,11 @@ type run struct {
 	frames   *sse.Reader
 	stream   dialect.Stream
 	body     dialect.Body
-	batch    *[]byte // what the client may have and was not sent yet; nil when that is nothing
-	came     bool    // the first frame
-	done     bool    // the answer is whole
-	cutShort bool    // it was ended here, at the length that was paid for
+	batch    *[]byte   // what the client may have and was not sent yet; nil when that is nothing
+	came     bool      // the first frame
+	sent     time.Time // when the last batch was, if nothing else has happened since
+	done     bool      // the answer is whole
+	cutShort bool      // it was ended here, at the length that was paid for
 
 	tally     dialect.Tally
 	bill      billed

@@ -133,7 +133,7 @@ func (r *run) finish(ended error) (Report, error) {
 		}
 		batch := r.room()
 		*batch = r.tellInStream((*batch)[:0], e)
-		_ = r.out.send(http.StatusOK, eventStream, *batch) // a client that left does not read it
+		_, _ = r.out.send(http.StatusOK, eventStream, *batch) // a client that left does not read it
 		return r.report(e), nil
 	}
 	bill := dialect.Bill{
@@ -169,7 +169,7 @@ func (r *run) finishBody(bill dialect.Bill) error {
 	*batch = r.body.Append((*batch)[:0], bill)
 	r.out.header["Content-Length"] = []string{strconv.Itoa(len(*batch))}
 	r.firstByte = r.gateway.o.Now().Sub(r.started)
-	if err := r.out.send(http.StatusOK, jsonType, *batch); err != nil {
+	if _, err := r.out.send(http.StatusOK, jsonType, *batch); err != nil {
 		return provider.NewFault(provider.ClassClient, err)
 	}
 	return nil

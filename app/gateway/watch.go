@@ -53,22 +53,31 @@ func (w *watch) attempt(cancel context.CancelCauseFunc, limit, total time.Durati
 	w.cancel, w.total = cancel, time.Time{}
 	if total > 0 {
 		w.total = at.Add(total)
+		w.arm(at, total)
 	}
 	w.begin(at, limit, provider.ErrFirstByte)
 }
 
-// wait says that the corridor waits for the upstream from now on, and how long it may.
-func (w *watch) wait(limit time.Duration, cause error) {
+// wait says that the corridor waits for the upstream from then on, and how long it may. It is called for every frame
+// of a slow stream, so it looks at nothing else that may be due: what was due later than the timer still is.
+func (w *watch) wait(from time.Time, limit time.Duration, cause error) {
 	w.mu.Lock()
-	w.begin(w.now(), limit, cause)
+	w.begin(from, limit, cause)
 	w.mu.Unlock()
 }
 
 func (w *watch) begin(at time.Time, limit time.Duration, cause error) {
 	w.waiting, w.limit, w.cause = at, limit, cause
-	if next := w.due(at); next.Before(w.armed) {
+	if limit > 0 {
+		w.arm(at, limit)
+	}
+}
+
+// arm lets the timer fire after a while, unless it fires before.
+func (w *watch) arm(at time.Time, after time.Duration) {
+	if next := at.Add(after); next.Before(w.armed) {
 		w.armed = next
-		w.timer.Reset(next.Sub(at))
+		w.timer.Reset(after)
 	}
 }
 
