@@ -1,0 +1,235 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/lib/pq"
+)
+
+// begun is a stream of which the first content has come.
+type begun struct {
+	styledCall
+
+	id   string
+	text string // that was read so far
+	rest *bufio.Reader
+}
+
+// begin starts the calls, which must be answered with streams, and returns once all are being delivered.
+func (g *gateway) begin(t *testing.T, calls []styledCall) []begun {
+	t.Helper()
+	streams := make([]begun, len(calls))
+	var all sync.WaitGroup
+	for i, one := range calls {
+		all.Go(func() {
+			req, err := g.request(context.Background(), http.MethodPost, one.path, one.body)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			resp, err := client.Do(req)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			t.Cleanup(func() { _ = resp.Body.Close() })
+			s := begun{styledCall: one, id: resp.Header.Get("X-Request-Id"), rest: bufio.NewReader(resp.Body)}
+			for !strings.Contains(s.text, " 2") && err == nil {
+				var line string
+				line, err = s.rest.ReadString('\n')
+				s.text += line
+			}
+			if err != nil {
+				t.Errorf("%s: %v after %q", one.style, err, s.text)
+			}
+			streams[i] = s
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return streams
+}
+
+// end reads a stream to its end.
+func (s *begun) end() error {
+	rest, err := io.ReadAll(s.rest)
+	s.text += string(rest)
+	return err
+}
+
+// streamsOf are a stream for each style from each upstream.
+func streamsOf(ids map[string]string, prompt string) []styledCall {
+	return slices.DeleteFunc(styledCalls(ids, prompt, func(protocol) []string { return nil }), func(c styledCall) bool { return !c.stream })
+}
+
+// TestFaultReplicaIsKilledUnderTranslatedStreams kills one of two replicas under streams of all pairs of styles. None
+// of them ends well, the other replica's do, the credit of the dead ones comes back, and the books balance.
+func TestFaultReplicaIsKilledUnderTranslatedStreams(t *testing.T) {
+	t.Parallel()
+	g := start(t)
+	ids := g.addStyled(t, "slow", "+pace=20ms")
+	p := serve(t, g)
+	account, before := g.account(t), g.balance(t)
+	dead := p.begin(t, streamsOf(ids, "count to 900"))
+	alive := g.begin(t, streamsOf(map[string]string{"chat": ids["chat"], "native": ids["native"]}, "count to 150"))
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-p.exited
+	var dying []string
+	for _, s := range dead {
+		dying = append(dying, s.id)
+		if err := s.end(); err == nil || costShown.MatchString(s.text) {
+			t.Errorf("a %s stream of a dead gateway ended well", s.style)
+		}
+	}
+	db := g.db(t)
+	if n := db.MustExec(`update holds set expires_at = now() where id = any($1) and state = 'open'`, pq.Array(dying)); n != nil {
+		if rows, err := n.RowsAffected(); err != nil || rows != int64(len(dying)) {
+			t.Errorf("%d of %d holds of dead calls are open, %v", rows, len(dying), err)
+		}
+	}
+	var shown int64
+	for _, s := range alive {
+		if err := s.end(); err != nil {
+			t.Errorf("a %s stream of the other replica was cut: %v", s.style, err)
+		}
+		s.last(t, s.frames(t, s.text))
+		shown += costIn(t, s.text)
+	}
+	for deadline := time.Now().Add(callTimeMax); g.balanceOf(t, account).Held != 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("credit of dead calls is still held")
+		}
+	}
+	if after := g.balanceOf(t, account); before.Posted-after.Posted != shown {
+		t.Errorf("%d shown, %d gone", shown, before.Posted-after.Posted)
+	}
+	g.books(t)
+}
+
+// TestFaultShutdownUnderTranslatedStreams sends SIGTERM under streams of all pairs of styles: the short ones are
+// delivered to their end, the long ones end with an error in their own words, and all are charged.
+func TestFaultShutdownUnderTranslatedStreams(t *testing.T) {
+	t.Parallel()
+	g := start(t)
+	ids := g.addStyled(t, "drained", "+pace=20ms")
+	p := serve(t, g, "--drain-timeout", "6s")
+	short := p.begin(t, streamsOf(ids, "count to 40"))
+	long := p.begin(t, streamsOf(ids, "count to 3000"))
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range short {
+		if err := s.end(); err != nil {
+			t.Errorf("a short %s stream was cut: %v", s.style, err)
+			continue
+		}
+		s.last(t, s.frames(t, s.text))
+		if r := g.record(t, s.id); r.Cost != costIn(t, s.text) || r.Outcome != "succeeded" || r.Output != 40 {
+			t.Errorf("%s: the record is %+v", s.style, r)
+		}
+	}
+	for _, s := range long {
+		if err := s.end(); err != nil {
+			t.Errorf("a long %s stream was dropped: %v", s.style, err)
+			continue
+		}
+		if kind := s.late(t, s.frames(t, s.text)); kind == "" {
+			t.Errorf("a long %s stream ends without an error", s.style)
+		}
+		if r := g.record(t, s.id); r.Cost == 0 || r.Outcome != "cut" || !r.Estimated {
+			t.Errorf("%s: the record is %+v", s.style, r)
+		}
+	}
+	if err := <-p.exited; err != nil {
+		t.Errorf("exit: %v\n%s", err, p.log)
+	}
+	g.books(t)
+}
+
+// keepAlives are what keeps a silent stream of a style open.
+var keepAlives = map[string]string{"chat": ": keepalive\n\n", "messages": "event: ping\ndata: {\"type\": \"ping\"}\n\n", "responses": ": keepalive\n\n", "native": "\n"}
+
+// TestFaultSilentStreamsAreKeptOpen lets every upstream think for a while: the client hears the keep-alive of its
+// style, then the answer, or the error of an upstream that never said anything.
+func TestFaultSilentStreamsAreKeptOpen(t *testing.T) {
+	t.Parallel()
+	g := start(t, "--keep-alive", "40ms", "--pace", "0s")
+	slow := g.addStyled(t, "thinking", "+slow-first=150ms")
+	g.addModels(t, model{id: "test/mute", upstream: "sim+stall", more: everything}) // of the impatient provider
+	for _, one := range streamsOf(slow, "count to 5") {
+		a := g.call(t, http.MethodPost, one.path, one.body)
+		rest, kept := strings.CutPrefix(a.body, keepAlives[one.style])
+		for kept && strings.HasPrefix(rest, keepAlives[one.style]) {
+			rest = strings.TrimPrefix(rest, keepAlives[one.style])
+		}
+		if !kept {
+			t.Errorf("%s was left in silence: %.200q", one.style, a.body)
+			continue
+		}
+		all := one.frames(t, rest)
+		one.last(t, all)
+		if text := one.textOf(t, all); text != "1 2 3 4 5" || g.record(t, a.header.Get("X-Request-Id")).Cost != costIn(t, a.body) {
+			t.Errorf("%s: %q", one.style, text)
+		}
+	}
+	for _, one := range streamsOf(map[string]string{"": "test/mute"}, "count to 5") {
+		a := g.call(t, http.MethodPost, one.path, one.body, "X-Error-Status", "standard")
+		kept := strings.HasPrefix(a.body, keepAlives[one.style])
+		rest := strings.ReplaceAll(a.body, keepAlives[one.style], "")
+		if one.style == "native" {
+			rest = strings.TrimLeft(a.body, "\n")
+		}
+		if a.status != http.StatusOK || !kept || !strings.Contains(rest, "did not answer in time") || costShown.MatchString(rest) {
+			t.Errorf("%s: status %d: %q", one.style, a.status, a.body)
+		}
+		if r := g.record(t, a.header.Get("X-Request-Id")); r.Cost != 0 || r.Outcome != "timed_out" {
+			t.Errorf("%s: the record is %+v", one.style, r)
+		}
+	}
+	g.books(t)
+}
+
+// TestFaultNativeArraysStayArrays streams native answers without events, as that style does where nobody asks for
+// them: whatever happens, and however long it is silent, what the client reads is one JSON array.
+func TestFaultNativeArraysStayArrays(t *testing.T) {
+	t.Parallel()
+	g := start(t, "--keep-alive", "40ms", "--pace", "0s")
+	for does, fails := range map[string]bool{"": false, "+slow-first=150ms": false, "+cut-after=4t": true, "+slow-first=100ms+reset-after=4t": true} {
+		for upstream, id := range g.addStyled(t, "array"+strings.Map(letters, does), does) {
+			a := g.call(t, http.MethodPost, "/v1beta/models/"+id+":streamGenerateContent",
+				`{"contents":[{"parts":[{"text":"count to 9"}]}]}`)
+			var list []map[string]any
+			if err := json.Unmarshal([]byte(a.body), &list); err != nil || len(list) < 2 {
+				t.Errorf("%q of %s: %v in %q", does, upstream, err, a.body)
+				continue
+			}
+			last := list[len(list)-1]
+			r := g.record(t, a.header.Get("X-Request-Id"))
+			if fails != (last["error"] != nil) || r.Cost == 0 || !fails && r.Cost != costIn(t, a.body) {
+				t.Errorf("%q of %s: %s, record %+v", does, upstream, a.body, r)
+			}
+		}
+	}
+	g.books(t)
+}
+
+func letters(r rune) rune {
+	if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+		return r
+	}
+	return -1
+}
