@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/labstack/echo/v4"
+
 	"umg/app"
 	"umg/app/gateway"
 )
@@ -53,7 +55,10 @@ func (a *API) generate(x *call) error {
 
 // outlet is the client's end of a call.
 func (a *API) outlet(x *call) gateway.Sink {
-	s := &sink{x: x, now: a.now, controller: http.NewResponseController(x.Response().Writer)}
+	r := x.Response()
+	s := &sink{
+		x: x, now: a.now, response: r, controller: http.NewResponseController(r.Writer), shared: x.Request().ProtoMajor > 1,
+	}
 	if said, ok := x.Get(aliasKey).(aliased); ok && said.array {
 		return &arraySink{Sink: s}
 	}
@@ -172,13 +177,15 @@ func (p *pacedBody) Read(b []byte) (int, error) {
 type sink struct {
 	x          *call
 	now        app.Clock
+	response   *echo.Response
 	controller *http.ResponseController
+	shared     bool // other streams are on the connection
 	extended   time.Time
 }
 
 // Begin sends nothing yet: the status and headers leave with the first bytes.
 func (s *sink) Begin(status int, contentType string, extra http.Header) error {
-	r := s.x.Response()
+	r := s.response
 	h := r.Header()
 	maps.Copy(h, extra)
 	if mediaType, _, _ := strings.Cut(contentType, ";"); mediaType == "text/event-stream" {
@@ -196,15 +203,14 @@ func (s *sink) Begin(status int, contentType string, extra http.Header) error {
 // Write hands bytes to the socket under a deadline of their own, so that a client that stops reading ends.
 func (s *sink) Write(p []byte) error {
 	s.extend()
-	_, err := s.x.Response().Write(p)
+	_, err := s.response.Write(p)
 	return err
 }
 
-// Flush pushes what was written out to the client.
+// Flush pushes what was just written out to the client.
 func (s *sink) Flush() error {
-	s.extend()
 	err := s.controller.Flush()
-	if s.x.Request().ProtoMajor > 1 { // there a deadline that passes between two writes ends the stream
+	if s.shared { // there a deadline that passes between two writes ends the stream
 		s.extended = time.Time{}
 		_ = s.controller.SetWriteDeadline(time.Time{})
 	}
@@ -218,7 +224,7 @@ func (s *sink) extend() {
 	}
 	if now.Sub(s.extended) >= writeDeadlineStep {
 		s.extended = now
-		extendWrite(s.x.Response().Writer, now)
+		extendWrite(s.response.Writer, now)
 	}
 }
 
