@@ -17,77 +17,124 @@ type names map[string]toolName
 
 type toolName struct{ group, name string }
 
-// rename gives every tool a name that the upstream's style takes, wherever the request mentions it.
+// rename gives every tool a name that the upstream's style takes, wherever the request mentions it. The turns are
+// this translation's own.
 func (t *translation) rename(style *llm.Traits) {
 	r := t.request
+	n := namer{style: style, flat: map[string]bool{}, fits: map[toolName]string{}}
+	groups := map[string]string{} // of tools, by their names
+	for i := range r.Tools {
+		if tool := &r.Tools[i]; tool.Group == "" {
+			n.flat[tool.Name] = true
+		} else {
+			groups[tool.Name] = tool.Group
+		}
+	}
 	r.Tools = slices.Clone(r.Tools)
 	for i := range r.Tools {
 		tool := &r.Tools[i]
-		tool.Name, tool.Group = t.nameFor(style, tool.Group, tool.Name), ""
+		tool.Name, tool.Group = n.fit(toolName{tool.Group, tool.Name}), ""
 	}
+	n.allowBare(t.original.Tools)
 	r.Choice.Names = slices.Clone(r.Choice.Names)
 	for i, name := range r.Choice.Names {
-		group := ""
-		for j := range t.original.Tools {
-			if t.original.Tools[j].Name == name {
-				group = t.original.Tools[j].Group
-			}
+		group := groups[name]
+		if n.flat[name] {
+			group = ""
 		}
-		r.Choice.Names[i] = t.nameFor(style, group, name)
+		r.Choice.Names[i] = n.fit(toolName{group, name})
 	}
-	r.Turns = slices.Clone(r.Turns)
+	called := map[string]string{} // the name of the tool, by the id of the call
 	for i := range r.Turns {
-		parts := slices.Clone(r.Turns[i].Parts)
+		parts := r.Turns[i].Parts
 		for j := range parts {
 			switch p := &parts[j]; p.Kind {
 			case llm.Call:
-				p.Call.Name, p.Call.Group = t.nameFor(style, p.Call.Group, p.Call.Name), ""
+				p.Call.Name, p.Call.Group = n.fit(toolName{p.Call.Group, p.Call.Name}), ""
+				called[p.Call.ID] = p.Call.Name
 			case llm.Result:
-				p.Result.Name = t.resultName(style, p.Result)
-			}
-		}
-		r.Turns[i].Parts = parts
-	}
-}
-
-// resultName is the name of the tool a result belongs to, by the call it answers.
-func (t *translation) resultName(style *llm.Traits, result llm.ToolResult) string {
-	for i := range t.original.Turns {
-		for j := range t.original.Turns[i].Parts {
-			if p := &t.original.Turns[i].Parts[j]; p.Kind == llm.Call && p.Call.ID == result.CallID {
-				return t.nameFor(style, p.Call.Group, p.Call.Name)
+				name, known := called[p.Result.CallID]
+				if !known {
+					name = n.fit(toolName{name: p.Result.Name})
+				}
+				p.Result.Name = name
 			}
 		}
 	}
-	return t.nameFor(style, "", result.Name)
+	t.names = n.names
 }
 
-// nameFor is a name that the style takes, and the same for the same tool. It notes how to undo it.
-func (t *translation) nameFor(style *llm.Traits, group, name string) string {
-	full := name
-	if group != "" {
-		full = group + groupMark + name
+// namer makes names, the same for the same tool, and notes how to undo them.
+type namer struct {
+	style *llm.Traits
+	flat  map[string]bool // the tools without a namespace, whose names others must not get
+	fits  map[toolName]string
+	names names
+}
+
+// fit is a name that the style takes.
+func (n *namer) fit(tool toolName) string {
+	if tool.group == "" && (tool.name == "" || n.style.TakesName(tool.name)) {
+		return tool.name
 	}
-	if full == "" || full == name && style.TakesName(full) {
-		return full
+	if fit, known := n.fits[tool]; known {
+		return fit
+	}
+	full := tool.name
+	if tool.group != "" {
+		full = tool.group + groupMark + tool.name
 	}
 	fit := full
-	if !style.TakesName(full) {
-		sum := sha256.Sum256([]byte(full))
+	if _, taken := n.names[full]; taken || n.flat[full] || !n.style.TakesName(full) {
+		sum := sha256.Sum256([]byte(tool.group + "\n" + tool.name))
 		mark := "_" + hex.EncodeToString(sum[:4])
 		fit = "t_" + strings.Map(func(r rune) rune {
-			if r < 0x80 && style.TakesName("a"+string(r)) {
+			if r < 0x80 && n.style.TakesName("a"+string(r)) {
 				return r
 			}
 			return '_'
 		}, full)
-		fit = fit[:min(len(fit), style.NameMax-len(mark))] + mark
+		fit = fit[:min(len(fit), n.style.NameMax-len(mark))] + mark
 	}
-	if t.names == nil {
-		t.names = names{}
+	if n.names == nil {
+		n.names = names{}
 	}
-	t.names[fit] = toolName{group, name}
+	n.names[fit], n.fits[tool] = tool, fit
 	return fit
+}
+
+// allowBare lets a tool be known by its name alone, as some models call it, where only one can be meant.
+func (n *namer) allowBare(tools []llm.Tool) {
+	meant := map[string]int{}
+	for i := range tools {
+		meant[tools[i].Name]++
+	}
+	for i := range tools {
+		tool := toolName{tools[i].Group, tools[i].Name}
+		if _, taken := n.names[tool.name]; tool.group != "" && meant[tool.name] == 1 && !taken {
+			n.names[tool.name] = tool
+		}
+	}
+}
+
+// restore gives a call of an answer the names that the client knows, and another id where its history has this one for
+// another call.
+func (t *translation) restore(c *llm.ToolCall, a *Ask) {
+	c.Custom = c.Custom || t.freeText[c.Name]
+	t.names.restore(c)
+	if t.used == nil {
+		t.used = map[string]bool{}
+		for i := range t.request.Turns {
+			for j := range t.request.Turns[i].Parts {
+				if p := &t.request.Turns[i].Parts[j]; p.Kind == llm.Call {
+					t.used[p.Call.ID] = true
+				}
+			}
+		}
+	}
+	if t.used[c.ID] {
+		c.ID += "_" + a.MintID("", 0)
+	}
 }
 
 // restore puts the client's name of the tool into a call.

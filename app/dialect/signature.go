@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"slices"
+	"strconv"
 	"strings"
 
 	"umg/app/dialect/native"
@@ -13,6 +14,9 @@ import (
 // A signature means something only to the provider that made it, so that one must be found again.
 const signatureMark = "gw1."
 
+// digestMark stands between a provider and the digest of the text that it has signed.
+const digestMark = "~"
+
 // sealSignature marks a signature, even an empty one: that also tells whose the unsigned reasoning is. Without a
 // provider it stays as it is.
 func sealSignature(provider, signature string) string {
@@ -22,19 +26,46 @@ func sealSignature(provider, signature string) string {
 	return signatureMark + provider + "." + signature
 }
 
+// sealThought marks the signature of a thought. The messages style signs the text too, and its providers refuse a whole
+// conversation for one that has changed on its way, so the mark notes what it was.
+func (t *translation) sealThought(upstream llm.Style, digest uint64, signature string) string {
+	if t.provider == "" || upstream != llm.Messages || signature == "" {
+		return sealSignature(t.provider, signature)
+	}
+	return sealSignature(t.provider+digestMark+strconv.FormatUint(digest, 36), signature)
+}
+
+// digestOf goes on with the digest of a text, which begins with digestStart.
+func digestOf(digest uint64, text string) uint64 {
+	for i := range len(text) {
+		digest = (digest ^ uint64(text[i])) * digestPrime
+	}
+	return digest
+}
+
+// The numbers of FNV-1a.
+const (
+	digestStart = 14695981039346656037
+	digestPrime = 1099511628211
+)
+
 // Sealed reports whether a request has signatures that a translation has handed out. Such a request must be
 // translated even to its own style, as the provider cannot read them.
 func Sealed(body []byte) bool {
 	return bytes.Contains(body, []byte(`"`+signatureMark)) || bytes.Contains(body, []byte(`"`+native.SealedMark))
 }
 
-// openSignature gives back what the provider sent, when it was this one.
-func openSignature(provider, sealed string) (string, bool) {
+// openSignature gives back what the provider sent, when it was this one and the text is still what it signed.
+func openSignature(provider, sealed, text string) (string, bool) {
 	rest, ok := strings.CutPrefix(sealed, signatureMark)
 	if !ok {
 		return "", false
 	}
 	maker, signature, ok := strings.Cut(rest, ".")
+	maker, digest, signed := strings.Cut(maker, digestMark)
+	if signed && digest != strconv.FormatUint(digestOf(digestStart, text), 36) {
+		return "", false
+	}
 	return signature, ok && maker == provider
 }
 
@@ -53,13 +84,11 @@ func (t *translation) carrySignatures(client, upstream llm.Style) {
 				kept = append(kept, p)
 				continue
 			}
-			signature, own := openSignature(t.provider, p.Signature)
+			signature, own := openSignature(t.provider, p.Signature, p.Text)
 			if client == upstream && !strings.HasPrefix(p.Signature, signatureMark) {
 				signature, own = p.Signature, true // it came straight from an upstream of this style
 			}
-			// A client of the chat style gives a signature back without the text that it signs.
-			torn := client == llm.Chat && upstream == llm.Messages && p.Text == ""
-			if own && !torn {
+			if own && (signature != "" || upstream != llm.Responses) { // whose providers look for one that is not proven
 				p.Signature = signature
 				kept = append(kept, p)
 			}

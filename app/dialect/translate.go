@@ -36,7 +36,9 @@ type translation struct {
 	request  *llm.Request // as it goes upstream
 	provider string       // which signatures it can read, and whose the new ones are
 	names    names
-	stops    []string // that the upstream's style cannot say; they are watched for here
+	freeText map[string]bool // tools that take free text and go upstream as functions, by their names there
+	used     map[string]bool // the ids of the calls in the history, once they are looked for
+	stops    []string        // that the upstream's style cannot say; they are watched for here
 	dropped  []string
 }
 
@@ -57,9 +59,27 @@ func Translate(client, upstream *Dialect, r *llm.Request, provider string, outpu
 	}
 	t.carrySignatures(client.Style, upstream.Style)
 	if client != upstream {
+		t.settle(upstream.Style)
 		t.rename(upstream.Codec.Traits())
+		if upstream.Codec.Traits().Fields[llm.FeatureCustomTool] == "" {
+			t.wrapFreeText()
+		}
+		if upstream.Style == llm.Responses {
+			relax(reduced.Tools)
+		}
 	}
 	return &Way{client: client, upstream: upstream, t: t}, nil
+}
+
+// relax says what holds in the other styles when nothing is said: arguments need not follow the schema to the letter. In
+// the responses style that has to be said, or the provider makes every parameter a required one.
+func relax(tools []llm.Tool) {
+	no := false
+	for i := range tools {
+		if tools[i].Strict == nil && !tools[i].Custom {
+			tools[i].Strict = &no
+		}
+	}
 }
 
 // thinks reports whether reasoning is asked for and not switched off.
@@ -80,8 +100,10 @@ func (t *translation) reduce(client, upstream *llm.Traits) error {
 		field := cmp.Or(client.Fields[feature], client.Conversation)
 		switch {
 		case feature == llm.FeatureStop, feature == llm.FeatureImageURL && upstream.Fields[llm.FeatureImageData] != "":
-		case feature == llm.FeatureCustomTool && t.choosesCustomTool():
-			return cannotCarry("tool_choice", "it names a tool of a kind that the provider of this model does not have")
+		case feature == llm.FeatureCustomTool: // they become functions, whose arguments no grammar rules
+			if slices.ContainsFunc(t.original.Tools, func(tool llm.Tool) bool { return tool.Custom && tool.Parameters != nil }) {
+				t.dropped = append(t.dropped, field+".format")
+			}
 		case feature.Droppable():
 			t.drop(feature)
 			t.dropped = append(t.dropped, t.lost(feature, field)...)
@@ -136,20 +158,12 @@ func (t *translation) drop(f llm.Feature) {
 		r.Parallel = nil
 	case llm.FeatureReasoning:
 		r.Reasoning = llm.ReasoningOptions{}
-	case llm.FeatureCustomTool:
-		r.Tools = slices.DeleteFunc(slices.Clone(r.Tools), func(tool llm.Tool) bool { return tool.Custom })
 	case llm.FeatureParticipant:
 		r.Turns = slices.Clone(r.Turns)
 		for i := range r.Turns {
 			r.Turns[i].Name = ""
 		}
 	}
-}
-
-func (t *translation) choosesCustomTool() bool {
-	return slices.ContainsFunc(t.original.Tools, func(tool llm.Tool) bool {
-		return tool.Custom && slices.Contains(t.original.Choice.Names, tool.Name)
-	})
 }
 
 // Dropped are the members of the client's request that do not go upstream, as its style names them, fit for a header.

@@ -22,6 +22,7 @@ func TestToolsGetNamesThatTheUpstreamTakesAndTheClientItsOwnBack(t *testing.T) {
 		},
 	}
 	reduced := *r
+	reduced.Turns = copyTurns(r.Turns)
 	tr := &translation{original: r, request: &reduced}
 	tr.rename(style)
 	seen := map[string]bool{}
@@ -128,7 +129,6 @@ func TestWhatAStyleCannotSayIsDroppedOrRefusedByName(t *testing.T) {
 		"parallel":  {llm.Request{Parallel: &no}, llm.FeatureParallel, false},
 		"effort":    {llm.Request{Reasoning: llm.ReasoningOptions{Effort: "low"}}, llm.FeatureReasoning, false},
 		"name":      {llm.Request{Turns: []llm.Turn{{Name: "ann"}}}, llm.FeatureParticipant, false},
-		"custom":    {llm.Request{Tools: []llm.Tool{{Name: "x", Custom: true}}}, llm.FeatureCustomTool, false},
 		"schema":    {llm.Request{Format: llm.Format{Kind: llm.FormatSchema}}, llm.FeatureSchema, true},
 		"json":      {llm.Request{Format: llm.Format{Kind: llm.FormatJSON}}, llm.FeatureJSON, true},
 		"choices":   {llm.Request{Choices: 2}, llm.FeatureChoices, true},

@@ -3,6 +3,7 @@ package dialect
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"umg/app"
 	"umg/app/llm"
@@ -23,6 +24,10 @@ type translatedStream struct {
 	stops   stops
 	finish  llm.Event
 	tally   Tally
+
+	digest   uint64          // of the thought that is open
+	wrapped  bool            // the open call goes to a tool that takes free text
+	freeText strings.Builder // its arguments so far
 }
 
 // NewStream passes a stream of the upstream on to the client. The caller closes it.
@@ -80,20 +85,30 @@ func (s *translatedStream) pass(dst []byte, e *llm.Event, step *Step) []byte {
 	}
 	switch e.Kind {
 	case llm.EventPart:
-		s.open = e.Part
-		s.way.t.names.restore(&e.Call)
+		s.open, s.digest = e.Part, digestStart
+		if e.Part == llm.Call {
+			s.wrapped = s.way.t.freeText[e.Call.Name]
+			s.way.t.restore(&e.Call, s.ask)
+		}
 		s.tally.ContentBytes += int64(len(e.Call.Name)) // a call is content before its arguments come
 	case llm.EventDelta:
 		s.tally.ContentBytes += int64(len(e.Delta))
 		s.tally.ContentFrames++
-		if e.Part == llm.Text && len(s.stops.list) > 0 {
+		switch {
+		case e.Part == llm.Text && len(s.stops.list) > 0:
 			return s.watched(dst, e, step)
+		case e.Part == llm.Reasoning:
+			s.digest = digestOf(s.digest, e.Delta)
+		case s.wrapped:
+			s.freeText.WriteString(e.Delta)
+			return dst
 		}
 	case llm.EventPartEnd:
 		s.open = 0
 		if e.Part == llm.Reasoning {
-			e.Signature = sealSignature(s.way.t.provider, e.Signature)
+			e.Signature = s.way.t.sealThought(s.way.upstream.Style, s.digest, e.Signature)
 		}
+		dst = s.unwrapped(dst, step)
 		if rest := s.stops.rest(); rest != "" {
 			dst = s.write(dst, &llm.Event{Kind: llm.EventDelta, Part: llm.Text, Delta: rest}, step)
 		}
@@ -103,6 +118,21 @@ func (s *translatedStream) pass(dst []byte, e *llm.Event, step *Step) []byte {
 		return dst
 	}
 	return s.write(dst, e, step)
+}
+
+// unwrapped passes on the whole input of a call to a tool that takes free text: only the end of its JSON shows which
+// text that is.
+func (s *translatedStream) unwrapped(dst []byte, step *Step) []byte {
+	if !s.wrapped {
+		return dst
+	}
+	input := unwrapFreeText(s.freeText.String())
+	s.wrapped = false
+	s.freeText.Reset()
+	if input == "" {
+		return dst
+	}
+	return s.write(dst, &llm.Event{Kind: llm.EventDelta, Part: llm.Call, Delta: input}, step)
 }
 
 // watched passes a text on as far as it can be no stop sequence, and ends the answer at one.
@@ -148,6 +178,7 @@ func (s *translatedStream) Finish(dst []byte, b Bill) []byte {
 	if b.CutShort {
 		if s.finish = (llm.Event{Kind: llm.EventFinish, Stop: llm.StopLength}); s.open != 0 {
 			var step Step
+			s.wrapped = false // half a JSON text is no input
 			dst = s.pass(dst, &llm.Event{Kind: llm.EventPartEnd, Part: s.open}, &step)
 		}
 	}
@@ -172,9 +203,12 @@ func (w *Way) ReadBody(raw []byte, a Ask) (Body, error) {
 	for i := range answer.Parts {
 		switch p := &answer.Parts[i]; p.Kind {
 		case llm.Call:
-			w.t.names.restore(&p.Call)
+			if w.t.freeText[p.Call.Name] {
+				p.Call.Arguments = unwrapFreeText(p.Call.Arguments)
+			}
+			w.t.restore(&p.Call, full)
 		case llm.Reasoning:
-			p.Signature = sealSignature(w.t.provider, p.Signature)
+			p.Signature = w.t.sealThought(w.upstream.Style, digestOf(digestStart, p.Text), p.Signature)
 		}
 	}
 	cutAt(answer, w.t.stops)

@@ -13,6 +13,8 @@ import (
 const (
 	// callIDCharsMax is how long the id of a tool call may be: the maker of the style refuses longer ones.
 	callIDCharsMax = 40
+	// endUserCharsMax is how long the caller's own id of a person may be, for the same reason.
+	endUserCharsMax = 64
 	// failureBytesMax is how much is kept of an error that an upstream sent.
 	failureBytesMax = 64 << 10
 )
@@ -48,6 +50,8 @@ var traits = llm.Traits{
 		llm.FeatureFileData:    "file.file_data",
 		llm.FeatureFileID:      "file.file_id",
 		llm.FeatureAudio:       "input_audio",
+
+		llm.FeatureResultMedia: "image_url", // in the message after the result
 	},
 	StopsMax: 4,
 	NameMax:  64,

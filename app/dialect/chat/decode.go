@@ -20,6 +20,7 @@ type reading struct {
 	w      *request
 	out    *llm.Request
 	calls  map[string]llm.ToolCall // those of the turns so far, by id
+	twins  map[string][]string     // the ids of calls that the last message gave one id, as far as they have no result
 	last   string                  // the id of the last call made in the former way, which has none
 	minted int                     // ids made for calls without one
 }
@@ -116,7 +117,7 @@ func (d *reading) tool(i int) error {
 		d.out.Tools = append(d.out.Tools, decodeFunction(&t.Function))
 	case "custom":
 		d.out.Tools = append(d.out.Tools, llm.Tool{
-			Name: string(t.Custom.Name), Description: string(t.Custom.Description), Parameters: given(t.Custom.Format), Custom: true,
+			Name: string(t.Custom.Name), Description: string(t.Custom.Description), Parameters: flatFormat(given(t.Custom.Format)), Custom: true,
 		})
 	default:
 		d.drop(place("tools", i) + " (" + t.Type + ")")

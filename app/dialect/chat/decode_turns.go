@@ -167,7 +167,9 @@ func (d *reading) said(m *message, at string) ([]llm.Part, error) {
 			return nil, wrong(place(at+".content", i)+".type", "%s.type must be text or refusal.", place(at+".content", i))
 		}
 	}
-	parts := signThoughts(decodeSaid(&m.Content, &s, d.mint))
+	parts := decodeSaid(&m.Content, &s, d.mint)
+	d.pairTwins(s.ToolCalls, parts)
+	parts = signThoughts(parts)
 	if len(parts) == 0 && m.Content.said {
 		parts = []llm.Part{{Kind: llm.Text}}
 	}
@@ -186,6 +188,33 @@ func (d *reading) said(m *message, at string) ([]llm.Part, error) {
 		}
 	}
 	return parts, nil
+}
+
+// pairTwins notes the calls of a message that share an id on the wire. Their results come in order.
+func (d *reading) pairTwins(wire []toolCall, parts []llm.Part) {
+	d.twins = nil
+	n := 0
+	for i := range parts {
+		if parts[i].Kind != llm.Call {
+			continue
+		}
+		for n < len(wire) && wire[n].name() == "" {
+			n++
+		}
+		if n == len(wire) {
+			return
+		}
+		if id := llm.UnfitID(string(wire[n].ID)); id != parts[i].Call.ID && id != "" {
+			if d.twins == nil {
+				d.twins = map[string][]string{}
+			}
+			if d.twins[id] == nil {
+				d.twins[id] = []string{id}
+			}
+			d.twins[id] = append(d.twins[id], parts[i].Call.ID)
+		}
+		n++
+	}
 }
 
 // mint makes an id for a call of the history that has none.
@@ -220,6 +249,10 @@ func (d *reading) result(m *message, at string) ([]llm.Part, error) {
 	}
 	if r.CallID == "" {
 		return nil, wrong(at+".tool_call_id", "%s.tool_call_id is required: the id of the call that this message answers.", at)
+	}
+	if twins := d.twins[r.CallID]; len(twins) > 0 {
+		d.twins[r.CallID] = twins[1:]
+		r.CallID = twins[0]
 	}
 	if call, ok := d.calls[r.CallID]; ok {
 		r.Name, r.Custom = call.Name, call.Custom

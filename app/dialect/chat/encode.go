@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -18,7 +19,7 @@ const resultErrorPrefix = "Error: "
 // EncodeRequest writes a request. It asks for the usage of a stream, because the answer is charged by it.
 func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	w := request{
-		Model: r.Model, Stream: r.Stream, Stop: r.Stop, LogProbs: r.LogProbs, Verbosity: r.Verbosity, Metadata: r.Metadata, User: r.EndUser,
+		Model: r.Model, Stream: r.Stream, Stop: r.Stop, LogProbs: r.LogProbs, Verbosity: r.Verbosity, Metadata: r.Metadata, User: encodeEndUser(r.EndUser),
 		Temperature: number(r.Sampling.Temperature), TopP: number(r.Sampling.TopP), Seed: number(r.Sampling.Seed),
 		PresencePenalty: number(r.Sampling.PresencePenalty), FrequencyPenalty: number(r.Sampling.FrequencyPenalty),
 		MaxCompletionTokens: whole(r.MaxOutput), ReasoningEffort: encodeEffort(&r.Reasoning), ResponseFormat: encodeFormat(&r.Format),
@@ -45,7 +46,8 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 
 // cannot is a request that the style cannot say.
 func cannot(why string) *app.Error {
-	return app.Errorf(app.Invalid, "unsupported_parameter", "The request cannot be carried to the provider of this model, because %s.", why)
+	return app.Errorf(app.Invalid, "unsupported_parameter", "The request cannot be carried to the provider of this model, because %s.", why).
+		At(traits.Conversation)
 }
 
 // whole is a number, or nothing for zero.
@@ -54,6 +56,14 @@ func whole(n int64) number {
 		return ""
 	}
 	return number(strconv.FormatInt(n, 10))
+}
+
+// encodeEndUser shortens an id that upstreams find too long; the same id is always shortened alike.
+func encodeEndUser(id string) string {
+	if utf8.RuneCountInString(id) > endUserCharsMax {
+		return llm.FitID(id, endUserCharsMax)
+	}
+	return id
 }
 
 func encodeEffort(o *llm.ReasoningOptions) string {
@@ -96,7 +106,7 @@ func encodeTools(w *request, r *llm.Request) {
 
 func encodeTool(t *llm.Tool) tool {
 	if t.Custom {
-		return tool{Type: "custom", Custom: customTool{Name: str(t.Name), Description: str(t.Description), Format: t.Parameters}}
+		return tool{Type: "custom", Custom: customTool{Name: str(t.Name), Description: str(t.Description), Format: deepFormat(t.Parameters)}}
 	}
 	return tool{Type: "function", Function: function{
 		Name: str(t.Name), Description: str(t.Description), Parameters: t.Parameters, Strict: t.Strict,
@@ -153,18 +163,20 @@ func encodeTurn(w *request, t *llm.Turn) error {
 		w.Messages = append(w.Messages, message{Role: "system", Name: t.Name, Content: c})
 		return err
 	}
-	rest := make([]llm.Part, 0, len(t.Parts))
+	var seen, rest []llm.Part
 	for i := range t.Parts {
 		if t.Parts[i].Kind != llm.Result {
 			rest = append(rest, t.Parts[i])
 			continue
 		}
-		m, err := encodeResult(&t.Parts[i].Result)
+		m, media, err := encodeResult(&t.Parts[i].Result)
 		if err != nil {
 			return err
 		}
 		w.Messages = append(w.Messages, m)
+		seen = append(seen, media...)
 	}
+	rest = append(seen, rest...)
 	if len(rest) == 0 && len(t.Parts) > 0 {
 		return nil
 	}
@@ -173,12 +185,22 @@ func encodeTurn(w *request, t *llm.Turn) error {
 	return err
 }
 
-func encodeResult(r *llm.ToolResult) (message, error) {
-	parts := r.Parts
-	for i := range parts {
-		if parts[i].Kind != llm.Text {
-			return message{}, cannot("its tool results can hold text only")
+// encodeResult writes what a tool said. The style has only text there, so pictures and files are returned: they follow
+// in the user's message, under the name of the result.
+func encodeResult(r *llm.ToolResult) (m message, media []llm.Part, err error) {
+	id := llm.FitID(r.CallID, callIDCharsMax)
+	parts := make([]llm.Part, 0, len(r.Parts)+1)
+	for i := range r.Parts {
+		if r.Parts[i].Kind == llm.Text {
+			parts = append(parts, r.Parts[i])
+		} else {
+			media = append(media, r.Parts[i])
 		}
+	}
+	if len(media) > 0 {
+		said := joined(parts, llm.Text, "\n") + "\n[" + strconv.Itoa(len(media)) + " attached to the next message, as the result of " + id + "]"
+		parts = []llm.Part{{Kind: llm.Text, Text: strings.TrimPrefix(said, "\n")}}
+		media = append([]llm.Part{{Kind: llm.Text, Text: "[The result of " + id + "]"}}, media...)
 	}
 	if r.Error && !strings.HasPrefix(joined(parts, llm.Text, ""), resultErrorPrefix) {
 		parts = append([]llm.Part{{Kind: llm.Text, Text: resultErrorPrefix}}, parts...)
@@ -187,7 +209,7 @@ func encodeResult(r *llm.ToolResult) (message, error) {
 		}
 	}
 	c, err := encodeParts(parts, "a tool's result")
-	return message{Role: "tool", ToolCallID: str(llm.FitID(r.CallID, callIDCharsMax)), Content: c}, err
+	return message{Role: "tool", ToolCallID: str(id), Content: c}, media, err
 }
 
 // encodeAssistant writes a turn of the model as one message, whose calls come last: were it split, the results would not

@@ -101,9 +101,10 @@ func argumentsOf(c *llm.ToolCall) string {
 	return c.Arguments
 }
 
-// encodeCall appends the members of a call and its closing brace.
+// encodeCall appends the members of a call and its closing brace. Its id is one that an upstream of this style takes,
+// where the client may go on with its conversation.
 func encodeCall(dst []byte, c *llm.ToolCall, arguments, signature string) []byte {
-	dst = quote(append(dst, `"id":`...), c.ID)
+	dst = quote(append(dst, `"id":`...), llm.FitID(c.ID, callIDCharsMax))
 	if c.Custom {
 		dst = quote(append(dst, `,"type":"custom","custom":{"name":`...), c.Name)
 		dst = quote(append(dst, `,"input":`...), arguments)

@@ -101,12 +101,11 @@ func TestRequestsAreWrittenByTheMatrix(t *testing.T) {
 
 func TestRequestsThatTheStyleCannotSayAreRefused(t *testing.T) {
 	t.Parallel()
-	image := llm.Part{Kind: llm.Image, Media: llm.Media{Type: "image/png", Data: "aGk="}}
 	for name, r := range map[string]llm.Request{
 		"a film":                       {Turns: says(llm.Part{Kind: llm.Video, Media: llm.Media{Data: "aGk="}})},
 		"sound by its address":         {Turns: says(llm.Part{Kind: llm.Audio, Media: llm.Media{URL: "https://example.com/a.wav"}})},
 		"a file by its address":        {Turns: says(text("x"), llm.Part{Kind: llm.File, Media: llm.Media{URL: "https://example.com/a.pdf"}})},
-		"an image in a result":         {Turns: says(result(llm.ToolResult{CallID: "c", Parts: []llm.Part{image}}))},
+		"a film in a result":           {Turns: says(result(llm.ToolResult{CallID: "c", Parts: []llm.Part{{Kind: llm.Video}}}))},
 		"a film as system":             {Turns: []llm.Turn{{Role: llm.System, Parts: []llm.Part{{Kind: llm.Video}}}}},
 		"a number that is none":        {Sampling: llm.Sampling{Temperature: "warm"}},
 		"a schema that is not JSON":    {Format: llm.Format{Kind: llm.FormatSchema, Schema: []byte("{")}},
@@ -115,8 +114,8 @@ func TestRequestsThatTheStyleCannotSayAreRefused(t *testing.T) {
 		body, err := chat.Codec{}.EncodeRequest(&r)
 		if err == nil {
 			t.Errorf("%s: %s", name, body)
-		} else if e := app.AsError(err); e.Kind != app.Invalid || e.Code != "unsupported_parameter" {
-			t.Errorf("%s: %v", name, err)
+		} else if e := app.AsError(err); e.Kind != app.Invalid || e.Code != "unsupported_parameter" || e.Param != "messages" {
+			t.Errorf("%s: %+v", name, e)
 		}
 	}
 }
@@ -219,5 +218,66 @@ func TestManyCallsInOneMessageAreReadInTimeThatGrowsWithThem(t *testing.T) {
 	r, err := chat.Codec{}.DecodeRequest([]byte(body))
 	if err != nil || len(r.Turns[0].Parts) != n || r.Turns[0].Parts[0].Call.ID == r.Turns[0].Parts[1].Call.ID {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestMediaOfResultsFollowInTheUsersMessage(t *testing.T) {
+	t.Parallel()
+	image := llm.Part{Kind: llm.Image, Media: llm.Media{Type: "image/png", Data: "aGk="}}
+	r := llm.Request{Turns: says(
+		result(llm.ToolResult{CallID: "a", Error: true, Parts: []llm.Part{text("x"), image, text("y")}}),
+		result(llm.ToolResult{CallID: "b", Parts: []llm.Part{image}}), text("Well?"),
+	)}
+	const picture = `{"type":"image_url","image_url":{"url":"data:image/png;base64,aGk="}}`
+	want := `{"role":"tool","content":"Error: x\ny\n[1 attached to the next message, as the result of a]","tool_call_id":"a"},` +
+		`{"role":"tool","content":"[1 attached to the next message, as the result of b]","tool_call_id":"b"},` +
+		`{"role":"user","content":[{"type":"text","text":"[The result of a]"},` + picture + `,{"type":"text","text":"[The result of b]"},` + picture +
+		`,{"type":"text","text":"Well?"}]}]`
+	got := encoded(t, &r)
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	loadSchemas(t).fits(t, requestRoot, []byte(`{"model":"m","messages":[`+got+"}"))
+}
+
+func TestResultsOfCallsWithOneIDComeInOrder(t *testing.T) {
+	t.Parallel()
+	const call = `{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}`
+	r, err := chat.Codec{}.DecodeRequest([]byte(`{"model":"m","messages":[{"role":"user","content":"q"},{"role":"assistant","tool_calls":[` +
+		call + "," + call + `],"function_call":{"name":"g","arguments":"{}"}},{"role":"tool","tool_call_id":"c","content":"1"},` +
+		`{"role":"tool","tool_call_id":"c","content":"2"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, given := r.Turns[1].Parts, r.Turns[2].Parts
+	if asked[0].Call.ID == asked[1].Call.ID || given[0].Result.CallID != asked[0].Call.ID || given[1].Result.CallID != asked[1].Call.ID {
+		t.Errorf("asked %+v, given %+v", asked, given)
+	}
+}
+
+func TestIDsAreSuchAsUpstreamsTake(t *testing.T) {
+	t.Parallel()
+	r := llm.Request{EndUser: strings.Repeat("u", 65), Turns: says(text("q"))}
+	body, err := chat.Codec{}.EncodeRequest(&r)
+	if err != nil || !strings.Contains(string(body), `"user":"gwh_`) {
+		t.Errorf("%s, %v", body, err)
+	}
+	long := llm.ToolCall{ID: "functions.f:0", Name: "f"}
+	answer := chat.Codec{}.EncodeResponse(nil, &llm.Response{Stop: llm.StopToolCalls, Parts: []llm.Part{{Kind: llm.Call, Call: long}}}, llmtest.NewAsk())
+	if !strings.Contains(string(answer), `"id":"gwx_`) {
+		t.Errorf("%s", answer)
+	}
+}
+
+func TestTheGrammarOfAToolStandsWhereTheStyleHasIt(t *testing.T) {
+	t.Parallel()
+	const deep, flat = `{"type":"grammar","grammar":{"syntax":"lark","definition":"start: A"}}`, `{"type":"grammar","syntax":"lark","definition":"start: A"}`
+	body := `{"model":"m","messages":[{"role":"user","content":"q"}],"tools":[{"type":"custom","custom":{"name":"c","format":` + deep + `}}]}`
+	r, err := chat.Codec{}.DecodeRequest([]byte(body))
+	if err != nil || string(r.Tools[0].Parameters) != flat {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if again, err := (chat.Codec{}).EncodeRequest(r); err != nil || !strings.Contains(string(again), `"format":`+deep) {
+		t.Errorf("%s, %v", again, err)
 	}
 }

@@ -1,0 +1,75 @@
+package dialect
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/llm"
+)
+
+const (
+	freeTextMember     = "input"
+	freeTextParameters = `{"type":"object","properties":{"input":{"type":"string","description":"The input of the tool, as plain text."}},` +
+		`"required":["input"],"additionalProperties":false}`
+)
+
+// wrapFreeText makes functions of the tools that take free text, for upstreams that have none such: with one parameter,
+// which is that text. The grammar of the text becomes a part of the description. The turns are this translation's own.
+func (t *translation) wrapFreeText() {
+	r := t.request
+	t.freeText = map[string]bool{}
+	for i := range r.Tools {
+		tool := &r.Tools[i]
+		if !tool.Custom {
+			continue
+		}
+		t.freeText[tool.Name] = true
+		if grammar := grammarOf(tool.Parameters); grammar != "" {
+			tool.Description = strings.TrimPrefix(tool.Description+paragraph, paragraph) + grammar
+		}
+		tool.Custom, tool.Parameters = false, []byte(freeTextParameters)
+	}
+	for i := range r.Turns {
+		for j := range r.Turns[i].Parts {
+			switch p := &r.Turns[i].Parts[j]; {
+			case p.Kind == llm.Result:
+				p.Result.Custom = false
+			case p.Kind == llm.Call && p.Call.Custom:
+				p.Call.Custom, p.Call.Arguments = false, `{"`+freeTextMember+`":`+quoted(p.Call.Arguments)+`}`
+			}
+		}
+	}
+}
+
+// grammarOf says in words what the format of a tool demands; nothing for plain text.
+func grammarOf(format []byte) string {
+	var w struct {
+		Type       string `json:"type"`
+		Syntax     string `json:"syntax"`
+		Definition string `json:"definition"`
+	}
+	if json.Unmarshal(format, &w) != nil || w.Type != "grammar" || w.Definition == "" {
+		return ""
+	}
+	return "The " + freeTextMember + " follows this grammar (" + w.Syntax + "):\n" + w.Definition
+}
+
+// unwrapFreeText is the text in the arguments of such a function. What a model has given in another form stays as it is.
+func unwrapFreeText(arguments string) string {
+	var members map[string]jsontext.Value
+	if json.Unmarshal([]byte(arguments), &members, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
+		return arguments
+	}
+	value, ok := members[freeTextMember]
+	if !ok && len(members) == 1 { // some models have names of their own for it
+		for _, value = range members {
+			ok = true
+		}
+	}
+	if !ok || value.Kind() != '"' {
+		return arguments
+	}
+	return text(value)
+}

@@ -1,0 +1,230 @@
+package dialect
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"umg/app/llm"
+)
+
+// settle gives the history the form that upstreams of a style take: the styles differ in what they allow, and their
+// providers refuse the whole call for one id that appears twice or one result in the wrong place.
+func (t *translation) settle(upstream llm.Style) {
+	r := t.request
+	r.Turns = copyTurns(r.Turns)
+	tellCallsApart(r.Turns)
+	if upstream != llm.Responses { // where results may stand anywhere
+		r.Turns = followCalls(r.Turns)
+	}
+	if upstream == llm.Chat {
+		r.Turns = joinSystems(r.Turns)
+		for i := range r.Turns {
+			joinTurn(&r.Turns[i])
+		}
+	}
+}
+
+// copyTurns copies as much of a history as settling and renaming change.
+func copyTurns(turns []llm.Turn) []llm.Turn {
+	turns = slices.Clone(turns)
+	for i := range turns {
+		turns[i].Parts = slices.Clone(turns[i].Parts)
+	}
+	return turns
+}
+
+// tellCallsApart gives a call another id when an earlier one has it already, as upstreams do that count their calls anew
+// in each answer. Results belong to the calls of their id in order.
+func tellCallsApart(turns []llm.Turn) {
+	ids := map[string]*sameID{}
+	taken := map[string]bool{}
+	for i := range turns {
+		for j := range turns[i].Parts {
+			switch p := &turns[i].Parts[j]; p.Kind {
+			case llm.Call:
+				same := ids[p.Call.ID]
+				if same == nil {
+					same = &sameID{}
+					ids[p.Call.ID] = same
+				}
+				p.Call.ID = same.next(p.Call.ID, taken)
+			case llm.Result:
+				if same := ids[p.Result.CallID]; same != nil {
+					p.Result.CallID = same.answered()
+				}
+			}
+		}
+	}
+}
+
+// sameID are the calls that had one id.
+type sameID struct {
+	count int      // of those whose id was taken
+	open  []string // the ids of those without a result
+	last  string   // the id of the one that got its result last
+}
+
+func (s *sameID) next(id string, taken map[string]bool) string {
+	fresh := id
+	for taken[fresh] {
+		s.count++
+		fresh = id + "_" + strconv.Itoa(s.count+1)
+	}
+	taken[fresh] = true
+	s.open = append(s.open, fresh)
+	return fresh
+}
+
+func (s *sameID) answered() string {
+	if len(s.open) > 0 {
+		s.last, s.open = s.open[0], s.open[1:]
+	}
+	return s.last
+}
+
+// spot is where a part stands in a history.
+type spot struct{ turn, part int }
+
+// followCalls moves the results of calls to right behind them, where something else stands between. A history that
+// would then end in another role stays: nothing but the upstream can say what it makes of it.
+func followCalls(turns []llm.Turn) []llm.Turn {
+	late := lateResults(turns)
+	if len(late) == 0 {
+		return turns
+	}
+	out := make([]llm.Turn, 0, len(turns)+len(late))
+	moved := map[spot]bool{}
+	var carried []llm.Part
+	for i, turn := range turns {
+		if len(carried) > 0 && turn.Role != llm.User {
+			out = append(out, llm.Turn{Parts: carried})
+			carried = nil
+		}
+		kept := carried
+		carried = nil
+		for j, p := range turn.Parts {
+			if moved[spot{i, j}] {
+				continue
+			}
+			kept = append(kept, p)
+			if at, ok := late[p.Call.ID]; ok && p.Kind == llm.Call && at.turn > i {
+				moved[at] = true
+				carried = append(carried, turns[at.turn].Parts[at.part])
+			}
+		}
+		if turn.Parts = kept; len(kept) > 0 {
+			out = append(out, turn)
+		}
+	}
+	if lastSpeaker(out) != lastSpeaker(turns) {
+		return turns
+	}
+	return out
+}
+
+// lastSpeaker is whose turn comes last, instructions aside.
+func lastSpeaker(turns []llm.Turn) llm.Role {
+	for i := len(turns) - 1; i >= 0; i-- {
+		if turns[i].Role != llm.System {
+			return turns[i].Role
+		}
+	}
+	return llm.System
+}
+
+// lateResults are the results that do not stand in the turn behind their calls, by the id of the call.
+func lateResults(turns []llm.Turn) map[string]spot {
+	asked := map[string]int{} // in which turn
+	late := map[string]spot{}
+	for i := range turns {
+		for j := range turns[i].Parts {
+			switch p := &turns[i].Parts[j]; p.Kind {
+			case llm.Call:
+				asked[p.Call.ID] = i
+			case llm.Result:
+				from, ok := asked[p.Result.CallID]
+				if _, known := late[p.Result.CallID]; ok && !known && from+1 < i {
+					late[p.Result.CallID] = spot{i, j}
+				}
+				delete(asked, p.Result.CallID) // a second result of one call is not moved
+			}
+		}
+	}
+	return late
+}
+
+// joinSystems makes one turn of the instructions that come first: many upstreams of the chat style take no second
+// system message.
+func joinSystems(turns []llm.Turn) []llm.Turn {
+	n := 0
+	for n < len(turns) && turns[n].Role == llm.System && turns[n].Name == "" {
+		n++
+	}
+	if n < 2 {
+		return turns
+	}
+	var parts []llm.Part
+	for i := range n {
+		parts = append(parts, turns[i].Parts...)
+	}
+	turns[n-1].Parts = parts
+	return turns[n-1:]
+}
+
+// paragraph stands between texts that become one.
+const paragraph = "\n\n"
+
+// joinTurn makes one text of neighbours, so that a message with nothing but text is plain text: many upstreams of the
+// chat style take lists of parts only where there are images, or never.
+func joinTurn(turn *llm.Turn) {
+	switch turn.Role {
+	case llm.User:
+		slices.SortStableFunc(turn.Parts, func(a, b llm.Part) int { return resultsFirst(&a) - resultsFirst(&b) })
+		for i := range turn.Parts {
+			if r := &turn.Parts[i].Result; turn.Parts[i].Kind == llm.Result {
+				r.Parts = joinTexts(slices.Clone(r.Parts), "\n")
+			}
+		}
+	case llm.Assistant: // whose texts stand apart from its calls, and from the thoughts that prove those
+		slices.SortStableFunc(turn.Parts, func(a, b llm.Part) int { return textsFirst(&a) - textsFirst(&b) })
+	}
+	turn.Parts = joinTexts(turn.Parts, paragraph)
+}
+
+func resultsFirst(p *llm.Part) int {
+	if p.Kind == llm.Result {
+		return 0
+	}
+	return 1
+}
+
+func textsFirst(p *llm.Part) int {
+	if p.Kind == llm.Text {
+		return 0
+	}
+	return 1
+}
+
+// joinTexts joins each text with the texts right behind it.
+func joinTexts(parts []llm.Part, gap string) []llm.Part {
+	out := parts[:0]
+	for i := 0; i < len(parts); {
+		end := i
+		var words []string
+		for end < len(parts) && parts[end].Kind == llm.Text {
+			if parts[end].Text != "" {
+				words = append(words, parts[end].Text)
+			}
+			end++
+		}
+		if end-i < 2 {
+			out = append(out, parts[i])
+			i++
+			continue
+		}
+		out = append(out, llm.Part{Kind: llm.Text, Text: strings.Join(words, gap)})
+		i = end
+	}
+	return out
+}
