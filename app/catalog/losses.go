@@ -59,6 +59,7 @@ const (
 	fateRefused = "refused"
 	fateWatched = "done by the gateway"
 	fateFetched = "fetched and sent as data"
+	fateWrapped = "sent as functions"
 )
 
 // upstreamStyles are those that the model's routes speak, in the order they are tried.
@@ -104,6 +105,8 @@ func fateOf(f llm.Feature, client, upstream *llm.Traits) string {
 		return fateWatched
 	case f == llm.FeatureImageURL && upstream.Fields[llm.FeatureImageData] != "":
 		return fateFetched
+	case f == llm.FeatureCustomTool:
+		return fateWrapped
 	case f.Droppable():
 		return fateDropped
 	default:
