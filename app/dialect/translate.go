@@ -119,8 +119,12 @@ func (t *translation) reduce(client, upstream *llm.Traits) error {
 	return nil
 }
 
-// lost are the members that go with a feature, of the two penalties those that were said.
+// lost are the members that go with a feature: of the two penalties those that were said, and of two names for the end
+// user the one that was.
 func (t *translation) lost(f llm.Feature, field string) []string {
+	if f == llm.FeatureEndUser {
+		return []string{cmp.Or(t.original.EndUserField, field)}
+	}
 	names := strings.Split(field, ", ")
 	s := &t.original.Sampling
 	switch {
@@ -133,9 +137,11 @@ func (t *translation) lost(f llm.Feature, field string) []string {
 	return names
 }
 
+// cannotCarry refuses a field, which may be told apart from others at the same place by words in brackets.
 func cannotCarry(field, why string) *app.Error {
+	place, _, _ := strings.Cut(field, " (")
 	return app.Errorf(app.Invalid, "unsupported_parameter", "%s cannot be used with this model here: %s. "+
-		"Leave it out, or call the model in a style whose contract has it.", field, why).At(field)
+		"Leave it out, or call the model in a style whose contract has it.", field, why).At(place)
 }
 
 // drop clears a feature in the request that goes upstream.

@@ -152,6 +152,39 @@ func TestWhatAStyleCannotSayIsDroppedOrRefusedByName(t *testing.T) {
 	}
 }
 
+func TestFieldsAreCalledWhatTheClientCalledThem(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		client, upstream llm.Style
+		body             string
+		dropped, refused string
+	}{
+		{llm.Chat, llm.Native, `"messages":[{"role":"user","content":"x"}],"user":"u"`, "user", ""},
+		{llm.Chat, llm.Native, `"messages":[{"role":"user","content":"x"}],"safety_identifier":"u"`, "safety_identifier", ""},
+		{llm.Responses, llm.Native, `"input":"x","user":"u"`, "user", ""},
+		{llm.Responses, llm.Native, `"input":"x","safety_identifier":"u"`, "safety_identifier", ""},
+		{llm.Responses, llm.Messages, `"input":"x","text":{"format":{"type":"json_object"}}`, "", "text.format"},
+		{llm.Responses, llm.Chat, `"input":"x","top_logprobs":2`, "", "top_logprobs"},
+	} {
+		client, upstream := dialects[c.client], dialects[c.upstream]
+		var dropped string
+		r, err := client.Read([]byte(`{"model":"m",` + c.body + `}`))
+		if err == nil {
+			var way *Way
+			if way, err = Translate(client, upstream, r, "p", 100); err == nil {
+				dropped = way.Dropped()
+			}
+		}
+		param := ""
+		if e, ok := errors.AsType[*app.Error](err); ok {
+			param = e.Param
+		}
+		if dropped != c.dropped || param != c.refused {
+			t.Errorf("%s to %s, %s: dropped %q, refused %q", c.client, c.upstream, c.body, dropped, param)
+		}
+	}
+}
+
 func TestStopsThatAStyleLacksAreWatchedForHere(t *testing.T) {
 	t.Parallel()
 	r := &llm.Request{Stop: []string{"a", "b"}}

@@ -18,7 +18,9 @@ type Request struct {
 	Reasoning ReasoningOptions
 	Verbosity string // low, medium or high
 	EndUser   string
-	Metadata  []Pair // in the order of the wire
+	// EndUserField is the member that named the end user, where its style has several and it was not the usual one.
+	EndUserField string
+	Metadata     []Pair // in the order of the wire
 
 	Choices  int64 // answers asked for, when more than one
 	LogProbs bool  // the probabilities of tokens are asked for

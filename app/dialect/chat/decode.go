@@ -84,8 +84,8 @@ func (d *reading) modalities() error {
 
 func (d *reading) endUser() {
 	user, safety := d.w.User, d.w.SafetyIdentifier
-	if d.out.EndUser = user; user == "" {
-		d.out.EndUser = safety
+	if d.out.EndUser = user; user == "" && safety != "" {
+		d.out.EndUser, d.out.EndUserField = safety, "safety_identifier"
 	} else if safety != "" && safety != user {
 		d.drop("safety_identifier")
 	}

@@ -42,6 +42,7 @@ var traits = llm.Traits{
 		llm.FeatureCustomTool:  "tools (custom)",
 		llm.FeatureSchema:      "text.format (json_schema)",
 		llm.FeatureJSON:        "text.format (json_object)",
+		llm.FeatureLogProbs:    "top_logprobs",
 		llm.FeatureImageData:   "input_image.image_url (data)",
 		llm.FeatureImageURL:    "input_image.image_url",
 		llm.FeatureFileData:    "input_file.file_data",

@@ -144,8 +144,8 @@ func (r *reader) sampling(w *request) {
 	r.out.Sampling.TopP = number(w.TopP)
 	r.out.MaxOutput = wholeNumber(w.MaxOutputTokens)
 	r.out.Parallel = w.ParallelToolCalls
-	if r.out.EndUser = w.SafetyIdentifier; r.out.EndUser == "" {
-		r.out.EndUser = w.User
+	if r.out.EndUser = w.SafetyIdentifier; r.out.EndUser == "" && w.User != "" {
+		r.out.EndUser, r.out.EndUserField = w.User, "user"
 	}
 }
 
@@ -233,10 +233,17 @@ func (r *reader) includes(w *request) {
 		switch what {
 		case includeProof:
 		case includeLogprobs:
-			r.out.LogProbs = true
+			r.refuseProbabilities("include")
 		default:
 			r.drop("include (" + what + ")")
 		}
 	}
-	r.out.LogProbs = r.out.LogProbs || wholeNumber(w.TopLogprobs) > 0
+	if wholeNumber(w.TopLogprobs) > 0 {
+		r.refuseProbabilities("top_logprobs")
+	}
+}
+
+func (r *reader) refuseProbabilities(param string) {
+	r.refuse(unsupported, param, "%s cannot be carried to the provider of this model because the probabilities of tokens "+
+		"are lost when an answer is translated; leave it out.", param)
 }

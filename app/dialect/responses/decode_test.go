@@ -146,9 +146,7 @@ func TestOptionsAreRead(t *testing.T) {
 		{"metadata in order", `{"metadata":{"z":"1","a":"2"}}`, func(r *llm.Request) any { return r.Metadata }, []llm.Pair{{Key: "z", Value: "1"}, {Key: "a", Value: "2"}}},
 		{"end user", `{"user":"u","safety_identifier":"s"}`, func(r *llm.Request) any { return r.EndUser }, "s"},
 		{"end user in old words", `{"user":"u"}`, func(r *llm.Request) any { return r.EndUser }, "u"},
-		{"probabilities", `{"top_logprobs":2}`, func(r *llm.Request) any { return r.LogProbs }, true},
 		{"no probabilities", `{"top_logprobs":0}`, func(r *llm.Request) any { return r.LogProbs }, false},
-		{"included probabilities", `{"include":["message.output_text.logprobs"]}`, func(r *llm.Request) any { return r.LogProbs }, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -216,6 +214,8 @@ func TestWhatChangesTheMeaningIsRefused(t *testing.T) {
 		{`{"conversation":"conv_1"}`, "conversation", "unsupported_parameter"},
 		{`{"conversation":{"id":"conv_1"}}`, "conversation", "unsupported_parameter"},
 		{`{"background":true}`, "background", "unsupported_parameter"},
+		{`{"top_logprobs":2}`, "top_logprobs", "unsupported_parameter"},
+		{`{"include":["message.output_text.logprobs"]}`, "include", "unsupported_parameter"},
 		{`{"prompt":{"id":"p"}}`, "prompt", "unsupported_parameter"},
 		{`{"input":[{"type":"item_reference","id":"x"}]}`, "input[0]", "unsupported_parameter"},
 		{`{"input":[{"role":"user","content":"a"},{"id":"x"}]}`, "input[1]", "unsupported_parameter"},
