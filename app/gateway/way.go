@@ -65,11 +65,18 @@ func (r *run) nextRoute(last *provider.Fault) (*catalog.Route, time.Duration, er
 	}
 }
 
-// chart finds the way to a route: straight when it speaks the client's style, else through a translation.
+// chart finds the way to a route: straight when it speaks the client's style, without the thoughts of other providers
+// where the history has some, else through a translation.
 func (r *run) chart(route *catalog.Route) error {
-	if route.Style == r.call.Style && !dialect.Sealed(r.call.Body) {
-		r.way = dialect.Straight(r.style, r.call.Body, &r.head)
-		return nil
+	if route.Style == r.call.Style {
+		if !dialect.Sealed(r.call.Body) {
+			r.way = dialect.Straight(r.style, r.call.Body, &r.head)
+			return nil
+		}
+		if way, ok := dialect.Unsealed(r.style, r.call.Body); ok {
+			r.way = way
+			return nil
+		}
 	}
 	upstream, _ := dialect.Of(route.Style) // the plan has only routes whose style is spoken
 	var err error

@@ -232,7 +232,7 @@ func (w *said) call(c *llm.ToolCall, arguments string) {
 	dst = append(dst, '}')
 	w.dst = dst
 	if signature == "" && w.forged && !w.called {
-		signature = dummySignature
+		signature = DummySignature
 	}
 	w.called = true
 	w.sign(signature)

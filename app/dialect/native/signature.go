@@ -10,8 +10,8 @@ const (
 	SealedMark = "Z3cxL"
 
 	sealPrefix = "gw1."
-	// dummySignature is what providers take for calls that another model has made.
-	dummySignature = "skip_thought_signature_validator"
+	// DummySignature is what providers take for calls that another model has made.
+	DummySignature = "skip_thought_signature_validator"
 )
 
 // seal writes a marked signature as base64: in this style signatures are bytes, and clients refuse a text that does not
@@ -26,7 +26,7 @@ func seal(signature string) string {
 // unseal undoes seal, also where a client has written the bytes anew in the other alphabet of base64. The dummy stands
 // for no signature.
 func unseal(signature string) string {
-	if signature == dummySignature {
+	if signature == DummySignature {
 		return ""
 	}
 	if !strings.HasPrefix(signature, SealedMark) {
