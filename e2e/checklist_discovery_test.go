@@ -60,6 +60,7 @@ var discoveryLines = []checkLine{
 		}
 	}},
 	{"F126 what a contract says is what validation enforces", contractsAreEnforced},
+	{"F126 what a guide says is what validation enforces", guidesAreEnforced},
 }
 
 // contract reads a contract of a model in one of its forms, and tries what caches do with it.

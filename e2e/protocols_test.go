@@ -198,6 +198,10 @@ func (p protocol) fails(t *testing.T, a answer, as, code, param string) refusal 
 	if !known {
 		t.Fatalf("there is no standing %q", as)
 	}
+	if a.status < http.StatusBadRequest {
+		t.Errorf("%s: status %d, not %d %s at %q: %.600s", p.style, a.status, want.status, want.kind, param, a.body)
+		return refusal{}
+	}
 	r := p.refusal(t, a)
 	if a.status != want.status || r.kind != want.kind || code != "" && r.code != code || r.param != param {
 		t.Errorf("%s: status %d, %+v, not %d %s %s at %q: %s", p.style, a.status, r, want.status, want.kind, code, param, a.body)
