@@ -144,7 +144,16 @@ func (r *run) openFolded() *provider.Fault {
 
 // readAll reads a body in one piece. Its bytes must keep coming; a trickle counts as silence.
 func (r *run) readAll() ([]byte, *provider.Fault) {
-	raw, fault := r.answer.ReadAll(nil, func() { r.watch.wait(r.gateway.o.Now(), r.route.Timeouts.Idle, provider.ErrIdle) })
+	accounted := 0
+	raw, fault := r.answer.ReadAll(nil, func(read int) *provider.Fault {
+		r.watch.wait(r.gateway.o.Now(), r.route.Timeouts.Idle, provider.ErrIdle)
+		if read < largeBytes {
+			return nil
+		}
+		more := read - accounted
+		accounted = read
+		return r.spare(more)
+	})
 	r.watch.came()
 	return raw, fault
 }

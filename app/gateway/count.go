@@ -25,7 +25,8 @@ type Count struct {
 // CountTokens asks a provider of the model to count the input tokens of a request, which costs nothing. The body is a
 // request of the call's style. Where the first provider cannot count, the request is weighed here.
 func (g *Gateway) CountTokens(ctx context.Context, call Call) (Count, error) {
-	r := &run{gateway: g, call: call, started: g.o.Now()}
+	r := newRun(g, call)
+	defer r.asked.giveBack()
 	head, style, err := peek(call)
 	if err != nil {
 		return Count{}, err
@@ -77,7 +78,7 @@ func (r *run) count(ctx context.Context, route *catalog.Route) (int64, *provider
 		return 0, fault
 	}
 	defer answer.Close()
-	raw, fault := answer.ReadAll(nil, func() {})
+	raw, fault := answer.ReadAll(nil, func(int) *provider.Fault { return nil })
 	if fault != nil {
 		return 0, fault
 	}

@@ -30,7 +30,7 @@ const (
 
 // fetchImages gets the images of a call whose provider takes none by address, one after the other: their number and
 // bytes are bounded for the whole call, and what comes must be an image of a kind that providers read.
-func (g *Gateway) fetchImages(ctx context.Context, list []*llm.Media) error {
+func (g *Gateway) fetchImages(ctx context.Context, list []*llm.Media, memory *loan) error {
 	if g.o.Egress == nil {
 		return badImage("Images by address cannot be used with this model; send the image as data.")
 	}
@@ -44,6 +44,9 @@ func (g *Gateway) fetchImages(ctx context.Context, list []*llm.Media) error {
 			return err
 		}
 		left -= int64(len(raw))
+		if len(raw) >= largeRequestBytes && !memory.take(int64(len(raw))*imageCopies) {
+			return errMemory()
+		}
 		config, format, err := image.DecodeConfig(bytes.NewReader(raw))
 		if err != nil {
 			return badImage("An image address did not give a PNG, JPEG, GIF or WebP image.")

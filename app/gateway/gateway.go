@@ -115,7 +115,8 @@ type Report struct {
 // error only when nothing was sent, so that the face renders it; an error after that is written in the stream, in the
 // words of the call's style, and stands in the report.
 func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (Report, error) {
-	r := &run{gateway: g, call: call, started: g.o.Now()}
+	r := newRun(g, call)
+	defer r.asked.giveBack()
 	head, style, err := peek(call)
 	if err != nil {
 		return r.refused(err)

@@ -58,8 +58,10 @@ func (r *run) step() error {
 	frame, broken := r.nextFrame()
 	if broken != nil {
 		frame = sse.Frame{} // says to the stream that nothing more comes
-	} else {
-		r.came = true
+	} else if r.came = true; len(frame.Raw) >= largeBytes {
+		if fault := r.spare(len(frame.Raw)); fault != nil {
+			return fault
+		}
 	}
 	var (
 		step dialect.Step
@@ -119,6 +121,7 @@ func (r *run) deliver() error {
 	var err error
 	r.sent, err = r.out.send(http.StatusOK, eventStream, *r.batch)
 	r.clear()
+	r.answered.giveBack()
 	if err != nil {
 		return provider.NewFault(provider.ClassClient, err)
 	}

@@ -59,6 +59,9 @@ type run struct {
 	done     bool      // the answer is whole
 	cutShort bool      // it was ended here, at the length that was paid for
 
+	asked    loan // for the request
+	answered loan // for what has come and was not delivered yet
+
 	tally     dialect.Tally
 	bill      billed
 	outcome   outcome
@@ -69,6 +72,10 @@ var (
 	batches = sync.Pool{New: func() any { b := make([]byte, 0, batchBytes); return &b }}
 	readers = sync.Pool{New: func() any { return &sse.Reader{} }}
 )
+
+func newRun(g *Gateway, call Call) *run {
+	return &run{gateway: g, call: call, started: g.o.Now(), asked: loan{budget: g.o.Memory}, answered: loan{budget: g.o.Memory}}
+}
 
 // begin prepares the client's side. From here on the watch runs.
 func (r *run) begin(sink Sink) {
@@ -133,6 +140,7 @@ func (r *run) drop() {
 		r.cancel = nil
 	}
 	r.body, r.came = nil, false
+	r.answered.giveBack()
 }
 
 // header is what the answer says of the model's limits, and how a stream is to be treated on its way.

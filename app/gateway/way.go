@@ -81,6 +81,9 @@ func (r *run) chart(route *catalog.Route) error {
 	upstream, _ := dialect.Of(route.Style) // the plan has only routes whose style is spoken
 	var err error
 	if r.original == nil {
+		if err = r.spareRequest(); err != nil {
+			return err
+		}
 		if r.original, err = r.style.Read(r.call.Body); err != nil {
 			return err
 		}
@@ -102,7 +105,7 @@ func (r *run) complete(ctx context.Context) *app.Error {
 	if len(images) == 0 {
 		return nil
 	}
-	if err := r.gateway.fetchImages(ctx, images); err != nil {
+	if err := r.gateway.fetchImages(ctx, images, &r.asked); err != nil {
 		return app.AsError(err)
 	}
 	if err := r.way.Prepare(); err != nil {

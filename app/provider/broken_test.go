@@ -22,6 +22,9 @@ import (
 )
 
 // raw answers each connection with a function.
+// patient reads an answer however it comes.
+func patient(int) *provider.Fault { return nil }
+
 func raw(t *testing.T, answer func(net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -155,7 +158,7 @@ func TestBodiesAreBounded(t *testing.T) {
 		if f != nil {
 			t.Fatal(f)
 		}
-		got, f := a.ReadAll(nil, func() {})
+		got, f := a.ReadAll(nil, patient)
 		a.Close()
 		if f == nil || f.Class != provider.ClassTooLarge || len(got) > provider.BodyBytesMax+1<<20 {
 			t.Errorf("declared %v: %v, %d bytes", declared, f, len(got))
@@ -174,7 +177,7 @@ func TestACutBodyIsNoBody(t *testing.T) {
 		t.Fatal(f)
 	}
 	defer a.Close()
-	if _, f := a.ReadAll(nil, func() {}); f == nil || f.Class != provider.ClassReset {
+	if _, f := a.ReadAll(nil, patient); f == nil || f.Class != provider.ClassReset {
 		t.Errorf("%v", f)
 	}
 }
@@ -209,7 +212,7 @@ func TestPayloadsAreNotUsedAgainTooEarly(t *testing.T) {
 				a, f := c.Send(t.Context(), r, p, extra, false)
 				p.Release()
 				if f == nil {
-					_, _ = a.ReadAll(nil, func() {})
+					_, _ = a.ReadAll(nil, patient)
 					a.Close()
 				}
 			}

@@ -203,21 +203,24 @@ func (a *Answer) Close() { _ = a.body.Close() }
 func (a *Answer) Fault(err error) *Fault { return FaultOf(a.ctx, err) }
 
 // ReadAll appends the whole body to dst, up to 32 MiB. It calls progress before it reads and whenever another 16 KiB
-// have come, so that the caller can tell a slow answer from a trickle.
-func (a *Answer) ReadAll(dst []byte, progress func()) ([]byte, *Fault) {
+// have come, with how much has come so far, so that the caller can tell a slow answer from a trickle and end one for
+// which it has no memory: with the fault that it returns.
+func (a *Answer) ReadAll(dst []byte, progress func(read int) *Fault) ([]byte, *Fault) {
 	if a.length > BodyBytesMax {
 		return dst, NewFault(ClassTooLarge, errTooLarge)
 	}
 	if room := int(max(a.length, 0)) + 512; cap(dst)-len(dst) < room { // one more read finds the end
 		dst = append(make([]byte, 0, len(dst)+room), dst...)
 	}
-	for next := 0; ; {
+	for from, next := len(dst), 0; ; {
+		if len(dst) >= next {
+			if f := progress(len(dst) - from); f != nil {
+				return dst, f
+			}
+			next = len(dst) + progressBytes
+		}
 		if len(dst) == cap(dst) {
 			dst = append(dst, 0)[:len(dst)]
-		}
-		if len(dst) >= next {
-			progress()
-			next = len(dst) + progressBytes
 		}
 		n, err := a.body.Read(dst[len(dst):cap(dst)])
 		dst = dst[:len(dst)+n]

@@ -74,7 +74,7 @@ func TestAProviderIsAskedAsTheCatalogSays(t *testing.T) {
 	if f != nil {
 		t.Fatal(f)
 	}
-	got, f := a.ReadAll(nil, func() {})
+	got, f := a.ReadAll(nil, patient)
 	a.Close()
 	if f != nil || string(got) != `{"ok":true}` || a.Stream {
 		t.Errorf("%s, %v", got, f)
@@ -126,7 +126,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 		if f != nil {
 			t.Fatal(f)
 		}
-		if _, f := a.ReadAll(nil, func() {}); f != nil {
+		if _, f := a.ReadAll(nil, patient); f != nil {
 			t.Fatal(f)
 		}
 		a.Close()
@@ -306,7 +306,7 @@ func BenchmarkSendAndRead1K(b *testing.B) {
 		if f != nil {
 			b.Fatal(f)
 		}
-		if _, f := a.ReadAll(nil, func() {}); f != nil {
+		if _, f := a.ReadAll(nil, patient); f != nil {
 			b.Fatal(f)
 		}
 		a.Close()
