@@ -30,6 +30,9 @@ type translatedStream struct {
 	freeText strings.Builder // its arguments so far
 }
 
+// Translates reports whether the call and its answer are translated.
+func (w *Way) Translates() bool { return w.t != nil }
+
 // NewStream passes a stream of the upstream on to the client. The caller closes it.
 func (w *Way) NewStream(a Ask) Stream {
 	if w.t == nil {
