@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -108,8 +109,7 @@ func (c customer) runSDK(t *testing.T, client sdkClient) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := append(client.args[1:len(client.args):len(client.args)], string(config))
-	cmd := exec.CommandContext(ctx, client.args[0], args...)
+	cmd := exec.CommandContext(ctx, client.args[0], slices.Concat(client.args[1:], []string{string(config)})...)
 	cmd.Dir = "node"
 	cmd.WaitDelay = time.Second
 	var stdout, stderr bytes.Buffer

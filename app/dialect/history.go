@@ -125,9 +125,9 @@ func followCalls(turns []llm.Turn) []llm.Turn {
 
 // lastSpeaker is whose turn comes last, instructions aside.
 func lastSpeaker(turns []llm.Turn) llm.Role {
-	for i := len(turns) - 1; i >= 0; i-- {
-		if turns[i].Role != llm.System {
-			return turns[i].Role
+	for _, turn := range slices.Backward(turns) {
+		if turn.Role != llm.System {
+			return turn.Role
 		}
 	}
 	return llm.System

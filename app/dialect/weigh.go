@@ -1,6 +1,9 @@
 package dialect
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // media is what a part of a conversation weighs beside its text.
 type media struct {
@@ -187,7 +190,7 @@ func blob(value []byte) media {
 // isMedia reports whether the member of that name is a media type of the family.
 func isMedia(object []byte, name, family string) bool {
 	kind := text(memberOf(object, name).of(object))
-	return len(kind) >= len(family) && bytes.EqualFold([]byte(kind[:len(family)]), []byte(family))
+	return len(kind) >= len(family) && strings.EqualFold(kind[:len(family)], family)
 }
 
 func isString(value []byte) bool { return len(value) > 0 && value[0] == '"' }

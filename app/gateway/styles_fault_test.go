@@ -11,16 +11,6 @@ import (
 	"umg/app/llm"
 )
 
-// code is the stable word of an error in a stream, wherever a style has it.
-func (h *heard) code() string {
-	for _, v := range []any{at(h.err, "code"), at(h.err, "details", "error_code"), at(h.err, "details", 0, "metadata", "code")} {
-		if s := str(v); s != "" {
-			return s
-		}
-	}
-	return str(at(h.err, "type"))
-}
-
 func TestEveryWayChargesABrokenStreamWithWhatCame(t *testing.T) {
 	t.Parallel()
 	patient, hasty := setup(t, startMoney), build(t, startMoney, "300ms")
@@ -223,7 +213,9 @@ func TestEveryWayChargesAClientThatLeavesWithWhatCame(t *testing.T) {
 				}}
 				r, err := b.gateway.Generate(ctx, b.styledCall(client, on(upstream), a), s)
 				must(b.t, err)
-				if !(a.tool && r.Outcome == "succeeded") && (r.Outcome != "client_left" || !r.Estimated || r.Usage[3] > 100) || r.Usage[3] == 0 || r.Cost == 0 {
+				whole := a.tool && r.Outcome == "succeeded"
+				left := r.Outcome == "client_left" && r.Estimated && r.Usage[3] <= 100
+				if !whole && !left || r.Usage[3] == 0 || r.Cost == 0 {
 					b.t.Errorf("report %+v", r)
 				}
 				b.settled(r.Cost)

@@ -21,8 +21,7 @@ type listener struct {
 	began   bool
 	number  int64           // of the next event of a responses stream
 	items   map[string]bool // whether they are done
-	order   []string
-	failing bool // what was open may stay open behind an error
+	failing bool            // what was open may stay open behind an error
 }
 
 // listen reads a whole stream, errors and keep-alives included.

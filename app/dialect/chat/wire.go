@@ -323,8 +323,10 @@ func (c *count) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if err != nil || v.Kind() == 'n' {
 		return err
 	}
-	n, fault := strconv.ParseUint(string(v), 10, 32)
-	*c = count{n: int64(n), told: true, bad: fault != nil || n > llm.TokensMax}
+	c.told, c.bad = true, true
+	if n, fault := strconv.ParseUint(string(v), 10, 32); fault == nil && n <= llm.TokensMax {
+		c.n, c.bad = int64(n), false
+	}
 	return nil
 }
 
