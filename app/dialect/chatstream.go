@@ -68,7 +68,11 @@ func (s *chatStream) read(f sse.Frame) (reading, error) {
 	if c.count == 0 {
 		return reading{says: s.withoutChoices(c, f.Data)}, nil
 	}
-	return reading{says: s.withChoices(c, f.Data)}, nil
+	r := reading{says: s.withChoices(c, f.Data)}
+	if c.count == 1 && c.strings == 1 && c.finished == 0 && isNull(c.usage.of(f.Data)) {
+		r.text = c.text
+	}
+	return r, nil
 }
 
 // adjust notes what changes at the top of a chunk.

@@ -19,6 +19,8 @@ type chunk struct {
 	calls    bool // any choice calls a tool
 	bytes    int64
 	finish   span // the last finish reason
+	strings  int  // that say something
+	text     span // the last of them
 	delta    span // of the last choice
 	bare     bool // the last choice has no members besides index, delta and finish_reason
 }
@@ -116,6 +118,10 @@ func (c *chunk) readPart(doc []byte, from int) int {
 			content = true
 			c.calls = c.calls || string(o.key.of(doc)) == "tool_calls"
 			c.bytes += textBytes(value)
+			c.strings++
+			if c.text = o.value; value[0] != '"' {
+				c.strings++ // it may have several
+			}
 		}
 	}
 	if c.count == 0 {

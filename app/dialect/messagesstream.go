@@ -86,7 +86,8 @@ func (s *messagesStream) read(f sse.Frame) (reading, error) {
 	r := reading{says: note}
 	switch string(s.event) {
 	case "content_block_delta":
-		r.says = s.said(deltaBytes(v.delta.of(doc)))
+		n, text := deltaBytes(doc[:v.delta.to], v.delta.from)
+		r.says, r.text = s.said(n), text
 	case "content_block_start":
 		s.index = append(s.index[:0], v.index.of(doc)...)
 		n, calls := blockBytes(v.block.of(doc))
@@ -180,20 +181,26 @@ func (s *messagesStream) Finish(dst []byte, b Bill) []byte {
 	return dst
 }
 
-// deltaBytes counts what a delta adds to the answer. A signature adds nothing.
-func deltaBytes(delta []byte) int64 {
-	var n int64
-	o := openObject(delta, 0)
+// deltaBytes counts what a delta adds to the answer, and finds the string that does when there is one only. A signature
+// adds nothing.
+func deltaBytes(doc []byte, from int) (n int64, text span) {
+	strings := 0
+	o := openObject(doc, from)
 	for o.next() {
-		switch string(o.key.of(delta)) {
+		switch string(o.key.of(doc)) {
 		case "type", "signature":
 		default:
-			if value := o.value.of(delta); value[0] == '"' {
+			if value := o.value.of(doc); value[0] == '"' {
 				n += plainBytes(value[1 : len(value)-1])
+				text = o.value
+				strings++
 			}
 		}
 	}
-	return n
+	if strings != 1 {
+		text = span{}
+	}
+	return n, text
 }
 
 // blockBytes counts what a block of content holds, and reports whether it calls a tool. A block of text or thinking

@@ -12,6 +12,8 @@ type generation struct {
 	model, id, usage, failure, candidates span
 
 	bytes    int64
+	strings  int  // that say something
+	text     span // the last of them
 	calls    bool
 	finished int64 // candidates that say why they ended
 	reason   span  // the last of these reasons
@@ -126,8 +128,12 @@ func (g *generation) readPart(doc []byte, from int) int {
 		}
 		switch string(o.key.of(doc)) {
 		case "thought", "thoughtSignature", "videoMetadata", "partMetadata":
+			continue
 		case "text":
 			g.bytes += textBytes(value)
+			g.text = o.value
+			g.strings++
+			continue
 		case "inlineData", "fileData":
 			g.bytes++ // it says something, but its bytes are no tokens
 		case "functionCall":
@@ -137,8 +143,14 @@ func (g *generation) readPart(doc []byte, from int) int {
 		default:
 			g.bytes += max(1, textBytes(value))
 		}
+		g.strings += 2 // whatever it is, it is more than one string
 	}
 	return o.end()
+}
+
+// plain reports whether the answer is one text and nothing else: no other part, and no end.
+func (g *generation) plain() bool {
+	return g.strings == 1 && g.finished == 0 && !g.blocked.found()
 }
 
 // isReason reports whether a value says why something ended; the enumerations of this style begin with a word for

@@ -69,6 +69,9 @@ func (s *nativeStream) read(f sse.Frame) (reading, error) {
 	if !isNull(usage) {
 		s.reported(nativeUsage(usage))
 	}
+	if g.plain() && isNull(usage) {
+		r.text = g.text
+	}
 	s.calls = s.calls || g.calls
 	s.finished += g.finished
 	if finish := g.finish(doc, s.calls); finish != "" {

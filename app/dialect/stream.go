@@ -40,6 +40,7 @@ type reading struct {
 	says saying
 	last bool // it is the last mark of its stream
 	more bool // the end that came before it was none
+	text span // the one string in its data that is new; nowhere when there is more to it
 }
 
 // reader knows the frames of one style.
@@ -64,6 +65,7 @@ type passer struct {
 	done    bool
 	heldMax int
 	tally   Tally
+	twin    twin
 	held    []byte
 	bill    []byte // the frame that says the usage
 	billAt  int    // where in held it belongs
@@ -73,7 +75,8 @@ type passer struct {
 // renewed is a passer for another stream, with the buffers of this one.
 func (p *passer) renewed(a Ask) passer {
 	return passer{
-		ask: a, model: quoted(a.Model), heldMax: heldBytesMax, held: p.held[:0], bill: p.bill[:0], scratch: p.scratch[:0],
+		ask: a, model: quoted(a.Model), heldMax: heldBytesMax, twin: p.twin.emptied(),
+		held: p.held[:0], bill: p.bill[:0], scratch: p.scratch[:0],
 	}
 }
 
@@ -99,6 +102,13 @@ func (p *passer) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	if len(f.Data) == 0 {
 		return dst, Idle, nil
 	}
+	before, at := p.phase, len(dst)
+	if before == flowing {
+		if text := p.twin.text(f); text != nil {
+			p.counted(plainBytes(text))
+			return p.twin.append(dst, text), Content, nil
+		}
+	}
 	r, err := p.reader.read(f)
 	if err != nil {
 		if errors.Is(err, llm.ErrMalformed) {
@@ -113,6 +123,9 @@ func (p *passer) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	step := Idle
 	if !r.last || p.phase == ending || r.says >= ends { // a mark without an end before it is not an end
 		dst, step, err = p.pass(dst, f, r.says)
+	}
+	if before == flowing && r.says == content && r.text.found() {
+		p.twin.learn(f, r.text, dst[at:])
 	}
 	if r.last && err == nil {
 		p.done = true
