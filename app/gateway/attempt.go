@@ -144,17 +144,23 @@ func (r *run) openFolded() *provider.Fault {
 
 // readAll reads a body in one piece. Its bytes must keep coming; a trickle counts as silence.
 func (r *run) readAll() ([]byte, *provider.Fault) {
-	accounted := 0
-	raw, fault := r.answer.ReadAll(nil, func(read int) *provider.Fault {
-		r.watch.wait(r.gateway.o.Now(), r.route.Timeouts.Idle, provider.ErrIdle)
+	spared := 0
+	spare := func(read int) *provider.Fault {
 		if read < largeBytes {
 			return nil
 		}
-		more := read - accounted
-		accounted = read
+		more := read - spared
+		spared = read
 		return r.spare(more)
+	}
+	raw, fault := r.answer.ReadAll(nil, func(read int) *provider.Fault {
+		r.watch.wait(r.gateway.o.Now(), r.route.Timeouts.Idle, provider.ErrIdle)
+		return spare(read)
 	})
 	r.watch.came()
+	if fault == nil {
+		fault = spare(len(raw))
+	}
 	return raw, fault
 }
 
