@@ -168,3 +168,31 @@ func TestWhatOnlyLooksLikeAnImageIsReservedForLikeText(t *testing.T) {
 		}
 	}
 }
+
+func TestABoundIsTheSameNumberHoweverItIsWritten(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	for client, form := range map[llm.Style]string{
+		llm.Chat:      `{"model":"MODEL","messages":[{"role":"user","content":"count to 900"}],"max_completion_tokens":NUMBER}`,
+		llm.Messages:  `{"model":"MODEL","messages":[{"role":"user","content":"count to 900"}],"max_tokens":NUMBER}`,
+		llm.Responses: `{"model":"MODEL","input":"count to 900","max_output_tokens":NUMBER}`,
+		llm.Native:    `{"model":"MODEL","contents":[{"parts":[{"text":"count to 900"}]}],"generationConfig":{"maxOutputTokens":NUMBER}}`,
+	} {
+		for _, upstream := range llm.Styles() {
+			for _, number := range []string{"100", "1e2", "100.0", "0.1e3", "10000E-2"} {
+				b := all.fresh(t)
+				body := strings.NewReplacer("MODEL", on(upstream), "NUMBER", number).Replace(form)
+				r, _, err := b.generate(gateway.Call{
+					ID: b.ids.New("req"), Principal: app.Principal{AccountID: b.account}, Style: client, Body: []byte(body),
+				})
+				if e := app.AsError(err); e != nil && e.Kind != app.Internal {
+					continue // refused is as good, by the gateway or by the provider
+				}
+				must(t, err)
+				if r.Usage[3] != 100 || b.record().Overrun != 0 {
+					t.Errorf("%s on %s: %s made %d tokens of %s", client, upstream, number, r.Usage[3], b.finished(1)[0].Body)
+				}
+			}
+		}
+	}
+}
