@@ -123,6 +123,10 @@ func (d *reading) tool(i int) error {
 		d.drop(place("tools", i) + " (" + t.Type + ")")
 		return nil
 	}
+	if d.out.Tools[len(d.out.Tools)-1].Name == "" {
+		at := place("tools", i) + "." + t.Type + ".name"
+		return wrong(at, "%s is required.", at)
+	}
 	return d.dropUnknown(t.Unknown, "")
 }
 
@@ -161,6 +165,9 @@ func (d *reading) choice() error {
 		return nil
 	default:
 		return wrong(name, "%s must be a string or an object.", name)
+	}
+	if slices.Contains(c.Names, "") {
+		return wrong(name, "%s must say the name of a tool.", name)
 	}
 	if c.Mode == llm.ChooseRequired && len(d.out.Tools) == 0 && len(d.w.Tools) > 0 {
 		return refused(name, "%s asks for a tool, but none of the tools can be carried to the provider of this model.", name)

@@ -117,6 +117,9 @@ func (d *reading) part(w *part, at string) (llm.Part, error) {
 		return p, refused(at+".type",
 			"%s.type %q cannot be carried to the provider of this model, because it knows text, image_url, input_audio and file only.", at, w.Type)
 	}
+	if m := &p.Media; p.Kind != llm.Text && p.Kind != llm.Refusal && m.URL+m.Data+m.FileID == "" {
+		return p, wrong(at+"."+w.Type, "%s.%s is empty.", at, w.Type)
+	}
 	return p, nil
 }
 

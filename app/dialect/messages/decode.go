@@ -103,6 +103,9 @@ func (d *requestDecoder) decodeTools(w *request) error {
 			d.drop("tools[" + strconv.Itoa(i) + "] (" + t.Type + ")")
 			continue
 		}
+		if t.Name == "" {
+			return invalid("tools["+strconv.Itoa(i)+"].name", "is required.")
+		}
 		tool := llm.Tool{Name: t.Name, Description: t.Description, Strict: t.Strict}
 		if said(t.InputSchema) {
 			tool.Parameters = t.InputSchema

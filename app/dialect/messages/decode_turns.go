@@ -84,6 +84,12 @@ func (d *requestDecoder) decodeBlock(dst []llm.Part, b *block, role llm.Role, at
 			input, _ = appendRaw(nil, b.Input) // it was read as JSON
 		}
 		call := llm.ToolCall{ID: llm.UnfitID(b.ID), Name: b.Name, Arguments: string(input)}
+		switch {
+		case call.ID == "":
+			return nil, invalid(at+".id", "is required: the id that a tool_result block answers.")
+		case call.Name == "":
+			return nil, invalid(at+".name", "is required: the name of the tool that was called.")
+		}
 		d.tools[call.ID] = call.Name
 		dst = append(dst, llm.Part{Kind: llm.Call, Call: call})
 	case "tool_result":
@@ -111,6 +117,9 @@ var owners = map[string]llm.Role{
 
 func (d *requestDecoder) decodeResult(b *block, at string) (llm.ToolResult, error) {
 	id := llm.UnfitID(b.ToolUseID)
+	if id == "" {
+		return llm.ToolResult{}, invalid(at+".tool_use_id", "is required: the id of the tool_use block that this answers.")
+	}
 	result := llm.ToolResult{CallID: id, Name: d.tools[id], Error: b.IsError}
 	var list content
 	if len(b.Content) > 0 {

@@ -129,6 +129,9 @@ func fenced(language, text string) string {
 func (d *requestReader) decodeMedia(p *part, field string) (llm.Part, error) {
 	var m llm.Media
 	if p.Inline != nil {
+		if p.Inline.Data == "" {
+			return llm.Part{}, invalid(field+".inlineData.data", "must not be empty.")
+		}
 		d.drop(p.Inline.Rest)
 		m = llm.Media{Type: p.Inline.Type, Data: standard(p.Inline.Data), Name: p.Inline.Name}
 	} else {

@@ -38,6 +38,17 @@ func (r *reader) add(role llm.Role, parts ...llm.Part) {
 
 func (r *reader) item(it *item, at string) {
 	switch it.Type {
+	case "function_call", "custom_tool_call", "function_call_output", "custom_tool_call_output":
+		if it.CallID == "" {
+			r.refuse("missing_required_parameter", at+".call_id", "%s.call_id is required: it is what a call and its output have in common.", at)
+			return
+		}
+		if it.Name == "" && !strings.HasSuffix(it.Type, "_output") {
+			r.refuse("missing_required_parameter", at+".name", "%s.name is required: the name of the tool that was called.", at)
+			return
+		}
+	}
+	switch it.Type {
 	case "", "message":
 		r.message(it, at)
 	case "function_call", "custom_tool_call":

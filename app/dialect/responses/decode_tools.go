@@ -15,6 +15,10 @@ func index(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]
 func (r *reader) tools(list []tool, path, group string) {
 	for i := range list {
 		t := &list[i]
+		if t.Name == "" && (t.Type == "" || t.Type == "function" || t.Type == "custom" || t.Type == "namespace") {
+			r.refuse("missing_required_parameter", index(path, i)+".name", "%s.name is required.", index(path, i))
+			return
+		}
 		switch t.Type {
 		case "function", "":
 			r.rest("tools.", t.Rest)
@@ -90,6 +94,10 @@ func (r *reader) mode(word string) {
 func (r *reader) name(c *choice) {
 	switch c.Type {
 	case "function", "custom":
+		if c.Name == "" {
+			r.refuse("missing_required_parameter", "tool_choice.name", "tool_choice must say the name of a tool.")
+			return
+		}
 		r.out.Choice.Names = append(r.out.Choice.Names, c.Name)
 	default:
 		r.refuse(unsupported, "tool_choice", "tool_choice names a tool of type %q, which cannot be carried to the provider of this model "+
