@@ -94,7 +94,8 @@ func (d *Dialect) Read(body []byte) (*llm.Request, error) { return d.Codec.Decod
 func (t *translation) reduce(client, upstream *llm.Traits) error {
 	for f, asked := range t.original.Features() {
 		feature := llm.Feature(f)
-		if !asked || upstream.Fields[feature] != "" && feature.Translated() {
+		kept := feature == llm.FeatureFileID && client == upstream
+		if !asked || upstream.Fields[feature] != "" && (feature.Translated() || kept) {
 			continue
 		}
 		field := cmp.Or(client.Fields[feature], client.Conversation)

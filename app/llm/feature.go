@@ -39,9 +39,11 @@ const (
 // Droppable reports whether a feature may be left out when a style cannot say it. The others are refused.
 func (f Feature) Droppable() bool { return f < featureDroppable }
 
-// Translated reports whether an answer can have the feature when it is translated. The others are refused whatever the
-// upstream's style can say.
-func (f Feature) Translated() bool { return f != FeatureChoices && f != FeatureLogProbs }
+// Translated reports whether the feature can go from one style to another. The others are refused whatever the upstream's
+// style can say: answers have one choice and no probabilities, and a file that one provider keeps is nobody else's.
+func (f Feature) Translated() bool {
+	return f != FeatureChoices && f != FeatureLogProbs && f != FeatureFileID
+}
 
 // Traits are the rules of a style that a translation must know.
 type Traits struct {
