@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"umg/app/llm"
 )
@@ -146,11 +145,8 @@ func TestTextsOfAChatMessageAreOneText(t *testing.T) {
 	}
 }
 
-// TestLongRequestsAreTranslatedInTime has requests whose every part could be compared with every other. Ten thousand of
-// each take minutes then, and a moment otherwise.
-func TestLongRequestsAreTranslatedInTime(t *testing.T) {
-	t.Parallel()
-	const many = 10_000
+// longShapes are requests whose every part could be compared with every other, each with so many parts.
+func longShapes(many int) (*llm.Request, [][]llm.Turn) {
 	parallel, reversed, same := llm.Turn{Role: llm.Assistant}, llm.Turn{}, llm.Turn{Role: llm.Assistant}
 	var users, rounds []llm.Turn
 	r := &llm.Request{Model: "m", Choice: llm.ToolChoice{Mode: llm.ChooseAuto}}
@@ -164,35 +160,50 @@ func TestLongRequestsAreTranslatedInTime(t *testing.T) {
 		r.Tools = append(r.Tools, llm.Tool{Name: id, Group: id})
 		r.Choice.Names = append(r.Choice.Names, id)
 	}
-	shapes := [][]llm.Turn{
+	return r, [][]llm.Turn{
 		users, append([]llm.Turn{says(0, "q")}, rounds...), {says(0, "q"), parallel, reversed},
 		{says(0, "q"), same, gives(strings.Fields(strings.Repeat("c0 ", many))...)},
 	}
-	done := make(chan struct{})
-	go func() { //nolint:forbidigo // the test must end when the work does not
-		defer close(done)
-		for _, turns := range shapes {
-			for from, client := range dialects {
-				for to, upstream := range dialects {
-					if from == to {
-						continue
-					}
-					long := *r
-					long.Turns = turns
-					way, err := Translate(client, upstream, &long, "maker", 4096)
-					if err == nil {
-						err = way.Prepare()
-					}
-					if err != nil {
-						t.Errorf("%s to %s: %v", from, to, err)
-					}
+}
+
+// translateLong takes a request with each of the shapes from every style to every other.
+func translateLong(t testing.TB, r *llm.Request, shapes [][]llm.Turn) {
+	t.Helper()
+	for _, turns := range shapes {
+		for from, client := range dialects {
+			for to, upstream := range dialects {
+				if from == to {
+					continue
+				}
+				long := *r
+				long.Turns = turns
+				way, err := Translate(client, upstream, &long, "maker", 4096)
+				if err == nil {
+					err = way.Prepare()
+				}
+				if err != nil {
+					t.Errorf("%s to %s: %v", from, to, err)
 				}
 			}
 		}
-	}()
-	select {
-	case <-done:
-	case <-time.After(time.Minute):
-		t.Fatal("some part of the translation compares everything with everything")
+	}
+}
+
+func TestLongRequestsAreTranslated(t *testing.T) {
+	t.Parallel()
+	r, shapes := longShapes(1000)
+	translateLong(t, r, shapes)
+}
+
+// BenchmarkLongRequests shows by its two sizes whether some part of the translation compares everything with
+// everything: the larger then takes a hundred times as long as the smaller, and ten times otherwise.
+func BenchmarkLongRequests(b *testing.B) {
+	for _, many := range []int{1000, 10_000} {
+		b.Run(strconv.Itoa(many), func(b *testing.B) {
+			r, shapes := longShapes(many)
+			for b.Loop() {
+				translateLong(b, r, shapes)
+			}
+		})
 	}
 }
