@@ -10,29 +10,26 @@ import (
 	"umg/app/llm"
 )
 
-// signatureMark begins the signatures that a translation hands to clients: gw1.<provider>.<what the provider sent>.
-// A signature means something only to the provider that made it, so that one must be found again.
+// signatureMark begins the signatures that a translation hands to clients: gw1.<maker>.<what the provider sent>. A
+// signature means something only to its maker, so that one must be found again.
 const signatureMark = "gw1."
 
-// digestMark stands between a provider and the digest of the text that it has signed.
-const digestMark = "~"
+// styleMark stands behind the provider in the name of a maker, before the first letter of the style in which it signed:
+// one provider may speak several. The messages style signs the text of a thought too, and its providers refuse a whole
+// conversation for one that has changed on its way, so there the digest of the text follows.
+const styleMark = "~"
 
-// sealSignature marks a signature, even an empty one: that also tells whose the unsigned reasoning is. Without a
-// provider it stays as it is.
-func sealSignature(provider, signature string) string {
-	if provider == "" {
+// sealThought marks a signature, even an empty one: that also tells whose the unsigned reasoning is. Without a provider it
+// stays as it is.
+func (t *translation) sealThought(upstream llm.Style, digest uint64, signature string) string {
+	if t.provider == "" {
 		return signature
 	}
-	return signatureMark + provider + "." + signature
-}
-
-// sealThought marks the signature of a thought. The messages style signs the text too, and its providers refuse a whole
-// conversation for one that has changed on its way, so the mark notes what it was.
-func (t *translation) sealThought(upstream llm.Style, digest uint64, signature string) string {
-	if t.provider == "" || upstream != llm.Messages || signature == "" {
-		return sealSignature(t.provider, signature)
+	maker := t.provider + styleMark + string(upstream[:1])
+	if upstream == llm.Messages && signature != "" {
+		maker += strconv.FormatUint(digest, 36)
 	}
-	return sealSignature(t.provider+digestMark+strconv.FormatUint(digest, 36), signature)
+	return signatureMark + maker + "." + signature
 }
 
 // digestOf goes on with the digest of a text, which begins with digestStart.
@@ -55,18 +52,20 @@ func Sealed(body []byte) bool {
 	return bytes.Contains(body, []byte(`"`+signatureMark)) || bytes.Contains(body, []byte(`"`+native.SealedMark))
 }
 
-// openSignature gives back what the provider sent, when it was this one and the text is still what it signed.
-func openSignature(provider, sealed, text string) (string, bool) {
-	rest, ok := strings.CutPrefix(sealed, signatureMark)
+// openSignature gives back what the maker sent, when it was this provider in this style, and the text is still what it
+// signed.
+func (t *translation) openSignature(upstream llm.Style, p *llm.Part) (string, bool) {
+	rest, ok := strings.CutPrefix(p.Signature, signatureMark)
 	if !ok {
 		return "", false
 	}
 	maker, signature, ok := strings.Cut(rest, ".")
-	maker, digest, signed := strings.Cut(maker, digestMark)
-	if signed && digest != strconv.FormatUint(digestOf(digestStart, text), 36) {
+	provider, signed, _ := strings.Cut(maker, styleMark)
+	if !ok || provider != t.provider || !strings.HasPrefix(signed, string(upstream[:1])) {
 		return "", false
 	}
-	return signature, ok && maker == provider
+	digest := signed[1:]
+	return signature, digest == "" || digest == strconv.FormatUint(digestOf(digestStart, p.Text), 36)
 }
 
 // carrySignatures leaves in the history only the reasoning that the provider itself has signed. A provider refuses
@@ -84,7 +83,7 @@ func (t *translation) carrySignatures(client, upstream llm.Style) {
 				kept = append(kept, p)
 				continue
 			}
-			signature, own := openSignature(t.provider, p.Signature, p.Text)
+			signature, own := t.openSignature(upstream, &p)
 			if client == upstream && !strings.HasPrefix(p.Signature, signatureMark) {
 				signature, own = p.Signature, true // it came straight from an upstream of this style
 			}

@@ -71,8 +71,8 @@ func TestAThoughtThatIsNotProvenIsNoItem(t *testing.T) {
 	t.Parallel()
 	client, _ := Of(llm.Messages)
 	upstream, _ := Of(llm.Responses)
-	bare := llm.Part{Kind: llm.Reasoning, Text: "Hm.", Signature: sealSignature("tessera", "")}
-	proven := llm.Part{Kind: llm.Reasoning, Text: "Hm.", Signature: sealSignature("tessera", "rs_0a.gAAA")}
+	bare := llm.Part{Kind: llm.Reasoning, Text: "Hm.", Signature: "gw1.tessera~r."}
+	proven := llm.Part{Kind: llm.Reasoning, Text: "Hm.", Signature: "gw1.tessera~r.rs_0a.gAAA"}
 	r := &llm.Request{Model: "m", Turns: []llm.Turn{says(0, "q"), {Role: llm.Assistant, Parts: []llm.Part{bare, proven, words("x")}}, says(0, "r")}}
 	way, err := Translate(client, upstream, r, "tessera", 4096)
 	if err == nil {

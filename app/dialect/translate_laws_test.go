@@ -68,8 +68,8 @@ func (d *drawn) says(role llm.Role) {
 func (d *drawn) round() {
 	answer := llm.Turn{Role: llm.Assistant}
 	if rapid.Bool().Draw(d.t, "thought") {
-		maker := rapid.SampledFrom([]string{"maker", "another"}).Draw(d.t, "maker")
-		answer.Parts = append(answer.Parts, llm.Part{Kind: llm.Reasoning, Text: "Hm.", Signature: sealSignature(maker, "c2ln")})
+		maker := rapid.SampledFrom([]string{"maker~c", "maker~m", "maker~r", "maker~n", "another~m", "another~n"}).Draw(d.t, "maker")
+		answer.Parts = append(answer.Parts, llm.Part{Kind: llm.Reasoning, Text: "Hm.", Signature: "gw1." + maker + ".by-" + maker})
 	}
 	if rapid.Bool().Draw(d.t, "words") {
 		answer.Parts = append(answer.Parts, words(rapid.SampledFrom([]string{"So", "\n\n"}).Draw(d.t, "word")))
@@ -244,7 +244,7 @@ func saysTheSame(t *rapid.T, client, upstream *Dialect) {
 	}
 	for _, turn := range got.Turns {
 		for _, p := range turn.Parts {
-			if p.Kind == llm.Reasoning && p.Signature != "c2ln" && p.Signature != "" {
+			if p.Kind == llm.Reasoning && p.Signature != "by-maker~"+string(upstream.Style[:1]) && p.Signature != "" {
 				t.Fatalf("a foreign signature: %s", way.body)
 			}
 		}

@@ -76,8 +76,8 @@ func TestOnlyWhatWasSaidIsToldToBeLost(t *testing.T) {
 func TestSignaturesGoOnlyToTheProviderThatMadeThem(t *testing.T) {
 	t.Parallel()
 	history := []llm.Part{
-		{Kind: llm.Reasoning, Text: "mine", Signature: sealSignature("quillon", "a.b")},
-		{Kind: llm.Reasoning, Text: "another's", Signature: sealSignature("boreal", "x")},
+		{Kind: llm.Reasoning, Text: "mine", Signature: "gw1.quillon~m.a.b"},
+		{Kind: llm.Reasoning, Text: "another's", Signature: "gw1.boreal~n.x"},
 		{Kind: llm.Reasoning, Text: "nobody's", Signature: "raw"},
 		{Kind: llm.Text, Text: "hello"},
 	}

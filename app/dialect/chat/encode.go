@@ -19,7 +19,8 @@ const resultErrorPrefix = "Error: "
 // EncodeRequest writes a request. It asks for the usage of a stream, because the answer is charged by it.
 func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	w := request{
-		Model: r.Model, Stream: r.Stream, Stop: r.Stop, LogProbs: r.LogProbs, Verbosity: r.Verbosity, Metadata: r.Metadata, User: encodeEndUser(r.EndUser),
+		Model: r.Model, Stream: r.Stream, Stop: r.Stop, LogProbs: r.LogProbs, Verbosity: r.Verbosity, Metadata: r.Metadata,
+		User:        encodeEndUser(r.EndUser),
 		Temperature: number(r.Sampling.Temperature), TopP: number(r.Sampling.TopP), Seed: number(r.Sampling.Seed),
 		PresencePenalty: number(r.Sampling.PresencePenalty), FrequencyPenalty: number(r.Sampling.FrequencyPenalty),
 		MaxCompletionTokens: whole(r.MaxOutput), ReasoningEffort: encodeEffort(&r.Reasoning), ResponseFormat: encodeFormat(&r.Format),

@@ -350,3 +350,30 @@ func TestSignaturesAreBytesForClients(t *testing.T) {
 		equal(t, history.Turns[1].Parts, []llm.Part{thought("a", sealed)})
 	}
 }
+
+func TestWhatComesBehindTheEndIsNoPartOfTheAnswer(t *testing.T) {
+	t.Parallel()
+	frame := func(text, finish, usage string) string {
+		return `data: {"candidates":[{"content":{"parts":[{"text":"` + text + `"}],"role":"model"}` + finish + `}],"usageMetadata":{"promptTokenCount":1,` + usage + "}}\n\n"
+	}
+	const end = `,"finishReason":"STOP"`
+	for name, c := range map[string]struct {
+		behind, text string
+		output       int64
+	}{
+		"nothing":            {"", "ab", 2},
+		"a stray piece":      {frame("c", "", `"candidatesTokenCount":9`), "ab", 2},
+		"another end":        {frame("c", end, `"candidatesTokenCount":3`), "abc", 3},
+		"usage of its own":   {"data: {\"usageMetadata\":{\"promptTokenCount\":1,\"candidatesTokenCount\":4}}\n\n", "ab", 4},
+		"an empty candidate": {frame("", end, `"candidatesTokenCount":5`), "ab", 5},
+	} {
+		wire := frame("a", "", `"candidatesTokenCount":1`) + frame("b", end, `"candidatesTokenCount":2`) + c.behind
+		events, err := llmtest.DecodeStream(native.Codec{}.Decoder(llmtest.NewAsk()), []byte(wire))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := llm.Fold(events); r.Parts[0].Text != c.text || r.Usage.Output != c.output || !r.Reported || r.Stop != llm.StopEnd {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}

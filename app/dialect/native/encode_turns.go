@@ -119,7 +119,8 @@ func invalidTurns(format string, args ...any) *app.Error {
 }
 
 func missingResult(c *llm.ToolCall) error {
-	return invalidTurns("The call %q of the tool %s has no result in the turn after it, which the provider of this model demands.", c.ID, c.Name)
+	return invalidTurns("The call %q of the tool %s has no result in the turn after it, which the provider of this model demands.",
+		c.ID, c.Name)
 }
 
 // encodeResult appends one result. All its text is one text here, and its media stand beside that.

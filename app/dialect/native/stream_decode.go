@@ -62,7 +62,7 @@ func (d *decoder) mark(dst []llm.Event) ([]llm.Event, error) {
 func (d *decoder) answer(dst []llm.Event) []llm.Event {
 	f := &d.frame
 	blocked := f.Feedback.Blocked != "" && !isUnspecified(f.Feedback.Blocked)
-	if len(f.Candidates) == 0 && !blocked && len(f.Usage) == 0 {
+	if len(f.Candidates) == 0 && !blocked && len(f.Usage) == 0 || d.stop != "" && slices.ContainsFunc(f.Candidates, goesOn) {
 		return dst
 	}
 	hasUsage := len(f.Usage) > 0 && f.Usage.Kind() == '{'
@@ -86,6 +86,11 @@ func (d *decoder) answer(dst []llm.Event) []llm.Event {
 		d.stop = llm.StopFilter
 	}
 	return dst
+}
+
+// goesOn reports whether a candidate says something and does not end. Behind the end of its answer that is no part of it.
+func goesOn(c candidate) bool {
+	return c.Index == 0 && len(c.Content.Parts) > 0 && StopOf(c.Finish) == ""
 }
 
 func (d *decoder) candidate(dst []llm.Event, c *candidate) []llm.Event {
