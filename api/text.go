@@ -11,6 +11,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -34,13 +35,15 @@ func (a *API) generate(x *call) error {
 	if err != nil {
 		return err
 	}
-	defer a.release(body)
+	release := sync.OnceFunc(func() { a.release(body) })
+	defer release()
 	request, err := x.named(body.Bytes())
 	if err != nil {
 		return err
 	}
-	out := a.outlet(x)
-	report, err := a.gateway.Generate(x.Request().Context(), x.textCall(request), out)
+	out, asked := a.outlet(x), x.textCall(request)
+	asked.Taken = release
+	report, err := a.gateway.Generate(x.Request().Context(), asked, out)
 	if array, ok := out.(*arraySink); ok {
 		array.end()
 	}

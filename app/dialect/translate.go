@@ -305,6 +305,9 @@ func (w *Way) noteLost() {
 // Request appends the request as it goes upstream. A translated one must be prepared.
 func (w *Way) Request(dst []byte, e Edit) []byte { return w.upstream.Splice(dst, w.body, w.head, e) }
 
+// Forget lets go of the body, once nothing is sent any more.
+func (w *Way) Forget() { w.body = nil }
+
 // Counted appends the request as it goes to the upstream's counting of tokens: only what is counted, when it was
 // translated, as those endpoints refuse members that they do not need.
 func (w *Way) Counted(dst []byte, e Edit) []byte {

@@ -73,12 +73,14 @@ func New(o Options) *Gateway {
 	return &Gateway{o: o}
 }
 
-// Call is one text call of a client. Body is not kept after Generate returns.
+// Call is one text call of a client. Body is not kept after Generate returns, nor after it has called Taken, which it
+// does once an answer has begun: a long conversation need not stay in memory while its answer streams.
 type Call struct {
 	ID          string
 	Principal   app.Principal
 	Style       llm.Style
 	Body        []byte
+	Taken       func() // nil when nobody waits for the body
 	Headers     http.Header
 	Concurrency int // calls the account may run at once; zero is the default
 	LimitFactor int // multiplies the usual limits of the account; zero is one
@@ -148,6 +150,7 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (Report, er
 	defer r.end()
 	err = r.open(ctx) // an upstream has begun to answer, and nothing was sent yet
 	if err == nil {
+		r.forget()
 		err = r.relay() // everything but the end was sent
 	}
 	err = r.settle(ctx, err) // the charge is durable, before the last byte

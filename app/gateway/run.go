@@ -87,6 +87,15 @@ func (r *run) begin(sink Sink) {
 	r.watch = newWatch(o.Now, r.out)
 }
 
+// forget lets go of the request, which no other provider will be asked any more.
+func (r *run) forget() {
+	r.call.Body = nil
+	r.way.Forget()
+	if r.call.Taken != nil {
+		r.call.Taken()
+	}
+}
+
 // room is the batch to append to. It is borrowed from the first byte until it is sent, so that a stream which waits
 // holds none.
 func (r *run) room() *[]byte {
