@@ -52,8 +52,7 @@ func (s *nativeStream) read(f sse.Frame) (reading, error) {
 	if !isNull(g.failure.of(doc)) || string(f.Event) == "error" {
 		return reading{}, failure(doc)
 	}
-	usage := g.usage.of(doc)
-	if s.phase == ending && g.finished == 0 && (g.bytes > 0 || !g.candidates.found() && isNull(usage)) {
+	if s.phase == ending && g.finished == 0 && (g.bytes > 0 || !g.candidates.found() && isNull(g.usage.of(doc))) {
 		return reading{}, nil // behind the end, and so no part of the answer
 	}
 	if g.model.found() {
@@ -62,6 +61,12 @@ func (s *nativeStream) read(f sse.Frame) (reading, error) {
 	if g.id.found() {
 		s.id = append(s.id[:0], g.id.of(doc)...)
 	}
+	return s.count(doc, &g), nil
+}
+
+// count takes in what a frame adds to the answer.
+func (s *nativeStream) count(doc []byte, g *generation) reading {
+	usage := g.usage.of(doc)
 	r := reading{says: s.said(g.bytes), more: s.phase == ending && g.bytes > 0}
 	if r.more { // some upstreams say in every frame that the answer has ended
 		s.finished, s.done = 0, false
@@ -83,7 +88,7 @@ func (s *nativeStream) read(f sse.Frame) (reading, error) {
 		}
 		s.done = true
 	}
-	return r, nil
+	return r
 }
 
 func (s *nativeStream) append(dst []byte, f sse.Frame) []byte {

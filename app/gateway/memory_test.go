@@ -47,9 +47,9 @@ func TestLargeAnswersComeOnlyWhereThereIsMemory(t *testing.T) {
 	t.Parallel()
 	const room = 6 << 20
 	all, memory := scarce(t, room)
-	eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+	eachWay(t, all, func(way *bench, client, upstream llm.Style, stream bool) {
 		for _, size := range []string{"100000", "5000000"} {
-			b = all.fresh(t)
+			b := way.fresh(t)
 			b.fault("alpha", "huge-line="+size)
 			r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 30", stream: stream}))
 			switch {
