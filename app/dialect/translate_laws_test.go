@@ -106,7 +106,6 @@ func (d *drawn) round() {
 type gist struct {
 	system, user, assistant string
 	calls                   []string // each with its result
-	legal                   string
 }
 
 func gistOf(r *llm.Request, restore func(llm.ToolCall) llm.ToolCall) gist {

@@ -85,9 +85,13 @@ func (d *reading) parts(c *content, at string) ([]llm.Part, error) {
 	}
 	out := make([]llm.Part, 0, len(c.parts))
 	for i := range c.parts {
-		p, err := d.part(&c.parts[i], place(at+".content", i))
+		at := place(at+".content", i)
+		p, err := d.part(&c.parts[i], at)
 		if err != nil {
 			return nil, err
+		}
+		if m := &p.Media; p.Kind != llm.Text && p.Kind != llm.Refusal && m.URL+m.Data+m.FileID == "" {
+			return nil, wrong(at+"."+c.parts[i].Type, "%s.%s is empty.", at, c.parts[i].Type)
 		}
 		out = append(out, p)
 	}
@@ -116,9 +120,6 @@ func (d *reading) part(w *part, at string) (llm.Part, error) {
 	default:
 		return p, refused(at+".type",
 			"%s.type %q cannot be carried to the provider of this model, because it knows text, image_url, input_audio and file only.", at, w.Type)
-	}
-	if m := &p.Media; p.Kind != llm.Text && p.Kind != llm.Refusal && m.URL+m.Data+m.FileID == "" {
-		return p, wrong(at+"."+w.Type, "%s.%s is empty.", at, w.Type)
 	}
 	return p, nil
 }
