@@ -57,6 +57,9 @@ func Translate(client, upstream *Dialect, r *llm.Request, provider string, outpu
 	if unsaid := reduced.Reasoning; unsaid.Show == "" && thinks(unsaid) && (client.Style == llm.Chat || client.Style == llm.Messages) {
 		reduced.Reasoning.Show = "auto" // these styles show what was thought unless they are told not to
 	}
+	if r.OneCall && upstream.Codec.Traits().Fields[llm.FeatureParallel] != "" {
+		reduced.Parallel = new(bool)
+	}
 	t.carrySignatures(client.Style, upstream.Style)
 	if client != upstream {
 		t.settle(upstream.Style)

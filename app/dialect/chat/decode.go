@@ -106,6 +106,7 @@ func (d *reading) tools() error {
 		for i := range d.w.Functions {
 			d.out.Tools = append(d.out.Tools, decodeFunction(&d.w.Functions[i]))
 		}
+		d.out.OneCall = true
 	}
 	return nil
 }

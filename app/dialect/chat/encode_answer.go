@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,9 +18,9 @@ func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
 	dst = append(append(dst, `{"id":`...), e.ID...)
 	dst = append(append(dst, `,"object":"chat.completion","created":`...), e.Created...)
 	dst = append(append(dst, `,"model":`...), e.Model...)
-	dst = encodeSaid(append(dst, `,"choices":[{"index":0,"message":`...), r.Parts)
+	dst = encodeSaid(append(dst, `,"choices":[{"index":0,"message":`...), r.Parts, oneCall(a))
 	dst = append(dst, `,"logprobs":null,"finish_reason":`...)
-	dst = quote(dst, encodeStop(r.Stop, has(r.Parts, llm.Call), has(r.Parts, llm.Refusal)))
+	dst = quote(dst, inFormerWords(encodeStop(r.Stop, has(r.Parts, llm.Call), has(r.Parts, llm.Refusal)), oneCall(a)))
 	dst = append(dst, "}]"...)
 	if r.Reported || r.Cost != nil {
 		dst = encodeUsage(append(dst, `,"usage":`...), &r.Usage, r.Cost)
@@ -35,8 +36,19 @@ func envelopeOf(a *llm.Ask) Envelope {
 	}
 }
 
+// oneCall reports whether the client asked in the former way, with functions in place of tools.
+func oneCall(a *llm.Ask) bool { return a.Request != nil && a.Request.OneCall }
+
+// inFormerWords is a finish reason for a client that asked in the former way.
+func inFormerWords(reason string, former bool) string {
+	if former && reason == "tool_calls" {
+		return "function_call"
+	}
+	return reason
+}
+
 // encodeSaid appends a message. Its content is null when there is something else instead.
-func encodeSaid(dst []byte, parts []llm.Part) []byte {
+func encodeSaid(dst []byte, parts []llm.Part, former bool) []byte {
 	dst = append(dst, `{"role":"assistant","content":`...)
 	if has(parts, llm.Text) || !has(parts, llm.Call) && !has(parts, llm.Refusal) {
 		dst = quote(dst, joined(parts, llm.Text, ""))
@@ -52,9 +64,20 @@ func encodeSaid(dst []byte, parts []llm.Part) []byte {
 	if thoughts := joined(parts, llm.Reasoning, reasoningGap); thoughts != "" {
 		dst = quote(append(dst, `,"reasoning_content":`...), thoughts)
 	}
-	if has(parts, llm.Call) {
+	switch {
+	case has(parts, llm.Call) && former:
+		dst = encodeFormerCall(append(dst, ','), parts)
+	case has(parts, llm.Call):
 		dst = encodeCalls(append(dst, `,"tool_calls":`...), parts)
 	}
+	return append(dst, '}')
+}
+
+// encodeFormerCall appends the first call as the style had it before it knew several.
+func encodeFormerCall(dst []byte, parts []llm.Part) []byte {
+	i := slices.IndexFunc(parts, func(p llm.Part) bool { return p.Kind == llm.Call })
+	dst = quote(append(dst, `"function_call":{"name":`...), parts[i].Call.Name)
+	dst = quote(append(dst, `,"arguments":`...), argumentsOf(&parts[i].Call))
 	return append(dst, '}')
 }
 

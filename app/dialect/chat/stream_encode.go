@@ -12,6 +12,7 @@ type encoder struct {
 	envelope  Envelope
 	begun     bool
 	usage     bool  // the client asked for it
+	former    bool  // the client knows one call only
 	calls     int64 // begun so far
 	custom    bool  // the open call takes free text
 	silent    bool  // no arguments of the open call were written yet
@@ -24,7 +25,7 @@ type encoder struct {
 
 // Encoder makes the state machine that writes a stream.
 func (Codec) Encoder(a *llm.Ask) llm.StreamEncoder {
-	return &encoder{envelope: envelopeOf(a), usage: a.IncludeUsage}
+	return &encoder{envelope: envelopeOf(a), usage: a.IncludeUsage, former: oneCall(a)}
 }
 
 // Append appends the chunks of one event. Every stream begins with the role, whatever comes first, because clients
@@ -63,6 +64,9 @@ func (s *encoder) part(dst []byte, e *llm.Event) []byte {
 	case llm.Call:
 		s.custom, s.silent = e.Call.Custom, true
 		s.calls++
+		if s.former {
+			return s.formerCall(dst, &e.Call)
+		}
 		d := encodeCall(append(s.openCall(), ','), &e.Call, "", s.signature)
 		s.signature = ""
 		return s.write(dst, append(d, "]}"...))
@@ -99,8 +103,23 @@ func (s *encoder) text(dst []byte, member, text string) []byte {
 	return s.write(dst, append(d, '}'))
 }
 
+// formerCall begins a call for a client that knows one only.
+func (s *encoder) formerCall(dst []byte, c *llm.ToolCall) []byte {
+	if s.calls > 1 {
+		return dst
+	}
+	d := quote(append(s.scratch[:0], `{"function_call":{"name":`...), c.Name)
+	return s.write(dst, append(d, `,"arguments":""}}`...))
+}
+
 func (s *encoder) arguments(dst []byte, more string) []byte {
 	s.silent = false
+	switch {
+	case s.former && s.calls > 1:
+		return dst
+	case s.former:
+		return s.write(dst, append(quote(append(s.scratch[:0], `{"function_call":{"arguments":`...), more), "}}"...))
+	}
 	d := s.openCall()
 	if s.custom {
 		d = append(d, `,"custom":{"input":`...)
@@ -126,7 +145,7 @@ func (s *encoder) partEnd(dst []byte, e *llm.Event) []byte {
 }
 
 func (s *encoder) finish(dst []byte, e *llm.Event) []byte {
-	dst = s.envelope.AppendFinish(dst, 0, encodeStop(e.Stop, s.calls > 0, s.refusal))
+	dst = s.envelope.AppendFinish(dst, 0, inFormerWords(encodeStop(e.Stop, s.calls > 0, s.refusal), s.former))
 	if s.usage && (e.Reported || e.Cost != nil) {
 		s.scratch = encodeUsage(s.scratch[:0], &e.Usage, e.Cost)
 		dst = s.envelope.AppendUsage(dst, s.scratch)

@@ -253,3 +253,43 @@ func TestAFinishComesOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestAClientOfFunctionsGetsOneFunctionCall(t *testing.T) {
+	t.Parallel()
+	asked, err := chat.Codec{}.DecodeRequest([]byte(`{"model":"m","messages":[{"role":"user","content":"q"}],"functions":[{"name":"f"}],"function_call":{"name":"f"}}`))
+	if err != nil || !asked.OneCall {
+		t.Fatalf("%+v, %v", asked, err)
+	}
+	ask := llmtest.NewAsk()
+	ask.Request = asked
+	r := sample()
+	r.Stop = llm.StopToolCalls
+	body := chat.Codec{}.EncodeResponse(nil, r, ask)
+	loadSchemas(t).fits(t, answerRoot, body)
+	if !bytes.Contains(body, []byte(`"function_call":{"name":"f","arguments":"{\"x\":1}"}},"logprobs":null,"finish_reason":"function_call"`)) ||
+		bytes.Contains(body, []byte("tool_calls")) {
+		t.Errorf("%s", body)
+	}
+	var wire []byte
+	enc := chat.Codec{}.Encoder(ask)
+	for _, e := range llm.Unfold(nil, r) {
+		wire = enc.Append(wire, &e)
+	}
+	loadSchemas(t).stream(t, wire)
+	name, arguments, finish := "", "", ""
+	for _, c := range chunksOf(t, wire) {
+		for _, raw := range c["choices"].([]any) {
+			choice := raw.(map[string]any)
+			if word, ok := choice["finish_reason"].(string); ok {
+				finish = word
+			}
+			call, _ := choice["delta"].(map[string]any)["function_call"].(map[string]any)
+			piece, _ := call["name"].(string)
+			more, _ := call["arguments"].(string)
+			name, arguments = name+piece, arguments+more
+		}
+	}
+	if name != "f" || arguments != `{"x":1}` || finish != "function_call" || bytes.Contains(wire, []byte("tool_calls")) {
+		t.Errorf("%q %q %q: %s", name, arguments, finish, wire)
+	}
+}
