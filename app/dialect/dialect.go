@@ -121,6 +121,7 @@ type Tally struct {
 	Malformed     int       // frames that could not be read
 	Ended         bool      // the upstream gave its last mark, and the answer is whole
 	Whole         bool      // the answer and its usage are whole, though the last mark may not have come
+	Last          bool      // the answer may have ended, in a style that has no last mark
 }
 
 // Empty reports whether the answer has neither content nor an end.

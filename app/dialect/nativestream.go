@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"strconv"
 	"sync"
 
@@ -33,6 +34,29 @@ func newNativeStream(a Ask) Stream {
 func (s *nativeStream) Close() {
 	s.trim(&s.id)
 	nativeStreams.Put(s)
+}
+
+// saysWhy reports whether a frame says somewhere why the answer has ended.
+func saysWhy(data []byte) bool {
+	const name = `"finishReason"`
+	i := bytes.Index(data, []byte(name))
+	if i < 0 {
+		return false
+	}
+	from := blanks(data, i+len(name))
+	if from >= len(data) || data[from] != ':' {
+		return false
+	}
+	from = blanks(data, from+1)
+	to := stringEnd(data, from)
+	return to > 0 && isReason(data[from:to])
+}
+
+// Tally is what was seen so far. Only silence tells that nothing more comes.
+func (s *nativeStream) Tally() Tally {
+	t := s.passer.Tally()
+	t.Last = t.Ended
+	return t
 }
 
 func (s *nativeStream) Fail(dst []byte, e *app.Error, requestID string) []byte {

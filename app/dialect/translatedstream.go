@@ -65,6 +65,7 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) 
 	case f.Data == nil:
 		return dst, Idle, nil
 	default:
+		s.tally.Last = s.way.upstream.Style == llm.Native && saysWhy(f.Data)
 		s.events, err = s.decoder.Decode(s.events[:0], f.Event, f.Data)
 	}
 	step := Idle
