@@ -50,7 +50,8 @@ var losses = []loss{
 	{style: "chat", members: `"tools":[{"type":"custom","custom":{"name":"c"}}],"tool_choice":{"type":"custom","custom":{"name":"c"}}`, to: nil},
 	{style: "chat", members: `"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}]}]`,
 		to: dropped("400 input_audio", "messages", "responses"), instead: true},
-	{style: "chat", members: `"messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f1"}}]}]`, to: dropped("400 file.file_id", "native"), instead: true},
+	{style: "chat", members: `"messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f1"}}]}]`,
+		to: dropped("400 file.file_id", "messages", "responses", "native"), instead: true},
 
 	{style: "messages", members: `"temperature":0.5,"top_p":0.5,"max_tokens":50,"stop_sequences":["END"],"metadata":{}`, to: nil},
 	{style: "messages", members: `"top_k":5`, to: dropped("top_k", "chat", "responses")},
@@ -84,7 +85,8 @@ var losses = []loss{
 	{style: "responses", members: `"tools":[{"type":"web_search"}]`, to: dropped("tools[0] (web_search)", "chat", "messages", "native")},
 	{style: "responses", members: `"tools":[{"type":"web_search"}],"tool_choice":{"type":"web_search"}`, to: dropped("400 tool_choice", "chat", "messages", "native")},
 	{style: "responses", members: `"client_metadata":{"a":"b"}`, to: dropped("client_metadata", "chat", "messages", "native")},
-	{style: "responses", members: `"input":[{"role":"user","content":[{"type":"input_image","file_id":"f1"}]}]`, to: dropped("400 file_id", "native"), instead: true},
+	{style: "responses", members: `"input":[{"role":"user","content":[{"type":"input_image","file_id":"f1"}]}]`,
+		to: dropped("400 file_id", "chat", "messages", "native"), instead: true},
 
 	{style: "native", members: `"generationConfig":{"temperature":0.5,"topP":0.5,"maxOutputTokens":50,"stopSequences":["END"],"candidateCount":1}`, to: nil},
 	{style: "native", members: `"safetySettings":` + safetyValues, to: dropped("safetySettings", "chat", "messages", "responses")},

@@ -74,13 +74,11 @@ async function check(state, name, run) {
 async function answerCases({ config, client, check, kind }) {
   const ways = { json: (q) => client.ask(q), stream: (q) => client.stream(q, {}) };
   for (const [upstream, model] of Object.entries(config.models)) {
-    // With this upstream it is the model itself that refuses, for which the native style has no word.
-    const refusal = upstream === "messages" && kind.style === "native" ? "natural" : "filter";
     for (const [way, ask] of Object.entries(ways)) {
       const name = `${upstream}/${way}/`;
       await check(`${name}text`, () => text(ask, model));
       await check(`${name}length`, () => length(ask, model));
-      await check(`${name}filter`, () => filter(ask, model, refusal));
+      await check(`${name}filter`, () => filter(ask, model));
       await check(`${name}image`, () => image(ask, model));
       await check(`${name}tool loop`, () => toolLoop(ask, model));
       await check(`${name}parallel tool loop`, () => parallelToolLoop(ask, model));
@@ -114,9 +112,9 @@ async function length(ask, model) {
   assert.ok(a.text.startsWith("1 2 3 ") && a.output <= limit, `${a.output} tokens of ${a.text}`);
 }
 
-async function filter(ask, model, finish) {
+async function filter(ask, model) {
   const a = await ask({ model, prompt: "refuse: this" });
-  sane(a, model, finish);
+  sane(a, model, "filter");
   assert.equal(a.text, "I cannot help with that.");
 }
 

@@ -90,15 +90,12 @@ func (r *run) length(ctx context.Context, model string, ask call) error {
 }
 
 func (r *run) filter(ctx context.Context, upstream string, ask call) error {
-	model, finish := r.Models[upstream], FinishFilter
-	if upstream == "messages" && r.kind.Style == "native" {
-		finish = FinishNatural // the model itself refuses, and the native style has no word for that
-	}
+	model := r.Models[upstream]
 	a, err := ask(ctx, Question{Model: model, Prompt: "refuse: this"})
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.sane(a, model, finish), same("the text", a.Text, "I cannot help with that."))
+	return errors.Join(r.sane(a, model, FinishFilter), same("the text", a.Text, "I cannot help with that."))
 }
 
 func (r *run) image(ctx context.Context, model string, ask call) error {
