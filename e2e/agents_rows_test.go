@@ -112,7 +112,9 @@ func chatAgent(name string, keep func(*testing.T, string) (string, []called, str
 func oddHistories(t *testing.T, m *matrix) {
 	const call = `{"id":"call_0","type":"function","function":{"name":"get_weather","arguments":"{}"}}`
 	const odd = `{"id":"functions.get_time:0","type":"function","function":{"name":"get_time","arguments":""}}`
+	picture := `{"type":"image_url","image_url":{"url":"` + m.SimulatorURL + `/files/dot.png"}}`
 	for name, history := range map[string]string{
+		"one picture again and again":        `{"role":"user","content":[` + picture + strings.Repeat(","+picture, 24) + `]}`,
 		"blank content beside calls":         `{"role":"assistant","content":"\n\n","tool_calls":[` + call + `]},{"role":"tool","tool_call_id":"call_0","content":""}`,
 		"a message of nothing but blanks":    `{"role":"assistant","content":" \n"}`,
 		"no content at all":                  `{"role":"assistant","tool_calls":[` + call + `]},{"role":"tool","tool_call_id":"call_0","content":[{"type":"text","text":"x"}]}`,

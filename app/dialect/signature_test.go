@@ -125,3 +125,22 @@ func TestANamespaceIsFoundAgainWhateverTheModelCallsItsTool(t *testing.T) {
 		}
 	}
 }
+
+func TestAllOfTheTokensIsNotSaidToTheMessagesStyle(t *testing.T) {
+	t.Parallel()
+	client, _ := Of(llm.Chat)
+	for style, said := range map[llm.Style]bool{llm.Messages: false, llm.Responses: true, llm.Native: true} {
+		for _, p := range []llm.Number{"1", "1.0", "0.9"} {
+			upstream, _ := Of(style)
+			r := &llm.Request{Model: "m", Sampling: llm.Sampling{Temperature: "0.5", TopP: p}, Turns: []llm.Turn{says(0, "q")}}
+			way, err := Translate(client, upstream, r, "maker", 4096)
+			if err == nil {
+				err = way.Prepare()
+			}
+			if got := strings.Contains(string(way.body), `"top_p":`) || strings.Contains(string(way.body), `"topP":`); err != nil || got != (said || p == "0.9") ||
+				way.Dropped() != "" {
+				t.Errorf("%s: %s, %v", style, way.body, err)
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"umg/app"
@@ -51,8 +52,13 @@ func Translate(client, upstream *Dialect, r *llm.Request, provider string, outpu
 	if err := t.reduce(client.Codec.Traits(), upstream.Codec.Traits()); err != nil {
 		return nil, err
 	}
-	if upstream.Style == llm.Messages && reduced.MaxOutput == 0 {
-		reduced.MaxOutput = outputMax // thinking must fit into it
+	if upstream.Style == llm.Messages {
+		if reduced.MaxOutput == 0 {
+			reduced.MaxOutput = outputMax // thinking must fit into it
+		}
+		if p, err := strconv.ParseFloat(string(reduced.Sampling.TopP), 64); err == nil && p == 1 && client != upstream {
+			reduced.Sampling.TopP = "" // it takes nothing away, and many models refuse it beside a temperature
+		}
 	}
 	if unsaid := reduced.Reasoning; unsaid.Show == "" && thinks(unsaid) && (client.Style == llm.Chat || client.Style == llm.Messages) {
 		reduced.Reasoning.Show = "auto" // these styles show what was thought unless they are told not to

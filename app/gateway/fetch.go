@@ -28,18 +28,31 @@ const (
 	imageUnreadable = "invalid_image"
 )
 
-// fetchImages gets the images of a call whose provider takes none by address, one after the other: their number and
-// bytes are bounded for the whole call, and what comes must be an image of a kind that providers read.
+// fetchImages gets the images of a call whose provider takes none by address, one after the other and each address once:
+// their number and bytes are bounded for the whole call, and what comes must be an image of a kind that providers read.
 func (g *Gateway) fetchImages(ctx context.Context, list []*llm.Media, memory *loan) error {
 	if g.o.Egress == nil {
 		return badImage("Images by address cannot be used with this model; send the image as data.")
 	}
-	if len(list) > imagesMax {
-		return badImage("A call with this model may have at most 20 images by address.")
-	}
 	left := int64(imagesBytesMax)
+	fetched := map[string]*llm.Media{} // agents send the images of their history with every call
 	for _, m := range list {
-		raw, err := g.fetchImage(ctx, m.URL, min(left, imageBytesMax))
+		address := m.URL
+		if same, ok := fetched[address]; ok {
+			n := int64(base64.StdEncoding.DecodedLen(len(same.Data)))
+			if left -= n; left < 0 {
+				return errImageSize()
+			}
+			if n >= largeRequestBytes && !memory.take(n*imageCopies) {
+				return errMemory()
+			}
+			m.Type, m.Data, m.URL = same.Type, same.Data, ""
+			continue
+		}
+		if len(fetched) == imagesMax {
+			return badImage("A call with this model may have at most 20 images by address.")
+		}
+		raw, err := g.fetchImage(ctx, address, min(left, imageBytesMax))
 		if err != nil {
 			return err
 		}
@@ -55,6 +68,7 @@ func (g *Gateway) fetchImages(ctx context.Context, list []*llm.Media, memory *lo
 			return badImage("An image has more than 40 million pixels.")
 		}
 		m.Type, m.Data, m.URL = "image/"+format, base64.StdEncoding.EncodeToString(raw), ""
+		fetched[address] = m
 	}
 	return nil
 }
@@ -79,11 +93,15 @@ func (g *Gateway) fetchImage(ctx context.Context, address string, bytesMax int64
 	raw, err := io.ReadAll(resp.Body)
 	switch {
 	case errors.Is(err, egress.ErrBodyTooLarge):
-		return nil, badImage("An image is larger than 10 MiB, or all of them than 20 MiB.")
+		return nil, errImageSize()
 	case err != nil:
 		return nil, badImage("An image could not be fetched from its address.").Because(err)
 	}
 	return raw, nil
+}
+
+func errImageSize() *app.Error {
+	return badImage("An image is larger than 10 MiB, or all of them than 20 MiB.")
 }
 
 func badImage(message string) *app.Error {

@@ -106,7 +106,11 @@ func (r *run) complete(ctx context.Context) *app.Error {
 		return nil
 	}
 	if err := r.gateway.fetchImages(ctx, images, &r.asked); err != nil {
-		return app.AsError(err)
+		e := *app.AsError(err)
+		if e.Param == imagesParam { // said in the client's words
+			return e.At(r.style.Codec.Traits().Fields[llm.FeatureImageURL])
+		}
+		return &e
 	}
 	if err := r.way.Prepare(); err != nil {
 		return app.AsError(err)
