@@ -117,7 +117,7 @@ func TestEachReasonHasItsWord(t *testing.T) {
 		{llm.StopSequence, say, "stop_sequence", llm.StopSequence},
 		{llm.StopLength, say, "max_tokens", llm.StopLength},
 		{llm.StopContextFull, say, "model_context_window_exceeded", llm.StopContextFull},
-		{llm.StopToolCalls, say, "tool_use", llm.StopToolCalls},
+		{llm.StopToolCalls, say, "end_turn", llm.StopEnd},
 		{llm.StopFilter, say, "refusal", llm.StopRefusal},
 		{llm.StopRefusal, say, "refusal", llm.StopRefusal},
 		{llm.StopPause, say, "pause_turn", llm.StopPause},

@@ -155,6 +155,15 @@ func (d *requestDecoder) decodeContent(dst []llm.Part, b *block, at string) ([]l
 		return d.decodeDocument(dst, b, at)
 	case "search_result":
 		return decodeSearchResult(dst, b, at)
+	case "compaction": // what was said before it, in short
+		var list content
+		if err := json.Unmarshal(b.Content, &list); err != nil {
+			return nil, unreadable(err, at+".content")
+		}
+		for i := range list {
+			dst = append(dst, llm.Part{Kind: llm.Text, Text: list[i].Text})
+		}
+		return dst, nil
 	case "":
 		return nil, invalid(at+".type", "is required: it says what the block is.")
 	}

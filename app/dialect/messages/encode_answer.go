@@ -99,6 +99,8 @@ func encodeStop(dst []byte, stop llm.Stop, met string, told spoken) []byte {
 		stop = llm.StopLength
 	case stop == llm.StopEnd && told.calls:
 		stop = llm.StopToolCalls
+	case stop == llm.StopToolCalls && !told.calls:
+		stop = llm.StopEnd // clients wait for calls that they cannot see
 	case stop == llm.StopEnd && told.refusal:
 		stop = llm.StopRefusal
 	}

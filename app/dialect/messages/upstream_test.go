@@ -103,3 +103,28 @@ func TestIdsOfCallsAreSuchAsUpstreamsTakeBack(t *testing.T) {
 		}
 	}
 }
+
+func TestAnAnswerWithoutCallsDoesNotEndWithThem(t *testing.T) {
+	t.Parallel()
+	r := &llm.Response{Stop: llm.StopToolCalls, Parts: []llm.Part{says("x")}}
+	body := string(messages.Codec{}.EncodeResponse(nil, r, llmtest.NewAsk()))
+	var stream []byte
+	enc := messages.Codec{}.Encoder(llmtest.NewAsk())
+	for _, e := range llm.Unfold(nil, r) {
+		stream = enc.Append(stream, &e)
+	}
+	for _, wire := range []string{body, string(stream)} {
+		if !strings.Contains(wire, `"stop_reason":"end_turn"`) {
+			t.Error(wire)
+		}
+	}
+}
+
+func TestWhatWasSaidInShortIsText(t *testing.T) {
+	t.Parallel()
+	body := `{"model":"m","messages":[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"compaction","content":"So far."}]},{"role":"user","content":"r"}]}`
+	r, err := messages.Codec{}.DecodeRequest([]byte(body))
+	if err != nil || len(r.Turns) != 3 || r.Turns[1].Parts[0].Text != "So far." {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
