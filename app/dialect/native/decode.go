@@ -53,10 +53,13 @@ func invalid(field, format string, args ...any) *app.Error {
 }
 
 // drop notes members that have no place in the form, each once. A null says nothing, so nothing is lost with it.
-func (d *requestReader) drop(rest jsontext.Value) {
+func (d *requestReader) drop(rest jsontext.Value) { d.dropIn("", rest) }
+
+// dropIn notes members of an object that has one place in a request, with the path to it.
+func (d *requestReader) dropIn(path string, rest jsontext.Value) {
 	for name, value := range members(rest) {
 		if value.Kind() != 'n' {
-			d.dropName(name)
+			d.dropName(path + name)
 		}
 	}
 }
@@ -138,9 +141,9 @@ func (d *requestReader) decodeFunction(f *function, field string) error {
 }
 
 func (d *requestReader) decodeChoice(in *request) error {
-	d.drop(in.ToolConfig.Rest)
+	d.dropIn("toolConfig.", in.ToolConfig.Rest)
 	c := &in.ToolConfig.Calling
-	d.drop(c.Rest)
+	d.dropIn("toolConfig.functionCallingConfig.", c.Rest)
 	choice := &d.out.Choice
 	const field = "toolConfig.functionCallingConfig.mode"
 	switch c.Mode {
@@ -171,7 +174,7 @@ func (d *requestReader) decodeChoice(in *request) error {
 
 func (d *requestReader) decodeConfig(in *request) error {
 	c, r := &in.Config, &d.out
-	d.drop(c.Rest)
+	d.dropIn("generationConfig.", c.Rest)
 	r.Sampling = llm.Sampling{
 		Temperature: llm.Number(c.Temperature), TopP: llm.Number(c.TopP), TopK: llm.Number(c.TopK), Seed: llm.Number(c.Seed),
 		PresencePenalty: llm.Number(c.Presence), FrequencyPenalty: llm.Number(c.Frequency),
@@ -232,7 +235,7 @@ func (d *requestReader) decodeThinking(c *thinkingConfig) error {
 	if c == nil {
 		return nil
 	}
-	d.drop(c.Rest)
+	d.dropIn("generationConfig.thinkingConfig.", c.Rest)
 	if c.Show == nil && c.Budget == "" && c.Level == "" {
 		return nil
 	}

@@ -176,7 +176,7 @@ func TestMembersWithoutAPlaceAreListedOnce(t *testing.T) {
 		"toolConfig":{"retrievalConfig":{}},"generationConfig":{"mediaResolution":"LOW","speech_config":{},"thinkingConfig":{"depth":1}}}`)
 	want := []string{
 		"safety_settings", "serviceTier", "videoMetadata", "media_resolution", "tools[0] (googleSearch)", "tools[1] (url_context)", "behavior",
-		"retrievalConfig", "mediaResolution", "speech_config", "depth",
+		"toolConfig.retrievalConfig", "generationConfig.mediaResolution", "generationConfig.speech_config", "generationConfig.thinkingConfig.depth",
 	}
 	if !reflect.DeepEqual(r.Dropped, want) {
 		t.Errorf("got  %q\nwant %q", r.Dropped, want)
