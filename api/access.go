@@ -74,7 +74,7 @@ func KindWord(k app.Kind) string {
 }
 
 // note takes over what the corridor found out. The model is the caller's word until the catalog knows it.
-func (x *Access) note(r gateway.Report, known bool) {
+func (x *Access) note(r *gateway.Report, known bool) {
 	if known {
 		x.Model = r.Model
 	}

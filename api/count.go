@@ -19,7 +19,7 @@ func (a *API) countTokens(x *call) error {
 	if err != nil {
 		return err
 	}
-	count, err := a.gateway.CountTokens(x.Request().Context(), x.textCall(request))
+	count, err := a.gateway.CountTokens(x.Request().Context(), x.textCall(request, nil))
 	if err != nil {
 		return err
 	}
@@ -38,12 +38,13 @@ func (a *API) countTokens(x *call) error {
 }
 
 // textCall is the call of a text route in the words of the corridor.
-func (x *call) textCall(body []byte) gateway.Call {
+func (x *call) textCall(body []byte, taken func()) gateway.Call {
 	return gateway.Call{
 		ID:          x.access.RequestID,
 		Principal:   x.principal(),
 		Style:       x.route.Style,
 		Body:        body,
+		Taken:       taken,
 		Headers:     x.Request().Header,
 		Concurrency: x.key.Concurrency,
 		LimitFactor: x.key.LimitFactor,

@@ -25,8 +25,7 @@ const (
 	bodyRateMin        = 1 << 10          // bytes per second, from then on
 	bodyStep           = 32 << 10         // progress after which the deadline of the body moves
 	bufferBytesKeepMax = 1 << 20          // larger buffers are left to the garbage collector
-	bufferBytesStart   = 4 << 10
-	writeDeadlineStep  = 5 * time.Second // deadlines are renewed no more often than this
+	writeDeadlineStep  = 5 * time.Second  // deadlines are renewed no more often than this
 )
 
 // generate serves one text call: it reads the body, hands it to the corridor, and lets the corridor write.
@@ -41,9 +40,8 @@ func (a *API) generate(x *call) error {
 	if err != nil {
 		return err
 	}
-	out, asked := a.outlet(x), x.textCall(request)
-	asked.Taken = release
-	report, err := a.gateway.Generate(x.Request().Context(), asked, out)
+	out := a.outlet(x)
+	report, err := a.gateway.Generate(x.Request().Context(), x.textCall(request, release), out)
 	if array, ok := out.(*arraySink); ok {
 		array.end()
 	}
@@ -80,7 +78,7 @@ func (a *API) readBody(x *call) (*bytes.Buffer, error) {
 	}
 	b, _ := a.buffers.Get().(*bytes.Buffer)
 	if b == nil {
-		b = bytes.NewBuffer(make([]byte, 0, bufferBytesStart))
+		b = &bytes.Buffer{}
 	}
 	if r.ContentLength > 0 {
 		b.Grow(int(r.ContentLength) + bytes.MinRead)

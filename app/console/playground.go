@@ -212,7 +212,7 @@ func troubleOf(err error, id string) views.PlayTrouble {
 	}
 }
 
-func resultOf(r gateway.Report, id string) views.PlayResult {
+func resultOf(r *gateway.Report, id string) views.PlayResult {
 	v := usageResult(r.Usage)
 	v.RequestID, v.FirstByte, v.Total, v.Finish, v.Cost, v.Estimated = id, r.FirstByte, r.Duration, r.FinishReason, r.Cost, r.Estimated
 	return v

@@ -16,7 +16,7 @@ const (
 )
 
 // choose finds the model of a call and checks the call against its contract.
-func choose(s *catalog.Snapshot, call Call, head *dialect.Head, now time.Time) (*catalog.Model, error) {
+func choose(s *catalog.Snapshot, call *Call, head *dialect.Head, now time.Time) (*catalog.Model, error) {
 	m, known := s.Model(head.Model)
 	if !known {
 		return nil, unknown(s, call.Principal, head.Model)

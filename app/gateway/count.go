@@ -27,18 +27,8 @@ type Count struct {
 func (g *Gateway) CountTokens(ctx context.Context, call Call) (Count, error) {
 	r := newRun(g, call)
 	defer r.asked.giveBack()
-	head, style, err := peek(call)
+	err := r.admit() // the price bounds the estimate
 	if err != nil {
-		return Count{}, err
-	}
-	r.style, r.head = style, head
-	if r.model, err = choose(g.o.Snapshot(), call, &r.head, r.started); err != nil {
-		return Count{}, err
-	}
-	if err := r.price(r.model.RateCard); err != nil { // bounds the estimate
-		return Count{}, err
-	}
-	if err := r.prepare(); err != nil {
 		return Count{}, err
 	}
 	ask := r.turnstile()

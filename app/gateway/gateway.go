@@ -23,8 +23,9 @@ const (
 	retryWaitStandard = 100 * time.Millisecond
 	retryAfterMax     = 2 * time.Second // an upstream that asks for more is not waited for
 	drainMax          = 250 * time.Millisecond
-	batchBytes        = 1 << 10  // enough for a stream as slow as a model
-	batchBytesMax     = 32 << 10 // of frames that are written together
+	silenceMax        = 2 * time.Second // after what may be the end, in a style that has no mark for it
+	batchBytes        = 1 << 10         // enough for a stream as slow as a model
+	batchBytesMax     = 32 << 10        // of frames that are written together
 	memoryStandard    = 512 << 20
 )
 
@@ -116,36 +117,21 @@ type Report struct {
 // Generate answers one text call. It is the whole path in order, and a hold has exactly one way out. It returns an
 // error only when nothing was sent, so that the face renders it; an error after that is written in the stream, in the
 // words of the call's style, and stands in the report.
-func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (Report, error) {
+func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (*Report, error) {
 	r := newRun(g, call)
 	defer r.asked.giveBack()
-	head, style, err := peek(call)
+	err := r.admit() // it keeps its contract, has its price, and a way to a provider
 	if err != nil {
 		return r.refused(err)
 	}
-	r.style, r.head = style, head
-	if r.model, err = choose(g.o.Snapshot(), call, &r.head, r.started); err != nil {
-		return r.refused(err)
-	}
-	r.ask = dialect.Ask{
-		Model: r.model.ID, CallID: call.ID, Created: r.started.Unix(), Choices: head.Choices, IncludeUsage: head.IncludeUsage,
-	}
-	if err := r.price(r.model.RateCard); err != nil {
-		return r.refused(err)
-	}
-	if err := r.prepare(); err != nil {
-		return r.refused(err)
-	}
-	if r.slot, err = g.o.Limits.Take(r.turnstile()); err != nil {
+	if err = r.enter(); err != nil {
 		return r.refused(err)
 	}
 	defer func() { r.slot.Release(r.bill.tokens()) }()
 
-	if r.hold, err = g.o.Ledger.Hold(ctx, r.reserve.request(call)); err != nil {
+	if err = r.reserveCredit(ctx); err != nil {
 		return r.refused(err)
 	}
-	r.bound()
-
 	r.begin(out)
 	defer r.end()
 	err = r.open(ctx) // an upstream has begun to answer, and nothing was sent yet
@@ -157,14 +143,47 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (Report, er
 	return r.finish(err)
 }
 
-// peek finds the dialect of the call and reads its head.
-func peek(call Call) (dialect.Head, *dialect.Dialect, error) {
-	style, ok := dialect.Of(call.Style)
-	if !ok {
-		return dialect.Head{}, nil, app.Errorf(app.NotFound, "not_found", "The %s style is not served.", call.Style)
+// admit reads the head of the call, finds its model, checks it against the contract, prices it and finds a way to a
+// provider.
+func (r *run) admit() (err error) {
+	if err = r.peek(); err != nil {
+		return err
 	}
-	head, err := style.Peek(call.Body)
-	return head, style, err
+	if r.model, err = choose(r.gateway.o.Snapshot(), &r.call, &r.head, r.started); err != nil {
+		return err
+	}
+	r.ask = dialect.Ask{
+		Model: r.model.ID, CallID: r.call.ID, Created: r.started.Unix(), Choices: r.head.Choices, IncludeUsage: r.head.IncludeUsage,
+	}
+	if err = r.price(r.model.RateCard); err != nil {
+		return err
+	}
+	return r.prepare()
+}
+
+// peek finds the dialect of the call and reads its head.
+func (r *run) peek() (err error) {
+	ok := false
+	if r.style, ok = dialect.Of(r.call.Style); !ok {
+		return app.Errorf(app.NotFound, "not_found", "The %s style is not served.", r.call.Style)
+	}
+	r.head, err = r.style.Peek(r.call.Body)
+	return err
+}
+
+// enter takes a place within the limits.
+func (r *run) enter() (err error) {
+	r.slot, err = r.gateway.o.Limits.Take(r.turnstile())
+	return err
+}
+
+// reserveCredit holds what the call may cost, or as much of it as is worthwhile.
+func (r *run) reserveCredit(ctx context.Context) (err error) {
+	if r.hold, err = r.gateway.o.Ledger.Hold(ctx, r.reserve.request(r.call)); err != nil {
+		return err
+	}
+	r.bound()
+	return nil
 }
 
 // turnstile is what the limits are asked. The tokens are corrected when the call ends, so they need not be an upper

@@ -46,6 +46,7 @@ func (o *outlet) write(status int, contentType string, p []byte) error {
 	if !o.begun {
 		o.begun = true
 		o.err = o.sink.Begin(status, contentType, o.header)
+		o.header = nil
 	}
 	if o.err == nil {
 		o.err = o.sink.Write(p)

@@ -55,11 +55,11 @@ func (r *run) keepRest(fault *provider.Fault) error {
 
 // step reads one frame and passes it through the dialect.
 func (r *run) step() error {
-	frame, broken := r.nextFrame()
+	broken := r.nextFrame()
 	if broken != nil {
-		frame = sse.Frame{} // says to the stream that nothing more comes
-	} else if r.came = true; len(frame.Raw) >= largeBytes {
-		if fault := r.spare(len(frame.Raw)); fault != nil {
+		r.frame = sse.Frame{} // says to the stream that nothing more comes
+	} else if r.came = true; len(r.frame.Raw) >= largeBytes {
+		if fault := r.spare(len(r.frame.Raw)); fault != nil {
 			return fault
 		}
 	}
@@ -68,7 +68,7 @@ func (r *run) step() error {
 		err  error
 	)
 	batch := r.room()
-	if *batch, step, err = r.stream.Frame(*batch, frame); len(*batch) == 0 {
+	if *batch, step, err = r.stream.Frame(*batch, r.frame); len(*batch) == 0 {
 		r.clear()
 	}
 	r.tally = r.stream.Tally()
@@ -86,25 +86,33 @@ func (r *run) step() error {
 }
 
 // nextFrame reads a frame, under the eyes of the watch when it is not at hand.
-func (r *run) nextFrame() (sse.Frame, error) {
-	from := r.sent // just now
-	r.sent = time.Time{}
-	if r.frames.Buffered() {
-		return r.frames.Next()
+func (r *run) nextFrame() (err error) {
+	waits := !r.frames.Buffered()
+	if waits {
+		r.await()
 	}
-	if from.IsZero() {
-		from = r.gateway.o.Now()
+	r.sent = time.Time{}
+	r.frame, err = r.frames.Next()
+	if waits {
+		r.watch.came()
+	}
+	return err
+}
+
+// await tells the watch that the corridor waits for a frame.
+func (r *run) await() {
+	if r.sent.IsZero() { // else that was just now
+		r.sent = r.gateway.o.Now()
 	}
 	limit, cause := r.patience()
-	r.watch.wait(from, limit, cause)
-	frame, err := r.frames.Next()
-	r.watch.came()
-	return frame, err
+	r.watch.wait(r.sent, limit, cause)
 }
 
 // patience is how long the next frame may take, and what is wrong when it does not come.
 func (r *run) patience() (time.Duration, error) {
 	switch {
+	case r.tally.Last, r.tally.Whole: // the connection may well stay open without another word
+		return silenceMax, provider.ErrIdle
 	case r.tally.Ended: // only the end of the connection is still to come
 		return drainMax, provider.ErrIdle
 	case !r.came:

@@ -53,6 +53,7 @@ type run struct {
 	frames   *sse.Reader
 	stream   dialect.Stream
 	body     dialect.Body
+	frame    sse.Frame // that was read last
 	batch    *[]byte   // what the client may have and was not sent yet; nil when that is nothing
 	came     bool      // the first frame
 	sent     time.Time // when the last batch was, if nothing else has happened since
@@ -66,6 +67,7 @@ type run struct {
 	bill      billed
 	outcome   outcome
 	firstByte time.Duration
+	told      Report
 }
 
 var (
@@ -188,14 +190,15 @@ func SetLimitHeaders(h http.Header, requests, tokens limit.Window) {
 }
 
 // refused reports a call that ended before a hold was taken.
-func (r *run) refused(err error) (Report, error) {
+func (r *run) refused(err error) (*Report, error) {
 	e := app.AsError(err)
 	r.outcome = outcomeRefused
 	return r.report(e), e
 }
 
-func (r *run) report(e *app.Error) Report {
-	p := Report{
+func (r *run) report(e *app.Error) *Report {
+	p := &r.told
+	*p = Report{
 		Model: r.head.Model, Attempts: r.attempts, Streamed: r.head.Stream, Estimated: r.bill.estimated, Outcome: string(r.outcome),
 		FinishReason: r.tally.Finish, Usage: r.bill.readings(), Cost: r.hold.Charge(r.bill.cost), FirstByte: r.firstByte,
 		Duration: r.gateway.o.Now().Sub(r.started), Err: e,

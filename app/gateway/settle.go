@@ -125,7 +125,7 @@ func (r *run) record(ended error) billing.UsageRecord {
 }
 
 // finish sends the end: of the answer, or of what came of it. An error is returned only when nothing was sent.
-func (r *run) finish(ended error) (Report, error) {
+func (r *run) finish(ended error) (*Report, error) {
 	if ended != nil {
 		e := errorOf(ended)
 		if !r.out.hasBegun() {

@@ -437,7 +437,7 @@ func (b *bench) generate(c gateway.Call) (gateway.Report, *sink, error) {
 	b.t.Helper()
 	s := &sink{}
 	r, err := b.gateway.Generate(b.t.Context(), c, s)
-	return r, s, err
+	return *r, s, err
 }
 
 // settled checks that the account paid exactly that and that nothing is held.

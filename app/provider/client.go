@@ -29,6 +29,7 @@ const (
 	keepAlivePeriod = 30 * time.Second
 	targetsMax      = 512
 	transportsMax   = 16
+	connBufferBytes = 2 << 10 // each way; what is larger goes past them, and a stream holds them as long as it lasts
 	userAgent       = "unified-model-gateway/1"
 )
 
@@ -119,6 +120,8 @@ func (c *Client) transport(connect time.Duration) *http.Transport {
 		IdleConnTimeout:        idleConnAgeMax,
 		MaxResponseHeaderBytes: headerBytesMax,
 		DisableCompression:     true,
+		ReadBufferSize:         connBufferBytes,
+		WriteBufferSize:        connBufferBytes,
 	}
 	c.transports[connect] = t
 	return t

@@ -11,7 +11,7 @@ const (
 	// FrameBytesMax bounds one frame, and so one line.
 	FrameBytesMax = 16 << 20
 
-	bufferBytes   = 4 << 10  // what every stream holds; more is taken from the budget
+	bufferBytes   = 2 << 10  // what every stream holds; more is taken from the budget
 	burstBytes    = 32 << 10 // while more comes at once than that
 	emptyReadsMax = 100
 	byteOrderMark = "\xef\xbb\xbf"
