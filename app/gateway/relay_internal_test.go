@@ -186,3 +186,52 @@ func TestTheWatchEndsSilenceAndNothingElse(t *testing.T) {
 		w.close()
 	}
 }
+
+// TestSilenceAfterTheEndIsNotWaitedOut reads streams whose upstream keeps the connection open: how long the next frame
+// may take depends on whether anything is still to come.
+func TestSilenceAfterTheEndIsNotWaitedOut(t *testing.T) {
+	t.Parallel()
+	g := &Gateway{o: Options{Now: time.Now}}
+	native := func(reason string) string {
+		return `data: {"candidates":[{"content":{"parts":[{"text":"word"}]},"index":0` + reason + `}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1}}` + "\n\n"
+	}
+	usage := strings.NewReplacer(`"choices":[{"index":0,"delta":{"content":" word"},"finish_reason":null}]`, `"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}`)
+	ended := strings.NewReplacer(`{"content":" word"}`, "{}", "null", `"stop"`)
+	for name, c := range map[string]struct {
+		client, upstream llm.Style
+		text             string
+		want             time.Duration
+	}{
+		"nothing yet":              {llm.Native, llm.Native, "", time.Minute},
+		"content":                  {llm.Native, llm.Native, native(""), time.Hour},
+		"no reason":                {llm.Native, llm.Native, native(`,"finishReason":"FINISH_REASON_UNSPECIFIED"`), time.Hour},
+		"a reason":                 {llm.Native, llm.Native, native(`,"finishReason":"STOP"`), silenceMax},
+		"translated content":       {llm.Chat, llm.Native, native(""), time.Hour},
+		"translated without":       {llm.Chat, llm.Native, native(`,"finishReason":null`), time.Hour},
+		"a reason, translated":     {llm.Chat, llm.Native, native(`,"finishReason" : "STOP"`), silenceMax},
+		"chat, its end and usage":  {llm.Chat, llm.Chat, frame + ended.Replace(frame) + usage.Replace(frame), silenceMax},
+		"chat, its end but no sum": {llm.Chat, llm.Chat, frame + ended.Replace(frame), time.Hour},
+	} {
+		r := relayed(t, g, bytes.NewReader([]byte(c.text)), &nobody{})
+		client, _ := dialect.Of(c.client)
+		upstream, _ := dialect.Of(c.upstream)
+		way, err := dialect.Translate(client, upstream, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.client == c.upstream {
+			way = dialect.Straight(client, nil, &r.head)
+		}
+		r.way, r.route.Timeouts.Idle = way, time.Hour
+		r.stream = way.NewStream(r.ask)
+		for r.frames.Buffered() || c.text != "" && !r.came {
+			if err := r.step(); err != nil {
+				t.Fatal(name, err)
+			}
+		}
+		if got, _ := r.patience(); got != c.want {
+			t.Errorf("%s: the next frame may take %s, not %s", name, got, c.want)
+		}
+		r.end()
+	}
+}
