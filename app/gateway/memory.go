@@ -52,7 +52,7 @@ func (r *run) spare(n int) *provider.Fault {
 	return nil
 }
 
-// spareRequest takes the memory to translate a large request, until the call is over.
+// spareRequest takes the memory to translate a large request, until its answer has begun.
 func (r *run) spareRequest() error {
 	if n := int64(len(r.call.Body)); n >= largeRequestBytes && !r.asked.take(n*requestCopies) {
 		return errMemory()

@@ -92,7 +92,9 @@ func (r *run) begin(sink Sink) {
 // forget lets go of the request, which no other provider will be asked any more.
 func (r *run) forget() {
 	r.call.Body = nil
+	r.original = nil
 	r.way.Forget()
+	r.asked.giveBack()
 	if r.call.Taken != nil {
 		r.call.Taken()
 	}
