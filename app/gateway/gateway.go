@@ -163,7 +163,7 @@ func (r *run) admit() (err error) {
 
 // peek finds the dialect of the call and reads its head.
 func (r *run) peek() (err error) {
-	ok := false
+	var ok bool
 	if r.style, ok = dialect.Of(r.call.Style); !ok {
 		return app.Errorf(app.NotFound, "not_found", "The %s style is not served.", r.call.Style)
 	}
