@@ -85,6 +85,7 @@ func (a *API) readBody(x *call) (*bytes.Buffer, error) {
 	}
 	_, err := b.ReadFrom(PaceBody(x.Response().Writer, r.Body, a.bodyMax, a.now))
 	if err == nil {
+		_ = r.Body.Close() // else the answer's head looks for more of it
 		return b, nil
 	}
 	a.release(b)
