@@ -163,10 +163,11 @@ func (r *run) admit() (err error) {
 
 // peek finds the dialect of the call and reads its head.
 func (r *run) peek() (err error) {
-	var ok bool
-	if r.style, ok = dialect.Of(r.call.Style); !ok {
+	style, ok := dialect.Of(r.call.Style)
+	if !ok {
 		return app.Errorf(app.NotFound, "not_found", "The %s style is not served.", r.call.Style)
 	}
+	r.style = style
 	r.head, err = r.style.Peek(r.call.Body)
 	return err
 }
