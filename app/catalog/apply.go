@@ -21,7 +21,11 @@ func Apply(ctx context.Context, db *sqlx.DB, f File) error {
 		return fmt.Errorf("catalog: the file has problems:\n%w", errors.Join(all...))
 	}
 	return postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
-		// One change at a time: the second waits and then compares with what the first has made.
+		// One change at a time: the second waits and then compares with what the first has made. It may wait longer than a
+		// request would, since an operator does.
+		if err := exec(ctx, tx, "wait", `set local statement_timeout = '60s'`); err != nil {
+			return err
+		}
 		if err := exec(ctx, tx, "lock", `select from catalog_settings for update`); err != nil {
 			return err
 		}
