@@ -9,11 +9,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,133 +20,195 @@ import (
 )
 
 const (
-	benchRounds        = 3
-	benchSeconds       = 4
-	clockTicksASecond  = 100
-	slowStreams        = 1000
-	startTimeRoundsMax = 5
+	benchRounds = 3
+	benchTime   = 1500 * time.Millisecond // and the calls that run then end
+	clients     = 32
+	callsWarm   = 3
+	callsLost   = 10
+
+	eventsAsked = "count to 200"
+	eventsPaced = `simulate: pace=5ms\ncount to 200`
+	eventsSlow  = `simulate: pace=100ms\ncount to 200`
 )
 
-// scenario is one kind of traffic, kept up for benchSeconds by a number of clients that each wait for their answer.
+// scenario is one kind of traffic, kept up by clients that each wait for their answer.
 type scenario struct {
 	name     string
-	clients  int
+	path     string
 	body     string
-	upstream string // the body for the reverse proxy, where the upstream's model has another name
+	passed   string // the path and the body for the reverse proxy, which leads straight to the upstream
+	passBody string
 }
 
-func benchScenarios() []scenario {
-	filler := func(n int) string { return strings.Repeat("lorem ipsum dolor ", n/18) }
-	return []scenario{
-		{name: "1 kB", clients: 32, body: ask(cheapModel, "echo: ok "+filler(900), `"max_tokens":64`)},
-		{name: "10 kB", clients: 32, body: ask(cheapModel, "echo: ok "+filler(10_000), `"max_tokens":64`)},
-		{name: "100 kB", clients: 32, body: ask(cheapModel, "echo: ok "+filler(100_000), `"max_tokens":64`)},
-		{name: "stream of 200 events, unpaced", clients: 32, body: ask(cheapModel, "count to 200", `"stream":true`)},
-		{
-			name: "stream of 200 events, 5 ms apart", clients: 32, body: ask("bench/paced", "count to 200", `"stream":true`),
-			upstream: ask("sim-paced+pace=5ms", "count to 200", `"stream":true`),
-		},
+// speech is how clients speak a style, and how the simulated upstream of the default catalog does.
+type speech struct {
+	path     string
+	upstream string // the path at the simulator, with %s for the model
+	body     string // with %s for the members that name the model and the stream, and for the prompt
+}
+
+var speeches = map[string]speech{
+	"chat": {
+		"/v1/chat/completions", "/v1/chat/completions",
+		`{%s,"max_tokens":500,"messages":[{"role":"user","content":"%s"}]}`,
+	},
+	"messages": {
+		"/v1/messages", "/v1/messages",
+		`{%s,"max_tokens":500,"messages":[{"role":"user","content":"%s"}]}`,
+	},
+	"responses": {
+		"/v1/responses", "/v1/responses",
+		`{%s,"max_output_tokens":500,"input":"%s"}`,
+	},
+	"native": {
+		"/vendorc/native", "/v1beta/models/sim:%s",
+		`{%s,"generationConfig":{"maxOutputTokens":500},"contents":[{"role":"user","parts":[{"text":"%s"}]}]}`,
+	},
+}
+
+// way is the style of a client, that of the first route of a model, and that model.
+type way struct{ client, upstream, model string }
+
+var ways = []way{
+	{"chat", "chat", cheapModel},
+	{"messages", "messages", "quillon/folio-large"},
+	{"responses", "responses", "tessera/mosaic-pro"},
+	{"native", "native", "boreal/fjord-flash"},
+	{"chat", "messages", "quillon/folio-large"},
+	{"messages", "chat", "meridian/atlas-large"},
+	{"responses", "native", "boreal/fjord-flash"},
+	{"native", "messages", "quillon/folio-large"},
+	{"chat", "responses", "tessera/mosaic-pro"},
+}
+
+func (w way) translated() bool { return w.client != w.upstream }
+
+func (w way) String() string {
+	if w.translated() {
+		return "client " + w.client + ", upstream " + w.upstream
 	}
+	return w.client
 }
 
-// target is a process whose CPU time is compared.
-type target struct {
-	name string
-	url  string
-	key  string
-	pid  int
-}
-
-// TestBenchAgainstReverseProxy prints the gateway's CPU time a request beside that of a bare reverse proxy, with the
-// same upstream, in the same run. It judges nothing: figures stand in README.md.
-func TestBenchAgainstReverseProxy(t *testing.T) {
-	sim, simURL := startSimulator(t)
-	_ = sim
-	g := start(t, "--simulator-url", simURL)
-	g.addModels(t, model{id: "bench/paced", upstream: "sim-paced+pace=5ms"})
-	ref := startRefproxy(t, simURL)
-	targets := []target{
-		{"gateway", g.BaseURL + "/chat/completions", g.APIKey, g.PID},
-		{"reverse proxy", ref.url + "/v1/chat/completions", "", ref.pid},
+// scenario is a call on the way, and beside it what the upstream would be asked for the same answer.
+func (w way) scenario(name, prompt string, stream bool) scenario {
+	c, u := speeches[w.client], speeches[w.upstream]
+	s := scenario{
+		name: name, path: c.path, passed: u.upstream,
+		body:     fmt.Sprintf(c.body, fmt.Sprintf(`"model":%q,"stream":%v`, w.model, stream), prompt),
+		passBody: fmt.Sprintf(u.body, fmt.Sprintf(`"model":"sim","stream":%v`, stream), prompt),
 	}
-	fmt.Printf("Median ratios of %d rounds. A process that is mostly idle pays more a request, so the proxy is measured twice: "+
-		"flat out, and at the rate the gateway reached.\n\n", benchRounds)
-	fmt.Println("| case | gateway, requests/s | gateway, µs CPU | proxy flat out | ratio | proxy at that rate | ratio | p50 added |")
-	fmt.Println("| --- | --- | --- | --- | --- | --- | --- | --- |")
-	for _, s := range benchScenarios() {
-		var flat, matched, added []float64
-		var ours, free, paced figures
-		upstream := cmp.Or(s.upstream, s.body)
-		for range benchRounds {
-			ours = drive(t, targets[0], load{s.name, s.clients, s.body, 0})
-			free = drive(t, targets[1], load{s.name, s.clients, upstream, 0})
-			paced = drive(t, targets[1], load{s.name, s.clients, upstream, ours.rate})
-			flat = append(flat, ours.cpu/free.cpu)
-			matched = append(matched, ours.cpu/paced.cpu)
-			added = append(added, (ours.p50-paced.p50).Seconds()*1000)
+	if w.upstream == "native" {
+		method := "generateContent"
+		if stream {
+			method = "streamGenerateContent?alt=sse"
 		}
-		fmt.Printf("| %s | %.0f | %.0f | %.0f | %.2f | %.0f | %.2f | %.2f ms |\n", s.name, ours.rate, ours.cpu, free.cpu, median(flat),
-			paced.cpu, median(matched), median(added))
+		s.passed = fmt.Sprintf(u.upstream, method)
+		s.passBody = strings.Replace(s.passBody, fmt.Sprintf(`"model":"sim","stream":%v,`, stream), "", 1)
 	}
+	return s
 }
 
-// TestBenchMemoryOfSlowStreams prints the resident memory that a thousand open streams take.
-func TestBenchMemoryOfSlowStreams(t *testing.T) {
+func jsonScenarios() []scenario {
+	var all []scenario
+	for _, size := range []int{1, 10, 100} {
+		filler := strings.Repeat("lorem ipsum dolor ", (size*1000-100)/18)
+		all = append(all, ways[0].scenario(fmt.Sprintf("%d kB", size), "echo: ok "+filler, false))
+	}
+	return all
+}
+
+// streamScenarios are streams of 200 events, passed on where the styles are the same and translated where not.
+func streamScenarios(translated bool, prompt string) []scenario {
+	var all []scenario
+	for _, w := range ways {
+		if w.translated() == translated {
+			all = append(all, w.scenario(w.String(), prompt, true))
+		}
+	}
+	return all
+}
+
+// TestBenchAgainstReverseProxy prints the CPU time of a call in the gateway, and in the gateway with its books closed,
+// beside that of a bare reverse proxy with the same upstream in the same run. It judges nothing: figures stand in
+// README.md.
+func TestBenchAgainstReverseProxy(t *testing.T) {
 	_, simURL := startSimulator(t)
 	g := start(t, "--simulator-url", simURL)
-	g.addModels(t, model{id: "bench/slow", upstream: "sim-slow+pace=100ms"})
-	idle := residentKB(t, g.PID)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	var open, done sync.WaitGroup
-	for range slowStreams {
-		open.Add(1)
-		done.Add(1)
-		go func() {
-			defer done.Done()
-			req, err := g.request(ctx, "POST", "/v1/chat/completions", ask("bench/slow", "count to 200", `"stream":true`))
-			if err != nil {
-				open.Done()
-				return
-			}
-			resp, err := client.Do(req)
-			if err != nil {
-				open.Done()
-				return
-			}
-			defer resp.Body.Close()
-			r := bufio.NewReaderSize(resp.Body, 512)
-			_, err = r.ReadString('\n')
-			open.Done()
-			for err == nil {
-				_, err = r.ReadString('\n')
-			}
-		}()
+	b := bench{
+		gateway: target{"gateway", strings.TrimSuffix(g.BaseURL, "/v1"), g.APIKey, g.PID},
+		closed:  startBenchgateway(t, g, simURL),
+		proxy:   startRefproxy(t, simURL),
 	}
-	open.Wait()
-	busy := residentKB(t, g.PID)
-	fmt.Printf("memory: idle %d MiB, with %d open streams %d MiB: %d kB a stream\n", idle/1024, slowStreams, busy/1024, (busy-idle)/slowStreams)
-	cancel()
-	done.Wait()
+	fmt.Printf("CPU time of the process in µs for a request or a whole stream, %d clients that wait for their answers, medians of %d rounds.\n"+
+		"Ratios are to the reverse proxy flat out; \"slowed\" is the ratio to the proxy at the rate that the gateway reached, since a\n"+
+		"process that is mostly idle pays more a request. Load average at the start: %s\n", clients, benchRounds, loadAverage(t))
+	b.print(t, "JSON", jsonScenarios(), true)
+	b.print(t, "stream of 200 events, same style, unpaced", streamScenarios(false, eventsAsked), true)
+	b.print(t, "stream of 200 events, translated, unpaced", streamScenarios(true, eventsAsked), false)
+	b.print(t, "stream of 200 events, same style, 5 ms apart", streamScenarios(false, eventsPaced), false)
+	fmt.Printf("\nLoad average at the end: %s\n", loadAverage(t))
 }
 
-// TestBenchStart prints how long a second start takes, with the local database and with one that already runs.
-func TestBenchStart(t *testing.T) {
-	g := start(t)
-	dsn := g.databaseURL(t)
-	var times []float64
-	for range startTimeRoundsMax {
-		from := time.Now()
-		other, err := startIn(dataDir(t), "--database-url", dsn)
-		if err != nil {
-			t.Fatal(err)
+type bench struct{ gateway, closed, proxy target }
+
+// print measures the scenarios one after the other; the targets take turns, so that each round compares like with like.
+func (b bench) print(t *testing.T, title string, all []scenario, slowed bool) {
+	fmt.Printf("\n%s\n\n| case | requests/s | gateway | ratio | slowed | p50 added | books closed | ratio | proxy |\n"+
+		"| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n", title)
+	for _, s := range all {
+		straight := load{s.name, s.passed, s.passBody, 0}
+		asked := load{s.name, s.path, s.body, 0}
+		b.warm(t, s)
+		var rate, cpu, ratio, slow, added, closedCPU, closedRatio, proxyCPU []float64
+		for range benchRounds {
+			ours, closed, free := drive(t, b.gateway, asked), drive(t, b.closed, asked), drive(t, b.proxy, straight)
+			rate, cpu, ratio = append(rate, ours.rate), append(cpu, ours.cpu), append(ratio, ours.cpu/free.cpu)
+			closedCPU, closedRatio = append(closedCPU, closed.cpu), append(closedRatio, closed.cpu/free.cpu)
+			proxyCPU = append(proxyCPU, free.cpu)
+			if slowed {
+				even := straight
+				even.rate = ours.rate
+				slowly := drive(t, b.proxy, even)
+				slow, added = append(slow, ours.cpu/slowly.cpu), append(added, (ours.p50-slowly.p50).Seconds()*1000)
+			}
 		}
-		times = append(times, time.Since(from).Seconds()*1000)
-		if err := other.stop(); err != nil {
-			t.Fatal(err)
+		fmt.Printf("| %s | %.0f | %.0f | %.1f | %s | %s | %.0f | %.2f | %.0f |\n", s.name, median(rate), median(cpu), median(ratio),
+			orDash("%.1f", slow), orDash("%.1f ms", added), median(closedCPU), median(closedRatio), median(proxyCPU))
+	}
+}
+
+func orDash(format string, v []float64) string {
+	if len(v) == 0 {
+		return "–"
+	}
+	return fmt.Sprintf(format, median(v))
+}
+
+// warm makes the first calls, which open connections and fill pools, and insists that they succeed.
+func (b bench) warm(t *testing.T, s scenario) {
+	t.Helper()
+	for range callsWarm {
+		for _, to := range []target{b.gateway, b.closed} {
+			if !oneCall(to, s.path, s.body) {
+				t.Fatalf("%s: %s does not answer", s.name, to.name)
+			}
 		}
 	}
-	fmt.Printf("start to ready, database already running: %.0f ms (median of %d)\n", median(times), startTimeRoundsMax)
+	for range callsLost { // the proxy loses some, see drive
+		if oneCall(b.proxy, s.passed, s.passBody) {
+			return
+		}
+	}
+	t.Fatalf("%s: the reverse proxy does not answer", s.name)
+}
+
+// load is what drive sends: as fast as the clients get answers, or at a rate a second.
+type load struct {
+	name string
+	path string
+	body string
+	rate float64
 }
 
 type figures struct {
@@ -157,31 +217,22 @@ type figures struct {
 	rate float64
 }
 
-// load is what drive sends: as fast as the clients get answers, or at a rate a second.
-type load struct {
-	name    string
-	clients int
-	body    string
-	rate    float64
-}
-
 func drive(t *testing.T, to target, l load) figures {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), benchSeconds*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), benchTime)
 	defer cancel()
-	before, from := cpuTicks(t, to.pid), time.Now()
-	var calls, failed atomic.Int64
-	var due atomic.Int64
-	latencies := make([][]time.Duration, l.clients)
+	before, from := cpuTime(t, to.pid), time.Now()
+	var calls, failed, due atomic.Int64
+	latencies := make([][]time.Duration, clients)
 	var all sync.WaitGroup
-	for i := range l.clients {
+	for i := range clients {
 		all.Go(func() {
 			for ctx.Err() == nil {
 				if l.rate > 0 {
 					time.Sleep(time.Until(from.Add(time.Duration(float64(due.Add(1)) / l.rate * float64(time.Second)))))
 				}
 				sent := time.Now()
-				if !oneCall(to, l.body) {
+				if !oneCall(to, l.path, l.body) {
 					failed.Add(1)
 				}
 				calls.Add(1)
@@ -196,21 +247,21 @@ func drive(t *testing.T, to target, l load) figures {
 	}
 	flat := slices.Concat(latencies...)
 	slices.Sort(flat)
-	ticks := float64(cpuTicks(t, to.pid) - before)
 	return figures{
-		cpu:  ticks / clockTicksASecond * 1e6 / float64(calls.Load()),
+		cpu:  float64((cpuTime(t, to.pid) - before).Microseconds()) / float64(calls.Load()),
 		p50:  flat[len(flat)/2],
 		rate: float64(calls.Load()) / time.Since(from).Seconds(),
 	}
 }
 
-func oneCall(to target, body string) bool {
-	req, err := http.NewRequest(http.MethodPost, to.url, strings.NewReader(body))
+func oneCall(to target, path, body string) bool {
+	req, err := http.NewRequest(http.MethodPost, to.origin+path, strings.NewReader(body))
 	if err != nil {
 		return false
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Authorization", "Bearer "+to.key)
+	req.Header.Set("Authorization", "Bearer "+cmp.Or(to.key, "simulated"))
+	req.Header.Set("Vendorb-Version", "2023-06-01") // without it the upstream takes no messages from the reverse proxy
 	resp, err := client.Do(req)
 	if err != nil {
 		return false
@@ -220,13 +271,36 @@ func oneCall(to target, body string) bool {
 	return err == nil && resp.StatusCode == http.StatusOK && n > 0 && resp.Header.Get("X-Error-Code") == ""
 }
 
+// target is a process whose CPU time is compared.
+type target struct {
+	name   string
+	origin string
+	key    string
+	pid    int
+}
+
 func startRefproxy(t *testing.T, upstream string) target {
 	t.Helper()
-	bin := filepath.Join(buildDir, "refproxy")
-	if out, err := exec.Command("go", "build", "-o", bin, "./refproxy").CombinedOutput(); err != nil {
+	pid, address := startHelper(t, "refproxy", "-upstream", upstream)
+	return target{name: "reverse proxy", origin: "http://" + address, pid: pid}
+}
+
+// startBenchgateway starts the gateway without its books beside the one whose keys and catalog it uses.
+func startBenchgateway(t *testing.T, g *gateway, simURL string) target {
+	t.Helper()
+	pid, address := startHelper(t, "benchgateway", "-database-url", g.databaseURL(t), "-simulator-url", simURL,
+		"-log", filepath.Join(dataDir(t), "benchgateway.log"))
+	return target{name: "books closed", origin: "http://" + address, key: g.APIKey, pid: pid}
+}
+
+// startHelper builds and starts a program of the benchmarks, which prints its address.
+func startHelper(t *testing.T, name string, args ...string) (pid int, address string) {
+	t.Helper()
+	bin := filepath.Join(buildDir, name)
+	if out, err := exec.Command("go", "build", "-o", bin, "./"+name).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	cmd := exec.Command(bin, "-upstream", upstream)
+	cmd := exec.Command(bin, args...)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -235,43 +309,9 @@ func startRefproxy(t *testing.T, upstream string) target {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	address, err := bufio.NewReader(stdout).ReadString('\n')
+	address, err = bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
-	return target{name: "reverse proxy", url: "http://" + strings.TrimSpace(address), pid: cmd.Process.Pid}
-}
-
-func cpuTicks(t *testing.T, pid int) int64 {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The name in parentheses may hold spaces; user and system time are the 12th and 13th field behind it.
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
-	user, _ := strconv.ParseInt(fields[11], 10, 64)
-	system, _ := strconv.ParseInt(fields[12], 10, 64)
-	return user + system
-}
-
-func residentKB(t *testing.T, pid int) int64 {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
-			kb, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			return kb
-		}
-	}
-	t.Fatal("no VmRSS")
-	return 0
-}
-
-func median(v []float64) float64 {
-	v = slices.Sorted(slices.Values(v))
-	return v[len(v)/2]
+	return cmd.Process.Pid, strings.TrimSpace(address)
 }
