@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -112,7 +113,7 @@ func cpuTime(t *testing.T, pid int) time.Duration {
 		t.Fatal(err)
 	}
 	// The name in parentheses may hold spaces; user and system time are the 12th and 13th field behind it.
-	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	user, _ := strconv.ParseInt(fields[11], 10, 64)
 	system, _ := strconv.ParseInt(fields[12], 10, 64)
 	return time.Duration(user+system) * clockTick
