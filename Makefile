@@ -14,7 +14,7 @@ PG_NPM  := @embedded-postgres/linux-$(if $(filter aarch64 arm64,$(shell uname -m
 
 export GOFLAGS := -mod=readonly
 
-.PHONY: help run dev build test check bench soak storybook fmt generate lint vet generated layout unit e2e tools pg db-reset clean
+.PHONY: help run dev build test check bench storybook fmt generate lint vet generated layout unit e2e tools pg db-reset clean
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'

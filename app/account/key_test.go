@@ -45,9 +45,9 @@ func TestSecretsHaveTheirShapeAndUseEveryLetter(t *testing.T) {
 func TestChecksumRejectsWhatWasMistyped(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		s, err := newSecret(bytes.NewReader(rapid.SliceOfN(rapid.Byte(), 512, 512).Draw(t, "random")))
+		s, err := newSecret(bytes.NewReader(rapid.SliceOfN(rapid.ByteRange(0, 247), 512, 512).Draw(t, "random")))
 		if err != nil {
-			t.Skip("drew only unfair bytes")
+			t.Fatalf("a secret out of fair bytes: %v", err)
 		}
 		if !wellFormed(s) {
 			t.Fatalf("a real key is rejected: %s", s)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +29,7 @@ type Snapshot struct {
 	byID      map[string]*Model
 	providers []*Provider
 	aliases   Aliases
+	spellings map[string][]string
 	keys      []string
 	list      []byte
 	etag      string
@@ -68,6 +70,14 @@ func (s *Snapshot) LoadedAt() time.Time { return s.loadedAt }
 // KeyHeaders lists the headers that may bear the key when Authorization is absent, in lower case. The caller must not
 // change it.
 func (s *Snapshot) KeyHeaders() []string { return s.keys }
+
+// Spellings are a header's canonical name and those of its aliases, in a fixed order. The caller must not change them.
+func (s *Snapshot) Spellings(header string) []string {
+	if list := s.spellings[http.CanonicalHeaderKey(header)]; list != nil {
+		return list
+	}
+	return []string{http.CanonicalHeaderKey(header)}
+}
 
 // Aliases are the other spellings the API answers under. The caller must not change them.
 func (s *Snapshot) Aliases() Aliases { return s.aliases }
@@ -185,7 +195,13 @@ func snapshotOf(s stored, contracts *contractBuilder, o Options) (*Snapshot, err
 		snap.models = append(snap.models, m)
 		snap.byID[m.ID] = m
 	}
+	snap.spellings = map[string][]string{}
 	for _, alias := range sortedKeys(snap.aliases.Headers) {
+		header := http.CanonicalHeaderKey(snap.aliases.Headers[alias])
+		if snap.spellings[header] == nil {
+			snap.spellings[header] = []string{header}
+		}
+		snap.spellings[header] = append(snap.spellings[header], http.CanonicalHeaderKey(alias))
 		if snap.aliases.Headers[alias] == "authorization" {
 			snap.keys = append(snap.keys, alias)
 		}

@@ -124,31 +124,21 @@ func (r *run) forwarded() http.Header {
 	if r.way.Upstream() != llm.Messages {
 		return nil
 	}
+	names := r.gateway.o.Snapshot()
 	out := make(http.Header, 2*len(forwardedHeaders))
 	for _, name := range forwardedHeaders {
-		spellings := r.spellings(name)
+		spellings := names.Spellings(name)
 		values := r.said(spellings)
 		if values == nil && name == versionHeader && !r.configured(spellings) {
 			values = []string{versionStandard}
 		}
 		for _, to := range spellings {
 			if values != nil {
-				out[http.CanonicalHeaderKey(to)] = values
+				out[to] = values
 			}
 		}
 	}
 	return out
-}
-
-// spellings are a header's name and its aliases.
-func (r *run) spellings(name string) []string {
-	list := []string{name}
-	for alias, stands := range r.gateway.o.Snapshot().Aliases().Headers {
-		if strings.EqualFold(stands, name) {
-			list = append(list, alias)
-		}
-	}
-	return list
 }
 
 // said are the values that the client gave a header under one of its spellings.
