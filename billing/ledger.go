@@ -181,6 +181,22 @@ func (l *Ledger) Hold(ctx context.Context, r HoldRequest) (Hold, error) {
 	return Hold{ID: r.ID, AccountID: r.AccountID, Amount: *row.Amount}, nil
 }
 
+// HoldFor is Hold for a job that outlives its request and this process: part of the caller's transaction, all of Want or
+// nothing, and not renewed but good for as long as said. What is not settled by then is released.
+func (l *Ledger) HoldFor(ctx context.Context, q postgres.Queryer, r HoldRequest, lasting time.Duration) (Hold, error) {
+	if r.ID == "" || r.Want < 0 || lasting < time.Minute {
+		return Hold{}, fmt.Errorf("billing: hold %q: wants %d for %s", r.ID, r.Want, lasting)
+	}
+	row, err := takeHoldIn(ctx, q, r, lasting)
+	if err != nil {
+		return Hold{}, wrap("hold", err)
+	}
+	if row.Amount == nil {
+		return Hold{}, unfunded(r.Want, row.Balance)
+	}
+	return Hold{ID: r.ID, AccountID: r.AccountID, Amount: *row.Amount}, nil
+}
+
 // unfunded tells the person who reads it what is missing and where to get it.
 func unfunded(needed app.Amount, b Balance) *app.Error {
 	reserved := ""
@@ -215,6 +231,20 @@ func (l *Ledger) Settle(ctx context.Context, h Hold, s Settlement) error {
 	return l.settle(ctx, h, settleRow{cost: s.Cost, record: &record, undelivered: s.Undelivered})
 }
 
+// SettleIn is Settle for a job, in the transaction that ends it, so that its end and its charge are one.
+func (l *Ledger) SettleIn(ctx context.Context, q postgres.Queryer, h Hold, s Settlement) error {
+	if s.Cost < 0 || s.Record.RequestID != h.ID {
+		return fmt.Errorf("billing: settle %s: request %q at a cost of %d", h.ID, s.Record.RequestID, s.Cost)
+	}
+	record := s.Record.encode(l.o.Now())
+	row := settleRow{cost: s.Cost, record: &record, transaction: l.o.IDs.New("txn"), at: l.o.Now().UTC()}
+	done, err := settleHoldIn(ctx, q, h, row)
+	if err != nil {
+		return wrap("settle", err)
+	}
+	return l.settled(h, row, done)
+}
+
 // settle closes the hold; without a record it is taken back.
 func (l *Ledger) settle(ctx context.Context, h Hold, row settleRow) error {
 	ctx, cancel := context.WithTimeout(ctx, verbMax)
@@ -225,6 +255,11 @@ func (l *Ledger) settle(ctx context.Context, h Hold, row settleRow) error {
 		return wrap("settle", err)
 	}
 	l.running.remove(h.ID)
+	return l.settled(h, row, done)
+}
+
+// settled counts what became of a settlement, and refuses one of a hold that does not exist.
+func (l *Ledger) settled(h Hold, row settleRow, done settledRow) error {
 	switch done.Outcome {
 	case outcomeUnknown:
 		if row.record != nil {

@@ -55,6 +55,17 @@ func takeHold(ctx context.Context, db *sqlx.DB, r HoldRequest) (heldRow, error) 
 	return row, err
 }
 
+// takeHoldIn is takeHold as part of a transaction.
+func takeHoldIn(ctx context.Context, q postgres.Queryer, r HoldRequest, lasting time.Duration) (heldRow, error) {
+	var row heldRow
+	err := q.QueryRowxContext(ctx, `select amount, posted, held from take_hold($1, $2, $3, $3, $4)`,
+		r.ID, r.AccountID, int64(r.Want), int64(lasting/time.Second)).Scan(&row.Amount, &row.Balance.Posted, &row.Balance.Held)
+	if errors.Is(err, sql.ErrNoRows) {
+		return row, fmt.Errorf("account %s has no credit account", r.AccountID)
+	}
+	return row, err
+}
+
 // settleRow is what closes a hold. No record means that it is taken back.
 type settleRow struct {
 	cost        app.Amount
@@ -83,6 +94,14 @@ func settleHold(ctx context.Context, db *sqlx.DB, h Hold, r settleRow) (settledR
 		select coalesce(overrun, 0), outcome from settle_hold($1, $2, $3, $4, $5, $6, $7)`,
 		[]any{h.ID, h.AccountID, int64(r.cost), r.transaction, r.at, r.record, r.undelivered},
 		&row.Overrun, &row.Outcome)
+	return row, err
+}
+
+// settleHoldIn is settleHold as part of a transaction.
+func settleHoldIn(ctx context.Context, q postgres.Queryer, h Hold, r settleRow) (settledRow, error) {
+	var row settledRow
+	err := q.QueryRowxContext(ctx, `select coalesce(overrun, 0), outcome from settle_hold($1, $2, $3, $4, $5, $6, false)`,
+		h.ID, h.AccountID, int64(r.cost), r.transaction, r.at, r.record).Scan(&row.Overrun, &row.Outcome)
 	return row, err
 }
 

@@ -1,0 +1,113 @@
+// Package video runs video jobs: it creates them, follows them at their provider, keeps what they made and hands it
+// out. It knows a job's states, what a job costs at each end, and what a client may see of it. It does not know how any
+// provider is spoken to, how blobs or events are kept, or how a face words an answer.
+package video
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"umg/app"
+)
+
+// State is where a job is. Clients see fewer of them, see Status.
+type State string
+
+// The states of a job.
+const (
+	Creating   State = "creating"  // its credit is held; the provider is being asked
+	Uncertain  State = "uncertain" // the provider may have taken it, but gave no answer
+	Queued     State = "queued"
+	InProgress State = "in_progress"
+	Storing    State = "storing" // rendered; its content is being copied
+	Completed  State = "completed"
+	Failed     State = "failed"
+)
+
+// moves are all the ways between states; the only place that names them. What has ended stays so. A job skips storing
+// when it was deleted before it was rendered: then nobody wants the content.
+var moves = map[State][]State{
+	Creating:   {Uncertain, Queued, InProgress, Storing, Failed},
+	Uncertain:  {Queued, InProgress, Storing, Completed, Failed},
+	Queued:     {InProgress, Storing, Completed, Failed},
+	InProgress: {Storing, Completed, Failed},
+	Storing:    {Completed, Failed},
+}
+
+// from lists the states that may become to, for the condition of a transition.
+func from(to State) []string {
+	var states []string
+	for state, next := range moves {
+		if slices.Contains(next, to) {
+			states = append(states, string(state))
+		}
+	}
+	slices.Sort(states)
+	return states
+}
+
+// Ended reports whether a state is final.
+func (s State) Ended() bool { return s == Completed || s == Failed }
+
+// Status is the state in the four words of the service document.
+func (s State) Status() string {
+	switch s {
+	case Creating, Uncertain, Queued:
+		return string(Queued)
+	case InProgress, Storing:
+		return string(InProgress)
+	}
+	return string(s)
+}
+
+// Variant is one of the files of a job.
+type Variant string
+
+// The variants of a job's content.
+const (
+	Movie       Variant = "video"
+	Thumbnail   Variant = "thumbnail"
+	Spritesheet Variant = "spritesheet"
+)
+
+// Variants are all of them, in the order in which they are made.
+func Variants() []Variant { return []Variant{Movie, Thumbnail, Spritesheet} }
+
+// File is one stored file of a job.
+type File struct {
+	Type  string `json:"type"` // media type
+	Bytes int64  `json:"bytes"`
+	ETag  string `json:"etag"` // quoted
+}
+
+// Problem is why a job failed, for the client.
+type Problem struct{ Code, Message string }
+
+// Job is a render as its owner sees it.
+type Job struct {
+	ID, AccountID, KeyID, UserID string
+	Model, Prompt, Size          string
+	Seconds                      int
+	EndUser                      string
+	RemixedFrom                  string // empty for none
+	ImageType                    string // of the first frame it was given, empty for none
+	Provider, UpstreamModel      string
+	State                        State
+	Progress                     int // percent, never falls
+	Problem                      Problem
+	Metadata                     json.RawMessage // as the provider gave it, nil for none
+	Content                      map[Variant]File
+	RateCardID                   string
+	Hold                         app.Amount
+	Cost                         *app.Amount // nil until it has ended
+	CreatedAt                    time.Time
+	StartedAt, CompletedAt       *time.Time
+	ExpiresAt, PurgedAt          *time.Time
+	DeletedAt                    *time.Time
+}
+
+// key is where a file of a job lies in storage. Ids have letters, digits and underscores only.
+func key(accountID, id string, v Variant) string {
+	return "videos/" + accountID + "/" + id + "/" + string(v)
+}

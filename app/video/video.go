@@ -1,0 +1,75 @@
+package video
+
+import (
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/egress"
+	"umg/app/limit"
+	"umg/app/provider/render"
+	"umg/app/stills"
+	"umg/app/storage"
+	"umg/app/webhook"
+	"umg/billing"
+)
+
+const (
+	retentionStandard = 30 * 24 * time.Hour
+	verdictStandard   = 24 * time.Hour
+)
+
+// Options are the rooms around this one. All but the waits are required.
+type Options struct {
+	Ledger    *billing.Ledger
+	Snapshot  func() *catalog.Snapshot
+	Limits    *limit.Limiter
+	Upstreams *render.Client
+	Store     storage.Store
+	Stills    *stills.Maker
+	Events    *webhook.Service
+	Egress    *egress.Client // for reference images by address
+	Now       app.Clock
+	IDs       app.IDs
+	Random    io.Reader           // of callback tokens
+	Jitter    func(n int64) int64 // a number from 0 to n-1
+	Log       *slog.Logger
+	BaseURL   string // scheme and host that upstreams call back at
+
+	Retention  time.Duration // how long content is kept; zero: 30 days
+	VerdictMax time.Duration // how long a job may go without a verdict; zero: 24 h
+	Waits      Waits         // zero values take the defaults of production
+}
+
+// Waits are the pauses of the worker, so that tests need not wait.
+type Waits struct {
+	PollMin, PollMax time.Duration // between two looks at a running job
+	RetryMin         time.Duration // first pause after something went wrong, doubled each time
+	CreateMax        time.Duration // for the upstream to take a job
+	CopyMax          time.Duration // for one copy of the content
+}
+
+// Service runs video jobs. It is safe for concurrent use.
+type Service struct {
+	db *sqlx.DB
+	o  Options
+}
+
+// New makes the service. It panics when a room is missing, which is a mistake in the wiring.
+func New(db *sqlx.DB, o Options) *Service {
+	if db == nil || o.Ledger == nil || o.Snapshot == nil || o.Limits == nil || o.Upstreams == nil || o.Store == nil || o.Stills == nil ||
+		o.Events == nil || o.Now == nil || o.IDs.Now == nil || o.Random == nil || o.Jitter == nil || o.Log == nil || o.BaseURL == "" {
+		panic("video: a room is missing")
+	}
+	if o.Retention == 0 {
+		o.Retention = retentionStandard
+	}
+	if o.VerdictMax == 0 {
+		o.VerdictMax = verdictStandard
+	}
+	return &Service{db: db, o: o}
+}
