@@ -1,0 +1,180 @@
+package video
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/llm"
+	"umg/app/postgres"
+	"umg/billing"
+)
+
+// jobRow is a job as its table has it.
+type jobRow struct {
+	ID            string     `db:"id"`
+	AccountID     string     `db:"account_id"`
+	KeyID         string     `db:"key_id"`
+	UserID        string     `db:"user_id"`
+	Model         string     `db:"model"`
+	Prompt        string     `db:"prompt"`
+	Size          string     `db:"size"`
+	Seconds       int        `db:"seconds"`
+	EndUser       string     `db:"end_user"`
+	RemixedFrom   *string    `db:"remixed_from"`
+	ImageType     string     `db:"image_type"`
+	Provider      string     `db:"provider"`
+	Style         llm.Style  `db:"style"`
+	UpstreamModel string     `db:"upstream_model"`
+	UpstreamID    *string    `db:"upstream_id"`
+	Upstream      []byte     `db:"upstream"` // render.Files as JSON
+	Metadata      []byte     `db:"metadata"`
+	State         State      `db:"state"`
+	Progress      int        `db:"progress"`
+	ErrorCode     string     `db:"error_code"`
+	ErrorMessage  string     `db:"error_message"`
+	Content       []byte     `db:"content"`
+	RateCardID    string     `db:"rate_card_id"`
+	Hold          app.Amount `db:"hold_nanos"`
+
+	Cost          *app.Amount `db:"cost_nanos"`
+	DueAt         *time.Time  `db:"due_at"`
+	ClaimedUntil  *time.Time  `db:"claimed_until"`
+	Tries         int         `db:"tries"`
+	DeadlineAt    time.Time   `db:"deadline_at"`
+	CallbackToken *string     `db:"callback_token"`
+	CreatedAt     time.Time   `db:"created_at"`
+	StartedAt     *time.Time  `db:"started_at"`
+	CompletedAt   *time.Time  `db:"completed_at"`
+	ExpiresAt     *time.Time  `db:"expires_at"`
+	DeletedAt     *time.Time  `db:"deleted_at"`
+	CancelledAt   *time.Time  `db:"cancelled_at"`
+	PurgedAt      *time.Time  `db:"purged_at"`
+}
+
+// columns are those of jobRow, in its order.
+const columns = `id, account_id, key_id, user_id, model, prompt, size, seconds, end_user, remixed_from, image_type, provider, style,
+	upstream_model, upstream_id, upstream, metadata, state, progress, error_code, error_message, content, rate_card_id, hold_nanos,
+	cost_nanos, due_at, claimed_until, tries, deadline_at, callback_token, created_at, started_at, completed_at, expires_at,
+	deleted_at, cancelled_at, purged_at`
+
+// job is the row as its owner sees it.
+func (r *jobRow) job() (Job, error) {
+	j := Job{
+		ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, UserID: r.UserID, Model: r.Model, Prompt: r.Prompt, Size: r.Size,
+		Seconds: r.Seconds, EndUser: r.EndUser, ImageType: r.ImageType, Provider: r.Provider, UpstreamModel: r.UpstreamModel,
+		State: r.State, Progress: r.Progress, Problem: Problem{Code: r.ErrorCode, Message: r.ErrorMessage},
+		RateCardID: r.RateCardID, Hold: r.Hold, Cost: r.Cost, CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt),
+		CompletedAt: utc(r.CompletedAt), ExpiresAt: utc(r.ExpiresAt), PurgedAt: utc(r.PurgedAt), DeletedAt: utc(r.DeletedAt),
+	}
+	if r.RemixedFrom != nil {
+		j.RemixedFrom = *r.RemixedFrom
+	}
+	if len(r.Metadata) > 0 {
+		j.Metadata = json.RawMessage(r.Metadata)
+	}
+	if err := json.Unmarshal(r.Content, &j.Content); err != nil {
+		return Job{}, fmt.Errorf("video: the content of %s cannot be read: %w", r.ID, err)
+	}
+	return j, nil
+}
+
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	moment := t.UTC()
+	return &moment
+}
+
+// hold is the credit that is reserved for the job, under the job's id.
+func (r *jobRow) hold() billing.Hold {
+	return billing.Hold{ID: r.ID, AccountID: r.AccountID, Amount: r.Hold}
+}
+
+// record is what the job was, for the settlement that ends it. Cost and readings are the caller's to add.
+func (r *jobRow) record(now time.Time, outcome string) billing.UsageRecord {
+	return billing.UsageRecord{
+		RequestID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, Model: r.Model, Provider: r.Provider,
+		UpstreamModel: r.UpstreamModel, Style: string(catalog.VideosStyle), RateCardID: r.RateCardID, EndUser: r.EndUser,
+		Outcome: outcome, ErrorCode: r.ErrorCode, Attempts: 1, StartedAt: r.CreatedAt, Duration: now.Sub(r.CreatedAt),
+	}
+}
+
+// insert keeps a new job. Columns that a new job does not have are left to their defaults.
+func insert(ctx context.Context, q postgres.Queryer, r *jobRow) error {
+	_, err := q.ExecContext(ctx, `
+		insert into video_jobs (id, account_id, key_id, user_id, model, prompt, size, seconds, end_user, remixed_from, image_type,
+			provider, style, upstream_model, state, rate_card_id, hold_nanos, due_at, deadline_at, callback_token, created_at)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
+		r.ID, r.AccountID, r.KeyID, r.UserID, r.Model, r.Prompt, r.Size, r.Seconds, r.EndUser, r.RemixedFrom, r.ImageType,
+		r.Provider, string(r.Style), r.UpstreamModel, string(r.State), r.RateCardID, int64(r.Hold), r.DueAt, r.DeadlineAt,
+		r.CallbackToken, r.CreatedAt)
+	return wrap("insert", err)
+}
+
+// set are columns and what they become. Names come from this package only; JSON is handed over as a string.
+type set map[string]any
+
+// move brings a job to a state, together with what else changes. It is the only way between states: nothing moves, and
+// it reports false, when the job is not in a state that may become this one, because somebody else was first.
+func move(ctx context.Context, q postgres.Queryer, id string, to State, with set) (jobRow, bool, error) {
+	args := []any{id, string(to), pq.Array(from(to))}
+	changes := []string{"state = $2"}
+	for _, column := range slices.Sorted(maps.Keys(with)) {
+		args = append(args, with[column])
+		changes = append(changes, column+" = $"+strconv.Itoa(len(args)))
+	}
+	var row jobRow
+	err := q.GetContext(ctx, &row, `update video_jobs set `+strings.Join(changes, ", ")+`
+		where id = $1 and state = any($3) returning `+columns, args...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return jobRow{}, false, nil
+	}
+	return row, err == nil, wrap("move to "+string(to), err)
+}
+
+// inTx runs fn in one transaction. An error of fn comes back as it is.
+func inTx(ctx context.Context, db *sqlx.DB, fn func(tx *sqlx.Tx) error) error {
+	var inside error
+	err := postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
+		inside = fn(tx)
+		return inside
+	})
+	if err == nil || inside != nil {
+		return err
+	}
+	return wrap("commit", err)
+}
+
+// hindrances are the classes of SQLSTATE in which the store is there, but could not do this transaction now: it ended a
+// conflict, could not get a lock, or its system failed.
+var hindrances = []string{"40", "55", "58"}
+
+// wrap names what was tried, and turns a store that is away into the error every room answers with.
+func wrap(verb string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("video: %s: %w", verb, err)
+	var coded interface{ SQLState() string }
+	hindered := errors.As(err, &coded) && slices.ContainsFunc(hindrances, func(class string) bool {
+		return strings.HasPrefix(coded.SQLState(), class)
+	})
+	if hindered || postgres.Unavailable(err) {
+		return app.ErrStore(err)
+	}
+	return err
+}
