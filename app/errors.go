@@ -18,6 +18,7 @@ const (
 	Forbidden                    // a valid caller who may not do this
 	NotFound                     // absent, or somebody else's: the two are never told apart
 	Conflict                     // the state of the thing does not allow it
+	Unprocessable                // understood, but it contradicts what was said before
 	MethodNotAllowed             // the path exists, the method does not
 	TooLarge                     // a body or a value beyond its limit
 	MediaType                    // a content type the route does not read

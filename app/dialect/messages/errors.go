@@ -27,6 +27,7 @@ var kinds = map[app.Kind]word{
 	app.Forbidden:        {http.StatusForbidden, "permission_error"},
 	app.NotFound:         {http.StatusNotFound, "not_found_error"},
 	app.Conflict:         {http.StatusConflict, "conflict_error"},
+	app.Unprocessable:    {http.StatusUnprocessableEntity, "invalid_request_error"},
 	app.MethodNotAllowed: {http.StatusMethodNotAllowed, "invalid_request_error"},
 	app.TooLarge:         {http.StatusRequestEntityTooLarge, "request_too_large"},
 	app.MediaType:        {http.StatusUnsupportedMediaType, "invalid_request_error"},

@@ -28,6 +28,7 @@ var words = map[app.Kind]word{
 	app.Forbidden:        {http.StatusForbidden, "PERMISSION_DENIED"},
 	app.NotFound:         {http.StatusNotFound, "NOT_FOUND"},
 	app.Conflict:         {http.StatusConflict, "ABORTED"},
+	app.Unprocessable:    {http.StatusUnprocessableEntity, "INVALID_ARGUMENT"},
 	app.MethodNotAllowed: {http.StatusMethodNotAllowed, "INVALID_ARGUMENT"},
 	app.TooLarge:         {http.StatusRequestEntityTooLarge, "INVALID_ARGUMENT"},
 	app.MediaType:        {http.StatusUnsupportedMediaType, "INVALID_ARGUMENT"},

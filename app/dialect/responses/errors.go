@@ -23,6 +23,7 @@ var words = map[app.Kind]word{
 	app.Forbidden:        {http.StatusForbidden, "permission_error"},
 	app.NotFound:         {http.StatusNotFound, "invalid_request_error"},
 	app.Conflict:         {http.StatusConflict, "invalid_request_error"},
+	app.Unprocessable:    {http.StatusUnprocessableEntity, "idempotency_error"},
 	app.MethodNotAllowed: {http.StatusMethodNotAllowed, "invalid_request_error"},
 	app.TooLarge:         {http.StatusRequestEntityTooLarge, "invalid_request_error"},
 	app.MediaType:        {http.StatusUnsupportedMediaType, "invalid_request_error"},
