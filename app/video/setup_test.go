@@ -1,0 +1,259 @@
+package video
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"go.uber.org/goleak"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/egress"
+	"umg/app/limit"
+	"umg/app/postgres/pgtest"
+	"umg/app/provider"
+	"umg/app/provider/render"
+	"umg/app/simulator"
+	"umg/app/stills"
+	"umg/app/storage"
+	"umg/app/webhook"
+	"umg/billing"
+)
+
+// TestMain proves that no job leaves a goroutine behind. The test cluster and the pools on it live as long as the test
+// binary.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("umg/app/postgres.startChild.func1"), goleak.IgnoreAnyFunction("umg/app/postgres.(*child).watch.func1"),
+		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreTopFunction("database/sql.(*DB).connectionCleaner"))
+}
+
+// startMoney is enough for all but the tests of an empty purse.
+const startMoney = 100 * app.Dollar
+
+// file is a catalog whose upstreams are one simulator under several names. Meridian and alpine speak the videos style.
+const file = `
+providers:
+  - {id: meridian, name: Meridian, base_url: "${SIM}/meridian/v1", credential: "${SECRET}", timeouts: {first_byte: 2s, idle: 2s, total: 5s}}
+  - {id: alpine, name: Alpine, base_url: "${SIM}/alpine/v1", credential: "${SECRET}", timeouts: {first_byte: 2s, idle: 2s, total: 5s}}
+  - {id: boreal, name: Boreal, base_url: "${SIM}/boreal/v1beta", credential: "${SECRET}", credential_header: x-goog-api-key, timeouts: {first_byte: 2s}}
+  - {id: kestrel, name: Kestrel, base_url: "${SIM}/kestrel/v1", credential: "${SECRET}", timeouts: {first_byte: 2s}}
+  - {id: refusing, name: Refusing, base_url: "http://127.0.0.1:1/v1", credential: "${SECRET}"}
+  - {id: nowhere, name: Nowhere, base_url: "${UNSET}/v1", credential: "${SECRET}"}
+models:
+  - {id: test/film, VIDEO [{provider: meridian, model: up-film, style: videos}]}
+  - {id: test/other, VIDEO [{provider: alpine, model: up-other, style: videos}]}
+  - {id: test/two, VIDEO [{provider: meridian, model: up-two, style: videos, order: 1}, {provider: alpine, model: up-two-b, style: videos, order: 2}]}
+  - {id: test/over, VIDEO [{provider: refusing, model: x, style: videos, order: 1}, {provider: alpine, model: up-over, style: videos, order: 2}]}
+  - {id: test/refusing, VIDEO [{provider: refusing, model: x, style: videos}]}
+  - {id: test/idle, VIDEO [{provider: nowhere, model: x, style: videos}]}
+  - {id: test/operations, VIDEO [{provider: boreal, model: up-operations, style: operations}]}
+  - {id: test/tasks, VIDEO [{provider: kestrel, model: up-tasks, style: tasks}]}
+  - {id: test/stream, parameters: [stream], VIDEO [{provider: meridian, model: up-stream, style: videos}]}
+  - {id: test/three, limits: {jobs_running: 3}, VIDEO [{provider: meridian, model: up-three, style: videos}]}
+  - {id: test/daily, limits: {jobs_per_day: 2}, VIDEO [{provider: meridian, model: up-daily, style: videos}]}
+  - {id: test/minutely, limits: {requests_per_minute: 2}, VIDEO [{provider: meridian, model: up-minutely, style: videos}]}
+  - {id: test/paused, paused: true, notice: back at noon, VIDEO [{provider: meridian, model: x, style: videos}]}
+  - {id: test/coming, availability: coming, VIDEO [{provider: meridian, model: x, style: videos}]}
+  - {id: test/ended, shutdown: 2026-02-01, successor: test/film, VIDEO [{provider: meridian, model: x, style: videos}]}
+  - {id: test/words, name: Words, owner: test, kind: text, capabilities: [text], input: [text], output: [text], context_tokens: 1000,
+     max_output_tokens: 100, rates: {input_tokens: 1 per 1M, output_tokens: 1 per 1M}, released: 2026-01-01, routes: [{provider: meridian, model: x, style: chat}]}
+`
+
+const videoModel = `name: Test, owner: test, kind: video, capabilities: [video], input: [text, image], output: [video], sizes: [1280x720, 720x1280],
+     seconds: [4, 8], rates: {seconds: 0.10 per 1}, size_rates: {720x1280: {seconds: 0.25 per 1}}, released: 2026-01-01, routes:`
+
+// bench is the service among its real neighbours, with an upstream and a database of its own.
+type bench struct {
+	testing.TB
+
+	db       *sqlx.DB
+	dsn      string
+	clock    *clock
+	ids      app.IDs
+	ledger   *billing.Ledger
+	limits   *limit.Limiter
+	catalog  *catalog.Catalog
+	store    storage.Store
+	events   *webhook.Service
+	sim      *simulator.Simulator
+	upstream *httptest.Server
+	service  *Service
+	o        Options // that the service was made with
+	account  string
+}
+
+// clock is the time of a bench, which tests move.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() time.Time          { return time.Now().Add(time.Duration(c.ahead.Load())).UTC() }
+func (c *clock) advance(d time.Duration) { c.ahead.Add(int64(d)) }
+
+// setup is a bench with credit on its account.
+func setup(t testing.TB, change ...func(*Options)) *bench {
+	t.Helper()
+	b := &bench{TB: t, db: pgtest.New(t), clock: &clock{}}
+	b.dsn = pgtest.DSN(t, b.db)
+	b.ids = app.IDs{Now: b.clock.now, Random: rand.Reader}
+	b.ledger = billing.NewLedger(b.db, billing.Options{Now: b.clock.now, IDs: b.ids, Log: slog.New(slog.DiscardHandler)})
+	b.limits = limit.New(limit.Options{Now: b.clock.now})
+	b.sim = simulator.New(simulator.Options{Control: true, StallMax: 10 * time.Second, Now: b.clock.now})
+	b.upstream = httptest.NewServer(b.sim)
+	t.Cleanup(b.upstream.Close)
+	b.openCatalog()
+	b.store, b.events = b.openStore(), b.openEvents()
+	b.service = b.replica(change...)
+	b.account = b.fund(startMoney)
+	return b
+}
+
+// openCatalog fills the catalog of the bench.
+func (b *bench) openCatalog() {
+	b.Helper()
+	f, err := catalog.ParseFile([]byte(strings.ReplaceAll(file, "VIDEO", videoModel)))
+	b.must(err)
+	b.must(catalog.Apply(b.Context(), b.db, f))
+	b.catalog, err = catalog.Open(b.Context(), b.db,
+		catalog.Options{Now: b.clock.now, Log: slog.New(slog.DiscardHandler), Secrets: b.lookup})
+	b.must(err)
+}
+
+// openStore makes the place where content is kept.
+func (b *bench) openStore() storage.Store {
+	return struct{ storage.Store }{}
+}
+
+// openEvents makes the service that is told of the ends of jobs.
+func (b *bench) openEvents() *webhook.Service {
+	return &webhook.Service{}
+}
+
+// replica is one more service on the same store, as another process would have it.
+func (b *bench) replica(change ...func(*Options)) *Service {
+	b.Helper()
+	providers := provider.New(provider.Options{})
+	b.Cleanup(providers.Close)
+	host := strings.TrimPrefix(b.upstream.URL, "http://")
+	files, err := egress.New(egress.Options{Exceptions: []string{host}})
+	b.must(err)
+	b.Cleanup(files.Close)
+	o := Options{
+		Ledger: b.ledger, Snapshot: b.catalog.Snapshot, Limits: b.limits, Upstreams: render.New(providers, files),
+		Store: b.store, Stills: stills.New(""), Events: b.events, Egress: files, Now: b.clock.now, IDs: b.ids, Random: rand.Reader,
+		Jitter: mathrand.Int64N, Log: slog.New(slog.DiscardHandler), BaseURL: "https://gateway.test",
+		Waits: Waits{PollMin: time.Second, PollMax: 2 * time.Second, RetryMin: time.Second, CreateMax: 3 * time.Second, CopyMax: 10 * time.Second},
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	b.o = o
+	return New(b.db, o)
+}
+
+const secret = "sk-upstream-0123456789"
+
+func (b *bench) lookup(name string) (string, bool) {
+	switch name {
+	case "SIM":
+		return b.upstream.URL, true
+	case "SECRET":
+		return secret, true
+	}
+	return "", false
+}
+
+// fund opens an account with credit.
+func (b *bench) fund(credit app.Amount) string {
+	b.Helper()
+	id := b.ids.New("acc")
+	_, err := b.db.ExecContext(b.Context(), `insert into accounts (id, created_at) values ($1, $2)`, id, b.clock.now())
+	b.must(err)
+	b.must(b.ledger.OpenAccount(b.Context(), b.db, id))
+	if credit > 0 {
+		b.must(b.ledger.Grant(b.Context(), b.db, billing.Grant{AccountID: id, Kind: billing.Trial, Amount: credit, Source: id}))
+	}
+	return id
+}
+
+func (b *bench) must(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// balance compares the money of an account.
+func (b *bench) balance(account string, posted, held app.Amount) {
+	b.Helper()
+	got, err := b.ledger.Balance(b.Context(), account)
+	b.must(err)
+	if got.Posted != posted || got.Held != held {
+		b.Errorf("balance: $%s posted, $%s held; want $%s, $%s", got.Posted, got.Held, posted, held)
+	}
+}
+
+// books fails the test when an invariant of the ledger does not hold.
+func (b *bench) books() {
+	b.Helper()
+	checks, err := billing.Books(b.Context(), b.db)
+	for _, c := range checks {
+		if !c.Holds {
+			err = errors.Join(err, fmt.Errorf("%s: %s", c.Name, c.Detail))
+		}
+	}
+	b.must(err)
+}
+
+// row is a job as it is kept.
+func (b *bench) row(id string) jobRow {
+	b.Helper()
+	var row jobRow
+	b.must(b.db.GetContext(b.Context(), &row, `select `+columns+` from video_jobs where id = $1`, id))
+	return row
+}
+
+// rows counts the jobs of an account, the hidden ones too.
+func (b *bench) rows(account string) (n int) {
+	b.Helper()
+	b.must(b.db.GetContext(b.Context(), &n, `select count(*) from video_jobs where account_id = $1`, account))
+	return n
+}
+
+// call is a create by an unrestricted key of the bench's account.
+func (b *bench) call(body string) Call {
+	return Call{Principal: app.Principal{AccountID: b.account, KeyID: "key_1"}, Body: []byte(body)}
+}
+
+// control speaks to the simulator.
+func (b *bench) control(method, path, body string) {
+	b.Helper()
+	req, err := http.NewRequestWithContext(b.Context(), method, b.upstream.URL+"/_control/"+path, strings.NewReader(body))
+	b.must(err)
+	resp, err := b.upstream.Client().Do(req)
+	b.must(err)
+	defer func() { _ = resp.Body.Close() }()
+	if said, _ := io.ReadAll(resp.Body); resp.StatusCode >= http.StatusMultipleChoices {
+		b.Fatalf("control %s %s: %d %s", method, path, resp.StatusCode, said)
+	}
+}
+
+// wantError fails the test when an error is not the one of the service document.
+func wantError(t testing.TB, err error, kind app.Kind, code, param string) *app.Error {
+	t.Helper()
+	e, ok := errors.AsType[*app.Error](err)
+	if !ok || e.Kind != kind || e.Code != code || e.Param != param {
+		t.Fatalf("got %v (%+v), want kind %d, code %s, param %q", err, e, kind, code, param)
+	}
+	return e
+}
