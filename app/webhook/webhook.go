@@ -5,7 +5,21 @@ package webhook
 
 import (
 	"context"
+	"crypto/cipher"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
 
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/egress"
 	"umg/app/postgres"
 )
 
@@ -15,6 +29,17 @@ const (
 	VideoFailed    = "video.failed"
 )
 
+// Types lists the event types in the order they are shown.
+func Types() []string { return []string{VideoCompleted, VideoFailed} }
+
+// The waits of production.
+const (
+	attemptStandard = 15 * time.Second
+	pollStandard    = 2 * time.Second
+	claimStandard   = time.Minute
+	sweepStandard   = 10 * time.Minute
+)
+
 // Event is something that happened to an object of an account.
 type Event struct {
 	AccountID string
@@ -22,11 +47,132 @@ type Event struct {
 	ObjectID  string // unique with the type: an object has at most one event of a type
 }
 
+// Options are the rooms around this one. All but Notify and the waits are required.
+type Options struct {
+	Egress *egress.Client
+	Now    app.Clock
+	IDs    app.IDs
+	Random io.Reader           // of secrets and nonces
+	Jitter func(n int64) int64 // a number from 0 to n-1
+	Log    *slog.Logger
+	Key    [32]byte // seals secrets at rest
+
+	// Notify tells the people of an account about an endpoint. It must not block; nil tells nobody.
+	Notify func(ctx context.Context, accountID, endpointID, text string)
+	Waits  Waits // zero values take the defaults of production
+}
+
+// Waits are the limits and pauses of the worker, so that tests need not wait.
+type Waits struct {
+	Attempt time.Duration // for one attempt from the look-up of the name to the end of the answer
+	Poll    time.Duration // between two looks for what is due
+	Claim   time.Duration // after which another replica takes a delivery over; longer than an attempt
+	Sweep   time.Duration // between two removals of what is too old
+}
+
+// Service keeps endpoints and deliveries. It is safe for concurrent use.
+type Service struct {
+	db     *sqlx.DB
+	o      Options
+	seal   cipher.AEAD
+	keyID  byte
+	counts counts
+
+	testsMu sync.Mutex
+	tests   map[string]bool // endpoints that a test event is on its way to
+}
+
+// counts are what Stats reports.
+type counts struct {
+	events, attempts, delivered, failedAttempts, given, disabled, lost, running atomic.Int64
+}
+
+// New makes the service.
+func New(db *sqlx.DB, o Options) (*Service, error) {
+	if db == nil || o.Egress == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Random == nil || o.Jitter == nil ||
+		o.Log == nil || o.Key == [32]byte{} {
+		return nil, errors.New("webhook: a room or the key is missing")
+	}
+	o.Waits.Attempt = or(o.Waits.Attempt, attemptStandard)
+	o.Waits.Poll = or(o.Waits.Poll, pollStandard)
+	o.Waits.Claim = or(o.Waits.Claim, claimStandard)
+	o.Waits.Sweep = or(o.Waits.Sweep, sweepStandard)
+	if o.Waits.Claim <= o.Waits.Attempt {
+		return nil, fmt.Errorf("webhook: a claim of %s ends before an attempt of %s may", o.Waits.Claim, o.Waits.Attempt)
+	}
+	seal, keyID, err := newSeal(o.Key)
+	if err != nil {
+		return nil, err
+	}
+	return &Service{db: db, o: o, seal: seal, keyID: keyID, tests: map[string]bool{}}, nil
+}
+
+func or(given, standard time.Duration) time.Duration {
+	if given > 0 {
+		return given
+	}
+	return standard
+}
+
 // Emit records an event and a delivery for every endpoint that wants it, in the caller's transaction. Emitting the same
 // type for the same object again changes nothing.
 func (s *Service) Emit(ctx context.Context, q postgres.Queryer, e Event) error {
-	panic("webhook: not written yet")
+	if !slices.Contains(Types(), e.Type) || e.AccountID == "" || e.ObjectID == "" {
+		return fmt.Errorf("webhook: no event of type %q about %q of account %q can be sent", e.Type, e.ObjectID, e.AccountID)
+	}
+	now, id := s.now(), s.o.IDs.New("evt")
+	body, err := eventBody(id, e.Type, e.ObjectID, now)
+	if err != nil {
+		return err
+	}
+	fresh, err := insertEvent(ctx, q, id, e, body, now)
+	if err != nil || !fresh {
+		return wrap("record an event", err)
+	}
+	s.counts.events.Add(1)
+	endpoints, err := listenersOf(ctx, q, e.AccountID, e.Type)
+	if err != nil || len(endpoints) == 0 {
+		return wrap("find who wants an event", err)
+	}
+	ids := make([]string, len(endpoints))
+	for i := range ids {
+		ids[i] = s.o.IDs.New("whd")
+	}
+	return wrap("queue an event", insertDeliveries(ctx, q, e.AccountID, id, ids, endpoints, now))
 }
 
-// Service keeps endpoints and deliveries.
-type Service struct{}
+// now is the clock's time with the precision of the store.
+func (s *Service) now() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }
+
+// payload is the body of an event. It is thin on purpose: whoever receives it fetches the object.
+type payload struct {
+	ID        string `json:"id"`
+	Object    string `json:"object"`
+	CreatedAt int64  `json:"created_at"`
+	Type      string `json:"type"`
+	Data      object `json:"data"`
+}
+
+type object struct {
+	ID string `json:"id"`
+}
+
+func eventBody(id, eventType, objectID string, at time.Time) ([]byte, error) {
+	body, err := json.Marshal(payload{ID: id, Object: "event", CreatedAt: at.Unix(), Type: eventType, Data: object{ID: objectID}})
+	if err != nil {
+		return nil, fmt.Errorf("webhook: write an event: %w", err)
+	}
+	return body, nil
+}
+
+// wrap names the verb, and turns a store that is away into the error every room answers with.
+func wrap(verb string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("webhook: %s: %w", verb, err)
+	if postgres.Unavailable(err) {
+		return app.ErrStore(err)
+	}
+	return err
+}

@@ -1,0 +1,3 @@
+package webhook
+
+const endpointsMax = 20 // of an account

@@ -1,0 +1,89 @@
+package webhook
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	secretPrefix = "whsec_"
+	secretBytes  = 32
+	hintChars    = 4
+)
+
+// newSeal makes what seals secrets, and the byte that tells its key from another one.
+func newSeal(key [32]byte) (cipher.AEAD, byte, error) {
+	block, err := aes.NewCipher(key[:])
+	if err != nil {
+		return nil, 0, fmt.Errorf("webhook: the key: %w", err)
+	}
+	seal, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, 0, fmt.Errorf("webhook: the key: %w", err)
+	}
+	mark := sha256.Sum256(append([]byte("webhook key id "), key[:]...))
+	return seal, mark[0], nil
+}
+
+// newSecret draws the key that an endpoint's events are signed with.
+func (s *Service) newSecret() ([]byte, error) {
+	raw := make([]byte, secretBytes)
+	if _, err := io.ReadFull(s.o.Random, raw); err != nil {
+		return nil, fmt.Errorf("webhook: draw a secret: %w", err)
+	}
+	return raw, nil
+}
+
+// shownSecret is a secret as its owner sees it.
+func shownSecret(raw []byte) string { return secretPrefix + base64.StdEncoding.EncodeToString(raw) }
+
+// hintOf is what remains visible of a secret.
+func hintOf(raw []byte) string {
+	shown := strings.TrimRight(shownSecret(raw), "=")
+	return secretPrefix + "…" + shown[len(shown)-hintChars:]
+}
+
+// sealed is a secret for the store: the key's byte, a nonce and the cipher text, which opens for its endpoint only.
+func (s *Service) sealed(endpointID string, raw []byte) ([]byte, error) {
+	nonce := make([]byte, s.seal.NonceSize())
+	if _, err := io.ReadFull(s.o.Random, nonce); err != nil {
+		return nil, fmt.Errorf("webhook: seal a secret: %w", err)
+	}
+	return s.seal.Seal(append([]byte{s.keyID}, nonce...), nonce, raw, []byte(endpointID)), nil
+}
+
+func (s *Service) opened(endpointID string, box []byte) ([]byte, error) {
+	size := s.seal.NonceSize()
+	switch {
+	case len(box) < 1+size:
+		return nil, errors.New("webhook: a sealed secret is cut")
+	case box[0] != s.keyID:
+		return nil, errors.New("webhook: a secret was sealed with another key than the configured one")
+	}
+	raw, err := s.seal.Open(nil, box[1:1+size], box[1+size:], []byte(endpointID))
+	if err != nil {
+		return nil, errors.New("webhook: a sealed secret does not open")
+	}
+	return raw, nil
+}
+
+// signature is the value of webhook-signature: one for every secret, the newest first.
+func signature(id string, at time.Time, body []byte, secrets [][]byte) string {
+	list := make([]string, len(secrets))
+	for i, secret := range secrets {
+		mac := hmac.New(sha256.New, secret)
+		mac.Write([]byte(id + "." + strconv.FormatInt(at.Unix(), 10) + "."))
+		mac.Write(body)
+		list[i] = "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+	}
+	return strings.Join(list, " ")
+}
