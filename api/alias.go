@@ -12,6 +12,8 @@ import (
 const (
 	aliasKey = "umg.alias"
 
+	videosOperation = "videos"
+
 	modelMark    = "{model}"
 	streamSuffix = ".stream"
 	modelsPrefix = "models/" // clients of the native style write it before an id
@@ -33,15 +35,22 @@ func (a *API) alias(next echo.HandlerFunc) echo.HandlerFunc {
 			return next(c)
 		}
 		for spelling, operation := range a.catalog.Snapshot().Aliases().Paths {
+			path, known := a.operations[strings.TrimSuffix(operation, streamSuffix)]
+			if !known {
+				continue
+			}
+			if operation == videosOperation { // stands for everything below it too
+				if rest, ok := strings.CutPrefix(u.EscapedPath(), spelling); ok && (rest == "" || rest[0] == '/') {
+					u.Path, u.RawPath = path+strings.TrimPrefix(u.Path, spelling), ""
+					break
+				}
+				continue
+			}
 			said, ok := match(spelling, u.EscapedPath())
 			if !ok {
 				continue
 			}
-			operation, said.stream = strings.CutSuffix(operation, streamSuffix)
-			path, known := a.operations[operation]
-			if !known {
-				continue
-			}
+			said.stream = strings.HasSuffix(operation, streamSuffix)
 			said.array = said.stream && u.Query().Get("alt") != "sse"
 			c.Set(aliasKey, said)
 			u.Path, u.RawPath = path, ""

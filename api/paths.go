@@ -26,6 +26,7 @@ var prefixes = []prefix{
 	{"/v1beta", NativeFamily},
 	{"/anthropic", MessagesFamily},
 	{"/videos", OpenAIFamily},
+	{"/callbacks", OpenAIFamily},
 	{"/chat", ChatFamily},
 	{"/messages", MessagesFamily},
 	{"/responses", OpenAIFamily},

@@ -66,13 +66,18 @@ func (a *API) outlet(x *call) gateway.Sink {
 	return s
 }
 
-// readBody takes the whole body into memory: the upstream must be handed an in-memory body, and no rule can be
-// checked on half of one.
+// readBody reads a body of JSON.
 func (a *API) readBody(x *call) (*bytes.Buffer, error) {
-	r := x.Request()
-	if err := jsonBody(r.Header); err != nil {
+	if err := jsonBody(x.Request().Header); err != nil {
 		return nil, err
 	}
+	return a.readAll(x)
+}
+
+// readAll takes the whole body into memory: the upstream must be handed an in-memory body, and no rule can be checked
+// on half of one.
+func (a *API) readAll(x *call) (*bytes.Buffer, error) {
+	r := x.Request()
 	if r.ContentLength > a.bodyMax {
 		return nil, tooLarge(a.bodyMax)
 	}
@@ -126,6 +131,11 @@ func jsonBody(h http.Header) error {
 		return app.Errorf(app.MediaType, "unsupported_media_type",
 			"The Content-Type must be application/json, in UTF-8; this request says %q.", strings.Join(types, ", "))
 	}
+	return plainBody(h)
+}
+
+// plainBody refuses bodies that are compressed.
+func plainBody(h http.Header) error {
 	for _, v := range h["Content-Encoding"] {
 		if !strings.EqualFold(v, "identity") {
 			return app.Errorf(app.MediaType, "unsupported_media_type",
