@@ -88,7 +88,7 @@ func (s *Server) limitTime(c echo.Context, now time.Time) {
 		_ = controller.SetReadDeadline(now.Add(bodyFirstByteMax))
 	}
 	if !machine {
-		r.Body = api.PaceBody(w, r.Body, pageBodyBytesMax, s.o.Now)
+		r.Body = api.PaceBody(w, r.Body, max(pageBodyBytesMax, s.o.FormBytesMax[r.URL.Path]), s.o.Now)
 		_ = controller.SetWriteDeadline(now.Add(pageWriteMax))
 	}
 }

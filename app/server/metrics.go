@@ -58,7 +58,25 @@ func newMetrics(o Options) *metrics {
 	if o.Ledger != nil {
 		m.registry.MustRegister(ledgerMetrics(o.Ledger)...)
 	}
+	for _, f := range o.Figures {
+		m.registry.MustRegister(f.collector())
+	}
 	return m
+}
+
+// Figure is one number of a room.
+type Figure struct {
+	Name, Help string
+	Gauge      bool // it may fall; else it only grows
+	Value      func() int64
+}
+
+func (f Figure) collector() prometheus.Collector {
+	value := func() float64 { return float64(f.Value()) }
+	if f.Gauge {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: f.Name, Help: f.Help}, value)
+	}
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: f.Name, Help: f.Help}, value)
 }
 
 // ledgerMetrics are the ledger's counters. All but the retries should stay 0.

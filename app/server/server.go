@@ -61,8 +61,10 @@ type Options struct {
 	LameDuck     time.Duration // between failing /readyz and refusing connections
 	DrainTimeout time.Duration // for running requests to finish at shutdown
 
-	StoreAway func(context.Context) error // tells /readyz why the store cannot be reached; nil for none
-	Ledger    func() billing.Stats        // the ledger's counters, for metrics; nil for none
+	StoreAway    func(context.Context) error // tells /readyz why the store cannot be reached; nil for none
+	Ledger       func() billing.Stats        // the ledger's counters, for metrics; nil for none
+	Figures      []Figure                    // more metrics, of the rooms that have workers
+	FormBytesMax map[string]int64            // bodies of pages that take files, by path; all others have the usual bound
 }
 
 // Server serves both faces and the operator's listener.
