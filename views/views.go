@@ -96,7 +96,9 @@ var navigation = []ui.NavItem{
 	{Icon: ui.IconDashboard, Text: "Overview", Href: "/console"},
 	{Icon: ui.IconLayers, Text: "Models", Href: "/console/models"},
 	{Icon: ui.IconMessage, Text: "Playground", Href: "/console/playground"},
+	{Icon: ui.IconFilm, Text: "Videos", Href: "/console/videos"},
 	{Icon: ui.IconKey, Text: "API keys", Href: "/console/keys"},
+	{Icon: ui.IconWebhook, Text: "Webhooks", Href: "/console/webhooks"},
 }
 
 // within says whether the page at path belongs to the entry at href.
