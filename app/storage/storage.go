@@ -1,16 +1,41 @@
 // Package storage keeps blobs: in a folder of this machine, or in a bucket that speaks S3. It knows how a blob becomes
 // durable and how ranges of it are read. It does not know what a blob is or whose.
+//
+// The folder is our own few lines and not a library's, because a blob must be on the disk, with the entry of its
+// directory, before Put returns: money is captured on the strength of it. The bucket is minio-go, which links half of
+// what the general blob libraries do.
 package storage
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"mime"
+	"strings"
 	"time"
 )
 
-// ErrNotFound means that there is no such blob.
-var ErrNotFound = errors.New("storage: no such blob")
+const (
+	keyBytesMax     = 512
+	segmentBytesMax = 120
+	typeBytesMax    = 128
+	blobBytesMax    = 5 << 30 // what S3 takes in one piece, and far more than a film
+	typeUnknown     = "application/octet-stream"
+)
+
+var (
+	// ErrNotFound means that there is no such blob.
+	ErrNotFound = errors.New("storage: no such blob")
+	// ErrKey means that a key is not one of [a-z0-9/_.-] with plain segments.
+	ErrKey = errors.New("storage: not a key")
+	// ErrSize means that a body had another length than said, or was longer than a blob may be.
+	ErrSize = errors.New("storage: wrong size")
+	// ErrChanged means that a blob was replaced while it was read.
+	ErrChanged = errors.New("storage: the blob was replaced while it was read")
+	// ErrDamaged means that what is kept is not what was put.
+	ErrDamaged = errors.New("storage: the blob is damaged")
+)
 
 // Info is what is known of a blob.
 type Info struct {
@@ -20,7 +45,7 @@ type Info struct {
 	ModifiedAt time.Time
 }
 
-// Blob is an open blob. It reads from anywhere; Close ends it.
+// Blob is an open blob. It reads from anywhere; Close ends it. One caller uses it at a time.
 type Blob interface {
 	io.ReadSeekCloser
 	Info() Info
@@ -31,9 +56,82 @@ type Store interface {
 	// Put keeps a blob whole or not at all, durable when it returns. Size is -1 when it is unknown; a body of another
 	// length than said is an error. Putting a key again replaces it.
 	Put(ctx context.Context, key, mediaType string, size int64, body io.Reader) (Info, error)
-	// Open opens a blob, or fails with ErrNotFound.
+	// Open opens a blob, or fails with ErrNotFound. The blob is read under ctx, so ctx has to outlive it.
 	Open(ctx context.Context, key string) (Blob, error)
 	// Delete removes a blob. One that is not there is no error.
 	Delete(ctx context.Context, key string) error
 	Close() error
+}
+
+// checkKey refuses what could leave the folder, hide in it, or be spelled differently by another server.
+func checkKey(key string) error {
+	if key == "" || len(key) > keyBytesMax {
+		return fmt.Errorf("%w: it has %d bytes, and 1 to %d are allowed", ErrKey, len(key), keyBytesMax)
+	}
+	for segment := range strings.SplitSeq(key, "/") {
+		if segment == "" || segment[0] == '.' || len(segment) > segmentBytesMax {
+			return fmt.Errorf("%w: %q has a segment that is empty, too long or begins with a dot", ErrKey, key)
+		}
+		for _, c := range []byte(segment) {
+			if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
+				return fmt.Errorf("%w: %q may only have a-z, 0-9, _, . and - between its slashes", ErrKey, key)
+			}
+		}
+	}
+	return nil
+}
+
+// checkType gives the media type to keep: what is given if it is one, since it becomes a header of answers.
+func checkType(mediaType string) (string, error) {
+	if mediaType == "" {
+		return typeUnknown, nil
+	}
+	if _, _, err := mime.ParseMediaType(mediaType); err != nil || len(mediaType) > typeBytesMax {
+		return "", fmt.Errorf("storage: %q is not a media type of at most %d bytes", mediaType, typeBytesMax)
+	}
+	for _, c := range []byte(mediaType) {
+		if c < ' ' || c > '~' {
+			return "", fmt.Errorf("storage: the media type %q has characters that a header may not have", mediaType)
+		}
+	}
+	return mediaType, nil
+}
+
+// checkSize refuses sizes that no blob can have, before a byte is read.
+func checkSize(size int64) error {
+	if size < -1 || size > blobBytesMax {
+		return fmt.Errorf("%w: %d bytes, and at most %d are kept", ErrSize, size, int64(blobBytesMax))
+	}
+	return nil
+}
+
+// copyBody copies a body of the size said, or of any size up to the largest for -1, until ctx ends.
+func copyBody(ctx context.Context, to io.Writer, body io.Reader, size int64) (int64, error) {
+	most := size
+	if size < 0 {
+		most = blobBytesMax
+	}
+	n, err := io.Copy(to, io.LimitReader(&patient{ctx: ctx, from: body}, most+1))
+	switch {
+	case err != nil:
+		return n, fmt.Errorf("storage: reading the body after %d bytes: %w", n, err)
+	case n > most:
+		return n, fmt.Errorf("%w: the body is longer than %d bytes", ErrSize, most)
+	case size >= 0 && n < size:
+		return n, fmt.Errorf("%w: the body ended after %d of %d bytes", ErrSize, n, size)
+	}
+	return n, nil
+}
+
+// patient reads until its context ends: a disk does not know of contexts.
+type patient struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (p *patient) Read(b []byte) (int, error) {
+	if err := p.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return p.from.Read(b)
 }

@@ -1,0 +1,238 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+const (
+	partBytes            = 16 << 20 // bodies longer than this go in parts
+	partsAtOnceMax       = 2
+	requestTriesMax      = 4
+	connectTimeout       = 5 * time.Second
+	silenceMax           = 60 * time.Second // on a connection, in both directions
+	connectionIdleMax    = 30 * time.Second
+	connectionsMax       = 64
+	answerHeaderBytesMax = 64 << 10
+	openTimeout          = 30 * time.Second // for what is asked when the store opens
+	abandonedAgeMax      = 24 * time.Hour
+	abandonedSweepMax    = 1000 // unfinished uploads looked at when the store opens
+	endpointDefault      = "https://s3.amazonaws.com"
+	digestHeader         = "Sha256" // of the user metadata, as the library spells its names
+)
+
+// BucketOptions say where a bucket is and who asks for it. The bucket, or the prefix in it, belongs to the gateway
+// alone: uploads that were never finished are removed.
+type BucketOptions struct {
+	Endpoint     string // http:// or https:// and a host; empty for AWS
+	Region       string // empty: the server is asked
+	Bucket       string
+	Prefix       string // of every key, without slashes at its ends; empty for none
+	AccessKey    string
+	SecretKey    string
+	SessionToken string           // of temporary keys; empty for none
+	PathStyle    bool             // the bucket in the path and not in the name of the host, wherever the server is
+	SpoolDir     string           // where bodies wait for their digest; empty for the system's place for temporary files
+	Now          func() time.Time // nil for the machine's clock
+}
+
+// bucket is a Store in a bucket. A blob is one object; its digest is in its metadata.
+type bucket struct {
+	core      *minio.Core
+	transport *http.Transport
+	name      string
+	prefix    string
+	spoolDir  string
+	now       func() time.Time
+}
+
+// NewBucket opens a Store in a bucket that exists. It asks for it once, so that a wrong key or name is found when the
+// gateway starts, and removes uploads that were never finished.
+func NewBucket(ctx context.Context, o BucketOptions) (Store, error) {
+	if o.Bucket == "" || o.AccessKey == "" || o.SecretKey == "" {
+		return nil, errors.New("storage: a bucket needs its name, an access key and a secret key")
+	}
+	if o.Prefix != "" {
+		if err := checkKey(o.Prefix); err != nil {
+			return nil, fmt.Errorf("storage: the prefix of bucket %s: %w", o.Bucket, err)
+		}
+		o.Prefix += "/"
+	}
+	if o.Endpoint == "" {
+		o.Endpoint = endpointDefault
+	}
+	u, err := url.Parse(o.Endpoint)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.User != nil || strings.Trim(u.Path, "/") != "" {
+		return nil, fmt.Errorf("storage: the endpoint of bucket %s is not http:// or https:// and a host", o.Bucket)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	b := &bucket{transport: transport(), name: o.Bucket, prefix: o.Prefix, spoolDir: o.SpoolDir, now: o.Now}
+	lookup := minio.BucketLookupAuto
+	if o.PathStyle {
+		lookup = minio.BucketLookupPath
+	}
+	b.core, err = minio.NewCore(u.Host, &minio.Options{
+		Creds: credentials.NewStaticV4(o.AccessKey, o.SecretKey, o.SessionToken), Secure: u.Scheme == "https",
+		Transport: b.transport, Region: o.Region, BucketLookup: lookup, MaxRetries: requestTriesMax,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("storage: bucket %s: %w", o.Bucket, err)
+	}
+	if err := b.prepare(ctx); err != nil {
+		b.transport.CloseIdleConnections()
+		return nil, err
+	}
+	return b, nil
+}
+
+// transport is bounded in each of its waits; how long a blob as a whole may take is the caller's context.
+func transport() *http.Transport {
+	dialer := &net.Dialer{Timeout: connectTimeout}
+	return &http.Transport{
+		Proxy: nil, // as for upstreams: a proxy comes from no environment
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := dialer.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return &alert{Conn: c}, nil
+		},
+		TLSHandshakeTimeout: connectTimeout, ExpectContinueTimeout: time.Second, IdleConnTimeout: connectionIdleMax,
+		MaxIdleConnsPerHost: connectionsMax, MaxConnsPerHost: connectionsMax, MaxResponseHeaderBytes: answerHeaderBytesMax,
+		DisableCompression: true,
+	}
+}
+
+// alert is a connection that fails when nothing moves on it for too long. A film may take long; silence may not.
+type alert struct{ net.Conn }
+
+func (a *alert) Read(p []byte) (int, error) {
+	if err := a.SetDeadline(time.Now().Add(silenceMax)); err != nil {
+		return 0, err
+	}
+	return a.Conn.Read(p)
+}
+
+func (a *alert) Write(p []byte) (int, error) {
+	if err := a.SetDeadline(time.Now().Add(silenceMax)); err != nil {
+		return 0, err
+	}
+	return a.Conn.Write(p)
+}
+
+func (b *bucket) prepare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	exists, err := b.core.BucketExists(ctx, b.name)
+	if err != nil {
+		return fmt.Errorf("storage: asking for bucket %s: %w", b.name, err)
+	}
+	if !exists {
+		return fmt.Errorf("storage: there is no bucket %s; make it first", b.name)
+	}
+	// Keys that may not list uploads are good keys all the same: then a rule of the bucket has to remove them.
+	uploads, err := b.core.ListMultipartUploads(ctx, b.name, b.prefix, "", "", "", abandonedSweepMax)
+	if err != nil {
+		return nil //nolint:nilerr // as said above
+	}
+	for _, u := range uploads.Uploads {
+		if strings.HasPrefix(u.Key, b.prefix) && b.now().Sub(u.Initiated) >= abandonedAgeMax {
+			_ = b.core.AbortMultipartUpload(ctx, b.name, u.Key, u.UploadID) // the next start tries again
+		}
+	}
+	return nil
+}
+
+// Put takes in the body, then sends it: in one piece, or in parts that become one object when the last is there.
+func (b *bucket) Put(ctx context.Context, key, mediaType string, size int64, body io.Reader) (Info, error) {
+	if err := checkKey(key); err != nil {
+		return Info{}, err
+	}
+	if err := checkSize(size); err != nil {
+		return Info{}, err
+	}
+	mediaType, err := checkType(mediaType)
+	if err != nil {
+		return Info{}, err
+	}
+	s, err := spool(ctx, b.spoolDir, body, size)
+	if err != nil {
+		return Info{}, err
+	}
+	defer s.close()
+	sent, err := b.core.Client.PutObject(ctx, b.name, b.prefix+key, io.NewSectionReader(s, 0, s.size), s.size, minio.PutObjectOptions{
+		ContentType: mediaType, UserMetadata: map[string]string{digestHeader: s.sha256},
+		PartSize: partBytes, NumThreads: partsAtOnceMax, SendContentMd5: s.size <= partBytes,
+	})
+	if err != nil {
+		return Info{}, fault("sending the blob", err)
+	}
+	if sent.Size != s.size {
+		return Info{}, fmt.Errorf("%w: the bucket took %d of %d bytes", ErrSize, sent.Size, s.size)
+	}
+	info := Info{Size: s.size, Type: mediaType, ETag: `"` + s.sha256 + `"`, ModifiedAt: sent.LastModified}
+	if info.ModifiedAt.IsZero() { // an answer to a piece has no date; the server's will be the same second or so
+		info.ModifiedAt = b.now().UTC().Truncate(time.Second)
+	}
+	return info, nil
+}
+
+// Open asks what the blob is. Its bytes are asked for when they are read.
+func (b *bucket) Open(ctx context.Context, key string) (Blob, error) {
+	if err := checkKey(key); err != nil {
+		return nil, err
+	}
+	o, err := b.core.StatObject(ctx, b.name, b.prefix+key, minio.StatObjectOptions{})
+	if err != nil {
+		return nil, fault("asking for the blob", known(err))
+	}
+	info := Info{Size: o.Size, Type: o.ContentType, ETag: `"` + o.ETag + `"`, ModifiedAt: o.LastModified}
+	if sum := o.UserMetadata[digestHeader]; sum != "" { // else it was not put by us, and the server's own must do
+		info.ETag = `"` + sum + `"`
+	}
+	return &objectBlob{bucket: b, ctx: ctx, key: b.prefix + key, info: info, version: o.ETag}, nil
+}
+
+// known turns the answers that mean something to callers into errors of this package.
+func known(err error) error {
+	switch minio.ToErrorResponse(err).StatusCode {
+	case http.StatusNotFound:
+		if code := minio.ToErrorResponse(err).Code; code != minio.NoSuchBucket {
+			return ErrNotFound
+		}
+	case http.StatusPreconditionFailed:
+		return ErrChanged
+	case http.StatusRequestedRangeNotSatisfiable:
+		return ErrChanged // we ask for no range that the blob did not have
+	}
+	return err
+}
+
+// Delete removes the object. In a bucket with versions it leaves what the bucket's own rules keep.
+func (b *bucket) Delete(ctx context.Context, key string) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	err := known(b.core.RemoveObject(ctx, b.name, b.prefix+key, minio.RemoveObjectOptions{}))
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return fault("deleting the blob", err)
+}
+
+func (b *bucket) Close() error {
+	b.transport.CloseIdleConnections()
+	return nil
+}

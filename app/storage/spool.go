@@ -1,0 +1,79 @@
+package storage
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+const spoolMemoryBytesMax = 1 << 20 // bodies known to be no longer than this never touch the disk
+
+// spooled is a body that is there as a whole: its length and digest are known, and it can be read again.
+type spooled struct {
+	io.ReaderAt
+	size   int64
+	sha256 string
+	close  func()
+}
+
+// readerAt is a body that can be read twice: a file, or bytes in memory.
+type readerAt interface {
+	io.ReaderAt
+	io.Seeker
+}
+
+// spool takes in a body before anything is sent. A bucket wants its metadata before the bytes, and the digest is
+// metadata; and a body that breaks in the middle, or has another length than said, is found out before the bucket has
+// heard of it. The file has no name, so a killed process leaves nothing.
+func spool(ctx context.Context, dir string, body io.Reader, size int64) (*spooled, error) {
+	sum := sha256.New()
+	if there, ok := body.(readerAt); ok {
+		start, err := there.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return nil, fmt.Errorf("storage: reading the body: %w", err)
+		}
+		n, err := copyBody(ctx, sum, body, size)
+		if err != nil {
+			return nil, err
+		}
+		return &spooled{ReaderAt: io.NewSectionReader(there, start, n), size: n, sha256: hex.EncodeToString(sum.Sum(nil)), close: func() {}}, nil
+	}
+	if size >= 0 && size <= spoolMemoryBytesMax {
+		memory := bytes.NewBuffer(make([]byte, 0, size))
+		n, err := copyBody(ctx, io.MultiWriter(memory, sum), body, size)
+		if err != nil {
+			return nil, err
+		}
+		return &spooled{ReaderAt: bytes.NewReader(memory.Bytes()), size: n, sha256: hex.EncodeToString(sum.Sum(nil)), close: func() {}}, nil
+	}
+	file, err := os.CreateTemp(dir, "blob-*")
+	if err != nil {
+		return nil, fmt.Errorf("storage: making a file for the body: %w", err)
+	}
+	unnamed := os.Remove(file.Name()) == nil // systems that refuse it get it removed at the end
+	end := func() {
+		file.Close()
+		if !unnamed {
+			_ = os.Remove(file.Name())
+		}
+	}
+	n, err := copyBody(ctx, io.MultiWriter(file, sum), body, size)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	return &spooled{ReaderAt: file, size: n, sha256: hex.EncodeToString(sum.Sum(nil)), close: end}, nil
+}
+
+// fault gives an error of this package for what a bucket answered.
+func fault(what string, err error) error {
+	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrChanged) {
+		return err
+	}
+	return fmt.Errorf("storage: %s: %w", what, err)
+}
