@@ -22,6 +22,9 @@ const (
 	wordNames       = "x-names"       // snake: every member may also be spelled in snake case
 	wordSameAs      = "x-same-as"     // left on such another spelling: the member's own name
 	wordMaximum     = "x-maximum"     // the maximum is this limit of the model
+	wordModel       = "x-model"       // the text is the model's id
+	wordSizes       = "x-sizes"       // one of the model's sizes, the first unless asked otherwise
+	wordSeconds     = "x-seconds"     // one of the model's lengths, the first unless asked otherwise
 	wordElse        = "x-else"        // what an unsupported property may still be; null when absent
 	wordUnsupported = "x-unsupported" // left in the document in place of x-parameter
 	wordState       = "state"         // in place of a parameter: the style has it, but this service keeps no state
@@ -35,7 +38,7 @@ type fragments map[llm.Style]*tree
 
 func loadFragments() (fragments, error) {
 	all := fragments{}
-	for _, style := range llm.Styles() {
+	for _, style := range contractStyles() {
 		raw, err := fragmentFiles.ReadFile("contracts/" + string(style) + ".json")
 		if err != nil {
 			continue
@@ -49,10 +52,10 @@ func loadFragments() (fragments, error) {
 	return all, nil
 }
 
-// parameters lists the parameters that models may or may not support, in any style, in the order of the fragments.
-func (f fragments) parameters() []string {
+// parameters lists the parameters that models may or may not support in some styles, in the order of the fragments.
+func (f fragments) parameters(styles []llm.Style) []string {
 	var names []string
-	for _, style := range llm.Styles() {
+	for _, style := range styles {
 		if t := f[style]; t != nil {
 			names = t.collect(wordParameter, names)
 		}
@@ -77,11 +80,16 @@ type terms struct {
 	inputs          []string
 	parameters      []string
 	ranges          map[string]Range
+	sizes           []string
+	seconds         []int64
 	applied         map[string]bool // which parts of which ranges narrow something, or only stand where they cannot; nil: nobody asks
 }
 
 func (m *FileModel) terms() terms {
-	return terms{model: m.ID, maxOutputTokens: m.MaxOutputTokens, inputs: m.Input, parameters: m.Parameters, ranges: m.Ranges}
+	return terms{
+		model: m.ID, maxOutputTokens: m.MaxOutputTokens, inputs: m.Input, parameters: m.Parameters, ranges: m.Ranges,
+		sizes: m.Sizes, seconds: m.Seconds,
+	}
 }
 
 // assemble makes the JSON Schema of one model in one style from the base fragment and the model's own terms.
@@ -112,6 +120,7 @@ func (t terms) fit(s *tree) error {
 			s.set("maximum", numberTree(strconv.FormatInt(t.maxOutputTokens, 10)))
 		}
 	}
+	t.fitVideo(s)
 	if s.word(wordMedia) != "" {
 		s.drop(wordMedia)
 		s.set("pattern", textTree(t.mediaPattern()))

@@ -69,14 +69,23 @@ func (b *contractBuilder) build(style llm.Style, t terms) (*Contract, bool, erro
 	if err != nil {
 		return nil, false, err
 	}
-	root, err := compile(doc, &b.patterns)
+	c, err := b.finish(doc, t)
 	if err != nil {
 		return nil, false, fmt.Errorf("catalog: contract of %s in style %s: %w", t.model, style, err)
+	}
+	return c, true, nil
+}
+
+// finish compiles an assembled document.
+func (b *contractBuilder) finish(doc *tree, t terms) (*Contract, error) {
+	root, err := compile(doc, &b.patterns)
+	if err != nil {
+		return nil, err
 	}
 	schema := doc.append(nil)
 	sum := sha256.Sum256(schema)
 	return &Contract{
 		model: t.model, doc: guidePath(t.model), hash: hex.EncodeToString(sum[:8]),
 		schema: schema, root: root, pool: b.pool,
-	}, true, nil
+	}, nil
 }

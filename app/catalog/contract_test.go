@@ -18,7 +18,7 @@ func everything(t testing.TB) terms {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return terms{model: "acme/all", maxOutputTokens: 4096, inputs: []string{"text", "image", "audio", "video", "file"}, parameters: f.parameters()}
+	return terms{model: "acme/all", maxOutputTokens: 4096, inputs: []string{"text", "image", "audio", "video", "file"}, parameters: f.parameters(llm.Styles())}
 }
 
 func contractFor(t testing.TB, style llm.Style, of terms) *Contract {

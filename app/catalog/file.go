@@ -26,7 +26,9 @@ type File struct {
 // Aliases are other spellings under which the API answers, so that unmodified clients work.
 type Aliases struct {
 	Headers map[string]string `yaml:"headers,omitempty" json:"headers,omitempty"` // alias → the header it stands for
-	Paths   map[string]string `yaml:"paths,omitempty" json:"paths,omitempty"`     // alias → the operation it stands for
+	// Paths is alias → the operation it stands for. The alias of videos is a prefix: below it stand {id}, {id}/content and
+	// {id}/remix.
+	Paths map[string]string `yaml:"paths,omitempty" json:"paths,omitempty"`
 }
 
 // FileProvider is an upstream: where it is, and under which name its credential is found. ${NAME} in the base URL, in

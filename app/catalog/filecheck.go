@@ -22,6 +22,9 @@ var (
 	headerValue = regexp.MustCompile(`^[\x20-\x7e]{0,1000}$`)
 )
 
+// operationVideos is the one alias that stands for a family: its path is a prefix.
+const operationVideos = "videos"
+
 const (
 	timeoutMax       = time.Hour
 	limitMax   int64 = 1 << 40
@@ -35,7 +38,7 @@ var (
 	knownCapabilities = []string{"text", "image", "video", "speech", "code"}
 	knownModalities   = []string{"text", "image", "audio", "video", "file"}
 	aliasedHeaders    = []string{"authorization", "vendorb-version", "vendorb-beta", "poll-hint"}
-	aliasedOperations = []string{"messages", "messages.count", "native", "native.stream", "native.count", "videos"}
+	aliasedOperations = []string{"messages", "messages.count", "native", "native.stream", "native.count", operationVideos}
 	secretHeaders     = []string{"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie", "proxy-authorization"}
 )
 
@@ -142,6 +145,10 @@ func checkAliases(p problems, a Aliases) {
 		if !strings.HasPrefix(alias, "/") || strings.Contains(alias, "//") || strings.ContainsAny(alias, " ?#") {
 			p.addf("paths", "%q is not a path", alias)
 		}
+		if a.Paths[alias] == operationVideos && (strings.Contains(alias, "{") || strings.HasSuffix(alias, "/")) {
+			p.addf("paths."+alias, "videos stands for all operations of videos, so the path is what comes before /{id}, "+
+				"/{id}/content and /{id}/remix: it holds no { and does not end with /")
+		}
 		p.oneOf("paths."+alias, a.Paths[alias], aliasedOperations)
 	}
 }
@@ -162,9 +169,9 @@ func (v *FileProvider) check(p problems) {
 	if v.CredentialHeader != "" && !headerName.MatchString(v.CredentialHeader) {
 		p.addf("credential_header", "%q is not the name of a header in lower case", v.CredentialHeader)
 	}
-	checkStyles(p, "styles", v.Styles)
+	checkStyles(p, "styles", v.Styles, contactStyles())
 	for _, style := range sortedKeys(v.Paths) {
-		checkStyles(p, "paths", []llm.Style{style})
+		checkStyles(p, "paths", []llm.Style{style}, contactStyles())
 		if !strings.HasPrefix(v.Paths[style], "/") {
 			p.addf("paths."+string(style), "must start with /")
 		}
@@ -233,11 +240,11 @@ func checkLimit(p problems, name string, n int64) {
 	}
 }
 
-func checkStyles(p problems, field string, styles []llm.Style) {
+func checkStyles(p problems, field string, styles, known []llm.Style) {
 	seen := map[llm.Style]bool{}
 	for _, style := range styles {
-		if _, ok := llm.ParseStyle(string(style)); !ok {
-			p.addf(field, "%q is not one of the styles %v", style, llm.Styles())
+		if !slices.Contains(known, style) {
+			p.addf(field, "%q is not one of the styles %v", style, known)
 		}
 		if seen[style] {
 			p.addf(field, "%q is there twice", style)

@@ -43,7 +43,7 @@ type document struct {
 // loadGuides reads the guides' own files. They are part of the program, so a mistake in them is a mistake in it.
 func loadGuides() map[llm.Style]guide {
 	all := map[llm.Style]guide{}
-	for _, style := range llm.Styles() {
+	for _, style := range contractStyles() {
 		raw, err := guideFiles.ReadFile("guides/" + string(style) + ".json")
 		if err != nil {
 			panic("catalog: " + err.Error())
@@ -97,6 +97,9 @@ func (m *Model) ContractVersion() string {
 	for _, style := range m.served {
 		all = append(all, m.contracts[style].hash)
 	}
+	if m.renders() {
+		all = append(all, m.video.hash, m.remix.hash)
+	}
 	return strings.Join(all, "-")
 }
 
@@ -110,7 +113,7 @@ func (g *guides) base() string {
 
 // fill puts a model and the address into a text of the guides.
 func (g *guides) fill(s string, m *Model) string {
-	return strings.NewReplacer(hostWord, g.base(), modelWord, m.ID).Replace(s)
+	return m.fillVideo(strings.NewReplacer(hostWord, g.base(), modelWord, m.ID).Replace(s))
 }
 
 // example is a value of the guides with the model in it.
@@ -121,6 +124,7 @@ func (g *guides) example(t *tree, m *Model) *tree {
 		if t.text == modelWord {
 			t.text = m.ID
 		}
+		m.videoExample(t)
 		for _, item := range t.items {
 			visit(item)
 		}
@@ -178,6 +182,9 @@ func (g *guides) writeMarkdown(m *Model) []byte {
 	for _, style := range m.served {
 		g.writeStyle(&text, m, style)
 	}
+	if m.renders() {
+		g.writeVideo(&text, m)
+	}
 	return text.Bytes()
 }
 
@@ -201,7 +208,8 @@ func (m *Model) guideFacts(text *bytes.Buffer) {
 		fmt.Fprintf(text, "- Context: %d tokens; longest answer: %d tokens\n", m.ContextTokens, m.MaxOutputTokens)
 	}
 	for _, rate := range m.RateCard.Rates {
-		fmt.Fprintf(text, "- Price: $%s per %d %s\n", rate.Amount, rate.Per, strings.ReplaceAll(rate.Meter.String(), "_", " "))
+		price := priceOf(rate)
+		fmt.Fprintf(text, "- Price: $%s per %d %s\n", price.Amount, price.Per, strings.ReplaceAll(rate.Meter.String(), "_", " "))
 	}
 	var limits []string
 	for _, l := range []struct {
@@ -228,6 +236,7 @@ func (m *Model) guideFacts(text *bytes.Buffer) {
 	if m.Notice != "" {
 		fmt.Fprintf(text, "- Notice: %s\n", cell(m.Notice))
 	}
+	m.videoFacts(text)
 }
 
 // lifecycleText says when the model will go, and what comes after it.
@@ -298,8 +307,12 @@ func (m *Model) writeLosses(text *bytes.Buffer, style llm.Style, losses []loss) 
 
 func (g *guides) writeFaults(text *bytes.Buffer, style llm.Style) {
 	fmt.Fprintf(text, "\n### Errors: %s\n\n%s\n\n", style, g.byStyle()[style].word("errors"))
+	writeFaultTable(text, g.faults(style))
+}
+
+// writeFaultTable lists faults, and shows one of them as it is answered.
+func writeFaultTable(text *bytes.Buffer, all []shownFault) {
 	text.WriteString("| status | code | when | again? |\n| --- | --- | --- | --- |\n")
-	all := g.faults(style)
 	for _, f := range all {
 		again := "no"
 		if f.again {

@@ -52,6 +52,7 @@ type listEntry struct {
 	ShutdownDate        *string              `json:"shutdown_date"`
 	Successor           string               `json:"successor,omitempty"`
 	ContractHashes      map[llm.Style]string `json:"contract_hashes,omitempty"`
+	Endpoints           []string             `json:"endpoints,omitempty"` // of models that are called in no style
 }
 
 type architecture struct {
@@ -102,6 +103,10 @@ func (m *Model) render() []byte {
 			}
 			e.ContractHashes[style] = c.Hash()
 		}
+	}
+	if m.renders() {
+		e.ContractHashes = map[llm.Style]string{VideosStyle: m.video.Hash()}
+		e.Endpoints = []string{"/v1/videos"}
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -61,7 +61,7 @@ func checkWords(p problems, field string, words, known []string) {
 }
 
 func (m *FileModel) checkStyles(p problems) {
-	checkStyles(p, "styles", m.Styles)
+	checkStyles(p, "styles", m.Styles, llm.Styles())
 	if m.Kind != KindText {
 		if len(m.Styles) > 0 {
 			p.addf("styles", "only text models are called in styles")
@@ -80,6 +80,12 @@ func (m *FileModel) checkStyles(p problems) {
 }
 
 func (m *FileModel) checkSizes(p problems) {
+	if m.Kind == KindVideo && len(m.Sizes) == 0 {
+		p.addf("sizes", "is empty: a video model names the sizes it renders, the default first")
+	}
+	if m.Kind == KindVideo && len(m.Seconds) == 0 {
+		p.addf("seconds", "is empty: a video model names the lengths it renders, the default first")
+	}
 	for i, size := range m.Sizes {
 		if !sizeForm.MatchString(size) {
 			p.addf("sizes", "%q is not like 1280x720", size)
@@ -88,7 +94,10 @@ func (m *FileModel) checkSizes(p problems) {
 			p.addf("sizes", "%q is there twice", size)
 		}
 	}
-	for _, s := range m.Seconds {
+	for i, s := range m.Seconds {
+		if slices.Contains(m.Seconds[:i], s) {
+			p.addf("seconds", "%d is there twice", s)
+		}
 		if s < 1 || s > 3600 {
 			p.addf("seconds", "%d is not between 1 and 3600", s)
 		}
@@ -186,12 +195,7 @@ func (m *FileModel) checkRoutes(p problems, providers map[string]*FileProvider) 
 		if r.Model == "" {
 			at.addf("model", "is missing")
 		}
-		switch {
-		case m.Kind == KindText:
-			checkStyles(at, "style", []llm.Style{r.Style})
-		case r.Style != "":
-			at.addf("style", "only text models are called in styles")
-		}
+		m.checkRouteStyle(at, r.Style)
 		if provider != nil && len(provider.Styles) > 0 && r.Style != "" && !slices.Contains(provider.Styles, r.Style) {
 			at.addf("style", "provider %s speaks %v, not %s", r.Provider, provider.Styles, r.Style)
 		}
@@ -210,6 +214,24 @@ func (m *FileModel) checkRoutes(p problems, providers map[string]*FileProvider) 
 	}
 }
 
+// checkRouteStyle asks for a style that carries what the model makes.
+func (m *FileModel) checkRouteStyle(p problems, style llm.Style) {
+	switch {
+	case m.Kind == KindText:
+		checkStyles(p, "style", []llm.Style{style}, llm.Styles())
+	case m.Kind == KindVideo:
+		checkStyles(p, "style", []llm.Style{style}, VideoStyles())
+		known := sizesOf(style)
+		for _, size := range m.Sizes {
+			if known != nil && !slices.Contains(known, size) {
+				p.addf("style", "%s cannot ask for the size %s; it knows %s", style, size, strings.Join(known, ", "))
+			}
+		}
+	case style != "":
+		p.addf("style", "only text and video models are called in styles")
+	}
+}
+
 // id names a route for breakers, logs and metrics; it does not depend on the order in the file.
 func (r FileRoute) id(model string) string {
 	return model + "#" + r.Provider + "/" + string(r.Style) + "/" + r.Model
@@ -217,7 +239,11 @@ func (r FileRoute) id(model string) string {
 
 // checkContracts assembles every contract the model would have, so that a file which passes can be loaded.
 func (m *FileModel) checkContracts(p problems, contracts *contractBuilder) {
-	known := contracts.fragments.parameters()
+	styles := llm.Styles()
+	if m.Kind == KindVideo {
+		styles = []llm.Style{VideosStyle}
+	}
+	known := contracts.fragments.parameters(styles)
 	for i, name := range m.Parameters {
 		p.oneOf("parameters", name, known)
 		if slices.Contains(m.Parameters[:i], name) {
@@ -226,7 +252,7 @@ func (m *FileModel) checkContracts(p problems, contracts *contractBuilder) {
 	}
 	of := m.terms()
 	of.applied = map[string]bool{}
-	for _, style := range llm.Styles() {
+	for _, style := range styles {
 		if _, _, err := contracts.build(style, of); err != nil {
 			p.addf("", "%v", err)
 			return

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -70,26 +69,16 @@ func (g *guides) writeOpenAPI(m *Model) []byte {
 		"components", members("schemas", schemas, "headers", answerHeaders(m),
 			"securitySchemes", members("key", members("type", "http", "scheme", "bearer"))),
 	)
+	if m.renders() {
+		g.addVideo(doc, paths, schemas, m)
+	}
 	return doc.append(nil)
 }
 
 // addSchemas adds the contract of a style with its definitions, and what answers look like.
 func (g *guides) addSchemas(schemas *tree, m *Model, style llm.Style) {
 	doc := mustParse(m.contracts[style].schema)
-	rename := func(ref string) string {
-		return "#/components/schemas/" + pascal(style, strings.TrimPrefix(ref, refPrefix))
-	}
-	var visit func(t *tree)
-	visit = func(t *tree) {
-		for i, item := range t.items {
-			if t.names != nil && t.names[i] == "$ref" {
-				item.text = rename(item.text)
-				continue
-			}
-			visit(item)
-		}
-	}
-	visit(doc)
+	rename(doc, style)
 	model := doc.get("properties").get("model")
 	model.drop("minLength")
 	model.set("const", textTree(m.ID))
@@ -105,6 +94,17 @@ func (g *guides) addSchemas(schemas *tree, m *Model, style llm.Style) {
 	own := g.byStyle()[style].get("schemas")
 	for i, name := range own.names {
 		schemas.set(pascal(style, name+"_body"), own.items[i].clone())
+	}
+}
+
+// rename makes references to definitions of a style's contract lead into the document.
+func rename(t *tree, style llm.Style) {
+	for i, item := range t.items {
+		if t.names != nil && t.names[i] == "$ref" {
+			item.text = "#/components/schemas/" + pascal(style, strings.TrimPrefix(item.text, refPrefix))
+			continue
+		}
+		rename(item, style)
 	}
 }
 
@@ -174,23 +174,7 @@ func (g *guides) responses(m *Model, style llm.Style) *tree {
 		"text/event-stream", members("schema", members("type", "string"), "examples",
 			members("stream", members("value", g.frames(m, style)))),
 	)))
-	for _, f := range g.faults(style) {
-		status := strconv.Itoa(f.status)
-		r := all.get(status)
-		if r == nil {
-			r = members("description", "", "content", members("application/json", members("schema", failure)))
-			all.set(status, r)
-		}
-		r.get("description").text = strings.TrimSpace(r.word("description") + " " + f.when)
-		if f.body == nil {
-			continue
-		}
-		content := r.get("content").get("application/json")
-		if content.get("examples") == nil {
-			content.set("examples", members())
-		}
-		content.get("examples").set(f.code, members("value", mustParse(f.body)))
-	}
+	addFaults(all, g.faults(style), failure)
 	return all
 }
 

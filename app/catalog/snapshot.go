@@ -111,6 +111,8 @@ type Model struct {
 	lifecycle []Header
 	served    []llm.Style
 	contracts map[llm.Style]*Contract
+	video     *Contract // what POST /v1/videos takes; nil for other models
+	remix     *Contract // what POST /v1/videos/{id}/remix takes
 	entry     []byte
 	markdown  func() document
 	openAPI   func() document
@@ -275,6 +277,12 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 		}
 		if ok {
 			out.contracts[style] = c
+		}
+	}
+	if m.Kind == KindVideo {
+		var err error
+		if out.video, out.remix, err = contracts.buildVideo(m.terms()); err != nil {
+			return nil, err
 		}
 	}
 	out.served = servedStyles(out)

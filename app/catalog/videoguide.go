@@ -1,0 +1,185 @@
+package catalog
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"umg/app"
+	"umg/billing"
+)
+
+// The placeholders for what a video model renders: its defaults, and what such a video costs.
+const (
+	sizeWord    = "SIZE"
+	secondsWord = "SECONDS"
+	costWord    = "COST"
+)
+
+// costOf is the price of a whole video; zero when the rate card cannot say, which the check of the file excludes.
+func (m *Model) costOf(size string, seconds int64) app.Amount {
+	var usage billing.Usage
+	usage[billing.Seconds] = seconds * millisecondsPerSecond
+	card := m.CardFor(size)
+	cost, err := card.Cost(usage)
+	if err != nil {
+		return 0
+	}
+	return cost
+}
+
+// defaults are the size and the length of a video whose maker names none; empty for other models.
+func (m *Model) defaults() (size string, seconds int64) {
+	if m.Kind != KindVideo || len(m.Sizes) == 0 || len(m.Seconds) == 0 {
+		return "", 0
+	}
+	return m.Sizes[0], m.Seconds[0]
+}
+
+// videoExample puts a video model's own values into a value of the guides.
+func (m *Model) videoExample(t *tree) {
+	size, seconds := m.defaults()
+	switch {
+	case size == "":
+	case t.text == sizeWord:
+		t.text = size
+	case t.text == secondsWord:
+		t.text = strconv.FormatInt(seconds, 10)
+	case t.text == costWord:
+		*t = *numberTree(m.costOf(size, seconds).String())
+	}
+}
+
+// fillVideo does the same with a text.
+func (m *Model) fillVideo(s string) string {
+	size, seconds := m.defaults()
+	if size == "" {
+		return s
+	}
+	return strings.NewReplacer(sizeWord, size, secondsWord, strconv.FormatInt(seconds, 10)).Replace(s)
+}
+
+// videoFacts say what a video model renders and what it costs.
+func (m *Model) videoFacts(text *bytes.Buffer) {
+	if size, _ := m.defaults(); size == "" {
+		return
+	}
+	lengths := make([]string, len(m.Seconds))
+	for i, n := range m.Seconds {
+		lengths[i] = strconv.FormatInt(n, 10)
+	}
+	fmt.Fprintf(text, "- Sizes: %s; seconds: %s; the first of each is the default\n", strings.Join(m.Sizes, ", "), strings.Join(lengths, ", "))
+	if len(m.RateCard.Rates) == 0 {
+		return
+	}
+	fmt.Fprintf(text, "\n| size | a second |%s\n| --- | --- |%s\n", " "+strings.Join(lengths, " s | ")+" s |", strings.Repeat(" --- |", len(lengths)))
+	for _, size := range m.Sizes {
+		fmt.Fprintf(text, "| %s | $%s |", size, m.costOf(size, 1))
+		for _, n := range m.Seconds {
+			fmt.Fprintf(text, " $%s |", m.costOf(size, n))
+		}
+		text.WriteString("\n")
+	}
+	text.WriteString("\n")
+}
+
+// everyVideoCall is what all operations of videos have in common.
+const everyVideoCall = `
+## Every call
+
+- Send the key as "Authorization: Bearer".
+- Known fields are checked strictly: their type, their values, their spelling, and that none comes twice. Fields that
+  are not listed here are ignored.
+- Answers carry x-request-id; those that make a job also x-ratelimit-limit-requests, x-ratelimit-remaining-requests
+  and x-ratelimit-reset-requests.
+- retry-after says when another try makes sense, x-should-retry: false that none does, and x-error-code names the error.
+`
+
+// writeVideo explains every operation of a video model.
+func (g *guides) writeVideo(text *bytes.Buffer, m *Model) {
+	of := g.byStyle()[VideosStyle]
+	path := of.word("path")
+	fmt.Fprintf(text, "%s- Every path below is also served with `%s` in place of `%s`", everyVideoCall, of.word("other"), path)
+	for _, alias := range g.aliasesOf(VideosStyle) {
+		fmt.Fprintf(text, ", and with `%s`", alias)
+	}
+	text.WriteString(".\n")
+	for _, op := range of.get("operations").items {
+		fmt.Fprintf(text, "\n## %s %s\n\n%s. %s\n", strings.ToUpper(op.word("method")), path+op.word("path"), op.word("summary"), op.word("text"))
+		for _, p := range g.videoParameters(op) {
+			if p.word("in") != "path" {
+				fmt.Fprintf(text, "\n- %s `%s`: %s%s", p.word("in"), p.word("name"), p.word("description"), schemaWords(p.get("schema")))
+			}
+		}
+		if len(g.videoParameters(op)) > 0 {
+			text.WriteString("\n")
+		}
+		g.writeVideoBodies(text, m, op)
+	}
+	g.writeVideoRest(text, m)
+}
+
+// schemaWords say what a parameter may be, in brackets.
+func schemaWords(s *tree) string {
+	w := fieldWriter{}
+	words := w.allowed(s)
+	if d := s.get("default"); d != nil {
+		words = append(words, "default `"+string(d.append(nil))+"`")
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(words, ", ") + ")"
+}
+
+// writeVideoBodies shows what an operation takes and answers.
+func (g *guides) writeVideoBodies(text *bytes.Buffer, m *Model, op *tree) {
+	of := g.byStyle()[VideosStyle]
+	id := op.word("id")
+	if id == "create" {
+		fmt.Fprintf(text, "\n%s", g.fill(of.samples, m))
+	}
+	if contract := m.videoContractOf(op); contract != nil {
+		fmt.Fprintf(text, "\n### Fields of a request: %s\n\n", id)
+		w := fieldWriter{text: text, doc: mustParse(contract.schema)}
+		w.explain()
+		fmt.Fprintf(text, "\n### Examples: %s\n", id)
+		_, summaries, bodies := g.videoRequests(m, op)
+		for i, body := range bodies {
+			fmt.Fprintf(text, "\n%s:\n\n```json\n%s\n```\n", summaries[i], body.append(nil))
+		}
+	}
+	show := func(title, name string) {
+		fmt.Fprintf(text, "\n%s:\n\n```json\n%s\n```\n", title, g.example(of.get(name), m).append(nil))
+	}
+	switch id {
+	case "create":
+		show("The answer", "answer")
+		show("With `X-Dry-Run: 1`", "quote")
+		if m.streams() {
+			fmt.Fprintf(text, "\n%s\n\n```\n%s```\n", of.word("stream"), g.frames(m, VideosStyle))
+		}
+	case "get":
+		show("Completed", "completed")
+		show("Failed", "failed")
+	case "list", "delete":
+		show("The answer", op.word("answer"))
+	}
+}
+
+// writeVideoRest tells of events, guardrails and errors.
+func (g *guides) writeVideoRest(text *bytes.Buffer, m *Model) {
+	of := g.byStyle()[VideosStyle]
+	fmt.Fprintf(text, "\n## Events\n\n%s\n\n", of.word("webhooks"))
+	for _, event := range of.get("events").items {
+		fmt.Fprintf(text, "- `%s`: %s\n", event.word("type"), event.word("description"))
+	}
+	fmt.Fprintf(text, "\n```json\n%s\n```\n", g.example(of.get("event"), m).append(nil))
+	fmt.Fprintf(text, "\n## Guardrails\n\n%s\n\n## Errors\n\n%s\n\n", of.word("guardrails"), of.word("errors"))
+	writeFaultTable(text, g.videoFaults(""))
+	text.WriteString("\nWhat `error.code` of a failed job says; others are the provider's own:\n\n| code | when |\n| --- | --- |\n")
+	for _, f := range of.get("failures").items {
+		fmt.Fprintf(text, "| `%s` | %s |\n", f.word("code"), f.word("when"))
+	}
+}
