@@ -60,10 +60,12 @@ var (
 
 // Fault is a failed attempt.
 type Fault struct {
-	Class Class
-	Retry Retry
-	After time.Duration // how long the upstream asks to wait, zero when it does not say
-	Err   *app.Error    // what the client is told when nothing else helps
+	Class  Class
+	Retry  Retry
+	After  time.Duration // how long the upstream asks to wait, zero when it does not say
+	Err    *app.Error    // what the client is told when nothing else helps
+	Status int           // what the upstream answered with, zero when it did not answer
+	Unsent bool          // set by Ask alone: nothing of the request can have reached the upstream
 }
 
 // Error is the operator's view.

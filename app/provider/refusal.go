@@ -22,6 +22,7 @@ const (
 // credential, an address or an account.
 func statusFault(status int, header http.Header, body []byte, t *target) *Fault {
 	f := NewFault(classOfStatus(status), nil)
+	f.Status = status
 	said, code := spoken(body)
 	f.Err.Err = &statusError{status: status, said: clip(said, messageRunesMax)}
 	switch f.Class {

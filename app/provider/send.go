@@ -45,6 +45,7 @@ type targetKey struct {
 	connect  time.Duration
 	model    string // where the path names it
 	stream   bool
+	home     bool // for calls that name their own paths
 }
 
 // Send makes one attempt on a route: the payload goes to it as it is, with the extra headers. The context is the
@@ -79,19 +80,27 @@ func (c *Client) target(r *catalog.Route, path string, stream bool) (*target, er
 	if strings.Contains(path, modelMark) {
 		key.model, key.stream = r.Model, stream
 	}
-	c.mu.RLock()
-	t := c.targets[key]
-	c.mu.RUnlock()
-	if t != nil {
+	if t := c.known(key); t != nil {
 		return t, nil
 	}
 	if path == "" {
 		return nil, fmt.Errorf("provider: the %s style is not spoken", r.Style)
 	}
+	return c.keep(key, r, addressed(path, r.Model, stream))
+}
+
+func (c *Client) known(key targetKey) *target {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.targets[key]
+}
+
+// keep prepares a target below the provider's base URL and remembers it.
+func (c *Client) keep(key targetKey, r *catalog.Route, path string) (*target, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t, err := c.prepare(place{
-		url: r.Provider.BaseURL + addressed(path, r.Model, stream), credential: r.Provider.Credential.Reveal(),
+		url: r.Provider.BaseURL + path, credential: r.Provider.Credential.Reveal(),
 		credentialHeader: r.Provider.CredentialHeader, headers: r.Provider.Headers, connect: r.Timeouts.Connect,
 	})
 	if err != nil {

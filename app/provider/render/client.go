@@ -1,42 +1,166 @@
 package render
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"time"
 
+	"umg/app"
 	"umg/app/catalog"
 	"umg/app/egress"
 	"umg/app/provider"
+)
+
+const (
+	answerBytesMax = 1 << 20
+	listBytesMax   = 16 << 20 // a hundred tasks, each with a prompt of up to 32,000 characters
+	statusTimeout  = 15 * time.Second
+	cancelTimeout  = 10 * time.Second
+	findTimeout    = 15 * time.Second
+	idleTimeout    = 30 * time.Second // between two pieces of a file
 )
 
 // Client speaks to upstreams in the style of their route. It is safe for concurrent use.
 type Client struct {
 	providers *provider.Client
 	egress    *egress.Client
+	idle      time.Duration
 }
 
-// New makes a Client. Result files at foreign addresses are fetched through egress, without any credential.
+// New makes a Client. Result files at foreign addresses are fetched through egress, without any credential; its own
+// time-out bounds the whole copy of such a file.
 func New(providers *provider.Client, files *egress.Client) *Client {
-	return &Client{providers: providers, egress: files}
+	return &Client{providers: providers, egress: files, idle: idleTimeout}
 }
 
-// Create asks for a video. The fault says by its class whether the upstream can have taken it; see Ambiguous.
+// Create asks for a video. The fault says by its class whether the upstream can have taken it; see Ambiguous. A request
+// that the upstream's guardrails refused has an app.Invalid error with the code ContentRefused. The context bounds it.
 func (c *Client) Create(ctx context.Context, r *catalog.Route, o Order) (Task, *provider.Fault) {
-	panic("render: not written yet")
+	s, f := styleOf(r)
+	if f != nil {
+		return Task{}, f
+	}
+	source := ""
+	if o.Source != nil {
+		if source, f = c.source(ctx, r, s, o.Source); f != nil {
+			f.Unsent = true // only the source was asked for
+			return Task{}, f
+		}
+	}
+	call, kind, err := s.create(s.rootOf(r), r.Model, o, source)
+	if err != nil {
+		f = provider.NewFault(provider.ClassSetup, err)
+		f.Unsent = true
+		return Task{}, f
+	}
+	defer call.Payload.Release()
+	a, f := c.ask(ctx, r, s, call, answerBytesMax)
+	if f != nil {
+		if f.Err.Code == ContentRefused {
+			f.Err.Param = paramOf(o, f.Err.Message)
+		}
+		return Task{}, f
+	}
+	return a.task(s, kind)
+}
+
+// source finds what a remix names of its source. Where the job does not keep that, the upstream is asked.
+func (c *Client) source(ctx context.Context, r *catalog.Route, s *style, from *Source) (string, *provider.Fault) {
+	if name := s.source(*from); name != "" {
+		return name, nil
+	}
+	t, f := c.Status(ctx, r, from.ID)
+	if f != nil && f.Class != provider.ClassRefused {
+		return "", f
+	}
+	if name := s.source(Source{ID: t.ID, URL: t.Files.Video}); name != "" {
+		return name, nil
+	}
+	gone := app.Errorf(app.Invalid, "video_not_remixable",
+		"The provider no longer has the source video, so it cannot be changed. Create a new video instead.").At("remix_video_id")
+	return "", &provider.Fault{Class: provider.ClassRefused, Err: gone}
 }
 
 // Find lists renders the upstream has that may be the order's, newest first; none where the style has no look-up.
 func (c *Client) Find(ctx context.Context, r *catalog.Route, o Order) ([]Task, *provider.Fault) {
-	panic("render: not written yet")
+	s, f := styleOf(r)
+	if f != nil {
+		return nil, f
+	}
+	call, kind, ok := s.find(s.rootOf(r), o)
+	if !ok {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, findTimeout, provider.ErrTotal)
+	defer cancel()
+	a, f := c.ask(ctx, r, s, call, listBytesMax)
+	if f != nil && f.Class == provider.ClassRefused {
+		return nil, nil // it knows nothing of that name
+	}
+	if f != nil {
+		return nil, f
+	}
+	tasks, err := s.found(a.raw, kind, r.Model, o)
+	if err != nil {
+		return nil, provider.NewFault(provider.ClassContent, err)
+	}
+	for i := range tasks {
+		a.polish(&tasks[i])
+	}
+	slices.SortStableFunc(tasks, func(a, b Task) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return tasks, nil
 }
 
 // Status asks how a render is going.
 func (c *Client) Status(ctx context.Context, r *catalog.Route, id string) (Task, *provider.Fault) {
-	panic("render: not written yet")
+	s, f := styleOf(r)
+	if f != nil {
+		return Task{}, f
+	}
+	call, kind, ok := s.status(s.rootOf(r), id)
+	if !ok {
+		return Task{}, provider.NewFault(provider.ClassSetup, fmt.Errorf("render: %q is no id of the %s style", id, r.Style))
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, statusTimeout, provider.ErrTotal)
+	defer cancel()
+	a, f := c.ask(ctx, r, s, call, answerBytesMax)
+	if f != nil {
+		return Task{}, f
+	}
+	t, f := a.task(s, kind)
+	if f == nil && path.Base(t.ID) != path.Base(id) {
+		return Task{}, provider.NewFault(provider.ClassContent, errOther)
+	}
+	return t, f
 }
 
-// Cancel tells the upstream that nobody wants the render any more. An upstream that cannot be told is no fault.
+var errOther = errors.New("render: the upstream answered with another task than was asked for")
+
+// Cancel tells the upstream that nobody wants the render any more. An upstream that cannot be told is no fault, nor is
+// one that has ended or forgotten the render.
 func (c *Client) Cancel(ctx context.Context, r *catalog.Route, id string) *provider.Fault {
-	panic("render: not written yet")
+	s, f := styleOf(r)
+	if f != nil {
+		return f
+	}
+	call, ok := s.cancel(s.rootOf(r), id)
+	if !ok {
+		return nil
+	}
+	if call.Payload != nil {
+		defer call.Payload.Release()
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, cancelTimeout, provider.ErrTotal)
+	defer stop()
+	_, f = c.ask(ctx, r, s, call, answerBytesMax)
+	if f != nil && f.Class == provider.ClassRefused {
+		return nil
+	}
+	return f
 }
 
 // Variant names one of the result files.
@@ -49,13 +173,53 @@ const (
 	Spritesheet
 )
 
-// Open begins to fetch a result. A file the upstream does not make has class provider.ClassRefused.
-func (c *Client) Open(ctx context.Context, r *catalog.Route, t Task, v Variant) (*File, *provider.Fault) {
-	panic("render: not written yet")
+// Remixes reports whether a route can change a finished video of the same provider.
+func Remixes(r *catalog.Route) bool {
+	s := styles[r.Style]
+	return s != nil && s.source != nil
 }
 
-// Remixes reports whether a route can change a finished video of the same provider.
-func Remixes(r *catalog.Route) bool { return true }
+// answer is a JSON answer that is no error.
+type answer struct {
+	raw   []byte
+	reply *provider.Reply // its body is closed
+}
 
-// Ambiguous reports whether the upstream may have taken an order although Create failed.
-func Ambiguous(f *provider.Fault) bool { return false }
+// ask makes a call and reads its answer.
+func (c *Client) ask(ctx context.Context, r *catalog.Route, s *style, call provider.Call, bytesMax int64) (*answer, *provider.Fault) {
+	reply, f := c.providers.Ask(ctx, r, call)
+	if f != nil {
+		return nil, f
+	}
+	defer reply.Close()
+	raw, f := reply.ReadAll(bytesMax)
+	switch {
+	case reply.Status/100 != 2:
+		return nil, s.refusal(reply, raw) // what is cut of its body does not change what it means
+	case f != nil:
+		return nil, f
+	case complaintOf(raw).denies:
+		return nil, s.refusal(reply, raw)
+	}
+	return &answer{raw: raw, reply: reply}, nil
+}
+
+// task reads the one task of an answer.
+func (a *answer) task(s *style, kind string) (Task, *provider.Fault) {
+	t, err := s.read(a.raw, kind)
+	if err != nil {
+		return Task{}, provider.NewFault(provider.ClassContent, err)
+	}
+	a.polish(&t)
+	return t, nil
+}
+
+// polish takes from a task what nobody outside may read.
+func (a *answer) polish(t *Task) {
+	if t.State == Failed {
+		t.Message = clip(cmp.Or(a.reply.Public(t.Message), failureWords[t.Code]), messageBytesMax)
+	}
+	if a.reply.Reveals(string(t.Metadata)) {
+		t.Metadata = nil
+	}
+}
