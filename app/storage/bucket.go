@@ -84,7 +84,7 @@ func NewBucket(ctx context.Context, o BucketOptions) (Store, error) {
 		lookup = minio.BucketLookupPath
 	}
 	b.core, err = minio.NewCore(u.Host, &minio.Options{
-		Creds: credentials.NewStaticV4(o.AccessKey, o.SecretKey, o.SessionToken), Secure: u.Scheme == "https",
+		Creds: o.credentials(), Secure: u.Scheme == "https",
 		Transport: b.transport, Region: o.Region, BucketLookup: lookup, MaxRetries: requestTriesMax,
 	})
 	if err != nil {
@@ -95,6 +95,11 @@ func NewBucket(ctx context.Context, o BucketOptions) (Store, error) {
 		return nil, err
 	}
 	return b, nil
+}
+
+// credentials are what was given and nothing that the machine could be asked for.
+func (o BucketOptions) credentials() *credentials.Credentials {
+	return credentials.NewStaticV4(o.AccessKey, o.SecretKey, o.SessionToken)
 }
 
 // transport is bounded in each of its waits; how long a blob as a whole may take is the caller's context.

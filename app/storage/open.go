@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -28,14 +29,15 @@ func Open(ctx context.Context, address string, env func(string) string, now func
 		o.Now = now
 		return NewBucket(ctx, o)
 	}
-	return nil, fmt.Errorf("storage: %q is neither the path of a folder nor s3://BUCKET?endpoint=URL&region=NAME", address)
+	// Not repeated in the error: somebody may have put keys into it.
+	return nil, errors.New("storage: the address is neither the path of a folder nor s3://BUCKET?endpoint=URL&region=NAME")
 }
 
 // bucketAt reads the address of a bucket. A word it does not know is an error: a misspelt region must not be ignored.
 func bucketAt(address string) (BucketOptions, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil {
-		return BucketOptions{}, fmt.Errorf("storage: the address of the bucket is not s3://BUCKET?endpoint=URL&region=NAME, without keys")
+		return BucketOptions{}, errors.New("storage: the address of the bucket is not s3://BUCKET?endpoint=URL&region=NAME, without keys")
 	}
 	o := BucketOptions{Bucket: u.Host, Prefix: strings.Trim(u.Path, "/")}
 	query, err := url.ParseQuery(u.RawQuery)

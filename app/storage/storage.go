@@ -86,7 +86,8 @@ func checkType(mediaType string) (string, error) {
 	if mediaType == "" {
 		return typeUnknown, nil
 	}
-	if _, _, err := mime.ParseMediaType(mediaType); err != nil || len(mediaType) > typeBytesMax {
+	word, _, err := mime.ParseMediaType(mediaType)
+	if err != nil || !strings.Contains(word, "/") || len(mediaType) > typeBytesMax {
 		return "", fmt.Errorf("storage: %q is not a media type of at most %d bytes", mediaType, typeBytesMax)
 	}
 	for _, c := range []byte(mediaType) {
