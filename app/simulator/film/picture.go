@@ -130,7 +130,7 @@ func (p *picture) at(x, y int) colour {
 }
 
 // mean is the average colour of a rectangle that is not empty.
-func (p *picture) mean(r image.Rectangle) color.NRGBA {
+func (p *picture) mean(r image.Rectangle) color.RGBA {
 	var luma, blue, red int
 	for y := r.Min.Y; y < r.Max.Y; y++ {
 		for x := r.Min.X; x < r.Max.X; x++ {
@@ -140,5 +140,5 @@ func (p *picture) mean(r image.Rectangle) color.NRGBA {
 	}
 	n := r.Dx() * r.Dy()
 	cr, g, b := colour{byte(luma / n), byte(blue / n), byte(red / n)}.rgb()
-	return color.NRGBA{R: cr, G: g, B: b, A: 255}
+	return color.RGBA{R: cr, G: g, B: b, A: 255}
 }

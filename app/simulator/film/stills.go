@@ -22,7 +22,7 @@ func Thumbnail(s Spec) []byte {
 	s = s.within()
 	scene := newScene(s)
 	scene.show(s.frames() / 2)
-	still := image.NewNRGBA(image.Rectangle{Max: reduced(s, thumbnailPixelsMax)})
+	still := image.NewRGBA(image.Rectangle{Max: reduced(s, thumbnailPixelsMax)})
 	scale(still, still.Bounds(), scene.picture, s)
 	var out bytes.Buffer
 	if err := nativewebp.Encode(&out, still, nil); err != nil {
@@ -36,7 +36,7 @@ func Spritesheet(s Spec) []byte {
 	s = s.within()
 	scene := newScene(s)
 	tile := reduced(s, tilePixelsMax)
-	sheet := image.NewNRGBA(image.Rect(0, 0, sheetColumns*tile.X, sheetRows*tile.Y))
+	sheet := image.NewRGBA(image.Rect(0, 0, sheetColumns*tile.X, sheetRows*tile.Y))
 	for i := range sheetColumns * sheetRows {
 		scene.show((s.frames() - 1) * i / (sheetColumns*sheetRows - 1))
 		corner := image.Pt(i%sheetColumns*tile.X, i/sheetColumns*tile.Y)
@@ -57,12 +57,12 @@ func reduced(s Spec, limit int) image.Point {
 
 // scale draws the visible part of a picture into a rectangle that is not larger. Each pixel is the mean of those it
 // stands for.
-func scale(to *image.NRGBA, r image.Rectangle, p *picture, s Spec) {
+func scale(to *image.RGBA, r image.Rectangle, p *picture, s Spec) {
 	for y := range r.Dy() {
 		top, bottom := y*s.Height/r.Dy(), (y+1)*s.Height/r.Dy()
 		for x := range r.Dx() {
 			left, right := x*s.Width/r.Dx(), (x+1)*s.Width/r.Dx()
-			to.SetNRGBA(r.Min.X+x, r.Min.Y+y, p.mean(image.Rect(left, top, right, bottom)))
+			to.SetRGBA(r.Min.X+x, r.Min.Y+y, p.mean(image.Rect(left, top, right, bottom)))
 		}
 	}
 }
