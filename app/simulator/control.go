@@ -38,6 +38,8 @@ func (s *Simulator) controls() http.Handler {
 	})
 	mux.HandleFunc("POST /_control/release", s.controlRelease)
 	mux.HandleFunc("GET /_control/waiting", s.controlWaiting)
+	mux.HandleFunc("POST /_control/finish", s.controlFinish)
+	mux.HandleFunc("GET /_control/renders", s.controlRenders)
 	mux.HandleFunc("GET /_control/stats", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, s.recorder.counts())
 	})

@@ -1,7 +1,8 @@
-// Package simulator is a believable upstream: it answers text calls in four styles over HTTP, derives every answer
-// from the prompt, and goes wrong on demand. It knows the four wire formats and nothing of how anybody else in this
-// module reads or writes them, so that a mistake cannot hide by being made on both sides. It does not know the
-// gateway, its models, its prices or its accounts, and imports nothing of this module.
+// Package simulator is a believable upstream: it answers text calls in four styles and makes videos in three over
+// HTTP, derives every answer from the prompt, and goes wrong on demand. It knows these wire formats and nothing of how
+// anybody else in this module reads or writes them, so that a mistake cannot hide by being made on both sides. It does
+// not know the gateway, its models, its prices or its accounts, and imports nothing of this module but the films that
+// it draws.
 //
 // # Routes
 //
@@ -13,6 +14,12 @@
 //	POST /v1beta/models/{model}:generateContent       and :streamGenerateContent, :countTokens; /v1 too
 //	GET  /files/dot.png                               an image; large.png, wide.png, page.png and inside.png have faults
 //	GET  /healthz
+//
+//	POST, GET /v1/videos                              and GET, DELETE …/{id}, POST …/{id}/remix, GET …/{id}/content
+//	POST /v1beta/models/{model}:predictLongRunning    and GET …/models/{model}/operations/{id}, POST …:cancel
+//	GET  /v1beta/files/{id}:download?alt=media        a file of an operation: 302 to /v1beta/download/{id}
+//	POST /v1/videos/text2video                        and /image2video, /video-extend; GET …/{task id or the caller's id}
+//	GET  /v1/media/{id}.mp4                           a file of a task, for anybody
 //
 // # Prompts
 //
@@ -40,6 +47,28 @@
 // name and those of its arguments; one that would pass the output limit is left out whole. A system text that begins
 // with "cached:" counts as read from the prompt cache, with "caching:" as written to it. Each token that the caller
 // sees is one frame of a stream (only a native function call comes whole), so what was delivered can be counted.
+//
+// # Videos
+//
+// A render takes Options.Render by the clock; its progress grows with time, and it has ended at every look after that
+// (with zero: at the first look). The film depends on the prompt, the image and the measures only; a remix has the
+// colours of its source and shows a generation more. A provider sees its own renders only. The latest 20,000 are
+// remembered. Requests are judged strictly: unknown fields, values that are not offered, an image of other measures
+// than the video (videos style) and a caller's id that was used before (tasks style) are refused.
+//
+//	videos      Bearer; sizes 720x1280, 1280x720, 1024x1792, 1792x1024, 1080x1920, 1920x1080; seconds 4, 8, 12, 16, 20 in a
+//	            string; JSON, or multipart with the file input_reference; deleting cancels
+//	operations  x-goog-api-key; aspect ratio 16:9 or 9:16 of 720p, 1080p or 1024p (1792 by 1024); 4 to 20 seconds, a number
+//	tasks       Bearer; mode std (720p, square 960) or pro (1080p, square 1440); ratio 16:9, 9:16 or 1:1; 3 to 15 seconds
+//	            in a string; an image of 300 pixels a side or more; each change is posted to callback_url, once, within 3 s
+//
+// Words in the prompt of a video, KIND being minors, copyright, likeness or faces:
+//
+//	guardrail: KIND       refused when it is asked for
+//	guardrail-late: KIND  fails for that when the render has ended
+//	simulate: SPEC        on the first line, as above
+//
+// An input image that has the bytes "face" anywhere is refused as one with a face, late with "guardrail-late: faces".
 //
 // # Faults
 //
@@ -81,6 +110,28 @@
 //	usage=FORM                 none, negative, huge, string, float, twice, every, first, or a number of output tokens
 //	cached=N, cache-write=N    input tokens to count as cached
 //
+// Calls of video services know those that concern whole answers, and these. A spec strikes the calls that make a
+// render; on says which others. Specs in a prompt or a model name go with the render and are counted for each render
+// apart; a spec in the header means the call it came with.
+//
+//	on=CALL,…                  create, status, content, cancel, list, remix: which calls it strikes
+//	late-create                the render is made, but the call that makes it stalls, or goes wrong as other directives say
+//	content=FORM               short, empty, slow, html, wrong-type: the file, on=content being meant
+//	render=D, render=hold      how long it takes; not before the control routes finish it
+//	fail=CODE                  it fails in the end; moderation_blocked is a guardrail
+//	never                      it never ends
+//	vanish                     it is made, and then unknown
+//	backwards                  three looks say 80 %, queued again and less, whatever the clock says
+//	progress=N                 it says N while it runs, at least once
+//	unknown-status             it says a word nobody knows while it runs, at least once (operations: in the metadata)
+//	flip                       completed at the first look that sees an end, failed from the next one on
+//	no-stills                  no thumbnail and no spritesheet
+//	short-film=N               N seconds, whatever was asked
+//	created                    the videos style says created in place of created_at
+//	callback=FORM              none, twice, lie
+//	files=BASE                 file addresses begin with BASE
+//	file-expiry=D              a file address is good for D after it was told
+//
 // In an answer that is not streamed, K = 0 breaks before the body and any other K in its middle.
 //
 // # Control
@@ -88,5 +139,6 @@
 // With Options.Control, below /_control: GET and DELETE requests (finished=N&timeout=5s waits for N finished ones,
 // provider and text=PART OF A BODY narrow the list); GET, PUT {provider?, model?, spec} and DELETE faults; POST hold
 // (provider, model) and release (count=N lets N go and keeps holding); GET waiting (at_least=N&timeout=5s waits); GET
-// stats.
+// stats; GET renders (provider, text=PART OF A PROMPT); POST finish ends the renders on their way that id names: by id,
+// by the caller's own id or by a part of the prompt, without it all.
 package simulator

@@ -111,7 +111,8 @@ func (x *exchange) understand() *failure {
 	return nil
 }
 
-func (x *exchange) read() *failure {
+// receive reads the body, of whatever type.
+func (x *exchange) receive() *failure {
 	var body bytes.Buffer
 	if n := x.r.ContentLength; n > 0 && n <= bodyBytesMax {
 		body.Grow(int(n) + bytes.MinRead)
@@ -124,6 +125,14 @@ func (x *exchange) read() *failure {
 	}
 	if err != nil {
 		return badRequest("", "The body could not be read.")
+	}
+	return nil
+}
+
+// read reads a body that must say it is JSON.
+func (x *exchange) read() *failure {
+	if bad := x.receive(); bad != nil {
+		return bad
 	}
 	if media, _, _ := strings.Cut(x.r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(media), "application/json") {
 		return &failure{status: http.StatusUnsupportedMediaType}

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -54,6 +55,8 @@ type fault struct {
 	usage              string
 	usageOutput        int64
 	cached, cacheWrite int64
+
+	videoFault
 }
 
 // parseFault reads directives separated by semicolons.
@@ -69,6 +72,9 @@ func parseFault(spec string) (*fault, error) {
 		}
 		set, ok := directives[name]
 		if !ok {
+			set, ok = videoDirectives[name]
+		}
+		if !ok {
 			return nil, fmt.Errorf("fault: unknown directive %q; known are %s", name, strings.Join(directiveNames(), ", "))
 		}
 		if err := set(f, value); err != nil {
@@ -78,14 +84,12 @@ func parseFault(spec string) (*fault, error) {
 	if f.status != 0 && f.whole == "" && f.breaking != "error" {
 		f.whole = "status"
 	}
+	f.settleVideo()
 	return f, nil
 }
 
 func directiveNames() []string {
-	names := make([]string, 0, len(directives))
-	for name := range directives {
-		names = append(names, name)
-	}
+	names := slices.AppendSeq(slices.Collect(maps.Keys(directives)), maps.Keys(videoDirectives))
 	slices.Sort(names)
 	return names
 }

@@ -67,13 +67,14 @@ func (t *faults) all() []faultEntry {
 	return slices.Clone(t.entries)
 }
 
-// match finds the row that names the request most closely: provider and model, provider, model, any.
-func (t *faults) match(provider, model string) (faultEntry, bool) {
+// match finds the row that names the request most closely: provider and model, provider, model, any. Rows whose fault
+// is not wanted do not count.
+func (t *faults) match(provider, model string, wanted func(*fault) bool) (faultEntry, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	best, found := -1, faultEntry{}
 	for _, e := range t.entries {
-		if e.Provider != "" && e.Provider != provider || e.Model != "" && e.Model != model {
+		if e.Provider != "" && e.Provider != provider || e.Model != "" && e.Model != model || !wanted(e.fault) {
 			continue
 		}
 		rank := 0
@@ -117,6 +118,9 @@ func (t *faults) choose(header, provider string, p *prompt) (*fault, error) {
 		if err != nil {
 			return nil, err
 		}
+		if !f.concernsText() {
+			continue
+		}
 		key := "key\x00" + f.key
 		if f.key == "" {
 			key = "spec\x00" + provider + "\x00" + p.model + "\x00" + spec
@@ -126,7 +130,7 @@ func (t *faults) choose(header, provider string, p *prompt) (*fault, error) {
 		}
 		return f, nil
 	}
-	if e, ok := t.match(provider, p.model); ok && t.spend(e.key(), e.fault) {
+	if e, ok := t.match(provider, p.model, (*fault).concernsText); ok && t.spend(e.key(), e.fault) {
 		return e.fault, nil
 	}
 	return &fault{}, nil

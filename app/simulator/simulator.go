@@ -23,6 +23,7 @@ type Options struct {
 	Control    bool             // records requests and serves /_control
 	StallMax   time.Duration    // how long a fault keeps a silent connection; zero is ten minutes
 	GraceMax   time.Duration    // how long Serve lets running answers finish; zero is two seconds
+	Render     time.Duration    // how long a video takes; zero is finished at the first look
 }
 
 // Simulator is an upstream that answers by itself. It is an http.Handler.
@@ -32,6 +33,9 @@ type Simulator struct {
 	faults   faults
 	gate     gate
 	recorder *recorder
+	renders  renders
+	films    films
+	caller   *caller
 	control  http.Handler
 	routes   []surface
 	served   atomic.Uint64
@@ -49,7 +53,7 @@ func New(o Options) *Simulator {
 	if o.GraceMax == 0 {
 		o.GraceMax = graceStandard
 	}
-	s := &Simulator{options: o, routes: surfaces(), origin: uint64(o.Now().UnixNano())}
+	s := &Simulator{options: o, routes: surfaces(), caller: newCaller(), origin: uint64(o.Now().UnixNano())}
 	if o.Control {
 		s.recorder = &recorder{now: o.Now}
 		s.control = s.controls()
@@ -65,23 +69,29 @@ func (s *Simulator) Requests() []Request {
 	return s.recorder.all()
 }
 
-// surface is one route: how its path looks below an optional provider segment, and who answers it.
+// surface is one route: how its path looks below an optional provider segment, and who answers it. A route that is not
+// free takes POST only.
 type surface struct {
 	match func(path string) (tail string, ok bool)
 	serve func(x *exchange)
+	free  bool // it judges the method itself
 }
 
 // surfaces are all routes. Another kind of model is another file and its rows here.
 func surfaces() []surface {
 	return []surface{
-		{exactly("/v1/chat/completions"), serveText(&chatStyle, false)},
-		{exactly("/v1/messages"), serveText(&messagesStyle, false)},
-		{exactly("/v1/messages/count_tokens"), serveText(&messagesStyle, true)},
-		{exactly("/v1/responses"), serveText(&responsesStyle, false)},
-		{exactly("/v1/responses/input_tokens"), serveText(&responsesStyle, true)},
-		{nativeMethod("generateContent"), serveText(&nativeStyle, false)},
-		{nativeMethod("streamGenerateContent"), serveText(&nativeStyle, false)},
-		{nativeMethod("countTokens"), serveText(&nativeStyle, true)},
+		{match: exactly("/v1/chat/completions"), serve: serveText(&chatStyle, false)},
+		{match: exactly("/v1/messages"), serve: serveText(&messagesStyle, false)},
+		{match: exactly("/v1/messages/count_tokens"), serve: serveText(&messagesStyle, true)},
+		{match: exactly("/v1/responses"), serve: serveText(&responsesStyle, false)},
+		{match: exactly("/v1/responses/input_tokens"), serve: serveText(&responsesStyle, true)},
+		{match: nativeMethod("generateContent"), serve: serveText(&nativeStyle, false)},
+		{match: nativeMethod("streamGenerateContent"), serve: serveText(&nativeStyle, false)},
+		{match: nativeMethod("countTokens"), serve: serveText(&nativeStyle, true)},
+		{match: taskPath, serve: serveTasks, free: true},
+		{match: videoPath, serve: serveVideos, free: true},
+		{match: operationPath, serve: serveOperations, free: true},
+		{match: mediaPath, serve: serveMedia, free: true},
 	}
 }
 
@@ -115,7 +125,7 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case found == nil:
 		x.fail(failure{status: http.StatusNotFound, code: "not_found", message: "No such route: " + path})
-	case r.Method != http.MethodPost:
+	case r.Method != http.MethodPost && !found.free:
 		w.Header().Set("Allow", http.MethodPost)
 		x.fail(failure{status: http.StatusMethodNotAllowed})
 	default:
