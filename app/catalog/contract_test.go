@@ -18,7 +18,10 @@ func everything(t testing.TB) terms {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return terms{model: "acme/all", maxOutputTokens: 4096, inputs: []string{"text", "image", "audio", "video", "file"}, parameters: f.parameters(llm.Styles())}
+	return terms{
+		model: "acme/all", maxOutputTokens: 4096, inputs: []string{"text", "image", "audio", "video", "file"}, parameters: f.parameters(contractStyles()),
+		sizes: []string{"720x1280", "1280x720"}, seconds: []int64{4, 8, 12},
+	}
 }
 
 func contractFor(t testing.TB, style llm.Style, of terms) *Contract {
@@ -41,7 +44,7 @@ func plain() terms {
 
 func TestContractAcceptsWhatTheWireAllows(t *testing.T) {
 	t.Parallel()
-	for _, style := range llm.Styles() {
+	for _, style := range contractStyles() {
 		c := contractFor(t, style, everything(t))
 		for name, body := range acceptedBodies(t, style) {
 			t.Run(string(style)+" "+name, func(t *testing.T) {
@@ -56,7 +59,7 @@ func TestContractAcceptsWhatTheWireAllows(t *testing.T) {
 
 func TestContractNamesTheFieldAtFault(t *testing.T) {
 	t.Parallel()
-	for _, style := range llm.Styles() {
+	for _, style := range contractStyles() {
 		c := contractFor(t, style, everything(t))
 		for _, k := range refusedBodies(t, style) {
 			t.Run(string(style)+" "+k.name, func(t *testing.T) {

@@ -41,6 +41,18 @@ func TestTheDefaultCatalogHasEveryKindOfModel(t *testing.T) {
 		for _, style := range m.Styles {
 			count[string(style)]++
 		}
+		if m.Kind == KindVideo {
+			if !m.Available || !m.Answers() || len(m.Served()) > 0 {
+				t.Errorf("%s cannot be called, or is called in %v", m.ID, m.Served())
+			}
+			for _, r := range m.Routes {
+				count[string(r.Style)+" routes"]++
+			}
+			if m.Limits.RequestsPerMinute == 0 || m.Limits.JobsPerDay == 0 || m.Limits.JobsRunning == 0 {
+				t.Errorf("%s has no limits", m.ID)
+			}
+			continue
+		}
 		if m.Kind != KindText {
 			if m.Available || len(m.RateCard.Rates) == 0 {
 				t.Errorf("%s is available or has no price", m.ID)
@@ -68,7 +80,8 @@ func TestTheDefaultCatalogHasEveryKindOfModel(t *testing.T) {
 		}
 	}
 	for what, want := range map[string]int{
-		"chat": count["text"], "responses": 11, "messages": 6, "native": 6, "video": 2, "image": 1, "speech": 1,
+		"chat": count["text"], "responses": 11, "messages": 6, "native": 6, "video": 4, "image": 1, "speech": 1,
+		"videos routes": 4, "operations routes": 2, "tasks routes": 1,
 	} {
 		if count[what] != want {
 			t.Errorf("%d models with %s, want %d", count[what], what, want)

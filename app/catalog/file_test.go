@@ -220,6 +220,23 @@ func problemCases() []problemCase {
 		{"order: 2", "order: -1", "models[0].routes[1].order", "between"},
 		{"weight: 3", "weight: 1001", "models[0].routes[1].weight", "between"},
 		{"provider: south, model: one-2, style: messages", "provider: north, model: one-1, style: chat", "models[0].routes[1]", "twice"},
+		{"/v1/openai/videos: videos", `"/v1/openai/videos/{id}": videos`, "aliases.paths./v1/openai/videos/{id}", "before /{id}"},
+		{"/v1/openai/videos: videos", "/v1/openai/videos/: videos", "aliases.paths./v1/openai/videos/", "all operations"},
+		{"styles: [messages]", "styles: [messages, videos, smoke]", "providers[1].styles", "native videos operations tasks]"},
+		{"style: chat", "style: tasks", "models[0].routes[0].style", "not one of the styles [chat messages responses native]"},
+		{"    sizes: [1280x720, 1920x1080]\n", "", "models[1].sizes", "names the sizes"},
+		{"    seconds: [4, 8]\n", "", "models[1].seconds", "names the lengths"},
+		{"seconds: [4, 8]", "seconds: [4, 8, 4]", "models[1].seconds", "4 is there twice"},
+		{"seconds: [4, 8]", "seconds: [4, 8]\n    parameters: [temperature]", "models[1].parameters", "not one of stream"},
+		{"seconds: [4, 8]", "seconds: [4, 8]\n    parameters: [stream]\n    ranges: {stream: {max: 1}}", "models[1].ranges.stream", "has no maximum"},
+		{"availability: coming", "routes: [{provider: north, model: film-1}]", "models[1].routes[0].style", `"" is not one of the styles [videos operations tasks]`},
+		{"availability: coming", "routes: [{provider: north, model: film-1, style: chat}]", "models[1].routes[0].style", "not one of the styles [videos"},
+		{"availability: coming", "routes: [{provider: south, model: film-1, style: videos}]", "models[1].routes[0].style", "speaks"},
+		{"[1280x720, 1920x1080]\n    seconds: [4, 8]", "[1280x720, 1920x1080, 960x960]\n    seconds: [4, 8]\n    routes: [{provider: north, model: f, style: operations}]",
+			"models[1].routes[0].style", "operations cannot ask for the size 960x960; it knows 1280x720, "},
+		{"[1280x720, 1920x1080]\n    seconds: [4, 8]", "[1280x720, 1920x1080, 1024x1792]\n    seconds: [4, 8]\n    routes: [{provider: north, model: f, style: tasks}]",
+			"models[1].routes[0].style", "tasks cannot ask for the size 1024x1792; it knows 1280x720, 720x1280, 960x960, "},
+		{"kind: video", "kind: image\n    routes: [{provider: north, model: f, style: videos}]", "models[1].routes[0].style", "only text and video"},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -208,8 +209,12 @@ func (m *Model) guideFacts(text *bytes.Buffer) {
 		fmt.Fprintf(text, "- Context: %d tokens; longest answer: %d tokens\n", m.ContextTokens, m.MaxOutputTokens)
 	}
 	for _, rate := range m.RateCard.Rates {
-		price := priceOf(rate)
-		fmt.Fprintf(text, "- Price: $%s per %d %s\n", price.Amount, price.Per, strings.ReplaceAll(rate.Meter.String(), "_", " "))
+		price, unit := priceOf(rate), strings.ReplaceAll(rate.Meter.String(), "_", " ")
+		per := strconv.FormatInt(price.Per, 10) + " " + unit
+		if price.Per == 1 {
+			per = strings.TrimSuffix(unit, "s")
+		}
+		fmt.Fprintf(text, "- Price: $%s per %s\n", price.Amount, per)
 	}
 	var limits []string
 	for _, l := range []struct {

@@ -116,9 +116,9 @@ func TestTheGuideSaysWhatAModelIs(t *testing.T) {
 	if plain, _ := defaultSnapshot(t).Model("meridian/atlas-large"); !strings.Contains(string(plain.Markdown()), hostWord+"/v1/responses") {
 		t.Error("without a base URL there is no placeholder")
 	}
-	film, _ := s.Model("boreal/drift:pro")
-	if text := string(film.Markdown()); !strings.Contains(text, "$0.3 per 1000 seconds") && !strings.Contains(text, "2 jobs at once") || strings.Contains(text, "POST") {
-		t.Errorf("the guide of a film: %s", text)
+	picture, _ := s.Model("tessera/canvas")
+	if text := string(picture.Markdown()); !strings.Contains(text, "$0.04 per image\n") || strings.Contains(text, "POST") {
+		t.Errorf("the guide of a coming model: %s", text)
 	}
 }
 

@@ -78,7 +78,7 @@ func TestTheListHasWhatEveryToolReads(t *testing.T) {
 		for _, field := range []string{"id", "object", "type", "created", "created_at", "owned_by", "name", "display_name", "description",
 			"canonical_slug", "context_length", "context_window", "max_output_tokens", "max_tokens", "architecture", "capabilities", "protocols",
 			"pricing", "supported_parameters", "top_provider", "rate_limits"} {
-			if m[field] == nil {
+			if m[field] == nil && (m["kind"] == "text" || field[:3] != "con" && field[:3] != "max") {
 				t.Errorf("%v has no %s", m["id"], field)
 			}
 		}
@@ -114,25 +114,13 @@ func TestTheListHasWhatEveryToolReads(t *testing.T) {
 func TestComingModelsHavePricesButAreNotListed(t *testing.T) {
 	t.Parallel()
 	s := defaultSnapshot(t)
-	if strings.Contains(string(s.List(nil)), "drift") {
+	if strings.Contains(string(s.List(nil)), "cadence") {
 		t.Error("a coming model is listed")
-	}
-	m, ok := s.Model("boreal/drift:pro")
-	if !ok {
-		t.Fatal("the coming model is not even shown")
-	}
-	var e listEntry
-	if err := json.Unmarshal(m.ListEntry(), &e); err != nil {
-		t.Fatal(err)
-	}
-	if e.Availability != "coming" || e.PricingSKUs["per-video-second"] != "0.3" ||
-		e.PricingSKUs["per-video-second-1920x1080"] != "0.7" || e.ContextLength != nil {
-		t.Errorf("entry %+v", e)
 	}
 	for id, sku := range map[string][2]string{"tessera/canvas": {"per-image", "0.04"}, "meridian/cadence": {"per-character", "0.000015"}} {
 		m, _ := s.Model(id)
 		var e listEntry
-		if err := json.Unmarshal(m.ListEntry(), &e); err != nil || e.PricingSKUs[sku[0]] != sku[1] {
+		if err := json.Unmarshal(m.ListEntry(), &e); err != nil || e.Availability != "coming" || e.PricingSKUs[sku[0]] != sku[1] {
 			t.Errorf("%s: %v, %v", id, e.PricingSKUs, err)
 		}
 	}
@@ -141,7 +129,7 @@ func TestComingModelsHavePricesButAreNotListed(t *testing.T) {
 func TestTheListShowsOnlyWhatACallerMayUse(t *testing.T) {
 	t.Parallel()
 	s := defaultSnapshot(t)
-	p := app.Principal{Models: []string{"boreal/fjord-pro", "meridian/atlas-nano", "boreal/drift:fast"}}
+	p := app.Principal{Models: []string{"boreal/fjord-pro", "meridian/atlas-nano", "tessera/canvas"}}
 	if _, ids := readList(t, s.List(p.MayUse)); ids != "meridian/atlas-nano boreal/fjord-pro" {
 		t.Errorf("listed: %s", ids)
 	}

@@ -20,7 +20,9 @@ func TestApplyAndExportRoundTrip(t *testing.T) {
 		"small": smallFile, "default": string(Default()), "empty": "",
 		"odd": with(t, "max: 1.5", `max: 1.50, min: 1e-3, default: 1.0`, "name: South", `name: "Süd \"&<> ${X}\"", headers: {x-a: "${KEY}"}, `+
 			`limits: {concurrency: 3}, paths: {messages: /m}`, "order: 2", "order: 2, timeouts: {idle: 1m30s}",
-			"owner: acme", "owner: acme\n    paused: true\n    notice: busy"),
+			"owner: acme", "owner: acme\n    paused: true\n    notice: busy",
+			"availability: coming", "routes: [{provider: north, model: f1, style: operations}, {provider: north, model: f1, style: tasks, order: 2}, "+
+				"{provider: north, model: f1, style: videos, order: 3}]\n    parameters: [stream]"),
 	} {
 		f := parse(t, raw)
 		if err := Apply(t.Context(), db, f); err != nil {

@@ -11,6 +11,9 @@ import (
 // streams reports whether a job of the model can be watched in the call that makes it.
 func (m *Model) streams() bool { return slices.Contains(m.Parameters, "stream") }
 
+// readsPictures reports whether a picture may be given.
+func (m *Model) readsPictures() bool { return slices.Contains(m.InputModalities, "image") }
+
 // videoContractOf is what an operation takes as its body; nil when it takes none.
 func (m *Model) videoContractOf(op *tree) *Contract {
 	return map[string]*Contract{"request": m.video, "remix": m.remix}[op.word("body")]
@@ -129,6 +132,9 @@ func (g *guides) videoOperation(m *Model, op *tree) *tree {
 	of := g.byStyle()[VideosStyle]
 	id, description := op.word("id"), op.word("text")
 	if id == "create" {
+		if m.readsPictures() {
+			description += "\n\n" + of.word("picture")
+		}
 		description += "\n\n" + of.word("guardrails")
 		if m.streams() {
 			description += "\n\n" + of.word("stream")
@@ -150,7 +156,7 @@ func (g *guides) videoOperation(m *Model, op *tree) *tree {
 		content := members("application/json", members("schema", refTo("schemas", pascal(VideosStyle, op.word("body"))), "examples", examples))
 		if form := op.word("form"); form != "" {
 			body := members("schema", refTo("schemas", pascal(VideosStyle, form)))
-			if slices.Contains(m.InputModalities, "image") {
+			if m.readsPictures() {
 				body.set("encoding", members("input_reference", members("contentType", "image/jpeg, image/png, image/webp")))
 			}
 			content.set("multipart/form-data", body)

@@ -81,7 +81,6 @@ func (m *Model) videoFacts(text *bytes.Buffer) {
 		}
 		text.WriteString("\n")
 	}
-	text.WriteString("\n")
 }
 
 // everyVideoCall is what all operations of videos have in common.
@@ -107,13 +106,12 @@ func (g *guides) writeVideo(text *bytes.Buffer, m *Model) {
 	text.WriteString(".\n")
 	for _, op := range of.get("operations").items {
 		fmt.Fprintf(text, "\n## %s %s\n\n%s. %s\n", strings.ToUpper(op.word("method")), path+op.word("path"), op.word("summary"), op.word("text"))
+		lead := "\n"
 		for _, p := range g.videoParameters(op) {
 			if p.word("in") != "path" {
-				fmt.Fprintf(text, "\n- %s `%s`: %s%s", p.word("in"), p.word("name"), p.word("description"), schemaWords(p.get("schema")))
+				fmt.Fprintf(text, "%s- %s `%s`: %s%s\n", lead, p.word("in"), p.word("name"), p.word("description"), schemaWords(p.get("schema")))
+				lead = ""
 			}
-		}
-		if len(g.videoParameters(op)) > 0 {
-			text.WriteString("\n")
 		}
 		g.writeVideoBodies(text, m, op)
 	}
@@ -139,6 +137,9 @@ func (g *guides) writeVideoBodies(text *bytes.Buffer, m *Model, op *tree) {
 	id := op.word("id")
 	if id == "create" {
 		fmt.Fprintf(text, "\n%s", g.fill(of.samples, m))
+		if m.readsPictures() {
+			fmt.Fprintf(text, "\n%s\n\n```sh\n%s```\n", of.word("picture"), g.fill(of.word("upload"), m))
+		}
 	}
 	if contract := m.videoContractOf(op); contract != nil {
 		fmt.Fprintf(text, "\n### Fields of a request: %s\n\n", id)

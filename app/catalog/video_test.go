@@ -1,0 +1,349 @@
+package catalog
+
+import (
+	"encoding/json"
+	"go/parser"
+	"go/token"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"umg/app"
+	"umg/app/llm"
+)
+
+// filmTerms are those of a model that reads text only and cannot be watched.
+func filmTerms() terms {
+	return terms{model: "acme/film", inputs: []string{"text"}, sizes: []string{"1920x1080"}, seconds: []int64{5}}
+}
+
+func filmContracts(t *testing.T, of terms) (create, remix *Contract) {
+	t.Helper()
+	b, err := newContractBuilder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if create, remix, err = b.buildVideo(of); err != nil {
+		t.Fatal(err)
+	}
+	return create, remix
+}
+
+func TestVideoContractsFollowTheModel(t *testing.T) {
+	t.Parallel()
+	create, _ := filmContracts(t, filmTerms())
+	for body, says := range map[string]string{
+		`{"model":"acme/film","prompt":"a","size":"1920x1080","seconds":5}`:           "",
+		`{"model":"acme/film","prompt":"a","stream":false,"input_reference":null}`:    "",
+		`{"model":"acme/film","prompt":"a","size":"1280x720"}`:                        `size must be "1920x1080" or null, not "1280x720".`,
+		`{"model":"acme/film","prompt":"a","seconds":"4"}`:                            `seconds must be "5", 5 or null, not "4".`,
+		`{"model":"acme/film","prompt":"a","stream":true}`:                            "stream is not supported by the model acme/film. Leave it out, or send false or null.",
+		`{"model":"acme/film","prompt":"a","input_reference":{"image_url":"data:,"}}`: "input_reference is not supported by the model acme/film. Leave it out.",
+		`{"model":"acme/film","prompt":"` + strings.Repeat("é", 32_000) + `"}`:        "",
+		`{"model":"acme/film","prompt":"` + strings.Repeat("é", 32_001) + `"}`:        "prompt must have 1 to 32000 characters, not 32001.",
+	} {
+		e := app.AsError(create.Check([]byte(body)))
+		switch {
+		case (e == nil) != (says == ""), e != nil && (e.Message != says || e.Doc != "/v1/model/api.md?model=acme/film" || e.Kind != app.Invalid):
+			t.Errorf("%.80s: %v", body, e)
+		}
+	}
+	schema := mustParse(create.Schema()).get("properties")
+	if schema.get("size").word("default") != "1920x1080" || schema.get("seconds").word("default") != "5" {
+		t.Errorf("the defaults are not stated: %s", create.Schema())
+	}
+	again, _ := filmContracts(t, filmTerms())
+	of := filmTerms()
+	of.seconds = []int64{5, 10}
+	other, _ := filmContracts(t, of)
+	if again.Hash() != create.Hash() || other.Hash() == create.Hash() {
+		t.Error("a contract's hash does not follow its terms")
+	}
+}
+
+func TestARemixNeedsAPromptOnly(t *testing.T) {
+	t.Parallel()
+	create, remix := filmContracts(t, filmTerms())
+	for body, param := range map[string]string{
+		`{"prompt":"a"}`: "-",
+		`{"prompt":"a","model":"acme/film","size":"1920x1080","seconds":"5","user":"u","metadata":{}}`: "-",
+		`{"prompt":"a","model":null,"size":null,"seconds":null,"stream":null}`:                         "-",
+		`{"prompt":"a","remix_video_id":5}`:                                                            "-", // the path names the source
+		`{}`:                                                                                           "prompt", `{"prompt":""}`: "prompt", `{"prompt":"a","model":"acme/other"}`: "model", `{"prompt":"a","model":5}`: "model",
+		`{"prompt":"a","size":"1x1"}`: "size", `{"prompt":"a","seconds":6}`: "seconds", `{"prompt":"a","stream":true}`: "stream",
+		`{"prompt":"a","Prompt":"b"}`: "Prompt", `[]`: "", `{"prompt":"a","prompt":"b"}`: "prompt",
+	} {
+		e := app.AsError(remix.Check([]byte(body)))
+		if (e == nil) != (param == "-") || e != nil && e.Param != param {
+			t.Errorf("%s: %v", body, e)
+		}
+	}
+	if bytesHold(remix.Schema(), `"default":"1920x1080"`) || bytesHold(remix.Schema(), "remix_video_id") || remix.Hash() == create.Hash() {
+		t.Errorf("the contract of a remix: %s", remix.Schema())
+	}
+}
+
+func bytesHold(b []byte, s string) bool { return strings.Contains(string(b), s) }
+
+func TestVideoChecksAgreeWithTheOracle(t *testing.T) {
+	t.Parallel()
+	for _, of := range []terms{everything(t), filmTerms()} {
+		create, remix := filmContracts(t, of)
+		for _, c := range []*Contract{create, remix} {
+			o := newOracle(t, c)
+			var bodies []string
+			for _, body := range acceptedBodies(t, VideosStyle) {
+				bodies = append(bodies, body, strings.Replace(body, `"model":"acme/all",`, "", 1))
+			}
+			for _, k := range refusedBodies(t, VideosStyle) {
+				bodies = append(bodies, k.body)
+			}
+			for _, body := range bodies {
+				if says := o.agree([]byte(body)); says != "" {
+					t.Errorf("%s: %s", body, says)
+				}
+			}
+		}
+	}
+}
+
+func TestOnlyVideoModelsHaveVideoContracts(t *testing.T) {
+	t.Parallel()
+	for _, m := range defaultSnapshot(t).Models() {
+		if film := m.Kind == KindVideo; (m.VideoContract() != nil) != film || (m.RemixContract() != nil) != film {
+			t.Errorf("%s: %v, %v", m.ID, m.VideoContract(), m.RemixContract())
+		}
+		if _, ok := m.Contract(VideosStyle); ok || m.Serves(VideosStyle) {
+			t.Errorf("%s has videos among the styles of text", m.ID)
+		}
+	}
+	f := parse(t, string(Default()))
+	for i := range f.Providers {
+		f.Providers[i].BaseURL = "${NOT_SET}/v1"
+	}
+	m, _ := snapshotFrom(t, f).Model("kestrel/swift")
+	if m.Answers() || m.VideoContract() == nil || m.ContractVersion() != "" || strings.Contains(string(m.Markdown()), "POST") ||
+		strings.Contains(string(m.OpenAPI()), "/v1/videos") {
+		t.Error("a model without a provider promises something")
+	}
+}
+
+func TestVideoModelsAreListedWithWhatTheyRender(t *testing.T) {
+	t.Parallel()
+	s := defaultSnapshot(t)
+	for id, want := range map[string]struct {
+		sku, price string
+		seconds    int
+	}{
+		"boreal/drift:pro":  {"per-video-second-1920x1080", "0.7", 5},
+		"boreal/drift:fast": {"per-video-second", "0.1", 3},
+		"meridian/reel":     {"per-video-second", "0.08", 3},
+		"kestrel/swift":     {"per-video-second-1080x1920", "0.12", 2},
+	} {
+		m, _ := s.Model(id)
+		var e listEntry
+		if err := json.Unmarshal(m.ListEntry(), &e); err != nil {
+			t.Fatal(err)
+		}
+		if !bytesHold(s.List(nil), `"id":"`+id+`"`) || e.Availability != "available" || e.PricingSKUs[want.sku] != want.price ||
+			len(e.SupportedSeconds) != want.seconds || !slices.Equal(e.SupportedSizes, m.Sizes) || len(e.Protocols) != 0 ||
+			e.ContractHashes[VideosStyle] != m.VideoContract().Hash() || !slices.Equal(e.Endpoints, []string{"/v1/videos"}) || e.ContextLength != nil {
+			t.Errorf("entry %+v", e)
+		}
+	}
+}
+
+func TestTheGuideOfAVideoModelTellsEveryOperation(t *testing.T) {
+	t.Parallel()
+	s := wordySnapshot(t)
+	pro, _ := s.Model("boreal/drift:pro")
+	guide := string(pro.Markdown())
+	for _, want := range []string{
+		"\n## POST /v1/videos\n", "\n## GET /v1/videos\n", "\n## GET /v1/videos/{video_id}\n", "\n## GET /v1/videos/{video_id}/content\n",
+		"\n## POST /v1/videos/{video_id}/remix\n", "\n## DELETE /v1/videos/{video_id}\n", "\n## Events\n", "\n## Guardrails\n", "\n## Errors\n",
+		"`/v1/vendora/videos`", "`/v1/openai/videos`", "Price: $0.3 per second", "| 1920x1080 | $0.7 | $2.8 | $5.6 | $8.4 | $11.2 | $14 |",
+		"Sizes: 720x1280, 1280x720, 1024x1792, 1792x1024, 1080x1920, 1920x1080; seconds: 4, 8, 12, 16, 20", "5 requests a minute, 40 jobs a day, 2 jobs at once",
+		`"cost":1.2}`, "`Idempotency-Key`", "`X-Dry-Run`", "multipart/form-data", "`variant`", "default `20`", "input_reference=@first-frame.png",
+		"video.completed", "video.failed", "`content_policy_violation`", "`video_expired`", "`variant_unavailable`", "`video_not_found`", "`video_not_ready`",
+		"| 402 |", "`upstream_status_unavailable`", "`moderation_blocked`", "`remix_video_id`", pro.ContractVersion(), "https://gateway.example/v1/videos",
+	} {
+		if !strings.Contains(guide, want) {
+			t.Errorf("the guide does not say %q", want)
+		}
+	}
+	for _, wrong := range []string{hostWord, modelWord, sizeWord, secondsWord, costWord, "x-gateway-dropped", "chat/completions"} {
+		if strings.Contains(guide, wrong) {
+			t.Errorf("the guide says %q", wrong)
+		}
+	}
+	swift, _ := s.Model("kestrel/swift")
+	for _, wrong := range []string{"event-stream", `"stream":true`, "data: {", "720x1280\",\"seconds\":\"4"} {
+		if strings.Contains(string(swift.Markdown()), wrong) {
+			t.Errorf("the guide of a model that cannot be watched says %q", wrong)
+		}
+	}
+	f := parse(t, string(Default()))
+	i := slices.IndexFunc(f.Models, func(m FileModel) bool { return m.ID == "kestrel/swift" })
+	f.Models[i].Input = []string{"text"}
+	blind, _ := snapshotWith(t, f, wordy()).Model("kestrel/swift")
+	for _, document := range []string{string(blind.Markdown()), string(blind.OpenAPI())} {
+		if strings.Contains(document, "first-frame") || strings.Contains(document, "20 MiB") || strings.Contains(document, `"format":"binary","description"`) {
+			t.Error("a model that reads no pictures is said to take one")
+		}
+	}
+}
+
+func TestEveryPieceOfCodeInTheGuideOfAVideoModelIsSound(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"boreal/drift:fast", "boreal/drift:pro", "meridian/reel", "kestrel/swift"} {
+		m, _ := wordySnapshot(t).Model(id)
+		found := map[string]int{}
+		for _, block := range fence.FindAllStringSubmatch(string(m.Markdown()), -1) {
+			language, text := block[1], block[2]
+			found[language]++
+			switch language {
+			case "json":
+				if !json.Valid([]byte(text)) {
+					t.Errorf("no JSON: %s", text)
+				}
+			case "go":
+				if _, err := parser.ParseFile(token.NewFileSet(), "f.go", "package p\nfunc f() error {\n"+text+"return nil\n}\n", 0); err != nil {
+					t.Errorf("%v in\n%s", err, text)
+				}
+			case "sh":
+				for _, body := range regexp.MustCompile(`-d '(.*)'`).FindAllStringSubmatch(text, -1) {
+					found["body"]++
+					if err := m.VideoContract().Check([]byte(body[1])); err != nil {
+						t.Errorf("%s: %v", body[1], err)
+					}
+				}
+			}
+		}
+		for what, want := range map[string]int{"sh": 2, "python": 1, "js": 1, "go": 1, "body": 1} {
+			if found[what] != want {
+				t.Errorf("%s: %d pieces of %s", id, found[what], what)
+			}
+		}
+	}
+}
+
+// checkVideoOperations asks of each operation what OpenAPI asks, and that its examples keep its schemas.
+func (d openDocument) checkVideoOperations(m *Model) {
+	paths, operations := d.get("paths"), map[string]bool{}
+	for i, path := range paths.names {
+		if ref := paths.items[i].word("$ref"); ref != "" {
+			if !strings.HasPrefix(path, "/v1/vendora/videos") || d.find(ref) == nil {
+				d.t.Errorf("%s leads to %s", path, ref)
+			}
+			continue
+		}
+		for j, method := range paths.items[i].names {
+			op := paths.items[i].items[j]
+			operations[op.word("operationId")] = true
+			named := slices.ContainsFunc(childrenOf(op, "parameters"), func(p *tree) bool {
+				return p.word("in") == "path" && p.word("name") == "video_id" && p.get("required").append(nil) != nil
+			})
+			if named != strings.Contains(path, "{video_id}") || op.word("summary") == "" {
+				d.t.Errorf("%s %s: %s", method, path, op.append(nil))
+			}
+			d.checkVideoBody(m, path, op)
+			d.checkVideoResponses(path, op)
+		}
+	}
+	if len(operations) != 6 {
+		d.t.Errorf("operations %v", operations)
+	}
+	for i, name := range d.get("webhooks").names {
+		content := d.get("webhooks").items[i].get("post").get("requestBody").get("content").get("application/json")
+		event := content.get("examples").get("event").get("value")
+		if err := d.fits(content.get("schema"), event); err != nil || event.word("type") != name {
+			d.t.Errorf("%s: %v", name, err)
+		}
+	}
+	if len(d.get("webhooks").names) != 2 {
+		d.t.Errorf("events %v", d.get("webhooks").names)
+	}
+}
+
+func (d openDocument) checkVideoBody(m *Model, path string, op *tree) {
+	contract := map[string]*Contract{"videos_create": m.VideoContract(), "videos_remix": m.RemixContract()}[op.word("operationId")]
+	content := op.get("requestBody").get("content")
+	if contract == nil {
+		if content != nil {
+			d.t.Errorf("%s takes a body", path)
+		}
+		return
+	}
+	examples := content.get("application/json").get("examples")
+	if len(examples.names) < 2 {
+		d.t.Errorf("%s has the examples %v", path, examples.names)
+	}
+	for i, name := range examples.names {
+		body := examples.items[i].get("value")
+		if err := d.fits(content.get("application/json").get("schema"), body); err != nil || contract.Check(body.append(nil)) != nil {
+			d.t.Errorf("%s: example %s: %v, %v", path, name, err, contract.Check(body.append(nil)))
+		}
+	}
+	wrong := mustParse([]byte(`{"model":"another/model","prompt":"a"}`))
+	if d.fits(content.get("application/json").get("schema"), wrong) == nil {
+		d.t.Errorf("%s takes another model", path)
+	}
+	if form := content.get("multipart/form-data"); (form != nil) != (path == "/v1/videos") {
+		d.t.Errorf("%s takes a form: %v", path, form != nil)
+	} else if form != nil {
+		good := members("model", m.ID, "prompt", "a", "size", m.Sizes[0], "seconds", "8")
+		if !slices.Contains(m.Seconds, 8) {
+			good.set("seconds", textTree("5"))
+		}
+		if err := d.fits(form.get("schema"), good); err != nil {
+			d.t.Errorf("%s: %v", path, err)
+		}
+		good.set("seconds", numberTree("8"))
+		if d.fits(form.get("schema"), good) == nil {
+			d.t.Errorf("%s: a form has numbers", path)
+		}
+	}
+}
+
+func (d openDocument) checkVideoResponses(path string, op *tree) {
+	responses := op.get("responses")
+	for i, status := range responses.names {
+		content := responses.items[i].get("content").get("application/json")
+		if responses.items[i].word("description") == "" || content == nil && path != "/v1/videos/{video_id}/content" {
+			d.t.Errorf("%s: %s: %s", path, status, responses.items[i].append(nil))
+		}
+		for j, name := range childNames(content.get("examples")) {
+			schemas := []*tree{content.get("schema")}
+			if either := content.get("schema").get("anyOf"); either != nil {
+				schemas = either.items
+			}
+			value := content.get("examples").items[j].get("value")
+			if !slices.ContainsFunc(schemas, func(s *tree) bool { return d.fits(s, value) == nil }) {
+				d.t.Errorf("%s: %s: example %s: %v", path, status, name, d.fits(schemas[0], value))
+			}
+		}
+	}
+	if responses.get("200") == nil || len(responses.names) < 3 {
+		d.t.Errorf("%s has the responses %v", path, responses.names)
+	}
+}
+
+func childNames(t *tree) []string {
+	if t == nil {
+		return nil
+	}
+	return t.names
+}
+
+func TestVideoRoutesSpeakStylesOfVideos(t *testing.T) {
+	t.Parallel()
+	if got := append(llm.Styles(), VideoStyles()...); !slices.Equal(got, contactStyles()) {
+		t.Errorf("providers are spoken to in %v", got)
+	}
+	reel, _ := defaultSnapshot(t).Model("meridian/reel")
+	pro, _ := defaultSnapshot(t).Model("boreal/drift:pro")
+	if reel.Routes[0].Style != VideosStyle || pro.Routes[0].Style != OperationsStyle || pro.Routes[1].Provider.ID != "crossroads" {
+		t.Errorf("routes %+v, %+v", reel.Routes, pro.Routes)
+	}
+}
