@@ -20,11 +20,12 @@ func newPlane(width, height int) plane { return plane{width, make([]byte, width*
 func (p plane) row(x, y, n int) []byte { return p.samples[y*p.stride+x : y*p.stride+x+n] }
 
 func (p plane) fill(r image.Rectangle, v byte) {
-	for y := r.Min.Y; y < r.Max.Y; y++ {
-		row := p.row(r.Min.X, y, r.Dx())
-		for i := range row {
-			row[i] = v
-		}
+	first := p.row(r.Min.X, r.Min.Y, r.Dx())
+	for i := range first {
+		first[i] = v
+	}
+	for y := r.Min.Y + 1; y < r.Max.Y; y++ {
+		copy(p.row(r.Min.X, y, r.Dx()), first)
 	}
 }
 
@@ -32,6 +33,16 @@ func (p plane) copyFrom(q plane, r image.Rectangle) {
 	for y := r.Min.Y; y < r.Max.Y; y++ {
 		copy(p.row(r.Min.X, y, r.Dx()), q.row(r.Min.X, y, r.Dx()))
 	}
+}
+
+func (p plane) mean(r image.Rectangle) byte {
+	sum := 0
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		for _, v := range p.row(r.Min.X, y, r.Dx()) {
+			sum += int(v)
+		}
+	}
+	return byte(sum / (r.Dx() * r.Dy()))
 }
 
 // repeatsAbove says whether each row of the n by n block at x, y is the row above the block.
@@ -131,14 +142,6 @@ func (p *picture) at(x, y int) colour {
 
 // mean is the average colour of a rectangle that is not empty.
 func (p *picture) mean(r image.Rectangle) color.RGBA {
-	var luma, blue, red int
-	for y := r.Min.Y; y < r.Max.Y; y++ {
-		for x := r.Min.X; x < r.Max.X; x++ {
-			c := p.at(x, y)
-			luma, blue, red = luma+int(c.luma), blue+int(c.blue), red+int(c.red)
-		}
-	}
-	n := r.Dx() * r.Dy()
-	cr, g, b := colour{byte(luma / n), byte(blue / n), byte(red / n)}.rgb()
-	return color.RGBA{R: cr, G: g, B: b, A: 255}
+	red, green, blue := colour{p.luma.mean(r), p.blue.mean(half(r)), p.red.mean(half(r))}.rgb()
+	return color.RGBA{R: red, G: green, B: blue, A: 255}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"os/exec"
 	"testing"
 	"time"
@@ -159,16 +160,42 @@ func program(t testing.TB, name string) string {
 // programSecondsMax bounds one run of a program.
 const programSecondsMax = 60
 
-// run gives a program its input and returns what it printed. Anything on the error stream is a failure.
+// run gives a program its input and returns what it printed.
 func run(t testing.TB, input []byte, name string, args ...string) []byte {
+	t.Helper()
+	var out []byte
+	pipe(t, input, func(r io.Reader) error {
+		var err error
+		out, err = io.ReadAll(io.LimitReader(r, printedBytesMax))
+		return err
+	}, name, args...)
+	return out
+}
+
+// printedBytesMax bounds what run keeps of a program's output.
+const printedBytesMax = 16 << 20
+
+// pipe gives a program its input and hands on its output while it comes. Anything on the error stream is a failure.
+func pipe(t testing.TB, input []byte, read func(io.Reader) error, name string, args ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), programSecondsMax*time.Second)
 	defer cancel()
 	command := exec.CommandContext(ctx, program(t, name), args...)
-	var out, complaints bytes.Buffer
-	command.Stdin, command.Stdout, command.Stderr = bytes.NewReader(input), &out, &complaints
-	if err := command.Run(); err != nil || complaints.Len() > 0 {
-		t.Fatalf("%s: %v: %s", name, err, complaints.Bytes())
+	var complaints bytes.Buffer
+	command.Stdin, command.Stderr = bytes.NewReader(input), &complaints
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return out.Bytes()
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	misread := read(out)
+	_, _ = io.Copy(io.Discard, out) // so that the program can end
+	if err := command.Wait(); err != nil || complaints.Len() > 0 {
+		t.Errorf("%s: %v: %s", name, err, complaints.Bytes())
+	}
+	if misread != nil {
+		t.Error(misread)
+	}
 }

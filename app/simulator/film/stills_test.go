@@ -27,13 +27,13 @@ func TestThumbnailIsTheMiddleFrameMadeSmall(t *testing.T) {
 		if string(data[:4])+string(data[8:12]) != "RIFFWEBP" || len(data) > 64<<10 {
 			t.Errorf("%s: %d bytes that begin with %q", size, len(data), data[:12])
 		}
-		if !bytes.Equal(data, Thumbnail(s)) {
-			t.Errorf("%s: the same spec gave two thumbnails", size)
-		}
 	}
 	s := sized(t, "1280x720")
-	scene := newScene(s)
-	still, err := webp.Decode(bytes.NewReader(Thumbnail(s)))
+	scene, data := newScene(s), Thumbnail(s)
+	if !bytes.Equal(data, Thumbnail(s)) {
+		t.Error("the same spec gave two thumbnails")
+	}
+	still, err := webp.Decode(bytes.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}
