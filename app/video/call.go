@@ -1,9 +1,34 @@
 package video
 
-import "umg/app"
+import (
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app"
+	"umg/app/catalog"
+)
+
+const (
+	secondsMax       = 3600
+	endUserRunesMax  = 256
+	shownRunesMax    = 64 // of a caller's text in an error
+	paramImage       = "input_reference"
+	paramRemixed     = "remix_video_id"
+	paramSource      = "video_id" // in the path of a remix
+	codeInvalid      = "invalid_request_error"
+	codeUnsupported  = "unsupported_parameter"
+	codeMissingVideo = "video_not_found"
+)
 
 // Call is a video that somebody asks for.
 type Call struct {
+	ID          string // that the job is to have; empty for a new one. A second call with the same gets the same job
 	Principal   app.Principal
 	LimitFactor int     // multiplies the usual limits of the account; zero is one
 	Body        []byte  // a JSON object, also when it came as a form
@@ -15,4 +40,145 @@ type Call struct {
 type Upload struct {
 	Name, Type string // as the form declares them, and not to be believed
 	Data       []byte
+}
+
+// members are what a body may say of a video, as they stand in it.
+type members struct {
+	Model     jsontext.Value `json:"model"`
+	Prompt    jsontext.Value `json:"prompt"`
+	Size      jsontext.Value `json:"size"`
+	Seconds   jsontext.Value `json:"seconds"`
+	Reference jsontext.Value `json:"input_reference"`
+	Remixed   jsontext.Value `json:"remix_video_id"`
+	User      jsontext.Value `json:"user"`
+}
+
+// wish is what a body asks for. Zero values were not said.
+type wish struct {
+	prompt, size string
+	seconds      int
+	imageURL     string
+	endUser      string
+}
+
+// peek finds the members of a body whose model, and so whose contract, is not known yet. Names that come twice and broken
+// texts are left to the contract.
+func (c *Call) peek() (members, error) {
+	var m members
+	raw := jsontext.Value(c.Body)
+	if kind := raw.Kind(); kind != '{' {
+		switch {
+		case len(strings.TrimSpace(string(c.Body[:min(len(c.Body), shownRunesMax)]))) == 0:
+			return m, errJSON("The body is empty; it must be a JSON object.", io.ErrUnexpectedEOF)
+		case raw.IsValid():
+			return m, errJSON("The body must be a JSON object.", nil)
+		}
+	}
+	err := json.Unmarshal(c.Body, &m, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if err == nil {
+		return m, nil
+	}
+	if at, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		return m, errJSON("The body is not valid JSON near byte "+strconv.FormatInt(at.ByteOffset+1, 10)+".", err)
+	}
+	return m, errJSON("The body is not valid JSON.", err)
+}
+
+func errJSON(message string, cause error) error {
+	return app.Errorf(app.Invalid, "invalid_json", "%s", message).Because(cause)
+}
+
+// modelOf is the model that a body names. Only a remix may leave it out: of a model that is not there, the empty text.
+func modelOf(m members, isRemix bool) (string, error) {
+	if absent(m.Model) {
+		if isRemix {
+			return "", nil
+		}
+		e := app.Errorf(app.Invalid, codeInvalid,
+			"model is required; it must be the id of a model that makes videos, such as GET /v1/models lists.").At("model")
+		e.Missing = true
+		return "", e
+	}
+	id := text(m.Model)
+	if id == "" {
+		return "", app.Errorf(app.Invalid, codeInvalid,
+			"model must be a non-empty string: the id of a model that makes videos, such as GET /v1/models lists.").At("model")
+	}
+	return id, nil
+}
+
+// checkBody holds a body against what the model accepts.
+func checkBody(m *catalog.Model, c *Call) error {
+	contract := m.VideoContract()
+	if c.Source != "" {
+		contract = m.RemixContract()
+	}
+	if contract == nil {
+		return noVideos(m)
+	}
+	return contract.Check(c.Body)
+}
+
+// read takes the members of a body that has kept its contract.
+func (m members) read() (wish, error) {
+	w := wish{prompt: text(m.Prompt), size: text(m.Size), endUser: clip(strings.ReplaceAll(text(m.User), "\x00", ""), endUserRunesMax)}
+	if strings.TrimSpace(w.prompt) == "" {
+		return wish{}, app.Errorf(app.Invalid, codeInvalid, "prompt is blank; say what the video shows.").At("prompt")
+	}
+	if strings.ContainsRune(w.prompt, 0) {
+		return wish{}, app.Errorf(app.Invalid, codeInvalid, "prompt has a zero character (\\u0000); remove it.").At("prompt")
+	}
+	var err error
+	if w.seconds, err = seconds(m.Seconds); err != nil {
+		return wish{}, err
+	}
+	if !absent(m.Reference) {
+		var reference struct {
+			ImageURL string `json:"image_url"`
+		}
+		if json.Unmarshal(m.Reference, &reference) != nil || reference.ImageURL == "" {
+			return wish{}, badImage("input_reference must be an object with image_url, or a file of a form.")
+		}
+		w.imageURL = reference.ImageURL
+	}
+	return w, nil
+}
+
+// seconds reads a length that is a text or a number, and whole either way. It is zero when none was said.
+func seconds(raw jsontext.Value) (int, error) {
+	if absent(raw) {
+		return 0, nil
+	}
+	bad := app.Errorf(app.Invalid, codeInvalid, "seconds must be a whole number of seconds, as a text or a number, such as \"8\".").At("seconds")
+	word := string(raw)
+	if raw.Kind() == '"' {
+		word = text(raw)
+		if strings.Trim(word, "0123456789") != "" {
+			return 0, bad
+		}
+	}
+	n, err := strconv.ParseFloat(word, 64) // 8.0 and 8e0 are whole numbers as well
+	if err != nil || n < 1 || n > secondsMax || n != float64(int(n)) {
+		return 0, bad
+	}
+	return int(n), nil
+}
+
+func absent(raw jsontext.Value) bool { return len(raw) == 0 || raw.Kind() == 'n' }
+
+// text is a JSON text without its quotes; the empty text for anything else.
+func text(raw jsontext.Value) string {
+	var s string
+	if raw.Kind() != '"' || json.Unmarshal(raw, &s, jsontext.AllowInvalidUTF8(true)) != nil {
+		return ""
+	}
+	return s
+}
+
+// clip bounds a text.
+func clip(s string, runesMax int) string {
+	if utf8.RuneCountInString(s) <= runesMax {
+		return s
+	}
+	return string([]rune(s)[:runesMax])
 }

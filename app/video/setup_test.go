@@ -131,12 +131,27 @@ func (b *bench) openCatalog() {
 
 // openStore makes the place where content is kept.
 func (b *bench) openStore() storage.Store {
-	return struct{ storage.Store }{}
+	b.Helper()
+	store, err := storage.NewFolder(b.TempDir(), b.clock.now)
+	b.must(err)
+	b.Cleanup(func() { _ = store.Close() })
+	return store
 }
 
 // openEvents makes the service that is told of the ends of jobs.
 func (b *bench) openEvents() *webhook.Service {
-	return &webhook.Service{}
+	b.Helper()
+	outside, err := egress.New(egress.Options{})
+	b.must(err)
+	b.Cleanup(outside.Close)
+	o := webhook.Options{
+		Egress: outside, Now: b.clock.now, IDs: b.ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: slog.New(slog.DiscardHandler),
+	}
+	_, err = rand.Read(o.Key[:])
+	b.must(err)
+	events, err := webhook.New(b.db, o)
+	b.must(err)
+	return events
 }
 
 // replica is one more service on the same store, as another process would have it.

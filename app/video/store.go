@@ -178,3 +178,96 @@ func wrap(verb string, err error) error {
 	}
 	return err
 }
+
+// wellFormed reports whether a text can be the id of a job. Only then is the store asked.
+func wellFormed(id string) bool {
+	return len(id) > len(idPrefix) && len(id) <= idBytesMax && strings.HasPrefix(id, idPrefix+"_") &&
+		strings.Trim(id[len(idPrefix)+1:], "0123456789abcdefghijklmnopqrstuvwxyz") == ""
+}
+
+// find reads a job of an account, whether it can be seen or not.
+func find(ctx context.Context, q postgres.Queryer, accountID, id string) (row jobRow, found bool, err error) {
+	if !wellFormed(id) {
+		return jobRow{}, false, nil
+	}
+	err = q.GetContext(ctx, &row, `select `+columns+` from video_jobs where id = $1 and account_id = $2`, id, accountID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return jobRow{}, false, nil
+	}
+	return row, err == nil, wrap("find", err)
+}
+
+// visible reads a job that its owner can see. All others are one and the same error.
+func visible(ctx context.Context, q postgres.Queryer, accountID, id string) (jobRow, error) {
+	row, found, err := find(ctx, q, accountID, id)
+	if err == nil && (!found || row.DeletedAt != nil) {
+		return jobRow{}, noVideo()
+	}
+	return row, err
+}
+
+// noVideo is the one answer for what was never there, was deleted or is somebody else's.
+func noVideo() *app.Error {
+	return app.Errorf(app.NotFound, codeMissingVideo, "There is no such video. GET /v1/videos lists yours.")
+}
+
+// runningJobs counts the jobs of an account and a model that have not ended, the hidden ones too.
+func runningJobs(ctx context.Context, q postgres.Queryer, accountID, model string) (n int64, err error) {
+	err = q.GetContext(ctx, &n, `
+		select count(*) from video_jobs where account_id = $1 and model = $2 and state not in ('completed', 'failed')`, accountID, model)
+	return n, wrap("running jobs", err)
+}
+
+// jobsSince counts the jobs of an account and a model that were made since a moment, and when the first of them was. What
+// no provider has taken does not count.
+func jobsSince(ctx context.Context, q postgres.Queryer, accountID, model string, since time.Time) (n int64, first time.Time, err error) {
+	err = q.QueryRowxContext(ctx, `
+		select count(*), coalesce(min(created_at), $3) from video_jobs
+		where account_id = $1 and model = $2 and created_at > $3 and (state <> 'failed' or upstream_id is not null)`,
+		accountID, model, since).Scan(&n, &first)
+	return n, first, wrap("jobs of a day", err)
+}
+
+// setRoute notes which provider is asked for a job that none has taken yet.
+func setRoute(ctx context.Context, q postgres.Queryer, r *jobRow) error {
+	_, err := q.ExecContext(ctx, `
+		update video_jobs set provider = $2, style = $3, upstream_model = $4 where id = $1 and state = 'creating'`,
+		r.ID, r.Provider, string(r.Style), r.UpstreamModel)
+	return wrap("set route", err)
+}
+
+// selectJobs reads the visible jobs of an account that a query asks for.
+func selectJobs(ctx context.Context, q postgres.Queryer, accountID string, by Query, states []string, limit int) (rows []jobRow, err error) {
+	where, args := by.conditions(states, []any{accountID, limit})
+	order := "desc"
+	if by.Ascending {
+		order = "asc"
+	}
+	err = q.SelectContext(ctx, &rows, `select `+columns+` from video_jobs
+		where account_id = $1 and deleted_at is null`+where+` order by id `+order+` limit $2`, args...)
+	return rows, wrap("list", err)
+}
+
+// hide deletes a job for its owner and wakes the worker. One that is just being made is not due before its creation has
+// ended.
+func hide(ctx context.Context, q postgres.Queryer, accountID, id string, now time.Time) (row jobRow, found bool, err error) {
+	if !wellFormed(id) {
+		return jobRow{}, false, nil
+	}
+	err = q.GetContext(ctx, &row, `
+		update video_jobs set deleted_at = $3, due_at = case when state = 'creating' then due_at else $3 end
+		where id = $1 and account_id = $2 and deleted_at is null returning `+columns, id, accountID, now)
+	if errors.Is(err, sql.ErrNoRows) {
+		return jobRow{}, false, nil
+	}
+	return row, err == nil, wrap("hide", err)
+}
+
+// sumContent adds up what is kept for an account.
+func sumContent(ctx context.Context, q postgres.Queryer, accountID string) (jobs, bytes int64, err error) {
+	err = q.QueryRowxContext(ctx, `
+		select count(distinct j.id), coalesce(sum((f.value->>'bytes')::bigint), 0)
+		from video_jobs j left join lateral jsonb_each(case when j.purged_at is null then j.content else '{}' end) f on true
+		where j.account_id = $1 and j.deleted_at is null`, accountID).Scan(&jobs, &bytes)
+	return jobs, bytes, wrap("sum of content", err)
+}

@@ -1,0 +1,159 @@
+package video
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/llm"
+	"umg/app/provider/render"
+)
+
+const (
+	pausedRetryAfter = 30 * time.Second
+	modelsShownMax   = 8 // in an error
+)
+
+// choose finds a model that makes videos, for somebody who may use it.
+func choose(s *catalog.Snapshot, p app.Principal, id string, now time.Time) (*catalog.Model, error) {
+	m, known := s.Model(id)
+	if !known {
+		return nil, noModel("The model %q does not exist. %s", clip(id, shownRunesMax), others(s, p))
+	}
+	if !p.MayUse(m.ID) {
+		return nil, app.Errorf(app.Forbidden, "model_not_allowed",
+			"This key may not use the model %s. GET /v1/models lists those it may use.", m.ID).At("model").Final()
+	}
+	if err := m.Ended(now); err != nil {
+		return nil, err
+	}
+	if !m.Available {
+		return nil, noModel("The model %s is not available yet. %s", m.ID, others(s, p))
+	}
+	if m.Kind != catalog.KindVideo {
+		return nil, noModel("The model %s makes no videos. %s", m.ID, others(s, p))
+	}
+	if m.Paused {
+		notice := ""
+		if m.Notice != "" {
+			notice = strings.TrimSuffix(m.Notice, ".") + ". "
+		}
+		return nil, app.Errorf(app.Unavailable, "model_temporarily_unavailable",
+			"The model %s is temporarily unavailable because of platform traffic control. %sTry again later or choose another model.",
+			m.ID, notice).At("model").After(pausedRetryAfter)
+	}
+	return m, nil
+}
+
+func noModel(format string, args ...any) *app.Error {
+	return app.Errorf(app.NotFound, "model_not_found", format, args...).At("model")
+}
+
+func noVideos(m *catalog.Model) error {
+	return noModel("The model %s makes no videos. GET /v1/models lists those that do.", m.ID)
+}
+
+// others names the models that would do.
+func others(s *catalog.Snapshot, p app.Principal) string {
+	var ids []string
+	for _, m := range s.Models() {
+		if m.Kind == catalog.KindVideo && m.Available && !m.Paused && p.MayUse(m.ID) && len(ids) < modelsShownMax {
+			ids = append(ids, m.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return "GET /v1/models lists all models."
+	}
+	return "Models that make videos: " + strings.Join(ids, ", ") + "."
+}
+
+// routesOf are the ways to serve a plan in the order to try them: by order, and among equals by weight and chance. What
+// changes a video stays with the provider that made it, as no other knows the video.
+func (s *Service) routesOf(p *plan) ([]*catalog.Route, error) {
+	var routes []*catalog.Route
+	for i := range p.model.Routes {
+		r := &p.model.Routes[i]
+		if p.source == nil || canChange(r, p.source) {
+			routes = append(routes, r)
+		}
+	}
+	switch {
+	case len(routes) > 0:
+		return s.draw(routes), nil
+	case p.source != nil && len(p.model.Routes) > 0:
+		return nil, app.Errorf(app.Invalid, codeInvalid,
+			"The model %s cannot change this video, which %s has made. Leave model out, or make a new video.", p.model.ID, p.source.Model).At("model")
+	}
+	return nil, app.Errorf(app.Unavailable, "no_available_provider",
+		"No provider of %s can take this call right now. Please try again later.", p.model.ID)
+}
+
+// canChange reports whether a route can change a video. Where a change takes everything but its prompt from the source,
+// another model would be paid for but not used.
+func canChange(r *catalog.Route, source *jobRow) bool {
+	return r.Provider.ID == source.Provider && r.Style == source.Style && render.Remixes(r) &&
+		(r.Model == source.UpstreamModel || !inherits(r.Style))
+}
+
+// inherits reports whether a change takes model, size and length from its source in a style, whatever is asked for.
+func inherits(style llm.Style) bool { return style != catalog.OperationsStyle }
+
+// draw puts routes of the same order in a random one, so that each comes first as often as its weight says.
+func (s *Service) draw(routes []*catalog.Route) []*catalog.Route {
+	slices.SortStableFunc(routes, func(a, b *catalog.Route) int { return cmp.Compare(a.Order, b.Order) })
+	for i := range routes {
+		sum := 0
+		for _, r := range routes[i:] {
+			if r.Order == routes[i].Order {
+				sum += max(1, r.Weight)
+			}
+		}
+		mark := int(s.o.Jitter(int64(sum)))
+		for j := i; j < len(routes); j++ {
+			if mark -= max(1, routes[j].Weight); mark < 0 {
+				routes[i], routes[j] = routes[j], routes[i]
+				break
+			}
+		}
+	}
+	return routes
+}
+
+// defaults fills in what was not said: from the video to change, else from what the model names first. A video that is
+// changed can only be made in what the model makes.
+func (p *plan) defaults() error {
+	if p.source != nil {
+		p.wish.size = cmp.Or(p.wish.size, p.source.Size)
+		p.wish.seconds = cmp.Or(p.wish.seconds, p.source.Seconds)
+	}
+	if len(p.model.Sizes) == 0 || len(p.model.Seconds) == 0 {
+		return fmt.Errorf("video: the model %s has no sizes or no lengths", p.model.ID)
+	}
+	p.wish.size = cmp.Or(p.wish.size, p.model.Sizes[0])
+	p.wish.seconds = cmp.Or(p.wish.seconds, int(p.model.Seconds[0]))
+	if p.source != nil && inherits(p.source.Style) {
+		if p.wish.size != p.source.Size {
+			return app.Errorf(app.Invalid, codeInvalid, "This video is %s and its remix will be too; leave size out.", p.source.Size).At("size")
+		}
+		if p.wish.seconds != p.source.Seconds {
+			return app.Errorf(app.Invalid, codeInvalid, "This video has %d seconds and its remix will too; leave seconds out.",
+				p.source.Seconds).At("seconds")
+		}
+	}
+	if !slices.Contains(p.model.Sizes, p.wish.size) {
+		return app.Errorf(app.Invalid, codeInvalid, "The model %s does not make videos of %s, the size of the source; it makes %s.",
+			p.model.ID, p.wish.size, strings.Join(p.model.Sizes, ", ")).At("size")
+	}
+	if !slices.Contains(p.model.Seconds, int64(p.wish.seconds)) {
+		return app.Errorf(app.Invalid, codeInvalid, "The model %s does not make videos of %d seconds, the length of the source; it makes %s.",
+			p.model.ID, p.wish.seconds, strings.Trim(fmt.Sprint(p.model.Seconds), "[]")).At("seconds")
+	}
+	if _, err := fmt.Sscanf(p.wish.size, "%dx%d", &p.width, &p.height); err != nil || p.width <= 0 || p.height <= 0 {
+		return fmt.Errorf("video: the model %s has a size %q", p.model.ID, p.wish.size)
+	}
+	return nil
+}

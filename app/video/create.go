@@ -1,0 +1,275 @@
+package video
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/limit"
+	"umg/app/provider"
+	"umg/app/provider/render"
+	"umg/billing"
+)
+
+const tokenBytes = 24 // of a callback address
+
+// Created is a job that was taken, and what is left of its model's limit.
+type Created struct {
+	Job      Job
+	Requests limit.Window
+}
+
+// plan is a call that was understood and found right: all that is known before anything is held.
+type plan struct {
+	wish          wish
+	model         *catalog.Model
+	source        *jobRow // the video to change, nil for none
+	sourceParam   string  // where the call names it
+	routes        []*catalog.Route
+	width, height int
+	card          billing.RateCard
+	cost          app.Amount
+	image         *render.Image
+}
+
+// Create makes a job. What is wrong with a call is said before anything is held; then the hold and the job are one
+// transaction, and the provider is asked. A caller who leaves after that still has the job. A provider that may have
+// taken it, but did not say so, is never asked twice: the worker finds out.
+func (s *Service) Create(ctx context.Context, c Call) (Created, error) {
+	if c.ID != "" {
+		if job, found, err := s.earlier(ctx, &c); found || err != nil {
+			return Created{Job: job}, err
+		}
+	}
+	p, err := s.prepare(ctx, &c)
+	if err != nil {
+		return Created{}, err
+	}
+	slot, err := s.enter(&c, p.model, false)
+	if err != nil {
+		return Created{}, err
+	}
+	defer slot.Release(0)
+	if p.image, err = s.firstFrame(ctx, &c, p); err != nil {
+		return Created{}, err
+	}
+	row, err := s.open(ctx, &c, p)
+	if err != nil {
+		return Created{}, err
+	}
+	job, err := s.order(ctx, p, row)
+	return Created{Job: job, Requests: slot.Requests()}, err
+}
+
+// earlier finds the job of a call that came before under the same id.
+func (s *Service) earlier(ctx context.Context, c *Call) (Job, bool, error) {
+	row, found, err := find(ctx, s.db, c.Principal.AccountID, c.ID)
+	if err != nil || !found {
+		return Job{}, false, err
+	}
+	if row.State == Failed && row.DeletedAt != nil {
+		return Job{}, true, app.Errorf(app.Upstream, "upstream_error", "%s", row.ErrorMessage)
+	}
+	job, err := row.job()
+	return job, true, err
+}
+
+// prepare understands a call, finds its model and routes, checks it against the contract, fills in what was left out and
+// prices it.
+func (s *Service) prepare(ctx context.Context, c *Call) (*plan, error) {
+	m, err := c.peek()
+	if err != nil {
+		return nil, err
+	}
+	p, now := &plan{}, s.o.Now()
+	id, err := modelOf(m, c.Source != "")
+	if err != nil {
+		return nil, err
+	}
+	if c.Source != "" { // what the body leaves out is found there
+		if err = s.original(ctx, c, p, c.Source, paramSource); err != nil {
+			return nil, err
+		}
+		id = cmp.Or(id, p.source.Model)
+	}
+	if p.model, err = choose(s.o.Snapshot(), c.Principal, id, now); err != nil {
+		return nil, err
+	}
+	if err = checkBody(p.model, c); err != nil {
+		return nil, err
+	}
+	if p.wish, err = m.read(); err != nil {
+		return nil, err
+	}
+	if remixed := text(m.Remixed); c.Source == "" && remixed != "" {
+		if err = s.original(ctx, c, p, remixed, paramRemixed); err != nil {
+			return nil, err
+		}
+	}
+	return p, s.complete(c, p)
+}
+
+// complete fills in a plan whose call is understood.
+func (s *Service) complete(c *Call, p *plan) (err error) {
+	if err = p.checkFrame(c); err != nil {
+		return err
+	}
+	if err = p.defaults(); err != nil {
+		return err
+	}
+	if p.routes, err = s.routesOf(p); err != nil {
+		return err
+	}
+	return p.price()
+}
+
+// original finds the video that a call wants to change.
+func (s *Service) original(ctx context.Context, c *Call, p *plan, id, param string) error {
+	row, err := visible(ctx, s.db, c.Principal.AccountID, id)
+	if err == nil {
+		err = row.ready(s.o.Now())
+	}
+	if e, ok := errors.AsType[*app.Error](err); ok && (e.Kind == app.NotFound || e.Kind == app.Invalid) {
+		return e.At(param)
+	}
+	p.source, p.sourceParam = &row, param
+	return err
+}
+
+// checkFrame refuses a picture where there can be none.
+func (p *plan) checkFrame(c *Call) error {
+	switch {
+	case c.Upload == nil && p.wish.imageURL == "":
+		return nil
+	case p.source != nil:
+		return badImage("A remix begins with its source; leave input_reference out.")
+	case !accepts(p.model, "image"):
+		return app.Errorf(app.Invalid, codeUnsupported, "The model %s takes no picture as its first frame.", p.model.ID).At(paramImage)
+	}
+	return nil
+}
+
+func accepts(m *catalog.Model, modality string) bool {
+	return slices.Contains(m.InputModalities, modality)
+}
+
+func (p *plan) price() (err error) {
+	p.card = p.model.CardFor(p.wish.size)
+	p.cost, err = costOf(p.card, int64(p.wish.seconds))
+	if err != nil {
+		return fmt.Errorf("video: price of %s: %w", p.model.ID, err)
+	}
+	return nil
+}
+
+const millisecondsPerSecond = 1000 // that the meter of seconds counts
+
+// costOf is the price of a video of so many seconds.
+func costOf(card billing.RateCard, seconds int64) (app.Amount, error) {
+	var usage billing.Usage
+	usage[billing.Seconds] = seconds * millisecondsPerSecond
+	return card.Cost(usage)
+}
+
+// open holds the credit and keeps the job, both or neither.
+func (s *Service) open(ctx context.Context, c *Call, p *plan) (*jobRow, error) {
+	ctx, cancel := lasting(ctx)
+	defer cancel()
+	row, err := s.newRow(c, p)
+	if err != nil {
+		return nil, err
+	}
+	err = inTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		hold, err := s.o.Ledger.HoldFor(ctx, tx, billing.HoldRequest{ID: row.ID, AccountID: row.AccountID, Want: p.cost}, holdFor)
+		if err != nil {
+			return err
+		}
+		row.Hold = hold.Amount
+		if err := checkJobs(ctx, tx, c, p.model, row.CreatedAt); err != nil {
+			return err
+		}
+		return insert(ctx, tx, row)
+	})
+	return row, err
+}
+
+func (s *Service) newRow(c *Call, p *plan) (*jobRow, error) {
+	token := make([]byte, tokenBytes)
+	if _, err := io.ReadFull(s.o.Random, token); err != nil {
+		return nil, fmt.Errorf("video: token: %w", err)
+	}
+	now := s.now()
+	due, secret := now.Add(abandonedAfter), base64.RawURLEncoding.EncodeToString(token)
+	row := &jobRow{
+		ID: c.ID, AccountID: c.Principal.AccountID, KeyID: c.Principal.KeyID, UserID: c.Principal.UserID, Model: p.model.ID,
+		Prompt: p.wish.prompt, Size: p.wish.size, Seconds: p.wish.seconds, EndUser: p.wish.endUser, State: Creating,
+		RateCardID: p.card.ID, DueAt: &due, DeadlineAt: now.Add(s.o.VerdictMax), CallbackToken: &secret, CreatedAt: now,
+	}
+	if row.ID == "" {
+		row.ID = s.o.IDs.New(idPrefix)
+	}
+	if p.source != nil {
+		row.RemixedFrom = &p.source.ID
+	}
+	if p.image != nil {
+		row.ImageType = p.image.Type
+	}
+	row.turn(p.routes[0])
+	return row, nil
+}
+
+// turn notes the route that is tried.
+func (r *jobRow) turn(to *catalog.Route) {
+	r.Provider, r.Style, r.UpstreamModel = to.Provider.ID, to.Style, to.Model
+}
+
+// order asks one provider after the other, until one has taken the job or may have.
+func (s *Service) order(ctx context.Context, p *plan, row *jobRow) (Job, error) {
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(s.o.Waits.CreateMax, createStandard))
+	defer cancel()
+	var last *provider.Fault
+	for _, route := range p.routes[:min(len(p.routes), attemptsMax)] {
+		if last != nil {
+			if last.Retry == provider.Nowhere || asking.Err() != nil {
+				break
+			}
+			row.turn(route)
+			if err := s.note(ctx, row); err != nil { // where it is asked next must be known before it is asked
+				return Job{}, err
+			}
+		}
+		task, fault := s.o.Upstreams.Create(asking, route, s.orderOf(p, row))
+		switch {
+		case fault == nil:
+			return s.taken(ctx, row, task)
+		case render.Ambiguous(fault):
+			return s.doubt(ctx, row, fault)
+		}
+		last = fault
+	}
+	return Job{}, s.refuse(ctx, p, row, last)
+}
+
+// orderOf is the job in the words of an upstream.
+func (s *Service) orderOf(p *plan, row *jobRow) render.Order {
+	o := row.order()
+	o.Image, o.Callback = p.image, strings.TrimRight(s.o.BaseURL, "/")+"/callbacks/videos/"+*row.CallbackToken
+	if source := p.source; source != nil {
+		o.Source = &render.Source{URL: source.heard().Video, Open: func(ctx context.Context) (io.ReadCloser, error) {
+			return s.o.Store.Open(ctx, key(source.AccountID, source.ID, Movie))
+		}}
+		if source.UpstreamID != nil {
+			o.Source.ID = *source.UpstreamID
+		}
+	}
+	return o
+}

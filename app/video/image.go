@@ -1,0 +1,189 @@
+package video
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"golang.org/x/image/webp"
+
+	"umg/app"
+	"umg/app/egress"
+	"umg/app/provider/render"
+)
+
+const (
+	uploadBytesMax   = 20 << 20
+	downloadBytesMax = 10 << 20
+	imagePixelsMax   = 40_000_000
+)
+
+// format is a kind of image that may be a first frame.
+type format struct {
+	mediaType string
+	name      string
+	measure   func(io.Reader) (image.Config, error)
+	decode    func(io.Reader) (image.Image, error)
+	tidy      func([]byte) ([]byte, error) // walks the whole file; see tidyPNG
+}
+
+// formatOf says by its first bytes what a file is, whatever it is called.
+func formatOf(data []byte) (format, bool) {
+	switch {
+	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
+		return format{"image/jpeg", "a JPEG", jpeg.DecodeConfig, jpeg.Decode, tidyJPEG}, true
+	case bytes.HasPrefix(data, []byte(pngMagic)):
+		return format{"image/png", "a PNG", png.DecodeConfig, png.Decode, tidyPNG}, true
+	case len(data) >= riffHeadBytes && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
+		return format{"image/webp", "a WebP", webp.DecodeConfig, webp.Decode, tidyWebP}, true
+	}
+	return format{}, false
+}
+
+// firstFrame gets the picture that a call brings or names, and checks it. It is nil when there is none.
+func (s *Service) firstFrame(ctx context.Context, c *Call, p *plan) (*render.Image, error) {
+	address := p.wish.imageURL
+	switch {
+	case c.Upload != nil && address != "":
+		return nil, badImage("input_reference is there twice, as a file and as an address; send one picture.")
+	case c.Upload != nil:
+		if len(c.Upload.Data) > uploadBytesMax {
+			return nil, badImage("input_reference is larger than 20 MiB.")
+		}
+		return checkImage(c.Upload.Data, c.Upload.Type, p.width, p.height)
+	case address == "":
+		return nil, nil //nolint:nilnil // no picture is no error
+	}
+	data, declared, err := s.imageAt(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	return checkImage(data, declared, p.width, p.height)
+}
+
+// imageAt reads a data: URL or fetches a web address.
+func (s *Service) imageAt(ctx context.Context, address string) (data []byte, declared string, err error) {
+	if len(address) >= 5 && strings.EqualFold(address[:5], "data:") {
+		head, body, ok := strings.Cut(address[5:], ",")
+		declared, encoded := strings.CutSuffix(head, ";base64")
+		if !ok || !encoded {
+			return nil, "", badImage("input_reference.image_url must be a data: URL in base64, such as data:image/png;base64,….")
+		}
+		if base64.StdEncoding.DecodedLen(len(body)) > uploadBytesMax {
+			return nil, "", badImage("input_reference is larger than 20 MiB.")
+		}
+		if data, err = base64.StdEncoding.DecodeString(body); err != nil {
+			return nil, "", badImage("input_reference.image_url holds a data: URL whose base64 is broken.").Because(err)
+		}
+		return data, declared, nil
+	}
+	return s.fetchImage(ctx, address)
+}
+
+// fetchImage gets a picture from an address that a client gave.
+func (s *Service) fetchImage(ctx context.Context, address string) (data []byte, declared string, err error) {
+	if s.o.Egress == nil {
+		return nil, "", badImage("Pictures by address are not fetched here; send the picture as a file or as a data: URL.")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, "", badImage("input_reference.image_url is not a web address.")
+	}
+	req.Header.Set("Accept", "image/png, image/jpeg, image/webp")
+	resp, err := s.o.Egress.Do(req, downloadBytesMax)
+	if err != nil {
+		message := "input_reference.image_url could not be fetched."
+		if known, ok := errors.AsType[*app.Error](err); ok {
+			message = "input_reference.image_url could not be fetched: " + known.Message
+		}
+		return nil, "", badImage(message).Because(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return nil, "", badImage(fmt.Sprintf(
+			"input_reference.image_url answered with status %d instead of a picture; redirects are not followed.", resp.StatusCode))
+	}
+	data, err = io.ReadAll(resp.Body)
+	switch {
+	case errors.Is(err, egress.ErrBodyTooLarge):
+		return nil, "", badImage("The picture at input_reference.image_url is larger than 10 MiB.")
+	case err != nil:
+		return nil, "", badImage("The picture at input_reference.image_url could not be read to its end.").Because(err)
+	}
+	return data, resp.Header.Get("Content-Type"), nil
+}
+
+// checkImage makes sure that a file is what a first frame must be, by its content alone: one whole picture of a kind that
+// providers read, of exactly the video's size, with nothing behind it. What it declares to be may be missing, but must
+// not contradict.
+func checkImage(data []byte, declared string, width, height int) (*render.Image, error) {
+	kind, ok := formatOf(data)
+	if !ok {
+		return nil, badImage("input_reference must be a JPEG, PNG or WebP picture; by its content it is none of them.")
+	}
+	if said := declaredType(declared); said != "" && said != kind.mediaType {
+		return nil, badImage(fmt.Sprintf("input_reference is declared as %s, but by its content it is %s.", clip(said, shownRunesMax), kind.name))
+	}
+	config, err := kind.measure(bytes.NewReader(data))
+	if err != nil || config.Width <= 0 || config.Height <= 0 {
+		return nil, brokenImage(kind, err)
+	}
+	if int64(config.Width)*int64(config.Height) > imagePixelsMax {
+		return nil, badImage("input_reference has more than 40 million pixels.")
+	}
+	if config.Width != width || config.Height != height {
+		return nil, badImage(fmt.Sprintf(
+			"input_reference is %dx%d pixels; it must be exactly %dx%d, the size of the video. Scale or crop it, or ask for another size.",
+			config.Width, config.Height, width, height))
+	}
+	tidied, err := kind.tidy(data)
+	if err != nil {
+		if refused, ok := errors.AsType[*app.Error](err); ok {
+			return nil, refused
+		}
+		return nil, brokenImage(kind, err)
+	}
+	whole, err := kind.decode(bytes.NewReader(tidied))
+	if err != nil {
+		return nil, brokenImage(kind, err)
+	}
+	if at := whole.Bounds(); at.Dx() != width || at.Dy() != height {
+		return nil, badImage("input_reference says two different sizes of itself; save it again.")
+	}
+	return &render.Image{Type: kind.mediaType, Data: tidied}, nil
+}
+
+// declaredType is the media type that came with a file, empty when it says nothing of the content.
+func declaredType(declared string) string {
+	declared = strings.TrimSpace(declared)
+	said, _, err := mime.ParseMediaType(declared)
+	if err != nil && declared != "" {
+		said = strings.ToLower(declared)
+	}
+	switch said {
+	case "application/octet-stream", "binary/octet-stream", "application/binary":
+		return ""
+	case "image/jpg", "image/pjpeg":
+		return "image/jpeg"
+	case "image/x-png":
+		return "image/png"
+	}
+	return said
+}
+
+func brokenImage(kind format, err error) *app.Error {
+	return badImage("input_reference begins like " + kind.name + " picture, but it is cut or damaged.").Because(err)
+}
+
+func badImage(message string) *app.Error {
+	return app.Errorf(app.Invalid, codeInvalid, "%s", message).At(paramImage)
+}

@@ -1,0 +1,84 @@
+package video
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/limit"
+)
+
+const (
+	attemptsMax        = 6
+	createStandard     = 30 * time.Second
+	abandonedAfter     = time.Minute    // a job whose creation has not ended by then was left by a process that died
+	holdFor            = 72 * time.Hour // longer than any verdict is waited for
+	storeMax           = 5 * time.Second
+	runningRetryAfter  = 15 * time.Second
+	retryAfterMax      = time.Minute
+	day                = 24 * time.Hour
+	quotesPerMinuteMax = 120
+)
+
+// lasting is a context for the store that a caller who leaves does not end.
+func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), storeMax)
+}
+
+// enter takes a place within the limits of calls. Quotes have a limit of their own, so that looking at prices does not
+// keep anybody from making videos.
+func (s *Service) enter(c *Call, m *catalog.Model, quote bool) (*limit.Slot, error) {
+	factor := max(c.LimitFactor, 1)
+	ask := limit.Ask{
+		AccountID: c.Principal.AccountID, Model: m.ID, Concurrency: limit.ConcurrencyStandard * factor,
+		ModelConcurrency: int(m.Limits.Concurrency) * factor, RequestsPerMinute: m.Limits.RequestsPerMinute * int64(factor),
+		RequestsPerDay: m.Limits.RequestsPerDay * int64(factor),
+	}
+	if quote {
+		ask.Model, ask.RequestsPerMinute, ask.RequestsPerDay = "quotes of "+m.ID, quotesPerMinuteMax*int64(factor), 0
+	}
+	return s.o.Limits.Take(ask)
+}
+
+// checkJobs refuses a job beyond what an account may run at once or start in a day. The caller holds the row of the
+// account's credit, so that calls of one account count one after the other.
+func checkJobs(ctx context.Context, tx *sqlx.Tx, c *Call, m *catalog.Model, now time.Time) error {
+	factor := int64(max(c.LimitFactor, 1))
+	if most := m.Limits.JobsRunning * factor; most > 0 {
+		running, err := runningJobs(ctx, tx, c.Principal.AccountID, m.ID)
+		if err != nil {
+			return err
+		}
+		if running >= most {
+			return app.Errorf(app.Exhausted, "rate_limit_exceeded",
+				"This account may render %d videos of %s at a time, and does. Wait for one to finish, or delete one.", most, m.ID).
+				After(runningRetryAfter)
+		}
+	}
+	if most := m.Limits.JobsPerDay * factor; most > 0 {
+		made, oldest, err := jobsSince(ctx, tx, c.Principal.AccountID, m.ID, now.Add(-day))
+		if err != nil {
+			return err
+		}
+		if made >= most {
+			wait := oldest.Add(day).Sub(now)
+			return app.Errorf(app.Exhausted, "rate_limit_exceeded",
+				"The %d videos of %s that this account may make in 24 hours are used up. The next is possible in %s.", most, m.ID, spoken(wait)).
+				After(min(max(wait, time.Second), retryAfterMax))
+		}
+	}
+	return nil
+}
+
+// spoken is a wait as people say it.
+func spoken(wait time.Duration) string {
+	if minutes := int64(math.Ceil(wait.Minutes())); minutes < 120 {
+		return fmt.Sprintf("%d min", max(minutes, 1))
+	}
+	return fmt.Sprintf("%d h", int64(math.Ceil(wait.Hours())))
+}

@@ -1,0 +1,132 @@
+package video
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/lib/pq"
+
+	"umg/app"
+)
+
+const (
+	pageStandard    = 20
+	pageMax         = 100
+	searchRunesMax  = 200
+	filterBytesMax  = 256
+	paramAfter      = "after"
+	statusesAllowed = "queued, in_progress, completed, failed"
+)
+
+// Query says which jobs of an account are listed, and from where on. Zero values do not filter.
+type Query struct {
+	After                       string // id of the last job of the page before
+	Limit                       int    // 1 to 100; zero is 20
+	Ascending                   bool   // oldest first
+	Status                      string // one of the four words clients know
+	Model                       string
+	Search                      string // in the prompt, whatever the case
+	RemixedFrom                 string // id of a source
+	CreatedAfter, CreatedBefore time.Time
+}
+
+// Page is a stretch of a list.
+type Page struct {
+	Jobs []Job
+	More bool // there are jobs behind it
+}
+
+// List is a page of an account's jobs. A cursor is a place between ids, so that pages stay right while jobs come and go:
+// the job that it names may have been deleted, or never have been there.
+func (s *Service) List(ctx context.Context, accountID string, q Query) (Page, error) {
+	if q.Limit == 0 {
+		q.Limit = pageStandard
+	}
+	states, err := q.check()
+	if err != nil {
+		return Page{}, err
+	}
+	rows, err := selectJobs(ctx, s.db, accountID, q, states, q.Limit+1)
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{More: len(rows) > q.Limit, Jobs: make([]Job, 0, min(len(rows), q.Limit))}
+	for i := range rows[:min(len(rows), q.Limit)] {
+		job, err := rows[i].job()
+		if err != nil {
+			return Page{}, err
+		}
+		page.Jobs = append(page.Jobs, job)
+	}
+	return page, nil
+}
+
+// check refuses what cannot be meant, and says which states a status stands for.
+func (q *Query) check() (states []string, err error) {
+	bad := func(param, format string, args ...any) error {
+		return app.Errorf(app.Invalid, codeInvalid, format, args...).At(param)
+	}
+	switch {
+	case q.Limit < 1 || q.Limit > pageMax:
+		return nil, bad("limit", "limit must be a whole number from 1 to %d.", pageMax)
+	case q.After != "" && !wellFormed(q.After):
+		return nil, bad(paramAfter, "after must be the id of a video, such as the last_id of the page before.")
+	case q.RemixedFrom != "" && !wellFormed(q.RemixedFrom):
+		return nil, bad("remixed_from", "remixed_from must be the id of a video.")
+	case len(q.Model) > filterBytesMax || !plain(q.Model):
+		return nil, bad("model", "model must be the id of a model.")
+	case utf8.RuneCountInString(q.Search) > searchRunesMax || !plain(q.Search):
+		return nil, bad("search", "search must be a text of at most %d characters.", searchRunesMax)
+	}
+	if q.Status == "" {
+		return nil, nil
+	}
+	for _, state := range [...]State{Creating, Uncertain, Queued, InProgress, Storing, Completed, Failed} {
+		if state.Status() == q.Status {
+			states = append(states, string(state))
+		}
+	}
+	if states == nil {
+		return nil, bad("status", "status must be one of %s.", statusesAllowed)
+	}
+	return states, nil
+}
+
+// plain reports whether the store can compare a text.
+func plain(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+// conditions are the filters of a query as SQL, with their arguments behind the given ones.
+func (q *Query) conditions(states []string, args []any) (where string, all []any) {
+	var b strings.Builder
+	add := func(format string, value any) {
+		args = append(args, value)
+		fmt.Fprintf(&b, " and "+format, len(args))
+	}
+	if q.After != "" && q.Ascending {
+		add("id > $%d", q.After)
+	} else if q.After != "" {
+		add("id < $%d", q.After)
+	}
+	if states != nil {
+		add("state = any($%d)", pq.Array(states))
+	}
+	if q.Model != "" {
+		add("model = $%d", q.Model)
+	}
+	if q.RemixedFrom != "" {
+		add("remixed_from = $%d", q.RemixedFrom)
+	}
+	if q.Search != "" {
+		add(`prompt ilike $%d escape '\'`, "%"+strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(q.Search)+"%")
+	}
+	if !q.CreatedAfter.IsZero() {
+		add("created_at > $%d", q.CreatedAfter.UTC())
+	}
+	if !q.CreatedBefore.IsZero() {
+		add("created_at < $%d", q.CreatedBefore.UTC())
+	}
+	return b.String(), args
+}
