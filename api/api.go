@@ -17,6 +17,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/gateway"
 	"umg/app/llm"
+	"umg/app/webhook"
 )
 
 const (
@@ -34,6 +35,8 @@ type Options struct {
 	Now     app.Clock
 	BaseURL string // scheme and host that links in errors begin with
 
+	Webhooks *webhook.Service // nil: the routes about webhooks are unknown
+
 	BodyBytesMax int64 // of one JSON body; zero: 32 MiB
 	InFlightMax  int64 // requests served at once by the whole process; zero: 4,096
 }
@@ -43,6 +46,7 @@ type API struct {
 	keys     *account.KeyRing
 	catalog  *catalog.Catalog
 	gateway  *gateway.Gateway
+	webhooks *webhook.Service
 	now      app.Clock
 	baseURL  string
 	bodyMax  int64
@@ -62,6 +66,7 @@ func New(o Options) *API {
 		panic("api: Keys, Catalog, Gateway and Now are required")
 	}
 	a := &API{keys: o.Keys, catalog: o.Catalog, gateway: o.Gateway, now: o.Now, baseURL: strings.TrimSuffix(o.BaseURL, "/")}
+	a.webhooks = o.Webhooks
 	a.paths, a.operations = map[string]bool{}, map[string]string{}
 	for _, r := range Routes() {
 		a.paths[r.Path] = true
@@ -92,7 +97,7 @@ type Route struct {
 
 // Routes is the whole face, so that tests can walk it. Every route demands a key, and every GET also answers HEAD.
 func Routes() []Route {
-	return []Route{
+	return append([]Route{
 		text("/v1/chat/completions", ChatFamily, llm.Chat, "chat", (*API).generate),
 		text("/v1/messages", MessagesFamily, llm.Messages, "messages", (*API).generate),
 		text("/v1/messages/count_tokens", MessagesFamily, llm.Messages, "messages.count", (*API).countTokens),
@@ -104,7 +109,7 @@ func Routes() []Route {
 		{Method: http.MethodGet, Path: "/v1/model/openapi.json", Family: OpenAIFamily, serve: (*API).getContract},
 		{Method: http.MethodGet, Path: "/v1/model/api.md", Family: OpenAIFamily, serve: (*API).getGuide},
 		{Method: http.MethodGet, Path: "/v1/models/*", Family: OpenAIFamily, serve: (*API).getModel},
-	}
+	}, webhookRoutes()...)
 }
 
 func text(path string, family Family, style llm.Style, operation string, serve func(*API, *call) error) Route {

@@ -1,3 +1,307 @@
 package webhook
 
-const endpointsMax = 20 // of an account
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/postgres"
+)
+
+const (
+	endpointsMax   = 20 // of an account
+	nameRunesMax   = 80
+	pageSizeMax    = 100
+	pageSizeUsual  = 20
+	idChars        = 26 // of a ULID
+	oldSecretMax   = 24 * time.Hour
+	cancelBatchMax = 5000
+)
+
+// Status says whether an endpoint is sent anything.
+type Status string
+
+// The statuses.
+const (
+	Enabled  Status = "enabled"
+	Disabled Status = "disabled"
+)
+
+// Why an endpoint is disabled.
+const (
+	ByUser     = "user"    // its owner did it
+	ByGone     = "gone"    // it answered 410
+	ByFailures = "failing" // nothing but failures for five days
+)
+
+// Endpoint is where an account wants to hear of events.
+type Endpoint struct {
+	ID             string
+	Name           string
+	URL            string
+	EventTypes     []string
+	SecretHint     string     // the last characters of the secret
+	PreviousUntil  *time.Time // the secret before it is also signed with until then; nil for none
+	Status         Status
+	DisabledReason string // ByUser, ByGone, ByFailures; empty while enabled
+	DisabledAt     *time.Time
+	FailingSince   *time.Time // the first failure after which nothing went well; nil when the last attempt did
+	CreatedAt      time.Time
+	UpdatedAt      time.Time
+}
+
+// EndpointSpec is what an endpoint is made of.
+type EndpointSpec struct {
+	Name       string
+	URL        string
+	EventTypes []string
+}
+
+// EndpointChange names what changes; nil leaves it as it is.
+type EndpointChange struct {
+	Name       *string
+	URL        *string
+	EventTypes *[]string
+	Status     *Status
+}
+
+// Create makes an endpoint and returns it with its secret, which is never shown again.
+func (s *Service) Create(ctx context.Context, p app.Principal, spec EndpointSpec) (Endpoint, string, error) {
+	err := s.check(ctx, EndpointChange{Name: &spec.Name, URL: &spec.URL, EventTypes: &spec.EventTypes})
+	if err != nil {
+		return Endpoint{}, "", err
+	}
+	secret, err := s.newSecret()
+	if err != nil {
+		return Endpoint{}, "", err
+	}
+	now := s.now()
+	e := Endpoint{
+		ID: s.o.IDs.New("whe"), Name: spec.Name, URL: spec.URL, EventTypes: spec.EventTypes, SecretHint: hintOf(secret),
+		Status: Enabled, CreatedAt: now, UpdatedAt: now,
+	}
+	box, err := s.sealed(e.ID, secret)
+	if err != nil {
+		return Endpoint{}, "", err
+	}
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		made, err := insertEndpoint(ctx, tx, p.AccountID, e, box)
+		if err == nil && !made {
+			return app.Errorf(app.Invalid, "webhook_endpoints_exhausted",
+				"This account has %d webhook endpoints, which is the limit. Delete one that is no longer used.", endpointsMax)
+		}
+		return err
+	})
+	if err != nil {
+		return Endpoint{}, "", wrap("create an endpoint", err)
+	}
+	return e, shownSecret(secret), nil
+}
+
+// EndpointPage is a part of the list of endpoints, the newest first.
+type EndpointPage struct {
+	Endpoints []Endpoint
+	More      bool
+}
+
+// List returns the account's endpoints after the one with the id; an empty id begins with the newest. A limit of zero
+// takes the usual one.
+func (s *Service) List(ctx context.Context, p app.Principal, after string, limit int) (EndpointPage, error) {
+	if after != "" && !validID("whe", after) {
+		return EndpointPage{}, app.Errorf(app.Invalid, "invalid_request_error", "after must be the id of a webhook endpoint.").At("after")
+	}
+	limit = pageSize(limit)
+	rows, err := endpointsOf(ctx, s.db, p.AccountID, after, limit+1)
+	if err != nil {
+		return EndpointPage{}, wrap("list endpoints", err)
+	}
+	page := EndpointPage{More: len(rows) > limit}
+	for _, r := range rows[:min(len(rows), limit)] {
+		page.Endpoints = append(page.Endpoints, r.endpoint(s.now()))
+	}
+	return page, nil
+}
+
+// Get returns one endpoint.
+func (s *Service) Get(ctx context.Context, p app.Principal, id string) (Endpoint, error) {
+	if !validID("whe", id) {
+		return Endpoint{}, errNoEndpoint()
+	}
+	r, err := endpointByID(ctx, s.db, p.AccountID, id)
+	return s.found(r, err)
+}
+
+// Update changes an endpoint. One that is disabled loses what was on its way to it; Recover sends it later.
+func (s *Service) Update(ctx context.Context, p app.Principal, id string, c EndpointChange) (Endpoint, error) {
+	if _, err := s.Get(ctx, p, id); err != nil {
+		return Endpoint{}, err // before a URL is looked up for somebody else's endpoint
+	}
+	if err := s.check(ctx, c); err != nil {
+		return Endpoint{}, err
+	}
+	now := s.now()
+	var r endpointRow
+	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
+		if r, err = updateEndpoint(ctx, tx, p.AccountID, id, c, now); err != nil || r.Status == Enabled {
+			return err
+		}
+		return cancelDeliveries(ctx, tx, id, now)
+	})
+	return s.found(r, err)
+}
+
+// Enable lets events go to an endpoint again, however it was disabled. What it missed is not sent: see Recover.
+func (s *Service) Enable(ctx context.Context, p app.Principal, id string) (Endpoint, error) {
+	status := Enabled
+	return s.Update(ctx, p, id, EndpointChange{Status: &status})
+}
+
+// Disable stops all that goes to an endpoint.
+func (s *Service) Disable(ctx context.Context, p app.Principal, id string) (Endpoint, error) {
+	status := Disabled
+	return s.Update(ctx, p, id, EndpointChange{Status: &status})
+}
+
+// Delete removes an endpoint with its secrets. Nothing is sent to it any more.
+func (s *Service) Delete(ctx context.Context, p app.Principal, id string) error {
+	if !validID("whe", id) {
+		return errNoEndpoint()
+	}
+	now := s.now()
+	return wrap("delete an endpoint", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		removed, err := removeEndpoint(ctx, tx, p.AccountID, id, now)
+		if err != nil {
+			return err
+		}
+		if !removed {
+			return errNoEndpoint()
+		}
+		return cancelDeliveries(ctx, tx, id, now)
+	}))
+}
+
+// Rotate gives an endpoint a new secret and returns it, once. With keepOld the old one is signed with as well for
+// 24 hours, so that the receiver can be changed meanwhile.
+func (s *Service) Rotate(ctx context.Context, p app.Principal, id string, keepOld bool) (Endpoint, string, error) {
+	if !validID("whe", id) {
+		return Endpoint{}, "", errNoEndpoint()
+	}
+	secret, err := s.newSecret()
+	if err != nil {
+		return Endpoint{}, "", err
+	}
+	box, err := s.sealed(id, secret)
+	if err != nil {
+		return Endpoint{}, "", err
+	}
+	now := s.now()
+	var until *time.Time
+	if keepOld {
+		end := now.Add(oldSecretMax)
+		until = &end
+	}
+	r, err := rotateSecret(ctx, s.db, p.AccountID, id, box, hintOf(secret), until, now)
+	e, err := s.found(r, err)
+	if err != nil {
+		return Endpoint{}, "", err
+	}
+	return e, shownSecret(secret), nil
+}
+
+// found turns a row into an endpoint, and no row into the error for an unknown one.
+func (s *Service) found(r endpointRow, err error) (Endpoint, error) {
+	if errors.Is(err, sql.ErrNoRows) {
+		return Endpoint{}, errNoEndpoint()
+	}
+	if err != nil {
+		return Endpoint{}, wrap("read an endpoint", err)
+	}
+	return r.endpoint(s.now()), nil
+}
+
+// check says what is wrong with the fields that are given. The URL comes last, as it asks the network.
+func (s *Service) check(ctx context.Context, c EndpointChange) error {
+	if c.Name != nil {
+		if err := checkName(*c.Name); err != nil {
+			return err
+		}
+	}
+	if c.EventTypes != nil {
+		if err := checkTypes(*c.EventTypes); err != nil {
+			return err
+		}
+	}
+	if c.Status != nil && *c.Status != Enabled && *c.Status != Disabled {
+		return app.Errorf(app.Invalid, "invalid_request_error", "status must be enabled or disabled.").At("status")
+	}
+	if c.URL == nil {
+		return nil
+	}
+	if *c.URL == "" {
+		return missing("url", "url is required: the https address that events are sent to.")
+	}
+	if err := s.o.Egress.Check(ctx, *c.URL); err != nil {
+		if ours, ok := errors.AsType[*app.Error](err); ok {
+			return ours.At("url")
+		}
+		return err
+	}
+	return nil
+}
+
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return missing("name", "name is required: 1 to 80 characters that tell this endpoint from the others.")
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) || strings.TrimSpace(name) == "" ||
+		utf8.RuneCountInString(name) > nameRunesMax:
+		return app.Errorf(app.Invalid, "invalid_request_error",
+			"name must have 1 to %d characters, not only spaces and no control characters.", nameRunesMax).At("name")
+	}
+	return nil
+}
+
+func checkTypes(types []string) error {
+	if len(types) == 0 {
+		return missing("event_types", "event_types is required: one or more of "+strings.Join(Types(), ", ")+".")
+	}
+	for i, t := range types {
+		if !slices.Contains(Types(), t) || slices.Contains(types[:i], t) {
+			return app.Errorf(app.Invalid, "invalid_request_error",
+				"event_types must list each of %s at most once and nothing else.", strings.Join(Types(), ", ")).At("event_types")
+		}
+	}
+	return nil
+}
+
+func missing(param, message string) error {
+	e := app.Errorf(app.Invalid, "invalid_request_error", "%s", message).At(param)
+	e.Missing = true
+	return e
+}
+
+func errNoEndpoint() error {
+	return app.Errorf(app.NotFound, "webhook_endpoint_not_found",
+		"There is no such webhook endpoint. GET /v1/webhook_endpoints lists those of this account.")
+}
+
+// validID reports whether s could be an id of the kind, so that nothing else reaches the store.
+func validID(prefix, s string) bool {
+	rest, found := strings.CutPrefix(s, prefix+"_")
+	return found && len(rest) == idChars && strings.Trim(rest, "0123456789abcdefghjkmnpqrstvwxyz") == ""
+}
+
+func pageSize(limit int) int {
+	if limit == 0 {
+		return pageSizeUsual
+	}
+	return min(max(limit, 1), pageSizeMax)
+}

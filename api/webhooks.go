@@ -1,0 +1,459 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"umg/app"
+	"umg/app/webhook"
+)
+
+// Limits of the routes about webhooks.
+const (
+	webhookBodyBytesMax = 64 << 10
+	webhookPageMax      = 100
+	yearMax             = 9999
+)
+
+// webhookRoutes are an extension: the management of endpoints in the words of a widespread SDK, and the deliveries.
+func webhookRoutes() []Route {
+	const (
+		all      = "/v1/webhook_endpoints"
+		one      = all + "/:id"
+		delivery = one + "/deliveries/:delivery"
+	)
+	get := func(path string, serve func(*API, *call) error) Route {
+		return Route{Method: http.MethodGet, Path: path, Family: OpenAIFamily, serve: withWebhooks(serve)}
+	}
+	post := func(path string, serve func(*API, *call) error) Route {
+		return Route{Method: http.MethodPost, Path: path, Family: OpenAIFamily, serve: withWebhooks(serve)}
+	}
+	return []Route{
+		get(all, (*API).listEndpoints),
+		post(all, (*API).createEndpoint),
+		get(one, (*API).getEndpoint),
+		post(one, (*API).updateEndpoint),
+		{Method: http.MethodDelete, Path: one, Family: OpenAIFamily, serve: withWebhooks((*API).deleteEndpoint)},
+		post(one+"/rotate_secret", (*API).rotateSecret),
+		post(one+"/test", (*API).testEndpoint),
+		post(one+"/recover", (*API).recoverEvents),
+		get(one+"/deliveries", (*API).listDeliveries),
+		get(delivery, (*API).getDelivery),
+		post(delivery+"/resend", (*API).resendDelivery),
+		get("/v1/webhook_event_types", (*API).listEventTypes),
+	}
+}
+
+// withWebhooks keeps the routes unknown where nothing serves them.
+func withWebhooks(serve func(*API, *call) error) func(*API, *call) error {
+	return func(a *API, x *call) error {
+		if a.webhooks == nil {
+			return notFound(x.Request().URL.Path)
+		}
+		return serve(a, x)
+	}
+}
+
+// endpointJSON is an endpoint as clients see it. The members after url are an extension.
+type endpointJSON struct {
+	ID             string         `json:"id"`
+	Object         string         `json:"object"`
+	CreatedAt      int64          `json:"created_at"`
+	UpdatedAt      int64          `json:"updated_at"`
+	Name           string         `json:"name"`
+	URL            string         `json:"url"`
+	EventTypes     []string       `json:"event_types"`
+	Secret         string         `json:"signing_secret,omitempty"`
+	SecretHint     string         `json:"signing_secret_hint"`
+	PreviousUntil  *int64         `json:"previous_secret_valid_until"`
+	Status         webhook.Status `json:"status"`
+	DisabledReason *string        `json:"disabled_reason"`
+	DisabledAt     *int64         `json:"disabled_at"`
+	FailingSince   *int64         `json:"failing_since"`
+}
+
+func endpointBody(e webhook.Endpoint, secret string) endpointJSON {
+	return endpointJSON{
+		ID: e.ID, Object: "webhook_endpoint", CreatedAt: e.CreatedAt.Unix(), UpdatedAt: e.UpdatedAt.Unix(), Name: e.Name, URL: e.URL,
+		EventTypes: e.EventTypes, Secret: secret, SecretHint: e.SecretHint, PreviousUntil: seconds(e.PreviousUntil), Status: e.Status,
+		DisabledReason: orNull(e.DisabledReason), DisabledAt: seconds(e.DisabledAt), FailingSince: seconds(e.FailingSince),
+	}
+}
+
+// listJSON is a page in the layout that SDKs turn by themselves.
+type listJSON[T any] struct {
+	Object  string  `json:"object"`
+	Data    []T     `json:"data"`
+	FirstID *string `json:"first_id"`
+	LastID  *string `json:"last_id"`
+	HasMore bool    `json:"has_more"`
+}
+
+func listBody[F, T any](from []F, more bool, id func(F) string, body func(F) T) listJSON[T] {
+	list := listJSON[T]{Object: "list", Data: []T{}, HasMore: more}
+	for _, f := range from {
+		list.Data = append(list.Data, body(f))
+	}
+	if n := len(from); n > 0 {
+		list.FirstID, list.LastID = orNull(id(from[0])), orNull(id(from[n-1]))
+	}
+	return list
+}
+
+func (a *API) listEndpoints(x *call) error {
+	limit, err := x.limit(webhookPageMax)
+	if err != nil {
+		return err
+	}
+	page, err := a.webhooks.List(x.Request().Context(), x.principal(), x.QueryParam("after"), limit)
+	if err != nil {
+		return err
+	}
+	return a.object(x, listBody(page.Endpoints, page.More, func(e webhook.Endpoint) string { return e.ID },
+		func(e webhook.Endpoint) endpointJSON { return endpointBody(e, "") }))
+}
+
+func (a *API) createEndpoint(x *call) error {
+	f, err := a.fields(x)
+	if err != nil {
+		return err
+	}
+	var spec webhook.EndpointSpec
+	f.read("name", "a string", &spec.Name)
+	f.read("url", "a string", &spec.URL)
+	f.read("event_types", "an array of strings", &spec.EventTypes)
+	if f.err != nil {
+		return f.err
+	}
+	e, secret, err := a.webhooks.Create(x.Request().Context(), x.principal(), spec)
+	if err != nil {
+		return err
+	}
+	return a.object(x, endpointBody(e, secret))
+}
+
+func (a *API) getEndpoint(x *call) error {
+	e, err := a.webhooks.Get(x.Request().Context(), x.principal(), x.Param("id"))
+	if err != nil {
+		return err
+	}
+	return a.object(x, endpointBody(e, ""))
+}
+
+func (a *API) updateEndpoint(x *call) error {
+	f, err := a.fields(x)
+	if err != nil {
+		return err
+	}
+	var change webhook.EndpointChange
+	f.read("name", "a string", &change.Name)
+	f.read("url", "a string", &change.URL)
+	f.read("event_types", "an array of strings", &change.EventTypes)
+	f.read("status", "a string", &change.Status)
+	if f.err != nil {
+		return f.err
+	}
+	e, err := a.webhooks.Update(x.Request().Context(), x.principal(), x.Param("id"), change)
+	if err != nil {
+		return err
+	}
+	return a.object(x, endpointBody(e, ""))
+}
+
+func (a *API) deleteEndpoint(x *call) error {
+	id := x.Param("id")
+	if err := a.webhooks.Delete(x.Request().Context(), x.principal(), id); err != nil {
+		return err
+	}
+	return a.object(x, struct {
+		ID      string `json:"id"`
+		Object  string `json:"object"`
+		Deleted bool   `json:"deleted"`
+	}{id, "webhook_endpoint.deleted", true})
+}
+
+func (a *API) rotateSecret(x *call) error {
+	f, err := a.fields(x)
+	if err != nil {
+		return err
+	}
+	var keep bool
+	f.read("keep_old_secret_active_for_24_hours", "true or false", &keep)
+	if f.err != nil {
+		return f.err
+	}
+	e, secret, err := a.webhooks.Rotate(x.Request().Context(), x.principal(), x.Param("id"), keep)
+	if err != nil {
+		return err
+	}
+	return a.object(x, endpointBody(e, secret))
+}
+
+// exchangeJSON is what went over the wire, in a test and in the log of a delivery.
+type exchangeJSON struct {
+	StatusCode      *int             `json:"status_code"`
+	StartedAt       int64            `json:"started_at"`
+	DurationMS      int64            `json:"duration_ms"`
+	URL             string           `json:"url"`
+	RequestHeaders  []webhook.Header `json:"request_headers"`
+	RequestBody     string           `json:"request_body"`
+	ResponseHeaders []webhook.Header `json:"response_headers"`
+	ResponseBody    string           `json:"response_body"` // what is not UTF-8 in it is replaced
+	Error           *string          `json:"error"`
+}
+
+func exchangeBody(e webhook.Exchange) exchangeJSON {
+	return exchangeJSON{
+		StatusCode: orNull(e.Status), StartedAt: e.StartedAt.Unix(), DurationMS: e.Duration.Milliseconds(), URL: e.URL,
+		RequestHeaders: slices.Concat([]webhook.Header{}, e.RequestHeaders), RequestBody: string(e.RequestBody),
+		ResponseHeaders: slices.Concat([]webhook.Header{}, e.ResponseHeaders), ResponseBody: string(e.ResponseBody), Error: orNull(e.Error),
+	}
+}
+
+// testEndpoint answers with what the receiver said. Clients read every answer of this route as one of the receiver, so
+// no answer is an error, which is not worth a retry.
+func (a *API) testEndpoint(x *call) error {
+	f, err := a.fields(x)
+	if err != nil {
+		return err
+	}
+	var eventType string
+	f.read("event_type", "a string", &eventType)
+	if f.err != nil {
+		return f.err
+	}
+	id := x.Param("id")
+	e, err := a.webhooks.Test(x.Request().Context(), x.principal(), id, eventType)
+	if err != nil {
+		return err
+	}
+	if e.Status == 0 {
+		return app.Errorf(app.Upstream, "webhook_endpoint_unreachable", "The test event was not answered: %s", e.Error).Final()
+	}
+	return a.object(x, struct {
+		Object     string `json:"object"`
+		EndpointID string `json:"webhook_endpoint_id"`
+		EventType  string `json:"event_type"`
+		Success    bool   `json:"success"`
+		exchangeJSON
+	}{"webhook_endpoint.test", id, eventType, true, exchangeBody(e)})
+}
+
+func (a *API) recoverEvents(x *call) error {
+	f, err := a.fields(x)
+	if err != nil {
+		return err
+	}
+	var since *int64
+	f.read("since", "a time in whole seconds since 1970", &since)
+	if f.err != nil {
+		return f.err
+	}
+	var from time.Time
+	if since != nil {
+		if from = time.Unix(*since, 0); *since < 0 || from.Year() > yearMax {
+			return wrongField("since", "a time in whole seconds since 1970")
+		}
+	}
+	id := x.Param("id")
+	r, err := a.webhooks.Recover(x.Request().Context(), x.principal(), id, from)
+	if err != nil {
+		return err
+	}
+	return a.object(x, struct {
+		Object     string `json:"object"`
+		EndpointID string `json:"webhook_endpoint_id"`
+		Requeued   int    `json:"requeued"`
+		Created    int    `json:"created"`
+		HasMore    bool   `json:"has_more"`
+	}{"webhook_endpoint.recovery", id, r.Requeued, r.Created, r.More})
+}
+
+// deliveryJSON is one event on its way to one endpoint.
+type deliveryJSON struct {
+	ID         string        `json:"id"`
+	Object     string        `json:"object"`
+	EndpointID string        `json:"webhook_endpoint_id"`
+	EventID    string        `json:"event_id"`
+	EventType  string        `json:"event_type"`
+	ObjectID   string        `json:"object_id"`
+	State      webhook.State `json:"state"`
+	Attempts   int           `json:"attempts"`
+	NextAt     *int64        `json:"next_attempt_at"`
+	LastStatus *int          `json:"last_status_code"`
+	LastError  *string       `json:"last_error"`
+	CreatedAt  int64         `json:"created_at"`
+	UpdatedAt  int64         `json:"updated_at"`
+}
+
+func deliveryBody(d webhook.Delivery) deliveryJSON {
+	return deliveryJSON{
+		ID: d.ID, Object: "webhook_delivery", EndpointID: d.EndpointID, EventID: d.EventID, EventType: d.EventType, ObjectID: d.ObjectID,
+		State: d.State, Attempts: d.Attempts, NextAt: seconds(d.NextAt), LastStatus: orNull(d.LastStatus), LastError: orNull(d.LastError),
+		CreatedAt: d.CreatedAt.Unix(), UpdatedAt: d.UpdatedAt.Unix(),
+	}
+}
+
+func (a *API) listDeliveries(x *call) error {
+	limit, err := x.limit(webhookPageMax)
+	if err != nil {
+		return err
+	}
+	ctx, q := x.Request().Context(), x.Request().URL.Query()
+	e, err := a.webhooks.Get(ctx, x.principal(), x.Param("id"))
+	if err != nil {
+		return err
+	}
+	page, err := a.webhooks.Deliveries(ctx, x.principal(), webhook.DeliveryQuery{
+		EndpointID: e.ID, State: webhook.State(q.Get("state")), EventType: q.Get("event_type"), ObjectID: q.Get("object_id"),
+		After: q.Get("after"), Limit: limit,
+	})
+	if err != nil {
+		return err
+	}
+	return a.object(x, listBody(page.Deliveries, page.More, func(d webhook.Delivery) string { return d.ID }, deliveryBody))
+}
+
+// delivery is the one that the path names, when it goes to the endpoint of the path.
+func (a *API) delivery(x *call) (webhook.DeliveryDetail, error) {
+	ctx := x.Request().Context()
+	e, err := a.webhooks.Get(ctx, x.principal(), x.Param("id"))
+	if err != nil {
+		return webhook.DeliveryDetail{}, err
+	}
+	d, err := a.webhooks.Delivery(ctx, x.principal(), x.Param("delivery"))
+	if err == nil && d.EndpointID != e.ID {
+		return webhook.DeliveryDetail{}, app.Errorf(app.NotFound, "webhook_delivery_not_found",
+			"There is no such delivery. Deliveries are kept for 30 days.")
+	}
+	return d, err
+}
+
+func (a *API) getDelivery(x *call) error {
+	d, err := a.delivery(x)
+	if err != nil {
+		return err
+	}
+	type attemptJSON struct {
+		Number int `json:"number"`
+		exchangeJSON
+	}
+	log := make([]attemptJSON, len(d.Log))
+	for i, l := range d.Log {
+		log[i] = attemptJSON{l.Number, exchangeBody(l.Exchange)}
+	}
+	return a.object(x, struct {
+		deliveryJSON
+		Body string        `json:"body"`
+		Log  []attemptJSON `json:"log"`
+	}{deliveryBody(d.Delivery), string(d.Body), log})
+}
+
+func (a *API) resendDelivery(x *call) error {
+	found, err := a.delivery(x)
+	if err != nil {
+		return err
+	}
+	d, err := a.webhooks.Resend(x.Request().Context(), x.principal(), found.ID)
+	if err != nil {
+		return err
+	}
+	return a.object(x, deliveryBody(d))
+}
+
+func (a *API) listEventTypes(x *call) error {
+	return a.object(x, struct {
+		Object string   `json:"object"`
+		Data   []string `json:"data"`
+	}{"list", webhook.Types()})
+}
+
+// limit is the size of the page that the query asks for; zero when it does not.
+func (x *call) limit(most int) (int, error) {
+	text := x.QueryParam("limit")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 0, app.Errorf(app.Invalid, "invalid_request_error", "limit must be a whole number from 1 to %d.", most).At("limit")
+	}
+	return n, nil
+}
+
+// object answers with a small object.
+func (a *API) object(x *call, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	extendWrite(x.Response().Writer, a.now())
+	return x.Blob(http.StatusOK, jsonType, body)
+}
+
+// members are those of a small body.
+type members struct {
+	of  map[string]json.RawMessage
+	err error // about the first one that was wrong
+}
+
+// fields reads a small body. None at all stands for an empty object, as some clients send nothing where all is optional.
+func (a *API) fields(x *call) (*members, error) {
+	r := x.Request()
+	if r.ContentLength == 0 {
+		return &members{}, nil
+	}
+	if r.ContentLength > webhookBodyBytesMax {
+		return nil, tooLarge(webhookBodyBytesMax)
+	}
+	r.Body = http.MaxBytesReader(nil, r.Body, webhookBodyBytesMax)
+	b, err := a.readBody(x)
+	if err != nil && app.KindOf(err) == app.TooLarge {
+		return nil, tooLarge(webhookBodyBytesMax)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer a.release(b)
+	f := &members{}
+	if !utf8.Valid(b.Bytes()) || json.Unmarshal(b.Bytes(), &f.of) != nil || f.of == nil {
+		return nil, app.Errorf(app.Invalid, "invalid_json", "The body must be a JSON object in UTF-8.")
+	}
+	return f, nil
+}
+
+// read takes one member, if it is there and not null.
+func (f *members) read(name, what string, into any) {
+	raw, ok := f.of[name]
+	if !ok || f.err != nil || string(raw) == "null" {
+		return
+	}
+	if json.Unmarshal(raw, into) != nil {
+		f.err = wrongField(name, what)
+	}
+}
+
+func wrongField(name, what string) error {
+	return app.Errorf(app.Invalid, "invalid_request_error", "%s must be %s.", name, what).At(name)
+}
+
+func seconds(t *time.Time) *int64 {
+	if t == nil {
+		return nil
+	}
+	n := t.Unix()
+	return &n
+}
+
+// orNull is null for the zero value.
+func orNull[T comparable](v T) *T {
+	var none T
+	if v == none {
+		return nil
+	}
+	return &v
+}

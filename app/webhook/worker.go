@@ -1,0 +1,257 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"umg/app/postgres"
+)
+
+// How much is under way at once, and how much a sweep does.
+const (
+	atOnceMax         = 64 // of this replica
+	strugglingMax     = 32 // of them, to endpoints whose last attempt failed
+	accountAtOnceMax  = 16
+	endpointAtOnceMax = 4
+	retention         = 30 * 24 * time.Hour
+	sweepBatchMax     = 100 // events, each with its deliveries and attempts
+	sweepRoundsMax    = 100
+	releaseMax        = 2 * time.Second
+)
+
+// Stats count what happened since the start of the process.
+type Stats struct {
+	Events         int64 // recorded
+	Attempts       int64 // made and written down
+	Delivered      int64 // events that a receiver took
+	FailedAttempts int64
+	GivenUp        int64 // deliveries that failed for good
+	Disabled       int64 // endpoints, by their own doing
+	Lost           int64 // attempts whose delivery was somebody else's by then
+	Running        int64 // attempts under way now
+}
+
+// Stats returns the counters for metrics.
+func (s *Service) Stats() Stats {
+	c := &s.counts
+	return Stats{
+		Events: c.events.Load(), Attempts: c.attempts.Load(), Delivered: c.delivered.Load(), FailedAttempts: c.failedAttempts.Load(),
+		GivenUp: c.given.Load(), Disabled: c.disabled.Load(), Lost: c.lost.Load(), Running: c.running.Load(),
+	}
+}
+
+// Run delivers events until ctx ends: as soon as one is emitted anywhere, as retries fall due, and as claims of replicas
+// that died lapse. It also removes what is too old. Attempts that are under way when ctx ends are given back.
+func (s *Service) Run(ctx context.Context, dsn string) error {
+	wake := make(chan struct{}, 1)
+	var others sync.WaitGroup
+	defer others.Wait()
+	others.Go(func() {
+		// The error is that of ctx, which Run returns as well.
+		_ = postgres.Listen(ctx, dsn, []string{"webhooks"}, func(string, string) {
+			select {
+			case wake <- struct{}{}:
+			default: // somebody woke us already
+			}
+		})
+	})
+	others.Go(func() { s.sweepEvery(ctx) })
+	tick := time.NewTicker(s.o.Waits.Poll)
+	defer tick.Stop()
+	p := s.newPass()
+	for ctx.Err() == nil {
+		if err := p.start(ctx); err != nil && ctx.Err() == nil {
+			s.o.Log.Warn("webhook: deliveries could not be claimed", "error", err)
+			p.claimable = false
+		}
+		select {
+		case <-ctx.Done():
+		case <-wake:
+			p.claimable = true
+		case <-tick.C:
+			p.claimable = true
+		case d := <-p.done:
+			p.ended(d)
+		}
+	}
+	p.drain()
+	return ctx.Err()
+}
+
+// Deliver makes every attempt that is due, and returns how many it made.
+func (s *Service) Deliver(ctx context.Context) (done int, err error) {
+	p := s.newPass()
+	for {
+		if err = p.start(ctx); err != nil || p.running == 0 {
+			break
+		}
+		p.ended(<-p.done)
+	}
+	p.drain()
+	return p.finished, err
+}
+
+// pass is what one loop has under way.
+type pass struct {
+	s          *Service
+	done       chan claimed
+	running    int
+	struggling int
+	finished   int
+	claimable  bool // there may be something due
+}
+
+func (s *Service) newPass() *pass {
+	return &pass{s: s, done: make(chan claimed, atOnceMax), claimable: true}
+}
+
+// start claims what is due and there is room for, and sends it.
+func (p *pass) start(ctx context.Context) error {
+	if !p.claimable || p.running >= atOnceMax {
+		return ctx.Err()
+	}
+	now := p.s.now()
+	list, err := claimDue(ctx, p.s.db, atOnceMax-p.running, max(0, strugglingMax-p.struggling), now, now.Add(p.s.o.Waits.Claim))
+	if err != nil {
+		return fmt.Errorf("webhook: claim: %w", err)
+	}
+	p.claimable = false // until something ends, somebody calls or time has passed
+	for _, c := range list {
+		p.running++
+		if c.Failing {
+			p.struggling++
+		}
+		go func() {
+			p.s.deliver(ctx, c)
+			p.done <- c
+		}()
+	}
+	return nil
+}
+
+// ended takes the end of an attempt, and of all others that ended meanwhile. Each makes room for what waits.
+func (p *pass) ended(c claimed) {
+	for {
+		p.running--
+		p.finished++
+		if c.Failing {
+			p.struggling--
+		}
+		p.claimable = true
+		select {
+		case c = <-p.done:
+		default:
+			return
+		}
+	}
+}
+
+// drain waits for what is under way.
+func (p *pass) drain() {
+	for p.running > 0 {
+		p.ended(<-p.done)
+	}
+}
+
+// deliver makes one attempt and writes down what came of it.
+func (s *Service) deliver(ctx context.Context, c claimed) {
+	s.counts.running.Add(1)
+	defer s.counts.running.Add(-1)
+	x, err := s.post(ctx, c.target, c.EventID, c.Body)
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseMax)
+	defer cancel()
+	if err != nil { // we are told to stop: nobody knows whether the event was taken, so it goes out again
+		if err := release(after, s.db, c); err != nil {
+			s.o.Log.Warn("webhook: a delivery could not be given back; its claim will lapse", "delivery_id", c.ID, "error", err)
+		}
+		return
+	}
+	now := s.now()
+	v := s.judge(x, c.Tries+1, now)
+	o, err := finish(after, s.db, c, x, v, now)
+	if err != nil {
+		s.o.Log.Warn("webhook: an attempt could not be written down; it will be made again", "delivery_id", c.ID, "error", err)
+		return
+	}
+	s.count(x, v, o)
+	s.notify(after, c, o)
+}
+
+func (s *Service) count(x Exchange, v verdict, o outcome) {
+	switch {
+	case o.lost:
+		s.counts.lost.Add(1)
+		return
+	case x.Succeeded():
+		s.counts.delivered.Add(1)
+	default:
+		s.counts.failedAttempts.Add(1)
+	}
+	s.counts.attempts.Add(1)
+	if o.disabled != "" {
+		s.counts.disabled.Add(1)
+	}
+	if v.state == Failed || o.disabled != "" {
+		s.counts.given.Add(1)
+	}
+}
+
+// notify tells the people of an account what happened to its endpoint.
+func (s *Service) notify(ctx context.Context, c claimed, o outcome) {
+	text := ""
+	switch {
+	case o.disabled == ByGone:
+		text = "The webhook endpoint " + c.URL + " answered 410 Gone and was disabled. Enable it on the webhooks page when it is back."
+	case o.disabled == ByFailures:
+		text = "The webhook endpoint " + c.URL + " has only failed for 5 days and was disabled. " +
+			"Enable it on the webhooks page when it is back, and send again what it missed with Recover."
+	case o.warned > 0:
+		text = fmt.Sprintf("Every attempt to reach the webhook endpoint %s has failed for %d days or more. It is disabled after 5 days.", c.URL, o.warned)
+	}
+	if text == "" {
+		return
+	}
+	s.o.Log.Info("webhook: notice about an endpoint", "account_id", c.AccountID, "endpoint_id", c.EndpointID,
+		"disabled", o.disabled, "failing_days", o.warned)
+	if s.o.Notify != nil {
+		s.o.Notify(ctx, c.AccountID, c.EndpointID, text)
+	}
+}
+
+// sweepEvery removes what is too old, now and then, until ctx ends.
+func (s *Service) sweepEvery(ctx context.Context) {
+	tick := time.NewTicker(s.o.Waits.Sweep)
+	defer tick.Stop()
+	for {
+		if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+			s.o.Log.Warn("webhook: the sweep stopped early", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Sweep removes what is older than 30 days, and ends deliveries to endpoints that get nothing any more. It works in small
+// batches, so that no statement holds its locks for long; what is left waits for the next one.
+func (s *Service) Sweep(ctx context.Context) error {
+	now := s.now()
+	for range sweepRoundsMax {
+		removed, err := removeOld(ctx, s.db, now.Add(-retention), sweepBatchMax)
+		if err != nil {
+			return wrap("remove old events", err)
+		}
+		cancelled, err := cancelStray(ctx, s.db, now, recoverBatchMax)
+		if err != nil {
+			return wrap("end deliveries", err)
+		}
+		if removed == 0 && cancelled == 0 {
+			return nil
+		}
+	}
+	return nil
+}

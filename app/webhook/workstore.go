@@ -1,0 +1,250 @@
+package webhook
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app/postgres"
+)
+
+// claimLock is the advisory lock under which replicas claim one after the other, so that what one has claimed counts
+// for the bounds of the next.
+const claimLock = 0x77656268
+
+// claimed is a delivery that this replica may send until the claim ends. The end also tells this claim from a later one.
+type claimed struct {
+	target
+	ID        string    `db:"id"`
+	AccountID string    `db:"account_id"`
+	EventID   string    `db:"event_id"`
+	Body      []byte    `db:"body"`
+	Attempts  int       `db:"attempts"`
+	Tries     int       `db:"tries"`
+	Until     time.Time `db:"claimed_until"`
+	Failing   bool      `db:"failing"`
+}
+
+// claimDue claims what is due. Endpoints with pending deliveries are found by skipping through the index, so that a long
+// queue of one costs nobody else anything; of each account and each endpoint only so many are under way at once, accounts
+// take turns, and of endpoints that have lately failed there are at most struggling.
+func claimDue(ctx context.Context, db *sqlx.DB, slots, struggling int, now, until time.Time) (list []claimed, err error) {
+	err = postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
+		if _, err := tx.ExecContext(ctx, `select pg_advisory_xact_lock($1)`, claimLock); err != nil {
+			return err
+		}
+		return tx.SelectContext(ctx, &list, claimSQL, now, until, slots, struggling, endpointAtOnceMax, accountAtOnceMax)
+	})
+	return list, err
+}
+
+const claimSQL = `
+	with recursive waiting (endpoint_id) as (
+		(select endpoint_id from webhook_deliveries where state = 'pending' order by endpoint_id limit 1)
+		union all
+		select (select d.endpoint_id from webhook_deliveries d where d.state = 'pending' and d.endpoint_id > w.endpoint_id
+			order by d.endpoint_id limit 1)
+		from waiting w where w.endpoint_id is not null),
+	busy as (
+		select e.id, e.account_id, e.failing_since is not null as failing, e.paused_until is null or e.paused_until <= $1 as open,
+			(select count(*) from webhook_deliveries c where c.endpoint_id = e.id and c.claimed_until > $1) as running
+		from waiting w join webhook_endpoints e on e.id = w.endpoint_id join accounts a on a.id = e.account_id
+		where e.status = 'enabled' and e.deleted_at is null and a.frozen_at is null),
+	ready as (select *, sum(running) over (partition by account_id) as account_running from busy),
+	due as (
+		select d.id, d.due_at, r.failing,
+			r.account_running + row_number() over (partition by r.account_id order by d.due_at, d.id) as nth
+		from ready r cross join lateral (
+			select p.id, p.due_at from webhook_deliveries p
+			where p.endpoint_id = r.id and p.state = 'pending' and p.due_at <= $1 and (p.claimed_until is null or p.claimed_until <= $1)
+			order by p.due_at, p.id limit greatest(0, $5 - r.running)) d
+		where r.open),
+	turns as (select *, row_number() over (partition by failing order by nth, due_at) as turn from due where nth <= $6),
+	picked as (select id, failing from turns where not failing or turn <= $4 order by failing, nth, due_at limit $3),
+	locked as (select d.id from webhook_deliveries d where d.id in (select id from picked) for update skip locked)
+	update webhook_deliveries d set claimed_until = $2
+	from locked l join picked p on p.id = l.id, webhook_endpoints e, webhook_events v
+	where d.id = l.id and e.id = d.endpoint_id and v.id = d.event_id
+	returning d.id, d.account_id, d.event_id, v.body, d.attempts, d.tries, d.claimed_until, p.failing,
+		e.id as endpoint_id, e.url, e.secret, e.previous_secret, e.previous_valid_until`
+
+// outcome is what the end of an attempt did to its endpoint.
+type outcome struct {
+	lost     bool   // another replica has taken the delivery over, or it was cancelled
+	disabled string // the reason
+	warned   int    // days of failures that people are to be told of now
+}
+
+// errLost ends the transaction of an attempt that does not count.
+var errLost = errors.New("webhook: the delivery is no longer ours")
+
+// finish writes an attempt and what follows from it. The endpoint's row comes before those of its deliveries, as
+// everywhere, so that nobody waits in a circle.
+func finish(ctx context.Context, db *sqlx.DB, c claimed, x Exchange, v verdict, now time.Time) (o outcome, err error) {
+	err = postgres.InTx(ctx, db, func(tx *sqlx.Tx) (err error) {
+		if x.Succeeded() {
+			err = noteSuccess(ctx, tx, c.EndpointID)
+		} else {
+			o, err = noteFailure(ctx, tx, c.EndpointID, v, now)
+		}
+		if err != nil {
+			return err
+		}
+		if o.disabled != "" {
+			v.state, v.dueAt = Failed, nil
+		}
+		kept, err := endAttempt(ctx, tx, c, x, v, now)
+		if err != nil {
+			return err
+		}
+		if !kept {
+			return errLost
+		}
+		if err := insertAttempt(ctx, tx, c, x); err != nil || o.disabled == "" {
+			return err
+		}
+		return cancelDeliveries(ctx, tx, c.EndpointID, now)
+	})
+	if errors.Is(err, errLost) {
+		return outcome{lost: true}, nil
+	}
+	return o, err
+}
+
+func noteSuccess(ctx context.Context, tx *sqlx.Tx, endpointID string) error {
+	_, err := tx.ExecContext(ctx, `
+		update webhook_endpoints set failing_since = null, warned_days = 0, paused_until = null
+		where id = $1 and (failing_since is not null or paused_until is not null)`, endpointID)
+	return err
+}
+
+// noteFailure remembers since when an endpoint fails, and disables it when it is gone or has failed for too long.
+func noteFailure(ctx context.Context, tx *sqlx.Tx, endpointID string, v verdict, now time.Time) (outcome, error) {
+	var e struct {
+		FailingSince time.Time `db:"failing_since"`
+		WarnedDays   int       `db:"warned_days"`
+		Status       Status    `db:"status"`
+	}
+	err := tx.GetContext(ctx, &e, `
+		update webhook_endpoints set failing_since = coalesce(failing_since, $2), paused_until = greatest(paused_until, $3)
+		where id = $1 and deleted_at is null returning failing_since, warned_days, status`, endpointID, now, v.pauseUntil)
+	if errors.Is(err, sql.ErrNoRows) {
+		return outcome{}, errLost
+	}
+	if err != nil || e.Status == Disabled {
+		return outcome{}, err
+	}
+	failing := now.Sub(e.FailingSince)
+	switch {
+	case v.gone:
+		return outcome{disabled: ByGone}, disable(ctx, tx, endpointID, ByGone, now)
+	case failing >= failingMax:
+		return outcome{disabled: ByFailures}, disable(ctx, tx, endpointID, ByFailures, now)
+	}
+	for _, days := range warnings {
+		if failing >= time.Duration(days)*24*time.Hour && e.WarnedDays < days {
+			_, err := tx.ExecContext(ctx, `update webhook_endpoints set warned_days = $2 where id = $1`, endpointID, days)
+			return outcome{warned: days}, err
+		}
+	}
+	return outcome{}, nil
+}
+
+// warnings are the days of failures after which people are told, the latest first.
+var warnings = [...]int{3, 1}
+
+func disable(ctx context.Context, tx *sqlx.Tx, endpointID, reason string, now time.Time) error {
+	_, err := tx.ExecContext(ctx, `
+		update webhook_endpoints set status = 'disabled', disabled_reason = $2, disabled_at = $3, updated_at = $3 where id = $1`,
+		endpointID, reason, now)
+	return err
+}
+
+func endAttempt(ctx context.Context, tx *sqlx.Tx, c claimed, x Exchange, v verdict, now time.Time) (bool, error) {
+	done, err := tx.ExecContext(ctx, `
+		update webhook_deliveries set state = $3, due_at = $4, claimed_until = null, attempts = $5, tries = $6,
+			last_status = nullif($7, 0), last_error = $8, updated_at = $9
+		where id = $1 and claimed_until = $2 and state = 'pending'`,
+		c.ID, c.Until, v.state, v.dueAt, c.Attempts+1, c.Tries+1, x.Status, x.Error, now)
+	return changed(done, err)
+}
+
+func insertAttempt(ctx context.Context, tx *sqlx.Tx, c claimed, x Exchange) error {
+	sent, err := json.Marshal(orNone(x.RequestHeaders))
+	if err != nil {
+		return fmt.Errorf("webhook: headers: %w", err)
+	}
+	got, err := json.Marshal(orNone(x.ResponseHeaders))
+	if err != nil {
+		return fmt.Errorf("webhook: headers: %w", err)
+	}
+	_, err = tx.ExecContext(ctx, `
+		insert into webhook_attempts (delivery_id, number, account_id, endpoint_id, started_at, duration_ms, succeeded, url,
+			request_headers, status, response_headers, response_body, error)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, nullif($10, 0), $11, $12, $13)`,
+		c.ID, c.Attempts+1, c.AccountID, c.EndpointID, x.StartedAt, x.Duration.Milliseconds(), x.Succeeded(), x.URL,
+		string(sent), x.Status, string(got), orEmpty(x.ResponseBody), x.Error)
+	return err
+}
+
+func orNone(list []Header) []Header {
+	if list == nil {
+		return []Header{}
+	}
+	return list
+}
+
+func orEmpty(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// release gives a delivery back as it was, for another replica to take at once.
+func release(ctx context.Context, q postgres.Queryer, c claimed) error {
+	_, err := q.ExecContext(ctx, `update webhook_deliveries set claimed_until = null where id = $1 and claimed_until = $2`, c.ID, c.Until)
+	return err
+}
+
+// removeOld deletes events that are too old, with their deliveries and attempts, and endpoints that were deleted before
+// all of them. It returns how many rows it found.
+func removeOld(ctx context.Context, q postgres.Queryer, before time.Time, limit int) (int64, error) {
+	var total int64
+	for _, query := range []string{
+		`delete from webhook_events where id in (select id from webhook_events where created_at < $1 order by created_at limit $2)`,
+		`delete from webhook_endpoints where id in (
+			select e.id from webhook_endpoints e
+			where e.deleted_at < $1 and not exists (select from webhook_deliveries d where d.endpoint_id = e.id) limit $2)`,
+	} {
+		done, err := q.ExecContext(ctx, query, before, limit)
+		if err != nil {
+			return total, err
+		}
+		n, err := done.RowsAffected()
+		if err != nil {
+			return total, err
+		}
+		total += n
+	}
+	return total, nil
+}
+
+// cancelStray ends deliveries to endpoints that get nothing any more: those beyond the bound of cancelDeliveries, and
+// those that were queued in the moment in which it was disabled.
+func cancelStray(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
+	done, err := q.ExecContext(ctx, `
+		update webhook_deliveries set state = 'cancelled', due_at = null, claimed_until = null, updated_at = $1
+		where id in (
+			select d.id from webhook_endpoints e join webhook_deliveries d on d.endpoint_id = e.id
+			where d.state = 'pending' and (e.status = 'disabled' or e.deleted_at is not null) limit $2 for update of d skip locked)`, now, limit)
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
+}
