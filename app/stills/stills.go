@@ -1,14 +1,52 @@
 // Package stills makes pictures of a video with ffmpeg: a thumbnail and a spritesheet. It knows how the program is found
-// and run, with fixed arguments and without a shell. It does not know jobs or storage.
+// and run, with fixed arguments and without a shell, and how long a video says it is. It does not know jobs or storage.
+//
+// The videos come from elsewhere, so the program is told to believe them nothing: the format is not guessed, only the
+// file itself is opened, and time, memory, picture sizes and what it writes are bounded.
 package stills
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"image"
+	"image/jpeg"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"time"
 )
 
-// ErrUnavailable means that this machine has no ffmpeg.
-var ErrUnavailable = errors.New("stills: ffmpeg is not installed")
+const (
+	typeJPEG = "image/jpeg"
+
+	thumbnailWidthMax  = 640
+	thumbnailHeightMax = 1280
+	tileWidthMax       = 320
+	tileHeightMax      = 640
+	columns            = 5
+	rows               = 2
+	frames             = columns * rows
+
+	videoTimeMin    = time.Millisecond
+	videoPixelsMax  = 4096 * 2304 // of one frame of the video
+	allocBytesMax   = 512 << 20   // of one piece of the program's memory
+	outputBytesMax  = 4 << 20
+	programsMax     = 2
+	programTimeMax  = 20 * time.Second
+	programCloseMax = 2 * time.Second // for its pipes, after it was ended
+)
+
+var (
+	// ErrUnavailable means that this machine has no ffmpeg.
+	ErrUnavailable = errors.New("stills: ffmpeg is not installed")
+	// ErrVideo means that the file is not a video that pictures can be made of.
+	ErrVideo = errors.New("stills: no picture could be made of the video")
+
+	errNothing = errors.New("the program wrote nothing")
+)
 
 // Picture is one picture in memory.
 type Picture struct {
@@ -17,18 +55,112 @@ type Picture struct {
 }
 
 // Maker makes pictures of videos. It is safe for concurrent use and runs a bounded number of programs at once.
-type Maker struct{ program string }
+type Maker struct {
+	program string        // empty: there is none
+	places  chan struct{} // one for each program that may run
+	timeMax time.Duration
+}
 
 // New finds ffmpeg; program is its path, empty for the one on PATH. Without one the Maker exists and answers
 // ErrUnavailable.
-func New(program string) *Maker { return &Maker{program: program} }
-
-// Thumbnail is the frame at a tenth of the video in the file, at most 640 pixels wide.
-func (m *Maker) Thumbnail(ctx context.Context, file string) (Picture, error) {
-	return Picture{}, ErrUnavailable
+func New(program string) *Maker {
+	if program == "" {
+		program = "ffmpeg"
+	}
+	m := &Maker{places: make(chan struct{}, programsMax), timeMax: programTimeMax}
+	if found, err := exec.LookPath(program); err == nil {
+		m.program = found
+	}
+	return m
 }
 
-// Spritesheet is ten frames, evenly spaced, in a grid of five by two.
+// Available says whether there is a program to make pictures with.
+func (m *Maker) Available() bool { return m.program != "" }
+
+// Thumbnail is the frame at a tenth of the video in the file, at most 640 pixels wide and 1280 high.
+func (m *Maker) Thumbnail(ctx context.Context, file string) (Picture, error) {
+	file, long, err := m.look(file)
+	if err != nil {
+		return Picture{}, err
+	}
+	p, err := m.make(ctx, image.Pt(thumbnailWidthMax, thumbnailHeightMax), long/10, file, fit(thumbnailWidthMax, thumbnailHeightMax))
+	if errors.Is(err, errNothing) { // its last frame comes before that time
+		p, err = m.make(ctx, image.Pt(thumbnailWidthMax, thumbnailHeightMax), 0, file, fit(thumbnailWidthMax, thumbnailHeightMax))
+	}
+	return p, err
+}
+
+// Spritesheet is ten frames, evenly spaced, in a grid of five by two; a tile is at most 320 pixels wide and 640 high.
 func (m *Maker) Spritesheet(ctx context.Context, file string) (Picture, error) {
-	return Picture{}, ErrUnavailable
+	file, long, err := m.look(file)
+	if err != nil {
+		return Picture{}, err
+	}
+	// The frame that is shown in the middle of each tenth: half a tenth earlier, and then one for each tenth.
+	micros := long.Microseconds()
+	filter := fmt.Sprintf("setpts=PTS-STARTPTS-%d/1000000/TB,fps=fps=%d/%d:start_time=0:round=up,%s,tile=%dx%d",
+		micros/(2*frames), int64(frames*time.Second/time.Microsecond), micros, fit(tileWidthMax, tileHeightMax), columns, rows)
+	return m.make(ctx, image.Pt(columns*tileWidthMax, rows*tileHeightMax), 0, file, filter)
+}
+
+// look finds out what has to be known of the video before the program is run.
+func (m *Maker) look(file string) (string, time.Duration, error) {
+	if m.program == "" {
+		return "", 0, ErrUnavailable
+	}
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return "", 0, fmt.Errorf("stills: finding the file: %w", err)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return "", 0, fmt.Errorf("stills: opening the file: %w", err)
+	}
+	defer f.Close()
+	stat, err := f.Stat()
+	if err != nil {
+		return "", 0, fmt.Errorf("stills: looking at the file: %w", err)
+	}
+	long, err := Duration(f, stat.Size())
+	if err != nil {
+		return "", 0, err
+	}
+	if long < videoTimeMin {
+		return "", 0, fmt.Errorf("%w: it takes %v", ErrVideo, long)
+	}
+	return file, long, nil
+}
+
+// fit scales a frame down into a box, in the shape in which it is shown, and for the colours that a JPEG has.
+func fit(width, height int) string {
+	wide := fmt.Sprintf("min(iw*sar\\,min(%d\\,%d*dar))", width, height)
+	return fmt.Sprintf("scale=w=max(2\\,2*trunc(%s/2)):h=max(2\\,min(%d\\,2*round(ow/dar/2))):flags=area:out_color_matrix=bt601:out_range=pc,setsar=1,format=yuvj420p",
+		wide, height)
+}
+
+// make runs the program for one picture, and looks at what it wrote: a picture in the bounds asked for, or an error.
+func (m *Maker) make(ctx context.Context, most image.Point, at time.Duration, file, filter string) (Picture, error) {
+	arguments := []string{
+		"-nostdin", "-hide_banner", "-loglevel", "error", "-max_alloc", strconv.Itoa(allocBytesMax),
+		"-timelimit", strconv.Itoa(int(m.timeMax/time.Second) + 1), // of the processor, should nobody be left to end it
+		"-protocol_whitelist", "file", "-f", "mp4", "-max_pixels", strconv.Itoa(videoPixelsMax), "-threads", "1",
+		"-ss", strconv.FormatInt(at.Microseconds(), 10) + "us", "-i", "file:" + file,
+		"-map", "0:v:0", "-an", "-sn", "-dn", "-map_metadata", "-1", "-filter_threads", "1", "-vf", filter, "-frames:v", "1",
+		"-threads", "1", "-c:v", "mjpeg", "-q:v", "3", "-flags:v", "+bitexact", "-f", "image2pipe", "pipe:1",
+	}
+	out, err := m.run(ctx, arguments)
+	if err != nil {
+		return Picture{}, err
+	}
+	if len(out) == 0 {
+		return Picture{}, fmt.Errorf("%w: %w", ErrVideo, errNothing)
+	}
+	c, err := jpeg.DecodeConfig(bytes.NewReader(out))
+	if err != nil {
+		return Picture{}, fmt.Errorf("%w: the program wrote no JPEG in its %d bytes", ErrVideo, len(out))
+	}
+	if c.Width > most.X || c.Height > most.Y {
+		return Picture{}, fmt.Errorf("%w: it has %d by %d pixels, more than %d by %d", ErrVideo, c.Width, c.Height, most.X, most.Y)
+	}
+	return Picture{Type: typeJPEG, Data: out}, nil
 }
