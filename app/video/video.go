@@ -55,8 +55,9 @@ type Waits struct {
 
 // Service runs video jobs. It is safe for concurrent use.
 type Service struct {
-	db *sqlx.DB
-	o  Options
+	db   *sqlx.DB
+	o    Options
+	work working
 }
 
 // New makes the service. It panics when a room is missing, which is a mistake in the wiring.

@@ -1,0 +1,68 @@
+package video
+
+import (
+	"context"
+	"maps"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/webhook"
+	"umg/billing"
+)
+
+// ending is how a job ends.
+type ending struct {
+	to      State
+	problem Problem
+	cost    app.Amount
+	seconds int // that are paid for
+	with    set // what else changes
+	purge   bool
+}
+
+// failure is the end of a job that costs nothing.
+func failure(code, message string) ending {
+	return ending{to: Failed, problem: Problem{Code: code, Message: message}}
+}
+
+// finish ends a job: its state, its charge and its event are one transaction. When somebody else has ended it first,
+// nothing happens.
+func (s *Service) finish(ctx context.Context, r *jobRow, e ending) error {
+	now := s.now()
+	with := set{
+		"completed_at": now, "cost_nanos": int64(e.cost), "error_code": e.problem.Code, "error_message": e.problem.Message,
+		"due_at": nil, "claimed_until": nil, "tries": 0,
+	}
+	outcome, event := "failed", webhook.VideoFailed
+	if e.to == Completed {
+		outcome, event = "succeeded", webhook.VideoCompleted
+		with["progress"], with["expires_at"], with["due_at"] = 100, now.Add(s.o.Retention), now.Add(s.o.Retention)
+	}
+	if e.purge {
+		with["due_at"] = now
+	}
+	maps.Copy(with, e.with)
+	won := false
+	err := inTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		row, moved, err := move(ctx, tx, r.ID, e.to, with)
+		if won = moved; err != nil || !moved {
+			return err
+		}
+		record := row.record(now, outcome)
+		record.Usage[billing.Seconds] = int64(e.seconds) * millisecondsPerSecond
+		if err := s.o.Ledger.SettleIn(ctx, tx, row.hold(), billing.Settlement{Cost: e.cost, Record: record}); err != nil {
+			return err
+		}
+		if row.DeletedAt != nil { // its id answers 404 already, and what is stored of it goes
+			return setDue(ctx, tx, row.ID, now)
+		}
+		return s.o.Events.Emit(ctx, tx, webhook.Event{AccountID: row.AccountID, Type: event, ObjectID: row.ID})
+	})
+	if err == nil && won {
+		s.work.ended(e)
+		s.o.Log.Info("a video job has ended", "video_id", r.ID, "account_id", r.AccountID, "model", r.Model, "provider", r.Provider,
+			"state", e.to, "error_code", e.problem.Code, "cost_nanos", int64(e.cost), "duration_ms", now.Sub(r.CreatedAt).Milliseconds())
+	}
+	return err
+}

@@ -1,0 +1,139 @@
+package video
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"umg/app/provider"
+	"umg/app/provider/render"
+)
+
+// Before a job is lost, its provider must have denied it so often and for so long: right after a create, and while a
+// provider moves house, a single 404 means nothing.
+const (
+	denialsMin = 5
+	denialMin  = 5 * time.Minute
+	progressOf = 99 // the most that a running job shows
+)
+
+// heard is what is kept of the provider's words between two steps.
+type heard struct {
+	render.Files
+
+	Denials     int        `json:"denials,omitempty"` // in a row
+	DeniedSince *time.Time `json:"denied_since,omitempty"`
+}
+
+func (r *jobRow) heard() heard {
+	var h heard
+	if len(r.Upstream) > 0 {
+		_ = json.Unmarshal(r.Upstream, &h) // this package has written it
+	}
+	return h
+}
+
+func (h heard) encode() string {
+	text, _ := json.Marshal(h) //nolint:errchkjson // strings, a number and a time
+	return string(text)
+}
+
+// look asks how a render is going and keeps what is new.
+func (s *Service) look(ctx context.Context, r *jobRow) (*postponed, error) {
+	route, f := s.route(r)
+	var task render.Task
+	if f == nil {
+		asking, cancel := context.WithTimeout(ctx, answerMax)
+		task, f = s.o.Upstreams.Status(asking, route, *r.UpstreamID)
+		cancel()
+	}
+	switch {
+	case f == nil && task.State == render.Succeeded:
+		return nil, s.rendered(ctx, r, task)
+	case f == nil && task.State == render.Failed:
+		return nil, s.finish(ctx, r, verdict(task))
+	case r.DeletedAt != nil && r.CancelledAt == nil && ctx.Err() == nil:
+		return s.cancel(ctx, r)
+	case f != nil && denied(f):
+		return s.denial(ctx, r, f)
+	case f != nil:
+		return s.hindered(ctx, r, f)
+	}
+	if late, err := s.expired(ctx, r); late {
+		return nil, err
+	}
+	return s.running(ctx, r, task)
+}
+
+// running keeps the state and the progress of a job that goes on. Neither goes back, whatever the provider says.
+func (s *Service) running(ctx context.Context, r *jobRow, task render.Task) (*postponed, error) {
+	due := s.nextLook(r)
+	progress := max(r.Progress, min(task.Progress, progressOf))
+	if task.State == render.Running && r.State == Queued {
+		now := s.now()
+		_, _, err := move(ctx, s.db, r.ID, InProgress,
+			set{"progress": progress, "started_at": now, "tries": 0, "due_at": due, "claimed_until": now})
+		return nil, err
+	}
+	if progress > r.Progress {
+		return nil, setProgress(ctx, s.db, r, progress, s.now(), due)
+	}
+	if r.heard().Denials > 0 {
+		return nil, setUpstream(ctx, s.db, r, heard{Files: r.heard().Files}.encode(), s.now(), due)
+	}
+	return &postponed{r, due, 0}, nil
+}
+
+// rendered brings a job to the copying of its content, or to its end when nobody wants that.
+func (s *Service) rendered(ctx context.Context, r *jobRow, task render.Task) error {
+	if r.DeletedAt != nil {
+		return s.finish(ctx, r, ending{to: Completed, cost: r.Hold, seconds: r.Seconds})
+	}
+	with := set{"upstream": heard{Files: task.Files}.encode(), "tries": 0, "claimed_until": nil}
+	if len(task.Metadata) > 0 {
+		with["metadata"] = string(task.Metadata)
+	}
+	if r.StartedAt == nil {
+		with["started_at"] = s.now()
+	}
+	_, _, err := move(ctx, s.db, r.ID, Storing, with)
+	return err
+}
+
+// verdict is the end of a job that its provider says has failed.
+func verdict(task render.Task) ending {
+	e := failure(cmp.Or(task.Code, render.Broken), public(task.Message, "The provider could not make the video."))
+	if len(task.Metadata) > 0 {
+		e.with = set{"metadata": string(task.Metadata)}
+	}
+	return e
+}
+
+// denied reports whether a provider says that it has no such render.
+func denied(f *provider.Fault) bool {
+	return f.Err != nil && (f.Err.Status == http.StatusNotFound || f.Err.Status == http.StatusGone)
+}
+
+// denial counts how often the provider has said that it does not know the job. After it was told to stop, once is
+// enough.
+func (s *Service) denial(ctx context.Context, r *jobRow, f *provider.Fault) (*postponed, error) {
+	lost := failure(codeLost, "The provider lost the job. Nothing was charged; please try again.")
+	if r.CancelledAt != nil {
+		return nil, s.finish(ctx, r, lost)
+	}
+	s.work.faults.Add(1)
+	now, h := s.now(), r.heard()
+	h.Denials++
+	if h.DeniedSince == nil {
+		h.DeniedSince = &now
+	}
+	if h.Denials >= denialsMin && now.Sub(*h.DeniedSince) >= denialMin {
+		return nil, s.finish(ctx, r, lost)
+	}
+	if late, err := s.expired(ctx, r); late {
+		return nil, err
+	}
+	return nil, setUpstream(ctx, s.db, r, h.encode(), now, s.backOff(h.Denials, f))
+}

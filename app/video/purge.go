@@ -1,0 +1,54 @@
+package video
+
+import (
+	"context"
+	"slices"
+
+	"umg/app/provider/render"
+)
+
+// afterEnd does what an ended job may still need: its content goes when it is deleted or too old, and a render that may
+// have turned up after all is learnt of.
+func (s *Service) afterEnd(ctx context.Context, r *jobRow) (*postponed, error) {
+	now := s.now()
+	switch {
+	case r.PurgedAt != nil:
+		return nil, setPurged(ctx, s.db, r.ID, *r.PurgedAt)
+	case r.DeletedAt != nil, r.ExpiresAt != nil && !r.ExpiresAt.After(now), r.ErrorCode == codeContent:
+		return s.purge(ctx, r)
+	case r.UpstreamID != nil && slices.Contains(lateCodes, r.ErrorCode):
+		s.learn(ctx, r)
+	}
+	return nil, setRest(ctx, s.db, r.ID)
+}
+
+// purge removes what is stored of a job. Only then is it noted as gone, so a purge that is cut is done again.
+func (s *Service) purge(ctx context.Context, r *jobRow) (*postponed, error) {
+	for _, v := range Variants() {
+		if err := s.o.Store.Delete(ctx, key(r.AccountID, r.ID, v)); err != nil {
+			if ctx.Err() == nil {
+				s.o.Log.Warn("the content of a video could not be removed", "video_id", r.ID, "variant", v, "error", err)
+			}
+			return &postponed{r, s.backOff(r.Tries, nil), r.Tries + 1}, nil
+		}
+	}
+	return nil, setPurged(ctx, s.db, r.ID, s.now())
+}
+
+// learn asks once what became of a render that was given up. A success changes nothing any more and is never charged,
+// but the platform has paid for it, so it is counted.
+func (s *Service) learn(ctx context.Context, r *jobRow) {
+	route, f := s.route(r)
+	if f != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerMax)
+	defer cancel()
+	task, f := s.o.Upstreams.Status(ctx, route, *r.UpstreamID)
+	if f != nil || task.State != render.Succeeded {
+		return
+	}
+	s.work.late.Add(1)
+	s.o.Log.Warn("a video was made after its job had failed; it is not charged", "video_id", r.ID, "account_id", r.AccountID,
+		"provider", r.Provider, "error_code", r.ErrorCode, "unpaid_nanos", int64(r.Hold))
+}

@@ -1,0 +1,236 @@
+package video
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/llm"
+	"umg/app/provider"
+	"umg/app/provider/render"
+)
+
+// Limits of the steps of a job. Those in words of time are counted on the injected clock, except for the waits for an
+// answer.
+const (
+	pollMinStandard  = 2 * time.Second
+	pollMaxStandard  = 10 * time.Second
+	retryMinStandard = 2 * time.Second
+	copyMaxStandard  = 10 * time.Minute
+
+	answerMax   = 20 * time.Second // for one answer of a provider to a look
+	backOffMax  = time.Minute
+	pollShare   = 8 // a job is looked at after each eighth of its age
+	seekMin     = 2 * time.Minute
+	seekLooks   = 3 // before a job that nobody has seen is given up
+	creationGap = time.Minute
+
+	messageRunesMax = 600
+)
+
+// Codes of failed jobs that are not the provider's words.
+const (
+	codeUpstream  = "upstream_error"              // it never took the job
+	codeLost      = "upstream_job_lost"           // it took the job and does not know it any more
+	codeNoVerdict = "upstream_status_unavailable" // it never said how it ended
+	codeContent   = "content_unavailable"         // it was made but could not be fetched
+)
+
+// lateCodes are those of jobs that failed without the provider's word, so that it may still have made them.
+var lateCodes = []string{codeUpstream, codeLost, codeNoVerdict}
+
+// errRoute means that the catalog has no provider of that name any more.
+var errRoute = errors.New("video: the provider of the job is not in the catalog")
+
+// step does the one thing that a claimed job needs now. What it returns is written together with the results of other
+// steps; nil when the step has written all there was. A step that is cut is done again by whoever claims the job next.
+func (s *Service) step(ctx context.Context, r *jobRow) (*postponed, error) {
+	switch {
+	case r.State.Ended():
+		return s.afterEnd(ctx, r)
+	case r.UpstreamID == nil:
+		return s.seek(ctx, r)
+	case r.State == Storing && r.DeletedAt == nil:
+		return s.keep(ctx, r)
+	case r.State == Storing: // it was rendered, and nobody wants it any more
+		return nil, s.finish(ctx, r, ending{to: Completed, cost: r.Hold, seconds: r.Seconds})
+	}
+	return s.look(ctx, r)
+}
+
+// waits are the pauses, with the standard ones where none are set.
+func (s *Service) waits() Waits {
+	w := s.o.Waits
+	w.PollMin = cmp.Or(w.PollMin, pollMinStandard)
+	w.PollMax = max(cmp.Or(w.PollMax, pollMaxStandard), w.PollMin)
+	w.RetryMin = cmp.Or(w.RetryMin, retryMinStandard)
+	w.CopyMax = cmp.Or(w.CopyMax, copyMaxStandard)
+	return w
+}
+
+// now is the time as the store keeps it, so that moments that were stored compare equal.
+func (s *Service) now() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }
+
+// soon is a pause, give or take a fifth, so that jobs that began together do not stay together.
+func (s *Service) soon(pause time.Duration) time.Time {
+	fifth := int64(pause) / 5
+	return s.now().Add(pause + time.Duration(s.o.Jitter(2*fifth+1)-fifth))
+}
+
+// nextLook is when to look at a job that is fine: often at first, less often the longer it takes.
+func (s *Service) nextLook(r *jobRow) time.Time {
+	w := s.waits()
+	return s.soon(min(max(s.now().Sub(r.CreatedAt)/pollShare, w.PollMin), w.PollMax))
+}
+
+// backOff is when to try again after so many failures in a row.
+func (s *Service) backOff(tries int, f *provider.Fault) time.Time {
+	pause := min(s.waits().RetryMin<<min(tries, 16), backOffMax)
+	if f != nil {
+		pause = max(pause, f.After)
+	}
+	return s.soon(pause)
+}
+
+// hindered is the result of a step that got no answer: no verdict, only a pause, until the deadline. A step that was cut
+// by a stop of the process leaves no trace.
+func (s *Service) hindered(ctx context.Context, r *jobRow, f *provider.Fault) (*postponed, error) {
+	if ctx.Err() != nil {
+		return &postponed{r, s.now(), r.Tries}, nil
+	}
+	s.work.faults.Add(1)
+	if late, err := s.expired(ctx, r); late {
+		return nil, err
+	}
+	s.o.Log.Debug("a provider of videos gave no answer", "video_id", r.ID, "provider", r.Provider, "state", r.State,
+		"tries", r.Tries, "error", f)
+	return &postponed{r, s.backOff(r.Tries, f), r.Tries + 1}, nil
+}
+
+// expired ends a job that has had no verdict until its deadline.
+func (s *Service) expired(ctx context.Context, r *jobRow) (bool, error) {
+	if s.now().Before(r.DeadlineAt) {
+		return false, nil
+	}
+	return true, s.finish(ctx, r, failure(codeNoVerdict, "The provider did not say in time how the video ended. Nothing was charged; please try again."))
+}
+
+// route is how the provider that has the job is reached, which may differ from how it was when the job began.
+func (s *Service) route(r *jobRow) (*catalog.Route, *provider.Fault) {
+	for _, p := range s.o.Snapshot().Providers() {
+		if p.ID == r.Provider {
+			return &catalog.Route{Provider: p, Model: r.UpstreamModel, Style: llm.Style(r.Style), Timeouts: p.Timeouts}, nil
+		}
+	}
+	return nil, provider.NewFault(provider.ClassSetup, errRoute)
+}
+
+// order is what the provider was asked for, as far as it helps to find the render again.
+func (r *jobRow) order() render.Order {
+	o := render.Order{Reference: r.ID, Model: r.UpstreamModel, Prompt: r.Prompt, Seconds: r.Seconds, EndUser: r.EndUser, CreatedAt: r.CreatedAt}
+	width, height, _ := strings.Cut(r.Size, "x")
+	o.Width, _ = strconv.Atoi(width) // the table holds the form of a size
+	o.Height, _ = strconv.Atoi(height)
+	return o
+}
+
+// task is the render as the provider knows it.
+func (r *jobRow) task() render.Task {
+	t := render.Task{State: render.Succeeded, Files: r.heard().Files}
+	if r.UpstreamID != nil {
+		t.ID = *r.UpstreamID
+	}
+	return t
+}
+
+// seek looks for a job that the provider may have taken without saying so. It is never sent a second time: either its
+// render is found, or it is given up.
+func (s *Service) seek(ctx context.Context, r *jobRow) (*postponed, error) {
+	route, f := s.route(r)
+	var tasks []render.Task
+	if f == nil {
+		asking, cancel := context.WithTimeout(ctx, answerMax)
+		tasks, f = s.o.Upstreams.Find(asking, route, r.order())
+		cancel()
+	}
+	if f != nil {
+		p, err := s.hindered(ctx, r, f)
+		if p != nil {
+			p.tries = r.Tries // only looks count towards giving up
+		}
+		return p, err
+	}
+	for _, task := range tasks {
+		if !r.mayBe(task) {
+			continue
+		}
+		_, won, err := move(ctx, s.db, r.ID, Queued, set{"upstream_id": task.ID, "tries": 0, "claimed_until": nil})
+		if taken(err) {
+			continue
+		}
+		if won {
+			s.o.Log.Info("a video job was found at its provider", "video_id", r.ID, "provider", r.Provider)
+		}
+		return nil, err
+	}
+	if r.Tries+1 >= seekLooks && s.now().Sub(r.CreatedAt) >= seekMin {
+		return nil, s.finish(ctx, r, failure(codeUpstream, "The provider did not take the job. Nothing was charged; please try again."))
+	}
+	if r.State == Uncertain {
+		return &postponed{r, s.backOff(r.Tries, nil), r.Tries + 1}, nil
+	}
+	_, _, err := move(ctx, s.db, r.ID, Uncertain, set{"tries": 1, "due_at": s.backOff(0, nil), "claimed_until": nil})
+	return nil, err
+}
+
+// mayBe reports whether a render may be this job's. One that bears our reference is. One that bears none may be when it
+// looks the same and the job is nothing but its words: an input nobody can see would make it somebody else's.
+func (r *jobRow) mayBe(t render.Task) bool {
+	if t.ID == "" {
+		return false
+	}
+	if t.Reference != "" {
+		return t.Reference == r.ID
+	}
+	if r.ImageType != "" || r.RemixedFrom != nil {
+		return false
+	}
+	return t.Prompt == r.Prompt && (t.Model == "" || t.Model == r.UpstreamModel) && (t.Size == "" || t.Size == r.Size) &&
+		(t.Seconds == 0 || t.Seconds == r.Seconds) && !t.CreatedAt.Before(r.CreatedAt.Add(-creationGap))
+}
+
+// cancel tells the provider that nobody wants the video any more. What becomes of it is still its word, which is why it
+// was asked for that first: some forget a video at once that they are told to stop.
+func (s *Service) cancel(ctx context.Context, r *jobRow) (*postponed, error) {
+	route, f := s.route(r)
+	if f == nil {
+		asking, cancel := context.WithTimeout(ctx, answerMax)
+		f = s.o.Upstreams.Cancel(asking, route, *r.UpstreamID)
+		cancel()
+	}
+	if f != nil && f.Class != provider.ClassRefused && (r.Tries < cancelTries || ctx.Err() != nil) {
+		return s.hindered(ctx, r, f)
+	}
+	return nil, setCancelled(ctx, s.db, r, s.now(), s.soon(s.waits().PollMin))
+}
+
+// cancelTries is how often a provider that does not answer is told to stop. It costs the platform nothing to be wrong
+// here: the verdict is asked for all the same.
+const cancelTries = 3
+
+// public makes a provider's words fit for a client: valid, on one line and short.
+func public(message, otherwise string) string {
+	message = strings.Join(strings.Fields(strings.ToValidUTF8(strings.ReplaceAll(message, "\x00", ""), "\uFFFD")), " ")
+	if runes := []rune(message); len(runes) > messageRunesMax {
+		message = string(runes[:messageRunesMax])
+	}
+	return cmp.Or(message, otherwise)
+}
+
+// isStore reports whether an error is the store's, which another try may not meet.
+func isStore(err error) bool { return app.KindOf(err) == app.Unavailable }

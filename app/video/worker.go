@@ -1,0 +1,463 @@
+package video
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"umg/app/postgres"
+)
+
+const channel = "videos"
+
+// Limits of the worker.
+const (
+	looksMax        = 32 // steps at once that ask a provider something
+	looksByProvider = 16 // of those to one provider, so that one that hangs does not stop the others
+	copiesMax       = 8  // copies at once
+	copiesByOne     = 6
+	claimMax        = time.Minute // after which a job that was claimed is anybody's again
+	renewEvery      = 20 * time.Second
+	gatherMax       = 50 * time.Millisecond // that results wait to be written together
+	idleMax         = time.Second           // between two looks for what is due, when nothing is heard
+	claimsMax       = 2000                  // in one pass
+	queueMax        = 4 * looksMax          // claimed jobs that wait for a crowded provider
+	failurePause    = time.Second           // after the store did not answer
+	stopMax         = 5 * time.Second       // for running steps when the gateway stops
+	flushMax        = 2500 * time.Millisecond
+	gaugeEvery      = 15 * time.Second
+	failureCodesMax = 64 // counted apart; more are counted together
+)
+
+// Stats are the counters of this process since its start, for metrics. Running is of the whole service.
+type Stats struct {
+	Running       int64            // jobs that have not ended
+	Steps         int64            // steps that run now
+	DueLag        time.Duration    // how long the oldest job of the last claim had been due
+	Completed     int64            // jobs ended here
+	Failed        map[string]int64 // jobs ended here, by error code
+	Faults        int64            // looks at a provider that got no answer
+	CopyFaults    int64            // copies of content that failed
+	PictureFaults int64            // pictures that a completed video has to do without
+	LateSuccesses int64            // renders that turned up after their job had failed; never charged
+	Followers     int64
+}
+
+// working is the state of the worker and of those who follow jobs.
+type working struct {
+	following following
+	wakes     [2]chan struct{} // by lane; nil without a worker
+	wakesMu   sync.Mutex
+
+	running, steps, lag, completed          atomic.Int64
+	faults, copyFaults, pictureFaults, late atomic.Int64
+	failedMu                                sync.Mutex
+	failed                                  map[string]int64
+}
+
+// ended counts the end of a job.
+func (w *working) ended(e ending) {
+	if e.to == Completed {
+		w.completed.Add(1)
+		return
+	}
+	w.failedMu.Lock()
+	defer w.failedMu.Unlock()
+	if w.failed == nil {
+		w.failed = map[string]int64{}
+	}
+	code := e.problem.Code
+	if _, known := w.failed[code]; !known && len(w.failed) >= failureCodesMax {
+		code = "other"
+	}
+	w.failed[code]++
+}
+
+// Stats reads the counters.
+func (s *Service) Stats() Stats {
+	w := &s.work
+	w.failedMu.Lock()
+	failed := maps.Clone(w.failed)
+	w.failedMu.Unlock()
+	w.following.mu.Lock()
+	followers := w.following.followers
+	w.following.mu.Unlock()
+	return Stats{
+		Running: w.running.Load(), Steps: w.steps.Load(), DueLag: time.Duration(w.lag.Load()), Completed: w.completed.Load(),
+		Failed: failed, Faults: w.faults.Load(), CopyFaults: w.copyFaults.Load(), PictureFaults: w.pictureFaults.Load(),
+		LateSuccesses: w.late.Load(), Followers: int64(followers),
+	}
+}
+
+// wake makes the worker look at once for what is due.
+func (w *working) wake() {
+	w.wakesMu.Lock()
+	defer w.wakesMu.Unlock()
+	for _, c := range w.wakes {
+		select {
+		case c <- struct{}{}:
+		default: // it is awake, or there is none
+		}
+	}
+}
+
+// lane is a share of the work with workers of its own: copies take long and must not keep looks waiting.
+type lane struct {
+	copies      bool
+	slots       int
+	providerMax int
+}
+
+func lanes() [2]lane {
+	return [2]lane{
+		{slots: looksMax, providerMax: looksByProvider},
+		{copies: true, slots: copiesMax, providerMax: copiesByOne},
+	}
+}
+
+// Run works on jobs and tells those who follow them, until ctx ends. Then running steps get a few seconds; what is cut
+// after that is done again by whoever claims it next. It returns ctx's error.
+func (s *Service) Run(ctx context.Context, dsn string) error {
+	steps, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
+	var working sync.WaitGroup
+	for i, l := range lanes() {
+		wakes := make(chan struct{}, 1)
+		s.work.wakesMu.Lock()
+		s.work.wakes[i] = wakes
+		s.work.wakesMu.Unlock()
+		working.Go(func() { s.pump(l, steps, wakes).run(ctx) })
+	}
+	working.Go(func() { s.gauge(ctx) })
+	err := postgres.Follow(ctx, dsn, []string{channel}, postgres.Handler{
+		Notify: func(_, id string) {
+			s.work.following.hear(id)
+			s.work.wake()
+		},
+		Lost: func(err error) { s.o.Log.Warn("changes of videos are not heard for now", "error", err) },
+	})
+	stop := time.AfterFunc(stopMax, cut)
+	defer stop.Stop()
+	working.Wait()
+	return err
+}
+
+// gauge keeps the number of running jobs for metrics.
+func (s *Service) gauge(ctx context.Context) {
+	tick := time.NewTicker(gaugeEvery)
+	defer tick.Stop()
+	for {
+		if n, err := countRunning(ctx, s.db); err == nil {
+			s.work.running.Store(n)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Work makes one pass over what is due, including what becomes due by it, and says how many steps it took. A step that
+// failed is an error of the pass; its job is tried again later.
+func (s *Service) Work(ctx context.Context) (done int, err error) {
+	due := s.now()
+	for _, l := range lanes() {
+		p := s.pump(l, ctx, nil)
+		err = errors.Join(err, p.pass(ctx, due))
+		done += p.done
+	}
+	return done, err
+}
+
+// pump claims the due jobs of a lane, starts a step for each and writes the results down in batches.
+type pump struct {
+	lane
+
+	s        *Service
+	steps    context.Context //nolint:containedctx // of the steps, which outlive the claiming for a while
+	wakes    <-chan struct{}
+	results  chan result
+	running  int
+	busy     map[string]int // steps that run, by provider
+	queue    []*jobRow      // claimed, while their provider has as many calls as one may have
+	finished []postponed    // to be written down
+	full     bool           // the last claim got all it asked for
+	done     int
+	err      error
+}
+
+type result struct {
+	row  *jobRow
+	next *postponed
+	err  error
+}
+
+func (s *Service) pump(l lane, steps context.Context, wakes <-chan struct{}) *pump {
+	return &pump{lane: l, s: s, steps: steps, wakes: wakes, results: make(chan result, l.slots), busy: map[string]int{}}
+}
+
+// run works until ctx ends, and then until the running steps have ended.
+func (p *pump) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := p.refill(ctx, p.s.now())
+		if p.err = errors.Join(p.err, err); p.err != nil && ctx.Err() == nil {
+			p.s.o.Log.Warn("video jobs wait for the store", "error", p.err)
+			pause(ctx, failurePause)
+		}
+		p.err = nil
+		p.await(ctx)
+	}
+	p.drain()
+}
+
+// pass works until nothing is left that was due at a time.
+func (p *pump) pass(ctx context.Context, due time.Time) error {
+	for range claimsMax {
+		if err := p.refill(ctx, due); err != nil {
+			p.drain()
+			return errors.Join(p.err, err)
+		}
+		if p.running == 0 {
+			break
+		}
+		p.collect(<-p.results)
+		for p.running > 0 && (!p.full || p.running > p.slots/4) {
+			p.collect(<-p.results)
+		}
+	}
+	p.drain()
+	return errors.Join(p.err, ctx.Err())
+}
+
+// await waits until it is worthwhile to claim more: half of the slots are free, or results should not wait any longer,
+// or something may be due.
+func (p *pump) await(ctx context.Context) {
+	limit := idleMax
+	if p.full {
+		limit = gatherMax
+	}
+	tick := time.NewTimer(limit)
+	defer tick.Stop()
+	wakes := p.wakes
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case r := <-p.results:
+			p.collect(r)
+			if p.full && p.running <= p.slots/2 {
+				return
+			}
+			tick.Reset(gatherMax)
+		case <-wakes:
+			wakes = nil // more of them say nothing more; those who come in a crowd are served together
+			tick.Reset(gatherMax)
+		case <-tick.C:
+			return
+		}
+	}
+}
+
+// drain gives back what waits, waits for the running steps and writes down what they came to.
+func (p *pump) drain() {
+	for _, r := range p.queue {
+		p.finished = append(p.finished, postponed{r, *r.DueAt, r.Tries})
+	}
+	p.queue = nil
+	for p.running > 0 {
+		p.collect(<-p.results)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.steps), flushMax)
+	defer cancel()
+	p.err = errors.Join(p.err, p.flush(ctx))
+}
+
+func (p *pump) collect(r result) {
+	p.running--
+	p.s.work.steps.Add(-1)
+	if p.busy[r.row.Provider]--; p.busy[r.row.Provider] == 0 {
+		delete(p.busy, r.row.Provider)
+	}
+	p.done++
+	if r.next != nil {
+		p.finished = append(p.finished, *r.next)
+	}
+	if r.err != nil && p.steps.Err() == nil {
+		p.err = errors.Join(p.err, fmt.Errorf("video %s: %w", r.row.ID, r.err))
+	}
+	p.startQueued()
+}
+
+// flush writes down when to look again at the jobs that have nothing new. What the store does not take is lost with
+// little harm: the claims end by themselves.
+func (p *pump) flush(ctx context.Context) error {
+	if len(p.finished) == 0 {
+		return nil
+	}
+	err := postpone(ctx, p.s.db, p.s.now(), p.finished)
+	p.finished = p.finished[:0]
+	return err
+}
+
+// refill writes results down and claims as many jobs as there are free slots.
+func (p *pump) refill(ctx context.Context, due time.Time) error {
+	p.full = false
+	if err := p.flush(ctx); err != nil {
+		return err
+	}
+	free := p.slots - p.running
+	if ctx.Err() != nil || free == 0 || len(p.queue) > queueMax {
+		p.full = true
+		return ctx.Err()
+	}
+	now := p.s.now()
+	rows, err := claimDue(ctx, p.s.db, claim{due: due, now: now, until: now.Add(claimMax), copies: p.copies, busy: p.crowded(), limit: free})
+	if err != nil {
+		return err
+	}
+	p.full = len(rows) == free
+	p.measure(now, rows)
+	for i := range rows {
+		p.queue = append(p.queue, &rows[i])
+	}
+	p.startQueued()
+	return nil
+}
+
+// crowded are the providers that have as many calls as one may have, or jobs that wait for one.
+func (p *pump) crowded() []string {
+	list := []string{}
+	for id, n := range p.busy {
+		if n >= p.providerMax {
+			list = append(list, id)
+		}
+	}
+	for _, r := range p.queue {
+		list = append(list, r.Provider)
+	}
+	return list
+}
+
+// measure keeps how late the claimed jobs are.
+func (p *pump) measure(now time.Time, rows []jobRow) {
+	if p.copies {
+		return
+	}
+	lag := time.Duration(0)
+	for _, r := range rows {
+		lag = max(lag, now.Sub(*r.DueAt))
+	}
+	p.s.work.lag.Store(int64(lag))
+}
+
+// startQueued starts what there is room for. What has waited so long that its claim may end under its step is given back.
+func (p *pump) startQueued() {
+	late := p.s.now().Add(claimMax / 2)
+	waiting := p.queue[:0]
+	for _, r := range p.queue {
+		switch {
+		case p.steps.Err() != nil || r.ClaimedUntil.Before(late):
+			p.finished = append(p.finished, postponed{r, *r.DueAt, r.Tries})
+		case p.running < p.slots && p.busy[r.Provider] < p.providerMax:
+			p.busy[r.Provider]++
+			p.running++
+			p.s.work.steps.Add(1)
+			go func() { p.results <- p.s.safely(p.steps, r) }()
+		default:
+			waiting = append(waiting, r)
+		}
+	}
+	clear(p.queue[len(waiting):])
+	p.queue = waiting
+}
+
+// safely runs a step. One that fails, or breaks, is tried again later: one job must not stop the others.
+func (s *Service) safely(ctx context.Context, r *jobRow) (done result) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			s.o.Log.Error("a step of a video job broke", "video_id", r.ID, "state", r.State, "panic", broken, slog.String("stack", string(debug.Stack())))
+			done = result{r, &postponed{r, s.backOff(r.Tries, nil), r.Tries + 1}, nil}
+		}
+	}()
+	next, err := s.step(ctx, r)
+	if err != nil {
+		if ctx.Err() == nil && !isStore(err) {
+			s.o.Log.Error("a step of a video job failed", "video_id", r.ID, "state", r.State, "error", err)
+		}
+		next = &postponed{r, s.soon(oursRetryAfter), r.Tries}
+	}
+	return result{r, next, err}
+}
+
+// lease is the claim on a job whose step takes long.
+type lease struct {
+	s      *Service
+	row    *jobRow
+	mu     sync.Mutex
+	ctx    context.Context //nolint:containedctx // of the step; its cause says whether the claim was lost
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+}
+
+// hang renews the claim on a job until the lease ends, and ends the context of the step when somebody else has the job,
+// or when it takes longer than a copy may.
+func (s *Service) hang(ctx context.Context, r *jobRow) (context.Context, *lease) {
+	l := &lease{s: s, row: r, done: make(chan struct{})}
+	l.ctx, l.cancel = context.WithCancelCause(ctx)
+	copying, cancel := context.WithTimeout(l.ctx, s.waits().CopyMax)
+	go func() {
+		defer close(l.done)
+		defer cancel()
+		tick := time.NewTicker(renewEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-l.ctx.Done():
+				return
+			case <-tick.C:
+				_ = l.renew(l.ctx) // a store that is away may be back in time for the next
+			}
+		}
+	}()
+	return copying, l
+}
+
+// renew makes the claim last for another while. It fails when the claim is lost, or may be.
+func (l *lease) renew(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	until := l.s.now().Add(claimMax)
+	ours, err := renewClaim(ctx, l.s.db, l.row.ID, *l.row.ClaimedUntil, until)
+	if err != nil {
+		return err
+	}
+	if !ours {
+		l.cancel(errLost)
+		return errLost
+	}
+	l.row.ClaimedUntil = &until
+	return nil
+}
+
+// end stops renewing.
+func (l *lease) end() {
+	l.cancel(nil)
+	<-l.done
+}
+
+// pause waits, or less when ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
