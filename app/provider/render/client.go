@@ -91,28 +91,28 @@ func (c *Client) Find(ctx context.Context, r *catalog.Route, o Order) ([]Task, *
 	if f != nil {
 		return nil, f
 	}
-	call, kind, ok := s.find(s.rootOf(r), o)
-	if !ok {
-		return nil, nil
-	}
 	ctx, cancel := context.WithTimeoutCause(ctx, findTimeout, provider.ErrTotal)
 	defer cancel()
-	a, f := c.ask(ctx, r, s, call, listBytesMax)
-	if f != nil && f.Class == provider.ClassRefused {
-		return nil, nil // it knows nothing of that name
+	var all []Task
+	for _, l := range s.find(s.rootOf(r), o) {
+		a, f := c.ask(ctx, r, s, l.call, listBytesMax)
+		if f != nil && f.Class == provider.ClassRefused {
+			continue // it knows nothing of that name
+		}
+		if f != nil {
+			return nil, f
+		}
+		tasks, err := s.found(a.raw, l.kind, r.Model, o)
+		if err != nil {
+			return nil, provider.NewFault(provider.ClassContent, err)
+		}
+		for _, t := range tasks {
+			a.polish(&t)
+			all = append(all, t)
+		}
 	}
-	if f != nil {
-		return nil, f
-	}
-	tasks, err := s.found(a.raw, kind, r.Model, o)
-	if err != nil {
-		return nil, provider.NewFault(provider.ClassContent, err)
-	}
-	for i := range tasks {
-		a.polish(&tasks[i])
-	}
-	slices.SortStableFunc(tasks, func(a, b Task) int { return b.CreatedAt.Compare(a.CreatedAt) })
-	return tasks, nil
+	slices.SortStableFunc(all, func(a, b Task) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return all, nil
 }
 
 // Status asks how a render is going.

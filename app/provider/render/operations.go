@@ -92,7 +92,7 @@ func cancelOperation(_, id string) (provider.Call, bool) {
 	return provider.Call{Method: http.MethodPost, Path: "/" + escaped(id) + ":cancel", Payload: payload}, true
 }
 
-func noOperations(string, Order) (provider.Call, string, bool) { return provider.Call{}, "", false }
+func noOperations(string, Order) []lookup { return nil }
 
 func operationFile(_ string, t Task, v Variant) string {
 	if v != Video {

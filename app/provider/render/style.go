@@ -18,13 +18,19 @@ type style struct {
 	create func(root, model string, o Order, source string) (call provider.Call, kind string, err error)
 	status func(root, id string) (call provider.Call, kind string, ok bool)
 	cancel func(root, id string) (call provider.Call, ok bool)
-	find   func(root string, o Order) (call provider.Call, kind string, ok bool)
+	find   func(root string, o Order) []lookup
 	found  func(raw []byte, kind, model string, o Order) ([]Task, error)
 	read   func(raw []byte, kind string) (Task, error)
 	source func(from Source) string                    // what a remix names, empty when the source does not say
 	file   func(root string, t Task, v Variant) string // path or address, empty for a file it does not make
 	codes  map[string]int                              // statuses that codes in error bodies stand for
 	words  []meaning                                   // statuses that messages of plain refusals stand for
+}
+
+// lookup is one call that may tell what became of an order.
+type lookup struct {
+	call provider.Call
+	kind string
 }
 
 // meaning is a status that a message stands for.

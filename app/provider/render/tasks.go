@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,6 +19,8 @@ const (
 
 	standardSideMax = 960 // the shorter side of what the std mode makes
 )
+
+var taskKinds = []string{textTask, imageTask, extendTask}
 
 // tasks is the style of tasks that may call back: they are found again by the reference they were given, and cannot be
 // called off.
@@ -89,13 +92,27 @@ func kindOf(o Order) string {
 
 func taskStatus(root, id string) (provider.Call, string, bool) {
 	kind, bare, _ := strings.Cut(id, "/")
-	ok := plainID(bare, false) && (kind == textTask || kind == imageTask || kind == extendTask)
+	ok := plainID(bare, false) && slices.Contains(taskKinds, kind)
 	return provider.Call{Method: http.MethodGet, Path: root + "/" + kind + "/" + url.PathEscape(bare)}, kind, ok
 }
 
-func findTask(root string, o Order) (provider.Call, string, bool) {
-	kind := kindOf(o)
-	return provider.Call{Method: http.MethodGet, Path: root + "/" + kind + "/" + url.PathEscape(o.Reference)}, kind, plainID(o.Reference, false)
+// findTask asks for the reference under every kind, the order's own first: who looks for a lost order may not have its
+// picture or its source at hand.
+func findTask(root string, o Order) []lookup {
+	if !plainID(o.Reference, false) {
+		return nil
+	}
+	own := kindOf(o)
+	lookups := make([]lookup, 0, len(taskKinds))
+	for _, kind := range taskKinds {
+		call := provider.Call{Method: http.MethodGet, Path: root + "/" + kind + "/" + url.PathEscape(o.Reference)}
+		if kind == own {
+			lookups = slices.Insert(lookups, 0, lookup{call, kind})
+			continue
+		}
+		lookups = append(lookups, lookup{call, kind})
+	}
+	return lookups
 }
 
 func foundTask(raw []byte, kind, _ string, o Order) ([]Task, error) {

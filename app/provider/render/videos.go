@@ -115,8 +115,11 @@ func videoFile(root string, t Task, v Variant) string {
 
 // findVideos lists the latest jobs. They do not say whose they are, so an order is known by its looks alone, which
 // says nothing where a picture decides what the video looks like.
-func findVideos(root string, o Order) (provider.Call, string, bool) {
-	return provider.Call{Method: http.MethodGet, Path: root + "?limit=100&order=desc"}, "", o.Image == nil
+func findVideos(root string, o Order) []lookup {
+	if o.Image != nil {
+		return nil
+	}
+	return []lookup{{call: provider.Call{Method: http.MethodGet, Path: root + "?limit=100&order=desc"}}}
 }
 
 func foundVideos(raw []byte, _, model string, o Order) ([]Task, error) {
