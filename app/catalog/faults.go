@@ -47,7 +47,8 @@ var faults = []fault{
 // statuses are the numbers of the kinds where no style says otherwise.
 var statuses = map[app.Kind]int{
 	app.Invalid: 400, app.Unauthenticated: 401, app.Unfunded: 402, app.Forbidden: 403, app.NotFound: 404, app.TooLarge: 413,
-	app.Conflict: 409, app.MediaType: 415, app.Unprocessable: 422, app.Exhausted: 429, app.Internal: 500, app.Upstream: 502, app.Unavailable: 503, app.Timeout: 504,
+	app.Conflict: 409, app.MediaType: 415, app.Unprocessable: 422, app.Exhausted: 429,
+	app.Internal: 500, app.Upstream: 502, app.Unavailable: 503, app.Timeout: 504,
 }
 
 // exampleID stands for a request's id where guides show one.

@@ -129,7 +129,7 @@ func TestFileRefusesWhatItDoesNotKnow(t *testing.T) {
 
 func TestCheckNamesEveryProblemWithItsPath(t *testing.T) {
 	t.Parallel()
-	for i, k := range problemCases() {
+	for i, k := range append(problemCases(), videoCases()...) {
 		t.Run(fmt.Sprintf("%02d %s", i, k.path), func(t *testing.T) {
 			t.Parallel()
 			raw := strings.Replace(smallFile, k.old, k.new, 1)
@@ -220,6 +220,12 @@ func problemCases() []problemCase {
 		{"order: 2", "order: -1", "models[0].routes[1].order", "between"},
 		{"weight: 3", "weight: 1001", "models[0].routes[1].weight", "between"},
 		{"provider: south, model: one-2, style: messages", "provider: north, model: one-1, style: chat", "models[0].routes[1]", "twice"},
+	}
+}
+
+// videoCases are problems of models that make videos, and of what leads to them.
+func videoCases() []problemCase {
+	return []problemCase{
 		{"/v1/openai/videos: videos", `"/v1/openai/videos/{id}": videos`, "aliases.paths./v1/openai/videos/{id}", "before /{id}"},
 		{"/v1/openai/videos: videos", "/v1/openai/videos/: videos", "aliases.paths./v1/openai/videos/", "all operations"},
 		{"styles: [messages]", "styles: [messages, videos, smoke]", "providers[1].styles", "native videos operations tasks]"},

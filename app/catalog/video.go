@@ -71,10 +71,16 @@ func remixOf(create *tree, t terms) *tree {
 	properties := doc.get("properties")
 	properties.drop("remix_video_id")
 	properties.get("prompt").set("description", textTree("The one change to make to the source."))
-	for name, of := range map[string]string{"model": "The model that renders", "size": "Width x height in pixels", "seconds": "The length"} {
+	for name, says := range map[string]string{
+		"model":   "The model that renders; that of the source when left out.",
+		"size":    "Width x height in pixels, which can only be that of the source.",
+		"seconds": "The length, which can only be that of the source.",
+	} {
 		properties.get(name).drop("default")
-		properties.get(name).set("description", textTree(of+"; that of the source when left out."))
+		properties.get(name).set("description", textTree(says))
 	}
+	properties.set("input_reference", members("type", "null", wordUnsupported, wordState,
+		"description", "Not supported: a remix begins with its source."))
 	model := properties.get("model")
 	model.set("type", textsTree([]string{"string", "null"}))
 	model.set("enum", arrayTree(model.get("const"), &tree{kind: jsontext.KindNull}))

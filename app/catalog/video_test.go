@@ -71,7 +71,8 @@ func TestARemixNeedsAPromptOnly(t *testing.T) {
 		`{"prompt":"a","model":null,"size":null,"seconds":null,"stream":null}`:                         "-",
 		`{"prompt":"a","remix_video_id":5}`:                                                            "-", // the path names the source
 		`{}`:                                                                                           "prompt", `{"prompt":""}`: "prompt", `{"prompt":"a","model":"acme/other"}`: "model", `{"prompt":"a","model":5}`: "model",
-		`{"prompt":"a","size":"1x1"}`: "size", `{"prompt":"a","seconds":6}`: "seconds", `{"prompt":"a","stream":true}`: "stream",
+		`{"prompt":"a","input_reference":{"image_url":"https://a"}}`: "input_reference",
+		`{"prompt":"a","size":"1x1"}`:                                "size", `{"prompt":"a","seconds":6}`: "seconds", `{"prompt":"a","stream":true}`: "stream",
 		`{"prompt":"a","Prompt":"b"}`: "Prompt", `[]`: "", `{"prompt":"a","prompt":"b"}`: "prompt",
 	} {
 		e := app.AsError(remix.Check([]byte(body)))

@@ -70,7 +70,8 @@ func (g *guides) addVideo(doc, paths, schemas *tree, m *Model) {
 		body := members("schema", refTo("schemas", pascal(VideosStyle, "event")), "examples",
 			members("event", members("value", example)))
 		hooks.set(event.word("type"), members("post", members(
-			"operationId", strings.ReplaceAll(event.word("type"), ".", "_"), "summary", event.word("description"), "description", of.word("webhooks"),
+			"operationId", strings.ReplaceAll(event.word("type"), ".", "_"),
+			"summary", event.word("description"), "description", of.word("webhooks"),
 			"requestBody", members("required", true, "content", members("application/json", body)),
 			"responses", members("2XX", members("description", "The event has arrived and is not sent again.")))))
 	}

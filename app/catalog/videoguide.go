@@ -73,7 +73,8 @@ func (m *Model) videoFacts(text *bytes.Buffer) {
 	if len(m.RateCard.Rates) == 0 {
 		return
 	}
-	fmt.Fprintf(text, "\n| size | a second |%s\n| --- | --- |%s\n", " "+strings.Join(lengths, " s | ")+" s |", strings.Repeat(" --- |", len(lengths)))
+	fmt.Fprintf(text, "\n| size | a second | %s s |\n", strings.Join(lengths, " s | "))
+	fmt.Fprintf(text, "| --- | --- |%s\n", strings.Repeat(" --- |", len(lengths)))
 	for _, size := range m.Sizes {
 		fmt.Fprintf(text, "| %s | $%s |", size, m.costOf(size, 1))
 		for _, n := range m.Seconds {
