@@ -5,6 +5,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,7 +17,9 @@ import (
 	"umg/app/account"
 	"umg/app/catalog"
 	"umg/app/gateway"
+	"umg/app/idempotency"
 	"umg/app/llm"
+	"umg/app/video"
 	"umg/app/webhook"
 )
 
@@ -36,6 +39,10 @@ type Options struct {
 	BaseURL string // scheme and host that links in errors begin with
 
 	Webhooks *webhook.Service // nil: the routes about webhooks are unknown
+	Videos   *video.Service   // nil: the routes about videos are unknown
+	// Idempotency and IDs are what creating videos once takes.
+	Idempotency *idempotency.Service
+	IDs         app.IDs
 
 	BodyBytesMax int64 // of one JSON body; zero: 32 MiB
 	InFlightMax  int64 // requests served at once by the whole process; zero: 4,096
@@ -47,6 +54,10 @@ type API struct {
 	catalog  *catalog.Catalog
 	gateway  *gateway.Gateway
 	webhooks *webhook.Service
+	videos   *video.Service
+	repeats  *idempotency.Service
+	ids      app.IDs
+	uploads  atomic.Int64 // bytes of large forms that are being read
 	now      app.Clock
 	baseURL  string
 	bodyMax  int64
@@ -66,7 +77,7 @@ func New(o Options) *API {
 		panic("api: Keys, Catalog, Gateway and Now are required")
 	}
 	a := &API{keys: o.Keys, catalog: o.Catalog, gateway: o.Gateway, now: o.Now, baseURL: strings.TrimSuffix(o.BaseURL, "/")}
-	a.webhooks = o.Webhooks
+	a.webhooks, a.videos, a.repeats, a.ids = o.Webhooks, o.Videos, o.Idempotency, o.IDs
 	a.paths, a.operations = map[string]bool{}, map[string]string{}
 	for _, r := range Routes() {
 		a.paths[r.Path] = true
@@ -90,14 +101,17 @@ type Route struct {
 	Path   string // in the web framework's form: the last segment may be *
 	Family Family
 	Style  llm.Style // of text routes, else empty
+	// Open routes take callers without a key: an unguessable token in their path is what they bear.
+	Open bool
 	// Operation is what aliases in the catalog call the route; empty where none may stand for it.
 	Operation string
 	serve     func(*API, *call) error
 }
 
-// Routes is the whole face, so that tests can walk it. Every route demands a key, and every GET also answers HEAD.
+// Routes is the whole face, so that tests can walk it. Every route but the open ones demands a key, and every
+// GET also answers HEAD.
 func Routes() []Route {
-	return append([]Route{
+	return slices.Concat([]Route{
 		text("/v1/chat/completions", ChatFamily, llm.Chat, "chat", (*API).generate),
 		text("/v1/messages", MessagesFamily, llm.Messages, "messages", (*API).generate),
 		text("/v1/messages/count_tokens", MessagesFamily, llm.Messages, "messages.count", (*API).countTokens),
@@ -109,7 +123,7 @@ func Routes() []Route {
 		{Method: http.MethodGet, Path: "/v1/model/openapi.json", Family: OpenAIFamily, serve: (*API).getContract},
 		{Method: http.MethodGet, Path: "/v1/model/api.md", Family: OpenAIFamily, serve: (*API).getGuide},
 		{Method: http.MethodGet, Path: "/v1/models/*", Family: OpenAIFamily, serve: (*API).getModel},
-	}, webhookRoutes()...)
+	}, videoRoutes(), webhookRoutes())
 }
 
 func text(path string, family Family, style llm.Style, operation string, serve func(*API, *call) error) Route {
@@ -158,8 +172,10 @@ func (a *API) handle(r Route) echo.HandlerFunc {
 			return a.WriteError(c, app.Errorf(app.Unavailable, "overloaded",
 				"The service is at its limit of requests; try again shortly.").After(overloadRetry))
 		}
-		if err := a.authenticate(x); err != nil {
-			return a.WriteError(c, err)
+		if !r.Open {
+			if err := a.authenticate(x); err != nil {
+				return a.WriteError(c, err)
+			}
 		}
 		if err := r.serve(a, x); err != nil {
 			return a.WriteError(c, err)

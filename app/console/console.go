@@ -12,6 +12,8 @@ import (
 	"umg/app/account"
 	"umg/app/catalog"
 	"umg/app/gateway"
+	"umg/app/video"
+	"umg/app/webhook"
 	"umg/billing"
 )
 
@@ -22,6 +24,8 @@ type Options struct {
 	Ledger   *billing.Ledger
 	Catalog  *catalog.Catalog
 	Gateway  *gateway.Gateway
+	Videos   *video.Service
+	Webhooks *webhook.Service
 	Now      app.Clock
 	BaseURL  string // scheme and host of the server
 	Trial    account.TrialPolicy
@@ -93,4 +97,9 @@ func (c *Console) Mount(g *echo.Group) {
 
 func notFound(echo.Context) error {
 	return app.Errorf(app.NotFound, "not_found", "There is no such page.")
+}
+
+// FormBytesMax bounds the bodies of pages that take files, by path.
+func FormBytesMax() map[string]int64 {
+	return map[string]int64{consolePath + "/playground/video": 24 << 20}
 }

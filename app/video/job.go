@@ -111,3 +111,15 @@ type Job struct {
 func key(accountID, id string, v Variant) string {
 	return "videos/" + accountID + "/" + id + "/" + string(v)
 }
+
+// extensions are what a downloaded file's name ends in, by media type.
+var extensions = map[string]string{"video/mp4": ".mp4", "image/webp": ".webp", "image/jpeg": ".jpg", "image/png": ".png"}
+
+// FileName is what a downloaded file of the job is called.
+func (j Job) FileName(v Variant) string {
+	name := j.ID
+	if v != Movie {
+		name += "-" + string(v)
+	}
+	return name + extensions[j.Content[v].Type]
+}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/video"
 )
 
 // Config is everything an operator can set, by flag or by environment, and the only reader of either.
@@ -27,6 +28,10 @@ type Config struct {
 	TrialCredit app.Amount `default:"0" env:"UMG_TRIAL_CREDIT" help:"Dollars granted at sign-up; 0 grants none." placeholder:"DOLLARS"`
 	TrialDays   int        `default:"30" env:"UMG_TRIAL_DAYS" help:"Days until the trial credit expires." placeholder:"DAYS"`
 
+	Storage        string        `env:"UMG_STORAGE" help:"Folder or s3://BUCKET?endpoint=… of finished videos; else in the data folder." placeholder:"ADDRESS"`
+	VideoRetention time.Duration `default:"720h" env:"UMG_VIDEO_RETENTION" help:"How long finished videos can be downloaded."`
+	FFmpeg         string        `env:"UMG_FFMPEG" help:"The ffmpeg that makes thumbnails; else the one on the PATH." placeholder:"FILE"`
+
 	TrustedProxies  []string      `env:"UMG_TRUSTED_PROXIES" help:"Networks whose X-Forwarded-For is believed." placeholder:"CIDR"`
 	InsecureCookies bool          `env:"UMG_INSECURE_COOKIES" help:"Allow sign-in over plain http to another machine."`
 	LameDuck        time.Duration `default:"5s" env:"UMG_LAME_DUCK" help:"Time between failing /readyz and refusing connections at shutdown."`
@@ -36,6 +41,7 @@ type Config struct {
 
 	baseFromListen bool // BaseURL was not given
 	signUpsMax     int  // an hour from one address; zero takes the default
+	videoWaits     video.Waits
 }
 
 // storeFlags say which database a command works on.
@@ -73,6 +79,9 @@ func (c *Config) AfterApply() error {
 		if key, err := base64.StdEncoding.DecodeString(c.SecretKey); err != nil || len(key) != secretKeyBytes {
 			return fmt.Errorf("UMG_SECRET_KEY must be %d bytes in base64", secretKeyBytes)
 		}
+	}
+	if c.VideoRetention < time.Hour {
+		return fmt.Errorf("--video-retention must be at least 1h")
 	}
 	if c.TrialCredit < 0 || c.TrialDays < 1 {
 		return fmt.Errorf("--trial-credit must not be negative and --trial-days at least 1")

@@ -22,6 +22,7 @@ import (
 	"umg/app/account"
 	"umg/app/catalog"
 	"umg/app/simulator"
+	"umg/app/video"
 	"umg/billing"
 )
 
@@ -34,6 +35,8 @@ const (
 	demoLimitFactor = 100_000 // the seeded account is there to be tried hard
 	demoSignUpsMax  = 100_000 // all visitors come from one address
 	demoDrainMax    = 10 * time.Second
+	demoRetention   = 30 * 24 * time.Hour
+	demoPollMax     = 5 * time.Second
 	demoModel       = "meridian/atlas-small"
 )
 
@@ -46,6 +49,9 @@ type demoCommand struct {
 	SimulatorURL string        `help:"A simulator that runs already, instead of one inside." placeholder:"URL"`
 	Pace         time.Duration `default:"15ms" help:"Pause between two tokens of a simulated stream."`
 	ReadyFile    string        `help:"File to write the addresses, the login and the key to once all is ready." placeholder:"FILE"`
+	Render       time.Duration `default:"8s" help:"Time that a simulated video takes."`
+	VideoPoll    time.Duration `default:"1s" help:"Pause between two looks at a running video."`
+	EgressAllow  []string      `help:"Private host:port that addresses of users may be, such as a webhook receiver of yours." placeholder:"HOST:PORT"`
 	KeepAlive    time.Duration `default:"15s" help:"Silence after which a stream's headers and keep-alives go out."`
 }
 
@@ -88,7 +94,7 @@ func (c *demoCommand) Run(ctx context.Context) error {
 			return err
 		}
 		simulatorURL = "http://" + ln.Addr().String()
-		sim := simulator.New(simulator.Options{Now: time.Now, Pace: c.Pace, Control: true})
+		sim := simulator.New(simulator.Options{Now: time.Now, Pace: c.Pace, Render: c.Render, Control: true})
 		upstream.Go(func() error { return sim.Serve(work, ln) })
 	}
 	err = c.serve(ctx, simulatorURL, log)
@@ -115,9 +121,11 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, log *slog.
 	cfg := Config{
 		Listen: c.Listen, OpsListen: c.OpsListen, storeFlags: storeFlags{DatabaseURL: c.DatabaseURL, Data: c.Data, PGBin: c.PGBin},
 		TrialCredit: demoTrial, TrialDays: demoTrialDays, signUpsMax: demoSignUpsMax, DrainTimeout: demoDrainMax, KeepAlive: c.KeepAlive,
+		VideoRetention: demoRetention, EgressAllow: c.EgressAllow,
+		videoWaits: video.Waits{PollMin: c.VideoPoll, PollMax: max(c.VideoPoll, demoPollMax)},
 	}
 	if u, err := url.Parse(simulatorURL); err == nil && u.Port() != "" {
-		cfg.EgressAllow = []string{u.Host} // its files stand for those of the internet
+		cfg.EgressAllow = append(cfg.EgressAllow, u.Host) // its files stand for those of the internet
 	}
 	if err := cfg.AfterApply(); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,15 +23,24 @@ import (
 	"umg/app/dialect"
 	"umg/app/egress"
 	"umg/app/gateway"
+	"umg/app/idempotency"
 	"umg/app/limit"
 	"umg/app/postgres"
 	"umg/app/provider"
+	"umg/app/provider/render"
 	"umg/app/server"
+	"umg/app/stills"
+	"umg/app/storage"
+	"umg/app/video"
+	"umg/app/webhook"
 	"umg/billing"
 	"umg/static"
 )
 
-const readyCheckMax = 2 * time.Second
+const (
+	readyCheckMax = 2 * time.Second
+	fileTimeMax   = 10 * time.Minute // for one copy of a finished video
+)
 
 // house is every room, wired.
 type house struct {
@@ -43,6 +53,12 @@ type house struct {
 	catalog   *catalog.Catalog
 	providers *provider.Client
 	egress    *egress.Client
+	files     *egress.Client // for what providers made, which may be large
+	blobs     storage.Store
+	webhooks  *webhook.Service
+	videos    *video.Service
+	repeats   *idempotency.Service
+	limits    *limit.Limiter
 	server    *server.Server
 	public    net.Listener
 	ops       net.Listener
@@ -100,7 +116,43 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 	if h.egress, err = egress.New(egress.Options{Exceptions: cfg.EgressAllow}); err != nil {
 		return h, fmt.Errorf("--egress-allow: %w", err)
 	}
-	return h, h.openFaces(ids, trial)
+	if h.files, err = egress.New(egress.Options{Timeout: fileTimeMax}); err != nil {
+		return h, err
+	}
+	h.limits = limit.New(limit.Options{Now: time.Now})
+	key, err := secretKey(cfg.SecretKey, cfg.Data)
+	if err != nil {
+		return h, err
+	}
+	if err = h.openVideos(ctx, ids, key); err != nil {
+		return h, err
+	}
+	h.openFaces(ids, trial, key)
+	return h, nil
+}
+
+// openVideos puts the rooms of video jobs together.
+func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes]byte) (err error) {
+	address := h.cfg.Storage
+	if address == "" {
+		address = filepath.Join(h.cfg.Data, "blobs")
+	}
+	if h.blobs, err = storage.Open(ctx, address, os.Getenv, time.Now); err != nil {
+		return fmt.Errorf("--storage: %w", err)
+	}
+	h.webhooks, err = webhook.New(h.store.db, webhook.Options{
+		Egress: h.egress, Now: time.Now, IDs: ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: h.log, Key: key,
+	})
+	if err != nil {
+		return err
+	}
+	h.repeats = idempotency.New(h.store.db, idempotency.Options{Now: time.Now, Log: h.log})
+	h.videos = video.New(h.store.db, video.Options{
+		Ledger: h.ledger, Snapshot: h.catalog.Snapshot, Limits: h.limits, Upstreams: render.New(h.providers, h.files), Store: h.blobs,
+		Stills: stills.New(h.cfg.FFmpeg), Events: h.webhooks, Egress: h.egress, Now: time.Now, IDs: ids, Random: rand.Reader,
+		Jitter: mathrand.Int64N, Log: h.log, BaseURL: h.cfg.BaseURL, Retention: h.cfg.VideoRetention, Waits: h.cfg.videoWaits,
+	})
+	return nil
 }
 
 // listen takes the ports early, so that one that is taken is said before anything else is done, and tells the
@@ -121,13 +173,9 @@ func (h *house) listen(ctx context.Context) error {
 }
 
 // openFaces puts the two faces in front of the services.
-func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy) error {
-	key, err := secretKey(h.cfg.SecretKey, h.cfg.Data)
-	if err != nil {
-		return err
-	}
+func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKeyBytes]byte) {
 	texts := gateway.New(gateway.Options{
-		Ledger: h.ledger, Snapshot: h.catalog.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: h.providers,
+		Ledger: h.ledger, Snapshot: h.catalog.Snapshot, Limits: h.limits, Providers: h.providers,
 		Now: time.Now, Random: mathrand.IntN, Egress: h.egress, KeepAlive: h.cfg.KeepAlive,
 	})
 	proxies := h.cfg.proxies()
@@ -135,16 +183,18 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy) error {
 		Key: key, Now: time.Now, IDs: ids, Random: rand.Reader, Insecure: !h.cfg.secureCookies(), ClientIP: server.ClientIP(proxies),
 	})
 	h.server = server.New(server.Options{
-		API: api.New(api.Options{Keys: h.keys, Catalog: h.catalog, Gateway: texts, Now: time.Now, BaseURL: h.cfg.BaseURL}),
+		API: api.New(api.Options{
+			Keys: h.keys, Catalog: h.catalog, Gateway: texts, Videos: h.videos, Webhooks: h.webhooks, Idempotency: h.repeats,
+			IDs: ids, Now: time.Now, BaseURL: h.cfg.BaseURL,
+		}),
 		Console: console.New(console.Options{
-			Accounts: h.accounts, Sessions: sessions, Ledger: h.ledger, Catalog: h.catalog, Gateway: texts, Now: time.Now,
-			BaseURL: h.cfg.BaseURL, Trial: trial, Secure: h.cfg.secureCookies(),
+			Accounts: h.accounts, Sessions: sessions, Ledger: h.ledger, Catalog: h.catalog, Gateway: texts, Videos: h.videos,
+			Webhooks: h.webhooks, Now: time.Now, BaseURL: h.cfg.BaseURL, Trial: trial, Secure: h.cfg.secureCookies(),
 		}),
 		Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
 		TrustedProxies: proxies, LameDuck: h.cfg.LameDuck, DrainTimeout: h.cfg.DrainTimeout,
-		StoreAway: h.storeAway, Ledger: h.ledger.Stats,
+		StoreAway: h.storeAway, Ledger: h.ledger.Stats, Figures: h.figures(), FormBytesMax: console.FormBytesMax(),
 	})
-	return nil
 }
 
 func (c *Config) proxies() []netip.Prefix {
@@ -171,7 +221,9 @@ func (h *house) run(ctx context.Context) error {
 	defer stopWork()
 	var workers errgroup.Group
 	for _, worker := range []func(context.Context) error{
-		h.ledger.Run, h.accounts.Run,
+		h.ledger.Run, h.accounts.Run, h.repeats.Run,
+		func(ctx context.Context) error { return h.videos.Run(ctx, h.store.dsn) },
+		func(ctx context.Context) error { return h.webhooks.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.keys.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.catalog.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.store.keep(ctx, h.log) },
@@ -198,8 +250,13 @@ func (h *house) close() error {
 	if h.providers != nil {
 		h.providers.Close()
 	}
-	if h.egress != nil {
-		h.egress.Close()
+	for _, c := range []*egress.Client{h.egress, h.files} {
+		if c != nil {
+			c.Close()
+		}
+	}
+	if h.blobs != nil {
+		_ = h.blobs.Close()
 	}
 	if h.store == nil {
 		return nil

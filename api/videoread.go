@@ -1,0 +1,220 @@
+package api
+
+import (
+	"encoding/json"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/storage"
+	"umg/app/video"
+)
+
+const (
+	listStandard = 20
+	listMax      = 100
+	contentCache = "private, max-age=3600"
+)
+
+// videoObject is a job as clients see it: every member is always there, null where there is nothing to say; wire.md
+// section 3.1. The status route shows created beside created_at, which the service document has both of.
+type videoObject struct {
+	ID          string          `json:"id"`
+	Object      string          `json:"object"`
+	CreatedAt   int64           `json:"created_at"`
+	Created     int64           `json:"created"`
+	Status      string          `json:"status"`
+	Model       string          `json:"model"`
+	Progress    int             `json:"progress"`
+	Prompt      string          `json:"prompt"`
+	Seconds     string          `json:"seconds"`
+	Size        string          `json:"size"`
+	CompletedAt *int64          `json:"completed_at"`
+	ExpiresAt   *int64          `json:"expires_at"`
+	RemixedFrom *string         `json:"remixed_from_video_id"`
+	Error       *videoProblem   `json:"error"`
+	Metadata    json.RawMessage `json:"metadata,omitempty"`
+	Usage       *videoUsage     `json:"usage,omitempty"`
+}
+
+type videoProblem struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// videoUsage is what an ended job cost.
+type videoUsage struct {
+	Cost     app.Amount `json:"cost"`
+	Currency string     `json:"currency"`
+}
+
+func videoView(j video.Job) videoObject {
+	o := videoObject{
+		ID: j.ID, Object: "video", CreatedAt: j.CreatedAt.Unix(), Created: j.CreatedAt.Unix(), Status: j.State.Status(), Model: j.Model,
+		Progress: j.Progress, Prompt: j.Prompt, Seconds: strconv.Itoa(j.Seconds), Size: j.Size, CompletedAt: unixOrNull(j.CompletedAt),
+		ExpiresAt: unixOrNull(j.ExpiresAt), Metadata: j.Metadata,
+	}
+	if j.RemixedFrom != "" {
+		o.RemixedFrom = &j.RemixedFrom
+	}
+	if j.State == video.Failed {
+		o.Error = &videoProblem{Code: j.Problem.Code, Message: j.Problem.Message}
+	}
+	if j.Cost != nil {
+		o.Usage = &videoUsage{Cost: *j.Cost, Currency: "USD"}
+	}
+	return o
+}
+
+func unixOrNull(t *time.Time) *int64 {
+	if t == nil {
+		return nil
+	}
+	s := t.Unix()
+	return &s
+}
+
+// videoJSON cannot fail: metadata was checked to be JSON when it was kept.
+func videoJSON(j video.Job) []byte {
+	b, err := json.Marshal(videoView(j))
+	if err != nil {
+		panic("api: a video cannot be printed: " + err.Error())
+	}
+	return b
+}
+
+// getVideo serves GET /v1/videos/{id} from the job's row.
+func (a *API) getVideo(x *call) error {
+	id := x.Param(idParam)
+	if id == "" {
+		return noVideoID()
+	}
+	job, err := a.videos.Get(x.Request().Context(), x.key.AccountID, id)
+	if err != nil {
+		return err
+	}
+	x.access.Model = job.Model
+	if !job.State.Ended() {
+		a.hintPoll(x)
+	}
+	body := videoJSON(job)
+	if err := x.cached(body, catalog.ETag(body)); err != nil {
+		return err
+	}
+	return nil
+}
+
+type videoList struct {
+	Object  string        `json:"object"`
+	Data    []videoObject `json:"data"`
+	FirstID *string       `json:"first_id"`
+	LastID  *string       `json:"last_id"`
+	HasMore bool          `json:"has_more"`
+}
+
+// listVideos serves GET /v1/videos.
+func (a *API) listVideos(x *call) error {
+	q, err := videoQuery(x)
+	if err != nil {
+		return err
+	}
+	page, err := a.videos.List(x.Request().Context(), x.key.AccountID, q)
+	if err != nil {
+		return err
+	}
+	list := videoList{Object: "list", Data: make([]videoObject, len(page.Jobs)), HasMore: page.More}
+	for i, j := range page.Jobs {
+		list.Data[i] = videoView(j)
+	}
+	if n := len(page.Jobs); n > 0 {
+		list.FirstID, list.LastID = &page.Jobs[0].ID, &page.Jobs[n-1].ID
+	}
+	return x.JSON(http.StatusOK, list)
+}
+
+// videoQuery reads the parameters of a list. Unknown ones belong to somebody else.
+func videoQuery(x *call) (video.Query, error) {
+	in := x.QueryParams()
+	q := video.Query{
+		After: in.Get("after"), Limit: listStandard, Status: in.Get("status"), Model: in.Get("model"),
+		Search: in.Get("search"), RemixedFrom: in.Get("remixed_from_video_id"),
+	}
+	if raw := in.Get("limit"); raw != "" {
+		n, err := strconv.Atoi(raw)
+		if err != nil || n < 0 || n > listMax {
+			return q, app.Errorf(app.Invalid, "invalid_value", "limit must be an integer from 0 to %d, not %q.", listMax, shorten(raw)).At("limit")
+		}
+		q.Limit = n
+	}
+	switch order := in.Get("order"); order {
+	case "", "desc":
+	case "asc":
+		q.Ascending = true
+	default:
+		return q, app.Errorf(app.Invalid, "invalid_value", "order must be asc or desc, not %q.", shorten(order)).At("order")
+	}
+	if statuses := []string{"", "queued", "in_progress", "completed", "failed"}; !slices.Contains(statuses, q.Status) {
+		return q, app.Errorf(app.Invalid, "invalid_value", "status must be one of%s, not %q.", strings.Join(statuses, " "), shorten(q.Status)).At("status")
+	}
+	var err error
+	if q.CreatedAfter, err = unixParam(in.Get("created_after"), "created_after"); err != nil {
+		return q, err
+	}
+	q.CreatedBefore, err = unixParam(in.Get("created_before"), "created_before")
+	return q, err
+}
+
+// unixParam reads Unix seconds; an empty text is no time.
+func unixParam(raw, name string) (time.Time, error) {
+	if raw == "" {
+		return time.Time{}, nil
+	}
+	n, err := strconv.ParseInt(raw, 10, 48)
+	if err != nil || n < 0 {
+		return time.Time{}, app.Errorf(app.Invalid, "invalid_value", "%s must be Unix seconds, not %q.", name, shorten(raw)).At(name)
+	}
+	return time.Unix(n, 0), nil
+}
+
+// deleteVideo serves DELETE /v1/videos/{id}.
+func (a *API) deleteVideo(x *call) error {
+	id := x.Param(idParam)
+	if id == "" {
+		return noVideoID()
+	}
+	if err := a.videos.Delete(x.Request().Context(), x.key.AccountID, id); err != nil {
+		return err
+	}
+	return x.JSON(http.StatusOK, map[string]any{"id": id, "object": "video.deleted", "deleted": true})
+}
+
+// getContent serves GET /v1/videos/{id}/content with ranges, conditions and HEAD.
+func (a *API) getContent(x *call) error {
+	id := x.Param(idParam)
+	if id == "" {
+		return noVideoID()
+	}
+	variant := video.Movie
+	if raw := x.QueryParam("variant"); raw != "" {
+		if variant = video.Variant(raw); !slices.Contains(video.Variants(), variant) {
+			return app.Errorf(app.Invalid, "invalid_value", "variant must be video, thumbnail or spritesheet, not %q.", shorten(raw)).At("variant")
+		}
+	}
+	blob, job, err := a.videos.Open(x.Request().Context(), x.key.AccountID, id, variant)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = blob.Close() }()
+	x.access.Model = job.Model
+	h := x.Response().Header()
+	h.Set("Cache-Control", contentCache)
+	h.Set("Vary", "Authorization")
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": job.FileName(variant)}))
+	storage.Serve(x.Response(), x.Request(), blob, a.now)
+	return nil
+}

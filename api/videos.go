@@ -1,0 +1,260 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/dialect"
+	"umg/app/gateway"
+	"umg/app/idempotency"
+	"umg/app/limit"
+	"umg/app/video"
+)
+
+const (
+	pollHint     = 5 * time.Second
+	pollHeader   = "poll-hint"
+	dryRunHeader = "X-Dry-Run"
+	keyHeader    = "Idempotency-Key"
+	followMax    = 15 * time.Second // silence on a stream before a comment keeps it open
+	idParam      = "id"
+)
+
+// videoPaths are the three spellings of the video routes: the service document's, its compatibility route, and the guide's
+// without a version.
+var videoPaths = []string{"/v1/videos", "/v1/vendora/videos", "/videos"}
+
+// videoRoutes are all operations on videos, once for each spelling. The rows whose path lacks an id exist to say so.
+func videoRoutes() []Route {
+	var routes []Route
+	add := func(method, path, operation string, serve func(*API, *call) error) {
+		routes = append(routes, Route{Method: method, Path: path, Family: OpenAIFamily, Operation: operation, serve: withVideos(serve)})
+	}
+	for i, base := range videoPaths {
+		operation := ""
+		if i == 0 {
+			operation = videosOperation
+		}
+		add(http.MethodPost, base, operation, (*API).createVideo)
+		add(http.MethodGet, base, "", (*API).listVideos)
+		add(http.MethodGet, base+"/:id", "", (*API).getVideo)
+		add(http.MethodDelete, base+"/:id", "", (*API).deleteVideo)
+		add(http.MethodPost, base+"/:id/remix", "", (*API).remixVideo)
+		add(http.MethodGet, base+"/:id/content", "", (*API).getContent)
+		add(http.MethodGet, base+"/", "", (*API).missingVideo)
+		add(http.MethodDelete, base+"/", "", (*API).missingVideo)
+		for _, unserved := range []string{"edits", "extensions", "characters"} {
+			add(http.MethodPost, base+"/"+unserved, "", (*API).unservedVideo)
+		}
+	}
+	return append(routes, Route{
+		Method: http.MethodPost, Path: "/callbacks/videos/:token", Family: OpenAIFamily, Open: true, serve: withVideos((*API).wakeVideo),
+	})
+}
+
+// withVideos keeps the routes unknown where nothing serves them.
+func withVideos(serve func(*API, *call) error) func(*API, *call) error {
+	return func(a *API, x *call) error {
+		if a.videos == nil {
+			return notFound(x.Request().URL.Path)
+		}
+		return serve(a, x)
+	}
+}
+
+// wakeVideo takes the word of a provider that something has changed, and nothing else it says: the worker asks by itself.
+func (a *API) wakeVideo(x *call) error {
+	if err := a.videos.Wake(x.Request().Context(), x.Param("token")); err != nil {
+		return err
+	}
+	return x.NoContent(http.StatusNoContent)
+}
+
+func (a *API) missingVideo(*call) error { return noVideoID() }
+
+func noVideoID() error {
+	e := app.Errorf(app.Invalid, "missing_required_parameter",
+		"The path names no video: put the id that create answered with after /videos/.").At("video_id")
+	e.Missing = true
+	return e
+}
+
+// unservedVideo answers operations that official clients have and this service does not.
+func (a *API) unservedVideo(*call) error {
+	return app.Errorf(app.NotFound, "unsupported_endpoint",
+		"This service creates, remixes, lists, downloads and deletes videos; it has no such operation.").Final()
+}
+
+// createVideo serves POST /v1/videos: JSON or a form.
+func (a *API) createVideo(x *call) error {
+	body, err := a.readVideo(x)
+	if err != nil {
+		return err
+	}
+	return a.makeVideo(x, "videos", body)
+}
+
+// remixVideo serves POST /v1/videos/{id}/remix. The service document has JSON only, official clients may send a form.
+func (a *API) remixVideo(x *call) error {
+	source := x.Param(idParam)
+	if source == "" {
+		return noVideoID()
+	}
+	body, err := a.readVideo(x)
+	if err != nil {
+		return err
+	}
+	body.Source = source
+	return a.makeVideo(x, "videos/"+source+"/remix", body)
+}
+
+// makeVideo quotes, or creates once for each Idempotency-Key.
+func (a *API) makeVideo(x *call, operation string, c video.Call) error {
+	c.Principal, c.LimitFactor = x.principal(), x.key.LimitFactor
+	if dry, err := x.dryRun(); dry || err != nil {
+		if err != nil {
+			return err
+		}
+		return a.quoteVideo(x, c)
+	}
+	keys := x.Request().Header.Values(keyHeader)
+	if len(keys) == 0 {
+		return a.createOnce(x, c, nil)
+	}
+	upload := ""
+	if c.Upload != nil {
+		upload = string(c.Upload.Data)
+	}
+	claim, err := a.repeats.Begin(x.Request().Context(), idempotency.Request{
+		AccountID: x.key.AccountID, Key: strings.Join(keys, ","), Operation: operation,
+		Body: []byte(string(c.Body) + "\n" + upload), ResultID: a.ids.New("video"),
+	})
+	if err != nil {
+		return err
+	}
+	if claim.Answer != nil {
+		x.Response().Header().Set("Idempotency-Replayed", "true")
+		a.hintPoll(x)
+		return x.Blob(claim.Answer.Status, jsonType, claim.Answer.Body)
+	}
+	c.ID = claim.ResultID
+	return a.createOnce(x, c, &claim)
+}
+
+// createOnce creates the job and answers with it. Under a claimed key the answer is kept, and the key given up when
+// nothing was made.
+func (a *API) createOnce(x *call, c video.Call, claim *idempotency.Claim) error {
+	ctx := x.Request().Context()
+	made, err := a.videos.Create(ctx, c)
+	gateway.SetLimitHeaders(x.Response().Header(), made.Requests, limit.Window{})
+	if err != nil {
+		if claim != nil {
+			err = errors.Join(err, a.repeats.Forget(context.WithoutCancel(ctx), *claim))
+		}
+		return err
+	}
+	x.access.Model, x.access.Provider, x.access.Outcome = made.Job.Model, made.Job.Provider, "accepted"
+	if asksForStream(c.Body) {
+		return a.followVideo(x, made.Job)
+	}
+	body := videoJSON(made.Job)
+	if claim != nil {
+		kept := a.repeats.Keep(context.WithoutCancel(ctx), *claim, idempotency.Answer{Status: http.StatusOK, Body: body})
+		if kept != nil {
+			x.access.Cause = kept // the job is made and told; a repetition finds it by its id
+		}
+	}
+	a.hintPoll(x)
+	extendWrite(x.Response().Writer, a.now())
+	return x.Blob(http.StatusOK, jsonType, body)
+}
+
+// dryRun reports whether only the price is asked for.
+func (x *call) dryRun() (bool, error) {
+	switch x.Request().Header.Get(dryRunHeader) {
+	case "":
+		return false, nil
+	case "1", "true":
+		return true, nil
+	}
+	return false, app.Errorf(app.Invalid, "invalid_value", "X-Dry-Run must be 1, or absent.").At(dryRunHeader)
+}
+
+// quote is the answer to a dry run: what the call would cost, with nothing made and nothing spent.
+type quote struct {
+	Object         string     `json:"object"`
+	Model          string     `json:"model"`
+	Size           string     `json:"size"`
+	Seconds        string     `json:"seconds"`
+	Currency       string     `json:"currency"`
+	PricePerSecond app.Amount `json:"price_per_second"`
+	CostMin        app.Amount `json:"cost_min"` // what fails is free
+	CostMax        app.Amount `json:"cost_max"`
+	RateCard       string     `json:"rate_card"`
+}
+
+func (a *API) quoteVideo(x *call, c video.Call) error {
+	q, err := a.videos.Quote(x.Request().Context(), c)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(quote{
+		Object: "quote", Model: q.Model, Size: q.Size, Seconds: strconv.Itoa(q.Seconds), Currency: "USD",
+		PricePerSecond: q.PerSecond, CostMax: q.Cost, RateCard: q.RateCardID,
+	})
+	if err != nil {
+		return err
+	}
+	x.access.Model, x.access.Outcome = q.Model, "quoted"
+	return x.Blob(http.StatusOK, jsonType, body)
+}
+
+// hintPoll tells a client when to ask again, under every name the catalog gives the header.
+func (a *API) hintPoll(x *call) {
+	h := x.Response().Header()
+	hint := []string{strconv.FormatInt(pollHint.Milliseconds(), 10)}
+	for _, name := range a.catalog.Snapshot().Spellings(pollHeader) {
+		h[name] = hint
+	}
+	h["Retry-After"] = []string{strconv.FormatInt(int64(pollHint/time.Second), 10)}
+}
+
+// followVideo streams the task as events, one for each change a client can see, until it has ended.
+func (a *API) followVideo(x *call, job video.Job) error {
+	ctx := x.Request().Context()
+	out := &sink{x: x, now: a.now, response: x.Response(), controller: http.NewResponseController(x.Response().Writer)}
+	if err := out.Begin(http.StatusOK, eventStream, nil); err != nil {
+		return err
+	}
+	last := ""
+	tell := func(j video.Job) error {
+		if frame := "data: " + string(videoJSON(j)) + "\n\n"; frame != last {
+			last = frame
+			return errors.Join(out.Write([]byte(frame)), out.Flush())
+		}
+		return nil
+	}
+	for {
+		patience, cancel := context.WithTimeout(ctx, followMax)
+		err := a.videos.Follow(patience, job.AccountID, job.ID, tell)
+		quiet := patience.Err() != nil && ctx.Err() == nil
+		cancel()
+		if err == nil || ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
+			return nil // it has ended, or nobody listens any more
+		}
+		if !quiet {
+			_, body := dialect.Error(layouts[OpenAIFamily].style, Explain(x, err), x.access.RequestID)
+			_ = out.Write([]byte("data: " + string(body) + "\n\n"))
+			return err
+		}
+		if err := errors.Join(out.Write([]byte(": keep-alive\n\n")), out.Flush()); err != nil {
+			return err
+		}
+	}
+}
