@@ -144,7 +144,9 @@ func (a *Reply) ReadAll(bytesMax int64) ([]byte, *Fault) {
 }
 
 // StatusFault is the fault of an answer that means a status: its own, or one that its body speaks of.
-func (a *Reply) StatusFault(status int, body []byte) *Fault { return statusFault(status, a.Header, body, a.target) }
+func (a *Reply) StatusFault(status int, body []byte) *Fault {
+	return statusFault(status, a.Header, body, a.target)
+}
 
 // BodyFault is the fault of an error that came with a status of success. What it says of its status counts as that.
 func (a *Reply) BodyFault(body []byte) *Fault { return a.StatusFault(statusIn(body), body) }
