@@ -119,9 +119,8 @@ func denied(f *provider.Fault) bool {
 // denial counts how often the provider has said that it does not know the job. After it was told to stop, once is
 // enough.
 func (s *Service) denial(ctx context.Context, r *jobRow, f *provider.Fault) (*postponed, error) {
-	lost := failure(codeLost, "The provider lost the job. Nothing was charged; please try again.")
 	if r.CancelledAt != nil {
-		return nil, s.finish(ctx, r, lost)
+		return nil, s.finish(ctx, r, failure(render.Cancelled, "The video was deleted before it was made. Nothing was charged."))
 	}
 	s.work.faults.Add(1)
 	now, h := s.now(), r.heard()
@@ -130,7 +129,7 @@ func (s *Service) denial(ctx context.Context, r *jobRow, f *provider.Fault) (*po
 		h.DeniedSince = &now
 	}
 	if h.Denials >= denialsMin && now.Sub(*h.DeniedSince) >= denialMin {
-		return nil, s.finish(ctx, r, lost)
+		return nil, s.finish(ctx, r, failure(codeLost, "The provider lost the job. Nothing was charged; please try again."))
 	}
 	if late, err := s.expired(ctx, r); late {
 		return nil, err

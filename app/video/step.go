@@ -22,6 +22,7 @@ const (
 	pollMaxStandard  = 10 * time.Second
 	retryMinStandard = 2 * time.Second
 	copyMaxStandard  = 10 * time.Minute
+	stopMaxStandard  = 5 * time.Second
 
 	answerMax   = 20 * time.Second // for one answer of a provider to a look
 	backOffMax  = time.Minute
@@ -70,6 +71,7 @@ func (s *Service) waits() Waits {
 	w.PollMax = max(cmp.Or(w.PollMax, pollMaxStandard), w.PollMin)
 	w.RetryMin = cmp.Or(w.RetryMin, retryMinStandard)
 	w.CopyMax = cmp.Or(w.CopyMax, copyMaxStandard)
+	w.StopMax = cmp.Or(w.StopMax, stopMaxStandard)
 	return w
 }
 

@@ -51,6 +51,7 @@ type Waits struct {
 	RetryMin         time.Duration // first pause after something went wrong, doubled each time
 	CreateMax        time.Duration // for the upstream to take a job
 	CopyMax          time.Duration // for one copy of the content
+	StopMax          time.Duration // for running steps when the gateway stops
 }
 
 // Service runs video jobs. It is safe for concurrent use.

@@ -29,7 +29,6 @@ const (
 	claimsMax       = 2000                  // in one pass
 	queueMax        = 4 * looksMax          // claimed jobs that wait for a crowded provider
 	failurePause    = time.Second           // after the store did not answer
-	stopMax         = 5 * time.Second       // for running steps when the gateway stops
 	flushMax        = 2500 * time.Millisecond
 	gaugeEvery      = 15 * time.Second
 	failureCodesMax = 64 // counted apart; more are counted together
@@ -142,7 +141,7 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 		},
 		Lost: func(err error) { s.o.Log.Warn("changes of videos are not heard for now", "error", err) },
 	})
-	stop := time.AfterFunc(stopMax, cut)
+	stop := time.AfterFunc(s.waits().StopMax, cut)
 	defer stop.Stop()
 	working.Wait()
 	return err

@@ -3,11 +3,8 @@ package video
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -155,15 +152,17 @@ func (b *bench) hide(id string) {
 	b.must(err)
 }
 
-// renders are what the simulator has that say a text in their prompt.
-func (b *bench) renders(text string) string {
+// looks is how often the provider was asked how the render of a job is going.
+func (b *bench) looks(id string) int64 {
 	b.Helper()
-	resp, err := b.upstream.Client().Get(b.upstream.URL + "/_control/renders?text=" + text)
-	b.must(err)
-	defer func() { _ = resp.Body.Close() }()
-	said, err := io.ReadAll(resp.Body)
-	b.must(err)
-	return string(said)
+	upstream := *b.row(id).UpstreamID
+	for _, r := range b.sim.Renders() {
+		if strings.HasSuffix(upstream, r.ID) {
+			return int64(r.Looks)
+		}
+	}
+	b.Fatal("the provider does not know the job")
+	return 0
 }
 
 func simulate(spec, prompt string) string { return "simulate: " + spec + "\n" + prompt }
@@ -204,25 +203,3 @@ func (b *bench) running(s *Service) (stop func()) {
 	b.Cleanup(stop)
 	return stop
 }
-
-// looks counts the requests of the simulator that go to a path.
-func (b *bench) count(method, part string) int {
-	b.Helper()
-	resp, err := b.upstream.Client().Get(b.upstream.URL + "/_control/requests")
-	b.must(err)
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		b.Fatal("the simulator does not tell its requests: " + strconv.Itoa(resp.StatusCode))
-	}
-	said, err := io.ReadAll(resp.Body)
-	b.must(err)
-	n := 0
-	for _, one := range strings.Split(string(said), `"method":"`) {
-		if strings.HasPrefix(one, method) && strings.Contains(one, part) {
-			n++
-		}
-	}
-	return n
-}
-
-func (b *bench) say(format string, args ...any) { b.Log(fmt.Sprintf(format, args...)) }

@@ -12,6 +12,7 @@ import (
 	"umg/app"
 	"umg/app/stills"
 	"umg/app/webhook"
+	"umg/billing"
 )
 
 func TestAJobIsFollowedToItsEndAndItsContentIsKept(t *testing.T) {
@@ -35,7 +36,7 @@ func TestAJobIsFollowedToItsEndAndItsContentIsKept(t *testing.T) {
 			b.paid(price)
 			records, err := b.ledger.Requests(t.Context(), b.account, 1)
 			b.must(err)
-			if got := records[0]; got.RequestID != id || got.Outcome != "succeeded" || got.Usage[6] != 8000 || got.Style != "videos" {
+			if got := records[0]; got.RequestID != id || got.Outcome != "succeeded" || got.Usage[billing.Seconds] != 8000 || got.Style != "videos" {
 				t.Errorf("the usage record is %+v", got)
 			}
 		})

@@ -20,16 +20,17 @@ type claim struct {
 	limit  int
 }
 
+const claimQuery = `
+	with due as (
+		select id as due_id from video_jobs
+		where due_at <= $1 and (claimed_until is null or claimed_until <= $2)
+			and (state = 'storing' and deleted_at is null) = $3 and provider <> all($4)
+		order by due_at limit $5 for update skip locked)
+	update video_jobs set claimed_until = $6 from due where id = due_id returning ` + columns
+
 // claimDue takes jobs that nobody works on. What another worker takes at this moment is passed over, not waited for.
 func claimDue(ctx context.Context, q postgres.Queryer, c claim) (rows []jobRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
-		with due as (
-			select id as due_id from video_jobs
-			where due_at <= $1 and (claimed_until is null or claimed_until <= $2)
-				and (state = 'storing' and deleted_at is null) = $3 and provider <> all($4)
-			order by due_at limit $5 for update skip locked)
-		update video_jobs set claimed_until = $6 from due where id = due_id returning `+columns,
-		c.due, c.now, c.copies, pq.Array(c.busy), c.limit, c.until)
+	err = q.SelectContext(ctx, &rows, claimQuery, c.due, c.now, c.copies, pq.Array(c.busy), c.limit, c.until)
 	return rows, wrap("claim", err)
 }
 
