@@ -113,7 +113,8 @@ func setProgress(f *fault, v string) error {
 
 // settleVideo completes what directives leave open once all of them are read.
 func (f *fault) settleVideo() {
-	if f.late && f.whole == "" && !f.hold && f.slowFirst == 0 {
+	spoiled := f.hold || f.slowFirst > 0 || f.truncated || f.breaking != "" || f.malformedAt > 0 || f.hugeLine > 0 || f.gzip > 0 || f.drip > 0
+	if f.late && f.whole == "" && !spoiled {
 		f.whole = "stall"
 	}
 	if f.content != "" && len(f.on) == 0 {

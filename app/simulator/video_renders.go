@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"container/list"
 	"slices"
 	"strings"
 	"sync"
@@ -38,12 +39,13 @@ type render struct {
 	looks, endedLooks   int
 	finished, cancelled time.Time
 	told                string // the status that the latest callback said
+	place               *list.Element
 }
 
 // renders are all videos. The zero value has none.
 type renders struct {
 	mu     sync.Mutex
-	list   []*render // oldest first
+	list   list.List // of *render, oldest first
 	byID   map[string]*render
 	bytes  int
 	firsts int64 // how many were ever made
@@ -83,14 +85,13 @@ func (s *renders) add(r *render, now time.Time) bool {
 	if r.external != "" && s.byID[external] != nil {
 		return false
 	}
-	for len(s.list) > 0 && (len(s.list) >= rendersMax || s.bytes+len(r.text) > renderPromptBytesMax) {
-		at := max(0, slices.IndexFunc(s.list, func(r *render) bool { return r.view(now).stage >= succeeded }))
-		s.drop(at)
+	for s.list.Len() > 0 && (s.list.Len() >= rendersMax || s.bytes+len(r.text) > renderPromptBytesMax) {
+		s.drop(s.leastMissed(now))
 	}
 	if s.byID == nil {
 		s.byID = make(map[string]*render)
 	}
-	s.list = append(s.list, r)
+	r.place = s.list.PushBack(r)
 	s.byID[r.id] = r
 	if r.external != "" {
 		s.byID[external] = r
@@ -100,10 +101,33 @@ func (s *renders) add(r *render, now time.Time) bool {
 	return true
 }
 
-// drop forgets the render at an index. The mutex is held.
-func (s *renders) drop(at int) {
-	r := s.list[at]
-	s.list = slices.Delete(s.list, at, at+1)
+// oldest goes through the renders, oldest first. The mutex is held.
+func (s *renders) oldest(yield func(*render) bool) {
+	for at := s.list.Front(); at != nil; at = at.Next() {
+		if r, ok := at.Value.(*render); ok && !yield(r) {
+			return
+		}
+	}
+}
+
+// leastMissed is the oldest render that has ended, or the oldest when none has. The mutex is held.
+func (s *renders) leastMissed(now time.Time) *render {
+	var first *render
+	for r := range s.oldest {
+		if r.over(now) {
+			return r
+		}
+		if first == nil {
+			first = r
+		}
+	}
+	return first
+}
+
+// drop forgets a render. The mutex is held.
+func (s *renders) drop(r *render) {
+	s.list.Remove(r.place)
+	r.place = nil
 	s.bytes -= len(r.text)
 	delete(s.byID, r.id)
 	delete(s.byID, externalKey(r.provider, r.kind, r.external))
@@ -113,8 +137,8 @@ func (s *renders) drop(at int) {
 func (s *renders) remove(r *render) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if at := slices.Index(s.list, r); at >= 0 {
-		s.drop(at)
+	if r.place != nil {
+		s.drop(r)
 	}
 }
 
@@ -139,24 +163,26 @@ func (s *renders) findResult(provider, result string) *render {
 	if result == "" {
 		return nil
 	}
-	at := slices.IndexFunc(s.list, func(r *render) bool { return r.provider == provider && r.result == result })
-	if at < 0 || s.list[at].fault.vanish {
-		return nil
+	for r := range s.oldest {
+		if r.provider == provider && r.result == result && !r.fault.vanish {
+			return r
+		}
 	}
-	return s.list[at]
+	return nil
 }
 
 // newest are the renders of a kind, newest first.
 func (s *renders) newest(provider, kind string) []*render {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var list []*render
-	for _, r := range slices.Backward(s.list) {
+	var found []*render
+	for r := range s.oldest {
 		if r.provider == provider && r.kind == kind && !r.fault.vanish {
-			list = append(list, r)
+			found = append(found, r)
 		}
 	}
-	return list
+	slices.Reverse(found)
+	return found
 }
 
 // look shows a render, and counts the look for those that change by looks.
@@ -192,7 +218,7 @@ func (s *renders) finish(text string, now time.Time) []*render {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var ended []*render
-	for _, r := range s.list {
+	for r := range s.oldest {
 		if r.over(now) || r.fault.never || text != "" && r.id != text && r.external != text && !strings.Contains(r.text, text) {
 			continue
 		}
@@ -222,13 +248,13 @@ func (s *renders) made() int64 {
 func (s *renders) all(now time.Time) []Render {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := make([]Render, 0, len(s.list))
-	for _, r := range s.list {
-		list = append(list, Render{ID: r.id, Provider: r.provider, Kind: r.kind, Model: r.model, Prompt: r.text, Width: r.width,
+	found := make([]Render, 0, s.list.Len())
+	for r := range s.oldest {
+		found = append(found, Render{ID: r.id, Provider: r.provider, Kind: r.kind, Model: r.model, Prompt: r.text, Width: r.width,
 			Height: r.height, Seconds: r.seconds, External: r.external, Callback: r.callback, Status: r.video(r.view(now)).Status,
 			Looks: r.looks, Generation: r.generation, Created: r.created, Cancelled: !r.cancelled.IsZero()})
 	}
-	return list
+	return found
 }
 
 // over reports whether nothing changes any more. The mutex is held.
@@ -239,7 +265,8 @@ func (r *render) over(now time.Time) bool {
 	case r.fault.never || r.fault.held:
 		return false
 	}
-	return now.Sub(r.created) >= r.takes && r.looks > r.fault.looksBefore()
+	before := r.fault.looksBefore()
+	return now.Sub(r.created) >= r.takes && (before == 0 || r.looks > before)
 }
 
 // looksBefore is how many looks must show a render on its way, as its fault could not be seen otherwise.
