@@ -60,6 +60,7 @@ models:
   - {id: test/idle, VIDEO [{provider: nowhere, model: x, style: videos}]}
   - {id: test/operations, VIDEO [{provider: boreal, model: up-operations, style: operations}]}
   - {id: test/tasks, VIDEO [{provider: kestrel, model: up-tasks, style: tasks}]}
+  - {id: test/mute, MUTE [{provider: meridian, model: up-mute, style: videos}]}
   - {id: test/stream, parameters: [stream], VIDEO [{provider: meridian, model: up-stream, style: videos}]}
   - {id: test/three, limits: {jobs_running: 3}, VIDEO [{provider: meridian, model: up-three, style: videos}]}
   - {id: test/daily, limits: {jobs_per_day: 2}, VIDEO [{provider: meridian, model: up-daily, style: videos}]}
@@ -121,7 +122,7 @@ func setup(t testing.TB, change ...func(*Options)) *bench {
 // openCatalog fills the catalog of the bench.
 func (b *bench) openCatalog() {
 	b.Helper()
-	f, err := catalog.ParseFile([]byte(strings.ReplaceAll(file, "VIDEO", videoModel)))
+	f, err := catalog.ParseFile([]byte(strings.NewReplacer("VIDEO", videoModel, "MUTE", strings.Replace(videoModel, "text, image", "text", 1)).Replace(file)))
 	b.must(err)
 	b.must(catalog.Apply(b.Context(), b.db, f))
 	b.catalog, err = catalog.Open(b.Context(), b.db,

@@ -181,7 +181,7 @@ func wrap(verb string, err error) error {
 
 // wellFormed reports whether a text can be the id of a job. Only then is the store asked.
 func wellFormed(id string) bool {
-	return len(id) > len(idPrefix) && len(id) <= idBytesMax && strings.HasPrefix(id, idPrefix+"_") &&
+	return len(id) > len(idPrefix)+1 && len(id) <= idBytesMax && strings.HasPrefix(id, idPrefix+"_") &&
 		strings.Trim(id[len(idPrefix)+1:], "0123456789abcdefghijklmnopqrstuvwxyz") == ""
 }
 
