@@ -85,13 +85,11 @@ func TestTwentyEndpointsAreTheLimitEvenInARace(t *testing.T) {
 	var wg sync.WaitGroup
 	refused := make(chan error, 30)
 	for range 30 {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			if _, _, err := b.Create(t.Context(), b.account, EndpointSpec{Name: "n", URL: r.URL, EventTypes: Types()}); err != nil {
 				refused <- err
 			}
-		}()
+		})
 	}
 	wg.Wait()
 	close(refused)

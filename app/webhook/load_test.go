@@ -47,13 +47,11 @@ func TestTwoThousandDeliveriesOfWhichAThirdFailFirst(t *testing.T) {
 	for range 2 {
 		var wg sync.WaitGroup
 		for _, s := range []*Service{b.Service, other} {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
+			wg.Go(func() {
 				if _, err := s.Deliver(t.Context()); err != nil {
 					t.Error(err)
 				}
-			}()
+			})
 		}
 		wg.Wait()
 		b.clock.advance(time.Minute)
@@ -99,7 +97,7 @@ func TestASlowAccountDelaysNobodyElse(t *testing.T) {
 	}
 	done := make(chan int)
 	go func() {
-		n, err := b.Service.Deliver(t.Context())
+		n, err := b.Deliver(t.Context())
 		if err != nil {
 			t.Error(err)
 		}
@@ -201,7 +199,6 @@ func TestFault82NoFormOfAnInternalAddressIsReached(t *testing.T) {
 	}
 	e, _ := b.endpointOf(b.account, "https://good.example/")
 	b.emit(b.account)
-	d := b.only()
 	for _, u := range urls {
 		if strings.Contains(u, "good.example:") || u == "" || strings.HasPrefix(u, "https://user:pw@") {
 			continue // those lead outside, or are no row
@@ -217,7 +214,7 @@ func TestFault82NoFormOfAnInternalAddressIsReached(t *testing.T) {
 	_, err := b.Update(t.Context(), b.account, e.ID, EndpointChange{URL: &rebind})
 	must(t, err)
 	b.deliver(1)
-	if d = b.only(); d.State != Pending || d.LastStatus != 0 || !strings.Contains(d.LastError, "public") || strings.Contains(d.LastError, "127.") {
+	if d := b.only(); d.State != Pending || d.LastStatus != 0 || !strings.Contains(d.LastError, "public") || strings.Contains(d.LastError, "127.") {
 		t.Errorf("%+v", d)
 	}
 	if n := calls.Load(); n != 0 {

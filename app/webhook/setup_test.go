@@ -201,7 +201,7 @@ func (b *bench) emitAbout(p app.Principal, objectID string) {
 // deliver makes one pass and says how many attempts it made.
 func (b *bench) deliver(want int) {
 	b.Helper()
-	if got, err := b.Service.Deliver(b.Context()); err != nil || got != want {
+	if got, err := b.Deliver(b.Context()); err != nil || got != want {
 		b.Fatalf("%d attempts, %v, want %d", got, err, want)
 	}
 }

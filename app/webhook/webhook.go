@@ -66,7 +66,7 @@ type Options struct {
 type Waits struct {
 	Attempt time.Duration // for one attempt from the look-up of the name to the end of the answer
 	Poll    time.Duration // between two looks for what is due
-	Claim   time.Duration // after which another replica takes a delivery over; longer than an attempt
+	Claim   time.Duration // after which another replica takes a delivery over; longer than an attempt by 20 s
 	Sweep   time.Duration // between two removals of what is too old
 }
 
@@ -97,8 +97,8 @@ func New(db *sqlx.DB, o Options) (*Service, error) {
 	o.Waits.Poll = or(o.Waits.Poll, pollStandard)
 	o.Waits.Claim = or(o.Waits.Claim, claimStandard)
 	o.Waits.Sweep = or(o.Waits.Sweep, sweepStandard)
-	if o.Waits.Claim <= o.Waits.Attempt {
-		return nil, fmt.Errorf("webhook: a claim of %s ends before an attempt of %s may", o.Waits.Claim, o.Waits.Attempt)
+	if o.Waits.Claim <= o.Waits.Attempt+recordMax {
+		return nil, fmt.Errorf("webhook: a claim of %s may end before an attempt of %s is written down", o.Waits.Claim, o.Waits.Attempt)
 	}
 	seal, keyID, err := newSeal(o.Key)
 	if err != nil {

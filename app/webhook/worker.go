@@ -18,7 +18,8 @@ const (
 	retention         = 30 * 24 * time.Hour
 	sweepBatchMax     = 100 // events, each with its deliveries and attempts
 	sweepRoundsMax    = 100
-	releaseMax        = 2 * time.Second
+	recordMax         = 20 * time.Second // for writing down what came of an attempt, while the claim still stands
+	recordPauseMin    = 100 * time.Millisecond
 )
 
 // Stats count what happened since the start of the process.
@@ -160,7 +161,7 @@ func (s *Service) deliver(ctx context.Context, c claimed) {
 	s.counts.running.Add(1)
 	defer s.counts.running.Add(-1)
 	x, err := s.post(ctx, c.target, c.EventID, c.Body)
-	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseMax)
+	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordMax)
 	defer cancel()
 	if err != nil { // we are told to stop: nobody knows whether the event was taken, so it goes out again
 		if err := release(after, s.db, c); err != nil {
@@ -170,13 +171,29 @@ func (s *Service) deliver(ctx context.Context, c claimed) {
 	}
 	now := s.now()
 	v := s.judge(x, c.Tries+1, now)
-	o, err := finish(after, s.db, c, x, v, now)
+	o, err := s.record(ctx, after, c, x, v, now)
 	if err != nil {
 		s.o.Log.Warn("webhook: an attempt could not be written down; it will be made again", "delivery_id", c.ID, "error", err)
 		return
 	}
 	s.count(x, v, o)
 	s.notify(after, c, o)
+}
+
+// record writes down what came of an attempt. It tries again while a store that is busy or away may still take it, since
+// what is not written is sent twice, but not once we are told to stop.
+func (s *Service) record(ctx, within context.Context, c claimed, x Exchange, v verdict, now time.Time) (outcome, error) {
+	for pause := recordPauseMin; ; pause *= 2 {
+		o, err := finish(within, s.db, c, x, v, now)
+		if err == nil || ctx.Err() != nil {
+			return o, err
+		}
+		select {
+		case <-within.Done():
+			return o, err
+		case <-time.After(pause):
+		}
+	}
 }
 
 func (s *Service) count(x Exchange, v verdict, o outcome) {

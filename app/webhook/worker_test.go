@@ -68,7 +68,7 @@ func TestFault80EachKindOfReceiver(t *testing.T) {
 		"endless body":      {endless, Delivered, 200, 0, "longer than 64 kB"},
 		"dripping body":     {drip(200), Delivered, 200, 0, "in time"},
 		"dripping failure":  {drip(500), Pending, 500, 5 * time.Second, "in time"},
-		"redirect":          {http.RedirectHandler("http://127.0.0.1:1/", 307).ServeHTTP, Pending, 307, 5 * time.Second, "not followed"},
+		"redirect":          {http.RedirectHandler("http://127.0.0.1:1/", http.StatusTemporaryRedirect).ServeHTTP, Pending, 307, 5 * time.Second, "not followed"},
 		"strange headers":   {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-A", "\xff"+strings.Repeat("y", 2000)) }, Delivered, 200, 0, ""},
 		"informational 204": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(102); w.WriteHeader(204) }, Delivered, 204, 0, ""},
 	} {
@@ -241,11 +241,9 @@ func TestFault84RacingWitnessesMakeOneEvent(t *testing.T) {
 	b.endpoint(r)
 	var wg sync.WaitGroup
 	for range 16 {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
+		wg.Go(func() {
 			b.emitAbout(b.account, "video_same")
-		}()
+		})
 	}
 	wg.Wait()
 	b.deliver(1)
@@ -284,12 +282,12 @@ func TestFault86AnEndpointThatIsDownForFiveDaysIsDisabledAndRecovered(t *testing
 	var want []string
 	for range 24 { // five days
 		want = append(want, b.emit(b.account))
-		_, err := b.Service.Deliver(t.Context())
+		_, err := b.Deliver(t.Context())
 		must(t, err)
 		b.clock.advance(5 * time.Hour)
 	}
 	want = append(want, b.emit(b.account))
-	_, err := b.Service.Deliver(t.Context())
+	_, err := b.Deliver(t.Context())
 	must(t, err)
 	if got := b.get(e.ID); got.Status != Disabled || got.DisabledReason != ByFailures || b.Stats().Disabled != 1 {
 		t.Fatalf("%+v", got)
@@ -384,7 +382,7 @@ func TestFiguresFollowWhatHappens(t *testing.T) {
 func TestRunDeliversAtOnceAndGivesBackWhatItCannotEnd(t *testing.T) {
 	t.Parallel()
 	arrived, stuck := make(chan string, 10), make(chan struct{}, 10)
-	r := newReceiver(t, func(w http.ResponseWriter, req *http.Request) {
+	r := newReceiver(t, func(_ http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == "/stuck" {
 			stuck <- struct{}{}
 			<-req.Context().Done()
