@@ -10,7 +10,7 @@ import (
 
 const (
 	complaintBytesMax = 500 // of what the program says of a video, in an error
-	nicePriority      = 10  // answers to callers come first
+	nicePriority      = 5   // answers to callers come first, but a busy machine must not starve it past its time
 )
 
 var errTooMuch = errors.New("the program wrote too much")

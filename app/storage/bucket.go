@@ -150,7 +150,7 @@ func (b *bucket) prepare(ctx context.Context) error {
 	// Keys that may not list uploads are good keys all the same: then a rule of the bucket has to remove them.
 	uploads, err := b.core.ListMultipartUploads(ctx, b.name, b.prefix, "", "", "", abandonedSweepMax)
 	if err != nil {
-		return nil //nolint:nilerr // as said above
+		return nil
 	}
 	for _, u := range uploads.Uploads {
 		if strings.HasPrefix(u.Key, b.prefix) && b.now().Sub(u.Initiated) >= abandonedAgeMax {

@@ -58,7 +58,7 @@ func NewFolder(dir string, now func() time.Time) (Store, error) {
 	}
 	f := &folder{root: root}
 	if err := f.prepare(dir, now()); err != nil {
-		root.Close()
+		_ = root.Close()
 		return nil, fmt.Errorf("storage: preparing the folder: %w", err)
 	}
 	return f, nil
@@ -275,7 +275,8 @@ func (f *folder) Delete(ctx context.Context, key string) error {
 		return fmt.Errorf("storage: deleting the blob: %w", err)
 	}
 	dir := path.Dir(name)
-	for ; dir != "." && f.root.Remove(dir) == nil; dir = path.Dir(dir) { //nolint:revive // a directory that is not empty ends it
+	for dir != "." && f.root.Remove(dir) == nil { // a directory that is not empty ends it
+		dir = path.Dir(dir)
 	}
 	if err := f.sync(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("storage: making the deletion durable: %w", err)

@@ -1,11 +1,15 @@
 package storage
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -39,7 +43,7 @@ func TestAFolderOpenedAgainHasItsBlobs(t *testing.T) {
 	}
 	again := openFolder(t, dir, time.Now)
 	holds(t, again, "videos/v1/video", some(1, 5000))
-	if got := open(t, again, "videos/v1/video").Info(); got != said && !(got.ETag == said.ETag && got.Type == said.Type && got.ModifiedAt.Equal(said.ModifiedAt)) {
+	if got := open(t, again, "videos/v1/video").Info(); got.ETag != said.ETag || got.Type != said.Type || !got.ModifiedAt.Equal(said.ModifiedAt) {
 		t.Errorf("%+v is now %+v", said, got)
 	}
 }
@@ -71,6 +75,58 @@ func TestWhatAKilledWriterLeftIsRemovedAtTheNextStart(t *testing.T) {
 	openFolder(t, dir, func() time.Time { return time.Now().Add(unfinishedAgeMax + time.Minute) })
 	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an old unfinished file is still there: %v", err)
+	}
+}
+
+const putsForeverEnv = "UMG_TEST_PUTS_FOREVER_INTO"
+
+// putForever is another process, in the middle of a Put until it is killed. It says when it is there.
+func putForever(dir string) {
+	s, err := NewFolder(dir, time.Now)
+	if err != nil {
+		panic(err)
+	}
+	n := 0
+	_, err = s.Put(context.Background(), "k", "video/mp4", -1, readFunc(func(p []byte) (int, error) {
+		if n++; n == 100 {
+			fmt.Println("in the middle")
+			_, _ = io.Copy(io.Discard, os.Stdin) // which ends only with the test
+		}
+		return len(p), nil
+	}))
+	panic(err)
+}
+
+func TestAKilledProcessLeavesTheOldBlobWhole(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, openFolder(t, dir, time.Now), "k", "video/mp4", some(1, 1000))
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
+	cmd.Env = append(os.Environ(), putsForeverEnv+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := bufio.NewReader(out).ReadString('\n'); said != "in the middle\n" {
+		t.Errorf("the process said %q, %v", said, err)
+	}
+	_ = cmd.Process.Kill()
+	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("the process ended with %v", err)
+	}
+	if got := files(t, dir); len(got) != 3 { // the folder of unfinished files, one such file, and the blob
+		t.Errorf("left: %v", got)
+	}
+	s := openFolder(t, dir, func() time.Time { return time.Now().Add(unfinishedAgeMax + time.Minute) })
+	holds(t, s, "k", some(1, 1000))
+	if got := files(t, dir); len(got) != 2 {
+		t.Errorf("left after a new start: %v", got)
 	}
 }
 

@@ -29,6 +29,7 @@ const (
 type s3 struct {
 	once     sync.Once
 	cmd      *exec.Cmd
+	leash    io.Closer // while it is open the server runs, so it ends with this process however that ends
 	dir      string
 	endpoint string
 	err      error
@@ -37,6 +38,9 @@ type s3 struct {
 var server s3
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(putsForeverEnv); dir != "" {
+		putForever(dir)
+	}
 	code := m.Run()
 	server.stop()
 	os.Exit(code)
@@ -79,11 +83,14 @@ func (s *s3) start() {
 	address := l.Addr().String()
 	l.Close()
 	var said bytes.Buffer
-	s.cmd = exec.Command(program, "--port", address, "--region", testRegion, "--quiet",
+	s.cmd = exec.Command("/bin/sh", "-c", `"$@" & read -r _; kill -9 $!; wait`, "sh", program, "--port", address, "--region", testRegion, "--quiet",
 		"posix", "--sidecar", filepath.Join(s.dir, "about"), filepath.Join(s.dir, "blobs"))
 	s.cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+testAccess, "ROOT_SECRET_KEY="+testSecret)
 	s.cmd.Stdout, s.cmd.Stderr = io.Discard, &said
-	if s.err = s.cmd.Start(); s.err != nil {
+	if s.leash, s.err = s.cmd.StdinPipe(); s.err == nil {
+		s.err = s.cmd.Start()
+	}
+	if s.err != nil {
 		s.cmd = nil
 		return
 	}
@@ -96,13 +103,15 @@ func (s *s3) start() {
 		}
 		time.Sleep(20 * time.Millisecond) // between looks at a program that tells nobody when it is ready
 	}
+	s.stop()
 	s.err = fmt.Errorf("%s does not answer at %s: %s", program, address, said.String())
 }
 
 func (s *s3) stop() {
 	if s.cmd != nil {
-		_ = s.cmd.Process.Kill()
-		_ = s.cmd.Wait()
+		_ = s.leash.Close()
+		_ = s.cmd.Wait() // the shell's, which says that it killed the server
+		s.cmd = nil
 	}
 	if s.dir != "" {
 		_ = os.RemoveAll(s.dir)
