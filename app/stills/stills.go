@@ -133,9 +133,9 @@ func (m *Maker) look(file string) (string, time.Duration, error) {
 
 // fit scales a frame down into a box, in the shape in which it is shown, and for the colours that a JPEG has.
 func fit(width, height int) string {
-	wide := fmt.Sprintf("min(iw*sar\\,min(%d\\,%d*dar))", width, height)
-	return fmt.Sprintf("scale=w=max(2\\,2*trunc(%s/2)):h=max(2\\,min(%d\\,2*round(ow/dar/2))):flags=area:out_color_matrix=bt601:out_range=pc,setsar=1,format=yuvj420p",
-		wide, height)
+	wide := fmt.Sprintf("max(2\\,2*trunc(min(iw*sar\\,min(%d\\,%d*dar))/2))", width, height)
+	high := fmt.Sprintf("max(2\\,min(%d\\,2*round(ow/dar/2)))", height)
+	return "scale=w=" + wide + ":h=" + high + ":flags=area:out_color_matrix=bt601:out_range=pc,setsar=1,format=yuvj420p"
 }
 
 // make runs the program for one picture, and looks at what it wrote: a picture in the bounds asked for, or an error.

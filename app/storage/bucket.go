@@ -22,7 +22,8 @@ const (
 	connectTimeout       = 5 * time.Second
 	silenceMax           = 60 * time.Second // on a connection, in both directions
 	connectionIdleMax    = 30 * time.Second
-	connectionsMax       = 64
+	connectionsIdleMax   = 64
+	connectionsMax       = 1024 // a film that a slow client watches holds one, and what comes after the last waits
 	answerHeaderBytesMax = 64 << 10
 	openTimeout          = 30 * time.Second // for what is asked when the store opens
 	abandonedAgeMax      = 24 * time.Hour
@@ -115,7 +116,7 @@ func transport() *http.Transport {
 			return &alert{Conn: c}, nil
 		},
 		TLSHandshakeTimeout: connectTimeout, ExpectContinueTimeout: time.Second, IdleConnTimeout: connectionIdleMax,
-		MaxIdleConnsPerHost: connectionsMax, MaxConnsPerHost: connectionsMax, MaxResponseHeaderBytes: answerHeaderBytesMax,
+		MaxIdleConnsPerHost: connectionsIdleMax, MaxConnsPerHost: connectionsMax, MaxResponseHeaderBytes: answerHeaderBytesMax,
 		DisableCompression: true,
 	}
 }
