@@ -95,6 +95,7 @@ type house struct {
 type plan struct {
 	api  api.Options
 	keys *account.KeyRing // nil: on the house's own store
+	db   *sqlx.DB         // the house's own
 }
 
 func setup(t *testing.T, change ...func(*plan)) *house {
@@ -120,7 +121,7 @@ func build(t testing.TB, change ...func(*plan)) (*house, *server.Server) {
 	catalogue := h.openCatalog(log)
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
-	p := plan{keys: account.NewKeyRing(h.db, account.KeyRingOptions{Now: time.Now, Log: log})}
+	p := plan{db: h.db, keys: account.NewKeyRing(h.db, account.KeyRingOptions{Now: time.Now, Log: log})}
 	p.api = api.Options{
 		Catalog: catalogue, Now: time.Now, BaseURL: "https://gateway.example",
 		Gateway: gateway.New(gateway.Options{
