@@ -76,7 +76,7 @@ func notFound(path string) *app.Error {
 	case strings.HasSuffix(clean, "/") && len(clean) > 1:
 		e.Message += " Remove the slash at its end."
 	default:
-		e.Message += " There are POST /v1/chat/completions, /v1/messages, /v1/responses and /vendorc/native, and GET /v1/models."
+		e.Message += " There are POST /v1/chat/completions, /v1/messages, /v1/responses, /vendorc/native and /v1/videos, and GET /v1/models."
 	}
 	return e
 }

@@ -196,6 +196,7 @@ type quote struct {
 	PricePerSecond app.Amount `json:"price_per_second"`
 	CostMin        app.Amount `json:"cost_min"` // what fails is free
 	CostMax        app.Amount `json:"cost_max"`
+	Cost           app.Amount `json:"cost"` // of a video that succeeds
 	RateCard       string     `json:"rate_card"`
 }
 
@@ -205,8 +206,8 @@ func (a *API) quoteVideo(x *call, c video.Call) error {
 		return err
 	}
 	body, err := json.Marshal(quote{
-		Object: "quote", Model: q.Model, Size: q.Size, Seconds: strconv.Itoa(q.Seconds), Currency: "USD",
-		PricePerSecond: q.PerSecond, CostMax: q.Cost, RateCard: q.RateCardID,
+		Object: "video.quote", Model: q.Model, Size: q.Size, Seconds: strconv.Itoa(q.Seconds), Currency: "USD",
+		PricePerSecond: q.PerSecond, CostMax: q.Cost, Cost: q.Cost, RateCard: q.RateCardID,
 	})
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ func stateOf(m *catalog.Model) views.ModelState {
 		return views.ModelComing
 	case m.Paused:
 		return views.ModelPaused
-	case len(m.Routes) == 0 || len(m.Served()) == 0:
+	case !m.Answers():
 		return views.ModelUnserved
 	}
 	return views.ModelAvailable

@@ -32,6 +32,9 @@ func choose(s *catalog.Snapshot, call *Call, head *dialect.Head, now time.Time) 
 	if !m.Available {
 		return nil, notFound("The model %s is not available yet. GET /v1/models lists those that are.", m.ID)
 	}
+	if m.Kind == catalog.KindVideo {
+		return nil, notFound("The model %s makes videos, which POST /v1/videos takes.", m.ID)
+	}
 	contract, ok := m.Contract(call.Style)
 	if !ok || !m.Serves(call.Style) && len(m.Routes) > 0 { // without any route it is served, but not now
 		return nil, notFound("The model %s is not served on this route. It answers in these styles: %s.", m.ID, stylesOf(m))
