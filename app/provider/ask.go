@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -64,9 +65,7 @@ func (c *Client) Ask(ctx context.Context, r *catalog.Route, call Call) (*Reply, 
 	if call.Payload == nil {
 		header.Del("Content-Type")
 	}
-	for name, values := range call.Header {
-		header[name] = values
-	}
+	maps.Copy(header, call.Header)
 	var reached atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { reached.Store(true) }})
 	req := (&http.Request{

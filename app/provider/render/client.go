@@ -191,7 +191,7 @@ func (c *Client) ask(ctx context.Context, r *catalog.Route, s *style, call provi
 	if f != nil {
 		return nil, f
 	}
-	defer reply.Close()
+	defer func() { _ = reply.Close() }()
 	raw, f := reply.ReadAll(bytesMax)
 	switch {
 	case reply.Status/100 != 2:
@@ -217,7 +217,7 @@ func (a *answer) task(s *style, kind string) (Task, *provider.Fault) {
 // polish takes from a task what nobody outside may read.
 func (a *answer) polish(t *Task) {
 	if t.State == Failed {
-		t.Message = clip(cmp.Or(a.reply.Public(t.Message), failureWords[t.Code]), messageBytesMax)
+		t.Message = clip(cmp.Or(a.reply.Public(t.Message), failureWords[t.Code]))
 	}
 	if a.reply.Reveals(string(t.Metadata)) {
 		t.Metadata = nil

@@ -134,19 +134,18 @@ func (s *style) refusal(reply *provider.Reply, raw []byte) *provider.Fault {
 		status = s.plain(reply.Status, said.message)
 	}
 	var f *provider.Fault
-	switch {
-	case status == 0:
-		f = reply.BodyFault(raw)
-	default:
+	if status != 0 {
 		f = reply.StatusFault(status, raw)
+	} else {
+		f = reply.BodyFault(raw)
 	}
 	if f.Status != guarded {
-		f.Err.Message = clip(f.Err.Message, messageBytesMax)
+		f.Err.Message = clip(f.Err.Message)
 		return f
 	}
 	message := "The upstream provider's content policy refused the request."
 	if public := reply.Public(said.message); public != "" {
-		message = clip("The upstream provider's content policy refused the request: "+public, messageBytesMax)
+		message = clip("The upstream provider's content policy refused the request: " + public)
 	}
 	f.Retry = provider.Nowhere
 	f.Err = app.Errorf(app.Invalid, ContentRefused, "%s", message).Because(f.Err.Err)
@@ -201,13 +200,13 @@ func Ambiguous(f *provider.Fault) bool {
 // statusOverloaded is what some upstreams say in place of 503.
 const statusOverloaded = 529
 
-// clip cuts a text between two characters.
-func clip(s string, bytesMax int) string {
+// clip cuts a message between two characters.
+func clip(s string) string {
 	const ellipsis = "…"
-	if len(s) <= bytesMax {
+	if len(s) <= messageBytesMax {
 		return s
 	}
-	cut := bytesMax - len(ellipsis)
+	cut := messageBytesMax - len(ellipsis)
 	for cut > 0 && !utf8.RuneStart(s[cut]) {
 		cut--
 	}

@@ -17,67 +17,65 @@ import (
 	"umg/app/provider"
 )
 
+// refusals are answers to orders and what they mean.
+var refusals = []struct {
+	style     llm.Style
+	status    int
+	body      string
+	class     provider.Class
+	meant     int // status
+	code      string
+	ambiguous bool
+}{
+	{catalog.VideosStyle, 400, `{"error":{"code":"moderation_blocked","type":"invalid_request_error","message":"Blocked."}}`, "refused", 451, ContentRefused, false},
+	{catalog.VideosStyle, 403, `{"error":{"code":"sentinel_block","message":"Blocked."}}`, "refused", 451, ContentRefused, false},
+	{catalog.VideosStyle, 400, `{"error":{"code":null,"message":"Your request was rejected as a result of our safety system."}}`, "refused", 451, ContentRefused, false},
+	{catalog.VideosStyle, 451, `{}`, "refused", 451, ContentRefused, false},
+	{catalog.VideosStyle, 400, `{"error":{"code":"invalid_value","message":"Invalid value: 'safety'."}}`, "refused", 400, "invalid_value", false},
+	{catalog.VideosStyle, 404, `{"error":{"message":"no such model"}}`, "refused", 404, "upstream_error", false},
+	{catalog.VideosStyle, 413, `too large`, "refused", 413, "upstream_error", false},
+	{catalog.VideosStyle, 401, `{"error":{"code":"invalid_api_key","message":"bad key"}}`, "credential", 401, "no_available_provider", false},
+	{catalog.VideosStyle, 402, `{}`, "credential", 402, "no_available_provider", false},
+	{catalog.VideosStyle, 403, `{"error":{"message":"Your account violates our usage policies."}}`, "credential", 403, "no_available_provider", false},
+	{catalog.VideosStyle, 429, `{"error":{"code":"insufficient_quota","message":"pay"}}`, "credential", 402, "no_available_provider", false},
+	{catalog.VideosStyle, 429, `{"error":{"message":"slow"}}`, "rate_limited", 429, "rate_limit_exceeded", false},
+	{catalog.VideosStyle, 500, `{}`, "server_error", 500, "upstream_error", true},
+	{catalog.VideosStyle, 502, `<html>`, "server_error", 502, "upstream_error", true},
+	{catalog.VideosStyle, 503, `{}`, "server_error", 503, "upstream_error", false},
+	{catalog.VideosStyle, 504, `{}`, "server_error", 504, "upstream_error", true},
+	{catalog.VideosStyle, 524, `{}`, "server_error", 524, "upstream_error", true},
+	{catalog.VideosStyle, 529, `{}`, "server_error", 529, "upstream_error", false},
+	{catalog.VideosStyle, 302, ``, "redirect", 302, "upstream_error", false},
+	{catalog.VideosStyle, 200, `{"error":{"type":"invalid_request_error","message":"bad"}}`, "refused", 400, "upstream_error", false},
+	{catalog.VideosStyle, 200, `{"error":"gone wrong"}`, "server_error", 502, "upstream_error", true},
+	{catalog.OperationsStyle, 400, `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"The prompt violates the usage guidelines."}}`, "refused", 451, ContentRefused, false},
+	{catalog.OperationsStyle, 400, `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"durationSeconds is out of bound."}}`, "refused", 400, "upstream_error", false},
+	{catalog.OperationsStyle, 400, `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"API key not valid. Please pass a valid API key.","details":[{"reason":"API_KEY_INVALID"}]}}`,
+		"credential", 401, "no_available_provider", false},
+	{catalog.OperationsStyle, 400, `{"error":{"code":400,"status":"FAILED_PRECONDITION","message":"User location is not supported."}}`, "credential", 403, "no_available_provider", false},
+	{catalog.OperationsStyle, 403, `{"error":{"code":403,"status":"PERMISSION_DENIED","message":"no"}}`, "credential", 403, "no_available_provider", false},
+	{catalog.OperationsStyle, 429, `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"quota"}}`, "rate_limited", 429, "rate_limit_exceeded", false},
+	{catalog.OperationsStyle, 500, `{"error":{"code":500,"status":"INTERNAL","message":"x"}}`, "server_error", 500, "upstream_error", true},
+	{catalog.TasksStyle, 400, `{"code":1301,"message":"the prompt triggers the content security policy"}`, "refused", 451, ContentRefused, false},
+	{catalog.TasksStyle, 200, `{"code":1301,"message":"no"}`, "refused", 451, ContentRefused, false},
+	{catalog.TasksStyle, 200, `{"code":"1300","message":"no"}`, "refused", 451, ContentRefused, false},
+	{catalog.TasksStyle, 429, `{"code":1302,"message":"fast"}`, "rate_limited", 429, "rate_limit_exceeded", false},
+	{catalog.TasksStyle, 200, `{"code":1303,"message":"many"}`, "rate_limited", 429, "rate_limit_exceeded", false},
+	{catalog.TasksStyle, 429, `{"code":1102,"message":"no credits"}`, "credential", 402, "no_available_provider", false},
+	{catalog.TasksStyle, 401, `{"code":1004,"message":"expired"}`, "credential", 401, "no_available_provider", false},
+	{catalog.TasksStyle, 429, `{"code":1304,"message":"IP"}`, "credential", 403, "no_available_provider", false},
+	{catalog.TasksStyle, 400, `{"code":1201,"message":"duration is invalid"}`, "refused", 400, "upstream_error", false},
+	{catalog.TasksStyle, 400, `{"code":1201,"message":"task not found"}`, "refused", 404, "upstream_error", false},
+	{catalog.TasksStyle, 404, `{"code":1203,"message":"no"}`, "refused", 404, "upstream_error", false},
+	{catalog.TasksStyle, 200, `{"code":5000,"message":"x"}`, "server_error", 500, "upstream_error", true},
+	{catalog.TasksStyle, 200, `{"code":5001,"message":"x"}`, "server_error", 503, "upstream_error", false},
+	{catalog.TasksStyle, 200, `{"code":5002,"message":"x"}`, "server_error", 504, "upstream_error", true},
+	{catalog.TasksStyle, 200, `{"code":9999,"message":"x"}`, "server_error", 502, "upstream_error", true},
+}
+
 func TestWhatRefusalsOfAnOrderMean(t *testing.T) {
 	t.Parallel()
-	const (
-		v = catalog.VideosStyle
-		o = catalog.OperationsStyle
-		k = catalog.TasksStyle
-	)
-	for i, c := range []struct {
-		style     llm.Style
-		status    int
-		body      string
-		class     provider.Class
-		meant     int // status
-		code      string
-		ambiguous bool
-	}{
-		{v, 400, `{"error":{"code":"moderation_blocked","type":"invalid_request_error","message":"Blocked."}}`, "refused", 451, ContentRefused, false},
-		{v, 403, `{"error":{"code":"sentinel_block","message":"Blocked."}}`, "refused", 451, ContentRefused, false},
-		{v, 400, `{"error":{"code":null,"message":"Your request was rejected as a result of our safety system."}}`, "refused", 451, ContentRefused, false},
-		{v, 451, `{}`, "refused", 451, ContentRefused, false},
-		{v, 400, `{"error":{"code":"invalid_value","message":"Invalid value: 'safety'."}}`, "refused", 400, "invalid_value", false},
-		{v, 404, `{"error":{"message":"no such model"}}`, "refused", 404, "upstream_error", false},
-		{v, 413, `too large`, "refused", 413, "upstream_error", false},
-		{v, 401, `{"error":{"code":"invalid_api_key","message":"bad key"}}`, "credential", 401, "no_available_provider", false},
-		{v, 402, `{}`, "credential", 402, "no_available_provider", false},
-		{v, 403, `{"error":{"message":"Your account violates our usage policies."}}`, "credential", 403, "no_available_provider", false},
-		{v, 429, `{"error":{"code":"insufficient_quota","message":"pay"}}`, "credential", 402, "no_available_provider", false},
-		{v, 429, `{"error":{"message":"slow"}}`, "rate_limited", 429, "rate_limit_exceeded", false},
-		{v, 500, `{}`, "server_error", 500, "upstream_error", true},
-		{v, 502, `<html>`, "server_error", 502, "upstream_error", true},
-		{v, 503, `{}`, "server_error", 503, "upstream_error", false},
-		{v, 504, `{}`, "server_error", 504, "upstream_error", true},
-		{v, 524, `{}`, "server_error", 524, "upstream_error", true},
-		{v, 529, `{}`, "server_error", 529, "upstream_error", false},
-		{v, 302, ``, "redirect", 302, "upstream_error", false},
-		{v, 200, `{"error":{"type":"invalid_request_error","message":"bad"}}`, "refused", 400, "upstream_error", false},
-		{v, 200, `{"error":"gone wrong"}`, "server_error", 502, "upstream_error", true},
-		{o, 400, `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"The prompt violates the usage guidelines."}}`, "refused", 451, ContentRefused, false},
-		{o, 400, `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"durationSeconds is out of bound."}}`, "refused", 400, "upstream_error", false},
-		{o, 400, `{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"API key not valid. Please pass a valid API key.","details":[{"reason":"API_KEY_INVALID"}]}}`,
-			"credential", 401, "no_available_provider", false},
-		{o, 400, `{"error":{"code":400,"status":"FAILED_PRECONDITION","message":"User location is not supported."}}`, "credential", 403, "no_available_provider", false},
-		{o, 403, `{"error":{"code":403,"status":"PERMISSION_DENIED","message":"no"}}`, "credential", 403, "no_available_provider", false},
-		{o, 429, `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"quota"}}`, "rate_limited", 429, "rate_limit_exceeded", false},
-		{o, 500, `{"error":{"code":500,"status":"INTERNAL","message":"x"}}`, "server_error", 500, "upstream_error", true},
-		{k, 400, `{"code":1301,"message":"the prompt triggers the content security policy"}`, "refused", 451, ContentRefused, false},
-		{k, 200, `{"code":1301,"message":"no"}`, "refused", 451, ContentRefused, false},
-		{k, 200, `{"code":"1300","message":"no"}`, "refused", 451, ContentRefused, false},
-		{k, 429, `{"code":1302,"message":"fast"}`, "rate_limited", 429, "rate_limit_exceeded", false},
-		{k, 200, `{"code":1303,"message":"many"}`, "rate_limited", 429, "rate_limit_exceeded", false},
-		{k, 429, `{"code":1102,"message":"no credits"}`, "credential", 402, "no_available_provider", false},
-		{k, 401, `{"code":1004,"message":"expired"}`, "credential", 401, "no_available_provider", false},
-		{k, 429, `{"code":1304,"message":"IP"}`, "credential", 403, "no_available_provider", false},
-		{k, 400, `{"code":1201,"message":"duration is invalid"}`, "refused", 400, "upstream_error", false},
-		{k, 400, `{"code":1201,"message":"task not found"}`, "refused", 404, "upstream_error", false},
-		{k, 404, `{"code":1203,"message":"no"}`, "refused", 404, "upstream_error", false},
-		{k, 200, `{"code":5000,"message":"x"}`, "server_error", 500, "upstream_error", true},
-		{k, 200, `{"code":5001,"message":"x"}`, "server_error", 503, "upstream_error", false},
-		{k, 200, `{"code":5002,"message":"x"}`, "server_error", 504, "upstream_error", true},
-		{k, 200, `{"code":9999,"message":"x"}`, "server_error", 502, "upstream_error", true},
-	} {
+	for i, c := range refusals {
 		u := serve(t, says(c.status, c.body))
 		_, f := client(t).Create(soon(t), route(c.style, u.URL), order())
 		if f == nil || f.Class != c.class || f.Status != c.meant || f.Err.Code != c.code || Ambiguous(f) != c.ambiguous {

@@ -150,7 +150,7 @@ func (g *fetched) refused(w *watch, v Variant) *provider.Fault {
 	defer w.stop()
 	said, _ := g.reply.ReadAll(refusedBytesMax) // the status alone says enough
 	f := g.reply.StatusFault(g.status, said)
-	f.Err.Message = clip(f.Err.Message, messageBytesMax)
+	f.Err.Message = clip(f.Err.Message)
 	if f.Class == provider.ClassRefused && v == Video {
 		again := provider.NewFault(provider.ClassContent, f)
 		again.Status = g.status

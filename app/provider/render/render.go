@@ -34,8 +34,8 @@ type Image struct {
 // Source is a finished video of the same provider. Styles that take an id use ID, those that take an address URL, those
 // that take bytes Open.
 type Source struct {
-	ID   string
-	URL  string
+	ID   string // of its task
+	URL  string // Files.Video of its task as it was said; the upstream is asked where it is empty
 	Open func(ctx context.Context) (io.ReadCloser, error)
 }
 

@@ -15,59 +15,62 @@ var accepted = map[llm.Style]string{
 	catalog.TasksStyle:      `{"code":0,"message":"SUCCEED","data":{"task_id":"867","task_status":"submitted"}}`,
 }
 
+// golden are orders and the requests they become.
+var golden = map[string]struct {
+	style           llm.Style
+	order           Order
+	uri, kind, body string
+}{
+	"videos": {
+		catalog.VideosStyle, order(), "/v1/videos", "application/json",
+		`{"model":"model-1","prompt":"A fox, \"red\" <fast>","seconds":"5","size":"1280x720"}`,
+	},
+	"videos, remix": {
+		catalog.VideosStyle, with(func(o *Order) { o.Source = &Source{ID: "video_src", URL: "video"} }),
+		"/v1/videos/video_src/remix", "application/json", `{"prompt":"A fox, \"red\" <fast>"}`,
+	},
+	"operations": {
+		catalog.OperationsStyle, order(), "/v1beta/models/model-1:predictLongRunning", "application/json",
+		`{"instances":[{"prompt":"A fox, \"red\" <fast>"}],"parameters":{"aspectRatio":"16:9","resolution":"720p","durationSeconds":5}}`,
+	},
+	"operations, tall picture": {
+		catalog.OperationsStyle, with(func(o *Order) { pictured(o); o.Width, o.Height = 1024, 1792 }),
+		"/v1beta/models/model-1:predictLongRunning", "application/json",
+		`{"instances":[{"prompt":"A fox, \"red\" <fast>","image":{"bytesBase64Encoded":"YSBwaWN0dXJl","mimeType":"image/png"}}],` +
+			`"parameters":{"aspectRatio":"9:16","resolution":"1024p","durationSeconds":5}}`,
+	},
+	"operations, remix": {
+		catalog.OperationsStyle, with(func(o *Order) { o.Source = &Source{ID: "models/m/operations/o", URL: "https://files.example/f"} }),
+		"/v1beta/models/model-1:predictLongRunning", "application/json",
+		`{"instances":[{"prompt":"A fox, \"red\" <fast>","video":{"uri":"https://files.example/f"}}],` +
+			`"parameters":{"aspectRatio":"16:9","resolution":"720p","durationSeconds":5}}`,
+	},
+	"tasks": {
+		catalog.TasksStyle, order(), "/v1/videos/text2video", "application/json",
+		`{"model_name":"model-1","prompt":"A fox, \"red\" <fast>","mode":"std","aspect_ratio":"16:9","duration":"5",` +
+			`"callback_url":"https://gateway.example/callbacks/videos/t","external_task_id":"video_1"}`,
+	},
+	"tasks, square picture": {
+		catalog.TasksStyle, with(func(o *Order) { pictured(o); o.Width, o.Height, o.Callback = 960, 960, "" }),
+		"/v1/videos/image2video", "application/json",
+		`{"model_name":"model-1","prompt":"A fox, \"red\" <fast>","mode":"std","aspect_ratio":"1:1","duration":"5",` +
+			`"image":"YSBwaWN0dXJl","external_task_id":"video_1"}`,
+	},
+	"tasks, tall and fine": {
+		catalog.TasksStyle, with(func(o *Order) { o.Width, o.Height, o.Callback = 1080, 1920, "" }), "/v1/videos/text2video", "application/json",
+		`{"model_name":"model-1","prompt":"A fox, \"red\" <fast>","mode":"pro","aspect_ratio":"9:16","duration":"5","external_task_id":"video_1"}`,
+	},
+	"tasks, remix": {
+		catalog.TasksStyle, with(func(o *Order) { o.Source = &Source{ID: "text2video/1", URL: "res_9 https://files.example/f"} }),
+		"/v1/videos/video-extend", "application/json",
+		`{"video_id":"res_9","prompt":"A fox, \"red\" <fast>","callback_url":"https://gateway.example/callbacks/videos/t",` +
+			`"external_task_id":"video_1"}`,
+	},
+}
+
 func TestOrdersAreWrittenAsTheStyleHasThem(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		style           llm.Style
-		order           Order
-		uri, kind, body string
-	}{
-		"videos": {
-			catalog.VideosStyle, order(), "/v1/videos", "application/json",
-			`{"model":"model-1","prompt":"A fox, \"red\" <fast>","seconds":"5","size":"1280x720"}`,
-		},
-		"videos, remix": {
-			catalog.VideosStyle, with(func(o *Order) { o.Source = &Source{ID: "video_src", URL: "video"} }),
-			"/v1/videos/video_src/remix", "application/json", `{"prompt":"A fox, \"red\" <fast>"}`,
-		},
-		"operations": {
-			catalog.OperationsStyle, order(), "/v1beta/models/model-1:predictLongRunning", "application/json",
-			`{"instances":[{"prompt":"A fox, \"red\" <fast>"}],"parameters":{"aspectRatio":"16:9","resolution":"720p","durationSeconds":5}}`,
-		},
-		"operations, tall picture": {
-			catalog.OperationsStyle, with(func(o *Order) { pictured(o); o.Width, o.Height = 1024, 1792 }),
-			"/v1beta/models/model-1:predictLongRunning", "application/json",
-			`{"instances":[{"prompt":"A fox, \"red\" <fast>","image":{"bytesBase64Encoded":"YSBwaWN0dXJl","mimeType":"image/png"}}],` +
-				`"parameters":{"aspectRatio":"9:16","resolution":"1024p","durationSeconds":5}}`,
-		},
-		"operations, remix": {
-			catalog.OperationsStyle, with(func(o *Order) { o.Source = &Source{ID: "models/m/operations/o", URL: "https://files.example/f"} }),
-			"/v1beta/models/model-1:predictLongRunning", "application/json",
-			`{"instances":[{"prompt":"A fox, \"red\" <fast>","video":{"uri":"https://files.example/f"}}],` +
-				`"parameters":{"aspectRatio":"16:9","resolution":"720p","durationSeconds":5}}`,
-		},
-		"tasks": {
-			catalog.TasksStyle, order(), "/v1/videos/text2video", "application/json",
-			`{"model_name":"model-1","prompt":"A fox, \"red\" <fast>","mode":"std","aspect_ratio":"16:9","duration":"5",` +
-				`"callback_url":"https://gateway.example/callbacks/videos/t","external_task_id":"video_1"}`,
-		},
-		"tasks, square picture": {
-			catalog.TasksStyle, with(func(o *Order) { pictured(o); o.Width, o.Height, o.Callback = 960, 960, "" }),
-			"/v1/videos/image2video", "application/json",
-			`{"model_name":"model-1","prompt":"A fox, \"red\" <fast>","mode":"std","aspect_ratio":"1:1","duration":"5",` +
-				`"image":"YSBwaWN0dXJl","external_task_id":"video_1"}`,
-		},
-		"tasks, tall and fine": {
-			catalog.TasksStyle, with(func(o *Order) { o.Width, o.Height, o.Callback = 1080, 1920, "" }), "/v1/videos/text2video", "application/json",
-			`{"model_name":"model-1","prompt":"A fox, \"red\" <fast>","mode":"pro","aspect_ratio":"9:16","duration":"5","external_task_id":"video_1"}`,
-		},
-		"tasks, remix": {
-			catalog.TasksStyle, with(func(o *Order) { o.Source = &Source{ID: "text2video/1", URL: "res_9 https://files.example/f"} }),
-			"/v1/videos/video-extend", "application/json",
-			`{"video_id":"res_9","prompt":"A fox, \"red\" <fast>","callback_url":"https://gateway.example/callbacks/videos/t",` +
-				`"external_task_id":"video_1"}`,
-		},
-	} {
+	for name, c := range golden {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := serve(t, says(200, accepted[c.style]))
