@@ -25,9 +25,7 @@ func TestFollowersSeeEachChangeUntilTheEnd(t *testing.T) {
 	var following sync.WaitGroup
 	begun := make(chan struct{}, followers)
 	for range followers {
-		following.Add(1)
-		go func() {
-			defer following.Done()
+		following.Go(func() {
 			var seen []Job
 			err := b.service.Follow(t.Context(), b.account, id, func(j Job) error {
 				if seen = append(seen, j); j.Progress == 50 {
@@ -43,7 +41,7 @@ func TestFollowersSeeEachChangeUntilTheEnd(t *testing.T) {
 					t.Errorf("%s %d %% came after %s %d %%", seen[i].State, seen[i].Progress, seen[i-1].State, seen[i-1].Progress)
 				}
 			}
-		}()
+		})
 	}
 	for range followers {
 		<-begun

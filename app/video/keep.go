@@ -58,7 +58,7 @@ func (s *Service) keep(ctx context.Context, r *jobRow) (*postponed, error) {
 	l.end()
 	switch {
 	case ctx.Err() != nil:
-		return &postponed{r, s.now(), r.Tries}, nil
+		return s.released(r), nil //nolint:nilerr // to be stopped is no failure
 	case errors.Is(context.Cause(copying), errLost):
 		return nil, nil
 	case err != nil:
@@ -66,7 +66,7 @@ func (s *Service) keep(ctx context.Context, r *jobRow) (*postponed, error) {
 		if s.now().Before(r.DeadlineAt) {
 			return &postponed{r, s.soon(oursRetryAfter), r.Tries}, nil
 		}
-		return nil, s.finish(ctx, r, unavailable())
+		return nil, s.finish(ctx, r, giveUp(r))
 	case f != nil:
 		return s.recopy(ctx, r, f)
 	}

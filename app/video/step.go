@@ -10,7 +10,6 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
-	"umg/app/llm"
 	"umg/app/provider"
 	"umg/app/provider/render"
 )
@@ -30,6 +29,7 @@ const (
 	seekMin     = 2 * time.Minute
 	seekLooks   = 3 // before a job that nobody has seen is given up
 	creationGap = time.Minute
+	overdueMax  = 24 * time.Hour // after the deadline, and well before the hold ends
 
 	messageRunesMax = 600
 )
@@ -54,6 +54,8 @@ func (s *Service) step(ctx context.Context, r *jobRow) (*postponed, error) {
 	switch {
 	case r.State.Ended():
 		return s.afterEnd(ctx, r)
+	case s.now().After(r.DeadlineAt.Add(overdueMax)): // whatever keeps its steps from ending it
+		return nil, s.finish(ctx, r, giveUp(r))
 	case r.UpstreamID == nil:
 		return s.seek(ctx, r)
 	case r.State == Storing && r.DeletedAt == nil:
@@ -103,7 +105,7 @@ func (s *Service) backOff(tries int, f *provider.Fault) time.Time {
 // by a stop of the process leaves no trace.
 func (s *Service) hindered(ctx context.Context, r *jobRow, f *provider.Fault) (*postponed, error) {
 	if ctx.Err() != nil {
-		return &postponed{r, s.now(), r.Tries}, nil
+		return s.released(r), nil //nolint:nilerr // to be stopped is no failure
 	}
 	s.work.faults.Add(1)
 	if late, err := s.expired(ctx, r); late {
@@ -114,19 +116,30 @@ func (s *Service) hindered(ctx context.Context, r *jobRow, f *provider.Fault) (*
 	return &postponed{r, s.backOff(r.Tries, f), r.Tries + 1}, nil
 }
 
+// released gives a job back as it was: whatever claims next may have it at once.
+func (s *Service) released(r *jobRow) *postponed { return &postponed{r, s.now(), r.Tries} }
+
 // expired ends a job that has had no verdict until its deadline.
 func (s *Service) expired(ctx context.Context, r *jobRow) (bool, error) {
 	if s.now().Before(r.DeadlineAt) {
 		return false, nil
 	}
-	return true, s.finish(ctx, r, failure(codeNoVerdict, "The provider did not say in time how the video ended. Nothing was charged; please try again."))
+	return true, s.finish(ctx, r, giveUp(r))
+}
+
+// giveUp is the end of a job that did not end by itself.
+func giveUp(r *jobRow) ending {
+	if r.State == Storing {
+		return unavailable()
+	}
+	return failure(codeNoVerdict, "The provider did not say in time how the video ended. Nothing was charged; please try again.")
 }
 
 // route is how the provider that has the job is reached, which may differ from how it was when the job began.
 func (s *Service) route(r *jobRow) (*catalog.Route, *provider.Fault) {
 	for _, p := range s.o.Snapshot().Providers() {
 		if p.ID == r.Provider {
-			return &catalog.Route{Provider: p, Model: r.UpstreamModel, Style: llm.Style(r.Style), Timeouts: p.Timeouts}, nil
+			return &catalog.Route{Provider: p, Model: r.UpstreamModel, Style: r.Style, Timeouts: p.Timeouts}, nil
 		}
 	}
 	return nil, provider.NewFault(provider.ClassSetup, errRoute)

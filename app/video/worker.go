@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"runtime/debug"
 	"sync"
@@ -131,7 +130,7 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 		s.work.wakesMu.Lock()
 		s.work.wakes[i] = wakes
 		s.work.wakesMu.Unlock()
-		working.Go(func() { s.pump(l, steps, wakes).run(ctx) })
+		working.Go(func() { s.pump(steps, l, wakes).run(ctx) })
 	}
 	working.Go(func() { s.gauge(ctx) })
 	err := postgres.Follow(ctx, dsn, []string{channel}, postgres.Handler{
@@ -168,7 +167,7 @@ func (s *Service) gauge(ctx context.Context) {
 func (s *Service) Work(ctx context.Context) (done int, err error) {
 	due := s.now()
 	for _, l := range lanes() {
-		p := s.pump(l, ctx, nil)
+		p := s.pump(ctx, l, nil)
 		err = errors.Join(err, p.pass(ctx, due))
 		done += p.done
 	}
@@ -198,7 +197,7 @@ type result struct {
 	err  error
 }
 
-func (s *Service) pump(l lane, steps context.Context, wakes <-chan struct{}) *pump {
+func (s *Service) pump(steps context.Context, l lane, wakes <-chan struct{}) *pump {
 	return &pump{lane: l, s: s, steps: steps, wakes: wakes, results: make(chan result, l.slots), busy: map[string]int{}}
 }
 
@@ -381,7 +380,7 @@ func (p *pump) startQueued() {
 func (s *Service) safely(ctx context.Context, r *jobRow) (done result) {
 	defer func() {
 		if broken := recover(); broken != nil {
-			s.o.Log.Error("a step of a video job broke", "video_id", r.ID, "state", r.State, "panic", broken, slog.String("stack", string(debug.Stack())))
+			s.o.Log.Error("a step of a video job broke", "video_id", r.ID, "state", r.State, "panic", broken, "stack", string(debug.Stack()))
 			done = result{r, &postponed{r, s.backOff(r.Tries, nil), r.Tries + 1}, nil}
 		}
 	}()

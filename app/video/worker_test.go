@@ -2,7 +2,6 @@ package video
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -362,38 +361,6 @@ func TestContentGoesWhenItsTimeIsOver(t *testing.T) {
 	b.paid(price)
 }
 
-func TestAStepThatIsCutIsDoneByTheNextWorker(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	second := b.replica()
-	id := b.sent("test/film", simulate("on=content;hold;times=1", "cut while it is copied"))
-	for _, cut := range []string{"before", "while copying"} {
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		if cut == "before" {
-			cancel()
-		}
-		go func() {
-			defer close(ended)
-			_, _ = b.service.Work(ctx)
-		}()
-		if cut == "while copying" {
-			b.control("GET", "waiting?at_least=1&timeout=5s", "")
-		}
-		cancel()
-		<-ended
-		if r := b.row(id); r.State.Ended() {
-			t.Fatalf("the job is %s after a cut %s", r.State, cut)
-		}
-		b.clock.advance(time.Second)
-	}
-	b.service = second
-	r := b.until(id, Completed, 10*time.Second)
-	b.content(r, Movie)
-	b.told(id, webhook.VideoCompleted)
-	b.paid(price)
-}
-
 func TestAClaimThatIsNotGivenBackEndsByItself(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -427,9 +394,7 @@ func TestRacingWorkersAndDeletesEndAJobOnce(t *testing.T) {
 	services := []*Service{b.service, b.replica(), b.replica()}
 	var racing sync.WaitGroup
 	for i := range workers {
-		racing.Add(1)
-		go func() {
-			defer racing.Done()
+		racing.Go(func() {
 			s := services[i%len(services)]
 			row := b.row(ids[i%jobs])
 			switch i % 5 {
@@ -445,7 +410,7 @@ func TestRacingWorkersAndDeletesEndAJobOnce(t *testing.T) {
 				}
 			}
 			_, _ = s.Work(t.Context())
-		}()
+		})
 	}
 	racing.Wait()
 	cost := app.Amount(0)
