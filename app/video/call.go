@@ -149,7 +149,8 @@ func seconds(raw jsontext.Value) (int, error) {
 	if absent(raw) {
 		return 0, nil
 	}
-	bad := app.Errorf(app.Invalid, codeInvalid, "seconds must be a whole number of seconds, as a text or a number, such as \"8\".").At("seconds")
+	bad := app.Errorf(app.Invalid, codeInvalid,
+		"seconds must be a whole number of seconds, as a text or a number, such as \"8\".").At("seconds")
 	word := string(raw)
 	if raw.Kind() == '"' {
 		word = text(raw)

@@ -86,7 +86,8 @@ func (s *Service) routesOf(p *plan) ([]*catalog.Route, error) {
 		return s.draw(routes), nil
 	case p.source != nil && len(p.model.Routes) > 0:
 		return nil, app.Errorf(app.Invalid, codeInvalid,
-			"The model %s cannot change this video, which %s has made. Leave model out, or make a new video.", p.model.ID, p.source.Model).At("model")
+			"The model %s cannot change this video, which %s has made. Leave model out, or make a new video.",
+			p.model.ID, p.source.Model).At("model")
 	}
 	return nil, app.Errorf(app.Unavailable, "no_available_provider",
 		"No provider of %s can take this call right now. Please try again later.", p.model.ID)

@@ -33,7 +33,7 @@ type format struct {
 	name      string
 	measure   func(io.Reader) (image.Config, error)
 	decode    func(io.Reader) (image.Image, error)
-	tidy      func([]byte) ([]byte, error) // walks the whole file; see tidyPNG
+	tidy      func([]byte, image.Config) ([]byte, error) // walks the whole file; see tidyPNG
 }
 
 // formatOf says by its first bytes what a file is, whatever it is called.
@@ -145,7 +145,7 @@ func checkImage(data []byte, declared string, width, height int) (*render.Image,
 			"input_reference is %dx%d pixels; it must be exactly %dx%d, the size of the video. Scale or crop it, or ask for another size.",
 			config.Width, config.Height, width, height))
 	}
-	tidied, err := kind.tidy(data)
+	tidied, err := kind.tidy(data, config)
 	if err != nil {
 		if refused, ok := errors.AsType[*app.Error](err); ok {
 			return nil, refused
@@ -157,7 +157,7 @@ func checkImage(data []byte, declared string, width, height int) (*render.Image,
 		return nil, brokenImage(kind, err)
 	}
 	if at := whole.Bounds(); at.Dx() != width || at.Dy() != height {
-		return nil, badImage("input_reference says two different sizes of itself; save it again.")
+		return nil, twoSizes()
 	}
 	return &render.Image{Type: kind.mediaType, Data: tidied}, nil
 }

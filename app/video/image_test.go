@@ -87,6 +87,21 @@ func webpWith(data []byte, chunks ...[2]string) []byte {
 	return out
 }
 
+// wideWebP says of a lossless picture that it is 16,384 pixels wide.
+func wideWebP(data []byte) []byte {
+	const size = riffHeadBytes + riffChunkBytes + 1
+	out := bytes.Clone(data)
+	out[size], out[size+1] = 0xff, out[size+1]|0x3f
+	return out
+}
+
+// manyScans is a JPEG that begins its first scan again and again.
+func manyScans(data []byte) []byte {
+	at := bytes.Index(data, []byte{0xff, jpegScan})
+	head := data[at : at+14]
+	return bytes.Join([][]byte{data[:at], bytes.Repeat(head, scansMax), data[at:]}, nil)
+}
+
 const (
 	wide, high = 32, 18
 	gps        = "GPS 52.5200 13.4050"
@@ -149,6 +164,7 @@ func TestWhatIsNoFirstFrameIsRefused(t *testing.T) {
 		"jpeg magic only":      {photo[:3], "", "cut or damaged"},
 		"png and zip":          {append(bytes.Clone(whole), "PK\x03\x04"...), "", "other data behind"},
 		"jpeg and html":        {append(bytes.Clone(photo), "<script>"...), "", "other data behind"},
+		"too many scans":       {manyScans(photo), "", "100 scans"},
 		"two jpegs":            {append(bytes.Clone(photo), photo...), "", "other data behind"},
 		"apng":                 {pngWith(whole, "acTL", "\x00\x00\x00\x02\x00\x00\x00\x00"), "", "animated"},
 	} {
@@ -163,6 +179,7 @@ func TestWhatIsNoFirstFrameIsRefused(t *testing.T) {
 	}{
 		"webp cut":            {small[:len(small)-4], "cut or damaged"},
 		"webp and zip":        {append(bytes.Clone(small), "PK"...), "other data behind"},
+		"two sizes":           {webpWith(wideWebP(small), [2]string{"VP8X", "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"}), "two different sizes"},
 		"animated by flag":    {webpWith(small, [2]string{"VP8X", "\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00"}), "animated"},
 		"animated by a chunk": {webpWith(small, [2]string{"ANIM", "\x00\x00\x00\x00\x00\x00"}), "animated"},
 	} {

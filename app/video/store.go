@@ -237,7 +237,9 @@ func setRoute(ctx context.Context, q postgres.Queryer, r *jobRow) error {
 }
 
 // selectJobs reads the visible jobs of an account that a query asks for.
-func selectJobs(ctx context.Context, q postgres.Queryer, accountID string, by Query, states []string, limit int) (rows []jobRow, err error) {
+func selectJobs(
+	ctx context.Context, q postgres.Queryer, accountID string, by Query, states []string, limit int,
+) (rows []jobRow, err error) {
 	where, args := by.conditions(states, []any{accountID, limit})
 	order := "desc"
 	if by.Ascending {

@@ -99,6 +99,6 @@ func (p *plan) refusal(row *jobRow, f *provider.Fault) *app.Error {
 	case said.Kind == app.Exhausted:
 		return app.Errorf(app.Exhausted, "rate_limit_exceeded", "%s", said.Message).Because(f).After(f.After)
 	}
-	return app.Errorf(app.Upstream, "upstream_error", "The upstream provider could not take the video. Nothing was charged; please try again.").
-		Because(f)
+	return app.Errorf(app.Upstream, "upstream_error",
+		"The upstream provider could not take the video. Nothing was charged; please try again.").Because(f)
 }

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"image"
+
+	"golang.org/x/image/webp"
 )
 
 const (
@@ -12,6 +15,7 @@ const (
 	riffHeadBytes  = 12
 	riffChunkBytes = 8
 	xmpKeyword     = "XML:com.adobe.xmp"
+	scansMax       = 100 // of a JPEG; each makes a reader go over all pixels once more
 )
 
 // errCut means that a file ends before its picture does.
@@ -21,13 +25,17 @@ func animated() error {
 	return badImage("input_reference is animated; the first frame of a video must be a still picture.")
 }
 
+func twoSizes() error {
+	return badImage("input_reference says two different sizes of itself; save it again.")
+}
+
 func trailing() error {
 	return badImage("input_reference has other data behind its picture; save the picture again without it.")
 }
 
 // tidyPNG walks a file to the end of its picture, which must be the end of the file, so that nothing else travels in it.
 // It leaves out what cameras write about the place and the owner; comments and all that shapes the picture stay.
-func tidyPNG(data []byte) ([]byte, error) {
+func tidyPNG(data []byte, _ image.Config) ([]byte, error) {
 	out := append(make([]byte, 0, len(data)), pngMagic...)
 	for at := len(pngMagic); ; {
 		if len(data)-at < pngChunkBytes {
@@ -72,8 +80,9 @@ const (
 )
 
 // tidyJPEG is tidyPNG for JPEG.
-func tidyJPEG(data []byte) ([]byte, error) {
+func tidyJPEG(data []byte, _ image.Config) ([]byte, error) {
 	out := append(make([]byte, 0, len(data)), data[:2]...)
+	scans := 0
 	for at := 2; ; {
 		if len(data)-at < 2 || data[at] != 0xff {
 			return nil, errCut
@@ -100,6 +109,9 @@ func tidyJPEG(data []byte) ([]byte, error) {
 			return nil, errCut
 		}
 		if mark == jpegScan {
+			if scans++; scans > scansMax {
+				return nil, badImage("input_reference is a JPEG of more than 100 scans; save it again.")
+			}
 			end = scanEnd(data, end)
 		}
 		if mark != jpegExif && mark != jpegIPTC {
@@ -134,8 +146,8 @@ const (
 	webpExif      = 0x08
 )
 
-// tidyWebP is tidyPNG for WebP.
-func tidyWebP(data []byte) ([]byte, error) {
+// tidyWebP is tidyPNG for WebP. The picture inside has measures of its own, which are those that a reader makes room for.
+func tidyWebP(data []byte, whole image.Config) ([]byte, error) {
 	total := int64(binary.LittleEndian.Uint32(data[4:])) + riffChunkBytes
 	switch {
 	case total > int64(len(data)):
@@ -160,6 +172,14 @@ func tidyWebP(data []byte) ([]byte, error) {
 			return nil, animated()
 		case "EXIF", "XMP ":
 			continue
+		case "VP8 ", "VP8L":
+			inside, err := webp.DecodeConfig(bytes.NewReader(append(bytes.Clone(data[:riffHeadBytes]), chunk...)))
+			if err != nil {
+				return nil, err
+			}
+			if inside.Width != whole.Width || inside.Height != whole.Height {
+				return nil, twoSizes()
+			}
 		}
 		out = append(out, chunk...)
 		if string(chunk[:4]) == "VP8X" && len(chunk) > riffChunkBytes {
@@ -170,6 +190,6 @@ func tidyWebP(data []byte) ([]byte, error) {
 			*flags &^= webpExif | webpXMP
 		}
 	}
-	binary.LittleEndian.PutUint32(out[4:], uint32(len(out)-riffChunkBytes)) //nolint:gosec // not longer than data
+	binary.LittleEndian.PutUint32(out[4:], uint32(len(out)-riffChunkBytes))
 	return out, nil
 }
