@@ -43,9 +43,12 @@ var (
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code := m.Run()
-	if shared != nil {
-		if err := shared.stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "stopping the shared gateway:", err)
+	for _, g := range []*gateway{shared, videosShared} {
+		if g == nil {
+			continue
+		}
+		if err := g.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stopping a shared gateway:", err)
 			code = 1
 		}
 	}
