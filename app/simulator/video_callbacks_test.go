@@ -173,9 +173,9 @@ func TestCallbackQueueIsBounded(t *testing.T) {
 func TestCallbacksFollowTheClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var got []string
+		came := make(chan string, 8)
 		c := newCaller()
-		c.client.Transport = tripper(func(r *http.Request) { got = append(got, bodyOf(t, r)) })
+		c.client.Transport = tripper(func(r *http.Request) { came <- bodyOf(t, r) })
 		s := New(Options{})
 		s.caller = c
 		r := &render{id: "7", created: time.Now(), takes: time.Minute, fault: &fault{}, prompt: &prompt{},
@@ -183,12 +183,15 @@ func TestCallbacksFollowTheClock(t *testing.T) {
 		s.renders.add(r, r.created)
 		s.follow(r)
 		synctest.Wait()
-		if len(got) != 0 {
-			t.Errorf("at once: %v", got)
+		if len(came) != 0 {
+			t.Errorf("at once: %s", <-came)
 		}
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if len(got) != 2 || !strings.Contains(got[0], `"processing"`) || !strings.Contains(got[1], `"succeed"`) || !strings.Contains(got[1], `"mine"`) {
+		if len(came) != 2 {
+			t.Fatalf("%d callbacks", len(came))
+		}
+		if got := []string{<-came, <-came}; !strings.Contains(got[0], `"processing"`) || !strings.Contains(got[1], `"succeed"`) || !strings.Contains(got[1], `"mine"`) {
 			t.Errorf("%v", got)
 		}
 	})

@@ -3,6 +3,7 @@ package simulator
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -109,9 +110,7 @@ func TestOperationValuesAreJudged(t *testing.T) {
 			t.Parallel()
 			u := setup(t, Options{})
 			instance := object{"prompt": "A lighthouse"}
-			for k, v := range c.instance {
-				instance[k] = v
-			}
+			maps.Copy(instance, c.instance)
 			body := object{"instances": []any{instance}}
 			if c.parameters != nil {
 				body["parameters"] = c.parameters
@@ -203,9 +202,7 @@ func TestTaskValuesAreJudged(t *testing.T) {
 			t.Parallel()
 			u := setup(t, Options{})
 			body := taskAsk("A lighthouse")
-			for k, v := range c.extra {
-				body[k] = v
-			}
+			maps.Copy(body, c.extra)
 			status, v := u.json("POST", "/kestrel/v1/videos/"+c.kind, body, nil)
 			if status != c.want || v["code"] != c.code {
 				t.Errorf("%d %v", status, v)
