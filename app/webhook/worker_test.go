@@ -412,3 +412,34 @@ func TestRunDeliversAtOnceAndGivesBackWhatItCannotEnd(t *testing.T) {
 		t.Errorf("%d given back", n)
 	}
 }
+
+func TestRunComesBackForRetriesAndLapsedClaims(t *testing.T) {
+	t.Parallel()
+	arrived := make(chan int, 10)
+	var calls atomic.Int64
+	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		n := calls.Add(1)
+		if n == 1 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		arrived <- int(n)
+	})
+	b := setup(t, []*receiver{r})
+	b.endpoint(r)
+	b.emit(b.account)
+	b.deliver(1)
+	<-arrived
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- b.Run(ctx, pgtest.DSN(t, b.db)) }()
+	b.clock.advance(5 * time.Second) // nothing notifies the worker of the time
+	<-arrived
+	b.emit(b.account)
+	<-arrived
+	cancel()
+	<-ended
+	b.exec(`update webhook_deliveries set state = 'pending', due_at = $1, claimed_until = $1`, b.clock.Now().Add(time.Second))
+	b.deliver(0)
+	b.clock.advance(time.Second)
+	b.deliver(2)
+}

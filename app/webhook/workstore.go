@@ -45,10 +45,10 @@ func claimDue(ctx context.Context, db *sqlx.DB, slots, struggling int, now, unti
 
 const claimSQL = `
 	with recursive waiting (endpoint_id) as (
-		(select endpoint_id from webhook_deliveries where state = 'pending' order by endpoint_id limit 1)
+		(select endpoint_id from webhook_deliveries where state = 'pending' order by endpoint_id, due_at, id limit 1)
 		union all
 		select (select d.endpoint_id from webhook_deliveries d where d.state = 'pending' and d.endpoint_id > w.endpoint_id
-			order by d.endpoint_id limit 1)
+			order by d.endpoint_id, d.due_at, d.id limit 1)
 		from waiting w where w.endpoint_id is not null),
 	busy as (
 		select e.id, e.account_id, e.failing_since is not null as failing, e.paused_until is null or e.paused_until <= $1 as open,
