@@ -258,3 +258,34 @@ func TestAServiceNeedsItsRooms(t *testing.T) {
 		t.Error(Types(), States())
 	}
 }
+
+func TestAnEndpointThatIsGoneIsDisabledAndItsQueueEnds(t *testing.T) {
+	t.Parallel()
+	gone, good := answering(t, http.StatusGone), newReceiver(t, nil)
+	b := setup(t, []*receiver{gone, good})
+	e, _ := b.endpoint(gone)
+	b.endpoint(good)
+	b.emit(b.account)
+	b.deliver(2)
+	b.emit(b.account) // it is not even queued for the one that is gone
+	b.deliver(1)
+	if got := b.get(e.ID); got.Status != Disabled || got.DisabledReason != ByGone || len(gone.got()) != 1 || len(good.got()) != 2 {
+		t.Errorf("%+v, %d and %d calls", got, len(gone.got()), len(good.got()))
+	}
+	if told := b.told.all(); len(told) != 1 || !strings.HasPrefix(told[0], e.ID) || !strings.Contains(told[0], "410") {
+		t.Errorf("told %q", told)
+	}
+	_, err := b.Enable(t.Context(), b.account, e.ID)
+	must(t, err)
+	for range 3 {
+		b.emit(b.account)
+	}
+	b.exec(`update webhook_deliveries set due_at = due_at + interval '1 minute' where endpoint_id = $1 and state = 'pending' and id <>
+		(select min(id) from webhook_deliveries where endpoint_id = $1 and state = 'pending')`, e.ID)
+	b.deliver(4) // the first answer ends the other two
+	b.clock.advance(time.Hour)
+	b.deliver(0)
+	if n := b.number(`select count(*) from webhook_deliveries where endpoint_id = $1 and state = 'cancelled'`, e.ID); n != 2 {
+		t.Errorf("%d cancelled", n)
+	}
+}

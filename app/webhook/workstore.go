@@ -105,8 +105,8 @@ func finish(ctx context.Context, db *sqlx.DB, c claimed, x Exchange, v verdict, 
 		if !kept {
 			return errLost
 		}
-		if err := insertAttempt(ctx, tx, c, x); err != nil || o.disabled == "" {
-			return err
+		if o.disabled == "" {
+			return nil
 		}
 		return cancelDeliveries(ctx, tx, c.EndpointID, now)
 	})
@@ -165,31 +165,29 @@ func disable(ctx context.Context, tx *sqlx.Tx, endpointID, reason string, now ti
 	return err
 }
 
+// endAttempt writes the attempt and the new state of its delivery, or neither when the claim is no longer ours.
 func endAttempt(ctx context.Context, tx *sqlx.Tx, c claimed, x Exchange, v verdict, now time.Time) (bool, error) {
-	done, err := tx.ExecContext(ctx, `
-		update webhook_deliveries set state = $3, due_at = $4, claimed_until = null, attempts = $5, tries = $6,
-			last_status = nullif($7, 0), last_error = $8, updated_at = $9
-		where id = $1 and claimed_until = $2 and state = 'pending'`,
-		c.ID, c.Until, v.state, v.dueAt, c.Attempts+1, c.Tries+1, x.Status, x.Error, now)
-	return changed(done, err)
-}
-
-func insertAttempt(ctx context.Context, tx *sqlx.Tx, c claimed, x Exchange) error {
 	sent, err := json.Marshal(orNone(x.RequestHeaders))
 	if err != nil {
-		return fmt.Errorf("webhook: headers: %w", err)
+		return false, fmt.Errorf("webhook: headers: %w", err)
 	}
 	got, err := json.Marshal(orNone(x.ResponseHeaders))
 	if err != nil {
-		return fmt.Errorf("webhook: headers: %w", err)
+		return false, fmt.Errorf("webhook: headers: %w", err)
 	}
-	_, err = tx.ExecContext(ctx, `
+	done, err := tx.ExecContext(ctx, `
+		with ended as (
+			update webhook_deliveries set state = $3, due_at = $4, claimed_until = null, attempts = attempts + 1, tries = tries + 1,
+				last_status = nullif($5, 0), last_error = $6, updated_at = $7
+			where id = $1 and claimed_until = $2 and state = 'pending' returning id, attempts, account_id, endpoint_id)
 		insert into webhook_attempts (delivery_id, number, account_id, endpoint_id, started_at, duration_ms, succeeded, url,
 			request_headers, status, response_headers, response_body, error)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, nullif($10, 0), $11, $12, $13)`,
-		c.ID, c.Attempts+1, c.AccountID, c.EndpointID, x.StartedAt, x.Duration.Milliseconds(), x.Succeeded(), x.URL,
-		string(sent), x.Status, string(got), orEmpty(x.ResponseBody), x.Error)
-	return err
+		select id, attempts, account_id, endpoint_id, $8::timestamptz, $9::bigint, $10::boolean, $11, $12::jsonb, nullif($5, 0), $13::jsonb,
+			$14::bytea, $6
+		from ended`,
+		c.ID, c.Until, v.state, v.dueAt, x.Status, x.Error, now,
+		x.StartedAt, x.Duration.Milliseconds(), x.Succeeded(), x.URL, string(sent), string(got), orEmpty(x.ResponseBody))
+	return changed(done, err)
 }
 
 func orNone(list []Header) []Header {
