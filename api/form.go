@@ -68,7 +68,7 @@ func parseForm(r *multipart.Reader) (video.Call, error) {
 	fields := map[string]any{}
 	for n := 0; ; n++ {
 		part, err := r.NextPart()
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) && n > 0 {
 			break
 		}
 		if err != nil {

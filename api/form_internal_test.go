@@ -1,0 +1,127 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"mime/multipart"
+	"strings"
+	"testing"
+
+	"umg/app"
+	"umg/app/video"
+)
+
+const testBoundary = "b"
+
+// part is one part of a form as it travels.
+func part(headers, body string) string {
+	return "--" + testBoundary + "\r\n" + headers + "\r\n\r\n" + body + "\r\n"
+}
+
+func field(name, value string) string {
+	return part(`Content-Disposition: form-data; name="`+name+`"`, value)
+}
+
+func file(name, fileName, mediaType, body string) string {
+	return part(`Content-Disposition: form-data; name="`+name+`"; filename="`+fileName+`"`+"\r\nContent-Type: "+mediaType, body)
+}
+
+func parse(parts ...string) (video.Call, error) {
+	body := strings.Join(parts, "") + "--" + testBoundary + "--\r\n"
+	return parseForm(multipart.NewReader(strings.NewReader(body), testBoundary))
+}
+
+func TestAFormBecomesAnObjectAndAFile(t *testing.T) {
+	t.Parallel()
+	c, err := parse(field("model", "m"), field("seconds", "8"), field("stream", "true"), field("metadata[a][b]", "c"), field("metadata[a][d]", "e"),
+		file("input_reference", "x.png", "image/png", "bytes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(c.Body, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := `map[metadata:map[a:map[b:c d:e]] model:m seconds:8 stream:true]`
+	if s := fmt.Sprint(got); s != want || got["stream"] != true {
+		t.Errorf("the object is %s, want %s", s, want)
+	}
+	if c.Upload == nil || c.Upload.Name != "x.png" || c.Upload.Type != "image/png" || string(c.Upload.Data) != "bytes" {
+		t.Errorf("the file is %+v", c.Upload)
+	}
+}
+
+func TestAFormWithoutAFileAndWithNestedReferenceIsRead(t *testing.T) {
+	t.Parallel()
+	c, err := parse(field("prompt", "ü \"x\""), field("input_reference[image_url]", "https://example.com/a.png"))
+	if err != nil || c.Upload != nil || string(c.Body) != `{"input_reference":{"image_url":"https://example.com/a.png"},"prompt":"ü \"x\""}` {
+		t.Errorf("%s, %+v, %v", c.Body, c.Upload, err)
+	}
+}
+
+func TestABadFormIsRefusedByName(t *testing.T) {
+	t.Parallel()
+	many := make([]string, formPartsMax+1)
+	for i := range many {
+		many[i] = field(fmt.Sprint("f", i), "x")
+	}
+	image := file("input_reference", "x.png", "image/png", "bytes")
+	for name, c := range map[string]struct {
+		parts []string
+		param string
+	}{
+		"a part without a name":       {[]string{part("Content-Disposition: form-data", "x")}, ""},
+		"too many parts":              {many, ""},
+		"a field twice":               {[]string{field("prompt", "a"), field("prompt", "b")}, "prompt"},
+		"two files":                   {[]string{image, image}, "input_reference"},
+		"a file and a field":          {[]string{image, field("input_reference[image_url]", "https://example.com")}, "input_reference"},
+		"a field and a file":          {[]string{field("input_reference", "x"), image}, "input_reference"},
+		"a file elsewhere":            {[]string{file("mask", "x.png", "image/png", "x")}, "mask"},
+		"a text that is an object":    {[]string{field("metadata", "x"), field("metadata[a]", "y")}, "metadata[a]"},
+		"an object that is a text":    {[]string{field("metadata[a]", "y"), field("metadata", "x")}, "metadata"},
+		"an open bracket":             {[]string{field("a[b", "x")}, "a[b"},
+		"an empty member":             {[]string{field("a[]", "x")}, "a[]"},
+		"something behind the member": {[]string{field("a[b]c", "x")}, "a[b]c"},
+		"names too deep":              {[]string{field("a[b][c][d][e]", "x")}, "a[b][c][d][e]"},
+		"a name that is all bracket":  {[]string{field("[a]", "x")}, "[a]"},
+		"a large file":                {[]string{file("input_reference", "x", "image/png", strings.Repeat("x", uploadBytesMax+1))}, "input_reference"},
+		"a large field":               {[]string{field("prompt", strings.Repeat("x", formTextBytesMax+1))}, "prompt"},
+	} {
+		_, err := parse(c.parts...)
+		e := app.AsError(err)
+		if err == nil || e.Kind != app.Invalid && e.Kind != app.TooLarge || e.Param != c.param || e.Message == "" {
+			t.Errorf("%s: %v, param %q", name, err, e.Param)
+		}
+	}
+}
+
+func TestABrokenFormIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"nothing": "", "another boundary": "--c\r\n\r\nx\r\n--c--\r\n", "no end": field("prompt", "x"),
+		"a head without an end": "--b\r\nContent-Disposition: form-data; name=\"prompt\"", "a large head": part(strings.Repeat("X-Y: "+strings.Repeat("z", 1000)+"\r\n", 20_000)+"A: b", "x"),
+	} {
+		_, err := parseForm(multipart.NewReader(strings.NewReader(body), testBoundary))
+		if err == nil || app.KindOf(err) != app.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func FuzzForm(f *testing.F) {
+	f.Add([]byte(field("model", "m") + field("a[b][c]", "d") + file("input_reference", "x", "image/png", "y") + "--b--\r\n"))
+	f.Add([]byte(field("a", "x") + field("a[b]", "y")))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		c, err := parseForm(multipart.NewReader(bytes.NewReader(body), testBoundary))
+		if err != nil {
+			if k := app.KindOf(err); k != app.Invalid && k != app.TooLarge {
+				t.Fatalf("%v", err)
+			}
+			return
+		}
+		if !json.Valid(c.Body) || c.Body[0] != '{' {
+			t.Fatalf("not an object: %s", c.Body)
+		}
+	})
+}
