@@ -12,6 +12,7 @@ import (
 	"image/png"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -218,27 +219,8 @@ func TestThePlaceOfAPictureStaysHere(t *testing.T) {
 
 func TestAPictureGoesWithTheOrder(t *testing.T) {
 	t.Parallel()
-	frame := pngOf(t, 1280, 720)
-	shown := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/frame":
-			_, _ = w.Write(frame)
-		case "/moved":
-			http.Redirect(w, r, "/frame", http.StatusFound)
-		case "/large":
-			for range 11 {
-				_, _ = w.Write(make([]byte, 1<<20))
-			}
-		default:
-			http.NotFound(w, r)
-		}
-	}))
-	defer shown.Close()
 	b := setup(t)
-	files, err := egress.New(egress.Options{Exceptions: []string{strings.TrimPrefix(shown.URL, "http://")}})
-	b.must(err)
-	defer files.Close()
-	b.service = b.replica(func(o *Options) { o.Egress = files })
+	frame := pngOf(t, 1280, 720)
 	inline := `,"input_reference":{"image_url":"data:image/png;base64,` + base64.StdEncoding.EncodeToString(frame) + `"}}`
 	for _, model := range []string{"test/film", "test/operations", "test/tasks"} {
 		body := fmt.Sprintf(`{"model":%q,"prompt":"A fish"`, model)
@@ -251,53 +233,102 @@ func TestAPictureGoesWithTheOrder(t *testing.T) {
 			t.Errorf("%s: %v", model, err)
 		}
 	}
-	rows, renders := b.rows(b.account), len(b.sim.Renders())
-	refuse := func(name string, c Call, param string) {
-		_, err := b.service.Create(t.Context(), c)
-		if e := app.AsError(err); e == nil || e.Kind != app.Invalid || e.Param != param {
+	if len(b.sim.Renders()) != 6 {
+		t.Errorf("%d renders", len(b.sim.Renders()))
+	}
+	b.balance(b.account, startMoney, 6*40*app.Cent)
+	b.books()
+}
+
+func TestAWrongPictureCostsNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	frame := pngOf(t, 1280, 720)
+	inline := `,"input_reference":{"image_url":"data:image/png;base64,` + base64.StdEncoding.EncodeToString(frame) + `"}}`
+	for name, c := range map[string]struct {
+		body string
+		file []byte
+	}{
+		"two pictures":             {`{"model":"test/film","prompt":"a"` + inline, frame},
+		"another size":             {`{"model":"test/film","prompt":"a","size":"720x1280"}`, frame},
+		"too large a file":         {`{"model":"test/film","prompt":"a"}`, make([]byte, uploadBytesMax+1)},
+		"an empty file":            {`{"model":"test/film","prompt":"a"}`, []byte{}},
+		"a model without pictures": {`{"model":"test/mute","prompt":"a"}`, frame},
+	} {
+		call := b.call(c.body)
+		call.Upload = &Upload{Data: c.file}
+		_, err := b.service.Create(t.Context(), call)
+		if e := app.AsError(err); e == nil || e.Kind != app.Invalid || e.Param != paramImage {
 			t.Errorf("%s: %v (%+v)", name, err, e)
 		}
+		if _, quoted := b.service.Quote(t.Context(), call); quoted == nil || quoted.Error() != err.Error() {
+			t.Errorf("%s: a quote says %v", name, quoted)
+		}
 	}
-	both := b.call(`{"model":"test/film","prompt":"a"` + inline)
-	both.Upload = &Upload{Data: frame}
-	refuse("two pictures", both, paramImage)
-	other := b.call(`{"model":"test/film","prompt":"a","size":"720x1280"}`)
-	other.Upload = &Upload{Data: frame}
-	refuse("another size", other, paramImage)
-	large := b.call(`{"model":"test/film","prompt":"a"}`)
-	large.Upload = &Upload{Data: make([]byte, uploadBytesMax+1)}
-	refuse("too large a file", large, paramImage)
-	mute := b.call(`{"model":"test/mute","prompt":"a"}`)
-	mute.Upload = &Upload{Data: frame}
-	refuse("a model without pictures", mute, paramImage)
-	face := b.call(`{"model":"test/film","prompt":"a"}`)
-	face.Upload = &Upload{Data: pngWith(frame, "tEXt", "Comment\x00face")}
-	refuse("a face", face, paramImage)
 	for name, url := range map[string]string{
 		"no base64": "data:image/png,abc", "broken base64": "data:image/png;base64,ab*d", "no picture": "data:image/png;base64,AAAA",
 		"plain http": "http://example.com/a.png", "inside": "https://127.0.0.1/a.png", "no scheme": "frame.png", "a file": "file:///etc/passwd",
 	} {
-		c := b.call(fmt.Sprintf(`{"model":"test/film","prompt":"a","input_reference":{"image_url":%q}}`, url))
-		_, err := b.service.Create(t.Context(), c)
+		_, err := b.service.Create(t.Context(), b.call(fmt.Sprintf(`{"model":"test/film","prompt":"a","input_reference":{"image_url":%q}}`, url)))
 		if e := app.AsError(err); e == nil || e.Kind != app.Invalid || !strings.HasPrefix(e.Param, paramImage) {
 			t.Errorf("%s: %v (%+v)", name, err, e)
 		}
 	}
-	if b.rows(b.account) != rows+1 || len(b.sim.Renders()) != renders { // the face was refused by the provider
-		t.Errorf("%d jobs and %d renders are more than %d and %d", b.rows(b.account), len(b.sim.Renders()), rows, renders)
+	if b.rows(b.account) != 0 || len(b.sim.Renders()) != 0 {
+		t.Error("a wrong picture has left a job")
 	}
+	face := b.call(`{"model":"test/film","prompt":"a"}`)
+	face.Upload = &Upload{Data: pngWith(frame, "tEXt", "Comment\x00face")}
+	_, err := b.service.Create(t.Context(), face)
+	wantError(t, err, app.Invalid, "content_policy_violation", paramImage)
+	b.balance(b.account, startMoney, 0)
+	b.books()
+}
+
+func TestAPictureIsFetchedFromItsAddress(t *testing.T) {
+	t.Parallel()
+	frame := pngOf(t, 1280, 720)
+	shown := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/frame":
+			_, _ = w.Write(frame)
+		case "/mislabelled":
+			w.Header().Set("Content-Type", "image/jpeg")
+			_, _ = w.Write(frame)
+		case "/cut":
+			w.Header().Set("Content-Length", strconv.Itoa(len(frame)))
+			_, _ = w.Write(frame[:len(frame)/2])
+		case "/moved":
+			http.Redirect(w, r, "/frame", http.StatusFound)
+		case "/large":
+			for range 11 {
+				_, _ = w.Write(make([]byte, 1<<20))
+			}
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer shown.Close()
+	files, err := egress.New(egress.Options{Exceptions: []string{strings.TrimPrefix(shown.URL, "http://")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer files.Close()
+	s := &Service{o: Options{Egress: files}}
 	p := &plan{width: 1280, height: 720, wish: wish{imageURL: shown.URL + "/frame"}} // past the contract, which wants https
-	if got, err := b.service.firstFrame(t.Context(), &Call{}, p); err != nil || !bytes.Equal(got.Data, frame) {
+	if got, err := s.firstFrame(t.Context(), &Call{}, p); err != nil || !bytes.Equal(got.Data, frame) {
 		t.Errorf("a picture by address: %v", err)
 	}
-	for path, says := range map[string]string{"/moved": "302", "/none": "404", "/large": "10 MiB"} {
-		p.wish.imageURL = shown.URL + path
-		_, err := b.service.firstFrame(t.Context(), &Call{}, p)
+	for address, says := range map[string]string{
+		shown.URL + "/moved": "302", shown.URL + "/none": "404", shown.URL + "/large": "10 MiB", shown.URL + "/cut": "to its end",
+		shown.URL + "/mislabelled": "declared as image/jpeg", "http://127.0.0.1:1/a": "could not be fetched", "http://\x7f": "not a web address",
+	} {
+		p.wish.imageURL = address
+		_, err := s.firstFrame(t.Context(), &Call{}, p)
 		if e := wantError(t, err, app.Invalid, codeInvalid, paramImage); !strings.Contains(e.Message, says) {
-			t.Errorf("%s: %s", path, e.Message)
+			t.Errorf("%s: %s", address, e.Message)
 		}
 	}
-	b.books()
 }
 
 func FuzzFirstFramesAreWholeOrRefused(f *testing.F) {

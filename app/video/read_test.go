@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"umg/app"
@@ -226,4 +228,27 @@ func TestAQuoteIsWhatIsHeld(t *testing.T) {
 	if want := (Quote{Model: "test/film", Size: "720x1280", Seconds: 4, RateCardID: job.RateCardID, PerSecond: 25 * app.Cent, Cost: job.Hold}); quote != want {
 		t.Errorf("%+v, want %+v", quote, want)
 	}
+}
+
+func TestOneOfManyDeletesWins(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	job := b.completed(`{"model":"test/film","prompt":"A fish"}`)
+	var won atomic.Int64
+	var racers sync.WaitGroup
+	for range 50 {
+		racers.Go(func() {
+			if err := b.service.Delete(b.Context(), b.account, job.ID); err == nil {
+				won.Add(1)
+			} else if e := app.AsError(err); e.Code != codeMissingVideo {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	racers.Wait()
+	if won.Load() != 1 || b.row(job.ID).PurgedAt == nil {
+		t.Errorf("%d deletes have won", won.Load())
+	}
+	b.balance(b.account, startMoney-40*app.Cent, 0)
+	b.books()
 }
