@@ -100,7 +100,7 @@ func viewLimits(m *catalog.Model, factor int64) views.Limits {
 	l := views.Limits{
 		RequestsPerMinute: m.Limits.RequestsPerMinute * factor, RequestsPerDay: m.Limits.RequestsPerDay * factor,
 		TokensPerMinute: m.Limits.TokensPerMinute * factor, Concurrency: m.Limits.Concurrency * factor,
-		JobsPerDay: m.Limits.JobsPerDay, JobsRunning: m.Limits.JobsRunning,
+		JobsPerDay: m.Limits.JobsPerDay * factor, JobsRunning: m.Limits.JobsRunning * factor,
 	}
 	if m.Kind == catalog.KindText {
 		l.Concurrency = cmp.Or(l.Concurrency, limit.ConcurrencyStandard*factor)
