@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/stills"
 )
 
-// quick makes a worker look all the time.
+// quick makes a worker look all the time, and make no pictures, which takes long.
 func quick(o *Options) {
-	o.Waits.PollMin, o.Waits.PollMax = 10*time.Millisecond, 20*time.Millisecond
+	o.Waits.PollMin, o.Waits.PollMax = 20*time.Millisecond, 40*time.Millisecond
 	o.Waits.StopMax = 50 * time.Millisecond
+	o.Stills = stills.New("/nowhere/ffmpeg")
 }
 
 func TestFollowersSeeEachChangeUntilTheEnd(t *testing.T) {

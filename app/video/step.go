@@ -147,7 +147,9 @@ func (s *Service) route(r *jobRow) (*catalog.Route, *provider.Fault) {
 
 // order is what the provider was asked for, as far as it helps to find the render again.
 func (r *jobRow) order() render.Order {
-	o := render.Order{Reference: r.ID, Model: r.UpstreamModel, Prompt: r.Prompt, Seconds: r.Seconds, EndUser: r.EndUser, CreatedAt: r.CreatedAt}
+	o := render.Order{
+		Reference: r.ID, Model: r.UpstreamModel, Prompt: r.Prompt, Seconds: r.Seconds, EndUser: r.EndUser, CreatedAt: r.CreatedAt,
+	}
 	width, height, _ := strings.Cut(r.Size, "x")
 	o.Width, _ = strconv.Atoi(width) // the table holds the form of a size
 	o.Height, _ = strconv.Atoi(height)
