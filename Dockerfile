@@ -7,8 +7,11 @@ COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -o /gateway ./cmd/gateway
 
 FROM debian:bookworm-slim
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates ffmpeg && rm -rf /var/lib/apt/lists/* \
+	&& install -d -o nobody /data
 COPY --from=build /gateway /gateway
-ENV UMG_LISTEN=0.0.0.0:8080 UMG_OPS_LISTEN=0.0.0.0:9464 UMG_DATA=/tmp/umg
+ENV UMG_LISTEN=0.0.0.0:8080 UMG_OPS_LISTEN=0.0.0.0:9464 UMG_DATA=/data
+VOLUME /data
 EXPOSE 8080 9464
 USER nobody
 ENTRYPOINT ["/gateway"]
