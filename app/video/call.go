@@ -20,9 +20,8 @@ const (
 	shownRunesMax    = 64 // of a caller's text in an error
 	paramImage       = "input_reference"
 	paramRemixed     = "remix_video_id"
-	paramSource      = "video_id" // in the path of a remix
+	paramSource      = "video_id" // in the path
 	codeInvalid      = "invalid_request_error"
-	codeUnsupported  = "unsupported_parameter"
 	codeMissingVideo = "video_not_found"
 )
 

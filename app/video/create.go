@@ -153,7 +153,7 @@ func (p *plan) checkFrame(c *Call) error {
 	case p.source != nil:
 		return badImage("A remix begins with its source; leave input_reference out.")
 	case !accepts(p.model, "image"):
-		return app.Errorf(app.Invalid, codeUnsupported, "The model %s takes no picture as its first frame.", p.model.ID).At(paramImage)
+		return badImage("The model " + p.model.ID + " takes no picture as its first frame; leave input_reference out.")
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func (q *Query) check() (states []string, err error) {
 	case q.After != "" && !wellFormed(q.After):
 		return nil, bad(paramAfter, "after must be the id of a video, such as the last_id of the page before.")
 	case q.RemixedFrom != "" && !wellFormed(q.RemixedFrom):
-		return nil, bad("remixed_from", "remixed_from must be the id of a video.")
+		return nil, bad("remixed_from_video_id", "remixed_from_video_id must be the id of a video.")
 	case len(q.Model) > filterBytesMax || !plain(q.Model):
 		return nil, bad("model", "model must be the id of a model.")
 	case utf8.RuneCountInString(q.Search) > searchRunesMax || !plain(q.Search):

@@ -106,7 +106,7 @@ func TestAListIsFiltered(t *testing.T) {
 		}
 	}
 	for param, q := range map[string]Query{
-		"limit": {Limit: 101}, "after": {After: "x'"}, "status": {Status: "done"}, "remixed_from": {RemixedFrom: "1"},
+		"limit": {Limit: 101}, "after": {After: "x'"}, "status": {Status: "done"}, "remixed_from_video_id": {RemixedFrom: "1"},
 		"search": {Search: strings.Repeat("a", searchRunesMax+1)}, "model": {Model: "a\x00"},
 	} {
 		_, err := b.service.List(t.Context(), b.account, q)

@@ -30,12 +30,12 @@ func (s *Service) Usage(ctx context.Context, accountID string) (jobs, bytes int6
 func (r *jobRow) ready(now time.Time) error {
 	switch {
 	case r.State == Failed:
-		return app.Errorf(app.Invalid, "video_not_ready", "This video has failed, so there is nothing to use. Create it again.")
+		return app.Errorf(app.Invalid, "video_not_ready", "This video has failed, so there is nothing to use. Create it again.").At(paramSource)
 	case r.State != Completed:
 		return app.Errorf(app.Invalid, "video_not_ready", "This video is not completed yet; its status is %s. Wait until it is completed.",
-			r.State.Status())
+			r.State.Status()).At(paramSource)
 	case r.PurgedAt != nil, r.ExpiresAt != nil && !now.Before(*r.ExpiresAt):
-		return app.Errorf(app.NotFound, "video_expired", "The content of this video is no longer kept. Create the video again.")
+		return app.Errorf(app.NotFound, "video_expired", "The content of this video is no longer kept. Create the video again.").At(paramSource)
 	}
 	return nil
 }

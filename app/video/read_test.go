@@ -57,17 +57,13 @@ func TestAJobIsSeenByItsOwnerOnly(t *testing.T) {
 				c := b.call(`{"prompt":"Now at night"}`)
 				c.Principal.AccountID, c.Source = who[0], who[1]
 				if c.Source == "" {
-					return noVideo().At(paramSource) // the face refuses a path without an id
+					return noVideo() // the face refuses a path without an id
 				}
 				_, err := b.service.Create(t.Context(), c)
 				return err
 			},
 		} {
-			param := ""
-			if verb == "remix" {
-				param = paramSource
-			}
-			e := wantError(t, try(), app.NotFound, codeMissingVideo, param)
+			e := wantError(t, try(), app.NotFound, codeMissingVideo, paramSource)
 			words[e.Message] = true
 			if t.Failed() {
 				t.Fatalf("%s of a %s video", verb, name)
@@ -93,9 +89,9 @@ func TestContentIsOpenedOnceItIsThere(t *testing.T) {
 		return err
 	}
 	early := b.create(`{"model":"test/film","prompt":"A fish"}`)
-	wantError(t, open(early.ID, Movie), app.Invalid, "video_not_ready", "")
+	wantError(t, open(early.ID, Movie), app.Invalid, "video_not_ready", paramSource)
 	failed := b.keep(Failed)
-	wantError(t, open(failed.ID, Movie), app.Invalid, "video_not_ready", "")
+	wantError(t, open(failed.ID, Movie), app.Invalid, "video_not_ready", paramSource)
 	job := b.completed(`{"model":"test/film","prompt":"A fish"}`)
 	blob, seen, err := b.service.Open(t.Context(), b.account, job.ID, Movie)
 	b.must(err)
@@ -113,7 +109,7 @@ func TestContentIsOpenedOnceItIsThere(t *testing.T) {
 		t.Errorf("content that was lost: %+v", e)
 	}
 	b.clock.advance(retentionStandard)
-	wantError(t, open(job.ID, Thumbnail), app.NotFound, "video_expired", "")
+	wantError(t, open(job.ID, Thumbnail), app.NotFound, "video_expired", paramSource)
 	b.balance(b.account, startMoney-40*app.Cent, 40*app.Cent)
 	b.books()
 }
@@ -131,7 +127,7 @@ func TestADeletedJobIsHiddenAndItsContentGoes(t *testing.T) {
 			t.Errorf("the %s is still there", v)
 		}
 	}
-	wantError(t, b.service.Delete(t.Context(), b.account, job.ID), app.NotFound, codeMissingVideo, "")
+	wantError(t, b.service.Delete(t.Context(), b.account, job.ID), app.NotFound, codeMissingVideo, paramSource)
 	running := b.create(`{"model":"test/film","prompt":"A fish"}`)
 	b.must(b.service.Delete(t.Context(), b.account, running.ID))
 	if row := b.row(running.ID); row.DeletedAt == nil || row.State.Ended() || row.DueAt == nil || row.DueAt.After(b.clock.now()) {

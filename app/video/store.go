@@ -208,7 +208,7 @@ func visible(ctx context.Context, q postgres.Queryer, accountID, id string) (job
 
 // noVideo is the one answer for what was never there, was deleted or is somebody else's.
 func noVideo() *app.Error {
-	return app.Errorf(app.NotFound, codeMissingVideo, "There is no such video. GET /v1/videos lists yours.")
+	return app.Errorf(app.NotFound, codeMissingVideo, "There is no such video. GET /v1/videos lists yours.").At(paramSource)
 }
 
 // runningJobs counts the jobs of an account and a model that have not ended, the hidden ones too.
