@@ -8,6 +8,8 @@ import "./menus.js";
 import "./tabs.js";
 import "./play.js";
 import "./image.js";
+import "./videos.js";
+import "./videoscrop.js";
 import "./shortcuts.js";
 import "./times.js";
 import "./forms.js";

@@ -1,0 +1,238 @@
+// The video pages: what a video will cost while its form is filled in, how long it has been waited for, the frames of its
+// spritesheet one by one, and how many videos of the list are ticked.
+import { closest, onContent } from "./dom.js";
+
+const nanosPerDollar = 1_000_000_000n;
+const tick = 1000;
+const count = new Intl.NumberFormat("en-US");
+
+// dollars prints nano-dollars exactly: the cents, and every digit beyond them that is not zero.
+const dollars = (nanos) => {
+  const whole = nanos / nanosPerDollar;
+  const fraction = String(nanos % nanosPerDollar).padStart(9, "0").replace(/0+$/, "").padEnd(2, "0");
+  return `$${count.format(whole)}.${fraction}`;
+};
+
+const formOf = () => document.querySelector("[data-video-form]");
+
+const chosen = (form) =>
+  [form.querySelector("[data-video-model]"), form.querySelector("[data-video-also]")]
+    .map((select) => select?.selectedOptions[0])
+    .filter((option) => option?.value);
+
+// rate is what a second costs in a size; undefined when the model does not make it.
+const rate = (option, size) => {
+  const pair = (option.dataset.rates ?? "").split(" ").find((one) => one.startsWith(`${size}:`));
+  return pair === undefined ? undefined : BigInt(pair.slice(size.length + 1));
+};
+
+// reprice says what the form as it stands would cost, and what would be left. A price that was agreed to and is another
+// now has to be agreed to again.
+const reprice = () => {
+  const form = formOf();
+  const size = form?.elements.size?.value;
+  const seconds = form?.elements.seconds?.value;
+  const price = form?.querySelector("[data-video-price]");
+  if (!price || !size || !seconds) {
+    return;
+  }
+  const rates = chosen(form).map((option) => rate(option, size));
+  const after = form.querySelector("[data-video-after]");
+  if (rates.includes(undefined)) {
+    price.textContent = "–";
+    after.textContent = "the second model does not make this size";
+    return;
+  }
+  let total = 0n;
+  for (const one of rates) {
+    total += one * BigInt(seconds);
+  }
+  price.textContent = `${rates.map((one) => `${seconds} s × ${dollars(one)}`).join(" + ")} = ${dollars(total)}`;
+  if (form.dataset.balance) {
+    const balance = BigInt(form.dataset.balance);
+    after.textContent = total > balance ? `more than your balance of ${dollars(balance)}` : `${dollars(balance - total)} left after it`;
+  }
+  const agreed = form.querySelector('[name="agreed"]');
+  if (agreed && dollars(total) !== agreed.dataset.shown) {
+    agreed.remove();
+    form.querySelector("#video-agree")?.remove();
+    form.querySelector("[data-video-label]").textContent = "Make video";
+  }
+};
+
+const showImageField = () => {
+  const form = formOf();
+  const field = form?.querySelector("[data-video-image]");
+  const option = form?.querySelector("[data-video-model]")?.selectedOptions[0];
+  if (field && option) {
+    field.hidden = option.dataset.pictures === "false";
+    field.querySelector("input").disabled = field.hidden;
+  }
+};
+
+document.addEventListener("change", (event) => {
+  if (closest(event, "[data-video-form]")) {
+    showImageField();
+    reprice();
+  }
+});
+
+// Fields that something is wrong with are marked, and the first of them gets the focus.
+const fieldOf = { prompt: "#video-prompt", model: "#video-model", also: "#video-also", input_reference: "#video-file" };
+
+const mark = (form) => {
+  let first = null;
+  for (const slot of form.querySelectorAll(".field-slot")) {
+    const wrong = slot.childElementCount > 0;
+    const field = form.querySelector(fieldOf[slot.dataset.field] ?? `[name="${slot.dataset.field}"]:checked`);
+    field?.setAttribute("aria-invalid", String(wrong));
+    first ??= wrong ? field : null;
+  }
+  return first;
+};
+
+document.addEventListener("htmx:after:swap", (event) => {
+  const form = formOf();
+  const { ctx } = event.detail;
+  if (!form || ctx.sourceElement?.hasAttribute("data-poll")) {
+    return;
+  }
+  showImageField();
+  reprice();
+  if (ctx.sourceElement !== form) {
+    return;
+  }
+  const target = mark(form) ?? form.querySelector('[data-agree="true"]') ?? (ctx.response.status < 300 && document.getElementById("started-title"));
+  if (target) {
+    target.focus();
+    target.scrollIntoView({ block: "nearest" });
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  const form = closest(event, "[data-video-form]");
+  if (form && event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    event.preventDefault();
+    form.requestSubmit(form.querySelector("[data-video-button]"));
+  }
+});
+
+// How much of a text is written.
+const tell = (area) => {
+  const note = document.getElementById(area.dataset.count);
+  const most = Number(area.dataset.countMax);
+  const length = [...area.value].length;
+  note.textContent = `${count.format(length)} of ${count.format(most)} characters`;
+  note.toggleAttribute("data-over", length > most);
+};
+
+document.addEventListener("input", (event) => {
+  const area = closest(event, "[data-count]");
+  if (area) {
+    tell(area);
+  }
+});
+
+// The time that has been waited, counted on between two looks at the server.
+const words = (seconds) => {
+  if (seconds < 60) {
+    return `${seconds} s`;
+  }
+  return seconds < 3600
+    ? `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+    : `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+};
+
+if (!document.documentElement.hasAttribute("data-still")) {
+  setInterval(() => {
+    for (const element of document.querySelectorAll("[data-since]")) {
+      element.textContent = words(Math.max(0, Math.floor((Date.now() - new Date(element.dataset.since)) / 1000)));
+    }
+  }, tick);
+}
+
+// The spritesheet: one frame is shown, enlarged to the whole box.
+const frameOf = (scrub) => Number(scrub.querySelector("[data-scrub-range]").value);
+
+const show = (scrub) => {
+  const sheet = scrub.querySelector("[data-scrub-sheet]");
+  const range = scrub.querySelector("[data-scrub-range]");
+  const frames = Number(sheet.dataset.frames);
+  const columns = Number(sheet.dataset.columns);
+  const at = frameOf(scrub);
+  sheet.style.translate = `${(-100 / columns) * (at % columns)}% ${(-100 / (frames / columns)) * Math.floor(at / columns)}%`;
+  const second = ((Number(range.dataset.seconds) * at) / frames).toFixed(1);
+  const text = `Frame ${at + 1} of ${frames}, at ${second} s`;
+  range.setAttribute("aria-valuetext", text);
+  scrub.querySelector("[data-scrub-at]").textContent = text;
+};
+
+const prepare = () => {
+  for (const scrub of document.querySelectorAll("[data-scrub]:not([data-ready])")) {
+    scrub.dataset.ready = "";
+    show(scrub);
+  }
+};
+
+const seek = (scrub) => {
+  const player = document.getElementById(scrub.dataset.scrubPlayer);
+  const frames = Number(scrub.querySelector("[data-scrub-sheet]").dataset.frames);
+  if (player?.duration) {
+    player.currentTime = (player.duration * frameOf(scrub)) / frames;
+  }
+};
+
+document.addEventListener("pointermove", (event) => {
+  const box = closest(event, "[data-scrub-frame]");
+  if (!box) {
+    return;
+  }
+  const scrub = box.closest("[data-scrub]");
+  const { left, width } = box.getBoundingClientRect();
+  const frames = Number(scrub.querySelector("[data-scrub-sheet]").dataset.frames);
+  const at = Math.floor(((event.clientX - left) / width) * frames);
+  scrub.querySelector("[data-scrub-range]").value = String(Math.min(frames - 1, Math.max(0, at)));
+  show(scrub);
+});
+
+document.addEventListener("input", (event) => {
+  if (closest(event, "[data-scrub-range]")) {
+    show(event.target.closest("[data-scrub]"));
+  }
+});
+
+for (const kind of ["change", "click"]) {
+  document.addEventListener(kind, (event) => {
+    const scrub = closest(event, kind === "change" ? "[data-scrub-range]" : "[data-scrub-frame]")?.closest("[data-scrub]");
+    if (scrub) {
+      seek(scrub);
+    }
+  });
+}
+
+// How many videos are ticked.
+const tally = () => {
+  const bulk = document.querySelector("[data-bulk]");
+  if (!bulk) {
+    return;
+  }
+  const ticked = document.querySelectorAll("[data-bulk-pick]:checked").length;
+  const note = ticked ? `${ticked} selected` : "";
+  const label = bulk.querySelector("[data-bulk-count]");
+  if (label.textContent !== note) {
+    label.textContent = note;
+  }
+  bulk.dataset.any = String(ticked > 0);
+};
+
+document.addEventListener("change", (event) => {
+  if (closest(event, "[data-bulk-pick]")) {
+    tally();
+  }
+});
+
+onContent(() => {
+  prepare();
+  tally();
+  showImageField();
+});

@@ -1,0 +1,316 @@
+package views
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/views/ui"
+)
+
+const (
+	videosPath        = "/console/videos"
+	videoPlayPath     = "/console/playground/video"
+	videoPromptMax    = 32_000
+	videoFrames       = 10 // of a spritesheet
+	videoFrameColumns = 5
+	videoPollEvery    = "every 2s"
+)
+
+// The statuses of a video, as clients know them.
+const (
+	VideoQueued    = "queued"
+	VideoRunning   = "in_progress"
+	VideoCompleted = "completed"
+	VideoFailed    = "failed"
+)
+
+// The files of a video.
+const (
+	VideoMovie       = "video"
+	VideoThumbnail   = "thumbnail"
+	VideoSpritesheet = "spritesheet"
+)
+
+// Video is one video job of the account.
+type Video struct {
+	ID, Model, Prompt, Size string
+	Seconds                 int
+	Status                  string
+	Storing                 bool // rendered, and being copied
+	Progress                int  // percent
+	ErrorCode, ErrorMessage string
+	PerSecond               app.Amount  // zero when its price is not known any more
+	Held                    app.Amount  // while it runs
+	Cost                    *app.Amount // nil until it has ended
+	RemixedFrom             string
+	FirstFrame              bool   // it was given a picture to begin with
+	KeyID, Person           string // who asked for it; a key or somebody of the account
+	CreatedAt               time.Time
+	StartedAt, EndedAt      *time.Time
+	ExpiresAt               *time.Time
+	Gone                    bool // its content is not kept any more
+	Files                   []VideoFile
+}
+
+// VideoFile is one stored file of a video.
+type VideoFile struct {
+	Variant string
+	Type    string
+	Bytes   int64
+}
+
+func (v Video) path() string { return VideoPath(v.ID) }
+
+// VideoPath is the page of a video.
+func VideoPath(id string) string { return videosPath + "/" + id }
+
+func (v Video) domID() string { return "video-" + v.ID }
+
+// content is the address of one of its files.
+func (v Video) content(variant string) string {
+	return v.path() + "/content?variant=" + variant
+}
+
+func (v Video) download(variant string) string { return v.content(variant) + "&download=true" }
+
+func (v Video) file(variant string) (VideoFile, bool) {
+	i := slices.IndexFunc(v.Files, func(f VideoFile) bool { return f.Variant == variant })
+	if i < 0 || v.Gone {
+		return VideoFile{}, false
+	}
+	return v.Files[i], true
+}
+
+func (v Video) has(variant string) bool { _, ok := v.file(variant); return ok }
+
+func (v Video) running() bool { return v.Status == VideoQueued || v.Status == VideoRunning }
+
+// verdict is the badge of a video.
+func (v Video) verdict() verdict {
+	switch {
+	case v.Status == VideoCompleted && v.Gone:
+		return verdict{ui.Warning, "Expired"}
+	case v.Status == VideoCompleted:
+		return verdict{ui.Success, "Completed"}
+	case v.Status == VideoFailed:
+		return verdict{ui.Danger, "Failed"}
+	case v.Status == VideoRunning && v.Storing:
+		return verdict{ui.Info, "Saving"}
+	case v.Status == VideoRunning:
+		return verdict{ui.Info, "In progress"}
+	default:
+		return verdict{ui.Plain, "Queued"}
+	}
+}
+
+// dimensions are the two numbers of a size such as 1280x720; zero when it is none.
+func dimensions(size string) (width, height int) {
+	w, h, _ := strings.Cut(size, "x")
+	width, err := strconv.Atoi(w)
+	if err != nil {
+		return 0, 0
+	}
+	if height, err = strconv.Atoi(h); err != nil {
+		return 0, 0
+	}
+	return width, height
+}
+
+// sizeLabel is a size as people write it.
+func sizeLabel(size string) string { return strings.Replace(size, "x", " × ", 1) }
+
+// shape is the class that gives a frame the proportions of a size.
+func shape(size string) string {
+	w, h := dimensions(size)
+	switch {
+	case w == 0 || h == 0:
+		return "wide"
+	case w == h:
+		return "square"
+	case w > h:
+		return "wide"
+	default:
+		return "tall"
+	}
+}
+
+// shapeWord says what a size is good for.
+func shapeWord(size string) string {
+	return map[string]string{"wide": "Landscape", "tall": "Portrait", "square": "Square"}[shape(size)]
+}
+
+func secondsLabel(n int) string { return strconv.Itoa(n) + " s" }
+
+// sum is how the price of a video comes about, such as 8 s × $0.10 = $0.80.
+func sum(seconds int, perSecond, total app.Amount) string {
+	return secondsLabel(seconds) + " × " + Dollars(perSecond) + " = " + Dollars(total)
+}
+
+// bill is what the video cost, or will, in one phrase.
+func (v Video) bill() string {
+	switch {
+	case v.Cost == nil:
+		return Dollars(v.Held) + " held"
+	case v.Status == VideoFailed && *v.Cost == 0:
+		return "Not charged"
+	default:
+		return Dollars(*v.Cost)
+	}
+}
+
+// took is how long it took, or has taken so far.
+func (v Video) took(now time.Time) time.Duration {
+	if v.EndedAt != nil {
+		return v.EndedAt.Sub(v.CreatedAt)
+	}
+	return max(now.Sub(v.CreatedAt), 0)
+}
+
+// elapsed is a time that passes while somebody looks: whole seconds.
+func elapsed(d time.Duration) string {
+	s := int64(d / time.Second)
+	if s < 60 {
+		return strconv.FormatInt(s, 10) + " s"
+	}
+	if s < 3600 {
+		return strconv.FormatInt(s/60, 10) + " min " + strconv.FormatInt(s%60, 10) + " s"
+	}
+	return strconv.FormatInt(s/3600, 10) + " h " + strconv.FormatInt(s%3600/60, 10) + " min"
+}
+
+// failure is what a failed video says: a title in plain words, and what to do about it.
+type failure struct{ title, advice string }
+
+// failures explain the error codes of failed videos.
+var failures = map[string]failure{
+	"moderation_blocked": {
+		"Stopped by the content policy",
+		"The provider found something in the prompt, the picture or the result that its policy does not allow. Change the prompt and make it again.",
+	},
+	"content_policy_violation": {
+		"Stopped by the content policy",
+		"The provider found something in the prompt or the picture that its policy does not allow. Change the prompt and make it again.",
+	},
+	"upstream_error": {
+		"The provider could not make it",
+		"The fault is not in your request. Make it again, or choose another model.",
+	},
+	"upstream_job_lost": {
+		"The provider lost the job",
+		"It does not know the job any more. The fault is not in your request; make it again.",
+	},
+	"upstream_status_unavailable": {
+		"The provider gave no answer",
+		"It did not say in time what became of the job. Make it again, or choose another model.",
+	},
+	"content_unavailable": {
+		"The finished video could not be saved",
+		"It was rendered, but could not be fetched from the provider. Make it again.",
+	},
+}
+
+// failed is why a video failed.
+func (v Video) failed() failure {
+	if f, ok := failures[v.ErrorCode]; ok {
+		return f
+	}
+	return failure{"The video could not be made", "Make it again, or choose another model."}
+}
+
+// charge says what a failed video cost.
+func (v Video) charge() string {
+	if v.Cost != nil && *v.Cost > 0 {
+		return "You were charged " + Dollars(*v.Cost) + " for what was delivered."
+	}
+	if v.Held > 0 {
+		return "Not charged. The " + Dollars(v.Held) + " that was held for it is yours again."
+	}
+	return "Not charged."
+}
+
+// absent is why a file cannot be had.
+func (v Video) absent(variant string) string {
+	switch {
+	case v.Status == VideoFailed:
+		return "The video failed."
+	case v.running():
+		return "The video is not finished yet."
+	case v.Gone:
+		return "It was kept until its expiry date."
+	case variant == VideoMovie:
+		return "It is not in storage."
+	default:
+		return "None was made of this video."
+	}
+}
+
+// variantWord names a file.
+var variantWord = map[string]string{VideoMovie: "Video", VideoThumbnail: "Thumbnail", VideoSpritesheet: "Spritesheet"}
+
+// fileNote is a file's kind and size.
+func fileNote(f VideoFile) string {
+	_, kind, _ := strings.Cut(f.Type, "/")
+	if kind == "" {
+		return sizeWords(f.Bytes)
+	}
+	return strings.ToUpper(kind) + ", " + sizeWords(f.Bytes)
+}
+
+// alt describes the picture of a video to who cannot see it.
+func (v Video) alt() string { return "Still of: " + clipped(v.Prompt, 120) }
+
+// title is the prompt as a heading.
+func (v Video) title() string {
+	if line := strings.Join(strings.Fields(v.Prompt), " "); line != "" {
+		return clipped(line, 80)
+	}
+	return "Video"
+}
+
+// clipped bounds a text at a number of characters.
+func clipped(s string, most int) string {
+	runes := []rune(s)
+	if len(runes) <= most {
+		return s
+	}
+	return strings.TrimRight(string(runes[:most]), " ") + "…"
+}
+
+// storedWords is an amount of storage, with a decimal where it tells something.
+func storedWords(bytes int64) string {
+	const mega, giga = 1_000_000, 1_000_000_000
+	switch {
+	case bytes >= giga:
+		return decimal(bytes/(giga/10), 1) + " GB"
+	case bytes >= mega:
+		return decimal(bytes/(mega/10), 1) + " MB"
+	default:
+		return sizeWords(bytes)
+	}
+}
+
+// showsSum says whether seconds times price is what the video costs.
+func (v Video) showsSum() bool {
+	total := v.Held
+	if v.Cost != nil {
+		total = *v.Cost
+	}
+	return total > 0 && v.PerSecond*app.Amount(v.Seconds) == total
+}
+
+func (v Video) sum() string { return sum(v.Seconds, v.PerSecond, v.PerSecond*app.Amount(v.Seconds)) }
+
+// by is who asked for the video.
+func (v Video) by() string {
+	switch {
+	case v.KeyID != "":
+		return "the key " + v.Person
+	case v.Person != "":
+		return v.Person + ", in the console"
+	default:
+		return "the console"
+	}
+}

@@ -1,0 +1,195 @@
+package views
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"umg/app"
+	"umg/views/ui"
+)
+
+// VideoPlayground is the page to make videos on.
+type VideoPlayground struct {
+	Shell
+	Models   []VideoModel // that make videos today
+	Form     VideoForm
+	Errors   map[string]string // what is wrong, by field: model, also, prompt, size, seconds, input_reference
+	Trouble  *PlayTrouble
+	Confirm  bool    // the price must be agreed to
+	Started  []Video // the videos that were just asked for
+	ImageMax int64   // bytes a picture may have
+}
+
+// VideoModel is a model that makes videos, with what it takes and charges.
+type VideoModel struct {
+	ID, Name, Owner, Description string
+	Sizes                        []string
+	Seconds                      []int
+	PerSecond                    map[string]app.Amount // by size
+	Pictures                     bool                  // it takes a first frame
+}
+
+// VideoForm is what was written into the form.
+type VideoForm struct {
+	Model, Also, Prompt, Size string
+	Seconds                   int
+	HadImage                  bool // a picture came with the form; a browser does not keep it
+}
+
+// VideoPlayPath is the playground with what a video was made of.
+func VideoPlayPath(v Video) string {
+	return videoPlayPath + "?" + url.Values{
+		"model": {v.Model}, "size": {v.Size}, "seconds": {strconv.Itoa(v.Seconds)}, "prompt": {clipped(v.Prompt, videoLinkRunesMax)},
+	}.Encode()
+}
+
+const videoLinkRunesMax = 2000 // of a prompt in an address
+
+func (p VideoPlayground) find(id string) (VideoModel, bool) {
+	for _, m := range p.Models {
+		if m.ID == id {
+			return m, true
+		}
+	}
+	return VideoModel{}, false
+}
+
+func (p VideoPlayground) model() VideoModel {
+	m, _ := p.find(p.Form.Model)
+	return m
+}
+
+// cost is what the form's videos cost together.
+func (p VideoPlayground) cost() app.Amount {
+	total := app.Amount(0)
+	for _, id := range []string{p.Form.Model, p.Form.Also} {
+		if m, ok := p.find(id); ok {
+			total += m.PerSecond[p.Form.Size] * app.Amount(p.Form.Seconds)
+		}
+	}
+	return total
+}
+
+// priceWords is how the price comes about, in words.
+func (p VideoPlayground) priceWords() string {
+	var parts []string
+	for _, id := range []string{p.Form.Model, p.Form.Also} {
+		if m, ok := p.find(id); ok {
+			parts = append(parts, secondsLabel(p.Form.Seconds)+" × "+Dollars(m.PerSecond[p.Form.Size]))
+		}
+	}
+	return strings.Join(parts, " + ") + " = " + Dollars(p.cost())
+}
+
+func (p VideoPlayground) balanceWords() string {
+	if !p.Balance.Known {
+		return ""
+	}
+	after := p.Balance.Available - p.cost()
+	if after < 0 {
+		return "more than your balance of " + Dollars(p.Balance.Available)
+	}
+	return Dollars(after) + " left after it"
+}
+
+// rates are the prices of a model for the script: size:nano-dollars for a second.
+func (m VideoModel) rates() string {
+	words := make([]string, len(m.Sizes))
+	for i, size := range m.Sizes {
+		words[i] = size + ":" + strconv.FormatInt(int64(m.PerSecond[size]), 10)
+	}
+	return strings.Join(words, " ")
+}
+
+func (m VideoModel) lengths() string {
+	words := make([]string, len(m.Seconds))
+	for i, n := range m.Seconds {
+		words[i] = strconv.Itoa(n)
+	}
+	return strings.Join(words, " ")
+}
+
+// priceRange is what a second costs, from the cheapest size to the dearest.
+func (m VideoModel) priceRange() string {
+	low, high := app.Amount(0), app.Amount(0)
+	for i, size := range m.Sizes {
+		price := m.PerSecond[size]
+		if i == 0 || price < low {
+			low = price
+		}
+		high = max(high, price)
+	}
+	if low == high {
+		return Dollars(low) + " a second"
+	}
+	return Dollars(low) + " – " + Dollars(high) + " a second"
+}
+
+func (m VideoModel) secondsOptions() []ui.ChipOption {
+	options := make([]ui.ChipOption, len(m.Seconds))
+	for i, n := range m.Seconds {
+		options[i] = ui.ChipOption{Value: strconv.Itoa(n), Label: secondsLabel(n)}
+	}
+	return options
+}
+
+// alsoOptions are the models that can make the same video beside the chosen one.
+func (p VideoPlayground) alsoOptions() []VideoModel {
+	var models []VideoModel
+	for _, m := range p.Models {
+		if m.ID != p.Form.Model {
+			models = append(models, m)
+		}
+	}
+	return models
+}
+
+func (p VideoPlayground) wrong(field string) string { return p.Errors[field] }
+
+// invalid is what marks a field that something is wrong with.
+func (p VideoPlayground) invalid(field string) string {
+	if p.Errors[field] != "" {
+		return "true"
+	}
+	return "false"
+}
+
+// VideoCode is a video as programs that make it.
+type VideoCode struct {
+	Shell
+	Video    Video
+	KeyHint  string
+	Language string
+}
+
+func (c VideoCode) tabs() ui.TabsProps {
+	return ui.TabsProps{
+		ID: "video-code", Title: "Way", Tabs: []ui.Tab{{Name: "poll", Label: "Create, wait, download"}, {Name: "webhook", Label: "Be told by webhook"}},
+	}
+}
+
+// VideoAskAbove is the price above which a video is only made when its price was agreed to.
+const VideoAskAbove = 5 * app.Dollar
+
+// balanceNanos is the balance for the script, empty while it is not known.
+func (p VideoPlayground) balanceNanos() string {
+	if !p.Balance.Known {
+		return ""
+	}
+	return strconv.FormatInt(int64(p.Balance.Available), 10)
+}
+
+type box struct{ x, y, w, h string }
+
+// drawn fits a size into a square of 32.
+func drawn(size string) box {
+	const side, longest = 32, 26
+	w, h := dimensions(size)
+	if w == 0 || h == 0 {
+		w, h = 1, 1
+	}
+	most := max(w, h)
+	w, h = max(w*longest/most, 1), max(h*longest/most, 1)
+	return box{strconv.Itoa((side - w) / 2), strconv.Itoa((side - h) / 2), strconv.Itoa(w), strconv.Itoa(h)}
+}

@@ -1,0 +1,188 @@
+package views
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+
+	"umg/app"
+	"umg/views/ui"
+)
+
+const videosIntro = "Every video this account has made, newest first."
+
+// Videos is the list of an account's videos.
+type Videos struct {
+	Shell
+	Query     VideoQuery
+	Videos    []Video
+	Older     string   // cursor of the next page, empty on the last
+	Newer     string   // cursor of the page before, empty on the first
+	Models    []string // ids to filter by
+	Stored    int64    // videos of the account
+	Bytes     int64    // kept of them
+	Retention string   // how long content is kept, in words
+}
+
+// VideoQuery says which videos are listed, and how. It is the address of the page.
+type VideoQuery struct {
+	Status, Model, Text string
+	Table               bool
+	After, Before       string // cursors
+}
+
+// ParseVideoQuery reads an address; what cannot be meant is left out.
+func ParseVideoQuery(values url.Values) VideoQuery {
+	q := VideoQuery{
+		Status: values.Get("status"), Model: values.Get("model"), Text: clipped(values.Get("q"), videoSearchRunesMax),
+		Table: values.Get("view") == "table", After: values.Get("after"), Before: values.Get("before"),
+	}
+	if !slices.ContainsFunc(videoStatuses, func(o ui.Option) bool { return o.Value == q.Status }) {
+		q.Status = ""
+	}
+	if q.After != "" {
+		q.Before = ""
+	}
+	return q
+}
+
+const videoSearchRunesMax = 199
+
+// Path is the address of the list.
+func (q VideoQuery) Path() string {
+	values := url.Values{}
+	view := ""
+	if q.Table {
+		view = "table"
+	}
+	for name, value := range map[string]string{
+		"status": q.Status, "model": q.Model, "q": q.Text, "view": view, "after": q.After, "before": q.Before,
+	} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	if len(values) == 0 {
+		return videosPath
+	}
+	return videosPath + "?" + values.Encode()
+}
+
+func (q VideoQuery) from(after, before string) VideoQuery {
+	q.After, q.Before = after, before
+	return q
+}
+
+func (q VideoQuery) as(table bool) VideoQuery {
+	q.Table = table
+	return q
+}
+
+func (q VideoQuery) narrowed() bool { return q.Status != "" || q.Model != "" || q.Text != "" }
+
+func (q VideoQuery) paged() bool { return q.After != "" || q.Before != "" }
+
+var videoStatuses = []ui.Option{
+	{Value: "", Label: "Any status"}, {Value: VideoQueued, Label: "Queued"}, {Value: VideoRunning, Label: "In progress"},
+	{Value: VideoCompleted, Label: "Completed"}, {Value: VideoFailed, Label: "Failed"},
+}
+
+func (l Videos) modelOptions() []ui.Option {
+	options := []ui.Option{{Label: "Any model"}}
+	for _, id := range l.Models {
+		options = append(options, ui.Option{Value: id, Label: id})
+	}
+	if l.Query.Model != "" && !slices.Contains(l.Models, l.Query.Model) {
+		options = append(options, ui.Option{Value: l.Query.Model, Label: l.Query.Model})
+	}
+	return options
+}
+
+// shown says how many there are on the page.
+func (l Videos) shown() string {
+	n := int64(len(l.Videos))
+	switch {
+	case l.Query.narrowed():
+		return counted(n, "video matches", "videos match") + l.onward()
+	case n == l.Stored:
+		return counted(n, "video", "videos")
+	default:
+		return Count(n) + " of " + counted(l.Stored, "video", "videos")
+	}
+}
+
+func (l Videos) onward() string {
+	if l.Older != "" || l.Query.paged() {
+		return " on this page"
+	}
+	return ""
+}
+
+// VideoDelete asks before videos are deleted.
+type VideoDelete struct {
+	Shell
+	Videos []Video
+	Error  string
+}
+
+func (d VideoDelete) title() string {
+	if len(d.Videos) == 1 {
+		return "Delete this video?"
+	}
+	return "Delete " + strconv.Itoa(len(d.Videos)) + " videos?"
+}
+
+func (d VideoDelete) button() string {
+	if len(d.Videos) == 1 {
+		return "Delete video"
+	}
+	return "Delete " + strconv.Itoa(len(d.Videos)) + " videos"
+}
+
+// running counts those that are not finished.
+func (d VideoDelete) running() int64 {
+	n := int64(0)
+	for _, v := range d.Videos {
+		if v.running() {
+			n++
+		}
+	}
+	return n
+}
+
+// action is where the form goes: to the page of one video, or to the list.
+func (d VideoDelete) action() string {
+	if len(d.Videos) == 1 {
+		return d.Videos[0].path() + "/delete"
+	}
+	return videosPath + "/delete"
+}
+
+func (d VideoDelete) back() string {
+	if len(d.Videos) == 1 {
+		return d.Videos[0].path()
+	}
+	return videosPath
+}
+
+// VideoDetail is the page of one video.
+type VideoDetail struct {
+	Shell
+	Video      Video
+	Typical    string // how long such videos took lately, empty when there were none
+	Source     *Video // that it was made from, nil when it is none or is gone
+	Remixes    []Video
+	MoreRemix  bool // there are more remixes than shown
+	Remix      VideoRemix
+	FrameTimes []string // of the spritesheet's frames
+}
+
+// VideoRemix is the form that makes another video from one.
+type VideoRemix struct {
+	Prompt, PromptError string
+	Error               string
+	NoCredit            bool
+	PerSecond, Cost     app.Amount
+	Closed              string // why no remix can be made; empty when one can
+	Confirm             bool   // the price must be agreed to
+}
