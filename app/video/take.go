@@ -9,8 +9,10 @@ import (
 	"umg/app/provider/render"
 )
 
-// recordsMax is how often an answer of a provider is recorded before that is left to the worker.
-const recordsMax = 3
+const (
+	recordsMax   = 3 // tries to record an answer of a provider before that is left to the worker
+	nameBytesMin = 4 // of a provider's name for a model, to be known in a message; shorter ones are parts of words
+)
 
 // note keeps which provider is asked next.
 func (s *Service) note(ctx context.Context, row *jobRow) error {
@@ -87,7 +89,9 @@ func (s *Service) refuse(ctx context.Context, p *plan, row *jobRow, f *provider.
 // refusal is what a client is told of the last attempt.
 func (p *plan) refusal(row *jobRow, f *provider.Fault) *app.Error {
 	said := *f.Err
-	said.Message = strings.ReplaceAll(said.Message, row.UpstreamModel, p.model.ID)
+	if len(row.UpstreamModel) >= nameBytesMin {
+		said.Message = strings.ReplaceAll(said.Message, row.UpstreamModel, p.model.ID)
+	}
 	switch {
 	case said.Kind == app.Invalid: // in words of its own: the guardrails, or a source that is gone
 		if said.Param == paramRemixed {
