@@ -54,7 +54,10 @@ func (s *Service) finish(ctx context.Context, r *jobRow, e ending) error {
 		if err := s.o.Ledger.SettleIn(ctx, tx, row.hold(), billing.Settlement{Cost: e.cost, Record: record}); err != nil {
 			return err
 		}
-		if row.DeletedAt != nil { // its id answers 404 already, and what is stored of it goes
+		switch {
+		case row.DeletedAt != nil && row.PurgedAt != nil:
+			return nil
+		case row.DeletedAt != nil: // its id answers 404 already, and what is stored of it goes
 			return setDue(ctx, tx, row.ID, now)
 		}
 		return s.o.Events.Emit(ctx, tx, webhook.Event{AccountID: row.AccountID, Type: event, ObjectID: row.ID})

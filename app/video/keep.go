@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -30,8 +31,10 @@ const (
 	pictureBytesMax = 16 << 20
 	picturesMax     = 2 * time.Minute // for all pictures of a video
 
-	movieType   = "video/mp4"
-	notedMember = "delivered_seconds"
+	movieType    = "video/mp4"
+	spoolPattern = "umg-video-*.mp4"
+	spoolAgeMax  = time.Hour // of a file that nobody writes to any more, as its process was killed
+	notedMember  = "delivered_seconds"
 )
 
 // movieTypes are what upstreams call an MP4. The bytes decide.
@@ -127,7 +130,7 @@ func (s *Service) copyContent(ctx context.Context, r *jobRow, l *lease) (kept, *
 			return kept{}, f, nil
 		}
 	}
-	spool, err := os.CreateTemp("", "umg-video-*.mp4")
+	spool, err := os.CreateTemp("", spoolPattern)
 	if err != nil {
 		return kept{}, nil, err
 	}
@@ -153,6 +156,19 @@ func (s *Service) copyContent(ctx context.Context, r *jobRow, l *lease) (kept, *
 		s.keepPicture(ctx, r, route, task, spool.Name(), p, got.files)
 	}
 	return got, nil, context.Cause(l.ctx)
+}
+
+// sweep removes what copies that were killed have left in the folder of temporary files.
+func (s *Service) sweep(dir string) {
+	left, _ := filepath.Glob(filepath.Join(dir, spoolPattern)) // the pattern is well formed
+	for _, name := range left {
+		if info, err := os.Stat(name); err != nil || time.Since(info.ModTime()) < spoolAgeMax+s.waits().CopyMax {
+			continue
+		}
+		if err := os.Remove(name); err != nil {
+			s.o.Log.Warn("the rest of a copy could not be removed", "file", name, "error", err)
+		}
+	}
 }
 
 // fresh asks once more where the files are. Another verdict than before is none: the first one stands.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"time"
 
 	"umg/app/provider"
@@ -53,7 +54,7 @@ func (s *Service) look(ctx context.Context, r *jobRow) (*postponed, error) {
 	case f == nil && task.State == render.Succeeded:
 		return nil, s.rendered(ctx, r, task)
 	case f == nil && task.State == render.Failed:
-		return nil, s.finish(ctx, r, verdict(task))
+		return nil, s.finish(ctx, r, verdict(r, task))
 	case r.DeletedAt != nil && r.CancelledAt == nil && ctx.Err() == nil:
 		return s.cancel(ctx, r)
 	case f != nil && denied(f):
@@ -103,8 +104,9 @@ func (s *Service) rendered(ctx context.Context, r *jobRow, task render.Task) err
 }
 
 // verdict is the end of a job that its provider says has failed.
-func verdict(task render.Task) ending {
-	e := failure(cmp.Or(task.Code, render.Broken), public(task.Message, "The provider could not make the video."))
+func verdict(r *jobRow, task render.Task) ending {
+	said := strings.ReplaceAll(task.Message, r.UpstreamModel, r.Model) // by the name the client knows
+	e := failure(cmp.Or(task.Code, render.Broken), public(said, "The provider could not make the video."))
 	if len(task.Metadata) > 0 {
 		e.with = set{"metadata": string(task.Metadata)}
 	}

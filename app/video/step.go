@@ -169,10 +169,14 @@ func (r *jobRow) task() render.Task {
 // render is found, or it is given up.
 func (s *Service) seek(ctx context.Context, r *jobRow) (*postponed, error) {
 	route, f := s.route(r)
+	order, err := s.sought(ctx, r)
+	if err != nil {
+		return nil, err
+	}
 	var tasks []render.Task
 	if f == nil {
 		asking, cancel := context.WithTimeout(ctx, answerMax)
-		tasks, f = s.o.Upstreams.Find(asking, route, r.order())
+		tasks, f = s.o.Upstreams.Find(asking, route, order)
 		cancel()
 	}
 	if f != nil {
@@ -183,7 +187,7 @@ func (s *Service) seek(ctx context.Context, r *jobRow) (*postponed, error) {
 		return p, err
 	}
 	for _, task := range tasks {
-		if !r.mayBe(task) {
+		if !r.mayBe(task, order) {
 			continue
 		}
 		_, won, err := move(ctx, s.db, r.ID, Queued, set{"upstream_id": task.ID, "tries": 0, "claimed_until": nil})
@@ -201,24 +205,44 @@ func (s *Service) seek(ctx context.Context, r *jobRow) (*postponed, error) {
 	if r.State == Uncertain {
 		return &postponed{r, s.backOff(r.Tries, nil), r.Tries + 1}, nil
 	}
-	_, _, err := move(ctx, s.db, r.ID, Uncertain, set{"tries": 1, "due_at": s.backOff(0, nil), "claimed_until": nil})
+	_, _, err = move(ctx, s.db, r.ID, Uncertain, set{"tries": 1, "due_at": s.backOff(0, nil), "claimed_until": nil})
 	return nil, err
 }
 
+// sought is the order of a job that is looked for: with its source at the provider, if that is still known. Its picture
+// is not kept; that it had one is.
+func (s *Service) sought(ctx context.Context, r *jobRow) (render.Order, error) {
+	o := r.order()
+	if r.ImageType != "" {
+		o.Image = &render.Image{Type: r.ImageType}
+	}
+	if r.RemixedFrom == nil {
+		return o, nil
+	}
+	source, found, err := find(ctx, s.db, r.AccountID, *r.RemixedFrom)
+	if found && source.UpstreamID != nil && source.Provider == r.Provider {
+		o.Source = &render.Source{ID: *source.UpstreamID}
+	}
+	return o, err
+}
+
 // mayBe reports whether a render may be this job's. One that bears our reference is. One that bears none may be when it
-// looks the same and the job is nothing but its words: an input nobody can see would make it somebody else's.
-func (r *jobRow) mayBe(t render.Task) bool {
+// looks the same, and was made of the same source. Never when the job had a picture: nobody can see whether the render
+// had the same, and it might show somebody else's.
+func (r *jobRow) mayBe(t render.Task, o render.Order) bool {
 	if t.ID == "" {
 		return false
 	}
 	if t.Reference != "" {
 		return t.Reference == r.ID
 	}
-	if r.ImageType != "" || r.RemixedFrom != nil {
+	if r.ImageType != "" || t.Prompt != r.Prompt || t.CreatedAt.Before(r.CreatedAt.Add(-creationGap)) {
 		return false
 	}
-	return t.Prompt == r.Prompt && (t.Model == "" || t.Model == r.UpstreamModel) && (t.Size == "" || t.Size == r.Size) &&
-		(t.Seconds == 0 || t.Seconds == r.Seconds) && !t.CreatedAt.Before(r.CreatedAt.Add(-creationGap))
+	if r.RemixedFrom != nil { // the provider said what it is made of, and model and measures come from there
+		return o.Source != nil
+	}
+	return (t.Model == "" || t.Model == r.UpstreamModel) && (t.Size == "" || t.Size == r.Size) && (t.Seconds == 0 || t.Seconds == r.Seconds)
 }
 
 // cancel tells the provider that nobody wants the video any more. What becomes of it is still its word, which is why it

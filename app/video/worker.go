@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -122,6 +123,7 @@ func lanes() [2]lane {
 // Run works on jobs and tells those who follow them, until ctx ends. Then running steps get a few seconds; what is cut
 // after that is done again by whoever claims it next. It returns ctx's error.
 func (s *Service) Run(ctx context.Context, dsn string) error {
+	s.sweep(os.TempDir())
 	steps, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	var working sync.WaitGroup
@@ -204,12 +206,11 @@ func (s *Service) pump(steps context.Context, l lane, wakes <-chan struct{}) *pu
 // run works until ctx ends, and then until the running steps have ended.
 func (p *pump) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := p.refill(ctx, p.s.now())
-		if p.err = errors.Join(p.err, err); p.err != nil && ctx.Err() == nil {
-			p.s.o.Log.Warn("video jobs wait for the store", "error", p.err)
+		err := errors.Join(p.refill(ctx, p.s.now()), p.err)
+		if p.err = nil; err != nil && isStore(err) && ctx.Err() == nil { // other errors were logged with their job
+			p.s.o.Log.Warn("video jobs wait for the store", "error", err)
 			pause(ctx, failurePause)
 		}
-		p.err = nil
 		p.await(ctx)
 	}
 	p.drain()

@@ -2,6 +2,9 @@ package video
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -159,5 +162,27 @@ func TestFailuresAreCountedByABoundedNumberOfCodes(t *testing.T) {
 	}
 	if n := w.failed["other"]; n != failureCodesMax || len(w.failed) != failureCodesMax+1 {
 		t.Errorf("%d codes are counted, and %d failures together", len(w.failed), n)
+	}
+}
+
+func TestWhatKilledCopiesLeftIsRemoved(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"umg-video-old.mp4", "umg-video-new.mp4", "another.mp4"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("film"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		long := time.Now().Add(-24 * time.Hour)
+		if !strings.Contains(name, "new") {
+			if err := os.Chtimes(filepath.Join(dir, name), long, long); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s := &Service{}
+	s.sweep(dir)
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(left) != 2 {
+		t.Errorf("left are %v, %v", left, err)
 	}
 }

@@ -65,7 +65,10 @@ func (b *bench) sent(model, prompt string, change ...func(*jobRow)) string {
 // order asks the provider for a job.
 func (b *bench) order(r *jobRow) render.Task {
 	b.Helper()
-	task, f := b.o.Upstreams.Create(b.Context(), b.route(r), r.order())
+	order, err := b.service.sought(b.Context(), r)
+	b.must(err)
+	order.Image = nil // the picture itself is not kept
+	task, f := b.o.Upstreams.Create(b.Context(), b.route(r), order)
 	if f != nil {
 		b.Fatal(f)
 	}

@@ -328,6 +328,26 @@ func TestAnUncertainJobThatIsNowhereFails(t *testing.T) {
 	}
 }
 
+func TestAnUncertainRemixIsFoundByItsSource(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	source, other := b.sent("test/film", "a source"), b.sent("test/film", "another source")
+	b.works()
+	remix := func(of string) *jobRow {
+		return b.begun("test/film", "now in snow", func(r *jobRow) { r.RemixedFrom = &of })
+	}
+	first, lost := remix(source), remix(other)
+	render := b.order(first)
+	b.clock.advance(time.Minute + time.Second)
+	b.until(first.ID, Completed, 5*time.Second)
+	if got := *b.row(first.ID).UpstreamID; got != render.ID {
+		t.Errorf("the remix has the render %s, not %s", got, render.ID)
+	}
+	b.until(lost.ID, Failed, 10*time.Second)
+	b.failed(lost.ID, codeUpstream)
+	b.paid(3 * price)
+}
+
 func TestAJobWithAPictureIsNeverFoundByItsLooks(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
