@@ -169,8 +169,8 @@ func (v Video) took(now time.Time) time.Duration {
 	return max(now.Sub(v.CreatedAt), 0)
 }
 
-// elapsed is a time that passes while somebody looks: whole seconds.
-func elapsed(d time.Duration) string {
+// Elapsed is a time that passes while somebody looks: whole seconds.
+func Elapsed(d time.Duration) string {
 	s := int64(d / time.Second)
 	if s < 60 {
 		return strconv.FormatInt(s, 10) + " s"

@@ -1,0 +1,337 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"umg/app"
+	"umg/app/account"
+	"umg/app/catalog"
+	"umg/app/storage"
+	"umg/app/video"
+	"umg/billing"
+	"umg/views"
+	"umg/views/ui"
+)
+
+const (
+	videosPath      = consolePath + "/videos"
+	videosPageMax   = 24  // of a page of the list
+	videosDeleteMax = 100 // at once
+	remixesMax      = 6   // that a page names
+	typicalOf       = 20  // videos whose times are looked at
+	millisPerSecond = 1000
+
+	roundTypicalTo   = 5 * time.Second
+	contentCachePage = "private, no-cache" // kept by the browser, and asked about each time: a video may be deleted
+)
+
+func (c *Console) videos(p *page) error {
+	q := views.ParseVideoQuery(p.QueryParams())
+	if forScript(p.Request()) {
+		p.Response().Header().Set("HX-Replace-Url", q.Path())
+	}
+	ctx, account := p.Request().Context(), p.user.AccountID
+	l := views.Videos{Shell: c.shell(p), Query: q, Retention: "30 days"}
+	found, err := c.o.Videos.List(ctx, account, listQuery(q))
+	if err != nil {
+		return err
+	}
+	if q.Before != "" {
+		slices.Reverse(found.Jobs)
+	}
+	if l.Stored, l.Bytes, err = c.o.Videos.Usage(ctx, account); err != nil {
+		return err
+	}
+	for i := range found.Jobs {
+		l.Videos = append(l.Videos, c.viewVideo(found.Jobs[i], ""))
+	}
+	if n := len(found.Jobs); n > 0 {
+		if q.Before != "" || found.More {
+			l.Older = found.Jobs[n-1].ID
+		}
+		if q.After != "" || q.Before != "" && found.More {
+			l.Newer = found.Jobs[0].ID
+		}
+		if e := found.Jobs[0]; e.ExpiresAt != nil && e.CompletedAt != nil {
+			l.Retention = days(e.ExpiresAt.Sub(*e.CompletedAt))
+		}
+	}
+	for _, m := range c.o.Catalog.Snapshot().Models() {
+		if m.VideoContract() != nil {
+			l.Models = append(l.Models, m.ID)
+		}
+	}
+	return c.render(p, http.StatusOK, views.VideosPage(l))
+}
+
+// listQuery is the address of the list in the words of the service. The page before is read backwards.
+func listQuery(q views.VideoQuery) video.Query {
+	out := video.Query{After: q.After, Limit: videosPageMax, Status: q.Status, Model: q.Model, Search: q.Text}
+	if q.Before != "" {
+		out.After, out.Ascending = q.Before, true
+	}
+	return out
+}
+
+// days is a time to keep something in words.
+func days(d time.Duration) string {
+	const day = 24 * time.Hour
+	n := d / day
+	if n == 1 {
+		return "1 day"
+	}
+	if n > 0 {
+		return strconv.Itoa(int(n)) + " days"
+	}
+	return d.Round(time.Minute).String()
+}
+
+// viewVideo is a job as its page shows it. Person is who asked for it.
+func (c *Console) viewVideo(j video.Job, person string) views.Video {
+	v := views.Video{
+		ID: j.ID, Model: j.Model, Prompt: j.Prompt, Size: j.Size, Seconds: j.Seconds, Status: j.State.Status(),
+		Storing: j.State == video.Storing, Progress: j.Progress, ErrorCode: j.Problem.Code, ErrorMessage: j.Problem.Message,
+		PerSecond: c.perSecond(j), Held: j.Hold, Cost: j.Cost, RemixedFrom: j.RemixedFrom, FirstFrame: j.ImageType != "",
+		KeyID: j.KeyID, Person: person, CreatedAt: j.CreatedAt, StartedAt: j.StartedAt, EndedAt: j.CompletedAt, ExpiresAt: j.ExpiresAt,
+		Gone: j.PurgedAt != nil || j.ExpiresAt != nil && !c.o.Now().Before(*j.ExpiresAt),
+	}
+	for _, variant := range video.Variants() {
+		if f, ok := j.Content[variant]; ok {
+			v.Files = append(v.Files, views.VideoFile{Variant: string(variant), Type: f.Type, Bytes: f.Bytes})
+		}
+	}
+	return v
+}
+
+// perSecond is what a second of a job was sold at: its hold was for all of them.
+func (c *Console) perSecond(j video.Job) app.Amount {
+	if j.Seconds > 0 && j.Hold%app.Amount(j.Seconds) == 0 {
+		return j.Hold / app.Amount(j.Seconds)
+	}
+	return 0
+}
+
+// secondOf is what a second of a model's video costs today.
+func secondOf(m *catalog.Model, size string) app.Amount {
+	var usage billing.Usage
+	usage[billing.Seconds] = millisPerSecond
+	cost, err := m.CardFor(size).Cost(usage)
+	if err != nil {
+		return 0
+	}
+	return cost
+}
+
+// video shows one video.
+func (c *Console) video(p *page) error {
+	d, err := c.videoDetail(p)
+	if err != nil {
+		return err
+	}
+	return c.render(p, http.StatusOK, views.VideoPage(d))
+}
+
+func (c *Console) videoDetail(p *page) (views.VideoDetail, error) {
+	ctx, account := p.Request().Context(), p.user.AccountID
+	job, err := c.o.Videos.Get(ctx, account, p.Param("id"))
+	if err != nil {
+		return views.VideoDetail{}, err
+	}
+	d := views.VideoDetail{Shell: c.shell(p), Video: c.viewVideo(job, c.asker(p, job)), Remix: c.remixOf(job)}
+	if !job.State.Ended() {
+		d.Typical = c.typical(ctx, account, job)
+	}
+	if job.RemixedFrom != "" {
+		source, err := c.o.Videos.Get(ctx, account, job.RemixedFrom)
+		if err != nil && app.KindOf(err) != app.NotFound {
+			return d, err
+		}
+		if err == nil {
+			shown := c.viewVideo(source, "")
+			d.Source = &shown
+		}
+	}
+	remixes, err := c.o.Videos.List(ctx, account, video.Query{RemixedFrom: job.ID, Limit: remixesMax})
+	if err != nil {
+		return d, err
+	}
+	d.MoreRemix = remixes.More
+	for i := range remixes.Jobs {
+		d.Remixes = append(d.Remixes, c.viewVideo(remixes.Jobs[i], ""))
+	}
+	return d, nil
+}
+
+// asker is the name of the key, or the address of the person, that a job was asked for by.
+func (c *Console) asker(p *page, j video.Job) string {
+	if j.KeyID == "" {
+		if j.UserID == p.user.ID {
+			return p.user.Email
+		}
+		return ""
+	}
+	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.user.Principal())
+	if err == nil {
+		if i := slices.IndexFunc(keys, func(k account.Key) bool { return k.ID == j.KeyID }); i >= 0 {
+			return keys[i].Name
+		}
+	}
+	return j.KeyID
+}
+
+// typical is how long videos like this one took lately, the middle of them; empty when there were none. The page does
+// without it when the store cannot say.
+func (c *Console) typical(ctx context.Context, account string, j video.Job) string {
+	page, err := c.o.Videos.List(ctx, account, video.Query{Status: string(video.Completed), Model: j.Model, Limit: typicalOf})
+	if err != nil {
+		return ""
+	}
+	var took []time.Duration
+	for i := range page.Jobs {
+		if one := &page.Jobs[i]; one.CompletedAt != nil && one.Seconds == j.Seconds && one.Size == j.Size {
+			took = append(took, one.CompletedAt.Sub(one.CreatedAt))
+		}
+	}
+	if len(took) == 0 {
+		return ""
+	}
+	slices.Sort(took)
+	middle := took[len(took)/2]
+	if middle > 2*roundTypicalTo {
+		middle = middle.Round(roundTypicalTo)
+	}
+	return views.Elapsed(max(middle, time.Second))
+}
+
+// videoProgress is the part of a page that shows how far a video is. To a browser without scripts it is the video's page.
+func (c *Console) videoProgress(p *page) error {
+	if !forScript(p.Request()) {
+		return p.Redirect(http.StatusSeeOther, views.VideoPath(p.Param("id")))
+	}
+	as := p.QueryParam("as")
+	if as == "page" {
+		d, err := c.videoDetail(p)
+		if err != nil {
+			return c.gone(p, err)
+		}
+		return c.render(p, http.StatusOK, views.VideoProgressPart(d))
+	}
+	job, err := c.o.Videos.Get(p.Request().Context(), p.user.AccountID, p.Param("id"))
+	if err != nil {
+		return c.gone(p, err)
+	}
+	v := c.viewVideo(job, "")
+	switch as {
+	case "row":
+		return c.render(p, http.StatusOK, views.VideoStatusPart(v))
+	case "result":
+		return c.render(p, http.StatusOK, views.VideoResultWithBalance(v, c.shell(p)))
+	default:
+		return c.render(p, http.StatusOK, views.VideoCardPart(v, views.Shell{Now: c.o.Now()}))
+	}
+}
+
+// gone tells the script of a page that the video it looks at was deleted meanwhile: the page is loaded again.
+func (c *Console) gone(p *page, err error) error {
+	if app.KindOf(err) != app.NotFound {
+		return err
+	}
+	p.Response().Header().Set("HX-Refresh", "true")
+	return p.NoContent(http.StatusNoContent)
+}
+
+// videoContent serves one of a video's files, to be played, shown or kept.
+func (c *Console) videoContent(p *page) error {
+	variant := video.Variant(p.QueryParam("variant"))
+	if variant == "" {
+		variant = video.Movie
+	}
+	r := p.Request()
+	blob, job, err := c.o.Videos.Open(r.Context(), p.user.AccountID, p.Param("id"), variant)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = blob.Close() }()
+	h := p.Response().Header()
+	h.Set("Cache-Control", contentCachePage)
+	if p.QueryParam("download") != "" {
+		h.Set("Content-Disposition", `attachment; filename="`+fileName(job, variant)+`"`)
+	}
+	storage.Serve(p.Response(), r, blob, c.o.Now)
+	return nil
+}
+
+// fileName is what a file is called on the reader's disk.
+func fileName(j video.Job, variant video.Variant) string {
+	ending := map[string]string{"video/mp4": ".mp4", "image/webp": ".webp", "image/jpeg": ".jpg", "image/png": ".png"}[j.Content[variant].Type]
+	if variant == video.Movie {
+		return j.ID + ending
+	}
+	return j.ID + "-" + string(variant) + ending
+}
+
+func (c *Console) askDeleteVideo(p *page) error {
+	job, err := c.o.Videos.Get(p.Request().Context(), p.user.AccountID, p.Param("id"))
+	if err != nil {
+		return err
+	}
+	return c.render(p, http.StatusOK, views.VideoDeletePage(views.VideoDelete{Shell: c.shell(p), Videos: []views.Video{c.viewVideo(job, "")}}))
+}
+
+func (c *Console) deleteVideo(p *page) error {
+	if err := c.o.Videos.Delete(p.Request().Context(), p.user.AccountID, p.Param("id")); err != nil {
+		return err
+	}
+	return c.say(p, ui.Success, "The video was deleted.", videosPath)
+}
+
+// deleteVideos asks about the videos that are ticked, and deletes them once that was answered. One that is gone already
+// is no mistake.
+func (c *Console) deleteVideos(p *page) error {
+	form, err := p.FormParams()
+	if err != nil {
+		return app.Errorf(app.Invalid, "invalid_body", "The form could not be read.").Because(err)
+	}
+	ids := form["id"][:min(len(form["id"]), videosDeleteMax)]
+	ctx, account := p.Request().Context(), p.user.AccountID
+	d := views.VideoDelete{Shell: c.shell(p)}
+	for _, id := range ids {
+		job, err := c.o.Videos.Get(ctx, account, id)
+		if err != nil && app.KindOf(err) == app.NotFound {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		d.Videos = append(d.Videos, c.viewVideo(job, ""))
+	}
+	if form.Get("sure") != "true" || len(d.Videos) == 0 {
+		return c.render(p, http.StatusOK, views.VideoDeletePage(d))
+	}
+	for _, v := range d.Videos {
+		if err := c.o.Videos.Delete(ctx, account, v.ID); err != nil && app.KindOf(err) != app.NotFound {
+			return err
+		}
+	}
+	done := "The video was deleted."
+	if n := len(d.Videos); n > 1 {
+		done = strconv.Itoa(n) + " videos were deleted."
+	}
+	return c.say(p, ui.Success, done, videosPath)
+}
+
+func (c *Console) videoCode(p *page) error {
+	job, err := c.o.Videos.Get(p.Request().Context(), p.user.AccountID, p.Param("id"))
+	if err != nil {
+		return err
+	}
+	code := views.VideoCode{Shell: c.shell(p), Video: c.viewVideo(job, ""), Language: language(p)}
+	if code.KeyHint, err = c.keyHint(p); err != nil {
+		return err
+	}
+	return c.render(p, http.StatusOK, views.VideoCodePage(code))
+}

@@ -1,0 +1,297 @@
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/video"
+	"umg/views"
+)
+
+const (
+	videoPlayPath    = playgroundPath + "/video"
+	videoImageMax    = 20 << 20 // bytes, as on the API
+	videoFormMemory  = 4 << 20  // the rest of a form waits on the disk
+	videoStartedMax  = 8        // that stay on the page
+	videoSizeBest    = "1280x720"
+	videoSecondsBest = 8
+	videoPromptParam = "prompt"
+	videoImageParam  = "input_reference"
+)
+
+// videoFields are the fields of the form that a refusal can be said beside.
+var videoFields = []string{"model", "prompt", "size", "seconds", videoImageParam}
+
+// videoPlay shows the form, filled in from the address: a link may bring a prompt along.
+func (c *Console) videoPlay(p *page) error {
+	v := c.videoForm(p, p.QueryParams())
+	return c.renderVideoPlay(p, http.StatusOK, v)
+}
+
+func (c *Console) renderVideoPlay(p *page, status int, v views.VideoPlayground) error {
+	v.Shell = c.shell(p)
+	v.Path = videoPlayPath
+	return c.render(p, status, views.VideoPlaygroundPage(v))
+}
+
+// videoModels are the models that make videos for the account today.
+func (c *Console) videoModels() []views.VideoModel {
+	var models []views.VideoModel
+	now := c.o.Now()
+	for _, m := range c.o.Catalog.Snapshot().Models() {
+		if m.VideoContract() == nil || !m.Answers() || !m.Available || m.Paused || m.Ended(now) != nil || len(m.Sizes) == 0 || len(m.Seconds) == 0 {
+			continue
+		}
+		models = append(models, viewVideoModel(m))
+	}
+	return models
+}
+
+func viewVideoModel(m *catalog.Model) views.VideoModel {
+	v := views.VideoModel{
+		ID: m.ID, Name: m.Name, Owner: m.Owner, Description: m.Description, Sizes: m.Sizes, PerSecond: map[string]app.Amount{},
+		Pictures: slices.Contains(m.InputModalities, "image"),
+	}
+	for _, n := range m.Seconds {
+		v.Seconds = append(v.Seconds, int(n))
+	}
+	for _, size := range m.Sizes {
+		v.PerSecond[size] = secondOf(m, size)
+	}
+	return v
+}
+
+// videoForm is the form with the values of an address or of what was sent. What its model does not know is replaced by
+// what it knows.
+func (c *Console) videoForm(p *page, values url.Values) views.VideoPlayground {
+	v := views.VideoPlayground{Models: c.videoModels(), ImageMax: videoImageMax, Errors: map[string]string{}}
+	if len(v.Models) == 0 {
+		return v
+	}
+	at := max(slices.IndexFunc(v.Models, func(m views.VideoModel) bool { return m.ID == values.Get("model") }), 0)
+	m := v.Models[at]
+	f := views.VideoForm{Model: m.ID, Prompt: plainLines(values.Get(videoPromptParam)), Size: values.Get("size")}
+	f.Seconds, _ = strconv.Atoi(values.Get("seconds"))
+	if !slices.Contains(m.Sizes, f.Size) {
+		f.Size = m.Sizes[0]
+		if slices.Contains(m.Sizes, videoSizeBest) {
+			f.Size = videoSizeBest
+		}
+	}
+	if !slices.Contains(m.Seconds, f.Seconds) {
+		f.Seconds = m.Seconds[0]
+		if slices.Contains(m.Seconds, videoSecondsBest) {
+			f.Seconds = videoSecondsBest
+		}
+	}
+	if also := values.Get("also"); also != m.ID && slices.ContainsFunc(v.Models, func(m views.VideoModel) bool { return m.ID == also }) {
+		f.Also = also
+	}
+	v.Form = f
+	for _, id := range values["started"][:min(len(values["started"]), videoStartedMax)] {
+		if job, err := c.o.Videos.Get(p.Request().Context(), p.user.AccountID, id); err == nil {
+			v.Started = append(v.Started, c.viewVideo(job, ""))
+		}
+	}
+	return v
+}
+
+// videoMake answers the form: with the page and the videos on it for the script; without scripts by leading to the video.
+func (c *Console) videoMake(p *page) error {
+	values, upload, err := videoValues(p)
+	if err != nil {
+		return err
+	}
+	v := c.videoForm(p, values)
+	v.Form.HadImage = upload != nil
+	if len(v.Models) == 0 || values.Get("do") == "settings" {
+		return c.renderVideoPlay(p, http.StatusOK, v)
+	}
+	calls := []video.Call{p.videoCall(v.Form, v.Form.Model, upload)}
+	if v.Form.Also != "" {
+		calls = append(calls, p.videoCall(v.Form, v.Form.Also, upload))
+	}
+	total := app.Amount(0)
+	for i, one := range calls {
+		quote, err := c.o.Videos.Quote(p.Request().Context(), one)
+		if err != nil {
+			return c.refuseVideo(p, v, i, err)
+		}
+		total += quote.Cost
+	}
+	if total > views.VideoAskAbove && values.Get("agreed") != total.String() {
+		v.Confirm = true
+		return c.renderVideoPlay(p, http.StatusUnprocessableEntity, v)
+	}
+	var made []views.Video
+	for i, one := range calls {
+		created, err := c.o.Videos.Create(p.Request().Context(), one)
+		if err != nil {
+			v.Started = append(made, v.Started...)
+			return c.refuseVideo(p, v, i, err)
+		}
+		made = append(made, c.viewVideo(created.Job, ""))
+	}
+	v.Started = append(made, v.Started...)
+	if forScript(p.Request()) {
+		return c.renderVideoPlay(p, http.StatusOK, v)
+	}
+	if len(made) == 1 {
+		return p.Redirect(http.StatusSeeOther, views.VideoPath(made[0].ID))
+	}
+	next := url.Values{"model": {v.Form.Model}, "also": {v.Form.Also}, "size": {v.Form.Size}, "seconds": {strconv.Itoa(v.Form.Seconds)}}
+	for _, one := range made {
+		next.Add("started", one.ID)
+	}
+	return p.Redirect(http.StatusSeeOther, videoPlayPath+"?"+next.Encode())
+}
+
+// refuseVideo shows the form again with the refusal beside its field. The second of two calls is the other model's.
+func (c *Console) refuseVideo(p *page, v views.VideoPlayground, call int, err error) error {
+	refusal := app.AsError(err)
+	if refusal.Kind == app.Internal {
+		return err
+	}
+	field := refusal.Param
+	switch {
+	case call > 0 && slices.Contains([]string{"model", "size", "seconds"}, field):
+		v.Errors["also"] = refusal.Message
+	case slices.Contains(videoFields, field):
+		v.Errors[field] = refusal.Message
+	default:
+		trouble := troubleOf(err, requestID(p))
+		if call > 0 {
+			trouble.Message = v.Form.Also + ": " + trouble.Message
+		}
+		v.Trouble = &trouble
+	}
+	status, known := statusOf[refusal.Kind]
+	if !known || status == http.StatusBadRequest || status >= http.StatusInternalServerError {
+		status = http.StatusUnprocessableEntity // a page of ours with the words of the refusal, which scripts put in
+	}
+	return c.renderVideoPlay(p, status, v)
+}
+
+// videoValues reads the form to its end, and the picture that came with it.
+func videoValues(p *page) (url.Values, *video.Upload, error) {
+	r := p.Request()
+	err := r.ParseMultipartForm(videoFormMemory)
+	if errors.Is(err, http.ErrNotMultipart) {
+		err = nil // ParseMultipartForm has read the plain form
+	}
+	if err == nil {
+		_, err = io.Copy(io.Discard, r.Body)
+	}
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return nil, nil, app.Errorf(app.TooLarge, "request_too_large", "The picture is too large. It may have at most %d MB.", videoImageMax>>20)
+	}
+	if err != nil {
+		return nil, nil, app.Errorf(app.Invalid, "invalid_body", "The form could not be read.").Because(err)
+	}
+	values := r.PostForm
+	if r.MultipartForm == nil {
+		return values, nil, nil
+	}
+	defer func() { _ = r.MultipartForm.RemoveAll() }()
+	files := r.MultipartForm.File[videoImageParam]
+	if len(files) == 0 || files[0].Size == 0 {
+		return values, nil, nil // a field without a file is sent empty
+	}
+	upload, err := readUpload(files[0])
+	return values, upload, err
+}
+
+func readUpload(head *multipart.FileHeader) (*video.Upload, error) {
+	f, err := head.Open()
+	if err == nil {
+		defer func() { _ = f.Close() }()
+		var data []byte
+		if data, err = io.ReadAll(f); err == nil {
+			return &video.Upload{Name: head.Filename, Type: head.Header.Get("Content-Type"), Data: data}, nil
+		}
+	}
+	return nil, app.Errorf(app.Invalid, "invalid_body", "The picture could not be read.").Because(err)
+}
+
+// videoCall is the call of one model. It is the account's, made by its user and not by a key.
+func (p *page) videoCall(f views.VideoForm, model string, upload *video.Upload) video.Call {
+	return video.Call{Principal: p.user.Principal(), LimitFactor: p.factor(), Body: videoBody(f, model), Upload: upload}
+}
+
+// videoBody is the form as the body of POST /v1/videos.
+func videoBody(f views.VideoForm, model string) []byte {
+	return jsonOf(map[string]string{"model": model, "prompt": f.Prompt, "size": f.Size, "seconds": strconv.Itoa(f.Seconds)})
+}
+
+// jsonOf is a JSON object of texts; what is not UTF-8 in them is replaced, so that there is always one.
+func jsonOf(members map[string]string) []byte {
+	body, err := json.Marshal(members)
+	if err != nil {
+		return []byte("{}")
+	}
+	return body
+}
+
+// remixOf is the form under a video that makes another from it, at today's price.
+func (c *Console) remixOf(j video.Job) views.VideoRemix {
+	r := views.VideoRemix{Prompt: j.Prompt}
+	m, ok := c.o.Catalog.Snapshot().Model(j.Model)
+	switch {
+	case j.State != video.Completed:
+		return views.VideoRemix{}
+	case j.PurgedAt != nil || j.ExpiresAt != nil && !c.o.Now().Before(*j.ExpiresAt):
+		r.Closed = "The files of this video are not kept any more, so nothing can be made from it."
+	case !ok || !m.Answers() || m.RemixContract() == nil || m.Paused || m.Ended(c.o.Now()) != nil:
+		r.Closed = "The model " + j.Model + " makes no videos right now."
+	default:
+		r.PerSecond = secondOf(m, j.Size)
+		r.Cost = r.PerSecond * app.Amount(j.Seconds)
+	}
+	return r
+}
+
+// remixVideo makes another video from one.
+func (c *Console) remixVideo(p *page) error {
+	d, err := c.videoDetail(p)
+	if err != nil {
+		return err
+	}
+	d.Remix.Prompt = plainLines(p.FormValue(videoPromptParam))
+	again := func(status int) error { return c.render(p, status, views.VideoPage(d)) }
+	call := video.Call{
+		Principal: p.user.Principal(), LimitFactor: p.factor(), Source: d.Video.ID,
+		Body: jsonOf(map[string]string{"prompt": d.Remix.Prompt}),
+	}
+	quote, err := c.o.Videos.Quote(p.Request().Context(), call)
+	if err == nil && quote.Cost > views.VideoAskAbove && p.FormValue("agreed") != quote.Cost.String() {
+		d.Remix.PerSecond, d.Remix.Cost, d.Remix.Confirm = quote.PerSecond, quote.Cost, true
+		return again(http.StatusUnprocessableEntity)
+	}
+	var created video.Created
+	if err == nil {
+		created, err = c.o.Videos.Create(p.Request().Context(), call)
+	}
+	if err != nil {
+		refusal := app.AsError(err)
+		if refusal.Kind == app.Internal {
+			return err
+		}
+		if refusal.Param == videoPromptParam {
+			d.Remix.PromptError = refusal.Message
+		} else {
+			trouble := troubleOf(err, requestID(p))
+			d.Remix.Error, d.Remix.NoCredit = strings.TrimSpace(trouble.Words()), trouble.NoCredit
+		}
+		return again(http.StatusUnprocessableEntity)
+	}
+	return p.Redirect(http.StatusSeeOther, views.VideoPath(created.Job.ID))
+}
