@@ -186,3 +186,24 @@ func TestWhatKilledCopiesLeftIsRemoved(t *testing.T) {
 		t.Errorf("left are %v, %v", left, err)
 	}
 }
+
+func TestACreateWithoutAnAnswerEndsAsOneRender(t *testing.T) {
+	t.Parallel()
+	for _, model := range []string{"test/film", "test/tasks"} {
+		t.Run(model, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			made, err := b.service.Create(t.Context(), b.call(`{"model": "`+model+`", "prompt": "simulate: late-create;status=500\nonce", "seconds": 8}`))
+			b.must(err)
+			if r := b.row(made.Job.ID); r.State != Uncertain {
+				t.Fatalf("the job is %s", r.State)
+			}
+			b.until(made.Job.ID, Completed, 5*time.Second)
+			if n := len(b.sim.Renders()); n != 1 {
+				t.Errorf("the provider has %d renders", n)
+			}
+			b.told(made.Job.ID, webhook.VideoCompleted)
+			b.paid(price)
+		})
+	}
+}
