@@ -60,7 +60,8 @@ func (x *Access) Fail(e *app.Error) {
 // kindWords name the kinds of errors for logs.
 var kindWords = [...]string{
 	app.Internal: "internal", app.Invalid: "invalid", app.Unauthenticated: "unauthenticated", app.Forbidden: "forbidden",
-	app.NotFound: "not_found", app.Conflict: "conflict", app.Unprocessable: "unprocessable", app.MethodNotAllowed: "method_not_allowed", app.TooLarge: "too_large",
+	app.NotFound: "not_found", app.Conflict: "conflict", app.Unprocessable: "unprocessable",
+	app.MethodNotAllowed: "method_not_allowed", app.TooLarge: "too_large",
 	app.MediaType: "media_type", app.Unfunded: "unfunded", app.Exhausted: "exhausted", app.Upstream: "upstream",
 	app.Timeout: "timeout", app.Unavailable: "unavailable", app.Canceled: "canceled",
 }

@@ -15,7 +15,8 @@ const (
 	corsExposed = "x-request-id, request-id, x-generation-id, x-error-code, x-should-retry, retry-after, retry-after-ms, " +
 		"x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, " +
 		"x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, " +
-		"x-gateway-dropped, x-gateway-estimated, deprecation, sunset, server-timing"
+		"x-gateway-dropped, x-gateway-estimated, deprecation, sunset, server-timing, " +
+		"etag, idempotency-replayed, accept-ranges, content-range, content-disposition, content-length"
 	corsHeadersDefault = "authorization, content-type"
 	corsHeadersMax     = 2048
 )
@@ -32,7 +33,7 @@ func (a *API) crossOrigin(next echo.HandlerFunc) echo.HandlerFunc {
 		h := c.Response().Header()
 		h.Set("Access-Control-Allow-Origin", "*")
 		if r.Method != http.MethodOptions {
-			h.Set("Access-Control-Expose-Headers", corsExposed)
+			h.Set("Access-Control-Expose-Headers", corsExposed+", "+strings.Join(a.catalog.Snapshot().Spellings(pollHeader), ", "))
 			return next(c)
 		}
 		asked := strings.Join(r.Header.Values("Access-Control-Request-Headers"), ", ")

@@ -106,14 +106,15 @@ func takePart(c *video.Call, fields map[string]any, part *multipart.Part) error 
 		return badForm("The field %q cannot be read.", shorten(name)).Because(err).At(shorten(name))
 	}
 	if len(text) > formTextBytesMax {
-		return app.Errorf(app.TooLarge, "request_too_large", "The field %q is larger than %d bytes.", shorten(name), formTextBytesMax).At(shorten(name))
+		return app.Errorf(app.TooLarge, "request_too_large", "The field %q is larger than %d bytes.", shorten(name), formTextBytesMax).
+			At(shorten(name))
 	}
 	return setField(fields, name, string(text))
 }
 
 func takeFile(c *video.Call, name string, part *multipart.Part) error {
 	if name != fileField {
-		return app.Errorf(app.Invalid, "invalid_value", "The form has a file in %q; the only file it may have is input_reference.", shorten(name)).
+		return app.Errorf(app.Invalid, "invalid_value", "The form has a file in %q; it may have one in input_reference only.", shorten(name)).
 			At(shorten(name))
 	}
 	if c.Upload != nil {

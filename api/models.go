@@ -117,8 +117,13 @@ func (a *API) asked(x *call) (*catalog.Model, error) {
 
 // cached answers with a body that the caller may keep for a minute, or with 304 when it has it already.
 func (x *call) cached(body []byte, tag string) error {
+	x.Response().Header().Set("Cache-Control", modelsCache)
+	return x.tagged(body, tag)
+}
+
+// tagged answers with a body, or with 304 when the caller has it already.
+func (x *call) tagged(body []byte, tag string) error {
 	h := x.Response().Header()
-	h.Set("Cache-Control", modelsCache)
 	h.Set("ETag", tag)
 	h.Set("Vary", "Authorization, Origin, Accept-Encoding")
 	extendWrite(x.Response().Writer, x.access.Started)

@@ -39,7 +39,7 @@ var videoFaults = []videoFault{
 	{fault{app.NotFound, "video_not_found", "video_id", false, "The account has no such job, or has deleted it.",
 		"There is no such video."}, "create get content remix delete"},
 	{fault{app.NotFound, "video_expired", "video_id", false, "The files were kept until `expires_at`, which is past.",
-		"The files of this video are no longer kept."}, "content"},
+		"The files of this video are no longer kept."}, "create content remix"},
 	{fault{app.NotFound, "variant_unavailable", "variant", false, "This variant was not made.",
 		"There is no spritesheet of this video."}, "content"},
 	{fault{app.Conflict, "idempotency_in_progress", "", true, "A call with the same Idempotency-Key is still being answered.",

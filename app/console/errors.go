@@ -18,7 +18,8 @@ import (
 // statusOf is the status of an error page; every other kind is our own fault.
 var statusOf = map[app.Kind]int{
 	app.Invalid: http.StatusBadRequest, app.Unauthenticated: http.StatusUnauthorized, app.Forbidden: http.StatusForbidden,
-	app.NotFound: http.StatusNotFound, app.Conflict: http.StatusConflict, app.Unprocessable: http.StatusUnprocessableEntity, app.MethodNotAllowed: http.StatusMethodNotAllowed,
+	app.NotFound: http.StatusNotFound, app.Conflict: http.StatusConflict,
+	app.Unprocessable: http.StatusUnprocessableEntity, app.MethodNotAllowed: http.StatusMethodNotAllowed,
 	app.TooLarge: http.StatusRequestEntityTooLarge, app.MediaType: http.StatusUnsupportedMediaType,
 	app.Exhausted: http.StatusTooManyRequests, app.Unavailable: http.StatusServiceUnavailable,
 }

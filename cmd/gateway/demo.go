@@ -51,7 +51,7 @@ type demoCommand struct {
 	ReadyFile    string        `help:"File to write the addresses, the login and the key to once all is ready." placeholder:"FILE"`
 	Render       time.Duration `default:"8s" help:"Time that a simulated video takes."`
 	VideoPoll    time.Duration `default:"1s" help:"Pause between two looks at a running video."`
-	EgressAllow  []string      `help:"Private host:port that addresses of users may be, such as a webhook receiver of yours." placeholder:"HOST:PORT"`
+	EgressAllow  []string      `help:"Private host:port that addresses of users may be, such as a receiver of webhooks." placeholder:"HOST:PORT"`
 	KeepAlive    time.Duration `default:"15s" help:"Silence after which a stream's headers and keep-alives go out."`
 }
 
