@@ -139,7 +139,7 @@ func shape(size string) string {
 
 // shapeWord says what a size is good for.
 func shapeWord(size string) string {
-	return map[string]string{"wide": "Landscape", "tall": "Portrait", "square": "Square"}[shape(size)]
+	return map[string]string{"wide": "Wide", "tall": "Tall", "square": "Square"}[shape(size)]
 }
 
 func secondsLabel(n int) string { return strconv.Itoa(n) + " s" }
