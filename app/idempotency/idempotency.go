@@ -27,6 +27,8 @@ const (
 	sweepRowsMax   = 5000 // of one statement
 	runningRetry   = time.Second
 	answerBytesMax = 1 << 20
+
+	operationBytesMax = 255 // beyond that its digest stands for it
 )
 
 // Options of a Service. All are required.
@@ -78,6 +80,9 @@ func (s *Service) Begin(ctx context.Context, r Request) (Claim, error) {
 	if len(r.Key) > keyBytesMax || r.Key == "" || !printable(r.Key) {
 		return Claim{}, app.Errorf(app.Invalid, "invalid_request_error",
 			"Idempotency-Key must have 1 to %d printable ASCII characters.", keyBytesMax).At("Idempotency-Key")
+	}
+	if len(r.Operation) > operationBytesMax || !printable(r.Operation) { // it holds what a path says, which may be anything
+		r.Operation = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(r.Operation)))
 	}
 	now := s.o.Now().UTC()
 	hash := sha256.Sum256(r.Body)

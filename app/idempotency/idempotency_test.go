@@ -1,6 +1,7 @@
 package idempotency_test
 
 import (
+	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
@@ -149,5 +150,23 @@ func TestSweepRemovesOldKeysOnly(t *testing.T) {
 	var keys []string
 	if err := b.db.Select(&keys, `select key from idempotency_keys`); err != nil || len(keys) != 1 || keys[0] != "new" {
 		t.Errorf("kept %v, %v", keys, err)
+	}
+}
+
+func TestOperationsMayHoldWhateverAPathSays(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	long := make([]byte, 10_000)
+	for i := range long {
+		long[i] = byte('a' + i*i%23)
+	}
+	for i, operation := range []string{"videos/\x00/remix", "videos/\xff/remix", "videos/" + string(long) + "/remix"} {
+		r := request("acc_a", "k", "body", fmt.Sprintf("video_%d", i))
+		r.Operation = operation
+		first := b.begin(r)
+		b.keep(first, operation[:8])
+		if again := b.begin(r); first.Answer != nil || again.Answer == nil || string(again.Answer.Body) != operation[:8] {
+			t.Errorf("%.20q: first %+v, then %+v", operation, first, again)
+		}
 	}
 }

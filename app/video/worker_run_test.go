@@ -81,7 +81,7 @@ func TestACallbackOnlyMakesAJobDue(t *testing.T) {
 	id := b.sent("test/film", simulate("render=hold", "called back"))
 	b.works()
 	token := *b.row(id).CallbackToken
-	for _, unknown := range []string{"", "tok", strings.Repeat("x", 1000)} {
+	for _, unknown := range []string{"", "tok", "\x00", "\xff", strings.Repeat("x", 1000)} {
 		if err := b.service.Wake(t.Context(), unknown); app.KindOf(err) != app.NotFound {
 			t.Errorf("the token %.10q is answered with %v", unknown, err)
 		}
