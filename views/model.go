@@ -51,8 +51,18 @@ func (d ModelDetail) tabs(id, title string) ui.TabsProps {
 
 // samples are a short request as code.
 func (d ModelDetail) samples(c ModelContract) []ui.Sample {
+	if c.Style == videosStyle {
+		v := Video{Model: d.Model.ID, Prompt: sampleVideo}
+		if len(d.Model.Sizes) > 0 && len(d.Model.Seconds) > 0 {
+			v.Size, v.Seconds = d.Model.Sizes[0], int(d.Model.Seconds[0])
+		}
+		return VideoSamples(VideoCode{Shell: d.Shell, Video: v}, false)
+	}
 	return CodeSamples(Code{Style: c.Style, BaseURL: d.BaseURL, Body: c.Sample})
 }
+
+// sampleVideo is the prompt of code that makes a video.
+const sampleVideo = "A lighthouse at dusk, slow pan"
 
 // nestedNote says what a disclosure holds.
 func (f Field) nestedNote() string {

@@ -60,7 +60,18 @@ type Style string
 
 // styleLabels name the styles for people, styleNotes say where they are called.
 var styleLabels = map[Style]string{
-	"chat": "Chat completions", "messages": "Messages", "responses": "Responses", "native": "Native",
+	"chat": "Chat completions", "messages": "Messages", "responses": "Responses", "native": "Native", videosStyle: "Videos",
+}
+
+// videosStyle is what the one way to call a video model is named by.
+const videosStyle Style = "videos"
+
+// path is where the style is called.
+func (s Style) path() string {
+	if s == videosStyle {
+		return "/v1/videos"
+	}
+	return stylePaths[s]
 }
 
 // Label is the style's name for people.
@@ -239,7 +250,17 @@ func (m Model) verdict(now time.Time) verdict {
 }
 
 // Callable says whether the model answers now.
-func (m Model) Callable() bool { return m.State == ModelAvailable && len(m.Styles) > 0 }
+func (m Model) Callable() bool { return m.State == ModelAvailable && (len(m.Styles) > 0 || m.Kind == videoKind) }
+
+const videoKind = "video"
+
+// playgroundPath is where the model can be tried.
+func (m Model) playgroundPath() string {
+	if m.Kind == videoKind {
+		return videoPlayPath + "?" + url.Values{"model": {m.ID}}.Encode()
+	}
+	return PlaygroundPath(m.ID)
+}
 
 // lifecycle is what is to be known of the model's state besides its badge: a title, a sentence and their tone. There is
 // none for a model that simply works.

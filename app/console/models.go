@@ -138,6 +138,12 @@ func (c *Console) model(p *page) error {
 			})
 		}
 	}
+	if contract := m.VideoContract(); contract != nil {
+		fields, without := fieldsOf(contract.Schema())
+		d.Contracts = append(d.Contracts, views.ModelContract{
+			Style: views.Style(catalog.VideosStyle), Hash: contract.Hash(), Fields: fields, Without: without,
+		})
+	}
 	return c.render(p, http.StatusOK, views.ModelPage(d))
 }
 
