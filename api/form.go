@@ -8,6 +8,7 @@ import (
 	"mime"
 	"mime/multipart"
 	"strings"
+	"unicode/utf8"
 
 	"umg/app"
 	"umg/app/video"
@@ -29,6 +30,9 @@ func (a *API) readVideo(x *call) (video.Call, error) {
 	kind, params, err := mime.ParseMediaType(x.Request().Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" {
 		body, err := a.readBody(x)
+		if e, ok := errors.AsType[*app.Error](err); ok && e.Code == "unsupported_media_type" && plainBody(x.Request().Header) == nil {
+			e.Message = "The Content-Type must be multipart/form-data or application/json, in UTF-8."
+		}
 		if err != nil {
 			return video.Call{}, err
 		}
@@ -108,6 +112,9 @@ func takePart(c *video.Call, fields map[string]any, part *multipart.Part) error 
 	if len(text) > formTextBytesMax {
 		return app.Errorf(app.TooLarge, "request_too_large", "The field %q is larger than %d bytes.", shorten(name), formTextBytesMax).
 			At(shorten(name))
+	}
+	if !utf8.Valid(text) {
+		return badForm("The field %q is not UTF-8.", shorten(name)).At(shorten(name))
 	}
 	return setField(fields, name, string(text))
 }

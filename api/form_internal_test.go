@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"mime/multipart"
+	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/labstack/echo/v4"
 
 	"umg/app"
 	"umg/app/video"
@@ -49,6 +52,25 @@ func TestAFormBecomesAnObjectAndAFile(t *testing.T) {
 	}
 	if c.Upload == nil || c.Upload.Name != "x.png" || c.Upload.Type != "image/png" || string(c.Upload.Data) != "bytes" {
 		t.Errorf("the file is %+v", c.Upload)
+	}
+}
+
+func TestFieldsOfFormsAreUTF8AsJSONIs(t *testing.T) {
+	t.Parallel()
+	if c, err := parse(field("prompt", "a \xff cat")); err == nil || app.AsError(err).Param != "prompt" {
+		t.Errorf("%s, %v", c.Body, err)
+	}
+}
+
+func TestARefusedContentTypeNamesFormsToo(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[string]string{"multipart/mixed; boundary=b": "multipart/form-data", "": "multipart/form-data"} {
+		r := httptest.NewRequest("POST", "/v1/videos", strings.NewReader("{}"))
+		r.Header.Set("Content-Type", kind)
+		_, err := (&API{}).readVideo(&call{Context: echo.New().NewContext(r, httptest.NewRecorder())})
+		if e := app.AsError(err); e.Kind != app.MediaType || !strings.Contains(e.Message, want) {
+			t.Errorf("%q: %v", kind, err)
+		}
 	}
 }
 
