@@ -1,5 +1,5 @@
 // Command openai runs the cases of every client with the official Go client of the chat and responses styles. Its
-// arguments are the style and the configuration.
+// arguments are the style, or what it calls besides, and the configuration.
 package main
 
 import (
@@ -17,8 +17,11 @@ import (
 
 func main() {
 	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: openai chat|responses CONFIGURATION")
+		fmt.Fprintln(os.Stderr, "usage: openai chat|responses|videos CONFIGURATION")
 		os.Exit(2)
+	}
+	if os.Args[1] == "videos" {
+		videos(os.Args[2])
 	}
 	kind := check.Kind{Style: "chat", Dial: func(o check.Options) (check.Client, error) {
 		return chat{api: dial(o, "messages")}, nil
