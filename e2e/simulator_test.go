@@ -57,14 +57,14 @@ func (g *gateway) received(t *testing.T, mark string) string {
 }
 
 // startSimulator starts the upstream as a process of its own, which outlives gateways that are killed.
-func startSimulator(t *testing.T) (pid int, url string) {
+func startSimulator(t *testing.T, args ...string) (pid int, url string) {
 	t.Helper()
 	bin, err := gatewayBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	readyFile := filepath.Join(dataDir(t), "simulator.json")
-	cmd := exec.Command(bin, "simulator", "--listen", "127.0.0.1:0", "--ready-file", readyFile)
+	cmd := exec.Command(bin, append([]string{"simulator", "--listen", "127.0.0.1:0", "--ready-file", readyFile}, args...)...)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
