@@ -250,7 +250,9 @@ func (m Model) verdict(now time.Time) verdict {
 }
 
 // Callable says whether the model answers now.
-func (m Model) Callable() bool { return m.State == ModelAvailable && (len(m.Styles) > 0 || m.Kind == videoKind) }
+func (m Model) Callable() bool {
+	return m.State == ModelAvailable && (len(m.Styles) > 0 || m.Kind == videoKind)
+}
 
 const videoKind = "video"
 

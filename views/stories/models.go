@@ -96,7 +96,11 @@ func models() []Story {
 	one := func(name, title string, i int, contracts ...views.ModelContract) Story {
 		return Story{Name: name, Group: "Models", Title: title, Status: 200, Path: views.ModelPath(exampleModels()[i].ID),
 			View: func(s views.Shell) templ.Component {
-				d := views.ModelDetail{Shell: s, Model: exampleModels()[i], Contracts: contracts, KeyHint: "sk-umg-7H…f3Qk", Factor: 1}
+				model := exampleModels()[i]
+				if len(contracts) > 0 && model.State == views.ModelComing {
+					model.State = views.ModelAvailable
+				}
+				d := views.ModelDetail{Shell: s, Model: model, Contracts: contracts, KeyHint: "sk-umg-7H…f3Qk", Factor: 1}
 				if i == 1 {
 					d.KeyHint, d.Factor = "", 20
 				}
@@ -122,6 +126,9 @@ func models() []Story {
 		one("model-deprecated", "A deprecated model", 3, contracts[0]),
 		one("model-unserved", "A model without a provider", 4),
 		one("model-coming", "A coming model, priced by second and size", 5),
+		one("model-video", "A model that makes videos", 5, views.ModelContract{
+			Style: "videos", Hash: "81c0e2aa5b7d9f34", Fields: exampleFields()[:1], Without: []string{"stream"},
+		}),
 	}
 }
 
