@@ -114,7 +114,7 @@ func identifiers(style string, want int) func(*testing.T, *checklist) {
 	}
 }
 
-// protocolsOf are the styles in which each model of the default catalog may be called.
+// protocolsOf are the styles in which each text model of the default catalog may be called.
 func (c customer) protocolsOf(t *testing.T) map[string][]string {
 	t.Helper()
 	var list struct {
@@ -129,7 +129,7 @@ func (c customer) protocolsOf(t *testing.T) map[string][]string {
 	}
 	styles := map[string][]string{}
 	for _, m := range list.Data {
-		if !strings.HasPrefix(m.ID, "test/") {
+		if !strings.HasPrefix(m.ID, "test/") && len(m.Protocols) > 0 {
 			styles[m.ID] = m.Protocols
 		}
 	}

@@ -46,7 +46,7 @@ func TestAPIContracts(t *testing.T) {
 		}
 	}
 	for path, status := range map[string]int{
-		"/v1/model/api.md": 400, "/v1/model/openapi.json?model=nobody/nothing": 404, "/v1/model/api.md?model=boreal/drift:fast": 404,
+		"/v1/model/api.md": 400, "/v1/model/openapi.json?model=nobody/nothing": 404, "/v1/model/api.md?model=tessera/canvas": 404,
 	} {
 		if a := g.call(t, "GET", path, ""); a.status != status || !strings.Contains(a.body, `"param":"model"`) {
 			t.Errorf("%s: %d %s", path, a.status, a.body)

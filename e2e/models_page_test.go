@@ -110,7 +110,7 @@ func TestConsoleModelPictures(t *testing.T) {
 				p := c.tab(t, playwright.BrowserNewContextOptions{ColorScheme: scheme, Viewport: &playwright.Size{Width: width, Height: 900}})
 				for _, page := range []struct{ name, path string }{
 					{"models", "/models"}, {"none", "/models?q=zebra"}, {"model", "/models/meridian/atlas-large"},
-					{"coming", "/models/boreal/drift:pro"}, {"deprecated", "/models/boreal/fjord-lite"}, {"playground", "/playground"},
+					{"coming", "/models/tessera/canvas"}, {"deprecated", "/models/boreal/fjord-lite"}, {"playground", "/playground"},
 				} {
 					p.open(c.ConsoleURL + "/console" + page.path)
 					p.check(page.name)
