@@ -47,7 +47,7 @@ func setup(t *testing.T) *house {
 }
 
 // over is a console whose catalog was read from one store and whose accounts are in another.
-func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string) *house {
+func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, change ...func(*console.Options)) *house {
 	t.Helper()
 	ids, log := app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.DiscardHandler)
 	secrets := func(name string) (string, bool) { value, ok := upstream[name]; return value, ok }
@@ -66,14 +66,18 @@ func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string) *hous
 	face := api.New(api.Options{
 		Keys: account.NewKeyRing(db, account.KeyRingOptions{Now: time.Now, Log: log}), Catalog: models, Now: time.Now, Gateway: texts,
 	})
-	pages := console.New(console.Options{
+	options := console.Options{
 		Accounts: account.New(db, ledger, account.Options{Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: trial}),
 		Sessions: account.NewSessionStore(db, account.SessionOptions{
 			Key: [32]byte{1}, Now: time.Now, IDs: ids, Random: rand.Reader, ClientIP: server.ClientIP(nil),
 		}),
 		Ledger: ledger, Catalog: models, Gateway: texts, Now: time.Now, BaseURL: "http://gateway.test", Trial: trial,
-	})
-	web := server.New(server.Options{API: face, Console: pages, IDs: ids, Now: time.Now, Log: log, BaseURL: "http://gateway.test"})
+	}
+	for _, f := range change {
+		f(&options)
+	}
+	pages := console.New(options)
+	web := server.New(server.Options{API: face, Console: pages, IDs: ids, Now: time.Now, Log: log, BaseURL: "http://gateway.test", FormBytesMax: console.FormBytesMax()})
 	return &house{t: t, db: db, web: web.Handler()}
 }
 

@@ -59,7 +59,11 @@ func TestModelPagesShowWhatTheCatalogSays(t *testing.T) {
 			t.Errorf("the page lacks %s (%d)", want, page.status)
 		}
 	}
-	if a := p.see("/console/models/boreal/drift:pro"); a.status != http.StatusOK || !strings.Contains(a.body, "$0.70") || strings.Contains(a.body, "Open in playground") {
+	if a := p.see("/console/models/boreal/drift:pro"); a.status != http.StatusOK || !strings.Contains(a.body, "$0.70") ||
+		!strings.Contains(a.body, "/console/playground/video?model=boreal%2Fdrift%3Apro") {
+		t.Errorf("a model of videos: %d", a.status)
+	}
+	if a := p.see("/console/models/tessera/canvas"); a.status != http.StatusOK || !strings.Contains(a.body, "$0.06") || strings.Contains(a.body, "Open in playground") {
 		t.Errorf("a coming model: %d", a.status)
 	}
 	if a := p.see("/console/models/nobody/nothing"); a.status != http.StatusNotFound {

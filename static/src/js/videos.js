@@ -48,8 +48,9 @@ const reprice = () => {
     total += one * BigInt(seconds);
   }
   price.textContent = `${rates.map((one) => `${seconds} s × ${dollars(one)}`).join(" + ")} = ${dollars(total)}`;
-  if (form.dataset.balance) {
-    const balance = BigInt(form.dataset.balance);
+  const { balance: known } = form.querySelector("[data-balance]").dataset;
+  if (known) {
+    const balance = BigInt(known);
     after.textContent = total > balance ? `more than your balance of ${dollars(balance)}` : `${dollars(balance - total)} left after it`;
   }
   const agreed = form.querySelector('[name="agreed"]');
@@ -113,7 +114,10 @@ document.addEventListener("keydown", (event) => {
   const form = closest(event, "[data-video-form]");
   if (form && event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
     event.preventDefault();
-    form.requestSubmit(form.querySelector("[data-video-button]"));
+    const button = form.querySelector("[data-video-button]");
+    if (!button.disabled) {
+      form.requestSubmit(button);
+    }
   }
 });
 

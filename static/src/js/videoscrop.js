@@ -62,6 +62,7 @@ const hold = (p, file) => {
 
 const forget = (p) => {
   turn += 1;
+  p.button.disabled = false;
   picture?.bitmap.close();
   picture = null;
   p.input.value = "";
@@ -124,6 +125,7 @@ const cut = async (p, size, piece) => {
   const { bitmap, file } = picture;
   const most = Number(p.input.dataset.imageMax);
   if (bitmap.width === size.width && bitmap.height === size.height && file.size <= most) {
+    p.button.disabled = false;
     hold(p, file);
     return;
   }
