@@ -47,7 +47,7 @@ func (g *guides) videoParameters(op *tree) []*tree {
 	return all
 }
 
-// addVideo adds the operations of a video model, under both prefixes, and its events.
+// addVideo adds the operations of a video model and its events.
 func (g *guides) addVideo(doc, paths, schemas *tree, m *Model) {
 	of := g.byStyle()[VideosStyle]
 	g.addVideoSchemas(schemas, m)
@@ -58,11 +58,9 @@ func (g *guides) addVideo(doc, paths, schemas *tree, m *Model) {
 		}
 		paths.get(path).set(op.word("method"), g.videoOperation(m, op))
 	}
-	pointer := strings.NewReplacer("~", "~0", "/", "~1")
-	for _, path := range slices.Clone(paths.names) {
-		other := of.word("other") + strings.TrimPrefix(path, of.word("path"))
-		paths.set(other, members("$ref", "#/paths/"+pointer.Replace(path)))
-	}
+	info := doc.get("info") // paths of their own would repeat the ids of operations, which must be unique in a document
+	also := " Every path is also served with " + of.word("other") + " in place of " + of.word("path") + "."
+	info.set("description", textTree(info.word("description")+also))
 	hooks := members()
 	for _, event := range of.get("events").items {
 		example := g.example(of.get("event"), m)

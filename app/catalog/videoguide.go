@@ -15,6 +15,8 @@ const (
 	sizeWord    = "SIZE"
 	secondsWord = "SECONDS"
 	costWord    = "COST"
+	priceWord   = "PRICE"
+	cardWord    = "CARD"
 )
 
 // costOf is the price of a whole video; zero when the rate card cannot say, which the check of the file excludes.
@@ -48,6 +50,10 @@ func (m *Model) videoExample(t *tree) {
 		t.text = strconv.FormatInt(seconds, 10)
 	case t.text == costWord:
 		*t = *numberTree(m.costOf(size, seconds).String())
+	case t.text == priceWord:
+		*t = *numberTree(m.costOf(size, 1).String())
+	case t.text == cardWord:
+		t.text = m.CardFor(size).ID
 	}
 }
 
