@@ -53,7 +53,7 @@ type Route struct {
 
 // Routes is the whole face, so that tests can walk it. Every GET also answers HEAD.
 func Routes() []Route {
-	return []Route{
+	return append([]Route{
 		{Method: http.MethodGet, Path: "/sign-up", Open: true, serve: (*Console).signUpPage},
 		{Method: http.MethodPost, Path: "/sign-up", Open: true, serve: (*Console).signUp},
 		{Method: http.MethodGet, Path: "/sign-in", Open: true, serve: (*Console).signInPage},
@@ -91,7 +91,7 @@ func Routes() []Route {
 		{Method: http.MethodPost, Path: "/keys/:id/enable", serve: (*Console).enableKey},
 		{Method: http.MethodGet, Path: "/keys/:id/delete", serve: (*Console).askDeleteKey},
 		{Method: http.MethodPost, Path: "/keys/:id/delete", serve: (*Console).deleteKey},
-	}
+	}, webhookRoutes()...)
 }
 
 // Mount adds the pages to the group at /console.

@@ -10,6 +10,7 @@ import "./play.js";
 import "./image.js";
 import "./videos.js";
 import "./videoscrop.js";
+import "./webhooks.js";
 import "./shortcuts.js";
 import "./times.js";
 import "./forms.js";

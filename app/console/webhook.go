@@ -1,0 +1,216 @@
+package console
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/a-h/templ"
+
+	"umg/app"
+	"umg/app/webhook"
+	"umg/views"
+	"umg/views/ui"
+)
+
+const (
+	deliveriesShown = 20
+	spanUsual       = "24h"
+	spanMax         = 30 * 24 * time.Hour // events are gone after it
+	fieldTime       = "2006-01-02T15:04"  // how a browser writes a time
+	replacement     = "\uFFFD"
+)
+
+// webhook shows one endpoint. The script asks for it again and again while it is looked at.
+func (c *Console) webhook(p *page) error { return c.renderWebhook(p, http.StatusOK, nil, "") }
+
+func (c *Console) renderWebhook(p *page, status int, test *views.WebhookTest, testType string) error {
+	ctx, who := p.Request().Context(), p.user.Principal()
+	e, err := c.o.Webhooks.Get(ctx, who, p.Param("id"))
+	if err != nil {
+		return err
+	}
+	reports, err := c.o.Webhooks.Reports(ctx, who)
+	if err != nil {
+		return err
+	}
+	q := views.ParseDeliveryQuery(p.QueryParams())
+	found, err := c.o.Webhooks.Deliveries(ctx, who, webhook.DeliveryQuery{
+		EndpointID: e.ID, State: webhook.State(q.State), EventType: q.Event, ObjectID: q.Object, After: q.After, Limit: deliveriesShown,
+	})
+	if err != nil {
+		return err
+	}
+	d := views.WebhookDetail{
+		Shell: c.shell(p), Hook: viewWebhook(e, reports[e.ID]), Language: language(p), Test: test, TestType: testType, Query: q, More: found.More,
+	}
+	d.Shell.Path = webhooksPath + "/" + e.ID // forms of the page lead back to it
+	for _, one := range found.Deliveries {
+		d.Deliveries = append(d.Deliveries, viewDelivery(one))
+	}
+	return c.render(p, status, views.WebhookPage(d))
+}
+
+func viewDelivery(d webhook.Delivery) views.Delivery {
+	return views.Delivery{
+		ID: d.ID, EventID: d.EventID, EventType: d.EventType, ObjectID: d.ObjectID, State: string(d.State), Attempts: d.Attempts,
+		NextAt: d.NextAt, LastStatus: d.LastStatus, LastError: d.LastError, CreatedAt: d.CreatedAt,
+	}
+}
+
+func viewAttempt(number int, x webhook.Exchange) views.Attempt {
+	return views.Attempt{
+		Number: number, At: x.StartedAt, Took: x.Duration, URL: x.URL, Sent: viewLines(x.RequestHeaders), Got: viewLines(x.ResponseHeaders),
+		SentBody: string(x.RequestBody), GotBody: shownBody(x.ResponseBody), Status: x.Status, Error: x.Error,
+	}
+}
+
+func viewLines(headers []webhook.Header) []views.Line {
+	lines := make([]views.Line, len(headers))
+	for i, h := range headers {
+		lines[i] = views.Line{Name: h.Name, Value: h.Value}
+	}
+	return lines
+}
+
+// shownBody is a receiver's answer as text: what is no text in it is marked.
+func shownBody(body []byte) string {
+	text := string(body)
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, replacement)
+	}
+	return strings.ReplaceAll(text, "\x00", replacement)
+}
+
+// testWebhook waits for the receiver and shows what it said. A refusal of ours is shown in the same place.
+func (c *Console) testWebhook(p *page) error {
+	eventType := p.FormValue("event_type")
+	x, err := c.o.Webhooks.Test(p.Request().Context(), p.user.Principal(), p.Param("id"), eventType)
+	if refusal, ok := isRefusal(err); ok {
+		return c.renderWebhook(p, http.StatusUnprocessableEntity, &views.WebhookTest{Refusal: refusal.Message}, eventType)
+	}
+	if err != nil {
+		return err
+	}
+	return c.renderWebhook(p, http.StatusOK, &views.WebhookTest{Event: eventType, Attempt: viewAttempt(1, x)}, eventType)
+}
+
+// askWebhook serves the page that asks before something happens to an endpoint.
+func askWebhook(draw func(views.WebhookAsk) templ.Component) func(*Console, *page) error {
+	return func(c *Console, p *page) error {
+		w, err := c.hook(p)
+		if err != nil {
+			return err
+		}
+		return c.render(p, http.StatusOK, draw(views.WebhookAsk{Shell: c.shell(p), Hook: w, Since: spanUsual}))
+	}
+}
+
+// since is when a recovery begins.
+func (c *Console) since(span, at string) (time.Time, error) {
+	if span == views.RecoverAt {
+		since, err := time.ParseInLocation(fieldTime, at, time.UTC)
+		if err != nil {
+			return time.Time{}, app.Errorf(app.Invalid, "invalid_request_error", "Enter a day and a time in UTC.").At("since")
+		}
+		return since, nil
+	}
+	d, err := time.ParseDuration(span)
+	if err != nil || d <= 0 || d > spanMax {
+		return time.Time{}, app.Errorf(app.Invalid, "invalid_request_error", "Choose one of the spans.").At("since")
+	}
+	return c.o.Now().Add(-d), nil
+}
+
+func (c *Console) recoverWebhook(p *page) error {
+	w, err := c.hook(p)
+	if err != nil {
+		return err
+	}
+	span, at := p.FormValue("since"), p.FormValue("at")
+	since, err := c.since(span, at)
+	var r webhook.Recovered
+	if err == nil {
+		r, err = c.o.Webhooks.Recover(p.Request().Context(), p.user.Principal(), w.ID, since)
+	}
+	if refusal, ok := isRefusal(err); ok {
+		ask := views.WebhookAsk{Shell: c.shell(p), Hook: w, Since: span, At: at, SinceError: consoleWords(refusal)}
+		return c.render(p, http.StatusUnprocessableEntity, views.WebhookRecoverPage(ask))
+	}
+	if err != nil {
+		return err
+	}
+	return c.leave(p, ui.Success, recoveredText(r), webhooksPath+"/"+w.ID)
+}
+
+// consoleWords say a refusal without the words of the API.
+func consoleWords(refusal *app.Error) string {
+	switch {
+	case refusal.Code == "webhook_endpoint_disabled":
+		return "This endpoint is disabled. Enable it first."
+	case refusal.Message == "since must be in the past.":
+		return "The time must be in the past."
+	default:
+		return refusal.Message
+	}
+}
+
+func recoveredText(r webhook.Recovered) string {
+	n := r.Requeued + r.Created
+	switch {
+	case r.More:
+		return strconv.Itoa(n) + " events were queued. There are more: recover the same span again."
+	case n == 0:
+		return "Nothing to send again: no event of that time failed or was missed."
+	case n == 1:
+		return "1 event was queued and is sent now."
+	default:
+		return strconv.Itoa(n) + " events were queued and are sent now."
+	}
+}
+
+// deliveryOf is the delivery that the path names, if it goes to the endpoint of the path.
+func (c *Console) deliveryOf(p *page) (webhook.Endpoint, webhook.DeliveryDetail, error) {
+	ctx, who := p.Request().Context(), p.user.Principal()
+	e, err := c.o.Webhooks.Get(ctx, who, p.Param("id"))
+	if err != nil {
+		return e, webhook.DeliveryDetail{}, err
+	}
+	d, err := c.o.Webhooks.Delivery(ctx, who, p.Param("delivery"))
+	if err == nil && d.EndpointID != e.ID {
+		err = notFound(p)
+	}
+	return e, d, err
+}
+
+func (c *Console) delivery(p *page) error {
+	e, d, err := c.deliveryOf(p)
+	if err != nil {
+		return err
+	}
+	v := views.DeliveryDetail{
+		Shell: c.shell(p), Hook: viewWebhook(e, webhook.Report{}), Delivery: viewDelivery(d.Delivery), Body: string(d.Body),
+	}
+	for _, a := range d.Log {
+		v.Log = append(v.Log, viewAttempt(a.Number, a.Exchange))
+	}
+	return c.render(p, http.StatusOK, views.DeliveryPage(v))
+}
+
+func (c *Console) resendDelivery(p *page) error {
+	e, d, err := c.deliveryOf(p)
+	if err != nil {
+		return err
+	}
+	next := webhooksPath + "/" + e.ID + "/deliveries/" + d.ID
+	_, err = c.o.Webhooks.Resend(p.Request().Context(), p.user.Principal(), d.ID)
+	if refusal, ok := isRefusal(err); ok {
+		return c.say(p, ui.Danger, consoleWords(refusal), next)
+	}
+	if err != nil {
+		return err
+	}
+	return c.say(p, ui.Success, "Queued: it is sent now.", next)
+}

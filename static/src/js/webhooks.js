@@ -1,0 +1,21 @@
+// A page that looks for news by itself leaves open what a person opened.
+import { polls } from "./dom.js";
+
+let open = null;
+
+document.addEventListener("htmx:before:swap", (event) => {
+  const { ctx } = event.detail;
+  if (polls(ctx) && ctx.sourceElement.id === "delivery") {
+    open = [...ctx.sourceElement.querySelectorAll("details[id]")].map((details) => [details.id, details.open]);
+  }
+});
+
+document.addEventListener("htmx:after:swap", () => {
+  for (const [id, was] of open ?? []) {
+    const details = document.getElementById(id);
+    if (details) {
+      details.open = was;
+    }
+  }
+  open = null;
+});

@@ -1,0 +1,214 @@
+package stories
+
+import (
+	"time"
+
+	"github.com/a-h/templ"
+
+	"umg/views"
+)
+
+// HookSecret is a made-up signing secret.
+const HookSecret = "whsec_bWFkZSB1cCBmb3IgdGhlIHN0b3J5Ym9vayBvbmx5ISE=" //nolint:gosec // made up
+
+const hookVideo = "video_01kb4a6zt4h2s8j5y7r3w9mvkd"
+
+func until(d time.Duration) *time.Time {
+	t := Now().Add(d)
+	return &t
+}
+
+func exampleHooks() []views.Webhook {
+	const day = 24 * time.Hour
+	both := []string{"video.completed", "video.failed"}
+	return []views.Webhook{
+		{
+			ID: "whe_01kb4a00000000000000000001", Name: "Render pipeline", URL: "https://hooks.example.com/umg/videos", Events: both,
+			Hint: "whsec_…ISE", CreatedAt: at(31 * day),
+			Health: views.WebhookHealth{Succeeded: 1284, Failed: 3, Median: 84 * time.Millisecond, P95: 412 * time.Millisecond,
+				Last: &views.WebhookFailure{At: at(5 * time.Hour), Status: 502, DeliveryID: "whd_01kb4a00000000000000000003"}},
+		},
+		{
+			ID: "whe_01kb4a00000000000000000002", Name: "Staging, behind the tunnel of the video team",
+			URL:    "https://7f3a-203-0-113-7.tunnel.example.net/very/long/path/that/does/not/fit/webhooks?team=video&env=staging",
+			Events: []string{"video.completed"}, Hint: "whsec_…x9Q", CreatedAt: at(3 * day), FailingSince: ago(7 * time.Hour), OldUntil: until(19 * time.Hour),
+			Health: views.WebhookHealth{Failed: 6, Median: 15 * time.Second, P95: 15 * time.Second,
+				Last: &views.WebhookFailure{
+					At: at(12 * time.Minute), Error: "The answer did not end in time.", DeliveryID: "whd_01kb4a00000000000000000002",
+				}},
+		},
+		{
+			ID: "whe_01kb4a00000000000000000003", Name: "Old archive", URL: "https://archive.example.org/in", Events: both, Hint: "whsec_…0Kf",
+			CreatedAt: at(210 * day), Disabled: true, DisabledReason: views.WebhookOffByGone, DisabledAt: ago(9 * day),
+		},
+		{
+			ID: "whe_01kb4a00000000000000000004", Name: "Night shift", URL: "https://night.example.org/umg", Events: []string{"video.failed"},
+			Hint: "whsec_…Zt2", CreatedAt: at(90 * day), Disabled: true, DisabledReason: views.WebhookOffByFailures, DisabledAt: ago(2 * day),
+		},
+		{
+			ID: "whe_01kb4a00000000000000000005", Name: "Laptop", URL: "https://laptop.example.org/hook", Events: both, Hint: "whsec_…77a",
+			CreatedAt: at(time.Hour), Disabled: true, DisabledReason: views.WebhookOffByUser, DisabledAt: ago(time.Minute),
+		},
+	}
+}
+
+func exampleDeliveries() []views.Delivery {
+	return []views.Delivery{
+		{
+			ID: "whd_01kb4a00000000000000000001", EventID: "evt_01kb4a00000000000000000001", EventType: "video.completed", ObjectID: hookVideo,
+			State: views.DeliveryPending, NextAt: until(time.Second), CreatedAt: at(0),
+		},
+		{
+			ID: "whd_01kb4a00000000000000000002", EventID: "evt_01kb4a00000000000000000002", EventType: "video.completed",
+			ObjectID: "video_01kb49r2m8h4s2j5y7r3w9mvk1", State: views.DeliveryPending, Attempts: 4, NextAt: until(104 * time.Minute),
+			LastError: "The answer did not end in time.", CreatedAt: at(3 * time.Hour),
+		},
+		{
+			ID: "whd_01kb4a00000000000000000003", EventID: "evt_01kb4a00000000000000000003", EventType: "video.failed",
+			ObjectID: "video_01kb48zzk8h4s2j5y7r3w9mvk2", State: views.DeliveryDelivered, Attempts: 2, LastStatus: 204, CreatedAt: at(5 * time.Hour),
+		},
+		{
+			ID: "whd_01kb4a00000000000000000004", EventID: "evt_01kb4a00000000000000000004", EventType: "video.completed",
+			ObjectID: "video_01kb3zzzk8h4s2j5y7r3w9mvk3", State: views.DeliveryFailed, Attempts: 10, LastStatus: 500, CreatedAt: at(80 * time.Hour),
+		},
+		{
+			ID: "whd_01kb4a00000000000000000005", EventID: "evt_01kb4a00000000000000000005", EventType: "video.completed",
+			ObjectID: "video_01kb2zzzk8h4s2j5y7r3w9mvk4", State: views.DeliveryCancelled, CreatedAt: at(100 * time.Hour),
+		},
+	}
+}
+
+const hookBody = `{"id":"evt_01kb4a00000000000000000003","object":"event","created_at":1795236067,"type":"video.failed",` +
+	`"data":{"id":"video_01kb48zzk8h4s2j5y7r3w9mvk2"}}`
+
+func exampleAttempt(number, status int, failure, body string) views.Attempt {
+	a := views.Attempt{
+		Number: number, At: at(5*time.Hour - time.Duration(number)*5*time.Minute), Took: 84 * time.Millisecond,
+		URL: "https://hooks.example.com/umg/videos", SentBody: hookBody, GotBody: body, Status: status, Error: failure,
+		Sent: []views.Line{
+			{Name: "content-type", Value: "application/json"}, {Name: "webhook-id", Value: "evt_01kb4a00000000000000000003"},
+			{Name: "webhook-timestamp", Value: "1795236067"},
+			{Name: "webhook-signature", Value: "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4= v1,2yZfB1xqkYc0b5T8rJw3mVd7sLhPgQ6uEnRoAiK9tXc="},
+		},
+	}
+	if status != 0 {
+		a.Got = []views.Line{
+			{Name: "content-type", Value: "text/html; charset=utf-8"}, {Name: "date", Value: "Sat, 21 Nov 2026 04:41:08 GMT"},
+			{Name: "server", Value: "example"},
+		}
+	}
+	return a
+}
+
+func exampleLog() []views.Attempt {
+	return []views.Attempt{
+		exampleAttempt(3, 204, "", ""),
+		exampleAttempt(2, 502, "", "<html><body><script>alert(1)</script><h1>502 Bad Gateway</h1></body></html>"),
+		exampleAttempt(1, 0, "The connection was refused: nothing listens at this address and port.", ""),
+	}
+}
+
+func webhooks() []Story {
+	list := exampleHooks()
+	return append(append([]Story{
+		hookStory("webhooks-empty", "No endpoints yet", 200, "", func(s views.Shell) templ.Component {
+			return views.WebhooksPage(views.Webhooks{Shell: s})
+		}),
+		hookStory("webhooks", "Endpoints in every state", 200, "", func(s views.Shell) templ.Component {
+			return views.WebhooksPage(views.Webhooks{Shell: s, List: list})
+		}),
+		hookStory("webhook-events", "The event catalogue", 200, "/events", func(s views.Shell) templ.Component {
+			return views.WebhookEventsPage(views.WebhookCatalogue{Shell: s})
+		}),
+	}, hookForms(list)...), hookDetails(list)...)
+}
+
+func hookStory(name, title string, status int, path string, view func(s views.Shell) templ.Component) Story {
+	return Story{Name: name, Group: "Webhooks", Title: title, Status: status, Path: "/console/webhooks" + path, View: view}
+}
+
+func hookForms(list []views.Webhook) []Story {
+	edit := func(name, title string, status int, id string, form views.WebhookForm) Story {
+		return hookStory(name, title, status, "/new", func(s views.Shell) templ.Component {
+			return views.WebhookEditPage(views.WebhookEdit{Shell: s, ID: id, Form: form})
+		})
+	}
+	ask := func(name, title string, status int, page func(views.WebhookAsk) templ.Component, a views.WebhookAsk) Story {
+		return hookStory(name, title, status, "/"+list[0].ID, func(s views.Shell) templ.Component {
+			a.Shell, a.Hook = s, list[0]
+			return page(a)
+		})
+	}
+	secret := func(name, title string, w views.WebhookSecret) Story {
+		return hookStory(name, title, 200, "", func(s views.Shell) templ.Component {
+			w.Shell, w.Secret = s, HookSecret
+			return views.WebhookSecretPage(w)
+		})
+	}
+	return []Story{
+		edit("webhook-new", "Add an endpoint", 200, "", views.NewWebhookForm()),
+		edit("webhook-new-errors", "Add an endpoint, refused", 422, "", views.WebhookForm{
+			NameError: "Give it a name of 1 to 80 characters that tells it from the others.",
+			URL:       "http://10.0.0.8/hook", URLError: "The URL must use https.", EventsError: "Choose at least one event.",
+		}),
+		edit("webhook-new-limit", "Add an endpoint, too many", 422, "", views.WebhookForm{
+			Name: "One more", URL: "https://example.com/hook", Events: []string{"video.completed"},
+			FormError: "This account has 20 webhook endpoints, which is the limit. Delete one that is no longer used.",
+		}),
+		edit("webhook-edit", "Edit an endpoint", 200, list[1].ID, views.WebhookForm{Name: list[1].Name, URL: list[1].URL, Events: list[1].Events}),
+		secret("webhook-created", "Endpoint added, its secret", views.WebhookSecret{Hook: list[0], List: list}),
+		secret("webhook-rotated", "Secret rotated", views.WebhookSecret{Hook: list[1], Rotated: true, Language: "javascript"}),
+		ask("webhook-rotate", "Rotate the secret", 200, views.WebhookRotatePage, views.WebhookAsk{}),
+		ask("webhook-recover", "Recover failed events", 200, views.WebhookRecoverPage, views.WebhookAsk{Since: "24h"}),
+		ask("webhook-recover-wrong", "Recover since a time, refused", 422, views.WebhookRecoverPage, views.WebhookAsk{
+			Since: views.RecoverAt, At: "2027-01-01T09:00", SinceError: "The time must be in the past.",
+		}),
+		ask("webhook-delete", "Delete an endpoint", 200, views.WebhookDeletePage, views.WebhookAsk{}),
+	}
+}
+
+func hookDetails(list []views.Webhook) []Story {
+	detail := func(name, title string, i int, change func(*views.WebhookDetail)) Story {
+		return hookStory(name, title, 200, "/"+list[i].ID, func(s views.Shell) templ.Component {
+			d := views.WebhookDetail{Shell: s, Hook: list[i], Deliveries: exampleDeliveries(), More: true}
+			change(&d)
+			return views.WebhookPage(d)
+		})
+	}
+	tested := func(a views.Attempt) func(*views.WebhookDetail) {
+		return func(d *views.WebhookDetail) { d.Test = &views.WebhookTest{Event: "video.failed", Attempt: a} }
+	}
+	delivery := func(name, title string, i int, hook views.Webhook, log []views.Attempt) Story {
+		one := exampleDeliveries()[i]
+		return hookStory(name, title, 200, "/"+hook.ID+"/deliveries/"+one.ID, func(s views.Shell) templ.Component {
+			return views.DeliveryPage(views.DeliveryDetail{Shell: s, Hook: hook, Delivery: one, Body: hookBody, Log: log})
+		})
+	}
+	return []Story{
+		detail("webhook", "An endpoint and its deliveries", 0, func(*views.WebhookDetail) {}),
+		detail("webhook-fresh", "An endpoint before the first event", 0, func(d *views.WebhookDetail) {
+			d.Deliveries, d.More, d.Hook.Health = nil, false, views.WebhookHealth{}
+		}),
+		detail("webhook-failing", "A failing endpoint, with an old secret", 1, func(d *views.WebhookDetail) {
+			d.Query, d.Deliveries = views.DeliveryQuery{State: views.DeliveryPending, After: "whd_01kb4a00000000000000000009"}, exampleDeliveries()[1:2]
+		}),
+		detail("webhook-no-match", "No delivery matches", 0, func(d *views.WebhookDetail) {
+			d.Query, d.Deliveries, d.More = views.DeliveryQuery{Event: "video.failed", Object: hookVideo}, nil, false
+		}),
+		detail("webhook-gone", "Disabled, as it answered 410", 2, func(*views.WebhookDetail) {}),
+		detail("webhook-given-up", "Disabled after five days of failures", 3, func(*views.WebhookDetail) {}),
+		detail("webhook-off", "Disabled by its owner", 4, func(*views.WebhookDetail) {}),
+		detail("webhook-tested", "A test event was taken", 0, tested(exampleAttempt(1, 200, "", `{"ok":true}`))),
+		detail("webhook-test-failed", "A test event was not answered", 0,
+			tested(exampleAttempt(1, 0, "The name of the host cannot be looked up. Check its spelling.", ""))),
+		detail("webhook-test-refused", "A test event was not sent", 0, func(d *views.WebhookDetail) {
+			d.Test = &views.WebhookTest{
+				Refusal: "A test event is on its way to this endpoint, or many are to others. Try again when it was answered.",
+			}
+		}),
+		delivery("delivery", "A delivery with three attempts", 2, list[0], exampleLog()),
+		delivery("delivery-pending", "A delivery before its first attempt", 0, list[0], nil),
+		delivery("delivery-retrying", "A delivery between two attempts", 1, list[1], exampleLog()[2:]),
+		delivery("delivery-off", "A delivery of a disabled endpoint", 4, list[4], nil),
+	}
+}

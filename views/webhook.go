@@ -1,0 +1,403 @@
+package views
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/views/ui"
+)
+
+const (
+	webhooksPath   = "/console/webhooks"
+	webhookNameMax = "80"
+	webhookURLMax  = "2048"
+	soonAt         = time.Minute // what is due within it is looked after often
+)
+
+// The states of a delivery, as addresses write them.
+const (
+	DeliveryPending   = "pending"
+	DeliveryDelivered = "delivered"
+	DeliveryFailed    = "failed"
+	DeliveryCancelled = "cancelled"
+)
+
+// Why an endpoint is disabled.
+const (
+	WebhookOffByUser     = "user"
+	WebhookOffByGone     = "gone"
+	WebhookOffByFailures = "failing"
+)
+
+// Webhook is one endpoint, without its secret.
+type Webhook struct {
+	ID, Name, URL  string
+	Events         []string
+	Hint           string     // the end of the secret
+	OldUntil       *time.Time // the secret before it is also signed with until then
+	Disabled       bool
+	DisabledReason string
+	DisabledAt     *time.Time
+	FailingSince   *time.Time
+	CreatedAt      time.Time
+	Health         WebhookHealth
+}
+
+// WebhookHealth is how an endpoint did in the last 24 hours.
+type WebhookHealth struct {
+	Succeeded, Failed int64 // attempts
+	Median, P95       time.Duration
+	Last              *WebhookFailure // the latest failed attempt
+}
+
+// WebhookFailure is a failed attempt in short.
+type WebhookFailure struct {
+	At         time.Time
+	Status     int
+	Error      string
+	DeliveryID string
+}
+
+func (w Webhook) path(more ...string) string {
+	return strings.Join(append([]string{webhooksPath, w.ID}, more...), "/")
+}
+
+// status is the badge of an endpoint.
+func (w Webhook) status() verdict {
+	switch {
+	case w.Disabled && w.DisabledReason == WebhookOffByUser:
+		return verdict{ui.Plain, "Disabled"}
+	case w.Disabled:
+		return verdict{ui.Danger, "Disabled"}
+	case w.FailingSince != nil:
+		return verdict{ui.Warning, "Failing"}
+	default:
+		return verdict{ui.Success, "Enabled"}
+	}
+}
+
+// why says in a few words why an endpoint is disabled; empty while it is not.
+func (w Webhook) why() string {
+	switch {
+	case !w.Disabled:
+		return ""
+	case w.DisabledReason == WebhookOffByGone:
+		return "it answered 410 Gone"
+	case w.DisabledReason == WebhookOffByFailures:
+		return "it failed for five days"
+	default:
+		return "by you"
+	}
+}
+
+// disabledText explains a disabled endpoint and what to do.
+func (w Webhook) disabledText() string {
+	const next = " Enable it to send events again; what it missed is sent with Recover."
+	switch w.DisabledReason {
+	case WebhookOffByGone:
+		return "It answered 410, which says that it wants no events any more." + next
+	case WebhookOffByFailures:
+		return "Nothing but failures came back for five days. Repair the receiver and send it a test event first." + next
+	default:
+		return "You disabled it: nothing is sent." + next
+	}
+}
+
+func (h WebhookHealth) attempts() int64 { return h.Succeeded + h.Failed }
+
+// rate is the share of attempts that were taken.
+func (h WebhookHealth) rate() string { return Percent(h.Succeeded, h.attempts()) }
+
+// cause puts a failed attempt into words.
+func (f WebhookFailure) cause() string { return outcomeWords(f.Status, f.Error) }
+
+// outcomeWords say what came of an attempt.
+func outcomeWords(status int, failure string) string {
+	switch {
+	case status == 0 && failure == "":
+		return "No answer"
+	case status == 0:
+		return failure
+	default:
+		return strings.TrimSpace("Answered " + strconv.Itoa(status) + " " + statusWords[status])
+	}
+}
+
+// statusWords name the answers that receivers give most.
+var statusWords = map[int]string{
+	200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 301: "Moved Permanently", 302: "Found", 303: "See Other",
+	307: "Temporary Redirect", 308: "Permanent Redirect", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found",
+	405: "Method Not Allowed", 408: "Request Timeout", 410: "Gone", 413: "Content Too Large", 415: "Unsupported Media Type",
+	422: "Unprocessable Content", 429: "Too Many Requests", 500: "Internal Server Error", 501: "Not Implemented", 502: "Bad Gateway",
+	503: "Service Unavailable", 504: "Gateway Timeout",
+}
+
+// WebhookForm is the form of an endpoint, first shown or shown again with what was wrong.
+type WebhookForm struct {
+	Name, NameError        string
+	URL, URLError          string
+	Events                 []string
+	EventsError, FormError string
+}
+
+// NewWebhookForm is the form as it is first shown: most receivers want every event.
+func NewWebhookForm() WebhookForm {
+	f := WebhookForm{}
+	for _, e := range webhookEvents {
+		f.Events = append(f.Events, e.Type)
+	}
+	return f
+}
+
+func (f WebhookForm) wants(event string) bool { return slices.Contains(f.Events, event) }
+
+// Webhooks is the list of an account's endpoints.
+type Webhooks struct {
+	Shell
+	List []Webhook
+}
+
+// WebhookEdit is the form for a new endpoint, or for the one it names.
+type WebhookEdit struct {
+	Shell
+	ID   string // empty for a new one
+	Form WebhookForm
+}
+
+func (w WebhookEdit) action() string {
+	if w.ID == "" {
+		return webhooksPath
+	}
+	return Webhook{ID: w.ID}.path("edit")
+}
+
+func (w WebhookEdit) title() string {
+	if w.ID == "" {
+		return "Add a webhook endpoint"
+	}
+	return "Edit the endpoint"
+}
+
+func (w WebhookEdit) back() string {
+	if w.ID == "" {
+		return webhooksPath
+	}
+	return Webhook{ID: w.ID}.path()
+}
+
+// WebhookSecret shows a new secret, this once. List is what stands behind the dialog after a creation.
+type WebhookSecret struct {
+	Shell
+	Hook     Webhook
+	Secret   string
+	Rotated  bool
+	Language string
+	List     []Webhook
+}
+
+// WebhookAsk asks before something happens to an endpoint: its deletion, a new secret or a recovery.
+type WebhookAsk struct {
+	Shell
+	Hook       Webhook
+	Since      string // the chosen span
+	At         string // the chosen time
+	SinceError string
+}
+
+// WebhookDetail is one endpoint with what was sent to it.
+type WebhookDetail struct {
+	Shell
+	Hook       Webhook
+	Language   string
+	Test       *WebhookTest
+	TestType   string
+	Query      DeliveryQuery
+	Deliveries []Delivery
+	More       bool
+}
+
+// WebhookTest is what came of a test event. A test that was not sent has only a Refusal.
+type WebhookTest struct {
+	Event   string
+	Refusal string
+	Attempt
+}
+
+// DeliveryQuery narrows the deliveries of an endpoint; it is the query of their address.
+type DeliveryQuery struct {
+	State, Event, Object, After string
+}
+
+// ParseDeliveryQuery reads a query from an address. What is not known there narrows nothing.
+func ParseDeliveryQuery(v url.Values) DeliveryQuery {
+	q := DeliveryQuery{
+		State: v.Get("state"), Event: v.Get("event_type"), Object: strings.TrimSpace(v.Get("object_id")), After: v.Get("after"),
+	}
+	if !slices.ContainsFunc(deliveryTabs, func(o ui.Option) bool { return o.Value == q.State }) {
+		q.State = ""
+	}
+	if _, known := eventOf(q.Event); !known {
+		q.Event = ""
+	}
+	return q
+}
+
+// deliveryTabs are the tabs above the deliveries.
+var deliveryTabs = []ui.Option{
+	{Value: "", Label: "All"}, {Value: DeliveryDelivered, Label: "Delivered"}, {Value: DeliveryPending, Label: "Pending"},
+	{Value: DeliveryFailed, Label: "Failed"}, {Value: DeliveryCancelled, Label: "Cancelled"},
+}
+
+// Path is the address of the endpoint's page with the query.
+func (q DeliveryQuery) Path(endpoint string) string {
+	v := url.Values{}
+	for name, value := range map[string]string{"state": q.State, "event_type": q.Event, "object_id": q.Object, "after": q.After} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	if len(v) == 0 {
+		return Webhook{ID: endpoint}.path()
+	}
+	return Webhook{ID: endpoint}.path() + "?" + v.Encode()
+}
+
+func (q DeliveryQuery) in(state string) DeliveryQuery { q.State, q.After = state, ""; return q }
+
+func (q DeliveryQuery) after(id string) DeliveryQuery { q.After = id; return q }
+
+func (q DeliveryQuery) narrowed() bool { return q.State != "" || q.Event != "" || q.Object != "" }
+
+// refresh is how often the deliveries are looked at again: often while one is about to be tried.
+func (d WebhookDetail) refresh() string {
+	for _, one := range d.Deliveries {
+		if one.soon(d.Now) {
+			return "every 2s"
+		}
+	}
+	return "every 10s"
+}
+
+// Delivery is one event on its way to an endpoint.
+type Delivery struct {
+	ID, EventID, EventType, ObjectID string
+	State                            string
+	Attempts                         int
+	NextAt                           *time.Time
+	LastStatus                       int
+	LastError                        string
+	CreatedAt                        time.Time
+}
+
+func (d Delivery) path(hook Webhook) string { return hook.path("deliveries", d.ID) }
+
+func (d Delivery) soon(now time.Time) bool {
+	return d.NextAt != nil && d.NextAt.Before(now.Add(soonAt))
+}
+
+func (d Delivery) status() verdict {
+	switch {
+	case d.State == DeliveryDelivered:
+		return verdict{ui.Success, "Delivered"}
+	case d.State == DeliveryFailed:
+		return verdict{ui.Danger, "Failed"}
+	case d.State == DeliveryCancelled:
+		return verdict{ui.Plain, "Cancelled"}
+	case d.Attempts > 0:
+		return verdict{ui.Warning, "Retrying"}
+	default:
+		return verdict{ui.Info, "Pending"}
+	}
+}
+
+// last says what came of the last attempt.
+func (d Delivery) last() string {
+	if d.Attempts == 0 {
+		return "Not sent yet"
+	}
+	return outcomeWords(d.LastStatus, d.LastError)
+}
+
+// DeliveryDetail is a delivery with its attempts, the newest first.
+type DeliveryDetail struct {
+	Shell
+	Hook     Webhook
+	Delivery Delivery
+	Body     string
+	Log      []Attempt
+}
+
+func (d DeliveryDetail) refresh() string {
+	if d.Delivery.soon(d.Now) {
+		return "every 2s"
+	}
+	return "every 10s"
+}
+
+// Attempt is what was sent once and what came back.
+type Attempt struct {
+	Number            int
+	At                time.Time
+	Took              time.Duration
+	URL               string
+	Sent, Got         []Line
+	SentBody, GotBody string
+	Status            int
+	Error             string
+}
+
+// Line is one header.
+type Line struct{ Name, Value string }
+
+func (a Attempt) succeeded() bool { return a.Status >= 200 && a.Status <= 299 }
+
+func (a Attempt) tone() ui.Tone {
+	if a.succeeded() {
+		return ui.Success
+	}
+	return ui.Danger
+}
+
+func (a Attempt) outcome() string { return outcomeWords(a.Status, a.Error) }
+
+// note is what is to be said beside a status.
+func (a Attempt) note() string {
+	if a.Status == 0 {
+		return ""
+	}
+	return a.Error
+}
+
+func (a Attempt) id() string { return "attempt-" + strconv.Itoa(a.Number) }
+
+func headerText(lines []Line) string {
+	var b strings.Builder
+	for i, l := range lines {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(l.Name + ": " + l.Value)
+	}
+	return b.String()
+}
+
+// httpBlock is a text of an exchange to look at and to copy.
+func httpBlock(id, title, text string) ui.CodeProps {
+	name := "http"
+	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
+		name = "json"
+	}
+	return ui.CodeProps{ID: id, Title: title, Samples: []ui.Sample{{Name: name, Label: title, Source: text}}}
+}
+
+// recoverSpans are the spans that a recovery offers.
+var recoverSpans = []ui.Option{
+	{Value: "1h", Label: "The last hour"}, {Value: "6h", Label: "The last 6 hours"}, {Value: "24h", Label: "The last 24 hours"},
+	{Value: "72h", Label: "The last 3 days"}, {Value: "168h", Label: "The last 7 days"}, {Value: RecoverAt, Label: "Since a time of your choice"},
+}
+
+// RecoverAt is the span that takes the time from the other field.
+const RecoverAt = "at"
