@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,8 @@ const (
 	recoverRoundsMax = 10
 	attemptsMax      = 100 // of one delivery, however often it is sent again
 	testsMax         = 16  // test events on their way at once
+	testsByOneMax    = 4   // of them, of one account, so that slow receivers of one keep nobody else from testing
+	testsMinuteMax   = 60  // of one account
 	testRetry        = 5 * time.Second
 	frozenWords      = "This account is frozen: nothing is sent in its name. Contact support."
 )
@@ -242,11 +245,11 @@ func (s *Service) Test(ctx context.Context, p app.Principal, endpointID, eventTy
 	if t.FrozenAt != nil {
 		return Exchange{}, app.Errorf(app.Forbidden, "account_frozen", frozenWords).Final()
 	}
-	if !s.beginTest(endpointID) {
+	if !s.beginTest(p.AccountID, endpointID) {
 		return Exchange{}, app.Errorf(app.Exhausted, "rate_limit_exceeded",
-			"A test event is on its way to this endpoint, or many are to others. Try again when it was answered.").After(testRetry)
+			"A test event is on its way to this endpoint, or many were sent to others. Try again in a moment.").After(testRetry)
 	}
-	defer s.endTest(endpointID)
+	defer s.endTest(p.AccountID, endpointID)
 	id := s.o.IDs.New("evt_test")
 	body, err := eventBody(id, eventType, s.o.IDs.New("video_test"), s.now())
 	if err != nil {
@@ -255,20 +258,37 @@ func (s *Service) Test(ctx context.Context, p app.Principal, endpointID, eventTy
 	return s.post(ctx, t, id, body)
 }
 
-func (s *Service) beginTest(endpointID string) bool {
+// testShare are the test events of an account.
+type testShare struct {
+	since time.Time // when the minute began in which sent were
+	sent  int
+	now   int // on their way
+}
+
+func (s *Service) beginTest(accountID, endpointID string) bool {
+	now := s.now()
 	s.testsMu.Lock()
 	defer s.testsMu.Unlock()
-	if s.tests[endpointID] || len(s.tests) >= testsMax {
+	maps.DeleteFunc(s.shares, func(_ string, t testShare) bool { return t.now == 0 && now.Sub(t.since) >= time.Minute })
+	t := s.shares[accountID]
+	if now.Sub(t.since) >= time.Minute {
+		t.since, t.sent = now, 0
+	}
+	if s.tests[endpointID] || len(s.tests) >= testsMax || t.now >= testsByOneMax || t.sent >= testsMinuteMax {
 		return false
 	}
-	s.tests[endpointID] = true
+	t.now, t.sent = t.now+1, t.sent+1
+	s.tests[endpointID], s.shares[accountID] = true, t
 	return true
 }
 
-func (s *Service) endTest(endpointID string) {
+func (s *Service) endTest(accountID, endpointID string) {
 	s.testsMu.Lock()
 	defer s.testsMu.Unlock()
 	delete(s.tests, endpointID)
+	t := s.shares[accountID]
+	t.now--
+	s.shares[accountID] = t
 }
 
 // Health is how an endpoint did in the last 24 hours.

@@ -123,6 +123,46 @@ func TestOneTestAtATimeGoesToAnEndpoint(t *testing.T) {
 	must(t, <-done)
 }
 
+func TestSlowReceiversOfOneAccountLeaveRoomForTheTestsOfOthers(t *testing.T) {
+	t.Parallel()
+	in, out := make(chan struct{}), make(chan struct{})
+	slow := newReceiver(t, func(http.ResponseWriter, *http.Request) { in <- struct{}{}; <-out })
+	good := newReceiver(t, nil)
+	b := setup(t, []*receiver{slow, good}, func(o *Options) { o.Waits.Attempt = 30 * time.Second })
+	done := make(chan error, testsByOneMax)
+	for range testsByOneMax {
+		e, _ := b.endpoint(slow)
+		go func() {
+			_, err := b.Test(t.Context(), b.account, e.ID, VideoFailed)
+			done <- err
+		}()
+		<-in
+	}
+	e, _ := b.endpoint(good)
+	if _, err := b.Test(t.Context(), b.account, e.ID, VideoFailed); app.KindOf(err) != app.Exhausted {
+		t.Errorf("one account takes more than its share: %v", err)
+	}
+	other := b.newAccount()
+	e, _ = b.endpointOf(other, good.URL)
+	for range testsMinuteMax {
+		_, err := b.Test(t.Context(), other, e.ID, VideoFailed)
+		must(t, err)
+	}
+	if _, err := b.Test(t.Context(), other, e.ID, VideoFailed); app.KindOf(err) != app.Exhausted {
+		t.Errorf("there is no end of tests: %v", err)
+	}
+	b.clock.advance(time.Minute)
+	_, err := b.Test(t.Context(), other, e.ID, VideoFailed)
+	must(t, err)
+	close(out)
+	for range testsByOneMax {
+		must(t, <-done)
+	}
+	if b.clock.advance(time.Minute); !b.beginTest("acc", "whe") || len(b.shares) != 1 {
+		t.Errorf("the tests of %d accounts are remembered", len(b.shares))
+	}
+}
+
 func TestDeliveriesAreFilteredAndPaged(t *testing.T) {
 	t.Parallel()
 	good, bad := newReceiver(t, nil), answering(t, 500)

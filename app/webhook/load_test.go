@@ -204,6 +204,7 @@ func TestFault82NoFormOfAnInternalAddressIsReached(t *testing.T) {
 			continue // those lead outside, or are no row
 		}
 		b.exec(`update webhook_endpoints set url = $2 where id = $1`, e.ID, u)
+		b.clock.advance(time.Second)
 		x, err := b.Test(t.Context(), b.account, e.ID, VideoFailed)
 		if err != nil || x.Status != 0 || x.Error == "" {
 			t.Errorf("%q: %+v, %v", u, x, err)

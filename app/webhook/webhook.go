@@ -79,7 +79,8 @@ type Service struct {
 	counts counts
 
 	testsMu sync.Mutex
-	tests   map[string]bool // endpoints that a test event is on its way to
+	tests   map[string]bool      // endpoints that a test event is on its way to
+	shares  map[string]testShare // by account
 }
 
 // counts are what Stats reports.
@@ -104,7 +105,7 @@ func New(db *sqlx.DB, o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Service{db: db, o: o, seal: seal, keyID: keyID, tests: map[string]bool{}}, nil
+	return &Service{db: db, o: o, seal: seal, keyID: keyID, tests: map[string]bool{}, shares: map[string]testShare{}}, nil
 }
 
 func or(given, standard time.Duration) time.Duration {
