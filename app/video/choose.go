@@ -151,7 +151,7 @@ func (p *plan) defaults() error {
 	}
 	if !slices.Contains(p.model.Seconds, int64(p.wish.seconds)) {
 		return app.Errorf(app.Invalid, codeInvalid, "The model %s does not make videos of %d seconds, the length of the source; it makes %s.",
-			p.model.ID, p.wish.seconds, strings.Trim(fmt.Sprint(p.model.Seconds), "[]")).At("seconds")
+			p.model.ID, p.wish.seconds, strings.ReplaceAll(strings.Trim(fmt.Sprint(p.model.Seconds), "[]"), " ", ", ")).At("seconds")
 	}
 	if _, err := fmt.Sscanf(p.wish.size, "%dx%d", &p.width, &p.height); err != nil || p.width <= 0 || p.height <= 0 {
 		return fmt.Errorf("video: the model %s has a size %q", p.model.ID, p.wish.size)

@@ -123,10 +123,10 @@ func (s *Service) complete(c *Call, p *plan) (err error) {
 	if err = p.checkFrame(c); err != nil {
 		return err
 	}
-	if err = p.defaults(); err != nil {
+	if p.routes, err = s.routesOf(p); err != nil { // before the measures: a model that cannot change the video is the reason
 		return err
 	}
-	if p.routes, err = s.routesOf(p); err != nil {
+	if err = p.defaults(); err != nil {
 		return err
 	}
 	return p.price()
