@@ -65,11 +65,27 @@ func (m *mortal) rise(t *testing.T) {
 	c := *again
 	c.APIKey, c.Email, c.Password = m.APIKey, m.Email, m.Password
 	m.gateway = &c
+	m.lapse(t)
+}
+
+// lapse lets the time pass after which nobody waits for the dead.
+func (m *mortal) lapse(t *testing.T) {
+	t.Helper()
 	db := m.db(t)
 	dead := m.killed.Add(claimTime)
 	db.MustExec(`update video_jobs set claimed_until = null where claimed_until <= $1`, dead)
 	db.MustExec(`update webhook_deliveries set claimed_until = null where claimed_until <= $1`, dead)
 	db.MustExec(`update video_jobs set created_at = created_at - interval '3 minutes' where state in ('creating', 'uncertain')`)
+}
+
+// file reads a file below the gateway's folder.
+func (g *gateway) file(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(g.dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // settle makes everything due until all jobs have ended, all that is deleted is gone, and all events were delivered.
