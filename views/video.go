@@ -259,9 +259,6 @@ func fileNote(f VideoFile) string {
 	return strings.ToUpper(kind) + ", " + sizeWords(f.Bytes)
 }
 
-// alt describes the picture of a video to who cannot see it.
-func (v Video) alt() string { return "Still of: " + clipped(v.Prompt, 120) }
-
 // title is the prompt as a heading.
 func (v Video) title() string {
 	if line := strings.Join(strings.Fields(v.Prompt), " "); line != "" {
