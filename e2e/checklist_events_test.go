@@ -102,7 +102,7 @@ func isQuiet(t *testing.T, c customer, r *receiver, want int) {
 
 func exactlyTwoTypes(t *testing.T, v *films) {
 	a := v.call(t, "GET", "/v1/webhook_event_types", "")
-	if !sameJSON(a.body, `{"data":["video.completed","video.failed"],"object":"list"}`) {
+	if !sameJSON(a.body, `{"object":"list","data":["video.completed","video.failed"]}`) {
 		t.Errorf("the types are %s", a.body)
 	}
 	c, r := filmmaker(t, v.gateway, "types"), newReceiver(t)

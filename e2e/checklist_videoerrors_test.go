@@ -24,6 +24,7 @@ var videoErrorLines = []checkLine{
 	{"K210 create video: invalid multipart payload", filmed(invalidForms)},
 	{"K211 create video: authentication failure", filmed(videosDemandKeyFor("POST", ""))},
 	{"K212 create video: upstream task creation failure", filmed(upstreamCreateFails)},
+	{"K212 create video: an upstream that may have taken a job is not asked again", filmed(notAskedTwice)},
 	{"K213 get status: missing task_id", filmed(missingIDs)},
 	{"K214 get status: authentication failure", filmed(videosDemandKeyFor("GET", "/x"))},
 	{"K215 get status: task not found", filmed(foreignAndUnknown)},

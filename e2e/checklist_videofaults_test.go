@@ -15,8 +15,8 @@ func upstreamCreateFails(t *testing.T, v *films) {
 				spec, code, kind string
 				status           int
 			}{
-				{"status=503", "upstream_error", "server_error", 502}, {"html", "upstream_error", "server_error", 502}, {"status=401", "upstream_error", "server_error", 502},
-				{"status=429", "rate_limit_exceeded", "rate_limit_error", 429}, {"status=422", "invalid_value", "invalid_request_error", 400},
+				{"status=503", "upstream_error", "server_error", 502}, {"status=401", "upstream_error", "server_error", 502},
+				{"status=429", "rate_limit_exceeded", "rate_limit_error", 429}, {"status=400", "invalid_value", "invalid_request_error", 400},
 			} {
 				a := c.call(t, "POST", videosPath, videoBody(id, "simulate: "+f.spec+"\nx"))
 				if r := openAIRefusal(t, a); a.status != f.status || r.code != f.code || r.kind != f.kind {
@@ -30,13 +30,31 @@ func upstreamCreateFails(t *testing.T, v *films) {
 	})
 }
 
+// notAskedTwice lets upstreams make a job and break off before they say so: the client gets the job all the same, it is
+// found again, and there is one render.
+func notAskedTwice(t *testing.T, v *films) {
+	c := filmmaker(t, v.gateway, "not-twice")
+	for _, id := range []string{reelModel, swiftModel} {
+		mark := once("twice")
+		before := c.money(t)
+		o := c.film(t, videoBody(id, "simulate: late-create;reset\n"+mark))
+		if cost := nanos(t, number(at(o, "usage", "cost")).String()); before.Posted-c.money(t).Posted != cost || cost == 0 {
+			t.Errorf("%s: cost %d, %+v became %+v", id, cost, before, c.money(t))
+		}
+		renders := parse[struct{ Renders []struct{ ID string } }](t, v.simulator(t, "GET", "/_control/renders?text="+mark, ""))
+		if calls := v.upstreamCalls(t, mark); len(renders.Renders) != 1 || len(calls) != 1 {
+			t.Errorf("%s: %d calls made %+v", id, len(calls), renders)
+		}
+	}
+}
+
 func upstreamRemixFails(t *testing.T, v *films) {
 	c := filmmaker(t, v.gateway, "remix-fails")
 	for _, id := range []string{reelModel, fastModel, swiftModel} {
 		source := textAt(c.film(t, videoBody(id, "x")), "id")
 		before := c.money(t)
 		for _, root := range videoRoots {
-			for spec, status := range map[string]int{"status=503": 502, "status=422": 400, "status=429": 429} {
+			for spec, status := range map[string]int{"status=503": 502, "status=400": 400, "status=429": 429} {
 				prompt := "simulate: " + spec + ";on=create,remix\\nx"
 				a := c.call(t, "POST", root+"/"+source+"/remix", `{"prompt":"`+prompt+`"}`)
 				if r := openAIRefusal(t, a); a.status != status || r.kind == "" {
