@@ -10,7 +10,6 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
-	"umg/app/storage"
 	"umg/app/video"
 )
 
@@ -208,6 +207,5 @@ func (a *API) getContent(x *call) error {
 	h.Set("Cache-Control", contentCache)
 	h.Set("Vary", "Authorization")
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": job.FileName(variant)}))
-	storage.Serve(x.Response(), x.Request(), blob, a.now)
-	return nil
+	return a.serveBlob(x, blob)
 }

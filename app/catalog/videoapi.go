@@ -217,7 +217,8 @@ func (g *guides) videoResponses(m *Model, op *tree) *tree {
 		part.set("description", textTree("The part of the file that Range asks for."))
 		all.set("206", part)
 		all.set("304", members("description", "The file is the one that If-None-Match names."))
-		all.set("416", members("description", "The file has no such part."))
+		all.set("416", members("description", "`range_not_satisfiable`: the file has no such part.", "content",
+			members("application/json", members("schema", refTo("schemas", pascal(VideosStyle, "error"))))))
 	}
 	addFaults(all, g.videoFaults(op.word("id")), refTo("schemas", pascal(VideosStyle, "error")))
 	return all
