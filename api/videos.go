@@ -160,6 +160,9 @@ func (a *API) createOnce(x *call, c video.Call, claim *idempotency.Claim) error 
 		return err
 	}
 	x.access.Model, x.access.Provider, x.access.Outcome = made.Job.Model, made.Job.Provider, "accepted"
+	if m, known := a.catalog.Snapshot().Model(made.Job.Model); known {
+		x.announce(m)
+	}
 	if asksForStream(c.Body) {
 		return a.followVideo(x, made.Job)
 	}

@@ -60,11 +60,11 @@ func (s *Service) Create(ctx context.Context, c Call) (Created, error) {
 	}
 	defer slot.Release(0)
 	if p.image, err = s.firstFrame(ctx, &c, p); err != nil {
-		return Created{}, err
+		return Created{Requests: slot.Requests()}, err
 	}
 	row, err := s.open(ctx, &c, p)
 	if err != nil {
-		return Created{}, err
+		return Created{Requests: slot.Requests()}, err
 	}
 	job, err := s.order(ctx, p, row)
 	return Created{Job: job, Requests: slot.Requests()}, err

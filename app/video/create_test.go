@@ -140,10 +140,13 @@ func TestAWrongCallCostsNothing(t *testing.T) {
 	call.Principal.Models = []string{"test/two"}
 	_, err := b.service.Create(t.Context(), call)
 	wantError(t, err, app.Forbidden, "model_not_allowed", "model")
-	call = b.call(`{"model":"test/film","prompt":"a"}`)
+	call = b.call(`{"model":"test/minutely","prompt":"a"}`)
 	call.Principal.AccountID = poor
-	_, err = b.service.Create(t.Context(), call)
+	refused, err := b.service.Create(t.Context(), call)
 	wantError(t, err, app.Unfunded, "insufficient_quota", "")
+	if refused.Requests.Limit == 0 {
+		t.Error("a refused call does not say what is left of its limit")
+	}
 	if b.rows(b.account)+b.rows(poor) != 0 || len(b.sim.Renders()) != 0 {
 		t.Error("a refused call has left a job")
 	}
