@@ -188,7 +188,8 @@ type failure struct{ title, advice string }
 var failures = map[string]failure{
 	"moderation_blocked": {
 		"Stopped by the content policy",
-		"The provider found something in the prompt, the picture or the result that its policy does not allow. Change the prompt and make it again.",
+		"The provider found something in the prompt, the picture or the result that its policy does not allow. " +
+			"Change the prompt and make it again.",
 	},
 	"content_policy_violation": {
 		"Stopped by the content policy",

@@ -165,7 +165,8 @@ type VideoCode struct {
 
 func (c VideoCode) tabs() ui.TabsProps {
 	return ui.TabsProps{
-		ID: "video-code", Title: "Way", Tabs: []ui.Tab{{Name: "poll", Label: "Create, wait, download"}, {Name: "webhook", Label: "Be told by webhook"}},
+		ID: "video-code", Title: "Way",
+		Tabs: []ui.Tab{{Name: "poll", Label: "Create, wait, download"}, {Name: "webhook", Label: "Be told by webhook"}},
 	}
 }
 

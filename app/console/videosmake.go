@@ -48,7 +48,8 @@ func (c *Console) videoModels() []views.VideoModel {
 	var models []views.VideoModel
 	now := c.o.Now()
 	for _, m := range c.o.Catalog.Snapshot().Models() {
-		if m.VideoContract() == nil || !m.Answers() || !m.Available || m.Paused || m.Ended(now) != nil || len(m.Sizes) == 0 || len(m.Seconds) == 0 {
+		makes := m.VideoContract() != nil && m.Answers() && len(m.Sizes) > 0 && len(m.Seconds) > 0
+		if !makes || !m.Available || m.Paused || m.Ended(now) != nil {
 			continue
 		}
 		models = append(models, viewVideoModel(m))

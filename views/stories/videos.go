@@ -55,12 +55,14 @@ func failed(id string, since time.Duration, code, message string) views.Video {
 
 func exampleVideos() []views.Video {
 	remix := completed("06", 3*time.Hour)
-	remix.RemixedFrom, remix.Prompt, remix.Size, remix.Model = "video_01kb4a00000000000000000007", "The same boat, but at dawn and in snow", "720x1280", "boreal/drift:pro"
+	remix.RemixedFrom, remix.Prompt = "video_01kb4a00000000000000000007", "The same boat, but at dawn and in snow"
+	remix.Size, remix.Model = "720x1280", "boreal/drift:pro"
 	remix.Cost, remix.PerSecond = dollars(2_400_000_000), 3*app.Dollar/10
 	expired := completed("08", 40*24*time.Hour)
 	expired.Gone, expired.Prompt = true, "Waves"
 	tall := completed("07", 26*time.Hour)
-	tall.Prompt, tall.Size = "Ein Glasbläser formt eine Kugel, Nahaufnahme, warmes Licht, keine Worte, sehr ruhige Kamera, nur das Feuer ist zu hören", "720x1280"
+	tall.Size = "720x1280"
+	tall.Prompt = "Ein Glasbläser formt eine Kugel, Nahaufnahme, warmes Licht, keine Worte, sehr ruhige Kamera, nur das Feuer ist zu hören"
 	saving := running("03", 2*time.Minute, 99)
 	saving.Storing = true
 	return []views.Video{
@@ -83,15 +85,18 @@ func videoModels() []views.VideoModel {
 	return []views.VideoModel{
 		{
 			ID: "boreal/drift:fast", Name: "Drift Fast", Owner: "boreal", Description: "Video for exploring ideas; renders quickly.",
-			Sizes: []string{"720x1280", "1280x720"}, Seconds: []int{4, 8, 12}, PerSecond: even(app.Dollar/10, "720x1280", "1280x720"), Pictures: true,
+			Sizes: []string{"720x1280", "1280x720"}, Seconds: []int{4, 8, 12},
+			PerSecond: even(app.Dollar/10, "720x1280", "1280x720"), Pictures: true,
 		},
 		{
 			ID: "boreal/drift:pro", Name: "Drift Pro", Owner: "boreal", Description: "Video for the final cut; renders longer and in more sizes.",
-			Sizes: []string{"720x1280", "1280x720", "1024x1792", "1792x1024", "1920x1080"}, Seconds: []int{4, 8, 12, 16, 20}, PerSecond: pro, Pictures: true,
+			Sizes: []string{"720x1280", "1280x720", "1024x1792", "1792x1024", "1920x1080"}, Seconds: []int{4, 8, 12, 16, 20},
+			PerSecond: pro, Pictures: true,
 		},
 		{
 			ID: "kestrel/swift", Name: "Swift", Owner: "kestrel", Description: "Quick clips in wide, tall and square.",
-			Sizes: []string{"1280x720", "720x1280", "960x960"}, Seconds: []int{5, 10}, PerSecond: even(6*app.Dollar/100, "1280x720", "720x1280", "960x960"),
+			Sizes: []string{"1280x720", "720x1280", "960x960"}, Seconds: []int{5, 10},
+			PerSecond: even(6*app.Dollar/100, "1280x720", "720x1280", "960x960"),
 		},
 	}
 }
@@ -175,7 +180,8 @@ func videoPages() []Story {
 		videoStory("video-code-remix", "A remix as code", 200, "/console/videos", func(s views.Shell) templ.Component {
 			return views.VideoCodePage(views.VideoCode{Shell: s, Video: all[5], KeyHint: "sk-umg-7H…f3Qk", Language: "python"})
 		}),
-		{Name: "video-not-found", Group: "Videos", Title: "Deleted or never there", Status: 404, Path: "/console/videos/video_gone", View: views.NotFoundPage},
+		{Name: "video-not-found", Group: "Videos", Title: "Deleted or never there", Status: 404, Path: "/console/videos/video_gone",
+			View: views.NotFoundPage},
 	}
 }
 
