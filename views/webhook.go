@@ -226,6 +226,14 @@ type WebhookTest struct {
 	Attempt
 }
 
+// summary says what a test was and how long it took.
+func (t WebhookTest) summary() string {
+	if t.Status == 0 {
+		return t.Event + " was given up after " + Took(t.Took) + ". No answer came."
+	}
+	return strings.TrimSpace(t.Event + " was answered within " + Took(t.Took) + ". " + t.note())
+}
+
 // DeliveryQuery narrows the deliveries of an endpoint; it is the query of their address.
 type DeliveryQuery struct {
 	State, Event, Object, After string
@@ -315,8 +323,11 @@ func (d Delivery) status() verdict {
 
 // last says what came of the last attempt.
 func (d Delivery) last() string {
-	if d.Attempts == 0 {
+	switch {
+	case d.Attempts == 0 && d.State == DeliveryPending:
 		return "Not sent yet"
+	case d.Attempts == 0:
+		return "Not sent"
 	}
 	return outcomeWords(d.LastStatus, d.LastError)
 }
