@@ -35,7 +35,7 @@ func (c *Console) videos(p *page) error {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
 	ctx, account := p.Request().Context(), p.user.AccountID
-	l := views.Videos{Shell: c.shell(p), Query: q, Retention: "30 days"}
+	l := views.Videos{Shell: c.shell(p), Query: q, Retention: days(c.o.Videos.Retention())}
 	found, err := c.o.Videos.List(ctx, account, listQuery(q))
 	if err != nil {
 		return err
@@ -55,9 +55,6 @@ func (c *Console) videos(p *page) error {
 		}
 		if q.After != "" || q.Before != "" && found.More {
 			l.Newer = found.Jobs[0].ID
-		}
-		if e := found.Jobs[0]; e.ExpiresAt != nil && e.CompletedAt != nil {
-			l.Retention = days(e.ExpiresAt.Sub(*e.CompletedAt))
 		}
 	}
 	for _, m := range c.o.Catalog.Snapshot().Models() {

@@ -26,6 +26,9 @@ func (s *Service) Usage(ctx context.Context, accountID string) (jobs, bytes int6
 	return sumContent(ctx, s.db, accountID)
 }
 
+// Retention is how long the content of a completed job is kept.
+func (s *Service) Retention() time.Duration { return s.o.Retention }
+
 // ready is why the content of a job cannot be used, nil when it can.
 func (r *jobRow) ready(now time.Time) error {
 	switch {
