@@ -140,6 +140,9 @@ func (a *API) makeVideo(x *call, operation string, c video.Call) error {
 	}
 	if claim.Answer != nil {
 		x.Response().Header().Set("Idempotency-Replayed", "true")
+		if asksForStream(c.Body) {
+			return a.followAgain(x, claim.ResultID)
+		}
 		a.hintPoll(x)
 		return x.Blob(claim.Answer.Status, jsonType, claim.Answer.Body)
 	}
@@ -163,15 +166,15 @@ func (a *API) createOnce(x *call, c video.Call, claim *idempotency.Claim) error 
 	if m, known := a.catalog.Snapshot().Model(made.Job.Model); known {
 		x.announce(m)
 	}
-	if asksForStream(c.Body) {
-		return a.followVideo(x, made.Job)
-	}
 	body := videoJSON(made.Job)
 	if claim != nil {
 		kept := a.repeats.Keep(context.WithoutCancel(ctx), *claim, idempotency.Answer{Status: http.StatusOK, Body: body})
 		if kept != nil {
 			x.access.Cause = kept // the job is made and told; a repetition finds it by its id
 		}
+	}
+	if asksForStream(c.Body) {
+		return a.followVideo(x, made.Job)
 	}
 	a.hintPoll(x)
 	extendWrite(x.Response().Writer, a.now())
@@ -227,6 +230,19 @@ func (a *API) hintPoll(x *call) {
 		h[name] = hint
 	}
 	h["Retry-After"] = []string{strconv.FormatInt(int64(pollHint/time.Second), 10)}
+}
+
+// followAgain takes up the stream of a call that is repeated. One that has ended is not told again.
+func (a *API) followAgain(x *call, id string) error {
+	job, err := a.videos.Get(x.Request().Context(), x.key.AccountID, id)
+	if err != nil {
+		return err
+	}
+	if job.State.Ended() {
+		return app.Errorf(app.Unprocessable, "idempotent_stream_completed",
+			"The stream of the call with this Idempotency-Key has ended. GET /v1/videos/%s shows the video.", id).At(keyHeader).Final()
+	}
+	return a.followVideo(x, job)
 }
 
 // followVideo streams the task as events, one for each change a client can see, until it has ended.
