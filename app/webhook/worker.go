@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -125,7 +126,7 @@ func (p *pass) start(ctx context.Context) error {
 			p.struggling++
 		}
 		go func() {
-			p.s.deliver(ctx, c)
+			p.s.safely(ctx, c)
 			p.done <- c
 		}()
 	}
@@ -154,6 +155,16 @@ func (p *pass) drain() {
 	for p.running > 0 {
 		p.ended(<-p.done)
 	}
+}
+
+// safely makes one attempt. One that breaks is made again when its claim has lapsed: it must not end the others.
+func (s *Service) safely(ctx context.Context, c claimed) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			s.o.Log.Error("webhook: an attempt broke", "delivery_id", c.ID, "panic", broken, "stack", string(debug.Stack()))
+		}
+	}()
+	s.deliver(ctx, c)
 }
 
 // deliver makes one attempt and writes down what came of it.

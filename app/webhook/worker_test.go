@@ -443,3 +443,29 @@ func TestRunComesBackForRetriesAndLapsedClaims(t *testing.T) {
 	b.clock.advance(time.Second)
 	b.deliver(2)
 }
+
+func TestAnAttemptThatBreaksEndsNoOther(t *testing.T) {
+	t.Parallel()
+	var broken atomic.Bool
+	r, good := answering(t, 500), newReceiver(t, nil)
+	b := setup(t, []*receiver{r, good}, func(o *Options) {
+		o.Jitter = func(int64) int64 {
+			if broken.CompareAndSwap(false, true) {
+				panic("no chance")
+			}
+			return 0
+		}
+	})
+	b.endpoint(r)
+	b.endpoint(good)
+	b.emit(b.account)
+	b.deliver(2)
+	if n := b.number(`select count(*) from webhook_deliveries where state = 'delivered'`); n != 1 {
+		t.Errorf("%d deliveries arrived", n)
+	}
+	b.clock.advance(b.o.Waits.Claim + time.Second)
+	b.deliver(1)
+	if n := b.number(`select count(*) from webhook_attempts where status = 500`); n != 1 {
+		t.Errorf("%d failed attempts are written down", n)
+	}
+}
