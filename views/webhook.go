@@ -154,6 +154,11 @@ func NewWebhookForm() WebhookForm {
 
 func (f WebhookForm) wants(event string) bool { return slices.Contains(f.Events, event) }
 
+// beginsWithName is false where a later field is the first to be mended.
+func (f WebhookForm) beginsWithName() bool {
+	return f.NameError != "" || f.URLError == "" && f.EventsError == ""
+}
+
 // Webhooks is the list of an account's endpoints.
 type Webhooks struct {
 	Shell

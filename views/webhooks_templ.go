@@ -1061,7 +1061,7 @@ func webhookFormPart(w WebhookEdit) templ.Component {
 			templ_7745c5c3_Err = ui.Input(ui.InputProps{
 				FieldProps: ui.FieldProps{ID: "hook-name", Label: "Name", Error: w.Form.NameError},
 				Name:       "name", Value: w.Form.Name, Placeholder: "Render pipeline", Autocomplete: "off", MaxLength: webhookNameMax,
-				Required: true, Autofocus: true,
+				Required: true, Autofocus: w.Form.beginsWithName(),
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
