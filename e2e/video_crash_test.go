@@ -21,7 +21,7 @@ import (
 
 const (
 	claimTime  = time.Minute      // after which what a dead process was at is anybody's, see app/video and app/webhook
-	recoverMax = 60 * time.Second // for all jobs of a test to end
+	recoverMax = 60 * time.Second // for the next job of a test to end
 )
 
 // mortal is a customer whose gateway is killed and started again on its data, while the upstream runs on elsewhere.
@@ -92,6 +92,7 @@ func (g *gateway) file(t *testing.T, name string) string {
 func (c customer) settle(t *testing.T) {
 	t.Helper()
 	db := c.db(t)
+	before := 0
 	for deadline := time.Now().Add(recoverMax); ; time.Sleep(100 * time.Millisecond) {
 		db.MustExec(`update video_jobs set due_at = now() where account_id = $1 and due_at > now()
 			and (completed_at is null or deleted_at is not null)`, c.accountID)
@@ -107,6 +108,9 @@ func (c customer) settle(t *testing.T) {
 		}
 		if len(left) == 0 {
 			return
+		}
+		if len(left) != before {
+			before, deadline = len(left), time.Now().Add(recoverMax)
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("after %s %d things are not settled: %s", recoverMax, len(left), strings.Join(left[:min(len(left), 10)], "; "))
@@ -250,9 +254,9 @@ func (g *gateway) renders(t *testing.T, text string) []render {
 // until waits for something to be so.
 func until(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(filmMax); !so(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(recoverMax); !so(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s after %s: %s", "still not", filmMax, what)
+			t.Fatalf("still not after %s: %s", recoverMax, what)
 		}
 	}
 }

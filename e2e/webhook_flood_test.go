@@ -100,7 +100,7 @@ func closedUntil(open <-chan struct{}, then http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// flood lets events be made, kills the gateway when a third of them has arrived, and waits for the rest.
+// flood lets events be made, kills the gateway when some hundreds have arrived, and waits for the rest.
 func flood(t *testing.T, events int, produce func(*mortal) []string) {
 	t.Helper()
 	m := newMortal(t, "flood", "--video-poll", "50ms")
@@ -119,7 +119,7 @@ func flood(t *testing.T, events int, produce func(*mortal) []string) {
 	})
 	began := time.Now()
 	close(open)
-	until(t, "a third of the events has arrived", func() bool { return attempts.Load() > int64(events)/3 })
+	until(t, "some hundreds of events have arrived", func() bool { return attempts.Load() > floodEvents/3 })
 	m.kill(t)
 	m.rise(t)
 	m.settle(t)
