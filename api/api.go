@@ -57,7 +57,7 @@ type API struct {
 	videos   *video.Service
 	repeats  *idempotency.Service
 	ids      app.IDs
-	uploads  atomic.Int64 // bytes of large forms that are being read
+	uploads  atomic.Int64 // bytes of large bodies whose calls run
 	now      app.Clock
 	baseURL  string
 	bodyMax  int64
@@ -158,6 +158,7 @@ type call struct {
 	key       account.Key
 	access    *Access
 	mediaType string // of a prepared body; JSON when empty
+	carried   int64  // bytes of a large body that are counted against all calls' memory
 }
 
 // handle is the frame of every route: overload guard, key, route, error.

@@ -18,11 +18,11 @@ const (
 	formPartsMax        = 64
 	formTextBytesMax    = 21 << 20 // of one field: an image as a data: URL
 	uploadBytesMax      = 20 << 20
-	uploadsBytesMax     = 512 << 20 // of all forms that are read at once
+	uploadsBytesMax     = 512 << 20 // of all large bodies whose calls run at once
 	formDepthMax        = 3         // of names like metadata[a][b]
 	fileField           = "input_reference"
 	streamField         = "stream"
-	largeFormBytesLeast = 1 << 20
+	largeBodyBytesLeast = 1 << 20
 )
 
 // readVideo reads the body of a create or a remix, JSON or a form, and gives it one form: a JSON object, and the file.
@@ -37,6 +37,9 @@ func (a *API) readVideo(x *call) (video.Call, error) {
 			return video.Call{}, err
 		}
 		defer a.release(body)
+		if err := a.carry(x, int64(body.Len())); err != nil {
+			return video.Call{}, err
+		}
 		return video.Call{Body: bytes.Clone(body.Bytes())}, nil
 	}
 	if params["boundary"] == "" {
@@ -50,16 +53,25 @@ func (a *API) readVideo(x *call) (video.Call, error) {
 		return video.Call{}, err
 	}
 	defer a.release(body)
-	size := int64(body.Len())
-	if size > largeFormBytesLeast {
-		defer a.uploads.Add(-size)
-		if a.uploads.Add(size) > uploadsBytesMax {
-			return video.Call{}, app.Errorf(app.Unavailable, "overloaded", "The service is taking too many uploads; try again shortly.").
-				After(overloadRetry)
-		}
+	if err := a.carry(x, int64(body.Len())); err != nil {
+		return video.Call{}, err
 	}
 	return parseForm(multipart.NewReader(bytes.NewReader(body.Bytes()), params["boundary"]))
 }
+
+// carry counts a large body against what all calls may hold in memory, until the call ends and setDown gives it back.
+func (a *API) carry(x *call, size int64) error {
+	if size < largeBodyBytesLeast {
+		return nil
+	}
+	x.carried += size
+	if a.uploads.Add(size) > uploadsBytesMax {
+		return app.Errorf(app.Unavailable, "overloaded", "The service is taking too many uploads; try again shortly.").After(overloadRetry)
+	}
+	return nil
+}
+
+func (a *API) setDown(x *call) { a.uploads.Add(-x.carried) }
 
 func badForm(format string, args ...any) *app.Error {
 	return app.Errorf(app.Invalid, "invalid_body", format, args...)
@@ -115,6 +127,9 @@ func takePart(c *video.Call, fields map[string]any, part *multipart.Part) error 
 	}
 	if !utf8.Valid(text) {
 		return badForm("The field %q is not UTF-8.", shorten(name)).At(shorten(name))
+	}
+	if name == fileField && len(text) == 0 {
+		return nil // what browsers send for a file that nobody has chosen
 	}
 	return setField(fields, name, string(text))
 }

@@ -82,6 +82,14 @@ func TestAFormWithoutAFileAndWithNestedReferenceIsRead(t *testing.T) {
 	}
 }
 
+func TestAFileThatNobodyHasChosenIsNone(t *testing.T) {
+	t.Parallel()
+	c, err := parse(field("prompt", "x"), file("input_reference", "", "application/octet-stream", ""))
+	if err != nil || c.Upload != nil || string(c.Body) != `{"prompt":"x"}` {
+		t.Errorf("%s, %+v, %v", c.Body, c.Upload, err)
+	}
+}
+
 func TestABadFormIsRefusedByName(t *testing.T) {
 	t.Parallel()
 	many := make([]string, formPartsMax+1)

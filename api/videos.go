@@ -93,6 +93,7 @@ func (a *API) unservedVideo(*call) error {
 
 // createVideo serves POST /v1/videos: JSON or a form.
 func (a *API) createVideo(x *call) error {
+	defer a.setDown(x)
 	body, err := a.readVideo(x)
 	if err != nil {
 		return err
@@ -106,6 +107,7 @@ func (a *API) remixVideo(x *call) error {
 	if source == "" {
 		return noVideoID()
 	}
+	defer a.setDown(x)
 	body, err := a.readVideo(x)
 	if err != nil {
 		return err

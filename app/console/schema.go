@@ -240,7 +240,7 @@ func typeOfValue(v *tree) string {
 func allowed(n *tree) []string {
 	var words []string
 	for _, v := range append(n.get("enum").list(), n.get("const")) {
-		if w := v.word(); w != "" && w != "null" {
+		if w := v.word(); w != "" && w != "null" && !slices.Contains(words, w) { // a number may also come as a text
 			words = append(words, w)
 		}
 	}
