@@ -14,7 +14,8 @@ type Overview struct {
 	Credit     Credit
 	Stats      Stats
 	Requests   []Request
-	Failure    *Trouble // set when credit, figures and requests could not be read
+	Failure    *Trouble  // set when credit, figures and requests could not be read
+	Hooks      []Webhook // endpoints that were disabled for failing, or are about to be
 }
 
 // Trouble is a part of a page that could not be loaded.
@@ -68,6 +69,7 @@ type Request struct {
 	Outcome   string // of the usage record: succeeded, failed, client_left, cut, timed_out
 	ErrorCode string
 	Estimated bool
+	Seconds   int64 // of a video; it has no tokens
 	Input     int64 // all tokens read, cached ones included
 	Cached    int64
 	Output    int64 // all tokens written, reasoning included

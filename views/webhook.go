@@ -106,6 +106,30 @@ func (w Webhook) disabledText() string {
 	}
 }
 
+// Troubled reports whether the people of the account should be told: the endpoint was disabled by its failures, or has
+// failed for a day.
+func (w Webhook) Troubled(now time.Time) bool {
+	if w.Disabled {
+		return w.DisabledReason != WebhookOffByUser
+	}
+	return w.FailingSince != nil && now.Sub(*w.FailingSince) >= 24*time.Hour
+}
+
+// notice says of a troubled endpoint what has happened.
+func (w Webhook) notice() string {
+	if w.Disabled {
+		return "The webhook endpoint " + w.Name + " is disabled: " + w.why()
+	}
+	return "The webhook endpoint " + w.Name + " fails"
+}
+
+func (w Webhook) noticeText() string {
+	if w.Disabled {
+		return w.disabledText()
+	}
+	return "Nothing but failures has come back for more than a day. After five days it is disabled."
+}
+
 func (h WebhookHealth) attempts() int64 { return h.Succeeded + h.Failed }
 
 // rate is the share of attempts that were taken.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -31,7 +32,8 @@ func (c *Console) renderOverview(p *page, status int, form views.KeyForm, fresh 
 	for _, k := range keys {
 		names[k.ID] = k.Name
 	}
-	if err := c.fillActivity(p, &o, names); err != nil {
+	o.Hooks, err = c.troubledWebhooks(p)
+	if err = errors.Join(err, c.fillActivity(p, &o, names)); err != nil {
 		o.Failure = &views.Trouble{RequestID: p.Response().Header().Get(echo.HeaderXRequestID)}
 	}
 	if cookie, err := p.Cookie(onboardingCookie); err != nil || cookie.Value != hidden || fresh != nil {
@@ -84,7 +86,8 @@ func viewRequest(r billing.UsageRecord, keyNames map[string]string) views.Reques
 	}
 	u := r.Usage
 	return views.Request{
-		ID: r.RequestID, At: r.StartedAt, Model: r.Model, KeyName: name, Style: r.Style, Streamed: r.Streamed, Outcome: r.Outcome,
+		Seconds: u[billing.Seconds] / millisPerSecond,
+		ID:      r.RequestID, At: r.StartedAt, Model: r.Model, KeyName: name, Style: r.Style, Streamed: r.Streamed, Outcome: r.Outcome,
 		ErrorCode: r.ErrorCode, Estimated: r.Estimated, Cached: u[billing.CacheReadTokens],
 		Input:  u[billing.InputTokens] + u[billing.CacheReadTokens] + u[billing.CacheWriteTokens],
 		Output: u[billing.OutputTokens] + u[billing.ReasoningTokens], Cost: r.Cost, FirstByte: r.FirstByte, Duration: r.Duration,

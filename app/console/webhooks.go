@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"umg/app"
@@ -76,6 +77,15 @@ func (c *Console) listWebhooks(p *page) ([]views.Webhook, error) {
 		list[i] = viewWebhook(e, reports[e.ID])
 	}
 	return list, nil
+}
+
+// troubledWebhooks are the endpoints that somebody should look after.
+func (c *Console) troubledWebhooks(p *page) ([]views.Webhook, error) {
+	if c.o.Webhooks == nil {
+		return nil, nil
+	}
+	all, err := c.listWebhooks(p)
+	return slices.DeleteFunc(all, func(w views.Webhook) bool { return !w.Troubled(c.o.Now()) }), err
 }
 
 func viewWebhook(e webhook.Endpoint, r webhook.Report) views.Webhook {

@@ -291,22 +291,6 @@ func (s *Service) endTest(accountID, endpointID string) {
 	s.shares[accountID] = t
 }
 
-// Health is how an endpoint did in the last 24 hours.
-type Health struct {
-	Succeeded   int           // attempts
-	Failed      int           // attempts
-	P95         time.Duration // of all attempts
-	LastFailure *time.Time
-}
-
-// Health returns the health of the account's endpoints by id. One without attempts is not there.
-func (s *Service) Health(ctx context.Context, p app.Principal) (map[string]Health, error) {
-	found, err := healthOf(ctx, s.db, p.AccountID, s.now().Add(-healthSpan))
-	return found, wrap("read the health of endpoints", err)
-}
-
-const healthSpan = 24 * time.Hour
-
 func errNoDelivery() error {
 	return app.Errorf(app.NotFound, "webhook_delivery_not_found", "There is no such delivery. Deliveries are kept for 30 days.")
 }

@@ -129,24 +129,3 @@ func insertMissing(ctx context.Context, q postgres.Queryer, accountID, endpointI
 		accountID, endpointID, pq.StringArray(ids), pq.StringArray(events), now)
 	return err
 }
-
-func healthOf(ctx context.Context, q postgres.Queryer, accountID string, since time.Time) (map[string]Health, error) {
-	var rows []struct {
-		EndpointID  string     `db:"endpoint_id"`
-		Succeeded   int        `db:"succeeded"`
-		Failed      int        `db:"failed"`
-		P95         float64    `db:"p95"`
-		LastFailure *time.Time `db:"last_failure"`
-	}
-	err := q.SelectContext(ctx, &rows, `
-		select endpoint_id, count(*) filter (where succeeded) as succeeded, count(*) filter (where not succeeded) as failed,
-			percentile_cont(0.95) within group (order by duration_ms) as p95, max(started_at) filter (where not succeeded) as last_failure
-		from webhook_attempts where account_id = $1 and started_at >= $2 group by endpoint_id`, accountID, since)
-	found := make(map[string]Health, len(rows))
-	for _, r := range rows {
-		found[r.EndpointID] = Health{
-			Succeeded: r.Succeeded, Failed: r.Failed, P95: time.Duration(r.P95 * float64(time.Millisecond)), LastFailure: r.LastFailure,
-		}
-	}
-	return found, err
-}

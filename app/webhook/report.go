@@ -8,6 +8,9 @@ import (
 	"umg/app/postgres"
 )
 
+// reportSpan is how far a report looks back.
+const reportSpan = 24 * time.Hour
+
 // Report is how an endpoint did in the last 24 hours, with its latest failure, for people to look at.
 type Report struct {
 	Succeeded   int           `db:"succeeded"` // attempts
@@ -27,7 +30,7 @@ type Failure struct {
 
 // Reports returns the reports of the account's endpoints by id. One without attempts is not there.
 func (s *Service) Reports(ctx context.Context, p app.Principal) (map[string]Report, error) {
-	found, err := reportsOf(ctx, s.db, p.AccountID, s.now().Add(-healthSpan))
+	found, err := reportsOf(ctx, s.db, p.AccountID, s.now().Add(-reportSpan))
 	return found, wrap("report on endpoints", err)
 }
 

@@ -373,7 +373,7 @@ func TestFiguresFollowWhatHappens(t *testing.T) {
 	if got := b.Stats(); got != (Stats{Events: 3, Attempts: 6, Delivered: 3, FailedAttempts: 3}) {
 		t.Errorf("%+v", got)
 	}
-	health, err := b.Health(t.Context(), b.account)
+	health, err := b.Reports(t.Context(), b.account)
 	if err != nil || health[e.ID].Succeeded != 3 || health[e.ID].LastFailure != nil || health[f.ID].Failed != 3 || health[f.ID].LastFailure == nil {
 		t.Errorf("%+v, %v", health, err)
 	}

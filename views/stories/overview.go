@@ -55,6 +55,18 @@ func overview() []Story {
 			o.Balance.Available = o.Credit.Available
 		}),
 		story("overview-busy", "A busy account", 200, busy),
+		story("overview-hooks", "Webhook endpoints in trouble", 200, func(o *views.Overview) {
+			busy(o)
+			film := exampleRequests()[0]
+			film.Model, film.Style, film.Seconds, film.Cost, film.Duration = "quarry/reel:pro", "videos", 8, 240*app.Cent/100, 41*time.Second
+			film.Streamed, film.FirstByte = false, 0
+			o.Requests = append([]views.Request{film}, o.Requests...)
+			since := at(30 * time.Hour)
+			o.Hooks = []views.Webhook{
+				{ID: "whe_1", Name: "Billing", Disabled: true, DisabledReason: views.WebhookOffByFailures, DisabledAt: &since},
+				{ID: "whe_2", Name: "Search index", FailingSince: &since},
+			}
+		}),
 		balance(story("overview-low", "Little credit left", 200, func(o *views.Overview) {
 			busy(o)
 			o.Credit = views.Credit{Available: 412_905_310, Purchased: 412_905_310}
