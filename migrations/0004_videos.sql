@@ -75,11 +75,15 @@ end $$;
 -- +goose StatementEnd
 create trigger video_jobs_final before update of state on video_jobs for each row execute function video_jobs_end_once();
 
--- Whoever watches a job hears of each change that a client can see, and workers of what is due now.
+-- Whoever watches a job hears of each change that a client can see. Workers hear of new states and deletes only, after
+-- which something may be due at once.
 -- +goose StatementBegin
 create function notify_video() returns trigger language plpgsql as $$
 begin
 	perform pg_notify('videos', new.id);
+	if tg_op = 'UPDATE' and (new.state <> old.state or new.deleted_at is distinct from old.deleted_at) then
+		perform pg_notify('video_work', '');
+	end if;
 	return null;
 end $$;
 -- +goose StatementEnd

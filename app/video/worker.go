@@ -14,7 +14,11 @@ import (
 	"umg/app/postgres"
 )
 
-const channel = "videos"
+// The channels of the store: jobs that clients see change, by id, and that something may be due.
+const (
+	channel     = "videos"
+	workChannel = "video_work"
+)
 
 // Limits of the worker.
 const (
@@ -135,10 +139,13 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 		working.Go(func() { s.pump(steps, l, wakes).run(ctx) })
 	}
 	working.Go(func() { s.gauge(ctx) })
-	err := postgres.Follow(ctx, dsn, []string{channel}, postgres.Handler{
-		Notify: func(_, id string) {
+	err := postgres.Follow(ctx, dsn, []string{channel, workChannel}, postgres.Handler{
+		Notify: func(on, id string) {
+			if on == workChannel {
+				s.work.wake()
+				return
+			}
 			s.work.following.hear(id)
-			s.work.wake()
 		},
 		Lost: func(err error) { s.o.Log.Warn("changes of videos are not heard for now", "error", err) },
 	})

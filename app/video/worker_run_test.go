@@ -69,9 +69,7 @@ func TestAProviderThatHangsDoesNotStopTheOthers(t *testing.T) {
 	for _, id := range other {
 		eventually(t, "the other provider's jobs are completed", func() bool { return b.row(id).State == Completed })
 	}
-	if n := b.service.Stats().Steps; n > looksByProvider {
-		t.Errorf("%d steps hang, want no more than %d", n, looksByProvider)
-	}
+	eventually(t, "what hangs is no more than one provider may have", func() bool { return b.service.Stats().Steps == looksByProvider })
 	b.books()
 }
 
