@@ -1,7 +1,10 @@
 package e2e
 
 import (
+	"html"
 	"net/http"
+	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +43,7 @@ var eventLines = []checkLine{
 			t.Errorf("the event is %s", h.body)
 		}
 	})},
+	{"J189 webhooks are configured on a console page", filmed(configuredOnAPage)},
 	{"J190 webhooks and polling both work, and neither waits for the other", filmed(pollingAndWebhooks)},
 	{"J190 an event is sent again until it is taken, under the same id", filmed(sentAgain)},
 	{"J191 remixed jobs emit the same events", filmed(func(t *testing.T, v *films) {
@@ -64,6 +68,24 @@ func (v *films) listener(t *testing.T, name string) (customer, *receiver, hook) 
 	t.Helper()
 	c, r := filmmaker(t, v.gateway, name), newReceiver(t)
 	return c, r, c.listens(t, r)
+}
+
+// configuredOnAPage adds an endpoint as a person without scripts does, and gets its events signed with the secret the page
+// shows.
+func configuredOnAPage(t *testing.T, v *films) {
+	c, r := filmmaker(t, v.gateway, "by-page"), newReceiver(t)
+	p := newPerson(t, v.gateway)
+	p.signIn(t, c.Email, c.Password)
+	a := p.visit(t, "/console/webhooks", url.Values{"name": {"By page"}, "url": {r.url}, "events": {"video.completed"}})
+	secret := regexp.MustCompile(`whsec_[0-9A-Za-z+/]+=*`).FindString(html.UnescapeString(a.body))
+	if a.status != http.StatusOK || secret == "" {
+		t.Fatalf("the page answers %d %s", a.status, a.body)
+	}
+	if a = p.visit(t, "/console/webhooks", nil); !strings.Contains(a.body, "By page") || strings.Contains(a.body, secret) {
+		t.Errorf("the list lacks the endpoint or shows its secret: %s", a.body)
+	}
+	id := textAt(c.film(t, videoBody(reelModel, "x")), "id")
+	isEvent(t, c, r, hook{secret: secret}, "video.completed", id)
 }
 
 // isEvent insists that exactly one event about a job came, that it is of the type and signed, and that the job has ended
