@@ -58,8 +58,8 @@ func overview() []Story {
 		story("overview-hooks", "Webhook endpoints in trouble", 200, func(o *views.Overview) {
 			busy(o)
 			film := exampleRequests()[0]
-			film.Model, film.Style, film.Seconds, film.Cost, film.Duration = "quarry/reel:pro", "videos", 8, 240*app.Cent/100, 41*time.Second
-			film.Streamed, film.FirstByte = false, 0
+			film.Model, film.Style, film.Seconds, film.Cost, film.Duration = "quarry/reel:pro", "videos", 8, 240*app.Cent, 41*time.Second
+			film.ID, film.Cached, film.Streamed, film.FirstByte = "video_01kb4a6zt4h2s8j5y7r3w9mvkd", 0, false, 0
 			o.Requests = append([]views.Request{film}, o.Requests...)
 			since := at(30 * time.Hour)
 			o.Hooks = []views.Webhook{
