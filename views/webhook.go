@@ -436,7 +436,8 @@ func httpBlock(id, title, text string) ui.CodeProps {
 // recoverSpans are the spans that a recovery offers.
 var recoverSpans = []ui.Option{
 	{Value: "1h", Label: "The last hour"}, {Value: "6h", Label: "The last 6 hours"}, {Value: "24h", Label: "The last 24 hours"},
-	{Value: "72h", Label: "The last 3 days"}, {Value: "168h", Label: "The last 7 days"}, {Value: RecoverAt, Label: "Since a time of your choice"},
+	{Value: "72h", Label: "The last 3 days"}, {Value: "168h", Label: "The last 7 days"},
+	{Value: RecoverAt, Label: "Since a time of your choice"},
 }
 
 // RecoverAt is the span that takes the time from the other field.

@@ -4,7 +4,9 @@ import "umg/views/ui"
 
 // verifySDK are receivers that let the official SDK check the signature. They are whole programs.
 var verifySDK = []ui.Sample{
-	{Name: "python", Label: "Python", Note: "pip install openai flask. Set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_WEBHOOK_SECRET.", Source: `from flask import Flask, request
+	{Name: "python", Label: "Python",
+		Note: "pip install openai flask. Set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_WEBHOOK_SECRET.",
+		Source: `from flask import Flask, request
 from openai import InvalidWebhookSignatureError, OpenAI
 
 app = Flask(__name__)
@@ -21,7 +23,9 @@ def receive():
     return "", 204
 
 app.run(port=8000)`},
-	{Name: "javascript", Label: "JavaScript", Note: "npm install openai express. Set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_WEBHOOK_SECRET.", Source: `import express from "express";
+	{Name: "javascript", Label: "JavaScript",
+		Note: "npm install openai express. Set OPENAI_API_KEY, OPENAI_BASE_URL and OPENAI_WEBHOOK_SECRET.",
+		Source: `import express from "express";
 import OpenAI from "openai";
 
 const client = new OpenAI(); // the secret comes from OPENAI_WEBHOOK_SECRET
@@ -123,7 +127,9 @@ func main() {
 	})
 	log.Fatal(http.ListenAndServe(":8000", nil))
 }`},
-	{Name: "curl", Label: "Shell (openssl)", Note: "Fill in the three values from the request. Compare what is printed with each signature of the header.", Source: `# Reads the body from body.json, byte for byte as it was received.
+	{Name: "curl", Label: "Shell (openssl)",
+		Note: "Fill in the three values from the request. Compare what is printed with each signature of the header.",
+		Source: `# Reads the body from body.json, byte for byte as it was received.
 id="evt_..."            # header webhook-id
 timestamp="1795254067"  # header webhook-timestamp
 key=$(printf %s "${OPENAI_WEBHOOK_SECRET#whsec_}" | base64 -d | od -An -v -tx1 | tr -d ' \n')

@@ -14,7 +14,8 @@ import (
 const deliveryColumns = `d.id, d.endpoint_id, e.name as endpoint_name, d.event_id, v.type as event_type, v.object_id, d.state, d.attempts,
 	d.due_at, coalesce(d.last_status, 0) as last_status, d.last_error, d.created_at, d.updated_at`
 
-const deliveryFrom = ` from webhook_deliveries d join webhook_events v on v.id = d.event_id join webhook_endpoints e on e.id = d.endpoint_id `
+const deliveryFrom = `
+	from webhook_deliveries d join webhook_events v on v.id = d.event_id join webhook_endpoints e on e.id = d.endpoint_id `
 
 func deliveriesOf(ctx context.Context, q postgres.Queryer, accountID string, f DeliveryQuery) (list []Delivery, err error) {
 	err = q.SelectContext(ctx, &list, `

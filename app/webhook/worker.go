@@ -236,7 +236,8 @@ func (s *Service) notify(ctx context.Context, c claimed, o outcome) {
 		text = "The webhook endpoint " + c.URL + " has only failed for 5 days and was disabled. " +
 			"Enable it on the webhooks page when it is back, and send again what it missed with Recover."
 	case o.warned > 0:
-		text = fmt.Sprintf("Every attempt to reach the webhook endpoint %s has failed for %d days or more. It is disabled after 5 days.", c.URL, o.warned)
+		text = fmt.Sprintf("Every attempt to reach the webhook endpoint %s has failed for %d days or more. It is disabled after 5 days.",
+			c.URL, o.warned)
 	}
 	if text == "" {
 		return

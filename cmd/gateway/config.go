@@ -28,7 +28,7 @@ type Config struct {
 	TrialCredit app.Amount `default:"0" env:"UMG_TRIAL_CREDIT" help:"Dollars granted at sign-up; 0 grants none." placeholder:"DOLLARS"`
 	TrialDays   int        `default:"30" env:"UMG_TRIAL_DAYS" help:"Days until the trial credit expires." placeholder:"DAYS"`
 
-	Storage        string        `env:"UMG_STORAGE" help:"Folder or s3://BUCKET?… of finished videos; else in the data folder." placeholder:"ADDRESS"`
+	Storage        string        `env:"UMG_STORAGE" help:"Folder or s3://BUCKET?… of videos; else in the data folder." placeholder:"URL"`
 	VideoRetention time.Duration `default:"720h" env:"UMG_VIDEO_RETENTION" help:"How long finished videos can be downloaded."`
 	FFmpeg         string        `env:"UMG_FFMPEG" help:"The ffmpeg that makes thumbnails; else the one on the PATH." placeholder:"FILE"`
 

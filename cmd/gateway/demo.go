@@ -50,8 +50,9 @@ type demoCommand struct {
 	Pace         time.Duration `default:"15ms" help:"Pause between two tokens of a simulated stream."`
 	ReadyFile    string        `help:"File to write the addresses, the login and the key to once all is ready." placeholder:"FILE"`
 	Render       time.Duration `default:"8s" help:"Time that a simulated video takes."`
+	Storage      string        `help:"Folder or s3://BUCKET?… of finished videos; else in the data folder." placeholder:"ADDRESS"`
 	VideoPoll    time.Duration `default:"1s" help:"Pause between two looks at a running video."`
-	EgressAllow  []string      `help:"Private host:port that addresses of users may be, such as a receiver of webhooks." placeholder:"HOST:PORT"`
+	EgressAllow  []string      `help:"Private host:port that addresses of users may be, such as a receiver of webhooks." placeholder:"H:P"`
 	KeepAlive    time.Duration `default:"15s" help:"Silence after which a stream's headers and keep-alives go out."`
 }
 
@@ -121,7 +122,7 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, log *slog.
 	cfg := Config{
 		Listen: c.Listen, OpsListen: c.OpsListen, storeFlags: storeFlags{DatabaseURL: c.DatabaseURL, Data: c.Data, PGBin: c.PGBin},
 		TrialCredit: demoTrial, TrialDays: demoTrialDays, signUpsMax: demoSignUpsMax, DrainTimeout: demoDrainMax, KeepAlive: c.KeepAlive,
-		VideoRetention: demoRetention, EgressAllow: c.EgressAllow,
+		Storage: c.Storage, VideoRetention: demoRetention, EgressAllow: c.EgressAllow,
 		videoWaits: video.Waits{PollMin: c.VideoPoll, PollMax: max(c.VideoPoll, demoPollMax)},
 	}
 	if u, err := url.Parse(simulatorURL); err == nil && u.Port() != "" {

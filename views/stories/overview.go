@@ -55,18 +55,7 @@ func overview() []Story {
 			o.Balance.Available = o.Credit.Available
 		}),
 		story("overview-busy", "A busy account", 200, busy),
-		story("overview-hooks", "Webhook endpoints in trouble", 200, func(o *views.Overview) {
-			busy(o)
-			film := exampleRequests()[0]
-			film.Model, film.Style, film.Seconds, film.Cost, film.Duration = "quarry/reel:pro", "videos", 8, 240*app.Cent, 41*time.Second
-			film.ID, film.Cached, film.Streamed, film.FirstByte = "video_01kb4a6zt4h2s8j5y7r3w9mvkd", 0, false, 0
-			o.Requests = append([]views.Request{film}, o.Requests...)
-			since := at(30 * time.Hour)
-			o.Hooks = []views.Webhook{
-				{ID: "whe_1", Name: "Billing", Disabled: true, DisabledReason: views.WebhookOffByFailures, DisabledAt: &since},
-				{ID: "whe_2", Name: "Search index", FailingSince: &since},
-			}
-		}),
+		story("overview-hooks", "Webhook endpoints in trouble", 200, troubled),
 		balance(story("overview-low", "Little credit left", 200, func(o *views.Overview) {
 			busy(o)
 			o.Credit = views.Credit{Available: 412_905_310, Purchased: 412_905_310}
@@ -165,4 +154,18 @@ func exampleRequests() []views.Request {
 		}
 	}
 	return all
+}
+
+// troubled is a busy account with a video among its requests, and endpoints that somebody should look after.
+func troubled(o *views.Overview) {
+	busy(o)
+	film := exampleRequests()[0]
+	film.Model, film.Style, film.Seconds, film.Cost, film.Duration = "quarry/reel:pro", "videos", 8, 240*app.Cent, 41*time.Second
+	film.ID, film.Cached, film.Streamed, film.FirstByte = "video_01kb4a6zt4h2s8j5y7r3w9mvkd", 0, false, 0
+	o.Requests = append([]views.Request{film}, o.Requests...)
+	since := at(30 * time.Hour)
+	o.Hooks = []views.Webhook{
+		{ID: "whe_1", Name: "Billing", Disabled: true, DisabledReason: views.WebhookOffByFailures, DisabledAt: &since},
+		{ID: "whe_2", Name: "Search index", FailingSince: &since},
+	}
 }

@@ -31,7 +31,8 @@ func exampleHooks() []views.Webhook {
 		{
 			ID: "whe_01kb4a00000000000000000002", Name: "Staging, behind the tunnel of the video team",
 			URL:    "https://7f3a-203-0-113-7.tunnel.example.net/very/long/path/that/does/not/fit/webhooks?team=video&env=staging",
-			Events: []string{"video.completed"}, Hint: "whsec_…x9Q", CreatedAt: at(3 * day), FailingSince: ago(7 * time.Hour), OldUntil: until(19 * time.Hour),
+			Events: []string{"video.completed"}, Hint: "whsec_…x9Q", CreatedAt: at(3 * day),
+			FailingSince: ago(7 * time.Hour), OldUntil: until(19 * time.Hour),
 			Health: views.WebhookHealth{Failed: 6, Median: 15 * time.Second, P95: 15 * time.Second,
 				Last: &views.WebhookFailure{
 					At: at(12 * time.Minute), Error: "The answer did not end in time.", DeliveryID: "whd_01kb4a00000000000000000002",
@@ -155,7 +156,8 @@ func hookForms(list []views.Webhook) []Story {
 			Name: "One more", URL: "https://example.com/hook", Events: []string{"video.completed"},
 			FormError: "This account has 20 webhook endpoints, which is the limit. Delete one that is no longer used.",
 		}),
-		edit("webhook-edit", "Edit an endpoint", 200, list[1].ID, views.WebhookForm{Name: list[1].Name, URL: list[1].URL, Events: list[1].Events}),
+		edit("webhook-edit", "Edit an endpoint", 200, list[1].ID,
+			views.WebhookForm{Name: list[1].Name, URL: list[1].URL, Events: list[1].Events}),
 		secret("webhook-created", "Endpoint added, its secret", views.WebhookSecret{Hook: list[0], List: list}),
 		secret("webhook-rotated", "Secret rotated", views.WebhookSecret{Hook: list[1], Rotated: true, Language: "javascript"}),
 		ask("webhook-rotate", "Rotate the secret", 200, views.WebhookRotatePage, views.WebhookAsk{}),
@@ -190,7 +192,8 @@ func hookDetails(list []views.Webhook) []Story {
 			d.Deliveries, d.More, d.Hook.Health = nil, false, views.WebhookHealth{}
 		}),
 		detail("webhook-failing", "A failing endpoint, with an old secret", 1, func(d *views.WebhookDetail) {
-			d.Query, d.Deliveries = views.DeliveryQuery{State: views.DeliveryPending, After: "whd_01kb4a00000000000000000009"}, exampleDeliveries()[1:2]
+			d.Query = views.DeliveryQuery{State: views.DeliveryPending, After: "whd_01kb4a00000000000000000009"}
+			d.Deliveries = exampleDeliveries()[1:2]
 		}),
 		detail("webhook-no-match", "No delivery matches", 0, func(d *views.WebhookDetail) {
 			d.Query, d.Deliveries, d.More = views.DeliveryQuery{Event: "video.failed", Object: hookVideo}, nil, false

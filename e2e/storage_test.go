@@ -1,0 +1,105 @@
+package e2e
+
+import (
+	"bytes"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	s3Install = "GOBIN=$PWD/.tools go install github.com/versity/versitygw/cmd/versitygw@v1.8.0"
+	s3WaitMax = 30 * time.Second
+)
+
+// startS3 runs a real S3 server with one bucket, and gives its address and the folder that the bucket is kept in.
+func startS3(t *testing.T, bucket string) (endpoint, folder string) {
+	t.Helper()
+	program, err := exec.LookPath("versitygw")
+	if err != nil {
+		program = filepath.Join(projectRoot(t), ".tools", "versitygw")
+		if _, err := os.Stat(program); err != nil {
+			t.Fatalf("no S3 server to test against; in the root of the tree run: %s", s3Install)
+		}
+	}
+	dir := t.TempDir()
+	folder = filepath.Join(dir, "blobs", bucket)
+	for _, d := range []string{folder, filepath.Join(dir, "about")} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close()
+	var said bytes.Buffer
+	cmd := exec.Command(program, "--port", address, "--region", "eu-test-1", "--quiet", "posix", "--sidecar", filepath.Join(dir, "about"), filepath.Dir(folder))
+	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY=writer", "ROOT_SECRET_KEY=not-a-secret-of-anybody")
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for end := time.Now().Add(s3WaitMax); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // it tells nobody when it is ready
+		if c, err := net.DialTimeout("tcp", address, time.Second); err == nil {
+			_ = c.Close()
+			return "http://" + address, folder
+		}
+	}
+	t.Fatalf("%s does not answer at %s: %s", program, address, said.String())
+	return "", ""
+}
+
+// kept lists the files of a bucket.
+func kept(t *testing.T, folder string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, filepath.Base(path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// It sets the environment that the keys of the bucket come from, so it runs alone.
+func TestVideosLieInABucket(t *testing.T) {
+	endpoint, folder := startS3(t, "films")
+	t.Setenv("AWS_ACCESS_KEY_ID", "writer")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "not-a-secret-of-anybody")
+	g := start(t, append(videoFlags(listening.address()), "--storage", "s3://films/prod?endpoint="+endpoint+"&region=eu-test-1&path_style=true")...)
+	c := filmmaker(t, g, "bucket")
+	for _, model := range []string{reelModel, swiftModel} {
+		id := textAt(c.film(t, videoBody(model, "a lighthouse at dusk")), "id")
+		if names := kept(t, folder); strings.Join(names, " ") != "spritesheet thumbnail video" {
+			t.Errorf("the bucket holds %v", names)
+		}
+		whole := c.call(t, "GET", videosPath+"/"+id+"/content", "")
+		part := c.call(t, "GET", videosPath+"/"+id+"/content", "", "Range", "bytes=1000-1999")
+		if whole.status != http.StatusOK || !strings.HasPrefix(whole.body[4:], "ftyp") || part.status != http.StatusPartialContent ||
+			part.body != whole.body[1000:2000] {
+			t.Errorf("%s: %d and %d, %d and %d bytes", id, whole.status, part.status, len(whole.body), len(part.body))
+		}
+		if a := c.call(t, "DELETE", videosPath+"/"+id, ""); a.status != http.StatusOK {
+			t.Fatalf("delete: %d %s", a.status, a.body)
+		}
+		if names := kept(t, folder); len(names) != 0 {
+			t.Errorf("after the delete the bucket holds %v", names)
+		}
+	}
+}
