@@ -46,7 +46,7 @@ func (c *Console) renderWebhook(p *page, status int, test *views.WebhookTest, te
 	d := views.WebhookDetail{
 		Shell: c.shell(p), Hook: viewWebhook(e, reports[e.ID]), Language: language(p), Test: test, TestType: testType, Query: q, More: found.More,
 	}
-	d.Shell.Path = webhooksPath + "/" + e.ID // forms of the page lead back to it
+	d.Path = webhooksPath + "/" + e.ID // forms of the page lead back to it
 	for _, one := range found.Deliveries {
 		d.Deliveries = append(d.Deliveries, viewDelivery(one))
 	}
