@@ -269,7 +269,7 @@ func TestFaultListIsWalkedWhileItChanges(t *testing.T) {
 	t.Logf("%d walks each way", walks)
 }
 
-// TestFaultTwoReplicasShareVideoJobs lets two replicas work on 100 jobs of one customer, and kills one in the middle. All
+// TestFaultTwoReplicasShareVideoJobs lets two replicas work on the jobs of one customer, and kills one in the middle. All
 // jobs end once, whoever made them.
 func TestFaultTwoReplicasShareVideoJobs(t *testing.T) {
 	t.Parallel()
@@ -282,7 +282,7 @@ func TestFaultTwoReplicasShareVideoJobs(t *testing.T) {
 	before := m.money(t)
 	hear := newReceiver(t)
 	m.listens(t, hear)
-	const jobs = 100
+	const jobs = sharedJobs
 	var all sync.WaitGroup
 	var dead atomic.Bool
 	kill := make(chan struct{})

@@ -182,13 +182,26 @@ func costOf(card billing.RateCard, seconds int64) (app.Amount, error) {
 
 // open holds the credit and keeps the job, both or neither.
 func (s *Service) open(ctx context.Context, c *Call, p *plan) (*jobRow, error) {
-	ctx, cancel := lasting(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), openMax)
 	defer cancel()
 	row, err := s.newRow(c, p)
 	if err != nil {
 		return nil, err
 	}
-	err = inTx(ctx, s.db, func(tx *sqlx.Tx) error {
+	for range opensMax {
+		if err = s.openOnce(ctx, c, p, row); err == nil || !isStore(err) || ctx.Err() != nil {
+			break
+		}
+		if _, found, lost := find(ctx, s.db, row.AccountID, row.ID); lost == nil && found {
+			return row, nil // only the answer of the store was lost
+		}
+	}
+	return row, err
+}
+
+// openOnce fails without a trace where many calls of one account wait for its row longer than a statement may.
+func (s *Service) openOnce(ctx context.Context, c *Call, p *plan, row *jobRow) error {
+	return inTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		hold, err := s.o.Ledger.HoldFor(ctx, tx, billing.HoldRequest{ID: row.ID, AccountID: row.AccountID, Want: p.cost}, holdFor)
 		if err != nil {
 			return err
@@ -199,7 +212,6 @@ func (s *Service) open(ctx context.Context, c *Call, p *plan) (*jobRow, error) {
 		}
 		return insert(ctx, tx, row)
 	})
-	return row, err
 }
 
 func (s *Service) newRow(c *Call, p *plan) (*jobRow, error) {

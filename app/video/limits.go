@@ -19,6 +19,8 @@ const (
 	abandonedAfter     = time.Minute    // a job whose creation has not ended by then was left by a process that died
 	holdFor            = 72 * time.Hour // longer than any verdict is waited for
 	storeMax           = 5 * time.Second
+	openMax            = 10 * time.Second // for a hold and its job, tries included
+	opensMax           = 4
 	runningRetryAfter  = 15 * time.Second
 	retryAfterMax      = time.Minute
 	day                = 24 * time.Hour

@@ -1,0 +1,10 @@
+//go:build !soak
+
+package e2e
+
+// How much the tests that kill and flood do with every change; make soak does more.
+const (
+	floodEvents = 250
+	randomKills = 2
+	sharedJobs  = 40
+)

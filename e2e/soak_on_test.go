@@ -1,0 +1,10 @@
+//go:build soak
+
+package e2e
+
+// How much the tests that kill and flood do in make soak.
+const (
+	floodEvents = 2000
+	randomKills = 12
+	sharedJobs  = 300
+)
