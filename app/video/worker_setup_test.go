@@ -173,14 +173,14 @@ func simulate(spec, prompt string) string { return "simulate: " + spec + "\n" + 
 // eventually waits for what other goroutines do.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !ok() {
 		select {
 		case <-ctx.Done():
-			t.Fatal("not within ten seconds: " + what)
+			t.Fatal("not within half a minute: " + what)
 		case <-tick.C:
 		}
 	}
