@@ -144,7 +144,12 @@ func (r *KeyRing) ask(ctx context.Context, f fingerprint, now time.Time) (*ringK
 	if pause {
 		return r.lastGood(f, now, errors.New("account: the store was away a moment ago"))
 	}
-	asked := r.flight.DoChan(string(f[:]), func() (any, error) { return r.read(ctx, f) })
+	asked := r.flight.DoChan(string(f[:]), func() (any, error) {
+		if k, _, fresh := r.recall(f, r.o.Now()); fresh { // the flight before has landed since the first look
+			return k, nil
+		}
+		return r.read(ctx, f)
+	})
 	select {
 	case <-ctx.Done():
 		return nil, storeError("find key", ctx.Err())
