@@ -120,6 +120,7 @@ func (p *tab) endHook(c customer, r *receiver, secret string) {
 	p.sees("The secret before it is still signed with until")
 	before := len(r.hits())
 	p.press("Send test event")
+	until(p.t, "the test event arrives", func() bool { return len(r.hits()) > before })
 	p.sees("Answered 204 No Content")
 	last := r.hits()[before]
 	last.signed(p.t, secret)
