@@ -146,10 +146,14 @@ func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes
 	if err != nil {
 		return err
 	}
+	pictures := stills.New(h.cfg.FFmpeg)
+	if !pictures.Available() {
+		h.log.Warn("there is no ffmpeg, so videos whose provider makes no thumbnail or spritesheet have none; see --ffmpeg")
+	}
 	h.repeats = idempotency.New(h.store.db, idempotency.Options{Now: time.Now, Log: h.log})
 	h.videos = video.New(h.store.db, video.Options{
 		Ledger: h.ledger, Snapshot: h.catalog.Snapshot, Limits: h.limits, Upstreams: render.New(h.providers, h.files), Store: h.blobs,
-		Stills: stills.New(h.cfg.FFmpeg), Events: h.webhooks, Egress: h.egress, Now: time.Now, IDs: ids, Random: rand.Reader,
+		Stills: pictures, Events: h.webhooks, Egress: h.egress, Now: time.Now, IDs: ids, Random: rand.Reader,
 		Jitter: mathrand.Int64N, Log: h.log, BaseURL: h.cfg.BaseURL, Retention: h.cfg.VideoRetention, Waits: h.cfg.videoWaits,
 	})
 	return nil
