@@ -7,6 +7,7 @@ type Principal struct {
 	AccountID string
 	UserID    string // empty for API keys
 	KeyID     string // empty in the console
+	BudgetID  string // the purse of the key's budget, empty for a key without one
 	Models    []string
 }
 

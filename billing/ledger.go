@@ -109,19 +109,23 @@ type Entry struct {
 	PostedAfter   app.Amount `db:"posted_after"`
 	Reason        string     `db:"reason"`
 	At            time.Time  `db:"at"`
+	Requests      int64      `db:"requests"` // that a charge consists of
 }
 
 // HoldRequest asks to reserve credit for a call. ID is the request's id and is used once. Want is the most the call
 // can cost; Min is the least that makes it worthwhile, all of Want when it is zero.
+//
+// BudgetID is the purse of the key's budget, empty for a key without one.
 type HoldRequest struct {
-	ID, AccountID string
-	Want, Min     app.Amount
+	ID, AccountID, BudgetID string
+	Want, Min               app.Amount
 }
 
 // Hold is reserved credit. It ends in exactly one settlement.
 type Hold struct {
-	ID, AccountID string
-	Amount        app.Amount
+	ID, AccountID, BudgetID string
+	Amount                  app.Amount
+	Epoch                   int64 // of the replica's run that took it
 }
 
 // Charge is what settling the hold at a cost takes from the account: never more than the hold, the platform bears the

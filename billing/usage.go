@@ -21,6 +21,8 @@ type UsageRecord struct {
 	EndUser, FinishReason, ErrorCode      string
 	Streamed, Estimated                   bool
 	Outcome                               string // succeeded, failed, client_left, cut, timed_out and so on
+	Reason                                string // the row of the settlement table that decided the cost
+	TransactionID                         string // of the ledger, filled where a record is read; empty for no charge
 	Usage                                 Usage
 	Cost, Reserved, Overrun               app.Amount
 	Attempts                              int
