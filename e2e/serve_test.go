@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os/exec"
@@ -22,23 +23,32 @@ type production struct {
 // serve starts the production form beside a demo whose database, catalog and key it shares: a second replica.
 func serve(t *testing.T, beside *gateway, args ...string) production {
 	t.Helper()
-	bin, err := gatewayBinary()
+	p, err := tryServe(beside.databaseURL(t), beside, append([]string{"--data", dataDir(t)}, args...)...)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return p
+}
+
+// tryServe is serve with a data folder among the arguments, for a replica that may not start.
+func tryServe(databaseURL string, beside *gateway, args ...string) (production, error) {
+	bin, err := gatewayBinary()
+	if err != nil {
+		return production{}, err
 	}
 	g := *beside
 	p := production{gateway: &g}
 	g.exited, g.log = make(chan error, 1), &lockedBuffer{}
 	g.cmd = exec.Command(bin, append([]string{
-		"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--data", dataDir(t), "--lame-duck", "0s",
+		"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--lame-duck", "0s",
 	}, args...)...)
-	g.cmd.Env = append(g.cmd.Environ(), "DATABASE_URL="+beside.databaseURL(t), "UMG_SIMULATOR_URL="+beside.SimulatorURL, "UMG_SIMULATOR_KEY=any")
+	g.cmd.Env = append(g.cmd.Environ(), "DATABASE_URL="+databaseURL, "UMG_SIMULATOR_URL="+beside.SimulatorURL, "UMG_SIMULATOR_KEY=any")
 	stderr, err := g.cmd.StderrPipe()
 	if err != nil {
-		t.Fatal(err)
+		return p, err
 	}
 	if err := g.cmd.Start(); err != nil {
-		t.Fatal(err)
+		return p, err
 	}
 	lines := bufio.NewScanner(stderr)
 	for lines.Scan() {
@@ -50,13 +60,13 @@ func serve(t *testing.T, beside *gateway, args ...string) production {
 		}
 	}
 	if p.ops == "" {
-		t.Fatalf("serve did not start: %v\n%s", g.cmd.Wait(), g.log)
+		return p, fmt.Errorf("serve did not start: %w\n%s", g.cmd.Wait(), g.log)
 	}
 	go func() {
 		_, _ = io.Copy(g.log, stderr)
 		g.exited <- g.cmd.Wait()
 	}()
-	return p
+	return p, nil
 }
 
 func (p production) ask(t *testing.T, path string) answer {

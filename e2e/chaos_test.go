@@ -1,0 +1,264 @@
+//go:build chaos || soak
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The shape of the load. How long it lasts stands in the files of the two forms.
+const (
+	chaosReplicas   = 3
+	chaosClients    = 48
+	chaosAccounts   = 12
+	chaosPoor       = 4                      // of them run dry again and again
+	chaosGrant      = 2_000_000              // nano-dollars that a poor account gets at a time
+	chaosPauseMin   = 100 * time.Millisecond // between two kills
+	chaosPauseMax   = 500 * time.Millisecond
+	chaosAwayMax    = 1500 * time.Millisecond // that a database stays away at most, besides its own start
+	chaosSampleWait = 50 * time.Millisecond
+	chaosSettleMax  = 3 * time.Minute
+	chaosStops      = 8 // kills to one hard stop of the database
+)
+
+// chaos is one run: replicas that are killed, a database that is stopped hard, and clients who write down what they saw.
+type chaos struct {
+	home      *gateway // owns the database and restarts it; it serves no call of the run
+	replicas  []*mortalReplica
+	customers []customer
+	seen      []*witness
+	overspent atomic.Int64
+	kills     atomic.Int64
+	stops     atomic.Int64
+	answers   atomic.Int64
+	done      chan struct{}
+}
+
+// TestChaos kills replicas and stops the database hard while clients call, and compares every answer that a client saw
+// with the tables: none is lost, none is charged twice, none at another cost, and no account spends more than it has.
+func TestChaos(t *testing.T) {
+	c := newChaos(t)
+	started := time.Now()
+	c.run(t)
+	c.rest(t)
+	v := c.compare(t)
+	fmt.Printf("%d of %d answers were streams; %d hard stops of the database; %s; %d refused for want of credit; "+
+		"%d charged whose last byte nobody saw; delivered and not charged at most %d tokens a stream\n",
+		v.streams, v.answers, c.stops.Load(), time.Since(started).Round(time.Second), v.unfunded, v.unseen, v.behindMost)
+	fmt.Printf("answers=%d kills=%d lost=%d duplicate=%d wrong=%d overspent=%d\n",
+		v.answers, c.kills.Load(), v.lost, v.duplicate, v.wrong, c.overspent.Load()+v.overspent)
+	if v.lost+v.duplicate+v.wrong+v.overspent+c.overspent.Load() != 0 {
+		t.Error("the books and what clients saw disagree")
+	}
+	if int(c.kills.Load()) < chaosKills || v.answers < chaosAnswers {
+		t.Errorf("the run was to have %d kills and %d answers", chaosKills, chaosAnswers)
+	}
+	if v.behindMost > 64 {
+		t.Errorf("a stream delivered %d tokens more than it was charged", v.behindMost)
+	}
+}
+
+func newChaos(t *testing.T) *chaos {
+	t.Helper()
+	_, upstream := startSimulator(t, "--pace", "0s")
+	c := &chaos{home: start(t, "--simulator-url", upstream), done: make(chan struct{})}
+	c.home.addModels(t, model{id: "test/quick", upstream: "sim"}, model{id: "test/paced", upstream: "sim+pace=4ms"})
+	for i := range chaosAccounts {
+		one := c.home.newCustomer(t, fmt.Sprint("chaos", i))
+		one.setLimits(t, 1_000_000)
+		if i >= chaosPoor {
+			one.setAvailable(t, 500e9)
+		}
+		c.customers = append(c.customers, one)
+	}
+	for range chaosReplicas {
+		c.replicas = append(c.replicas, newMortalReplica(t, c.home))
+	}
+	return c
+}
+
+// run lets clients call and everything else go wrong until enough was done or time is up.
+func (c *chaos) run(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), chaosTimeMax)
+	defer cancel()
+	var clients, others sync.WaitGroup
+	for i := range chaosClients {
+		w := &witness{chaos: c, random: rand.New(rand.NewPCG(chaosSeed, uint64(i)))}
+		c.seen = append(c.seen, w)
+		clients.Go(func() { w.call(ctx) })
+	}
+	others.Go(func() { c.kill(ctx, t) })
+	others.Go(func() { c.sample(t) })
+	others.Go(func() { c.feed(ctx, t) })
+	for ctx.Err() == nil && (c.answers.Load() < chaosAnswers || c.kills.Load() < chaosKills) {
+		time.Sleep(chaosSampleWait)
+	}
+	cancel()
+	clients.Wait()
+	close(c.done)
+	others.Wait()
+}
+
+// kill ends replicas at random, and now and then the database, and starts the dead again.
+func (c *chaos) kill(ctx context.Context, t *testing.T) {
+	random := rand.New(rand.NewPCG(chaosSeed, 1<<32))
+	for n := 1; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(chaosPauseMin + time.Duration(random.Int64N(int64(chaosPauseMax-chaosPauseMin)))):
+		}
+		c.replicas[random.IntN(len(c.replicas))].kill()
+		c.kills.Add(1)
+		if n%chaosStops == 0 {
+			if pid := c.home.postmaster(t); pid > 0 && syscall.Kill(pid, syscall.SIGQUIT) == nil {
+				c.stops.Add(1)
+			}
+		}
+	}
+}
+
+// sample looks for an account that has spent more than it had.
+func (c *chaos) sample(t *testing.T) {
+	db := c.home.db(t)
+	for {
+		select {
+		case <-c.done:
+			return
+		case <-time.After(chaosSampleWait):
+		}
+		var below int64 // a database that is away says nothing
+		if db.Get(&below, `select count(*) from credit_accounts where posted_nanos - held_nanos < 0 or posted_nanos < 0`) == nil {
+			c.overspent.Add(below)
+		}
+	}
+}
+
+// feed gives the poor a little at a time, so that they run dry again.
+func (c *chaos) feed(ctx context.Context, t *testing.T) {
+	url := "DATABASE_URL=" + c.home.databaseURL(t)
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Second):
+		}
+		who := c.customers[n%chaosPoor].accountID
+		_, _ = run(t, []string{url}, "credit", "grant", who, dollars(chaosGrant), "--reason", "for a test")
+	}
+}
+
+// rest waits until everything that was settled is in the books, and ends the replicas in order.
+func (c *chaos) rest(t *testing.T) {
+	t.Helper()
+	deadline := time.Now().Add(chaosSettleMax)
+	for _, r := range c.replicas {
+		r.end(t, deadline)
+	}
+	c.home.books(t)
+}
+
+// mortalReplica is a replica with a journal of its own that is started again whenever it was killed.
+type mortalReplica struct {
+	home *gateway
+	url  string // of the database
+	data string
+
+	mu     sync.Mutex
+	now    production
+	ending bool
+	alive  atomic.Pointer[string] // its address while it serves
+	over   chan struct{}
+}
+
+func newMortalReplica(t *testing.T, home *gateway) *mortalReplica {
+	t.Helper()
+	r := &mortalReplica{home: home, url: home.databaseURL(t), data: dataDir(t), over: make(chan struct{})}
+	p, err := r.start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.serve(p)
+	go r.keep()
+	return r
+}
+
+func (r *mortalReplica) start() (production, error) {
+	return tryServe(r.url, r.home, "--data", r.data)
+}
+
+func (r *mortalReplica) serve(p production) {
+	r.mu.Lock()
+	r.now = p
+	r.mu.Unlock()
+	r.alive.Store(&p.BaseURL)
+}
+
+// keep starts the replica again until it is to end. A start fails while the database is away.
+func (r *mortalReplica) keep() {
+	defer close(r.over)
+	for {
+		r.mu.Lock()
+		exited := r.now.exited
+		r.mu.Unlock()
+		err := <-exited
+		r.alive.Store(nil)
+		r.mu.Lock()
+		ending := r.ending
+		r.mu.Unlock()
+		if ending && err == nil {
+			return
+		}
+		for {
+			p, err := r.start()
+			if err == nil {
+				r.serve(p)
+				break
+			}
+			time.Sleep(chaosPauseMin)
+		}
+	}
+}
+
+func (r *mortalReplica) kill() {
+	r.alive.Store(nil)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.now.cmd.Process.Kill()
+}
+
+// end insists on an orderly end, by a replica that lives.
+func (r *mortalReplica) end(t *testing.T, deadline time.Time) {
+	t.Helper()
+	r.mu.Lock()
+	r.ending = true
+	r.mu.Unlock()
+	for {
+		if r.alive.Load() != nil {
+			r.mu.Lock()
+			_ = r.now.cmd.Process.Signal(os.Interrupt)
+			r.mu.Unlock()
+		}
+		select {
+		case <-r.over:
+			return
+		case <-time.After(time.Second):
+		}
+		if time.Now().After(deadline) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			t.Fatalf("a replica does not come to rest:\n%s", tail(r.now.log.String(), 4000))
+		}
+	}
+}
+
+func tail(s string, n int) string { return s[max(0, len(s)-n):] }

@@ -1,0 +1,268 @@
+//go:build chaos || soak
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What became of a call, as its client saw it.
+const (
+	sawNothing  = iota // not even a request id
+	sawWhole           // an answer with its end and its cost
+	sawPart            // some of a stream
+	sawRefusal         // an error and nothing else
+	sawUnfunded        // the refusal for want of credit
+)
+
+// sight is what a client saw of one call.
+type sight struct {
+	id        string
+	cost      int64
+	delivered int32 // tokens of a stream
+	saw       uint8
+	streamed  bool
+	left      bool // the client went away by itself
+}
+
+// witness is one client. It calls whoever serves and remembers what it got.
+type witness struct {
+	chaos  *chaos
+	random *rand.Rand
+	sights []sight
+}
+
+func (w *witness) call(ctx context.Context) {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}
+	for ctx.Err() == nil {
+		base := w.chaos.replicas[w.random.IntN(chaosReplicas)].alive.Load()
+		if base == nil {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		s := w.one(client, *base, w.chaos.customers[w.random.IntN(chaosAccounts)].APIKey)
+		if s.saw == sawNothing {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		if s.saw == sawWhole {
+			w.chaos.answers.Add(1)
+		}
+		w.sights = append(w.sights, s)
+	}
+}
+
+// one makes one call: mostly in one piece, some as streams, and some streams that the client leaves. It lasts to its end
+// also when the run is over.
+func (w *witness) one(client *http.Client, base, key string) (s sight) {
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeMax)
+	defer cancel()
+	body := `{"model":"test/quick","max_tokens":64,"messages":[{"role":"user","content":"count to 8"}]}`
+	switch n := w.random.IntN(100); {
+	case n < 3:
+		s.streamed, s.left = true, n == 0
+		body = `{"model":"test/paced","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"count to 120"}]}`
+	case n < 15:
+		s.streamed = true
+		body = `{"model":"test/quick","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"count to 20"}]}`
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/chat/completions", strings.NewReader(body))
+	if err != nil {
+		return s
+	}
+	req.Header.Set("Authorization", "Bearer "+key)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("X-Error-Status", "standard")
+	resp, err := client.Do(req)
+	if err != nil {
+		return s
+	}
+	defer func() { _ = resp.Body.Close() }()
+	s.id = resp.Header.Get("X-Request-Id")
+	switch {
+	case resp.StatusCode == http.StatusPaymentRequired:
+		s.saw = sawUnfunded
+		_, _ = io.Copy(io.Discard, resp.Body)
+	case resp.StatusCode != http.StatusOK:
+		s.saw = sawRefusal
+		_, _ = io.Copy(io.Discard, resp.Body)
+	case s.streamed:
+		w.stream(resp.Body, &s)
+	default:
+		text, err := io.ReadAll(resp.Body)
+		s.saw = sawPart
+		if err == nil && bytes.HasSuffix(bytes.TrimSpace(text), []byte("}")) {
+			s.saw, s.cost = sawWhole, shownCost(text)
+		}
+	}
+	return s
+}
+
+var costMember = []byte(`"cost":`)
+
+// shownCost reads the last cost in a text, and is -1 without one. The run makes too many answers to decode each whole.
+func shownCost(text []byte) int64 {
+	at := bytes.LastIndex(text, costMember)
+	if at < 0 {
+		return -1
+	}
+	number := text[at+len(costMember):]
+	if end := bytes.IndexAny(number, ",}"); end >= 0 {
+		number = number[:end]
+	}
+	whole, fraction, _ := strings.Cut(strings.TrimSpace(string(number)), ".")
+	var nanos int64
+	for _, digit := range whole + (fraction + "000000000")[:9] {
+		if digit < '0' || digit > '9' {
+			return -1
+		}
+		nanos = nanos*10 + int64(digit-'0')
+	}
+	return nanos
+}
+
+// stream reads a stream and counts what it delivers: the simulator sends a token an event.
+func (w *witness) stream(body io.Reader, s *sight) {
+	s.saw, s.cost = sawPart, -1
+	leaveAt := int32(w.random.IntN(100))
+	lines := bufio.NewScanner(body)
+	for lines.Scan() {
+		line := lines.Bytes()
+		switch {
+		case bytes.Contains(line, []byte(`"error":{`)):
+			return
+		case bytes.Equal(line, []byte("data: [DONE]")):
+			if s.cost >= 0 {
+				s.saw = sawWhole
+			}
+			return
+		case bytes.Contains(line, costMember):
+			s.cost = shownCost(line)
+		case bytes.Contains(line, []byte(`"content":"`)) && !bytes.Contains(line, []byte(`"content":""`)):
+			if s.delivered++; s.left && s.delivered > leaveAt {
+				return
+			}
+		}
+	}
+}
+
+// verdict is what comparing the clients with the tables found.
+type verdict struct {
+	answers, streams, unfunded         int
+	lost, duplicate, wrong, overspent  int64
+	unseen, behindMost                 int64
+	chargedWithoutSight, refusedCharge int64
+}
+
+// compare holds every answer against the usage records, which it reads in the order of their ids.
+func (c *chaos) compare(t *testing.T) (v verdict) {
+	t.Helper()
+	var all []sight
+	for _, w := range c.seen {
+		all = append(all, w.sights...)
+		w.sights = nil
+	}
+	slices.SortFunc(all, func(a, b sight) int { return cmp.Compare(a.id, b.id) })
+	rows, err := c.home.db(t).Query(`select request_id, cost_nanos, output_tokens from usage_records
+		where model in ('test/quick', 'test/paced') order by request_id collate "C"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	next, last := 0, ""
+	for rows.Next() {
+		var (
+			id           string
+			cost, output int64
+		)
+		if err := rows.Scan(&id, &cost, &output); err != nil {
+			t.Fatal(err)
+		}
+		if id == last {
+			v.duplicate++
+		}
+		last = id
+		for next < len(all) && all[next].id < id {
+			v.judge(t, all[next], -1, 0)
+			next++
+		}
+		if next < len(all) && all[next].id == id {
+			v.judge(t, all[next], cost, output)
+			next++
+		} else if cost > 0 {
+			v.unseen++
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for ; next < len(all); next++ {
+		v.judge(t, all[next], -1, 0)
+	}
+	c.spent(t, &v)
+	return v
+}
+
+// judge compares one sight with its record. A cost of -1 means that there is none.
+func (v *verdict) judge(t *testing.T, s sight, cost, output int64) {
+	switch s.saw {
+	case sawWhole:
+		v.answers++
+		if s.streamed {
+			v.streams++
+		}
+		if cost < 0 {
+			v.lost++
+			v.show(t, "has no record", s, cost, output)
+		} else if cost != s.cost {
+			v.wrong++
+			v.show(t, "was charged otherwise", s, cost, output)
+		}
+	case sawPart:
+		if s.streamed {
+			v.behindMost = max(v.behindMost, int64(s.delivered)-output)
+		} else if cost > 0 {
+			v.unseen++
+		}
+	case sawUnfunded, sawRefusal:
+		if s.saw == sawUnfunded {
+			v.unfunded++
+		}
+		if cost > 0 && s.saw == sawUnfunded {
+			v.wrong++
+			v.show(t, "was refused and charged", s, cost, output)
+		} else if cost > 0 {
+			v.unseen++ // an answer that was recorded, but could not be sent any more
+		}
+	}
+}
+
+const findingsMost = 20 // that are shown
+
+func (v *verdict) show(t *testing.T, what string, s sight, cost, output int64) {
+	if v.lost+v.wrong <= findingsMost {
+		t.Errorf("%s %s: seen %+v, recorded at %d for %d tokens", s.id, what, s, cost, output)
+	}
+}
+
+// spent looks whether an account was charged more than it was ever given.
+func (c *chaos) spent(t *testing.T, v *verdict) {
+	t.Helper()
+	if err := c.home.db(t).Get(&v.overspent, `
+		select count(*) from (
+			select u.account_id from usage_records u group by u.account_id
+			having sum(u.cost_nanos) > (select coalesce(sum(g.amount_nanos), 0) from grants g where g.account_id = u.account_id)
+		) s`); err != nil {
+		t.Fatal(err)
+	}
+}
