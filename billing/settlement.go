@@ -1,0 +1,165 @@
+package billing
+
+import (
+	"bytes"
+	_ "embed" // for the settlement table
+	"fmt"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Reason is why a call cost what it did: the name of its row in the settlement table.
+type Reason string
+
+// The ways a call of text can end.
+const (
+	ReasonCompleted            Reason = "completed"
+	ReasonUsageMissing         Reason = "usage_missing"
+	ReasonUsageImplausible     Reason = "usage_implausible"
+	ReasonOverrun              Reason = "overrun"
+	ReasonFiltered             Reason = "filtered"
+	ReasonFilteredUnanswered   Reason = "filtered_unanswered"
+	ReasonNoContent            Reason = "no_content"
+	ReasonCreditRanOut         Reason = "credit_ran_out"
+	ReasonLengthEnforced       Reason = "length_enforced"
+	ReasonEmptyAnswer          Reason = "empty_answer"
+	ReasonRequestRefused       Reason = "request_refused"
+	ReasonUpstreamFailed       Reason = "upstream_failed"
+	ReasonUpstreamBrokeOff     Reason = "upstream_broke_off"
+	ReasonTimedOutUnanswered   Reason = "timed_out_unanswered"
+	ReasonTimedOut             Reason = "timed_out"
+	ReasonClientLeftUnanswered Reason = "client_left_unanswered"
+	ReasonClientLeft           Reason = "client_left"
+	ReasonClientLeftAtEnd      Reason = "client_left_at_end"
+	ReasonStoppedUnanswered    Reason = "stopped_unanswered"
+	ReasonStopped              Reason = "stopped"
+	ReasonCrashedUnanswered    Reason = "crashed_unanswered"
+	ReasonCrashed              Reason = "crashed"
+	ReasonUnrecorded           Reason = "unrecorded"
+	ReasonUnrecordedEnd        Reason = "unrecorded_end"
+	ReasonRefused              Reason = "refused"
+)
+
+// The ways a video job can end.
+const (
+	ReasonVideoCompleted   Reason = "video_completed"
+	ReasonVideoShorter     Reason = "video_shorter"
+	ReasonVideoRefused     Reason = "video_refused"
+	ReasonVideoFailed      Reason = "video_failed"
+	ReasonVideoLost        Reason = "video_lost"
+	ReasonVideoExpired     Reason = "video_expired"
+	ReasonVideoUnavailable Reason = "video_unavailable"
+	ReasonVideoDeleted     Reason = "video_deleted"
+)
+
+// Charge is what a row of the settlement table takes.
+type Charge string
+
+// The charges.
+const (
+	ChargeUsage     Charge = "usage"     // what the provider counted
+	ChargeDelivered Charge = "delivered" // what the client was sent
+	ChargeReserve   Charge = "reserve"   // what was reserved, as it cost more
+	ChargeSeconds   Charge = "seconds"   // the length of a video
+	ChargeNothing   Charge = "nothing"
+)
+
+// charges says of each charge whether its usage is an estimate.
+var charges = map[Charge]bool{
+	ChargeUsage: false, ChargeDelivered: true, ChargeReserve: false, ChargeSeconds: false, ChargeNothing: false,
+}
+
+var outcomes = []string{"succeeded", "cut", "timed_out", "client_left", "failed", "refused"}
+
+// Rule is one row of the settlement table: how a call that ended so is charged and recorded.
+type Rule struct {
+	Reason    Reason `yaml:"reason"`
+	Outcome   string `yaml:"outcome"`
+	Charge    Charge `yaml:"charge"`
+	Estimated bool   `yaml:"estimated"` // the recorded usage is marked as an estimate
+	Recorded  bool   `yaml:"recorded"`  // there is a usage record
+	When      string `yaml:"when"`      // the row applies
+	Text      string `yaml:"text"`      // for the person who pays
+}
+
+//go:embed settlement.yaml
+var settlementFile []byte
+
+// settlement is the table, by reason and in its order. A file that is wrong ends the process at its start.
+var settlement, settlementOrder = mustParseRules(settlementFile)
+
+// Rules are all rows of the settlement table, in the order to be read in.
+func Rules() []Rule { return slices.Clone(settlementOrder) }
+
+// RuleOf is the row of a reason. It panics when there is none, which a test excludes for every reason there is.
+func RuleOf(reason Reason) Rule {
+	rule, known := settlement[reason]
+	if !known {
+		panic(fmt.Sprintf("billing: the settlement table has no row %q", reason))
+	}
+	return rule
+}
+
+func mustParseRules(file []byte) (map[Reason]Rule, []Rule) {
+	rules, err := parseRules(file)
+	if err != nil {
+		panic(err)
+	}
+	index := make(map[Reason]Rule, len(rules))
+	for _, r := range rules {
+		index[r.Reason] = r
+	}
+	return index, rules
+}
+
+// parseRules reads a settlement table. Each row must say everything, and nothing that is not known.
+func parseRules(file []byte) ([]Rule, error) {
+	var rows []yaml.Node
+	if err := yaml.Unmarshal(file, &rows); err != nil {
+		return nil, fmt.Errorf("billing: the settlement table: %w", err)
+	}
+	seen := map[Reason]bool{}
+	rules := make([]Rule, 0, len(rows))
+	for i := range rows {
+		rule, err := parseRule(&rows[i])
+		if err == nil && seen[rule.Reason] {
+			err = fmt.Errorf("%q has two rows", rule.Reason)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("billing: the settlement table, line %d: %w", rows[i].Line, err)
+		}
+		seen[rule.Reason] = true
+		rules = append(rules, rule)
+	}
+	return rules, nil
+}
+
+// ruleMembers is how many members a row has.
+const ruleMembers = 7
+
+func parseRule(row *yaml.Node) (r Rule, err error) {
+	text, err := yaml.Marshal(row)
+	if err != nil {
+		return r, err
+	}
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true) // and it takes no member twice
+	if err = d.Decode(&r); err != nil {
+		return r, err
+	}
+	estimated, known := charges[r.Charge]
+	switch {
+	case len(row.Content) != 2*ruleMembers, r.Reason == "", r.When == "", r.Text == "":
+		return r, fmt.Errorf("a row says reason, outcome, charge, estimated, recorded, when and text")
+	case !known:
+		return r, fmt.Errorf("%q is not a charge", r.Charge)
+	case !slices.Contains(outcomes, r.Outcome):
+		return r, fmt.Errorf("%q is not an outcome; outcomes are %v", r.Outcome, outcomes)
+	case r.Estimated != estimated:
+		return r, fmt.Errorf("a charge of %s is estimated: %t", r.Charge, estimated)
+	case !r.Recorded && r.Charge != ChargeNothing:
+		return r, fmt.Errorf("what is charged must be recorded")
+	}
+	return r, nil
+}
