@@ -14,6 +14,7 @@ import (
 // ending is how a job ends.
 type ending struct {
 	to      State
+	reason  billing.Reason
 	problem Problem
 	cost    app.Amount
 	seconds int // that are paid for
@@ -21,22 +22,30 @@ type ending struct {
 	purge   bool
 }
 
-// failure is the end of a job that costs nothing.
-func failure(code, message string) ending {
-	return ending{to: Failed, problem: Problem{Code: code, Message: message}}
+// failure is the end of a job without a video.
+func failure(reason billing.Reason, code, message string) ending {
+	return ending{to: Failed, reason: reason, problem: Problem{Code: code, Message: message}}
+}
+
+// success is the end of a job whose video was made as long as it was asked for.
+func success(r *jobRow) ending {
+	return ending{to: Completed, reason: billing.ReasonVideoCompleted, cost: r.Hold, seconds: r.Seconds}
 }
 
 // finish ends a job: its state, its charge and its event are one transaction. When somebody else has ended it first,
 // nothing happens.
 func (s *Service) finish(ctx context.Context, r *jobRow, e ending) error {
-	now := s.now()
+	now, rule := s.now(), billing.RuleOf(e.reason)
+	if rule.Charge != billing.ChargeSeconds {
+		e.cost, e.seconds = 0, 0
+	}
 	with := set{
 		"completed_at": now, "cost_nanos": int64(e.cost), "error_code": e.problem.Code, "error_message": e.problem.Message,
 		"due_at": nil, "claimed_until": nil, "tries": 0,
 	}
-	outcome, event := "failed", webhook.VideoFailed
+	event := webhook.VideoFailed
 	if e.to == Completed {
-		outcome, event = "succeeded", webhook.VideoCompleted
+		event = webhook.VideoCompleted
 		with["progress"], with["expires_at"], with["due_at"] = 100, now.Add(s.o.Retention), now.Add(s.o.Retention)
 	}
 	if e.purge {
@@ -49,7 +58,7 @@ func (s *Service) finish(ctx context.Context, r *jobRow, e ending) error {
 		if won = moved; err != nil || !moved {
 			return err
 		}
-		record := row.record(now, outcome)
+		record := row.record(now, rule)
 		record.Usage[billing.Seconds] = int64(e.seconds) * millisecondsPerSecond
 		if err := s.o.Ledger.SettleIn(ctx, tx, row.hold(), billing.Settlement{Cost: e.cost, Record: record}); err != nil {
 			return err

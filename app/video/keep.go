@@ -20,6 +20,7 @@ import (
 	"umg/app/provider"
 	"umg/app/provider/render"
 	"umg/app/stills"
+	"umg/billing"
 )
 
 // Limits of copying content.
@@ -87,7 +88,8 @@ func (s *Service) recopy(ctx context.Context, r *jobRow, f *provider.Fault) (*po
 }
 
 func unavailable() ending {
-	e := failure(codeContent, "The video was made, but the provider did not hand it out. Nothing was charged; please try again.")
+	e := failure(billing.ReasonVideoUnavailable, codeContent,
+		"The video was made, but the provider did not hand it out. Nothing was charged; please try again.")
 	e.purge = true
 	return e
 }
@@ -95,8 +97,10 @@ func unavailable() ending {
 // delivered is the end of a job whose content is stored. A film that is shorter than asked for costs as much less.
 func (s *Service) delivered(r *jobRow, got kept) ending {
 	content, _ := json.Marshal(got.files) //nolint:errchkjson // strings and numbers
-	e := ending{to: Completed, seconds: r.Seconds, cost: r.Hold, with: set{"content": string(content)}}
+	e := success(r)
+	e.with = set{"content": string(content)}
 	if got.length > 0 && got.length+lengthTolerance < time.Duration(r.Seconds)*time.Second {
+		e.reason = billing.ReasonVideoShorter
 		e.seconds = int((got.length + time.Second - 1) / time.Second)
 		e.cost = share(r.Hold, e.seconds, r.Seconds)
 		e.with["metadata"] = noted(r.Metadata, e.seconds)

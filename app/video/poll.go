@@ -10,6 +10,7 @@ import (
 
 	"umg/app/provider"
 	"umg/app/provider/render"
+	"umg/billing"
 )
 
 // Before a job is lost, its provider must have denied it so often and for so long: right after a create, and while a
@@ -90,7 +91,7 @@ func (s *Service) running(ctx context.Context, r *jobRow, task render.Task) (*po
 // rendered brings a job to the copying of its content, or to its end when nobody wants that.
 func (s *Service) rendered(ctx context.Context, r *jobRow, task render.Task) error {
 	if r.DeletedAt != nil {
-		return s.finish(ctx, r, ending{to: Completed, cost: r.Hold, seconds: r.Seconds})
+		return s.finish(ctx, r, success(r))
 	}
 	with := set{"upstream": heard{Files: task.Files}.encode(), "tries": 0, "claimed_until": nil}
 	if len(task.Metadata) > 0 {
@@ -106,7 +107,11 @@ func (s *Service) rendered(ctx context.Context, r *jobRow, task render.Task) err
 // verdict is the end of a job that its provider says has failed.
 func verdict(r *jobRow, task render.Task) ending {
 	said := strings.ReplaceAll(task.Message, r.UpstreamModel, r.Model) // by the name the client knows
-	e := failure(cmp.Or(task.Code, render.Broken), public(said, "The provider could not make the video."))
+	reason := billing.ReasonVideoFailed
+	if r.CancelledAt != nil {
+		reason = billing.ReasonVideoDeleted
+	}
+	e := failure(reason, cmp.Or(task.Code, render.Broken), public(said, "The provider could not make the video."))
 	if len(task.Metadata) > 0 {
 		e.with = set{"metadata": string(task.Metadata)}
 	}
@@ -122,7 +127,8 @@ func denied(f *provider.Fault) bool {
 // enough.
 func (s *Service) denial(ctx context.Context, r *jobRow, f *provider.Fault) (*postponed, error) {
 	if r.CancelledAt != nil {
-		return nil, s.finish(ctx, r, failure(render.Cancelled, "The video was deleted before it was made. Nothing was charged."))
+		return nil, s.finish(ctx, r, failure(billing.ReasonVideoDeleted, render.Cancelled,
+			"The video was deleted before it was made. Nothing was charged."))
 	}
 	s.work.faults.Add(1)
 	now, h := s.now(), r.heard()
@@ -131,7 +137,8 @@ func (s *Service) denial(ctx context.Context, r *jobRow, f *provider.Fault) (*po
 		h.DeniedSince = &now
 	}
 	if h.Denials >= denialsMin && now.Sub(*h.DeniedSince) >= denialMin {
-		return nil, s.finish(ctx, r, failure(codeLost, "The provider lost the job. Nothing was charged; please try again."))
+		return nil, s.finish(ctx, r, failure(billing.ReasonVideoLost, codeLost,
+			"The provider lost the job. Nothing was charged; please try again."))
 	}
 	if late, err := s.expired(ctx, r); late {
 		return nil, err

@@ -22,7 +22,9 @@ func (b *bench) completed(body string) Job {
 		content += fmt.Sprintf(`%s%q: {"type": %q, "bytes": %d, "etag": %q}`, strings.Repeat(",", i), v, info.Type, info.Size, info.ETag)
 	}
 	row := b.row(job.ID)
-	b.must(b.service.finish(b.Context(), &row, ending{to: Completed, cost: row.Hold, seconds: row.Seconds, with: set{"content": content + `}`}}))
+	end := success(&row)
+	end.with = set{"content": content + `}`}
+	b.must(b.service.finish(b.Context(), &row, end))
 	row = b.row(job.ID)
 	job, err := row.job()
 	b.must(err)

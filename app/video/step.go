@@ -12,6 +12,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/provider"
 	"umg/app/provider/render"
+	"umg/billing"
 )
 
 // Limits of the steps of a job. Those in words of time are counted on the injected clock, except for the waits for an
@@ -61,7 +62,7 @@ func (s *Service) step(ctx context.Context, r *jobRow) (*postponed, error) {
 	case r.State == Storing && r.DeletedAt == nil:
 		return s.keep(ctx, r)
 	case r.State == Storing: // it was rendered, and nobody wants it any more
-		return nil, s.finish(ctx, r, ending{to: Completed, cost: r.Hold, seconds: r.Seconds})
+		return nil, s.finish(ctx, r, success(r))
 	}
 	return s.look(ctx, r)
 }
@@ -132,7 +133,8 @@ func giveUp(r *jobRow) ending {
 	if r.State == Storing {
 		return unavailable()
 	}
-	return failure(codeNoVerdict, "The provider did not say in time how the video ended. Nothing was charged; please try again.")
+	return failure(billing.ReasonVideoExpired, codeNoVerdict,
+		"The provider did not say in time how the video ended. Nothing was charged; please try again.")
 }
 
 // route is how the provider that has the job is reached, which may differ from how it was when the job began.
@@ -200,7 +202,8 @@ func (s *Service) seek(ctx context.Context, r *jobRow) (*postponed, error) {
 		return nil, err
 	}
 	if r.Tries+1 >= seekLooks && s.now().Sub(r.CreatedAt) >= seekMin {
-		return nil, s.finish(ctx, r, failure(codeUpstream, "The provider did not take the job. Nothing was charged; please try again."))
+		return nil, s.finish(ctx, r, failure(billing.ReasonVideoLost, codeUpstream,
+			"The provider did not take the job. Nothing was charged; please try again."))
 	}
 	if r.State == Uncertain {
 		return &postponed{r, s.backOff(r.Tries, nil), r.Tries + 1}, nil

@@ -105,11 +105,12 @@ func (r *jobRow) hold() billing.Hold {
 }
 
 // record is what the job was, for the settlement that ends it. Cost and readings are the caller's to add.
-func (r *jobRow) record(now time.Time, outcome string) billing.UsageRecord {
+func (r *jobRow) record(now time.Time, rule billing.Rule) billing.UsageRecord {
 	return billing.UsageRecord{
 		RequestID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, Model: r.Model, Provider: r.Provider,
 		UpstreamModel: r.UpstreamModel, Style: string(catalog.VideosStyle), RateCardID: r.RateCardID, EndUser: r.EndUser,
-		Outcome: outcome, ErrorCode: r.ErrorCode, Attempts: 1, StartedAt: r.CreatedAt, Duration: now.Sub(r.CreatedAt),
+		Outcome: rule.Outcome, Reason: string(rule.Reason), ErrorCode: r.ErrorCode, Attempts: 1, StartedAt: r.CreatedAt,
+		Duration: now.Sub(r.CreatedAt),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"umg/app"
 	"umg/app/provider"
 	"umg/app/provider/render"
+	"umg/billing"
 )
 
 const (
@@ -77,7 +78,7 @@ func (s *Service) refuse(ctx context.Context, p *plan, row *jobRow, f *provider.
 	reason := p.refusal(row, f)
 	ctx, cancel := lasting(ctx)
 	defer cancel()
-	end := failure(reason.Code, reason.Message)
+	end := failure(billing.ReasonVideoRefused, reason.Code, reason.Message)
 	now := s.now()
 	end.with = set{"deleted_at": now, "purged_at": now}
 	if err := s.finish(ctx, row, end); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"umg/app/storage"
 	"umg/app/webhook"
+	"umg/billing"
 )
 
 // cut begins a pass and stops it while the provider is asked something.
@@ -158,7 +159,7 @@ func TestFailuresAreCountedByABoundedNumberOfCodes(t *testing.T) {
 	t.Parallel()
 	w := &working{}
 	for i := range 2 * failureCodesMax {
-		w.ended(failure(string(rune('a'+i)), "x"))
+		w.ended(failure(billing.ReasonVideoFailed, string(rune('a'+i)), "x"))
 	}
 	if n := w.failed["other"]; n != failureCodesMax || len(w.failed) != failureCodesMax+1 {
 		t.Errorf("%d codes are counted, and %d failures together", len(w.failed), n)

@@ -419,9 +419,9 @@ func TestRacingWorkersAndDeletesEndAJobOnce(t *testing.T) {
 			row := b.row(ids[i%jobs])
 			switch i % 5 {
 			case 0:
-				_ = s.finish(t.Context(), &row, failure("raced", "It lost a race."))
+				_ = s.finish(t.Context(), &row, failure(billing.ReasonVideoFailed, "raced", "It lost a race."))
 			case 1:
-				_ = s.finish(t.Context(), &row, ending{to: Completed, cost: row.Hold, seconds: 8})
+				_ = s.finish(t.Context(), &row, success(&row))
 			case 2:
 				_ = s.Wake(t.Context(), *row.CallbackToken)
 			case 3:
