@@ -27,8 +27,11 @@ type User struct {
 	Role      string    `db:"role"`
 	Operator  bool      `db:"operator"`
 	CreatedAt time.Time `db:"created_at"`
+	Verified  bool      `db:"verified"` // the e-mail address has proved to be theirs
 
-	LimitFactor int `db:"limit_factor"` // multiplies the usual limits of the account
+	LimitFactor  int    `db:"limit_factor"` // multiplies the usual limits of the account
+	Frozen       bool   `db:"frozen"`       // the account may be looked at, but nothing may cost it anything
+	FrozenReason string `db:"frozen_reason"`
 }
 
 // Principal is the user as somebody who acts for the account.
@@ -36,20 +39,16 @@ func (u User) Principal() app.Principal {
 	return app.Principal{AccountID: u.AccountID, UserID: u.ID}
 }
 
-// TrialPolicy is what a new account is given. An amount of zero gives nothing.
-type TrialPolicy struct {
-	Amount app.Amount
-	Days   int
-}
-
-// Options of the service. Now, IDs, Random and Log must be set.
+// Options of the service. Now, IDs, Random and Log must be set, and with Mail the BaseURL.
 type Options struct {
 	Now        app.Clock
 	IDs        app.IDs
 	Random     io.Reader
 	Log        *slog.Logger
 	Trial      TrialPolicy
-	SignUpsMax int // sign-ups an hour from one address before it has to wait; zero takes the default
+	SignUpsMax int    // sign-ups an hour from one address before it has to wait; zero takes the default
+	Mail       Mailer // nil: e-mail addresses are not verified
+	BaseURL    string // scheme and host that links in mails begin with
 }
 
 // Service makes users, accounts and keys.
@@ -66,6 +65,10 @@ func New(db *sqlx.DB, ledger *billing.Ledger, o Options) *Service {
 	if db == nil || ledger == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Random == nil || o.Log == nil {
 		panic("account.New: an option is missing")
 	}
+	if o.Mail != nil && o.BaseURL == "" {
+		panic("account.New: mails need a base URL for their links")
+	}
+	o.Trial = o.Trial.withDefaults()
 	if o.SignUpsMax == 0 {
 		o.SignUpsMax = signUpsMax
 	}

@@ -2,13 +2,20 @@ package account
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/jmoiron/sqlx"
+
 	"umg/app"
+	"umg/app/postgres"
+	"umg/billing"
 )
 
 // Limits of a key.
@@ -48,11 +55,13 @@ type Key struct {
 	Models      []string // the models it may call; empty for all
 	Concurrency int      // calls at the same time; zero for the account's limit
 	LimitFactor int      // multiplies the account's limits; set where a key is recognised
+	BudgetID    string   // the purse of its budget, empty without one
+	Frozen      bool     // its account may be looked at, but nothing may cost it anything; set where a key is recognised
 }
 
 // Principal is the account, with the key acting for it.
 func (k Key) Principal() app.Principal {
-	return app.Principal{AccountID: k.AccountID, KeyID: k.ID, Models: k.Models}
+	return app.Principal{AccountID: k.AccountID, KeyID: k.ID, BudgetID: k.BudgetID, Models: k.Models}
 }
 
 // KeySpec is what a person decides about a new key. Only the name is required.
@@ -63,6 +72,41 @@ type KeySpec struct {
 	Models      []string
 	Concurrency int
 	ExpiresAt   *time.Time
+	Budget      *Budget // nil for none: only the account's credit limits it
+}
+
+// Budget is how much a key may spend in a period.
+type Budget struct {
+	Limit  app.Amount
+	Period billing.Period
+}
+
+// budgetMax is far beyond what anybody spends, and small enough that sums of budgets cannot overflow.
+const budgetMax = 100_000_000 * app.Dollar
+
+func (b *Budget) check() error {
+	switch {
+	case b == nil:
+		return nil
+	case b.Limit <= 0 || b.Limit > budgetMax:
+		return invalid("budget", "A budget is more than $0 and at most $%s. Leave it empty for none.", budgetMax)
+	case !slices.Contains(Periods(), b.Period):
+		return invalid("budget_period", "A budget is for one of %s.", joined(Periods()))
+	}
+	return nil
+}
+
+// Periods are those that a budget may have.
+func Periods() []billing.Period {
+	return []billing.Period{billing.InTotal, billing.EachDay, billing.EachWeek, billing.EachMonth}
+}
+
+func joined(periods []billing.Period) string {
+	words := make([]string, len(periods))
+	for i, p := range periods {
+		words[i] = string(p)
+	}
+	return strings.Join(words, ", ")
 }
 
 func (spec *KeySpec) check(now time.Time) error {
@@ -89,7 +133,7 @@ func (spec *KeySpec) check(now time.Time) error {
 			return invalid("models", "%q is not the id of a model.", m)
 		}
 	}
-	return nil
+	return spec.Budget.check()
 }
 
 func printable(s string) bool {
@@ -117,12 +161,18 @@ func (s *Service) CreateKey(ctx context.Context, p app.Principal, spec KeySpec) 
 		LastFour: secret[len(secret)-lastChars:], Env: spec.Env, ErrorMode: spec.ErrorMode, CreatedBy: p.UserID,
 		CreatedAt: now, ExpiresAt: spec.ExpiresAt, Models: spec.Models, Concurrency: spec.Concurrency,
 	}
-	made, err := insertKey(ctx, s.db, k, fingerprintOf(secret))
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		made, err := insertKey(ctx, tx, k, fingerprintOf(secret))
+		if err == nil && !made {
+			return app.Errorf(app.Conflict, "too_many_keys", "An account has at most %d keys. Delete one that is not used.", keysMax)
+		}
+		if err != nil || spec.Budget == nil {
+			return err
+		}
+		return s.ledger.OpenBudget(ctx, tx, spec.Budget.of(p.AccountID, k.ID))
+	})
 	if err != nil {
 		return Key{}, "", storeError("create key", err)
-	}
-	if !made {
-		return Key{}, "", app.Errorf(app.Conflict, "too_many_keys", "An account has at most %d keys. Delete one that is not used.", keysMax)
 	}
 	k, err = keyByID(ctx, s.db, p.AccountID, k.ID)
 	return k, secret, storeError("read key", err)
@@ -143,11 +193,45 @@ func (s *Service) DisableKey(ctx context.Context, p app.Principal, id string, di
 	return storeError("disable key", err)
 }
 
-// DeleteKey ends a key for good. Its row stays, because usage refers to it.
+// DeleteKey ends a key for good, and its budget with it. Its row stays, because usage refers to it.
 func (s *Service) DeleteKey(ctx context.Context, p app.Principal, id string) error {
-	found, err := setKeyDeleted(ctx, s.db, p.AccountID, id, s.o.Now().UTC())
-	if err == nil && !found {
-		return keyNotFound()
+	return storeError("delete key", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		hasBudget, err := lockKey(ctx, tx, p.AccountID, id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return keyNotFound()
+		}
+		if err == nil {
+			err = setKeyDeleted(ctx, tx, p.AccountID, id, s.o.Now().UTC())
+		}
+		if err != nil || !hasBudget {
+			return err
+		}
+		return s.ledger.CloseBudget(ctx, tx, p.AccountID, id)
+	}))
+}
+
+// SetKeyBudget gives a key a budget, changes the one it has, or with nil takes it away.
+func (s *Service) SetKeyBudget(ctx context.Context, p app.Principal, id string, b *Budget) error {
+	if err := b.check(); err != nil {
+		return err
 	}
-	return storeError("delete key", err)
+	return storeError("set budget", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		had, err := lockKey(ctx, tx, p.AccountID, id)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return keyNotFound()
+		case err != nil:
+			return err
+		case b == nil:
+			return s.ledger.CloseBudget(ctx, tx, p.AccountID, id)
+		case had:
+			return s.ledger.SetBudget(ctx, tx, b.of(p.AccountID, id))
+		default:
+			return s.ledger.OpenBudget(ctx, tx, b.of(p.AccountID, id))
+		}
+	}))
+}
+
+func (b *Budget) of(accountID, keyID string) billing.Budget {
+	return billing.Budget{KeyID: keyID, AccountID: accountID, Limit: b.Limit, Period: b.Period}
 }

@@ -8,7 +8,6 @@ import (
 
 	"umg/app"
 	"umg/app/postgres"
-	"umg/billing"
 )
 
 // hashBusyPause is when to come back after too many sign-ins at once.
@@ -21,8 +20,8 @@ type SignUp struct {
 	IP       string
 }
 
-// SignUp makes a user, an account they own, its credit account and, when trials are on, the trial credit: all of it
-// or nothing.
+// SignUp makes a user, an account they own and its credit account, and sends the link that verifies their address: all of
+// it or nothing. Trial credit comes with the verified address, or at once where the policy asks for none.
 func (s *Service) SignUp(ctx context.Context, in SignUp) (User, error) {
 	email, err := normaliseEmail(in.Email)
 	if err != nil {
@@ -43,7 +42,7 @@ func (s *Service) SignUp(ctx context.Context, in SignUp) (User, error) {
 		CreatedAt: s.o.Now().UTC().Truncate(time.Microsecond), // as precise as the store keeps it
 	}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		if err := s.open(ctx, tx, u, hash); err != nil {
+		if err := s.open(ctx, tx, u, hash, in.IP); err != nil {
 			return err
 		}
 		return trustPlace(ctx, tx, signInPair.of(email, placeOf(in.IP)), u.CreatedAt)
@@ -55,7 +54,7 @@ func (s *Service) SignUp(ctx context.Context, in SignUp) (User, error) {
 }
 
 // open writes everything a new user consists of.
-func (s *Service) open(ctx context.Context, tx *sqlx.Tx, u User, hash string) error {
+func (s *Service) open(ctx context.Context, tx *sqlx.Tx, u User, hash, ip string) error {
 	made, err := insertUser(ctx, tx, u, hash)
 	if err != nil {
 		return err
@@ -66,18 +65,16 @@ func (s *Service) open(ctx context.Context, tx *sqlx.Tx, u User, hash string) er
 	if err := s.ledger.OpenAccount(ctx, tx, u.AccountID); err != nil {
 		return err
 	}
-	if s.o.Trial.Amount <= 0 {
+	if s.Verifies() {
+		if err := s.sendLink(ctx, tx, u); err != nil {
+			return err
+		}
+	}
+	if s.o.Trial.RequireVerified {
 		return nil
 	}
-	g := billing.Grant{
-		AccountID: u.AccountID, Kind: billing.Trial, Amount: s.o.Trial.Amount, Source: "trial:" + u.ID,
-		Reason: "trial credit at sign-up",
-	}
-	if s.o.Trial.Days > 0 {
-		end := u.CreatedAt.AddDate(0, 0, s.o.Trial.Days)
-		g.ExpiresAt = &end
-	}
-	return s.ledger.Grant(ctx, tx, g)
+	_, err = s.grantTrial(ctx, tx, u, ip) // an account begins without the credit it is refused
+	return err
 }
 
 // errWrongPassword is the one answer to an unknown e-mail address and to a wrong password.

@@ -11,11 +11,12 @@ import (
 	"umg/app/postgres"
 )
 
-const userColumns = `u.id, u.email, u.operator, u.created_at, m.account_id, m.role, m.limit_factor`
+const userColumns = `u.id, u.email, u.operator, u.created_at, u.verified_at is not null as verified,
+	m.account_id, m.role, m.limit_factor, m.frozen, m.frozen_reason`
 
 // A user who is a member of several accounts works in the one joined first.
 const userFrom = ` from users u join lateral (
-	select s.account_id, s.role, a.limit_factor from memberships s join accounts a on a.id = s.account_id
+	select s.account_id, s.role, a.limit_factor, a.frozen_at is not null as frozen, a.frozen_reason from memberships s join accounts a on a.id = s.account_id
 	where s.user_id = u.id order by s.created_at, s.account_id limit 1) m on true `
 
 func userByID(ctx context.Context, q postgres.Queryer, id string) (u User, err error) {
@@ -57,7 +58,7 @@ func setOperator(ctx context.Context, q postgres.Queryer, email string) (bool, e
 }
 
 const keyColumns = `k.id, k.account_id, k.name, k.prefix, k.last_four, k.env, k.error_mode, k.models, k.concurrency,
-	k.created_at, k.expires_at, k.last_used_at, k.disabled_at is not null as disabled`
+	k.created_at, k.expires_at, k.last_used_at, k.disabled_at is not null as disabled, coalesce((select b.key_id from key_budgets b where b.key_id = k.id), '') as budget_id`
 
 // keyRow is a key as the table holds it.
 type keyRow struct {
@@ -76,6 +77,8 @@ type keyRow struct {
 	LastUsedAt  *time.Time     `db:"last_used_at"`
 	Disabled    bool           `db:"disabled"`
 	LimitFactor int            `db:"limit_factor"`
+	BudgetID    string         `db:"budget_id"`
+	Frozen      bool           `db:"frozen"`
 }
 
 func (r keyRow) key() Key {
@@ -83,7 +86,7 @@ func (r keyRow) key() Key {
 		ID: r.ID, AccountID: r.AccountID, Name: r.Name, Prefix: r.Prefix, LastFour: r.LastFour, Env: r.Env,
 		ErrorMode: r.ErrorMode, Disabled: r.Disabled, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt,
 		LastUsedAt: r.LastUsedAt, ExpiresAt: r.ExpiresAt, Models: r.Models, Concurrency: r.Concurrency,
-		LimitFactor: r.LimitFactor,
+		LimitFactor: r.LimitFactor, BudgetID: r.BudgetID, Frozen: r.Frozen,
 	}
 }
 
@@ -133,7 +136,7 @@ func keysOf(ctx context.Context, q postgres.Queryer, accountID string) ([]Key, e
 func keyByFingerprint(ctx context.Context, q postgres.Queryer, f fingerprint) (Key, bool, error) {
 	var r keyRow
 	err := q.GetContext(ctx, &r, `
-		select `+keyColumns+`, coalesce(k.created_by, '') as created_by, a.limit_factor
+		select `+keyColumns+`, coalesce(k.created_by, '') as created_by, a.limit_factor, a.frozen_at is not null as frozen
 		from api_keys k join accounts a on a.id = k.account_id where k.secret_hash = $1 and k.deleted_at is null`, f[:])
 	if errors.Is(err, sql.ErrNoRows) {
 		return Key{}, false, nil
@@ -148,10 +151,18 @@ func setKeyDisabled(ctx context.Context, q postgres.Queryer, accountID, id strin
 	return changed(done, err)
 }
 
-func setKeyDeleted(ctx context.Context, q postgres.Queryer, accountID, id string, now time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `
+// lockKey keeps a key as it is until the transaction ends, and says whether it has a budget.
+func lockKey(ctx context.Context, q postgres.Queryer, accountID, id string) (hasBudget bool, err error) {
+	err = q.GetContext(ctx, &hasBudget, `
+		select exists(select from key_budgets b where b.key_id = k.id) from api_keys k
+		where k.account_id = $1 and k.id = $2 and k.deleted_at is null for no key update of k`, accountID, id)
+	return hasBudget, err
+}
+
+func setKeyDeleted(ctx context.Context, q postgres.Queryer, accountID, id string, now time.Time) error {
+	_, err := q.ExecContext(ctx, `
 		update api_keys set deleted_at = $3 where account_id = $1 and id = $2 and deleted_at is null`, accountID, id, now)
-	return changed(done, err)
+	return err
 }
 
 // setKeysUsed notes when keys of any account were last used. Rows are locked in one order, since every replica does

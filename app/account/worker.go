@@ -75,7 +75,7 @@ func (r *KeyRing) writeBatch(ctx context.Context, ids []string, at []time.Time) 
 	return true
 }
 
-// Run deletes expired sessions and old throttle rows until ctx ends, and returns ctx's error.
+// Run deletes what has expired, of sessions, throttles, links and places of trials, until ctx ends, and returns ctx's error.
 func (s *Service) Run(ctx context.Context) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -103,7 +103,15 @@ func (s *Service) sweep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if sessions < sweepBatchMax && throttles < sweepBatchMax {
+		links, err := deleteOldLinks(ctx, s.db, now, sweepBatchMax)
+		if err != nil {
+			return err
+		}
+		places, err := forgetPlaces(ctx, s.db, now, sweepBatchMax)
+		if err != nil {
+			return err
+		}
+		if max(sessions, throttles, links, places) < sweepBatchMax {
 			return nil
 		}
 	}

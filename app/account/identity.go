@@ -1,0 +1,117 @@
+package account
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"net/netip"
+	"strings"
+
+	"golang.org/x/net/idna"
+	"golang.org/x/net/publicsuffix"
+)
+
+// Mailboxes that go by several domains, of providers who hand out each address under all of them.
+var sameDomain = map[string]string{
+	"googlemail.com": "gmail.com",
+	"protonmail.com": "proton.me", "pm.me": "proton.me",
+	"me.com": "icloud.com", "mac.com": "icloud.com",
+	"ya.ru": "yandex.ru", "yandex.com": "yandex.ru", "yandex.by": "yandex.ru", "yandex.kz": "yandex.ru",
+}
+
+// Domains of mail providers that millions share, among whom a daily limit would let strangers shut each other out.
+//
+//go:embed majors.txt
+var majorsFile string
+
+// Domains whose mailboxes anybody opens for ten minutes.
+//
+//go:embed disposable.txt
+var disposableFile string
+
+var majors, disposables = domainsOf(majorsFile), domainsOf(disposableFile)
+
+// domainsOf reads a list of one domain a line; lines that begin with # are remarks.
+func domainsOf(file string) map[string]bool {
+	set := map[string]bool{}
+	for line := range strings.Lines(file) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			set[line] = true
+		}
+	}
+	return set
+}
+
+// identity is the hash of what an address has in common with all others that reach the same mailbox.
+type identity [sha256.Size]byte
+
+func identityOf(email string) identity { return sha256.Sum256([]byte(canonicalEmail(email))) }
+
+// canonicalEmail is an address without what its owner may vary at will: the case, what follows a plus sign, the dots
+// where the provider ignores them, and other spellings of the domain.
+func canonicalEmail(email string) string {
+	name, domain := splitEmail(email)
+	if at := strings.IndexByte(name, '+'); at > 0 {
+		name = name[:at]
+	}
+	if domain == "gmail.com" {
+		if bare := strings.ReplaceAll(name, ".", ""); bare != "" {
+			name = bare
+		}
+	}
+	return name + "@" + domain
+}
+
+// splitEmail returns the name in lower case, and the one spelling of the domain.
+func splitEmail(email string) (name, domain string) {
+	at := strings.LastIndexByte(email, '@')
+	if at < 0 {
+		return strings.ToLower(email), ""
+	}
+	name, domain = strings.ToLower(email[:at]), strings.ToLower(strings.TrimRight(email[at+1:], "."))
+	if readable, err := idna.Lookup.ToUnicode(domain); err == nil {
+		domain = readable
+	}
+	if plain, err := idna.Lookup.ToASCII(domain); err == nil {
+		domain = plain
+	}
+	if same, found := sameDomain[domain]; found {
+		domain = same
+	}
+	return name, domain
+}
+
+// organisation is the part of a domain that somebody registered: whoever owns it owns every name below it.
+func organisation(domain string) string {
+	if registered, err := publicsuffix.EffectiveTLDPlusOne(domain); err == nil {
+		return registered
+	}
+	return domain
+}
+
+// disposable reports whether a domain, or one above it, hands out mailboxes to throw away.
+func disposable(domain string) bool {
+	for domain != "" {
+		if disposables[domain] {
+			return true
+		}
+		_, domain, _ = strings.Cut(domain, ".")
+	}
+	return false
+}
+
+// networkOf is what counts as one place for trials: the 256 addresses around an IPv4 address, or the subnet of an IPv6 one.
+func networkOf(ip string) string {
+	a, err := netip.ParseAddr(ip)
+	if err != nil {
+		return ip
+	}
+	bits := 24
+	if a = a.Unmap(); a.Is6() {
+		bits = ipv6SubnetBits
+	}
+	network, err := a.WithZone("").Prefix(bits)
+	if err != nil {
+		return a.String()
+	}
+	return network.String()
+}

@@ -1,0 +1,129 @@
+package account
+
+import (
+	"context"
+	"time"
+
+	"umg/app"
+	"umg/app/postgres"
+)
+
+// linkRow is a link as the table holds it, beside the address that its user has now.
+type linkRow struct {
+	Email     string     `db:"email"`
+	Current   string     `db:"current"`
+	ExpiresAt time.Time  `db:"expires_at"`
+	UsedAt    *time.Time `db:"used_at"`
+}
+
+func insertLink(ctx context.Context, q postgres.Queryer, f fingerprint, u User, now, expires time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		insert into email_links (token_hash, user_id, email, created_at, expires_at) values ($1, $2, $3, $4, $5)`,
+		f[:], u.ID, u.Email, now, expires)
+	return err
+}
+
+func linkByToken(ctx context.Context, q postgres.Queryer, f fingerprint) (r linkRow, err error) {
+	err = q.GetContext(ctx, &r, `
+		select l.email, u.email as current, l.expires_at, l.used_at
+		from email_links l join users u on u.id = l.user_id where l.token_hash = $1`, f[:])
+	return r, err
+}
+
+// useLink ends a link that is still good and returns whose address it proves. It reports false for any other.
+func useLink(ctx context.Context, q postgres.Queryer, f fingerprint, now time.Time) (userID string, used bool, err error) {
+	var ids []string
+	err = q.SelectContext(ctx, &ids, `
+		select u.id from email_links l join users u on u.id = l.user_id where l.token_hash = $1 for no key update of u`, f[:])
+	if err != nil || len(ids) == 0 { // the user first, as several links of one user may be opened at the same time
+		return "", false, err
+	}
+	ids = ids[:0]
+	err = q.SelectContext(ctx, &ids, `
+		update email_links l set used_at = $2 from users u
+		where l.token_hash = $1 and l.used_at is null and l.expires_at > $2 and u.id = l.user_id and u.email = l.email
+		returning l.user_id`, f[:], now)
+	if err != nil || len(ids) == 0 {
+		return "", false, err
+	}
+	return ids[0], true, nil
+}
+
+func setVerified(ctx context.Context, q postgres.Queryer, userID string, now time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		with ended as (update email_links set used_at = $2 where user_id = $1 and used_at is null)
+		update users set verified_at = coalesce(verified_at, $2) where id = $1`, userID, now)
+	return err
+}
+
+func deleteOldLinks(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
+	done, err := q.ExecContext(ctx, `
+		delete from email_links where token_hash in (
+			select token_hash from email_links where expires_at < $1 limit $2 for update skip locked)`, now.Add(-linkKeptMax), limit)
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
+}
+
+// trialRow is who was given trial credit.
+type trialRow struct {
+	Identity                           identity
+	UserID, AccountID, Network, Domain string
+	Amount                             app.Amount
+	GrantedAt                          time.Time
+}
+
+// trialDayRow is what was given since a time, and whether the identity or the user has ever had any.
+type trialDayRow struct {
+	Had     bool       `db:"had"`
+	Network int        `db:"network"`
+	Domain  int        `db:"domain"`
+	Amount  app.Amount `db:"amount"`
+}
+
+// lockTrials lets one transaction at a time give trial credit.
+func lockTrials(ctx context.Context, q postgres.Queryer) error {
+	_, err := q.ExecContext(ctx, `select pg_advisory_xact_lock(hashtext('umg trials'))`)
+	return err
+}
+
+func hadTrial(ctx context.Context, q postgres.Queryer, userID string, who identity) (had bool, err error) {
+	err = q.GetContext(ctx, &had, `select exists(select from trials where identity = $1 or user_id = $2)`, who[:], userID)
+	return had, err
+}
+
+func trialsOfDay(ctx context.Context, q postgres.Queryer, r trialRow, since time.Time) (d trialDayRow, err error) {
+	err = q.GetContext(ctx, &d, `
+		select exists(select from trials where identity = $1 or user_id = $2) as had,
+			count(*) filter (where network = $3 and network <> '') as network, count(*) filter (where domain = $4) as domain,
+			coalesce(sum(amount_nanos), 0)::bigint as amount
+		from trials where granted_at > $5`, r.Identity[:], r.UserID, r.Network, r.Domain, since)
+	return d, err
+}
+
+func insertTrial(ctx context.Context, q postgres.Queryer, r trialRow) error {
+	_, err := q.ExecContext(ctx, `
+		insert into trials (identity, user_id, account_id, network, domain, amount_nanos, granted_at)
+		values ($1, $2, $3, $4, $5, $6, $7)`, r.Identity[:], r.UserID, r.AccountID, r.Network, r.Domain, int64(r.Amount), r.GrantedAt)
+	return err
+}
+
+// forgetPlaces removes from old trials where they were given, which nobody counts any more.
+func forgetPlaces(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
+	done, err := q.ExecContext(ctx, `
+		update trials set network = '', domain = '' where identity in (
+			select identity from trials where granted_at < $1 and (network <> '' or domain <> '') limit $2 for update skip locked)`,
+		now.Add(-2*trialDay), limit)
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
+}
+
+func setFrozen(ctx context.Context, q postgres.Queryer, accountID, reason string, at *time.Time) (bool, error) {
+	done, err := q.ExecContext(ctx, `
+		update accounts set frozen_at = case when $2::timestamptz is not null then coalesce(frozen_at, $2) end, frozen_reason = $3
+		where id = $1`, accountID, at, reason)
+	return changed(done, err)
+}

@@ -1,0 +1,212 @@
+package account
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/postgres"
+)
+
+// Limits of the links that prove an address.
+const (
+	linkAgeMax  = 24 * time.Hour
+	linkKeptMax = 7 * 24 * time.Hour // after it ended, so that whoever comes late is told why it does not work
+	linkPath    = "/console/verify?token="
+)
+
+// How often a link may be asked for, so that nobody's mailbox is flooded from here.
+var (
+	linkEmail = rule{scope: "link_email", free: 3, first: time.Minute, most: 6 * time.Hour, window: 24 * time.Hour}
+	linkIP    = rule{scope: "link_ip", free: 30, first: time.Minute, most: time.Hour, window: time.Hour}
+)
+
+// Message is one mail.
+type Message struct{ To, Subject, Text, HTML, Kind string }
+
+// Mailer takes mail for delivery, in the transaction of q, so that nothing is sent about what did not happen.
+type Mailer interface {
+	Send(ctx context.Context, q postgres.Queryer, m Message) error
+}
+
+// Verification is what came of opening a link: the user, and their trial credit where there is any.
+type Verification struct {
+	User  User
+	Trial Trial
+}
+
+// Verifies reports whether addresses can be verified at all, which takes mail.
+func (s *Service) Verifies() bool { return s.o.Mail != nil }
+
+// sendLink makes a link for the user's address and hands it to the mail, in the caller's transaction.
+func (s *Service) sendLink(ctx context.Context, tx *sqlx.Tx, u User) error {
+	token := make([]byte, tokenBytes)
+	if _, err := io.ReadFull(s.o.Random, token); err != nil {
+		return fmt.Errorf("account: draw a link: %w", err)
+	}
+	now := s.o.Now().UTC()
+	if err := insertLink(ctx, tx, sha256.Sum256(token), u, now, now.Add(linkAgeMax)); err != nil {
+		return err
+	}
+	return s.o.Mail.Send(ctx, tx, s.linkMail(u.Email, s.o.BaseURL+linkPath+base64.RawURLEncoding.EncodeToString(token)))
+}
+
+// linkMail is the message around a link. It promises credit only where there is some to be had.
+func (s *Service) linkMail(to, link string) Message {
+	promise := ""
+	if s.o.Trial.Amount > 0 && s.o.Trial.RequireVerified && !disposable(domainOf(to)) {
+		promise = fmt.Sprintf(" Your $%s of trial credit is then added to your account.", s.o.Trial.Amount)
+	}
+	const stranger = "If you did not create this account, ignore this message: without the link nothing happens."
+	return Message{
+		To: to, Kind: "verify_email", Subject: "Verify your e-mail address",
+		Text: "Open this link and press the button to verify that this address is yours." + promise +
+			"\n\n" + link + "\n\nThe link works once, for 24 hours.\n\n" + stranger + "\n",
+		HTML: "<p>Open this link and press the button to verify that this address is yours." + html.EscapeString(promise) + "</p>" +
+			`<p><a href="` + html.EscapeString(link) + `">Verify ` + html.EscapeString(to) + "</a></p>" +
+			"<p>The link works once, for 24 hours.</p><p>" + stranger + "</p>",
+	}
+}
+
+// ResendLink sends another link. Those sent before remain good, because mail may overtake mail.
+func (s *Service) ResendLink(ctx context.Context, userID, ip string) error {
+	if !s.Verifies() {
+		return app.Errorf(app.Conflict, "verification_off", "This server sends no mail, so addresses need not be verified here.")
+	}
+	u, err := s.User(ctx, userID)
+	if err != nil {
+		return err
+	}
+	if u.Verified {
+		return app.Errorf(app.Conflict, "email_verified", "%s is verified already.", u.Email)
+	}
+	if err := s.throttle.admit(ctx, linkEmail.of(u.Email), linkIP.of(placeOf(ip))); err != nil {
+		return storeError("count links", err)
+	}
+	return storeError("send link", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error { return s.sendLink(ctx, tx, u) }))
+}
+
+// Link looks at a link without using it, and returns the address it would verify. Programs that open every link of a
+// mail before its reader does thus change nothing.
+func (s *Service) Link(ctx context.Context, token string) (string, error) {
+	f, err := linkFingerprint(token)
+	if err != nil {
+		return "", err
+	}
+	row, err := s.linkRow(ctx, s.db, f)
+	if err != nil {
+		return "", storeError("read link", err)
+	}
+	return row.Email, row.refuse(s.o.Now())
+}
+
+// VerifyEmail uses a link: the address is verified, and the trial credit given where there is some. Of many who use it at
+// the same time one succeeds.
+func (s *Service) VerifyEmail(ctx context.Context, token, ip string) (v Verification, err error) {
+	f, err := linkFingerprint(token)
+	if err != nil {
+		return Verification{}, err
+	}
+	now := s.o.Now().UTC()
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		userID, used, err := useLink(ctx, tx, f, now)
+		if err != nil {
+			return err
+		}
+		if !used {
+			row, err := s.linkRow(ctx, tx, f)
+			return errors.Join(err, row.refuseOr(now))
+		}
+		if v.User, err = s.verify(ctx, tx, userID, now); err != nil || !s.o.Trial.RequireVerified {
+			return err
+		}
+		v.Trial, err = s.grantTrial(ctx, tx, v.User, ip)
+		return err
+	})
+	if err != nil {
+		return Verification{}, storeError("verify address", err)
+	}
+	return v, nil
+}
+
+// Vouch verifies the address of a user without a link, on the word of whoever runs the gateway.
+func (s *Service) Vouch(ctx context.Context, email string) (v Verification, err error) {
+	address, err := normaliseEmail(email)
+	if err != nil {
+		return Verification{}, err
+	}
+	u, _, err := userByEmail(ctx, s.db, address)
+	if err != nil {
+		return Verification{}, storeError("read user", err)
+	}
+	if u.ID == "" {
+		return Verification{}, app.Errorf(app.NotFound, "user_not_found", "Nobody has signed up with %s.", address).At("email")
+	}
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		if v.User, err = s.verify(ctx, tx, u.ID, s.o.Now().UTC()); err != nil || !s.o.Trial.RequireVerified {
+			return err
+		}
+		v.Trial, err = s.grantTrial(ctx, tx, v.User, "")
+		return err
+	})
+	return v, storeError("vouch", err)
+}
+
+// verify marks the user's address as theirs, and every link to it as used.
+func (s *Service) verify(ctx context.Context, tx *sqlx.Tx, userID string, now time.Time) (User, error) {
+	if err := setVerified(ctx, tx, userID, now); err != nil {
+		return User{}, err
+	}
+	return userByID(ctx, tx, userID)
+}
+
+func linkFingerprint(token string) (fingerprint, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(raw) != tokenBytes {
+		return fingerprint{}, errLinkUnknown()
+	}
+	return sha256.Sum256(raw), nil
+}
+
+func errLinkUnknown() *app.Error {
+	return app.Errorf(app.NotFound, "link_unknown",
+		"This link is not complete, or it is so old that we no longer know it. Copy it whole from the mail, or ask for a new one.")
+}
+
+func (s *Service) linkRow(ctx context.Context, q postgres.Queryer, f fingerprint) (linkRow, error) {
+	row, err := linkByToken(ctx, q, f)
+	if errors.Is(err, sql.ErrNoRows) {
+		return linkRow{}, errLinkUnknown()
+	}
+	return row, err
+}
+
+// refuse says why a link cannot be used, if it cannot.
+func (r linkRow) refuse(now time.Time) error {
+	switch {
+	case r.UsedAt != nil:
+		return app.Errorf(app.Conflict, "link_used", "This link was used already, and %s is verified. There is nothing left to do.", r.Email)
+	case r.Email != r.Current:
+		return app.Errorf(app.Conflict, "link_void", "This link was sent to %s, which is no longer the address of the account.", r.Email)
+	case !now.Before(r.ExpiresAt):
+		return app.Errorf(app.Conflict, "link_expired", "This link has expired: it worked for 24 hours. Ask for a new one.")
+	}
+	return nil
+}
+
+// refuseOr is refuse where the store has just refused the link, so that there is always a reason.
+func (r linkRow) refuseOr(now time.Time) error {
+	if err := r.refuse(now); err != nil || r.Email == "" {
+		return err
+	}
+	return errLinkUnknown()
+}
