@@ -4,6 +4,8 @@
 package journal
 
 import (
+	"cmp"
+	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -53,10 +55,49 @@ type File interface {
 type Options struct {
 	Owner             string // written into each segment; a journal of another owner is refused
 	SegmentBytes      int64
+	ClaimBytes        int64         // room set aside for what one admitted call still writes
 	UnappliedBytesMax int64         // admission stops beyond it
 	FreeBytesMin      int64         // of the disk; admission stops below it
 	UnappliedAgeMax   time.Duration // of the oldest record that is not applied; admission stops beyond it
 	Keep              time.Duration // how long applied segments stay, for a database that is restored to an earlier point
 	Now               app.Clock
 	Log               *slog.Logger
+}
+
+// RecordBytesMax is the most bytes of data that a record holds. Journals of very small segments hold less.
+const RecordBytesMax = 64 << 10
+
+// Defaults and limits.
+const (
+	segmentBytesDefault   = 64 << 20
+	segmentBytesMin       = 4 << 10
+	claimBytesDefault     = 8 << 10 // a settlement and its marks are about 1 KiB each
+	unappliedBytesDefault = 512 << 20
+	freeBytesDefault      = 1 << 30
+	unappliedAgeDefault   = 10 * time.Minute
+	keepDefault           = 7 * 24 * time.Hour
+	ownerBytesMax         = 255
+)
+
+func (o Options) withDefaults() (Options, error) {
+	o.SegmentBytes = cmp.Or(o.SegmentBytes, segmentBytesDefault)
+	o.SegmentBytes -= o.SegmentBytes % headerBytes
+	o.ClaimBytes = cmp.Or(o.ClaimBytes, min(claimBytesDefault, o.SegmentBytes/64))
+	o.UnappliedBytesMax = cmp.Or(o.UnappliedBytesMax, unappliedBytesDefault)
+	o.FreeBytesMin = cmp.Or(o.FreeBytesMin, freeBytesDefault)
+	o.UnappliedAgeMax = cmp.Or(o.UnappliedAgeMax, unappliedAgeDefault)
+	o.Keep = cmp.Or(o.Keep, keepDefault)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Owner == "" || len(o.Owner) > ownerBytesMax {
+		return o, fmt.Errorf("journal: the owner %q must have 1 to %d bytes", o.Owner, ownerBytesMax)
+	}
+	if o.SegmentBytes < segmentBytesMin {
+		return o, fmt.Errorf("journal: segments of %d bytes are too small, the least is %d", o.SegmentBytes, segmentBytesMin)
+	}
+	return o, nil
 }

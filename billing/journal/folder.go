@@ -1,0 +1,151 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+const (
+	lockName   = "lock"
+	folderMode = 0o700
+	fileMode   = 0o600
+)
+
+// Directory is a Disk of real files in one folder, which no other process uses meanwhile.
+type Directory struct {
+	path string
+	lock *os.File
+}
+
+// Folder makes the folder if need be and locks it. It fails when another process has it, as two runs that write one
+// journal would destroy it. Close gives it free; so does the end of the process, however it comes.
+func Folder(path string) (*Directory, error) {
+	if err := os.MkdirAll(path, folderMode); err != nil {
+		return nil, fmt.Errorf("journal: make its folder: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, fileMode)
+	if err != nil {
+		return nil, fmt.Errorf("journal: lock its folder: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		lock.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("journal: another process uses the folder %s: give each replica an id and a folder of its own", path)
+		}
+		return nil, fmt.Errorf("journal: lock its folder: %w", err)
+	}
+	d := &Directory{path: path, lock: lock}
+	for _, p := range []string{path, filepath.Dir(path)} { // the folder's own name has to survive, too
+		if err := syncFolder(p); err != nil {
+			lock.Close()
+			return nil, fmt.Errorf("journal: sync its folder: %w", err)
+		}
+	}
+	return d, nil
+}
+
+// Close gives the folder free for another process.
+func (d *Directory) Close() error { return d.lock.Close() }
+
+// List names the files but the lock.
+func (d *Directory) List() ([]string, error) {
+	entries, err := os.ReadDir(d.path)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Name() != lockName && e.Type().IsRegular() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// Create makes a file of zeros with its room on the disk.
+func (d *Directory) Create(name string, size int64) (File, error) {
+	f, err := os.OpenFile(filepath.Join(d.path, name), os.O_CREATE|os.O_EXCL|os.O_RDWR, fileMode)
+	if err != nil {
+		return nil, err
+	}
+	err = allocate(f, size)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err == nil {
+		err = syncFolder(d.path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	return segmentFile{f}, nil
+}
+
+// Open opens a file for reading and writing.
+func (d *Directory) Open(name string) (File, error) {
+	f, err := os.OpenFile(filepath.Join(d.path, name), os.O_RDWR, fileMode)
+	if err != nil {
+		return nil, err
+	}
+	return segmentFile{f}, nil
+}
+
+// Remove deletes a file.
+func (d *Directory) Remove(name string) error {
+	if err := os.Remove(filepath.Join(d.path, name)); err != nil {
+		return err
+	}
+	return syncFolder(d.path)
+}
+
+// Free is what the disk has left for this user.
+func (d *Directory) Free() (int64, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(d.path, &s); err != nil {
+		return 0, fmt.Errorf("ask for the free bytes of %s: %w", d.path, err)
+	}
+	return int64(s.Bavail) * int64(s.Bsize), nil
+}
+
+func syncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return f.Sync()
+}
+
+// fill writes zeros in steps, each made durable, so that no commit beside it waits for all of them.
+func fill(f *os.File, size int64) error {
+	b := make([]byte, fillBytes)
+	for at := int64(0); at < size; at += fillBytes {
+		if _, err := f.WriteAt(b[:min(fillBytes, size-at)], at); err != nil {
+			return err
+		}
+		if err := dataSync(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const fillBytes = 1 << 20
+
+// segmentFile is a file whose size never changes, so that a sync need not write its metadata.
+type segmentFile struct{ *os.File }
+
+// Sync makes the data durable.
+func (f segmentFile) Sync() error { return dataSync(f.File) }
+
+// Size is the length of the file.
+func (f segmentFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}

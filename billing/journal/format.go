@@ -1,0 +1,232 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A segment begins with a header of one sector, which a disk writes whole or not at all:
+//
+//	0 magic | 8 version u32 | 12 owner's length u32 | 16 index u64 | 24 first LSN u64 | 32 size u64 | 40 made, Unix ns u64
+//	48 owner | zeros | 508 CRC-32C of all before
+//
+// Records follow, each at a multiple of 8:
+//
+//	0 length of data u32 | 4 CRC-32C of all but itself u32 | 8 LSN u64 | 16 lag u32 | 20 kind u8 | 21 zeros | 24 data | zeros
+//
+// The lag is how many records before and with this one were not known to be durable when it was written: a broken record
+// that a later whole one calls durable was not torn by a crash, it rotted. Zeros follow the last record.
+const (
+	magic         = "UMGjrnl\n"
+	version       = 1
+	headerBytes   = 512
+	prefixBytes   = 24
+	alignBytes    = 8
+	windowBytes   = 256 << 10
+	windowAtFirst = 16 << 10
+	suffix        = ".journal"
+	nameDigits    = 10
+)
+
+var (
+	errEnd    = errors.New("no record")
+	errBroken = errors.New("broken record")
+	errZeros  = errors.New("no header")
+	errHeader = errors.New("broken header")
+
+	blank [4096]byte
+
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+)
+
+// segment is a file that was begun. The last of a log is the one that is written.
+type segment struct {
+	index uint64
+	first LSN
+	size  int64
+	made  time.Time
+	owner string
+}
+
+func (s segment) name() string { return nameOf(s.index) }
+
+func nameOf(index uint64) string { return fmt.Sprintf("%0*d%s", nameDigits, index, suffix) }
+
+// indexOf reads a file's name. Files with other names are not the journal's.
+func indexOf(name string) (uint64, bool) {
+	digits, ok := strings.CutSuffix(name, suffix)
+	if !ok {
+		return 0, false
+	}
+	index, err := strconv.ParseUint(digits, 10, 64)
+	return index, err == nil && nameOf(index) == name
+}
+
+func (s segment) header() []byte {
+	b := make([]byte, headerBytes)
+	copy(b, magic)
+	binary.LittleEndian.PutUint32(b[8:], version)
+	binary.LittleEndian.PutUint32(b[12:], uint32(len(s.owner)))
+	binary.LittleEndian.PutUint64(b[16:], s.index)
+	binary.LittleEndian.PutUint64(b[24:], uint64(s.first))
+	binary.LittleEndian.PutUint64(b[32:], uint64(s.size))
+	binary.LittleEndian.PutUint64(b[40:], uint64(s.made.UnixNano()))
+	copy(b[48:], s.owner)
+	binary.LittleEndian.PutUint32(b[headerBytes-4:], crc32.Checksum(b[:headerBytes-4], castagnoli))
+	return b
+}
+
+func parseHeader(b []byte) (segment, error) {
+	if zeros(b) {
+		return segment{}, errZeros
+	}
+	sum := binary.LittleEndian.Uint32(b[headerBytes-4:])
+	if string(b[:8]) != magic || sum != crc32.Checksum(b[:headerBytes-4], castagnoli) {
+		return segment{}, errHeader
+	}
+	if v := binary.LittleEndian.Uint32(b[8:]); v != version {
+		return segment{}, fmt.Errorf("its format has version %d, and this program knows %d", v, version)
+	}
+	owner := binary.LittleEndian.Uint32(b[12:])
+	s := segment{
+		index: binary.LittleEndian.Uint64(b[16:]),
+		first: LSN(binary.LittleEndian.Uint64(b[24:])),
+		size:  int64(binary.LittleEndian.Uint64(b[32:])),
+		made:  time.Unix(0, int64(binary.LittleEndian.Uint64(b[40:]))),
+	}
+	if owner > ownerBytesMax || s.first == 0 || s.size < headerBytes {
+		return segment{}, errHeader
+	}
+	s.owner = string(b[48 : 48+owner])
+	return s, nil
+}
+
+func zeros(b []byte) bool {
+	for len(b) > len(blank) {
+		if !bytes.Equal(b[:len(blank)], blank[:]) {
+			return false
+		}
+		b = b[len(blank):]
+	}
+	return bytes.Equal(b, blank[:len(b)])
+}
+
+// room is the bytes that a record of so much data takes.
+func room(dataBytes int) int {
+	return (prefixBytes + dataBytes + alignBytes - 1) / alignBytes * alignBytes
+}
+
+// appendRecord writes a record without its checksum and lag, which seal adds when they are known.
+func appendRecord(b []byte, lsn LSN, kind Kind, data []byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
+	b = binary.LittleEndian.AppendUint32(b, 0)
+	b = binary.LittleEndian.AppendUint64(b, uint64(lsn))
+	b = append(b, 0, 0, 0, 0, byte(kind), 0, 0, 0)
+	b = append(b, data...)
+	for len(b)%alignBytes != 0 {
+		b = append(b, 0)
+	}
+	return b
+}
+
+// seal completes the record that b begins with and returns its bytes' number.
+func seal(b []byte, durable LSN) int {
+	n := room(int(binary.LittleEndian.Uint32(b)))
+	lag := binary.LittleEndian.Uint64(b[8:]) - uint64(durable)
+	binary.LittleEndian.PutUint32(b[16:], uint32(min(lag, 1<<32-1)))
+	binary.LittleEndian.PutUint32(b[4:], checksum(b[:n]))
+	return n
+}
+
+func checksum(record []byte) uint32 {
+	return crc32.Update(crc32.Checksum(record[:4], castagnoli), castagnoli, record[8:])
+}
+
+// reader walks over the records of one segment.
+type reader struct {
+	file   io.ReaderAt
+	size   int64
+	offset int64 // of the next record
+	next   LSN   // its number
+
+	buf    []byte // what was read from the file
+	at     int64  // where buf lies in it
+	window int    // bytes to read next
+}
+
+func newReader(f io.ReaderAt, s segment) *reader {
+	return &reader{file: f, size: s.size, offset: headerBytes, next: s.first}
+}
+
+// forget drops what was read, as more may have been written since.
+func (r *reader) forget() { r.buf, r.window = r.buf[:0], windowAtFirst }
+
+// peek is the n bytes at the offset, read in windows that grow.
+func (r *reader) peek(offset int64, n int) ([]byte, error) {
+	if i := offset - r.at; i >= 0 && i+int64(n) <= int64(len(r.buf)) {
+		return r.buf[i : i+int64(n)], nil
+	}
+	want := int(min(int64(max(n, r.window)), r.size-offset))
+	r.window = min(max(2*r.window, windowAtFirst), windowBytes)
+	if want < n {
+		return nil, errEnd
+	}
+	if cap(r.buf) < want {
+		r.buf = make([]byte, want)
+	}
+	r.buf, r.at = r.buf[:want], offset
+	if got, err := r.file.ReadAt(r.buf, offset); got < want {
+		r.buf = r.buf[:0]
+		return nil, err
+	}
+	return r.buf[:n], nil
+}
+
+// record reads the next record and how many were not durable when it was written, and stays before it. Zeros and the end
+// of the segment are errEnd, what is no record with the next number is errBroken.
+func (r *reader) record() (rec Record, lag uint32, err error) {
+	rec, lag, err = r.recordAt(r.offset)
+	if err == nil && rec.LSN != r.next {
+		return Record{}, 0, errBroken
+	}
+	return rec, lag, err
+}
+
+func (r *reader) recordAt(offset int64) (Record, uint32, error) {
+	p, err := r.peek(offset, prefixBytes)
+	if err != nil {
+		return Record{}, 0, err
+	}
+	dataBytes := binary.LittleEndian.Uint32(p)
+	if dataBytes == 0 && zeros(p) {
+		return Record{}, 0, errEnd
+	}
+	if dataBytes > RecordBytesMax {
+		return Record{}, 0, errBroken
+	}
+	p, err = r.peek(offset, room(int(dataBytes)))
+	if err != nil {
+		if errors.Is(err, errEnd) {
+			err = errBroken
+		}
+		return Record{}, 0, err
+	}
+	if binary.LittleEndian.Uint32(p[4:]) != checksum(p) {
+		return Record{}, 0, errBroken
+	}
+	end := prefixBytes + int(dataBytes)
+	return Record{LSN: LSN(binary.LittleEndian.Uint64(p[8:])), Kind: Kind(p[20]), Data: p[prefixBytes:end:end]}, binary.LittleEndian.Uint32(p[16:]), nil
+}
+
+// skip goes past the record that was just read.
+func (r *reader) skip(rec Record) {
+	r.offset += int64(room(len(rec.Data)))
+	r.next = rec.LSN + 1
+}

@@ -1,0 +1,104 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+)
+
+// follower is where the last Read stopped, as the next one mostly goes on there.
+type follower struct {
+	segment segment
+	file    File
+	reader  *reader
+}
+
+func (f *follower) close() error {
+	if f.file == nil {
+		return nil
+	}
+	err := f.file.Close()
+	*f = follower{}
+	return err
+}
+
+// Read shows visit the durable records after that one, in order, until so many or so many bytes were shown, and says which
+// was the last that visit took without an error. It fails when records are wanted that were removed.
+func (l *Log) Read(after LSN, recordsMax, bytesMax int, visit func(Record) error) (LSN, error) {
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	l.mu.Lock()
+	durable, first := l.durable, l.firstKept()
+	l.mu.Unlock()
+	if after >= durable {
+		return after, nil
+	}
+	if after+1 < first {
+		return after, fmt.Errorf("journal: record %d is wanted, and the oldest that is kept is %d", after+1, first)
+	}
+	if l.follow.reader != nil {
+		l.follow.reader.forget()
+	}
+	bytes := 0
+	for n := 0; n < recordsMax && bytes < bytesMax && after < durable; n++ {
+		rec, err := l.read(after + 1)
+		if err != nil {
+			return after, err
+		}
+		if err := visit(rec); err != nil {
+			return after, err
+		}
+		l.follow.reader.skip(rec)
+		after = rec.LSN
+		bytes += len(rec.Data)
+	}
+	return after, nil
+}
+
+// read reads one durable record, which must be there.
+func (l *Log) read(lsn LSN) (Record, error) {
+	if r := l.follow.reader; r == nil || r.next != lsn {
+		if err := l.seek(lsn); err != nil {
+			return Record{}, err
+		}
+	}
+	rec, _, err := l.follow.reader.record()
+	if errors.Is(err, errEnd) { // the next segment begins with it
+		if err = l.seek(lsn); err == nil {
+			rec, _, err = l.follow.reader.record()
+		}
+	}
+	if err != nil {
+		f := &l.follow
+		err = fmt.Errorf("journal: %s: record %d cannot be read at byte %d: %w", f.segment.name(), lsn, f.reader.offset, err)
+	}
+	return rec, err
+}
+
+// seek goes to a durable record from the beginning of its segment.
+func (l *Log) seek(lsn LSN) error {
+	l.mu.Lock()
+	s := l.segments[0]
+	for _, later := range l.segments[1:] {
+		if later.first <= lsn {
+			s = later
+		}
+	}
+	l.mu.Unlock()
+	if err := l.follow.close(); err != nil {
+		return err
+	}
+	file, err := l.disk.Open(s.name())
+	if err != nil {
+		return err
+	}
+	r := newReader(file, s)
+	l.follow = follower{segment: s, file: file, reader: r}
+	for r.next < lsn {
+		rec, _, err := r.record()
+		if err != nil {
+			return fmt.Errorf("journal: %s: record %d cannot be read at byte %d: %w", s.name(), r.next, r.offset, err)
+		}
+		r.skip(rec)
+	}
+	return nil
+}

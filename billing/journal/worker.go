@@ -1,0 +1,105 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+const (
+	writeWithin = 3 * time.Millisecond   // what nobody waits for survives a kill after so long,
+	syncWithin  = 200 * time.Millisecond // and a power cut after so long
+	tidyEvery   = time.Second
+)
+
+// Run commits for those who wait, writes what nobody waits for, and tidies once a second, until ctx ends or the log dies.
+// It returns nil in the first case, when all that was appended is durable, and why in the second. Later Waits commit by
+// themselves.
+func (l *Log) Run(ctx context.Context) error {
+	l.setRunning(true)
+	defer l.setRunning(false)
+	ctx, stop := context.WithCancel(ctx)
+	var tidying sync.WaitGroup
+	defer tidying.Wait()
+	defer stop()
+	tidying.Go(func() { l.keepTidy(ctx) })
+	for {
+		if err := l.step(ctx); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			l.setRunning(false)
+			return l.Commit()
+		}
+	}
+}
+
+// step waits for something to write, and writes it.
+func (l *Log) step(ctx context.Context) error {
+	var syncAt <-chan time.Time
+	if l.unsynced() {
+		timer := time.NewTimer(syncWithin)
+		defer timer.Stop()
+		syncAt = timer.C
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-syncAt:
+			return l.Commit()
+		case <-l.hurry:
+			return l.Commit()
+		case <-l.wake:
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.hurry:
+			return l.Commit()
+		case <-time.After(writeWithin):
+		}
+		if err := l.Write(); err != nil {
+			return err
+		}
+		if syncAt == nil {
+			return nil
+		}
+	}
+}
+
+func (l *Log) unsynced() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.written > l.durable
+}
+
+func (l *Log) setRunning(running bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running = running
+}
+
+// keepTidy logs a trouble when it begins and when it ends.
+func (l *Log) keepTidy(ctx context.Context) {
+	ticker := time.NewTicker(tidyEvery)
+	defer ticker.Stop()
+	before := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		case <-l.tidy:
+		}
+		now, err := "", l.Tidy()
+		if err != nil && !errors.Is(err, l.Err()) {
+			now = err.Error()
+		}
+		if now != before {
+			l.o.Log.Warn("the journal's room changed: claims are refused while there is an error", "error", err)
+		}
+		before = now
+	}
+}
