@@ -1,0 +1,6 @@
+//go:build !failpoints
+
+package failpoint
+
+// At does nothing in this build.
+func At(Point) {}

@@ -1,0 +1,200 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"umg/billing"
+	"umg/billing/failpoint"
+	"umg/billing/journal"
+)
+
+// cursorEvery is how often the cursor moves over records that charge nothing.
+const cursorEvery = time.Second
+
+// errMoved means that the books' cursor is not where this run left it: they were restored, or another run moved it.
+var errMoved = errors.New("lease: the books are not where this run left them")
+
+// applier is what the one who applies settlements to the books knows. Recover and Run use it one after the other.
+type applier struct {
+	applied   atomic.Uint64 // how far the journal is applied
+	highest   int64         // epoch that this replica was ever known by
+	moved     time.Duration // when the cursor moved last
+	marked    time.Duration // when marks were written last, without a journal
+	committer *committer    // without a journal
+}
+
+// entry is a record to apply.
+type entry struct {
+	at   journal.LSN
+	data []byte
+}
+
+// wake tells that settlements wait. With a journal nobody waits for the books.
+func (a *applier) wake() <-chan struct{} {
+	if a.committer == nil {
+		return nil
+	}
+	return a.committer.wake
+}
+
+func (t *Till) appliedTo() journal.LSN { return journal.LSN(t.applier.applied.Load()) }
+
+// apply brings a batch of what is durable into the books, and says whether there is more.
+func (t *Till) apply(ctx context.Context, r Replica) (more bool, err error) {
+	if t.applier.committer != nil {
+		return t.commit(ctx, r)
+	}
+	from := t.appliedTo()
+	entries, to, more, err := t.collect(from)
+	if err != nil || to == from {
+		return false, err
+	}
+	if len(entries) == 0 && !more && t.mono()-t.applier.moved < cursorEvery {
+		return false, nil
+	}
+	open := min(t.calls.firstMark(t.o.Journal.Last()+1), to+1)
+	failpoint.At(failpoint.C9)
+	err = t.applyEntries(ctx, r, Batch{From: from, To: to, Open: open}, entries)
+	return more && err == nil, err
+}
+
+// collect reads the next settlements from the journal, and says up to where.
+func (t *Till) collect(from journal.LSN) (entries []entry, to journal.LSN, more bool, err error) {
+	records, size := 0, 0
+	to, err = t.o.Journal.Read(from, batchRecordsMax, batchBytesMax, func(r journal.Record) error {
+		records++
+		size += len(r.Data)
+		if r.Kind == kindSettlement {
+			entries = append(entries, entry{r.LSN, slices.Clone(r.Data)})
+		}
+		return nil
+	})
+	return entries, to, records == batchRecordsMax || size >= batchBytesMax, err
+}
+
+// applyEntries applies a batch. When the books refuse it for what is in it, it is halved until the record at fault is
+// alone, which is set aside so that everything else goes on.
+func (t *Till) applyEntries(ctx context.Context, r Replica, b Batch, entries []entry) error {
+	b.Records = make([][]byte, len(entries))
+	for i, e := range entries {
+		b.Records[i] = e.data
+	}
+	at, err := t.o.Bank.Apply(ctx, r, b)
+	failpoint.At(failpoint.C10)
+	switch {
+	case err == nil && at != b.To:
+		return errMoved
+	case err == nil:
+		t.applier.applied.Store(uint64(at))
+		t.applier.moved = t.mono()
+		t.o.Journal.Applied(b.To, b.Open)
+		t.counters.applied.Add(int64(len(entries)))
+		return nil
+	case transient(err) || len(entries) == 0:
+		return err
+	case len(entries) == 1:
+		t.quarantine(entries[0].data, err)
+		return t.applyEntries(ctx, r, b, nil)
+	}
+	half := len(entries) / 2
+	first, second := b, b
+	first.To = entries[half].at - 1
+	first.Open = min(b.Open, first.To+1)
+	second.From = first.To
+	if err := t.applyEntries(ctx, r, first, entries[:half]); err != nil {
+		return err
+	}
+	return t.applyEntries(ctx, r, second, entries[half:])
+}
+
+// quarantine sets a record aside that the books refuse. The journal keeps it for days, and the log tells it whole.
+func (t *Till) quarantine(record []byte, err error) {
+	t.counters.quarantined.Add(1)
+	t.o.Log.Error("the books refuse a settlement, so it is charged to nobody until somebody looks at it", "record", string(record), "error", err)
+}
+
+// commit is apply without a journal: the settlements of many calls in one transaction, whose callers wait for it.
+func (t *Till) commit(ctx context.Context, r Replica) (more bool, err error) {
+	c := t.applier.committer
+	now := t.mono()
+	withMarks := now-t.applier.marked >= marksEvery
+	batch, marks := c.next(withMarks)
+	if len(batch) == 0 && len(marks) == 0 {
+		return false, nil
+	}
+	if err := t.commitBatch(ctx, r, batch, slices.Collect(maps.Values(marks))); err != nil {
+		return false, err
+	}
+	if withMarks {
+		t.applier.marked = now
+		c.kept(marks)
+	}
+	left, _ := c.pending()
+	return left > 0, nil
+}
+
+// marksEvery is how old a mark may be in the database, without a journal.
+const marksEvery = 500 * time.Millisecond
+
+func (t *Till) commitBatch(ctx context.Context, r Replica, batch []*committing, marks [][]byte) error {
+	c := t.applier.committer
+	records := make([][]byte, len(batch))
+	for i, one := range batch {
+		records[i] = one.data
+	}
+	_, err := t.o.Bank.Apply(ctx, r, Batch{Records: records, Marks: marks})
+	failpoint.At(failpoint.C10)
+	switch {
+	case err == nil:
+		c.committed(batch, nil)
+		t.counters.applied.Add(int64(len(batch)))
+		return nil
+	case transient(err):
+		return err
+	case len(marks) > 0:
+		t.counters.marksMissed.Add(int64(len(marks)))
+		t.o.Log.Error("the books refuse marks of running calls", "marks", len(marks), "error", err)
+		return t.commitBatch(ctx, r, batch, nil)
+	case len(batch) == 1:
+		t.quarantine(batch[0].data, err)
+		c.committed(batch, err)
+		return nil
+	}
+	if err := t.commitBatch(ctx, r, batch[:len(batch)/2], nil); err != nil {
+		return err
+	}
+	return t.commitBatch(ctx, r, batch[len(batch)/2:], nil)
+}
+
+// settleMarks settles calls at their last mark that runs which are over left open in the database, but not the calls
+// that this process still runs.
+func (t *Till) settleMarks(ctx context.Context, r Replica) error {
+	for {
+		marks, err := t.o.Registry.Marks(ctx, r)
+		if err != nil {
+			return err
+		}
+		var over []*committing
+		for _, data := range marks {
+			recorded, err := billing.DecodeSettlement(data)
+			if err != nil || !t.calls.has(recorded.Hold.ID) {
+				over = append(over, &committing{data: data, done: make(chan struct{})})
+			}
+		}
+		if len(over) == 0 {
+			return nil
+		}
+		if err := t.commitBatch(ctx, r, over, nil); err != nil {
+			return err
+		}
+		t.counters.orphans.Add(int64(len(over)))
+		if len(over) < len(marks) {
+			return nil
+		}
+	}
+}

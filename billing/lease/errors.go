@@ -1,0 +1,73 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"umg/app"
+	"umg/billing"
+)
+
+// errAway is a refusal for our own sake.
+func errAway(why string) *app.Error {
+	return app.Errorf(app.Unavailable, "service_unavailable", "%s Nothing was charged; try again in a few seconds.", why).After(away)
+}
+
+// unavailable makes any error one that callers may be shown.
+func unavailable(err error) error {
+	if app.KindOf(err) == app.Unavailable {
+		return err
+	}
+	return errAway("The service cannot record charges right now.").Because(err)
+}
+
+// transient reports whether the same step may work later.
+func transient(err error) bool {
+	return app.KindOf(err) == app.Unavailable || errors.Is(err, ErrFenced) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded)
+}
+
+// refusal is what the caller of a hold is told, whose purse is the account's or the key's budget.
+func (t *Till) refusal(err error, r billing.HoldRequest, budget bool) error {
+	var short *Short
+	switch {
+	case errors.As(err, &short):
+		if budget {
+			return t.refuse(overBudget(r.Min, short.Balance), &t.counters.refusedBudget)
+		}
+		return t.refuse(unfunded(r.Min, short.Balance), &t.counters.refusedUnfunded)
+	case errors.Is(err, ErrFenced):
+		return t.refuse(errAway("The service is beginning anew.").Because(err), &t.counters.refusedAway)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return app.Errorf(app.Canceled, "canceled", "The client left while credit was being reserved.").Because(err)
+	case app.KindOf(err) == app.Forbidden:
+		return t.refuse(err, &t.counters.refusedFrozen)
+	}
+	return t.refuse(err, &t.counters.refusedAway)
+}
+
+// unfunded tells the person who reads it what is missing and where to get it.
+func unfunded(needed app.Amount, b billing.Balance) *app.Error {
+	e := app.Errorf(app.Unfunded, "insufficient_quota",
+		"This call needs $%s of credit; $%s is available%s. Add credit on the billing page of the console (/console/billing).",
+		needed, b.Available(), taken(b)).Final()
+	e.Doc = "/console/billing"
+	return e
+}
+
+// overBudget is unfunded for a key whose own limit is used up, whatever the account has.
+func overBudget(needed app.Amount, b billing.Balance) *app.Error {
+	e := app.Errorf(app.Unfunded, "budget_exceeded",
+		"This call needs $%s of the key's budget; $%s of it is left%s. Raise the key's budget on the keys page of the console "+
+			"(/console/keys), or wait until it is refilled.", needed, b.Available(), taken(b)).Final()
+	e.Doc = "/console/keys"
+	return e
+}
+
+func taken(b billing.Balance) string {
+	if b.Held <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and $%s is reserved by calls that are still running", b.Held)
+}

@@ -1,0 +1,202 @@
+package lease
+
+import (
+	"context"
+	"sync"
+
+	"umg/billing/journal"
+)
+
+// The kinds of records in the journal.
+const (
+	kindSettlement journal.Kind = 'S'
+	kindMark       journal.Kind = 'P'
+)
+
+// journalPaper makes settlements durable in the journal.
+type journalPaper struct{ log *journal.Log }
+
+func (p journalPaper) claim() error { return p.log.Claim() }
+func (p journalPaper) unclaim()     { p.log.Unclaim() }
+
+func (p journalPaper) mark(_ string, data []byte) (journal.LSN, error) {
+	return p.log.Append(kindMark, data)
+}
+
+func (p journalPaper) settle(_ string, data []byte) (journal.LSN, error) {
+	return p.log.Append(kindSettlement, data)
+}
+
+// wait does not end with the caller: a record that is written will be charged, so its fate must be known. A sync either
+// works or kills the journal.
+func (p journalPaper) wait(ctx context.Context, at journal.LSN) error {
+	return p.log.Wait(context.WithoutCancel(ctx), at)
+}
+
+// The committer's limits.
+const (
+	committerClaimsMax = 20_000
+	batchRecordsMax    = 5_000
+	batchBytesMax      = 4 << 20
+)
+
+// committer makes settlements durable in the database itself: many calls' to one transaction. Positions are only the
+// order in which settlements came.
+type committer struct {
+	mu      sync.Mutex
+	claims  int
+	last    journal.LSN
+	queue   []*committing
+	waiting map[journal.LSN]*committing
+	marks   map[string][]byte // the latest of each call that the database does not have yet
+	wake    chan struct{}
+}
+
+// committing is a settlement that waits for its transaction.
+type committing struct {
+	at    journal.LSN
+	id    string
+	data  []byte
+	tried bool // a transaction with it was begun, so it may be in the books
+	err   error
+	done  chan struct{}
+}
+
+func newCommitter() *committer {
+	return &committer{waiting: map[journal.LSN]*committing{}, marks: map[string][]byte{}, wake: make(chan struct{}, 1)}
+}
+
+func (c *committer) claim() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.claims >= committerClaimsMax {
+		return errAway("Too many calls run.")
+	}
+	c.claims++
+	return nil
+}
+
+func (c *committer) unclaim() {
+	c.mu.Lock()
+	c.claims--
+	c.mu.Unlock()
+}
+
+func (c *committer) mark(id string, data []byte) (journal.LSN, error) {
+	c.mu.Lock()
+	c.marks[id] = data
+	c.mu.Unlock()
+	return 0, nil
+}
+
+func (c *committer) settle(id string, data []byte) (journal.LSN, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.marks, id)
+	c.last++
+	one := &committing{at: c.last, id: id, data: data, done: make(chan struct{})}
+	c.queue = append(c.queue, one)
+	c.waiting[one.at] = one
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+	return one.at, nil
+}
+
+// wait ends with the caller. A settlement that no transaction has tried is then taken back, so that it is never charged.
+func (c *committer) wait(ctx context.Context, at journal.LSN) error {
+	c.mu.Lock()
+	one := c.waiting[at]
+	c.mu.Unlock()
+	select {
+	case <-one.done:
+	case <-ctx.Done():
+		c.mu.Lock()
+		if one.err == nil {
+			one.err = ctx.Err()
+		}
+		c.remove(one)
+		c.mu.Unlock()
+		select {
+		case <-one.done: // its transaction ended at the same moment
+		default:
+			return one.err
+		}
+	}
+	c.mu.Lock()
+	delete(c.waiting, at)
+	c.mu.Unlock()
+	return one.err
+}
+
+func (c *committer) remove(one *committing) {
+	delete(c.waiting, one.at)
+	for i, other := range c.queue {
+		if other == one {
+			c.queue = append(c.queue[:i:i], c.queue[i+1:]...)
+			return
+		}
+	}
+}
+
+// next lists what the next transaction has: settlements in order, and marks when asked for.
+func (c *committer) next(withMarks bool) (batch []*committing, marks map[string][]byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	size := 0
+	for _, one := range c.queue {
+		if len(batch) == batchRecordsMax || size > batchBytesMax {
+			break
+		}
+		size += len(one.data)
+		one.tried = true
+		batch = append(batch, one)
+	}
+	if withMarks {
+		marks = make(map[string][]byte, min(len(c.marks), batchRecordsMax))
+		for id, data := range c.marks {
+			if len(marks) == batchRecordsMax {
+				break
+			}
+			marks[id] = data
+		}
+	}
+	return batch, marks
+}
+
+// committed ends settlements, at the error given.
+func (c *committer) committed(batch []*committing, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	done := make(map[*committing]bool, len(batch))
+	for _, one := range batch {
+		done[one] = true
+		one.err = err
+		close(one.done)
+	}
+	rest := c.queue[:0:0]
+	for _, one := range c.queue {
+		if !done[one] {
+			rest = append(rest, one)
+		}
+	}
+	c.queue = rest
+}
+
+// kept drops marks that the database has now, unless newer ones came meanwhile.
+func (c *committer) kept(marks map[string][]byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, data := range marks {
+		if now, exists := c.marks[id]; exists && &now[0] == &data[0] {
+			delete(c.marks, id)
+		}
+	}
+}
+
+func (c *committer) pending() (records, marks int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.queue), len(c.marks)
+}

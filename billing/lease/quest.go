@@ -1,0 +1,165 @@
+package lease
+
+import (
+	"errors"
+	"time"
+
+	"umg/app"
+)
+
+// quest is one caller's way to an amount of one purse, as steps that never wait, so that who drives it decides how to
+// wait: step until it is done; make the take it asks for and tell it the answer; wait for another's step; or pause.
+type quest struct {
+	lease       *lease
+	want, least app.Amount
+	since       time.Duration // refusals of takes that were sent before are not for this quest
+	retries     int           // after other replicas were asked to give back
+	asks        int
+	rest        bool // the purse cannot give all of want: asked for what there is
+	need        app.Amount
+	waits       app.Amount // its part of the lease's waiting
+}
+
+// verdict is what a quest needs next.
+type verdict uint8
+
+const (
+	reserved verdict = iota // got is set aside
+	refused                 // err says why
+	asks                    // the books must be asked: take, then answer
+	await                   // another step runs at the books: wait for its end
+	pause                   // other replicas were asked to give back: come again after the pause
+	moved                   // the lease was forgotten meanwhile: begin anew with the one that took its place
+)
+
+// next is a verdict with what belongs to it.
+type next struct {
+	verdict verdict
+	got     app.Amount
+	err     error
+	ask     Ask
+	flight  *flight
+	pause   time.Duration
+}
+
+func newQuest(l *lease, want, least app.Amount, now time.Duration) *quest {
+	l.mu.Lock()
+	l.users++
+	l.mu.Unlock()
+	return &quest{lease: l, want: want, least: least, since: now}
+}
+
+// end must follow every quest, whatever came of it.
+func (q *quest) end() {
+	q.lease.mu.Lock()
+	q.lease.users--
+	q.stopWaiting()
+	q.lease.mu.Unlock()
+}
+
+func (q *quest) stopWaiting() {
+	q.lease.waiting -= q.waits
+	q.waits = 0
+}
+
+// step tries to reserve, and says what is needed when it cannot.
+func (q *quest) step(now time.Duration) next {
+	l := q.lease
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q.stopWaiting()
+	if l.gone {
+		return next{verdict: moved}
+	}
+	if l.free() >= q.want || q.rest && l.free() >= q.least && q.asks >= asksMax {
+		return q.take(now)
+	}
+	if l.refused.err != nil && q.since <= l.refused.sent {
+		if n, decided := q.consider(l.refused.err, now); decided {
+			return n
+		}
+	}
+	if l.flight != nil {
+		q.waits = q.want
+		l.waiting += q.waits
+		return next{verdict: await, flight: l.flight}
+	}
+	if q.asks >= asksMax {
+		return next{verdict: refused, err: errBusy()}
+	}
+	q.asks++
+	l.flight = &flight{done: make(chan struct{}), sent: now}
+	missing := q.want - l.free()
+	a := Ask{Purse: l.purse, Need: missing, Want: l.wanting(now, missing)}
+	if q.rest {
+		a.Need = min(missing, q.need)
+		a.Want = a.Need
+	}
+	return next{verdict: asks, ask: a, flight: l.flight}
+}
+
+// answer ends the take that the quest asked for, and goes on.
+func (q *quest) answer(row Row, err error, now time.Duration) (n next, backward bool) {
+	l := q.lease
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sent := l.flight.sent
+	defer l.endFlight()
+	l.used = now
+	if err == nil {
+		backward = l.adopt(row)
+		l.unsure, l.recalled = false, false
+		l.refused = refusal{sent: -1}
+		if !backward && (l.free() >= q.want || q.rest && l.free() >= q.least) {
+			return q.take(now), false
+		}
+		return next{verdict: await, flight: l.flight}, backward
+	}
+	l.unsure = app.KindOf(err) == app.Unavailable
+	l.refused = refusal{sent: sent, err: err}
+	if n, decided := q.consider(err, now); decided {
+		return n, false
+	}
+	return next{verdict: await, flight: l.flight}, false
+}
+
+func (q *quest) take(now time.Duration) next {
+	l := q.lease
+	got := min(q.want, l.free())
+	l.reserved += got
+	l.used = now
+	return next{verdict: reserved, got: got}
+}
+
+// consider is what a refusal means for this quest. It is undecided when the books should be asked for less.
+func (q *quest) consider(err error, now time.Duration) (next, bool) {
+	var short *Short
+	free := q.lease.free()
+	if !errors.As(err, &short) {
+		if app.KindOf(err) == app.Unavailable && free >= q.least && free > 0 {
+			return q.take(now), true
+		}
+		return next{verdict: refused, err: err}, true
+	}
+	available := max(short.Balance.Available(), 0)
+	switch {
+	case free >= q.least && (available == 0 || q.asks >= asksMax) && free > 0:
+		return q.take(now), true
+	case available > 0 && free+available >= q.least && q.asks < asksMax:
+		q.rest, q.need = true, min(available, q.want-free)
+		return next{}, false
+	case short.Elsewhere && q.retries < retriesMax:
+		q.retries++
+		q.rest = false
+		p := retryPauses[q.retries-1]
+		q.since = now + p
+		return next{verdict: pause, pause: p}, true
+	}
+	return next{verdict: refused, err: short}, true
+}
+
+// errBusy is for a caller whom others took the credit from under the hands, time after time.
+func errBusy() *app.Error {
+	return app.Errorf(app.Unavailable, "service_unavailable",
+		"Too many calls of this account ask for credit at once. Nothing was charged; try again in a second.").After(time.Second)
+}

@@ -1,0 +1,149 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"umg/billing"
+	"umg/billing/failpoint"
+	"umg/billing/journal"
+)
+
+// Limits of a recovery.
+const (
+	registersMax = 1_000           // to get past the epochs of books that were restored to an earlier point
+	renewEvery   = 5 * time.Second // of the heartbeat
+)
+
+// Recover begins a run: it registers the replica, settles the calls that a crash left open at their last mark, brings
+// what the journal has into the books, gives back the leases of the runs before and takes calls from then on. It may be
+// killed at any step and begun anew. Without the books, or with a broken journal, it fails and the till takes no calls.
+//
+// The same is done while the process runs when its epoch is over. The calls that still run are then left alone.
+func (t *Till) Recover(ctx context.Context) error {
+	registered := t.mono()
+	start, err := t.o.Registry.Register(ctx, t.o.ReplicaID)
+	if err != nil {
+		return fmt.Errorf("lease: recover: %w", err)
+	}
+	a := &t.applier
+	if b := t.book.Load(); b != nil {
+		a.highest = max(a.highest, b.replica.Epoch)
+	}
+	var open map[string][]byte
+	if t.o.Journal != nil {
+		if open, err = t.readJournal(start); err != nil {
+			return fmt.Errorf("lease: recover: %w", err)
+		}
+		a.applied.Store(uint64(start.Applied))
+	}
+	for range registersMax {
+		if start.Replica.Epoch > a.highest {
+			break
+		}
+		if start, err = t.o.Registry.Register(ctx, t.o.ReplicaID); err != nil {
+			return fmt.Errorf("lease: recover: %w", err)
+		}
+	}
+	a.highest = max(a.highest, start.Replica.Epoch)
+	if err := t.finishCalls(ctx, start.Replica, open, registered); err != nil {
+		return fmt.Errorf("lease: recover: %w", err)
+	}
+	if err := t.o.Registry.Retire(ctx, start.Replica); err != nil {
+		return fmt.Errorf("lease: recover: %w", err)
+	}
+	failpoint.At(failpoint.C12)
+	renewed := t.mono()
+	if err := t.o.Bank.Renew(ctx, start.Replica); err != nil {
+		return fmt.Errorf("lease: recover: %w", err)
+	}
+	t.book.Store(newBook(start.Replica, renewed+leaseTrust))
+	select {
+	case <-t.fenced: // it was about the run before
+	default:
+	}
+	t.o.Log.Info("the till is open", "replica", start.Replica.ID, "epoch", start.Replica.Epoch, "crashed_calls", len(open))
+	return nil
+}
+
+// readJournal finds the calls that never ended, by their ids, with their last marks.
+func (t *Till) readJournal(start Start) (map[string][]byte, error) {
+	log := t.o.Journal
+	if err := log.StartAfter(start.Applied); err != nil {
+		return nil, err
+	}
+	if first := log.First(); first > start.Applied+1 && log.Last() >= first {
+		return nil, fmt.Errorf("the books applied the journal up to record %d, and it begins with record %d: records in between are gone. "+
+			"Put the missing files back, or move the journal's folder away to begin a new one", start.Applied, first)
+	}
+	from := start.Applied + 1
+	if start.Open > 0 {
+		from = min(from, start.Open)
+	}
+	open := map[string][]byte{}
+	visit := func(r journal.Record) error {
+		recorded, err := billing.DecodeSettlement(r.Data)
+		if err != nil {
+			if r.Kind == kindSettlement {
+				return nil // to be applied or set aside with all others
+			}
+			return fmt.Errorf("record %d of the journal: %w", r.LSN, err)
+		}
+		t.applier.highest = max(t.applier.highest, recorded.Hold.Epoch)
+		if r.Kind == kindSettlement {
+			delete(open, recorded.Hold.ID)
+		} else if !t.calls.has(recorded.Hold.ID) {
+			open[recorded.Hold.ID] = slices.Clone(r.Data)
+		}
+		return nil
+	}
+	for at := max(from, log.First()) - 1; ; {
+		to, err := log.Read(at, batchRecordsMax, batchBytesMax, visit)
+		if err != nil || to == at {
+			return open, err
+		}
+		at = to
+	}
+}
+
+// finishCalls settles the calls that a crash left open, and applies everything.
+func (t *Till) finishCalls(ctx context.Context, r Replica, open map[string][]byte, renewed time.Duration) error {
+	if t.o.Journal == nil {
+		return t.settleMarks(ctx, r)
+	}
+	var last journal.LSN
+	for _, id := range slices.Sorted(maps.Keys(open)) {
+		at, err := t.o.Journal.Append(kindSettlement, open[id])
+		if err != nil {
+			return err
+		}
+		last = at
+	}
+	if last > 0 {
+		if err := t.o.Journal.Wait(ctx, last); err != nil {
+			return err
+		}
+	}
+	t.counters.orphans.Add(int64(len(open)))
+	failpoint.At(failpoint.C12)
+	for more := true; more; {
+		if t.mono()-renewed >= renewEvery {
+			renewed = t.mono()
+			if err := t.o.Bank.Renew(ctx, r); err != nil {
+				return err
+			}
+		}
+		var err error
+		if more, err = t.apply(ctx, r); err != nil {
+			if errors.Is(err, errMoved) {
+				return fmt.Errorf("%w: does another process use the replica id %s?", err, r.ID)
+			}
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,311 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"umg/app"
+	"umg/billing"
+	"umg/billing/failpoint"
+	"umg/billing/journal"
+)
+
+// away is when somebody who was refused for our sake may come again.
+const away = 2 * time.Second
+
+// Options of a till. Without a Journal settlements and marks are kept in the database, for hosts without a disk.
+type Options struct {
+	Bank      Bank
+	Registry  Registry
+	Journal   *journal.Log
+	ReplicaID string
+	DSN       string // where recalls are heard; empty hears none
+	Now       app.Clock
+	Log       *slog.Logger
+}
+
+// Till admits calls from leases in memory and settles them durably. It takes no calls before Recover has worked, and
+// does its duties to the books while Run does.
+type Till struct {
+	o        Options
+	mono     func() time.Duration
+	pause    func(ctx context.Context, d time.Duration) error
+	paper    paper
+	book     atomic.Pointer[book] // nil before Recover and after the end
+	calls    *calls
+	later    later
+	give     chan *lease   // leases whose free credit should go back at once
+	fenced   chan struct{} // tells that the epoch is over
+	applier  applier
+	reaping  reaping
+	counters counters
+}
+
+// New makes a till. It panics when an option is missing.
+func New(o Options) (*Till, error) {
+	if o.Bank == nil || o.Registry == nil || o.Now == nil || o.Log == nil {
+		panic("lease: a till needs a bank, a registry, a clock and a log")
+	}
+	if o.ReplicaID == "" {
+		return nil, errors.New("lease: a replica needs an id")
+	}
+	start := o.Now()
+	t := &Till{
+		o: o, calls: newCalls(), give: make(chan *lease, givesMax), fenced: make(chan struct{}, 1),
+		mono: func() time.Duration { return o.Now().Sub(start) }, pause: sleep,
+	}
+	if o.Journal == nil {
+		t.applier.committer = newCommitter()
+		t.paper = t.applier.committer
+	} else {
+		t.paper = journalPaper{o.Journal}
+	}
+	return t, nil
+}
+
+// paper is where settlements become durable: the journal, or the database itself.
+type paper interface {
+	// claim keeps room for the settlement of one more call; unclaim gives it back.
+	claim() error
+	unclaim()
+	// mark keeps what a call has delivered, without waiting.
+	mark(id string, data []byte) (journal.LSN, error)
+	// settle appends a settlement; wait returns nil when it is durable.
+	settle(id string, data []byte) (journal.LSN, error)
+	wait(ctx context.Context, at journal.LSN) error
+}
+
+// serving is the book, if calls may be taken now.
+func (t *Till) serving() (*book, error) {
+	b := t.book.Load()
+	switch {
+	case b == nil:
+		return nil, t.refuse(errAway("The service is starting or stopping."), &t.counters.refusedAway)
+	case !b.trusted(t.mono()):
+		return nil, t.refuse(errAway("The service cannot reach its books right now."), &t.counters.refusedAway)
+	}
+	return b, nil
+}
+
+func (t *Till) refuse(err error, reason *atomic.Int64) error {
+	reason.Add(1)
+	return err
+}
+
+// Hold reserves credit: Want, or what there is when that is at least Min. For an account whose lease has enough it is a
+// matter of memory; otherwise the books are asked once. A caller who leaves while it waits costs nothing.
+func (t *Till) Hold(ctx context.Context, r billing.HoldRequest) (billing.Hold, error) {
+	if r.Min == 0 {
+		r.Min = r.Want
+	}
+	if r.ID == "" || r.AccountID == "" || r.Min < 0 || r.Want < r.Min {
+		return billing.Hold{}, fmt.Errorf("lease: hold %q of account %q: wants %d and at least %d", r.ID, r.AccountID, r.Want, r.Min)
+	}
+	b, err := t.serving()
+	if err != nil {
+		return billing.Hold{}, err
+	}
+	if err := t.paper.claim(); err != nil {
+		return billing.Hold{}, t.refuse(unavailable(err), &t.counters.refusedPaper)
+	}
+	failpoint.At(failpoint.C0)
+	c := call{book: b, began: t.mono()}
+	if r.Want > 0 {
+		err = t.reserve(ctx, &c, r)
+	}
+	if err == nil && !t.calls.add(r.ID, c) {
+		t.letGo(c)
+		err = fmt.Errorf("lease: hold %q: a call of this id runs", r.ID)
+	}
+	if err != nil {
+		t.paper.unclaim()
+		return billing.Hold{}, err
+	}
+	failpoint.At(failpoint.C2)
+	return billing.Hold{ID: r.ID, AccountID: r.AccountID, BudgetID: r.BudgetID, Amount: c.amount, Epoch: b.replica.Epoch}, nil
+}
+
+// reserve sets the amount aside in the account, and as much of it in the key's budget.
+func (t *Till) reserve(ctx context.Context, c *call, r billing.HoldRequest) error {
+	l, got, err := t.obtain(ctx, c.book, r.AccountID, r.Want, r.Min)
+	if err != nil {
+		return t.refusal(err, r, false)
+	}
+	c.account, c.amount = l, got
+	if r.BudgetID == "" {
+		return nil
+	}
+	k, got, err := t.obtain(ctx, c.book, r.BudgetID, c.amount, r.Min)
+	if err != nil {
+		t.letGo(*c)
+		return t.refusal(err, r, true)
+	}
+	if got < c.amount {
+		t.freed(l, l.release(t.mono(), c.amount-got, 0, 0))
+	}
+	c.budget, c.amount = k, got
+	return nil
+}
+
+// letGo ends a call's reservations at no cost.
+func (t *Till) letGo(c call) { t.charge(c, 0, 0) }
+
+// charge ends a call's reservations at a cost.
+func (t *Till) charge(c call, cost app.Amount, at journal.LSN) {
+	for _, l := range [...]*lease{c.account, c.budget} {
+		if l != nil {
+			t.freed(l, l.release(t.mono(), c.amount, cost, at))
+		}
+	}
+}
+
+// freed has a lease's free credit returned soon. When too many wait, the next look at all leases finds it.
+func (t *Till) freed(l *lease, giveBack bool) {
+	if !giveBack {
+		return
+	}
+	select {
+	case t.give <- l:
+	default:
+	}
+}
+
+// obtain reserves an amount of one purse, waiting for the books where it must.
+func (t *Till) obtain(ctx context.Context, b *book, purse string, want, least app.Amount) (*lease, app.Amount, error) {
+	for {
+		l := b.open(purse, t.mono())
+		if l.reserve(t.mono(), want) {
+			return l, want, nil
+		}
+		q := newQuest(l, want, least, t.mono())
+		n, err := t.pursue(ctx, b, q)
+		q.end()
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case n.verdict == reserved && ctx.Err() != nil:
+			t.freed(l, l.release(t.mono(), n.got, 0, 0))
+			return nil, 0, ctx.Err()
+		case n.verdict == reserved:
+			return l, n.got, nil
+		}
+	}
+}
+
+// pursue drives a quest to its end, or until its lease was forgotten.
+func (t *Till) pursue(ctx context.Context, b *book, q *quest) (next, error) {
+	n := q.step(t.mono())
+	for {
+		switch n.verdict {
+		case reserved, moved:
+			return n, nil
+		case refused:
+			return n, n.err
+		case asks:
+			n = t.take(ctx, b, q, n.ask)
+			continue
+		case await:
+			select {
+			case <-n.flight.done:
+			case <-ctx.Done():
+				return n, ctx.Err()
+			}
+		case pause:
+			if err := t.pause(ctx, n.pause); err != nil {
+				return n, err
+			}
+		}
+		n = q.step(t.mono())
+	}
+}
+
+// take asks the books for the quest. The step goes on when the caller leaves, as its outcome concerns everybody.
+func (t *Till) take(ctx context.Context, b *book, q *quest, a Ask) next {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepMax)
+	defer cancel()
+	row, err := t.o.Bank.Take(ctx, b.replica, a)
+	failpoint.At(failpoint.C1)
+	return t.took(b, q, row, err)
+}
+
+// took hands the outcome of a take to its quest.
+func (t *Till) took(b *book, q *quest, row Row, err error) next {
+	t.counters.takes.Add(1)
+	n, backward := q.answer(row, err, t.mono())
+	if backward || errors.Is(err, ErrFenced) {
+		t.fence(b)
+	}
+	return n
+}
+
+// fence ends the authority of a book, once, and has the replica registered anew.
+func (t *Till) fence(b *book) {
+	b.over.Store(true)
+	if t.book.Load() != b {
+		return
+	}
+	select {
+	case t.fenced <- struct{}{}:
+	default:
+	}
+}
+
+// Extend raises a hold by all of more.
+func (t *Till) Extend(ctx context.Context, h *billing.Hold, more app.Amount) error {
+	if more <= 0 {
+		return fmt.Errorf("lease: extend %q by %d", h.ID, more)
+	}
+	b, err := t.serving()
+	if err != nil {
+		return err
+	}
+	if b.replica.Epoch != h.Epoch {
+		return t.refuse(errAway("The service has just begun anew."), &t.counters.refusedAway)
+	}
+	extra := call{book: b}
+	r := billing.HoldRequest{ID: h.ID, AccountID: h.AccountID, BudgetID: h.BudgetID, Want: more, Min: more}
+	if err := t.reserve(ctx, &extra, r); err != nil {
+		return err
+	}
+	if !t.calls.change(h.ID, func(c *call) {
+		c.account, c.budget, c.amount = extra.account, extra.budget, c.amount+more
+	}) {
+		t.letGo(extra)
+		return fmt.Errorf("lease: extend %q: no such call runs", h.ID)
+	}
+	h.Amount += more
+	return nil
+}
+
+// Progress keeps what a call has delivered so far, as the settlement it would get if the process died now. It never
+// waits, and a mark that cannot be kept is missed by nobody but the platform.
+func (t *Till) Progress(h billing.Hold, s billing.Settlement) {
+	data := s.Encode(h, t.o.ReplicaID, t.o.Now())
+	t.calls.change(h.ID, func(c *call) {
+		at, err := t.paper.mark(h.ID, data)
+		if err != nil {
+			t.counters.marksMissed.Add(1)
+			return
+		}
+		if c.first == 0 {
+			c.first = at
+		}
+	})
+	failpoint.At(failpoint.C4)
+}
+
+// sleep is a pause that ends with ctx.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
