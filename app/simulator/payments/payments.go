@@ -1,0 +1,150 @@
+package payments
+
+import (
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	// requestBytesMax is the largest body of a request.
+	requestBytesMax = 64 << 10
+	// asyncCheckEvery is how often Serve looks for what time alone decides.
+	asyncCheckEvery = time.Second
+	// graceStandard is how long Serve lets running answers finish.
+	graceStandard = 2 * time.Second
+	// stallMax bounds how long a request waits that is told to.
+	stallMax = 2 * time.Minute
+)
+
+// Options are what the simulator is told. Now, Random and Key are required.
+type Options struct {
+	Now        func() time.Time
+	Random     io.Reader // of ids
+	Key        string    // the one API key that is taken
+	Secret     string    // signs webhooks
+	WebhookURL string    // where events go; empty sends none
+	BaseURL    string    // of the pages that people see; empty is wherever a request came to
+	Control    bool      // the routes below /_control exist
+	AsyncAfter time.Duration
+	RetryWaits []time.Duration // before each further attempt at a webhook; nil takes those of a patient sender
+}
+
+// Simulator is the payment service. It is an http.Handler.
+type Simulator struct {
+	o     Options
+	api   *http.ServeMux
+	hooks *hooks
+
+	mu     sync.Mutex // of all below; requests are served one after the other
+	store  store
+	keys   keys
+	faults faults
+	later  []deadline
+}
+
+// deadline is something that time alone decides: an open session that expires, or a slow payment that arrives.
+type deadline struct {
+	at time.Time
+	id string
+}
+
+// New makes a simulator. Close it, unless Serve did.
+func New(o Options) *Simulator {
+	if o.Now == nil || o.Random == nil || o.Key == "" {
+		panic("payments: the clock, the randomness or the key is missing")
+	}
+	if o.RetryWaits == nil {
+		o.RetryWaits = []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour}
+	}
+	s := &Simulator{o: o, store: newStore(), keys: newKeys(), hooks: newHooks(o)}
+	s.api = s.routes()
+	return s
+}
+
+// Close ends the sending of webhooks and waits for those on their way.
+func (s *Simulator) Close() { s.hooks.close() }
+
+// ServeHTTP answers one request.
+func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, requestBytesMax)
+	s.mu.Lock()
+	s.passTime()
+	s.mu.Unlock()
+	s.api.ServeHTTP(w, r)
+}
+
+func (s *Simulator) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
+	mux.HandleFunc("GET /pay/{id}", s.checkoutPage)
+	mux.HandleFunc("POST /pay/{id}", s.checkoutPay)
+	mux.HandleFunc("GET /portal/{id}", s.portalPage)
+	mux.HandleFunc("POST /portal/{id}/remove", s.portalRemove)
+	mux.HandleFunc("GET /receipts/{id}", s.receiptPage)
+	if s.o.Control {
+		s.controls(mux)
+	}
+	for _, e := range endpoints() {
+		mux.HandleFunc(e.route, s.handle(e))
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		failed := invalid("", "", "Unrecognized request URL (%s: %s).", r.Method, r.URL.Path)
+		failed.status = http.StatusNotFound
+		failed.write(w)
+	})
+	return mux
+}
+
+// passTime does what is due. The caller holds the lock.
+func (s *Simulator) passTime() {
+	now := s.o.Now()
+	rest := s.later[:0]
+	var due []deadline
+	for _, d := range s.later {
+		if now.Before(d.at) {
+			rest = append(rest, d)
+		} else {
+			due = append(due, d)
+		}
+	}
+	s.later = rest
+	for _, d := range due {
+		switch o := s.store.get(d.id).(type) {
+		case *session:
+			s.expire(o)
+		case *intent:
+			s.resolve(o, true)
+		}
+	}
+}
+
+// remindOf notes that an object has something due.
+func (s *Simulator) remindOf(id string, at time.Time) {
+	if len(s.later) >= objectsMax {
+		s.later = s.later[1:]
+	}
+	s.later = append(s.later, deadline{at, id})
+}
+
+// base is the address of the pages for people.
+func (s *Simulator) base(r *http.Request) string {
+	if s.o.BaseURL != "" {
+		return s.o.BaseURL
+	}
+	return "http://" + r.Host
+}
+
+// newID makes an id of letters and digits after the prefix.
+func (s *Simulator) newID(prefix string, length int) string {
+	const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	raw := make([]byte, length)
+	if _, err := io.ReadFull(s.o.Random, raw); err != nil {
+		panic("payments: no randomness: " + err.Error())
+	}
+	for i, b := range raw {
+		raw[i] = letters[int(b)%len(letters)]
+	}
+	return prefix + string(raw)
+}
