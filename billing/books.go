@@ -55,14 +55,18 @@ var invariants = []struct{ name, findings string }{
 	{"nothing below zero", `
 		select format('account %s: posted %s, held %s nano-dollars', id, posted_nanos, held_nanos)
 		from credit_accounts where held_nanos < 0 or (kind = 'customer' and posted_nanos < held_nanos)`},
-	{"held equals open holds", `
-		select format('account %s: held %s, its open holds sum to %s, off by %s nano-dollars', id, held, holds, held - holds)
+	{"held equals open leases and holds", `
+		select format('purse %s: held %s, its open leases and holds sum to %s, off by %s nano-dollars', id, held, reserved, held - reserved)
 		from (
-			select coalesce(a.id, h.account_id) as id, coalesce(a.held_nanos, 0) as held, coalesce(h.amount, 0) as holds
+			select coalesce(a.id, h.id) as id, coalesce(a.held_nanos, 0) as held, coalesce(h.amount, 0) as reserved
 			from credit_accounts a full join (
-				select account_id, sum(amount_nanos) as amount from holds where state = 'open' group by account_id
-			) h on h.account_id = a.id
-		) s where held <> holds`},
+				select id, sum(amount) as amount from (
+					select account_id as id, amount_nanos as amount from holds where state = 'open'
+					union all select budget_id, amount_nanos from holds where state = 'open' and budget_id <> ''
+					union all select purse_id, granted_nanos - returned_nanos - spent_nanos from leases where state = 'open'
+				) p group by id
+			) h on h.id = a.id
+		) s where held <> reserved`},
 	{"one usage record a settled hold", `
 		select format('hold %s was settled, but has no usage record', h.id)
 		from holds h left join usage_records u on u.request_id = h.id

@@ -43,10 +43,10 @@ func TestBooksFindEveryCorruption(t *testing.T) {
 			values ('txn_x', 'charge', 'x', now())`},
 		{"the sum of all", "all entries sum to zero", free + `update ledger_entries set amount_nanos = 8
 			where account_id = 'internal:usage_revenue' and amount_nanos = 7`},
-		{"more held than posted", "nothing below zero", `alter table credit_accounts drop constraint credit_accounts_check2;
+		{"more held than posted", "nothing below zero", `alter table credit_accounts drop constraint credit_accounts_covered;
 			update credit_accounts set held_nanos = posted_nanos + 1 where id = '{account}'`},
-		{"a cached hold", "held equals open holds", `update credit_accounts set held_nanos = held_nanos + 1 where id = '{account}'`},
-		{"a hold closed alone", "held equals open holds", `update holds set state = 'released', reason = 'expired', closed_at = now()
+		{"a cached hold", "held equals open leases and holds", `update credit_accounts set held_nanos = held_nanos + 1 where id = '{account}'`},
+		{"a hold closed alone", "held equals open leases and holds", `update holds set state = 'released', reason = 'expired', closed_at = now()
 			where account_id = '{account}' and state = 'open'`},
 		{"a lost usage record", "one usage record a settled hold", `delete from usage_records where request_id = '{hold}'`},
 		{"two usage records", "one usage record a settled hold", `alter table usage_records drop constraint usage_records_pkey;

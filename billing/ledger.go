@@ -191,14 +191,33 @@ func (l *Ledger) HoldFor(ctx context.Context, q postgres.Queryer, r HoldRequest,
 	if r.ID == "" || r.Want < 0 || lasting < time.Minute {
 		return Hold{}, fmt.Errorf("billing: hold %q: wants %d for %s", r.ID, r.Want, lasting)
 	}
-	row, err := takeHoldIn(ctx, q, r, lasting)
+	row, err := holdJob(ctx, q, r, l.o.Now().UTC().Add(lasting))
 	if err != nil {
 		return Hold{}, wrap("hold", err)
 	}
-	if row.Amount == nil {
+	switch row.Short {
+	case "":
+		return Hold{ID: r.ID, AccountID: r.AccountID, BudgetID: r.BudgetID, Amount: r.Want}, nil
+	case "budget":
+		return Hold{}, overBudget(r.Want, row.Balance)
+	case "frozen":
+		return Hold{}, Frozen()
+	default:
 		return Hold{}, unfunded(r.Want, row.Balance)
 	}
-	return Hold{ID: r.ID, AccountID: r.AccountID, Amount: *row.Amount}, nil
+}
+
+// Frozen is what an account is told that was frozen: nothing is charged to it, so nothing runs for it.
+func Frozen() *app.Error {
+	return app.Errorf(app.Forbidden, "account_frozen",
+		"This account is frozen, so nothing can run for it. Write to support to find out why.").Final()
+}
+
+// overBudget is unfunded for the budget of a key.
+func overBudget(needed app.Amount, b Balance) *app.Error {
+	return app.Errorf(app.Unfunded, "insufficient_quota",
+		"This call needs $%s and the budget of this API key has $%s left. Raise the budget on the keys page of the console (/console/keys).",
+		needed, b.Available()).Final()
 }
 
 // unfunded tells the person who reads it what is missing and where to get it.
@@ -218,6 +237,8 @@ func unfunded(needed app.Amount, b Balance) *app.Error {
 type Settlement struct {
 	Cost   app.Amount
 	Record UsageRecord
+	// Delivered says that the client has the answer, or some of it, so that its cost must get into the books.
+	Delivered bool
 	// Undelivered says that the answer was kept back because an earlier settlement at a cost failed. Should that one
 	// have come through after all, it is reversed. The cost is then zero.
 	Undelivered bool
@@ -231,8 +252,8 @@ func (l *Ledger) Settle(ctx context.Context, h Hold, s Settlement) error {
 	if s.Cost < 0 || s.Cost > 0 && s.Undelivered || s.Record.RequestID != "" && s.Record.RequestID != h.ID {
 		return fmt.Errorf("billing: settle %s: request %q at a cost of %d", h.ID, s.Record.RequestID, s.Cost)
 	}
-	record := s.Record.encode(l.o.Now())
-	return l.settle(ctx, h, settleRow{cost: s.Cost, record: &record, undelivered: s.Undelivered})
+	record := string(s.Encode(h, "", l.o.Now()))
+	return l.settle(ctx, h, settleRow{cost: s.Cost, record: &record})
 }
 
 // SettleIn is Settle for a job, in the transaction that ends it, so that its end and its charge are one.
@@ -240,7 +261,7 @@ func (l *Ledger) SettleIn(ctx context.Context, q postgres.Queryer, h Hold, s Set
 	if s.Cost < 0 || s.Record.RequestID != h.ID {
 		return fmt.Errorf("billing: settle %s: request %q at a cost of %d", h.ID, s.Record.RequestID, s.Cost)
 	}
-	record := s.Record.encode(l.o.Now())
+	record := string(s.Encode(h, "", l.o.Now()))
 	row := settleRow{cost: s.Cost, record: &record, transaction: l.o.IDs.New("txn"), at: l.o.Now().UTC()}
 	done, err := settleHoldIn(ctx, q, h, row)
 	if err != nil {
@@ -271,8 +292,6 @@ func (l *Ledger) settled(h Hold, row settleRow, done settledRow) error {
 		}
 	case outcomeLate:
 		l.counters.late.Add(1)
-	case outcomeReversed:
-		l.o.Log.Warn("a charge is reversed: its answer was kept back, because it was not known to be recorded", "request_id", h.ID)
 	}
 	if done.Outcome != outcomeRepeated && done.Overrun > 0 {
 		l.counters.overruns.Add(1)
@@ -318,7 +337,13 @@ func wrap(verb string, err error) error {
 	if err == nil {
 		return nil
 	}
-	err = fmt.Errorf("billing: %s: %w", verb, err)
+	return StoreError("billing: "+verb, err)
+}
+
+// StoreError names the step that failed, and makes of a store that is away, or could not do it now, the error that every
+// room answers with.
+func StoreError(step string, err error) error {
+	err = fmt.Errorf("%s: %w", step, err)
 	if postgres.Unavailable(err) || hindered(err) {
 		return app.ErrStore(err)
 	}

@@ -50,7 +50,7 @@ func TestUsageRecordKeepsEveryFact(t *testing.T) {
 	want := billing.UsageRecord{
 		RequestID: hold.ID, AccountID: account, KeyID: "key_1", Model: "aurora-small", Provider: "p1", UpstreamModel: "up-1",
 		Style: "chat", RateCardID: "rc_1", EndUser: "ü-user", FinishReason: "stop", ErrorCode: "none", Streamed: true, Estimated: true,
-		Outcome: "client_left", Usage: billing.Usage{1, 2, 3, 4, 5, 6, 7, 8, 9}, Attempts: 2,
+		Outcome: "client_left", Reason: "client_left", Usage: billing.Usage{1, 2, 3, 4, 5, 6, 7, 8, 9}, Attempts: 2,
 		StartedAt: time.Date(2026, 11, 21, 4, 5, 6, 789_000, time.UTC), FirstByte: 1234 * time.Microsecond, Duration: 5 * time.Second,
 	}
 	if err := h.ledger.Settle(t.Context(), hold, billing.Settlement{Cost: 11 * app.Cent, Record: want}); err != nil {
@@ -58,6 +58,9 @@ func TestUsageRecordKeepsEveryFact(t *testing.T) {
 	}
 	want.Reserved, want.Cost, want.Overrun = 10*app.Cent, 10*app.Cent, app.Cent
 	got, err := h.ledger.Requests(t.Context(), account, 10)
+	if err == nil && len(got) == 1 && strings.HasPrefix(got[0].TransactionID, "txn_") {
+		want.TransactionID = got[0].TransactionID
+	}
 	if err != nil || len(got) != 1 || got[0] != want {
 		t.Fatalf("requests = %+v, %v\nwant %+v", got, err, want)
 	}

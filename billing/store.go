@@ -55,11 +55,16 @@ func takeHold(ctx context.Context, db *sqlx.DB, r HoldRequest) (heldRow, error) 
 	return row, err
 }
 
-// takeHoldIn is takeHold as part of a transaction.
-func takeHoldIn(ctx context.Context, q postgres.Queryer, r HoldRequest, lasting time.Duration) (heldRow, error) {
-	var row heldRow
-	err := q.QueryRowxContext(ctx, `select amount, posted, held from take_hold($1, $2, $3, $3, $4)`,
-		r.ID, r.AccountID, int64(r.Want), int64(lasting/time.Second)).Scan(&row.Amount, &row.Balance.Posted, &row.Balance.Held)
+// jobRow is the answer to a hold of a job: whose credit is too small, or nobody's.
+type jobRow struct {
+	Short   string
+	Balance Balance
+}
+
+func holdJob(ctx context.Context, q postgres.Queryer, r HoldRequest, expires time.Time) (jobRow, error) {
+	var row jobRow
+	err := q.QueryRowxContext(ctx, `select short, coalesce(posted, 0), coalesce(held, 0) from hold_job($1, $2, $3, $4, $5)`,
+		r.ID, r.AccountID, r.BudgetID, int64(r.Want), expires).Scan(&row.Short, &row.Balance.Posted, &row.Balance.Held)
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, fmt.Errorf("account %s has no credit account", r.AccountID)
 	}
@@ -72,7 +77,6 @@ type settleRow struct {
 	transaction string
 	at          time.Time
 	record      *string
-	undelivered bool
 }
 
 // The outcomes of settle_hold that matter here.
@@ -80,7 +84,6 @@ const (
 	outcomeUnknown  = "unknown"
 	outcomeRepeated = "repeated"
 	outcomeLate     = "late"
-	outcomeReversed = "reversed"
 )
 
 type settledRow struct {
@@ -91,8 +94,8 @@ type settledRow struct {
 func settleHold(ctx context.Context, db *sqlx.DB, h Hold, r settleRow) (settledRow, error) {
 	var row settledRow
 	err := postgres.QueryRow(ctx, db, `
-		select coalesce(overrun, 0), outcome from settle_hold($1, $2, $3, $4, $5, $6, $7)`,
-		[]any{h.ID, h.AccountID, int64(r.cost), r.transaction, r.at, r.record, r.undelivered},
+		select coalesce(overrun, 0), outcome from settle_hold($1, $2, $3, $4, $5, $6)`,
+		[]any{h.ID, h.AccountID, int64(r.cost), r.transaction, r.at, r.record},
 		&row.Overrun, &row.Outcome)
 	return row, err
 }
@@ -100,22 +103,22 @@ func settleHold(ctx context.Context, db *sqlx.DB, h Hold, r settleRow) (settledR
 // settleHoldIn is settleHold as part of a transaction.
 func settleHoldIn(ctx context.Context, q postgres.Queryer, h Hold, r settleRow) (settledRow, error) {
 	var row settledRow
-	err := q.QueryRowxContext(ctx, `select coalesce(overrun, 0), outcome from settle_hold($1, $2, $3, $4, $5, $6, false)`,
+	err := q.QueryRowxContext(ctx, `select coalesce(overrun, 0), outcome from settle_hold($1, $2, $3, $4, $5, $6)`,
 		h.ID, h.AccountID, int64(r.cost), r.transaction, r.at, r.record).Scan(&row.Overrun, &row.Outcome)
 	return row, err
 }
 
-func releaseExpiredHolds(ctx context.Context, q postgres.Queryer, limit int) (released int64, err error) {
-	err = q.GetContext(ctx, &released, `select release_expired_holds($1)`, limit)
+func releaseExpiredHolds(ctx context.Context, q postgres.Queryer, limit int, at time.Time) (released int64, err error) {
+	err = q.GetContext(ctx, &released, `select release_expired_holds($1, $2)`, limit, at)
 	return released, err
 }
 
 // selectExpiredGrants are grants with something left that no open hold may count on.
-func selectExpiredGrants(ctx context.Context, q postgres.Queryer, limit int) (ids []string, err error) {
+func selectExpiredGrants(ctx context.Context, q postgres.Queryer, limit int, at time.Time) (ids []string, err error) {
 	err = q.SelectContext(ctx, &ids, `
 		select g.id from grants g join credit_accounts a on a.id = g.account_id
-		where not g.spent and g.expires_at <= now() and a.posted_nanos > a.held_nanos
-		order by g.expires_at limit $1`, limit)
+		where not g.spent and g.expires_at <= $2 and a.posted_nanos > a.held_nanos
+		order by g.expires_at limit $1`, limit, at)
 	return ids, err
 }
 
@@ -143,10 +146,7 @@ func selectSpend(ctx context.Context, q postgres.Queryer, accountID string, sinc
 
 func selectRecords(ctx context.Context, q postgres.Queryer, accountID string, limit int) (rows []usageRow, err error) {
 	err = q.SelectContext(ctx, &rows, `
-		select request_id, account_id, key_id, model, provider, upstream_model, style, rate_card_id, end_user, finish_reason,
-			error_code, outcome, streamed, estimated, attempts, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens,
-			reasoning_tokens, images, milliseconds, characters, requests, reserved_nanos, cost_nanos, overrun_nanos, started_at,
-			first_byte_micros, duration_micros
+		select `+recordColumns+`
 		from usage_records where account_id = $1 order by started_at desc, request_id desc limit $2`, accountID, limit)
 	return rows, err
 }

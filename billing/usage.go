@@ -1,14 +1,24 @@
 package billing
 
 import (
+	"errors"
+	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"umg/app"
+)
+
+// Limits of a record.
+const (
+	readingMax = 1 << 45 // so that a quarter of a million of them can be added up
+	firstYear  = 2000    // no call is older
 )
 
 // UsageRecord is what one request was and cost. It can be priced again at any time: the readings and the version of
@@ -32,54 +42,73 @@ type UsageRecord struct {
 
 // usageRow is a usage record as its table has it, on the way out by column. On the way in it is JSON.
 type usageRow struct {
-	RequestID        string     `db:"request_id"`
-	AccountID        string     `db:"account_id"`
-	KeyID            string     `db:"key_id"`
-	Model            string     `db:"model"`
-	Provider         string     `db:"provider"`
-	UpstreamModel    string     `db:"upstream_model"`
-	Style            string     `db:"style"`
-	RateCardID       string     `db:"rate_card_id"`
-	EndUser          string     `db:"end_user"`
-	FinishReason     string     `db:"finish_reason"`
-	ErrorCode        string     `db:"error_code"`
-	Outcome          string     `db:"outcome"`
-	Streamed         bool       `db:"streamed"`
-	Estimated        bool       `db:"estimated"`
-	Attempts         int32      `db:"attempts"`
-	InputTokens      int64      `db:"input_tokens"`
-	CacheReadTokens  int64      `db:"cache_read_tokens"`
-	CacheWriteTokens int64      `db:"cache_write_tokens"`
-	OutputTokens     int64      `db:"output_tokens"`
-	ReasoningTokens  int64      `db:"reasoning_tokens"`
-	Images           int64      `db:"images"`
-	Milliseconds     int64      `db:"milliseconds"`
-	Characters       int64      `db:"characters"`
-	Requests         int64      `db:"requests"`
-	Reserved         app.Amount `db:"reserved_nanos"`
-	Cost             app.Amount `db:"cost_nanos"`
-	Overrun          app.Amount `db:"overrun_nanos"`
-	StartedAt        time.Time  `db:"started_at"`
-	FirstByteMicros  int64      `db:"first_byte_micros"`
-	DurationMicros   int64      `db:"duration_micros"`
+	RequestID        string    `db:"request_id" json:"request_id"`
+	AccountID        string    `db:"account_id" json:"account_id"`
+	BudgetID         string    `db:"budget_id" json:"budget_id"`
+	ReplicaID        string    `db:"replica_id" json:"replica_id"`
+	Epoch            int64     `db:"epoch" json:"epoch"`
+	KeyID            string    `db:"key_id" json:"key_id"`
+	Model            string    `db:"model" json:"model"`
+	Provider         string    `db:"provider" json:"provider"`
+	UpstreamModel    string    `db:"upstream_model" json:"upstream_model"`
+	Style            string    `db:"style" json:"style"`
+	RateCardID       string    `db:"rate_card_id" json:"rate_card_id"`
+	EndUser          string    `db:"end_user" json:"end_user"`
+	FinishReason     string    `db:"finish_reason" json:"finish_reason"`
+	ErrorCode        string    `db:"error_code" json:"error_code"`
+	Outcome          string    `db:"outcome" json:"outcome"`
+	Reason           string    `db:"reason" json:"reason"`
+	TransactionID    string    `db:"transaction_id" json:"-"`
+	Streamed         bool      `db:"streamed" json:"streamed"`
+	Estimated        bool      `db:"estimated" json:"estimated"`
+	Attempts         int32     `db:"attempts" json:"attempts"`
+	InputTokens      int64     `db:"input_tokens" json:"input_tokens"`
+	CacheReadTokens  int64     `db:"cache_read_tokens" json:"cache_read_tokens"`
+	CacheWriteTokens int64     `db:"cache_write_tokens" json:"cache_write_tokens"`
+	OutputTokens     int64     `db:"output_tokens" json:"output_tokens"`
+	ReasoningTokens  int64     `db:"reasoning_tokens" json:"reasoning_tokens"`
+	Images           int64     `db:"images" json:"images"`
+	Milliseconds     int64     `db:"milliseconds" json:"milliseconds"`
+	Characters       int64     `db:"characters" json:"characters"`
+	Requests         int64     `db:"requests" json:"requests"`
+	Reserved         int64     `db:"reserved_nanos" json:"reserved_nanos"`
+	Cost             int64     `db:"cost_nanos" json:"cost_nanos"`
+	Overrun          int64     `db:"overrun_nanos" json:"overrun_nanos"`
+	StartedAt        time.Time `db:"started_at" json:"started_at"`
+	FirstByteMicros  int64     `db:"first_byte_micros" json:"first_byte_micros"`
+	DurationMicros   int64     `db:"duration_micros" json:"duration_micros"`
 }
+
+// recordColumns are the columns of a usageRow.
+const recordColumns = `request_id, account_id, budget_id, replica_id, epoch, key_id, model, provider, upstream_model, style,
+	rate_card_id, end_user, finish_reason, error_code, outcome, reason, transaction_id, streamed, estimated, attempts, input_tokens,
+	cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, images, milliseconds, characters, requests,
+	reserved_nanos, cost_nanos, overrun_nanos, started_at, first_byte_micros, duration_micros`
 
 // recordBytes is room for the JSON of nearly every record.
 const recordBytes = 1 << 10
 
-// encode renders the facts as JSON for the store, whose members are the columns of their table. What callers and
-// upstreams wrote into them is made fit first: a settlement that the store refuses for a strange character would be a
-// free answer. It runs with every request, so it is written out rather than left to reflection.
-func (r UsageRecord) encode(now time.Time) string {
+// Encode renders a settlement as JSON for a journal and the store: the members are the columns of usage_records. What
+// callers and upstreams wrote into it is made fit first: a settlement that the store refuses for a strange character would
+// be a free answer. The account pays at most the hold, the platform what the call cost beyond it. It runs with every
+// request, so it is written out rather than left to reflection.
+func (s Settlement) Encode(h Hold, replicaID string, now time.Time) []byte {
+	r := s.Record
 	if r.StartedAt.IsZero() {
 		r.StartedAt = now
 	}
+	start := r.StartedAt.UTC().Truncate(time.Microsecond) // as the store has it, so that the day is that of the moment
+	held := max(h.Amount, 0)
+	paid := min(max(s.Cost, 0), held)
 	b := append(make([]byte, 0, recordBytes), `{"started_at":"`...)
-	b = append(r.StartedAt.UTC().AppendFormat(b, time.RFC3339Nano), '"')
+	b = start.AppendFormat(b, time.RFC3339Nano)
+	b = start.AppendFormat(append(b, `","day":"`...), time.DateOnly)
+	b = append(b, '"')
 	for _, f := range [...]struct{ column, text string }{
+		{"request_id", h.ID}, {"account_id", h.AccountID}, {"budget_id", h.BudgetID}, {"replica_id", replicaID},
 		{"key_id", r.KeyID}, {"model", r.Model}, {"provider", r.Provider}, {"upstream_model", r.UpstreamModel},
 		{"style", r.Style}, {"rate_card_id", r.RateCardID}, {"end_user", r.EndUser}, {"finish_reason", r.FinishReason},
-		{"error_code", r.ErrorCode}, {"outcome", r.Outcome},
+		{"error_code", r.ErrorCode}, {"outcome", r.Outcome}, {"reason", r.Reason},
 	} {
 		b = append(append(append(b, `,"`...), f.column...), `":`...)
 		b, _ = jsontext.AppendQuote(b, clean(f.text)) // it fails on invalid text only
@@ -88,19 +117,53 @@ func (r UsageRecord) encode(now time.Time) string {
 		column string
 		number int64
 	}{
-		{"attempts", min(int64(r.Attempts), 1<<30)},
-		{"input_tokens", r.Usage[InputTokens]}, {"cache_read_tokens", r.Usage[CacheReadTokens]},
-		{"cache_write_tokens", r.Usage[CacheWriteTokens]}, {"output_tokens", r.Usage[OutputTokens]},
-		{"reasoning_tokens", r.Usage[ReasoningTokens]}, {"images", r.Usage[Images]}, {"milliseconds", r.Usage[Seconds]},
-		{"characters", r.Usage[Characters]}, {"requests", r.Usage[Requests]},
-		{"first_byte_micros", r.FirstByte.Microseconds()}, {"duration_micros", r.Duration.Microseconds()},
+		{"epoch", h.Epoch}, {"reserved_nanos", int64(held)}, {"cost_nanos", int64(paid)}, {"overrun_nanos", int64(max(s.Cost, 0) - paid)},
+		{"attempts", min(count(int64(r.Attempts)), 1<<30)},
+		{"input_tokens", count(r.Usage[InputTokens])}, {"cache_read_tokens", count(r.Usage[CacheReadTokens])},
+		{"cache_write_tokens", count(r.Usage[CacheWriteTokens])}, {"output_tokens", count(r.Usage[OutputTokens])},
+		{"reasoning_tokens", count(r.Usage[ReasoningTokens])}, {"images", count(r.Usage[Images])},
+		{"milliseconds", count(r.Usage[Seconds])}, {"characters", count(r.Usage[Characters])}, {"requests", count(r.Usage[Requests])},
+		{"first_byte_micros", count(r.FirstByte.Microseconds())}, {"duration_micros", count(r.Duration.Microseconds())},
 	} {
 		b = append(append(append(b, `,"`...), f.column...), `":`...)
-		b = strconv.AppendInt(b, count(f.number), 10)
+		b = strconv.AppendInt(b, f.number, 10)
 	}
 	b = strconv.AppendBool(append(b, `,"streamed":`...), r.Streamed)
 	b = strconv.AppendBool(append(b, `,"estimated":`...), r.Estimated)
-	return string(append(b, '}'))
+	return append(b, '}')
+}
+
+// Recorded is a settlement read back from a journal, with the hold it is of and the replica that held it. Encoding it again
+// gives the same bytes.
+type Recorded struct {
+	Hold       Hold
+	ReplicaID  string
+	Settlement Settlement
+}
+
+// DecodeSettlement reads what Encode wrote, so that a call that a crash has cut can be settled at its last mark.
+func DecodeSettlement(data []byte) (Recorded, error) {
+	var row usageRow
+	if err := json.Unmarshal(data, &row); err != nil {
+		return Recorded{}, fmt.Errorf("billing: a settlement cannot be read: %w", err)
+	}
+	switch {
+	case row.RequestID == "" || row.AccountID == "":
+		return Recorded{}, errors.New("billing: a settlement cannot be read: it names no request or no account")
+	case row.Cost < 0 || row.Cost > row.Reserved || row.Overrun < 0 || row.Overrun > math.MaxInt64-row.Cost || row.Epoch < 0:
+		return Recorded{}, fmt.Errorf("billing: the settlement of %s cannot be read: cost %d of %d, overrun %d, epoch %d",
+			row.RequestID, row.Cost, row.Reserved, row.Overrun, row.Epoch)
+	case row.StartedAt.Year() < firstYear:
+		return Recorded{}, fmt.Errorf("billing: the settlement of %s cannot be read: it started %s", row.RequestID, row.StartedAt)
+	}
+	record := row.record()
+	return Recorded{
+		Hold: Hold{
+			ID: row.RequestID, AccountID: row.AccountID, BudgetID: row.BudgetID, Amount: app.Amount(row.Reserved), Epoch: row.Epoch,
+		},
+		ReplicaID:  row.ReplicaID,
+		Settlement: Settlement{Cost: record.Cost + record.Overrun, Record: record, Delivered: true},
+	}, nil
 }
 
 func (r usageRow) record() UsageRecord {
@@ -108,12 +171,14 @@ func (r usageRow) record() UsageRecord {
 		RequestID: r.RequestID, AccountID: r.AccountID, KeyID: r.KeyID, Model: r.Model, Provider: r.Provider,
 		UpstreamModel: r.UpstreamModel, Style: r.Style, RateCardID: r.RateCardID, EndUser: r.EndUser,
 		FinishReason: r.FinishReason, ErrorCode: r.ErrorCode, Streamed: r.Streamed, Estimated: r.Estimated, Outcome: r.Outcome,
+		Reason: r.Reason, TransactionID: r.TransactionID,
 		Usage: Usage{
 			InputTokens: r.InputTokens, CacheReadTokens: r.CacheReadTokens, CacheWriteTokens: r.CacheWriteTokens,
 			OutputTokens: r.OutputTokens, ReasoningTokens: r.ReasoningTokens, Images: r.Images, Seconds: r.Milliseconds,
 			Characters: r.Characters, Requests: r.Requests,
 		},
-		Cost: r.Cost, Reserved: r.Reserved, Overrun: r.Overrun, Attempts: int(r.Attempts), StartedAt: r.StartedAt.UTC(),
+		Cost: app.Amount(r.Cost), Reserved: app.Amount(r.Reserved), Overrun: app.Amount(r.Overrun),
+		Attempts: int(r.Attempts), StartedAt: r.StartedAt.UTC(),
 		FirstByte: time.Duration(r.FirstByteMicros) * time.Microsecond, Duration: time.Duration(r.DurationMicros) * time.Microsecond,
 	}
 }
@@ -131,5 +196,6 @@ func clean(s string) string {
 	return s[:end]
 }
 
-// count is a reading that the table takes: a clock set back or a broken upstream can make one negative.
-func count(n int64) int64 { return max(n, 0) }
+// count is a reading that the table takes, and whose sums it takes: a clock set back or a broken upstream can make one
+// negative or absurd.
+func count(n int64) int64 { return min(max(n, 0), readingMax) }

@@ -191,7 +191,7 @@ func (l *Ledger) sweep(ctx context.Context, release bool) error {
 
 func (l *Ledger) release(ctx context.Context) error {
 	for range sweepBatchesMax {
-		released, err := releaseExpiredHolds(ctx, l.db, sweepHoldsMax)
+		released, err := releaseExpiredHolds(ctx, l.db, sweepHoldsMax, l.o.Now().UTC())
 		if err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ func (l *Ledger) release(ctx context.Context) error {
 }
 
 func (l *Ledger) lapse(ctx context.Context) error {
-	grants, err := selectExpiredGrants(ctx, l.db, sweepGrantsMax)
+	grants, err := selectExpiredGrants(ctx, l.db, sweepGrantsMax, l.o.Now().UTC())
 	if err != nil {
 		return err
 	}

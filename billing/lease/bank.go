@@ -1,0 +1,229 @@
+package lease
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/postgres"
+	"umg/billing"
+	"umg/billing/journal"
+)
+
+// Limits of a step in the books. One that is not answered in time has an unknown outcome and is repeated.
+const (
+	stepMax        = 2500 * time.Millisecond // until a connection is free; the round trip has the limit of the store
+	closeLeasesMax = 500                     // leases of one transaction
+	marksMax       = 10_000                  // marks of one read
+)
+
+// SQLBank keeps the leases of replicas in the database. Every step is one statement, and so one round trip and one
+// transaction, which locks the rows of the money it moves first and in the order of their ids.
+type SQLBank struct {
+	db             *sqlx.DB
+	now            app.Clock
+	ids            app.IDs
+	late, overruns atomic.Int64
+}
+
+// OpenBank makes the bank over a migrated store.
+func OpenBank(db *sqlx.DB, now app.Clock, ids app.IDs) *SQLBank {
+	return &SQLBank{db: db, now: now, ids: ids}
+}
+
+// Counts of the bank since the start: settlements whose lease was gone, and calls that cost more than was paid for them.
+type Counts struct {
+	Late, Overruns int64
+}
+
+// Counts reads the counters.
+func (b *SQLBank) Counts() Counts { return Counts{Late: b.late.Load(), Overruns: b.overruns.Load()} }
+
+// Register begins a run of a replica. The leases of earlier runs stay until Retire, because their settlements are to be
+// applied first.
+func (b *SQLBank) Register(ctx context.Context, id string) (Start, error) {
+	if id == "" {
+		return Start{}, errors.New("lease: register: a replica needs an id")
+	}
+	start := Start{Replica: Replica{ID: id}}
+	err := b.step(ctx, "register", `select epoch, applied, open from register_replica($1)`,
+		[]any{id}, &start.Replica.Epoch, &start.Applied, &start.Open)
+	return start, err
+}
+
+// Renew tells that the replica lives.
+func (b *SQLBank) Renew(ctx context.Context, r Replica) error {
+	var live bool
+	err := b.step(ctx, "renew", `
+		with renewed as (
+			update replicas set heartbeat_at = now() where id = $1 and epoch = $2 and state = 'live' returning id
+		)
+		select exists (select from renewed)`, []any{r.ID, r.Epoch}, &live)
+	if err == nil && !live {
+		return ErrFenced
+	}
+	return err
+}
+
+// Take grants a lease, or more of it.
+func (b *SQLBank) Take(ctx context.Context, r Replica, a Ask) (Row, error) {
+	if a.Need < 0 || a.Purse == "" {
+		return Row{}, fmt.Errorf("lease: take %d of %q", a.Need, a.Purse)
+	}
+	row, result, err := b.lease(ctx, "take", `take_lease($1, $2, $3, $4, $5)`, a.Purse,
+		r.ID, r.Epoch, a.Purse, int64(a.Need), int64(max(a.Need, a.Want)))
+	if err != nil {
+		return Row{}, err
+	}
+	switch result {
+	case "granted":
+		return row.Row, nil
+	case "short", "elsewhere":
+		return Row{}, &Short{Balance: row.balance, Elsewhere: result == "elsewhere"}
+	case "fenced":
+		return Row{}, ErrFenced
+	case "frozen":
+		return Row{}, billing.Frozen()
+	default:
+		return Row{}, fmt.Errorf("lease: take: there is no purse %s", a.Purse)
+	}
+}
+
+// Return gives back so much of a lease that its returned sum is at least total.
+func (b *SQLBank) Return(ctx context.Context, r Replica, purse string, total app.Amount) (Row, error) {
+	row, result, err := b.lease(ctx, "return", `return_lease($1, $2, $3, $4)`, purse, r.ID, r.Epoch, purse, int64(total))
+	if err == nil && result == "fenced" {
+		err = ErrFenced
+	}
+	return row.Row, err
+}
+
+// leaseRow is a lease with the balance of its purse.
+type leaseRow struct {
+	Row
+	balance billing.Balance
+}
+
+// lease calls a function that answers with a lease.
+func (b *SQLBank) lease(ctx context.Context, verb, call, purse string, args ...any) (leaseRow, string, error) {
+	row, result := leaseRow{Row: Row{Purse: purse}}, ""
+	err := b.step(ctx, verb, `
+		select result, coalesce(granted, 0), coalesce(returned, 0), coalesce(spent, 0), coalesce(posted, 0), coalesce(held, 0),
+			coalesce(exact, false)
+		from `+call, args, &result, &row.Granted, &row.Returned, &row.Spent, &row.balance.Posted, &row.balance.Held, &row.Exact)
+	row.Free = row.balance.Available()
+	return row, result, err
+}
+
+// Apply charges a batch and says how far the journal is applied now. Without a journal it works for a run that is over
+// too, as what a client has got must get into the books.
+func (b *SQLBank) Apply(ctx context.Context, r Replica, batch Batch) (journal.LSN, error) {
+	var result string
+	var applied, late, overruns int64
+	err := b.step(ctx, "apply", `select result, applied, late, overruns from apply_settlements($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		[]any{r.ID, r.Epoch, int64(batch.From), int64(batch.To), int64(batch.Open), array(batch.Records), array(batch.Marks),
+			b.ids.New("txn"), b.now().UTC()}, &result, &applied, &late, &overruns)
+	if err != nil {
+		return 0, err
+	}
+	if result == "fenced" {
+		return 0, ErrFenced
+	}
+	b.late.Add(late)
+	b.overruns.Add(overruns)
+	return journal.LSN(applied), nil
+}
+
+// array joins JSON values to one array, as text, which is how JSON travels.
+func array(values [][]byte) string {
+	return "[" + string(bytes.Join(values, []byte{','})) + "]"
+}
+
+// Marks lists the marks of calls that runs before this one never settled, and those of other replicas whose run is over.
+func (b *SQLBank) Marks(ctx context.Context, r Replica) (marks [][]byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, stepMax)
+	defer cancel()
+	var texts []string
+	err = b.db.SelectContext(ctx, &texts, `
+		select m.record::text from call_marks m join replicas p on p.id = m.replica_id
+		where (m.replica_id = $1 and m.epoch < $2) or p.state <> 'live'
+		order by m.request_id limit $3`, r.ID, r.Epoch, marksMax)
+	for _, text := range texts {
+		marks = append(marks, []byte(text))
+	}
+	return marks, storeError("marks", err)
+}
+
+// Retire closes the leases of the replica's runs before this one.
+func (b *SQLBank) Retire(ctx context.Context, r Replica) error {
+	return b.closeAll(ctx, r.ID, r.Epoch-1, "closed")
+}
+
+// End closes the leases of the run, which is over.
+func (b *SQLBank) End(ctx context.Context, r Replica) error {
+	if err := b.closeAll(ctx, r.ID, r.Epoch, "closed"); err != nil {
+		return err
+	}
+	var live bool
+	return b.step(ctx, "end", `
+		with ended as (update replicas set state = 'ended' where id = $1 and epoch = $2 and state = 'live' returning id)
+		select exists (select from ended)`, []any{r.ID, r.Epoch}, &live)
+}
+
+// Reap gives back the leases of replicas that were silent for so long, and those that earlier passes could not.
+func (b *SQLBank) Reap(ctx context.Context, silent time.Duration) (int, error) {
+	var lost int
+	err := b.step(ctx, "reap", `select lose_replicas($1 * interval '1 microsecond')`, []any{silent.Microseconds()}, &lost)
+	if err != nil {
+		return 0, err
+	}
+	var over []struct {
+		ID    string `db:"id"`
+		Epoch int64  `db:"epoch"`
+	}
+	bounded, cancel := context.WithTimeout(ctx, stepMax)
+	defer cancel()
+	err = b.db.SelectContext(bounded, &over, `
+		select distinct r.id, r.epoch from replicas r join leases l on l.replica_id = r.id and l.epoch <= r.epoch
+		where r.state <> 'live' and l.state = 'open' order by 1`)
+	if err != nil {
+		return lost, storeError("reap", err)
+	}
+	for _, r := range over {
+		if err := b.closeAll(ctx, r.ID, r.Epoch, "reclaimed"); err != nil {
+			return lost, err
+		}
+	}
+	return lost, nil
+}
+
+func (b *SQLBank) closeAll(ctx context.Context, id string, epoch int64, state string) error {
+	for {
+		var closed int
+		err := b.step(ctx, "close", `select close_leases($1, $2, $3, $4)`, []any{id, epoch, state, closeLeasesMax}, &closed)
+		if err != nil || closed == 0 {
+			return err
+		}
+	}
+}
+
+// step runs one statement that answers with one row.
+func (b *SQLBank) step(ctx context.Context, verb, query string, args []any, dest ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, stepMax)
+	defer cancel()
+	return storeError(verb, postgres.QueryRow(ctx, b.db, query, args, dest...))
+}
+
+// storeError names the step, and says where its outcome is unknown or where trying again may help.
+func storeError(verb string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return billing.StoreError("lease: "+verb, err)
+}
