@@ -39,8 +39,6 @@ func (t *Till) refusal(err error, r billing.HoldRequest, budget bool) error {
 		return t.refuse(unfunded(r.Min, short.Balance), &t.counters.refusedUnfunded)
 	case errors.Is(err, ErrFenced):
 		return t.refuse(errAway("The service is beginning anew.").Because(err), &t.counters.refusedAway)
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return app.Errorf(app.Canceled, "canceled", "The client left while credit was being reserved.").Because(err)
 	case app.KindOf(err) == app.Forbidden:
 		return t.refuse(err, &t.counters.refusedFrozen)
 	}

@@ -113,12 +113,9 @@ func (t *Till) Hold(ctx context.Context, r billing.HoldRequest) (billing.Hold, e
 		return billing.Hold{}, t.refuse(unavailable(err), &t.counters.refusedPaper)
 	}
 	failpoint.At(failpoint.C0)
-	c := call{book: b, began: t.mono()}
-	if r.Want > 0 {
-		err = t.reserve(ctx, &c, r)
-	}
-	if err == nil && !t.calls.add(r.ID, c) {
-		t.letGo(c)
+	g := holding{t: t, r: r, want: r.Want, c: call{book: b, began: t.mono()}}
+	if err = t.pursue(ctx, &g); err == nil && !t.calls.add(r.ID, g.c) {
+		t.letGo(g.c)
 		err = fmt.Errorf("lease: hold %q: a call of this id runs", r.ID)
 	}
 	if err != nil {
@@ -126,29 +123,44 @@ func (t *Till) Hold(ctx context.Context, r billing.HoldRequest) (billing.Hold, e
 		return billing.Hold{}, err
 	}
 	failpoint.At(failpoint.C2)
-	return billing.Hold{ID: r.ID, AccountID: r.AccountID, BudgetID: r.BudgetID, Amount: c.amount, Epoch: b.replica.Epoch}, nil
+	return g.hold(), nil
 }
 
-// reserve sets the amount aside in the account, and as much of it in the key's budget.
-func (t *Till) reserve(ctx context.Context, c *call, r billing.HoldRequest) error {
-	l, got, err := t.obtain(ctx, c.book, r.AccountID, r.Want, r.Min)
-	if err != nil {
-		return t.refusal(err, r, false)
+// pursue drives a holding to its end.
+func (t *Till) pursue(ctx context.Context, g *holding) error {
+	for n := g.step(); n.verdict != reserved; n = g.step() {
+		for n.verdict == asks {
+			n = t.take(ctx, g, n.ask)
+		}
+		var err error
+		switch n.verdict {
+		case reserved:
+			return g.unlessLeft(ctx)
+		case refused:
+			return n.err
+		case await:
+			select {
+			case <-n.flight.done:
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
+		case pause:
+			err = t.pause(ctx, n.pause)
+		}
+		if err != nil {
+			return g.abandon(err)
+		}
 	}
-	c.account, c.amount = l, got
-	if r.BudgetID == "" {
-		return nil
-	}
-	k, got, err := t.obtain(ctx, c.book, r.BudgetID, c.amount, r.Min)
-	if err != nil {
-		t.letGo(*c)
-		return t.refusal(err, r, true)
-	}
-	if got < c.amount {
-		t.freed(l, l.release(t.mono(), c.amount-got, 0, 0))
-	}
-	c.budget, c.amount = k, got
-	return nil
+	return g.unlessLeft(ctx)
+}
+
+// take asks the books for a holding. The step goes on when the caller leaves, as its outcome concerns everybody.
+func (t *Till) take(ctx context.Context, g *holding, a Ask) next {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepMax)
+	defer cancel()
+	row, err := t.o.Bank.Take(ctx, g.c.book.replica, a)
+	failpoint.At(failpoint.C1)
+	return g.answer(row, err)
 }
 
 // letGo ends a call's reservations at no cost.
@@ -172,74 +184,6 @@ func (t *Till) freed(l *lease, giveBack bool) {
 	case t.give <- l:
 	default:
 	}
-}
-
-// obtain reserves an amount of one purse, waiting for the books where it must.
-func (t *Till) obtain(ctx context.Context, b *book, purse string, want, least app.Amount) (*lease, app.Amount, error) {
-	for {
-		l := b.open(purse, t.mono())
-		if l.reserve(t.mono(), want) {
-			return l, want, nil
-		}
-		q := newQuest(l, want, least, t.mono())
-		n, err := t.pursue(ctx, b, q)
-		q.end()
-		switch {
-		case err != nil:
-			return nil, 0, err
-		case n.verdict == reserved && ctx.Err() != nil:
-			t.freed(l, l.release(t.mono(), n.got, 0, 0))
-			return nil, 0, ctx.Err()
-		case n.verdict == reserved:
-			return l, n.got, nil
-		}
-	}
-}
-
-// pursue drives a quest to its end, or until its lease was forgotten.
-func (t *Till) pursue(ctx context.Context, b *book, q *quest) (next, error) {
-	n := q.step(t.mono())
-	for {
-		switch n.verdict {
-		case reserved, moved:
-			return n, nil
-		case refused:
-			return n, n.err
-		case asks:
-			n = t.take(ctx, b, q, n.ask)
-			continue
-		case await:
-			select {
-			case <-n.flight.done:
-			case <-ctx.Done():
-				return n, ctx.Err()
-			}
-		case pause:
-			if err := t.pause(ctx, n.pause); err != nil {
-				return n, err
-			}
-		}
-		n = q.step(t.mono())
-	}
-}
-
-// take asks the books for the quest. The step goes on when the caller leaves, as its outcome concerns everybody.
-func (t *Till) take(ctx context.Context, b *book, q *quest, a Ask) next {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepMax)
-	defer cancel()
-	row, err := t.o.Bank.Take(ctx, b.replica, a)
-	failpoint.At(failpoint.C1)
-	return t.took(b, q, row, err)
-}
-
-// took hands the outcome of a take to its quest.
-func (t *Till) took(b *book, q *quest, row Row, err error) next {
-	t.counters.takes.Add(1)
-	n, backward := q.answer(row, err, t.mono())
-	if backward || errors.Is(err, ErrFenced) {
-		t.fence(b)
-	}
-	return n
 }
 
 // fence ends the authority of a book, once, and has the replica registered anew.
@@ -266,19 +210,27 @@ func (t *Till) Extend(ctx context.Context, h *billing.Hold, more app.Amount) err
 	if b.replica.Epoch != h.Epoch {
 		return t.refuse(errAway("The service has just begun anew."), &t.counters.refusedAway)
 	}
-	extra := call{book: b}
-	r := billing.HoldRequest{ID: h.ID, AccountID: h.AccountID, BudgetID: h.BudgetID, Want: more, Min: more}
-	if err := t.reserve(ctx, &extra, r); err != nil {
+	g := holding{t: t, r: billing.HoldRequest{ID: h.ID, AccountID: h.AccountID, BudgetID: h.BudgetID, Want: more, Min: more}, want: more,
+		c: call{book: b}}
+	if err := t.pursue(ctx, &g); err != nil {
 		return err
 	}
-	if !t.calls.change(h.ID, func(c *call) {
-		c.account, c.budget, c.amount = extra.account, extra.budget, c.amount+more
-	}) {
-		t.letGo(extra)
+	if !t.raise(h.ID, g.c) {
 		return fmt.Errorf("lease: extend %q: no such call runs", h.ID)
 	}
 	h.Amount += more
 	return nil
+}
+
+// raise adds what an extension reserved to its call.
+func (t *Till) raise(id string, extra call) bool {
+	runs := t.calls.change(id, func(c *call) {
+		c.account, c.budget, c.amount = extra.account, extra.budget, c.amount+extra.amount
+	})
+	if !runs {
+		t.letGo(extra)
+	}
+	return runs
 }
 
 // Progress keeps what a call has delivered so far, as the settlement it would get if the process died now. It never
