@@ -198,7 +198,7 @@ func (l *Log) firstKept() LSN {
 	if len(l.segments) > 0 {
 		return l.segments[0].first
 	}
-	return l.last + 1
+	return l.written + 1
 }
 
 // Last is the newest record that was appended.
