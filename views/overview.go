@@ -14,7 +14,9 @@ type Overview struct {
 	Credit     Credit
 	Stats      Stats
 	Requests   []Request
-	Failure    *Trouble  // set when credit, figures and requests could not be read
+	Payable    bool     // credit can be bought on this server
+	Failure    *Trouble // set when credit, figures and requests could not be read
+	Unverified *Unverified
 	Hooks      []Webhook // endpoints that were disabled for failing, or are about to be
 }
 

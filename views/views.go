@@ -20,6 +20,7 @@ type Shell struct {
 	Viewer  *Viewer // nil for visitors who are not signed in; they get the bare page
 	BaseURL string  // of the API, ending in /v1
 	Balance Balance
+	Frozen  *Freeze // nil for an account that is not frozen
 	Toasts  []ui.Toast
 	Still   bool // times stay as the server wrote them; for pictures of pages
 }
@@ -42,6 +43,7 @@ type Balance struct {
 	Known     bool
 	Available app.Amount
 	LowAt     app.Amount // amber at or below this
+	Frozen    bool       // the account may not spend
 }
 
 // Tone is red for nothing left, amber for little.
@@ -99,6 +101,7 @@ var navigation = []ui.NavItem{
 	{Icon: ui.IconFilm, Text: "Videos", Href: "/console/videos"},
 	{Icon: ui.IconKey, Text: "API keys", Href: "/console/keys"},
 	{Icon: ui.IconWebhook, Text: "Webhooks", Href: "/console/webhooks"},
+	{Icon: ui.IconWallet, Text: "Billing", Href: billingPath},
 }
 
 // within says whether the page at path belongs to the entry at href.

@@ -11,6 +11,7 @@ import "./image.js";
 import "./videos.js";
 import "./videoscrop.js";
 import "./webhooks.js";
+import "./billing.js";
 import "./shortcuts.js";
 import "./times.js";
 import "./forms.js";

@@ -1,0 +1,214 @@
+package stories
+
+import (
+	"net/url"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"umg/app"
+	"umg/views"
+)
+
+const topUpID = "topup_01kb4a6zt4h2s8j5y7r3w9mvkd"
+
+// billing is every state of the pages about money.
+func billing() []Story {
+	return append(append(append(billingPages(), topUps()...), ledgerPages()...), rulePages()...)
+}
+
+func billingStory(name, title string, status int, balance views.Balance, change func(*views.Billing)) Story {
+	return Story{Name: name, Group: "Billing", Title: title, Status: status, Path: "/console/billing",
+		Adjust: func(s *views.Shell) { s.Balance = balance },
+		View: func(s views.Shell) templ.Component {
+			b := views.Billing{Shell: s, Credit: fullCredit(), Proof: exactProof(), Spend: spendOf(views.SpendByModel), Pay: payments()}
+			b.Receipts = exampleTopUps()
+			change(&b)
+			return views.BillingPage(b)
+		}}
+}
+
+func full() views.Balance {
+	return views.Balance{Known: true, Available: 53_236_331_450, LowAt: app.Dollar}
+}
+
+func fullCredit() views.Credit {
+	expires := Now().Add(30 * 24 * time.Hour)
+	return views.Credit{
+		Available: 53_236_331_450, Trial: 4_998_731_450, TrialExpires: &expires, Purchased: 45_750_000_000, Granted: 2_500_000_000, Held: 12_400_000,
+	}
+}
+
+func exactProof() *views.Proof {
+	return &views.Proof{
+		Usage: 31_482_905_118, Charges: 31_482_905_118, Entries: 53_248_731_450, Posted: 53_248_731_450, Grants: 53_248_731_450, At: at(3 * time.Second),
+	}
+}
+
+func payments() *views.Payments {
+	return &views.Payments{
+		TopUp: views.NewTopUpForm("pay_01kb4a00000000000000000001"),
+		Auto:  views.AutoTopUp{Threshold: "10", Amount: "50", Cap: "200", HasCard: true, Balance: 53_236_331_450},
+		Low:   views.LowBalance{Threshold: "5", Email: Email},
+	}
+}
+
+func exampleTopUps() []views.TopUp {
+	const day = 24 * time.Hour
+	receipt := "https://pay.example.com/receipts/1"
+	return []views.TopUp{
+		{ID: topUpID, Amount: 25 * app.Dollar, State: views.TopUpWaiting, CreatedAt: at(40 * time.Second)},
+		{ID: "topup_2", Amount: 50 * app.Dollar, State: views.TopUpPaid, ReceiptURL: receipt, CreatedAt: at(3 * day), PaidAt: ago(3 * day), Auto: true},
+		{ID: "topup_3", Amount: 50 * app.Dollar, State: views.TopUpFailed, CreatedAt: at(4 * day), Auto: true},
+		{ID: "topup_4", Amount: 12*app.Dollar + 50*app.Cent, State: views.TopUpPartly, Refunded: 2*app.Dollar + 50*app.Cent, ReceiptURL: receipt,
+			CreatedAt: at(30 * day), PaidAt: ago(30 * day)},
+		{ID: "topup_5", Amount: 10_000 * app.Dollar, State: views.TopUpExpired, CreatedAt: at(31 * day)},
+		{ID: "topup_6", Amount: 100 * app.Dollar, State: views.TopUpDisputed, ReceiptURL: receipt, CreatedAt: at(60 * day), PaidAt: ago(60 * day)},
+	}
+}
+
+func spendQuery(by, month string) views.SpendQuery {
+	return views.ParseSpendQuery(url.Values{"by": {by}, "month": {month}}, Now())
+}
+
+func spendOf(by string) views.Breakdown {
+	b := views.Breakdown{Query: spendQuery(by, "")}
+	switch by {
+	case views.SpendByKey:
+		b.Lines = []views.SpendLine{
+			{Name: "Support assistant, production", Requests: 80_411, Cost: 20_004_100_020},
+			{Name: "Batch nightly", Requests: 40_000, Cost: 8_478_805_055},
+			{Name: "Old laptop", Note: "deleted", Requests: 7_990, Cost: 3_000_000_000}, {Name: "Playground", Requests: 11, Cost: 43},
+		}
+	case views.SpendByDay:
+		for i := range 21 {
+			cost := app.Amount(1_499_185_958)
+			if i == 20 {
+				cost = 31_482_905_118 - 20*1_499_185_958
+			}
+			b.Lines = append(b.Lines, views.SpendLine{Name: at(time.Duration(i) * 24 * time.Hour).Format("Mon 2 Jan"), Requests: 6_114, Cost: cost})
+		}
+	default:
+		b.Lines = []views.SpendLine{
+			{Name: "aurora-large", Requests: 60_120, Cost: 18_400_218_500}, {Name: "cobalt-code", Requests: 41_093, Cost: 9_018_206_400},
+			{Name: "sage-reasoning-long-context-preview", Requests: 211, Cost: 4_054_000_175}, {Name: "quarry/reel:pro", Requests: 4, Cost: 9_600_000},
+			{Name: Model, Requests: 26_984, Cost: 880_043},
+		}
+	}
+	for _, l := range b.Lines {
+		b.Total.Requests += l.Requests
+		b.Total.Cost += l.Cost
+	}
+	return b
+}
+
+func billingPages() []Story {
+	story := func(name, title string, change func(*views.Billing)) Story {
+		return billingStory(name, title, 200, full(), change)
+	}
+	refused := func(name, title string, change func(*views.Billing)) Story {
+		return billingStory(name, title, 422, full(), change)
+	}
+	return []Story{
+		story("billing", "Credit of three kinds, top-ups", func(*views.Billing) {}),
+		story("billing-by-key", "Spend by key", func(b *views.Billing) { b.Spend = spendOf(views.SpendByKey) }),
+		story("billing-by-day", "Spend by day, of a month before", func(b *views.Billing) {
+			b.Spend = spendOf(views.SpendByDay)
+			b.Spend.Query = spendQuery(views.SpendByDay, "2026-10")
+		}),
+		billingStory("billing-new", "A new account with trial credit", 200, views.Balance{Known: true, Available: 5 * app.Dollar, LowAt: app.Dollar},
+			func(b *views.Billing) {
+				expires := Now().Add(30 * 24 * time.Hour)
+				b.Credit = views.Credit{Available: 5 * app.Dollar, Trial: 5 * app.Dollar, TrialExpires: &expires}
+				b.Proof = &views.Proof{Entries: 5 * app.Dollar, Posted: 5 * app.Dollar, Grants: 5 * app.Dollar, At: Now()}
+				b.Spend, b.Receipts, b.Pay.Auto.HasCard = views.Breakdown{Query: spendQuery("", "")}, nil, false
+			}),
+		billingStory("billing-empty", "No credit left", 200, views.Balance{Known: true, LowAt: app.Dollar}, func(b *views.Billing) {
+			b.Credit = views.Credit{}
+			b.Proof.Entries, b.Proof.Posted, b.Proof.Grants = 0, 0, 0
+		}),
+		billingStory("billing-low", "Little credit left", 200, views.Balance{Known: true, Available: 412_905_310, LowAt: app.Dollar},
+			func(b *views.Billing) {
+				b.Credit = views.Credit{Available: 412_905_310, Purchased: 412_905_310}
+				b.Pay.Auto.On, b.Pay.Auto.Enabled, b.Pay.Auto.Failures = true, true, 2
+			}),
+		billingStory("billing-frozen", "A frozen account", 200, views.Balance{Known: true, Available: 12 * app.Dollar, LowAt: app.Dollar, Frozen: true},
+			func(b *views.Billing) {
+				b.Credit = views.Credit{Available: 12 * app.Dollar, Purchased: 12 * app.Dollar}
+			}),
+		story("billing-no-payments", "No payment service is configured", func(b *views.Billing) { b.Pay, b.Receipts = nil, nil }),
+		refused("billing-amount-wrong", "Own amount refused", func(b *views.Billing) {
+			b.Pay.TopUp.Choice, b.Pay.TopUp.Own = views.OwnAmount, "4.999"
+			b.Pay.TopUp.OwnError = "Enter an amount from $5 to $10,000 in whole cents, such as 50 or 12.50."
+		}),
+		refused("billing-pay-away", "The payment service is away", func(b *views.Billing) {
+			b.Pay.TopUp.FormError = "The payment service cannot be reached right now. Nothing was charged twice; try again in a minute."
+		}),
+		story("billing-auto-on", "Automatic top-up is on", func(b *views.Billing) {
+			b.Pay.Auto.On, b.Pay.Auto.Enabled = true, true
+			b.Pay.Auto.SavedThreshold, b.Pay.Auto.SavedSize, b.Pay.Auto.SavedIn = 10*app.Dollar, 50*app.Dollar, 200*app.Dollar
+		}),
+		story("billing-auto-off", "Automatic top-up switched itself off", func(b *views.Billing) {
+			b.Pay.Auto.Off = "the card was declined three times"
+		}),
+		refused("billing-auto-wrong", "Automatic top-up refused", func(b *views.Billing) {
+			b.Pay.Auto.Enabled, b.Pay.Auto.Threshold, b.Pay.Auto.Amount, b.Pay.Auto.Cap = true, "ten", "2", "1"
+			b.Pay.Auto.ThresholdError = "Enter an amount from $1 to $10,000 in whole cents, such as 10."
+			b.Pay.Auto.AmountError = "Enter an amount from $5 to $10,000 in whole cents, such as 50."
+			b.Pay.Auto.CapError = "The cap must be at least one top-up."
+			b.Pay.Low.Threshold, b.Pay.Low.Error = "-1", "Enter an amount from $0 to $10,000 in whole cents, such as 5."
+		}),
+		refused("billing-auto-ask", "Automatic top-up would charge at once", func(b *views.Billing) {
+			b.Pay.Auto.Enabled, b.Pay.Auto.Threshold, b.Pay.Auto.ChargesNow = true, "100", 50*app.Dollar
+		}),
+		story("billing-proof-wrong", "The sums do not agree", func(b *views.Billing) { b.Proof.Charges -= 43 }),
+		billingStory("billing-store-error", "Nothing can be read", 200, views.Balance{}, func(b *views.Billing) {
+			trouble := &views.Trouble{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
+			b.Failure, b.Proof, b.Spend.Failed, b.Receipts = trouble, nil, trouble, nil
+			b.Pay.Failure = trouble
+		}),
+	}
+}
+
+func topUps() []Story {
+	story := func(name, title string, change func(*views.TopUpDetail)) Story {
+		return Story{Name: name, Group: "Billing", Title: title, Status: 200, Path: "/console/billing/topups/" + topUpID,
+			Adjust: func(s *views.Shell) { s.Balance = full() },
+			View: func(s views.Shell) templ.Component {
+				d := views.TopUpDetail{Shell: s, TopUp: exampleTopUps()[0], Since: Now().Unix(), Asking: true}
+				change(&d)
+				return views.TopUpPage(d)
+			}}
+	}
+	state := func(name, title, state string) Story {
+		return story(name, title, func(d *views.TopUpDetail) {
+			d.TopUp.State, d.TopUp.PaidAt, d.TopUp.ReceiptURL = state, ago(2*time.Second), "https://pay.example.com/receipts/1"
+			if state == views.TopUpPartly || state == views.TopUpRefunded {
+				d.TopUp.Refunded = 10 * app.Dollar
+			}
+		})
+	}
+	ended := func(name, title, state string) Story {
+		return story(name, title, func(d *views.TopUpDetail) { d.TopUp.State, d.TopUp.Failure = state, "Your card was declined." })
+	}
+	return []Story{
+		story("topup-waiting", "Top-up, waiting for the payment", func(*views.TopUpDetail) {}),
+		story("topup-slow", "Top-up, not confirmed for long", func(d *views.TopUpDetail) { d.Asking = false }),
+		state("topup-paid", "Top-up, paid", views.TopUpPaid),
+		story("topup-cancelled", "Top-up, left before paying", func(d *views.TopUpDetail) {
+			d.Cancelled, d.PayURL = true, "https://pay.example.com/c/1"
+		}),
+		ended("topup-expired", "Top-up, expired", views.TopUpExpired),
+		ended("topup-failed", "Top-up, failed", views.TopUpFailed),
+		state("topup-refunded", "Top-up, partly refunded", views.TopUpPartly),
+		state("topup-disputed", "Top-up, disputed", views.TopUpDisputed),
+		state("topup-lost", "Top-up, charged back", views.TopUpLost),
+		{Name: "topup-leaving", Group: "Billing", Title: "On the way to the payment page", Status: 200, Path: "/console/billing",
+			View: func(s views.Shell) templ.Component {
+				return views.LeavingPage(views.Leaving{
+					Shell: s, Title: "On to the payment page", Link: "Go to the payment page", URL: "https://pay.example.com/c/1",
+					Text: "You pay $25.00 there and come back here. If your browser stays on this page, use the button.",
+				})
+			}},
+	}
+}
