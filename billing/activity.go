@@ -45,6 +45,9 @@ type Credit struct {
 	TrialExpires *time.Time // when the first of it goes, if any does
 	Purchased    app.Amount
 	Granted      app.Amount // promotions and adjustments
+	Owed         app.Amount // to us, because credit that was spent was taken back
+	Frozen       bool
+	FrozenReason string
 }
 
 // Credit reads the account's balance and the grants it consists of, as one moment saw them.
@@ -63,10 +66,9 @@ type activityRow struct {
 
 func selectActivity(ctx context.Context, q postgres.Queryer, accountID string, since time.Time) (rows []activityRow, err error) {
 	err = q.SelectContext(ctx, &rows, `
-		select date_trunc('day', started_at at time zone 'utc') as day, sum(cost_nanos)::bigint as spend, count(*) as requests,
-			count(*) filter (where streamed) as streamed,
-			count(*) filter (where outcome not in ('succeeded', 'client_left')) as failed
-		from usage_records where account_id = $1 and started_at >= $2 group by 1`, accountID, since)
+		select date_trunc('day', slot at time zone 'utc') as day, sum(cost_nanos)::bigint as spend, sum(requests)::bigint as requests,
+			sum(streamed)::bigint as streamed, sum(failed)::bigint as failed
+		from usage_slots where account_id = $1 and slot >= $2 group by 1`, accountID, since)
 	return rows, err
 }
 
@@ -76,10 +78,13 @@ func selectCredit(ctx context.Context, q postgres.Queryer, accountID string) (c 
 			coalesce(sum(g.remaining_nanos) filter (where g.kind = 'trial'), 0)::bigint,
 			min(g.expires_at) filter (where g.kind = 'trial'),
 			coalesce(sum(g.remaining_nanos) filter (where g.kind = 'purchased'), 0)::bigint,
-			coalesce(sum(g.remaining_nanos) filter (where g.kind in ('promotional', 'adjustment')), 0)::bigint
+			coalesce(sum(g.remaining_nanos) filter (where g.kind in ('promotional', 'adjustment')), 0)::bigint,
+			coalesce((select owed_nanos from receivables r where r.account_id = a.id), 0),
+			exists (select from accounts f where f.id = a.id and f.frozen_at is not null),
+			coalesce((select frozen_reason from accounts f where f.id = a.id), '')
 		from credit_accounts a left join grants g on g.account_id = a.id and not g.spent
 		where a.id = $1 and a.kind = 'customer' group by a.id`, accountID).
-		Scan(&c.Posted, &c.Held, &c.Trial, &c.TrialExpires, &c.Purchased, &c.Granted)
+		Scan(&c.Posted, &c.Held, &c.Trial, &c.TrialExpires, &c.Purchased, &c.Granted, &c.Owed, &c.Frozen, &c.FrozenReason)
 	if err != nil {
 		return c, fmt.Errorf("credit of %s: %w", accountID, err)
 	}

@@ -2,7 +2,7 @@ package billing
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	"umg/app"
@@ -20,6 +20,40 @@ const (
 	EachMonth Period = "month"
 )
 
+const daysOfWeek = 7
+
+// begin is when the period that holds a moment began. One in total begins with itself.
+func (p Period) begin(now time.Time) time.Time {
+	now = now.UTC()
+	day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
+	switch p {
+	case EachDay:
+		return day
+	case EachWeek:
+		return day.AddDate(0, 0, -(int(day.Weekday()+daysOfWeek-time.Monday) % daysOfWeek))
+	case EachMonth:
+		return day.AddDate(0, 0, 1-day.Day())
+	default:
+		return now
+	}
+}
+
+// next is when the period after the one that holds a moment begins, nil for one in total.
+func (p Period) next(now time.Time) *time.Time {
+	start := p.begin(now)
+	switch p {
+	case EachDay:
+		start = start.AddDate(0, 0, 1)
+	case EachWeek:
+		start = start.AddDate(0, 0, daysOfWeek)
+	case EachMonth:
+		start = start.AddDate(0, 1, 0)
+	default:
+		return nil
+	}
+	return &start
+}
+
 // Budget is how much one API key may spend in a period, and how much of that is left. Held is the part of what is left
 // that running calls have reserved.
 type Budget struct {
@@ -35,20 +69,69 @@ type Budget struct {
 
 // OpenBudget gives a key a budget, or SetBudget's change where it has one.
 func (l *Ledger) OpenBudget(ctx context.Context, q postgres.Queryer, b Budget) error {
-	return errors.New("billing: open budget: not built")
+	return l.SetBudget(ctx, q, b)
 }
 
 // SetBudget changes the limit and period of a key's budget. What was spent in this period stays spent.
 func (l *Ledger) SetBudget(ctx context.Context, q postgres.Queryer, b Budget) error {
-	return errors.New("billing: set budget: not built")
+	switch {
+	case b.KeyID == "" || b.AccountID == "" || b.Limit <= 0 || b.Limit > grantNanosMax:
+		return fmt.Errorf("billing: budget of key %q of account %q: $%s", b.KeyID, b.AccountID, b.Limit)
+	case b.Period != InTotal && b.Period.next(l.o.Now()) == nil:
+		return fmt.Errorf("billing: budget of key %q: %q is not a period", b.KeyID, b.Period)
+	}
+	done, err := setBudget(ctx, q, b, b.Period.begin(l.o.Now()))
+	if err == nil && !done {
+		return fmt.Errorf("billing: budget of key %q: it is not a key of account %s", b.KeyID, b.AccountID)
+	}
+	return wrap("set budget", err)
 }
 
 // CloseBudget takes a key's budget away, so that only the account's credit limits it. Closing none changes nothing.
 func (l *Ledger) CloseBudget(ctx context.Context, q postgres.Queryer, accountID, keyID string) error {
-	return errors.New("billing: close budget: not built")
+	_, err := q.ExecContext(ctx, `select close_budget($1, $2)`, keyID, accountID)
+	return wrap("close budget", err)
 }
 
 // Budgets are the budgets of an account's keys, by the key's id.
 func (l *Ledger) Budgets(ctx context.Context, accountID string) (map[string]Budget, error) {
-	return nil, errors.New("billing: budgets: not built")
+	rows, err := selectBudgets(ctx, l.db, accountID)
+	if err != nil {
+		return nil, wrap("budgets", err)
+	}
+	budgets := make(map[string]Budget, len(rows))
+	for _, r := range rows {
+		budgets[r.KeyID] = Budget{
+			KeyID: r.KeyID, AccountID: accountID, Limit: r.Limit, Period: r.Period, Spent: r.Spent, Left: r.Posted, Held: r.Held,
+			ResetsAt: r.Period.next(r.Start),
+		}
+	}
+	return budgets, nil
+}
+
+type budgetRow struct {
+	Balance
+
+	KeyID  string     `db:"key_id"`
+	Limit  app.Amount `db:"limit_nanos"`
+	Period Period     `db:"period"`
+	Spent  app.Amount `db:"spent_nanos"`
+	Start  time.Time  `db:"period_start"`
+}
+
+func setBudget(ctx context.Context, q postgres.Queryer, b Budget, start time.Time) (done bool, err error) {
+	err = q.GetContext(ctx, &done, `select set_budget($1, $2, $3, $4, $5)`, b.KeyID, b.AccountID, int64(b.Limit), string(b.Period), start)
+	return done, err
+}
+
+func selectBudgets(ctx context.Context, q postgres.Queryer, accountID string) (rows []budgetRow, err error) {
+	err = q.SelectContext(ctx, &rows, `
+		select k.key_id, k.limit_nanos, k.period, k.spent_nanos, k.period_start, a.posted_nanos, a.held_nanos
+		from key_budgets k join credit_accounts a on a.id = k.key_id where k.account_id = $1`, accountID)
+	return rows, err
+}
+
+func refillBudgets(ctx context.Context, q postgres.Queryer, limit int, at time.Time) (refilled int, err error) {
+	err = q.GetContext(ctx, &refilled, `select refill_budgets($1, $2)`, limit, at)
+	return refilled, err
 }

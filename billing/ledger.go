@@ -75,8 +75,9 @@ var grantSources = map[GrantKind]string{
 	Adjustment:  "internal:promotions",
 }
 
-// grantPriority is the same for all grants until an operator can choose: lower is drawn first.
-const grantPriority = 50
+// grantPriorities say what is drawn first: the trial, then what was given, then what was bought. Of one kind what expires
+// first goes first, and then the oldest.
+var grantPriorities = map[GrantKind]int{Trial: 10, Promotional: 20, Adjustment: 20, Purchased: 30}
 
 // Grant is credit for an account. Source makes it happen once: the trial of an account, a payment, an operator's
 // reference.

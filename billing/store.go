@@ -33,7 +33,7 @@ func insertGrant(ctx context.Context, q postgres.Queryer, g Grant, r grantRow) (
 		return false, err
 	}
 	err = q.GetContext(ctx, &done, `select grant_credit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		r.id, g.AccountID, string(g.Kind), grantPriority, int64(g.Amount), g.ExpiresAt, g.Source,
+		r.id, g.AccountID, string(g.Kind), grantPriorities[g.Kind], int64(g.Amount), g.ExpiresAt, g.Source,
 		r.from, r.transaction, r.at, string(meta))
 	return done, err
 }

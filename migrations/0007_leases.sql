@@ -12,6 +12,11 @@ alter table credit_accounts
 	add constraint credit_accounts_covered check (kind = 'internal' or posted_nanos - held_nanos >= 0),
 	add column exact boolean not null default false;
 insert into credit_accounts (id, kind) values ('internal:receivables', 'internal') on conflict do nothing;
+alter table ledger_transactions
+	drop constraint ledger_transactions_kind_check,
+	add constraint ledger_transactions_kind
+		check (kind in ('grant', 'charge', 'reversal', 'refund', 'dispute', 'expiry', 'adjustment'));
+alter table accounts add column frozen_reason text not null default '';
 
 -- key_budgets says which key has a budget and when it is refilled. Its credit account has the key's id.
 create table key_budgets (
@@ -19,7 +24,8 @@ create table key_budgets (
 	account_id   text not null references credit_accounts (id),
 	limit_nanos  bigint not null check (limit_nanos > 0),
 	period       text not null check (period in ('total', 'day', 'week', 'month')),
-	period_start timestamptz not null
+	period_start timestamptz not null,
+	spent_nanos  bigint not null default 0 -- in this period
 );
 
 -- A run of a gateway's process. A later run of the same replica has a higher epoch, and one that was silent for too long
@@ -479,6 +485,8 @@ create function spend_budgets(p_records usage_records[], p_at timestamptz) retur
 	), parts as (
 		select d.budget_id, sum(coalesce(p.cost, 0))::bigint as leased, sum(d.cost)::bigint as cost
 		from due d left join paid p on p.replica_id = d.replica_id and p.epoch = d.epoch and p.purse_id = d.budget_id group by 1
+	), counted as (
+		update key_budgets k set spent_nanos = k.spent_nanos + p.cost from parts p where k.key_id = p.budget_id
 	)
 	update credit_accounts a set held_nanos = a.held_nanos - p.leased,
 		posted_nanos = a.posted_nanos - p.leased - least(p.cost - p.leased, a.posted_nanos - a.held_nanos)
@@ -716,6 +724,7 @@ begin
 		update credit_accounts a set posted_nanos = a.posted_nanos - least(charged, a.posted_nanos - a.held_nanos)
 		where a.id = h.budget_id and a.kind = 'budget';
 	end if;
+	update key_budgets set spent_nanos = spent_nanos + charged where key_id = h.budget_id;
 	overrun := p_cost - charged;
 	v_posted := v_posted - charged;
 	update credit_accounts a set posted_nanos = v_posted, held_nanos = v_held where a.id = p_account;
@@ -776,7 +785,8 @@ declare
 	v_posted bigint;
 	v_owed   bigint := 0;
 begin
-	insert into ledger_transactions (id, kind, ref, at, meta) values (p_transaction, 'grant', p_source, p_at, p_meta)
+	insert into ledger_transactions (id, kind, ref, at, meta)
+	values (p_transaction, case p_kind when 'adjustment' then p_kind else 'grant' end, p_source, p_at, p_meta)
 	on conflict (kind, ref) do nothing;
 	if not found then
 		return false;
@@ -835,7 +845,7 @@ begin
 	taken := least(p_amount, free);
 	owed := p_amount - taken;
 	if owed > 0 and not p_owing then
-		raise exception 'account % has % nano-dollars free', p_account, free using errcode = 'check_violation';
+		raise exception 'account % has % nano-dollars free', p_account, free using errcode = 'UM001';
 	end if;
 	v_due := taken;
 	for g in
@@ -918,7 +928,7 @@ begin
 	if b.account_id <> p_account then
 		return false;
 	end if;
-	update credit_accounts set posted_nanos = greatest(held_nanos, posted_nanos + p_limit - b.limit_nanos) where id = p_key;
+	update credit_accounts set posted_nanos = greatest(held_nanos, p_limit - b.spent_nanos) where id = p_key;
 	update key_budgets set limit_nanos = p_limit, period = p_period,
 		period_start = case when period = p_period then period_start else p_start end
 	where key_id = p_key;
@@ -952,7 +962,7 @@ begin
 		where period_start < start order by key_id limit p_limit
 	loop
 		perform from credit_accounts where id = b.key_id for no key update;
-		update key_budgets set period_start = b.start where key_id = b.key_id and period_start < b.start;
+		update key_budgets set period_start = b.start, spent_nanos = 0 where key_id = b.key_id and period_start < b.start;
 		continue when not found;
 		update credit_accounts set posted_nanos = greatest(b.limit_nanos, held_nanos) where id = b.key_id;
 		v_count := v_count + 1;
