@@ -1,0 +1,221 @@
+package stripe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"umg/app"
+	"umg/app/mail"
+	"umg/app/postgres"
+)
+
+const (
+	failuresMax     = 3 // in a row, before an account's card is charged no more
+	capCentsMax     = 100_000_000
+	thresholdMax    = 10_000 * app.Dollar
+	uniqueViolation = "23505"
+)
+
+// AutoTopup says when an account's saved card is charged without anybody asking.
+type AutoTopup struct {
+	Enabled         bool
+	ThresholdNanos  app.Amount // the balance below which the card is charged
+	Cents           int64      // how much
+	MonthlyCapCents int64      // at most in a calendar month of UTC
+	Failures        int        // in a row
+	DisabledReason  string     // why it was turned off without anybody asking
+	HasCard         bool
+}
+
+// AutoTopup is what an account has chosen.
+func (s *Service) AutoTopup(ctx context.Context, accountID string) (AutoTopup, error) {
+	a, err := accountByID(ctx, s.db, accountID)
+	if err != nil {
+		return AutoTopup{}, wrap("read payment details", err)
+	}
+	return AutoTopup{
+		Enabled: a.AutoEnabled, ThresholdNanos: a.Threshold, Cents: a.AutoCents, MonthlyCapCents: a.CapCents, Failures: a.Failures,
+		DisabledReason: a.DisabledReason, HasCard: a.PaymentMethod != "",
+	}, nil
+}
+
+// SetAutoTopup changes it. Turning it on takes a saved card, and forgets failures; if credit is low already the card is
+// charged within seconds.
+func (s *Service) SetAutoTopup(ctx context.Context, accountID string, to AutoTopup) error {
+	if to.Enabled {
+		if err := s.checkAuto(ctx, accountID, to); err != nil {
+			return err
+		}
+	}
+	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		a, err := lockAccount(ctx, tx, accountID)
+		if err != nil {
+			return err
+		}
+		a.AutoEnabled = to.Enabled
+		if to.Enabled {
+			if a.PaymentMethod == "" {
+				return noCard()
+			}
+			a.Threshold, a.AutoCents, a.CapCents = to.ThresholdNanos, to.Cents, to.MonthlyCapCents
+		}
+		a.Failures, a.DisabledReason = 0, ""
+		return saveAuto(ctx, tx, a, nil)
+	})
+	return wrap("change automatic top-up", err)
+}
+
+func (s *Service) checkAuto(ctx context.Context, accountID string, to AutoTopup) error {
+	if err := s.needEnabled(); err != nil {
+		return err
+	}
+	if err := s.mayBuy(ctx, accountID); err != nil {
+		return err
+	}
+	if err := checkAmount(to.Cents, "amount"); err != nil {
+		return err
+	}
+	if to.ThresholdNanos <= 0 || to.ThresholdNanos > thresholdMax {
+		return app.Errorf(app.Invalid, "invalid_amount", "threshold must be more than $0 and at most $%s.", thresholdMax).At("threshold")
+	}
+	if to.MonthlyCapCents < to.Cents || to.MonthlyCapCents > capCentsMax {
+		return app.Errorf(app.Invalid, "invalid_amount", "monthly_cap must be at least the amount, $%s, and at most $%s.",
+			nanos(to.Cents), nanos(capCentsMax)).At("monthly_cap")
+	}
+	return nil
+}
+
+func noCard() error {
+	return app.Errorf(app.Conflict, "no_saved_card", "There is no saved card to charge. Buy credit once with a card, then turn this on.").Final()
+}
+
+// topUp charges the cards of the accounts whose credit runs low.
+func (s *Service) topUp(ctx context.Context) error {
+	ids, err := lowForAuto(ctx, s.db, s.now(), autoRowsMax)
+	if err != nil {
+		return wrap("look for low credit", err)
+	}
+	for _, id := range ids {
+		row, wanted, err := s.orderAuto(ctx, id)
+		if err != nil {
+			return err
+		}
+		if !wanted {
+			continue
+		}
+		if err := s.charge(ctx, row); isAway(err) || ctx.Err() != nil {
+			return err
+		} else if err != nil {
+			s.o.Log.Error("a card could not be charged", "topup_id", row.ID, "account_id", id, "error", err)
+		}
+	}
+	return nil
+}
+
+// orderAuto writes a top-up down before the card is charged, unless another replica has, or the month's cap is reached.
+func (s *Service) orderAuto(ctx context.Context, accountID string) (row topupRow, wanted bool, err error) {
+	now := s.now()
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		a, err := lockAccount(ctx, tx, accountID)
+		if err != nil {
+			return err
+		}
+		left, err := balanceOf(ctx, tx, accountID)
+		if err != nil {
+			return err
+		}
+		if !a.AutoEnabled || a.PaymentMethod == "" || a.CustomerID == "" || left >= a.Threshold {
+			return nil
+		}
+		month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+		spent, err := autoSpent(ctx, tx, accountID, month)
+		if err != nil {
+			return err
+		}
+		if spent+a.AutoCents > a.CapCents {
+			next := month.AddDate(0, 1, 0)
+			return errors.Join(saveAuto(ctx, tx, a, &next), s.write(ctx, tx, accountID, capMail(a, spent)))
+		}
+		due := now.Add(s.o.Waits.Claim)
+		row = topupRow{
+			ID: s.o.IDs.New("top"), AccountID: accountID, Cents: a.AutoCents, State: Created, Auto: true, Email: a.CustomerEmail,
+			CustomerID: a.CustomerID, PaymentMethod: a.PaymentMethod, CreatedAt: now, DueAt: &due,
+		}
+		row.IdempotencyKey = "auto:" + row.ID
+		row, err = insertTopup(ctx, tx, row, 0)
+		wanted = err == nil
+		return err
+	})
+	if failed, ok := errors.AsType[*pq.Error](err); ok && failed.Code == uniqueViolation {
+		return row, false, nil // one is on its way
+	}
+	return row, wanted && err == nil, wrap("order an automatic top-up", err)
+}
+
+// charge takes the money of an automatic top-up. Doing it again is the same charge.
+func (s *Service) charge(ctx context.Context, row topupRow) error {
+	intent, err := s.api.chargeCard(ctx, row)
+	if refused := refusal(err); refused != nil {
+		f := facts{State: Failed, Failure: short(refused.Msg)}
+		if refused.PaymentIntent != nil {
+			f.IntentID = valid(refused.PaymentIntent.ID)
+		}
+		return s.chargeEnded(ctx, row, f)
+	}
+	switch {
+	case isAway(err) || errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, errMissing):
+		if err := setCard(ctx, s.db, row.CustomerID, ""); err != nil {
+			return wrap("forget a card", err)
+		}
+		return s.chargeEnded(ctx, row, facts{State: Failed, Failure: "The saved card is no longer there."})
+	case err != nil:
+		s.o.Log.Error("the payment service does not understand a charge", "topup_id", row.ID, "error", err)
+		return s.chargeEnded(ctx, row, facts{State: Failed, Failure: "The card could not be charged."})
+	}
+	s.counts.charged.Add(1)
+	return s.refresh(ctx, row.ID, hint{intent: valid(intent.ID)})
+}
+
+func (s *Service) chargeEnded(ctx context.Context, row topupRow, f facts) error {
+	_, err := s.book(ctx, row, f) // who was quicker has asked as well
+	return err
+}
+
+// chargeFailed counts a failure, and stops charging the card after too many in a row.
+func (s *Service) chargeFailed(ctx context.Context, tx *sqlx.Tx, t topupRow) error {
+	a, err := lockAccount(ctx, tx, t.AccountID)
+	if err != nil {
+		return err
+	}
+	a.Failures++
+	due := s.now().Add(s.o.Waits.Retry << (a.Failures - 1))
+	if a.Failures < failuresMax || !a.AutoEnabled {
+		return saveAuto(ctx, tx, a, &due)
+	}
+	a.AutoEnabled = false
+	a.DisabledReason = fmt.Sprintf("The saved card was refused %d times in a row. %s", a.Failures, t.Failure)
+	return errors.Join(saveAuto(ctx, tx, a, nil), s.write(ctx, tx, t.AccountID, disabledMail(a, s.o.BaseURL)))
+}
+
+func capMail(a accountRow, spent int64) mail.Message {
+	return mail.Message{
+		Kind: "auto_topup_cap", Subject: "The monthly cap of automatic top-ups is reached",
+		Text: fmt.Sprintf("Your credit is low, but the card was not charged: automatic top-ups have come to $%s this month, and you set a cap of $%s.\n\n"+
+			"Buy credit on the billing page of the console, or raise the cap there.\n", nanos(spent), nanos(a.CapCents)),
+	}
+}
+
+func disabledMail(a accountRow, baseURL string) mail.Message {
+	return mail.Message{
+		Kind: "auto_topup_off", Subject: "Automatic top-ups are turned off",
+		Text: fmt.Sprintf("%s\n\nThe card will not be charged any more. Change it, or buy credit, on the billing page and turn automatic top-ups on again:\n%s\n",
+			a.DisabledReason, baseURL+"/console/billing"),
+	}
+}

@@ -1,0 +1,169 @@
+package stripe
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"umg/app"
+)
+
+// customerRoundsMax is how often a customer that the payment service has forgotten is made anew for one request.
+const customerRoundsMax = 2
+
+// CheckoutRequest asks for credit. The idempotency key makes one checkout of a request that is sent twice.
+type CheckoutRequest struct {
+	AccountID      string
+	Email          string // of the person who pays, for the receipt
+	Cents          int64
+	IdempotencyKey string
+}
+
+// Checkout opens a hosted checkout, whose address is the top-up's URL. When the payment service is away the request can
+// be repeated with its key: there is never a second checkout.
+func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Topup, error) {
+	if err := s.needEnabled(); err != nil {
+		return Topup{}, err
+	}
+	if err := checkAmount(r.Cents, "amount"); err != nil {
+		return Topup{}, err
+	}
+	if r.IdempotencyKey == "" || len(r.IdempotencyKey) > keyBytesMax {
+		return Topup{}, app.Errorf(app.Invalid, "invalid_request_error",
+			"idempotency_key must have 1 to %d characters.", keyBytesMax).At("idempotency_key")
+	}
+	if err := s.mayBuy(ctx, r.AccountID); err != nil {
+		return Topup{}, err
+	}
+	now := s.now()
+	due := now.Add(s.o.Waits.First)
+	row, err := insertTopup(ctx, s.db, topupRow{
+		ID: s.o.IDs.New("top"), AccountID: r.AccountID, Cents: r.Cents, State: Created, Email: r.Email, IdempotencyKey: r.IdempotencyKey,
+		CreatedAt: now, DueAt: &due,
+	}, openMax)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Topup{}, app.Errorf(app.Exhausted, "too_many_open_topups",
+			"%d top-ups of this account wait for payment already. Pay one of them, or wait until they expire.", openMax).After(time.Hour)
+	}
+	if err != nil {
+		return Topup{}, wrap("make a top-up", err)
+	}
+	if row.Cents != r.Cents || row.Auto {
+		return Topup{}, app.Errorf(app.Unprocessable, "idempotency_error",
+			"This idempotency key was used for another amount. Use a new key for a new top-up.").At("idempotency_key").Final()
+	}
+	return s.open(ctx, row)
+}
+
+func checkAmount(cents int64, param string) error {
+	if cents >= CentsMin && cents <= CentsMax {
+		return nil
+	}
+	return app.Errorf(app.Invalid, "invalid_amount", "%s must be between $%s and $%s.", param, nanos(CentsMin), nanos(CentsMax)).At(param)
+}
+
+// mayBuy refuses accounts that are frozen: whose cards were stolen must not be able to try more of them.
+func (s *Service) mayBuy(ctx context.Context, accountID string) error {
+	is, exists, err := frozen(ctx, s.db, accountID)
+	switch {
+	case err != nil:
+		return wrap("read an account", err)
+	case !exists:
+		return app.Errorf(app.NotFound, "account_not_found", "There is no such account.")
+	case is:
+		return app.Errorf(app.Forbidden, "account_frozen",
+			"This account is frozen, so it cannot buy credit. Contact support.").Final()
+	}
+	return nil
+}
+
+// open gives a top-up its session at the payment service, if it has none.
+func (s *Service) open(ctx context.Context, row topupRow) (Topup, error) {
+	for range customerRoundsMax {
+		if row.State != Created {
+			return row.topup(), nil
+		}
+		customerID := row.CustomerID
+		if customerID == "" {
+			var err error
+			if customerID, err = s.customer(ctx, row.AccountID, row.Email); err != nil {
+				return Topup{}, err
+			}
+		}
+		next, err := s.opened(ctx, row, customerID)
+		if !errors.Is(err, errMissing) {
+			return next.topup(), err
+		}
+		s.o.Log.Warn("the payment service has forgotten a customer", "account_id", row.AccountID, "customer_id", customerID)
+		if err := dropCustomer(ctx, s.db, row.AccountID, customerID); err != nil {
+			return Topup{}, wrap("forget a customer", err)
+		}
+		row.CustomerID = ""
+	}
+	return Topup{}, unavailable(fmt.Errorf("stripe: no customer for %s", row.AccountID))
+}
+
+func (s *Service) opened(ctx context.Context, row topupRow, customerID string) (topupRow, error) {
+	row.CustomerID = customerID
+	session, err := s.api.newSession(ctx, row, s.o.BaseURL)
+	if err != nil {
+		return topupRow{}, wrap("open a checkout", err)
+	}
+	if session.ID == "" || session.URL == "" || session.ClientReferenceID != row.ID || session.Livemode != s.livemode() {
+		return topupRow{}, unavailable(fmt.Errorf("stripe: asked for a checkout of %s, got %q for %q", row.ID, session.ID, session.ClientReferenceID))
+	}
+	next := row
+	next.State, next.SessionID, next.URL = Open, session.ID, session.URL
+	if kept, err := updateTopup(ctx, s.db, row, next); err != nil || kept {
+		return next, wrap("keep a checkout", err)
+	}
+	row, err = topupByID(ctx, s.db, row.ID) // the same request was sent twice, and the other was quicker
+	return row, wrap("read a top-up", err)
+}
+
+// customer is who the account is at the payment service: made once, however many ask at the same time.
+func (s *Service) customer(ctx context.Context, accountID, email string) (string, error) {
+	a, err := rememberEmail(ctx, s.db, accountID, email)
+	if err != nil {
+		return "", wrap("read payment details", err)
+	}
+	if a.CustomerID != "" {
+		return a.CustomerID, nil
+	}
+	made, err := s.api.newCustomer(ctx, accountID, a.CustomerEmail, a.CustomerRound)
+	if err != nil {
+		return "", wrap("make a customer", err)
+	}
+	if err := setCustomer(ctx, s.db, accountID, made, a.CustomerRound); err != nil {
+		return "", wrap("keep a customer", err)
+	}
+	if a, err = accountByID(ctx, s.db, accountID); err != nil {
+		return "", wrap("read payment details", err)
+	}
+	return or(a.CustomerID, made), nil
+}
+
+// Portal is the address of the payment service's own page for cards, receipts and billing details.
+func (s *Service) Portal(ctx context.Context, accountID string) (string, error) {
+	if err := s.needEnabled(); err != nil {
+		return "", err
+	}
+	a, err := accountByID(ctx, s.db, accountID)
+	if err != nil {
+		return "", wrap("read payment details", err)
+	}
+	none := app.Errorf(app.NotFound, "no_payment_details", "There are no payment details yet. Buy credit first; a card can be saved on the way.")
+	if a.CustomerID == "" {
+		return "", none
+	}
+	address, err := s.api.portal(ctx, a.CustomerID, s.o.BaseURL+"/console/billing")
+	if errors.Is(err, errMissing) {
+		if err := dropCustomer(ctx, s.db, accountID, a.CustomerID); err != nil {
+			return "", wrap("forget a customer", err)
+		}
+		return "", none
+	}
+	return address, wrap("open the portal", err)
+}

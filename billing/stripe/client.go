@@ -1,0 +1,305 @@
+package stripe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	api "github.com/stripe/stripe-go/v76"
+	portal "github.com/stripe/stripe-go/v76/billingportal/session"
+	checkout "github.com/stripe/stripe-go/v76/checkout/session"
+	"github.com/stripe/stripe-go/v76/customer"
+	"github.com/stripe/stripe-go/v76/dispute"
+	"github.com/stripe/stripe-go/v76/event"
+	"github.com/stripe/stripe-go/v76/paymentintent"
+	"github.com/stripe/stripe-go/v76/paymentmethod"
+	"github.com/stripe/stripe-go/v76/refund"
+
+	"umg/app"
+)
+
+// Limits of asking the payment service.
+const (
+	callMax         = 10 * time.Second // one try
+	callsMax        = 25 * time.Second // one question with its retries
+	retriesMax      = 2
+	idleConnsMax    = 16
+	disputesMax     = 100 // of one payment
+	eventsPageMax   = 100
+	idempotencyMax  = 20 * time.Hour // how long the payment service surely remembers a key
+	resourceMissing = api.ErrorCodeResourceMissing
+)
+
+// errMissing means that the payment service does not know the thing.
+var errMissing = errors.New("stripe: the payment service does not know it")
+
+// client asks the payment service. Nothing of it is global, so that several can live side by side.
+type client struct {
+	customers customer.Client
+	checkouts checkout.Client
+	intents   paymentintent.Client
+	disputes  dispute.Client
+	refunds   refund.Client
+	portals   portal.Client
+	events    event.Client
+	methods   paymentmethod.Client
+}
+
+func newClient(key, base string) *client {
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, MaxIdleConns: idleConnsMax, MaxIdleConnsPerHost: idleConnsMax, IdleConnTimeout: time.Minute,
+		TLSHandshakeTimeout: callMax, ResponseHeaderTimeout: callMax, ForceAttemptHTTP2: true,
+	}
+	config := &api.BackendConfig{
+		EnableTelemetry: api.Bool(false), MaxNetworkRetries: api.Int64(retriesMax),
+		LeveledLogger: &api.LeveledLogger{Level: api.LevelNull}, // errors come back to us
+		HTTPClient: &http.Client{Timeout: callMax, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse // the key goes nowhere else
+		}},
+	}
+	if base != "" {
+		config.URL = api.String(base)
+	}
+	b := api.GetBackendWithConfig(api.APIBackend, config)
+	return &client{
+		customers: customer.Client{B: b, Key: key}, checkouts: checkout.Client{B: b, Key: key}, intents: paymentintent.Client{B: b, Key: key},
+		disputes: dispute.Client{B: b, Key: key}, refunds: refund.Client{B: b, Key: key}, portals: portal.Client{B: b, Key: key},
+		events: event.Client{B: b, Key: key}, methods: paymentmethod.Client{B: b, Key: key},
+	}
+}
+
+// asked turns the payment service's answer into our words: what it does not know, what a person must do, and all else is
+// that it is away. A refused card is left as it is.
+func asked(ctx context.Context, doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	wrapped := fmt.Errorf("stripe: %s: %w", doing, err)
+	said, ok := errors.AsType[*api.Error](err)
+	switch {
+	case !ok:
+		return unavailable(wrapped)
+	case said.HTTPStatusCode == http.StatusNotFound || said.Code == resourceMissing:
+		return fmt.Errorf("stripe: %s: %w: %w", doing, errMissing, err)
+	case said.Type == api.ErrorTypeCard:
+		return err
+	case said.HTTPStatusCode == http.StatusBadRequest:
+		return wrapped
+	}
+	return unavailable(wrapped)
+}
+
+func params(ctx context.Context, key string) api.Params {
+	p := api.Params{Context: ctx}
+	if key != "" {
+		p.IdempotencyKey = api.String(key)
+	}
+	return p
+}
+
+func page(ctx context.Context, limit int64) api.ListParams {
+	return api.ListParams{Context: ctx, Limit: api.Int64(limit), Single: true}
+}
+
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, callsMax)
+}
+
+func (c *client) newCustomer(ctx context.Context, accountID, email string, round int) (string, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	p := &api.CustomerParams{Params: params(ctx, fmt.Sprintf("customer:%s:%d", accountID, round)), Email: api.String(email)}
+	p.AddMetadata(metaAccount, accountID)
+	made, err := c.customers.New(p)
+	if err != nil {
+		return "", asked(ctx, "make a customer", err)
+	}
+	return made.ID, nil
+}
+
+// newSession opens the hosted checkout of a top-up. The same top-up has the same session, however often it is asked for.
+func (c *client) newSession(ctx context.Context, t topupRow, baseURL string) (*api.CheckoutSession, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	p := &api.CheckoutSessionParams{
+		Params: params(ctx, t.ID+":"+t.CustomerID), Mode: api.String(string(api.CheckoutSessionModePayment)),
+		Customer: api.String(t.CustomerID), ClientReferenceID: api.String(t.ID),
+		SuccessURL: api.String(baseURL + "/console/billing/topups/" + t.ID), CancelURL: api.String(baseURL + "/console/billing/topups/" + t.ID + "?cancelled=true"),
+		LineItems: []*api.CheckoutSessionLineItemParams{{
+			Quantity: api.Int64(1),
+			PriceData: &api.CheckoutSessionLineItemPriceDataParams{
+				Currency: api.String(string(api.CurrencyUSD)), UnitAmount: api.Int64(t.Cents),
+				ProductData: &api.CheckoutSessionLineItemPriceDataProductDataParams{Name: api.String("Prepaid credit")},
+			},
+		}},
+		PaymentIntentData: &api.CheckoutSessionPaymentIntentDataParams{
+			SetupFutureUsage: api.String(string(api.PaymentIntentSetupFutureUsageOffSession)), Metadata: metadata(t),
+		},
+	}
+	p.Metadata = metadata(t)
+	made, err := c.checkouts.New(p)
+	return made, asked(ctx, "open a checkout", err)
+}
+
+// The names under which the payment service keeps ours.
+const (
+	metaTopup   = "topup_id"
+	metaAccount = "account_id"
+	metaAuto    = "auto"
+)
+
+// metadata is how the payment service's things name ours.
+func metadata(t topupRow) map[string]string {
+	m := map[string]string{metaTopup: t.ID, metaAccount: t.AccountID}
+	if t.Auto {
+		m[metaAuto] = "true"
+	}
+	return m
+}
+
+func (c *client) session(ctx context.Context, id string) (*api.CheckoutSession, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	got, err := c.checkouts.Get(id, &api.CheckoutSessionParams{Params: params(ctx, "")})
+	if err = asked(ctx, "read a session", err); err != nil {
+		return nil, err
+	}
+	return got, answers(got.ID, id)
+}
+
+// intent reads a payment with its charge.
+func (c *client) intent(ctx context.Context, id string) (*api.PaymentIntent, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	p := &api.PaymentIntentParams{Params: params(ctx, "")}
+	p.AddExpand("latest_charge")
+	got, err := c.intents.Get(id, p)
+	if err = asked(ctx, "read a payment", err); err != nil {
+		return nil, err
+	}
+	return got, answers(got.ID, id)
+}
+
+// answers refuses an answer about something else than what was asked for.
+func answers(got, wanted string) error {
+	if got == wanted {
+		return nil
+	}
+	return unavailable(fmt.Errorf("stripe: asked for %s, the payment service answered with %q", wanted, got))
+}
+
+// chargeCard takes money from a saved card while its owner is not there. A refusal is a card error.
+func (c *client) chargeCard(ctx context.Context, t topupRow) (*api.PaymentIntent, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	p := &api.PaymentIntentParams{
+		Params: params(ctx, t.ID+":"+t.CustomerID), Amount: api.Int64(t.Cents), Currency: api.String(string(api.CurrencyUSD)),
+		Customer: api.String(t.CustomerID), PaymentMethod: api.String(t.PaymentMethod), PaymentMethodTypes: []*string{api.String("card")},
+		Confirm: api.Bool(true), OffSession: api.Bool(true), Description: api.String("Prepaid credit"),
+	}
+	p.Metadata = metadata(t)
+	made, err := c.intents.New(p)
+	return made, asked(ctx, "charge a card", err)
+}
+
+func (c *client) disputesOf(ctx context.Context, intentID string) (list []*api.Dispute, err error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	found := c.disputes.List(&api.DisputeListParams{ListParams: page(ctx, disputesMax), PaymentIntent: api.String(intentID)})
+	for found.Next() {
+		list = append(list, found.Dispute())
+	}
+	return list, asked(ctx, "list disputes", found.Err())
+}
+
+// giveBack refunds a part of a payment to the card it came from.
+func (c *client) giveBack(ctx context.Context, id, intentID, topupID string, cents int64) (string, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	p := &api.RefundParams{Params: params(ctx, id), PaymentIntent: api.String(intentID), Amount: api.Int64(cents)}
+	p.Metadata = map[string]string{metaTopup: topupID, "refund_id": id}
+	made, err := c.refunds.New(p)
+	if err != nil {
+		return "", asked(ctx, "refund a payment", err)
+	}
+	return made.ID, nil
+}
+
+func (c *client) portal(ctx context.Context, customerID, returnURL string) (string, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	made, err := c.portals.New(&api.BillingPortalSessionParams{
+		Params: params(ctx, ""), Customer: api.String(customerID), ReturnURL: api.String(returnURL),
+	})
+	if err != nil {
+		return "", asked(ctx, "open the portal", err)
+	}
+	return made.URL, nil
+}
+
+// card is the card of a customer that was added last; empty when there is none.
+func (c *client) card(ctx context.Context, customerID string) (string, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	p := &api.PaymentMethodListParams{ListParams: page(ctx, 1), Customer: api.String(customerID), Type: api.String("card")}
+	found, id := c.methods.List(p), ""
+	for found.Next() {
+		id = found.PaymentMethod().ID
+	}
+	return id, asked(ctx, "list cards", found.Err())
+}
+
+// eventsSince reads a page of events, the newest first.
+func (c *client) eventsSince(ctx context.Context, from, to time.Time, after string) (list []*api.Event, more bool, err error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	p := &api.EventListParams{
+		ListParams:   page(ctx, eventsPageMax),
+		CreatedRange: &api.RangeQueryParams{GreaterThanOrEqual: from.Unix(), LesserThan: to.Unix()},
+	}
+	for _, t := range eventTypes {
+		p.Types = append(p.Types, api.String(t))
+	}
+	if after != "" {
+		p.StartingAfter = api.String(after)
+	}
+	found := c.events.List(p)
+	for found.Next() {
+		list = append(list, found.Event())
+	}
+	return list, found.Err() == nil && found.Meta() != nil && found.Meta().HasMore, asked(ctx, "list events", found.Err())
+}
+
+// apiError is what the payment service said; nil when err is something else.
+func apiError(err error) *api.Error {
+	said, _ := errors.AsType[*api.Error](err)
+	return said
+}
+
+// refusal is why a card was refused; nil when err is something else.
+func refusal(err error) *api.Error {
+	if said := apiError(err); said != nil && said.Type == api.ErrorTypeCard {
+		return said
+	}
+	return nil
+}
+
+// short makes foreign text fit for a row and a page.
+func short(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
+	return strings.ToValidUTF8(text[:min(len(text), textBytesMax)], "")
+}
+
+// isAway reports whether asking again later may help.
+func isAway(err error) bool { return err != nil && app.KindOf(err) == app.Unavailable }

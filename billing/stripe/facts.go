@@ -1,0 +1,213 @@
+package stripe
+
+import (
+	"context"
+	"fmt"
+
+	api "github.com/stripe/stripe-go/v76"
+)
+
+// facts are what the payment service says of a top-up now.
+type facts struct {
+	SessionID, IntentID string
+	State               State
+	Receipt, Failure    string
+	Refunded, Disputed  int64 // cents that left us again
+	Card                string
+}
+
+// paid reports whether the money came, whatever became of it since.
+func (f facts) paid() bool { return f.State.paid() }
+
+// away are the cents of the top-up that the card's owner has back.
+func (f facts) away(cents int64) int64 { return min(cents, f.Refunded+f.Disputed) }
+
+// mismatch is that the payment service's things are not what was ordered.
+type mismatch struct{ text string }
+
+func (m mismatch) Error() string { return "stripe: " + m.text }
+
+func mismatched(format string, args ...any) error { return mismatch{fmt.Sprintf(format, args...)} }
+
+// first is the first of the findings that does not hold.
+func first(findings ...finding) error {
+	for _, f := range findings {
+		if !f.holds {
+			return mismatched("%s", f.text)
+		}
+	}
+	return nil
+}
+
+type finding struct {
+	holds bool
+	text  string
+}
+
+// read asks the payment service about a top-up. The hint names what the row does not know yet.
+func (s *Service) read(ctx context.Context, t topupRow, h hint) (facts, error) {
+	if t.Auto {
+		id := or(t.IntentID, h.intent)
+		if id == "" {
+			return facts{}, errMissing
+		}
+		intent, err := s.api.intent(ctx, id)
+		if err != nil {
+			return facts{}, err
+		}
+		return s.readIntent(ctx, t, facts{State: Open}, intent)
+	}
+	id := or(t.SessionID, h.session)
+	if id == "" {
+		return facts{}, errMissing
+	}
+	session, err := s.api.session(ctx, id)
+	if err != nil {
+		return facts{}, err
+	}
+	return s.readSession(ctx, t, session)
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// readSession checks that the session is the one that was ordered, in everything that money depends on.
+func (s *Service) readSession(ctx context.Context, t topupRow, cs *api.CheckoutSession) (facts, error) {
+	f := facts{SessionID: cs.ID, State: Open}
+	err := first(
+		finding{cs.Livemode == s.livemode(), "the session is of the other mode, live or test"},
+		finding{t.SessionID == "" || t.SessionID == cs.ID, "the session is not the top-up's"},
+		finding{cs.ClientReferenceID == t.ID, "the session was ordered for another top-up"},
+		finding{cs.Metadata[metaTopup] == t.ID, "the session's metadata names another top-up"},
+		finding{cs.Metadata[metaAccount] == t.AccountID, "the session's metadata names another account"},
+		finding{cs.Mode == api.CheckoutSessionModePayment, "the session is no payment"},
+		finding{cs.Currency == api.CurrencyUSD, "the session is not in US dollars"},
+		finding{cs.AmountSubtotal == t.Cents, "the session's subtotal is not what was ordered"},
+		finding{cs.AmountTotal >= cs.AmountSubtotal, "the session's total is less than its subtotal"},
+	)
+	if err != nil {
+		return f, err
+	}
+	paid := cs.PaymentStatus == api.CheckoutSessionPaymentStatusPaid
+	switch {
+	case cs.Status == api.CheckoutSessionStatusExpired && !paid:
+		f.State = Expired
+		return f, nil
+	case cs.Status == api.CheckoutSessionStatusOpen && !paid:
+		return f, nil
+	case cs.Status != api.CheckoutSessionStatusComplete:
+		return f, mismatched("the session is %q and %q", cs.Status, cs.PaymentStatus)
+	case cs.PaymentIntent == nil || cs.PaymentIntent.ID == "":
+		return f, mismatched("the session is complete without a payment")
+	}
+	intent, err := s.api.intent(ctx, cs.PaymentIntent.ID)
+	if err != nil {
+		return f, err
+	}
+	f, err = s.readIntent(ctx, t, f, intent)
+	if err == nil && f.paid() != paid {
+		err = mismatched("the session says %q, its payment %q", cs.PaymentStatus, intent.Status)
+	}
+	return f, err
+}
+
+// readIntent adds what the payment itself says.
+func (s *Service) readIntent(ctx context.Context, t topupRow, f facts, pi *api.PaymentIntent) (facts, error) {
+	f.IntentID = pi.ID
+	err := first(
+		finding{pi.Livemode == s.livemode(), "the payment is of the other mode, live or test"},
+		finding{t.IntentID == "" || t.IntentID == pi.ID, "the payment is not the top-up's"},
+		finding{pi.Metadata[metaTopup] == t.ID, "the payment's metadata names another top-up"},
+		finding{pi.Metadata[metaAccount] == t.AccountID, "the payment's metadata names another account"},
+		finding{(pi.Metadata[metaAuto] != "") == t.Auto, "the payment was made in another way than ordered"},
+		finding{pi.Currency == api.CurrencyUSD, "the payment is not in US dollars"},
+		finding{pi.Amount >= t.Cents, "the payment is of less than what was ordered"},
+		finding{!t.Auto || pi.Amount == t.Cents, "the card was charged another amount than ordered"},
+	)
+	if err != nil {
+		return f, err
+	}
+	switch pi.Status {
+	case api.PaymentIntentStatusSucceeded:
+		return s.readCharge(ctx, t, f, pi)
+	case api.PaymentIntentStatusRequiresPaymentMethod, api.PaymentIntentStatusCanceled:
+		f.State = Failed
+	case api.PaymentIntentStatusRequiresAction:
+		if t.Auto { // nobody is there to act
+			f.State = Failed
+		}
+	}
+	if f.State == Failed && pi.LastPaymentError != nil {
+		f.Failure = short(pi.LastPaymentError.Msg)
+	}
+	return f, nil
+}
+
+// readCharge adds what came and went of a payment that succeeded.
+func (s *Service) readCharge(ctx context.Context, t topupRow, f facts, pi *api.PaymentIntent) (facts, error) {
+	c := pi.LatestCharge
+	if c == nil || c.Object != "charge" {
+		return f, mismatched("the payment has no charge")
+	}
+	err := first(
+		finding{pi.AmountReceived >= t.Cents, "less was received than ordered"},
+		finding{c.Paid, "the charge is not paid"},
+		finding{c.Currency == api.CurrencyUSD, "the charge is not in US dollars"},
+		finding{c.Amount >= t.Cents, "the charge is of less than what was ordered"},
+		finding{c.AmountRefunded >= 0 && c.AmountRefunded <= c.Amount, "more was refunded than charged"},
+	)
+	if err != nil {
+		return f, err
+	}
+	f.State, f.Receipt, f.Refunded = Paid, short(c.ReceiptURL), c.AmountRefunded
+	if pi.PaymentMethod != nil && pi.SetupFutureUsage == api.PaymentIntentSetupFutureUsageOffSession {
+		f.Card = pi.PaymentMethod.ID
+	}
+	switch {
+	case f.Refunded >= t.Cents:
+		f.State = Refunded
+	case f.Refunded > 0:
+		f.State = PartlyRefunded
+	}
+	if !c.Disputed {
+		return f, nil
+	}
+	disputes, err := s.api.disputesOf(ctx, pi.ID)
+	if err != nil {
+		return f, err
+	}
+	return withDisputes(f, disputes)
+}
+
+// withDisputes adds what card owners had their banks take back. An inquiry has taken nothing yet.
+func withDisputes(f facts, disputes []*api.Dispute) (facts, error) {
+	var open, lost, won bool
+	for _, d := range disputes {
+		if d.Currency != api.CurrencyUSD || d.Amount < 0 {
+			return f, mismatched("a dispute is not in US dollars")
+		}
+		switch d.Status {
+		case api.DisputeStatusNeedsResponse, api.DisputeStatusUnderReview:
+			f.Disputed += d.Amount
+			open = true
+		case api.DisputeStatusLost:
+			f.Disputed += d.Amount
+			lost = true
+		case api.DisputeStatusWon:
+			won = true
+		}
+	}
+	switch {
+	case open:
+		f.State = Disputed
+	case lost:
+		f.State = Lost
+	case won && f.State == Paid:
+		f.State = Won
+	}
+	return f, nil
+}

@@ -1,0 +1,300 @@
+package stripe
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"umg/app"
+)
+
+func TestARefundTakesWhatIsFreeAndTheRestIsOwed(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	account := h.account()
+	top := h.bought(account, 1000)
+	h.control(http.MethodPost, "payments/"+h.session(top.ID)+"/refund?amount=300", "")
+	h.deliver("oldest")
+	h.state(top.ID, PartlyRefunded)
+	h.credit(account, 700, 0)
+	h.spend(account, nanos(500))
+	h.control(http.MethodPost, "payments/"+h.session(top.ID)+"/refund", "")
+	h.deliver("oldest")
+	h.state(top.ID, Refunded)
+	h.credit(account, 0, 500)
+	if !h.frozen(account) {
+		t.Error("an account that owes is not frozen")
+	}
+	got, err := h.s.Topup(t.Context(), account, top.ID)
+	h.must(err)
+	if got.RefundedCents != 1000 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestADisputeFreezesAndAWonOneGivesBack(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	account := h.account()
+	top := h.bought(account, 2000)
+	h.spend(account, nanos(1500))
+	opened := h.control(http.MethodPost, "payments/"+h.session(top.ID)+"/dispute", "")
+	h.deliver("newest")
+	h.state(top.ID, Disputed)
+	h.credit(account, 0, 1500)
+	if !h.frozen(account) {
+		t.Fatal("the account is not frozen")
+	}
+	notices, err := h.s.Notices(t.Context(), account)
+	h.must(err)
+	if len(notices) == 0 || notices[0].Kind != DisputeOn || notices[0].At == nil {
+		t.Errorf("notices: %+v", notices)
+	}
+	_, err = h.s.Refund(t.Context(), RefundRequest{TopupID: top.ID, Cents: 100, Operator: "ops", Reason: "asked"})
+	h.kind(err, app.Conflict, "not_refundable")
+	h.control(http.MethodPost, "disputes/"+opened["id"].(string)+"/close?outcome=won", "")
+	h.deliver("newest")
+	h.state(top.ID, Won)
+	h.credit(account, 500, 0)
+	if h.frozen(account) {
+		t.Error("the account is still frozen")
+	}
+}
+
+func TestALostDisputeKeepsTheAccountFrozen(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	account := h.account()
+	top, other := h.bought(account, 2000), h.bought(account, 500)
+	opened := h.control(http.MethodPost, "payments/"+h.session(top.ID)+"/dispute", "")
+	won := h.control(http.MethodPost, "payments/"+h.session(other.ID)+"/dispute", "")
+	h.control(http.MethodPost, "disputes/"+opened["id"].(string)+"/close?outcome=lost", "")
+	h.control(http.MethodPost, "disputes/"+won["id"].(string)+"/close?outcome=won", "")
+	h.deliver("newest")
+	h.state(top.ID, Lost)
+	h.state(other.ID, Won)
+	h.credit(account, 500, 0)
+	if !h.frozen(account) {
+		t.Error("the account is not frozen")
+	}
+}
+
+func TestWhatAnOperatorFrozeAWonDisputeDoesNotThaw(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	account := h.account()
+	top := h.bought(account, 2000)
+	h.must(h.ledger.Freeze(t.Context(), h.db, account, "an operator's reason"))
+	opened := h.control(http.MethodPost, "payments/"+h.session(top.ID)+"/dispute", "")
+	h.deliver("oldest")
+	h.control(http.MethodPost, "disputes/"+opened["id"].(string)+"/close?outcome=won", "")
+	h.deliver("oldest")
+	h.credit(account, 2000, 0)
+	if !h.frozen(account) {
+		t.Error("the account is no longer frozen")
+	}
+}
+
+func TestEventsInAnyOrderEndInTheRightSums(t *testing.T) {
+	t.Parallel()
+	for name, after := range map[string]struct {
+		do    func(*shop, string) // after the payment, before any event
+		state State
+		cents int64
+	}{
+		"refunded before completed": {func(h *shop, s string) { h.control(http.MethodPost, "payments/"+s+"/refund?amount=400", "") }, PartlyRefunded, 600},
+		"dispute before anything":   {func(h *shop, s string) { h.control(http.MethodPost, "payments/"+s+"/dispute", "") }, Disputed, 0},
+		"refund and dispute": {func(h *shop, s string) {
+			h.control(http.MethodPost, "payments/"+s+"/refund?amount=400", "")
+			h.control(http.MethodPost, "payments/"+s+"/dispute?amount=600", "")
+		}, Disputed, 0},
+	} {
+		for _, order := range []string{"oldest", "newest", "together"} {
+			t.Run(name+" "+order, func(t *testing.T) {
+				t.Parallel()
+				h := open(t)
+				account := h.account()
+				top := h.checkout(account, 1000)
+				h.pay(top.ID)
+				after.do(h, h.session(top.ID))
+				h.deliver(order)
+				if order == "together" {
+					h.control(http.MethodGet, "deliveries?status=200&at_least=4&timeout=20s", "")
+				}
+				h.must(h.s.refresh(t.Context(), top.ID, hint{}))
+				h.state(top.ID, after.state)
+				h.credit(account, after.cents, 0)
+			})
+		}
+	}
+}
+
+func TestAnOperatorRefundsOnceToTheCent(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	account := h.account()
+	top := h.bought(account, 1000)
+	h.spend(account, nanos(250)+1)
+	r := RefundRequest{TopupID: top.ID, Operator: "ops@example.com", Reason: "closing the account"}
+	h.control(http.MethodPut, "faults", `{"mode":"error","status":503,"times":3,"method":"POST","path":"/v1/refunds"}`)
+	_, err := h.s.Refund(t.Context(), r)
+	h.kind(err, app.Unavailable, "payments_unavailable")
+	h.clock.add(time.Minute)
+	got, err := h.s.Refund(t.Context(), r)
+	h.must(err)
+	if got.State != PartlyRefunded || got.RefundedCents != 749 {
+		t.Errorf("%+v", got)
+	}
+	b, err := h.ledger.Balance(t.Context(), account)
+	h.must(err)
+	if b.Posted != nanos(1)-1 {
+		t.Errorf("$%s are left", b.Posted)
+	}
+	h.books()
+	_, err = h.s.Refund(t.Context(), r)
+	h.kind(err, app.Conflict, "not_refundable") // nothing is free
+	r.Cents = 252
+	_, err = h.s.Refund(t.Context(), r)
+	h.kind(err, app.Invalid, "invalid_amount")
+	r.Cents, r.Operator = 1, " "
+	_, err = h.s.Refund(t.Context(), r)
+	h.kind(err, app.Invalid, "invalid_request_error")
+	_, err = h.s.Refund(t.Context(), RefundRequest{TopupID: "top_none", Operator: "o", Reason: "r"})
+	h.kind(err, app.NotFound, "topup_not_found")
+	var refunds int
+	h.must(h.db.GetContext(t.Context(), &refunds, `select count(*) from payment_refunds where refund_id is not null and cents = 749`))
+	if refunds != 1 {
+		t.Errorf("%d refunds", refunds)
+	}
+}
+
+func TestACardIsChargedWhenCreditRunsLow(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	account := h.account()
+	on := AutoTopup{Enabled: true, ThresholdNanos: 10 * app.Dollar, Cents: 2000, MonthlyCapCents: 4500}
+	h.kind(h.s.SetAutoTopup(t.Context(), account, on), app.Conflict, "no_saved_card")
+	h.bought(account, 500)
+	for _, bad := range []AutoTopup{
+		{Enabled: true, ThresholdNanos: 0, Cents: 2000, MonthlyCapCents: 4500},
+		{Enabled: true, ThresholdNanos: 10, Cents: 499, MonthlyCapCents: 4500},
+		{Enabled: true, ThresholdNanos: 10, Cents: 2000, MonthlyCapCents: 1999},
+	} {
+		h.kind(h.s.SetAutoTopup(t.Context(), account, bad), app.Invalid, "invalid_amount")
+	}
+	h.must(h.s.SetAutoTopup(t.Context(), account, on))
+	for range 3 {
+		h.s.pass(t.Context())
+	}
+	h.credit(account, 2500, 0)
+	h.deliver("oldest") // its events come as well
+	h.credit(account, 2500, 0)
+	list, err := h.s.Topups(t.Context(), account, 10)
+	h.must(err)
+	if len(list) != 2 || !list[0].Auto || list[0].State != Paid || list[0].ReceiptURL == "" {
+		t.Errorf("%+v", list)
+	}
+	h.spend(account, 16*app.Dollar)
+	h.s.pass(t.Context())
+	h.credit(account, 2900, 0)
+	h.spend(account, 28*app.Dollar)
+	h.s.pass(t.Context()) // the cap
+	h.s.pass(t.Context())
+	h.credit(account, 100, 0)
+	if kinds := h.written(); len(kinds) != 2 { // of the cap and of low credit, once each
+		t.Errorf("mails: %v", kinds)
+	}
+	next := h.clock.now().AddDate(0, 1, 0)
+	h.clock.add(time.Date(next.Year(), next.Month(), 1, 0, 1, 0, 0, time.UTC).Sub(h.clock.now()))
+	h.s.pass(t.Context())
+	h.credit(account, 2100, 0)
+}
+
+func TestACardThatIsRefusedThreeTimesIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	account := h.account()
+	h.bought(account, 500)
+	h.control(http.MethodPut, "cards/"+h.customer(account)+"?outcome=card_declined", "")
+	h.must(h.s.SetAutoTopup(t.Context(), account, AutoTopup{Enabled: true, ThresholdNanos: 10 * app.Dollar, Cents: 2000, MonthlyCapCents: 4000}))
+	for i := range 5 {
+		h.s.pass(t.Context())
+		h.s.pass(t.Context())
+		if list, err := h.s.Topups(t.Context(), account, 10); err != nil || len(list) != 2+min(i, 2) || list[0].State != Failed || list[0].Failure == "" {
+			t.Fatalf("after %d rounds: %+v, %v", i+1, list, err)
+		}
+		h.clock.add(2 * time.Hour)
+	}
+	got, err := h.s.AutoTopup(t.Context(), account)
+	h.must(err)
+	if got.Enabled || got.DisabledReason == "" || got.Failures != 3 || !got.HasCard {
+		t.Errorf("%+v", got)
+	}
+	if kinds := h.written(); len(kinds) != 1 || kinds[0] != "auto_topup_off" {
+		t.Errorf("mails: %v", kinds)
+	}
+	notices, err := h.s.Notices(t.Context(), account)
+	h.must(err)
+	if len(notices) != 1 || notices[0].Kind != AutoOff {
+		t.Errorf("notices: %+v", notices)
+	}
+	h.credit(account, 500, 0)
+}
+
+func TestAChargeWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	account := h.account()
+	h.bought(account, 500)
+	h.must(h.s.SetAutoTopup(t.Context(), account, AutoTopup{Enabled: true, ThresholdNanos: 10 * app.Dollar, Cents: 2000, MonthlyCapCents: 9000}))
+	h.control(http.MethodPut, "faults", `{"mode":"lost","times":3,"method":"POST","path":"/v1/payment_intents"}`)
+	h.control(http.MethodPut, "faults", `{"mode":"error","status":503,"times":50,"method":"POST","path":"/v1/payment_intents"}`)
+	h.s.pass(t.Context())
+	h.credit(account, 500, 0)
+	h.control(http.MethodDelete, "faults", "")
+	h.clock.add(claimStandard + time.Second)
+	h.s.pass(t.Context())
+	h.deliver("oldest")
+	h.credit(account, 2500, 0)
+}
+
+func TestLowCreditIsToldOncePerCrossing(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	account := h.account()
+	h.s.pass(t.Context())
+	if kinds := h.written(); len(kinds) != 0 {
+		t.Errorf("who never bought credit is told: %v", kinds)
+	}
+	h.bought(account, 2000)
+	h.spend(account, 16*app.Dollar)
+	h.s.pass(t.Context())
+	h.s.pass(t.Context())
+	notices, err := h.s.Notices(t.Context(), account)
+	h.must(err)
+	if kinds := h.written(); len(kinds) != 1 || len(notices) != 1 || notices[0].Kind != LowCredit {
+		t.Errorf("mails: %v, notices %v", kinds, notices)
+	}
+	h.bought(account, 500)
+	h.s.pass(t.Context())
+	h.spend(account, 6*app.Dollar)
+	h.s.pass(t.Context())
+	if kinds := h.written(); len(kinds) != 2 {
+		t.Errorf("mails: %v", kinds)
+	}
+	h.must(h.s.SetLowBalance(t.Context(), account, 0))
+	h.s.pass(t.Context())
+	notices, err = h.s.Notices(t.Context(), account)
+	h.must(err)
+	if low, err := h.s.LowBalance(t.Context(), account); err != nil || low != 0 || len(notices) != 0 {
+		t.Errorf("%s, %v, %v", low, notices, err)
+	}
+	h.kind(h.s.SetLowBalance(t.Context(), account, -1), app.Invalid, "invalid_amount")
+}
+
+func (h *shop) customer(account string) string {
+	h.Helper()
+	a, err := accountByID(h.Context(), h.db, account)
+	h.must(err)
+	return a.CustomerID
+}

@@ -1,0 +1,145 @@
+package stripe
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/mail"
+	"umg/app/postgres"
+)
+
+// lowStandard is the balance at which an account that has bought credit is told, unless it chooses another.
+const lowStandard = 5 * app.Dollar
+
+// NoticeKind is what a notice is about.
+type NoticeKind string
+
+// The kinds of notices.
+const (
+	LowCredit NoticeKind = "low_balance"
+	AutoOff   NoticeKind = "auto_topup_off"
+	DisputeOn NoticeKind = "disputed"
+)
+
+// Notice is something that the people of an account should know about its money.
+type Notice struct {
+	Kind NoticeKind
+	Text string
+	At   *time.Time // since when; nil when that is not known
+}
+
+// Notices are what the people of an account should know now.
+func (s *Service) Notices(ctx context.Context, accountID string) ([]Notice, error) {
+	a, err := accountByID(ctx, s.db, accountID)
+	if err != nil {
+		return nil, wrap("read payment details", err)
+	}
+	list := []Notice{}
+	disputes, err := disputedSince(ctx, s.db, accountID)
+	if err != nil {
+		return nil, wrap("look for disputes", err)
+	}
+	if disputes != nil {
+		list = append(list, Notice{Kind: DisputeOn, Text: frozenByDispute, At: disputes})
+	}
+	if a.DisabledReason != "" {
+		list = append(list, Notice{Kind: AutoOff, Text: "Automatic top-ups are turned off. " + a.DisabledReason})
+	}
+	if a.LowSince != nil {
+		list = append(list, Notice{
+			Kind: LowCredit, At: a.LowSince, Text: fmt.Sprintf("Less than $%s of credit is left. Calls are refused when it is used up.", a.low()),
+		})
+	}
+	return list, nil
+}
+
+// low is the balance at which the account is told.
+func (a accountRow) low() app.Amount {
+	switch {
+	case a.LowBalance != nil:
+		return *a.LowBalance
+	case a.Purchased:
+		return lowStandard
+	}
+	return 0
+}
+
+// LowBalance is the balance below which the people of an account are told; zero for never.
+func (s *Service) LowBalance(ctx context.Context, accountID string) (app.Amount, error) {
+	a, err := accountByID(ctx, s.db, accountID)
+	return a.low(), wrap("read payment details", err)
+}
+
+// SetLowBalance changes it.
+func (s *Service) SetLowBalance(ctx context.Context, accountID string, amount app.Amount) error {
+	if amount < 0 || amount > thresholdMax {
+		return app.Errorf(app.Invalid, "invalid_amount", "low_balance must be between $0, which is never, and $%s.", thresholdMax).At("low_balance")
+	}
+	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		if _, err := lockAccount(ctx, tx, accountID); err != nil {
+			return err
+		}
+		return saveLowBalance(ctx, tx, accountID, amount)
+	})
+	return wrap("change the low balance", err)
+}
+
+// notify tells people of accounts whose credit has become low: once, until it was enough again.
+func (s *Service) notify(ctx context.Context) error {
+	ids, err := lowChanged(ctx, s.db, lowStandard, noticeRowsMax)
+	if err != nil {
+		return wrap("look for low credit", err)
+	}
+	for _, id := range ids {
+		if err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error { return s.notifyOne(ctx, tx, id) }); err != nil {
+			return wrap("tell of low credit", err)
+		}
+	}
+	return nil
+}
+
+func (s *Service) notifyOne(ctx context.Context, tx *sqlx.Tx, accountID string) error {
+	a, err := lockAccount(ctx, tx, accountID)
+	if err != nil {
+		return err
+	}
+	left, err := balanceOf(ctx, tx, accountID)
+	if err != nil {
+		return err
+	}
+	is := left < a.low()
+	switch now := s.now(); {
+	case is == (a.LowSince != nil): // another replica was quicker
+		return nil
+	case !is:
+		return saveLow(ctx, tx, accountID, nil)
+	default:
+		if err := saveLow(ctx, tx, accountID, &now); err != nil {
+			return err
+		}
+	}
+	return s.write(ctx, tx, accountID, mail.Message{
+		Kind: "low_balance", Subject: "Your credit is low",
+		Text: fmt.Sprintf("$%s of credit is left, which is less than $%s. Calls are refused when it is used up.\n\nBuy credit, or change when you are told:\n%s\n",
+			left, a.low(), s.o.BaseURL+"/console/billing"),
+	})
+}
+
+// write sends a mail to those who care for an account's money.
+func (s *Service) write(ctx context.Context, tx *sqlx.Tx, accountID string, m mail.Message) error {
+	to, err := owners(ctx, tx, accountID)
+	if err != nil {
+		return err
+	}
+	for _, address := range to {
+		m.To = address
+		if err := s.o.Mail.Send(ctx, tx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}

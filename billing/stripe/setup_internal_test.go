@@ -1,0 +1,282 @@
+package stripe
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/stripe/stripe-go/v76/webhook"
+
+	"umg/app"
+	"umg/app/mail"
+	"umg/app/postgres/pgtest"
+	"umg/app/simulator/payments"
+	"umg/billing"
+)
+
+const (
+	testKey    = "sk_test_4eC39HqLyjWDarjtT1zdp7dc"
+	testSecret = "whsec_a_secret_of_thirty_two_chars"
+	testBase   = "https://console.example"
+)
+
+// clock is the time of a test, for us and for the payment service.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// shop is a Service over a database of its own, and the payment service's stand-in.
+type shop struct {
+	*testing.T
+
+	db     *sqlx.DB
+	clock  *clock
+	ids    app.IDs
+	ledger *billing.Ledger
+	mails  *mail.Service
+	s      *Service
+	sim    *payments.Simulator
+	url    string // of the stand-in
+	events http.Handler
+}
+
+func open(t *testing.T, change ...func(*Options)) *shop {
+	t.Helper()
+	h := &shop{T: t, db: pgtest.New(t), clock: &clock{at: time.Now().UTC().Truncate(time.Millisecond)}}
+	h.ids = app.IDs{Now: h.clock.now, Random: rand.Reader}
+	log := slog.New(slog.NewTextHandler(h.Output(), nil))
+	var err error
+	h.mails, err = mail.New(h.db, mail.Options{Now: h.clock.now, IDs: h.ids, Log: log})
+	h.must(err)
+	h.ledger = billing.NewLedger(h.db, billing.Options{Now: h.clock.now, IDs: h.ids, Log: log})
+	hooks := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.receive(w, r) }))
+	h.sim = payments.New(payments.Options{
+		Now: h.clock.now, Random: rand.Reader, Key: testKey, Secret: testSecret, WebhookURL: hooks.URL, Control: true, RetryWaits: []time.Duration{},
+	})
+	api := httptest.NewServer(h.sim)
+	h.url = api.URL
+	t.Cleanup(func() { api.Close(); h.sim.Close(); hooks.Close() })
+	h.s = h.service(change...)
+	h.control(http.MethodPut, "webhooks", `{"hold":true}`) // tests say when events come
+	return h
+}
+
+// service is one more replica.
+func (h *shop) service(change ...func(*Options)) *Service {
+	h.Helper()
+	o := Options{
+		Key: testKey, WebhookSecret: testSecret, APIBase: h.url, BaseURL: testBase, Ledger: h.ledger, Mail: h.mails, Now: h.clock.now, IDs: h.ids,
+		Log: slog.New(slog.NewTextHandler(h.Output(), nil)),
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	s, err := New(h.db, o)
+	if err != nil {
+		h.Fatal(err)
+	}
+	return s
+}
+
+func (h *shop) receive(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = h.s.Webhook(r.Context(), body, r.Header.Get("Stripe-Signature"))
+	}
+	switch {
+	case err == nil:
+	case app.KindOf(err) == app.Invalid:
+		w.WriteHeader(http.StatusBadRequest)
+	default:
+		h.Logf("webhook: %v", err)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+}
+
+// control tells the stand-in something, and reads its answer.
+func (h *shop) control(method, path, body string) map[string]any {
+	h.Helper()
+	req, err := http.NewRequestWithContext(h.Context(), method, h.url+"/_control/"+path, strings.NewReader(body))
+	if err != nil {
+		h.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		h.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode >= 300 {
+		h.Fatalf("%s %s: %d %s %v", method, path, resp.StatusCode, raw, err)
+	}
+	var answer map[string]any
+	_ = json.Unmarshal(raw, &answer) // not every answer has a body
+	return answer
+}
+
+func (h *shop) must(err error) {
+	h.Helper()
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+// account is an account of ours with an owner and no credit.
+func (h *shop) account() string {
+	h.Helper()
+	id, user := h.ids.New("acc"), h.ids.New("usr")
+	h.db.MustExec(`insert into accounts (id, created_at) values ($1, $2)`, id, h.clock.now())
+	h.db.MustExec(`insert into users (id, email, password_hash, created_at) values ($1, $2, 'x', $3)`, user, user+"@example.com", h.clock.now())
+	h.db.MustExec(`insert into memberships (account_id, user_id, role, created_at) values ($1, $2, 'owner', $3)`, id, user, h.clock.now())
+	h.must(h.ledger.OpenAccount(h.Context(), h.db, id))
+	return id
+}
+
+func (h *shop) checkout(account string, cents int64) Topup {
+	h.Helper()
+	t, err := h.s.Checkout(h.Context(), CheckoutRequest{
+		AccountID: account, Email: account + "@example.com", Cents: cents, IdempotencyKey: h.ids.New("idk"),
+	})
+	h.must(err)
+	if t.State != Open || t.URL == "" || t.Cents != cents {
+		h.Fatalf("checkout: %+v", t)
+	}
+	return t
+}
+
+// row is a top-up as it stands in the store.
+func (h *shop) row(id string) topupRow {
+	h.Helper()
+	row, err := topupByID(h.Context(), h.db, id)
+	h.must(err)
+	return row
+}
+
+func (h *shop) session(id string) string { h.Helper(); return h.row(id).SessionID }
+
+func (h *shop) pay(id string) {
+	h.Helper()
+	h.control(http.MethodPost, "sessions/"+h.session(id)+"/pay", "")
+}
+
+// deliver sends the events that wait, in the order that is asked for.
+func (h *shop) deliver(order string) {
+	h.Helper()
+	h.control(http.MethodPost, "webhooks/release?order="+order, "")
+	h.control(http.MethodPut, "webhooks", `{"hold":true}`)
+}
+
+// bought is a top-up that is paid and credited.
+func (h *shop) bought(account string, cents int64) Topup {
+	h.Helper()
+	t := h.checkout(account, cents)
+	h.pay(t.ID)
+	h.deliver("oldest")
+	h.state(t.ID, Paid)
+	t, err := h.s.Topup(h.Context(), account, t.ID)
+	h.must(err)
+	return t
+}
+
+func (h *shop) state(id string, want State) {
+	h.Helper()
+	if row := h.row(id); row.State != want {
+		h.Fatalf("the top-up is %s, want %s", row.State, want)
+	}
+}
+
+// credit compares what an account has and owes, in cents, and the books.
+func (h *shop) credit(account string, cents, owed int64) {
+	h.Helper()
+	b, err := h.ledger.Balance(h.Context(), account)
+	h.must(err)
+	var debt int64
+	h.must(h.db.GetContext(h.Context(), &debt, `select coalesce(sum(owed_nanos), 0) from receivables where account_id = $1`, account))
+	if b.Posted != nanos(cents) || debt != int64(nanos(owed)) {
+		h.Errorf("the account has $%s and owes $%s; want $%s and $%s", b.Posted, app.Amount(debt), nanos(cents), nanos(owed))
+	}
+	h.books()
+}
+
+func (h *shop) books() {
+	h.Helper()
+	checks, err := billing.Books(h.Context(), h.db)
+	for _, c := range checks {
+		if !c.Holds {
+			err = errors.Join(err, fmt.Errorf("%s: %s", c.Name, c.Detail))
+		}
+	}
+	if err != nil {
+		h.Error(err)
+	}
+}
+
+func (h *shop) frozen(account string) bool {
+	h.Helper()
+	is, _, err := frozen(h.Context(), h.db, account)
+	h.must(err)
+	return is
+}
+
+// spend takes an account's credit as a call would.
+func (h *shop) spend(account string, amount app.Amount) {
+	h.Helper()
+	id := h.ids.New("req")
+	hold, err := h.ledger.HoldFor(h.Context(), h.db, billing.HoldRequest{ID: id, AccountID: account, Want: amount}, time.Hour)
+	h.must(err)
+	h.must(h.ledger.SettleIn(h.Context(), h.db, hold, billing.Settlement{
+		Cost: amount, Record: billing.UsageRecord{RequestID: id, KeyID: "key_1", Model: "m", Outcome: "succeeded", StartedAt: h.clock.now()},
+	}))
+}
+
+// signed signs an event as the payment service does.
+func (h *shop) signed(body string) (string, []byte) {
+	return h.signedBy(testSecret, h.clock.now(), body)
+}
+
+func (h *shop) signedBy(secret string, at time.Time, body string) (string, []byte) {
+	p := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: []byte(body), Secret: secret, Timestamp: at})
+	return p.Header, p.Payload
+}
+
+// written are the kinds of the mails so far, and whom they went to.
+func (h *shop) written() (kinds []string) {
+	h.Helper()
+	list, err := h.mails.Outbox(h.Context(), 100)
+	h.must(err)
+	for _, m := range list {
+		kinds = append(kinds, m.Kind)
+	}
+	return kinds
+}
+
+// kind fails the test unless err is of that kind.
+func (h *shop) kind(err error, want app.Kind, code string) {
+	h.Helper()
+	if e := app.AsError(err); err == nil || e.Kind != want || e.Code != code {
+		h.Errorf("%v, want kind %d and code %s", err, want, code)
+	}
+}

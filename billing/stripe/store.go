@@ -1,0 +1,247 @@
+package stripe
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/postgres"
+)
+
+type topupRow struct {
+	ID             string     `db:"id"`
+	AccountID      string     `db:"account_id"`
+	Cents          int64      `db:"cents"`
+	State          State      `db:"state"`
+	Auto           bool       `db:"auto"`
+	Email          string     `db:"email"`
+	IdempotencyKey string     `db:"idempotency_key"`
+	CustomerID     string     `db:"customer_id"`
+	PaymentMethod  string     `db:"payment_method"`
+	SessionID      string     `db:"session_id"` // empty for null, so that it can be unique
+	IntentID       string     `db:"intent_id"`
+	URL            string     `db:"url"`
+	Receipt        string     `db:"receipt_url"`
+	Failure        string     `db:"failure"`
+	CreditedCents  int64      `db:"credited_cents"`
+	RefundedCents  int64      `db:"refunded_cents"`
+	DisputedCents  int64      `db:"disputed_cents"`
+	TakenCents     int64      `db:"taken_cents"`
+	Froze          bool       `db:"froze"`
+	Version        int64      `db:"version"`
+	CreatedAt      time.Time  `db:"created_at"`
+	AskedAt        time.Time  `db:"asked_at"`
+	PaidAt         *time.Time `db:"paid_at"`
+	DueAt          *time.Time `db:"due_at"`
+}
+
+const topupColumns = `id, account_id, cents, state, auto, email, idempotency_key, customer_id, payment_method,
+	coalesce(session_id, '') as session_id, coalesce(intent_id, '') as intent_id, url, receipt_url, failure,
+	credited_cents, refunded_cents, disputed_cents, taken_cents, froze, version, created_at, asked_at, paid_at, due_at`
+
+func topupByID(ctx context.Context, q postgres.Queryer, id string) (t topupRow, err error) {
+	err = q.GetContext(ctx, &t, `select `+topupColumns+` from topups where id = $1`, id)
+	return t, err
+}
+
+func topupOf(ctx context.Context, q postgres.Queryer, accountID, id string) (t topupRow, err error) {
+	err = q.GetContext(ctx, &t, `select `+topupColumns+` from topups where account_id = $1 and id = $2`, accountID, id)
+	return t, err
+}
+
+func topupsOf(ctx context.Context, q postgres.Queryer, accountID string, limit int) (list []topupRow, err error) {
+	err = q.SelectContext(ctx, &list, `
+		select `+topupColumns+` from topups where account_id = $1 order by created_at desc, id desc limit $2`, accountID, limit)
+	return list, err
+}
+
+// topupFor finds the top-up that a session or a payment belongs to.
+func topupFor(ctx context.Context, q postgres.Queryer, sessionID, intentID string) (id string, err error) {
+	err = q.GetContext(ctx, &id, `
+		select id from topups where $1 <> '' and session_id = $1 union select id from topups where $2 <> '' and intent_id = $2 limit 1`,
+		sessionID, intentID)
+	return id, err
+}
+
+// insertTopup makes a top-up, once for an idempotency key, and returns the one that is there. It makes none when too many
+// of the account wait for payment already.
+func insertTopup(ctx context.Context, q postgres.Queryer, t topupRow, openMax int) (there topupRow, err error) {
+	_, err = q.ExecContext(ctx, `
+		insert into topups (id, account_id, cents, state, auto, email, idempotency_key, customer_id, payment_method, session_id, intent_id,
+			created_at, asked_at, due_at)
+		select $1, $2, $3, $4, $5, $6, $7, $8, $9, nullif($10, ''), nullif($11, ''), $12, $12, $13
+		where $14 = 0 or (
+			select count(*) from topups where account_id = $2 and state in ('CREATED', 'OPEN') and not auto
+		) < $14
+		on conflict (account_id, idempotency_key) do nothing`,
+		t.ID, t.AccountID, t.Cents, string(t.State), t.Auto, t.Email, t.IdempotencyKey, t.CustomerID, t.PaymentMethod, t.SessionID, t.IntentID,
+		t.CreatedAt, t.DueAt, openMax)
+	if err != nil {
+		return there, err
+	}
+	err = q.GetContext(ctx, &there, `
+		select `+topupColumns+` from topups where account_id = $1 and idempotency_key = $2`, t.AccountID, t.IdempotencyKey)
+	return there, err
+}
+
+// updateTopup keeps a decision when the row is still the one it was made on.
+func updateTopup(ctx context.Context, q postgres.Queryer, was, next topupRow) (kept bool, err error) {
+	done, err := q.ExecContext(ctx, `
+		update topups set state = $3, session_id = nullif($4, ''), intent_id = nullif($5, ''), url = $6, receipt_url = $7, failure = $8,
+			credited_cents = $9, refunded_cents = $10, disputed_cents = $11, taken_cents = $12, paid_at = $13, due_at = $14,
+			asked_at = $15, customer_id = $16, version = version + 1
+		where id = $1 and version = $2`,
+		was.ID, was.Version, string(next.State), next.SessionID, next.IntentID, next.URL, next.Receipt, next.Failure,
+		next.CreditedCents, next.RefundedCents, next.DisputedCents, next.TakenCents, next.PaidAt, next.DueAt, next.AskedAt, next.CustomerID)
+	return one(done, err)
+}
+
+func one(done sql.Result, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	n, err := done.RowsAffected()
+	return n == 1, err
+}
+
+// hasten makes a top-up due, and whatever is being decided about it void.
+func hasten(ctx context.Context, q postgres.Queryer, id string, now time.Time) error {
+	_, err := q.ExecContext(ctx, `update topups set due_at = $2, version = version + 1 where id = $1`, id, now)
+	return err
+}
+
+func setDue(ctx context.Context, q postgres.Queryer, id string, at *time.Time) error {
+	_, err := q.ExecContext(ctx, `update topups set due_at = $2 where id = $1`, id, at)
+	return err
+}
+
+// claimDue takes top-ups that are to be asked about, until another may take them.
+func claimDue(ctx context.Context, q postgres.Queryer, limit int, now, until time.Time) (list []topupRow, err error) {
+	err = q.SelectContext(ctx, &list, `
+		update topups set due_at = $3 where id in (
+			select id from topups where due_at <= $2 order by due_at limit $1 for update skip locked
+		) returning `+topupColumns, limit, now, until)
+	return list, err
+}
+
+// account is what is known of an account here.
+type accountRow struct {
+	AccountID      string      `db:"account_id"`
+	CustomerID     string      `db:"customer_id"`
+	CustomerEmail  string      `db:"customer_email"`
+	CustomerRound  int         `db:"customer_round"`
+	PaymentMethod  string      `db:"payment_method"`
+	Purchased      bool        `db:"purchased"`
+	AutoEnabled    bool        `db:"auto_enabled"`
+	Threshold      app.Amount  `db:"threshold_nanos"`
+	AutoCents      int64       `db:"auto_cents"`
+	CapCents       int64       `db:"cap_cents"`
+	Failures       int         `db:"failures"`
+	DisabledReason string      `db:"disabled_reason"`
+	LowBalance     *app.Amount `db:"low_balance_nanos"`
+	LowSince       *time.Time  `db:"low_since"`
+}
+
+const accountColumns = `account_id, coalesce(customer_id, '') as customer_id, customer_email, customer_round, payment_method, purchased,
+	auto_enabled, threshold_nanos, auto_cents, cap_cents, failures, disabled_reason, low_balance_nanos, low_since`
+
+func accountByID(ctx context.Context, q postgres.Queryer, accountID string) (a accountRow, err error) {
+	err = q.GetContext(ctx, &a, `select `+accountColumns+` from payment_accounts where account_id = $1`, accountID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return accountRow{AccountID: accountID}, nil
+	}
+	return a, err
+}
+
+// lockAccount makes the row of an account if there is none, and keeps others from changing it in this transaction.
+func lockAccount(ctx context.Context, tx *sqlx.Tx, accountID string) (a accountRow, err error) {
+	if _, err = tx.ExecContext(ctx, `insert into payment_accounts (account_id) values ($1) on conflict do nothing`, accountID); err != nil {
+		return a, err
+	}
+	err = tx.GetContext(ctx, &a, `select `+accountColumns+` from payment_accounts where account_id = $1 for no key update`, accountID)
+	return a, err
+}
+
+// rememberEmail says what e-mail address the account's customer is made with: always the first one, since the same
+// request must be sent again.
+func rememberEmail(ctx context.Context, q postgres.Queryer, accountID, email string) (a accountRow, err error) {
+	err = q.GetContext(ctx, &a, `
+		insert into payment_accounts (account_id, customer_email) values ($1, $2)
+		on conflict (account_id) do update set customer_email = case payment_accounts.customer_email
+			when '' then excluded.customer_email else payment_accounts.customer_email end
+		returning `+accountColumns, accountID, email)
+	return a, err
+}
+
+func setCustomer(ctx context.Context, q postgres.Queryer, accountID, customerID string, round int) error {
+	_, err := q.ExecContext(ctx, `
+		update payment_accounts set customer_id = $2 where account_id = $1 and customer_round = $3 and customer_id is null`,
+		accountID, customerID, round)
+	return err
+}
+
+// dropCustomer forgets a customer that the payment service does not know.
+func dropCustomer(ctx context.Context, q postgres.Queryer, accountID, customerID string) error {
+	_, err := q.ExecContext(ctx, `
+		update payment_accounts set customer_id = null, customer_round = customer_round + 1, payment_method = ''
+		where account_id = $1 and customer_id = $2`, accountID, customerID)
+	return err
+}
+
+// setCard remembers which card of a customer may be charged.
+func setCard(ctx context.Context, q postgres.Queryer, customerID, card string) error {
+	_, err := q.ExecContext(ctx, `update payment_accounts set payment_method = $2 where customer_id = $1`, customerID, card)
+	return err
+}
+
+// markPurchased remembers that an account has bought credit, and the card it left for the next time. A card that was
+// charged is no longer one that fails.
+func markPurchased(ctx context.Context, q postgres.Queryer, accountID, card string, auto bool) error {
+	_, err := q.ExecContext(ctx, `
+		insert into payment_accounts as a (account_id, purchased, payment_method) values ($1, true, $2)
+		on conflict (account_id) do update set purchased = true,
+			payment_method = case when $2 <> '' then $2 else a.payment_method end,
+			failures = case when $3 then 0 else a.failures end`, accountID, card, auto)
+	return err
+}
+
+// owners are who is written to about an account's money.
+func owners(ctx context.Context, q postgres.Queryer, accountID string) (emails []string, err error) {
+	err = q.SelectContext(ctx, &emails, `
+		select u.email from memberships m join users u on u.id = m.user_id
+		where m.account_id = $1 and m.role in ('owner', 'billing') order by m.created_at, u.id limit $2`, accountID, mailsMax)
+	return emails, err
+}
+
+// frozen reports whether an account may do nothing that costs, and whether it exists.
+func frozen(ctx context.Context, q postgres.Queryer, accountID string) (is, exists bool, err error) {
+	err = q.GetContext(ctx, &is, `select frozen_at is not null from accounts where id = $1`, accountID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, false, nil
+	}
+	return is, err == nil, err
+}
+
+func setFroze(ctx context.Context, q postgres.Queryer, topupID string) error {
+	_, err := q.ExecContext(ctx, `update topups set froze = true where id = $1`, topupID)
+	return err
+}
+
+// clearFroze reports whether disputes froze the account and keep it frozen no longer: none is open or lost, and nothing
+// is owed.
+func clearFroze(ctx context.Context, q postgres.Queryer, accountID string) (free bool, err error) {
+	done, err := q.ExecContext(ctx, `
+		update topups set froze = false
+		where account_id = $1 and froze
+			and not exists (select from topups t where t.account_id = $1 and t.state in ('DISPUTED', 'LOST'))
+			and not exists (select from receivables r where r.account_id = $1 and r.owed_nanos > 0)`, accountID)
+	if err != nil {
+		return false, err
+	}
+	n, err := done.RowsAffected()
+	return n > 0, err
+}

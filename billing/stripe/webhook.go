@@ -1,0 +1,284 @@
+package stripe
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	api "github.com/stripe/stripe-go/v76"
+	"github.com/stripe/stripe-go/v76/webhook"
+
+	"umg/app"
+)
+
+// Limits of an event.
+const (
+	// EventBytesMax is the size of the largest event that is taken.
+	EventBytesMax = 64 << 10
+
+	toleranceMax = 5 * time.Minute
+	idBytesMax   = 255
+)
+
+// eventTypes are the events that may change a top-up or the card that is charged. All others are not for us.
+var eventTypes = []string{
+	"checkout.session.completed", "checkout.session.async_payment_succeeded", "checkout.session.async_payment_failed",
+	"checkout.session.expired",
+	"payment_intent.succeeded", "payment_intent.payment_failed", "payment_intent.canceled",
+	"charge.refunded", "charge.refund.updated", "refund.created", "refund.updated", "refund.failed",
+	"charge.dispute.created", "charge.dispute.updated", "charge.dispute.closed", "charge.dispute.funds_withdrawn",
+	"charge.dispute.funds_reinstated",
+	"payment_method.attached", "payment_method.detached",
+}
+
+// hint is what an event is about. Nothing else of it is believed.
+type hint struct {
+	session, intent, customer, method string
+}
+
+// Webhook takes an event. Its signature must be good and fresh; what it says is then looked up. An error of the kind
+// Invalid is a forgery or a mistake, and any other means that the event must be sent again.
+func (s *Service) Webhook(ctx context.Context, body []byte, signature string) error {
+	if !s.Receives() {
+		return app.Errorf(app.NotFound, "not_found", "This gateway takes no payment events.")
+	}
+	e, err := s.authentic(body, signature)
+	if err != nil {
+		s.counts.refused.Add(1)
+		return err
+	}
+	s.counts.events.Add(1)
+	return s.handle(ctx, e)
+}
+
+// authentic checks who sent an event and when.
+func (s *Service) authentic(body []byte, signature string) (*api.Event, error) {
+	refused := app.Errorf(app.Invalid, "invalid_signature", "The event is not signed as it must be.")
+	if len(body) > EventBytesMax {
+		return nil, app.Errorf(app.Invalid, "invalid_event", "An event has at most %d bytes.", EventBytesMax)
+	}
+	if !s.fresh(signature) {
+		return nil, refused
+	}
+	if err := webhook.ValidatePayloadIgnoringTolerance(body, signature, s.o.WebhookSecret); err != nil {
+		return nil, refused.Because(err)
+	}
+	e, err := webhook.ConstructEventWithOptions(body, signature, s.o.WebhookSecret,
+		webhook.ConstructEventOptions{IgnoreTolerance: true, IgnoreAPIVersionMismatch: true}) // the time is checked by our clock
+	if err != nil || !validID(e.ID) || e.Data == nil {
+		return nil, app.Errorf(app.Invalid, "invalid_event", "The body is not an event.").Because(err)
+	}
+	return &e, nil
+}
+
+// fresh reports whether the signature names one time, which is now: an old event that somebody recorded is no news.
+func (s *Service) fresh(signature string) bool {
+	stamps := 0
+	for part := range strings.SplitSeq(signature, ",") {
+		value, ok := strings.CutPrefix(part, "t=")
+		if !ok {
+			continue
+		}
+		stamps++
+		seconds, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || s.now().Sub(time.Unix(seconds, 0)).Abs() > toleranceMax {
+			return false
+		}
+	}
+	return stamps == 1
+}
+
+// handle deals with an event once. It returns an error only when dealing with it again may help.
+func (s *Service) handle(ctx context.Context, e *api.Event) error {
+	if !slices.Contains(eventTypes, string(e.Type)) || e.Livemode != s.livemode() || e.Account != "" {
+		s.counts.ignored.Add(1)
+		return nil
+	}
+	known, err := seen(ctx, s.db, e.ID)
+	if err != nil {
+		return wrap("look for an event", err)
+	}
+	if known {
+		s.counts.repeated.Add(1)
+		return nil
+	}
+	topupID, err := s.follow(ctx, hintOf(e))
+	_, wrong := errors.AsType[mismatch](err)
+	switch {
+	case wrong && errors.Is(err, errKept): // told already
+	case wrong:
+		s.alarm(topupRow{ID: topupID}, err)
+	case errors.Is(err, errMissing):
+		s.counts.ignored.Add(1)
+	case err != nil:
+		return wrap("deal with an event", err)
+	}
+	return wrap("keep an event", insertEvent(ctx, s.db, e.ID, string(e.Type), topupID, s.now()))
+}
+
+// follow asks the payment service about what the event is about.
+func (s *Service) follow(ctx context.Context, h hint) (topupID string, err error) {
+	if h.customer != "" || h.method != "" {
+		return "", s.followCard(ctx, h)
+	}
+	if topupID, err = s.locate(ctx, h); err != nil {
+		return topupID, err
+	}
+	return topupID, s.refresh(ctx, topupID, h)
+}
+
+// followCard notes which card of a customer can be charged now.
+func (s *Service) followCard(ctx context.Context, h hint) error {
+	customerID, err := customerOf(ctx, s.db, h.customer, h.method)
+	if errors.Is(err, sql.ErrNoRows) {
+		return errMissing
+	}
+	if err != nil {
+		return wrap("look for a customer", err)
+	}
+	card, err := s.api.card(ctx, customerID)
+	if err != nil {
+		return err
+	}
+	return wrap("keep a card", setCard(ctx, s.db, customerID, card))
+}
+
+// hintOf reads what an event is about.
+func hintOf(e *api.Event) hint {
+	var about struct {
+		ID       string          `json:"id"`
+		Object   string          `json:"object"`
+		Intent   json.RawMessage `json:"payment_intent"`
+		Customer json.RawMessage `json:"customer"`
+	}
+	if json.Unmarshal(e.Data.Raw, &about) != nil {
+		return hint{}
+	}
+	switch about.Object {
+	case "checkout.session":
+		return hint{session: valid(about.ID)}
+	case "payment_intent":
+		return hint{intent: valid(about.ID)}
+	case "payment_method":
+		return hint{customer: reference(about.Customer), method: valid(about.ID)}
+	}
+	return hint{intent: reference(about.Intent)}
+}
+
+// reference reads an id, or the id of an object that stands in its place.
+func reference(raw json.RawMessage) string {
+	var id string
+	if json.Unmarshal(raw, &id) == nil {
+		return valid(id)
+	}
+	var whole struct {
+		ID string `json:"id"`
+	}
+	_ = json.Unmarshal(raw, &whole) // what is no object has no id
+	return valid(whole.ID)
+}
+
+func valid(id string) string {
+	if validID(id) {
+		return id
+	}
+	return ""
+}
+
+// validID keeps out of paths and queries what is no id of the payment service.
+func validID(id string) bool {
+	return id != "" && len(id) <= idBytesMax && strings.Trim(id, idChars) == ""
+}
+
+const idChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+
+// locate finds the top-up that an event is about: by what we know, else by what the payment service says the session or
+// the payment was made for. A top-up that our store has lost, because it was restored from a backup, is made anew.
+func (s *Service) locate(ctx context.Context, h hint) (string, error) {
+	if h.session == "" && h.intent == "" {
+		return "", errMissing
+	}
+	id, err := topupFor(ctx, s.db, h.session, h.intent)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return id, wrap("look for a top-up", err)
+	}
+	found, err := s.claimed(ctx, h)
+	if err != nil {
+		return "", err
+	}
+	row, err := topupByID(ctx, s.db, found.ID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return found.ID, s.restore(ctx, found)
+	}
+	if err != nil {
+		return "", wrap("look for a top-up", err)
+	}
+	switch {
+	case row.AccountID != found.AccountID:
+		return row.ID, mismatched("the payment was made for another account")
+	case row.SessionID != "" && found.SessionID != "" && row.SessionID != found.SessionID:
+		return row.ID, mismatched("the top-up has another session")
+	case row.IntentID != "" && found.IntentID != "" && row.IntentID != found.IntentID:
+		return row.ID, mismatched("the top-up has another payment")
+	}
+	return row.ID, nil
+}
+
+// claimed is the top-up that a session or a payment says it was made for.
+func (s *Service) claimed(ctx context.Context, h hint) (topupRow, error) {
+	var row topupRow
+	var live bool
+	var metadata map[string]string
+	if h.session != "" {
+		session, err := s.api.session(ctx, h.session)
+		if err != nil {
+			return row, err
+		}
+		row.SessionID, row.Cents, live, metadata = session.ID, session.AmountSubtotal, session.Livemode, session.Metadata
+		if metadata[metaTopup] != session.ClientReferenceID {
+			return row, mismatched("a session's metadata and reference name two top-ups")
+		}
+	} else {
+		intent, err := s.api.intent(ctx, h.intent)
+		if err != nil {
+			return row, err
+		}
+		row.IntentID, row.Cents, live, metadata = intent.ID, intent.Amount, intent.Livemode, intent.Metadata
+		row.Auto = metadata[metaAuto] != ""
+	}
+	row.ID, row.AccountID = metadata[metaTopup], metadata[metaAccount]
+	if row.ID == "" || row.AccountID == "" {
+		return row, errMissing // somebody else's
+	}
+	if live != s.livemode() {
+		return row, mismatched("the payment is of the other mode, live or test")
+	}
+	return row, nil
+}
+
+// restore makes a top-up anew that the payment service knows and we do not. Only who has our key can have ordered it. A
+// payment that came of a session waits for the event of its session.
+func (s *Service) restore(ctx context.Context, t topupRow) error {
+	_, exists, err := frozen(ctx, s.db, t.AccountID)
+	if err != nil {
+		return wrap("read an account", err)
+	}
+	if !exists || t.SessionID == "" && !t.Auto || !strings.HasPrefix(t.ID, "top_") || !validID(t.ID) {
+		return errMissing
+	}
+	if t.Cents < CentsMin || t.Cents > CentsMax {
+		return mismatched("a payment of %d cents was never ordered", t.Cents)
+	}
+	t.State, t.IdempotencyKey, t.CreatedAt = Open, "restored:"+t.ID, s.now()
+	t.DueAt = &t.CreatedAt
+	if _, err := insertTopup(ctx, s.db, t, 0); err != nil {
+		return wrap("restore a top-up", err)
+	}
+	s.o.Log.Warn("a top-up that the store had lost is restored", "topup_id", t.ID, "account_id", t.AccountID)
+	return nil
+}

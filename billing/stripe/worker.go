@@ -1,0 +1,156 @@
+package stripe
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	api "github.com/stripe/stripe-go/v76"
+)
+
+// How much one look does.
+const (
+	sweepRowsMax     = 20 // top-ups asked about
+	autoRowsMax      = 20 // accounts charged
+	noticeRowsMax    = 50 // accounts written to
+	mailsMax         = 5  // people of an account written to
+	eventsMax        = 5000
+	eventsBack       = 72 * time.Hour // at the first start
+	eventsOverlap    = 10 * time.Minute
+	eventsClaim      = 5 * time.Minute
+	eventsKept       = 35 * 24 * time.Hour // longer than the payment service lists them
+	eventsGoneMax    = 5000                // rows of one statement
+	eventsHalvingMax = 24
+)
+
+// Run asks about top-ups that are open, reads the events that never arrived, charges saved cards where credit runs low
+// and tells people, until ctx ends. Any number of replicas may run it.
+func (s *Service) Run(ctx context.Context) error {
+	tick := time.NewTicker(s.o.Waits.Poll)
+	defer tick.Stop()
+	for {
+		s.pass(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// pass does once what is due. What fails is tried again at the next look.
+func (s *Service) pass(ctx context.Context) {
+	steps := []struct {
+		name string
+		do   func(context.Context) error
+	}{{"notices", s.notify}}
+	if s.api != nil {
+		steps = append(steps, []struct {
+			name string
+			do   func(context.Context) error
+		}{{"open top-ups", s.sweep}, {"events", s.readEvents}, {"automatic top-ups", s.topUp}}...)
+	}
+	for _, step := range steps {
+		if err := step.do(ctx); err != nil && ctx.Err() == nil {
+			s.o.Log.Warn("payments: a look at what is due failed", "step", step.name, "error", err)
+		}
+	}
+}
+
+// sweep asks about the top-ups that are due.
+func (s *Service) sweep(ctx context.Context) error {
+	now := s.now()
+	rows, err := claimDue(ctx, s.db, sweepRowsMax, now, now.Add(s.o.Waits.Claim))
+	if err != nil {
+		return wrap("claim top-ups", err)
+	}
+	for _, row := range rows {
+		if row.Auto && row.State == Created && now.Sub(row.CreatedAt) < idempotencyMax {
+			err = s.charge(ctx, row) // whether it was is unknown, and asking again is the same charge
+		} else {
+			err = s.refresh(ctx, row.ID, hint{})
+		}
+		if isAway(err) || ctx.Err() != nil {
+			return err // the rest is due again when the claim lapses
+		}
+		if _, wrong := errors.AsType[mismatch](err); err != nil && !wrong && !errors.Is(err, errMissing) {
+			s.o.Log.Warn("a top-up could not be read", "topup_id", row.ID, "error", err)
+		}
+	}
+	return nil
+}
+
+// readEvents deals with the events that were never received. One replica does it at a time.
+func (s *Service) readEvents(ctx context.Context) error {
+	now := s.now()
+	from, mine, err := claimEvents(ctx, s.db, now, now.Add(eventsClaim), now.Add(-eventsBack))
+	if err != nil || !mine {
+		return wrap("claim the list of events", err)
+	}
+	until := now
+	events, err := s.listEvents(ctx, from.Add(-eventsOverlap), &until)
+	if err != nil {
+		return errors.Join(err, wrap("release the list of events", releaseEvents(ctx, s.db, from, now.Add(s.o.Waits.Events))))
+	}
+	if events, err = s.unseen(ctx, events); err != nil {
+		return err
+	}
+	for _, e := range events {
+		err := s.handle(ctx, e)
+		if err != nil && !isAway(err) && ctx.Err() == nil {
+			s.o.Log.Error("a payment event cannot be dealt with", "event_id", e.ID, "type", e.Type, "error", err)
+			continue
+		}
+		if err != nil {
+			return errors.Join(err, wrap("release the list of events", releaseEvents(ctx, s.db, from, now.Add(s.o.Waits.Events))))
+		}
+	}
+	next := now.Add(s.o.Waits.Events)
+	if until.Before(now) {
+		next = now // there is more
+	}
+	if err := releaseEvents(ctx, s.db, until, next); err != nil {
+		return wrap("release the list of events", err)
+	}
+	return wrap("remove old events", deleteEvents(ctx, s.db, now.Add(-eventsKept), eventsGoneMax))
+}
+
+// listEvents reads a time's events. When there are more than fit, it reads those of an earlier end.
+func (s *Service) listEvents(ctx context.Context, from time.Time, until *time.Time) (list []*api.Event, err error) {
+	for range eventsHalvingMax {
+		list = nil
+		after, more := "", true
+		for more && len(list) < eventsMax {
+			var page []*api.Event
+			if page, more, err = s.api.eventsSince(ctx, from, until.Add(time.Second), after); err != nil {
+				return nil, err
+			}
+			if len(page) == 0 {
+				break
+			}
+			list, after = append(list, page...), page[len(page)-1].ID
+		}
+		if !more || len(list) < eventsMax {
+			return list, nil
+		}
+		*until = from.Add(until.Sub(from) / 2)
+	}
+	return nil, errors.New("stripe: too many events in one second")
+}
+
+func (s *Service) unseen(ctx context.Context, events []*api.Event) (list []*api.Event, err error) {
+	ids := make([]string, len(events))
+	for i, e := range events {
+		ids[i] = e.ID
+	}
+	known, err := seenOf(ctx, s.db, ids)
+	if err != nil {
+		return nil, wrap("look for events", err)
+	}
+	for _, e := range events {
+		if !known[e.ID] && validID(e.ID) && e.Data != nil {
+			list = append(list, e)
+		}
+	}
+	return list, nil
+}
