@@ -1,0 +1,171 @@
+// Package mail tells people things by e-mail: a message is written in the transaction that makes it true and delivered
+// later, at least once. It knows addresses, the queue, the schedule of retries and one mail server. It does not know what
+// a message means, nor whom an address belongs to.
+package mail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	netmail "net/mail"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/postgres"
+)
+
+// The limits of a message.
+const (
+	addressBytesMax = 254
+	subjectRunesMax = 200
+	kindBytesMax    = 40
+	textBytesMax    = 64 << 10
+	htmlBytesMax    = 256 << 10
+	outboxMax       = 200 // mails on the page
+)
+
+// Message is what somebody is told. HTML is optional; where it is shown it replaces the text.
+type Message struct {
+	To      string // an address, without a name
+	Subject string
+	Text    string
+	HTML    string
+	Kind    string // a word for what it is about, such as verify_email
+}
+
+// State is what became of a mail.
+type State string
+
+// The states of a mail.
+const (
+	Queued State = "queued" // on its way
+	Sent   State = "sent"   // a mail server has taken it
+	Failed State = "failed" // refused for good, or tried for a day
+	Kept   State = "kept"   // there is no mail server: it is shown in the outbox only
+)
+
+// Mail is a message and what became of it.
+type Mail struct {
+	ID        string     `db:"id"`
+	Kind      string     `db:"kind"`
+	To        string     `db:"recipient"`
+	Subject   string     `db:"subject"`
+	Text      string     `db:"body_text"`
+	HTML      string     `db:"body_html"`
+	State     State      `db:"state"`
+	Attempts  int        `db:"attempts"`
+	DueAt     *time.Time `db:"due_at"`
+	LastError string     `db:"last_error"`
+	CreatedAt time.Time  `db:"created_at"`
+	EndedAt   *time.Time `db:"ended_at"`
+}
+
+// Options are the rooms around this one. All but SMTP are required; From is not without SMTP.
+type Options struct {
+	SMTP *SMTP  // nil keeps every mail in the store
+	From string // "Name <address>", or an address
+	Now  app.Clock
+	IDs  app.IDs
+	Log  *slog.Logger
+}
+
+// Service keeps mails and delivers them. It is safe for concurrent use.
+type Service struct {
+	db   *sqlx.DB
+	o    Options
+	from *netmail.Address
+}
+
+// New makes the service.
+func New(db *sqlx.DB, o Options) (*Service, error) {
+	if db == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Log == nil {
+		return nil, errors.New("mail: a room is missing")
+	}
+	s := &Service{db: db, o: o}
+	if o.SMTP == nil {
+		return s, nil
+	}
+	if err := o.SMTP.check(); err != nil {
+		return nil, err
+	}
+	from, err := netmail.ParseAddress(o.From)
+	if err != nil || strings.ContainsAny(o.From, "\r\n\x00") {
+		return nil, fmt.Errorf("mail: the sender %q is not an address such as Name <name@example.com>", o.From)
+	}
+	s.from = from
+	return s, nil
+}
+
+// Send queues a message in the caller's transaction: it goes out when that commits, and never if it does not.
+func (s *Service) Send(ctx context.Context, q postgres.Queryer, m Message) error {
+	if err := m.check(); err != nil {
+		return err
+	}
+	now := s.now()
+	one := Mail{ID: s.o.IDs.New("mail"), Kind: m.Kind, To: m.To, Subject: m.Subject, Text: m.Text, HTML: m.HTML, State: Queued,
+		DueAt: &now, CreatedAt: now}
+	if s.o.SMTP == nil {
+		one.State, one.DueAt, one.EndedAt = Kept, nil, &now
+	}
+	return wrap("queue a mail", insert(ctx, q, one))
+}
+
+// Outbox are the latest mails, newest first.
+func (s *Service) Outbox(ctx context.Context, limit int) ([]Mail, error) {
+	list, err := latest(ctx, s.db, min(max(limit, 1), outboxMax))
+	return list, wrap("list mails", err)
+}
+
+// Get is one mail.
+func (s *Service) Get(ctx context.Context, id string) (Mail, error) {
+	m, found, err := byID(ctx, s.db, id)
+	if err == nil && !found {
+		return Mail{}, app.Errorf(app.NotFound, "mail_not_found", "There is no such mail; mails are removed after 7 days.")
+	}
+	return m, wrap("read a mail", err)
+}
+
+// check refuses what could not be delivered, or would write headers of its own.
+func (m Message) check() error {
+	address, err := netmail.ParseAddress(m.To)
+	switch {
+	case err != nil || address.Address != m.To || len(m.To) > addressBytesMax || !plain(m.To):
+		return app.Errorf(app.Invalid, "invalid_email", "Enter a complete e-mail address, such as you@company.com.").At("email")
+	case m.Subject == "" || utf8.RuneCountInString(m.Subject) > subjectRunesMax || !plain(m.Subject):
+		return fmt.Errorf("mail: a subject has 1 to %d characters on one line", subjectRunesMax)
+	case m.Kind == "" || len(m.Kind) > kindBytesMax || strings.Trim(m.Kind, "abcdefghijklmnopqrstuvwxyz_.0123456789") != "":
+		return fmt.Errorf("mail: the kind %q is not a word of at most %d small letters", m.Kind, kindBytesMax)
+	case strings.TrimSpace(m.Text) == "" || len(m.Text) > textBytesMax || len(m.HTML) > htmlBytesMax:
+		return fmt.Errorf("mail: a text has 1 to %d bytes, and its other form at most %d", textBytesMax, htmlBytesMax)
+	case !utf8.ValidString(m.Text+m.HTML) || strings.ContainsRune(m.Text+m.HTML, 0):
+		return errors.New("mail: a text is not UTF-8, or has a zero byte")
+	}
+	return nil
+}
+
+// plain reports whether s can stand in a header: UTF-8 on one line, and no control character.
+func plain(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
+		return r < ' ' || r >= 0x7f && r <= 0x9f || r == '\u2028' || r == '\u2029'
+	})
+}
+
+// now is the clock's time with the precision of the store.
+func (s *Service) now() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }
+
+// wrap names the verb, and turns a store that is away into the error every room answers with.
+func wrap(verb string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("mail: %s: %w", verb, err)
+	if postgres.Unavailable(err) {
+		return app.ErrStore(err)
+	}
+	return err
+}

@@ -1,0 +1,85 @@
+package mail
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app/postgres"
+)
+
+const columns = `id, kind, recipient, subject, body_text, body_html, state, attempts, due_at, last_error, created_at, ended_at`
+
+func insert(ctx context.Context, q postgres.Queryer, m Mail) error {
+	_, err := q.ExecContext(ctx, `
+		insert into mails (`+columns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+		m.ID, m.Kind, m.To, m.Subject, m.Text, m.HTML, m.State, m.Attempts, m.DueAt, m.LastError, m.CreatedAt, m.EndedAt)
+	return err
+}
+
+func latest(ctx context.Context, db *sqlx.DB, limit int) (list []Mail, err error) {
+	err = db.SelectContext(ctx, &list, `select `+columns+` from mails order by created_at desc, id desc limit $1`, limit)
+	return list, err
+}
+
+func byID(ctx context.Context, db *sqlx.DB, id string) (m Mail, found bool, err error) {
+	err = db.GetContext(ctx, &m, `select `+columns+` from mails where id = $1`, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return m, false, nil
+	}
+	return m, err == nil, err
+}
+
+// claimed is a mail that this replica may send until the claim ends. The end also tells this claim from a later one.
+type claimed struct {
+	Mail
+	Until time.Time `db:"claimed_until"`
+}
+
+// claim takes what is due. Attempts are counted here, so that a mail that brings down whoever sends it is given up too.
+func claim(ctx context.Context, db *sqlx.DB, limit int, now, until time.Time) (list []claimed, err error) {
+	err = db.SelectContext(ctx, &list, `
+		update mails set claimed_until = $2, attempts = attempts + 1
+		where id in (
+			select id from mails where state = 'queued' and due_at <= $1 and (claimed_until is null or claimed_until <= $1)
+			order by due_at, id limit $3 for update skip locked)
+		returning `+columns+`, claimed_until`, now, until, limit)
+	return list, err
+}
+
+// verdict is what follows from an attempt.
+type verdict struct {
+	state State
+	dueAt *time.Time // of the next attempt
+	words string     // why it failed
+}
+
+// finish writes down what came of an attempt, unless another replica has taken the mail over.
+func finish(ctx context.Context, db *sqlx.DB, c claimed, v verdict, now time.Time) (ours bool, err error) {
+	var ended *time.Time
+	if v.state != Queued {
+		ended = &now
+	}
+	done, err := db.ExecContext(ctx, `
+		update mails set state = $3, due_at = $4, last_error = $5, ended_at = $6, claimed_until = null
+		where id = $1 and claimed_until = $2`, c.ID, c.Until, v.state, v.dueAt, v.words, ended)
+	if err != nil {
+		return false, err
+	}
+	n, err := done.RowsAffected()
+	return n == 1, err
+}
+
+// removeEnded removes some of the mails that ended before a time.
+func removeEnded(ctx context.Context, db *sqlx.DB, before time.Time, limit int) (int64, error) {
+	done, err := db.ExecContext(ctx, `
+		delete from mails where id in (select id from mails where ended_at < $1 order by ended_at limit $2 for update skip locked)`,
+		before, limit)
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
+}

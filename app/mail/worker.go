@@ -1,0 +1,149 @@
+package mail
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+)
+
+// How mails are tried and how long they are kept.
+const (
+	pollEvery     = time.Second
+	atOnceMax     = 8 // of this replica
+	claimFor      = 5 * time.Minute
+	backOffMin    = time.Minute
+	backOffMax    = 6 * time.Hour
+	tryingMax     = 24 * time.Hour
+	retention     = 7 * 24 * time.Hour
+	sweepEvery    = 10 * time.Minute
+	sweepBatchMax = 500
+	sweepRounds   = 100
+	recordMax     = 20 * time.Second // for writing down what came of an attempt
+	recordPause   = 100 * time.Millisecond
+)
+
+// Run delivers mails until ctx ends, and removes what is too old. Attempts under way when ctx ends are
+// finished first, which takes at most 20 seconds and what it takes to write them down.
+func (s *Service) Run(ctx context.Context) error {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	var swept time.Time
+	for ctx.Err() == nil {
+		if now := time.Now(); now.Sub(swept) >= sweepEvery {
+			swept = now
+			if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
+				s.o.Log.Warn("mail: old mails could not be removed", "error", err)
+			}
+		}
+		sent, err := s.Deliver(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.o.Log.Warn("mail: mails could not be claimed", "error", err)
+		}
+		if sent > 0 {
+			continue // there may be more
+		}
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		}
+	}
+	return ctx.Err()
+}
+
+// Deliver makes one attempt at up to 8 mails that are due, and returns how many it made.
+func (s *Service) Deliver(ctx context.Context) (int, error) {
+	if s.o.SMTP == nil {
+		return 0, nil
+	}
+	now := s.now()
+	list, err := claim(ctx, s.db, atOnceMax, now, now.Add(claimFor))
+	if err != nil {
+		return 0, wrap("claim mails", err)
+	}
+	var under sync.WaitGroup
+	for _, c := range list {
+		under.Go(func() { s.attempt(ctx, c) })
+	}
+	under.Wait()
+	return len(list), nil
+}
+
+// attempt sends one mail and writes down what came of it. Being told to stop does not cut it short: a mail that the server
+// has just taken would go out again.
+func (s *Service) attempt(ctx context.Context, c claimed) {
+	err := s.transmit(context.WithoutCancel(ctx), c.Mail)
+	now := s.now()
+	v := judge(c, err, now)
+	switch v.state {
+	case Sent:
+		s.o.Log.Info("mail: sent", "mail_id", c.ID, "kind", c.Kind, "attempts", c.Attempts)
+	case Failed:
+		s.o.Log.Warn("mail: given up", "mail_id", c.ID, "kind", c.Kind, "attempts", c.Attempts, "error", err)
+	default:
+		s.o.Log.Info("mail: not sent; it is tried again", "mail_id", c.ID, "kind", c.Kind, "attempts", c.Attempts, "due_at", v.dueAt, "error", err)
+	}
+	if err := s.record(ctx, c, v, now); err != nil {
+		s.o.Log.Warn("mail: an attempt could not be written down; it will be made again", "mail_id", c.ID, "error", err)
+	}
+}
+
+// record writes down what came of an attempt, and tries again while the store may come back: what is not written is
+// sent twice.
+func (s *Service) record(ctx context.Context, c claimed, v verdict, now time.Time) error {
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordMax)
+	defer cancel()
+	for pause := recordPause; ; pause *= 2 {
+		_, err := finish(within, s.db, c, v, now)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-within.Done():
+			return err
+		case <-time.After(pause):
+		}
+	}
+}
+
+// judge decides what follows from an attempt: what a server refuses for good is given up, all else is tried for a day.
+func judge(c claimed, err error, now time.Time) verdict {
+	if err == nil {
+		return verdict{state: Sent}
+	}
+	v := verdict{state: Failed, words: shortened(err.Error())}
+	end := c.CreatedAt.Add(tryingMax)
+	if _, final := errors.AsType[refusal](err); final || !now.Before(end) {
+		return v
+	}
+	wait := backOffMax
+	if c.Attempts < 10 { // beyond it a shift says nothing new
+		wait = min(backOffMin<<max(0, c.Attempts-1), backOffMax)
+	}
+	due := now.Add(wait)
+	if due.After(end) {
+		due = end
+	}
+	v.state, v.dueAt = Queued, &due
+	return v
+}
+
+// shortened makes a foreign error fit for the store and for a page.
+func shortened(words string) string {
+	words = strings.ToValidUTF8(words[:min(len(words), wordsMax)], string(utf8.RuneError))
+	return strings.ReplaceAll(words, "\x00", string(utf8.RuneError))
+}
+
+// Sweep removes mails that ended more than 7 days ago, in small batches.
+func (s *Service) Sweep(ctx context.Context) error {
+	before := s.now().Add(-retention)
+	for range sweepRounds {
+		n, err := removeEnded(ctx, s.db, before, sweepBatchMax)
+		if err != nil || n < sweepBatchMax {
+			return wrap("remove old mails", err)
+		}
+	}
+	return nil
+}
