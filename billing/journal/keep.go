@@ -89,9 +89,10 @@ func (l *Log) judge(now time.Time) {
 	}
 	l.refusing.Store(int32(why))
 	// What is appended and not yet written takes room too, and so does a record that does not fit at a segment's end.
-	slack := min(waitingBytesStop, l.o.SegmentBytes/4) + int64(room(l.recordMax))
+	quarter := l.o.SegmentBytes / 4
+	slack := min(waitingBytesStop, quarter) + min(int64(room(l.recordMax)), quarter)
 	if l.usage.spareBytes == 0 {
-		slack += l.o.SegmentBytes / 4
+		slack += quarter
 	}
 	l.claimsMax.Store(max(0, (l.usage.roomBytes+l.usage.spareBytes-slack)/l.o.ClaimBytes))
 }
