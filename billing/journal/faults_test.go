@@ -112,22 +112,16 @@ func TestATornEndIsCutOff(t *testing.T) {
 	}
 }
 
-func TestRotIsRefusedWithItsPlace(t *testing.T) {
-	t.Parallel()
-	base := journaltest.New()
-	l := open(t, base)
-	write(t, l, 90, 1) // four segments of 28 records
-	tidy(t, l)         // and a spare
-	files := base.Names()
-	if len(files) != 5 {
-		t.Fatalf("%v", files)
-	}
+type rot struct {
+	name string
+	harm func(*journaltest.Disk)
+	want []string // words of the refusal
+}
+
+// rots are what may go wrong with four segments and a spare.
+func rots(files []string) []rot {
 	second := files[1]
-	for _, c := range []struct {
-		name string
-		harm func(*journaltest.Disk)
-		want []string
-	}{
+	return []rot{
 		{"a byte of a closed segment's data flips", func(d *journaltest.Disk) { d.Flip(second, header+3*128+prefix+9) },
 			[]string{second, fmt.Sprint("byte ", header+3*128), "record 32"}},
 		{"a byte of a length flips", func(d *journaltest.Disk) { d.Flip(second, header+1) }, []string{second, "byte 512", "record 29"}},
@@ -141,7 +135,8 @@ func TestRotIsRefusedWithItsPlace(t *testing.T) {
 		{"a segment is missing", func(d *journaltest.Disk) { d.Put(second, nil) }, []string{second, "missing"}},
 		{"a segment is empty", func(d *journaltest.Disk) { d.Put(second, []byte{}) }, []string{second, "byte 0"}},
 		{"a segment is short", func(d *journaltest.Disk) { d.Put(second, d.Content(second)[:1000]) }, []string{second, "byte 1000"}},
-		{"a segment is shorter than its header", func(d *journaltest.Disk) { d.Put(second, d.Content(second)[:100]) }, []string{second, "byte 0"}},
+		{"a segment is shorter than its header", func(d *journaltest.Disk) { d.Put(second, d.Content(second)[:100]) },
+			[]string{second, "byte 0"}},
 		{"the last segment is short", func(d *journaltest.Disk) { d.Put(files[3], d.Content(files[3])[:1000]) }, []string{files[3], "byte 1000"}},
 		{"a segment is all zeros", func(d *journaltest.Disk) { d.Put(second, make([]byte, small)) }, []string{second, "byte 0"}},
 		{"the end of a closed segment is gone", func(d *journaltest.Disk) {
@@ -149,6 +144,11 @@ func TestRotIsRefusedWithItsPlace(t *testing.T) {
 			clear(content[header+20*128:])
 			d.Put(second, content)
 		}, []string{second, fmt.Sprint("byte ", header+20*128), "record 49"}},
+		{"a whole record stands in the place of another", func(d *journaltest.Disk) {
+			content := d.Content(second)
+			copy(content[header+4*128:], content[header+9*128:header+10*128])
+			d.Put(second, content)
+		}, []string{second, fmt.Sprint("byte ", header+4*128), "record 33"}},
 		{"the last header is gone", func(d *journaltest.Disk) {
 			content := d.Content(files[3])
 			clear(content[:header])
@@ -160,7 +160,20 @@ func TestRotIsRefusedWithItsPlace(t *testing.T) {
 			d.Put(files[2], a)
 		}, []string{files[1], "renamed"}},
 		{"the spare has bytes", func(d *journaltest.Disk) { d.Flip(files[4], 2000) }, []string{files[4], "byte 2000"}},
-	} {
+	}
+}
+
+func TestRotIsRefusedWithItsPlace(t *testing.T) {
+	t.Parallel()
+	base := journaltest.New()
+	l := open(t, base)
+	write(t, l, 90, 1) // four segments of 28 records
+	tidy(t, l)         // and a spare
+	files := base.Names()
+	if len(files) != 5 {
+		t.Fatalf("%v", files)
+	}
+	for _, c := range rots(files) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			d := journaltest.New()

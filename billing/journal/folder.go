@@ -107,7 +107,7 @@ func (d *Directory) Free() (int64, error) {
 	if err := syscall.Statfs(d.path, &s); err != nil {
 		return 0, fmt.Errorf("ask for the free bytes of %s: %w", d.path, err)
 	}
-	return int64(s.Bavail) * int64(s.Bsize), nil
+	return int64(s.Bavail * uint64(s.Bsize)), nil
 }
 
 func syncFolder(path string) error {

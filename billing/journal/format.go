@@ -222,7 +222,8 @@ func (r *reader) recordAt(offset int64) (Record, uint32, error) {
 		return Record{}, 0, errBroken
 	}
 	end := prefixBytes + int(dataBytes)
-	return Record{LSN: LSN(binary.LittleEndian.Uint64(p[8:])), Kind: Kind(p[20]), Data: p[prefixBytes:end:end]}, binary.LittleEndian.Uint32(p[16:]), nil
+	rec := Record{LSN: LSN(binary.LittleEndian.Uint64(p[8:])), Kind: Kind(p[20]), Data: p[prefixBytes:end:end]}
+	return rec, binary.LittleEndian.Uint32(p[16:]), nil
 }
 
 // skip goes past the record that was just read.

@@ -3,6 +3,7 @@ package journal_test
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"slices"
 	"testing"
 
 	"umg/billing/journal"
@@ -75,8 +76,7 @@ func repair(content []byte) {
 			return
 		}
 		binary.LittleEndian.PutUint32(content[at:], binary.LittleEndian.Uint32(content[at:])%512)
-		record := append(content[at:at+4:at+4], content[at+8:end]...)
-		sum(record, content[at+4:])
+		sum(slices.Concat(content[at:at+4], content[at+8:end]), content[at+4:])
 		at = end
 	}
 }

@@ -153,8 +153,8 @@ func (l *Log) check(f found) error {
 }
 
 func corrupt(name string, offset int64, what string) error {
-	return fmt.Errorf("%s is corrupt at byte %d: %s. Put the file back as it was, or move the journal's folder away and lose what was not applied",
-		name, offset, what)
+	return fmt.Errorf("%s is corrupt at byte %d: %s. Put the file back as it was, or move the journal's folder away and lose "+
+		"what was not applied", name, offset, what)
 }
 
 // load reads a segment to its end, which for all but the last is where the next one begins.
@@ -176,7 +176,8 @@ func (l *Log) load(f found, later []found) error {
 	}
 	if len(later) > 0 {
 		if first := later[0].header.first; r.next != first {
-			return corrupt(f.name, r.offset, fmt.Sprintf("record %d is broken or missing, and %s begins with record %d", r.next, later[0].name, first))
+			return corrupt(f.name, r.offset,
+				fmt.Sprintf("record %d is broken or missing, and %s begins with record %d", r.next, later[0].name, first))
 		}
 		return nil
 	}
