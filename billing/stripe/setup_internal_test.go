@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -60,7 +61,32 @@ type shop struct {
 	s      *Service
 	sim    *payments.Simulator
 	url    string // of the stand-in
-	events http.Handler
+	lie    atomic.Pointer[lie]
+}
+
+// lie changes what the payment service says of one of its things.
+type lie struct {
+	about string // the beginning of the path that is asked for
+	tell  func(thing map[string]any)
+}
+
+// answer is the stand-in's, unless a test wants it to lie.
+func (h *shop) answer(w http.ResponseWriter, r *http.Request) {
+	l := h.lie.Load()
+	if l == nil || r.Method != http.MethodGet || !strings.HasPrefix(r.URL.Path, l.about) {
+		h.sim.ServeHTTP(w, r)
+		return
+	}
+	truth := httptest.NewRecorder()
+	h.sim.ServeHTTP(truth, r)
+	var thing map[string]any
+	if truth.Code == http.StatusOK && json.Unmarshal(truth.Body.Bytes(), &thing) == nil {
+		l.tell(thing)
+		_ = json.NewEncoder(w).Encode(thing) // the receiver sees that it broke off
+		return
+	}
+	w.WriteHeader(truth.Code)
+	_, _ = w.Write(truth.Body.Bytes())
 }
 
 func open(t *testing.T, change ...func(*Options)) *shop {
@@ -76,7 +102,7 @@ func open(t *testing.T, change ...func(*Options)) *shop {
 	h.sim = payments.New(payments.Options{
 		Now: h.clock.now, Random: rand.Reader, Key: testKey, Secret: testSecret, WebhookURL: hooks.URL, Control: true, RetryWaits: []time.Duration{},
 	})
-	api := httptest.NewServer(h.sim)
+	api := httptest.NewServer(http.HandlerFunc(h.answer))
 	h.url = api.URL
 	t.Cleanup(func() { api.Close(); h.sim.Close(); hooks.Close() })
 	h.s = h.service(change...)
@@ -198,6 +224,7 @@ func (h *shop) bought(account string, cents int64) Topup {
 	h.state(t.ID, Paid)
 	t, err := h.s.Topup(h.Context(), account, t.ID)
 	h.must(err)
+	h.clock.add(time.Second) // what comes later is newer
 	return t
 }
 

@@ -1,0 +1,5 @@
+//go:build soak
+
+package stripe
+
+const floodEvents = 100_000
