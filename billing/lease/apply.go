@@ -122,6 +122,11 @@ func (t *Till) quarantine(record []byte, err error) {
 func (t *Till) commit(ctx context.Context, r Replica) (more bool, err error) {
 	c := t.applier.committer
 	now := t.mono()
+	if b := t.book.Load(); b != nil && !b.live(now) {
+		lost, _ := c.next(false)
+		c.committed(lost, errAway("The service could not reach its books for too long."))
+		return len(lost) > 0, nil
+	}
 	withMarks := now-t.applier.marked >= marksEvery
 	batch, marks := c.next(withMarks)
 	if len(batch) == 0 && len(marks) == 0 {

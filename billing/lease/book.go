@@ -32,6 +32,7 @@ type book struct {
 	seed    maphash.Seed
 	valid   atomic.Int64 // until when, in nanoseconds of the monotonic clock
 	over    atomic.Bool  // for good
+	closing atomic.Bool  // no more calls are taken
 	shards  [shardCount]leaseShard
 }
 
@@ -49,7 +50,11 @@ func newBook(r Replica, validUntil time.Duration) *book {
 	return b
 }
 
-func (b *book) trusted(now time.Duration) bool { return int64(now) < b.valid.Load() && !b.over.Load() }
+// live reports whether nobody else can have taken this run for lost.
+func (b *book) live(now time.Duration) bool { return int64(now) < b.valid.Load() && !b.over.Load() }
+
+// trusted reports whether calls may be taken.
+func (b *book) trusted(now time.Duration) bool { return b.live(now) && !b.closing.Load() }
 
 func (b *book) trust(until time.Duration) { b.valid.Store(int64(until)) }
 
@@ -213,7 +218,7 @@ func (l *lease) landed(row Row, err error) (backward bool) {
 	if err == nil {
 		backward = l.adopt(row)
 	}
-	l.unsure = app.KindOf(err) == app.Unavailable
+	l.unsure = isAway(err)
 	l.endFlight()
 	return backward
 }

@@ -14,9 +14,12 @@ func errAway(why string) *app.Error {
 	return app.Errorf(app.Unavailable, "service_unavailable", "%s Nothing was charged; try again in a few seconds.", why).After(away)
 }
 
+// isAway reports whether a step's outcome is unknown.
+func isAway(err error) bool { return err != nil && app.KindOf(err) == app.Unavailable }
+
 // unavailable makes any error one that callers may be shown.
 func unavailable(err error) error {
-	if app.KindOf(err) == app.Unavailable {
+	if isAway(err) {
 		return err
 	}
 	return errAway("The service cannot record charges right now.").Because(err)
@@ -24,7 +27,7 @@ func unavailable(err error) error {
 
 // transient reports whether the same step may work later.
 func transient(err error) bool {
-	return app.KindOf(err) == app.Unavailable || errors.Is(err, ErrFenced) || errors.Is(err, context.Canceled) ||
+	return isAway(err) || errors.Is(err, ErrFenced) || errors.Is(err, context.Canceled) ||
 		errors.Is(err, context.DeadlineExceeded)
 }
 

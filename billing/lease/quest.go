@@ -115,7 +115,7 @@ func (q *quest) answer(row Row, err error, now time.Duration) (n next, backward 
 		}
 		return next{verdict: await, flight: l.flight}, backward
 	}
-	l.unsure = app.KindOf(err) == app.Unavailable
+	l.unsure = isAway(err)
 	l.refused = refusal{sent: sent, err: err}
 	if n, decided := q.consider(err, now); decided {
 		return n, false
@@ -136,7 +136,7 @@ func (q *quest) consider(err error, now time.Duration) (next, bool) {
 	var short *Short
 	free := q.lease.free()
 	if !errors.As(err, &short) {
-		if app.KindOf(err) == app.Unavailable && free >= q.least && free > 0 {
+		if isAway(err) && free >= q.least && free > 0 {
 			return q.take(now), true
 		}
 		return next{verdict: refused, err: err}, true

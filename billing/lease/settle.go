@@ -34,7 +34,7 @@ func (t *Till) Settle(ctx context.Context, h billing.Hold, s billing.Settlement)
 		return nil
 	}
 	failpoint.At(failpoint.C5)
-	at, err := t.paper.settle(p.id, p.data)
+	at, err := t.put(p)
 	if err == nil {
 		failpoint.At(failpoint.C6)
 		err = t.paper.wait(ctx, at)
@@ -62,6 +62,15 @@ func (t *Till) beginSettle(h billing.Hold, s billing.Settlement) (p settling, ru
 	return p, true
 }
 
+// put gives a settlement to the paper. Without a journal a run that was silent for too long may have its calls settled by
+// others at their last mark, so its word is not final any more.
+func (t *Till) put(p settling) (journal.LSN, error) {
+	if t.o.Journal == nil && !p.call.book.live(t.mono()) {
+		return 0, errAway("The service could not reach its books for too long.")
+	}
+	return t.paper.settle(p.id, p.data)
+}
+
 // endSettle moves the cost from reserved to spent and forgets the call.
 func (t *Till) endSettle(p settling, cost app.Amount, at journal.LSN) {
 	t.charge(p.call, cost, at)
@@ -73,18 +82,21 @@ func (t *Till) endSettle(p settling, cost app.Amount, at journal.LSN) {
 // comes of it, because the books may have taken it although nobody learnt so.
 func (t *Till) settleDirectly(ctx context.Context, p settling, cause error) error {
 	failpoint.At(failpoint.C17)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepMax)
-	defer cancel()
-	err := t.applyDirectly(ctx, p.data)
+	err := cause
+	if t.o.Journal != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepMax)
+		defer cancel()
+		if err = t.applyDirectly(ctx, p.data); err == nil {
+			t.counters.direct.Add(1)
+			t.endSettle(p, p.cost, 0)
+			return nil
+		}
+	}
 	switch {
-	case err == nil:
-		t.counters.direct.Add(1)
-		t.endSettle(p, p.cost, 0)
-		return nil
 	case p.delivered:
 		t.later.add(p)
 		t.counters.kept.Add(1)
-	case app.KindOf(err) == app.Unavailable:
+	case transient(err):
 		t.endSettle(p, p.cost, 0)
 		t.counters.undelivered.Add(1)
 	default:
@@ -92,7 +104,7 @@ func (t *Till) settleDirectly(ctx context.Context, p settling, cause error) erro
 		t.counters.undelivered.Add(1)
 	}
 	t.o.Log.Error("a settlement could not be made durable", "request_id", p.id, "delivered", p.delivered, "cost_nanos", int64(p.cost),
-		"journal_error", cause, "error", err)
+		"cause", cause, "error", err)
 	return unavailable(err)
 }
 

@@ -52,7 +52,7 @@ func (t *Till) close(ctx context.Context) error {
 	if b == nil {
 		return nil
 	}
-	b.over.Store(true)
+	b.closing.Store(true)
 	for wait := backoffMin; ; wait = min(2*wait, backoffMax) {
 		err := t.finish(ctx, b)
 		if err == nil || ctx.Err() != nil || !transient(err) || errors.Is(err, ErrFenced) {

@@ -1,0 +1,323 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"umg/app"
+	"umg/billing/journal"
+	"umg/billing/journal/journaltest"
+)
+
+// killed is what a process that dies in the midst of a step panics with.
+type killed struct{}
+
+var errLine = app.ErrStore(errors.New("the line to the books is cut"))
+
+// line is one node's way to the books. It may lose a question, an answer, or the process that waits for it.
+type line struct {
+	w *world
+	n *node
+}
+
+// reach says whether a question arrives.
+func (l line) reach() error {
+	switch {
+	case l.w.now < l.w.awayUntil || l.w.now < l.n.cutUntil, l.w.chance(l.w.o.lost):
+		return errLine
+	case l.w.chance(l.w.o.deaths):
+		panic(killed{})
+	}
+	l.w.books.now = l.w.now
+	return nil
+}
+
+// back says whether the answer arrives.
+func (l line) back() error {
+	l.w.changed = true
+	switch {
+	case l.w.chance(l.w.o.lost):
+		return errLine
+	case l.w.chance(l.w.o.deaths):
+		panic(killed{})
+	}
+	return nil
+}
+
+func through[T any](l line, ask func() (T, error)) (answer T, err error) {
+	if err := l.reach(); err != nil {
+		return answer, err
+	}
+	given, failed := ask()
+	if err := l.back(); err != nil {
+		return answer, err
+	}
+	return given, failed
+}
+
+func (l line) Renew(ctx context.Context, r Replica) error {
+	_, err := through(l, func() (int, error) { return 0, l.w.books.Renew(ctx, r) })
+	return err
+}
+
+func (l line) Take(ctx context.Context, r Replica, a Ask) (Row, error) {
+	return through(l, func() (Row, error) { return l.w.books.Take(ctx, r, a) })
+}
+
+func (l line) Return(ctx context.Context, r Replica, id string, total app.Amount) (Row, error) {
+	return through(l, func() (Row, error) { return l.w.books.Return(ctx, r, id, total) })
+}
+
+func (l line) Apply(ctx context.Context, r Replica, b Batch) (journal.LSN, error) {
+	return through(l, func() (journal.LSN, error) { return l.w.books.Apply(ctx, r, b) })
+}
+
+func (l line) Register(ctx context.Context, id string) (Start, error) {
+	return through(l, func() (Start, error) { return l.w.books.Register(ctx, id) })
+}
+
+func (l line) Marks(ctx context.Context, r Replica) ([][]byte, error) {
+	return through(l, func() ([][]byte, error) { return l.w.books.Marks(ctx, r) })
+}
+
+func (l line) Retire(ctx context.Context, r Replica) error {
+	_, err := through(l, func() (int, error) { return 0, l.w.books.Retire(ctx, r) })
+	return err
+}
+
+func (l line) End(ctx context.Context, r Replica) error {
+	_, err := through(l, func() (int, error) { return 0, l.w.books.End(ctx, r) })
+	return err
+}
+
+func (l line) Reap(ctx context.Context, silent time.Duration) (int, error) {
+	lost, err := through(l, func() (int, error) { return l.w.books.Reap(ctx, silent) })
+	if lost > 0 {
+		l.w.loose = true
+	}
+	return lost, err
+}
+
+// node is one replica: a process that comes and goes, and its disk.
+type node struct {
+	w           *world
+	id          string
+	disk        *journaltest.Disk
+	log         *journal.Log // nil without a journal
+	till        *Till
+	up          bool // the process runs
+	open        bool // and takes calls
+	pausedUntil time.Duration
+	cutUntil    time.Duration
+	skew        time.Duration // of its wall clock
+	renewed     time.Duration
+	written     journal.LSN // survives a kill
+	calls       []*simCall  // of the process that runs
+}
+
+func (n *node) wall() time.Time { return time.Unix(1_800_000_000, 0).Add(n.w.now + n.skew) }
+
+// boot starts a process.
+func (n *node) boot() {
+	quiet := slog.New(slog.DiscardHandler)
+	o := Options{Bank: line{n.w, n}, Registry: line{n.w, n}, ReplicaID: n.id, Now: n.wall, Log: quiet}
+	if n.w.o.journal {
+		log, err := journal.Open(n.disk.Boot(), journal.Options{
+			Owner: n.id, SegmentBytes: segmentBytes, FreeBytesMin: 1, Keep: 7 * 24 * time.Hour, ClaimBytes: 64, Now: n.wall, Log: quiet,
+		})
+		if err != nil {
+			n.w.fail("%s: the journal does not open: %v", n.id, err)
+			return
+		}
+		n.log, o.Journal, n.written = log, log, log.Last()
+	}
+	till, err := New(o)
+	if err != nil {
+		n.w.fail("%s: %v", n.id, err)
+		return
+	}
+	till.mono = func() time.Duration { return n.w.now }
+	till.pause = func(_ context.Context, d time.Duration) error {
+		n.w.now += d
+		return nil
+	}
+	n.till, n.up, n.open, n.calls = till, true, false, nil
+	n.w.note("%s boots", n.id)
+}
+
+const segmentBytes = 64 << 10
+
+// recover opens the till, or leaves that to a later try.
+func (n *node) recover() {
+	err := n.till.Recover(context.Background())
+	n.w.note("%s recovers: %v", n.id, err)
+	n.open = n.open || err == nil
+	n.renewed = n.w.now
+	switch {
+	case err == nil, transient(err), n.log != nil && n.log.Err() != nil, errors.Is(err, errMoved):
+	default:
+		n.w.fail("%s: recover: %v", n.id, err)
+	}
+}
+
+// die ends the process. After a power cut only what was synced is sure to be there.
+func (n *node) die(power bool) {
+	if !n.up {
+		return
+	}
+	n.w.note("%s dies, power cut: %v", n.id, power)
+	n.w.deaths++
+	survives := n.written
+	if n.log != nil {
+		survives = max(survives, n.log.Durable())
+		if power {
+			survives = n.log.Durable()
+			n.disk.Crash(n.w.r)
+		} else {
+			n.disk.Kill()
+		}
+	}
+	for _, c := range n.calls {
+		c.orphan(survives, n.log != nil)
+	}
+	n.up, n.open, n.till, n.log, n.calls = false, false, nil, nil, nil
+	n.pausedUntil = 0
+}
+
+// cutInCommit has the power fail in the midst of a write or a sync.
+func (n *node) cutInCommit() {
+	if n.log == nil {
+		n.die(true)
+		return
+	}
+	n.disk.CutAfter(n.w.r.IntN(3), rand.New(rand.NewPCG(n.w.r.Uint64(), 0)))
+	_ = n.log.Commit()
+	n.die(true)
+}
+
+// write and commit are what the journal's own worker does.
+func (n *node) write() {
+	if n.log != nil && n.log.Write() == nil {
+		n.written = n.log.Last()
+	}
+}
+
+func (n *node) commit() {
+	if n.log == nil {
+		return
+	}
+	if n.w.chance(n.w.o.eio) {
+		n.w.note("%s: the next sync fails", n.id)
+		n.w.dead = true
+		n.disk.FailSync(rand.New(rand.NewPCG(n.w.r.Uint64(), 0)))
+	}
+	if n.log.Commit() == nil {
+		n.written = n.log.Last()
+	}
+	_ = n.log.Tidy()
+}
+
+// tick is a turn of all the duties of Run.
+func (n *node) tick() {
+	ctx := context.Background()
+	t := n.till
+	select {
+	case <-t.fenced:
+		n.w.note("%s begins anew", n.id)
+		n.w.loose = true
+		t.counters.fenced.Add(1)
+		if err := t.Recover(ctx); err != nil {
+			n.w.note("%s does not begin anew: %v", n.id, err)
+			t.fence(t.book.Load())
+		}
+	default:
+	}
+	if n.w.now-n.renewed >= renewEvery {
+		if t.renew(ctx) == nil {
+			n.renewed = n.w.now
+		}
+	}
+	if err := t.applyAll(ctx); err != nil {
+		n.w.note("%s: apply: %v", n.id, err)
+	}
+	n.lookForIdle()
+	n.giveAll()
+	if t.reaping.steady(n.w.now) {
+		_ = t.reap(ctx)
+	}
+}
+
+// lookForIdle is the till's, in the order of the names.
+func (n *node) lookForIdle() {
+	b := n.till.book.Load()
+	for _, purse := range n.w.purses {
+		if l := b.find(purse); l != nil {
+			if l.idle(n.w.now) {
+				n.till.freed(l, true)
+			} else {
+				b.forget(l, n.w.now, n.till.appliedTo())
+			}
+		}
+	}
+}
+
+// giveAll returns what waits to be returned, and hears the recalls of others.
+func (n *node) giveAll() {
+	b := n.till.book.Load()
+	if n.w.now >= n.cutUntil {
+		for _, purse := range n.w.purses {
+			if l := n.w.books.leases[leaseKey{n.id, b.replica.Epoch, purse}]; l != nil && l.recalled {
+				n.till.recall(purse)
+			}
+		}
+	}
+	for {
+		select {
+		case l := <-n.till.give:
+			_ = n.till.giveBack(context.Background(), l)
+		default:
+			return
+		}
+	}
+}
+
+// check compares a process's memory with its calls and with the books.
+func (n *node) check() {
+	if !n.open {
+		return
+	}
+	b := n.till.book.Load()
+	if b == nil { // closed
+		return
+	}
+	for _, purse := range n.w.purses {
+		l := b.find(purse)
+		if l == nil {
+			continue
+		}
+		var reserved app.Amount
+		for _, c := range n.calls {
+			reserved += c.reservedOf(l)
+		}
+		switch {
+		case l.reserved < 0 || l.spent < 0 || l.returned < 0 || l.free() < 0:
+			n.w.fail("I5: %s: lease of %s: granted %d, returned %d, spent %d, reserved %d", n.id, purse, l.granted, l.returned, l.spent, l.reserved)
+		case l.reserved != reserved:
+			n.w.fail("I5: %s: lease of %s has %d reserved, its calls %d", n.id, purse, l.reserved, reserved)
+		case n.w.loose || b.over.Load() || l.fresh:
+			continue
+		}
+		row := n.w.books.leases[leaseKey{n.id, b.replica.Epoch, purse}]
+		if row == nil || row.granted < l.granted || row.returned > l.returned || row.spent > l.spent+l.reserved {
+			n.w.fail("I14: %s: lease of %s: granted %d, returned %d, spent %d; the books have %+v", n.id, purse, l.granted, l.returned, l.spent, row)
+		}
+	}
+}
+
+func (n *node) drop(c *simCall) {
+	n.calls = slices.DeleteFunc(n.calls, func(other *simCall) bool { return other == c })
+}

@@ -1,0 +1,75 @@
+package lease
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+)
+
+// kept are seeds that have found something once.
+var kept = []struct {
+	seed uint64
+	why  string
+}{}
+
+// play runs a seed and reports it so that it can be run again.
+func play(seed uint64, change func(*options)) error {
+	o := deriveOptions(seed)
+	if change != nil {
+		change(&o)
+	}
+	w := newWorld(seed, o)
+	if err := w.run(); err != nil {
+		return fmt.Errorf("%w\nseed %d, options %+v\n%s", err, seed, o, w.story())
+	}
+	return nil
+}
+
+func TestMoneyIsRightUnderEverySeed(t *testing.T) {
+	t.Parallel()
+	var next, failures atomic.Uint64
+	for worker := range simWorkers {
+		t.Run(fmt.Sprint(worker), func(t *testing.T) {
+			t.Parallel()
+			for seed := next.Add(1); seed <= simSeeds && failures.Load() == 0; seed = next.Add(1) {
+				if err := play(seed, nil); err != nil {
+					failures.Add(1)
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+func TestSeedsThatFoundSomethingFindNothingMore(t *testing.T) {
+	t.Parallel()
+	for _, k := range kept {
+		if err := play(k.seed, nil); err != nil {
+			t.Errorf("%s: %v", k.why, err)
+		}
+	}
+}
+
+func TestTheSimulatorCatchesAnswersBeforeTheJournalIsDurable(t *testing.T) {
+	t.Parallel()
+	caught(t, func(o *options) { o.eager, o.journal = true, true })
+}
+
+func TestTheSimulatorCatchesApplyingWithoutTheCursor(t *testing.T) {
+	t.Parallel()
+	caught(t, func(o *options) { o.careless = true })
+}
+
+// caught fails unless a seed finds the mistake.
+func caught(t *testing.T, mistake func(*options)) {
+	t.Helper()
+	for seed := range uint64(controlSeeds) {
+		if err := play(seed, mistake); err != nil {
+			t.Logf("caught after %d seeds", seed+1)
+			return
+		}
+	}
+	t.Errorf("%d seeds found nothing", controlSeeds)
+}
+
+const controlSeeds = 200

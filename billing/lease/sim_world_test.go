@@ -1,0 +1,362 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/billing/journal/journaltest"
+)
+
+// options are what a run of the simulator has in it. All are derived from its seed.
+type options struct {
+	nodes, accounts, steps        int
+	journal                       bool
+	rich                          bool    // accounts have credit for leases, not only for calls
+	lost                          float64 // questions and answers of the books that are lost
+	deaths                        float64 // at each of them
+	kills, cuts, pauses, aways    float64 // at each step
+	restores, leaps, skews        float64
+	grants, expiries, freezes     float64
+	eio, poison, overruns, losses float64
+	eager                         bool // control: answers before the settlement is durable
+	careless                      bool // control: neither cursor nor ids guard what is applied
+}
+
+func deriveOptions(seed uint64) options {
+	r := rand.New(rand.NewPCG(seed, 1))
+	some := func(chance, most float64) float64 {
+		if r.Float64() > chance {
+			return 0
+		}
+		return most * r.Float64()
+	}
+	o := options{
+		nodes: 1 + r.IntN(3), accounts: 1 + r.IntN(5), steps: 60 + r.IntN(140),
+		journal: r.Float64() < 0.75, rich: r.Float64() < 0.5,
+		lost: some(0.6, 0.1), deaths: some(0.4, 0.02),
+		kills: some(0.6, 0.03), cuts: some(0.5, 0.03), pauses: some(0.3, 0.02), aways: some(0.4, 0.02),
+		restores: some(0.15, 0.02), leaps: some(0.4, 0.02), skews: some(0.3, 0.02),
+		grants: some(0.7, 0.05), expiries: some(0.3, 0.05), freezes: some(0.1, 0.02),
+		eio: some(0.15, 0.1), poison: some(0.1, 0.1), overruns: some(0.3, 0.3), losses: some(0.05, 0.01),
+	}
+	if !o.journal { // without a second copy a backup is all there is
+		o.restores = 0
+	}
+	if o.restores > 0 { // what a dead journal did not take has no second copy either, nor has what a lost disk had
+		o.eio, o.losses = 0, 0
+	}
+	return o
+}
+
+// world is everything that a seed has, and what has happened.
+type world struct {
+	seed      uint64
+	o         options
+	r         *rand.Rand
+	now       time.Duration
+	books     *books
+	backup    *books
+	since     []func(*books) // what was given after the backup, and is given again when it is put back
+	nodes     []*node
+	accounts  []string
+	purses    []string
+	calls     []*simCall
+	awayUntil time.Duration
+	changed   bool // the books, since they were checked
+	loose     bool // leases were reclaimed or books restored: what was shown may be borne by the platform
+	dead      bool // a journal died
+	deaths    int
+	refusals  map[app.Kind]int
+	trace     []string
+	err       error
+}
+
+func newWorld(seed uint64, o options) *world {
+	w := &world{seed: seed, o: o, r: rand.New(rand.NewPCG(seed, 2)), books: newBooks(), now: time.Hour, refusals: map[app.Kind]int{}}
+	w.books.careless = o.careless
+	for i := range o.accounts {
+		id := fmt.Sprintf("acc_%d", i)
+		w.accounts = append(w.accounts, id)
+		w.purses = append(w.purses, id, "key_"+id)
+		w.books.open(id, false, w.chance(0.2))
+		w.books.open("key_"+id, true, false)
+		credit := app.Amount(w.r.IntN(3000))
+		if o.rich {
+			credit = app.Amount(50_000 + w.r.IntN(100_000))
+		}
+		w.books.grant(id, credit, 0)
+		w.books.grant("key_"+id, app.Amount(w.r.IntN(4000)), 0)
+	}
+	for i := range o.nodes {
+		w.nodes = append(w.nodes, &node{w: w, id: fmt.Sprintf("r%d", i), disk: journaltest.New()})
+	}
+	w.backup = w.books.clone()
+	return w
+}
+
+func (w *world) chance(p float64) bool { return p > 0 && w.r.Float64() < p }
+
+func (w *world) note(format string, args ...any) {
+	if len(w.trace) < traceMax {
+		w.trace = append(w.trace, fmt.Sprintf("%v ", w.now)+fmt.Sprintf(format, args...))
+	}
+}
+
+const traceMax = 4000
+
+func (w *world) count(err error) { w.refusals[app.KindOf(err)]++ }
+
+func (w *world) fail(format string, args ...any) {
+	if w.err == nil {
+		w.err = fmt.Errorf(format, args...)
+	}
+}
+
+// run plays the seed and says what went wrong.
+func (w *world) run() error {
+	for step := 0; step < w.o.steps && w.err == nil; step++ {
+		w.now += time.Duration(w.r.IntN(30)) * time.Millisecond
+		w.misfortune()
+		n := w.nodes[w.r.IntN(len(w.nodes))]
+		if w.now >= n.pausedUntil {
+			w.guarded(n, func() { w.step(n) })
+		}
+		w.check()
+	}
+	if w.err == nil {
+		w.end()
+	}
+	return w.err
+}
+
+// guarded runs a node's step, in which it may die.
+func (w *world) guarded(n *node, do func()) {
+	defer func() {
+		switch why := recover().(type) {
+		case nil:
+		case killed:
+			n.die(w.chance(0.5))
+		default:
+			panic(why)
+		}
+	}()
+	do()
+}
+
+// step is the next thing that a node does.
+func (w *world) step(n *node) {
+	switch {
+	case !n.up:
+		n.boot()
+		return
+	case !n.open:
+		n.recover()
+		return
+	}
+	switch dice := w.r.IntN(100); {
+	case dice < 14 && len(n.calls) < 12:
+		w.start(n)
+	case dice < 68 && len(n.calls) > 0:
+		n.calls[w.r.IntN(len(n.calls))].advance()
+	case dice < 76:
+		n.write()
+	case dice < 88:
+		n.commit()
+	default:
+		n.tick()
+	}
+}
+
+// misfortune is what happens to the world from outside.
+func (w *world) misfortune() {
+	o, n := w.o, w.nodes[w.r.IntN(len(w.nodes))]
+	seconds := func(most int) time.Duration { return time.Duration(w.r.IntN(most*1000)) * time.Millisecond }
+	switch {
+	case w.chance(o.kills):
+		n.die(false)
+	case w.chance(o.cuts) && n.up:
+		n.cutInCommit()
+	case w.chance(o.pauses):
+		n.pausedUntil = w.now + seconds(200)
+		w.note("%s is stopped until %v", n.id, n.pausedUntil)
+	case w.chance(o.aways):
+		w.awayUntil = w.now + seconds(90)
+		w.note("the books are away until %v", w.awayUntil)
+	case w.chance(o.aways):
+		n.cutUntil = w.now + seconds(120)
+		w.note("%s is cut off until %v", n.id, n.cutUntil)
+	case w.chance(o.restores):
+		w.restore()
+	case w.chance(o.leaps):
+		w.now += seconds(60)
+	case w.chance(o.skews):
+		n.skew = time.Duration(w.r.Int64N(int64(2*time.Hour))) - time.Hour
+		w.note("%s has a wall clock that is off by %v", n.id, n.skew)
+	case w.chance(o.losses) && n.up && w.o.journal:
+		n.die(true)
+		n.disk = journaltest.New()
+		w.note("%s has lost its disk", n.id)
+		for _, c := range w.calls {
+			c.lossy = c.lossy || c.n == n
+		}
+	}
+	w.fortune()
+}
+
+// fortune is what happens to accounts.
+func (w *world) fortune() {
+	id := w.accounts[w.r.IntN(len(w.accounts))]
+	switch {
+	case w.chance(w.o.grants):
+		amount, expires := app.Amount(1+w.r.IntN(3000)), time.Duration(0)
+		if w.chance(w.o.expiries * 10) {
+			expires = w.now + time.Duration(w.r.IntN(5000))*time.Millisecond
+		}
+		give := func(b *books) { b.grant(id, amount, expires) }
+		give(w.books)
+		w.since = append(w.since, give)
+	case w.chance(w.o.expiries):
+		w.books.now = w.now
+		w.books.expire(id)
+	case w.chance(w.o.freezes):
+		w.books.purses[id].frozen = !w.books.purses[id].frozen
+	default:
+		return
+	}
+	w.changed = true
+}
+
+// restore makes a backup, or puts the last one back.
+func (w *world) restore() {
+	if w.chance(0.5) {
+		w.note("the books are copied")
+		w.backup, w.since = w.books.clone(), nil
+		return
+	}
+	w.note("the books are restored")
+	w.books = w.backup.clone()
+	for _, give := range w.since {
+		give(w.books)
+	}
+	w.loose, w.changed = true, true
+}
+
+func (w *world) check() {
+	if w.changed {
+		w.changed = false
+		if err := w.books.check(); err != nil {
+			w.fail("%v", err)
+		}
+	}
+	for _, n := range w.nodes {
+		n.check()
+	}
+}
+
+// end lets everything heal and come to its end: all calls end, all records are applied, all leases returned.
+func (w *world) end() {
+	w.note("everything heals")
+	w.awayUntil, w.o.lost, w.o.deaths, w.o.eio = 0, 0, 0, 0
+	for _, n := range w.nodes {
+		n.pausedUntil, n.cutUntil, n.renewed = 0, 0, 0
+	}
+	for round := 0; round < roundsMax && w.err == nil; round++ {
+		w.now += 20 * time.Millisecond
+		busy := false
+		for _, n := range w.nodes {
+			busy = w.finishNode(n) || busy
+			w.check()
+		}
+		if !busy {
+			break
+		}
+	}
+	for _, n := range w.nodes {
+		w.closeNode(n)
+	}
+	w.check()
+	w.judge()
+}
+
+const roundsMax = 400
+
+// finishNode brings a node's calls nearer to their end, and says whether some go on.
+func (w *world) finishNode(n *node) bool {
+	for !n.up || !n.open {
+		if w.step(n); w.err != nil {
+			return false
+		}
+	}
+	n.commit()
+	for _, c := range append([]*simCall(nil), n.calls...) {
+		if c.phase != finished {
+			c.advance()
+		}
+	}
+	n.commit()
+	n.tick()
+	if n.log != nil && n.log.Err() != nil && n.allFinished() { // an operator starts it again
+		n.die(w.chance(0.5))
+		return true
+	}
+	return n.till.calls.running.Load() > 0 || len(n.calls) > 0 && !n.allFinished() || len(n.till.fenced) > 0
+}
+
+func (n *node) allFinished() bool {
+	for _, c := range n.calls {
+		if c.phase != finished {
+			return false
+		}
+	}
+	return true
+}
+
+// closeNode ends a node's run in order.
+func (w *world) closeNode(n *node) {
+	if w.err != nil {
+		return
+	}
+	if running := n.till.calls.running.Load(); running > 0 {
+		w.fail("%s: %d calls never end", n.id, running)
+		return
+	}
+	if err := n.till.close(context.Background()); err != nil || n.till.book.Load() != nil {
+		w.fail("%s does not close: %v", n.id, err)
+	}
+	switch {
+	case n.till.later.count() > 0:
+		w.fail("%s: %d settlements were kept and never applied", n.id, n.till.later.count())
+	case n.log != nil && n.till.appliedTo() != n.log.Last():
+		w.fail("%s: applied to %d, its journal ends at %d", n.id, n.till.appliedTo(), n.log.Last())
+	case w.books.replicas[n.id].state != "ended":
+		w.fail("%s: its run is %s", n.id, w.books.replicas[n.id].state)
+	}
+}
+
+// judge is the last word: nothing is held, and each client paid for what it saw.
+func (w *world) judge() {
+	for id, p := range w.books.purses {
+		if p.held != 0 {
+			w.fail("I11: purse %s: %d are held for ever", id, p.held)
+		}
+	}
+	if err := w.books.check(); err != nil {
+		w.fail("%v", err)
+	}
+	for _, c := range w.calls {
+		if err := c.judge(w); err != nil {
+			w.fail("%v", err)
+		}
+	}
+}
+
+// story is the last of what happened.
+func (w *world) story() string {
+	return strings.Join(w.trace[max(0, len(w.trace)-storyLines):], "\n")
+}
+
+const storyLines = 60
