@@ -261,6 +261,9 @@ func TestAJournalGoesOnAfterTheBooksCursor(t *testing.T) {
 	if err := l.StartAfter(1000); err != nil {
 		t.Fatal(err)
 	}
+	if s := l.Stats(); s.Durable != 1000 || s.UnappliedBytes != 0 {
+		t.Fatalf("%+v", s)
+	}
 	if lsn, err := l.Append('S', payload(1)); err != nil || lsn != 1001 {
 		t.Fatalf("%d %v", lsn, err)
 	}

@@ -58,30 +58,41 @@ func TestMarksThatNobodyWaitsForSurviveAKillSoonAndAPowerCutLater(t *testing.T) 
 	})
 }
 
+// TestRunEndsWithTheErrorThatKillsTheLogAndWaitersLearnIt has callers that wait for the sync that fails, and for the next.
 func TestRunEndsWithTheErrorThatKillsTheLogAndWaitersLearnIt(t *testing.T) {
 	t.Parallel()
-	d := journaltest.New()
-	l := open(t, d)
-	done := make(chan error, 1)
-	go func() { done <- l.Run(t.Context()) }()
-	write(t, l, 1, 1)
-	d.FailSync(rand.New(rand.NewPCG(1, 1)))
-	var waiting sync.WaitGroup
-	for range 50 {
-		waiting.Go(func() {
-			lsn, err := l.Append('S', nil)
-			if err == nil {
-				err = l.Wait(t.Context(), lsn)
+	synctest.Test(t, func(t *testing.T) {
+		d := journaltest.New()
+		l, err := journal.Open(&slowDisk{Disk: d.Boot(), takes: time.Minute}, options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, l, 1, 1)
+		done := make(chan error, 1)
+		go func() { done <- l.Run(t.Context()) }()
+		synctest.Wait()
+		d.FailSync(rand.New(rand.NewPCG(1, 1)))
+		var waiting sync.WaitGroup
+		for range 10 {
+			for range 5 {
+				lsn, err := l.Append('S', nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				waiting.Go(func() {
+					if err := l.Wait(t.Context(), lsn); !errors.Is(err, syscall.EIO) {
+						t.Errorf("wait: %v", err)
+					}
+				})
 			}
-			if !errors.Is(err, syscall.EIO) {
-				t.Errorf("wait: %v", err)
-			}
-		})
-	}
-	waiting.Wait()
-	if err := <-done; !errors.Is(err, syscall.EIO) {
-		t.Fatalf("run: %v", err)
-	}
+			synctest.Wait()
+			time.Sleep(5 * time.Second)
+		}
+		waiting.Wait()
+		if err := <-done; !errors.Is(err, syscall.EIO) {
+			t.Fatalf("run: %v", err)
+		}
+	})
 }
 
 func TestAWaitEndsWithItsContext(t *testing.T) {
