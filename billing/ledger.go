@@ -34,6 +34,8 @@ type Options struct {
 	Now app.Clock
 	IDs app.IDs
 	Log *slog.Logger // for the worker, which has nobody to return an error to
+	// RecordsKept is how long usage records are kept, 400 days when zero. They are dropped by whole months.
+	RecordsKept time.Duration
 }
 
 // Ledger keeps prepaid credit. Every verb is one transaction of the store, which checks the invariants itself; no
@@ -51,6 +53,9 @@ type Ledger struct {
 func NewLedger(db *sqlx.DB, o Options) *Ledger {
 	if db == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Log == nil {
 		panic("billing: a ledger needs a store, a clock, identifiers and a log")
+	}
+	if o.RecordsKept == 0 {
+		o.RecordsKept = recordsKept
 	}
 	return &Ledger{db: db, o: o, later: make(chan settling, settlementsMax), undone: make(chan Hold, undoneMax),
 		running: running{holds: make(map[string]lease)}}

@@ -2,7 +2,11 @@ package billing
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"umg/app"
@@ -60,9 +64,49 @@ type UsageReport struct {
 	Total UsageLine
 }
 
-// UsageReport adds up usage from the sums of quarter hours, which outlive the records.
+// slotLength is what usage is summed up by: the days and hours of every time zone begin on one.
+const slotLength = 15 * time.Minute
+
+// UsageReport adds up usage from the sums of quarter hours, which outlive the records. Reports of end users are added up
+// from the records.
 func (l *Ledger) UsageReport(ctx context.Context, q UsageQuery) (UsageReport, error) {
-	return UsageReport{}, errors.New("billing: usage report: not built")
+	if q.Zone == nil {
+		q.Zone = time.UTC
+	}
+	switch {
+	case !q.From.Equal(q.From.Truncate(slotLength)) || !q.To.Equal(q.To.Truncate(slotLength)):
+		return UsageReport{}, fmt.Errorf("billing: usage report from %s to %s: not on a quarter of an hour", q.From, q.To)
+	case q.Step != NoStep && q.Step != Hourly && q.Step != Daily:
+		return UsageReport{}, fmt.Errorf("billing: usage report by the %q", q.Step)
+	case groupColumns[q.Group] == "":
+		return UsageReport{}, fmt.Errorf("billing: usage report grouped by %q", q.Group)
+	}
+	rows, err := selectUsage(ctx, l.db, q)
+	if err != nil {
+		return UsageReport{}, wrap("usage report", err)
+	}
+	if len(rows) > reportLinesMax {
+		return UsageReport{}, app.Errorf(app.Invalid, "range_too_large",
+			"The report has more than %d lines. Choose a shorter range, a longer step or another grouping.", reportLinesMax).At("range")
+	}
+	report := UsageReport{Lines: make([]UsageLine, len(rows))}
+	for i, row := range rows {
+		report.Lines[i] = row.line()
+		report.Total.add(report.Lines[i])
+	}
+	return report, nil
+}
+
+// add sums lines up.
+func (u *UsageLine) add(line UsageLine) {
+	u.Requests += line.Requests
+	u.Failed += line.Failed
+	u.Streamed += line.Streamed
+	u.Cost += line.Cost
+	u.Overrun += line.Overrun
+	for m := range u.Usage {
+		u.Usage[m] += line.Usage[m]
+	}
 }
 
 // RecordQuery asks for usage records, newest first. After is the Next of the page before.
@@ -85,12 +129,59 @@ type RecordPage struct {
 
 // Records lists usage records.
 func (l *Ledger) Records(ctx context.Context, q RecordQuery) (RecordPage, error) {
-	return RecordPage{}, errors.New("billing: records: not built")
+	after, err := readCursor(q.After)
+	if err != nil {
+		return RecordPage{}, err
+	}
+	limit := pageSize(q.Limit)
+	rows, err := searchRecords(ctx, l.db, q, after, limit+1)
+	if err != nil {
+		return RecordPage{}, wrap("records", err)
+	}
+	var page RecordPage
+	if len(rows) > limit {
+		rows = rows[:limit]
+		last := rows[limit-1]
+		page.Next = cursor{at: last.StartedAt, id: last.RequestID}.String()
+	}
+	for _, row := range rows {
+		page.Records = append(page.Records, row.record())
+	}
+	return page, nil
+}
+
+// cursor is the last record of a page.
+type cursor struct {
+	at time.Time
+	id string
+}
+
+// String is what a caller gets and sends back.
+func (c cursor) String() string { return strconv.FormatInt(c.at.UnixMicro(), 10) + "." + c.id }
+
+// readCursor reads what String wrote; an empty one is the first page.
+func readCursor(s string) (cursor, error) {
+	if s == "" {
+		return cursor{}, nil
+	}
+	micros, id, found := strings.Cut(s, ".")
+	at, err := strconv.ParseInt(micros, 10, 64)
+	if !found || err != nil || id == "" || at < 0 || at > cursorMicrosMax || len(s) > sourceBytesMax {
+		return cursor{}, app.Errorf(app.Invalid, "invalid_cursor", "This is not where a page of requests ends. Begin with the first page.").At("after")
+	}
+	return cursor{at: time.UnixMicro(at).UTC(), id: id}, nil
 }
 
 // Record is the usage record of one request of an account; app.NotFound when it has none.
 func (l *Ledger) Record(ctx context.Context, accountID, requestID string) (UsageRecord, error) {
-	return UsageRecord{}, errors.New("billing: record: not built")
+	row, err := selectRecord(ctx, l.db, accountID, requestID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return UsageRecord{}, app.Errorf(app.NotFound, "not_found", "There is no request %s.", clean(requestID)).At("id")
+	}
+	if err != nil {
+		return UsageRecord{}, wrap("record", err)
+	}
+	return row.record(), nil
 }
 
 // EntryQuery asks for an account's ledger entries, newest first. Before is the id of the last entry of the page before.
@@ -110,16 +201,23 @@ type EntryPage struct {
 
 // EntryList lists ledger entries.
 func (l *Ledger) EntryList(ctx context.Context, q EntryQuery) (EntryPage, error) {
-	return EntryPage{}, errors.New("billing: entries: not built")
+	limit := pageSize(q.Limit)
+	entries, err := searchEntries(ctx, l.db, q, limit+1)
+	if err != nil {
+		return EntryPage{}, wrap("entries", err)
+	}
+	return EntryPage{Entries: entries[:min(limit, len(entries))], More: len(entries) > limit}, nil
 }
 
 // Reconciliation compares an account's sums, which are kept apart and must be equal: usage against charges, entries
 // against the balance, grants against the balance.
 type Reconciliation struct {
-	Usage, Charges  app.Amount // of all time; charges net of reversals
-	Entries, Posted app.Amount
-	Grants          app.Amount
-	At              time.Time
+	Usage   app.Amount `db:"usage"`   // of all time
+	Charges app.Amount `db:"charges"` // of all time, net of reversals
+	Entries app.Amount `db:"entries"`
+	Posted  app.Amount `db:"posted"`
+	Grants  app.Amount `db:"grants"`
+	At      time.Time
 }
 
 // Exact reports whether everything agrees to the nano-dollar.
@@ -129,5 +227,7 @@ func (r Reconciliation) Exact() bool {
 
 // Reconcile reads an account's sums in one snapshot.
 func (l *Ledger) Reconcile(ctx context.Context, accountID string) (Reconciliation, error) {
-	return Reconciliation{}, errors.New("billing: reconcile: not built")
+	r, err := selectSums(ctx, l.db, accountID)
+	r.At = l.o.Now().UTC()
+	return r, wrap("reconcile", err)
 }

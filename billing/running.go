@@ -116,6 +116,7 @@ func (l *Ledger) keep(ctx context.Context) {
 type keeper struct {
 	ledger   *Ledger
 	renewed  time.Time
+	kept     time.Time // when the partitions of usage records were seen to last
 	troubled time.Time // when the store last failed, zero for never
 }
 
@@ -134,6 +135,12 @@ func (k *keeper) pass(ctx context.Context) (err error) {
 			return err
 		}
 		k.renewed = now
+	}
+	if now.Sub(k.kept) >= upkeepEvery {
+		if err := k.ledger.Upkeep(ctx); err != nil {
+			return err
+		}
+		k.kept = now
 	}
 	return k.ledger.sweep(ctx, k.troubled.IsZero() || now.Sub(k.troubled) >= releasePause)
 }

@@ -186,7 +186,10 @@ func (l *Ledger) sweep(ctx context.Context, release bool) error {
 			return wrap("release holds", err)
 		}
 	}
-	return wrap("expire grants", l.lapse(ctx))
+	if err := l.lapse(ctx); err != nil {
+		return wrap("expire grants", err)
+	}
+	return wrap("refill budgets", l.refill(ctx))
 }
 
 func (l *Ledger) release(ctx context.Context) error {

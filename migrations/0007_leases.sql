@@ -669,10 +669,12 @@ begin
 		return;
 	end if;
 	update credit_accounts a set held_nanos = a.held_nanos + p_want
-	where a.id = p_budget and a.kind = 'budget' and a.posted_nanos - a.held_nanos >= p_want;
+	where a.id = p_budget and a.kind = 'budget' and a.posted_nanos - a.held_nanos >= p_want
+		and exists (select from key_budgets where key_id = p_budget);
 	if not found then
-		select a.posted_nanos, a.held_nanos into posted, held from credit_accounts a where a.id = p_budget and a.kind = 'budget';
+		perform from key_budgets where key_id = p_budget;
 		if found then
+			select a.posted_nanos, a.held_nanos into posted, held from credit_accounts a where a.id = p_budget;
 			short := 'budget';
 			return next;
 			return;

@@ -1,0 +1,82 @@
+package lease_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+
+	"umg/app"
+	"umg/app/postgres"
+	"umg/billing/journal"
+	"umg/billing/lease"
+)
+
+// BenchmarkApply measures settlements applied in batches over one connection, on a server that waits for its disk as in
+// production: of one account, where each batch is one entry, and of a thousand.
+func BenchmarkApply(b *testing.B) {
+	for _, accounts := range []int{1, 1000} {
+		for _, size := range []int{100, 1000} {
+			b.Run(fmt.Sprintf("accounts=%d/batch=%d", accounts, size), func(b *testing.B) {
+				v := durableVault(b)
+				r := v.register("one")
+				ids := make([]string, accounts)
+				for i := range ids {
+					ids[i] = v.account(1_000_000 * app.Dollar)
+					v.take(r, ids[i], 1, 100_000*app.Dollar)
+				}
+				batches, at := make([]lease.Batch, b.N), journal.LSN(0)
+				for i := range batches {
+					batches[i] = lease.Batch{From: at, To: at + journal.LSN(size), Open: at}
+					for k := range size {
+						batches[i].Records = append(batches[i].Records, v.settlement(r, ids[(i*size+k)%accounts], 1000, 700))
+					}
+					at = batches[i].To
+				}
+				b.ResetTimer()
+				for _, batch := range batches {
+					if applied, err := v.bank.Apply(b.Context(), r, batch); err != nil || applied != batch.To {
+						b.Fatalf("applied to %d, %v", applied, err)
+					}
+				}
+				b.ReportMetric(float64(b.N*size)/b.Elapsed().Seconds(), "settlements/s")
+			})
+		}
+	}
+}
+
+// BenchmarkTakeAndReturn is what an exact account costs: two round trips to the books with each call.
+func BenchmarkTakeAndReturn(b *testing.B) {
+	v := durableVault(b)
+	r, account := v.register("one"), v.account(1_000_000*app.Dollar)
+	for i := range b.N {
+		v.take(r, account, 10, 10)
+		if _, err := v.bank.Return(b.Context(), r, account, app.Amount(i+1)*10); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// durableVault is a vault on a server of its own that does not lose what it has committed.
+func durableVault(b *testing.B) *vault {
+	b.Helper()
+	dir, err := os.MkdirTemp("", "umg") // short: the path of a socket has 107 bytes
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = os.RemoveAll(dir) })
+	local, err := postgres.StartLocal(b.Context(), postgres.LocalOptions{Dir: dir, Durable: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = local.Stop(context.Background()) })
+	db, err := postgres.Open(b.Context(), local.DSN(), postgres.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = db.Close() })
+	if _, err := postgres.Migrate(b.Context(), db); err != nil {
+		b.Fatal(err)
+	}
+	return vaultOver(b, db)
+}

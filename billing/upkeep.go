@@ -1,0 +1,51 @@
+package billing
+
+import (
+	"context"
+	"time"
+
+	"umg/app/postgres"
+)
+
+// Limits of the upkeep of usage records, which are kept in partitions of a month.
+const (
+	recordsKept     = 400 * 24 * time.Hour // unless the operator says otherwise
+	monthsAhead     = 2                    // partitions that are made before they are needed
+	upkeepEvery     = time.Hour
+	sweepBudgetsMax = 200 // budgets refilled in one transaction
+)
+
+// Upkeep makes the partitions of the coming months and drops the usage records of whole months that are older than they
+// are kept. Their sums stay, and so do the ledger's entries.
+func (l *Ledger) Upkeep(ctx context.Context) error {
+	now := l.o.Now().UTC()
+	if err := makeMonths(ctx, l.db, now, now.AddDate(0, monthsAhead, 1-now.Day())); err != nil {
+		return wrap("make partitions", err)
+	}
+	dropped, err := dropMonths(ctx, l.db, now.Add(-l.o.RecordsKept))
+	if dropped > 0 {
+		l.o.Log.Info("usage records were dropped", "months", dropped, "before", now.Add(-l.o.RecordsKept).Format(time.DateOnly))
+	}
+	return wrap("drop partitions", err)
+}
+
+// refill fills the budgets whose period has begun anew.
+func (l *Ledger) refill(ctx context.Context) error {
+	for range sweepBatchesMax {
+		refilled, err := refillBudgets(ctx, l.db, sweepBudgetsMax, l.o.Now().UTC())
+		if err != nil || refilled < sweepBudgetsMax {
+			return err
+		}
+	}
+	return nil
+}
+
+func makeMonths(ctx context.Context, q postgres.Queryer, from, to time.Time) error {
+	_, err := q.ExecContext(ctx, `select make_usage_months($1::date, $2::date)`, from.Format(time.DateOnly), to.Format(time.DateOnly))
+	return err
+}
+
+func dropMonths(ctx context.Context, q postgres.Queryer, before time.Time) (dropped int, err error) {
+	err = q.GetContext(ctx, &dropped, `select drop_usage_months($1::date)`, before.Format(time.DateOnly))
+	return dropped, err
+}
