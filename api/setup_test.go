@@ -125,7 +125,7 @@ func build(t testing.TB, change ...func(*plan)) (*house, *server.Server) {
 	p.api = api.Options{
 		Catalog: catalogue, Now: time.Now, BaseURL: "https://gateway.example",
 		Gateway: gateway.New(gateway.Options{
-			Ledger: ledger, Snapshot: catalogue.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers,
+			Till: openTill(t, h.db, ids), Balance: ledger.Balance, Snapshot: catalogue.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers,
 			Now: time.Now, Random: mathrand.IntN, RetryWait: time.Millisecond,
 		}),
 	}

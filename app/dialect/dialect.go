@@ -27,6 +27,9 @@ type Dialect struct {
 	// Status is the HTTP status of an error in the style's own words, and AppendError its body.
 	Status      func(*app.Error) int
 	AppendError func(dst []byte, e *app.Error, requestID string) []byte
+	// AppendNotice appends an error behind the end of a stream that ended well but before its time. It is nil for styles
+	// whose clients take a second end for a failure of the whole answer.
+	AppendNotice func(dst []byte, e *app.Error, requestID string) []byte
 	// Codec reads and writes the style for translations.
 	Codec llm.Codec
 	// KeepAlive is what keeps a silent stream open.
@@ -57,7 +60,7 @@ var dialects = map[llm.Style]*Dialect{
 	llm.Chat: {
 		Style: llm.Chat, Peek: peekChat, Splice: spliceChat, NewStream: newChatStream, ReadBody: readChatBody, Frames: chatFrames,
 		Codec:  chat.Codec{},
-		Status: chat.Status, AppendError: chat.AppendError, KeepAlive: chat.KeepAlive,
+		Status: chat.Status, AppendError: chat.AppendError, AppendNotice: chat.AppendNotice, KeepAlive: chat.KeepAlive,
 	},
 	llm.Messages: {
 		Style: llm.Messages, Peek: peekMessages, Splice: spliceMessages, NewStream: newMessagesStream, ReadBody: readMessagesBody,

@@ -44,7 +44,7 @@ func (r *run) open(ctx context.Context) error {
 		}
 		r.drop()
 		r.out.tell(droppedHeader, "")
-		r.tally = dialect.Tally{}
+		r.tally, r.marked = dialect.Tally{}, 0
 		r.clear()
 	}
 	if last == nil {
@@ -87,6 +87,7 @@ func (r *run) attempt(ctx context.Context, route *catalog.Route) *provider.Fault
 	payload := provider.NewPayload(r.way.Size() + spliceRoom)
 	payload.Data = r.way.Request(payload.Data, dialect.Edit{Model: route.Model, MaxTokens: r.sentBound()})
 	var fault *provider.Fault
+	r.mark()
 	r.answer, fault = r.gateway.o.Providers.Send(ctx, route, payload, r.forwarded(), r.way.Streams())
 	payload.Release()
 	if fault != nil {

@@ -29,19 +29,22 @@ const (
 	memoryStandard    = 512 << 20
 )
 
-// Ledger is what the corridor asks of the books.
-type Ledger interface {
+// Till is what the corridor asks of the money.
+type Till interface {
 	// Hold reserves credit for a call.
 	Hold(ctx context.Context, q billing.HoldRequest) (billing.Hold, error)
+	// Extend raises a hold by all of more.
+	Extend(ctx context.Context, h *billing.Hold, more app.Amount) error
+	// Progress notes what a call has delivered, in case it never ends. It does not wait.
+	Progress(h billing.Hold, s billing.Settlement)
 	// Settle ends a hold, durably.
 	Settle(ctx context.Context, h billing.Hold, s billing.Settlement) error
-	// SettleLater takes over a settlement that could not be made now. It never fails.
-	SettleLater(h billing.Hold, s billing.Settlement)
 }
 
-// Options are the rooms a call walks through. All are required but Egress.
+// Options are the rooms a call walks through. All are required but Egress and Balance.
 type Options struct {
-	Ledger    Ledger
+	Till      Till
+	Balance   func(ctx context.Context, accountID string) (billing.Balance, error) // for quotes
 	Snapshot  func() *catalog.Snapshot
 	Limits    *limit.Limiter
 	Providers *provider.Client
@@ -59,7 +62,7 @@ type Gateway struct{ o Options }
 
 // New makes a Gateway. It panics when a room is missing.
 func New(o Options) *Gateway {
-	if o.Ledger == nil || o.Snapshot == nil || o.Limits == nil || o.Providers == nil || o.Now == nil || o.Random == nil {
+	if o.Till == nil || o.Snapshot == nil || o.Limits == nil || o.Providers == nil || o.Now == nil || o.Random == nil {
 		panic("gateway: a room is missing")
 	}
 	if o.KeepAlive == 0 {
@@ -104,6 +107,7 @@ type Report struct {
 	Streamed      bool
 	Estimated     bool
 	Outcome       string
+	Reason        billing.Reason
 	FinishReason  string
 	Usage         billing.Usage
 	Cost          app.Amount
@@ -137,7 +141,7 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (*Report, e
 	err = r.open(ctx) // an upstream has begun to answer, and nothing was sent yet
 	if err == nil {
 		r.forget()
-		err = r.relay() // everything but the end was sent
+		err = r.relay(ctx) // everything but the end was sent
 	}
 	err = r.settle(ctx, err) // the charge is durable, before the last byte
 	return r.finish(err)
@@ -180,7 +184,7 @@ func (r *run) enter() (err error) {
 
 // reserveCredit holds what the call may cost, or as much of it as is worthwhile.
 func (r *run) reserveCredit(ctx context.Context) (err error) {
-	if r.hold, err = r.gateway.o.Ledger.Hold(ctx, r.reserve.request(r.call)); err != nil {
+	if r.hold, err = r.gateway.o.Till.Hold(ctx, r.reserve.request(r.call)); err != nil {
 		return err
 	}
 	r.bound()

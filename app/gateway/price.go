@@ -21,7 +21,8 @@ const (
 	imageTokensMost      = 4096
 	imageTokens          = 1024
 
-	usefulTokens   = 256 // an answer of fewer is not worth a call that asked for more
+	sliceTokens    = 2048 // of each choice, that a stream without a maximum reserves at a time
+	usefulTokens   = 256  // an answer of fewer is not worth a call that asked for more
 	countMax       = 1 << 31
 	outputStandard = 16_384 // for models that name no maximum
 	cutSlackTokens = 256    // an answer beyond four times its bound and this is endless
@@ -39,7 +40,9 @@ type reserve struct {
 	fixed     billing.Usage
 	inMeter   billing.Meter // the dearest that an input token can be counted on
 	outMeter  billing.Meter
+	slice     int64 // output tokens of each choice that are reserved at first
 	want, min app.Amount
+	most      app.Amount // for all of the output
 }
 
 // price works out the reserve of a call: input by an upper bound, output as far as the request and the model allow.
@@ -60,7 +63,14 @@ func (r *run) price(card billing.RateCard) (err error) {
 	s.outMeter = dearest(card, billing.OutputTokens, billing.ReasoningTokens)
 	s.fixed[s.inMeter] = s.input
 	s.fixed[billing.Requests] = 1
-	if s.want, err = s.cost(card, s.output*r.head.Choices); err != nil {
+	s.slice = s.output
+	if r.head.Stream && r.head.MaxTokens == 0 {
+		s.slice = min(s.output, sliceTokens)
+	}
+	if s.most, err = s.cost(card, s.output*r.head.Choices); err != nil {
+		return err
+	}
+	if s.want, err = s.cost(card, s.slice*r.head.Choices); err != nil {
 		return err
 	}
 	s.min, err = s.cost(card, min(s.output, usefulTokens)*r.head.Choices)
@@ -97,15 +107,24 @@ func dearest(card billing.RateCard, meters ...billing.Meter) billing.Meter {
 }
 
 func (s *reserve) request(c Call) billing.HoldRequest {
-	return billing.HoldRequest{ID: c.ID, AccountID: c.Principal.AccountID, Want: s.want, Min: s.min}
+	return billing.HoldRequest{
+		ID: c.ID, AccountID: c.Principal.AccountID, BudgetID: c.Principal.BudgetID, Want: s.want, Min: s.min,
+	}
 }
 
-// bound lowers the output to what the hold affords, when it is less than what was wanted.
+// bound lowers the output to what the hold affords, when it is less than what was wanted, and notes how much of the
+// output is paid for.
 func (r *run) bound() {
-	if r.hold.Amount < r.reserve.want {
+	if r.hold.Amount >= r.reserve.want {
+		r.paid = min(r.reserve.slice*r.head.Choices, countMax)
+	} else {
 		affordable := r.model.RateCard.Affordable(r.hold.Amount, r.reserve.fixed, r.reserve.outMeter)
 		r.reserve.output = max(1, affordable/r.head.Choices)
 		r.lowered = true
+		r.paid = r.outputMost()
+	}
+	if r.paid < r.outputMost() {
+		r.slice = r.paid
 	}
 }
 
@@ -131,15 +150,26 @@ func (r *run) inputEstimate() int64 {
 	return min(r.head.TextBytes/bytesPerToken+1+r.head.Images*imageTokens, r.reserve.input)
 }
 
-// outputEstimate counts the output by what was seen of it. Where frames are as short as tokens they are tokens.
-func (r *run) outputEstimate() int64 {
+// outputCount counts the output by what was seen of it. Where frames are as short as tokens they are tokens.
+func (r *run) outputCount() int64 {
 	bytes, frames := r.tally.ContentBytes, r.tally.ContentFrames
-	tokens := (bytes + bytesPerToken - 1) / bytesPerToken
 	if frames > 0 && bytes <= frames*bytesPerFrameMax {
-		tokens = frames
+		return frames
 	}
-	return min(tokens, r.outputMost())
+	return (bytes + bytesPerToken - 1) / bytesPerToken
 }
+
+// used is the output so far, by the upstream's reading where that is more and can be true.
+func (r *run) used() int64 {
+	n := r.outputCount()
+	if r.tally.Reported && r.tally.Usage.Output > n && r.plausible(r.tally.Usage) {
+		n = r.tally.Usage.Output
+	}
+	return n
+}
+
+// outputEstimate is the count as far as the hold pays for it.
+func (r *run) outputEstimate() int64 { return min(r.outputCount(), r.paid) }
 
 // plausible reports whether an upstream's count can be true of this call. Nobody has answered something out of
 // nothing.
@@ -152,40 +182,54 @@ func (r *run) plausible(u llm.Usage) bool {
 
 // billed is what a call is charged with.
 type billed struct {
-	charged   bool
-	usage     llm.Usage
-	estimated bool
-	cost      app.Amount // what it costs; the account pays no more than its hold
+	charged bool
+	usage   llm.Usage
+	counted bool       // here, whatever the upstream said
+	cost    app.Amount // what it costs; the account pays no more than its hold
 }
 
 func (b billed) tokens() int64 { return b.usage.InputTotal() + b.usage.Output }
 
-// readings are the usage on the ledger's meters, which are disjoint.
 func (b billed) readings() billing.Usage {
-	var u billing.Usage
 	if !b.charged {
-		return u
+		return billing.Usage{}
 	}
-	u[billing.InputTokens] = b.usage.Input
-	u[billing.CacheReadTokens] = b.usage.CacheRead
-	u[billing.CacheWriteTokens] = b.usage.CacheWrite
-	u[billing.OutputTokens] = b.usage.Output - b.usage.Reasoning
-	u[billing.ReasoningTokens] = b.usage.Reasoning
+	return readings(b.usage)
+}
+
+// readings are a usage on the ledger's meters, which are disjoint.
+func readings(used llm.Usage) (u billing.Usage) {
+	u[billing.InputTokens] = used.Input
+	u[billing.CacheReadTokens] = used.CacheRead
+	u[billing.CacheWriteTokens] = used.CacheWrite
+	u[billing.OutputTokens] = used.Output - used.Reasoning
+	u[billing.ReasoningTokens] = used.Reasoning
 	u[billing.Requests] = 1
 	return u
 }
 
-// charge counts the answer: by the upstream's own reading when the answer is whole and the reading can be true, else
-// by what was seen of it.
-func (r *run) charge(whole bool) error {
-	b := &r.bill
-	b.charged = true
-	if b.usage = r.tally.Usage; !r.tally.Reported || !r.plausible(b.usage) {
-		b.usage = llm.Usage{Input: r.inputEstimate(), Output: r.outputEstimate()}
-		b.estimated = true
+// delivered is the usage up to here: by the upstream's own reading, when there is one that nothing came after and that
+// can be true, else by what was seen.
+func (r *run) delivered() llm.Usage {
+	if r.tally.Reported && r.plausible(r.tally.Usage) {
+		return r.tally.Usage
 	}
-	b.estimated = b.estimated || !whole
+	return llm.Usage{Input: r.inputEstimate(), Output: r.outputEstimate()}
+}
+
+// charge is what a row of the settlement table takes for the call.
+func (r *run) charge(rule billing.Rule) (b billed) {
+	switch rule.Charge {
+	case billing.ChargeUsage, billing.ChargeReserve:
+		b = billed{charged: true, usage: r.tally.Usage}
+	case billing.ChargeDelivered:
+		b = billed{charged: true, usage: r.delivered(), counted: true}
+	default:
+		return billed{counted: true}
+	}
 	var err error
-	b.cost, err = r.model.RateCard.Cost(b.readings())
-	return err
+	if b.cost, err = r.model.RateCard.Cost(b.readings()); err != nil {
+		b.cost = r.hold.Amount // it is more than an amount can say
+	}
+	return b
 }

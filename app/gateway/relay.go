@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -21,18 +22,23 @@ func getReader(source io.Reader, memory *sse.Budget) *sse.Reader {
 }
 
 // relay sends on the answer as it comes, everything but its end. Whatever is at hand is written together and flushed
-// once. An error of reading is the upstream's, one of writing is the client's; neither hides the other.
-func (r *run) relay() error {
+// once, up to as many tokens as a mark may lack. An error of reading is the upstream's, one of writing is the client's;
+// neither hides the other.
+func (r *run) relay(ctx context.Context) error {
 	if r.body != nil {
 		return nil
 	}
 	for {
-		r.cutShort = !r.done && r.endless(r.tally.ContentBytes)
+		if fault := r.fund(ctx); fault != nil {
+			return r.keepRest(fault)
+		}
+		r.cutShort = r.ranOut || !r.done && r.endless(r.tally.ContentBytes)
 		over := r.done || r.cutShort
-		if n := r.pending(); n >= batchBytesMax || n > 0 && (over || !r.frames.Buffered()) {
+		if n := r.pending(); n >= batchBytesMax || n > 0 && (over || !r.frames.Buffered() || r.outputEstimate()-r.seen >= markTokens) {
 			if err := r.deliver(); err != nil {
 				return err
 			}
+			r.progress()
 		}
 		if over {
 			return nil
@@ -41,6 +47,21 @@ func (r *run) relay() error {
 			return r.keepRest(r.faultOf(err))
 		}
 	}
+}
+
+// extend asks for another slice, beside the stream.
+func (r *run) extend(ctx context.Context) *extension {
+	e := &extension{hold: r.hold, answer: make(chan error, 1)}
+	paid, more, err := r.nextSlice()
+	e.paid = paid
+	ctx, e.stop = context.WithCancel(ctx)
+	if err != nil {
+		e.answer <- err
+		return e
+	}
+	till := r.gateway.o.Till
+	go func() { e.answer <- extendHold(ctx, till, &e.hold, more) }()
+	return e
 }
 
 // keepRest delivers what came before an error.
@@ -133,6 +154,7 @@ func (r *run) deliver() error {
 	if err != nil {
 		return provider.NewFault(provider.ClassClient, err)
 	}
+	r.seen = r.outputEstimate()
 	return nil
 }
 

@@ -8,10 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"umg/app"
 	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/llm"
 	"umg/app/provider"
+	"umg/billing"
 )
 
 type nobody struct{ bytes, flushes int }
@@ -19,6 +21,20 @@ type nobody struct{ bytes, flushes int }
 func (n *nobody) Begin(int, string, http.Header) error { return nil }
 func (n *nobody) Write(p []byte) error                 { n.bytes += len(p); return nil }
 func (n *nobody) Flush() error                         { n.flushes++; return nil }
+
+// book keeps the marks of a call, which is all that a relay asks of a till.
+type book struct{ marks []billing.Settlement }
+
+func (b *book) Hold(context.Context, billing.HoldRequest) (billing.Hold, error) {
+	return billing.Hold{}, nil
+}
+func (b *book) Extend(context.Context, *billing.Hold, app.Amount) error        { return nil }
+func (b *book) Progress(_ billing.Hold, s billing.Settlement)                  { b.marks = append(b.marks, s) }
+func (b *book) Settle(context.Context, billing.Hold, billing.Settlement) error { return nil }
+
+var card = billing.RateCard{ID: "card", Rates: []billing.Rate{
+	{Meter: billing.InputTokens, Amount: 3 * app.Dollar, Per: 1_000_000}, {Meter: billing.OutputTokens, Amount: 15 * app.Dollar, Per: 1_000_000},
+}}
 
 const frame = `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1760000000,"model":"up",` +
 	`"choices":[{"index":0,"delta":{"content":" word"},"finish_reason":null}]}` + "\n\n"
@@ -36,9 +52,10 @@ func relayed(t testing.TB, g *Gateway, source *bytes.Reader, out Sink) *run {
 	}
 	r := &run{
 		gateway: g, style: style, started: g.o.Now(), head: dialect.Head{Stream: true, Choices: 1}, ask: dialect.Ask{Model: "public", Choices: 1},
-		route: &catalog.Route{Timeouts: catalog.Timeouts{FirstByte: time.Minute, Idle: time.Minute}},
+		model: &catalog.Model{ID: "public", RateCard: card},
+		route: &catalog.Route{Provider: &catalog.Provider{ID: "alpha"}, Timeouts: catalog.Timeouts{FirstByte: time.Minute, Idle: time.Minute}},
 	}
-	r.reserve.output = 4096
+	r.reserve.output, r.paid = 4096, 4096
 	r.out = &outlet{sink: out, now: g.o.Now, last: r.started, every: time.Minute}
 	r.watch = newWatch(g.o.Now, r.out)
 	r.stream = style.NewStream(r.ask)
@@ -48,10 +65,10 @@ func relayed(t testing.TB, g *Gateway, source *bytes.Reader, out Sink) *run {
 
 func TestFramesAtHandAreWrittenTogether(t *testing.T) {
 	t.Parallel()
-	g := &Gateway{o: Options{Now: time.Now}}
+	g := &Gateway{o: Options{Now: time.Now, Till: &book{}}}
 	out := &nobody{}
 	r := relayed(t, g, bytes.NewReader(stream(200)), out)
-	if err := r.relay(); err != nil || !r.done {
+	if err := r.relay(t.Context()); err != nil || !r.done {
 		t.Fatal(err, r.done)
 	}
 	r.end()
@@ -61,7 +78,7 @@ func TestFramesAtHandAreWrittenTogether(t *testing.T) {
 }
 
 func BenchmarkRelay200Frames(b *testing.B) {
-	g := &Gateway{o: Options{Now: time.Now}}
+	g := &Gateway{o: Options{Now: time.Now, Till: &book{}}}
 	text, out := stream(200), &nobody{}
 	source := bytes.NewReader(text)
 	b.SetBytes(int64(len(text)))
@@ -69,7 +86,7 @@ func BenchmarkRelay200Frames(b *testing.B) {
 	for b.Loop() {
 		source.Reset(text)
 		r := relayed(b, g, source, out)
-		if err := r.relay(); err != nil {
+		if err := r.relay(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 		r.end()
@@ -191,7 +208,7 @@ func TestTheWatchEndsSilenceAndNothingElse(t *testing.T) {
 // may take depends on whether anything is still to come.
 func TestSilenceAfterTheEndIsNotWaitedOut(t *testing.T) {
 	t.Parallel()
-	g := &Gateway{o: Options{Now: time.Now}}
+	g := &Gateway{o: Options{Now: time.Now, Till: &book{}}}
 	native := func(reason string) string {
 		return `data: {"candidates":[{"content":{"parts":[{"text":"word"}]},"index":0` + reason + `}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1}}` + "\n\n"
 	}

@@ -53,19 +53,27 @@ type run struct {
 	frames   *sse.Reader
 	stream   dialect.Stream
 	body     dialect.Body
-	frame    sse.Frame // that was read last
-	batch    *[]byte   // what the client may have and was not sent yet; nil when that is nothing
-	came     bool      // the first frame
-	sent     time.Time // when the last batch was, if nothing else has happened since
-	done     bool      // the answer is whole
-	cutShort bool      // it was ended here, at the length that was paid for
+	frame    sse.Frame  // that was read last
+	batch    *[]byte    // what the client may have and was not sent yet; nil when that is nothing
+	came     bool       // the first frame
+	sent     time.Time  // when the last batch was, if nothing else has happened since
+	done     bool       // the answer is whole
+	cutShort bool       // it was ended here, at the length that was paid for
+	ranOut   bool       // and it was paid for no more because there was no more credit
+	paid     int64      // output tokens of all choices that the hold pays for
+	slice    int64      // and so many more at a time; zero when all is paid for
+	short    bool       // more was refused, as long as there is some left
+	more     *extension // that was asked for
 
 	asked    loan // for the request
 	answered loan // for what has come and was not delivered yet
 
 	tally     dialect.Tally
+	seen      int64     // output tokens that were delivered
+	marked    int64     // of them, those that the last mark has
+	markedAt  time.Time // when that was
 	bill      billed
-	outcome   outcome
+	rule      billing.Rule
 	firstByte time.Duration
 	told      Report
 }
@@ -194,16 +202,16 @@ func SetLimitHeaders(h http.Header, requests, tokens limit.Window) {
 // refused reports a call that ended before a hold was taken.
 func (r *run) refused(err error) (*Report, error) {
 	e := app.AsError(err)
-	r.outcome = outcomeRefused
+	r.rule = billing.RuleOf(billing.ReasonRefused)
 	return r.report(e), e
 }
 
 func (r *run) report(e *app.Error) *Report {
 	p := &r.told
 	*p = Report{
-		Model: r.head.Model, Attempts: r.attempts, Streamed: r.head.Stream, Estimated: r.bill.estimated, Outcome: string(r.outcome),
-		FinishReason: r.tally.Finish, Usage: r.bill.readings(), Cost: r.hold.Charge(r.bill.cost), FirstByte: r.firstByte,
-		Duration: r.gateway.o.Now().Sub(r.started), Err: e,
+		Model: r.head.Model, Attempts: r.attempts, Streamed: r.head.Stream, Estimated: r.rule.Estimated,
+		Outcome: r.rule.Outcome, Reason: r.rule.Reason, FinishReason: r.tally.Finish, Usage: r.bill.readings(), Cost: r.hold.Charge(r.bill.cost),
+		FirstByte: r.firstByte, Duration: r.gateway.o.Now().Sub(r.started), Err: e,
 	}
 	if r.slot != nil {
 		p.Requests, p.Tokens = r.slot.Requests(), r.slot.Tokens()

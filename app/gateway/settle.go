@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -13,44 +12,11 @@ import (
 	"umg/billing"
 )
 
-const (
-	settleMax      = 5 * time.Second // a client waits as long for its answer's end when the store is away
-	settleRetryMin = 50 * time.Millisecond
-)
+// settleMax is how long a client waits for its answer's end when the charge cannot be made durable.
+const settleMax = 5 * time.Second
 
-// outcome is how a call ended.
-type outcome string
-
-const (
-	outcomeSucceeded  outcome = "succeeded"
-	outcomeRefused    outcome = "refused"
-	outcomeFailed     outcome = "failed"
-	outcomeTimedOut   outcome = "timed_out"
-	outcomeCut        outcome = "cut"
-	outcomeClientLeft outcome = "client_left"
-)
-
-// outcomeOf is the outcome of a call that ended with err, after content was sent or before.
-func outcomeOf(err error, delivered bool) outcome {
-	if err == nil {
-		return outcomeSucceeded
-	}
-	if fault, ok := errors.AsType[*provider.Fault](err); ok {
-		switch fault.Class {
-		case provider.ClassClient:
-			return outcomeClientLeft
-		case provider.ClassFirstByte, provider.ClassIdle, provider.ClassTotal:
-			return outcomeTimedOut
-		}
-	}
-	if delivered {
-		return outcomeCut
-	}
-	return outcomeFailed
-}
-
-// settle makes the charge durable. A whole answer is charged whole; one that broke off is charged with what the
-// client was sent; nothing sent is nothing charged. It returns the error the call ends with.
+// settle makes the charge durable, as the row of the settlement table says on which the call has ended. It returns the
+// error the call ends with.
 func (r *run) settle(ctx context.Context, ended error) error {
 	if r.cancel != nil && (ended != nil || r.cutShort || r.way.Cuts()) {
 		r.cancel(nil) // the upstream need not go on
@@ -58,48 +24,29 @@ func (r *run) settle(ctx context.Context, ended error) error {
 	if r.cutShort && r.tally.Finish == "" {
 		r.tally.Finish = "length" // as the client is told
 	}
-	var err error
-	if ended == nil || r.out.hasDelivered() {
-		if err = r.charge(r.done); err != nil {
-			ended = errors.Join(ended, err)
+	if ended == nil && !r.out.hasDelivered() && ctx.Err() != nil {
+		if fault := provider.FaultOf(ctx, ctx.Err()); fault.Class == provider.ClassClient {
+			ended = fault
 		}
 	}
-	r.outcome = outcomeOf(ended, r.out.hasDelivered())
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleMax)
+	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleMax)
 	defer cancel()
-	s := billing.Settlement{Cost: r.bill.cost, Record: r.record(ended)}
-	if err = r.commit(ctx, s); err == nil {
-		return ended
+	r.cover(lasting, ended)
+	r.rule = billing.RuleOf(r.reason(ctx, ended))
+	r.bill = r.charge(r.rule)
+	err := r.gateway.o.Till.Settle(lasting, r.hold, billing.Settlement{
+		Cost: r.bill.cost, Delivered: r.out.hasDelivered(), Record: r.record(r.rule, r.bill, ended),
+	})
+	if err == nil || ended != nil {
+		return ended // a charge of what was delivered is kept by the till until it is durable
 	}
 	if !r.out.hasDelivered() {
-		r.bill = billed{} // a body is not sent when its charge is not durable, and a charge it may have left is undone
-		s.Cost, s.Undelivered = 0, true
+		r.rule = billing.RuleOf(billing.ReasonUnrecorded)
+		r.bill = r.charge(r.rule)
+		return err
 	}
-	if ended == nil {
-		ended = err
-		if r.out.hasDelivered() {
-			ended = unrecorded(err)
-		}
-		r.outcome = outcomeOf(ended, r.out.hasDelivered())
-	}
-	s.Record = r.record(ended)
-	r.gateway.o.Ledger.SettleLater(r.hold, s)
-	return ended
-}
-
-// commit tries again while the store is away, so that its restart costs nobody an answer.
-func (r *run) commit(ctx context.Context, s billing.Settlement) error {
-	for wait := settleRetryMin; ; wait *= 2 {
-		err := r.gateway.o.Ledger.Settle(ctx, r.hold, s)
-		if err == nil || app.KindOf(err) != app.Unavailable {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(wait):
-		}
-	}
+	r.rule = billing.RuleOf(billing.ReasonUnrecordedEnd)
+	return unrecorded(err)
 }
 
 // unrecorded is what a client is told whose answer cannot end because its charge is not durable.
@@ -108,12 +55,13 @@ func unrecorded(cause error) error {
 		"The service cannot reach its store right now, so the answer cannot be completed. What was delivered is charged.").Because(cause)
 }
 
-func (r *run) record(ended error) billing.UsageRecord {
+func (r *run) record(rule billing.Rule, bill billed, ended error) billing.UsageRecord {
 	u := billing.UsageRecord{
 		RequestID: r.call.ID, AccountID: r.call.Principal.AccountID, KeyID: r.call.Principal.KeyID, Model: r.model.ID,
 		Style: string(r.call.Style), RateCardID: r.model.RateCard.ID, EndUser: r.head.EndUser, FinishReason: r.tally.Finish,
-		Streamed: r.head.Stream, Estimated: r.bill.estimated, Outcome: string(r.outcome), Usage: r.bill.readings(),
-		Attempts: r.attempts, StartedAt: r.started, FirstByte: r.firstByte, Duration: r.gateway.o.Now().Sub(r.started),
+		Streamed: r.head.Stream, Estimated: rule.Estimated, Outcome: rule.Outcome, Reason: string(rule.Reason),
+		Usage: bill.readings(), Attempts: r.attempts, StartedAt: r.started, FirstByte: r.firstByte,
+		Duration: r.gateway.o.Now().Sub(r.started),
 	}
 	if r.route != nil {
 		u.Provider, u.UpstreamModel = r.route.Provider.ID, r.route.Model
@@ -137,7 +85,7 @@ func (r *run) finish(ended error) (*Report, error) {
 		return r.report(e), nil
 	}
 	bill := dialect.Bill{
-		Usage: r.bill.usage, Estimated: r.bill.estimated, Cost: r.hold.Charge(r.bill.cost), CutShort: r.cutShort,
+		Usage: r.bill.usage, Estimated: r.bill.counted, Cost: r.hold.Charge(r.bill.cost), CutShort: r.cutShort,
 	}
 	var err error
 	if r.body != nil {
@@ -145,15 +93,27 @@ func (r *run) finish(ended error) (*Report, error) {
 	} else {
 		batch := r.room()
 		*batch = r.stream.Finish((*batch)[:0], bill)
+		if r.ranOut && r.style.AppendNotice != nil {
+			*batch = r.style.AppendNotice(*batch, errRanOut(), r.call.ID)
+		}
 		if err = r.deliver(); err == nil && r.done {
 			r.drain()
 		}
 	}
 	if err != nil {
-		r.outcome = outcomeClientLeft // the charge stands: the answer was whole
+		r.rule = billing.RuleOf(billing.ReasonClientLeftAtEnd) // the charge stands: the answer was whole
 		return r.report(errorOf(err)), nil
 	}
 	return r.report(nil), nil
+}
+
+// errRanOut tells why an answer ends before its time.
+func errRanOut() *app.Error {
+	e := app.Errorf(app.Unfunded, "insufficient_quota",
+		"The credit ran out while the answer was streaming, so it ends here. Add credit on the billing page of the console (/console/billing).").
+		Final()
+	e.Doc = "/console/billing"
+	return e
 }
 
 // tellInStream appends how the stream ends with an error: the stream of the answer, or one that never had any.

@@ -33,6 +33,7 @@ import (
 	"umg/app/provider"
 	"umg/app/simulator"
 	"umg/billing"
+	"umg/billing/lease"
 )
 
 // TestMain proves that no call leaves a goroutine behind. The test cluster and the pools on it live as long as the
@@ -87,6 +88,7 @@ type bench struct {
 	t        testing.TB
 	db       *sqlx.DB
 	ledger   *billing.Ledger
+	till     *lease.Till
 	limits   *limit.Limiter
 	gateway  *gateway.Gateway
 	upstream *httptest.Server
@@ -120,7 +122,9 @@ func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*ga
 	t.Cleanup(b.upstream.Close)
 	b.client = b.upstream.Client()
 	ctx := t.Context()
-	b.ledger = billing.NewLedger(b.overLine(), billing.Options{Now: time.Now, IDs: b.ids, Log: slog.New(slog.DiscardHandler)})
+	books := b.overLine()
+	b.ledger = billing.NewLedger(books, billing.Options{Now: time.Now, IDs: b.ids, Log: slog.New(slog.DiscardHandler)})
+	b.openTill(books)
 	b.open(credit)
 	f, err := catalog.ParseFile([]byte(strings.NewReplacer("ROUTES", common, "STYLED", styled, "ALPHA_WAIT", alphaWait).Replace(file)))
 	must(t, err)
@@ -131,7 +135,7 @@ func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*ga
 	t.Cleanup(providers.Close)
 	b.limits = limit.New(limit.Options{Now: time.Now})
 	o := gateway.Options{
-		Ledger: b.ledger, Snapshot: c.Snapshot, Limits: b.limits, Providers: providers, Now: time.Now, Random: mathrand.IntN,
+		Till: b.till, Snapshot: c.Snapshot, Limits: b.limits, Providers: providers, Now: time.Now, Random: mathrand.IntN,
 		RetryWait: time.Millisecond,
 	}
 	for _, f := range change {
@@ -139,6 +143,23 @@ func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*ga
 	}
 	b.gateway = gateway.New(o)
 	return b
+}
+
+// openTill opens a till that keeps its journal in the database.
+func (b *bench) openTill(books *sqlx.DB) {
+	b.t.Helper()
+	bank := lease.OpenBank(books, time.Now, b.ids)
+	var err error
+	b.till, err = lease.New(lease.Options{Bank: bank, Registry: bank, ReplicaID: "test", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	must(b.t, err)
+	must(b.t, b.till.Recover(b.t.Context()))
+	ctx, stop := context.WithCancel(context.WithoutCancel(b.t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- b.till.Run(ctx) }()
+	b.t.Cleanup(func() {
+		stop()
+		must(b.t, <-ended)
+	})
 }
 
 // open makes an account with credit, which all calls from now on are made for.
@@ -260,6 +281,9 @@ func (b *bench) balance() billing.Balance {
 	must(b.t, err)
 	return got
 }
+
+// reserved is what calls hold. What leases hold beside that comes back by itself.
+func (b *bench) reserved() app.Amount { return b.till.Stats().Reserved }
 
 // record is the only usage record of the account.
 func (b *bench) record() billing.UsageRecord {
@@ -440,11 +464,11 @@ func (b *bench) generate(c gateway.Call) (gateway.Report, *sink, error) {
 	return *r, s, err
 }
 
-// settled checks that the account paid exactly that and that nothing is held.
+// settled checks that the account paid exactly that and that nothing is reserved.
 func (b *bench) settled(cost app.Amount) {
 	b.t.Helper()
-	if got := b.balance(); got.Posted != startMoney-cost || got.Held != 0 {
-		b.t.Errorf("posted %s and held %s, want %s and 0", got.Posted, got.Held, startMoney-cost)
+	if got := b.balance().Posted; got != startMoney-cost || b.reserved() != 0 {
+		b.t.Errorf("posted %s and reserved %s, want %s and 0", got, b.reserved(), startMoney-cost)
 	}
 	if got := b.record(); got.Cost != cost {
 		b.t.Errorf("the record says %s, want %s", got.Cost, cost)

@@ -50,7 +50,7 @@ func TestEveryWayBoundsTheUpstreamByTheBalance(t *testing.T) {
 					b.t.Errorf("the upstream was given %d, made %d, and ended with %q", bound, out, h.finish)
 				}
 				u, left := b.record(), b.balance()
-				if u.Overrun != 0 || r.Estimated || u.Reserved > poor || h.cost != r.Cost || left.Posted != poor-r.Cost || left.Held != 0 {
+				if u.Overrun != 0 || r.Estimated || u.Reserved > poor || h.cost != r.Cost || left.Posted != poor-r.Cost || b.reserved() != 0 {
 					b.t.Errorf("shown %s, record %+v, %s left", h.cost, u, left.Posted)
 				}
 			})

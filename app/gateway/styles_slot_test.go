@@ -56,8 +56,8 @@ func TestEveryWayGivesItsSlotBack(t *testing.T) {
 				}
 			}
 		}
-		if left := b.balance(); left.Held != 0 {
-			t.Errorf("%s are still held", left.Held)
+		if held := b.reserved(); held != 0 {
+			t.Errorf("%s are still held", held)
 		}
 	})
 }

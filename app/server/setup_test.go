@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jmoiron/sqlx"
 	"go.uber.org/goleak"
 
 	"umg/api"
@@ -18,7 +19,7 @@ import (
 	"umg/app/limit"
 	"umg/app/postgres/pgtest"
 	"umg/app/provider"
-	"umg/billing"
+	"umg/billing/lease"
 )
 
 // tests closes the connections that clients keep for the next call, so that what is left is a leak.
@@ -37,6 +38,19 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreTopFunction("database/sql.(*DB).connectionCleaner"))
 }
 
+// openTill is a till that takes no calls yet.
+func openTill(t *testing.T, db *sqlx.DB, ids app.IDs) *lease.Till {
+	t.Helper()
+	bank := lease.OpenBank(db, time.Now, ids)
+	till, err := lease.New(lease.Options{
+		Bank: bank, Registry: bank, ReplicaID: "test", Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return till
+}
+
 // options are a whole machine's face over an empty store.
 func options(t *testing.T) Options {
 	t.Helper()
@@ -48,8 +62,7 @@ func options(t *testing.T) Options {
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
 	corridor := gateway.New(gateway.Options{
-		Ledger:   billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log}),
-		Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers, Now: time.Now, Random: mathrand.IntN,
+		Till: openTill(t, db, ids), Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers, Now: time.Now, Random: mathrand.IntN,
 	})
 	face := api.New(api.Options{
 		Keys: account.NewKeyRing(db, account.KeyRingOptions{Now: time.Now, Log: log}), Catalog: models, Gateway: corridor, Now: time.Now,

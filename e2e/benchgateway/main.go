@@ -71,7 +71,7 @@ func run(ctx context.Context, dsn, upstream, logFile string) (err error) {
 	providers := provider.New(provider.Options{})
 	defer providers.Close()
 	texts := gateway.New(gateway.Options{
-		Ledger: closedBooks{}, Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers,
+		Till: closedBooks{}, Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers,
 		Now: time.Now, Random: mathrand.IntN,
 	})
 	srv := server.New(server.Options{
@@ -129,5 +129,11 @@ func (closedBooks) Hold(_ context.Context, q billing.HoldRequest) (billing.Hold,
 // Settle forgets.
 func (closedBooks) Settle(context.Context, billing.Hold, billing.Settlement) error { return nil }
 
-// SettleLater forgets too.
-func (closedBooks) SettleLater(billing.Hold, billing.Settlement) {}
+// Extend grants all that is wanted, too.
+func (closedBooks) Extend(_ context.Context, h *billing.Hold, more app.Amount) error {
+	h.Amount += more
+	return nil
+}
+
+// Progress forgets.
+func (closedBooks) Progress(billing.Hold, billing.Settlement) {}

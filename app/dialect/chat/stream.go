@@ -17,9 +17,14 @@ const (
 
 // AppendErrorFrames appends how a stream ends with an error: one frame that every client raises, and the end.
 func AppendErrorFrames(dst []byte, e *app.Error, requestID string) []byte {
+	return append(AppendNotice(dst, e, requestID), DoneFrame...)
+}
+
+// AppendNotice appends an error as a frame. Behind the end of a stream official clients read over it.
+func AppendNotice(dst []byte, e *app.Error, requestID string) []byte {
 	dst = append(dst, "data: "...)
 	dst = AppendError(dst, e, requestID)
-	return append(dst, "\n\n"+DoneFrame...)
+	return append(dst, "\n\n"...)
 }
 
 // Envelope is what all chunks of one stream share, each as JSON text.

@@ -1,0 +1,37 @@
+package api_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/billing/lease"
+)
+
+// openTill opens a till that keeps its journal in the database.
+func openTill(t testing.TB, db *sqlx.DB, ids app.IDs) *lease.Till {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	bank := lease.OpenBank(db, time.Now, ids)
+	till, err := lease.New(lease.Options{Bank: bank, Registry: bank, ReplicaID: "test", Now: time.Now, Log: log})
+	if err == nil {
+		err = till.Recover(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- till.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return till
+}
