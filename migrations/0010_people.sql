@@ -3,10 +3,6 @@
 -- Since when a user's e-mail address is known to be theirs.
 alter table users add column verified_at timestamptz;
 
--- A frozen account keeps its money and can be looked at, but no call may cost it anything.
-alter table accounts add column if not exists frozen_at timestamptz;
-alter table accounts add column if not exists frozen_reason text not null default '';
-
 -- Links that prove an address. The mail holds 256 random bits, the row their hash. A link is for the address it was sent
 -- to: when the user's address is another by then, it proves nothing.
 create table email_links (

@@ -3,6 +3,7 @@ package views
 import (
 	"time"
 
+	"umg/app"
 	"umg/views/ui"
 )
 
@@ -27,6 +28,38 @@ type Key struct {
 	CreatedBy string
 	LastUsed  *time.Time
 	ExpiresAt *time.Time
+	Budget    *KeyBudget // nil for none
+}
+
+// KeyBudget is what a key may spend in a period, and how far it has.
+type KeyBudget struct {
+	Limit    app.Amount
+	Spent    app.Amount
+	Left     app.Amount
+	Period   string
+	ResetsAt *time.Time // nil for one that is not refilled
+}
+
+// periodWords say over what time a budget is spent.
+var periodWords = map[string]string{"total": "in total", "day": "today", "week": "this week", "month": "this month"}
+
+func (b KeyBudget) spentWords() string {
+	return Dollars(b.Spent) + " of " + Dollars(b.Limit) + " spent " + periodWords[b.Period]
+}
+
+func (b KeyBudget) leftWords() string {
+	if b.Left <= 0 {
+		return "used up"
+	}
+	return Dollars(b.Left) + " left"
+}
+
+// periodOptions are how often a budget is refilled.
+var periodOptions = []ui.Option{
+	{Value: "month", Label: "each month"},
+	{Value: "week", Label: "each week"},
+	{Value: "day", Label: "each day"},
+	{Value: "total", Label: "in total, once"},
 }
 
 // status is the badge of a key at a moment.
@@ -88,10 +121,27 @@ type KeyForm struct {
 	Mode      string
 	ModeError string
 	FormError string
+	Budget    BudgetForm
+}
+
+// BudgetForm is the part of a form that is about a key's budget.
+type BudgetForm struct {
+	Limit       string // dollars as they were typed
+	LimitError  string
+	Period      string
+	PeriodError string
+	FormError   string
 }
 
 // NewKeyForm is the form as it is first shown: most keys are for an SDK.
-func NewKeyForm() KeyForm { return KeyForm{Mode: ModeStandard} }
+func NewKeyForm() KeyForm { return KeyForm{Mode: ModeStandard, Budget: BudgetForm{Period: "month"}} }
+
+// KeyBudgetEdit is the form of a key's budget.
+type KeyBudgetEdit struct {
+	Shell
+	Key  Key
+	Form BudgetForm
+}
 
 // Keys is the list of an account's keys.
 type Keys struct {

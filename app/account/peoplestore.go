@@ -120,10 +120,3 @@ func forgetPlaces(ctx context.Context, q postgres.Queryer, now time.Time, limit 
 	}
 	return done.RowsAffected()
 }
-
-func setFrozen(ctx context.Context, q postgres.Queryer, accountID, reason string, at *time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `
-		update accounts set frozen_at = case when $2::timestamptz is not null then coalesce(frozen_at, $2) end, frozen_reason = $3
-		where id = $1`, accountID, at, reason)
-	return changed(done, err)
-}

@@ -56,21 +56,13 @@ type Trial struct {
 	Refusal   *app.Error // nil as well when trials are off
 }
 
-// TrialState is what a page tells about the trial credit of a user.
-type TrialState struct {
-	Policy TrialPolicy
-	Open   bool // the user may still get it
-}
-
-// TrialOf says whether a user may still get trial credit.
-func (s *Service) TrialOf(ctx context.Context, u User) (TrialState, error) {
-	state := TrialState{Policy: s.o.Trial}
-	if s.o.Trial.Amount <= 0 || s.o.Trial.RequireVerified && !s.Verifies() {
-		return state, nil
+// TrialOpen says whether a user may still get trial credit.
+func (s *Service) TrialOpen(ctx context.Context, u User) (bool, error) {
+	if s.o.Trial.Amount <= 0 || s.o.Trial.RequireVerified && !s.Verifies() || disposable(domainOf(u.Email)) {
+		return false, nil
 	}
 	had, err := hadTrial(ctx, s.db, u.ID, identityOf(u.Email))
-	state.Open = !had && !disposable(domainOf(u.Email))
-	return state, storeError("read trial", err)
+	return !had, storeError("read trial", err)
 }
 
 // ClaimTrial gives a user the trial credit that a limit of the day had refused. It gives nothing twice.

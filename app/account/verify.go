@@ -7,13 +7,13 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"html"
 	"io"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/mail"
 	"umg/app/postgres"
 )
 
@@ -30,12 +30,9 @@ var (
 	linkIP    = rule{scope: "link_ip", free: 30, first: time.Minute, most: time.Hour, window: time.Hour}
 )
 
-// Message is one mail.
-type Message struct{ To, Subject, Text, HTML, Kind string }
-
 // Mailer takes mail for delivery, in the transaction of q, so that nothing is sent about what did not happen.
 type Mailer interface {
-	Send(ctx context.Context, q postgres.Queryer, m Message) error
+	Send(ctx context.Context, q postgres.Queryer, m mail.Message) error
 }
 
 // Verification is what came of opening a link: the user, and their trial credit where there is any.
@@ -57,24 +54,27 @@ func (s *Service) sendLink(ctx context.Context, tx *sqlx.Tx, u User) error {
 	if err := insertLink(ctx, tx, sha256.Sum256(token), u, now, now.Add(linkAgeMax)); err != nil {
 		return err
 	}
-	return s.o.Mail.Send(ctx, tx, s.linkMail(u.Email, s.o.BaseURL+linkPath+base64.RawURLEncoding.EncodeToString(token)))
+	m, err := s.linkLetter(u.Email, s.o.BaseURL+linkPath+base64.RawURLEncoding.EncodeToString(token)).
+		To(u.Email, "Verify your e-mail address", "verify_email")
+	if err != nil {
+		return err
+	}
+	return s.o.Mail.Send(ctx, tx, m)
 }
 
-// linkMail is the message around a link. It promises credit only where there is some to be had.
-func (s *Service) linkMail(to, link string) Message {
-	promise := ""
+// linkLetter is what is written around a link. It promises credit only where there is some to be had.
+func (s *Service) linkLetter(to, link string) mail.Letter {
+	l := mail.Letter{
+		Title:      "Verify your e-mail address",
+		Paragraphs: []string{"Open this link and press the button on its page to confirm that " + to + " is your address."},
+		Action:     mail.Action{Label: "Verify " + to, URL: link},
+		Footer: "The link works once, for 24 hours. If you did not create this account, ignore this message: " +
+			"without the link nothing happens.",
+	}
 	if s.o.Trial.Amount > 0 && s.o.Trial.RequireVerified && !disposable(domainOf(to)) {
-		promise = fmt.Sprintf(" Your $%s of trial credit is then added to your account.", s.o.Trial.Amount)
+		l.Paragraphs = append(l.Paragraphs, fmt.Sprintf("Your $%s of trial credit is then added to your account.", s.o.Trial.Amount))
 	}
-	const stranger = "If you did not create this account, ignore this message: without the link nothing happens."
-	return Message{
-		To: to, Kind: "verify_email", Subject: "Verify your e-mail address",
-		Text: "Open this link and press the button to verify that this address is yours." + promise +
-			"\n\n" + link + "\n\nThe link works once, for 24 hours.\n\n" + stranger + "\n",
-		HTML: "<p>Open this link and press the button to verify that this address is yours." + html.EscapeString(promise) + "</p>" +
-			`<p><a href="` + html.EscapeString(link) + `">Verify ` + html.EscapeString(to) + "</a></p>" +
-			"<p>The link works once, for 24 hours.</p><p>" + stranger + "</p>",
-	}
+	return l
 }
 
 // ResendLink sends another link. Those sent before remain good, because mail may overtake mail.

@@ -5,6 +5,7 @@ package console
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 
@@ -12,9 +13,11 @@ import (
 	"umg/app/account"
 	"umg/app/catalog"
 	"umg/app/gateway"
+	"umg/app/mail"
 	"umg/app/video"
 	"umg/app/webhook"
 	"umg/billing"
+	"umg/billing/stripe"
 )
 
 // Options are the services behind the pages, and what the pages say about the server.
@@ -26,6 +29,9 @@ type Options struct {
 	Gateway  *gateway.Gateway
 	Videos   *video.Service
 	Webhooks *webhook.Service
+	Outbox   *mail.Service   // of a demo without a mail server; nil keeps mails to their readers
+	Payments *stripe.Service // nil where credit was never bought
+	IDs      app.IDs         // needed with Payments
 	Now      app.Clock
 	BaseURL  string // scheme and host of the server
 	Trial    account.TrialPolicy
@@ -40,6 +46,9 @@ func New(o Options) *Console {
 	if o.Accounts == nil || o.Sessions == nil || o.Ledger == nil || o.Catalog == nil || o.Gateway == nil || o.Now == nil || o.BaseURL == "" {
 		panic("console: an option is missing")
 	}
+	if o.Payments != nil && (o.IDs.Now == nil || o.IDs.Random == nil) {
+		panic("console: payments need identifiers")
+	}
 	return &Console{o: o}
 }
 
@@ -53,7 +62,7 @@ type Route struct {
 
 // Routes is the whole face, so that tests can walk it. Every GET also answers HEAD.
 func Routes() []Route {
-	return append([]Route{
+	return slices.Concat([]Route{
 		{Method: http.MethodGet, Path: "/sign-up", Open: true, serve: (*Console).signUpPage},
 		{Method: http.MethodPost, Path: "/sign-up", Open: true, serve: (*Console).signUp},
 		{Method: http.MethodGet, Path: "/sign-in", Open: true, serve: (*Console).signInPage},
@@ -63,7 +72,6 @@ func Routes() []Route {
 		{Method: http.MethodGet, Path: "", serve: (*Console).overview},
 		{Method: http.MethodGet, Path: "/first-request", serve: (*Console).firstRequest},
 		{Method: http.MethodPost, Path: "/onboarding", serve: (*Console).setOnboarding},
-		{Method: http.MethodGet, Path: "/billing", serve: (*Console).billing},
 		{Method: http.MethodGet, Path: "/models", serve: (*Console).models},
 		{Method: http.MethodGet, Path: "/models/*", serve: (*Console).model},
 		{Method: http.MethodGet, Path: "/model/api.md", serve: modelDocument("text/plain; charset=utf-8", (*catalog.Model).Markdown)},
@@ -89,9 +97,11 @@ func Routes() []Route {
 		{Method: http.MethodGet, Path: "/keys/new", serve: (*Console).newKey},
 		{Method: http.MethodPost, Path: "/keys/:id/disable", serve: (*Console).disableKey},
 		{Method: http.MethodPost, Path: "/keys/:id/enable", serve: (*Console).enableKey},
+		{Method: http.MethodGet, Path: "/keys/:id/budget", serve: (*Console).askBudget},
+		{Method: http.MethodPost, Path: "/keys/:id/budget", serve: (*Console).setBudget},
 		{Method: http.MethodGet, Path: "/keys/:id/delete", serve: (*Console).askDeleteKey},
 		{Method: http.MethodPost, Path: "/keys/:id/delete", serve: (*Console).deleteKey},
-	}, webhookRoutes()...)
+	}, webhookRoutes(), billingRoutes(), verifyRoutes())
 }
 
 // Mount adds the pages to the group at /console.

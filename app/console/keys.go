@@ -1,13 +1,16 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"umg/app"
 	"umg/app/account"
 	"umg/app/llm"
+	"umg/billing"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -35,7 +38,26 @@ func (c *Console) listKeys(p *page) ([]views.Key, error) {
 	for i, k := range found {
 		keys[i] = viewKey(k)
 	}
-	return keys, nil
+	return keys, c.fillBudgets(p, keys, found)
+}
+
+// fillBudgets adds to the keys that have a budget how far it is spent.
+func (c *Console) fillBudgets(p *page, keys []views.Key, found []account.Key) error {
+	if !slices.ContainsFunc(found, func(k account.Key) bool { return k.BudgetID != "" }) {
+		return nil
+	}
+	budgets, err := c.o.Ledger.Budgets(p.Request().Context(), p.user.AccountID)
+	if err != nil {
+		return err
+	}
+	for i := range keys {
+		if b, found := budgets[keys[i].ID]; found {
+			keys[i].Budget = &views.KeyBudget{
+				Limit: b.Limit, Spent: b.Spent, Left: max(b.Left-b.Held, 0), Period: string(b.Period), ResetsAt: b.ResetsAt,
+			}
+		}
+	}
+	return nil
 }
 
 func viewKey(k account.Key) views.Key {
@@ -51,11 +73,16 @@ func (c *Console) newKey(p *page) error {
 
 // createKey answers with the secret itself instead of leading to another page: it is shown once and kept nowhere.
 func (c *Console) createKey(p *page) error {
-	form := views.KeyForm{Name: p.FormValue("name"), Env: p.FormValue("env"), Mode: p.FormValue("mode")}
+	form := views.KeyForm{Name: p.FormValue("name"), Env: p.FormValue("env"), Mode: p.FormValue("mode"), Budget: budgetForm(p)}
 	fromOverview := p.FormValue("from") == "overview"
-	key, secret, err := c.o.Accounts.CreateKey(p.Request().Context(), p.user.Principal(), account.KeySpec{
-		Name: form.Name, Env: form.Env, ErrorMode: account.ErrorMode(form.Mode),
-	})
+	budget, err := readBudget(form.Budget)
+	var key account.Key
+	var secret string
+	if err == nil {
+		key, secret, err = c.o.Accounts.CreateKey(p.Request().Context(), p.user.Principal(), account.KeySpec{
+			Name: form.Name, Env: form.Env, ErrorMode: account.ErrorMode(form.Mode), Budget: budget,
+		})
+	}
 	if err != nil {
 		if err := explainKey(&form, err); err != nil {
 			return err
@@ -90,6 +117,7 @@ func explainKey(form *views.KeyForm, err error) error {
 		form.EnvError = refusal.Message
 	case refusal.Param == "error_mode":
 		form.ModeError = refusal.Message
+	case explainBudget(&form.Budget, refusal):
 	default:
 		form.FormError = refusal.Message
 	}
@@ -126,19 +154,95 @@ func (c *Console) switchKey(p *page, disabled bool, done string) error {
 	return c.say(p, ui.Success, done, keysPath)
 }
 
+// budgetForm is what was typed about a budget. Forms without these fields have none.
+func budgetForm(p *page) views.BudgetForm {
+	return views.BudgetForm{Limit: p.FormValue("budget"), Period: cmp.Or(p.FormValue("budget_period"), string(billing.EachMonth))}
+}
+
+// readBudget reads dollars as people write them. An empty field is no budget.
+func readBudget(f views.BudgetForm) (*account.Budget, error) {
+	text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(f.Limit), "$"))
+	if text == "" {
+		return nil, nil
+	}
+	limit, err := app.ParseAmount(text)
+	if err != nil {
+		return nil, app.Errorf(app.Invalid, "invalid_value",
+			"Write dollars with a point and at most 9 decimals, such as 25 or 0.5, or leave the field empty.").At("budget").Because(err)
+	}
+	return &account.Budget{Limit: limit, Period: billing.Period(f.Period)}, nil
+}
+
+// explainBudget puts a refusal beside the field of a budget it concerns, and says whether it concerns one.
+func explainBudget(f *views.BudgetForm, refusal *app.Error) bool {
+	switch refusal.Param {
+	case "budget":
+		f.LimitError = refusal.Message
+	case "budget_period":
+		f.PeriodError = refusal.Message
+	default:
+		return false
+	}
+	return true
+}
+
+// ownKey is the key that the path names, among the account's own.
+func (c *Console) ownKey(p *page) (views.Key, error) {
+	keys, err := c.listKeys(p)
+	if err != nil {
+		return views.Key{}, err
+	}
+	at := slices.IndexFunc(keys, func(k views.Key) bool { return k.ID == p.Param("id") })
+	if at < 0 {
+		return views.Key{}, app.Errorf(app.NotFound, "key_not_found", "There is no such key.")
+	}
+	return keys[at], nil
+}
+
+func (c *Console) askBudget(p *page) error {
+	k, err := c.ownKey(p)
+	if err != nil {
+		return err
+	}
+	form := views.NewKeyForm().Budget
+	if k.Budget != nil {
+		form = views.BudgetForm{Limit: k.Budget.Limit.String(), Period: k.Budget.Period}
+	}
+	return c.render(p, http.StatusOK, views.KeyBudgetPage(views.KeyBudgetEdit{Shell: c.shell(p), Key: k, Form: form}))
+}
+
+func (c *Console) setBudget(p *page) error {
+	k, err := c.ownKey(p)
+	if err != nil {
+		return err
+	}
+	form := budgetForm(p)
+	budget, err := readBudget(form)
+	if err == nil {
+		err = c.o.Accounts.SetKeyBudget(p.Request().Context(), p.user.Principal(), k.ID, budget)
+	}
+	if refusal := app.AsError(err); err != nil && refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
+		return err
+	} else if err != nil {
+		if !explainBudget(&form, refusal) {
+			form.FormError = refusal.Message
+		}
+		return c.render(p, http.StatusUnprocessableEntity, views.KeyBudgetPage(views.KeyBudgetEdit{Shell: c.shell(p), Key: k, Form: form}))
+	}
+	if budget == nil {
+		return c.say(p, ui.Success, k.Name+" has no budget: only your credit limits it.", keysPath)
+	}
+	return c.say(p, ui.Success, k.Name+" has a budget of "+views.Dollars(budget.Limit)+".", keysPath)
+}
+
 // deletion finds the key that the page is about among the account's own.
 func (c *Console) deletion(p *page) (views.KeyDelete, error) {
-	keys, err := c.listKeys(p)
+	k, err := c.ownKey(p)
 	if err != nil {
 		return views.KeyDelete{}, err
 	}
-	for _, k := range keys {
-		if k.ID == p.Param("id") {
-			inUse := k.LastUsed != nil && c.o.Now().Sub(*k.LastUsed) < lately
-			return views.KeyDelete{Shell: c.shell(p), Key: k, TypeName: inUse}, nil
-		}
-	}
-	return views.KeyDelete{}, app.Errorf(app.NotFound, "key_not_found", "There is no such key.")
+	inUse := k.LastUsed != nil && c.o.Now().Sub(*k.LastUsed) < lately
+	return views.KeyDelete{Shell: c.shell(p), Key: k, TypeName: inUse}, nil
 }
 
 func (c *Console) askDeleteKey(p *page) error {

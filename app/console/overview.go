@@ -23,7 +23,7 @@ func (c *Console) overview(p *page) error {
 // renderOverview draws the first page: the way to the first request unless it was put away, then figures. When these
 // cannot be read the rest of the page still stands.
 func (c *Console) renderOverview(p *page, status int, form views.KeyForm, fresh *views.FreshKey) error {
-	o := views.Overview{Shell: c.shell(p)}
+	o := views.Overview{Shell: c.shell(p), Payable: c.payable()}
 	keys, err := c.listKeys(p)
 	if err != nil {
 		return err
@@ -33,7 +33,9 @@ func (c *Console) renderOverview(p *page, status int, form views.KeyForm, fresh 
 		names[k.ID] = k.Name
 	}
 	o.Hooks, err = c.troubledWebhooks(p)
-	if err = errors.Join(err, c.fillActivity(p, &o, names)); err != nil {
+	unverified, unverifiedErr := c.unverified(p)
+	o.Unverified = unverified
+	if err = errors.Join(err, unverifiedErr, c.fillActivity(p, &o, names)); err != nil {
 		o.Failure = &views.Trouble{RequestID: p.Response().Header().Get(echo.HeaderXRequestID)}
 	}
 	if cookie, err := p.Cookie(onboardingCookie); err != nil || cookie.Value != hidden || fresh != nil {
@@ -60,10 +62,7 @@ func (c *Console) fillActivity(p *page, o *views.Overview, keyNames map[string]s
 	if err != nil {
 		return err
 	}
-	o.Credit = views.Credit{
-		Available: credit.Available(), Trial: credit.Trial, TrialExpires: credit.TrialExpires, Purchased: credit.Purchased,
-		Granted: credit.Granted, Held: credit.Held,
-	}
+	o.Credit = viewCredit(credit)
 	o.Stats = views.Stats{
 		Spend: activity.Spend, Requests: activity.Requests, Streamed: activity.Streamed, Failed: activity.Failed,
 	}
@@ -134,11 +133,6 @@ func (c *Console) firstRequest(p *page) error {
 		return p.NoContent(http.StatusNoContent)
 	}
 	return c.render(p, http.StatusOK, views.FirstRequestPart(f, true))
-}
-
-// billing is where messages about credit lead: to the balance and what it is made of.
-func (c *Console) billing(p *page) error {
-	return p.Redirect(http.StatusSeeOther, consolePath+"#credit")
 }
 
 func (c *Console) setOnboarding(p *page) error {

@@ -106,6 +106,9 @@ func (c *Console) shell(p *page) views.Shell {
 	}
 	s.Viewer = &views.Viewer{Email: p.user.Email}
 	s.Balance = c.balanceOf(p)
+	if p.user.Frozen {
+		s.Frozen = &views.Freeze{Reason: p.user.FrozenReason}
+	}
 	return s
 }
 

@@ -13,9 +13,7 @@ func (c *Console) entry(p *page) views.Entry {
 	if next := safeNext(p.FormValue("next")); next != consolePath {
 		e.Next = next
 	}
-	if c.o.Trial.Amount > 0 {
-		e.Trial = &views.Trial{Amount: c.o.Trial.Amount, Days: c.o.Trial.Days}
-	}
+	e.Trial = c.trial()
 	return e
 }
 

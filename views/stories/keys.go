@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"slices"
 	"time"
 
 	"github.com/a-h/templ"
@@ -59,7 +60,7 @@ func keys() []Story {
 	flash.Adjust = func(s *views.Shell) {
 		s.Toasts = []ui.Toast{{Tone: ui.Success, Text: "Old laptop is disabled. Programs that use it are refused."}}
 	}
-	return []Story{
+	return slices.Concat([]Story{
 		story("keys-empty", "No keys yet", 200, "/console/keys", func(s views.Shell) templ.Component {
 			return views.KeysPage(views.Keys{Shell: s})
 		}),
@@ -84,5 +85,5 @@ func keys() []Story {
 		story("key-delete", "Delete an unused key", 200, "/console/keys", remove(2, false, "")),
 		story("key-delete-used", "Delete a key in use", 200, "/console/keys", remove(0, true, "")),
 		story("key-delete-wrong", "Delete a key in use, wrong name", 422, "/console/keys", remove(0, true, "That is not the key's name.")),
-	}
+	}, budgets(), verify())
 }

@@ -1,0 +1,170 @@
+package console
+
+import (
+	"net/http"
+
+	"umg/app"
+	"umg/app/account"
+	"umg/views"
+	"umg/views/ui"
+)
+
+const verifyPath = consolePath + "/verify"
+
+// verifyRoutes take whoever holds a link, signed in or not, as mail is read where one is not.
+func verifyRoutes() []Route {
+	return []Route{
+		{Method: http.MethodGet, Path: "/verify", Open: true, serve: (*Console).verifyPage},
+		{Method: http.MethodPost, Path: "/verify", Open: true, serve: (*Console).verify},
+		{Method: http.MethodPost, Path: "/verify/resend", serve: (*Console).resendLink},
+		{Method: http.MethodPost, Path: "/verify/trial", serve: (*Console).claimTrial},
+	}
+}
+
+// trial is the credit that a new account can be given, as pages tell of it; nil where none is to be had.
+func (c *Console) trial() *views.Trial {
+	policy := c.o.Trial
+	if policy.Amount <= 0 || policy.RequireVerified && !c.o.Accounts.Verifies() {
+		return nil
+	}
+	return &views.Trial{Amount: policy.Amount, Days: policy.Days, Verified: policy.RequireVerified}
+}
+
+// verifyPage shows what a link would do and does nothing: programs that read mail open every link. Without a link it
+// tells a signed-in user where they stand.
+func (c *Console) verifyPage(p *page) error {
+	token := p.QueryParam("token")
+	if token == "" {
+		v, err := c.standing(p)
+		if err != nil {
+			return err
+		}
+		return c.render(p, http.StatusOK, views.VerifyPage(v))
+	}
+	email, err := c.o.Accounts.Link(p.Request().Context(), token)
+	if err != nil {
+		return c.refuseLink(p, err)
+	}
+	v := views.Verify{Shell: c.shell(p), Token: token, Email: email}
+	if trial := c.trial(); trial != nil && trial.Verified {
+		v.Trial = trial
+	}
+	return c.render(p, http.StatusOK, views.VerifyPage(v))
+}
+
+// standing is what the page says without a link.
+func (c *Console) standing(p *page) (views.Verify, error) {
+	v := views.Verify{Shell: c.shell(p)}
+	if !p.signedIn() {
+		return v, nil
+	}
+	open, err := c.unverified(p)
+	if err != nil {
+		return v, err
+	}
+	v.Email, v.Done = p.user.Email, p.user.Verified || !c.o.Accounts.Verifies()
+	v.Resend = !v.Done
+	if open != nil {
+		v.Trial, v.Claim = open.Trial, open.Claim
+	}
+	if !c.o.Accounts.Verifies() {
+		v.Email = ""
+	}
+	return v, nil
+}
+
+// unverified is what is still to be done by the user about their address and their trial credit; nil when it is nothing.
+func (c *Console) unverified(p *page) (*views.Unverified, error) {
+	waits := c.o.Accounts.Verifies() && !p.user.Verified
+	trial := c.trial()
+	if !waits && trial == nil {
+		return nil, nil
+	}
+	u := &views.Unverified{Email: p.user.Email}
+	if trial != nil {
+		open, err := c.o.Accounts.TrialOpen(p.Request().Context(), p.user)
+		if err != nil {
+			return nil, err
+		}
+		if open {
+			u.Trial, u.Claim = trial, !waits || !trial.Verified
+		}
+	}
+	if !waits && !u.Claim {
+		return nil, nil
+	}
+	return u, nil
+}
+
+// verify uses a link.
+func (c *Console) verify(p *page) error {
+	v, err := c.o.Accounts.VerifyEmail(p.Request().Context(), p.FormValue("token"), p.RealIP())
+	if err != nil {
+		return c.refuseLink(p, err)
+	}
+	said, tone := trialWords(v.User.Email+" is verified.", v.Trial)
+	if p.user.ID == v.User.ID {
+		return c.say(p, tone, said, consolePath)
+	}
+	return c.render(p, http.StatusOK, views.VerifyPage(views.Verify{Shell: c.shell(p), Email: v.User.Email, Title: said, Done: true}))
+}
+
+// trialWords add to a sentence what became of the trial credit.
+func trialWords(said string, t account.Trial) (string, ui.Tone) {
+	switch {
+	case t.Amount > 0:
+		return said + " " + views.Dollars(t.Amount) + " of trial credit was added to your account.", ui.Success
+	case t.Refusal != nil:
+		return said + " " + t.Refusal.Message, ui.Warning
+	default:
+		return said, ui.Success
+	}
+}
+
+// refuseLink tells on the page what is wrong with a link, and offers another one to whom it would help.
+func (c *Console) refuseLink(p *page, err error) error {
+	refusal := app.AsError(err)
+	if refusal.Kind != app.NotFound && refusal.Kind != app.Conflict {
+		return err
+	}
+	v, standingErr := c.standing(p)
+	if standingErr != nil {
+		return standingErr
+	}
+	v.Problem = refusal.Message
+	switch {
+	case refusal.Code == "link_used":
+		v.Title = "This link was used"
+	case v.Done:
+	default:
+		v.Title = "This link does not work"
+	}
+	return c.render(p, statusOf[refusal.Kind], views.VerifyPage(v))
+}
+
+func (c *Console) resendLink(p *page) error {
+	err := c.o.Accounts.ResendLink(p.Request().Context(), p.user.ID, p.RealIP())
+	switch refusal := app.AsError(err); {
+	case err == nil:
+		return c.say(p, ui.Success, "Another link is on its way to "+p.user.Email+".", verifyPath)
+	case refusal.Kind == app.Exhausted || refusal.Kind == app.Conflict:
+		return c.say(p, ui.Warning, refusal.Message, verifyPath)
+	}
+	return err
+}
+
+func (c *Console) claimTrial(p *page) error {
+	t, err := c.o.Accounts.ClaimTrial(p.Request().Context(), p.user.ID, p.RealIP())
+	if refusal := app.AsError(err); err != nil && refusal.Kind != app.Forbidden {
+		return err
+	} else if err != nil {
+		t.Refusal = refusal
+	}
+	switch {
+	case t.Amount > 0:
+		return c.say(p, ui.Success, views.Dollars(t.Amount)+" of trial credit was added to your account.", consolePath)
+	case t.Refusal != nil:
+		return c.say(p, ui.Warning, t.Refusal.Message, verifyPath)
+	}
+	return c.say(p, ui.Warning, "There is no trial credit on this server.", consolePath)
+}

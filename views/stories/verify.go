@@ -1,0 +1,82 @@
+package stories
+
+import (
+	"github.com/a-h/templ"
+
+	"umg/app"
+	"umg/views"
+)
+
+func verify() []Story {
+	trial := &views.Trial{Amount: 5 * app.Dollar, Days: 30, Verified: true}
+	story := func(name, title string, status int, out bool, v views.Verify) Story {
+		return Story{Name: name, Group: "Verifying an address", Title: title, Status: status, Out: out, Path: "/console/verify",
+			View: func(s views.Shell) templ.Component {
+				v.Shell = s
+				return views.VerifyPage(v)
+			}}
+	}
+	waiting := Story{Name: "overview-unverified", Group: "Verifying an address", Title: "The overview until then", Status: 200, Path: "/console",
+		View: func(s views.Shell) templ.Component {
+			return views.OverviewPage(views.Overview{Shell: s, Onboarding: steps(), Unverified: &views.Unverified{Email: Email, Trial: trial}})
+		}}
+	claim := Story{Name: "overview-claim", Group: "Verifying an address", Title: "Trial credit not taken yet", Status: 200, Path: "/console",
+		View: func(s views.Shell) templ.Component {
+			return views.OverviewPage(views.Overview{Shell: s, Onboarding: steps(), Unverified: &views.Unverified{Email: Email, Trial: trial, Claim: true}})
+		}}
+	frozen := Story{Name: "keys-frozen", Group: "API keys", Title: "The account is frozen", Status: 200, Path: "/console/keys",
+		Adjust: func(s *views.Shell) {
+			s.Frozen = &views.Freeze{Reason: "A payment of 3 Nov 2026 is disputed by the bank that made it."}
+		},
+		View: func(s views.Shell) templ.Component { return views.KeysPage(views.Keys{Shell: s, Keys: exampleKeys()}) }}
+	return []Story{
+		{Name: "sign-up-verified", Group: "Sign-up and sign-in", Title: "Sign up, credit after verification", Status: 200, Out: true,
+			Path: "/console/sign-up",
+			View: func(s views.Shell) templ.Component { return views.SignUpPage(views.Entry{Shell: s, Trial: trial}) }},
+		story("verify", "A link that works", 200, true, views.Verify{Token: "ZXhhbXBsZQ", Email: Email, Trial: trial}),
+		story("verify-waiting", "Waiting for the link", 200, false, views.Verify{Email: Email, Resend: true, Trial: trial}),
+		story("verify-expired", "A link that has expired", 409, false, views.Verify{
+			Email: Email, Resend: true, Title: "This link does not work", Problem: "This link has expired: it worked for 24 hours. Ask for a new one.",
+		}),
+		story("verify-unknown-out", "A link that is not complete", 404, true, views.Verify{
+			Title: "This link does not work", Problem: "This link is not complete. Copy it whole from the mail, or ask for a new one.",
+		}),
+		story("verify-done-out", "Verified, not signed in", 200, true, views.Verify{
+			Email: Email, Done: true, Title: Email + " is verified. $5 of trial credit was added to your account.",
+		}),
+		story("verify-claim", "Verified, trial credit to be had", 200, false, views.Verify{Email: Email, Done: true, Trial: trial, Claim: true}),
+		waiting, claim, frozen,
+	}
+}
+
+// budgets are the stories of what a key may spend.
+func budgets() []Story {
+	resets := at(0).AddDate(0, 0, 9)
+	month := &views.KeyBudget{Limit: 25 * app.Dollar, Spent: 3_204_117_500, Left: 21_795_882_500, Period: "month", ResetsAt: &resets}
+	list := func() []views.Key {
+		k := exampleKeys()
+		k[0].Budget = month
+		k[2].Budget = &views.KeyBudget{Limit: app.Dollar, Spent: app.Dollar, Period: "total"}
+		return k
+	}
+	edit := func(s views.Shell, i int, f views.BudgetForm) templ.Component {
+		return views.KeyBudgetPage(views.KeyBudgetEdit{Shell: s, Key: list()[i], Form: f})
+	}
+	story := func(name, title string, status int, view func(views.Shell) templ.Component) Story {
+		return Story{Name: name, Group: "API keys", Title: title, Status: status, Path: "/console/keys", View: view}
+	}
+	return []Story{
+		story("keys-budgets", "Keys with budgets", 200, func(s views.Shell) templ.Component {
+			return views.KeysPage(views.Keys{Shell: s, Keys: list()})
+		}),
+		story("key-budget", "The budget of a key", 200, func(s views.Shell) templ.Component {
+			return edit(s, 0, views.BudgetForm{Limit: "25", Period: "month"})
+		}),
+		story("key-budget-errors", "The budget of a key, refused", 422, func(s views.Shell) templ.Component {
+			return edit(s, 1, views.BudgetForm{
+				Limit: "2,50", Period: "day",
+				LimitError: "Write dollars with a point and at most 9 decimals, such as 25 or 0.5, or leave the field empty.",
+			})
+		}),
+	}
+}

@@ -1,0 +1,37 @@
+package views
+
+// Verify is the page of a link that proves an e-mail address, and of asking for one.
+type Verify struct {
+	Shell
+	Token   string // of a link that can be used; empty otherwise
+	Email   string // the address it is about, where it is known
+	Title   string // what became of it, where something did
+	Problem string // why a link or a request for one was refused
+	Resend  bool   // whoever looks may have another link sent to Email
+	Trial   *Trial // credit that verifying brings, or that can be asked for once Verified
+	Done    bool   // the address is verified
+	Claim   bool   // the trial credit can be asked for
+}
+
+func (v Verify) title() string {
+	switch {
+	case v.Title != "":
+		return v.Title
+	case v.Done:
+		return "Your e-mail address is verified"
+	default:
+		return "Verify your e-mail address"
+	}
+}
+
+// Unverified is what the overview says to a user whose address is not verified, or who has not had trial credit yet.
+type Unverified struct {
+	Email string
+	Trial *Trial // nil where none is to be had
+	Claim bool   // the address is verified and only the credit is missing
+}
+
+// Freeze is why nothing may cost the account anything.
+type Freeze struct {
+	Reason string // empty when nobody gave one
+}
