@@ -29,7 +29,7 @@ type simCall struct {
 	budget  string
 	phase   phase
 	g       *holding
-	asked   *Ask // a take is under way
+	asked   *Ask   // a take is under way
 	answer  func() // what the books said, not arrived yet
 	until   int64  // a pause, in nanoseconds of the simulator
 	hold    billing.Hold

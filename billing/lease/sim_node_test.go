@@ -149,7 +149,7 @@ func (n *node) boot() {
 	n.w.note("%s boots", n.id)
 }
 
-const segmentBytes = 64 << 10
+const segmentBytes = 32 << 10
 
 // recover opens the till, or leaves that to a later try.
 func (n *node) recover() {

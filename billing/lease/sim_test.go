@@ -18,11 +18,16 @@ func play(seed uint64, change func(*options)) error {
 	if change != nil {
 		change(&o)
 	}
-	w := newWorld(seed, o)
-	if err := w.run(); err != nil {
-		return fmt.Errorf("%w\nseed %d, options %+v\n%s", err, seed, o, w.story())
+	err := newWorld(seed, o).run()
+	if err == nil {
+		return nil
 	}
-	return nil
+	w := newWorld(seed, o)
+	w.telling = true
+	if again := w.run(); again == nil || again.Error() != err.Error() {
+		return fmt.Errorf("seed %d, options %+v: %w, and when played again: %w", seed, o, err, again)
+	}
+	return fmt.Errorf("%w\nseed %d, options %+v\n%s", err, seed, o, w.story())
 }
 
 func TestMoneyIsRightUnderEverySeed(t *testing.T) {

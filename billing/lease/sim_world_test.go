@@ -71,6 +71,7 @@ type world struct {
 	dead      bool // a journal died
 	deaths    int
 	refusals  map[app.Kind]int
+	telling   bool // keeps a trace
 	trace     []string
 	err       error
 }
@@ -101,12 +102,10 @@ func newWorld(seed uint64, o options) *world {
 func (w *world) chance(p float64) bool { return p > 0 && w.r.Float64() < p }
 
 func (w *world) note(format string, args ...any) {
-	if len(w.trace) < traceMax {
+	if w.telling {
 		w.trace = append(w.trace, fmt.Sprintf("%v ", w.now)+fmt.Sprintf(format, args...))
 	}
 }
-
-const traceMax = 4000
 
 func (w *world) count(err error) { w.refusals[app.KindOf(err)]++ }
 

@@ -1,0 +1,395 @@
+package lease
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"umg/app"
+	"umg/billing"
+	"umg/billing/journal"
+)
+
+// books are the database as the simulator has it: the same transactions as the SQL, one after the other, in memory.
+type books struct {
+	purses   map[string]*purse
+	replicas map[string]*replicaRow
+	leases   map[leaseKey]*leaseLine
+	records  map[string]record
+	marks    map[string]mark
+	overrun  app.Amount // platform loss
+	charged  map[string]app.Amount
+	now      time.Duration
+	careless bool // the negative control: neither cursor nor request ids guard
+}
+
+type purse struct {
+	posted, held app.Amount
+	exact        bool
+	frozen       bool
+	budget       bool
+	grants       []grant // in the order in which they are drawn
+}
+
+type grant struct {
+	amount, remaining app.Amount
+	expires           time.Duration // 0 for never
+}
+
+type replicaRow struct {
+	epoch           int64
+	state           string
+	heartbeat       time.Duration
+	applied, opened journal.LSN
+}
+
+type leaseKey struct {
+	replica string
+	epoch   int64
+	purse   string
+}
+
+type leaseLine struct {
+	granted, returned, spent app.Amount
+	state                    string
+	recalled                 bool
+}
+
+func (l leaseLine) remaining() app.Amount { return l.granted - l.returned - l.spent }
+
+type record struct {
+	account, budget, replica string
+	epoch                    int64
+	reserved, cost, overrun  app.Amount
+	reason                   string
+	times                    int
+}
+
+type mark struct {
+	replica string
+	epoch   int64
+	data    []byte
+}
+
+func newBooks() *books {
+	return &books{
+		purses: map[string]*purse{}, replicas: map[string]*replicaRow{}, leases: map[leaseKey]*leaseLine{},
+		records: map[string]record{}, marks: map[string]mark{}, charged: map[string]app.Amount{},
+	}
+}
+
+// clone is a backup.
+func (b *books) clone() *books {
+	c := newBooks()
+	for id, p := range b.purses {
+		copied := *p
+		copied.grants = slices.Clone(p.grants)
+		c.purses[id] = &copied
+	}
+	for id, r := range b.replicas {
+		copied := *r
+		c.replicas[id] = &copied
+	}
+	for k, l := range b.leases {
+		copied := *l
+		c.leases[k] = &copied
+	}
+	c.records, c.marks, c.charged = maps.Clone(b.records), maps.Clone(b.marks), maps.Clone(b.charged)
+	c.overrun, c.now, c.careless = b.overrun, b.now, b.careless
+	return c
+}
+
+func (b *books) open(id string, budget, exact bool) {
+	b.purses[id] = &purse{budget: budget, exact: exact}
+}
+
+func (b *books) grant(id string, amount app.Amount, expires time.Duration) {
+	p := b.purses[id]
+	p.posted += amount
+	if !p.budget {
+		p.grants = append(p.grants, grant{amount, amount, expires})
+		slices.SortStableFunc(p.grants, func(a, b grant) int {
+			return cmp.Compare(cmp.Or(a.expires, 1<<62), cmp.Or(b.expires, 1<<62))
+		})
+	}
+}
+
+// expire takes what is left of grants whose time is over, as far as it is free.
+func (b *books) expire(id string) {
+	p := b.purses[id]
+	for i := range p.grants {
+		g := &p.grants[i]
+		if g.expires == 0 || g.expires > b.now {
+			continue
+		}
+		less := min(g.remaining, p.posted-p.held)
+		g.remaining -= less
+		p.posted -= less
+	}
+}
+
+func (b *books) Renew(_ context.Context, r Replica) error {
+	row := b.replicas[r.ID]
+	if row == nil || row.epoch != r.Epoch || row.state != "live" {
+		return ErrFenced
+	}
+	row.heartbeat = b.now
+	return nil
+}
+
+func (b *books) live(r Replica) bool {
+	row := b.replicas[r.ID]
+	return row != nil && row.epoch == r.Epoch && row.state == "live"
+}
+
+func (p *purse) row(l *leaseLine, id string) Row {
+	return Row{Purse: id, Granted: l.granted, Returned: l.returned, Spent: l.spent, Free: p.posted - p.held, Exact: p.exact}
+}
+
+func (b *books) Take(_ context.Context, r Replica, a Ask) (Row, error) {
+	p := b.purses[a.Purse]
+	switch {
+	case a.Need < 0:
+		return Row{}, errors.New("lease: take less than nothing")
+	case !b.live(r):
+		return Row{}, ErrFenced
+	case p == nil:
+		return Row{}, fmt.Errorf("lease: take: there is no purse %s", a.Purse)
+	case p.frozen:
+		return Row{}, app.Errorf(app.Forbidden, "account_frozen", "This account is frozen.").Final()
+	}
+	free := p.posted - p.held
+	if free < a.Need {
+		return Row{}, &Short{Balance: billing.Balance{Posted: p.posted, Held: p.held}, Elsewhere: b.recall(r, a.Purse)}
+	}
+	grant := max(a.Need, min(max(a.Need, a.Want), free/2))
+	exact := p.exact || (free-grant)/20 < a.Need
+	if exact {
+		grant = a.Need
+	}
+	key := leaseKey{r.ID, r.Epoch, a.Purse}
+	l := b.leases[key]
+	switch {
+	case l == nil:
+		l = &leaseLine{state: "open"}
+		b.leases[key] = l
+	case l.state != "open":
+		return Row{}, ErrFenced
+	}
+	l.granted += grant
+	p.held += grant
+	row := p.row(l, a.Purse)
+	row.Exact = exact
+	return row, nil
+}
+
+// recall asks the other holders of a purse to give back.
+func (b *books) recall(r Replica, purse string) (elsewhere bool) {
+	for k, l := range b.leases {
+		if k.purse == purse && l.state == "open" && l.remaining() > 0 && (k.replica != r.ID || k.epoch != r.Epoch) {
+			l.recalled, elsewhere = true, true
+		}
+	}
+	return elsewhere
+}
+
+func (b *books) Return(_ context.Context, r Replica, id string, total app.Amount) (Row, error) {
+	l, p := b.leases[leaseKey{r.ID, r.Epoch, id}], b.purses[id]
+	if l == nil || l.state != "open" || !b.live(r) {
+		return Row{}, ErrFenced
+	}
+	back := min(max(total-l.returned, 0), l.remaining())
+	l.returned += back
+	l.recalled = false
+	p.held -= back
+	return p.row(l, id), nil
+}
+
+func (b *books) Apply(_ context.Context, r Replica, batch Batch) (journal.LSN, error) {
+	var applied journal.LSN
+	records := make([]billing.Recorded, len(batch.Records))
+	for i, data := range batch.Records {
+		var err error
+		if records[i], err = billing.DecodeSettlement(data); err != nil || records[i].Settlement.Record.Reason == poison {
+			return 0, errors.Join(errors.New("lease: apply: a record is not one"), err)
+		}
+	}
+	if batch.To > 0 {
+		row := b.replicas[r.ID]
+		if row == nil || row.epoch != r.Epoch {
+			return 0, ErrFenced
+		}
+		if row.applied != batch.From && !b.careless {
+			return row.applied, nil
+		}
+		row.applied, row.opened = batch.To, batch.Open
+		applied = batch.To
+	}
+	for _, one := range records {
+		b.charge(one)
+		delete(b.marks, one.Hold.ID)
+	}
+	if batch.To == 0 {
+		for _, data := range batch.Marks {
+			one, err := billing.DecodeSettlement(data)
+			if _, settled := b.records[one.Hold.ID]; err == nil && !settled {
+				b.marks[one.Hold.ID] = mark{one.ReplicaID, one.Hold.Epoch, data}
+			}
+		}
+	}
+	return applied, nil
+}
+
+// charge takes what a record costs from its leases, and what these do not have from what is free.
+func (b *books) charge(one billing.Recorded) {
+	id := one.Hold.ID
+	before, exists := b.records[id]
+	if exists && !b.careless {
+		return
+	}
+	s := one.Settlement
+	cost := one.Hold.Charge(s.Cost)
+	paid := b.pay(one, one.Hold.AccountID, cost)
+	if one.Hold.BudgetID != "" {
+		b.pay(one, one.Hold.BudgetID, paid)
+	}
+	b.charged[one.Hold.AccountID] += paid
+	b.overrun += s.Cost - paid
+	b.records[id] = record{
+		account: one.Hold.AccountID, budget: one.Hold.BudgetID, replica: one.ReplicaID, epoch: one.Hold.Epoch,
+		reserved: one.Hold.Amount, cost: paid, overrun: s.Cost - paid, reason: s.Record.Reason, times: before.times + 1,
+	}
+}
+
+func (b *books) pay(one billing.Recorded, id string, cost app.Amount) (paid app.Amount) {
+	p := b.purses[id]
+	if l := b.leases[leaseKey{one.ReplicaID, one.Hold.Epoch, id}]; l != nil && l.state == "open" {
+		paid = min(cost, l.remaining())
+		l.spent += paid
+		p.held -= paid
+		p.posted -= paid
+	}
+	rest := min(cost-paid, p.posted-p.held)
+	p.posted -= rest
+	paid += rest
+	left := paid
+	for i := range p.grants {
+		draw := min(left, p.grants[i].remaining)
+		p.grants[i].remaining -= draw
+		left -= draw
+	}
+	return paid
+}
+
+func (b *books) Register(_ context.Context, id string) (Start, error) {
+	row := b.replicas[id]
+	if row == nil {
+		row = &replicaRow{}
+		b.replicas[id] = row
+	}
+	row.epoch++
+	row.state, row.heartbeat = "live", b.now
+	return Start{Replica: Replica{id, row.epoch}, Applied: row.applied, Open: row.opened}, nil
+}
+
+func (b *books) Marks(_ context.Context, r Replica) (marks [][]byte, err error) {
+	for _, id := range slices.Sorted(maps.Keys(b.marks)) {
+		m := b.marks[id]
+		row := b.replicas[m.replica]
+		if row == nil {
+			continue
+		}
+		if m.replica == r.ID && m.epoch < r.Epoch || row.state == "lost" || m.epoch < row.epoch {
+			marks = append(marks, m.data)
+		}
+	}
+	return marks, nil
+}
+
+func (b *books) Retire(_ context.Context, r Replica) error {
+	b.closeAll(r.ID, r.Epoch-1, "closed")
+	return nil
+}
+
+func (b *books) End(_ context.Context, r Replica) error {
+	b.closeAll(r.ID, r.Epoch, "closed")
+	if b.live(r) {
+		b.replicas[r.ID].state = "ended"
+	}
+	return nil
+}
+
+func (b *books) Reap(_ context.Context, silent time.Duration) (lost int, err error) {
+	for id, row := range b.replicas {
+		if row.state == "live" && row.heartbeat < b.now-silent {
+			row.state = "lost"
+			lost++
+		}
+		if row.state != "live" {
+			b.closeAll(id, row.epoch, "reclaimed")
+		}
+	}
+	return lost, nil
+}
+
+func (b *books) closeAll(id string, epoch int64, state string) {
+	for k, l := range b.leases {
+		if k.replica == id && k.epoch <= epoch && l.state == "open" {
+			b.purses[k.purse].held -= l.remaining()
+			l.returned = l.granted - l.spent
+			l.state, l.recalled = state, false
+		}
+	}
+}
+
+// poison is a reason that the simulated books refuse.
+const poison = "poison"
+
+// check compares what the books keep twice.
+func (b *books) check() error {
+	held := map[string]app.Amount{}
+	for k, l := range b.leases {
+		if l.granted < 0 || l.returned < 0 || l.spent < 0 || l.remaining() < 0 {
+			return fmt.Errorf("I5: lease %v: granted %d, returned %d, spent %d", k, l.granted, l.returned, l.spent)
+		}
+		if l.state == "open" {
+			held[k.purse] += l.remaining()
+		}
+	}
+	sums := map[string]app.Amount{}
+	for id, r := range b.records {
+		if r.times != 1 {
+			return fmt.Errorf("I7: request %s was charged %d times", id, r.times)
+		}
+		if r.cost > r.reserved || r.cost < 0 {
+			return fmt.Errorf("I6: request %s cost %d of %d", id, r.cost, r.reserved)
+		}
+		sums[r.account] += r.cost
+	}
+	for id, p := range b.purses {
+		if p.held < 0 || p.posted-p.held < 0 {
+			return fmt.Errorf("I3: purse %s: posted %d, held %d", id, p.posted, p.held)
+		}
+		if p.held != held[id] {
+			return fmt.Errorf("I4: purse %s: held %d, its leases have %d", id, p.held, held[id])
+		}
+		if p.budget {
+			continue
+		}
+		var remaining app.Amount
+		for _, g := range p.grants {
+			remaining += g.remaining
+		}
+		if remaining != p.posted {
+			return fmt.Errorf("I13: account %s: posted %d, its grants have %d", id, p.posted, remaining)
+		}
+		if sums[id] != b.charged[id] {
+			return fmt.Errorf("I7: account %s: its records cost %d, it was charged %d", id, sums[id], b.charged[id])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"umg/app"
+	"umg/billing"
+)
+
+// funded is a till whose one lease has more than any benchmark takes.
+func funded(tb testing.TB) *Till {
+	tb.Helper()
+	till, err := New(Options{Bank: newBooks(), Registry: newBooks(), ReplicaID: "r", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	b := newBook(Replica{"r", 1}, time.Hour)
+	for _, purse := range []string{"acc_01jd0000000000000000000000", "key_01jd0000000000000000000000"} {
+		l := b.open(purse, 0)
+		l.granted, l.fresh = 1_000_000*app.Dollar, false
+	}
+	till.book.Store(b)
+	return till
+}
+
+func BenchmarkHoldAndRelease(b *testing.B) {
+	till := funded(b)
+	ids := make([]string, 1024)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("req_01jd00000000000000000%05d", i)
+	}
+	ctx := context.Background()
+	for _, budget := range []string{"", "key_01jd0000000000000000000000"} {
+		b.Run("budget="+fmt.Sprint(budget != ""), func(b *testing.B) {
+			b.ReportAllocs()
+			for i := range b.N {
+				r := billing.HoldRequest{ID: ids[i%len(ids)], AccountID: "acc_01jd0000000000000000000000", BudgetID: budget, Want: app.Cent}
+				h, err := till.Hold(ctx, r)
+				if err != nil {
+					b.Fatal(err)
+				}
+				one, _ := till.calls.find(h.ID)
+				till.endSettle(settling{id: h.ID, call: one}, 10, 0)
+			}
+		})
+	}
+}
