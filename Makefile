@@ -45,6 +45,7 @@ bench: build pg ## measure the gateway against a bare reverse proxy in the same 
 
 soak: tools ## kill and flood the gateway longer than every change does (under half an hour, loopback only)
 	@E2E_RACE=1 $(GO) test -tags soak ./e2e -run '^TestFault(Video|Webhook|TwoReplicas)' -v -count=1 -timeout 30m
+	@$(GO) test -race -tags soak ./billing/stripe -run '^TestAFlood' -v -count=1 -timeout 30m
 
 fmt: ## format Go and templ
 	@gofmt -w $$(git ls-files -co --exclude-standard '*.go' | grep -v _templ.go)

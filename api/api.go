@@ -40,6 +40,7 @@ type Options struct {
 
 	Webhooks *webhook.Service // nil: the routes about webhooks are unknown
 	Videos   *video.Service   // nil: the routes about videos are unknown
+	Payments PaymentEvents    // nil: the events of the payment service are not taken
 	// Idempotency and IDs are what creating videos once takes.
 	Idempotency *idempotency.Service
 	IDs         app.IDs
@@ -55,6 +56,7 @@ type API struct {
 	gateway  *gateway.Gateway
 	webhooks *webhook.Service
 	videos   *video.Service
+	payments PaymentEvents
 	repeats  *idempotency.Service
 	ids      app.IDs
 	uploads  atomic.Int64 // bytes of large bodies whose calls run
@@ -77,7 +79,7 @@ func New(o Options) *API {
 		panic("api: Keys, Catalog, Gateway and Now are required")
 	}
 	a := &API{keys: o.Keys, catalog: o.Catalog, gateway: o.Gateway, now: o.Now, baseURL: strings.TrimSuffix(o.BaseURL, "/")}
-	a.webhooks, a.videos, a.repeats, a.ids = o.Webhooks, o.Videos, o.Idempotency, o.IDs
+	a.webhooks, a.videos, a.repeats, a.ids, a.payments = o.Webhooks, o.Videos, o.Idempotency, o.IDs, o.Payments
 	a.paths, a.operations = map[string]bool{}, map[string]string{}
 	for _, r := range Routes() {
 		a.paths[r.Path] = true
@@ -101,7 +103,7 @@ type Route struct {
 	Path   string // in the web framework's form: the last segment may be *
 	Family Family
 	Style  llm.Style // of text routes, else empty
-	// Open routes take callers without a key: an unguessable token in their path is what they bear.
+	// Open routes take callers without a key: an unguessable token in their path or a signature is what they bear.
 	Open bool
 	// Operation is what aliases in the catalog call the route; empty where none may stand for it.
 	Operation string
@@ -123,7 +125,7 @@ func Routes() []Route {
 		{Method: http.MethodGet, Path: "/v1/model/openapi.json", Family: OpenAIFamily, serve: (*API).getContract},
 		{Method: http.MethodGet, Path: "/v1/model/api.md", Family: OpenAIFamily, serve: (*API).getGuide},
 		{Method: http.MethodGet, Path: "/v1/models/*", Family: OpenAIFamily, serve: (*API).getModel},
-	}, videoRoutes(), webhookRoutes())
+	}, videoRoutes(), webhookRoutes(), paymentRoutes())
 }
 
 func text(path string, family Family, style llm.Style, operation string, serve func(*API, *call) error) Route {

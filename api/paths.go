@@ -27,6 +27,7 @@ var prefixes = []prefix{
 	{"/anthropic", MessagesFamily},
 	{"/videos", OpenAIFamily},
 	{"/callbacks", OpenAIFamily},
+	{"/webhooks", OpenAIFamily},
 	{"/chat", ChatFamily},
 	{"/messages", MessagesFamily},
 	{"/responses", OpenAIFamily},

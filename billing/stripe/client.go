@@ -54,14 +54,14 @@ func newClient(key, base string) *client {
 		TLSHandshakeTimeout: callMax, ResponseHeaderTimeout: callMax, ForceAttemptHTTP2: true,
 	}
 	config := &api.BackendConfig{
-		EnableTelemetry: api.Bool(false), MaxNetworkRetries: api.Int64(retriesMax),
+		EnableTelemetry: new(false), MaxNetworkRetries: api.Int64(retriesMax),
 		LeveledLogger: &api.LeveledLogger{Level: api.LevelNull}, // errors come back to us
 		HTTPClient: &http.Client{Timeout: callMax, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse // the key goes nowhere else
 		}},
 	}
 	if base != "" {
-		config.URL = api.String(base)
+		config.URL = new(base)
 	}
 	b := api.GetBackendWithConfig(api.APIBackend, config)
 	return &client{
@@ -98,13 +98,13 @@ func asked(ctx context.Context, doing string, err error) error {
 func params(ctx context.Context, key string) api.Params {
 	p := api.Params{Context: ctx}
 	if key != "" {
-		p.IdempotencyKey = api.String(key)
+		p.IdempotencyKey = new(key)
 	}
 	return p
 }
 
 func page(ctx context.Context, limit int64) api.ListParams {
-	return api.ListParams{Context: ctx, Limit: api.Int64(limit), Single: true}
+	return api.ListParams{Context: ctx, Limit: new(limit), Single: true}
 }
 
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -114,7 +114,7 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 func (c *client) newCustomer(ctx context.Context, accountID, email string, round int) (string, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	p := &api.CustomerParams{Params: params(ctx, fmt.Sprintf("customer:%s:%d", accountID, round)), Email: api.String(email)}
+	p := &api.CustomerParams{Params: params(ctx, fmt.Sprintf("customer:%s:%d", accountID, round)), Email: new(email)}
 	p.AddMetadata(metaAccount, accountID)
 	made, err := c.customers.New(p)
 	if err != nil {
@@ -129,13 +129,13 @@ func (c *client) newSession(ctx context.Context, t topupRow, baseURL string) (*a
 	defer cancel()
 	p := &api.CheckoutSessionParams{
 		Params: params(ctx, t.ID+":"+t.CustomerID), Mode: api.String(string(api.CheckoutSessionModePayment)),
-		Customer: api.String(t.CustomerID), ClientReferenceID: api.String(t.ID),
-		SuccessURL: api.String(baseURL + "/console/billing/topups/" + t.ID), CancelURL: api.String(baseURL + "/console/billing/topups/" + t.ID + "?cancelled=true"),
+		Customer: new(t.CustomerID), ClientReferenceID: new(t.ID),
+		SuccessURL: new(baseURL + "/console/billing/topups/" + t.ID), CancelURL: new(baseURL + "/console/billing/topups/" + t.ID + "?cancelled=true"),
 		LineItems: []*api.CheckoutSessionLineItemParams{{
 			Quantity: api.Int64(1),
 			PriceData: &api.CheckoutSessionLineItemPriceDataParams{
-				Currency: api.String(string(api.CurrencyUSD)), UnitAmount: api.Int64(t.Cents),
-				ProductData: &api.CheckoutSessionLineItemPriceDataProductDataParams{Name: api.String("Prepaid credit")},
+				Currency: api.String(string(api.CurrencyUSD)), UnitAmount: new(t.Cents),
+				ProductData: &api.CheckoutSessionLineItemPriceDataProductDataParams{Name: new("Prepaid credit")},
 			},
 		}},
 		PaymentIntentData: &api.CheckoutSessionPaymentIntentDataParams{
@@ -199,9 +199,9 @@ func (c *client) chargeCard(ctx context.Context, t topupRow) (*api.PaymentIntent
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	p := &api.PaymentIntentParams{
-		Params: params(ctx, t.ID+":"+t.CustomerID), Amount: api.Int64(t.Cents), Currency: api.String(string(api.CurrencyUSD)),
-		Customer: api.String(t.CustomerID), PaymentMethod: api.String(t.PaymentMethod), PaymentMethodTypes: []*string{api.String("card")},
-		Confirm: api.Bool(true), OffSession: api.Bool(true), Description: api.String("Prepaid credit"),
+		Params: params(ctx, t.ID+":"+t.CustomerID), Amount: new(t.Cents), Currency: api.String(string(api.CurrencyUSD)),
+		Customer: new(t.CustomerID), PaymentMethod: new(t.PaymentMethod), PaymentMethodTypes: []*string{new("card")},
+		Confirm: new(true), OffSession: new(true), Description: new("Prepaid credit"),
 	}
 	p.Metadata = metadata(t)
 	made, err := c.intents.New(p)
@@ -211,7 +211,7 @@ func (c *client) chargeCard(ctx context.Context, t topupRow) (*api.PaymentIntent
 func (c *client) disputesOf(ctx context.Context, intentID string) (list []*api.Dispute, err error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	found := c.disputes.List(&api.DisputeListParams{ListParams: page(ctx, disputesMax), PaymentIntent: api.String(intentID)})
+	found := c.disputes.List(&api.DisputeListParams{ListParams: page(ctx, disputesMax), PaymentIntent: new(intentID)})
 	for found.Next() {
 		list = append(list, found.Dispute())
 	}
@@ -222,7 +222,7 @@ func (c *client) disputesOf(ctx context.Context, intentID string) (list []*api.D
 func (c *client) giveBack(ctx context.Context, id, intentID, topupID string, cents int64) (string, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	p := &api.RefundParams{Params: params(ctx, id), PaymentIntent: api.String(intentID), Amount: api.Int64(cents)}
+	p := &api.RefundParams{Params: params(ctx, id), PaymentIntent: new(intentID), Amount: new(cents)}
 	p.Metadata = map[string]string{metaTopup: topupID, "refund_id": id}
 	made, err := c.refunds.New(p)
 	if err != nil {
@@ -235,7 +235,7 @@ func (c *client) portal(ctx context.Context, customerID, returnURL string) (stri
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	made, err := c.portals.New(&api.BillingPortalSessionParams{
-		Params: params(ctx, ""), Customer: api.String(customerID), ReturnURL: api.String(returnURL),
+		Params: params(ctx, ""), Customer: new(customerID), ReturnURL: new(returnURL),
 	})
 	if err != nil {
 		return "", asked(ctx, "open the portal", err)
@@ -247,7 +247,7 @@ func (c *client) portal(ctx context.Context, customerID, returnURL string) (stri
 func (c *client) card(ctx context.Context, customerID string) (string, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	p := &api.PaymentMethodListParams{ListParams: page(ctx, 1), Customer: api.String(customerID), Type: api.String("card")}
+	p := &api.PaymentMethodListParams{ListParams: page(ctx, 1), Customer: new(customerID), Type: new("card")}
 	found, id := c.methods.List(p), ""
 	for found.Next() {
 		id = found.PaymentMethod().ID
@@ -264,10 +264,10 @@ func (c *client) eventsSince(ctx context.Context, from, to time.Time, after stri
 		CreatedRange: &api.RangeQueryParams{GreaterThanOrEqual: from.Unix(), LesserThan: to.Unix()},
 	}
 	for _, t := range eventTypes {
-		p.Types = append(p.Types, api.String(t))
+		p.Types = append(p.Types, new(t))
 	}
 	if after != "" {
-		p.StartingAfter = api.String(after)
+		p.StartingAfter = new(after)
 	}
 	found := c.events.List(p)
 	for found.Next() {

@@ -1,0 +1,48 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"umg/app"
+)
+
+const paymentEventBytesMax = 64 << 10
+
+// PaymentEvents takes the events of the payment service. Receives is false where none can be trusted, because there is no
+// secret to check them with.
+type PaymentEvents interface {
+	Receives() bool
+	Webhook(ctx context.Context, body []byte, signature string) error
+}
+
+// paymentRoutes are what the payment service calls. Its events bear a signature over their bytes instead of a key.
+func paymentRoutes() []Route {
+	return []Route{{
+		Method: http.MethodPost, Path: "/webhooks/payments", Family: OpenAIFamily, Open: true, serve: (*API).receivePayment,
+	}}
+}
+
+// receivePayment hands an event over as it came. Any error but a refusal makes the payment service send it again.
+func (a *API) receivePayment(x *call) error {
+	if a.payments == nil || !a.payments.Receives() {
+		return notFound(x.Request().URL.Path)
+	}
+	r := x.Request()
+	if r.ContentLength > paymentEventBytesMax {
+		return tooLarge(paymentEventBytesMax)
+	}
+	r.Body = http.MaxBytesReader(nil, r.Body, paymentEventBytesMax)
+	b, err := a.readAll(x)
+	if err != nil && app.KindOf(err) == app.TooLarge {
+		return tooLarge(paymentEventBytesMax)
+	}
+	if err != nil {
+		return err
+	}
+	defer a.release(b)
+	if err := a.payments.Webhook(r.Context(), b.Bytes(), r.Header.Get("Stripe-Signature")); err != nil {
+		return err
+	}
+	return x.NoContent(http.StatusOK)
+}
