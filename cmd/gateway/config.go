@@ -22,11 +22,15 @@ type Config struct {
 	BaseURL   string `env:"UMG_BASE_URL" help:"Address the server is reached at; default http://LISTEN." placeholder:"URL"`
 
 	storeFlags
+	moneyFlags
 
 	SecretKey string `env:"UMG_SECRET_KEY" help:"32 bytes in base64 that seal secrets at rest; else generated." placeholder:"BASE64"`
 
 	TrialCredit app.Amount `default:"0" env:"UMG_TRIAL_CREDIT" help:"Dollars granted at sign-up; 0 grants none." placeholder:"DOLLARS"`
 	TrialDays   int        `default:"30" env:"UMG_TRIAL_DAYS" help:"Days until the trial credit expires." placeholder:"DAYS"`
+
+	TrialDailyMax   app.Amount `default:"0" env:"UMG_TRIAL_DAILY_MAX" help:"Trial dollars a day for all; 0 is 1,000 trials." placeholder:"DOLLARS"`
+	TrialUnverified bool       `env:"UMG_TRIAL_UNVERIFIED" help:"Give the trial at sign-up, to addresses nobody verified."`
 
 	Storage        string        `env:"UMG_STORAGE" help:"Folder or s3://BUCKET?… of videos; else in the data folder." placeholder:"URL"`
 	VideoRetention time.Duration `default:"720h" env:"UMG_VIDEO_RETENTION" help:"How long finished videos can be downloaded."`
@@ -42,6 +46,7 @@ type Config struct {
 	baseFromListen bool // BaseURL was not given
 	signUpsMax     int  // an hour from one address; zero takes the default
 	videoWaits     video.Waits
+	outbox         bool // mails that cannot be sent can be read in the console
 }
 
 // storeFlags say which database a command works on.
@@ -86,8 +91,14 @@ func (c *Config) AfterApply() error {
 	if c.TrialCredit < 0 || c.TrialDays < 1 {
 		return fmt.Errorf("--trial-credit must not be negative and --trial-days at least 1")
 	}
+	if err := c.check(); err != nil {
+		return err
+	}
 	return c.checkBaseURL()
 }
+
+// mails reports whether a person can get a mail: by a mail server, or in the demo's outbox.
+func (c *Config) mails() bool { return c.SMTP != "" || c.outbox }
 
 // checkBaseURL holds the cookie rule: sign-in cookies need https or this very machine, unless the operator says that
 // plain http is meant.

@@ -37,6 +37,8 @@ const (
 	demoDrainMax    = 10 * time.Second
 	demoRetention   = 30 * 24 * time.Hour
 	demoPollMax     = 5 * time.Second
+	demoRecordsKept = 400 * 24 * time.Hour
+	demoJournalFree = 128 // MiB
 	demoModel       = "meridian/atlas-small"
 )
 
@@ -53,6 +55,7 @@ type demoCommand struct {
 	Storage      string        `help:"Folder or s3://BUCKET?… of finished videos; else in the data folder." placeholder:"ADDRESS"`
 	VideoPoll    time.Duration `default:"1s" help:"Pause between two looks at a running video."`
 	EgressAllow  []string      `help:"Private host:port that addresses of users may be, such as a receiver of webhooks." placeholder:"H:P"`
+	Journal      string        `help:"Folder of the settlement journal; postgres for none." placeholder:"DIR"`
 	KeepAlive    time.Duration `default:"15s" help:"Silence after which a stream's headers and keep-alives go out."`
 }
 
@@ -66,6 +69,10 @@ type ready struct {
 	SimulatorURL string `json:"simulator_url"`
 	MetricsURL   string `json:"metrics_url,omitempty"`
 	PID          int    `json:"pid"`
+
+	PaymentsURL    string `json:"payments_url,omitempty"`
+	PaymentsKey    string `json:"payments_key,omitempty"`
+	PaymentsSecret string `json:"payments_secret,omitempty"`
 }
 
 // seed is the demo's login and key, made at random once and kept in its data folder: there are no default credentials.
@@ -98,8 +105,13 @@ func (c *demoCommand) Run(ctx context.Context) error {
 		sim := simulator.New(simulator.Options{Now: time.Now, Pace: c.Pace, Render: c.Render, Control: true})
 		upstream.Go(func() error { return sim.Serve(work, ln) })
 	}
-	err = c.serve(ctx, simulatorURL, log)
+	pay, err := openPayService(ctx)
+	if err != nil {
+		return err
+	}
+	err = c.serve(ctx, simulatorURL, pay, func(gatewayURL string) { pay.serve(work, &upstream, gatewayURL) }, log)
 	stop()
+	_ = pay.listener.Close() // when it was never served
 	return errors.Join(err, upstream.Wait())
 }
 
@@ -118,11 +130,16 @@ func (c *demoCommand) openLog() (*slog.Logger, func(), error) {
 
 func (c *demoCommand) logFile() string { return filepath.Join(c.Data, "gateway.log") }
 
-func (c *demoCommand) serve(ctx context.Context, simulatorURL string, log *slog.Logger) error {
+// serve builds the house, and lets the payment service run beside it as soon as it knows where the house is.
+func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *payService, beside func(string), log *slog.Logger) error {
 	cfg := Config{
 		Listen: c.Listen, OpsListen: c.OpsListen, storeFlags: storeFlags{DatabaseURL: c.DatabaseURL, Data: c.Data, PGBin: c.PGBin},
 		TrialCredit: demoTrial, TrialDays: demoTrialDays, signUpsMax: demoSignUpsMax, DrainTimeout: demoDrainMax, KeepAlive: c.KeepAlive,
-		Storage: c.Storage, VideoRetention: demoRetention, EgressAllow: c.EgressAllow,
+		Storage: c.Storage, VideoRetention: demoRetention, EgressAllow: c.EgressAllow, outbox: true,
+		moneyFlags: moneyFlags{
+			Journal: c.Journal, JournalFree: demoJournalFree, RecordsKept: demoRecordsKept,
+			StripeKey: pay.key, StripeWebhookSecret: pay.secret, StripeURL: pay.url(),
+		},
 		videoWaits: video.Waits{PollMin: c.VideoPoll, PollMax: max(c.VideoPoll, demoPollMax)},
 	}
 	if u, err := url.Parse(simulatorURL); err == nil && u.Port() != "" {
@@ -143,6 +160,7 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, log *slog.
 	if err != nil {
 		return err
 	}
+	beside(h.cfg.BaseURL)
 	who, err := c.seed(ctx, h)
 	if err != nil {
 		return errors.Join(err, h.close())
@@ -151,6 +169,7 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, log *slog.
 	err = c.announce(ready{
 		BaseURL: h.cfg.BaseURL + "/v1", ConsoleURL: h.cfg.BaseURL, APIKey: who.APIKey, Email: who.Email, Password: who.Password,
 		SimulatorURL: simulatorURL, MetricsURL: "http://" + h.ops.Addr().String(), PID: os.Getpid(),
+		PaymentsURL: pay.url(), PaymentsKey: pay.key, PaymentsSecret: pay.secret,
 	})
 	if err != nil {
 		return errors.Join(err, h.close())

@@ -25,6 +25,7 @@ import (
 	"umg/app/gateway"
 	"umg/app/idempotency"
 	"umg/app/limit"
+	"umg/app/mail"
 	"umg/app/postgres"
 	"umg/app/provider"
 	"umg/app/provider/render"
@@ -34,6 +35,9 @@ import (
 	"umg/app/video"
 	"umg/app/webhook"
 	"umg/billing"
+	"umg/billing/journal"
+	"umg/billing/lease"
+	"umg/billing/stripe"
 	"umg/static"
 )
 
@@ -48,6 +52,11 @@ type house struct {
 	log       *slog.Logger
 	store     *store
 	ledger    *billing.Ledger
+	journal   *journal.Log // nil where settlements are kept in the database
+	folder    *journal.Directory
+	till      *lease.Till
+	mail      *mail.Service
+	payments  *stripe.Service
 	accounts  *account.Service
 	keys      *account.KeyRing
 	catalog   *catalog.Catalog
@@ -100,11 +109,10 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 		return h, err
 	}
 	ids := app.IDs{Now: time.Now, Random: rand.Reader}
-	h.ledger = billing.NewLedger(h.store.db, billing.Options{Now: time.Now, IDs: ids, Log: log})
-	trial := account.TrialPolicy{Amount: cfg.TrialCredit, Days: cfg.TrialDays}
-	h.accounts = account.New(h.store.db, h.ledger, account.Options{
-		Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: trial, SignUpsMax: cfg.signUpsMax,
-	})
+	if err = h.openMoney(ctx, ids); err != nil {
+		return h, err
+	}
+	trial := h.openAccounts(ids)
 	h.keys = account.NewKeyRing(h.store.db, account.KeyRingOptions{Now: time.Now, Log: log})
 	h.catalog, err = catalog.Open(ctx, h.store.db, catalog.Options{
 		Now: time.Now, Secrets: secrets, Log: log, BaseURL: h.cfg.BaseURL, Traits: dialect.Traits, Errors: dialect.Error,
@@ -129,6 +137,22 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 	}
 	h.openFaces(ids, trial, key)
 	return h, nil
+}
+
+// openAccounts opens the room of people and keys, and says what newcomers get. Where mails go nowhere no address can be
+// verified, so trial credit is then given at sign-up if the operator says so, and else to nobody.
+func (h *house) openAccounts(ids app.IDs) account.TrialPolicy {
+	trial := account.TrialPolicy{
+		Amount: h.cfg.TrialCredit, Days: h.cfg.TrialDays, RequireVerified: !h.cfg.TrialUnverified, DailyMax: h.cfg.TrialDailyMax,
+	}
+	o := account.Options{
+		Now: time.Now, IDs: ids, Random: rand.Reader, Log: h.log, Trial: trial, SignUpsMax: h.cfg.signUpsMax, BaseURL: h.cfg.BaseURL,
+	}
+	if h.cfg.mails() {
+		o.Mail = h.mail
+	}
+	h.accounts = account.New(h.store.db, h.ledger, o)
+	return trial
 }
 
 // openVideos puts the rooms of video jobs together.
@@ -179,7 +203,7 @@ func (h *house) listen(ctx context.Context) error {
 // openFaces puts the two faces in front of the services.
 func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKeyBytes]byte) {
 	texts := gateway.New(gateway.Options{
-		Ledger: h.ledger, Snapshot: h.catalog.Snapshot, Limits: h.limits, Providers: h.providers,
+		Till: h.till, Balance: h.ledger.Balance, Snapshot: h.catalog.Snapshot, Limits: h.limits, Providers: h.providers,
 		Now: time.Now, Random: mathrand.IntN, Egress: h.egress, KeepAlive: h.cfg.KeepAlive,
 	})
 	proxies := h.cfg.proxies()
@@ -214,6 +238,9 @@ func (c *Config) proxies() []netip.Prefix {
 func (h *house) consoleURL() string { return h.cfg.BaseURL + "/console" }
 
 func (h *house) storeAway(ctx context.Context) error {
+	if err := h.till.Ready(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, readyCheckMax)
 	defer cancel()
 	return h.store.db.PingContext(ctx)
@@ -224,14 +251,24 @@ func (h *house) run(ctx context.Context) error {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	var workers errgroup.Group
-	for _, worker := range []func(context.Context) error{
-		h.ledger.Run, h.accounts.Run, h.repeats.Run,
+	var writing errgroup.Group
+	write, stopWriting := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWriting()
+	if h.journal != nil {
+		writing.Go(func() error { return h.journal.Run(write) })
+	}
+	duties := []func(context.Context) error{
+		h.till.Run, h.ledger.Run, h.mail.Run, h.accounts.Run, h.repeats.Run,
 		func(ctx context.Context) error { return h.videos.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.webhooks.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.keys.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.catalog.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.store.keep(ctx, h.log) },
-	} {
+	}
+	if h.payments.Enabled() {
+		duties = append(duties, h.payments.Run)
+	}
+	for _, worker := range duties {
 		workers.Go(func() error {
 			if err := worker(work); err != nil && work.Err() == nil {
 				h.log.Error("a worker ended", "error", err)
@@ -242,7 +279,9 @@ func (h *house) run(ctx context.Context) error {
 	}
 	err := h.server.Run(ctx, h.public, h.ops)
 	stopWork()
-	return errors.Join(err, workers.Wait())
+	err = errors.Join(err, workers.Wait())
+	stopWriting() // the last settlements are in the books, or in the journal
+	return errors.Join(err, writing.Wait())
 }
 
 func (h *house) close() error {
@@ -262,10 +301,11 @@ func (h *house) close() error {
 	if h.blobs != nil {
 		_ = h.blobs.Close()
 	}
-	if h.store == nil {
-		return nil
+	err := h.closeMoney()
+	if h.store != nil {
+		err = errors.Join(err, h.store.close())
 	}
-	return h.store.close()
+	return err
 }
 
 // migrate brings the schema to this version on a connection without the short statement limit that serves requests.

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/mail"
+	"umg/billing"
+	"umg/billing/journal"
+	"umg/billing/lease"
+	"umg/billing/stripe"
+)
+
+// journalInDatabase as the journal's place means that there is none on a disk.
+const journalInDatabase = "postgres"
+
+// moneyFlags are what an operator says about settlement, payments and mail.
+type moneyFlags struct {
+	Journal     string        `env:"UMG_JOURNAL" help:"Folder of the settlement journal, else in the data folder; postgres for no disk." placeholder:"DIR"`
+	JournalFree int64         `default:"1024" env:"UMG_JOURNAL_FREE_MIB" help:"MiB of free disk below which calls are refused."`
+	RecordsKept time.Duration `default:"9600h" env:"UMG_RECORDS_KEPT" help:"How long the record of each request is kept, by whole months."`
+
+	StripeKey           string `env:"UMG_STRIPE_KEY" help:"Secret key of the payment service; without it credit cannot be bought." placeholder:"KEY"`
+	StripeWebhookSecret string `env:"UMG_STRIPE_WEBHOOK_SECRET" help:"Signs its events; without it they are not received." placeholder:"SECRET"`
+	StripeURL           string `env:"UMG_STRIPE_URL" help:"Another address of the payment service, for a stand-in." placeholder:"URL"`
+
+	SMTP     string `env:"UMG_SMTP" help:"smtp://USER:PASSWORD@HOST:PORT; without it mails are kept, not sent." placeholder:"URL"`
+	MailFrom string `env:"UMG_MAIL_FROM" help:"Sender of mails." placeholder:"ADDRESS"`
+}
+
+// check validates the flags.
+func (f *moneyFlags) check() error {
+	if f.RecordsKept < 31*24*time.Hour {
+		return errors.New("--records-kept must be at least 744h, a month")
+	}
+	if f.JournalFree < 0 {
+		return errors.New("--journal-free must not be negative")
+	}
+	if f.StripeKey == "" && (f.StripeWebhookSecret != "" || f.StripeURL != "") {
+		return errors.New("--stripe-webhook-secret and --stripe-url mean nothing without UMG_STRIPE_KEY")
+	}
+	if f.SMTP != "" && f.MailFrom == "" {
+		return errors.New("UMG_SMTP needs --mail-from, the address that mails come from")
+	}
+	if f.SMTP == "" {
+		return nil
+	}
+	_, err := mail.ParseSMTP(f.SMTP)
+	return err
+}
+
+// openMoney puts the rooms of money together: the books, the till in front of them, mail and payments.
+func (h *house) openMoney(ctx context.Context, ids app.IDs) error {
+	h.ledger = billing.NewLedger(h.store.db, billing.Options{
+		Now: time.Now, IDs: ids, Log: h.log, RecordsKept: h.cfg.RecordsKept,
+	})
+	if err := h.openTill(ctx, ids); err != nil {
+		return err
+	}
+	var (
+		server *mail.SMTP
+		err    error
+	)
+	if h.cfg.SMTP != "" {
+		if server, err = mail.ParseSMTP(h.cfg.SMTP); err != nil {
+			return err
+		}
+	}
+	h.mail, err = mail.New(h.store.db, mail.Options{SMTP: server, From: h.cfg.MailFrom, Now: time.Now, IDs: ids, Log: h.log})
+	if err != nil {
+		return err
+	}
+	h.payments, err = stripe.New(h.store.db, stripe.Options{
+		Key: h.cfg.StripeKey, WebhookSecret: h.cfg.StripeWebhookSecret, APIBase: h.cfg.StripeURL, BaseURL: h.cfg.BaseURL,
+		Ledger: h.ledger, Mail: h.mail, Now: time.Now, IDs: ids, Log: h.log,
+	})
+	return err
+}
+
+// openTill opens the journal and takes up what an earlier run of this replica left in it.
+func (h *house) openTill(ctx context.Context, ids app.IDs) (err error) {
+	o := lease.Options{
+		ReplicaID: ids.New("rep"), DSN: h.store.dsn, Now: time.Now, Log: h.log,
+	}
+	bank := lease.OpenBank(h.store.db, time.Now, ids)
+	o.Bank, o.Registry = bank, bank
+	if h.cfg.Journal != journalInDatabase {
+		folder := h.cfg.Journal
+		if folder == "" {
+			folder = filepath.Join(h.cfg.Data, "journal")
+		}
+		if h.folder, err = journal.Folder(folder); err != nil {
+			return err
+		}
+		if o.ReplicaID, err = replicaID(folder, o.ReplicaID); err != nil {
+			return err
+		}
+		h.journal, err = journal.Open(h.folder, journal.Options{
+			Owner: o.ReplicaID, FreeBytesMin: h.cfg.JournalFree << 20, Now: time.Now, Log: h.log,
+		})
+		if err != nil {
+			return err
+		}
+		o.Journal = h.journal
+	}
+	if h.till, err = lease.New(o); err != nil {
+		return err
+	}
+	if err := h.till.Recover(ctx); err != nil {
+		return fmt.Errorf("recover settlements: %w", err)
+	}
+	return nil
+}
+
+// replicaID is who the journal in a folder belongs to: a name that is made once and kept beside it.
+func replicaID(folder, fresh string) (string, error) {
+	path := filepath.Join(folder, "replica.id")
+	text, err := os.ReadFile(path)
+	switch {
+	case err == nil:
+		return strings.TrimSpace(string(text)), nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", err
+	}
+	return fresh, writeFileOnce(path, []byte(fresh+"\n"))
+}
+
+// closeMoney gives the journal's folder back.
+func (h *house) closeMoney() error {
+	var err error
+	if h.journal != nil {
+		err = h.journal.Close()
+	}
+	if h.folder != nil {
+		err = errors.Join(err, h.folder.Close())
+	}
+	return err
+}
+

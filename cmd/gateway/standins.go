@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"net"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"umg/app/simulator/payments"
+)
+
+// payService is the demo's stand-in for the payment service. Its key and secret are made anew with each start.
+type payService struct {
+	listener net.Listener
+	key      string
+	secret   string
+}
+
+// openPayService takes a port for the payment service, so that its address is known before anybody serves.
+func openPayService(ctx context.Context) (*payService, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	return &payService{listener: listener, key: "sk_test_" + rand.Text(), secret: "whsec_" + rand.Text()}, nil
+}
+
+func (p *payService) url() string { return "http://" + p.listener.Addr().String() }
+
+// serve answers until ctx ends, and tells the gateway at that address what was paid.
+func (p *payService) serve(ctx context.Context, running *errgroup.Group, gatewayURL string) {
+	sim := payments.New(payments.Options{
+		Now: time.Now, Random: rand.Reader, Key: p.key, Secret: p.secret, WebhookURL: gatewayURL + "/webhooks/payments", Control: true,
+	})
+	running.Go(func() error { return sim.Serve(ctx, p.listener) })
+}
