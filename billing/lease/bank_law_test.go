@@ -184,7 +184,7 @@ func (m *tellers) job() {
 	hold, err := m.v.ledger.HoldFor(m.v.Context(), m.v.db, billing.HoldRequest{
 		ID: m.v.ids.New("video"), AccountID: m.account, BudgetID: m.budget, Want: want,
 	}, time.Hour)
-	if app.KindOf(err) == app.Unfunded && err != nil {
+	if err != nil && app.KindOf(err) == app.Unfunded {
 		return
 	}
 	m.must(err)
