@@ -1,0 +1,53 @@
+package stories
+
+import (
+	"time"
+
+	"github.com/a-h/templ"
+
+	"umg/views"
+)
+
+func exampleMails() []views.OutboxMail {
+	return []views.OutboxMail{
+		{
+			ID: "mail_01kb4a00000000000000000001", Kind: "verify_email", To: Email, Subject: "Confirm your e-mail address", State: views.MailKept,
+			Text: "Confirm your e-mail address\n\nSomebody, hopefully you, signed up with this address.\n\nConfirm it:\n" +
+				"https://models.example.com/console/verify?token=made-up&next=%2Fconsole.\n\n--\nIf it was not you, do nothing.\n",
+			HTML:      "<!DOCTYPE html>\n<p>Somebody signed up.</p>\n<script>alert(1)</script>",
+			CreatedAt: at(12 * time.Second),
+		},
+		{
+			ID: "mail_01kb4a00000000000000000002", Kind: "low_balance", To: "a-rather-long-address-that-has-to-wrap-somewhere@subdomain.example.com",
+			Subject: "Your balance is below $5.00", Text: "Add credit, or calls are refused.\n", State: views.MailSent, CreatedAt: at(26 * time.Hour),
+		},
+		{
+			ID: "mail_01kb4a00000000000000000003", Kind: "receipt", To: "nobody@example.com", Subject: "Your receipt", Text: "Thank you.\n",
+			State: views.MailFailed, LastError: "550 5.1.1 nobody of that name", CreatedAt: at(50 * time.Hour),
+		},
+		{
+			ID: "mail_01kb4a00000000000000000004", Kind: "receipt", To: Email, Subject: "Your receipt", Text: "Thank you.\n",
+			State: views.MailQueued, CreatedAt: at(51 * time.Hour),
+		},
+	}
+}
+
+func outbox() []Story {
+	list := exampleMails()
+	page := func(name, title string, out bool, list []views.OutboxMail) Story {
+		return Story{Name: name, Group: "Outbox", Title: title, Status: 200, Out: out, Path: "/console/outbox",
+			View: func(s views.Shell) templ.Component { return views.OutboxPage(views.Outbox{Shell: s, List: list}) }}
+	}
+	one := func(name, title string, m views.OutboxMail) Story {
+		return Story{Name: name, Group: "Outbox", Title: title, Status: 200, Out: true, Path: "/console/outbox/" + m.ID,
+			View: func(s views.Shell) templ.Component {
+				return views.OutboxMailPage(views.OutboxDetail{Shell: s, Mail: m})
+			}}
+	}
+	return []Story{
+		page("outbox-empty", "No mail yet", true, nil),
+		page("outbox", "Mails in every state", false, list),
+		one("outbox-mail", "A mail with a link and a page that would run a script", list[0]),
+		one("outbox-mail-failed", "A mail that was refused", list[2]),
+	}
+}
