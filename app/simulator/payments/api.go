@@ -60,10 +60,19 @@ func (s *Simulator) handle(e endpoint) http.HandlerFunc {
 		}
 		a := s.answer(e, r, given)
 		if fault.Mode == faultLost {
-			panic(http.ErrAbortHandler)
+			lose(w, a)
 		}
 		a.write(w)
 	}
+}
+
+// lose breaks off in the middle of an answer. Before its beginning would not do: the transport of a caller may then ask
+// again by itself.
+func lose(w http.ResponseWriter, a answer) {
+	w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
+	_, _ = w.Write(a.body[:len(a.body)/2])
+	_ = http.NewResponseController(w).Flush()
+	panic(http.ErrAbortHandler)
 }
 
 // stall waits until the client has had enough.
