@@ -33,6 +33,7 @@ type Credit struct {
 	Purchased    app.Amount
 	Granted      app.Amount // promotions and corrections
 	Held         app.Amount
+	Owed         app.Amount // to us, because credit that was spent was taken back
 }
 
 // Stats are the figures of the last 30 days.

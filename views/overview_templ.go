@@ -65,7 +65,7 @@ func OverviewPage(o Overview) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			templ_7745c5c3_Err = CreditNotice(o.Balance, o.Payable).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = CreditNotice(o.Shell, o.Payable).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

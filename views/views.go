@@ -43,7 +43,6 @@ type Balance struct {
 	Known     bool
 	Available app.Amount
 	LowAt     app.Amount // amber at or below this
-	Frozen    bool       // the account may not spend
 }
 
 // Tone is red for nothing left, amber for little.

@@ -132,10 +132,11 @@ func billingPages() []Story {
 				b.Credit = views.Credit{Available: 412_905_310, Purchased: 412_905_310}
 				b.Pay.Auto.On, b.Pay.Auto.Enabled, b.Pay.Auto.Failures = true, true, 2
 			}),
-		billingStory("billing-frozen", "A frozen account", 200, views.Balance{Known: true, Available: 12 * app.Dollar, LowAt: app.Dollar, Frozen: true},
+		frozen(billingStory("billing-frozen", "A frozen account that owes", 200, views.Balance{Known: true, LowAt: app.Dollar},
 			func(b *views.Billing) {
-				b.Credit = views.Credit{Available: 12 * app.Dollar, Purchased: 12 * app.Dollar}
-			}),
+				b.Credit = views.Credit{Owed: 12*app.Dollar + 43}
+				b.Proof = &views.Proof{Usage: 43, Charges: 43, At: Now()}
+			})),
 		story("billing-no-payments", "No payment service is configured", func(b *views.Billing) { b.Pay, b.Receipts = nil, nil }),
 		refused("billing-amount-wrong", "Own amount refused", func(b *views.Billing) {
 			b.Pay.TopUp.Choice, b.Pay.TopUp.Own = views.OwnAmount, "4.999"
@@ -149,7 +150,7 @@ func billingPages() []Story {
 			b.Pay.Auto.SavedThreshold, b.Pay.Auto.SavedSize, b.Pay.Auto.SavedIn = 10*app.Dollar, 50*app.Dollar, 200*app.Dollar
 		}),
 		story("billing-auto-off", "Automatic top-up switched itself off", func(b *views.Billing) {
-			b.Pay.Auto.Off = "the card was declined three times"
+			b.Pay.Auto.Off = "The saved card was refused 3 times in a row. Your card was declined."
 		}),
 		refused("billing-auto-wrong", "Automatic top-up refused", func(b *views.Billing) {
 			b.Pay.Auto.Enabled, b.Pay.Auto.Threshold, b.Pay.Auto.Amount, b.Pay.Auto.Cap = true, "ten", "2", "1"
@@ -211,4 +212,13 @@ func topUps() []Story {
 				})
 			}},
 	}
+}
+
+func frozen(s Story) Story {
+	adjust := s.Adjust
+	s.Adjust = func(shell *views.Shell) {
+		adjust(shell)
+		shell.Frozen = &views.Freeze{Reason: "A payment of this account is disputed by the owner of the card."}
+	}
+	return s
 }

@@ -1,0 +1,246 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/billing/stripe"
+	"umg/views"
+	"umg/views/ui"
+)
+
+const (
+	payKeyPrefix     = "pay"
+	waitForPayMax    = 5 * time.Minute // that the page of a top-up asks by itself
+	thresholdMin     = app.Dollar
+	thresholdMax     = 10_000 * app.Dollar
+	monthlyMax       = 1_000_000 * app.Dollar
+	autoThresholdNew = 10
+	autoAmountNew    = 50
+	autoCapNew       = 200
+)
+
+// payKey is what a form that buys something may bring along, so that sending it twice buys once.
+var payKey = regexp.MustCompile(`^` + payKeyPrefix + `_[0-9a-z]{26}$`)
+
+// dollarsOf reads a typed amount of whole cents. What is wrong with it comes back as a sentence for the person.
+func dollarsOf(text string, least, most app.Amount, example string) (a app.Amount, fault string) {
+	a, err := app.ParseAmount(strings.TrimPrefix(strings.TrimSpace(text), "$"))
+	if err != nil || a < least || a > most || a%app.Cent != 0 {
+		return 0, fmt.Sprintf("Enter an amount from $%s to $%s in whole cents, such as %s.", least, most, example)
+	}
+	return a, ""
+}
+
+func cents(a app.Amount) int64 { return int64(a / app.Cent) }
+
+// buyCredit opens the payment page. The form keeps its key while it is refused, so that trying again is the same purchase.
+func (c *Console) buyCredit(p *page) error {
+	form := views.TopUpForm{Choice: p.FormValue("amount"), Own: p.FormValue("own"), Key: p.FormValue("key")}
+	if !payKey.MatchString(form.Key) {
+		form.Key = c.o.IDs.New(payKeyPrefix)
+	}
+	text := form.Choice
+	if form.Choice == views.OwnAmount {
+		text = form.Own
+	}
+	amount, fault := dollarsOf(text, views.TopUpMin, views.TopUpMax, "50 or 12.50")
+	if fault != "" {
+		form.Choice, form.OwnError = views.OwnAmount, fault
+		return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *views.Payments) { pay.TopUp = form })
+	}
+	t, err := c.o.Payments.Checkout(p.Request().Context(), stripe.CheckoutRequest{
+		AccountID: p.user.AccountID, Email: p.user.Email, Cents: cents(amount), IdempotencyKey: form.Key + "/" + strconv.FormatInt(cents(amount), 10),
+	})
+	if err != nil {
+		status, message, err := payRefusal(err)
+		if err != nil {
+			return err
+		}
+		form.FormError = message
+		return c.billingAgain(p, status, func(pay *views.Payments) { pay.TopUp = form })
+	}
+	if t.URL == "" {
+		return p.Redirect(http.StatusSeeOther, billingPath+"/topups/"+t.ID)
+	}
+	return c.leaveFor(p, views.Leaving{
+		Title: "On to the payment page", Link: "Go to the payment page", URL: t.URL,
+		Text: "You pay " + views.Dollars(amount) + " there and come back here. If your browser stays on this page, use the button.",
+	})
+}
+
+// payRefusal is what a person reads when money could not be dealt with, and the page's status. What is no refusal comes
+// back as it is.
+func payRefusal(err error) (status int, message string, _ error) {
+	refusal := app.AsError(err)
+	switch refusal.Kind {
+	case app.Invalid, app.Unprocessable:
+		return http.StatusUnprocessableEntity, refusal.Message, nil
+	case app.Conflict, app.Forbidden, app.Exhausted, app.Unavailable:
+		return statusOf[refusal.Kind], refusal.Message, nil
+	}
+	return 0, "", err
+}
+
+// billingAgain shows the page again with a form as it was sent and what is wrong with it.
+func (c *Console) billingAgain(p *page, status int, change func(*views.Payments)) error {
+	b, err := c.billingPage(p)
+	if err != nil {
+		return err
+	}
+	if b.Pay != nil {
+		change(b.Pay)
+	}
+	return c.render(p, status, views.BillingPage(b))
+}
+
+// leaveFor leads to another server by a page of ours: what a form's answer redirects to must be ours too, and somebody
+// whose browser does not go on by itself sees where to.
+func (c *Console) leaveFor(p *page, l views.Leaving) error {
+	l.Shell = c.shell(p)
+	p.Response().Header().Set("Refresh", "0; url="+l.URL)
+	return c.render(p, http.StatusOK, views.LeavingPage(l))
+}
+
+func (c *Console) openPortal(p *page) error {
+	address, err := c.o.Payments.Portal(p.Request().Context(), p.user.AccountID)
+	if err != nil {
+		if app.KindOf(err) == app.NotFound || app.KindOf(err) == app.Unavailable {
+			return c.say(p, ui.Danger, app.AsError(err).Message, billingPath)
+		}
+		return err
+	}
+	return c.leaveFor(p, views.Leaving{
+		Title: "On to the payment service", Link: "Go to the payment service", URL: address,
+		Text: "Cards, billing details and invoices are kept there. If your browser stays on this page, use the button.",
+	})
+}
+
+func viewAutoTopUp(a stripe.AutoTopup, available app.Amount) views.AutoTopUp {
+	v := views.AutoTopUp{
+		On: a.Enabled, Enabled: a.Enabled, HasCard: a.HasCard, Failures: a.Failures, Off: a.DisabledReason, Balance: available,
+		SavedThreshold: a.ThresholdNanos, SavedSize: ofCents(a.Cents), SavedIn: ofCents(a.MonthlyCapCents),
+		Threshold: strconv.Itoa(autoThresholdNew), Amount: strconv.Itoa(autoAmountNew), Cap: strconv.Itoa(autoCapNew),
+	}
+	if a.Cents > 0 {
+		v.Threshold, v.Amount, v.Cap = v.SavedThreshold.String(), v.SavedSize.String(), v.SavedIn.String()
+	}
+	return v
+}
+
+// setAutoTopUp changes the automatic top-up. What would charge the card at once is asked about first.
+func (c *Console) setAutoTopUp(p *page) error {
+	ctx, id := p.Request().Context(), p.user.AccountID
+	was, err := c.o.Payments.AutoTopup(ctx, id)
+	if err != nil {
+		return err
+	}
+	if p.FormValue("enabled") != "true" {
+		if err := c.o.Payments.SetAutoTopup(ctx, id, stripe.AutoTopup{}); err != nil {
+			return err
+		}
+		return c.say(p, ui.Success, "Automatic top-up is off.", billingPath)
+	}
+	credit, err := c.o.Ledger.Credit(ctx, id)
+	if err != nil {
+		return err
+	}
+	form := viewAutoTopUp(was, credit.Available())
+	form.Enabled, form.Threshold, form.Amount, form.Cap = true, p.FormValue("threshold"), p.FormValue("amount"), p.FormValue("cap")
+	threshold, fault := dollarsOf(form.Threshold, thresholdMin, thresholdMax, "10")
+	form.ThresholdError = fault
+	amount, fault := dollarsOf(form.Amount, views.TopUpMin, views.TopUpMax, "50")
+	form.AmountError = fault
+	most, fault := dollarsOf(form.Cap, max(amount, views.TopUpMin), monthlyMax, "200")
+	form.CapError = fault
+	if form.ThresholdError != "" || form.AmountError != "" || form.CapError != "" {
+		return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *views.Payments) { pay.Auto = form })
+	}
+	if charges := chargesAtOnce(was, threshold, credit.Available()); charges && p.FormValue("agreed") != amount.String() {
+		form.ChargesNow = amount
+		return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *views.Payments) { pay.Auto = form })
+	}
+	err = c.o.Payments.SetAutoTopup(ctx, id, stripe.AutoTopup{
+		Enabled: true, ThresholdNanos: threshold, Cents: cents(amount), MonthlyCapCents: cents(most),
+	})
+	if err != nil {
+		status, message, err := payRefusal(err)
+		if err != nil {
+			return err
+		}
+		form.FormError = message
+		return c.billingAgain(p, status, func(pay *views.Payments) { pay.Auto = form })
+	}
+	return c.say(p, ui.Success, "Automatic top-up is on.", billingPath)
+}
+
+// chargesAtOnce reports whether a threshold makes the card be charged that was not charged already before.
+func chargesAtOnce(was stripe.AutoTopup, threshold, available app.Amount) bool {
+	return available < threshold && (!was.Enabled || available >= was.ThresholdNanos)
+}
+
+func (c *Console) setLowBalance(p *page) error {
+	form := views.LowBalance{Threshold: p.FormValue("threshold"), Email: p.user.Email}
+	threshold, fault := dollarsOf(form.Threshold, 0, thresholdMax, "5")
+	if fault == "" {
+		err := c.o.Payments.SetLowBalance(p.Request().Context(), p.user.AccountID, threshold)
+		if err == nil && threshold == 0 {
+			return c.say(p, ui.Success, "No mail is sent about a low balance.", billingPath)
+		}
+		if err == nil {
+			return c.say(p, ui.Success, "A mail is sent when less than "+views.Dollars(threshold)+" is left.", billingPath)
+		}
+		if app.KindOf(err) != app.Invalid {
+			return err
+		}
+		fault = app.AsError(err).Message
+	}
+	form.Error = fault
+	return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *views.Payments) { pay.Low = form })
+}
+
+// topUp is where somebody comes back to from the payment page.
+func (c *Console) topUp(p *page) error {
+	d, err := c.topUpDetail(p, c.o.Now().Unix())
+	if err != nil {
+		return err
+	}
+	return c.render(p, http.StatusOK, views.TopUpPage(d))
+}
+
+// topUpProgress is the part of that page that its script asks for. To a browser without scripts it is the page.
+func (c *Console) topUpProgress(p *page) error {
+	if !forScript(p.Request()) {
+		return p.Redirect(http.StatusSeeOther, billingPath+"/topups/"+p.Param("id"))
+	}
+	since, err := strconv.ParseInt(p.QueryParam("since"), 10, 64)
+	if err != nil {
+		since = 0
+	}
+	d, err := c.topUpDetail(p, since)
+	if err != nil {
+		return err
+	}
+	return c.render(p, http.StatusOK, views.TopUpProgress(d))
+}
+
+// topUpDetail is how a top-up stands. The page stops asking some minutes after it began to.
+func (c *Console) topUpDetail(p *page, since int64) (views.TopUpDetail, error) {
+	if c.o.Payments == nil {
+		return views.TopUpDetail{}, app.Errorf(app.NotFound, "not_found", "There is no such page.")
+	}
+	t, err := c.o.Payments.Topup(p.Request().Context(), p.user.AccountID, p.Param("id"))
+	if err != nil {
+		return views.TopUpDetail{}, err
+	}
+	waited := c.o.Now().Sub(time.Unix(since, 0))
+	return views.TopUpDetail{
+		Shell: c.shell(p), TopUp: viewTopUp(t), PayURL: t.URL, Since: since, Asking: waited < waitForPayMax,
+		Cancelled: p.QueryParam("cancelled") == "true",
+	}, nil
+}

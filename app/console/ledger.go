@@ -1,0 +1,130 @@
+package console
+
+import (
+	"encoding/csv"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/billing"
+	"umg/views"
+)
+
+const (
+	ledgerPageMax  = 50  // entries of a page
+	exportPageMax  = 200 // entries read at once
+	exportPagesMax = 10_000
+	exportStallMax = 30 * time.Second // that one piece of an export may take to be fetched
+	topUpsKnownMax = 200
+)
+
+func (c *Console) ledger(p *page) error {
+	q := views.ParseLedgerQuery(p.QueryParams())
+	if forScript(p.Request()) {
+		p.Response().Header().Set("HX-Replace-Url", q.Path())
+	}
+	l := views.Ledger{Shell: c.shell(p), Query: q}
+	found, err := c.o.Ledger.EntryList(p.Request().Context(), entryQuery(p, q, ledgerPageMax))
+	if err != nil {
+		return err
+	}
+	sources, err := c.topUpsBySource(p)
+	if err != nil {
+		return err
+	}
+	l.More = found.More
+	for i := range found.Entries {
+		l.Entries = append(l.Entries, viewEntry(&found.Entries[i], sources))
+	}
+	return c.render(p, http.StatusOK, views.LedgerPage(l))
+}
+
+func entryQuery(p *page, q views.LedgerQuery, limit int) billing.EntryQuery {
+	from, to := q.Span()
+	return billing.EntryQuery{AccountID: p.user.AccountID, Kinds: q.Kinds, From: from, To: to, Before: q.Before, Limit: limit}
+}
+
+// topUpsBySource are the account's top-ups by what the ledger names them.
+func (c *Console) topUpsBySource(p *page) (map[string]string, error) {
+	if c.o.Payments == nil {
+		return nil, nil
+	}
+	list, err := c.o.Payments.Topups(p.Request().Context(), p.user.AccountID, topUpsKnownMax)
+	if err != nil {
+		return nil, err
+	}
+	sources := make(map[string]string, len(list))
+	for _, t := range list {
+		sources["stripe:"+t.ID] = t.ID // of what was taken back of it
+		if t.Source != "" {
+			sources[t.Source] = t.ID
+		}
+	}
+	return sources, nil
+}
+
+func viewEntry(e *billing.Entry, sources map[string]string) views.LedgerEntry {
+	source, _, _ := strings.Cut(e.Ref, "/")
+	return views.LedgerEntry{
+		ID: e.ID, Transaction: e.TransactionID, Kind: e.Kind, Ref: e.Ref, Reason: e.Reason, Amount: e.Amount, After: e.PostedAfter,
+		Requests: e.Requests, TopUp: sources[source], At: e.At,
+	}
+}
+
+// exportLedger streams every entry of the query. The first page is read before anything is sent, so that most faults are
+// still an answer of their own; a later one drops the connection, as nothing else tells a reader that lines are missing.
+func (c *Console) exportLedger(p *page) error {
+	query := views.ParseLedgerQuery(p.QueryParams())
+	q := entryQuery(p, query, exportPageMax)
+	q.Before = 0
+	found, err := c.o.Ledger.EntryList(p.Request().Context(), q)
+	if err != nil {
+		return err
+	}
+	h := p.Response().Header()
+	h.Set("Content-Type", "text/csv; charset=utf-8")
+	h.Set("Content-Disposition", `attachment; filename="ledger-`+c.o.Now().UTC().Format(time.DateOnly)+`.csv"`)
+	p.Response().WriteHeader(http.StatusOK)
+	out := csv.NewWriter(p.Response())
+	_ = out.Write([]string{
+		"time", "entry", "transaction", "kind", "reason", "reference", "requests", "amount_usd", "balance_usd",
+	}) // what goes wrong shows when it is flushed
+	controller := http.NewResponseController(p.Response())
+	for range exportPagesMax {
+		for i := range found.Entries {
+			_ = out.Write(entryCells(&found.Entries[i]))
+		}
+		_ = controller.SetWriteDeadline(c.o.Now().Add(exportStallMax))
+		out.Flush()
+		if err := out.Error(); err != nil || !found.More {
+			return err
+		}
+		_ = controller.Flush()
+		q.Before = found.Entries[len(found.Entries)-1].ID
+		if found, err = c.o.Ledger.EntryList(p.Request().Context(), q); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}
+	panic(http.ErrAbortHandler)
+}
+
+func entryCells(e *billing.Entry) []string {
+	requests := ""
+	if e.Requests > 0 {
+		requests = strconv.FormatInt(e.Requests, 10)
+	}
+	return []string{
+		e.At.UTC().Format(time.RFC3339Nano), strconv.FormatInt(e.ID, 10), e.TransactionID, e.Kind, csvText(e.Reason), csvText(e.Ref), requests,
+		e.Amount.String(), e.PostedAfter.String(),
+	}
+}
+
+// csvText keeps a spreadsheet from running a text as a formula: what begins like one is quoted. Amounts of ours may begin
+// with a minus and are not texts.
+func csvText(s string) string {
+	if strings.IndexAny(strings.TrimLeft(s, " \u00a0"), "=+-@\t\r\n") == 0 {
+		return "'" + s
+	}
+	return s
+}
