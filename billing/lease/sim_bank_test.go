@@ -303,7 +303,7 @@ func (b *books) Marks(_ context.Context, r Replica) (marks [][]byte, err error) 
 		if row == nil {
 			continue
 		}
-		if m.replica == r.ID && m.epoch < r.Epoch || row.state == "lost" || m.epoch < row.epoch {
+		if m.replica == r.ID && m.epoch < r.Epoch || row.state != "live" {
 			marks = append(marks, m.data)
 		}
 	}
