@@ -29,7 +29,7 @@ type Config struct {
 	TrialCredit app.Amount `default:"0" env:"UMG_TRIAL_CREDIT" help:"Dollars granted at sign-up; 0 grants none." placeholder:"DOLLARS"`
 	TrialDays   int        `default:"30" env:"UMG_TRIAL_DAYS" help:"Days until the trial credit expires." placeholder:"DAYS"`
 
-	TrialDailyMax   app.Amount `default:"0" env:"UMG_TRIAL_DAILY_MAX" help:"Trial dollars a day for all; 0 is 1,000 trials." placeholder:"DOLLARS"`
+	TrialDailyMax   app.Amount `default:"0" env:"UMG_TRIAL_DAILY_MAX" help:"Trial dollars a day; 0 is 200 trials." placeholder:"DOLLARS"`
 	TrialUnverified bool       `env:"UMG_TRIAL_UNVERIFIED" help:"Give the trial at sign-up, to addresses nobody verified."`
 
 	Storage        string        `env:"UMG_STORAGE" help:"Folder or s3://BUCKET?… of videos; else in the data folder." placeholder:"URL"`

@@ -1,6 +1,10 @@
 package main
 
-import "umg/app/server"
+import (
+	"umg/app/server"
+	"umg/billing/lease"
+	"umg/billing/stripe"
+)
 
 // figures are the numbers of the rooms that have workers, for /metrics.
 func (h *house) figures() []server.Figure {
@@ -16,7 +20,7 @@ func (h *house) figures() []server.Figure {
 		}
 		return sum
 	}
-	return []server.Figure{
+	list := []server.Figure{
 		gauge("umg_video_jobs_running", "Video jobs that have not ended.", func() int64 { return h.videos.Stats().Running }),
 		gauge("umg_video_due_lag_milliseconds", "How long the oldest job of the last claim had been due.",
 			func() int64 { return h.videos.Stats().DueLag.Milliseconds() }),
@@ -34,4 +38,56 @@ func (h *house) figures() []server.Figure {
 		total("umg_webhook_given_up_total", "Deliveries that failed for good.", func() int64 { return h.webhooks.Stats().GivenUp }),
 		total("umg_webhook_endpoints_disabled_total", "Endpoints disabled for failing.", func() int64 { return h.webhooks.Stats().Disabled }),
 	}
+	for _, f := range []struct {
+		name, help string
+		value      func(lease.Stats) int64
+	}{
+		{"umg_holds_running", "Text calls that hold credit now.", func(s lease.Stats) int64 { return s.Running }},
+		{"umg_leases", "Leases of credit, with or without any.", func(s lease.Stats) int64 { return int64(s.Leases) }},
+		{"umg_leased_nano_dollars", "Credit that leases hold.", func(s lease.Stats) int64 { return int64(s.Granted) }},
+		{"umg_reserved_nano_dollars", "Of it, what running calls reserve.", func(s lease.Stats) int64 { return int64(s.Reserved) }},
+		{"umg_settlements_unapplied", "Journal records that the books do not have yet.", func(s lease.Stats) int64 { return s.Unapplied }},
+		{"umg_settlements_kept", "Settlements that neither journal nor books took yet.", func(s lease.Stats) int64 { return int64(s.Kept) }},
+		{"umg_replica_epoch", "Which run of this replica it is.", func(s lease.Stats) int64 { return s.Epoch }},
+	} {
+		list = append(list, gauge(f.name, f.help, func() int64 { return f.value(h.till.Stats()) }))
+	}
+	for _, f := range []struct {
+		name, help string
+		value      func(lease.Stats) int64
+	}{
+		{"umg_settlements_applied_total", "Settlements in the books.", func(s lease.Stats) int64 { return s.Applied }},
+		{"umg_settlements_orphaned_total", "Calls that a crash cut, settled at their last mark.", func(s lease.Stats) int64 { return s.Orphans }},
+		{"umg_settlements_direct_total", "Settlements written without the journal.", func(s lease.Stats) int64 { return s.Direct }},
+		{"umg_settlements_quarantined_total", "Settlements that the books refused.", func(s lease.Stats) int64 { return s.Quarantined }},
+		{"umg_answers_undelivered_total", "Answers kept back, uncharged.", func(s lease.Stats) int64 { return s.Undelivered }},
+		{"umg_lease_takes_total", "Times that credit was asked of the books.", func(s lease.Stats) int64 { return s.Takes }},
+		{"umg_replica_fenced_total", "Times that this replica's run was declared over.", func(s lease.Stats) int64 { return s.Fenced }},
+		{"umg_refused_unfunded_total", "Calls refused for want of credit.", func(s lease.Stats) int64 { return s.RefusedUnfunded }},
+		{"umg_refused_budget_total", "Calls refused by their key's budget.", func(s lease.Stats) int64 { return s.RefusedBudget }},
+		{"umg_refused_away_total", "Calls refused as the books were away.", func(s lease.Stats) int64 { return s.RefusedAway }},
+		{"umg_refused_unwritten_total", "Calls refused as the journal had no room.", func(s lease.Stats) int64 { return s.RefusedUnwritten }},
+	} {
+		list = append(list, total(f.name, f.help, func() int64 { return f.value(h.till.Stats()) }))
+	}
+	return append(list, h.payFigures()...)
+}
+
+// payFigures are the numbers of payments.
+func (h *house) payFigures() []server.Figure {
+	var list []server.Figure
+	for _, f := range []struct {
+		name, help string
+		value      func(stripe.Stats) int64
+	}{
+		{"umg_payment_events_total", "Events of the payment service with a good signature.", func(s stripe.Stats) int64 { return s.Events }},
+		{"umg_payment_events_refused_total", "Events without one.", func(s stripe.Stats) int64 { return s.Refused }},
+		{"umg_payment_mismatches_total", "Payments that are not what was ordered.", func(s stripe.Stats) int64 { return s.Mismatches }},
+		{"umg_topups_credited_total", "Top-ups credited here.", func(s stripe.Stats) int64 { return s.Credited }},
+		{"umg_payments_taken_back_total", "Refunds and disputes booked here.", func(s stripe.Stats) int64 { return s.TakenBack }},
+		{"umg_cards_declined_total", "Automatic top-ups that were refused.", func(s stripe.Stats) int64 { return s.Declined }},
+	} {
+		list = append(list, server.Figure{Name: f.name, Help: f.help, Value: func() int64 { return f.value(h.payments.Stats()) }})
+	}
+	return list
 }

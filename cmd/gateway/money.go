@@ -23,12 +23,12 @@ const journalInDatabase = "postgres"
 
 // moneyFlags are what an operator says about settlement, payments and mail.
 type moneyFlags struct {
-	Journal     string        `env:"UMG_JOURNAL" help:"Folder of the settlement journal, else in the data folder; postgres for no disk." placeholder:"DIR"`
+	Journal     string        `env:"UMG_JOURNAL" help:"Folder of the settlement journal; postgres for no disk." placeholder:"DIR"`
 	JournalFree int64         `default:"1024" env:"UMG_JOURNAL_FREE_MIB" help:"MiB of free disk below which calls are refused."`
 	RecordsKept time.Duration `default:"9600h" env:"UMG_RECORDS_KEPT" help:"How long the record of each request is kept, by whole months."`
 
-	StripeKey           string `env:"UMG_STRIPE_KEY" help:"Secret key of the payment service; without it credit cannot be bought." placeholder:"KEY"`
-	StripeWebhookSecret string `env:"UMG_STRIPE_WEBHOOK_SECRET" help:"Signs its events; without it they are not received." placeholder:"SECRET"`
+	StripeKey           string `env:"UMG_STRIPE_KEY" help:"Secret key of the payment service; else nothing is sold." placeholder:"KEY"`
+	StripeWebhookSecret string `env:"UMG_STRIPE_WEBHOOK_SECRET" help:"Signs its events; else none are taken." placeholder:"SECRET"`
 	StripeURL           string `env:"UMG_STRIPE_URL" help:"Another address of the payment service, for a stand-in." placeholder:"URL"`
 
 	SMTP     string `env:"UMG_SMTP" help:"smtp://USER:PASSWORD@HOST:PORT; without it mails are kept, not sent." placeholder:"URL"`
@@ -143,4 +143,3 @@ func (h *house) closeMoney() error {
 	}
 	return err
 }
-
