@@ -16,7 +16,7 @@ func TestActivityAndCreditAddUp(t *testing.T) {
 	for i, outcome := range []string{"succeeded", "failed", "client_left"} {
 		hold := h.hold(account, app.Dollar)
 		r := billing.UsageRecord{RequestID: hold.ID, KeyID: "key_1", Model: "m", Outcome: outcome, Streamed: i == 0}
-		if err := h.ledger.Settle(h.ctx, hold, billing.Settlement{Cost: app.Amount(i) * app.Cent, Record: r}); err != nil {
+		if err := h.ledger.SettleIn(h.ctx, h.db, hold, billing.Settlement{Cost: app.Amount(i) * app.Cent, Record: r}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,11 +16,9 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of the ledger. A verb that the store does not answer in time is refused or queued: a stalled store must not
-// pile up calls.
+// Limits of the ledger.
 const (
-	verbMax        = 2500 * time.Millisecond // until a connection is free; the round trip has the limit of the store
-	pageSizeMax    = 200                     // rows of one list
+	pageSizeMax    = 200 // rows of one list
 	grantNanosMax  = app.Amount(math.MaxInt64 / 64)
 	textBytesMax   = 512 // of one free text of a usage record
 	sourceBytesMax = 200
@@ -43,9 +41,6 @@ type Options struct {
 type Ledger struct {
 	db       *sqlx.DB
 	o        Options
-	later    chan settling // facts whose settlement failed
-	undone   chan Hold     // holds whose outcome is unknown and that nobody will use
-	running  running
 	counters counters
 }
 
@@ -57,8 +52,7 @@ func NewLedger(db *sqlx.DB, o Options) *Ledger {
 	if o.RecordsKept == 0 {
 		o.RecordsKept = recordsKept
 	}
-	return &Ledger{db: db, o: o, later: make(chan settling, settlementsMax), undone: make(chan Hold, undoneMax),
-		running: running{holds: make(map[string]lease)}}
+	return &Ledger{db: db, o: o}
 }
 
 // GrantKind says why credit was given.
@@ -163,36 +157,9 @@ func (l *Ledger) Grant(ctx context.Context, q postgres.Queryer, g Grant) error {
 	return wrap("grant", err)
 }
 
-// Hold reserves credit in one round trip: Want, or what is available when that is at least Min. Too little is
-// Unfunded; a store that is away is Unavailable, never an empty balance. A caller who leaves meanwhile still gets the
-// hold, so that it can be settled at nothing at once instead of waiting to expire. The hold lasts as long as ctx and
-// this process's Run do; what is not settled then expires within a minute.
-//
-// Credit of a grant that has just expired counts as available until the worker's next pass takes it away.
-func (l *Ledger) Hold(ctx context.Context, r HoldRequest) (Hold, error) {
-	if r.Min == 0 {
-		r.Min = r.Want
-	}
-	if r.ID == "" || r.Min < 0 || r.Want < r.Min {
-		return Hold{}, fmt.Errorf("billing: hold %q: wants %d and at least %d", r.ID, r.Want, r.Min)
-	}
-	caller := ctx.Done()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), verbMax)
-	defer cancel()
-	row, err := takeHold(ctx, l.db, r)
-	if err != nil {
-		l.undo(Hold{ID: r.ID, AccountID: r.AccountID}, err)
-		return Hold{}, wrap("hold", err)
-	}
-	if row.Amount == nil {
-		return Hold{}, unfunded(r.Min, row.Balance)
-	}
-	l.running.add(r.ID, lease{taken: l.o.Now(), caller: caller})
-	return Hold{ID: r.ID, AccountID: r.AccountID, Amount: *row.Amount}, nil
-}
-
-// HoldFor is Hold for a job that outlives its request and this process: part of the caller's transaction, all of Want or
-// nothing, and not renewed but good for as long as said. What is not settled by then is released.
+// HoldFor reserves credit for a job that outlives its request and this process: part of the caller's transaction, all of
+// Want or nothing, of the account and of the key's budget, and good for as long as said. What is not settled by then is
+// released.
 func (l *Ledger) HoldFor(ctx context.Context, q postgres.Queryer, r HoldRequest, lasting time.Duration) (Hold, error) {
 	if r.ID == "" || r.Want < 0 || lasting < time.Minute {
 		return Hold{}, fmt.Errorf("billing: hold %q: wants %d for %s", r.ID, r.Want, lasting)
@@ -245,61 +212,30 @@ type Settlement struct {
 	Record UsageRecord
 	// Delivered says that the client has the answer, or some of it, so that its cost must get into the books.
 	Delivered bool
-	// Undelivered says that the answer was kept back because an earlier settlement at a cost failed. Should that one
-	// have come through after all, it is reversed. The cost is then zero.
-	Undelivered bool
 }
 
-// Settle ends a hold in one round trip and one transaction: the account pays the cost up to the hold, the platform
-// bears the rest, what was not used is free again and the usage record is kept. A cost of zero releases the hold and
-// posts nothing. Settling a hold a second time changes nothing. When the store is away the error is Unavailable and
-// the outcome unknown: hand the same facts to SettleLater.
-func (l *Ledger) Settle(ctx context.Context, h Hold, s Settlement) error {
-	if s.Cost < 0 || s.Cost > 0 && s.Undelivered || s.Record.RequestID != "" && s.Record.RequestID != h.ID {
-		return fmt.Errorf("billing: settle %s: request %q at a cost of %d", h.ID, s.Record.RequestID, s.Cost)
-	}
-	record := string(s.Encode(h, "", l.o.Now()))
-	return l.settle(ctx, h, settleRow{cost: s.Cost, record: &record})
-}
-
-// SettleIn is Settle for a job, in the transaction that ends it, so that its end and its charge are one.
+// SettleIn ends the hold of a job in the transaction that ends the job, so that its end and its charge are one: the account
+// pays the cost up to the hold, the platform bears the rest, what was not used is free again and the usage record is kept.
+// Settling a hold a second time changes nothing. One that expired is charged from what is free.
 func (l *Ledger) SettleIn(ctx context.Context, q postgres.Queryer, h Hold, s Settlement) error {
 	if s.Cost < 0 || s.Record.RequestID != h.ID {
 		return fmt.Errorf("billing: settle %s: request %q at a cost of %d", h.ID, s.Record.RequestID, s.Cost)
 	}
-	record := string(s.Encode(h, "", l.o.Now()))
-	row := settleRow{cost: s.Cost, record: &record, transaction: l.o.IDs.New("txn"), at: l.o.Now().UTC()}
-	done, err := settleHoldIn(ctx, q, h, row)
+	done, err := settleHold(ctx, q, h, settleRow{
+		cost: s.Cost, transaction: l.o.IDs.New("txn"), at: l.o.Now().UTC(), record: string(s.Encode(h, "", l.o.Now())),
+	})
 	if err != nil {
 		return wrap("settle", err)
 	}
-	return l.settled(h, row, done)
-}
-
-// settle closes the hold; without a record it is taken back.
-func (l *Ledger) settle(ctx context.Context, h Hold, row settleRow) error {
-	ctx, cancel := context.WithTimeout(ctx, verbMax)
-	defer cancel()
-	row.transaction, row.at = l.o.IDs.New("txn"), l.o.Now().UTC()
-	done, err := settleHold(ctx, l.db, h, row)
-	if err != nil {
-		return wrap("settle", err)
-	}
-	l.running.remove(h.ID)
-	return l.settled(h, row, done)
-}
-
-// settled counts what became of a settlement, and refuses one of a hold that does not exist.
-func (l *Ledger) settled(h Hold, row settleRow, done settledRow) error {
 	switch done.Outcome {
 	case outcomeUnknown:
-		if row.record != nil {
-			return fmt.Errorf("billing: settle: account %s has no hold %s", h.AccountID, h.ID)
-		}
+		return fmt.Errorf("billing: settle: account %s has no hold %s", h.AccountID, h.ID)
+	case outcomeRepeated:
+		return nil
 	case outcomeLate:
 		l.counters.late.Add(1)
 	}
-	if done.Outcome != outcomeRepeated && done.Overrun > 0 {
+	if done.Overrun > 0 {
 		l.counters.overruns.Add(1)
 	}
 	return nil

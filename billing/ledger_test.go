@@ -53,7 +53,7 @@ func TestUsageRecordKeepsEveryFact(t *testing.T) {
 		Outcome: "client_left", Reason: "client_left", Usage: billing.Usage{1, 2, 3, 4, 5, 6, 7, 8, 9}, Attempts: 2,
 		StartedAt: time.Date(2026, 11, 21, 4, 5, 6, 789_000, time.UTC), FirstByte: 1234 * time.Microsecond, Duration: 5 * time.Second,
 	}
-	if err := h.ledger.Settle(t.Context(), hold, billing.Settlement{Cost: 11 * app.Cent, Record: want}); err != nil {
+	if err := h.ledger.SettleIn(t.Context(), h.db, hold, billing.Settlement{Cost: 11 * app.Cent, Record: want}); err != nil {
 		t.Fatal(err)
 	}
 	want.Reserved, want.Cost, want.Overrun = 10*app.Cent, 10*app.Cent, app.Cent
@@ -114,50 +114,6 @@ func TestFreeModelHoldsNothing(t *testing.T) {
 	h.books()
 }
 
-func TestHoldTakesWhatThereIsDownToTheMinimum(t *testing.T) {
-	t.Parallel()
-	h := setup(t)
-	account := h.account(10 * app.Cent)
-	ask := func(want, least app.Amount) (billing.Hold, error) {
-		return h.ledger.Hold(t.Context(), billing.HoldRequest{ID: h.ids.New("req"), AccountID: account, Want: want, Min: least})
-	}
-	first, err := ask(4*app.Cent, app.Cent)
-	if err != nil || first.Amount != 4*app.Cent {
-		t.Fatalf("first hold = %+v, %v; want all it asked for", first, err)
-	}
-	second, err := ask(20*app.Cent, 6*app.Cent)
-	if err != nil || second.Amount != 6*app.Cent {
-		t.Fatalf("second hold = %+v, %v; want exactly what was left", second, err)
-	}
-	h.balance(account, 10*app.Cent, 10*app.Cent)
-	_, err = ask(app.Cent, 1)
-	e := app.AsError(err)
-	if e.Kind != app.Unfunded || e.Code != "insufficient_quota" || !e.NoRetry || e.RetryAfter != 0 || e.Doc != "/console/billing" {
-		t.Fatalf("third hold: %+v", err)
-	}
-	for _, word := range []string{"needs $0.000000001", "$0 is available", "$0.1 is reserved", "/console/billing"} {
-		if !strings.Contains(e.Message, word) {
-			t.Errorf("the message %q does not say %q", e.Message, word)
-		}
-	}
-	h.settle(first, 0)
-	if third, err := ask(app.Dollar, app.Cent); err != nil || third.Amount != 4*app.Cent {
-		t.Errorf("after a release: %+v, %v", third, err)
-	}
-	h.books()
-}
-
-func TestMinZeroMeansAllOfWant(t *testing.T) {
-	t.Parallel()
-	h := setup(t)
-	account := h.account(10)
-	_, err := h.ledger.Hold(t.Context(), billing.HoldRequest{ID: "req_1", AccountID: account, Want: 11})
-	if !isUnfunded(err) {
-		t.Errorf("a hold of 11 on 10: %v", err)
-	}
-	h.balance(account, 10, 0)
-}
-
 func TestWrongCallsAreInternalAndChangeNothing(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
@@ -167,7 +123,7 @@ func TestWrongCallsAreInternalAndChangeNothing(t *testing.T) {
 	past := strings.Repeat("x", 1000)
 	held := func(r billing.HoldRequest) func(context.Context) error {
 		return func(ctx context.Context) error {
-			_, err := h.ledger.Hold(ctx, r)
+			_, err := h.ledger.HoldFor(ctx, h.db, r, time.Hour)
 			return err
 		}
 	}
@@ -175,21 +131,26 @@ func TestWrongCallsAreInternalAndChangeNothing(t *testing.T) {
 		return func(ctx context.Context) error { return h.ledger.Grant(ctx, h.db, g) }
 	}
 	verbs := map[string]func(ctx context.Context) error{
-		"hold of an unknown account":         held(billing.HoldRequest{ID: "req_a", AccountID: "acc_none", Want: 1}),
-		"hold of an internal account":        held(billing.HoldRequest{ID: "req_b", AccountID: "internal:promotions", Want: 1}),
-		"hold of a negative amount":          held(billing.HoldRequest{ID: "req_c", AccountID: account, Want: -1, Min: -1}),
-		"hold wanting less than the minimum": held(billing.HoldRequest{ID: "req_d", AccountID: account, Want: 1, Min: 2}),
-		"hold without an id":                 held(billing.HoldRequest{AccountID: account, Want: 1}),
-		"hold with a used id":                held(billing.HoldRequest{ID: hold.ID, AccountID: account, Want: 1}),
-		"settle at a negative cost":          func(ctx context.Context) error { return h.ledger.Settle(ctx, hold, billing.Settlement{Cost: -1}) },
+		"hold of an unknown account":  held(billing.HoldRequest{ID: "req_a", AccountID: "acc_none", Want: 1}),
+		"hold of an internal account": held(billing.HoldRequest{ID: "req_b", AccountID: "internal:promotions", Want: 1}),
+		"hold of a negative amount":   held(billing.HoldRequest{ID: "req_c", AccountID: account, Want: -1}),
+		"hold without an id":          held(billing.HoldRequest{AccountID: account, Want: 1}),
+		"hold with a used id":         held(billing.HoldRequest{ID: hold.ID, AccountID: account, Want: 1}),
+		"settle at a negative cost": func(ctx context.Context) error {
+			return h.ledger.SettleIn(ctx, h.db, hold, billing.Settlement{Cost: -1, Record: record(hold)})
+		},
 		"settle another request's facts": func(ctx context.Context) error {
-			return h.ledger.Settle(ctx, hold, billing.Settlement{Record: billing.UsageRecord{RequestID: "req_x"}})
+			return h.ledger.SettleIn(ctx, h.db, hold, billing.Settlement{Record: billing.UsageRecord{RequestID: "req_x"}})
 		},
 		"settle an unknown hold": func(ctx context.Context) error {
-			return h.ledger.Settle(ctx, billing.Hold{ID: "req_none", AccountID: account, Amount: 1}, billing.Settlement{Cost: 1})
+			return h.ledger.SettleIn(ctx, h.db, billing.Hold{ID: "req_none", AccountID: account, Amount: 1}, billing.Settlement{
+				Cost: 1, Record: billing.UsageRecord{RequestID: "req_none"},
+			})
 		},
 		"settle another account's hold": func(ctx context.Context) error {
-			return h.ledger.Settle(ctx, billing.Hold{ID: hold.ID, AccountID: other, Amount: 1}, billing.Settlement{Cost: 1})
+			return h.ledger.SettleIn(ctx, h.db, billing.Hold{ID: hold.ID, AccountID: other, Amount: 1}, billing.Settlement{
+				Cost: 1, Record: record(hold),
+			})
 		},
 		"grant nothing":                       granted(billing.Grant{AccountID: account, Kind: billing.Trial, Source: "s"}),
 		"grant a negative amount":             granted(billing.Grant{AccountID: account, Kind: billing.Trial, Amount: -1, Source: "s"}),
@@ -225,7 +186,7 @@ func TestAStoreThatIsFullIsUnavailable(t *testing.T) {
 	for _, state := range []string{"53100", "53200", "40P01", "40001", "55P03", "58030", "57014"} {
 		h.exec(`create or replace function hinder() returns trigger language plpgsql as
 			$$ begin raise exception 'hindered' using errcode = '` + state + `'; end $$`)
-		err := h.ledger.Settle(t.Context(), hold, billing.Settlement{Cost: 1})
+		err := h.ledger.SettleIn(t.Context(), h.db, hold, billing.Settlement{Cost: 1, Record: record(hold)})
 		if err == nil || app.KindOf(err) != app.Unavailable {
 			t.Errorf("%s: %v", state, err)
 		}
@@ -239,11 +200,11 @@ func TestSettleAcceptsWhateverPeopleAndUpstreamsWrite(t *testing.T) {
 	for _, text := range []string{"\x00", "a\x00b", "\xff\xfe", `\u0000`, `"}{`, strings.Repeat("ü", 5_000), "😀\u2028"} {
 		hold := h.hold(account, app.Cent)
 		r := billing.UsageRecord{
-			KeyID: text, Model: text, Provider: text, UpstreamModel: text, Style: text, RateCardID: text, EndUser: text,
+			RequestID: hold.ID, KeyID: text, Model: text, Provider: text, UpstreamModel: text, Style: text, RateCardID: text, EndUser: text,
 			FinishReason: text, ErrorCode: text, Outcome: text, Attempts: -1, FirstByte: -time.Second, Duration: -time.Second,
 			Usage: billing.Usage{-5}, StartedAt: time.Time{},
 		}
-		if err := h.ledger.Settle(t.Context(), hold, billing.Settlement{Cost: 1, Record: r}); err != nil {
+		if err := h.ledger.SettleIn(t.Context(), h.db, hold, billing.Settlement{Cost: 1, Record: r}); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -352,7 +313,7 @@ func TestSpendCountsSince(t *testing.T) {
 		hold := h.hold(account, 10)
 		r := record(hold)
 		r.StartedAt = start.Add(time.Duration(i) * time.Hour)
-		if err := h.ledger.Settle(t.Context(), hold, billing.Settlement{Cost: cost, Record: r}); err != nil {
+		if err := h.ledger.SettleIn(t.Context(), h.db, hold, billing.Settlement{Cost: cost, Record: r}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -373,7 +334,7 @@ func TestListsAreBoundedAndNewestFirst(t *testing.T) {
 		hold := h.hold(account, 1)
 		r := record(hold)
 		r.StartedAt = start.Add(time.Duration(i) * time.Second)
-		if err := h.ledger.Settle(t.Context(), hold, billing.Settlement{Cost: 1, Record: r}); err != nil {
+		if err := h.ledger.SettleIn(t.Context(), h.db, hold, billing.Settlement{Cost: 1, Record: r}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -22,7 +22,7 @@ func TestTenHoldsFitTwoHundredTry(t *testing.T) {
 	var callers sync.WaitGroup
 	for range 200 {
 		callers.Go(func() {
-			_, err := h.ledger.Hold(t.Context(), billing.HoldRequest{ID: h.ids.New("req"), AccountID: account, Want: app.Cent})
+			_, err := h.holdJob(account, h.ids.New("req"), app.Cent)
 			switch {
 			case err == nil:
 				admitted.Add(1)
@@ -41,29 +41,6 @@ func TestTenHoldsFitTwoHundredTry(t *testing.T) {
 	h.books()
 }
 
-func TestPartialHoldsNeverExceedTheBalance(t *testing.T) {
-	t.Parallel()
-	h := setup(t)
-	account := h.account(1000)
-	var taken atomic.Int64
-	var callers sync.WaitGroup
-	for range 100 {
-		callers.Go(func() {
-			hold, err := h.ledger.Hold(t.Context(), billing.HoldRequest{ID: h.ids.New("req"), AccountID: account, Want: 77, Min: 1})
-			if err != nil && !isUnfunded(err) {
-				t.Error(err)
-			}
-			taken.Add(int64(hold.Amount))
-		})
-	}
-	callers.Wait()
-	if taken.Load() != 1000 {
-		t.Errorf("holds took %d of 1000", taken.Load())
-	}
-	h.balance(account, 1000, 1000)
-	h.books()
-}
-
 func TestSettlementsOfOneHoldHaveOneEffect(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
@@ -78,7 +55,7 @@ func TestSettlementsOfOneHoldHaveOneEffect(t *testing.T) {
 		for i := range 10 {
 			cost := []app.Amount{3 * app.Cent, 0, 20 * app.Cent}[i%3]
 			callers.Go(func() {
-				if err := h.ledger.Settle(t.Context(), hold, billing.Settlement{Cost: cost, Record: record(hold)}); err != nil {
+				if err := h.ledger.SettleIn(t.Context(), h.db, hold, billing.Settlement{Cost: cost, Record: record(hold)}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -142,9 +119,7 @@ func TestBooksBalanceUnderTraffic(t *testing.T) {
 
 func act(t *testing.T, h *house, account string, random *rand.Rand) {
 	soon := time.Now().Add(time.Duration(random.IntN(3)) * time.Millisecond)
-	hold, err := h.ledger.Hold(t.Context(), billing.HoldRequest{
-		ID: h.ids.New("req"), AccountID: account, Want: app.Amount(random.IntN(900) + 1), Min: 1,
-	})
+	hold, err := h.holdJob(account, h.ids.New("req"), app.Amount(random.IntN(900)+1))
 	switch {
 	case isUnfunded(err):
 		err = h.ledger.Grant(t.Context(), h.db, billing.Grant{
@@ -162,7 +137,7 @@ func act(t *testing.T, h *house, account string, random *rand.Rand) {
 	}
 	if hold.ID != "" && random.IntN(10) > 0 {
 		cost := app.Amount(random.IntN(1_000))
-		if err := h.ledger.Settle(t.Context(), hold, billing.Settlement{Cost: cost, Record: record(hold)}); err != nil {
+		if err := h.ledger.SettleIn(t.Context(), h.db, hold, billing.Settlement{Cost: cost, Record: record(hold)}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -230,13 +205,12 @@ func (m *model) lapsed() app.Amount {
 
 func (m *model) hold() {
 	want := m.amount()
-	least := app.Amount(rapid.Int64Range(1, int64(want)).Draw(m.T, "min"))
-	hold, err := m.h.ledger.Hold(m.h.ctx, billing.HoldRequest{ID: m.h.ids.New("req"), AccountID: m.account, Want: want, Min: least})
+	hold, err := m.h.holdJob(m.account, m.h.ids.New("req"), want)
 	free := m.posted - m.held
 	switch {
-	case free < least && !isUnfunded(err):
-		m.Fatalf("a hold of at least %d with %d free: %+v, %v", least, free, hold, err)
-	case free >= least && (err != nil || hold.Amount != min(want, free)):
+	case free < want && !isUnfunded(err):
+		m.Fatalf("a hold of %d with %d free: %+v, %v", want, free, hold, err)
+	case free >= want && (err != nil || hold.Amount != want):
 		m.Fatalf("a hold of %d with %d free: %+v, %v", want, free, hold, err)
 	}
 	if err == nil {

@@ -74,7 +74,7 @@ func (h *house) grant(g billing.Grant) {
 
 func (h *house) hold(account string, want app.Amount) billing.Hold {
 	h.Helper()
-	hold, err := h.ledger.Hold(h.ctx, billing.HoldRequest{ID: h.ids.New("req"), AccountID: account, Want: want})
+	hold, err := h.holdJob(account, h.ids.New("req"), want)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func (h *house) hold(account string, want app.Amount) billing.Hold {
 
 func (h *house) settle(hold billing.Hold, cost app.Amount) {
 	h.Helper()
-	if err := h.ledger.Settle(h.ctx, hold, billing.Settlement{Cost: cost, Record: record(hold)}); err != nil {
+	if err := h.settleJob(hold, cost); err != nil {
 		h.Fatal(err)
 	}
 }

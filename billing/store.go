@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
 	"umg/app"
 	"umg/app/postgres"
 )
@@ -38,23 +36,6 @@ func insertGrant(ctx context.Context, q postgres.Queryer, g Grant, r grantRow) (
 	return done, err
 }
 
-// heldRow is the answer to a hold: no amount when the balance is too small.
-type heldRow struct {
-	Amount  *app.Amount
-	Balance Balance
-}
-
-func takeHold(ctx context.Context, db *sqlx.DB, r HoldRequest) (heldRow, error) {
-	var row heldRow
-	err := postgres.QueryRow(ctx, db, `select amount, posted, held from take_hold($1, $2, $3, $4, $5)`,
-		[]any{r.ID, r.AccountID, int64(r.Want), int64(r.Min), int64(holdLeaseMax / time.Second)},
-		&row.Amount, &row.Balance.Posted, &row.Balance.Held)
-	if errors.Is(err, sql.ErrNoRows) {
-		return row, fmt.Errorf("account %s has no credit account", r.AccountID)
-	}
-	return row, err
-}
-
 // jobRow is the answer to a hold of a job: whose credit is too small, or nobody's.
 type jobRow struct {
 	Short   string
@@ -71,12 +52,12 @@ func holdJob(ctx context.Context, q postgres.Queryer, r HoldRequest, expires tim
 	return row, err
 }
 
-// settleRow is what closes a hold. No record means that it is taken back.
+// settleRow is what closes a hold.
 type settleRow struct {
 	cost        app.Amount
 	transaction string
 	at          time.Time
-	record      *string
+	record      string
 }
 
 // The outcomes of settle_hold that matter here.
@@ -91,17 +72,7 @@ type settledRow struct {
 	Outcome string
 }
 
-func settleHold(ctx context.Context, db *sqlx.DB, h Hold, r settleRow) (settledRow, error) {
-	var row settledRow
-	err := postgres.QueryRow(ctx, db, `
-		select coalesce(overrun, 0), outcome from settle_hold($1, $2, $3, $4, $5, $6)`,
-		[]any{h.ID, h.AccountID, int64(r.cost), r.transaction, r.at, r.record},
-		&row.Overrun, &row.Outcome)
-	return row, err
-}
-
-// settleHoldIn is settleHold as part of a transaction.
-func settleHoldIn(ctx context.Context, q postgres.Queryer, h Hold, r settleRow) (settledRow, error) {
+func settleHold(ctx context.Context, q postgres.Queryer, h Hold, r settleRow) (settledRow, error) {
 	var row settledRow
 	err := q.QueryRowxContext(ctx, `select coalesce(overrun, 0), outcome from settle_hold($1, $2, $3, $4, $5, $6)`,
 		h.ID, h.AccountID, int64(r.cost), r.transaction, r.at, r.record).Scan(&row.Overrun, &row.Outcome)

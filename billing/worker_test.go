@@ -2,16 +2,13 @@ package billing_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
 	"umg/app"
 	"umg/app/postgres"
-	"umg/app/postgres/pgtest"
 	"umg/billing"
 )
 
@@ -142,145 +139,6 @@ func TestExpiredGrantsLapseAsHoldsClose(t *testing.T) {
 	h.books()
 }
 
-func TestStoppingSettlesWhatIsQueued(t *testing.T) {
-	t.Parallel()
-	h := setup(t)
-	account := h.account(app.Dollar)
-	for range 50 {
-		hold := h.hold(account, 10)
-		h.ledger.SettleLater(hold, billing.Settlement{Cost: 7, Record: record(hold)})
-	}
-	if got := h.ledger.Stats().Queued; got != 50 {
-		t.Errorf("%d queued, want 50", got)
-	}
-	h.run()()
-	h.balance(account, app.Dollar-350, 0)
-	h.books()
-}
-
-func TestSettleLaterIsBoundedAndLosesNothingSilently(t *testing.T) {
-	t.Parallel()
-	h := setup(t)
-	account := h.account(app.Dollar)
-	hold := h.hold(account, 10)
-	for range 4096 {
-		h.ledger.SettleLater(hold, billing.Settlement{Cost: 7, Record: record(hold)})
-	}
-	h.ledger.SettleLater(billing.Hold{ID: "req_full", AccountID: account, Amount: 3}, billing.Settlement{Cost: 2, Record: billing.UsageRecord{
-		KeyID: "key_9", Model: "aurora", RateCardID: "rc_9", Usage: billing.Usage{12, 0, 0, 34},
-	}})
-	said := h.hear("a settlement is lost")
-	facts := map[string]string{}
-	said.Attrs(func(a slog.Attr) bool { facts[a.Key] = fmt.Sprint(a.Value); return true })
-	for key, want := range map[string]string{
-		"request_id": "req_full", "account_id": account, "cost_nanos": "2", "key_id": "key_9", "rate_card_id": "rc_9",
-	} {
-		if facts[key] != want {
-			t.Errorf("the log has %s = %q, want %q", key, facts[key], want)
-		}
-	}
-	if !strings.Contains(facts["usage"], "12 0 0 34") {
-		t.Errorf("the log has usage = %q", facts["usage"])
-	}
-	if s := h.ledger.Stats(); s.Lost != 1 || s.Queued != 4096 {
-		t.Errorf("stats = %+v", s)
-	}
-}
-
-func TestASettlementThatCanNeverBeIsLoggedAndDoesNotBlock(t *testing.T) {
-	t.Parallel()
-	h := setup(t)
-	account := h.account(app.Dollar)
-	h.ledger.SettleLater(billing.Hold{ID: "req_none", AccountID: account, Amount: 3}, billing.Settlement{Cost: 2})
-	good := h.hold(account, 10)
-	h.ledger.SettleLater(good, billing.Settlement{Cost: 7, Record: record(good)})
-	stop := h.run()
-	h.hear("a settlement is lost")
-	stop()
-	h.balance(account, app.Dollar-7, 0)
-	h.books()
-}
-
-// impatient is a house whose store gives up on a statement soon.
-func impatient(t *testing.T) *house {
-	t.Helper()
-	db, err := postgres.Open(t.Context(), pgtest.DSN(t, pgtest.New(t)), postgres.Options{StatementMax: 200 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	return open(t, db)
-}
-
-func TestASettlementThatTheStoreHasNoTimeForIsTriedAgain(t *testing.T) {
-	t.Parallel()
-	h := impatient(t)
-	account := h.account(app.Dollar)
-	hold := h.hold(account, 10)
-	busy, err := h.db.BeginTxx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := busy.ExecContext(t.Context(), `select from credit_accounts where id = $1 for update`, account); err != nil {
-		t.Fatal(err)
-	}
-	err = h.ledger.Settle(t.Context(), hold, billing.Settlement{Cost: 7, Record: record(hold)})
-	if err == nil || app.KindOf(err) != app.Unavailable {
-		t.Fatalf("settling on a locked account: %v", err)
-	}
-	h.ledger.SettleLater(hold, billing.Settlement{Cost: 7, Record: record(hold)})
-	stop := h.run()
-	h.hear("a settlement waits for the store")
-	if err := busy.Rollback(); err != nil {
-		t.Fatal(err)
-	}
-	stop()
-	h.balance(account, app.Dollar-7, 0)
-	h.books()
-}
-
-// TestAHoldOfUnknownOutcomeIsTakenBack lets the answer to a hold get lost: the store reserves, the caller never hears.
-func TestAHoldOfUnknownOutcomeIsTakenBack(t *testing.T) {
-	t.Parallel()
-	h := impatient(t)
-	account := h.account(app.Dollar)
-	busy, err := h.db.BeginTxx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := busy.ExecContext(t.Context(), `select from credit_accounts where id = $1 for update`, account); err != nil {
-		t.Fatal(err)
-	}
-	_, err = h.ledger.Hold(t.Context(), billing.HoldRequest{ID: "req_1", AccountID: account, Want: 10})
-	if err == nil || app.KindOf(err) != app.Unavailable {
-		t.Fatalf("holding on a locked account: %v", err)
-	}
-	if err := busy.Rollback(); err != nil {
-		t.Fatal(err)
-	}
-	h.exec(`select take_hold('req_1', $1, 10, 10, 1800)`, account)
-	h.balance(account, app.Dollar, 10)
-	h.run()()
-	h.balance(account, app.Dollar, 0)
-	h.settle(billing.Hold{ID: "req_1", AccountID: account, Amount: 10}, 7) // should its caller exist after all
-	h.balance(account, app.Dollar-7, 0)
-	h.books()
-}
-
-func TestALeavingCallerStillGetsItsHold(t *testing.T) {
-	t.Parallel()
-	h := setup(t)
-	account := h.account(app.Dollar)
-	ctx, leave := context.WithCancel(t.Context())
-	leave()
-	hold, err := h.ledger.Hold(ctx, billing.HoldRequest{ID: "req_1", AccountID: account, Want: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.settle(hold, 0)
-	h.balance(account, app.Dollar, 0)
-}
-
 // ownServer starts a server that a test may stop.
 func ownServer(t *testing.T, dir string) (*house, *postgres.Local) {
 	t.Helper()
@@ -316,15 +174,15 @@ func (h *house) soon(name string, verb func() error) {
 func (h *house) allVerbsUnavailable(account string, hold billing.Hold) {
 	h.Helper()
 	h.soon("hold", func() error {
-		_, err := h.ledger.Hold(h.ctx, billing.HoldRequest{ID: "req_down", AccountID: account, Want: 1})
+		_, err := h.ledger.HoldFor(h.ctx, h.db, billing.HoldRequest{ID: "req_down", AccountID: account, Want: 1}, time.Hour)
 		return err
 	})
 	h.soon("settle", func() error {
-		return h.ledger.Settle(h.ctx, hold, billing.Settlement{Cost: 7, Record: record(hold)})
+		return h.ledger.SettleIn(h.ctx, h.db, hold, billing.Settlement{Cost: 7, Record: record(hold)})
 	})
 }
 
-func TestAStoppedStoreIsUnavailableAndSettlementsWait(t *testing.T) {
+func TestAStoppedStoreIsUnavailableAndTheWorkerWaits(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
 	h, local := ownServer(t, dir)
@@ -339,11 +197,11 @@ func TestAStoppedStoreIsUnavailableAndSettlementsWait(t *testing.T) {
 		return h.ledger.Grant(h.ctx, h.db, billing.Grant{AccountID: account, Kind: billing.Trial, Amount: 1, Source: "s"})
 	})
 	h.soon("books", func() error { _, err := billing.Books(h.ctx, h.db); return err })
-	h.ledger.SettleLater(hold, billing.Settlement{Cost: 7, Record: record(hold)})
 	stop := h.run()
-	h.hear("a settlement waits for the store")
+	h.hear("holds, expired credit and budgets wait for the store")
 	ownServer(t, dir)
 	stop()
+	h.settle(hold, 7)
 	h.balance(account, app.Dollar-7, 0)
 	h.books()
 }

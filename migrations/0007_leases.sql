@@ -266,6 +266,7 @@ select count_usage(array(select r from usage_records r));
 drop table usage_records_whole;
 drop function settle_hold(text, text, bigint, text, timestamptz, jsonb, boolean);
 drop function reverse_charge(text, text, text, timestamptz);
+drop function take_hold(text, text, bigint, bigint, bigint);
 
 -- Everything that moves the money of an account or a budget locks its row of credit_accounts first, several in the order
 -- of their ids. That row guards the leases, grants, records and sums of the account, so these need no order of their own.
@@ -709,13 +710,13 @@ begin
 		return;
 	end if;
 	charged := h.captured_nanos;
-	if h.reason in ('settled', 'late') or (h.reason is not null and p_record is null) then
+	if h.reason in ('settled', 'late') then
 		outcome := 'repeated';
 		return;
 	end if;
 	perform from credit_accounts a where a.id in (p_account, h.budget_id) order by a.id for no key update;
 	select a.posted_nanos, a.held_nanos into v_posted, v_held from credit_accounts a where a.id = p_account;
-	outcome := case when p_record is null then 'void' when h.state = 'open' then 'settled' else 'late' end;
+	outcome := case when h.state = 'open' then 'settled' else 'late' end;
 	charged := least(p_cost, h.amount_nanos);
 	if h.state = 'open' then
 		v_held := v_held - h.amount_nanos;
@@ -733,9 +734,6 @@ begin
 	update holds set captured_nanos = charged, reason = outcome, closed_at = p_at,
 		state = case when charged > 0 then 'captured' else 'released' end
 	where id = p_hold;
-	if p_record is null then
-		return;
-	end if;
 	perform draw_due(array[p_account], array[charged]);
 	v_records := keep_records(array[jsonb_populate_record(null::usage_records, p_record || jsonb_build_object(
 		'request_id', p_hold, 'account_id', p_account, 'budget_id', h.budget_id,

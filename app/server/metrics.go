@@ -79,20 +79,16 @@ func (f Figure) collector() prometheus.Collector {
 	return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: f.Name, Help: f.Help}, value)
 }
 
-// ledgerMetrics are the ledger's counters. All but the retries should stay 0.
+// ledgerMetrics are the ledger's counters. All but the grants should stay 0.
 func ledgerMetrics(stats func() billing.Stats) []prometheus.Collector {
-	list := []prometheus.Collector{prometheus.NewGaugeFunc(
-		prometheus.GaugeOpts{Name: "umg_settlements_queued", Help: "Settlements that wait for the store now."},
-		func() float64 { return float64(stats().Queued) })}
+	var list []prometheus.Collector
 	for _, c := range []struct {
 		name, help string
 		value      func(billing.Stats) int64
 	}{
-		{"umg_settlements_retried_total", "Settlements that needed another try.", func(s billing.Stats) int64 { return s.Retried }},
-		{"umg_settlements_lost_total", "Settlements given up; the log has their facts.", func(s billing.Stats) int64 { return s.Lost }},
-		{"umg_settlements_late_total", "Settlements of holds that had expired.", func(s billing.Stats) int64 { return s.SettledLate }},
+		{"umg_job_settlements_late_total", "Settlements of jobs whose hold had expired.", func(s billing.Stats) int64 { return s.SettledLate }},
 		{"umg_holds_expired_total", "Holds released because nobody settled them.", func(s billing.Stats) int64 { return s.HoldsExpired }},
-		{"umg_overruns_total", "Calls that cost more than their hold.", func(s billing.Stats) int64 { return s.Overruns }},
+		{"umg_job_overruns_total", "Jobs that cost more than their hold.", func(s billing.Stats) int64 { return s.Overruns }},
 		{"umg_grants_lapsed_total", "Expired grants taken back.", func(s billing.Stats) int64 { return s.GrantsLapsed }},
 	} {
 		list = append(list, prometheus.NewCounterFunc(prometheus.CounterOpts{Name: c.name, Help: c.help},

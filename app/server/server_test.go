@@ -337,14 +337,14 @@ func TestOperatorsListener(t *testing.T) {
 	away := make(chan error, 1)
 	s := start(t, func(o *Options) {
 		o.StoreAway = func(context.Context) error { return <-away }
-		o.Ledger = func() billing.Stats { return billing.Stats{HoldsExpired: 3, Queued: 2} }
+		o.Ledger = func() billing.Stats { return billing.Stats{HoldsExpired: 3, GrantsLapsed: 2} }
 	})
 	call(t, "GET", s.url+"/v1/models?key=canary", "", "Authorization", "Bearer canary")
 	call(t, "FROBNICATE", s.url+"/canary", "")
 	r := call(t, "GET", s.ops+"/metrics", "")
 	for _, want := range []string{
 		`umg_http_requests_total{method="GET",route="/v1/models",status="4xx"} 1`, `method="other",route="unmatched"`,
-		"umg_http_in_flight 0", "umg_holds_expired_total 3", "umg_settlements_queued 2", "go_goroutines", "umg_http_request_seconds_bucket",
+		"umg_http_in_flight 0", "umg_holds_expired_total 3", "umg_grants_lapsed_total 2", "go_goroutines", "umg_http_request_seconds_bucket",
 	} {
 		if !strings.Contains(r.body, want) {
 			t.Errorf("/metrics lacks %s", want)

@@ -1,6 +1,7 @@
 package lease_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -62,7 +63,7 @@ func serverTime(b *testing.B, v *vault) time.Duration {
 	if err != nil {
 		b.Fatal(err)
 	}
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')'):]))
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')'):]))
 	var ticks int64
 	for _, field := range fields[12:14] {
 		n, err := strconv.ParseInt(field, 10, 64)
