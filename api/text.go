@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"maps"
@@ -18,6 +19,7 @@ import (
 
 	"umg/app"
 	"umg/app/gateway"
+	"umg/billing"
 )
 
 const (
@@ -36,9 +38,19 @@ func (a *API) generate(x *call) error {
 	}
 	release := sync.OnceFunc(func() { a.release(body) })
 	defer release()
+	if x.key.Frozen {
+		x.access.streams = asksForStream(body.Bytes())
+		return billing.Frozen()
+	}
 	request, err := x.named(body.Bytes())
 	if err != nil {
 		return err
+	}
+	if dry, err := x.dryRun(); dry || err != nil {
+		if err != nil {
+			return err
+		}
+		return a.quoteText(x, request)
 	}
 	out := a.outlet(x)
 	report, err := a.gateway.Generate(x.Request().Context(), x.textCall(request, release), out)
@@ -52,6 +64,47 @@ func (a *API) generate(x *call) error {
 		x.access.streams = report.Streamed || report.Model == "" && asksForStream(body.Bytes())
 	}
 	return err
+}
+
+// textQuote is the answer to a dry run: what the call may cost, with no provider asked and nothing spent. It is the same in
+// every style.
+type textQuote struct {
+	Object          string      `json:"object"`
+	Model           string      `json:"model"`
+	InputTokens     inputTokens `json:"input_tokens"`
+	MaxOutputTokens int64       `json:"max_output_tokens"` // of each choice
+	Choices         int64       `json:"choices"`
+	Currency        string      `json:"currency"`
+	CostMin         app.Amount  `json:"cost_min"` // for the input alone
+	CostMax         app.Amount  `json:"cost_max"`
+	Reserve         app.Amount  `json:"reserve"`     // when the call begins; a stream without a maximum goes on to reserve more
+	ReserveMin      app.Amount  `json:"reserve_min"` // with less credit the call is refused
+	Available       app.Amount  `json:"available"`
+	Funded          bool        `json:"funded"`
+	RateCard        string      `json:"rate_card"`
+}
+
+type inputTokens struct {
+	Estimate int64 `json:"estimate"`
+	Max      int64 `json:"max"`
+}
+
+func (a *API) quoteText(x *call, body []byte) error {
+	q, err := a.gateway.Quote(x.Request().Context(), x.textCall(body, nil))
+	if err != nil {
+		return err
+	}
+	answer, err := json.Marshal(textQuote{
+		Object: "text.quote", Model: q.Model, InputTokens: inputTokens{Estimate: q.InputEstimate, Max: q.InputMost},
+		MaxOutputTokens: q.OutputMost, Choices: q.Choices, Currency: "USD", CostMin: q.Least, CostMax: q.Most, Reserve: q.Reserve,
+		ReserveMin: q.LeastReserve, Available: q.Available, Funded: q.Funded, RateCard: q.RateCardID,
+	})
+	if err != nil {
+		return err
+	}
+	x.access.Model, x.access.Outcome = q.Model, "quoted"
+	extendWrite(x.Response().Writer, a.now())
+	return x.Blob(http.StatusOK, jsonType, answer)
 }
 
 // outlet is the client's end of a call.

@@ -14,6 +14,7 @@ import (
 	"umg/app/provider"
 	"umg/app/sse"
 	"umg/billing"
+	"umg/billing/failpoint"
 )
 
 // Limits of a call. The waits for an upstream come from its route.
@@ -139,11 +140,13 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (*Report, e
 	r.begin(out)
 	defer r.end()
 	err = r.open(ctx) // an upstream has begun to answer, and nothing was sent yet
+	failpoint.At(failpoint.C3)
 	if err == nil {
 		r.forget()
 		err = r.relay(ctx) // everything but the end was sent
 	}
 	err = r.settle(ctx, err) // the charge is durable, before the last byte
+	defer failpoint.At(failpoint.C9)
 	return r.finish(err)
 }
 

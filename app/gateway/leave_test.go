@@ -148,7 +148,9 @@ func TestWithoutAStoreNoBodyIsSentAndNothingCharged(t *testing.T) {
 	}
 	b.line.mend()
 	b.drained()
-	b.settled(0)
+	if got := b.balance().Posted; got != startMoney || b.reserved() != 0 {
+		t.Errorf("posted %s and reserved %s", got, b.reserved())
+	}
 }
 
 func TestWithoutAStoreNothingIsSentUpstream(t *testing.T) {

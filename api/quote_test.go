@@ -1,0 +1,64 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestADryRunAnswersTheBoundsAndSpendsNothing(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	secret := h.secret()
+	dry := append(bearer(secret), "X-Dry-Run", "1")
+	for path, body := range map[string]string{
+		"/v1/chat/completions": ask("test/plain", `,"max_tokens":100`),
+		"/v1/messages":         `{"model":"test/plain","max_tokens":100,"messages":[{"role":"user","content":"echo: hello"}]}`,
+		"/v1/responses":        `{"model":"test/plain","max_output_tokens":100,"input":"echo: hello"}`,
+		"/vendorc/native":      `{"model":"test/plain","contents":[{"parts":[{"text":"echo: hello"}]}],"generationConfig":{"maxOutputTokens":100}}`,
+	} {
+		a := h.call("POST", path, body, dry...)
+		var q struct {
+			Object, Model, Currency string
+			InputTokens             struct{ Estimate, Max int64 } `json:"input_tokens"`
+			MaxOutputTokens         int64                         `json:"max_output_tokens"`
+			CostMin                 json.Number                   `json:"cost_min"`
+			CostMax                 json.Number                   `json:"cost_max"`
+			Reserve, Available      json.Number
+			Funded                  bool
+			RateCard                string `json:"rate_card"`
+		}
+		if err := json.Unmarshal([]byte(a.body), &q); err != nil || a.status != http.StatusOK {
+			t.Fatalf("%s: %d %v: %s", path, a.status, err, a.body)
+		}
+		if q.Object != "text.quote" || q.Model != "test/plain" || q.MaxOutputTokens != 100 || q.InputTokens.Estimate < 1 || q.InputTokens.Max <= q.InputTokens.Estimate ||
+			q.CostMax != q.Reserve || !strings.HasPrefix(q.CostMax.String(), "0.001") || q.CostMin == "0" || q.Available != "5" || !q.Funded || q.RateCard == "" {
+			t.Errorf("%s: %s", path, a.body)
+		}
+	}
+	stream := h.call("POST", "/v1/chat/completions", ask("test/plain", `,"stream":true`), dry...)
+	if !strings.Contains(stream.body, `"max_output_tokens":4096`) || strings.Contains(stream.body, "data:") {
+		t.Errorf("a stream: %s", stream.body)
+	}
+	if a := h.call("POST", "/v1/chat/completions", ask("test/dear", ""), dry...); a.status != http.StatusOK || !strings.Contains(a.body, `"funded":false`) {
+		t.Errorf("what cannot be paid for: %d %s", a.status, a.body)
+	}
+	if a := h.call("POST", "/v1/messages", ask("test/none", `,"max_tokens":1`), dry...); a.status != http.StatusNotFound {
+		t.Errorf("an unknown model: %d %s", a.status, a.body)
+	}
+	if a := h.call("POST", "/v1/messages", ask("test/plain", `,"max_tokens":1`), append(bearer(secret), "X-Dry-Run", "perhaps")...); a.status != http.StatusBadRequest {
+		t.Errorf("neither wet nor dry: %d %s", a.status, a.body)
+	}
+	var records, held int64
+	must(t, h.db.Get(&records, `select count(*) from usage_records`))
+	must(t, h.db.Get(&held, `select coalesce(sum(held_nanos), 0) from credit_accounts`))
+	if records != 0 || held != 0 {
+		t.Errorf("%d records, %d held", records, held)
+	}
+	for range 3 {
+		if a := h.call("POST", "/v1/chat/completions", ask("test/rare", ""), dry...); a.status != http.StatusOK || !strings.Contains(a.body, "text.quote") {
+			t.Errorf("a limit of calls was used up: %s", a.body)
+		}
+	}
+}

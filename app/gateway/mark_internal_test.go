@@ -1,0 +1,152 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"umg/app"
+	"umg/app/dialect"
+	"umg/app/llm"
+	"umg/app/provider"
+	"umg/billing"
+)
+
+// watcher is a client and a till at once, so that what was delivered and what is marked can be held against each other.
+type watcher struct {
+	book
+	frames    int64
+	unmarked  int64
+	gap       int64
+	tooEarly  bool
+	delivered bool
+}
+
+func (w *watcher) Begin(int, string, http.Header) error { return nil }
+func (w *watcher) Flush() error                         { return nil }
+
+func (w *watcher) Write(p []byte) error {
+	n := int64(bytes.Count(p, []byte(`"content":" word"`)))
+	w.frames += n
+	w.unmarked += n
+	w.gap = max(w.gap, w.unmarked)
+	return nil
+}
+
+func (w *watcher) Progress(h billing.Hold, s billing.Settlement) {
+	w.book.Progress(h, s)
+	w.delivered = s.Delivered
+	w.unmarked = w.frames - s.Record.Usage[billing.OutputTokens]
+	w.tooEarly = w.tooEarly || w.unmarked < 0
+}
+
+func TestMarksFollowWhatIsDeliveredClosely(t *testing.T) {
+	t.Parallel()
+	w := &watcher{}
+	g := &Gateway{o: Options{Now: time.Now, Till: w}}
+	r := relayed(t, g, bytes.NewReader(stream(1000)), w)
+	r.head.TextBytes, r.reserve.input = 400, 264
+	if err := r.relay(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.end()
+	if w.frames != 1000 || w.tooEarly || w.gap > 64 || len(w.marks) < 25 || !w.delivered {
+		t.Errorf("%d frames, %d of them unmarked at most, %d marks, too early %t", w.frames, w.gap, len(w.marks), w.tooEarly)
+	}
+	last := w.marks[len(w.marks)-1]
+	if u := last.Record; u.Reason != "crashed" || u.Outcome != "cut" || !u.Estimated || u.Usage[billing.InputTokens] != 101 || last.Cost == 0 {
+		t.Errorf("the last mark is %+v", last)
+	}
+}
+
+func TestTheFirstMarkCostsNothing(t *testing.T) {
+	t.Parallel()
+	w := &watcher{}
+	g := &Gateway{o: Options{Now: time.Now, Till: w}}
+	r := relayed(t, g, bytes.NewReader(nil), w)
+	r.mark()
+	r.end()
+	if s := w.marks[0]; s.Cost != 0 || s.Delivered || s.Record.Reason != "crashed_unanswered" || s.Record.Outcome != "failed" || s.Record.Usage != (billing.Usage{}) {
+		t.Errorf("%+v", s)
+	}
+}
+
+func BenchmarkMark(b *testing.B) {
+	g := &Gateway{o: Options{Now: time.Now, Till: &closed{}}}
+	r := relayed(b, g, bytes.NewReader(nil), &nobody{})
+	r.tally = dialect.Tally{ContentBytes: 5000, ContentFrames: 1000}
+	b.ReportAllocs()
+	for b.Loop() {
+		r.mark()
+	}
+	r.end()
+}
+
+// closed is a till that forgets everything.
+type closed struct{ book }
+
+func (*closed) Progress(billing.Hold, billing.Settlement) {}
+
+func TestAMarkAllocatesNothing(t *testing.T) {
+	g := &Gateway{o: Options{Now: time.Now, Till: &closed{}}}
+	r := relayed(t, g, bytes.NewReader(nil), &nobody{})
+	defer r.end()
+	r.tally = dialect.Tally{ContentBytes: 5000, ContentFrames: 1000}
+	if n := testing.AllocsPerRun(100, r.mark); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestNoUsageWhateverCostsMoreThanItsHold settles calls whose upstreams claim anything, in any state, with any hold.
+func TestNoUsageWhateverCostsMoreThanItsHold(t *testing.T) {
+	t.Parallel()
+	g := &Gateway{o: Options{Now: time.Now, Till: &book{}}}
+	faults := []error{
+		nil, nil, nil, provider.NewFault(provider.ClassClient, nil), provider.NewFault(provider.ClassIdle, nil), provider.NewFault(provider.ClassReset, nil),
+		provider.NewFault(provider.ClassContent, errEmpty), provider.NewRefusal(app.Errorf(app.Invalid, "x", "x")),
+		&provider.Fault{Class: provider.ClassEnded, Err: app.Errorf(app.Unavailable, "x", "x")},
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		r := relayed(new(testing.T), g, bytes.NewReader(nil), &nobody{})
+		defer r.end()
+		count := rapid.OneOf(rapid.Int64Range(0, 10_000), rapid.Int64Range(0, 1<<31), rapid.Int64())
+		u := llm.Usage{
+			Input: count.Draw(t, "input"), CacheRead: count.Draw(t, "read"), CacheWrite: count.Draw(t, "write"), Output: count.Draw(t, "output"),
+			Reasoning: count.Draw(t, "reasoning"),
+		}
+		r.tally = dialect.Tally{
+			Usage: u, Reported: rapid.Bool().Draw(t, "reported") && u.Valid(), ContentBytes: rapid.Int64Range(0, 1<<40).Draw(t, "bytes"),
+			ContentFrames: rapid.Int64Range(0, 1<<30).Draw(t, "frames"), Finish: rapid.SampledFrom([]string{"", "stop", "content_filter"}).Draw(t, "finish"),
+		}
+		r.head.TextBytes = rapid.Int64Range(0, 1<<30).Draw(t, "prompt")
+		if err := r.price(card); err != nil {
+			t.Skip(err)
+		}
+		r.hold.Amount = app.Amount(rapid.Int64Range(int64(r.reserve.min), int64(r.reserve.want)).Draw(t, "hold"))
+		r.bound()
+		r.cutShort = rapid.Bool().Draw(t, "cut short")
+		r.ranOut = r.cutShort && rapid.Bool().Draw(t, "ran out")
+		r.out.delivered = rapid.Bool().Draw(t, "delivered")
+		ended := rapid.SampledFrom(faults).Draw(t, "ended")
+		rule := billing.RuleOf(r.reason(context.Background(), ended))
+		bill := r.charge(rule)
+		paid := r.hold.Charge(bill.cost)
+		switch {
+		case paid < 0 || paid > r.hold.Amount || bill.cost < 0:
+			t.Errorf("%s of %s are paid by %s", paid, r.hold.Amount, rule.Reason)
+		case rule.Charge == billing.ChargeDelivered && !r.tally.Reported && bill.cost > r.hold.Amount:
+			t.Errorf("%s are counted for %s by %s", bill.cost, r.hold.Amount, rule.Reason)
+		case rule.Charge == billing.ChargeNothing && (bill.cost != 0 || bill.readings() != billing.Usage{}):
+			t.Errorf("%+v by %s", bill, rule.Reason)
+		case ended != nil && !r.out.delivered && bill.cost != 0:
+			t.Errorf("nothing delivered costs %s by %s", bill.cost, rule.Reason)
+		case strings.HasSuffix(string(rule.Reason), "_unanswered") && paid != 0:
+			t.Errorf("%s by %s", paid, rule.Reason)
+		}
+	})
+}

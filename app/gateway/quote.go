@@ -1,0 +1,66 @@
+package gateway
+
+import (
+	"context"
+
+	"umg/app"
+	"umg/app/limit"
+	"umg/billing"
+)
+
+// quotesPerMinuteMax bounds the quotes of an account and model, apart from the limits of its calls.
+const quotesPerMinuteMax = 600
+
+// Quote is what a call may cost. It is what the call itself would be held to.
+type Quote struct {
+	Model         string
+	RateCardID    string
+	InputEstimate int64 // tokens
+	InputMost     int64
+	OutputMost    int64      // tokens of each choice
+	Choices       int64      // answers that are asked for
+	Least         app.Amount // for the input alone, by the estimate
+	Most          app.Amount // for all of the input and output there can be
+	Reserve       app.Amount // what is reserved when the call begins
+	LeastReserve  app.Amount // with less the call is refused; with less than Reserve its output is bounded
+	Available     app.Amount // of the account's credit now
+	Funded        bool       // the credit is enough for the call to begin
+}
+
+// Quote goes the way of Generate as far as the hold: a call that is wrong is refused in the same words, and one that is
+// right is priced. Nothing is written, no limit of calls is used up and no provider is asked.
+func (g *Gateway) Quote(ctx context.Context, call Call) (Quote, error) {
+	r := newRun(g, call)
+	defer r.asked.giveBack()
+	if g.o.Balance == nil {
+		return Quote{}, app.Errorf(app.Unavailable, "service_unavailable", "Prices are not quoted here.")
+	}
+	if err := r.admit(); err != nil {
+		return Quote{}, err
+	}
+	slot, err := g.o.Limits.Take(limit.Ask{
+		AccountID: call.Principal.AccountID, Model: "quotes of " + r.model.ID,
+		RequestsPerMinute: quotesPerMinuteMax * int64(max(call.LimitFactor, 1)), Concurrency: quotesPerMinuteMax,
+	})
+	if err != nil {
+		return Quote{}, err
+	}
+	defer slot.Release(0)
+	var input billing.Usage
+	input[billing.InputTokens] = r.inputEstimate()
+	input[billing.Requests] = 1
+	least, err := r.model.RateCard.Cost(input)
+	if err != nil {
+		return Quote{}, err
+	}
+	credit, err := g.o.Balance(ctx, call.Principal.AccountID)
+	if err != nil {
+		return Quote{}, err
+	}
+	s, available := r.reserve, credit.Available()
+	return Quote{
+		Model: r.model.ID, RateCardID: r.model.RateCard.ID, InputEstimate: r.inputEstimate(), InputMost: s.input, OutputMost: s.output,
+		Choices: r.head.Choices, Least: least, Most: s.most, Reserve: s.want, LeastReserve: s.min,
+		Available: available, Funded: available >= s.min,
+	}, nil
+}
