@@ -72,7 +72,7 @@ func TestACardThatIsDeclinedLeavesTheCheckoutOpen(t *testing.T) {
 	list, err := b.http.Get(o.URL)
 	b.must(err)
 	list.Body.Close()
-	charges := b.api.Charges.List(&stripe.ChargeListParams{PaymentIntent: stripe.String(got.PaymentIntent.ID)})
+	charges := b.api.Charges.List(&stripe.ChargeListParams{PaymentIntent: new(got.PaymentIntent.ID)})
 	var states []string
 	for charges.Next() {
 		states = append(states, string(charges.Charge().Status))

@@ -1,6 +1,7 @@
 package payments
 
 import (
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -163,9 +164,7 @@ func (f *form) names() []string {
 // metadata are the pairs below a name, laid over those that were there; an empty value takes a pair away.
 func (f *form) metadata(name string, before map[string]string) map[string]string {
 	all := map[string]string{}
-	for key, value := range before {
-		all[key] = value
-	}
+	maps.Copy(all, before)
 	if f.has(name) && f.text(name) == "" {
 		return map[string]string{}
 	}

@@ -20,7 +20,7 @@ func (b *bench) paidCheckout() (o *stripe.CheckoutSession, card *stripe.PaymentM
 	p.AddExpand("payment_intent.latest_charge")
 	o, err := b.api.CheckoutSessions.Get(o.ID, p)
 	b.must(err)
-	cards := b.api.PaymentMethods.List(&stripe.PaymentMethodListParams{Customer: stripe.String(o.Customer.ID), Type: stripe.String("card")})
+	cards := b.api.PaymentMethods.List(&stripe.PaymentMethodListParams{Customer: new(o.Customer.ID), Type: new("card")})
 	if !cards.Next() {
 		b.Fatal("no card was saved")
 	}
@@ -29,8 +29,8 @@ func (b *bench) paidCheckout() (o *stripe.CheckoutSession, card *stripe.PaymentM
 
 func (b *bench) offSession(customerID, card string) (*stripe.PaymentIntent, error) {
 	return b.api.PaymentIntents.New(&stripe.PaymentIntentParams{
-		Amount: stripe.Int64(1000), Currency: stripe.String("usd"), Customer: &customerID, PaymentMethod: &card,
-		OffSession: stripe.Bool(true), Confirm: stripe.Bool(true),
+		Amount: new(int64(1000)), Currency: new("usd"), Customer: &customerID, PaymentMethod: &card,
+		OffSession: new(true), Confirm: new(true),
 	})
 }
 
@@ -88,12 +88,12 @@ func TestRefundsNeverExceedTheCharge(t *testing.T) {
 	b := setup(t)
 	o, _ := b.paidCheckout()
 	ch := o.PaymentIntent.LatestCharge.ID
-	r, err := b.api.Refunds.New(&stripe.RefundParams{PaymentIntent: &o.PaymentIntent.ID, Amount: stripe.Int64(1000)})
+	r, err := b.api.Refunds.New(&stripe.RefundParams{PaymentIntent: &o.PaymentIntent.ID, Amount: new(int64(1000))})
 	b.must(err)
 	if r.Amount != 1000 || r.Charge.ID != ch || r.Status != "succeeded" {
 		t.Fatalf("%+v", r)
 	}
-	_, err = b.api.Refunds.New(&stripe.RefundParams{Charge: &ch, Amount: stripe.Int64(1501)})
+	_, err = b.api.Refunds.New(&stripe.RefundParams{Charge: &ch, Amount: new(int64(1501))})
 	if e := b.failed(err); !strings.Contains(e.Msg, "($15.01) is greater than unrefunded amount on charge ($15.00)") {
 		t.Errorf("more than is left: %v", e)
 	}
@@ -151,7 +151,7 @@ func TestTheCardsPageRemovesACard(t *testing.T) {
 	b := setup(t)
 	o, card := b.paidCheckout()
 	visit, err := b.api.BillingPortalSessions.New(&stripe.BillingPortalSessionParams{
-		Customer: stripe.String(o.Customer.ID), ReturnURL: stripe.String("https://shop.example.com/billing"),
+		Customer: new(o.Customer.ID), ReturnURL: new("https://shop.example.com/billing"),
 	})
 	b.must(err)
 	read := func() string {

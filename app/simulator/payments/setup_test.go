@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
 	apiKey = "sk_test_made_up"
-	secret = "whsec_made_up" //nolint:gosec // made up
+	secret = "whsec_made_up"
 )
 
 // receiver takes webhooks and answers what it is told.
@@ -113,7 +113,7 @@ func setup(t *testing.T, change ...func(*Options)) *bench {
 // client is an official client with that key. It does not try again by itself.
 func (b *bench) client(key string) *client.API {
 	be := stripe.GetBackendWithConfig(stripe.APIBackend, &stripe.BackendConfig{
-		URL: stripe.String(b.url), HTTPClient: b.http, MaxNetworkRetries: stripe.Int64(0), EnableTelemetry: stripe.Bool(false),
+		URL: new(b.url), HTTPClient: b.http, MaxNetworkRetries: new(int64(0)), EnableTelemetry: new(false),
 		LeveledLogger: &stripe.LeveledLogger{Level: stripe.LevelNull},
 	})
 	return client.New(key, &stripe.Backends{API: be, Uploads: be, Connect: be})
@@ -194,20 +194,20 @@ func (b *bench) must(err error) {
 // checkout opens a checkout over 25 dollars for a new customer, whose card is to be saved.
 func (b *bench) checkout(change ...func(*stripe.CheckoutSessionParams)) *stripe.CheckoutSession {
 	b.Helper()
-	who, err := b.api.Customers.New(&stripe.CustomerParams{Email: stripe.String("ada@example.com")})
+	who, err := b.api.Customers.New(&stripe.CustomerParams{Email: new("ada@example.com")})
 	b.must(err)
 	p := &stripe.CheckoutSessionParams{
-		Mode: stripe.String("payment"), Customer: &who.ID, ClientReferenceID: stripe.String("acct_1"),
-		SuccessURL: stripe.String("https://shop.example.com/done?session={CHECKOUT_SESSION_ID}"),
-		CancelURL:  stripe.String("https://shop.example.com/back"),
+		Mode: new("payment"), Customer: &who.ID, ClientReferenceID: new("acct_1"),
+		SuccessURL: new("https://shop.example.com/done?session={CHECKOUT_SESSION_ID}"),
+		CancelURL:  new("https://shop.example.com/back"),
 		LineItems: []*stripe.CheckoutSessionLineItemParams{{
-			Quantity: stripe.Int64(1), PriceData: &stripe.CheckoutSessionLineItemPriceDataParams{
-				Currency: stripe.String("usd"), UnitAmount: stripe.Int64(2500),
-				ProductData: &stripe.CheckoutSessionLineItemPriceDataProductDataParams{Name: stripe.String("Credit <b>")},
+			Quantity: new(int64(1)), PriceData: &stripe.CheckoutSessionLineItemPriceDataParams{
+				Currency: new("usd"), UnitAmount: new(int64(2500)),
+				ProductData: &stripe.CheckoutSessionLineItemPriceDataProductDataParams{Name: new("Credit <b>")},
 			},
 		}},
 		PaymentIntentData: &stripe.CheckoutSessionPaymentIntentDataParams{
-			SetupFutureUsage: stripe.String("off_session"), Metadata: map[string]string{"topup_id": "tu_1"},
+			SetupFutureUsage: new("off_session"), Metadata: map[string]string{"topup_id": "tu_1"},
 		},
 	}
 	p.Metadata = map[string]string{"topup_id": "tu_1"}
