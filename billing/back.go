@@ -40,7 +40,8 @@ type Refund struct {
 // have reserved stays theirs, and no balance goes below zero. It says what is owed of it. A second time it is
 // ErrGrantExists.
 func (l *Ledger) Refund(ctx context.Context, q postgres.Queryer, r Refund) (owed app.Amount, err error) {
-	if r.Kind != Refunded && r.Kind != Disputed || r.Amount <= 0 || r.Amount > grantNanosMax || r.Source == "" || len(r.Source) > sourceBytesMax {
+	if r.Kind != Refunded && r.Kind != Disputed || r.Amount <= 0 || r.Amount > grantNanosMax || r.Source == "" ||
+		len(r.Source) > sourceBytesMax {
 		return 0, fmt.Errorf("billing: refund of $%s, %q, source %q", r.Amount, r.Kind, r.Source)
 	}
 	row, err := l.take(ctx, q, takeRow{

@@ -167,7 +167,8 @@ func readCursor(s string) (cursor, error) {
 	micros, id, found := strings.Cut(s, ".")
 	at, err := strconv.ParseInt(micros, 10, 64)
 	if !found || err != nil || id == "" || at < 0 || at > cursorMicrosMax || len(s) > sourceBytesMax {
-		return cursor{}, app.Errorf(app.Invalid, "invalid_cursor", "This is not where a page of requests ends. Begin with the first page.").At("after")
+		return cursor{}, app.Errorf(app.Invalid, "invalid_cursor",
+			"This is not where a page of requests ends. Begin with the first page.").At("after")
 	}
 	return cursor{at: time.UnixMicro(at).UTC(), id: id}, nil
 }

@@ -95,7 +95,8 @@ func selectUsage(ctx context.Context, q postgres.Queryer, u UsageQuery) (rows []
 			and day between ($2::timestamptz at time zone 'utc')::date and ($3::timestamptz at time zone 'utc')::date`
 	}
 	err = q.SelectContext(ctx, &rows, `
-		select ($10::timestamptz[])[width_bucket(`+at+`, $10::timestamptz[])] as start, `+groupColumns[u.Group]+` as name, `+sumColumns+`, `+from+`
+		select ($10::timestamptz[])[width_bucket(`+at+`, $10::timestamptz[])] as start, `+groupColumns[u.Group]+` as name,
+			`+sumColumns+`, `+from+`
 			and ($4 = '' or model = $4) and ($5 = '' or key_id = $5) and ($6 = '' or style = $6) and ($7 = '' or reason = $7)
 			and case $9 when 'video' then style = 'videos' when 'text' then style <> 'videos' else true end
 		group by 1, 2 order by 1 nulls first, cost desc, requests desc, 2 limit $11`,

@@ -1,0 +1,150 @@
+package lease_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"umg/app"
+	"umg/billing"
+	"umg/billing/lease"
+)
+
+func TestAReclaimedLeaseIsChargedFromWhatIsFree(t *testing.T) {
+	t.Parallel()
+	v := openVault(t)
+	account := v.account(1000)
+	dead, other := v.register("dead"), v.register("other")
+	v.take(dead, account, 600, 600)
+	v.exec(`update replicas set heartbeat_at = now() - interval '2 minutes' where id = 'dead'`)
+	if lost, err := v.bank.Reap(t.Context(), 85*time.Second); err != nil || lost != 1 {
+		t.Fatalf("%d lost, %v", lost, err)
+	}
+	v.balance(account, 1000, 0)
+	if err := v.bank.Renew(t.Context(), dead); !errors.Is(err, lease.ErrFenced) {
+		t.Errorf("a lost run renews: %v", err)
+	}
+	if _, err := v.bank.Return(t.Context(), dead, account, 1); !errors.Is(err, lease.ErrFenced) {
+		t.Errorf("a lost run returns: %v", err)
+	}
+	v.take(other, account, 900, 900)
+	v.apply(dead, v.settlement(dead, account, 80, 70), v.settlement(dead, account, 80, 70))
+	v.balance(account, 900, 900)
+	if loss := v.internal("internal:platform_loss"); loss != -40 {
+		t.Errorf("the platform lost %d, want 40", -loss)
+	}
+	if c := v.bank.Counts(); c.Late != 2 || c.Overruns != 1 {
+		t.Errorf("counts %+v", c)
+	}
+	v.books()
+}
+
+func TestTooLittleRecallsWhatOthersHold(t *testing.T) {
+	t.Parallel()
+	v := openVault(t)
+	account := v.account(1000)
+	one, two := v.register("one"), v.register("two")
+	row := v.take(one, account, 700, 1000)
+	if row.Granted != 700 || !row.Exact {
+		t.Errorf("a small purse grants %+v", row)
+	}
+	_, err := v.bank.Take(t.Context(), two, lease.Ask{Purse: account, Need: 301})
+	var short *lease.Short
+	if !errors.As(err, &short) || !short.Elsewhere || short.Balance.Available() != 300 {
+		t.Fatalf("short: %v", err)
+	}
+	_, err = v.bank.Take(t.Context(), one, lease.Ask{Purse: account, Need: 301})
+	if !errors.As(err, &short) || short.Elsewhere {
+		t.Errorf("its own credit is elsewhere: %v", err)
+	}
+	var recalled int
+	if err := v.db.GetContext(t.Context(), &recalled, `select count(*) from leases where recall_at is not null and replica_id = 'one'`); err != nil || recalled != 1 {
+		t.Errorf("%d leases are recalled, %v", recalled, err)
+	}
+	if _, err := v.bank.Return(t.Context(), one, account, 500); err != nil {
+		t.Fatal(err)
+	}
+	v.take(two, account, 301, 301)
+	v.balance(account, 1000, 501)
+	if _, err := v.bank.Take(t.Context(), one, lease.Ask{Purse: "acc_none", Need: 1}); err == nil || app.KindOf(err) != app.Internal {
+		t.Errorf("a purse of nobody: %v", err)
+	}
+	v.books()
+}
+
+func TestAFrozenAccountIsGrantedNothing(t *testing.T) {
+	t.Parallel()
+	v := openVault(t)
+	account := v.account(app.Dollar)
+	v.exec(`insert into accounts (id, created_at) values ($1, now())`, account)
+	r := v.register("one")
+	v.take(r, account, 1, 1)
+	if err := v.ledger.Freeze(t.Context(), v.db, account, "a dispute"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.bank.Take(t.Context(), r, lease.Ask{Purse: account, Need: 1}); err == nil || app.KindOf(err) != app.Forbidden {
+		t.Errorf("a frozen account: %v", err)
+	}
+	var recalled bool
+	if err := v.db.GetContext(t.Context(), &recalled, `select recall_at is not null from leases where purse_id = $1`, account); err != nil || !recalled {
+		t.Errorf("recalled %t, %v", recalled, err)
+	}
+}
+
+func TestABudgetPaysFromItsLeaseAndNeverBlocks(t *testing.T) {
+	t.Parallel()
+	v := openVault(t)
+	account, key := v.account(app.Dollar), v.ids.New("key")
+	r := v.register("one")
+	if err := v.ledger.OpenBudget(t.Context(), v.db, billing.Budget{KeyID: key, AccountID: account, Limit: 100, Period: billing.EachDay}); err != nil {
+		t.Fatal(err)
+	}
+	v.take(r, account, 1000, 1000)
+	v.take(r, key, 60, 60)
+	v.apply(r, v.settlementOf("req_1", r, account, key, 60, 50))
+	v.balance(key, 50, 10)
+	v.apply(r, v.settlementOf("req_2", r, account, key, 80, 70)) // more than the budget has
+	v.balance(key, 0, 0)
+	v.apply(r, v.settlementOf("req_3", r, account, key, 80, 70))
+	v.balance(key, 0, 0)
+	budgets, err := v.ledger.Budgets(t.Context(), account)
+	if err != nil || budgets[key].Spent != 190 {
+		t.Errorf("budgets %+v, %v", budgets, err)
+	}
+	v.balance(account, app.Dollar-190, 810)
+	v.books()
+}
+
+func TestMarksWaitForTheirSettlement(t *testing.T) {
+	t.Parallel()
+	v := openVault(t)
+	account := v.account(app.Dollar)
+	r := v.register("one")
+	v.take(r, account, 1000, 1000)
+	mark := func(id string, cost app.Amount) []byte { return v.settlementOf(id, r, account, "", 100, cost) }
+	first := lease.Batch{Marks: [][]byte{mark("req_1", 0), mark("req_2", 0)}}
+	second := lease.Batch{Marks: [][]byte{mark("req_2", 20)}, Records: [][]byte{mark("req_1", 10)}}
+	for _, batch := range []lease.Batch{first, second, {Marks: [][]byte{mark("req_1", 5)}}} {
+		if _, err := v.bank.Apply(t.Context(), r, batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := v.register("one")
+	marks, err := v.bank.Marks(t.Context(), next)
+	if err != nil || len(marks) != 1 {
+		t.Fatalf("%d marks, %v", len(marks), err)
+	}
+	cut, err := billing.DecodeSettlement(marks[0])
+	if err != nil || cut.Hold.ID != "req_2" || cut.Settlement.Cost != 20 || cut.Hold.Epoch != r.Epoch {
+		t.Fatalf("the mark is %+v, %v", cut, err)
+	}
+	v.apply(next, cut.Settlement.Encode(cut.Hold, cut.ReplicaID, time.Now()))
+	if err := v.bank.Retire(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	if marks, err := v.bank.Marks(t.Context(), next); err != nil || len(marks) != 0 {
+		t.Errorf("%d marks are left, %v", len(marks), err)
+	}
+	v.balance(account, app.Dollar-30, 0)
+	v.books()
+}
