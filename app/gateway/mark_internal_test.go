@@ -150,3 +150,22 @@ func TestNoUsageWhateverCostsMoreThanItsHold(t *testing.T) {
 		}
 	})
 }
+
+func TestAClientThatLeavesBehindTheUsageLeavesAtTheEnd(t *testing.T) {
+	t.Parallel()
+	g := &Gateway{o: Options{Now: time.Now, Till: &book{}}}
+	r := relayed(t, g, bytes.NewReader(nil), &nobody{})
+	defer r.end()
+	r.out.delivered, r.hold.Amount = true, app.Dollar
+	r.tally = dialect.Tally{ContentBytes: 9, ContentFrames: 3, Finish: "stop", Reported: true, Usage: llm.Usage{Input: 9, Output: 3}}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	left := provider.NewFault(provider.ClassClient, nil)
+	if got, cut := r.reason(gone, nil), r.reason(gone, left); got != billing.ReasonClientLeftAtEnd || cut != got {
+		t.Errorf("%s, and %s where the last mark is missing", got, cut)
+	}
+	r.tally.Reported = false
+	if got := r.reason(gone, left); got != billing.ReasonClientLeft {
+		t.Errorf("%s before the usage", got)
+	}
+}
