@@ -346,9 +346,6 @@ func TestEntryByPlainForms(t *testing.T) {
 	if a := h.visitor().send("/console/sign-up", url.Values{"email": {"ENTRY@example.com"}, "password": {password}}); a.status != 422 {
 		t.Errorf("the same address: %d", a.status)
 	}
-	if a := p.see("/console/billing"); a.status != http.StatusSeeOther || a.header.Get("Location") != "/console#credit" {
-		t.Errorf("billing: %d", a.status)
-	}
 	old := maps.Clone(p.cookies)
 	if a := p.send("/console/sign-out", nil); a.status != http.StatusSeeOther || a.header.Get("Location") != "/console/sign-in" {
 		t.Errorf("sign-out: %d", a.status)

@@ -81,12 +81,9 @@ func spendOf(by string) views.Breakdown {
 			{Name: "Old laptop", Note: "deleted", Requests: 7_990, Cost: 3_000_000_000}, {Name: "Playground", Requests: 11, Cost: 43},
 		}
 	case views.SpendByDay:
-		for i := range 21 {
-			cost := app.Amount(1_499_185_958)
-			if i == 20 {
-				cost = 31_482_905_118 - 20*1_499_185_958
-			}
-			b.Lines = append(b.Lines, views.SpendLine{Name: at(time.Duration(i) * 24 * time.Hour).Format("Mon 2 Jan"), Requests: 6_114, Cost: cost})
+		for i, spent := range month()[:21] {
+			day := at(time.Duration(20-i) * 24 * time.Hour)
+			b.Lines = append(b.Lines, views.SpendLine{Name: day.Format("Mon 2 Jan"), Requests: int64(spent / app.Cent), Cost: spent + app.Amount(i)})
 		}
 	default:
 		b.Lines = []views.SpendLine{
@@ -112,9 +109,9 @@ func billingPages() []Story {
 	return []Story{
 		story("billing", "Credit of three kinds, top-ups", func(*views.Billing) {}),
 		story("billing-by-key", "Spend by key", func(b *views.Billing) { b.Spend = spendOf(views.SpendByKey) }),
-		story("billing-by-day", "Spend by day, of a month before", func(b *views.Billing) {
-			b.Spend = spendOf(views.SpendByDay)
-			b.Spend.Query = spendQuery(views.SpendByDay, "2026-10")
+		story("billing-by-day", "Spend by day", func(b *views.Billing) { b.Spend = spendOf(views.SpendByDay) }),
+		story("billing-month", "Nothing used in a month before", func(b *views.Billing) {
+			b.Spend = views.Breakdown{Query: spendQuery(views.SpendByModel, "2026-09")}
 		}),
 		billingStory("billing-new", "A new account with trial credit", 200, views.Balance{Known: true, Available: 5 * app.Dollar, LowAt: app.Dollar},
 			func(b *views.Billing) {
