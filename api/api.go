@@ -21,6 +21,7 @@ import (
 	"umg/app/llm"
 	"umg/app/video"
 	"umg/app/webhook"
+	"umg/billing"
 )
 
 const (
@@ -41,6 +42,7 @@ type Options struct {
 	Webhooks *webhook.Service // nil: the routes about webhooks are unknown
 	Videos   *video.Service   // nil: the routes about videos are unknown
 	Payments PaymentEvents    // nil: the events of the payment service are not taken
+	Ledger   *billing.Ledger  // nil: the routes about usage and credit are unknown
 	// Idempotency and IDs are what creating videos once takes.
 	Idempotency *idempotency.Service
 	IDs         app.IDs
@@ -57,6 +59,8 @@ type API struct {
 	webhooks *webhook.Service
 	videos   *video.Service
 	payments PaymentEvents
+	ledger   *billing.Ledger
+	waiting  atomic.Int64 // requests for a usage record that is not written yet
 	repeats  *idempotency.Service
 	ids      app.IDs
 	uploads  atomic.Int64 // bytes of large bodies whose calls run
@@ -80,6 +84,7 @@ func New(o Options) *API {
 	}
 	a := &API{keys: o.Keys, catalog: o.Catalog, gateway: o.Gateway, now: o.Now, baseURL: strings.TrimSuffix(o.BaseURL, "/")}
 	a.webhooks, a.videos, a.repeats, a.ids, a.payments = o.Webhooks, o.Videos, o.Idempotency, o.IDs, o.Payments
+	a.ledger = o.Ledger
 	a.paths, a.operations = map[string]bool{}, map[string]string{}
 	for _, r := range Routes() {
 		a.paths[r.Path] = true
@@ -125,7 +130,7 @@ func Routes() []Route {
 		{Method: http.MethodGet, Path: "/v1/model/openapi.json", Family: OpenAIFamily, serve: (*API).getContract},
 		{Method: http.MethodGet, Path: "/v1/model/api.md", Family: OpenAIFamily, serve: (*API).getGuide},
 		{Method: http.MethodGet, Path: "/v1/models/*", Family: OpenAIFamily, serve: (*API).getModel},
-	}, videoRoutes(), webhookRoutes(), paymentRoutes())
+	}, videoRoutes(), webhookRoutes(), paymentRoutes(), usageRoutes())
 }
 
 func text(path string, family Family, style llm.Style, operation string, serve func(*API, *call) error) Route {

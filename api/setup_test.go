@@ -123,7 +123,7 @@ func build(t testing.TB, change ...func(*plan)) (*house, *server.Server) {
 	t.Cleanup(providers.Close)
 	p := plan{db: h.db, keys: account.NewKeyRing(h.db, account.KeyRingOptions{Now: time.Now, Log: log})}
 	p.api = api.Options{
-		Catalog: catalogue, Now: time.Now, BaseURL: "https://gateway.example",
+		Catalog: catalogue, Now: time.Now, BaseURL: "https://gateway.example", Ledger: ledger,
 		Gateway: gateway.New(gateway.Options{
 			Till: openTill(t, h.db, ids), Balance: ledger.Balance, Snapshot: catalogue.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers,
 			Now: time.Now, Random: mathrand.IntN, RetryWait: time.Millisecond,

@@ -15,6 +15,7 @@ import (
 	"umg/app/idempotency"
 	"umg/app/limit"
 	"umg/app/video"
+	"umg/billing"
 )
 
 const (
@@ -124,6 +125,9 @@ func (a *API) makeVideo(x *call, operation string, c video.Call) error {
 			return err
 		}
 		return a.quoteVideo(x, c)
+	}
+	if x.key.Frozen {
+		return billing.Frozen()
 	}
 	keys := x.Request().Header.Values(keyHeader)
 	if len(keys) == 0 {

@@ -16,7 +16,8 @@ const userColumns = `u.id, u.email, u.operator, u.created_at, u.verified_at is n
 
 // A user who is a member of several accounts works in the one joined first.
 const userFrom = ` from users u join lateral (
-	select s.account_id, s.role, a.limit_factor, a.frozen_at is not null as frozen, a.frozen_reason from memberships s join accounts a on a.id = s.account_id
+	select s.account_id, s.role, a.limit_factor, a.frozen_at is not null as frozen, a.frozen_reason
+	from memberships s join accounts a on a.id = s.account_id
 	where s.user_id = u.id order by s.created_at, s.account_id limit 1) m on true `
 
 func userByID(ctx context.Context, q postgres.Queryer, id string) (u User, err error) {
@@ -58,7 +59,8 @@ func setOperator(ctx context.Context, q postgres.Queryer, email string) (bool, e
 }
 
 const keyColumns = `k.id, k.account_id, k.name, k.prefix, k.last_four, k.env, k.error_mode, k.models, k.concurrency,
-	k.created_at, k.expires_at, k.last_used_at, k.disabled_at is not null as disabled, coalesce((select b.key_id from key_budgets b where b.key_id = k.id), '') as budget_id`
+	k.created_at, k.expires_at, k.last_used_at, k.disabled_at is not null as disabled,
+	coalesce((select b.key_id from key_budgets b where b.key_id = k.id), '') as budget_id`
 
 // keyRow is a key as the table holds it.
 type keyRow struct {

@@ -1,0 +1,171 @@
+package api
+
+import (
+	"bytes"
+	"encoding/csv"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/billing"
+)
+
+// usageFigures are the numbers of a line, in words that programs know from the usage of answers.
+type usageFigures struct {
+	Requests         int64      `json:"requests"`
+	FailedRequests   int64      `json:"failed_requests"`
+	StreamedRequests int64      `json:"streamed_requests"`
+	InputTokens      int64      `json:"input_tokens"`
+	CacheReadTokens  int64      `json:"cache_read_tokens"`
+	CacheWriteTokens int64      `json:"cache_write_tokens"`
+	OutputTokens     int64      `json:"output_tokens"`
+	ReasoningTokens  int64      `json:"reasoning_tokens"`
+	Images           int64      `json:"images"`
+	Milliseconds     int64      `json:"milliseconds"`
+	Characters       int64      `json:"characters"`
+	Cost             app.Amount `json:"cost"`
+}
+
+func figuresOf(l billing.UsageLine) usageFigures {
+	return usageFigures{
+		Requests: l.Requests, FailedRequests: l.Failed, StreamedRequests: l.Streamed, InputTokens: l.Usage[billing.InputTokens],
+		CacheReadTokens: l.Usage[billing.CacheReadTokens], CacheWriteTokens: l.Usage[billing.CacheWriteTokens],
+		OutputTokens: l.Usage[billing.OutputTokens], ReasoningTokens: l.Usage[billing.ReasoningTokens],
+		Images: l.Usage[billing.Images], Milliseconds: l.Usage[billing.Seconds], Characters: l.Usage[billing.Characters], Cost: l.Cost,
+	}
+}
+
+// usageEntry is one line of a report. Of its names those are there that the report is grouped by.
+type usageEntry struct {
+	Start   *string `json:"start,omitempty"`
+	Model   *string `json:"model,omitempty"`
+	KeyID   *string `json:"key_id,omitempty"`
+	Style   *string `json:"style,omitempty"`
+	EndUser *string `json:"end_user,omitempty"`
+	Reason  *string `json:"reason,omitempty"`
+	usageFigures
+}
+
+// usageAnswer is the whole report.
+type usageAnswer struct {
+	Object  string       `json:"object"`
+	From    string       `json:"from"`
+	To      string       `json:"to"`
+	Zone    string       `json:"tz"`
+	GroupBy []string     `json:"group_by"`
+	Data    []usageEntry `json:"data"`
+	Total   usageFigures `json:"total"`
+}
+
+func usageJSON(u usageRequest, report billing.UsageReport) usageAnswer {
+	answer := usageAnswer{
+		Object: "usage_report", From: u.moment(u.From), To: u.moment(u.To), Zone: u.Zone.String(), GroupBy: u.groups,
+		Data: make([]usageEntry, len(report.Lines)), Total: figuresOf(report.Total),
+	}
+	if answer.GroupBy == nil {
+		answer.GroupBy = []string{}
+	}
+	for i, l := range report.Lines {
+		e := usageEntry{usageFigures: figuresOf(l)}
+		if u.Step != billing.NoStep {
+			start := u.moment(l.Start)
+			e.Start = &start
+		}
+		switch name := l.Group; u.Group {
+		case billing.ByModel:
+			e.Model = &name
+		case billing.ByKey:
+			e.KeyID = &name
+		case billing.ByStyle:
+			e.Style = &name
+		case billing.ByEndUser:
+			e.EndUser = &name
+		case billing.ByReason:
+			e.Reason = &name
+		case billing.ByNothing:
+		}
+		answer.Data[i] = e
+	}
+	return answer
+}
+
+// moment is a time in the zone of the report.
+func (u usageRequest) moment(t time.Time) string { return t.In(u.Zone).Format(time.RFC3339) }
+
+// groupNames head the column of a grouping.
+var groupNames = map[billing.Grouping]string{
+	billing.ByModel: "model", billing.ByKey: "key_id", billing.ByStyle: "style", billing.ByEndUser: "end_user", billing.ByReason: "reason",
+}
+
+var figureNames = []string{
+	"requests", "failed_requests", "streamed_requests", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens",
+	"reasoning_tokens", "images", "milliseconds", "characters",
+}
+
+// usageCSV is a report for spreadsheets. It has no line for the total, as sums over the column would count it twice.
+func usageCSV(u usageRequest, report billing.UsageReport) []byte {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	w.UseCRLF = true
+	var head []string
+	if u.Step != billing.NoStep {
+		head = append(head, "start")
+	}
+	if u.Group != billing.ByNothing {
+		head = append(head, groupNames[u.Group])
+	}
+	_ = w.Write(append(append(head, figureNames...), "cost")) // what is written into memory fails never
+	for _, l := range report.Lines {
+		var row []string
+		if u.Step != billing.NoStep {
+			row = append(row, u.moment(l.Start))
+		}
+		if u.Group != billing.ByNothing {
+			row = append(row, harmless(l.Group))
+		}
+		f := figuresOf(l)
+		for _, n := range []int64{
+			f.Requests, f.FailedRequests, f.StreamedRequests, f.InputTokens, f.CacheReadTokens, f.CacheWriteTokens, f.OutputTokens,
+			f.ReasoningTokens, f.Images, f.Milliseconds, f.Characters,
+		} {
+			row = append(row, strconv.FormatInt(n, 10))
+		}
+		_ = w.Write(append(row, f.Cost.String()))
+	}
+	w.Flush()
+	return b.Bytes()
+}
+
+// harmless keeps a text that callers chose, such as the name of an end user, from being run as a formula by the
+// spreadsheet that opens it.
+func harmless(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r\n|%", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}
+
+// wantsCSV reports whether the caller prefers a table to JSON.
+func wantsCSV(h http.Header) bool {
+	table, object := 0.0, 0.0
+	for part := range strings.SplitSeq(strings.Join(h.Values("Accept"), ","), ",") {
+		kind, params, err := mime.ParseMediaType(strings.TrimSpace(part))
+		if err != nil {
+			continue
+		}
+		weight := 1.0
+		if q, err := strconv.ParseFloat(params["q"], 64); err == nil {
+			weight = q
+		}
+		switch kind {
+		case "text/csv":
+			table = max(table, weight)
+		case jsonType:
+			object = max(object, weight)
+		}
+	}
+	return table > 0 && table >= object
+}
