@@ -115,6 +115,13 @@ func (t *Till) applyEntries(ctx context.Context, r Replica, b Batch, entries []e
 // quarantine sets a record aside that the books refuse. The journal keeps it for days, and the log tells it whole.
 func (t *Till) quarantine(record []byte, err error) {
 	t.counters.quarantined.Add(1)
+	if recorded, err := billing.DecodeSettlement(record); err == nil && t.book.Load() != nil {
+		for _, purse := range [...]string{recorded.Hold.AccountID, recorded.Hold.BudgetID} {
+			if l := t.book.Load().find(purse); l != nil {
+				l.doubted()
+			}
+		}
+	}
 	t.o.Log.Error("the books refuse a settlement, so it is charged to nobody until somebody looks at it", "record", string(record), "error", err)
 }
 

@@ -111,7 +111,7 @@ func (b *book) forget(l *lease, now time.Duration, applied journal.LSN) bool {
 	defer s.mu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now-l.used < forgetAfter || l.reserved != 0 || l.free() != 0 || l.unsure || l.flight != nil || l.users != 0 || l.last > applied {
+	if now-l.used < forgetAfter || l.reserved != 0 || l.free() != 0 || l.unsure || l.doubt || l.flight != nil || l.users != 0 || l.last > applied {
 		return false
 	}
 	delete(s.leases, l.purse)
@@ -135,6 +135,7 @@ type lease struct {
 	flight                             *flight // the step at the books that runs now; there is one at a time
 	fresh                              bool    // the books were not asked yet
 	unsure                             bool    // a step's outcome is unknown, so the books may have granted more
+	doubt                              bool    // more may count as spent here than the books have charged
 	exact                              bool    // nothing may stay here without need
 	recalled                           bool    // somebody else needs what is free
 	gone                               bool    // it was forgotten; look it up again
@@ -192,12 +193,12 @@ const (
 
 // beginReturn takes what is free out of the lease, for good, and says which sum the books must reach. There is nothing to
 // do when another step runs; the lease is then looked at again later.
-func (l *lease) beginReturn(now time.Duration) (total app.Amount, s backStep) {
+func (l *lease) beginReturn(now time.Duration, applied journal.LSN) (total app.Amount, s backStep) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	free := l.free()
 	switch {
-	case l.flight != nil || free <= 0 && !l.unsure:
+	case l.flight != nil || free <= 0 && !l.unsure && !l.clearable(now, applied):
 		return 0, nothing
 	case l.fresh:
 		s = asking
@@ -215,12 +216,28 @@ func (l *lease) beginReturn(now time.Duration) (total app.Amount, s backStep) {
 func (l *lease) landed(row Row, err error) (backward bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if err == nil && l.doubt && l.reserved == 0 && l.used <= l.flight.sent {
+		l.fresh, l.doubt = true, false
+	}
 	if err == nil {
 		backward = l.adopt(row)
+	} else if isAway(err) { // a refusal does not tell what an earlier step has granted
+		l.unsure = true
 	}
-	l.unsure = isAway(err)
 	l.endFlight()
 	return backward
+}
+
+// doubted notes that the last cost may not be in the books. What the books have of the lease is taken over when nobody
+// has used it for a while and they have everything else.
+func (l *lease) doubted() {
+	l.mu.Lock()
+	l.doubt = true
+	l.mu.Unlock()
+}
+
+func (l *lease) clearable(now time.Duration, applied journal.LSN) bool {
+	return l.doubt && l.reserved == 0 && l.users == 0 && l.last <= applied && now-l.used >= idleAfter
 }
 
 // callBack notes that somebody else needs what is free, unless it was used within the rest, and says whether there is
@@ -247,14 +264,15 @@ func (l *lease) endFlight() {
 func (l *lease) adopt(row Row) (backward bool) {
 	if l.fresh {
 		l.granted, l.returned, l.spent, l.fresh = row.Granted, row.Returned, row.Spent, false
-		l.exact = row.Exact
+		l.exact, l.unsure = row.Exact, false
 		return false
 	}
 	l.exact = row.Exact
-	if row.Granted < l.granted {
+	if row.Granted < l.granted || row.Returned < l.returned && !l.unsure {
 		return true
 	}
 	l.granted = row.Granted
+	l.unsure = row.Returned < l.returned // a return got lost
 	return false
 }
 
@@ -264,10 +282,10 @@ func (l *lease) wanting(now time.Duration, missing app.Amount) app.Amount {
 }
 
 // idle reports whether the lease's free credit should go back.
-func (l *lease) idle(now time.Duration) bool {
+func (l *lease) idle(now time.Duration, applied journal.LSN) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.unsure {
+	if l.unsure || l.clearable(now, applied) {
 		return true
 	}
 	return l.free() > 0 && (l.exact && l.users == 0 || l.recalled || now-l.used >= idleAfter)

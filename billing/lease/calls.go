@@ -20,6 +20,15 @@ type call struct {
 	settling        bool // its settlement is on its way; it takes no more marks
 }
 
+// doubted notes that the call's cost may not be in the books.
+func (c call) doubted() {
+	for _, l := range [...]*lease{c.account, c.budget} {
+		if l != nil {
+			l.doubted()
+		}
+	}
+}
+
 // calls are all calls that run, by their ids.
 type calls struct {
 	seed    maphash.Seed

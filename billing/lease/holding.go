@@ -77,6 +77,10 @@ func (g *holding) after(n next) (next, bool) {
 	case reserved:
 		g.endQuest()
 		g.got(n.got)
+		if !g.c.book.trusted(g.t.mono()) { // the answer was a long time on its way
+			err := g.t.refusal(ErrFenced, g.r, false)
+			return next{verdict: refused, err: g.abandon(err)}, true
+		}
 		return n, false
 	case moved:
 		g.endQuest()

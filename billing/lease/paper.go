@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"umg/billing/journal"
@@ -104,6 +105,9 @@ func (c *committer) settle(id string, data []byte) (journal.LSN, error) {
 	return one.at, nil
 }
 
+// errTakenBack means that a settlement was never tried, and never will be.
+var errTakenBack = errors.New("lease: the settlement was taken back before it was tried")
+
 // wait ends with the caller. A settlement that no transaction has tried is then taken back, so that it is never charged.
 func (c *committer) wait(ctx context.Context, at journal.LSN) error {
 	c.mu.Lock()
@@ -113,8 +117,10 @@ func (c *committer) wait(ctx context.Context, at journal.LSN) error {
 	case <-one.done:
 	case <-ctx.Done():
 		c.mu.Lock()
-		if one.err == nil {
+		if one.err == nil && one.tried {
 			one.err = ctx.Err()
+		} else if one.err == nil {
+			one.err = errTakenBack
 		}
 		c.remove(one)
 		c.mu.Unlock()

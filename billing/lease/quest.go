@@ -108,14 +108,14 @@ func (q *quest) answer(row Row, err error, now time.Duration) (n next, backward 
 	l.used = now
 	if err == nil {
 		backward = l.adopt(row)
-		l.unsure, l.recalled = false, false
+		l.recalled = false
 		l.refused = refusal{sent: -1}
 		if !backward && (l.free() >= q.want || q.rest && l.free() >= q.least) {
 			return q.take(now), false
 		}
 		return next{verdict: await, flight: l.flight}, backward
 	}
-	l.unsure = isAway(err)
+	l.unsure = l.unsure || isAway(err) // a refusal does not tell what an earlier step has granted
 	l.refused = refusal{sent: sent, err: err}
 	if n, decided := q.consider(err, now); decided {
 		return n, false
@@ -148,7 +148,7 @@ func (q *quest) consider(err error, now time.Duration) (next, bool) {
 	case available > 0 && free+available >= q.least && q.asks < asksMax:
 		q.rest, q.need = true, min(available, q.want-free)
 		return next{}, false
-	case short.Elsewhere && q.retries < retriesMax:
+	case (short.Elsewhere || q.lease.unsure) && q.retries < retriesMax:
 		q.retries++
 		q.rest = false
 		p := retryPauses[q.retries-1]

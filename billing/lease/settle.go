@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -73,6 +74,9 @@ func (t *Till) put(p settling) (journal.LSN, error) {
 
 // endSettle moves the cost from reserved to spent and forgets the call.
 func (t *Till) endSettle(p settling, cost app.Amount, at journal.LSN) {
+	if t.o.Journal == nil {
+		at = 0 // it is in the books already
+	}
 	t.charge(p.call, cost, at)
 	t.calls.remove(p.id)
 	t.paper.unclaim()
@@ -96,12 +100,13 @@ func (t *Till) settleDirectly(ctx context.Context, p settling, cause error) erro
 	case p.delivered:
 		t.later.add(p)
 		t.counters.kept.Add(1)
-	case transient(err):
-		t.endSettle(p, p.cost, 0)
-		t.counters.undelivered.Add(1)
-	default:
+	case errors.Is(err, errTakenBack) || !transient(err):
 		t.endSettle(p, 0, 0)
 		t.counters.undelivered.Add(1)
+	default:
+		t.endSettle(p, p.cost, 0)
+		t.counters.undelivered.Add(1)
+		p.call.doubted()
 	}
 	t.o.Log.Error("a settlement could not be made durable", "request_id", p.id, "delivered", p.delivered, "cost_nanos", int64(p.cost),
 		"cause", cause, "error", err)
@@ -168,5 +173,8 @@ func (t *Till) settleLater(ctx context.Context) error {
 		t.later.drop()
 		t.counters.direct.Add(1)
 		t.endSettle(p, p.cost, 0)
+		if err != nil {
+			p.call.doubted()
+		}
 	}
 }

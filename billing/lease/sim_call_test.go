@@ -137,9 +137,18 @@ func (c *simCall) proceed(n next) {
 	}
 }
 
-// held is the end of a hold or an extension that worked.
+// held is the end of a hold or an extension that worked. Its credit must still be the node's own.
 func (c *simCall) held() {
-	t := c.n.till
+	t, w := c.n.till, c.n.w
+	for _, l := range []*lease{c.g.c.account, c.g.c.budget} {
+		if l == nil || w.restored {
+			continue
+		}
+		line := w.books.leases[leaseKey{c.n.id, c.g.c.book.replica.Epoch, l.purse}]
+		if line == nil || line.state != "open" {
+			w.fail("I14: %s: %s is held from a lease of %s that is over", c.n.id, c.id, l.purse)
+		}
+	}
 	if c.phase == extends {
 		if t.raise(c.id, c.g.c) {
 			c.hold.Amount += c.g.c.amount

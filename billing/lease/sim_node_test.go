@@ -170,7 +170,6 @@ func (n *node) die(power bool) {
 		return
 	}
 	n.w.note("%s dies, power cut: %v", n.id, power)
-	n.w.deaths++
 	survives := n.written
 	if n.log != nil {
 		survives = max(survives, n.log.Durable())
@@ -212,7 +211,6 @@ func (n *node) commit() {
 	}
 	if n.w.chance(n.w.o.eio) {
 		n.w.note("%s: the next sync fails", n.id)
-		n.w.dead = true
 		n.disk.FailSync(rand.New(rand.NewPCG(n.w.r.Uint64(), 0)))
 	}
 	if n.log.Commit() == nil {
@@ -256,7 +254,7 @@ func (n *node) lookForIdle() {
 	b := n.till.book.Load()
 	for _, purse := range n.w.purses {
 		if l := b.find(purse); l != nil {
-			if l.idle(n.w.now) {
+			if l.idle(n.w.now, n.till.appliedTo()) {
 				n.till.freed(l, true)
 			} else {
 				b.forget(l, n.w.now, n.till.appliedTo())

@@ -68,8 +68,7 @@ type world struct {
 	awayUntil time.Duration
 	changed   bool // the books, since they were checked
 	loose     bool // leases were reclaimed or books restored: what was shown may be borne by the platform
-	dead      bool // a journal died
-	deaths    int
+	restored  bool
 	refusals  map[app.Kind]int
 	telling   bool // keeps a trace
 	trace     []string
@@ -241,7 +240,7 @@ func (w *world) restore() {
 	for _, give := range w.since {
 		give(w.books)
 	}
-	w.loose, w.changed = true, true
+	w.loose, w.restored, w.changed = true, true, true
 }
 
 func (w *world) check() {
@@ -263,6 +262,9 @@ func (w *world) end() {
 	for _, n := range w.nodes {
 		n.pausedUntil, n.cutUntil, n.renewed = 0, 0, 0
 	}
+	for _, p := range w.books.purses {
+		p.frozen = false
+	}
 	for round := 0; round < roundsMax && w.err == nil; round++ {
 		w.now += 20 * time.Millisecond
 		busy := false
@@ -274,11 +276,29 @@ func (w *world) end() {
 			break
 		}
 	}
+	w.rest()
 	for _, n := range w.nodes {
 		w.closeNode(n)
 	}
 	w.check()
 	w.judge()
+}
+
+// rest waits until leases are idle: then their credit must be back, and everything in the books.
+func (w *world) rest() {
+	for range 3 {
+		w.now += idleAfter + time.Second
+		for _, n := range w.nodes {
+			if w.err == nil {
+				n.tick()
+			}
+		}
+	}
+	for id, p := range w.books.purses {
+		if p.held != 0 && !w.restored && w.err == nil {
+			w.fail("I9: purse %s: %d are held by nobody", id, p.held)
+		}
+	}
 }
 
 const roundsMax = 400

@@ -203,7 +203,7 @@ func (t *Till) lookForIdle() {
 	}
 	now, applied := t.mono(), t.appliedTo()
 	b.each(func(l *lease) {
-		if l.idle(now) {
+		if l.idle(now, applied) {
 			t.freed(l, true)
 		} else {
 			b.forget(l, now, applied)
@@ -230,7 +230,7 @@ func (t *Till) giveBack(ctx context.Context, l *lease) error {
 	if b == nil || b.find(l.purse) != l {
 		return nil
 	}
-	total, s := l.beginReturn(t.mono())
+	total, s := l.beginReturn(t.mono(), t.appliedTo())
 	var row Row
 	var err error
 	switch s {
