@@ -109,6 +109,9 @@ func (s *Service) readSession(ctx context.Context, t topupRow, cs *api.CheckoutS
 		return f, err
 	}
 	f, err = s.readIntent(ctx, t, f, intent)
+	if err == nil && f.paid() && !paid { // it was paid between our two questions, or is not paid: the next time tells
+		return facts{SessionID: cs.ID, State: Open}, nil
+	}
 	if err == nil && f.paid() != paid {
 		err = mismatched("the session says %q, its payment %q", cs.PaymentStatus, intent.Status)
 	}

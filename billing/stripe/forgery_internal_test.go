@@ -56,6 +56,7 @@ func TestAnEventThatIsNotSignedAsItMustBeIsRefused(t *testing.T) {
 		"negative time":           {body, "t=-1,v1=" + mac},
 		"two times":               {body, "t=1," + header},
 		"two times, good first":   {body, header + ",t=1"},
+		"the same time twice":     {body, header + "," + stamp},
 		"only a time":             {body, stamp},
 		"empty mac":               {body, stamp + ",v1="},
 		"mac is no hex":           {body, stamp + ",v1=" + strings.Repeat("z", 64)},

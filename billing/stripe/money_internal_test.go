@@ -2,6 +2,7 @@ package stripe
 
 import (
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -258,6 +259,21 @@ func TestAChargeWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 	h.credit(account, 2500, 0)
 }
 
+func TestAChargeThatWasNotMadeIsMadeLater(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	account := h.account()
+	h.bought(account, 500)
+	h.must(h.s.SetAutoTopup(t.Context(), account, AutoTopup{Enabled: true, ThresholdNanos: 10 * app.Dollar, Cents: 2000, MonthlyCapCents: 9000}))
+	h.control(http.MethodPut, "faults", `{"mode":"error","status":503,"times":50,"method":"POST","path":"/v1/payment_intents"}`)
+	h.s.pass(t.Context())
+	h.credit(account, 500, 0)
+	h.control(http.MethodDelete, "faults", "")
+	h.clock.add(claimStandard + time.Second)
+	h.s.pass(t.Context())
+	h.credit(account, 2500, 0)
+}
+
 func TestLowCreditIsToldOncePerCrossing(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -297,4 +313,45 @@ func (h *shop) customer(account string) string {
 	a, err := accountByID(h.Context(), h.db, account)
 	h.must(err)
 	return a.CustomerID
+}
+
+// TestAnOlderAnswerIsNotBooked has a refund booked by another replica while the payment service's answer from before it
+// is still on its way to us.
+func TestAnOlderAnswerIsNotBooked(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	account := h.account()
+	top := h.bought(account, 1000)
+	other := h.service()
+	h.lie.Store(&lie{"/v1/payment_intents/", func(map[string]any) {
+		h.lie.Store(nil)
+		h.control(http.MethodPost, "payments/"+h.session(top.ID)+"/refund?amount=300", "")
+		if err := other.refresh(t.Context(), top.ID, hint{}); err != nil {
+			t.Error(err)
+		}
+	}})
+	h.must(h.s.refresh(t.Context(), top.ID, hint{}))
+	h.state(top.ID, PartlyRefunded)
+	h.credit(account, 700, 0)
+}
+
+// TestReplicasChargeACardOnce has three replicas look at the same low balance at once.
+func TestReplicasChargeACardOnce(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	account := h.account()
+	h.bought(account, 500)
+	h.must(h.s.SetAutoTopup(t.Context(), account, AutoTopup{Enabled: true, ThresholdNanos: 10 * app.Dollar, Cents: 2000, MonthlyCapCents: 90_000}))
+	var all sync.WaitGroup
+	for range 3 {
+		s := h.service()
+		all.Go(func() { s.pass(t.Context()) })
+	}
+	all.Wait()
+	h.credit(account, 2500, 0)
+	list, err := h.s.Topups(t.Context(), account, 10)
+	h.must(err)
+	if len(list) != 2 {
+		t.Errorf("%+v", list)
+	}
 }

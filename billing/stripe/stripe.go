@@ -197,9 +197,5 @@ func wrap(doing string, err error) error {
 	if _, ours := errors.AsType[*app.Error](err); ours {
 		return err
 	}
-	err = fmt.Errorf("stripe: %s: %w", doing, err)
-	if postgres.Unavailable(err) {
-		return app.ErrStore(err)
-	}
-	return err
+	return billing.StoreError("stripe: "+doing, err)
 }

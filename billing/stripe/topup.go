@@ -12,6 +12,7 @@ import (
 	"umg/app"
 	"umg/app/postgres"
 	"umg/billing"
+	"umg/billing/failpoint"
 )
 
 // Limits of top-ups.
@@ -143,6 +144,9 @@ func (s *Service) refresh(ctx context.Context, id string, h hint) error {
 		if err != nil {
 			return err
 		}
+		if f.paid() && row.CreditedCents == 0 {
+			failpoint.At(failpoint.C21)
+		}
 		kept, err := s.book(ctx, row, f)
 		if _, wrong := errors.AsType[mismatch](err); wrong {
 			s.alarm(row, err)
@@ -200,6 +204,11 @@ func (s *Service) book(ctx context.Context, was topupRow, f facts) (kept bool, e
 	}
 	next := was.with(f, s.now(), s.due(f.State, was))
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		if next.Auto || next.CreditedCents > was.CreditedCents { // before the top-up, as those who order one do
+			if _, err := lockAccount(ctx, tx, was.AccountID); err != nil {
+				return err
+			}
+		}
 		if kept, err = updateTopup(ctx, tx, was, next); err != nil || !kept {
 			return err
 		}
