@@ -139,7 +139,8 @@ func (w *way) client() (*gomail.Client, error) {
 		gomail.WithoutNoop(), gomail.WithoutRset(), gomail.WithDialContextFunc(w.dial),
 	}
 	if w.Username != "" {
-		options = append(options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(w.Username), gomail.WithPassword(w.Password))
+		options = append(options,
+			gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(w.Username), gomail.WithPassword(w.Password))
 	}
 	return gomail.NewClient(w.Host, options...)
 }

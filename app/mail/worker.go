@@ -83,7 +83,8 @@ func (s *Service) attempt(ctx context.Context, c claimed) {
 	case Failed:
 		s.o.Log.Warn("mail: given up", "mail_id", c.ID, "kind", c.Kind, "attempts", c.Attempts, "error", err)
 	default:
-		s.o.Log.Info("mail: not sent; it is tried again", "mail_id", c.ID, "kind", c.Kind, "attempts", c.Attempts, "due_at", v.dueAt, "error", err)
+		s.o.Log.Info("mail: not sent; it is tried again",
+			"mail_id", c.ID, "kind", c.Kind, "attempts", c.Attempts, "due_at", v.dueAt, "error", err)
 	}
 	if err := s.record(ctx, c, v, now); err != nil {
 		s.o.Log.Warn("mail: an attempt could not be written down; it will be made again", "mail_id", c.ID, "error", err)

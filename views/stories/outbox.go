@@ -19,7 +19,8 @@ func exampleMails() []views.OutboxMail {
 		},
 		{
 			ID: "mail_01kb4a00000000000000000002", Kind: "low_balance", To: "a-rather-long-address-that-has-to-wrap-somewhere@subdomain.example.com",
-			Subject: "Your balance is below $5.00", Text: "Add credit, or calls are refused.\n", State: views.MailSent, CreatedAt: at(26 * time.Hour),
+			Subject: "Your balance is below $5.00", Text: "Add credit, or calls are refused.\n", State: views.MailSent,
+			CreatedAt: at(26 * time.Hour),
 		},
 		{
 			ID: "mail_01kb4a00000000000000000003", Kind: "receipt", To: "nobody@example.com", Subject: "Your receipt", Text: "Thank you.\n",

@@ -1,6 +1,7 @@
 package payments
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -180,9 +181,10 @@ func TestTroubleStrikesTheCallsThatItIsMeantFor(t *testing.T) {
 	if who.LastResponse.Header.Get("Idempotent-Replayed") != "true" {
 		t.Error("the call whose answer was lost was not made")
 	}
-	b.http.Timeout = 50 * time.Millisecond
 	b.control(http.MethodPut, "faults", `{"mode":"stall"}`, nil)
-	if _, err := b.api.Customers.New(nil); err == nil {
+	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := b.api.Customers.New(&stripe.CustomerParams{Params: stripe.Params{Context: soon}}); err == nil {
 		t.Error("a call that stalls was answered")
 	}
 	if status := b.tryControl(http.MethodPut, "faults", `{"mode":"odd"}`, nil); status != 400 {

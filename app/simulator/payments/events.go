@@ -43,7 +43,8 @@ func (s *Simulator) emit(kind string, o object, from origin) {
 		panic("payments: write an event: " + err.Error())
 	}
 	e := &event{
-		ID: s.newID("evt_", 24), Object: "event", APIVersion: apiVersion, Created: s.o.Now().Unix(), Data: eventData{raw}, Request: from, Type: kind,
+		ID: s.newID("evt_", 24), Object: "event", APIVersion: apiVersion, Created: s.o.Now().Unix(),
+		Data: eventData{raw}, Request: from, Type: kind,
 	}
 	id, _ := o.facts()
 	s.store.put(e)

@@ -53,11 +53,13 @@ type decline struct{ code, declineCode, message string }
 // declines are the ways a saved card can fail. A card with any other word is good.
 func declines() map[string]decline {
 	return map[string]decline{
-		"card_declined":           {"card_declined", "generic_decline", "Your card was declined."},
-		"insufficient_funds":      {"card_declined", "insufficient_funds", "Your card has insufficient funds."},
-		"expired_card":            {"expired_card", "expired_card", "Your card has expired."},
-		"lost_card":               {"card_declined", "lost_card", "Your card was declined."},
-		"processing_error":        {"processing_error", "processing_error", "An error occurred while processing your card. Try again in a little bit."},
-		"authentication_required": {"authentication_required", "authentication_required", "Your card was declined. This transaction requires authentication."},
+		"card_declined":      {"card_declined", "generic_decline", "Your card was declined."},
+		"insufficient_funds": {"card_declined", "insufficient_funds", "Your card has insufficient funds."},
+		"expired_card":       {"expired_card", "expired_card", "Your card has expired."},
+		"lost_card":          {"card_declined", "lost_card", "Your card was declined."},
+		"processing_error": {"processing_error", "processing_error",
+			"An error occurred while processing your card. Try again in a little bit."},
+		"authentication_required": {"authentication_required", "authentication_required",
+			"Your card was declined. This transaction requires authentication."},
 	}
 }

@@ -65,8 +65,15 @@ func TestWebhooksAreLostRepeatedAndHeldOnDemand(t *testing.T) {
 	if _, err := b.api.Events.Get(b.delivered("object="+lost.ID, "1")[0].EventID, nil); err != nil {
 		t.Errorf("the event itself was lost: %v", err)
 	}
+	untaken := b.api.Events.List(&stripe.EventListParams{DeliverySuccess: new(false)})
+	if !untaken.Next() || !strings.Contains(string(untaken.Event().Data.Raw), lost.ID) {
+		t.Error("the event that was lost counts as taken")
+	}
 	b.control(http.MethodPut, "webhooks", `{"duplicates":9}`, nil)
 	b.delivered("object="+b.customer().ID+"&status=200", "10")
+	if untaken = b.api.Events.List(&stripe.EventListParams{DeliverySuccess: new(false)}); !untaken.Next() || untaken.Next() {
+		t.Error("an event that was taken counts as lost")
+	}
 	b.control(http.MethodPut, "webhooks", `{"duplicates":0,"hold":true}`, nil)
 	first, second := b.customer(), b.customer()
 	var released struct{ Released int }

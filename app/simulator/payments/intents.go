@@ -214,7 +214,8 @@ func (c *call) chooseMethod(p *intent) *failure {
 }
 
 func unexpectedState(p *intent, verb string) *failure {
-	failed := invalid("payment_intent_unexpected_state", "", "This PaymentIntent could not be %s because it has a status of %s.", verb, p.Status)
+	failed := invalid("payment_intent_unexpected_state", "",
+		"This PaymentIntent could not be %s because it has a status of %s.", verb, p.Status)
 	failed.PaymentIntent = p
 	return failed
 }

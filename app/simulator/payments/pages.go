@@ -84,7 +84,8 @@ func (s *Simulator) showCheckout(w http.ResponseWriter, id, trouble string, stat
 		notFoundSheet(w, "There is no such checkout.")
 		return
 	}
-	page := sheet{Title: "Checkout", Amount: dollars(o.AmountTotal, o.Currency), Trouble: trouble, Back: wordOf(o.CancelURL), BackLabel: "Cancel"}
+	page := sheet{Title: "Checkout", Amount: dollars(o.AmountTotal, o.Currency), Trouble: trouble}
+	page.Back, page.BackLabel = wordOf(o.CancelURL), "Cancel"
 	for _, one := range o.items {
 		if line, ok := one.(item); ok {
 			page.Lines = append(page.Lines, line.Description)

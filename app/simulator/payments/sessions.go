@@ -117,13 +117,7 @@ func sessionEndpoints() []endpoint {
 			}
 			return &list{Object: "list", Data: o.items, URL: c.request.URL.Path}, nil
 		}},
-		{route: "GET /v1/checkout/sessions", accepts: pageParams("customer", "payment_intent", "status"), serve: func(c *call) (object, *failure) {
-			status := c.form.oneOf("status", open, complete, expired)
-			return orFailure(c.page("cs", func(o object) bool {
-				one, ok := o.(*session)
-				return ok && c.same("customer", one.Customer) && c.same("payment_intent", one.PaymentIntent) && (status == "" || one.Status == status)
-			}))
-		}},
+		{route: "GET /v1/checkout/sessions", accepts: pageParams("customer", "payment_intent", "status"), serve: (*call).listSessions},
 		{route: "POST /v1/checkout/sessions/{id}/expire", serve: func(c *call) (object, *failure) {
 			o, failed := at[*session](c, noun)
 			if failed == nil && !c.sim.expire(o) {
@@ -136,6 +130,14 @@ func sessionEndpoints() []endpoint {
 			return o, nil
 		}},
 	}
+}
+
+func (c *call) listSessions() (object, *failure) {
+	status := c.form.oneOf("status", open, complete, expired)
+	return orFailure(c.page("cs", func(o object) bool {
+		one, ok := o.(*session)
+		return ok && c.same("customer", one.Customer) && c.same("payment_intent", one.PaymentIntent) && (status == "" || one.Status == status)
+	}))
 }
 
 func (c *call) createSession() (object, *failure) {
@@ -158,10 +160,12 @@ func (c *call) createSession() (object, *failure) {
 	}
 	o := &session{
 		ID: c.sim.newID("cs_test_", 58), Object: "checkout.session", AutomaticTax: map[string]any{"enabled": false, "status": nil},
-		CancelURL: maybe(f.address("cancel_url")), ClientReferenceID: maybe(f.text("client_reference_id")), Created: c.now.Unix(),
-		CustomerCreation: maybe(f.oneOf("customer_creation", "always", "if_required")), CustomerEmail: maybe(f.text("customer_email")),
-		ExpiresAt: f.number("expires_at", c.now.Add(openStandard).Unix()), Locale: maybe(f.text("locale")), Metadata: f.metadata("metadata", nil),
-		Mode: "payment", PaymentMethodTypes: f.list("payment_method_types"), PaymentStatus: unpaid, Status: open,
+		CancelURL: maybe(f.address("cancel_url")), Created: c.now.Unix(),
+		ClientReferenceID: maybe(f.text("client_reference_id")),
+		CustomerCreation:  maybe(f.oneOf("customer_creation", "always", "if_required")), CustomerEmail: maybe(f.text("customer_email")),
+		ExpiresAt: f.number("expires_at", c.now.Add(openStandard).Unix()), Locale: maybe(f.text("locale")),
+		Metadata: f.metadata("metadata", nil),
+		Mode:     "payment", PaymentMethodTypes: f.list("payment_method_types"), PaymentStatus: unpaid, Status: open,
 		SubmitType: maybe(f.oneOf("submit_type", "auto", "book", "donate", "pay")), SuccessURL: maybe(f.address("success_url")),
 		TotalDetails: map[string]int64{"amount_discount": 0, "amount_shipping": 0, "amount_tax": 0}, UIMode: "hosted",
 		intent: c.intentData(), base: c.sim.base(c.request),
