@@ -91,7 +91,8 @@ func (s *Service) checkAuto(ctx context.Context, accountID string, to AutoTopup)
 }
 
 func noCard() error {
-	return app.Errorf(app.Conflict, "no_saved_card", "There is no saved card to charge. Buy credit once with a card, then turn this on.").Final()
+	return app.Errorf(app.Conflict, "no_saved_card",
+		"There is no saved card to charge. Buy credit once with a card, then turn this on.").Final()
 }
 
 // topUp charges the cards of the accounts whose credit runs low.
@@ -207,7 +208,8 @@ func (s *Service) chargeFailed(ctx context.Context, tx *sqlx.Tx, t topupRow) err
 func capMail(a accountRow, spent int64) mail.Message {
 	return mail.Message{
 		Kind: "auto_topup_cap", Subject: "The monthly cap of automatic top-ups is reached",
-		Text: fmt.Sprintf("Your credit is low, but the card was not charged: automatic top-ups have come to $%s this month, and you set a cap of $%s.\n\n"+
+		Text: fmt.Sprintf("Your credit is low, but the card was not charged: automatic top-ups have come to $%s this month, "+
+			"and you set a cap of $%s.\n\n"+
 			"Buy credit on the billing page of the console, or raise the cap there.\n", nanos(spent), nanos(a.CapCents)),
 	}
 }
@@ -215,7 +217,8 @@ func capMail(a accountRow, spent int64) mail.Message {
 func disabledMail(a accountRow, baseURL string) mail.Message {
 	return mail.Message{
 		Kind: "auto_topup_off", Subject: "Automatic top-ups are turned off",
-		Text: fmt.Sprintf("%s\n\nThe card will not be charged any more. Change it, or buy credit, on the billing page and turn automatic top-ups on again:\n%s\n",
+		Text: fmt.Sprintf("%s\n\nThe card will not be charged any more. Change it, or buy credit,"+
+			" on the billing page and turn automatic top-ups on again:\n%s\n",
 			a.DisabledReason, baseURL+"/console/billing"),
 	}
 }

@@ -112,7 +112,8 @@ func (s *Service) opened(ctx context.Context, row topupRow, customerID string) (
 		return topupRow{}, wrap("open a checkout", err)
 	}
 	if session.ID == "" || session.URL == "" || session.ClientReferenceID != row.ID || session.Livemode != s.livemode() {
-		return topupRow{}, unavailable(fmt.Errorf("stripe: asked for a checkout of %s, got %q for %q", row.ID, session.ID, session.ClientReferenceID))
+		return topupRow{}, unavailable(fmt.Errorf("stripe: asked for a checkout of %s, got %q for %q",
+			row.ID, session.ID, session.ClientReferenceID))
 	}
 	next := row
 	next.State, next.SessionID, next.URL = Open, session.ID, session.URL
@@ -154,7 +155,8 @@ func (s *Service) Portal(ctx context.Context, accountID string) (string, error) 
 	if err != nil {
 		return "", wrap("read payment details", err)
 	}
-	none := app.Errorf(app.NotFound, "no_payment_details", "There are no payment details yet. Buy credit first; a card can be saved on the way.")
+	none := app.Errorf(app.NotFound, "no_payment_details",
+		"There are no payment details yet. Buy credit first; a card can be saved on the way.")
 	if a.CustomerID == "" {
 		return "", none
 	}

@@ -130,7 +130,8 @@ func (c *client) newSession(ctx context.Context, t topupRow, baseURL string) (*a
 	p := &api.CheckoutSessionParams{
 		Params: params(ctx, t.ID+":"+t.CustomerID), Mode: api.String(string(api.CheckoutSessionModePayment)),
 		Customer: new(t.CustomerID), ClientReferenceID: new(t.ID),
-		SuccessURL: new(baseURL + "/console/billing/topups/" + t.ID), CancelURL: new(baseURL + "/console/billing/topups/" + t.ID + "?cancelled=true"),
+		SuccessURL: new(baseURL + "/console/billing/topups/" + t.ID),
+		CancelURL:  new(baseURL + "/console/billing/topups/" + t.ID + "?cancelled=true"),
 		LineItems: []*api.CheckoutSessionLineItemParams{{
 			Quantity: api.Int64(1),
 			PriceData: &api.CheckoutSessionLineItemPriceDataParams{

@@ -77,7 +77,8 @@ func (s *Service) LowBalance(ctx context.Context, accountID string) (app.Amount,
 // SetLowBalance changes it.
 func (s *Service) SetLowBalance(ctx context.Context, accountID string, amount app.Amount) error {
 	if amount < 0 || amount > thresholdMax {
-		return app.Errorf(app.Invalid, "invalid_amount", "low_balance must be between $0, which is never, and $%s.", thresholdMax).At("low_balance")
+		return app.Errorf(app.Invalid, "invalid_amount",
+			"low_balance must be between $0, which is never, and $%s.", thresholdMax).At("low_balance")
 	}
 	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		if _, err := lockAccount(ctx, tx, accountID); err != nil {
@@ -124,7 +125,8 @@ func (s *Service) notifyOne(ctx context.Context, tx *sqlx.Tx, accountID string) 
 	}
 	return s.write(ctx, tx, accountID, mail.Message{
 		Kind: "low_balance", Subject: "Your credit is low",
-		Text: fmt.Sprintf("$%s of credit is left, which is less than $%s. Calls are refused when it is used up.\n\nBuy credit, or change when you are told:\n%s\n",
+		Text: fmt.Sprintf("$%s of credit is left, which is less than $%s. Calls are refused when it is used up.\n\n"+
+			"Buy credit, or change when you are told:\n%s\n",
 			left, a.low(), s.o.BaseURL+"/console/billing"),
 	})
 }

@@ -238,7 +238,8 @@ func (s *Service) count(was, next topupRow) {
 // with is the row as it is to be.
 func (t topupRow) with(f facts, now time.Time, due *time.Time) topupRow {
 	next := t
-	next.State, next.SessionID, next.IntentID, next.Receipt = f.State, or(t.SessionID, f.SessionID), or(t.IntentID, f.IntentID), or(f.Receipt, t.Receipt)
+	next.State, next.Receipt = f.State, or(f.Receipt, t.Receipt)
+	next.SessionID, next.IntentID = or(t.SessionID, f.SessionID), or(t.IntentID, f.IntentID)
 	next.Failure, next.DueAt, next.AskedAt, next.Version = f.Failure, due, now, t.Version+1
 	if !f.paid() {
 		return next

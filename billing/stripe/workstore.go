@@ -168,7 +168,8 @@ func saveLow(ctx context.Context, q postgres.Queryer, accountID string, since *t
 }
 
 func saveLowBalance(ctx context.Context, tx *sqlx.Tx, accountID string, amount app.Amount) error {
-	_, err := tx.ExecContext(ctx, `update payment_accounts set low_balance_nanos = $2, low_since = null where account_id = $1`, accountID, int64(amount))
+	_, err := tx.ExecContext(ctx, `
+		update payment_accounts set low_balance_nanos = $2, low_since = null where account_id = $1`, accountID, int64(amount))
 	return err
 }
 
