@@ -79,3 +79,20 @@ func TestEveryWayCountsUsageOnceHoweverOftenItIsSaid(t *testing.T) {
 		})
 	}
 }
+
+func TestTheSamePromptCostsTheSameInEveryStyle(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	var first app.Amount
+	eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+		r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 40", stream: stream}))
+		must(b.t, err)
+		if first == 0 {
+			first = r.Cost
+		}
+		if h := b.listenTo(s, client, stream); r.Cost != first || h.cost != first || b.record().Reason != "completed" {
+			b.t.Errorf("%s is charged and %s shown, not %s", r.Cost, h.cost, first)
+		}
+		b.settled(first)
+	})
+}
