@@ -70,6 +70,9 @@ func (h *house) figures() []server.Figure {
 	} {
 		list = append(list, total(f.name, f.help, func() int64 { return f.value(h.till.Stats()) }))
 	}
+	list = append(list,
+		total("umg_settlements_late_total", "Settlements whose lease was gone.", func() int64 { return h.bank.Counts().Late }),
+		total("umg_overruns_total", "Calls that cost more than they had reserved.", func() int64 { return h.bank.Counts().Overruns }))
 	return append(list, h.payFigures()...)
 }
 

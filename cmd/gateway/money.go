@@ -89,8 +89,8 @@ func (h *house) openTill(ctx context.Context, ids app.IDs) (err error) {
 	o := lease.Options{
 		ReplicaID: ids.New("rep"), DSN: h.store.dsn, Now: time.Now, Log: h.log,
 	}
-	bank := lease.OpenBank(h.store.db, time.Now, ids)
-	o.Bank, o.Registry = bank, bank
+	h.bank = lease.OpenBank(h.store.db, time.Now, ids)
+	o.Bank, o.Registry = h.bank, h.bank
 	if h.cfg.Journal != journalInDatabase {
 		folder := h.cfg.Journal
 		if folder == "" {

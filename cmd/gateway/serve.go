@@ -54,6 +54,7 @@ type house struct {
 	ledger    *billing.Ledger
 	journal   *journal.Log // nil where settlements are kept in the database
 	folder    *journal.Directory
+	bank      *lease.SQLBank
 	till      *lease.Till
 	mail      *mail.Service
 	payments  *stripe.Service
@@ -210,14 +211,19 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 	sessions := account.NewSessionStore(h.store.db, account.SessionOptions{
 		Key: key, Now: time.Now, IDs: ids, Random: rand.Reader, Insecure: !h.cfg.secureCookies(), ClientIP: server.ClientIP(proxies),
 	})
+	var outbox *mail.Service
+	if h.cfg.outbox && h.cfg.SMTP == "" {
+		outbox = h.mail
+	}
 	h.server = server.New(server.Options{
 		API: api.New(api.Options{
 			Keys: h.keys, Catalog: h.catalog, Gateway: texts, Videos: h.videos, Webhooks: h.webhooks, Idempotency: h.repeats,
-			IDs: ids, Now: time.Now, BaseURL: h.cfg.BaseURL,
+			Payments: h.payments, Ledger: h.ledger, IDs: ids, Now: time.Now, BaseURL: h.cfg.BaseURL,
 		}),
 		Console: console.New(console.Options{
 			Accounts: h.accounts, Sessions: sessions, Ledger: h.ledger, Catalog: h.catalog, Gateway: texts, Videos: h.videos,
-			Webhooks: h.webhooks, Now: time.Now, BaseURL: h.cfg.BaseURL, Trial: trial, Secure: h.cfg.secureCookies(),
+			Webhooks: h.webhooks, Outbox: outbox, Payments: h.payments, IDs: ids, Now: time.Now, BaseURL: h.cfg.BaseURL,
+			Trial: trial, Secure: h.cfg.secureCookies(),
 		}),
 		Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
 		TrustedProxies: proxies, LameDuck: h.cfg.LameDuck, DrainTimeout: h.cfg.DrainTimeout,
