@@ -2,5 +2,8 @@
 
 package failpoint
 
+// Variables are the environment names that this build reads besides the settings: none.
+func Variables() []string { return nil }
+
 // At does nothing in this build.
 func At(Point) {}

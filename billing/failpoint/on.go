@@ -29,7 +29,7 @@ var sentences = map[Point]string{
 	C8:  "Half a record is written; done from outside, by the journal's own tests.",
 	C9:  "The last byte is sent, and the settlement is not applied.",
 	C10: "The settlements are applied and committed, and the process does not know it yet.",
-	C11: "The application of settlements is half done.",
+	C11: "The application of settlements is half done; done from outside, as it is one statement.",
 	C12: "The recovery is half done.",
 	C13: "The database dies at any step; done from outside.",
 	C14: "The database is restored to an earlier point; done from outside.",
@@ -56,6 +56,9 @@ var chosen = sync.OnceValue(func() *choice {
 	c.left.Store(count)
 	return c
 })
+
+// Variables are the environment names that this build reads besides the settings.
+func Variables() []string { return []string{variable} }
 
 type choice struct {
 	point Point

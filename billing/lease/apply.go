@@ -58,7 +58,6 @@ func (t *Till) apply(ctx context.Context, r Replica) (more bool, err error) {
 		return false, nil
 	}
 	open := min(t.calls.firstMark(t.o.Journal.Last()+1), to+1)
-	failpoint.At(failpoint.C9)
 	err = t.applyEntries(ctx, r, Batch{From: from, To: to, Open: open}, entries)
 	return more && err == nil, err
 }
@@ -85,7 +84,9 @@ func (t *Till) applyEntries(ctx context.Context, r Replica, b Batch, entries []e
 		b.Records[i] = e.data
 	}
 	at, err := t.o.Bank.Apply(ctx, r, b)
-	failpoint.At(failpoint.C10)
+	if len(entries) > 0 {
+		failpoint.At(failpoint.C10)
+	}
 	switch {
 	case err == nil && at != b.To:
 		return errMoved
@@ -122,7 +123,8 @@ func (t *Till) quarantine(record []byte, err error) {
 			}
 		}
 	}
-	t.o.Log.Error("the books refuse a settlement, so it is charged to nobody until somebody looks at it", "record", string(record), "error", err)
+	t.o.Log.Error("the books refuse a settlement, so it is charged to nobody until somebody looks at it",
+		"record", string(record), "error", err)
 }
 
 // commit is apply without a journal: the settlements of many calls in one transaction, whose callers wait for it.
@@ -146,8 +148,7 @@ func (t *Till) commit(ctx context.Context, r Replica) (more bool, err error) {
 		t.applier.marked = now
 		c.kept(marks)
 	}
-	left, _ := c.pending()
-	return left > 0, nil
+	return c.pending() > 0, nil
 }
 
 // marksEvery is how old a mark may be in the database, without a journal.

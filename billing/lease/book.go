@@ -105,18 +105,18 @@ func (b *book) each(visit func(*lease)) {
 
 // forget drops a lease that has neither credit nor anything the books do not know yet. Whoever comes for the purse next
 // begins with what the books say of it.
-func (b *book) forget(l *lease, now time.Duration, applied journal.LSN) bool {
+func (b *book) forget(l *lease, now time.Duration, applied journal.LSN) {
 	s := b.shard(l.purse)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now-l.used < forgetAfter || l.reserved != 0 || l.free() != 0 || l.unsure || l.doubt || l.flight != nil || l.users != 0 || l.last > applied {
-		return false
+	inUse := l.reserved != 0 || l.free() != 0 || l.users != 0 || l.flight != nil
+	if inUse || now-l.used < forgetAfter || l.unsure || l.doubt || l.last > applied {
+		return
 	}
 	delete(s.leases, l.purse)
 	l.gone = true
-	return true
 }
 
 // lease is the credit of one purse that this run may spend. What was granted is either returned, spent, reserved by a

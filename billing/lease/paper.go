@@ -201,8 +201,8 @@ func (c *committer) kept(marks map[string][]byte) {
 	}
 }
 
-func (c *committer) pending() (records, marks int) {
+func (c *committer) pending() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.queue), len(c.marks)
+	return len(c.queue)
 }

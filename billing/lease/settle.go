@@ -159,8 +159,8 @@ func (l *later) drop() {
 // settleLater tries what was kept, one by one and in order, until the books are away again.
 func (t *Till) settleLater(ctx context.Context) error {
 	for {
-		p, any := t.later.first()
-		if !any {
+		p, exists := t.later.first()
+		if !exists {
 			return nil
 		}
 		err := t.applyDirectly(ctx, p.data)

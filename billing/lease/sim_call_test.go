@@ -344,6 +344,8 @@ func (c *simCall) orphan(survives journal.LSN, journaled bool) {
 	c.phase, c.g, c.asked, c.answer = finished, nil, nil, nil
 }
 
+func (c *simCall) turnedAway() bool { return c.refusal != nil }
+
 // judge compares what a call was charged with what its client saw.
 func (c *simCall) judge(w *world) error {
 	rec, charged := w.books.records[c.id]
@@ -353,9 +355,9 @@ func (c *simCall) judge(w *world) error {
 		fits = true
 	}
 	switch {
-	case c.refusal != nil && charged:
+	case c.turnedAway() && charged:
 		return fmt.Errorf("call %s was refused and charged", c.id)
-	case c.refusal != nil || c.poison || c.lossy:
+	case c.turnedAway() || c.poison || c.lossy:
 		return nil
 	case c.seen && !charged:
 		return fmt.Errorf("I8: the client of %s saw the answer, and nothing was charged", c.id)

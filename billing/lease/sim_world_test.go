@@ -19,6 +19,7 @@ type options struct {
 	lost                          float64 // questions and answers of the books that are lost
 	deaths                        float64 // at each of them
 	kills, cuts, pauses, aways    float64 // at each step
+	cutOffs                       float64
 	restores, leaps, skews        float64
 	grants, expiries, freezes     float64
 	eio, poison, overruns, losses float64
@@ -43,6 +44,7 @@ func deriveOptions(seed uint64) options {
 		grants: some(0.7, 0.05), expiries: some(0.3, 0.05), freezes: some(0.1, 0.02),
 		eio: some(0.15, 0.1), poison: some(0.1, 0.1), overruns: some(0.3, 0.3), losses: some(0.05, 0.01),
 	}
+	o.cutOffs = o.aways
 	if !o.journal { // without a second copy a backup is all there is
 		o.restores = 0
 	}
@@ -184,7 +186,7 @@ func (w *world) misfortune() {
 	case w.chance(o.aways):
 		w.awayUntil = w.now + seconds(90)
 		w.note("the books are away until %v", w.awayUntil)
-	case w.chance(o.aways):
+	case w.chance(o.cutOffs):
 		n.cutUntil = w.now + seconds(120)
 		w.note("%s is cut off until %v", n.id, n.cutUntil)
 	case w.chance(o.restores):

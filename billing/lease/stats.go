@@ -49,8 +49,7 @@ func (t *Till) Stats() Stats {
 	if t.o.Journal != nil {
 		s.Unapplied = int64(t.o.Journal.Last() - min(t.appliedTo(), t.o.Journal.Last()))
 	} else {
-		records, _ := t.applier.committer.pending()
-		s.Unapplied = int64(records)
+		s.Unapplied = int64(t.applier.committer.pending())
 	}
 	if b := t.book.Load(); b != nil {
 		s.Epoch = b.replica.Epoch
