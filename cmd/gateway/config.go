@@ -45,6 +45,7 @@ type Config struct {
 
 	baseFromListen bool // BaseURL was not given
 	signUpsMax     int  // an hour from one address; zero takes the default
+	trialsMax      int  // trials a day of one network, and of one domain; zero takes the default
 	videoWaits     video.Waits
 	outbox         bool // mails that cannot be sent can be read in the console
 }

@@ -34,6 +34,7 @@ const (
 	demoAddress     = "127.0.0.1"
 	demoLimitFactor = 100_000 // the seeded account is there to be tried hard
 	demoSignUpsMax  = 100_000 // all visitors come from one address
+	demoTrialsMax   = 100_000
 	demoDrainMax    = 10 * time.Second
 	demoRetention   = 30 * 24 * time.Hour
 	demoPollMax     = 5 * time.Second
@@ -134,7 +135,8 @@ func (c *demoCommand) logFile() string { return filepath.Join(c.Data, "gateway.l
 func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *payService, beside func(string), log *slog.Logger) error {
 	cfg := Config{
 		Listen: c.Listen, OpsListen: c.OpsListen, storeFlags: storeFlags{DatabaseURL: c.DatabaseURL, Data: c.Data, PGBin: c.PGBin},
-		TrialCredit: demoTrial, TrialDays: demoTrialDays, signUpsMax: demoSignUpsMax, DrainTimeout: demoDrainMax, KeepAlive: c.KeepAlive,
+		TrialCredit: demoTrial, TrialDays: demoTrialDays, TrialDailyMax: demoTrialsMax * demoTrial,
+		signUpsMax: demoSignUpsMax, trialsMax: demoTrialsMax, DrainTimeout: demoDrainMax, KeepAlive: c.KeepAlive,
 		Storage: c.Storage, VideoRetention: demoRetention, EgressAllow: c.EgressAllow, outbox: true,
 		moneyFlags: moneyFlags{
 			Journal: c.Journal, JournalFree: demoJournalFree, RecordsKept: demoRecordsKept,

@@ -145,6 +145,7 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 func (h *house) openAccounts(ids app.IDs) account.TrialPolicy {
 	trial := account.TrialPolicy{
 		Amount: h.cfg.TrialCredit, Days: h.cfg.TrialDays, RequireVerified: !h.cfg.TrialUnverified, DailyMax: h.cfg.TrialDailyMax,
+		NetworkDayMax: h.cfg.trialsMax, DomainDayMax: h.cfg.trialsMax,
 	}
 	o := account.Options{
 		Now: time.Now, IDs: ids, Random: rand.Reader, Log: h.log, Trial: trial, SignUpsMax: h.cfg.signUpsMax, BaseURL: h.cfg.BaseURL,
