@@ -169,7 +169,7 @@ func (a *API) getKey(x *call) error {
 		answer.RateLimits.Concurrency = limit.ConcurrencyStandard * answer.RateLimits.Factor
 	}
 	if k.ExpiresAt != nil {
-		answer.ExpiresAt = textOf(k.ExpiresAt.UTC().Format(time.RFC3339))
+		answer.ExpiresAt = new(k.ExpiresAt.UTC().Format(time.RFC3339))
 	}
 	if err := a.fillBudget(x, &answer); err != nil {
 		return err
@@ -180,8 +180,6 @@ func (a *API) getKey(x *call) error {
 	extendWrite(x.Response().Writer, a.now())
 	return x.JSON(http.StatusOK, map[string]keyAnswer{"data": answer})
 }
-
-func textOf(s string) *string { return &s }
 
 // fillBudget adds the key's budget. What running calls have reserved of it is not there to be spent.
 func (a *API) fillBudget(x *call, answer *keyAnswer) error {
@@ -197,9 +195,9 @@ func (a *API) fillBudget(x *call, answer *keyAnswer) error {
 		return nil
 	}
 	left := max(b.Left-b.Held, 0)
-	answer.Limit, answer.LimitRemaining, answer.LimitReset = &b.Limit, &left, textOf(string(b.Period))
+	answer.Limit, answer.LimitRemaining, answer.LimitReset = &b.Limit, &left, new(string(b.Period))
 	if b.ResetsAt != nil {
-		answer.LimitResetsAt = textOf(b.ResetsAt.UTC().Format(time.RFC3339))
+		answer.LimitResetsAt = new(b.ResetsAt.UTC().Format(time.RFC3339))
 	}
 	return nil
 }

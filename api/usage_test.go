@@ -246,7 +246,7 @@ func TestAReportThatCannotBeGivenNamesItsParameter(t *testing.T) {
 		"group_by=colour": "group_by", "group_by=day,hour": "group_by", "group_by=model,key": "group_by", "group_by=": "",
 		"from=yesterday": "from", "to=2026-13-01": "to", "from=2026-02-01&to=2026-02-01": "to", "from=1999-01-01": "from",
 		"from=2001-01-01&to=2026-01-01": "from", "group_by=hour&from=2024-01-01&to=2026-01-01": "from", "tz=Mars/Base": "tz", "tz=Local": "tz",
-		"tz=../../etc/passwd": "tz", "style=morse": "style", "modality=smell": "modality", "reason=because": "reason", "modle=x": "modle",
+		"tz=../../etc/passwd": "tz", "style=morse": "style", "modality=smell": "modality", "reason=because": "reason", "modell=x": "modell",
 		"model=a&model=b": "model", "end_user=" + strings.Repeat("x", 600): "end_user",
 	} {
 		r := h.call("GET", "/v1/usage?"+query, "", bearer(secret)...)

@@ -106,8 +106,8 @@ func (s *Service) grantTrial(ctx context.Context, tx *sqlx.Tx, u User, ip string
 	if err != nil {
 		return Trial{}, err
 	}
-	if refusal := policy.refuse(row, day); refusal != nil {
-		return Trial{Refusal: refusal}, nil
+	if refused, yes := policy.refuse(row, day); yes {
+		return refused, nil
 	}
 	g := billing.Grant{
 		AccountID: u.AccountID, Kind: billing.Trial, Amount: policy.Amount, Source: "trial:" + u.ID, Reason: "trial credit",
@@ -129,21 +129,21 @@ func errTrialHad() *app.Error {
 }
 
 // refuse names the limit that stands in the way of a trial, if one does.
-func (p TrialPolicy) refuse(row trialRow, day trialDayRow) *app.Error {
+func (p TrialPolicy) refuse(row trialRow, day trialDayRow) (refused Trial, yes bool) {
 	switch {
 	case day.Had:
-		return errTrialHad()
+		return Trial{Refusal: errTrialHad()}, true
 	case day.Network >= p.NetworkDayMax:
-		return app.Errorf(app.Exhausted, "trial_network_limit",
-			"Your network has had all the trial credit it can get in one day. Ask for yours tomorrow, or add credit now.")
+		return Trial{Refusal: app.Errorf(app.Exhausted, "trial_network_limit",
+			"Your network has had all the trial credit it can get in one day. Ask for yours tomorrow, or add credit now.")}, true
 	case !majors[row.Domain] && day.Domain >= p.DomainDayMax:
-		return app.Errorf(app.Exhausted, "trial_domain_limit",
-			"Addresses at %s have had all the trial credit they can get in one day. Ask for yours tomorrow, or add credit now.", row.Domain)
+		return Trial{Refusal: app.Errorf(app.Exhausted, "trial_domain_limit",
+			"Addresses at %s have had all the trial credit they can get in one day. Ask for yours tomorrow, or add credit now.", row.Domain)}, true
 	case day.Amount > p.DailyMax-row.Amount:
-		return app.Errorf(app.Exhausted, "trial_daily_limit",
-			"Today's trial credit is all given away. Ask for yours tomorrow, or add credit now.")
+		return Trial{Refusal: app.Errorf(app.Exhausted, "trial_daily_limit",
+			"Today's trial credit is all given away. Ask for yours tomorrow, or add credit now.")}, true
 	}
-	return nil
+	return Trial{}, false
 }
 
 func domainOf(email string) string {
