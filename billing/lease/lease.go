@@ -68,6 +68,7 @@ type Short struct {
 	Elsewhere bool
 }
 
+// Error is the text of ErrShort.
 func (s *Short) Error() string { return ErrShort.Error() }
 
 // Is makes every Short an ErrShort.
