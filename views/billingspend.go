@@ -50,7 +50,8 @@ func ParseSpendQuery(values url.Values, now time.Time) SpendQuery {
 	if !slices.ContainsFunc(spendWays, func(w struct{ by, label, column string }) bool { return w.by == q.By }) {
 		q.By = SpendByModel
 	}
-	if m, err := time.Parse(monthForm, values.Get("month")); err == nil && m.Before(present) && m.After(present.AddDate(0, -monthsBackMax, 0)) {
+	first := present.AddDate(0, -monthsBackMax, 0)
+	if m, err := time.Parse(monthForm, values.Get("month")); err == nil && m.Before(present) && m.After(first) {
 		q.Month = m
 	}
 	q.Last = q.Month.Equal(present)

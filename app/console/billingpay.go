@@ -55,7 +55,8 @@ func (c *Console) buyCredit(p *page) error {
 		return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *views.Payments) { pay.TopUp = form })
 	}
 	t, err := c.o.Payments.Checkout(p.Request().Context(), stripe.CheckoutRequest{
-		AccountID: p.user.AccountID, Email: p.user.Email, Cents: cents(amount), IdempotencyKey: form.Key + "/" + strconv.FormatInt(cents(amount), 10),
+		AccountID: p.user.AccountID, Email: p.user.Email, Cents: cents(amount),
+		IdempotencyKey: form.Key + "/" + strconv.FormatInt(cents(amount), 10),
 	})
 	if err != nil {
 		status, message, err := payRefusal(err)

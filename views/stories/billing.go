@@ -35,13 +35,15 @@ func full() views.Balance {
 func fullCredit() views.Credit {
 	expires := Now().Add(30 * 24 * time.Hour)
 	return views.Credit{
-		Available: 53_236_331_450, Trial: 4_998_731_450, TrialExpires: &expires, Purchased: 45_750_000_000, Granted: 2_500_000_000, Held: 12_400_000,
+		Available: 53_236_331_450, Trial: 4_998_731_450, TrialExpires: &expires, Purchased: 45_750_000_000,
+		Granted: 2_500_000_000, Held: 12_400_000,
 	}
 }
 
 func exactProof() *views.Proof {
 	return &views.Proof{
-		Usage: 31_482_905_118, Charges: 31_482_905_118, Entries: 53_248_731_450, Posted: 53_248_731_450, Grants: 53_248_731_450, At: at(3 * time.Second),
+		Usage: 31_482_905_118, Charges: 31_482_905_118, Entries: 53_248_731_450, Posted: 53_248_731_450, Grants: 53_248_731_450,
+		At: at(3 * time.Second),
 	}
 }
 
@@ -58,12 +60,14 @@ func exampleTopUps() []views.TopUp {
 	receipt := "https://pay.example.com/receipts/1"
 	return []views.TopUp{
 		{ID: topUpID, Amount: 25 * app.Dollar, State: views.TopUpWaiting, CreatedAt: at(40 * time.Second)},
-		{ID: "topup_2", Amount: 50 * app.Dollar, State: views.TopUpPaid, ReceiptURL: receipt, CreatedAt: at(3 * day), PaidAt: ago(3 * day), Auto: true},
+		{ID: "topup_2", Amount: 50 * app.Dollar, State: views.TopUpPaid, ReceiptURL: receipt, CreatedAt: at(3 * day),
+			PaidAt: ago(3 * day), Auto: true},
 		{ID: "topup_3", Amount: 50 * app.Dollar, State: views.TopUpFailed, CreatedAt: at(4 * day), Auto: true},
 		{ID: "topup_4", Amount: 12*app.Dollar + 50*app.Cent, State: views.TopUpPartly, Refunded: 2*app.Dollar + 50*app.Cent, ReceiptURL: receipt,
 			CreatedAt: at(30 * day), PaidAt: ago(30 * day)},
 		{ID: "topup_5", Amount: 10_000 * app.Dollar, State: views.TopUpExpired, CreatedAt: at(31 * day)},
-		{ID: "topup_6", Amount: 100 * app.Dollar, State: views.TopUpDisputed, ReceiptURL: receipt, CreatedAt: at(60 * day), PaidAt: ago(60 * day)},
+		{ID: "topup_6", Amount: 100 * app.Dollar, State: views.TopUpDisputed, ReceiptURL: receipt, CreatedAt: at(60 * day),
+			PaidAt: ago(60 * day)},
 	}
 }
 
@@ -88,7 +92,8 @@ func spendOf(by string) views.Breakdown {
 	default:
 		b.Lines = []views.SpendLine{
 			{Name: "aurora-large", Requests: 60_120, Cost: 18_400_218_500}, {Name: "cobalt-code", Requests: 41_093, Cost: 9_018_206_400},
-			{Name: "sage-reasoning-long-context-preview", Requests: 211, Cost: 4_054_000_175}, {Name: "quarry/reel:pro", Requests: 4, Cost: 9_600_000},
+			{Name: "sage-reasoning-long-context-preview", Requests: 211, Cost: 4_054_000_175}, {Name: "quarry/reel:pro", Requests: 4,
+				Cost: 9_600_000},
 			{Name: Model, Requests: 26_984, Cost: 880_043},
 		}
 	}
@@ -113,7 +118,8 @@ func billingPages() []Story {
 		story("billing-month", "Nothing used in a month before", func(b *views.Billing) {
 			b.Spend = views.Breakdown{Query: spendQuery(views.SpendByModel, "2026-09")}
 		}),
-		billingStory("billing-new", "A new account with trial credit", 200, views.Balance{Known: true, Available: 5 * app.Dollar, LowAt: app.Dollar},
+		billingStory("billing-new", "A new account with trial credit", 200, views.Balance{Known: true, Available: 5 * app.Dollar,
+			LowAt: app.Dollar},
 			func(b *views.Billing) {
 				expires := Now().Add(30 * 24 * time.Hour)
 				b.Credit = views.Credit{Available: 5 * app.Dollar, Trial: 5 * app.Dollar, TrialExpires: &expires}
