@@ -156,41 +156,6 @@ func (c *catalogExport) Run(ctx context.Context) error {
 	})
 }
 
-type creditCommands struct {
-	Grant creditGrant `cmd:"" help:"Add credit to an account."`
-}
-
-type creditGrant struct {
-	storeFlags
-	Account string     `arg:"" help:"Account id, or the e-mail address of its owner."`
-	Amount  app.Amount `arg:"" help:"Dollars, such as 25 or 0.000001."`
-	Reason  string     `required:"" help:"Why; it stands in the ledger."`
-}
-
-// Run grants the credit once and prints the balance.
-func (c *creditGrant) Run(ctx context.Context, log *slog.Logger) error {
-	if c.Amount <= 0 {
-		return fmt.Errorf("the amount must be more than 0 dollars")
-	}
-	return withServices(ctx, c.storeFlags, log, func(s *store, accounts *account.Service, ledger *billing.Ledger) error {
-		id, err := accounts.Resolve(ctx, c.Account)
-		if err != nil {
-			return err
-		}
-		ids := app.IDs{Now: time.Now, Random: rand.Reader}
-		err = ledger.Grant(ctx, s.db, billing.Grant{
-			AccountID: id, Kind: billing.Adjustment, Amount: c.Amount, Source: "operator:" + ids.New("adj"), Reason: c.Reason,
-			Operator: os.Getenv("USER"),
-		})
-		if err != nil {
-			return err
-		}
-		b, err := ledger.Balance(ctx, id)
-		fmt.Printf("%s: granted $%s, balance $%s, available $%s\n", id, c.Amount, b.Posted, b.Available())
-		return err
-	})
-}
-
 type operatorCommands struct {
 	Add operatorAdd `cmd:"" help:"Let a user run the gateway."`
 }

@@ -13,6 +13,7 @@ import (
 
 	"umg/app"
 	"umg/app/video"
+	"umg/billing/failpoint"
 )
 
 // Config is everything an operator can set, by flag or by environment, and the only reader of either.
@@ -136,7 +137,7 @@ func loopback(host string) bool {
 
 // refuseUnknownVariables catches the misspelt setting that would otherwise be ignored in silence.
 func refuseUnknownVariables(environ []string) error {
-	known := slices.Concat(variablesElsewhere, configVariables())
+	known := slices.Concat(variablesElsewhere, failpoint.Variables(), configVariables())
 	for _, line := range environ {
 		name, _, _ := strings.Cut(line, "=")
 		if !strings.HasPrefix(name, "UMG_") {
