@@ -1,0 +1,192 @@
+package console
+
+import (
+	"net/http"
+	"time"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/billing"
+	"umg/views"
+	"umg/views/ui"
+)
+
+const choicesDays = 90 // back from which models may be filtered by
+
+// usageRoutes are the pages about what was used.
+func usageRoutes() []Route {
+	get := func(path string, serve func(*Console, *page) error) Route {
+		return Route{Method: http.MethodGet, Path: path, serve: serve}
+	}
+	return []Route{
+		get("/usage", (*Console).usage), get("/usage.csv", (*Console).usageCSV), get("/usage.json", (*Console).usageJSON),
+		get("/requests", (*Console).requests), get("/requests.csv", (*Console).requestsCSV), get("/requests/:id", (*Console).request),
+	}
+}
+
+func (c *Console) usage(p *page) error {
+	u := views.Usage{Shell: c.shell(p), Query: views.ParseUsageQuery(p.QueryParams())}
+	if forScript(p.Request()) {
+		p.Response().Header().Set("HX-Replace-Url", u.Query.Path())
+	}
+	status, err := http.StatusOK, c.fillUsage(p, &u)
+	if u.Failure, err = missing(p, err); err != nil {
+		if app.KindOf(err) != app.Invalid {
+			return err
+		}
+		u.Problem = app.AsError(err).Message
+	}
+	if u.Problem != "" {
+		status = http.StatusUnprocessableEntity
+	}
+	return c.render(p, status, views.UsagePage(u))
+}
+
+// fillUsage reads the report of the page, the period before it and whether the books agree.
+func (c *Console) fillUsage(p *page, u *views.Usage) error {
+	names, err := c.keyNames(p)
+	if err != nil {
+		return err
+	}
+	if u.Choices, err = c.usageChoices(p, names); err != nil {
+		return err
+	}
+	if u.Problem = u.Query.Problem(); u.Problem != "" {
+		return nil
+	}
+	report, err := c.report(p, u.Query, u.Now)
+	if err != nil {
+		return err
+	}
+	u.Total = usageLine(u.Query.By, report.Total, names)
+	for _, line := range report.Lines {
+		u.Lines = append(u.Lines, usageLine(u.Query.By, line, names))
+	}
+	if u.Before, err = c.usageBefore(p, u.Query, u.Now); err != nil {
+		return err
+	}
+	sums, err := c.o.Ledger.Reconcile(p.Request().Context(), p.user.AccountID)
+	absent, err := missing(p, err)
+	if err == nil && absent == nil {
+		u.Books = &views.Proof{Usage: sums.Usage, Charges: sums.Charges, At: sums.At}
+	}
+	return err
+}
+
+// report is what the query asks for, divided by its steps and groups.
+func (c *Console) report(p *page, q views.UsageQuery, now time.Time) (billing.UsageReport, error) {
+	from, to := q.Span(now)
+	r := usageQuery(p, q, from, to)
+	r.Step = stepOf(q, now)
+	r.Group = groupings[q.By]
+	return c.o.Ledger.UsageReport(p.Request().Context(), r)
+}
+
+func usageQuery(p *page, q views.UsageQuery, from, to time.Time) billing.UsageQuery {
+	return billing.UsageQuery{
+		AccountID: p.user.AccountID, From: from, To: to, Zone: q.Location(), Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason,
+		EndUser: q.EndUser, Modality: q.Modality,
+	}
+}
+
+func stepOf(q views.UsageQuery, now time.Time) billing.Step {
+	if q.Hourly(now) {
+		return billing.Hourly
+	}
+	return billing.Daily
+}
+
+// groupings are what the ledger divides by. Modality is made of styles.
+var groupings = map[string]billing.Grouping{
+	views.UsageByModel: billing.ByModel, views.UsageByKey: billing.ByKey, views.UsageByStyle: billing.ByStyle,
+	views.UsageByReason: billing.ByReason, views.UsageByEndUser: billing.ByEndUser, views.UsageByModality: billing.ByStyle,
+}
+
+func (c *Console) usageBefore(p *page, q views.UsageQuery, now time.Time) (*views.UsagePeriod, error) {
+	from, to := q.SpanBefore(now)
+	r := usageQuery(p, q, from, to)
+	r.Step = stepOf(q, now)
+	report, err := c.o.Ledger.UsageReport(p.Request().Context(), r)
+	if err != nil {
+		return nil, err
+	}
+	before := &views.UsagePeriod{From: from, To: to, Total: usageLine("", report.Total, nil)}
+	for _, line := range report.Lines {
+		before.Lines = append(before.Lines, usageLine("", line, nil))
+	}
+	return before, nil
+}
+
+func usageLine(by string, l billing.UsageLine, keyNames map[string]string) views.UsageLine {
+	u := l.Usage
+	line := views.UsageLine{
+		Start: l.Start, ID: l.Group, Name: l.Group, Requests: l.Requests, Errors: l.Failed, Cached: u[billing.CacheReadTokens],
+		Input:  u[billing.InputTokens] + u[billing.CacheReadTokens] + u[billing.CacheWriteTokens],
+		Output: u[billing.OutputTokens] + u[billing.ReasoningTokens], Images: u[billing.Images], Milliseconds: u[billing.Seconds],
+		Cost: l.Cost, Overrun: l.Overrun,
+	}
+	switch by {
+	case views.UsageByKey:
+		line.Name = keyName(l.Group, keyNames)
+	case views.UsageByStyle:
+		line.Name = views.Style(l.Group).Label()
+	case views.UsageByModality:
+		line.ID, line.Name = "text", "Text"
+		if l.Group == string(catalog.VideosStyle) {
+			line.ID, line.Name = "video", "Video"
+		}
+	case views.UsageByEndUser:
+		if l.Group == "" {
+			line.Name = "None named"
+		}
+	}
+	return line
+}
+
+func (c *Console) keyNames(p *page) (map[string]string, error) {
+	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.user.Principal())
+	names := make(map[string]string, len(keys))
+	for _, k := range keys {
+		names[k.ID] = k.Name
+	}
+	return names, err
+}
+
+// keyName is what a key is called on pages.
+func keyName(id string, names map[string]string) string {
+	name, known := names[id]
+	switch {
+	case id == "":
+		return "Playground"
+	case !known:
+		return "deleted key " + id
+	}
+	return name
+}
+
+// usageChoices are what filters offer: the models of the last months, the account's keys and all reasons.
+func (c *Console) usageChoices(p *page, keyNames map[string]string) (views.UsageChoices, error) {
+	var choices views.UsageChoices
+	const quarter = 15 * time.Minute
+	now := c.o.Now().UTC().Truncate(quarter)
+	report, err := c.o.Ledger.UsageReport(p.Request().Context(), billing.UsageQuery{
+		AccountID: p.user.AccountID, From: now.AddDate(0, 0, -choicesDays), To: now.Add(quarter), Group: billing.ByModel,
+	})
+	if err != nil {
+		return choices, err
+	}
+	for _, line := range report.Lines {
+		choices.Models = append(choices.Models, ui.Option{Value: line.Group, Label: line.Group})
+	}
+	for id, name := range keyNames {
+		choices.Keys = append(choices.Keys, ui.Option{Value: id, Label: name})
+	}
+	sortOptions(choices.Models)
+	sortOptions(choices.Keys)
+	for _, rule := range billing.Rules() {
+		if rule.Recorded {
+			choices.Reasons = append(choices.Reasons, ui.Option{Value: string(rule.Reason), Label: string(rule.Reason)})
+		}
+	}
+	return choices, nil
+}

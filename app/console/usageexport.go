@@ -1,0 +1,231 @@
+package console
+
+import (
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"umg/app"
+	"umg/billing"
+	"umg/views"
+	"umg/views/ui"
+)
+
+const (
+	exportFlushRows = 500
+	millisDigits    = 3
+)
+
+func sortOptions(options []ui.Option) {
+	slices.SortFunc(options, func(a, b ui.Option) int {
+		return cmp.Or(strings.Compare(strings.ToLower(a.Label), strings.ToLower(b.Label)), strings.Compare(a.Value, b.Value))
+	})
+}
+
+// exported is a report as it leaves: every figure of every line, whatever the page draws of it.
+type exported struct {
+	query views.UsageQuery
+	now   time.Time
+	lines []views.UsageLine
+	total views.UsageLine
+}
+
+func (c *Console) readExport(p *page) (exported, error) {
+	e := exported{query: views.ParseUsageQuery(p.QueryParams()), now: c.o.Now()}
+	if problem := e.query.Problem(); problem != "" {
+		return e, app.Errorf(app.Unprocessable, "invalid_request_error", "%s", problem).At("from")
+	}
+	names, err := c.keyNames(p)
+	if err != nil {
+		return e, err
+	}
+	report, err := c.report(p, e.query, e.now)
+	if err != nil {
+		return e, err
+	}
+	for _, line := range report.Lines {
+		e.lines = append(e.lines, usageLine(e.query.By, line, names))
+	}
+	if e.query.By == views.UsageByModality {
+		e.lines = folded(e.lines)
+	}
+	e.total = usageLine("", report.Total, nil)
+	return e, nil
+}
+
+// folded puts together lines of the same step and group, which stand beside each other where several styles are one
+// modality.
+func folded(lines []views.UsageLine) []views.UsageLine {
+	type place struct {
+		start int64
+		id    string
+	}
+	at := map[place]int{}
+	var out []views.UsageLine
+	for _, l := range lines {
+		i, known := at[place{l.Start.Unix(), l.ID}]
+		if !known {
+			at[place{l.Start.Unix(), l.ID}] = len(out)
+			out = append(out, l)
+			continue
+		}
+		out[i] = out[i].Plus(l)
+	}
+	return out
+}
+
+// attachment begins a download.
+func (c *Console) attachment(p *page, kind, name string) {
+	h := p.Response().Header()
+	h.Set(echo.HeaderContentType, kind)
+	h.Set(echo.HeaderContentDisposition, `attachment; filename="`+name+"-"+c.o.Now().UTC().Format(time.DateOnly)+fileEnds[kind]+`"`)
+	p.Response().WriteHeader(http.StatusOK)
+}
+
+const (
+	kindCSV  = "text/csv; charset=utf-8"
+	kindJSON = "application/json; charset=utf-8"
+)
+
+var fileEnds = map[string]string{kindCSV: ".csv", kindJSON: ".json"}
+
+// stalled is a flush that gives a slow reader a bounded time for each piece.
+func (c *Console) stalled(p *page) func() error {
+	controller := http.NewResponseController(p.Response())
+	return func() error {
+		_ = controller.SetWriteDeadline(c.o.Now().Add(exportStallMax))
+		return controller.Flush()
+	}
+}
+
+func (c *Console) usageCSV(p *page) error {
+	e, err := c.readExport(p)
+	if err != nil {
+		return err
+	}
+	c.attachment(p, kindCSV, "usage")
+	out, flush := csv.NewWriter(p.Response()), c.stalled(p)
+	_ = out.Write([]string{
+		"start", "time_zone", "step", e.query.By, "name", "requests", "errors", "input_tokens", "cached_tokens", "output_tokens", "images",
+		"seconds", "cost_usd", "overrun_usd",
+	}) // what goes wrong shows when it is flushed
+	for i, l := range e.lines {
+		_ = out.Write([]string{
+			l.Start.In(e.query.Location()).Format(time.RFC3339), e.query.Location().String(), string(stepOf(e.query, e.now)), csvText(l.ID), csvText(l.Name),
+			number(l.Requests), number(l.Errors), number(l.Input), number(l.Cached), number(l.Output), number(l.Images),
+			seconds(l.Milliseconds), l.Cost.String(), l.Overrun.String(),
+		})
+		if i%exportFlushRows == exportFlushRows-1 {
+			if out.Flush(); out.Error() != nil {
+				return out.Error()
+			}
+			_ = flush()
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func number(n int64) string { return strconv.FormatInt(n, 10) }
+
+// seconds are milliseconds in seconds, exactly.
+func seconds(ms int64) string {
+	whole, rest := number(ms/millisPerSecond), ms%millisPerSecond
+	if rest == 0 {
+		return whole
+	}
+	text := number(rest)
+	return whole + "." + strings.TrimRight(strings.Repeat("0", millisDigits-len(text))+text, "0")
+}
+
+// exportedLine is a line of the report in JSON. Amounts are decimal texts of dollars, so that none is rounded by a reader.
+type exportedLine struct {
+	Start    *time.Time `json:"start,omitempty"`
+	Group    *string    `json:"group,omitempty"`
+	Name     string     `json:"name,omitempty"`
+	Requests int64      `json:"requests"`
+	Errors   int64      `json:"errors"`
+	Input    int64      `json:"input_tokens"`
+	Cached   int64      `json:"cached_tokens"`
+	Output   int64      `json:"output_tokens"`
+	Images   int64      `json:"images"`
+	Seconds  string     `json:"seconds"`
+	Cost     string     `json:"cost_usd"`
+	Overrun  string     `json:"overrun_usd"`
+}
+
+func exportLine(l views.UsageLine) exportedLine {
+	return exportedLine{
+		Requests: l.Requests, Errors: l.Errors, Input: l.Input, Cached: l.Cached, Output: l.Output, Images: l.Images,
+		Seconds: seconds(l.Milliseconds), Cost: l.Cost.String(), Overrun: l.Overrun.String(),
+	}
+}
+
+func (c *Console) usageJSON(p *page) error {
+	e, err := c.readExport(p)
+	if err != nil {
+		return err
+	}
+	from, to := e.query.Span(e.now)
+	head, err := json.Marshal(map[string]any{
+		"from": from.Format(time.RFC3339), "to": to.Format(time.RFC3339), "time_zone": e.query.Location().String(),
+		"step": string(stepOf(e.query, e.now)), "group_by": e.query.By, "total": exportLine(e.total),
+	})
+	if err != nil {
+		return err
+	}
+	c.attachment(p, kindJSON, "usage")
+	flush := c.stalled(p)
+	out := p.Response()
+	if _, err = out.Write(append(head[:len(head)-1], `,"lines":[`...)); err != nil {
+		return err
+	}
+	for i, l := range e.lines {
+		line := exportLine(l)
+		start := l.Start.In(e.query.Location())
+		line.Start, line.Group, line.Name = &start, &l.ID, l.Name
+		text, err := json.Marshal(line)
+		if err != nil {
+			return err
+		}
+		if i > 0 {
+			text = append([]byte(","), text...)
+		}
+		if _, err = out.Write(text); err != nil {
+			return err
+		}
+		if i%exportFlushRows == exportFlushRows-1 {
+			_ = flush()
+		}
+	}
+	_, err = io.WriteString(out, "]}\n")
+	return err
+}
+
+// recordCells are a record as a line of a table file.
+func recordCells(r *billing.UsageRecord, keyNames map[string]string) []string {
+	u := r.Usage
+	return []string{
+		r.StartedAt.UTC().Format(time.RFC3339Nano), csvText(r.RequestID), csvText(r.Model), csvText(r.Provider), csvText(r.UpstreamModel),
+		csvText(r.KeyID), csvText(keyName(r.KeyID, keyNames)), csvText(r.Style), strconv.FormatBool(r.Streamed), csvText(r.Outcome),
+		csvText(r.Reason), csvText(r.FinishReason), csvText(r.ErrorCode), csvText(r.EndUser), number(u[billing.InputTokens]),
+		number(u[billing.CacheReadTokens]), number(u[billing.CacheWriteTokens]), number(u[billing.OutputTokens]), number(u[billing.ReasoningTokens]),
+		number(u[billing.Images]), seconds(u[billing.Seconds]), strconv.FormatBool(r.Estimated), csvText(r.RateCardID), r.Reserved.String(),
+		r.Cost.String(), r.Overrun.String(), r.TransactionID, strconv.Itoa(r.Attempts),
+		number(r.FirstByte.Milliseconds()), number(r.Duration.Milliseconds()),
+	}
+}
+
+var recordHeads = []string{
+	"time", "request", "model", "provider", "provider_model", "key", "key_name", "style", "streamed", "outcome", "reason", "finish_reason",
+	"error_code", "end_user", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens", "images", "seconds",
+	"estimated", "rate_card", "reserved_usd", "cost_usd", "overrun_usd", "transaction", "attempts", "first_byte_ms", "duration_ms",
+}

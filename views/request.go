@@ -1,0 +1,230 @@
+package views
+
+import (
+	"math/big"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/views/ui"
+)
+
+// RequestDetail is the page of one call.
+type RequestDetail struct {
+	Shell
+	Request   LoggedRequest
+	Rule      Rule
+	RateCard  string // the id of the version of the prices that was in force; empty for none
+	Known     bool   // that version is known
+	Lines     []PriceLine
+	Computed  app.Amount // the price of the lines, rounded up once
+	Reserved  app.Amount
+	Overrun   app.Amount // what the call cost beyond the reserve, which the platform bore
+	Attempts  int
+	Reasoning int64 // tokens of the output
+	Entry     int64 // of the ledger; zero where it was not found
+	Charge    string
+}
+
+// PriceLine is one meter of a call: a quantity at a price.
+type PriceLine struct {
+	Meter    string
+	Quantity int64 // milliseconds for seconds
+	Price    *Price
+}
+
+func (l PriceLine) label() string {
+	if w, known := meterWords[l.Meter]; known {
+		return strings.TrimPrefix(w.label, "Each ")
+	}
+	return l.Meter
+}
+
+func (l PriceLine) quantity() string {
+	if l.Meter == "seconds" {
+		return secondWords(l.Quantity)
+	}
+	return Count(l.Quantity)
+}
+
+// exactDigits is how many digits behind the point a price has before it is rounded: nine of a nano-dollar, and six of
+// the largest quantity a price is for, and three of a millisecond.
+const exactDigits = 18
+
+// exact is the amount in units of exactDigits behind the point.
+func (l PriceLine) exact() *big.Int {
+	if l.Price == nil || l.Price.Per <= 0 {
+		return new(big.Int)
+	}
+	per := big.NewInt(l.Price.Per)
+	if l.Meter == "seconds" {
+		per.Mul(per, big.NewInt(1000))
+	}
+	sum := new(big.Int).Mul(big.NewInt(l.Quantity), big.NewInt(int64(l.Price.Amount)))
+	sum.Mul(sum, big.NewInt(1_000_000_000))
+	return sum.Quo(sum, per)
+}
+
+// exactWords prints it with at least the cents, and all digits that are not zero.
+func exactWords(n *big.Int) string {
+	digits := n.String()
+	for len(digits) <= exactDigits {
+		digits = "0" + digits
+	}
+	point := len(digits) - exactDigits
+	fraction := strings.TrimRight(digits[point:], "0")
+	for len(fraction) < 2 {
+		fraction += "0"
+	}
+	return "$" + grouped(digits[:point]) + "." + fraction
+}
+
+func (l PriceLine) amount() string { return exactWords(l.exact()) }
+
+func (d RequestDetail) sum() *big.Int {
+	sum := new(big.Int)
+	for _, l := range d.Lines {
+		sum.Add(sum, l.exact())
+	}
+	return sum
+}
+
+func (d RequestDetail) sumWords() string { return exactWords(d.sum()) }
+
+// rounding is what rounding up to a billionth of a dollar added.
+func (d RequestDetail) rounding() string {
+	whole := new(big.Int).Mul(big.NewInt(int64(d.Computed)), big.NewInt(1_000_000_000))
+	return exactWords(whole.Sub(whole, d.sum()))
+}
+
+func (d RequestDetail) rounded() bool {
+	whole := new(big.Int).Mul(big.NewInt(int64(d.Computed)), big.NewInt(1_000_000_000))
+	return whole.Cmp(d.sum()) != 0
+}
+
+// waived is what the lines come to and nobody paid, by the rule of this end.
+func (d RequestDetail) waived() app.Amount { return max(d.Computed-d.Request.Cost-d.Overrun, 0) }
+
+// released is what was reserved and not needed.
+func (d RequestDetail) released() app.Amount { return max(d.Reserved-d.Request.Cost, 0) }
+
+// ledgerPath leads to the entry with the charge: the page of the ledger that begins with it, or the day.
+func (d RequestDetail) ledgerPath() string {
+	if d.Entry > 0 {
+		return LedgerQuery{Before: d.Entry + 1}.Path()
+	}
+	day := d.Request.At.UTC()
+	end := day.Add(d.Request.Duration + time.Minute)
+	return LedgerQuery{Kinds: []string{EntryCharge}, From: day.Format(dayForm), To: end.Format(dayForm)}.Path()
+}
+
+func (d RequestDetail) rulePath() string { return rulesPath + "#" + url.PathEscape(d.Rule.Reason) }
+
+func (d RequestDetail) chargePath() string { return RequestQuery{Transaction: d.Charge}.Path() }
+
+// phase is a part of the time a call took.
+type phase struct {
+	kind, name string
+	took       time.Duration
+	at, len    int
+}
+
+// phases are the parts of the call's time side by side.
+func (d RequestDetail) phases() []phase {
+	r := d.Request
+	switch {
+	case r.Duration <= 0:
+		return nil
+	case r.FirstByte <= 0 || r.FirstByte >= r.Duration:
+		return []phase{{kind: "wait", name: "Until the answer", took: r.Duration, len: barUnits}}
+	}
+	scale := max(r.Duration/barUnits, 1)
+	waited := min(max(int(r.FirstByte/scale), barLeast), barUnits-barLeast)
+	return []phase{
+		{kind: "wait", name: "Until the first byte", took: r.FirstByte, len: waited},
+		{kind: "stream", name: "The answer", took: r.Duration - r.FirstByte, at: waited, len: barUnits - waited},
+	}
+}
+
+// moment is one line of the timeline.
+type moment struct {
+	icon  ui.IconName
+	title string
+	after time.Duration // since the beginning
+	text  string
+}
+
+// timeline is what is known to have happened, in order.
+func (d RequestDetail) timeline() []moment {
+	r := d.Request
+	list := []moment{{icon: ui.IconPlay, title: "The call arrived", text: reservedWords(d.Reserved)}}
+	switch {
+	case d.Attempts == 0:
+		list = append(list, moment{icon: ui.IconCircleX, title: "It was not sent to a provider"})
+	case d.Attempts == 1:
+		list = append(list, moment{icon: ui.IconSend, title: "Sent to " + r.usedModel(), text: "One attempt."})
+	default:
+		list = append(list, moment{
+			icon: ui.IconRefresh, title: "Sent to " + r.usedModel(), text: counted(int64(d.Attempts), "attempt", "attempts") + ". The last one decided; no earlier one is charged.",
+		})
+	}
+	if r.FirstByte > 0 {
+		list = append(list, moment{icon: ui.IconRadio, title: "First byte to you", after: r.FirstByte})
+	}
+	end := moment{icon: ui.IconCircleCheck, title: "The call ended: " + r.verdict().text, after: r.Duration, text: d.finishWords()}
+	if r.verdict().tone != ui.Success {
+		end.icon = ui.IconCircleAlert
+	}
+	list = append(list, end)
+	settled := moment{icon: ui.IconReceipt, title: "Settled: " + Dollars(r.Cost) + " charged", text: "The charge was durable before the last byte was sent."}
+	if r.isVideo() {
+		settled.text = "The charge was made in the same step that ended the job."
+	}
+	if r.Cost == 0 {
+		settled.title, settled.text = "Settled: nothing charged", "What was reserved is free again."
+	}
+	return append(list, settled)
+}
+
+func reservedWords(reserved app.Amount) string {
+	if reserved <= 0 {
+		return "Nothing was reserved for it."
+	}
+	return Dollars(reserved) + " was reserved for it, the most that it may cost."
+}
+
+func (d RequestDetail) finishWords() string {
+	switch {
+	case d.Request.Finish != "":
+		return "The provider's reason: " + d.Request.Finish + "."
+	case d.Request.ErrorCode != "":
+		return d.Request.cause() + "."
+	}
+	return ""
+}
+
+// curl is the call without its content, which is never kept.
+func (d RequestDetail) curl() string {
+	r := d.Request
+	path, body := Style(r.Style).path(), `{"model": `+quote(r.Model)+`, "messages": [{"role": "user", "content": "…"}]`
+	switch Style(r.Style) {
+	case "messages":
+		body += `, "max_tokens": 1024`
+	case "responses":
+		body = `{"model": ` + quote(r.Model) + `, "input": "…"`
+	case "native":
+		body = `{"model": ` + quote(r.Model) + `, "contents": [{"role": "user", "parts": [{"text": "…"}]}]`
+	case videosStyle:
+		body = `{"model": ` + quote(r.Model) + `, "prompt": "…"`
+		if r.Seconds > 0 {
+			body += `, "seconds": "` + strconv.FormatInt(r.Seconds, 10) + `"`
+		}
+	}
+	if r.Streamed {
+		body += `, "stream": true`
+	}
+	return "curl " + strings.TrimSuffix(d.BaseURL, "/v1") + path + " \\\n  -H \"Authorization: Bearer " + KeyPlaceholder + "\" \\\n" +
+		"  -H \"Content-Type: application/json\" \\\n  -d " + shellText(body+"}")
+}

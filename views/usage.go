@@ -1,0 +1,278 @@
+package views
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/views/ui"
+)
+
+const (
+	usagePath  = "/console/usage"
+	usageIntro = "What this account's calls used and cost. A call counts in the hour in which it began."
+)
+
+// Usage is what an account used in a range of time, divided by time and by group.
+type Usage struct {
+	Shell
+	Query   UsageQuery
+	Choices UsageChoices
+	Lines   []UsageLine
+	Total   UsageLine
+	Before  *UsagePeriod // nil where the period before was not read
+	Books   *Proof       // nil where the sums could not be compared
+	Problem string       // why there is no report
+	Failure *Trouble
+}
+
+// UsagePeriod is the period before: its steps without groups, and their sum.
+type UsagePeriod struct {
+	From, To time.Time
+	Lines    []UsageLine
+	Total    UsageLine
+}
+
+// UsageChoices are what the reports may be filtered by.
+type UsageChoices struct {
+	Models, Keys, Reasons []ui.Option
+}
+
+// UsageLine is what one group used in one step of time.
+type UsageLine struct {
+	Start            time.Time
+	ID, Name         string // of the group; the ID is what it is filtered by
+	Requests, Errors int64
+	Input, Cached    int64 // Input includes what was read from a cache
+	Output, Images   int64
+	Milliseconds     int64 // of video
+	Cost, Overrun    app.Amount
+}
+
+// Plus is the sum of two lines, by the name of the first.
+func (u UsageLine) Plus(l UsageLine) UsageLine {
+	u.Requests += l.Requests
+	u.Errors += l.Errors
+	u.Input += l.Input
+	u.Cached += l.Cached
+	u.Output += l.Output
+	u.Images += l.Images
+	u.Milliseconds += l.Milliseconds
+	u.Cost += l.Cost
+	u.Overrun += l.Overrun
+	return u
+}
+
+// usageMetric is a figure that a report can be drawn of.
+type usageMetric struct {
+	name, label string
+	of          func(UsageLine) int64
+	words       func(int64) string
+	short       func(int64) string
+}
+
+func amountWords(n int64) string { return Dollars(app.Amount(n)) }
+
+func secondWords(ms int64) string {
+	text := Count(ms / 1000)
+	if rest := ms % 1000; rest > 0 {
+		text += "." + strings.TrimRight(strconv.FormatInt(1000+rest, 10)[1:], "0")
+	}
+	return text + " s"
+}
+
+// The metrics of reports.
+const (
+	MetricSpend    = "spend"
+	MetricRequests = "requests"
+)
+
+var usageMetrics = []usageMetric{
+	{MetricSpend, "Spend", func(l UsageLine) int64 { return int64(l.Cost) }, amountWords, amountWords},
+	{MetricRequests, "Requests", func(l UsageLine) int64 { return l.Requests }, Count, Short},
+	{"input", "Tokens in", func(l UsageLine) int64 { return l.Input }, Count, Short},
+	{"output", "Tokens out", func(l UsageLine) int64 { return l.Output }, Count, Short},
+	{"cached", "Cached tokens", func(l UsageLine) int64 { return l.Cached }, Count, Short},
+	{"images", "Images", func(l UsageLine) int64 { return l.Images }, Count, Short},
+	{"seconds", "Seconds of video", func(l UsageLine) int64 { return l.Milliseconds }, secondWords, secondWords},
+	{"errors", "Errors", func(l UsageLine) int64 { return l.Errors }, Count, Short},
+}
+
+func metricOptions() []ui.Option {
+	options := make([]ui.Option, len(usageMetrics))
+	for i, m := range usageMetrics {
+		options[i] = ui.Option{Value: m.name, Label: m.label}
+	}
+	return options
+}
+
+// The ways to divide usage.
+const (
+	UsageByModel    = "model"
+	UsageByKey      = "key"
+	UsageByStyle    = "style"
+	UsageByReason   = "reason"
+	UsageByEndUser  = "end_user"
+	UsageByModality = "modality"
+)
+
+var usageGroups = []ui.Option{
+	{Value: UsageByModel, Label: "Model"}, {Value: UsageByKey, Label: "Key"}, {Value: UsageByStyle, Label: "Style"},
+	{Value: UsageByReason, Label: "Reason"}, {Value: UsageByEndUser, Label: "End user"}, {Value: UsageByModality, Label: "Modality"},
+}
+
+func labelOf(options []ui.Option, value string) string {
+	for _, o := range options {
+		if o.Value == value {
+			return o.Label
+		}
+	}
+	return value
+}
+
+// withValue are the options with what is chosen among them, even if it is no choice any more.
+func withValue(all string, options []ui.Option, value string) []ui.Option {
+	out := append([]ui.Option{{Label: all}}, options...)
+	if value != "" && !slices.ContainsFunc(options, func(o ui.Option) bool { return o.Value == value }) {
+		out = append(out, ui.Option{Value: value, Label: value})
+	}
+	return out
+}
+
+var styleOptions = []ui.Option{
+	{Value: "chat", Label: styleLabels["chat"]}, {Value: "messages", Label: styleLabels["messages"]},
+	{Value: "responses", Label: styleLabels["responses"]}, {Value: "native", Label: styleLabels["native"]},
+	{Value: string(videosStyle), Label: styleLabels[videosStyle]},
+}
+
+var modalityOptions = []ui.Option{{Value: "text", Label: "Text"}, {Value: "video", Label: "Video"}}
+
+// usageGroup is one group of the whole range: its colour, and its sum.
+type usageGroup struct {
+	UsageLine
+	series int // its colour; the last one is that of all others
+}
+
+const (
+	seriesMax      = 6  // groups with a colour of their own
+	usageGroupsMax = 50 // rows before the rest is one row
+)
+
+// groups are the groups in the order of the metric, the largest first.
+func (u Usage) groups() []usageGroup {
+	sums := map[string]*UsageLine{}
+	var order []string
+	for _, l := range u.Lines {
+		if sums[l.ID] == nil {
+			sums[l.ID] = &UsageLine{ID: l.ID, Name: l.Name}
+			order = append(order, l.ID)
+		}
+		*sums[l.ID] = sums[l.ID].Plus(l)
+	}
+	of := u.Query.metric().of
+	slices.SortFunc(order, func(a, b string) int {
+		return cmp.Or(cmp.Compare(of(*sums[b]), of(*sums[a])), cmp.Compare(sums[b].Requests, sums[a].Requests), strings.Compare(a, b))
+	})
+	groups := make([]usageGroup, len(order))
+	for i, id := range order {
+		groups[i] = usageGroup{UsageLine: *sums[id], series: min(i, seriesMax)}
+	}
+	return groups
+}
+
+// rows are the groups of the table: the first of them, and one for all the others.
+func (u Usage) rows() []usageGroup {
+	groups := u.groups()
+	if len(groups) <= usageGroupsMax+1 {
+		return groups
+	}
+	rest := usageGroup{UsageLine: UsageLine{Name: counted(int64(len(groups)-usageGroupsMax), "other", "others")}, series: seriesMax}
+	for _, g := range groups[usageGroupsMax:] {
+		rest.UsageLine = rest.Plus(g.UsageLine)
+	}
+	return append(groups[:usageGroupsMax:usageGroupsMax], rest)
+}
+
+// groupNames are the colours' names, for the legend and the table by time.
+func groupNames(groups []usageGroup) []string {
+	var names []string
+	for _, g := range groups {
+		if g.series < seriesMax {
+			names = append(names, g.Name)
+		}
+	}
+	switch n := len(groups) - len(names); {
+	case n == 1:
+		names = append(names, groups[len(groups)-1].Name)
+	case n > 1:
+		names = append(names, counted(int64(n), "other", "others"))
+	}
+	return names
+}
+
+// has reports whether any line has something of it, so that a column is worth its room.
+func (u Usage) has(of func(UsageLine) int64) bool { return of(u.Total) != 0 }
+
+func ofImages(l UsageLine) int64  { return l.Images }
+func ofSeconds(l UsageLine) int64 { return l.Milliseconds }
+func ofTokens(l UsageLine) int64  { return l.Input + l.Output }
+func ofOverrun(l UsageLine) int64 { return int64(l.Overrun) }
+
+func seriesName(i int) string { return strconv.Itoa(min(i, seriesMax)) }
+
+// exact reports whether the rows add up to the total.
+func (u Usage) exact() bool {
+	var sum app.Amount
+	for _, l := range u.Lines {
+		sum += l.Cost
+	}
+	return sum == u.Total.Cost
+}
+
+// said is what the total is worth: the charges of exactly these calls.
+func (u Usage) said() (tone ui.Tone, text string) {
+	switch {
+	case !u.exact():
+		return ui.Danger, "The rows do not add up to the total."
+	case u.Books == nil:
+		return ui.Plain, "The rows add up to the total exactly. The ledger could not be compared right now."
+	case u.Books.Usage != u.Books.Charges:
+		return ui.Danger, "The usage of this account and its ledger do not agree. Billing says by how much."
+	default:
+		return ui.Success, "Sums exactly to the charges of these hours: usage and ledger agree to the nano-dollar."
+	}
+}
+
+// change says how the metric compares with the period before.
+func (u Usage) change() string {
+	if u.Before == nil {
+		return ""
+	}
+	m := u.Query.metric()
+	now, before := m.of(u.Total), m.of(u.Before.Total)
+	text := "The period before, " + u.Query.spanWords(u.Before.From, u.Before.To) + ": " + m.words(before)
+	switch {
+	case before == 0 || now == before:
+		return text + "."
+	case now > before:
+		return text + ", now " + ratio(now-before, before) + " more."
+	default:
+		return text + ", now " + ratio(before-now, before) + " less."
+	}
+}
+
+// ratio is Percent where the part may be more than the whole. Both are made smaller first, as they are multiplied.
+func ratio(part, whole int64) string {
+	scale := max(max(part, whole)/(1<<40), 1)
+	part, whole = part/scale, max(whole/scale, 1)
+	if part < whole {
+		return Percent(max(part, 1), whole)
+	}
+	if part/whole >= 100 {
+		return Count(part/whole) + " times"
+	}
+	return Count(part*100/whole) + "%"
+}

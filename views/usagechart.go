@@ -1,0 +1,193 @@
+package views
+
+import (
+	"strconv"
+	"time"
+)
+
+// The chart is drawn in percent of its place, so that it fits every width and its words are never stretched.
+const (
+	wholeUnits    = 10_000 // hundredths of a percent
+	chartLeast    = 60     // what is more than nothing is always seen
+	chartTicks    = 8      // steps with words below them
+	chartTicksFew = 4      // where the place is narrow
+)
+
+// usageChart is the bars of a report, ready to be drawn.
+type usageChart struct {
+	columns   []chartColumn
+	top, half string // the words of the scale
+	names     []string
+	compared  bool
+	said      string // the chart in a sentence
+}
+
+// chartColumn is one step.
+type chartColumn struct {
+	start          time.Time
+	name, full     string
+	href           string
+	hitX, hitWidth string // the whole place of the column
+	x, width       string
+	middle         string
+	pieces         []chartPiece
+	before         string // how high the period before was, as a place from above; empty for none
+	beforeX, beforeEnd,
+	tick string // "", "many" or "few": where its name is shown
+	values    []int64
+	total     int64
+	beforeSum int64
+	hint      string
+}
+
+// chartPiece is the part of one group.
+type chartPiece struct {
+	series    int
+	y, height string
+}
+
+// place is a number of hundredths of a percent as an attribute.
+func place(units int) string {
+	text := strconv.Itoa(units / 100)
+	if rest := units % 100; rest != 0 {
+		text += "." + strconv.Itoa(rest/10) + strconv.Itoa(rest%10)
+	}
+	return text + "%"
+}
+
+// scaleTop is a round number that is not less than the largest.
+func scaleTop(largest int64) int64 {
+	const roundest = 1_000_000_000_000_000_000
+	for unit := int64(1); unit < roundest; unit *= 10 {
+		for _, factor := range []int64{1, 2, 4, 6, 8} {
+			if unit*factor >= largest {
+				return unit * factor
+			}
+		}
+	}
+	return max(largest, 1)
+}
+
+// heightOf is how much of the scale a value takes.
+func heightOf(value, top int64) int {
+	if value <= 0 || top <= 0 {
+		return 0
+	}
+	scale := max(top/(1<<40), 1)
+	return int(min(value/scale*wholeUnits/(top/scale), wholeUnits))
+}
+
+// chart divides the lines into columns.
+func (u Usage) chart() usageChart {
+	steps, hourly, m := u.Query.steps(u.Now), u.Query.Hourly(u.Now), u.Query.metric()
+	groups := u.groups()
+	series := make(map[string]int, len(groups))
+	for _, g := range groups {
+		series[g.ID] = g.series
+	}
+	c := usageChart{columns: make([]chartColumn, len(steps)), names: groupNames(groups), compared: u.Query.Compare && u.Before != nil}
+	at := make(map[int64]int, len(steps))
+	for i, t := range steps {
+		at[t.Unix()] = i
+		c.columns[i] = chartColumn{
+			start: t, name: u.Query.stepWords(t, hourly), full: u.Query.stepFull(t, hourly), href: u.Query.into(t, hourly),
+			values: make([]int64, len(c.names)),
+		}
+	}
+	for _, l := range u.Lines {
+		if i, known := at[l.Start.Unix()]; known {
+			c.columns[i].values[series[l.ID]] += m.of(l)
+			c.columns[i].total += m.of(l)
+		}
+	}
+	if c.compared {
+		c.compare(u, steps[0], hourly)
+	}
+	c.draw(m)
+	c.said = m.label + " by " + stepName(hourly) + ", " + u.Query.spanWords(u.Query.Span(u.Now)) + ": " + m.words(m.of(u.Total)) + " in all."
+	return c
+}
+
+func stepName(hourly bool) string {
+	if hourly {
+		return "hour"
+	}
+	return "day"
+}
+
+// compare lays the period before over the columns, step by step.
+func (c *usageChart) compare(u Usage, first time.Time, hourly bool) {
+	from := u.Before.From.In(first.Location())
+	for _, l := range u.Before.Lines {
+		i := int(l.Start.Sub(from) / time.Hour)
+		if !hourly {
+			i = (i + hoursOfDay/2) / hoursOfDay // days of 23 and 25 hours are days
+		}
+		if i >= 0 && i < len(c.columns) {
+			c.columns[i].beforeSum += u.Query.metric().of(l)
+		}
+	}
+}
+
+// draw finds the place of everything.
+func (c *usageChart) draw(m usageMetric) {
+	var largest int64
+	for _, col := range c.columns {
+		largest = max(largest, col.total, col.beforeSum)
+	}
+	top := scaleTop(largest)
+	c.top = m.short(top)
+	if top%2 == 0 {
+		c.half = m.short(top / 2)
+	}
+	n := max(len(c.columns), 1)
+	for i := range c.columns {
+		c.columns[i].draw(i, n, top, m, c.compared)
+	}
+	c.label()
+}
+
+func (col *chartColumn) draw(i, n int, top int64, m usageMetric, compared bool) {
+	const (
+		fewColumns = 40
+		bar        = 70 // percent of a column's place
+		barOfMany  = 86
+	)
+	left, right := wholeUnits*i/n, wholeUnits*(i+1)/n
+	room := right - left
+	width := room * bar / 100
+	if n > fewColumns {
+		width = room * barOfMany / 100
+	}
+	gap := (room - width) / 2
+	col.hitX, col.hitWidth, col.x, col.width, col.middle = place(left), place(room), place(left+gap), place(width), place(left+room/2)
+	foot := wholeUnits
+	for s, value := range col.values {
+		height := heightOf(value, top)
+		if value > 0 {
+			height = min(max(height, chartLeast), foot)
+		}
+		if height > 0 {
+			foot -= height
+			col.pieces = append(col.pieces, chartPiece{series: s, y: place(foot), height: place(height)})
+		}
+	}
+	col.hint = col.full + ": " + m.words(col.total)
+	if compared {
+		col.hint += ", the period before " + m.words(col.beforeSum)
+		col.before = place(wholeUnits - heightOf(col.beforeSum, top))
+		col.beforeX, col.beforeEnd = place(left), place(right)
+	}
+}
+
+// label gives some of the columns their names, evenly and from the last one back.
+func (c *usageChart) label() {
+	n := len(c.columns)
+	step := max((n+chartTicks-1)/chartTicks, 1)
+	for i, k := n-1-step/2, 0; i >= 0; i, k = i-step, k+1 {
+		c.columns[i].tick = "many"
+		if k%(chartTicks/chartTicksFew) == 0 {
+			c.columns[i].tick = "few"
+		}
+	}
+}
