@@ -200,6 +200,9 @@ func (c *demoCommand) seed(ctx context.Context, h *house) (seed, error) {
 	if err != nil && app.KindOf(err) == app.Unauthenticated {
 		user, err = who.signUp(ctx, h, path)
 	}
+	if err == nil {
+		_, err = h.accounts.Vouch(ctx, who.Email)
+	}
 	if err != nil {
 		return who, fmt.Errorf("seed the demo's user: %w", err)
 	}
