@@ -112,8 +112,9 @@ func (c *demoCommand) Run(ctx context.Context) error {
 	}
 	err = c.serve(ctx, simulatorURL, pay, func(gatewayURL string) { pay.serve(work, &upstream, gatewayURL) }, log)
 	stop()
+	err = errors.Join(err, upstream.Wait())
 	_ = pay.listener.Close() // when it was never served
-	return errors.Join(err, upstream.Wait())
+	return err
 }
 
 // openLog keeps the terminal calm: the request log goes to a file in the data folder.
