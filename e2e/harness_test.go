@@ -34,7 +34,7 @@ const raceVariable = "E2E_RACE"
 // The binary is built once for all tests.
 var (
 	buildOnce sync.Once
-	binary    string
+	program   string
 	errBuild  error
 	buildDir  string
 
@@ -73,8 +73,8 @@ func gatewayBinary() (string, error) {
 		if errBuild = os.Chmod(buildDir, 0o711); errBuild != nil {
 			return
 		}
-		binary = filepath.Join(buildDir, "gateway")
-		args := []string{"build", "-o", binary}
+		program = filepath.Join(buildDir, "gateway")
+		args := []string{"build", "-o", program}
 		if os.Getenv(raceVariable) != "" {
 			args = append(args, "-race")
 		}
@@ -84,7 +84,7 @@ func gatewayBinary() (string, error) {
 			errBuild = fmt.Errorf("build: %w\n%s", err, out)
 		}
 	})
-	return binary, errBuild
+	return program, errBuild
 }
 
 // ready is what `gateway demo` writes to its ready file.
@@ -131,6 +131,11 @@ func startIn(dir string, args ...string) (*gateway, error) {
 	if err != nil {
 		return nil, err
 	}
+	return startBinary(bin, nil, dir, args...)
+}
+
+// startBinary is startIn with another build, and more in its environment.
+func startBinary(bin string, env []string, dir string, args ...string) (*gateway, error) {
 	readyFile := filepath.Join(dir, "ready.json")
 	_ = os.Remove(readyFile)
 	g := &gateway{dir: dir, log: &lockedBuffer{}, exited: make(chan error, 1)}
@@ -138,6 +143,7 @@ func startIn(dir string, args ...string) (*gateway, error) {
 		"demo", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
 		"--data", filepath.Join(dir, "data"), "--ready-file", readyFile,
 	}, args...)...)
+	g.cmd.Env = append(os.Environ(), env...)
 	g.cmd.Stdout, g.cmd.Stderr = g.log, g.log
 	if err := g.cmd.Start(); err != nil {
 		return nil, err

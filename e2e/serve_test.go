@@ -36,6 +36,11 @@ func tryServe(databaseURL string, beside *gateway, args ...string) (production, 
 	if err != nil {
 		return production{}, err
 	}
+	return serveBinary(bin, nil, databaseURL, beside, args...)
+}
+
+// serveBinary is tryServe with another build, and more in its environment.
+func serveBinary(bin string, env []string, databaseURL string, beside *gateway, args ...string) (production, error) {
 	g := *beside
 	p := production{gateway: &g}
 	g.exited, g.log = make(chan error, 1), &lockedBuffer{}
@@ -43,6 +48,7 @@ func tryServe(databaseURL string, beside *gateway, args ...string) (production, 
 		"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--lame-duck", "0s",
 	}, args...)...)
 	g.cmd.Env = append(g.cmd.Environ(), "DATABASE_URL="+databaseURL, "UMG_SIMULATOR_URL="+beside.SimulatorURL, "UMG_SIMULATOR_KEY=any")
+	g.cmd.Env = append(g.cmd.Env, env...)
 	stderr, err := g.cmd.StderrPipe()
 	if err != nil {
 		return p, err

@@ -18,6 +18,7 @@ import (
 	"umg/app/provider"
 	"umg/app/provider/render"
 	"umg/billing"
+	"umg/billing/failpoint"
 )
 
 const tokenBytes = 24 // of a callback address
@@ -66,6 +67,7 @@ func (s *Service) Create(ctx context.Context, c Call) (Created, error) {
 	if err != nil {
 		return Created{Requests: slot.Requests()}, err
 	}
+	failpoint.At(failpoint.C18)
 	job, err := s.order(ctx, p, row)
 	return Created{Job: job, Requests: slot.Requests()}, err
 }
@@ -262,6 +264,7 @@ func (s *Service) order(ctx context.Context, p *plan, row *jobRow) (Job, error) 
 		task, fault := s.o.Upstreams.Create(asking, route, s.orderOf(p, row))
 		switch {
 		case fault == nil:
+			failpoint.At(failpoint.C19)
 			return s.taken(ctx, row, task)
 		case render.Ambiguous(fault):
 			return s.doubt(ctx, row, fault)

@@ -9,6 +9,7 @@ import (
 	"umg/app"
 	"umg/app/webhook"
 	"umg/billing"
+	"umg/billing/failpoint"
 )
 
 // ending is how a job ends.
@@ -72,6 +73,7 @@ func (s *Service) finish(ctx context.Context, r *jobRow, e ending) error {
 		return s.o.Events.Emit(ctx, tx, webhook.Event{AccountID: row.AccountID, Type: event, ObjectID: row.ID})
 	})
 	if err == nil && won {
+		failpoint.At(failpoint.C20)
 		s.work.ended(e)
 		s.o.Log.Info("a video job has ended", "video_id", r.ID, "account_id", r.AccountID, "model", r.Model, "provider", r.Provider,
 			"state", e.to, "error_code", e.problem.Code, "cost_nanos", int64(e.cost), "duration_ms", now.Sub(r.CreatedAt).Milliseconds())
