@@ -134,6 +134,7 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (*Report, e
 	}
 	defer func() { r.slot.Release(r.bill.tokens()) }()
 
+	defer r.abandon(ctx)
 	if err = r.reserveCredit(ctx); err != nil {
 		return r.refused(err)
 	}

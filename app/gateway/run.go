@@ -74,6 +74,7 @@ type run struct {
 	markedAt  time.Time // when that was
 	bill      billed
 	rule      billing.Rule
+	settled   bool // the hold has ended
 	firstByte time.Duration
 	told      Report
 }

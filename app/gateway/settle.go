@@ -37,6 +37,7 @@ func (r *run) settle(ctx context.Context, ended error) error {
 	err := r.gateway.o.Till.Settle(lasting, r.hold, billing.Settlement{
 		Cost: r.bill.cost, Delivered: r.out.hasDelivered(), Record: r.record(r.rule, r.bill, ended),
 	})
+	r.settled = true
 	if err == nil || ended != nil {
 		return ended // a charge of what was delivered is kept by the till until it is durable
 	}
@@ -47,6 +48,26 @@ func (r *run) settle(ctx context.Context, ended error) error {
 	}
 	r.rule = billing.RuleOf(billing.ReasonUnrecordedEnd)
 	return unrecorded(err)
+}
+
+// abandon ends the hold of a call whose corridor panicked, as a crash of the process would: at what was delivered. The
+// panic goes on, but the credit must not stay reserved, nor the journal's room, until the process ends.
+func (r *run) abandon(ctx context.Context) {
+	if r.settled || r.hold.ID == "" {
+		return
+	}
+	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleMax)
+	defer cancel()
+	if e := r.more; e != nil { // its slice belongs to the hold, or never will
+		e.stop()
+		_ = r.extended(<-e.answer)
+	}
+	delivered := r.out != nil && r.out.hasDelivered()
+	r.rule = billing.RuleOf(either(delivered, billing.ReasonCrashed, billing.ReasonCrashedUnanswered))
+	r.bill = r.charge(r.rule)
+	_ = r.gateway.o.Till.Settle(lasting, r.hold, billing.Settlement{ // the till has logged why, and keeps what was delivered
+		Cost: r.bill.cost, Delivered: delivered, Record: r.record(r.rule, r.bill, nil),
+	})
 }
 
 // unrecorded is what a client is told whose answer cannot end because its charge is not durable.
