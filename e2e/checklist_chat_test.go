@@ -336,7 +336,9 @@ func isNow(t *testing.T, o map[string]any) {
 // lastModel is the model of the customer's latest usage record.
 func (c customer) lastModel(t *testing.T) (id string) {
 	t.Helper()
-	if err := c.db(t).Get(&id, `select model from usage_records where account_id = $1 order by started_at desc limit 1`, c.accountID); err != nil {
+	err := c.db(t).Get(&id, `select model from usage_records where account_id = $1 and request_id <> $2 order by started_at desc limit 1`,
+		c.accountID, c.applied(t))
+	if err != nil {
 		t.Fatal(err)
 	}
 	return id

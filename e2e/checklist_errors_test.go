@@ -104,7 +104,9 @@ func schemaFirst(t *testing.T, k *checklist) {
 	c := k.newCustomer(t, "schema")
 	rows := func() (n int) {
 		t.Helper()
-		err := c.db(t).Get(&n, `select (select count(*) from holds where account_id = $1) + (select count(*) from usage_records where account_id = $1)`, c.accountID)
+		k.applied(t)
+		err := c.db(t).Get(&n, `select (select count(*) from leases where purse_id = $1) +
+			(select count(*) from usage_records where account_id = $1)`, c.accountID)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -375,8 +375,7 @@ func capabilitiesWithoutEndpoints(t *testing.T, k *checklist) {
 }
 
 func prepaid(t *testing.T, k *checklist) {
-	c := k.newCustomer(t, "prepaid")
-	c.drain(t)
+	c := k.newPauper(t, "prepaid")
 	unpaid := ask(cheapModel, "echo: nobody paid for this")
 	c.refuses(t, unpaid, 402, "insufficient_quota", "")
 	if got := c.received(t, "nobody paid for this"); got != "" {
@@ -417,8 +416,13 @@ func trialCredit(t *testing.T, _ *checklist) {
 	g := start(t)
 	with := g.newCustomer(t, "trial")
 	if all := with.grants(t); len(all) != 1 || all[0] != (trialGrant{"trial", 5_000_000_000, true}) {
-		t.Errorf("after sign-up there is %+v", all)
+		t.Errorf("of whoever proved an address there is %+v", all)
 	}
+	unproved := g.newPauper(t, "unproved")
+	if all := unproved.grants(t); len(all) != 0 {
+		t.Errorf("after sign-up alone there is %+v", all)
+	}
+	unproved.refuses(t, ask(cheapModel, "echo: x"), 402, "insufficient_quota", "")
 	decodeCompletion(t, with.chat(t, ask(cheapModel, "echo: x")))
 	p := serve(t, g)
 	t.Cleanup(func() {
@@ -426,7 +430,7 @@ func trialCredit(t *testing.T, _ *checklist) {
 			t.Error(err)
 		}
 	})
-	without := p.newCustomer(t, "no-trial")
+	without := p.newPauper(t, "no-trial")
 	if all := without.grants(t); len(all) != 0 {
 		t.Errorf("where trials are off there is %+v", all)
 	}

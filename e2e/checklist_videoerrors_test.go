@@ -175,9 +175,9 @@ func minuteLimit(t *testing.T, v *films) {
 }
 
 func unfundedVideos(t *testing.T, v *films) {
-	c := v.newCustomer(t, "unfunded")
+	c := v.newPauper(t, "unfunded")
+	c.setAvailable(t, 320_000_000) // what four seconds cost
 	source := textAt(c.film(t, videoBody(reelModel, "x")), "id")
-	c.drain(t)
 	for _, id := range videoModels {
 		c.isUnfunded(t, videosPath, videoBody(id, "nobody paid for this"))
 	}
@@ -185,7 +185,7 @@ func unfundedVideos(t *testing.T, v *films) {
 	if got := v.received(t, "nobody paid for this"); got != "" {
 		t.Errorf("a provider got %s", got)
 	}
-	c.setAvailable(t, 320_000_000-1) // a nano-dollar less than four seconds cost
+	c.setAvailable(t, 320_000_000-1) // a nano-dollar too little
 	c.isUnfunded(t, videosPath, videoBody(reelModel, "x"))
 	c.setAvailable(t, 320_000_000)
 	o := c.film(t, videoBody(reelModel, "to the last"))

@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -115,8 +117,8 @@ func TestFaultSecondGatewayOnTheSameFolder(t *testing.T) {
 	decodeCompletion(t, g.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: x")))
 }
 
-// TestFaultKilledGatewayComesBack kills the gateway hard between calls and in the middle of one: the next start has
-// the same login, key and money, and the hold of the call that died is not lost money.
+// TestFaultKilledGatewayComesBack kills the gateway hard in the middle of a call: the next start has the same login, key
+// and money, the call that died is charged what it was known to have delivered, and the rest of its hold is free.
 func TestFaultKilledGatewayComesBack(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t)
@@ -127,10 +129,15 @@ func TestFaultKilledGatewayComesBack(t *testing.T) {
 	}
 	done := decodeCompletion(t, first.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: before the kill")))
 	before := first.balance(t)
+	cut := first.openStreams(t, 1, ask(cheapModel, "simulate: pace=20ms\ncount to 900", `"stream":true`))[0]
+	cut.readUntil(t, `" 50"`)
 	if err := first.cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	<-first.exited
+	if err := cut.end(); err == nil {
+		t.Error("a stream of a dead gateway ended well")
+	}
 	started := time.Now()
 	second, err := startIn(dir, "--simulator-url", simulatorURL)
 	if err != nil {
@@ -145,8 +152,9 @@ func TestFaultKilledGatewayComesBack(t *testing.T) {
 	if second.APIKey != first.APIKey || second.Password != first.Password {
 		t.Error("the login or the key changed")
 	}
+	before.Posted -= second.chargedAtItsMark(t, cut.id, cut.delivered())
 	if after := second.balance(t); after != before || done.Usage == nil {
-		t.Errorf("the balance was %+v and is %+v", before, after)
+		t.Errorf("the balance is %+v, want %+v", after, before)
 	}
 	decodeCompletion(t, second.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: after the kill")))
 	second.books(t)
@@ -188,8 +196,9 @@ func (g *gateway) postmaster(t *testing.T) int {
 	return pid
 }
 
-// TestFaultDatabaseIsAwayWhileServing takes the database away from a replica for as long as it looks: calls and pages
-// are told 503 with a time to come back, never 401, 402 or 404, and the replica recovers by itself.
+// TestFaultDatabaseIsAwayWhileServing takes the database away from a replica for as long as it looks. An account with a
+// live lease goes on as if nothing were, and pays for it later; all other calls and pages are told 503 with a time to come
+// back, never 401, 402 or 404, and the replica recovers by itself.
 func TestFaultDatabaseIsAwayWhileServing(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t)
@@ -198,31 +207,37 @@ func TestFaultDatabaseIsAwayWhileServing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	owner.SimulatorURL = simulatorURL
 	p := serve(t, owner)
-	decodeCompletion(t, p.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: warm")))
-	if err := owner.stop(); err != nil {
+	other := customer{gateway: p.gateway}
+	other.APIKey = owner.newCustomer(t, "leaseless").APIKey
+	decodeCompletion(t, other.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: warm")))
+	before, mine := owner.balance(t), owner.APIKey
+	p.APIKey = mine
+	paid := p.lease(t, 8)
+	stopped := make(chan error, 1)
+	go func() { stopped <- owner.stop() }()
+	calling := func() { // which keeps the lease in use
+		paid += nanos(t, string(decodeCompletion(t, p.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: x"))).Usage.Cost))
+	}
+	for len(stopped) == 0 {
+		calling()
+	}
+	if err := <-stopped; err != nil {
 		t.Fatal(err)
 	}
-	unknown := owner.APIKey[:len(owner.APIKey)-1] + "~"
 	for range 5 {
-		a := p.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: x"), "X-Error-Status", "standard")
-		if f := decodeFailure(t, a.body); a.status != http.StatusServiceUnavailable || f.Code != 503 || a.header.Get("Retry-After") == "" {
-			t.Fatalf("status %d: %s", a.status, a.body)
-		}
+		calling()
+		other.isAway(t)
 	}
-	if a := p.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "x"), "Authorization", "Bearer "+unknown); a.status != http.StatusUnauthorized {
-		t.Errorf("a key with a wrong checksum needs no database, status %d", a.status)
-	}
-	page := newPerson(t, p.gateway).visit(t, "/console", nil, "Cookie", "__Host-umg="+strings.Repeat("A", 43))
-	if page.status != http.StatusServiceUnavailable || !strings.Contains(page.body, "away for a moment") {
-		t.Errorf("the console says %d", page.status)
-	}
+	p.staysClosed(t, mine)
+	calling()
 	back, err := startIn(dir, "--simulator-url", simulatorURL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(callTimeMax); ; time.Sleep(20 * time.Millisecond) {
-		a := p.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: x"), "X-Error-Status", "standard")
+		a := other.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: x"), "X-Error-Status", "standard")
 		if a.status == http.StatusOK {
 			break
 		}
@@ -230,8 +245,58 @@ func TestFaultDatabaseIsAwayWhileServing(t *testing.T) {
 			t.Fatalf("status %d: %s", a.status, a.body)
 		}
 	}
+	if after := back.balance(t); before.Posted-after.Posted != paid || after.Held != 0 {
+		t.Errorf("%d shown, balance %+v → %+v", paid, before, after)
+	}
 	back.books(t)
 	if err := errors.Join(p.stop(), back.stop()); err != nil {
 		t.Error(err)
+	}
+}
+
+// lease makes the replica take credit for several calls at once, so that what they do not use is there for the next. It
+// returns what they cost.
+func (p production) lease(t *testing.T, calls int) (paid int64) {
+	t.Helper()
+	p.simulator(t, "POST", "/_control/hold", "")
+	answers := make(chan answer, calls)
+	for range calls {
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), callTimeMax)
+			defer cancel()
+			a, err := p.tryCall(ctx, "POST", "/v1/chat/completions", ask(cheapModel, "echo: warm"))
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- a
+		}()
+	}
+	p.simulator(t, "GET", fmt.Sprintf("/_control/waiting?at_least=%d&timeout=20s", calls), "")
+	p.simulator(t, "POST", "/_control/release", "")
+	for range calls {
+		paid += nanos(t, string(decodeCompletion(t, <-answers).Usage.Cost))
+	}
+	return paid
+}
+
+// isAway insists that an account without a lease is told when to come back.
+func (c customer) isAway(t *testing.T) {
+	t.Helper()
+	a := c.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: x"), "X-Error-Status", "standard")
+	if f := decodeFailure(t, a.body); a.status != http.StatusServiceUnavailable || f.Code != 503 || a.header.Get("Retry-After") == "" {
+		t.Fatalf("status %d: %s", a.status, a.body)
+	}
+}
+
+// staysClosed insists that a replica without a database lets nobody in whom it does not know.
+func (p production) staysClosed(t *testing.T, key string) {
+	t.Helper()
+	unknown := key[:len(key)-1] + "~"
+	if a := p.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "x"), "Authorization", "Bearer "+unknown); a.status != http.StatusUnauthorized {
+		t.Errorf("a key with a wrong checksum needs no database, status %d", a.status)
+	}
+	page := newPerson(t, p.gateway).visit(t, "/console", nil, "Cookie", "__Host-umg="+strings.Repeat("A", 43))
+	if page.status != http.StatusServiceUnavailable || !strings.Contains(page.body, "away for a moment") {
+		t.Errorf("the console says %d", page.status)
 	}
 }

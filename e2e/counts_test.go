@@ -51,6 +51,7 @@ func TestAPIChecklistCounts(t *testing.T) {
 			})
 		}
 	}
+	k.applied(t)
 	var counted int
 	if err := k.db(t).Get(&counted, `select count(*) from usage_records where account_id = $1 and cost_nanos = 0`, k.accountID); err != nil || counted != 0 {
 		t.Errorf("%d calls of no cost are recorded, %v", counted, err)

@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/lib/pq"
 )
 
 // opened is a stream of which the first line has come.
@@ -56,14 +54,82 @@ func (g *gateway) openStreams(t *testing.T, n int, body string) []opened {
 	return streams
 }
 
+// readUntil reads on until the mark has come.
+func (s *opened) readUntil(t *testing.T, mark string) {
+	t.Helper()
+	for !strings.Contains(s.first, mark) {
+		line, err := s.rest.ReadString('\n')
+		s.first += line
+		if err != nil {
+			t.Fatalf("%v before %q", err, mark)
+		}
+	}
+}
+
+// end reads a stream to its end.
+func (s *opened) end() error {
+	rest, err := io.ReadAll(s.rest)
+	s.first += string(rest)
+	return err
+}
+
+// delivered is how many tokens a client got: the simulator sends a token an event.
+func (s *opened) delivered() int64 {
+	return int64(strings.Count(s.first, `"content":"`) - strings.Count(s.first, `"content":""`))
+}
+
+// chargedAtItsMark insists that a stream which a crash cut is charged what it was known to have delivered, and returns
+// the charge.
+func (g *gateway) chargedAtItsMark(t *testing.T, id string, delivered int64) int64 {
+	t.Helper()
+	r := g.record(t, id)
+	if r.Reason != "crashed" || r.Outcome != "cut" || !r.Estimated || r.Cost == 0 || r.Cost > r.Reserved ||
+		r.Output > delivered || delivered-r.Output > markBehindMax {
+		t.Errorf("of %s %d tokens were delivered, the record is %+v", id, delivered, r)
+	}
+	return r.Cost
+}
+
+// markBehindMax is how many tokens that were delivered before a crash may be given away.
+const markBehindMax = 64
+
+// replicaOn starts a replica on a data folder, which may be that of one that was killed.
+func (g *gateway) replicaOn(t *testing.T, data string, args ...string) production {
+	t.Helper()
+	p, err := tryServe(g.databaseURL(t), g, append([]string{"--data", data}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// kill ends a replica without warning.
+func (p production) kill(t *testing.T) {
+	t.Helper()
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-p.exited
+}
+
+// stopAtEnd insists that a replica ends in order when the test does.
+func (p production) stopAtEnd(t *testing.T) {
+	t.Cleanup(func() {
+		if err := p.stop(); err != nil && !t.Failed() {
+			t.Error(err)
+		}
+	})
+}
+
 // TestFaultReplicaIsKilledUnderStreams kills one of two replicas without warning. What clients saw complete is in the
-// books at the shown cost, the calls of the other replica run on, and the credit of the dead calls is not locked for
-// longer than a minute: their holds expire soon, because nobody renews them, and the other replica gives it back.
+// books at the shown cost, and the calls of the other replica run on. Started again on its folder, the replica charges
+// the dead calls what they were known to have delivered, and gives the rest of their credit back.
 func TestFaultReplicaIsKilledUnderStreams(t *testing.T) {
 	t.Parallel()
 	g := start(t)
 	g.addModels(t, model{id: "test/slow", upstream: "sim+pace=20ms"})
-	p := serve(t, g)
+	data := dataDir(t)
+	p := g.replicaOn(t, data)
 	account, before := g.account(t), g.balance(t)
 	var shown int64
 	for range 5 {
@@ -75,87 +141,109 @@ func TestFaultReplicaIsKilledUnderStreams(t *testing.T) {
 		shown += cost
 	}
 	stream := []string{`"stream":true`, `"stream_options":{"include_usage":true}`}
-	alive := g.openStreams(t, 3, ask("test/slow", "count to 200", stream...))
 	dead := p.openStreams(t, 20, ask("test/slow", "count to 900", stream...))
-	if err := p.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
+	for i := range dead {
+		dead[i].readUntil(t, `" 100"`)
 	}
-	<-p.exited
-	ids := make([]string, len(dead))
-	for i, s := range dead {
-		ids[i] = s.id
-		if text, err := io.ReadAll(s.rest); err == nil || strings.Contains(string(text), "[DONE]") {
+	alive := g.openStreams(t, 3, ask("test/slow", "count to 200", stream...))
+	p.kill(t)
+	for i := range dead {
+		if err := dead[i].end(); err == nil || strings.Contains(dead[i].first, "[DONE]") {
 			t.Errorf("a stream of a dead gateway ended well: %v", err)
 		}
 	}
-	db := g.db(t)
-	var soon int
-	if err := db.Get(&soon, `select count(*) from holds where id = any($1) and state = 'open' and expires_at < now() + interval '46 seconds'`,
-		pq.Array(ids)); err != nil || soon != len(ids) {
-		t.Fatalf("%d of %d holds of dead calls expire soon, %v", soon, len(ids), err)
-	}
-	db.MustExec(`update holds set expires_at = now() where id = any($1)`, pq.Array(ids))
-	for _, s := range alive {
-		text, err := io.ReadAll(s.rest)
-		if err != nil || !strings.Contains(string(text), "[DONE]") {
+	for i := range alive {
+		if err := alive[i].end(); err != nil || !strings.Contains(alive[i].first, "[DONE]") {
 			t.Fatalf("a stream of the other replica was cut: %v", err)
 		}
-		shown += streamCost(t, s.first+string(text))
+		shown += streamCost(t, alive[i].first)
 	}
-	for deadline := time.Now().Add(callTimeMax); ; time.Sleep(20 * time.Millisecond) {
-		var held int64
-		if err := db.Get(&held, `select held_nanos from credit_accounts where id = $1`, account); err != nil {
-			t.Fatal(err)
-		}
-		if held == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d nano-dollars of dead calls are still held", held)
-		}
+	if _, leased := g.balanceNow(t, account); leased == 0 {
+		t.Error("the credit of the dead calls is free before anybody knows what they cost")
 	}
-	if after := g.balanceOf(t, account); before.Posted-after.Posted != shown {
-		t.Errorf("%d shown, %d gone", shown, before.Posted-after.Posted)
+	g.replicaOn(t, data).stopAtEnd(t)
+	for _, s := range dead {
+		shown += g.chargedAtItsMark(t, s.id, s.delivered())
+	}
+	if after := g.balanceOf(t, account); before.Posted-after.Posted != shown || after.Held != 0 {
+		t.Errorf("%d shown or charged, balance %+v → %+v", shown, before, after)
 	}
 	g.books(t)
 }
 
-// TestFaultDatabaseFreezesDuringSettlement stops the database between the upstream's answer and its charge for longer
-// than a client waits. The client is told that nothing was charged, but the frozen database still has the charge to
-// do: it must not stand. A shorter freeze only delays the answer.
+// TestFaultDatabaseFreezesDuringSettlement stops the database between the upstream's answer and its charge, for a moment
+// and for longer than any statement may take. The answer does not wait for it: its charge is in the journal, and in the
+// books once, when the database goes on.
 func TestFaultDatabaseFreezesDuringSettlement(t *testing.T) {
 	t.Parallel()
 	g := start(t)
 	decodeCompletion(t, g.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: warm")))
 	before := g.balance(t)
-	for _, c := range []struct {
-		name    string
-		status  int
-		outcome string
-	}{{"short", http.StatusOK, "succeeded"}, {"long", http.StatusServiceUnavailable, "failed"}} {
-		a := g.callWhileFrozen(t, ask(cheapModel, "echo: "+c.name), c.status == http.StatusOK)
-		if a.status != c.status {
-			t.Fatalf("%s: status %d: %s", c.name, a.status, a.body)
+	for name, freeze := range map[string]time.Duration{"short": 300 * time.Millisecond, "long": 5 * time.Second} {
+		call := g.callWhileFrozen(t, ask(cheapModel, "echo: "+name))
+		a := <-call.answer
+		cost := nanos(t, string(decodeCompletion(t, a).Usage.Cost))
+		time.Sleep(freeze) // the freeze itself
+		call.thaw()
+		if r := g.record(t, a.header.Get("X-Request-Id")); r.Cost != cost || r.Outcome != "succeeded" || cost == 0 {
+			t.Errorf("%s: shown %d, recorded %+v", name, cost, r)
 		}
-		r := g.settled(t, a.header.Get("X-Request-Id"), c.outcome)
-		if c.status == http.StatusOK {
-			before.Posted -= nanos(t, string(decodeCompletion(t, a).Usage.Cost))
-		} else if r.Cost != 0 {
-			t.Errorf("the answer was kept back, but the record is %+v", r)
-		}
+		before.Posted -= cost
 		if after := g.balance(t); after != before {
-			t.Errorf("%s: the balance is %+v, want %+v", c.name, after, before)
+			t.Errorf("%s: the balance is %+v, want %+v", name, after, before)
 		}
 		g.books(t)
 	}
 }
 
-// callWhileFrozen makes a call whose upstream answers when the database is frozen, for a moment or until the client
-// has its answer.
-func (g *gateway) callWhileFrozen(t *testing.T, body string, moment bool) answer {
+// TestFaultDatabaseFreezesWithoutAJournal keeps settlements in the database alone: an answer waits for its charge, and one
+// whose charge could not be recorded in time is kept back and not charged, whatever the frozen database still does.
+func TestFaultDatabaseFreezesWithoutAJournal(t *testing.T) {
+	t.Parallel()
+	g := start(t, "--journal", "postgres")
+	decodeCompletion(t, g.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: warm")))
+	before := g.balance(t)
+
+	short := g.callWhileFrozen(t, ask(cheapModel, "echo: short"))
+	time.Sleep(300 * time.Millisecond) // the freeze itself
+	select {
+	case a := <-short.answer:
+		t.Errorf("status %d before the charge was recorded: %s", a.status, a.body)
+	default:
+	}
+	short.thaw()
+	before.Posted -= nanos(t, string(decodeCompletion(t, <-short.answer).Usage.Cost))
+	if after := g.balance(t); after != before {
+		t.Errorf("short: the balance is %+v, want %+v", after, before)
+	}
+
+	long := g.callWhileFrozen(t, ask(cheapModel, "echo: long"))
+	a := <-long.answer
+	if a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" {
+		t.Fatalf("long: status %d: %s", a.status, a.body)
+	}
+	long.thaw()
+	if after := g.balance(t); after != before {
+		t.Errorf("the answer was kept back, but the balance is %+v, want %+v", after, before)
+	}
+	var cost int64
+	err := g.db(t).Get(&cost, `select coalesce(sum(cost_nanos), 0) from usage_records where request_id = $1`, a.header.Get("X-Request-Id"))
+	if err != nil || cost != 0 {
+		t.Errorf("the answer was kept back, but %d nano-dollars are recorded, %v", cost, err)
+	}
+	g.books(t)
+}
+
+// frozenCall is a call whose upstream has just answered while the database is frozen.
+type frozenCall struct {
+	answer chan answer
+	thaw   func()
+}
+
+func (g *gateway) callWhileFrozen(t *testing.T, body string) frozenCall {
 	t.Helper()
 	g.simulator(t, "POST", "/_control/hold", "")
-	answers := make(chan answer, 1)
+	call := frozenCall{answer: make(chan answer, 1)}
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), callTimeMax)
 		defer cancel()
@@ -163,34 +251,12 @@ func (g *gateway) callWhileFrozen(t *testing.T, body string, moment bool) answer
 		if err != nil {
 			t.Error(err)
 		}
-		answers <- a
+		call.answer <- a
 	}()
 	g.simulator(t, "GET", "/_control/waiting?at_least=1&timeout=20s", "")
-	thaw := g.freezeDatabase(t)
-	defer thaw()
+	call.thaw = g.freezeDatabase(t)
 	g.simulator(t, "POST", "/_control/release", "")
-	if moment {
-		time.Sleep(500 * time.Millisecond) // the freeze itself
-		thaw()
-	}
-	return <-answers
-}
-
-// settled waits until a request is recorded with an outcome: another one may stand until it is corrected.
-func (g *gateway) settled(t *testing.T, requestID, outcome string) record {
-	t.Helper()
-	db := g.db(t)
-	for deadline := time.Now().Add(callTimeMax); ; time.Sleep(20 * time.Millisecond) {
-		var r record
-		err := db.Get(&r, `select cost_nanos, reserved_nanos, outcome, estimated, input_tokens, output_tokens
-			from usage_records where request_id = $1`, requestID)
-		if err == nil && r.Outcome == outcome {
-			return r
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the record of %s stays %+v, want it %s: %v", requestID, r, outcome, err)
-		}
-	}
+	return call
 }
 
 // freezeDatabase suspends every process of the gateway's local database and returns what lets them go on.

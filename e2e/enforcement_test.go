@@ -87,8 +87,9 @@ func TestAPIChecklistContractsAreEnforced(t *testing.T) {
 			for _, b := range breaches[p.style] {
 				t.Run(b.name, func(t *testing.T) { b.isRefused(t, p, c, mark) })
 			}
+			running(t).applied(t)
 			var rows int
-			if err := c.db(t).Get(&rows, `select (select count(*) from holds where account_id = $1) +
+			if err := c.db(t).Get(&rows, `select (select count(*) from leases where purse_id = $1) +
 				(select count(*) from usage_records where account_id = $1)`, c.accountID); err != nil || rows != 0 {
 				t.Errorf("%d rows in the books, %v", rows, err)
 			}
@@ -124,8 +125,7 @@ func (b breach) isRefused(t *testing.T, p protocol, c customer, mark string) {
 // all the same, since that costs nothing.
 func TestAPIChecklistNoCredit(t *testing.T) {
 	t.Parallel()
-	c := running(t).newCustomer(t, "no-credit")
-	c.drain(t)
+	c := running(t).newPauper(t, "no-credit")
 	mark := once("echo: unpaid")
 	for _, p := range allProtocols() {
 		for _, id := range []string{p.model, p.other} {

@@ -4,16 +4,16 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
-
-	"github.com/lib/pq"
 )
 
 // begun is a stream of which the first content has come.
@@ -44,13 +44,8 @@ func (g *gateway) begin(t *testing.T, calls []styledCall) []begun {
 			}
 			t.Cleanup(func() { _ = resp.Body.Close() })
 			s := begun{styledCall: one, id: resp.Header.Get("X-Request-Id"), rest: bufio.NewReader(resp.Body)}
-			for !strings.Contains(s.text, " 2") && err == nil {
-				var line string
-				line, err = s.rest.ReadString('\n')
-				s.text += line
-			}
-			if err != nil {
-				t.Errorf("%s: %v after %q", one.style, err, s.text)
+			if err := s.until(" 2"); err != nil {
+				t.Error(err)
 			}
 			streams[i] = s
 		})
@@ -60,6 +55,18 @@ func (g *gateway) begin(t *testing.T, calls []styledCall) []begun {
 		t.FailNow()
 	}
 	return streams
+}
+
+// until reads on until the mark has come.
+func (s *begun) until(mark string) error {
+	for !strings.Contains(s.text, mark) {
+		line, err := s.rest.ReadString('\n')
+		s.text += line
+		if err != nil {
+			return fmt.Errorf("%s: %w after %q", s.style, err, s.text)
+		}
+	}
+	return nil
 }
 
 // end reads a stream to its end.
@@ -75,30 +82,26 @@ func streamsOf(ids map[string]string, prompt string) []styledCall {
 }
 
 // TestFaultReplicaIsKilledUnderTranslatedStreams kills one of two replicas under streams of all pairs of styles. None
-// of them ends well, the other replica's do, the credit of the dead ones comes back, and the books balance.
+// of them ends well, the other replica's do. Started again on its folder, the replica charges the dead ones what they were
+// known to have delivered, the rest of their credit comes back, and the books balance.
 func TestFaultReplicaIsKilledUnderTranslatedStreams(t *testing.T) {
 	t.Parallel()
 	g := start(t)
 	ids := g.addStyled(t, "slow", "+pace=20ms")
-	p := serve(t, g)
+	data := dataDir(t)
+	p := g.replicaOn(t, data)
 	account, before := g.account(t), g.balance(t)
 	dead := p.begin(t, streamsOf(ids, "count to 900"))
 	alive := g.begin(t, streamsOf(map[string]string{"chat": ids["chat"], "native": ids["native"]}, "count to 150"))
-	if err := p.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-p.exited
-	var dying []string
-	for _, s := range dead {
-		dying = append(dying, s.id)
-		if err := s.end(); err == nil || costShown.MatchString(s.text) {
-			t.Errorf("a %s stream of a dead gateway ended well", s.style)
+	for i := range dead {
+		if err := dead[i].until(" 90"); err != nil {
+			t.Fatal(err)
 		}
 	}
-	db := g.db(t)
-	if n := db.MustExec(`update holds set expires_at = now() where id = any($1) and state = 'open'`, pq.Array(dying)); n != nil {
-		if rows, err := n.RowsAffected(); err != nil || rows != int64(len(dying)) {
-			t.Errorf("%d of %d holds of dead calls are open, %v", rows, len(dying), err)
+	p.kill(t)
+	for i := range dead {
+		if err := dead[i].end(); err == nil || costShown.MatchString(dead[i].text) {
+			t.Errorf("a %s stream of a dead gateway ended well", dead[i].style)
 		}
 	}
 	var shown int64
@@ -109,16 +112,27 @@ func TestFaultReplicaIsKilledUnderTranslatedStreams(t *testing.T) {
 		s.last(t, s.frames(t, s.text))
 		shown += costIn(t, s.text)
 	}
-	for deadline := time.Now().Add(callTimeMax); g.balanceOf(t, account).Held != 0; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("credit of dead calls is still held")
-		}
+	g.replicaOn(t, data).stopAtEnd(t)
+	for _, s := range dead {
+		shown += g.chargedAtItsMark(t, s.id, s.counted())
 	}
-	if after := g.balanceOf(t, account); before.Posted-after.Posted != shown {
-		t.Errorf("%d shown, %d gone", shown, before.Posted-after.Posted)
+	if after := g.balanceOf(t, account); before.Posted-after.Posted != shown || after.Held != 0 {
+		t.Errorf("%d shown or charged, balance %+v → %+v", shown, before, after)
 	}
 	g.books(t)
 }
+
+// counted is the last number of an answer that counts, and so how many tokens it has.
+func (s *begun) counted() (last int64) {
+	for _, number := range countedPattern.FindAllStringSubmatch(s.text, -1) {
+		if n, err := strconv.ParseInt(number[1], 10, 64); err == nil && n == last+1 {
+			last = n
+		}
+	}
+	return last
+}
+
+var countedPattern = regexp.MustCompile(`" ?(\d+)"`)
 
 // TestFaultShutdownUnderTranslatedStreams sends SIGTERM under streams of all pairs of styles: the short ones are
 // delivered to their end, the long ones end with an error in their own words, and all are charged.

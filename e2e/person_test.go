@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"html"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -85,6 +86,25 @@ func (p *person) signIn(t *testing.T, email, password string) answer {
 	t.Helper()
 	return p.visit(t, "/console/sign-in", url.Values{"email": {email}, "password": {password}})
 }
+
+// mailedLink finds the link in the newest mail of a kind to an address, in the outbox that a demo has in place of a mail
+// server, and returns the page it leads to.
+func (p *person) mailedLink(t *testing.T, kind, to string) string {
+	t.Helper()
+	var id string
+	err := p.g.db(t).Get(&id, `select id from mails where recipient = $1 and kind = $2 order by created_at desc limit 1`, to, kind)
+	if err != nil {
+		t.Fatalf("there is no mail of kind %s to %s: %v", kind, to, err)
+	}
+	a := p.visit(t, "/console/outbox/"+id, nil)
+	found := linkPattern.FindStringSubmatch(a.body)
+	if a.status != http.StatusOK || found == nil {
+		t.Fatalf("the mail has no link: %d %s", a.status, a.body)
+	}
+	return html.UnescapeString(found[1])
+}
+
+var linkPattern = regexp.MustCompile(`https?://[^/"\s]+(/console/[^"<\s]+)`)
 
 var secretPattern = regexp.MustCompile(`sk-umg-[0-9A-Za-z]{38}`)
 
