@@ -194,7 +194,7 @@ func (a *API) fillBudget(x *call, answer *keyAnswer) error {
 	if !found {
 		return nil
 	}
-	left := max(b.Left-b.Held, 0)
+	left := b.Left
 	answer.Limit, answer.LimitRemaining, answer.LimitReset = &b.Limit, &left, new(string(b.Period))
 	if b.ResetsAt != nil {
 		answer.LimitResetsAt = new(b.ResetsAt.UTC().Format(time.RFC3339))

@@ -74,7 +74,7 @@ func selectActivity(ctx context.Context, q postgres.Queryer, accountID string, s
 
 func selectCredit(ctx context.Context, q postgres.Queryer, accountID string) (c Credit, err error) {
 	err = q.QueryRowxContext(ctx, `
-		select a.posted_nanos, a.held_nanos,
+		select a.posted_nanos, a.held_nanos, leased_nanos(a.id),
 			coalesce(sum(g.remaining_nanos) filter (where g.kind = 'trial'), 0)::bigint,
 			min(g.expires_at) filter (where g.kind = 'trial'),
 			coalesce(sum(g.remaining_nanos) filter (where g.kind = 'purchased'), 0)::bigint,
@@ -84,7 +84,7 @@ func selectCredit(ctx context.Context, q postgres.Queryer, accountID string) (c 
 			coalesce((select frozen_reason from accounts f where f.id = a.id), '')
 		from credit_accounts a left join grants g on g.account_id = a.id and not g.spent
 		where a.id = $1 and a.kind = 'customer' group by a.id`, accountID).
-		Scan(&c.Posted, &c.Held, &c.Trial, &c.TrialExpires, &c.Purchased, &c.Granted, &c.Owed, &c.Frozen, &c.FrozenReason)
+		Scan(&c.Posted, &c.Held, &c.Leased, &c.Trial, &c.TrialExpires, &c.Purchased, &c.Granted, &c.Owed, &c.Frozen, &c.FrozenReason)
 	if err != nil {
 		return c, fmt.Errorf("credit of %s: %w", accountID, err)
 	}

@@ -94,10 +94,14 @@ type Grant struct {
 type Balance struct {
 	Posted app.Amount `db:"posted_nanos"`
 	Held   app.Amount `db:"held_nanos"`
+	Leased app.Amount `db:"leased_nanos"` // the part of Held that replicas keep at hand for calls, running or soon to come
 }
 
 // Available is what a new hold may take.
 func (b Balance) Available() app.Amount { return b.Posted - b.Held }
+
+// Spendable is what calls may still spend: leases are for them. Only what jobs hold is set aside for good.
+func (b Balance) Spendable() app.Amount { return b.Posted - (b.Held - b.Leased) }
 
 // Entry is one movement of an account's credit. Ref names its cause: the request, the source of the grant.
 type Entry struct {
@@ -153,6 +157,9 @@ func (l *Ledger) Grant(ctx context.Context, q postgres.Queryer, g Grant) error {
 	})
 	if err == nil && !done {
 		return ErrGrantExists
+	}
+	if err == nil && g.Kind == Purchased { // which may have paid the last of a debt
+		err = l.settleDebt(ctx, q, g.AccountID)
 	}
 	return wrap("grant", err)
 }

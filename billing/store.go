@@ -101,7 +101,8 @@ func expireGrant(ctx context.Context, q postgres.Queryer, id, transaction string
 func selectBalance(ctx context.Context, q postgres.Queryer, accountID string) (Balance, error) {
 	var b Balance
 	err := q.GetContext(ctx, &b, `
-		select posted_nanos, held_nanos from credit_accounts where id = $1 and kind = 'customer'`, accountID)
+		select posted_nanos, held_nanos, leased_nanos(id) as leased_nanos from credit_accounts where id = $1 and kind = 'customer'`,
+		accountID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return b, fmt.Errorf("account %s has no credit account", accountID)
 	}

@@ -896,6 +896,13 @@ begin
 end $$;
 -- +goose StatementEnd
 
+-- leased_nanos is what replicas hold of a purse for calls.
+-- +goose StatementBegin
+create function leased_nanos(p_purse text) returns bigint stable language sql as $$
+	select coalesce(sum(remaining_nanos), 0)::bigint from leases where purse_id = p_purse and state = 'open'
+$$;
+-- +goose StatementEnd
+
 -- recall_leases asks every replica to give back what it does not need of an account.
 -- +goose StatementBegin
 create function recall_leases(p_purse text) returns void language plpgsql as $$

@@ -97,8 +97,8 @@ func missing(p *page, err error) (*views.Trouble, error) {
 
 func viewCredit(c billing.Credit) views.Credit {
 	return views.Credit{
-		Available: c.Available(), Trial: c.Trial, TrialExpires: c.TrialExpires, Purchased: c.Purchased, Granted: c.Granted, Held: c.Held,
-		Owed: c.Owed,
+		Available: c.Spendable(), Trial: c.Trial, TrialExpires: c.TrialExpires, Purchased: c.Purchased, Granted: c.Granted,
+		Held: c.Held - c.Leased, Owed: c.Owed,
 	}
 }
 

@@ -60,7 +60,7 @@ func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, chang
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
 	texts := gateway.New(gateway.Options{
-		Till: openTill(t, db, ids), Balance: ledger.Balance, Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers,
+		Till: openTill(t, readable, ids), Balance: ledger.Balance, Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers,
 		Now: time.Now, Random: mathrand.IntN, RetryWait: time.Millisecond,
 	})
 	face := api.New(api.Options{
@@ -147,7 +147,7 @@ func path(r console.Route) string { return "/console" + strings.ReplaceAll(r.Pat
 func TestEveryPageAsksWhoIsThere(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
-	open := map[string]bool{"/billing/rules": true, "/sign-up": true, "/sign-in": true, "/sign-out": true, "/theme": true, "/verify": true}
+	open := map[string]bool{"/billing/rules": true, "/outbox": true, "/outbox/:id": true, "/sign-up": true, "/sign-in": true, "/sign-out": true, "/theme": true, "/verify": true}
 	for _, r := range console.Routes() {
 		if r.Open != open[r.Path] {
 			t.Errorf("%s %s: open is %v", r.Method, r.Path, r.Open)

@@ -53,7 +53,7 @@ func (c *Console) fillBudgets(p *page, keys []views.Key, found []account.Key) er
 	for i := range keys {
 		if b, found := budgets[keys[i].ID]; found {
 			keys[i].Budget = &views.KeyBudget{
-				Limit: b.Limit, Spent: b.Spent, Left: max(b.Left-b.Held, 0), Period: string(b.Period), ResetsAt: b.ResetsAt,
+				Limit: b.Limit, Spent: b.Spent, Left: b.Left, Period: string(b.Period), ResetsAt: b.ResetsAt,
 			}
 		}
 	}

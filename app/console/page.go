@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"net/url"
 	"path"
@@ -118,7 +119,21 @@ func (c *Console) balanceOf(p *page) views.Balance {
 	if err != nil {
 		return views.Balance{}
 	}
-	return views.Balance{Known: true, Available: b.Available(), LowAt: lowBalanceAt}
+	return views.Balance{Known: true, Available: b.Spendable(), LowAt: lowBalanceAt}
+}
+
+// bookedMax is how long a page waits for the cost of a call to show in the balance.
+const bookedMax = 500 * time.Millisecond
+
+// awaitBooks waits until the cost of what was just done shows in the balance. A page that waited in vain shows the balance
+// before it.
+func (c *Console) awaitBooks(p *page) {
+	if c.o.Booked == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(p.Request().Context(), bookedMax)
+	defer cancel()
+	_ = c.o.Booked(ctx)
 }
 
 func (c *Console) apiURL() string { return c.o.BaseURL + "/v1" }

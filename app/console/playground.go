@@ -25,6 +25,7 @@ func (c *Console) playground(p *page) error {
 		return err
 	}
 	s.view.Form.Stream = true
+	c.awaitBooks(p)
 	return c.renderPlay(p, http.StatusOK, s)
 }
 
@@ -142,7 +143,9 @@ func troubleEvent(t views.PlayTrouble) playEvent {
 	return e
 }
 
+// funds is the balance after a call, which it waits for a moment.
 func (c *Console) funds(p *page) *playFunds {
+	c.awaitBooks(p)
 	b := c.balanceOf(p)
 	return &playFunds{Text: b.Text(), Label: b.Label(), Tone: string(b.Tone())}
 }

@@ -57,7 +57,7 @@ func (g *Gateway) Quote(ctx context.Context, call Call) (Quote, error) {
 	if err != nil {
 		return Quote{}, err
 	}
-	s, available := r.reserve, credit.Available()
+	s, available := r.reserve, credit.Spendable()
 	return Quote{
 		Model: r.model.ID, RateCardID: r.model.RateCard.ID, InputEstimate: r.inputEstimate(), InputMost: s.input, OutputMost: s.output,
 		Choices: r.head.Choices, Least: least, Most: s.most, Reserve: s.want, LeastReserve: s.min,

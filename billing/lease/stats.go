@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"time"
@@ -80,6 +81,25 @@ func (t *Till) Ready() error {
 	}
 	if !b.trusted(t.mono() - untrustedMax) {
 		return errors.New("lease: the books were not reached for too long, so no lease is valid")
+	}
+	return nil
+}
+
+// bookedEvery is how often Booked looks.
+const bookedEvery = 2 * time.Millisecond
+
+// Booked waits until everything that was settled here so far is in the books, for readers who want to see it there. It
+// fails when ctx ends first.
+func (t *Till) Booked(ctx context.Context) error {
+	if t.o.Journal == nil {
+		return nil // a settlement is in the books when it is durable
+	}
+	for last := t.o.Journal.Last(); t.appliedTo() < last; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(bookedEvery):
+		}
 	}
 	return nil
 }

@@ -223,8 +223,8 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 		}),
 		Console: console.New(console.Options{
 			Accounts: h.accounts, Sessions: sessions, Ledger: h.ledger, Catalog: h.catalog, Gateway: texts, Videos: h.videos,
-			Webhooks: h.webhooks, Outbox: outbox, Payments: h.payments, IDs: ids, Now: time.Now, BaseURL: h.cfg.BaseURL,
-			Trial: trial, Secure: h.cfg.secureCookies(),
+			Webhooks: h.webhooks, Outbox: outbox, Payments: h.payments, Booked: h.till.Booked, IDs: ids, Now: time.Now,
+			BaseURL: h.cfg.BaseURL, Trial: trial, Secure: h.cfg.secureCookies(),
 		}),
 		Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
 		TrustedProxies: proxies, LameDuck: h.cfg.LameDuck, DrainTimeout: h.cfg.DrainTimeout,
