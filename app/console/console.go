@@ -4,6 +4,7 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"slices"
 
@@ -29,9 +30,10 @@ type Options struct {
 	Gateway  *gateway.Gateway
 	Videos   *video.Service
 	Webhooks *webhook.Service
-	Outbox   *mail.Service   // of a demo without a mail server; nil keeps mails to their readers
-	Payments *stripe.Service // nil where credit was never bought
-	IDs      app.IDs         // needed with Payments
+	Outbox   *mail.Service               // of a demo without a mail server; nil keeps mails to their readers
+	Booked   func(context.Context) error // waits until what calls cost shows in the balance; nil: it always does
+	Payments *stripe.Service             // nil where credit was never bought
+	IDs      app.IDs                     // needed with Payments
 	Now      app.Clock
 	BaseURL  string // scheme and host of the server
 	Trial    account.TrialPolicy
