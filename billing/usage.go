@@ -104,29 +104,28 @@ func (s Settlement) Encode(h Hold, replicaID string, now time.Time) []byte {
 	b = start.AppendFormat(b, time.RFC3339Nano)
 	b = start.AppendFormat(append(b, `","day":"`...), time.DateOnly)
 	b = append(b, '"')
-	for _, f := range [...]struct{ column, text string }{
-		{"request_id", h.ID}, {"account_id", h.AccountID}, {"budget_id", h.BudgetID}, {"replica_id", replicaID},
-		{"key_id", r.KeyID}, {"model", r.Model}, {"provider", r.Provider}, {"upstream_model", r.UpstreamModel},
-		{"style", r.Style}, {"rate_card_id", r.RateCardID}, {"end_user", r.EndUser}, {"finish_reason", r.FinishReason},
-		{"error_code", r.ErrorCode}, {"outcome", r.Outcome}, {"reason", r.Reason},
+	for _, f := range [...]struct{ member, text string }{
+		{`,"request_id":`, h.ID}, {`,"account_id":`, h.AccountID}, {`,"budget_id":`, h.BudgetID}, {`,"replica_id":`, replicaID},
+		{`,"key_id":`, r.KeyID}, {`,"model":`, r.Model}, {`,"provider":`, r.Provider}, {`,"upstream_model":`, r.UpstreamModel},
+		{`,"style":`, r.Style}, {`,"rate_card_id":`, r.RateCardID}, {`,"end_user":`, r.EndUser}, {`,"finish_reason":`, r.FinishReason},
+		{`,"error_code":`, r.ErrorCode}, {`,"outcome":`, r.Outcome}, {`,"reason":`, r.Reason},
 	} {
-		b = append(append(append(b, `,"`...), f.column...), `":`...)
-		b, _ = jsontext.AppendQuote(b, clean(f.text)) // it fails on invalid text only
+		b = appendText(append(b, f.member...), f.text)
 	}
 	for _, f := range [...]struct {
-		column string
+		member string
 		number int64
 	}{
-		{"epoch", h.Epoch}, {"reserved_nanos", int64(held)}, {"cost_nanos", int64(paid)}, {"overrun_nanos", int64(max(s.Cost, 0) - paid)},
-		{"attempts", min(count(int64(r.Attempts)), 1<<30)},
-		{"input_tokens", count(r.Usage[InputTokens])}, {"cache_read_tokens", count(r.Usage[CacheReadTokens])},
-		{"cache_write_tokens", count(r.Usage[CacheWriteTokens])}, {"output_tokens", count(r.Usage[OutputTokens])},
-		{"reasoning_tokens", count(r.Usage[ReasoningTokens])}, {"images", count(r.Usage[Images])},
-		{"milliseconds", count(r.Usage[Seconds])}, {"characters", count(r.Usage[Characters])}, {"requests", count(r.Usage[Requests])},
-		{"first_byte_micros", count(r.FirstByte.Microseconds())}, {"duration_micros", count(r.Duration.Microseconds())},
+		{`,"epoch":`, h.Epoch}, {`,"reserved_nanos":`, int64(held)}, {`,"cost_nanos":`, int64(paid)},
+		{`,"overrun_nanos":`, int64(max(s.Cost, 0) - paid)},
+		{`,"attempts":`, min(count(int64(r.Attempts)), 1<<30)},
+		{`,"input_tokens":`, count(r.Usage[InputTokens])}, {`,"cache_read_tokens":`, count(r.Usage[CacheReadTokens])},
+		{`,"cache_write_tokens":`, count(r.Usage[CacheWriteTokens])}, {`,"output_tokens":`, count(r.Usage[OutputTokens])},
+		{`,"reasoning_tokens":`, count(r.Usage[ReasoningTokens])}, {`,"images":`, count(r.Usage[Images])},
+		{`,"milliseconds":`, count(r.Usage[Seconds])}, {`,"characters":`, count(r.Usage[Characters])}, {`,"requests":`, count(r.Usage[Requests])},
+		{`,"first_byte_micros":`, count(r.FirstByte.Microseconds())}, {`,"duration_micros":`, count(r.Duration.Microseconds())},
 	} {
-		b = append(append(append(b, `,"`...), f.column...), `":`...)
-		b = strconv.AppendInt(b, f.number, 10)
+		b = strconv.AppendInt(append(b, f.member...), f.number, 10)
 	}
 	b = strconv.AppendBool(append(b, `,"streamed":`...), r.Streamed)
 	b = strconv.AppendBool(append(b, `,"estimated":`...), r.Estimated)
@@ -181,6 +180,19 @@ func (r usageRow) record() UsageRecord {
 		Attempts: int(r.Attempts), StartedAt: r.StartedAt.UTC(),
 		FirstByte: time.Duration(r.FirstByteMicros) * time.Microsecond, Duration: time.Duration(r.DurationMicros) * time.Microsecond,
 	}
+}
+
+// appendText appends a text as JSON. Nearly all are plain and need no look at their runes.
+func appendText(b []byte, s string) []byte {
+	plain := len(s) <= textBytesMax
+	for i := 0; plain && i < len(s); i++ {
+		plain = s[i] >= ' ' && s[i] <= '~' && s[i] != '"' && s[i] != '\\'
+	}
+	if plain {
+		return append(append(append(b, '"'), s...), '"')
+	}
+	b, _ = jsontext.AppendQuote(b, clean(s)) // it fails on invalid text only
+	return b
 }
 
 // clean makes a text storable: valid, without zero bytes and of bounded length.

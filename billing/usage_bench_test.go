@@ -1,0 +1,27 @@
+package billing_test
+
+import (
+	"testing"
+	"time"
+
+	"umg/app"
+	"umg/billing"
+)
+
+// BenchmarkEncode is what each mark and each settlement costs before it is in the journal.
+func BenchmarkEncode(b *testing.B) {
+	h := billing.Hold{
+		ID: "req_01jd0000000000000000000000", AccountID: "acc_01jd0000000000000000000000", BudgetID: "key_01jd0000000000000000000000",
+		Amount: app.Cent, Epoch: 7,
+	}
+	now := time.Now()
+	s := billing.Settlement{Cost: 123_456, Delivered: true, Record: billing.UsageRecord{
+		KeyID: "key_01jd0000000000000000000000", Model: "meridian/atlas-small", Provider: "meridian", UpstreamModel: "atlas-small-2",
+		Style: "chat", RateCardID: "rate_01jd0000000000000000000000", EndUser: "somebody", FinishReason: "stop", Outcome: "succeeded",
+		Reason: string(billing.ReasonCompleted), Attempts: 1, StartedAt: now, FirstByte: time.Second, Duration: 2 * time.Second,
+	}}
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = s.Encode(h, "rep_01jd0000000000000000000000", now)
+	}
+}
