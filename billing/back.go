@@ -36,9 +36,9 @@ type Refund struct {
 	Operator  string
 }
 
-// Refund takes back what is free of the amount, and books the rest as owed by the account, which is frozen then: what calls
-// have reserved stays theirs, and no balance goes below zero. It says what is owed of it. A second time it is
-// ErrGrantExists.
+// Refund takes back what is free of the amount, and books the rest as owed by the account, which is frozen then until it
+// has paid: what calls have reserved stays theirs, and no balance goes below zero. It says what is owed of it. A second
+// time it is ErrGrantExists.
 func (l *Ledger) Refund(ctx context.Context, q postgres.Queryer, r Refund) (owed app.Amount, err error) {
 	if r.Kind != Refunded && r.Kind != Disputed || r.Amount <= 0 || r.Amount > grantNanosMax || r.Source == "" ||
 		len(r.Source) > sourceBytesMax {
@@ -51,10 +51,13 @@ func (l *Ledger) Refund(ctx context.Context, q postgres.Queryer, r Refund) (owed
 	if err != nil {
 		return 0, wrap("refund", err)
 	}
-	if r.Freeze || row.Owed > 0 {
-		return row.Owed, l.Freeze(ctx, q, r.AccountID, r.Reason)
+	switch {
+	case r.Freeze:
+		err = l.Freeze(ctx, q, r.AccountID, r.Reason)
+	case row.Owed > 0:
+		err = l.freezeForDebt(ctx, q, r.AccountID, r.Reason)
 	}
-	return row.Owed, nil
+	return row.Owed, err
 }
 
 // Restore gives back what a refund took, as after a dispute that was won: first what the account owes, the rest as credit.
@@ -99,19 +102,30 @@ func (l *Ledger) Adjust(ctx context.Context, q postgres.Queryer, c Correction) e
 }
 
 // Freeze keeps an account from spending: it is given no more credit for calls, and replicas are asked to give back what they
-// hold for it. What already runs ends as usual. Freezing it again keeps the first reason.
+// hold for it. What already runs ends as usual. Freezing it again keeps the first reason, unless that was a debt: paying it
+// does not end this.
 func (l *Ledger) Freeze(ctx context.Context, q postgres.Queryer, accountID, reason string) error {
 	_, err := q.ExecContext(ctx, `
 		with frozen as (
-			update accounts set frozen_at = $2, frozen_reason = $3 where id = $1 and frozen_at is null
+			update accounts set frozen_at = coalesce(frozen_at, $2), frozen_reason = $3
+			where id = $1 and (frozen_at is null or exists (select from receivables where account_id = $1 and froze))
+		), not_for_debt as (
+			update receivables set froze = false where account_id = $1 and froze
 		)
 		select recall_leases($1)`, accountID, l.o.Now().UTC(), clean(reason))
 	return wrap("freeze", err)
 }
 
-// Unfreeze lets an account spend again.
+// Unfreeze lets an account spend again, when what it owes is paid as far as it can be.
 func (l *Ledger) Unfreeze(ctx context.Context, q postgres.Queryer, accountID string) error {
-	_, err := q.ExecContext(ctx, `update accounts set frozen_at = null, frozen_reason = '' where id = $1 and frozen_at is not null`, accountID)
+	if err := l.settleDebt(ctx, q, accountID); err != nil {
+		return wrap("unfreeze", err)
+	}
+	_, err := q.ExecContext(ctx, `
+		with not_for_debt as (
+			update receivables set froze = false where account_id = $1 and froze
+		)
+		update accounts set frozen_at = null, frozen_reason = '' where id = $1 and frozen_at is not null`, accountID)
 	return wrap("unfreeze", err)
 }
 

@@ -60,14 +60,17 @@ func (l *Ledger) Run(ctx context.Context) error {
 	}
 }
 
-// Sweep makes one pass over what is over: holds give their credit back, expired grants lose what is left of them, budgets
-// begin their next period. A backlog is worked off over several passes.
+// Sweep makes one pass over what is over: holds give their credit back, expired grants lose what is left of them, debts
+// are paid from what is free, budgets begin their next period. A backlog is worked off over several passes.
 func (l *Ledger) Sweep(ctx context.Context) error {
 	if err := l.release(ctx); err != nil {
 		return wrap("release holds", err)
 	}
 	if err := l.lapse(ctx); err != nil {
 		return wrap("expire grants", err)
+	}
+	if err := l.collect(ctx); err != nil {
+		return wrap("collect debts", err)
 	}
 	return wrap("refill budgets", l.refill(ctx))
 }

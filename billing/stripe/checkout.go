@@ -64,9 +64,15 @@ func checkAmount(cents int64, param string) error {
 	return app.Errorf(app.Invalid, "invalid_amount", "%s must be between $%s and $%s.", param, nanos(CentsMin), nanos(CentsMax)).At(param)
 }
 
-// mayBuy refuses accounts that are frozen: whose cards were stolen must not be able to try more of them.
+// mayBuy refuses accounts that are frozen: whose cards were stolen must not be able to try more of them. Who only owes may
+// buy, as that is how it is paid.
 func (s *Service) mayBuy(ctx context.Context, accountID string) error {
 	is, exists, err := frozen(ctx, s.db, accountID)
+	if err == nil && is {
+		var debt bool
+		debt, err = frozenForDebt(ctx, s.db, accountID)
+		is = !debt
+	}
 	switch {
 	case err != nil:
 		return wrap("read an account", err)

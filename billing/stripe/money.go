@@ -59,6 +59,11 @@ func (s *Service) moveBack(ctx context.Context, tx *sqlx.Tx, was, next topupRow)
 // freezeFor freezes an account for a dispute, and remembers that the dispute did it: what an operator froze stays so.
 func (s *Service) freezeFor(ctx context.Context, tx *sqlx.Tx, t topupRow) error {
 	already, _, err := frozen(ctx, tx, t.AccountID)
+	if err == nil && already { // paying a debt ends that, but not this
+		var debt bool
+		debt, err = frozenForDebt(ctx, tx, t.AccountID)
+		already = !debt
+	}
 	if err != nil || already {
 		return err
 	}

@@ -231,17 +231,24 @@ func setFroze(ctx context.Context, q postgres.Queryer, topupID string) error {
 	return err
 }
 
+// frozenForDebt reports whether an account is frozen for what it owes, and for nothing else.
+func frozenForDebt(ctx context.Context, q postgres.Queryer, accountID string) (is bool, err error) {
+	err = q.GetContext(ctx, &is, `select exists (select from receivables where account_id = $1 and froze)`, accountID)
+	return is, err
+}
+
 // clearFroze reports whether disputes froze the account and keep it frozen no longer: none is open or lost, and nothing
-// is owed.
+// is owed. What is owed keeps it frozen from then on, until it is paid.
 func clearFroze(ctx context.Context, q postgres.Queryer, accountID string) (free bool, err error) {
-	done, err := q.ExecContext(ctx, `
-		update topups set froze = false
-		where account_id = $1 and froze
-			and not exists (select from topups t where t.account_id = $1 and t.state in ('DISPUTED', 'LOST'))
-			and not exists (select from receivables r where r.account_id = $1 and r.owed_nanos > 0)`, accountID)
-	if err != nil {
-		return false, err
-	}
-	n, err := done.RowsAffected()
-	return n > 0, err
+	err = q.GetContext(ctx, &free, `
+		with over as (
+			update topups set froze = false
+			where account_id = $1 and froze
+				and not exists (select from topups t where t.account_id = $1 and t.state in ('DISPUTED', 'LOST'))
+			returning id
+		), debt as (
+			update receivables set froze = true where account_id = $1 and owed_nanos > 0 and exists (select from over) returning account_id
+		)
+		select exists (select from over) and not exists (select from debt)`, accountID)
+	return free, err
 }

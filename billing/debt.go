@@ -1,0 +1,68 @@
+package billing
+
+import (
+	"context"
+	"time"
+
+	"umg/app"
+	"umg/app/postgres"
+)
+
+const sweepDebtsMax = 100 // transactions of one pass
+
+// collect nets what accounts owe with what is free of their credit by now.
+func (l *Ledger) collect(ctx context.Context) error {
+	accounts, err := selectDebtors(ctx, l.db, sweepDebtsMax)
+	if err != nil {
+		return err
+	}
+	for _, id := range accounts {
+		if err := l.settleDebt(ctx, l.db, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settleDebt nets what an account owes with what is free of its credit. An account that only its debt has frozen may spend
+// again when nothing is owed any more.
+func (l *Ledger) settleDebt(ctx context.Context, q postgres.Queryer, accountID string) error {
+	row, err := settleDebt(ctx, q, accountID, l.o.IDs.New("txn"), l.o.Now().UTC())
+	if err == nil && (row.Taken > 0 || row.Freed) {
+		l.o.Log.Info("an account has paid what it owed, or some of it", "account_id", accountID, "paid_nanos", int64(row.Taken),
+			"owed_nanos", int64(row.Owed), "unfrozen", row.Freed)
+	}
+	return err
+}
+
+// freezeForDebt freezes an account until it has paid what it owes.
+func (l *Ledger) freezeForDebt(ctx context.Context, q postgres.Queryer, accountID, reason string) error {
+	_, err := q.ExecContext(ctx, `
+		with frozen as (
+			update accounts set frozen_at = $2, frozen_reason = $3 where id = $1 and frozen_at is null returning id
+		), kept as (
+			update receivables set froze = true where account_id in (select id from frozen)
+		)
+		select recall_leases($1)`, accountID, l.o.Now().UTC(), clean(reason))
+	return wrap("freeze", err)
+}
+
+type debtRow struct {
+	Taken app.Amount `db:"taken"`
+	Owed  app.Amount `db:"owed"`
+	Freed bool       `db:"freed"`
+}
+
+func settleDebt(ctx context.Context, q postgres.Queryer, accountID, transaction string, at time.Time) (row debtRow, err error) {
+	err = q.GetContext(ctx, &row, `select taken, owed, freed from settle_debt($1, $2, $3)`, accountID, transaction, at)
+	return row, err
+}
+
+// selectDebtors are accounts that can pay some of what they owe now, or have paid it.
+func selectDebtors(ctx context.Context, q postgres.Queryer, limit int) (ids []string, err error) {
+	err = q.SelectContext(ctx, &ids, `
+		select r.account_id from receivables r join credit_accounts a on a.id = r.account_id
+		where (r.owed_nanos > 0 and a.posted_nanos > a.held_nanos) or (r.owed_nanos = 0 and r.froze)
+		order by r.account_id limit $1`, limit)
+	return ids, err
+}
