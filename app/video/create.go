@@ -204,7 +204,9 @@ func (s *Service) open(ctx context.Context, c *Call, p *plan) (*jobRow, error) {
 // openOnce fails without a trace where many calls of one account wait for its row longer than a statement may.
 func (s *Service) openOnce(ctx context.Context, c *Call, p *plan, row *jobRow) error {
 	return inTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		hold, err := s.o.Ledger.HoldFor(ctx, tx, billing.HoldRequest{ID: row.ID, AccountID: row.AccountID, Want: p.cost}, holdFor)
+		hold, err := s.o.Ledger.HoldFor(ctx, tx, billing.HoldRequest{
+			ID: row.ID, AccountID: row.AccountID, BudgetID: c.Principal.BudgetID, Want: p.cost,
+		}, holdFor)
 		if err != nil {
 			return err
 		}
