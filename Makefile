@@ -14,7 +14,7 @@ PG_NPM  := @embedded-postgres/linux-$(if $(filter aarch64 arm64,$(shell uname -m
 
 export GOFLAGS := -mod=readonly
 
-.PHONY: help run dev build test check bench soak storybook fmt generate lint vet generated layout unit e2e tools pg db-reset clean
+.PHONY: help run dev build test check bench chaos soak storybook fmt generate lint vet generated layout unit e2e tools pg db-reset clean
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -43,9 +43,15 @@ bench: build pg ## measure the gateway against a bare reverse proxy in the same 
 	@$(MAKE) -s pg-bin | { read -r bin; UMG_PG_BIN=$${UMG_PG_BIN:-$$bin} $(GO) test -tags bench ./e2e -run '^TestBench' -v -count=1 -timeout 15m; }
 	@$(GO) test -run '^$$' -bench . -benchmem -benchtime 200ms ./app/... ./billing/...
 
-soak: tools ## kill and flood the gateway longer than every change does (under half an hour, loopback only)
+chaos: pg ## kill replicas and the database under load, and compare every answer with the books (two minutes, loopback only)
+	@$(MAKE) -s pg-bin | { read -r bin; export UMG_PG_BIN=$${UMG_PG_BIN:-$$bin}; log=$$(mktemp); status=0; \
+		$(GO) test -tags chaos ./e2e -run '^TestChaos$$' -v -count=1 -timeout 10m 2>&1 | tee $$log; status=$${PIPESTATUS[0]}; \
+		grep '^answers=' $$log | tail -1; rm -f $$log; exit $$status; }
+
+soak: tools ## kill and flood the gateway longer than every change does (over an hour, loopback only)
 	@E2E_RACE=1 $(GO) test -tags soak ./e2e -run '^TestFault(Video|Webhook|TwoReplicas)' -v -count=1 -timeout 30m
 	@$(GO) test -race -tags soak ./billing/stripe -run '^TestAFlood' -v -count=1 -timeout 30m
+	@$(GO) test -tags soak ./e2e -run '^TestChaos' -v -count=1 -timeout 90m
 
 fmt: ## format Go and templ
 	@gofmt -w $$(git ls-files -co --exclude-standard '*.go' | grep -v _templ.go)

@@ -21,16 +21,20 @@ const (
 	chaosAccounts   = 12
 	chaosPoor       = 4                      // of them run dry again and again
 	chaosGrant      = 2_000_000              // nano-dollars that a poor account gets at a time
-	chaosPauseMin   = 100 * time.Millisecond // between two kills
-	chaosPauseMax   = 500 * time.Millisecond
-	chaosAwayMax    = 1500 * time.Millisecond // that a database stays away at most, besides its own start
+	chaosPauseMin   = 600 * time.Millisecond // between two kills
+	chaosPauseMax   = 1600 * time.Millisecond
 	chaosSampleWait = 50 * time.Millisecond
+	chaosRetryWait  = 100 * time.Millisecond // before a replica that did not start is started again
 	chaosSettleMax  = 3 * time.Minute
 	chaosStops      = 8 // kills to one hard stop of the database
 )
 
 // chaos is one run: replicas that are killed, a database that is stopped hard, and clients who write down what they saw.
 type chaos struct {
+	binary    string   // of the replicas
+	env       []string // of the replicas, besides the usual
+	wanted    chaosSize
+	silent    bool     // findings are counted, and fail nothing
 	home      *gateway // owns the database and restarts it; it serves no call of the run
 	replicas  []*mortalReplica
 	customers []customer
@@ -42,10 +46,20 @@ type chaos struct {
 	done      chan struct{}
 }
 
+// chaosSize is how much chaos a run makes: until there were so many kills and answers, or time is up.
+type chaosSize struct {
+	kills, answers int64
+	timeMax        time.Duration
+}
+
 // TestChaos kills replicas and stops the database hard while clients call, and compares every answer that a client saw
 // with the tables: none is lost, none is charged twice, none at another cost, and no account spends more than it has.
 func TestChaos(t *testing.T) {
-	c := newChaos(t)
+	bin, err := gatewayBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newChaos(t, bin, chaosSize{kills: chaosKills, answers: chaosAnswers, timeMax: chaosTimeMax})
 	started := time.Now()
 	c.run(t)
 	c.rest(t)
@@ -66,10 +80,10 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-func newChaos(t *testing.T) *chaos {
+func newChaos(t *testing.T, bin string, wanted chaosSize, env ...string) *chaos {
 	t.Helper()
 	_, upstream := startSimulator(t, "--pace", "0s")
-	c := &chaos{home: start(t, "--simulator-url", upstream), done: make(chan struct{})}
+	c := &chaos{binary: bin, env: env, wanted: wanted, home: start(t, "--simulator-url", upstream), done: make(chan struct{})}
 	c.home.addModels(t, model{id: "test/quick", upstream: "sim"}, model{id: "test/paced", upstream: "sim+pace=4ms"})
 	for i := range chaosAccounts {
 		one := c.home.newCustomer(t, fmt.Sprint("chaos", i))
@@ -80,7 +94,7 @@ func newChaos(t *testing.T) *chaos {
 		c.customers = append(c.customers, one)
 	}
 	for range chaosReplicas {
-		c.replicas = append(c.replicas, newMortalReplica(t, c.home))
+		c.replicas = append(c.replicas, newMortalReplica(t, c))
 	}
 	return c
 }
@@ -88,7 +102,7 @@ func newChaos(t *testing.T) *chaos {
 // run lets clients call and everything else go wrong until enough was done or time is up.
 func (c *chaos) run(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), chaosTimeMax)
+	ctx, cancel := context.WithTimeout(context.Background(), c.wanted.timeMax)
 	defer cancel()
 	var clients, others sync.WaitGroup
 	for i := range chaosClients {
@@ -99,7 +113,7 @@ func (c *chaos) run(t *testing.T) {
 	others.Go(func() { c.kill(ctx, t) })
 	others.Go(func() { c.sample(t) })
 	others.Go(func() { c.feed(ctx, t) })
-	for ctx.Err() == nil && (c.answers.Load() < chaosAnswers || c.kills.Load() < chaosKills) {
+	for ctx.Err() == nil && (c.answers.Load() < c.wanted.answers || c.kills.Load() < c.wanted.kills) {
 		time.Sleep(chaosSampleWait)
 	}
 	cancel()
@@ -164,14 +178,16 @@ func (c *chaos) rest(t *testing.T) {
 	for _, r := range c.replicas {
 		r.end(t, deadline)
 	}
-	c.home.books(t)
+	if !c.silent {
+		c.home.books(t)
+	}
 }
 
 // mortalReplica is a replica with a journal of its own that is started again whenever it was killed.
 type mortalReplica struct {
-	home *gateway
-	url  string // of the database
-	data string
+	chaos *chaos
+	url   string // of the database
+	data  string
 
 	mu     sync.Mutex
 	now    production
@@ -180,9 +196,9 @@ type mortalReplica struct {
 	over   chan struct{}
 }
 
-func newMortalReplica(t *testing.T, home *gateway) *mortalReplica {
+func newMortalReplica(t *testing.T, c *chaos) *mortalReplica {
 	t.Helper()
-	r := &mortalReplica{home: home, url: home.databaseURL(t), data: dataDir(t), over: make(chan struct{})}
+	r := &mortalReplica{chaos: c, url: c.home.databaseURL(t), data: dataDir(t), over: make(chan struct{})}
 	p, err := r.start()
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +209,7 @@ func newMortalReplica(t *testing.T, home *gateway) *mortalReplica {
 }
 
 func (r *mortalReplica) start() (production, error) {
-	return tryServe(r.url, r.home, "--data", r.data)
+	return serveBinary(r.chaos.binary, r.chaos.env, r.url, r.chaos.home, "--data", r.data)
 }
 
 func (r *mortalReplica) serve(p production) {
@@ -224,7 +240,7 @@ func (r *mortalReplica) keep() {
 				r.serve(p)
 				break
 			}
-			time.Sleep(chaosPauseMin)
+			time.Sleep(chaosRetryWait)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -158,10 +159,10 @@ func (w *witness) stream(body io.Reader, s *sight) {
 
 // verdict is what comparing the clients with the tables found.
 type verdict struct {
-	answers, streams, unfunded         int
-	lost, duplicate, wrong, overspent  int64
-	unseen, behindMost                 int64
-	chargedWithoutSight, refusedCharge int64
+	answers, streams, unfunded        int
+	lost, duplicate, wrong, overspent int64
+	unseen, behindMost                int64
+	findings                          []string
 }
 
 // compare holds every answer against the usage records, which it reads in the order of their ids.
@@ -193,11 +194,11 @@ func (c *chaos) compare(t *testing.T) (v verdict) {
 		}
 		last = id
 		for next < len(all) && all[next].id < id {
-			v.judge(t, all[next], -1, 0)
+			v.judge(all[next], -1, 0)
 			next++
 		}
 		if next < len(all) && all[next].id == id {
-			v.judge(t, all[next], cost, output)
+			v.judge(all[next], cost, output)
 			next++
 		} else if cost > 0 {
 			v.unseen++
@@ -207,14 +208,19 @@ func (c *chaos) compare(t *testing.T) (v verdict) {
 		t.Fatal(err)
 	}
 	for ; next < len(all); next++ {
-		v.judge(t, all[next], -1, 0)
+		v.judge(all[next], -1, 0)
+	}
+	if !c.silent {
+		for _, finding := range v.findings {
+			t.Error(finding)
+		}
 	}
 	c.spent(t, &v)
 	return v
 }
 
 // judge compares one sight with its record. A cost of -1 means that there is none.
-func (v *verdict) judge(t *testing.T, s sight, cost, output int64) {
+func (v *verdict) judge(s sight, cost, output int64) {
 	switch s.saw {
 	case sawWhole:
 		v.answers++
@@ -223,10 +229,10 @@ func (v *verdict) judge(t *testing.T, s sight, cost, output int64) {
 		}
 		if cost < 0 {
 			v.lost++
-			v.show(t, "has no record", s, cost, output)
+			v.find("has no record", s, cost, output)
 		} else if cost != s.cost {
 			v.wrong++
-			v.show(t, "was charged otherwise", s, cost, output)
+			v.find("was charged otherwise", s, cost, output)
 		}
 	case sawPart:
 		if s.streamed {
@@ -240,7 +246,7 @@ func (v *verdict) judge(t *testing.T, s sight, cost, output int64) {
 		}
 		if cost > 0 && s.saw == sawUnfunded {
 			v.wrong++
-			v.show(t, "was refused and charged", s, cost, output)
+			v.find("was refused and charged", s, cost, output)
 		} else if cost > 0 {
 			v.unseen++ // an answer that was recorded, but could not be sent any more
 		}
@@ -249,9 +255,9 @@ func (v *verdict) judge(t *testing.T, s sight, cost, output int64) {
 
 const findingsMost = 20 // that are shown
 
-func (v *verdict) show(t *testing.T, what string, s sight, cost, output int64) {
-	if v.lost+v.wrong <= findingsMost {
-		t.Errorf("%s %s: seen %+v, recorded at %d for %d tokens", s.id, what, s, cost, output)
+func (v *verdict) find(what string, s sight, cost, output int64) {
+	if len(v.findings) < findingsMost {
+		v.findings = append(v.findings, fmt.Sprintf("%s %s: seen %+v, recorded at %d for %d tokens", s.id, what, s, cost, output))
 	}
 }
 

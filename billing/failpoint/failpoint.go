@@ -3,6 +3,16 @@
 // every other build they are nothing. It does not know what happens at them.
 package failpoint
 
+// Control is a mistake that a build with the tag can be told to make, so that the tests which look for lost charges are seen
+// to find them.
+type Control string
+
+// The controls.
+const (
+	AnswerFirst Control = "answer-first" // an answer ends before its settlement is durable
+	CursorFirst Control = "cursor-first" // the cursor moves before the settlements behind it are applied
+)
+
 // Point is a place of the code.
 type Point string
 

@@ -7,3 +7,6 @@ func Variables() []string { return nil }
 
 // At does nothing in this build.
 func At(Point) {}
+
+// On says no in this build.
+func On(Control) bool { return false }

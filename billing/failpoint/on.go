@@ -15,6 +15,9 @@ import (
 // variable holds the point to die at and the how manieth pass over it is the last, as in C6:3.
 const variable = "UMG_FAILPOINT"
 
+// controlVariable holds the mistake to make.
+const controlVariable = "UMG_CONTROL"
+
 // sentences say of each point what has happened when the process dies there. Those that are no place in the code, but
 // something that is done to the process from outside, say so.
 var sentences = map[Point]string{
@@ -58,7 +61,12 @@ var chosen = sync.OnceValue(func() *choice {
 })
 
 // Variables are the environment names that this build reads besides the settings.
-func Variables() []string { return []string{variable} }
+func Variables() []string { return []string{variable, controlVariable} }
+
+var control = sync.OnceValue(func() Control { return Control(os.Getenv(controlVariable)) })
+
+// On reports whether the process was told to make this mistake.
+func On(c Control) bool { return control() == c }
 
 type choice struct {
 	point Point

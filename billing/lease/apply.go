@@ -83,6 +83,12 @@ func (t *Till) applyEntries(ctx context.Context, r Replica, b Batch, entries []e
 	for i, e := range entries {
 		b.Records[i] = e.data
 	}
+	if failpoint.On(failpoint.CursorFirst) && len(entries) > 0 {
+		if _, err := t.o.Bank.Apply(ctx, r, Batch{From: b.From, To: b.To, Open: b.Open}); err != nil {
+			return err
+		}
+		b.From = b.To
+	}
 	at, err := t.o.Bank.Apply(ctx, r, b)
 	if len(entries) > 0 {
 		failpoint.At(failpoint.C10)
