@@ -100,6 +100,8 @@ var navigation = []ui.NavItem{
 	{Icon: ui.IconFilm, Text: "Videos", Href: "/console/videos"},
 	{Icon: ui.IconKey, Text: "API keys", Href: "/console/keys"},
 	{Icon: ui.IconWebhook, Text: "Webhooks", Href: "/console/webhooks"},
+	{Icon: ui.IconGauge, Text: "Usage", Href: usagePath},
+	{Icon: ui.IconActivity, Text: "Requests", Href: requestsPath},
 	{Icon: ui.IconWallet, Text: "Billing", Href: billingPath},
 }
 

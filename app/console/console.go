@@ -103,7 +103,7 @@ func Routes() []Route {
 		{Method: http.MethodPost, Path: "/keys/:id/budget", serve: (*Console).setBudget},
 		{Method: http.MethodGet, Path: "/keys/:id/delete", serve: (*Console).askDeleteKey},
 		{Method: http.MethodPost, Path: "/keys/:id/delete", serve: (*Console).deleteKey},
-	}, webhookRoutes(), billingRoutes(), verifyRoutes(), outboxRoutes())
+	}, webhookRoutes(), billingRoutes(), usageRoutes(), verifyRoutes(), outboxRoutes())
 }
 
 // Mount adds the pages to the group at /console.

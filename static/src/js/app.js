@@ -12,6 +12,7 @@ import "./videos.js";
 import "./videoscrop.js";
 import "./webhooks.js";
 import "./billing.js";
+import "./usage.js";
 import "./shortcuts.js";
 import "./times.js";
 import "./forms.js";

@@ -1,0 +1,131 @@
+package stories
+
+import (
+	"time"
+
+	"github.com/a-h/templ"
+
+	"umg/app"
+	"umg/views"
+)
+
+func exampleCalls() []views.LoggedRequest {
+	const support = "Support assistant, production"
+	rows := []views.LoggedRequest{
+		{Request: views.Request{Model: "aurora-large", KeyName: support, Style: "chat", Streamed: true, Outcome: "succeeded", Input: 4_213, Cached: 1_024,
+			Output: 388, Cost: 21_480_251, FirstByte: 412 * time.Millisecond, Duration: 6_318 * time.Millisecond},
+			Provider: "meridian", Upstream: "aurora-large-2026-08", Finish: "stop", Reason: "completed", EndUser: "u-4411"},
+		{Request: views.Request{Model: "sage-reasoning-long-context-preview", KeyName: "Batch nightly", Style: "messages", Outcome: "client_left",
+			ErrorCode: "client_closed_request", Estimated: true, Input: 91_020, Output: 12, Cost: 43, FirstByte: 8 * time.Second, Duration: 9 * time.Second},
+			Provider: "tern", Upstream: "sage", Reason: "client_left"},
+		{Request: views.Request{Model: Model, KeyName: "Playground", Style: "responses", Streamed: true, Outcome: "cut", ErrorCode: "upstream_error",
+			Estimated: true, Input: 120, Output: 44, Cost: 880_043, FirstByte: 120 * time.Millisecond, Duration: 70 * time.Second},
+			Provider: "meridian", Upstream: "aurora-mini", Reason: "upstream_broke_off"},
+		{Request: views.Request{Model: "quarry/reel:pro", KeyName: support, Style: "videos", Outcome: "succeeded", Seconds: 8, Cost: 960 * app.Cent / 100,
+			Duration: 74 * time.Second}, Provider: "quarry", Upstream: "reel-pro", Reason: "video_completed"},
+		{Request: views.Request{Model: "aurora-large", KeyName: "deleted key key_01kb3", Style: "native", Outcome: "timed_out", ErrorCode: "upstream_timeout",
+			Duration: 60 * time.Second}, Reason: "timed_out_unanswered", Provider: "meridian"},
+		{Request: views.Request{Model: "cobalt-code", KeyName: "Batch nightly", Style: "chat", Outcome: "succeeded", Input: 800, Output: 4_096, Cost: 7,
+			FirstByte: 2100 * time.Millisecond, Duration: 2150 * time.Millisecond}, Provider: "tern", Upstream: "cobalt", Finish: "length", Reason: "completed"},
+	}
+	for i := range rows {
+		rows[i].ID, rows[i].At = "req_01kb4a6zt4h2s8j5y7r3w9mv"+string(rune('a'+i))+"q", at(time.Duration(i*i*i)*7*time.Minute+4*time.Second)
+	}
+	rows[3].ID = "video_01kb4a6zt4h2s8j5y7r3w9mvdq"
+	return rows
+}
+
+func requestPages() []Story {
+	list := func(name, title string, status int, change func(*views.RequestLog)) Story {
+		return Story{Name: name, Group: "Requests", Title: title, Status: status, Path: "/console/requests",
+			View: func(s views.Shell) templ.Component {
+				l := views.RequestLog{Shell: s, Choices: usageChoices(), Requests: exampleCalls()}
+				change(&l)
+				return views.RequestsPage(l)
+			}}
+	}
+	stories := []Story{
+		list("requests", "The log", 200, func(*views.RequestLog) {}),
+		list("requests-filtered", "The log, filtered, a page in the middle", 200, func(l *views.RequestLog) {
+			l.Query = views.RequestQuery{
+				Model: "aurora-large", From: at(5 * time.Hour), To: at(time.Hour), Zone: "Europe/Berlin", Transaction: "txn_01kb4a6zt4h2s8j5y7r3w9mvaq",
+				Reason: "completed", After: "1.req_1",
+			}
+			l.Requests, l.Next = l.Requests[:2], "2.req_2"
+		}),
+		list("requests-empty", "The log, before the first call", 200, func(l *views.RequestLog) { l.Requests = nil }),
+		list("requests-none", "The log, no call matches", 200, func(l *views.RequestLog) { l.Requests, l.Query.Search = nil, "req_zzz" }),
+		list("requests-backwards", "The log, a range that ends before it begins", 200, func(l *views.RequestLog) {
+			l.Requests, l.Query.From, l.Query.To = nil, at(time.Hour), at(2*time.Hour)
+		}),
+		list("requests-page-wrong", "The log, a page that is none", 422, func(l *views.RequestLog) {
+			l.Requests, l.Query.After, l.Problem = nil, "x", "This is not where a page of requests ends. Begin with the first page."
+		}),
+		list("requests-error", "The log cannot be read", 200, func(l *views.RequestLog) {
+			l.Requests, l.Failure = nil, &views.Trouble{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
+		}),
+	}
+	return append(stories, requestDetails()...)
+}
+
+func priceOfMillion(meter string, amount app.Amount) *views.Price {
+	return &views.Price{Meter: meter, Amount: amount, Per: 1_000_000}
+}
+
+func requestDetails() []Story {
+	story := func(name, title string, row int, change func(*views.RequestDetail)) Story {
+		return Story{Name: name, Group: "Requests", Title: title, Status: 200, Path: "/console/requests/" + exampleCalls()[row].ID,
+			View: func(s views.Shell) templ.Component {
+				r := exampleCalls()[row]
+				d := views.RequestDetail{
+					Shell: s, Request: r, RateCard: r.Model + "@3", Known: true, Attempts: 1, Computed: r.Cost, Reserved: 48_200_000,
+					Charge: "txn_01kb4a6zt4h2s8j5y7r3w9mvaq", Entry: 98_120,
+					Rule: views.Rule{Reason: r.Reason, Charge: "delivered", When: "The answer is not whole.", Text: "Charged what was delivered, by an estimate."},
+				}
+				change(&d)
+				return views.RequestPage(d)
+			}}
+	}
+	completed := views.Rule{Reason: "completed", Charge: "usage", When: "The answer is whole, and the provider said what it used.",
+		Text: "Charged what the provider counted."}
+	nothing := views.Rule{Reason: "timed_out_unanswered", Charge: "nothing", When: "The provider did not answer in time.",
+		Text: "The provider did not answer in time. Nothing was charged."}
+	return []Story{
+		story("request", "A call, answered", 0, func(d *views.RequestDetail) {
+			d.Rule, d.Reasoning, d.Computed = completed, 120, 12_109_563
+			d.Lines = []views.PriceLine{
+				{Meter: "input_tokens", Quantity: 3_189, Price: priceOfMillion("input_tokens", 2_500_333_333)},
+				{Meter: "cache_read_tokens", Quantity: 1_024, Price: priceOfMillion("cache_read_tokens", 250_000_000)},
+				{Meter: "output_tokens", Quantity: 268, Price: priceOfMillion("output_tokens", 10_000_000_000)},
+				{Meter: "reasoning_tokens", Quantity: 120, Price: priceOfMillion("reasoning_tokens", 10_000_000_000)},
+			}
+			d.Request.Cost = d.Computed
+		}),
+		story("request-left", "A call its client left, after several attempts", 1, func(d *views.RequestDetail) {
+			d.Attempts, d.Known = 3, false
+		}),
+		story("request-cut", "A stream that broke off", 2, func(d *views.RequestDetail) {
+			d.Lines = []views.PriceLine{{Meter: "output_tokens", Quantity: 44, Price: priceOfMillion("output_tokens", 20_001_000_000)}}
+			d.Computed, d.Request.Cost = 880_044, 880_044
+		}),
+		story("request-video", "A video job", 3, func(d *views.RequestDetail) {
+			d.Rule, d.Entry = views.Rule{Reason: "video_completed", Charge: "seconds", Text: "Charged the length that was asked for."}, 0
+			d.Lines = []views.PriceLine{{Meter: "seconds", Quantity: 8_000, Price: &views.Price{Meter: "seconds", Amount: 12_000_000, Per: 1}}}
+			d.Reserved = d.Request.Cost
+		}),
+		story("request-refused", "A call that timed out and cost nothing", 4, func(d *views.RequestDetail) {
+			d.Rule, d.Charge, d.Entry = nothing, "", 0
+		}),
+		story("request-overrun", "A call that cost more than was reserved", 5, func(d *views.RequestDetail) {
+			d.Rule = views.Rule{Reason: "overrun", Charge: "reserve", Text: "Charged what was reserved for the call. It cost more, and we bear the rest."}
+			d.Request.Cost, d.Reserved, d.Overrun, d.Computed = 100_000, 100_000, 399_712, 499_712
+			d.Lines = []views.PriceLine{
+				{Meter: "input_tokens", Quantity: 800}, {Meter: "output_tokens", Quantity: 4_096, Price: priceOfMillion("output_tokens", 122_000_000)},
+			}
+		}),
+		story("request-waived", "A call whose usage was not charged", 4, func(d *views.RequestDetail) {
+			d.Rule, d.Charge, d.Entry, d.Computed = nothing, "", 0, 5_000
+			d.Lines = []views.PriceLine{{Meter: "input_tokens", Quantity: 50, Price: priceOfMillion("input_tokens", 100_000_000)}}
+		}),
+	}
+}

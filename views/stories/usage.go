@@ -1,0 +1,119 @@
+package stories
+
+import (
+	"net/url"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"umg/app"
+	"umg/views"
+	"umg/views/ui"
+)
+
+// usage is every state of the pages about what was used.
+func usage() []Story {
+	return append(usagePages(), requestPages()...)
+}
+
+func usageChoices() views.UsageChoices {
+	option := func(values ...string) []ui.Option {
+		var options []ui.Option
+		for _, v := range values {
+			options = append(options, ui.Option{Value: v, Label: v})
+		}
+		return options
+	}
+	return views.UsageChoices{
+		Models:  option("aurora-large", Model, "cobalt-code", "quarry/reel:pro", "sage-reasoning-long-context-preview"),
+		Keys:    []ui.Option{{Value: "key_batch", Label: "Batch nightly"}, {Value: "key_support", Label: "Support assistant, production"}},
+		Reasons: option("completed", "client_left", "upstream_broke_off"),
+	}
+}
+
+// usageOf is a report with made-up figures for every step of the query.
+func usageOf(s views.Shell, address string, groups ...string) views.Usage {
+	values, _ := url.ParseQuery(address)
+	u := views.Usage{Shell: s, Query: views.ParseUsageQuery(values), Choices: usageChoices()}
+	u.Now = Now()
+	from, to := u.Query.Span(Now())
+	step := 24 * time.Hour
+	if u.Query.Hourly(Now()) {
+		step = time.Hour
+	}
+	i := int64(0)
+	for t := from; t.Before(to) && !t.After(Now()); t = t.Add(step) {
+		i++
+		for g, name := range groups {
+			if (i+int64(g))%5 == 0 {
+				continue
+			}
+			n := (i*37%11 + 3) * 97 / int64(g*g+1)
+			l := views.UsageLine{
+				Start: t, ID: name, Name: name, Requests: n, Errors: n / 40, Input: n * 1_913, Cached: n * 411, Output: n * 388,
+				Cost: app.Amount(n*2_143_871 + i),
+			}
+			u.Lines = append(u.Lines, l)
+			u.Total = u.Total.Plus(l)
+		}
+	}
+	u.Total.Start, u.Total.ID, u.Total.Name = time.Time{}, "", ""
+	u.Books = &views.Proof{Usage: 31_482_905_118, Charges: 31_482_905_118, At: at(time.Second)}
+	u.Before = usageBefore(u, step)
+	return u
+}
+
+func usageBefore(u views.Usage, step time.Duration) *views.UsagePeriod {
+	from, to := u.Query.SpanBefore(Now())
+	before := &views.UsagePeriod{From: from, To: to}
+	i := int64(4)
+	for t := from; t.Before(to); t = t.Add(step) {
+		i++
+		n := (i*53%9 + 2) * 140
+		l := views.UsageLine{Start: t, Requests: n, Input: n * 1_600, Output: n * 300, Cost: app.Amount(n * 1_900_001)}
+		before.Lines = append(before.Lines, l)
+		before.Total = before.Total.Plus(l)
+	}
+	return before
+}
+
+func usagePages() []Story {
+	story := func(name, title, address string, status int, groups []string, change func(*views.Usage)) Story {
+		return Story{Name: name, Group: "Usage", Title: title, Status: status, Path: "/console/usage",
+			View: func(s views.Shell) templ.Component {
+				u := usageOf(s, address, groups...)
+				change(&u)
+				return views.UsagePage(u)
+			}}
+	}
+	models := []string{"aurora-large", "cobalt-code", Model, "sage-reasoning-long-context-preview"}
+	many := append(models[:4:4], "tern-1", "tern-2", "tern-3", "tern-4", "quarry/text")
+	none := func(*views.Usage) {}
+	video := func(u *views.Usage) {
+		l := views.UsageLine{
+			Start: u.Lines[0].Start, ID: "quarry/reel:pro", Name: "quarry/reel:pro", Requests: 3, Milliseconds: 23_500, Images: 2, Cost: 9_600_000,
+			Overrun: 1_200_000,
+		}
+		u.Lines = append(u.Lines, l)
+		u.Total = u.Total.Plus(l)
+	}
+	return []Story{
+		story("usage", "A week by model", "", 200, models, none),
+		story("usage-compared", "30 days, many models, compared", "range=30d&compare=on", 200, many, none),
+		story("usage-hours", "A day by its hours, requests by key", "range=custom&from=2026-11-20&to=2026-11-20&by=key&metric=requests", 200,
+			[]string{"key_support", "key_batch"}, none),
+		story("usage-filtered", "Filtered, in another time zone", "range=24h&model=aurora-large&by=key&tz=Asia%2FKolkata&style=chat&reason=completed", 200,
+			[]string{"key_support"}, none),
+		story("usage-video", "Seconds of video, images, a part borne by us", "metric=seconds", 200, models[:1], video),
+		story("usage-books-wrong", "The books do not agree", "", 200, models[:2], func(u *views.Usage) { u.Books.Charges -= 43 }),
+		story("usage-books-away", "The books cannot be compared", "range=month&metric=errors", 200, models[:2], func(u *views.Usage) { u.Books = nil }),
+		story("usage-empty", "Nothing used yet", "", 200, nil, none),
+		story("usage-none", "No usage matches", "model=aurora-large&range=24h", 200, nil, none),
+		story("usage-backwards", "The last day before the first", "range=custom&from=2026-11-20&to=2026-11-02", 422, nil, func(u *views.Usage) {
+			u.Problem = u.Query.Problem()
+		}),
+		story("usage-error", "Usage cannot be read", "", 200, nil, func(u *views.Usage) {
+			u.Failure = &views.Trouble{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
+		}),
+	}
+}
