@@ -91,8 +91,8 @@ func TestSDKOfficialGoClient(t *testing.T) {
 	}
 }
 
-// TestConsoleFirstLight is the product's first minute: sign up, make a key, run the code that is shown, see the
-// request and its cost arrive, and find the balance less exactly that cost.
+// TestConsoleFirstLight is the product's first minute: sign up, open the link that was mailed, make a key, run the code
+// that is shown, see the request and its cost arrive, and find the balance less exactly that cost.
 func TestConsoleFirstLight(t *testing.T) {
 	t.Parallel()
 	g := running(t)
@@ -109,6 +109,10 @@ func TestConsoleFirstLight(t *testing.T) {
 	p.sees("Make your first request")
 	p.picture("new")
 	p.axe()
+	p.open(g.ConsoleURL + newPerson(t, g).mailedLink(t, "verify_email", email))
+	p.press("Verify this address")
+	p.sees("$5.00 of trial credit was added to your account")
+	p.sees("Make your first request")
 
 	p.fill("Name", "First program")
 	p.press("Make the key")

@@ -229,8 +229,16 @@ func TestFaultSilentStreamsAreKeptOpen(t *testing.T) {
 func TestFaultNativeArraysStayArrays(t *testing.T) {
 	t.Parallel()
 	g := start(t, "--keep-alive", "40ms", "--pace", "0s")
-	for does, fails := range map[string]bool{"": false, "+slow-first=150ms": false, "+cut-after=4t": true, "+slow-first=100ms+reset-after=4t": true} {
-		for upstream, id := range g.addStyled(t, "array"+strings.Map(letters, does), does) {
+	cases := map[string]bool{"": false, "+slow-first=150ms": false, "+cut-after=4t": true, "+slow-first=100ms+reset-after=4t": true}
+	styled := map[string]map[string]string{}
+	var models []model
+	for does := range cases {
+		ids, more := styledModels("array"+strings.Map(letters, does), does)
+		styled[does], models = ids, append(models, more...)
+	}
+	g.addModels(t, models...) // at once, as each change of the catalog takes a while
+	for does, fails := range cases {
+		for upstream, id := range styled[does] {
 			a := g.call(t, http.MethodPost, "/v1beta/models/"+id+":streamGenerateContent",
 				`{"contents":[{"parts":[{"text":"count to 9"}]}]}`)
 			var list []map[string]any

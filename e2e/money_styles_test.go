@@ -18,14 +18,18 @@ var styledProviders = map[string]string{"chat": "meridian", "messages": "quillon
 // their ids by style.
 func (g *gateway) addStyled(t *testing.T, name, does string) map[string]string {
 	t.Helper()
-	ids := map[string]string{}
-	var models []model
+	ids, models := styledModels(name, does)
+	g.addModels(t, models...)
+	return ids
+}
+
+func styledModels(name, does string) (ids map[string]string, models []model) {
+	ids = map[string]string{}
 	for style, provider := range styledProviders {
 		ids[style] = "test/" + name + "-" + style
 		models = append(models, model{id: ids[style], upstream: "sim-" + style + does, provider: provider, speaks: style, more: everything})
 	}
-	g.addModels(t, models...)
-	return ids
+	return ids, models
 }
 
 var costShown = regexp.MustCompile(`"cost":([0-9.]+)`)

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jmoiron/sqlx"
 )
 
 // balance is an account's money as the tables hold it, in nano-dollars.
@@ -40,8 +42,9 @@ func (g *gateway) balance(t *testing.T) balance {
 func (g *gateway) balanceOf(t *testing.T, account string) balance {
 	t.Helper()
 	db := g.db(t)
+	defer db.Close() // some tests ask often
 	for round, deadline := 0, time.Now().Add(callTimeMax); ; round++ {
-		b, leased := g.balanceNow(t, account)
+		b, leased := balanceIn(t, db, account)
 		switch {
 		case leased == 0:
 			return b
@@ -61,7 +64,14 @@ const recallRounds = 20
 // running calls reserve, what was settled and is not in the books yet, and what they keep for the next call.
 func (g *gateway) balanceNow(t *testing.T, account string) (b balance, leased int64) {
 	t.Helper()
-	row := g.db(t).QueryRow(`select posted_nanos, held_nanos,
+	db := g.db(t)
+	defer db.Close()
+	return balanceIn(t, db, account)
+}
+
+func balanceIn(t *testing.T, db *sqlx.DB, account string) (b balance, leased int64) {
+	t.Helper()
+	row := db.QueryRow(`select posted_nanos, held_nanos,
 		(select coalesce(sum(remaining_nanos), 0) from leases where purse_id = a.id and state = 'open') from credit_accounts a where id = $1`, account)
 	if err := row.Scan(&b.Posted, &b.Held, &leased); err != nil {
 		t.Fatal(err)
@@ -96,6 +106,7 @@ type record struct {
 func (g *gateway) record(t *testing.T, requestID string) record {
 	t.Helper()
 	db := g.db(t)
+	defer db.Close()
 	for deadline := time.Now().Add(callTimeMax); ; time.Sleep(10 * time.Millisecond) {
 		var r record
 		err := db.Get(&r, `select cost_nanos, reserved_nanos, outcome, reason, estimated, input_tokens, output_tokens
