@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -19,11 +20,15 @@ const cursorEvery = time.Second
 // errMoved means that the books' cursor is not where this run left it: they were restored, or another run moved it.
 var errMoved = errors.New("lease: the books are not where this run left them")
 
+// errBehind means that the books have some of a batch already, by a step of this run whose answer was lost.
+var errBehind = errors.New("lease: the books are further than this run knew")
+
 // applier is what the one who applies settlements to the books knows. Recover and Run use it one after the other.
 type applier struct {
 	applied   atomic.Uint64 // how far the journal is applied
 	highest   int64         // epoch that this replica was ever known by
 	moved     time.Duration // when the cursor moved last
+	tried     []journal.LSN // where steps whose outcome is unknown may have moved it; one at most for each record of a batch
 	marked    time.Duration // when marks were written last, without a journal
 	committer *committer    // without a journal
 }
@@ -59,6 +64,9 @@ func (t *Till) apply(ctx context.Context, r Replica) (more bool, err error) {
 	}
 	open := min(t.calls.firstMark(t.o.Journal.Last()+1), to+1)
 	err = t.applyEntries(ctx, r, Batch{From: from, To: to, Open: open}, entries)
+	if errors.Is(err, errBehind) {
+		return true, nil
+	}
 	return more && err == nil, err
 }
 
@@ -94,14 +102,21 @@ func (t *Till) applyEntries(ctx context.Context, r Replica, b Batch, entries []e
 		failpoint.At(failpoint.C10)
 	}
 	switch {
-	case err == nil && at != b.To:
+	case err == nil && at != b.To && (at <= b.From || !slices.Contains(t.applier.tried, at)):
 		return errMoved
 	case err == nil:
 		t.applier.applied.Store(uint64(at))
-		t.applier.moved = t.mono()
-		t.o.Journal.Applied(b.To, b.Open)
-		t.counters.applied.Add(int64(len(entries)))
+		t.applier.moved, t.applier.tried = t.mono(), nil
+		t.o.Journal.Applied(at, min(b.Open, at+1))
+		known, _ := slices.BinarySearchFunc(entries, at+1, func(e entry, to journal.LSN) int { return cmp.Compare(e.at, to) })
+		t.counters.applied.Add(int64(known))
+		if at != b.To {
+			return errBehind
+		}
 		return nil
+	case isAway(err) && !slices.Contains(t.applier.tried, b.To):
+		t.applier.tried = append(t.applier.tried, b.To)
+		return err
 	case transient(err) || len(entries) == 0:
 		return err
 	case len(entries) == 1:

@@ -40,6 +40,7 @@ func (t *Till) Recover(ctx context.Context) error {
 			return fmt.Errorf("lease: recover: %w", err)
 		}
 		a.applied.Store(uint64(start.Applied))
+		a.tried = nil
 	}
 	for range registersMax {
 		if start.Replica.Epoch > a.highest {

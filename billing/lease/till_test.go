@@ -52,8 +52,13 @@ func (s *shop) account(id string, credit app.Amount) {
 // open starts a till with its workers. The function it returns ends both and waits for them.
 func (s *shop) open(id string, journaled bool) (*Till, func()) {
 	s.Helper()
+	return s.openOver(id, journaled, s.bank)
+}
+
+func (s *shop) openOver(id string, journaled bool, bank Bank) (*Till, func()) {
+	s.Helper()
 	o := Options{
-		Bank: s.bank, Registry: s.bank, ReplicaID: id, DSN: pgtest.DSN(s, s.db), Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Bank: bank, Registry: s.bank, ReplicaID: id, DSN: pgtest.DSN(s, s.db), Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	writing, stopWriting := context.WithCancel(context.Background())
