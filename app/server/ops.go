@@ -14,8 +14,8 @@ const storeCheckMax = time.Second
 
 // opsHandler is the operator's listener: health, readiness, metrics and profiles, none of which the public may see.
 //
-// /healthz answers while the process lives. /readyz fails while draining, so that balancers stop sending; it does not
-// fail when the store is away, because cached keys, the catalog and health still work, the store is the same for every
+// /healthz answers while the process lives. /readyz fails while draining, and while this replica's own disk keeps it from
+// recording charges, so that balancers stop sending; it does not fail when the store is away, because cached keys, the catalog and health still work, the store is the same for every
 // replica, and a balancer without any replica would turn a clear 503 into a dead address. It names the store's state.
 func (s *Server) opsHandler() http.Handler {
 	mux := http.NewServeMux()
@@ -34,6 +34,12 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if s.draining.Load() {
 		state(w, http.StatusServiceUnavailable, map[string]any{"ready": false, "reason": "draining"})
 		return
+	}
+	if s.o.Unfit != nil {
+		if err := s.o.Unfit(); err != nil {
+			state(w, http.StatusServiceUnavailable, map[string]any{"ready": false, "reason": err.Error()})
+			return
+		}
 	}
 	store := "ok"
 	if s.o.StoreAway != nil {

@@ -97,6 +97,21 @@ func (l *Log) judge(now time.Time) {
 	l.claimsMax.Store(max(0, (l.usage.roomBytes+l.usage.spareBytes-slack)/l.o.ClaimBytes))
 }
 
+// Broken says why no claims are given here that another disk would give: this one is dead, does not answer or is full. It is
+// nil while only the books are behind.
+func (l *Log) Broken() error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	switch r := reason(l.refusing.Load()); {
+	case r == stalled, r == full:
+		return r
+	case l.claimsMax.Load() == 0:
+		return roomless
+	}
+	return nil
+}
+
 // Tidy removes segments that nobody needs any more, prepares the next one, asks how much the disk has left, and decides
 // anew whether claims are given. Run calls it once a second; who has no Run calls it as often. Its error is for the
 // operator: it is tried again, and claims are refused meanwhile.

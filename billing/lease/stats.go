@@ -75,7 +75,7 @@ func (t *Till) Ready() error {
 		return errors.New("lease: the till is not open")
 	}
 	if t.o.Journal != nil {
-		if err := t.o.Journal.Err(); err != nil {
+		if err := t.o.Journal.Broken(); err != nil {
 			return err
 		}
 	}

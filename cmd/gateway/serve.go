@@ -228,7 +228,7 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 		}),
 		Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
 		TrustedProxies: proxies, LameDuck: h.cfg.LameDuck, DrainTimeout: h.cfg.DrainTimeout,
-		StoreAway: h.storeAway, Ledger: h.ledger.Stats, Figures: h.figures(), FormBytesMax: console.FormBytesMax(),
+		Unfit: h.unfit, StoreAway: h.storeAway, Ledger: h.ledger.Stats, Figures: h.figures(), FormBytesMax: console.FormBytesMax(),
 	})
 }
 
@@ -243,6 +243,14 @@ func (c *Config) proxies() []netip.Prefix {
 }
 
 func (h *house) consoleURL() string { return h.cfg.BaseURL + "/console" }
+
+// unfit is why this replica must not be sent calls: charges cannot be recorded on its disk.
+func (h *house) unfit() error {
+	if h.journal == nil {
+		return nil
+	}
+	return h.journal.Broken()
+}
 
 func (h *house) storeAway(ctx context.Context) error {
 	if err := h.till.Ready(); err != nil {
