@@ -7,4 +7,5 @@ const (
 	floodEvents = 250
 	randomKills = 2
 	sharedJobs  = 40
+	deliveries  = 5000 // of payment events
 )

@@ -7,4 +7,5 @@ const (
 	floodEvents = 2000
 	randomKills = 12
 	sharedJobs  = 300
+	deliveries  = 100_000 // of payment events
 )
