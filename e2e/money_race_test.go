@@ -54,7 +54,7 @@ func raceBody(i int) string {
 	if i%2 == 1 {
 		more = append(more, `"stream":true`, `"stream_options":{"include_usage":true}`)
 	}
-	return ask(cheapModel, fmt.Sprintf("echo: call %03d", i), more...)
+	return fmt.Sprintf("%-200s", ask(cheapModel, fmt.Sprintf("echo: call %03d", i), more...)) // what is reserved depends on the length
 }
 
 // moneyRace is a customer who calls several replicas at once.

@@ -61,6 +61,7 @@ func TestConsoleKeysByKeyboard(t *testing.T) {
 	p.key("Enter")
 	p.key("ArrowDown")
 	p.key("ArrowDown")
+	p.key("ArrowDown")
 	p.focused(".menu-item:has-text('Delete')")
 	p.key("Enter")
 	p.focused("dialog[open] a:has-text('Cancel')")
