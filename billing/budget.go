@@ -121,6 +121,9 @@ type budgetRow struct {
 
 func setBudget(ctx context.Context, q postgres.Queryer, b Budget, start time.Time) (done bool, err error) {
 	err = q.GetContext(ctx, &done, `select set_budget($1, $2, $3, $4, $5)`, b.KeyID, b.AccountID, int64(b.Limit), string(b.Period), start)
+	if err == nil && done { // what replicas hold of it without need may be above the new limit
+		_, err = q.ExecContext(ctx, `select recall_leases($1)`, b.KeyID)
+	}
 	return done, err
 }
 

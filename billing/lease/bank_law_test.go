@@ -46,7 +46,7 @@ func TestAnySequenceOfStepsKeepsTheBooks(t *testing.T) {
 		for _, name := range []string{v.ids.New("one"), v.ids.New("two")} {
 			m.runs[name] = &run{r: v.register(name)}
 		}
-		steps := []func(){m.grant, m.grant, m.take, m.take, m.apply, m.apply, m.apply, m.repeat, m.back, m.lose, m.restart, m.expire, m.refund, m.job}
+		steps := []func(){m.grant, m.grant, m.take, m.take, m.apply, m.apply, m.apply, m.repeat, m.back, m.lose, m.restart, m.expire, m.refund, m.job, m.limit, m.limit}
 		for range rapid.IntRange(5, 30).Draw(rt, "steps") {
 			steps[rapid.IntRange(0, len(steps)-1).Draw(rt, "step")]()
 		}
@@ -173,6 +173,21 @@ func (m *tellers) refund() {
 		AccountID: m.account, Kind: billing.Disputed, Amount: m.amount(), Source: m.v.ids.New("src"),
 	})
 	m.must(err)
+}
+
+// limit lowers or raises the budget, takes it away for a while, or begins its next period.
+func (m *tellers) limit() {
+	ctx := m.v.Context()
+	b := billing.Budget{KeyID: m.budget, AccountID: m.account, Limit: 10 * m.amount(), Period: billing.EachMonth}
+	switch rapid.IntRange(0, 3).Draw(m.T, "change") {
+	case 0:
+		m.must(m.v.ledger.CloseBudget(ctx, m.v.db, m.account, m.budget))
+	case 1:
+		_, err := m.v.db.ExecContext(ctx, `select refill_budgets(100, now() + interval '40 days')`)
+		m.must(err)
+	default:
+		m.must(m.v.ledger.SetBudget(ctx, m.v.db, b))
+	}
 }
 
 func (m *tellers) job() {
