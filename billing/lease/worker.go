@@ -294,11 +294,16 @@ func (t *Till) keepReaped(ctx context.Context) {
 	}
 }
 
-// reap judges others only when this replica itself was heard all the time: after the books were away, all are behind.
+// reap judges others only when this replica itself was heard all the time: after the books were away, all are behind. What
+// its own runs before this one held is over in any case: a step of theirs may have come late to the books, and opened a
+// lease again after they were closed.
 func (t *Till) reap(ctx context.Context) error {
 	b := t.book.Load()
-	if b == nil || !t.reaping.steady(t.mono()) {
+	if b == nil {
 		return nil
+	}
+	if err := t.o.Registry.Retire(ctx, b.replica); err != nil || !t.reaping.steady(t.mono()) {
+		return err
 	}
 	lost, err := t.o.Registry.Reap(ctx, reapAfter)
 	if lost > 0 {
