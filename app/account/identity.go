@@ -13,9 +13,16 @@ import (
 // Mailboxes that go by several domains, of providers who hand out each address under all of them.
 var sameDomain = map[string]string{
 	"googlemail.com": "gmail.com",
-	"protonmail.com": "proton.me", "pm.me": "proton.me",
+	"protonmail.com": "proton.me", "protonmail.ch": "proton.me", "pm.me": "proton.me",
 	"me.com": "icloud.com", "mac.com": "icloud.com",
 	"ya.ru": "yandex.ru", "yandex.com": "yandex.ru", "yandex.by": "yandex.ru", "yandex.kz": "yandex.ru",
+}
+
+// What providers do not tell apart in the names of their mailboxes.
+var sameNames = map[string]*strings.Replacer{
+	"gmail.com": strings.NewReplacer(".", ""),
+	"proton.me": strings.NewReplacer(".", "", "-", "", "_", ""),
+	"yandex.ru": strings.NewReplacer("-", "."),
 }
 
 // Domains of mail providers that millions share, among whom a daily limit would let strangers shut each other out.
@@ -46,15 +53,15 @@ type identity [sha256.Size]byte
 
 func identityOf(email string) identity { return sha256.Sum256([]byte(canonicalEmail(email))) }
 
-// canonicalEmail is an address without what its owner may vary at will: the case, what follows a plus sign, the dots
-// where the provider ignores them, and other spellings of the domain.
+// canonicalEmail is an address without what its owner may vary at will: the case, what follows a plus sign, the signs
+// that the provider ignores, and other spellings of the domain.
 func canonicalEmail(email string) string {
 	name, domain := splitEmail(email)
 	if at := strings.IndexByte(name, '+'); at > 0 {
 		name = name[:at]
 	}
-	if domain == "gmail.com" {
-		if bare := strings.ReplaceAll(name, ".", ""); bare != "" {
+	if same, found := sameNames[domain]; found {
+		if bare := same.Replace(name); bare != "" {
 			name = bare
 		}
 	}

@@ -10,7 +10,8 @@ func TestOneMailboxIsOneIdentityHoweverItIsSpelt(t *testing.T) {
 		"a.da@example.com":          {"a.da+x@example.com"},
 		"+tag@example.com":          {"+tag@example.com"},
 		"ada@xn--bcher-kva.example": {"ada@bücher.example", "ada@XN--BCHER-KVA.example", "ada@BÜCHER.example"},
-		"ada@proton.me":             {"ada@pm.me", "ada@protonmail.com"},
+		"ada@proton.me":             {"ada@pm.me", "ada@protonmail.com", "a.d-a@protonmail.ch", "a_da+x@proton.me"},
+		"ada.l@yandex.ru":           {"ada-l@ya.ru", "ada.l@yandex.com"},
 	} {
 		for _, s := range spellings {
 			if got := canonicalEmail(s); got != canonical || identityOf(s) != identityOf(canonical) {
