@@ -152,20 +152,27 @@ func killedWhileItRecovers(t *testing.T, g *gateway) {
 
 // gate lets connections to a database pass, until it is shut.
 type gate struct {
+	dsn      string // of the database behind it
 	listener net.Listener
 	mu       sync.Mutex
 	shut     bool
 	all      []net.Conn
 }
 
-// gateTo stands before a database that listens in a folder.
-func gateTo(t *testing.T, folder string) *gate {
+// gateBefore stands before a gateway's database.
+func gateBefore(t *testing.T, home *gateway) *gate {
 	t.Helper()
+	dsn := home.databaseURL(t)
+	socket := regexp.MustCompile(`host='([^']+)' port=(\d+)`).FindStringSubmatch(dsn)
+	if socket == nil {
+		t.Fatalf("the database listens elsewhere: %s", dsn)
+	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gate{listener: ln}
+	host, port, _ := net.SplitHostPort(ln.Addr().String())
+	g := &gate{listener: ln, dsn: strings.Replace(dsn, socket[0], fmt.Sprintf("host=%s port=%s", host, port), 1)}
 	t.Cleanup(func() {
 		_ = ln.Close()
 		g.set(true)
@@ -176,7 +183,7 @@ func gateTo(t *testing.T, folder string) *gate {
 			if err != nil {
 				return
 			}
-			g.join(near, filepath.Join(folder, ".s.PGSQL.5432"))
+			g.join(near, filepath.Join(socket[1], ".s.PGSQL."+socket[2]))
 		}
 	}()
 	return g
@@ -213,14 +220,8 @@ func (g *gate) set(shut bool) {
 // databaseGoesAway cuts the replica from its database while an answer runs: the answer ends as if nothing were, and is
 // charged when the database is back, whether or not the process dies in between.
 func databaseGoesAway(t *testing.T, g *gateway) {
-	db, dsn := g.db(t), g.databaseURL(t)
-	socket := regexp.MustCompile(`host='([^']+)' port=(\d+)`).FindStringSubmatch(dsn)
-	if socket == nil {
-		t.Fatalf("the database listens elsewhere: %s", dsn)
-	}
-	door := gateTo(t, socket[1])
-	host, port, _ := net.SplitHostPort(door.listener.Addr().String())
-	v := &victim{beside: g, dir: dataDir(t), dsn: strings.Replace(dsn, socket[0], fmt.Sprintf("host=%s port=%s", host, port), 1)}
+	db, door := g.db(t), gateBefore(t, g)
+	v := &victim{beside: g, dir: dataDir(t), dsn: door.dsn}
 	v.rise(t, "")
 	v.id = strings.TrimSpace(readFile(t, filepath.Join(v.dir, "journal", "replica.id")))
 	warm := v.count(t, "count to 2", true) // its lease has room for the next

@@ -1,0 +1,298 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// settlingCase is a way to bring about a row of the settlement table: what is asked, and what the upstream does then.
+type settlingCase struct {
+	prompt    string
+	does      string // in the simulator's own words
+	max       int    // tokens, if any
+	only      string // stream or json; both when empty
+	impatient bool   // the upstream is given little time
+	silent    bool   // the upstream is one that answers nothing, properly
+}
+
+// settlingRow says how a row is proven: by calls, by something that is done to them, or by another test.
+type settlingRow struct {
+	calls  []settlingCase
+	drive  func(s *settling, t *testing.T, reason string)
+	proofs []string
+}
+
+const (
+	streamOnly = "stream"
+	jsonOnly   = "json"
+)
+
+var settlingRows = map[string]settlingRow{
+	"completed":         {calls: []settlingCase{{prompt: "count to 9"}}},
+	"usage_missing":     {calls: []settlingCase{{prompt: "count to 9", does: "usage=none"}}},
+	"usage_implausible": {calls: []settlingCase{{prompt: "count to 9", does: "usage=1000000"}}},
+	"overrun":           {calls: []settlingCase{{prompt: "count to 9", does: "usage=390", max: 300}}},
+	"filtered":          {calls: []settlingCase{{prompt: "refuse: it"}, {prompt: "block: it"}}},
+	"filtered_unanswered": {calls: []settlingCase{
+		{prompt: "block: it", does: "usage=none"},
+	}},
+	"no_content":      {calls: []settlingCase{{prompt: "echo: ", does: "usage=none", only: streamOnly}}},
+	"credit_ran_out":  {drive: (*settling).runsOut},
+	"length_enforced": {calls: []settlingCase{{prompt: "count to 9", does: "endless;pace=1ms", max: 20, only: streamOnly}}},
+	"empty_answer":    {calls: []settlingCase{{prompt: "count to 9", silent: true}}},
+	"request_refused": {calls: []settlingCase{{prompt: "count to 9", does: "status=422"}}},
+	"upstream_failed": {calls: []settlingCase{
+		{prompt: "count to 9", does: "status=500"}, {prompt: "count to 9", does: "empty"}, {prompt: "count to 9", does: "truncated-json", only: jsonOnly},
+	}},
+	"upstream_broke_off": {calls: []settlingCase{
+		{prompt: "count to 99", does: "cut-after=10t;pace=1ms", only: streamOnly},
+		{prompt: "count to 99", does: "error-after=10t;status=503;pace=1ms", only: streamOnly},
+	}},
+	"timed_out_unanswered": {calls: []settlingCase{{prompt: "count to 9", does: "stall", impatient: true}}},
+	"timed_out": {calls: []settlingCase{
+		{prompt: "count to 99", does: "stall-after=10t;pace=1ms", only: streamOnly, impatient: true},
+	}},
+	"client_left_unanswered": {drive: func(s *settling, t *testing.T, reason string) {
+		s.leaves(t, reason, "simulate: stall\nleft unanswered", "", "left unanswered")
+	}},
+	"client_left": {drive: func(s *settling, t *testing.T, reason string) {
+		s.leaves(t, reason, "simulate: pace=10ms\ncount to 900", "9", "")
+	}},
+	"client_left_at_end": {drive: func(s *settling, t *testing.T, reason string) {
+		s.leaves(t, reason, "simulate: pace=1ms;no-end;keep-open\ncount to 9", "9", "")
+	}},
+	"stopped_unanswered": {drive: (*settling).stops},
+	"stopped":            {drive: (*settling).stops},
+	"crashed_unanswered": {proofs: []string{"C3", "C5"}},
+	"crashed":            {proofs: []string{"C4", "C5", "C6", "C8"}},
+	"unrecorded":         {drive: (*settling).losesItsBooks},
+	"unrecorded_end":     {drive: (*settling).losesItsBooks},
+	"refused":            {drive: (*settling).isRefused},
+	"video_completed":    {drive: videoEnds("", "", "")},
+	"video_shorter":      {drive: videoEnds("short-film=2", "", "")},
+	"video_refused":      {drive: videoEnds("status=422", "", "")},
+	"video_failed":       {drive: videoEnds("fail=server_error", "", "")},
+	"video_lost":         {drive: videoEnds("vanish", minutesLater, `upstream ? 'denied_since'`)},
+	"video_expired":      {drive: videoEnds("never", aDayLater, `state = 'in_progress'`)},
+	"video_unavailable":  {drive: videoEnds("content=short", "", "")},
+	"video_deleted":      {drive: videoEnds("render=hold", "delete", "")},
+}
+
+// addSilent adds a model whose upstream answers every call with neither content nor a reason for its end.
+func (s *settling) addSilent(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(io.LimitReader(r.Body, hitBytes))
+		if err == nil && strings.Contains(string(body), `"stream":true`) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[]}`+"\n\ndata: [DONE]\n\n")
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[]}`)
+	}))
+	t.Cleanup(server.Close)
+	catalogs.Lock()
+	env := []string{"DATABASE_URL=" + s.databaseURL(t)}
+	text, _ := run(t, env, "catalog", "export")
+	text = strings.Replace(text, "providers:\n", "providers:\n"+indentLike(text, `  - id: silent
+    name: Silent upstream
+    base_url: `+server.URL+`/v1
+    credential: ${UMG_SIMULATOR_KEY}
+`), 1)
+	file := filepath.Join(dataDir(t), "catalog.yaml")
+	err := os.WriteFile(file, []byte(text), 0o600)
+	out, status := run(t, env, "catalog", "apply", file)
+	catalogs.Unlock()
+	if err != nil || status != 0 {
+		t.Fatalf("catalog apply: %v %s", err, out)
+	}
+	s.addModels(t, model{id: s.silent, upstream: "m", provider: "silent", more: everything})
+}
+
+// leaves has clients of every style leave streams: once the upstream has the call, or once they have read a text.
+func (s *settling) leaves(t *testing.T, reason, prompt, after, mark string) {
+	for _, p := range allProtocols() {
+		ctx, cancel := context.WithCancel(context.Background())
+		req, err := s.request(ctx, http.MethodPost, p.path, p.ask(s.patient, prompt, `"stream":true`, p.wantsUsage()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after == "" {
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				if resp, err := client.Do(req); err == nil {
+					_ = resp.Body.Close()
+				}
+			}()
+			until(t, "the upstream has the call", func() bool { return strings.Contains(s.received(t, mark), mark) })
+			cancel()
+			<-done
+			s.check(t, reason, p.style, s.latest(t, reason), nil)
+			s.simulator(t, http.MethodDelete, "/_control/requests", "")
+			continue
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := resp.Header.Get("X-Request-Id")
+		lines := bufio.NewScanner(resp.Body)
+		for lines.Scan() && !strings.Contains(lines.Text(), " "+after+`"`) {
+			continue
+		}
+		cancel()
+		_ = resp.Body.Close()
+		s.check(t, reason, p.style, id, nil)
+	}
+}
+
+// stops ends calls of every style on the server's side, before and after content, by a shutdown that does not wait.
+func (s *settling) stops(t *testing.T, reason string) {
+	p := serve(t, s.gateway, "--drain-timeout", "300ms")
+	there := customer{gateway: p.gateway, accountID: s.accountID}
+	there.APIKey = s.APIKey
+	prompt := "simulate: stall\nstopped before"
+	if reason == "stopped" {
+		prompt = "simulate: pace=10ms\ncount to 900"
+	}
+	ids := make(chan [2]string, len(allProtocols()))
+	for _, one := range allProtocols() {
+		go func() {
+			req, err := there.request(context.Background(), http.MethodPost, one.path, one.ask(s.patient, prompt, `"stream":true`))
+			if err != nil {
+				t.Error(err)
+			}
+			req.Header.Set("X-Error-Status", "standard")
+			resp, err := client.Do(req)
+			if err != nil {
+				t.Error(err)
+				ids <- [2]string{one.style, ""}
+				return
+			}
+			defer resp.Body.Close()
+			ids <- [2]string{one.style, resp.Header.Get("X-Request-Id")}
+			for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+				continue
+			}
+		}()
+	}
+	begun := map[string]string{}
+	note := func() {
+		one := <-ids
+		begun[one[0]] = one[1]
+	}
+	if reason == "stopped" {
+		for range cap(ids) {
+			note()
+		}
+	} else {
+		until(t, "the upstream has all calls", func() bool { return strings.Count(s.received(t, "stopped before"), "\n") >= cap(ids) })
+	}
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	for len(begun) < cap(ids) {
+		note()
+	}
+	if err := <-p.exited; err != nil {
+		t.Errorf("exit: %v\n%s", err, p.log)
+	}
+	for style, id := range begun {
+		s.check(t, reason, style, id, nil)
+	}
+}
+
+// losesItsBooks cuts a replica that keeps its journal in the database from it, while answers run: what was not delivered
+// is kept back and not charged, and the end of what was delivered is kept back until it is.
+func (s *settling) losesItsBooks(t *testing.T, reason string) {
+	door := gateBefore(t, s.gateway)
+	p, err := tryServe(door.dsn, s.gateway, "--data", dataDir(t), "--journal", "postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		door.set(false)
+		if err := p.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	there := customer{gateway: p.gateway, accountID: s.accountID}
+	there.APIKey = s.APIKey
+	type outcome struct {
+		protocol
+		a answer
+	}
+	mark := "books lost " + reason
+	answers := make(chan outcome, len(allProtocols()))
+	for _, one := range allProtocols() {
+		prompt, members := "simulate: slow-first=2s\necho: "+mark, []string{}
+		if reason == "unrecorded_end" {
+			prompt, members = "simulate: pace=20ms\ncount to 100\n"+mark, []string{`"stream":true`, one.wantsUsage()}
+		}
+		go func() {
+			ctx, cancel := context.WithTimeout(context.Background(), callTimeMax)
+			defer cancel()
+			a, err := there.tryCall(ctx, http.MethodPost, one.path, one.ask(s.patient, prompt, members...), "X-Error-Status", "standard")
+			if err != nil {
+				t.Errorf("%s: %v", one.style, err)
+			}
+			answers <- outcome{one, a}
+		}()
+	}
+	until(t, "the upstream has all calls", func() bool { return strings.Count(s.received(t, mark), "\n") >= cap(answers) })
+	time.Sleep(time.Second / 2) // the first words are out, or none are
+	door.set(true)
+	for range cap(answers) {
+		got := <-answers
+		id := got.a.header.Get("X-Request-Id")
+		if reason == "unrecorded" {
+			if got.a.status < 500 || !strings.Contains(got.a.body, "cannot") || costShown.MatchString(got.a.body) {
+				t.Errorf("%s: an answer that is not recorded is %d %s", got.style, got.a.status, got.a.body)
+			}
+			defer s.unknown(t, id)
+			continue
+		}
+		if got.a.status != http.StatusOK || costShown.MatchString(got.a.body) || got.late(t, got.frames(t, got.a.body)) == "" {
+			t.Errorf("%s: an answer that is not recorded ends as %d %.2000s", got.style, got.a.status, got.a.body)
+		}
+		defer s.check(t, "completed", got.style, id, nil)
+	}
+	door.set(false)
+}
+
+// isRefused makes calls that nothing is reserved for, and that leave no record.
+func (s *settling) isRefused(t *testing.T, _ string) {
+	for _, p := range allProtocols() {
+		for _, body := range []string{p.ask("no/such-model", "x"), p.ask(s.patient, "x", `"stream":"yes"`)} {
+			a := p.send(t, s.customer, body)
+			if a.status < 400 || a.status >= 500 || costShown.MatchString(a.body) {
+				t.Errorf("%s: status %d: %s", p.style, a.status, a.body)
+			}
+			s.unknown(t, a.header.Get("X-Request-Id"))
+		}
+	}
+}
+
+// runsOut streams to customers of every style until their credit is used up.
+func (s *settling) runsOut(t *testing.T, reason string) {
+	c := s.newPauper(t, "runs-out")
+	c.setLimits(t, 1000)
+	poor := *s
+	poor.customer = c
+	for _, p := range allProtocols() {
+		until(t, "nothing is held", func() bool { return c.money(t).Held == 0 })
+		c.setAvailable(t, 5_000_000) // a slice of 2,048 tokens, and one of 256
+		a := p.send(t, c, p.ask(s.patient, "simulate: pace=200us\ncount to 9000", `"stream":true`, p.wantsUsage()))
+		poor.check(t, reason, p.style, a.header.Get("X-Request-Id"), &a)
+	}
+}
