@@ -14,6 +14,8 @@ import (
 // The worker's limits.
 const (
 	applyEvery      = 20 * time.Millisecond
+	applyEveryMax   = 100 * time.Millisecond // while the books are slow
+	applyRest       = 4                      // times as long as a look took, so that fewer and larger batches go to slow books
 	idleEvery       = 250 * time.Millisecond
 	reapEvery       = 5 * time.Second
 	reapAfter       = 85 * time.Second // of silence; longer than its leases are trusted by a replica
@@ -126,7 +128,7 @@ func (t *Till) renew(ctx context.Context) error {
 
 // keepApplied brings settlements into the books, and begins anew when the run is over before its time.
 func (t *Till) keepApplied(ctx context.Context) {
-	wait := applyEvery
+	wait, failing := applyEvery, false
 	for {
 		timer := time.NewTimer(wait)
 		select {
@@ -140,15 +142,16 @@ func (t *Till) keepApplied(ctx context.Context) {
 			timer.Stop()
 		case <-timer.C:
 		}
+		began := t.mono()
 		if err := t.applyAll(ctx); err != nil {
-			if ctx.Err() == nil && wait == applyEvery {
+			if ctx.Err() == nil && !failing {
 				t.o.Log.Warn("settlements wait for the books", "error", err)
 			}
-			wait = min(max(2*wait, backoffMin), backoffMax)
+			failing, wait = true, min(max(2*wait, backoffMin), backoffMax)
 			_ = t.pause(ctx, wait)
 			continue
 		}
-		wait = applyEvery
+		failing, wait = false, min(max(applyEvery, applyRest*(t.mono()-began)), applyEveryMax)
 	}
 }
 
