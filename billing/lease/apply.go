@@ -181,14 +181,14 @@ func (t *Till) commitBatch(ctx context.Context, r Replica, batch []*committing, 
 	for i, one := range batch {
 		records[i] = one.data
 	}
-	_, err := t.o.Bank.Apply(ctx, r, Batch{Records: records, Marks: marks})
+	_, err := t.o.Bank.Apply(ctx, r, Batch{Records: records, Marks: marks, Seal: func() bool { return c.seal(batch) }})
 	failpoint.At(failpoint.C10)
 	switch {
 	case err == nil:
 		c.committed(batch, nil)
 		t.counters.applied.Add(int64(len(batch)))
 		return nil
-	case transient(err):
+	case transient(err) || errors.Is(err, errTakenBack):
 		return err
 	case len(marks) > 0:
 		t.counters.marksMissed.Add(int64(len(marks)))

@@ -134,7 +134,7 @@ func (b *SQLBank) Apply(ctx context.Context, r Replica, batch Batch) (journal.LS
 	answer := []any{&result, &applied, &late, &overruns}
 	var err error
 	if batch.To == 0 {
-		err = b.stepIfHeard(ctx, "apply", query, args, answer...)
+		err = b.stepIfHeard(ctx, "apply", batch.Seal, query, args, answer...)
 	} else {
 		err = b.step(ctx, "apply", query, args, answer...)
 	}
@@ -232,11 +232,15 @@ func (b *SQLBank) step(ctx context.Context, verb, query string, args []any, dest
 // stepIfHeard is step for what must not happen when nobody learns of it: the answer of a call is kept back when its charge
 // is not known to be in the books. The books do what they were sent also when they were frozen and nobody waits any more,
 // so the step is only good with a word that is sent when its answer was heard.
-func (b *SQLBank) stepIfHeard(ctx context.Context, verb, query string, args []any, dest ...any) error {
+func (b *SQLBank) stepIfHeard(ctx context.Context, verb string, seal func() bool, query string, args []any, dest ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, stepMax)
 	defer cancel()
 	return storeError(verb, postgres.InTx(ctx, b.db, func(tx *sqlx.Tx) error {
-		return tx.QueryRowContext(ctx, query, args...).Scan(dest...)
+		err := tx.QueryRowContext(ctx, query, args...).Scan(dest...)
+		if err == nil && seal != nil && !seal() {
+			err = errTakenBack
+		}
+		return err
 	}))
 }
 

@@ -51,6 +51,8 @@ type Batch struct {
 	From, To, Open journal.LSN
 	Records        [][]byte
 	Marks          [][]byte // of calls that still run; without a journal only
+	// Seal, when set, is asked when all but the last word is said. Where it says no nothing of the batch happens.
+	Seal func() bool
 }
 
 // Errors of the books.

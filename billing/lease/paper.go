@@ -55,12 +55,13 @@ type committer struct {
 
 // committing is a settlement that waits for its transaction.
 type committing struct {
-	at    journal.LSN
-	id    string
-	data  []byte
-	tried bool // a transaction with it was begun, so it may be in the books
-	err   error
-	done  chan struct{}
+	at     journal.LSN
+	id     string
+	data   []byte
+	sealed bool // the last word of a transaction with it was said, so it may be in the books
+	left   bool // nobody waits for it any more
+	err    error
+	done   chan struct{}
 }
 
 func newCommitter() *committer {
@@ -105,10 +106,11 @@ func (c *committer) settle(id string, data []byte) (journal.LSN, error) {
 	return one.at, nil
 }
 
-// errTakenBack means that a settlement was never tried, and never will be.
-var errTakenBack = errors.New("lease: the settlement was taken back before it was tried")
+// errTakenBack means that a settlement is not in the books, and never will be.
+var errTakenBack = errors.New("lease: the settlement was taken back before the last word was said")
 
-// wait ends with the caller. A settlement that no transaction has tried is then taken back, so that it is never charged.
+// wait ends with the caller. A settlement of which no transaction has said the last word is then taken back, so that it is
+// never charged.
 func (c *committer) wait(ctx context.Context, at journal.LSN) error {
 	c.mu.Lock()
 	one := c.waiting[at]
@@ -117,7 +119,8 @@ func (c *committer) wait(ctx context.Context, at journal.LSN) error {
 	case <-one.done:
 	case <-ctx.Done():
 		c.mu.Lock()
-		if one.err == nil && one.tried {
+		one.left = true
+		if one.err == nil && one.sealed {
 			one.err = ctx.Err()
 		} else if one.err == nil {
 			one.err = errTakenBack
@@ -156,7 +159,6 @@ func (c *committer) next(withMarks bool) (batch []*committing, marks map[string]
 			break
 		}
 		size += len(one.data)
-		one.tried = true
 		batch = append(batch, one)
 	}
 	if withMarks {
@@ -169,6 +171,21 @@ func (c *committer) next(withMarks bool) (batch []*committing, marks map[string]
 		}
 	}
 	return batch, marks
+}
+
+// seal reports whether everybody still waits for the settlements of a transaction whose last word is to be said.
+func (c *committer) seal(batch []*committing) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, one := range batch {
+		if one.left {
+			return false
+		}
+	}
+	for _, one := range batch {
+		one.sealed = true
+	}
+	return true
 }
 
 // committed ends settlements, at the error given.

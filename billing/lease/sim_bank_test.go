@@ -229,6 +229,9 @@ func (b *books) Apply(_ context.Context, r Replica, batch Batch) (journal.LSN, e
 		row.applied, row.opened = batch.To, batch.Open
 		applied = batch.To
 	}
+	if batch.Seal != nil && !batch.Seal() {
+		return 0, errTakenBack
+	}
 	for _, one := range records {
 		b.charge(one)
 		delete(b.marks, one.Hold.ID)

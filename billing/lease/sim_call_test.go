@@ -288,7 +288,7 @@ func (c *simCall) lookWhetherDurable() {
 		err := t.paper.wait(ctx, c.at)
 		cancel()
 		if err != nil {
-			c.appended = one.tried
+			c.appended = one.sealed
 			c.directly(err)
 			return
 		}
