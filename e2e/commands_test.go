@@ -209,11 +209,11 @@ func TestFaultDatabaseIsAwayWhileServing(t *testing.T) {
 	}
 	owner.SimulatorURL = simulatorURL
 	p := serve(t, owner)
-	other := customer{gateway: p.gateway}
+	beside := *p.gateway
+	other := customer{gateway: &beside}
 	other.APIKey = owner.newCustomer(t, "leaseless").APIKey
 	decodeCompletion(t, other.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: warm")))
-	before, mine := owner.balance(t), owner.APIKey
-	p.APIKey = mine
+	before := owner.balance(t)
 	paid := p.lease(t, 8)
 	stopped := make(chan error, 1)
 	go func() { stopped <- owner.stop() }()
@@ -230,7 +230,7 @@ func TestFaultDatabaseIsAwayWhileServing(t *testing.T) {
 		calling()
 		other.isAway(t)
 	}
-	p.staysClosed(t, mine)
+	p.staysClosed(t, owner.APIKey)
 	calling()
 	back, err := startIn(dir, "--simulator-url", simulatorURL)
 	if err != nil {
