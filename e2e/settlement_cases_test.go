@@ -20,6 +20,7 @@ type settlingCase struct {
 	does      string // in the simulator's own words
 	max       int    // tokens, if any
 	only      string // stream or json; both when empty
+	style     string // of the client; all when empty
 	impatient bool   // the upstream is given little time
 	silent    bool   // the upstream is one that answers nothing, properly
 }
@@ -48,7 +49,7 @@ var settlingRows = map[string]settlingRow{
 	"no_content":      {calls: []settlingCase{{prompt: "echo: ", does: "usage=none", only: streamOnly}}},
 	"credit_ran_out":  {drive: (*settling).runsOut},
 	"length_enforced": {calls: []settlingCase{{prompt: "count to 9", does: "endless;pace=1ms", max: 20, only: streamOnly}}},
-	"empty_answer":    {calls: []settlingCase{{prompt: "count to 9", silent: true}}},
+	"empty_answer":    {calls: []settlingCase{{prompt: "count to 9", silent: true, style: "chat", only: jsonOnly}}},
 	"request_refused": {calls: []settlingCase{{prompt: "count to 9", does: "status=422"}}},
 	"upstream_failed": {calls: []settlingCase{
 		{prompt: "count to 9", does: "status=500"}, {prompt: "count to 9", does: "empty"}, {prompt: "count to 9", does: "truncated-json", only: jsonOnly},
@@ -93,11 +94,13 @@ func (s *settling) addSilent(t *testing.T) {
 		body, err := io.ReadAll(io.LimitReader(r.Body, hitBytes))
 		if err == nil && strings.Contains(string(body), `"stream":true`) {
 			w.Header().Set("Content-Type", "text/event-stream")
-			_, _ = io.WriteString(w, `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[]}`+"\n\ndata: [DONE]\n\n")
+			_, _ = io.WriteString(w, `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m",`+
+				`"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`+"\n\ndata: [DONE]\n\n")
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[]}`)
+		_, _ = io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"m",`+
+			`"choices":[{"index":0,"message":{"role":"assistant","content":""},"finish_reason":null}]}`)
 	}))
 	t.Cleanup(server.Close)
 	catalogs.Lock()

@@ -93,7 +93,7 @@ func TestSettlementTable(t *testing.T) {
 			for _, c := range row.calls {
 				for _, p := range allProtocols() {
 					for _, form := range []string{streamOnly, jsonOnly} {
-						if c.only == "" || c.only == form {
+						if (c.only == "" || c.only == form) && (c.style == "" || c.style == p.style) {
 							all.Go(func() { s.settles(t, reason, c, p, form == streamOnly) })
 						}
 					}
