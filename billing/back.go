@@ -55,7 +55,8 @@ func (l *Ledger) Refund(ctx context.Context, q postgres.Queryer, r Refund) (owed
 	case r.Freeze:
 		err = l.Freeze(ctx, q, r.AccountID, r.Reason)
 	case row.Owed > 0:
-		err = l.freezeForDebt(ctx, q, r.AccountID, r.Reason)
+		err = l.freezeForDebt(ctx, q, r.AccountID,
+			"Credit that was spent already was taken back, so the account owes us. The next credit it buys or gets back pays that first.")
 	}
 	return row.Owed, err
 }
