@@ -153,6 +153,7 @@ func (s *settling) leaves(t *testing.T, reason, prompt, after, mark string) {
 		for lines.Scan() && !strings.Contains(lines.Text(), " "+after+`"`) {
 			continue
 		}
+		time.Sleep(200 * time.Millisecond) // what follows the last content in the upstream's words is there, and the client does not see it
 		cancel()
 		_ = resp.Body.Close()
 		s.check(t, reason, p.style, id, nil)
