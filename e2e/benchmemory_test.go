@@ -34,7 +34,7 @@ func TestBenchMemoryOfSlowStreams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		printMemory(t, "gateway, "+s.name, target{"gateway", strings.TrimSuffix(g.BaseURL, "/v1"), g.APIKey, g.PID}, s.path, s.body)
+		printMemory(t, "gateway, "+s.name, target{"gateway", strings.TrimSuffix(g.BaseURL, "/v1"), g.APIKey, g.PID, 0}, s.path, s.body)
 		if err := g.stop(); err != nil {
 			t.Fatal(err)
 		}
