@@ -8,4 +8,6 @@ const (
 	randomKills = 2
 	sharedJobs  = 40
 	deliveries  = 5000 // of payment events
+
+	bothThemesEverywhere = false // or one theme in each size of a window
 )

@@ -8,4 +8,6 @@ const (
 	randomKills = 12
 	sharedJobs  = 300
 	deliveries  = 100_000 // of payment events
+
+	bothThemesEverywhere = true // or one theme in each size of a window
 )

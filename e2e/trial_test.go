@@ -9,13 +9,20 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// inEverySize looks for what axe finds, and for pages wider than their window, on a telephone and on a desk, in both
-// themes.
+// inEverySize looks for what axe finds, and for pages wider than their window: dark on a telephone, light on a desk. Each
+// look takes long on a busy machine, so make soak alone looks at both themes in both sizes.
 func (p *tab) inEverySize(name string) {
 	p.t.Helper()
-	for _, width := range []int{390, 1280} {
+	for width, scheme := range map[int]*playwright.ColorScheme{390: playwright.ColorSchemeDark, 1280: playwright.ColorSchemeLight} {
 		p.must(p.SetViewportSize(width, 900))
-		p.everywhere()
+		if bothThemesEverywhere {
+			p.everywhere()
+		} else {
+			p.must(p.EmulateMedia(playwright.PageEmulateMediaOptions{ColorScheme: scheme, ReducedMotion: playwright.ReducedMotionReduce}))
+			_, err := p.Evaluate(coloursSettled)
+			p.must(err)
+			p.axe()
+		}
 		if p.measure(`() => document.documentElement.scrollWidth > innerWidth`).(bool) {
 			p.t.Errorf("%s is wider than a window of %d pixels", name, width)
 		}
