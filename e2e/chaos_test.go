@@ -19,14 +19,15 @@ const (
 	chaosReplicas   = 3
 	chaosClients    = 48
 	chaosAccounts   = 12
-	chaosPoor       = 4                      // of them run dry again and again
+	chaosPoor       = 2                      // of them have little, and pay for each call at the books
 	chaosGrant      = 2_000_000              // nano-dollars that a poor account gets at a time
-	chaosPauseMin   = 600 * time.Millisecond // between two kills
-	chaosPauseMax   = 1600 * time.Millisecond
+	chaosPauseMin   = 800 * time.Millisecond // between two kills
+	chaosPauseMax   = 1800 * time.Millisecond
+	chaosFeedEvery  = 2 * time.Second
 	chaosSampleWait = 50 * time.Millisecond
 	chaosRetryWait  = 100 * time.Millisecond // before a replica that did not start is started again
 	chaosSettleMax  = 3 * time.Minute
-	chaosStops      = 8 // kills to one hard stop of the database
+	chaosStops      = 12 // kills to one hard stop of the database
 )
 
 // chaos is one run: replicas that are killed, a database that is stopped hard, and clients who write down what they saw.
@@ -164,7 +165,7 @@ func (c *chaos) feed(ctx context.Context, t *testing.T) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(time.Second):
+		case <-time.After(chaosFeedEvery):
 		}
 		who := c.customers[n%chaosPoor].accountID
 		_, _ = run(t, []string{url}, "credit", "grant", who, dollars(chaosGrant), "--reason", "for a test")

@@ -69,11 +69,11 @@ func (w *witness) one(client *http.Client, base, key string) (s sight) {
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeMax)
 	defer cancel()
 	body := `{"model":"test/quick","max_tokens":64,"messages":[{"role":"user","content":"count to 8"}]}`
-	switch n := w.random.IntN(100); {
+	switch n := w.random.IntN(300); {
 	case n < 3:
 		s.streamed, s.left = true, n == 0
 		body = `{"model":"test/paced","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"count to 120"}]}`
-	case n < 15:
+	case n < 45:
 		s.streamed = true
 		body = `{"model":"test/quick","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"count to 20"}]}`
 	}
