@@ -87,8 +87,9 @@ func newChaos(t *testing.T, bin string, wanted chaosSize, env ...string) *chaos 
 	c := &chaos{binary: bin, env: env, wanted: wanted, home: start(t, "--simulator-url", upstream), done: make(chan struct{})}
 	c.home.addModels(t, model{id: "test/quick", upstream: "sim"}, model{id: "test/paced", upstream: "sim+pace=4ms"})
 	for i := range chaosAccounts {
-		one := c.home.newCustomer(t, fmt.Sprint("chaos", i))
+		one := c.home.newPauper(t, fmt.Sprint("chaos", i))
 		one.setLimits(t, 1_000_000)
+		one.setAvailable(t, chaosGrant)
 		if i >= chaosPoor {
 			one.setAvailable(t, 500e9)
 		}

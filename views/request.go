@@ -160,14 +160,15 @@ type moment struct {
 func (d RequestDetail) timeline() []moment {
 	r := d.Request
 	list := []moment{{icon: ui.IconPlay, title: "The call arrived", text: reservedWords(d.Reserved)}}
-	switch {
-	case d.Attempts == 0:
+	switch d.Attempts {
+	case 0:
 		list = append(list, moment{icon: ui.IconCircleX, title: "It was not sent to a provider"})
-	case d.Attempts == 1:
+	case 1:
 		list = append(list, moment{icon: ui.IconSend, title: "Sent to " + r.usedModel(), text: "One attempt."})
 	default:
 		list = append(list, moment{
-			icon: ui.IconRefresh, title: "Sent to " + r.usedModel(), text: counted(int64(d.Attempts), "attempt", "attempts") + ". The last one decided; no earlier one is charged.",
+			icon: ui.IconRefresh, title: "Sent to " + r.usedModel(), text: counted(int64(d.Attempts), "attempt", "attempts") +
+				". The last one decided; no earlier one is charged.",
 		})
 	}
 	if r.FirstByte > 0 {
@@ -178,7 +179,8 @@ func (d RequestDetail) timeline() []moment {
 		end.icon = ui.IconCircleAlert
 	}
 	list = append(list, end)
-	settled := moment{icon: ui.IconReceipt, title: "Settled: " + Dollars(r.Cost) + " charged", text: "The charge was durable before the last byte was sent."}
+	settled := moment{icon: ui.IconReceipt, title: "Settled: " + Dollars(r.Cost) + " charged",
+		text: "The charge was durable before the last byte was sent."}
 	if r.isVideo() {
 		settled.text = "The charge was made in the same step that ended the job."
 	}

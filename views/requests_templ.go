@@ -217,19 +217,19 @@ func requestsFilter(l RequestLog) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = pick("requests-model", "model", "Model", l.Query.Model, withValue("All", l.Choices.Models, l.Query.Model)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = pick("requests-model", "model", "Model", l.Query.Model, withValue(l.Choices.Models, l.Query.Model)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = pick("requests-key", "key", "Key", l.Query.KeyID, withValue("All", l.Choices.Keys, l.Query.KeyID)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = pick("requests-key", "key", "Key", l.Query.KeyID, withValue(l.Choices.Keys, l.Query.KeyID)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = pick("requests-style", "style", "Style", l.Query.Style, withValue("All", styleOptions, l.Query.Style)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = pick("requests-style", "style", "Style", l.Query.Style, withValue(styleOptions, l.Query.Style)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = pick("requests-outcome", "outcome", "Result", l.Query.Outcome, withValue("All", outcomeOptions, l.Query.Outcome)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = pick("requests-outcome", "outcome", "Result", l.Query.Outcome, withValue(outcomeOptions, l.Query.Outcome)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -267,7 +267,7 @@ func requestsFilter(l RequestLog) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = pick("requests-reason", "reason", "Reason", l.Query.Reason, withValue("All", l.Choices.Reasons, l.Query.Reason)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = pick("requests-reason", "reason", "Reason", l.Query.Reason, withValue(l.Choices.Reasons, l.Query.Reason)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -67,7 +67,8 @@ func (d RequestDetail) whySlow() string {
 	case r.Duration <= 0:
 		return "It ended at once."
 	case r.isVideo():
-		return "The job took " + Took(r.Duration) + " from its creation to its end, which is the provider's queue and its making. Its page has each step."
+		return "The job took " + Took(r.Duration) +
+			" from its creation to its end, which is the provider's queue and its making. Its page has each step."
 	case r.FirstByte <= 0:
 		return "It ended after " + Took(r.Duration) + " without a first byte." + d.attemptWords()
 	}

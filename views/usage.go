@@ -133,9 +133,9 @@ func labelOf(options []ui.Option, value string) string {
 	return value
 }
 
-// withValue are the options with what is chosen among them, even if it is no choice any more.
-func withValue(all string, options []ui.Option, value string) []ui.Option {
-	out := append([]ui.Option{{Label: all}}, options...)
+// withValue are all and the options, with what is chosen among them, even if it is no choice any more.
+func withValue(options []ui.Option, value string) []ui.Option {
+	out := append([]ui.Option{{Label: "All"}}, options...)
 	if value != "" && !slices.ContainsFunc(options, func(o ui.Option) bool { return o.Value == value }) {
 		out = append(out, ui.Option{Value: value, Label: value})
 	}

@@ -266,11 +266,11 @@ func usageFilter(u Usage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = pick("usage-model", "model", "of model", u.Query.Model, withValue("All", u.Choices.Models, u.Query.Model)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = pick("usage-model", "model", "of model", u.Query.Model, withValue(u.Choices.Models, u.Query.Model)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = pick("usage-key", "key", "and key", u.Query.KeyID, withValue("All", u.Choices.Keys, u.Query.KeyID)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = pick("usage-key", "key", "and key", u.Query.KeyID, withValue(u.Choices.Keys, u.Query.KeyID)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -306,15 +306,15 @@ func usageFilter(u Usage) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = pick("usage-style", "style", "Style", u.Query.Style, withValue("All", styleOptions, u.Query.Style)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = pick("usage-style", "style", "Style", u.Query.Style, withValue(styleOptions, u.Query.Style)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = pick("usage-modality", "modality", "Modality", u.Query.Modality, withValue("All", modalityOptions, "")).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = pick("usage-modality", "modality", "Modality", u.Query.Modality, withValue(modalityOptions, "")).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = pick("usage-reason", "reason", "Reason", u.Query.Reason, withValue("All", u.Choices.Reasons, u.Query.Reason)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = pick("usage-reason", "reason", "Reason", u.Query.Reason, withValue(u.Choices.Reasons, u.Query.Reason)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

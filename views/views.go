@@ -5,6 +5,7 @@
 package views
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -111,4 +112,12 @@ func within(path, href string) bool {
 		return path == href
 	}
 	return path == href || strings.HasPrefix(path, href+"/")
+}
+
+// moneyPaths begin the addresses of pages that take the sheet of money pages, too.
+var moneyPaths = [...]string{"/console/billing", "/console/usage", "/console/requests"}
+
+// aboutMoney reports whether the page is about what was bought, used or charged.
+func (s Shell) aboutMoney() bool {
+	return slices.ContainsFunc(moneyPaths[:], func(begin string) bool { return strings.HasPrefix(s.Path, begin) })
 }

@@ -119,7 +119,8 @@ func (c *Console) usageCSV(p *page) error {
 	}) // what goes wrong shows when it is flushed
 	for i, l := range e.lines {
 		_ = out.Write([]string{
-			l.Start.In(e.query.Location()).Format(time.RFC3339), e.query.Location().String(), string(stepOf(e.query, e.now)), csvText(l.ID), csvText(l.Name),
+			l.Start.In(e.query.Location()).Format(time.RFC3339), e.query.Location().String(), string(stepOf(e.query, e.now)),
+			csvText(l.ID), csvText(l.Name),
 			number(l.Requests), number(l.Errors), number(l.Input), number(l.Cached), number(l.Output), number(l.Images),
 			seconds(l.Milliseconds), l.Cost.String(), l.Overrun.String(),
 		})
@@ -217,7 +218,8 @@ func recordCells(r *billing.UsageRecord, keyNames map[string]string) []string {
 		r.StartedAt.UTC().Format(time.RFC3339Nano), csvText(r.RequestID), csvText(r.Model), csvText(r.Provider), csvText(r.UpstreamModel),
 		csvText(r.KeyID), csvText(keyName(r.KeyID, keyNames)), csvText(r.Style), strconv.FormatBool(r.Streamed), csvText(r.Outcome),
 		csvText(r.Reason), csvText(r.FinishReason), csvText(r.ErrorCode), csvText(r.EndUser), number(u[billing.InputTokens]),
-		number(u[billing.CacheReadTokens]), number(u[billing.CacheWriteTokens]), number(u[billing.OutputTokens]), number(u[billing.ReasoningTokens]),
+		number(u[billing.CacheReadTokens]), number(u[billing.CacheWriteTokens]), number(u[billing.OutputTokens]),
+		number(u[billing.ReasoningTokens]),
 		number(u[billing.Images]), seconds(u[billing.Seconds]), strconv.FormatBool(r.Estimated), csvText(r.RateCardID), r.Reserved.String(),
 		r.Cost.String(), r.Overrun.String(), r.TransactionID, strconv.Itoa(r.Attempts),
 		number(r.FirstByte.Milliseconds()), number(r.Duration.Milliseconds()),
@@ -226,6 +228,7 @@ func recordCells(r *billing.UsageRecord, keyNames map[string]string) []string {
 
 var recordHeads = []string{
 	"time", "request", "model", "provider", "provider_model", "key", "key_name", "style", "streamed", "outcome", "reason", "finish_reason",
-	"error_code", "end_user", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens", "reasoning_tokens", "images", "seconds",
+	"error_code", "end_user", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens",
+	"reasoning_tokens", "images", "seconds",
 	"estimated", "rate_card", "reserved_usd", "cost_usd", "overrun_usd", "transaction", "attempts", "first_byte_ms", "duration_ms",
 }

@@ -138,14 +138,10 @@ func set(path string, value any) func(map[string]any) {
 	}
 }
 
-// TestWhatThePaymentServiceSaysMustBeWhatWasOrdered has a paid session each, about which one thing is not as ordered.
-func TestWhatThePaymentServiceSaysMustBeWhatWasOrdered(t *testing.T) {
-	t.Parallel()
+// liesAbout are wrong things that the payment service may say of a paid session of one account.
+func liesAbout(victim, otherTopup string) map[string]lie {
 	const session, intent = "/v1/checkout/sessions/", "/v1/payment_intents/"
-	h := open(t)
-	victim := h.account()
-	other := h.checkout(victim, 700)
-	kinds := map[string]lie{
+	return map[string]lie{
 		"session of the other mode":     {session, set("livemode", true)},
 		"session in euro":               {session, set("currency", "eur")},
 		"session without decimals":      {session, set("currency", "jpy")},
@@ -160,10 +156,10 @@ func TestWhatThePaymentServiceSaysMustBeWhatWasOrdered(t *testing.T) {
 		"unknown payment status":        {session, set("payment_status", "PAID")},
 		"paid and open":                 {session, set("status", "open")},
 		"paid and expired":              {session, set("status", "expired")},
-		"for another top-up":            {session, set("client_reference_id", other.ID)},
+		"for another top-up":            {session, set("client_reference_id", otherTopup)},
 		"for no top-up":                 {session, set("client_reference_id", nil)},
 		"metadata of another account":   {session, set("metadata.account_id", victim)},
-		"metadata of another top-up":    {session, set("metadata.topup_id", other.ID)},
+		"metadata of another top-up":    {session, set("metadata.topup_id", otherTopup)},
 		"no metadata":                   {session, set("metadata", map[string]any{})},
 		"a subscription":                {session, set("mode", "subscription")},
 		"only a card":                   {session, set("mode", "setup")},
@@ -178,7 +174,7 @@ func TestWhatThePaymentServiceSaysMustBeWhatWasOrdered(t *testing.T) {
 		"payment under way":             {intent, set("status", "processing")},
 		"payment failed":                {intent, set("status", "requires_payment_method")},
 		"payment of another account":    {intent, set("metadata.account_id", victim)},
-		"payment of another top-up":     {intent, set("metadata.topup_id", other.ID)},
+		"payment of another top-up":     {intent, set("metadata.topup_id", otherTopup)},
 		"payment of an automatic kind":  {intent, set("metadata.auto", "true")},
 		"another payment":               {intent, set("id", "pi_another")},
 		"no charge":                     {intent, set("latest_charge", nil)},
@@ -190,6 +186,15 @@ func TestWhatThePaymentServiceSaysMustBeWhatWasOrdered(t *testing.T) {
 		"refunded less than nothing":    {intent, set("latest_charge.amount_refunded", -1)},
 		"not an answer about the thing": {session, func(thing map[string]any) { clear(thing) }},
 	}
+}
+
+// TestWhatThePaymentServiceSaysMustBeWhatWasOrdered has a paid session each, about which one thing is not as ordered.
+func TestWhatThePaymentServiceSaysMustBeWhatWasOrdered(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	victim := h.account()
+	other := h.checkout(victim, 700)
+	kinds := liesAbout(victim, other.ID)
 	accounts := map[string]string{}
 	for name, l := range kinds {
 		account := h.account()

@@ -12,21 +12,28 @@ import (
 func exampleCalls() []views.LoggedRequest {
 	const support = "Support assistant, production"
 	rows := []views.LoggedRequest{
-		{Request: views.Request{Model: "aurora-large", KeyName: support, Style: "chat", Streamed: true, Outcome: "succeeded", Input: 4_213, Cached: 1_024,
+		{Request: views.Request{Model: "aurora-large", KeyName: support, Style: "chat", Streamed: true, Outcome: "succeeded",
+			Input: 4_213, Cached: 1_024,
 			Output: 388, Cost: 21_480_251, FirstByte: 412 * time.Millisecond, Duration: 6_318 * time.Millisecond},
 			Provider: "meridian", Upstream: "aurora-large-2026-08", Finish: "stop", Reason: "completed", EndUser: "u-4411"},
 		{Request: views.Request{Model: "sage-reasoning-long-context-preview", KeyName: "Batch nightly", Style: "messages", Outcome: "client_left",
-			ErrorCode: "client_closed_request", Estimated: true, Input: 91_020, Output: 12, Cost: 43, FirstByte: 8 * time.Second, Duration: 9 * time.Second},
+			ErrorCode: "client_closed_request", Estimated: true, Input: 91_020, Output: 12, Cost: 43, FirstByte: 8 * time.Second,
+			Duration: 9 * time.Second},
 			Provider: "tern", Upstream: "sage", Reason: "client_left"},
-		{Request: views.Request{Model: Model, KeyName: "Playground", Style: "responses", Streamed: true, Outcome: "cut", ErrorCode: "upstream_error",
+		{Request: views.Request{Model: Model, KeyName: "Playground", Style: "responses", Streamed: true, Outcome: "cut",
+			ErrorCode: "upstream_error",
 			Estimated: true, Input: 120, Output: 44, Cost: 880_043, FirstByte: 120 * time.Millisecond, Duration: 70 * time.Second},
 			Provider: "meridian", Upstream: "aurora-mini", Reason: "upstream_broke_off"},
-		{Request: views.Request{Model: "quarry/reel:pro", KeyName: support, Style: "videos", Outcome: "succeeded", Seconds: 8, Cost: 960 * app.Cent / 100,
+		{Request: views.Request{Model: "quarry/reel:pro", KeyName: support, Style: "videos", Outcome: "succeeded", Seconds: 8,
+			Cost:     960 * app.Cent / 100,
 			Duration: 74 * time.Second}, Provider: "quarry", Upstream: "reel-pro", Reason: "video_completed"},
-		{Request: views.Request{Model: "aurora-large", KeyName: "deleted key key_01kb3", Style: "native", Outcome: "timed_out", ErrorCode: "upstream_timeout",
+		{Request: views.Request{Model: "aurora-large", KeyName: "deleted key key_01kb3", Style: "native",
+			Outcome: "timed_out", ErrorCode: "upstream_timeout",
 			Duration: 60 * time.Second}, Reason: "timed_out_unanswered", Provider: "meridian"},
-		{Request: views.Request{Model: "cobalt-code", KeyName: "Batch nightly", Style: "chat", Outcome: "succeeded", Input: 800, Output: 4_096, Cost: 7,
-			FirstByte: 2100 * time.Millisecond, Duration: 2150 * time.Millisecond}, Provider: "tern", Upstream: "cobalt", Finish: "length", Reason: "completed"},
+		{Request: views.Request{Model: "cobalt-code", KeyName: "Batch nightly", Style: "chat", Outcome: "succeeded",
+			Input: 800, Output: 4_096, Cost: 7,
+			FirstByte: 2100 * time.Millisecond, Duration: 2150 * time.Millisecond}, Provider: "tern", Upstream: "cobalt",
+			Finish: "length", Reason: "completed"},
 	}
 	for i := range rows {
 		rows[i].ID, rows[i].At = "req_01kb4a6zt4h2s8j5y7r3w9mv"+string(rune('a'+i))+"q", at(time.Duration(i*i*i)*7*time.Minute+4*time.Second)
@@ -80,7 +87,8 @@ func requestDetails() []Story {
 				d := views.RequestDetail{
 					Shell: s, Request: r, RateCard: r.Model + "@3", Known: true, Attempts: 1, Computed: r.Cost, Reserved: 48_200_000,
 					Charge: "txn_01kb4a6zt4h2s8j5y7r3w9mvaq", Entry: 98_120,
-					Rule: views.Rule{Reason: r.Reason, Charge: "delivered", When: "The answer is not whole.", Text: "Charged what was delivered, by an estimate."},
+					Rule: views.Rule{Reason: r.Reason, Charge: "delivered", When: "The answer is not whole.",
+						Text: "Charged what was delivered, by an estimate."},
 				}
 				change(&d)
 				return views.RequestPage(d)
@@ -117,7 +125,8 @@ func requestDetails() []Story {
 			d.Rule, d.Charge, d.Entry = nothing, "", 0
 		}),
 		story("request-overrun", "A call that cost more than was reserved", 5, func(d *views.RequestDetail) {
-			d.Rule = views.Rule{Reason: "overrun", Charge: "reserve", Text: "Charged what was reserved for the call. It cost more, and we bear the rest."}
+			d.Rule = views.Rule{Reason: "overrun", Charge: "reserve",
+				Text: "Charged what was reserved for the call. It cost more, and we bear the rest."}
 			d.Request.Cost, d.Reserved, d.Overrun, d.Computed = 100_000, 100_000, 399_712, 499_712
 			d.Lines = []views.PriceLine{
 				{Meter: "input_tokens", Quantity: 800}, {Meter: "output_tokens", Quantity: 4_096, Price: priceOfMillion("output_tokens", 122_000_000)},

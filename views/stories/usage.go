@@ -2,6 +2,7 @@ package stories
 
 import (
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/a-h/templ"
@@ -87,7 +88,7 @@ func usagePages() []Story {
 			}}
 	}
 	models := []string{"aurora-large", "cobalt-code", Model, "sage-reasoning-long-context-preview"}
-	many := append(models[:4:4], "tern-1", "tern-2", "tern-3", "tern-4", "quarry/text")
+	many := slices.Concat(models, []string{"tern-1", "tern-2", "tern-3", "tern-4", "quarry/text"})
 	none := func(*views.Usage) {}
 	video := func(u *views.Usage) {
 		l := views.UsageLine{
@@ -102,11 +103,13 @@ func usagePages() []Story {
 		story("usage-compared", "30 days, many models, compared", "range=30d&compare=on", 200, many, none),
 		story("usage-hours", "A day by its hours, requests by key", "range=custom&from=2026-11-20&to=2026-11-20&by=key&metric=requests", 200,
 			[]string{"key_support", "key_batch"}, none),
-		story("usage-filtered", "Filtered, in another time zone", "range=24h&model=aurora-large&by=key&tz=Asia%2FKolkata&style=chat&reason=completed", 200,
+		story("usage-filtered", "Filtered, in another time zone",
+			"range=24h&model=aurora-large&by=key&tz=Asia%2FKolkata&style=chat&reason=completed", 200,
 			[]string{"key_support"}, none),
 		story("usage-video", "Seconds of video, images, a part borne by us", "metric=seconds", 200, models[:1], video),
 		story("usage-books-wrong", "The books do not agree", "", 200, models[:2], func(u *views.Usage) { u.Books.Charges -= 43 }),
-		story("usage-books-away", "The books cannot be compared", "range=month&metric=errors", 200, models[:2], func(u *views.Usage) { u.Books = nil }),
+		story("usage-books-away", "The books cannot be compared", "range=month&metric=errors", 200, models[:2],
+			func(u *views.Usage) { u.Books = nil }),
 		story("usage-empty", "Nothing used yet", "", 200, nil, none),
 		story("usage-none", "No usage matches", "model=aurora-large&range=24h", 200, nil, none),
 		story("usage-backwards", "The last day before the first", "range=custom&from=2026-11-20&to=2026-11-02", 422, nil, func(u *views.Usage) {

@@ -16,13 +16,15 @@ func verify() []Story {
 				return views.VerifyPage(v)
 			}}
 	}
-	waiting := Story{Name: "overview-unverified", Group: "Verifying an address", Title: "The overview until then", Status: 200, Path: "/console",
+	waiting := Story{Name: "overview-unverified", Group: "Verifying an address", Title: "The overview until then",
+		Status: 200, Path: "/console",
 		View: func(s views.Shell) templ.Component {
 			return views.OverviewPage(views.Overview{Shell: s, Onboarding: steps(), Unverified: &views.Unverified{Email: Email, Trial: trial}})
 		}}
 	claim := Story{Name: "overview-claim", Group: "Verifying an address", Title: "Trial credit not taken yet", Status: 200, Path: "/console",
 		View: func(s views.Shell) templ.Component {
-			return views.OverviewPage(views.Overview{Shell: s, Onboarding: steps(), Unverified: &views.Unverified{Email: Email, Trial: trial, Claim: true}})
+			return views.OverviewPage(views.Overview{Shell: s, Onboarding: steps(), Unverified: &views.Unverified{Email: Email,
+				Trial: trial, Claim: true}})
 		}}
 	frozen := Story{Name: "keys-frozen", Group: "API keys", Title: "The account is frozen", Status: 200, Path: "/console/keys",
 		Adjust: func(s *views.Shell) {
@@ -33,10 +35,11 @@ func verify() []Story {
 		{Name: "sign-up-verified", Group: "Sign-up and sign-in", Title: "Sign up, credit after verification", Status: 200, Out: true,
 			Path: "/console/sign-up",
 			View: func(s views.Shell) templ.Component { return views.SignUpPage(views.Entry{Shell: s, Trial: trial}) }},
-		story("verify", "A link that works", 200, true, views.Verify{Token: "ZXhhbXBsZQ", Email: Email, Trial: trial}),
+		story("verify", "A link that works", 200, true, views.Verify{Token: "an-example", Email: Email, Trial: trial}),
 		story("verify-waiting", "Waiting for the link", 200, false, views.Verify{Email: Email, Resend: true, Trial: trial}),
 		story("verify-expired", "A link that has expired", 409, false, views.Verify{
-			Email: Email, Resend: true, Title: "This link does not work", Problem: "This link has expired: it worked for 24 hours. Ask for a new one.",
+			Email: Email, Resend: true, Title: "This link does not work",
+			Problem: "This link has expired: it worked for 24 hours. Ask for a new one.",
 		}),
 		story("verify-unknown-out", "A link that is not complete", 404, true, views.Verify{
 			Title: "This link does not work", Problem: "This link is not complete. Copy it whole from the mail, or ask for a new one.",
