@@ -48,6 +48,7 @@ type Credit struct {
 	Owed         app.Amount // to us, because credit that was spent was taken back
 	Frozen       bool
 	FrozenReason string
+	Indebted     bool // frozen for what it owes and nothing else, so that buying credit lets it spend again
 }
 
 // Credit reads the account's balance and the grants it consists of, as one moment saw them.
@@ -81,10 +82,11 @@ func selectCredit(ctx context.Context, q postgres.Queryer, accountID string) (c 
 			coalesce(sum(g.remaining_nanos) filter (where g.kind in ('promotional', 'adjustment')), 0)::bigint,
 			coalesce((select owed_nanos from receivables r where r.account_id = a.id), 0),
 			exists (select from accounts f where f.id = a.id and f.frozen_at is not null),
-			coalesce((select frozen_reason from accounts f where f.id = a.id), '')
+			coalesce((select frozen_reason from accounts f where f.id = a.id), ''),
+			exists (select from receivables r where r.account_id = a.id and r.froze)
 		from credit_accounts a left join grants g on g.account_id = a.id and not g.spent
 		where a.id = $1 and a.kind = 'customer' group by a.id`, accountID).
-		Scan(&c.Posted, &c.Held, &c.Leased, &c.Trial, &c.TrialExpires, &c.Purchased, &c.Granted, &c.Owed, &c.Frozen, &c.FrozenReason)
+		Scan(&c.Posted, &c.Held, &c.Leased, &c.Trial, &c.TrialExpires, &c.Purchased, &c.Granted, &c.Owed, &c.Frozen, &c.FrozenReason, &c.Indebted)
 	if err != nil {
 		return c, fmt.Errorf("credit of %s: %w", accountID, err)
 	}

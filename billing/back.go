@@ -102,6 +102,13 @@ func (l *Ledger) Adjust(ctx context.Context, q postgres.Queryer, c Correction) e
 	return wrap("adjust", err)
 }
 
+// Recall asks every replica to give back what it holds of an account, or of the budget of a key, without need. It comes
+// back within a moment, or is being spent.
+func (l *Ledger) Recall(ctx context.Context, purse string) error {
+	_, err := l.db.ExecContext(ctx, `select recall_leases($1)`, purse)
+	return wrap("recall", err)
+}
+
 // Freeze keeps an account from spending: it is given no more credit for calls, and replicas are asked to give back what they
 // hold for it. What already runs ends as usual. Freezing it again keeps the first reason, unless that was a debt: paying it
 // does not end this.

@@ -195,7 +195,7 @@ func Frozen() *app.Error {
 
 // overBudget is unfunded for the budget of a key.
 func overBudget(needed app.Amount, b Balance) *app.Error {
-	return app.Errorf(app.Unfunded, "insufficient_quota",
+	return app.Errorf(app.Unfunded, "budget_exceeded",
 		"This call needs $%s and the budget of this API key has $%s left. Raise the budget on the keys page of the console (/console/keys).",
 		needed, b.Available()).Final()
 }

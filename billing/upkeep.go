@@ -26,7 +26,37 @@ func (l *Ledger) Upkeep(ctx context.Context) error {
 	if dropped > 0 {
 		l.o.Log.Info("usage records were dropped", "months", dropped, "before", now.Add(-l.o.RecordsKept).Format(time.DateOnly))
 	}
-	return wrap("drop partitions", err)
+	if err != nil {
+		return wrap("drop partitions", err)
+	}
+	return wrap("drop old leases", dropLeases(ctx, l.db, now.Add(-leasesKept)))
+}
+
+// leasesKept is how long leases that are over stay, and runs that left nothing behind. It is longer than journals keep what
+// they have applied, so that a settlement that comes late still finds its lease.
+const leasesKept = 8 * 24 * time.Hour
+
+// dropLeases deletes leases that were over before then, and replicas that ended before then without a journal whose
+// numbers must be remembered.
+func dropLeases(ctx context.Context, q postgres.Queryer, before time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		with gone as (
+			delete from leases where state <> 'open' and touched_at < $1
+		), unnumbered as (
+			delete from journal_cursors c using replicas r where r.id = c.replica_id and c.applied_lsn = 0 and r.state <> 'live'
+				and r.heartbeat_at < $1 and not exists (select from leases l where l.replica_id = r.id)
+				and not exists (select from call_marks m where m.replica_id = r.id)
+		)
+		select`, before)
+	if err != nil {
+		return err
+	}
+	_, err = q.ExecContext(ctx, `
+		delete from replicas r where r.state <> 'live' and r.heartbeat_at < $1
+			and not exists (select from journal_cursors c where c.replica_id = r.id)
+			and not exists (select from leases l where l.replica_id = r.id)
+			and not exists (select from call_marks m where m.replica_id = r.id)`, before)
+	return err
 }
 
 // refill fills the budgets whose period has begun anew.

@@ -17,9 +17,10 @@ import (
 // The shape of the load. How long it lasts stands in the files of the two forms.
 const (
 	chaosReplicas   = 3
-	chaosClients    = 48
+	chaosClients    = 160
 	chaosAccounts   = 12
 	chaosPoor       = 2                      // of them have little, and pay for each call at the books
+	chaosPoorShare  = 25                     // one of so many calls is of a poor account
 	chaosGrant      = 2_000_000              // nano-dollars that a poor account gets at a time
 	chaosPauseMin   = 800 * time.Millisecond // between two kills
 	chaosPauseMax   = 1800 * time.Millisecond

@@ -51,7 +51,7 @@ func (w *witness) call(ctx context.Context) {
 			time.Sleep(time.Millisecond)
 			continue
 		}
-		s := w.one(client, *base, w.chaos.customers[w.random.IntN(chaosAccounts)].APIKey)
+		s := w.one(client, *base, w.account().APIKey)
 		if s.saw == sawNothing {
 			time.Sleep(time.Millisecond)
 			continue
@@ -61,6 +61,14 @@ func (w *witness) call(ctx context.Context) {
 		}
 		w.sights = append(w.sights, s)
 	}
+}
+
+// account picks who calls. The poor call less: most of their calls are refused, and refusals are not what is counted.
+func (w *witness) account() customer {
+	if w.random.IntN(chaosPoorShare) == 0 {
+		return w.chaos.customers[w.random.IntN(chaosPoor)]
+	}
+	return w.chaos.customers[chaosPoor+w.random.IntN(chaosAccounts-chaosPoor)]
 }
 
 // one makes one call: mostly in one piece, some as streams, and some streams that the client leaves. It lasts to its end

@@ -19,6 +19,7 @@ const (
 type Billing struct {
 	Shell
 	Credit  Credit
+	Debt    bool      // only what is owed keeps the account frozen, and buying credit pays it
 	Failure *Trouble  // set when the balance could not be read
 	Proof   *Proof    // nil when the sums could not be compared
 	Spend   Breakdown // of one month

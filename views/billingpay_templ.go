@@ -66,7 +66,7 @@ func topUpCard(b Billing) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		} else if b.Frozen != nil {
+		} else if b.Frozen != nil && !b.Debt {
 			templ_7745c5c3_Err = ui.EmptyState(ui.EmptyProps{
 				Icon: ui.IconShield, Title: "Nothing can be bought while the account is frozen",
 				Text: "Contact support first. What you bought before is kept.",

@@ -102,7 +102,8 @@ func plural(n int, one, many string) string {
 
 // fixes say what helps against an error.
 var fixes = map[string]string{
-	"insufficient_quota":            "Add credit on the billing page, or raise the budget of the key.",
+	"insufficient_quota":            "Add credit on the billing page.",
+	"budget_exceeded":               "Raise the budget of the key on the keys page, or wait until it is refilled.",
 	"rate_limit_exceeded":           "Wait as long as the answer's Retry-After says, or spread the calls.",
 	"max_concurrency_exceeded":      "Let a running call end first, or spread the calls.",
 	"no_available_provider":         "Try again in a moment, or use another model.",

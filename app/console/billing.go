@@ -69,7 +69,7 @@ func (c *Console) billingPage(p *page) (views.Billing, error) {
 	if b.Failure, err = missing(p, err); err != nil {
 		return b, err
 	}
-	b.Credit = viewCredit(credit)
+	b.Credit, b.Debt = viewCredit(credit), credit.Indebted
 	sums, err := c.o.Ledger.Reconcile(ctx, id)
 	absent, err := missing(p, err)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jmoiron/sqlx"
 
@@ -190,8 +191,12 @@ func (s *Service) open(ctx context.Context, c *Call, p *plan) (*jobRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	for range opensMax {
-		if err = s.openOnce(ctx, c, p, row); err == nil || !isStore(err) || ctx.Err() != nil {
+	for tries := range opensMax {
+		err = s.openOnce(ctx, c, p, row)
+		if err != nil && tries < recallsMax && app.KindOf(err) == app.Unfunded && s.recall(ctx, c) {
+			continue // what replicas kept at hand for calls may be enough
+		}
+		if err == nil || !isStore(err) || ctx.Err() != nil {
 			break
 		}
 		if _, found, lost := find(ctx, s.db, row.AccountID, row.ID); lost == nil && found {
@@ -199,6 +204,24 @@ func (s *Service) open(ctx context.Context, c *Call, p *plan) (*jobRow, error) {
 		}
 	}
 	return row, err
+}
+
+// recall asks for credit that waits in leases, and waits for it. It says whether there was time.
+func (s *Service) recall(ctx context.Context, c *Call) bool {
+	for _, purse := range [...]string{c.Principal.AccountID, c.Principal.BudgetID} {
+		if purse == "" {
+			continue
+		}
+		if err := s.o.Ledger.Recall(ctx, purse); err != nil {
+			return false
+		}
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(recallWait):
+		return true
+	}
 }
 
 // openOnce fails without a trace where many calls of one account wait for its row longer than a statement may.

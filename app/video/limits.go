@@ -21,6 +21,8 @@ const (
 	storeMax           = 5 * time.Second
 	openMax            = 10 * time.Second // for a hold and its job, tries included
 	opensMax           = 4
+	recallsMax         = 2 // of credit that waits in leases, before a job is refused for want of it
+	recallWait         = 120 * time.Millisecond
 	runningRetryAfter  = 15 * time.Second
 	retryAfterMax      = time.Minute
 	day                = 24 * time.Hour
