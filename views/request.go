@@ -156,6 +156,9 @@ type moment struct {
 	text  string
 }
 
+// crashedReason is the settlement rule of a call whose process ended in its middle.
+const crashedReason = "crashed"
+
 // timeline is what is known to have happened, in order.
 func (d RequestDetail) timeline() []moment {
 	r := d.Request
@@ -181,8 +184,11 @@ func (d RequestDetail) timeline() []moment {
 	list = append(list, end)
 	settled := moment{icon: ui.IconReceipt, title: "Settled: " + Dollars(r.Cost) + " charged",
 		text: "The charge was durable before the last byte was sent."}
-	if r.isVideo() {
+	switch {
+	case r.isVideo():
 		settled.text = "The charge was made in the same step that ended the job."
+	case d.Rule.Reason == crashedReason:
+		settled.text = "The process that served it ended, and the next one charged what was known to be delivered."
 	}
 	if r.Cost == 0 {
 		settled.title, settled.text = "Settled: nothing charged", "What was reserved is free again."
