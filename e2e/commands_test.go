@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jmoiron/sqlx"
 )
 
 func TestAPICommandsRefuseWhatTheyDoNotKnow(t *testing.T) {
@@ -182,6 +184,12 @@ func TestFaultDatabaseIsKilledWhileServing(t *testing.T) {
 			t.Fatal("the gateway never recovered")
 		}
 	}
+	db, err := sqlx.Open("postgres", g.databaseURL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	g.waitFor(t, "a connection to the database, which calls do without", func() bool { return db.Ping() == nil })
 	g.books(t)
 }
 
