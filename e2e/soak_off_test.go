@@ -4,9 +4,9 @@ package e2e
 
 // How much the tests that kill and flood do with every change; make soak does more.
 const (
-	floodEvents = 250
+	floodEvents = 150
 	randomKills = 2
-	sharedJobs  = 40
+	sharedJobs  = 24
 	deliveries  = 5000 // of payment events
 
 	bothThemesEverywhere = false // or one theme in each size of a window
