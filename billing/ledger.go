@@ -179,11 +179,11 @@ func (l *Ledger) HoldFor(ctx context.Context, q postgres.Queryer, r HoldRequest,
 	case "":
 		return Hold{ID: r.ID, AccountID: r.AccountID, BudgetID: r.BudgetID, Amount: r.Want}, nil
 	case "budget":
-		return Hold{}, overBudget(r.Want, row.Balance)
+		return Hold{}, OverBudget(r.Want, row.Balance)
 	case "frozen":
 		return Hold{}, Frozen()
 	default:
-		return Hold{}, unfunded(r.Want, row.Balance)
+		return Hold{}, Unfunded(r.Want, row.Balance)
 	}
 }
 
@@ -193,24 +193,29 @@ func Frozen() *app.Error {
 		"This account is frozen, so nothing can run for it. Write to support to find out why.").Final()
 }
 
-// overBudget is unfunded for the budget of a key.
-func overBudget(needed app.Amount, b Balance) *app.Error {
-	return app.Errorf(app.Unfunded, "budget_exceeded",
-		"This call needs $%s and the budget of this API key has $%s left. Raise the budget on the keys page of the console (/console/keys).",
-		needed, b.Available()).Final()
+// OverBudget is Unfunded for a key whose own limit is used up, whatever the account has.
+func OverBudget(needed app.Amount, b Balance) *app.Error {
+	e := app.Errorf(app.Unfunded, "budget_exceeded",
+		"This call needs $%s of the key's budget; $%s of it is left%s. Raise the key's budget on the keys page of the console "+
+			"(/console/keys), or wait until it is refilled.", needed, b.Available(), reserved(b)).Final()
+	e.Doc = "/console/keys"
+	return e
 }
 
-// unfunded tells the person who reads it what is missing and where to get it.
-func unfunded(needed app.Amount, b Balance) *app.Error {
-	reserved := ""
-	if b.Held > 0 {
-		reserved = fmt.Sprintf(" and $%s is reserved by calls that are still running", b.Held)
-	}
+// Unfunded tells the person who reads it what is missing and where to get it.
+func Unfunded(needed app.Amount, b Balance) *app.Error {
 	e := app.Errorf(app.Unfunded, "insufficient_quota",
 		"This call needs $%s of credit; $%s is available%s. Add credit on the billing page of the console (/console/billing).",
-		needed, b.Available(), reserved).Final()
+		needed, b.Available(), reserved(b)).Final()
 	e.Doc = "/console/billing"
 	return e
+}
+
+func reserved(b Balance) string {
+	if b.Held <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and $%s is reserved by calls that are still running", b.Held)
 }
 
 // Settlement is the outcome of a call: its cost and the facts that explain it.

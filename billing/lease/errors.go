@@ -3,7 +3,6 @@ package lease
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"umg/app"
 	"umg/billing"
@@ -37,38 +36,13 @@ func (t *Till) refusal(err error, r billing.HoldRequest, budget bool) error {
 	switch {
 	case errors.As(err, &short):
 		if budget {
-			return t.refuse(overBudget(r.Min, short.Balance), &t.counters.refusedBudget)
+			return t.refuse(billing.OverBudget(r.Min, short.Balance), &t.counters.refusedBudget)
 		}
-		return t.refuse(unfunded(r.Min, short.Balance), &t.counters.refusedUnfunded)
+		return t.refuse(billing.Unfunded(r.Min, short.Balance), &t.counters.refusedUnfunded)
 	case errors.Is(err, ErrFenced):
 		return t.refuse(errAway("The service is beginning anew.").Because(err), &t.counters.refusedAway)
 	case app.KindOf(err) == app.Forbidden:
 		return t.refuse(err, &t.counters.refusedFrozen)
 	}
 	return t.refuse(err, &t.counters.refusedAway)
-}
-
-// unfunded tells the person who reads it what is missing and where to get it.
-func unfunded(needed app.Amount, b billing.Balance) *app.Error {
-	e := app.Errorf(app.Unfunded, "insufficient_quota",
-		"This call needs $%s of credit; $%s is available%s. Add credit on the billing page of the console (/console/billing).",
-		needed, b.Available(), taken(b)).Final()
-	e.Doc = "/console/billing"
-	return e
-}
-
-// overBudget is unfunded for a key whose own limit is used up, whatever the account has.
-func overBudget(needed app.Amount, b billing.Balance) *app.Error {
-	e := app.Errorf(app.Unfunded, "budget_exceeded",
-		"This call needs $%s of the key's budget; $%s of it is left%s. Raise the key's budget on the keys page of the console "+
-			"(/console/keys), or wait until it is refilled.", needed, b.Available(), taken(b)).Final()
-	e.Doc = "/console/keys"
-	return e
-}
-
-func taken(b billing.Balance) string {
-	if b.Held <= 0 {
-		return ""
-	}
-	return fmt.Sprintf(" and $%s is reserved by calls that are still running", b.Held)
 }
