@@ -110,6 +110,8 @@ type Route struct {
 	Style  llm.Style // of text routes, else empty
 	// Open routes take callers without a key: an unguessable token in their path or a signature is what they bear.
 	Open bool
+	// Right is what the key must be allowed to do; zero for what every key of an account may.
+	Right app.Rights
 	// Operation is what aliases in the catalog call the route; empty where none may stand for it.
 	Operation string
 	serve     func(*API, *call) error
@@ -126,15 +128,17 @@ func Routes() []Route {
 		text("/v1/responses/input_tokens", OpenAIFamily, llm.Responses, "responses.count", (*API).countTokens),
 		text("/vendorc/native", NativeFamily, llm.Native, "native", (*API).generate),
 		text("/vendorc/native/count_tokens", NativeFamily, llm.Native, "native.count", (*API).countTokens),
-		{Method: http.MethodGet, Path: "/v1/models", Family: OpenAIFamily, serve: (*API).listModels},
-		{Method: http.MethodGet, Path: "/v1/model/openapi.json", Family: OpenAIFamily, serve: (*API).getContract},
-		{Method: http.MethodGet, Path: "/v1/model/api.md", Family: OpenAIFamily, serve: (*API).getGuide},
-		{Method: http.MethodGet, Path: "/v1/models/*", Family: OpenAIFamily, serve: (*API).getModel},
+		{Method: http.MethodGet, Path: "/v1/models", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).listModels},
+		{Method: http.MethodGet, Path: "/v1/model/openapi.json", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getContract},
+		{Method: http.MethodGet, Path: "/v1/model/api.md", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getGuide},
+		{Method: http.MethodGet, Path: "/v1/models/*", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getModel},
 	}, videoRoutes(), webhookRoutes(), paymentRoutes(), usageRoutes())
 }
 
 func text(path string, family Family, style llm.Style, operation string, serve func(*API, *call) error) Route {
-	return Route{Method: http.MethodPost, Path: path, Family: family, Style: style, Operation: operation, serve: serve}
+	return Route{
+		Method: http.MethodPost, Path: path, Right: app.CallText, Family: family, Style: style, Operation: operation, serve: serve,
+	}
 }
 
 // Mount adds the routes, and answers cross-origin preflights for every path of the face.
@@ -184,6 +188,9 @@ func (a *API) handle(r Route) echo.HandlerFunc {
 			if err := a.authenticate(x); err != nil {
 				return a.WriteError(c, err)
 			}
+			if err := x.key.Permit(r.Right); err != nil {
+				return a.WriteError(c, err)
+			}
 		}
 		if err := r.serve(a, x); err != nil {
 			return a.WriteError(c, err)
@@ -205,4 +212,8 @@ func (a *API) stamp(x *call) {
 }
 
 // principal is the caller in the words of the services.
-func (x *call) principal() app.Principal { return x.key.Principal() }
+func (x *call) principal() app.Principal {
+	p := x.key.Principal()
+	p.From = app.Origin{IP: x.RealIP(), Agent: x.Request().UserAgent(), RequestID: x.access.RequestID}
+	return p
+}

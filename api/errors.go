@@ -60,6 +60,9 @@ var alwaysTrue = map[app.Kind]bool{
 	app.Unauthenticated: true, app.TooLarge: true, app.MediaType: true, app.MethodNotAllowed: true,
 }
 
+// alwaysTrueCodes are further refusals of the caller rather than of the call.
+var alwaysTrueCodes = map[string]bool{"insufficient_scope": true, "address_not_allowed": true}
+
 // WriteError answers a failed request in the layout of its family. Once an answer has begun it only records the
 // failure: the stream itself has told the client.
 func (a *API) WriteError(c echo.Context, err error) error {
@@ -93,7 +96,7 @@ func (a *API) WriteError(c echo.Context, err error) error {
 	status, body := dialect.Error(as.style, e, x.RequestID)
 	body = a.withDoc(body, as.end, e)
 	contentType := jsonType
-	if x.family == ChatFamily && !alwaysTrue[e.Kind] && a.documented(c, x) {
+	if x.family == ChatFamily && !alwaysTrue[e.Kind] && !alwaysTrueCodes[e.Code] && a.documented(c, x) {
 		status = http.StatusOK
 		if x.streams {
 			contentType = eventStream

@@ -31,14 +31,14 @@ const (
 
 // usageRoutes are an extension: what calls cost, what credit there is, and what the key may still spend.
 func usageRoutes() []Route {
-	get := func(path string, serve func(*API, *call) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Family: OpenAIFamily, serve: withLedger(serve)}
+	get := func(right app.Rights, path string, serve func(*API, *call) error) Route {
+		return Route{Method: http.MethodGet, Path: path, Right: right, Family: OpenAIFamily, serve: withLedger(serve)}
 	}
 	return []Route{
-		get("/v1/generation", (*API).getGeneration),
-		get("/v1/credits", (*API).getCredits),
-		get("/v1/key", (*API).getKey),
-		get("/v1/usage", (*API).getUsage),
+		get(app.ReadUsage, "/v1/generation", (*API).getGeneration),
+		get(app.ReadUsage, "/v1/credits", (*API).getCredits),
+		get(0, "/v1/key", (*API).getKey),
+		get(app.ReadUsage, "/v1/usage", (*API).getUsage),
 	}
 }
 

@@ -34,24 +34,26 @@ var videoPaths = []string{"/v1/videos", "/v1/vendora/videos", "/videos"}
 // videoRoutes are all operations on videos, once for each spelling. The rows whose path lacks an id exist to say so.
 func videoRoutes() []Route {
 	var routes []Route
-	add := func(method, path, operation string, serve func(*API, *call) error) {
-		routes = append(routes, Route{Method: method, Path: path, Family: OpenAIFamily, Operation: operation, serve: withVideos(serve)})
+	add := func(right app.Rights, method, path, operation string, serve func(*API, *call) error) {
+		routes = append(routes, Route{
+			Method: method, Path: path, Right: right, Family: OpenAIFamily, Operation: operation, serve: withVideos(serve),
+		})
 	}
 	for i, base := range videoPaths {
 		operation := ""
 		if i == 0 {
 			operation = videosOperation
 		}
-		add(http.MethodPost, base, operation, (*API).createVideo)
-		add(http.MethodGet, base, "", (*API).listVideos)
-		add(http.MethodGet, base+"/:id", "", (*API).getVideo)
-		add(http.MethodDelete, base+"/:id", "", (*API).deleteVideo)
-		add(http.MethodPost, base+"/:id/remix", "", (*API).remixVideo)
-		add(http.MethodGet, base+"/:id/content", "", (*API).getContent)
-		add(http.MethodGet, base+"/", "", (*API).missingVideo)
-		add(http.MethodDelete, base+"/", "", (*API).missingVideo)
+		add(app.MakeVideos, http.MethodPost, base, operation, (*API).createVideo)
+		add(app.UseVideos, http.MethodGet, base, "", (*API).listVideos)
+		add(app.UseVideos, http.MethodGet, base+"/:id", "", (*API).getVideo)
+		add(app.UseVideos, http.MethodDelete, base+"/:id", "", (*API).deleteVideo)
+		add(app.MakeVideos, http.MethodPost, base+"/:id/remix", "", (*API).remixVideo)
+		add(app.UseVideos, http.MethodGet, base+"/:id/content", "", (*API).getContent)
+		add(app.UseVideos, http.MethodGet, base+"/", "", (*API).missingVideo)
+		add(app.UseVideos, http.MethodDelete, base+"/", "", (*API).missingVideo)
 		for _, unserved := range []string{"edits", "extensions", "characters"} {
-			add(http.MethodPost, base+"/"+unserved, "", (*API).unservedVideo)
+			add(app.MakeVideos, http.MethodPost, base+"/"+unserved, "", (*API).unservedVideo)
 		}
 	}
 	return append(routes, Route{

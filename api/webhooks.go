@@ -27,17 +27,17 @@ func webhookRoutes() []Route {
 		delivery = one + "/deliveries/:delivery"
 	)
 	get := func(path string, serve func(*API, *call) error) Route {
-		return Route{Method: http.MethodGet, Path: path, Family: OpenAIFamily, serve: withWebhooks(serve)}
+		return Route{Method: http.MethodGet, Path: path, Right: app.UseWebhooks, Family: OpenAIFamily, serve: withWebhooks(serve)}
 	}
 	post := func(path string, serve func(*API, *call) error) Route {
-		return Route{Method: http.MethodPost, Path: path, Family: OpenAIFamily, serve: withWebhooks(serve)}
+		return Route{Method: http.MethodPost, Path: path, Right: app.UseWebhooks, Family: OpenAIFamily, serve: withWebhooks(serve)}
 	}
 	return []Route{
 		get(all, (*API).listEndpoints),
 		post(all, (*API).createEndpoint),
 		get(one, (*API).getEndpoint),
 		post(one, (*API).updateEndpoint),
-		{Method: http.MethodDelete, Path: one, Family: OpenAIFamily, serve: withWebhooks((*API).deleteEndpoint)},
+		{Method: http.MethodDelete, Path: one, Right: app.UseWebhooks, Family: OpenAIFamily, serve: withWebhooks((*API).deleteEndpoint)},
 		post(one+"/rotate_secret", (*API).rotateSecret),
 		post(one+"/test", (*API).testEndpoint),
 		post(one+"/recover", (*API).recoverEvents),

@@ -9,6 +9,15 @@ type Principal struct {
 	KeyID     string // empty in the console
 	BudgetID  string // the purse of the key's budget, empty for a key without one
 	Models    []string
+	Rights    Rights // what the key's scopes or the member's role allow
+	From      Origin
+}
+
+// Origin is where a request came from, for the audit log.
+type Origin struct {
+	IP        string // of the client, as trusted proxies tell it
+	Agent     string // its User-Agent; for commands their name
+	RequestID string
 }
 
 // MayUse reports whether the principal may call the model. An empty list allows every model of the account.

@@ -15,6 +15,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/audit"
 	"umg/app/postgres"
 	"umg/billing"
 )
@@ -24,7 +25,7 @@ type User struct {
 	ID        string    `db:"id"`
 	Email     string    `db:"email"`
 	AccountID string    `db:"account_id"`
-	Role      string    `db:"role"`
+	Role      Role      `db:"role"`
 	Operator  bool      `db:"operator"`
 	CreatedAt time.Time `db:"created_at"`
 	Verified  bool      `db:"verified"` // the e-mail address has proved to be theirs
@@ -36,7 +37,7 @@ type User struct {
 
 // Principal is the user as somebody who acts for the account.
 func (u User) Principal() app.Principal {
-	return app.Principal{AccountID: u.AccountID, UserID: u.ID}
+	return app.Principal{AccountID: u.AccountID, UserID: u.ID, Rights: u.Role.Rights()}
 }
 
 // Options of the service. Now, IDs, Random and Log must be set, and with Mail the BaseURL.
@@ -58,6 +59,7 @@ type Service struct {
 	o         Options
 	passwords *passwords
 	throttle  throttle
+	audit     *audit.Log
 }
 
 // New returns the service. It panics when an option is missing.
@@ -72,7 +74,10 @@ func New(db *sqlx.DB, ledger *billing.Ledger, o Options) *Service {
 	if o.SignUpsMax == 0 {
 		o.SignUpsMax = signUpsMax
 	}
-	return &Service{db: db, ledger: ledger, o: o, passwords: newPasswords(), throttle: throttle{db: db, now: o.Now}}
+	return &Service{
+		db: db, ledger: ledger, o: o, passwords: newPasswords(), throttle: throttle{db: db, now: o.Now},
+		audit: audit.New(db, o.Now, o.IDs),
+	}
 }
 
 // User returns the user with the account they work in.

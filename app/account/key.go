@@ -53,15 +53,27 @@ type Key struct {
 	LastUsedAt  *time.Time // to the minute
 	ExpiresAt   *time.Time
 	Models      []string // the models it may call; empty for all
-	Concurrency int      // calls at the same time; zero for the account's limit
-	LimitFactor int      // multiplies the account's limits; set where a key is recognised
-	BudgetID    string   // the purse of its budget, empty without one
-	Frozen      bool     // its account may be looked at, but nothing may cost it anything; set where a key is recognised
+	Scopes      []Scope
+	Rights      app.Rights // what the scopes allow
+	Concurrency int        // calls at the same time; zero for the account's limit
+	LimitFactor int        // multiplies the account's limits; set where a key is recognised
+	BudgetID    string     // the purse of its budget, empty without one
+	Frozen      bool       // its account may be looked at, but nothing may cost it anything; set where a key is recognised
 }
 
 // Principal is the account, with the key acting for it.
 func (k Key) Principal() app.Principal {
-	return app.Principal{AccountID: k.AccountID, KeyID: k.ID, BudgetID: k.BudgetID, Models: k.Models}
+	return app.Principal{AccountID: k.AccountID, KeyID: k.ID, BudgetID: k.BudgetID, Models: k.Models, Rights: k.Rights}
+}
+
+// Permit refuses what the key's scopes do not allow. It costs nothing for a key that has the right.
+func (k Key) Permit(need app.Rights) error {
+	if k.Rights.Has(need) {
+		return nil
+	}
+	return app.Errorf(app.Forbidden, "insufficient_scope",
+		"This needs the scope %s, and the key %q has only %s. Change the key in the console, or use another one.",
+		joined(scopesFor(need)), k.Name, joined(k.Scopes)).Final()
 }
 
 // KeySpec is what a person decides about a new key. Only the name is required.
@@ -70,6 +82,7 @@ type KeySpec struct {
 	Env         string
 	ErrorMode   ErrorMode
 	Models      []string
+	Scopes      []Scope // empty for the standard ones
 	Concurrency int
 	ExpiresAt   *time.Time
 	Budget      *Budget // nil for none: only the account's credit limits it
@@ -101,9 +114,9 @@ func Periods() []billing.Period {
 	return []billing.Period{billing.InTotal, billing.EachDay, billing.EachWeek, billing.EachMonth}
 }
 
-func joined(periods []billing.Period) string {
-	words := make([]string, len(periods))
-	for i, p := range periods {
+func joined[T ~string](list []T) string {
+	words := make([]string, len(list))
+	for i, p := range list {
 		words[i] = string(p)
 	}
 	return strings.Join(words, ", ")
@@ -111,6 +124,9 @@ func joined(periods []billing.Period) string {
 
 func (spec *KeySpec) check(now time.Time) error {
 	spec.Name = strings.TrimSpace(spec.Name)
+	if len(spec.Scopes) == 0 {
+		spec.Scopes = StandardScopes()
+	}
 	if spec.ErrorMode == "" {
 		spec.ErrorMode = Documented
 	}
@@ -128,12 +144,28 @@ func (spec *KeySpec) check(now time.Time) error {
 	case spec.ExpiresAt != nil && !spec.ExpiresAt.After(now):
 		return invalid("expires_at", "The expiry must be in the future.")
 	}
+	if err := checkScopes(spec.Scopes); err != nil {
+		return err
+	}
 	for _, m := range spec.Models {
 		if m == "" || len(m) > modelNameBytes || !printable(m) {
 			return invalid("models", "%q is not the id of a model.", m)
 		}
 	}
 	return spec.Budget.check()
+}
+
+// checkScopes refuses unknown scopes, and management beside what spends or holds what was made.
+func checkScopes(list []Scope) error {
+	for _, s := range list {
+		if !slices.Contains(Scopes(), s) {
+			return invalid("scopes", "%q is no scope; the scopes are %v.", s, Scopes())
+		}
+	}
+	if slices.Contains(list, Management) && rightsOf(list)&managementExcludes != 0 {
+		return invalid("scopes", "A key with the scope %s can have none that spend or hold what was made: make another key for those.", Management)
+	}
+	return nil
 }
 
 func printable(s string) bool {
@@ -159,7 +191,7 @@ func (s *Service) CreateKey(ctx context.Context, p app.Principal, spec KeySpec) 
 	k := Key{
 		ID: s.o.IDs.New("key"), AccountID: p.AccountID, Name: spec.Name, Prefix: secret[:shownChars],
 		LastFour: secret[len(secret)-lastChars:], Env: spec.Env, ErrorMode: spec.ErrorMode, CreatedBy: p.UserID,
-		CreatedAt: now, ExpiresAt: spec.ExpiresAt, Models: spec.Models, Concurrency: spec.Concurrency,
+		CreatedAt: now, ExpiresAt: spec.ExpiresAt, Models: spec.Models, Concurrency: spec.Concurrency, Scopes: spec.Scopes,
 	}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		made, err := insertKey(ctx, tx, k, fingerprintOf(secret))

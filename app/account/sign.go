@@ -38,7 +38,7 @@ func (s *Service) SignUp(ctx context.Context, in SignUp) (User, error) {
 		return User{}, err
 	}
 	u := User{
-		ID: s.o.IDs.New("user"), Email: email, AccountID: s.o.IDs.New("acct"), Role: "owner", LimitFactor: 1,
+		ID: s.o.IDs.New("user"), Email: email, AccountID: s.o.IDs.New("acct"), Role: Owner, LimitFactor: 1,
 		CreatedAt: s.o.Now().UTC().Truncate(time.Microsecond), // as precise as the store keeps it
 	}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {

@@ -58,7 +58,7 @@ func setOperator(ctx context.Context, q postgres.Queryer, email string) (bool, e
 	return changed(done, err)
 }
 
-const keyColumns = `k.id, k.account_id, k.name, k.prefix, k.last_four, k.env, k.error_mode, k.models, k.concurrency,
+const keyColumns = `k.id, k.account_id, k.name, k.prefix, k.last_four, k.env, k.error_mode, k.models, k.scopes, k.concurrency,
 	k.created_at, k.expires_at, k.last_used_at, k.disabled_at is not null as disabled,
 	coalesce((select b.key_id from key_budgets b where b.key_id = k.id), '') as budget_id`
 
@@ -72,6 +72,7 @@ type keyRow struct {
 	Env         string         `db:"env"`
 	ErrorMode   ErrorMode      `db:"error_mode"`
 	Models      pq.StringArray `db:"models"`
+	Scopes      pq.StringArray `db:"scopes"`
 	Concurrency int            `db:"concurrency"`
 	CreatedBy   string         `db:"created_by"`
 	CreatedAt   time.Time      `db:"created_at"`
@@ -84,7 +85,12 @@ type keyRow struct {
 }
 
 func (r keyRow) key() Key {
+	scopes := make([]Scope, len(r.Scopes))
+	for i, s := range r.Scopes {
+		scopes[i] = Scope(s)
+	}
 	return Key{
+		Scopes: scopes, Rights: rightsOf(scopes),
 		ID: r.ID, AccountID: r.AccountID, Name: r.Name, Prefix: r.Prefix, LastFour: r.LastFour, Env: r.Env,
 		ErrorMode: r.ErrorMode, Disabled: r.Disabled, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt,
 		LastUsedAt: r.LastUsedAt, ExpiresAt: r.ExpiresAt, Models: r.Models, Concurrency: r.Concurrency,
@@ -95,11 +101,11 @@ func (r keyRow) key() Key {
 // insertKey stores a key and reports false when the account has as many as it may.
 func insertKey(ctx context.Context, q postgres.Queryer, k Key, f fingerprint) (bool, error) {
 	done, err := q.ExecContext(ctx, `
-		insert into api_keys (id, account_id, secret_hash, name, prefix, last_four, env, error_mode, models, concurrency,
+		insert into api_keys (id, account_id, secret_hash, name, prefix, last_four, env, error_mode, models, scopes, concurrency,
 			created_by, created_at, expires_at)
-		select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, nullif($11, ''), $12, $13
-		where (select count(*) from api_keys where account_id = $2 and deleted_at is null) < $14`,
-		k.ID, k.AccountID, f[:], k.Name, k.Prefix, k.LastFour, k.Env, k.ErrorMode, pq.StringArray(orEmpty(k.Models)), k.Concurrency,
+		select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, nullif($12, ''), $13, $14
+		where (select count(*) from api_keys where account_id = $2 and deleted_at is null) < $15`,
+		k.ID, k.AccountID, f[:], k.Name, k.Prefix, k.LastFour, k.Env, k.ErrorMode, pq.StringArray(orEmpty(k.Models)), pq.Array(k.Scopes), k.Concurrency,
 		k.CreatedBy, k.CreatedAt, k.ExpiresAt, keysMax)
 	return changed(done, err)
 }

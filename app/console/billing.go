@@ -26,10 +26,10 @@ func billingRoutes() []Route {
 		topUp = all + "/topups/:id"
 	)
 	get := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodGet, Path: path, serve: serve}
+		return Route{Method: http.MethodGet, Path: path, Right: app.ReadUsage, serve: serve}
 	}
 	post := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodPost, Path: path, serve: withPayments(serve)}
+		return Route{Method: http.MethodPost, Path: path, Right: app.ManageMoney, serve: withPayments(serve)}
 	}
 	return []Route{
 		get(all, (*Console).billing), get(all+"/ledger", (*Console).ledger), get(all+"/ledger.csv", (*Console).exportLedger),
@@ -110,7 +110,7 @@ func (c *Console) breakdown(p *page) (views.Breakdown, error) {
 	switch b.Query.By {
 	case views.SpendByKey:
 		q.Group = billing.ByKey
-		keys, err := c.o.Accounts.Keys(p.Request().Context(), p.user.Principal())
+		keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
 		if err != nil {
 			return b, err
 		}

@@ -30,7 +30,7 @@ func (c *Console) keys(p *page) error {
 }
 
 func (c *Console) listKeys(p *page) ([]views.Key, error) {
-	found, err := c.o.Accounts.Keys(p.Request().Context(), p.user.Principal())
+	found, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (c *Console) createKey(p *page) error {
 	var key account.Key
 	var secret string
 	if err == nil {
-		key, secret, err = c.o.Accounts.CreateKey(p.Request().Context(), p.user.Principal(), account.KeySpec{
+		key, secret, err = c.o.Accounts.CreateKey(p.Request().Context(), p.principal(), account.KeySpec{
 			Name: form.Name, Env: form.Env, ErrorMode: account.ErrorMode(form.Mode), Budget: budget,
 		})
 	}
@@ -148,7 +148,7 @@ func (c *Console) disableKey(p *page) error {
 func (c *Console) enableKey(p *page) error { return c.switchKey(p, false, "Key enabled.") }
 
 func (c *Console) switchKey(p *page, disabled bool, done string) error {
-	if err := c.o.Accounts.DisableKey(p.Request().Context(), p.user.Principal(), p.Param("id"), disabled); err != nil {
+	if err := c.o.Accounts.DisableKey(p.Request().Context(), p.principal(), p.Param("id"), disabled); err != nil {
 		return err
 	}
 	return c.say(p, ui.Success, done, keysPath)
@@ -219,7 +219,7 @@ func (c *Console) setBudget(p *page) error {
 	form := budgetForm(p)
 	budget, err := readBudget(form)
 	if err == nil {
-		err = c.o.Accounts.SetKeyBudget(p.Request().Context(), p.user.Principal(), k.ID, budget)
+		err = c.o.Accounts.SetKeyBudget(p.Request().Context(), p.principal(), k.ID, budget)
 	}
 	if refusal := app.AsError(err); err != nil && refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
 		return err
@@ -267,7 +267,7 @@ func (c *Console) deleteKey(p *page) error {
 		d.NameError = "Type the name exactly as it is shown: " + d.Key.Name
 		return c.render(p, http.StatusUnprocessableEntity, views.KeyDeletePage(d))
 	}
-	if err := c.o.Accounts.DeleteKey(p.Request().Context(), p.user.Principal(), d.Key.ID); err != nil {
+	if err := c.o.Accounts.DeleteKey(p.Request().Context(), p.principal(), d.Key.ID); err != nil {
 		return err
 	}
 	return c.say(p, ui.Success, d.Key.Name+" was deleted.", keysPath)

@@ -49,8 +49,24 @@ func (c *Console) handle(r Route) echo.HandlerFunc {
 		if !r.Open && !p.signedIn() {
 			return p.toSignIn()
 		}
+		if p.signedIn() && !p.user.Role.Rights().Has(r.Right) {
+			return notForRole(p.user.Role)
+		}
 		return r.serve(c, p)
 	}
+}
+
+// notForRole refuses a page that is for other roles.
+func notForRole(role account.Role) error {
+	return app.Errorf(app.Forbidden, "role_not_allowed",
+		"Your role in this account is %s, which does not include this. An owner or admin of the account can change your role.", role)
+}
+
+// principal is the reader as somebody who acts for their account.
+func (p *page) principal() app.Principal {
+	who := p.user.Principal()
+	who.From = app.Origin{IP: p.RealIP(), Agent: p.Request().UserAgent(), RequestID: requestID(p)}
+	return who
 }
 
 // open reads the session and the user behind a request. A session whose user is gone is a visitor's.

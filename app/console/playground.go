@@ -83,7 +83,7 @@ func (s *play) call(p *page, stream bool) (gateway.Call, error) {
 		return gateway.Call{}, err
 	}
 	return gateway.Call{
-		ID: requestID(p), Principal: p.user.Principal(), Style: s.style, Body: body, Headers: http.Header{}, LimitFactor: p.factor(),
+		ID: requestID(p), Principal: p.principal(), Style: s.style, Body: body, Headers: http.Header{}, LimitFactor: p.factor(),
 	}, nil
 }
 

@@ -16,7 +16,7 @@ const choicesDays = 90 // back from which models may be filtered by
 // usageRoutes are the pages about what was used.
 func usageRoutes() []Route {
 	get := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodGet, Path: path, serve: serve}
+		return Route{Method: http.MethodGet, Path: path, Right: app.ReadUsage, serve: serve}
 	}
 	return []Route{
 		get("/usage", (*Console).usage), get("/usage.csv", (*Console).usageCSV), get("/usage.json", (*Console).usageJSON),
@@ -144,7 +144,7 @@ func usageLine(by string, l billing.UsageLine, keyNames map[string]string) views
 }
 
 func (c *Console) keyNames(p *page) (map[string]string, error) {
-	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.user.Principal())
+	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
 	names := make(map[string]string, len(keys))
 	for _, k := range keys {
 		names[k.ID] = k.Name

@@ -225,7 +225,7 @@ func readUpload(head *multipart.FileHeader) (*video.Upload, error) {
 
 // videoCall is the call of one model. It is the account's, made by its user and not by a key.
 func (p *page) videoCall(f views.VideoForm, model string, upload *video.Upload) video.Call {
-	return video.Call{Principal: p.user.Principal(), LimitFactor: p.factor(), Body: videoBody(f, model), Upload: upload}
+	return video.Call{Principal: p.principal(), LimitFactor: p.factor(), Body: videoBody(f, model), Upload: upload}
 }
 
 // videoBody is the form as the body of POST /v1/videos.
@@ -269,7 +269,7 @@ func (c *Console) remixVideo(p *page) error {
 	d.Remix.Prompt = plainLines(p.FormValue(videoPromptParam))
 	again := func(status int) error { return c.render(p, status, views.VideoPage(d)) }
 	call := video.Call{
-		Principal: p.user.Principal(), LimitFactor: p.factor(), Source: d.Video.ID,
+		Principal: p.principal(), LimitFactor: p.factor(), Source: d.Video.ID,
 		Body: jsonOf(map[string]string{"prompt": d.Remix.Prompt}),
 	}
 	quote, err := c.o.Videos.Quote(p.Request().Context(), call)

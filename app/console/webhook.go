@@ -27,7 +27,7 @@ const (
 func (c *Console) webhook(p *page) error { return c.renderWebhook(p, http.StatusOK, nil, "") }
 
 func (c *Console) renderWebhook(p *page, status int, test *views.WebhookTest, testType string) error {
-	ctx, who := p.Request().Context(), p.user.Principal()
+	ctx, who := p.Request().Context(), p.principal()
 	e, err := c.o.Webhooks.Get(ctx, who, p.Param("id"))
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func shownBody(body []byte) string {
 // testWebhook waits for the receiver and shows what it said. A refusal of ours is shown in the same place.
 func (c *Console) testWebhook(p *page) error {
 	eventType := p.FormValue("event_type")
-	x, err := c.o.Webhooks.Test(p.Request().Context(), p.user.Principal(), p.Param("id"), eventType)
+	x, err := c.o.Webhooks.Test(p.Request().Context(), p.principal(), p.Param("id"), eventType)
 	if refusal, ok := isRefusal(err); ok {
 		return c.renderWebhook(p, http.StatusUnprocessableEntity, &views.WebhookTest{Refusal: refusal.Message}, eventType)
 	}
@@ -133,7 +133,7 @@ func (c *Console) recoverWebhook(p *page) error {
 	since, err := c.since(span, at)
 	var r webhook.Recovered
 	if err == nil {
-		r, err = c.o.Webhooks.Recover(p.Request().Context(), p.user.Principal(), w.ID, since)
+		r, err = c.o.Webhooks.Recover(p.Request().Context(), p.principal(), w.ID, since)
 	}
 	if refusal, ok := isRefusal(err); ok {
 		ask := views.WebhookAsk{Shell: c.shell(p), Hook: w, Since: span, At: at, SinceError: consoleWords(refusal)}
@@ -173,7 +173,7 @@ func recoveredText(r webhook.Recovered) string {
 
 // deliveryOf is the delivery that the path names, if it goes to the endpoint of the path.
 func (c *Console) deliveryOf(p *page) (webhook.Endpoint, webhook.DeliveryDetail, error) {
-	ctx, who := p.Request().Context(), p.user.Principal()
+	ctx, who := p.Request().Context(), p.principal()
 	e, err := c.o.Webhooks.Get(ctx, who, p.Param("id"))
 	if err != nil {
 		return e, webhook.DeliveryDetail{}, err
@@ -205,7 +205,7 @@ func (c *Console) resendDelivery(p *page) error {
 		return err
 	}
 	next := webhooksPath + "/" + e.ID + "/deliveries/" + d.ID
-	_, err = c.o.Webhooks.Resend(p.Request().Context(), p.user.Principal(), d.ID)
+	_, err = c.o.Webhooks.Resend(p.Request().Context(), p.principal(), d.ID)
 	if refusal, ok := isRefusal(err); ok {
 		return c.say(p, ui.Danger, consoleWords(refusal), next)
 	}

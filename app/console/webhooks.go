@@ -25,10 +25,10 @@ func webhookRoutes() []Route {
 		delivery = one + "/deliveries/:delivery"
 	)
 	get := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodGet, Path: path, serve: withWebhooks(serve)}
+		return Route{Method: http.MethodGet, Path: path, Right: app.UseWebhooks, serve: withWebhooks(serve)}
 	}
 	post := func(path string, serve func(*Console, *page) error) Route {
-		return Route{Method: http.MethodPost, Path: path, serve: withWebhooks(serve)}
+		return Route{Method: http.MethodPost, Path: path, Right: app.UseWebhooks, serve: withWebhooks(serve)}
 	}
 	return []Route{
 		get(all, (*Console).webhooks), post(all, (*Console).createWebhook),
@@ -63,7 +63,7 @@ func (c *Console) webhooks(p *page) error {
 }
 
 func (c *Console) listWebhooks(p *page) ([]views.Webhook, error) {
-	ctx, who := p.Request().Context(), p.user.Principal()
+	ctx, who := p.Request().Context(), p.principal()
 	found, err := c.o.Webhooks.List(ctx, who, "", endpointsMax)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func viewWebhook(e webhook.Endpoint, r webhook.Report) views.Webhook {
 
 // hook is the endpoint that the path names.
 func (c *Console) hook(p *page) (views.Webhook, error) {
-	e, err := c.o.Webhooks.Get(p.Request().Context(), p.user.Principal(), p.Param("id"))
+	e, err := c.o.Webhooks.Get(p.Request().Context(), p.principal(), p.Param("id"))
 	return viewWebhook(e, webhook.Report{}), err
 }
 
@@ -130,7 +130,7 @@ func (c *Console) createWebhook(p *page) error {
 	if err != nil {
 		return err
 	}
-	e, secret, err := c.o.Webhooks.Create(p.Request().Context(), p.user.Principal(), webhook.EndpointSpec{
+	e, secret, err := c.o.Webhooks.Create(p.Request().Context(), p.principal(), webhook.EndpointSpec{
 		Name: form.Name, URL: form.URL, EventTypes: form.Events,
 	})
 	if err != nil {
@@ -185,7 +185,7 @@ func (c *Console) updateWebhook(p *page) error {
 		return err
 	}
 	id := p.Param("id")
-	_, err = c.o.Webhooks.Update(p.Request().Context(), p.user.Principal(), id, webhook.EndpointChange{
+	_, err = c.o.Webhooks.Update(p.Request().Context(), p.principal(), id, webhook.EndpointChange{
 		Name: &form.Name, URL: &form.URL, EventTypes: &form.Events,
 	})
 	if err != nil {
@@ -209,7 +209,7 @@ func (c *Console) leave(p *page, tone ui.Tone, text, next string) error {
 }
 
 func (c *Console) enableWebhook(p *page) error {
-	e, err := c.o.Webhooks.Enable(p.Request().Context(), p.user.Principal(), p.Param("id"))
+	e, err := c.o.Webhooks.Enable(p.Request().Context(), p.principal(), p.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (c *Console) enableWebhook(p *page) error {
 }
 
 func (c *Console) disableWebhook(p *page) error {
-	e, err := c.o.Webhooks.Disable(p.Request().Context(), p.user.Principal(), p.Param("id"))
+	e, err := c.o.Webhooks.Disable(p.Request().Context(), p.principal(), p.Param("id"))
 	if err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func (c *Console) deleteWebhook(p *page) error {
 	if err != nil {
 		return err
 	}
-	if err := c.o.Webhooks.Delete(p.Request().Context(), p.user.Principal(), w.ID); err != nil {
+	if err := c.o.Webhooks.Delete(p.Request().Context(), p.principal(), w.ID); err != nil {
 		return err
 	}
 	return c.leave(p, ui.Success, w.Name+" was deleted.", webhooksPath)
@@ -244,7 +244,7 @@ func (c *Console) rotateWebhook(p *page) error {
 	if old != "keep" && old != "replace" {
 		return app.Errorf(app.Invalid, "invalid_request_error", "Choose what happens to the old secret: keep or replace.").At("old")
 	}
-	e, secret, err := c.o.Webhooks.Rotate(p.Request().Context(), p.user.Principal(), p.Param("id"), old == "keep")
+	e, secret, err := c.o.Webhooks.Rotate(p.Request().Context(), p.principal(), p.Param("id"), old == "keep")
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,7 @@ type commands struct {
 	Credit    creditCommands   `cmd:"" help:"Move credit by hand."`
 	Operator  operatorCommands `cmd:"" help:"Manage operators."`
 	Limits    limitsCommand    `cmd:"" help:"Multiply the limits of an account."`
+	Routes    routesCommand    `cmd:"" help:"List every route of the API and the console, and what it takes to use it."`
 	Books     booksCommand     `cmd:"" help:"Check every invariant of the ledger; exit status 1 when one does not hold."`
 }
 

@@ -1,0 +1,178 @@
+// Package audit keeps who changed what in an account, and from where: keys, members, money, webhooks, settings. An entry
+// is written in the transaction of the change, so that there is no change without one and none without a change. It knows
+// actors, actions, objects and the fields that changed. It does not know what an action does, and never sees a secret.
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/postgres"
+)
+
+// Limits of an entry and of a page of them.
+const (
+	pageMax        = 100
+	nameRunesMax   = 200
+	valueRunesMax  = 500
+	agentRunesMax  = 300
+	changesMax     = 50
+	filterBytesMax = 200
+)
+
+// Action is what was done, as object.verb.
+type Action string
+
+// Actor is the kind of whoever acted.
+type Actor string
+
+// The kinds of actors.
+const (
+	ByUser     Actor = "user"
+	ByKey      Actor = "key"
+	ByOperator Actor = "operator" // a command of whoever runs the gateway
+	BySystem   Actor = "system"   // the gateway itself, such as a leaked key that it switched off
+)
+
+// Change is one field of the object. Values are written as people read them; secrets are never among them.
+type Change struct {
+	Field string `json:"field"`
+	From  string `json:"from"`
+	To    string `json:"to"`
+}
+
+// Event is something that was done to one object.
+type Event struct {
+	Action   Action
+	Object   string // id of the object, empty for the account itself
+	Name     string // of the object at that time, as people know it
+	Changes  []Change
+	Operator bool // a command did it, not a member
+}
+
+// Entry is an event with its actor and its time.
+type Entry struct {
+	ID        string
+	At        time.Time
+	Actor     Actor
+	ActorID   string // of the user or key
+	ActorName string // the e-mail address or the key's name at that time
+	Action    Action
+	Object    string
+	Name      string
+	Changes   []Change
+	IP        string
+	Agent     string
+	RequestID string
+}
+
+// Filter narrows a list. Zero members do not.
+type Filter struct {
+	Action Action // a whole action, or its object with a dot at the end for all actions on such objects: "key."
+	Actor  string // id of a user or key
+	Object string
+	From   time.Time // not before
+	To     time.Time // before
+	After  string    // id of the entry before the page: older ones follow
+	Limit  int       // 1 to 100
+}
+
+// Page is a part of the log, newest first.
+type Page struct {
+	Entries []Entry
+	More    bool
+}
+
+// Log is the audit log of all accounts. It is safe for concurrent use.
+type Log struct {
+	db  *sqlx.DB
+	now app.Clock
+	ids app.IDs
+}
+
+// New opens the log. It panics when a room is missing, which is a mistake in the wiring.
+func New(db *sqlx.DB, now app.Clock, ids app.IDs) *Log {
+	if db == nil || now == nil || ids.Now == nil || ids.Random == nil {
+		panic("audit: a room is missing")
+	}
+	return &Log{db: db, now: now, ids: ids}
+}
+
+// Write adds an entry in the caller's transaction. A principal without user and key is the system.
+func (l *Log) Write(ctx context.Context, q postgres.Queryer, p app.Principal, e Event) error {
+	if !strings.Contains(string(e.Action), ".") || p.AccountID == "" || len(e.Changes) > changesMax {
+		return fmt.Errorf("audit: %q is no action on an object of an account, or changes more than %d fields", e.Action, changesMax)
+	}
+	row := entryRow{
+		ID: l.ids.New("audit"), At: l.now().UTC(), Action: e.Action, ObjectID: e.Object, ObjectName: cut(e.Name, nameRunesMax),
+		IP: p.From.IP, Agent: cut(p.From.Agent, agentRunesMax), RequestID: cut(p.From.RequestID, nameRunesMax), Actor: BySystem,
+	}
+	switch {
+	case e.Operator:
+		row.Actor = ByOperator
+	case p.UserID != "":
+		row.Actor, row.ActorID = ByUser, p.UserID
+	case p.KeyID != "":
+		row.Actor, row.ActorID = ByKey, p.KeyID
+	}
+	for _, c := range e.Changes {
+		row.changes = append(row.changes, Change{Field: c.Field, From: cut(c.From, valueRunesMax), To: cut(c.To, valueRunesMax)})
+	}
+	return wrap("write an entry", insert(ctx, q, p.AccountID, row))
+}
+
+// List is a page of an account's log, newest first.
+func (l *Log) List(ctx context.Context, accountID string, f Filter) (Page, error) {
+	f.Limit = min(max(f.Limit, 1), pageMax)
+	for _, word := range []string{string(f.Action), f.Actor, f.Object, f.After} {
+		if len(word) > filterBytesMax || strings.ContainsRune(word, 0) || !utf8.ValidString(word) {
+			return Page{}, nil
+		}
+	}
+	entries, err := list(ctx, l.db, accountID, f)
+	if err != nil {
+		return Page{}, wrap("list entries", err)
+	}
+	if len(entries) > f.Limit {
+		return Page{Entries: entries[:f.Limit], More: true}, nil
+	}
+	return Page{Entries: entries}, nil
+}
+
+// Changed lists what differs, from pairs of a field's values before and after.
+func Changed(fields ...Change) []Change {
+	var changes []Change
+	for _, f := range fields {
+		if f.From != f.To {
+			changes = append(changes, f)
+		}
+	}
+	return changes
+}
+
+// cut makes s valid text of at most so many runes.
+func cut(s string, runesMax int) string {
+	s = strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), "")
+	if utf8.RuneCountInString(s) <= runesMax {
+		return s
+	}
+	return string([]rune(s)[:runesMax-1]) + "…"
+}
+
+func wrap(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("audit: %s: %w", doing, err)
+	if postgres.Unavailable(err) && !errors.Is(err, context.Canceled) {
+		return app.ErrStore(err)
+	}
+	return err
+}
