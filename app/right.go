@@ -21,6 +21,8 @@ const (
 	ManageAccount                    // change the settings of the account, and read its audit log
 	OwnAccount                       // make and remove owners, export everything, delete the account
 
+	// AllRights are an owner's.
+	AllRights = OwnAccount<<1 - 1
 	// Spend is every right whose use costs credit.
 	Spend = CallText | MakeVideos
 )

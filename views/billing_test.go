@@ -17,7 +17,7 @@ import (
 func TestHostileTextStaysTextOnThePagesAboutMoney(t *testing.T) {
 	t.Parallel()
 	const evil = `"><img src=x onerror=alert(1)><script>alert(1)</script>` + "`'{{"
-	shell := views.Shell{Path: evil, Viewer: &views.Viewer{Email: evil}, Balance: views.Balance{Known: true}}
+	shell := views.Shell{Path: evil, Viewer: &views.Viewer{Email: evil, Rights: app.AllRights}, Balance: views.Balance{Known: true}}
 	up := views.TopUp{ID: evil, State: evil, Failure: evil, ReceiptURL: "javascript:alert(1)"}
 	pay := &views.Payments{
 		TopUp: views.TopUpForm{Choice: "own", Own: evil, OwnError: evil, FormError: evil, Key: evil},

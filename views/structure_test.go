@@ -173,7 +173,7 @@ func TestHostileTextStaysText(t *testing.T) {
 	t.Parallel()
 	const evil = `"><img src=x onerror=alert(1)><script>alert(1)</script>` + "`'{{"
 	shell := views.Shell{
-		Path: evil, Theme: ui.Theme(evil), Viewer: &views.Viewer{Email: evil}, BaseURL: evil, Toasts: []ui.Toast{{Tone: ui.Info, Text: evil}},
+		Path: evil, Theme: ui.Theme(evil), Viewer: &views.Viewer{Email: evil, Rights: app.AllRights}, BaseURL: evil, Toasts: []ui.Toast{{Tone: ui.Info, Text: evil}},
 	}
 	key := views.Key{ID: evil, Name: evil, Masked: evil, Env: evil, ErrorMode: evil, CreatedAt: stories.Now()}
 	row := views.Request{ID: evil, Model: evil, KeyName: evil, Style: evil, Outcome: evil, ErrorCode: evil, At: stories.Now()}

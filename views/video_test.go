@@ -114,7 +114,7 @@ func TestHostileVideosStayText(t *testing.T) {
 		ID: "video_1", Model: evilPrompt, Prompt: evilPrompt, Size: evilPrompt, Status: views.VideoFailed, ErrorCode: evilPrompt,
 		ErrorMessage: evilPrompt, Person: evilPrompt, Cost: &cost, RemixedFrom: evilPrompt, Files: []views.VideoFile{{Variant: evilPrompt, Type: evilPrompt}},
 	}
-	shell := views.Shell{BaseURL: "https://x.test/v1", Viewer: &views.Viewer{Email: "a@example.com"}}
+	shell := views.Shell{BaseURL: "https://x.test/v1", Viewer: &views.Viewer{Email: "a@example.com", Rights: app.AllRights}}
 	m := views.VideoModel{ID: evilPrompt, Name: evilPrompt, Description: evilPrompt, Sizes: []string{evilPrompt}, Seconds: []int{4}}
 	for name, view := range map[string]templ.Component{
 		"list":   views.VideosPage(views.Videos{Shell: shell, Videos: []views.Video{v}, Stored: 1, Models: []string{evilPrompt}, Query: views.VideoQuery{Text: evilPrompt, Model: evilPrompt}}),

@@ -28,7 +28,17 @@ type Shell struct {
 
 // Viewer is who looks at the page.
 type Viewer struct {
-	Email string
+	Email    string
+	Rights   app.Rights
+	Role     string
+	Account  string          // the name of the account they work in
+	Accounts []AccountChoice // all of theirs; one that works in a single account has no choice
+}
+
+// AccountChoice is an account somebody may change to.
+type AccountChoice struct {
+	ID, Name, Role string
+	Current        bool
 }
 
 // Initial is the letter that stands for the viewer.
@@ -96,14 +106,23 @@ func LocalPath(path string) string {
 // navigation is the console's pages in the order of the menu.
 var navigation = []ui.NavItem{
 	{Icon: ui.IconDashboard, Text: "Overview", Href: "/console"},
-	{Icon: ui.IconLayers, Text: "Models", Href: "/console/models"},
-	{Icon: ui.IconMessage, Text: "Playground", Href: "/console/playground"},
-	{Icon: ui.IconFilm, Text: "Videos", Href: "/console/videos"},
-	{Icon: ui.IconKey, Text: "API keys", Href: "/console/keys"},
-	{Icon: ui.IconWebhook, Text: "Webhooks", Href: "/console/webhooks"},
-	{Icon: ui.IconGauge, Text: "Usage", Href: usagePath},
-	{Icon: ui.IconActivity, Text: "Requests", Href: requestsPath},
-	{Icon: ui.IconWallet, Text: "Billing", Href: billingPath},
+	{Icon: ui.IconLayers, Text: "Models", Href: "/console/models", Need: app.ReadModels},
+	{Icon: ui.IconMessage, Text: "Playground", Href: "/console/playground", Need: app.CallText},
+	{Icon: ui.IconFilm, Text: "Videos", Href: "/console/videos", Need: app.UseVideos},
+	{Icon: ui.IconBox, Text: "Assets", Href: "/console/assets", Need: app.UseAssets},
+	{Icon: ui.IconKey, Text: "API keys", Href: "/console/keys", Need: app.ManageKeys},
+	{Icon: ui.IconWebhook, Text: "Webhooks", Href: "/console/webhooks", Need: app.UseWebhooks},
+	{Icon: ui.IconGauge, Text: "Usage", Href: usagePath, Need: app.ReadUsage},
+	{Icon: ui.IconActivity, Text: "Requests", Href: requestsPath, Need: app.ReadUsage},
+	{Icon: ui.IconWallet, Text: "Billing", Href: billingPath, Need: app.ReadUsage},
+	{Icon: ui.IconSettings, Text: "Settings", Href: settingsPath},
+}
+
+// navigation is what of the menu the reader may open.
+func (s Shell) navigation() []ui.NavItem { return allowed(navigation, s.Viewer) }
+
+func allowed(items []ui.NavItem, v *Viewer) []ui.NavItem {
+	return slices.DeleteFunc(slices.Clone(items), func(n ui.NavItem) bool { return !v.Rights.Has(n.Need) })
 }
 
 // within says whether the page at path belongs to the entry at href.

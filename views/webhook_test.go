@@ -10,6 +10,7 @@ import (
 
 	"github.com/a-h/templ"
 
+	"umg/app"
 	"umg/views"
 	"umg/views/stories"
 )
@@ -28,7 +29,7 @@ func TestSigningSecretsAppearOnlyWhereOneWasJustMade(t *testing.T) {
 func TestWhatReceiversSayStaysText(t *testing.T) {
 	t.Parallel()
 	const evil = `"></pre><img src=x onerror=alert(1)><script>alert(1)</script>`
-	s := views.Shell{Viewer: &views.Viewer{Email: "a@example.com"}, Now: stories.Now()}
+	s := views.Shell{Viewer: &views.Viewer{Email: "a@example.com", Rights: app.AllRights}, Now: stories.Now()}
 	at := stories.Now()
 	hook := views.Webhook{
 		ID: evil, Name: evil, URL: evil, Events: []string{evil}, Hint: evil, OldUntil: &at, CreatedAt: at,

@@ -121,7 +121,7 @@ func (c *Console) shell(p *page) views.Shell {
 	if !p.signedIn() {
 		return s
 	}
-	s.Viewer = &views.Viewer{Email: p.user.Email}
+	s.Viewer = &views.Viewer{Email: p.user.Email, Rights: p.user.Role.Rights(), Role: string(p.user.Role)}
 	s.Balance = c.balanceOf(p)
 	if p.user.Frozen {
 		s.Frozen = &views.Freeze{Reason: p.user.FrozenReason}

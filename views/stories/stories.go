@@ -47,7 +47,7 @@ func (s Story) Render(theme ui.Theme, still bool) templ.Component {
 		Balance: views.Balance{Known: true, Available: 4_998_731_450, LowAt: app.Dollar},
 	}
 	if !s.Out {
-		shell.Viewer = &views.Viewer{Email: Email}
+		shell.Viewer = &views.Viewer{Email: Email, Rights: app.AllRights}
 	}
 	if s.Adjust != nil {
 		s.Adjust(&shell)
