@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -20,11 +22,15 @@ import (
 // Limits of an entry and of a page of them.
 const (
 	pageMax        = 100
+	pagesMax       = 10_000 // of an export
 	nameRunesMax   = 200
 	valueRunesMax  = 500
 	agentRunesMax  = 300
+	ipRunesMax     = 64
 	changesMax     = 50
 	filterBytesMax = 200
+	actorsMax      = 100
+	actorsFromMax  = 5000 // latest entries whose actors are offered
 )
 
 // Action is what was done, as object.verb.
@@ -81,13 +87,22 @@ type Filter struct {
 	From   time.Time // not before
 	To     time.Time // before
 	After  string    // id of the entry before the page: older ones follow
+	Before string    // id of the entry after the page: the ones that are just newer, in place of After
 	Limit  int       // 1 to 100
 }
 
-// Page is a part of the log, newest first.
+// Page is a part of the log, newest first. More says whether there are further entries in the direction of the list: older
+// ones, or newer ones where the filter has a Before.
 type Page struct {
 	Entries []Entry
 	More    bool
+}
+
+// Who is somebody who acted, as their latest entry names them.
+type Who struct {
+	Kind Actor  `db:"actor"`
+	ID   string `db:"actor_id"`
+	Name string `db:"actor_name"`
 }
 
 // Log is the audit log of all accounts. It is safe for concurrent use.
@@ -111,8 +126,8 @@ func (l *Log) Write(ctx context.Context, q postgres.Queryer, p app.Principal, e 
 		return fmt.Errorf("audit: %q is no action on an object of an account, or changes more than %d fields", e.Action, changesMax)
 	}
 	row := entryRow{
-		ID: l.ids.New("audit"), At: l.now().UTC(), Action: e.Action, ObjectID: e.Object, ObjectName: cut(e.Name, nameRunesMax),
-		IP: p.From.IP, Agent: cut(p.From.Agent, agentRunesMax), RequestID: cut(p.From.RequestID, nameRunesMax), Actor: BySystem,
+		ID: l.ids.New("audit"), At: l.now().UTC(), Action: e.Action, ObjectID: cut(e.Object, nameRunesMax), ObjectName: cut(e.Name, nameRunesMax),
+		IP: cut(p.From.IP, ipRunesMax), Agent: cut(p.From.Agent, agentRunesMax), RequestID: cut(p.From.RequestID, nameRunesMax), Actor: BySystem,
 	}
 	switch {
 	case e.Operator:
@@ -131,19 +146,46 @@ func (l *Log) Write(ctx context.Context, q postgres.Queryer, p app.Principal, e 
 // List is a page of an account's log, newest first.
 func (l *Log) List(ctx context.Context, accountID string, f Filter) (Page, error) {
 	f.Limit = min(max(f.Limit, 1), pageMax)
-	for _, word := range []string{string(f.Action), f.Actor, f.Object, f.After} {
+	for _, word := range []string{string(f.Action), f.Actor, f.Object, f.After, f.Before} {
 		if len(word) > filterBytesMax || strings.ContainsRune(word, 0) || !utf8.ValidString(word) {
-			return Page{}, nil
+			return Page{}, nil // nothing is called that, and the store could not be asked
 		}
 	}
 	entries, err := list(ctx, l.db, accountID, f)
 	if err != nil {
 		return Page{}, wrap("list entries", err)
 	}
+	page := Page{Entries: entries}
 	if len(entries) > f.Limit {
-		return Page{Entries: entries[:f.Limit], More: true}, nil
+		page = Page{Entries: entries[:f.Limit], More: true}
 	}
-	return Page{Entries: entries}, nil
+	if f.Before != "" {
+		slices.Reverse(page.Entries)
+	}
+	return page, nil
+}
+
+// Pages walks an account's log from the newest entry that the filter takes to the oldest, a bounded page at a time. An
+// error ends it, also the one that says that there are more entries than a walk may take.
+func (l *Log) Pages(ctx context.Context, accountID string, f Filter) iter.Seq2[[]Entry, error] {
+	f.After, f.Before, f.Limit = "", "", pageMax
+	return func(yield func([]Entry, error) bool) {
+		for range pagesMax {
+			page, err := l.List(ctx, accountID, f)
+			if !yield(page.Entries, err) || err != nil || !page.More {
+				return
+			}
+			f.After = page.Entries[len(page.Entries)-1].ID
+		}
+		yield(nil, app.Errorf(app.Unprocessable, "export_too_long",
+			"More than %d entries match. Narrow the time with from and to.", pagesMax*pageMax))
+	}
+}
+
+// Actors are the members and keys who did something lately, by name.
+func (l *Log) Actors(ctx context.Context, accountID string) ([]Who, error) {
+	list, err := actors(ctx, l.db, accountID)
+	return list, wrap("list actors", err)
 }
 
 // Changed lists what differs, from pairs of a field's values before and after.

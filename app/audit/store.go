@@ -84,14 +84,19 @@ func list(ctx context.Context, q postgres.Queryer, accountID string, f Filter) (
 	if !f.To.IsZero() {
 		narrow("at < $%d", f.To)
 	}
-	if f.After != "" {
+	order := "desc"
+	switch {
+	case f.Before != "":
+		order = "asc"
+		narrow("id > $%d", f.Before)
+	case f.After != "":
 		narrow("id < $%d", f.After)
 	}
 	args = append(args, f.Limit+1)
 	var rows []entryRow
 	err := q.SelectContext(ctx, &rows, `
 		select id, at, actor, actor_id, actor_name, action, object_id, object_name, changes, ip, agent, request_id
-		from audit_entries where `+strings.Join(where, " and ")+fmt.Sprintf(` order by id desc limit $%d`, len(args)), args...)
+		from audit_entries where `+strings.Join(where, " and ")+fmt.Sprintf(` order by id %s limit $%d`, order, len(args)), args...)
 	if err != nil {
 		return nil, err
 	}
@@ -102,4 +107,15 @@ func list(ctx context.Context, q postgres.Queryer, accountID string, f Filter) (
 		}
 	}
 	return entries, nil
+}
+
+// actors are those of the latest entries, each with the name of the last of theirs.
+func actors(ctx context.Context, q postgres.Queryer, accountID string) (found []Who, err error) {
+	err = q.SelectContext(ctx, &found, `
+		select actor, actor_id, actor_name from (
+			select distinct on (actor_id) actor, actor_id, actor_name from (
+				select id, actor, actor_id, actor_name from audit_entries where account_id = $1 order by id desc limit $2) latest
+			where actor_id <> '' order by actor_id, id desc) one
+		order by lower(actor_name), actor_id limit $3`, accountID, actorsFromMax, actorsMax)
+	return found, err
 }

@@ -1,0 +1,93 @@
+package audit
+
+import (
+	"slices"
+	"strings"
+)
+
+// Known is an action as people read it: somebody did these words to the object.
+type Known struct {
+	Action Action
+	Words  string // after the actor's name: "created the key"
+	Object string // what kind of thing the object is, as it is called after its id or name
+}
+
+// known are all actions that are written, by kind of object.
+var known = []Known{
+	{"key.created", "created the key", "API key"},
+	{"key.updated", "changed the key", "API key"},
+	{"key.disabled", "disabled the key", "API key"},
+	{"key.enabled", "enabled the key", "API key"},
+	{"key.rotated", "rotated the secret of the key", "API key"},
+	{"key.deleted", "deleted the key", "API key"},
+	{"key.budget_set", "set the budget of the key", "API key"},
+	{"key.leaked", "disabled the key, whose secret was found in public", "API key"},
+
+	{"member.invited", "invited", "invitation"},
+	{"invitation.revoked", "revoked the invitation of", "invitation"},
+	{"member.joined", "joined the account", "member"},
+	{"member.role_changed", "changed the role of", "member"},
+	{"member.removed", "removed the member", "member"},
+	{"member.left", "left the account", "member"},
+
+	{"account.renamed", "renamed the account", "account"},
+	{"account.settings_changed", "changed the settings of the account", "account"},
+	{"account.exported", "exported the data of the account", "account"},
+	{"account.deleted", "deleted the account", "account"},
+	{"account.frozen", "froze the account", "account"},
+	{"account.unfrozen", "unfroze the account", "account"},
+
+	{"webhook.created", "created the webhook endpoint", "webhook endpoint"},
+	{"webhook.updated", "changed the webhook endpoint", "webhook endpoint"},
+	{"webhook.enabled", "enabled the webhook endpoint", "webhook endpoint"},
+	{"webhook.disabled", "disabled the webhook endpoint", "webhook endpoint"},
+	{"webhook.rotated", "rotated the secret of the webhook endpoint", "webhook endpoint"},
+	{"webhook.deleted", "deleted the webhook endpoint", "webhook endpoint"},
+
+	{"billing.topup_started", "started a top-up", "top-up"},
+	{"billing.auto_topup_changed", "changed automatic top-up", "account"},
+	{"billing.low_balance_changed", "changed the notice about low credit", "account"},
+	{"billing.portal_opened", "opened the payment service's page about cards and invoices", "account"},
+	{"billing.refunded", "refunded a top-up", "top-up"},
+	{"billing.credit_granted", "added credit", "account"},
+	{"billing.credit_taken", "took credit back", "account"},
+
+	{"asset.created", "created the asset", "asset"},
+	{"asset.deleted", "deleted the asset", "asset"},
+
+	{"user.password_changed", "changed their password", "user"},
+	{"user.email_changed", "changed their e-mail address", "user"},
+	{"user.totp_enabled", "turned on sign-in codes", "user"},
+	{"user.totp_disabled", "turned off sign-in codes", "user"},
+	{"user.codes_renewed", "renewed their recovery codes", "user"},
+	{"user.sessions_ended", "ended other sessions of theirs", "user"},
+	{"user.made_operator", "let the user run the gateway", "user"},
+}
+
+// Actions lists all actions, by kind of object.
+func Actions() []Known { return slices.Clone(known) }
+
+// Describe puts an action into words. One that a later version wrote is told by its name.
+func Describe(a Action) Known {
+	for _, k := range known {
+		if k.Action == a {
+			return k
+		}
+	}
+	object, verb, _ := strings.Cut(string(a), ".")
+	return Known{Action: a, Words: strings.ReplaceAll(verb, "_", " "), Object: strings.ReplaceAll(object, "_", " ")}
+}
+
+// Kind is a group of actions that a list can be narrowed to.
+type Kind struct {
+	Actions Action // the beginning that they share, for a Filter
+	Name    string // "API keys"
+}
+
+// Kinds are the groups, in the order in which they are offered.
+func Kinds() []Kind {
+	return []Kind{
+		{"key.", "API keys"}, {"member.", "Members"}, {"invitation.", "Invitations"}, {"account.", "Account"}, {"billing.", "Billing"},
+		{"webhook.", "Webhooks"}, {"asset.", "Assets"}, {"user.", "Sign-in and security"},
+	}
+}
