@@ -136,7 +136,15 @@ func within(path, href string) bool {
 // moneyPaths begin the addresses of pages that take the sheet of money pages, too.
 var moneyPaths = [...]string{"/console/billing", "/console/usage", "/console/requests"}
 
+// accountPaths begin the addresses of pages that take the sheet of settings, keys and assets, too.
+var accountPaths = [...]string{settingsPath, "/console/keys", "/console/assets"}
+
 // aboutMoney reports whether the page is about what was bought, used or charged.
-func (s Shell) aboutMoney() bool {
-	return slices.ContainsFunc(moneyPaths[:], func(begin string) bool { return strings.HasPrefix(s.Path, begin) })
+func (s Shell) aboutMoney() bool { return begins(s.Path, moneyPaths[:]) }
+
+// aboutAccount reports whether the page is about the settings, keys or assets of an account.
+func (s Shell) aboutAccount() bool { return begins(s.Path, accountPaths[:]) }
+
+func begins(path string, beginnings []string) bool {
+	return slices.ContainsFunc(beginnings, func(begin string) bool { return strings.HasPrefix(path, begin) })
 }
