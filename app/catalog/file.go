@@ -47,6 +47,12 @@ type FileProvider struct {
 	Headers  map[string]string    `yaml:"headers,omitempty" json:"headers,omitempty"`
 	Timeouts FileTimeouts         `yaml:"timeouts,omitempty" json:"timeouts,omitzero"`
 	Limits   ProviderLimits       `yaml:"limits,omitempty" json:"limits,omitzero"`
+	Assets   FileAssets           `yaml:"assets,omitempty" json:"assets,omitzero"`
+}
+
+// FileAssets marks a provider that keeps material assets. The first such provider of a file registers new ones.
+type FileAssets struct {
+	Group string `yaml:"group" json:"group"` // the resource group of ours at the provider
 }
 
 // ProviderLimits is what a provider lets us do; zero means nothing is known.
@@ -80,6 +86,7 @@ type FileModel struct {
 	Ranges          map[string]Range `yaml:"ranges,omitempty" json:"ranges,omitempty"`
 	Sizes           []string         `yaml:"sizes,omitempty,flow" json:"sizes,omitempty"`
 	Seconds         []int64          `yaml:"seconds,omitempty,flow" json:"seconds,omitempty"`
+	Assets          int64            `yaml:"assets,omitempty" json:"assets,omitempty"` // how many a video call may name
 	Limits          Limits           `yaml:"limits,omitempty" json:"limits,omitzero"`
 	Timeout         Duration         `yaml:"timeout,omitempty" json:"timeout,omitempty"` // of a whole call
 	Notice          string           `yaml:"notice,omitempty" json:"notice,omitempty"`

@@ -243,6 +243,26 @@ func videoCases() []problemCase {
 		{"[1280x720, 1920x1080]\n    seconds: [4, 8]", "[1280x720, 1920x1080, 1024x1792]\n    seconds: [4, 8]\n    routes: [{provider: north, model: f, style: tasks}]",
 			"models[1].routes[0].style", "tasks cannot ask for the size 1024x1792; it knows 1280x720, 720x1280, 960x960, "},
 		{"kind: video", "kind: image\n    routes: [{provider: north, model: f, style: videos}]", "models[1].routes[0].style", "only text and video"},
+		{"name: North", "name: North, assets: {group: 'our group'}", "providers[0].assets.group", "must begin with a letter"},
+		{"max_output_tokens: 500", "max_output_tokens: 500\n    assets: 2", "models[0].assets", "only video models"},
+		{"seconds: [4, 8]", "seconds: [4, 8]\n    assets: 33", "models[1].assets", "between 1 and 32"},
+		{"seconds: [4, 8]", "seconds: [4, 8]\n    assets: -1", "models[1].assets", "between 1 and 32"},
+		{"availability: coming", "assets: 2\n    routes: [{provider: north, model: f, style: tasks}]", "models[1].assets", "no route can carry them"},
+	}
+}
+
+func TestAssetsNeedARouteThatCarriesThem(t *testing.T) {
+	t.Parallel()
+	keeps := with(t, "name: North", "name: North, assets: {group: ours}", "seconds: [4, 8]", "seconds: [4, 8]\n    assets: 2")
+	for style, carries := range map[llm.Style]bool{TasksStyle: true, VideosStyle: false, OperationsStyle: false} {
+		f := parse(t, strings.Replace(keeps, "availability: coming", "routes: [{provider: north, model: f, style: "+string(style)+"}]", 1))
+		if all := Check(f); len(all) == 0 != carries {
+			t.Errorf("style %s: %v", style, all)
+		}
+	}
+	lines, err := Diff(parse(t, smallFile), parse(t, keeps))
+	if err != nil || !slices.Contains(lines, "+ provider north assets.group ours") || !slices.Contains(lines, "+ model acme/film:fast assets 2") {
+		t.Errorf("%q, %v", lines, err)
 	}
 }
 

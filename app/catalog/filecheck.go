@@ -19,6 +19,7 @@ var (
 	modelID     = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}(/[a-z0-9][a-z0-9._-]{0,62})?(:[a-z0-9][a-z0-9-]{0,30})?$`)
 	headerName  = regexp.MustCompile(`^[a-z0-9!#$%&'*+.^_|~-]{1,64}$`)
 	sizeForm    = regexp.MustCompile(`^[1-9][0-9]{1,4}x[1-9][0-9]{1,4}$`)
+	assetGroup  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 	headerValue = regexp.MustCompile(`^[\x20-\x7e]{0,1000}$`)
 )
 
@@ -30,6 +31,7 @@ const (
 	limitMax   int64 = 1 << 40
 	routesMax        = 32
 	modelsMax        = 10_000
+	assetsMax        = 32
 )
 
 // The words a file may use where it has a choice.
@@ -123,6 +125,7 @@ func Check(f File) []error {
 		seen[m.ID] = true
 		m.check(at)
 		m.checkRoutes(at, providers)
+		m.checkAssets(at, providers)
 		m.checkContracts(at, contracts)
 	}
 	for i := range f.Models {
@@ -186,6 +189,10 @@ func (v *FileProvider) check(p problems) {
 		case slices.Contains(secretHeaders, name) && !reference.MatchString(value):
 			p.addf("headers."+name, "must be a reference like ${NAME}; secrets are never written into a catalog")
 		}
+	}
+	if v.Assets != (FileAssets{}) && !assetGroup.MatchString(v.Assets.Group) {
+		p.addf("assets.group", "%q must begin with a letter or digit and hold only letters, digits, dots, hyphens and underscores, at most 63",
+			v.Assets.Group)
 	}
 	v.Timeouts.check(p.at("timeouts"))
 	checkLimit(p.at("limits"), "concurrency", v.Limits.Concurrency)

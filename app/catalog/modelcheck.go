@@ -214,6 +214,28 @@ func (m *FileModel) checkRoutes(p problems, providers map[string]*FileProvider) 
 	}
 }
 
+// checkAssets asks for a route that can carry the assets a model takes: to a provider that keeps them, in a style that
+// has words for them.
+func (m *FileModel) checkAssets(p problems, providers map[string]*FileProvider) {
+	if m.Assets == 0 {
+		return
+	}
+	if m.Kind != KindVideo {
+		p.addf("assets", "only video models take assets")
+		return
+	}
+	if m.Assets < 1 || m.Assets > assetsMax {
+		p.addf("assets", "%d is not between 1 and %d", m.Assets, assetsMax)
+	}
+	carries := func(r FileRoute) bool {
+		provider := providers[r.Provider]
+		return provider != nil && provider.Assets.Group != "" && r.Style == TasksStyle
+	}
+	if !slices.ContainsFunc(m.Routes, carries) {
+		p.addf("assets", "no route can carry them: one must have the style %s and a provider with assets.group", TasksStyle)
+	}
+}
+
 // checkRouteStyle asks for a style that carries what the model makes.
 func (m *FileModel) checkRouteStyle(p problems, style llm.Style) {
 	switch {

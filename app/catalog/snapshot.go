@@ -51,6 +51,25 @@ func (s *Snapshot) Models() []*Model { return s.models }
 // Providers lists all providers in catalog order. The caller must not change the list.
 func (s *Snapshot) Providers() []*Provider { return s.providers }
 
+// Provider finds a provider by its id, whether it can be used or not.
+func (s *Snapshot) Provider(id string) (*Provider, bool) {
+	i := slices.IndexFunc(s.providers, func(p *Provider) bool { return p.ID == id })
+	if i < 0 {
+		return nil, false
+	}
+	return s.providers[i], true
+}
+
+// AssetProvider is where new material assets are registered: the first provider in catalog order that keeps assets and
+// can be used.
+func (s *Snapshot) AssetProvider() (*Provider, bool) {
+	i := slices.IndexFunc(s.providers, func(p *Provider) bool { return p.AssetGroup != "" && p.Unusable == "" })
+	if i < 0 {
+		return nil, false
+	}
+	return s.providers[i], true
+}
+
 // Variants lists the models that differ from the given id only in what follows the colon, so that an error about an
 // unknown variant can name the known ones.
 func (s *Snapshot) Variants(id string) []string {
@@ -93,6 +112,7 @@ type Model struct {
 	Parameters                        []string
 	Sizes                             []string
 	Seconds                           []int64
+	AssetsMax                         int  // how many material assets a video call may name; 0: none
 	Available                         bool // false for coming models, which are only shown
 	Paused                            bool // no new calls for now
 	Notice                            string
@@ -161,6 +181,7 @@ type Provider struct {
 	Paths            map[llm.Style]string // below BaseURL, where they differ from the style's own
 	Timeouts         Timeouts
 	Limits           ProviderLimits
+	AssetGroup       string // the resource group of ours for material assets; empty when it keeps none
 	Unusable         string // why its routes cannot be used; empty when they can
 }
 
@@ -229,7 +250,8 @@ func (v *FileProvider) resolve(lookup Lookup) *Provider {
 	p := &Provider{
 		ID: v.ID, Name: v.Name, BaseURL: strings.TrimRight(fill(v.BaseURL), "/"), Credential: NewSecret(fill(v.Credential)),
 		CredentialHeader: v.CredentialHeader, Headers: map[string]string{}, Paths: maps.Clone(v.Paths), Limits: v.Limits,
-		Timeouts: v.Timeouts.over(Timeouts{Connect: connectDefault, FirstByte: firstByteDefault, Idle: idleDefault, Total: totalDefault}),
+		AssetGroup: v.Assets.Group,
+		Timeouts:   v.Timeouts.over(Timeouts{Connect: connectDefault, FirstByte: firstByteDefault, Idle: idleDefault, Total: totalDefault}),
 	}
 	for _, name := range sortedKeys(v.Headers) {
 		p.Headers[name] = fill(v.Headers[name])
@@ -246,8 +268,9 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 	out := &Model{
 		ID: m.ID, Name: m.Name, Description: m.Description, Owner: m.Owner, Kind: m.Kind, Capabilities: m.Capabilities,
 		InputModalities: m.Input, OutputModalities: m.Output, ContextTokens: m.ContextTokens, MaxOutputTokens: m.MaxOutputTokens,
-		Styles: m.Styles, Parameters: m.Parameters, Sizes: m.Sizes, Seconds: m.Seconds, Available: m.Availability == Available,
-		Paused: m.Paused, Notice: m.Notice, Prices: m.Rates, SizePrices: m.SizeRates, Limits: m.Limits,
+		Styles: m.Styles, Parameters: m.Parameters, Sizes: m.Sizes, Seconds: m.Seconds, AssetsMax: int(m.Assets),
+		Available: m.Availability == Available,
+		Paused:    m.Paused, Notice: m.Notice, Prices: m.Rates, SizePrices: m.SizeRates, Limits: m.Limits,
 		Timeout: cmp.Or(time.Duration(m.Timeout), totalDefault), CreatedAt: time.Time(m.Released),
 		DeprecatedAt: m.Deprecated.pointer(), ShutdownAt: m.Shutdown.pointer(), Successor: m.Successor, contracts: map[llm.Style]*Contract{},
 	}

@@ -63,6 +63,38 @@ func TestTheLastGoodSnapshotStays(t *testing.T) {
 	}
 }
 
+func TestNewAssetsGoToTheFirstProviderThatKeepsThemAndCanBeUsed(t *testing.T) {
+	t.Parallel()
+	b := setup(t, lookup)
+	b.apply(t, smallFile)
+	s := b.awaitVersion(t, b.c)
+	if p, ok := s.AssetProvider(); ok {
+		t.Errorf("%s keeps assets, though none does", p.ID)
+	}
+	if p, ok := s.Provider("south"); !ok || p.Name != "South" || p.AssetGroup != "" {
+		t.Errorf("south is %+v", p)
+	}
+	if _, ok := s.Provider("west"); ok {
+		t.Error("west is known")
+	}
+	b.apply(t, with(t, "name: North", "name: North, assets: {group: ours}", "name: South", "name: South, assets: {group: theirs}",
+		"seconds: [4, 8]", "seconds: [4, 8]\n    assets: 3", "availability: coming", "routes: [{provider: north, model: f, style: tasks}]"))
+	s = b.awaitVersion(t, b.c)
+	if p, ok := s.AssetProvider(); !ok || p.ID != "north" || p.AssetGroup != "ours" {
+		t.Errorf("new assets go to %+v", p)
+	}
+	if m, _ := s.Model("acme/film:fast"); m.AssetsMax != 3 {
+		t.Errorf("the model takes %d assets", m.AssetsMax)
+	}
+	idle := b.replica(t, func(name string) (string, bool) {
+		v, ok := lookup(name)
+		return v, ok && name != "KEY"
+	})
+	if p, ok := idle.Snapshot().AssetProvider(); !ok || p.ID != "south" {
+		t.Errorf("without the credential of the first, new assets go to %+v", p)
+	}
+}
+
 func TestReferencesAreResolvedWhenLoaded(t *testing.T) {
 	t.Parallel()
 	b := setup(t, lookup)

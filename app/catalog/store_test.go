@@ -23,6 +23,8 @@ func TestApplyAndExportRoundTrip(t *testing.T) {
 			"owner: acme", "owner: acme\n    paused: true\n    notice: busy",
 			"availability: coming", "routes: [{provider: north, model: f1, style: operations}, {provider: north, model: f1, style: tasks, order: 2}, "+
 				"{provider: north, model: f1, style: videos, order: 3}]\n    parameters: [stream]"),
+		"assets": with(t, "name: North", "name: North, assets: {group: ours}", "availability: coming",
+			"assets: 4\n    routes: [{provider: north, model: f1, style: tasks}]"),
 	} {
 		f := parse(t, raw)
 		if err := Apply(t.Context(), db, f); err != nil {
