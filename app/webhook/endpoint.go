@@ -98,7 +98,10 @@ func (s *Service) Create(ctx context.Context, p app.Principal, spec EndpointSpec
 			return app.Errorf(app.Invalid, "webhook_endpoints_exhausted",
 				"This account has %d webhook endpoints, which is the limit. Delete one that is no longer used.", endpointsMax)
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return s.note(ctx, tx, p, "webhook.created", e.ID, e.Name, fieldChanges(Endpoint{}, e))
 	})
 	if err != nil {
 		return Endpoint{}, "", wrap("create an endpoint", err)
@@ -150,7 +153,14 @@ func (s *Service) Update(ctx context.Context, p app.Principal, id string, c Endp
 	now := s.now()
 	var r endpointRow
 	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
-		if r, err = updateEndpoint(ctx, tx, p.AccountID, id, c, now); err != nil || r.Status == Enabled {
+		was, err := lockEndpoint(ctx, tx, p.AccountID, id)
+		if err != nil {
+			return err
+		}
+		if r, err = updateEndpoint(ctx, tx, p.AccountID, id, c, now); err != nil {
+			return err
+		}
+		if err = s.noteUpdate(ctx, tx, p, was.endpoint(now), r.endpoint(now)); err != nil || r.Status == Enabled {
 			return err
 		}
 		return cancelDeliveries(ctx, tx, id, now)
@@ -177,12 +187,15 @@ func (s *Service) Delete(ctx context.Context, p app.Principal, id string) error 
 	}
 	now := s.now()
 	return wrap("delete an endpoint", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		removed, err := removeEndpoint(ctx, tx, p.AccountID, id, now)
+		name, err := removeEndpoint(ctx, tx, p.AccountID, id, now)
+		if errors.Is(err, sql.ErrNoRows) {
+			return errNoEndpoint()
+		}
 		if err != nil {
 			return err
 		}
-		if !removed {
-			return errNoEndpoint()
+		if err := s.note(ctx, tx, p, "webhook.deleted", id, name, nil); err != nil {
+			return err
 		}
 		return cancelDeliveries(ctx, tx, id, now)
 	}))
@@ -208,7 +221,13 @@ func (s *Service) Rotate(ctx context.Context, p app.Principal, id string, keepOl
 		end := now.Add(oldSecretMax)
 		until = &end
 	}
-	r, err := rotateSecret(ctx, s.db, p.AccountID, id, box, hintOf(secret), until, now)
+	var r endpointRow
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
+		if r, err = rotateSecret(ctx, tx, p.AccountID, id, box, hintOf(secret), until, now); err != nil {
+			return err
+		}
+		return s.note(ctx, tx, p, "webhook.rotated", id, r.Name, rotated(until))
+	})
 	e, err := s.found(r, err)
 	if err != nil {
 		return Endpoint{}, "", err

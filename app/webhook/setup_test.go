@@ -84,10 +84,11 @@ type notices struct {
 	list []string
 }
 
-func (n *notices) tell(_ context.Context, _, endpointID, text string) {
+func (n *notices) tell(_ context.Context, _ postgres.Queryer, about Notice) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.list = append(n.list, endpointID+": "+text)
+	n.list = append(n.list, about.EndpointID+": "+about.Text)
+	return nil
 }
 
 func (n *notices) all() []string {

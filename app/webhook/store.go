@@ -91,6 +91,14 @@ func endpointByID(ctx context.Context, q postgres.Queryer, accountID, id string)
 	return r, err
 }
 
+// lockEndpoint reads an endpoint and keeps others from changing it in this transaction.
+func lockEndpoint(ctx context.Context, tx postgres.Queryer, accountID, id string) (r endpointRow, err error) {
+	err = tx.GetContext(ctx, &r, `
+		select `+endpointColumns+` from webhook_endpoints e
+		where e.account_id = $1 and e.id = $2 and e.deleted_at is null for no key update`, accountID, id)
+	return r, err
+}
+
 // endpointsOf lists the newest first, from after on.
 func endpointsOf(ctx context.Context, q postgres.Queryer, accountID, after string, limit int) (list []endpointRow, err error) {
 	err = q.SelectContext(ctx, &list, `
@@ -124,12 +132,12 @@ func updateEndpoint(
 	return r, err
 }
 
-// removeEndpoint hides an endpoint and forgets its secrets.
-func removeEndpoint(ctx context.Context, q postgres.Queryer, accountID, id string, now time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `
+// removeEndpoint hides an endpoint and forgets its secrets. It returns the endpoint's name.
+func removeEndpoint(ctx context.Context, q postgres.Queryer, accountID, id string, now time.Time) (name string, err error) {
+	err = q.GetContext(ctx, &name, `
 		update webhook_endpoints set deleted_at = $3, updated_at = $3, secret = '', previous_secret = null, previous_valid_until = null
-		where account_id = $1 and id = $2 and deleted_at is null`, accountID, id, now)
-	return changed(done, err)
+		where account_id = $1 and id = $2 and deleted_at is null returning name`, accountID, id, now)
+	return name, err
 }
 
 // rotateSecret puts a new secret in. The old one stays beside it until then; a nil time drops it at once.

@@ -19,6 +19,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/audit"
 	"umg/app/egress"
 	"umg/app/postgres"
 )
@@ -57,9 +58,19 @@ type Options struct {
 	Log    *slog.Logger
 	Key    [32]byte // seals secrets at rest
 
-	// Notify tells the people of an account about an endpoint. It must not block; nil tells nobody.
-	Notify func(ctx context.Context, accountID, endpointID, text string)
+	// Notify tells the people of an account about an endpoint, in the transaction that makes it true. An error means that
+	// the store failed, and undoes it; nil tells nobody.
+	Notify func(ctx context.Context, q postgres.Queryer, n Notice) error
 	Waits  Waits // zero values take the defaults of production
+}
+
+// Notice is something that the people of an account should know about one of its endpoints.
+type Notice struct {
+	AccountID  string
+	EndpointID string
+	Name       string // of the endpoint
+	Disabled   bool   // nothing is sent to it any more; else it is failing
+	Text       string
 }
 
 // Waits are the limits and pauses of the worker, so that tests need not wait.
@@ -74,6 +85,7 @@ type Waits struct {
 type Service struct {
 	db     *sqlx.DB
 	o      Options
+	audit  *audit.Log
 	seal   cipher.AEAD
 	keyID  byte
 	counts counts
@@ -105,7 +117,9 @@ func New(db *sqlx.DB, o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Service{db: db, o: o, seal: seal, keyID: keyID, tests: map[string]bool{}, shares: map[string]testShare{}}, nil
+	return &Service{
+		db: db, o: o, audit: audit.New(db, o.Now, o.IDs), seal: seal, keyID: keyID, tests: map[string]bool{}, shares: map[string]testShare{},
+	}, nil
 }
 
 func or(given, standard time.Duration) time.Duration {

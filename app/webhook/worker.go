@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jmoiron/sqlx"
+
 	"umg/app/postgres"
 )
 
@@ -188,14 +190,13 @@ func (s *Service) deliver(ctx context.Context, c claimed) {
 		return
 	}
 	s.count(x, v, o)
-	s.notify(after, c, o)
 }
 
 // record writes down what came of an attempt. It tries again while a store that is busy or away may still take it, since
 // what is not written is sent twice, but not once we are told to stop.
 func (s *Service) record(ctx, within context.Context, c claimed, x Exchange, v verdict, now time.Time) (outcome, error) {
 	for pause := recordPauseMin; ; pause *= 2 {
-		o, err := finish(within, s.db, c, x, v, now)
+		o, err := s.finish(within, c, x, v, now)
 		if err == nil || ctx.Err() != nil {
 			return o, err
 		}
@@ -226,27 +227,34 @@ func (s *Service) count(x Exchange, v verdict, o outcome) {
 	}
 }
 
-// notify tells the people of an account what happened to its endpoint.
-func (s *Service) notify(ctx context.Context, c claimed, o outcome) {
-	text := ""
+// tell hands what happened to an endpoint over to those who write to the people of its account, in the transaction in which
+// it happens.
+func (s *Service) tell(ctx context.Context, tx *sqlx.Tx, c claimed, o outcome) error {
+	n := Notice{AccountID: c.AccountID, EndpointID: c.EndpointID, Name: o.name, Disabled: o.disabled != ""}
+	address := withoutQuery(c.URL)
 	switch {
 	case o.disabled == ByGone:
-		text = "The webhook endpoint " + c.URL + " answered 410 Gone and was disabled. Enable it on the webhooks page when it is back."
+		n.Text = "The webhook endpoint " + address + " answered 410 Gone and was disabled. Enable it on the webhooks page when it is back."
 	case o.disabled == ByFailures:
-		text = "The webhook endpoint " + c.URL + " has only failed for 5 days and was disabled. " +
+		n.Text = "The webhook endpoint " + address + " has only failed for 5 days and was disabled. " +
 			"Enable it on the webhooks page when it is back, and send again what it missed with Recover."
 	case o.warned > 0:
-		text = fmt.Sprintf("Every attempt to reach the webhook endpoint %s has failed for %d days or more. It is disabled after 5 days.",
-			c.URL, o.warned)
+		span := "a day"
+		if o.warned > 1 {
+			span = fmt.Sprintf("%d days", o.warned)
+		}
+		n.Text = "Every attempt to reach the webhook endpoint " + address + " has failed for " + span +
+			" or more. It is disabled after 5 days."
 	}
-	if text == "" {
-		return
+	if n.Text == "" {
+		return nil
 	}
 	s.o.Log.Info("webhook: notice about an endpoint", "account_id", c.AccountID, "endpoint_id", c.EndpointID,
 		"disabled", o.disabled, "failing_days", o.warned)
-	if s.o.Notify != nil {
-		s.o.Notify(ctx, c.AccountID, c.EndpointID, text)
+	if s.o.Notify == nil {
+		return nil
 	}
+	return s.o.Notify(ctx, tx, n)
 }
 
 // sweepEvery removes what is too old, now and then, until ctx ends.

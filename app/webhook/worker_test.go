@@ -151,7 +151,7 @@ func TestAnEventIsTriedTenTimesInThreeDaysAndThenGivenUp(t *testing.T) {
 	if err := verify(secret, calls[9], d.Log[0].StartedAt); err != nil {
 		t.Error(err)
 	}
-	if told := b.told.all(); len(told) != 2 || !strings.Contains(told[0], "for 1 days") || !strings.Contains(told[1], "for 3 days") {
+	if told := b.told.all(); len(told) != 2 || !strings.Contains(told[0], "for a day") || !strings.Contains(told[1], "for 3 days") {
 		t.Errorf("told %q", told)
 	}
 }
@@ -227,7 +227,7 @@ func TestFault83ADeadReplicaLosesNothing(t *testing.T) {
 	if err := verify(secret, calls[1], b.clock.Now()); err != nil {
 		t.Error(err)
 	}
-	o, err := finish(t.Context(), b.db, list[0], x, verdict{state: Delivered}, b.clock.Now()) // it was only asleep
+	o, err := b.finish(t.Context(), list[0], x, verdict{state: Delivered}, b.clock.Now()) // it was only asleep
 	if err != nil || !o.lost || len(b.only().Log) != 1 {
 		t.Errorf("%+v, %v: %+v", o, err, b.only())
 	}

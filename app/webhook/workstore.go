@@ -77,6 +77,7 @@ const claimSQL = `
 type outcome struct {
 	lost     bool   // another replica has taken the delivery over, or it was cancelled
 	disabled string // the reason
+	name     string // of an endpoint that is disabled or that people are to be told of
 	warned   int    // days of failures that people are to be told of now
 }
 
@@ -85,8 +86,8 @@ var errLost = errors.New("webhook: the delivery is no longer ours")
 
 // finish writes an attempt and what follows from it. The endpoint's row comes before those of its deliveries, as
 // everywhere, so that nobody waits in a circle.
-func finish(ctx context.Context, db *sqlx.DB, c claimed, x Exchange, v verdict, now time.Time) (o outcome, err error) {
-	err = postgres.InTx(ctx, db, func(tx *sqlx.Tx) (err error) {
+func (s *Service) finish(ctx context.Context, c claimed, x Exchange, v verdict, now time.Time) (o outcome, err error) {
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
 		if x.Succeeded() {
 			err = noteSuccess(ctx, tx, c.EndpointID)
 		} else {
@@ -105,8 +106,11 @@ func finish(ctx context.Context, db *sqlx.DB, c claimed, x Exchange, v verdict, 
 		if !kept {
 			return errLost
 		}
-		if o.disabled == "" {
-			return nil
+		if err := s.tell(ctx, tx, c, o); err != nil || o.disabled == "" {
+			return err
+		}
+		if err := s.noteDisabled(ctx, tx, c.AccountID, c.EndpointID, o.name, o.disabled); err != nil {
+			return err
 		}
 		return cancelDeliveries(ctx, tx, c.EndpointID, now)
 	})
@@ -126,13 +130,14 @@ func noteSuccess(ctx context.Context, tx *sqlx.Tx, endpointID string) error {
 // noteFailure remembers since when an endpoint fails, and disables it when it is gone or has failed for too long.
 func noteFailure(ctx context.Context, tx *sqlx.Tx, endpointID string, v verdict, now time.Time) (outcome, error) {
 	var e struct {
+		Name         string    `db:"name"`
 		FailingSince time.Time `db:"failing_since"`
 		WarnedDays   int       `db:"warned_days"`
 		Status       Status    `db:"status"`
 	}
 	err := tx.GetContext(ctx, &e, `
 		update webhook_endpoints set failing_since = coalesce(failing_since, $2), paused_until = greatest(paused_until, $3)
-		where id = $1 and deleted_at is null returning failing_since, warned_days, status`, endpointID, now, v.pauseUntil)
+		where id = $1 and deleted_at is null returning name, failing_since, warned_days, status`, endpointID, now, v.pauseUntil)
 	if errors.Is(err, sql.ErrNoRows) {
 		return outcome{}, errLost
 	}
@@ -142,14 +147,14 @@ func noteFailure(ctx context.Context, tx *sqlx.Tx, endpointID string, v verdict,
 	failing := now.Sub(e.FailingSince)
 	switch {
 	case v.gone:
-		return outcome{disabled: ByGone}, disable(ctx, tx, endpointID, ByGone, now)
+		return outcome{disabled: ByGone, name: e.Name}, disable(ctx, tx, endpointID, ByGone, now)
 	case failing >= failingMax:
-		return outcome{disabled: ByFailures}, disable(ctx, tx, endpointID, ByFailures, now)
+		return outcome{disabled: ByFailures, name: e.Name}, disable(ctx, tx, endpointID, ByFailures, now)
 	}
 	for _, days := range warnings {
 		if failing >= time.Duration(days)*24*time.Hour && e.WarnedDays < days {
 			_, err := tx.ExecContext(ctx, `update webhook_endpoints set warned_days = $2 where id = $1`, endpointID, days)
-			return outcome{warned: days}, err
+			return outcome{warned: days, name: e.Name}, err
 		}
 	}
 	return outcome{}, nil
