@@ -20,12 +20,14 @@ import (
 	"umg/billing"
 )
 
-// User is a person who signs in, seen as a member of an account.
+// User is a person who signs in, seen as a member of an account. One who is a member of none has no AccountID, no role
+// and no right.
 type User struct {
 	ID        string    `db:"id"`
 	Email     string    `db:"email"`
 	AccountID string    `db:"account_id"`
 	Role      Role      `db:"role"`
+	Account   string    `db:"account_name"` // as people call it
 	Operator  bool      `db:"operator"`
 	CreatedAt time.Time `db:"created_at"`
 	Verified  bool      `db:"verified"` // the e-mail address has proved to be theirs
@@ -80,9 +82,13 @@ func New(db *sqlx.DB, ledger *billing.Ledger, o Options) *Service {
 	}
 }
 
-// User returns the user with the account they work in.
-func (s *Service) User(ctx context.Context, id string) (User, error) {
-	u, err := userByID(ctx, s.db, id)
+// User returns the user with the account they joined first.
+func (s *Service) User(ctx context.Context, id string) (User, error) { return s.UserIn(ctx, id, "") }
+
+// UserIn returns the user as a member of an account. Where they are no member of it, or it is closed, it is the account
+// they joined first.
+func (s *Service) UserIn(ctx context.Context, id, accountID string) (User, error) {
+	u, err := userIn(ctx, s.db, id, accountID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return User{}, app.Errorf(app.NotFound, "user_not_found", "There is no such user.")
 	}

@@ -58,7 +58,7 @@ type Trial struct {
 
 // TrialOpen says whether a user may still get trial credit.
 func (s *Service) TrialOpen(ctx context.Context, u User) (bool, error) {
-	if s.o.Trial.Amount <= 0 || s.o.Trial.RequireVerified && !s.Verifies() || disposable(domainOf(u.Email)) {
+	if s.o.Trial.Amount <= 0 || s.o.Trial.RequireVerified && !s.Verifies() || disposable(domainOf(u.Email)) || u.AccountID == "" {
 		return false, nil
 	}
 	had, err := hadTrial(ctx, s.db, u.ID, identityOf(u.Email))
@@ -86,7 +86,7 @@ func (s *Service) ClaimTrial(ctx context.Context, userID, ip string) (t Trial, e
 // Grants wait for each other, because the limits are sums over all of them and trials are rare.
 func (s *Service) grantTrial(ctx context.Context, tx *sqlx.Tx, u User, ip string) (Trial, error) {
 	policy := s.o.Trial
-	if policy.Amount <= 0 || policy.RequireVerified && !s.Verifies() {
+	if policy.Amount <= 0 || policy.RequireVerified && !s.Verifies() || u.AccountID == "" {
 		return Trial{}, nil
 	}
 	now := s.o.Now().UTC()
