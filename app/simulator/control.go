@@ -40,6 +40,9 @@ func (s *Simulator) controls() http.Handler {
 	mux.HandleFunc("GET /_control/waiting", s.controlWaiting)
 	mux.HandleFunc("POST /_control/finish", s.controlFinish)
 	mux.HandleFunc("GET /_control/renders", s.controlRenders)
+	mux.HandleFunc("GET /_control/assets", s.controlAssets)
+	mux.HandleFunc("DELETE /_control/assets", s.controlLoseAssets)
+	mux.HandleFunc("PUT /_control/assets", s.controlAssetRoom)
 	mux.HandleFunc("GET /_control/stats", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, s.recorder.counts())
 	})

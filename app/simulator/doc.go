@@ -21,6 +21,9 @@
 //	POST /v1/videos/text2video                        and /image2video, /video-extend; GET …/{task id or the caller's id}
 //	GET  /v1/media/{id}.mp4                           a file of a task, for anybody
 //
+//	POST, GET /v1/assets                              and GET, DELETE …/{id}: pictures, films and sounds that tasks name
+//	GET, HEAD /media/samples/{name}                   sources of assets, below no provider; see there
+//
 // # Prompts
 //
 //	echo: TEXT            answers exactly TEXT
@@ -57,7 +60,7 @@
 // than the video (videos style) and a caller's id that was used before (tasks style) are refused.
 //
 //	videos      Bearer; sizes 720x1280, 1280x720, 1024x1792, 1792x1024, 1080x1920, 1920x1080; seconds 4, 8, 12, 16, 20 in a
-//	            string; JSON, or multipart with the file input_reference; deleting cancels
+//	            string; of a model with a slash in its name also 960x960 and 5, 10; JSON, or multipart with the file input_reference; deleting cancels
 //	operations  x-goog-api-key; aspect ratio 16:9 or 9:16 of 720p, 1080p or 1024p (1792 by 1024); 4 to 20 seconds, a number
 //	tasks       Bearer; mode std (720p, square 960) or pro (1080p, square 1440); ratio 16:9, 9:16 or 1:1; 3 to 15 seconds
 //	            in a string; an image of 300 pixels a side or more; each change is posted to callback_url, once, within 3 s
@@ -67,6 +70,31 @@
 //	guardrail: KIND       refused when it is asked for
 //	guardrail-late: KIND  fails for that when the render has ended
 //	simulate: SPEC        on the first line, as above
+//
+// # Assets
+//
+// A provider keeps sources by their address, in resource groups: {group_id, type, url, name, reference} in, and the asset
+// with its id out. The same reference in the same group is the same asset. It is processing for Options.Render by the
+// clock (with zero: in the answer that registers it only), then active or failed. The list takes group_id, reference,
+// page and page_size. A group keeps 20,000. The address is judged by its form; nothing is fetched. A task names up to 8
+// active assets of its provider in assets: [{id, type}], which a render remembers.
+//
+// A name of an asset that begins with "simulate: " is a fault for that asset; in the fault table calls about assets have
+// the model "assets". Without on, a fault strikes the call that registers; late-create keeps, or removes, although the
+// call goes wrong. Of those for renders these mean an asset too: render, fail, never, vanish, unknown-status; and members
+// adds members that nobody knows, some by names that are somebody else's.
+//
+// # Samples
+//
+//	picture.png, .jpg, .gif, .webp       film.mp4, .mov       sound.wav, .mp3
+//	no-head.png                refuses HEAD         no-range.png      answers a range with the whole
+//	no-length.png              no length is said    unnamed           the PNG, under no type at all
+//	text.png, film.png         other bytes than the name and type say       wrong-type.png    right bytes, wrong type
+//	wide.png                   says 100,000 pixels a side
+//	huge.png, .wav, .mp4       say 40 MiB, 150 MiB, 600 MiB and send what a range asks for
+//	endless.png                goes on for 64 MiB without a length          short.png         ends before its length
+//	empty.png, moved.png, inside.png, gone.png, closed.png, broken.png, packed.png, slow.png
+//	                           nothing; redirects to a sample and to cloud metadata; 404; 403; 500; gzip; a byte each 100 ms
 //
 // An input image that has the bytes "face" anywhere is refused as one with a face, late with "guardrail-late: faces".
 //
@@ -114,7 +142,8 @@
 // render; on says which others. Specs in a prompt or a model name go with the render and are counted for each render
 // apart; a spec in the header means the call it came with.
 //
-//	on=CALL,…                  create, status, content, cancel, list, remix: which calls it strikes
+//	on=CALL,…                  create, status, content, cancel, list, remix: which calls it strikes; and of assets
+//	                           asset-create, asset-get, asset-list, asset-delete
 //	late-create                the render is made, but the call that makes it stalls, or goes wrong as other directives say
 //	content=FORM               short, empty, slow, html, wrong-type: the file, on=content being meant
 //	render=D, render=hold      how long it takes; not before the control routes finish it
@@ -131,6 +160,7 @@
 //	callback=FORM              none, twice, lie
 //	files=BASE                 file addresses begin with BASE
 //	file-expiry=D              a file address is good for D after it was told
+//	members                    an asset tells members that nobody knows
 //
 // In an answer that is not streamed, K = 0 breaks before the body and any other K in its middle.
 //
@@ -140,5 +170,7 @@
 // provider and text=PART OF A BODY narrow the list); GET, PUT {provider?, model?, spec} and DELETE faults; POST hold
 // (provider, model) and release (count=N lets N go and keeps holding); GET waiting (at_least=N&timeout=5s waits); GET
 // stats; GET renders (provider, text=PART OF A PROMPT); POST finish ends the renders on their way that id names: by id,
-// by the caller's own id or by a part of the prompt, without it all.
+// by the caller's own id or by a part of the prompt, without it all; assets too, by id, reference or a part of the name or
+// the address. GET assets (provider, group_id, text) lists what is kept; DELETE assets mislays what id names; PUT assets
+// (group_max=N) says how many a group keeps.
 package simulator

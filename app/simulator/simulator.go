@@ -34,6 +34,7 @@ type Simulator struct {
 	gate     gate
 	recorder *recorder
 	renders  renders
+	assets   assets
 	films    films
 	caller   *caller
 	control  http.Handler
@@ -92,6 +93,7 @@ func surfaces() []surface {
 		{match: videoPath, serve: serveVideos, free: true},
 		{match: operationPath, serve: serveOperations, free: true},
 		{match: mediaPath, serve: serveMedia, free: true},
+		{match: assetPath, serve: serveAssets, free: true},
 	}
 }
 
@@ -109,6 +111,9 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case strings.HasPrefix(path, filesPath) && r.Method == http.MethodGet:
 		s.serveFile(w, r)
+		return
+	case strings.HasPrefix(path, samplesPath):
+		s.serveSample(w, r)
 		return
 	case s.control != nil && strings.HasPrefix(path, "/_control/"):
 		s.control.ServeHTTP(w, r)

@@ -35,7 +35,8 @@ type order struct {
 	picture       *picture
 	external      string // the caller's own id
 	callback      string
-	source        *render // what it is made from
+	source        *render  // what it is made from
+	assets        []string // ids of those it is made with
 }
 
 // enter begins a call of a video service and reports whether the caller has the key.
@@ -151,6 +152,9 @@ func (x *exchange) newRender(o *order, p *prompt, f *fault) *render {
 	_, _ = h.Write([]byte(p.asked))
 	if o.picture != nil {
 		_, _ = h.Write(o.picture.data)
+	}
+	for _, id := range o.assets {
+		_, _ = h.Write([]byte(id))
 	}
 	r.seed = h.Sum64()
 	return r

@@ -24,19 +24,20 @@ type Render struct {
 	Generation int       `json:"generation"`
 	Created    time.Time `json:"created"`
 	Cancelled  bool      `json:"cancelled"`
+	Assets     []string  `json:"assets,omitempty"` // that it was made with
 }
 
 // Renders are the videos that are remembered, oldest first.
 func (s *Simulator) Renders() []Render { return s.renders.all(s.options.Now()) }
 
-// Finish ends the renders on their way that text names, by id, by the caller's own id or by a part of the prompt; the
-// empty text means all. It returns how many it ended.
+// Finish ends the renders on their way that text names, by id, by the caller's own id or by a part of the prompt, and the
+// processing of assets that it names in the same ways; the empty text means all. It returns how many it ended.
 func (s *Simulator) Finish(text string) int {
 	ended := s.renders.finish(text, s.options.Now())
 	for _, r := range ended {
 		s.tell(r, s.renders.peek(r, s.options.Now()))
 	}
-	return len(ended)
+	return len(ended) + s.assets.finish(text, s.options.Now())
 }
 
 func (s *Simulator) controlFinish(w http.ResponseWriter, r *http.Request) {

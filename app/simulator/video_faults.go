@@ -16,6 +16,11 @@ const (
 	onCancel  = "cancel"
 	onList    = "list"
 	onRemix   = "remix"
+
+	onAssetCreate = "asset-create"
+	onAssetGet    = "asset-get"
+	onAssetList   = "asset-list"
+	onAssetDelete = "asset-delete"
 )
 
 const (
@@ -28,7 +33,7 @@ const (
 // videoFault is the part of a fault that only videos know. All but on, content and late belong to the render that was
 // made under it, for its life.
 type videoFault struct {
-	on      []string // the calls it strikes; none means create and remix, or content when content is set
+	on      []string // the calls it strikes; none means create, remix and asset-create, or content when content is set
 	content string   // how the file goes wrong
 	late    bool     // the render is made although the create call goes wrong
 
@@ -49,6 +54,7 @@ type videoFault struct {
 	callback  string        // none, twice or lie
 	files     string        // where file addresses begin
 	expiry    time.Duration // how long a file address is good
+	members   bool          // an asset tells members that nobody knows
 }
 
 // videoDirectives is the part of the grammar of faults that only videos know; the package comment explains each.
@@ -69,6 +75,7 @@ var videoDirectives = map[string]func(f *fault, v string) error{
 	"created":        flag(func(f *fault) *bool { return &f.created }),
 	"callback":       oneOf(func(f *fault) *string { return &f.callback }, "none", "twice", "lie"),
 	"files":          word(func(f *fault) *string { return &f.files }),
+	"members":        flag(func(f *fault) *bool { return &f.members }),
 	"file-expiry":    wait(0, func(f *fault) *time.Duration { return &f.expiry }),
 }
 
@@ -83,7 +90,7 @@ func oneOf(field func(*fault) *string, known ...string) func(*fault, string) err
 }
 
 func setOn(f *fault, v string) error {
-	known := []string{onCreate, onStatus, onContent, onCancel, onList, onRemix}
+	known := []string{onCreate, onStatus, onContent, onCancel, onList, onRemix, onAssetCreate, onAssetGet, onAssetList, onAssetDelete}
 	for one := range strings.SplitSeq(v, ",") {
 		if !slices.Contains(known, one) {
 			return fmt.Errorf("unknown call %q; known are %s", one, strings.Join(known, ", "))
@@ -128,7 +135,7 @@ func (f *fault) concernsText() bool { return len(f.on) == 0 }
 // concerns reports whether a fault may strike a call of a video service.
 func (f *fault) concerns(call string) bool {
 	if len(f.on) == 0 {
-		return call == onCreate || call == onRemix
+		return call == onCreate || call == onRemix || call == onAssetCreate
 	}
 	return slices.Contains(f.on, call)
 }
@@ -137,7 +144,7 @@ func (f *fault) concerns(call string) bool {
 func (f *fault) shapes() bool {
 	v := f.videoFault
 	return v.timed || v.held || v.failCode != "" || v.never || v.vanish || v.backwards || v.claims || v.flip || v.noStills ||
-		v.shortFilm > 0 || v.oddWord || v.created || v.callback != "" || v.files != "" || v.expiry > 0
+		v.shortFilm > 0 || v.oddWord || v.created || v.callback != "" || v.files != "" || v.expiry > 0 || v.members
 }
 
 // videoCall is a call of a video service, as far as it matters for faults.

@@ -252,7 +252,7 @@ func (s *renders) all(now time.Time) []Render {
 	for r := range s.oldest {
 		found = append(found, Render{ID: r.id, Provider: r.provider, Kind: r.kind, Model: r.model, Prompt: r.text, Width: r.width,
 			Height: r.height, Seconds: r.seconds, External: r.external, Callback: r.callback, Status: r.video(r.view(now)).Status,
-			Looks: r.looks, Generation: r.generation, Created: r.created, Cancelled: !r.cancelled.IsZero()})
+			Looks: r.looks, Generation: r.generation, Created: r.created, Cancelled: !r.cancelled.IsZero(), Assets: r.assets})
 	}
 	return found
 }

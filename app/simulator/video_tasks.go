@@ -86,7 +86,18 @@ type taskRequest struct {
 	VideoID        string   `json:"video_id"`
 	CallbackURL    string   `json:"callback_url"`
 	ExternalTaskID string   `json:"external_task_id"`
+
+	Assets []taskAsset `json:"assets"`
 }
+
+// taskAsset is how a task names an asset of the assets service.
+type taskAsset struct {
+	ID   string `json:"id"`
+	Type string `json:"type"`
+}
+
+// taskAssetsMax is how many assets a task may name.
+const taskAssetsMax = 8
 
 const (
 	taskSecondsMin = 3
@@ -113,7 +124,7 @@ func (x *exchange) createTask(kind string) {
 	}
 	x.entry.shortened(x.body, q.Image)
 	o := &order{service: &tasksService, kind: kind, model: q.ModelName, text: q.Prompt, external: q.ExternalTaskID, callback: q.CallbackURL}
-	name, checks := onCreate, []func(*exchange, *order, *taskRequest) *failure{taskWords, taskMeasures, taskLength, taskPicture}
+	name, checks := onCreate, []func(*exchange, *order, *taskRequest) *failure{taskWords, taskMeasures, taskLength, taskPicture, taskAssets}
 	if kind == kindExtend {
 		name, checks = onRemix, []func(*exchange, *order, *taskRequest) *failure{taskSource, taskWords}
 	}
@@ -196,10 +207,25 @@ func taskPicture(_ *exchange, o *order, q *taskRequest) *failure {
 	return nil
 }
 
+// taskAssets wants assets that are there and active.
+func taskAssets(x *exchange, o *order, q *taskRequest) *failure {
+	if len(q.Assets) > taskAssetsMax {
+		return badRequest("assets", "A task takes at most "+strconv.Itoa(taskAssetsMax)+" assets.")
+	}
+	found, bad := x.usable(q.Assets)
+	if bad != nil {
+		return bad
+	}
+	for _, a := range found {
+		o.assets = append(o.assets, a.id)
+	}
+	return nil
+}
+
 // taskSource takes everything but the prompt from the video that is to be changed.
 func taskSource(x *exchange, o *order, q *taskRequest) *failure {
-	if q.ModelName != "" || q.Mode != "" || q.Duration != nil || q.AspectRatio != "" || q.Image != "" {
-		return badRequest("", "Model, mode, duration and measures are those of the source.")
+	if q.ModelName != "" || q.Mode != "" || q.Duration != nil || q.AspectRatio != "" || q.Image != "" || len(q.Assets) > 0 {
+		return badRequest("", "Model, mode, duration, measures and assets are those of the source.")
 	}
 	if q.VideoID == "" {
 		return missing("video_id")

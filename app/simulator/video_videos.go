@@ -28,10 +28,13 @@ const (
 	videoListMax = 100
 )
 
-// videoSizes and videoSeconds are what the videos service makes.
+// videoSizes and videoSeconds are what the videos service makes. Who makes videos of others, whose models are called
+// owner/name, makes what these make besides.
 var (
 	videoSizes   = []string{"720x1280", "1280x720", "1024x1792", "1792x1024", "1080x1920", "1920x1080"}
 	videoSeconds = []string{"4", "8", "12", "16", "20"}
+	otherSizes   = []string{"960x960"}
+	otherSeconds = []string{"5", "10"}
 )
 
 func videoPath(path string) (string, bool) {
@@ -159,10 +162,14 @@ func (f *form) check() *failure {
 	if bad := checkPrompt(f.values["prompt"]); bad != nil {
 		return bad
 	}
+	sizes, seconds := videoSizes, videoSeconds
+	if name, _ := splitModel(f.values["model"]); strings.Contains(name, "/") {
+		sizes, seconds = slices.Concat(sizes, otherSizes), slices.Concat(seconds, otherSeconds)
+	}
 	for _, one := range []struct {
 		name    string
 		allowed []string
-	}{{"size", videoSizes}, {"seconds", videoSeconds}} {
+	}{{"size", sizes}, {"seconds", seconds}} {
 		v, given := f.values[one.name]
 		if !given {
 			f.values[one.name] = one.allowed[0]

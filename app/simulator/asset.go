@@ -1,0 +1,267 @@
+package simulator
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// assetsService is /v1/assets: pictures, films and sounds that are registered by their address in a resource group, and
+// named in tasks by their id.
+var assetsService = videoService{
+	style: style{name: "assets", idHeader: "X-Request-Id", fail: func(b *buffer, _ *exchange, e failure) { openError(b, e) }},
+	key:   bearer,
+}
+
+const (
+	assetsRoute = "/v1/assets"
+	// assetModel is what calls about assets are called in the fault table, which names calls by model.
+	assetModel = "assets"
+	// assetURLBytesMax is the longest address of a source.
+	assetURLBytesMax = 2048
+	// assetNameRunesMax is the longest name.
+	assetNameRunesMax = 256
+	// assetWordBytesMax is the longest name of a group, and the longest reference.
+	assetWordBytesMax = 64
+	// assetPageMax and assetPageStandard are how many assets a page of the list has at most, and unless asked otherwise.
+	assetPageMax      = 100
+	assetPageStandard = 20
+)
+
+// assetTypes are what can be kept.
+var assetTypes = []string{"image", "video", "audio"}
+
+// assetPath matches the list and each asset.
+func assetPath(path string) (string, bool) {
+	rest, ok := strings.CutPrefix(path, assetsRoute)
+	if !ok || rest != "" && rest[0] != '/' {
+		return "", false
+	}
+	return strings.TrimPrefix(rest, "/"), true
+}
+
+// serveAssets answers every call of the assets service.
+func serveAssets(x *exchange) {
+	if !x.enter(&assetsService) {
+		return
+	}
+	x.prompt.model = assetModel
+	id := x.tail
+	switch {
+	case id == "" && x.r.Method == http.MethodPost:
+		x.createAsset()
+	case id == "" && x.r.Method == http.MethodGet:
+		x.listAssets()
+	case id == "":
+		x.wrongMethod("GET, POST")
+	case x.r.Method == http.MethodGet:
+		x.showAsset(id)
+	case x.r.Method == http.MethodDelete:
+		x.deleteAsset(id)
+	default:
+		x.wrongMethod("GET, DELETE")
+	}
+}
+
+type assetRequest struct {
+	Group     string `json:"group_id"`
+	Type      string `json:"type"`
+	URL       string `json:"url"`
+	Name      string `json:"name"`
+	Reference string `json:"reference"`
+}
+
+// check judges a request as strictly as it says.
+func (q *assetRequest) check() *failure {
+	for _, member := range []struct{ name, value string }{{"group_id", q.Group}, {"type", q.Type}, {"url", q.URL}} {
+		if member.value == "" {
+			return missing(member.name)
+		}
+	}
+	u, err := url.Parse(q.URL)
+	switch {
+	case len(q.Group) > assetWordBytesMax:
+		return badRequest("group_id", "group_id is too long.")
+	case !slices.Contains(assetTypes, q.Type):
+		return badRequest("type", "type must be one of "+strings.Join(assetTypes, ", ")+".")
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(q.URL) > assetURLBytesMax:
+		return badRequest("url", "url must be a web address of at most "+strconv.Itoa(assetURLBytesMax)+" bytes.")
+	case utf8.RuneCountInString(q.Name) > assetNameRunesMax:
+		return badRequest("name", "name has more than "+strconv.Itoa(assetNameRunesMax)+" characters.")
+	case len(q.Reference) > assetWordBytesMax:
+		return badRequest("reference", "reference has more than "+strconv.Itoa(assetWordBytesMax)+" bytes.")
+	}
+	return nil
+}
+
+// words are what faults are read from: the name of an asset, as it is the only text of a call that its caller chooses.
+func (q *assetRequest) words() *prompt {
+	p := newPrompt(assetModel)
+	p.addUser(q.Name)
+	p.finish()
+	return p
+}
+
+func (x *exchange) createAsset() {
+	if bad := x.read(); bad != nil {
+		x.fail(*bad)
+		return
+	}
+	var q assetRequest
+	if err := decodeStrict(x.body, &q); err != nil {
+		x.fail(*badRequest("", err.Error()))
+		return
+	}
+	if bad := q.check(); bad != nil {
+		x.fail(*bad)
+		return
+	}
+	call := x.call(onAssetCreate, q.words(), "")
+	if !x.strikes(call) {
+		return
+	}
+	late := x.fault.late
+	if !late && !x.proceeds() {
+		return
+	}
+	a := &asset{assetRequest: q, id: x.mint("asst_"), provider: x.provider, prompt: call.prompt,
+		fault: x.sim.faults.shape(call, x.fault), created: x.sim.options.Now(), takes: x.sim.options.Render}
+	if a.fault.timed {
+		a.takes = a.fault.render
+	}
+	kept, full := x.sim.assets.add(a)
+	if full {
+		x.fail(failure{status: http.StatusForbidden, code: "group_full",
+			message: "The resource group '" + q.Group + "' is full: delete assets before you add more.", param: "group_id"})
+		return
+	}
+	if late && !x.proceeds() {
+		return
+	}
+	v := assetView{status: assetProcessing, changed: a.created}
+	if kept != a {
+		v = x.sim.assets.peek(kept, x.sim.options.Now())
+	}
+	x.sendValue(kept.object(v))
+}
+
+func (x *exchange) noAsset(id string) {
+	x.fail(failure{status: http.StatusNotFound, code: "asset_not_found", message: "There is no asset '" + id + "'.", param: "id"})
+}
+
+func (x *exchange) showAsset(id string) {
+	a := x.sim.assets.find(x.provider, id)
+	if a == nil {
+		x.noAsset(id)
+		return
+	}
+	if x.strikes(x.call(onAssetGet, a.prompt, a.id)) && x.proceeds() {
+		x.sendValue(a.object(x.sim.assets.look(a, x.sim.options.Now())))
+	}
+}
+
+func (x *exchange) deleteAsset(id string) {
+	a := x.sim.assets.find(x.provider, id)
+	if a == nil {
+		x.noAsset(id)
+		return
+	}
+	if !x.strikes(x.call(onAssetDelete, a.prompt, a.id)) {
+		return
+	}
+	if x.fault.late {
+		x.sim.assets.remove(a)
+	}
+	if !x.proceeds() {
+		return
+	}
+	x.sim.assets.remove(a)
+	x.sendValue(map[string]any{"id": a.id, "deleted": true})
+}
+
+// listAssets lists a group, newest first; a reference narrows it to the one asset that has it.
+func (x *exchange) listAssets() {
+	if !x.strikes(x.call(onAssetList, newPrompt(assetModel), "")) || !x.proceeds() {
+		return
+	}
+	q := x.r.URL.Query()
+	if q.Get("group_id") == "" {
+		x.fail(*missing("group_id"))
+		return
+	}
+	page, size := 1, assetPageStandard
+	for _, one := range []struct {
+		name string
+		n    *int
+		most int
+	}{{"page", &page, 1 << 20}, {"page_size", &size, assetPageMax}} {
+		word := q.Get(one.name)
+		if word == "" {
+			continue
+		}
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 || n > one.most {
+			x.fail(*badRequest(one.name, fmt.Sprintf("%s must be a number from 1 to %d.", one.name, one.most)))
+			return
+		}
+		*one.n = n
+	}
+	found := x.sim.assets.group(x.provider, q.Get("group_id"), q.Get("reference"))
+	from := min((page-1)*size, len(found))
+	data, now := []map[string]any{}, x.sim.options.Now()
+	for _, a := range found[from:min(from+size, len(found))] {
+		data = append(data, a.object(x.sim.assets.peek(a, now)))
+	}
+	x.sendValue(map[string]any{"data": data, "total": len(found), "page": page, "page_size": size})
+}
+
+// object is an asset as its service tells it.
+func (a *asset) object(v assetView) map[string]any {
+	o := map[string]any{
+		"id": a.id, "object": "asset", "group_id": a.Group, "type": a.Type, "url": a.URL, "name": a.Name, "reference": a.Reference,
+		"status": v.status, "error": nil, "created_at": a.created.Unix(), "updated_at": v.changed.Unix(),
+	}
+	if v.status == assetFailed {
+		o["error"] = map[string]any{"code": v.code, "message": "The source could not be processed (" + v.code + ")."}
+	}
+	if a.fault.members {
+		o["asset_id"], o["asset_type"], o["deleted"] = "asset_of_another", "hologram", true
+		o["labels"], o["usage_left"], o["note"] = []string{"harbour", "dusk"}, json.Number("12.50"), "<b>kept cold</b>"
+	}
+	return o
+}
+
+// usable finds the assets that a task names. All must be there, of the type the task says, and active.
+func (x *exchange) usable(named []taskAsset) ([]*asset, *failure) {
+	var found []*asset
+	for i, one := range named {
+		at := func(member string) string { return "assets[" + strconv.Itoa(i) + "]." + member }
+		a := x.sim.assets.find(x.provider, one.ID)
+		switch {
+		case a == nil:
+			return nil, badRequest(at("id"), "There is no asset '"+one.ID+"'.")
+		case a.Type != one.Type:
+			return nil, badRequest(at("type"), "The asset '"+one.ID+"' is of the type "+a.Type+", not "+one.Type+".")
+		case slices.Contains(found, a):
+			return nil, badRequest(at("id"), "The asset '"+one.ID+"' is named twice.")
+		}
+		if status := x.sim.assets.peek(a, x.sim.options.Now()).status; status != assetActive {
+			return nil, badRequest(at("id"), "The asset '"+one.ID+"' is "+status+", not active.")
+		}
+		found = append(found, a)
+	}
+	return found, nil
+}
+
+// assetView is what a look at an asset shows.
+type assetView struct {
+	status  string
+	code    string // why it failed
+	changed time.Time
+}
