@@ -55,7 +55,7 @@ func (c *Console) buyCredit(p *page) error {
 		return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *views.Payments) { pay.TopUp = form })
 	}
 	t, err := c.o.Payments.Checkout(p.Request().Context(), stripe.CheckoutRequest{
-		AccountID: p.user.AccountID, Email: p.user.Email, Cents: cents(amount),
+		Principal: p.principal(), Email: p.user.Email, Cents: cents(amount),
 		IdempotencyKey: form.Key + "/" + strconv.FormatInt(cents(amount), 10),
 	})
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *Console) leaveFor(p *page, l views.Leaving) error {
 }
 
 func (c *Console) openPortal(p *page) error {
-	address, err := c.o.Payments.Portal(p.Request().Context(), p.user.AccountID)
+	address, err := c.o.Payments.Portal(p.Request().Context(), p.principal())
 	if err != nil {
 		if app.KindOf(err) == app.NotFound || app.KindOf(err) == app.Unavailable {
 			return c.say(p, ui.Danger, app.AsError(err).Message, billingPath)
@@ -142,7 +142,7 @@ func (c *Console) setAutoTopUp(p *page) error {
 		return err
 	}
 	if p.FormValue("enabled") != "true" {
-		if err := c.o.Payments.SetAutoTopup(ctx, id, stripe.AutoTopup{}); err != nil {
+		if err := c.o.Payments.SetAutoTopup(ctx, p.principal(), stripe.AutoTopup{}); err != nil {
 			return err
 		}
 		return c.say(p, ui.Success, "Automatic top-up is off.", billingPath)
@@ -166,7 +166,7 @@ func (c *Console) setAutoTopUp(p *page) error {
 		form.ChargesNow = amount
 		return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *views.Payments) { pay.Auto = form })
 	}
-	err = c.o.Payments.SetAutoTopup(ctx, id, stripe.AutoTopup{
+	err = c.o.Payments.SetAutoTopup(ctx, p.principal(), stripe.AutoTopup{
 		Enabled: true, ThresholdNanos: threshold, Cents: cents(amount), MonthlyCapCents: cents(most),
 	})
 	if err != nil {
@@ -189,7 +189,7 @@ func (c *Console) setLowBalance(p *page) error {
 	form := views.LowBalance{Threshold: p.FormValue("threshold"), Email: p.user.Email}
 	threshold, fault := dollarsOf(form.Threshold, 0, thresholdMax, "5")
 	if fault == "" {
-		err := c.o.Payments.SetLowBalance(p.Request().Context(), p.user.AccountID, threshold)
+		err := c.o.Payments.SetLowBalance(p.Request().Context(), p.principal(), threshold)
 		if err == nil && threshold == 0 {
 			return c.say(p, ui.Success, "No mail is sent about a low balance.", billingPath)
 		}

@@ -46,17 +46,18 @@ func (s *Service) AutoTopup(ctx context.Context, accountID string) (AutoTopup, e
 
 // SetAutoTopup changes it. Turning it on takes a saved card, and forgets failures; if credit is low already the card is
 // charged within seconds.
-func (s *Service) SetAutoTopup(ctx context.Context, accountID string, to AutoTopup) error {
+func (s *Service) SetAutoTopup(ctx context.Context, p app.Principal, to AutoTopup) error {
 	if to.Enabled {
-		if err := s.checkAuto(ctx, accountID, to); err != nil {
+		if err := s.checkAuto(ctx, p.AccountID, to); err != nil {
 			return err
 		}
 	}
 	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		a, err := lockAccount(ctx, tx, accountID)
+		a, err := lockAccount(ctx, tx, p.AccountID)
 		if err != nil {
 			return err
 		}
+		was := a
 		a.AutoEnabled = to.Enabled
 		if to.Enabled {
 			if a.PaymentMethod == "" {
@@ -65,7 +66,10 @@ func (s *Service) SetAutoTopup(ctx context.Context, accountID string, to AutoTop
 			a.Threshold, a.AutoCents, a.CapCents = to.ThresholdNanos, to.Cents, to.MonthlyCapCents
 		}
 		a.Failures, a.DisabledReason = 0, ""
-		return saveAuto(ctx, tx, a, nil)
+		if err := saveAuto(ctx, tx, a, nil); err != nil {
+			return err
+		}
+		return s.noteAuto(ctx, tx, p, was, a)
 	})
 	return wrap("change automatic top-up", err)
 }
@@ -148,7 +152,7 @@ func (s *Service) orderAuto(ctx context.Context, accountID string) (row topupRow
 			CustomerID: a.CustomerID, PaymentMethod: a.PaymentMethod, CreatedAt: now, DueAt: &due,
 		}
 		row.IdempotencyKey = "auto:" + row.ID
-		row, err = insertTopup(ctx, tx, row, 0)
+		row, _, err = insertTopup(ctx, tx, row, 0)
 		wanted = err == nil
 		return err
 	})
@@ -200,8 +204,12 @@ func (s *Service) chargeFailed(ctx context.Context, tx *sqlx.Tx, t topupRow) err
 	if a.Failures < failuresMax || !a.AutoEnabled {
 		return saveAuto(ctx, tx, a, &due)
 	}
+	was := a
 	a.AutoEnabled = false
 	a.DisabledReason = fmt.Sprintf("The saved card was refused %d times in a row. %s", a.Failures, t.Failure)
+	if err := s.noteAuto(ctx, tx, app.Principal{AccountID: t.AccountID}, was, a); err != nil {
+		return err
+	}
 	return errors.Join(saveAuto(ctx, tx, a, nil), s.write(ctx, tx, t.AccountID, disabledMail(a, s.o.BaseURL)))
 }
 

@@ -7,7 +7,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jmoiron/sqlx"
+
 	"umg/app"
+	"umg/app/audit"
+	"umg/app/postgres"
 )
 
 // customerRoundsMax is how often a customer that the payment service has forgotten is made anew for one request.
@@ -15,8 +19,8 @@ const customerRoundsMax = 2
 
 // CheckoutRequest asks for credit. The idempotency key makes one checkout of a request that is sent twice.
 type CheckoutRequest struct {
-	AccountID      string
-	Email          string // of the person who pays, for the receipt
+	Principal      app.Principal // who buys, for an account
+	Email          string        // of the person who pays, for the receipt
 	Cents          int64
 	IdempotencyKey string
 }
@@ -34,15 +38,10 @@ func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Topup, error
 		return Topup{}, app.Errorf(app.Invalid, "invalid_request_error",
 			"idempotency_key must have 1 to %d characters.", keyBytesMax).At("idempotency_key")
 	}
-	if err := s.mayBuy(ctx, r.AccountID); err != nil {
+	if err := s.mayBuy(ctx, r.Principal.AccountID); err != nil {
 		return Topup{}, err
 	}
-	now := s.now()
-	due := now.Add(s.o.Waits.First)
-	row, err := insertTopup(ctx, s.db, topupRow{
-		ID: s.o.IDs.New("top"), AccountID: r.AccountID, Cents: r.Cents, State: Created, Email: r.Email, IdempotencyKey: r.IdempotencyKey,
-		CreatedAt: now, DueAt: &due,
-	}, openMax)
+	row, err := s.order(ctx, r)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Topup{}, app.Errorf(app.Exhausted, "too_many_open_topups",
 			"%d top-ups of this account wait for payment already. Pay one of them, or wait until they expire.", openMax).After(time.Hour)
@@ -55,6 +54,26 @@ func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Topup, error
 			"This idempotency key was used for another amount. Use a new key for a new top-up.").At("idempotency_key").Final()
 	}
 	return s.open(ctx, row)
+}
+
+// order writes a new top-up down, or finds the one that was ordered with the same key before.
+func (s *Service) order(ctx context.Context, r CheckoutRequest) (row topupRow, err error) {
+	now := s.now()
+	due := now.Add(s.o.Waits.First)
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		var made bool
+		row, made, err = insertTopup(ctx, tx, topupRow{
+			ID: s.o.IDs.New("top"), AccountID: r.Principal.AccountID, Cents: r.Cents, State: Created, Email: r.Email,
+			IdempotencyKey: r.IdempotencyKey, CreatedAt: now, DueAt: &due,
+		}, openMax)
+		if err != nil || !made {
+			return err
+		}
+		return s.audit.Write(ctx, tx, r.Principal, audit.Event{
+			Action: "billing.topup_started", Object: row.ID, Changes: []audit.Change{{Field: "amount", To: dollars(nanos(r.Cents))}},
+		})
+	})
+	return row, err
 }
 
 func checkAmount(cents int64, param string) error {
@@ -153,10 +172,11 @@ func (s *Service) customer(ctx context.Context, accountID, email string) (string
 }
 
 // Portal is the address of the payment service's own page for cards, receipts and billing details.
-func (s *Service) Portal(ctx context.Context, accountID string) (string, error) {
+func (s *Service) Portal(ctx context.Context, p app.Principal) (string, error) {
 	if err := s.needEnabled(); err != nil {
 		return "", err
 	}
+	accountID := p.AccountID
 	a, err := accountByID(ctx, s.db, accountID)
 	if err != nil {
 		return "", wrap("read payment details", err)
@@ -173,5 +193,11 @@ func (s *Service) Portal(ctx context.Context, accountID string) (string, error) 
 		}
 		return "", none
 	}
-	return address, wrap("open the portal", err)
+	if err != nil {
+		return "", wrap("open the portal", err)
+	}
+	if err := s.audit.Write(ctx, s.db, p, audit.Event{Action: "billing.portal_opened"}); err != nil {
+		return "", err
+	}
+	return address, nil
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/audit"
+	"umg/app/postgres"
 	"umg/billing"
 )
 
@@ -17,6 +19,7 @@ const (
 	frozenByDispute = "A payment of this account is disputed by the owner of the card. Contact support."
 	refundedText    = "Refunded to the card"
 	restoredText    = "Given back: the money has returned to us"
+	thawedText      = "No payment of this account is disputed any more."
 )
 
 // moveBack takes back what has left us since the last decision, and gives back what has returned. While a card's bank
@@ -53,7 +56,10 @@ func (s *Service) moveBack(ctx context.Context, tx *sqlx.Tx, was, next topupRow)
 	if err != nil || !free {
 		return err
 	}
-	return s.o.Ledger.Unfreeze(ctx, tx, next.AccountID)
+	if err := s.o.Ledger.Unfreeze(ctx, tx, next.AccountID); err != nil {
+		return err
+	}
+	return s.noteFrozen(ctx, tx, next.AccountID, "account.unfrozen", thawedText)
 }
 
 // freezeFor freezes an account for a dispute, and remembers that the dispute did it: what an operator froze stays so.
@@ -68,6 +74,9 @@ func (s *Service) freezeFor(ctx context.Context, tx *sqlx.Tx, t topupRow) error 
 		return err
 	}
 	s.o.Log.Warn("an account is frozen, because a payment is disputed", "account_id", t.AccountID, "topup_id", t.ID)
+	if err := s.noteFrozen(ctx, tx, t.AccountID, "account.frozen", frozenByDispute); err != nil {
+		return err
+	}
 	return errors.Join(s.o.Ledger.Freeze(ctx, tx, t.AccountID, frozenByDispute), setFroze(ctx, tx, t.ID))
 }
 
@@ -78,6 +87,7 @@ type RefundRequest struct {
 	Cents    int64
 	Operator string
 	Reason   string
+	From     app.Origin // the command
 }
 
 // Refund gives money back to the card, and takes the credit. What the account has spent already is owed then. A refund
@@ -109,7 +119,7 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (Topup, error) {
 		}
 		return Topup{}, app.Errorf(app.Conflict, "refund_refused", "The payment service refuses this refund: %s", said(err)).Because(err).Final()
 	}
-	if err := keepRefund(ctx, s.db, pending.ID, refundID); err != nil {
+	if err := s.refunded(ctx, row, pending, refundID, r.From); err != nil {
 		return Topup{}, wrap("keep a refund", err)
 	}
 	if err := s.refresh(ctx, row.ID, hint{}); err != nil {
@@ -117,6 +127,20 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (Topup, error) {
 	}
 	row, err = topupByID(ctx, s.db, row.ID)
 	return row.topup(), wrap("read a top-up", err)
+}
+
+// refunded keeps what became of a refund, and tells the account of it once.
+func (s *Service) refunded(ctx context.Context, row topupRow, r refundRow, refundID string, from app.Origin) error {
+	return postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		fresh, err := keepRefund(ctx, tx, r.ID, refundID)
+		if err != nil || !fresh {
+			return err
+		}
+		return s.audit.Write(ctx, tx, app.Principal{AccountID: row.AccountID, From: from}, audit.Event{
+			Action: "billing.refunded", Object: row.ID, Operator: true,
+			Changes: []audit.Change{{Field: "amount", To: dollars(nanos(r.Cents))}, {Field: "reason", To: r.Reason}},
+		})
+	})
 }
 
 // refundable reads a top-up as it is now at the payment service.

@@ -174,16 +174,16 @@ func TestACardIsChargedWhenCreditRunsLow(t *testing.T) {
 	h := open(t)
 	account := h.account()
 	on := AutoTopup{Enabled: true, ThresholdNanos: 10 * app.Dollar, Cents: 2000, MonthlyCapCents: 4500}
-	h.kind(h.s.SetAutoTopup(t.Context(), account, on), app.Conflict, "no_saved_card")
+	h.kind(h.s.SetAutoTopup(t.Context(), of(account), on), app.Conflict, "no_saved_card")
 	h.bought(account, 500)
 	for _, bad := range []AutoTopup{
 		{Enabled: true, ThresholdNanos: 0, Cents: 2000, MonthlyCapCents: 4500},
 		{Enabled: true, ThresholdNanos: 10, Cents: 499, MonthlyCapCents: 4500},
 		{Enabled: true, ThresholdNanos: 10, Cents: 2000, MonthlyCapCents: 1999},
 	} {
-		h.kind(h.s.SetAutoTopup(t.Context(), account, bad), app.Invalid, "invalid_amount")
+		h.kind(h.s.SetAutoTopup(t.Context(), of(account), bad), app.Invalid, "invalid_amount")
 	}
-	h.must(h.s.SetAutoTopup(t.Context(), account, on))
+	h.must(h.s.SetAutoTopup(t.Context(), of(account), on))
 	for range 3 {
 		h.s.pass(t.Context())
 	}
@@ -217,7 +217,7 @@ func TestACardThatIsRefusedThreeTimesIsLeftAlone(t *testing.T) {
 	account := h.account()
 	h.bought(account, 500)
 	h.control(http.MethodPut, "cards/"+h.customer(account)+"?outcome=card_declined", "")
-	h.must(h.s.SetAutoTopup(t.Context(), account, AutoTopup{Enabled: true, ThresholdNanos: 10 * app.Dollar, Cents: 2000, MonthlyCapCents: 4000}))
+	h.must(h.s.SetAutoTopup(t.Context(), of(account), AutoTopup{Enabled: true, ThresholdNanos: 10 * app.Dollar, Cents: 2000, MonthlyCapCents: 4000}))
 	for i := range 5 {
 		h.s.pass(t.Context())
 		h.s.pass(t.Context())
@@ -247,7 +247,7 @@ func TestAChargeWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 	h := open(t)
 	account := h.account()
 	h.bought(account, 500)
-	h.must(h.s.SetAutoTopup(t.Context(), account, AutoTopup{Enabled: true, ThresholdNanos: 10 * app.Dollar, Cents: 2000, MonthlyCapCents: 9000}))
+	h.must(h.s.SetAutoTopup(t.Context(), of(account), AutoTopup{Enabled: true, ThresholdNanos: 10 * app.Dollar, Cents: 2000, MonthlyCapCents: 9000}))
 	h.control(http.MethodPut, "faults", `{"mode":"lost","times":3,"method":"POST","path":"/v1/payment_intents"}`)
 	h.control(http.MethodPut, "faults", `{"mode":"error","status":503,"times":50,"method":"POST","path":"/v1/payment_intents"}`)
 	h.s.pass(t.Context())
@@ -264,7 +264,7 @@ func TestAChargeThatWasNotMadeIsMadeLater(t *testing.T) {
 	h := open(t)
 	account := h.account()
 	h.bought(account, 500)
-	h.must(h.s.SetAutoTopup(t.Context(), account, AutoTopup{Enabled: true, ThresholdNanos: 10 * app.Dollar, Cents: 2000, MonthlyCapCents: 9000}))
+	h.must(h.s.SetAutoTopup(t.Context(), of(account), AutoTopup{Enabled: true, ThresholdNanos: 10 * app.Dollar, Cents: 2000, MonthlyCapCents: 9000}))
 	h.control(http.MethodPut, "faults", `{"mode":"error","status":503,"times":50,"method":"POST","path":"/v1/payment_intents"}`)
 	h.s.pass(t.Context())
 	h.credit(account, 500, 0)
@@ -298,14 +298,14 @@ func TestLowCreditIsToldOncePerCrossing(t *testing.T) {
 	if kinds := h.written(); len(kinds) != 2 {
 		t.Errorf("mails: %v", kinds)
 	}
-	h.must(h.s.SetLowBalance(t.Context(), account, 0))
+	h.must(h.s.SetLowBalance(t.Context(), of(account), 0))
 	h.s.pass(t.Context())
 	notices, err = h.s.Notices(t.Context(), account)
 	h.must(err)
 	if low, err := h.s.LowBalance(t.Context(), account); err != nil || low != 0 || len(notices) != 0 {
 		t.Errorf("%s, %v, %v", low, notices, err)
 	}
-	h.kind(h.s.SetLowBalance(t.Context(), account, -1), app.Invalid, "invalid_amount")
+	h.kind(h.s.SetLowBalance(t.Context(), of(account), -1), app.Invalid, "invalid_amount")
 }
 
 func (h *shop) customer(account string) string {
@@ -341,7 +341,7 @@ func TestReplicasChargeACardOnce(t *testing.T) {
 	h := open(t)
 	account := h.account()
 	h.bought(account, 500)
-	h.must(h.s.SetAutoTopup(t.Context(), account, AutoTopup{Enabled: true, ThresholdNanos: 10 * app.Dollar, Cents: 2000, MonthlyCapCents: 90_000}))
+	h.must(h.s.SetAutoTopup(t.Context(), of(account), AutoTopup{Enabled: true, ThresholdNanos: 10 * app.Dollar, Cents: 2000, MonthlyCapCents: 90_000}))
 	var all sync.WaitGroup
 	for range 3 {
 		s := h.service()

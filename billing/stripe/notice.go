@@ -8,6 +8,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/audit"
 	"umg/app/mail"
 	"umg/app/postgres"
 )
@@ -75,16 +76,24 @@ func (s *Service) LowBalance(ctx context.Context, accountID string) (app.Amount,
 }
 
 // SetLowBalance changes it.
-func (s *Service) SetLowBalance(ctx context.Context, accountID string, amount app.Amount) error {
+func (s *Service) SetLowBalance(ctx context.Context, p app.Principal, amount app.Amount) error {
 	if amount < 0 || amount > thresholdMax {
 		return app.Errorf(app.Invalid, "invalid_amount",
 			"low_balance must be between $0, which is never, and $%s.", thresholdMax).At("low_balance")
 	}
 	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		if _, err := lockAccount(ctx, tx, accountID); err != nil {
+		a, err := lockAccount(ctx, tx, p.AccountID)
+		if err != nil {
 			return err
 		}
-		return saveLowBalance(ctx, tx, accountID, amount)
+		if err := saveLowBalance(ctx, tx, p.AccountID, amount); err != nil {
+			return err
+		}
+		changes := audit.Changed(audit.Change{Field: "low_balance", From: dollars(a.low()), To: dollars(amount)})
+		if len(changes) == 0 {
+			return nil
+		}
+		return s.audit.Write(ctx, tx, p, audit.Event{Action: "billing.low_balance_changed", Changes: changes})
 	})
 	return wrap("change the low balance", err)
 }

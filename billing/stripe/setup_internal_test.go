@@ -181,10 +181,15 @@ func (h *shop) account() string {
 	return id
 }
 
+// of is somebody who acts for the account.
+func of(account string) app.Principal {
+	return app.Principal{AccountID: account, UserID: "usr_test", From: app.Origin{IP: "192.0.2.4"}}
+}
+
 func (h *shop) checkout(account string, cents int64) Topup {
 	h.Helper()
 	t, err := h.s.Checkout(h.Context(), CheckoutRequest{
-		AccountID: account, Email: account + "@example.com", Cents: cents, IdempotencyKey: h.ids.New("idk"),
+		Principal: of(account), Email: account + "@example.com", Cents: cents, IdempotencyKey: h.ids.New("idk"),
 	})
 	h.must(err)
 	if t.State != Open || t.URL == "" || t.Cents != cents {

@@ -69,8 +69,8 @@ func topupFor(ctx context.Context, q postgres.Queryer, sessionID, intentID strin
 
 // insertTopup makes a top-up, once for an idempotency key, and returns the one that is there. It makes none when too many
 // of the account wait for payment already.
-func insertTopup(ctx context.Context, q postgres.Queryer, t topupRow, openMax int) (there topupRow, err error) {
-	_, err = q.ExecContext(ctx, `
+func insertTopup(ctx context.Context, q postgres.Queryer, t topupRow, openMax int) (there topupRow, made bool, err error) {
+	done, err := q.ExecContext(ctx, `
 		insert into topups (id, account_id, cents, state, auto, email, idempotency_key, customer_id, payment_method, session_id, intent_id,
 			created_at, asked_at, due_at)
 		select $1, $2, $3, $4, $5, $6, $7, $8, $9, nullif($10, ''), nullif($11, ''), $12, $12, $13
@@ -80,12 +80,12 @@ func insertTopup(ctx context.Context, q postgres.Queryer, t topupRow, openMax in
 		on conflict (account_id, idempotency_key) do nothing`,
 		t.ID, t.AccountID, t.Cents, string(t.State), t.Auto, t.Email, t.IdempotencyKey, t.CustomerID, t.PaymentMethod, t.SessionID, t.IntentID,
 		t.CreatedAt, t.DueAt, openMax)
-	if err != nil {
-		return there, err
+	if made, err = one(done, err); err != nil {
+		return there, false, err
 	}
 	err = q.GetContext(ctx, &there, `
 		select `+topupColumns+` from topups where account_id = $1 and idempotency_key = $2`, t.AccountID, t.IdempotencyKey)
-	return there, err
+	return there, made, err
 }
 
 // updateTopup keeps a decision when the row is still the one it was made on.

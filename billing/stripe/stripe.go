@@ -18,6 +18,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/audit"
 	"umg/app/mail"
 	"umg/app/postgres"
 	"umg/billing"
@@ -92,6 +93,7 @@ type Service struct {
 	db     *sqlx.DB
 	o      Options
 	api    *client // nil without a key
+	audit  *audit.Log
 	counts counts
 }
 
@@ -118,7 +120,7 @@ func New(db *sqlx.DB, o Options) (*Service, error) {
 		return nil, errors.New("stripe: a store, a ledger, a mailer, a clock, identifiers and a log are required")
 	}
 	o.BaseURL, o.Waits = strings.TrimSuffix(o.BaseURL, "/"), o.Waits.filled()
-	s := &Service{db: db, o: o}
+	s := &Service{db: db, o: o, audit: audit.New(db, o.Now, o.IDs)}
 	if o.Key == "" {
 		return s, nil
 	}

@@ -37,7 +37,7 @@ func TestACheckoutThatIsAskedForTwiceIsOne(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	account := h.account()
-	r := CheckoutRequest{AccountID: account, Email: "a@example.com", Cents: 500, IdempotencyKey: "k"}
+	r := CheckoutRequest{Principal: of(account), Email: "a@example.com", Cents: 500, IdempotencyKey: "k"}
 	tops := make([]Topup, 6)
 	var all sync.WaitGroup
 	for i := range tops {
@@ -69,25 +69,25 @@ func TestACheckoutIsRefusedForWhatCannotBeBought(t *testing.T) {
 	h := open(t)
 	account := h.account()
 	for cents, ok := range map[int64]bool{-500: false, 0: false, 499: false, 500: true, 1_000_000: true, 1_000_001: false} {
-		_, err := h.s.Checkout(t.Context(), CheckoutRequest{AccountID: account, Cents: cents, IdempotencyKey: h.ids.New("k"), Email: "a@example.com"})
+		_, err := h.s.Checkout(t.Context(), CheckoutRequest{Principal: of(account), Cents: cents, IdempotencyKey: h.ids.New("k"), Email: "a@example.com"})
 		if (err == nil) != ok {
 			t.Errorf("%d cents: %v", cents, err)
 		}
 	}
-	_, err := h.s.Checkout(t.Context(), CheckoutRequest{AccountID: account, Cents: 500})
+	_, err := h.s.Checkout(t.Context(), CheckoutRequest{Principal: of(account), Cents: 500})
 	h.kind(err, app.Invalid, "invalid_request_error")
-	_, err = h.s.Checkout(t.Context(), CheckoutRequest{AccountID: "acc_nobody", Cents: 500, IdempotencyKey: "k"})
+	_, err = h.s.Checkout(t.Context(), CheckoutRequest{Principal: of("acc_nobody"), Cents: 500, IdempotencyKey: "k"})
 	h.kind(err, app.NotFound, "account_not_found")
 	for range openMax - 2 {
 		h.checkout(account, 500)
 	}
-	_, err = h.s.Checkout(t.Context(), CheckoutRequest{AccountID: account, Cents: 500, IdempotencyKey: "more", Email: "a@example.com"})
+	_, err = h.s.Checkout(t.Context(), CheckoutRequest{Principal: of(account), Cents: 500, IdempotencyKey: "more", Email: "a@example.com"})
 	h.kind(err, app.Exhausted, "too_many_open_topups")
 	h.db.MustExec(`update accounts set frozen_at = now() where id = $1`, account)
-	_, err = h.s.Checkout(t.Context(), CheckoutRequest{AccountID: account, Cents: 500, IdempotencyKey: "frozen"})
+	_, err = h.s.Checkout(t.Context(), CheckoutRequest{Principal: of(account), Cents: 500, IdempotencyKey: "frozen"})
 	h.kind(err, app.Forbidden, "account_frozen")
 	off := h.service(func(o *Options) { o.Key = "" })
-	_, err = off.Checkout(t.Context(), CheckoutRequest{AccountID: account, Cents: 500, IdempotencyKey: "off"})
+	_, err = off.Checkout(t.Context(), CheckoutRequest{Principal: of(account), Cents: 500, IdempotencyKey: "off"})
 	h.kind(err, app.NotFound, "payments_disabled")
 	if off.Enabled() || off.Receives() {
 		t.Error("without a key nothing can be bought")
@@ -98,7 +98,7 @@ func TestAPaymentServiceThatIsAwayLeavesNothingHalfDone(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	account := h.account()
-	r := CheckoutRequest{AccountID: account, Email: "a@example.com", Cents: 700, IdempotencyKey: "k"}
+	r := CheckoutRequest{Principal: of(account), Email: "a@example.com", Cents: 700, IdempotencyKey: "k"}
 	h.control(http.MethodPut, "faults", `{"mode":"error","status":503,"times":3,"method":"POST","path":"/v1/checkout"}`)
 	_, err := h.s.Checkout(t.Context(), r)
 	h.kind(err, app.Unavailable, "payments_unavailable")
@@ -158,7 +158,7 @@ func TestACheckoutThatNobodyPaysExpires(t *testing.T) {
 	h.state(top.ID, Expired)
 	h.clock.add(time.Second)
 	h.control(http.MethodPut, "faults", `{"mode":"error","status":503,"times":3,"method":"POST","path":"/v1/checkout"}`)
-	_, err := h.s.Checkout(t.Context(), CheckoutRequest{AccountID: account, Email: "a@example.com", Cents: 900, IdempotencyKey: "k"})
+	_, err := h.s.Checkout(t.Context(), CheckoutRequest{Principal: of(account), Email: "a@example.com", Cents: 900, IdempotencyKey: "k"})
 	h.kind(err, app.Unavailable, "payments_unavailable")
 	h.clock.add(abandonedAfter + time.Minute)
 	h.s.pass(t.Context())
@@ -203,9 +203,9 @@ func TestACustomerThatThePaymentServiceForgotIsMadeAnew(t *testing.T) {
 	h.checkout(account, 500)
 	h.db.MustExec(`update payment_accounts set customer_id = 'cus_gone'`)
 	h.checkout(account, 600)
-	_, err := h.s.Portal(t.Context(), account)
+	_, err := h.s.Portal(t.Context(), of(account))
 	h.must(err)
 	h.db.MustExec(`update payment_accounts set customer_id = 'cus_gone'`)
-	_, err = h.s.Portal(t.Context(), account)
+	_, err = h.s.Portal(t.Context(), of(account))
 	h.kind(err, app.NotFound, "no_payment_details")
 }

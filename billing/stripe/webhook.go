@@ -276,7 +276,7 @@ func (s *Service) restore(ctx context.Context, t topupRow) error {
 	}
 	t.State, t.IdempotencyKey, t.CreatedAt = Open, "restored:"+t.ID, s.now()
 	t.DueAt = &t.CreatedAt
-	if _, err := insertTopup(ctx, s.db, t, 0); err != nil {
+	if _, _, err := insertTopup(ctx, s.db, t, 0); err != nil {
 		return wrap("restore a top-up", err)
 	}
 	s.o.Log.Warn("a top-up that the store had lost is restored", "topup_id", t.ID, "account_id", t.AccountID)

@@ -103,9 +103,9 @@ func insertRefund(ctx context.Context, q postgres.Queryer, r refundRow) (there r
 	return there, err
 }
 
-func keepRefund(ctx context.Context, q postgres.Queryer, id, refundID string) error {
-	_, err := q.ExecContext(ctx, `update payment_refunds set refund_id = $2 where id = $1`, id, refundID)
-	return err
+// keepRefund reports whether the outcome of the refund was not known before.
+func keepRefund(ctx context.Context, q postgres.Queryer, id, refundID string) (bool, error) {
+	return one(q.ExecContext(ctx, `update payment_refunds set refund_id = $2 where id = $1 and refund_id is null`, id, refundID))
 }
 
 func deleteRefund(ctx context.Context, q postgres.Queryer, id string) error {
