@@ -49,6 +49,14 @@ func (v Viewer) Initial() string {
 	return "?"
 }
 
+// menuLabel names the menu of the account for who does not see it.
+func (v Viewer) menuLabel() string {
+	if v.Account == "" {
+		return "Account of " + v.Email
+	}
+	return v.Account + ", account of " + v.Email
+}
+
 // Balance is the credit shown on every page. It is not Known while the store cannot be asked.
 type Balance struct {
 	Known     bool

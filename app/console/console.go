@@ -106,7 +106,7 @@ func Routes() []Route {
 		{Method: http.MethodPost, Path: "/keys/:id/budget", Right: app.ManageKeys, serve: (*Console).setBudget},
 		{Method: http.MethodGet, Path: "/keys/:id/delete", Right: app.ManageKeys, serve: (*Console).askDeleteKey},
 		{Method: http.MethodPost, Path: "/keys/:id/delete", Right: app.ManageKeys, serve: (*Console).deleteKey},
-	}, webhookRoutes(), billingRoutes(), usageRoutes(), verifyRoutes(), outboxRoutes())
+	}, webhookRoutes(), billingRoutes(), usageRoutes(), verifyRoutes(), outboxRoutes(), accountRoutes())
 }
 
 // Mount adds the pages to the group at /console.

@@ -179,7 +179,7 @@ func TestAVisitorIsLedBackToThePageAfterwards(t *testing.T) {
 	h.signedIn("back@example.com")
 	p := h.visitor()
 	to := p.see("/console/keys").header.Get("Location")
-	if to != "/console/sign-in?next=%2Fconsole%2Fkeys" {
+	if to != "/console/sign-in?next=%2Fconsole%2Fkeys%3Fx%3D1" {
 		t.Fatalf("led to %s", to)
 	}
 	form := p.see(to)
@@ -203,7 +203,7 @@ func TestAScriptWhoseSessionEndedLeavesThePage(t *testing.T) {
 	p.headers["HX-Request"] = "true"
 	p.headers["Referer"] = "http://gateway.test/console/keys?x=1"
 	for _, a := range []reply{p.see("/console/first-request"), p.see("/console/keys/new"), p.send("/console/keys", nil)} {
-		if a.status != http.StatusNoContent || a.body != "" || a.header.Get("HX-Redirect") != "/console/sign-in?next=%2Fconsole%2Fkeys" {
+		if a.status != http.StatusNoContent || a.body != "" || a.header.Get("HX-Redirect") != "/console/sign-in?next=%2Fconsole%2Fkeys%3Fx%3D1" {
 			t.Errorf("%d %v", a.status, a.header)
 		}
 	}

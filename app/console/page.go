@@ -29,6 +29,8 @@ const (
 	lowBalanceAt     = app.Dollar
 	toastTone        = "toast_tone"
 	toastText        = "toast_text"
+	accountValue     = "account" // the session's, of the account its user chose
+	nextBytesMax     = 2000
 )
 
 // page is one request for a page: who asks, their session, and what surrounds the answer.
@@ -48,6 +50,9 @@ func (c *Console) handle(r Route) echo.HandlerFunc {
 		}
 		if !r.Open && !p.signedIn() {
 			return p.toSignIn()
+		}
+		if p.signedIn() && p.user.AccountID == "" && !r.Open && !worksAlone(r.Path) {
+			return p.toStart()
 		}
 		if p.signedIn() && !p.user.Role.Rights().Has(r.Right) {
 			return notForRole(p.user.Role)
@@ -77,7 +82,8 @@ func (c *Console) open(e echo.Context) (*page, error) {
 	}
 	p := &page{Context: e, session: session}
 	if id := account.UserID(session); id != "" {
-		p.user, err = c.o.Accounts.User(e.Request().Context(), id)
+		chosen, _ := session.Values[accountValue].(string)
+		p.user, err = c.o.Accounts.UserIn(e.Request().Context(), id, chosen)
 		if err != nil && app.KindOf(err) != app.NotFound {
 			return nil, err
 		}
@@ -89,9 +95,14 @@ func (c *Console) open(e echo.Context) (*page, error) {
 // told to leave the page: swapped in, the sign-in page would stand in the middle of another.
 func (p *page) toSignIn() error {
 	target := signInPath
-	if next := safeNext(tryAgainAt(p.Request())); next != consolePath {
+	if next := askedFor(p.Request()); next != consolePath {
 		target += "?next=" + url.QueryEscape(next)
 	}
+	return p.leave(target)
+}
+
+// leave leads to another page. The script that asked for a part of a page is told to leave the page.
+func (p *page) leave(target string) error {
 	if forScript(p.Request()) {
 		p.Response().Header().Set("HX-Redirect", target)
 		return p.NoContent(http.StatusNoContent)
@@ -99,17 +110,34 @@ func (p *page) toSignIn() error {
 	return p.Redirect(http.StatusSeeOther, target)
 }
 
+// askedFor is the page that a request is about, with its query: itself, or for a form or a part the one it stood on.
+func askedFor(r *http.Request) string {
+	if (r.Method == http.MethodGet || r.Method == http.MethodHead) && !forScript(r) {
+		return safeNext(r.URL.RequestURI())
+	}
+	from, err := url.Parse(r.Referer())
+	if err != nil {
+		return consolePath
+	}
+	return safeNext(from.RequestURI())
+}
+
 // forScript reports whether the script asks on behalf of a page that is already there.
 func forScript(r *http.Request) bool { return r.Header.Get("HX-Request") == "true" }
 
-// safeNext is where a form may lead afterwards: a page of the console, and nothing a stranger put into a link.
+// safeNext is where a form may lead afterwards: a page of the console with its query, and nothing a stranger put into a
+// link. The query is written anew from what was understood of it, so that it can only be one.
 func safeNext(next string) string {
 	u, err := url.Parse(next)
-	if err != nil || u.Scheme != "" || u.Host != "" || strings.Contains(next, `\`) ||
+	if err != nil || len(next) > nextBytesMax || u.Scheme != "" || u.Host != "" || u.User != nil || strings.Contains(next, `\`) ||
 		(u.Path != consolePath && !strings.HasPrefix(u.Path, consolePath+"/")) || path.Clean(u.Path) != u.Path {
 		return consolePath
 	}
-	return u.EscapedPath()
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil || len(query) == 0 {
+		return u.EscapedPath()
+	}
+	return u.EscapedPath() + "?" + query.Encode()
 }
 
 // shell is what surrounds a page. A balance that cannot be read is shown as unknown: the page matters more.
@@ -122,6 +150,10 @@ func (c *Console) shell(p *page) views.Shell {
 		return s
 	}
 	s.Viewer = &views.Viewer{Email: p.user.Email, Rights: p.user.Role.Rights(), Role: string(p.user.Role)}
+	if p.user.AccountID == "" {
+		return s
+	}
+	s.Viewer.Account, s.Viewer.Accounts = p.user.Account, c.choices(p)
 	s.Balance = c.balanceOf(p)
 	if p.user.Frozen {
 		s.Frozen = &views.Freeze{Reason: p.user.FrozenReason}

@@ -1,0 +1,10 @@
+package views
+
+const startPath = "/console/account/new"
+
+// Start is the page of a user who is a member of no account.
+type Start struct {
+	Shell
+	Name      string
+	NameError string
+}
