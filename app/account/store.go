@@ -12,16 +12,21 @@ import (
 )
 
 const userColumns = `u.id, u.email, u.operator, u.created_at, u.verified_at is not null as verified,
-	m.account_id, m.role, m.limit_factor, m.frozen, m.frozen_reason`
+	coalesce(m.account_id, '') as account_id, coalesce(m.role, '') as role, coalesce(m.name, '') as account_name,
+	coalesce(m.limit_factor, 1) as limit_factor, coalesce(m.frozen, false) as frozen, coalesce(m.frozen_reason, '') as frozen_reason`
 
-// A user who is a member of several accounts works in the one joined first.
-const userFrom = ` from users u join lateral (
-	select s.account_id, s.role, a.limit_factor, a.frozen_at is not null as frozen, a.frozen_reason
+// A user who is a member of several accounts works in the one with the id $2, if it is theirs, else in the one joined
+// first. A user may be without any.
+const userFrom = ` from users u left join lateral (
+	select s.account_id, s.role, a.name, a.limit_factor, a.frozen_at is not null as frozen, a.frozen_reason
 	from memberships s join accounts a on a.id = s.account_id
-	where s.user_id = u.id order by s.created_at, s.account_id limit 1) m on true `
+	where s.user_id = u.id and a.closed_at is null order by s.account_id = $2 desc, s.created_at, s.account_id limit 1) m on true `
 
-func userByID(ctx context.Context, q postgres.Queryer, id string) (u User, err error) {
-	err = q.GetContext(ctx, &u, `select `+userColumns+userFrom+`where u.id = $1`, id)
+func userByID(ctx context.Context, q postgres.Queryer, id string) (User, error) { return userIn(ctx, q, id, "") }
+
+// userIn is the user as a member of an account, or as userFrom says where they are none.
+func userIn(ctx context.Context, q postgres.Queryer, id, accountID string) (u User, err error) {
+	err = q.GetContext(ctx, &u, `select `+userColumns+userFrom+`where u.id = $1`, id, accountID)
 	return u, err
 }
 
@@ -31,7 +36,7 @@ func userByEmail(ctx context.Context, q postgres.Queryer, email string) (User, s
 		User
 		Hash string `db:"password_hash"`
 	}
-	err := q.GetContext(ctx, &row, `select `+userColumns+`, u.password_hash`+userFrom+`where u.email = $1`, email)
+	err := q.GetContext(ctx, &row, `select `+userColumns+`, u.password_hash`+userFrom+`where u.email = $1`, email, "")
 	if errors.Is(err, sql.ErrNoRows) {
 		return User{}, "", nil
 	}
@@ -47,9 +52,9 @@ func insertUser(ctx context.Context, q postgres.Queryer, u User, hash string) (b
 		return false, err
 	}
 	_, err = q.ExecContext(ctx, `
-		with made as (insert into accounts (id, created_at) values ($1, $2) returning id)
+		with made as (insert into accounts (id, name, created_at) values ($1, $5, $2) returning id)
 		insert into memberships (account_id, user_id, role, created_at) select id, $3, $4, $2 from made`,
-		u.AccountID, u.CreatedAt, u.ID, u.Role)
+		u.AccountID, u.CreatedAt, u.ID, u.Role, accountNameFor(u.Email))
 	return err == nil, err
 }
 
