@@ -100,11 +100,13 @@ func (q *assetRequest) check() *failure {
 	return nil
 }
 
-// words are what faults are read from: the name of an asset, as it is the only text of a call that its caller chooses.
+// words are what faults are read from: the name of an asset, as it is the only text of a call that its caller chooses. As
+// names have one line, the fault ends with the first space.
 func (q *assetRequest) words() *prompt {
 	p := newPrompt(assetModel)
-	p.addUser(q.Name)
-	p.finish()
+	if rest, ok := strings.CutPrefix(q.Name, "simulate:"); ok {
+		p.textSpec, _, _ = strings.Cut(strings.TrimSpace(rest), " ")
+	}
 	return p
 }
 

@@ -219,7 +219,7 @@ func TestAssetsGoWrongLaterOnDemand(t *testing.T) {
 	if _, v := u.json("GET", held, nil, nil); v["status"] != "active" {
 		t.Errorf("finished: %v", v)
 	}
-	stubborn := at("simulate: on=asset-delete;status=503;times=2")
+	stubborn := at("simulate: on=asset-delete;status=503;times=2 and a name")
 	for i, want := range []int{503, 503, 200, 404} {
 		if status, _ := u.json("DELETE", stubborn, nil, nil); status != want {
 			t.Errorf("delete %d: %d", i, status)

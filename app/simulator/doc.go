@@ -60,7 +60,8 @@
 // than the video (videos style) and a caller's id that was used before (tasks style) are refused.
 //
 //	videos      Bearer; sizes 720x1280, 1280x720, 1024x1792, 1792x1024, 1080x1920, 1920x1080; seconds 4, 8, 12, 16, 20 in a
-//	            string; of a model with a slash in its name also 960x960 and 5, 10; JSON, or multipart with the file input_reference; deleting cancels
+//	            string; of a model with a slash in its name also 960x960 and 5, 10; JSON, or multipart with the file
+//	            input_reference; deleting cancels
 //	operations  x-goog-api-key; aspect ratio 16:9 or 9:16 of 720p, 1080p or 1024p (1792 by 1024); 4 to 20 seconds, a number
 //	tasks       Bearer; mode std (720p, square 960) or pro (1080p, square 1440); ratio 16:9, 9:16 or 1:1; 3 to 15 seconds
 //	            in a string; an image of 300 pixels a side or more; each change is posted to callback_url, once, within 3 s
@@ -79,7 +80,7 @@
 // page and page_size. A group keeps 20,000. The address is judged by its form; nothing is fetched. A task names up to 8
 // active assets of its provider in assets: [{id, type}], which a render remembers.
 //
-// A name of an asset that begins with "simulate: " is a fault for that asset; in the fault table calls about assets have
+// A name of an asset like "simulate: SPEC and more" is a fault for that asset, up to the space; in the fault table calls about assets have
 // the model "assets". Without on, a fault strikes the call that registers; late-create keeps, or removes, although the
 // call goes wrong. Of those for renders these mean an asset too: render, fail, never, vanish, unknown-status; and members
 // adds members that nobody knows, some by names that are somebody else's.

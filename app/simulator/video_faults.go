@@ -26,6 +26,8 @@ const (
 const (
 	// shortSecondsMax bounds how long a film of the wrong length is.
 	shortSecondsMax = 60
+	// renderWaitMax bounds how long a fault may make a render take.
+	renderWaitMax = 24 * time.Hour
 	// shownProgressMax bounds the wrong progress that a fault may claim, either way.
 	shownProgressMax = 1_000_000
 )
@@ -105,8 +107,12 @@ func setRender(f *fault, v string) error {
 		f.held = true
 		return nil
 	}
-	f.timed = true
-	return wait(0, func(f *fault) *time.Duration { return &f.render })(f, v)
+	d, err := time.ParseDuration(v)
+	if err != nil || d < 0 || d > renderWaitMax {
+		return fmt.Errorf("needs hold or a duration from 0s to %s, has %q", renderWaitMax, v)
+	}
+	f.timed, f.render = true, d
+	return nil
 }
 
 func setProgress(f *fault, v string) error {

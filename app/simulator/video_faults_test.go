@@ -254,7 +254,7 @@ func TestHoldKeepsVideoCalls(t *testing.T) {
 
 func TestVideoDirectivesAreJudged(t *testing.T) {
 	t.Parallel()
-	for _, spec := range []string{"on=", "on=create,lunch", "content=odd", "render=x", "render=1h", "progress=x", "progress=9999999", "fail=", "never=1",
+	for _, spec := range []string{"on=", "on=create,lunch", "content=odd", "render=x", "render=25h", "progress=x", "progress=9999999", "fail=", "never=1",
 		"short-film=0", "short-film=61", "callback=x", "files=", "file-expiry=x", "late-create=1"} {
 		if f, err := parseFault(spec); err == nil {
 			t.Errorf("%s: %+v", spec, f)
