@@ -15,6 +15,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/asset"
 	"umg/app/catalog"
 	"umg/app/gateway"
 	"umg/app/idempotency"
@@ -41,9 +42,10 @@ type Options struct {
 
 	Webhooks *webhook.Service // nil: the routes about webhooks are unknown
 	Videos   *video.Service   // nil: the routes about videos are unknown
+	Assets   *asset.Service   // nil: the routes about material assets are unknown
 	Payments PaymentEvents    // nil: the events of the payment service are not taken
 	Ledger   *billing.Ledger  // nil: the routes about usage and credit are unknown
-	// Idempotency and IDs are what creating videos once takes.
+	// Idempotency and IDs are what creating videos and assets once takes.
 	Idempotency *idempotency.Service
 	IDs         app.IDs
 
@@ -58,6 +60,7 @@ type API struct {
 	gateway  *gateway.Gateway
 	webhooks *webhook.Service
 	videos   *video.Service
+	assets   *asset.Service
 	payments PaymentEvents
 	ledger   *billing.Ledger
 	waiting  atomic.Int64 // requests for a usage record that is not written yet
@@ -84,7 +87,7 @@ func New(o Options) *API {
 	}
 	a := &API{keys: o.Keys, catalog: o.Catalog, gateway: o.Gateway, now: o.Now, baseURL: strings.TrimSuffix(o.BaseURL, "/")}
 	a.webhooks, a.videos, a.repeats, a.ids, a.payments = o.Webhooks, o.Videos, o.Idempotency, o.IDs, o.Payments
-	a.ledger = o.Ledger
+	a.ledger, a.assets = o.Ledger, o.Assets
 	a.paths, a.operations = map[string]bool{}, map[string]string{}
 	for _, r := range Routes() {
 		a.paths[r.Path] = true
@@ -132,7 +135,7 @@ func Routes() []Route {
 		{Method: http.MethodGet, Path: "/v1/model/openapi.json", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getContract},
 		{Method: http.MethodGet, Path: "/v1/model/api.md", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getGuide},
 		{Method: http.MethodGet, Path: "/v1/models/*", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getModel},
-	}, videoRoutes(), webhookRoutes(), paymentRoutes(), usageRoutes())
+	}, videoRoutes(), assetRoutes(), webhookRoutes(), paymentRoutes(), usageRoutes())
 }
 
 func text(path string, family Family, style llm.Style, operation string, serve func(*API, *call) error) Route {

@@ -2,9 +2,12 @@ package asset
 
 import (
 	"context"
-	"io"
+	"database/sql"
+	"errors"
 	"log/slog"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jmoiron/sqlx"
 
@@ -12,7 +15,19 @@ import (
 	"umg/app/audit"
 	"umg/app/catalog"
 	"umg/app/egress"
+	"umg/app/postgres"
 	"umg/app/provider/material"
+)
+
+// The waits of production, and the bounds of what faces ask.
+const (
+	settleStandard = time.Minute
+	firstStandard  = 2 * time.Second
+	idleStandard   = time.Second
+
+	storeMax     = 5 * time.Second
+	idBytesMax   = 64
+	textBytesMax = 200
 )
 
 // Options are the rooms around this one. All but the waits are required.
@@ -36,9 +51,12 @@ type Waits struct {
 
 // Service keeps assets. It is safe for concurrent use.
 type Service struct {
-	db    *sqlx.DB
-	o     Options
-	audit *audit.Log
+	db       *sqlx.DB
+	o        Options
+	audit    *audit.Log
+	creates  *gate
+	previews *gate
+	wakes    chan struct{} // something is due
 }
 
 // New makes a Service over a migrated store. It panics when a room is missing, which is a mistake in the wiring.
@@ -47,59 +65,135 @@ func New(db *sqlx.DB, o Options) *Service {
 		o.IDs.Random == nil || o.Log == nil || o.Jitter == nil {
 		panic("asset: a room is missing")
 	}
-	return &Service{db: db, o: o, audit: audit.New(db, o.Now, o.IDs)}
+	o.Waits.Settle = or(o.Waits.Settle, settleStandard)
+	o.Waits.First = or(o.Waits.First, firstStandard)
+	o.Waits.Idle = or(o.Waits.Idle, idleStandard)
+	return &Service{
+		db: db, o: o, audit: audit.New(db, o.Now, o.IDs), wakes: make(chan struct{}, 1),
+		creates: newGate(createsMax, createsByAccountMax), previews: newGate(previewsMax, previewsByAccountMax),
+	}
 }
 
-// Create registers a source with the provider that keeps assets, and answers with the new asset in the state created.
-func (s *Service) Create(ctx context.Context, p app.Principal, spec Spec) (Asset, error) {
-	return Asset{}, s.unbuilt(ctx, p.AccountID, spec.ID)
+func or(given, standard time.Duration) time.Duration {
+	if given > 0 {
+		return given
+	}
+	return standard
 }
 
-// Get asks the provider how an asset is, keeps what it says and answers with it. Foreign ones are unknown.
-func (s *Service) Get(ctx context.Context, p app.Principal, id string) (Asset, error) {
-	return Asset{}, s.unbuilt(ctx, p.AccountID, id)
+// now is the clock's time with the precision of the store.
+func (s *Service) now() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }
+
+// wake makes the worker of this process look at once for what is due.
+func (s *Service) wake() {
+	select {
+	case s.wakes <- struct{}{}:
+	default: // it was woken already
+	}
+}
+
+// lasting is a context for the store that a caller who leaves does not end.
+func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), storeMax)
 }
 
 // Peek is an asset as it was when its provider was last heard of.
 func (s *Service) Peek(ctx context.Context, p app.Principal, id string) (Asset, error) {
-	return Asset{}, s.unbuilt(ctx, p.AccountID, id)
+	row, err := s.row(ctx, p.AccountID, id)
+	return row.asset(), err
 }
 
-// List is a page of the assets of an account, newest first.
-func (s *Service) List(ctx context.Context, p app.Principal, _ Filter) (Page, error) {
-	return Page{}, s.unbuilt(ctx, p.AccountID, "")
+// row is one that the account sees. Foreign ones are unknown.
+func (s *Service) row(ctx context.Context, accountID, id string) (assetRow, error) {
+	if !plausible(id) {
+		return assetRow{}, noAsset()
+	}
+	row, err := byID(ctx, s.db, accountID, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return assetRow{}, noAsset()
+	}
+	return row, wrap("read an asset", err)
+}
+
+// plausible spares the store what cannot be an id.
+func plausible(id string) bool {
+	return id != "" && len(id) <= idBytesMax && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+func noAsset() *app.Error {
+	return app.Errorf(app.NotFound, "asset_not_found",
+		"There is no such asset. POST /v1/files/vendorx/assets/list lists those of your account.").At("asset_id")
+}
+
+// List is a page of the assets of an account, newest first, as they were when their provider was last heard of.
+func (s *Service) List(ctx context.Context, p app.Principal, f Filter) (Page, error) {
+	if f.Page == 0 {
+		f.Page = 1
+	}
+	if f.Size == 0 {
+		f.Size = PageSizeDefault
+	}
+	switch {
+	case f.Page < 1:
+		return Page{}, invalid("page", "page must be a whole number from 1.")
+	case f.Size < 1 || f.Size > PageSizeMax:
+		return Page{}, invalid("page_size", "page_size must be a whole number from 1 to %d.", PageSizeMax)
+	}
+	page := Page{Page: f.Page, Size: f.Size}
+	for _, word := range []string{string(f.Kind), string(f.State), f.Text} {
+		if len(word) > textBytesMax || strings.ContainsRune(word, 0) || !utf8.ValidString(word) {
+			return page, nil // nothing can be like that
+		}
+	}
+	rows, total, err := list(ctx, s.db, p.AccountID, f)
+	if err != nil {
+		return Page{}, wrap("list assets", err)
+	}
+	page.Total = total
+	for i := range rows {
+		page.Assets = append(page.Assets, rows[i].asset())
+	}
+	return page, nil
+}
+
+// Live is how many of its LiveMax assets an account has. One that is being created counts.
+func (s *Service) Live(ctx context.Context, accountID string) (int, error) {
+	n, err := live(ctx, s.db, accountID)
+	return n, wrap("count assets", err)
 }
 
 // Delete hides an asset at once and for good. The worker has it removed upstream.
 func (s *Service) Delete(ctx context.Context, p app.Principal, id string) error {
-	return s.unbuilt(ctx, p.AccountID, id)
-}
-
-// Live is how many of its LiveMax assets an account has.
-func (s *Service) Live(ctx context.Context, accountID string) (int, error) {
-	return 0, s.unbuilt(ctx, accountID, "")
-}
-
-// References finds the assets that a video call names. All must be the account's and active; an error names the one
-// that is not as asset_ids[i].
-func (s *Service) References(ctx context.Context, p app.Principal, ids []string) ([]Reference, error) {
-	return nil, s.unbuilt(ctx, p.AccountID, ids...)
-}
-
-// Open fetches the source of a picture, to be looked at. What came to be there since the picture was checked is checked
-// again. The caller closes the body; size is -1 when the server does not say.
-func (s *Service) Open(ctx context.Context, p app.Principal, id string) (body io.ReadCloser, mediaType string, size int64, err error) {
-	return nil, "", 0, s.unbuilt(ctx, p.AccountID, id)
-}
-
-// Run works on what is due until ctx ends: it follows assets that are not ready, removes deleted ones upstream, and
-// cleans up after creates that were cut.
-func (s *Service) Run(ctx context.Context) error {
-	<-ctx.Done()
+	if !plausible(id) {
+		return noAsset()
+	}
+	ctx, cancel := lasting(ctx)
+	defer cancel()
+	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		row, err := hide(ctx, tx, p.AccountID, id, s.now())
+		if errors.Is(err, sql.ErrNoRows) {
+			return noAsset()
+		}
+		if err != nil {
+			return err
+		}
+		return s.audit.Write(ctx, tx, p, audit.Event{Action: "asset.deleted", Object: id, Name: row.Name})
+	})
+	if err != nil {
+		return wrap("delete an asset", err)
+	}
+	s.wake()
 	return nil
 }
 
-func (s *Service) unbuilt(_ context.Context, account string, ids ...string) error {
-	s.o.Log.Warn("assets are not served yet", "account_id", account, "ids", ids, "log", s.audit != nil, "store", s.db != nil)
-	return app.Errorf(app.Unavailable, "no_available_provider", "No provider keeps assets right now. Please try again later.")
+// invalid is the error of a field. Faces give it the code of their family.
+func invalid(param, format string, args ...any) *app.Error {
+	return app.Errorf(app.Invalid, "invalid_request_error", format, args...).At(param)
+}
+
+// missing is the error of a field that is not there.
+func missing(param, format string, args ...any) *app.Error {
+	e := invalid(param, format, args...)
+	e.Missing = true
+	return e
 }

@@ -1,0 +1,226 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"umg/app"
+	"umg/app/asset"
+	"umg/app/idempotency"
+)
+
+const assetsPath = "/v1/files/vendorx/assets"
+
+// assetRoutes are the four operations on material assets, each a POST with a JSON body, as the service document has them.
+func assetRoutes() []Route {
+	post := func(path string, serve func(*API, *call, *members) error) Route {
+		return Route{Method: http.MethodPost, Path: assetsPath + path, Right: app.UseAssets, Family: OpenAIFamily, serve: withAssets(serve)}
+	}
+	return []Route{
+		post("", (*API).createAsset),
+		post("/get", (*API).getAsset),
+		post("/list", (*API).listAssets),
+		post("/delete", (*API).deleteAsset),
+	}
+}
+
+// withAssets reads the body, which must say that it is JSON even where it is empty, and keeps the routes unknown where
+// nothing serves them.
+func withAssets(serve func(*API, *call, *members) error) func(*API, *call) error {
+	return func(a *API, x *call) error {
+		if a.assets == nil {
+			return notFound(x.Request().URL.Path)
+		}
+		if err := jsonBody(x.Request().Header); err != nil {
+			return err
+		}
+		f, err := a.fields(x)
+		if err != nil {
+			return err
+		}
+		return serve(a, x, f)
+	}
+}
+
+// assetError is why an asset failed.
+type assetError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// assetJSON are the members of an asset that are ours. Those after created_at are an extension.
+type assetJSON struct {
+	ID         string      `json:"asset_id"`
+	Kind       asset.Kind  `json:"asset_type"`
+	Name       string      `json:"name"`
+	URL        string      `json:"url"`
+	State      asset.State `json:"status"`
+	CreatedAt  int64       `json:"created_at"`
+	UpstreamID string      `json:"upstream_id"`
+	Error      *assetError `json:"error,omitempty"`
+}
+
+// assetBody is an asset as clients see it. What else its provider says of it stands behind our members, and cannot take
+// the place of one.
+func assetBody(s asset.Asset) (json.RawMessage, error) {
+	own := assetJSON{
+		ID: s.ID, Kind: s.Kind, Name: s.Name, URL: s.URL, State: s.State, CreatedAt: s.CreatedAt.Unix(), UpstreamID: s.UpstreamID,
+	}
+	if s.State == asset.Failed {
+		own.Error = &assetError{Code: "asset_failed", Message: s.Reason}
+	}
+	body, err := json.Marshal(own)
+	if err != nil {
+		return nil, err
+	}
+	var more map[string]json.RawMessage
+	if len(s.Extra) > 0 {
+		if err := json.Unmarshal(s.Extra, &more); err != nil {
+			return nil, err
+		}
+	}
+	body = body[:len(body)-1]
+	for _, name := range slices.Sorted(maps.Keys(more)) {
+		if slices.ContainsFunc(assetMembers, func(ours string) bool { return strings.EqualFold(ours, name) }) {
+			continue
+		}
+		body = append(body, ","+quoted(name)+":"...)
+		body = append(body, more[name]...)
+	}
+	return append(body, '}'), nil
+}
+
+// assetMembers are the names that are ours in every asset.
+var assetMembers = []string{"asset_id", "asset_type", "name", "url", "status", "created_at", "upstream_id", "error"}
+
+// createAsset serves POST /v1/files/vendorx/assets, once for each Idempotency-Key.
+func (a *API) createAsset(x *call, f *members) error {
+	var spec asset.Spec
+	f.read("asset_type", "a string", &spec.Kind)
+	f.read("url", "a string", &spec.URL)
+	f.read("name", "a string", &spec.Name)
+	if f.err != nil {
+		return f.err
+	}
+	keys := x.Request().Header.Values(keyHeader)
+	if len(keys) == 0 {
+		body, err := a.makeAsset(x, spec)
+		return a.answerAsset(x, body, err)
+	}
+	said, err := json.Marshal(f.of) // the same members in another order are the same request
+	if err != nil {
+		return err
+	}
+	ctx := x.Request().Context()
+	claim, err := a.repeats.Begin(ctx, idempotency.Request{
+		AccountID: x.key.AccountID, Key: strings.Join(keys, ","), Operation: "assets", Body: said, ResultID: a.ids.New("asset"),
+	})
+	if err != nil {
+		return err
+	}
+	if claim.Answer != nil {
+		x.Response().Header().Set("Idempotency-Replayed", "true")
+		return x.Blob(claim.Answer.Status, jsonType, claim.Answer.Body)
+	}
+	spec.ID = claim.ResultID
+	body, err := a.makeAsset(x, spec)
+	if err != nil {
+		return errors.Join(err, a.repeats.Forget(context.WithoutCancel(ctx), claim))
+	}
+	kept := a.repeats.Keep(context.WithoutCancel(ctx), claim, idempotency.Answer{Status: http.StatusOK, Body: body})
+	if kept != nil {
+		x.access.Cause = kept // the asset is made and told; a repetition finds it by its id
+	}
+	return a.answerAsset(x, body, nil)
+}
+
+func (a *API) makeAsset(x *call, spec asset.Spec) (json.RawMessage, error) {
+	made, err := a.assets.Create(x.Request().Context(), x.principal(), spec)
+	if err != nil {
+		return nil, err
+	}
+	return assetBody(made)
+}
+
+func (a *API) answerAsset(x *call, body json.RawMessage, err error) error {
+	if err != nil {
+		return err
+	}
+	return a.object(x, body)
+}
+
+func (a *API) getAsset(x *call, f *members) error {
+	id, err := f.assetID()
+	if err != nil {
+		return err
+	}
+	found, err := a.assets.Get(x.Request().Context(), x.principal(), id)
+	if err != nil {
+		return err
+	}
+	body, err := assetBody(found)
+	return a.answerAsset(x, body, err)
+}
+
+func (a *API) deleteAsset(x *call, f *members) error {
+	id, err := f.assetID()
+	if err != nil {
+		return err
+	}
+	if err := a.assets.Delete(x.Request().Context(), x.principal(), id); err != nil {
+		return err
+	}
+	return a.object(x, struct {
+		ID      string `json:"asset_id"`
+		Deleted bool   `json:"deleted"`
+	}{id, true})
+}
+
+// assetID is the asset that a body names.
+func (f *members) assetID() (id string, err error) {
+	f.read("asset_id", "a string", &id)
+	if f.err == nil && id == "" {
+		e := app.Errorf(app.Invalid, "invalid_request_error", "asset_id is required: the id that create answered with.").At("asset_id")
+		e.Missing = true
+		return "", e
+	}
+	return id, f.err
+}
+
+func (a *API) listAssets(x *call, f *members) error {
+	var filter asset.Filter
+	f.page("page", &filter.Page)
+	f.page("page_size", &filter.Size)
+	if f.err != nil {
+		return f.err
+	}
+	page, err := a.assets.List(x.Request().Context(), x.principal(), filter)
+	if err != nil {
+		return err
+	}
+	list := make([]json.RawMessage, len(page.Assets))
+	for i, s := range page.Assets {
+		if list[i], err = assetBody(s); err != nil {
+			return err
+		}
+	}
+	return a.object(x, struct {
+		Data  []json.RawMessage `json:"data"`
+		Page  int               `json:"page"`
+		Size  int               `json:"page_size"`
+		Total int               `json:"total"`
+	}{list, page.Page, page.Size, page.Total})
+}
+
+// page reads a number of the list. Zero is not the same as none.
+func (f *members) page(name string, into *int) {
+	f.read(name, "a whole number", into)
+	if raw := f.of[name]; f.err == nil && raw != nil && string(raw) != "null" && *into == 0 {
+		f.err = wrongField(name, "a whole number from 1")
+	}
+}

@@ -1,0 +1,287 @@
+package asset
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/audit"
+	"umg/app/catalog"
+	"umg/app/postgres"
+	"umg/app/provider"
+	"umg/app/provider/material"
+)
+
+const (
+	nameRunesMax = 200
+	urlBytesMax  = 2048
+	registerMax  = 45 * time.Second // from the row on; less than Waits.Settle
+	busyRetry    = 2 * time.Second
+)
+
+// Create registers a source with the provider that keeps assets, and answers with the new asset in the state created. Its
+// row is there before the provider is asked, so that whatever ends the call leaves something the worker cleans up.
+func (s *Service) Create(ctx context.Context, p app.Principal, spec Spec) (Asset, error) {
+	spec, err := checked(spec)
+	if err != nil {
+		return Asset{}, err
+	}
+	if err := s.mayCreate(ctx, p.AccountID); err != nil {
+		return Asset{}, err
+	}
+	keeper, ok := s.o.Snapshot().AssetProvider()
+	if !ok {
+		return Asset{}, nobody()
+	}
+	leave, err := s.creates.enter(ctx, p.AccountID)
+	if err != nil {
+		return Asset{}, err
+	}
+	defer leave()
+	found, err := s.inspect(ctx, spec.Kind, spec.URL)
+	if err != nil {
+		return Asset{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), registerMax) // from here on a caller who leaves ends nothing
+	defer cancel()
+	row := s.newRow(p.AccountID, spec, found, keeper)
+	made, err := s.reserve(ctx, row)
+	if err != nil || made != nil {
+		return made.created(), err
+	}
+	return s.register(ctx, p, row)
+}
+
+// checked is a spec that can be asked for, with its name.
+func checked(spec Spec) (Spec, error) {
+	switch {
+	case spec.Kind == "":
+		return spec, missing("asset_type", "asset_type is required: %s.", kindWords())
+	case spec.Kind != Image && spec.Kind != Video && spec.Kind != Audio:
+		return spec, invalid("asset_type", "asset_type must be one of %s.", kindWords())
+	case spec.URL == "":
+		return spec, missing("url", "url is required: the public address of the source.")
+	case len(spec.URL) > urlBytesMax || !utf8.ValidString(spec.URL):
+		return spec, invalid("url", "url must be an address of at most %d bytes.", urlBytesMax)
+	case !utf8.ValidString(spec.Name) || utf8.RuneCountInString(spec.Name) > nameRunesMax ||
+		strings.ContainsFunc(spec.Name, func(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }):
+		return spec, invalid("name", "name must have at most %d characters, all of them printable.", nameRunesMax)
+	}
+	if spec.Name = strings.TrimSpace(spec.Name); spec.Name == "" {
+		spec.Name = nameOf(spec.URL)
+	}
+	return spec, nil
+}
+
+// nameOf is what the end of an address's path says, as far as it can be read.
+func nameOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	name := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
+			return -1
+		}
+		return r
+	}, path.Base("/"+u.Path))
+	if name = strings.TrimSpace(strings.Trim(name, "/")); name == "" {
+		return u.Hostname()
+	}
+	return clip(name, nameRunesMax)
+}
+
+// clip makes s at most so many runes long.
+func clip(s string, runesMax int) string {
+	if utf8.RuneCountInString(s) <= runesMax {
+		return s
+	}
+	return string([]rune(s)[:runesMax-1]) + "…"
+}
+
+// mayCreate spares callers who cannot get an asset the look at their source. It decides nothing about the last place.
+func (s *Service) mayCreate(ctx context.Context, accountID string) error {
+	stopped, err := frozen(ctx, s.db, accountID)
+	if err != nil {
+		return wrap("read an account", err)
+	}
+	if stopped {
+		return app.Errorf(app.Forbidden, "account_frozen",
+			"This account is frozen, so nothing can be made for it. Write to support to find out why.").Final()
+	}
+	n, err := live(ctx, s.db, accountID)
+	if err == nil && n >= LiveMax {
+		return full()
+	}
+	return wrap("count assets", err)
+}
+
+func full() *app.Error {
+	return app.Errorf(app.Forbidden, "asset_limit_reached",
+		"This account has %d material assets, which is as many as it may have. Delete unneeded assets before you create more.", LiveMax).Final()
+}
+
+func nobody() *app.Error {
+	return app.Errorf(app.Unavailable, "no_available_provider", "No provider keeps material assets right now. Please try again later.")
+}
+
+func (s *Service) newRow(accountID string, spec Spec, found source, keeper *catalog.Provider) *assetRow {
+	now := s.now()
+	until := now.Add(s.o.Waits.Settle)
+	row := &assetRow{
+		ID: spec.ID, AccountID: accountID, Kind: spec.Kind, Name: spec.Name, URL: spec.URL, State: Created, MediaType: found.mediaType,
+		Bytes: found.bytes, Width: found.width, Height: found.height, Provider: keeper.ID, Group: keeper.AssetGroup,
+		PendingAt: &now, DueAt: &until, ClaimedUntil: &until, CreatedAt: now, UpdatedAt: now,
+	}
+	if row.ID == "" {
+		row.ID = s.o.IDs.New("asset")
+	}
+	return row
+}
+
+// reserve takes a place in the account's count. It returns the row of an earlier try of the same request that got further;
+// one that did not is taken over.
+func (s *Service) reserve(ctx context.Context, row *assetRow) (made *assetRow, err error) {
+	fresh, err := insert(ctx, s.db, row)
+	switch {
+	case errors.Is(err, errFull):
+		return nil, full()
+	case err != nil:
+		return nil, wrap("keep a new asset", err)
+	case fresh:
+		return nil, nil
+	}
+	earlier, err := byID(ctx, s.db, row.AccountID, row.ID)
+	if err == nil {
+		return &earlier, nil
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return nil, wrap("read an asset", err)
+	}
+	earlier, err = reclaim(ctx, s.db, row.AccountID, row.ID, *row.PendingAt, *row.ClaimedUntil)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, app.Errorf(app.Conflict, "asset_in_progress",
+			"An earlier try of this request is still being cleaned up. Try again in a moment.").After(busyRetry)
+	}
+	if err != nil {
+		return nil, wrap("take an asset over", err)
+	}
+	*row = earlier
+	return nil, nil
+}
+
+// register has the provider keep the source of a pending row, and shows the row to its account.
+func (s *Service) register(ctx context.Context, p app.Principal, row *assetRow) (Asset, error) {
+	keeper, ok := s.keeper(row)
+	if !ok {
+		return Asset{}, errors.Join(nobody(), wrap("remove an asset", remove(ctx, s.db, row)))
+	}
+	item, f := s.o.Upstreams.Create(ctx, keeper, material.Order{
+		Reference: row.ID, Group: row.Group, Kind: string(row.Kind), URL: row.URL, Name: row.Name,
+	})
+	switch {
+	case f != nil && material.Ambiguous(f):
+		known := false
+		var unknown *provider.Fault
+		if item, known, unknown = s.o.Upstreams.Find(ctx, keeper, row.Group, row.ID); !known {
+			s.o.Log.Warn("an asset may have been registered; the worker settles it", "asset_id", row.ID, "provider", row.Provider,
+				"fault", f.Error(), "found", unknown == nil)
+			return Asset{}, failure(f)
+		}
+	case f != nil:
+		if err := remove(ctx, s.db, row); err != nil {
+			s.o.Log.Warn("an asset that its provider refused is removed later", "asset_id", row.ID, "error", err)
+		}
+		return Asset{}, refusal(f)
+	}
+	if err := s.settle(ctx, p, row, item); err != nil {
+		return Asset{}, err
+	}
+	s.wake()
+	return row.created(), nil
+}
+
+// settle makes a registered row visible, or leaves it to the worker, who then removes it on both sides.
+func (s *Service) settle(ctx context.Context, p app.Principal, row *assetRow, item material.Item) error {
+	now, ours := s.now(), false
+	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
+		if ours, err = settle(ctx, tx, row, item.ID, item.Extra, now.Add(s.o.Waits.First), now); err != nil || !ours {
+			return err
+		}
+		return s.audit.Write(ctx, tx, p, audit.Event{Action: "asset.created", Object: row.ID, Name: row.Name, Changes: audit.Changed(
+			audit.Change{Field: "asset_type", To: string(row.Kind)}, audit.Change{Field: "url", To: withoutQuery(row.URL)})})
+	})
+	if err != nil {
+		return wrap("keep a registered asset", err)
+	}
+	if ours {
+		row.UpstreamID, row.Extra, row.UpdatedAt = item.ID, item.Extra, now
+		return nil
+	}
+	// Somebody deleted all of the account's assets meanwhile, or this process was asleep for so long that the worker was first.
+	if keeper, ok := s.keeper(row); ok {
+		if f := s.o.Upstreams.Delete(ctx, keeper, item.ID); f != nil {
+			s.o.Log.Error("a provider may keep an asset that nobody has", "asset_id", row.ID, "provider", row.Provider,
+				"upstream_id", item.ID, "fault", f.Error())
+		}
+	}
+	return failure(provider.NewFault(provider.ClassTotal, nil))
+}
+
+// withoutQuery is an address without what may be a signature in it.
+func withoutQuery(address string) string {
+	bare, _, _ := strings.Cut(address, "?")
+	return bare
+}
+
+// created is the asset as the answer of create tells it, whatever has become of it by then.
+func (r *assetRow) created() Asset {
+	if r == nil {
+		return Asset{}
+	}
+	a := r.asset()
+	a.State, a.Reason = Created, ""
+	return a
+}
+
+// keeper is the provider that keeps an asset, as the catalog has it now.
+func (s *Service) keeper(row *assetRow) (*catalog.Provider, bool) {
+	p, ok := s.o.Snapshot().Provider(row.Provider)
+	return p, ok && p.Unusable == ""
+}
+
+// sourceParams are the members of a registration that its caller chose, with what they are called here.
+var sourceParams = map[string]string{"url": "url", "type": "asset_type", "name": "name"}
+
+// refusal is what a caller is told when the provider did not take an asset: what it says of the source is the caller's to
+// change.
+func refusal(f *provider.Fault) error {
+	param := sourceParams[f.Err.Param]
+	if param == "" && f.Err.Param == "" && (f.Status == http.StatusUnprocessableEntity || f.Status == http.StatusUnsupportedMediaType ||
+		f.Status == http.StatusRequestEntityTooLarge) {
+		param = "url"
+	}
+	if f.Class == provider.ClassRefused && param != "" {
+		return invalid(param, "%s", f.Err.Message).Because(f)
+	}
+	return failure(f)
+}
+
+// failure is what a caller is told when the provider failed.
+func failure(f *provider.Fault) error {
+	message := "The provider that keeps material assets failed to answer. Please try again."
+	if f.Class == provider.ClassRefused {
+		message = f.Err.Message
+	}
+	return app.Errorf(app.Upstream, "upstream_error", "%s", message).Because(f).After(f.After)
+}

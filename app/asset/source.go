@@ -1,0 +1,204 @@
+package asset
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"umg/app"
+	"umg/app/egress"
+)
+
+// Bounds of sources.
+const (
+	imageBytesMax  = 30 << 20
+	videoBytesMax  = 500 << 20
+	audioBytesMax  = 100 << 20
+	pixelsMax      = 40_000_000
+	headBytesMax   = 512 << 10 // that are read to see what a source is
+	answerBytesMax = 4 << 10   // of an answer whose body nobody reads
+	mebibyte       = 1 << 20
+)
+
+// source is what a look at a URL found.
+type source struct {
+	content
+
+	bytes         int64 // 0 when its server does not say
+	width, height int
+}
+
+func bytesMaxOf(k Kind) int64 {
+	switch k {
+	case Video:
+		return videoBytesMax
+	case Audio:
+		return audioBytesMax
+	}
+	return imageBytesMax
+}
+
+// inspect looks at a source: that it is public and there, what it is by its content, and how large. Its name and what its
+// server calls it prove nothing.
+func (s *Service) inspect(ctx context.Context, kind Kind, address string) (source, error) {
+	if err := s.o.Egress.Check(ctx, address); err != nil {
+		return source{}, unfetched(ctx, err)
+	}
+	size, err := s.askSize(ctx, address)
+	if err != nil {
+		return source{}, err
+	}
+	if err := checkSize(kind, size); err != nil {
+		return source{}, err
+	}
+	head, whole, err := s.readHead(ctx, address)
+	if err != nil {
+		return source{}, err
+	}
+	if whole > 0 {
+		size = whole
+	}
+	if err := checkSize(kind, size); err != nil {
+		return source{}, err
+	}
+	return identify(kind, head, max(size, 0))
+}
+
+// askSize asks for the head alone. Many servers do not answer that, or not for addresses that are signed for reading;
+// what counts is the answer to reading itself.
+func (s *Service) askSize(ctx context.Context, address string) (int64, error) {
+	resp, err := s.fetch(ctx, http.MethodHead, address, "", answerBytesMax)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if redirects(resp.StatusCode) {
+		return 0, redirected()
+	}
+	if resp.StatusCode != http.StatusOK {
+		return 0, nil
+	}
+	return resp.ContentLength, nil
+}
+
+// readHead reads the first bytes of a source and learns how large it is, 0 when its server does not say.
+func (s *Service) readHead(ctx context.Context, address string) (head []byte, size int64, err error) {
+	resp, err := s.fetch(ctx, http.MethodGet, address, fmt.Sprintf("bytes=0-%d", headBytesMax-1), headBytesMax)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	switch {
+	case redirects(resp.StatusCode):
+		return nil, 0, redirected()
+	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable:
+		return nil, 0, invalid("url", "The file at url is empty.")
+	case resp.StatusCode == http.StatusPartialContent:
+		size = wholeOf(resp.Header.Get("Content-Range"))
+	case resp.StatusCode == http.StatusOK:
+		size = max(resp.ContentLength, 0)
+	default:
+		return nil, 0, invalid("url", "The server of url answered with status %d instead of the file. The file must be public.", resp.StatusCode)
+	}
+	head, err = io.ReadAll(resp.Body)
+	if err != nil && !errors.Is(err, egress.ErrBodyTooLarge) {
+		return nil, 0, unfetched(ctx, err)
+	}
+	if len(head) == 0 {
+		return nil, 0, invalid("url", "The file at url is empty.")
+	}
+	return head, size, nil
+}
+
+// wholeOf is the size of the whole file in a Content-Range, 0 where that does not say.
+func wholeOf(contentRange string) int64 {
+	_, whole, found := strings.Cut(contentRange, "/")
+	n, err := strconv.ParseInt(strings.TrimSpace(whole), 10, 64)
+	if !found || err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+func (s *Service) fetch(ctx context.Context, method, address, span string, bytesMax int64) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, address, nil)
+	if err != nil {
+		return nil, invalid("url", "url must be an absolute address, as in https://example.com/picture.png.").Because(err)
+	}
+	if span != "" {
+		req.Header.Set("Range", span)
+	}
+	resp, err := s.o.Egress.Do(req, bytesMax)
+	if err != nil {
+		return nil, unfetched(ctx, err)
+	}
+	return resp, nil
+}
+
+func redirects(status int) bool { return status/100 == 3 && status != http.StatusNotModified }
+
+func redirected() error {
+	return invalid("url", "The server of url redirects, and redirects are not followed. Give the address that it leads to.")
+}
+
+// unfetched says why a source cannot be read, in the words of who tried.
+func unfetched(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	known, ok := errors.AsType[*app.Error](err)
+	switch {
+	case !ok:
+		return invalid("url", "The file at url could not be read to its end.").Because(err)
+	case known.Kind == app.Unavailable:
+		return known.At("url")
+	case known.Kind == app.Invalid:
+		return invalid("url", "url cannot be used: %s", known.Message).Because(err)
+	}
+	return invalid("url", "The file at url could not be read: %s", known.Message).Because(err)
+}
+
+func checkSize(kind Kind, size int64) error {
+	if most := bytesMaxOf(kind); size > most {
+		return invalid("url", "The file at url has %d bytes; as asset_type %s it may have at most %d MiB.", size, kind, most/mebibyte)
+	}
+	return nil
+}
+
+// identify proves the kind of a source by its first bytes.
+func identify(kind Kind, head []byte, size int64) (source, error) {
+	found := source{content: sniff(head), bytes: size}
+	if found.kind != kind {
+		return source{}, invalid("url", "asset_type is %s, but the file at url is %s by its content. As %s it may be %s.",
+			kind, found.name, kind, formats(kind))
+	}
+	if found.measure == nil {
+		return found, nil
+	}
+	config, err := found.measure(bytes.NewReader(head))
+	if err != nil || config.Width <= 0 || config.Height <= 0 {
+		return source{}, invalid("url",
+			"The file at url begins like %s, but it is damaged, or its size does not stand in its first 512 KiB.", found.name).Because(err)
+	}
+	if int64(config.Width)*int64(config.Height) > pixelsMax {
+		return source{}, invalid("url", "The picture at url has %d x %d pixels; pictures may have at most 40 million.",
+			config.Width, config.Height)
+	}
+	found.width, found.height = config.Width, config.Height
+	return found, nil
+}
+
+func formats(k Kind) string {
+	switch k {
+	case Video:
+		return "MP4, QuickTime or WebM"
+	case Audio:
+		return "MP3, WAV, M4A, AAC, Ogg or FLAC"
+	}
+	return "JPEG, PNG, WebP or GIF"
+}

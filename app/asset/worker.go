@@ -1,0 +1,179 @@
+package asset
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"umg/app/catalog"
+	"umg/app/provider"
+)
+
+// The pace of the worker.
+const (
+	stepsMax     = 16 // at once
+	claimMax     = time.Minute
+	stepMax      = 40 * time.Second // with room to write down what came of it while the claim stands
+	failurePause = time.Second      // after the store did not answer
+
+	followLeast = 2 * time.Second
+	followMost  = time.Minute
+	followOld   = time.Hour      // for those that are not ready after a day
+	oldAge      = 24 * time.Hour // of an asset that is not ready
+	removeLeast = 5 * time.Second
+	removeMost  = time.Hour
+	giveUpAge   = 7 * 24 * time.Hour
+)
+
+// Run works on what is due until ctx ends: it follows assets that are not ready, removes deleted ones upstream, and
+// cleans up after creates that were cut.
+func (s *Service) Run(ctx context.Context) error {
+	tick := time.NewTimer(0)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.wakes:
+		case <-tick.C:
+		}
+		n, err := s.work(ctx)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			s.o.Log.Warn("assets wait for the store", "error", err)
+			tick.Reset(failurePause)
+		case n == stepsMax:
+			tick.Reset(0)
+		default:
+			tick.Reset(s.o.Waits.Idle)
+		}
+	}
+}
+
+// work takes what is due, as much as may run at once, and waits for it. It says how much that was.
+func (s *Service) work(ctx context.Context) (int, error) {
+	now := s.now()
+	rows, err := claimDue(ctx, s.db, now, now.Add(claimMax), stepsMax)
+	if err != nil {
+		return 0, wrap("look for what is due", err)
+	}
+	var running sync.WaitGroup
+	for i := range rows {
+		running.Go(func() { s.safely(ctx, &rows[i]) })
+	}
+	running.Wait()
+	return len(rows), nil
+}
+
+// safely takes one step. One that breaks must not stop the others; its claim ends by itself.
+func (s *Service) safely(ctx context.Context, row *assetRow) {
+	ctx, cancel := context.WithTimeoutCause(ctx, stepMax, provider.ErrTotal)
+	defer cancel()
+	defer func() {
+		if broken := recover(); broken != nil {
+			s.o.Log.Error("a step of an asset broke", "asset_id", row.ID, "panic", broken, "stack", string(debug.Stack()))
+		}
+	}()
+	if err := s.step(ctx, row); err != nil && ctx.Err() == nil && !isStore(err) {
+		s.o.Log.Error("a step of an asset failed", "asset_id", row.ID, "error", err)
+	}
+}
+
+// step does for a row what is due.
+func (s *Service) step(ctx context.Context, row *assetRow) error {
+	keeper, known := s.keeper(row)
+	switch {
+	case row.PendingAt != nil:
+		return s.removeLost(ctx, row, keeper, known)
+	case row.DeletedAt != nil:
+		return s.removeUpstream(ctx, row, keeper, known)
+	}
+	return s.follow(ctx, row)
+}
+
+// follow asks how an asset is that is not ready.
+func (s *Service) follow(ctx context.Context, row *assetRow) error {
+	err := s.refresh(ctx, row)
+	if err != nil && ctx.Err() == nil {
+		s.o.Log.Warn("an asset could not be asked for", "asset_id", row.ID, "provider", row.Provider, "error", err)
+	}
+	if err == nil && row.State.final() {
+		return s.leave(ctx, row, nil, 0)
+	}
+	wait := s.backOff(followLeast, followMost, row.Tries)
+	if s.now().Sub(row.CreatedAt) > oldAge {
+		wait = followOld
+	}
+	return s.later(ctx, row, wait)
+}
+
+// removeLost cleans up after a create that was cut: what the provider has of it is removed, and then the row.
+func (s *Service) removeLost(ctx context.Context, row *assetRow, keeper *catalog.Provider, known bool) error {
+	if !known {
+		return s.retry(ctx, row, *row.PendingAt, "its provider is not in the catalog")
+	}
+	item, found, f := s.o.Upstreams.Find(ctx, keeper, row.Group, row.ID)
+	if f == nil && found {
+		f = s.o.Upstreams.Delete(ctx, keeper, item.ID)
+	}
+	if f != nil {
+		return s.retry(ctx, row, *row.PendingAt, f.Error())
+	}
+	return s.forget(ctx, row)
+}
+
+// removeUpstream has the provider forget a deleted asset, and then forgets the row.
+func (s *Service) removeUpstream(ctx context.Context, row *assetRow, keeper *catalog.Provider, known bool) error {
+	if !known {
+		return s.retry(ctx, row, *row.DeletedAt, "its provider is not in the catalog")
+	}
+	if f := s.o.Upstreams.Delete(ctx, keeper, row.UpstreamID); f != nil {
+		return s.retry(ctx, row, *row.DeletedAt, f.Error())
+	}
+	return s.forget(ctx, row)
+}
+
+// retry puts a removal off, or gives it up after a week with a line for the operator, who can remove it by hand.
+func (s *Service) retry(ctx context.Context, row *assetRow, since time.Time, why string) error {
+	if s.now().Sub(since) > giveUpAge {
+		s.o.Log.Error("a provider may keep an asset for ever: its removal was given up", "asset_id", row.ID, "provider", row.Provider,
+			"upstream_id", row.UpstreamID, "reason", why)
+		return s.forget(ctx, row)
+	}
+	s.o.Log.Warn("an asset is removed later", "asset_id", row.ID, "provider", row.Provider, "tries", row.Tries+1, "reason", why)
+	return s.later(ctx, row, s.backOff(removeLeast, removeMost, row.Tries))
+}
+
+func (s *Service) forget(ctx context.Context, row *assetRow) error {
+	ctx, cancel := lasting(ctx)
+	defer cancel()
+	return wrap("forget an asset", remove(ctx, s.db, row))
+}
+
+func (s *Service) later(ctx context.Context, row *assetRow, wait time.Duration) error {
+	due, tries := s.now().Add(wait), row.Tries+1
+	if errors.Is(context.Cause(ctx), context.Canceled) { // it was not tried, but interrupted
+		due, tries = s.now(), row.Tries
+	}
+	return s.leave(ctx, row, &due, tries)
+}
+
+func (s *Service) leave(ctx context.Context, row *assetRow, due *time.Time, tries int) error {
+	ctx, cancel := lasting(ctx)
+	defer cancel()
+	return wrap("put an asset off", leave(ctx, s.db, row, due, tries))
+}
+
+// backOff doubles a wait with every try up to a limit, and spreads it so that not all come at once.
+func (s *Service) backOff(least, most time.Duration, tries int) time.Duration {
+	wait := least
+	for range tries {
+		if wait *= 2; wait >= most {
+			wait = most
+			break
+		}
+	}
+	return wait - time.Duration(s.o.Jitter(int64(wait)/4+1))
+}
