@@ -4,9 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strconv"
 	"strings"
 
+	"github.com/jmoiron/sqlx"
+
 	"umg/app"
+	"umg/app/audit"
 	"umg/app/postgres"
 )
 
@@ -21,15 +25,22 @@ func (s *Service) Resolve(ctx context.Context, name string) (string, error) {
 	return id, storeError("find account", err)
 }
 
-// SetLimitFactor multiplies the usual limits of an account. Running servers follow within a second.
-func (s *Service) SetLimitFactor(ctx context.Context, accountID string, factor int) error {
+// SetLimitFactor multiplies the usual limits of an account, as its operator says. Running servers follow within a second.
+func (s *Service) SetLimitFactor(ctx context.Context, p app.Principal, factor int) error {
 	if factor < 1 || factor > limitFactorMax {
 		return invalid("factor", "The factor is between 1 and %d.", limitFactorMax)
 	}
-	found, err := setLimitFactor(ctx, s.db, accountID, factor)
-	if err == nil && !found {
-		return app.Errorf(app.NotFound, "account_not_found", "There is no such account.")
-	}
+	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		was, err := setLimitFactor(ctx, tx, p.AccountID, factor)
+		if errors.Is(err, sql.ErrNoRows) {
+			return app.Errorf(app.NotFound, "account_not_found", "There is no such account.")
+		}
+		changes := audit.Changed(audit.Change{Field: "limit_factor", From: strconv.Itoa(was), To: strconv.Itoa(factor)})
+		if err != nil || len(changes) == 0 {
+			return err
+		}
+		return s.audit.Write(ctx, tx, p, audit.Event{Action: "account.settings_changed", Operator: true, Changes: changes})
+	})
 	return storeError("set limits", err)
 }
 
@@ -42,11 +53,10 @@ func accountNamed(ctx context.Context, q postgres.Queryer, name string) (id stri
 	return id, err
 }
 
-func setLimitFactor(ctx context.Context, q postgres.Queryer, accountID string, factor int) (bool, error) {
-	done, err := q.ExecContext(ctx, `update accounts set limit_factor = $2 where id = $1`, accountID, factor)
-	if err != nil {
-		return false, err
-	}
-	n, err := done.RowsAffected()
-	return n == 1, err
+// setLimitFactor returns the factor of before.
+func setLimitFactor(ctx context.Context, q postgres.Queryer, accountID string, factor int) (was int, err error) {
+	err = q.GetContext(ctx, &was, `
+		with was as (select id, limit_factor from accounts where id = $1 for no key update)
+		update accounts a set limit_factor = $2 from was where a.id = was.id returning was.limit_factor`, accountID, factor)
+	return was, err
 }

@@ -13,6 +13,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/audit"
 	"umg/app/mail"
 	"umg/app/postgres"
 	"umg/billing"
@@ -34,23 +35,46 @@ type whose struct {
 	Account string `arg:"" help:"Account id, or the e-mail address of its owner."`
 }
 
-// deal does something with the account, and prints what it has then.
-func (w *whose) deal(
-	ctx context.Context, log *slog.Logger, what string,
-	do func(ctx context.Context, q postgres.Queryer, ledger *billing.Ledger, id string) error,
-) error {
+// deed is what an operator does to an account.
+type deed struct {
+	command string // after "gateway"
+	said    string // when it is done
+	told    audit.Event
+	do      func(ctx context.Context, q postgres.Queryer, ledger *billing.Ledger, id string) error
+}
+
+// deal does something with the account, tells its people of it in their audit log, and prints what it has then.
+func (w *whose) deal(ctx context.Context, log *slog.Logger, d deed) error {
 	return withServices(ctx, w.storeFlags, log, func(s *store, accounts *account.Service, ledger *billing.Ledger) error {
 		id, err := accounts.Resolve(ctx, w.Account)
 		if err != nil {
 			return err
 		}
-		if err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error { return do(ctx, tx, ledger, id) }); err != nil {
+		d.told.Operator = true
+		history := audit.New(s.db, time.Now, app.IDs{Now: time.Now, Random: rand.Reader})
+		err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+			if err := d.do(ctx, tx, ledger, id); err != nil {
+				return err
+			}
+			return history.Write(ctx, tx, byCommand(id, d.command), d.told)
+		})
+		if err != nil {
 			return err
 		}
 		b, err := ledger.Balance(ctx, id)
-		fmt.Printf("%s: %s, balance $%s, available $%s\n", id, what, b.Posted, b.Available())
+		fmt.Printf("%s: %s, balance $%s, available $%s\n", id, d.said, b.Posted, b.Available())
 		return err
 	})
+}
+
+// byCommand is an operator who does something to an account with a command.
+func byCommand(accountID, command string) app.Principal {
+	return app.Principal{AccountID: accountID, From: app.Origin{Agent: "gateway " + command}}
+}
+
+// moved is an entry of the audit log about credit that an operator moved, and why.
+func moved(action audit.Action, amount app.Amount, reason string) audit.Event {
+	return audit.Event{Action: action, Changes: []audit.Change{{Field: "amount", To: "$" + amount.String()}, {Field: "reason", To: reason}}}
 }
 
 // byHand is the source of something that an operator does, which happens once.
@@ -72,10 +96,13 @@ func (c *creditGrant) Run(ctx context.Context, log *slog.Logger) error {
 	if c.Amount <= 0 {
 		return errNotPositive
 	}
-	return c.deal(ctx, log, "granted $"+c.Amount.String(), func(ctx context.Context, q postgres.Queryer, l *billing.Ledger, id string) error {
-		return l.Grant(ctx, q, billing.Grant{
-			AccountID: id, Kind: billing.Adjustment, Amount: c.Amount, Source: byHand(), Reason: c.Reason, Operator: os.Getenv("USER"),
-		})
+	return c.deal(ctx, log, deed{
+		command: "credit grant", said: "granted $" + c.Amount.String(), told: moved("billing.credit_granted", c.Amount, c.Reason),
+		do: func(ctx context.Context, q postgres.Queryer, l *billing.Ledger, id string) error {
+			return l.Grant(ctx, q, billing.Grant{
+				AccountID: id, Kind: billing.Adjustment, Amount: c.Amount, Source: byHand(), Reason: c.Reason, Operator: os.Getenv("USER"),
+			})
+		},
 	})
 }
 
@@ -91,10 +118,13 @@ func (c *creditTake) Run(ctx context.Context, log *slog.Logger) error {
 	if c.Amount <= 0 {
 		return errNotPositive
 	}
-	return c.deal(ctx, log, "took $"+c.Amount.String(), func(ctx context.Context, q postgres.Queryer, l *billing.Ledger, id string) error {
-		return l.Adjust(ctx, q, billing.Correction{
-			AccountID: id, Amount: -c.Amount, Source: byHand(), Reason: c.Reason, Operator: operatorName(),
-		})
+	return c.deal(ctx, log, deed{
+		command: "credit take", said: "took $" + c.Amount.String(), told: moved("billing.credit_taken", c.Amount, c.Reason),
+		do: func(ctx context.Context, q postgres.Queryer, l *billing.Ledger, id string) error {
+			return l.Adjust(ctx, q, billing.Correction{
+				AccountID: id, Amount: -c.Amount, Source: byHand(), Reason: c.Reason, Operator: operatorName(),
+			})
+		},
 	})
 }
 
@@ -114,8 +144,12 @@ type creditFreeze struct {
 
 // Run freezes the account. What runs already ends as usual.
 func (c *creditFreeze) Run(ctx context.Context, log *slog.Logger) error {
-	return c.deal(ctx, log, "frozen", func(ctx context.Context, q postgres.Queryer, l *billing.Ledger, id string) error {
-		return l.Freeze(ctx, q, id, c.Reason)
+	return c.deal(ctx, log, deed{
+		command: "credit freeze", said: "frozen",
+		told: audit.Event{Action: "account.frozen", Changes: []audit.Change{{Field: "reason", To: c.Reason}}},
+		do: func(ctx context.Context, q postgres.Queryer, l *billing.Ledger, id string) error {
+			return l.Freeze(ctx, q, id, c.Reason)
+		},
 	})
 }
 
@@ -123,8 +157,11 @@ type creditUnfreeze struct{ whose }
 
 // Run lets the account spend again.
 func (c *creditUnfreeze) Run(ctx context.Context, log *slog.Logger) error {
-	return c.deal(ctx, log, "not frozen", func(ctx context.Context, q postgres.Queryer, l *billing.Ledger, id string) error {
-		return l.Unfreeze(ctx, q, id)
+	return c.deal(ctx, log, deed{
+		command: "credit unfreeze", said: "not frozen", told: audit.Event{Action: "account.unfrozen"},
+		do: func(ctx context.Context, q postgres.Queryer, l *billing.Ledger, id string) error {
+			return l.Unfreeze(ctx, q, id)
+		},
 	})
 }
 
@@ -161,6 +198,7 @@ func (c *creditRefund) Run(ctx context.Context, log *slog.Logger) error {
 		}
 		t, err := payments.Refund(ctx, stripe.RefundRequest{
 			TopupID: c.Topup, Cents: int64(c.Amount / app.Cent), Operator: operatorName(), Reason: c.Reason,
+			From: app.Origin{Agent: "gateway credit refund"},
 		})
 		if err != nil {
 			return err
