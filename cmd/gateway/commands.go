@@ -189,7 +189,7 @@ func (c *limitsCommand) Run(ctx context.Context, log *slog.Logger) error {
 		if err != nil {
 			return err
 		}
-		return accounts.SetLimitFactor(ctx, id, c.Factor)
+		return accounts.SetLimitFactor(ctx, byCommand(id, "limits"), c.Factor)
 	})
 }
 

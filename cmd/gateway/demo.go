@@ -254,7 +254,7 @@ func equip(ctx context.Context, h *house, user account.User) (secret string, err
 	if err != nil && !errors.Is(err, billing.ErrGrantExists) {
 		return "", fmt.Errorf("seed the demo's credit: %w", err)
 	}
-	if err := h.accounts.SetLimitFactor(ctx, user.AccountID, demoLimitFactor); err != nil {
+	if err := h.accounts.SetLimitFactor(ctx, byCommand(user.AccountID, "demo"), demoLimitFactor); err != nil {
 		return "", fmt.Errorf("seed the demo's limits: %w", err)
 	}
 	_, secret, err = h.accounts.CreateKey(ctx, user.Principal(), account.KeySpec{

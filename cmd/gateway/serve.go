@@ -168,6 +168,7 @@ func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes
 	}
 	h.webhooks, err = webhook.New(h.store.db, webhook.Options{
 		Egress: h.egress, Now: time.Now, IDs: ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: h.log, Key: key,
+		Notify: h.tellOfEndpoint,
 	})
 	if err != nil {
 		return err
