@@ -14,12 +14,12 @@ func (a *API) authenticate(x *call) error {
 	if err != nil {
 		return err
 	}
-	key, err := a.keys.Find(x.Request().Context(), secret)
+	key, err := a.keys.Find(x.Request().Context(), secret, x.RealIP())
+	x.access.AccountID, x.access.KeyID = key.AccountID, key.ID
 	if err != nil {
 		return err
 	}
 	x.key = key
-	x.access.AccountID, x.access.KeyID = key.AccountID, key.ID
 	x.access.mode, x.access.known = key.ErrorMode, true
 	return nil
 }

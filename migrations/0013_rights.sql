@@ -15,6 +15,8 @@ alter table api_keys
 	add column previous_last_four text,
 	add column previous_until timestamptz,
 	add column previous_used_at timestamptz,
+	add column last_used_ip text not null default '',
+	add column leaked_at timestamptz, -- a secret of it was found in public; it stays off until it has another
 	add constraint api_keys_scopes_known check (scopes <@ array['inference:text', 'inference:video', 'videos', 'assets',
 		'models:read', 'usage:read', 'webhooks', 'management'] and cardinality(scopes) > 0),
 	-- Whoever steals a key that makes keys must not also spend with it, and the other way round.

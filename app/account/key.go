@@ -1,9 +1,7 @@
 package account
 
 import (
-	"context"
-	"database/sql"
-	"errors"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,10 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/jmoiron/sqlx"
-
 	"umg/app"
-	"umg/app/postgres"
 	"umg/billing"
 )
 
@@ -25,6 +20,11 @@ const (
 	keyModelsMax   = 100
 	modelNameBytes = 200
 	concurrencyMax = 10_000
+	addressesMax   = 50
+	mappedBits     = 96                // of an IPv6 address before an IPv4 address that is written as one
+	expiryYearMax  = 9999              // what every program can write down
+	perMinuteMax   = 1_000_000_000_000 // requests or tokens; no upstream serves more
+	keysPageMax    = 100
 )
 
 var envPattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,19}$`)
@@ -40,25 +40,42 @@ const (
 
 // Key is what a program bears, without its secret.
 type Key struct {
-	ID          string
-	AccountID   string
-	Name        string
-	Prefix      string // the first characters of the secret
-	LastFour    string // the last four
-	Env         string // a tag such as production or development
-	ErrorMode   ErrorMode
-	Disabled    bool
-	CreatedBy   string // the e-mail address of who made it
-	CreatedAt   time.Time
-	LastUsedAt  *time.Time // to the minute
-	ExpiresAt   *time.Time
-	Models      []string // the models it may call; empty for all
-	Scopes      []Scope
-	Rights      app.Rights // what the scopes allow
-	Concurrency int        // calls at the same time; zero for the account's limit
-	LimitFactor int        // multiplies the account's limits; set where a key is recognised
-	BudgetID    string     // the purse of its budget, empty without one
-	Frozen      bool       // its account may be looked at, but nothing may cost it anything; set where a key is recognised
+	ID           string
+	AccountID    string
+	Name         string
+	Prefix       string // the first characters of the secret
+	LastFour     string // the last four
+	Env          string // a tag such as production or development
+	ErrorMode    ErrorMode
+	Disabled     bool
+	CreatedBy    string // the e-mail address of who made it
+	CreatedByKey string // id of the management key that made it
+	CreatedAt    time.Time
+	LastUsedAt   *time.Time // to the minute
+	LastUsedIP   string     // where that came from
+	ExpiresAt    *time.Time
+	Models       []string       // the models it may call; empty for all
+	Addresses    []netip.Prefix // it is taken from these networks only; empty for all
+	Scopes       []Scope
+	Rights       app.Rights // what the scopes allow
+	LogContent   bool       // what is said through it may be kept
+
+	// Limits of the key alone, beside those of its account and of models; zero for none.
+	Concurrency       int
+	RequestsPerMinute int64
+	TokensPerMinute   int64
+
+	// The secret of before the last rotation.
+	RotatedAt        *time.Time
+	PreviousUntil    *time.Time // it is good until then; nil where there is none
+	PreviousLastFour string
+	PreviousUsedAt   *time.Time // to the minute
+
+	LeakedAt *time.Time // a secret of it was found in public: it stays off until it is rotated
+
+	LimitFactor int    // multiplies the account's limits; set where a key is recognised
+	BudgetID    string // the purse of its budget, empty without one
+	Frozen      bool   // its account may be looked at, but nothing may cost it anything; set where a key is recognised
 }
 
 // Principal is the account, with the key acting for it.
@@ -76,16 +93,59 @@ func (k Key) Permit(need app.Rights) error {
 		joined(scopesFor(need)), k.Name, joined(k.Scopes)).Final()
 }
 
-// KeySpec is what a person decides about a new key. Only the name is required.
+// KeySpec is what somebody decides about a new key. Only the name is required.
 type KeySpec struct {
-	Name        string
-	Env         string
-	ErrorMode   ErrorMode
-	Models      []string
-	Scopes      []Scope // empty for the standard ones
-	Concurrency int
-	ExpiresAt   *time.Time
-	Budget      *Budget // nil for none: only the account's credit limits it
+	Name              string
+	Env               string
+	ErrorMode         ErrorMode
+	Models            []string
+	Addresses         []netip.Prefix // networks it is taken from; empty for all
+	Scopes            []Scope        // empty for the standard ones
+	LogContent        bool
+	Concurrency       int   // calls at the same time; zero for the account's limit only
+	RequestsPerMinute int64 // zero for the limits of models only
+	TokensPerMinute   int64
+	ExpiresAt         *time.Time
+	Budget            *Budget // nil for none: only the account's credit limits it
+}
+
+// KeyPatch is what somebody changes about a key. What is nil stays as it is.
+type KeyPatch struct {
+	Name              *string
+	Env               *string
+	ErrorMode         *ErrorMode
+	Models            *[]string
+	Addresses         *[]netip.Prefix
+	Scopes            *[]Scope
+	LogContent        *bool
+	Concurrency       *int
+	RequestsPerMinute *int64
+	TokensPerMinute   *int64
+	ExpiresAt         **time.Time // points to nil for a key that never expires
+	Budget            **Budget    // points to nil for no budget
+}
+
+// over returns what a key becomes by the patch.
+func (c KeyPatch) over(s KeySpec) KeySpec {
+	set(&s.Name, c.Name)
+	set(&s.Env, c.Env)
+	set(&s.ErrorMode, c.ErrorMode)
+	set(&s.Models, c.Models)
+	set(&s.Addresses, c.Addresses)
+	set(&s.Scopes, c.Scopes)
+	set(&s.LogContent, c.LogContent)
+	set(&s.Concurrency, c.Concurrency)
+	set(&s.RequestsPerMinute, c.RequestsPerMinute)
+	set(&s.TokensPerMinute, c.TokensPerMinute)
+	set(&s.ExpiresAt, c.ExpiresAt)
+	set(&s.Budget, c.Budget)
+	return s
+}
+
+func set[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
 }
 
 // Budget is how much a key may spend in a period.
@@ -127,6 +187,7 @@ func (spec *KeySpec) check(now time.Time) error {
 	if len(spec.Scopes) == 0 {
 		spec.Scopes = StandardScopes()
 	}
+	spec.Scopes = inOrder(spec.Scopes)
 	if spec.ErrorMode == "" {
 		spec.ErrorMode = Documented
 	}
@@ -141,10 +202,17 @@ func (spec *KeySpec) check(now time.Time) error {
 		return invalid("models", "A key lists at most %d models.", keyModelsMax)
 	case spec.Concurrency < 0 || spec.Concurrency > concurrencyMax:
 		return invalid("concurrency", "The limit of simultaneous calls is between 0, for the account's limit, and %d.", concurrencyMax)
-	case spec.ExpiresAt != nil && !spec.ExpiresAt.After(now):
-		return invalid("expires_at", "The expiry must be in the future.")
+	case spec.RequestsPerMinute < 0 || spec.RequestsPerMinute > perMinuteMax:
+		return invalid("requests_per_minute", "The limit of requests a minute is between 0, for none of its own, and %d.", perMinuteMax)
+	case spec.TokensPerMinute < 0 || spec.TokensPerMinute > perMinuteMax:
+		return invalid("tokens_per_minute", "The limit of tokens a minute is between 0, for none of its own, and %d.", perMinuteMax)
+	case spec.ExpiresAt != nil && (!spec.ExpiresAt.After(now) || spec.ExpiresAt.Year() > expiryYearMax):
+		return invalid("expires_at", "The expiry must be in the future, and not after the year %d.", expiryYearMax)
 	}
 	if err := checkScopes(spec.Scopes); err != nil {
+		return err
+	}
+	if err := spec.checkAddresses(); err != nil {
 		return err
 	}
 	for _, m := range spec.Models {
@@ -153,6 +221,27 @@ func (spec *KeySpec) check(now time.Time) error {
 		}
 	}
 	return spec.Budget.check()
+}
+
+// checkAddresses refuses what is no network, and brings the others into the one form in which they are kept.
+func (spec *KeySpec) checkAddresses() error {
+	if len(spec.Addresses) > addressesMax {
+		return invalid("addresses", "A key lists at most %d addresses and networks.", addressesMax)
+	}
+	list := make([]netip.Prefix, 0, len(spec.Addresses))
+	for _, p := range spec.Addresses {
+		if p.Addr().Is4In6() && p.Bits() >= mappedBits {
+			p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-mappedBits)
+		}
+		if !p.IsValid() || p.Addr().Is4In6() {
+			return invalid("addresses", "An address is one such as 203.0.113.7, or a network such as 203.0.113.0/24 or 2001:db8::/48.")
+		}
+		if p = p.Masked(); !slices.Contains(list, p) {
+			list = append(list, p)
+		}
+	}
+	spec.Addresses = list
+	return nil
 }
 
 // checkScopes refuses unknown scopes, and management beside what spends or holds what was made.
@@ -168,102 +257,35 @@ func checkScopes(list []Scope) error {
 	return nil
 }
 
+// inOrder brings known scopes into the order in which they are shown, each once, so that the same choice is kept the same way.
+func inOrder(list []Scope) []Scope {
+	known := Scopes()
+	ordered := slices.DeleteFunc(slices.Clone(known), func(s Scope) bool { return !slices.Contains(list, s) })
+	for _, s := range list {
+		if !slices.Contains(known, s) {
+			ordered = append(ordered, s) // it is refused next, by its name
+		}
+	}
+	return ordered
+}
+
+// permits reports whether a key may be used from an address. It reads the address only where the key has a list.
+func (k *Key) permits(from string) bool {
+	if len(k.Addresses) == 0 {
+		return true
+	}
+	addr, err := netip.ParseAddr(from)
+	if err != nil {
+		return false
+	}
+	addr = addr.Unmap().WithZone("")
+	return slices.ContainsFunc(k.Addresses, func(p netip.Prefix) bool { return p.Contains(addr) })
+}
+
 func printable(s string) bool {
 	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }
 
 func invalid(param, format string, args ...any) *app.Error {
 	return app.Errorf(app.Invalid, "invalid_value", format, args...).At(param)
-}
-
-func keyNotFound() error { return app.Errorf(app.NotFound, "key_not_found", "There is no such key.") }
-
-// CreateKey makes a key for the principal's account and returns its secret, which is shown once and kept nowhere.
-func (s *Service) CreateKey(ctx context.Context, p app.Principal, spec KeySpec) (Key, string, error) {
-	now := s.o.Now().UTC()
-	if err := spec.check(now); err != nil {
-		return Key{}, "", err
-	}
-	secret, err := newSecret(s.o.Random)
-	if err != nil {
-		return Key{}, "", err
-	}
-	k := Key{
-		ID: s.o.IDs.New("key"), AccountID: p.AccountID, Name: spec.Name, Prefix: secret[:shownChars],
-		LastFour: secret[len(secret)-lastChars:], Env: spec.Env, ErrorMode: spec.ErrorMode, CreatedBy: p.UserID,
-		CreatedAt: now, ExpiresAt: spec.ExpiresAt, Models: spec.Models, Concurrency: spec.Concurrency, Scopes: spec.Scopes,
-	}
-	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		made, err := insertKey(ctx, tx, k, fingerprintOf(secret))
-		if err == nil && !made {
-			return app.Errorf(app.Conflict, "too_many_keys", "An account has at most %d keys. Delete one that is not used.", keysMax)
-		}
-		if err != nil || spec.Budget == nil {
-			return err
-		}
-		return s.ledger.OpenBudget(ctx, tx, spec.Budget.of(p.AccountID, k.ID))
-	})
-	if err != nil {
-		return Key{}, "", storeError("create key", err)
-	}
-	k, err = keyByID(ctx, s.db, p.AccountID, k.ID)
-	return k, secret, storeError("read key", err)
-}
-
-// Keys lists the account's keys, newest first.
-func (s *Service) Keys(ctx context.Context, p app.Principal) ([]Key, error) {
-	keys, err := keysOf(ctx, s.db, p.AccountID)
-	return keys, storeError("list keys", err)
-}
-
-// DisableKey switches a key off, or on again. Every replica knows within a second.
-func (s *Service) DisableKey(ctx context.Context, p app.Principal, id string, disabled bool) error {
-	found, err := setKeyDisabled(ctx, s.db, p.AccountID, id, disabled, s.o.Now().UTC())
-	if err == nil && !found {
-		return keyNotFound()
-	}
-	return storeError("disable key", err)
-}
-
-// DeleteKey ends a key for good, and its budget with it. Its row stays, because usage refers to it.
-func (s *Service) DeleteKey(ctx context.Context, p app.Principal, id string) error {
-	return storeError("delete key", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		hasBudget, err := lockKey(ctx, tx, p.AccountID, id)
-		if errors.Is(err, sql.ErrNoRows) {
-			return keyNotFound()
-		}
-		if err == nil {
-			err = setKeyDeleted(ctx, tx, p.AccountID, id, s.o.Now().UTC())
-		}
-		if err != nil || !hasBudget {
-			return err
-		}
-		return s.ledger.CloseBudget(ctx, tx, p.AccountID, id)
-	}))
-}
-
-// SetKeyBudget gives a key a budget, changes the one it has, or with nil takes it away.
-func (s *Service) SetKeyBudget(ctx context.Context, p app.Principal, id string, b *Budget) error {
-	if err := b.check(); err != nil {
-		return err
-	}
-	return storeError("set budget", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		had, err := lockKey(ctx, tx, p.AccountID, id)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return keyNotFound()
-		case err != nil:
-			return err
-		case b == nil:
-			return s.ledger.CloseBudget(ctx, tx, p.AccountID, id)
-		case had:
-			return s.ledger.SetBudget(ctx, tx, b.of(p.AccountID, id))
-		default:
-			return s.ledger.OpenBudget(ctx, tx, b.of(p.AccountID, id))
-		}
-	}))
-}
-
-func (b *Budget) of(accountID, keyID string) billing.Budget {
-	return billing.Budget{KeyID: keyID, AccountID: accountID, Limit: b.Limit, Period: b.Period}
 }

@@ -129,8 +129,8 @@ func TestAnAccountHasALimitedNumberOfKeys(t *testing.T) {
 	b := setup(t)
 	p := b.member(t, "ada@example.com").Principal()
 	_, err := b.db.Exec(`
-		insert into api_keys (id, account_id, secret_hash, name, prefix, last_four, env, error_mode, models, concurrency, created_at)
-		select 'key_' || n, $1, sha256(n::text::bytea), 'x', '', '....', 'x', 'standard', '{}', 0, now() from generate_series(1, $2::int) n`,
+		insert into api_keys (id, account_id, secret_hash, name, prefix, last_four, env, error_mode, models, scopes, concurrency, created_at)
+		select 'key_' || n, $1, sha256(n::text::bytea), 'x', '', '....', 'x', 'standard', '{}', '{videos}', 0, now() from generate_series(1, $2::int) n`,
 		p.AccountID, keysMax)
 	must(t, err)
 	_, _, err = b.CreateKey(t.Context(), p, KeySpec{Name: "one more"})
@@ -157,7 +157,7 @@ func TestKeysOfAnotherAccountDoNotExist(t *testing.T) {
 	if keys, err := b.Keys(t.Context(), bob); err != nil || len(keys) != 0 {
 		t.Fatalf("bob sees %+v, %v", keys, err)
 	}
-	if _, err := b.ring(t).Find(t.Context(), secret); err != nil {
+	if _, err := b.ring(t).Find(t.Context(), secret, "192.0.2.1"); err != nil {
 		t.Fatalf("ada's key was harmed: %v", err)
 	}
 }

@@ -59,15 +59,16 @@ type KeyRing struct {
 	queries atomic.Int64 // for tests: how often the store was asked
 
 	usedMu sync.Mutex
-	used   map[string]time.Time // by key id, not written yet
+	used   map[fingerprint]secretUse // not written yet
 }
 
-// ringKey is a key in memory. All but usedAt is guarded by the ring's lock.
+// ringKey is a key in memory, under one of its secrets. All but usedAt is guarded by the ring's lock.
 type ringKey struct {
-	key    Key
-	readAt time.Time
-	epoch  uint64
-	usedAt atomic.Int64 // Unix seconds of the last use that was noted
+	key      Key
+	previous bool // the secret is the one of before the last rotation
+	readAt   time.Time
+	epoch    uint64
+	usedAt   atomic.Int64 // Unix seconds of the last use of the secret that was noted
 }
 
 // NewKeyRing returns an empty ring. It panics when an option is missing.
@@ -77,13 +78,14 @@ func NewKeyRing(db *sqlx.DB, o KeyRingOptions) *KeyRing {
 	}
 	return &KeyRing{
 		db: db, o: o, lookups: make(chan struct{}, lookupsMax), deafAt: o.Now(),
-		keys: map[fingerprint]*ringKey{}, unknown: map[fingerprint]time.Time{}, used: map[string]time.Time{},
+		keys: map[fingerprint]*ringKey{}, unknown: map[fingerprint]time.Time{}, used: map[fingerprint]secretUse{},
 	}
 }
 
-// Find returns the key of a secret, or why it may not be used: unknown, deleted, disabled or expired. What does not
-// look like a key is refused without asking anybody. A store that is away is told as such, never as an unknown key.
-func (r *KeyRing) Find(ctx context.Context, secret string) (Key, error) {
+// Find returns the key of a secret that came from an address, or why it may not be used: unknown, deleted, disabled,
+// expired, rotated, or not from there. What does not look like a key is refused without asking anybody. A store that is
+// away is told as such, never as an unknown key. Beside a refusal of the address there is the key, so that logs can name it.
+func (r *KeyRing) Find(ctx context.Context, secret, from string) (Key, error) {
 	if !wellFormed(secret) {
 		return Key{}, errUnknownKey()
 	}
@@ -99,19 +101,25 @@ func (r *KeyRing) Find(ctx context.Context, secret string) (Key, error) {
 	if !known {
 		return Key{}, errUnknownKey()
 	}
-	return r.admit(k, now)
+	return r.admit(k, f, from, now)
 }
 
-func (r *KeyRing) admit(k *ringKey, now time.Time) (Key, error) {
+func (r *KeyRing) admit(k *ringKey, f fingerprint, from string, now time.Time) (Key, error) {
 	switch {
+	case k.previous && !now.Before(*k.key.PreviousUntil):
+		return Key{}, app.Errorf(app.Unauthenticated, "key_rotated",
+			"This API key was rotated, and its old secret has ended. Use the new one.").Final()
 	case k.key.Disabled:
 		return Key{}, app.Errorf(app.Unauthenticated, "key_disabled",
 			"This API key is disabled. Enable it in the console or use another one.").Final()
 	case k.key.ExpiresAt != nil && !now.Before(*k.key.ExpiresAt):
 		return Key{}, app.Errorf(app.Unauthenticated, "key_expired",
 			"This API key has expired. Create a new one in the console.").Final()
+	case !k.key.permits(from):
+		return k.key, app.Errorf(app.Forbidden, "address_not_allowed",
+			"The key %q is not taken from the address %s. Add the address to the key's list, or use another key.", k.key.Name, from).Final()
 	}
-	r.noteUse(k, now)
+	r.noteUse(k, f, from, now)
 	return k.key, nil
 }
 
@@ -180,7 +188,7 @@ func (r *KeyRing) read(ctx context.Context, f fingerprint) (*ringKey, error) {
 	epoch, changes := r.epoch, r.changes
 	r.mu.RUnlock()
 	r.queries.Add(1)
-	key, found, err := keyByFingerprint(ctx, r.db, f)
+	key, previous, found, err := keyByFingerprint(ctx, r.db, f)
 	now := r.o.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,9 +206,9 @@ func (r *KeyRing) read(ctx context.Context, f fingerprint) (*ringKey, error) {
 		}
 		return nil, nil
 	}
-	k := &ringKey{key: key, readAt: now, epoch: epoch}
-	if key.LastUsedAt != nil {
-		k.usedAt.Store(key.LastUsedAt.Unix())
+	k := &ringKey{key: key, previous: previous, readAt: now, epoch: epoch}
+	if at := k.lastUse(); at != nil {
+		k.usedAt.Store(at.Unix())
 	}
 	delete(r.unknown, f)
 	if changes == r.changes { // else the row may have changed since it was read: the answer serves once
@@ -208,6 +216,14 @@ func (r *KeyRing) read(ctx context.Context, f fingerprint) (*ringKey, error) {
 		r.keys[f] = k
 	}
 	return k, nil
+}
+
+// lastUse is when the secret was used last, as far as the store knows; of the current one also when the key was.
+func (k *ringKey) lastUse() *time.Time {
+	if k.previous {
+		return k.key.PreviousUsedAt
+	}
+	return k.key.LastUsedAt
 }
 
 // makeRoom drops an arbitrary entry of a full map, which is cheap, and costs one query if it is missed.
@@ -270,8 +286,8 @@ func (r *KeyRing) lost(err error) {
 	}
 }
 
-// noteUse remembers that a key is used, to the minute, for a batch that Run writes.
-func (r *KeyRing) noteUse(k *ringKey, now time.Time) {
+// noteUse remembers that a secret is used, to the minute, for a batch that Run writes.
+func (r *KeyRing) noteUse(k *ringKey, f fingerprint, from string, now time.Time) {
 	last := k.usedAt.Load()
 	if now.Unix()-last < int64(usedEvery/time.Second) || !k.usedAt.CompareAndSwap(last, now.Unix()) {
 		return
@@ -279,6 +295,6 @@ func (r *KeyRing) noteUse(k *ringKey, now time.Time) {
 	r.usedMu.Lock()
 	defer r.usedMu.Unlock()
 	if len(r.used) < usedMax {
-		r.used[k.key.ID] = now
+		r.used[f] = secretUse{at: now, ip: from}
 	}
 }

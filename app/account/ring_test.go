@@ -23,7 +23,7 @@ func TestRingSaysWhyAKeyMayNotBeUsed(t *testing.T) {
 	p := b.member(t, "ada@example.com").Principal()
 	r := b.ring(t)
 	find := func(secret string) error {
-		_, err := r.Find(t.Context(), secret)
+		_, err := r.Find(t.Context(), secret, "192.0.2.1")
 		return err
 	}
 	end := b.clock.Now().Add(2 * time.Second)
@@ -33,7 +33,7 @@ func TestRingSaysWhyAKeyMayNotBeUsed(t *testing.T) {
 	never, err := newSecret(b.o.Random)
 	must(t, err)
 
-	found, err := r.Find(t.Context(), secret)
+	found, err := r.Find(t.Context(), secret, "192.0.2.1")
 	if err != nil || found.ID != good.ID || found.AccountID != p.AccountID || found.Concurrency != 2 ||
 		found.ErrorMode != Standard || !found.Principal().MayUse("m") {
 		t.Fatalf("found %+v, %v", found, err)
@@ -65,7 +65,7 @@ func TestRingAsksNobodyAboutWhatIsNoKey(t *testing.T) {
 		"", "sk-umg-", secret[:len(secret)-1], secret + "0", "Bearer " + secret, "' or 1=1; select pg_sleep(8) --",
 		"sk-umg-" + string(make([]byte, 38)), secret[:len(secret)-1] + "é",
 	} {
-		_, err := r.Find(t.Context(), s)
+		_, err := r.Find(t.Context(), s, "192.0.2.1")
 		wantError(t, err, app.Unauthenticated, "invalid_api_key")
 	}
 	if n := r.queries.Load(); n != 0 {
@@ -87,7 +87,7 @@ func TestRingAsksOnceForManyWhoAskTheSame(t *testing.T) {
 		for range 200 {
 			wg.Go(func() {
 				<-start
-				_, err := r.Find(t.Context(), secret)
+				_, err := r.Find(t.Context(), secret, "192.0.2.1")
 				if (err == nil) != (secret == known) {
 					t.Errorf("%s: %v", what, err)
 				}
@@ -113,7 +113,7 @@ func TestRingLimitsQueriesForDifferentUnknownKeys(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		_, err := r.Find(ctx, secret)
+		_, err := r.Find(ctx, secret, "192.0.2.1")
 		ended <- err
 	}()
 	cancel()
@@ -136,7 +136,7 @@ func TestRevocationReachesEveryRingWithinASecond(t *testing.T) {
 	deleted, two := b.key(t, p, KeySpec{})
 	for _, r := range rings {
 		for _, secret := range []string{one, two} {
-			if _, err := r.Find(t.Context(), secret); err != nil {
+			if _, err := r.Find(t.Context(), secret, "192.0.2.1"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -145,15 +145,15 @@ func TestRevocationReachesEveryRingWithinASecond(t *testing.T) {
 	must(t, b.DeleteKey(t.Context(), p, deleted.ID))
 	for i, r := range rings {
 		eventually(t, time.Second, fmt.Sprintf("ring %d refuses both keys", i), func() bool {
-			_, errOne := r.Find(t.Context(), one)
-			_, errTwo := r.Find(t.Context(), two)
+			_, errOne := r.Find(t.Context(), one, "192.0.2.1")
+			_, errTwo := r.Find(t.Context(), two, "192.0.2.1")
 			return errOne != nil && errTwo != nil
 		})
 	}
 	must(t, b.DisableKey(t.Context(), p, disabled.ID, false))
 	for i, r := range rings {
 		eventually(t, time.Second, fmt.Sprintf("ring %d takes the key again", i), func() bool {
-			_, err := r.Find(t.Context(), one)
+			_, err := r.Find(t.Context(), one, "192.0.2.1")
 			return err == nil
 		})
 	}
@@ -166,7 +166,7 @@ func TestRingServesFromMemoryWhileItHears(t *testing.T) {
 	r := b.ring(t)
 	run(t, r, pgtest.DSN(t, b.db))
 	for range 50 {
-		if _, err := r.Find(t.Context(), secret); err != nil {
+		if _, err := r.Find(t.Context(), secret, "192.0.2.1"); err != nil {
 			t.Fatal(err)
 		}
 		b.clock.advance(time.Second)
@@ -174,9 +174,9 @@ func TestRingServesFromMemoryWhileItHears(t *testing.T) {
 	if n := r.queries.Load(); n != 1 {
 		t.Fatalf("%d queries while notifications arrive, want 1", n)
 	}
-	must(t, setKeysUsed(t.Context(), b.db, []string{"key_unknown"}, []time.Time{b.clock.Now()}))
+	must(t, setSecretsUsed(t.Context(), b.db, []fingerprint{{1}}, []secretUse{{at: b.clock.Now()}}))
 	b.clock.advance(hearingAgeMax)
-	if _, err := r.Find(t.Context(), secret); err != nil {
+	if _, err := r.Find(t.Context(), secret, "192.0.2.1"); err != nil {
 		t.Fatal(err)
 	}
 	if n := r.queries.Load(); n != 2 {
@@ -191,13 +191,13 @@ func TestRingReadsAgainAfterNotificationsWereLost(t *testing.T) {
 	k, secret := b.key(t, p, KeySpec{})
 	r := b.ring(t)
 	r.heard("keys", "")
-	if _, err := r.Find(t.Context(), secret); err != nil {
+	if _, err := r.Find(t.Context(), secret, "192.0.2.1"); err != nil {
 		t.Fatal(err)
 	}
 	r.lost(context.DeadlineExceeded)
 	must(t, b.DisableKey(t.Context(), p, k.ID, true)) // nobody hears of it
 	r.heard("keys", "")
-	_, err := r.Find(t.Context(), secret)
+	_, err := r.Find(t.Context(), secret, "192.0.2.1")
 	wantError(t, err, app.Unauthenticated, "key_disabled")
 }
 
@@ -212,7 +212,7 @@ func TestRingDoesNotKeepAnAnswerThatAChangeOvertook(t *testing.T) {
 	must(t, err)
 	found := make(chan error)
 	go func() {
-		_, err := r.Find(t.Context(), secret)
+		_, err := r.Find(t.Context(), secret, "192.0.2.1")
 		found <- err
 	}()
 	eventually(t, 20*time.Second, "the query waits", func() bool { return b.db.Stats().WaitCount > 0 })
@@ -243,7 +243,7 @@ func TestRingOutlivesAnOutageOfTheStore(t *testing.T) {
 	_, unseen := b.key(t, p, KeySpec{})
 	r := b.ring(t)
 	run(t, r, local.DSN())
-	_, err = r.Find(t.Context(), seen)
+	_, err = r.Find(t.Context(), seen, "192.0.2.1")
 	must(t, err)
 	must(t, local.Stop(t.Context()))
 	eventually(t, 20*time.Second, "the ring knows that it is deaf", func() bool {
@@ -254,16 +254,16 @@ func TestRingOutlivesAnOutageOfTheStore(t *testing.T) {
 
 	for range 20 {
 		b.clock.advance(lastGoodMax / 20)
-		if _, err := r.Find(t.Context(), seen); err != nil {
+		if _, err := r.Find(t.Context(), seen, "192.0.2.1"); err != nil {
 			t.Fatalf("a key in use is refused while the store is away: %v", err)
 		}
-		_, err := r.Find(t.Context(), unseen)
+		_, err := r.Find(t.Context(), unseen, "192.0.2.1")
 		if e := wantError(t, err, app.Unavailable, "service_unavailable"); e.RetryAfter == 0 {
 			t.Fatal("no word of when to come back")
 		}
 	}
 	b.clock.advance(time.Second)
-	_, err = r.Find(t.Context(), seen)
+	_, err = r.Find(t.Context(), seen, "192.0.2.1")
 	wantError(t, err, app.Unavailable, "service_unavailable")
 	_, err = b.SignIn(t.Context(), "ada@example.com", goodPassword, "192.0.2.1")
 	wantError(t, err, app.Unavailable, "service_unavailable")
@@ -275,7 +275,7 @@ func TestRingOutlivesAnOutageOfTheStore(t *testing.T) {
 	t.Cleanup(func() { _ = again.Stop(context.Background()) })
 	b.clock.advance(awayPause)
 	for _, secret := range []string{seen, unseen} {
-		if _, err := r.Find(t.Context(), secret); err != nil {
+		if _, err := r.Find(t.Context(), secret, "192.0.2.1"); err != nil {
 			t.Fatalf("after the outage: %v", err)
 		}
 	}
@@ -289,7 +289,7 @@ func TestRingNotesUseToTheMinute(t *testing.T) {
 	r := b.ring(t)
 	first := b.clock.Now()
 	for range 3 {
-		_, err := r.Find(t.Context(), secret)
+		_, err := r.Find(t.Context(), secret, "192.0.2.1")
 		must(t, err)
 		b.clock.advance(time.Second)
 	}
@@ -299,13 +299,13 @@ func TestRingNotesUseToTheMinute(t *testing.T) {
 	if keys[0].LastUsedAt == nil || !keys[0].LastUsedAt.Equal(first) {
 		t.Fatalf("last used %v, want %v", keys[0].LastUsedAt, first)
 	}
-	_, err = r.Find(t.Context(), secret)
+	_, err = r.Find(t.Context(), secret, "192.0.2.1")
 	must(t, err)
 	if len(r.used) != 0 {
 		t.Fatal("a use within the minute is written again")
 	}
 	b.clock.advance(usedEvery)
-	_, err = r.Find(t.Context(), secret)
+	_, err = r.Find(t.Context(), secret, "192.0.2.1")
 	must(t, err)
 	if len(r.used) != 1 {
 		t.Fatal("a later use is not noted")
@@ -316,32 +316,32 @@ func TestRingsWriteTheUseOfTheSameKeysWithoutADeadlock(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	p := b.member(t, "ada@example.com").Principal()
-	ids := make([]string, 40)
-	for i := range ids {
-		k, _ := b.key(t, p, KeySpec{})
-		ids[i] = k.ID
+	secrets := make([]fingerprint, 40)
+	for i := range secrets {
+		_, secret := b.key(t, p, KeySpec{})
+		secrets[i] = fingerprintOf(secret)
 	}
 	var wg sync.WaitGroup
 	for n := range 6 {
 		wg.Go(func() {
 			for round := range 10 {
 				r := b.ring(t)
-				for _, id := range ids {
-					r.used[id] = b.clock.Now().Add(time.Duration(round*10+n) * time.Second)
+				for _, f := range secrets {
+					r.used[f] = secretUse{at: b.clock.Now().Add(time.Duration(round*10+n) * time.Second), ip: "192.0.2.1"}
 				}
-				mine, at := []string{}, []time.Time{}
-				for id, when := range r.used { // in another order each time
-					mine, at = append(mine, id), append(at, when)
+				mine, uses := []fingerprint{}, []secretUse{}
+				for f, use := range r.used { // in another order each time
+					mine, uses = append(mine, f), append(uses, use)
 				}
-				if err := setKeysUsed(t.Context(), b.db, mine, at); err != nil {
+				if err := setSecretsUsed(t.Context(), b.db, mine, uses); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if n := count(t, b.db, `select count(*) from api_keys where last_used_at = $1`, b.clock.Now().Add(95*time.Second)); n != len(ids) {
-		t.Fatalf("%d of %d keys have the newest time", n, len(ids))
+	if n := count(t, b.db, `select count(*) from api_keys where last_used_at = $1`, b.clock.Now().Add(95*time.Second)); n != len(secrets) {
+		t.Fatalf("%d of %d keys have the newest time", n, len(secrets))
 	}
 }
 
@@ -366,7 +366,7 @@ func TestRunOfARingEndsWithItsContext(t *testing.T) { //nolint:paralleltest // c
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- r.Run(ctx, dsn) }()
-	_, err := r.Find(t.Context(), secret)
+	_, err := r.Find(t.Context(), secret, "192.0.2.1")
 	must(t, err)
 	cancel()
 	<-ended

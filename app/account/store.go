@@ -6,8 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/lib/pq"
-
 	"umg/app/postgres"
 )
 
@@ -22,7 +20,9 @@ const userFrom = ` from users u left join lateral (
 	from memberships s join accounts a on a.id = s.account_id
 	where s.user_id = u.id and a.closed_at is null order by s.account_id = $2 desc, s.created_at, s.account_id limit 1) m on true `
 
-func userByID(ctx context.Context, q postgres.Queryer, id string) (User, error) { return userIn(ctx, q, id, "") }
+func userByID(ctx context.Context, q postgres.Queryer, id string) (User, error) {
+	return userIn(ctx, q, id, "")
+}
 
 // userIn is the user as a member of an account, or as userFrom says where they are none.
 func userIn(ctx context.Context, q postgres.Queryer, id, accountID string) (u User, err error) {
@@ -61,133 +61,6 @@ func insertUser(ctx context.Context, q postgres.Queryer, u User, hash string) (b
 func setOperator(ctx context.Context, q postgres.Queryer, email string) (bool, error) {
 	done, err := q.ExecContext(ctx, `update users set operator = true where email = $1`, email)
 	return changed(done, err)
-}
-
-const keyColumns = `k.id, k.account_id, k.name, k.prefix, k.last_four, k.env, k.error_mode, k.models, k.scopes, k.concurrency,
-	k.created_at, k.expires_at, k.last_used_at, k.disabled_at is not null as disabled,
-	coalesce((select b.key_id from key_budgets b where b.key_id = k.id), '') as budget_id`
-
-// keyRow is a key as the table holds it.
-type keyRow struct {
-	ID          string         `db:"id"`
-	AccountID   string         `db:"account_id"`
-	Name        string         `db:"name"`
-	Prefix      string         `db:"prefix"`
-	LastFour    string         `db:"last_four"`
-	Env         string         `db:"env"`
-	ErrorMode   ErrorMode      `db:"error_mode"`
-	Models      pq.StringArray `db:"models"`
-	Scopes      pq.StringArray `db:"scopes"`
-	Concurrency int            `db:"concurrency"`
-	CreatedBy   string         `db:"created_by"`
-	CreatedAt   time.Time      `db:"created_at"`
-	ExpiresAt   *time.Time     `db:"expires_at"`
-	LastUsedAt  *time.Time     `db:"last_used_at"`
-	Disabled    bool           `db:"disabled"`
-	LimitFactor int            `db:"limit_factor"`
-	BudgetID    string         `db:"budget_id"`
-	Frozen      bool           `db:"frozen"`
-}
-
-func (r keyRow) key() Key {
-	scopes := make([]Scope, len(r.Scopes))
-	for i, s := range r.Scopes {
-		scopes[i] = Scope(s)
-	}
-	return Key{
-		Scopes: scopes, Rights: rightsOf(scopes),
-		ID: r.ID, AccountID: r.AccountID, Name: r.Name, Prefix: r.Prefix, LastFour: r.LastFour, Env: r.Env,
-		ErrorMode: r.ErrorMode, Disabled: r.Disabled, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt,
-		LastUsedAt: r.LastUsedAt, ExpiresAt: r.ExpiresAt, Models: r.Models, Concurrency: r.Concurrency,
-		LimitFactor: r.LimitFactor, BudgetID: r.BudgetID, Frozen: r.Frozen,
-	}
-}
-
-// insertKey stores a key and reports false when the account has as many as it may.
-func insertKey(ctx context.Context, q postgres.Queryer, k Key, f fingerprint) (bool, error) {
-	done, err := q.ExecContext(ctx, `
-		insert into api_keys (id, account_id, secret_hash, name, prefix, last_four, env, error_mode, models, scopes, concurrency,
-			created_by, created_at, expires_at)
-		select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, nullif($12, ''), $13, $14
-		where (select count(*) from api_keys where account_id = $2 and deleted_at is null) < $15`,
-		k.ID, k.AccountID, f[:], k.Name, k.Prefix, k.LastFour, k.Env, k.ErrorMode, pq.StringArray(orEmpty(k.Models)), pq.Array(k.Scopes), k.Concurrency,
-		k.CreatedBy, k.CreatedAt, k.ExpiresAt, keysMax)
-	return changed(done, err)
-}
-
-func orEmpty(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
-}
-
-func keyByID(ctx context.Context, q postgres.Queryer, accountID, id string) (Key, error) {
-	var r keyRow
-	err := q.GetContext(ctx, &r, `
-		select `+keyColumns+`, coalesce(u.email, '') as created_by
-		from api_keys k left join users u on u.id = k.created_by
-		where k.account_id = $1 and k.id = $2 and k.deleted_at is null`, accountID, id)
-	return r.key(), err
-}
-
-func keysOf(ctx context.Context, q postgres.Queryer, accountID string) ([]Key, error) {
-	var found []keyRow
-	err := q.SelectContext(ctx, &found, `
-		select `+keyColumns+`, coalesce(u.email, '') as created_by
-		from api_keys k left join users u on u.id = k.created_by
-		where k.account_id = $1 and k.deleted_at is null order by k.created_at desc, k.id desc limit $2`, accountID, keysMax)
-	keys := make([]Key, len(found))
-	for i, r := range found {
-		keys[i] = r.key()
-	}
-	return keys, err
-}
-
-// keyByFingerprint is how a secret is recognised; the account is what it finds out. It reports false for an unknown
-// or deleted key.
-func keyByFingerprint(ctx context.Context, q postgres.Queryer, f fingerprint) (Key, bool, error) {
-	var r keyRow
-	err := q.GetContext(ctx, &r, `
-		select `+keyColumns+`, coalesce(k.created_by, '') as created_by, a.limit_factor, a.frozen_at is not null as frozen
-		from api_keys k join accounts a on a.id = k.account_id where k.secret_hash = $1 and k.deleted_at is null`, f[:])
-	if errors.Is(err, sql.ErrNoRows) {
-		return Key{}, false, nil
-	}
-	return r.key(), err == nil, err
-}
-
-func setKeyDisabled(ctx context.Context, q postgres.Queryer, accountID, id string, disabled bool, now time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `
-		update api_keys set disabled_at = case when $3 then coalesce(disabled_at, $4) end
-		where account_id = $1 and id = $2 and deleted_at is null`, accountID, id, disabled, now)
-	return changed(done, err)
-}
-
-// lockKey keeps a key as it is until the transaction ends, and says whether it has a budget.
-func lockKey(ctx context.Context, q postgres.Queryer, accountID, id string) (hasBudget bool, err error) {
-	err = q.GetContext(ctx, &hasBudget, `
-		select exists(select from key_budgets b where b.key_id = k.id) from api_keys k
-		where k.account_id = $1 and k.id = $2 and k.deleted_at is null for no key update of k`, accountID, id)
-	return hasBudget, err
-}
-
-func setKeyDeleted(ctx context.Context, q postgres.Queryer, accountID, id string, now time.Time) error {
-	_, err := q.ExecContext(ctx, `
-		update api_keys set deleted_at = $3 where account_id = $1 and id = $2 and deleted_at is null`, accountID, id, now)
-	return err
-}
-
-// setKeysUsed notes when keys of any account were last used. Rows are locked in one order, since every replica does
-// this.
-func setKeysUsed(ctx context.Context, q postgres.Queryer, ids []string, at []time.Time) error {
-	_, err := q.ExecContext(ctx, `
-		with used as (select * from unnest($1::text[], $2::timestamptz[]) as u (id, at)),
-		locked as (select k.id from api_keys k join used using (id) order by k.id for no key update of k)
-		update api_keys k set last_used_at = used.at from used join locked using (id)
-		where k.id = used.id and (k.last_used_at is null or k.last_used_at < used.at)`,
-		pq.StringArray(ids), pq.Array(at))
-	return err
 }
 
 // changed reports whether a statement touched a row.

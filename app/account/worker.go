@@ -48,28 +48,28 @@ func (r *KeyRing) flushUse(ctx context.Context) {
 func (r *KeyRing) writeUse(ctx context.Context) {
 	r.usedMu.Lock()
 	used := r.used
-	r.used = map[string]time.Time{}
+	r.used = map[fingerprint]secretUse{}
 	r.usedMu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, usedFlushMax)
 	defer cancel()
-	ids, at := make([]string, 0, min(len(used), usedBatchMax)), make([]time.Time, 0, min(len(used), usedBatchMax))
-	for id, when := range used {
-		ids, at = append(ids, id), append(at, when)
-		if len(ids) == usedBatchMax {
-			if !r.writeBatch(ctx, ids, at) {
+	secrets, uses := make([]fingerprint, 0, min(len(used), usedBatchMax)), make([]secretUse, 0, min(len(used), usedBatchMax))
+	for f, use := range used {
+		secrets, uses = append(secrets, f), append(uses, use)
+		if len(secrets) == usedBatchMax {
+			if !r.writeBatch(ctx, secrets, uses) {
 				return
 			}
-			ids, at = ids[:0], at[:0]
+			secrets, uses = secrets[:0], uses[:0]
 		}
 	}
-	if len(ids) > 0 {
-		r.writeBatch(ctx, ids, at)
+	if len(secrets) > 0 {
+		r.writeBatch(ctx, secrets, uses)
 	}
 }
 
-func (r *KeyRing) writeBatch(ctx context.Context, ids []string, at []time.Time) bool {
-	if err := setKeysUsed(ctx, r.db, ids, at); err != nil {
-		r.o.Log.Warn("keys: the last use of some keys was not written", "keys", len(ids), "error", err)
+func (r *KeyRing) writeBatch(ctx context.Context, secrets []fingerprint, uses []secretUse) bool {
+	if err := setSecretsUsed(ctx, r.db, secrets, uses); err != nil {
+		r.o.Log.Warn("keys: the last use of some keys was not written", "keys", len(secrets), "error", err)
 		return false
 	}
 	return true
@@ -107,11 +107,19 @@ func (s *Service) sweep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		changes, err := deleteOldChanges(ctx, s.db, now, sweepBatchMax)
+		if err != nil {
+			return err
+		}
+		invitations, err := deleteOldInvitations(ctx, s.db, now, sweepBatchMax)
+		if err != nil {
+			return err
+		}
 		places, err := forgetPlaces(ctx, s.db, now, sweepBatchMax)
 		if err != nil {
 			return err
 		}
-		if max(sessions, throttles, links, places) < sweepBatchMax {
+		if max(sessions, throttles, links, changes, invitations, places) < sweepBatchMax {
 			return nil
 		}
 	}

@@ -1,0 +1,73 @@
+package account
+
+import (
+	"strconv"
+	"time"
+
+	"umg/app/audit"
+)
+
+// spec is what was decided about a key, so that it can be changed as a whole.
+func (k Key) spec(b *Budget) KeySpec {
+	return KeySpec{
+		Name: k.Name, Env: k.Env, ErrorMode: k.ErrorMode, Models: k.Models, Addresses: k.Addresses, Scopes: k.Scopes,
+		LogContent: k.LogContent, Concurrency: k.Concurrency, RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute,
+		ExpiresAt: k.ExpiresAt, Budget: b,
+	}
+}
+
+// differences are the fields in which two keys differ, under the names they have in the API.
+func differences(before, after KeySpec) []audit.Change {
+	from, to := before.fields(), after.fields()
+	for i := range from {
+		from[i].To = to[i].From
+	}
+	return audit.Changed(from...)
+}
+
+// fields writes what was decided about a key as people read it.
+func (spec KeySpec) fields() []audit.Change {
+	return []audit.Change{
+		{Field: "name", From: spec.Name},
+		{Field: "environment", From: spec.Env},
+		{Field: "error_mode", From: string(spec.ErrorMode)},
+		{Field: "scopes", From: joined(spec.Scopes)},
+		{Field: "models", From: joined(spec.Models)},
+		{Field: "addresses", From: joined(wordsOf(spec.Addresses))},
+		{Field: "concurrency", From: countOf(int64(spec.Concurrency))},
+		{Field: "requests_per_minute", From: countOf(spec.RequestsPerMinute)},
+		{Field: "tokens_per_minute", From: countOf(spec.TokensPerMinute)},
+		{Field: "log_content", From: answerOf(spec.LogContent)},
+		{Field: "expires_at", From: momentOf(spec.ExpiresAt)},
+		{Field: "budget", From: spec.Budget.String()},
+	}
+}
+
+// String is the budget as people read it; empty for none.
+func (b *Budget) String() string {
+	if b == nil {
+		return ""
+	}
+	return "$" + b.Limit.String() + " " + string(b.Period)
+}
+
+func countOf(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func answerOf(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return ""
+}
+
+func momentOf(t *time.Time) string {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}

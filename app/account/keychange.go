@@ -1,0 +1,274 @@
+package account
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/audit"
+	"umg/app/postgres"
+	"umg/billing"
+)
+
+// KeyQuery is which keys of an account to list.
+type KeyQuery struct {
+	After       string // id of the key before the page; empty for the first page
+	Limit       int    // 1 to 100
+	OldestFirst bool   // else the newest are
+}
+
+// KeyPage is a part of an account's keys.
+type KeyPage struct {
+	Keys []Key
+	More bool
+}
+
+func keyNotFound() error { return app.Errorf(app.NotFound, "key_not_found", "There is no such key.") }
+
+// Overlaps are how long the secret of before a rotation may stay good.
+func Overlaps() []time.Duration {
+	return []time.Duration{0, time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}
+}
+
+// CreateKey makes a key for the principal's account and returns its secret, which is shown once and kept nowhere.
+func (s *Service) CreateKey(ctx context.Context, p app.Principal, spec KeySpec) (Key, string, error) {
+	now := s.o.Now().UTC()
+	if err := spec.check(now); err != nil {
+		return Key{}, "", err
+	}
+	if err := mayManage(p, spec.Scopes); err != nil {
+		return Key{}, "", err
+	}
+	secret, err := newSecret(s.o.Random)
+	if err != nil {
+		return Key{}, "", err
+	}
+	k := Key{
+		ID: s.o.IDs.New("key"), AccountID: p.AccountID, Name: spec.Name, Prefix: secret[:shownChars],
+		LastFour: secret[len(secret)-lastChars:], Env: spec.Env, ErrorMode: spec.ErrorMode, CreatedBy: p.UserID, CreatedByKey: p.KeyID,
+		CreatedAt: now, ExpiresAt: spec.ExpiresAt, Models: spec.Models, Concurrency: spec.Concurrency, Scopes: spec.Scopes,
+		Addresses: spec.Addresses, RequestsPerMinute: spec.RequestsPerMinute, TokensPerMinute: spec.TokensPerMinute,
+		LogContent: spec.LogContent,
+	}
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		made, err := insertKey(ctx, tx, k, fingerprintOf(secret))
+		if err == nil && !made {
+			return app.Errorf(app.Conflict, "too_many_keys", "An account has at most %d keys. Delete one that is not used.", keysMax)
+		}
+		if err == nil && spec.Budget != nil {
+			err = s.ledger.OpenBudget(ctx, tx, spec.Budget.of(p.AccountID, k.ID))
+		}
+		if err != nil {
+			return err
+		}
+		return s.audit.Write(ctx, tx, p, audit.Event{Action: "key.created", Object: k.ID, Name: k.Name, Changes: differences(KeySpec{}, spec)})
+	})
+	if err != nil {
+		return Key{}, "", storeError("create key", err)
+	}
+	k, err = keyByID(ctx, s.db, p.AccountID, k.ID)
+	return k, secret, storeError("read key", err)
+}
+
+// Key returns one key of the account.
+func (s *Service) Key(ctx context.Context, p app.Principal, id string) (Key, error) {
+	k, err := keyByID(ctx, s.db, p.AccountID, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Key{}, keyNotFound()
+	}
+	return k, storeError("read key", err)
+}
+
+// Keys lists all of the account's keys, newest first.
+func (s *Service) Keys(ctx context.Context, p app.Principal) ([]Key, error) {
+	keys, err := keysOf(ctx, s.db, p.AccountID, KeyQuery{Limit: keysMax})
+	return keys, storeError("list keys", err)
+}
+
+// KeysPage lists a part of the account's keys.
+func (s *Service) KeysPage(ctx context.Context, p app.Principal, page KeyQuery) (KeyPage, error) {
+	page.Limit = min(max(page.Limit, 1), keysPageMax)
+	if page.After != "" {
+		known, err := keyKnown(ctx, s.db, p.AccountID, page.After)
+		if err == nil && !known {
+			return KeyPage{}, invalid("after", "There is no such key. Use the last_id of the page before.")
+		}
+		if err != nil {
+			return KeyPage{}, storeError("list keys", err)
+		}
+	}
+	page.Limit++
+	keys, err := keysOf(ctx, s.db, p.AccountID, page)
+	if err != nil {
+		return KeyPage{}, storeError("list keys", err)
+	}
+	if len(keys) == page.Limit {
+		return KeyPage{Keys: keys[:page.Limit-1], More: true}, nil
+	}
+	return KeyPage{Keys: keys}, nil
+}
+
+// mayManage refuses keys that can do more than whoever makes or changes them: those with the management scope are for
+// those who manage members.
+func mayManage(p app.Principal, scopes []Scope) error {
+	if !slices.Contains(scopes, Management) || p.Rights.Has(app.ManageMembers) {
+		return nil
+	}
+	return app.Errorf(app.Forbidden, "role_not_allowed",
+		"Keys with the scope %s can only be made and changed by owners and admins, or with such a key.", Management).Final()
+}
+
+// changeKey runs fn on a key that stays as it is meanwhile, for somebody who may change it, and writes an entry about it.
+// An entry without an action means that nothing came of it.
+func (s *Service) changeKey(
+	ctx context.Context, p app.Principal, id, doing string, fn func(tx *sqlx.Tx, k Key, b *Budget) (audit.Event, error),
+) error {
+	return storeError(doing, postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		k, budget, err := lockKey(ctx, tx, p.AccountID, id)
+		if err != nil {
+			return err
+		}
+		if err := mayManage(p, k.Scopes); err != nil {
+			return err
+		}
+		e, err := fn(tx, k, budget)
+		if err != nil || e.Action == "" {
+			return err
+		}
+		e.Object = k.ID
+		if e.Name == "" {
+			e.Name = k.Name
+		}
+		return s.audit.Write(ctx, tx, p, e)
+	}))
+}
+
+// UpdateKey changes what the patch names, the budget with the rest, and returns the key as it is then. Every replica
+// knows within a second.
+func (s *Service) UpdateKey(ctx context.Context, p app.Principal, id string, patch KeyPatch) (Key, error) {
+	err := s.changeKey(ctx, p, id, "update key", func(tx *sqlx.Tx, k Key, b *Budget) (audit.Event, error) {
+		before := k.spec(b)
+		after := patch.over(before)
+		now := s.o.Now().UTC()
+		if patch.ExpiresAt == nil { // one that has passed need not be changed to change something else
+			after.ExpiresAt = nil
+		}
+		if err := after.check(now); err != nil {
+			return audit.Event{}, err
+		}
+		if patch.ExpiresAt == nil {
+			after.ExpiresAt = before.ExpiresAt
+		}
+		if err := mayManage(p, after.Scopes); err != nil {
+			return audit.Event{}, err
+		}
+		changes := differences(before, after)
+		if len(changes) == 0 {
+			return audit.Event{}, nil
+		}
+		if err := updateKey(ctx, tx, p.AccountID, id, after); err != nil {
+			return audit.Event{}, err
+		}
+		return audit.Event{Action: "key.updated", Name: after.Name, Changes: changes}, s.setBudget(ctx, tx, k, b, after.Budget)
+	})
+	if err != nil {
+		return Key{}, err
+	}
+	return s.Key(ctx, p, id)
+}
+
+// RotateKey gives a key another secret, which is shown once. The one it had stays good for the overlap, and one of before
+// that ends now. A key whose secret was found in public has no overlap.
+func (s *Service) RotateKey(ctx context.Context, p app.Principal, id string, overlap time.Duration) (Key, string, error) {
+	if !slices.Contains(Overlaps(), overlap) {
+		return Key{}, "", invalid("overlap", "The old secret stays good for 0, 1 hour, 24 hours or 7 days.")
+	}
+	secret, err := newSecret(s.o.Random)
+	if err != nil {
+		return Key{}, "", err
+	}
+	err = s.changeKey(ctx, p, id, "rotate key", func(tx *sqlx.Tx, k Key, _ *Budget) (audit.Event, error) {
+		if k.LeakedAt != nil && overlap > 0 {
+			return audit.Event{}, invalid("overlap", "A secret of this key was found in public, so it cannot stay good: rotate the key without overlap.")
+		}
+		now := s.o.Now().UTC()
+		var until *time.Time
+		if overlap > 0 {
+			until = new(now.Add(overlap))
+		}
+		old := k.LastFour
+		k.Prefix, k.LastFour = secret[:shownChars], secret[len(secret)-lastChars:]
+		return audit.Event{Action: "key.rotated", Changes: audit.Changed(
+			audit.Change{Field: "secret", From: "…" + old, To: "…" + k.LastFour},
+			audit.Change{Field: "old_secret_until", To: momentOf(until)},
+		)}, setKeySecret(ctx, tx, k, fingerprintOf(secret), now, until)
+	})
+	if err != nil {
+		return Key{}, "", err
+	}
+	k, err := s.Key(ctx, p, id)
+	return k, secret, err
+}
+
+// DisableKey switches a key off, or on again. Every replica knows within a second. A key whose secret was found in public
+// stays off until it is rotated.
+func (s *Service) DisableKey(ctx context.Context, p app.Principal, id string, disabled bool) error {
+	return s.changeKey(ctx, p, id, "disable key", func(tx *sqlx.Tx, k Key, _ *Budget) (audit.Event, error) {
+		switch {
+		case k.Disabled == disabled:
+			return audit.Event{}, nil
+		case !disabled && k.LeakedAt != nil:
+			return audit.Event{}, app.Errorf(app.Conflict, "key_leaked",
+				"A secret of this key was found in public. Rotate the key first; then it can be enabled.").Final()
+		}
+		e := audit.Event{Action: "key.enabled"}
+		if disabled {
+			e.Action = "key.disabled"
+		}
+		return e, setKeyDisabled(ctx, tx, p.AccountID, id, disabled, s.o.Now().UTC())
+	})
+}
+
+// DeleteKey ends a key for good, and its budget with it. Its row stays, because usage refers to it.
+func (s *Service) DeleteKey(ctx context.Context, p app.Principal, id string) error {
+	return s.changeKey(ctx, p, id, "delete key", func(tx *sqlx.Tx, k Key, b *Budget) (audit.Event, error) {
+		if err := setKeyDeleted(ctx, tx, p.AccountID, id, s.o.Now().UTC()); err != nil {
+			return audit.Event{}, err
+		}
+		return audit.Event{Action: "key.deleted"}, s.setBudget(ctx, tx, k, b, nil)
+	})
+}
+
+// SetKeyBudget gives a key a budget, changes the one it has, or with nil takes it away.
+func (s *Service) SetKeyBudget(ctx context.Context, p app.Principal, id string, b *Budget) error {
+	if err := b.check(); err != nil {
+		return err
+	}
+	return s.changeKey(ctx, p, id, "set budget", func(tx *sqlx.Tx, k Key, had *Budget) (audit.Event, error) {
+		e := audit.Event{Action: "key.budget_set", Changes: audit.Changed(audit.Change{Field: "budget", From: had.String(), To: b.String()})}
+		return e, s.setBudget(ctx, tx, k, had, b)
+	})
+}
+
+// setBudget makes the budget of a key what it is to be. Setting the same again changes nothing.
+func (s *Service) setBudget(ctx context.Context, tx *sqlx.Tx, k Key, had, b *Budget) error {
+	switch {
+	case b == nil && had == nil, b != nil && had != nil && *b == *had:
+		return nil
+	case b == nil:
+		return s.ledger.CloseBudget(ctx, tx, k.AccountID, k.ID)
+	case had != nil:
+		return s.ledger.SetBudget(ctx, tx, b.of(k.AccountID, k.ID))
+	default:
+		return s.ledger.OpenBudget(ctx, tx, b.of(k.AccountID, k.ID))
+	}
+}
+
+func (b *Budget) of(accountID, keyID string) billing.Budget {
+	return billing.Budget{KeyID: keyID, AccountID: accountID, Limit: b.Limit, Period: b.Period}
+}
