@@ -46,8 +46,9 @@ type Video struct {
 	Held                    app.Amount  // while it runs
 	Cost                    *app.Amount // nil until it has ended
 	RemixedFrom             string
-	FirstFrame              bool   // it was given a picture to begin with
-	KeyID, Person           string // who asked for it; a key or somebody of the account
+	Assets                  []string // ids of the assets it was asked for with
+	FirstFrame              bool     // it was given a picture to begin with
+	KeyID, Person           string   // who asked for it; a key or somebody of the account
 	CreatedAt               time.Time
 	StartedAt, EndedAt      *time.Time
 	ExpiresAt               *time.Time

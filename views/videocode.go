@@ -16,6 +16,10 @@ func VideoSamples(c VideoCode, hook bool) []ui.Sample {
 	}
 	how := videoCreates
 	v := c.Video
+	withAssets := len(v.Assets) > 0 && v.RemixedFrom == ""
+	if withAssets {
+		how = videoAssetCreates(v)
+	}
 	if v.RemixedFrom != "" {
 		how, path = videoRemixes, "/videos/"+v.RemixedFrom+"/remix"
 	}
@@ -27,7 +31,11 @@ func VideoSamples(c VideoCode, hook bool) []ui.Sample {
 	out := make([]ui.Sample, len(codeLanguages))
 	for i, s := range codeLanguages {
 		p := programs[s.Name]
-		s.Note, s.Source = p.note, fill.Replace(strings.ReplaceAll(p.text, "{create}", how[s.Name]))
+		text := p.text
+		if withAssets {
+			text = strings.ReplaceAll(strings.ReplaceAll(text, assetGoHeadOld, assetGoHead), openAIPythonImport, assetPythonImport)
+		}
+		s.Note, s.Source = p.note, filled(fill, text, how[s.Name], withAssets)
 		out[i] = s
 	}
 	return out
@@ -36,11 +44,12 @@ func VideoSamples(c VideoCode, hook bool) []ui.Sample {
 // request is the body that asks for the video.
 func (v Video) request() []byte {
 	var body any = struct {
-		Model   string `json:"model"`
-		Prompt  string `json:"prompt"`
-		Size    string `json:"size"`
-		Seconds string `json:"seconds"`
-	}{v.Model, v.Prompt, v.Size, strconv.Itoa(v.Seconds)}
+		Model   string   `json:"model"`
+		Prompt  string   `json:"prompt"`
+		Size    string   `json:"size"`
+		Seconds string   `json:"seconds"`
+		Assets  []string `json:"asset_ids,omitempty"`
+	}{v.Model, v.Prompt, v.Size, strconv.Itoa(v.Seconds), v.Assets}
 	if v.RemixedFrom != "" {
 		body = struct {
 			Prompt string `json:"prompt"`

@@ -2,6 +2,7 @@ package views
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,11 +15,13 @@ type VideoPlayground struct {
 	Shell
 	Models   []VideoModel // that make videos today
 	Form     VideoForm
-	Errors   map[string]string // what is wrong, by field: model, also, prompt, size, seconds, input_reference
+	Errors   map[string]string // what is wrong, by field: model, also, prompt, size, seconds, input_reference, asset_ids
 	Trouble  *PlayTrouble
 	Confirm  bool    // the price must be agreed to
 	Started  []Video // the videos that were just asked for
 	ImageMax int64   // bytes a picture may have
+	Assets   []Asset // active ones of the account to choose from, newest first
+	More     int     // active ones beyond those
 }
 
 // VideoModel is a model that makes videos, with what it takes and charges.
@@ -28,20 +31,26 @@ type VideoModel struct {
 	Seconds                      []int
 	PerSecond                    map[string]app.Amount // by size
 	Pictures                     bool                  // it takes a first frame
+	Assets                       int                   // how many assets a video of it may use; zero for a model that takes none
 }
 
 // VideoForm is what was written into the form.
 type VideoForm struct {
 	Model, Also, Prompt, Size string
 	Seconds                   int
-	HadImage                  bool // a picture came with the form; a browser does not keep it
+	Assets                    []string // ids
+	HadImage                  bool     // a picture came with the form; a browser does not keep it
 }
 
 // VideoPlayPath is the playground with what a video was made of.
 func VideoPlayPath(v Video) string {
-	return videoPlayPath + "?" + url.Values{
+	values := url.Values{
 		"model": {v.Model}, "size": {v.Size}, "seconds": {strconv.Itoa(v.Seconds)}, "prompt": {clipped(v.Prompt, videoLinkRunesMax)},
-	}.Encode()
+	}
+	if len(v.Assets) > 0 {
+		values["asset_ids"] = v.Assets
+	}
+	return videoPlayPath + "?" + values.Encode()
 }
 
 const videoLinkRunesMax = 2000 // of a prompt in an address
@@ -153,6 +162,23 @@ func (p VideoPlayground) invalid(field string) string {
 		return "true"
 	}
 	return "false"
+}
+
+// typedAssets are the ids in the form that are none of those to choose from.
+func (p VideoPlayground) typedAssets() string {
+	typed := slices.DeleteFunc(slices.Clone(p.Form.Assets), func(id string) bool {
+		return slices.ContainsFunc(p.Assets, func(a Asset) bool { return a.ID == id })
+	})
+	return strings.Join(typed, " ")
+}
+
+// assetsHint says how many assets a video may use, and where others are.
+func (p VideoPlayground) assetsHint() string {
+	hint := "A video of this model may use up to " + counted(int64(p.model().Assets), "asset", "assets") + "."
+	if p.More > 0 {
+		hint += " " + counted(int64(p.More), "older one is", "older ones are") + " not listed here; give them by their ids."
+	}
+	return hint
 }
 
 // VideoCode is a video as programs that make it.

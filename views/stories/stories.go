@@ -58,8 +58,8 @@ func (s Story) Render(theme ui.Theme, still bool) templ.Component {
 // All is every story, in the order of the storybook.
 func All() []Story {
 	var all []Story
-	for _, group := range [][]Story{entry(), overview(), models(), playground(), videos(), keys(), webhooks(), billing(),
-		usage(), outbox(), trouble(), parts()} {
+	for _, group := range [][]Story{entry(), overview(), models(), playground(), videos(), assets(), assetPlays(), keys(),
+		webhooks(), billing(), usage(), outbox(), trouble(), parts()} {
 		all = append(all, group...)
 	}
 	return all

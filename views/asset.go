@@ -1,0 +1,52 @@
+package views
+
+import (
+	"net/url"
+	"strconv"
+
+	"umg/app"
+)
+
+// stateWords say what the state means for whoever wants to use the asset.
+func (d AssetDetail) stateWords() string {
+	switch {
+	case d.Asset.State == AssetActive:
+		return "can be used in video calls"
+	case d.Asset.State == AssetFailed:
+		return "cannot be used"
+	case d.Asset.late(d.Now):
+		return "takes longer than usual; reload the page to look again"
+	default:
+		return "the provider takes it in; this page follows by itself"
+	}
+}
+
+// previewWords say why nothing is seen.
+func (d AssetDetail) previewWords() string {
+	switch {
+	case d.Asset.Kind == AssetImage:
+		return "The picture is too large for a preview: up to " + strconv.Itoa(assetPreviewMax>>mebibyte) + " MiB is shown."
+	case d.Asset.source() == "":
+		return "There is no preview, and its source cannot be opened from here."
+	default:
+		return "There is no preview of films and sounds. Its source belongs to somebody else’s server, which sees you when you open it."
+	}
+}
+
+const mebibyte = 20 // bits of shift
+
+// useWords lead to the model that the sample calls.
+func (d AssetDetail) useWords() string {
+	if d.Asset.State == AssetActive {
+		return "Whole programs that make a video with it, by the model"
+	}
+	return "As soon as it is active, these programs make a video with it, by the model"
+}
+
+// rightToMakeVideos is what the link into the playground needs.
+const rightToMakeVideos = app.MakeVideos
+
+// playPath is the playground with the asset chosen.
+func (d AssetDetail) playPath() string {
+	return videoPlayPath + "?" + url.Values{"model": {d.Call.Model}, "asset_ids": {d.Asset.ID}}.Encode()
+}
