@@ -47,8 +47,8 @@ func TestMain(m *testing.M) {
 // file is a catalog with two upstreams, alpha before beta, that are the same simulator below two names.
 const file = `
 providers:
-  - {id: alpha, name: Alpha, base_url: "${SIM}/alpha/v1", credential: "${SECRET}", timeouts: {first_byte: ALPHA_WAIT, idle: ALPHA_WAIT, total: 20s}}
-  - {id: beta, name: Beta, base_url: "${SIM}/beta/v1", credential: "${SECRET}", timeouts: {first_byte: 10s, idle: 10s, total: 20s}}
+  - {id: alpha, name: Alpha, base_url: "${SIM}/alpha/v1", credential: "${SECRET}", timeouts: {first_byte: ALPHA_WAIT, idle: ALPHA_WAIT, total: 60s}}
+  - {id: beta, name: Beta, base_url: "${SIM}/beta/v1", credential: "${SECRET}", timeouts: {first_byte: 10s, idle: 10s, total: 60s}}
   - {id: nowhere, name: Nowhere, base_url: "${UNSET}/v1", credential: "${SECRET}"}
   - {id: refusing, name: Refusing, base_url: "http://127.0.0.1:1/v1", credential: "${SECRET}"}
   - {id: nameless, name: Nameless, base_url: "http://does-not-exist.invalid/v1", credential: "${SECRET}"}
