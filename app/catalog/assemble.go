@@ -25,6 +25,7 @@ const (
 	wordModel       = "x-model"       // the text is the model's id
 	wordSizes       = "x-sizes"       // one of the model's sizes, the first unless asked otherwise
 	wordSeconds     = "x-seconds"     // one of the model's lengths, the first unless asked otherwise
+	wordAssets      = "x-assets"      // the property exists when the model takes material assets, and has at most as many items
 	wordElse        = "x-else"        // what an unsupported property may still be; null when absent
 	wordUnsupported = "x-unsupported" // left in the document in place of x-parameter
 	wordState       = "state"         // in place of a parameter: the style has it, but this service keeps no state
@@ -82,13 +83,14 @@ type terms struct {
 	ranges          map[string]Range
 	sizes           []string
 	seconds         []int64
+	assets          int64           // how many a video call may name
 	applied         map[string]bool // which parts of which ranges narrow something, or only stand where they cannot; nil: nobody asks
 }
 
 func (m *FileModel) terms() terms {
 	return terms{
 		model: m.ID, maxOutputTokens: m.MaxOutputTokens, inputs: m.Input, parameters: m.Parameters, ranges: m.Ranges,
-		sizes: m.Sizes, seconds: m.Seconds,
+		sizes: m.Sizes, seconds: m.Seconds, assets: m.Assets,
 	}
 }
 
@@ -176,6 +178,9 @@ func (t terms) supports(s *tree) bool {
 	if p := s.word(wordParameter); p != "" && !slices.Contains(t.parameters, p) {
 		return false
 	}
+	if s.word(wordAssets) != "" && t.assets == 0 {
+		return false
+	}
 	in := strings.Fields(s.word(wordInput))
 	return len(in) == 0 || slices.ContainsFunc(in, func(modality string) bool { return slices.Contains(t.inputs, modality) })
 }
@@ -201,7 +206,7 @@ func unsupported(member *tree) *tree {
 		rest.set("type", textTree("null"))
 	}
 	rest = rest.clone()
-	rest.set(wordUnsupported, textTree(cmp.Or(member.word(wordParameter), member.word(wordInput))))
+	rest.set(wordUnsupported, textTree(cmp.Or(member.word(wordParameter), member.word(wordInput), member.word(wordAssets))))
 	rest.set("description", textTree("Not supported by this model."))
 	return rest
 }

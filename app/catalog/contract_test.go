@@ -20,7 +20,7 @@ func everything(t testing.TB) terms {
 	}
 	return terms{
 		model: "acme/all", maxOutputTokens: 4096, inputs: []string{"text", "image", "audio", "video", "file"}, parameters: f.parameters(contractStyles()),
-		sizes: []string{"720x1280", "1280x720"}, seconds: []int64{4, 8, 12},
+		sizes: []string{"720x1280", "1280x720"}, seconds: []int64{4, 8, 12}, assets: 2,
 	}
 }
 

@@ -79,8 +79,9 @@ func remixOf(create *tree, t terms) *tree {
 		properties.get(name).drop("default")
 		properties.get(name).set("description", textTree(says))
 	}
-	properties.set("input_reference", members("type", "null", wordUnsupported, wordState,
-		"description", "Not supported: a remix begins with its source."))
+	for _, name := range []string{"input_reference", "asset_ids"} {
+		properties.set(name, members("type", "null", wordUnsupported, wordState, "description", "Not supported: a remix begins with its source."))
+	}
 	model := properties.get("model")
 	model.set("type", textsTree([]string{"string", "null"}))
 	model.set("enum", arrayTree(model.get("const"), &tree{kind: jsontext.KindNull}))
@@ -103,6 +104,9 @@ func (t terms) fitVideo(s *tree) {
 		if len(t.sizes) > 0 {
 			s.set("default", textTree(t.sizes[0]))
 		}
+	case s.get(wordAssets) != nil:
+		s.drop(wordAssets)
+		s.set("maxItems", numberTree(strconv.FormatInt(t.assets, 10)))
 	case s.get(wordSeconds) != nil:
 		s.drop(wordSeconds)
 		texts, numbers := arrayTree(), arrayTree()

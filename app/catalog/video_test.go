@@ -40,6 +40,8 @@ func TestVideoContractsFollowTheModel(t *testing.T) {
 		`{"model":"acme/film","prompt":"a","seconds":"4"}`:                            `seconds must be "5", 5 or null, not "4".`,
 		`{"model":"acme/film","prompt":"a","stream":true}`:                            "stream is not supported by the model acme/film. Leave it out, or send false or null.",
 		`{"model":"acme/film","prompt":"a","input_reference":{"image_url":"data:,"}}`: "input_reference is not supported by the model acme/film. Leave it out.",
+		`{"model":"acme/film","prompt":"a","asset_ids":["asset_1"]}`:                  "asset_ids is not supported by the model acme/film. Leave it out.",
+		`{"model":"acme/film","prompt":"a","asset_ids":null}`:                         "",
 		`{"model":"acme/film","prompt":"` + strings.Repeat("é", 32_000) + `"}`:        "",
 		`{"model":"acme/film","prompt":"` + strings.Repeat("é", 32_001) + `"}`:        "prompt must have 1 to 32000 characters, not 32001.",
 	} {
@@ -52,6 +54,13 @@ func TestVideoContractsFollowTheModel(t *testing.T) {
 	schema := mustParse(create.Schema()).get("properties")
 	if schema.get("size").word("default") != "1920x1080" || schema.get("seconds").word("default") != "5" {
 		t.Errorf("the defaults are not stated: %s", create.Schema())
+	}
+	keeping := filmTerms()
+	keeping.assets = 3
+	taking, _ := filmContracts(t, keeping)
+	if property := mustParse(taking.Schema()).get("properties").get("asset_ids"); string(property.get("maxItems").append(nil)) != "3" ||
+		property.word(wordAssets) != "" || taking.Hash() == create.Hash() {
+		t.Errorf("the contract of a model that takes assets: %s", property.append(nil))
 	}
 	again, _ := filmContracts(t, filmTerms())
 	of := filmTerms()
@@ -72,6 +81,7 @@ func TestARemixNeedsAPromptOnly(t *testing.T) {
 		`{"prompt":"a","remix_video_id":5}`:                                                            "-", // the path names the source
 		`{}`:                                                                                           "prompt", `{"prompt":""}`: "prompt", `{"prompt":"a","model":"acme/other"}`: "model", `{"prompt":"a","model":5}`: "model",
 		`{"prompt":"a","input_reference":{"image_url":"https://a"}}`: "input_reference",
+		`{"prompt":"a","asset_ids":["asset_1"]}`:                     "asset_ids",
 		`{"prompt":"a","size":"1x1"}`:                                "size", `{"prompt":"a","seconds":6}`: "seconds", `{"prompt":"a","stream":true}`: "stream",
 		`{"prompt":"a","Prompt":"b"}`: "Prompt", `[]`: "", `{"prompt":"a","prompt":"b"}`: "prompt",
 	} {
@@ -184,6 +194,15 @@ func TestTheGuideOfAVideoModelTellsEveryOperation(t *testing.T) {
 			t.Errorf("the guide of a model that cannot be watched says %q", wrong)
 		}
 	}
+	for _, want := range []string{"Material assets in a call: up to 4", "-F asset_ids=$ASSET_ID", `"asset_ids":["asset_01k9z3c4"]`, "| `asset_ids` |",
+		"`asset_not_ready`", "`asset_not_found`", "`assets_apart`"} {
+		if !strings.Contains(string(swift.Markdown()), want) {
+			t.Errorf("the guide of a model that takes assets does not say %q", want)
+		}
+		if said := strings.Contains(guide, want); said && !strings.Contains(want, "`asset_") && !strings.Contains(want, "`assets_") {
+			t.Errorf("the guide of a model that takes none says %q", want)
+		}
+	}
 	f := parse(t, string(Default()))
 	i := slices.IndexFunc(f.Models, func(m FileModel) bool { return m.ID == "kestrel/swift" })
 	f.Models[i].Input = []string{"text"}
@@ -197,7 +216,8 @@ func TestTheGuideOfAVideoModelTellsEveryOperation(t *testing.T) {
 
 func TestEveryPieceOfCodeInTheGuideOfAVideoModelIsSound(t *testing.T) {
 	t.Parallel()
-	for _, id := range []string{"boreal/drift:fast", "boreal/drift:pro", "meridian/reel", "kestrel/swift"} {
+	shells := map[string]int{"boreal/drift:fast": 2, "boreal/drift:pro": 2, "meridian/reel": 2, "kestrel/swift": 3}
+	for id := range shells {
 		m, _ := wordySnapshot(t).Model(id)
 		found := map[string]int{}
 		for _, block := range fence.FindAllStringSubmatch(string(m.Markdown()), -1) {
@@ -221,7 +241,7 @@ func TestEveryPieceOfCodeInTheGuideOfAVideoModelIsSound(t *testing.T) {
 				}
 			}
 		}
-		for what, want := range map[string]int{"sh": 2, "python": 1, "js": 1, "go": 1, "body": 1} {
+		for what, want := range map[string]int{"sh": shells[id], "python": 1, "js": 1, "go": 1, "body": 1} {
 			if found[what] != want {
 				t.Errorf("%s: %d pieces of %s", id, found[what], what)
 			}
@@ -300,6 +320,11 @@ func (d openDocument) checkVideoBody(m *Model, path string, op *tree) {
 		if err := d.fits(form.get("schema"), good); err != nil {
 			d.t.Errorf("%s: %v", path, err)
 		}
+		named := members("model", m.ID, "prompt", "a", "asset_ids", []string{"asset_1", "asset_2"})
+		takes := d.find(form.get("schema").word("$ref")).get("properties").get("asset_ids") != nil
+		if err := d.fits(form.get("schema"), named); takes != (m.AssetsMax > 0) || takes && err != nil {
+			d.t.Errorf("%s: assets in a form: %v, %v", path, takes, err)
+		}
 		good.set("seconds", numberTree("8"))
 		if d.fits(form.get("schema"), good) == nil {
 			d.t.Errorf("%s: a form has numbers", path)
@@ -335,6 +360,18 @@ func childNames(t *tree) []string {
 		return nil
 	}
 	return t.names
+}
+
+func TestAModelWithAssetsHasAWayWithoutThemAsWell(t *testing.T) {
+	t.Parallel()
+	s := defaultSnapshot(t)
+	swift, _ := s.Model("kestrel/swift")
+	if keeper, ok := s.AssetProvider(); !ok || keeper.ID != "kestrel" || keeper.AssetGroup != "umg" || swift.AssetsMax != 4 {
+		t.Errorf("assets go to %+v, and %s takes %d", keeper, swift.ID, swift.AssetsMax)
+	}
+	if len(swift.Routes) != 2 || swift.Routes[0].Provider.AssetGroup == "" || swift.Routes[1].Provider.AssetGroup != "" {
+		t.Errorf("routes %+v", swift.Routes)
+	}
 }
 
 func TestVideoRoutesSpeakStylesOfVideos(t *testing.T) {

@@ -112,6 +112,8 @@ func formOf(request *tree) *tree {
 		case p.word(wordUnsupported) != "":
 		case name == "stream":
 			properties.items[i] = members("enum", []string{"true", "false"}, "default", "false", "description", p.word("description"))
+		case name == "asset_ids":
+			p.set("type", textTree("array"))
 		case name == "metadata":
 			p.set("type", textTree("object"))
 		case name == "input_reference":
@@ -133,6 +135,9 @@ func (g *guides) videoOperation(m *Model, op *tree) *tree {
 	if id == "create" {
 		if m.readsPictures() {
 			description += "\n\n" + of.word("picture")
+		}
+		if m.AssetsMax > 0 {
+			description += "\n\n" + of.word("assets")
 		}
 		description += "\n\n" + of.word("guardrails")
 		if m.streams() {

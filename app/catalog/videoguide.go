@@ -76,6 +76,9 @@ func (m *Model) videoFacts(text *bytes.Buffer) {
 		lengths[i] = strconv.FormatInt(n, 10)
 	}
 	fmt.Fprintf(text, "- Sizes: %s; seconds: %s; the first of each is the default\n", strings.Join(m.Sizes, ", "), strings.Join(lengths, ", "))
+	if m.AssetsMax > 0 {
+		fmt.Fprintf(text, "- Material assets in a call: up to %d\n", m.AssetsMax)
+	}
 	if len(m.RateCard.Rates) == 0 {
 		return
 	}
@@ -146,6 +149,9 @@ func (g *guides) writeVideoBodies(text *bytes.Buffer, m *Model, op *tree) {
 		fmt.Fprintf(text, "\n%s", g.fill(of.samples, m))
 		if m.readsPictures() {
 			fmt.Fprintf(text, "\n%s\n\n```sh\n%s```\n", of.word("picture"), g.fill(of.word("upload"), m))
+		}
+		if m.AssetsMax > 0 {
+			fmt.Fprintf(text, "\n%s\n\n```sh\n%s```\n", of.word("assets"), g.fill(of.word("assembly"), m))
 		}
 	}
 	if contract := m.videoContractOf(op); contract != nil {
