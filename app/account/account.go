@@ -49,9 +49,10 @@ type Options struct {
 	Random     io.Reader
 	Log        *slog.Logger
 	Trial      TrialPolicy
-	SignUpsMax int    // sign-ups an hour from one address before it has to wait; zero takes the default
-	Mail       Mailer // nil: e-mail addresses are not verified
-	BaseURL    string // scheme and host that links in mails begin with
+	SignUpsMax int      // sign-ups an hour from one address before it has to wait; zero takes the default
+	Mail       Mailer   // nil: e-mail addresses are not verified
+	BaseURL    string   // scheme and host that links in mails begin with
+	Key        [32]byte // the server's secret; commands that neither sign anybody in nor seal anything may leave it zero
 }
 
 // Service makes users, accounts and keys.
@@ -62,6 +63,7 @@ type Service struct {
 	passwords *passwords
 	throttle  throttle
 	audit     *audit.Log
+	vault     *vault
 }
 
 // New returns the service. It panics when an option is missing.
@@ -78,7 +80,7 @@ func New(db *sqlx.DB, ledger *billing.Ledger, o Options) *Service {
 	}
 	return &Service{
 		db: db, ledger: ledger, o: o, passwords: newPasswords(), throttle: throttle{db: db, now: o.Now},
-		audit: audit.New(db, o.Now, o.IDs),
+		audit: audit.New(db, o.Now, o.IDs), vault: newVault(o.Key),
 	}
 }
 

@@ -3,9 +3,7 @@ package account
 import (
 	"bytes"
 	"context"
-	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hkdf"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/base64"
@@ -79,19 +77,7 @@ func NewSessionStore(db *sqlx.DB, o SessionOptions) *SessionStore {
 	if db == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Random == nil || o.ClientIP == nil || o.Key == [32]byte{} {
 		panic("account.NewSessionStore: an option is missing")
 	}
-	key, err := hkdf.Key(sha256.New, o.Key[:], nil, "umg session data", 32)
-	if err != nil {
-		panic(err)
-	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		panic(err)
-	}
-	seal, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		panic(err)
-	}
-	return &SessionStore{db: db, o: o, seal: seal}
+	return &SessionStore{db: db, o: o, seal: newSeal(o.Key, "umg session data")}
 }
 
 // Name is the name of the cookie.
@@ -192,7 +178,8 @@ func (s *SessionStore) Save(r *http.Request, w http.ResponseWriter, session *ses
 	return nil
 }
 
-// Start signs the user in: the session of before, whoever planted it, is gone, and a new one takes over its values.
+// Start signs the user in: the session of before, whoever planted it, is gone, and a new one takes over its values. Without
+// a user it is a visitor's, for somebody who has still to prove more.
 func (s *SessionStore) Start(w http.ResponseWriter, r *http.Request, userID string) error {
 	session, err := s.Current(r)
 	if err != nil {
@@ -321,19 +308,4 @@ func (s *SessionStore) Sessions(ctx context.Context, userID string) ([]SessionIn
 		list[i] = SessionInfo{ID: r.ID, IP: r.IP, UserAgent: r.UserAgent, CreatedAt: r.CreatedAt, SeenAt: r.SeenAt}
 	}
 	return list, storeError("list sessions", err)
-}
-
-// Revoke ends one session of a user, at once and everywhere.
-func (s *SessionStore) Revoke(ctx context.Context, userID, sessionID string) error {
-	found, err := deleteSessionOf(ctx, s.db, userID, sessionID)
-	if err == nil && !found {
-		return app.Errorf(app.NotFound, "session_not_found", "There is no such session.")
-	}
-	return storeError("revoke session", err)
-}
-
-// RevokeOthers ends every session of a user but the one to keep, and says how many.
-func (s *SessionStore) RevokeOthers(ctx context.Context, userID, keepID string) (int64, error) {
-	n, err := deleteOtherSessions(ctx, s.db, userID, keepID)
-	return n, storeError("revoke sessions", err)
 }

@@ -230,15 +230,15 @@ func TestSessionsAreListedAndRevoked(t *testing.T) {
 	if len(list) != 2 || !list[0].SeenAt.After(list[1].SeenAt) || list[0].UserAgent != "Browser/1.0" || list[0].IP != "192.0.2.1" {
 		t.Fatalf("listed %+v", list)
 	}
-	wantError(t, s.Revoke(t.Context(), bob.ID, list[0].ID), app.NotFound, "session_not_found")
-	must(t, s.Revoke(t.Context(), ada.ID, list[0].ID))
+	wantError(t, s.b.EndSession(t.Context(), bob.Principal(), list[0].ID), app.NotFound, "session_not_found")
+	must(t, s.b.EndSession(t.Context(), ada.Principal(), list[0].ID))
 	if s.who(t, two) != "" || s.who(t, one) != ada.ID {
 		t.Fatal("the wrong session was revoked")
 	}
 	s.start(t, two, ada.ID)
 	var current string
 	s.visit(t, two, func(_ http.ResponseWriter, _ *http.Request, session *sessions.Session) { current = SessionID(session) })
-	if n, err := s.RevokeOthers(t.Context(), ada.ID, current); err != nil || n != 1 {
+	if n, err := s.b.EndOtherSessions(t.Context(), ada.Principal(), current); err != nil || n != 1 {
 		t.Fatalf("revoked %d, %v", n, err)
 	}
 	if s.who(t, one) != "" || s.who(t, two) != ada.ID || s.who(t, other) != bob.ID {
@@ -254,7 +254,7 @@ func TestSessionRevokedDuringARequestStaysGone(t *testing.T) {
 	s.start(t, w, u.ID)
 	s.visit(t, w, func(_ http.ResponseWriter, _ *http.Request, session *sessions.Session) {
 		session.AddFlash("late")
-		must(t, s.Revoke(t.Context(), u.ID, SessionID(session)))
+		must(t, s.b.EndSession(t.Context(), u.Principal(), SessionID(session)))
 	})
 	if s.who(t, w) != "" {
 		t.Fatal("saving brought a revoked session back")

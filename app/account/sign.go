@@ -38,7 +38,7 @@ func (s *Service) SignUp(ctx context.Context, in SignUp) (User, error) {
 		return User{}, err
 	}
 	u := User{
-		ID: s.o.IDs.New("user"), Email: email, AccountID: s.o.IDs.New("acct"), Role: Owner, LimitFactor: 1,
+		ID: s.o.IDs.New("user"), Email: email, AccountID: s.o.IDs.New("acct"), Role: Owner, Account: accountNameFor(email), LimitFactor: 1,
 		CreatedAt: s.o.Now().UTC().Truncate(time.Microsecond), // as precise as the store keeps it
 	}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
@@ -82,9 +82,15 @@ func errWrongPassword() error {
 	return app.Errorf(app.Unauthenticated, "invalid_credentials", "The e-mail address or the password is wrong.")
 }
 
+// SignedIn is who gave the right password. With a Ticket they are not signed in yet: FinishSignIn takes it with a code.
+type SignedIn struct {
+	User
+	Ticket string
+}
+
 // SignIn returns the user whose e-mail address and password these are. Tries are counted by address, by e-mail and by
 // both, where the user has been before only by both; a hash is computed whether or not there is such a user.
-func (s *Service) SignIn(ctx context.Context, email, password, ip string) (User, error) {
+func (s *Service) SignIn(ctx context.Context, email, password, ip string) (SignedIn, error) {
 	address, invalidEmail := normaliseEmail(email)
 	if invalidEmail != nil {
 		address = ""
@@ -92,31 +98,32 @@ func (s *Service) SignIn(ctx context.Context, email, password, ip string) (User,
 	pair := signInPair.of(address, placeOf(ip))
 	trusted, err := trustedPlace(ctx, s.db, pair, s.o.Now().UTC().Add(-trustMax))
 	if err != nil {
-		return User{}, storeError("count sign-ins", err)
+		return SignedIn{}, storeError("count sign-ins", err)
 	}
 	tries := []try{pair}
 	if !trusted {
 		tries = []try{signInEmail.of(address), signInIP.of(placeOf(ip)), pair}
 	}
 	if err := s.throttle.admit(ctx, tries...); err != nil {
-		return User{}, storeError("count sign-ins", err)
+		return SignedIn{}, storeError("count sign-ins", err)
 	}
 	u, hash, err := userByEmail(ctx, s.db, address)
 	if err != nil {
-		return User{}, storeError("read user", err)
+		return SignedIn{}, storeError("read user", err)
 	}
 	if len(password) > passwordBytesMax { // never hash what nobody's password can be
 		password, hash = password[:passwordBytesMax], ""
 	}
 	same, err := s.passwords.matches(ctx, password, hash)
 	if err != nil {
-		return User{}, err
+		return SignedIn{}, err
 	}
 	if !same {
-		return User{}, errWrongPassword()
+		return SignedIn{}, errWrongPassword()
 	}
 	if err := trustPlace(ctx, s.db, pair, s.o.Now().UTC()); err != nil {
-		return User{}, storeError("count sign-ins", err)
+		return SignedIn{}, storeError("count sign-ins", err)
 	}
-	return u, nil
+	ticket, err := s.issue(ctx, u.ID, hash)
+	return SignedIn{User: u, Ticket: ticket}, err
 }

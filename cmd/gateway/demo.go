@@ -197,7 +197,8 @@ func (c *demoCommand) seed(ctx context.Context, h *house) (seed, error) {
 	if err := who.save(path); err != nil {
 		return who, err
 	}
-	user, err := h.accounts.SignIn(ctx, who.Email, who.Password, demoAddress)
+	in, err := h.accounts.SignIn(ctx, who.Email, who.Password, demoAddress)
+	user := in.User
 	if err != nil && app.KindOf(err) == app.Unauthenticated {
 		user, err = who.signUp(ctx, h, path)
 	}

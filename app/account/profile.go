@@ -1,0 +1,223 @@
+package account
+
+import (
+	"context"
+	"crypto/subtle"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/audit"
+	"umg/app/mail"
+	"umg/app/postgres"
+)
+
+const nameCharsMax = 80
+
+// Profile is what a user may change about themself.
+type Profile struct {
+	Name      string
+	Email     string
+	Pending   string     // the address that an open link would give them
+	ChangedAt *time.Time // the password, since they signed up
+}
+
+// Profile reads a user's profile.
+func (s *Service) Profile(ctx context.Context, userID string) (Profile, error) {
+	r, err := s.person(ctx, userID)
+	if err != nil {
+		return Profile{}, err
+	}
+	pending, err := pendingEmail(ctx, s.db, userID, s.o.Now().UTC())
+	return Profile{Name: r.Name, Email: r.Email, Pending: pending, ChangedAt: r.ChangedAt}, storeError("read profile", err)
+}
+
+// Rename sets what a user calls themself; empty for nothing.
+func (s *Service) Rename(ctx context.Context, p app.Principal, name string) error {
+	name = strings.Join(strings.Fields(name), " ")
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	if utf8.RuneCountInString(name) > nameCharsMax || !utf8.ValidString(name) || strings.ContainsFunc(name, unprintable) {
+		return app.Errorf(app.Invalid, "invalid_name", "A name has at most %d printable characters.", nameCharsMax).At("name")
+	}
+	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		who, err := lockPerson(ctx, tx, p.UserID)
+		if err != nil {
+			return personError(err)
+		}
+		changes := audit.Changed(audit.Change{Field: "name", From: who.Name, To: name})
+		if len(changes) == 0 {
+			return nil
+		}
+		if err := setName(ctx, tx, who.ID, name); err != nil {
+			return err
+		}
+		return s.noteEverywhere(ctx, tx, p, audit.Event{Action: "user.renamed", Object: who.ID, Name: who.Email, Changes: changes})
+	})
+	return storeError("rename", err)
+}
+
+// ChangePassword sets a new password for whoever knows the current one. All their sessions but one are ended.
+func (s *Service) ChangePassword(ctx context.Context, p app.Principal, current, next, keepSession string) error {
+	if err := checkPassword(next); err != nil {
+		return err
+	}
+	proof, err := s.proved(ctx, p.UserID, current)
+	if err != nil {
+		return err
+	}
+	if subtle.ConstantTimeCompare([]byte(current), []byte(next)) == 1 {
+		return app.Errorf(app.Invalid, "same_password", "That is the password you have. Choose another one.").At("password")
+	}
+	hash, err := s.passwords.hash(ctx, next)
+	if err != nil {
+		return err
+	}
+	err = s.change(ctx, p, audit.Event{Action: "user.password_changed"}, func(tx *sqlx.Tx, who personRow) error {
+		if who.Hash != proof.Hash {
+			return errChangedMeanwhile()
+		}
+		return s.putPassword(ctx, tx, p, who, hash, keepSession)
+	})
+	return storeError("change password", err)
+}
+
+// errChangedMeanwhile is told to whoever proved a password that another request has just replaced.
+func errChangedMeanwhile() error {
+	return app.Errorf(app.Conflict, "password_changed", "Your password was changed a moment ago in another place. Sign in again.")
+}
+
+// AskEmail sends a link to an address that its reader makes the user's. Somebody who has signed up with it already is told
+// so there; here nobody learns it.
+func (s *Service) AskEmail(ctx context.Context, p app.Principal, password, email string) (string, error) {
+	if s.o.Mail == nil {
+		return "", errNoMail()
+	}
+	address, err := normaliseEmail(email)
+	if err != nil {
+		return "", err
+	}
+	who, err := s.proved(ctx, p.UserID, password)
+	if err != nil {
+		return "", err
+	}
+	if who.Email == address {
+		return "", app.Errorf(app.Invalid, "same_email", "That is your address already.").At("email")
+	}
+	if err := s.throttle.admit(ctx, changedEmail.of(p.UserID), changedEmail.of("to", address)); err != nil {
+		return "", storeError("count links", err)
+	}
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error { return s.sendEmailLink(ctx, tx, who, address) })
+	return address, storeError("send link", err)
+}
+
+func (s *Service) sendEmailLink(ctx context.Context, tx *sqlx.Tx, who personRow, address string) error {
+	token, f, err := s.newToken()
+	if err != nil {
+		return err
+	}
+	now := s.o.Now().UTC()
+	if err := insertEmailLink(ctx, tx, f, who, address, now, now.Add(emailAgeMax)); err != nil {
+		return err
+	}
+	owner, _, err := userByEmail(ctx, tx, address)
+	if err != nil {
+		return err
+	}
+	l := mail.Letter{
+		Title:      "Use this e-mail address to sign in",
+		Paragraphs: []string{"Open this link and press the button on its page to sign in with " + address + " instead of " + who.Email + "."},
+		Action:     mail.Action{Label: "Use " + address, URL: s.o.BaseURL + emailPath + token},
+		Footer:     "The link works once, for 24 hours. If you did not ask for it, ignore this message: nothing happens without it.",
+	}
+	if owner.ID != "" {
+		l = mail.Letter{
+			Title: "This e-mail address is in use",
+			Paragraphs: []string{
+				who.Email + " asked to sign in with " + address + " from now on. Somebody has signed up with that address already, " +
+					"so nothing was changed.",
+			},
+			Footer: "If you have both accounts, change the address of the one that has " + address + " first.",
+		}
+	}
+	m, err := l.To(address, l.Title, "change_email")
+	if err != nil {
+		return err
+	}
+	return s.o.Mail.Send(ctx, tx, m)
+}
+
+// EmailLink looks at a link without using it: the address it replaces, and the one it makes of it.
+func (s *Service) EmailLink(ctx context.Context, token string) (from, to string, err error) {
+	row, _, err := s.changeLink(ctx, s.db, token, true)
+	if err != nil {
+		return "", "", err
+	}
+	return row.Email, *row.NewEmail, nil
+}
+
+// ChangeEmail uses a link: its user signs in with the new address, which is verified thereby. The old one is told.
+func (s *Service) ChangeEmail(ctx context.Context, token string, from app.Origin) (string, error) {
+	row, f, err := s.changeLink(ctx, s.db, token, true)
+	if err != nil {
+		return "", err
+	}
+	to, p := *row.NewEmail, app.Principal{UserID: row.UserID, From: from}
+	changes := audit.Changed(audit.Change{Field: "email", From: row.Email, To: to})
+	err = s.change(ctx, p, audit.Event{Action: "user.email_changed", Changes: changes}, func(tx *sqlx.Tx, who personRow) error {
+		now := s.o.Now().UTC()
+		used, err := useChange(ctx, tx, f, now)
+		if err != nil {
+			return err
+		}
+		if !used {
+			if _, _, err := s.changeLink(ctx, tx, token, true); err != nil {
+				return err
+			}
+			return errLinkUnknown()
+		}
+		free, err := setEmail(ctx, tx, who.ID, to, now)
+		if err != nil {
+			return err
+		}
+		if !free {
+			return app.Errorf(app.Conflict, "email_taken", "Somebody has signed up with %s already.", to)
+		}
+		if err := voidEmailLinks(ctx, tx, who.ID, now); err != nil {
+			return err
+		}
+		return s.notice(ctx, tx, p, who.Email, "Your e-mail address was changed", "email_changed",
+			"You now sign in with "+to+" instead of "+who.Email+". No more mail is sent to this address.")
+	})
+	return to, storeError("change address", err)
+}
+
+// EndSession ends one session of a user, at once and everywhere.
+func (s *Service) EndSession(ctx context.Context, p app.Principal, sessionID string) error {
+	err := s.change(ctx, p, audit.Event{Action: "user.sessions_ended"}, func(tx *sqlx.Tx, _ personRow) error {
+		found, err := deleteSessionOf(ctx, tx, p.UserID, sessionID)
+		if err == nil && !found {
+			return app.Errorf(app.NotFound, "session_not_found", "There is no such session.")
+		}
+		return err
+	})
+	return storeError("end session", err)
+}
+
+// EndOtherSessions ends every session of a user but the one to keep, and says how many.
+func (s *Service) EndOtherSessions(ctx context.Context, p app.Principal, keepID string) (n int64, err error) {
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		who, err := lockPerson(ctx, tx, p.UserID)
+		if err != nil {
+			return personError(err)
+		}
+		if n, err = deleteOtherSessions(ctx, tx, p.UserID, keepID); err != nil || n == 0 {
+			return err
+		}
+		return s.noteEverywhere(ctx, tx, p, audit.Event{Action: "user.sessions_ended", Object: who.ID, Name: who.Email})
+	})
+	return n, storeError("end sessions", err)
+}
