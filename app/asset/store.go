@@ -152,11 +152,10 @@ func list(ctx context.Context, q postgres.Queryer, accountID string, f Filter) (
 	if err = q.GetContext(ctx, &total, `select count(*)`+from, args...); err != nil {
 		return nil, 0, err
 	}
-	offset := int64(f.Page-1) * int64(f.Size)
-	if offset >= int64(total) {
+	if f.Page-1 > total/f.Size { // a page that far behind the end would have no number here
 		return nil, total, nil
 	}
-	args = append(args, f.Size, offset)
+	args = append(args, f.Size, (f.Page-1)*f.Size)
 	err = q.SelectContext(ctx, &rows, `select `+columns+from+
 		fmt.Sprintf(` order by a.id desc limit $%d offset $%d`, len(args)-1, len(args)), args...)
 	return rows, total, err
