@@ -18,6 +18,7 @@ import (
 	"umg/api"
 	"umg/app"
 	"umg/app/account"
+	"umg/app/asset"
 	"umg/app/catalog"
 	"umg/app/console"
 	"umg/app/dialect"
@@ -28,6 +29,7 @@ import (
 	"umg/app/mail"
 	"umg/app/postgres"
 	"umg/app/provider"
+	"umg/app/provider/material"
 	"umg/app/provider/render"
 	"umg/app/server"
 	"umg/app/stills"
@@ -67,6 +69,7 @@ type house struct {
 	blobs     storage.Store
 	webhooks  *webhook.Service
 	videos    *video.Service
+	assets    *asset.Service
 	repeats   *idempotency.Service
 	limits    *limit.Limiter
 	server    *server.Server
@@ -113,7 +116,11 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 	if err = h.openMoney(ctx, ids); err != nil {
 		return h, err
 	}
-	trial := h.openAccounts(ids)
+	key, err := secretKey(cfg.SecretKey, cfg.Data)
+	if err != nil {
+		return h, err
+	}
+	trial := h.openAccounts(ids, key)
 	h.keys = account.NewKeyRing(h.store.db, account.KeyRingOptions{Now: time.Now, Log: log})
 	h.catalog, err = catalog.Open(ctx, h.store.db, catalog.Options{
 		Now: time.Now, Secrets: secrets, Log: log, BaseURL: h.cfg.BaseURL, Traits: dialect.Traits, Errors: dialect.Error,
@@ -129,10 +136,6 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 		return h, err
 	}
 	h.limits = limit.New(limit.Options{Now: time.Now})
-	key, err := secretKey(cfg.SecretKey, cfg.Data)
-	if err != nil {
-		return h, err
-	}
 	if err = h.openVideos(ctx, ids, key); err != nil {
 		return h, err
 	}
@@ -142,13 +145,13 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 
 // openAccounts opens the room of people and keys, and says what newcomers get. Where mails go nowhere no address can be
 // verified, so trial credit is then given at sign-up if the operator says so, and else to nobody.
-func (h *house) openAccounts(ids app.IDs) account.TrialPolicy {
+func (h *house) openAccounts(ids app.IDs, key [secretKeyBytes]byte) account.TrialPolicy {
 	trial := account.TrialPolicy{
 		Amount: h.cfg.TrialCredit, Days: h.cfg.TrialDays, RequireVerified: !h.cfg.TrialUnverified, DailyMax: h.cfg.TrialDailyMax,
 		NetworkDayMax: h.cfg.trialsMax, DomainDayMax: h.cfg.trialsMax,
 	}
 	o := account.Options{
-		Now: time.Now, IDs: ids, Random: rand.Reader, Log: h.log, Trial: trial, SignUpsMax: h.cfg.signUpsMax, BaseURL: h.cfg.BaseURL,
+		Now: time.Now, IDs: ids, Random: rand.Reader, Log: h.log, Trial: trial, SignUpsMax: h.cfg.signUpsMax, BaseURL: h.cfg.BaseURL, Key: key,
 	}
 	if h.cfg.mails() {
 		o.Mail = h.mail
@@ -178,6 +181,10 @@ func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes
 		h.log.Warn("there is no ffmpeg, so videos whose provider makes no thumbnail or spritesheet have none; see --ffmpeg")
 	}
 	h.repeats = idempotency.New(h.store.db, idempotency.Options{Now: time.Now, Log: h.log})
+	h.assets = asset.New(h.store.db, asset.Options{
+		Egress: h.egress, Snapshot: h.catalog.Snapshot, Upstreams: material.New(h.providers), Now: time.Now, IDs: ids, Log: h.log,
+		Jitter: mathrand.Int64N,
+	})
 	h.videos = video.New(h.store.db, video.Options{
 		Ledger: h.ledger, Snapshot: h.catalog.Snapshot, Limits: h.limits, Upstreams: render.New(h.providers, h.files), Store: h.blobs,
 		Stills: pictures, Events: h.webhooks, Egress: h.egress, Now: time.Now, IDs: ids, Random: rand.Reader,
@@ -219,7 +226,7 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 	}
 	h.server = server.New(server.Options{
 		API: api.New(api.Options{
-			Keys: h.keys, Catalog: h.catalog, Gateway: texts, Videos: h.videos, Webhooks: h.webhooks, Idempotency: h.repeats,
+			Keys: h.keys, Catalog: h.catalog, Gateway: texts, Videos: h.videos, Assets: h.assets, Webhooks: h.webhooks, Idempotency: h.repeats,
 			Payments: h.payments, Ledger: h.ledger, IDs: ids, Now: time.Now, BaseURL: h.cfg.BaseURL,
 		}),
 		Console: console.New(console.Options{
@@ -274,7 +281,7 @@ func (h *house) run(ctx context.Context) error {
 		writing.Go(func() error { return h.journal.Run(write) })
 	}
 	duties := []func(context.Context) error{
-		h.till.Run, h.ledger.Run, h.mail.Run, h.accounts.Run, h.repeats.Run,
+		h.till.Run, h.ledger.Run, h.mail.Run, h.accounts.Run, h.repeats.Run, h.assets.Run,
 		func(ctx context.Context) error { return h.videos.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.webhooks.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.keys.Run(ctx, h.store.dsn) },
