@@ -2,6 +2,9 @@ package account
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -9,6 +12,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/audit"
 	"umg/app/postgres"
 )
 
@@ -16,6 +20,9 @@ import (
 const (
 	accountNameChars = 80
 	membershipsMax   = 100 // accounts of one user
+	membersMax       = 100 // of one account
+	accountsOwnedMax = 10  // by one user, as far as they may make more
+	peoplePageMax    = 100 // members or invitations of a page
 )
 
 // Membership is an account that a user is a member of.
@@ -26,10 +33,223 @@ type Membership struct {
 	JoinedAt  time.Time `db:"created_at"`
 }
 
+// Member is a user seen by the others in an account.
+type Member struct {
+	UserID    string    `db:"user_id"`
+	Email     string    `db:"email"`
+	Name      string    `db:"name"` // what they call themselves, often empty
+	Role      Role      `db:"role"`
+	JoinedAt  time.Time `db:"created_at"`
+	TwoFactor bool      `db:"two_factor"` // signing in takes a second step
+}
+
+// Members is a page of them, in the order in which they joined.
+type Members struct {
+	Members []Member
+	More    bool
+}
+
+func memberNotFound() error {
+	return app.Errorf(app.NotFound, "member_not_found", "There is no such member.")
+}
+
+func errLastOwner() error {
+	return app.Errorf(app.Conflict, "last_owner",
+		"An account has at least one owner, and this is the only one. Make somebody else an owner first, or delete the account.")
+}
+
 // Memberships lists the accounts of a user, the one joined first before the others.
 func (s *Service) Memberships(ctx context.Context, userID string) ([]Membership, error) {
 	list, err := membershipsOf(ctx, s.db, userID)
 	return list, storeError("list memberships", err)
+}
+
+// Members lists who belongs to the account. After is the id of the user before the page.
+func (s *Service) Members(ctx context.Context, p app.Principal, after string, limit int) (Members, error) {
+	limit = pageOf(limit)
+	if !sane(after) {
+		return Members{}, nil
+	}
+	list, err := membersOf(ctx, s.db, p.AccountID, after, limit+1)
+	if err != nil {
+		return Members{}, storeError("list members", err)
+	}
+	return Members{Members: list[:min(len(list), limit)], More: len(list) > limit}, nil
+}
+
+// Member returns one of the account's members.
+func (s *Service) Member(ctx context.Context, p app.Principal, userID string) (Member, error) {
+	m, err := memberByID(ctx, s.db, p.AccountID, userID)
+	if errors.Is(err, sql.ErrNoRows) || !sane(userID) {
+		return Member{}, memberNotFound()
+	}
+	return m, storeError("read member", err)
+}
+
+// desk is where the people of an account are managed: one change at a time, by somebody who may at that moment.
+type desk struct {
+	tx     *sqlx.Tx
+	p      app.Principal
+	name   string     // of the account
+	rights app.Rights // of who acts, as they are now
+}
+
+// manage runs one change. The account's row is locked, so that what was counted stays so until the change is there, and
+// whoever lost their role a moment ago is refused.
+func (s *Service) manage(ctx context.Context, p app.Principal, need app.Rights, change func(d desk) error) error {
+	return postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		d := desk{tx: tx, p: p, rights: p.Rights}
+		var err error
+		if d.name, err = lockAccount(ctx, tx, p.AccountID); errors.Is(err, sql.ErrNoRows) {
+			return app.Errorf(app.NotFound, "account_not_found", "There is no such account.")
+		} else if err != nil {
+			return err
+		}
+		if p.UserID != "" {
+			m, err := memberByID(ctx, tx, p.AccountID, p.UserID)
+			if err != nil && !errors.Is(err, sql.ErrNoRows) {
+				return err
+			}
+			d.rights = m.Role.Rights()
+			if err != nil || !d.rights.Has(need) {
+				return errNotYours()
+			}
+		} else if !d.rights.Has(need) {
+			return errNotYours()
+		}
+		return change(d)
+	})
+}
+
+func errNotYours() error {
+	return app.Errorf(app.Forbidden, "role_not_allowed",
+		"Your role in this account does not include this. An owner or admin of the account can change your role.")
+}
+
+// may refuses what concerns owners to those who are none.
+func (d desk) may(roles ...Role) error {
+	if slices.Contains(roles, Owner) && !d.rights.Has(app.OwnAccount) {
+		return app.Errorf(app.Forbidden, "owner_required",
+			"Only an owner of the account makes, changes and removes owners, and only in the console.")
+	}
+	return nil
+}
+
+// keepOwner refuses what would leave the account without an owner. The account is locked, so the count holds.
+func (d desk) keepOwner(ctx context.Context, losing Member) error {
+	if losing.Role != Owner {
+		return nil
+	}
+	owners, err := countOwners(ctx, d.tx, d.p.AccountID)
+	if err == nil && owners < 2 {
+		return errLastOwner()
+	}
+	return err
+}
+
+func (d desk) member(ctx context.Context, userID string) (Member, error) {
+	if !sane(userID) {
+		return Member{}, memberNotFound()
+	}
+	m, err := memberByID(ctx, d.tx, d.p.AccountID, userID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Member{}, memberNotFound()
+	}
+	return m, err
+}
+
+// SetRole changes what a member may do, from their next request on.
+func (s *Service) SetRole(ctx context.Context, p app.Principal, userID string, role Role) (m Member, err error) {
+	if err := checkRole(role); err != nil {
+		return Member{}, err
+	}
+	err = s.manage(ctx, p, app.ManageMembers, func(d desk) error {
+		if m, err = d.member(ctx, userID); err != nil {
+			return err
+		}
+		if err := d.may(m.Role, role); err != nil || m.Role == role {
+			return err
+		}
+		if role != Owner {
+			if err := d.keepOwner(ctx, m); err != nil {
+				return err
+			}
+		}
+		before := m.Role
+		m.Role = role
+		if err := updateRole(ctx, d.tx, p.AccountID, userID, role); err != nil {
+			return err
+		}
+		return s.audit.Write(ctx, d.tx, p, audit.Event{Action: "member.role_changed", Object: userID, Name: m.Email,
+			Changes: audit.Changed(audit.Change{Field: "role", From: string(before), To: string(role)})})
+	})
+	return m, storeError("change role", err)
+}
+
+// RemoveMember ends a membership. What the member made stays with the account; what they see of it ends with their next
+// request.
+func (s *Service) RemoveMember(ctx context.Context, p app.Principal, userID string) (m Member, err error) {
+	err = s.manage(ctx, p, app.ManageMembers, func(d desk) error {
+		if m, err = d.member(ctx, userID); err != nil {
+			return err
+		}
+		if err := d.may(m.Role); err != nil {
+			return err
+		}
+		return s.part(ctx, d, m, "member.removed")
+	})
+	return m, storeError("remove member", err)
+}
+
+// Leave ends the principal's own membership.
+func (s *Service) Leave(ctx context.Context, p app.Principal) error {
+	return storeError("leave account", s.manage(ctx, p, 0, func(d desk) error {
+		m, err := d.member(ctx, p.UserID)
+		if err != nil {
+			return err
+		}
+		return s.part(ctx, d, m, "member.left")
+	}))
+}
+
+func (s *Service) part(ctx context.Context, d desk, m Member, action audit.Action) error {
+	if err := d.keepOwner(ctx, m); err != nil {
+		return err
+	}
+	if err := s.audit.Write(ctx, d.tx, d.p, audit.Event{Action: action, Object: m.UserID, Name: m.Email,
+		Changes: []audit.Change{{Field: "role", From: string(m.Role)}}}); err != nil {
+		return err
+	}
+	return deleteMembership(ctx, d.tx, d.p.AccountID, m.UserID)
+}
+
+// OpenAccount makes another account that the principal's user owns.
+func (s *Service) OpenAccount(ctx context.Context, p app.Principal, name string) (Membership, error) {
+	name, err := checkAccountName(name)
+	if err != nil {
+		return Membership{}, err
+	}
+	m := Membership{AccountID: s.o.IDs.New("acct"), Name: name, Role: Owner, JoinedAt: s.o.Now().UTC()}
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		made, err := insertOwnedAccount(ctx, tx, p.UserID, m)
+		if err != nil {
+			return err
+		}
+		if !made {
+			return app.Errorf(app.Conflict, "too_many_accounts", "One person owns at most %d accounts. Use one of yours, or delete one.",
+				accountsOwnedMax).At("name")
+		}
+		return s.ledger.OpenAccount(ctx, tx, m.AccountID)
+	})
+	return m, storeError("make account", err)
+}
+
+// checkRole refuses a word that is no role.
+func checkRole(role Role) error {
+	if role.Rights() == 0 {
+		return invalid("role", "The role is one of %s.", joined(Roles()))
+	}
+	return nil
 }
 
 // accountNameFor is what a new account of a user is called until somebody renames it.
@@ -51,26 +271,15 @@ func checkAccountName(name string) (string, error) {
 	return name, nil
 }
 
-// accountsOwnedMax bounds how many accounts one user may make.
-const accountsOwnedMax = 10
-
-// OpenAccount makes another account that the principal's user owns.
-func (s *Service) OpenAccount(ctx context.Context, p app.Principal, name string) (Membership, error) {
-	name, err := checkAccountName(name)
-	if err != nil {
-		return Membership{}, err
+// pageOf is the size of a page: what was asked for, within reason.
+func pageOf(limit int) int {
+	if limit <= 0 || limit > peoplePageMax {
+		return peoplePageMax
 	}
-	m := Membership{AccountID: s.o.IDs.New("acct"), Name: name, Role: Owner, JoinedAt: s.o.Now().UTC()}
-	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		made, err := insertOwnedAccount(ctx, tx, p.UserID, m)
-		if err != nil {
-			return err
-		}
-		if !made {
-			return app.Errorf(app.Conflict, "too_many_accounts", "One person owns at most %d accounts. Use one of yours, or delete one.",
-				accountsOwnedMax).At("name")
-		}
-		return s.ledger.OpenAccount(ctx, tx, m.AccountID)
-	})
-	return m, storeError("make account", err)
+	return limit
+}
+
+// sane reports whether the store can be asked about an id at all.
+func sane(id string) bool {
+	return len(id) <= 100 && utf8.ValidString(id) && !strings.ContainsRune(id, 0)
 }

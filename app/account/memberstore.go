@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"time"
 
 	"umg/app/postgres"
 )
@@ -29,4 +30,56 @@ func insertOwnedAccount(ctx context.Context, q postgres.Queryer, userID string, 
 	_, err = q.ExecContext(ctx, `
 		insert into memberships (account_id, user_id, role, created_at) values ($1, $2, $3, $4)`, m.AccountID, userID, m.Role, m.JoinedAt)
 	return err == nil, err
+}
+
+const memberColumns = `m.user_id, u.email, u.name, m.role, m.created_at,
+	exists(select from totps t where t.user_id = u.id and t.enabled_at is not null) as two_factor`
+
+// membersOf lists members in the order in which they joined, after one of them if there is such a one.
+func membersOf(ctx context.Context, q postgres.Queryer, accountID, after string, limit int) (list []Member, err error) {
+	err = q.SelectContext(ctx, &list, `
+		select `+memberColumns+` from memberships m join users u on u.id = m.user_id
+		where m.account_id = $1 and ($2 = '' or (m.created_at, m.user_id) > (
+			select a.created_at, a.user_id from memberships a where a.account_id = $1 and a.user_id = $2))
+		order by m.created_at, m.user_id limit $3`, accountID, after, limit)
+	return list, err
+}
+
+func memberByID(ctx context.Context, q postgres.Queryer, accountID, userID string) (m Member, err error) {
+	err = q.GetContext(ctx, &m, `
+		select `+memberColumns+` from memberships m join users u on u.id = m.user_id
+		where m.account_id = $1 and m.user_id = $2`, accountID, userID)
+	return m, err
+}
+
+// lockAccount lets one transaction at a time change who belongs to an account that is not closed, and returns its name.
+func lockAccount(ctx context.Context, q postgres.Queryer, accountID string) (name string, err error) {
+	err = q.GetContext(ctx, &name, `select name from accounts where id = $1 and closed_at is null for no key update`, accountID)
+	return name, err
+}
+
+func countOwners(ctx context.Context, q postgres.Queryer, accountID string) (n int, err error) {
+	err = q.GetContext(ctx, &n, `select count(*) from memberships where account_id = $1 and role = 'owner'`, accountID)
+	return n, err
+}
+
+func countMembers(ctx context.Context, q postgres.Queryer, accountID string) (n int, err error) {
+	err = q.GetContext(ctx, &n, `select count(*) from memberships where account_id = $1`, accountID)
+	return n, err
+}
+
+func updateRole(ctx context.Context, q postgres.Queryer, accountID, userID string, role Role) error {
+	_, err := q.ExecContext(ctx, `update memberships set role = $3 where account_id = $1 and user_id = $2`, accountID, userID, role)
+	return err
+}
+
+func deleteMembership(ctx context.Context, q postgres.Queryer, accountID, userID string) error {
+	_, err := q.ExecContext(ctx, `delete from memberships where account_id = $1 and user_id = $2`, accountID, userID)
+	return err
+}
+
+func insertMembership(ctx context.Context, q postgres.Queryer, accountID, userID string, role Role, now time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		insert into memberships (account_id, user_id, role, created_at) values ($1, $2, $3, $4)`, accountID, userID, role, now)
+	return err
 }

@@ -25,6 +25,7 @@ var known = []Known{
 
 	{"member.invited", "invited", "invitation"},
 	{"invitation.revoked", "revoked the invitation of", "invitation"},
+	{"invitation.declined", "declined to join the account", "invitation"},
 	{"member.joined", "joined the account", "member"},
 	{"member.role_changed", "changed the role of", "member"},
 	{"member.removed", "removed the member", "member"},

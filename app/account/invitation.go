@@ -1,0 +1,339 @@
+package account
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/audit"
+	"umg/app/mail"
+	"umg/app/postgres"
+)
+
+// Limits of invitations.
+const (
+	invitationAgeMax  = 7 * 24 * time.Hour
+	invitationKeptMax = 30 * 24 * time.Hour // after it expired, so that whoever comes late is told why it does not work
+	invitationsMax    = 50                  // open ones of an account
+	invitationPath    = "/console/invitations?token="
+)
+
+// How often people may be invited, so that nobody's mailbox is flooded from here, and no account becomes a sender of mail.
+var (
+	inviteEmail   = rule{scope: "invite_email", free: 3, first: time.Minute, most: 6 * time.Hour, window: 24 * time.Hour}
+	inviteAccount = rule{scope: "invite_account", free: 100, first: time.Minute, most: time.Hour, window: 24 * time.Hour}
+)
+
+// Invitation is a person who was asked to join an account and has not answered yet.
+type Invitation struct {
+	ID        string    `db:"id"`
+	Email     string    `db:"email"`
+	Role      Role      `db:"role"`
+	InvitedBy string    `db:"invited_by"` // e-mail address; empty when a key did
+	CreatedAt time.Time `db:"created_at"`
+	SentAt    time.Time `db:"sent_at"`
+	ExpiresAt time.Time `db:"expires_at"`
+	Link      string    // only where it was just made and no mail goes out: whoever invites has to pass it on
+}
+
+// Invitations is a page of them, newest first.
+type Invitations struct {
+	Invitations []Invitation
+	More        bool
+}
+
+// Offer is an invitation as the invited person sees it.
+type Offer struct {
+	Invitation
+	AccountID string
+	Account   string // its name
+}
+
+func invitationNotFound() error {
+	return app.Errorf(app.NotFound, "invitation_not_found", "There is no such invitation, or it was answered already.")
+}
+
+// Invitations lists the account's open invitations. After is the id of the one before the page.
+func (s *Service) Invitations(ctx context.Context, p app.Principal, after string, limit int) (Invitations, error) {
+	limit = pageOf(limit)
+	if !sane(after) {
+		return Invitations{}, nil
+	}
+	rows, err := invitationsOf(ctx, s.db, p.AccountID, after, limit+1)
+	if err != nil {
+		return Invitations{}, storeError("list invitations", err)
+	}
+	page := Invitations{More: len(rows) > limit}
+	for _, r := range rows[:min(len(rows), limit)] {
+		page.Invitations = append(page.Invitations, r.Invitation)
+	}
+	return page, nil
+}
+
+// Invitation returns one of the account's open invitations.
+func (s *Service) Invitation(ctx context.Context, p app.Principal, id string) (Invitation, error) {
+	if !sane(id) {
+		return Invitation{}, invitationNotFound()
+	}
+	r, err := openInvitation(ctx, s.db, p.AccountID, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Invitation{}, invitationNotFound()
+	}
+	return r.Invitation, storeError("read invitation", err)
+}
+
+// Invite asks the owner of an address to join the account. An open invitation of that address is replaced.
+func (s *Service) Invite(ctx context.Context, p app.Principal, email string, role Role) (i Invitation, err error) {
+	address, err := normaliseEmail(email)
+	if err != nil {
+		return Invitation{}, err
+	}
+	if err := checkRole(role); err != nil {
+		return Invitation{}, err
+	}
+	if err := s.throttle.admit(ctx, inviteEmail.of(address), inviteAccount.of(p.AccountID)); err != nil {
+		return Invitation{}, storeError("count invitations", err)
+	}
+	now := s.o.Now().UTC()
+	i = Invitation{
+		ID: s.o.IDs.New("inv"), Email: address, Role: role, CreatedAt: now, SentAt: now, ExpiresAt: now.Add(invitationAgeMax),
+	}
+	err = s.manage(ctx, p, app.ManageMembers, func(d desk) error {
+		if err := s.mayInvite(ctx, d, address, role, now); err != nil {
+			return err
+		}
+		token, f, err := s.newLink()
+		if err != nil {
+			return err
+		}
+		if err := insertInvitation(ctx, d.tx, p.AccountID, p.UserID, i, f); err != nil {
+			return err
+		}
+		if i, err = s.deliver(ctx, d, i.ID, token); err != nil {
+			return err
+		}
+		return s.audit.Write(ctx, d.tx, p, audit.Event{Action: "member.invited", Object: i.ID, Name: address,
+			Changes: []audit.Change{{Field: "role", To: string(role)}}})
+	})
+	return i, storeError("invite", err)
+}
+
+// mayInvite refuses who cannot be invited, and makes room for a new invitation of the address.
+func (s *Service) mayInvite(ctx context.Context, d desk, address string, role Role, now time.Time) error {
+	if err := d.may(role); err != nil {
+		return err
+	}
+	member, err := isMember(ctx, d.tx, d.p.AccountID, address)
+	if err != nil {
+		return err
+	}
+	if member {
+		return app.Errorf(app.Conflict, "already_member", "%s is a member of this account already.", address).At("email")
+	}
+	if err := replaceInvitation(ctx, d.tx, d.p.AccountID, address, now); err != nil {
+		return err
+	}
+	open, err := countInvitations(ctx, d.tx, d.p.AccountID)
+	if err == nil && open >= invitationsMax {
+		return app.Errorf(app.Conflict, "too_many_invitations",
+			"An account has at most %d open invitations. Revoke one that nobody will answer.", invitationsMax)
+	}
+	return err
+}
+
+// ResendInvitation sends another link, good for as long as a new invitation. The link of before ends.
+func (s *Service) ResendInvitation(ctx context.Context, p app.Principal, id string) (i Invitation, err error) {
+	if i, err = s.Invitation(ctx, p, id); err != nil {
+		return Invitation{}, err
+	}
+	if err := s.throttle.admit(ctx, inviteEmail.of(i.Email), inviteAccount.of(p.AccountID)); err != nil {
+		return Invitation{}, storeError("count invitations", err)
+	}
+	now := s.o.Now().UTC()
+	err = s.manage(ctx, p, app.ManageMembers, func(d desk) error {
+		if err := d.may(i.Role); err != nil {
+			return err
+		}
+		token, f, err := s.newLink()
+		if err != nil {
+			return err
+		}
+		if err := renewInvitation(ctx, d.tx, p.AccountID, id, f, now, now.Add(invitationAgeMax)); err != nil {
+			return err
+		}
+		if i, err = s.deliver(ctx, d, id, token); err != nil {
+			return err
+		}
+		return s.audit.Write(ctx, d.tx, p, audit.Event{Action: "member.invited", Object: id, Name: i.Email,
+			Changes: []audit.Change{{Field: "role", To: string(i.Role)}}})
+	})
+	return i, storeError("resend invitation", err)
+}
+
+// RevokeInvitation ends an invitation: its link leads nowhere any more.
+func (s *Service) RevokeInvitation(ctx context.Context, p app.Principal, id string) (i Invitation, err error) {
+	if !sane(id) {
+		return Invitation{}, invitationNotFound()
+	}
+	err = s.manage(ctx, p, app.ManageMembers, func(d desk) error {
+		r, err := openInvitation(ctx, d.tx, p.AccountID, id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return invitationNotFound()
+		} else if err != nil {
+			return err
+		}
+		i = r.Invitation
+		if err := d.may(i.Role); err != nil {
+			return err
+		}
+		if _, err := endInvitation(ctx, d.tx, p.AccountID, id, "revoked", s.o.Now().UTC()); err != nil {
+			return err
+		}
+		return s.audit.Write(ctx, d.tx, p, audit.Event{Action: "invitation.revoked", Object: id, Name: i.Email})
+	})
+	return i, storeError("revoke invitation", err)
+}
+
+func (s *Service) newLink() (token string, f fingerprint, err error) {
+	raw := make([]byte, tokenBytes)
+	if _, err := io.ReadFull(s.o.Random, raw); err != nil {
+		return "", f, fmt.Errorf("account: draw a link: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(raw), sha256.Sum256(raw), nil
+}
+
+// deliver sends the link in the transaction of the invitation, or hands it to whoever invites where no mail goes out.
+func (s *Service) deliver(ctx context.Context, d desk, id, token string) (Invitation, error) {
+	r, err := openInvitation(ctx, d.tx, d.p.AccountID, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Invitation{}, invitationNotFound()
+	} else if err != nil {
+		return Invitation{}, err
+	}
+	link := s.o.BaseURL + invitationPath + token
+	if s.o.Mail == nil {
+		r.Link = link
+		return r.Invitation, nil
+	}
+	m, err := inviteLetter(r, link).To(r.Email, "You are invited to "+r.Account, "invitation")
+	if err != nil {
+		return Invitation{}, err
+	}
+	return r.Invitation, s.o.Mail.Send(ctx, d.tx, m)
+}
+
+func inviteLetter(r inviteRow, link string) mail.Letter {
+	who := r.InvitedBy
+	if who == "" {
+		who = "Somebody"
+	}
+	return mail.Letter{
+		Title: "You are invited to an account",
+		Paragraphs: []string{
+			fmt.Sprintf("%s invites you to the account “%s” of the Unified Model Gateway, as %s.", who, r.Account, r.Role),
+			fmt.Sprintf("In it you may use: %s.", r.Role.Meaning()),
+		},
+		Action: mail.Action{Label: "Look at the invitation", URL: link},
+		Footer: "The link works for 7 days, and only for " + r.Email + ". If you do not know who that is, ignore this message: " +
+			"without the link nothing happens.",
+	}
+}
+
+// Offer looks at the invitation of a link without answering it.
+func (s *Service) Offer(ctx context.Context, token string) (Offer, error) {
+	r, err := s.inviteRow(ctx, s.db, token)
+	if err != nil {
+		return Offer{}, storeError("read invitation", err)
+	}
+	return Offer{Invitation: r.Invitation, AccountID: r.AccountID, Account: r.Account}, r.refuse(s.o.Now())
+}
+
+// Offers lists what a user whose address is verified may accept without a link: the mailbox has proved to be theirs.
+func (s *Service) Offers(ctx context.Context, u User) (list []Offer, err error) {
+	if !u.Verified {
+		return nil, nil
+	}
+	rows, err := invitationsTo(ctx, s.db, u.Email, s.o.Now().UTC(), peoplePageMax)
+	for _, r := range rows {
+		list = append(list, Offer{Invitation: r.Invitation, AccountID: r.AccountID, Account: r.Account})
+	}
+	return list, storeError("list invitations", err)
+}
+
+func errInvitationUnknown() error {
+	return app.Errorf(app.NotFound, "invitation_unknown",
+		"This link is not complete, or a newer one was sent instead. Copy it whole from the latest mail, or ask to be invited again.")
+}
+
+func (s *Service) inviteRow(ctx context.Context, q postgres.Queryer, token string) (inviteRow, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil || len(raw) != tokenBytes {
+		return inviteRow{}, errInvitationUnknown()
+	}
+	r, err := invitationByToken(ctx, q, sha256.Sum256(raw))
+	if errors.Is(err, sql.ErrNoRows) {
+		return inviteRow{}, errInvitationUnknown()
+	}
+	return r, err
+}
+
+// refuse says why an invitation cannot be answered any more, if it cannot.
+func (r inviteRow) refuse(now time.Time) error {
+	ended := ""
+	if r.Ended != nil {
+		ended = *r.Ended
+	}
+	switch {
+	case ended == "accepted":
+		return app.Errorf(app.Conflict, "invitation_used", "This invitation was accepted already. There is nothing left to do.")
+	case ended == "declined":
+		return app.Errorf(app.Conflict, "invitation_declined", "This invitation was declined. Ask to be invited again if that was a mistake.")
+	case ended == "replaced":
+		return app.Errorf(app.Conflict, "invitation_replaced", "A newer invitation was sent to %s. Use its link instead.", r.Email)
+	case ended != "" || r.Closed:
+		return app.Errorf(app.Conflict, "invitation_revoked", "This invitation was taken back.")
+	case !now.Before(r.ExpiresAt):
+		return app.Errorf(app.Conflict, "invitation_expired", "This invitation has expired: it worked for 7 days. Ask to be invited again.")
+	}
+	return nil
+}
+
+// Accept makes the principal's user a member, when the invitation is to their address. Opening a link that was mailed
+// proves the address as well.
+func (s *Service) Accept(ctx context.Context, p app.Principal, token string) (m Membership, err error) {
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		r, err := s.inviteRow(ctx, tx, token)
+		if err != nil {
+			return err
+		}
+		m, err = s.join(ctx, tx, p, r, true)
+		return err
+	})
+	return m, storeError("accept invitation", err)
+}
+
+// AcceptOffer makes the principal's user a member without a link. Their address must be verified.
+func (s *Service) AcceptOffer(ctx context.Context, p app.Principal, accountID, id string) (m Membership, err error) {
+	if !sane(accountID) || !sane(id) {
+		return Membership{}, invitationNotFound()
+	}
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		r, err := openInvitation(ctx, tx, accountID, id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return invitationNotFound()
+		} else if err != nil {
+			return err
+		}
+		m, err = s.join(ctx, tx, p, r, false)
+		return err
+	})
+	return m, storeError("accept invitation", err)
+}
