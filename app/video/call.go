@@ -20,6 +20,7 @@ const (
 	shownRunesMax    = 64 // of a caller's text in an error
 	paramImage       = "input_reference"
 	paramRemixed     = "remix_video_id"
+	paramAssets      = "asset_ids"
 	paramSource      = "video_id" // in the path
 	codeInvalid      = "invalid_request_error"
 	codeMissingVideo = "video_not_found"
@@ -49,6 +50,7 @@ type members struct {
 	Seconds   jsontext.Value `json:"seconds"`
 	Reference jsontext.Value `json:"input_reference"`
 	Remixed   jsontext.Value `json:"remix_video_id"`
+	Assets    jsontext.Value `json:"asset_ids"`
 	User      jsontext.Value `json:"user"`
 }
 
@@ -58,6 +60,7 @@ type wish struct {
 	seconds      int
 	imageURL     string
 	endUser      string
+	assets       []string // ids of those to make it with
 }
 
 // peek finds the members of a body whose model, and so whose contract, is not known yet. Names that come twice and broken
@@ -139,6 +142,9 @@ func (m members) read() (wish, error) {
 			return wish{}, badImage("input_reference must be an object with image_url, or a file of a form.")
 		}
 		w.imageURL = reference.ImageURL
+	}
+	if !absent(m.Assets) && json.Unmarshal(m.Assets, &w.assets) != nil {
+		return wish{}, app.Errorf(app.Invalid, codeInvalid, "asset_ids must be an array of ids of material assets.").At(paramAssets)
 	}
 	return w, nil
 }

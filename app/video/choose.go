@@ -89,8 +89,12 @@ func (s *Service) routesOf(p *plan) ([]*catalog.Route, error) {
 			"The model %s cannot change this video, which %s has made. Leave model out, or make a new video.",
 			p.model.ID, p.source.Model).At("model")
 	}
-	return nil, app.Errorf(app.Unavailable, "no_available_provider",
-		"No provider of %s can take this call right now. Please try again later.", p.model.ID)
+	return nil, noProvider(p.model)
+}
+
+func noProvider(m *catalog.Model) error {
+	return app.Errorf(app.Unavailable, "no_available_provider",
+		"No provider of %s can take this call right now. Please try again later.", m.ID)
 }
 
 // canChange reports whether a route can change a video. Where a change takes everything but its prompt from the source,

@@ -14,6 +14,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/asset"
 	"umg/app/catalog"
 	"umg/app/limit"
 	"umg/app/provider"
@@ -41,6 +42,7 @@ type plan struct {
 	card          billing.RateCard
 	cost          app.Amount
 	image         *render.Image
+	assets        []asset.Reference
 }
 
 // Create makes a job. What is wrong with a call is said before anything is held; then the hold and the job are one
@@ -61,6 +63,9 @@ func (s *Service) Create(ctx context.Context, c Call) (Created, error) {
 		return Created{}, err
 	}
 	defer slot.Release(0)
+	if err = s.gather(ctx, &c, p); err != nil {
+		return Created{Requests: slot.Requests()}, err
+	}
 	if p.image, err = s.firstFrame(ctx, &c, p); err != nil {
 		return Created{Requests: slot.Requests()}, err
 	}
@@ -125,6 +130,9 @@ func (s *Service) prepare(ctx context.Context, c *Call) (*plan, error) {
 func (s *Service) complete(c *Call, p *plan) (err error) {
 	if err = p.checkFrame(c); err != nil {
 		return err
+	}
+	if len(p.wish.assets) > 0 && p.source != nil {
+		return app.Errorf(app.Invalid, codeInvalid, "A remix begins with its source; leave asset_ids out.").At(paramAssets)
 	}
 	if p.routes, err = s.routesOf(p); err != nil { // before the measures: a model that cannot change the video is the reason
 		return err
@@ -302,6 +310,9 @@ func (s *Service) order(ctx context.Context, p *plan, row *jobRow) (Job, error) 
 // orderOf is the job in the words of an upstream.
 func (s *Service) orderOf(p *plan, row *jobRow) render.Order {
 	o := row.order()
+	for _, one := range p.assets {
+		o.Assets = append(o.Assets, render.Material{ID: one.UpstreamID, Kind: string(one.Kind)})
+	}
 	o.Image, o.Callback = p.image, strings.TrimRight(s.o.BaseURL, "/")+"/callbacks/videos/"+*row.CallbackToken
 	if source := p.source; source != nil {
 		o.Source = &render.Source{URL: source.heard().Video, Open: func(ctx context.Context) (io.ReadCloser, error) {

@@ -26,6 +26,9 @@ func (s *Service) Quote(ctx context.Context, c Call) (Quote, error) {
 		return Quote{}, err
 	}
 	defer slot.Release(0)
+	if err := s.gather(ctx, &c, p); err != nil {
+		return Quote{}, err
+	}
 	if _, err := s.firstFrame(ctx, &c, p); err != nil {
 		return Quote{}, err
 	}

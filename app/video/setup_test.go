@@ -18,11 +18,13 @@ import (
 	"go.uber.org/goleak"
 
 	"umg/app"
+	"umg/app/asset"
 	"umg/app/catalog"
 	"umg/app/egress"
 	"umg/app/limit"
 	"umg/app/postgres/pgtest"
 	"umg/app/provider"
+	"umg/app/provider/material"
 	"umg/app/provider/render"
 	"umg/app/simulator"
 	"umg/app/stills"
@@ -48,7 +50,7 @@ providers:
   - {id: meridian, name: Meridian, base_url: "${SIM}/meridian/v1", credential: "${SECRET}", timeouts: {first_byte: 2s, idle: 2s, total: 5s}}
   - {id: alpine, name: Alpine, base_url: "${SIM}/alpine/v1", credential: "${SECRET}", timeouts: {first_byte: 2s, idle: 2s, total: 5s}}
   - {id: boreal, name: Boreal, base_url: "${SIM}/boreal/v1beta", credential: "${SECRET}", credential_header: x-goog-api-key, timeouts: {first_byte: 2s}}
-  - {id: kestrel, name: Kestrel, base_url: "${SIM}/kestrel/v1", credential: "${SECRET}", timeouts: {first_byte: 2s}}
+  - {id: kestrel, name: Kestrel, base_url: "${SIM}/kestrel/v1", credential: "${SECRET}", timeouts: {first_byte: 2s}, assets: {group: ours}}
   - {id: refusing, name: Refusing, base_url: "http://127.0.0.1:1/v1", credential: "${SECRET}"}
   - {id: nowhere, name: Nowhere, base_url: "${UNSET}/v1", credential: "${SECRET}"}
 models:
@@ -60,6 +62,7 @@ models:
   - {id: test/idle, VIDEO [{provider: nowhere, model: x, style: videos}]}
   - {id: test/operations, VIDEO [{provider: boreal, model: up-operations, style: operations}]}
   - {id: test/tasks, VIDEO [{provider: kestrel, model: up-tasks, style: tasks}]}
+  - {id: test/assets, assets: 3, VIDEO [{provider: meridian, model: up-plain, style: videos, order: 1}, {provider: kestrel, model: up-assets, style: tasks, order: 2}]}
   - {id: test/mute, MUTE [{provider: meridian, model: up-mute, style: videos}]}
   - {id: test/stream, parameters: [stream], VIDEO [{provider: meridian, model: up-stream, style: videos}]}
   - {id: test/three, limits: {jobs_running: 3}, VIDEO [{provider: meridian, model: up-three, style: videos}]}
@@ -166,7 +169,7 @@ func (b *bench) replica(change ...func(*Options)) *Service {
 	b.Cleanup(files.Close)
 	o := Options{
 		Ledger: b.ledger, Snapshot: b.catalog.Snapshot, Limits: b.limits, Upstreams: render.New(providers, files),
-		Store: b.store, Stills: stills.New(""), Events: b.events, Egress: files, Now: b.clock.now, IDs: b.ids, Random: rand.Reader,
+		Store: b.store, Stills: stills.New(""), Events: b.events, Egress: files, Assets: b.openAssets(files, providers), Now: b.clock.now, IDs: b.ids, Random: rand.Reader,
 		Jitter: mathrand.Int64N, Log: slog.New(slog.DiscardHandler), BaseURL: "https://gateway.test",
 		Waits: Waits{PollMin: time.Second, PollMax: 2 * time.Second, RetryMin: time.Second, CreateMax: 3 * time.Second, CopyMax: 10 * time.Second},
 	}
@@ -175,6 +178,14 @@ func (b *bench) replica(change ...func(*Options)) *Service {
 	}
 	b.o = o
 	return New(b.db, o)
+}
+
+// openAssets makes the service that keeps the assets of calls.
+func (b *bench) openAssets(outside *egress.Client, providers *provider.Client) *asset.Service {
+	return asset.New(b.db, asset.Options{
+		Egress: outside, Snapshot: b.catalog.Snapshot, Upstreams: material.New(providers), Now: b.clock.now, IDs: b.ids,
+		Log: slog.New(slog.DiscardHandler), Jitter: mathrand.Int64N,
+	})
 }
 
 const secret = "sk-upstream-0123456789"

@@ -93,6 +93,9 @@ func (p *plan) refusal(row *jobRow, f *provider.Fault) *app.Error {
 	if len(row.UpstreamModel) >= nameBytesMin {
 		said.Message = strings.ReplaceAll(said.Message, row.UpstreamModel, p.model.ID)
 	}
+	for _, one := range p.assets {
+		said.Message = strings.ReplaceAll(said.Message, one.UpstreamID, one.ID)
+	}
 	switch {
 	case said.Kind == app.Invalid: // in words of its own: the guardrails, or a source that is gone
 		if said.Param == paramRemixed {

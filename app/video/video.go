@@ -8,6 +8,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/asset"
 	"umg/app/catalog"
 	"umg/app/egress"
 	"umg/app/limit"
@@ -23,7 +24,7 @@ const (
 	verdictStandard   = 24 * time.Hour
 )
 
-// Options are the rooms around this one. All but the waits are required.
+// Options are the rooms around this one. All but the assets and the waits are required.
 type Options struct {
 	Ledger    *billing.Ledger
 	Snapshot  func() *catalog.Snapshot
@@ -33,6 +34,7 @@ type Options struct {
 	Stills    *stills.Maker
 	Events    *webhook.Service
 	Egress    *egress.Client // for reference images by address
+	Assets    *asset.Service // that calls may name; nil: none can be used
 	Now       app.Clock
 	IDs       app.IDs
 	Random    io.Reader           // of callback tokens

@@ -44,6 +44,11 @@ func (c *Client) Create(ctx context.Context, r *catalog.Route, o Order) (Task, *
 	if f != nil {
 		return Task{}, f
 	}
+	if len(o.Assets) > 0 && !s.assets {
+		f = provider.NewFault(provider.ClassSetup, errAssets)
+		f.Unsent = true
+		return Task{}, f
+	}
 	source := ""
 	if o.Source != nil {
 		if source, f = c.source(ctx, r, s, o.Source); f != nil {
@@ -177,6 +182,12 @@ const (
 func Remixes(r *catalog.Route) bool {
 	s := styles[r.Style]
 	return s != nil && s.source != nil
+}
+
+// Carries reports whether a route can tell its upstream which material assets a video is made with.
+func Carries(r *catalog.Route) bool {
+	s := styles[r.Style]
+	return s != nil && s.assets
 }
 
 // answer is a JSON answer that is no error.

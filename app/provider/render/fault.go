@@ -24,8 +24,9 @@ const (
 )
 
 var (
-	errStyle = errors.New("render: the style of the route makes no videos")
-	errShape = errors.New("render: the answer is not of the form of its style")
+	errStyle  = errors.New("render: the style of the route makes no videos")
+	errAssets = errors.New("render: the style of the route has no words for material assets")
+	errShape  = errors.New("render: the answer is not of the form of its style")
 )
 
 // failureWords are said of failed renders where the upstream says nothing.

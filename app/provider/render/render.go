@@ -18,9 +18,10 @@ type Order struct {
 	Prompt        string
 	Width, Height int
 	Seconds       int
-	Image         *Image  // the first frame, nil for none
-	Source        *Source // the video to change, nil for a new one
-	Callback      string  // address the upstream may call when something changes, empty for none
+	Image         *Image     // the first frame, nil for none
+	Source        *Source    // the video to change, nil for a new one
+	Assets        []Material // to make it with; only routes that carry them take such an order
+	Callback      string     // address the upstream may call when something changes, empty for none
 	EndUser       string
 	CreatedAt     time.Time
 }
@@ -29,6 +30,12 @@ type Order struct {
 type Image struct {
 	Type string // image/jpeg, image/png or image/webp
 	Data []byte
+}
+
+// Material is an asset that the upstream keeps and makes the video with; see Carries.
+type Material struct {
+	ID   string // the upstream's
+	Kind string // image, video or audio
 }
 
 // Source is a finished video of the same provider. Styles that take an id use ID, those that take an address URL, those

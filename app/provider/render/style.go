@@ -22,6 +22,7 @@ type style struct {
 	found  func(raw []byte, kind, model string, o Order) ([]Task, error)
 	read   func(raw []byte, kind string) (Task, error)
 	source func(from Source) string                    // what a remix names, empty when the source does not say
+	assets bool                                        // it has words for material assets
 	file   func(root string, t Task, v Variant) string // path or address, empty for a file it does not make
 	codes  map[string]int                              // statuses that codes in error bodies stand for
 	words  []meaning                                   // statuses that messages of plain refusals stand for

@@ -28,8 +28,9 @@ var tasks = style{
 	root: "/videos", create: createTask, status: taskStatus, find: findTask, found: foundTask, read: readTask,
 	cancel: func(string, string) (provider.Call, bool) { return provider.Call{}, false },
 	source: taskSource, file: taskFile,
-	codes: taskCodes,
-	words: []meaning{{"not found", http.StatusNotFound}, {"not exist", http.StatusNotFound}},
+	assets: true,
+	codes:  taskCodes,
+	words:  []meaning{{"not found", http.StatusNotFound}, {"not exist", http.StatusNotFound}},
 }
 
 // taskCodes are the statuses that codes of errors stand for.
@@ -60,6 +61,14 @@ type taskOrder struct {
 	Image     []byte `json:"image,omitempty"`
 	Callback  string `json:"callback_url,omitempty"`
 	Reference string `json:"external_task_id,omitempty"`
+
+	Assets []taskAsset `json:"assets,omitempty"`
+}
+
+// taskAsset is how a task names an asset.
+type taskAsset struct {
+	ID   string `json:"id"`
+	Kind string `json:"type"`
 }
 
 func createTask(root, model string, o Order, source string) (provider.Call, string, error) {
@@ -75,6 +84,9 @@ func createTask(root, model string, o Order, source string) (provider.Call, stri
 	}
 	if kind == imageTask {
 		order.Image = o.Image.Data
+	}
+	for _, one := range o.Assets {
+		order.Assets = append(order.Assets, taskAsset{one.ID, one.Kind})
 	}
 	payload, err := jsonBody(order, roomOf(o))
 	return provider.Call{Method: http.MethodPost, Path: root + "/" + kind, Payload: payload}, kind, err

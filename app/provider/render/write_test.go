@@ -56,6 +56,12 @@ var golden = map[string]struct {
 		`{"model_name":"model-1","prompt":"A fox, \"red\" <fast>","mode":"std","aspect_ratio":"1:1","duration":"5",` +
 			`"image":"YSBwaWN0dXJl","external_task_id":"video_1"}`,
 	},
+	"tasks, with assets": {
+		catalog.TasksStyle, with(func(o *Order) { o.Assets, o.Callback = []Material{{"asst_1", "image"}, {"asst_2", "audio"}}, "" }),
+		"/v1/videos/text2video", "application/json",
+		`{"model_name":"model-1","prompt":"A fox, \"red\" <fast>","mode":"std","aspect_ratio":"16:9","duration":"5",` +
+			`"external_task_id":"video_1","assets":[{"id":"asst_1","type":"image"},{"id":"asst_2","type":"audio"}]}`,
+	},
 	"tasks, tall and fine": {
 		catalog.TasksStyle, with(func(o *Order) { o.Width, o.Height, o.Callback = 1080, 1920, "" }), "/v1/videos/text2video", "application/json",
 		`{"model_name":"model-1","prompt":"A fox, \"red\" <fast>","mode":"pro","aspect_ratio":"9:16","duration":"5","external_task_id":"video_1"}`,
@@ -94,6 +100,21 @@ func TestOrdersAreWrittenAsTheStyleHasThem(t *testing.T) {
 				t.Errorf("%v", got.header)
 			}
 		})
+	}
+}
+
+func TestAssetsGoOnlyWhereThereAreWordsForThem(t *testing.T) {
+	t.Parallel()
+	for style, carries := range map[llm.Style]bool{catalog.VideosStyle: false, catalog.OperationsStyle: false, catalog.TasksStyle: true} {
+		u := serve(t, says(200, accepted[style]))
+		r := route(style, u.URL)
+		_, f := client(t).Create(soon(t), r, with(func(o *Order) { o.Assets = []Material{{"asst_1", "image"}} }))
+		if Carries(r) != carries || (f == nil) != carries || f != nil && (!f.Unsent || Ambiguous(f)) || len(u.all()) > 0 != carries {
+			t.Errorf("%s: carries %v, %v, %d requests", style, Carries(r), f, len(u.all()))
+		}
+	}
+	if Carries(route(llm.Chat, "http://127.0.0.1:1")) {
+		t.Error("a style of text carries assets")
 	}
 }
 

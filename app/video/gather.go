@@ -1,0 +1,36 @@
+package video
+
+import (
+	"context"
+	"slices"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/provider/render"
+)
+
+// gather finds the material assets that a call names, and leaves only the routes to the provider that keeps them: to all
+// others their ids say nothing. It comes after the limits, as a provider may be asked how an asset is.
+func (s *Service) gather(ctx context.Context, c *Call, p *plan) (err error) {
+	if len(p.wish.assets) == 0 {
+		return nil
+	}
+	if s.o.Assets == nil {
+		return noProvider(p.model)
+	}
+	if p.assets, err = s.o.Assets.References(ctx, c.Principal, p.wish.assets); err != nil {
+		return err
+	}
+	keeper := p.assets[0].Provider
+	for _, one := range p.assets[1:] {
+		if one.Provider != keeper {
+			return app.Errorf(app.Invalid, "assets_apart", "asset_ids names assets that are kept by different providers, and no one of them "+
+				"can use all. Make one video of those that belong together, or create the others anew.").At(paramAssets).Final()
+		}
+	}
+	p.routes = slices.DeleteFunc(p.routes, func(r *catalog.Route) bool { return r.Provider.ID != keeper || !render.Carries(r) })
+	if len(p.routes) == 0 {
+		return noProvider(p.model)
+	}
+	return nil
+}
