@@ -12,6 +12,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/asset"
 	"umg/app/catalog"
 	"umg/app/gateway"
 	"umg/app/mail"
@@ -30,6 +31,7 @@ type Options struct {
 	Gateway  *gateway.Gateway
 	Videos   *video.Service
 	Webhooks *webhook.Service
+	Assets   *asset.Service              // nil: the pages about assets are unknown
 	Outbox   *mail.Service               // of a demo without a mail server; nil keeps mails to their readers
 	Booked   func(context.Context) error // waits until what calls cost shows in the balance; nil: it always does
 	Payments *stripe.Service             // nil where credit was never bought
@@ -97,16 +99,8 @@ func Routes() []Route {
 		{Method: http.MethodGet, Path: "/videos/:id/delete", Right: app.UseVideos, serve: (*Console).askDeleteVideo},
 		{Method: http.MethodPost, Path: "/videos/:id/delete", Right: app.UseVideos, serve: (*Console).deleteVideo},
 		{Method: http.MethodPost, Path: "/videos/:id/remix", Right: app.MakeVideos, serve: (*Console).remixVideo},
-		{Method: http.MethodGet, Path: "/keys", Right: app.ManageKeys, serve: (*Console).keys},
-		{Method: http.MethodPost, Path: "/keys", Right: app.ManageKeys, serve: (*Console).createKey},
-		{Method: http.MethodGet, Path: "/keys/new", Right: app.ManageKeys, serve: (*Console).newKey},
-		{Method: http.MethodPost, Path: "/keys/:id/disable", Right: app.ManageKeys, serve: (*Console).disableKey},
-		{Method: http.MethodPost, Path: "/keys/:id/enable", Right: app.ManageKeys, serve: (*Console).enableKey},
-		{Method: http.MethodGet, Path: "/keys/:id/budget", Right: app.ManageKeys, serve: (*Console).askBudget},
-		{Method: http.MethodPost, Path: "/keys/:id/budget", Right: app.ManageKeys, serve: (*Console).setBudget},
-		{Method: http.MethodGet, Path: "/keys/:id/delete", Right: app.ManageKeys, serve: (*Console).askDeleteKey},
-		{Method: http.MethodPost, Path: "/keys/:id/delete", Right: app.ManageKeys, serve: (*Console).deleteKey},
-	}, webhookRoutes(), billingRoutes(), usageRoutes(), verifyRoutes(), outboxRoutes(), accountRoutes())
+	}, keyRoutes(), webhookRoutes(), assetRoutes(), billingRoutes(), usageRoutes(), verifyRoutes(), outboxRoutes(), accountRoutes(),
+		signInRoutes(), profileRoutes(), securityRoutes())
 }
 
 // Mount adds the pages to the group at /console.

@@ -67,7 +67,7 @@ func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, chang
 		Keys: account.NewKeyRing(db, account.KeyRingOptions{Now: time.Now, Log: log}), Catalog: models, Now: time.Now, Gateway: texts,
 	})
 	options := console.Options{
-		Accounts: account.New(db, ledger, account.Options{Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: trial}),
+		Accounts: account.New(db, ledger, account.Options{Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: trial, Key: [32]byte{1}}),
 		Sessions: account.NewSessionStore(db, account.SessionOptions{
 			Key: [32]byte{1}, Now: time.Now, IDs: ids, Random: rand.Reader, ClientIP: server.ClientIP(nil),
 		}),
@@ -147,7 +147,8 @@ func path(r console.Route) string { return "/console" + strings.ReplaceAll(r.Pat
 func TestEveryPageAsksWhoIsThere(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
-	open := map[string]bool{"/billing/rules": true, "/outbox": true, "/outbox/:id": true, "/sign-up": true, "/sign-in": true, "/sign-out": true, "/theme": true, "/verify": true}
+	open := map[string]bool{"/billing/rules": true, "/outbox": true, "/outbox/:id": true, "/sign-up": true, "/sign-in": true, "/sign-out": true, "/theme": true, "/verify": true,
+		"/sign-in/code": true, "/forgot": true, "/reset": true, "/email": true}
 	for _, r := range console.Routes() {
 		if r.Open != open[r.Path] {
 			t.Errorf("%s %s: open is %v", r.Method, r.Path, r.Open)

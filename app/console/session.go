@@ -2,10 +2,17 @@ package console
 
 import (
 	"net/http"
+	"net/url"
 
 	"umg/app"
 	"umg/app/account"
 	"umg/views"
+	"umg/views/ui"
+)
+
+const (
+	codePath    = signInPath + "/code"
+	ticketValue = "ticket" // the session's, of whoever gave the right password and not yet a code
 )
 
 func (c *Console) entry(p *page) views.Entry {
@@ -47,7 +54,7 @@ func (c *Console) signInPage(p *page) error {
 }
 
 func (c *Console) signIn(p *page) error {
-	user, err := c.o.Accounts.SignIn(p.Request().Context(), p.FormValue("email"), p.FormValue("password"), p.RealIP())
+	in, err := c.o.Accounts.SignIn(p.Request().Context(), p.FormValue("email"), p.FormValue("password"), p.RealIP())
 	if err != nil {
 		e := c.entry(p)
 		status, err := explain(&e, err)
@@ -56,11 +63,81 @@ func (c *Console) signIn(p *page) error {
 		}
 		return c.render(p, status, views.SignInPage(e))
 	}
-	return c.enter(p, user)
+	if in.Ticket != "" {
+		return c.halfway(p, in.Ticket)
+	}
+	return c.enter(p, in.User)
+}
+
+// halfway starts a fresh session of nobody, which remembers that the password was right.
+func (c *Console) halfway(p *page, ticket string) error {
+	p.session.Values[ticketValue] = ticket
+	if err := c.o.Sessions.Start(p.Response(), p.Request(), ""); err != nil {
+		return err
+	}
+	return p.Redirect(http.StatusSeeOther, withNext(codePath, p.FormValue("next")))
+}
+
+// withNext keeps where to go afterwards on the way to another form.
+func withNext(path, next string) string {
+	if next = safeNext(next); next != consolePath {
+		path += "?next=" + url.QueryEscape(next)
+	}
+	return path
+}
+
+// codePage asks for the second step of signing in.
+func (c *Console) codePage(p *page) error {
+	if p.signedIn() {
+		return p.Redirect(http.StatusSeeOther, safeNext(p.FormValue("next")))
+	}
+	if p.ticket() == "" {
+		return p.Redirect(http.StatusSeeOther, withNext(signInPath, p.FormValue("next")))
+	}
+	return c.render(p, http.StatusOK, views.SignInCodePage(c.secondStep(p)))
+}
+
+func (c *Console) secondStep(p *page) views.SecondStep {
+	s := views.SecondStep{Shell: c.shell(p), Recovery: p.FormValue("with") == "recovery"}
+	if next := safeNext(p.FormValue("next")); next != consolePath {
+		s.Next = next
+	}
+	return s
+}
+
+// ticket is what shows that the password of this session's reader was right.
+func (p *page) ticket() string {
+	text, _ := p.session.Values[ticketValue].(string)
+	return text
+}
+
+// signInCode takes the second step.
+func (c *Console) signInCode(p *page) error {
+	if p.ticket() == "" {
+		return p.Redirect(http.StatusSeeOther, withNext(signInPath, p.FormValue("next")))
+	}
+	user, err := c.o.Accounts.FinishSignIn(p.Request().Context(), p.ticket(), p.FormValue("code"), p.principal().From)
+	if err == nil {
+		return c.enter(p, user)
+	}
+	refusal, s := app.AsError(err), c.secondStep(p)
+	switch {
+	case refusal.Param == "code":
+		s.CodeError = refusal.Message
+		return c.render(p, http.StatusUnprocessableEntity, views.SignInCodePage(s))
+	case refusal.Kind == app.Exhausted:
+		s.Wait = max(refusal.RetryAfter, 1)
+		return c.render(p, http.StatusTooManyRequests, views.SignInCodePage(s))
+	case refusal.Kind == app.Unauthenticated || refusal.Kind == app.Conflict || refusal.Kind == app.NotFound:
+		delete(p.session.Values, ticketValue)
+		return c.say(p, ui.Warning, refusal.Message, withNext(signInPath, p.FormValue("next")))
+	}
+	return err
 }
 
 // enter starts a fresh session, so that one that somebody else planted is worth nothing.
 func (c *Console) enter(p *page, user account.User) error {
+	delete(p.session.Values, ticketValue)
 	if err := c.o.Sessions.Start(p.Response(), p.Request(), user.ID); err != nil {
 		return err
 	}

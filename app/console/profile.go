@@ -1,0 +1,106 @@
+package console
+
+import (
+	"net/http"
+
+	"umg/app"
+	"umg/app/account"
+	"umg/views"
+	"umg/views/ui"
+)
+
+// profileRoutes are what a user changes about themself.
+func profileRoutes() []Route {
+	return []Route{
+		{Method: http.MethodGet, Path: "/settings", serve: (*Console).profile},
+		{Method: http.MethodPost, Path: "/settings/name", serve: (*Console).rename},
+		{Method: http.MethodPost, Path: "/settings/email", serve: (*Console).askEmail},
+		{Method: http.MethodPost, Path: "/settings/password", serve: (*Console).changePassword},
+	}
+}
+
+func (c *Console) profile(p *page) error {
+	v, err := c.profileOf(p)
+	if err != nil {
+		return err
+	}
+	return c.render(p, http.StatusOK, views.ProfilePage(v))
+}
+
+func (c *Console) profileOf(p *page) (views.Profile, error) {
+	found, err := c.o.Accounts.Profile(p.Request().Context(), p.user.ID)
+	return views.Profile{
+		Shell: c.shell(p), Name: found.Name, Email: found.Email, Pending: found.Pending, PasswordAt: found.ChangedAt,
+		NoMail: !c.o.Accounts.Verifies(),
+	}, err
+}
+
+// refuseProfile shows the page again with what was wrong. Put places a message that belongs to a field, and says whether it
+// knows it.
+func (c *Console) refuseProfile(p *page, err error, put func(*views.Profile, *app.Error) bool) error {
+	refusal := app.AsError(err)
+	v, readErr := c.profileOf(p)
+	if readErr != nil {
+		return readErr
+	}
+	known := put(&v, refusal)
+	switch {
+	case refusal.Kind == app.Exhausted:
+		return c.render(p, http.StatusTooManyRequests, views.ProfilePage(v))
+	case known:
+		return c.render(p, http.StatusUnprocessableEntity, views.ProfilePage(v))
+	}
+	return err
+}
+
+func (c *Console) rename(p *page) error {
+	name := p.FormValue("name")
+	if err := c.o.Accounts.Rename(p.Request().Context(), p.principal(), name); err != nil {
+		return c.refuseProfile(p, err, func(v *views.Profile, e *app.Error) bool {
+			v.Name, v.NameError = name, e.Message
+			return e.Param == "name"
+		})
+	}
+	return c.say(p, ui.Success, "Your name was saved.", settingsPath)
+}
+
+func (c *Console) askEmail(p *page) error {
+	email := p.FormValue("email")
+	to, err := c.o.Accounts.AskEmail(p.Request().Context(), p.principal(), p.FormValue("current_password"), email)
+	if err != nil {
+		return c.refuseProfile(p, err, func(v *views.Profile, e *app.Error) bool {
+			v.NewEmail = email
+			switch {
+			case e.Param == "email":
+				v.NewEmailError = e.Message
+			case e.Param == "current_password":
+				v.EmailPasswordError = e.Message
+			default:
+				v.EmailFormError = e.Message
+				return e.Kind == app.Conflict
+			}
+			return true
+		})
+	}
+	return c.say(p, ui.Success, "A link is on its way to "+to+". Open it within 24 hours.", settingsPath)
+}
+
+func (c *Console) changePassword(p *page) error {
+	err := c.o.Accounts.ChangePassword(p.Request().Context(), p.principal(), p.FormValue("current_password"), p.FormValue("password"),
+		account.SessionID(p.session))
+	if err != nil {
+		return c.refuseProfile(p, err, func(v *views.Profile, e *app.Error) bool {
+			switch e.Param {
+			case "password":
+				v.PasswordError = e.Message
+			case "current_password":
+				v.CurrentError = e.Message
+			default:
+				v.PasswordFormError = e.Message
+				return e.Kind == app.Conflict
+			}
+			return true
+		})
+	}
+	return c.say(p, ui.Success, "Your password was changed, and all other sessions were ended.", settingsPath)
+}

@@ -1,0 +1,121 @@
+package console
+
+import (
+	"net/http"
+
+	"umg/app"
+	"umg/views"
+)
+
+// signInRoutes are the pages around signing in: the second step, and the way back for whoever lost their password.
+func signInRoutes() []Route {
+	return []Route{
+		{Method: http.MethodGet, Path: "/sign-in/code", Open: true, serve: (*Console).codePage},
+		{Method: http.MethodPost, Path: "/sign-in/code", Open: true, serve: (*Console).signInCode},
+		{Method: http.MethodGet, Path: "/forgot", Open: true, serve: (*Console).forgotPage},
+		{Method: http.MethodPost, Path: "/forgot", Open: true, serve: (*Console).forgot},
+		{Method: http.MethodGet, Path: "/reset", Open: true, serve: (*Console).resetPage},
+		{Method: http.MethodPost, Path: "/reset", Open: true, serve: (*Console).reset},
+		{Method: http.MethodGet, Path: "/email", Open: true, serve: (*Console).emailPage},
+		{Method: http.MethodPost, Path: "/email", Open: true, serve: (*Console).changeEmail},
+	}
+}
+
+func (c *Console) forgotPage(p *page) error {
+	return c.render(p, http.StatusOK, views.ForgotPage(c.forgotten(p)))
+}
+
+func (c *Console) forgotten(p *page) views.Forgot {
+	return views.Forgot{Shell: c.shell(p), Email: p.FormValue("email"), NoMail: !c.o.Accounts.Verifies()}
+}
+
+// forgot answers the same whoever the address belongs to.
+func (c *Console) forgot(p *page) error {
+	f := c.forgotten(p)
+	if f.NoMail {
+		return c.render(p, http.StatusConflict, views.ForgotPage(f))
+	}
+	err := c.o.Accounts.AskReset(p.Request().Context(), f.Email, p.RealIP())
+	refusal, status := app.AsError(err), http.StatusOK
+	switch {
+	case err == nil:
+		f.Sent = true
+	case refusal.Kind == app.Exhausted:
+		f.Wait, status = max(refusal.RetryAfter, 1), http.StatusTooManyRequests
+	case refusal.Param == "email":
+		f.EmailError, status = refusal.Message, http.StatusUnprocessableEntity
+	default:
+		return err
+	}
+	return c.render(p, status, views.ForgotPage(f))
+}
+
+// resetPage shows what a link would do and does nothing: programs that read mail open every link.
+func (c *Console) resetPage(p *page) error {
+	token := p.QueryParam("token")
+	email, err := c.o.Accounts.ResetLink(p.Request().Context(), token)
+	if err != nil {
+		return c.refuseReset(p, err)
+	}
+	return c.render(p, http.StatusOK, views.ResetPage(views.Reset{Shell: c.shell(p), Token: token, Email: email}))
+}
+
+func (c *Console) refuseReset(p *page, err error) error {
+	refusal := app.AsError(err)
+	if refusal.Kind != app.NotFound && refusal.Kind != app.Conflict {
+		return err
+	}
+	r := views.Reset{Shell: c.shell(p), Problem: refusal.Message}
+	return c.render(p, statusOf[refusal.Kind], views.ResetPage(r))
+}
+
+// reset uses a link. Whoever is signed in with this browser as the user of it is so no longer.
+func (c *Console) reset(p *page) error {
+	ctx, token := p.Request().Context(), p.FormValue("token")
+	email, err := c.o.Accounts.ResetLink(ctx, token)
+	if err != nil {
+		return c.refuseReset(p, err)
+	}
+	err = c.o.Accounts.ResetPassword(ctx, token, p.FormValue("password"), p.principal().From)
+	refusal := app.AsError(err)
+	switch {
+	case err == nil:
+	case refusal.Param == "password":
+		r := views.Reset{Shell: c.shell(p), Token: token, Email: email, PasswordError: refusal.Message}
+		return c.render(p, http.StatusUnprocessableEntity, views.ResetPage(r))
+	default:
+		return c.refuseReset(p, err)
+	}
+	if err := c.o.Sessions.End(p.Response(), p.Request()); err != nil {
+		return err
+	}
+	p.user.ID = ""
+	return c.render(p, http.StatusOK, views.ResetPage(views.Reset{Shell: c.shell(p), Email: email, Done: true}))
+}
+
+// emailPage shows what a link to another address would do.
+func (c *Console) emailPage(p *page) error {
+	token := p.QueryParam("token")
+	from, to, err := c.o.Accounts.EmailLink(p.Request().Context(), token)
+	if err != nil {
+		return c.refuseEmail(p, err)
+	}
+	return c.render(p, http.StatusOK, views.EmailChangePage(views.EmailChange{Shell: c.shell(p), Token: token, From: from, To: to}))
+}
+
+func (c *Console) refuseEmail(p *page, err error) error {
+	refusal := app.AsError(err)
+	if refusal.Kind != app.NotFound && refusal.Kind != app.Conflict {
+		return err
+	}
+	e := views.EmailChange{Shell: c.shell(p), Problem: refusal.Message}
+	return c.render(p, statusOf[refusal.Kind], views.EmailChangePage(e))
+}
+
+func (c *Console) changeEmail(p *page) error {
+	to, err := c.o.Accounts.ChangeEmail(p.Request().Context(), p.FormValue("token"), p.principal().From)
+	if err != nil {
+		return c.refuseEmail(p, err)
+	}
+	return c.render(p, http.StatusOK, views.EmailChangePage(views.EmailChange{Shell: c.shell(p), To: to, Done: true}))
+}

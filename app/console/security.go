@@ -1,0 +1,170 @@
+package console
+
+import (
+	"net/http"
+
+	"umg/app"
+	"umg/app/account"
+	"umg/views"
+	"umg/views/ui"
+)
+
+const (
+	securityPath = settingsPath + "/security"
+	totpPath     = securityPath + "/codes"
+)
+
+// securityRoutes are the second step of signing in, and where somebody is signed in.
+func securityRoutes() []Route {
+	const base = "/settings/security"
+	return []Route{
+		{Method: http.MethodGet, Path: base, serve: (*Console).security},
+		{Method: http.MethodGet, Path: base + "/codes", serve: (*Console).totpPage},
+		{Method: http.MethodPost, Path: base + "/codes", serve: (*Console).beginTOTP},
+		{Method: http.MethodPost, Path: base + "/codes/confirm", serve: (*Console).confirmTOTP},
+		{Method: http.MethodGet, Path: base + "/codes/off", serve: (*Console).askTOTPOff},
+		{Method: http.MethodPost, Path: base + "/codes/off", serve: (*Console).disableTOTP},
+		{Method: http.MethodGet, Path: base + "/recovery", serve: (*Console).askRecovery},
+		{Method: http.MethodPost, Path: base + "/recovery", serve: (*Console).renewRecovery},
+		{Method: http.MethodPost, Path: base + "/sessions/end", serve: (*Console).endOtherSessions},
+		{Method: http.MethodPost, Path: base + "/sessions/:id/end", serve: (*Console).endSession},
+	}
+}
+
+func (c *Console) security(p *page) error {
+	ctx := p.Request().Context()
+	found, err := c.o.Accounts.Security(ctx, p.user.ID)
+	if err != nil {
+		return err
+	}
+	list, err := c.o.Sessions.Sessions(ctx, p.user.ID)
+	if err != nil {
+		return err
+	}
+	v := views.Security{Shell: c.shell(p), EnabledAt: found.EnabledAt, CodesLeft: found.CodesLeft}
+	for _, s := range list {
+		v.Sessions = append(v.Sessions, views.Session{
+			ID: s.ID, Agent: s.UserAgent, IP: s.IP, CreatedAt: s.CreatedAt, SeenAt: s.SeenAt, Current: s.ID == account.SessionID(p.session),
+		})
+	}
+	return c.render(p, http.StatusOK, views.SecurityPage(v))
+}
+
+// totpPage shows what a device is told while the second step is being set up.
+func (c *Console) totpPage(p *page) error { return c.enrol(p, http.StatusOK, "", 0) }
+
+func (c *Console) enrol(p *page, status int, problem string, wait int) error {
+	found, pending, err := c.o.Accounts.PendingTOTP(p.Request().Context(), p.user)
+	if err != nil {
+		return err
+	}
+	if !pending {
+		return p.Redirect(http.StatusSeeOther, securityPath)
+	}
+	picture, err := views.QRCode(found.URL)
+	if err != nil {
+		return err
+	}
+	v := views.TOTPSetup{Shell: c.shell(p), Secret: found.Secret, Picture: picture, CodeError: problem, Throttled: wait > 0}
+	return c.render(p, status, views.TOTPSetupPage(v))
+}
+
+func (c *Console) beginTOTP(p *page) error {
+	if err := c.o.Accounts.BeginTOTP(p.Request().Context(), p.principal()); err != nil {
+		return c.backToSecurity(p, err)
+	}
+	return p.Redirect(http.StatusSeeOther, totpPath)
+}
+
+// backToSecurity tells on the page why something was not done, where that is the reader's to know.
+func (c *Console) backToSecurity(p *page, err error) error {
+	if refusal := app.AsError(err); refusal.Kind == app.Conflict {
+		return c.say(p, ui.Warning, refusal.Message, securityPath)
+	}
+	return err
+}
+
+func (c *Console) confirmTOTP(p *page) error {
+	codes, err := c.o.Accounts.ConfirmTOTP(p.Request().Context(), p.principal(), p.FormValue("code"))
+	refusal := app.AsError(err)
+	switch {
+	case err == nil:
+		v := views.RecoveryCodes{Shell: c.shell(p), Codes: codes, Enabled: true}
+		return c.render(p, http.StatusOK, views.RecoveryCodesPage(v))
+	case refusal.Kind == app.Exhausted:
+		return c.enrol(p, http.StatusTooManyRequests, refusal.Message, 1)
+	case refusal.Param == "code":
+		return c.enrol(p, http.StatusUnprocessableEntity, refusal.Message, 0)
+	}
+	return c.backToSecurity(p, err)
+}
+
+func (c *Console) askTOTPOff(p *page) error { return c.askProof(p, views.TurnOff) }
+
+func (c *Console) askRecovery(p *page) error { return c.askProof(p, views.Renew) }
+
+// askProof is the form of something that takes the password again. It is for who has a second step.
+func (c *Console) askProof(p *page, what views.ProofOf) error {
+	found, err := c.o.Accounts.Security(p.Request().Context(), p.user.ID)
+	if err != nil {
+		return err
+	}
+	if found.EnabledAt == nil {
+		return p.Redirect(http.StatusSeeOther, securityPath)
+	}
+	return c.render(p, http.StatusOK, views.SecurityProofPage(views.SecurityProof{Shell: c.shell(p), What: what, CodesLeft: found.CodesLeft}))
+}
+
+// refuseProof shows such a form again.
+func (c *Console) refuseProof(p *page, what views.ProofOf, err error) error {
+	v, refusal := views.SecurityProof{Shell: c.shell(p), What: what}, app.AsError(err)
+	switch {
+	case refusal.Kind == app.Exhausted:
+		v.FormError = refusal.Message
+		return c.render(p, http.StatusTooManyRequests, views.SecurityProofPage(v))
+	case refusal.Param == "current_password":
+		v.PasswordError = refusal.Message
+	case refusal.Param == "code":
+		v.CodeError = refusal.Message
+	default:
+		return c.backToSecurity(p, err)
+	}
+	return c.render(p, http.StatusUnprocessableEntity, views.SecurityProofPage(v))
+}
+
+func (c *Console) disableTOTP(p *page) error {
+	err := c.o.Accounts.DisableTOTP(p.Request().Context(), p.principal(), p.FormValue("current_password"), p.FormValue("code"))
+	if err != nil {
+		return c.refuseProof(p, views.TurnOff, err)
+	}
+	return c.say(p, ui.Success, "Sign-in codes were turned off.", securityPath)
+}
+
+func (c *Console) renewRecovery(p *page) error {
+	codes, err := c.o.Accounts.RenewCodes(p.Request().Context(), p.principal(), p.FormValue("current_password"))
+	if err != nil {
+		return c.refuseProof(p, views.Renew, err)
+	}
+	return c.render(p, http.StatusOK, views.RecoveryCodesPage(views.RecoveryCodes{Shell: c.shell(p), Codes: codes}))
+}
+
+func (c *Console) endSession(p *page) error {
+	if p.Param("id") == account.SessionID(p.session) {
+		return c.signOut(p)
+	}
+	if err := c.o.Accounts.EndSession(p.Request().Context(), p.principal(), p.Param("id")); err != nil {
+		return err
+	}
+	return c.say(p, ui.Success, "That session was ended.", securityPath)
+}
+
+func (c *Console) endOtherSessions(p *page) error {
+	n, err := c.o.Accounts.EndOtherSessions(p.Request().Context(), p.principal(), account.SessionID(p.session))
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return c.say(p, ui.Info, "There was no other session.", securityPath)
+	}
+	return c.say(p, ui.Success, "All other sessions were ended.", securityPath)
+}

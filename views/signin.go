@@ -1,0 +1,63 @@
+package views
+
+import "time"
+
+// SecondStep is the page that asks for a code after the password.
+type SecondStep struct {
+	Shell
+	Recovery  bool // it asks for a recovery code
+	CodeError string
+	Wait      time.Duration // set while too many attempts were made
+	Next      string        // where to go afterwards; empty for the overview
+}
+
+// Forgot is the page on which somebody asks for a link that sets a new password.
+type Forgot struct {
+	Shell
+	Email      string
+	EmailError string
+	Wait       time.Duration
+	Sent       bool // a link is on its way, if the address is known
+	NoMail     bool // this server sends none
+}
+
+// Reset is the page of such a link.
+type Reset struct {
+	Shell
+	Token         string // of a link that can be used; empty otherwise
+	Email         string
+	PasswordError string
+	Problem       string // why the link does not work
+	Done          bool
+}
+
+func (r Reset) title() string {
+	switch {
+	case r.Done:
+		return "Your password was changed"
+	case r.Problem != "":
+		return "This link does not work"
+	default:
+		return "Choose a new password"
+	}
+}
+
+// EmailChange is the page of a link to another e-mail address.
+type EmailChange struct {
+	Shell
+	Token    string // of a link that can be used; empty otherwise
+	From, To string
+	Problem  string // why the link does not work
+	Done     bool
+}
+
+func (e EmailChange) title() string {
+	switch {
+	case e.Done:
+		return "Your e-mail address was changed"
+	case e.Problem != "":
+		return "This link does not work"
+	default:
+		return "Use this e-mail address"
+	}
+}
