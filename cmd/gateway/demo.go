@@ -191,7 +191,7 @@ func (c *demoCommand) seed(ctx context.Context, h *house) (seed, error) {
 	if err != nil {
 		return who, err
 	}
-	if _, err := h.keys.Find(ctx, who.APIKey); err == nil {
+	if _, err := h.keys.Find(ctx, who.APIKey, demoAddress); err == nil || app.KindOf(err) == app.Forbidden {
 		return who, nil
 	}
 	if err := who.save(path); err != nil {
