@@ -1,20 +1,12 @@
 package api
 
 import (
-	"context"
 	"net/http"
 
 	"umg/app"
 )
 
 const paymentEventBytesMax = 64 << 10
-
-// PaymentEvents takes the events of the payment service. Receives is false where none can be trusted, because there is no
-// secret to check them with.
-type PaymentEvents interface {
-	Receives() bool
-	Webhook(ctx context.Context, body []byte, signature string) error
-}
 
 // paymentRoutes are what the payment service calls. Its events bear a signature over their bytes instead of a key.
 func paymentRoutes() []Route {

@@ -27,15 +27,20 @@ const (
 // seller is a real service of payments before a payment service at that address.
 func seller(t *testing.T, db *sqlx.DB, base, secret string) *stripe.Service {
 	t.Helper()
+	s, err := newSeller(t, db, "sk_test_key", base, secret)
+	must(t, err)
+	return s
+}
+
+func newSeller(t *testing.T, db *sqlx.DB, key, base, secret string) (*stripe.Service, error) {
+	t.Helper()
 	ids, log := app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.DiscardHandler)
 	mails, err := mail.New(db, mail.Options{Now: time.Now, IDs: ids, Log: log})
 	must(t, err)
-	s, err := stripe.New(db, stripe.Options{
-		Key: "sk_test_key", WebhookSecret: secret, APIBase: base, BaseURL: "https://gateway.example", Now: time.Now, IDs: ids, Log: log,
+	return stripe.New(db, stripe.Options{
+		Key: key, WebhookSecret: secret, APIBase: base, BaseURL: "https://gateway.example", Now: time.Now, IDs: ids, Log: log,
 		Ledger: billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log}), Mail: mails,
 	})
-	must(t, err)
-	return s
 }
 
 func signedEvent(body string) string {

@@ -20,7 +20,7 @@ const customerRoundsMax = 2
 // CheckoutRequest asks for credit. The idempotency key makes one checkout of a request that is sent twice.
 type CheckoutRequest struct {
 	Principal      app.Principal // who buys, for an account
-	Email          string        // of the person who pays, for the receipt
+	Email          string        // of the person who pays, for the receipt; empty for whoever cares for the account's money
 	Cents          int64
 	IdempotencyKey string
 }
@@ -40,6 +40,15 @@ func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Topup, error
 	}
 	if err := s.mayBuy(ctx, r.Principal.AccountID); err != nil {
 		return Topup{}, err
+	}
+	if r.Email == "" {
+		to, err := owners(ctx, s.db, r.Principal.AccountID)
+		if err != nil {
+			return Topup{}, wrap("find who pays", err)
+		}
+		if len(to) > 0 {
+			r.Email = to[0]
+		}
 	}
 	row, err := s.order(ctx, r)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -53,9 +53,12 @@ func topupOf(ctx context.Context, q postgres.Queryer, accountID, id string) (t t
 	return t, err
 }
 
-func topupsOf(ctx context.Context, q postgres.Queryer, accountID string, limit int) (list []topupRow, err error) {
+func topupsOf(ctx context.Context, q postgres.Queryer, accountID, after string, limit int) (list []topupRow, err error) {
 	err = q.SelectContext(ctx, &list, `
-		select `+topupColumns+` from topups where account_id = $1 order by created_at desc, id desc limit $2`, accountID, limit)
+		select `+topupColumns+` from topups
+		where account_id = $1
+			and ($2 = '' or (created_at, id) < (select t.created_at, t.id from topups t where t.account_id = $1 and t.id = $2))
+		order by created_at desc, id desc limit $3`, accountID, after, limit)
 	return list, err
 }
 

@@ -178,6 +178,11 @@ func (s *Service) needEnabled() error {
 	if s.api != nil {
 		return nil
 	}
+	return Disabled()
+}
+
+// Disabled is the refusal of a gateway that sells nothing.
+func Disabled() *app.Error {
 	return app.Errorf(app.NotFound, "payments_disabled",
 		"Credit cannot be bought here: this gateway has no payment service. Ask its operator for credit.").Final()
 }

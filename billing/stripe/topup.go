@@ -87,6 +87,9 @@ func nanos(cents int64) app.Amount { return app.Amount(cents * nanosPerCent) }
 // Topup is one of the account's top-ups as it is known now. An open one is asked about first, so that who comes back
 // from paying need not wait for an event; when the payment service is away, what is known is answered.
 func (s *Service) Topup(ctx context.Context, accountID, id string) (Topup, error) {
+	if !validID(id) {
+		return Topup{}, noTopup()
+	}
 	row, err := topupOf(ctx, s.db, accountID, id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Topup{}, noTopup()
@@ -114,7 +117,15 @@ func noTopup() error {
 
 // Topups are the account's latest top-ups, newest first, at most 200.
 func (s *Service) Topups(ctx context.Context, accountID string, limit int) ([]Topup, error) {
-	rows, err := topupsOf(ctx, s.db, accountID, min(max(limit, 1), listRowsMax))
+	return s.TopupsAfter(ctx, accountID, "", limit)
+}
+
+// TopupsAfter are those that are older than the one with the id, of the same account; an empty id begins with the newest.
+func (s *Service) TopupsAfter(ctx context.Context, accountID, after string, limit int) ([]Topup, error) {
+	if after != "" && !validID(after) {
+		return nil, app.Errorf(app.Invalid, "invalid_request_error", "after must be the id of a top-up.").At("after")
+	}
+	rows, err := topupsOf(ctx, s.db, accountID, after, min(max(limit, 1), listRowsMax))
 	if err != nil {
 		return nil, wrap("list top-ups", err)
 	}
