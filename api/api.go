@@ -16,6 +16,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/asset"
+	"umg/app/audit"
 	"umg/app/catalog"
 	"umg/app/gateway"
 	"umg/app/idempotency"
@@ -23,6 +24,7 @@ import (
 	"umg/app/video"
 	"umg/app/webhook"
 	"umg/billing"
+	"umg/billing/stripe"
 )
 
 const (
@@ -43,9 +45,10 @@ type Options struct {
 	Webhooks *webhook.Service // nil: the routes about webhooks are unknown
 	Videos   *video.Service   // nil: the routes about videos are unknown
 	Assets   *asset.Service   // nil: the routes about material assets are unknown
-	Payments PaymentEvents    // nil: the events of the payment service are not taken
+	Payments *stripe.Service  // nil: nothing is sold, and the events of the payment service are not taken
 	Ledger   *billing.Ledger  // nil: the routes about usage and credit are unknown
-	// Idempotency and IDs are what creating videos and assets once takes.
+	Audit    *audit.Log       // nil: the route about the audit log is unknown
+	// Idempotency and IDs are what creating videos and assets, and buying credit, once takes.
 	Idempotency *idempotency.Service
 	IDs         app.IDs
 
@@ -61,8 +64,9 @@ type API struct {
 	webhooks *webhook.Service
 	videos   *video.Service
 	assets   *asset.Service
-	payments PaymentEvents
+	payments *stripe.Service
 	ledger   *billing.Ledger
+	audit    *audit.Log
 	waiting  atomic.Int64 // requests for a usage record that is not written yet
 	repeats  *idempotency.Service
 	ids      app.IDs
@@ -88,6 +92,7 @@ func New(o Options) *API {
 	a := &API{keys: o.Keys, catalog: o.Catalog, gateway: o.Gateway, now: o.Now, baseURL: strings.TrimSuffix(o.BaseURL, "/")}
 	a.webhooks, a.videos, a.repeats, a.ids, a.payments = o.Webhooks, o.Videos, o.Idempotency, o.IDs, o.Payments
 	a.ledger, a.assets = o.Ledger, o.Assets
+	a.audit = o.Audit
 	a.paths, a.operations = map[string]bool{}, map[string]string{}
 	for _, r := range Routes() {
 		a.paths[r.Path] = true
@@ -135,7 +140,7 @@ func Routes() []Route {
 		{Method: http.MethodGet, Path: "/v1/model/openapi.json", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getContract},
 		{Method: http.MethodGet, Path: "/v1/model/api.md", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getGuide},
 		{Method: http.MethodGet, Path: "/v1/models/*", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getModel},
-	}, videoRoutes(), assetRoutes(), webhookRoutes(), paymentRoutes(), usageRoutes())
+	}, videoRoutes(), assetRoutes(), webhookRoutes(), paymentRoutes(), usageRoutes(), billingRoutes(), auditRoutes())
 }
 
 func text(path string, family Family, style llm.Style, operation string, serve func(*API, *call) error) Route {

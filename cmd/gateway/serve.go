@@ -19,6 +19,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/asset"
+	"umg/app/audit"
 	"umg/app/catalog"
 	"umg/app/console"
 	"umg/app/dialect"
@@ -60,6 +61,7 @@ type house struct {
 	till      *lease.Till
 	mail      *mail.Service
 	payments  *stripe.Service
+	history   *audit.Log
 	accounts  *account.Service
 	keys      *account.KeyRing
 	catalog   *catalog.Catalog
@@ -121,6 +123,7 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 		return h, err
 	}
 	trial := h.openAccounts(ids, key)
+	h.history = audit.New(h.store.db, time.Now, ids)
 	h.keys = account.NewKeyRing(h.store.db, account.KeyRingOptions{Now: time.Now, Log: log})
 	h.catalog, err = catalog.Open(ctx, h.store.db, catalog.Options{
 		Now: time.Now, Secrets: secrets, Log: log, BaseURL: h.cfg.BaseURL, Traits: dialect.Traits, Errors: dialect.Error,
@@ -227,7 +230,7 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 	h.server = server.New(server.Options{
 		API: api.New(api.Options{
 			Keys: h.keys, Catalog: h.catalog, Gateway: texts, Videos: h.videos, Assets: h.assets, Webhooks: h.webhooks, Idempotency: h.repeats,
-			Payments: h.payments, Ledger: h.ledger, IDs: ids, Now: time.Now, BaseURL: h.cfg.BaseURL,
+			Payments: h.payments, Ledger: h.ledger, Audit: h.history, IDs: ids, Now: time.Now, BaseURL: h.cfg.BaseURL,
 		}),
 		Console: console.New(console.Options{
 			Accounts: h.accounts, Sessions: sessions, Ledger: h.ledger, Catalog: h.catalog, Gateway: texts, Videos: h.videos,
