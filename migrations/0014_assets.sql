@@ -24,7 +24,7 @@ create table assets (
 	provider       text not null,
 	resource_group text not null,
 	upstream_id    text not null default '',
-	extra          jsonb not null default '{}' check (jsonb_typeof(extra) = 'object'), -- what else the upstream says
+	extra          text not null default '{}' check (length(extra) <= 16384), -- a JSON object: what else the upstream says
 
 	pending_at     timestamptz,          -- nobody knows yet whether the upstream has it; hidden meanwhile
 	due_at         timestamptz,          -- when a worker should look at it next; null for never

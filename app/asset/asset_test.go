@@ -271,6 +271,13 @@ func TestGetAnswersWithWhatTheUpstreamSays(t *testing.T) {
 	if !strings.Contains(string(got.Extra), "kept cold") || strings.Contains(string(got.Extra), "URL") {
 		t.Errorf("the other members are %s", got.Extra)
 	}
+	odd := json.RawMessage(`{"zero":"a\u0000b","half":"\ud800","number":1e999999,"deep":{"x":1,"x":2}}`)
+	b.keeper.tell(map[string]any{"odd": odd})
+	got, err = b.service.Get(t.Context(), b.me, made.ID)
+	b.must(err)
+	if !strings.Contains(string(got.Extra), string(odd)) {
+		t.Errorf("what no column of a store's own JSON takes has become %s", got.Extra)
+	}
 	b.keeper.tell(map[string]any{"leak": secret})
 	got, err = b.service.Get(t.Context(), b.me, made.ID)
 	b.must(err)

@@ -26,6 +26,8 @@ const (
 	nameRunesMax = 200
 	urlBytesMax  = 2048
 	registerMax  = 45 * time.Second // from the row on; less than Waits.Settle
+	answeredWait = 2 * time.Second  // before the worker looks for what an upstream said it did not take
+	cutWait      = 10 * time.Second // and for what it said nothing about
 	busyRetry    = 2 * time.Second
 )
 
@@ -128,7 +130,7 @@ func (s *Service) mayCreate(ctx context.Context, accountID string) error {
 
 func full() *app.Error {
 	return app.Errorf(app.Forbidden, "asset_limit_reached",
-		"This account has %d material assets, which is as many as it may have. Delete unneeded assets before you create more.", LiveMax).Final()
+		"This account has 10,000 material assets, which is as many as it may have. Delete unneeded assets before you create more.").Final()
 }
 
 func nobody() *app.Error {
@@ -195,8 +197,8 @@ func (s *Service) register(ctx context.Context, p app.Principal, row *assetRow) 
 		var unknown *provider.Fault
 		if item, known, unknown = s.o.Upstreams.Find(ctx, keeper, row.Group, row.ID); !known {
 			s.o.Log.Warn("an asset may have been registered; the worker settles it", "asset_id", row.ID, "provider", row.Provider,
-				"fault", f.Error(), "found", unknown == nil)
-			return Asset{}, failure(f)
+				"fault", f.Error(), "asked", unknown == nil)
+			return Asset{}, errors.Join(failure(f), s.handOver(ctx, row, f))
 		}
 	case f != nil:
 		if err := remove(ctx, s.db, row); err != nil {
@@ -209,6 +211,20 @@ func (s *Service) register(ctx context.Context, p app.Principal, row *assetRow) 
 	}
 	s.wake()
 	return row.created(), nil
+}
+
+// handOver gives a row of which nobody knows whether the upstream has it to the worker, who waits until the upstream must
+// be done with it. One that took too long may go on for long: its claim lasts as it is.
+func (s *Service) handOver(ctx context.Context, row *assetRow, f *provider.Fault) error {
+	wait := cutWait
+	switch {
+	case f.Status != 0:
+		wait = answeredWait
+	case f.Class == provider.ClassTotal:
+		return nil
+	}
+	due := s.now().Add(wait)
+	return s.leave(ctx, row, &due, 0)
 }
 
 // settle makes a registered row visible, or leaves it to the worker, who then removes it on both sides.

@@ -165,8 +165,8 @@ func list(ctx context.Context, q postgres.Queryer, accountID string, f Filter) (
 // new changes nothing.
 func renew(ctx context.Context, q postgres.Queryer, r *assetRow, state State, reason string, extra []byte, now time.Time) error {
 	_, err := q.ExecContext(ctx, `
-		update assets set state = $3, reason = $4, extra = $5::jsonb, updated_at = $6, due_at = case when $7 then null else due_at end
-		where id = $1 and state = $2 and deleted_at is null and pending_at is null and (state, reason, extra) is distinct from ($3, $4, $5::jsonb)`,
+		update assets set state = $3, reason = $4, extra = $5, updated_at = $6, due_at = case when $7 then null else due_at end
+		where id = $1 and state = $2 and deleted_at is null and pending_at is null and (state, reason, extra) is distinct from ($3, $4, $5)`,
 		r.ID, r.State, state, reason, object(extra), now, state.final())
 	return err
 }

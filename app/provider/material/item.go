@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"umg/app/provider"
 )
@@ -87,7 +88,7 @@ func extra(raw []byte, item *Item) error {
 	if err != nil {
 		return errors.Join(errShape, err)
 	}
-	if len(body) <= extraBytesMax && !strings.Contains(string(body), `\u0000`) { // the store takes no zero in a text
+	if len(body) <= extraBytesMax && utf8.Valid(body) {
 		item.Extra = body
 	}
 	return nil
