@@ -22,6 +22,7 @@ const (
 	formDepthMax        = 3         // of names like metadata[a][b]
 	fileField           = "input_reference"
 	streamField         = "stream"
+	assetsField         = "asset_ids"
 	largeBodyBytesLeast = 1 << 20
 )
 
@@ -78,7 +79,8 @@ func badForm(format string, args ...any) *app.Error {
 }
 
 // parseForm turns the parts of a form into a JSON object and a file. Values are texts, except stream. Names such as
-// input_reference[image_url] are members of members, as official clients write them.
+// input_reference[image_url] are members of members, as official clients write them; asset_ids and asset_ids[] may be there
+// several times, and are one list.
 func parseForm(r *multipart.Reader) (video.Call, error) {
 	var c video.Call
 	fields := map[string]any{}
@@ -128,8 +130,13 @@ func takePart(c *video.Call, fields map[string]any, part *multipart.Part) error 
 	if !utf8.Valid(text) {
 		return badForm("The field %q is not UTF-8.", shorten(name)).At(shorten(name))
 	}
-	if name == fileField && len(text) == 0 {
+	switch {
+	case name == fileField && len(text) == 0:
 		return nil // what browsers send for a file that nobody has chosen
+	case name == assetsField || name == assetsField+"[]":
+		list, _ := fields[assetsField].([]any) // nothing else is put there
+		fields[assetsField] = append(list, string(text))
+		return nil
 	}
 	return setField(fields, name, string(text))
 }
@@ -156,6 +163,9 @@ func takeFile(c *video.Call, name string, part *multipart.Part) error {
 // setField puts a value where its name says: a[b][c] is the member c of the member b of a.
 func setField(fields map[string]any, name, value string) error {
 	path, ok := fieldPath(name)
+	if ok && path[0] == assetsField {
+		return badForm("The field name %q cannot be read; a list is the field %s, repeated.", shorten(name), assetsField).At(assetsField)
+	}
 	if !ok {
 		return badForm("The field name %q cannot be read; nested names are written a[b].", shorten(name)).At(shorten(name))
 	}

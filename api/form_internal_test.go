@@ -55,6 +55,28 @@ func TestAFormBecomesAnObjectAndAFile(t *testing.T) {
 	}
 }
 
+func TestAssetsOfAFormAreOneList(t *testing.T) {
+	t.Parallel()
+	for want, parts := range map[string][]string{
+		`{"asset_ids":["a"]}`:                      {field("asset_ids", "a")},
+		`{"asset_ids":["a","b","a"]}`:              {field("asset_ids", "a"), field("asset_ids[]", "b"), field("asset_ids", "a")},
+		`{"asset_ids":["c"],"metadata":{"a":"b"}}`: {field("metadata[a]", "b"), field("asset_ids[]", "c")},
+		`{"asset_ids":[""]}`:                       {field("asset_ids", "")},
+	} {
+		if c, err := parse(parts...); err != nil || string(c.Body) != want {
+			t.Errorf("%s, %v, want %s", c.Body, err, want)
+		}
+	}
+	for _, parts := range [][]string{
+		{field("asset_ids[0]", "a")}, {field("asset_ids[x][y]", "a")}, {field("asset_ids", "a"), field("asset_ids[x]", "b")},
+		{file("asset_ids", "a.png", "image/png", "bytes")},
+	} {
+		if c, err := parse(parts...); err == nil || !strings.HasPrefix(app.AsError(err).Param, "asset_ids") {
+			t.Errorf("%q: %s, %v", parts, c.Body, err)
+		}
+	}
+}
+
 func TestFieldsOfFormsAreUTF8AsJSONIs(t *testing.T) {
 	t.Parallel()
 	if c, err := parse(field("prompt", "a \xff cat")); err == nil || app.AsError(err).Param != "prompt" {
