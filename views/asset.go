@@ -50,3 +50,27 @@ const rightToMakeVideos = app.MakeVideos
 func (d AssetDetail) playPath() string {
 	return videoPlayPath + "?" + url.Values{"model": {d.Call.Model}, "asset_ids": {d.Asset.ID}}.Encode()
 }
+
+// AssetsFrozen is why a frozen account makes no assets.
+func AssetsFrozen() *AssetClosed {
+	return &AssetClosed{
+		Title: "This account is frozen",
+		Text:  "It can look at its assets and delete them, and registers new ones again as soon as it is no longer frozen.",
+	}
+}
+
+// AssetsFull is why an account with as many assets as it may have makes no more.
+func AssetsFull(most int) *AssetClosed {
+	n := Count(int64(most))
+	return &AssetClosed{
+		Title: n + " of " + n + " assets",
+		Text:  "The account has as many assets as it may have. Delete assets you do not need to register more.",
+	}
+}
+
+// AssetsUnkept is why nobody makes assets while no provider keeps them.
+func AssetsUnkept() *AssetClosed {
+	return &AssetClosed{
+		Title: "No provider keeps assets right now", Text: "Assets can be registered again as soon as one does. Those you have can be deleted.",
+	}
+}

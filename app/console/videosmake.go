@@ -26,10 +26,11 @@ const (
 	videoSecondsBest = 8
 	videoPromptParam = "prompt"
 	videoImageParam  = "input_reference"
+	videoAssetsParam = "asset_ids"
 )
 
 // videoFields are the fields of the form that a refusal can be said beside.
-var videoFields = []string{"model", "prompt", "size", "seconds", videoImageParam}
+var videoFields = []string{"model", "prompt", "size", "seconds", videoImageParam, videoAssetsParam}
 
 // videoPlay shows the form, filled in from the address: a link may bring a prompt along.
 func (c *Console) videoPlay(p *page) error {
@@ -52,7 +53,11 @@ func (c *Console) videoModels() []views.VideoModel {
 		if !makes || !m.Available || m.Paused || m.Ended(now) != nil {
 			continue
 		}
-		models = append(models, viewVideoModel(m))
+		v := viewVideoModel(m)
+		if c.o.Assets == nil {
+			v.Assets = 0
+		}
+		models = append(models, v)
 	}
 	return models
 }
@@ -60,7 +65,7 @@ func (c *Console) videoModels() []views.VideoModel {
 func viewVideoModel(m *catalog.Model) views.VideoModel {
 	v := views.VideoModel{
 		ID: m.ID, Name: m.Name, Owner: m.Owner, Description: m.Description, Sizes: m.Sizes, PerSecond: map[string]app.Amount{},
-		Pictures: slices.Contains(m.InputModalities, "image"),
+		Pictures: slices.Contains(m.InputModalities, "image"), Assets: m.AssetsMax,
 	}
 	for _, n := range m.Seconds {
 		v.Seconds = append(v.Seconds, int(n))
@@ -98,6 +103,7 @@ func (c *Console) videoForm(p *page, values url.Values) views.VideoPlayground {
 		f.Also = also
 	}
 	v.Form = f
+	c.chooseAssets(p, &v, values[videoAssetsParam])
 	for _, id := range values["started"][:min(len(values["started"]), videoStartedMax)] {
 		if job, err := c.o.Videos.Get(p.Request().Context(), p.user.AccountID, id); err == nil {
 			v.Started = append(v.Started, c.viewVideo(job, ""))
@@ -162,9 +168,9 @@ func (c *Console) refuseVideo(p *page, v views.VideoPlayground, call int, err er
 	if refusal.Kind == app.Internal {
 		return err
 	}
-	field := refusal.Param
+	field, _, _ := strings.Cut(refusal.Param, "[")
 	switch {
-	case call > 0 && slices.Contains([]string{"model", "size", "seconds"}, field):
+	case call > 0 && slices.Contains([]string{"model", "size", "seconds", videoAssetsParam}, field):
 		v.Errors["also"] = refusal.Message
 	case slices.Contains(videoFields, field):
 		v.Errors[field] = refusal.Message
@@ -230,11 +236,15 @@ func (p *page) videoCall(f views.VideoForm, model string, upload *video.Upload) 
 
 // videoBody is the form as the body of POST /v1/videos.
 func videoBody(f views.VideoForm, model string) []byte {
-	return jsonOf(map[string]string{"model": model, "prompt": f.Prompt, "size": f.Size, "seconds": strconv.Itoa(f.Seconds)})
+	members := map[string]any{"model": model, "prompt": f.Prompt, "size": f.Size, "seconds": strconv.Itoa(f.Seconds)}
+	if len(f.Assets) > 0 {
+		members[videoAssetsParam] = f.Assets
+	}
+	return jsonOf(members)
 }
 
-// jsonOf is a JSON object of texts; what is not UTF-8 in them is replaced, so that there is always one.
-func jsonOf(members map[string]string) []byte {
+// jsonOf is a JSON object of texts and lists of them; what is not UTF-8 in them is replaced, so that there is always one.
+func jsonOf(members map[string]any) []byte {
 	body, err := json.Marshal(members)
 	if err != nil {
 		return []byte("{}")
@@ -270,7 +280,7 @@ func (c *Console) remixVideo(p *page) error {
 	again := func(status int) error { return c.render(p, status, views.VideoPage(d)) }
 	call := video.Call{
 		Principal: p.principal(), LimitFactor: p.factor(), Source: d.Video.ID,
-		Body: jsonOf(map[string]string{"prompt": d.Remix.Prompt}),
+		Body: jsonOf(map[string]any{"prompt": d.Remix.Prompt}),
 	}
 	quote, err := c.o.Videos.Quote(p.Request().Context(), call)
 	if err == nil && quote.Cost > views.VideoAskAbove && p.FormValue("agreed") != quote.Cost.String() {

@@ -84,7 +84,7 @@ func assets() []Story {
 		list("assets-empty", "No assets yet", func(l *views.Assets) { l.Assets, l.Total, l.Live = nil, 0, 0 }),
 		list("assets-empty-no-model", "No assets, and no model that takes them", func(l *views.Assets) {
 			l.Assets, l.Total, l.Live, l.Call.Model = nil, 0, 0, ""
-			l.Closed = &views.AssetClosed{Title: "No provider keeps assets", Text: "x"}
+			l.Closed = views.AssetsUnkept()
 		}),
 		list("assets", "Table of assets in every state", func(*views.Assets) {}),
 		list("assets-cards", "Cards of assets in every state", func(l *views.Assets) { l.Query.Cards = true }),
@@ -99,7 +99,7 @@ func assets() []Story {
 		list("assets-nearly-full", "Nearly full", func(l *views.Assets) { l.Total, l.Live = 9_412, 9_412 }),
 		list("assets-full", "The limit is reached", func(l *views.Assets) {
 			l.Total, l.Live = assetLimit, assetLimit
-			l.Closed = &views.AssetClosed{}
+			l.Closed = views.AssetsFull(assetLimit)
 		}),
 		list("assets-hostile", "Hostile names and URLs", func(l *views.Assets) { l.Assets, l.Total, l.Live = hostileAssets(), 3, 3 }),
 		list("assets-hostile-cards", "Hostile names and URLs, cards", func(l *views.Assets) {
@@ -146,15 +146,11 @@ func assetForms() []Story {
 			n.Form.FormError = "The provider that keeps assets did not answer. Nothing was registered; try again in a moment."
 		}),
 		form("asset-new-full", "New asset, the limit is reached", 200, func(n *views.AssetNew) {
-			n.Closed = &views.AssetClosed{
-				Title: "10,000 of 10,000 assets", Text: "The account has as many assets as it may have. Delete assets you do not need to register more.",
-			}
+			n.Closed = views.AssetsFull(assetLimit)
 		}),
 		form("asset-new-frozen", "New asset, a frozen account", 200, func(n *views.AssetNew) {
 			n.Frozen = &views.Freeze{Reason: "debt"}
-			n.Closed = &views.AssetClosed{
-				Title: "This account is frozen", Text: "A frozen account can look at its assets and delete them. It can register new ones as soon as it is not frozen any more.",
-			}
+			n.Closed = views.AssetsFrozen()
 		}),
 	}
 }

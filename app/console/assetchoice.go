@@ -1,0 +1,58 @@
+package console
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"umg/app"
+	"umg/app/asset"
+	"umg/views"
+)
+
+const (
+	assetChoicesMax   = 50  // active assets that the form of a video lists
+	assetIDsMax       = 100 // that are read from the form; the model's own limit is refused with its words
+	assetIDsBytesMax  = 8 << 10
+	assetIDSeparators = ",;"
+)
+
+// chooseAssets fills in what the form of a video says about assets, for a model that takes some and a reader who may use
+// them. The list of assets to choose from is a help: without it they are named by their ids.
+func (c *Console) chooseAssets(p *page, v *views.VideoPlayground, given []string) {
+	at := slices.IndexFunc(v.Models, func(m views.VideoModel) bool { return m.ID == v.Form.Model })
+	if c.o.Assets == nil || at < 0 || v.Models[at].Assets == 0 {
+		return
+	}
+	v.Form.Assets = assetIDs(given)
+	who := p.principal()
+	if !who.Rights.Has(app.UseAssets) {
+		return
+	}
+	found, err := c.o.Assets.List(p.Request().Context(), who, asset.Filter{State: asset.Active, Size: assetChoicesMax})
+	if err != nil {
+		return
+	}
+	for _, a := range found.Assets {
+		v.Assets = append(v.Assets, viewAsset(a))
+	}
+	v.More = max(found.Total-len(found.Assets), 0)
+}
+
+// assetIDs are the ids in the fields of a form, each once: those that are ticked and those that were typed.
+func assetIDs(fields []string) []string {
+	var ids []string
+	for _, field := range fields {
+		if len(field) > assetIDsBytesMax {
+			continue
+		}
+		for _, id := range strings.FieldsFunc(field, func(r rune) bool {
+			return unicode.IsSpace(r) || strings.ContainsRune(assetIDSeparators, r)
+		}) {
+			if len(ids) < assetIDsMax && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}

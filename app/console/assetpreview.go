@@ -1,0 +1,74 @@
+package console
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/labstack/echo/v4"
+
+	"umg/app"
+	"umg/app/egress"
+	"umg/views"
+)
+
+const (
+	// previewPolicy makes whatever is at the address inert, should somebody open it as a page.
+	previewPolicy = "default-src 'none'; sandbox"
+	// previewCache spares sources: they are asked again ten minutes later.
+	previewCache = "private, max-age=600"
+)
+
+// previewTypes are the only types that are handed on: pictures that no browser runs anything in.
+var previewTypes = []string{"image/png", "image/jpeg", "image/webp", "image/gif"}
+
+// assetPreview fetches the source of a picture, so that the browser asks nobody but us. Its type is what its bytes prove.
+func (c *Console) assetPreview(p *page) error {
+	body, mediaType, size, err := c.o.Assets.Open(p.Request().Context(), p.principal(), p.Param("id"))
+	if err != nil {
+		return noPreview(p, err)
+	}
+	defer func() { _ = body.Close() }()
+	if !slices.Contains(previewTypes, mediaType) || size > views.AssetPreviewMax {
+		return p.NoContent(http.StatusNotFound)
+	}
+	var picture io.Reader = body
+	if size < 0 {
+		// A picture of unknown size is read first: cut in its middle, it would look like a whole one.
+		data, err := io.ReadAll(io.LimitReader(body, views.AssetPreviewMax+1))
+		if err != nil || len(data) > views.AssetPreviewMax {
+			return noPreview(p, errors.Join(err, egress.ErrBodyTooLarge))
+		}
+		picture, size = bytes.NewReader(data), int64(len(data))
+	}
+	h := p.Response().Header()
+	h.Set(echo.HeaderContentType, mediaType)
+	h.Set(echo.HeaderContentLength, strconv.FormatInt(size, 10))
+	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
+	h.Set("Content-Security-Policy", previewPolicy)
+	h.Set("Cache-Control", previewCache)
+	p.Response().WriteHeader(http.StatusOK)
+	if p.Request().Method == http.MethodHead {
+		return nil
+	}
+	_, err = io.CopyN(p.Response(), picture, size) // one that ends early breaks the connection, which has promised more
+	return err
+}
+
+// noPreview answers for a source that gives no picture: there is nobody to read a page. Faults of ours stay faults.
+func noPreview(p *page, err error) error {
+	switch app.KindOf(err) {
+	case app.Unavailable, app.Canceled:
+		return err
+	case app.NotFound:
+		return p.NoContent(http.StatusNotFound)
+	case app.Internal:
+		if !errors.Is(err, egress.ErrBodyTooLarge) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return err
+		}
+	}
+	return p.NoContent(http.StatusBadGateway)
+}

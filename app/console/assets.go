@@ -1,0 +1,265 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/asset"
+	"umg/views"
+	"umg/views/ui"
+)
+
+const (
+	assetsPath         = consolePath + "/assets"
+	assetsDeleteMax    = 100             // at once
+	assetAskMax        = 3 * time.Second // that a page waits for the provider's word
+	assetExtraBytesMax = 16 << 10        // shown of what a provider says beyond what we know
+)
+
+// assetRoutes are the pages about material assets.
+func assetRoutes() []Route {
+	const (
+		all = "/assets"
+		one = all + "/:id"
+	)
+	get := func(path string, serve func(*Console, *page) error) Route {
+		return Route{Method: http.MethodGet, Path: path, Right: app.UseAssets, serve: withAssets(serve)}
+	}
+	post := func(path string, serve func(*Console, *page) error) Route {
+		return Route{Method: http.MethodPost, Path: path, Right: app.UseAssets, serve: withAssets(serve)}
+	}
+	return []Route{
+		get(all, (*Console).assets), post(all, (*Console).createAsset), get(all+"/new", (*Console).newAsset),
+		post(all+"/delete", (*Console).deleteAssets), get(one, (*Console).asset), get(one+"/preview", (*Console).assetPreview),
+		get(one+"/delete", (*Console).askDeleteAsset), post(one+"/delete", (*Console).deleteAsset),
+	}
+}
+
+// withAssets keeps the pages unknown where nothing serves them.
+func withAssets(serve func(*Console, *page) error) func(*Console, *page) error {
+	return func(c *Console, p *page) error {
+		if c.o.Assets == nil {
+			return notFound(p)
+		}
+		return serve(c, p)
+	}
+}
+
+func (c *Console) assets(p *page) error {
+	q := views.ParseAssetQuery(p.QueryParams())
+	if forScript(p.Request()) && p.Request().URL.RequestURI() != q.Path() {
+		p.Response().Header().Set("HX-Replace-Url", q.Path())
+	}
+	ctx, who := p.Request().Context(), p.principal()
+	found, err := c.o.Assets.List(ctx, who, asset.Filter{
+		Page: q.Page, Size: q.Size, Kind: asset.Kind(q.Kind), State: asset.State(q.State), Text: q.Text,
+	})
+	if err != nil {
+		return err
+	}
+	l := views.Assets{Shell: c.shell(p), Query: q, Total: found.Total, Max: asset.LiveMax, Call: c.assetCall(p)}
+	for _, a := range found.Assets {
+		l.Assets = append(l.Assets, viewAsset(a))
+	}
+	if l.Live, err = c.o.Assets.Live(ctx, who.AccountID); err != nil {
+		return err
+	}
+	l.Closed = c.assetsClosed(p, l.Live)
+	return c.render(p, http.StatusOK, views.AssetsPage(l))
+}
+
+func viewAsset(a asset.Asset) views.Asset {
+	return views.Asset{
+		ID: a.ID, Kind: string(a.Kind), Name: a.Name, URL: a.URL, State: string(a.State), Reason: a.Reason, MediaType: a.MediaType,
+		Bytes: a.Bytes, Width: a.Width, Height: a.Height, UpstreamID: a.UpstreamID, Extra: extraText(a.Extra), CreatedAt: a.CreatedAt,
+	}
+}
+
+// extraText is an object over several lines, empty for one without members.
+func extraText(object json.RawMessage) string {
+	var b bytes.Buffer
+	if err := json.Indent(&b, object, "", "  "); err != nil || b.String() == "{}" || b.String() == "null" {
+		return ""
+	}
+	if b.Len() > assetExtraBytesMax {
+		return strings.ToValidUTF8(b.String()[:assetExtraBytesMax], "") + "\n…"
+	}
+	return b.String()
+}
+
+// assetsClosed says why the account can make no asset right now; nil where it can.
+func (c *Console) assetsClosed(p *page, live int) *views.AssetClosed {
+	_, kept := c.o.Catalog.Snapshot().AssetProvider()
+	switch {
+	case p.user.Frozen:
+		return views.AssetsFrozen()
+	case live >= asset.LiveMax:
+		return views.AssetsFull(asset.LiveMax)
+	case !kept:
+		return views.AssetsUnkept()
+	default:
+		return nil
+	}
+}
+
+// assetCall is the call of the first model that takes assets. Who sees no keys gets no hint at one.
+func (c *Console) assetCall(p *page) views.AssetCall {
+	call := views.AssetCall{BaseURL: c.apiURL(), Language: language(p)}
+	for _, m := range c.videoModels() {
+		if m.Assets > 0 {
+			call.Model, call.Size, call.Seconds = m.ID, m.Sizes[0], m.Seconds[0]
+			break
+		}
+	}
+	if p.principal().Rights.Has(app.ManageKeys) {
+		if hint, err := c.keyHint(p); err == nil {
+			call.KeyHint = hint
+		}
+	}
+	return call
+}
+
+func (c *Console) newAsset(p *page) error {
+	live, err := c.o.Assets.Live(p.Request().Context(), p.user.AccountID)
+	if err != nil {
+		return err
+	}
+	return c.renderAssetForm(p, http.StatusOK, views.AssetNew{
+		Form: views.AssetForm{Kind: views.AssetImage}, Closed: c.assetsClosed(p, live),
+	})
+}
+
+func (c *Console) renderAssetForm(p *page, status int, n views.AssetNew) error {
+	n.Shell = c.shell(p)
+	return c.render(p, status, views.AssetNewPage(n))
+}
+
+func (c *Console) createAsset(p *page) error {
+	form := views.AssetForm{Kind: p.FormValue("type"), URL: strings.TrimSpace(p.FormValue("url")), Name: strings.TrimSpace(p.FormValue("name"))}
+	made, err := c.o.Assets.Create(p.Request().Context(), p.principal(), asset.Spec{
+		Kind: asset.Kind(form.Kind), URL: form.URL, Name: form.Name,
+	})
+	if err != nil {
+		return c.refuseAsset(p, form, err)
+	}
+	return c.leave(p, ui.Success, "The asset is registered. It can be used as soon as it is active.", views.AssetPath(made.ID))
+}
+
+// refuseAsset shows the form again with the refusal beside the field it concerns. A fault of the provider is said above
+// the form, in the words of the refusal and with a status that scripts put in.
+func (c *Console) refuseAsset(p *page, form views.AssetForm, err error) error {
+	refusal := app.AsError(err)
+	switch {
+	case refusal.Kind == app.Internal || refusal.Kind == app.Canceled:
+		return err
+	case refusal.Code == "asset_limit_reached":
+		return c.renderAssetForm(p, http.StatusForbidden, views.AssetNew{Closed: views.AssetsFull(asset.LiveMax)})
+	case refusal.Code == "account_frozen":
+		return c.renderAssetForm(p, http.StatusForbidden, views.AssetNew{Closed: views.AssetsFrozen()})
+	case refusal.Param == "asset_type":
+		form.KindError = "Choose what the file is: a picture, a film or a sound."
+	case refusal.Param == "url" && refusal.Missing:
+		form.URLError = "Enter the address at which the file can be fetched."
+	case refusal.Param == "url":
+		form.URLError = refusal.Message
+	case refusal.Param == "name":
+		form.NameError = refusal.Message
+	default:
+		form.FormError = refusal.Message
+	}
+	return c.renderAssetForm(p, http.StatusUnprocessableEntity, views.AssetNew{Form: form})
+}
+
+// asset shows one asset. Of one that is not settled the provider is asked first; what it does not say in time is shown as
+// it was.
+func (c *Console) asset(p *page) error {
+	ctx, who, id := p.Request().Context(), p.principal(), p.Param("id")
+	found, err := c.o.Assets.Peek(ctx, who, id)
+	if err != nil {
+		return c.goneAsset(p, err)
+	}
+	d := views.AssetDetail{Call: c.assetCall(p)}
+	if found.State != asset.Active && found.State != asset.Failed {
+		asking, cancel := context.WithTimeout(ctx, assetAskMax)
+		defer cancel()
+		fresh, err := c.o.Assets.Get(asking, who, id)
+		switch {
+		case err == nil:
+			found = fresh
+		case app.KindOf(err) == app.NotFound:
+			return c.goneAsset(p, err)
+		default:
+			d.NotAsked = "The provider could not be asked how it is now. It is asked again by itself."
+		}
+	}
+	d.Shell, d.Asset = c.shell(p), viewAsset(found)
+	return c.render(p, http.StatusOK, views.AssetPage(d))
+}
+
+// goneAsset loads the page of an asset again that was deleted while a script looked at it.
+func (c *Console) goneAsset(p *page, err error) error {
+	if forScript(p.Request()) {
+		return c.gone(p, err)
+	}
+	return err
+}
+
+func (c *Console) askDeleteAsset(p *page) error {
+	found, err := c.o.Assets.Peek(p.Request().Context(), p.principal(), p.Param("id"))
+	if err != nil {
+		return err
+	}
+	return c.render(p, http.StatusOK, views.AssetDeletePage(views.AssetDelete{Shell: c.shell(p), Assets: []views.Asset{viewAsset(found)}}))
+}
+
+func (c *Console) deleteAsset(p *page) error {
+	if err := c.o.Assets.Delete(p.Request().Context(), p.principal(), p.Param("id")); err != nil {
+		return err
+	}
+	return c.say(p, ui.Success, "The asset was deleted.", assetsPath)
+}
+
+// deleteAssets asks about the assets that are ticked, and deletes them once that was answered. One that is gone already is
+// no mistake.
+func (c *Console) deleteAssets(p *page) error {
+	form, err := p.FormParams()
+	if err != nil {
+		return app.Errorf(app.Invalid, "invalid_body", "The form could not be read.").Because(err)
+	}
+	ctx, who := p.Request().Context(), p.principal()
+	d := views.AssetDelete{Shell: c.shell(p)}
+	for _, id := range form["id"][:min(len(form["id"]), assetsDeleteMax)] {
+		found, err := c.o.Assets.Peek(ctx, who, id)
+		if err != nil && app.KindOf(err) == app.NotFound {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		d.Assets = append(d.Assets, viewAsset(found))
+	}
+	if form.Get("sure") != "true" || len(d.Assets) == 0 {
+		return c.render(p, http.StatusOK, views.AssetDeletePage(d))
+	}
+	deleted := 0
+	for _, a := range d.Assets {
+		err := c.o.Assets.Delete(ctx, who, a.ID)
+		if err != nil && app.KindOf(err) != app.NotFound {
+			return err
+		}
+		if err == nil {
+			deleted++
+		}
+	}
+	done := strconv.Itoa(deleted) + " assets were deleted."
+	if deleted == 1 {
+		done = "The asset was deleted."
+	}
+	return c.say(p, ui.Success, done, assetsPath)
+}
