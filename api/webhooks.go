@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"umg/app"
 	"umg/app/webhook"
 )
@@ -420,10 +422,15 @@ func (a *API) fields(x *call) (*members, error) {
 	}
 	defer a.release(b)
 	f := &members{}
-	if !utf8.Valid(b.Bytes()) || json.Unmarshal(b.Bytes(), &f.of) != nil || f.of == nil {
-		return nil, app.Errorf(app.Invalid, "invalid_json", "The body must be a JSON object in UTF-8.")
+	if !utf8.Valid(b.Bytes()) || json.Unmarshal(b.Bytes(), &f.of) != nil || f.of == nil || twice(b.Bytes()) {
+		return nil, app.Errorf(app.Invalid, "invalid_json", "The body must be a JSON object in UTF-8 that has no member twice.")
 	}
 	return f, nil
+}
+
+// twice reports whether an object anywhere in a body has a member twice: readers differ on which of the two counts.
+func twice(body []byte) bool {
+	return jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true)) && !jsontext.Value(body).IsValid()
 }
 
 // read takes one member, if it is there and not null.
