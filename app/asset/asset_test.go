@@ -215,6 +215,16 @@ func TestOfTwoHundredAtTheLastPlaceOneSucceeds(t *testing.T) {
 	b.live(LiveMax)
 }
 
+func TestAClosedAccountGetsNoAssetEvenWhereTheCallWasLetIn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, err := b.db.ExecContext(t.Context(), `update accounts set closed_at = now() where id = $1`, b.me.AccountID)
+	b.must(err)
+	_, err = b.service.Create(t.Context(), b.me, Spec{Kind: Image, URL: b.source("picture.png")})
+	b.refused(err, app.Forbidden, "account_closed", "")
+	b.live(0)
+}
+
 func TestAFrozenAccountMayReadAndDeleteOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

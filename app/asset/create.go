@@ -158,6 +158,8 @@ func (s *Service) reserve(ctx context.Context, row *assetRow) (made *assetRow, e
 	switch {
 	case errors.Is(err, errFull):
 		return nil, full()
+	case errors.Is(err, errClosed):
+		return nil, app.Errorf(app.Forbidden, "account_closed", "This account is closed, so nothing can be made for it.").Final()
 	case err != nil:
 		return nil, wrap("keep a new asset", err)
 	case fresh:
@@ -193,13 +195,13 @@ func (s *Service) register(ctx context.Context, p app.Principal, row *assetRow) 
 	})
 	switch {
 	case f != nil && material.Ambiguous(f):
-		known := false
-		var unknown *provider.Fault
-		if item, known, unknown = s.o.Upstreams.Find(ctx, keeper, row.Group, row.ID); !known {
+		found, known, unasked := s.o.Upstreams.Find(ctx, keeper, row.Group, row.ID)
+		if !known {
 			s.o.Log.Warn("an asset may have been registered; the worker settles it", "asset_id", row.ID, "provider", row.Provider,
-				"fault", f.Error(), "asked", unknown == nil)
+				"fault", f.Error(), "asked", unasked == nil)
 			return Asset{}, errors.Join(failure(f), s.handOver(ctx, row, f))
 		}
+		item = found
 	case f != nil:
 		if err := remove(ctx, s.db, row); err != nil {
 			s.o.Log.Warn("an asset that its provider refused is removed later", "asset_id", row.ID, "error", err)

@@ -11,6 +11,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"log/slog"
+	"maps"
 	mathrand "math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -229,9 +230,7 @@ func (k *keeper) tell(change map[string]any) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, item := range k.items {
-		for name, value := range change {
-			item[name] = value
-		}
+		maps.Copy(item, change)
 	}
 }
 

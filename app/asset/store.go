@@ -54,11 +54,17 @@ func (r *assetRow) asset() Asset {
 	}
 }
 
-// limitConstraint is what the database calls the limit of an account.
-const limitConstraint = "asset_counts_limit"
+// How the database says that an account has as many as it may, and that it is closed.
+const (
+	limitConstraint = "asset_counts_limit"
+	closedCode      = "23001"
+)
 
-// errFull is what insert answers when the account has as many as it may.
-var errFull = errors.New("asset: the account has as many assets as it may")
+// What insert answers where there is no place for another.
+var (
+	errFull   = errors.New("asset: the account has as many assets as it may")
+	errClosed = errors.New("asset: the account is closed")
+)
 
 // insert adds a pending row, claimed by whoever creates it. It reports false when the id is taken already.
 func insert(ctx context.Context, q postgres.Queryer, r *assetRow) (bool, error) {
@@ -69,8 +75,13 @@ func insert(ctx context.Context, q postgres.Queryer, r *assetRow) (bool, error) 
 		on conflict (id) do nothing`,
 		r.ID, r.AccountID, r.Kind, r.Name, r.URL, r.State, r.MediaType, r.Bytes, r.Width, r.Height, r.Provider, r.Group,
 		r.PendingAt, r.DueAt, r.CreatedAt)
-	if refused, ok := errors.AsType[*pq.Error](err); ok && refused.Constraint == limitConstraint {
-		return false, errFull
+	if refused, ok := errors.AsType[*pq.Error](err); ok {
+		switch {
+		case refused.Constraint == limitConstraint:
+			return false, errFull
+		case refused.Code == closedCode:
+			return false, errClosed
+		}
 	}
 	return changed(done, err)
 }
