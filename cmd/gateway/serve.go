@@ -190,7 +190,7 @@ func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes
 	})
 	h.videos = video.New(h.store.db, video.Options{
 		Ledger: h.ledger, Snapshot: h.catalog.Snapshot, Limits: h.limits, Upstreams: render.New(h.providers, h.files), Store: h.blobs,
-		Stills: pictures, Events: h.webhooks, Egress: h.egress, Now: time.Now, IDs: ids, Random: rand.Reader,
+		Stills: pictures, Events: h.webhooks, Egress: h.egress, Assets: h.assets, Now: time.Now, IDs: ids, Random: rand.Reader,
 		Jitter: mathrand.Int64N, Log: h.log, BaseURL: h.cfg.BaseURL, Retention: h.cfg.VideoRetention, Waits: h.cfg.videoWaits,
 	})
 	return nil
@@ -234,7 +234,7 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 		}),
 		Console: console.New(console.Options{
 			Accounts: h.accounts, Sessions: sessions, Ledger: h.ledger, Catalog: h.catalog, Gateway: texts, Videos: h.videos,
-			Webhooks: h.webhooks, Outbox: outbox, Payments: h.payments, Booked: h.till.Booked, IDs: ids, Now: time.Now,
+			Assets: h.assets, Webhooks: h.webhooks, Outbox: outbox, Payments: h.payments, Booked: h.till.Booked, IDs: ids, Now: time.Now,
 			BaseURL: h.cfg.BaseURL, Trial: trial, Secure: h.cfg.secureCookies(),
 		}),
 		Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
