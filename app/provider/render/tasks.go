@@ -86,7 +86,7 @@ func createTask(root, model string, o Order, source string) (provider.Call, stri
 		order.Image = o.Image.Data
 	}
 	for _, one := range o.Assets {
-		order.Assets = append(order.Assets, taskAsset{one.ID, one.Kind})
+		order.Assets = append(order.Assets, taskAsset(one))
 	}
 	payload, err := jsonBody(order, roomOf(o))
 	return provider.Call{Method: http.MethodPost, Path: root + "/" + kind, Payload: payload}, kind, err
