@@ -56,11 +56,13 @@ var known = []Known{
 	{"asset.created", "created the asset", "asset"},
 	{"asset.deleted", "deleted the asset", "asset"},
 
+	{"user.renamed", "changed the name they go by", "user"},
 	{"user.password_changed", "changed their password", "user"},
 	{"user.email_changed", "changed their e-mail address", "user"},
 	{"user.totp_enabled", "turned on sign-in codes", "user"},
 	{"user.totp_disabled", "turned off sign-in codes", "user"},
 	{"user.codes_renewed", "renewed their recovery codes", "user"},
+	{"user.code_used", "signed in with a recovery code", "user"},
 	{"user.sessions_ended", "ended other sessions of theirs", "user"},
 	{"user.made_operator", "let the user run the gateway", "user"},
 }
