@@ -174,13 +174,7 @@ func TestTheListHasPagesAndFilters(t *testing.T) {
 func TestOfTwoHundredAtTheLastPlaceOneSucceeds(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	_, err := b.db.ExecContext(t.Context(), `
-		insert into assets (id, account_id, kind, name, url, state, media_type, bytes, width, height, provider, resource_group, upstream_id,
-			created_at, updated_at)
-		select 'asset_old' || i, $1, 'image', 'old', 'https://example.com/a', 'active', 'image/png', 1, 1, 1, 'keeper', 'umg-tests', 'old-' || i,
-			now(), now()
-		from generate_series(1, 9999) i`, b.me.AccountID)
-	b.must(err)
+	b.fill(LiveMax - 1)
 	b.live(LiveMax - 1)
 	second := b.replica() // each process has gates of its own
 	var running sync.WaitGroup
@@ -219,6 +213,8 @@ func TestAClosedAccountGetsNoAssetEvenWhereTheCallWasLetIn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	_, err := b.db.ExecContext(t.Context(), `update accounts set closed_at = now() where id = $1`, b.me.AccountID)
+	b.must(err)
+	_, err = b.db.ExecContext(t.Context(), `create or replace trigger assets_open before insert on assets for each row execute function refuse_closed()`)
 	b.must(err)
 	_, err = b.service.Create(t.Context(), b.me, Spec{Kind: Image, URL: b.source("picture.png")})
 	b.refused(err, app.Forbidden, "account_closed", "")

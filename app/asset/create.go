@@ -38,7 +38,11 @@ func (s *Service) Create(ctx context.Context, p app.Principal, spec Spec) (Asset
 	if err != nil {
 		return Asset{}, err
 	}
-	if err := s.mayCreate(ctx, p.AccountID); err != nil {
+	earlier, err := s.earlier(ctx, p.AccountID, spec.ID)
+	if err != nil || earlier != nil {
+		return earlier.created(), err
+	}
+	if err := s.mayCreate(ctx, p.AccountID, spec.ID); err != nil {
 		return Asset{}, err
 	}
 	keeper, ok := s.o.Snapshot().AssetProvider()
@@ -57,11 +61,25 @@ func (s *Service) Create(ctx context.Context, p app.Principal, spec Spec) (Asset
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), registerMax) // from here on a caller who leaves ends nothing
 	defer cancel()
 	row := s.newRow(p.AccountID, spec, found, keeper)
-	made, err := s.reserve(ctx, row)
-	if err != nil || made != nil {
-		return made.created(), err
+	if earlier, err = s.reserve(ctx, row); err != nil || earlier != nil {
+		return earlier.created(), err
 	}
 	return s.register(ctx, p, row)
+}
+
+// earlier is what an earlier try of the same request made, nil where there was none or it did not get that far.
+func (s *Service) earlier(ctx context.Context, accountID, id string) (*assetRow, error) {
+	if id == "" {
+		return nil, nil
+	}
+	row, err := byID(ctx, s.db, accountID, id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, wrap("read an asset", err)
+	}
+	return &row, nil
 }
 
 // checked is a spec that can be asked for, with its name.
@@ -111,8 +129,9 @@ func clip(s string, runesMax int) string {
 	return string([]rune(s)[:runesMax-1]) + "…"
 }
 
-// mayCreate spares callers who cannot get an asset the look at their source. It decides nothing about the last place.
-func (s *Service) mayCreate(ctx context.Context, accountID string) error {
+// mayCreate spares callers who cannot get an asset the look at their source. It decides nothing about the last place, which
+// an earlier try with the same id may have taken.
+func (s *Service) mayCreate(ctx context.Context, accountID, id string) error {
 	stopped, err := frozen(ctx, s.db, accountID)
 	if err != nil {
 		return wrap("read an account", err)
@@ -122,7 +141,7 @@ func (s *Service) mayCreate(ctx context.Context, accountID string) error {
 			"This account is frozen, so nothing can be made for it. Write to support to find out why.").Final()
 	}
 	n, err := live(ctx, s.db, accountID)
-	if err == nil && n >= LiveMax {
+	if err == nil && n >= LiveMax && id == "" {
 		return full()
 	}
 	return wrap("count assets", err)
@@ -165,14 +184,10 @@ func (s *Service) reserve(ctx context.Context, row *assetRow) (made *assetRow, e
 	case fresh:
 		return nil, nil
 	}
-	earlier, err := byID(ctx, s.db, row.AccountID, row.ID)
-	if err == nil {
-		return &earlier, nil
+	if made, err = s.earlier(ctx, row.AccountID, row.ID); err != nil || made != nil {
+		return made, err
 	}
-	if !errors.Is(err, sql.ErrNoRows) {
-		return nil, wrap("read an asset", err)
-	}
-	earlier, err = reclaim(ctx, s.db, row.AccountID, row.ID, *row.PendingAt, *row.ClaimedUntil)
+	pending, err := reclaim(ctx, s.db, row.AccountID, row.ID, *row.PendingAt, *row.ClaimedUntil)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, app.Errorf(app.Conflict, "asset_in_progress",
 			"An earlier try of this request is still being cleaned up. Try again in a moment.").After(busyRetry)
@@ -180,7 +195,7 @@ func (s *Service) reserve(ctx context.Context, row *assetRow) (made *assetRow, e
 	if err != nil {
 		return nil, wrap("take an asset over", err)
 	}
-	*row = earlier
+	*row = pending
 	return nil, nil
 }
 

@@ -158,6 +158,18 @@ func (b *bench) create(name string) Asset {
 	return made
 }
 
+// fill gives the account so many assets of before.
+func (b *bench) fill(n int) {
+	b.Helper()
+	_, err := b.db.ExecContext(b.Context(), `
+		insert into assets (id, account_id, kind, name, url, state, media_type, bytes, width, height, provider, resource_group, upstream_id,
+			created_at, updated_at)
+		select 'asset_old' || i, $1, 'image', 'old', 'https://example.com/a', 'active', 'image/png', 1, 1, 1, 'keeper', 'umg-tests', 'old-' || i,
+			now(), now()
+		from generate_series(1, $2) i`, b.me.AccountID, n)
+	b.must(err)
+}
+
 // round lets a worker take everything that is due, and what becomes due by it.
 func (b *bench) round() {
 	b.Helper()

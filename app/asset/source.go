@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"umg/app"
 	"umg/app/egress"
@@ -21,7 +22,8 @@ const (
 	audioBytesMax  = 100 << 20
 	pixelsMax      = 40_000_000
 	headBytesMax   = 512 << 10 // that are read to see what a source is
-	answerBytesMax = 4 << 10   // of an answer whose body nobody reads
+	inspectMax     = 40 * time.Second
+	answerBytesMax = 4 << 10 // of an answer whose body nobody reads
 	mebibyte       = 1 << 20
 )
 
@@ -46,6 +48,8 @@ func bytesMaxOf(k Kind) int64 {
 // inspect looks at a source: that it is public and there, what it is by its content, and how large. Its name and what its
 // server calls it prove nothing.
 func (s *Service) inspect(ctx context.Context, kind Kind, address string) (source, error) {
+	ctx, cancel := context.WithTimeout(ctx, inspectMax)
+	defer cancel()
 	if err := s.o.Egress.Check(ctx, address); err != nil {
 		return source{}, unfetched(ctx, err)
 	}
@@ -77,9 +81,6 @@ func (s *Service) askSize(ctx context.Context, address string) (int64, error) {
 		return 0, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if redirects(resp.StatusCode) {
-		return 0, redirected()
-	}
 	if resp.StatusCode != http.StatusOK {
 		return 0, nil
 	}
@@ -94,8 +95,8 @@ func (s *Service) readHead(ctx context.Context, address string) (head []byte, si
 	}
 	defer func() { _ = resp.Body.Close() }()
 	switch {
-	case redirects(resp.StatusCode):
-		return nil, 0, redirected()
+	case resp.StatusCode/100 == 3:
+		return nil, 0, invalid("url", "The server of url redirects, and redirects are not followed. Give the address that it leads to.")
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable:
 		return nil, 0, invalid("url", "The file at url is empty.")
 	case resp.StatusCode == http.StatusPartialContent:
@@ -140,15 +141,12 @@ func (s *Service) fetch(ctx context.Context, method, address, span string, bytes
 	return resp, nil
 }
 
-func redirects(status int) bool { return status/100 == 3 && status != http.StatusNotModified }
-
-func redirected() error {
-	return invalid("url", "The server of url redirects, and redirects are not followed. Give the address that it leads to.")
-}
-
 // unfetched says why a source cannot be read, in the words of who tried.
 func unfetched(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return invalid("url", "The server of url did not answer in time.").Because(err)
+	case ctx.Err() != nil:
 		return ctx.Err()
 	}
 	known, ok := errors.AsType[*app.Error](err)

@@ -185,14 +185,19 @@ func TestACreateThatIsTriedAgainIsTheSameAsset(t *testing.T) {
 	_, err = b.service.Create(t.Context(), b.me, spec)
 	b.refused(err, app.Conflict, "asset_in_progress", "")
 	b.clock.advance(settleStandard)
+	b.fill(LiveMax - 1) // it has its place already
 	made, err := b.service.Create(t.Context(), b.me, spec)
 	b.must(err)
+	asked := b.asked.Load()
 	again, err := b.service.Create(t.Context(), b.me, spec)
 	b.must(err)
+	if b.asked.Load() != asked {
+		t.Error("the source of what is there was looked at")
+	}
 	if made.ID != spec.ID || again.ID != spec.ID || made.UpstreamID != "up-1" || again.UpstreamID != "up-1" || b.keeper.kept() != 1 {
 		t.Errorf("%+v and %+v", made, again)
 	}
-	b.live(1)
+	b.live(LiveMax)
 	b.round()
 	if b.keeper.kept() != 1 {
 		t.Error("the worker removed what somebody has")
