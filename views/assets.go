@@ -122,8 +122,14 @@ func (a Asset) kindWord() string {
 	return a.Kind
 }
 
+// mediaWords are formats that people know by another name than their media type's.
+var mediaWords = map[string]string{"audio/mpeg": "MP3", "audio/mp4": "M4A", "video/quicktime": "MOV"}
+
 // mediaWords are the format by its short name, as in PNG.
 func (a Asset) mediaWords() string {
+	if w := mediaWords[a.MediaType]; w != "" {
+		return w
+	}
 	_, format, found := strings.Cut(a.MediaType, "/")
 	if !found {
 		return a.MediaType

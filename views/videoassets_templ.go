@@ -41,7 +41,7 @@ func videoAssetsField(p VideoPlayground) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(p.Assets) > 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<ul class=\"video-doomed\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 2, "<ul class=\"grid gap-2.5 max-h-48 overflow-y-auto\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

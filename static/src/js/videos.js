@@ -79,7 +79,7 @@ document.addEventListener("change", (event) => {
 });
 
 // Fields that something is wrong with are marked, and the first of them gets the focus.
-const fieldOf = { prompt: "#video-prompt", model: "#video-model", also: "#video-also", input_reference: "#video-file" };
+const fieldOf = { prompt: "#video-prompt", model: "#video-model", also: "#video-also", input_reference: "#video-file", asset_ids: "#video-asset-ids" };
 
 const mark = (form) => {
   let first = null;
@@ -235,8 +235,28 @@ document.addEventListener("change", (event) => {
   }
 });
 
+// A picture that cannot be fetched gives way to the icon behind it. Such events do not bubble.
+document.addEventListener(
+  "error",
+  (event) => {
+    if (event.target instanceof HTMLImageElement && event.target.closest(".asset-still, .asset-picture")) {
+      event.target.dataset.broken = "";
+    }
+  },
+  true,
+);
+
+const markBroken = () => {
+  for (const image of document.querySelectorAll(":is(.asset-still, .asset-picture) > img")) {
+    if (image.complete && image.naturalWidth === 0 && image.currentSrc) {
+      image.dataset.broken = "";
+    }
+  }
+};
+
 onContent(() => {
   prepare();
   tally();
   showImageField();
+  markBroken();
 });
