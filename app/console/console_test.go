@@ -180,7 +180,7 @@ func TestAVisitorIsLedBackToThePageAfterwards(t *testing.T) {
 	h.signedIn("back@example.com")
 	p := h.visitor()
 	to := p.see("/console/keys").header.Get("Location")
-	if to != "/console/sign-in?next=%2Fconsole%2Fkeys%3Fx%3D1" {
+	if to != "/console/sign-in?next=%2Fconsole%2Fkeys" {
 		t.Fatalf("led to %s", to)
 	}
 	form := p.see(to)
