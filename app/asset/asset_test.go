@@ -204,6 +204,12 @@ func TestOfTwoHundredAtTheLastPlaceOneSucceeds(t *testing.T) {
 	if len(b.service.creates.accounts) != 0 || len(b.service.creates.all) != 0 {
 		t.Error("a turn was kept")
 	}
+	asked := b.asked.Load()
+	_, err := b.service.Create(t.Context(), b.me, Spec{Kind: Image, URL: b.source("picture.png")})
+	b.refused(err, app.Forbidden, "asset_limit_reached", "")
+	if b.asked.Load() != asked {
+		t.Error("a source was looked at for an account that is full")
+	}
 	b.must(b.service.Delete(t.Context(), b.me, "asset_old7"))
 	b.create("the place of another")
 	b.live(LiveMax)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/provider"
 )
 
 func TestWhatTheUpstreamRefusesLeavesNothing(t *testing.T) {
@@ -223,6 +224,41 @@ func TestARegistrationWhoseRowIsGoneIsTakenBack(t *testing.T) {
 		t.Error("the upstream keeps what nobody has")
 	}
 	b.live(0)
+}
+
+func TestADeleteIsNotPutOffByALookThatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	made := b.create("looked at")
+	b.clock.advance(firstStandard)
+	rows, err := claimDue(t.Context(), b.db, b.clock.now(), b.clock.now().Add(claimMax), 1)
+	b.must(err)
+	b.must(b.service.Delete(t.Context(), b.me, made.ID))
+	b.must(b.service.step(t.Context(), &rows[0]))
+	b.round()
+	if b.rows() != 0 || b.keeper.kept() != 0 {
+		t.Errorf("%d rows and %d upstream", b.rows(), b.keeper.kept())
+	}
+}
+
+func TestWhatAnUpstreamTookTooLongForIsSettledLater(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	keeper, _ := b.catalog.Snapshot().AssetProvider()
+	row := b.service.newRow(b.me.AccountID, Spec{Kind: Image, URL: b.source("picture.png")}, source{}, keeper)
+	_, err := insert(t.Context(), b.db, row)
+	b.must(err)
+	b.must(b.service.handOver(t.Context(), row, provider.NewFault(provider.ClassTotal, nil)))
+	b.clock.advance(cutWait)
+	b.round()
+	b.live(1)
+	b.register(row) // it went on by itself
+	b.clock.advance(settleStandard)
+	b.round()
+	b.live(0)
+	if b.rows() != 0 || b.keeper.kept() != 0 {
+		t.Errorf("%d rows and %d upstream", b.rows(), b.keeper.kept())
+	}
 }
 
 func TestARemovalIsTriedForAWeek(t *testing.T) {
