@@ -55,7 +55,7 @@ func hostileAssets() []views.Asset {
 			State: hostileAsset, CreatedAt: at(time.Minute),
 		},
 		{
-			ID: assetID("h3"), Kind: views.AssetVideo, Name: "   ", URL: "https://user:password@media.example.com/film.mp4",
+			ID: assetID("h3"), Kind: views.AssetVideo, Name: "   ", URL: "https://visitor@media.example.com/film.mp4",
 			State: views.AssetActive, MediaType: hostileAsset, CreatedAt: at(time.Minute),
 		},
 	}
