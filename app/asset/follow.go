@@ -136,7 +136,8 @@ func notReady(i int, row *assetRow) error {
 	if row.State == Failed {
 		next = "Create it anew from a source that can be used."
 	}
-	return app.Errorf(app.Invalid, "asset_not_ready", "%s is %s, and only active assets can be used. %s", place(i), row.State, next).At(place(i))
+	return app.Errorf(app.Invalid, "asset_not_ready", "%s is %s, and only active assets can be used. %s", place(i), row.State, next).
+		At(place(i))
 }
 
 // isStore reports whether an error is the store's being away.
