@@ -89,7 +89,15 @@ func TestSigningInTakesTwoStepsAndNothingBetweenThem(t *testing.T) {
 	p.wants(p.see("/console/sign-in/code"), http.StatusSeeOther, "/console/sign-in")
 	form := url.Values{"email": {"ada@example.com"}, "password": {password}, "next": {"/console/keys"}}
 	p.wants(p.send("/console/sign-in", form), http.StatusSeeOther, "/console/sign-in/code?next=%2Fconsole%2Fkeys")
+	first := p.cookies["__Host-umg"]
+	p.send("/console/sign-in", form)
 	planted := p.cookies["__Host-umg"].Value
+	if planted == first.Value {
+		t.Error("a session that somebody planted learns that the password was right")
+	}
+	planter := h.visitor()
+	planter.cookies["__Host-umg"] = first
+	planter.wants(planter.see("/console/sign-in/code"), http.StatusSeeOther, "/console/sign-in")
 	for _, r := range console.Routes() { // whoever gave the password alone is nobody yet
 		if r.Open || r.Method != http.MethodGet {
 			continue
