@@ -20,6 +20,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/gateway"
 	"umg/app/idempotency"
+	"umg/app/limit"
 	"umg/app/llm"
 	"umg/app/video"
 	"umg/app/webhook"
@@ -217,6 +218,12 @@ func (a *API) stamp(x *call) {
 		h["X-Generation-Id"] = id
 	}
 	h["Cache-Control"] = []string{"no-store"}
+}
+
+// keyLimits are what the key may do besides what its account may.
+func (x *call) keyLimits() limit.Key {
+	k := x.key
+	return limit.Key{ID: k.ID, Concurrency: k.Concurrency, RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute}
 }
 
 // principal is the caller in the words of the services.

@@ -46,7 +46,7 @@ func (x *call) textCall(body []byte, taken func()) gateway.Call {
 		Body:        body,
 		Taken:       taken,
 		Headers:     x.Request().Header,
-		Concurrency: x.key.Concurrency,
+		Key:         x.keyLimits(),
 		LimitFactor: x.key.LimitFactor,
 	}
 }

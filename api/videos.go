@@ -121,7 +121,7 @@ func (a *API) remixVideo(x *call) error {
 
 // makeVideo quotes, or creates once for each Idempotency-Key.
 func (a *API) makeVideo(x *call, operation string, c video.Call) error {
-	c.Principal, c.LimitFactor = x.principal(), x.key.LimitFactor
+	c.Principal, c.LimitFactor, c.Key = x.principal(), x.key.LimitFactor, x.keyLimits()
 	if dry, err := x.dryRun(); dry || err != nil {
 		if err != nil {
 			return err

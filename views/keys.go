@@ -1,6 +1,9 @@
 package views
 
 import (
+	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"umg/app"
@@ -13,8 +16,10 @@ const (
 	ModeDocumented = "documented"
 )
 
-// keyNameMax is the longest name that the forms take.
-const keyNameMax = "80"
+const (
+	keysPath   = "/console/keys"
+	keyNameMax = "80" // the longest name that the forms take
+)
 
 // Key is one API key, without its secret.
 type Key struct {
@@ -26,9 +31,28 @@ type Key struct {
 	Disabled  bool
 	CreatedAt time.Time
 	CreatedBy string
+	ByKey     string // the name of the management key that made it, empty for a person
 	LastUsed  *time.Time
+	LastFrom  string // the address of then, where it is known
 	ExpiresAt *time.Time
 	Budget    *KeyBudget // nil for none
+
+	Scopes      []string
+	Models      []string // empty for all
+	Addresses   []string // the networks it is taken from, empty for all
+	Requests    int64    // a minute; zero for the models' limits
+	Tokens      int64    // a minute
+	Concurrency int64
+	LogContent  bool
+	Leaked      *time.Time      // when a secret of it was found in public; nil once it has another
+	Previous    *PreviousSecret // while the secret of before the last rotation works
+}
+
+// PreviousSecret is the secret of before a rotation, which still works.
+type PreviousSecret struct {
+	LastFour string
+	Until    time.Time
+	LastUsed *time.Time
 }
 
 // KeyBudget is what a key may spend in a period, and how far it has.
@@ -64,18 +88,58 @@ var periodOptions = []ui.Option{
 
 // status is the badge of a key at a moment.
 func (k Key) status(now time.Time) verdict {
-	switch {
-	case k.Disabled:
+	switch k.state(now) {
+	case stateDisabled:
+		if k.Leaked != nil {
+			return verdict{ui.Danger, "Leaked"}
+		}
 		return verdict{ui.Plain, "Disabled"}
-	case k.ExpiresAt != nil && !k.ExpiresAt.After(now):
+	case stateExpired:
 		return verdict{ui.Warning, "Expired"}
+	case stateRotating:
+		return verdict{ui.Info, "Rotating"}
 	default:
 		return verdict{ui.Success, "Active"}
 	}
 }
 
+// The states of a key, as the address of the list names them.
+const (
+	stateActive   = "active"
+	stateRotating = "rotating"
+	stateDisabled = "disabled"
+	stateExpired  = "expired"
+)
+
+func (k Key) state(now time.Time) string {
+	switch {
+	case k.Disabled:
+		return stateDisabled
+	case k.expired(now):
+		return stateExpired
+	case k.rotating(now):
+		return stateRotating
+	default:
+		return stateActive
+	}
+}
+
+func (k Key) expired(now time.Time) bool { return k.ExpiresAt != nil && !k.ExpiresAt.After(now) }
+
+// rotating reports whether two secrets of the key work.
+func (k Key) rotating(now time.Time) bool { return k.Previous != nil && k.Previous.Until.After(now) }
+
+// manages reports whether the key is for managing the account, and so never spends.
+func (k Key) manages() bool { return k.calls(ScopeManagement) }
+
+// calls reports whether the key has a scope.
+func (k Key) calls(scope string) bool { return slices.Contains(k.Scopes, scope) }
+
+// KeyPath is the address of a key's page.
+func KeyPath(id string) string { return keysPath + "/" + url.PathEscape(id) }
+
 // path is where the key's own actions live.
-func (k Key) path(action string) string { return "/console/keys/" + k.ID + "/" + action }
+func (k Key) path(action ...string) string { return strings.Join(append([]string{KeyPath(k.ID)}, action...), "/") }
 
 // modeWords name the error modes in a table.
 var modeWords = map[string]string{
@@ -104,55 +168,27 @@ var modeOptions = []ui.Option{
 const keysIntro = "A key lets a program call any model on this account's credit. " +
 	"Use one for each program, so that you can replace it alone."
 
-// envOptions are the environment tags a key can carry.
-var envOptions = []ui.Option{
-	{Value: "", Label: "None"},
-	{Value: "development", Label: "Development"},
-	{Value: "staging", Label: "Staging"},
-	{Value: "production", Label: "Production"},
-}
-
-// KeyForm is the form for a new key, first shown or shown again with what was wrong.
-type KeyForm struct {
-	Name      string
-	NameError string
-	Env       string
-	EnvError  string
-	Mode      string
-	ModeError string
-	FormError string
-	Budget    BudgetForm
-}
-
 // BudgetForm is the part of a form that is about a key's budget.
 type BudgetForm struct {
 	Limit       string // dollars as they were typed
 	LimitError  string
 	Period      string
 	PeriodError string
-	FormError   string
-}
-
-// NewKeyForm is the form as it is first shown: most keys are for an SDK.
-func NewKeyForm() KeyForm { return KeyForm{Mode: ModeStandard, Budget: BudgetForm{Period: "month"}} }
-
-// KeyBudgetEdit is the form of a key's budget.
-type KeyBudgetEdit struct {
-	Shell
-	Key  Key
-	Form BudgetForm
-}
-
-// Keys is the list of an account's keys.
-type Keys struct {
-	Shell
-	Keys []Key
 }
 
 // KeyNew is the form for a new key, on a page of its own or in the dialog.
 type KeyNew struct {
 	Shell
 	Form KeyForm
+}
+
+// KeyEdit is the page of one key: what it is, how it fares, and the form that changes it.
+type KeyEdit struct {
+	Shell
+	Key  Key
+	Form KeyForm
+	// Fixed says that the reader may look at the key but not change it: one that manages the account, for a developer.
+	Fixed bool
 }
 
 // KeyCreated shows a new key's secret, this once. The list comes along so that the page behind the dialog is current.
@@ -162,6 +198,27 @@ type KeyCreated struct {
 	Call     Call
 	Language string
 	Keys     []Key
+}
+
+// KeyRotate asks how long the old secret of a key goes on working.
+type KeyRotate struct {
+	Shell
+	Key          Key
+	Overlap      string // seconds, as the form sends them
+	OverlapError string
+}
+
+// KeyRotated shows the new secret of a key, this once.
+type KeyRotated struct {
+	Shell
+	Fresh FreshKey
+	Call  Call
+}
+
+// KeyAsk asks before something is done with a key.
+type KeyAsk struct {
+	Shell
+	Key Key
 }
 
 // KeyDelete asks before a key is deleted.

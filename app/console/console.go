@@ -13,6 +13,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/asset"
+	"umg/app/audit"
 	"umg/app/catalog"
 	"umg/app/gateway"
 	"umg/app/mail"
@@ -30,6 +31,7 @@ type Options struct {
 	Catalog  *catalog.Catalog
 	Gateway  *gateway.Gateway
 	Videos   *video.Service
+	Audit    *audit.Log
 	Webhooks *webhook.Service
 	Assets   *asset.Service              // nil: the pages about assets are unknown
 	Outbox   *mail.Service               // of a demo without a mail server; nil keeps mails to their readers

@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -10,7 +11,6 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/llm"
-	"umg/billing"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -21,12 +21,38 @@ const (
 	maskEllipse = "…"
 )
 
+// keyRoutes are the pages about API keys.
+func keyRoutes() []Route {
+	const (
+		all = "/keys"
+		one = all + "/:id"
+	)
+	get := func(path string, serve func(*Console, *page) error) Route {
+		return Route{Method: http.MethodGet, Path: path, Right: app.ManageKeys, serve: serve}
+	}
+	post := func(path string, serve func(*Console, *page) error) Route {
+		return Route{Method: http.MethodPost, Path: path, Right: app.ManageKeys, serve: serve}
+	}
+	return []Route{
+		get(all, (*Console).keys), post(all, (*Console).createKey), get(all+"/new", (*Console).newKey),
+		get(one, (*Console).key), post(one, (*Console).updateKey),
+		post(one+"/disable", (*Console).disableKey), post(one+"/enable", (*Console).enableKey),
+		get(one+"/rotate", (*Console).askRotateKey), post(one+"/rotate", (*Console).rotateKey),
+		get(one+"/end-old", (*Console).askEndOldSecret), post(one+"/end-old", (*Console).endOldSecret),
+		get(one+"/delete", (*Console).askDeleteKey), post(one+"/delete", (*Console).deleteKey),
+	}
+}
+
 func (c *Console) keys(p *page) error {
+	q := views.ParseKeyQuery(p.QueryParams())
 	keys, err := c.listKeys(p)
 	if err != nil {
 		return err
 	}
-	return c.render(p, http.StatusOK, views.KeysPage(views.Keys{Shell: c.shell(p), Keys: keys}))
+	if forScript(p.Request()) {
+		p.Response().Header().Set("HX-Replace-Url", q.Path())
+	}
+	return c.render(p, http.StatusOK, views.KeysPage(views.Keys{Shell: c.shell(p), Query: q, Keys: keys}))
 }
 
 func (c *Console) listKeys(p *page) ([]views.Key, error) {
@@ -34,9 +60,16 @@ func (c *Console) listKeys(p *page) ([]views.Key, error) {
 	if err != nil {
 		return nil, err
 	}
+	names := make(map[string]string, len(found))
+	for _, k := range found {
+		names[k.ID] = k.Name
+	}
 	keys := make([]views.Key, len(found))
 	for i, k := range found {
 		keys[i] = viewKey(k)
+		if k.CreatedByKey != "" {
+			keys[i].ByKey = cmp.Or(names[k.CreatedByKey], k.CreatedByKey)
+		}
 	}
 	return keys, c.fillBudgets(p, keys, found)
 }
@@ -61,40 +94,54 @@ func (c *Console) fillBudgets(p *page, keys []views.Key, found []account.Key) er
 }
 
 func viewKey(k account.Key) views.Key {
-	return views.Key{
+	v := views.Key{
 		ID: k.ID, Name: k.Name, Masked: k.Prefix + maskEllipse + k.LastFour, Env: k.Env, ErrorMode: string(k.ErrorMode), Disabled: k.Disabled,
-		CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy, LastUsed: k.LastUsedAt, ExpiresAt: k.ExpiresAt,
+		CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy, LastUsed: k.LastUsedAt, LastFrom: k.LastUsedIP, ExpiresAt: k.ExpiresAt,
+		Models: k.Models, Requests: k.RequestsPerMinute, Tokens: k.TokensPerMinute, Concurrency: int64(k.Concurrency),
+		LogContent: k.LogContent, Leaked: k.LeakedAt,
 	}
+	for _, s := range k.Scopes {
+		v.Scopes = append(v.Scopes, string(s))
+	}
+	for _, a := range k.Addresses {
+		v.Addresses = append(v.Addresses, writtenAddress(a))
+	}
+	if k.PreviousUntil != nil {
+		v.Previous = &views.PreviousSecret{LastFour: maskEllipse + k.PreviousLastFour, Until: *k.PreviousUntil, LastUsed: k.PreviousUsedAt}
+	}
+	return v
 }
 
 func (c *Console) newKey(p *page) error {
-	return c.render(p, http.StatusOK, views.KeyNewPage(views.KeyNew{Shell: c.shell(p), Form: views.NewKeyForm()}))
+	return c.render(p, http.StatusOK, views.KeyNewPage(views.KeyNew{Shell: c.shell(p), Form: views.NewKeyForm(c.keyChoices(p))}))
 }
 
 // createKey answers with the secret itself instead of leading to another page: it is shown once and kept nowhere.
 func (c *Console) createKey(p *page) error {
-	form := views.KeyForm{Name: p.FormValue("name"), Env: p.FormValue("env"), Mode: p.FormValue("mode"), Budget: budgetForm(p)}
+	form, spec := c.readKeyForm(p, p.FormValue("kind") == views.ScopeManagement)
 	fromOverview := p.FormValue("from") == "overview"
-	budget, err := readBudget(form.Budget)
-	var key account.Key
-	var secret string
-	if err == nil {
-		key, secret, err = c.o.Accounts.CreateKey(p.Request().Context(), p.principal(), account.KeySpec{
-			Name: form.Name, Env: form.Env, ErrorMode: account.ErrorMode(form.Mode), Budget: budget,
-		})
+	again := func(status int) error {
+		if fromOverview {
+			return c.renderOverview(p, status, form, nil)
+		}
+		return c.render(p, status, views.KeyNewPage(views.KeyNew{Shell: c.shell(p), Form: form}))
 	}
+	if addAddress(p, &form) {
+		return again(http.StatusOK)
+	}
+	if form.Refused() {
+		return again(http.StatusUnprocessableEntity)
+	}
+	key, secret, err := c.o.Accounts.CreateKey(p.Request().Context(), p.principal(), spec)
 	if err != nil {
 		if err := explainKey(&form, err); err != nil {
 			return err
 		}
-		if fromOverview {
-			return c.renderOverview(p, http.StatusUnprocessableEntity, form, nil)
-		}
-		return c.render(p, http.StatusUnprocessableEntity, views.KeyNewPage(views.KeyNew{Shell: c.shell(p), Form: form}))
+		return again(http.StatusUnprocessableEntity)
 	}
 	fresh := views.FreshKey{Key: viewKey(key), Secret: secret}
 	if fromOverview {
-		return c.renderOverview(p, http.StatusOK, views.NewKeyForm(), &fresh)
+		return c.renderOverview(p, http.StatusOK, views.NewKeyForm(c.keyChoices(p)), &fresh)
 	}
 	keys, err := c.listKeys(p)
 	if err != nil {
@@ -105,23 +152,53 @@ func (c *Console) createKey(p *page) error {
 	}))
 }
 
-// explainKey puts a refusal beside the field it concerns; other faults come back as they are.
-func explainKey(form *views.KeyForm, err error) error {
-	refusal := app.AsError(err)
-	switch {
-	case refusal.Kind != app.Invalid && refusal.Kind != app.Conflict:
+func (c *Console) key(p *page) error {
+	k, err := c.ownKey(p)
+	if err != nil {
 		return err
-	case refusal.Param == "name":
-		form.NameError = refusal.Message
-	case refusal.Param == "env":
-		form.EnvError = refusal.Message
-	case refusal.Param == "error_mode":
-		form.ModeError = refusal.Message
-	case explainBudget(&form.Budget, refusal):
-	default:
-		form.FormError = refusal.Message
 	}
-	return nil
+	return c.renderKey(p, http.StatusOK, k, views.FormOf(k, c.keyChoices(p)))
+}
+
+func (c *Console) renderKey(p *page, status int, k views.Key, form views.KeyForm) error {
+	return c.render(p, status, views.KeyPage(views.KeyEdit{Shell: c.shell(p), Key: k, Form: form, Fixed: !p.mayChange(k)}))
+}
+
+// mayChange reports whether the reader may do more with the key than look at it.
+func (p *page) mayChange(k views.Key) bool {
+	return !slices.Contains(k.Scopes, views.ScopeManagement) || p.user.Role.Rights().Has(app.ManageMembers)
+}
+
+// updateKey changes what the form of the key's page says. What a key is for stays as it was made.
+func (c *Console) updateKey(p *page) error {
+	k, err := c.ownKey(p)
+	if err != nil {
+		return err
+	}
+	form, spec := c.readKeyForm(p, slices.Contains(k.Scopes, views.ScopeManagement))
+	if addAddress(p, &form) {
+		return c.renderKey(p, http.StatusOK, k, form)
+	}
+	if form.Refused() {
+		return c.renderKey(p, http.StatusUnprocessableEntity, k, form)
+	}
+	patch := account.KeyPatch{
+		Name: &spec.Name, Env: &spec.Env, Models: &spec.Models, Addresses: &spec.Addresses, Scopes: &spec.Scopes, LogContent: &spec.LogContent,
+		Concurrency: &spec.Concurrency, RequestsPerMinute: &spec.RequestsPerMinute, TokensPerMinute: &spec.TokensPerMinute, Budget: &spec.Budget,
+	}
+	if spec.ErrorMode != "" {
+		patch.ErrorMode = &spec.ErrorMode
+	}
+	if !sameExpiry(form, k) {
+		patch.ExpiresAt = &spec.ExpiresAt
+	}
+	if _, err := c.o.Accounts.UpdateKey(p.Request().Context(), p.principal(), k.ID, patch); err != nil {
+		if err := explainKey(&form, err); err != nil {
+			return err
+		}
+		return c.renderKey(p, http.StatusUnprocessableEntity, k, form)
+	}
+	return c.say(p, ui.Success, "Saved. Every server knows within a second.", views.KeyPath(k.ID))
 }
 
 // sampleCall is the cheapest way to try the API: the model with the lowest price for a word out.
@@ -151,39 +228,19 @@ func (c *Console) switchKey(p *page, disabled bool, done string) error {
 	if err := c.o.Accounts.DisableKey(p.Request().Context(), p.principal(), p.Param("id"), disabled); err != nil {
 		return err
 	}
-	return c.say(p, ui.Success, done, keysPath)
+	return c.say(p, ui.Success, done, backToKeys(p))
 }
 
-// budgetForm is what was typed about a budget. Forms without these fields have none.
-func budgetForm(p *page) views.BudgetForm {
-	return views.BudgetForm{Limit: p.FormValue("budget"), Period: cmp.Or(p.FormValue("budget_period"), string(billing.EachMonth))}
-}
-
-// readBudget reads dollars as people write them. An empty field is no budget.
-func readBudget(f views.BudgetForm) (*account.Budget, error) {
-	text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(f.Limit), "$"))
-	if text == "" {
-		return nil, nil
+// backToKeys is the page about keys that a form stood on, the list with its filters.
+func backToKeys(p *page) string {
+	from, err := url.Parse(p.Request().Referer())
+	switch {
+	case err == nil && from.Path == keysPath:
+		return views.ParseKeyQuery(from.Query()).Path()
+	case err == nil && from.Path == views.KeyPath(p.Param("id")):
+		return from.Path
 	}
-	limit, err := app.ParseAmount(text)
-	if err != nil {
-		return nil, app.Errorf(app.Invalid, "invalid_value",
-			"Write dollars with a point and at most 9 decimals, such as 25 or 0.5, or leave the field empty.").At("budget").Because(err)
-	}
-	return &account.Budget{Limit: limit, Period: billing.Period(f.Period)}, nil
-}
-
-// explainBudget puts a refusal beside the field of a budget it concerns, and says whether it concerns one.
-func explainBudget(f *views.BudgetForm, refusal *app.Error) bool {
-	switch refusal.Param {
-	case "budget":
-		f.LimitError = refusal.Message
-	case "budget_period":
-		f.PeriodError = refusal.Message
-	default:
-		return false
-	}
-	return true
+	return keysPath
 }
 
 // ownKey is the key that the path names, among the account's own.
@@ -197,42 +254,6 @@ func (c *Console) ownKey(p *page) (views.Key, error) {
 		return views.Key{}, app.Errorf(app.NotFound, "key_not_found", "There is no such key.")
 	}
 	return keys[at], nil
-}
-
-func (c *Console) askBudget(p *page) error {
-	k, err := c.ownKey(p)
-	if err != nil {
-		return err
-	}
-	form := views.NewKeyForm().Budget
-	if k.Budget != nil {
-		form = views.BudgetForm{Limit: k.Budget.Limit.String(), Period: k.Budget.Period}
-	}
-	return c.render(p, http.StatusOK, views.KeyBudgetPage(views.KeyBudgetEdit{Shell: c.shell(p), Key: k, Form: form}))
-}
-
-func (c *Console) setBudget(p *page) error {
-	k, err := c.ownKey(p)
-	if err != nil {
-		return err
-	}
-	form := budgetForm(p)
-	budget, err := readBudget(form)
-	if err == nil {
-		err = c.o.Accounts.SetKeyBudget(p.Request().Context(), p.principal(), k.ID, budget)
-	}
-	if refusal := app.AsError(err); err != nil && refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
-		return err
-	} else if err != nil {
-		if !explainBudget(&form, refusal) {
-			form.FormError = refusal.Message
-		}
-		return c.render(p, http.StatusUnprocessableEntity, views.KeyBudgetPage(views.KeyBudgetEdit{Shell: c.shell(p), Key: k, Form: form}))
-	}
-	if budget == nil {
-		return c.say(p, ui.Success, k.Name+" has no budget: only your credit limits it.", keysPath)
-	}
-	return c.say(p, ui.Success, k.Name+" has a budget of "+views.Dollars(budget.Limit)+".", keysPath)
 }
 
 // deletion finds the key that the page is about among the account's own.

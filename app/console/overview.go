@@ -17,7 +17,7 @@ const (
 )
 
 func (c *Console) overview(p *page) error {
-	return c.renderOverview(p, http.StatusOK, views.NewKeyForm(), nil)
+	return c.renderOverview(p, http.StatusOK, views.NewKeyForm(c.keyChoices(p)), nil)
 }
 
 // renderOverview draws the first page: the way to the first request unless it was put away, then figures. When these

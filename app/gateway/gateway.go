@@ -87,8 +87,8 @@ type Call struct {
 	Body        []byte
 	Taken       func() // nil when nobody waits for the body
 	Headers     http.Header
-	Concurrency int // calls the account may run at once; zero is the default
-	LimitFactor int // multiplies the usual limits of the account; zero is one
+	Key         limit.Key // the limits of the key that makes the call; none for a member in the console
+	LimitFactor int       // multiplies the usual limits of the account; zero is one
 }
 
 // Sink is the client's end of a call. Begin comes once, before the first Write. A Write or Flush that the client does
@@ -114,7 +114,7 @@ type Report struct {
 	Cost          app.Amount
 	FirstByte     time.Duration
 	Duration      time.Duration
-	Requests      limit.Window // what is left of the model's limits
+	Requests      limit.Window // what is left of the model's limits, or of the key's
 	Tokens        limit.Window
 	Err           *app.Error // also when the client was told in the stream
 }
@@ -199,15 +199,11 @@ func (r *run) reserveCredit(ctx context.Context) (err error) {
 // bound: a bound of many tokens that a call does not use must not keep others out meanwhile.
 func (r *run) turnstile() limit.Ask {
 	m, factor := r.model.Limits, max(r.call.LimitFactor, 1)
-	a := limit.Ask{
-		AccountID: r.call.Principal.AccountID, Model: r.model.ID, Concurrency: r.call.Concurrency,
+	return limit.Ask{
+		AccountID: r.call.Principal.AccountID, Model: r.model.ID, Concurrency: limit.ConcurrencyStandard * factor,
+		ModelConcurrency:  int(m.Concurrency) * factor,
 		RequestsPerMinute: m.RequestsPerMinute * int64(factor), RequestsPerDay: m.RequestsPerDay * int64(factor),
 		TokensPerMinute: m.TokensPerMinute * int64(factor),
-		Tokens:          r.inputEstimate() + min(r.reserve.output, usefulTokens)*r.head.Choices,
+		Tokens:          r.inputEstimate() + min(r.reserve.output, usefulTokens)*r.head.Choices, Key: r.call.Key,
 	}
-	if r.call.Concurrency == 0 { // what an account was given by name goes above what a model gives to all
-		a.Concurrency = limit.ConcurrencyStandard * factor
-		a.ModelConcurrency = int(m.Concurrency) * factor
-	}
-	return a
 }

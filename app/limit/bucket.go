@@ -11,6 +11,14 @@ type Window struct {
 	Reset            time.Duration // until all of it is there again
 }
 
+// tighter is the window of which less is left.
+func tighter(one, other Window) Window {
+	if one.Limit == 0 || other.Limit > 0 && other.Remaining < one.Remaining {
+		return other
+	}
+	return one
+}
+
 // bucket holds at most a period's worth and fills evenly. It can be overdrawn by one period, when a call used more
 // than it was counted with.
 type bucket struct {

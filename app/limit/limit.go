@@ -1,5 +1,5 @@
-// Package limit is the turnstile before a text call: how many calls an account may run at once, and how many requests
-// and tokens it may spend per minute on a model. It keeps everything in this process and in memory. It knows no
+// Package limit is the turnstile before a call: how many calls an account may run at once, how many requests and tokens it
+// may spend per minute on a model, and the same for one of its keys. It keeps everything in this process and in memory. It knows no
 // request, no model and no money: it counts against the numbers it is handed.
 package limit
 
@@ -22,9 +22,11 @@ const (
 	sweptPerEntry     = 8 // accounts looked at whenever one is added
 	shardAccountsMax  = 16 << 10
 	accountModelsMax  = 1024
+	accountKeysMax    = 1024
 	waitWhenCrowded   = time.Second
 	waitMax           = time.Minute // clients sleep as long as they are told, so they are never told more
 	tokensPerMinuteMx = 1 << 40
+	thisKey           = "this API key"
 )
 
 // Ask is one call at the turnstile. Numbers of zero are no limit, except Concurrency, which is then 16.
@@ -38,6 +40,21 @@ type Ask struct {
 	RequestsPerDay    int64
 	TokensPerMinute   int64
 	Tokens            int64 // what the call will use, as far as one can tell
+
+	Key Key // that makes the call, with limits of its own beside those above
+}
+
+// Key is one of an account's keys and what it may do over all models. Numbers of zero are no limit.
+type Key struct {
+	ID                string
+	Concurrency       int
+	RequestsPerMinute int64
+	TokensPerMinute   int64
+}
+
+// limited reports whether anything need be counted for the key.
+func (k Key) limited() bool {
+	return k.ID != "" && (k.Concurrency > 0 || k.RequestsPerMinute > 0 || k.TokensPerMinute > 0)
 }
 
 // Options of a Limiter.
@@ -59,20 +76,47 @@ type shard struct {
 type account struct {
 	running int
 	fullAt  time.Time // when all its buckets are full again, and it can be forgotten
-	models  map[string]*model
+	models  map[string]*gate
+	keys    map[string]*gate // those with limits of their own
 }
 
-type model struct {
+// gate counts the calls of an account on one model, or by one key.
+type gate struct {
 	running                 int
-	fullAt                  time.Time
 	requests, daily, tokens bucket
 }
 
-// touch notes when the model's buckets are full again.
-func (m *model) touch(a *account, now time.Time) {
-	m.fullAt = now.Add(max(m.requests.untilFull(), m.daily.untilFull(), m.tokens.untilFull()))
-	if m.fullAt.After(a.fullAt) {
-		a.fullAt = m.fullAt
+// fill brings the gate up to now.
+func (g *gate) fill(perMinute, perDay, tokens int64, now time.Time) {
+	g.requests.fill(perMinute, time.Minute, now)
+	g.daily.fill(perDay, day, now)
+	g.tokens.fill(min(tokens, tokensPerMinuteMx), time.Minute, now)
+}
+
+// enter counts a call, and returns the tokens it was counted with.
+func (g *gate) enter(a *account, tokens int64, now time.Time) int64 {
+	g.running++
+	g.requests.take(1)
+	g.daily.take(1)
+	counted := int64(g.tokens.need(tokens))
+	g.tokens.take(counted)
+	g.touch(a, now)
+	return counted
+}
+
+// leave ends a call, and corrects the tokens it was counted with by so many.
+func (g *gate) leave(a *account, more int64, now time.Time) {
+	g.running--
+	g.tokens.fill(g.tokens.limit, time.Minute, now)
+	g.tokens.take(more)
+	g.touch(a, now)
+}
+
+// touch notes when the gate's buckets are full again.
+func (g *gate) touch(a *account, now time.Time) {
+	fullAt := now.Add(max(g.requests.untilFull(), g.daily.untilFull(), g.tokens.untilFull()))
+	if fullAt.After(a.fullAt) {
+		a.fullAt = fullAt
 	}
 }
 
@@ -94,28 +138,32 @@ func (l *Limiter) Take(a Ask) (*Slot, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	acc := sh.account(a.AccountID, now)
-	m := acc.model(a.Model)
-	m.requests.fill(a.RequestsPerMinute, time.Minute, now)
-	m.daily.fill(a.RequestsPerDay, day, now)
-	m.tokens.fill(min(a.TokensPerMinute, tokensPerMinuteMx), time.Minute, now)
-	if err := refusal(a, acc, m); err != nil {
+	m := find(acc.models, a.Model, accountModelsMax)
+	m.fill(a.RequestsPerMinute, a.RequestsPerDay, a.TokensPerMinute, now)
+	var key *gate
+	if a.Key.limited() {
+		if acc.keys == nil {
+			acc.keys = make(map[string]*gate)
+		}
+		key = find(acc.keys, a.Key.ID, accountKeysMax)
+		key.fill(a.Key.RequestsPerMinute, 0, a.Key.TokensPerMinute, now)
+	}
+	if err := refusal(a, acc, m, key); err != nil {
 		return nil, err
 	}
 	acc.running++
-	m.running++
-	m.requests.take(1)
-	m.daily.take(1)
-	counted := int64(m.tokens.need(a.Tokens))
-	m.tokens.take(counted)
-	m.touch(acc, now)
-	return &Slot{
-		limiter: l, shard: sh, account: acc, model: m, tokens: counted,
-		requests: m.requests.window(), left: m.tokens.window(),
-	}, nil
+	s := &Slot{limiter: l, shard: sh, account: acc, model: m, key: key}
+	s.tokens = m.enter(acc, a.Tokens, now)
+	s.requests, s.left = m.requests.window(), m.tokens.window()
+	if key != nil {
+		s.keyTokens = key.enter(acc, a.Tokens, now)
+		s.requests, s.left = tighter(s.requests, key.requests.window()), tighter(s.left, key.tokens.window())
+	}
+	return s, nil
 }
 
 // refusal says which limit stands in the way, if any.
-func refusal(a Ask, acc *account, m *model) *app.Error {
+func refusal(a Ask, acc *account, m, key *gate) *app.Error {
 	switch {
 	case acc.running >= a.Concurrency:
 		return crowded("Too many concurrent requests: this account may run %d at a time. Wait for one to finish.", a.Concurrency)
@@ -128,6 +176,21 @@ func refusal(a Ask, acc *account, m *model) *app.Error {
 		return spent("The %d requests per day for %s are used up", a.RequestsPerDay, a.Model, m.daily.wait(1))
 	case !m.tokens.allows(a.Tokens):
 		return spent("The %d tokens per minute for %s are used up", a.TokensPerMinute, a.Model, m.tokens.wait(a.Tokens))
+	case key == nil:
+		return nil
+	}
+	return keyRefusal(a, key)
+}
+
+func keyRefusal(a Ask, key *gate) *app.Error {
+	switch {
+	case a.Key.Concurrency > 0 && key.running >= a.Key.Concurrency:
+		return crowded("Too many concurrent requests: this API key may run %d at a time. Wait for one to finish, or raise the key's limit.",
+			a.Key.Concurrency)
+	case !key.requests.allows(1):
+		return spent("The %d requests per minute of %s are used up", a.Key.RequestsPerMinute, thisKey, key.requests.wait(1))
+	case !key.tokens.allows(a.Tokens):
+		return spent("The %d tokens per minute of %s are used up", a.Key.TokensPerMinute, thisKey, key.tokens.wait(a.Tokens))
 	}
 	return nil
 }
@@ -160,38 +223,41 @@ func (s *shard) account(id string, now time.Time) *account {
 			break
 		}
 	}
-	acc := &account{fullAt: now, models: make(map[string]*model)}
+	acc := &account{fullAt: now, models: make(map[string]*gate)}
 	s.accounts[id] = acc
 	return acc
 }
 
-func (a *account) model(id string) *model {
-	if m, ok := a.models[id]; ok {
-		return m
+// find finds or adds a gate. Where there are too many, one that nobody is in makes room.
+func find(gates map[string]*gate, id string, most int) *gate {
+	if g, ok := gates[id]; ok {
+		return g
 	}
-	if len(a.models) >= accountModelsMax {
-		for other, m := range a.models {
-			if m.running == 0 {
-				delete(a.models, other)
+	if len(gates) >= most {
+		for other, g := range gates {
+			if g.running == 0 {
+				delete(gates, other)
 				break
 			}
 		}
 	}
-	m := &model{}
-	a.models[id] = m
-	return m
+	g := &gate{}
+	gates[id] = g
+	return g
 }
 
 // Slot is a call that was let through. It ends with exactly one Release.
 type Slot struct {
-	limiter  *Limiter
-	shard    *shard
-	account  *account
-	model    *model
-	tokens   int64
-	requests Window
-	left     Window
-	released bool
+	limiter   *Limiter
+	shard     *shard
+	account   *account
+	model     *gate
+	key       *gate // nil for a key without limits of its own
+	tokens    int64
+	keyTokens int64
+	requests  Window
+	left      Window
+	released  bool
 }
 
 // Release ends the call and corrects the tokens it was counted with to those it used. A second Release does nothing.
@@ -204,16 +270,16 @@ func (s *Slot) Release(usedTokens int64) {
 	}
 	s.released = true
 	s.account.running--
-	s.model.running--
-	s.model.tokens.fill(s.model.tokens.limit, time.Minute, now)
-	s.model.tokens.take(usedTokens - s.tokens)
-	s.model.touch(s.account, now)
+	s.model.leave(s.account, usedTokens-s.tokens, now)
+	if s.key != nil {
+		s.key.leave(s.account, usedTokens-s.keyTokens, now)
+	}
 }
 
-// Requests is what is left of the model's requests after this call; Tokens the same for its tokens.
+// Requests is what is left after this call of the model's requests, or of the key's where those are fewer.
 func (s *Slot) Requests() Window { return s.requests }
 
-// Tokens is what is left of the model's tokens after this call.
+// Tokens is what is left after this call of the model's tokens, or of the key's where those are fewer.
 func (s *Slot) Tokens() Window { return s.left }
 
 // Accounts is how many accounts are remembered now.

@@ -12,6 +12,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/limit"
 )
 
 const (
@@ -30,10 +31,11 @@ const (
 type Call struct {
 	ID          string // that the job is to have; empty for a new one. A second call with the same gets the same job
 	Principal   app.Principal
-	LimitFactor int     // multiplies the usual limits of the account; zero is one
-	Body        []byte  // a JSON object, also when it came as a form
-	Upload      *Upload // the first frame of a form, nil for none
-	Source      string  // the video to change, when the path names one
+	Key         limit.Key // the limits of the key that makes the call; none for a member in the console
+	LimitFactor int       // multiplies the usual limits of the account; zero is one
+	Body        []byte    // a JSON object, also when it came as a form
+	Upload      *Upload   // the first frame of a form, nil for none
+	Source      string    // the video to change, when the path names one
 }
 
 // Upload is a file as a form brought it.

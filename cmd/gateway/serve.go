@@ -233,7 +233,7 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 			Payments: h.payments, Ledger: h.ledger, Audit: h.history, IDs: ids, Now: time.Now, BaseURL: h.cfg.BaseURL,
 		}),
 		Console: console.New(console.Options{
-			Accounts: h.accounts, Sessions: sessions, Ledger: h.ledger, Catalog: h.catalog, Gateway: texts, Videos: h.videos,
+			Accounts: h.accounts, Audit: h.history, Sessions: sessions, Ledger: h.ledger, Catalog: h.catalog, Gateway: texts, Videos: h.videos,
 			Assets: h.assets, Webhooks: h.webhooks, Outbox: outbox, Payments: h.payments, Booked: h.till.Booked, IDs: ids, Now: time.Now,
 			BaseURL: h.cfg.BaseURL, Trial: trial, Secure: h.cfg.secureCookies(),
 		}),

@@ -81,7 +81,7 @@ func busy(o *views.Overview) {
 }
 
 func steps() *views.Onboarding {
-	return &views.Onboarding{Form: views.NewKeyForm(), Call: views.Call{BaseURL: BaseURL, Model: Model}}
+	return &views.Onboarding{Form: views.NewKeyForm(keyChoices()), Call: views.Call{BaseURL: BaseURL, Model: Model}}
 }
 
 func trialCredit() views.Credit {

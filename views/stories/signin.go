@@ -47,12 +47,17 @@ func signIn() []Story {
 		code("sign-in-recovery", "The second step, with a recovery code", 422, views.SecondStep{Recovery: true,
 			CodeError: "That recovery code is not right, or it was used already."}),
 		forgot("forgot", "A lost password", 200, views.Forgot{}),
-		forgot("forgot-error", "A lost password, no address", 422, views.Forgot{Email: "ada@", EmailError: "That is not an e-mail address such as name@example.com."}),
+		forgot("forgot-error", "A lost password, no address", 422, views.Forgot{Email: "ada@",
+			EmailError: "That is not an e-mail address such as name@example.com."}),
 		forgot("forgot-throttled", "A lost password, throttled", 429, views.Forgot{Email: Email, Wait: 4 * time.Minute}),
-		forgot("forgot-sent", "A lost password, link on its way", 200, views.Forgot{Email: `<script>alert("ada")</script>@example.com`, Sent: true}),
+		forgot("forgot-sent", "A lost password, link on its way", 200, views.Forgot{
+			Email: `<script>alert("ada")</script>@example.com`, Sent: true,
+		}),
 		forgot("forgot-no-mail", "A lost password, where no mail is sent", 200, views.Forgot{NoMail: true}),
 		reset("reset", "A new password", 200, views.Reset{Token: "an-example", Email: Email}),
-		reset("reset-short", "A new password, too short", 422, views.Reset{Token: "an-example", Email: Email, PasswordError: "A password has at least 10 characters."}),
+		reset("reset-short", "A new password, too short", 422, views.Reset{
+			Token: "an-example", Email: Email, PasswordError: "A password has at least 10 characters.",
+		}),
 		reset("reset-expired", "A new password, the link has expired", 409, views.Reset{Problem: expired}),
 		reset("reset-done", "A new password, set", 200, views.Reset{Email: Email, Done: true}),
 	}
@@ -76,15 +81,20 @@ func profile() []Story {
 	return []Story{
 		page("profile", "Profile", 200, views.Profile{Name: "Ada Lovelace", PasswordAt: ago(40 * 24 * time.Hour)}),
 		page("profile-new", "Profile, nothing filled in", 200, views.Profile{}),
-		page("profile-pending", "Profile, a new address waits", 200, views.Profile{Name: `<b>"Ada"</b>`, Pending: "countess.of.lovelace@example.org"}),
+		page("profile-pending", "Profile, a new address waits", 200, views.Profile{
+			Name: `<b>"Ada"</b>`, Pending: "countess.of.lovelace@example.org",
+		}),
 		page("profile-no-mail", "Profile, where no mail is sent", 200, views.Profile{NoMail: true}),
 		page("profile-errors", "Profile, everything refused", 422, views.Profile{
 			Name: "Ada\u200b", NameError: "A name has at most 80 printable characters.",
-			NewEmail: "ada@", NewEmailError: "That is not an e-mail address such as name@example.com.", EmailPasswordError: "That is not your password.",
-			CurrentError: "That is not your password.", PasswordError: "A password has at least 10 characters.",
+			NewEmail: "ada@", NewEmailError: "That is not an e-mail address such as name@example.com.",
+			EmailPasswordError: "That is not your password.",
+			CurrentError:       "That is not your password.", PasswordError: "A password has at least 10 characters.",
 		}),
 		page("profile-throttled", "Profile, throttled", 429, views.Profile{PasswordFormError: "Too many attempts. Wait 8s and try again."}),
-		change("email-change", "A link to another address", 200, true, views.EmailChange{Token: "an-example", From: Email, To: "countess@example.org"}),
+		change("email-change", "A link to another address", 200, true, views.EmailChange{
+			Token: "an-example", From: Email, To: "countess@example.org",
+		}),
 		change("email-change-used", "A link to another address, used", 409, false, views.EmailChange{
 			Problem: "This link was used, or another change has made it void. Ask for a new one if you need it."}),
 		change("email-change-done", "Another address", 200, false, views.EmailChange{To: "countess@example.org", Done: true}),
@@ -100,12 +110,14 @@ func recoveryCodes() []string {
 func security() []Story {
 	const (
 		firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
-		safari  = "Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/19.0 Mobile/15E148 Safari/604.1"
+		safari  = "Mozilla/5.0 (iPhone; CPU iPhone OS 19_0 like Mac OS X) Version/19.0 Mobile/15E148 Safari/604.1"
 	)
-	here := views.Session{ID: "ses_01kb4a00000000000000000001", Agent: firefox, IP: "198.51.100.23", CreatedAt: at(3 * 24 * time.Hour), SeenAt: at(0), Current: true}
+	here := views.Session{ID: "ses_01kb4a00000000000000000001", Agent: firefox, IP: "198.51.100.23",
+		CreatedAt: at(3 * 24 * time.Hour), SeenAt: at(0), Current: true}
 	many := []views.Session{
 		here,
-		{ID: "ses_01kb4a00000000000000000002", Agent: safari, IP: "2001:db8:85a3::8a2e:370:7334", CreatedAt: at(9 * 24 * time.Hour), SeenAt: at(2 * time.Hour)},
+		{ID: "ses_01kb4a00000000000000000002", Agent: safari, IP: "2001:db8:85a3::8a2e:370:7334",
+			CreatedAt: at(9 * 24 * time.Hour), SeenAt: at(2 * time.Hour)},
 		{ID: "ses_01kb4a00000000000000000003", Agent: `<img src=x onerror=alert(1)>`, IP: "203.0.113.9", CreatedAt: at(26 * 24 * time.Hour),
 			SeenAt: at(11 * 24 * time.Hour)},
 	}
@@ -138,7 +150,9 @@ func security() []Story {
 	}
 	return []Story{
 		overview("security", "No second step, one session", views.Security{Sessions: []views.Session{here}}),
-		overview("security-on", "A second step, and several sessions", views.Security{EnabledAt: ago(40 * 24 * time.Hour), CodesLeft: 9, Sessions: many}),
+		overview("security-on", "A second step, and several sessions", views.Security{
+			EnabledAt: ago(40 * 24 * time.Hour), CodesLeft: 9, Sessions: many,
+		}),
 		overview("security-few", "Recovery codes used up", views.Security{EnabledAt: ago(40 * 24 * time.Hour), Sessions: many}),
 		setup("totp", "Setting up sign-in codes", 200, views.TOTPSetup{}),
 		setup("totp-wrong", "Setting up sign-in codes, wrong code", 422, views.TOTPSetup{

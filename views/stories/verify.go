@@ -51,35 +51,3 @@ func verify() []Story {
 		waiting, claim, frozen,
 	}
 }
-
-// budgets are the stories of what a key may spend.
-func budgets() []Story {
-	resets := at(0).AddDate(0, 0, 9)
-	month := &views.KeyBudget{Limit: 25 * app.Dollar, Spent: 3_204_117_500, Left: 21_795_882_500, Period: "month", ResetsAt: &resets}
-	list := func() []views.Key {
-		k := exampleKeys()
-		k[0].Budget = month
-		k[2].Budget = &views.KeyBudget{Limit: app.Dollar, Spent: app.Dollar, Period: "total"}
-		return k
-	}
-	edit := func(s views.Shell, i int, f views.BudgetForm) templ.Component {
-		return views.KeyBudgetPage(views.KeyBudgetEdit{Shell: s, Key: list()[i], Form: f})
-	}
-	story := func(name, title string, status int, view func(views.Shell) templ.Component) Story {
-		return Story{Name: name, Group: "API keys", Title: title, Status: status, Path: "/console/keys", View: view}
-	}
-	return []Story{
-		story("keys-budgets", "Keys with budgets", 200, func(s views.Shell) templ.Component {
-			return views.KeysPage(views.Keys{Shell: s, Keys: list()})
-		}),
-		story("key-budget", "The budget of a key", 200, func(s views.Shell) templ.Component {
-			return edit(s, 0, views.BudgetForm{Limit: "25", Period: "month"})
-		}),
-		story("key-budget-errors", "The budget of a key, refused", 422, func(s views.Shell) templ.Component {
-			return edit(s, 1, views.BudgetForm{
-				Limit: "2,50", Period: "day",
-				LimitError: "Write dollars with a point and at most 9 decimals, such as 25 or 0.5, or leave the field empty.",
-			})
-		}),
-	}
-}

@@ -1,0 +1,227 @@
+package views
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/views/ui"
+)
+
+// ScopeManagement is the scope of keys that manage the account and never spend.
+const ScopeManagement = "management"
+
+// What a form says when no expiry is asked for, or one on a day; the other choices are numbers of days.
+const (
+	ExpiryNever = "never"
+	ExpiryOn    = "date"
+)
+
+// KeyDayForm is how a form writes the last day of a key.
+const KeyDayForm = "2006-01-02"
+
+// envOptions are the environment tags a key can carry.
+var envOptions = []ui.Option{
+	{Value: "", Label: "None"},
+	{Value: "development", Label: "Development"},
+	{Value: "staging", Label: "Staging"},
+	{Value: "production", Label: "Production"},
+}
+
+// expiryOptions are when a key may end.
+var expiryOptions = []ui.ChipOption{
+	{Value: ExpiryNever, Label: "Never"}, {Value: "30", Label: "In 30 days"}, {Value: "90", Label: "In 90 days"},
+	{Value: "365", Label: "In a year"}, {Value: ExpiryOn, Label: "After a day…"},
+}
+
+// kindOptions say what a key is for.
+var kindOptions = []ui.Option{
+	{Value: "", Label: "Calling models", Text: "For programs that have text and videos made. What they use is charged to this account."},
+	{
+		Value: ScopeManagement, Label: "Managing the account",
+		Text: "For scripts that make and change keys, members and settings by API. Such a key can never spend.",
+	},
+}
+
+// scopeWords name the scopes where there is little room.
+var scopeWords = map[string]string{
+	"inference:text": "text", "inference:video": "video", "videos": "videos", "assets": "assets", "models:read": "models",
+	"usage:read": "usage", "webhooks": "webhooks", ScopeManagement: "management",
+}
+
+// ScopeChoice is one scope that a form offers.
+type ScopeChoice struct {
+	Value  string
+	Text   string
+	Spends bool // it spends or holds what was made, so a management key cannot have it
+}
+
+// KeyChoices are what the form of a key offers to its reader.
+type KeyChoices struct {
+	Scopes     []ScopeChoice
+	Models     []string
+	Address    string // the reader's own, empty where it is not known
+	Management bool   // the reader may make keys that manage the account
+}
+
+// KeyForm is the form for a key, first shown or shown again with what was wrong.
+type KeyForm struct {
+	Choices KeyChoices
+
+	Name        string
+	Env         string
+	Mode        string
+	Kind        string // ScopeManagement, or empty for a key that calls models
+	Scopes      []string
+	Models      []string
+	Requests    string // numbers as they were typed
+	Tokens      string
+	Concurrency string
+	Addresses   string // one a line
+	Expiry      string
+	ExpiryDay   string
+	LogContent  bool
+	Budget      BudgetForm
+
+	NameError        string
+	EnvError         string
+	ModeError        string
+	KindError        string
+	ScopesError      string
+	ModelsError      string
+	RequestsError    string
+	TokensError      string
+	ConcurrencyError string
+	AddressesError   string
+	ExpiryError      string
+	FormError        string
+
+	AddressAdded bool // the reader's address was just put into the list, so reading goes on there
+}
+
+// NewKeyForm is the form as it is first shown: most keys are for an SDK, and may do what keys usually may.
+func NewKeyForm(c KeyChoices) KeyForm {
+	f := KeyForm{Choices: c, Mode: ModeStandard, Expiry: ExpiryNever, Budget: BudgetForm{Period: "month"}}
+	for _, s := range c.Scopes {
+		f.Scopes = append(f.Scopes, s.Value)
+	}
+	return f
+}
+
+// FormOf is the form of a key that is there.
+func FormOf(k Key, c KeyChoices) KeyForm {
+	f := KeyForm{
+		Choices: c, Name: k.Name, Env: k.Env, Mode: k.ErrorMode, Scopes: k.Scopes, Models: k.Models, Requests: plainCount(k.Requests),
+		Tokens: plainCount(k.Tokens), Concurrency: plainCount(k.Concurrency), Addresses: strings.Join(k.Addresses, "\n"),
+		Expiry: ExpiryNever, LogContent: k.LogContent, Budget: BudgetForm{Period: "month"},
+	}
+	if k.manages() {
+		f.Kind = ScopeManagement
+	}
+	if k.ExpiresAt != nil {
+		f.Expiry, f.ExpiryDay = ExpiryOn, KeyDayOf(*k.ExpiresAt)
+	}
+	if k.Budget != nil {
+		f.Budget = BudgetForm{Limit: k.Budget.Limit.String(), Period: k.Budget.Period}
+	}
+	return f
+}
+
+// KeyDayOf is the last day on which a key with this expiry works.
+func KeyDayOf(expires time.Time) string { return expires.UTC().Add(-time.Nanosecond).Format(KeyDayForm) }
+
+func plainCount(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// tucked reports whether something is said, or wrong, in the part of the form that is closed at first.
+func (f KeyForm) tucked() bool {
+	wrong := f.ScopesError + f.ModelsError + f.RequestsError + f.TokensError + f.ConcurrencyError + f.AddressesError + f.ExpiryError
+	said := f.Requests + f.Tokens + f.Concurrency + strings.TrimSpace(f.Addresses)
+	return wrong+said != "" || len(f.Models) > 0 || f.LogContent || (f.Expiry != ExpiryNever && f.Expiry != "") || f.AddressAdded ||
+		f.scopesMissing()
+}
+
+// ForgetErrors takes away what was said about the fields.
+func (f *KeyForm) ForgetErrors() {
+	f.NameError, f.EnvError, f.ModeError, f.KindError, f.ScopesError, f.ModelsError, f.FormError = "", "", "", "", "", "", ""
+	f.RequestsError, f.TokensError, f.ConcurrencyError, f.AddressesError, f.ExpiryError = "", "", "", "", ""
+	f.Budget.LimitError, f.Budget.PeriodError = "", ""
+}
+
+// Refused reports whether anything in the form was refused.
+func (f KeyForm) Refused() bool {
+	return f.NameError+f.EnvError+f.ModeError+f.KindError+f.ScopesError+f.ModelsError+f.RequestsError+f.TokensError+f.ConcurrencyError+
+		f.AddressesError+f.ExpiryError+f.FormError+f.Budget.LimitError+f.Budget.PeriodError != ""
+}
+
+// scopesMissing reports whether the key may do less than others of its kind.
+func (f KeyForm) scopesMissing() bool {
+	for _, s := range f.Choices.Scopes {
+		if !slices.Contains(f.Scopes, s.Value) && f.Kind == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// models are those that the form offers, with those that the key has and the catalog no longer does.
+func (f KeyForm) models() []string {
+	list := slices.Clone(f.Choices.Models)
+	for _, m := range f.Models {
+		if !slices.Contains(list, m) {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+func (f KeyForm) modelsWords() string {
+	if len(f.Models) == 0 {
+		return "All models"
+	}
+	return counted(int64(len(f.Models)), "model", "models")
+}
+
+// envs are the tags that the form offers, with the key's own.
+func (f KeyForm) envs() []ui.Option {
+	if slices.ContainsFunc(envOptions, func(o ui.Option) bool { return o.Value == f.Env }) {
+		return envOptions
+	}
+	return append(slices.Clone(envOptions), ui.Option{Value: f.Env, Label: f.Env})
+}
+
+// hasAddress reports whether the reader's own address stands in the list by itself.
+func (f KeyForm) hasAddress() bool {
+	return slices.Contains(strings.Fields(f.Addresses), f.Choices.Address)
+}
+
+// overlapOptions are how long the old secret of a key may go on working, in seconds.
+var overlapOptions = []ui.Option{
+	{Value: "0", Label: "Not at all", Text: "The old secret stops within a second. For a secret that was lost or seen by others."},
+	{Value: "3600", Label: "1 hour", Text: "For a program that you restart yourself."},
+	{Value: "86400", Label: "24 hours", Text: "Enough for most deployments."},
+	{Value: "604800", Label: "7 days", Text: "For secrets that are spread over many places or teams."},
+}
+
+// DefaultOverlap is what is chosen before anybody chooses.
+const DefaultOverlap = "86400"
+
+const envFileName = "gateway.env"
+
+// envFile is the lines for a program's environment as a file that the browser makes by itself.
+func envFile(fresh FreshKey, c Call) string {
+	return "data:text/plain;charset=utf-8," + url.PathEscape(envLines(fresh.Key, fresh.Secret, c.BaseURL)+"\n")
+}
+
+// manageSamples try a key that manages the account.
+func manageSamples(c Call) []ui.Sample {
+	return []ui.Sample{{
+		Name: "curl", Label: "cURL", Source: "curl " + c.BaseURL + "/keys \\\n  -H \"Authorization: Bearer " + c.Key + "\"",
+	}}
+}
