@@ -49,7 +49,8 @@ func (s *Service) issue(ctx context.Context, userID, hash string) (string, error
 }
 
 func errTicket() error {
-	return app.Errorf(app.Unauthenticated, "ticket_expired", "Signing in took longer than %d minutes. Enter your password again.", ticketMax/time.Minute)
+	return app.Errorf(app.Unauthenticated, "ticket_expired",
+		"Signing in took longer than %d minutes. Enter your password again.", ticketMax/time.Minute)
 }
 
 func (s *Service) redeem(text string) (t ticket, err error) {

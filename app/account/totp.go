@@ -234,7 +234,8 @@ func (s *Service) endTOTP(ctx context.Context, tx *sqlx.Tx, p app.Principal, who
 	if err := deleteTOTP(ctx, tx, who.ID); err != nil {
 		return err
 	}
-	return s.notice(ctx, tx, p, who.Email, "Sign-in codes were turned off", "totp_disabled", "From now on the password alone opens your account.")
+	return s.notice(ctx, tx, p, who.Email, "Sign-in codes were turned off", "totp_disabled",
+		"From now on the password alone opens your account.")
 }
 
 // takeCode uses a code of the user's device, or a recovery code, and says which it was. No code is taken twice.
@@ -285,7 +286,9 @@ func (s *Service) stepOf(row totpRow, userID, code string) (step int64, right bo
 	secret := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(seed)
 	now := s.o.Now().Unix() / stepSeconds
 	for step := now - stepSkew; step <= now+stepSkew; step++ {
-		same, err := hotp.ValidateCustom(plainCode(code), uint64(step), secret, hotp.ValidateOpts{Digits: codeDigits, Algorithm: otp.AlgorithmSHA1})
+		same, err := hotp.ValidateCustom(plainCode(code), uint64(step), secret, hotp.ValidateOpts{
+			Digits: codeDigits, Algorithm: otp.AlgorithmSHA1,
+		})
 		if err == nil && same {
 			return step, true, nil
 		}

@@ -159,7 +159,7 @@ func (c *catalogExport) Run(ctx context.Context) error {
 type operatorCommands struct {
 	Add       operatorAdd   `cmd:"" help:"Let a user run the gateway."`
 	ResetLink operatorReset `cmd:"" help:"Print a link with which a user sets a new password, for a server that sends no mail."`
-	TOTPOff   operatorTOTP  `cmd:"" name:"totp-off" help:"Turn off the sign-in codes of a user who lost their device and their recovery codes."`
+	TOTPOff   operatorTOTP  `cmd:"" name:"totp-off" help:"Turn off the sign-in codes of a user who lost their device and all recovery codes."`
 }
 
 type operatorAdd struct {
