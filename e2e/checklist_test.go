@@ -48,7 +48,7 @@ func TestAPIChecklist(t *testing.T) {
 	k.films = newFilms(t)
 	for _, lines := range [][]checkLine{
 		wholeServiceLines, chatRequestLines, chatAnswerLines, messagesLines, responsesLines, nativeLines, allStylesLines, discoveryLines, chatErrorLines, failureLines,
-		videoCreateLines, videoUseLines, videoContractLines, eventLines, videoErrorLines,
+		videoCreateLines, videoUseLines, videoContractLines, eventLines, videoErrorLines, assetLines,
 	} {
 		for _, line := range lines {
 			t.Run(line.name, func(t *testing.T) { line.holds(t, k) })
