@@ -92,8 +92,13 @@ func (s *Service) refresh(ctx context.Context, row *assetRow) error {
 }
 
 // References finds the assets that a video call names. All must be the account's and active; an error names the one that
-// is not as asset_ids[i]. Of those that were not ready when they were last looked at, the provider is asked.
+// is not as asset_ids[i]. Of those that were not ready when they were last looked at, the provider is asked. Whoever may
+// make videos, but not use assets, is told nothing about them.
 func (s *Service) References(ctx context.Context, p app.Principal, ids []string) ([]Reference, error) {
+	if !p.Rights.Has(app.UseAssets) {
+		return nil, app.Errorf(app.Forbidden, "insufficient_scope", "asset_ids needs the right to %s, which a key has by the scope assets. "+
+			"Change the key in the console, use another one, or leave asset_ids out.", app.UseAssets).At("asset_ids").Final()
+	}
 	if len(ids) > referencesMax {
 		return nil, invalid("asset_ids", "asset_ids may name at most %d assets.", referencesMax)
 	}

@@ -44,6 +44,7 @@ type listEntry struct {
 	SupportedParameters []string             `json:"supported_parameters"`
 	SupportedSizes      []string             `json:"supported_sizes,omitempty"`
 	SupportedSeconds    []int64              `json:"supported_seconds,omitempty"`
+	MaxAssets           int                  `json:"max_assets,omitempty"` // an extension: how many a video's asset_ids may name
 	TopProvider         topProvider          `json:"top_provider"`
 	PerRequestLimits    *struct{}            `json:"per_request_limits"`
 	RateLimits          map[string]int64     `json:"rate_limits"`
@@ -91,7 +92,7 @@ func (m *Model) render() []byte {
 			Modality: strings.Join(m.InputModalities, "+") + "->" + strings.Join(m.OutputModalities, "+"),
 		},
 		Capabilities: m.Capabilities, Protocols: append([]llm.Style{}, m.served...), Pricing: m.pricing(), PricingSKUs: m.pricingSKUs(),
-		SupportedParameters: m.supportedParameters(), SupportedSizes: m.Sizes, SupportedSeconds: m.Seconds,
+		SupportedParameters: m.supportedParameters(), SupportedSizes: m.Sizes, SupportedSeconds: m.Seconds, MaxAssets: m.AssetsMax,
 		TopProvider: topProvider{ContextLength: orNull(m.ContextTokens), MaxCompletionTokens: orNull(m.MaxOutputTokens)},
 		RateLimits:  m.rateLimits(), DeprecationDate: day(m.DeprecatedAt), ShutdownDate: day(m.ShutdownAt),
 		DeprecatedAt: moment(m.DeprecatedAt), Successor: m.Successor,

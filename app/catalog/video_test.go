@@ -146,11 +146,12 @@ func TestVideoModelsAreListedWithWhatTheyRender(t *testing.T) {
 	for id, want := range map[string]struct {
 		sku, price string
 		seconds    int
+		assets     string
 	}{
-		"boreal/drift:pro":  {"per-video-second-1920x1080", "0.7", 5},
-		"boreal/drift:fast": {"per-video-second", "0.1", 3},
-		"meridian/reel":     {"per-video-second", "0.08", 3},
-		"kestrel/swift":     {"per-video-second-1080x1920", "0.12", 2},
+		"boreal/drift:pro":  {"per-video-second-1920x1080", "0.7", 5, ""},
+		"boreal/drift:fast": {"per-video-second", "0.1", 3, ""},
+		"meridian/reel":     {"per-video-second", "0.08", 3, ""},
+		"kestrel/swift":     {"per-video-second-1080x1920", "0.12", 2, `"max_assets":4`},
 	} {
 		m, _ := s.Model(id)
 		var e listEntry
@@ -158,6 +159,7 @@ func TestVideoModelsAreListedWithWhatTheyRender(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytesHold(s.List(nil), `"id":"`+id+`"`) || e.Availability != "available" || e.PricingSKUs[want.sku] != want.price ||
+			!bytesHold(m.ListEntry(), want.assets) || bytesHold(m.ListEntry(), "max_assets") != (want.assets != "") ||
 			len(e.SupportedSeconds) != want.seconds || !slices.Equal(e.SupportedSizes, m.Sizes) || len(e.Protocols) != 0 ||
 			e.ContractHashes[VideosStyle] != m.VideoContract().Hash() || !slices.Equal(e.Endpoints, []string{"/v1/videos"}) || e.ContextLength != nil {
 			t.Errorf("entry %+v", e)

@@ -270,6 +270,9 @@ func (s *Service) newRow(c *Call, p *plan) (*jobRow, error) {
 	if p.image != nil {
 		row.ImageType = p.image.Type
 	}
+	for _, one := range p.assets {
+		row.Assets = append(row.Assets, one.ID)
+	}
 	row.turn(p.routes[0])
 	return row, nil
 }

@@ -103,6 +103,52 @@ func TestAssetsThatCannotBeUsedAreRefusedBeforeAnythingIsHeld(t *testing.T) {
 	b.balance(b.account, startMoney, 0)
 }
 
+// TestAVideoRemembersItsAssets, and what becomes of them later changes nothing about it.
+func TestAVideoRemembersItsAssets(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	picture, sound := b.asset(b.account, asset.Image, "picture.png", "a"), b.asset(b.account, asset.Audio, "sound.wav", "b")
+	job := b.create(with(sound.ID, picture.ID))
+	bare := b.create(`{"model":"test/assets","prompt":"A harbour"}`)
+	want := []string{sound.ID, picture.ID}
+	b.must(b.o.Assets.Delete(t.Context(), b.call("").Principal, picture.ID))
+	got, err := b.service.Get(t.Context(), b.account, job.ID)
+	if err != nil || !slices.Equal(job.Assets, want) || !slices.Equal(got.Assets, want) || len(bare.Assets) != 0 {
+		t.Errorf("made with %v, read %v, without %v: %v", job.Assets, got.Assets, bare.Assets, err)
+	}
+	b.until(job.ID, Completed, 5*time.Second)
+	if page, err := b.service.List(t.Context(), b.account, Query{}); err != nil || len(page.Jobs) != 2 || !slices.Equal(page.Jobs[1].Assets, want) {
+		t.Errorf("%+v, %v", page, err)
+	}
+}
+
+func TestAssetsOfACallNeedTheRightToUseThem(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	mine := b.asset(b.account, asset.Image, "picture.png", "a")
+	const unknown = "asset_01k9z3c4d5e6f7g8h9j0k1m2n3"
+	var told []string
+	for _, id := range []string{mine.ID, unknown} {
+		c := b.call(with(id))
+		c.Principal.Rights = app.AllRights &^ app.UseAssets
+		_, err := b.service.Create(t.Context(), c)
+		wantError(t, err, app.Forbidden, "insufficient_scope", "asset_ids")
+		_, quoted := b.service.Quote(t.Context(), c)
+		told = append(told, fmt.Sprintf("%+v", err), fmt.Sprintf("%+v", quoted))
+	}
+	if told = slices.Compact(told); len(told) != 1 {
+		t.Errorf("the refusal tells whose an asset is: %q", told)
+	}
+	c := b.call(`{"model":"test/assets","prompt":"A harbour"}`)
+	c.Principal.Rights = app.MakeVideos
+	if _, err := b.service.Create(t.Context(), c); err != nil {
+		t.Errorf("without assets: %v", err)
+	}
+	if b.rows(b.account) != 1 {
+		t.Errorf("%d jobs", b.rows(b.account))
+	}
+}
+
 func TestForeignAndUnknownAssetsAreToldInTheSameWords(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -119,7 +165,7 @@ func TestAssetsOfProvidersThatCannotMakeTheVideo(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	here, there := b.asset(b.account, asset.Image, "picture.png", "a"), b.asset(b.account, asset.Image, "picture.png", "b")
-	if _, err := b.o.Assets.References(t.Context(), app.Principal{AccountID: b.account}, []string{here.ID, there.ID}); err != nil {
+	if _, err := b.o.Assets.References(t.Context(), b.call("").Principal, []string{here.ID, there.ID}); err != nil {
 		t.Fatal(err) // both are known to be active from here on
 	}
 	move := func(provider string) {
@@ -165,7 +211,7 @@ func TestAnAssetThatTheProviderHasLostIsNamedAsTheCallNamedIt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	lost := b.asset(b.account, asset.Image, "picture.png", "a")
-	if _, err := b.o.Assets.References(t.Context(), app.Principal{AccountID: b.account}, []string{lost.ID}); err != nil {
+	if _, err := b.o.Assets.References(t.Context(), b.call("").Principal, []string{lost.ID}); err != nil {
 		t.Fatal(err)
 	}
 	upstream := b.upstreamID(lost.ID)

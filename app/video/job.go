@@ -90,8 +90,9 @@ type Job struct {
 	Model, Prompt, Size          string
 	Seconds                      int
 	EndUser                      string
-	RemixedFrom                  string // empty for none
-	ImageType                    string // of the first frame it was given, empty for none
+	RemixedFrom                  string   // empty for none
+	ImageType                    string   // of the first frame it was given, empty for none
+	Assets                       []string // ids of those it was asked for with, whether they are still there or not
 	Provider, UpstreamModel      string
 	State                        State
 	Progress                     int // percent, never falls

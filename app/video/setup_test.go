@@ -259,7 +259,7 @@ func (b *bench) rows(account string) (n int) {
 
 // call is a create by an unrestricted key of the bench's account.
 func (b *bench) call(body string) Call {
-	return Call{Principal: app.Principal{AccountID: b.account, KeyID: "key_1"}, Body: []byte(body)}
+	return Call{Principal: app.Principal{AccountID: b.account, KeyID: "key_1", Rights: app.AllRights}, Body: []byte(body)}
 }
 
 // control speaks to the simulator.

@@ -24,30 +24,31 @@ import (
 
 // jobRow is a job as its table has it.
 type jobRow struct {
-	ID            string     `db:"id"`
-	AccountID     string     `db:"account_id"`
-	KeyID         string     `db:"key_id"`
-	UserID        string     `db:"user_id"`
-	Model         string     `db:"model"`
-	Prompt        string     `db:"prompt"`
-	Size          string     `db:"size"`
-	Seconds       int        `db:"seconds"`
-	EndUser       string     `db:"end_user"`
-	RemixedFrom   *string    `db:"remixed_from"`
-	ImageType     string     `db:"image_type"`
-	Provider      string     `db:"provider"`
-	Style         llm.Style  `db:"style"`
-	UpstreamModel string     `db:"upstream_model"`
-	UpstreamID    *string    `db:"upstream_id"`
-	Upstream      []byte     `db:"upstream"` // render.Files as JSON
-	Metadata      []byte     `db:"metadata"`
-	State         State      `db:"state"`
-	Progress      int        `db:"progress"`
-	ErrorCode     string     `db:"error_code"`
-	ErrorMessage  string     `db:"error_message"`
-	Content       []byte     `db:"content"`
-	RateCardID    string     `db:"rate_card_id"`
-	Hold          app.Amount `db:"hold_nanos"`
+	ID            string         `db:"id"`
+	AccountID     string         `db:"account_id"`
+	KeyID         string         `db:"key_id"`
+	UserID        string         `db:"user_id"`
+	Model         string         `db:"model"`
+	Prompt        string         `db:"prompt"`
+	Size          string         `db:"size"`
+	Seconds       int            `db:"seconds"`
+	EndUser       string         `db:"end_user"`
+	RemixedFrom   *string        `db:"remixed_from"`
+	ImageType     string         `db:"image_type"`
+	Assets        pq.StringArray `db:"asset_ids"`
+	Provider      string         `db:"provider"`
+	Style         llm.Style      `db:"style"`
+	UpstreamModel string         `db:"upstream_model"`
+	UpstreamID    *string        `db:"upstream_id"`
+	Upstream      []byte         `db:"upstream"` // render.Files as JSON
+	Metadata      []byte         `db:"metadata"`
+	State         State          `db:"state"`
+	Progress      int            `db:"progress"`
+	ErrorCode     string         `db:"error_code"`
+	ErrorMessage  string         `db:"error_message"`
+	Content       []byte         `db:"content"`
+	RateCardID    string         `db:"rate_card_id"`
+	Hold          app.Amount     `db:"hold_nanos"`
 
 	Cost          *app.Amount `db:"cost_nanos"`
 	DueAt         *time.Time  `db:"due_at"`
@@ -65,7 +66,7 @@ type jobRow struct {
 }
 
 // columns are those of jobRow, in its order.
-const columns = `id, account_id, key_id, user_id, model, prompt, size, seconds, end_user, remixed_from, image_type, provider, style,
+const columns = `id, account_id, key_id, user_id, model, prompt, size, seconds, end_user, remixed_from, image_type, asset_ids, provider, style,
 	upstream_model, upstream_id, upstream, metadata, state, progress, error_code, error_message, content, rate_card_id, hold_nanos,
 	cost_nanos, due_at, claimed_until, tries, deadline_at, callback_token, created_at, started_at, completed_at, expires_at,
 	deleted_at, cancelled_at, purged_at`
@@ -74,7 +75,7 @@ const columns = `id, account_id, key_id, user_id, model, prompt, size, seconds, 
 func (r *jobRow) job() (Job, error) {
 	j := Job{
 		ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, UserID: r.UserID, Model: r.Model, Prompt: r.Prompt, Size: r.Size,
-		Seconds: r.Seconds, EndUser: r.EndUser, ImageType: r.ImageType, Provider: r.Provider, UpstreamModel: r.UpstreamModel,
+		Seconds: r.Seconds, EndUser: r.EndUser, ImageType: r.ImageType, Assets: r.Assets, Provider: r.Provider, UpstreamModel: r.UpstreamModel,
 		State: r.State, Progress: r.Progress, Problem: Problem{Code: r.ErrorCode, Message: r.ErrorMessage},
 		RateCardID: r.RateCardID, Hold: r.Hold, Cost: r.Cost, CreatedAt: r.CreatedAt.UTC(), StartedAt: utc(r.StartedAt),
 		CompletedAt: utc(r.CompletedAt), ExpiresAt: utc(r.ExpiresAt), PurgedAt: utc(r.PurgedAt), DeletedAt: utc(r.DeletedAt),
@@ -118,11 +119,11 @@ func (r *jobRow) record(now time.Time, rule billing.Rule) billing.UsageRecord {
 func insert(ctx context.Context, q postgres.Queryer, r *jobRow) error {
 	_, err := q.ExecContext(ctx, `
 		insert into video_jobs (id, account_id, key_id, user_id, model, prompt, size, seconds, end_user, remixed_from, image_type,
-			provider, style, upstream_model, state, rate_card_id, hold_nanos, due_at, deadline_at, callback_token, created_at)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
+			asset_ids, provider, style, upstream_model, state, rate_card_id, hold_nanos, due_at, deadline_at, callback_token, created_at)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
 		r.ID, r.AccountID, r.KeyID, r.UserID, r.Model, r.Prompt, r.Size, r.Seconds, r.EndUser, r.RemixedFrom, r.ImageType,
-		r.Provider, string(r.Style), r.UpstreamModel, string(r.State), r.RateCardID, int64(r.Hold), r.DueAt, r.DeadlineAt,
-		r.CallbackToken, r.CreatedAt)
+		append(pq.StringArray{}, r.Assets...), r.Provider, string(r.Style), r.UpstreamModel, string(r.State), r.RateCardID,
+		int64(r.Hold), r.DueAt, r.DeadlineAt, r.CallbackToken, r.CreatedAt)
 	return wrap("insert", err)
 }
 
