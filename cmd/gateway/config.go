@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/asset"
 	"umg/app/video"
 	"umg/billing/failpoint"
 )
@@ -48,6 +49,7 @@ type Config struct {
 	signUpsMax     int  // an hour from one address; zero takes the default
 	trialsMax      int  // trials a day of one network, and of one domain; zero takes the default
 	videoWaits     video.Waits
+	assetWaits     asset.Waits
 	outbox         bool // mails that cannot be sent can be read in the console
 }
 

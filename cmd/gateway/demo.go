@@ -20,6 +20,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/asset"
 	"umg/app/catalog"
 	"umg/app/simulator"
 	"umg/app/video"
@@ -55,6 +56,7 @@ type demoCommand struct {
 	Render       time.Duration `default:"8s" help:"Time that a simulated video takes."`
 	Storage      string        `help:"Folder or s3://BUCKET?… of finished videos; else in the data folder." placeholder:"ADDRESS"`
 	VideoPoll    time.Duration `default:"1s" help:"Pause between two looks at a running video."`
+	AssetSettle  time.Duration `default:"1m" hidden:"" help:"Time after which a create of an asset that was cut is cleaned up."`
 	EgressAllow  []string      `help:"Private host:port that addresses of users may be, such as a receiver of webhooks." placeholder:"H:P"`
 	Journal      string        `help:"Folder of the settlement journal; postgres for none." placeholder:"DIR"`
 	KeepAlive    time.Duration `default:"15s" help:"Silence after which a stream's headers and keep-alives go out."`
@@ -143,6 +145,7 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 			Journal: c.Journal, JournalFree: demoJournalFree, RecordsKept: demoRecordsKept,
 			StripeKey: pay.key, StripeWebhookSecret: pay.secret, StripeURL: pay.url(),
 		},
+		assetWaits: asset.Waits{Settle: c.AssetSettle},
 		videoWaits: video.Waits{PollMin: c.VideoPoll, PollMax: max(c.VideoPoll, demoPollMax)},
 	}
 	if u, err := url.Parse(simulatorURL); err == nil && u.Port() != "" {

@@ -186,7 +186,7 @@ func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes
 	h.repeats = idempotency.New(h.store.db, idempotency.Options{Now: time.Now, Log: h.log})
 	h.assets = asset.New(h.store.db, asset.Options{
 		Egress: h.egress, Snapshot: h.catalog.Snapshot, Upstreams: material.New(h.providers), Now: time.Now, IDs: ids, Log: h.log,
-		Jitter: mathrand.Int64N,
+		Jitter: mathrand.Int64N, Waits: h.cfg.assetWaits,
 	})
 	h.videos = video.New(h.store.db, video.Options{
 		Ledger: h.ledger, Snapshot: h.catalog.Snapshot, Limits: h.limits, Upstreams: render.New(h.providers, h.files), Store: h.blobs,
