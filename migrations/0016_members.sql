@@ -5,6 +5,7 @@
 alter table accounts
 	add column name text not null default 'Account' check (length(name) between 1 and 80),
 	add column closed_at timestamptz,
+	add column erase_due_at timestamptz, -- when a worker should look for what is left of it
 	add column erased_at timestamptz,
 	add constraint accounts_erased_when_closed check (erased_at is null or closed_at is not null);
 
@@ -13,7 +14,7 @@ from (select distinct on (m.account_id) m.account_id, u.email from memberships m
 	order by m.account_id, m.role <> 'owner', m.created_at, m.user_id) u
 where u.account_id = a.id;
 
-create index accounts_erasing on accounts (closed_at) where closed_at is not null and erased_at is null;
+create index accounts_erasing on accounts (erase_due_at) where erase_due_at is not null;
 
 -- Nothing begins in a closed account, also when the request was let in before it closed: closing locks the row that this
 -- reads, so one of the two waits for the other.
@@ -31,6 +32,8 @@ end $$;
 create trigger api_keys_open before insert on api_keys for each row execute function refuse_closed();
 create trigger memberships_open before insert on memberships for each row execute function refuse_closed();
 create trigger webhook_endpoints_open before insert on webhook_endpoints for each row execute function refuse_closed();
+create trigger video_jobs_open before insert on video_jobs for each row execute function refuse_closed();
+create trigger assets_open before insert on assets for each row execute function refuse_closed();
 
 -- Who was asked to join an account. The link holds 256 random bits, the row their hash. Of an address at most one is open
 -- in an account; the others say how they ended until they are swept.

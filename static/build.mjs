@@ -128,7 +128,7 @@ emit("noscript.css", read("src", "noscript.css"));
 const money = `@layer skin {\n${text("src", "css", "billing.css")}\n${text("src", "css", "usage.css")}\n}`;
 emit("money.css", (await transform(money, { loader: "css", minify: true, target: "es2022" })).code);
 // So have the settings, keys and assets.
-const account = `@layer skin {\n${text("src", "css", "account.css")}\n${text("src", "css", "assets.css")}\n}`;
+const account = `@layer skin {\n${text("src", "css", "account.css")}\n${text("src", "css", "keys.css")}\n${text("src", "css", "assets.css")}\n}`;
 emit("account.css", (await transform(account, { loader: "css", minify: true, target: "es2022" })).code);
 emit("app.js", await script("src/js/app.js"));
 emit("favicon.svg", read("src", "favicon.svg"));

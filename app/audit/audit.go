@@ -188,6 +188,19 @@ func (l *Log) Actors(ctx context.Context, accountID string) ([]Who, error) {
 	return list, wrap("list actors", err)
 }
 
+// Deleted are those of the objects whose deletion is in an account's log: they have no page any more.
+func (l *Log) Deleted(ctx context.Context, accountID string, objects []string) (map[string]bool, error) {
+	found, err := deleted(ctx, l.db, accountID, objects[:min(len(objects), pageMax)])
+	if err != nil {
+		return nil, wrap("look for deletions", err)
+	}
+	gone := make(map[string]bool, len(found))
+	for _, id := range found {
+		gone[id] = true
+	}
+	return gone, nil
+}
+
 // Changed lists what differs, from pairs of a field's values before and after.
 func Changed(fields ...Change) []Change {
 	var changes []Change

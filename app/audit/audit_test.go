@@ -314,3 +314,17 @@ func TestHostileTextIsKeptAsTextAndWithinBounds(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatWasDeletedIsKnown(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.write(ann, audit.Event{Action: "key.created", Object: "k1"})
+	b.write(ann, audit.Event{Action: "key.created", Object: "k2"})
+	b.write(ann, audit.Event{Action: "key.deleted", Object: "k1"})
+	b.write(app.Principal{AccountID: "acct_b"}, audit.Event{Action: "key.deleted", Object: "k2"})
+	gone, err := b.log.Deleted(t.Context(), "acct_a", []string{"k1", "k2", "k3"})
+	b.must(err)
+	if len(gone) != 1 || !gone["k1"] {
+		t.Errorf("%v", gone)
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lib/pq"
+
 	"umg/app/postgres"
 )
 
@@ -117,5 +119,12 @@ func actors(ctx context.Context, q postgres.Queryer, accountID string) (found []
 				select id, actor, actor_id, actor_name from audit_entries where account_id = $1 order by id desc limit $2) latest
 			where actor_id <> '' order by actor_id, id desc) one
 		order by lower(actor_name), actor_id limit $3`, accountID, actorsFromMax, actorsMax)
+	return found, err
+}
+
+func deleted(ctx context.Context, q postgres.Queryer, accountID string, objects []string) (found []string, err error) {
+	err = q.SelectContext(ctx, &found, `
+		select distinct object_id from audit_entries
+		where account_id = $1 and object_id = any($2) and action like '%.deleted'`, accountID, pq.StringArray(objects))
 	return found, err
 }

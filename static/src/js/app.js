@@ -13,6 +13,7 @@ import "./videoscrop.js";
 import "./webhooks.js";
 import "./billing.js";
 import "./usage.js";
+import "./keys.js";
 import "./shortcuts.js";
 import "./times.js";
 import "./forms.js";

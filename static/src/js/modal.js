@@ -13,7 +13,9 @@ document.addEventListener("htmx:after:swap", (event) => {
   }
   // A dialog that shows a secret once is closed by its own button, not by a slip of the finger.
   const locked = dialog.querySelector("[data-modal-locked]") !== null;
-  dialog.setAttribute("closedby", locked ? "none" : "any");
+  // One with a long form is not closed by a click beside it: what was typed would be lost.
+  const kept = dialog.querySelector("[data-modal-kept]") !== null;
+  dialog.setAttribute("closedby", locked ? "none" : kept ? "closerequest" : "any");
   if (!dialog.open) {
     opener = ctx.sourceElement;
     dialog.showModal();

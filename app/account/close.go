@@ -1,0 +1,139 @@
+package account
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/audit"
+	"umg/app/mail"
+)
+
+// closedName takes the place of the name of a deleted account.
+const closedName = "Deleted account"
+
+// Account is an account as its members see it.
+type Account struct {
+	ID           string    `db:"id"`
+	Name         string    `db:"name"`
+	CreatedAt    time.Time `db:"created_at"`
+	LimitFactor  int       `db:"limit_factor"` // multiplies the usual limits
+	Frozen       bool      `db:"frozen"`
+	FrozenReason string    `db:"frozen_reason"`
+	Members      int       `db:"members"`
+	Owners       int       `db:"owners"`
+}
+
+// Account returns the principal's account.
+func (s *Service) Account(ctx context.Context, p app.Principal) (Account, error) {
+	a, err := accountByID(ctx, s.db, p.AccountID)
+	return a, storeError("read account", err)
+}
+
+// RenameAccount changes what the account is called.
+func (s *Service) RenameAccount(ctx context.Context, p app.Principal, name string) error {
+	name, err := checkAccountName(name)
+	if err != nil {
+		return err
+	}
+	return storeError("rename account", s.manage(ctx, p, app.ManageAccount, func(d desk) error {
+		if d.name == name {
+			return nil
+		}
+		if err := setAccountName(ctx, d.tx, p.AccountID, name); err != nil {
+			return err
+		}
+		return s.audit.Write(ctx, d.tx, p, audit.Event{Action: "account.renamed", Name: name,
+			Changes: []audit.Change{{Field: "name", From: d.name, To: name}}})
+	}))
+}
+
+// Closing is what the owner of an account gives to delete it.
+type Closing struct {
+	Password string
+	Name     string // of the account, typed
+}
+
+// CloseAccount deletes an account. From then on no key of it is taken, nobody is a member and nothing can begin in it. What
+// the books need stays; what else there is of it is erased by the Eraser.
+func (s *Service) CloseAccount(ctx context.Context, p app.Principal, c Closing) error {
+	if p.UserID == "" {
+		return (desk{p: p}).may(Owner)
+	}
+	if _, err := s.proved(ctx, p.UserID, c.Password); err != nil {
+		return err
+	}
+	balance, err := s.ledger.Balance(ctx, p.AccountID)
+	if err != nil {
+		return storeError("read balance", err)
+	}
+	return storeError("delete account", s.manage(ctx, p, app.OwnAccount, func(d desk) error {
+		if strings.Join(strings.Fields(c.Name), " ") != strings.Join(strings.Fields(d.name), " ") {
+			return invalid("name", "Type the name of the account exactly as it is shown: %s", d.name)
+		}
+		members, err := membersOf(ctx, d.tx, p.AccountID, "", membersMax)
+		if err != nil {
+			return err
+		}
+		if err := s.audit.Write(ctx, d.tx, p, audit.Event{Action: "account.deleted", Name: d.name,
+			Changes: []audit.Change{{Field: "credit given up", From: "$" + balance.Posted.String()}}}); err != nil {
+			return err
+		}
+		if err := s.tellOfEnd(ctx, d, members); err != nil {
+			return err
+		}
+		return s.end(ctx, d, members)
+	}))
+}
+
+// tellOfEnd tells everybody who was a member that the account is gone.
+func (s *Service) tellOfEnd(ctx context.Context, d desk, members []Member) error {
+	if s.o.Mail == nil {
+		return nil
+	}
+	for _, member := range members {
+		m, err := mail.Letter{
+			Title: "An account was deleted",
+			Paragraphs: []string{
+				fmt.Sprintf("An owner deleted the account “%s”, of which you were %s. Its keys are refused from now on, and its videos, "+
+					"assets and webhooks are removed. This cannot be undone.", d.name, member.Role),
+				"Whoever was a member of no other account has no sign-in any more; what was known of them is erased.",
+			},
+			Footer: "Records of what was bought and charged are kept, because the law asks for them.",
+		}.To(member.Email, "The account "+d.name+" was deleted", "account_deleted")
+		if err != nil {
+			return err
+		}
+		if err := s.o.Mail.Send(ctx, d.tx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end takes everything from an account that this room knows of.
+func (s *Service) end(ctx context.Context, d desk, members []Member) error {
+	now, id := s.o.Now().UTC(), d.p.AccountID
+	if err := closeAccount(ctx, d.tx, id, closedName, now); err != nil {
+		return err
+	}
+	if err := s.ledger.Freeze(ctx, d.tx, id, "The account was deleted."); err != nil {
+		return err
+	}
+	budgets, err := endKeys(ctx, d.tx, id, now)
+	if err != nil {
+		return err
+	}
+	for _, key := range budgets {
+		if err := s.ledger.CloseBudget(ctx, d.tx, id, key); err != nil {
+			return err
+		}
+	}
+	users := make([]string, len(members))
+	for i, m := range members {
+		users[i] = m.UserID
+	}
+	return eraseMembers(ctx, d.tx, id, users)
+}

@@ -1,0 +1,107 @@
+package account
+
+import (
+	"context"
+	"time"
+
+	"github.com/lib/pq"
+
+	"umg/app/postgres"
+)
+
+func accountByID(ctx context.Context, q postgres.Queryer, id string) (a Account, err error) {
+	err = q.GetContext(ctx, &a, `
+		select a.id, a.name, a.created_at, a.limit_factor, a.frozen_at is not null as frozen, a.frozen_reason,
+			(select count(*) from memberships m where m.account_id = a.id) as members,
+			(select count(*) from memberships m where m.account_id = a.id and m.role = 'owner') as owners
+		from accounts a where a.id = $1 and a.closed_at is null`, id)
+	return a, err
+}
+
+func setAccountName(ctx context.Context, q postgres.Queryer, id, name string) error {
+	_, err := q.ExecContext(ctx, `update accounts set name = $2 where id = $1`, id, name)
+	return err
+}
+
+// closeAccount waits for everything that is just beginning in the account, and lets nothing begin afterwards.
+func closeAccount(ctx context.Context, q postgres.Queryer, id, name string, now time.Time) error {
+	if _, err := q.ExecContext(ctx, `select from accounts where id = $1 for update`, id); err != nil {
+		return err
+	}
+	_, err := q.ExecContext(ctx, `
+		with gone as (delete from invitations where account_id = $1)
+		update accounts set name = $2, closed_at = $3, erase_due_at = $3 where id = $1`, id, name, now)
+	return err
+}
+
+// endKeys deletes all keys of an account, and returns those that have a budget.
+func endKeys(ctx context.Context, q postgres.Queryer, accountID string, now time.Time) (budgets []string, err error) {
+	_, err = q.ExecContext(ctx, `
+		update api_keys set deleted_at = coalesce(deleted_at, $2), name = 'deleted', addresses = '{}' where account_id = $1`, accountID, now)
+	if err != nil {
+		return nil, err
+	}
+	err = q.SelectContext(ctx, &budgets, `select key_id from key_budgets where account_id = $1 order by key_id`, accountID)
+	return budgets, err
+}
+
+// eraseMembers ends all memberships of an account, and erases the users who are then a member of none: their rows stay
+// without anything that tells who they were. Rows are locked first, in one order, so that nobody joins elsewhere meanwhile.
+func eraseMembers(ctx context.Context, q postgres.Queryer, accountID string, users []string) error {
+	for _, statement := range []string{
+		`select from users where id = any($2) and $1 <> '' order by id for update`,
+		`delete from memberships where account_id = $1 and user_id = any($2)`,
+	} {
+		if _, err := q.ExecContext(ctx, statement, accountID, pq.Array(users)); err != nil {
+			return err
+		}
+	}
+	var alone []string
+	err := q.SelectContext(ctx, &alone, `
+		select u.id from users u where u.id = any($1) and not exists (
+			select from memberships m join accounts a on a.id = m.account_id where m.user_id = u.id and a.closed_at is null)`, pq.Array(users))
+	if err != nil || len(alone) == 0 {
+		return err
+	}
+	_, err = q.ExecContext(ctx, `
+		with s as (delete from sessions where user_id = any($1)), l as (delete from email_links where user_id = any($1)),
+			c as (delete from change_links where user_id = any($1)), t as (delete from totps where user_id = any($1)),
+			r as (delete from recovery_codes where user_id = any($1)),
+			g as (update trials set network = '', domain = '' where user_id = any($1))
+		update users set email = 'deleted-' || id || '@deleted.invalid', name = '', password_hash = '', verified_at = null, operator = false
+		where id = any($1)`, pq.Array(alone))
+	return err
+}
+
+// closedRow is an account that may have something left to erase.
+type closedRow struct {
+	ID       string    `db:"id"`
+	ClosedAt time.Time `db:"closed_at"`
+}
+
+func closedAccounts(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (rows []closedRow, err error) {
+	err = q.SelectContext(ctx, &rows, `
+		select id, closed_at from accounts where erase_due_at <= $1 and closed_at is not null order by erase_due_at, id limit $2`, now, limit)
+	return rows, err
+}
+
+// setErasure notes when to look again; with no time, nothing is left.
+func setErasure(ctx context.Context, q postgres.Queryer, id string, due *time.Time, now time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		update accounts set erase_due_at = $2, erased_at = case when $2::timestamptz is null then $3::timestamptz end where id = $1`, id, due, now)
+	return err
+}
+
+// eraseLog leaves of an account's audit log what was done, and not by whom or from where.
+func eraseLog(ctx context.Context, q postgres.Queryer, accountID string, limit int) (bool, error) {
+	done, err := q.ExecContext(ctx, `
+		update audit_entries set ip = '', agent = '', actor_name = '', object_name = '', changes = '[]' where id in (
+			select id from audit_entries
+			where account_id = $1 and (ip <> '' or agent <> '' or actor_name <> '' or object_name <> '' or changes <> '[]') limit $2)`,
+		accountID, limit)
+	if err != nil {
+		return false, err
+	}
+	n, err := done.RowsAffected()
+	return n == int64(limit), err
+}

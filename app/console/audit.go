@@ -1,0 +1,173 @@
+package console
+
+import (
+	"encoding/csv"
+	"net/http"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/audit"
+	"umg/views"
+	"umg/views/ui"
+)
+
+const (
+	auditPageMax = 50 // entries of a page
+	auditCSVName = "audit-log"
+)
+
+// auditRoutes are the pages about who changed what in the account.
+func auditRoutes() []Route {
+	return []Route{
+		{Method: http.MethodGet, Path: "/settings/audit", Right: app.ManageAccount, serve: (*Console).audit},
+		{Method: http.MethodGet, Path: "/settings/audit.csv", Right: app.ManageAccount, serve: (*Console).exportAudit},
+	}
+}
+
+// audit lists entries. A store that does not answer in time is told of on the page.
+func (c *Console) audit(p *page) error {
+	l := views.AuditLog{Shell: c.shell(p), Query: views.ParseAuditQuery(p.QueryParams())}
+	if forScript(p.Request()) {
+		p.Response().Header().Set("HX-Replace-Url", l.Query.Path())
+	}
+	for _, k := range audit.Kinds() {
+		l.Kinds = append(l.Kinds, ui.Option{Value: string(k.Actions), Label: k.Name})
+	}
+	var err error
+	if l.Failure, err = missing(p, c.fillAudit(p, &l)); err != nil {
+		return err
+	}
+	return c.render(p, http.StatusOK, views.AuditPage(l))
+}
+
+func (c *Console) fillAudit(p *page, l *views.AuditLog) error {
+	ctx, id := p.Request().Context(), p.user.AccountID
+	actors, err := c.o.Audit.Actors(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, w := range actors {
+		l.Actors = append(l.Actors, actorOption(w))
+	}
+	found, err := c.o.Audit.List(ctx, id, auditFilter(l.Query))
+	if err != nil {
+		return err
+	}
+	l.Older, l.Newer = found.More, l.Query.After != ""
+	if l.Query.Before != "" {
+		l.Older, l.Newer = true, found.More
+	}
+	objects := make([]string, len(found.Entries))
+	for i, e := range found.Entries {
+		objects[i] = e.Object
+	}
+	gone, err := c.o.Audit.Deleted(ctx, id, objects)
+	if err != nil {
+		return err
+	}
+	for _, e := range found.Entries {
+		v := viewAudit(e)
+		if !gone[e.Object] {
+			v.Href = pageOf(e)
+		}
+		l.Entries = append(l.Entries, v)
+	}
+	return nil
+}
+
+func actorOption(w audit.Who) ui.Option {
+	o := ui.Option{Value: w.ID, Label: w.Name}
+	if w.Name == "" {
+		o.Label = w.ID
+	}
+	if w.Kind == audit.ByKey {
+		o.Label = "Key " + o.Label
+	}
+	return o
+}
+
+func auditFilter(q views.AuditQuery) audit.Filter {
+	f := audit.Filter{
+		Action: audit.Action(q.Kind), Actor: q.Actor, Object: q.Object, After: q.After, Before: q.Before, Limit: auditPageMax,
+	}
+	f.From, f.To = q.Span()
+	return f
+}
+
+func viewAudit(e audit.Entry) views.AuditEntry {
+	v := views.AuditEntry{
+		ID: e.ID, At: e.At, Actor: string(e.Actor), ActorID: e.ActorID, ActorName: e.ActorName, Words: audit.Describe(e.Action).Words,
+		Object: e.Object, Name: e.Name, IP: e.IP, Agent: e.Agent, RequestID: e.RequestID,
+	}
+	if e.Object == e.ActorID && e.ActorID != "" { // who did something to themself is named once
+		v.Object, v.Name = "", ""
+	}
+	for _, c := range e.Changes {
+		v.Changes = append(v.Changes, views.AuditChange{Field: c.Field, From: c.From, To: c.To})
+	}
+	return v
+}
+
+// pageOf is where the object of an entry is shown; empty where it has no page of its own.
+func pageOf(e audit.Entry) string {
+	for _, kind := range []struct{ prefix, path string }{
+		{"key_", consolePath + "/keys?q="}, {"whe_", webhooksPath + "/"}, {"top_", billingPath + "/topups/"},
+	} {
+		if strings.HasPrefix(e.Object, kind.prefix) && strings.Trim(e.Object, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" {
+			return kind.path + e.Object
+		}
+	}
+	return ""
+}
+
+// exportAudit streams every entry of the query, a page at a time. The first page is read before anything is sent, so that
+// most faults are still an answer of their own; a later one drops the connection, as nothing else tells a reader that
+// lines are missing.
+func (c *Console) exportAudit(p *page) error {
+	f := auditFilter(views.ParseAuditQuery(p.QueryParams()))
+	var out *csv.Writer
+	flush := c.stalled(p)
+	for entries, err := range c.o.Audit.Pages(p.Request().Context(), p.user.AccountID, f) {
+		switch {
+		case err != nil && out == nil:
+			return err
+		case err != nil:
+			panic(http.ErrAbortHandler)
+		case out == nil:
+			c.attachment(p, kindCSV, auditCSVName)
+			out = csv.NewWriter(p.Response())
+			_ = out.Write([]string{
+				"time", "entry", "actor_kind", "actor_id", "actor", "action", "words", "object_id", "object", "field", "from", "to", "ip", "agent",
+				"request",
+			}) // what goes wrong shows when it is flushed
+		}
+		for _, e := range entries {
+			for _, cells := range auditCells(e) {
+				_ = out.Write(cells)
+			}
+		}
+		if out.Flush(); out.Error() != nil {
+			return out.Error()
+		}
+		_ = flush()
+	}
+	return nil
+}
+
+// auditCells are the lines of an entry: one for each field that changed, or one.
+func auditCells(e audit.Entry) [][]string {
+	changes := e.Changes
+	if len(changes) == 0 {
+		changes = []audit.Change{{}}
+	}
+	lines := make([][]string, len(changes))
+	for i, c := range changes {
+		lines[i] = []string{
+			e.At.UTC().Format(time.RFC3339Nano), e.ID, string(e.Actor), csvText(e.ActorID), csvText(e.ActorName), string(e.Action),
+			audit.Describe(e.Action).Words, csvText(e.Object), csvText(e.Name), csvText(c.Field), csvText(c.From), csvText(c.To), csvText(e.IP),
+			csvText(e.Agent), csvText(e.RequestID),
+		}
+	}
+	return lines
+}

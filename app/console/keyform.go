@@ -1,0 +1,229 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/account"
+	"umg/billing"
+	"umg/views"
+)
+
+const (
+	addressLinesMax = 200      // of a form; a key takes fewer
+	expiryDaysMax   = 10 * 366 // of the choices that are numbers of days
+	oneDay          = 24 * time.Hour
+)
+
+// keyChoices are what the reader can choose for a key.
+func (c *Console) keyChoices(p *page) views.KeyChoices {
+	choices := views.KeyChoices{Address: p.RealIP(), Management: p.user.Role.Rights().Has(app.ManageMembers)}
+	for _, s := range account.Scopes() {
+		if s != account.Management {
+			choices.Scopes = append(choices.Scopes, views.ScopeChoice{Value: string(s), Text: s.Meaning(), Spends: s.Apart()})
+		}
+	}
+	for _, m := range c.o.Catalog.Snapshot().Models() {
+		choices.Models = append(choices.Models, m.ID)
+	}
+	slices.Sort(choices.Models)
+	return choices
+}
+
+// readKeyForm reads the form of a key: as it is to be shown again, with what cannot be read explained, and as what it
+// asks for. It knows its own fields and no others. A form without the part about scopes asks for the usual ones.
+func (c *Console) readKeyForm(p *page, manages bool) (views.KeyForm, account.KeySpec) {
+	f := views.KeyForm{
+		Choices: c.keyChoices(p), Name: p.FormValue("name"), Env: p.FormValue("env"), Mode: p.FormValue("mode"),
+		Requests: p.FormValue("requests"), Tokens: p.FormValue("tokens"), Concurrency: p.FormValue("concurrency"),
+		Addresses: p.FormValue("addresses"), Expiry: cmp.Or(p.FormValue("expiry"), views.ExpiryNever), ExpiryDay: p.FormValue("expiry_day"),
+		LogContent: p.FormValue("log_content") == "true", Budget: budgetForm(p),
+	}
+	values, _ := p.FormParams() // one that cannot be read has no fields, which is refused by the name that is missing
+	f.Scopes, f.Models = values["scopes"], values["models"]
+	if _, asked := values["kind"]; !asked && !manages && len(f.Scopes) == 0 && p.Param("id") == "" {
+		f.Scopes = words(account.StandardScopes())
+	}
+	if manages {
+		f.Kind = views.ScopeManagement
+	}
+	spec := account.KeySpec{
+		Name: f.Name, Env: f.Env, ErrorMode: account.ErrorMode(f.Mode), LogContent: f.LogContent, Scopes: readScopes(&f),
+		RequestsPerMinute: readCount(f.Requests, &f.RequestsError), TokensPerMinute: readCount(f.Tokens, &f.TokensError),
+		Concurrency: int(min(readCount(f.Concurrency, &f.ConcurrencyError), 1<<30)), Addresses: readAddresses(&f), ExpiresAt: c.readExpiry(&f),
+	}
+	if !manages {
+		spec.Models, spec.Budget = f.Models, readBudget(&f.Budget)
+	}
+	return f, spec
+}
+
+func words[T ~string](list []T) []string {
+	out := make([]string, len(list))
+	for i, w := range list {
+		out[i] = string(w)
+	}
+	return out
+}
+
+// readScopes are those that were ticked. The form of a key that manages the account does not ask for what such a key
+// cannot have.
+func readScopes(f *views.KeyForm) (list []account.Scope) {
+	if f.Kind == views.ScopeManagement {
+		list = append(list, account.Management)
+	}
+	for _, s := range f.Scopes {
+		switch scope := account.Scope(s); {
+		case scope == account.Management:
+		case f.Kind == views.ScopeManagement && scope.Apart():
+		default:
+			list = append(list, scope)
+		}
+	}
+	if len(list) == 0 {
+		f.ScopesError = "Choose at least one, or the key can do nothing."
+	}
+	return list
+}
+
+// readCount reads a whole number as people write them. An empty field is none.
+func readCount(text string, wrong *string) int64 {
+	text = strings.ReplaceAll(strings.TrimSpace(text), ",", "")
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil || n == 0 {
+		*wrong = "Write a whole number from 1, such as 600, or leave the field empty."
+		return 0
+	}
+	return int64(n) //nolint:gosec // it was read with 63 bits
+}
+
+// readAddresses reads one address or network a line.
+func readAddresses(f *views.KeyForm) (list []netip.Prefix) {
+	lines := strings.Split(f.Addresses, "\n")
+	if len(lines) > addressLinesMax {
+		f.AddressesError = fmt.Sprintf("Write at most %d lines.", addressLinesMax)
+		return nil
+	}
+	for i, line := range lines {
+		line = strings.Trim(line, " \t\r,;")
+		if line == "" {
+			continue
+		}
+		prefix, err := readAddress(line)
+		if err != nil {
+			f.AddressesError = fmt.Sprintf("Line %d: “%.60s” is no address. Write one such as 203.0.113.7 or 2001:db8::/32.", i+1, line)
+			return nil
+		}
+		list = append(list, prefix)
+	}
+	return list
+}
+
+func readAddress(text string) (netip.Prefix, error) {
+	if strings.Contains(text, "/") {
+		return netip.ParsePrefix(text)
+	}
+	addr, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	return netip.PrefixFrom(addr.Unmap().WithZone(""), addr.Unmap().BitLen()), nil
+}
+
+// writtenAddress is a network as people write it: a single address without its length.
+func writtenAddress(a netip.Prefix) string {
+	if a.IsSingleIP() {
+		return a.Addr().String()
+	}
+	return a.String()
+}
+
+// readExpiry is the end of the day that was chosen, in UTC; nil for never.
+func (c *Console) readExpiry(f *views.KeyForm) *time.Time {
+	var last time.Time
+	switch f.Expiry {
+	case views.ExpiryNever:
+		return nil
+	case views.ExpiryOn:
+		var err error
+		if last, err = time.Parse(views.KeyDayForm, strings.TrimSpace(f.ExpiryDay)); err != nil {
+			f.ExpiryError = "Choose a day, such as 2027-03-31."
+			return nil
+		}
+	default:
+		days, err := strconv.Atoi(f.Expiry)
+		if err != nil || days < 1 || days > expiryDaysMax {
+			f.Expiry, f.ExpiryError = views.ExpiryOn, "Choose one of the times above, or a day."
+			return nil
+		}
+		last = c.o.Now().UTC().Truncate(oneDay).AddDate(0, 0, days)
+	}
+	return new(last.Add(oneDay))
+}
+
+// sameExpiry reports whether the form leaves the expiry as it is, so that one with a time of day keeps it.
+func sameExpiry(f views.KeyForm, k views.Key) bool {
+	if k.ExpiresAt == nil {
+		return f.Expiry == views.ExpiryNever
+	}
+	return f.Expiry == views.ExpiryOn && f.ExpiryDay == views.KeyDayOf(*k.ExpiresAt)
+}
+
+// addAddress puts the reader's address into the list, if that is the button that was pressed. Nothing else is looked at yet.
+func addAddress(p *page, f *views.KeyForm) bool {
+	if p.FormValue("add_address") == "" {
+		return false
+	}
+	f.ForgetErrors()
+	f.Addresses = strings.TrimLeft(strings.TrimRight(f.Addresses, " \t\r\n")+"\n"+f.Choices.Address, "\n")
+	f.AddressAdded = true
+	return true
+}
+
+// explainKey puts a refusal beside the field it concerns; other faults come back as they are.
+func explainKey(form *views.KeyForm, err error) error {
+	refusal := app.AsError(err)
+	if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
+		return err
+	}
+	fields := map[string]*string{
+		"name": &form.NameError, "env": &form.EnvError, "error_mode": &form.ModeError, "scopes": &form.ScopesError, "models": &form.ModelsError,
+		"requests_per_minute": &form.RequestsError, "tokens_per_minute": &form.TokensError, "concurrency": &form.ConcurrencyError,
+		"addresses": &form.AddressesError, "expires_at": &form.ExpiryError, "budget": &form.Budget.LimitError,
+		"budget_period": &form.Budget.PeriodError,
+	}
+	field, known := fields[refusal.Param]
+	if !known {
+		field = &form.FormError
+	}
+	*field = refusal.Message
+	return nil
+}
+
+// budgetForm is what was typed about a budget. Forms without these fields have none.
+func budgetForm(p *page) views.BudgetForm {
+	return views.BudgetForm{Limit: p.FormValue("budget"), Period: cmp.Or(p.FormValue("budget_period"), string(billing.EachMonth))}
+}
+
+// readBudget reads dollars as people write them. An empty field is no budget.
+func readBudget(f *views.BudgetForm) *account.Budget {
+	text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(f.Limit), "$"))
+	if text == "" {
+		return nil
+	}
+	limit, err := app.ParseAmount(text)
+	if err != nil {
+		f.LimitError = "Write dollars with a point and at most 9 decimals, such as 25 or 0.5, or leave the field empty."
+		return nil
+	}
+	return &account.Budget{Limit: limit, Period: billing.Period(f.Period)}
+}

@@ -1,0 +1,366 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// lackingRoles are the rights, in the words of `gateway routes`, that a role does not have.
+var lackingRoles = map[string][]string{
+	"admin":     {"own the account"},
+	"developer": {"manage members", "manage billing", "manage the account", "own the account"},
+	"billing": {"call text models", "make videos", "use videos", "use assets", "manage webhooks", "manage keys", "manage members",
+		"manage the account", "own the account"},
+}
+
+// lackingScopes are the scopes of a key that lacks each right.
+var lackingScopes = map[string]string{
+	"call text models": "usage:read", "make videos": "usage:read", "use videos": "usage:read", "use assets": "usage:read",
+	"read models": "usage:read", "read usage": "models:read", "manage webhooks": "usage:read",
+	"manage keys": standardScopes, "manage members": standardScopes, "manage billing": standardScopes, "manage the account": standardScopes,
+}
+
+const standardScopes = "inference:text,inference:video,videos,assets,models:read,usage:read,webhooks"
+
+const (
+	remixBody = `{"model":"meridian/reel","prompt":"again","remix_video_id":"{video}"}`
+	chatBody  = `{"model":"` + cheapModel + `","messages":[{"role":"user","content":"hi"}],"max_tokens":5}`
+	nameBody  = `{"name":"stolen"}`
+)
+
+// intrusions say what to put into each route that there is.
+var intrusions = map[string]intrusion{
+	"POST /v1/chat/completions":          {body: chatBody},
+	"POST /v1/messages":                  {body: chatBody},
+	"POST /v1/messages/count_tokens":     {body: chatBody},
+	"POST /v1/responses":                 {body: `{"model":"` + cheapModel + `","input":"hi"}`},
+	"POST /v1/responses/input_tokens":    {body: `{"model":"` + cheapModel + `","input":"hi"}`},
+	"POST /vendorc/native":               {body: `{"model":"` + cheapModel + `","contents":[{"role":"user","parts":[{"text":"hi"}]}]}`},
+	"POST /vendorc/native/count_tokens":  {body: `{"model":"` + cheapModel + `","contents":[{"role":"user","parts":[{"text":"hi"}]}]}`},
+	"GET /v1/models":                     {},
+	"GET /v1/model/openapi.json":         {query: "model={model}", public: true},
+	"GET /v1/model/api.md":               {query: "model={model}", public: true},
+	"GET /v1/models/*":                   {public: true},
+	"POST /v1/videos":                    {body: remixBody},
+	"GET /v1/videos":                     {},
+	"GET /v1/videos/:id":                 {},
+	"DELETE /v1/videos/:id":              {},
+	"POST /v1/videos/:id/remix":          {body: `{"prompt":"again"}`},
+	"GET /v1/videos/:id/content":         {},
+	"GET /v1/videos/":                    {},
+	"DELETE /v1/videos/":                 {},
+	"POST /v1/videos/edits":              {body: `{}`},
+	"POST /v1/videos/extensions":         {body: `{}`},
+	"POST /v1/videos/characters":         {body: `{}`},
+	"POST /v1/vendora/videos":            {body: remixBody},
+	"GET /v1/vendora/videos":             {query: "after={video}", public: true},
+	"GET /v1/vendora/videos/:id":         {},
+	"DELETE /v1/vendora/videos/:id":      {},
+	"POST /v1/vendora/videos/:id/remix":  {body: `{"prompt":"again"}`},
+	"GET /v1/vendora/videos/:id/content": {query: "variant=thumbnail"},
+	"GET /v1/vendora/videos/":            {},
+	"DELETE /v1/vendora/videos/":         {},
+	"POST /v1/vendora/videos/edits":      {body: `{}`},
+	"POST /v1/vendora/videos/extensions": {body: `{}`},
+	"POST /v1/vendora/videos/characters": {body: `{}`},
+	"POST /videos":                       {body: `{"model":"kestrel/swift","prompt":"with another's asset","asset_ids":["{asset}"]}`},
+	"GET /videos":                        {},
+	"GET /videos/:id":                    {},
+	"DELETE /videos/:id":                 {},
+	"POST /videos/:id/remix":             {body: `{"prompt":"again"}`},
+	"GET /videos/:id/content":            {query: "variant=spritesheet"},
+	"GET /videos/":                       {},
+	"DELETE /videos/":                    {},
+	"POST /videos/edits":                 {body: `{}`},
+	"POST /videos/extensions":            {body: `{}`},
+	"POST /videos/characters":            {body: `{}`},
+	"POST /callbacks/videos/:token":      {body: `{"id":"{video}"}`, public: true}, // it says nothing, whatever it is told
+
+	"POST /v1/files/vendorx/assets":        {body: `{"asset_type":"image","url":"https://example.com/a.png"}`},
+	"POST /v1/files/vendorx/assets/get":    {body: `{"asset_id":"{asset}"}`},
+	"POST /v1/files/vendorx/assets/list":   {body: `{}`},
+	"POST /v1/files/vendorx/assets/delete": {body: `{"asset_id":"{asset}"}`},
+
+	"GET /v1/webhook_endpoints":                                  {query: "after={endpoint}", public: true},
+	"POST /v1/webhook_endpoints":                                 {body: `{"name":"n","url":"https://example.com/","event_types":["video.completed"]}`},
+	"GET /v1/webhook_endpoints/:id":                              {},
+	"POST /v1/webhook_endpoints/:id":                             {body: nameBody},
+	"DELETE /v1/webhook_endpoints/:id":                           {},
+	"POST /v1/webhook_endpoints/:id/rotate_secret":               {body: `{}`},
+	"POST /v1/webhook_endpoints/:id/test":                        {body: `{"event_type":"video.completed"}`},
+	"POST /v1/webhook_endpoints/:id/recover":                     {body: `{"since":1}`},
+	"GET /v1/webhook_endpoints/:id/deliveries":                   {},
+	"GET /v1/webhook_endpoints/:id/deliveries/:delivery":         {},
+	"POST /v1/webhook_endpoints/:id/deliveries/:delivery/resend": {body: `{}`},
+	"GET /v1/top_ups":                                            {},
+	"POST /v1/top_ups":                                           {body: `{"amount":"25"}`},
+	"GET /v1/top_ups/:id":                                        {},
+	"GET /v1/auto_top_up":                                        {},
+	"POST /v1/auto_top_up":                                       {body: `{"enabled":true}`},
+	"GET /v1/low_balance_alert":                                  {},
+	"POST /v1/low_balance_alert":                                 {body: `{"threshold":"1"}`},
+	"POST /v1/billing_portal":                                    {body: `{}`},
+	"GET /v1/audit_log":                                          {query: "object={key}&actor={member}", public: true},
+	"GET /v1/keys":                                               {query: "after={key}", public: true},
+	"POST /v1/keys":                                              {body: nameBody},
+	"GET /v1/keys/:id":                                           {},
+	"POST /v1/keys/:id":                                          {body: nameBody},
+	"PATCH /v1/keys/:id":                                         {body: nameBody},
+	"DELETE /v1/keys/:id":                                        {},
+	"POST /v1/keys/:id/rotate":                                   {body: `{"overlap_seconds":3600}`},
+	"POST /v1/keys/:id/disable":                                  {body: `{}`},
+	"POST /v1/keys/:id/enable":                                   {body: `{}`},
+	"GET /v1/members":                                            {},
+	"POST /v1/members/:id":                                       {body: `{"role":"owner"}`},
+	"DELETE /v1/members/:id":                                     {},
+	"GET /v1/invitations":                                        {},
+	"POST /v1/invitations":                                       {body: `{"email":"x@example.com","role":"admin"}`},
+	"DELETE /v1/invitations/:id":                                 {},
+	"POST /v1/invitations/:id/resend":                            {body: `{}`},
+	"GET /v1/account":                                            {},
+	"POST /v1/account":                                           {body: nameBody},
+	"GET /v1/account/export":                                     {},
+	"GET /v1/webhook_event_types":                                {},
+	"POST /webhooks/payments":                                    {body: `{"id":"evt_1","data":{"object":{"id":"{topup}"}}}`},
+	"POST /webhooks/key_leaks":                                   {body: `[{"token":"sk-umg-wrong","type":"t","url":"u","source":"s"}]`, public: true},
+	"GET /v1/generation":                                         {query: "id={request}"},
+	"GET /v1/credits":                                            {},
+	"GET /v1/key":                                                {},
+	"GET /v1/usage":                                              {},
+	"GET /console/sign-up":                                       {},
+	"POST /console/sign-up":                                      {},
+	"GET /console/sign-in":                                       {},
+	"POST /console/sign-in":                                      {},
+	"POST /console/sign-out":                                     {},
+	"POST /console/theme":                                        {},
+	"GET /console":                                               {},
+	"GET /console/first-request":                                 {},
+	"POST /console/onboarding":                                   {},
+	"GET /console/models":                                        {},
+	"GET /console/models/*":                                      {public: true},
+	"GET /console/model/api.md":                                  {query: "model={model}", public: true},
+	"GET /console/model/openapi.json":                            {query: "model={model}", public: true},
+	"GET /console/playground":                                    {},
+	"POST /console/playground":                                   {body: "model=" + cheapModel + "&text=hi"},
+	"POST /console/playground/settings":                          {body: "model=" + cheapModel},
+	"POST /console/playground/code":                              {body: "model=" + cheapModel + "&text=hi"},
+	"GET /console/playground/calls/:id":                          {public: true}, // of calls that still run, in the reader's own session
+	"GET /console/playground/video":                              {query: "remix={video}", public: true},
+	"POST /console/playground/video":                             {body: "model=meridian/reel&prompt=hi"},
+	"GET /console/videos":                                        {},
+	"POST /console/videos/delete":                                {body: "id={video}"},
+	"GET /console/videos/:id":                                    {},
+	"GET /console/videos/:id/progress":                           {},
+	"GET /console/videos/:id/content":                            {},
+	"GET /console/videos/:id/code":                               {},
+	"GET /console/videos/:id/delete":                             {},
+	"POST /console/videos/:id/delete":                            {},
+	"POST /console/videos/:id/remix":                             {body: "prompt=again"},
+	"GET /console/keys":                                          {},
+	"POST /console/keys":                                         {body: "name=stolen&mode=documented"},
+	"GET /console/keys/new":                                      {},
+	"POST /console/keys/:id/disable":                             {},
+	"POST /console/keys/:id/enable":                              {},
+	"GET /console/keys/:id/delete":                               {},
+	"POST /console/keys/:id/delete":                              {body: "name=main"},
+	"GET /console/keys/:id":                                      {},
+	"POST /console/keys/:id":                                     {body: "name=stolen"},
+	"GET /console/keys/:id/rotate":                               {},
+	"POST /console/keys/:id/rotate":                              {body: "overlap=3600"},
+	"GET /console/keys/:id/end-old":                              {},
+	"POST /console/keys/:id/end-old":                             {},
+	"GET /console/assets":                                        {},
+	"POST /console/assets":                                       {body: "type=image&url=https://example.com/a.png"},
+	"GET /console/assets/new":                                    {},
+	"POST /console/assets/delete":                                {body: "id={asset}"},
+	"GET /console/assets/:id":                                    {},
+	"GET /console/assets/:id/preview":                            {},
+	"GET /console/assets/:id/delete":                             {},
+	"POST /console/assets/:id/delete":                            {},
+	"GET /console/account/new":                                   {},
+	"POST /console/account/new":                                  {body: "name=mine"},
+	"POST /console/account/switch":                               {body: "account={account}"},
+	"GET /console/sign-in/code":                                  {},
+	"POST /console/sign-in/code":                                 {},
+	"GET /console/forgot":                                        {},
+	"POST /console/forgot":                                       {},
+	"GET /console/reset":                                         {},
+	"POST /console/reset":                                        {},
+	"GET /console/email":                                         {},
+	"POST /console/email":                                        {},
+	"GET /console/settings":                                      {},
+	"POST /console/settings/name":                                {body: "name=mine"},
+	"POST /console/settings/email":                               {body: "email=x@example.com&password=wrong"},
+	"POST /console/settings/password":                            {body: "password=wrong&new=also wrong"},
+	"GET /console/settings/security":                             {},
+	"GET /console/settings/security/codes":                       {},
+	"POST /console/settings/security/codes":                      {},
+	"POST /console/settings/security/codes/confirm":              {body: "code=000000"},
+	"GET /console/settings/security/codes/off":                   {},
+	"POST /console/settings/security/codes/off":                  {body: "password=wrong"},
+	"GET /console/settings/security/recovery":                    {},
+	"POST /console/settings/security/recovery":                   {body: "password=wrong"},
+	"POST /console/settings/security/sessions/end":               {},
+	"POST /console/settings/security/sessions/:id/end":           {},
+	"GET /console/settings/audit":                                {query: "object={key}", public: true},
+	"GET /console/settings/audit.csv":                            {},
+	"GET /console/settings/members":                              {},
+	"GET /console/settings/account":                              {},
+	"GET /console/webhooks":                                      {},
+	"POST /console/webhooks":                                     {body: "url=https://example.com/&events=video.completed"},
+	"GET /console/webhooks/new":                                  {},
+	"GET /console/webhooks/events":                               {},
+	"GET /console/webhooks/:id":                                  {},
+	"GET /console/webhooks/:id/edit":                             {},
+	"POST /console/webhooks/:id/edit":                            {body: "name=stolen"},
+	"POST /console/webhooks/:id/enable":                          {},
+	"POST /console/webhooks/:id/disable":                         {},
+	"GET /console/webhooks/:id/rotate":                           {},
+	"POST /console/webhooks/:id/rotate":                          {body: "old=keep"},
+	"GET /console/webhooks/:id/recover":                          {},
+	"POST /console/webhooks/:id/recover":                         {body: "since=1"},
+	"GET /console/webhooks/:id/delete":                           {},
+	"POST /console/webhooks/:id/delete":                          {},
+	"POST /console/webhooks/:id/test":                            {body: "type=video.completed"},
+	"GET /console/webhooks/:id/deliveries/:delivery":             {},
+	"POST /console/webhooks/:id/deliveries/:delivery/resend":     {},
+	"GET /console/billing":                                       {},
+	"GET /console/billing/ledger":                                {},
+	"GET /console/billing/ledger.csv":                            {},
+	"GET /console/billing/rules":                                 {},
+	"POST /console/billing/topups":                               {body: "amount=own&own=10"},
+	"POST /console/billing/auto":                                 {body: "enabled=on"},
+	"POST /console/billing/low":                                  {body: "threshold=1"},
+	"POST /console/billing/portal":                               {},
+	"GET /console/billing/topups/:id":                            {},
+	"GET /console/billing/topups/:id/progress":                   {},
+	"GET /console/usage":                                         {},
+	"GET /console/usage.csv":                                     {},
+	"GET /console/usage.json":                                    {},
+	"GET /console/requests":                                      {},
+	"GET /console/requests.csv":                                  {},
+	"GET /console/requests/:id":                                  {},
+	"GET /console/verify":                                        {},
+	"POST /console/verify":                                       {},
+	"POST /console/verify/resend":                                {},
+	"POST /console/verify/trial":                                 {},
+	"GET /console/outbox":                                        {},
+	"GET /console/outbox/:id":                                    {},
+}
+
+// newTenants makes the account, its objects, its neighbours and the keys that are worth nothing.
+func newTenants(t *testing.T, g *gateway) *tenants {
+	t.Helper()
+	owner := filmmaker(t, g, "owner")
+	m := &tenants{
+		g: g, owner: owner, routes: routesOf(t), stranger: g.newCustomer(t, "stranger"), visitor: newPerson(t, g),
+		keys: map[string]string{}, narrow: map[string]string{}, members: map[string]*person{},
+	}
+	m.signedIn, m.foreign = owner.signedIn(t), m.stranger.signedIn(t)
+	m.things = map[string]string{"model": cheapModel, "account": owner.accountID}
+	m.makeThings(t)
+	m.makeKeys(t)
+	for role := range lackingRoles {
+		m.members[role] = m.member(t, role)
+	}
+	return m
+}
+
+// makeThings gives the account something of everything that has an id.
+func (m *tenants) makeThings(t *testing.T) {
+	t.Helper()
+	r := newReceiver(t)
+	hook := m.owner.listens(t, r)
+	film := m.owner.film(t, videoBody("meridian/reel", "a lighthouse"))
+	m.things["endpoint"], m.things["video"] = hook.id, textAt(film, "id")
+	r.about(t, "video.completed", m.things["video"])
+	call := m.owner.call(t, http.MethodPost, "/v1/chat/completions", chatBody)
+	m.things["request"] = call.header.Get("X-Request-Id")
+	m.owner.record(t, m.things["request"])
+	m.things["topup"] = m.owner.order(t, m.signedIn, "25").ID
+	m.things["asset"] = m.owner.asset(t)
+	db := m.g.db(t)
+	for kind, query := range map[string]string{
+		"delivery": `select d.id from webhook_deliveries d join webhook_endpoints e on e.id = d.endpoint_id where e.account_id = $1 limit 1`,
+		"key":      `select id from api_keys where account_id = $1 limit 1`,
+		"member":   `select user_id from memberships where account_id = $1 limit 1`,
+		"session":  `select s.id from sessions s join memberships m on m.user_id = s.user_id where m.account_id = $1 limit 1`,
+		"mail":     `select x.id from mails x join users u on u.email = x.recipient join memberships m on m.user_id = u.id where m.account_id = $1 limit 1`,
+	} {
+		var id string
+		if err := db.Get(&id, query, m.owner.accountID); err != nil {
+			t.Fatalf("the account has no %s: %v", kind, err)
+		}
+		m.things[kind] = id
+	}
+}
+
+// makeKeys makes keys that are worth nothing, and for each right one that lacks it. The database tells the gateway of each
+// change, which a key that has changed shows by being refused.
+func (m *tenants) makeKeys(t *testing.T) {
+	t.Helper()
+	db := m.g.db(t)
+	change := func(name, set string, args ...any) string {
+		secret := m.signedIn.makeKey(t, name)
+		db.MustExec(`update api_keys set `+set+` where account_id = $1 and name = $2`, append([]any{m.owner.accountID, name}, args...)...)
+		return secret
+	}
+	m.keys["expired"] = change("expired", "expires_at = now() - interval '1 hour'")
+	m.keys["disabled"] = change("disabled", "disabled_at = now()")
+	m.keys["deleted"] = change("deleted", "deleted_at = now()")
+	for rights, scopes := range lackingScopes {
+		m.narrow[rights] = change("lacks "+rights, "scopes = string_to_array($3, ',')", scopes)
+	}
+	for deadline := time.Now().Add(callTimeMax); ; time.Sleep(10 * time.Millisecond) {
+		late := ""
+		for what, secret := range m.keys {
+			if a := m.g.call(t, http.MethodGet, "/v1/key", "", bearer(secret)...); a.status != http.StatusUnauthorized {
+				late = what
+			}
+		}
+		if late == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("a key that is %s is still good", late)
+		}
+	}
+}
+
+// member is somebody with a small role in the account, who works in it.
+func (m *tenants) member(t *testing.T, role string) *person {
+	t.Helper()
+	c, p := m.g.signUp(t, role)
+	db := m.g.db(t)
+	db.MustExec(`insert into memberships (account_id, user_id, role, created_at)
+		select $1, id, $3, now() from users where email = $2`, m.owner.accountID, c.Email, role)
+	a := p.visit(t, "/console/account/switch", url.Values{"account": {m.owner.accountID}})
+	if a.status != http.StatusSeeOther {
+		t.Fatalf("change to the other account: %d %s", a.status, a.body)
+	}
+	return p
+}
+
+// asset is an asset of the customer that is there for good.
+func (c customer) asset(t *testing.T) string {
+	t.Helper()
+	body := fmt.Sprintf(`{"asset_type":"image","url":%q,"name":"a picture"}`, c.SimulatorURL+"/media/samples/picture.png")
+	a := c.call(t, http.MethodPost, "/v1/files/vendorx/assets", body)
+	id := textAt(object(t, a.body), "asset_id")
+	if a.status != http.StatusOK || !strings.HasPrefix(id, "asset_") {
+		t.Fatalf("no asset: %d %s", a.status, a.body)
+	}
+	for deadline := time.Now().Add(callTimeMax); ; time.Sleep(20 * time.Millisecond) {
+		a := c.call(t, http.MethodPost, "/v1/files/vendorx/assets/get", `{"asset_id":"`+id+`"}`)
+		if textAt(object(t, a.body), "status") == "active" {
+			return id
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the asset does not become active: %d %s", a.status, a.body)
+		}
+	}
+}

@@ -1,0 +1,325 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// TestTenantMatrix walks every route that the binary says it has, with every identity that must not get in: another
+// account's key, a key of the account with too few scopes, deleted, disabled and expired keys, none at all, a session where a
+// key belongs and the other way round, another account's session, and members whose role is too small. Each is refused as
+// designed, nothing of the account changes, and nobody pays. A route that the table does not know fails the test.
+func TestTenantMatrix(t *testing.T) {
+	t.Parallel()
+	m := newTenants(t, videoDemo(t))
+	before := m.state(t)
+	for _, r := range m.routes {
+		p, known := intrusions[r.Method+" "+r.Path]
+		if !known {
+			t.Errorf("no row for %s %s: say in tenants_rows_test.go what a stranger would put into it", r.Method, r.Path)
+			continue
+		}
+		t.Run(r.Method+strings.ReplaceAll(r.Path, "/", "_"), func(t *testing.T) { m.intrude(t, r, p) })
+	}
+	for name := range intrusions {
+		if !slices.ContainsFunc(m.routes, func(r routeRow) bool { return r.Method+" "+r.Path == name }) {
+			t.Errorf("there is no route %s any more", name)
+		}
+	}
+	if after := m.state(t); after != before {
+		t.Errorf("something changed for the account or for its neighbour:\n%s", firstDifferentLine(before, after))
+	}
+	t.Logf("%d routes, %d refusals compared", len(m.routes), m.cases)
+}
+
+// routeRow is a route as `gateway routes --json` tells it.
+type routeRow struct {
+	Face   string `json:"face"`
+	Method string `json:"method"`
+	Path   string `json:"path"`
+	Open   bool   `json:"open"`
+	Rights string `json:"rights"`
+}
+
+// intrusion is what somebody who means harm puts into a route. In the query and the body {kind} stands for the id of such an
+// object of the account; the path names its objects by itself.
+type intrusion struct {
+	query  string
+	body   string
+	public bool // everybody may have what the path names, such as a model
+}
+
+// tenants are an account with something of everything, and everybody who must not get at it.
+type tenants struct {
+	g      *gateway
+	owner  customer
+	routes []routeRow
+	things map[string]string // ids of the account's objects by kind
+
+	keys     map[string]string // secrets of keys of the account that are worth nothing, by what is wrong
+	narrow   map[string]string // secrets of keys of the account by the rights they lack
+	stranger customer
+	visitor  *person
+	foreign  *person            // signed in, of another account
+	members  map[string]*person // of the account, by role
+	signedIn *person            // the owner
+	cases    int
+}
+
+var parameter = regexp.MustCompile(`([a-z_]+)/(:[a-z_]+|\*)`)
+
+// kinds say what the parameter after a part of a path is the id of.
+var kinds = map[string]string{
+	"videos": "video", "webhook_endpoints": "endpoint", "webhooks": "endpoint", "deliveries": "delivery", "keys": "key", "topups": "topup",
+	"top_ups": "topup", "requests": "request", "calls": "request", "outbox": "mail", "models": "model", "assets": "asset",
+	"members": "member", "invitations": "invitation", "sessions": "session", "callbacks": "token",
+}
+
+// fill puts the ids of objects, or of none, into a route's path and body.
+func (p intrusion) fill(t *testing.T, path string, id func(kind string) string) (string, string) {
+	path = parameter.ReplaceAllStringFunc(path, func(part string) string {
+		before, _, _ := strings.Cut(part, "/")
+		kind, known := kinds[before]
+		if !known {
+			t.Errorf("what is the parameter in %s the id of?", part)
+		}
+		return before + "/" + id(kind)
+	})
+	place := func(text string) string {
+		return kindInBody.ReplaceAllStringFunc(text, func(kind string) string { return id(strings.Trim(kind, "{}")) })
+	}
+	if p.query != "" {
+		path += "?" + place(p.query)
+	}
+	return path, place(p.body)
+}
+
+var kindInBody = regexp.MustCompile(`\{[a-z_]+\}`)
+
+func (p intrusion) namesObjects(path string) bool {
+	return !p.public && (parameter.MatchString(path) || kindInBody.MatchString(p.body+p.query))
+}
+
+// theirs is the id of an object of the account.
+func (m *tenants) theirs(kind string) string {
+	if id, ok := m.things[kind]; ok {
+		return id
+	}
+	return kind
+}
+
+// nobodys is an id of the same form that no object has.
+func (m *tenants) nobodys(kind string) string {
+	id, ok := m.things[kind]
+	if !ok {
+		return kind
+	}
+	head, _, _ := strings.Cut(id, "_")
+	return head + "_" + strings.Repeat("0", 26)
+}
+
+func (m *tenants) intrude(t *testing.T, r routeRow, p intrusion) {
+	if r.Face == "api" {
+		m.probeAPI(t, r, p)
+		return
+	}
+	m.probeConsole(t, r, p)
+}
+
+func (m *tenants) probeAPI(t *testing.T, r routeRow, p intrusion) {
+	path, body := p.fill(t, r.Path, m.theirs)
+	call := func(headers ...string) answer { m.cases++; return m.g.call(t, r.Method, path, body, headers...) }
+	if p.namesObjects(r.Path) {
+		absentPath, absentBody := p.fill(t, r.Path, m.nobodys)
+		foreign := call("Authorization", "Bearer "+m.stranger.APIKey)
+		absent := m.g.call(t, r.Method, absentPath, absentBody, "Authorization", "Bearer "+m.stranger.APIKey)
+		m.same(t, foreign, absent)
+	}
+	if r.Open {
+		return
+	}
+	if r.Method == http.MethodGet && !p.namesObjects(r.Path) {
+		m.silent(t, call("Authorization", "Bearer "+m.stranger.APIKey))
+	}
+	for what, secret := range m.keys {
+		if a := call("Authorization", "Bearer "+secret); a.status != http.StatusUnauthorized {
+			t.Errorf("a key that is %s: %d %s", what, a.status, a.body)
+		}
+	}
+	if a := call("Authorization", ""); a.status != http.StatusUnauthorized {
+		t.Errorf("without a key: %d %s", a.status, a.body)
+	}
+	session := m.signedIn.cookies(m.g)
+	if a := call("Authorization", "", "Cookie", session); a.status != http.StatusUnauthorized {
+		t.Errorf("with the owner's session instead of a key: %d %s", a.status, a.body)
+	}
+	if r.Rights == "" {
+		return
+	}
+	secret, ok := m.narrow[r.Rights]
+	if !ok {
+		t.Fatalf("no key lacks the rights %q", r.Rights)
+	}
+	a := call("Authorization", "Bearer "+secret)
+	if a.status != http.StatusForbidden || a.header.Get("X-Error-Code") != "insufficient_scope" {
+		t.Errorf("a key without the scope: %d %s", a.status, a.body)
+	}
+}
+
+// same insists that a foreign object is told apart from none at all by nothing.
+func (m *tenants) same(t *testing.T, foreign, absent answer) {
+	t.Helper()
+	if (foreign.status < 400 || foreign.status >= 500) && foreign.status != http.StatusSeeOther { // a form about many leads back
+		t.Errorf("a foreign object: %d %s", foreign.status, foreign.body)
+	}
+	for _, a := range []*answer{&foreign, &absent} {
+		a.body = m.neutral(a.body + a.header.Get("Location"))
+	}
+	if foreign.status != absent.status || foreign.body != absent.body {
+		t.Errorf("a foreign object and none differ:\n%d %s\n%d %s", foreign.status, foreign.body, absent.status, absent.body)
+	}
+}
+
+// quiet are forms about many objects: what is not the reader's is left out, and the answer is a page about nothing.
+var quiet = []string{"POST /console/videos/delete", "POST /console/assets/delete"}
+
+// silent insists that what a stranger may see for themself tells nothing about the account.
+func (m *tenants) silent(t *testing.T, a answer) {
+	t.Helper()
+	for kind, id := range m.things {
+		if kind != "model" && strings.Contains(a.body, id) {
+			t.Errorf("a stranger is told of the %s %s: %d", kind, id, a.status)
+		}
+	}
+}
+
+var requestIDs = regexp.MustCompile(`req_[0-9a-z]+`)
+
+// neutral takes out of an answer what the request put in.
+func (m *tenants) neutral(body string) string {
+	for kind, id := range m.things {
+		body = strings.ReplaceAll(strings.ReplaceAll(body, id, "ID"), m.nobodys(kind), "ID")
+		body = strings.ReplaceAll(strings.ReplaceAll(body, url.QueryEscape(id), "ID"), url.QueryEscape(m.nobodys(kind)), "ID")
+	}
+	return requestIDs.ReplaceAllString(body, "req")
+}
+
+func (m *tenants) probeConsole(t *testing.T, r routeRow, p intrusion) {
+	path, body := p.fill(t, r.Path, m.theirs)
+	if r.Open {
+		return
+	}
+	if a := m.as(t, m.visitor, r.Method, path, body); a.status != http.StatusSeeOther || !strings.HasPrefix(a.header.Get("Location"), "/console/sign-in") {
+		t.Errorf("a visitor: %d %s", a.status, a.header.Get("Location"))
+	}
+	if a := m.as(t, m.visitor, r.Method, path, body, "Authorization", "Bearer "+m.owner.APIKey); a.status != http.StatusSeeOther {
+		t.Errorf("a key instead of a session: %d", a.status)
+	}
+	if p.namesObjects(r.Path) {
+		absentPath, absentBody := p.fill(t, r.Path, m.nobodys)
+		foreign, absent := m.as(t, m.foreign, r.Method, path, body), m.as(t, m.foreign, r.Method, absentPath, absentBody)
+		if slices.Contains(quiet, r.Method+" "+r.Path) && foreign.status == http.StatusOK {
+			foreign.status, absent.status = http.StatusSeeOther, http.StatusSeeOther
+		}
+		m.same(t, foreign, absent)
+	}
+	if r.Method == http.MethodGet && !p.namesObjects(r.Path) {
+		m.silent(t, m.as(t, m.foreign, r.Method, path, body))
+	}
+	for role, lacks := range lackingRoles {
+		if !slices.Contains(lacks, r.Rights) {
+			continue
+		}
+		if a := m.as(t, m.members[role], r.Method, path, body); a.status != http.StatusForbidden {
+			t.Errorf("a member who is %s: %d", role, a.status)
+		}
+	}
+}
+
+// as is a request of a person: a form where there is a body.
+func (m *tenants) as(t *testing.T, p *person, method, path, body string, headers ...string) answer {
+	t.Helper()
+	m.cases++
+	if method != http.MethodPost {
+		return p.visit(t, path, nil, headers...)
+	}
+	form, err := url.ParseQuery(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.visit(t, path, form, headers...)
+}
+
+// cookies are the session of a person, for a request that is not theirs.
+func (p *person) cookies(g *gateway) string {
+	u, err := url.Parse(g.ConsoleURL)
+	if err != nil {
+		return ""
+	}
+	var all []string
+	for _, c := range p.http.Jar.Cookies(u) {
+		all = append(all, c.Name+"="+c.Value)
+	}
+	return strings.Join(all, "; ")
+}
+
+// unsteady are columns that move without anybody's doing.
+var unsteady = []string{"last_used_at", "previous_used_at", "last_used_ip", "last_seen_at", "due_at", "claimed_until"}
+
+// state is everything the two accounts have, row by row, apart from when something was last used.
+func (m *tenants) state(t *testing.T) string {
+	t.Helper()
+	m.g.balanceOf(t, m.owner.accountID) // nothing is leased then
+	m.g.balanceOf(t, m.stranger.accountID)
+	db := m.g.db(t)
+	var tables []string
+	err := db.Select(&tables, `select c.table_name from information_schema.columns c join pg_class k on k.relname = c.table_name
+		where c.table_schema = 'public' and c.column_name = 'account_id' and k.relkind in ('r', 'p') and not k.relispartition
+		and c.table_name not in ('leases') order by 1`)
+	if err != nil || len(tables) < 10 {
+		t.Fatal(tables, err)
+	}
+	var all strings.Builder
+	for _, table := range tables {
+		all.WriteString(m.rows(t, db, table))
+	}
+	return all.String()
+}
+
+func (m *tenants) rows(t *testing.T, db *sqlx.DB, table string) string {
+	t.Helper()
+	var rows []string
+	err := db.Select(&rows, fmt.Sprintf(`select (to_jsonb(r) - $3::text[])::text from %s r where account_id in ($1, $2) order by 1`, table),
+		m.owner.accountID, m.stranger.accountID, "{"+strings.Join(unsteady, ",")+"}")
+	if err != nil {
+		t.Fatalf("%s: %v", table, err)
+	}
+	return table + "\n" + strings.Join(rows, "\n") + "\n"
+}
+
+func firstDifferentLine(a, b string) string {
+	before, after := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(before), len(after)) {
+		if before[i] != after[i] {
+			return before[i] + "\n" + after[i]
+		}
+	}
+	return fmt.Sprintf("%d and %d lines", len(before), len(after))
+}
+
+func routesOf(t *testing.T) (rows []routeRow) {
+	t.Helper()
+	out, status := run(t, nil, "routes", "--json")
+	if err := json.Unmarshal([]byte(out), &rows); err != nil || status != 0 || len(rows) < 100 {
+		t.Fatalf("gateway routes: %v %d %.200s", err, status, out)
+	}
+	return rows
+}
