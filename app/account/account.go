@@ -32,6 +32,10 @@ type User struct {
 	CreatedAt time.Time `db:"created_at"`
 	Verified  bool      `db:"verified"` // the e-mail address has proved to be theirs
 
+	// PasswordAt is when the password was set that the user was read with, nil since they signed up. A session is only started
+	// while it still is that one.
+	PasswordAt *time.Time `db:"password_changed_at"`
+
 	LimitFactor  int    `db:"limit_factor"` // multiplies the usual limits of the account
 	Frozen       bool   `db:"frozen"`       // the account may be looked at, but nothing may cost it anything
 	FrozenReason string `db:"frozen_reason"`

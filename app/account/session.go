@@ -166,7 +166,7 @@ func (s *SessionStore) Save(r *http.Request, w http.ResponseWriter, session *ses
 	case st == nil && plain == nil:
 		return nil
 	case st == nil:
-		return s.create(r, w, session, "", plain)
+		return s.create(r, w, session, User{}, plain)
 	case bytes.Equal(plain, st.plain):
 		return nil
 	}
@@ -178,9 +178,10 @@ func (s *SessionStore) Save(r *http.Request, w http.ResponseWriter, session *ses
 	return nil
 }
 
-// Start signs the user in: the session of before, whoever planted it, is gone, and a new one takes over its values. Without
-// a user it is a visitor's, for somebody who has still to prove more.
-func (s *SessionStore) Start(w http.ResponseWriter, r *http.Request, userID string) error {
+// Start signs the user in: the session of before, whoever planted it, is gone, and a new one takes over its values. For
+// a zero user it is a visitor's, for somebody who has still to prove more. Who proved a password that is another by now is
+// refused: the change of it has ended their sessions, also those that were just beginning.
+func (s *SessionStore) Start(w http.ResponseWriter, r *http.Request, u User) error {
 	session, err := s.Current(r)
 	if err != nil {
 		return err
@@ -195,7 +196,7 @@ func (s *SessionStore) Start(w http.ResponseWriter, r *http.Request, userID stri
 	if err != nil {
 		return err
 	}
-	return s.create(r, w, session, userID, plain)
+	return s.create(r, w, session, u, plain)
 }
 
 // End signs out: the session is deleted and the cookie taken back.
@@ -221,21 +222,25 @@ func (s *SessionStore) end(ctx context.Context, w http.ResponseWriter, session *
 }
 
 // create stores a session under a new random token and sets the cookie.
-func (s *SessionStore) create(r *http.Request, w http.ResponseWriter, session *sessions.Session, userID string, plain []byte) error {
+func (s *SessionStore) create(r *http.Request, w http.ResponseWriter, session *sessions.Session, u User, plain []byte) error {
 	token := make([]byte, tokenBytes)
 	if _, err := io.ReadFull(s.o.Random, token); err != nil {
 		return fmt.Errorf("account: draw a session token: %w", err)
 	}
 	f := fingerprint(sha256.Sum256(token))
 	row := sessionRow{
-		ID: s.o.IDs.New("ses"), UserID: sql.NullString{String: userID, Valid: userID != ""},
+		ID: s.o.IDs.New("ses"), UserID: sql.NullString{String: u.ID, Valid: u.ID != ""},
 		Data: s.seal.Seal(nil, nil, plain, f[:]), IP: s.o.ClientIP(r), UserAgent: userAgent(r), CreatedAt: s.o.Now().UTC(),
 	}
-	if err := insertSession(r.Context(), s.db, f, row); err != nil {
+	started, err := insertSession(r.Context(), s.db, f, row, u.PasswordAt)
+	if err != nil {
 		return storeError("start session", err)
 	}
+	if !started {
+		return app.Errorf(app.Unauthenticated, "password_changed", "Your password was changed a moment ago. Sign in with the new one.")
+	}
 	session.ID, session.IsNew = base64.RawURLEncoding.EncodeToString(token), false
-	session.Values[loaded{}] = &state{token: f, id: row.ID, userID: userID, plain: plain}
+	session.Values[loaded{}] = &state{token: f, id: row.ID, userID: u.ID, plain: plain}
 	http.SetCookie(w, sessions.NewCookie(session.Name(), session.ID, session.Options))
 	return nil
 }

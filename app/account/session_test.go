@@ -60,7 +60,7 @@ func (s sessionBundle) visit(t *testing.T, w *browser, do func(http.ResponseWrit
 func (s sessionBundle) start(t *testing.T, w *browser, userID string) {
 	t.Helper()
 	s.visit(t, w, func(answer http.ResponseWriter, r *http.Request, _ *sessions.Session) {
-		must(t, s.Start(answer, r, userID))
+		must(t, s.Start(answer, r, User{ID: userID}))
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 	"umg/app/postgres"
 )
 
-const userColumns = `u.id, u.email, u.operator, u.created_at, u.verified_at is not null as verified,
+const userColumns = `u.id, u.email, u.operator, u.created_at, u.verified_at is not null as verified, u.password_changed_at,
 	coalesce(m.account_id, '') as account_id, coalesce(m.role, '') as role, coalesce(m.name, '') as account_name,
 	coalesce(m.limit_factor, 1) as limit_factor, coalesce(m.frozen, false) as frozen, coalesce(m.frozen_reason, '') as frozen_reason`
 
@@ -165,11 +165,15 @@ func sessionByToken(ctx context.Context, q postgres.Queryer, f fingerprint, now 
 	return r, err == nil, err
 }
 
-func insertSession(ctx context.Context, q postgres.Queryer, f fingerprint, r sessionRow) error {
-	_, err := q.ExecContext(ctx, `
+// insertSession stores a session, and reports false when the user's password is another by now. It waits for a change of the
+// password that is under way, which either finds the session to end it, or is found here.
+func insertSession(ctx context.Context, q postgres.Queryer, f fingerprint, r sessionRow, passwordAt *time.Time) (bool, error) {
+	done, err := q.ExecContext(ctx, `
+		with proved as (select id from users where id = $3 and password_changed_at is not distinct from $8 for share)
 		insert into sessions (id, token_hash, user_id, data, ip, user_agent, created_at, seen_at)
-		values ($1, $2, $3, $4, $5, $6, $7, $7)`, r.ID, f[:], r.UserID, r.Data, r.IP, r.UserAgent, r.CreatedAt)
-	return err
+		select $1, $2, $3, $4, $5, $6, $7, $7 where $3::text is null or exists (select from proved)`,
+		r.ID, f[:], r.UserID, r.Data, r.IP, r.UserAgent, r.CreatedAt, passwordAt)
+	return changed(done, err)
 }
 
 // updateSession replaces the data of a session that still exists. A session that was revoked meanwhile stays gone.

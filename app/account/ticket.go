@@ -83,12 +83,13 @@ func (s *Service) FinishSignIn(ctx context.Context, ticket, code string, from ap
 	if err := s.throttle.admit(ctx, one); err != nil {
 		return User{}, storeError("count tries", err)
 	}
-	p := app.Principal{UserID: t.user, From: from}
+	p, passwordAt := app.Principal{UserID: t.user, From: from}, (*time.Time)(nil)
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		who, err := lockPerson(ctx, tx, t.user)
 		if err != nil {
 			return personError(err)
 		}
+		passwordAt = who.ChangedAt
 		if mark, err := s.vault.markOf(who.Hash); err != nil || mark != t.mark {
 			return errors.Join(err, errTicket())
 		}
@@ -104,7 +105,9 @@ func (s *Service) FinishSignIn(ctx context.Context, ticket, code string, from ap
 	if err != nil {
 		return User{}, storeError("sign in", err)
 	}
-	return s.User(ctx, t.user)
+	u, err := s.User(ctx, t.user)
+	u.PasswordAt = passwordAt // the one that was proved, whatever it is by now
+	return u, err
 }
 
 // noteRecovery tells the user that a recovery code was used, and how many are left.

@@ -72,7 +72,7 @@ func (c *Console) signIn(p *page) error {
 // halfway starts a fresh session of nobody, which remembers that the password was right.
 func (c *Console) halfway(p *page, ticket string) error {
 	p.session.Values[ticketValue] = ticket
-	if err := c.o.Sessions.Start(p.Response(), p.Request(), ""); err != nil {
+	if err := c.o.Sessions.Start(p.Response(), p.Request(), account.User{}); err != nil {
 		return err
 	}
 	return p.Redirect(http.StatusSeeOther, withNext(codePath, p.FormValue("next")))
@@ -138,7 +138,7 @@ func (c *Console) signInCode(p *page) error {
 // enter starts a fresh session, so that one that somebody else planted is worth nothing.
 func (c *Console) enter(p *page, user account.User) error {
 	delete(p.session.Values, ticketValue)
-	if err := c.o.Sessions.Start(p.Response(), p.Request(), user.ID); err != nil {
+	if err := c.o.Sessions.Start(p.Response(), p.Request(), user); err != nil {
 		return err
 	}
 	return p.Redirect(http.StatusSeeOther, safeNext(p.FormValue("next")))
