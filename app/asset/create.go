@@ -25,7 +25,7 @@ import (
 const (
 	nameRunesMax = 200
 	urlBytesMax  = 2048
-	registerMax  = 45 * time.Second // from the row on; less than Waits.Settle
+	registerMax  = 45 * time.Second // from the row on
 	answeredWait = 2 * time.Second  // before the worker looks for what an upstream said it did not take
 	cutWait      = 10 * time.Second // and for what it said nothing about
 	busyRetry    = 2 * time.Second
@@ -58,7 +58,7 @@ func (s *Service) Create(ctx context.Context, p app.Principal, spec Spec) (Asset
 	if err != nil {
 		return Asset{}, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), registerMax) // from here on a caller who leaves ends nothing
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.registerMax()) // from here on a caller who leaves ends nothing
 	defer cancel()
 	row := s.newRow(p.AccountID, spec, found, keeper)
 	if earlier, err = s.reserve(ctx, row); err != nil || earlier != nil {
@@ -66,6 +66,9 @@ func (s *Service) Create(ctx context.Context, p app.Principal, spec Spec) (Asset
 	}
 	return s.register(ctx, p, row)
 }
+
+// registerMax is how long a create may run from its row on: it must be over before the worker takes it for cut.
+func (s *Service) registerMax() time.Duration { return min(registerMax, s.o.Waits.Settle*3/4) }
 
 // earlier is what an earlier try of the same request made, nil where there was none or it did not get that far.
 func (s *Service) earlier(ctx context.Context, accountID, id string) (*assetRow, error) {

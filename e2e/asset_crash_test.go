@@ -1,0 +1,141 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+)
+
+const (
+	assetLives     = 5                      // of the gateway that end without warning
+	assetsEachLife = 8                      // creates that run when it is killed
+	killStep       = 120 * time.Millisecond // each life ends in a later one, at a random moment of it
+)
+
+// assetPaces are how the upstream takes its time: before it keeps an asset, after it has, or not at all.
+var assetPaces = []string{"simulate: slow-first=150ms", "simulate: late-create;slow-first=150ms", "plain", "simulate: late-create;slow-first=400ms"}
+
+// told is what clients know of their assets.
+type told struct {
+	mu      sync.Mutex
+	made    map[string]bool // ids of creates that were answered
+	deleted map[string]bool // of those, the deletes that were asked for; true where one was answered
+	cut     int             // creates without an answer
+}
+
+// busy keeps creates and a delete running until all have ended, well or cut.
+func (m *mortal) busy(t *testing.T, known *told, life int) *sync.WaitGroup {
+	t.Helper()
+	var all sync.WaitGroup
+	for i := range assetsEachLife {
+		name := fmt.Sprintf("%s life %d, %d", assetPaces[i%len(assetPaces)], life, i)
+		all.Go(func() {
+			a, err := m.briefly(assetsPath, assetBody("image", m.source("picture.png"), name))
+			known.mu.Lock()
+			defer known.mu.Unlock()
+			if err != nil {
+				known.cut++
+			} else if o := object(t, a.body); a.status == http.StatusOK {
+				known.made[textAt(o, "asset_id")] = true
+			} else {
+				t.Errorf("create: %d %s", a.status, a.body)
+			}
+		})
+	}
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	for id := range known.made {
+		if _, asked := known.deleted[id]; !asked {
+			known.deleted[id] = false
+			all.Go(func() {
+				a, err := m.briefly(assetsPath+"/delete", `{"asset_id":"`+id+`"}`)
+				known.mu.Lock()
+				defer known.mu.Unlock()
+				known.deleted[id] = err == nil && a.status == http.StatusOK
+			})
+			break
+		}
+	}
+	return &all
+}
+
+func (m *mortal) briefly(path, body string) (answer, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeMax)
+	defer cancel()
+	return m.tryCall(ctx, http.MethodPost, path, body)
+}
+
+// settledRows are the ids of the assets, once no create and no removal is left to be cleaned up.
+func settledRows(t *testing.T, db *sqlx.DB, account string) (ids []string) {
+	t.Helper()
+	until(t, "nothing is left to be cleaned up", func() bool {
+		db.MustExec(`update assets set due_at = now() where deleted_at is not null and claimed_until is null and account_id = $1`, account)
+		var open int
+		err := db.Get(&open, `select count(*) from assets where account_id = $1 and (pending_at is not null or deleted_at is not null)`, account)
+		return err == nil && open == 0
+	})
+	if err := db.Select(&ids, `select id from assets where account_id = $1 order by id`, account); err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+// TestFaultAssetKilledDuringCreates kills the gateway at random moments while assets are created and deleted. Afterwards
+// the rows, their count and what the upstream keeps are the same, and nothing that a client was told is untrue.
+func TestFaultAssetKilledDuringCreates(t *testing.T) {
+	t.Parallel()
+	m := newMortal(t, "asset-crash", "--asset-settle", "2s")
+	known := &told{made: map[string]bool{}, deleted: map[string]bool{}}
+	orphans := 0
+	for life := range assetLives {
+		calls := m.busy(t, known, life)
+		after := time.Duration(life)*killStep + rand.N(killStep)
+		time.Sleep(after) // the moment of the crash is what is random here
+		m.kill(t)
+		calls.Wait()
+		m.rise(t)
+		db := m.db(t)
+		db.MustExec(`update assets set claimed_until = null where claimed_until > $1`, m.killed.Add(claimTime/2)) // by the dead worker
+		var pending int
+		if err := db.Get(&pending, `select count(*) from assets where pending_at is not null and account_id = $1`, m.accountID); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("killed after %s: %d creates were cut so far, %d rows are to be cleaned up", after, known.cut, pending)
+		orphans += pending
+	}
+	if known.cut == 0 || orphans == 0 {
+		t.Errorf("no kill met a create: %d were cut, %d rows were left", known.cut, orphans)
+	}
+	db := m.db(t)
+	rows := settledRows(t, db, m.accountID)
+	var live int
+	if err := db.Get(&live, `select coalesce((select live from asset_counts where account_id = $1), 0)`, m.accountID); err != nil {
+		t.Fatal(err)
+	}
+	kept := parse[struct {
+		Assets []struct{ Reference string }
+	}](t, m.simulator(t, http.MethodGet, "/_control/assets", ""))
+	var upstream []string
+	for _, a := range kept.Assets {
+		upstream = append(upstream, a.Reference)
+	}
+	slices.Sort(upstream)
+	if live != len(rows) || !slices.Equal(rows, upstream) || m.assetCount(t) != int64(len(rows)) {
+		t.Errorf("%d count, %d are listed; rows\n%s\nupstream\n%s", live, m.assetCount(t), strings.Join(rows, "\n"), strings.Join(upstream, "\n"))
+	}
+	for _, id := range slices.Sorted(maps.Keys(known.made)) {
+		deleted, asked := known.deleted[id]
+		if there := slices.Contains(rows, id); there && deleted || !there && !asked {
+			t.Errorf("%s was answered, asked to be deleted: %t, answered so: %t, and is there: %t", id, asked, deleted, there)
+		}
+	}
+}
