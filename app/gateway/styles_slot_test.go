@@ -6,6 +6,7 @@ import (
 
 	"umg/app"
 	"umg/app/gateway"
+	"umg/app/limit"
 	"umg/app/llm"
 )
 
@@ -36,7 +37,7 @@ func TestEveryWayGivesItsSlotBack(t *testing.T) {
 			}
 			a.stream = stream
 			c := b.styledCall(client, on(upstream), a)
-			c.Concurrency = 1
+			c.Key = limit.Key{ID: "key_one", Concurrency: 1}
 			ctx, leave := context.WithCancel(t.Context())
 			s := &sink{}
 			if end.leaves && !stream {
@@ -50,7 +51,7 @@ func TestEveryWayGivesItsSlotBack(t *testing.T) {
 				t.Fatalf("%q: the call before still has its place", end.fault)
 			}
 			b.control("DELETE", "faults", nil)
-			if _, err := b.gateway.CountTokens(t.Context(), gateway.Call{Principal: c.Principal, Style: client, Body: c.Body, Concurrency: 1}); err != nil {
+			if _, err := b.gateway.CountTokens(t.Context(), gateway.Call{Principal: c.Principal, Style: client, Body: c.Body, Key: c.Key}); err != nil {
 				if e := app.AsError(err); e.Code == "max_concurrency_exceeded" {
 					t.Fatalf("%q: the call before still has its place when it is counted", end.fault)
 				}
