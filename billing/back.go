@@ -124,7 +124,7 @@ func (l *Ledger) Freeze(ctx context.Context, q postgres.Queryer, accountID, reas
 	return wrap("freeze", err)
 }
 
-// Unfreeze lets an account spend again, when what it owes is paid as far as it can be.
+// Unfreeze lets an account spend again, when what it owes is paid as far as it can be. One that was closed stays as it is.
 func (l *Ledger) Unfreeze(ctx context.Context, q postgres.Queryer, accountID string) error {
 	if err := l.settleDebt(ctx, q, accountID); err != nil {
 		return wrap("unfreeze", err)
@@ -133,7 +133,8 @@ func (l *Ledger) Unfreeze(ctx context.Context, q postgres.Queryer, accountID str
 		with not_for_debt as (
 			update receivables set froze = false where account_id = $1 and froze
 		)
-		update accounts set frozen_at = null, frozen_reason = '' where id = $1 and frozen_at is not null`, accountID)
+		update accounts set frozen_at = null, frozen_reason = ''
+		where id = $1 and frozen_at is not null and closed_at is null`, accountID)
 	return wrap("unfreeze", err)
 }
 

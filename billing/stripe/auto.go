@@ -134,7 +134,11 @@ func (s *Service) orderAuto(ctx context.Context, accountID string) (row topupRow
 		if err != nil {
 			return err
 		}
-		if !a.AutoEnabled || a.PaymentMethod == "" || a.CustomerID == "" || left >= a.Threshold {
+		stopped, _, err := frozen(ctx, tx, accountID) // since it was found, as it is when it is closed
+		if err != nil {
+			return err
+		}
+		if stopped || !a.AutoEnabled || a.PaymentMethod == "" || a.CustomerID == "" || left >= a.Threshold {
 			return nil
 		}
 		month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)

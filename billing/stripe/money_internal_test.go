@@ -96,6 +96,32 @@ func TestWhatAnOperatorFrozeAWonDisputeDoesNotThaw(t *testing.T) {
 	}
 }
 
+func TestAnAccountThatIsClosedStaysFrozenAndItsCardIsNotCharged(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	account := h.account()
+	top := h.bought(account, 2000)
+	h.must(h.s.SetAutoTopup(t.Context(), of(account), AutoTopup{
+		Enabled: true, ThresholdNanos: 100 * app.Dollar, Cents: 1000, MonthlyCapCents: 100_000,
+	}))
+	opened := h.control(http.MethodPost, "payments/"+h.session(top.ID)+"/dispute", "")
+	h.deliver("newest")
+	h.db.MustExec(`update accounts set closed_at = now() where id = $1`, account)
+	h.must(h.ledger.Freeze(t.Context(), h.db, account, "The account was deleted."))
+	h.control(http.MethodPost, "disputes/"+opened["id"].(string)+"/close?outcome=won", "")
+	h.deliver("newest")
+	h.state(top.ID, Won)
+	if !h.frozen(account) {
+		t.Error("a won dispute thaws an account that nobody has any more")
+	}
+	h.must(h.s.topUp(t.Context()))
+	h.db.MustExec(`update accounts set frozen_at = null where id = $1`, account) // as if somebody had thawed it all the same
+	h.must(h.s.topUp(t.Context()))
+	if list, err := h.s.Topups(t.Context(), account, 10); err != nil || len(list) != 1 {
+		t.Errorf("the card of a closed account was charged: %+v, %v", list, err)
+	}
+}
+
 func TestEventsInAnyOrderEndInTheRightSums(t *testing.T) {
 	t.Parallel()
 	for name, after := range map[string]struct {

@@ -128,7 +128,7 @@ func lowForAuto(ctx context.Context, q postgres.Queryer, now time.Time, limit in
 	err = q.SelectContext(ctx, &ids, `
 		select p.account_id from payment_accounts p
 			join credit_accounts c on c.id = p.account_id join accounts a on a.id = p.account_id
-		where p.auto_enabled and p.payment_method <> '' and p.customer_id is not null and a.frozen_at is null
+		where p.auto_enabled and p.payment_method <> '' and p.customer_id is not null and a.frozen_at is null and a.closed_at is null
 			and (p.auto_due_at is null or p.auto_due_at <= $1) and `+balance+` < p.threshold_nanos
 			and not exists (select from topups t where t.account_id = p.account_id and t.auto and t.state in ('CREATED', 'OPEN'))
 		order by p.auto_due_at nulls first, p.account_id limit $2`, now, limit)
