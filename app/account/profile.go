@@ -197,10 +197,14 @@ func (s *Service) ChangeEmail(ctx context.Context, token string, from app.Origin
 
 // EndSession ends one session of a user, at once and everywhere.
 func (s *Service) EndSession(ctx context.Context, p app.Principal, sessionID string) error {
+	none := app.Errorf(app.NotFound, "session_not_found", "There is no such session.")
+	if !sane(sessionID) {
+		return none
+	}
 	err := s.change(ctx, p, audit.Event{Action: "user.sessions_ended"}, func(tx *sqlx.Tx, _ personRow) error {
 		found, err := deleteSessionOf(ctx, tx, p.UserID, sessionID)
 		if err == nil && !found {
-			return app.Errorf(app.NotFound, "session_not_found", "There is no such session.")
+			return none
 		}
 		return err
 	})
