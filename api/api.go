@@ -45,6 +45,8 @@ type Options struct {
 
 	Webhooks *webhook.Service // nil: the routes about webhooks are unknown
 	Videos   *video.Service   // nil: the routes about videos are unknown
+	Accounts *account.Service // nil: the routes about keys, members and the account are unknown
+	LeakKeys LeakKeys         // of partners who report leaked secrets; none: nobody signs
 	Assets   *asset.Service   // nil: the routes about material assets are unknown
 	Payments *stripe.Service  // nil: nothing is sold, and the events of the payment service are not taken
 	Ledger   *billing.Ledger  // nil: the routes about usage and credit are unknown
@@ -65,6 +67,8 @@ type API struct {
 	webhooks *webhook.Service
 	videos   *video.Service
 	assets   *asset.Service
+	accounts *account.Service
+	leakKeys LeakKeys
 	payments *stripe.Service
 	ledger   *billing.Ledger
 	audit    *audit.Log
@@ -92,7 +96,7 @@ func New(o Options) *API {
 	}
 	a := &API{keys: o.Keys, catalog: o.Catalog, gateway: o.Gateway, now: o.Now, baseURL: strings.TrimSuffix(o.BaseURL, "/")}
 	a.webhooks, a.videos, a.repeats, a.ids, a.payments = o.Webhooks, o.Videos, o.Idempotency, o.IDs, o.Payments
-	a.ledger, a.assets = o.Ledger, o.Assets
+	a.ledger, a.assets, a.accounts, a.leakKeys = o.Ledger, o.Assets, o.Accounts, o.LeakKeys
 	a.audit = o.Audit
 	a.paths, a.operations = map[string]bool{}, map[string]string{}
 	for _, r := range Routes() {
@@ -141,7 +145,8 @@ func Routes() []Route {
 		{Method: http.MethodGet, Path: "/v1/model/openapi.json", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getContract},
 		{Method: http.MethodGet, Path: "/v1/model/api.md", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getGuide},
 		{Method: http.MethodGet, Path: "/v1/models/*", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getModel},
-	}, videoRoutes(), assetRoutes(), webhookRoutes(), paymentRoutes(), usageRoutes(), billingRoutes(), auditRoutes())
+	}, videoRoutes(), assetRoutes(), webhookRoutes(), paymentRoutes(), usageRoutes(), billingRoutes(), auditRoutes(),
+		keyRoutes(), memberRoutes(), leakRoutes())
 }
 
 func text(path string, family Family, style llm.Style, operation string, serve func(*API, *call) error) Route {

@@ -102,7 +102,8 @@ func (x *call) auditFilter() (f audit.Filter, err error) {
 	}
 	if f.Action != "" && !knownAction(f.Action) {
 		return f, usageError("action",
-			"action is one such as key.created, or the beginning of some such as \"key.\" for all about keys; %q is none.", shorten(string(f.Action)))
+			"action is one such as key.created, or the beginning of some such as \"key.\" for all about keys; %q is none.",
+			shorten(string(f.Action)))
 	}
 	if q.Get("from") != "" {
 		if f.From, err = readTime("from", q.Get("from"), time.UTC); err != nil {

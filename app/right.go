@@ -18,8 +18,8 @@ const (
 	ManageKeys                       // make, change, rotate and delete API keys
 	ManageMembers                    // invite people, change their roles and remove them
 	ManageMoney                      // buy credit and decide how it is bought
-	ManageAccount                    // change the settings of the account, and read its audit log
-	OwnAccount                       // make and remove owners, export everything, delete the account
+	ManageAccount                    // change the settings of the account, read its audit log and export everything
+	OwnAccount                       // make and remove owners, delete the account
 
 	// AllRights are an owner's.
 	AllRights = OwnAccount<<1 - 1

@@ -125,6 +125,9 @@ type KeyPatch struct {
 	Budget            **Budget    // points to nil for no budget
 }
 
+// Spec is a new key of which nothing but this is said.
+func (c KeyPatch) Spec() KeySpec { return c.over(KeySpec{}) }
+
 // over returns what a key becomes by the patch.
 func (c KeyPatch) over(s KeySpec) KeySpec {
 	set(&s.Name, c.Name)
@@ -223,6 +226,28 @@ func (spec *KeySpec) check(now time.Time) error {
 	return spec.Budget.check()
 }
 
+// ParseNetwork reads a network, or a single address, which is a network of one. The error is about the text alone; faces say
+// where it stood.
+func ParseNetwork(text string) (netip.Prefix, error) {
+	if strings.Contains(text, "/") {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return netip.Prefix{}, errNoNetwork()
+		}
+		return p, nil
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Prefix{}, errNoNetwork()
+	}
+	a = a.Unmap().WithZone("")
+	return netip.PrefixFrom(a, a.BitLen()), nil
+}
+
+func errNoNetwork() error {
+	return invalid("addresses", "An address is one such as 203.0.113.7, or a network such as 203.0.113.0/24 or 2001:db8::/48.")
+}
+
 // checkAddresses refuses what is no network, and brings the others into the one form in which they are kept.
 func (spec *KeySpec) checkAddresses() error {
 	if len(spec.Addresses) > addressesMax {
@@ -234,7 +259,7 @@ func (spec *KeySpec) checkAddresses() error {
 			p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-mappedBits)
 		}
 		if !p.IsValid() || p.Addr().Is4In6() {
-			return invalid("addresses", "An address is one such as 203.0.113.7, or a network such as 203.0.113.0/24 or 2001:db8::/48.")
+			return errNoNetwork()
 		}
 		if p = p.Masked(); !slices.Contains(list, p) {
 			list = append(list, p)

@@ -118,7 +118,7 @@ func readAddresses(f *views.KeyForm) (list []netip.Prefix) {
 		if line == "" {
 			continue
 		}
-		prefix, err := readAddress(line)
+		prefix, err := account.ParseNetwork(line)
 		if err != nil {
 			f.AddressesError = fmt.Sprintf("Line %d: “%.60s” is no address. Write one such as 203.0.113.7 or 2001:db8::/32.", i+1, line)
 			return nil
@@ -126,17 +126,6 @@ func readAddresses(f *views.KeyForm) (list []netip.Prefix) {
 		list = append(list, prefix)
 	}
 	return list
-}
-
-func readAddress(text string) (netip.Prefix, error) {
-	if strings.Contains(text, "/") {
-		return netip.ParsePrefix(text)
-	}
-	addr, err := netip.ParseAddr(text)
-	if err != nil {
-		return netip.Prefix{}, err
-	}
-	return netip.PrefixFrom(addr.Unmap().WithZone(""), addr.Unmap().BitLen()), nil
 }
 
 // writtenAddress is a network as people write it: a single address without its length.

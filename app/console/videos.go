@@ -94,7 +94,7 @@ func (c *Console) viewVideo(j video.Job, person string) views.Video {
 		Storing: j.State == video.Storing, Progress: j.Progress, ErrorCode: j.Problem.Code, ErrorMessage: j.Problem.Message,
 		PerSecond: c.perSecond(j), Held: j.Hold, Cost: j.Cost, RemixedFrom: j.RemixedFrom, FirstFrame: j.ImageType != "",
 		Assets: j.Assets,
-		KeyID: j.KeyID, Person: person, CreatedAt: j.CreatedAt, StartedAt: j.StartedAt, EndedAt: j.CompletedAt, ExpiresAt: j.ExpiresAt,
+		KeyID:  j.KeyID, Person: person, CreatedAt: j.CreatedAt, StartedAt: j.StartedAt, EndedAt: j.CompletedAt, ExpiresAt: j.ExpiresAt,
 		Gone: j.PurgedAt != nil || j.ExpiresAt != nil && !c.o.Now().Before(*j.ExpiresAt),
 	}
 	for _, variant := range video.Variants() {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"umg/api"
 )
 
 const secretKeyBytes = 32
@@ -55,4 +56,16 @@ func writeFileOnce(path string, text []byte) error {
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// leakKeys reads the public keys that reports of leaked secrets may be signed with; none without a file.
+func leakKeys(path string) (api.LeakKeys, error) {
+	if path == "" {
+		return nil, nil
+	}
+	document, err := os.ReadFile(path) //nolint:gosec // the operator names it
+	if err != nil {
+		return nil, fmt.Errorf("--leak-report-keys: %w", err)
+	}
+	return api.ParseLeakKeys(document)
 }

@@ -142,7 +142,11 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 	if err = h.openVideos(ctx, ids, key); err != nil {
 		return h, err
 	}
-	h.openFaces(ids, trial, key)
+	leaks, err := leakKeys(cfg.LeakReportKeys)
+	if err != nil {
+		return h, err
+	}
+	h.openFaces(ids, trial, key, leaks)
 	return h, nil
 }
 
@@ -214,7 +218,7 @@ func (h *house) listen(ctx context.Context) error {
 }
 
 // openFaces puts the two faces in front of the services.
-func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKeyBytes]byte) {
+func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKeyBytes]byte, leaks api.LeakKeys) {
 	texts := gateway.New(gateway.Options{
 		Till: h.till, Balance: h.ledger.Balance, Snapshot: h.catalog.Snapshot, Limits: h.limits, Providers: h.providers,
 		Now: time.Now, Random: mathrand.IntN, Egress: h.egress, KeepAlive: h.cfg.KeepAlive,
@@ -229,6 +233,7 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 	}
 	h.server = server.New(server.Options{
 		API: api.New(api.Options{
+			Accounts: h.accounts, LeakKeys: leaks,
 			Keys: h.keys, Catalog: h.catalog, Gateway: texts, Videos: h.videos, Assets: h.assets, Webhooks: h.webhooks, Idempotency: h.repeats,
 			Payments: h.payments, Ledger: h.ledger, Audit: h.history, IDs: ids, Now: time.Now, BaseURL: h.cfg.BaseURL,
 		}),

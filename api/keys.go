@@ -1,0 +1,353 @@
+package api
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/account"
+	"umg/billing"
+)
+
+const (
+	keysPageMax   = 100
+	keysPageUsual = 20
+)
+
+// keyRoutes are an extension: the keys of the account, for keys that manage it.
+func keyRoutes() []Route {
+	const (
+		all = "/v1/keys"
+		one = all + "/:id"
+	)
+	route := func(method, path string, serve func(*API, *call) error) Route {
+		return Route{Method: method, Path: path, Right: app.ManageKeys, Family: OpenAIFamily, serve: withAccounts(serve)}
+	}
+	return []Route{
+		route(http.MethodGet, all, (*API).listKeys), route(http.MethodPost, all, (*API).createKey),
+		route(http.MethodGet, one, (*API).showKey), route(http.MethodPost, one, (*API).updateKey),
+		route(http.MethodPatch, one, (*API).updateKey), route(http.MethodDelete, one, (*API).deleteKey),
+		route(http.MethodPost, one+"/rotate", (*API).rotateKey),
+		route(http.MethodPost, one+"/disable", switchKey(true)), route(http.MethodPost, one+"/enable", switchKey(false)),
+	}
+}
+
+// withAccounts keeps the routes unknown where nothing serves them.
+func withAccounts(serve func(*API, *call) error) func(*API, *call) error {
+	return func(a *API, x *call) error {
+		if a.accounts == nil {
+			return notFound(x.Request().URL.Path)
+		}
+		return serve(a, x)
+	}
+}
+
+// budgetJSON is what a key may spend in a period. What was spent is told, never taken.
+type budgetJSON struct {
+	Limit     string  `json:"limit"`
+	Period    string  `json:"period"`
+	Spent     *string `json:"spent,omitempty"`
+	Remaining *string `json:"remaining,omitempty"`
+	ResetsAt  *int64  `json:"resets_at,omitempty"`
+}
+
+// keyJSON is a key as clients see it. The secret is there once, when it was just made.
+type keyJSON struct {
+	ID                string            `json:"id"`
+	Object            string            `json:"object"`
+	Name              string            `json:"name"`
+	Secret            string            `json:"secret,omitempty"`
+	Prefix            string            `json:"prefix"`
+	LastFour          string            `json:"last_four"`
+	Environment       string            `json:"environment"`
+	Status            string            `json:"status"` // active, disabled or expired
+	ErrorMode         account.ErrorMode `json:"error_mode"`
+	Scopes            []account.Scope   `json:"scopes"`
+	Models            []string          `json:"models"`
+	Addresses         []string          `json:"addresses"`
+	Budget            *budgetJSON       `json:"budget"`
+	RequestsPerMinute int64             `json:"requests_per_minute"`
+	TokensPerMinute   int64             `json:"tokens_per_minute"`
+	Concurrency       int               `json:"concurrency"`
+	LogContent        bool              `json:"log_content"`
+	ExpiresAt         *int64            `json:"expires_at"`
+	CreatedAt         int64             `json:"created_at"`
+	CreatedBy         *string           `json:"created_by"`
+	CreatedByKey      *string           `json:"created_by_key"`
+	LastUsedAt        *int64            `json:"last_used_at"`
+	LastUsedIP        *string           `json:"last_used_ip"`
+	RotatedAt         *int64            `json:"rotated_at"`
+	OldSecretUntil    *int64            `json:"old_secret_valid_until"`
+	OldSecretUsedAt   *int64            `json:"old_secret_last_used_at"`
+	LeakedAt          *int64            `json:"leaked_at"`
+}
+
+func (a *API) keyBody(k account.Key, budgets map[string]billing.Budget, secret string) keyJSON {
+	body := keyJSON{
+		ID: k.ID, Object: "api_key", Name: k.Name, Secret: secret, Prefix: k.Prefix, LastFour: k.LastFour, Environment: k.Env,
+		Status: "active", ErrorMode: k.ErrorMode, Scopes: k.Scopes, Models: slices.Concat([]string{}, k.Models), Addresses: []string{},
+		RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute, Concurrency: k.Concurrency, LogContent: k.LogContent,
+		ExpiresAt: seconds(k.ExpiresAt), CreatedAt: k.CreatedAt.Unix(), CreatedBy: orNull(k.CreatedBy), CreatedByKey: orNull(k.CreatedByKey),
+		LastUsedAt: seconds(k.LastUsedAt), LastUsedIP: orNull(k.LastUsedIP), RotatedAt: seconds(k.RotatedAt),
+		OldSecretUntil: seconds(k.PreviousUntil), OldSecretUsedAt: seconds(k.PreviousUsedAt), LeakedAt: seconds(k.LeakedAt),
+	}
+	for _, p := range k.Addresses {
+		body.Addresses = append(body.Addresses, p.String())
+	}
+	switch {
+	case k.Disabled:
+		body.Status = "disabled"
+	case k.ExpiresAt != nil && !a.now().Before(*k.ExpiresAt):
+		body.Status = "expired"
+	}
+	if b, ok := budgets[k.ID]; ok {
+		spent, left := b.Spent.String(), b.Left.String()
+		body.Budget = &budgetJSON{
+			Limit: b.Limit.String(), Period: string(b.Period), Spent: &spent, Remaining: &left, ResetsAt: seconds(b.ResetsAt),
+		}
+	}
+	return body
+}
+
+// budgetsOf are the budgets of the keys, read only where there are any.
+func (a *API) budgetsOf(x *call, keys ...account.Key) (map[string]billing.Budget, error) {
+	if a.ledger == nil || !slices.ContainsFunc(keys, func(k account.Key) bool { return k.BudgetID != "" }) {
+		return nil, nil
+	}
+	return a.ledger.Budgets(x.Request().Context(), x.key.AccountID)
+}
+
+func (a *API) answerKey(x *call, k account.Key, secret string) error {
+	budgets, err := a.budgetsOf(x, k)
+	if err != nil {
+		return err
+	}
+	return a.object(x, a.keyBody(k, budgets, secret))
+}
+
+func (a *API) listKeys(x *call) error {
+	limit, err := x.limit(keysPageMax)
+	if err != nil {
+		return err
+	}
+	if limit == 0 {
+		limit = keysPageUsual
+	}
+	order := x.QueryParam("order")
+	if order != "" && order != "asc" && order != "desc" {
+		return app.Errorf(app.Invalid, "invalid_request_error", "order must be asc or desc.").At("order")
+	}
+	page, err := a.accounts.KeysPage(x.Request().Context(), x.principal(),
+		account.KeyQuery{After: x.QueryParam("after"), Limit: limit, OldestFirst: order == "asc"})
+	if err != nil {
+		return err
+	}
+	budgets, err := a.budgetsOf(x, page.Keys...)
+	if err != nil {
+		return err
+	}
+	return a.object(x, listBody(page.Keys, page.More, func(k account.Key) string { return k.ID },
+		func(k account.Key) keyJSON { return a.keyBody(k, budgets, "") }))
+}
+
+// keyMembers are all that a body may say of a key. Another member is refused by name: a setting that is silently ignored
+// would leave a key wider than its maker meant it.
+var keyMembers = []string{
+	"name", "environment", "error_mode", "scopes", "models", "addresses", "budget", "requests_per_minute", "tokens_per_minute",
+	"concurrency", "log_content", "expires_at",
+}
+
+// readKey takes what a body says of a key; what it leaves out stays nil. A null ends a budget, or an expiry.
+func (a *API) readKey(x *call) (account.KeyPatch, error) {
+	var c account.KeyPatch
+	f, err := a.strict(x, keyMembers...)
+	if err != nil {
+		return c, err
+	}
+	f.read("name", "a string", &c.Name)
+	f.read("environment", "a string", &c.Env)
+	f.read("error_mode", `"documented" or "standard"`, &c.ErrorMode)
+	f.read("scopes", "an array of strings", &c.Scopes)
+	f.read("models", "an array of strings", &c.Models)
+	f.read("requests_per_minute", "a whole number", &c.RequestsPerMinute)
+	f.read("tokens_per_minute", "a whole number", &c.TokensPerMinute)
+	f.read("concurrency", "a whole number", &c.Concurrency)
+	f.read("log_content", "true or false", &c.LogContent)
+	c.Addresses = f.addresses("addresses")
+	c.ExpiresAt = f.moment("expires_at")
+	c.Budget = f.budget("budget")
+	if f.err == nil && c.Scopes != nil && len(*c.Scopes) == 0 {
+		f.err = app.Errorf(app.Invalid, "invalid_value", "A key has at least one scope; leave scopes out for the usual ones.").At("scopes")
+	}
+	return c, f.err
+}
+
+// said reports whether a member is there, and whether it is null.
+func (f *members) said(name string) (there, null bool) {
+	raw, there := f.of[name]
+	return there && f.err == nil, string(raw) == "null"
+}
+
+// addresses takes networks, or single addresses, which are networks of one.
+func (f *members) addresses(name string) *[]netip.Prefix {
+	var texts *[]string
+	f.read(name, "an array of addresses or networks, such as 203.0.113.7 or 198.51.100.0/24", &texts)
+	if f.err != nil || texts == nil {
+		return nil
+	}
+	list := make([]netip.Prefix, 0, len(*texts))
+	for _, text := range *texts {
+		p, err := account.ParseNetwork(text)
+		if err != nil {
+			f.err = err
+			return nil
+		}
+		list = append(list, p)
+	}
+	return &list
+}
+
+// moment takes a time in Unix seconds, or null for none.
+func (f *members) moment(name string) **time.Time {
+	there, null := f.said(name)
+	if !there {
+		return nil
+	}
+	var at *time.Time
+	if null {
+		return &at
+	}
+	var unix int64
+	f.read(name, "Unix seconds, or null for a key that never expires", &unix)
+	const farthest = 253402300799 // the last second of the year 9999
+	if f.err == nil && (unix < 0 || unix > farthest) {
+		f.err = wrongField(name, "Unix seconds, or null for a key that never expires")
+	}
+	at = new(time.Unix(unix, 0).UTC())
+	return &at
+}
+
+// budget takes a limit in dollars and its period, or null for none.
+func (f *members) budget(name string) **account.Budget {
+	there, null := f.said(name)
+	if !there {
+		return nil
+	}
+	var b *account.Budget
+	if null {
+		return &b
+	}
+	const what = `{"limit": dollars as a string, "period": "total", "day", "week" or "month"}, or null for none`
+	var said struct {
+		Limit  *string `json:"limit"`
+		Period *string `json:"period"`
+	}
+	d := json.NewDecoder(strings.NewReader(string(f.of[name])))
+	d.DisallowUnknownFields()
+	if d.Decode(&said) != nil || said.Limit == nil || said.Period == nil {
+		f.err = wrongField(name, what)
+		return nil
+	}
+	limit, err := app.ParseAmount(*said.Limit)
+	if err != nil {
+		f.err = wrongField(name, what)
+		return nil
+	}
+	b = &account.Budget{Limit: limit, Period: billing.Period(*said.Period)}
+	return &b
+}
+
+func (a *API) createKey(x *call) error {
+	c, err := a.readKey(x)
+	if err != nil {
+		return err
+	}
+	if c.Name == nil {
+		return missingField("name", "name is required: what the key is for, in 1 to 80 characters.")
+	}
+	k, secret, err := a.accounts.CreateKey(x.Request().Context(), x.principal(), c.Spec())
+	if err != nil {
+		return fieldsOfKeys(err)
+	}
+	return a.answerKey(x, k, secret)
+}
+
+func (a *API) showKey(x *call) error {
+	k, err := a.accounts.Key(x.Request().Context(), x.principal(), x.Param("id"))
+	if err != nil {
+		return err
+	}
+	return a.answerKey(x, k, "")
+}
+
+func (a *API) updateKey(x *call) error {
+	c, err := a.readKey(x)
+	if err != nil {
+		return err
+	}
+	k, err := a.accounts.UpdateKey(x.Request().Context(), x.principal(), x.Param("id"), c)
+	if err != nil {
+		return fieldsOfKeys(err)
+	}
+	return a.answerKey(x, k, "")
+}
+
+// fieldsOfKeys names fields as bodies do.
+func fieldsOfKeys(err error) error {
+	e := app.AsError(err)
+	names := map[string]string{"env": "environment", "budget_period": "budget.period"}
+	if name, ok := names[e.Param]; ok {
+		exact := *e
+		exact.Param = name
+		return &exact
+	}
+	return err
+}
+
+func (a *API) deleteKey(x *call) error {
+	id := x.Param("id")
+	if err := a.accounts.DeleteKey(x.Request().Context(), x.principal(), id); err != nil {
+		return err
+	}
+	return a.object(x, struct {
+		ID      string `json:"id"`
+		Object  string `json:"object"`
+		Deleted bool   `json:"deleted"`
+	}{id, "api_key.deleted", true})
+}
+
+func (a *API) rotateKey(x *call) error {
+	f, err := a.strict(x, "overlap_seconds")
+	if err != nil {
+		return err
+	}
+	var overlap int64
+	f.read("overlap_seconds", "0, 3600, 86400 or 604800", &overlap)
+	if f.err == nil && !slices.Contains(account.Overlaps(), time.Duration(overlap)*time.Second) {
+		f.err = wrongField("overlap_seconds", "0, 3600, 86400 or 604800")
+	}
+	if f.err != nil {
+		return f.err
+	}
+	k, secret, err := a.accounts.RotateKey(x.Request().Context(), x.principal(), x.Param("id"), time.Duration(overlap)*time.Second)
+	if err != nil {
+		return err
+	}
+	return a.answerKey(x, k, secret)
+}
+
+func switchKey(disabled bool) func(*API, *call) error {
+	return func(a *API, x *call) error {
+		if _, err := a.strict(x); err != nil {
+			return err
+		}
+		if err := a.accounts.DisableKey(x.Request().Context(), x.principal(), x.Param("id"), disabled); err != nil {
+			return err
+		}
+		return a.showKey(x)
+	}
+}

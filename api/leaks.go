@@ -1,0 +1,153 @@
+package api
+
+import (
+	"crypto/ecdsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+
+	"umg/app"
+	"umg/app/account"
+)
+
+// The headers of a signed report, as the partners of secret scanning send them, and limits of a report.
+const (
+	leakKeyHeader       = "Github-Public-Key-Identifier"
+	leakSignatureHeader = "Github-Public-Key-Signature"
+	leakBytesMax        = 256 << 10
+	leaksUnsignedMax    = 20
+	leakURLBytesMax     = 2048
+)
+
+// LeakKeys are the public keys that reports of leaked secrets may be signed with, by their identifiers.
+type LeakKeys map[string]*ecdsa.PublicKey
+
+// ParseLeakKeys reads the document that a partner publishes: {"public_keys":[{"key_identifier","key" (PEM), "is_current"}]}.
+func ParseLeakKeys(document []byte) (LeakKeys, error) {
+	var file struct {
+		PublicKeys []struct {
+			Identifier string `json:"key_identifier"`
+			Key        string `json:"key"`
+		} `json:"public_keys"`
+	}
+	if err := json.Unmarshal(document, &file); err != nil {
+		return nil, fmt.Errorf("public keys of leak reports: %w", err)
+	}
+	keys := LeakKeys{}
+	for _, k := range file.PublicKeys {
+		block, _ := pem.Decode([]byte(k.Key))
+		if block == nil {
+			return nil, fmt.Errorf("public keys of leak reports: %q is no PEM block", k.Identifier)
+		}
+		parsed, err := x509.ParsePKIXPublicKey(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("public keys of leak reports: %q: %w", k.Identifier, err)
+		}
+		key, ok := parsed.(*ecdsa.PublicKey)
+		if !ok || k.Identifier == "" {
+			return nil, fmt.Errorf("public keys of leak reports: %q is no key of an elliptic curve with an identifier", k.Identifier)
+		}
+		keys[k.Identifier] = key
+	}
+	if len(keys) == 0 {
+		return nil, fmt.Errorf("public keys of leak reports: there are none")
+	}
+	return keys, nil
+}
+
+// leakRoutes take reports of secrets that were found in public. A partner signs them; from anybody else, holding the secret
+// is what they bear.
+func leakRoutes() []Route {
+	return []Route{{
+		Method: http.MethodPost, Path: "/webhooks/key_leaks", Family: OpenAIFamily, Open: true, serve: withAccounts((*API).reportLeaks),
+	}}
+}
+
+type leakJSON struct {
+	Token  string `json:"token"`
+	Type   string `json:"type"`
+	URL    string `json:"url"`
+	Source string `json:"source"`
+}
+
+// verdictJSON is what a partner learns of each secret, in the words of its feedback format.
+type verdictJSON struct {
+	Hash  string `json:"token_hash"`
+	Type  string `json:"token_type"`
+	Label string `json:"label"` // true_positive or false_positive
+}
+
+// reportLeaks switches off the keys of a report and answers which secrets were ours.
+func (a *API) reportLeaks(x *call) error {
+	body, signed, err := a.readReport(x)
+	if err != nil {
+		return err
+	}
+	var found []leakJSON
+	if json.Unmarshal(body, &found) != nil {
+		return app.Errorf(app.Invalid, "invalid_json", `The body must be a JSON array of {"token", "type", "url", "source"}.`)
+	}
+	most := account.LeaksMax
+	if !signed {
+		most = leaksUnsignedMax
+	}
+	if len(found) > most {
+		return app.Errorf(app.Invalid, "invalid_value", "A report names at most %d secrets.", most)
+	}
+	leaks := make([]account.Leak, len(found))
+	for i, l := range found {
+		leaks[i] = account.Leak{Secret: l.Token, Source: shorten(l.Source)}
+		if len(l.URL) <= leakURLBytesMax {
+			leaks[i].URL = l.URL
+		}
+	}
+	from := app.Origin{IP: x.RealIP(), Agent: x.Request().UserAgent(), RequestID: x.access.RequestID}
+	ours, err := a.accounts.ReportLeaks(x.Request().Context(), leaks, from, signed)
+	if err != nil {
+		return err
+	}
+	verdicts := make([]verdictJSON, len(found))
+	for i, l := range found {
+		hash := sha256.Sum256([]byte(l.Token))
+		verdicts[i] = verdictJSON{hex.EncodeToString(hash[:]), shorten(l.Type), "false_positive"}
+		if ours[i] {
+			verdicts[i].Label = "true_positive"
+		}
+	}
+	return a.object(x, verdicts)
+}
+
+// readReport reads a body and checks its signature, if it has one. A wrong one is refused before anything is looked at.
+func (a *API) readReport(x *call) (body []byte, signed bool, err error) {
+	r := x.Request()
+	if r.ContentLength > leakBytesMax {
+		return nil, false, tooLarge(leakBytesMax)
+	}
+	r.Body = http.MaxBytesReader(nil, r.Body, leakBytesMax)
+	b, err := a.readAll(x)
+	if err != nil && app.KindOf(err) == app.TooLarge {
+		return nil, false, tooLarge(leakBytesMax)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	defer a.release(b)
+	body = append([]byte{}, b.Bytes()...)
+	name, signature := r.Header.Get(leakKeyHeader), r.Header.Get(leakSignatureHeader)
+	if name == "" && signature == "" {
+		return body, false, nil
+	}
+	key, known := a.leakKeys[name]
+	sum := sha256.Sum256(body)
+	raw, err := base64.StdEncoding.DecodeString(signature)
+	if err != nil || !known || !ecdsa.VerifyASN1(key, sum[:], raw) {
+		return nil, false, app.Errorf(app.Unauthenticated, "invalid_signature",
+			"The signature is not one of this body by a known key. Nothing was done.").Final()
+	}
+	return body, true, nil
+}

@@ -1,0 +1,265 @@
+package api
+
+import (
+	"net/http"
+
+	"umg/app"
+	"umg/app/account"
+)
+
+const (
+	peoplePageMax   = 100
+	peoplePageUsual = 20
+)
+
+// memberRoutes are an extension: who works in the account, who was asked to, and the account itself, for keys that manage
+// it. Owners are made and removed, and accounts deleted, by owners in the console only.
+func memberRoutes() []Route {
+	const (
+		members     = "/v1/members"
+		invitations = "/v1/invitations"
+		self        = "/v1/account"
+	)
+	route := func(right app.Rights, method, path string, serve func(*API, *call) error) Route {
+		return Route{Method: method, Path: path, Right: right, Family: OpenAIFamily, serve: withAccounts(serve)}
+	}
+	return []Route{
+		route(app.ManageMembers, http.MethodGet, members, (*API).listMembers),
+		route(app.ManageMembers, http.MethodGet, members+"/:id", (*API).getMember),
+		route(app.ManageMembers, http.MethodPost, members+"/:id", (*API).setRole),
+		route(app.ManageMembers, http.MethodDelete, members+"/:id", (*API).removeMember),
+		route(app.ManageMembers, http.MethodGet, invitations, (*API).listInvitations),
+		route(app.ManageMembers, http.MethodPost, invitations, (*API).invite),
+		route(app.ManageMembers, http.MethodGet, invitations+"/:id", (*API).getInvitation),
+		route(app.ManageMembers, http.MethodDelete, invitations+"/:id", (*API).revokeInvitation),
+		route(app.ManageMembers, http.MethodPost, invitations+"/:id/resend", (*API).resendInvitation),
+		route(app.ManageAccount, http.MethodGet, self, (*API).getAccount),
+		route(app.ManageAccount, http.MethodPost, self, (*API).renameAccount),
+		route(app.ManageAccount, http.MethodGet, self+"/export", (*API).exportAccount),
+	}
+}
+
+type memberJSON struct {
+	ID        string       `json:"id"`
+	Object    string       `json:"object"`
+	Email     string       `json:"email"`
+	Name      string       `json:"name"`
+	Role      account.Role `json:"role"`
+	JoinedAt  int64        `json:"joined_at"`
+	TwoFactor bool         `json:"two_factor"`
+}
+
+func memberBody(m account.Member) memberJSON {
+	return memberJSON{m.UserID, "account_member", m.Email, m.Name, m.Role, m.JoinedAt.Unix(), m.TwoFactor}
+}
+
+// pageSize is the size of a page of people or invitations.
+func (x *call) pageSize() (int, error) {
+	n, err := x.limit(peoplePageMax)
+	if n == 0 {
+		n = peoplePageUsual
+	}
+	return n, err
+}
+
+func (a *API) listMembers(x *call) error {
+	limit, err := x.pageSize()
+	if err != nil {
+		return err
+	}
+	page, err := a.accounts.Members(x.Request().Context(), x.principal(), x.QueryParam("after"), limit)
+	if err != nil {
+		return err
+	}
+	return a.object(x, listBody(page.Members, page.More, func(m account.Member) string { return m.UserID }, memberBody))
+}
+
+func (a *API) getMember(x *call) error {
+	m, err := a.accounts.Member(x.Request().Context(), x.principal(), x.Param("id"))
+	if err != nil {
+		return err
+	}
+	return a.object(x, memberBody(m))
+}
+
+// readRole takes a required role.
+func (f *members) readRole(role *account.Role) {
+	f.read("role", "one of the roles", role)
+	if f.err == nil && *role == "" {
+		f.err = missingField("role", "role is required: owner, admin, developer or billing.")
+	}
+}
+
+func (a *API) setRole(x *call) error {
+	f, err := a.strict(x, "role")
+	if err != nil {
+		return err
+	}
+	var role account.Role
+	if f.readRole(&role); f.err != nil {
+		return f.err
+	}
+	m, err := a.accounts.SetRole(x.Request().Context(), x.principal(), x.Param("id"), role)
+	if err != nil {
+		return err
+	}
+	return a.object(x, memberBody(m))
+}
+
+// removedJSON says that something is no more.
+type removedJSON struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	Deleted bool   `json:"deleted"`
+}
+
+func (a *API) removeMember(x *call) error {
+	m, err := a.accounts.RemoveMember(x.Request().Context(), x.principal(), x.Param("id"))
+	if err != nil {
+		return err
+	}
+	return a.object(x, removedJSON{m.UserID, "account_member.deleted", true})
+}
+
+type invitationJSON struct {
+	ID        string       `json:"id"`
+	Object    string       `json:"object"`
+	Email     string       `json:"email"`
+	Role      account.Role `json:"role"`
+	InvitedBy *string      `json:"invited_by"`
+	CreatedAt int64        `json:"created_at"`
+	SentAt    int64        `json:"sent_at"`
+	ExpiresAt int64        `json:"expires_at"`
+	Link      string       `json:"link,omitempty"` // where the server sends no mail, to be passed on
+}
+
+func invitationBody(i account.Invitation) invitationJSON {
+	return invitationJSON{
+		i.ID, "account_invitation", i.Email, i.Role, orNull(i.InvitedBy), i.CreatedAt.Unix(), i.SentAt.Unix(), i.ExpiresAt.Unix(), i.Link,
+	}
+}
+
+func (a *API) listInvitations(x *call) error {
+	limit, err := x.pageSize()
+	if err != nil {
+		return err
+	}
+	page, err := a.accounts.Invitations(x.Request().Context(), x.principal(), x.QueryParam("after"), limit)
+	if err != nil {
+		return err
+	}
+	return a.object(x, listBody(page.Invitations, page.More, func(i account.Invitation) string { return i.ID }, invitationBody))
+}
+
+func (a *API) invite(x *call) error {
+	f, err := a.strict(x, "email", "role")
+	if err != nil {
+		return err
+	}
+	var email string
+	var role account.Role
+	f.read("email", "a string", &email)
+	if f.err == nil && email == "" {
+		f.err = missingField("email", "email is required: the address of whom you invite.")
+	}
+	if f.readRole(&role); f.err != nil {
+		return f.err
+	}
+	i, err := a.accounts.Invite(x.Request().Context(), x.principal(), email, role)
+	if err != nil {
+		return err
+	}
+	return a.object(x, invitationBody(i))
+}
+
+func (a *API) getInvitation(x *call) error {
+	i, err := a.accounts.Invitation(x.Request().Context(), x.principal(), x.Param("id"))
+	if err != nil {
+		return err
+	}
+	return a.object(x, invitationBody(i))
+}
+
+func (a *API) revokeInvitation(x *call) error {
+	i, err := a.accounts.RevokeInvitation(x.Request().Context(), x.principal(), x.Param("id"))
+	if err != nil {
+		return err
+	}
+	return a.object(x, removedJSON{i.ID, "account_invitation.deleted", true})
+}
+
+func (a *API) resendInvitation(x *call) error {
+	if _, err := a.strict(x); err != nil {
+		return err
+	}
+	i, err := a.accounts.ResendInvitation(x.Request().Context(), x.principal(), x.Param("id"))
+	if err != nil {
+		return err
+	}
+	return a.object(x, invitationBody(i))
+}
+
+type accountJSON struct {
+	ID          string `json:"id"`
+	Object      string `json:"object"`
+	Name        string `json:"name"`
+	CreatedAt   int64  `json:"created_at"`
+	Members     int    `json:"members"`
+	Owners      int    `json:"owners"`
+	LimitFactor int    `json:"limit_factor"`
+	Frozen      bool   `json:"frozen"`
+}
+
+func (a *API) getAccount(x *call) error {
+	one, err := a.accounts.Account(x.Request().Context(), x.principal())
+	if err != nil {
+		return err
+	}
+	return a.object(x, accountJSON{
+		one.ID, "account", one.Name, one.CreatedAt.Unix(), one.Members, one.Owners, one.LimitFactor, one.Frozen,
+	})
+}
+
+func (a *API) renameAccount(x *call) error {
+	f, err := a.strict(x, "name")
+	if err != nil {
+		return err
+	}
+	var name *string
+	f.read("name", "a string", &name)
+	if f.err == nil && name == nil {
+		f.err = missingField("name", "name is required: what the account is called, in 1 to 80 characters.")
+	}
+	if f.err != nil {
+		return f.err
+	}
+	if err := a.accounts.RenameAccount(x.Request().Context(), x.principal(), *name); err != nil {
+		return err
+	}
+	return a.getAccount(x)
+}
+
+// exportAccount streams everything the account has as one JSON document.
+func (a *API) exportAccount(x *call) error {
+	e, err := a.accounts.Export(x.Request().Context(), x.principal())
+	if err != nil {
+		return err
+	}
+	h := x.Response().Header()
+	h.Set("Content-Type", jsonType)
+	h.Set("Content-Disposition", `attachment; filename="`+e.Name+`"`)
+	x.Response().WriteHeader(http.StatusOK)
+	return e.WriteTo(x.Request().Context(), &lastingWriter{x.Response(), a.now})
+}
+
+// lastingWriter gives each piece of a long answer the time that any piece has.
+type lastingWriter struct {
+	to  http.ResponseWriter
+	now app.Clock
+}
+
+// Write passes a piece on.
+func (w *lastingWriter) Write(p []byte) (int, error) {
+	extendWrite(w.to, w.now())
+	return w.to.Write(p)
+}

@@ -1,0 +1,165 @@
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+
+	"umg/app"
+	"umg/app/audit"
+)
+
+// Limits of an export.
+const (
+	exportTimeMax  = 15 * time.Minute
+	exportRowsPage = 500
+)
+
+// chapter is one list of an export: which columns of which table, and in what order. Columns are named one by one, so that
+// a secret that a table gets one day is not part of it by accident.
+type chapter struct {
+	name    string
+	table   string
+	columns string
+	keys    []string // of the order; together unique in an account
+	types   []string // of the keys
+	where   string   // which rows, besides those of the account; empty for all
+}
+
+// chapters are everything that is kept about an account and is not a secret. It is the one place that knows of the tables
+// of all rooms, because what belongs to an account is exactly what names it.
+var chapters = []chapter{
+	{name: "members", table: "memberships t join users u on u.id = t.user_id", keys: []string{"t.user_id"}, types: []string{"text"},
+		columns: "t.user_id, u.email, u.name, t.role, t.created_at"},
+	{name: "invitations", table: "invitations t", keys: []string{"id"}, types: []string{"text"},
+		columns: "id, email, role, created_at, expires_at, ended, ended_at"},
+	{name: "api_keys", table: "api_keys t", keys: []string{"id"}, types: []string{"text"},
+		columns: `id, name, prefix, last_four, env as environment, error_mode, scopes, models, addresses, requests_per_minute,
+			tokens_per_minute, concurrency, log_content, created_at, expires_at, disabled_at, deleted_at, last_used_at, last_used_ip,
+			rotated_at, leaked_at`},
+	{name: "key_budgets", table: "key_budgets t", keys: []string{"key_id"}, types: []string{"text"},
+		columns: "key_id, limit_nanos, period, period_start, spent_nanos"},
+	{name: "videos", table: "video_jobs t", keys: []string{"id"}, types: []string{"text"}, where: "deleted_at is null",
+		columns: `id, key_id, user_id, model, prompt, size, seconds, end_user, remixed_from, asset_ids, state, progress, error_code,
+			error_message, cost_nanos, created_at, completed_at, expires_at`},
+	{name: "assets", table: "assets t", keys: []string{"id"}, types: []string{"text"}, where: "deleted_at is null and pending_at is null",
+		columns: `id as asset_id, kind as asset_type, name, url, state as status, media_type, bytes, width, height, extra, created_at,
+			updated_at`},
+	{name: "webhook_endpoints", table: "webhook_endpoints t", keys: []string{"id"}, types: []string{"text"}, where: "deleted_at is null",
+		columns: "id, name, url, event_types, status, disabled_reason, created_at, updated_at"},
+	{name: "top_ups", table: "topups t", keys: []string{"id"}, types: []string{"text"},
+		columns: `id, cents, state, auto, email, receipt_url, credited_cents, refunded_cents, disputed_cents, created_at, paid_at`},
+	{name: "ledger_entries", table: "ledger_entries t join ledger_transactions x on x.id = t.transaction_id", keys: []string{"t.id"},
+		types: []string{"bigint"}, columns: "t.id, x.at, x.kind, t.amount_nanos, t.posted_after, t.transaction_id"},
+	{name: "audit_log", table: "audit_entries t", keys: []string{"id"}, types: []string{"text"},
+		columns: "id, at, actor, actor_id, actor_name, action, object_id, object_name, changes, ip, agent, request_id"},
+	{name: "requests", table: "usage_records t", keys: []string{"started_at", "request_id"}, types: []string{"timestamptz", "text"},
+		columns: `request_id, started_at, key_id, model, style, end_user, finish_reason, error_code, outcome, reason, streamed, estimated,
+			input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, images, milliseconds, characters,
+			cost_nanos, duration_micros`},
+}
+
+// Export is everything about an account as one JSON document, read while it is written.
+type Export struct {
+	Name    string // for the file
+	db      *sqlx.DB
+	account Account
+	at      time.Time
+}
+
+// Export begins an export for somebody who manages the account, and notes that in the audit log.
+func (s *Service) Export(ctx context.Context, p app.Principal) (*Export, error) {
+	now := s.o.Now().UTC()
+	e := &Export{Name: "account-" + now.Format("2006-01-02") + ".json", db: s.db, at: now}
+	err := s.manage(ctx, p, app.ManageAccount, func(d desk) error {
+		return s.audit.Write(ctx, d.tx, p, audit.Event{Action: "account.exported", Name: d.name})
+	})
+	if err == nil {
+		e.account, err = accountByID(ctx, s.db, p.AccountID)
+	}
+	return e, storeError("export", err)
+}
+
+// WriteTo writes the document, a page of rows at a time. An error leaves it without its end, which no reader takes for whole.
+func (e *Export) WriteTo(ctx context.Context, w io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, exportTimeMax)
+	defer cancel()
+	head, err := json.Marshal(struct {
+		ID        string    `json:"id"`
+		Name      string    `json:"name"`
+		CreatedAt time.Time `json:"created_at"`
+	}{e.account.ID, e.account.Name, e.account.CreatedAt})
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(w, `{"object":"account_export","exported_at":%q,"account":%s`, e.at.Format(time.RFC3339), head); err != nil {
+		return err
+	}
+	for _, c := range chapters {
+		if err := e.write(ctx, w, c); err != nil {
+			return fmt.Errorf("account: export %s: %w", c.name, err)
+		}
+	}
+	_, err = io.WriteString(w, "}\n")
+	return err
+}
+
+// exportRow is one row as JSON, and its place in the order.
+type exportRow struct {
+	At  pq.StringArray `db:"at"`
+	Row string         `db:"row"`
+}
+
+func (e *Export) write(ctx context.Context, w io.Writer, c chapter) error {
+	if _, err := fmt.Fprintf(w, ",\n%q:[", c.name); err != nil {
+		return err
+	}
+	var after []string
+	for comma := ""; ; {
+		var rows []exportRow
+		if err := e.db.SelectContext(ctx, &rows, c.query(after), exportArgs(e.account.ID, after)...); err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if _, err := io.WriteString(w, comma+"\n"+r.Row); err != nil {
+				return err
+			}
+			comma, after = ",", r.At
+		}
+		if len(rows) < exportRowsPage {
+			_, err := io.WriteString(w, "]")
+			return err
+		}
+	}
+}
+
+// query reads the page of a chapter that begins behind a place, whose parts are arguments from $2 on.
+func (c chapter) query(after []string) string {
+	where := "t.account_id = $1"
+	if c.where != "" {
+		where += " and " + c.where
+	}
+	if after != nil {
+		places := make([]string, len(c.keys))
+		for i, kind := range c.types {
+			places[i] = fmt.Sprintf("$%d::%s", i+2, kind)
+		}
+		where += " and (" + strings.Join(c.keys, ", ") + ") > (" + strings.Join(places, ", ") + ")"
+	}
+	return fmt.Sprintf(`select array[%s] as at, (select row_to_json(r) from (select %s) r)::text as row from %s where %s order by %s limit %d`,
+		strings.Join(c.keys, "::text, ")+"::text", c.columns, c.table, where, strings.Join(c.keys, ", "), exportRowsPage)
+}
+
+func exportArgs(accountID string, after []string) []any {
+	args := []any{accountID}
+	for _, place := range after {
+		args = append(args, place)
+	}
+	return args
+}

@@ -1,0 +1,112 @@
+package account
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/audit"
+	"umg/app/mail"
+	"umg/app/postgres"
+)
+
+// LeaksMax is how many secrets one report may name.
+const LeaksMax = 100
+
+// leakIP is how often secrets may be reported from one place without a partner's signature.
+var leakIP = rule{scope: "leak_ip", free: 60, first: time.Minute, most: time.Hour, window: time.Hour}
+
+// Leak is a secret that somebody found where everybody can read it.
+type Leak struct {
+	Secret string
+	URL    string // where it was found, empty when nobody says
+	Source string // what kind of place that is
+}
+
+// ReportLeaks switches off the keys whose secrets were found in public, and tells their people. It answers for each leak
+// whether it was a secret of a key. Reports of signed partners are not counted; from anybody else, to hold the secret is
+// reason enough, as whoever holds it could do worse with it.
+func (s *Service) ReportLeaks(ctx context.Context, leaks []Leak, from app.Origin, signed bool) ([]bool, error) {
+	if !signed {
+		if err := s.throttle.admit(ctx, leakIP.of(placeOf(from.IP))); err != nil {
+			return nil, storeError("count reports", err)
+		}
+	}
+	ours := make([]bool, len(leaks))
+	for i, l := range leaks {
+		if !wellFormed(l.Secret) {
+			continue
+		}
+		var err error
+		if ours[i], err = s.reportLeak(ctx, l, from); err != nil {
+			return nil, storeError("report a leak", err)
+		}
+	}
+	return ours, nil
+}
+
+// reportLeak switches off one key, once: a report that comes again finds it off and tells nobody again.
+func (s *Service) reportLeak(ctx context.Context, l Leak, from app.Origin) (ours bool, err error) {
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		k, err := lockLeakedKey(ctx, tx, fingerprintOf(l.Secret))
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		ours = err == nil
+		if err != nil || k.LeakedAt != nil && k.Disabled {
+			return err
+		}
+		if err := setKeyLeaked(ctx, tx, k.AccountID, k.ID, s.o.Now().UTC()); err != nil {
+			return err
+		}
+		err = s.audit.Write(ctx, tx, app.Principal{AccountID: k.AccountID, From: from}, audit.Event{
+			Action: "key.leaked", Object: k.ID, Name: k.Name,
+			Changes: audit.Changed(audit.Change{Field: "found at", To: l.URL}, audit.Change{Field: "source", To: l.Source}),
+		})
+		if err != nil || s.o.Mail == nil {
+			return err
+		}
+		return s.tellOfLeak(ctx, tx, k, l)
+	})
+	return ours, err
+}
+
+// tellOfLeak writes to owners and admins, and to whoever made the key.
+func (s *Service) tellOfLeak(ctx context.Context, tx *sqlx.Tx, k Key, l Leak) error {
+	people, err := recipients(ctx, tx, k.AccountID, []Role{Owner, Admin})
+	if err != nil {
+		return err
+	}
+	if k.CreatedBy != "" && !slices.Contains(people, k.CreatedBy) {
+		people = append(people, k.CreatedBy)
+	}
+	found := "The report does not say where."
+	if l.URL != "" {
+		found = "It was found at " + l.URL + "."
+	}
+	letter := mail.Letter{
+		Title: "A key was found in public and is switched off",
+		Paragraphs: []string{
+			fmt.Sprintf("Somebody reported a secret of the key “%s” (it ends in %s). %s", k.Name, k.LastFour, found),
+			"The key is refused from now on. Look at its requests of the last days, then rotate it and enable it again.",
+		},
+		Action: mail.Action{Label: "Open the key", URL: s.o.BaseURL + "/console/keys/" + k.ID},
+		Footer: "You get this message as an owner or admin of the account, or because you made the key.",
+	}
+	for _, to := range people {
+		m, err := letter.To(to, "The key "+k.Name+" was found in public", "key_leaked")
+		if err != nil {
+			return err
+		}
+		if err := s.o.Mail.Send(ctx, tx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,25 @@
+package account
+
+import (
+	"context"
+	"time"
+
+	"umg/app/postgres"
+)
+
+// lockLeakedKey finds the key that a secret belongs to, or did before it was rotated, and keeps it as it is.
+func lockLeakedKey(ctx context.Context, q postgres.Queryer, f fingerprint) (Key, error) {
+	var r keyRow
+	err := q.GetContext(ctx, &r, `
+		select `+keyColumns+keyBudget+keyMaker+keyFromMaker+`
+		where (k.secret_hash = $1 or k.previous_hash = $1) and k.deleted_at is null for no key update of k`, f[:])
+	return r.key(), err
+}
+
+// setKeyLeaked switches a key off until it has another secret.
+func setKeyLeaked(ctx context.Context, q postgres.Queryer, accountID, id string, now time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		update api_keys set disabled_at = coalesce(disabled_at, $3), leaked_at = coalesce(leaked_at, $3)
+		where account_id = $1 and id = $2 and deleted_at is null`, accountID, id, now)
+	return err
+}
