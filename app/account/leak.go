@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -44,7 +46,7 @@ func (s *Service) ReportLeaks(ctx context.Context, leaks []Leak, from app.Origin
 			continue
 		}
 		var err error
-		if ours[i], err = s.reportLeak(ctx, l, from); err != nil {
+		if ours[i], err = s.reportLeak(ctx, l, from, signed); err != nil {
 			return nil, storeError("report a leak", err)
 		}
 	}
@@ -52,9 +54,9 @@ func (s *Service) ReportLeaks(ctx context.Context, leaks []Leak, from app.Origin
 }
 
 // reportLeak switches off one key, once: a report that comes again finds it off and tells nobody again.
-func (s *Service) reportLeak(ctx context.Context, l Leak, from app.Origin) (ours bool, err error) {
+func (s *Service) reportLeak(ctx context.Context, l Leak, from app.Origin, signed bool) (ours bool, err error) {
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		k, err := lockLeakedKey(ctx, tx, fingerprintOf(l.Secret))
+		k, err := lockLeakedKey(ctx, tx, fingerprintOf(l.Secret), s.o.Now().UTC())
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -72,13 +74,27 @@ func (s *Service) reportLeak(ctx context.Context, l Leak, from app.Origin) (ours
 		if err != nil || s.o.Mail == nil {
 			return err
 		}
-		return s.tellOfLeak(ctx, tx, k, l)
+		place := "The audit log of the account has what the report says of the place."
+		if at, ok := l.address(); signed && ok {
+			place = "It was found at " + at + "."
+		}
+		return s.tellOfLeak(ctx, tx, k, place)
 	})
 	return ours, err
 }
 
-// tellOfLeak writes to owners and admins, and to whoever made the key.
-func (s *Service) tellOfLeak(ctx context.Context, tx *sqlx.Tx, k Key, l Leak) error {
+// address is where a leak was found, if that is an address on the web and nothing else. It stands in a mail that is ours.
+func (l Leak) address() (string, bool) {
+	u, err := url.Parse(l.URL)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
+		return "", false
+	}
+	return u.String(), !strings.ContainsFunc(u.String(), func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// tellOfLeak writes to owners and admins, and to whoever made the key. An address that no mail can be sent to must not keep
+// the key on.
+func (s *Service) tellOfLeak(ctx context.Context, tx *sqlx.Tx, k Key, place string) error {
 	people, err := recipients(ctx, tx, k.AccountID, []Role{Owner, Admin})
 	if err != nil {
 		return err
@@ -86,14 +102,10 @@ func (s *Service) tellOfLeak(ctx context.Context, tx *sqlx.Tx, k Key, l Leak) er
 	if k.CreatedBy != "" && !slices.Contains(people, k.CreatedBy) {
 		people = append(people, k.CreatedBy)
 	}
-	found := "The report does not say where."
-	if l.URL != "" {
-		found = "It was found at " + l.URL + "."
-	}
 	letter := mail.Letter{
 		Title: "A key was found in public and is switched off",
 		Paragraphs: []string{
-			fmt.Sprintf("Somebody reported a secret of the key “%s” (it ends in %s). %s", k.Name, k.LastFour, found),
+			fmt.Sprintf("Somebody reported a secret of the key “%s” (it ends in %s). %s", k.Name, k.LastFour, place),
 			"The key is refused from now on. Look at its requests of the last days, then rotate it and enable it again.",
 		},
 		Action: mail.Action{Label: "Open the key", URL: s.o.BaseURL + "/console/keys/" + k.ID},
@@ -101,10 +113,14 @@ func (s *Service) tellOfLeak(ctx context.Context, tx *sqlx.Tx, k Key, l Leak) er
 	}
 	for _, to := range people {
 		m, err := letter.To(to, "The key "+k.Name+" was found in public", "key_leaked")
-		if err != nil {
-			return err
+		if err == nil {
+			err = s.o.Mail.Send(ctx, tx, m)
 		}
-		if err := s.o.Mail.Send(ctx, tx, m); err != nil {
+		if err != nil && app.KindOf(err) == app.Invalid {
+			s.o.Log.Warn("nobody can be told by mail of a leaked key at an address", "key_id", k.ID, "error", err)
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}

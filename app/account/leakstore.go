@@ -7,12 +7,13 @@ import (
 	"umg/app/postgres"
 )
 
-// lockLeakedKey finds the key that a secret belongs to, or did before it was rotated, and keeps it as it is.
-func lockLeakedKey(ctx context.Context, q postgres.Queryer, f fingerprint) (Key, error) {
+// lockLeakedKey finds the key that a secret still opens, also when it is the one of before a rotation, and keeps it as it is.
+func lockLeakedKey(ctx context.Context, q postgres.Queryer, f fingerprint, now time.Time) (Key, error) {
 	var r keyRow
 	err := q.GetContext(ctx, &r, `
 		select `+keyColumns+keyBudget+keyMaker+keyFromMaker+`
-		where (k.secret_hash = $1 or k.previous_hash = $1) and k.deleted_at is null for no key update of k`, f[:])
+		where (k.secret_hash = $1 or k.previous_hash = $1 and k.previous_until > $2) and k.deleted_at is null
+		for no key update of k`, f[:], now)
 	return r.key(), err
 }
 
