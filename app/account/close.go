@@ -135,5 +135,5 @@ func (s *Service) end(ctx context.Context, d desk, members []Member) error {
 	for i, m := range members {
 		users[i] = m.UserID
 	}
-	return eraseMembers(ctx, d.tx, id, users)
+	return eraseMembers(ctx, d.tx, id, users, now)
 }

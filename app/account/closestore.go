@@ -47,7 +47,7 @@ func endKeys(ctx context.Context, q postgres.Queryer, accountID string, now time
 
 // eraseMembers ends all memberships of an account, and erases the users who are then a member of none: their rows stay
 // without anything that tells who they were. Rows are locked first, in one order, so that nobody joins elsewhere meanwhile.
-func eraseMembers(ctx context.Context, q postgres.Queryer, accountID string, users []string) error {
+func eraseMembers(ctx context.Context, q postgres.Queryer, accountID string, users []string, now time.Time) error {
 	for _, statement := range []string{
 		`select from users where id = any($2) and $1 <> '' order by id for update`,
 		`delete from memberships where account_id = $1 and user_id = any($2)`,
@@ -68,8 +68,9 @@ func eraseMembers(ctx context.Context, q postgres.Queryer, accountID string, use
 			c as (delete from change_links where user_id = any($1)), t as (delete from totps where user_id = any($1)),
 			r as (delete from recovery_codes where user_id = any($1)),
 			g as (update trials set network = '', domain = '' where user_id = any($1))
-		update users set email = 'deleted-' || id || '@deleted.invalid', name = '', password_hash = '', verified_at = null, operator = false
-		where id = any($1)`, pq.Array(alone))
+		update users set email = 'deleted-' || id || '@deleted.invalid', name = '', password_hash = '', password_changed_at = $2,
+			verified_at = null, operator = false
+		where id = any($1)`, pq.Array(alone), now)
 	return err
 }
 

@@ -47,6 +47,16 @@ func TestASecondStepThatAnotherPasswordOvertakesStartsNoSession(t *testing.T) {
 	wantError(t, s.begin(t, in), app.Unauthenticated, "password_changed")
 }
 
+func TestASignInThatTheEndOfTheAccountOvertakesStartsNoSession(t *testing.T) {
+	t.Parallel()
+	b, _, u := proving(t, "ada@example.com")
+	s := newSessions(t, b)
+	in, err := b.SignIn(t.Context(), u.Email, goodPassword, "192.0.2.1")
+	must(t, err)
+	must(t, b.CloseAccount(t.Context(), u.Principal(), Closing{Password: goodPassword, Name: u.Account}))
+	wantError(t, s.begin(t, in.User), app.Unauthenticated, "password_changed")
+}
+
 func TestASessionWaitsForAChangeOfThePasswordThatIsUnderWay(t *testing.T) {
 	t.Parallel()
 	b, _, u := proving(t, "ada@example.com")
