@@ -1,0 +1,315 @@
+package e2e
+
+import (
+	"encoding/json"
+	"html"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jmoiron/sqlx"
+)
+
+// deed is one thing that is done to an account, by API and by a form of the console. {kind} stands for the id of what was
+// made of that kind last, {source} for a sample that an asset may be made of, and {receiver} for where webhooks may go.
+type deed struct {
+	action string // as the log calls it
+	on     string // the kind of its object; empty for the account itself
+	call   string // method and path
+	body   string
+	page   string // below /console; empty where there is no form
+	form   string
+}
+
+// deeds are done in this order, so that each finds what it is about.
+var deeds = []deed{
+	{"key.created", "key", "POST /v1/keys", `{"name":"audited"}`, "/keys", "name=audited&mode=documented"},
+	{"key.updated", "key", "POST /v1/keys/{key}", `{"name":"audited again"}`, "/keys/{key}", "name=audited again&mode=documented&kind=standard&scopes=models:read"},
+	{"key.updated", "key", "POST /v1/keys/{key}", `{"budget":{"limit":"5","period":"month"}}`,
+		"/keys/{key}", "name=audited again&mode=documented&kind=standard&scopes=models:read&budget=5&budget_period=month"},
+	{"key.disabled", "key", "POST /v1/keys/{key}/disable", `{}`, "/keys/{key}/disable", ""},
+	{"key.enabled", "key", "POST /v1/keys/{key}/enable", `{}`, "/keys/{key}/enable", ""},
+	{"key.rotated", "key", "POST /v1/keys/{key}/rotate", `{"overlap_seconds":3600}`, "/keys/{key}/rotate", "overlap=3600"},
+	{"key.deleted", "key", "DELETE /v1/keys/{key}", ``, "/keys/{key}/delete", ""},
+
+	{"webhook.created", "hook", "POST /v1/webhook_endpoints", `{"name":"audited","url":"{receiver}","event_types":["video.completed"]}`,
+		"/webhooks", "name=audited&url={receiver}&events=video.completed"},
+	{"webhook.updated", "hook", "POST /v1/webhook_endpoints/{hook}", `{"name":"renamed"}`,
+		"/webhooks/{hook}/edit", "name=renamed&url={receiver}&events=video.completed"},
+	{"webhook.disabled", "hook", "POST /v1/webhook_endpoints/{hook}", `{"status":"disabled"}`, "/webhooks/{hook}/disable", ""},
+	{"webhook.enabled", "hook", "POST /v1/webhook_endpoints/{hook}", `{"status":"enabled"}`, "/webhooks/{hook}/enable", ""},
+	{"webhook.rotated", "hook", "POST /v1/webhook_endpoints/{hook}/rotate_secret", `{}`, "/webhooks/{hook}/rotate", "old=replace"},
+	{"webhook.deleted", "hook", "DELETE /v1/webhook_endpoints/{hook}", ``, "/webhooks/{hook}/delete", ""},
+
+	{"asset.created", "asset", "POST /v1/files/vendorx/assets", `{"asset_type":"image","url":"{source}","name":"audited"}`,
+		"/assets", "type=image&url={source}&name=audited"},
+	{"asset.deleted", "asset", "POST /v1/files/vendorx/assets/delete", `{"asset_id":"{asset}"}`, "/assets/{asset}/delete", ""},
+
+	{"member.invited", "invitation", "POST /v1/invitations", `{"email":"{stranger}","role":"developer"}`, "", ""},
+	{"member.invited", "invitation", "POST /v1/invitations/{invitation}/resend", `{}`, "", ""},
+	{"invitation.revoked", "invitation", "DELETE /v1/invitations/{invitation}", ``, "", ""},
+	{"member.role_changed", "member", "POST /v1/members/{member}", `{"role":"billing"}`, "", ""},
+	{"member.removed", "member", "DELETE /v1/members/{member}", ``, "", ""},
+	{"account.renamed", "", "POST /v1/account", `{"name":"Audited Engines"}`, "", ""},
+	{"account.exported", "", "GET /v1/account/export", ``, "", ""},
+
+	{"billing.topup_started", "topup", "POST /v1/top_ups", `{"amount":"25"}`, "/billing/topups", "amount=25"},
+	{"billing.auto_topup_changed", "", "POST /v1/auto_top_up", `{"enabled":true,"threshold":"1","amount":"10","monthly_cap":"50"}`,
+		"/billing/auto", "enabled=true&threshold=1&amount=10&cap=50"},
+	{"billing.low_balance_changed", "", "POST /v1/low_balance_alert", `{"threshold":"3"}`, "/billing/low", "threshold=3"},
+	{"billing.portal_opened", "", "POST /v1/billing_portal", `{}`, "/billing/portal", ""},
+}
+
+// undone are the actions that no deed of both faces stands for, and why.
+var undone = map[string]string{
+	"key.budget_set":           "a budget is changed with the other fields of its key, which is key.updated",
+	"key.leaked":               "the gateway does it when a secret is reported",
+	"account.settings_changed": "a command of whoever runs the gateway does it",
+	"account.frozen":           "a dispute or a command does it",
+	"account.unfrozen":         "a dispute that is won or a command does it",
+	"billing.refunded":         "a command does it",
+	"billing.credit_granted":   "a command does it",
+	"billing.credit_taken":     "a command does it",
+	"user.made_operator":       "a command does it",
+	"user.renamed":             "people do it to themselves, which no key can",
+	"user.password_changed":    "people do it to themselves, which no key can",
+	"user.email_changed":       "people do it to themselves, which no key can",
+	"user.totp_enabled":        "people do it to themselves, which no key can",
+	"user.totp_disabled":       "people do it to themselves, which no key can",
+	"user.codes_renewed":       "people do it to themselves, which no key can",
+	"user.code_used":           "people do it to themselves, which no key can",
+	"user.sessions_ended":      "people do it to themselves, which no key can",
+	"member.joined":            "only whoever was invited does it, in the console",
+	"member.left":              "only the member does it, in the console",
+	"invitation.declined":      "only whoever was invited does it, in the console",
+	"account.deleted":          "only an owner does it, in the console, with a password",
+}
+
+var actionPattern = regexp.MustCompile(`(?m)^\t\{"([a-z]+\.[a-z_]+)", "`)
+
+// TestAuditKnowsEveryDeedOfBothFaces does whatever can be done to an account, by API and by the forms of the console, and
+// finds each deed in the log with whoever did it, what they did it to and where from. An action that the log knows and
+// nothing here does needs a reason.
+func TestAuditKnowsEveryDeedOfBothFaces(t *testing.T) {
+	t.Parallel()
+	g := videoDemo(t)
+	t.Run("api", func(t *testing.T) {
+		t.Parallel()
+		a := newAuditor(t, g, "audited-api")
+		for _, d := range deeds {
+			a.did(t, d, a.byAPI(t, d))
+		}
+		a.bounded(t)
+	})
+	t.Run("console", func(t *testing.T) {
+		t.Parallel()
+		a := newAuditor(t, g, "audited-console")
+		for _, d := range deeds {
+			if d.page != "" {
+				a.did(t, d, a.byForm(t, d))
+			}
+		}
+	})
+	source, err := os.ReadFile("../app/audit/actions.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := actionPattern.FindAllStringSubmatch(string(source), -1)
+	if len(known) < 30 {
+		t.Fatalf("only %d actions are known", len(known))
+	}
+	for _, k := range known {
+		done := slices.ContainsFunc(deeds, func(d deed) bool { return d.action == k[1] })
+		if why := undone[k[1]]; done == (why != "") {
+			t.Errorf("%s: done by a deed: %v; reason for none: %q", k[1], done, why)
+		}
+	}
+}
+
+// auditor is an account to which everything is done, and whoever does it.
+type auditor struct {
+	customer
+	p       *person
+	manager string // secret of a key that manages
+	db      *sqlx.DB
+	ids     map[string]string
+	seen    map[string]bool
+	places  map[string]string // what a form or a body names besides ids
+}
+
+// trace is what a deed should have left in the log.
+type trace struct{ kind, actor, name, agent, request string }
+
+const (
+	auditProgram = "audit-program/1"
+	auditBrowser = "Mozilla/5.0 (X11; Linux x86_64) audit-browser/1"
+)
+
+func newAuditor(t *testing.T, g *gateway, name string) *auditor {
+	t.Helper()
+	c := g.newCustomer(t, name)
+	a := &auditor{customer: c, p: c.signedIn(t), db: c.db(t), ids: map[string]string{}, seen: map[string]bool{}}
+	a.places = map[string]string{
+		"{source}": c.source("picture.png"), "{receiver}": newReceiver(t).url, "{stranger}": "stranger-to-" + c.Email,
+	}
+	a.manager = a.p.managementKey(t)
+	guest := g.newCustomer(t, "guest-of-"+name)
+	a.db.MustExec(`insert into memberships (account_id, user_id, role, created_at) select $1, id, 'developer', now() from users where email = $2`,
+		c.accountID, guest.Email)
+	a.ids["member"] = a.one(t, `select id from users where email = $1`, guest.Email)
+	return a
+}
+
+func (a *auditor) one(t *testing.T, query string, args ...any) (id string) {
+	t.Helper()
+	if err := a.db.Get(&id, query, args...); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return id
+}
+
+// fill puts ids and places into a path, a body or a form.
+func (a *auditor) fill(text string) string {
+	for kind, id := range a.ids {
+		text = strings.ReplaceAll(text, "/{"+kind+"}", "/"+id)
+		text = strings.ReplaceAll(text, `"{`+kind+`}"`, `"`+id+`"`)
+	}
+	for name, place := range a.places {
+		text = strings.ReplaceAll(text, name, place)
+	}
+	return text
+}
+
+func (a *auditor) byAPI(t *testing.T, d deed) trace {
+	t.Helper()
+	secret, key := a.manager, "manager"
+	if d.on == "hook" || d.on == "asset" {
+		secret, key = a.APIKey, a.one(t, `select name from api_keys where account_id = $1 and name <> 'manager' order by created_at limit 1`, a.accountID)
+	}
+	method, path, _ := strings.Cut(a.fill(d.call), " ")
+	got := a.call(t, method, path, a.fill(d.body), "Authorization", "Bearer "+secret, "User-Agent", auditProgram)
+	if got.status/100 != 2 {
+		t.Fatalf("%s by API: %d %s", d.action, got.status, got.body)
+	}
+	return trace{
+		kind: "key", name: key, agent: auditProgram, request: got.header.Get("X-Request-Id"),
+		actor: a.one(t, `select id from api_keys where account_id = $1 and name = $2`, a.accountID, key),
+	}
+}
+
+func (a *auditor) byForm(t *testing.T, d deed) trace {
+	t.Helper()
+	form, err := url.ParseQuery(a.fill(d.form))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, headers := "/console"+a.fill(d.page), []string{"User-Agent", auditBrowser}
+	got := a.p.visit(t, path, form, headers...)
+	if got.status/100 > 3 {
+		t.Fatalf("%s by form: %d %s", d.action, got.status, got.body)
+	}
+	return trace{
+		kind: "user", actor: a.one(t, `select id from users where email = $1`, a.Email), name: a.Email, agent: auditBrowser,
+		request: got.header.Get("X-Request-Id"),
+	}
+}
+
+// newest are where the id of what was made last is found.
+var newest = map[string]string{
+	"key":        `select id from api_keys where account_id = $1 order by created_at desc limit 1`,
+	"hook":       `select id from webhook_endpoints where account_id = $1 order by created_at desc limit 1`,
+	"asset":      `select id from assets where account_id = $1 order by created_at desc limit 1`,
+	"topup":      `select id from topups where account_id = $1 order by created_at desc limit 1`,
+	"invitation": `select id from invitations where account_id = $1 order by created_at desc limit 1`,
+}
+
+// auditEntry is an entry of the log as the API tells it.
+type auditEntry struct {
+	ID     string
+	Action string
+	Text   string
+	Actor  struct{ Type, ID, Name string }
+	Target *string `json:"target_id"`
+	IP     string
+	Agent  string `json:"user_agent"`
+	Call   string `json:"request_id"`
+}
+
+// did insists that the log has exactly one new entry about a deed, in the API as well as on the page.
+func (a *auditor) did(t *testing.T, d deed, want trace) {
+	t.Helper()
+	if query := newest[d.on]; query != "" && a.ids[d.on] == "" {
+		a.ids[d.on] = a.one(t, query, a.accountID)
+	}
+	list := parse[struct{ Data []auditEntry }](t, a.call(t, http.MethodGet, "/v1/audit_log?limit=5&action="+d.action, "", bearer(a.manager)...).body)
+	fresh := slices.DeleteFunc(list.Data, func(e auditEntry) bool { return a.seen[e.ID] || e.Action != d.action || e.Agent != want.agent })
+	if len(fresh) != 1 {
+		t.Errorf("%s left %d entries: %+v", d.action, len(fresh), list.Data)
+		return
+	}
+	e := fresh[0]
+	a.seen[e.ID] = true
+	object := ""
+	if e.Target != nil {
+		object = *e.Target
+	}
+	if object != a.ids[d.on] {
+		t.Errorf("%s is about %q, not %q", d.action, object, a.ids[d.on])
+	}
+	if e.Actor.Type != want.kind || e.Actor.ID != want.actor || e.Actor.Name != want.name {
+		t.Errorf("%s was done by %+v, not by %+v", d.action, e.Actor, want)
+	}
+	if e.IP != "127.0.0.1" || e.Call == "" || e.Call != want.request {
+		t.Errorf("%s came from %q with request %q, not %q", d.action, e.IP, e.Call, want.request)
+	}
+	a.shown(t, d, e)
+	if d.action == "billing.topup_started" {
+		session := a.one(t, `select session_id from topups where id = $1`, a.ids["topup"])
+		a.payments(t).ask(t, "POST", "/_control/sessions/"+session+"/pay?with=card", "")
+		until(t, "it is paid", func() bool { return a.topUps(t, a.db) == 1 })
+	}
+}
+
+// shown insists that the page has the entry.
+func (a *auditor) shown(t *testing.T, d deed, e auditEntry) {
+	t.Helper()
+	query := url.Values{"kind": {d.action}, "actor": {e.Actor.ID}}
+	if e.Target != nil {
+		query.Set("object", *e.Target)
+	}
+	page := a.p.visit(t, "/console/settings/audit?"+query.Encode(), nil)
+	_, row, found := strings.Cut(page.body, `data-testid="audit-entry"`)
+	row, _, _ = strings.Cut(row, "</tr>")
+	row = html.UnescapeString(row)
+	if page.status != http.StatusOK || !found {
+		t.Errorf("the page does not show %s: %d", d.action, page.status)
+		return
+	}
+	for _, text := range []string{e.Text, e.Actor.Name, e.IP, e.Agent} {
+		if !strings.Contains(row, text) {
+			t.Errorf("the page's line of %s lacks %q: %s", d.action, text, row)
+		}
+	}
+	if e.Target != nil && !strings.Contains(row, *e.Target) {
+		t.Errorf("the page's line of %s does not name %s", d.action, *e.Target)
+	}
+}
+
+// bounded insists that the log holds no secret, and that no other account sees any of it.
+func (a *auditor) bounded(t *testing.T) {
+	t.Helper()
+	all := a.call(t, http.MethodGet, "/v1/audit_log?limit=100", "", bearer(a.manager)...)
+	if secretPattern.MatchString(all.body) || strings.Contains(all.body, "whsec_") {
+		t.Error("the log tells a secret")
+	}
+	if !json.Valid([]byte(all.body)) || all.status != http.StatusOK {
+		t.Errorf("the log: %d", all.status)
+	}
+	if b := a.call(t, http.MethodGet, "/v1/audit_log", "", bearer(a.APIKey)...); b.status != http.StatusForbidden {
+		t.Errorf("a standard key reads the log: %d", b.status)
+	}
+}
