@@ -1,0 +1,248 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// filmsMax are the videos that bodies of this test delete.
+const filmsMax = 8
+
+const foreignSecret = "sk-umg-foreign0foreign0foreign0foreign0foreig"
+
+// newAssigner makes the two accounts, and what the one may know of the other.
+func newAssigner(t *testing.T, g *gateway) *assigner {
+	t.Helper()
+	m := &assigner{tenants: newTenants(t, g)}
+	m.db = g.db(t)
+	m.every = everyRow(t, m.db)
+	for kind, query := range map[string]string{
+		"foreign_user": `select user_id from memberships where account_id = $1 limit 1`,
+		"foreign_key":  `select id from api_keys where account_id = $1 limit 1`,
+	} {
+		var id string
+		if err := m.db.Get(&id, query, m.stranger.accountID); err != nil {
+			t.Fatal(err)
+		}
+		m.things[kind] = id
+	}
+	m.things["account"], m.things["picture"], m.things["receiver"] = m.owner.accountID, g.source("picture.png"), newReceiver(t).url
+	m.keeper = secretPattern.FindString(m.signedIn.visit(t, "/console/keys", url.Values{"name": {"keeper"}, "mode": {"documented"}, "kind": {"management"}}).body)
+	if m.keeper == "" {
+		t.Fatal("there is no key that manages")
+	}
+	for range filmsMax {
+		m.films = append(m.films, textAt(m.owner.makeVideo(t, videoBody(reelModel, "to be deleted")), "id"))
+	}
+	for _, id := range m.films {
+		m.owner.ended(t, id)
+	}
+	m.strange = m.strangeMembers()
+	m.things["key"] = newKey(t, m).words["key"] // not the one that calls
+	return m
+}
+
+// strangeMembers are what no body has to say.
+func (m *assigner) strangeMembers() []extra {
+	const when, number = "2001-02-03T04:05:06Z", 98765432198
+	stranger := m.theirs("foreign_user")
+	list := []extra{
+		{"id", "foreign_01foreign00000000000000000"}, {"account_id", m.stranger.accountID}, {"user_id", stranger},
+		{"key_id", m.theirs("foreign_key")}, {"created_by", stranger}, {"created_by_key", m.theirs("foreign_key")}, {"owner_id", stranger},
+		{"created_at", when}, {"updated_at", 981173106}, {"deleted_at", when}, {"expires_at", when}, {"expires", 981173106},
+		{"verified_at", when}, {"frozen_at", when}, {"disabled_at", when}, {"paid_at", when}, {"rotated_at", when}, {"closed_at", when},
+		{"credit", "98765432198"}, {"balance", number}, {"balance_nanos", number}, {"posted_nanos", number}, {"cost_nanos", number},
+		{"amount_nanos", number}, {"cents", number}, {"credited_cents", number}, {"held_nanos", 0}, {"limit_factor", number},
+		{"operator", true}, {"is_admin", true}, {"verified", true}, {"role", "owner"}, {"rights", []string{"management"}},
+		{"scopes", []string{"management"}}, {"state", "completed"}, {"status", "disabled"}, {"secret", foreignSecret},
+		{"secret_hash", "foreign-hash"}, {"previous_hash", "foreign-hash"}, {"upstream_id", "foreign-upstream"},
+		{"upstream_asset_id", "foreign-upstream"}, {"provider", "foreign-provider"}, {"live", 0}, {"epoch", number}, {"replica_id", "foreign-replica"},
+	}
+	return list
+}
+
+// marks are values that nothing of the account may ever have.
+func (m *assigner) marks() []string {
+	return []string{
+		"foreign", "98765432198", "981173106", "2001-02-03", m.stranger.accountID, m.theirs("foreign_user"), m.theirs("foreign_key"),
+	}
+}
+
+// signature is that of the payment service, so that the body is taken for its word.
+func (m *assigner) signature(t *testing.T, body string) string {
+	t.Helper()
+	return m.g.payments(t).sign(time.Now(), []byte(body))
+}
+
+func (m *assigner) name() string {
+	m.made++
+	return fmt.Sprintf("mass-%d-%d", m.made, time.Now().UnixNano())
+}
+
+// somebody has just signed up, with an account of their own.
+func somebody(t *testing.T, m *assigner) scene {
+	t.Helper()
+	p, email := newPerson(t, m.g), m.name()+"@example.com"
+	p.signUp(t, email, "correct horse battery staple")
+	return scene{person: p, words: map[string]string{"email": email}}
+}
+
+func visitor(t *testing.T, m *assigner) scene { return scene{person: newPerson(t, m.g)} }
+
+// strangerAgain is somebody who has signed up and is signed out.
+func strangerAgain(t *testing.T, m *assigner) scene {
+	t.Helper()
+	s := somebody(t, m)
+	s.person = newPerson(t, m.g)
+	return s
+}
+
+// mailed is somebody who got a link of a kind; ask makes it be sent.
+func mailed(kind string, ask func(t *testing.T, m *assigner, s scene) (to string)) func(*testing.T, *assigner) scene {
+	return func(t *testing.T, m *assigner) scene {
+		t.Helper()
+		s := somebody(t, m)
+		to := s.words["email"]
+		if ask != nil {
+			to = ask(t, m, s)
+		}
+		_, s.words["token"], _ = strings.Cut(s.person.mailedLink(t, kind, to), "?token=")
+		return s
+	}
+}
+
+func forgets(t *testing.T, _ *assigner, s scene) string {
+	t.Helper()
+	s.person.visit(t, "/console/forgot", url.Values{"email": {s.words["email"]}})
+	return s.words["email"]
+}
+
+func moves(t *testing.T, m *assigner, s scene) string {
+	t.Helper()
+	to := m.name() + "@example.com"
+	s.person.visit(t, "/console/settings/email", url.Values{"email": {to}, "current_password": {"correct horse battery staple"}})
+	return to
+}
+
+// enrolled is somebody who signs in with codes, and has a new one.
+func enrolled(t *testing.T, m *assigner) scene {
+	t.Helper()
+	s := somebody(t, m)
+	d, _ := s.person.enrols(t)
+	s.words["code"] = d.code(t)
+	return s
+}
+
+// halfIn is somebody who gave their password and not yet a code.
+func halfIn(t *testing.T, m *assigner) scene {
+	t.Helper()
+	s := enrolled(t, m)
+	s.person = newPerson(t, m.g)
+	s.person.signIn(t, s.words["email"], "correct horse battery staple")
+	return s
+}
+
+// enrolling is somebody who is shown a secret for codes.
+func enrolling(t *testing.T, m *assigner) scene {
+	t.Helper()
+	s := somebody(t, m)
+	const base = "/console/settings/security/codes"
+	s.person.visit(t, base, url.Values{})
+	found := seedPattern.FindStringSubmatch(s.person.visit(t, base, nil).body)
+	if found == nil {
+		t.Fatal("no secret is shown")
+	}
+	s.words["code"] = newDevice(t, found[1]).code(t)
+	return s
+}
+
+// alone is somebody without an account.
+func alone(t *testing.T, m *assigner) scene {
+	t.Helper()
+	s := somebody(t, m)
+	m.db.MustExec(`delete from memberships where user_id = (select id from users where email = $1)`, s.words["email"])
+	return s
+}
+
+// twicePlaced is somebody who is signed in at two places, of which the other is to be ended.
+func twicePlaced(t *testing.T, m *assigner) scene {
+	t.Helper()
+	s := somebody(t, m)
+	newPerson(t, m.g).signIn(t, s.words["email"], "correct horse battery staple")
+	s.words["session"] = m.newest(t, `select s.id from sessions s join users u on u.id = s.user_id where u.email = $1 order by s.created_at desc limit 1`,
+		s.words["email"])
+	return s
+}
+
+func (m *assigner) newest(t *testing.T, query string, args ...any) (id string) {
+	t.Helper()
+	if err := m.db.Get(&id, query, args...); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return id
+}
+
+// newKey is a key that one call may spoil.
+func newKey(t *testing.T, m *assigner) scene {
+	t.Helper()
+	name := m.name()
+	secret := m.signedIn.makeKey(t, name)
+	id := m.newest(t, `select id from api_keys where account_id = $1 and name = $2`, m.owner.accountID, name)
+	return scene{words: map[string]string{"key": id, "key_name": name, "key_secret": secret}}
+}
+
+// keyOfTwo is a key with two secrets.
+func keyOfTwo(t *testing.T, m *assigner) scene {
+	t.Helper()
+	s := newKey(t, m)
+	if a := m.signedIn.visit(t, "/console/keys/"+s.words["key"]+"/rotate", url.Values{"overlap": {"3600"}}); a.status != http.StatusOK {
+		t.Fatalf("rotate: %d %s", a.status, a.body)
+	}
+	return s
+}
+
+// newEndpoint is a webhook endpoint that one call may delete.
+func newEndpoint(t *testing.T, m *assigner) scene {
+	t.Helper()
+	h := m.owner.listens(t, newReceiver(t), "video.failed")
+	return scene{words: map[string]string{"endpoint": h.id}}
+}
+
+// oneFilm is a video that one call may delete.
+func oneFilm(t *testing.T, m *assigner) scene {
+	t.Helper()
+	if len(m.films) == 0 {
+		t.Fatal("there are not enough videos")
+	}
+	id := m.films[0]
+	m.films = m.films[1:]
+	return scene{words: map[string]string{"video": id}}
+}
+
+// oneAsset is an asset that one call may delete.
+func oneAsset(t *testing.T, m *assigner) scene {
+	t.Helper()
+	return scene{words: map[string]string{"asset": textAt(m.owner.makeAsset(t, "image", "picture.png", m.name()), "asset_id")}}
+}
+
+// developer is a member whose role may change.
+func developer(t *testing.T, m *assigner) scene {
+	t.Helper()
+	return scene{words: map[string]string{"member": m.newest(t,
+		`select user_id from memberships where account_id = $1 and role in ('developer', 'billing') order by user_id limit 1`, m.owner.accountID)}}
+}
+
+// invited is an invitation that may be sent again.
+func invited(t *testing.T, m *assigner) scene {
+	t.Helper()
+	a := m.g.call(t, http.MethodPost, "/v1/invitations", `{"email":"`+m.name()+`@example.com","role":"billing"}`, bearer(m.keeper)...)
+	id := textAt(object(t, a.body), "id")
+	if a.status != http.StatusOK || id == "" {
+		t.Fatalf("no invitation: %d %s", a.status, a.body)
+	}
+	return scene{words: map[string]string{"invitation": id}}
+}
