@@ -4,7 +4,10 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/a-h/templ"
+
 	"umg/app"
+	"umg/views/ui"
 )
 
 // stateWords say what the state means for whoever wants to use the asset.
@@ -45,6 +48,14 @@ func (d AssetDetail) useWords() string {
 
 // rightToMakeVideos is what the link into the playground needs.
 const rightToMakeVideos = app.MakeVideos
+
+// asksToDelete are the attributes of what asks before the asset is deleted. By its name it is known again, with the
+// keyboard on it, when another action comes to stand beside it.
+func (d AssetDetail) asksToDelete() templ.Attributes {
+	attributes := ui.ModalTrigger(d.Asset.path("delete"))
+	attributes["id"] = "asset-delete"
+	return attributes
+}
 
 // playPath is the playground with the asset chosen.
 func (d AssetDetail) playPath() string {
