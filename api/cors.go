@@ -10,7 +10,7 @@ import (
 // Browsers may call the face from any origin: keys travel in a header that no browser attaches by itself, so there is
 // nothing for another site to ride on. Console routes have no such headers.
 const (
-	corsMethods = "GET, HEAD, POST, DELETE, OPTIONS"
+	corsMethods = "GET, HEAD, POST, PATCH, DELETE, OPTIONS"
 	corsMaxAge  = "86400"
 	corsExposed = "x-request-id, request-id, x-generation-id, x-error-code, x-should-retry, retry-after, retry-after-ms, " +
 		"x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, " +

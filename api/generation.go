@@ -3,9 +3,11 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"umg/app"
+	"umg/app/account"
 	"umg/app/limit"
 	"umg/billing"
 )
@@ -129,47 +131,63 @@ func (a *API) usedSince(x *call, keyID string, since time.Time, step billing.Ste
 
 // keyAnswer is what the bearer of a key may know about it.
 type keyAnswer struct {
-	ID             string      `json:"id"`
-	Label          string      `json:"label"`
-	Name           string      `json:"name"`
-	Environment    string      `json:"environment"`
-	Limit          *app.Amount `json:"limit"`
-	LimitRemaining *app.Amount `json:"limit_remaining"`
-	LimitReset     *string     `json:"limit_reset"`
-	LimitResetsAt  *string     `json:"limit_resets_at"`
-	Usage          app.Amount  `json:"usage"`
-	UsageDaily     app.Amount  `json:"usage_daily"`
-	UsageWeekly    app.Amount  `json:"usage_weekly"`
-	UsageMonthly   app.Amount  `json:"usage_monthly"`
-	Models         []string    `json:"models"`
-	RateLimits     keyLimits   `json:"rate_limits"`
-	Frozen         bool        `json:"account_frozen"`
-	CreatedAt      string      `json:"created_at"`
-	ExpiresAt      *string     `json:"expires_at"`
+	ID             string          `json:"id"`
+	Label          string          `json:"label"`
+	Name           string          `json:"name"`
+	Environment    string          `json:"environment"`
+	Limit          *app.Amount     `json:"limit"`
+	LimitRemaining *app.Amount     `json:"limit_remaining"`
+	LimitReset     *string         `json:"limit_reset"`
+	LimitResetsAt  *string         `json:"limit_resets_at"`
+	Usage          app.Amount      `json:"usage"`
+	UsageDaily     app.Amount      `json:"usage_daily"`
+	UsageWeekly    app.Amount      `json:"usage_weekly"`
+	UsageMonthly   app.Amount      `json:"usage_monthly"`
+	Scopes         []account.Scope `json:"scopes"`
+	Models         []string        `json:"models"`
+	Addresses      []string        `json:"addresses"`
+	LogContent     bool            `json:"log_content"`
+	RateLimits     keyLimits       `json:"rate_limits"`
+	Frozen         bool            `json:"account_frozen"`
+	CreatedAt      string          `json:"created_at"`
+	ExpiresAt      *string         `json:"expires_at"`
+	OldSecretUntil *string         `json:"old_secret_valid_until"` // null once it has ended
 }
 
-// keyLimits bound the key's calls. Limits a minute belong to models and stand in GET /v1/models; factor multiplies them.
+// keyLimits bound the key's calls. Limits a minute are the key's own over all models, null for none; those of models stand
+// in GET /v1/models. Factor multiplies the account's and the models', not the key's.
 type keyLimits struct {
-	Concurrency int `json:"concurrency"`
-	Factor      int `json:"factor"`
+	Concurrency       int    `json:"concurrency"`
+	RequestsPerMinute *int64 `json:"requests_per_minute"`
+	TokensPerMinute   *int64 `json:"tokens_per_minute"`
+	Factor            int    `json:"factor"`
 }
 
-// getKey answers GET /v1/key: what this key may still spend, what it has spent, and until when it works. Days, weeks and
+// limitsOf are the limits that hold for a key. The account's limit of simultaneous calls holds for all of its keys together, so
+// that a key's own counts where it is the smaller one.
+func limitsOf(k account.Key) keyLimits {
+	factor := max(k.LimitFactor, 1)
+	l := keyLimits{
+		Concurrency: limit.ConcurrencyStandard * factor, Factor: factor,
+		RequestsPerMinute: orNull(k.RequestsPerMinute), TokensPerMinute: orNull(k.TokensPerMinute),
+	}
+	if k.Concurrency > 0 {
+		l.Concurrency = min(l.Concurrency, k.Concurrency)
+	}
+	return l
+}
+
+// getKey answers GET /v1/key: what this key may do and spend, what it has spent, and until when it works. Days, weeks and
 // months are those of UTC.
 func (a *API) getKey(x *call) error {
 	k := x.key
 	answer := keyAnswer{
-		ID: k.ID, Label: k.Prefix + "…" + k.LastFour, Name: k.Name, Environment: k.Env, Models: k.Models, Frozen: k.Frozen,
-		CreatedAt: k.CreatedAt.UTC().Format(time.RFC3339), RateLimits: keyLimits{Concurrency: k.Concurrency, Factor: max(k.LimitFactor, 1)},
+		ID: k.ID, Label: k.Prefix + "…" + k.LastFour, Name: k.Name, Environment: k.Env, Frozen: k.Frozen, Scopes: k.Scopes,
+		Models: slices.Concat([]string{}, k.Models), Addresses: networksOf(k), LogContent: k.LogContent, RateLimits: limitsOf(k),
+		CreatedAt: k.CreatedAt.UTC().Format(time.RFC3339), ExpiresAt: moment(k.ExpiresAt),
 	}
-	if answer.Models == nil {
-		answer.Models = []string{}
-	}
-	if answer.RateLimits.Concurrency == 0 {
-		answer.RateLimits.Concurrency = limit.ConcurrencyStandard * answer.RateLimits.Factor
-	}
-	if k.ExpiresAt != nil {
-		answer.ExpiresAt = new(k.ExpiresAt.UTC().Format(time.RFC3339))
+	if k.PreviousUntil != nil && k.PreviousUntil.After(a.now()) {
+		answer.OldSecretUntil = moment(k.PreviousUntil)
 	}
 	if err := a.fillBudget(x, &answer); err != nil {
 		return err
@@ -179,6 +197,13 @@ func (a *API) getKey(x *call) error {
 	}
 	extendWrite(x.Response().Writer, a.now())
 	return x.JSON(http.StatusOK, map[string]keyAnswer{"data": answer})
+}
+
+func moment(t *time.Time) *string {
+	if t == nil {
+		return nil
+	}
+	return new(t.UTC().Format(time.RFC3339))
 }
 
 // fillBudget adds the key's budget. What running calls have reserved of it is not there to be spent.
@@ -196,9 +221,7 @@ func (a *API) fillBudget(x *call, answer *keyAnswer) error {
 	}
 	left := b.Left
 	answer.Limit, answer.LimitRemaining, answer.LimitReset = &b.Limit, &left, new(string(b.Period))
-	if b.ResetsAt != nil {
-		answer.LimitResetsAt = new(b.ResetsAt.UTC().Format(time.RFC3339))
-	}
+	answer.LimitResetsAt = moment(b.ResetsAt)
 	return nil
 }
 

@@ -89,14 +89,11 @@ type keyJSON struct {
 func (a *API) keyBody(k account.Key, budgets map[string]billing.Budget, secret string) keyJSON {
 	body := keyJSON{
 		ID: k.ID, Object: "api_key", Name: k.Name, Secret: secret, Prefix: k.Prefix, LastFour: k.LastFour, Environment: k.Env,
-		Status: "active", ErrorMode: k.ErrorMode, Scopes: k.Scopes, Models: slices.Concat([]string{}, k.Models), Addresses: []string{},
+		Status: "active", ErrorMode: k.ErrorMode, Scopes: k.Scopes, Models: slices.Concat([]string{}, k.Models), Addresses: networksOf(k),
 		RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute, Concurrency: k.Concurrency, LogContent: k.LogContent,
 		ExpiresAt: seconds(k.ExpiresAt), CreatedAt: k.CreatedAt.Unix(), CreatedBy: orNull(k.CreatedBy), CreatedByKey: orNull(k.CreatedByKey),
 		LastUsedAt: seconds(k.LastUsedAt), LastUsedIP: orNull(k.LastUsedIP), RotatedAt: seconds(k.RotatedAt),
 		OldSecretUntil: seconds(k.PreviousUntil), OldSecretUsedAt: seconds(k.PreviousUsedAt), LeakedAt: seconds(k.LeakedAt),
-	}
-	for _, p := range k.Addresses {
-		body.Addresses = append(body.Addresses, p.String())
 	}
 	switch {
 	case k.Disabled:
@@ -111,6 +108,15 @@ func (a *API) keyBody(k account.Key, budgets map[string]billing.Budget, secret s
 		}
 	}
 	return body
+}
+
+// networksOf are the networks that a key is taken from, each as it is written.
+func networksOf(k account.Key) []string {
+	words := make([]string, len(k.Addresses))
+	for i, p := range k.Addresses {
+		words[i] = p.String()
+	}
+	return words
 }
 
 // budgetsOf are the budgets of the keys, read only where there are any.
@@ -168,6 +174,8 @@ func (a *API) readKey(x *call) (account.KeyPatch, error) {
 	if err != nil {
 		return c, err
 	}
+	f.notNull("name", "environment", "error_mode", "scopes", "models", "addresses", "requests_per_minute", "tokens_per_minute",
+		"concurrency", "log_content")
 	f.read("name", "a string", &c.Name)
 	f.read("environment", "a string", &c.Env)
 	f.read("error_mode", `"documented" or "standard"`, &c.ErrorMode)
@@ -190,6 +198,15 @@ func (a *API) readKey(x *call) (account.KeyPatch, error) {
 func (f *members) said(name string) (there, null bool) {
 	raw, there := f.of[name]
 	return there && f.err == nil, string(raw) == "null"
+}
+
+// notNull refuses members that are null: read as if they were not there, they would leave a key wider than its maker meant.
+func (f *members) notNull(names ...string) {
+	for _, name := range names {
+		if _, null := f.said(name); null && f.err == nil {
+			f.err = app.Errorf(app.Invalid, "invalid_value", "%s cannot be null; leave it out to say nothing of it.", name).At(name)
+		}
+	}
 }
 
 // addresses takes networks, or single addresses, which are networks of one.
@@ -299,7 +316,7 @@ func (a *API) updateKey(x *call) error {
 // fieldsOfKeys names fields as bodies do.
 func fieldsOfKeys(err error) error {
 	e := app.AsError(err)
-	names := map[string]string{"env": "environment", "budget_period": "budget.period"}
+	names := map[string]string{"env": "environment", "budget_period": "budget.period", "overlap": "overlap_seconds"}
 	if name, ok := names[e.Param]; ok {
 		exact := *e
 		exact.Param = name
@@ -335,7 +352,7 @@ func (a *API) rotateKey(x *call) error {
 	}
 	k, secret, err := a.accounts.RotateKey(x.Request().Context(), x.principal(), x.Param("id"), time.Duration(overlap)*time.Second)
 	if err != nil {
-		return err
+		return fieldsOfKeys(err)
 	}
 	return a.answerKey(x, k, secret)
 }

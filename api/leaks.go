@@ -2,6 +2,7 @@ package api
 
 import (
 	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
@@ -49,8 +50,8 @@ func ParseLeakKeys(document []byte) (LeakKeys, error) {
 			return nil, fmt.Errorf("public keys of leak reports: %q: %w", k.Identifier, err)
 		}
 		key, ok := parsed.(*ecdsa.PublicKey)
-		if !ok || k.Identifier == "" {
-			return nil, fmt.Errorf("public keys of leak reports: %q is no key of an elliptic curve with an identifier", k.Identifier)
+		if !ok || key.Curve != elliptic.P256() || k.Identifier == "" {
+			return nil, fmt.Errorf("public keys of leak reports: %q is no key of the curve P-256 with an identifier", k.Identifier)
 		}
 		keys[k.Identifier] = key
 	}

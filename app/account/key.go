@@ -277,7 +277,8 @@ func checkScopes(list []Scope) error {
 		}
 	}
 	if slices.Contains(list, Management) && rightsOf(list)&managementExcludes != 0 {
-		return invalid("scopes", "A key with the scope %s can have none that spend or hold what was made: make another key for those.", Management)
+		return invalid("scopes", "A key with the scope %s can have none that spend or hold what was made: make another key for those.",
+			Management)
 	}
 	return nil
 }

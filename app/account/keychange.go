@@ -203,7 +203,8 @@ func (s *Service) RotateKey(ctx context.Context, p app.Principal, id string, ove
 	}
 	err = s.changeKey(ctx, p, id, "rotate key", func(tx *sqlx.Tx, k Key, _ *Budget) (audit.Event, error) {
 		if k.LeakedAt != nil && overlap > 0 {
-			return audit.Event{}, invalid("overlap", "A secret of this key was found in public, so it cannot stay good: rotate the key without overlap.")
+			return audit.Event{}, invalid("overlap",
+				"A secret of this key was found in public, so it cannot stay good: rotate the key without overlap.")
 		}
 		now := s.o.Now().UTC()
 		var until *time.Time
@@ -250,17 +251,6 @@ func (s *Service) DeleteKey(ctx context.Context, p app.Principal, id string) err
 			return audit.Event{}, err
 		}
 		return audit.Event{Action: "key.deleted"}, s.setBudget(ctx, tx, k, b, nil)
-	})
-}
-
-// SetKeyBudget gives a key a budget, changes the one it has, or with nil takes it away.
-func (s *Service) SetKeyBudget(ctx context.Context, p app.Principal, id string, b *Budget) error {
-	if err := b.check(); err != nil {
-		return err
-	}
-	return s.changeKey(ctx, p, id, "set budget", func(tx *sqlx.Tx, k Key, had *Budget) (audit.Event, error) {
-		e := audit.Event{Action: "key.budget_set", Changes: audit.Changed(audit.Change{Field: "budget", From: had.String(), To: b.String()})}
-		return e, s.setBudget(ctx, tx, k, had, b)
 	})
 }
 

@@ -21,7 +21,7 @@ import (
 // LeaksMax is how many secrets one report may name.
 const LeaksMax = 100
 
-// leakIP is how often secrets may be reported from one place without a partner's signature.
+// leakIP is how many secrets may be reported from one place without a partner's signature, however many a report names.
 var leakIP = rule{scope: "leak_ip", free: 60, first: time.Minute, most: time.Hour, window: time.Hour}
 
 // Leak is a secret that somebody found where everybody can read it.
@@ -36,7 +36,7 @@ type Leak struct {
 // reason enough, as whoever holds it could do worse with it.
 func (s *Service) ReportLeaks(ctx context.Context, leaks []Leak, from app.Origin, signed bool) ([]bool, error) {
 	if !signed {
-		if err := s.throttle.admit(ctx, leakIP.of(placeOf(from.IP))); err != nil {
+		if err := s.throttle.admit(ctx, leakIP.of(placeOf(from.IP)).times(len(leaks))); err != nil {
 			return nil, storeError("count reports", err)
 		}
 	}
@@ -92,7 +92,7 @@ func (l Leak) address() (string, bool) {
 	return u.String(), !strings.ContainsFunc(u.String(), func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// tellOfLeak writes to owners and admins, and to whoever made the key. An address that no mail can be sent to must not keep
+// tellOfLeak writes to owners and admins, and to whoever made the key if they still work in the account. An address that no mail can be sent to must not keep
 // the key on.
 func (s *Service) tellOfLeak(ctx context.Context, tx *sqlx.Tx, k Key, place string) error {
 	people, err := recipients(ctx, tx, k.AccountID, []Role{Owner, Admin})
@@ -100,7 +100,13 @@ func (s *Service) tellOfLeak(ctx context.Context, tx *sqlx.Tx, k Key, place stri
 		return err
 	}
 	if k.CreatedBy != "" && !slices.Contains(people, k.CreatedBy) {
-		people = append(people, k.CreatedBy)
+		still, err := inAccount(ctx, tx, k.AccountID, k.CreatedBy)
+		if err != nil {
+			return err
+		}
+		if still {
+			people = append(people, k.CreatedBy)
+		}
 	}
 	letter := mail.Letter{
 		Title: "A key was found in public and is switched off",

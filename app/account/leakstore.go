@@ -24,3 +24,10 @@ func setKeyLeaked(ctx context.Context, q postgres.Queryer, accountID, id string,
 		where account_id = $1 and id = $2 and deleted_at is null`, accountID, id, now)
 	return err
 }
+
+// inAccount reports whether the owner of an address is a member of an account.
+func inAccount(ctx context.Context, q postgres.Queryer, accountID, email string) (yes bool, err error) {
+	err = q.GetContext(ctx, &yes, `
+		select exists(select from memberships m join users u on u.id = m.user_id where m.account_id = $1 and u.email = $2)`, accountID, email)
+	return yes, err
+}

@@ -57,6 +57,13 @@ func (r rule) wait(tries int) time.Duration {
 type try struct {
 	rule    rule
 	subject [sha256.Size]byte
+	count   int // how many tries it stands for
+}
+
+// times is a try that counts as n, and at least as one.
+func (t try) times(n int) try {
+	t.count = max(n, 1)
+	return t
 }
 
 func (r rule) of(parts ...string) try {
@@ -65,7 +72,7 @@ func (r rule) of(parts ...string) try {
 		h.Write([]byte(p))
 		h.Write([]byte{0})
 	}
-	t := try{rule: r}
+	t := try{rule: r, count: 1}
 	h.Sum(t.subject[:0])
 	return t
 }
@@ -76,7 +83,7 @@ type throttle struct {
 	now app.Clock
 }
 
-// admit counts one try under every rule, or none when one of them says wait. Counting comes before the work, so that
+// admit counts a try under every rule, or none when one of them says wait. Counting comes before the work, so that
 // many tries at once are not free.
 func (t throttle) admit(ctx context.Context, tries ...try) error {
 	now := t.now().UTC()
@@ -93,7 +100,7 @@ func (t throttle) admit(ctx context.Context, tries ...try) error {
 			if now.Sub(row.Since) >= one.rule.window {
 				row.Tries, row.Since = 0, now
 			}
-			row.Tries++
+			row.Tries += one.count
 			row.BlockedUntil = nil
 			if w := one.rule.wait(row.Tries); w > 0 {
 				until := now.Add(w)

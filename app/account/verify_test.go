@@ -299,7 +299,7 @@ func TestARingKnowsAtOnceThatAnAccountIsFrozenOrAKeyHasABudget(t *testing.T) {
 	is := func(what string, yes func(Key) bool) {
 		t.Helper()
 		eventually(t, time.Second, what, func() bool {
-			found, err := r.Find(t.Context(), secret)
+			found, err := r.Find(t.Context(), secret, "192.0.2.1")
 			return err == nil && yes(found)
 		})
 	}
@@ -308,8 +308,13 @@ func TestARingKnowsAtOnceThatAnAccountIsFrozenOrAKeyHasABudget(t *testing.T) {
 	is("frozen", func(k Key) bool { return k.Frozen })
 	must(t, b.ledger.Unfreeze(t.Context(), db, u.AccountID))
 	is("not frozen", func(k Key) bool { return !k.Frozen })
-	must(t, b.SetKeyBudget(t.Context(), u.Principal(), k.ID, &Budget{Limit: app.Dollar, Period: billing.EachDay}))
+	budget := func(one *Budget) {
+		t.Helper()
+		_, err := b.UpdateKey(t.Context(), u.Principal(), k.ID, KeyPatch{Budget: &one})
+		must(t, err)
+	}
+	budget(&Budget{Limit: app.Dollar, Period: billing.EachDay})
 	is("with a budget", func(found Key) bool { return found.BudgetID == k.ID && found.Principal().BudgetID == k.ID })
-	must(t, b.SetKeyBudget(t.Context(), u.Principal(), k.ID, nil))
+	budget(nil)
 	is("without one", func(k Key) bool { return k.BudgetID == "" })
 }
