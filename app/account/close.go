@@ -57,7 +57,7 @@ type Closing struct {
 }
 
 // CloseAccount deletes an account. From then on no key of it is taken, nobody is a member and nothing can begin in it. What
-// the books need stays; what else there is of it is erased by the Eraser.
+// the books need stays; what else there is of it is erased by a worker, soon.
 func (s *Service) CloseAccount(ctx context.Context, p app.Principal, c Closing) error {
 	if p.UserID == "" {
 		return (desk{p: p}).may(Owner)

@@ -92,17 +92,3 @@ func setErasure(ctx context.Context, q postgres.Queryer, id string, due *time.Ti
 		update accounts set erase_due_at = $2, erased_at = case when $2::timestamptz is null then $3::timestamptz end where id = $1`, id, due, now)
 	return err
 }
-
-// eraseLog leaves of an account's audit log what was done, and not by whom or from where.
-func eraseLog(ctx context.Context, q postgres.Queryer, accountID string, limit int) (bool, error) {
-	done, err := q.ExecContext(ctx, `
-		update audit_entries set ip = '', agent = '', actor_name = '', object_name = '', changes = '[]' where id in (
-			select id from audit_entries
-			where account_id = $1 and (ip <> '' or agent <> '' or actor_name <> '' or object_name <> '' or changes <> '[]') limit $2)`,
-		accountID, limit)
-	if err != nil {
-		return false, err
-	}
-	n, err := done.RowsAffected()
-	return n == int64(limit), err
-}

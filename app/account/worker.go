@@ -75,18 +75,28 @@ func (r *KeyRing) writeBatch(ctx context.Context, secrets []fingerprint, uses []
 	return true
 }
 
-// Run deletes what has expired, of sessions, throttles, links and places of trials, until ctx ends, and returns ctx's error.
+// Run deletes what has expired, of sessions, throttles, links and places of trials, and erases what is left of closed
+// accounts, until ctx ends. It returns ctx's error.
 func (s *Service) Run(ctx context.Context) error {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
-			s.o.Log.Warn("account: the sweep of expired rows stopped early", "error", err)
+	sweeps, erasures := time.NewTicker(sweepEvery), time.NewTicker(eraseEvery)
+	defer sweeps.Stop()
+	defer erasures.Stop()
+	for due := true; ; {
+		if due {
+			if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
+				s.o.Log.Warn("account: the sweep of expired rows stopped early", "error", err)
+			}
+		}
+		if err := s.eraseRound(ctx); err != nil && ctx.Err() == nil {
+			s.o.Log.Warn("account: something of closed accounts could not be erased yet", "error", err)
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-tick.C:
+		case <-sweeps.C:
+			due = true
+		case <-erasures.C:
+			due = false
 		}
 	}
 }
