@@ -102,7 +102,8 @@ func Routes() []Route {
 		{Method: http.MethodPost, Path: "/videos/:id/delete", Right: app.UseVideos, serve: (*Console).deleteVideo},
 		{Method: http.MethodPost, Path: "/videos/:id/remix", Right: app.MakeVideos, serve: (*Console).remixVideo},
 	}, keyRoutes(), webhookRoutes(), assetRoutes(), billingRoutes(), usageRoutes(), verifyRoutes(), outboxRoutes(), accountRoutes(),
-		signInRoutes(), profileRoutes(), securityRoutes(), auditRoutes())
+		signInRoutes(), profileRoutes(), securityRoutes(), auditRoutes(), memberRoutes(),
+		accountSettingsRoutes())
 }
 
 // Mount adds the pages to the group at /console.
