@@ -92,8 +92,8 @@ func (l Leak) address() (string, bool) {
 	return u.String(), !strings.ContainsFunc(u.String(), func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// tellOfLeak writes to owners and admins, and to whoever made the key if they still work in the account. An address that no mail can be sent to must not keep
-// the key on.
+// tellOfLeak writes to owners and admins, and to whoever made the key if they still work in the account. An address that no
+// mail can be sent to must not keep the key on.
 func (s *Service) tellOfLeak(ctx context.Context, tx *sqlx.Tx, k Key, place string) error {
 	people, err := recipients(ctx, tx, k.AccountID, []Role{Owner, Admin})
 	if err != nil {
