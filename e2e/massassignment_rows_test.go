@@ -117,6 +117,17 @@ var assignments = map[string]assignment{
 	"POST /console/billing/low":    {body: "threshold=2"},
 	"POST /console/billing/portal": {status: http.StatusOK},
 
+	"POST /console/settings/members/leave":                  {few: true, scene: guest},
+	"POST /console/settings/members/invitations":            {body: "email={fresh}@example.com&role=billing", few: true, known: []string{"role"}},
+	"POST /console/settings/members/invitations/:id/resend": {few: true, scene: invited},
+	"POST /console/settings/members/invitations/:id/revoke": {few: true, scene: invited},
+	"POST /console/settings/members/:id/role":               {body: "role=billing", few: true, known: []string{"role"}, scene: developer},
+	"POST /console/settings/members/:id/remove":             {few: true, scene: developer},
+	"POST /console/invitations/accept":                      {body: "token={token}", few: true, scene: asked},
+	"POST /console/invitations/decline":                     {body: "token={token}", few: true, scene: asked},
+	"POST /console/settings/account":                        {body: "name={fresh}", few: true},
+	"POST /console/settings/account/delete":                 {body: "name={name}&password=correct+horse+battery+staple", few: true, scene: closing},
+
 	"POST /console/settings/name":                      {body: "name={fresh}"},
 	"POST /console/settings/email":                     {body: passwordField + "&email={fresh}@example.com", few: true, scene: somebody},
 	"POST /console/settings/password":                  {body: passwordField + "&password=another+horse+battery+staple", few: true, scene: somebody},

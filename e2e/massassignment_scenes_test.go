@@ -246,3 +246,25 @@ func invited(t *testing.T, m *assigner) scene {
 	}
 	return scene{words: map[string]string{"invitation": id}}
 }
+
+// guest is a member who works in the account.
+func guest(t *testing.T, m *assigner) scene { return scene{person: m.member(t, "developer")} }
+
+// asked is somebody who was invited and may say yes or no.
+func asked(t *testing.T, m *assigner) scene {
+	t.Helper()
+	s := somebody(t, m)
+	m.g.call(t, http.MethodPost, "/v1/invitations", `{"email":"`+s.words["email"]+`","role":"billing"}`, bearer(m.keeper)...)
+	kind := m.newest(t, `select kind from mails where recipient = $1 and kind <> 'verify_email' order by created_at desc limit 1`, s.words["email"])
+	_, s.words["token"], _ = strings.Cut(s.person.mailedLink(t, kind, s.words["email"]), "?token=")
+	return s
+}
+
+// closing is somebody who may end the account that is theirs.
+func closing(t *testing.T, m *assigner) scene {
+	t.Helper()
+	s := somebody(t, m)
+	s.words["name"] = url.QueryEscape(m.newest(t, `select a.name from accounts a join memberships s on s.account_id = a.id
+		join users u on u.id = s.user_id where u.email = $1`, s.words["email"]))
+	return s
+}
