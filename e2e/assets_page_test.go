@@ -40,6 +40,7 @@ func (p *tab) registers(c customer, name string) (id string) {
 		p.t.Error("the page was loaded again to show that the asset is active")
 	}
 	_, id, _ = strings.Cut(p.URL(), "/console/assets/")
+	id, _, _ = strings.Cut(id, "#") // the place on the page
 	return id
 }
 
