@@ -215,15 +215,13 @@ func TestAnInvitationIsAcceptedOnceUnderRaces(t *testing.T) {
 	var wait sync.WaitGroup
 	results := make([]error, 8)
 	for n := range results {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
+		wait.Go(func() {
 			if n%2 == 0 {
 				_, results[n] = b.Accept(t.Context(), u.Principal(), link.Query().Get("token"))
 			} else {
 				_, results[n] = b.RevokeInvitation(t.Context(), owner.Principal(), i.ID)
 			}
-		}()
+		})
 	}
 	wait.Wait()
 	done := 0

@@ -130,12 +130,10 @@ func TestOfTwoOwnersWhoDemoteEachOtherOneRemains(t *testing.T) {
 		var wait sync.WaitGroup
 		start, errs := make(chan struct{}), make([]error, len(calls))
 		for i, call := range calls {
-			wait.Add(1)
-			go func() {
-				defer wait.Done()
+			wait.Go(func() {
 				<-start
 				errs[i] = call()
-			}()
+			})
 		}
 		close(start)
 		wait.Wait()
