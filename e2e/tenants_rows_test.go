@@ -206,8 +206,25 @@ var intrusions = map[string]intrusion{
 	"POST /console/settings/security/recovery":                   {body: "password=wrong"},
 	"POST /console/settings/security/sessions/end":               {},
 	"POST /console/settings/security/sessions/:id/end":           {},
-	"GET /console/settings/audit":                                {query: "object={key}", public: true},
+	"GET /console/settings/audit":                                {},
 	"GET /console/settings/audit.csv":                            {},
+	"GET /v1/members/:id":                                        {},
+	"GET /v1/invitations/:id":                                    {},
+	"GET /console/settings/members/leave":                        {},
+	"POST /console/settings/members/leave":                       {},
+	"POST /console/settings/members/invitations":                 {body: "email=x@example.com&role=admin"},
+	"POST /console/settings/members/invitations/:id/resend":      {},
+	"POST /console/settings/members/invitations/:id/revoke":      {},
+	"POST /console/settings/members/:id/role":                    {body: "role=owner"},
+	"GET /console/settings/members/:id/remove":                   {},
+	"POST /console/settings/members/:id/remove":                  {},
+	"GET /console/invitations":                                   {},
+	"POST /console/invitations/accept":                           {body: "token=x"},
+	"POST /console/invitations/decline":                          {body: "token=x"},
+	"POST /console/settings/account":                             {body: "name=stolen"},
+	"GET /console/settings/account/export":                       {},
+	"GET /console/settings/account/delete":                       {},
+	"POST /console/settings/account/delete":                      {body: "name=x&password=y"},
 	"GET /console/settings/members":                              {},
 	"GET /console/settings/account":                              {},
 	"GET /console/webhooks":                                      {},
@@ -283,13 +300,18 @@ func (m *tenants) makeThings(t *testing.T) {
 	m.owner.record(t, m.things["request"])
 	m.things["topup"] = m.owner.order(t, m.signedIn, "25").ID
 	m.things["asset"] = m.owner.asset(t)
+	invited := url.Values{"email": {fmt.Sprintf("guest-%d@example.com", time.Now().UnixNano())}, "role": {"developer"}}
+	if a := m.signedIn.visit(t, "/console/settings/members/invitations", invited); a.status != http.StatusSeeOther {
+		t.Fatalf("invite: %d %s", a.status, a.body)
+	}
 	db := m.g.db(t)
 	for kind, query := range map[string]string{
-		"delivery": `select d.id from webhook_deliveries d join webhook_endpoints e on e.id = d.endpoint_id where e.account_id = $1 limit 1`,
-		"key":      `select id from api_keys where account_id = $1 limit 1`,
-		"member":   `select user_id from memberships where account_id = $1 limit 1`,
-		"session":  `select s.id from sessions s join memberships m on m.user_id = s.user_id where m.account_id = $1 limit 1`,
-		"mail":     `select x.id from mails x join users u on u.email = x.recipient join memberships m on m.user_id = u.id where m.account_id = $1 limit 1`,
+		"delivery":   `select d.id from webhook_deliveries d join webhook_endpoints e on e.id = d.endpoint_id where e.account_id = $1 limit 1`,
+		"key":        `select id from api_keys where account_id = $1 limit 1`,
+		"member":     `select user_id from memberships where account_id = $1 limit 1`,
+		"session":    `select s.id from sessions s join memberships m on m.user_id = s.user_id where m.account_id = $1 limit 1`,
+		"invitation": `select id from invitations where account_id = $1 limit 1`,
+		"mail":       `select x.id from mails x join users u on u.email = x.recipient join memberships m on m.user_id = u.id where m.account_id = $1 limit 1`,
 	} {
 		var id string
 		if err := db.Get(&id, query, m.owner.accountID); err != nil {

@@ -1,7 +1,7 @@
 -- +goose Up
 
 -- What a key may do, from where, how much of it a minute, and whether what is said through it may be kept. Keys of before
--- may do what keys did before.
+-- may do what keys did before, and so may those that a replica of the version before makes while the new one starts.
 alter table api_keys
 	add column scopes text[] not null default '{inference:text,inference:video,videos,assets,models:read,usage:read,webhooks}',
 	add column addresses cidr[] not null default '{}', -- it is taken from these networks only; empty for all
@@ -23,8 +23,6 @@ alter table api_keys
 	add constraint api_keys_management_apart check (
 		not (scopes @> array['management'] and scopes && array['inference:text', 'inference:video', 'videos', 'assets'])),
 	add constraint api_keys_previous check ((previous_hash is null) = (previous_until is null) and (previous_hash is null) = (previous_last_four is null));
-
-alter table api_keys alter column scopes drop default;
 
 -- Replicas forget a key under both of its secrets.
 -- +goose StatementBegin
