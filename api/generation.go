@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
 	"umg/app"
@@ -183,7 +182,7 @@ func (a *API) getKey(x *call) error {
 	k := x.key
 	answer := keyAnswer{
 		ID: k.ID, Label: k.Prefix + "…" + k.LastFour, Name: k.Name, Environment: k.Env, Frozen: k.Frozen, Scopes: k.Scopes,
-		Models: slices.Concat([]string{}, k.Models), Addresses: networksOf(k), LogContent: k.LogContent, RateLimits: limitsOf(k),
+		Models: append([]string{}, k.Models...), Addresses: networksOf(k), LogContent: k.LogContent, RateLimits: limitsOf(k),
 		CreatedAt: k.CreatedAt.UTC().Format(time.RFC3339), ExpiresAt: moment(k.ExpiresAt),
 	}
 	if k.PreviousUntil != nil && k.PreviousUntil.After(a.now()) {

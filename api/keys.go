@@ -89,7 +89,7 @@ type keyJSON struct {
 func (a *API) keyBody(k account.Key, budgets map[string]billing.Budget, secret string) keyJSON {
 	body := keyJSON{
 		ID: k.ID, Object: "api_key", Name: k.Name, Secret: secret, Prefix: k.Prefix, LastFour: k.LastFour, Environment: k.Env,
-		Status: "active", ErrorMode: k.ErrorMode, Scopes: k.Scopes, Models: slices.Concat([]string{}, k.Models), Addresses: networksOf(k),
+		Status: "active", ErrorMode: k.ErrorMode, Scopes: k.Scopes, Models: append([]string{}, k.Models...), Addresses: networksOf(k),
 		RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute, Concurrency: k.Concurrency, LogContent: k.LogContent,
 		ExpiresAt: seconds(k.ExpiresAt), CreatedAt: k.CreatedAt.Unix(), CreatedBy: orNull(k.CreatedBy), CreatedByKey: orNull(k.CreatedByKey),
 		LastUsedAt: seconds(k.LastUsedAt), LastUsedIP: orNull(k.LastUsedIP), RotatedAt: seconds(k.RotatedAt),
