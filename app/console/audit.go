@@ -20,8 +20,18 @@ const (
 // auditRoutes are the pages about who changed what in the account.
 func auditRoutes() []Route {
 	return []Route{
-		{Method: http.MethodGet, Path: "/settings/audit", Right: app.ManageAccount, serve: (*Console).audit},
-		{Method: http.MethodGet, Path: "/settings/audit.csv", Right: app.ManageAccount, serve: (*Console).exportAudit},
+		{Method: http.MethodGet, Path: "/settings/audit", Right: app.ManageAccount, serve: withAudit((*Console).audit)},
+		{Method: http.MethodGet, Path: "/settings/audit.csv", Right: app.ManageAccount, serve: withAudit((*Console).exportAudit)},
+	}
+}
+
+// withAudit keeps the pages unknown where no log is read.
+func withAudit(serve func(*Console, *page) error) func(*Console, *page) error {
+	return func(c *Console, p *page) error {
+		if c.o.Audit == nil {
+			return notFound(p)
+		}
+		return serve(c, p)
 	}
 }
 
@@ -112,7 +122,7 @@ func viewAudit(e audit.Entry) views.AuditEntry {
 // pageOf is where the object of an entry is shown; empty where it has no page of its own.
 func pageOf(e audit.Entry) string {
 	for _, kind := range []struct{ prefix, path string }{
-		{"key_", consolePath + "/keys?q="}, {"whe_", webhooksPath + "/"}, {"top_", billingPath + "/topups/"},
+		{"key_", consolePath + "/keys/"}, {"whe_", webhooksPath + "/"}, {"top_", billingPath + "/topups/"}, {"asset_", consolePath + "/assets/"},
 	} {
 		if strings.HasPrefix(e.Object, kind.prefix) && strings.Trim(e.Object, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" {
 			return kind.path + e.Object
