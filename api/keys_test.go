@@ -272,3 +272,23 @@ func TestAKeyTellsItsBearerItsLimits(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestALimitOfAKeyRefusesByItsName(t *testing.T) {
+	t.Parallel()
+	h, _, _ := managing(t)
+	_, secret := h.key(account.KeySpec{RequestsPerMinute: 1, ErrorMode: account.Standard})
+	_, other := h.key(account.KeySpec{ErrorMode: account.Standard})
+	body := ask("test/plain", `,"max_tokens":16`)
+	first := h.call("POST", "/v1/chat/completions", body, bearer(secret)...)
+	if first.status != 200 || first.header.Get("X-Ratelimit-Limit-Requests") != "1" || first.header.Get("X-Ratelimit-Remaining-Requests") != "0" {
+		t.Errorf("%d %v", first.status, first.header)
+	}
+	r := h.call("POST", "/v1/chat/completions", body, bearer(secret)...)
+	if r.status != 429 || r.header.Get("X-Error-Code") != "rate_limit_exceeded" ||
+		!strings.Contains(r.message(t), "1 requests per minute of this API key") || r.header.Get("Retry-After") == "" {
+		t.Errorf("%d %v %s", r.status, r.header, r.body)
+	}
+	if r := h.call("POST", "/v1/chat/completions", body, bearer(other)...); r.status != 200 {
+		t.Errorf("another key of the account: %d %s", r.status, r.body)
+	}
+}
