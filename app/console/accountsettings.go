@@ -108,7 +108,7 @@ func (c *Console) deleteAccount(p *page) error {
 	}
 	v, refusal := c.viewDelete(p), app.AsError(err)
 	switch {
-	case refusal.Param == "password":
+	case refusal.Param == "current_password":
 		v.PasswordError = refusal.Message
 	case refusal.Param == "name":
 		v.NameError = refusal.Message
