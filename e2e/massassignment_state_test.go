@@ -58,6 +58,9 @@ var neutralParts = []struct {
 	word  string
 }{
 	{regexp.MustCompile(`mass[-0-9]+(@example\.com)?`), "FRESH"},
+	{regexp.MustCompile(`[a-z]+-\d{15,}'s account`), "FRESH"},
+	{regexp.MustCompile(`(developer|billing|admin)-\d{15,}@example\.com`), "MEMBER"},
+	{regexp.MustCompile(`"from": "(developer|billing)"`), `"from": "ROLE"`},
 	{regexp.MustCompile(`\b[a-z]+_(test_)?[0-9a-zA-Z]{16,}\b`), "ID"},
 	{regexp.MustCompile(`\b[0-9a-z]{26}\b`), "ID"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ][0-9:.]+(\+00:00|Z)?`), "TIME"},
@@ -99,8 +102,10 @@ func (m *assigner) look(t *testing.T, a assignment) map[string]bool {
 		m.still(t, db)
 	}
 	var users, accounts, emails []string
-	m.list(t, db, &users, `select id from users where email like 'mass-%' or id in (select user_id from memberships where account_id = any($1))`,
-		pq.Array([]string{m.owner.accountID, m.stranger.accountID}))
+	m.list(t, db, &users, `select id from users
+		where email like 'mass-%' or id = any($2) or id in (select user_id from memberships where account_id = any($1))`,
+		pq.Array([]string{m.owner.accountID, m.stranger.accountID}), pq.Array(m.known))
+	m.known = users // somebody who leaves is looked at all the same
 	m.list(t, db, &accounts, `select distinct account_id from memberships where user_id = any($1)`, pq.Array(users))
 	m.list(t, db, &emails, `select email from users where id = any($1)`, pq.Array(users))
 	rows := map[string]bool{}

@@ -64,6 +64,7 @@ type assigner struct {
 	keeper  string // the secret of a key that manages the account
 	strange []extra
 	films   []string
+	known   []string // ids of all people seen so far
 	made    int
 	db      *sqlx.DB
 	every   string // the query of all rows
