@@ -43,7 +43,7 @@ func auditPages() []Story {
 }
 
 func exampleAudit() []views.AuditEntry {
-	const browser = "Firefox 145 on Linux"
+	const browser = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
 	return []views.AuditEntry{
 		{ID: "audit_9", At: at(4 * time.Second), Actor: views.AuditUser, ActorID: "user_ada", ActorName: Email, Words: "changed the key",
 			Object: "key_01kb4a6zt4h2s8j5y7r3w9mvaq", Name: "Production", Href: "/console/keys/key_01kb4a6zt4h2s8j5y7r3w9mvaq", IP: "192.0.2.7",
