@@ -201,14 +201,6 @@ func (spec *KeySpec) check(now time.Time) error {
 		return invalid("env", "An environment is 1 to 20 lower-case letters, digits and hyphens, such as production.")
 	case spec.ErrorMode != Documented && spec.ErrorMode != Standard:
 		return invalid("error_mode", "The error mode is %s or %s.", Documented, Standard)
-	case len(spec.Models) > keyModelsMax:
-		return invalid("models", "A key lists at most %d models.", keyModelsMax)
-	case spec.Concurrency < 0 || spec.Concurrency > concurrencyMax:
-		return invalid("concurrency", "The limit of simultaneous calls is between 0, for the account's limit, and %d.", concurrencyMax)
-	case spec.RequestsPerMinute < 0 || spec.RequestsPerMinute > perMinuteMax:
-		return invalid("requests_per_minute", "The limit of requests a minute is between 0, for none of its own, and %d.", perMinuteMax)
-	case spec.TokensPerMinute < 0 || spec.TokensPerMinute > perMinuteMax:
-		return invalid("tokens_per_minute", "The limit of tokens a minute is between 0, for none of its own, and %d.", perMinuteMax)
 	case spec.ExpiresAt != nil && (!spec.ExpiresAt.After(now) || spec.ExpiresAt.Year() > expiryYearMax):
 		return invalid("expires_at", "The expiry must be in the future, and not after the year %d.", expiryYearMax)
 	}
@@ -218,12 +210,37 @@ func (spec *KeySpec) check(now time.Time) error {
 	if err := spec.checkAddresses(); err != nil {
 		return err
 	}
+	if err := spec.checkModels(); err != nil {
+		return err
+	}
+	if err := spec.checkNumbers(); err != nil {
+		return err
+	}
+	return spec.Budget.check()
+}
+
+func (spec *KeySpec) checkModels() error {
+	if len(spec.Models) > keyModelsMax {
+		return invalid("models", "A key lists at most %d models.", keyModelsMax)
+	}
 	for _, m := range spec.Models {
 		if m == "" || len(m) > modelNameBytes || !printable(m) {
 			return invalid("models", "%q is not the id of a model.", m)
 		}
 	}
-	return spec.Budget.check()
+	return nil
+}
+
+func (spec *KeySpec) checkNumbers() error {
+	switch {
+	case spec.Concurrency < 0 || spec.Concurrency > concurrencyMax:
+		return invalid("concurrency", "The limit of simultaneous calls is between 0, for the account's limit, and %d.", concurrencyMax)
+	case spec.RequestsPerMinute < 0 || spec.RequestsPerMinute > perMinuteMax:
+		return invalid("requests_per_minute", "The limit of requests a minute is between 0, for none of its own, and %d.", perMinuteMax)
+	case spec.TokensPerMinute < 0 || spec.TokensPerMinute > perMinuteMax:
+		return invalid("tokens_per_minute", "The limit of tokens a minute is between 0, for none of its own, and %d.", perMinuteMax)
+	}
+	return nil
 }
 
 // ParseNetwork reads a network, or a single address, which is a network of one. The error is about the text alone; faces say
