@@ -104,19 +104,6 @@ func (s *Service) UserIn(ctx context.Context, id, accountID string) (User, error
 	return u, storeError("read user", err)
 }
 
-// MakeOperator lets the user with this e-mail address run the gateway.
-func (s *Service) MakeOperator(ctx context.Context, email string) error {
-	address, err := normaliseEmail(email)
-	if err != nil {
-		return err
-	}
-	found, err := setOperator(ctx, s.db, address)
-	if err == nil && !found {
-		return app.Errorf(app.NotFound, "user_not_found", "Nobody has signed up with %s.", address).At("email")
-	}
-	return storeError("make operator", err)
-}
-
 // storeError wraps what the store said: temporary trouble is told as such, and a caller who left is no trouble.
 func storeError(doing string, err error) error {
 	switch {

@@ -299,9 +299,9 @@ func TestMakeOperator(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	u := b.member(t, "ada@example.com")
-	wantError(t, b.MakeOperator(t.Context(), "bob@example.com"), app.NotFound, "user_not_found")
-	wantError(t, b.MakeOperator(t.Context(), "bob"), app.Invalid, "invalid_email")
-	must(t, b.MakeOperator(t.Context(), "ADA@example.com"))
+	wantError(t, b.MakeOperator(t.Context(), command, "bob@example.com"), app.NotFound, "user_not_found")
+	wantError(t, b.MakeOperator(t.Context(), command, "bob"), app.Invalid, "invalid_email")
+	must(t, b.MakeOperator(t.Context(), command, "ADA@example.com"))
 	if u, err := b.User(t.Context(), u.ID); err != nil || !u.Operator {
 		t.Fatalf("%+v, %v", u, err)
 	}

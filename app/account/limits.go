@@ -44,6 +44,27 @@ func (s *Service) SetLimitFactor(ctx context.Context, p app.Principal, factor in
 	return storeError("set limits", err)
 }
 
+// MakeOperator lets the user with this e-mail address run the gateway, and tells the accounts they are a member of.
+func (s *Service) MakeOperator(ctx context.Context, from app.Origin, email string) error {
+	address, err := normaliseEmail(email)
+	if err != nil {
+		return err
+	}
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		id, fresh, err := setOperator(ctx, tx, address)
+		if errors.Is(err, sql.ErrNoRows) {
+			return app.Errorf(app.NotFound, "user_not_found", "Nobody has signed up with %s.", address).At("email")
+		}
+		if err != nil || !fresh {
+			return err
+		}
+		return s.noteEverywhere(ctx, tx, app.Principal{UserID: id, From: from}, audit.Event{
+			Action: "user.made_operator", Object: id, Name: address, Operator: true,
+		})
+	})
+	return storeError("make operator", err)
+}
+
 func accountNamed(ctx context.Context, q postgres.Queryer, name string) (id string, err error) {
 	err = q.GetContext(ctx, &id, `
 		select id from accounts where id = $1
@@ -59,4 +80,16 @@ func setLimitFactor(ctx context.Context, q postgres.Queryer, accountID string, f
 		with was as (select id, limit_factor from accounts where id = $1 for no key update)
 		update accounts a set limit_factor = $2 from was where a.id = was.id returning was.limit_factor`, accountID, factor)
 	return was, err
+}
+
+// setOperator returns the user, and whether they were none before.
+func setOperator(ctx context.Context, q postgres.Queryer, email string) (id string, fresh bool, err error) {
+	var row struct {
+		ID    string `db:"id"`
+		Fresh bool   `db:"fresh"`
+	}
+	err = q.GetContext(ctx, &row, `
+		with was as (select id, operator from users where email = $1 for no key update)
+		update users u set operator = true from was where u.id = was.id returning u.id, not was.operator as fresh`, email)
+	return row.ID, row.Fresh, err
 }

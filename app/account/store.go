@@ -58,11 +58,6 @@ func insertUser(ctx context.Context, q postgres.Queryer, u User, hash string) (b
 	return err == nil, err
 }
 
-func setOperator(ctx context.Context, q postgres.Queryer, email string) (bool, error) {
-	done, err := q.ExecContext(ctx, `update users set operator = true where email = $1`, email)
-	return changed(done, err)
-}
-
 // changed reports whether a statement touched a row.
 func changed(done sql.Result, err error) (bool, error) {
 	if err != nil {

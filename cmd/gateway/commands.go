@@ -170,7 +170,7 @@ type operatorAdd struct {
 // Run sets the flag.
 func (c *operatorAdd) Run(ctx context.Context, log *slog.Logger) error {
 	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {
-		if err := accounts.MakeOperator(ctx, c.Email); err != nil {
+		if err := accounts.MakeOperator(ctx, byCommand("", "operator add").From, c.Email); err != nil {
 			return err
 		}
 		fmt.Println(c.Email, "is an operator")
