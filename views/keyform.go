@@ -130,7 +130,9 @@ func FormOf(k Key, c KeyChoices) KeyForm {
 }
 
 // KeyDayOf is the last day on which a key with this expiry works.
-func KeyDayOf(expires time.Time) string { return expires.UTC().Add(-time.Nanosecond).Format(KeyDayForm) }
+func KeyDayOf(expires time.Time) string {
+	return expires.UTC().Add(-time.Nanosecond).Format(KeyDayForm)
+}
 
 func plainCount(n int64) string {
 	if n == 0 {

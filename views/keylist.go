@@ -197,7 +197,9 @@ func (k Key) notes(now time.Time) []healthNote {
 		since, text = *k.LastUsed, "Unused for "
 	}
 	if idle := now.Sub(since); idle >= unusedAfter {
-		notes = append(notes, healthNote{"unused", ui.Warning, text + daysOf(idle), "Disable it if nothing needs it, and delete it once that is certain."})
+		notes = append(notes, healthNote{
+			"unused", ui.Warning, text + daysOf(idle), "Disable it if nothing needs it, and delete it once that is certain.",
+		})
 	}
 	switch {
 	case k.ExpiresAt == nil:

@@ -129,7 +129,7 @@ func KeyRotatePage(k KeyRotate) templ.Component {
 				}
 				templ_7745c5c3_Err = ui.Choice(ui.ChoiceProps{
 					FieldProps: ui.FieldProps{ID: "key-overlap", Label: "How long should the present secret go on working?", Error: k.OverlapError},
-					Name:       "overlap", Value: k.Overlap, Columns: "2", Options: overlapOptions,
+					Name:       "overlap", Value: k.overlap(), Columns: "2", Options: k.overlaps(),
 				}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -67,9 +67,11 @@ type KeyBudget struct {
 // periodWords say over what time a budget is spent.
 var periodWords = map[string]string{"total": "in total", "day": "today", "week": "this week", "month": "this month"}
 
-func (b KeyBudget) spentWords() string {
-	return Dollars(b.Spent) + " of " + Dollars(b.Limit) + " spent " + periodWords[b.Period]
-}
+func (b KeyBudget) periodWords() string { return periodWords[b.Period] }
+
+func (b KeyBudget) sumWords() string { return Dollars(b.Spent) + " of " + Dollars(b.Limit) }
+
+func (b KeyBudget) spentWords() string { return b.sumWords() + " spent " + b.periodWords() }
 
 func (b KeyBudget) leftWords() string {
 	if b.Left <= 0 {
@@ -139,7 +141,9 @@ func (k Key) calls(scope string) bool { return slices.Contains(k.Scopes, scope) 
 func KeyPath(id string) string { return keysPath + "/" + url.PathEscape(id) }
 
 // path is where the key's own actions live.
-func (k Key) path(action ...string) string { return strings.Join(append([]string{KeyPath(k.ID)}, action...), "/") }
+func (k Key) path(action ...string) string {
+	return strings.Join(append([]string{KeyPath(k.ID)}, action...), "/")
+}
 
 // modeWords name the error modes in a table.
 var modeWords = map[string]string{
@@ -213,6 +217,22 @@ type KeyRotated struct {
 	Shell
 	Fresh FreshKey
 	Call  Call
+}
+
+// overlaps are those that the key may have: none once its secret was found in public.
+func (k KeyRotate) overlaps() []ui.Option {
+	if k.Key.Leaked != nil {
+		return overlapOptions[:1]
+	}
+	return overlapOptions
+}
+
+// overlap is the one that is chosen already.
+func (k KeyRotate) overlap() string {
+	if k.Key.Leaked != nil {
+		return overlapOptions[0].Value
+	}
+	return k.Overlap
 }
 
 // KeyAsk asks before something is done with a key.

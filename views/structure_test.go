@@ -175,9 +175,12 @@ func TestHostileTextStaysText(t *testing.T) {
 	shell := views.Shell{
 		Path: evil, Theme: ui.Theme(evil), Viewer: &views.Viewer{Email: evil, Rights: app.AllRights}, BaseURL: evil, Toasts: []ui.Toast{{Tone: ui.Info, Text: evil}},
 	}
-	key := views.Key{ID: evil, Name: evil, Masked: evil, Env: evil, ErrorMode: evil, CreatedAt: stories.Now()}
+	key := views.Key{
+		ID: evil, Name: evil, Masked: evil, Env: evil, ErrorMode: evil, CreatedAt: stories.Now(), CreatedBy: evil, LastFrom: evil, Scopes: []string{evil},
+		Models: []string{evil}, Addresses: []string{evil}, Previous: &views.PreviousSecret{LastFour: evil, Until: stories.Now().Add(time.Hour)},
+	}
 	row := views.Request{ID: evil, Model: evil, KeyName: evil, Style: evil, Outcome: evil, ErrorCode: evil, At: stories.Now()}
-	form := views.KeyForm{Name: evil, NameError: evil, Env: evil, EnvError: evil, Mode: evil, ModeError: evil, FormError: evil}
+	form := views.KeyForm{Addresses: "</textarea>" + evil, ExpiryDay: evil, Models: []string{evil}, Name: evil, NameError: evil, Env: evil, EnvError: evil, Mode: evil, ModeError: evil, FormError: evil}
 	call := views.Call{BaseURL: evil, Key: evil, Model: evil}
 	steps := &views.Onboarding{Form: form, Call: call, Language: evil}
 	made := &views.Onboarding{HasKey: true, KeyHint: evil, Fresh: &views.FreshKey{Key: key, Secret: evil}, Call: call,
@@ -212,6 +215,8 @@ func TestHostileTextStaysText(t *testing.T) {
 		"overview": views.OverviewPage(views.Overview{Shell: shell, Onboarding: steps, Requests: []views.Request{row}}),
 		"made":     views.OverviewPage(views.Overview{Shell: shell, Onboarding: made, Failure: &views.Trouble{RequestID: evil}}),
 		"keys":     views.KeysPage(views.Keys{Shell: shell, Keys: []views.Key{key}}),
+		"key":      views.KeyPage(views.KeyEdit{Shell: shell, Key: key, Form: form}),
+		"rotated":  views.KeyRotatedPage(views.KeyRotated{Shell: shell, Fresh: views.FreshKey{Key: key, Secret: evil}, Call: call}),
 		"new":      views.KeyNewPage(views.KeyNew{Shell: shell, Form: form}),
 		"created":  views.KeyCreatedPage(created),
 		"delete":   views.KeyDeletePage(views.KeyDelete{Shell: shell, Key: key, TypeName: true, NameError: evil}),
@@ -277,13 +282,13 @@ func TestDisabledAndExpiredKeysSaySo(t *testing.T) {
 	t.Parallel()
 	s, _ := stories.Find("keys")
 	rows := parse(t, draw(t, s)).Find("[data-testid=key]")
-	for i, want := range []string{"Active", "Active", "Active", "Disabled", "Expired"} {
+	for i, want := range []string{"Active", "Active", "Active", "Disabled", "Expired", "Rotating", "Active", "Leaked"} {
 		row := rows.Eq(i)
-		if got := strings.TrimSpace(row.Find(".cell-status").Text()); got != want {
+		if got := strings.TrimSpace(row.Find(".cell-status .badge").Text()); got != want {
 			t.Errorf("row %d is %q, want %q", i, got, want)
 		}
 		action := "disable"
-		if want == "Disabled" {
+		if want == "Disabled" || want == "Leaked" {
 			action = "enable"
 		}
 		if row.Find(`form[action$="/`+action+`"]`).Length() != 1 {

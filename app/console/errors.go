@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/a-h/templ"
 	"github.com/labstack/echo/v4"
 
 	"umg/app"
@@ -53,14 +52,16 @@ func (c *Console) WriteError(e echo.Context, cause error) error {
 		shell = c.shell(p)
 	}
 	shell.Path = tryAgainAt(e.Request())
-	var component templ.Component
-	if status == http.StatusNotFound {
+	failure := views.Failure{
+		Shell: shell, Status: status, Title: titles[status], Message: err.Message,
+		RequestID: e.Response().Header().Get(echo.HeaderXRequestID), Wait: err.RetryAfter,
+	}
+	component := views.ErrorPage(failure)
+	switch {
+	case status == http.StatusNotFound:
 		component = views.NotFoundPage(shell)
-	} else {
-		component = views.ErrorPage(views.Failure{
-			Shell: shell, Status: status, Title: titles[status], Message: err.Message,
-			RequestID: e.Response().Header().Get(echo.HeaderXRequestID), Wait: err.RetryAfter,
-		})
+	case err.Code == roleNotAllowed:
+		component = views.RoleRefusedPage(failure)
 	}
 	if err.RetryAfter > 0 {
 		e.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(int(err.RetryAfter/time.Second)+1))

@@ -103,7 +103,7 @@ func readCount(text string, wrong *string) int64 {
 		*wrong = "Write a whole number from 1, such as 600, or leave the field empty."
 		return 0
 	}
-	return int64(n) //nolint:gosec // it was read with 63 bits
+	return int64(n)
 }
 
 // readAddresses reads one address or network a line.

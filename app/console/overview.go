@@ -6,6 +6,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"umg/app"
 	"umg/billing"
 	"umg/views"
 )
@@ -38,7 +39,8 @@ func (c *Console) renderOverview(p *page, status int, form views.KeyForm, fresh 
 	if err = errors.Join(err, unverifiedErr, c.fillActivity(p, &o, names)); err != nil {
 		o.Failure = &views.Trouble{RequestID: p.Response().Header().Get(echo.HeaderXRequestID)}
 	}
-	if cookie, err := p.Cookie(onboardingCookie); err != nil || cookie.Value != hidden || fresh != nil {
+	shown := p.principal().Rights.Has(app.ManageKeys)
+	if cookie, err := p.Cookie(onboardingCookie); shown && (err != nil || cookie.Value != hidden || fresh != nil) {
 		o.Onboarding = c.onboarding(p, keys, o.Requests)
 		o.Onboarding.Form, o.Onboarding.Fresh = form, fresh
 		if fresh != nil {

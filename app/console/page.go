@@ -61,9 +61,12 @@ func (c *Console) handle(r Route) echo.HandlerFunc {
 	}
 }
 
+// roleNotAllowed is the code of what is for other roles.
+const roleNotAllowed = "role_not_allowed"
+
 // notForRole refuses a page that is for other roles.
 func notForRole(role account.Role) error {
-	return app.Errorf(app.Forbidden, "role_not_allowed",
+	return app.Errorf(app.Forbidden, roleNotAllowed,
 		"Your role in this account is %s, which does not include this. An owner or admin of the account can change your role.", role)
 }
 

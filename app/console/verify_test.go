@@ -115,17 +115,20 @@ func TestAKeyGetsABudgetAndLosesIt(t *testing.T) {
 	if a := p.see("/console/keys"); !strings.Contains(a.body, "$0 of $2.5") && !strings.Contains(a.body, "$0.00 of $2.50") || !strings.Contains(a.body, "this week") {
 		t.Errorf("the list:\n%s", a.body)
 	}
-	path := "/console/keys/" + id + "/budget"
+	path := "/console/keys/" + id
+	change := url.Values{"name": {"Bound"}, "mode": {"standard"}, "scopes": {"videos"}, "budget": {"x"}}
 	if a := p.see(path); a.status != http.StatusOK || !strings.Contains(a.body, `value="2.5"`) {
 		t.Errorf("the form: %d %s", a.status, a.body)
 	}
-	if a := p.send(path, url.Values{"budget": {"x"}}); a.status != http.StatusUnprocessableEntity {
+	if a := p.send(path, change); a.status != http.StatusUnprocessableEntity {
 		t.Errorf("%d", a.status)
 	}
-	if a := h.signedIn("eve@example.com").send(path, url.Values{"budget": {"9"}}); a.status != http.StatusNotFound {
+	change.Set("budget", "9")
+	if a := h.signedIn("eve@example.com").send(path, change); a.status != http.StatusNotFound {
 		t.Errorf("another account: %d", a.status)
 	}
-	if a := p.send(path, url.Values{"budget": {""}}); a.status != http.StatusSeeOther {
+	change.Set("budget", "")
+	if a := p.send(path, change); a.status != http.StatusSeeOther {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 	var left int

@@ -81,7 +81,7 @@ func (c *Console) listWebhooks(p *page) ([]views.Webhook, error) {
 
 // troubledWebhooks are the endpoints that somebody should look after.
 func (c *Console) troubledWebhooks(p *page) ([]views.Webhook, error) {
-	if c.o.Webhooks == nil {
+	if c.o.Webhooks == nil || !p.principal().Rights.Has(app.UseWebhooks) {
 		return nil, nil
 	}
 	all, err := c.listWebhooks(p)

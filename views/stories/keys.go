@@ -30,9 +30,11 @@ func exampleKeys() []views.Key {
 		},
 		{
 			ID: "key_01kb4a00000000000000000002", Name: "Support assistant, production", Masked: "sk-umg-Qe…9Zt2", Env: "production",
-			ErrorMode: views.ModeStandard, CreatedAt: at(31 * oneDay), CreatedBy: Email, LastUsed: ago(3 * time.Hour), LastFrom: "2001:db8:51::c0de:7",
-			Scopes: []string{"inference:text", "models:read"}, Models: []string{Model, "aurora-large"}, Addresses: []string{"203.0.113.0/24", "2001:db8:51::/48"},
-			Requests: 600, Tokens: 1_500_000, Concurrency: 20, ExpiresAt: in(200 * oneDay),
+			ErrorMode: views.ModeStandard, CreatedAt: at(31 * oneDay), CreatedBy: Email, LastUsed: ago(3 * time.Hour),
+			LastFrom: "2001:db8:51::c0de:7",
+			Scopes:   []string{"inference:text", "models:read"}, Models: []string{Model, "aurora-large"},
+			Addresses: []string{"203.0.113.0/24", "2001:db8:51::/48"},
+			Requests:  600, Tokens: 1_500_000, Concurrency: 20, ExpiresAt: in(200 * oneDay),
 			Budget: &views.KeyBudget{Limit: 100 * app.Dollar, Spent: 91_400_000_000, Left: 8_600_000_000, Period: "week", ResetsAt: &resets},
 		},
 		{
@@ -50,16 +52,19 @@ func exampleKeys() []views.Key {
 		},
 		{
 			ID: "key_01kb4a00000000000000000006", Name: "Render farm", Masked: "sk-umg-aT…2nWq", Env: "production", ErrorMode: views.ModeStandard,
-			CreatedAt: at(130 * oneDay), ByKey: "Key maker", LastUsed: ago(40 * time.Minute), Scopes: []string{"inference:video", "videos", "assets"}, Concurrency: 4,
+			CreatedAt: at(130 * oneDay), ByKey: "Key maker", LastUsed: ago(40 * time.Minute),
+			Scopes: []string{"inference:video", "videos", "assets"}, Concurrency: 4,
 			Previous: &views.PreviousSecret{LastFour: "…0aZ1", Until: at(-19 * time.Hour), LastUsed: ago(2 * time.Minute)},
 		},
 		{
 			ID: "key_01kb4a00000000000000000007", Name: "Key maker", Masked: "sk-umg-Ur…7Hh0", ErrorMode: views.ModeDocumented,
-			CreatedAt: at(200 * oneDay), CreatedBy: "grace@example.com", LastUsed: ago(95 * oneDay), Scopes: []string{views.ScopeManagement, "usage:read"},
+			CreatedAt: at(200 * oneDay), CreatedBy: "grace@example.com", LastUsed: ago(95 * oneDay),
+			Scopes: []string{views.ScopeManagement, "usage:read"},
 		},
 		{
 			ID: "key_01kb4a00000000000000000008", Name: "Notebook of the workshop", Masked: "sk-umg-1c…vv3B", ErrorMode: views.ModeStandard,
-			CreatedAt: at(12 * oneDay), CreatedBy: Email, LastUsed: ago(20 * time.Hour), Scopes: usualScopes(), Disabled: true, Leaked: ago(20 * time.Hour),
+			CreatedAt: at(12 * oneDay), CreatedBy: Email, LastUsed: ago(20 * time.Hour), Scopes: usualScopes(),
+			Disabled: true, Leaked: ago(20 * time.Hour),
 		},
 	}
 }
@@ -138,7 +143,8 @@ func keyForms() []Story {
 			f.Mode, f.ModeError = "", "Choose who will use this key."
 			f.Scopes, f.ScopesError = nil, "Choose at least one, or the key can do nothing."
 			f.Requests, f.RequestsError = "many", "Write a whole number, such as 600, or leave the field empty."
-			f.Addresses, f.AddressesError = "203.0.113.0/24\noffice", "Line 2: “office” is no address. Write one such as 203.0.113.7 or 2001:db8::/32."
+			f.Addresses = "203.0.113.0/24\noffice"
+			f.AddressesError = "Line 2: “office” is no address. Write one such as 203.0.113.7 or 2001:db8::/32."
 			f.ExpiryDay, f.ExpiryError = "2020-01-01", "Choose a day that is not over."
 			f.Budget.Limit = "2,50"
 			f.Budget.LimitError = "Write dollars with a point and at most 9 decimals, such as 25 or 0.5, or leave the field empty."
@@ -160,7 +166,9 @@ func keyPages() []Story {
 		})
 	}
 	fixed := story("key-fixed", "A management key, for a developer", 200, 6, func(e *views.KeyEdit) { e.Fixed = true })
-	fixed.Adjust = func(s *views.Shell) { s.Viewer.Role, s.Viewer.Rights = "developer", app.Spend|app.UseVideos|app.ManageKeys }
+	fixed.Adjust = func(s *views.Shell) {
+		s.Viewer.Role, s.Viewer.Rights = "developer", app.Spend|app.UseVideos|app.ManageKeys
+	}
 	return []Story{
 		story("key", "A key with few settings", 200, 0, func(*views.KeyEdit) {}),
 		story("key-bounded", "A key with every restriction", 200, 1, func(*views.KeyEdit) {}),
@@ -201,7 +209,9 @@ func keySecrets() []Story {
 		}
 	}
 	ask := func(i int) func(s views.Shell) templ.Component {
-		return func(s views.Shell) templ.Component { return views.KeyEndOldPage(views.KeyAsk{Shell: s, Key: exampleKeys()[i]}) }
+		return func(s views.Shell) templ.Component {
+			return views.KeyEndOldPage(views.KeyAsk{Shell: s, Key: exampleKeys()[i]})
+		}
 	}
 	remove := func(i int, typeName bool, wrong string) func(s views.Shell) templ.Component {
 		return func(s views.Shell) templ.Component {
@@ -216,6 +226,7 @@ func keySecrets() []Story {
 		keyStory("key-created-management", "Key created, for managing", 200, all, created(6, views.ModeDocumented)),
 		keyStory("key-rotate", "Rotate a key", 200, all, rotate(0, "")),
 		keyStory("key-rotate-again", "Rotate a key that has two secrets", 200, all, rotate(5, "")),
+		keyStory("key-rotate-leaked", "Rotate a key whose secret was found", 200, all, rotate(7, "")),
 		keyStory("key-rotate-wrong", "Rotate a key, refused", 422, all, rotate(0, "Choose one of these.")),
 		keyStory("key-rotated", "Key rotated with overlap", 200, all, rotated(5)),
 		keyStory("key-rotated-at-once", "Key rotated, the old secret over", 200, all, rotated(0)),

@@ -1,0 +1,39 @@
+package views
+
+import "umg/app"
+
+// may reports whether the reader's role allows all of need. Visitors may nothing.
+func (s Shell) may(need app.Rights) bool { return s.Viewer != nil && s.Viewer.Rights.Has(need) }
+
+// rolePower is one thing that a role may do, and where.
+type rolePower struct {
+	need       app.Rights
+	text, href string
+}
+
+// rolePowers are what those who neither call models nor manage keys may still find something to do with.
+var rolePowers = []rolePower{
+	{app.ManageMoney, "Buy credit and decide how it is bought", billingPath},
+	{app.ReadUsage, "See what was used and what it cost", usagePath},
+	{app.ReadUsage, "Look through every request", requestsPath},
+	{app.ReadModels, "Compare models and their prices", modelsPath},
+}
+
+// powers are those of the reader.
+func (s Shell) powers() []rolePower {
+	var list []rolePower
+	for _, p := range rolePowers {
+		if s.may(p.need) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// roleTitle begins what is said to somebody whose role allows only a part.
+func (s Shell) roleTitle() string {
+	if s.Viewer == nil || s.Viewer.Role == "" {
+		return "You have no role in this account"
+	}
+	return "Your role in this account is " + s.Viewer.Role
+}
