@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -68,13 +69,11 @@ func exampleAudit() []views.AuditEntry {
 }
 
 func hostileAudit() []views.AuditEntry {
-	const nasty = `<script>alert("1")</script> ‮gnp.exe `
-	long := ""
-	for range 20 {
-		long += "averylongwordwithoutanyspace"
-	}
+	const nasty = "<script>alert(\"1\")</script> \u202egnp.exe "
+	long := strings.Repeat("averylongwordwithoutanyspace", 20)
 	return []views.AuditEntry{
-		{ID: "audit_2", At: at(time.Minute), Actor: views.AuditUser, ActorID: "user_1", ActorName: nasty + "@example.com", Words: "changed the key",
+		{ID: "audit_2", At: at(time.Minute), Actor: views.AuditUser, ActorID: "user_1", ActorName: nasty + "@example.com",
+			Words: "changed the key",
 			Object: "key_" + long, Name: nasty + long, IP: long, Agent: nasty + long, RequestID: nasty,
 			Changes: []views.AuditChange{{Field: "name", From: nasty, To: long}, {Field: long, From: "=1+1", To: nasty}}},
 		{ID: "audit_1", At: at(2 * time.Minute), Actor: "robot", Words: "did " + nasty},
