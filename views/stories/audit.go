@@ -73,7 +73,7 @@ func hostileAudit() []views.AuditEntry {
 	long := strings.Repeat("averylongwordwithoutanyspace", 20)
 	return []views.AuditEntry{
 		{ID: "audit_2", At: at(time.Minute), Actor: views.AuditUser, ActorID: "user_1", ActorName: nasty + "@example.com",
-			Words: "changed the key",
+			Words:  "changed the key",
 			Object: "key_" + long, Name: nasty + long, IP: long, Agent: nasty + long, RequestID: nasty,
 			Changes: []views.AuditChange{{Field: "name", From: nasty, To: long}, {Field: long, From: "=1+1", To: nasty}}},
 		{ID: "audit_1", At: at(2 * time.Minute), Actor: "robot", Words: "did " + nasty},
