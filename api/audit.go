@@ -13,7 +13,6 @@ import (
 
 // Limits of the route about the audit log.
 const (
-	auditPageMax     = 100
 	auditPageUsual   = 20
 	auditFilterBytes = 200
 )
@@ -56,7 +55,7 @@ func auditBody(e audit.Entry) auditJSON {
 	return auditJSON{
 		ID: e.ID, Object: "audit_log.entry", CreatedAt: e.At.Unix(), Action: e.Action, Text: audit.Describe(e.Action).Words,
 		Actor:    auditActorJSON{Type: e.Actor, ID: orNull(e.ActorID), Name: orNull(e.ActorName)},
-		TargetID: orNull(e.Object), TargetName: orNull(e.Name), Changes: slices.Concat([]audit.Change{}, e.Changes), IP: orNull(e.IP),
+		TargetID: orNull(e.Object), TargetName: orNull(e.Name), Changes: append([]audit.Change{}, e.Changes...), IP: orNull(e.IP),
 		UserAgent: orNull(e.Agent), RequestID: orNull(e.RequestID),
 	}
 }
@@ -90,7 +89,7 @@ func (x *call) auditFilter() (f audit.Filter, err error) {
 			return f, usageError(name, "%s has more than %d bytes.", name, auditFilterBytes)
 		}
 	}
-	if f.Limit, err = x.limit(auditPageMax); err != nil {
+	if f.Limit, err = x.limit(); err != nil {
 		return f, err
 	}
 	if f.Limit == 0 {

@@ -19,7 +19,6 @@ import (
 
 // Limits of the routes about buying credit. What is a whole number of cents is written in dollars.
 const (
-	topUpPageMax    = 100
 	topUpPageUsual  = 20
 	topUpMin        = stripe.CentsMin * app.Cent
 	topUpMax        = stripe.CentsMax * app.Cent
@@ -87,7 +86,7 @@ func topUpBody(t stripe.Topup) topUpJSON {
 func dollarText(cents int64) string { return (app.Amount(cents) * app.Cent).String() }
 
 func (a *API) listTopUps(x *call) error {
-	limit, err := x.limit(topUpPageMax)
+	limit, err := x.limit()
 	if err != nil {
 		return err
 	}

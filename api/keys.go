@@ -14,7 +14,6 @@ import (
 )
 
 const (
-	keysPageMax   = 100
 	keysPageUsual = 20
 )
 
@@ -136,7 +135,7 @@ func (a *API) answerKey(x *call, k account.Key, secret string) error {
 }
 
 func (a *API) listKeys(x *call) error {
-	limit, err := x.limit(keysPageMax)
+	limit, err := x.limit()
 	if err != nil {
 		return err
 	}

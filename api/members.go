@@ -8,7 +8,6 @@ import (
 )
 
 const (
-	peoplePageMax   = 100
 	peoplePageUsual = 20
 )
 
@@ -55,7 +54,7 @@ func memberBody(m account.Member) memberJSON {
 
 // pageSize is the size of a page of people or invitations.
 func (x *call) pageSize() (int, error) {
-	n, err := x.limit(peoplePageMax)
+	n, err := x.limit()
 	if n == 0 {
 		n = peoplePageUsual
 	}

@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -17,7 +16,7 @@ import (
 // Limits of the routes about webhooks.
 const (
 	webhookBodyBytesMax = 64 << 10
-	webhookPageMax      = 100
+	pageMax             = 100 // things of a list at once
 	yearMax             = 9999
 )
 
@@ -107,7 +106,7 @@ func listBody[F, T any](from []F, more bool, id func(F) string, body func(F) T) 
 }
 
 func (a *API) listEndpoints(x *call) error {
-	limit, err := x.limit(webhookPageMax)
+	limit, err := x.limit()
 	if err != nil {
 		return err
 	}
@@ -211,8 +210,8 @@ type exchangeJSON struct {
 func exchangeBody(e webhook.Exchange) exchangeJSON {
 	return exchangeJSON{
 		StatusCode: orNull(e.Status), StartedAt: e.StartedAt.Unix(), DurationMS: e.Duration.Milliseconds(), URL: e.URL,
-		RequestHeaders: slices.Concat([]webhook.Header{}, e.RequestHeaders), RequestBody: string(e.RequestBody),
-		ResponseHeaders: slices.Concat([]webhook.Header{}, e.ResponseHeaders), ResponseBody: string(e.ResponseBody), Error: orNull(e.Error),
+		RequestHeaders: append([]webhook.Header{}, e.RequestHeaders...), RequestBody: string(e.RequestBody),
+		ResponseHeaders: append([]webhook.Header{}, e.ResponseHeaders...), ResponseBody: string(e.ResponseBody), Error: orNull(e.Error),
 	}
 }
 
@@ -301,7 +300,7 @@ func deliveryBody(d webhook.Delivery) deliveryJSON {
 }
 
 func (a *API) listDeliveries(x *call) error {
-	limit, err := x.limit(webhookPageMax)
+	limit, err := x.limit()
 	if err != nil {
 		return err
 	}
@@ -375,14 +374,14 @@ func (a *API) listEventTypes(x *call) error {
 }
 
 // limit is the size of the page that the query asks for; zero when it does not.
-func (x *call) limit(most int) (int, error) {
+func (x *call) limit() (int, error) {
 	text := x.QueryParam("limit")
 	if text == "" {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > most {
-		return 0, app.Errorf(app.Invalid, "invalid_request_error", "limit must be a whole number from 1 to %d.", most).At("limit")
+	if err != nil || n < 1 || n > pageMax {
+		return 0, app.Errorf(app.Invalid, "invalid_request_error", "limit must be a whole number from 1 to %d.", pageMax).At("limit")
 	}
 	return n, nil
 }

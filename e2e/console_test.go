@@ -221,7 +221,7 @@ func TestConsoleKeyLifeWithoutScripts(t *testing.T) {
 	}
 	step("/disable", url.Values{}, http.StatusSeeOther)
 	answers(http.StatusUnauthorized)
-	if list := p.visit(t, "/console/keys", nil); !strings.Contains(list.body, "Disabled") || strings.Contains(list.body, c.APIKey) {
+	if list := p.visit(t, "/console/keys", nil); !strings.Contains(list.body, id+"/enable") || strings.Contains(list.body, c.APIKey) {
 		t.Error("the list does not say so, or shows the secret")
 	}
 	step("/enable", url.Values{}, http.StatusSeeOther)

@@ -54,7 +54,6 @@ type assignment struct {
 // scene is what one call needs: who makes it, and words for its path and its body.
 type scene struct {
 	person *person
-	secret string
 	words  map[string]string
 }
 
@@ -253,7 +252,7 @@ func (m *assigner) one(t *testing.T, r routeRow, a assignment, s scene, v varian
 		path += map[bool]string{true: "&", false: "?"}[strings.Contains(path, "?")] + v.query.Encode()
 	}
 	if r.Face == "console" {
-		return m.page(t, r, a, s, v, path, body)
+		return m.page(t, a, s, v, path, body)
 	}
 	headers := slices.Clone(a.headers)
 	switch {
@@ -272,7 +271,7 @@ func (m *assigner) one(t *testing.T, r routeRow, a assignment, s scene, v varian
 }
 
 // page sends a form, as somebody who may or as the person of the scene.
-func (m *assigner) page(t *testing.T, r routeRow, a assignment, s scene, v variant, path, body string) answer {
+func (m *assigner) page(t *testing.T, a assignment, s scene, v variant, path, body string) answer {
 	t.Helper()
 	values, err := url.ParseQuery(body)
 	if err != nil {

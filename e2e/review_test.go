@@ -52,21 +52,48 @@ func TestConsoleKeysByKeyboard(t *testing.T) {
 		t.Errorf("the secret outlived its dialog: %v", err)
 	}
 	p.must(p.GetByRole("button", playwright.PageGetByRoleOptions{Name: "Actions for By keyboard"}).Focus())
+	p.pick("Rotate")
+	p.must(p.expect.Locator(p.Locator("dialog[open] input[name=overlap]:checked")).ToHaveValue("86400"))
+	p.must(p.Locator("dialog[open] input[name=overlap]:checked").Focus())
+	p.key("ArrowDown") // seven days
 	p.key("Enter")
-	p.key("ArrowDown")
-	p.focused(".menu-item:has-text('Disable')")
+	p.focused("[data-copy-from=fresh-key]")
+	p.key("Escape")
+	p.must(p.expect.Locator(p.Locator("dialog[open] #fresh-key")).ToBeVisible())
+	p.must(p.GetByRole("link", playwright.PageGetByRoleOptions{Name: "I stored it"}).Focus())
 	p.key("Enter")
+	p.sees("Two secrets of this key work") // on the page of the key
+	p.must(p.GetByRole("link", playwright.PageGetByRoleOptions{Name: "End the old secret now…"}).Focus())
+	p.key("Enter")
+	p.focused("dialog[open] a:has-text('Cancel')")
+	p.key("Tab")
+	p.key("Enter")
+	p.sees("Only the newest secret of By keyboard works.")
+	p.must(p.GetByRole("link", playwright.PageGetByRoleOptions{Name: "API keys"}).Last().Focus())
+	p.key("Enter")
+	p.must(p.GetByRole("button", playwright.PageGetByRoleOptions{Name: "Actions for By keyboard"}).Focus())
+	p.pick("Disable")
 	p.sees("Key disabled")
 	p.focused("button[aria-label^='Actions for']")
-	p.key("Enter")
-	p.key("ArrowDown")
-	p.key("ArrowDown")
-	p.key("ArrowDown")
-	p.focused(".menu-item:has-text('Delete')")
-	p.key("Enter")
+	p.pick("Delete")
 	p.focused("dialog[open] a:has-text('Cancel')")
 	p.key("Escape")
 	p.focused("button[aria-label^='Actions for']")
+}
+
+// pick opens the menu whose button has the focus, and goes down to an entry of it.
+func (p *tab) pick(entry string) {
+	p.t.Helper()
+	const entriesMax = 10
+	p.key("Enter")
+	for range entriesMax {
+		p.key("ArrowDown")
+		if on, err := p.Evaluate(`entry => document.activeElement.matches(".menu-item") && document.activeElement.textContent.includes(entry)`, entry); err == nil && on == true {
+			p.key("Enter")
+			return
+		}
+	}
+	p.t.Fatalf("the menu has no entry %q", entry)
 }
 
 func TestConsoleAFormPressedTwiceIsSentOnce(t *testing.T) {

@@ -70,10 +70,10 @@ func (c *Console) askEmail(p *page) error {
 	if err != nil {
 		return c.refuseProfile(p, err, func(v *views.Profile, e *app.Error) bool {
 			v.NewEmail = email
-			switch {
-			case e.Param == "email":
+			switch e.Param {
+			case "email":
 				v.NewEmailError = e.Message
-			case e.Param == "current_password":
+			case "current_password":
 				v.EmailPasswordError = e.Message
 			default:
 				v.EmailFormError = e.Message

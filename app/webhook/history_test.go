@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,8 +18,7 @@ func (b *bench) history(p app.Principal) (lines []string) {
 	b.Helper()
 	page, err := audit.New(b.db, b.clock.Now, b.options.IDs).List(b.Context(), p.AccountID, audit.Filter{Limit: 100})
 	must(b, err)
-	for i := len(page.Entries) - 1; i >= 0; i-- {
-		e := page.Entries[i]
+	for _, e := range slices.Backward(page.Entries) {
 		line := string(e.Actor) + " " + strings.TrimPrefix(string(e.Action), "webhook.") + " " + e.Name
 		for _, c := range e.Changes {
 			line += "; " + c.Field + ": " + c.From + " → " + c.To

@@ -2,6 +2,7 @@ package stripe
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +16,7 @@ func (h *shop) history(account string) (lines []string) {
 	h.Helper()
 	page, err := audit.New(h.db, h.clock.now, h.ids).List(h.Context(), account, audit.Filter{Limit: 100})
 	h.must(err)
-	for i := len(page.Entries) - 1; i >= 0; i-- {
-		e := page.Entries[i]
+	for _, e := range slices.Backward(page.Entries) {
 		line := strings.TrimSpace(string(e.Actor) + " " + string(e.Action) + " " + e.Object)
 		for _, c := range e.Changes {
 			line += "; " + c.Field + ": " + c.From + " → " + c.To

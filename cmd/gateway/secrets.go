@@ -63,7 +63,7 @@ func leakKeys(path string) (api.LeakKeys, error) {
 	if path == "" {
 		return nil, nil
 	}
-	document, err := os.ReadFile(path) //nolint:gosec // the operator names it
+	document, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("--leak-report-keys: %w", err)
 	}
