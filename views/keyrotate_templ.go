@@ -364,9 +364,9 @@ func KeyRotatedPage(k KeyRotated) templ.Component {
 								return templ_7745c5c3_Err
 							}
 							var templ_7745c5c3_Var18 string
-							templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinStringErrs("By hand on the page of the key, or by itself on ")
+							templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinStringErrs("By hand on the page of the key; otherwise it works until ")
 							if templ_7745c5c3_Err != nil {
-								return templ.Error{Err: templ_7745c5c3_Err, FileName: `keyrotate.templ`, Line: 62, Col: 61}
+								return templ.Error{Err: templ_7745c5c3_Err, FileName: `keyrotate.templ`, Line: 62, Col: 70}
 							}
 							_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var18))
 							if templ_7745c5c3_Err != nil {
