@@ -89,6 +89,7 @@ func closedAccounts(ctx context.Context, q postgres.Queryer, now time.Time, limi
 // setErasure notes when to look again; with no time, nothing is left.
 func setErasure(ctx context.Context, q postgres.Queryer, id string, due *time.Time, now time.Time) error {
 	_, err := q.ExecContext(ctx, `
-		update accounts set erase_due_at = $2, erased_at = case when $2::timestamptz is null then $3::timestamptz end where id = $1`, id, due, now)
+		update accounts set erase_due_at = $2, erased_at = case when $2::timestamptz is null then $3::timestamptz end
+		where id = $1`, id, due, now)
 	return err
 }

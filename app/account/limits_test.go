@@ -1,6 +1,7 @@
 package account
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -16,8 +17,8 @@ func (b bundle) told(t *testing.T, accountID string) (list []audit.Entry) {
 	t.Helper()
 	page, err := b.audit.List(t.Context(), accountID, audit.Filter{Limit: 100})
 	must(t, err)
-	for i := len(page.Entries) - 1; i >= 0; i-- {
-		list = append(list, page.Entries[i])
+	for _, e := range slices.Backward(page.Entries) {
+		list = append(list, e)
 	}
 	return list
 }

@@ -141,14 +141,16 @@ func (c *Console) renderAssetForm(p *page, status int, n views.AssetNew) error {
 }
 
 func (c *Console) createAsset(p *page) error {
-	form := views.AssetForm{Kind: p.FormValue("type"), URL: strings.TrimSpace(p.FormValue("url")), Name: strings.TrimSpace(p.FormValue("name"))}
+	form := views.AssetForm{
+		Kind: p.FormValue("type"), URL: strings.TrimSpace(p.FormValue("url")), Name: strings.TrimSpace(p.FormValue("name")),
+	}
 	made, err := c.o.Assets.Create(p.Request().Context(), p.principal(), asset.Spec{
 		Kind: asset.Kind(form.Kind), URL: form.URL, Name: form.Name,
 	})
 	if err != nil {
 		return c.refuseAsset(p, form, err)
 	}
-	return c.leave(p, ui.Success, "The asset is registered. It can be used as soon as it is active.", views.AssetPath(made.ID))
+	return c.leave(p, "The asset is registered. It can be used as soon as it is active.", views.AssetPath(made.ID))
 }
 
 // refuseAsset shows the form again with the refusal beside the field it concerns. A fault of the provider is said above

@@ -142,7 +142,7 @@ func (c *Console) recoverWebhook(p *page) error {
 	if err != nil {
 		return err
 	}
-	return c.leave(p, ui.Success, recoveredText(r), webhooksPath+"/"+w.ID)
+	return c.leave(p, recoveredText(r), webhooksPath+"/"+w.ID)
 }
 
 // consoleWords say a refusal without the words of the API.

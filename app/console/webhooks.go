@@ -191,16 +191,16 @@ func (c *Console) updateWebhook(p *page) error {
 	if err != nil {
 		return c.refuseWebhook(p, views.WebhookEdit{ID: id, Form: form}, err)
 	}
-	return c.leave(p, ui.Success, "Endpoint saved.", webhooksPath+"/"+id)
+	return c.leave(p, "Endpoint saved.", webhooksPath+"/"+id)
 }
 
 // leave says one sentence on the next page and leads there, also from a dialog: what the script fetches itself would
 // take the sentence with it.
-func (c *Console) leave(p *page, tone ui.Tone, text, next string) error {
+func (c *Console) leave(p *page, text, next string) error {
 	if !forScript(p.Request()) {
-		return c.say(p, tone, text, next)
+		return c.say(p, ui.Success, text, next)
 	}
-	p.session.Values[toastTone], p.session.Values[toastText] = string(tone), text
+	p.session.Values[toastTone], p.session.Values[toastText] = string(ui.Success), text
 	if err := c.o.Sessions.Save(p.Request(), p.Response(), p.session); err != nil {
 		return err
 	}
@@ -236,7 +236,7 @@ func (c *Console) deleteWebhook(p *page) error {
 	if err := c.o.Webhooks.Delete(p.Request().Context(), p.principal(), w.ID); err != nil {
 		return err
 	}
-	return c.leave(p, ui.Success, w.Name+" was deleted.", webhooksPath)
+	return c.leave(p, w.Name+" was deleted.", webhooksPath)
 }
 
 func (c *Console) rotateWebhook(p *page) error {

@@ -66,7 +66,8 @@ type jobRow struct {
 }
 
 // columns are those of jobRow, in its order.
-const columns = `id, account_id, key_id, user_id, model, prompt, size, seconds, end_user, remixed_from, image_type, asset_ids, provider, style,
+const columns = `id, account_id, key_id, user_id, model, prompt, size, seconds, end_user, remixed_from, image_type, asset_ids,
+	provider, style,
 	upstream_model, upstream_id, upstream, metadata, state, progress, error_code, error_message, content, rate_card_id, hold_nanos,
 	cost_nanos, due_at, claimed_until, tries, deadline_at, callback_token, created_at, started_at, completed_at, expires_at,
 	deleted_at, cancelled_at, purged_at`

@@ -38,7 +38,7 @@ type Config struct {
 	VideoRetention time.Duration `default:"720h" env:"UMG_VIDEO_RETENTION" help:"How long finished videos can be downloaded."`
 	FFmpeg         string        `env:"UMG_FFMPEG" help:"The ffmpeg that makes thumbnails; else the one on the PATH." placeholder:"FILE"`
 
-	LeakReportKeys  string        `env:"UMG_LEAK_REPORT_KEYS" help:"File with the public keys of partners who report leaked API keys." placeholder:"FILE"`
+	LeakReportKeys  string        `env:"UMG_LEAK_REPORT_KEYS" help:"File of public keys that leak reports are signed with." placeholder:"FILE"`
 	TrustedProxies  []string      `env:"UMG_TRUSTED_PROXIES" help:"Networks whose X-Forwarded-For is believed." placeholder:"CIDR"`
 	InsecureCookies bool          `env:"UMG_INSECURE_COOKIES" help:"Allow sign-in over plain http to another machine."`
 	LameDuck        time.Duration `default:"5s" env:"UMG_LAME_DUCK" help:"Time between failing /readyz and refusing connections at shutdown."`

@@ -22,16 +22,21 @@ func exampleAssets() []views.Asset {
 	asset := func(end, kind, name, source, state string, age time.Duration) views.Asset {
 		return views.Asset{ID: assetID(end), Kind: kind, Name: name, URL: source, State: state, CreatedAt: at(age)}
 	}
-	fresh := asset("01", views.AssetImage, "Main character, front", "https://media.example.com/cast/mara/front.png", views.AssetCreated, 4*time.Second)
+	fresh := asset("01", views.AssetImage, "Main character, front",
+		"https://media.example.com/cast/mara/front.png", views.AssetCreated, 4*time.Second)
 	fresh.MediaType, fresh.Bytes, fresh.Width, fresh.Height = "image/png", 2_418_331, 2048, 2048
-	moving := asset("02", views.AssetVideo, "Night market, b-roll", "https://media.example.com/plates/night-market.mp4", views.AssetProcessing, 48*time.Second)
+	moving := asset("02", views.AssetVideo, "Night market, b-roll",
+		"https://media.example.com/plates/night-market.mp4", views.AssetProcessing, 48*time.Second)
 	moving.MediaType, moving.Bytes, moving.UpstreamID = "video/mp4", 84_310_022, "mat-7f3a91"
-	stuck := asset("03", views.AssetAudio, "Theme, piano", "https://media.example.com/theme.flac", views.AssetProcessing, 3*time.Hour)
+	stuck := asset("03", views.AssetAudio, "Theme, piano",
+		"https://media.example.com/theme.flac", views.AssetProcessing, 3*time.Hour)
 	stuck.MediaType, stuck.Bytes, stuck.UpstreamID = "audio/flac", 31_000_911, "mat-7f3a02"
-	ready := asset("04", views.AssetImage, "Main character, side", "https://media.example.com/cast/mara/side.webp", views.AssetActive, 5*time.Hour)
+	ready := asset("04", views.AssetImage, "Main character, side",
+		"https://media.example.com/cast/mara/side.webp", views.AssetActive, 5*time.Hour)
 	ready.MediaType, ready.Bytes, ready.Width, ready.Height, ready.UpstreamID = "image/webp", 412_804, 1024, 1536, "mat-7f39c4"
 	ready.Extra = "{\n  \"group_id\": \"umg\",\n  \"moderation\": {\n    \"label\": \"ok\",\n    \"score\": 0.01\n  }\n}"
-	failed := asset("05", views.AssetImage, "Crowd", "https://203.0.113.7/very/long/path/that/does/not/fit/anywhere/crowd-of-people.jpeg?size=full", views.AssetFailed, 2*day)
+	failed := asset("05", views.AssetImage, "Crowd",
+		"https://203.0.113.7/very/long/path/that/does/not/fit/anywhere/crowd-of-people.jpeg?size=full", views.AssetFailed, 2*day)
 	failed.MediaType, failed.Bytes, failed.Width, failed.Height = "image/jpeg", 28_991_004, 7900, 5000
 	failed.Reason, failed.UpstreamID = "The picture shows a person whose consent could not be found. Register one without faces.", "mat-7f2001"
 	sound := asset("06", views.AssetAudio, "Rain on a tin roof", "https://sounds.example.org/rain.mp3", views.AssetActive, 9*day)
