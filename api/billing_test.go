@@ -286,8 +286,12 @@ func TestMoneyIsLookedAfterByAPI(t *testing.T) {
 func TestMoneyIsNobodyElses(t *testing.T) {
 	t.Parallel()
 	s := sells(t)
-	made := decode[topUp](t, s.buy(`{"amount":"5"}`, "Idempotency-Key", "k"), http.StatusOK)
 	theirs := s.stranger()
+	other := decode[topUp](t, s.call(http.MethodPost, "/v1/top_ups", `{"amount":"5"}`, append([]string{"Idempotency-Key", "k"}, theirs...)...), 200)
+	made := decode[topUp](t, s.buy(`{"amount":"5"}`, "Idempotency-Key", "k"), http.StatusOK)
+	if other.ID == made.ID {
+		t.Error("one top-up for two accounts")
+	}
 	same := func(r reply) string { return strings.ReplaceAll(r.body, r.header.Get("X-Request-Id"), "") }
 	foreign := s.call(http.MethodGet, "/v1/top_ups/"+made.ID, "", theirs...)
 	for _, id := range []string{"top_01kb4a6zt4h2s8j5y7r3w9mvaq", "none", "%00", "..%2f", strings.Repeat("a", 300)} {
@@ -297,10 +301,6 @@ func TestMoneyIsNobodyElses(t *testing.T) {
 	}
 	if r := s.call(http.MethodGet, "/v1/top_ups?after="+made.ID, "", theirs...); r.status != 200 || !strings.Contains(r.body, `"data":[]`) {
 		t.Errorf("%d %s", r.status, r.body)
-	}
-	other := decode[topUp](t, s.call(http.MethodPost, "/v1/top_ups", `{"amount":"5"}`, append([]string{"Idempotency-Key", "k"}, theirs...)...), 200)
-	if other.ID == made.ID {
-		t.Error("one top-up for two accounts")
 	}
 	usual := bearer(s.secret()) // a key that spends may not buy
 	for _, route := range []string{"GET /v1/top_ups", "POST /v1/top_ups", "GET /v1/top_ups/" + made.ID, "GET /v1/auto_top_up", "POST /v1/auto_top_up",

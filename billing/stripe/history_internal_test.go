@@ -169,3 +169,22 @@ func TestWhatCannotBeLoggedIsNotDone(t *testing.T) {
 		t.Errorf("%+v %s %+v", a, low, list)
 	}
 }
+
+// Two operators may finish the same refund, whose outcome was unknown to both.
+func TestARefundThatTwoFinishIsToldOnce(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	account := h.account()
+	top := h.bought(account, 2000)
+	row := h.row(top.ID)
+	pending, err := h.s.pendingRefund(t.Context(), row, RefundRequest{TopupID: top.ID, Cents: 100, Operator: "ops", Reason: "asked"})
+	h.must(err)
+	for range 2 {
+		h.must(h.s.refunded(t.Context(), row, pending, "re_1", app.Origin{}))
+	}
+	var entries int
+	h.must(h.db.GetContext(t.Context(), &entries, `select count(*) from audit_entries where action = 'billing.refunded'`))
+	if entries != 1 {
+		t.Errorf("%d entries of one refund", entries)
+	}
+}
