@@ -147,7 +147,7 @@ func MembersPage(m Members) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			if len(m.Roles) > 0 {
+			if !m.MayManage() {
 				templ_7745c5c3_Var6 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 					templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 					templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)

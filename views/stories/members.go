@@ -1,0 +1,119 @@
+package stories
+
+import (
+	"time"
+
+	"github.com/a-h/templ"
+
+	"umg/app"
+	"umg/views"
+)
+
+// people are the pages about members, invitations and the account.
+func people() []Story {
+	members := func(name, title string, change func(*views.Members)) Story {
+		return Story{Name: name, Group: "Settings", Title: title, Status: 200, Path: "/console/settings/members",
+			View: func(s views.Shell) templ.Component {
+				m := exampleMembers(s)
+				change(&m)
+				return views.MembersPage(m)
+			}}
+	}
+	offer := func(name, title string, change func(*views.Offer)) Story {
+		return Story{Name: name, Group: "Settings", Title: title, Status: 200, Path: "/console/invitations",
+			View: func(s views.Shell) templ.Component {
+				o := views.Offer{Shell: s, Token: "token", Account: "Analytical Engines", Email: Email,
+					Role: views.RoleChoice{Role: "developer", Meaning: "Models, playground, videos, assets, keys, webhooks and usage"}}
+				change(&o)
+				return views.OfferPage(o)
+			}}
+	}
+	visitor := offer("offer-visitor", "An invitation, opened by a visitor", func(*views.Offer) {})
+	visitor.Out = true
+	reader := members("members-reader", "Members, for somebody who may not change them", func(m *views.Members) { m.Invitations = nil })
+	reader.Adjust = func(s *views.Shell) { s.Viewer.Rights = app.ReadUsage }
+	return append([]Story{
+		members("members", "Members", func(*views.Members) {}),
+		members("members-errors", "Members, an invitation that cannot be sent", func(m *views.Members) {
+			m.Form = views.InviteForm{Email: "charles", Role: "admin", EmailError: "Enter a complete e-mail address, such as you@company.com.",
+				FormError: "This account has 50 open invitations, which is as many as it may have."}
+		}),
+		members("members-link", "Members, a link to pass on", func(m *views.Members) {
+			m.Link, m.LinkFor = "https://gateway.example.com/console/invitations?token=made-up", "charles@example.com"
+		}),
+		members("members-hostile", "Members, hostile text", func(m *views.Members) {
+			m.Members[1].Name, m.Members[1].Email = `<script>alert("1")</script>`, `"><img src=x onerror=alert(1)>@example.com`
+			m.Invitations[0].Email = `<b>bold</b>@example.com`
+		}),
+		reader, visitor,
+		offer("offer", "An invitation", func(*views.Offer) {}),
+		offer("offer-other", "An invitation of another address", func(o *views.Offer) { o.Wrong, o.Email = true, "charles@example.com" }),
+		offer("offer-over", "An invitation that has ended", func(o *views.Offer) {
+			o.Problem = "This invitation has expired: it worked for 7 days. Ask to be invited again."
+		}),
+	}, accountStories()...)
+}
+
+func exampleMembers(s views.Shell) views.Members {
+	return views.Members{
+		Shell: s, Form: views.InviteForm{Role: "developer"},
+		Members: []views.Member{
+			{ID: "user_ada", Email: Email, Name: "Ada Lovelace", Role: "owner", JoinedAt: at(400 * 24 * time.Hour), TwoFactor: true, Self: true},
+			{ID: "user_charles", Email: "charles@example.com", Role: "developer", JoinedAt: at(30 * 24 * time.Hour)},
+			{ID: "user_mary", Email: "mary@example.com", Name: "Mary", Role: "billing", JoinedAt: at(26 * time.Hour), Fixed: true},
+		},
+		Invitations: []views.Invitation{{ID: "inv_1", Email: "george@example.com", Role: "admin", InvitedBy: Email, SentAt: at(3 * time.Hour),
+			ExpiresAt: Now().Add(165 * time.Hour)}},
+		Roles: []views.RoleChoice{
+			{Role: "owner", Meaning: "Everything, with owners and the account itself"},
+			{Role: "admin", Meaning: "Everything but owners and the end of the account"},
+			{Role: "developer", Meaning: "Models, playground, videos, assets, keys, webhooks and usage"},
+			{Role: "billing", Meaning: "Credit, payments and usage"},
+		},
+	}
+}
+
+func accountStories() []Story {
+	account := func(name, title string, change func(*views.AccountSettings)) Story {
+		return Story{Name: name, Group: "Settings", Title: title, Status: 200, Path: "/console/settings/account",
+			View: func(s views.Shell) templ.Component {
+				s.Viewer.Role = "owner"
+				a := views.AccountSettings{Shell: s, ID: "acct_01kb4a6zt4h2s8j5y7r3w9mvaq", Name: "Analytical Engines",
+					CreatedAt: at(400 * 24 * time.Hour), Members: 3, Owner: true, MayRename: true}
+				change(&a)
+				return views.AccountPage(a)
+			}}
+	}
+	remove := func(name, title string, change func(*views.AccountDelete)) Story {
+		return Story{Name: name, Group: "Settings", Title: title, Status: 200, Path: "/console/settings/account/delete",
+			View: func(s views.Shell) templ.Component {
+				d := views.AccountDelete{Shell: s, Name: "Analytical Engines", Credit: 4_998_731_450, CreditKnown: true}
+				change(&d)
+				return views.AccountDeletePage(d)
+			}}
+	}
+	leave := Story{Name: "member-leave", Group: "Settings", Title: "Leave the account, as its only owner", Status: 422,
+		Path: "/console/settings/members/leave", View: func(s views.Shell) templ.Component {
+			return views.MemberRemovePage(views.MemberChange{Shell: s, Leave: true,
+				Error: "An account has at least one owner, and this is the only one. Make somebody else an owner first, or delete the account."})
+		}}
+	gone := Story{Name: "member-remove", Group: "Settings", Title: "Remove a member", Status: 200,
+		Path: "/console/settings/members/user_charles/remove", View: func(s views.Shell) templ.Component {
+			return views.MemberRemovePage(views.MemberChange{Shell: s, Member: views.Member{ID: "user_charles", Email: "charles@example.com"}})
+		}}
+	return []Story{
+		account("account", "The account", func(a *views.AccountSettings) { a.OnlyOwner = true }),
+		account("account-error", "The account, a name that is too long", func(a *views.AccountSettings) {
+			a.NameError = "A name has between 1 and 80 printable characters."
+		}),
+		account("account-member", "The account, for a developer", func(a *views.AccountSettings) {
+			a.Viewer.Role, a.Owner, a.MayRename = "developer", false, false
+		}),
+		remove("account-delete", "Delete the account", func(*views.AccountDelete) {}),
+		remove("account-delete-errors", "Delete the account, nothing was right", func(d *views.AccountDelete) {
+			d.NameError, d.PasswordError = "Type the name of the account exactly as it is shown: Analytical Engines", "This is not your password."
+			d.CreditKnown = false
+		}),
+		leave, gone,
+	}
+}
