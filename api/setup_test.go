@@ -53,7 +53,7 @@ const models = `
 aliases:
   headers: {x-api-key: authorization, x-goog-api-key: authorization}
 providers:
-  - {id: up, name: Up, base_url: "${SIM}/up/v1", timeouts: {first_byte: 300ms, idle: 2s, total: 20s}}
+  - {id: up, name: Up, base_url: "${SIM}/up/v1", timeouts: {first_byte: 1s, idle: 2s, total: 20s}}
   - {id: patient, name: Patient, base_url: "${SIM}/patient/v1"}
   - {id: unset, name: Unset, base_url: "${UNSET}/v1"}
 models:
