@@ -329,11 +329,7 @@ func (a *API) deleteKey(x *call) error {
 	if err := a.accounts.DeleteKey(x.Request().Context(), x.principal(), id); err != nil {
 		return err
 	}
-	return a.object(x, struct {
-		ID      string `json:"id"`
-		Object  string `json:"object"`
-		Deleted bool   `json:"deleted"`
-	}{id, "api_key.deleted", true})
+	return a.object(x, removedJSON{id, "api_key.deleted", true})
 }
 
 func (a *API) rotateKey(x *call) error {

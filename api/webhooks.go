@@ -170,11 +170,7 @@ func (a *API) deleteEndpoint(x *call) error {
 	if err := a.webhooks.Delete(x.Request().Context(), x.principal(), id); err != nil {
 		return err
 	}
-	return a.object(x, struct {
-		ID      string `json:"id"`
-		Object  string `json:"object"`
-		Deleted bool   `json:"deleted"`
-	}{id, "webhook_endpoint.deleted", true})
+	return a.object(x, removedJSON{id, "webhook_endpoint.deleted", true})
 }
 
 func (a *API) rotateSecret(x *call) error {

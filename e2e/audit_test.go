@@ -67,7 +67,6 @@ var deeds = []deed{
 
 // undone are the actions that no deed of both faces stands for, and why.
 var undone = map[string]string{
-	"key.budget_set":           "a budget is changed with the other fields of its key, which is key.updated",
 	"key.leaked":               "the gateway does it when a secret is reported",
 	"account.settings_changed": "a command of whoever runs the gateway does it",
 	"account.frozen":           "a dispute or a command does it",

@@ -256,18 +256,6 @@ func (s *Service) Offer(ctx context.Context, token string) (Offer, error) {
 	return Offer{Invitation: r.Invitation, AccountID: r.AccountID, Account: r.Account}, r.refuse(s.o.Now())
 }
 
-// Offers lists what a user whose address is verified may accept without a link: the mailbox has proved to be theirs.
-func (s *Service) Offers(ctx context.Context, u User) (list []Offer, err error) {
-	if !u.Verified {
-		return nil, nil
-	}
-	rows, err := invitationsTo(ctx, s.db, u.Email, s.o.Now().UTC(), peoplePageMax)
-	for _, r := range rows {
-		list = append(list, Offer{Invitation: r.Invitation, AccountID: r.AccountID, Account: r.Account})
-	}
-	return list, storeError("list invitations", err)
-}
-
 func errInvitationUnknown() error {
 	return app.Errorf(app.NotFound, "invitation_unknown",
 		"This link is not complete, or a newer one was sent instead. Copy it whole from the latest mail, or ask to be invited again.")
@@ -314,25 +302,7 @@ func (s *Service) Accept(ctx context.Context, p app.Principal, token string) (m 
 		if err != nil {
 			return err
 		}
-		m, err = s.join(ctx, tx, p, r, true)
-		return err
-	})
-	return m, storeError("accept invitation", err)
-}
-
-// AcceptOffer makes the principal's user a member without a link. Their address must be verified.
-func (s *Service) AcceptOffer(ctx context.Context, p app.Principal, accountID, id string) (m Membership, err error) {
-	if !sane(accountID) || !sane(id) {
-		return Membership{}, invitationNotFound()
-	}
-	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		r, err := openInvitation(ctx, tx, accountID, id)
-		if errors.Is(err, sql.ErrNoRows) {
-			return invitationNotFound()
-		} else if err != nil {
-			return err
-		}
-		m, err = s.join(ctx, tx, p, r, false)
+		m, err = s.join(ctx, tx, p, r)
 		return err
 	})
 	return m, storeError("accept invitation", err)

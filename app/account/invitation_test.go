@@ -239,29 +239,3 @@ func TestAnInvitationIsAcceptedOnceUnderRaces(t *testing.T) {
 		t.Error("a link that was never mailed proved an address")
 	}
 }
-
-func TestAVerifiedAddressNeedsNoLink(t *testing.T) {
-	t.Parallel()
-	b, _ := verifying(t)
-	owner, u := b.member(t, "owner@example.com"), b.member(t, "new@example.com")
-	i, err := b.Invite(t.Context(), owner.Principal(), u.Email, Developer)
-	must(t, err)
-	if list, err := b.Offers(t.Context(), u); err != nil || len(list) != 0 {
-		t.Fatalf("who has not proved the address sees %+v %v", list, err)
-	}
-	_, err = b.AcceptOffer(t.Context(), u.Principal(), owner.AccountID, i.ID)
-	wantError(t, err, app.NotFound, "invitation_not_found")
-	if _, err := b.db.Exec(`update users set verified_at = now() where id in ($1, $2)`, u.ID, owner.ID); err != nil {
-		t.Fatal(err)
-	}
-	u, err = b.User(t.Context(), u.ID)
-	must(t, err)
-	if list, err := b.Offers(t.Context(), u); err != nil || len(list) != 1 || list[0].ID != i.ID || list[0].Account != "owner's account" {
-		t.Fatalf("%+v %v", list, err)
-	}
-	_, err = b.AcceptOffer(t.Context(), owner.Principal(), owner.AccountID, i.ID)
-	wantError(t, err, app.NotFound, "invitation_not_found")
-	if m, err := b.AcceptOffer(t.Context(), u.Principal(), owner.AccountID, i.ID); err != nil || m.Role != Developer {
-		t.Errorf("%+v %v", m, err)
-	}
-}

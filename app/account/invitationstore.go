@@ -57,14 +57,6 @@ func invitationsOf(ctx context.Context, q postgres.Queryer, accountID, after str
 	return rows, err
 }
 
-// invitationsTo lists those that an address may still accept, newest first.
-func invitationsTo(ctx context.Context, q postgres.Queryer, email string, now time.Time, limit int) (rows []inviteRow, err error) {
-	err = q.SelectContext(ctx, &rows, `
-		select `+inviteColumns+inviteFrom+`
-		where i.email = $1 and i.ended is null and i.expires_at > $2 and a.closed_at is null order by i.id desc limit $3`, email, now, limit)
-	return rows, err
-}
-
 func openInvitation(ctx context.Context, q postgres.Queryer, accountID, id string) (r inviteRow, err error) {
 	err = q.GetContext(ctx, &r, `
 		select `+inviteColumns+inviteFrom+`where i.account_id = $1 and i.id = $2 and i.ended is null`, accountID, id)

@@ -13,9 +13,8 @@ import (
 	"umg/app/postgres"
 )
 
-// join makes the principal's user a member of the account that an invitation is to. Linked is false where the verified
-// address takes the place of the link, and then nothing is said about invitations of others.
-func (s *Service) join(ctx context.Context, tx *sqlx.Tx, p app.Principal, r inviteRow, linked bool) (Membership, error) {
+// join makes the principal's user, who came by its link, a member of the account that an invitation is to.
+func (s *Service) join(ctx context.Context, tx *sqlx.Tx, p app.Principal, r inviteRow) (Membership, error) {
 	now := s.o.Now().UTC()
 	if _, err := lockAccount(ctx, tx, r.AccountID); errors.Is(err, sql.ErrNoRows) {
 		r.Closed = true
@@ -26,10 +25,7 @@ func (s *Service) join(ctx context.Context, tx *sqlx.Tx, p app.Principal, r invi
 	if err != nil {
 		return Membership{}, err
 	}
-	switch {
-	case !linked && (u.Email != r.Email || !u.Verified):
-		return Membership{}, invitationNotFound()
-	case u.Email != r.Email:
+	if u.Email != r.Email {
 		return Membership{}, app.Errorf(app.Forbidden, "invitation_for_other",
 			"This invitation is for %s, and you are signed in as %s. Sign in with that address to accept it.", r.Email, u.Email)
 	}
@@ -41,7 +37,7 @@ func (s *Service) join(ctx context.Context, tx *sqlx.Tx, p app.Principal, r invi
 	} else if !ended {
 		return Membership{}, invitationNotFound()
 	}
-	if linked && s.Verifies() && !u.Verified {
+	if s.Verifies() && !u.Verified {
 		if err := s.proveByLink(ctx, tx, u, p.From.IP, now); err != nil {
 			return Membership{}, err
 		}

@@ -20,7 +20,6 @@ var known = []Known{
 	{"key.enabled", "enabled the key", "API key"},
 	{"key.rotated", "rotated the secret of the key", "API key"},
 	{"key.deleted", "deleted the key", "API key"},
-	{"key.budget_set", "set the budget of the key", "API key"},
 	{"key.leaked", "disabled the key, whose secret was found in public", "API key"},
 
 	{"member.invited", "invited", "invitation"},
