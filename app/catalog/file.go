@@ -35,11 +35,18 @@ type Aliases struct {
 // the credential and in headers is looked up when the catalog is loaded; values are never stored. Without a credential
 // header the credential travels as Authorization: Bearer.
 type FileProvider struct {
-	ID               string `yaml:"id" json:"id"`
-	Name             string `yaml:"name" json:"name"`
-	BaseURL          string `yaml:"base_url" json:"base_url"`
-	Credential       string `yaml:"credential,omitempty" json:"credential,omitempty"`
-	CredentialHeader string `yaml:"credential_header,omitempty" json:"credential_header,omitempty"`
+	ID         string `yaml:"id" json:"id"`
+	Name       string `yaml:"name" json:"name"`
+	BaseURL    string `yaml:"base_url" json:"base_url"`
+	Credential string `yaml:"credential,omitempty" json:"credential,omitempty"`
+	// Credentials are further ones, for when the first is refused or used up.
+	Credentials      []string `yaml:"credentials,omitempty" json:"credentials,omitempty"`
+	CredentialHeader string   `yaml:"credential_header,omitempty" json:"credential_header,omitempty"`
+	// Proxy is the HTTP proxy through which the provider is reached; none when empty.
+	Proxy string `yaml:"proxy,omitempty" json:"proxy,omitempty"`
+	// Prefill lists the styles in which the provider goes on with an answer of the assistant that the request begins.
+	Prefill []llm.Style `yaml:"prefill,omitempty,flow" json:"prefill,omitempty"`
+	Breaker FileBreaker `yaml:"breaker,omitempty" json:"breaker,omitzero"`
 	// Styles are those it speaks; any when empty.
 	Styles []llm.Style `yaml:"styles,omitempty,flow" json:"styles,omitempty"`
 	// Paths are those below the base URL that differ from the style's own.
@@ -53,6 +60,14 @@ type FileProvider struct {
 // FileAssets marks a provider that keeps material assets. The first such provider of a file registers new ones.
 type FileAssets struct {
 	Group string `yaml:"group" json:"group"` // the resource group of ours at the provider
+}
+
+// FileBreaker says when a provider's model is ejected; absent numbers take the defaults.
+type FileBreaker struct {
+	Failures       int      `yaml:"failures,omitempty" json:"failures,omitempty"`               // one after the other; 5
+	FailurePercent int      `yaml:"failure_percent,omitempty" json:"failure_percent,omitempty"` // of the last half minute; 50
+	CallsMin       int      `yaml:"calls_min,omitempty" json:"calls_min,omitempty"`             // before the percentage counts; 20
+	Ejection       Duration `yaml:"ejection,omitempty" json:"ejection,omitempty"`               // 30s, doubled on repeat
 }
 
 // ProviderLimits is what a provider lets us do; zero means nothing is known.
@@ -88,12 +103,19 @@ type FileModel struct {
 	Seconds         []int64          `yaml:"seconds,omitempty,flow" json:"seconds,omitempty"`
 	Assets          int64            `yaml:"assets,omitempty" json:"assets,omitempty"` // how many a video call may name
 	Limits          Limits           `yaml:"limits,omitempty" json:"limits,omitzero"`
-	Timeout         Duration         `yaml:"timeout,omitempty" json:"timeout,omitempty"` // of a whole call
-	Notice          string           `yaml:"notice,omitempty" json:"notice,omitempty"`
-	Released        Date             `yaml:"released" json:"released,omitzero"`
-	Deprecated      Date             `yaml:"deprecated,omitempty" json:"deprecated,omitzero"`
-	Shutdown        Date             `yaml:"shutdown,omitempty" json:"shutdown,omitzero"`
-	Successor       string           `yaml:"successor,omitempty" json:"successor,omitempty"` // the model to use instead
+	Timeout         Duration         `yaml:"timeout,omitempty" json:"timeout,omitempty"`  // of a whole call
+	Timeouts        FileTimeouts     `yaml:"timeouts,omitempty" json:"timeouts,omitzero"` // over those of the providers
+	OnCut           OnCut            `yaml:"on_cut,omitempty" json:"on_cut,omitempty"`
+	// LongerContext is the model that takes what is too long for this one.
+	LongerContext string `yaml:"longer_context,omitempty" json:"longer_context,omitempty"`
+	// Hedge asks a second route when the first is later than usual.
+	Hedge bool `yaml:"hedge,omitempty" json:"hedge,omitempty"`
+
+	Notice     string `yaml:"notice,omitempty" json:"notice,omitempty"`
+	Released   Date   `yaml:"released" json:"released,omitzero"`
+	Deprecated Date   `yaml:"deprecated,omitempty" json:"deprecated,omitzero"`
+	Shutdown   Date   `yaml:"shutdown,omitempty" json:"shutdown,omitzero"`
+	Successor  string `yaml:"successor,omitempty" json:"successor,omitempty"` // the model to use instead
 
 	Availability Availability     `yaml:"availability" json:"-"`
 	Paused       bool             `yaml:"paused,omitempty" json:"-"`
@@ -121,6 +143,15 @@ const (
 	KindImage  Kind = "image"
 	KindVideo  Kind = "video"
 	KindSpeech Kind = "speech"
+)
+
+// OnCut says what follows when an upstream cuts a stream that has begun.
+type OnCut string
+
+// A cut is told to the client as an error, or the answer is recovered on another route where that is possible.
+const (
+	CutError   OnCut = "error"
+	CutRecover OnCut = "recover"
 )
 
 // Availability says whether a model can be called.

@@ -122,8 +122,11 @@ type Model struct {
 	SizePrices                        map[string]Rates
 	Limits                            Limits
 	Timeout                           time.Duration // of a whole call
-	Routes                            []Route       // those that can be used, in the order to try them
-	IdleRoutes                        []Route       // those that cannot, each with its provider's reason
+	OnCut                             OnCut
+	LongerContext                     string // the model that takes what is too long for this one; empty for none
+	Hedge                             bool
+	Routes                            []Route // those that can be used, in the order to try them
+	IdleRoutes                        []Route // those that cannot, each with its provider's reason
 	CreatedAt                         time.Time
 	DeprecatedAt, ShutdownAt          *time.Time
 	Successor                         string // the model to use instead, when this one goes
@@ -174,8 +177,12 @@ type Route struct {
 // Provider is an upstream with its references resolved.
 type Provider struct {
 	ID, Name         string
-	BaseURL          string // without a slash at its end
-	Credential       Secret
+	BaseURL          string   // without a slash at its end
+	Credential       Secret   // the first of Credentials
+	Credentials      []Secret // at least one, which may be empty
+	Proxy            string
+	Prefill          []llm.Style
+	Breaker          Breaker
 	CredentialHeader string // empty: Authorization: Bearer
 	Headers          map[string]string
 	Paths            map[llm.Style]string // below BaseURL, where they differ from the style's own
@@ -183,6 +190,27 @@ type Provider struct {
 	Limits           ProviderLimits
 	AssetGroup       string // the resource group of ours for material assets; empty when it keeps none
 	Unusable         string // why its routes cannot be used; empty when they can
+}
+
+// Breaker says when a provider's model is ejected.
+type Breaker struct {
+	Failures, FailurePercent, CallsMin int
+	Ejection                           time.Duration
+}
+
+// The breaker of a provider that names none.
+const (
+	breakerFailuresDefault = 5
+	breakerPercentDefault  = 50
+	breakerCallsMinDefault = 20
+	breakerEjectDefault    = 30 * time.Second
+)
+
+func (b FileBreaker) breaker() Breaker {
+	return Breaker{
+		Failures: cmp.Or(b.Failures, breakerFailuresDefault), FailurePercent: cmp.Or(b.FailurePercent, breakerPercentDefault),
+		CallsMin: cmp.Or(b.CallsMin, breakerCallsMinDefault), Ejection: cmp.Or(time.Duration(b.Ejection), breakerEjectDefault),
+	}
 }
 
 // Timeouts are the waits for a provider.
@@ -250,8 +278,12 @@ func (v *FileProvider) resolve(lookup Lookup) *Provider {
 	p := &Provider{
 		ID: v.ID, Name: v.Name, BaseURL: strings.TrimRight(fill(v.BaseURL), "/"), Credential: NewSecret(fill(v.Credential)),
 		CredentialHeader: v.CredentialHeader, Headers: map[string]string{}, Paths: maps.Clone(v.Paths), Limits: v.Limits,
-		AssetGroup: v.Assets.Group,
-		Timeouts:   v.Timeouts.over(Timeouts{Connect: connectDefault, FirstByte: firstByteDefault, Idle: idleDefault, Total: totalDefault}),
+		AssetGroup: v.Assets.Group, Proxy: fill(v.Proxy), Prefill: v.Prefill, Breaker: v.Breaker.breaker(),
+		Timeouts: v.Timeouts.over(Timeouts{Connect: connectDefault, FirstByte: firstByteDefault, Idle: idleDefault, Total: totalDefault}),
+	}
+	p.Credentials = []Secret{p.Credential}
+	for _, one := range v.Credentials {
+		p.Credentials = append(p.Credentials, NewSecret(fill(one)))
 	}
 	for _, name := range sortedKeys(v.Headers) {
 		p.Headers[name] = fill(v.Headers[name])
@@ -271,7 +303,8 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 		Styles: m.Styles, Parameters: m.Parameters, Sizes: m.Sizes, Seconds: m.Seconds, AssetsMax: int(m.Assets),
 		Available: m.Availability == Available,
 		Paused:    m.Paused, Notice: m.Notice, Prices: m.Rates, SizePrices: m.SizeRates, Limits: m.Limits,
-		Timeout: cmp.Or(time.Duration(m.Timeout), totalDefault), CreatedAt: time.Time(m.Released),
+		Timeout: cmp.Or(time.Duration(m.Timeout), totalDefault), OnCut: cmp.Or(m.OnCut, CutError), LongerContext: m.LongerContext,
+		Hedge: m.Hedge, CreatedAt: time.Time(m.Released),
 		DeprecatedAt: m.Deprecated.pointer(), ShutdownAt: m.Shutdown.pointer(), Successor: m.Successor, contracts: map[llm.Style]*Contract{},
 	}
 	if err := out.price(card); err != nil {
@@ -283,7 +316,7 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 			return nil, fmt.Errorf("provider %s does not exist", r.Provider)
 		}
 		route := Route{ID: r.id(m.ID), Provider: p, Model: r.Model, Style: r.Style, Order: r.Order, Weight: r.Weight}
-		base := p.Timeouts
+		base := m.Timeouts.over(p.Timeouts)
 		base.Total = cmp.Or(time.Duration(m.Timeout), base.Total)
 		route.Timeouts = r.Timeouts.over(base)
 		if p.Unusable != "" {

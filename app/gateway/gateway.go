@@ -12,6 +12,7 @@ import (
 	"umg/app/limit"
 	"umg/app/llm"
 	"umg/app/provider"
+	"umg/app/provider/health"
 	"umg/app/sse"
 	"umg/billing"
 	"umg/billing/failpoint"
@@ -42,13 +43,14 @@ type Till interface {
 	Settle(ctx context.Context, h billing.Hold, s billing.Settlement) error
 }
 
-// Options are the rooms a call walks through. All are required but Egress and Balance.
+// Options are the rooms a call walks through. All are required but Egress, Balance and Health.
 type Options struct {
 	Till      Till
 	Balance   func(ctx context.Context, accountID string) (billing.Balance, error) // for quotes
 	Snapshot  func() *catalog.Snapshot
 	Limits    *limit.Limiter
 	Providers *provider.Client
+	Health    *health.Monitor // of the providers; a new one when nil
 	Now       app.Clock
 	Random    func(n int) int // a number from 0 to n-1
 	Egress    *egress.Client  // for images whose address a provider cannot be given; none is fetched when nil
@@ -65,6 +67,9 @@ type Gateway struct{ o Options }
 func New(o Options) *Gateway {
 	if o.Till == nil || o.Snapshot == nil || o.Limits == nil || o.Providers == nil || o.Now == nil || o.Random == nil {
 		panic("gateway: a room is missing")
+	}
+	if o.Health == nil {
+		o.Health = health.New(health.Options{Now: o.Now, Random: o.Random})
 	}
 	if o.KeepAlive == 0 {
 		o.KeepAlive = keepAliveStandard

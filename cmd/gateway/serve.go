@@ -30,6 +30,7 @@ import (
 	"umg/app/mail"
 	"umg/app/postgres"
 	"umg/app/provider"
+	"umg/app/provider/health"
 	"umg/app/provider/material"
 	"umg/app/provider/render"
 	"umg/app/server"
@@ -66,6 +67,7 @@ type house struct {
 	keys      *account.KeyRing
 	catalog   *catalog.Catalog
 	providers *provider.Client
+	health    *health.Monitor
 	egress    *egress.Client
 	files     *egress.Client // for what providers made, which may be large
 	blobs     storage.Store
@@ -132,6 +134,7 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 		return h, fmt.Errorf("catalog: %w", err)
 	}
 	h.providers = provider.New(provider.Options{})
+	h.health = health.New(health.Options{Now: time.Now, Random: mathrand.IntN})
 	if h.egress, err = egress.New(egress.Options{Exceptions: cfg.EgressAllow}); err != nil {
 		return h, fmt.Errorf("--egress-allow: %w", err)
 	}
@@ -220,7 +223,7 @@ func (h *house) listen(ctx context.Context) error {
 // openFaces puts the two faces in front of the services.
 func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKeyBytes]byte, leaks api.LeakKeys) {
 	texts := gateway.New(gateway.Options{
-		Till: h.till, Balance: h.ledger.Balance, Snapshot: h.catalog.Snapshot, Limits: h.limits, Providers: h.providers,
+		Till: h.till, Balance: h.ledger.Balance, Snapshot: h.catalog.Snapshot, Limits: h.limits, Providers: h.providers, Health: h.health,
 		Now: time.Now, Random: mathrand.IntN, Egress: h.egress, KeepAlive: h.cfg.KeepAlive,
 	})
 	proxies := h.cfg.proxies()
