@@ -44,8 +44,11 @@ func (s *chatStream) Close() {
 	chatStreams.Put(s)
 }
 
-func (s *chatStream) Fail(dst []byte, e *app.Error, requestID string) []byte {
-	return chat.AppendErrorFrames(dst, e, requestID)
+func (s *chatStream) Fail(dst []byte, e *app.Error, requestID string, spent *llm.Spent) []byte {
+	if !s.ask.IncludeUsage {
+		spent = nil
+	}
+	return s.envelopeOrOwn().AppendFailure(dst, e, requestID, spent)
 }
 
 func (s *chatStream) read(f sse.Frame) (reading, error) {

@@ -158,8 +158,9 @@ type Stream interface {
 	Tally() Tally
 	// Finish appends all that was held back, with the bill, and the end of the stream.
 	Finish(dst []byte, b Bill) []byte
-	// Fail appends how the stream ends with an error, whether the client has seen something of it or nothing.
-	Fail(dst []byte, e *app.Error, requestID string) []byte
+	// Fail appends how the stream ends with an error, whether the client has seen something of it or nothing, and what
+	// was spent on it; nil when that is nothing.
+	Fail(dst []byte, e *app.Error, requestID string, spent *llm.Spent) []byte
 	// Close gives the stream's memory back.
 	Close()
 }

@@ -37,8 +37,8 @@ func (s *messagesStream) Close() {
 	messagesStreams.Put(s)
 }
 
-func (s *messagesStream) Fail(dst []byte, e *app.Error, requestID string) []byte {
-	return messages.Codec{}.Encoder(&s.ask).Fail(dst, e, requestID)
+func (s *messagesStream) Fail(dst []byte, e *app.Error, requestID string, spent *llm.Spent) []byte {
+	return messages.Codec{}.Encoder(&s.ask).Fail(dst, e, requestID, spent)
 }
 
 // messageEvent is the outline of one event.

@@ -59,8 +59,8 @@ func (s *nativeStream) Tally() Tally {
 	return t
 }
 
-func (s *nativeStream) Fail(dst []byte, e *app.Error, requestID string) []byte {
-	return native.AppendErrorFrame(dst, e, requestID)
+func (s *nativeStream) Fail(dst []byte, e *app.Error, requestID string, spent *llm.Spent) []byte {
+	return native.AppendErrorFrame(dst, e, requestID, spent)
 }
 
 func (s *nativeStream) read(f sse.Frame) (reading, error) {

@@ -39,11 +39,11 @@ func (s *responsesStream) Close() {
 	responsesStreams.Put(s)
 }
 
-func (s *responsesStream) Fail(dst []byte, e *app.Error, requestID string) []byte {
+func (s *responsesStream) Fail(dst []byte, e *app.Error, requestID string, spent *llm.Spent) []byte {
 	if s.phase == opening { // nothing of the stream was shown
-		return responses.AppendFailed(dst, 0, nil, &s.ask, e, requestID)
+		return responses.AppendFailed(dst, 0, nil, &s.ask, e, requestID, spent)
 	}
-	return responses.AppendFailed(dst, s.next, s.response, &s.ask, e, requestID)
+	return responses.AppendFailed(dst, s.next, s.response, &s.ask, e, requestID, spent)
 }
 
 // responseEvent is the outline of one event.

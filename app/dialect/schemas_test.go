@@ -89,7 +89,7 @@ func TestAFailedStreamFitsThePublishedSchema(t *testing.T) {
 				out, _, _ = stream.Frame(out, f)
 			}
 			r.Close()
-			checkSchema(t, s, schema, string(stream.Fail(out, app.Errorf(app.Upstream, "upstream_error", "It broke."), "req_1")))
+			checkSchema(t, s, schema, string(stream.Fail(out, app.Errorf(app.Upstream, "upstream_error", "It broke."), "req_1", nil)))
 			stream.Close()
 		}
 	}

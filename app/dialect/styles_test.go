@@ -324,7 +324,7 @@ func TestAStreamOfAnyStyleFailsInItsOwnWords(t *testing.T) {
 				_, _, _ = s.Frame(nil, f)
 			}
 			r.Close()
-			out := string(s.Fail(nil, e, "req_1"))
+			out := string(s.Fail(nil, e, "req_1", nil))
 			s.Close()
 			if !strings.Contains(out, "It broke.") || in != "" && !strings.Contains(out, c.part) || c.event != "" && !strings.Contains(out, "event: "+c.event+"\n") {
 				t.Errorf("%s after %q: %s", style, in, out)

@@ -190,8 +190,8 @@ func (s *translatedStream) Finish(dst []byte, b Bill) []byte {
 	return s.encoder.Append(dst, &s.finish)
 }
 
-func (s *translatedStream) Fail(dst []byte, e *app.Error, requestID string) []byte {
-	return s.encoder.Fail(dst, e, requestID)
+func (s *translatedStream) Fail(dst []byte, e *app.Error, requestID string, spent *llm.Spent) []byte {
+	return s.encoder.Fail(dst, e, requestID, spent)
 }
 
 // ReadBody reads a whole answer of the upstream.
@@ -299,7 +299,7 @@ func (f *folding) Append(dst []byte, e *llm.Event) []byte {
 	return dst
 }
 
-func (f *folding) Fail(dst []byte, _ *app.Error, _ string) []byte { return dst }
+func (f *folding) Fail(dst []byte, _ *app.Error, _ string, _ *llm.Spent) []byte { return dst }
 
 func (f *folding) Decoder(*llm.Ask) llm.StreamDecoder { return nil }
 

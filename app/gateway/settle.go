@@ -8,6 +8,7 @@ import (
 
 	"umg/app"
 	"umg/app/dialect"
+	"umg/app/llm"
 	"umg/app/provider"
 	"umg/billing"
 )
@@ -142,7 +143,15 @@ func (r *run) tellInStream(dst []byte, e *app.Error) []byte {
 	if r.stream == nil {
 		r.stream = r.style.NewStream(r.ask)
 	}
-	return r.stream.Fail(dst, e, r.call.ID)
+	return r.stream.Fail(dst, e, r.call.ID, r.spent())
+}
+
+// spent is what the account pays for what the client has of an answer that ends with an error.
+func (r *run) spent() *llm.Spent {
+	if !r.bill.charged {
+		return nil
+	}
+	return &llm.Spent{Usage: r.bill.usage, Cost: r.hold.Charge(r.bill.cost)}
 }
 
 func (r *run) finishBody(bill dialect.Bill) error {

@@ -50,8 +50,8 @@ type StreamDecoder interface {
 type StreamEncoder interface {
 	// Append appends the frames of one event. The finish ends the stream, with its last mark.
 	Append(dst []byte, e *Event) []byte
-	// Fail appends how a stream, begun or not, ends with an error.
-	Fail(dst []byte, e *app.Error, requestID string) []byte
+	// Fail appends how a stream, begun or not, ends with an error. Spent is nil when the client has nothing of the answer.
+	Fail(dst []byte, e *app.Error, requestID string, spent *Spent) []byte
 }
 
 // Errors of decoders.

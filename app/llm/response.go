@@ -40,6 +40,12 @@ type Ask struct {
 	Request      *Request // as the client made it; nil when the answer is passed on and not translated
 }
 
+// Spent is what an answer has used and cost when it ends with an error, up to what the client has of it.
+type Spent struct {
+	Usage Usage
+	Cost  app.Amount
+}
+
 // EventKind is what an event of a stream is.
 type EventKind uint8
 

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"umg/app"
+	"umg/app/llm"
 )
 
 const (
@@ -15,9 +16,13 @@ const (
 	KeepAlive = ": keepalive\n\n"
 )
 
-// AppendErrorFrames appends how a stream ends with an error: one frame that every client raises, and the end.
-func AppendErrorFrames(dst []byte, e *app.Error, requestID string) []byte {
-	return append(AppendNotice(dst, e, requestID), DoneFrame...)
+// AppendFailure appends how a stream ends with an error: the usage so far, for a client that has asked for it, since it
+// reads nothing behind the error; then one frame that every client raises, and the end.
+func (e Envelope) AppendFailure(dst []byte, failure *app.Error, requestID string, spent *llm.Spent) []byte {
+	if spent != nil {
+		dst = e.AppendUsage(dst, encodeUsage(nil, &spent.Usage, &spent.Cost))
+	}
+	return append(AppendNotice(dst, failure, requestID), DoneFrame...)
 }
 
 // AppendNotice appends an error as a frame. Behind the end of a stream official clients read over it.

@@ -49,8 +49,11 @@ func (s *encoder) Append(dst []byte, e *llm.Event) []byte {
 }
 
 // Fail appends how the stream ends with an error.
-func (*encoder) Fail(dst []byte, e *app.Error, requestID string) []byte {
-	return AppendErrorFrames(dst, e, requestID)
+func (s *encoder) Fail(dst []byte, e *app.Error, requestID string, spent *llm.Spent) []byte {
+	if !s.usage {
+		spent = nil
+	}
+	return s.envelope.AppendFailure(dst, e, requestID, spent)
 }
 
 // part begins a call. Its id and its name come here and never again, since clients add up what they get. The other

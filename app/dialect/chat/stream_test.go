@@ -183,11 +183,11 @@ func TestAFailureIsOneChunkAndTheLastMark(t *testing.T) {
 	e := app.Errorf(app.Upstream, "upstream_error", "failed")
 	const want = `data: {"code":502,"error":{"code":"upstream_error","message":"failed","type":"server_error"},"request_id":"req_1"}` + "\n\ndata: [DONE]\n\n"
 	enc := chat.Codec{}.Encoder(llmtest.NewAsk())
-	if got := string(enc.Fail(nil, e, "req_1")); got != want {
+	if got := string(enc.Fail(nil, e, "req_1", nil)); got != want {
 		t.Errorf("%s", got)
 	}
 	enc.Append(nil, &llm.Event{Kind: llm.EventStart})
-	if got := string(enc.Fail(nil, e, "req_1")); got != want {
+	if got := string(enc.Fail(nil, e, "req_1", nil)); got != want {
 		t.Errorf("%s", got)
 	}
 }

@@ -132,8 +132,12 @@ func (s *encoder) finish(dst []byte, e *llm.Event) []byte {
 }
 
 // Fail ends the stream with an error, which clients raise wherever it stands.
-func (*encoder) Fail(dst []byte, e *app.Error, requestID string) []byte {
+func (*encoder) Fail(dst []byte, e *app.Error, requestID string, spent *llm.Spent) []byte {
 	dst = append(dst, "event: error\ndata: "...)
 	dst = AppendError(dst, e, requestID)
+	if spent != nil {
+		dst = append(dst[:len(dst)-1], `,"usage":`...)
+		dst = append(encodeUsage(dst, &llm.Event{Usage: spent.Usage, Cost: &spent.Cost}, false), '}')
+	}
 	return append(dst, "\n\n"...)
 }

@@ -237,13 +237,13 @@ func TestAFailureIsAnErrorEventWhereverItStands(t *testing.T) {
 	e := messages.Codec{}.Encoder(llmtest.NewAsk())
 	fault := app.Errorf(app.Upstream, "upstream_error", "It\nfailed.")
 	const want = "event: error\n" + `data: {"type":"error","error":{"type":"api_error","message":"It\nfailed.","details":{"error_code":"upstream_error"}},"request_id":"req_1"}` + "\n\n"
-	if got := string(e.Fail(nil, fault, "req_1")); got != want {
+	if got := string(e.Fail(nil, fault, "req_1", nil)); got != want {
 		t.Errorf("%q", got)
 	}
 	dst := e.Append(nil, &llm.Event{Kind: llm.EventStart})
 	dst = e.Append(dst, &llm.Event{Kind: llm.EventPart, Part: llm.Text})
 	dst = e.Append(dst, &llm.Event{Kind: llm.EventDelta, Part: llm.Text, Delta: "a"})
-	if got := string(e.Fail(dst, fault, "req_1")[len(dst):]); got != want {
+	if got := string(e.Fail(dst, fault, "req_1", nil)[len(dst):]); got != want {
 		t.Errorf("%q", got)
 	}
 }

@@ -268,7 +268,7 @@ func TestAStreamHasNoEventLinesNoCommentsAndNoLastMark(t *testing.T) {
 	for _, e := range llm.Unfold(nil, r) {
 		wire = enc.Append(append(wire, native.KeepAlive...), &e)
 	}
-	wire = enc.Fail(wire, app.Errorf(app.Upstream, "upstream_error", "a\nb"), "req_1")
+	wire = enc.Fail(wire, app.Errorf(app.Upstream, "upstream_error", "a\nb"), "req_1", nil)
 	for line := range strings.Lines(string(wire)) {
 		if line = strings.TrimSuffix(line, "\n"); line != "" && !strings.HasPrefix(line, "data: {") {
 			t.Errorf("a line that clients of this style fail at: %q", line)

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"umg/app"
+	"umg/app/llm"
 )
 
 // statusClientGone is what servers write in their logs when the client left before the answer.
@@ -105,9 +106,13 @@ func AppendError(dst []byte, e *app.Error, requestID string) []byte {
 }
 
 // AppendErrorFrame appends how a stream ends with an error: one frame that every client raises.
-func AppendErrorFrame(dst []byte, e *app.Error, requestID string) []byte {
+func AppendErrorFrame(dst []byte, e *app.Error, requestID string, spent *llm.Spent) []byte {
 	dst = append(dst, "data: "...)
 	dst = AppendError(dst, e, requestID)
+	if spent != nil {
+		dst = append(dst[:len(dst)-1], `,"usageMetadata":`...)
+		dst = append(encodeUsage(dst, spent.Usage, &spent.Cost), '}')
+	}
 	return append(dst, "\n\n"...)
 }
 

@@ -94,6 +94,6 @@ func (e *encoder) release(dst []byte) []byte {
 }
 
 // Fail appends how a stream ends with an error.
-func (*encoder) Fail(dst []byte, err *app.Error, requestID string) []byte {
-	return AppendErrorFrame(dst, err, requestID)
+func (*encoder) Fail(dst []byte, err *app.Error, requestID string, spent *llm.Spent) []byte {
+	return AppendErrorFrame(dst, err, requestID, spent)
 }

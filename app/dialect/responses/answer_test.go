@@ -131,7 +131,7 @@ func TestAStreamThatWasPassedOnEndsWithOneFailure(t *testing.T) {
 	const told = `"error":{"code":"server_error","message":"The provider fell silent.","request_id":"req_1"}`
 	seen := `{ "id":"resp_up","object":"response","created_at":1,"status":"in_progress","error":null,"incomplete_details":null,"instructions":"a\u0041",
 		"model":"m","tools":[],"output":[],"parallel_tool_calls":true,"metadata":{},"tool_choice":"auto","temperature":1.0,"top_p":1,"usage":null,"user":null,"new":{"a":1} }`
-	got := responses.AppendFailed([]byte("x"), 7, []byte(seen), nil, failure, "req_1")
+	got := responses.AppendFailed([]byte("x"), 7, []byte(seen), nil, failure, "req_1", nil)
 	want := "xevent: response.failed\ndata: {\"type\":\"response.failed\",\"sequence_number\":7,\"response\":" +
 		`{"id":"resp_up","object":"response","created_at":1,"instructions":"a\u0041","model":"m","tools":[],"output":[],"parallel_tool_calls":true,` +
 		`"metadata":{},"tool_choice":"auto","temperature":1.0,"top_p":1,"new":{"a":1},"status":"failed",` + told + `,"incomplete_details":null}}` + "\n\n"
@@ -141,7 +141,7 @@ func TestAStreamThatWasPassedOnEndsWithOneFailure(t *testing.T) {
 	fits(t, s.event, []byte(framesOf(t, got[1:])[0].data))
 
 	for _, nothing := range [][]byte{nil, []byte("[]"), []byte(`{"id":`)} {
-		frames := framesOf(t, responses.AppendFailed(nil, 0, nothing, fullAsk(), failure, "req_1"))
+		frames := framesOf(t, responses.AppendFailed(nil, 0, nothing, fullAsk(), failure, "req_1", nil))
 		if len(frames) != 2 || frames[0].name != "response.created" || frames[1].name != "response.failed" || !strings.Contains(frames[1].data, told) {
 			t.Fatalf("got %q", frames)
 		}
@@ -152,7 +152,7 @@ func TestAStreamThatWasPassedOnEndsWithOneFailure(t *testing.T) {
 			}
 		}
 	}
-	bare := responses.AppendFailed(nil, 3, []byte(`{}`), nil, failure, "")
+	bare := responses.AppendFailed(nil, 3, []byte(`{}`), nil, failure, "", nil)
 	if data := framesOf(t, bare)[0].data; !json.Valid([]byte(data)) || !strings.Contains(data, `"output":[]`) || strings.Contains(data, "request_id") {
 		t.Errorf("got %s", data)
 	}
@@ -163,7 +163,7 @@ func TestTheCodeOfAFailureIsOneThatClientsKnow(t *testing.T) {
 	for kind, want := range map[app.Kind]string{
 		app.Exhausted: "rate_limit_exceeded", app.Invalid: "invalid_prompt", app.Upstream: "server_error", app.Internal: "server_error",
 	} {
-		wire := codec.Encoder(llmtest.NewAsk()).Fail(nil, app.Errorf(kind, "some_code", "m"), "req_1")
+		wire := codec.Encoder(llmtest.NewAsk()).Fail(nil, app.Errorf(kind, "some_code", "m"), "req_1", nil)
 		if !strings.Contains(string(wire), `"error":{"code":"`+want+`"`) {
 			t.Errorf("kind %d: %s", kind, wire)
 		}
@@ -178,7 +178,7 @@ func TestAFailureKeepsTheOutputSoFar(t *testing.T) {
 	for i := range events[:6] { // up to the arguments
 		wire = enc.Append(wire, &events[i])
 	}
-	wire = enc.Fail(wire, app.Errorf(app.Upstream, "upstream_error", "m"), "req_1")
+	wire = enc.Fail(wire, app.Errorf(app.Upstream, "upstream_error", "m"), "req_1", nil)
 	frames := framesOf(t, wire)
 	response, _ := members(t, []byte(frames[len(frames)-1].data))["response"].(map[string]any)
 	want := `[{"content":[{"annotations":[],"logprobs":[],"text":"Hel","type":"output_text"}],"id":"msg_01test","role":"assistant","status":"completed","type":"message"},` +

@@ -90,7 +90,7 @@ func FuzzDecodeStream(f *testing.F) {
 		c := newStrictClient(t)
 		if !whole {
 			c.cutOff = true
-			out = enc.Fail(out, app.Errorf(app.Upstream, "upstream_error", "m"), "req_1")
+			out = enc.Fail(out, app.Errorf(app.Upstream, "upstream_error", "m"), "req_1", nil)
 		}
 		c.read(out)
 	})

@@ -237,7 +237,7 @@ func (e *encoder) finish(dst []byte, ev *llm.Event) []byte {
 }
 
 // Fail ends the stream with the one event that says so, and with the output so far.
-func (e *encoder) Fail(dst []byte, failure *app.Error, requestID string) []byte {
+func (e *encoder) Fail(dst []byte, failure *app.Error, requestID string, spent *llm.Spent) []byte {
 	if e.ended {
 		return dst
 	}
@@ -252,26 +252,33 @@ func (e *encoder) Fail(dst []byte, failure *app.Error, requestID string) []byte 
 		o.endPart("", true)
 	}
 	o.status, o.failure = statusFailed, appendFailure(nil, failureCode(failure), failure.Message, requestID)
+	if spent != nil {
+		o.usage = encodeUsage(nil, &spent.Usage, &spent.Cost)
+	}
 	o.close(statusIncomplete)
 	return e.snapshot(dst, "response.failed")
 }
 
 // AppendFailed appends how a stream that was passed on ends with an error: one event, whose number is the next one. The
 // response is the answer as the stream has shown it, as JSON; when it has shown none, the stream begins here.
-func AppendFailed(dst []byte, seq int64, response []byte, a *llm.Ask, e *app.Error, requestID string) []byte {
+func AppendFailed(dst []byte, seq int64, response []byte, a *llm.Ask, e *app.Error, requestID string, spent *llm.Spent) []byte {
 	failure := appendFailure(nil, failureCode(e), e.Message, requestID)
+	var usage []byte
+	if spent != nil {
+		usage = encodeUsage(nil, &spent.Usage, &spent.Cost)
+	}
 	if seen := jsontext.Value(response); len(seen) > 0 && seen.Kind() == '{' && seen.IsValid(checked) {
 		dst = append(openFrame(dst, "response.failed", seq), `,"response":`...)
-		return append(appendSeen(dst, seen, failure), frameEnd...)
+		return append(appendSeen(dst, seen, failure, usage), frameEnd...)
 	}
 	enc := &encoder{out: newOutput(a), echo: echoOf(a), number: seq}
 	dst = enc.snapshot(dst, "response.created")
-	enc.out.status, enc.out.failure = statusFailed, failure
+	enc.out.status, enc.out.failure, enc.out.usage = statusFailed, failure, usage
 	return enc.snapshot(dst, "response.failed")
 }
 
 // appendSeen appends an answer with another end.
-func appendSeen(dst []byte, seen jsontext.Value, failure []byte) []byte {
+func appendSeen(dst []byte, seen jsontext.Value, failure, usage []byte) []byte {
 	d := jsontext.NewDecoder(bytes.NewReader(seen), checked)
 	_, _ = d.ReadToken() // the whole value was checked before
 	dst = append(dst, '{')
@@ -290,8 +297,8 @@ func appendSeen(dst []byte, seen jsontext.Value, failure []byte) []byte {
 		case "status", "error", "incomplete_details", "completed_at":
 			continue
 		case "usage", "user":
-			if value.Kind() == 'n' {
-				continue // which clients do not take
+			if value.Kind() == 'n' || usage != nil && text == "usage" {
+				continue // clients do not take null, and no member twice
 			}
 		case "output":
 			output = true
@@ -303,6 +310,9 @@ func appendSeen(dst []byte, seen jsontext.Value, failure []byte) []byte {
 	dst = append(dst, `,"incomplete_details":null`...)
 	if !output {
 		dst = append(dst, `,"output":[]`...)
+	}
+	if usage != nil {
+		dst = append(key(dst, "usage"), usage...)
 	}
 	return append(dst, '}')
 }

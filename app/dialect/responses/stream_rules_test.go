@@ -234,9 +234,9 @@ func TestEveryFailedStreamSatisfiesTheStrictestClient(t *testing.T) {
 		for i := range events[:cut] {
 			wire = enc.Append(wire, &events[i])
 		}
-		wire = enc.Fail(wire, failure, "req_1")
+		wire = enc.Fail(wire, failure, "req_1", nil)
 		after := len(wire)
-		wire = enc.Fail(wire, failure, "req_1")
+		wire = enc.Fail(wire, failure, "req_1", nil)
 		wire = enc.Append(wire, &events[len(events)-1])
 		if len(wire) != after {
 			t.Fatalf("something follows the end")
