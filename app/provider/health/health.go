@@ -4,7 +4,12 @@
 package health
 
 import (
+	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/jmoiron/sqlx"
 
 	"umg/app"
 	"umg/app/catalog"
@@ -22,63 +27,212 @@ const (
 	Resting Block = "resting" // every credential was refused or told to wait
 )
 
-// Options of a Monitor. Both are required.
+// Options of a Monitor. The clock and chance are required.
 type Options struct {
 	Now    app.Clock
 	Random func(n int) int // a number from 0 to n-1
+
+	DB      *sqlx.DB     // where pauses and reports are shared with other replicas; nil: nowhere
+	Log     *slog.Logger // nil: nobody is told of ejections and refused credentials
+	Replica string       // names this replica in reports; required with a DB
 }
 
 // Monitor watches the attempts of one replica. It is safe for many goroutines.
-type Monitor struct{ o Options }
+type Monitor struct {
+	o      Options
+	born   time.Time // all times are kept as what has passed since then, so that a clock that is set changes nothing
+	pauses atomic.Pointer[pauses]
+	told   chan struct{} // pauses may have changed
+
+	mu        sync.RWMutex
+	suppliers map[string]*supplier // by the provider's id
+}
 
 // New makes a Monitor. It panics when an option is missing.
 func New(o Options) *Monitor {
 	if o.Now == nil || o.Random == nil {
 		panic("health: a clock and chance are required")
 	}
-	return &Monitor{o: o}
+	if o.DB != nil && o.Replica == "" {
+		panic("health: a replica that shares what it knows needs a name")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	m := &Monitor{o: o, born: o.Now(), told: make(chan struct{}, 1), suppliers: map[string]*supplier{}}
+	m.pauses.Store(&pauses{})
+	return m
 }
 
-// Try is one attempt that may be made. It ends with exactly one End.
+// since is the time on the monitor's own clock.
+func (m *Monitor) since() time.Duration { return max(0, m.o.Now().Sub(m.born)) }
+
+// Try is one attempt that may be made. It ends with exactly one End; that of a Try which was blocked does nothing.
 type Try struct {
 	Credential int // index of the credential to use, in catalog.Provider.Credentials
 
-	monitor *Monitor
-	route   *catalog.Route
+	monitor  *Monitor
+	route    *catalog.Route
+	supplier *supplier
+	upstream *upstream
+	began    time.Duration
+	epoch    uint32 // of the breaker, when it began
+	ejected  bool   // it was tried nevertheless
+	probe    bool
 }
 
 // Begin asks for an attempt on a route. It counts against the provider's limits, takes the probe of a route whose ejection has
-// ended, and picks a credential that does not rest. With force an ejected route is tried all the same: of a model's routes one is
-// always tried.
+// ended, and picks a credential that does not rest. With force a route is tried although it is ejected or all its credentials
+// rest, as of a model's routes one is always tried; a pause and the provider's own limits hold all the same.
 func (m *Monitor) Begin(r *catalog.Route, force bool) (Try, Block) {
-	_ = force
-	return Try{monitor: m, route: r}, ""
+	if m.ProviderPaused(r.Provider.ID) {
+		return Try{}, Paused
+	}
+	now := m.since()
+	s := m.lock(r.Provider)
+	defer s.mu.Unlock()
+	u := s.upstream(r.Model, now)
+	credential, block := s.check(r, u, now)
+	if block != "" && (!force || block == Crowded) {
+		return Try{}, block
+	}
+	if block == Ejected { // the credential was not looked at
+		credential, _ = s.pick(u, now)
+	}
+	s.running++
+	s.attempts.add(now)
+	u.running++
+	u.usedAt = now
+	return Try{
+		Credential: credential, monitor: m, route: r, supplier: s, upstream: u, began: now, epoch: u.breaker.epoch,
+		ejected: u.breaker.ejected, probe: u.breaker.enter(now, r.Timeouts.FirstByte),
+	}, ""
 }
 
 // Blocked is what Begin would say, without taking anything.
-func (m *Monitor) Blocked(*catalog.Route) Block { return "" }
+func (m *Monitor) Blocked(r *catalog.Route) Block {
+	if m.ProviderPaused(r.Provider.ID) {
+		return Paused
+	}
+	now := m.since()
+	s := m.lock(r.Provider)
+	defer s.mu.Unlock()
+	_, block := s.check(r, s.upstream(r.Model, now), now)
+	return block
+}
+
+// Answered says that content has begun to come. It ends an ejection early, since a stream that began to flow may go on for
+// minutes while others wait to be let through. It may be left out.
+func (t *Try) Answered() {
+	if t.monitor == nil || !t.ejected {
+		return
+	}
+	t.supplier.mu.Lock()
+	defer t.supplier.mu.Unlock()
+	if b := &t.upstream.breaker; b.epoch == t.epoch && b.ejected {
+		b.close(t.monitor.since())
+		t.epoch = b.epoch // a cut that follows is a failure like others
+	}
+}
 
 // End says how the attempt went: nil for an answer that is whole, or whose client left when all was well. FirstByte is zero when
 // nothing came.
-func (t Try) End(_ *provider.Fault, firstByte time.Duration) { _ = firstByte }
-
-// MayRetry takes one retry from the provider's retry budget: a tenth of its recent first attempts, and a few at all times.
-func (m *Monitor) MayRetry(providerID string) bool { return providerID != "" }
-
-// FirstByteP95 is the time in which 95 of 100 recent answers of a route began, when enough of them are known.
-func (m *Monitor) FirstByteP95(*catalog.Route) (time.Duration, bool) { return 0, false }
-
-// Pause is an operator's word that a model or a provider takes no new calls.
-type Pause struct {
-	Kind   string // model or provider
-	ID     string
-	Reason string // for clients; may be empty
-	By     string // the operator's e-mail
-	At     time.Time
+func (t Try) End(f *provider.Fault, firstByte time.Duration) {
+	if t.monitor == nil {
+		return
+	}
+	now := t.monitor.since()
+	ejected, refused := t.settle(f, firstByte, now)
+	if ejected > 0 {
+		t.monitor.o.Log.Warn("a provider's model is ejected, as its calls fail", "provider", t.route.Provider.ID, "model", t.route.Model,
+			"for", ejected, "last", string(f.Class), "status", f.Status)
+	}
+	if refused > 0 {
+		t.monitor.o.Log.Error("a provider has refused our credential, which rests now", "provider", t.route.Provider.ID,
+			"model", t.route.Model, "credential", t.Credential+1, "status", f.Status, "for", refused)
+	}
 }
 
-// ModelPaused is the pause of a model, if there is one.
-func (m *Monitor) ModelPaused(modelID string) (Pause, bool) {
-	_ = modelID
-	return Pause{}, false
+// settle books the outcome, and returns for how long the route is ejected and the credential rests if that is news.
+func (t Try) settle(f *provider.Fault, firstByte, now time.Duration) (ejected, refused time.Duration) {
+	s, u := t.supplier, t.upstream
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running--
+	u.running--
+	u.usedAt = now
+	if firstByte > 0 {
+		u.firstBytes.add(firstByte, now)
+	}
+	v := judge(f)
+	u.breaker.window.count(now, v)
+	if v == bad {
+		u.lastFault, u.lastStatus, u.lastFaultAt = f.Class, f.Status, now
+	}
+	refused = s.settleCredential(t, f, now)
+	return u.breaker.leave(t, v, now, t.route.Provider.Breaker, t.monitor.o.Random), refused
+}
+
+// lock finds or adds what is known of a provider, and locks it.
+func (m *Monitor) lock(p *catalog.Provider) *supplier {
+	m.mu.RLock()
+	s := m.suppliers[p.ID]
+	if s != nil {
+		s.mu.Lock() // before the map is free, so that nobody forgets it in between
+	}
+	m.mu.RUnlock()
+	if s == nil {
+		s = m.add(p.ID)
+	}
+	s.know(p)
+	return s
+}
+
+func (m *Monitor) add(id string) *supplier {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.suppliers[id]
+	if s == nil {
+		s = &supplier{id: id, upstreams: map[string]*upstream{}}
+		m.suppliers[id] = s
+	}
+	s.mu.Lock()
+	return s
+}
+
+// MayRetry takes one retry from the provider's retry budget: a tenth of its first attempts of the last ten seconds, and ten at
+// all times. It is asked before the Begin of a retry.
+func (m *Monitor) MayRetry(providerID string) bool {
+	now := m.since()
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	s := m.suppliers[providerID]
+	if s == nil {
+		return true // nothing was tried yet, so a retry breaks no bound
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.retriesLeft(now) < 1 {
+		return false
+	}
+	s.retries.add(now)
+	return true
+}
+
+// FirstByteP95 is the time in which 95 of 100 recent answers of a route began, when enough of them are known.
+func (m *Monitor) FirstByteP95(r *catalog.Route) (time.Duration, bool) {
+	now := m.since()
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	s := m.suppliers[r.Provider.ID]
+	if s == nil {
+		return 0, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.upstreams[r.Model]
+	if u == nil {
+		return 0, false
+	}
+	return u.firstBytes.percentile(95, now)
 }

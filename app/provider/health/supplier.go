@@ -1,0 +1,213 @@
+package health
+
+import (
+	"cmp"
+	"sync"
+	"time"
+
+	"umg/app/catalog"
+	"umg/app/provider"
+)
+
+// Limits of what is remembered, and of how long credentials rest.
+const (
+	upstreamsMax      = 1024 // of a provider
+	suppliersMax      = 1024
+	forgottenAfter    = time.Hour // without an attempt: a model or provider of a former catalog
+	retryWindow       = 10        // seconds
+	retryFloor        = 10        // retries in that time, however few first attempts there are
+	retryOneOf        = 10        // first attempts earn a retry
+	rateLimitRest     = 10 * time.Second
+	refusedRest       = time.Minute
+	forbiddenRest     = 10 * time.Second
+	refusedRestMax    = 10 * time.Minute
+	statusForbidden   = 403
+	restDoublingsMax  = 6
+	secondsPerMinute  = 60
+	noCredentialIndex = -1
+)
+
+// supplier is what is known of a provider. Its lock guards its upstreams too.
+type supplier struct {
+	id string
+
+	mu        sync.Mutex
+	known     *catalog.Provider // whose credentials these are; snapshots never change, so its address is its version
+	rests     []rest            // of its credentials, for all its models
+	running   int
+	attempts  perSecond // all of them
+	retries   perSecond
+	upstreams map[string]*upstream
+}
+
+// upstream is what is known of one model of a provider.
+type upstream struct {
+	breaker     breaker
+	firstBytes  histogram
+	rests       []rest // of the provider's credentials, for this model
+	running     int
+	usedAt      time.Duration
+	lastFault   provider.Class
+	lastStatus  int
+	lastFaultAt time.Duration
+}
+
+// rest is a credential that is not used for a while.
+type rest struct {
+	since, until time.Duration
+	times        int // one after the other
+	class        provider.Class
+	status       int
+}
+
+func (r rest) holds(now time.Duration) bool { return now < r.until }
+
+// know takes over the credentials of a snapshot. What is known of a credential goes with it when it only moved, and ends with it.
+func (s *supplier) know(p *catalog.Provider) {
+	if s.known == p {
+		return
+	}
+	former := s.known
+	s.known = p
+	s.rests = moved(s.rests, former, p)
+	for _, u := range s.upstreams {
+		u.rests = moved(u.rests, former, p)
+	}
+}
+
+func moved(old []rest, former, p *catalog.Provider) []rest {
+	rests := make([]rest, max(1, len(p.Credentials)))
+	if former == nil {
+		return rests
+	}
+	for i := range p.Credentials {
+		for j := range former.Credentials {
+			if former.Credentials[j] == p.Credentials[i] {
+				rests[i] = old[j]
+			}
+		}
+	}
+	return rests
+}
+
+// upstream finds or adds a model. The caller has called know.
+func (s *supplier) upstream(model string, now time.Duration) *upstream {
+	u := s.upstreams[model]
+	if u == nil {
+		if len(s.upstreams) >= upstreamsMax {
+			s.crowdOut()
+		}
+		u = &upstream{rests: make([]rest, len(s.rests)), usedAt: now}
+		s.upstreams[model] = u
+	}
+	return u
+}
+
+// crowdOut forgets the idle model that was used longest ago.
+func (s *supplier) crowdOut() {
+	oldest, at := "", time.Duration(-1)
+	for model, u := range s.upstreams {
+		if u.running == 0 && (at < 0 || u.usedAt < at) {
+			oldest, at = model, u.usedAt
+		}
+	}
+	if at >= 0 {
+		delete(s.upstreams, oldest)
+	}
+}
+
+// check says whether an attempt may be made, and with which credential.
+func (s *supplier) check(r *catalog.Route, u *upstream, now time.Duration) (credential int, block Block) {
+	limits := r.Provider.Limits
+	switch {
+	case limits.Concurrency > 0 && int64(s.running) >= limits.Concurrency,
+		limits.RequestsPerMinute > 0 && s.attempts.last(secondsPerMinute, now) >= limits.RequestsPerMinute:
+		return 0, Crowded
+	case u.breaker.blocks(now):
+		return 0, Ejected
+	}
+	credential, rests := s.pick(u, now)
+	if rests {
+		return credential, Resting
+	}
+	return credential, ""
+}
+
+// pick is the first credential that does not rest, or else the one whose rest ends first.
+func (s *supplier) pick(u *upstream, now time.Duration) (index int, rests bool) {
+	var soonest time.Duration
+	for i := range s.rests {
+		until := max(s.rests[i].until, u.rests[i].until)
+		if until <= now {
+			return i, false
+		}
+		if i == 0 || until < soonest {
+			index, soonest = i, until
+		}
+	}
+	return index, true
+}
+
+// settleCredential books what an outcome says of the credential. It returns for how long one rests that was refused just now.
+func (s *supplier) settleCredential(t Try, f *provider.Fault, now time.Duration) time.Duration {
+	i := s.indexOf(t)
+	if i == noCredentialIndex {
+		return 0
+	}
+	all, one := &s.rests[i], &t.upstream.rests[i]
+	switch {
+	case f == nil:
+		all.wake(t.began)
+		one.wake(t.began)
+	case f.Class == provider.ClassRateLimited:
+		if until := now + cmp.Or(f.After, rateLimitRest); until > one.until {
+			*one = rest{since: now, until: until, class: f.Class, status: f.Status}
+		}
+	case f.Class == provider.ClassCredential && f.Status == statusForbidden: // often it forbids the model, or what this one call asked
+		return one.refuse(f, now, forbiddenRest)
+	case f.Class == provider.ClassCredential:
+		return all.refuse(f, now, refusedRest)
+	}
+	return 0
+}
+
+// wake ends a rest when an attempt went well that began after it. One that began before says nothing about it.
+func (r *rest) wake(began time.Duration) {
+	if r.until > 0 && began >= r.since {
+		*r = rest{}
+	}
+}
+
+// refuse begins a rest, longer each time. What others find out while it rests is no news.
+func (r *rest) refuse(f *provider.Fault, now, first time.Duration) time.Duration {
+	if r.holds(now) && r.class == provider.ClassCredential {
+		return 0
+	}
+	times := r.times
+	wait := min(first<<min(times, restDoublingsMax), refusedRestMax)
+	*r = rest{since: now, until: now + wait, times: times + 1, class: f.Class, status: f.Status}
+	return wait
+}
+
+// indexOf is where the credential of an attempt stands today; the catalog may have changed since.
+func (s *supplier) indexOf(t Try) int {
+	if s.known == t.route.Provider {
+		return t.Credential
+	}
+	was, now := t.route.Provider.Credentials, s.known.Credentials
+	if t.Credential < len(was) {
+		for i := range now {
+			if now[i] == was[t.Credential] && i < len(t.upstream.rests) {
+				return i
+			}
+		}
+	}
+	return noCredentialIndex
+}
+
+// retriesLeft is what the retry budget has now. Attempts are counted when they begin, so the retries among them are taken off.
+func (s *supplier) retriesLeft(now time.Duration) int64 {
+	retries := s.retries.last(retryWindow, now)
+	firsts := max(0, s.attempts.last(retryWindow, now)-retries)
+	return max(0, firsts/retryOneOf+retryFloor-retries)
+}

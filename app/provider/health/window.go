@@ -1,0 +1,108 @@
+package health
+
+import "time"
+
+// The windows in which calls are counted.
+const (
+	slotSpan    = 5 * time.Second
+	slotsCount  = 12 // a minute, for those who look
+	slotsJudged = 6  // half a minute, for the breaker
+)
+
+// window counts the outcomes of the last minute.
+type window struct{ slots [slotsCount]slot }
+
+type slot struct {
+	number                  int64 // of five seconds since the beginning
+	calls, failures         int64
+	judgedCalls, judgedFail int64 // those that count for the breaker
+}
+
+// count books an outcome. Those that say nothing about the provider are calls all the same.
+func (w *window) count(now time.Duration, v verdict) {
+	number := int64(now / slotSpan)
+	s := &w.slots[number%slotsCount]
+	if s.number != number {
+		*s = slot{number: number}
+	}
+	s.calls++
+	switch v {
+	case good:
+		s.judgedCalls++
+	case bad:
+		s.failures++
+		s.judgedCalls++
+		s.judgedFail++
+	case neither:
+	}
+}
+
+// judged is what the breaker goes by.
+func (w *window) judged(now time.Duration) (calls, failures int64) {
+	oldest := int64(now/slotSpan) - slotsJudged
+	for i := range w.slots {
+		if s := &w.slots[i]; s.number > oldest {
+			calls, failures = calls+s.judgedCalls, failures+s.judgedFail
+		}
+	}
+	return calls, failures
+}
+
+// minute is what people see.
+func (w *window) minute(now time.Duration) (calls, failures int64) {
+	oldest := int64(now/slotSpan) - slotsCount
+	for i := range w.slots {
+		if s := &w.slots[i]; s.number > oldest {
+			calls, failures = calls+s.calls, failures+s.failures
+		}
+	}
+	return calls, failures
+}
+
+// forgive takes what was from the breaker's sight.
+func (w *window) forgive() {
+	for i := range w.slots {
+		w.slots[i].judgedCalls, w.slots[i].judgedFail = 0, 0
+	}
+}
+
+// perSecond counts what happened in each second of the last minute.
+type perSecond struct {
+	seconds [secondsPerMinute]int64
+	second  int64 // the newest of them
+	sum     int64
+}
+
+func (c *perSecond) add(now time.Duration) {
+	c.advance(now)
+	c.seconds[c.second%secondsPerMinute]++
+	c.sum++
+}
+
+// last is how many there were in so many seconds up to now, at most a minute.
+func (c *perSecond) last(seconds int64, now time.Duration) int64 {
+	c.advance(now)
+	if seconds >= secondsPerMinute {
+		return c.sum
+	}
+	var n int64
+	for i := max(0, c.second-seconds+1); i <= c.second; i++ {
+		n += c.seconds[i%secondsPerMinute]
+	}
+	return n
+}
+
+// advance empties the seconds that have passed since the last look.
+func (c *perSecond) advance(now time.Duration) {
+	second := int64(now / time.Second)
+	if second-c.second >= secondsPerMinute {
+		*c = perSecond{second: second}
+		return
+	}
+	for c.second < second {
+		c.second++
+		place := &c.seconds[c.second%secondsPerMinute]
+		c.sum -= *place
+		*place = 0
+	}
+}
