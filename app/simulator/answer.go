@@ -83,6 +83,7 @@ func answerTo(p *prompt, f *fault) *answer {
 		a.reasoning = fmt.Sprintf("The user wants an answer to %s. A short and direct reply serves best.", quote(p.asked))
 	}
 	a.compose(p)
+	a.goOn(p, f)
 	a.cutAtStop(p.stops)
 	limit := p.limit
 	if f.ignoreMax || f.endless {

@@ -17,6 +17,10 @@ var wholes = map[string]func(x *exchange){
 	"empty":    (*exchange).sendEmpty,
 
 	"error-in-200": (*exchange).sendQuietError,
+	"bad-header":   (*exchange).sendBadHeader,
+
+	"context-length": func(x *exchange) { x.fail(tooLong[x.style.name]) },
+	"content-filter": func(x *exchange) { x.fail(filtered[x.style.name]) },
 }
 
 func (x *exchange) sendRedirect() {
@@ -40,6 +44,16 @@ func (x *exchange) sendEmpty() {
 	}
 	x.entry.status(http.StatusOK)
 	x.w.WriteHeader(http.StatusOK)
+}
+
+// sendBadHeader sends a head that no HTTP client may take.
+func (x *exchange) sendBadHeader() {
+	conn, _, err := http.NewResponseController(x.w).Hijack()
+	if err != nil {
+		return
+	}
+	_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Bad\x00Name: \x01\r\nContent-Length: 2\r\n\r\n{}"))
+	_ = conn.Close()
 }
 
 // sendQuietError says 200 and means an error: in the stream when one was asked for, else in the body.

@@ -41,7 +41,8 @@
 // value of its schema. Attachments are acknowledged: "I see 1 image (image/png, 120 bytes)." Everything else gets a
 // short reply that mentions the prompt. A model whose name contains "reason", and any that is asked to, reasons
 // first, and proves it by a signature where the style has a place for one; a signature that comes back must be one
-// that the same provider made. Limits of output and stop sequences are respected.
+// that the same provider made. Limits of output and stop sequences are respected. A conversation that ends with a text
+// of the assistant has begun the answer, which is gone on with; the messages style takes none that ends with white space.
 //
 // # Tokens
 //
@@ -106,14 +107,19 @@
 // control routes. The first of these that is present counts. K counts frames, or tokens when written like 3t.
 //
 //	times=N, skip=N            strike N times, after sparing the first; then answer normally
+//	every=N                    strike the first of every N requests only
 //	key=WORD                   count together whatever has this key, apart from the same spec elsewhere
-//	status=N                   an error; with code=WORD and retry-after=SECONDS
+//	status=N                   an error; with code=WORD and retry-after=SECONDS, or retry-date=SECONDS for a date so far ahead
+//	context-length             400 in the style's words for a prompt that is too long
+//	content-filter             400 in the style's words for a prompt that a content filter stopped
+//	prefill=FORM               refuse or restart: what becomes of an answer that the conversation has begun
 //	auth                       401
 //	error-in-200               the error of status, or 500, under status 200
 //	redirect=URL               302, to the address of cloud metadata when there is no URL
 //	html, empty                200 with a web page, or with nothing
 //	gzip=BYTES                 a small compressed body that unpacks to BYTES
 //	headers=N, header-bytes=N  many headers, or a long one
+//	bad-header                 a head that is no HTTP
 //	content-type=TYPE          the right answer under a wrong name
 //	reset                      a reset instead of an answer
 //	stall                      no answer until the client leaves

@@ -100,6 +100,9 @@ func (x *exchange) understand() *failure {
 	}
 	x.fault = f
 	x.entry.understood(p.model, f.spec)
+	if bad := x.prefillRefused(); bad != nil && f.whole == "" {
+		return bad
+	}
 	switch {
 	case p.choices < 1 || p.choices > choicesMax:
 		return badRequest("n", "The number of choices must be from 1 to 128.")
@@ -244,6 +247,9 @@ func (x *exchange) fail(e failure) {
 	h := x.head("application/json")
 	if e.retryAfter != "" {
 		h.Set("Retry-After", e.retryAfter)
+	}
+	if e.retryIn > 0 {
+		h.Set("Retry-After", time.Now().Add(time.Duration(e.retryIn)*time.Second).UTC().Format(http.TimeFormat)) // Date is of this clock too
 	}
 	x.entry.status(e.status)
 	x.w.WriteHeader(e.status)

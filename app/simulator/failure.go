@@ -9,6 +9,7 @@ type failure struct {
 	message    string
 	param      string
 	retryAfter string
+	retryIn    int64 // seconds until a date that is told in place of them
 }
 
 func badRequest(param, message string) *failure {
@@ -73,7 +74,28 @@ func (f *fault) failure() failure {
 	if status == 0 {
 		status = http.StatusInternalServerError
 	}
-	return failure{status: status, code: f.code, retryAfter: f.retryAfter}
+	return failure{status: status, code: f.code, retryAfter: f.retryAfter, retryIn: f.retryIn}
+}
+
+// tooLong is what the styles say to a prompt that the model has no room for.
+var tooLong = map[string]failure{
+	"chat": {status: http.StatusBadRequest, code: "context_length_exceeded", param: "messages",
+		message: "This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens."},
+	"messages": {status: http.StatusBadRequest, message: "prompt is too long: 209001 tokens > 200000 maximum"},
+	"responses": {status: http.StatusBadRequest, code: "context_length_exceeded", param: "input",
+		message: "Your input exceeds the context window of this model. Please adjust your input and try again."},
+	"native": {status: http.StatusBadRequest,
+		message: "The input token count (1209001) exceeds the maximum number of tokens allowed (1048576)."},
+}
+
+// filtered is what the styles say to a prompt that a content filter stopped.
+var filtered = map[string]failure{
+	"chat": {status: http.StatusBadRequest, code: "content_filter", param: "prompt",
+		message: "The response was filtered due to the prompt triggering the content management policy. Please modify your prompt and retry."},
+	"messages": {status: http.StatusBadRequest, message: "Output blocked by content filtering policy"},
+	"responses": {status: http.StatusBadRequest, code: "invalid_prompt",
+		message: "Invalid prompt: your prompt was flagged as potentially violating our usage policy."},
+	"native": {status: http.StatusBadRequest, message: "The prompt could not be submitted, as it violates the usage guidelines."},
 }
 
 // openError is the error object of the chat and responses styles.

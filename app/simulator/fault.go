@@ -26,12 +26,15 @@ type fault struct {
 	spec        string
 	key         string // counts apart what has the same spec
 	times, skip int64
+	every       int64 // of so many requests the first is struck
 
 	whole      string // the directive that takes the place of the answer
 	status     int
 	code       string
 	retryAfter string
+	retryIn    int64
 	url        string
+	prefill    string // refuse or restart; empty goes on with a begun answer
 
 	hold                  bool
 	slowFirst, drip, pace time.Duration
@@ -98,11 +101,14 @@ func directiveNames() []string {
 var directives = map[string]func(f *fault, v string) error{
 	"times": number(1, 1<<31, func(f *fault) *int64 { return &f.times }),
 	"skip":  number(0, 1<<31, func(f *fault) *int64 { return &f.skip }),
+	"every": number(2, 1<<31, func(f *fault) *int64 { return &f.every }),
 	"key":   word(func(f *fault) *string { return &f.key }),
 
 	"status":        setStatus,
 	"code":          word(func(f *fault) *string { return &f.code }),
 	"retry-after":   word(func(f *fault) *string { return &f.retryAfter }),
+	"retry-date":    number(1, 86_400, func(f *fault) *int64 { return &f.retryIn }),
+	"prefill":       oneOf(func(f *fault) *string { return &f.prefill }, "refuse", "restart"),
 	"auth":          func(f *fault, _ string) error { f.whole, f.status = "status", http.StatusUnauthorized; return nil },
 	"redirect":      setRedirect,
 	"html":          whole("html"),
@@ -110,6 +116,7 @@ var directives = map[string]func(f *fault, v string) error{
 	"reset":         whole("reset"),
 	"stall":         whole("stall"),
 	"error-in-200":  whole("error-in-200"),
+	"bad-header":    whole("bad-header"),
 	"gzip":          number(1, faultBytesMax, func(f *fault) *int64 { return &f.gzip }),
 	"headers":       number(1, 100_000, func(f *fault) *int64 { return &f.headers }),
 	"header-bytes":  number(1, 64<<20, func(f *fault) *int64 { return &f.headerBytes }),
@@ -131,6 +138,8 @@ var directives = map[string]func(f *fault, v string) error{
 	"huge-line":     number(1, faultBytesMax, func(f *fault) *int64 { return &f.hugeLine }),
 	"frames":        setFrames,
 
+	"context-length":         whole("context-length"),
+	"content-filter":         whole("content-filter"),
 	"json-instead-of-stream": flag(func(f *fault) *bool { return &f.asJSON }),
 	"stream-instead-of-json": flag(func(f *fault) *bool { return &f.asStream }),
 	"truncated-json":         flag(func(f *fault) *bool { return &f.truncated }),

@@ -82,6 +82,7 @@ func TestFaultStrikesAsOftenAsItSays(t *testing.T) {
 		"fault/":      {ask{text: "echo: x", model: "fault/status=500;times=1"}, "500 200 200 200"},
 		"prompt":      {ask{text: "simulate: status=502;times=1\necho: x"}, "502 200 200 200"},
 		"skip":        {ask{text: "echo: x", simulated: "status=503;skip=1;times=1"}, "200 503 200 200"},
+		"every":       {ask{text: "echo: x", simulated: "status=503;every=2"}, "503 200 503 200"},
 		"every time":  {ask{text: "echo: x", simulated: "status=503"}, "503 503 503 503"},
 		"other model": {ask{text: "echo: x", model: "other", simulated: "status=503;times=2"}, "503 503 200 200"},
 	} {

@@ -95,7 +95,7 @@ func (e faultEntry) key() string { return "table\x00" + e.Provider + "\x00" + e.
 
 // spend counts one request against a fault and reports whether the fault still strikes.
 func (t *faults) spend(key string, f *fault) bool {
-	if f.times == 0 && f.skip == 0 {
+	if f.times == 0 && f.skip == 0 && f.every == 0 {
 		return true
 	}
 	t.mu.Lock()
@@ -105,7 +105,10 @@ func (t *faults) spend(key string, f *fault) bool {
 	}
 	t.spent[key]++
 	n := t.spent[key]
-	return n > f.skip && (f.times == 0 || n <= f.skip+f.times)
+	if n <= f.skip || f.times > 0 && n > f.skip+f.times {
+		return false
+	}
+	return f.every == 0 || (n-f.skip)%f.every == 1
 }
 
 // choose finds the fault for a request: of its header, its model name, its text, or the table, in this order.

@@ -31,6 +31,7 @@ type prompt struct {
 	array        bool // a native stream as a JSON array instead of events
 
 	asked    string   // the texts of the user since the assistant last spoke
+	begun    begun    // the answer that the assistant has begun, when the conversation ends with it
 	media    []media  // what the user attached since then
 	results  []string // the tool results since then
 	tools    []tool
@@ -139,6 +140,7 @@ func (p *prompt) addUser(text string) {
 		text = p.asked + "\n" + text
 	}
 	p.asked = text
+	p.begun = begun{}
 }
 
 func (p *prompt) addMedia(m media) {
@@ -149,11 +151,13 @@ func (p *prompt) addMedia(m media) {
 // addAssistant adds what the assistant said before; what the user said before that is answered.
 func (p *prompt) addAssistant(text string) {
 	p.input += countTokens(text)
+	p.begin(text)
 	p.asked, p.media, p.results = "", nil, nil
 }
 
 func (p *prompt) addCall(id, name, arguments string) {
 	p.input += countTokens(name) + countTokens(arguments)
+	p.begun = begun{}
 	if p.calls == nil {
 		p.calls = make(map[string]bool)
 	}
@@ -163,6 +167,7 @@ func (p *prompt) addCall(id, name, arguments string) {
 // addResult adds what a tool gave for the call with this id, and reports whether there was such a call.
 func (p *prompt) addResult(id, text string) bool {
 	p.input += countTokens(text)
+	p.begun = begun{}
 	p.results = append(p.results, text)
 	return p.calls[id]
 }
@@ -172,8 +177,11 @@ func (p *prompt) addTool(name, description string, schema json.RawMessage) {
 	p.tools = append(p.tools, tool{name: name, schema: schema})
 }
 
-// finish takes the directives off the user's text: a first line "simulate: SPEC".
+// finish takes the directives off the user's text: a first line "simulate: SPEC". What a begun answer answers is asked.
 func (p *prompt) finish() {
+	if p.begun.text != "" {
+		p.asked, p.media = p.begun.asked, p.begun.media
+	}
 	rest, ok := strings.CutPrefix(p.asked, "simulate:")
 	if !ok {
 		return
