@@ -16,7 +16,10 @@ import (
 // Apply makes the file the catalog in force: all of it, or nothing when it has problems. Prices that differ become a
 // new version of the model's rate card; models that are not in the file are retired. Every replica is notified. A
 // file that says what is already in force changes nothing.
-func Apply(ctx context.Context, db *sqlx.DB, f File) error {
+func Apply(ctx context.Context, db *sqlx.DB, f File) error { return ApplyAs(ctx, db, f, Deed{}) }
+
+// ApplyAs is Apply by somebody, for a reason, who stand in the history.
+func ApplyAs(ctx context.Context, db *sqlx.DB, f File, d Deed) error {
 	if all := Check(f); len(all) > 0 {
 		return fmt.Errorf("catalog: the file has problems:\n%w", errors.Join(all...))
 	}
@@ -34,10 +37,14 @@ func Apply(ctx context.Context, db *sqlx.DB, f File) error {
 		if err != nil && !errors.Is(err, errUnreadable) {
 			return err
 		}
+		readable := err == nil
 		if same, err := equal(f, old.file); same || err != nil {
 			return err
 		}
-		return write(ctx, tx, f, old.file)
+		if err := write(ctx, tx, f, old.file); err != nil {
+			return err
+		}
+		return remember(ctx, tx, d, f, old, readable)
 	})
 }
 

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
+	"os/user"
 	"strings"
 	"time"
 
@@ -128,6 +130,8 @@ func (c *catalogDiff) compare(ctx context.Context, s *store) (catalog.File, erro
 
 type catalogApply struct {
 	catalogDiff
+	By   string `help:"Who applies it, for the history; default: the user and the machine." placeholder:"NAME"`
+	Note string `help:"Why it is applied, for the history." placeholder:"TEXT"`
 }
 
 // Run prints the changes and puts them in force.
@@ -137,8 +141,20 @@ func (c *catalogApply) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return catalog.Apply(ctx, s.db, next)
+		return catalog.ApplyAs(ctx, s.db, next, catalog.Deed{By: cmp.Or(c.By, whoAmI()), Note: c.Note})
 	})
+}
+
+// whoAmI is the user of the machine that a command runs on.
+func whoAmI() string {
+	name := "somebody"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if host, err := os.Hostname(); err == nil {
+		name += "@" + host
+	}
+	return name
 }
 
 type catalogExport struct {

@@ -1,0 +1,177 @@
+package catalog
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/postgres"
+)
+
+const (
+	historyFilesMax = 200 // newest versions that keep their file
+	deedRunesMax    = 200 // of who and why
+)
+
+// Deed says who puts a catalog in force, and why.
+type Deed struct {
+	By   string // a person and their machine; empty for the gateway itself
+	Note string
+}
+
+// Version is one catalog that was put in force.
+type Version struct {
+	Number  int64
+	At      time.Time // zero for what was in force before the history was kept
+	By      string
+	Note    string
+	Changes []string // the lines of Diff
+	Whole   bool     // what it replaced could not be read, so that there are no changes to tell
+	Kept    bool     // its file is still there
+}
+
+// History is the versions before a number, newest first, at most limit. Zero begins with the newest.
+func History(ctx context.Context, q postgres.Queryer, before int64, limit int) ([]Version, error) {
+	var rows []versionRow
+	err := q.SelectContext(ctx, &rows, `
+		select version, applied_at, applied_by, note, changes, file is not null as kept
+		from catalog_history where $1 = 0 or version < $1 order by version desc limit $2`, before, limit)
+	if err != nil {
+		return nil, fmt.Errorf("catalog: history: %w", err)
+	}
+	versions := make([]Version, len(rows))
+	for i, r := range rows {
+		if versions[i], err = r.version(); err != nil {
+			return nil, err
+		}
+	}
+	return versions, nil
+}
+
+// VersionOf is one version of the history.
+func VersionOf(ctx context.Context, q postgres.Queryer, number int64) (Version, error) {
+	var r versionRow
+	err := q.GetContext(ctx, &r, `
+		select version, applied_at, applied_by, note, changes, file is not null as kept from catalog_history where version = $1`, number)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Version{}, noVersion(number)
+	}
+	if err != nil {
+		return Version{}, fmt.Errorf("catalog: history: %w", err)
+	}
+	return r.version()
+}
+
+// VersionFile is the file that a version was made from.
+func VersionFile(ctx context.Context, q postgres.Queryer, number int64) ([]byte, error) {
+	var file string
+	err := q.GetContext(ctx, &file, `select file from catalog_history where version = $1 and file is not null`, number)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, noVersion(number)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("catalog: history: %w", err)
+	}
+	return []byte(file), nil
+}
+
+// Since tells what is different in the catalog in force from what a version was, in the lines of Diff.
+func Since(ctx context.Context, q postgres.Queryer, number int64) ([]string, error) {
+	file, err := VersionFile(ctx, q, number)
+	if err != nil {
+		return nil, err
+	}
+	then, err := ParseFile(file)
+	if err != nil {
+		return nil, app.Errorf(app.Conflict, "version_unreadable", "The file of version %d is not understood any more.", number).Because(err)
+	}
+	now, err := Export(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return Diff(then, now)
+}
+
+func noVersion(number int64) error {
+	return app.Errorf(app.NotFound, "version_not_found", "There is no version %d of the catalog, or its file is not kept any more.", number)
+}
+
+type versionRow struct {
+	Version int64        `db:"version"`
+	At      sql.NullTime `db:"applied_at"`
+	By      string       `db:"applied_by"`
+	Note    string       `db:"note"`
+	Changes []byte       `db:"changes"`
+	Kept    bool         `db:"kept"`
+}
+
+func (r versionRow) version() (Version, error) {
+	v := Version{Number: r.Version, At: r.At.Time, By: r.By, Note: r.Note, Whole: r.Changes == nil, Kept: r.Kept}
+	if r.Changes == nil {
+		return v, nil
+	}
+	if err := json.Unmarshal(r.Changes, &v.Changes); err != nil {
+		return v, fmt.Errorf("catalog: the changes of version %d: %w", r.Version, err)
+	}
+	return v, nil
+}
+
+// remember writes the version that has just been made into the history. What was in force before anybody kept one goes before
+// it, so that the first apply can be compared, too.
+func remember(ctx context.Context, tx *sqlx.Tx, d Deed, next File, old stored, readable bool) error {
+	var changes any
+	if readable {
+		if old.version > 0 {
+			if err := rememberBeginning(ctx, tx, old); err != nil {
+				return err
+			}
+		}
+		lines, err := Diff(old.file, next)
+		if err != nil {
+			return err
+		}
+		if changes, err = asJSON(append([]string{}, lines...)); err != nil {
+			return err
+		}
+	}
+	file, err := next.Bytes()
+	if err != nil {
+		return err
+	}
+	err = exec(ctx, tx, "remember", `
+		insert into catalog_history (version, applied_at, applied_by, note, changes, file)
+		select version, now(), $1, $2, $3::jsonb, $4 from catalog_settings`, shortened(d.By), shortened(d.Note), changes, string(file))
+	if err != nil {
+		return err
+	}
+	return exec(ctx, tx, "forget old files", `
+		update catalog_history set file = null
+		where file is not null and version <= (select version from catalog_settings) - $1`, historyFilesMax)
+}
+
+func rememberBeginning(ctx context.Context, q postgres.Queryer, old stored) error {
+	file, err := old.file.Bytes()
+	if err != nil {
+		return err
+	}
+	return exec(ctx, q, "remember the beginning", `
+		insert into catalog_history (version, applied_by, note, changes, file) values ($1, '', '', '[]', $2) on conflict do nothing`,
+		old.version, string(file))
+}
+
+// shortened bounds what somebody says, and leaves out what no text may hold.
+func shortened(text string) string {
+	var out []rune
+	for _, r := range text {
+		if r != 0 && len(out) < deedRunesMax {
+			out = append(out, r)
+		}
+	}
+	return string(out)
+}
