@@ -66,6 +66,7 @@ func (c *Client) Ask(ctx context.Context, r *catalog.Route, call Call) (*Reply, 
 		header.Del("Content-Type")
 	}
 	maps.Copy(header, call.Header)
+	header = c.withParent(ctx, header)
 	var reached atomic.Bool
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { reached.Store(true) }})
 	req := (&http.Request{

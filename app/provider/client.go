@@ -35,13 +35,15 @@ const (
 
 // Options of a Client. The zero value is right for production.
 type Options struct {
-	TLS *tls.Config // roots for tests; verification is never switched off
+	TLS    *tls.Config // roots for tests; verification is never switched off
+	Traced bool        // tell upstreams which span a request belongs to, where it belongs to one
 }
 
 // Client sends calls to providers. It follows no redirects, uses no proxy of the environment and never asks for
 // compression.
 type Client struct {
-	tls *tls.Config
+	tls    *tls.Config
+	traced bool
 
 	mu         sync.RWMutex
 	transports map[time.Duration]*http.Transport // by connect time-out
@@ -50,7 +52,7 @@ type Client struct {
 
 // New makes a Client. Close ends its connections.
 func New(o Options) *Client {
-	return &Client{tls: o.TLS, transports: make(map[time.Duration]*http.Transport), targets: make(map[targetKey]*target)}
+	return &Client{tls: o.TLS, traced: o.Traced, transports: make(map[time.Duration]*http.Transport), targets: make(map[targetKey]*target)}
 }
 
 // Close closes the connections that no call uses.
@@ -134,6 +136,7 @@ func (c *Client) send(ctx context.Context, t *target, p *Payload, extra http.Hea
 		header = header.Clone()
 		maps.Copy(header, extra)
 	}
+	header = c.withParent(ctx, header)
 	body, err := p.open()
 	if err != nil {
 		return nil, NewFault(ClassSetup, err)
