@@ -44,6 +44,8 @@ type Monitor struct {
 	pauses atomic.Pointer[pauses]
 	told   chan struct{} // pauses may have changed
 
+	loading sync.Mutex
+
 	mu        sync.RWMutex
 	suppliers map[string]*supplier // by the provider's id
 }
@@ -193,6 +195,9 @@ func (m *Monitor) add(id string) *supplier {
 	defer m.mu.Unlock()
 	s := m.suppliers[id]
 	if s == nil {
+		if len(m.suppliers) >= suppliersMax {
+			m.drop(0)
+		}
 		s = &supplier{id: id, upstreams: map[string]*upstream{}}
 		m.suppliers[id] = s
 	}

@@ -211,3 +211,27 @@ func (s *supplier) retriesLeft(now time.Duration) int64 {
 	firsts := max(0, s.attempts.last(retryWindow, now)-retries)
 	return max(0, firsts/retryOneOf+retryFloor-retries)
 }
+
+// forget drops the models and providers that had no attempt for long: those of former catalogs.
+func (m *Monitor) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.drop(forgottenAfter)
+}
+
+// drop forgets what is idle for so long. The map is locked, so nobody finds a provider that goes.
+func (m *Monitor) drop(idle time.Duration) {
+	now := m.since()
+	for id, s := range m.suppliers {
+		s.mu.Lock()
+		for model, u := range s.upstreams {
+			if u.running == 0 && now-u.usedAt >= idle && !u.breaker.blocks(now) {
+				delete(s.upstreams, model)
+			}
+		}
+		if len(s.upstreams) == 0 {
+			delete(m.suppliers, id)
+		}
+		s.mu.Unlock()
+	}
+}

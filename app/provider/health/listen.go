@@ -1,0 +1,76 @@
+package health
+
+import (
+	"context"
+	"time"
+
+	"umg/app/postgres"
+)
+
+// How often the worker looks and tells. Pauses are heard of at once; the look is for a lost notification.
+const (
+	reportEvery = 5 * time.Second
+	storeMax    = 2 * time.Second // for one statement
+)
+
+// Run keeps the pauses fresh until ctx ends, tells other replicas how the providers do, and forgets those of former catalogs. It
+// returns when nothing of it runs any more.
+func (m *Monitor) Run(ctx context.Context, dsn string) error {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		m.work(ctx)
+	}()
+	err := postgres.Listen(ctx, dsn, []string{channel}, func(string, string) {
+		select {
+		case m.told <- struct{}{}:
+		default: // a look is due anyway
+		}
+	})
+	<-done
+	return err
+}
+
+func (m *Monitor) work(ctx context.Context) {
+	tick := time.NewTicker(reportEvery)
+	defer tick.Stop()
+	away := false
+	for due := true; ; {
+		err := m.round(ctx, due)
+		if ctx.Err() != nil {
+			m.leave(ctx)
+			return
+		}
+		if err != nil && !away {
+			m.o.Log.Warn("health: the store is away; what was paused last stays so", "error", err)
+		}
+		away = err != nil
+		select {
+		case <-ctx.Done():
+		case <-m.told:
+			due = false
+		case <-tick.C:
+			due = true
+		}
+	}
+}
+
+// round takes over what is paused and, when it is due, reports.
+func (m *Monitor) round(ctx context.Context, due bool) error {
+	ctx, cancel := context.WithTimeout(ctx, storeMax)
+	defer cancel()
+	if err := m.Load(ctx); err != nil || !due {
+		return err
+	}
+	m.forget()
+	return writeReport(ctx, m.o.DB, m.Report())
+}
+
+// leave takes the report back, so that nobody takes a replica that has ended for one that runs.
+func (m *Monitor) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeMax)
+	defer cancel()
+	if err := deleteReport(ctx, m.o.DB, m.o.Replica); err != nil {
+		m.o.Log.Warn("health: the last report stays for a minute", "error", err)
+	}
+}

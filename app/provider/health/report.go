@@ -1,0 +1,152 @@
+package health
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"umg/app/provider"
+)
+
+// State is what a model of a provider is in for calls.
+type State string
+
+// The states.
+const (
+	StateClosed   State = "closed"    // calls go there
+	StateHalfOpen State = "half_open" // its ejection is over, and one call at a time probes it
+	StateEjected  State = "ejected"   // calls go elsewhere, unless there is nowhere else
+	StatePaused   State = "paused"    // by an operator
+)
+
+// Report is how the providers do, as one replica has seen. It names no client and no secret.
+type Report struct {
+	Replica   string     `json:"replica"`
+	At        time.Time  `json:"at"`
+	Upstreams []Upstream `json:"upstreams"` // by provider and model
+	Suppliers []Supplier `json:"suppliers"` // by provider
+}
+
+// Upstream is how one model of a provider does. Times that never were are zero.
+type Upstream struct {
+	Provider       string         `json:"provider"`
+	Model          string         `json:"model"` // the provider's name for it
+	State          State          `json:"state"`
+	LastFault      provider.Class `json:"last_fault,omitempty"` // of those that count against it
+	LastStatus     int            `json:"last_status,omitempty"`
+	LastFaultAt    time.Time      `json:"last_fault_at,omitzero"`
+	EjectedUntil   time.Time      `json:"ejected_until,omitzero"`
+	Ejections      int64          `json:"ejections"` // since the replica knows it
+	CallsMinute    int64          `json:"calls_minute"`
+	FailuresMinute int64          `json:"failures_minute"`
+	FirstByteP50   time.Duration  `json:"first_byte_p50"` // zero: too few answers to tell
+	FirstByteP95   time.Duration  `json:"first_byte_p95"`
+	InFlight       int            `json:"in_flight"`
+	Resting        []Rest         `json:"resting,omitempty"` // credentials that are not used for this model
+}
+
+// Supplier is how a provider does over all its models.
+type Supplier struct {
+	Provider          string `json:"provider"`
+	Paused            bool   `json:"paused"`
+	InFlight          int    `json:"in_flight"`
+	Concurrency       int64  `json:"concurrency"` // its own limit; zero: none is known
+	AttemptsMinute    int64  `json:"attempts_minute"`
+	RequestsPerMinute int64  `json:"requests_per_minute"` // its own limit; zero: none is known
+	RetriesLeft       int64  `json:"retries_left"`
+	Resting           []Rest `json:"resting,omitempty"` // credentials that are not used at all
+}
+
+// Rest is a credential that is not used for a while.
+type Rest struct {
+	Credential int            `json:"credential"` // which of the provider's, counted from 1 as in the catalog file
+	Until      time.Time      `json:"until"`
+	Why        provider.Class `json:"why"`
+	Status     int            `json:"status"` // the provider's answer
+}
+
+// Report says how the providers do at this moment.
+func (m *Monitor) Report() Report {
+	now := m.since()
+	r := Report{Replica: m.o.Replica, At: m.born.Add(now)}
+	paused := m.pauses.Load().providers
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, s := range m.suppliers {
+		_, stopped := paused[s.id]
+		s.mu.Lock()
+		r.Suppliers = append(r.Suppliers, m.supplierReport(s, stopped, now))
+		for model, u := range s.upstreams {
+			r.Upstreams = append(r.Upstreams, m.upstreamReport(s.id, model, u, stopped, now))
+		}
+		s.mu.Unlock()
+	}
+	slices.SortFunc(r.Suppliers, func(a, b Supplier) int { return cmp.Compare(a.Provider, b.Provider) })
+	slices.SortFunc(r.Upstreams, func(a, b Upstream) int {
+		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.Model, b.Model))
+	})
+	return r
+}
+
+func (m *Monitor) supplierReport(s *supplier, paused bool, now time.Duration) Supplier {
+	limits := s.known.Limits
+	return Supplier{
+		Provider: s.id, Paused: paused, InFlight: s.running, Concurrency: limits.Concurrency,
+		AttemptsMinute: s.attempts.last(secondsPerMinute, now), RequestsPerMinute: limits.RequestsPerMinute,
+		RetriesLeft: s.retriesLeft(now), Resting: m.resting(s.rests, now),
+	}
+}
+
+func (m *Monitor) upstreamReport(providerID, model string, u *upstream, paused bool, now time.Duration) Upstream {
+	up := Upstream{
+		Provider: providerID, Model: model, State: u.breaker.state(now), Ejections: u.breaker.ejections, InFlight: u.running,
+		LastFault: u.lastFault, LastStatus: u.lastStatus, Resting: m.resting(u.rests, now),
+	}
+	if u.lastFault != "" {
+		up.LastFaultAt = m.born.Add(u.lastFaultAt)
+	}
+	if up.State == StateEjected {
+		up.EjectedUntil = m.born.Add(u.breaker.until)
+	}
+	if paused {
+		up.State = StatePaused
+	}
+	up.CallsMinute, up.FailuresMinute = u.breaker.window.minute(now)
+	up.FirstByteP50, _ = u.firstBytes.percentile(50, now)
+	up.FirstByteP95, _ = u.firstBytes.percentile(95, now)
+	return up
+}
+
+func (m *Monitor) resting(all []rest, now time.Duration) []Rest {
+	var list []Rest
+	for i, r := range all {
+		if r.holds(now) {
+			list = append(list, Rest{Credential: i + 1, Until: m.born.Add(r.until), Why: r.class, Status: r.status})
+		}
+	}
+	return list
+}
+
+func (b *breaker) state(now time.Duration) State {
+	switch {
+	case !b.ejected:
+		return StateClosed
+	case now < b.until:
+		return StateEjected
+	}
+	return StateHalfOpen
+}
+
+// Reports are those of all replicas that told of themselves in the last minute, this one's first and of this moment. When the store
+// is away they are this one's alone, beside the error.
+func (m *Monitor) Reports(ctx context.Context) ([]Report, error) {
+	own := []Report{m.Report()}
+	if m.o.DB == nil {
+		return own, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeMax)
+	defer cancel()
+	others, err := readReports(ctx, m.o.DB, m.o.Replica)
+	return append(own, others...), err
+}
