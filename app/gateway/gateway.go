@@ -14,6 +14,7 @@ import (
 	"umg/app/provider"
 	"umg/app/provider/health"
 	"umg/app/sse"
+	"umg/app/tracing"
 	"umg/billing"
 	"umg/billing/failpoint"
 )
@@ -43,7 +44,7 @@ type Till interface {
 	Settle(ctx context.Context, h billing.Hold, s billing.Settlement) error
 }
 
-// Options are the rooms a call walks through. All are required but Egress, Balance and Health.
+// Options are the rooms a call walks through. All are required but Egress, Balance, Tracer and Health.
 type Options struct {
 	Till      Till
 	Balance   func(ctx context.Context, accountID string) (billing.Balance, error) // for quotes
@@ -54,6 +55,7 @@ type Options struct {
 	Now       app.Clock
 	Random    func(n int) int // a number from 0 to n-1
 	Egress    *egress.Client  // for images whose address a provider cannot be given; none is fetched when nil
+	Tracer    *tracing.Tracer // nil where no calls are traced
 
 	KeepAlive time.Duration // silence after which a stream is kept open; 15 s when zero
 	RetryWait time.Duration // before the same route is tried again, and as much again at random; 100 ms when zero
@@ -94,6 +96,7 @@ type Call struct {
 	Headers     http.Header
 	Key         limit.Key // the limits of the key that makes the call; none for a member in the console
 	LimitFactor int       // multiplies the usual limits of the account; zero is one
+	Timing      *Timing   // to be kept while the call runs; nil when nobody asks
 }
 
 // Sink is the client's end of a call. Begin comes once, before the first Write. A Write or Flush that the client does
@@ -121,6 +124,10 @@ type Report struct {
 	Duration      time.Duration
 	Requests      limit.Window // what is left of the model's limits, or of the key's
 	Tokens        limit.Window
+	Tries         []Try          // the first attempts
+	Fault         provider.Class // of the last attempt that failed, although another may have answered
+	Upstream      time.Duration  // spent on waiting for providers until the answer began
+	Own           time.Duration  // that the gateway took itself, until the answer began and at its end
 	Err           *app.Error // also when the client was told in the stream
 }
 
@@ -129,6 +136,8 @@ type Report struct {
 // words of the call's style, and stands in the report.
 func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (*Report, error) {
 	r := newRun(g, call)
+	ctx = r.traced(ctx)
+	defer r.untraced()
 	defer r.asked.giveBack()
 	err := r.admit() // it keeps its contract, has its price, and a way to a provider
 	if err != nil {
@@ -151,7 +160,9 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (*Report, e
 		r.forget()
 		err = r.relay(ctx) // everything but the end was sent
 	}
+	ended := g.o.Now()
 	err = r.settle(ctx, err) // the charge is durable, before the last byte
+	r.trace.settled = g.o.Now().Sub(ended)
 	defer failpoint.At(failpoint.C9)
 	return r.finish(err)
 }

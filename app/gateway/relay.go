@@ -116,6 +116,7 @@ func (r *run) nextFrame() (err error) {
 	r.frame, err = r.frames.Next()
 	if waits {
 		r.watch.came()
+		r.cameIn()
 	}
 	return err
 }
@@ -146,6 +147,7 @@ func (r *run) patience() (time.Duration, error) {
 func (r *run) deliver() error {
 	if r.firstByte == 0 {
 		r.firstByte = r.gateway.o.Now().Sub(r.started)
+		r.call.Timing.stop()
 	}
 	var err error
 	r.sent, err = r.out.send(http.StatusOK, eventStream, *r.batch)

@@ -77,6 +77,7 @@ type run struct {
 	settled   bool // the hold has ended
 	firstByte time.Duration
 	told      Report
+	trace     trace
 }
 
 var (
@@ -85,6 +86,9 @@ var (
 )
 
 func newRun(g *Gateway, call Call) *run {
+	if call.Timing == nil {
+		call.Timing = &Timing{}
+	}
 	return &run{gateway: g, call: call, started: g.o.Now(), asked: loan{budget: g.o.Memory}, answered: loan{budget: g.o.Memory}}
 }
 
@@ -220,6 +224,7 @@ func (r *run) report(e *app.Error) *Report {
 	if r.route != nil {
 		p.Provider, p.UpstreamModel = r.route.Provider.ID, r.route.Model
 	}
+	r.account(p)
 	return p
 }
 
