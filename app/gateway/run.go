@@ -86,9 +86,6 @@ var (
 )
 
 func newRun(g *Gateway, call Call) *run {
-	if call.Timing == nil {
-		call.Timing = &Timing{}
-	}
 	return &run{gateway: g, call: call, started: g.o.Now(), asked: loan{budget: g.o.Memory}, answered: loan{budget: g.o.Memory}}
 }
 

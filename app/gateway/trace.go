@@ -43,6 +43,9 @@ func (t *Timing) Upstream(now time.Time) time.Duration {
 }
 
 func (t *Timing) begin(now time.Time) {
+	if t == nil {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.waits++; t.waits == 1 {
@@ -51,6 +54,9 @@ func (t *Timing) begin(now time.Time) {
 }
 
 func (t *Timing) end(now time.Time) {
+	if t == nil {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.waits--; t.waits == 0 && !t.stopped && now.After(t.since) {
@@ -59,6 +65,9 @@ func (t *Timing) end(now time.Time) {
 }
 
 func (t *Timing) stop() {
+	if t == nil {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.stopped = true
@@ -169,12 +178,15 @@ func (r *run) ended(fault *provider.Fault) {
 	r.trace.trying = nil
 }
 
-// account fills in how the call's time was spent. What the gateway took itself is all until the answer began that was no waiting
+// account fills in how the call's time was spent, if somebody asks. What the gateway took itself is all until the answer began that was no waiting
 // for a provider, and what the charge took behind it; the time between is the provider's and the client's.
 func (r *run) account(p *Report) {
 	p.Tries = r.trace.tries[:r.trace.tried]
 	if r.trace.fault != nil {
 		p.Fault = r.trace.fault.Class
+	}
+	if r.call.Timing == nil {
+		return
 	}
 	p.Upstream = r.call.Timing.Upstream(r.started.Add(p.Duration))
 	own := p.Duration
