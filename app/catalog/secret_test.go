@@ -15,7 +15,7 @@ func TestSecretsDoNotPrint(t *testing.T) {
 	t.Parallel()
 	const canary = "canary-7f3a"
 	secret := NewSecret(canary)
-	p := &Provider{ID: "north", Credential: secret, Headers: map[string]string{"x-tenant": canary}}
+	p := &Provider{ID: "north", Credentials: []Secret{secret}, Headers: map[string]string{"x-tenant": canary}}
 	var printed bytes.Buffer
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%T"} {
 		fmt.Fprintf(&printed, verb, secret)

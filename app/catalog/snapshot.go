@@ -178,7 +178,6 @@ type Route struct {
 type Provider struct {
 	ID, Name         string
 	BaseURL          string   // without a slash at its end
-	Credential       Secret   // the first of Credentials
 	Credentials      []Secret // at least one, which may be empty
 	Proxy            string
 	Prefill          []llm.Style
@@ -276,12 +275,11 @@ func (v *FileProvider) resolve(lookup Lookup) *Provider {
 		})
 	}
 	p := &Provider{
-		ID: v.ID, Name: v.Name, BaseURL: strings.TrimRight(fill(v.BaseURL), "/"), Credential: NewSecret(fill(v.Credential)),
+		ID: v.ID, Name: v.Name, BaseURL: strings.TrimRight(fill(v.BaseURL), "/"), Credentials: []Secret{NewSecret(fill(v.Credential))},
 		CredentialHeader: v.CredentialHeader, Headers: map[string]string{}, Paths: maps.Clone(v.Paths), Limits: v.Limits,
 		AssetGroup: v.Assets.Group, Proxy: fill(v.Proxy), Prefill: v.Prefill, Breaker: v.Breaker.breaker(),
 		Timeouts: v.Timeouts.over(Timeouts{Connect: connectDefault, FirstByte: firstByteDefault, Idle: idleDefault, Total: totalDefault}),
 	}
-	p.Credentials = []Secret{p.Credential}
 	for _, one := range v.Credentials {
 		p.Credentials = append(p.Credentials, NewSecret(fill(one)))
 	}

@@ -101,7 +101,7 @@ func TestReferencesAreResolvedWhenLoaded(t *testing.T) {
 	b.apply(t, smallFile)
 	m, _ := b.awaitVersion(t, b.c).Model("acme/one")
 	p := m.Routes[0].Provider
-	if len(m.Routes) != 2 || p.BaseURL != "http://127.0.0.1:9/north" || p.Credential.Reveal() != "hunter2" || p.Unusable != "" {
+	if len(m.Routes) != 2 || p.BaseURL != "http://127.0.0.1:9/north" || p.Credentials[0].Reveal() != "hunter2" || p.Unusable != "" {
 		t.Errorf("provider %s at %s with %d routes", p.ID, p.BaseURL, len(m.Routes))
 	}
 	want := Timeouts{Connect: 2 * time.Second, FirstByte: time.Minute, Idle: time.Minute, Total: 10 * time.Minute}

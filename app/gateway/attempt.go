@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"time"
 
 	"umg/app"
 	"umg/app/catalog"
@@ -21,54 +20,6 @@ const (
 	droppedHeader = "X-Gateway-Dropped"
 )
 
-// open tries the routes of the model until one of them answers: with a whole body, or with the first content of a
-// stream. Nothing was sent to the client before, so every failure up to here costs nothing and shows nowhere.
-func (r *run) open(ctx context.Context) error {
-	var last *provider.Fault
-	for r.attempts < attemptsMax {
-		route, wait, err := r.nextRoute(last)
-		if err != nil && last == nil {
-			return err
-		}
-		if route == nil || err != nil {
-			break
-		}
-		if err := pause(ctx, wait); err != nil {
-			last = provider.FaultOf(ctx, err)
-			break
-		}
-		r.attempts++
-		r.route = route
-		if last = r.attempt(ctx, route); last == nil {
-			return nil
-		}
-		r.drop()
-		r.out.tell(droppedHeader, "")
-		r.tally, r.marked = dialect.Tally{}, 0
-		r.clear()
-	}
-	if last == nil {
-		return app.Errorf(app.Unavailable, "no_available_provider",
-			"No provider of %s can take this call right now. Please try again later.", r.model.ID)
-	}
-	r.hideUpstreamName(last.Err)
-	return last
-}
-
-func pause(ctx context.Context, wait time.Duration) error {
-	if wait <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
-}
-
 // hideUpstreamName puts the public id where an upstream's message has its own name of the model. Names so short that
 // they stand in other words are left.
 func (r *run) hideUpstreamName(e *app.Error) {
@@ -80,7 +31,11 @@ func (r *run) hideUpstreamName(e *app.Error) {
 // attempt tries one route once.
 func (r *run) attempt(ctx context.Context, route *catalog.Route) *provider.Fault {
 	ctx, r.cancel = context.WithCancelCause(ctx)
-	r.watch.attempt(r.cancel, route.Timeouts.FirstByte, route.Timeouts.Total)
+	total := route.Timeouts.Total
+	if left, bounded := r.timeLeft(); bounded && (total <= 0 || left < total) {
+		total = max(left, 1)
+	}
+	r.watch.attempt(r.cancel, route.Timeouts.FirstByte, total)
 	if err := r.complete(ctx); err != nil {
 		return provider.NewRefusal(err)
 	}
@@ -88,7 +43,10 @@ func (r *run) attempt(ctx context.Context, route *catalog.Route) *provider.Fault
 	payload.Data = r.way.Request(payload.Data, dialect.Edit{Model: route.Model, MaxTokens: r.sentBound()})
 	var fault *provider.Fault
 	r.mark()
-	r.answer, fault = r.gateway.o.Providers.Send(ctx, route, payload, r.forwarded(), r.way.Streams())
+	ctx = r.asks(ctx, route)
+	r.answer, fault = r.gateway.o.Providers.Send(ctx, provider.Attempt{
+		Route: route, Credential: r.try.Credential, Payload: payload, Header: r.forwarded(), Stream: r.way.Streams(),
+	})
 	payload.Release()
 	if fault != nil {
 		return fault
@@ -159,6 +117,7 @@ func (r *run) readAll() ([]byte, *provider.Fault) {
 		return spare(read)
 	})
 	r.watch.came()
+	r.cameIn()
 	if fault == nil {
 		fault = spare(len(raw))
 	}

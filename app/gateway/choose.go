@@ -16,7 +16,8 @@ const (
 )
 
 // choose finds the model of a call and checks the call against its contract.
-func choose(s *catalog.Snapshot, call *Call, head *dialect.Head, now time.Time) (*catalog.Model, error) {
+func (g *Gateway) choose(call *Call, head *dialect.Head, now time.Time) (*catalog.Model, error) {
+	s := g.o.Snapshot()
 	m, known := s.Model(head.Model)
 	if !known {
 		return nil, unknown(s, call.Principal, head.Model)
@@ -40,17 +41,25 @@ func choose(s *catalog.Snapshot, call *Call, head *dialect.Head, now time.Time) 
 		return nil, notFound("The model %s is not served on this route. It answers in these styles: %s.", m.ID, stylesOf(m))
 	}
 	if m.Paused {
-		notice := "The model " + m.ID + " is temporarily unavailable because of platform traffic control. "
-		if m.Notice != "" {
-			notice += strings.TrimSuffix(m.Notice, ".") + ". "
-		}
-		notice += "Try again later or choose another model."
-		return nil, app.Errorf(app.Unavailable, "model_temporarily_unavailable", "%s", notice).At("model").After(pausedRetryAfter)
+		return nil, stopped(m.ID, m.Notice)
+	}
+	if pause, paused := g.o.Health.ModelPaused(m.ID); paused {
+		return nil, stopped(m.ID, pause.Reason)
 	}
 	if err := contract.Check(call.Body); err != nil {
 		return nil, err
 	}
 	return m, head.Err()
+}
+
+// stopped is what a client is told of a model that takes no new calls for now.
+func stopped(id, reason string) *app.Error {
+	notice := "The model " + id + " is temporarily unavailable because of platform traffic control. "
+	if reason != "" {
+		notice += strings.TrimSuffix(reason, ".") + ". "
+	}
+	notice += "Try again later or choose another model."
+	return app.Errorf(app.Unavailable, "model_temporarily_unavailable", "%s", notice).At("model").After(pausedRetryAfter)
 }
 
 func stylesOf(m *catalog.Model) string {

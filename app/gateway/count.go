@@ -62,7 +62,9 @@ func (r *run) count(ctx context.Context, route *catalog.Route) (int64, *provider
 	payload := provider.NewPayload(r.way.Size() + spliceRoom)
 	defer payload.Release()
 	payload.Data = r.way.Counted(payload.Data, dialect.Edit{Model: route.Model})
-	answer, fault := r.gateway.o.Providers.Count(ctx, route, payload, r.forwarded())
+	answer, fault := r.gateway.o.Providers.Count(ctx, provider.Attempt{
+		Route: route, Credential: r.try.Credential, Payload: payload, Header: r.forwarded(),
+	})
 	if fault != nil {
 		r.hideUpstreamName(fault.Err)
 		return 0, fault

@@ -58,7 +58,7 @@ type Options struct {
 	Tracer    *tracing.Tracer // nil where no calls are traced
 
 	KeepAlive time.Duration // silence after which a stream is kept open; 15 s when zero
-	RetryWait time.Duration // before the same route is tried again, and as much again at random; 100 ms when zero
+	RetryWait time.Duration // at most, before the same route is tried again: it is chance; 100 ms when zero
 	Memory    *sse.Budget   // for large frames; 512 MiB when nil
 }
 
@@ -128,7 +128,7 @@ type Report struct {
 	Fault         provider.Class // of the last attempt that failed, although another may have answered
 	Upstream      time.Duration  // spent on waiting for providers until the answer began
 	Own           time.Duration  // that the gateway took itself, until the answer began and at its end
-	Err           *app.Error // also when the client was told in the stream
+	Err           *app.Error     // also when the client was told in the stream
 }
 
 // Generate answers one text call. It is the whole path in order, and a hold has exactly one way out. It returns an
@@ -159,6 +159,7 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (*Report, e
 	if err == nil {
 		r.forget()
 		err = r.relay(ctx) // everything but the end was sent
+		r.judge(err)
 	}
 	ended := g.o.Now()
 	err = r.settle(ctx, err) // the charge is durable, before the last byte
@@ -173,7 +174,7 @@ func (r *run) admit() (err error) {
 	if err = r.peek(); err != nil {
 		return err
 	}
-	if r.model, err = choose(r.gateway.o.Snapshot(), &r.call, &r.head, r.started); err != nil {
+	if r.model, err = r.gateway.choose(&r.call, &r.head, r.started); err != nil {
 		return err
 	}
 	r.ask = dialect.Ask{

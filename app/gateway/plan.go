@@ -1,23 +1,25 @@
 package gateway
 
 import (
-	"time"
-
 	"umg/app/catalog"
 	"umg/app/dialect"
-	"umg/app/provider"
+	"umg/app/provider/health"
 )
 
 const routesMax = 16
 
-// plan is the order in which the routes of a model are tried: by order, and among equals by weight and chance. A
-// route may be tried a second time before the next one.
+// plan is the order in which the routes of a model are tried: by order, and among equals by weight and chance. Each is
+// drawn once, but those that may not be asked now are kept for the case that no other may be either.
 type plan struct {
 	routes  []catalog.Route
 	random  func(n int) int
 	left    [routesMax]bool
-	current int
-	again   bool // the current route had its second try
+	held    [routesMax]bool // back from the draw: ejected, or without a credential that does not rest
+	paused  bool            // some route is, by an operator
+	current int             // that is being tried
+	again   bool            // the current route had its second try
+	turns   int             // credentials of the current route that were tried
+	forced  bool            // the routes that are left are those that were held back
 }
 
 func newPlan(m *catalog.Model, random func(n int) int) plan {
@@ -28,25 +30,34 @@ func newPlan(m *catalog.Model, random func(n int) int) plan {
 	return p
 }
 
-// next is the route to try after the last one failed so, and how long to wait before. It reports false when there is
-// none.
-func (p *plan) next(last *provider.Fault, wait time.Duration) (*catalog.Route, time.Duration, bool) {
-	if last != nil {
-		if last.Retry == provider.Nowhere {
-			return nil, 0, false
-		}
-		if last.Retry == provider.Here && !p.again && last.After <= retryAfterMax {
-			p.again = true
-			jitter := time.Duration(p.random(int(wait) + 1))
-			return &p.routes[p.current], max(wait+jitter, last.After), true
-		}
-	}
-	p.current, p.again = p.draw(), false
+// next is the route to try next. It is nil when none is left.
+func (p *plan) next() *catalog.Route {
+	p.current, p.again, p.turns = p.draw(), false, 0
 	if p.current < 0 {
-		return nil, 0, false
+		return nil
 	}
 	p.left[p.current] = false
-	return &p.routes[p.current], 0, true
+	return &p.routes[p.current]
+}
+
+// more reports whether a route is left.
+func (p *plan) more() bool { return p.left != [routesMax]bool{} }
+
+// hold puts the current route aside, which may not be asked now.
+func (p *plan) hold(why health.Block) {
+	switch why {
+	case health.Ejected, health.Resting:
+		p.held[p.current] = !p.forced
+	case health.Paused:
+		p.paused = true
+	}
+}
+
+// force brings the routes back that were held: one of a model's routes is always asked.
+func (p *plan) force() bool {
+	p.left, p.held = p.held, [routesMax]bool{}
+	p.forced = p.more()
+	return p.forced
 }
 
 // draw picks one of the routes that are left and have the lowest order, by weight. It is -1 when none is left.

@@ -14,6 +14,7 @@ import (
 	"umg/app/limit"
 	"umg/app/llm"
 	"umg/app/provider"
+	"umg/app/provider/health"
 	"umg/app/sse"
 	"umg/billing"
 )
@@ -48,6 +49,10 @@ type run struct {
 	route    *catalog.Route
 	way      *dialect.Way
 	attempts int
+	try      health.Try
+	trying   bool          // it has not ended
+	tryAt    time.Time     // when it began
+	tryFirst time.Duration // and how soon its answer did; zero when nothing came
 	cancel   context.CancelCauseFunc
 	answer   *provider.Answer
 	frames   *sse.Reader
@@ -101,6 +106,9 @@ func (r *run) begin(sink Sink) {
 
 // forget lets go of the request, which no other provider will be asked any more.
 func (r *run) forget() {
+	if r.keepsBody() {
+		return
+	}
 	r.call.Body = nil
 	r.original = nil
 	r.way.Forget()
@@ -143,8 +151,9 @@ func (r *run) end() {
 	r.clear()
 }
 
-// drop ends an attempt.
+// drop ends an attempt, without a word on how it went when nobody has said so before.
 func (r *run) drop() {
+	r.endTry(given())
 	if r.stream != nil {
 		r.stream.Close()
 		r.stream = nil

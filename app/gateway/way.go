@@ -4,13 +4,11 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"time"
 
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/llm"
-	"umg/app/provider"
 )
 
 // forwardedHeaders go to providers of the messages style unchanged; service.md, "Messages". Clients and providers
@@ -22,47 +20,14 @@ const (
 	versionStandard = "2023-06-01" // the version that has all parameters
 )
 
-// prepare draws the first route that can carry the call. A call that no route can carry is refused here, before
-// anything is held or sent.
-func (r *run) prepare() error {
+// prepare picks the first route that can carry the call and may be asked. A call that no route can carry is refused
+// here, before anything is held or sent.
+func (r *run) prepare() (err error) {
 	r.plan = newPlan(r.model, r.gateway.o.Random)
-	var refusal error
-	for {
-		route, _, ok := r.plan.next(nil, 0)
-		if !ok {
-			return refusal
-		}
-		err := r.chart(route)
-		if err == nil {
-			r.next = route
-			return nil
-		}
-		if refusal == nil {
-			refusal = err
-		}
+	if r.next, err = r.pick(r.chart); r.next == nil && err == nil {
+		return r.unavailable()
 	}
-}
-
-// nextRoute is the route to try after the last one failed so. Routes that cannot carry the call are passed over.
-func (r *run) nextRoute(last *provider.Fault) (*catalog.Route, time.Duration, error) {
-	if route := r.next; route != nil {
-		r.next = nil
-		return route, 0, nil
-	}
-	var refusal error
-	for {
-		route, wait, ok := r.plan.next(last, r.gateway.o.RetryWait)
-		if !ok {
-			return nil, 0, refusal
-		}
-		if route == r.route {
-			return route, wait, nil // once more, the same way
-		}
-		if refusal = r.chart(route); refusal == nil {
-			return route, wait, nil
-		}
-		last = nil
-	}
+	return err
 }
 
 // chart finds the way to a route: straight when it speaks the client's style, without the thoughts of other providers

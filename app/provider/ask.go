@@ -119,7 +119,7 @@ func (c *Client) home(r *catalog.Route) (*target, error) {
 	if t := c.known(key); t != nil {
 		return t, nil
 	}
-	return c.keep(key, r, "")
+	return c.keep(key, "")
 }
 
 // Read reads the body.

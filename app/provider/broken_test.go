@@ -131,7 +131,7 @@ func TestTheCauseOfTheContextNamesTheTimeout(t *testing.T) {
 			cancel(cause)
 		}()
 		p := payload(`{}`)
-		_, f := c.Send(ctx, r, p, nil, false)
+		_, f := c.Send(ctx, provider.Attempt{Route: r, Payload: p})
 		p.Release()
 		if f == nil || f.Class != want.class || f.Err.Kind != want.kind {
 			t.Errorf("%v: %v", cause, f)
@@ -209,7 +209,7 @@ func TestPayloadsAreNotUsedAgainTooEarly(t *testing.T) {
 				if i%2 == 0 {
 					extra.Set("X-Early", "1")
 				}
-				a, f := c.Send(t.Context(), r, p, extra, false)
+				a, f := c.Send(t.Context(), provider.Attempt{Route: r, Payload: p, Header: extra})
 				p.Release()
 				if f == nil {
 					_, _ = a.ReadAll(nil, patient)

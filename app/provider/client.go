@@ -28,7 +28,7 @@ const (
 	connectStandard = 5 * time.Second
 	keepAlivePeriod = 30 * time.Second
 	targetsMax      = 512
-	transportsMax   = 16
+	transportsMax   = 256
 	connBufferBytes = 2 << 10 // each way; what is larger goes past them, and a stream holds them as long as it lasts
 	userAgent       = "unified-model-gateway/1"
 )
@@ -46,13 +46,13 @@ type Client struct {
 	traced bool
 
 	mu         sync.RWMutex
-	transports map[time.Duration]*http.Transport // by connect time-out
+	transports map[line]*http.Transport
 	targets    map[targetKey]*target
 }
 
 // New makes a Client. Close ends its connections.
 func New(o Options) *Client {
-	return &Client{tls: o.TLS, traced: o.Traced, transports: make(map[time.Duration]*http.Transport), targets: make(map[targetKey]*target)}
+	return &Client{tls: o.TLS, traced: o.Traced, transports: make(map[line]*http.Transport), targets: make(map[targetKey]*target)}
 }
 
 // Close closes the connections that no call uses.
@@ -74,9 +74,15 @@ type target struct {
 
 // place says where a call goes and how it is addressed.
 type place struct {
-	url, credential, credentialHeader string
-	headers                           map[string]string
-	connect                           time.Duration
+	url, proxy, credential, credentialHeader string
+	headers                                  map[string]string
+	connect                                  time.Duration
+}
+
+// line is how connections are made: within which time, and through which proxy.
+type line struct {
+	connect time.Duration
+	proxy   string
 }
 
 func (c *Client) prepare(p place) (*target, error) {
@@ -100,21 +106,39 @@ func (c *Client) prepare(p place) (*target, error) {
 	default:
 		h.Set(p.credentialHeader, p.credential)
 	}
-	return &target{url: u, header: h, credential: p.credential, transport: c.transport(p.connect)}, nil
+	transport, err := c.transport(line{connect: p.connect, proxy: p.proxy})
+	if err != nil {
+		return nil, err
+	}
+	return &target{url: u, header: h, credential: p.credential, transport: transport}, nil
 }
 
-// transport is shared by all providers with the same connect time-out. The caller holds the lock.
-func (c *Client) transport(connect time.Duration) *http.Transport {
-	if connect <= 0 || len(c.transports) >= transportsMax && c.transports[connect] == nil {
-		connect = connectStandard
+// transport is shared by all providers with the same connect time-out and proxy. Names are looked up anew for every
+// connection: neither it nor the resolver keeps addresses. The caller holds the lock.
+func (c *Client) transport(l line) (*http.Transport, error) {
+	if l.connect <= 0 {
+		l.connect = connectStandard
 	}
-	if t := c.transports[connect]; t != nil {
-		return t
+	if t := c.transports[l]; t != nil {
+		return t, nil
 	}
-	dialer := &net.Dialer{Timeout: connect, KeepAlive: keepAlivePeriod}
+	var proxy func(*http.Request) (*url.URL, error) // none, and never the environment's
+	if l.proxy != "" {
+		u, err := url.Parse(l.proxy)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, errors.New("provider: the proxy is not an http or https address") // which may hold a password
+		}
+		proxy = http.ProxyURL(u)
+	}
+	if len(c.transports) >= transportsMax {
+		c.forgetTransports()
+	}
+	dialer := &net.Dialer{Timeout: l.connect, KeepAlive: keepAlivePeriod}
 	t := &http.Transport{
+		Proxy:                  proxy,
+		OnProxyConnectResponse: tunnelled,
 		DialContext:            dialer.DialContext,
-		TLSHandshakeTimeout:    connect,
+		TLSHandshakeTimeout:    l.connect,
 		TLSClientConfig:        c.tls.Clone(),
 		TLSNextProto:           map[string]func(string, *tls.Conn) http.RoundTripper{}, // HTTP/1.1: a stream a connection
 		MaxIdleConns:           0,
@@ -125,8 +149,27 @@ func (c *Client) transport(connect time.Duration) *http.Transport {
 		ReadBufferSize:         connBufferBytes,
 		WriteBufferSize:        connBufferBytes,
 	}
-	c.transports[connect] = t
-	return t
+	c.transports[l] = t
+	return t, nil
+}
+
+// forgetTransports makes room after so many catalogs that each line has changed. What is on its way goes on.
+func (c *Client) forgetTransports() {
+	for _, t := range c.transports {
+		t.CloseIdleConnections()
+	}
+	clear(c.transports)
+	clear(c.targets)
+}
+
+// errTunnel says that a proxy did not connect us.
+var errTunnel = errors.New("provider: the proxy does not connect us")
+
+func tunnelled(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%w: it answered %d", errTunnel, answer.StatusCode)
+	}
+	return nil
 }
 
 // send makes one attempt. The answer's body must be closed.

@@ -26,7 +26,7 @@ const credential = "upstream-credential-7"
 
 func route(url string) *catalog.Route {
 	return &catalog.Route{
-		Provider: &catalog.Provider{ID: "p", BaseURL: url + "/v1", Credential: catalog.NewSecret(credential), Headers: map[string]string{"X-Extra": "yes"}},
+		Provider: &catalog.Provider{ID: "p", BaseURL: url + "/v1", Credentials: []catalog.Secret{catalog.NewSecret(credential)}, Headers: map[string]string{"X-Extra": "yes"}},
 		Model:    "up", Style: llm.Chat, Timeouts: catalog.Timeouts{Connect: time.Second},
 	}
 }
@@ -55,7 +55,7 @@ func send(t *testing.T, c *provider.Client, r *catalog.Route, stream bool) (*pro
 	t.Helper()
 	p := payload(`{"x":1}`)
 	defer p.Release()
-	return c.Send(t.Context(), r, p, nil, stream)
+	return c.Send(t.Context(), provider.Attempt{Route: r, Payload: p, Stream: stream})
 }
 
 func TestAProviderIsAskedAsTheCatalogSays(t *testing.T) {
@@ -89,7 +89,7 @@ func TestAProviderIsAskedAsTheCatalogSays(t *testing.T) {
 	r.Provider.CredentialHeader, r.Provider.Paths = "X-Api-Key", map[llm.Style]string{llm.Chat: "/other"}
 	p := payload(`{}`)
 	defer p.Release()
-	if a, f = c.Send(t.Context(), r, p, http.Header{"X-Call": {"c"}}, false); f != nil {
+	if a, f = c.Send(t.Context(), provider.Attempt{Route: r, Payload: p, Header: http.Header{"X-Call": {"c"}}}); f != nil {
 		t.Fatal(f)
 	}
 	a.Close()
@@ -301,7 +301,7 @@ func BenchmarkSendAndRead1K(b *testing.B) {
 	for b.Loop() {
 		p := provider.NewPayload(len(body))
 		p.Data = append(p.Data, body...)
-		a, f := c.Send(b.Context(), r, p, nil, false)
+		a, f := c.Send(b.Context(), provider.Attempt{Route: r, Payload: p})
 		p.Release()
 		if f != nil {
 			b.Fatal(f)

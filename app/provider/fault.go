@@ -153,7 +153,7 @@ func classOf(err error) Class {
 	case errors.As(err, &record), errors.As(err, &cert), errors.As(err, &host), strings.Contains(text, "tls: "),
 		strings.Contains(text, "TLS handshake"):
 		return ClassTLS
-	case errors.As(err, &op) && op.Op == "dial":
+	case errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect"), errors.Is(err, errTunnel):
 		return ClassConnect
 	case strings.Contains(text, "response headers exceeded"):
 		return ClassTooLarge
@@ -173,7 +173,7 @@ func classOfStatus(status int) Class {
 		return ClassCredential // our credential or our account there, never the client's
 	case status == http.StatusTooManyRequests:
 		return ClassRateLimited
-	case status >= 500:
+	case status >= 500, status == http.StatusRequestTimeout:
 		return ClassServer
 	case status >= 400:
 		return ClassRefused
@@ -186,7 +186,7 @@ func classOfStatus(status int) Class {
 // ours are refusals that speak of the route rather than of the request: the next route may know better.
 func ours(status int) bool {
 	switch status {
-	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusRequestTimeout, http.StatusTooEarly, http.StatusMisdirectedRequest:
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusTooEarly, http.StatusMisdirectedRequest:
 		return true
 	}
 	return false

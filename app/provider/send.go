@@ -40,45 +40,54 @@ const (
 )
 
 type targetKey struct {
-	provider *catalog.Provider // snapshots never change, so its address is its version
-	path     string
-	connect  time.Duration
-	model    string // where the path names it
-	stream   bool
-	home     bool // for calls that name their own paths
+	provider   *catalog.Provider // snapshots never change, so its address is its version
+	credential int
+	path       string
+	connect    time.Duration
+	model      string // where the path names it
+	stream     bool
+	home       bool // for calls that name their own paths
 }
 
-// Send makes one attempt on a route: the payload goes to it as it is, with the extra headers. The context is the
-// attempt's own; cancelling it with one of this package's causes ends the attempt as a time-out. The answer must be
-// closed. It has begun but may be endless: the caller watches the clock.
-func (c *Client) Send(ctx context.Context, r *catalog.Route, p *Payload, extra http.Header, stream bool) (*Answer, *Fault) {
-	path := r.Provider.Paths[r.Style]
+// Attempt is one try of a route: the payload goes to it as it is, with the extra headers.
+type Attempt struct {
+	Route      *catalog.Route
+	Credential int // index of the one to use, in the provider's Credentials
+	Payload    *Payload
+	Header     http.Header
+	Stream     bool
+}
+
+// Send makes one attempt. The context is the attempt's own; cancelling it with one of this package's causes ends the
+// attempt as a time-out. The answer must be closed. It has begun but may be endless: the caller watches the clock.
+func (c *Client) Send(ctx context.Context, a Attempt) (*Answer, *Fault) {
+	path := a.Route.Provider.Paths[a.Route.Style]
 	if path == "" {
-		path = paths[r.Style]
+		path = paths[a.Route.Style]
 	}
-	return c.sendTo(ctx, r, path, p, extra, stream)
+	return c.sendTo(ctx, path, &a)
 }
 
 // Count asks a route how many tokens a request has, with what Send says of the rest.
-func (c *Client) Count(ctx context.Context, r *catalog.Route, p *Payload, extra http.Header) (*Answer, *Fault) {
-	return c.sendTo(ctx, r, countPaths[r.Style], p, extra, false)
+func (c *Client) Count(ctx context.Context, a Attempt) (*Answer, *Fault) {
+	a.Stream = false
+	return c.sendTo(ctx, countPaths[a.Route.Style], &a)
 }
 
-func (c *Client) sendTo(
-	ctx context.Context, r *catalog.Route, path string, p *Payload, extra http.Header, stream bool,
-) (*Answer, *Fault) {
-	t, err := c.target(r, path, stream)
+func (c *Client) sendTo(ctx context.Context, path string, a *Attempt) (*Answer, *Fault) {
+	t, err := c.target(path, a)
 	if err != nil {
 		return nil, NewFault(ClassSetup, err)
 	}
-	return c.send(ctx, t, p, extra)
+	return c.send(ctx, t, a.Payload, a.Header)
 }
 
 // target finds or prepares the target of a route. Those of former snapshots are forgotten all at once.
-func (c *Client) target(r *catalog.Route, path string, stream bool) (*target, error) {
-	key := targetKey{provider: r.Provider, path: path, connect: r.Timeouts.Connect}
+func (c *Client) target(path string, a *Attempt) (*target, error) {
+	r := a.Route
+	key := targetKey{provider: r.Provider, credential: a.Credential, path: path, connect: r.Timeouts.Connect}
 	if strings.Contains(path, modelMark) {
-		key.model, key.stream = r.Model, stream
+		key.model, key.stream = r.Model, a.Stream
 	}
 	if t := c.known(key); t != nil {
 		return t, nil
@@ -86,7 +95,7 @@ func (c *Client) target(r *catalog.Route, path string, stream bool) (*target, er
 	if path == "" {
 		return nil, fmt.Errorf("provider: the %s style is not spoken", r.Style)
 	}
-	return c.keep(key, r, addressed(path, r.Model, stream))
+	return c.keep(key, addressed(path, r.Model, a.Stream))
 }
 
 func (c *Client) known(key targetKey) *target {
@@ -96,12 +105,16 @@ func (c *Client) known(key targetKey) *target {
 }
 
 // keep prepares a target below the provider's base URL and remembers it.
-func (c *Client) keep(key targetKey, r *catalog.Route, path string) (*target, error) {
+func (c *Client) keep(key targetKey, path string) (*target, error) {
+	p, credential := key.provider, ""
+	if key.credential < len(p.Credentials) {
+		credential = p.Credentials[key.credential].Reveal()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t, err := c.prepare(place{
-		url: r.Provider.BaseURL + path, credential: r.Provider.Credential.Reveal(),
-		credentialHeader: r.Provider.CredentialHeader, headers: r.Provider.Headers, connect: r.Timeouts.Connect,
+		url: p.BaseURL + path, proxy: p.Proxy, credential: credential,
+		credentialHeader: p.CredentialHeader, headers: p.Headers, connect: key.connect,
 	})
 	if err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func answering(t *testing.T, status int, body string) (*upstream, *Client, *cata
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
 	return u, New(providers), &catalog.Provider{
-		ID: "up", BaseURL: u.URL + "/v1", Credential: catalog.NewSecret(secret), CredentialHeader: "X-Key",
+		ID: "up", BaseURL: u.URL + "/v1", Credentials: []catalog.Secret{catalog.NewSecret(secret)}, CredentialHeader: "X-Key",
 		Timeouts: catalog.Timeouts{Connect: time.Second},
 	}
 }

@@ -83,7 +83,7 @@ func says(status int, body string) http.HandlerFunc {
 var bases = map[llm.Style]string{catalog.VideosStyle: "/v1", catalog.OperationsStyle: "/v1beta", catalog.TasksStyle: "/v1"}
 
 func route(style llm.Style, url string) *catalog.Route {
-	p := &catalog.Provider{ID: "p", BaseURL: url + bases[style], Credential: catalog.NewSecret(canary)}
+	p := &catalog.Provider{ID: "p", BaseURL: url + bases[style], Credentials: []catalog.Secret{catalog.NewSecret(canary)}}
 	if style == catalog.OperationsStyle {
 		p.CredentialHeader = "X-Goog-Api-Key"
 	}

@@ -1,0 +1,283 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/dialect"
+	"umg/app/provider"
+	"umg/app/provider/health"
+)
+
+// noneRetryAfter is when a client may try again whose call no provider could take.
+const noneRetryAfter = 5 * time.Second
+
+// walk goes over the routes of a model until one of them answers.
+type walk struct {
+	run   *run
+	chart func(*catalog.Route) error // finds the way to a route, or says why there is none
+	late  bool                       // the client has a part of the answer already: no route is asked twice, and each costs a retry
+}
+
+// open tries the routes of the model until one of them answers: with a whole body, or with the first content of a
+// stream. Nothing was sent to the client before, so every failure up to here costs nothing and shows nowhere.
+func (r *run) open(ctx context.Context) error {
+	return (&walk{run: r, chart: r.chart}).open(ctx)
+}
+
+// reopen opens another route for an answer that was cut after it had begun. It ends the attempt that was cut, with its
+// fault, and then asks routes that this call has not asked yet, each once, within the bounds of every attempt: health,
+// credentials, the provider's retry budget, attemptsMax and the time the whole call may take. It asks none after a fault
+// that no other route can help.
+//
+// For each of these routes chart sets r.way to the way to it, r.chart being the way that goes without a word of what was
+// delivered, or returns why there is none, whereupon the route is passed over. It needs the body of the call, which
+// keepsBody must have kept.
+//
+// When it returns nil then r.route, r.answer, r.frames, r.stream and r.tally are those of the new attempt, whose first
+// content is in the batch (r.room), as after open. The caller keeps what the client has of the answer before, since the
+// tally begins anew, and sees to it that nothing was pending. Otherwise the answer ends with the error that is returned:
+// that of the cut, or why the call itself is over.
+func (r *run) reopen(ctx context.Context, cut *provider.Fault, chart func(*catalog.Route) error) error {
+	r.endTry(cut)
+	r.drop()
+	if cut.Retry == provider.Nowhere && !r.outlasts(cut) {
+		return cut
+	}
+	err := (&walk{run: r, chart: chart, late: true}).open(ctx)
+	if err != nil && ctx.Err() == nil && !r.expired() {
+		return cut
+	}
+	return err
+}
+
+// keepsBody reports whether the request is kept while its answer streams, since another route may be asked to go on
+// with it.
+func (r *run) keepsBody() bool { return r.head.Stream && r.model.OnCut == catalog.CutRecover }
+
+func (w *walk) open(ctx context.Context) error {
+	r := w.run
+	var last *provider.Fault
+	for r.attempts < attemptsMax {
+		begun, err := w.advance(ctx, last)
+		if err != nil && last == nil {
+			return err
+		}
+		if fault, ok := err.(*provider.Fault); ok { //nolint:errorlint // it is never wrapped, and a refusal of ours is none
+			last = fault
+		}
+		if !begun {
+			break
+		}
+		r.attempts++
+		last = r.attempt(ctx, r.route)
+		if r.opened(last); last == nil {
+			r.tryFirst = r.gateway.o.Now().Sub(r.tryAt)
+			return nil
+		}
+		if r.outlasts(last) {
+			last.Retry = provider.Elsewhere
+		}
+		r.endTry(last)
+		r.drop()
+		r.out.tell(droppedHeader, "")
+		r.tally, r.marked = dialect.Tally{}, 0
+		r.clear()
+	}
+	if last == nil {
+		return r.unavailable()
+	}
+	r.hideUpstreamName(last.Err)
+	return last
+}
+
+// advance begins the next try after the last one failed so: another credential, the same route once more, or the next
+// one. It reports false when there is none.
+func (w *walk) advance(ctx context.Context, last *provider.Fault) (bool, error) {
+	if last != nil {
+		switch {
+		case last.Retry == provider.Nowhere:
+			return false, nil
+		case w.run.turn(last):
+			return true, nil
+		}
+		if !w.late {
+			if again, err := w.run.again(ctx, last); again || err != nil {
+				return again, err
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return false, provider.FaultOf(ctx, ctx.Err())
+	}
+	if w.run.expired() {
+		return false, provider.NewFault(provider.ClassTotal, provider.ErrTotal)
+	}
+	return w.other()
+}
+
+// turn goes on with another credential of the route, when the last one was refused or must wait. There are no more turns
+// than credentials.
+func (r *run) turn(last *provider.Fault) bool {
+	if last.Class != provider.ClassCredential && last.Class != provider.ClassRateLimited {
+		return false
+	}
+	if r.plan.turns++; r.plan.turns >= len(r.route.Provider.Credentials) || r.expired() {
+		return false
+	}
+	try, block := r.gateway.o.Health.Begin(r.route, false)
+	if block != "" {
+		return false
+	}
+	if try.Credential == r.try.Credential {
+		try.End(given(), 0)
+		return false
+	}
+	r.take(try)
+	return true
+}
+
+// again tries the same route once more, after a while that is chance, and not before the upstream wants it. Where there is
+// no other route it is asked although it may be ejected by now.
+func (r *run) again(ctx context.Context, last *provider.Fault) (bool, error) {
+	p, o := &r.plan, &r.gateway.o
+	if last.Retry != provider.Here || p.again || p.forced || last.After > retryAfterMax || !o.Health.MayRetry(r.route.Provider.ID) {
+		return false, nil
+	}
+	p.again = true
+	if err := r.rest(ctx, last.After+time.Duration(o.Random(int(o.RetryWait)+1))); err != nil {
+		return false, provider.FaultOf(ctx, err)
+	}
+	if r.expired() {
+		return false, provider.NewFault(provider.ClassTotal, provider.ErrTotal)
+	}
+	try, block := o.Health.Begin(r.route, !p.more())
+	if block != "" {
+		return false, nil
+	}
+	r.take(try)
+	return true, nil
+}
+
+// other begins the next route that can carry the call and may be asked.
+func (w *walk) other() (bool, error) {
+	r := w.run
+	for {
+		route, err := r.pick(w.chart)
+		if route == nil {
+			return false, err
+		}
+		if w.late && !r.gateway.o.Health.MayRetry(route.Provider.ID) {
+			continue
+		}
+		try, block := r.gateway.o.Health.Begin(route, r.plan.forced)
+		if block == "" {
+			r.route = route
+			r.take(try)
+			return true, nil
+		}
+		r.plan.hold(block)
+	}
+}
+
+// pick draws the next route that can carry the call and that nothing speaks against. When it is the call's first and
+// something speaks against them all, those that are only in bad health are taken all the same. Without any it says why
+// none can carry the call, if that is the reason.
+func (r *run) pick(chart func(*catalog.Route) error) (*catalog.Route, error) {
+	if route := r.next; route != nil {
+		r.next = nil
+		return route, nil
+	}
+	var refusal error
+	for {
+		route := r.plan.next()
+		if route == nil && r.attempts == 0 && r.plan.force() {
+			continue
+		}
+		if route == nil {
+			return nil, refusal
+		}
+		if block := r.gateway.o.Health.Blocked(route); block != "" && !r.plan.forced {
+			r.plan.hold(block)
+			continue
+		}
+		err := chart(route)
+		if err == nil {
+			return route, nil
+		}
+		if refusal == nil {
+			refusal = err
+		}
+	}
+}
+
+// take notes the try that has begun.
+func (r *run) take(try health.Try) {
+	r.try, r.trying, r.tryAt, r.tryFirst = try, true, r.gateway.o.Now(), 0
+}
+
+// endTry says how the try went, if one is on its way.
+func (r *run) endTry(fault *provider.Fault) {
+	if r.trying {
+		r.trying = false
+		r.try.End(fault, r.tryFirst)
+		r.ended(fault)
+	}
+}
+
+// given is how a try ends that says nothing of its provider: it was not made, or given up here.
+func given() *provider.Fault { return &provider.Fault{Class: provider.ClassEnded} }
+
+// timeLeft is what is left of the time the whole call may take, over all its attempts.
+func (r *run) timeLeft() (time.Duration, bool) {
+	if r.model.Timeout <= 0 {
+		return 0, false
+	}
+	return r.started.Add(r.model.Timeout).Sub(r.gateway.o.Now()), true
+}
+
+// expired reports whether the call has used up its time.
+func (r *run) expired() bool {
+	left, bounded := r.timeLeft()
+	return bounded && left <= 0
+}
+
+// outlasts reports whether a try has ended because its own time was over, while the call has some left for another.
+func (r *run) outlasts(fault *provider.Fault) bool {
+	return fault.Class == provider.ClassTotal && !r.expired()
+}
+
+// unavailable is what a client is told when no route could be asked.
+func (r *run) unavailable() *app.Error {
+	if r.plan.paused {
+		return stopped(r.model.ID, "")
+	}
+	return app.Errorf(app.Unavailable, "no_available_provider",
+		"No provider of %s can take this call right now. Please try again later.", r.model.ID).After(noneRetryAfter)
+}
+
+func pause(ctx context.Context, wait time.Duration) error {
+	if wait <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// judge ends the try whose answer was sent on, by how that ended.
+func (r *run) judge(err error) {
+	fault, failed := errors.AsType[*provider.Fault](err)
+	if err != nil && !failed {
+		fault = given()
+	}
+	r.endTry(fault)
+}
