@@ -253,7 +253,7 @@ func (r *run) outlasts(fault *provider.Fault) bool {
 // unavailable is what a client is told when no route could be asked.
 func (r *run) unavailable() *app.Error {
 	if r.plan.paused {
-		return stopped(r.model.ID, "")
+		return Stopped(r.model.ID, "")
 	}
 	return app.Errorf(app.Unavailable, "no_available_provider",
 		"No provider of %s can take this call right now. Please try again later.", r.model.ID).After(noneRetryAfter)

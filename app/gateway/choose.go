@@ -41,10 +41,10 @@ func (g *Gateway) choose(call *Call, head *dialect.Head, now time.Time) (*catalo
 		return nil, notFound("The model %s is not served on this route. It answers in these styles: %s.", m.ID, stylesOf(m))
 	}
 	if m.Paused {
-		return nil, stopped(m.ID, m.Notice)
+		return nil, Stopped(m.ID, m.Notice)
 	}
 	if pause, paused := g.o.Health.ModelPaused(m.ID); paused {
-		return nil, stopped(m.ID, pause.Reason)
+		return nil, Stopped(m.ID, pause.Reason)
 	}
 	if err := contract.Check(call.Body); err != nil {
 		return nil, err
@@ -52,8 +52,8 @@ func (g *Gateway) choose(call *Call, head *dialect.Head, now time.Time) (*catalo
 	return m, head.Err()
 }
 
-// stopped is what a client is told of a model that takes no new calls for now.
-func stopped(id, reason string) *app.Error {
+// Stopped is what a client is told of a model that takes no new calls for now.
+func Stopped(id, reason string) *app.Error {
 	notice := "The model " + id + " is temporarily unavailable because of platform traffic control. "
 	if reason != "" {
 		notice += strings.TrimSuffix(reason, ".") + ". "
