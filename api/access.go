@@ -32,11 +32,18 @@ type Access struct {
 	Usage     billing.Usage
 	Cost      app.Amount
 	Attempts  int
+	Tries     []gateway.Try
+	Fault     string        // the class of the last attempt's that failed, although another may have answered
+	Upstream  time.Duration // spent on waiting for providers until the answer began
+	Own       time.Duration // that the gateway took itself, until the answer began and at its end; zero where nobody told it apart
 
 	family  Family
 	mode    account.ErrorMode
 	known   bool // whether the key, and with it the mode, is known
 	streams bool // whether the caller asked for a stream
+	timing  gateway.Timing
+	reading time.Duration // that the caller's body took to come
+	created time.Duration // that a provider took to take a job
 }
 
 // WithAccess makes the record of a request and keeps it with the request's context.
@@ -80,6 +87,7 @@ func (x *Access) note(r *gateway.Report, known bool) {
 		x.Model = r.Model
 	}
 	x.Provider, x.Outcome, x.Attempts, x.Usage, x.Cost = r.Provider, r.Outcome, r.Attempts, r.Usage, r.Cost
+	x.Tries, x.Fault, x.Upstream = r.Tries, string(r.Fault), r.Upstream
 	if r.Err != nil {
 		x.Fail(r.Err)
 	}

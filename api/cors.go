@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -33,7 +34,9 @@ func (a *API) crossOrigin(next echo.HandlerFunc) echo.HandlerFunc {
 		h := c.Response().Header()
 		h.Set("Access-Control-Allow-Origin", "*")
 		if r.Method != http.MethodOptions {
-			h.Set("Access-Control-Expose-Headers", corsExposed+", "+strings.Join(a.catalog.Snapshot().Spellings(pollHeader), ", "))
+			s := a.catalog.Snapshot()
+			exposed := slices.Concat([]string{corsExposed}, s.Spellings(pollHeader), s.Spellings(processingHeader))
+			h.Set("Access-Control-Expose-Headers", strings.Join(exposed, ", "))
 			return next(c)
 		}
 		asked := strings.Join(r.Header.Values("Access-Control-Request-Headers"), ", ")

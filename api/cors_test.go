@@ -12,7 +12,7 @@ func TestPagesMayReadTheHeadersThatTheyNeedForVideos(t *testing.T) {
 	a := h.call("GET", "/v1/videos", "", "Origin", "https://app.example")
 	exposed := strings.Split(strings.ToLower(a.header.Get("Access-Control-Expose-Headers")), ", ")
 	for _, name := range []string{
-		"poll-hint", "retry-after", "etag", "content-range", "accept-ranges", "content-length", "content-disposition", "idempotency-replayed",
+		"poll-hint", "processing-ms", "retry-after", "etag", "content-range", "accept-ranges", "content-length", "content-disposition", "idempotency-replayed",
 	} {
 		if !slices.Contains(exposed, name) {
 			t.Errorf("%s is hidden from pages: %v", name, exposed)

@@ -48,5 +48,6 @@ func (x *call) textCall(body []byte, taken func()) gateway.Call {
 		Headers:     x.Request().Header,
 		Key:         x.keyLimits(),
 		LimitFactor: x.key.LimitFactor,
+		Timing:      &x.access.timing,
 	}
 }

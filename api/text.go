@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -53,12 +52,14 @@ func (a *API) generate(x *call) error {
 		return a.quoteText(x, request)
 	}
 	out := a.outlet(x)
+	before := a.now().Sub(x.access.Started) - x.access.reading
 	report, err := a.gateway.Generate(x.Request().Context(), x.textCall(request, release), out)
 	if array, ok := out.(*arraySink); ok {
 		array.end()
 	}
 	_, known := a.catalog.Snapshot().Model(report.Model)
 	x.access.note(report, known)
+	x.access.Own = before + report.Own
 	if err != nil {
 		gateway.SetLimitHeaders(x.Response().Header(), report.Requests, report.Tokens)
 		x.access.streams = report.Streamed || report.Model == "" && asksForStream(body.Bytes())
@@ -111,7 +112,7 @@ func (a *API) quoteText(x *call, body []byte) error {
 func (a *API) outlet(x *call) gateway.Sink {
 	r := x.Response()
 	s := &sink{
-		x: x, now: a.now, response: r, controller: http.NewResponseController(r.Writer), shared: x.Request().ProtoMajor > 1,
+		x: x, api: a, now: a.now, response: r, controller: http.NewResponseController(r.Writer), shared: x.Request().ProtoMajor > 1,
 	}
 	if said, ok := x.Get(aliasKey).(aliased); ok && said.array {
 		return &arraySink{Sink: s}
@@ -141,7 +142,9 @@ func (a *API) readAll(x *call) (*bytes.Buffer, error) {
 	if r.ContentLength > 0 {
 		b.Grow(int(r.ContentLength) + bytes.MinRead)
 	}
+	began := a.now()
 	_, err := b.ReadFrom(PaceBody(x.Response().Writer, r.Body, a.bodyMax, a.now))
+	x.access.reading += a.now().Sub(began)
 	if err == nil {
 		_ = r.Body.Close() // else the answer's head looks for more of it
 		return b, nil
@@ -241,6 +244,7 @@ func (p *pacedBody) Read(b []byte) (int, error) {
 // sink lets the corridor write to the client's socket.
 type sink struct {
 	x          *call
+	api        *API
 	now        app.Clock
 	response   *echo.Response
 	controller *http.ResponseController
@@ -259,8 +263,7 @@ func (s *sink) Begin(status int, contentType string, extra http.Header) error {
 		h["X-Accel-Buffering"] = []string{"no"}
 	}
 	h["Content-Type"] = []string{contentType}
-	waited := s.now().Sub(s.x.access.Started)
-	h["Server-Timing"] = []string{"first-byte;dur=" + strconv.FormatInt(waited.Milliseconds(), 10)}
+	s.api.sayTiming(h, s.x.access)
 	r.WriteHeader(status)
 	return nil
 }

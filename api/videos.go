@@ -256,7 +256,7 @@ func (a *API) followAgain(x *call, id string) error {
 // followVideo streams the task as events, one for each change a client can see, until it has ended.
 func (a *API) followVideo(x *call, job video.Job) error {
 	ctx := x.Request().Context()
-	out := &sink{x: x, now: a.now, response: x.Response(), controller: http.NewResponseController(x.Response().Writer)}
+	out := &sink{x: x, api: a, now: a.now, response: x.Response(), controller: http.NewResponseController(x.Response().Writer)}
 	if err := out.Begin(http.StatusOK, eventStream, nil); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func TestTheDefaultCatalogIsRight(t *testing.T) {
 	if got := f.Names(); !slices.Equal(got, []string{"UMG_SIMULATOR_URL", "UMG_SIMULATOR_KEY"}) {
 		t.Errorf("it refers to %v", got)
 	}
-	for _, alias := range []string{"anthropic-version", "anthropic-beta", "x-api-key", "x-goog-api-key", "openai-poll-after-ms"} {
+	for _, alias := range []string{"anthropic-version", "anthropic-beta", "x-api-key", "x-goog-api-key", "openai-poll-after-ms", "openai-processing-ms"} {
 		if f.Aliases.Headers[alias] == "" {
 			t.Errorf("no header alias %s", alias)
 		}

@@ -39,7 +39,7 @@ var (
 	knownKinds        = []string{string(KindText), string(KindImage), string(KindVideo), string(KindSpeech)}
 	knownCapabilities = []string{"text", "image", "video", "speech", "code"}
 	knownModalities   = []string{"text", "image", "audio", "video", "file"}
-	aliasedHeaders    = []string{"authorization", "vendorb-version", "vendorb-beta", "poll-hint"}
+	aliasedHeaders    = []string{"authorization", "vendorb-version", "vendorb-beta", "poll-hint", "processing-ms"}
 	aliasedOperations = []string{"messages", "messages.count", "native", "native.stream", "native.count", operationVideos}
 	secretHeaders     = []string{"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie", "proxy-authorization"}
 )

@@ -1,0 +1,30 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// processingHeader tells how long an answer took to begin, in milliseconds. The catalog may give it other names.
+const processingHeader = "Processing-Ms"
+
+// sayTiming tells the caller how long the answer took to begin: what the gateway took itself, and what went by waiting for
+// providers. The time in which the caller sent its body is neither.
+func (a *API) sayTiming(h http.Header, x *Access) {
+	now := a.now()
+	upstream := x.timing.Upstream(now) + x.created
+	own := max(0, now.Sub(x.Started)-x.reading-upstream)
+	said := make([]byte, 0, 48)
+	said = appendMilliseconds(append(said, "gateway;dur="...), own)
+	said = appendMilliseconds(append(said, ", upstream;dur="...), upstream)
+	h["Server-Timing"] = []string{string(said)}
+	whole := []string{strconv.FormatInt((own + upstream).Milliseconds(), 10)}
+	for _, name := range a.catalog.Snapshot().Spellings(processingHeader) {
+		h[name] = whole
+	}
+}
+
+func appendMilliseconds(to []byte, d time.Duration) []byte {
+	return strconv.AppendFloat(to, float64(d.Microseconds())/1000, 'f', -1, 64)
+}
