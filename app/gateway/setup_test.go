@@ -91,6 +91,7 @@ type bench struct {
 	till     *lease.Till
 	limits   *limit.Limiter
 	gateway  *gateway.Gateway
+	options  gateway.Options
 	upstream *httptest.Server
 	sim      *simulator.Simulator
 	client   *http.Client
@@ -141,6 +142,7 @@ func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*ga
 	for _, f := range change {
 		f(&o)
 	}
+	b.options = o
 	b.gateway = gateway.New(o)
 	return b
 }
@@ -172,11 +174,13 @@ func (b *bench) open(credit app.Amount) {
 	}
 }
 
-// fresh is the same bench for another case: with another account, and an upstream that forgot everything.
+// fresh is the same bench for another case: with another account, and with an upstream and a gateway that forgot how the
+// last one went.
 func (b *bench) fresh(t *testing.T) *bench {
 	t.Helper()
 	next := *b
 	next.t = t
+	next.gateway = gateway.New(b.options)
 	next.control(http.MethodDelete, "faults", nil)
 	next.control(http.MethodDelete, "requests", nil)
 	next.open(startMoney)
