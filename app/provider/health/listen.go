@@ -42,7 +42,7 @@ func (m *Monitor) work(ctx context.Context) {
 			return
 		}
 		if err != nil && !away {
-			m.o.Log.Warn("health: the store is away; what was paused last stays so", "error", err)
+			m.o.Log.Warn("health: the store does not answer; what was paused last stays so, and others are not told of this replica", "error", err)
 		}
 		away = err != nil
 		select {

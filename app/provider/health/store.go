@@ -81,7 +81,7 @@ func writeReport(ctx context.Context, db *sqlx.DB, r Report) error {
 	_, err = db.ExecContext(ctx, `
 		with pruned as (delete from replica_reports where at < now() - interval '1 minute' and replica <> $1)
 		insert into replica_reports (replica, at, report) values ($1, now(), $2)
-		on conflict (replica) do update set at = excluded.at, report = excluded.report`, r.Replica, text)
+		on conflict (replica) do update set at = excluded.at, report = excluded.report`, r.Replica, string(text))
 	return storeError("write report", err)
 }
 
