@@ -92,7 +92,7 @@ func (a *API) WriteError(c echo.Context, err error) error {
 		h.Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
 		h.Set("Retry-After-Ms", strconv.FormatInt(int64((wait+time.Millisecond-1)/time.Millisecond), 10))
 	}
-	a.sayTiming(h, x)
+	x.sayTiming(h, a.now())
 	as := layouts[x.family]
 	status, body := dialect.Error(as.style, e, x.RequestID)
 	body = a.withDoc(body, as.end, e)

@@ -263,7 +263,7 @@ func (s *sink) Begin(status int, contentType string, extra http.Header) error {
 		h["X-Accel-Buffering"] = []string{"no"}
 	}
 	h["Content-Type"] = []string{contentType}
-	s.api.sayTiming(h, s.x.access)
+	s.api.sayProcessing(h, s.x.access.sayTiming(h, s.now()))
 	r.WriteHeader(status)
 	return nil
 }
