@@ -46,6 +46,7 @@ var durableSettings = []string{
 var testSettings = []string{
 	"max_connections=200", "fsync=off", "synchronous_commit=off", "full_page_writes=off", "autovacuum=off",
 	"wal_level=minimal", "max_wal_senders=0", "shared_buffers=32MB",
+	"min_wal_size=32MB", "max_wal_size=128MB", // many run beside each other on small disks
 }
 
 // LocalOptions say where the cluster lives.
