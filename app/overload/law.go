@@ -1,0 +1,54 @@
+package overload
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// The law by which lateness refuses calls. Pressure runs from none to 1 for all trial calls and on to 2 for paid ones; it
+// climbs the faster the later the process is, and falls steadily, so that a process in good time takes everybody again.
+const (
+	lookEvery    = 50 * time.Millisecond
+	climbMax     = 120 // thousandths a look, at several times the lateness that is allowed
+	climbPer     = 40  // thousandths a look and each time the allowed lateness above it
+	fall         = 40  // thousandths a look
+	patience     = 2   // looks in a row that must be late: a single one is a pause of the garbage collector
+	pressureMax  = 2 * perMille
+	paidLetMin   = 50 // thousandths of paid calls that always pass, so that the service is never shut by its own lateness
+	waitsSeenMin = 16 // goroutines that must have waited in a look, for it to say anything
+)
+
+// Reading is what somebody saw of the process.
+type Reading struct {
+	Late   time.Duration // how late nine of ten goroutines at most got to run since the reading before
+	Waited uint64        // how many goroutines that was learned from
+	Held   int64         // bytes that the garbage collector could not give back
+
+	Collections uint64 // of garbage so far
+}
+
+// law is the state of the controller. One goroutine looks, and all calls read whether it is late.
+type law struct {
+	late     atomic.Bool
+	pressure int64
+	row      int // late looks in a row
+}
+
+// Look takes a reading and decides how many calls may pass until the next one. Readings come one after the other.
+func (g *Gate) Look(r Reading) {
+	g.held.Store(r.Held)
+	g.late.Store(int64(r.Late))
+	l := &g.law
+	if r.Late > g.o.LateMax && r.Waited >= waitsSeenMin && g.inFlight.Load() >= g.o.Busy {
+		if l.row++; l.row >= patience {
+			over := int64((r.Late - g.o.LateMax) * climbPer / g.o.LateMax)
+			l.pressure = min(pressureMax, l.pressure+min(climbMax, climbPer+over))
+		}
+	} else {
+		l.row = 0
+		l.pressure = max(0, l.pressure-fall)
+	}
+	g.let[Trial].Store(max(0, perMille-l.pressure))
+	g.let[Paid].Store(min(perMille, max(paidLetMin, pressureMax-l.pressure)))
+	l.late.Store(l.pressure > 0)
+}

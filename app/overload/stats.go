@@ -1,0 +1,44 @@
+package overload
+
+import "time"
+
+// InFlight is how many calls are in now.
+func (g *Gate) InFlight() int64 { return g.inFlight.Load() }
+
+// InFlightMax is how many may be, of those that pay.
+func (g *Gate) InFlightMax() int64 { return g.o.InFlightMax }
+
+// Held is how many bytes of memory the process could not give back when somebody last looked.
+func (g *Gate) Held() int64 { return g.held.Load() }
+
+// Late is how late goroutines got to run when somebody last looked.
+func (g *Gate) Late() time.Duration { return time.Duration(g.late.Load()) }
+
+// RefusedFull is how many calls found no place.
+func (g *Gate) RefusedFull() int64 { return g.sum(full) }
+
+// RefusedMemory is how many calls found no memory.
+func (g *Gate) RefusedMemory() int64 { return g.sum(memory) }
+
+// RefusedLate is how many calls were refused as the process was late.
+func (g *Gate) RefusedLate() int64 { return g.sum(late) }
+
+// RefusedCrowd is how many calls were refused as their account had its share of all places.
+func (g *Gate) RefusedCrowd() int64 { return g.sum(crowd) }
+
+// RefusedTrial is how many of all refused calls had only trial credit behind them.
+func (g *Gate) RefusedTrial() int64 {
+	var n int64
+	for why := range g.refused {
+		n += g.refused[why][Trial].Load()
+	}
+	return n
+}
+
+func (g *Gate) sum(why reason) int64 {
+	var n int64
+	for c := range g.refused[why] {
+		n += g.refused[why][c].Load()
+	}
+	return n
+}

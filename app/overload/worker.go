@@ -1,0 +1,35 @@
+package overload
+
+import (
+	"context"
+	"runtime"
+	"time"
+)
+
+// collectLooks is how long memory may refuse calls without a collection. What is held is only known after one, and where
+// nobody is let in nothing is allocated that would lead to the next.
+const collectLooks = 10
+
+// Run looks at the process again and again until ctx ends. Without it a gate counts places only. It returns ctx's error.
+func (g *Gate) Run(ctx context.Context) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	p := newProbe()
+	var collections uint64
+	looks := 0 // since the last collection
+	for {
+		r := p.read()
+		g.Look(r)
+		if looks++; r.Collections != collections {
+			collections, looks = r.Collections, 0
+		}
+		if looks >= collectLooks && g.tight() {
+			runtime.GC()
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
