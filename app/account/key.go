@@ -75,6 +75,7 @@ type Key struct {
 
 	LimitFactor int    // multiplies the account's limits; set where a key is recognised
 	BudgetID    string // the purse of its budget, empty without one
+	Paid        bool   // its account has had credit besides the trial's; set where a key is recognised
 	Frozen      bool   // its account may be looked at, but nothing may cost it anything; set where a key is recognised
 }
 

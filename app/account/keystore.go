@@ -57,6 +57,7 @@ type keyRow struct {
 	LimitFactor       int            `db:"limit_factor"`
 	BudgetID          string         `db:"budget_id"`
 	Frozen            bool           `db:"frozen"`
+	Paid              bool           `db:"paid"`
 }
 
 func (r keyRow) key() Key {
@@ -71,7 +72,7 @@ func (r keyRow) key() Key {
 		ErrorMode: r.ErrorMode, Disabled: r.Disabled, CreatedBy: r.CreatedBy, CreatedByKey: r.CreatedByKey, CreatedAt: r.CreatedAt,
 		LastUsedAt: r.LastUsedAt, LastUsedIP: r.LastUsedIP, ExpiresAt: r.ExpiresAt, Models: r.Models, Concurrency: r.Concurrency,
 		RotatedAt: r.RotatedAt, PreviousUntil: r.PreviousUntil, PreviousLastFour: r.PreviousLastFour, PreviousUsedAt: r.PreviousUsedAt,
-		LeakedAt: r.LeakedAt, LimitFactor: r.LimitFactor, BudgetID: r.BudgetID, Frozen: r.Frozen,
+		LeakedAt: r.LeakedAt, LimitFactor: r.LimitFactor, BudgetID: r.BudgetID, Frozen: r.Frozen, Paid: r.Paid,
 	}
 }
 
@@ -162,7 +163,7 @@ func keyByFingerprint(ctx context.Context, q postgres.Queryer, f fingerprint) (k
 	}
 	err = q.GetContext(ctx, &r, `
 		select `+keyColumns+keyBudget+`, coalesce(k.created_by, '') as created_by, a.limit_factor, a.frozen_at is not null as frozen,
-			k.secret_hash <> $1 as previous
+			a.paid_at is not null as paid, k.secret_hash <> $1 as previous
 		from api_keys k join accounts a on a.id = k.account_id
 		where (k.secret_hash = $1 or k.previous_hash = $1) and k.deleted_at is null`, f[:])
 	if errors.Is(err, sql.ErrNoRows) {

@@ -27,12 +27,16 @@ const (
 	deafAgeMax     = 5 * time.Second
 	unknownAgeMax  = 30 * time.Second
 	lastGoodMax    = 10 * time.Minute
-	lookupsMax     = 8 // queries at the same time, however many unknown keys arrive
+	lookupsMax     = 16   // queries at the same time, however many unknown keys arrive: replicas that all start at once share a store
+	lookupQueueMax = 1024 // keys that wait for their query; more are told to come back
 	lookupMax      = 2 * time.Second
 	awayPause      = 500 * time.Millisecond // after a failed query, nobody else tries for so long
 	usedEvery      = time.Minute            // precision of last_used_at
 	usedMax        = 50_000                 // keys whose use is not written yet
 )
+
+// errLookupQueue is what keys get that come when too many wait already: the store is slow, and nothing is said about them.
+var errLookupQueue = errors.New("account: find key: too many keys wait to be looked up")
 
 // KeyRingOptions of a ring. Both must be set.
 type KeyRingOptions struct {
@@ -46,6 +50,7 @@ type KeyRing struct {
 	o       KeyRingOptions
 	flight  singleflight.Group
 	lookups chan struct{} // one slot a query
+	queued  atomic.Int64  // of those that wait for a slot or have one
 
 	mu      sync.RWMutex
 	keys    map[fingerprint]*ringKey
@@ -163,7 +168,7 @@ func (r *KeyRing) ask(ctx context.Context, f fingerprint, now time.Time) (*ringK
 		return nil, storeError("find key", ctx.Err())
 	case answer := <-asked:
 		if answer.Err != nil {
-			if postgres.Unavailable(answer.Err) {
+			if postgres.Unavailable(answer.Err) || errors.Is(answer.Err, errLookupQueue) {
 				return r.lastGood(f, now, answer.Err)
 			}
 			return nil, storeError("find key", answer.Err)
@@ -178,6 +183,10 @@ func (r *KeyRing) ask(ctx context.Context, f fingerprint, now time.Time) (*ringK
 func (r *KeyRing) read(ctx context.Context, f fingerprint) (*ringKey, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupMax)
 	defer cancel()
+	defer r.queued.Add(-1)
+	if r.queued.Add(1) > lookupQueueMax {
+		return nil, errLookupQueue
+	}
 	select {
 	case r.lookups <- struct{}{}:
 		defer func() { <-r.lookups }()

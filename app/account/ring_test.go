@@ -15,6 +15,7 @@ import (
 	"umg/app"
 	"umg/app/postgres"
 	"umg/app/postgres/pgtest"
+	"umg/billing"
 )
 
 func TestRingSaysWhyAKeyMayNotBeUsed(t *testing.T) {
@@ -374,4 +375,59 @@ func TestRunOfARingEndsWithItsContext(t *testing.T) { //nolint:paralleltest // c
 		t.Fatal("the last uses were not written at the end")
 	}
 	goleak.VerifyNone(t, known, goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"))
+}
+
+// While the store is slow, keys wait for their turn up to a bound: what comes then is told to come back, never that it is
+// unknown, and a key in memory goes on with what was known of it.
+func TestRingTellsKeysBeyondItsQueueToComeBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), KeySpec{})
+	_, seen := b.key(t, b.member(t, "bea@example.com").Principal(), KeySpec{})
+	r := b.ring(t)
+	_, err := r.Find(t.Context(), seen, "192.0.2.1")
+	must(t, err)
+	b.clock.advance(deafAgeMax)
+	r.queued.Store(lookupQueueMax)
+	_, err = r.Find(t.Context(), secret, "192.0.2.1")
+	if e := wantError(t, err, app.Unavailable, "service_unavailable"); e.RetryAfter == 0 {
+		t.Error("no word of when to come back")
+	}
+	if _, err := r.Find(t.Context(), seen, "192.0.2.1"); err != nil {
+		t.Errorf("a key that was good a moment ago: %v", err)
+	}
+	r.queued.Store(0)
+	if _, err := r.Find(t.Context(), secret, "192.0.2.1"); err != nil {
+		t.Errorf("with room in the queue: %v", err)
+	}
+}
+
+// What an account has paid is known with its key, and a ring hears of the first credit that is no trial's.
+func TestRingKnowsWhoHasHadMoreThanATrial(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	u := b.member(t, "ada@example.com")
+	must(t, b.ledger.OpenAccount(t.Context(), b.db, u.AccountID))
+	_, secret := b.key(t, u.Principal(), KeySpec{})
+	r := b.ring(t)
+	run(t, r, pgtest.DSN(t, b.db))
+	paid := func() bool {
+		k, err := r.Find(t.Context(), secret, "192.0.2.1")
+		must(t, err)
+		return k.Paid
+	}
+	give := func(kind billing.GrantKind, source string) {
+		must(t, b.ledger.Grant(t.Context(), b.db, billing.Grant{AccountID: u.AccountID, Kind: kind, Amount: app.Dollar, Source: source}))
+	}
+	give(billing.Trial, "trial:again")
+	if paid() {
+		t.Fatal("an account with a trial counts as paid")
+	}
+	give(billing.Purchased, "payment:1")
+	eventually(t, time.Second, "the ring hears of the payment", paid)
+	since := count(t, b.db, `select count(*) from accounts where paid_at is not null`)
+	give(billing.Purchased, "payment:2")
+	if n := count(t, b.db, `select count(*) from accounts where paid_at is not null`); n != since || !paid() {
+		t.Errorf("after a second payment %d accounts have paid, before it %d", n, since)
+	}
 }
