@@ -22,6 +22,7 @@ import (
 	"umg/app/idempotency"
 	"umg/app/limit"
 	"umg/app/llm"
+	"umg/app/overload"
 	"umg/app/video"
 	"umg/app/webhook"
 	"umg/billing"
@@ -30,9 +31,10 @@ import (
 
 const (
 	bodyBytesMaxDefault = 32 << 20
-	inFlightMaxDefault  = 4096
 	writeStallMax       = 30 * time.Second
 	overloadRetry       = time.Second
+	skippedBytesMax     = 64 << 10             // of the body of a call that gets no place
+	skipMax             = 2 * time.Millisecond // for them to be there
 )
 
 // Options are what the machine's face is made of.
@@ -55,8 +57,8 @@ type Options struct {
 	Idempotency *idempotency.Service
 	IDs         app.IDs
 
-	BodyBytesMax int64 // of one JSON body; zero: 32 MiB
-	InFlightMax  int64 // requests served at once by the whole process; zero: 4,096
+	BodyBytesMax int64          // of one JSON body; zero: 32 MiB
+	Gate         *overload.Gate // nil: one with defaults, which looks at places only
 }
 
 // API serves the machine's face.
@@ -79,8 +81,7 @@ type API struct {
 	now      app.Clock
 	baseURL  string
 	bodyMax  int64
-	inFlight atomic.Int64
-	maxCalls int64
+	gate     *overload.Gate
 	buffers  sync.Pool
 
 	paths      map[string]bool   // of the routes
@@ -105,12 +106,12 @@ func New(o Options) *API {
 			a.operations[r.Operation] = r.Path
 		}
 	}
-	a.bodyMax, a.maxCalls = o.BodyBytesMax, o.InFlightMax
+	a.bodyMax, a.gate = o.BodyBytesMax, o.Gate
 	if a.bodyMax <= 0 {
 		a.bodyMax = bodyBytesMaxDefault
 	}
-	if a.maxCalls <= 0 {
-		a.maxCalls = inFlightMaxDefault
+	if a.gate == nil {
+		a.gate = overload.New(overload.Options{})
 	}
 	return a
 }
@@ -173,7 +174,7 @@ func Owns(path string) bool {
 }
 
 // InFlight is the number of requests being served now.
-func (a *API) InFlight() int64 { return a.inFlight.Load() }
+func (a *API) InFlight() int64 { return a.gate.InFlight() }
 
 // call is one request on its way through the face.
 type call struct {
@@ -186,21 +187,26 @@ type call struct {
 	carried   int64  // bytes of a large body that are counted against all calls' memory
 }
 
-// handle is the frame of every route: overload guard, key, route, error.
+// handle is the frame of every route: a place, key, route, error. What people look with, and what partners tell us, gets a
+// place before what is served.
 func (a *API) handle(r Route) echo.HandlerFunc {
+	vital := r.Open || r.Method == http.MethodGet
 	return func(c echo.Context) error {
 		x := &call{Context: c, route: r, access: AccessOf(c)}
 		x.access.family = r.Family
 		x.access.Style = string(r.Style)
 		a.stamp(x)
-		defer a.inFlight.Add(-1)
-		if a.inFlight.Add(1) > a.maxCalls {
-			return a.WriteError(c, app.Errorf(app.Unavailable, "overloaded",
-				"The service is at its limit of requests; try again shortly.").After(overloadRetry))
+		place, err := a.gate.Enter(vital)
+		defer place.Leave()
+		if err != nil {
+			return a.turnAway(x, err)
 		}
 		if !r.Open {
 			if err := a.authenticate(x); err != nil {
 				return a.WriteError(c, err)
+			}
+			if err := place.Admit(x.key.AccountID, x.key.Paid, vital); err != nil {
+				return a.turnAway(x, err)
 			}
 			if err := x.key.Permit(r.Right); err != nil {
 				return a.WriteError(c, err)
@@ -211,6 +217,23 @@ func (a *API) handle(r Route) echo.HandlerFunc {
 		}
 		return nil
 	}
+}
+
+// turnAway answers a call that gets no place. Nobody waits for its body: a small one that is there already is skipped, so
+// that the connection can be used again, and any other ends with it.
+func (a *API) turnAway(x *call, err error) error {
+	r, h := x.Request(), x.Response().Header()
+	h["X-Should-Retry"] = []string{"true"}
+	if r.ContentLength != 0 && r.ProtoMajor == 1 {
+		until := a.now()
+		if r.ContentLength > 0 && r.ContentLength <= skippedBytesMax {
+			until = until.Add(skipMax)
+		} else {
+			h["Connection"] = []string{"close"}
+		}
+		_ = http.NewResponseController(x.Response().Writer).SetReadDeadline(until)
+	}
+	return a.WriteError(x, err)
 }
 
 // stamp sets what every answer carries.

@@ -61,7 +61,7 @@ var alwaysTrue = map[app.Kind]bool{
 }
 
 // alwaysTrueCodes are further refusals of the caller rather than of the call.
-var alwaysTrueCodes = map[string]bool{"insufficient_scope": true, "address_not_allowed": true}
+var alwaysTrueCodes = map[string]bool{"insufficient_scope": true, "address_not_allowed": true, "overloaded": true}
 
 // WriteError answers a failed request in the layout of its family. Once an answer has begun it only records the
 // failure: the stream itself has told the client.
