@@ -110,6 +110,7 @@ func (h *house) openTill(ctx context.Context, ids app.IDs) (err error) {
 		}
 		o.Journal = h.journal
 	}
+	h.replica = o.ReplicaID
 	if h.till, err = lease.New(o); err != nil {
 		return err
 	}

@@ -68,6 +68,7 @@ type house struct {
 	catalog   *catalog.Catalog
 	providers *provider.Client
 	health    *health.Monitor
+	replica   string // names this one among others
 	egress    *egress.Client
 	files     *egress.Client // for what providers made, which may be large
 	blobs     storage.Store
@@ -134,7 +135,9 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 		return h, fmt.Errorf("catalog: %w", err)
 	}
 	h.providers = provider.New(provider.Options{})
-	h.health = health.New(health.Options{Now: time.Now, Random: mathrand.IntN})
+	if err = h.openHealth(ctx); err != nil {
+		return h, err
+	}
 	if h.egress, err = egress.New(egress.Options{Exceptions: cfg.EgressAllow}); err != nil {
 		return h, fmt.Errorf("--egress-allow: %w", err)
 	}
@@ -151,6 +154,16 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 	}
 	h.openFaces(ids, trial, key, leaks)
 	return h, nil
+}
+
+// openHealth begins to watch the providers, with what operators have paused. People know a replica by its machine.
+func (h *house) openHealth(ctx context.Context) error {
+	name := h.replica
+	if host, err := os.Hostname(); err == nil {
+		name = host + "/" + name
+	}
+	h.health = health.New(health.Options{Now: time.Now, Random: mathrand.IntN, DB: h.store.db, Log: h.log, Replica: name})
+	return h.health.Load(ctx)
 }
 
 // openAccounts opens the room of people and keys, and says what newcomers get. Where mails go nowhere no address can be
@@ -297,6 +310,7 @@ func (h *house) run(ctx context.Context) error {
 		func(ctx context.Context) error { return h.webhooks.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.keys.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.catalog.Run(ctx, h.store.dsn) },
+		func(ctx context.Context) error { return h.health.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.store.keep(ctx, h.log) },
 	}
 	if h.payments.Enabled() {
