@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"umg/app"
 )
 
 const (
@@ -37,12 +39,14 @@ const (
 type Options struct {
 	TLS    *tls.Config // roots for tests; verification is never switched off
 	Traced bool        // tell upstreams which span a request belongs to, where it belongs to one
+	Now    app.Clock   // what dates of upstreams that show no clock are compared with; time.Now when nil
 }
 
 // Client sends calls to providers. It follows no redirects, uses no proxy of the environment and never asks for
 // compression.
 type Client struct {
 	tls    *tls.Config
+	now    app.Clock
 	traced bool
 
 	mu         sync.RWMutex
@@ -52,7 +56,13 @@ type Client struct {
 
 // New makes a Client. Close ends its connections.
 func New(o Options) *Client {
-	return &Client{tls: o.TLS, traced: o.Traced, transports: make(map[line]*http.Transport), targets: make(map[targetKey]*target)}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Client{
+		tls: o.TLS, now: o.Now, traced: o.Traced,
+		transports: make(map[line]*http.Transport), targets: make(map[targetKey]*target),
+	}
 }
 
 // Close closes the connections that no call uses.
@@ -70,6 +80,7 @@ type target struct {
 	header     http.Header
 	credential string
 	transport  *http.Transport
+	now        app.Clock
 }
 
 // place says where a call goes and how it is addressed.
@@ -110,7 +121,7 @@ func (c *Client) prepare(p place) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &target{url: u, header: h, credential: p.credential, transport: transport}, nil
+	return &target{url: u, header: h, credential: p.credential, transport: transport, now: c.now}, nil
 }
 
 // transport is shared by all providers with the same connect time-out and proxy. Names are looked up anew for every

@@ -60,12 +60,13 @@ var (
 
 // Fault is a failed attempt.
 type Fault struct {
-	Class  Class
-	Retry  Retry
-	After  time.Duration // how long the upstream asks to wait, zero when it does not say
-	Err    *app.Error    // what the client is told when nothing else helps
-	Status int           // what the upstream answered with, zero when it did not answer
-	Unsent bool          // set by Ask alone: nothing of the request can have reached the upstream
+	Class   Class
+	Retry   Retry
+	After   time.Duration // how long the upstream asks to wait, zero when it does not say
+	Err     *app.Error    // what the client is told when nothing else helps
+	Status  int           // what the upstream answered with, zero when it did not answer
+	TooLong bool          // the request is more than the model has room for
+	Unsent  bool          // set by Ask alone: nothing of the request can have reached the upstream
 }
 
 // Error is the operator's view.

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,29 +22,84 @@ const (
 // Of the upstream's words only those of a refused request are passed on, without anything that looks like a
 // credential, an address or an account.
 func statusFault(status int, header http.Header, body []byte, t *target) *Fault {
-	f := NewFault(classOfStatus(status), nil)
+	said := spoken(body)
+	f := NewFault(said.class(status), nil)
 	f.Status = status
-	said, code := spoken(body)
-	f.Err.Err = &statusError{status: status, said: clip(said, messageRunesMax)}
+	f.Err.Err = &statusError{status: status, said: clip(said.message, messageRunesMax)}
 	switch f.Class {
 	case ClassRefused:
 		f.Err.Status = status
 		if ours(status) {
 			f.Retry = Elsewhere
 		}
-		if code != "" {
-			f.Err.Code = code
+		if said.code != "" {
+			f.Err.Code = said.code
 		}
-		if public := t.public(said); public != "" {
+		if f.TooLong = said.tooLong(status); f.TooLong {
+			f.Err.Code = "context_length_exceeded"
+		}
+		if public := t.public(said.message); public != "" {
 			f.Err.Message = "The upstream provider refused the request: " + public
 		}
 	case ClassRateLimited:
-		f.After = retryAfter(header)
+		f.After = t.retryAfter(header)
 		f.Err.RetryAfter = f.After
 	case ClassServer:
-		f.After = retryAfter(header)
+		f.After = t.retryAfter(header)
 	}
 	return f
+}
+
+// saying is what an upstream says of an error. Its words are in no one's control.
+type saying struct {
+	message string
+	code    string // a plain word, or nothing
+	kind    string // likewise, what the style calls its type
+}
+
+// Words of refusals. A filter's word is final, on whatever route; an account without money is no matter of haste.
+var (
+	filterWords = []string{"content_filter", "content_policy", "moderation", "safety", "guardrail"}
+	unpaidWords = []string{"insufficient_quota", "billing", "credit"}
+)
+
+func (s *saying) is(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s.code, w) || strings.Contains(s.kind, w) })
+}
+
+// class is what the status means, unless the words say that it means something else here.
+func (s *saying) class(status int) Class {
+	c := classOfStatus(status)
+	switch {
+	case c == ClassCredential && status == http.StatusForbidden && (s.is(filterWords) || strings.Contains(s.message, "flagged")):
+		return ClassRefused
+	case c == ClassRateLimited && s.is(unpaidWords):
+		return ClassCredential
+	}
+	return c
+}
+
+// lengthWords are how the styles say that a prompt is more than the model has room for: words that stand together.
+var lengthWords = [][]string{
+	{"maximum context length"}, {"exceed", "context window"}, {"exceed", "context length"}, {"exceed", "context limit"}, {"prompt is too long"},
+	{"input is too long"}, {"token count", "exceeds the maximum"},
+}
+
+// tooLong reports whether the request was refused for its length, which a model with more room may take.
+func (s *saying) tooLong(status int) bool {
+	switch {
+	case status != http.StatusBadRequest && status != http.StatusRequestEntityTooLarge && status != http.StatusUnprocessableEntity:
+		return false
+	case strings.Contains(s.code, "context_length") || strings.Contains(s.code, "context_window"):
+		return true
+	}
+	said := strings.ToLower(clip(s.message, messageRunesMax))
+	for _, words := range lengthWords {
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(said, w) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // statusError keeps what the upstream said for the operator.
@@ -56,50 +112,52 @@ func (e *statusError) Error() string {
 	return "the upstream answered " + strconv.Itoa(e.status) + ": " + strconv.Quote(e.said)
 }
 
-// retryAfter reads the header in seconds, or as a date, and caps it.
-func retryAfter(h http.Header) time.Duration {
-	v := h.Get("Retry-After")
-	if v == "" {
-		return 0
+// retryAfter reads how long an upstream asks to wait, in seconds, milliseconds or as a date, and caps it.
+func (t *target) retryAfter(h http.Header) time.Duration {
+	for _, said := range []struct {
+		value string
+		unit  time.Duration
+	}{{h.Get("Retry-After-Ms"), time.Millisecond}, {h.Get("Retry-After"), time.Second}} {
+		if n, err := strconv.ParseFloat(said.value, 64); err == nil && n > 0 {
+			return time.Duration(min(n, float64(retryAfterMax/said.unit)) * float64(said.unit))
+		}
 	}
-	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 {
-		return time.Duration(min(s, retryAfterMax.Seconds()) * float64(time.Second))
-	}
-	at, err := http.ParseTime(v)
+	at, err := http.ParseTime(h.Get("Retry-After"))
 	if err != nil {
 		return 0
 	}
-	sent, err := http.ParseTime(h.Get("Date")) // the upstream's own clock
-	if err != nil || !at.After(sent) {
-		return 0
+	from, err := http.ParseTime(h.Get("Date")) // the upstream's own clock, where it shows it
+	if err != nil {
+		from = t.now()
 	}
-	return min(at.Sub(sent), retryAfterMax)
+	return min(max(at.Sub(from), 0), retryAfterMax)
 }
 
-// spoken finds the message and the code in the usual places of an error body.
-func spoken(body []byte) (message, code string) {
+// spoken finds the message and the words for it in the usual places of an error body.
+func spoken(body []byte) saying {
 	var top map[string]jsontext.Value
 	if json.Unmarshal(body, &top, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) != nil {
-		return "", ""
+		return saying{}
 	}
 	inner := top
 	if raw := top["error"]; raw.Kind() == '"' {
-		return stringOf(raw), codeOf(top)
+		return saying{message: stringOf(raw), code: wordOf(top["code"])}
 	} else if raw.Kind() == '{' {
 		inner = nil
 		_ = json.Unmarshal(raw, &inner, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)) // it was valid above
 	}
+	said := saying{code: wordOf(inner["code"]), kind: wordOf(inner["type"])}
 	for _, name := range []string{"message", "detail"} {
-		if message = stringOf(inner[name]); message != "" {
+		if said.message = stringOf(inner[name]); said.message != "" {
 			break
 		}
 	}
-	return message, codeOf(inner)
+	return said
 }
 
-// codeOf takes a code only when it is a plain word.
-func codeOf(m map[string]jsontext.Value) string {
-	code := stringOf(m["code"])
+// wordOf takes a code only when it is a plain word.
+func wordOf(raw jsontext.Value) string {
+	code := stringOf(raw)
 	if len(code) == 0 || len(code) > codeBytesMax {
 		return ""
 	}
@@ -192,6 +250,8 @@ var statusWords = []struct {
 	part   string
 	status int
 }{
+	{"content_filter", http.StatusBadRequest},
+	{"content_policy", http.StatusBadRequest},
 	{"rate_limit", http.StatusTooManyRequests},
 	{"api_key", http.StatusUnauthorized},
 	{"authentication", http.StatusUnauthorized},
