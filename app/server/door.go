@@ -126,7 +126,7 @@ func (s *Server) pageHeaders(c echo.Context) {
 // log writes the one line of a request. It never holds a path or query as the caller wrote it, a body or a key.
 func (s *Server) log(c echo.Context, x *api.Access, took time.Duration) {
 	r := c.Request()
-	attrs := make([]slog.Attr, 0, 24)
+	attrs := make([]slog.Attr, 0, 28)
 	text := func(name, value string) {
 		if value != "" {
 			attrs = append(attrs, slog.String(name, value))
@@ -153,6 +153,13 @@ func (s *Server) log(c echo.Context, x *api.Access, took time.Duration) {
 	}
 	text("outcome", x.Outcome)
 	attrs = append(attrs, slog.Float64("duration_ms", milliseconds(took)))
+	text("fault", x.Fault)
+	if x.Attempts > 0 {
+		attrs = append(attrs, slog.Int("attempts", x.Attempts), slog.Float64("upstream_ms", milliseconds(x.Upstream)))
+	}
+	if x.Own > 0 {
+		attrs = append(attrs, slog.Float64("gateway_ms", milliseconds(x.Own)))
+	}
 	if x.FirstByte > 0 {
 		attrs = append(attrs, slog.Float64("first_byte_ms", milliseconds(x.FirstByte)))
 	}

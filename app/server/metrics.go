@@ -10,46 +10,58 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"umg/api"
-	"umg/app"
 	"umg/billing"
 )
 
-// metrics are what operators graph. Labels are routes, models and providers, whose number the operator decides on;
-// never keys, accounts or anything else a caller can invent.
+// metrics are what operators graph. Labels are routes, models, providers, styles, outcomes and classes of faults, whose number the
+// operator or this program decides on; never keys, accounts or anything else a caller can invent.
 type metrics struct {
 	registry  *prometheus.Registry
 	inFlight  atomic.Int64
 	requests  *prometheus.CounterVec
 	seconds   *prometheus.HistogramVec
+	errors    *prometheus.CounterVec
 	text      *prometheus.CounterVec
 	firstByte *prometheus.HistogramVec
+	own       *prometheus.HistogramVec
 	tokens    *prometheus.CounterVec
 	cost      *prometheus.CounterVec
+	retries   *prometheus.CounterVec
 	attempts  *prometheus.CounterVec
-	faults    *prometheus.CounterVec
+	upstream  *prometheus.HistogramVec
 }
+
+var (
+	secondsBuckets = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
+	ownBuckets     = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1}
+)
 
 func newMetrics(o Options) *metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
-	buckets := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
+	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	}
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: counter("umg_http_requests_total", "Requests answered, by route and class of status.", "method", "route", "status"),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "umg_http_request_seconds", Help: "Time from the first byte of a request to the last of its answer.", Buckets: buckets,
-		}, []string{"route"}),
-		text: counter("umg_text_requests_total", "Text calls by model, style and outcome.", "model", "style", "outcome"),
-		firstByte: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "umg_text_first_byte_seconds", Help: "Time to the first byte of a text answer.", Buckets: buckets,
-		}, []string{"model"}),
+		seconds: histogram("umg_http_request_seconds", "Time from the first byte of a request to the last of its answer.",
+			secondsBuckets, "route"),
+		errors: counter("umg_http_errors_total", "Requests that failed, by kind of error.", "kind"),
+		text:   counter("umg_text_requests_total", "Text calls.", "model", "provider", "style", "outcome"),
+		firstByte: histogram("umg_text_first_byte_seconds", "Time to the first byte of a text answer.",
+			secondsBuckets, "model"),
+		own: histogram("umg_text_gateway_seconds",
+			"What the gateway took of a text call itself: without the body's coming and without waiting for providers.", ownBuckets, "style"),
 		tokens:   counter("umg_tokens_total", "Tokens charged, by model and meter.", "model", "meter"),
 		cost:     counter("umg_cost_nano_dollars_total", "Cost charged, in billionths of a dollar, by model.", "model"),
-		attempts: counter("umg_upstream_retries_total", "Attempts beyond the first, by model.", "model"),
-		faults:   counter("umg_upstream_faults_total", "Calls that failed because of an upstream, by provider and code.", "provider", "code"),
+		retries:  counter("umg_upstream_retries_total", "Attempts beyond the first, by model.", "model"),
+		attempts: counter("umg_upstream_attempts_total", "Attempts of text calls at providers.", "model", "provider", "fault"),
+		upstream: histogram("umg_upstream_first_byte_seconds", "Time until a provider's answer had content.",
+			secondsBuckets, "provider"),
 	}
-	m.registry.MustRegister(m.requests, m.seconds, m.text, m.firstByte, m.tokens, m.cost, m.attempts, m.faults,
+	m.registry.MustRegister(m.requests, m.seconds, m.errors, m.text, m.firstByte, m.own, m.tokens, m.cost, m.retries, m.attempts, m.upstream,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "umg_http_in_flight", Help: "Requests being served now."},
 			func() float64 { return float64(m.inFlight.Load()) }),
@@ -60,6 +72,9 @@ func newMetrics(o Options) *metrics {
 	}
 	for _, f := range o.Figures {
 		m.registry.MustRegister(f.collector())
+	}
+	for _, t := range o.Tables {
+		m.registry.MustRegister(t.collector())
 	}
 	return m
 }
@@ -106,15 +121,21 @@ func (m *metrics) observe(c echo.Context, x *api.Access, took time.Duration) {
 	status := strconv.Itoa(c.Response().Status/100) + "xx"
 	m.requests.WithLabelValues(method(c.Request().Method), route(c), status).Inc()
 	m.seconds.WithLabelValues(route(c)).Observe(took.Seconds())
-	if x.Failed && (x.ErrorKind == app.Upstream || x.ErrorKind == app.Timeout) {
-		m.faults.WithLabelValues(x.Provider, faultCode(x.ErrorCode)).Inc()
+	if x.Failed {
+		m.errors.WithLabelValues(api.KindWord(x.ErrorKind)).Inc()
 	}
-	if x.Model == "" || x.Style == "" {
-		return
+	if x.Model != "" && x.Style != "" {
+		m.observeText(x)
 	}
-	m.text.WithLabelValues(x.Model, x.Style, x.Outcome).Inc()
+}
+
+func (m *metrics) observeText(x *api.Access) {
+	m.text.WithLabelValues(x.Model, orNone(x.Provider), x.Style, x.Outcome).Inc()
 	if x.FirstByte > 0 {
 		m.firstByte.WithLabelValues(x.Model).Observe(x.FirstByte.Seconds())
+	}
+	if x.Own > 0 {
+		m.own.WithLabelValues(x.Style).Observe(x.Own.Seconds())
 	}
 	for _, meter := range tokenMeters {
 		if n := x.Usage[meter]; n > 0 {
@@ -125,14 +146,21 @@ func (m *metrics) observe(c echo.Context, x *api.Access, took time.Duration) {
 		m.cost.WithLabelValues(x.Model).Add(float64(x.Cost))
 	}
 	if x.Attempts > 1 {
-		m.attempts.WithLabelValues(x.Model).Add(float64(x.Attempts - 1))
+		m.retries.WithLabelValues(x.Model).Add(float64(x.Attempts - 1))
+	}
+	for i := range x.Tries {
+		try := &x.Tries[i]
+		m.attempts.WithLabelValues(x.Model, try.Provider, orNone(string(try.Fault))).Inc()
+		if try.Fault == "" {
+			m.upstream.WithLabelValues(try.Provider).Observe(try.Waited.Seconds())
+		}
 	}
 }
 
-// faultCode is the code where it is one of ours; a provider that refuses a request may call that anything.
-func faultCode(code string) string {
-	if code == "upstream_error" || code == "upstream_timeout" {
-		return code
+// orNone is a label that says something.
+func orNone(label string) string {
+	if label == "" {
+		return "none"
 	}
-	return "refused"
+	return label
 }

@@ -65,6 +65,7 @@ type Options struct {
 	StoreAway    func(context.Context) error // tells /readyz why the store cannot be reached; nil for none
 	Ledger       func() billing.Stats        // the ledger's counters, for metrics; nil for none
 	Figures      []Figure                    // more metrics, of the rooms that have workers
+	Tables       []Table                     // and of those whose numbers have labels
 	FormBytesMax map[string]int64            // bodies of pages that take files, by path; all others have the usual bound
 }
 
