@@ -39,10 +39,12 @@ type FileProvider struct {
 	Name       string `yaml:"name" json:"name"`
 	BaseURL    string `yaml:"base_url" json:"base_url"`
 	Credential string `yaml:"credential,omitempty" json:"credential,omitempty"`
-	// Credentials are further ones, for when the first is refused or used up.
+	// Credentials are further ones, for when the first is refused or used up. Calls about videos and assets use the first
+	// alone, since what they make belongs to it.
 	Credentials      []string `yaml:"credentials,omitempty" json:"credentials,omitempty"`
 	CredentialHeader string   `yaml:"credential_header,omitempty" json:"credential_header,omitempty"`
-	// Proxy is the HTTP proxy through which the provider is reached; none when empty.
+	// Proxy is the HTTP proxy through which the provider is reached; none when empty, whatever the environment says. One
+	// that wants a name and a password stands in a reference.
 	Proxy string `yaml:"proxy,omitempty" json:"proxy,omitempty"`
 	// Prefill lists the styles in which the provider goes on with an answer of the assistant that the request begins.
 	Prefill []llm.Style `yaml:"prefill,omitempty,flow" json:"prefill,omitempty"`
@@ -103,12 +105,15 @@ type FileModel struct {
 	Seconds         []int64          `yaml:"seconds,omitempty,flow" json:"seconds,omitempty"`
 	Assets          int64            `yaml:"assets,omitempty" json:"assets,omitempty"` // how many a video call may name
 	Limits          Limits           `yaml:"limits,omitempty" json:"limits,omitzero"`
-	Timeout         Duration         `yaml:"timeout,omitempty" json:"timeout,omitempty"`  // of a whole call
-	Timeouts        FileTimeouts     `yaml:"timeouts,omitempty" json:"timeouts,omitzero"` // over those of the providers
-	OnCut           OnCut            `yaml:"on_cut,omitempty" json:"on_cut,omitempty"`
-	// LongerContext is the model that takes what is too long for this one.
+	Timeout         Duration         `yaml:"timeout,omitempty" json:"timeout,omitempty"`  // of a whole call, over all its attempts; 10m
+	Timeouts        FileTimeouts     `yaml:"timeouts,omitempty" json:"timeouts,omitzero"` // of one attempt, over those of the providers
+	// OnCut is error, the usual, or recover.
+	OnCut OnCut `yaml:"on_cut,omitempty" json:"on_cut,omitempty"`
+	// LongerContext is the text model, with more room, that takes what is too long for this one: at its own price, and
+	// only for keys that may use it. It is asked at most once for a call, and the answer names it.
 	LongerContext string `yaml:"longer_context,omitempty" json:"longer_context,omitempty"`
-	// Hedge asks a second route when the first is later than usual.
+	// Hedge asks a second route when the first is later than nineteen of twenty of its answers. The first with content
+	// wins, the other is cancelled and costs the client nothing, but maybe us.
 	Hedge bool `yaml:"hedge,omitempty" json:"hedge,omitempty"`
 
 	Notice     string `yaml:"notice,omitempty" json:"notice,omitempty"`
@@ -286,7 +291,7 @@ func (f File) Bytes() ([]byte, error) {
 func (f File) Names() []string {
 	var names []string
 	for _, p := range f.Providers {
-		texts := []string{p.BaseURL, p.Credential}
+		texts := append([]string{p.BaseURL, p.Credential, p.Proxy}, p.Credentials...)
 		for _, h := range sortedKeys(p.Headers) {
 			texts = append(texts, p.Headers[h])
 		}

@@ -128,8 +128,13 @@ func Check(f File) []error {
 		m.checkAssets(at, providers)
 		m.checkContracts(at, contracts)
 	}
+	byID := map[string]*FileModel{}
+	for i := range f.Models {
+		byID[f.Models[i].ID] = &f.Models[i]
+	}
 	for i := range f.Models {
 		f.Models[i].checkSuccessor(p.at("models[%d]", i), seen)
+		f.Models[i].checkLonger(p.at("models[%d]", i), byID)
 	}
 	return all
 }
@@ -166,13 +171,12 @@ func (v *FileProvider) check(p problems) {
 	if reason := badBaseURL(v.BaseURL); reason != "" {
 		p.addf("base_url", "%s", reason)
 	}
-	if whole := reference.FindString(v.Credential); v.Credential != "" && whole != v.Credential {
-		p.addf("credential", "must be a reference like ${NAME}; secrets are never written into a catalog")
-	}
+	v.checkCredentials(p)
 	if v.CredentialHeader != "" && !headerName.MatchString(v.CredentialHeader) {
 		p.addf("credential_header", "%q is not the name of a header in lower case", v.CredentialHeader)
 	}
 	checkStyles(p, "styles", v.Styles, contactStyles())
+	checkStyles(p, "prefill", v.Prefill, llm.Styles())
 	for _, style := range sortedKeys(v.Paths) {
 		checkStyles(p, "paths", []llm.Style{style}, contactStyles())
 		if !strings.HasPrefix(v.Paths[style], "/") {
@@ -195,6 +199,7 @@ func (v *FileProvider) check(p problems) {
 			v.Assets.Group)
 	}
 	v.Timeouts.check(p.at("timeouts"))
+	v.Breaker.check(p.at("breaker"))
 	checkLimit(p.at("limits"), "concurrency", v.Limits.Concurrency)
 	checkLimit(p.at("limits"), "requests_per_minute", v.Limits.RequestsPerMinute)
 }
@@ -222,6 +227,15 @@ func badURL(s string) string {
 		return "must not hold a name or a password"
 	case u.RawQuery != "" || u.Fragment != "":
 		return "must not hold a query or a fragment"
+	}
+	return ""
+}
+
+// badProxy says what is wrong with a proxy whose references are resolved: behind one there may be a name and a password.
+func badProxy(s string) string {
+	u, err := url.Parse(s)
+	if s != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "") {
+		return "must be an http or https address"
 	}
 	return ""
 }

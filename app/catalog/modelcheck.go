@@ -34,6 +34,7 @@ func (m *FileModel) check(p problems) {
 	m.checkSizes(p)
 	m.checkRates(p)
 	m.checkLimits(p)
+	m.checkRouting(p)
 }
 
 func (m *FileModel) checkSuccessor(p problems, models map[string]bool) {

@@ -121,7 +121,7 @@ type Model struct {
 	Prices                            Rates                       // the rate card as people read it
 	SizePrices                        map[string]Rates
 	Limits                            Limits
-	Timeout                           time.Duration // of a whole call
+	Timeout                           time.Duration // of a whole call, over all its attempts
 	OnCut                             OnCut
 	LongerContext                     string // the model that takes what is too long for this one; empty for none
 	Hedge                             bool
@@ -290,6 +290,8 @@ func (v *FileProvider) resolve(lookup Lookup) *Provider {
 		p.Unusable = "not set: " + strings.Join(missing, ", ")
 	} else if reason := badURL(p.BaseURL); reason != "" {
 		p.Unusable = "base_url " + reason
+	} else if reason := badProxy(p.Proxy); reason != "" {
+		p.Unusable = "proxy " + reason
 	}
 	return p
 }
@@ -314,9 +316,12 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 			return nil, fmt.Errorf("provider %s does not exist", r.Provider)
 		}
 		route := Route{ID: r.id(m.ID), Provider: p, Model: r.Model, Style: r.Style, Order: r.Order, Weight: r.Weight}
-		base := m.Timeouts.over(p.Timeouts)
+		base := p.Timeouts
 		base.Total = cmp.Or(time.Duration(m.Timeout), base.Total)
-		route.Timeouts = r.Timeouts.over(base)
+		route.Timeouts = r.Timeouts.over(m.Timeouts.over(base))
+		if m.Timeout == 0 {
+			out.Timeout = max(out.Timeout, route.Timeouts.Total)
+		}
 		if p.Unusable != "" {
 			out.IdleRoutes = append(out.IdleRoutes, route)
 			continue

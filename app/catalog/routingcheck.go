@@ -1,0 +1,104 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// The range of what a breaker may be set to, and how many credentials a provider may have.
+const (
+	breakerCountMax = 10_000
+	ejectionMin     = 10 * time.Millisecond
+	ejectionMax     = time.Hour
+	credentialsMax  = 16
+)
+
+// checkCredentials looks at what gets us into the provider, and at the way there.
+func (v *FileProvider) checkCredentials(p problems) {
+	const secret = "must be a reference like ${NAME}; secrets are never written into a catalog"
+	isReference := func(s string) bool { return s != "" && reference.FindString(s) == s }
+	if v.Credential != "" && !isReference(v.Credential) {
+		p.addf("credential", secret)
+	}
+	if v.Credential == "" && len(v.Credentials) > 0 {
+		p.addf("credentials", "are further ones; the first belongs in credential")
+	}
+	if len(v.Credentials) >= credentialsMax {
+		p.addf("credentials", "%d are more than %d", len(v.Credentials), credentialsMax-1)
+	}
+	for i, one := range v.Credentials {
+		at := fmt.Sprintf("credentials[%d]", i)
+		switch {
+		case !isReference(one):
+			p.addf(at, secret)
+		case one == v.Credential || slices.Contains(v.Credentials[:i], one):
+			p.addf(at, "%s is there twice", one)
+		}
+	}
+	if reason := badBaseURL(v.Proxy); v.Proxy != "" && reason != "" {
+		p.addf("proxy", "%s", reason)
+	}
+}
+
+// check looks at the numbers of a breaker; zero takes the default.
+func (b FileBreaker) check(p problems) {
+	for _, one := range []struct {
+		name   string
+		n, max int
+	}{{"failures", b.Failures, breakerCountMax}, {"failure_percent", b.FailurePercent, 100}, {"calls_min", b.CallsMin, breakerCountMax}} {
+		if one.n < 0 || one.n > one.max {
+			p.addf(one.name, "%d is not between 1 and %d; without one it is the default", one.n, one.max)
+		}
+	}
+	if d := time.Duration(b.Ejection); d != 0 && (d < ejectionMin || d > ejectionMax) {
+		p.addf("ejection", "%s is not between %s and %s", d, ejectionMin, ejectionMax)
+	}
+}
+
+// checkLonger looks at the model that takes what is too long for this one, and at the one that takes what is too long for
+// that, and so on.
+func (m *FileModel) checkLonger(p problems, models map[string]*FileModel) {
+	if m.LongerContext == "" {
+		return
+	}
+	longer := models[m.LongerContext]
+	switch {
+	case m.Kind != KindText:
+		p.addf("longer_context", "only text models have one")
+		return
+	case longer == nil:
+		p.addf("longer_context", "%q is not a model of this file", m.LongerContext)
+		return
+	case longer.Kind != KindText:
+		p.addf("longer_context", "%q is not a text model", m.LongerContext)
+		return
+	case longer != m && longer.ContextTokens <= m.ContextTokens:
+		p.addf("longer_context", "%q has room for %d tokens, which is not more than the %d of this model",
+			m.LongerContext, longer.ContextTokens, m.ContextTokens)
+	}
+	for steps := 0; longer != nil && steps < len(models); steps++ {
+		if longer == m {
+			p.addf("longer_context", "leads back to this model")
+			return
+		}
+		longer = models[longer.LongerContext]
+	}
+}
+
+// checkRouting looks at what a text model may ask of its routes.
+func (m *FileModel) checkRouting(p problems) {
+	m.Timeouts.check(p.at("timeouts"))
+	if m.OnCut != "" {
+		p.oneOf("on_cut", string(m.OnCut), []string{string(CutError), string(CutRecover)})
+	}
+	if m.Kind == KindText {
+		return
+	}
+	if m.OnCut != "" {
+		p.addf("on_cut", "only text models stream")
+	}
+	if m.Hedge {
+		p.addf("hedge", "only text models ask two routes")
+	}
+}
