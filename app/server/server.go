@@ -32,9 +32,7 @@ const (
 	bodyFirstByteMax  = 30 * time.Second // for bodies that nobody reads; readers set their own pace
 	pageWriteMax      = 60 * time.Second
 	pageBodyBytesMax  = 1 << 20
-	cutTimeMax        = 5 * time.Second // for calls to end properly once the drain time is over
 	opsWriteTimeout   = 2 * time.Minute // a CPU profile takes half a minute
-	shuttingDownRetry = time.Second
 	clientIDBytesMax  = 128
 	loggedCauseMax    = 512
 )
@@ -110,14 +108,14 @@ func (s *Server) Handler() http.Handler { return s.echo }
 // Routes lists the method and path of every public route.
 func (s *Server) Routes() []*echo.Route { return s.echo.Routes() }
 
-// Run serves both listeners until ctx ends, then drains: /readyz fails, the lame-duck time passes, no new connections
-// are taken, running requests get the drain timeout to finish, and what still runs is told to end. It returns nil
-// after a shutdown, and the error when a listener broke.
+// Run serves both listeners until ctx ends, then drains: /readyz fails, the lame-duck time passes, in which connections are
+// asked to close after their next answer, no new ones are taken, running requests get the drain timeout to finish, and what
+// still runs is told to end. It returns nil after a shutdown, and the error when a listener broke.
 func (s *Server) Run(ctx context.Context, public, ops net.Listener) error {
 	calls, cut := context.WithCancelCause(context.Background())
 	defer cut(nil)
 	main := &http.Server{
-		Handler: s.echo, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytesMax,
+		Handler: s.polite(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytesMax,
 		Protocols: protocols(s.o.H2C), HTTP2: &http.HTTP2Config{MaxConcurrentStreams: streamsPerConnMax},
 		BaseContext: func(net.Listener) context.Context { return calls },
 		ErrorLog:    slog.NewLogLogger(s.o.Log.Handler(), slog.LevelDebug),
@@ -133,6 +131,7 @@ func (s *Server) Run(ctx context.Context, public, ops net.Listener) error {
 	select {
 	case err = <-broken:
 	case <-ctx.Done():
+		s.standBack()
 	}
 	s.drain(main, cut)
 	_ = side.Close()
@@ -144,28 +143,6 @@ func serve(name string, srv *http.Server, l net.Listener) error {
 		return fmt.Errorf("server: %s: %w", name, err)
 	}
 	return nil
-}
-
-// drain lets running requests finish. Those that outlive the drain timeout have their context ended with a cause that
-// they can put into words, and a moment to do so.
-func (s *Server) drain(main *http.Server, cut context.CancelCauseFunc) {
-	s.draining.Store(true)
-	main.SetKeepAlivesEnabled(false)
-	if s.o.LameDuck > 0 {
-		time.Sleep(s.o.LameDuck)
-	}
-	patience, cancel := context.WithTimeout(context.Background(), s.o.DrainTimeout)
-	defer cancel()
-	if main.Shutdown(patience) == nil {
-		return
-	}
-	s.o.Log.Warn("drain timeout is over, ending what still runs", "in_flight", s.metrics.inFlight.Load())
-	cut(app.Errorf(app.Unavailable, "shutting_down", "The server is restarting; send the request again.").After(shuttingDownRetry))
-	last, cancelLast := context.WithTimeout(context.Background(), cutTimeMax)
-	defer cancelLast()
-	if main.Shutdown(last) != nil {
-		_ = main.Close()
-	}
 }
 
 // protocols: plain HTTP/2 only where the operator has a proxy that speaks it.

@@ -33,6 +33,7 @@ type commands struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once, as it would any other
 	err := run(ctx, os.Args[1:])
 	stop()
 	if err != nil {
