@@ -38,13 +38,29 @@ func choose(s *catalog.Snapshot, p app.Principal, id string, now time.Time) (*ca
 		return nil, noModel("The model %s makes no videos. %s", m.ID, others(s, p))
 	}
 	if m.Paused {
-		notice := ""
-		if m.Notice != "" {
-			notice = strings.TrimSuffix(m.Notice, ".") + ". "
-		}
-		return nil, app.Errorf(app.Unavailable, "model_temporarily_unavailable",
-			"The model %s is temporarily unavailable because of platform traffic control. %sTry again later or choose another model.",
-			m.ID, notice).At("model").After(pausedRetryAfter)
+		return nil, paused(m, m.Notice)
+	}
+	return m, nil
+}
+
+// paused says that a model takes no new calls, and why when somebody has said so.
+func paused(m *catalog.Model, reason string) error {
+	if reason != "" {
+		reason = strings.TrimSuffix(reason, ".") + ". "
+	}
+	return app.Errorf(app.Unavailable, "model_temporarily_unavailable",
+		"The model %s is temporarily unavailable because of platform traffic control. %sTry again later or choose another model.",
+		m.ID, reason).At("model").After(pausedRetryAfter)
+}
+
+// choose finds a model as choose does, and refuses one that an operator has paused.
+func (s *Service) choose(p app.Principal, id string, now time.Time) (*catalog.Model, error) {
+	m, err := choose(s.o.Snapshot(), p, id, now)
+	if err != nil {
+		return nil, err
+	}
+	if pause, ok := s.o.Health.ModelPaused(m.ID); ok {
+		return nil, paused(m, pause.Reason)
 	}
 	return m, nil
 }
@@ -75,15 +91,22 @@ func others(s *catalog.Snapshot, p app.Principal) string {
 // changes a video stays with the provider that made it, as no other knows the video.
 func (s *Service) routesOf(p *plan) ([]*catalog.Route, error) {
 	var routes []*catalog.Route
+	stopped := false
 	for i := range p.model.Routes {
 		r := &p.model.Routes[i]
-		if p.source == nil || canChange(r, p.source) {
+		switch {
+		case p.source != nil && !canChange(r, p.source):
+		case s.o.Health.ProviderPaused(r.Provider.ID):
+			stopped = true
+		default:
 			routes = append(routes, r)
 		}
 	}
 	switch {
 	case len(routes) > 0:
 		return s.draw(routes), nil
+	case stopped: // it would be one of a provider that an operator has paused
+		return nil, paused(p.model, "")
 	case p.source != nil && len(p.model.Routes) > 0:
 		return nil, app.Errorf(app.Invalid, codeInvalid,
 			"The model %s cannot change this video, which %s has made. Leave model out, or make a new video.",

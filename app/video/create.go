@@ -109,7 +109,7 @@ func (s *Service) prepare(ctx context.Context, c *Call) (*plan, error) {
 		}
 		id = cmp.Or(id, p.source.Model)
 	}
-	if p.model, err = choose(s.o.Snapshot(), c.Principal, id, now); err != nil {
+	if p.model, err = s.choose(c.Principal, id, now); err != nil {
 		return nil, err
 	}
 	if err = checkBody(p.model, c); err != nil {

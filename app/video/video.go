@@ -12,6 +12,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/egress"
 	"umg/app/limit"
+	"umg/app/provider/health"
 	"umg/app/provider/render"
 	"umg/app/stills"
 	"umg/app/storage"
@@ -24,11 +25,12 @@ const (
 	verdictStandard   = 24 * time.Hour
 )
 
-// Options are the rooms around this one. All but the assets and the waits are required.
+// Options are the rooms around this one. All but the health, the assets and the waits are required.
 type Options struct {
 	Ledger    *billing.Ledger
 	Snapshot  func() *catalog.Snapshot
 	Limits    *limit.Limiter
+	Health    *health.Monitor // knows what operators have paused; nil: nothing is
 	Upstreams *render.Client
 	Store     storage.Store
 	Stills    *stills.Maker
@@ -74,6 +76,9 @@ func New(db *sqlx.DB, o Options) *Service {
 	}
 	if o.VerdictMax == 0 {
 		o.VerdictMax = verdictStandard
+	}
+	if o.Health == nil {
+		o.Health = health.New(health.Options{Now: o.Now, Random: func(n int) int { return int(o.Jitter(int64(n))) }})
 	}
 	return &Service{db: db, o: o}
 }
