@@ -25,6 +25,7 @@ type Config struct {
 
 	storeFlags
 	moneyFlags
+	overloadFlags
 
 	SecretKey string `env:"UMG_SECRET_KEY" help:"32 bytes in base64 that seal secrets at rest; else generated." placeholder:"BASE64"`
 
@@ -97,6 +98,9 @@ func (c *Config) AfterApply() error {
 		return fmt.Errorf("--trial-credit must not be negative and --trial-days at least 1")
 	}
 	if err := c.check(); err != nil {
+		return err
+	}
+	if err := c.checkGate(); err != nil {
 		return err
 	}
 	return c.checkBaseURL()

@@ -28,6 +28,7 @@ import (
 	"umg/app/idempotency"
 	"umg/app/limit"
 	"umg/app/mail"
+	"umg/app/overload"
 	"umg/app/postgres"
 	"umg/app/provider"
 	"umg/app/provider/health"
@@ -77,6 +78,7 @@ type house struct {
 	assets    *asset.Service
 	repeats   *idempotency.Service
 	limits    *limit.Limiter
+	gate      *overload.Gate
 	server    *server.Server
 	public    net.Listener
 	ops       net.Listener
@@ -152,6 +154,7 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 	if err != nil {
 		return h, err
 	}
+	h.gate = cfg.gate()
 	h.openFaces(ids, trial, key, leaks)
 	return h, nil
 }
@@ -249,7 +252,7 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 	}
 	h.server = server.New(server.Options{
 		API: api.New(api.Options{
-			Accounts: h.accounts, LeakKeys: leaks,
+			Accounts: h.accounts, LeakKeys: leaks, Gate: h.gate,
 			Keys: h.keys, Catalog: h.catalog, Gateway: texts, Videos: h.videos, Assets: h.assets, Webhooks: h.webhooks, Idempotency: h.repeats,
 			Payments: h.payments, Ledger: h.ledger, Audit: h.history, IDs: ids, Now: time.Now, BaseURL: h.cfg.BaseURL,
 		}),
@@ -260,7 +263,8 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 		}),
 		Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
 		TrustedProxies: proxies, LameDuck: h.cfg.LameDuck, DrainTimeout: h.cfg.DrainTimeout,
-		Unfit: h.unfit, StoreAway: h.storeAway, Ledger: h.ledger.Stats, Figures: h.figures(), FormBytesMax: console.FormBytesMax(),
+		Unfit: h.unfit, StoreAway: h.storeAway, Ledger: h.ledger.Stats, Figures: append(h.figures(), h.gateFigures()...),
+		FormBytesMax: console.FormBytesMax(),
 	})
 }
 
@@ -305,7 +309,7 @@ func (h *house) run(ctx context.Context) error {
 		writing.Go(func() error { return h.journal.Run(write) })
 	}
 	duties := []func(context.Context) error{
-		h.till.Run, h.ledger.Run, h.mail.Run, h.accounts.Run, h.repeats.Run, h.assets.Run,
+		h.gate.Run, h.till.Run, h.ledger.Run, h.mail.Run, h.accounts.Run, h.repeats.Run, h.assets.Run,
 		func(ctx context.Context) error { return h.videos.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.webhooks.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.keys.Run(ctx, h.store.dsn) },

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"umg/app/overload"
+	"umg/app/server"
+)
+
+// overloadFlags say how much one replica takes on. Zero is what suits the machine.
+type overloadFlags struct {
+	InFlightMax int64         `default:"0" env:"UMG_IN_FLIGHT_MAX" help:"API calls at once; 0: what memory and open files allow."`
+	MemoryMax   int64         `default:"0" env:"UMG_MEMORY_MAX" help:"MiB to hold; 0: GOMEMLIMIT, else 90 % of the container's."`
+	LateMax     time.Duration `default:"25ms" env:"UMG_LATE_MAX" help:"How late the process may run before calls are refused."`
+}
+
+func (f *overloadFlags) checkGate() error {
+	if f.InFlightMax < 0 || f.MemoryMax < 0 || f.LateMax < 0 {
+		return fmt.Errorf("--in-flight-max, --memory-max and --late-max must not be negative")
+	}
+	return nil
+}
+
+func (f *overloadFlags) gate() *overload.Gate {
+	return overload.New(overload.Options{
+		InFlightMax: f.InFlightMax, MemoryMax: overload.LimitMemory(f.MemoryMax << 20), LateMax: f.LateMax, Cores: runtime.GOMAXPROCS(0),
+	})
+}
+
+// gateFigures are the numbers of the gate.
+func (h *house) gateFigures() []server.Figure {
+	late := func() int64 { return h.gate.Late().Microseconds() }
+	var list []server.Figure
+	for _, f := range []struct {
+		name, help string
+		gauge      bool
+		value      func() int64
+	}{
+		{"umg_overload_places", "API calls that may be in flight.", true, h.gate.InFlightMax},
+		{"umg_overload_held_bytes", "Memory that the last collection of garbage could not free.", true, h.gate.Held},
+		{"umg_overload_late_microseconds", "How late nine of ten goroutines got to run.", true, late},
+		{"umg_refused_full_total", "Calls refused for want of a place.", false, h.gate.RefusedFull},
+		{"umg_refused_memory_total", "Calls refused for want of memory.", false, h.gate.RefusedMemory},
+		{"umg_refused_late_total", "Calls refused as this process was late.", false, h.gate.RefusedLate},
+		{"umg_refused_crowd_total", "Calls refused as their account had its share of places.", false, h.gate.RefusedCrowd},
+		{"umg_refused_trial_total", "Of all calls refused at the door, those with trial credit only.", false, h.gate.RefusedTrial},
+	} {
+		list = append(list, server.Figure{Name: f.name, Help: f.help, Gauge: f.gauge, Value: f.value})
+	}
+	return list
+}
