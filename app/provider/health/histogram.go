@@ -52,9 +52,9 @@ func (h *histogram) percentile(percent uint32, now time.Duration) (time.Duration
 }
 
 func (h *histogram) age(now time.Duration) {
-	if passed := (now - h.halvedAt) / halvedEvery; passed > 0 {
-		h.halvedAt += passed * halvedEvery
-		h.halve(min(int(passed), halvingsMax))
+	if passed := now - h.halvedAt; passed >= halvedEvery {
+		h.halvedAt = now.Truncate(halvedEvery)
+		h.halve(int(min(passed/halvedEvery, halvingsMax)))
 	}
 }
 

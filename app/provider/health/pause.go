@@ -31,18 +31,18 @@ const (
 
 // Pause is an operator's word that a model or a provider takes no new calls.
 type Pause struct {
-	Kind   string // model or provider
-	ID     string
-	Reason string // for clients; may be empty
-	By     string // the operator's e-mail
-	At     time.Time
+	Kind   string    `db:"kind"` // model or provider
+	ID     string    `db:"id"`
+	Reason string    `db:"reason"`  // for clients; may be empty
+	By     string    `db:"by_user"` // the operator's e-mail
+	At     time.Time `db:"at"`
 }
 
 // Deed is what an operator did to the traffic.
 type Deed struct {
 	Pause
 
-	Deed string // paused or resumed
+	Deed string `db:"deed"` // paused or resumed
 }
 
 // pauses are those in force. They never change: newer ones replace them as a whole.

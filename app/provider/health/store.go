@@ -21,11 +21,10 @@ const (
 	reportsMax = 256
 )
 
-const pauseColumns = `kind, id, reason, by_user as by, created_at as at`
-
 func readPauses(ctx context.Context, db *sqlx.DB) ([]Pause, error) {
 	var all []Pause
-	err := db.SelectContext(ctx, &all, `select `+pauseColumns+` from traffic_pauses order by kind, id limit $1`, pausesMax)
+	err := db.SelectContext(ctx, &all, `
+		select kind, id, reason, by_user, created_at as at from traffic_pauses order by kind, id limit $1`, pausesMax)
 	return all, storeError("read pauses", err)
 }
 
@@ -67,7 +66,7 @@ func writePause(ctx context.Context, tx *sqlx.Tx, d Deed) error {
 func readDeeds(ctx context.Context, db *sqlx.DB, most int) ([]Deed, error) {
 	var deeds []Deed
 	err := db.SelectContext(ctx, &deeds, `
-		select deed, kind, id, reason, by_user as by, at from traffic_history order by number desc limit $1`, most)
+		select deed, kind, id, reason, by_user, at from traffic_history order by number desc limit $1`, most)
 	return deeds, storeError("read history", err)
 }
 
