@@ -1,6 +1,7 @@
 package health_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -22,4 +23,30 @@ func BenchmarkBeginAndEnd(b *testing.B) {
 		t, _ := m.Begin(r, false)
 		t.End(nil, time.Millisecond)
 	}
+}
+
+// Metrics read a report at every scrape, so one of a hundred models must take less than a millisecond.
+func BenchmarkReportOfHundred(b *testing.B) {
+	m := health.New(health.Options{Now: time.Now, Random: rand.IntN})
+	for i := range 100 {
+		r := upstream()
+		r.Provider.ID, r.Model = fmt.Sprint("provider", i%10), fmt.Sprint("up", i)
+		for range 30 {
+			call(b, m, r, nil)
+		}
+	}
+	for b.Loop() {
+		_ = m.Report()
+	}
+}
+
+func BenchmarkBeginAndEndOnTwoCores(b *testing.B) {
+	m := health.New(health.Options{Now: time.Now, Random: rand.IntN})
+	r := upstream()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			t, _ := m.Begin(r, false)
+			t.End(nil, time.Millisecond)
+		}
+	})
 }

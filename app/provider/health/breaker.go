@@ -1,10 +1,12 @@
 package health
 
 import (
+	"errors"
 	"time"
 
 	"umg/app/catalog"
 	"umg/app/provider"
+	"umg/app/sse"
 )
 
 // Limits of ejections.
@@ -28,6 +30,9 @@ const (
 func judge(f *provider.Fault) verdict {
 	if f == nil {
 		return good
+	}
+	if f.Class == provider.ClassTooLarge && f.Err != nil && errors.Is(f.Err, sse.ErrBudget) {
+		return neither // it was too large for what this replica has left just now
 	}
 	switch f.Class {
 	case provider.ClassConnect, provider.ClassDNS, provider.ClassTLS, provider.ClassReset, provider.ClassFirstByte, provider.ClassIdle,

@@ -9,6 +9,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/provider"
 	"umg/app/provider/health"
+	"umg/app/sse"
 )
 
 func TestAModelIsEjectedAfterSoManyFailuresInARowAndNoOtherModelWithIt(t *testing.T) {
@@ -72,6 +73,15 @@ func TestOnlyFailuresOfTheProviderCount(t *testing.T) {
 		if got := m.Blocked(r) == health.Ejected; got != counts {
 			t.Errorf("after thirty faults of the class %s ejected is %v", class, got)
 		}
+	}
+}
+
+func TestAReplicaThatIsShortOfMemoryDoesNotBlameTheProvider(t *testing.T) {
+	t.Parallel()
+	m, _ := monitor()
+	r := upstream()
+	for range 30 {
+		call(t, m, r, provider.NewFault(provider.ClassTooLarge, sse.ErrBudget))
 	}
 }
 
