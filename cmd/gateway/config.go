@@ -25,6 +25,7 @@ type Config struct {
 
 	storeFlags
 	moneyFlags
+	telemetryFlags
 	overloadFlags
 
 	SecretKey string `env:"UMG_SECRET_KEY" help:"32 bytes in base64 that seal secrets at rest; else generated." placeholder:"BASE64"`
@@ -90,6 +91,9 @@ func (c *Config) AfterApply() error {
 		if key, err := base64.StdEncoding.DecodeString(c.SecretKey); err != nil || len(key) != secretKeyBytes {
 			return fmt.Errorf("UMG_SECRET_KEY must be %d bytes in base64", secretKeyBytes)
 		}
+	}
+	if err := c.telemetryFlags.check(); err != nil {
+		return err
 	}
 	if c.VideoRetention < time.Hour {
 		return fmt.Errorf("--video-retention must be at least 1h")

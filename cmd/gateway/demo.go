@@ -60,6 +60,8 @@ type demoCommand struct {
 	EgressAllow  []string      `help:"Private host:port that addresses of users may be, such as a receiver of webhooks." placeholder:"H:P"`
 	Journal      string        `help:"Folder of the settlement journal; postgres for none." placeholder:"DIR"`
 	KeepAlive    time.Duration `default:"15s" help:"Silence after which a stream's headers and keep-alives go out."`
+
+	telemetryFlags
 }
 
 // ready is what scripts and tests learn of a demo.
@@ -145,7 +147,7 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 			Journal: c.Journal, JournalFree: demoJournalFree, RecordsKept: demoRecordsKept,
 			StripeKey: pay.key, StripeWebhookSecret: pay.secret, StripeURL: pay.url(),
 		},
-		assetWaits: asset.Waits{Settle: c.AssetSettle},
+		telemetryFlags: c.telemetryFlags, assetWaits: asset.Waits{Settle: c.AssetSettle},
 		videoWaits: video.Waits{PollMin: c.VideoPoll, PollMax: max(c.VideoPoll, demoPollMax)},
 	}
 	if u, err := url.Parse(simulatorURL); err == nil && u.Port() != "" {

@@ -56,6 +56,7 @@ type house struct {
 	cfg       Config
 	log       *slog.Logger
 	store     *store
+	traces    *traces // nil where nobody wants them
 	ledger    *billing.Ledger
 	journal   *journal.Log // nil where settlements are kept in the database
 	folder    *journal.Directory
@@ -136,7 +137,10 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 	if err != nil {
 		return h, fmt.Errorf("catalog: %w", err)
 	}
-	h.providers = provider.New(provider.Options{})
+	if h.traces, err = openTraces(ctx, cfg.telemetryFlags, log); err != nil {
+		return h, err
+	}
+	h.providers = provider.New(provider.Options{Traced: h.traces != nil})
 	if err = h.openHealth(ctx); err != nil {
 		return h, err
 	}
@@ -212,9 +216,10 @@ func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes
 		Jitter: mathrand.Int64N, Waits: h.cfg.assetWaits,
 	})
 	h.videos = video.New(h.store.db, video.Options{
-		Ledger: h.ledger, Snapshot: h.catalog.Snapshot, Limits: h.limits, Upstreams: render.New(h.providers, h.files), Store: h.blobs,
-		Stills: pictures, Events: h.webhooks, Egress: h.egress, Assets: h.assets, Now: time.Now, IDs: ids, Random: rand.Reader,
-		Jitter: mathrand.Int64N, Log: h.log, BaseURL: h.cfg.BaseURL, Retention: h.cfg.VideoRetention, Waits: h.cfg.videoWaits,
+		Ledger: h.ledger, Snapshot: h.catalog.Snapshot, Limits: h.limits, Health: h.health,
+		Upstreams: render.New(h.providers, h.files), Store: h.blobs, Stills: pictures, Events: h.webhooks, Egress: h.egress,
+		Assets: h.assets, Now: time.Now, IDs: ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: h.log,
+		BaseURL: h.cfg.BaseURL, Retention: h.cfg.VideoRetention, Waits: h.cfg.videoWaits,
 	})
 	return nil
 }
@@ -240,7 +245,7 @@ func (h *house) listen(ctx context.Context) error {
 func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKeyBytes]byte, leaks api.LeakKeys) {
 	texts := gateway.New(gateway.Options{
 		Till: h.till, Balance: h.ledger.Balance, Snapshot: h.catalog.Snapshot, Limits: h.limits, Providers: h.providers, Health: h.health,
-		Now: time.Now, Random: mathrand.IntN, Egress: h.egress, KeepAlive: h.cfg.KeepAlive,
+		Now: time.Now, Random: mathrand.IntN, Egress: h.egress, KeepAlive: h.cfg.KeepAlive, Tracer: h.traces.tracer(),
 	})
 	proxies := h.cfg.proxies()
 	sessions := account.NewSessionStore(h.store.db, account.SessionOptions{
@@ -261,7 +266,7 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 			Assets: h.assets, Webhooks: h.webhooks, Outbox: outbox, Payments: h.payments, Booked: h.till.Booked, IDs: ids, Now: time.Now,
 			BaseURL: h.cfg.BaseURL, Trial: trial, Secure: h.cfg.secureCookies(),
 		}),
-		Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
+		Tables: h.upstreamTables(), Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
 		TrustedProxies: proxies, LameDuck: h.cfg.LameDuck, DrainTimeout: h.cfg.DrainTimeout,
 		Unfit: h.unfit, StoreAway: h.storeAway, Ledger: h.ledger.Stats, Figures: append(h.figures(), h.gateFigures()...),
 		FormBytesMax: console.FormBytesMax(),
@@ -342,6 +347,7 @@ func (h *house) close() error {
 			_ = l.Close()
 		}
 	}
+	h.traces.close()
 	if h.providers != nil {
 		h.providers.Close()
 	}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"umg/app/provider/health"
+	"umg/app/server"
+	"umg/app/tracing"
+)
+
+// Bounds of what traces may take. A collector that is slow or gone loses spans; calls never wait for it.
+const (
+	spansQueuedMax     = 2048
+	spansSentMax       = 512 // in one request
+	spansSentEvery     = 2 * time.Second
+	spansSendMax       = 5 * time.Second // one request with its repetitions
+	spansFlushMax      = 2 * time.Second // of the last ones, when the process ends
+	spanAttributesMax  = 32
+	spanTextBytesMax   = 256
+	collectorBodyBytes = 64 << 10 // of a collector's answer
+)
+
+// telemetryFlags say where traces go. What else OpenTelemetry has variables for, such as OTEL_TRACES_SAMPLER, its own packages read.
+type telemetryFlags struct {
+	OTLPEndpoint string `name:"otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Collector of traces; else none." placeholder:"URL"`
+	OTLPTraces   string `name:"otlp-traces" env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" help:"Whole address of its traces." placeholder:"URL"`
+}
+
+func (f *telemetryFlags) check() error {
+	for name, address := range map[string]string{"--otlp-endpoint": f.OTLPEndpoint, "--otlp-traces": f.OTLPTraces} {
+		u, err := url.Parse(address)
+		if address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			return fmt.Errorf("%s: %q is not an http or https address", name, address)
+		}
+	}
+	return nil
+}
+
+// address is where spans are sent, empty for nowhere.
+func (f *telemetryFlags) address() string {
+	switch {
+	case strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true"), os.Getenv("OTEL_TRACES_EXPORTER") == "none":
+		return ""
+	case f.OTLPTraces != "":
+		return f.OTLPTraces
+	case f.OTLPEndpoint != "":
+		return strings.TrimSuffix(f.OTLPEndpoint, "/") + "/v1/traces"
+	}
+	return ""
+}
+
+// traces are the way of spans out of the process. A nil one makes none.
+type traces struct {
+	provider *sdktrace.TracerProvider
+	sender   *spanSender
+}
+
+func openTraces(ctx context.Context, f telemetryFlags, log *slog.Logger) (*traces, error) {
+	address := f.address()
+	if address == "" {
+		return nil, nil //nolint:nilnil // none is what a gateway without a collector has
+	}
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(address), otlptracehttp.WithTimeout(spansSendMax),
+		otlptracehttp.WithMaxResponseSize(collectorBodyBytes), otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
+			Enabled: true, InitialInterval: time.Second, MaxInterval: time.Second, MaxElapsedTime: spansSendMax,
+		}))
+	if err != nil {
+		return nil, fmt.Errorf("--otlp-endpoint: %w", err)
+	}
+	about, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithHost(),
+		resource.WithAttributes(attribute.String("service.name", "unified-model-gateway")), resource.WithFromEnv())
+	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	sender := &spanSender{exporter: exporter, log: log}
+	limits := sdktrace.NewSpanLimits()
+	limits.AttributeCountLimit, limits.AttributeValueLengthLimit = spanAttributesMax, spanTextBytesMax
+	return &traces{sender: sender, provider: sdktrace.NewTracerProvider(
+		sdktrace.WithResource(about), sdktrace.WithRawSpanLimits(limits),
+		sdktrace.WithBatcher(sender, sdktrace.WithMaxQueueSize(spansQueuedMax), sdktrace.WithMaxExportBatchSize(spansSentMax),
+			sdktrace.WithBatchTimeout(spansSentEvery), sdktrace.WithExportTimeout(spansSendMax)),
+	)}, nil
+}
+
+// tracer makes the spans of calls, nil where nobody wants them.
+func (t *traces) tracer() *tracing.Tracer {
+	if t == nil {
+		return nil
+	}
+	return tracing.New(t.provider)
+}
+
+// close sends what is left, if the collector takes it at once.
+func (t *traces) close() {
+	if t == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), spansFlushMax)
+	defer cancel()
+	_ = t.provider.Shutdown(ctx) // the sender has told of what was lost
+}
+
+// spanSender counts what the collector took, and tells the log when it stops taking spans and when it takes them again: not
+// each time, and in the words of the log.
+type spanSender struct {
+	exporter *otlptrace.Exporter
+	log      *slog.Logger
+	sent     atomic.Int64
+	lost     atomic.Int64
+	away     atomic.Bool
+}
+
+// ExportSpans sends a batch.
+func (s *spanSender) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	err := s.exporter.ExportSpans(ctx, spans)
+	if err != nil {
+		s.lost.Add(int64(len(spans)))
+		if !s.away.Swap(true) {
+			s.log.Warn("the collector of traces does not take them, so they are lost until it does", "error", err)
+		}
+		return nil
+	}
+	s.sent.Add(int64(len(spans)))
+	if s.away.Swap(false) {
+		s.log.Info("the collector of traces takes them again")
+	}
+	return nil
+}
+
+// Shutdown ends the exporter.
+func (s *spanSender) Shutdown(ctx context.Context) error { return s.exporter.Shutdown(ctx) }
+
+// figures are what became of spans.
+func (t *traces) figures() []server.Figure {
+	if t == nil {
+		return nil
+	}
+	return []server.Figure{
+		{Name: "umg_trace_spans_sent_total", Help: "Spans that the collector took.", Value: t.sender.sent.Load},
+		{Name: "umg_trace_spans_lost_total", Help: "Spans that it did not take.", Value: t.sender.lost.Load},
+	}
+}
+
+// upstreamTables are how the providers do, read when somebody asks for the metrics. Their rows are the routes of the catalog.
+func (h *house) upstreamTables() []server.Table {
+	gauge := func(name, help string) server.Column { return server.Column{Name: name, Help: help, Gauge: true} }
+	truth := func(is bool) float64 {
+		if is {
+			return 1
+		}
+		return 0
+	}
+	return []server.Table{{
+		Labels: []string{"provider", "upstream_model"},
+		Columns: []server.Column{
+			gauge("umg_upstream_ejected", "1 while calls are kept away from a provider's model, but for probes, because they failed."),
+			{Name: "umg_upstream_ejections_total", Help: "Times that a provider's model was ejected."},
+			gauge("umg_upstream_in_flight", "Attempts under way."),
+			gauge("umg_upstream_calls_minute", "Attempts of the last minute."),
+			gauge("umg_upstream_failures_minute", "Of them, those that count against the provider."),
+			gauge("umg_upstream_credentials_resting", "Credentials that are not used for the model for a while."),
+		},
+		Rows: func(row func([]string, ...float64)) {
+			for _, u := range h.health.Report().Upstreams {
+				ejected := truth(u.State == health.StateEjected || u.State == health.StateHalfOpen)
+				row([]string{u.Provider, u.Model}, ejected, float64(u.Ejections), float64(u.InFlight), float64(u.CallsMinute),
+					float64(u.FailuresMinute), float64(len(u.Resting)))
+			}
+		},
+	}, {
+		Labels: []string{"provider"},
+		Columns: []server.Column{
+			gauge("umg_provider_in_flight", "Attempts under way at a provider."),
+			gauge("umg_provider_credentials_resting", "Credentials that are not used at all for a while."),
+			gauge("umg_provider_retries_left", "What is left of a provider's retry budget."),
+		},
+		Rows: func(row func([]string, ...float64)) {
+			for _, s := range h.health.Report().Suppliers {
+				row([]string{s.Provider}, float64(s.InFlight), float64(len(s.Resting)), float64(s.RetriesLeft))
+			}
+		},
+	}, {
+		Labels:  []string{"kind", "id"},
+		Columns: []server.Column{gauge("umg_paused", "1 for each model and provider that an operator has paused.")},
+		Rows: func(row func([]string, ...float64)) {
+			for _, p := range h.health.Pauses() {
+				row([]string{string(p.Kind), p.ID}, 1)
+			}
+		},
+	}}
+}
