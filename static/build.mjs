@@ -127,8 +127,9 @@ emit("noscript.css", read("src", "noscript.css"));
 // The pages about money have a sheet of their own, which no other page waits for.
 const money = `@layer skin {\n${text("src", "css", "billing.css")}\n${text("src", "css", "usage.css")}\n}`;
 emit("money.css", (await transform(money, { loader: "css", minify: true, target: "es2022" })).code);
-// So have the settings, keys and assets.
-const account = `@layer skin {\n${text("src", "css", "account.css")}\n${text("src", "css", "keys.css")}\n${text("src", "css", "assets.css")}\n}`;
+// So have the settings, keys, assets and the pages of operators.
+const accountParts = ["account.css", "keys.css", "assets.css", "operator.css"].map((part) => text("src", "css", part));
+const account = `@layer skin {\n${accountParts.join("\n")}\n}`;
 emit("account.css", (await transform(account, { loader: "css", minify: true, target: "es2022" })).code);
 emit("app.js", await script("src/js/app.js"));
 emit("favicon.svg", read("src", "favicon.svg"));

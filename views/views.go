@@ -33,6 +33,7 @@ type Viewer struct {
 	Role     string
 	Account  string          // the name of the account they work in
 	Accounts []AccountChoice // all of theirs; one that works in a single account has no choice
+	Operator bool            // runs the gateway
 }
 
 // AccountChoice is an account somebody may change to.
@@ -127,7 +128,13 @@ var navigation = []ui.NavItem{
 }
 
 // navigation is what of the menu the reader may open.
-func (s Shell) navigation() []ui.NavItem { return allowed(navigation, s.Viewer) }
+func (s Shell) navigation() []ui.NavItem {
+	items := allowed(navigation, s.Viewer)
+	if s.Viewer.Operator {
+		items = append(items, ui.NavItem{Icon: ui.IconServerCrash, Text: "Operator", Href: operatorPath})
+	}
+	return items
+}
 
 func allowed(items []ui.NavItem, v *Viewer) []ui.NavItem {
 	return slices.DeleteFunc(slices.Clone(items), func(n ui.NavItem) bool { return !v.Rights.Has(n.Need) })
@@ -141,16 +148,16 @@ func within(path, href string) bool {
 	return path == href || strings.HasPrefix(path, href+"/")
 }
 
-// moneyPaths begin the addresses of pages that take the sheet of money pages, too.
-var moneyPaths = [...]string{"/console/billing", "/console/usage", "/console/requests"}
+// moneyPaths begin the addresses of pages that take the sheet of money pages, too, which has the charts.
+var moneyPaths = [...]string{"/console/billing", "/console/usage", "/console/requests", metricsPath}
 
-// accountPaths begin the addresses of pages that take the sheet of settings, keys and assets, too.
-var accountPaths = [...]string{settingsPath, "/console/keys", "/console/assets"}
+// accountPaths begin the addresses of pages that take the sheet of settings, keys, assets and operators, too.
+var accountPaths = [...]string{settingsPath, "/console/keys", "/console/assets", operatorPath}
 
 // aboutMoney reports whether the page is about what was bought, used or charged.
 func (s Shell) aboutMoney() bool { return begins(s.Path, moneyPaths[:]) }
 
-// aboutAccount reports whether the page is about the settings, keys or assets of an account.
+// aboutAccount reports whether the page is about the settings, keys or assets of an account, or for operators.
 func (s Shell) aboutAccount() bool { return begins(s.Path, accountPaths[:]) }
 
 func begins(path string, beginnings []string) bool {

@@ -1,0 +1,166 @@
+package views
+
+import (
+	"strconv"
+	"time"
+)
+
+const (
+	metricsColumns = 60
+	minuteTicks    = 10 // minutes between two names below a chart
+	minuteWidth    = 82 // percent of a column's place
+)
+
+// Metrics is what the calls of the last hour were like.
+type Metrics struct {
+	Shell
+	RawURL   string         // of the raw figures of this replica
+	Minutes  []MetricMinute // sixty, oldest first
+	Hour     MetricMinute   // all of them together
+	Replicas []MetricReplica
+	Failure  *Trouble
+}
+
+// MetricMinute is one minute of all replicas.
+type MetricMinute struct {
+	Start                         time.Time
+	Seen                          bool // some replica ran
+	Calls, Errors                 int64
+	Limited, Unfunded, Overloaded int64
+	InFlightMax                   int64         // the sum of each replica's most
+	First50, First95              time.Duration // zero: not known
+	Own50, Own95                  time.Duration
+}
+
+// MetricReplica is what one replica answered in the hour.
+type MetricReplica struct {
+	Name     string
+	Seen     time.Time
+	InFlight int64
+	MetricMinute
+}
+
+func (m MetricMinute) refused() int64 { return m.Limited + m.Unfunded + m.Overloaded }
+
+// inFlight is how many calls run now, on the replicas that told lately.
+func (m Metrics) inFlight() int64 {
+	var n int64
+	for _, r := range m.Replicas {
+		n += r.InFlight
+	}
+	return n
+}
+
+// metricChart is one picture of the hour.
+type metricChart struct {
+	id, title, note string
+	names           []string // of the series, from the front
+	over            bool     // the series stand in front of each other, and not on each other
+	words           func(int64) string
+	values          func(MetricMinute) []int64
+}
+
+func countWords(n int64) string { return Count(n) }
+
+func microWords(us int64) string { return fine(time.Duration(us) * time.Microsecond) }
+
+// fine prints a time that may be less than a thousandth of a second.
+func fine(d time.Duration) string {
+	if d > 0 && d < time.Millisecond {
+		return strconv.FormatInt(max(d.Microseconds(), 1), 10) + " µs"
+	}
+	return Took(d)
+}
+
+var metricCharts = []metricChart{
+	{id: "calls", title: "Calls", note: "Calls of text models a minute, by how they ended.", names: []string{"Answered", "Failed"},
+		words: countWords, values: func(m MetricMinute) []int64 { return []int64{m.Calls - m.Errors, m.Errors} }},
+	{id: "refused", title: "Refusals", note: "Refused a minute before any model was asked.",
+		names: []string{"By a limit", "For want of credit", "By overload"},
+		words: countWords, values: func(m MetricMinute) []int64 { return []int64{m.Limited, m.Unfunded, m.Overloaded} }},
+	{id: "first", title: "First byte", note: "From the request to the first byte of its answer.", names: []string{"p50", "p95"}, over: true,
+		words: microWords, values: func(m MetricMinute) []int64 { return []int64{m.First50.Microseconds(), m.First95.Microseconds()} }},
+	{id: "own", title: "Gateway overhead", note: "What the gateway itself took of a call, without waiting for providers.",
+		names: []string{"p50", "p95"}, over: true,
+		words: microWords, values: func(m MetricMinute) []int64 { return []int64{m.Own50.Microseconds(), m.Own95.Microseconds()} }},
+	{id: "flying", title: "In flight", note: "The most calls at once in each minute, of a look every five seconds.", names: []string{"At once"},
+		words: countWords, values: func(m MetricMinute) []int64 { return []int64{m.InFlightMax} }},
+}
+
+// draw lays the minutes out as a chart.
+func (k metricChart) draw(m Metrics) usageChart {
+	c := usageChart{names: k.names, columns: make([]chartColumn, len(m.Minutes))}
+	var largest int64
+	for i, one := range m.Minutes {
+		values := k.values(one)
+		c.columns[i] = chartColumn{start: one.Start, values: values}
+		for _, v := range values {
+			if k.over {
+				c.columns[i].total = max(c.columns[i].total, v)
+			} else {
+				c.columns[i].total += v
+			}
+		}
+		largest = max(largest, c.columns[i].total)
+	}
+	top := scaleTop(largest)
+	c.top, c.half = k.words(top), k.words(top/2)
+	if top == 1 {
+		c.half = ""
+	}
+	for i := range c.columns {
+		k.place(&c.columns[i], m.Minutes[i], i, top)
+	}
+	c.said = k.title + " by minute over the last hour."
+	return c
+}
+
+// place finds the place of one column, from the foot up or each from the foot.
+func (k metricChart) place(col *chartColumn, m MetricMinute, i int, top int64) {
+	left, right := i*wholeUnits/metricsColumns, (i+1)*wholeUnits/metricsColumns
+	width := (right - left) * minuteWidth / 100
+	gap := (right - left - width) / 2
+	col.hitX, col.hitWidth, col.x, col.width = place(left), place(right-left), place(left+gap), place(width)
+	col.middle = place(left + (right-left)/2)
+	col.hint = m.Start.UTC().Format("15:04") + " UTC"
+	if !m.Seen {
+		col.hint += ": nothing was written down"
+		return
+	}
+	foot := wholeUnits
+	for s := range col.values {
+		if k.over {
+			s = len(col.values) - 1 - s // the tallest is behind
+		}
+		col.hint += ", " + k.names[s] + " " + k.words(col.values[s])
+		height := heightOf(col.values[s], top)
+		if col.values[s] > 0 {
+			height = max(height, chartLeast)
+		}
+		if height == 0 {
+			continue
+		}
+		if k.over {
+			foot = wholeUnits
+		}
+		foot -= min(height, foot)
+		col.pieces = append(col.pieces, chartPiece{series: k.series(s), y: place(foot), height: place(min(height, wholeUnits))})
+	}
+	if m.Start.Minute()%minuteTicks == 0 {
+		col.tick = "many"
+		if m.Start.Minute()%(2*minuteTicks) == 0 {
+			col.tick = "few"
+		}
+	}
+}
+
+// series is the colour of a series: what went wrong has the colour of that.
+func (k metricChart) series(s int) int {
+	if k.over && s == 1 {
+		return 5
+	}
+	if !k.over && s == 1 && k.id == "calls" {
+		return 4
+	}
+	return s
+}
