@@ -92,9 +92,6 @@ func (c *Config) AfterApply() error {
 			return fmt.Errorf("UMG_SECRET_KEY must be %d bytes in base64", secretKeyBytes)
 		}
 	}
-	if err := c.telemetryFlags.check(); err != nil {
-		return err
-	}
 	if c.VideoRetention < time.Hour {
 		return fmt.Errorf("--video-retention must be at least 1h")
 	}
@@ -105,6 +102,9 @@ func (c *Config) AfterApply() error {
 		return err
 	}
 	if err := c.checkGate(); err != nil {
+		return err
+	}
+	if err := c.checkTraces(); err != nil {
 		return err
 	}
 	return c.checkBaseURL()

@@ -40,7 +40,7 @@ type telemetryFlags struct {
 	OTLPTraces   string `name:"otlp-traces" env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" help:"Whole address of its traces." placeholder:"URL"`
 }
 
-func (f *telemetryFlags) check() error {
+func (f *telemetryFlags) checkTraces() error {
 	for name, address := range map[string]string{"--otlp-endpoint": f.OTLPEndpoint, "--otlp-traces": f.OTLPTraces} {
 		u, err := url.Parse(address)
 		if address != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
