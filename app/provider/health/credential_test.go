@@ -38,7 +38,14 @@ func TestACredentialThatWasToldToWaitRestsForThatModelAlone(t *testing.T) {
 	if try, block := m.Begin(r, true); block != "" || try.Credential != 1 {
 		t.Errorf("a forced attempt has the block %q and credential %d, where the second is free first", block, try.Credential)
 	}
-	c.advance(3 * time.Second)
+	forced, _ := m.Begin(r, true)
+	c.advance(time.Second)
+	limited.After = time.Second
+	forced.End(limited, 0) // a shorter wait takes nothing off a longer one
+	wantBlock(t, m, r, health.Resting)
+	c.advance(time.Second)
+	wantBlock(t, m, r, health.Resting)
+	c.advance(time.Second)
 	begin(t, m, r, 1).End(nil, 1)
 	c.advance(7 * time.Second)
 	begin(t, m, r, 0).End(nil, 1)
