@@ -23,6 +23,7 @@ const (
 	ReasonNoContent            Reason = "no_content"
 	ReasonCreditRanOut         Reason = "credit_ran_out"
 	ReasonLengthEnforced       Reason = "length_enforced"
+	ReasonRecovered            Reason = "recovered"
 	ReasonEmptyAnswer          Reason = "empty_answer"
 	ReasonRequestRefused       Reason = "request_refused"
 	ReasonUpstreamFailed       Reason = "upstream_failed"

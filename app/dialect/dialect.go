@@ -123,7 +123,7 @@ type Tally struct {
 	Finish        string    // why the answer ended, in the words of llm.Stop; empty when it did not say
 	Malformed     int       // frames that could not be read
 	Ended         bool      // the upstream gave its last mark, and the answer is whole
-	Whole         bool      // the answer and its usage are whole, though the last mark may not have come
+	Whole         bool      // the answer is whole, though the last mark or the usage may not have come
 	Last          bool      // the answer may have ended, in a style that has no last mark
 }
 

@@ -36,9 +36,11 @@ func (s *nativeStream) Close() {
 	nativeStreams.Put(s)
 }
 
-// saysWhy reports whether a frame says somewhere why the answer has ended.
-func saysWhy(data []byte) bool {
-	const name = `"finishReason"`
+// closing are the members that say why an answer has ended, in the styles in which something may follow that.
+var closing = map[llm.Style]string{llm.Chat: `"finish_reason"`, llm.Messages: `"stop_reason"`, llm.Native: `"finishReason"`}
+
+// saysWhy reports whether a frame says in a member of that name why the answer has ended.
+func saysWhy(data []byte, name string) bool {
 	i := bytes.Index(data, []byte(name))
 	if i < 0 {
 		return false

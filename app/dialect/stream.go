@@ -93,7 +93,7 @@ func (p *passer) trim(more ...*[]byte) {
 func (p *passer) Tally() Tally {
 	t := p.tally
 	t.Ended = p.done && t.Finish != ""
-	t.Whole = !p.done && p.phase == ending && t.Reported
+	t.Whole = !p.done && p.phase == ending && t.Finish != ""
 	return t
 }
 

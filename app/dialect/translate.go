@@ -24,6 +24,7 @@ type Way struct {
 	body             []byte
 	head             *Head
 	t                *translation // nil when bytes pass through
+	begun            string       // of the answer, that the request was made to end with
 }
 
 // Straight is the way of a call whose route speaks its own style.

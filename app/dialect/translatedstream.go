@@ -28,6 +28,8 @@ type translatedStream struct {
 	digest   uint64          // of the thought that is open
 	wrapped  bool            // the open call goes to a tool that takes free text
 	freeText strings.Builder // its arguments so far
+
+	catch *catchUp // nil when the client had nothing before
 }
 
 // Translates reports whether the call and its answer are translated.
@@ -65,8 +67,13 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) 
 	case f.Data == nil:
 		return dst, Idle, nil
 	default:
-		s.tally.Last = s.way.upstream.Style == llm.Native && saysWhy(f.Data)
+		s.last(f.Data)
 		s.events, err = s.decoder.Decode(s.events[:0], f.Event, f.Data)
+	}
+	if s.catch != nil {
+		if err = s.caughtUp(err); errors.Is(err, ErrOtherAnswer) {
+			return dst, Idle, err
+		}
 	}
 	step := Idle
 	for i := range s.events {
@@ -80,6 +87,23 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) 
 		return dst, Done, nil
 	}
 	return dst, step, err
+}
+
+// last notes whether the answer may have ended with this frame. The native style says so in its last frame, and some of its
+// upstreams in every one; in other styles the usage and the last mark are still to come, or should be.
+func (s *translatedStream) last(data []byte) {
+	if name := closing[s.way.upstream.Style]; name != "" {
+		s.tally.Last = s.tally.Last && s.way.upstream.Style != llm.Native || saysWhy(data, name)
+	}
+}
+
+// caughtUp leaves in the events what is new to the client. An error of reading them goes on.
+func (s *translatedStream) caughtUp(read error) error {
+	fresh, err := s.catch.pass(s.events)
+	if s.events = append(s.events[:0], fresh...); err != nil {
+		return err
+	}
+	return read
 }
 
 // pass sends one event on, in the client's words.
@@ -174,6 +198,9 @@ func (s *translatedStream) write(dst []byte, e *llm.Event, step *Step) []byte {
 func (s *translatedStream) end(finish llm.Event) {
 	s.phase, s.finish = ending, finish
 	s.tally.Finish, s.tally.Usage, s.tally.Reported = string(finish.Stop), finish.Usage, finish.Reported
+	if s.way.begun != "" {
+		s.tally.Usage, s.tally.Reported = llm.Usage{}, false // it counts the end of the answer only, and its beginning as input
+	}
 	s.tally.Ended = true
 }
 

@@ -140,7 +140,11 @@ func (r *run) openStream() *provider.Fault {
 		}
 		source = bytes.NewReader(frames)
 	}
-	r.stream = r.way.NewStream(r.ask)
+	var err error
+	if r.stream, err = r.newStream(); err != nil {
+		r.stream = nil
+		return r.faultOf(err)
+	}
 	r.frames = getReader(source, r.gateway.o.Memory)
 	for r.pending() == 0 && !r.done {
 		if err := r.step(); err != nil {
@@ -160,6 +164,8 @@ func (r *run) faultOf(err error) *provider.Fault {
 	switch {
 	case errors.As(err, &said):
 		return r.answer.ErrorFault(said.Body)
+	case differs(err):
+		return provider.NewFault(provider.ClassRefused, err)
 	case errors.Is(err, llm.ErrBroken), errors.Is(err, errCut):
 		return r.answer.Unusable(err)
 	case errors.Is(err, sse.ErrTooLarge), errors.Is(err, sse.ErrBudget):

@@ -7,7 +7,6 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
-	"umg/app/dialect"
 	"umg/app/provider"
 	"umg/app/provider/health"
 )
@@ -73,7 +72,7 @@ func (w *walk) open(ctx context.Context) error {
 			break
 		}
 		r.attempts++
-		last = r.attempt(ctx, r.route)
+		last = w.attempt(ctx)
 		if r.opened(last); last == nil {
 			r.tryFirst = r.gateway.o.Now().Sub(r.tryAt)
 			return nil
@@ -84,7 +83,7 @@ func (w *walk) open(ctx context.Context) error {
 		r.endTry(last)
 		r.drop()
 		r.out.tell(droppedHeader, "")
-		r.tally, r.marked = dialect.Tally{}, 0
+		r.undo()
 		r.clear()
 	}
 	if last == nil {
@@ -92,6 +91,13 @@ func (w *walk) open(ctx context.Context) error {
 	}
 	r.hideUpstreamName(last.Err)
 	return last
+}
+
+func (w *walk) attempt(ctx context.Context) *provider.Fault {
+	if w.late {
+		return w.run.attemptOn(ctx)
+	}
+	return w.run.attempt(ctx, w.run.route)
 }
 
 // advance begins the next try after the last one failed so: another credential, the same route once more, or the next

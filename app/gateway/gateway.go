@@ -26,9 +26,9 @@ const (
 	retryWaitStandard = 100 * time.Millisecond
 	retryAfterMax     = 2 * time.Second // an upstream that asks for more is not waited for
 	drainMax          = 250 * time.Millisecond
-	silenceMax        = 2 * time.Second // after what may be the end, in a style that has no mark for it
-	batchBytes        = 1 << 10         // enough for a stream as slow as a model
-	batchBytesMax     = 32 << 10        // of frames that are written together
+	silenceStandard   = 2 * time.Second
+	batchBytes        = 1 << 10  // enough for a stream as slow as a model
+	batchBytesMax     = 32 << 10 // of frames that are written together
 	memoryStandard    = 512 << 20
 )
 
@@ -58,6 +58,7 @@ type Options struct {
 	Tracer    *tracing.Tracer // nil where no calls are traced
 
 	KeepAlive time.Duration // silence after which a stream is kept open; 15 s when zero
+	Silence   time.Duration // after what may be the end, before it is taken for the end; 2 s when zero
 	RetryWait time.Duration // at most, before the same route is tried again: it is chance; 100 ms when zero
 	Memory    *sse.Budget   // for large frames; 512 MiB when nil
 }
@@ -75,6 +76,9 @@ func New(o Options) *Gateway {
 	}
 	if o.KeepAlive == 0 {
 		o.KeepAlive = keepAliveStandard
+	}
+	if o.Silence == 0 {
+		o.Silence = silenceStandard
 	}
 	if o.RetryWait == 0 {
 		o.RetryWait = retryWaitStandard
@@ -113,6 +117,7 @@ type Report struct {
 	Provider      string
 	UpstreamModel string
 	Attempts      int
+	Recovered     int // times another route went on with an answer that was cut
 	Streamed      bool
 	Estimated     bool
 	Outcome       string

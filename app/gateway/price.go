@@ -132,6 +132,9 @@ func (r *run) bound() {
 func (r *run) sentBound() int64 {
 	unsaid := r.head.MaxTokens == 0
 	required := r.way.Upstream() == llm.Messages // the style has no request without a bound
+	if v := r.recovery; v != nil && v.prefilled && (r.lowered || !unsaid || required) {
+		return max(1, r.reserve.output-r.outputCount()) // the beginning counts, too
+	}
 	if r.lowered || r.head.MaxTokens > r.reserve.output || unsaid && (required || r.model.MaxOutputTokens <= 0) {
 		return r.reserve.output
 	}

@@ -20,6 +20,8 @@ func (r *run) reason(ctx context.Context, ended error) billing.Reason {
 		return billing.ReasonCreditRanOut
 	case r.cutShort:
 		return billing.ReasonLengthEnforced
+	case r.recovered > 0:
+		return billing.ReasonRecovered
 	case !r.tally.Reported && r.tally.ContentBytes == 0 && r.filtered():
 		return billing.ReasonFilteredUnanswered
 	case !r.tally.Reported && r.tally.ContentBytes == 0:

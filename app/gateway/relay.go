@@ -28,6 +28,7 @@ func (r *run) relay(ctx context.Context) error {
 	if r.body != nil {
 		return nil
 	}
+	r.keepTranscript()
 	for {
 		if fault := r.fund(ctx); fault != nil {
 			return r.keepRest(fault)
@@ -44,7 +45,9 @@ func (r *run) relay(ctx context.Context) error {
 			return nil
 		}
 		if err := r.step(); err != nil {
-			return r.keepRest(r.faultOf(err))
+			if err = r.mend(ctx, r.faultOf(err)); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -97,6 +100,9 @@ func (r *run) step() error {
 	case err != nil:
 		return err
 	case broken != nil && (r.tally.Ended || r.tally.Whole), step == dialect.Done && r.tally.Ended:
+		if r.tally.Malformed > 0 && !r.tally.Reported {
+			return errCut // nobody can say what of the answer was lost
+		}
 		r.done = true // a connection that breaks behind a whole answer takes nothing from it
 	case broken != nil && !errors.Is(broken, io.EOF):
 		return broken
@@ -134,7 +140,7 @@ func (r *run) await() {
 func (r *run) patience() (time.Duration, error) {
 	switch {
 	case r.tally.Last, r.tally.Whole: // the connection may well stay open without another word
-		return silenceMax, provider.ErrIdle
+		return r.gateway.o.Silence, provider.ErrIdle
 	case r.tally.Ended: // only the end of the connection is still to come
 		return drainMax, provider.ErrIdle
 	case !r.came:
@@ -151,6 +157,9 @@ func (r *run) deliver() error {
 	}
 	var err error
 	r.sent, err = r.out.send(http.StatusOK, eventStream, *r.batch)
+	if r.recovery != nil && !r.settled {
+		r.recovery.transcript.Add(*r.batch)
+	}
 	r.clear()
 	r.answered.giveBack()
 	if err != nil {

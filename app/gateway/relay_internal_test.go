@@ -136,12 +136,14 @@ func TestSilenceAfterTheEndIsNotWaitedOut(t *testing.T) {
 		"nothing yet":              {llm.Native, llm.Native, "", time.Minute},
 		"content":                  {llm.Native, llm.Native, native(""), time.Hour},
 		"no reason":                {llm.Native, llm.Native, native(`,"finishReason":"FINISH_REASON_UNSPECIFIED"`), time.Hour},
-		"a reason":                 {llm.Native, llm.Native, native(`,"finishReason":"STOP"`), silenceMax},
+		"a reason":                 {llm.Native, llm.Native, native(`,"finishReason":"STOP"`), silenceStandard},
 		"translated content":       {llm.Chat, llm.Native, native(""), time.Hour},
 		"translated without":       {llm.Chat, llm.Native, native(`,"finishReason":null`), time.Hour},
-		"a reason, translated":     {llm.Chat, llm.Native, native(`,"finishReason" : "STOP"`), silenceMax},
-		"chat, its end and usage":  {llm.Chat, llm.Chat, frame + ended.Replace(frame) + usage.Replace(frame), silenceMax},
-		"chat, its end but no sum": {llm.Chat, llm.Chat, frame + ended.Replace(frame), time.Hour},
+		"a reason, translated":     {llm.Chat, llm.Native, native(`,"finishReason" : "STOP"`), silenceStandard},
+		"chat, its end and usage":  {llm.Chat, llm.Chat, frame + ended.Replace(frame) + usage.Replace(frame), silenceStandard},
+		"chat, its end but no sum": {llm.Chat, llm.Chat, frame + ended.Replace(frame), silenceStandard},
+		"chat, its end, and sum":   {llm.Native, llm.Chat, frame + ended.Replace(frame) + usage.Replace(frame), silenceStandard},
+		"translated text":          {llm.Native, llm.Chat, frame, time.Hour},
 	} {
 		r := relayed(t, g, bytes.NewReader([]byte(c.text)), &nobody{})
 		client, _ := dialect.Of(c.client)

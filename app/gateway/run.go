@@ -73,6 +73,8 @@ type run struct {
 	asked    loan // for the request
 	answered loan // for what has come and was not delivered yet
 
+	recovery  *recovery // of a stream that another route may go on with
+	recovered int       // times one did
 	tally     dialect.Tally
 	seen      int64     // output tokens that were delivered
 	marked    int64     // of them, those that the last mark has
@@ -154,6 +156,11 @@ func (r *run) end() {
 // drop ends an attempt, without a word on how it went when nobody has said so before.
 func (r *run) drop() {
 	r.endTry(given())
+	r.release()
+}
+
+// release gives back what an attempt holds.
+func (r *run) release() {
 	if r.stream != nil {
 		r.stream.Close()
 		r.stream = nil
@@ -220,7 +227,7 @@ func (r *run) refused(err error) (*Report, error) {
 func (r *run) report(e *app.Error) *Report {
 	p := &r.told
 	*p = Report{
-		Model: r.head.Model, Attempts: r.attempts, Streamed: r.head.Stream, Estimated: r.rule.Estimated,
+		Model: r.head.Model, Attempts: r.attempts, Recovered: r.recovered, Streamed: r.head.Stream, Estimated: r.rule.Estimated,
 		Outcome: r.rule.Outcome, Reason: r.rule.Reason, FinishReason: r.tally.Finish, Usage: r.bill.readings(), Cost: r.hold.Charge(r.bill.cost),
 		FirstByte: r.firstByte, Duration: r.gateway.o.Now().Sub(r.started), Err: e,
 	}

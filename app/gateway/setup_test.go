@@ -49,6 +49,9 @@ const file = `
 providers:
   - {id: alpha, name: Alpha, base_url: "${SIM}/alpha/v1", credential: "${SECRET}", timeouts: {first_byte: ALPHA_WAIT, idle: ALPHA_WAIT, total: 60s}}
   - {id: beta, name: Beta, base_url: "${SIM}/beta/v1", credential: "${SECRET}", timeouts: {first_byte: 10s, idle: 10s, total: 60s}}
+  - {id: gamma, name: Gamma, base_url: "${SIM}/gamma/v1", credential: "${SECRET}", prefill: [chat, messages, native], timeouts: {first_byte: 10s, idle: 10s}}
+  - {id: delta, name: Delta, base_url: "${SIM}/delta/v1", credential: "${SECRET}", credentials: ["${SECOND}", "${THIRD}"], breaker: {failures: 10000, calls_min: 10000}}
+  - {id: narrow, name: Narrow, base_url: "${SIM}/narrow/v1", credential: "${SECRET}", limits: {concurrency: 1}}
   - {id: nowhere, name: Nowhere, base_url: "${UNSET}/v1", credential: "${SECRET}"}
   - {id: refusing, name: Refusing, base_url: "http://127.0.0.1:1/v1", credential: "${SECRET}"}
   - {id: nameless, name: Nameless, base_url: "http://does-not-exist.invalid/v1", credential: "${SECRET}"}
@@ -127,7 +130,7 @@ func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*ga
 	b.ledger = billing.NewLedger(books, billing.Options{Now: time.Now, IDs: b.ids, Log: slog.New(slog.DiscardHandler)})
 	b.openTill(books)
 	b.open(credit)
-	f, err := catalog.ParseFile([]byte(strings.NewReplacer("ROUTES", common, "STYLED", styled, "ALPHA_WAIT", alphaWait).Replace(file)))
+	f, err := catalog.ParseFile([]byte(strings.NewReplacer("ROUTES", common, "STYLED", styled, "ALPHA_WAIT", alphaWait).Replace(file + mended() + routed)))
 	must(t, err)
 	must(t, catalog.Apply(ctx, b.db, f))
 	c, err := catalog.Open(ctx, b.db, catalog.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler), Secrets: b.lookup})
@@ -248,6 +251,8 @@ func (b *bench) lookup(name string) (string, bool) {
 		return b.upstream.URL, true
 	case "SECRET":
 		return secret, true
+	case "SECOND", "THIRD":
+		return secret + name, true
 	}
 	return "", false
 }

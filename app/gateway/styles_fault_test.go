@@ -40,7 +40,7 @@ func TestEveryWayChargesABrokenStreamWithWhatCame(t *testing.T) {
 				r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 50", stream: true}))
 				must(b.t, err)
 				h := b.listenTo(s, client, true)
-				if h.err == nil || h.told || r.Err == nil || r.Err.Kind != want.kind || str(at(h.err, "message")) != r.Err.Message {
+				if h.err == nil || !h.told || h.cost != r.Cost || r.Err == nil || r.Err.Kind != want.kind || str(at(h.err, "message")) != r.Err.Message {
 					b.t.Errorf("error %v, report %+v", h.err, r)
 				}
 				if !r.Estimated || r.Outcome != want.outcome || r.Usage[0] == 0 || r.Usage[3] < 8 || r.Usage[3] > 12 || !strings.HasPrefix(h.text, "1 2 3 4 5 6") {

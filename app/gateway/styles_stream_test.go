@@ -120,6 +120,7 @@ func (l *listener) messages(m members, name string) {
 		l.marks++
 	case "error":
 		l.err, l.ended, l.failing = m["error"].(members), true, true
+		l.bill(l.t, l.style, m["usage"])
 	case "message_start":
 		if l.began || at(m, "message", "usage") == nil {
 			l.t.Errorf("message_start: %v", m)
@@ -175,6 +176,7 @@ func (l *listener) responses(m members, name string) {
 	case name == "response.failed":
 		l.err, _ = at(m, "response", "error").(members)
 		l.ended, l.failing = true, true
+		l.bill(l.t, l.style, at(m, "response", "usage"))
 	case name == "response.completed", name == "response.incomplete":
 		l.ended = true
 		l.finish = str(at(m, "response", "status"))
@@ -188,6 +190,7 @@ func (l *listener) responses(m members, name string) {
 func (l *listener) native(m members) {
 	if e, ok := m["error"].(members); ok {
 		l.err = e
+		l.bill(l.t, l.style, m["usageMetadata"])
 		return
 	}
 	if l.finish != "" {

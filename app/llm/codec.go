@@ -31,6 +31,7 @@ type StreamCodec interface {
 type Codec interface {
 	BodyCodec
 	StreamCodec
+	Seen(a *Ask) Seen
 	Traits() *Traits
 }
 

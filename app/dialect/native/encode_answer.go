@@ -25,9 +25,11 @@ func hidesThoughts(a *llm.Ask) bool {
 }
 
 // ending is how every frame of an answer ends: with the name of the model and the id of the answer.
-func ending(a *llm.Ask) []byte {
-	dst := quote(append([]byte(nil), `,"modelVersion":`...), a.Model)
-	return quote(append(dst, `,"responseId":`...), a.MintID("", 0))
+func ending(a *llm.Ask) []byte { return endingWith(a.Model, a.MintID("", 0)) }
+
+func endingWith(model, id string) []byte {
+	dst := quote(append([]byte(nil), `,"modelVersion":`...), model)
+	return quote(append(dst, `,"responseId":`...), id)
 }
 
 // frameOpen and frameClose stand around the parts of a frame.

@@ -29,6 +29,7 @@ func (Codec) EncodeResponse(dst []byte, r *llm.Response, a *llm.Ask) []byte {
 // other share a message.
 type output struct {
 	ask     *llm.Ask
+	id      string // of the answer
 	items   []byte // those that are whole, as JSON
 	count   int    // of items begun
 	callIDs map[string]bool
@@ -54,7 +55,7 @@ type outItem struct {
 }
 
 func newOutput(a *llm.Ask) *output {
-	return &output{ask: a, callIDs: map[string]bool{}, status: statusInProgress}
+	return &output{ask: a, id: a.MintID("resp_", 0), callIDs: map[string]bool{}, status: statusInProgress}
 }
 
 // home is the kind of item in which a part lives; zero for what an answer of this style cannot hold.
@@ -250,7 +251,7 @@ func encodeUsage(dst []byte, u *llm.Usage, cost *app.Amount) []byte {
 
 // append appends the answer as it stands. The echo is what it repeats of the request.
 func (o *output) append(dst, echo []byte) []byte {
-	dst = textMember(append(dst, '{'), "id", o.ask.MintID("resp_", 0))
+	dst = textMember(append(dst, '{'), "id", o.id)
 	dst = append(dst, `,"object":"response","created_at":`...)
 	dst = strconv.AppendInt(dst, o.ask.Created, 10)
 	dst = textMember(dst, "status", o.status)

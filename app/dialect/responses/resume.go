@@ -1,0 +1,125 @@
+package responses
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/llm"
+)
+
+// seen keeps of a stream what its end must repeat, and how its frames and items are numbered.
+type seen struct {
+	ask     *llm.Ask
+	id      string
+	created int64
+	number  int64 // of the next frame
+	items   []byte
+	count   int // of items begun
+	item    seenItem
+	unknown bool // there is something that cannot be gone on with
+}
+
+// seenItem is the item that has begun and not ended, if its kind is not zero.
+type seenItem struct {
+	kind   llm.PartKind
+	id     string
+	parts  []byte // that have ended
+	count  int    // of them
+	open   bool   // a part has begun
+	closes bool   // its text has ended, and it has not
+}
+
+// seenFrame is a frame, as far as it matters here.
+type seenFrame struct {
+	Number       *int64         `json:"sequence_number"`
+	OutputIndex  int64          `json:"output_index"`
+	ContentIndex int64          `json:"content_index"`
+	SummaryIndex int64          `json:"summary_index"`
+	Item         jsontext.Value `json:"item"`
+	Part         jsontext.Value `json:"part"`
+	Response     jsontext.Value `json:"response"`
+}
+
+// Seen follows what a client was sent.
+func (Codec) Seen(a *llm.Ask) llm.Seen { return &seen{ask: a} }
+
+// Note takes a frame.
+func (s *seen) Note(event, data []byte) {
+	var f seenFrame
+	if json.Unmarshal(data, &f, lenient) != nil || f.Number == nil {
+		s.unknown = true
+		return
+	}
+	s.number = max(s.number, *f.Number+1)
+	switch string(event) {
+	case "response.created":
+		var w struct {
+			ID      string `json:"id"`
+			Created int64  `json:"created_at"`
+		}
+		s.unknown = s.unknown || json.Unmarshal(f.Response, &w, lenient) != nil
+		s.id, s.created = w.ID, w.Created
+	case "response.output_item.added":
+		s.added(&f)
+	case "response.output_item.done":
+		s.items = raw(separate(s.items), f.Item, "null")
+		s.unknown = s.unknown || int(f.OutputIndex) != s.count-1
+		s.item = seenItem{}
+	default:
+		s.ofItem(string(event), &f)
+	}
+}
+
+func (s *seen) added(f *seenFrame) {
+	w := readItem(f.Item)
+	s.unknown = s.unknown || s.item.kind != 0 || int(f.OutputIndex) != s.count
+	s.count++
+	switch w.Type {
+	case "message":
+		s.item = seenItem{kind: llm.Text, id: w.ID}
+	case "reasoning":
+		s.item = seenItem{kind: llm.Reasoning, id: w.ID}
+	default: // calls, and what only one vendor runs
+		s.unknown = true
+	}
+}
+
+// ofItem takes a frame about the item that has begun.
+func (s *seen) ofItem(event string, f *seenFrame) {
+	it := &s.item
+	switch event {
+	case "response.in_progress", "response.queued":
+	case "response.content_part.added", "response.reasoning_summary_part.added":
+		s.unknown = s.unknown || it.open || int(max(f.ContentIndex, f.SummaryIndex)) != it.count
+		it.open = true
+	case "response.output_text.delta", "response.refusal.delta", "response.reasoning_summary_text.delta":
+	case "response.output_text.done", "response.refusal.done", "response.reasoning_summary_text.done":
+		it.closes = true
+	case "response.content_part.done", "response.reasoning_summary_part.done":
+		it.parts = raw(separate(it.parts), f.Part, "null")
+		it.count++
+		it.open, it.closes = false, false
+	default:
+		s.unknown = true
+	}
+}
+
+// Resume goes on in the open part, or with the next item. A thought goes on in its first paragraph only, since what this
+// side writes has no more.
+func (s *seen) Resume(open llm.PartKind, text string) (llm.StreamEncoder, bool) {
+	it := &s.item
+	if s.unknown || s.id == "" || it.closes || it.open != (open != 0) || it.kind != home(open) ||
+		it.kind == llm.Reasoning && it.count > 0 {
+		return nil, false
+	}
+	ask := *s.ask
+	ask.Created = s.created
+	o := newOutput(&ask)
+	o.id, o.items, o.count, o.refused = s.id, s.items, s.count, open == llm.Refusal
+	if open != 0 {
+		o.item = outItem{kind: it.kind, part: open, id: it.id, parts: it.parts, count: it.count, text: escape(nil, text)}
+	}
+	return &encoder{
+		out: o, echo: echoOf(&ask), number: s.number, index: int64(max(s.count-1, 0)), begun: true, summary: open == llm.Reasoning,
+	}, true
+}

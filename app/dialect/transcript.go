@@ -1,0 +1,229 @@
+package dialect
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"unicode"
+
+	"umg/app/llm"
+	"umg/app/sse"
+)
+
+// TranscriptBytesMax bounds what is kept of an answer so that another stream can go on with it.
+const TranscriptBytesMax = 256 << 10
+
+// Transcript is what a client has of a streamed answer, read from the very frames that it was sent. With it another
+// stream can go on where the first one broke off.
+type Transcript struct {
+	style   *Dialect
+	ask     *Ask
+	decoder llm.StreamDecoder
+	seen    llm.Seen
+	frames  sse.Reader
+	events  []llm.Event
+	parts   []told
+	bytes   int
+	lost    bool
+}
+
+// told is a part of the answer that the client has, or its beginning.
+type told struct {
+	kind  llm.PartKind
+	text  []byte
+	ended bool
+}
+
+// NewTranscript begins the transcript of a stream in this style.
+func NewTranscript(d *Dialect, a Ask) *Transcript {
+	ask := &a
+	return &Transcript{style: d, ask: ask, decoder: d.Codec.Decoder(ask), seen: d.Codec.Seen(ask)}
+}
+
+// Add takes whole frames that the client was sent.
+func (t *Transcript) Add(frames []byte) {
+	if t.lost {
+		return
+	}
+	t.frames.Reset(bytes.NewReader(frames), nil)
+	for !t.lost {
+		f, err := t.frames.Next()
+		if err != nil {
+			break
+		}
+		if len(f.Data) > 0 {
+			t.frame(f)
+		}
+	}
+	t.frames.Close()
+	if t.lost { // and so nobody needs it
+		t.decoder, t.seen, t.parts, t.events = nil, nil, nil, nil
+	}
+}
+
+func (t *Transcript) frame(f sse.Frame) {
+	var err error
+	t.seen.Note(f.Event, f.Data)
+	if t.events, err = t.decoder.Decode(t.events[:0], f.Event, f.Data); err != nil {
+		t.lost = true
+	}
+	for i := range t.events {
+		t.event(&t.events[i])
+	}
+	if t.bytes += frameOverhead; t.bytes > TranscriptBytesMax {
+		t.lost = true
+	}
+}
+
+// frameOverhead stands for what a style keeps of a frame besides its text.
+const frameOverhead = 1
+
+// event takes what the client was told. A call may be run by the client, and a proof is made for the whole of a thought:
+// no other stream can go on with either.
+func (t *Transcript) event(e *llm.Event) {
+	last := len(t.parts) - 1
+	switch e.Kind {
+	case llm.EventPart:
+		t.lost = t.lost || e.Part == llm.Call
+		t.parts = append(t.parts, told{kind: e.Part})
+		t.bytes += partOverhead
+	case llm.EventDelta:
+		if t.bytes += len(e.Delta); last >= 0 && t.bytes <= TranscriptBytesMax {
+			t.parts[last].text = append(t.parts[last].text, e.Delta...)
+		}
+	case llm.EventPartEnd:
+		if last >= 0 {
+			t.parts[last].ended = true
+		}
+		t.lost = t.lost || e.Signature != "" || e.Redacted
+	case llm.EventFinish:
+		t.lost = true // there is nothing to go on with
+	}
+}
+
+const partOverhead = 64
+
+// Whole reports whether everything that the client has is known, and another stream may go on with it.
+func (t *Transcript) Whole() bool {
+	_, ok := t.resume()
+	return ok
+}
+
+// resume makes an encoder that goes on behind what the client has.
+func (t *Transcript) resume() (llm.StreamEncoder, bool) {
+	if t.lost || len(t.parts) == 0 {
+		return nil, false
+	}
+	last := &t.parts[len(t.parts)-1]
+	if last.ended {
+		return t.seen.Resume(0, "")
+	}
+	return t.seen.Resume(last.kind, string(last.text))
+}
+
+// text is the one text of the answer so far, which may follow thoughts. It reports false when there is none, or more.
+func (t *Transcript) text() (string, bool) {
+	if t.lost || len(t.parts) == 0 {
+		return "", false
+	}
+	last := len(t.parts) - 1
+	for i := range t.parts {
+		if kind := t.parts[i].kind; kind != llm.Text && i == last || kind != llm.Reasoning && i < last {
+			return "", false
+		}
+	}
+	return string(t.parts[last].text), len(t.parts[last].text) > 0
+}
+
+// begins are the turns with which a conversation ends that a provider is to go on with, around their text.
+var begins = map[llm.Style]struct{ list, before, after string }{
+	llm.Chat:     {"messages", `{"role":"assistant","content":`, `}`},
+	llm.Messages: {"messages", `{"role":"assistant","content":`, `}`},
+	llm.Native:   {"contents", `{"role":"model","parts":[{"text":`, `}]}`},
+}
+
+// Prefill lets the request end with the text of the transcript, as the beginning of the answer. It reports false when that
+// cannot be said: in the responses style, behind a turn of the assistant, beside thoughts in the messages style, and
+// where there is no single text.
+func (w *Way) Prefill(t *Transcript, request *llm.Request) bool {
+	text, ok := t.text()
+	if w.upstream.Style == llm.Messages {
+		text = strings.TrimRightFunc(text, unicode.IsSpace) // which its providers refuse
+		ok = ok && !thinks(request.Reasoning)
+	}
+	if _, said := begins[w.upstream.Style]; !ok || !said || text == "" || lastSpeaker(request.Turns) != llm.User {
+		return false
+	}
+	if w.t != nil {
+		ok = w.prefillTranslated(text)
+	} else {
+		ok = w.prefillStraight(text)
+	}
+	if ok {
+		w.begun = text
+	}
+	return ok
+}
+
+func (w *Way) prefillTranslated(text string) bool {
+	changed := *w.t
+	request := *w.t.request
+	request.Turns = append(request.Turns[:len(request.Turns):len(request.Turns)],
+		llm.Turn{Role: llm.Assistant, Parts: []llm.Part{{Kind: llm.Text, Text: text}}})
+	changed.request = &request
+	next := Way{client: w.client, upstream: w.upstream, t: &changed}
+	if w.body != nil && next.Prepare() != nil {
+		return false
+	}
+	*w = next
+	return true
+}
+
+func (w *Way) prefillStraight(text string) bool {
+	turn := begins[w.upstream.Style]
+	at := memberOf(w.body, turn.list)
+	list := at.of(w.body)
+	if len(list) == 0 || list[0] != '[' {
+		return false
+	}
+	body := append(make([]byte, 0, len(w.body)+len(text)+spliced), w.body[:at.to-1]...)
+	body = append(append(append(append(body, ','), turn.before...), quoted(text)...), turn.after...)
+	body = append(body, w.body[at.to-1:]...)
+	head, err := w.upstream.Peek(body)
+	if err != nil {
+		return false
+	}
+	w.body, w.head = body, &head
+	return true
+}
+
+// spliced is about what a turn of the assistant takes besides its text.
+const spliced = 128
+
+// ErrOtherAnswer says that a stream does not say what the one before it has said, and so cannot take its place.
+var ErrOtherAnswer = errors.New("dialect: the stream does not repeat what the client has")
+
+// Continue passes a stream of the upstream on to a client that has the transcript already, of which the tally was before.
+// A stream that begins anew is kept back until it has repeated that, byte for byte. The ask has the client's request,
+// which some styles repeat at their end. It reports false when nothing can go on from there.
+func (w *Way) Continue(a Ask, t *Transcript, before Tally) (Stream, bool) {
+	t.ask.Request = a.Request
+	encoder, ok := t.resume()
+	if !ok {
+		return nil, false
+	}
+	if w.t == nil {
+		begun := w.begun
+		w = &Way{client: w.client, upstream: w.upstream, t: &translation{original: a.Request, request: &llm.Request{}}, begun: begun}
+	}
+	full := w.ask(a)
+	s := &translatedStream{
+		way: w, ask: full, decoder: w.upstream.Codec.Decoder(full), encoder: encoder, stops: stops{list: w.t.stops}, phase: flowing,
+		tally: Tally{ContentBytes: before.ContentBytes, ContentFrames: before.ContentFrames},
+		catch: newCatchUp(t, w.begun),
+	}
+	if last := &t.parts[len(t.parts)-1]; !last.ended {
+		s.open = last.kind
+	}
+	return s, true
+}

@@ -1,0 +1,126 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"umg/app/catalog"
+	"umg/app/dialect"
+	"umg/app/llm"
+	"umg/app/provider"
+	"umg/app/sse"
+)
+
+// recoveriesMax is how often another route may go on with one answer.
+const recoveriesMax = 2
+
+// recovery is what it takes to let another route go on with a stream that is cut. Only streams of models that ask for it
+// have one.
+type recovery struct {
+	transcript *dialect.Transcript // what the client has
+	base       dialect.Tally       // of that
+	request    *llm.Request
+	tries      int
+	going      bool // another route is asked, or goes on
+	prefilled  bool // it was given the beginning of the answer
+}
+
+// keepTranscript begins to note what the client is sent, where another route may have to go on with it. Of several
+// choices nobody can say which of them the other would give.
+func (r *run) keepTranscript() {
+	if r.keepsBody() && r.head.Choices == 1 && r.body == nil {
+		r.recovery = &recovery{transcript: dialect.NewTranscript(r.style, r.ask)}
+	}
+}
+
+// mend delivers what came before a fault, and lets another route go on with the answer if that can be.
+func (r *run) mend(ctx context.Context, cut *provider.Fault) error {
+	if err := r.keepRest(cut); err != error(cut) || !r.recoverable(cut) { //nolint:errorlint // it is that very fault or another
+		return err
+	}
+	v := r.recovery
+	failed, route, tally := r.stream, r.route, r.tally
+	v.base = dialect.Tally{ContentBytes: tally.ContentBytes, ContentFrames: tally.ContentFrames}
+	v.tries++
+	v.going = true
+	r.stream, r.tally, r.frame, r.sent = nil, v.base, sse.Frame{}, r.gateway.o.Now()
+	if err := r.reopen(ctx, cut, r.chartOn); err != nil {
+		r.stream, r.route, r.tally = failed, route, tally // the client is told in the stream that it knows
+		return err
+	}
+	failed.Close()
+	r.recovered++
+	return nil
+}
+
+// recoverable reports whether another route may go on with the answer.
+func (r *run) recoverable(cut *provider.Fault) bool {
+	v := r.recovery
+	if v == nil || v.tries == recoveriesMax || r.ranOut || cut.Retry == provider.Nowhere && !r.outlasts(cut) || !v.transcript.Whole() {
+		return false
+	}
+	if v.request == nil {
+		if v.request = r.original; v.request == nil {
+			v.request, _ = r.style.Read(r.call.Body)
+		}
+	}
+	return v.request != nil && !v.request.LogProbs
+}
+
+// chartOn finds the way on which a route goes on with the answer: with its beginning in the request where the provider
+// takes that, and else all over again.
+func (r *run) chartOn(route *catalog.Route) error {
+	v := r.recovery
+	v.prefilled = false
+	if err := r.chart(route); err != nil {
+		return err
+	}
+	v.prefilled = slices.Contains(route.Provider.Prefill, route.Style) && r.way.Prefill(v.transcript, v.request)
+	return nil
+}
+
+// attemptOn tries a route that is to go on with the answer. One that refuses to be given its beginning may still give it
+// all over again.
+func (r *run) attemptOn(ctx context.Context) *provider.Fault {
+	v := r.recovery
+	fault := r.attempt(ctx, r.route)
+	if fault == nil || fault.Class != provider.ClassRefused || !v.prefilled || r.attempts == attemptsMax {
+		return fault
+	}
+	r.opened(fault)
+	r.release()
+	v.prefilled = false
+	if r.chart(r.route) != nil {
+		return fault
+	}
+	r.attempts++
+	return r.attempt(ctx, r.route)
+}
+
+// newStream is the stream of the attempt, towards a client that has nothing of the answer or a part of it.
+func (r *run) newStream() (dialect.Stream, error) {
+	v := r.recovery
+	if v == nil || !v.going {
+		return r.way.NewStream(r.ask), nil
+	}
+	ask := r.ask
+	ask.Request = v.request
+	s, ok := r.way.Continue(ask, v.transcript, v.base)
+	if !ok {
+		return nil, dialect.ErrOtherAnswer
+	}
+	return s, nil
+}
+
+// undo forgets what an attempt has counted that did not answer.
+func (r *run) undo() {
+	if v := r.recovery; v != nil && v.going {
+		r.tally = v.base
+		return
+	}
+	r.tally, r.marked = dialect.Tally{}, 0
+}
+
+// differs reports whether a stream could not go on with the answer of another, which is no fault of its provider.
+func differs(err error) bool { return errors.Is(err, dialect.ErrOtherAnswer) }

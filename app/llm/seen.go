@@ -1,0 +1,11 @@
+package llm
+
+// Seen follows what a client of one style was sent of a stream, as far as another encoder must know it to go on.
+type Seen interface {
+	// Note takes the next frame: its event line, which may be empty, and its data.
+	Note(event, data []byte)
+	// Resume makes an encoder that goes on behind the last frame, with the ids and the numbers that the client knows.
+	// Open is the part that has begun and not ended, zero when none has, and text what there is of it. It reports false
+	// when the frames leave that to doubt.
+	Resume(open PartKind, text string) (StreamEncoder, bool)
+}
