@@ -162,7 +162,9 @@ func (a *API) makeVideo(x *call, operation string, c video.Call) error {
 // nothing was made.
 func (a *API) createOnce(x *call, c video.Call, claim *idempotency.Claim) error {
 	ctx := x.Request().Context()
+	c.Headers, c.RequestID = x.Request().Header, x.access.RequestID
 	made, err := a.videos.Create(ctx, c)
+	x.access.created = made.Upstream
 	gateway.SetLimitHeaders(x.Response().Header(), made.Requests, limit.Window{})
 	if err != nil {
 		if claim != nil {
@@ -174,6 +176,7 @@ func (a *API) createOnce(x *call, c video.Call, claim *idempotency.Claim) error 
 	if m, known := a.catalog.Snapshot().Model(made.Job.Model); known {
 		x.announce(m)
 	}
+	a.sayProcessing(x.Response().Header(), x.access.sayTiming(x.Response().Header(), a.now()))
 	body := videoJSON(made.Job)
 	if claim != nil {
 		kept := a.repeats.Keep(context.WithoutCancel(ctx), *claim, idempotency.Answer{Status: http.StatusOK, Body: body})

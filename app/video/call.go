@@ -3,6 +3,7 @@ package video
 import (
 	"errors"
 	"io"
+	"net/http"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -36,6 +37,8 @@ type Call struct {
 	Body        []byte    // a JSON object, also when it came as a form
 	Upload      *Upload   // the first frame of a form, nil for none
 	Source      string    // the video to change, when the path names one
+	Headers     http.Header
+	RequestID   string // of the request that makes the call, for traces
 }
 
 // Upload is a file as a form brought it.

@@ -29,6 +29,20 @@ const tokenBytes = 24 // of a callback address
 type Created struct {
 	Job      Job
 	Requests limit.Window
+	Upstream time.Duration // that providers took to answer
+
+	model    string
+	attempts int
+	fault    *provider.Fault
+}
+
+// of notes what is known of a call that has a plan.
+func (p *plan) made(job Job, slot *limit.Slot) Created {
+	made := Created{Job: job, Upstream: p.asked, model: p.model.ID, attempts: p.attempts, fault: p.fault}
+	if slot != nil {
+		made.Requests = slot.Requests()
+	}
+	return made
 }
 
 // plan is a call that was understood and found right: all that is known before anything is held.
@@ -43,12 +57,11 @@ type plan struct {
 	cost          app.Amount
 	image         *render.Image
 	assets        []asset.Reference
+	asking
 }
 
-// Create makes a job. What is wrong with a call is said before anything is held; then the hold and the job are one
-// transaction, and the provider is asked. A caller who leaves after that still has the job. A provider that may have
-// taken it, but did not say so, is never asked twice: the worker finds out.
-func (s *Service) Create(ctx context.Context, c Call) (Created, error) {
+// create is Create, without the span.
+func (s *Service) create(ctx context.Context, c Call) (Created, error) {
 	if c.ID != "" {
 		if job, found, err := s.earlier(ctx, &c); found || err != nil {
 			return Created{Job: job}, err
@@ -60,22 +73,22 @@ func (s *Service) Create(ctx context.Context, c Call) (Created, error) {
 	}
 	slot, err := s.enter(&c, p.model, false)
 	if err != nil {
-		return Created{}, err
+		return p.made(Job{}, nil), err
 	}
 	defer slot.Release(0)
 	if err = s.gather(ctx, &c, p); err != nil {
-		return Created{Requests: slot.Requests()}, err
+		return p.made(Job{}, slot), err
 	}
 	if p.image, err = s.firstFrame(ctx, &c, p); err != nil {
-		return Created{Requests: slot.Requests()}, err
+		return p.made(Job{}, slot), err
 	}
 	row, err := s.open(ctx, &c, p)
 	if err != nil {
-		return Created{Requests: slot.Requests()}, err
+		return p.made(Job{}, slot), err
 	}
 	failpoint.At(failpoint.C18)
 	job, err := s.order(ctx, p, row)
-	return Created{Job: job, Requests: slot.Requests()}, err
+	return p.made(job, slot), err
 }
 
 // earlier finds the job of a call that came before under the same id.
@@ -297,7 +310,7 @@ func (s *Service) order(ctx context.Context, p *plan, row *jobRow) (Job, error) 
 				return Job{}, err
 			}
 		}
-		task, fault := s.o.Upstreams.Create(asking, route, s.orderOf(p, row))
+		task, fault := s.ask(asking, p, route, s.orderOf(p, row))
 		switch {
 		case fault == nil:
 			failpoint.At(failpoint.C19)

@@ -16,6 +16,7 @@ import (
 	"umg/app/provider/render"
 	"umg/app/stills"
 	"umg/app/storage"
+	"umg/app/tracing"
 	"umg/app/webhook"
 	"umg/billing"
 )
@@ -42,7 +43,8 @@ type Options struct {
 	Random    io.Reader           // of callback tokens
 	Jitter    func(n int64) int64 // a number from 0 to n-1
 	Log       *slog.Logger
-	BaseURL   string // scheme and host that upstreams call back at
+	Tracer    *tracing.Tracer // nil where no calls are traced
+	BaseURL   string          // scheme and host that upstreams call back at
 
 	Retention  time.Duration // how long content is kept; zero: 30 days
 	VerdictMax time.Duration // how long a job may go without a verdict; zero: 24 h

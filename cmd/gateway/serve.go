@@ -219,7 +219,7 @@ func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes
 		Ledger: h.ledger, Snapshot: h.catalog.Snapshot, Limits: h.limits, Health: h.health,
 		Upstreams: render.New(h.providers, h.files), Store: h.blobs, Stills: pictures, Events: h.webhooks, Egress: h.egress,
 		Assets: h.assets, Now: time.Now, IDs: ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: h.log,
-		BaseURL: h.cfg.BaseURL, Retention: h.cfg.VideoRetention, Waits: h.cfg.videoWaits,
+		Tracer: h.traces.tracer(), BaseURL: h.cfg.BaseURL, Retention: h.cfg.VideoRetention, Waits: h.cfg.videoWaits,
 	})
 	return nil
 }
