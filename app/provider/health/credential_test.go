@@ -201,7 +201,7 @@ func TestRetriesAreATenthOfTheFirstAttemptsAndAFewAtAllTimes(t *testing.T) {
 		t.Errorf("%d retries are left", left)
 	}
 	c.advance(10 * time.Second)
-	for retries = 0; m.MayRetry(r.Provider.ID); retries++ {
+	for retries = 0; retries < 100 && m.MayRetry(r.Provider.ID); retries++ {
 	}
 	if retries != 10 {
 		t.Errorf("a quiet provider may be retried %d times in ten seconds", retries)
