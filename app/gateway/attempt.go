@@ -31,18 +31,16 @@ func (r *run) hideUpstreamName(e *app.Error) {
 // attempt tries one route once.
 func (r *run) attempt(ctx context.Context, route *catalog.Route) *provider.Fault {
 	ctx, r.cancel = context.WithCancelCause(ctx)
-	total := route.Timeouts.Total
-	if left, bounded := r.timeLeft(); bounded && (total <= 0 || left < total) {
-		total = max(left, 1)
-	}
-	r.watch.attempt(r.cancel, route.Timeouts.FirstByte, total)
+	r.watch.attempt(r.cancel, route.Timeouts.FirstByte, r.totalOf(route))
 	if err := r.complete(ctx); err != nil {
 		return provider.NewRefusal(err)
 	}
 	payload := provider.NewPayload(r.way.Size() + spliceRoom)
 	payload.Data = r.way.Request(payload.Data, dialect.Edit{Model: route.Model, MaxTokens: r.sentBound()})
 	var fault *provider.Fault
-	r.mark()
+	if !r.aside {
+		r.mark()
+	}
 	ctx = r.asks(ctx, route)
 	r.answer, fault = r.gateway.o.Providers.Send(ctx, provider.Attempt{
 		Route: route, Credential: r.try.Credential, Payload: payload, Header: r.forwarded(), Stream: r.way.Streams(),

@@ -21,12 +21,6 @@ type walk struct {
 	late  bool                       // the client has a part of the answer already: no route is asked twice, and each costs a retry
 }
 
-// open tries the routes of the model until one of them answers: with a whole body, or with the first content of a
-// stream. Nothing was sent to the client before, so every failure up to here costs nothing and shows nowhere.
-func (r *run) open(ctx context.Context) error {
-	return (&walk{run: r, chart: r.chart}).open(ctx)
-}
-
 // reopen opens another route for an answer that was cut after it had begun. It ends the attempt that was cut, with its
 // fault, and then asks routes that this call has not asked yet, each once, within the bounds of every attempt: health,
 // credentials, the provider's retry budget, attemptsMax and the time the whole call may take. It asks none after a fault
@@ -57,6 +51,8 @@ func (r *run) reopen(ctx context.Context, cut *provider.Fault, chart func(*catal
 // with it.
 func (r *run) keepsBody() bool { return r.head.Stream && r.model.OnCut == catalog.CutRecover }
 
+// open tries the routes of the model until one of them answers: with a whole body, or with the first content of a
+// stream. Nothing was sent to the client before, so every failure up to here costs nothing and shows nowhere.
 func (w *walk) open(ctx context.Context) error {
 	r := w.run
 	var last *provider.Fault
@@ -74,6 +70,7 @@ func (w *walk) open(ctx context.Context) error {
 		r.attempts++
 		last = w.attempt(ctx)
 		if r.opened(last); last == nil {
+			r.try.Answered()
 			r.tryFirst = r.gateway.o.Now().Sub(r.tryAt)
 			return nil
 		}
@@ -94,8 +91,11 @@ func (w *walk) open(ctx context.Context) error {
 }
 
 func (w *walk) attempt(ctx context.Context) *provider.Fault {
-	if w.late {
+	switch {
+	case w.late:
 		return w.run.attemptOn(ctx)
+	case w.run.hedges():
+		return w.run.race(ctx)
 	}
 	return w.run.attempt(ctx, w.run.route)
 }
@@ -181,7 +181,7 @@ func (w *walk) other() (bool, error) {
 		}
 		try, block := r.gateway.o.Health.Begin(route, r.plan.forced)
 		if block == "" {
-			r.route = route
+			r.route, r.plan.tried = route, true
 			r.take(try)
 			return true, nil
 		}
@@ -189,7 +189,7 @@ func (w *walk) other() (bool, error) {
 	}
 }
 
-// pick draws the next route that can carry the call and that nothing speaks against. When it is the call's first and
+// pick draws the next route that can carry the call and that nothing speaks against. When none was tried yet and
 // something speaks against them all, those that are only in bad health are taken all the same. Without any it says why
 // none can carry the call, if that is the reason.
 func (r *run) pick(chart func(*catalog.Route) error) (*catalog.Route, error) {
@@ -200,7 +200,7 @@ func (r *run) pick(chart func(*catalog.Route) error) (*catalog.Route, error) {
 	var refusal error
 	for {
 		route := r.plan.next()
-		if route == nil && r.attempts == 0 && r.plan.force() {
+		if route == nil && !r.plan.tried && r.plan.force() {
 			continue
 		}
 		if route == nil {
@@ -243,6 +243,15 @@ func (r *run) timeLeft() (time.Duration, bool) {
 		return 0, false
 	}
 	return r.started.Add(r.model.Timeout).Sub(r.gateway.o.Now()), true
+}
+
+// totalOf is how long an attempt on a route may take: its own time, and no longer than the call may.
+func (r *run) totalOf(route *catalog.Route) time.Duration {
+	total := route.Timeouts.Total
+	if left, bounded := r.timeLeft(); bounded && (total <= 0 || left < total) {
+		return max(left, 1)
+	}
+	return total
 }
 
 // expired reports whether the call has used up its time.

@@ -92,15 +92,18 @@ func New(o Options) *Gateway {
 // Call is one text call of a client. Body is not kept after Generate returns, nor after it has called Taken, which it
 // does once an answer has begun: a long conversation need not stay in memory while its answer streams.
 type Call struct {
-	ID          string
-	Principal   app.Principal
-	Style       llm.Style
-	Body        []byte
-	Taken       func() // nil when nobody waits for the body
-	Headers     http.Header
-	Key         limit.Key // the limits of the key that makes the call; none for a member in the console
-	LimitFactor int       // multiplies the usual limits of the account; zero is one
-	Timing      *Timing   // to be kept while the call runs; nil when nobody asks
+	ID        string
+	Principal app.Principal
+	Style     llm.Style
+	Body      []byte
+	Taken     func() // nil when nobody waits for the body
+	Headers   http.Header
+	Key       limit.Key // the limits of the key that makes the call; none for a member in the console
+	// Keep is handed an answer in one piece before its charge is made durable; where it fails the call fails uncharged. It may be
+	// nil.
+	Keep        func(ctx context.Context, answer []byte) error
+	LimitFactor int     // multiplies the usual limits of the account; zero is one
+	Timing      *Timing // to be kept while the call runs; nil when nobody asks
 }
 
 // Sink is the client's end of a call. Begin comes once, before the first Write. A Write or Flush that the client does
@@ -117,7 +120,8 @@ type Report struct {
 	Provider      string
 	UpstreamModel string
 	Attempts      int
-	Recovered     int // times another route went on with an answer that was cut
+	Hedged        bool // a second route was asked beside the first
+	Recovered     int  // times another route went on with an answer that was cut
 	Streamed      bool
 	Estimated     bool
 	Outcome       string

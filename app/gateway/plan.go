@@ -17,6 +17,7 @@ type plan struct {
 	held    [routesMax]bool // back from the draw: ejected, or without a credential that does not rest
 	paused  bool            // some route is, by an operator
 	current int             // that is being tried
+	tried   bool            // one was
 	again   bool            // the current route had its second try
 	turns   int             // credentials of the current route that were tried
 	forced  bool            // the routes that are left are those that were held back

@@ -51,6 +51,8 @@ type run struct {
 	attempts int
 	try      health.Try
 	trying   bool          // it has not ended
+	aside    bool          // it is made beside that of another run, which has the client
+	hedged   bool          // one was
 	tryAt    time.Time     // when it began
 	tryFirst time.Duration // and how soon its answer did; zero when nothing came
 	cancel   context.CancelCauseFunc
@@ -227,12 +229,15 @@ func (r *run) refused(err error) (*Report, error) {
 func (r *run) report(e *app.Error) *Report {
 	p := &r.told
 	*p = Report{
-		Model: r.head.Model, Attempts: r.attempts, Recovered: r.recovered, Streamed: r.head.Stream, Estimated: r.rule.Estimated,
+		Model: r.head.Model, Attempts: r.attempts, Hedged: r.hedged, Recovered: r.recovered, Streamed: r.head.Stream, Estimated: r.rule.Estimated,
 		Outcome: r.rule.Outcome, Reason: r.rule.Reason, FinishReason: r.tally.Finish, Usage: r.bill.readings(), Cost: r.hold.Charge(r.bill.cost),
 		FirstByte: r.firstByte, Duration: r.gateway.o.Now().Sub(r.started), Err: e,
 	}
 	if r.slot != nil {
 		p.Requests, p.Tokens = r.slot.Requests(), r.slot.Tokens()
+	}
+	if r.model != nil {
+		p.Model = r.model.ID // another than was asked for, where that had no room
 	}
 	if r.route != nil {
 		p.Provider, p.UpstreamModel = r.route.Provider.ID, r.route.Model

@@ -1,0 +1,199 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"umg/app/dialect"
+	"umg/app/provider"
+)
+
+// When a second route is asked beside the first, if nobody knows how soon that usually answers, and how soon at least.
+const (
+	hedgeStandard = 500 * time.Millisecond
+	hedgeLeast    = 20 * time.Millisecond
+)
+
+// errOvertaken is why an attempt is cancelled whose rival has answered first.
+var errOvertaken = errors.New("gateway: another route has answered first")
+
+// hedge is a second attempt beside the first one of a call, on another route, for the case that the first is late. The
+// first of them with content answers. The other is cancelled at once and has ended when the hedge has, so that nothing of
+// it outlasts the request that both send.
+type hedge struct {
+	rival *run // a run of its own, with what the call is and nothing of how it goes
+	timer *time.Timer
+	lose  context.CancelCauseFunc // ends the first attempt
+	ended chan struct{}           // the second, if it has begun
+
+	mu      sync.Mutex
+	begun   bool
+	decided bool // no attempt that comes to content from now on answers
+	won     bool // by the rival
+	cancel  context.CancelCauseFunc
+	fault   *provider.Fault // of the rival
+	crash   any             // what the rival has panicked with
+}
+
+// hedges reports whether the next attempt is one that another may be made beside: the first of a call, with a choice.
+func (r *run) hedges() bool { return r.model.Hedge && r.attempts == 1 && r.plan.more() }
+
+// race makes the first attempt of a call and, when that is late, another beside it. Afterwards the run has the attempt
+// that answers, or has none and the fault of the last.
+func (r *run) race(ctx context.Context) *provider.Fault {
+	mine, lose := context.WithCancelCause(ctx)
+	h := r.newHedge(ctx, lose)
+	fault := r.attempt(mine, r.route)
+	if cancel := r.cancel; cancel != nil {
+		r.cancel = func(cause error) {
+			cancel(cause)
+			lose(cause)
+		}
+	}
+	if !h.end(fault == nil) {
+		return fault
+	}
+	if h.crash != nil {
+		panic(h.crash)
+	}
+	return r.join(h, fault)
+}
+
+func (r *run) newHedge(ctx context.Context, lose context.CancelCauseFunc) *hedge {
+	h := &hedge{lose: lose, ended: make(chan struct{})}
+	h.rival = &run{
+		gateway: r.gateway, call: r.call, started: r.started, style: r.style, head: r.head, ask: r.ask, model: r.model, hold: r.hold,
+		reserve: r.reserve, lowered: r.lowered, paid: r.paid, plan: r.plan, aside: true,
+		asked: loan{budget: r.gateway.o.Memory}, answered: loan{budget: r.gateway.o.Memory},
+	}
+	after, known := r.gateway.o.Health.FirstByteP95(r.route)
+	if !known {
+		after = hedgeStandard
+	}
+	h.timer = time.AfterFunc(max(after, hedgeLeast), func() { h.run(ctx) })
+	return h
+}
+
+// second begins and makes the rival's attempt. It is the body of the goroutine.
+func (h *hedge) second(ctx context.Context) *provider.Fault {
+	r := h.rival
+	defer r.asked.giveBack()
+	begun, err := (&walk{run: r, chart: r.chart, late: true}).other()
+	if !begun || err != nil {
+		return provider.NewFault(provider.ClassSetup, err)
+	}
+	r.attempts++
+	r.out = &outlet{now: r.gateway.o.Now, last: r.gateway.o.Now(), header: http.Header{}}
+	r.watch = newWatch(r.gateway.o.Now, r.out)
+	defer r.watch.close()
+	fault := r.attempt(ctx, r.route)
+	r.opened(fault)
+	return fault
+}
+
+// decide says who answers, which the first that asks does.
+func (h *hedge) decide(rival bool) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.decided {
+		return false
+	}
+	h.decided, h.won = true, rival
+	if rival {
+		h.lose(errOvertaken)
+	} else if h.cancel != nil {
+		h.cancel(errOvertaken)
+	}
+	return true
+}
+
+// end waits for what the hedge has begun, which is cancelled when the first attempt has come to content before it. It
+// reports whether there was anything.
+func (h *hedge) end(answered bool) bool {
+	if h.timer.Stop() {
+		return false
+	}
+	if answered {
+		h.decide(false)
+	}
+	<-h.ended
+	return h.begun
+}
+
+// join takes over what has become of the rival: its attempt, when that answers, and otherwise its fault, when the first
+// attempt has none to go on with.
+func (r *run) join(h *hedge, fault *provider.Fault) *provider.Fault {
+	v := h.rival
+	if v.route == nil {
+		return fault // none was left that may be asked
+	}
+	r.hedged = true
+	r.attempts += v.attempts
+	r.plan.left[v.plan.current] = false
+	r.trace.join(&v.trace)
+	if fault == nil && !h.won {
+		return nil
+	}
+	r.opened(overtaken(fault))
+	r.endTry(overtaken(fault))
+	r.drop()
+	r.clear()
+	r.plan.current, r.plan.again, r.plan.turns = v.plan.current, true, 0
+	r.route, r.way = v.route, v.way
+	if !h.won {
+		return h.fault
+	}
+	r.adopt(h)
+	return nil
+}
+
+// overtaken is how the first attempt ended whose rival has won: by us, unless it had failed already.
+func overtaken(fault *provider.Fault) *provider.Fault {
+	if fault == nil || fault.Class == provider.ClassClient {
+		return given()
+	}
+	return fault
+}
+
+// adopt takes over an attempt that has come to content, with all that it holds.
+func (r *run) adopt(h *hedge) {
+	v := h.rival
+	r.original = v.original
+	r.try, r.trying, r.tryAt, r.tryFirst, r.trace.trying = v.try, v.trying, v.tryAt, v.tryFirst, v.trace.trying
+	r.answer, r.frames, r.stream, r.body = v.answer, v.frames, v.stream, v.body
+	r.frame, r.batch, r.came, r.done, r.tally, r.answered = v.frame, v.batch, v.came, v.done, v.tally, v.answered
+	r.cancel = func(cause error) {
+		v.cancel(cause)
+		h.cancel(cause)
+	}
+	r.watch.attempt(r.cancel, r.route.Timeouts.Idle, r.totalOf(r.route))
+	r.watch.came()
+	r.out.tell(droppedHeader, r.way.Dropped())
+}
+
+// join adds the attempts that were made aside.
+func (t *trace) join(v *trace) {
+	for _, try := range v.tries[:v.tried] {
+		if t.tried < triesKept {
+			t.tries[t.tried] = try
+			t.tried++
+		}
+	}
+	if v.fault != nil {
+		t.fault = v.fault
+	}
+}
+
+// lost ends the rival's attempt when it does not answer.
+func (r *run) lost(fault *provider.Fault) {
+	if r.route != nil {
+		r.hideUpstreamName(fault.Err)
+	}
+	r.endTry(fault)
+	r.drop()
+	r.clear()
+	r.tally = dialect.Tally{}
+}

@@ -1,0 +1,35 @@
+package gateway
+
+import (
+	"context"
+)
+
+// run is the goroutine of a hedge, which its timer begins when the first attempt is late. The call owns it: it waits for
+// its end before it goes on, and cancels it when nobody needs it any more. It lasts no longer than one attempt may.
+func (h *hedge) run(ctx context.Context) {
+	defer close(h.ended)
+	defer func() { h.crash = recover() }() // it goes on in the call's own goroutine
+	ctx, cancel := context.WithCancelCause(ctx)
+	h.mu.Lock()
+	h.begun, h.cancel = true, cancel
+	decided := h.decided
+	h.mu.Unlock()
+	if decided {
+		cancel(nil)
+		h.fault = given()
+		return
+	}
+	if h.fault = h.second(ctx); h.fault == nil {
+		h.rival.tryFirst = h.rival.gateway.o.Now().Sub(h.rival.tryAt)
+		if h.decide(true) {
+			h.rival.try.Answered()
+			return
+		}
+		h.fault = given()
+	}
+	if context.Cause(ctx) == errOvertaken { //nolint:errorlint // it is set as it is
+		h.fault = given()
+	}
+	h.rival.lost(h.fault)
+	cancel(nil)
+}
