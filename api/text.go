@@ -51,9 +51,17 @@ func (a *API) generate(x *call) error {
 		}
 		return a.quoteText(x, request)
 	}
+	once, err := a.claimText(x, request)
+	if err != nil || once.replayed {
+		return err
+	}
+	defer once.end()
 	out := a.outlet(x)
 	before := a.now().Sub(x.access.Started) - x.access.reading
-	report, err := a.gateway.Generate(x.Request().Context(), x.textCall(request, release), out)
+	c := x.textCall(request, release)
+	c.Keep = once.keeper()
+	report, err := a.gateway.Generate(x.Request().Context(), c, out)
+	once.note(report, err)
 	if array, ok := out.(*arraySink); ok {
 		array.end()
 	}

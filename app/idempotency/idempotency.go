@@ -10,6 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -22,11 +25,12 @@ import (
 const (
 	keyBytesMax    = 255
 	keptFor        = 24 * time.Hour
-	claimMax       = 2 * time.Minute // longer than any request that makes something may run
+	claimMax       = time.Minute // of a request that died; those that run renew theirs
+	renewEvery     = 15 * time.Second
 	sweepEvery     = 10 * time.Minute
 	sweepRowsMax   = 5000 // of one statement
 	runningRetry   = time.Second
-	answerBytesMax = 1 << 20
+	answerBytesMax = 8 << 20
 
 	operationBytesMax = 255 // beyond that its digest stands for it
 )
@@ -41,14 +45,20 @@ type Options struct {
 type Service struct {
 	db *sqlx.DB
 	o  Options
+
+	mu      sync.Mutex
+	running map[name]struct{} // claims of requests that run here; as many as there are requests
 }
+
+// name is which row a claim holds.
+type name struct{ account, key, operation string }
 
 // New makes a Service over a migrated store. It panics when an option is missing.
 func New(db *sqlx.DB, o Options) *Service {
 	if db == nil || o.Now == nil || o.Log == nil {
 		panic("idempotency: a store, a clock and a log are required")
 	}
-	return &Service{db: db, o: o}
+	return &Service{db: db, o: o, running: make(map[name]struct{})}
 }
 
 // Request is a request with a key.
@@ -58,7 +68,28 @@ type Request struct {
 	Operation string // what is asked for, with the object it concerns: equal keys of two operations have nothing in common
 	Body      []byte
 	ResultID  string // the id for what the request will make, if it is the first
+
+	// Fresh says that a request which died before it had prepared an answer has made nothing, so that its repetition makes
+	// what it makes under its own id.
+	Fresh bool
+	// Stream says that the answer cannot be told again: a repetition, once the request has ended or died, is told so by an
+	// empty Answer.
+	Stream bool
 }
+
+// statusOK is the status of a stream that has begun.
+const statusOK = 200
+
+// prepared is what the row of a request has from its beginning.
+func (r *Request) prepared() (status *int, answer []byte) {
+	if !r.Stream {
+		return nil, nil
+	}
+	ok := statusOK
+	return &ok, []byte{}
+}
+
+func (r *Request) name() name { return name{r.AccountID, r.Key, r.Operation} }
 
 // Claim is what Begin found. Answer is the stored one of an earlier request, nil when there is none and the caller must
 // make it: under ResultID, which an earlier request that crashed may have used already.
@@ -86,6 +117,7 @@ func (s *Service) Begin(ctx context.Context, r Request) (Claim, error) {
 	}
 	now := s.o.Now().UTC()
 	hash := sha256.Sum256(r.Body)
+	r.Body = nil // which is the caller's, and may be large
 	row, err := claim(ctx, s.db, r, hash[:], now, now.Add(claimMax))
 	running := app.Errorf(app.Conflict, "idempotency_in_progress",
 		"A request with this Idempotency-Key is still running; try again in a moment.").At("Idempotency-Key").After(runningRetry)
@@ -94,7 +126,10 @@ func (s *Service) Begin(ctx context.Context, r Request) (Claim, error) {
 		return Claim{}, running
 	case err != nil:
 		return Claim{}, storeError("begin", err)
+	case row.mine && row.ResultID != r.ResultID && row.Prepared != nil:
+		return s.inherit(ctx, r, row)
 	case row.mine:
+		s.follow(r.name())
 		return Claim{ResultID: row.ResultID, request: r}, nil
 	case string(row.Hash) != string(hash[:]):
 		e := app.Errorf(app.Unprocessable, "idempotency_error",
@@ -106,8 +141,36 @@ func (s *Service) Begin(ctx context.Context, r Request) (Claim, error) {
 	return Claim{ResultID: row.ResultID, Answer: &Answer{Status: *row.Status, Body: row.Answer}, request: r}, nil
 }
 
-// Keep stores the answer of a claimed request.
+// inherit makes what a request that died had prepared the answer of its key.
+func (s *Service) inherit(ctx context.Context, r Request, row entryRow) (Claim, error) {
+	c := Claim{ResultID: row.ResultID, Answer: &Answer{Status: *row.Prepared, Body: row.Answer}, request: r}
+	return c, storeError("inherit", finish(ctx, s.db, &c))
+}
+
+// Prepare puts the answer beside the key before the request's charge is durable: from then on a repetition is given it,
+// whatever becomes of this process. It fails where the key is not this request's any more, which must then be undone. An
+// answer that is too large to be kept is prepared empty.
+func (s *Service) Prepare(ctx context.Context, c Claim, a Answer) error {
+	if len(a.Body) > answerBytesMax {
+		a.Body = []byte{}
+	}
+	mine, err := prepare(ctx, s.db, &c, a)
+	if err == nil && !mine {
+		return app.Errorf(app.Unavailable, "service_unavailable",
+			"This request took too long to be known any more under its Idempotency-Key. Nothing was charged; send it again.")
+	}
+	return storeError("prepare", err)
+}
+
+// Finish says that the request with the prepared answer has ended.
+func (s *Service) Finish(ctx context.Context, c Claim) error {
+	defer s.unfollow(c.request.name())
+	return storeError("finish", finish(ctx, s.db, &c))
+}
+
+// Keep stores the answer of a claimed request, which has ended.
 func (s *Service) Keep(ctx context.Context, c Claim, a Answer) error {
+	defer s.unfollow(c.request.name())
 	if len(a.Body) > answerBytesMax {
 		return fmt.Errorf("idempotency: an answer of %d bytes is larger than %d", len(a.Body), answerBytesMax)
 	}
@@ -116,7 +179,34 @@ func (s *Service) Keep(ctx context.Context, c Claim, a Answer) error {
 
 // Forget gives the key up: the request failed and made nothing, so that a repetition is a new request.
 func (s *Service) Forget(ctx context.Context, c Claim) error {
+	defer s.unfollow(c.request.name())
 	return storeError("forget", forget(ctx, s.db, c.request))
+}
+
+// Leave lets go of a request that ended in a way which nobody foresaw. Its claim ends by itself, as after a crash.
+func (s *Service) Leave(c Claim) { s.unfollow(c.request.name()) }
+
+func (s *Service) follow(n name) {
+	s.mu.Lock()
+	s.running[n] = struct{}{}
+	s.mu.Unlock()
+}
+
+func (s *Service) unfollow(n name) {
+	s.mu.Lock()
+	delete(s.running, n)
+	s.mu.Unlock()
+}
+
+// Renew keeps the keys of all requests that run here, so that a long one is not taken for one that died.
+func (s *Service) Renew(ctx context.Context) error {
+	s.mu.Lock()
+	claims := slices.Collect(maps.Keys(s.running))
+	s.mu.Unlock()
+	if len(claims) == 0 {
+		return nil
+	}
+	return storeError("renew", renew(ctx, s.db, claims, s.o.Now().UTC().Add(claimMax)))
 }
 
 // Sweep removes what is older than 24 hours, at most a few thousand rows.

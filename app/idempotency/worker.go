@@ -5,18 +5,23 @@ import (
 	"time"
 )
 
-// Run removes what is older than 24 hours until ctx ends.
+// Run keeps the keys of running requests, and removes what is older than 24 hours, until ctx ends.
 func (s *Service) Run(ctx context.Context) error {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
+	old, claims := time.NewTicker(sweepEvery), time.NewTicker(renewEvery)
+	defer old.Stop()
+	defer claims.Stop()
 	for {
+		var err error
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
-			if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
-				s.o.Log.Warn("old idempotency keys wait for the store", "error", err)
-			}
+		case <-old.C:
+			err = s.Sweep(ctx)
+		case <-claims.C:
+			err = s.Renew(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			s.o.Log.Warn("idempotency keys wait for the store", "error", err)
 		}
 	}
 }

@@ -1,0 +1,91 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"umg/app"
+	"umg/app/gateway"
+	"umg/app/idempotency"
+)
+
+// textOnce is a text call under an Idempotency-Key, or one without any, for which all of its methods do nothing. An answer in
+// one piece is kept before its charge is durable, so whichever moment a crash strikes: before it is kept nothing was charged and a
+// repetition asks anew; after it a repetition is given the answer, and nothing is charged for that again. A stream cannot
+// be told again: once it has begun its key answers 422 for a day.
+type textOnce struct {
+	api      *API
+	x        *call
+	claim    *idempotency.Claim // nil without a key
+	replayed bool               // the answer of the first request was sent
+	noted    bool               // what became of the call
+	made     bool               // something was charged, or a whole answer delivered
+}
+
+// claimText claims the key that a text call bears, if any, and answers the call where its first one has been answered.
+func (a *API) claimText(x *call, body []byte) (*textOnce, error) {
+	o := &textOnce{api: a, x: x}
+	keys := x.Request().Header.Values(keyHeader)
+	if len(keys) == 0 || a.repeats == nil {
+		return o, nil
+	}
+	claim, err := a.repeats.Begin(x.Request().Context(), idempotency.Request{
+		AccountID: x.key.AccountID, Key: strings.Join(keys, ","), Operation: x.route.Operation, Body: body, ResultID: x.access.RequestID,
+		Fresh: true, Stream: asksForStream(body),
+	})
+	if err != nil {
+		return nil, err
+	}
+	o.claim = &claim
+	if claim.Answer == nil {
+		return o, nil
+	}
+	o.replayed = true
+	x.access.Outcome = "replayed"
+	h := x.Response().Header()
+	h.Set("Idempotency-Replayed", "true")
+	h["X-Generation-Id"] = []string{claim.ResultID}
+	if len(claim.Answer.Body) == 0 {
+		return nil, app.Errorf(app.Unprocessable, "idempotent_stream_completed",
+			"The answer to the first request with this Idempotency-Key was a stream, or too large to be kept, and cannot be sent again. "+
+				"GET /v1/generation?id=%s says what it cost. Use a new key to ask again.", claim.ResultID).At(keyHeader).Final()
+	}
+	extendWrite(x.Response().Writer, a.now())
+	return o, x.Blob(claim.Answer.Status, jsonType, claim.Answer.Body)
+}
+
+// keeper is what the corridor hands a whole answer to; nil without a key.
+func (o *textOnce) keeper() func(context.Context, []byte) error {
+	if o.claim == nil {
+		return nil
+	}
+	return func(ctx context.Context, answer []byte) error {
+		return o.api.repeats.Prepare(ctx, *o.claim, idempotency.Answer{Status: http.StatusOK, Body: answer})
+	}
+}
+
+// note takes over what became of the call. One that cost nothing and was not answered may be made again under its key.
+func (o *textOnce) note(r *gateway.Report, err error) {
+	o.noted, o.made = true, err == nil && (r.Err == nil || r.Cost > 0)
+}
+
+// end gives the key its answer, or gives it up. Of a call that panicked nobody knows what it cost: its key is left as after a
+// crash.
+func (o *textOnce) end() {
+	if o.claim == nil {
+		return
+	}
+	ctx := context.WithoutCancel(o.x.Request().Context())
+	finish := o.api.repeats.Forget
+	switch {
+	case !o.noted:
+		o.api.repeats.Leave(*o.claim)
+		return
+	case o.made:
+		finish = o.api.repeats.Finish
+	}
+	if err := finish(ctx, *o.claim); err != nil {
+		o.x.access.Cause = err // the key is free, or has its prepared answer, once the claim has ended by itself
+	}
+}
