@@ -62,10 +62,10 @@ func (b *bucket) take(n int64) {
 	}
 }
 
-// wait is how long until the bucket allows n, at least a second and at most a minute.
+// wait is how long until the bucket allows n.
 func (b *bucket) wait(n int64) time.Duration {
 	missing := b.need(n) - b.level
-	return min(waitMax, max(time.Second, time.Duration(missing/float64(b.limit)*float64(b.period))))
+	return time.Duration(missing / float64(b.limit) * float64(b.period))
 }
 
 // untilFull is how long until nothing is missing.

@@ -1,13 +1,12 @@
 // Package limit is the turnstile before a call: how many calls an account may run at once, how many requests and tokens it
-// may spend per minute on a model, and the same for one of its keys. It keeps everything in this process and in memory. It knows no
-// request, no model and no money: it counts against the numbers it is handed.
+// may spend per minute, on all models and on one, and the same for one of its keys. It keeps everything in this process and in
+// memory, or shares it with other replicas through Redis and goes on alone while that is away. It knows no request, no model and
+// no money: it counts against the numbers it is handed.
 package limit
 
 import (
-	"fmt"
 	"hash/maphash"
-	"math"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"umg/app"
@@ -17,16 +16,7 @@ const (
 	// ConcurrencyStandard is how many calls an account may run at once when nothing else is said.
 	ConcurrencyStandard = 16
 
-	day               = 24 * time.Hour
-	shardsCount       = 64
-	sweptPerEntry     = 8 // accounts looked at whenever one is added
-	shardAccountsMax  = 16 << 10
-	accountModelsMax  = 1024
-	accountKeysMax    = 1024
-	waitWhenCrowded   = time.Second
-	waitMax           = time.Minute // clients sleep as long as they are told, so they are never told more
 	tokensPerMinuteMx = 1 << 40
-	thisKey           = "this API key"
 )
 
 // Ask is one call at the turnstile. Numbers of zero are no limit, except Concurrency, which is then 16.
@@ -35,6 +25,8 @@ type Ask struct {
 	Model       string
 	Concurrency int // calls of the account at once
 
+	Account Account // of its calls on all models together
+
 	ModelConcurrency  int // calls of the account at once on this model
 	RequestsPerMinute int64
 	RequestsPerDay    int64
@@ -42,6 +34,12 @@ type Ask struct {
 	Tokens            int64 // what the call will use, as far as one can tell
 
 	Key Key // that makes the call, with limits of its own beside those above
+}
+
+// Account is what an account may do over all models and keys. Numbers of zero are no limit.
+type Account struct {
+	RequestsPerMinute int64
+	TokensPerMinute   int64
 }
 
 // Key is one of an account's keys and what it may do over all models. Numbers of zero are no limit.
@@ -57,229 +55,173 @@ func (k Key) limited() bool {
 	return k.ID != "" && (k.Concurrency > 0 || k.RequestsPerMinute > 0 || k.TokensPerMinute > 0)
 }
 
+// bounds are what one gate lets through. Zero is no limit.
+type bounds struct{ places, requests, daily, tokens int64 }
+
+// The gates that a call passes, in the order in which they refuse.
+const (
+	accountGate = iota
+	modelGate
+	keyGate
+	gatesCount
+)
+
+// bounds are the numbers of the call's gates.
+func (a *Ask) bounds() [gatesCount]bounds {
+	if a.Concurrency <= 0 {
+		a.Concurrency = ConcurrencyStandard
+	}
+	b := [gatesCount]bounds{
+		accountGate: {
+			places: int64(a.Concurrency), requests: a.Account.RequestsPerMinute, tokens: min(a.Account.TokensPerMinute, tokensPerMinuteMx),
+		},
+		modelGate: {
+			places: int64(a.ModelConcurrency), requests: a.RequestsPerMinute, daily: a.RequestsPerDay,
+			tokens: min(a.TokensPerMinute, tokensPerMinuteMx),
+		},
+	}
+	if a.Key.limited() {
+		b[keyGate] = bounds{
+			places: int64(a.Key.Concurrency), requests: a.Key.RequestsPerMinute, tokens: min(a.Key.TokensPerMinute, tokensPerMinuteMx),
+		}
+	}
+	return b
+}
+
 // Options of a Limiter.
-type Options struct{ Now app.Clock }
+type Options struct {
+	Now     app.Clock
+	Account Account // of an account with the usual limits, over all its models and keys; none by default
+}
 
 // Limiter lets calls through. It is safe for many goroutines.
 type Limiter struct {
-	now    app.Clock
-	seed   maphash.Seed
-	shards [shardsCount]shard
+	now     app.Clock
+	account Account
+	seed    maphash.Seed
+	shards  [shardsCount]shard
+	refused [whatsCount]atomic.Int64
+	shared  *shared // nil for a replica that is alone
 }
 
-type shard struct {
-	mu       sync.Mutex
-	accounts map[string]*account
-}
-
-// account is what one account runs and spends. It is guarded by its shard.
-type account struct {
-	running int
-	fullAt  time.Time // when all its buckets are full again, and it can be forgotten
-	models  map[string]*gate
-	keys    map[string]*gate // those with limits of their own
-}
-
-// gate counts the calls of an account on one model, or by one key.
-type gate struct {
-	running                 int
-	requests, daily, tokens bucket
-}
-
-// fill brings the gate up to now.
-func (g *gate) fill(perMinute, perDay, tokens int64, now time.Time) {
-	g.requests.fill(perMinute, time.Minute, now)
-	g.daily.fill(perDay, day, now)
-	g.tokens.fill(min(tokens, tokensPerMinuteMx), time.Minute, now)
-}
-
-// enter counts a call, and returns the tokens it was counted with.
-func (g *gate) enter(a *account, tokens int64, now time.Time) int64 {
-	g.running++
-	g.requests.take(1)
-	g.daily.take(1)
-	counted := int64(g.tokens.need(tokens))
-	g.tokens.take(counted)
-	g.touch(a, now)
-	return counted
-}
-
-// leave ends a call, and corrects the tokens it was counted with by so many.
-func (g *gate) leave(a *account, more int64, now time.Time) {
-	g.running--
-	g.tokens.fill(g.tokens.limit, time.Minute, now)
-	g.tokens.take(more)
-	g.touch(a, now)
-}
-
-// touch notes when the gate's buckets are full again.
-func (g *gate) touch(a *account, now time.Time) {
-	fullAt := now.Add(max(g.requests.untilFull(), g.daily.untilFull(), g.tokens.untilFull()))
-	if fullAt.After(a.fullAt) {
-		a.fullAt = fullAt
-	}
-}
-
-// New makes a Limiter. It panics without a clock.
+// New makes a Limiter that counts in this process. It panics without a clock.
 func New(o Options) *Limiter {
 	if o.Now == nil {
 		panic("limit: a limiter needs a clock")
 	}
-	return &Limiter{now: o.Now, seed: maphash.MakeSeed()}
+	return &Limiter{now: o.Now, account: o.Account, seed: maphash.MakeSeed()}
 }
 
-// Take lets a call through and counts it against all its limits, or against none and says which one it met.
+// Account is what an account with so many times the usual limits may do over all its models and keys.
+func (l *Limiter) Account(factor int) Account {
+	n := int64(max(factor, 1))
+	return Account{RequestsPerMinute: l.account.RequestsPerMinute * n, TokensPerMinute: l.account.TokensPerMinute * n}
+}
+
+// Take lets a call through and counts it against all its limits, or against none and says which one it met. The slot tells
+// what is left in both cases; that of a call which was refused need not be released. A caller who leaves meanwhile is not
+// noticed: it takes no longer than the wait for Redis, and a call that is half counted would be in doubt.
 func (l *Limiter) Take(a Ask) (*Slot, error) {
-	if a.Concurrency <= 0 {
-		a.Concurrency = ConcurrencyStandard
+	b := a.bounds()
+	var s *Slot
+	var met refusal
+	if l.shared == nil {
+		s, met = l.enter(&a, &b, check|count)
+	} else {
+		s, met = l.shared.take(l, &a, &b)
 	}
+	if met.what == nothing {
+		return s, nil
+	}
+	l.refused[met.what].Add(1)
+	return s, met.explain(&a, &b)
+}
+
+// What enter is to do. A call that other replicas have a say in is checked here, counted there, and then counted here.
+const (
+	check = 1 << iota
+	count
+)
+
+// enter checks whether anything here stands in a call's way, and counts it here. Without counting there is a slot only for
+// what is refused.
+func (l *Limiter) enter(a *Ask, b *[gatesCount]bounds, steps int) (*Slot, refusal) {
 	now := l.now()
-	sh := &l.shards[maphash.String(l.seed, a.AccountID)%shardsCount]
+	sh := l.shard(a.AccountID)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	acc := sh.account(a.AccountID, now)
-	m := find(acc.models, a.Model, accountModelsMax)
-	m.fill(a.RequestsPerMinute, a.RequestsPerDay, a.TokensPerMinute, now)
-	var key *gate
-	if a.Key.limited() {
-		if acc.keys == nil {
-			acc.keys = make(map[string]*gate)
-		}
-		key = find(acc.keys, a.Key.ID, accountKeysMax)
-		key.fill(a.Key.RequestsPerMinute, 0, a.Key.TokensPerMinute, now)
-	}
-	if err := refusal(a, acc, m, key); err != nil {
-		return nil, err
-	}
-	acc.running++
-	s := &Slot{limiter: l, shard: sh, account: acc, model: m, key: key}
-	s.tokens = m.enter(acc, a.Tokens, now)
-	s.requests, s.left = m.requests.window(), m.tokens.window()
-	if key != nil {
-		s.keyTokens = key.enter(acc, a.Tokens, now)
-		s.requests, s.left = tighter(s.requests, key.requests.window()), tighter(s.left, key.tokens.window())
-	}
-	return s, nil
-}
-
-// refusal says which limit stands in the way, if any.
-func refusal(a Ask, acc *account, m, key *gate) *app.Error {
-	switch {
-	case acc.running >= a.Concurrency:
-		return crowded("Too many concurrent requests: this account may run %d at a time. Wait for one to finish.", a.Concurrency)
-	case a.ModelConcurrency > 0 && m.running >= a.ModelConcurrency:
-		return crowded("Too many concurrent requests for "+a.Model+": this account may run %d at a time. Wait for one to finish.",
-			a.ModelConcurrency)
-	case !m.requests.allows(1):
-		return spent("The %d requests per minute for %s are used up", a.RequestsPerMinute, a.Model, m.requests.wait(1))
-	case !m.daily.allows(1):
-		return spent("The %d requests per day for %s are used up", a.RequestsPerDay, a.Model, m.daily.wait(1))
-	case !m.tokens.allows(a.Tokens):
-		return spent("The %d tokens per minute for %s are used up", a.TokensPerMinute, a.Model, m.tokens.wait(a.Tokens))
-	case key == nil:
-		return nil
-	}
-	return keyRefusal(a, key)
-}
-
-func keyRefusal(a Ask, key *gate) *app.Error {
-	switch {
-	case a.Key.Concurrency > 0 && key.running >= a.Key.Concurrency:
-		return crowded("Too many concurrent requests: this API key may run %d at a time. Wait for one to finish, or raise the key's limit.",
-			a.Key.Concurrency)
-	case !key.requests.allows(1):
-		return spent("The %d requests per minute of %s are used up", a.Key.RequestsPerMinute, thisKey, key.requests.wait(1))
-	case !key.tokens.allows(a.Tokens):
-		return spent("The %d tokens per minute of %s are used up", a.Key.TokensPerMinute, thisKey, key.tokens.wait(a.Tokens))
-	}
-	return nil
-}
-
-func crowded(format string, most int) *app.Error {
-	return app.Errorf(app.Exhausted, "max_concurrency_exceeded", format, most).After(waitWhenCrowded)
-}
-
-func spent(format string, most int64, name string, wait time.Duration) *app.Error {
-	seconds := int64(math.Ceil(wait.Seconds()))
-	return app.Errorf(app.Exhausted, "rate_limit_exceeded", "%s. Try again in %d s.", fmt.Sprintf(format, most, name), seconds).
-		After(time.Duration(seconds) * time.Second)
-}
-
-// account finds or adds an account. Whenever one is added, a few others of which nothing need be known any more are
-// forgotten, so that the table is never much larger than what is in use.
-func (s *shard) account(id string, now time.Time) *account {
-	if acc, ok := s.accounts[id]; ok {
-		return acc
-	}
-	if s.accounts == nil {
-		s.accounts = make(map[string]*account)
-	}
-	crowd, looked := len(s.accounts) >= shardAccountsMax, 0
-	for other, acc := range s.accounts { // begins anywhere
-		if acc.running == 0 && (crowd || now.After(acc.fullAt)) {
-			delete(s.accounts, other)
-		}
-		if looked++; looked >= sweptPerEntry {
-			break
+	gates := acc.gates(a, b, now)
+	if steps&check != 0 {
+		if met := refusalOf(&gates, b, a.Tokens); met.what != nothing {
+			s := &Slot{limiter: l, account: acc, released: true}
+			s.look(&gates)
+			return s, met
 		}
 	}
-	acc := &account{fullAt: now, models: make(map[string]*gate)}
-	s.accounts[id] = acc
-	return acc
-}
-
-// find finds or adds a gate. Where there are too many, one that nobody is in makes room.
-func find(gates map[string]*gate, id string, most int) *gate {
-	if g, ok := gates[id]; ok {
-		return g
+	if steps&count == 0 {
+		return nil, refusal{}
 	}
-	if len(gates) >= most {
-		for other, g := range gates {
-			if g.running == 0 {
-				delete(gates, other)
-				break
-			}
+	s := &Slot{limiter: l, account: acc, model: gates[modelGate], key: gates[keyGate]}
+	for i, g := range gates {
+		if g != nil {
+			s.tokens[i] = g.enter(acc, a.Tokens, now)
 		}
 	}
-	g := &gate{}
-	gates[id] = g
-	return g
+	s.look(&gates)
+	return s, refusal{}
 }
 
 // Slot is a call that was let through. It ends with exactly one Release.
 type Slot struct {
-	limiter   *Limiter
-	shard     *shard
-	account   *account
-	model     *gate
-	key       *gate // nil for a key without limits of its own
-	tokens    int64
-	keyTokens int64
-	requests  Window
-	left      Window
-	released  bool
+	limiter  *Limiter
+	account  *account
+	model    *gate
+	key      *gate             // nil for a key without limits of its own
+	tokens   [gatesCount]int64 // that each gate has counted
+	requests Window
+	left     Window
+	lease    *lease // of the places that other replicas know of; nil for a replica that is alone
+	released bool
+}
+
+// look notes what is left in the tightest of the gates.
+func (s *Slot) look(gates *[gatesCount]*gate) {
+	for _, g := range gates {
+		if g != nil {
+			s.requests, s.left = tighter(s.requests, g.requests.window()), tighter(s.left, g.tokens.window())
+		}
+	}
 }
 
 // Release ends the call and corrects the tokens it was counted with to those it used. A second Release does nothing.
 func (s *Slot) Release(usedTokens int64) {
 	now := s.limiter.now()
-	s.shard.mu.Lock()
-	defer s.shard.mu.Unlock()
-	if s.released {
-		return
-	}
-	s.released = true
-	s.account.running--
-	s.model.leave(s.account, usedTokens-s.tokens, now)
-	if s.key != nil {
-		s.key.leave(s.account, usedTokens-s.keyTokens, now)
+	if s.end(usedTokens, now) && s.lease != nil {
+		s.limiter.shared.settle(s.lease, usedTokens)
 	}
 }
 
-// Requests is what is left after this call of the model's requests, or of the key's where those are fewer.
+// end ends the call here, and reports whether it had not ended before.
+func (s *Slot) end(usedTokens int64, now time.Time) bool {
+	s.account.shard.mu.Lock()
+	defer s.account.shard.mu.Unlock()
+	if s.released {
+		return false
+	}
+	s.released = true
+	for i, g := range [gatesCount]*gate{&s.account.gate, s.model, s.key} {
+		if g != nil {
+			g.leave(s.account, usedTokens-s.tokens[i], now)
+		}
+	}
+	return true
+}
+
+// Requests is what is left after this call of the requests per minute, in the tightest of its limits.
 func (s *Slot) Requests() Window { return s.requests }
 
-// Tokens is what is left after this call of the model's tokens, or of the key's where those are fewer.
+// Tokens is what is left after this call of the tokens per minute, in the tightest of its limits.
 func (s *Slot) Tokens() Window { return s.left }
 
 // Accounts is how many accounts are remembered now.
