@@ -189,7 +189,7 @@ func (t *trace) join(v *trace) {
 
 // lost ends the rival's attempt when it does not answer.
 func (r *run) lost(fault *provider.Fault) {
-	if r.route != nil {
+	if fault.Err != nil && r.route != nil {
 		r.hideUpstreamName(fault.Err)
 	}
 	r.endTry(fault)

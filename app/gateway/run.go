@@ -157,7 +157,9 @@ func (r *run) end() {
 
 // drop ends an attempt, without a word on how it went when nobody has said so before.
 func (r *run) drop() {
-	r.endTry(given())
+	if r.trying {
+		r.endTry(given())
+	}
 	r.release()
 }
 

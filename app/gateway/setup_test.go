@@ -130,7 +130,7 @@ func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*ga
 	b.ledger = billing.NewLedger(books, billing.Options{Now: time.Now, IDs: b.ids, Log: slog.New(slog.DiscardHandler)})
 	b.openTill(books)
 	b.open(credit)
-	f, err := catalog.ParseFile([]byte(strings.NewReplacer("ROUTES", common, "STYLED", styled, "ALPHA_WAIT", alphaWait).Replace(file + mended() + routed)))
+	f, err := catalog.ParseFile([]byte(strings.NewReplacer("ROUTES", common, "STYLED", styled, "ALPHA_WAIT", alphaWait).Replace(file + mended() + routed + longer)))
 	must(t, err)
 	must(t, catalog.Apply(ctx, b.db, f))
 	c, err := catalog.Open(ctx, b.db, catalog.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler), Secrets: b.lookup})
