@@ -13,6 +13,9 @@ type catchUp struct {
 	here fate // of the part that the upstream is at
 	told bool // the beginning was given to the upstream, which need not repeat any of it
 	out  []llm.Event
+
+	weighs bool // whether an upstream that was given the beginning goes on or begins anew is not known yet
+	anew   int  // bytes of the last text from its start that it has said meanwhile
 }
 
 // fate is what becomes of a part.
@@ -29,7 +32,7 @@ const (
 func newCatchUp(t *Transcript, given string) *catchUp {
 	c := &catchUp{have: t.parts}
 	if given != "" {
-		c.at, c.read, c.told = len(t.parts)-1, len(given), true
+		c.at, c.read, c.told, c.weighs = len(t.parts)-1, len(given), true, true
 	}
 	return c
 }
@@ -56,11 +59,22 @@ func (c *catchUp) event(e *llm.Event) bool {
 	case llm.EventPartEnd:
 		return c.partEnd(e)
 	}
-	if c.at < len(c.have) && !c.leave() {
+	if !c.settled() || c.at < len(c.have) && !c.leave() {
 		return false
 	}
 	c.out = append(c.out, *e)
 	return true
+}
+
+// settled decides, where the upstream has said no more, whether it was going on. So much of the beginning is nothing that
+// anybody would go on with.
+func (c *catchUp) settled() bool {
+	if !c.weighs || c.anew == 0 {
+		return true
+	}
+	said := c.have[c.at].text[:c.anew]
+	c.weighs = false
+	return c.anew < prefillBytesMin && c.text(&llm.Event{Kind: llm.EventDelta, Part: c.have[c.at].kind, Delta: string(said)})
 }
 
 // part begins a part. Thoughts that the client has read past are not for it: it has others, which led to the same words.
@@ -104,9 +118,40 @@ func (c *catchUp) delta(e *llm.Event) bool {
 	if c.here == passed {
 		c.out = append(c.out, *e)
 	}
-	if c.here != repeated {
+	switch {
+	case c.here != repeated:
 		return true
+	case c.weighs:
+		return c.weigh(e)
 	}
+	return c.text(e)
+}
+
+// weigh looks whether an upstream that was given the beginning goes on with it, or begins anew although it was: then it
+// repeats all of the text.
+func (c *catchUp) weigh(e *llm.Event) bool {
+	h := &c.have[c.at]
+	n := same(h.text[c.anew:], e.Delta)
+	rest := *e
+	switch c.anew += n; {
+	case c.anew == len(h.text):
+		c.weighs, c.read = false, len(h.text)
+		if rest.Delta = e.Delta[n:]; rest.Delta == "" {
+			return true
+		}
+	case n == len(e.Delta):
+		return true
+	case c.anew >= prefillBytesMin:
+		return false // it began anew, and then said something else
+	default:
+		rest.Delta = string(h.text[:c.anew-n]) + e.Delta
+		c.weighs = false
+	}
+	return c.text(&rest)
+}
+
+// text takes away what is repeated of a text, and passes on what is new.
+func (c *catchUp) text(e *llm.Event) bool {
 	h := &c.have[c.at]
 	n := same(h.text[c.read:], e.Delta)
 	c.read += n
@@ -125,6 +170,12 @@ func (c *catchUp) delta(e *llm.Event) bool {
 
 func (c *catchUp) partEnd(e *llm.Event) bool {
 	here := c.here
+	if here == repeated {
+		if !c.settled() {
+			return false
+		}
+		here = c.here
+	}
 	c.here = between
 	switch {
 	case here == passed:

@@ -135,6 +135,10 @@ func (t *Transcript) text() (string, bool) {
 	return string(t.parts[last].text), len(t.parts[last].text) > 0
 }
 
+// prefillBytesMin is how long the beginning of an answer is that a provider is given. What is shorter is said again as
+// soon, and might be what the answer goes on with.
+const prefillBytesMin = 32
+
 // begins are the turns with which a conversation ends that a provider is to go on with, around their text.
 var begins = map[llm.Style]struct{ list, before, after string }{
 	llm.Chat:     {"messages", `{"role":"assistant","content":`, `}`},
@@ -144,14 +148,14 @@ var begins = map[llm.Style]struct{ list, before, after string }{
 
 // Prefill lets the request end with the text of the transcript, as the beginning of the answer. It reports false when that
 // cannot be said: in the responses style, behind a turn of the assistant, beside thoughts in the messages style, and
-// where there is no single text.
+// where there is no single text that is worth it.
 func (w *Way) Prefill(t *Transcript, request *llm.Request) bool {
 	text, ok := t.text()
 	if w.upstream.Style == llm.Messages {
 		text = strings.TrimRightFunc(text, unicode.IsSpace) // which its providers refuse
 		ok = ok && !thinks(request.Reasoning)
 	}
-	if _, said := begins[w.upstream.Style]; !ok || !said || text == "" || lastSpeaker(request.Turns) != llm.User {
+	if _, said := begins[w.upstream.Style]; !ok || !said || len(text) < prefillBytesMin || lastSpeaker(request.Turns) != llm.User {
 		return false
 	}
 	if w.t != nil {
