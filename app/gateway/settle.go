@@ -35,6 +35,7 @@ func (r *run) settle(ctx context.Context, ended error) error {
 	r.cover(lasting, ended)
 	r.rule = billing.RuleOf(r.reason(ctx, ended))
 	r.bill = r.charge(r.rule)
+	ended = r.keep(lasting, ended)
 	err := r.gateway.o.Till.Settle(lasting, r.hold, billing.Settlement{
 		Cost: r.bill.cost, Delivered: r.out.hasDelivered(), Record: r.record(r.rule, r.bill, ended),
 	})
@@ -106,9 +107,7 @@ func (r *run) finish(ended error) (*Report, error) {
 		_, _ = r.out.send(http.StatusOK, eventStream, *batch) // a client that left does not read it
 		return r.report(e), nil
 	}
-	bill := dialect.Bill{
-		Usage: r.bill.usage, Estimated: r.bill.counted, Cost: r.hold.Charge(r.bill.cost), CutShort: r.cutShort,
-	}
+	bill := r.shown()
 	var err error
 	if r.body != nil {
 		err = r.finishBody(bill)
