@@ -40,7 +40,7 @@ func TestAModelIsEjectedWhenHalfOfItsCallsFailButNotForAFewCalls(t *testing.T) {
 		call(t, m, r, broken())
 	}
 	wantBlock(t, m, r, "")
-	c.advance(40 * time.Second) // they count no more
+	c.advance(30 * time.Second) // they count no more
 	for range 9 {
 		call(t, m, r, nil)
 		call(t, m, r, broken())
