@@ -20,6 +20,7 @@ func (a *API) countTokens(x *call) error {
 		return err
 	}
 	count, err := a.gateway.CountTokens(x.Request().Context(), x.textCall(request, nil))
+	gateway.SetLimitHeaders(x.Response().Header(), count.Requests, count.Left)
 	if err != nil {
 		return err
 	}

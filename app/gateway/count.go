@@ -9,6 +9,7 @@ import (
 
 	"umg/app/catalog"
 	"umg/app/dialect"
+	"umg/app/limit"
 	"umg/app/llm"
 	"umg/app/provider"
 )
@@ -20,6 +21,9 @@ const countWait = 60 * time.Second
 type Count struct {
 	Tokens    int64
 	Estimated bool // counted here, since no provider of the model counts
+
+	Requests limit.Window // what is left of the account's limits, also when the call is refused
+	Left     limit.Window // of tokens
 }
 
 // CountTokens asks a provider of the model to count the input tokens of a request, which costs nothing. The body is a
@@ -33,23 +37,33 @@ func (g *Gateway) CountTokens(ctx context.Context, call Call) (Count, error) {
 	}
 	ask := r.turnstile()
 	ask.Tokens = 0
-	if r.slot, err = g.o.Limits.Take(ask); err != nil {
-		return Count{}, err
+	r.slot, err = g.o.Limits.Take(ask)
+	count := Count{Requests: r.slot.Requests(), Left: r.slot.Tokens()}
+	if err != nil {
+		return count, err
 	}
 	defer r.slot.Release(0)
 	if r.next == nil || !provider.Counts(r.next.Style) {
-		return Count{Tokens: r.inputEstimate(), Estimated: true}, nil
+		count.Tokens, count.Estimated = r.inputEstimate(), true
+		return count, nil
 	}
 	tokens, fault := r.count(ctx, r.next)
 	if fault != nil {
-		return Count{}, fault.Err
+		return count, fault.Err
 	}
-	return Count{Tokens: tokens}, nil
+	count.Tokens = tokens
+	return count, nil
 }
 
 // count asks the provider of a route.
-func (r *run) count(ctx context.Context, route *catalog.Route) (int64, *provider.Fault) {
+func (r *run) count(ctx context.Context, route *catalog.Route) (tokens int64, fault *provider.Fault) {
+	try, block := r.gateway.o.Health.Begin(route, r.plan.forced)
+	if block != "" {
+		return 0, provider.NewRefusal(r.unavailable())
+	}
 	r.route = route
+	r.take(try)
+	defer func() { r.endTry(fault) }()
 	wait := route.Timeouts.FirstByte
 	if wait <= 0 {
 		wait = countWait

@@ -224,12 +224,7 @@ func (r *run) reserveCredit(ctx context.Context) (err error) {
 // turnstile is what the limits are asked. The tokens are corrected when the call ends, so they need not be an upper
 // bound: a bound of many tokens that a call does not use must not keep others out meanwhile.
 func (r *run) turnstile() limit.Ask {
-	m, factor := r.model.Limits, max(r.call.LimitFactor, 1)
-	return limit.Ask{
-		AccountID: r.call.Principal.AccountID, Model: r.model.ID, Concurrency: limit.ConcurrencyStandard * factor,
-		ModelConcurrency:  int(m.Concurrency) * factor,
-		RequestsPerMinute: m.RequestsPerMinute * int64(factor), RequestsPerDay: m.RequestsPerDay * int64(factor),
-		TokensPerMinute: m.TokensPerMinute * int64(factor),
-		Tokens:          r.inputEstimate() + min(r.reserve.output, usefulTokens)*r.head.Choices, Key: r.call.Key,
-	}
+	ask := r.gateway.limitsOn(r.model, r.call.Principal.AccountID, r.call.LimitFactor)
+	ask.Tokens, ask.Key = r.inputEstimate()+min(r.reserve.output, usefulTokens)*r.head.Choices, r.call.Key
+	return ask
 }

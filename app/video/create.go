@@ -36,7 +36,7 @@ type Created struct {
 	fault    *provider.Fault
 }
 
-// of notes what is known of a call that has a plan.
+// made is what is known of a call that has a plan.
 func (p *plan) made(job Job, slot *limit.Slot) Created {
 	made := Created{Job: job, Upstream: p.asked, model: p.model.ID, attempts: p.attempts, fault: p.fault}
 	if slot != nil {
@@ -73,7 +73,7 @@ func (s *Service) create(ctx context.Context, c Call) (Created, error) {
 	}
 	slot, err := s.enter(&c, p.model, false)
 	if err != nil {
-		return p.made(Job{}, nil), err
+		return p.made(Job{}, slot), err
 	}
 	defer slot.Release(0)
 	if err = s.gather(ctx, &c, p); err != nil {

@@ -42,9 +42,10 @@ func (s *Service) enter(c *Call, m *catalog.Model, quote bool) (*limit.Slot, err
 		AccountID: c.Principal.AccountID, Model: m.ID, Concurrency: limit.ConcurrencyStandard * factor,
 		ModelConcurrency: int(m.Limits.Concurrency) * factor, RequestsPerMinute: m.Limits.RequestsPerMinute * int64(factor),
 		RequestsPerDay: m.Limits.RequestsPerDay * int64(factor), Key: c.Key,
+		Account: s.o.Limits.Account(factor),
 	}
 	if quote {
-		ask.Key = limit.Key{}
+		ask.Key, ask.Account = limit.Key{}, limit.Account{}
 		ask.Model, ask.RequestsPerMinute, ask.RequestsPerDay = "quotes of "+m.ID, quotesPerMinuteMax*int64(factor), 0
 	}
 	return s.o.Limits.Take(ask)
