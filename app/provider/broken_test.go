@@ -50,18 +50,13 @@ func raw(t *testing.T, answer func(net.Conn)) string {
 
 func TestBrokenConnections(t *testing.T) {
 	t.Parallel()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = closed.Close()
 	for name, c := range map[string]struct {
 		url   string
 		class provider.Class
 		kind  app.Kind
 		retry provider.Retry
 	}{
-		"nobody listens": {"http://" + closed.Addr().String(), provider.ClassConnect, app.Upstream, provider.Here},
+		"nobody listens": {"http://127.0.0.1:1", provider.ClassConnect, app.Upstream, provider.Here},
 		"no such host":   {"http://does-not-exist.invalid", provider.ClassDNS, app.Unavailable, provider.Elsewhere},
 		"no address":     {"ftp://x", provider.ClassSetup, app.Unavailable, provider.Elsewhere},
 		"reset": {raw(t, func(c net.Conn) {
