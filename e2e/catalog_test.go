@@ -53,16 +53,6 @@ const testProviders = `  - id: test
 // addModels puts models into the catalog by the operator's own commands and waits until the gateway lists them.
 func (g *gateway) addModels(t *testing.T, models ...model) {
 	t.Helper()
-	catalogs.Lock()
-	defer catalogs.Unlock()
-	env := []string{"DATABASE_URL=" + g.databaseURL(t)}
-	text, status := run(t, env, "catalog", "export")
-	if status != 0 {
-		t.Fatal(text)
-	}
-	if !strings.Contains(text, "id: test-lost") {
-		text = strings.Replace(text, "providers:\n", "providers:\n"+indentLike(text, testProviders), 1)
-	}
 	var added strings.Builder
 	for _, m := range models {
 		provider, speaks, more := cmp.Or(m.provider, "test"), cmp.Or(m.speaks, "chat"), cmp.Or(m.more, chatOnly)
@@ -82,7 +72,25 @@ func (g *gateway) addModels(t *testing.T, models ...model) {
       - {provider: %s, model: %q, style: %s, order: 1, weight: 1}
 `, m.id, m.paused, more, provider, m.upstream, speaks)
 	}
-	text = strings.Replace(text, "models:\n", "models:\n"+indentLike(text, added.String()), 1)
+	g.putCatalog(t, testProviders, added.String(), models[len(models)-1].id)
+}
+
+// putCatalog adds providers that are not there yet, and models, by the operator's own commands, and waits until the gateway
+// lists the last model.
+func (g *gateway) putCatalog(t *testing.T, providers, models, last string) {
+	t.Helper()
+	catalogs.Lock()
+	defer catalogs.Unlock()
+	env := []string{"DATABASE_URL=" + g.databaseURL(t)}
+	text, status := run(t, env, "catalog", "export")
+	if status != 0 {
+		t.Fatal(text)
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(providers, "  - "), "\n")
+	if !strings.Contains(text, "- "+first+"\n") {
+		text = strings.Replace(text, "providers:\n", "providers:\n"+indentLike(text, providers), 1)
+	}
+	text = strings.Replace(text, "models:\n", "models:\n"+indentLike(text, models), 1)
 	file := filepath.Join(dataDir(t), "catalog.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -90,7 +98,6 @@ func (g *gateway) addModels(t *testing.T, models ...model) {
 	if out, status := run(t, env, "catalog", "apply", file); status != 0 {
 		t.Fatalf("catalog apply: %s", out)
 	}
-	last := models[len(models)-1].id
 	for deadline := time.Now().Add(callTimeMax); ; time.Sleep(10 * time.Millisecond) {
 		if strings.Contains(g.call(t, "GET", "/v1/models", "").body, `"id":"`+last+`"`) {
 			return
@@ -116,19 +123,6 @@ func indentLike(file, items string) string {
 		}
 	}
 	return items
-}
-
-// faultyModel is a model of its own whose upstream does what the simulator's directives say.
-func (g *gateway) faultyModel(t *testing.T, does string) string {
-	t.Helper()
-	id := "test/" + strings.Trim(strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '-'
-	}, does), "-")
-	g.addModels(t, model{id: id, upstream: "sim+" + does})
-	return id
 }
 
 // setLimits multiplies the limits of an account.

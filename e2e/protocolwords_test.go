@@ -102,7 +102,7 @@ func nativeRefusal(t *testing.T, a answer) refusal {
 func nativeError(t *testing.T, body string) refusal {
 	t.Helper()
 	o := object(t, body)
-	only(t, o, "error")
+	only(t, o, "error", "usageMetadata")
 	only(t, o["error"], "code", "message", "status", "details")
 	r := refusal{kind: textAt(o, "error", "status"), message: textAt(o, "error", "message")}
 	details, _ := at(o, "error", "details").([]any)

@@ -1,0 +1,161 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+)
+
+// withoutThree is the usual answer where the third word cannot be read.
+const withoutThree = "1 2 4 5 6 7 8 9"
+
+// recovers lets a model's answers be taken up by another route where they were cut.
+const recovers = "    on_cut: recover\n"
+
+// prefills says that a provider goes on with an answer that the request begins.
+const prefills = "    prefill: [chat, messages, responses, native]\n"
+
+// classicRows are the faults that providers are known for.
+var classicRows = []faultRow{
+	{"429-with-retry-after", []fault{
+		{does: "status=429;retry-after=1;times=1", alone: answers(2, 0).after(time.Second), helped: answers(2, 0).after(time.Second)},
+		{does: "status=429;retry-date=2;times=1", alone: answers(2, 0).after(time.Second), helped: answers(2, 0).after(time.Second)},
+		{does: "status=429;retry-after=30", alone: fails("busy", rateLimited, 1).telling(29), helped: rescued},
+	}},
+	{"429-without-retry-after", []fault{
+		{does: "status=429;times=1", alone: answers(2, 0), helped: rescued},
+		{does: "status=429", alone: fails("busy", rateLimited, 2), helped: rescued},
+	}},
+	{"500-once", []fault{
+		{does: "status=500;times=1", alone: answers(2, 0), helped: answers(2, 0)},
+	}},
+	{"503-for-good", []fault{
+		{does: "status=503", alone: failsTwice, helped: rescuedBy2},
+		{does: "status=503;retry-after=30", alone: fails("upstream", upstreamError, 1), helped: rescued},
+	}},
+	{"reset", []fault{
+		{does: "reset", alone: failsTwice, helped: rescuedBy2},
+		{does: "reset;times=1", alone: answers(2, 0), helped: answers(2, 0)},
+	}},
+	{"silence", []fault{
+		{does: "stall", tight: true, alone: tooLate, helped: rescued.leaving()},
+		{does: "stall;times=1", tight: true, alone: tooLate, helped: rescued.leaving()}, // a silent upstream is not tried twice
+	}},
+	{"slow-first-token", []fault{
+		{does: "slow-first=150ms", alone: well, helped: well},
+		{does: "slow-first=8s", tight: true, alone: tooLate, helped: rescued.leaving()},
+		{does: "slow-first=8s", more: "    hedge: true\n", drive: (*faultHouse).isHedged},
+	}},
+	{"cut-stream", []fault{
+		{does: "cut-after=4t;pace=5ms", form: streamOnly, every: true, more: recovers, second: prefills,
+			alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")},
+		{does: "cut-after=4t;pace=5ms", form: streamOnly, every: true, more: recovers, alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")},
+		{does: "reset-after=4t;pace=40ms", form: streamOnly, more: recovers, alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")},
+		{does: "error-after=4t;pace=5ms;status=503", form: streamOnly, more: recovers, alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")},
+		{does: "end-after=4t;pace=5ms", form: streamOnly, alone: breaksOff("upstream", 1, 0), helped: breaksOff("upstream", 1, 0)},
+		{does: "end-after=1", form: jsonOnly, alone: failsTwice, helped: rescuedBy2},
+	}},
+	{"stall", []fault{
+		{does: "stall-after=4t;pace=5ms", form: streamOnly, every: true, tight: true, more: recovers, second: prefills,
+			alone: breaksOff("timeout", 1, 0).leaving(), helped: rescued.with("recovered").leaving()},
+		{does: "stall-after=4t;pace=5ms", form: streamOnly, tight: true, more: recovers,
+			alone: breaksOff("timeout", 1, 0).leaving(), helped: rescued.with("recovered").leaving()},
+		{does: "stall-after=1", form: jsonOnly, tight: true, alone: tooLate, helped: rescued.leaving()},
+	}},
+	{"malformed-chunk", []fault{
+		{does: "malformed-at=4", form: streamOnly, alone: well.saying(withoutThree), helped: well.saying(withoutThree)},
+		{does: "malformed-at=4;end-after=7t;pace=5ms", form: streamOnly,
+			alone: breaksOff("upstream", 1, 0).saying(withoutThree), helped: breaksOff("upstream", 1, 0).saying(withoutThree)},
+		{does: "malformed-at=1", form: jsonOnly, alone: unusable, helped: rescued},
+	}},
+	{"missing-end-marker", []fault{
+		{does: "no-end", form: streamOnly, every: true, speak: "chat messages", alone: well, helped: well},
+		{does: "no-end;keep-open", form: streamOnly, every: true, speak: "chat messages", alone: well, helped: well},
+		// In these styles the end marker is what says how the answer ends.
+		{does: "no-end", form: streamOnly, every: true, speak: "responses native",
+			alone: breaksOff("upstream", 1, 0).behindText(), helped: breaksOff("upstream", 1, 0).behindText()},
+		{does: "no-end;keep-open", form: streamOnly, every: true, tight: true, speak: "responses native",
+			alone: breaksOff("timeout", 1, 0).behindText().leaving(), helped: breaksOff("timeout", 1, 0).behindText().leaving()},
+		{does: "cut-after=1", form: jsonOnly, alone: failsTwice, helped: rescuedBy2},
+	}},
+	{"context-length", []fault{
+		{does: "context-length", every: true, longer: true, alone: fails("invalid", "context_length_exceeded", 1), helped: rescued},
+		{does: "context-length", alone: fails("invalid", "context_length_exceeded", 1), helped: fails("invalid", "context_length_exceeded", 1)},
+		{does: "status=422", alone: fails("refused", "", 1), helped: fails("refused", "", 1)}, // no other refusal is tried elsewhere
+	}},
+	{"content-filter", []fault{
+		{does: "content-filter", every: true, alone: fails("invalid", "", 1), helped: fails("invalid", "", 1)},
+		{prompt: "refuse: it", alone: filtered, helped: filtered},
+	}},
+	{"cut-and-prefill-rejected", []fault{
+		{does: "cut-after=4t;pace=5ms", form: streamOnly, every: true, more: recovers, spare: "prefill=refuse",
+			alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")}, // it is not said to take one, so it gets none
+		{does: "cut-after=4t;pace=5ms", form: streamOnly, more: recovers, second: prefills, spare: "prefill=refuse",
+			alone: breaksOff("upstream", 1, 0), helped: answers(1, 2).with("recovered")}, // asked anew without it
+		{does: "cut-after=1", form: jsonOnly, spare: "prefill=refuse", second: prefills, alone: failsTwice, helped: rescuedBy2},
+	}},
+	{"flapping-primary", []fault{
+		{does: "status=503;every=2", drive: (*faultHouse).flaps},
+		{does: "reset;every=2", drive: (*faultHouse).flaps},
+	}},
+	{"failed-attempt-billing", []fault{
+		{does: "truncated-json;times=1", alone: unusable, helped: rescued},
+		{does: "error-in-200;times=1", alone: answers(2, 0), helped: answers(2, 0)},
+		{does: "reset;times=1;usage=100000", alone: answers(2, 0), helped: answers(2, 0)},
+		{does: "status=500", drive: (*faultHouse).billsOnce},
+	}},
+}
+
+// filtered is an answer that the provider's filter ended.
+var filtered = well.saying("I cannot help with that.").ending("filter").with("filtered")
+
+// isHedged asks a second upstream when the first is late, which is left once the second answers. Alone it is waited for,
+// so nothing is asked of it here.
+func (h *faultHouse) isHedged(t *testing.T, s mishap) {
+	if !s.helps {
+		return
+	}
+	began := time.Now()
+	h.calls(t, s, rescued.leaving())
+	if took := time.Since(began); took > 6*time.Second {
+		t.Errorf("%s: the second upstream was asked after %s", s.id, took)
+	}
+}
+
+// flaps calls an upstream that fails every other time: every call is answered.
+func (h *faultHouse) flaps(t *testing.T, s mishap) {
+	for range 3 {
+		a := s.client.send(t, h.customer, s.body(faultPrompt))
+		shown := h.sees(t, s, answers(2, 0), a)
+		h.recorded(t, s, answers(2, 0), a.header.Get("X-Request-Id"), shown)
+	}
+	h.asks(t, s, answers(6, 0))
+}
+
+// billsOnce compares the balance of a customer of its own: the attempts that failed cost nothing, the answer costs what it
+// shows.
+func (h *faultHouse) billsOnce(t *testing.T, s mishap) {
+	c := *h
+	c.customer = h.newCustomer(t, "attempts")
+	before := c.balanceOf(t, c.accountID)
+	var shown int64
+	for range 2 {
+		if !s.helps {
+			c.calls(t, s, failsTwice.uncounting())
+			continue
+		}
+		a := c.calls(t, s, rescuedBy2.uncounting())
+		shown += costIn(t, a.body)
+	}
+	if after := c.balanceOf(t, c.accountID); before.Posted-after.Posted != shown || after.Held != 0 || s.helps != (shown > 0) {
+		t.Errorf("%s: %d is shown, and the balance went from %+v to %+v", s.id, shown, before, after)
+	}
+}
+
+// uncounting leaves the number of requests open.
+func (f fate) uncounting() fate {
+	f.first = uncounted
+	if f.spare > 0 {
+		f.spare = uncounted
+	}
+	return f
+}

@@ -1,0 +1,430 @@
+package e2e
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+)
+
+const (
+	// faultTimeMax is how long a call may take whatever its upstreams do, and faultSlack what a busy machine may add.
+	faultTimeMax = 2 * time.Second
+	faultSlack   = 8 * time.Second
+
+	// faultTight are the waits of a route whose upstream is meant to be too late.
+	faultTight = "{first_byte: 300ms, idle: 300ms}"
+	// faultPatient are those of all others.
+	faultPatient = "{connect: 2s, first_byte: 15s, idle: 15s}"
+
+	faultPrompt = "count to 9"
+	faultAnswer = "1 2 3 4 5 6 7 8 9"
+
+	// wrongKeyVariable names a credential that the simulator refuses.
+	wrongKeyVariable = "FAULT_WRONG_KEY"
+)
+
+// faultRow is a row of the list of faults, or one of the classic faults of providers. Each of its faults is a call, whole
+// and streamed, to a model with a second route and to one without.
+type faultRow struct {
+	name   string
+	faults []fault
+}
+
+// fault is what the upstream of a model's first route does, and what becomes of a call then.
+type fault struct {
+	does  string // in the words of the simulator
+	form  string // stream or json; both when empty
+	at    string // where the first provider is, when it is no simulator
+	every bool   // of all client styles, straight and translated; chat alone otherwise
+	speak string // the styles of upstreams that do so; all when empty
+
+	prompt string // count to 9 when empty
+	max    int    // tokens, if any
+	tight  bool   // the first route waits for little
+	first  string // further lines of the first provider
+	spare  string // what the second one does
+	second string // further lines of the second provider
+	more   string // further lines of the model
+	longer bool   // help is another model, for what is too long for this one
+
+	drive func(h *faultHouse, t *testing.T, s mishap) // makes the calls, where it takes more than one
+
+	alone, helped fate
+}
+
+// fate is what becomes of a call.
+type fate struct {
+	first, spare int    // requests that each upstream gets
+	as, code     string // how it fails, in the words of protocol.standing; an answer when empty
+	late         bool   // it fails after content
+	full         bool   // and that was all of the text
+	text         string // of an answer, when it is not the usual one
+	stop         string // why the answer ends, when not of itself: length or filter
+	reason       string // of the usage record, when it is not the usual one
+	cancelled    bool   // the first upstream is left before it has answered
+	retryAfter   int    // seconds, that the client is told at least
+	lasts        time.Duration
+}
+
+// uncounted stands for requests of an upstream that does not count them.
+const uncounted = -1
+
+// answers is a whole answer.
+func answers(first, spare int) fate { return fate{first: first, spare: spare} }
+
+// fails is a failure before any content.
+func fails(as, code string, first int) fate { return fate{as: as, code: code, first: first} }
+
+// breaksOff is a failure in the middle of a stream.
+func breaksOff(as string, first, spare int) fate {
+	return fate{as: as, late: true, first: first, spare: spare}
+}
+
+func (f fate) behindText() fate           { f.full = true; return f }
+func (f fate) leaving() fate              { f.cancelled = true; return f }
+func (f fate) with(reason string) fate    { f.reason = reason; return f }
+func (f fate) saying(text string) fate    { f.text = text; return f }
+func (f fate) ending(stop string) fate    { f.stop = stop; return f }
+func (f fate) telling(seconds int) fate   { f.retryAfter = seconds; return f }
+func (f fate) after(d time.Duration) fate { f.lasts = d; return f }
+func (f fate) whole() bool                { return f.as == "" }
+func (f fate) attempts() (n int, told bool) {
+	return f.first + f.spare, f.first != uncounted && f.spare != uncounted
+}
+
+// mishap is one call: a fault, how it is asked for, and what help there is.
+type mishap struct {
+	fault
+
+	id       string // of the model, behind its prefix
+	row      string
+	stream   bool
+	helps    bool // there is a fallback
+	client   protocol
+	upstream string // the style that the first provider speaks
+}
+
+func (s mishap) model() string   { return "test/" + s.id }
+func (s mishap) firstID() string { return s.id + "-a" }
+func (s mishap) spareID() string { return s.id + "-b" }
+
+func (s mishap) fate() fate {
+	if s.helps {
+		return s.helped
+	}
+	return s.alone
+}
+
+// served is the public id of the model that answers.
+func (s mishap) served() string {
+	if s.longer && s.helps {
+		return s.model() + "-long"
+	}
+	return s.model()
+}
+
+// body is the request of a mishap.
+func (s mishap) body(prompt string) string {
+	var members []string
+	if s.max > 0 {
+		members = append(members, s.client.bounded(s.max))
+	}
+	if s.stream {
+		members = append(members, `"stream":true`, s.client.wantsUsage())
+	}
+	return s.client.ask(s.model(), prompt, members...)
+}
+
+// mishaps are all calls of a row in one form, with or without a fallback.
+func (r faultRow) mishaps(stream, helps bool) (all []mishap) {
+	for i, f := range r.faults {
+		if f.form != "" && (f.form == streamOnly) != stream {
+			continue
+		}
+		for _, pair := range f.pairs(helps) {
+			if f.speak != "" && !strings.Contains(f.speak, pair[1]) {
+				continue
+			}
+			s := mishap{fault: f, row: r.name, stream: stream, helps: helps, client: protocols[pair[0]], upstream: pair[1]}
+			s.id = fmt.Sprintf("f-%s-%s-%d-%.2s%.2s", r.name, s.variant(), i, pair[0], pair[1])
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// pairs are the styles of clients and upstreams that a fault is shown in: chat; or all straight and each translated once,
+// and half of these where nobody helps.
+func (f fault) pairs(helps bool) [][2]string {
+	switch {
+	case !f.every:
+		return [][2]string{{"chat", "chat"}}
+	case !helps:
+		return [][2]string{{"chat", "chat"}, {"messages", "responses"}, {"responses", "responses"}, {"native", "chat"}}
+	}
+	return [][2]string{
+		{"chat", "chat"}, {"messages", "messages"}, {"responses", "responses"}, {"native", "native"},
+		{"chat", "messages"}, {"messages", "responses"}, {"responses", "native"}, {"native", "chat"},
+	}
+}
+
+func (s mishap) variant() string {
+	form, help := jsonOnly, "without"
+	if s.stream {
+		form = streamOnly
+	}
+	if s.helps {
+		help = "with"
+	}
+	return form + "-" + help
+}
+
+// faultHouse is a gateway for faults alone, whose upstreams are another process, and a customer of it.
+type faultHouse struct {
+	customer
+
+	db        *sqlx.DB
+	upstreams int // the process
+	places    map[string]string
+	table     map[string]rule
+}
+
+// TestFault lets providers and clients go wrong in every way there is a row for. A call is rescued where there is a
+// fallback; otherwise it fails in time, in the words of its style. No answer looks whole that is not. Attempts that failed
+// cost nothing: what is shown, charged and in the ledger is one sum. Afterwards the gateway is as it was before.
+func TestFault(t *testing.T) {
+	t.Parallel()
+	h := newFaultHouse(t)
+	rows := slices.Concat(upstreamRows, clientRows, classicRows)
+	var all []mishap
+	for _, r := range rows {
+		for _, stream := range []bool{false, true} {
+			all = append(append(all, r.mishaps(stream, false)...), r.mishaps(stream, true)...)
+		}
+	}
+	h.add(t, all)
+	h.leavesNothing(t)
+	for _, r := range rows {
+		for _, stream := range []bool{false, true} {
+			for _, helps := range []bool{true, false} {
+				mishaps := r.mishaps(stream, helps)
+				t.Run(fmt.Sprintf("%s-%s-fallback", r.name, mishap{stream: stream, helps: helps}.variant()), func(t *testing.T) {
+					t.Parallel()
+					if len(mishaps) == 0 {
+						t.Fatal("the row has no case of this form")
+					}
+					var calls sync.WaitGroup
+					for _, s := range mishaps {
+						calls.Go(func() { h.plays(t, s) })
+					}
+					calls.Wait()
+				})
+			}
+		}
+	}
+}
+
+// plays makes the call of a mishap and looks at what became of it.
+func (h *faultHouse) plays(t *testing.T, s mishap) {
+	done := false
+	defer func() {
+		if !done {
+			t.Errorf("that was %s: %q, %s from %s", s.id, s.does, s.client.style, s.upstream)
+		}
+	}()
+	if s.drive != nil {
+		s.drive(h, t, s)
+	} else {
+		h.calls(t, s, s.fate())
+	}
+	done = true
+}
+
+func newFaultHouse(t *testing.T) *faultHouse {
+	t.Helper()
+	bin, err := gatewayBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, upstreams := startSimulator(t, "--key", "simulated")
+	at, trusted := places(t, upstreams)
+	env := []string{wrongKeyVariable + "=nobody-knows-it", "SSL_CERT_FILE=" + trusted}
+	g, err := startBinary(bin, env, dataDir(t), "--simulator-url", upstreams)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.stop(); err != nil && !t.Failed() {
+			t.Error(err)
+		}
+	})
+	h := &faultHouse{customer: g.newCustomer(t, "faults"), upstreams: pid, table: settlementTable(t), places: at}
+	h.setLimits(t, 1000)
+	h.setAvailable(t, 100_000_000_000)
+	h.db = g.db(t)
+	h.db.SetMaxOpenConns(8)
+	return h
+}
+
+// add puts a model and its providers into the catalog for every mishap.
+func (h *faultHouse) add(t *testing.T, all []mishap) {
+	t.Helper()
+	var providers, models strings.Builder
+	for _, s := range all {
+		h.provider(&providers, s.firstID(), s.upstream, cmp.Or(s.at, "simulator"), s.first)
+		routes := route(s.firstID(), s.upstream, s.does, 1, s.tight)
+		more := s.more
+		if s.helps {
+			h.provider(&providers, s.spareID(), s.upstream, "simulator", s.second)
+			help := route(s.spareID(), s.upstream, s.spare, 2, false)
+			if s.longer {
+				more += "    longer_context: " + s.served() + "\n"
+				models.WriteString(faultModel(s.served(), s.client.style, 256_000, "", help))
+			} else {
+				routes += help
+			}
+		}
+		models.WriteString(faultModel(s.model(), s.client.style, 128_000, more, routes))
+	}
+	h.putCatalog(t, providers.String(), models.String(), all[len(all)-1].model())
+}
+
+// styleBases are the paths below which the styles begin, and the headers that bear their credentials.
+var styleBases = map[string][2]string{
+	"chat": {"/v1", ""}, "responses": {"/v1", ""}, "messages": {"/v1", "x-api-key"}, "native": {"/v1beta", "x-goog-api-key"},
+}
+
+func (h *faultHouse) provider(out *strings.Builder, id, style, at, more string) {
+	base := styleBases[style]
+	if !strings.Contains(more, "    credential:") {
+		more += "    credential: ${UMG_SIMULATOR_KEY}\n"
+	}
+	fmt.Fprintf(out, "  - id: %s\n    name: A provider of faults\n    base_url: %s/%s%s\n    credential_header: %q\n    timeouts: %s\n%s",
+		id, h.places[at], id, base[0], base[1], faultPatient, more)
+}
+
+func route(provider, style, does string, order int, tight bool) string {
+	name := "m"
+	if does != "" {
+		name += "+" + strings.ReplaceAll(does, ";", "+")
+	}
+	waits := "{}"
+	if tight {
+		waits = faultTight
+	}
+	return fmt.Sprintf("      - {provider: %s, model: %q, style: %s, order: %d, weight: 1, timeouts: %s}\n", provider, name, style, order, waits)
+}
+
+func faultModel(id, style string, room int, more, routes string) string {
+	return fmt.Sprintf(`  - id: %s
+    name: A model of faults
+    owner: test
+    kind: text
+    capabilities: [text]
+    output: [text]
+    context_tokens: %d
+    max_output_tokens: 16000
+    availability: available
+    rates: {input_tokens: 1 per 1M, output_tokens: 2 per 1M}
+    released: 2026-01-01
+    styles: [%s]
+    parameters: [stop]
+    input: [text]
+    limits: {requests_per_minute: 100000, tokens_per_minute: 100000000}
+%s    routes:
+%s`, id, room, style, more, routes)
+}
+
+// upstreamRequest is what the simulator says of a request.
+type upstreamRequest struct {
+	Number     int64      `json:"number"`
+	Status     int        `json:"status"`
+	Model      string     `json:"model"`
+	Body       string     `json:"body"`
+	Finished   *time.Time `json:"finished"`
+	ClientLeft bool       `json:"client_left"`
+	BytesSent  int64      `json:"bytes_sent"`
+}
+
+// asked are the requests that a provider got.
+func (h *faultHouse) asked(t *testing.T, provider string) []upstreamRequest {
+	t.Helper()
+	var list struct {
+		Requests []upstreamRequest `json:"requests"`
+	}
+	text := h.simulator(t, http.MethodGet, "/_control/requests?provider="+url.QueryEscape(provider), "")
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		t.Fatalf("%v in %.300s", err, text)
+	}
+	return list.Requests
+}
+
+// possessions are what a process holds.
+type possessions struct{ goroutines, files, heap int64 }
+
+func (v possessions) String() string {
+	return fmt.Sprintf("%d goroutines, %d descriptors, %d KiB of heap", v.goroutines, v.files, v.heap>>10)
+}
+
+// What a gateway may hold more when all is over: the pools of the database grow with the first calls.
+const (
+	goroutinesMoreMax = 12
+	filesMoreMax      = 12
+	heapMoreMax       = 24 << 20
+)
+
+func (g *gateway) possessions(t *testing.T) possessions {
+	t.Helper()
+	g.ops(t, "/debug/pprof/heap?gc=1")
+	metrics := g.ops(t, "/metrics")
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", g.PID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return possessions{goroutines: gauge(t, metrics, "go_goroutines"), files: int64(len(files)), heap: gauge(t, metrics, "go_memstats_heap_inuse_bytes")}
+}
+
+// leavesNothing compares what the gateway holds now with what it holds when all mishaps are played and their upstreams
+// are gone: no goroutine, connection or memory of a call may stay, and the books must balance.
+func (h *faultHouse) leavesNothing(t *testing.T) {
+	t.Helper()
+	start, before := h.balanceOf(t, h.accountID), h.possessions(t)
+	t.Cleanup(func() {
+		var charged int64
+		if err := h.db.Get(&charged, `select coalesce(sum(cost_nanos), 0)::bigint from usage_records where account_id = $1`, h.accountID); err != nil {
+			t.Fatal(err)
+		}
+		if end := h.balanceOf(t, h.accountID); start.Posted-end.Posted != charged || end.Held != 0 || charged == 0 {
+			t.Errorf("the balance went from %+v to %+v, and %d are charged", start, end, charged)
+		}
+		h.books(t)
+		if err := syscall.Kill(h.upstreams, syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		client.CloseIdleConnections()
+		after := h.possessions(t)
+		for deadline := time.Now().Add(faultSlack); !after.within(before) && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+			client.CloseIdleConnections()
+			after = h.possessions(t)
+		}
+		t.Logf("before: %v; after: %v; at most %d MiB resident", before, after, h.peakMemory(t)>>20)
+		if !after.within(before) {
+			t.Errorf("something stayed: %v before, %v after\n%.6000s", before, after, h.ops(t, "/debug/pprof/goroutine?debug=1"))
+		}
+	})
+}
+
+func (v possessions) within(before possessions) bool {
+	return v.goroutines <= before.goroutines+goroutinesMoreMax && v.files <= before.files+filesMoreMax && v.heap <= before.heap+heapMoreMax
+}
