@@ -128,6 +128,9 @@ var assignments = map[string]assignment{
 	"POST /console/settings/account":                        {body: "name={fresh}", few: true},
 	"POST /console/settings/account/delete":                 {body: "name={name}&password=correct+horse+battery+staple", few: true, scene: closing},
 
+	"POST /console/operator/pause":  {body: "kind=model&id=" + cheapModel, status: http.StatusNotFound, few: true},
+	"POST /console/operator/resume": {body: "kind=model&id=" + cheapModel, status: http.StatusNotFound, few: true},
+
 	"POST /console/settings/name":                      {body: "name={fresh}"},
 	"POST /console/settings/email":                     {body: passwordField + "&email={fresh}@example.com", few: true, scene: somebody},
 	"POST /console/settings/password":                  {body: passwordField + "&password=another+horse+battery+staple", few: true, scene: somebody},

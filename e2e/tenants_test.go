@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -47,6 +48,8 @@ type routeRow struct {
 	Path   string `json:"path"`
 	Open   bool   `json:"open"`
 	Rights string `json:"rights"`
+
+	Operator bool `json:"operator"`
 }
 
 // intrusion is what somebody who means harm puts into a route. In the query and the body {kind} stands for the id of such an
@@ -80,7 +83,7 @@ var parameter = regexp.MustCompile(`([a-z_]+)/(:[a-z_]+|\*)`)
 var kinds = map[string]string{
 	"videos": "video", "webhook_endpoints": "endpoint", "webhooks": "endpoint", "deliveries": "delivery", "keys": "key", "topups": "topup",
 	"top_ups": "topup", "requests": "request", "calls": "request", "outbox": "mail", "models": "model", "assets": "asset",
-	"members": "member", "invitations": "invitation", "sessions": "session", "callbacks": "token",
+	"catalog": "version", "members": "member", "invitations": "invitation", "sessions": "session", "callbacks": "token",
 }
 
 // fill puts the ids of objects, or of none, into a route's path and body.
@@ -228,6 +231,10 @@ func (m *tenants) probeConsole(t *testing.T, r routeRow, p intrusion) {
 	if a := m.as(t, m.visitor, r.Method, path, body, "Authorization", "Bearer "+m.owner.APIKey); a.status != http.StatusSeeOther {
 		t.Errorf("a key instead of a session: %d", a.status)
 	}
+	if r.Operator {
+		m.notThere(t, r.Method, path, body)
+		return
+	}
 	if p.namesObjects(r.Path) {
 		absentPath, absentBody := p.fill(t, r.Path, m.nobodys)
 		foreign, absent := m.as(t, m.foreign, r.Method, path, body), m.as(t, m.foreign, r.Method, absentPath, absentBody)
@@ -247,6 +254,26 @@ func (m *tenants) probeConsole(t *testing.T, r routeRow, p intrusion) {
 			t.Errorf("a member who is %s: %d", role, a.status)
 		}
 	}
+}
+
+// notThere insists that a page for operators is no page at all for owners, members and strangers: what they get is what an address
+// gets that never was one.
+func (m *tenants) notThere(t *testing.T, method, path, body string) {
+	t.Helper()
+	people := maps.Clone(m.members)
+	people["owner"], people["stranger"] = m.signedIn, m.foreign
+	for who, p := range people {
+		a, none := m.as(t, p, method, path, body), m.as(t, p, method, "/console/nothing", body)
+		if got, want := m.pathless(a.body, path), m.pathless(none.body, "/console/nothing"); a.status != http.StatusNotFound || got != want {
+			t.Errorf("to a person who is %s: %d %s", who, a.status, firstDifferentLine(got, want))
+		}
+	}
+}
+
+// pathless is a page without what it repeats of its own address.
+func (m *tenants) pathless(page, path string) string {
+	path, _, _ = strings.Cut(path, "?")
+	return m.neutral(strings.ReplaceAll(page, path, "PATH"))
 }
 
 // as is a request of a person: a form where there is a body.

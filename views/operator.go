@@ -364,7 +364,7 @@ func (m TrafficModel) verdict() verdict {
 	if m.Video && len(m.Routes) > 0 {
 		return verdict{ui.Plain, "Not watched"}
 	}
-	var usable, well, ejected int
+	var usable, well, ejected, open int
 	for _, r := range m.Routes {
 		worst, n := r.state()
 		if worst.State != RouteUnusable && worst.State != RoutePaused {
@@ -376,6 +376,9 @@ func (m TrafficModel) verdict() verdict {
 		if worst.State == RouteOpen || worst.State == RouteUnseen {
 			well++
 		}
+		if worst.State == RouteOpen {
+			open++
+		}
 	}
 	switch {
 	case usable == 0:
@@ -384,6 +387,8 @@ func (m TrafficModel) verdict() verdict {
 		return verdict{ui.Danger, "All routes ejected"}
 	case well < len(m.Routes):
 		return verdict{ui.Warning, "Not at full strength"}
+	case open == 0:
+		return verdict{ui.Plain, "Ready"}
 	}
 	return verdict{ui.Success, "Answering"}
 }

@@ -148,17 +148,23 @@ func within(path, href string) bool {
 	return path == href || strings.HasPrefix(path, href+"/")
 }
 
-// moneyPaths begin the addresses of pages that take the sheet of money pages, too, which has the charts.
-var moneyPaths = [...]string{"/console/billing", "/console/usage", "/console/requests", metricsPath}
+// moneyPaths begin the addresses of pages that take the sheet of money pages, too.
+var moneyPaths = [...]string{"/console/billing", "/console/usage", "/console/requests"}
 
-// accountPaths begin the addresses of pages that take the sheet of settings, keys, assets and operators, too.
-var accountPaths = [...]string{settingsPath, "/console/keys", "/console/assets", operatorPath}
+// accountPaths begin the addresses of pages that take the sheet of settings, keys and assets, too.
+var accountPaths = [...]string{settingsPath, "/console/keys", "/console/assets"}
 
 // aboutMoney reports whether the page is about what was bought, used or charged.
-func (s Shell) aboutMoney() bool { return begins(s.Path, moneyPaths[:]) }
+// So have the charts for operators.
+func (s Shell) aboutMoney() bool { return begins(s.Path, moneyPaths[:]) || s.forOperator(metricsPath) }
 
 // aboutAccount reports whether the page is about the settings, keys or assets of an account, or for operators.
-func (s Shell) aboutAccount() bool { return begins(s.Path, accountPaths[:]) }
+func (s Shell) aboutAccount() bool { return begins(s.Path, accountPaths[:]) || s.forOperator(operatorPath) }
+
+// forOperator reports whether the page is one for operators, and the reader is one. To all others such a page is none.
+func (s Shell) forOperator(path string) bool {
+	return s.Viewer != nil && s.Viewer.Operator && strings.HasPrefix(s.Path, path)
+}
 
 func begins(path string, beginnings []string) bool {
 	return slices.ContainsFunc(beginnings, func(begin string) bool { return strings.HasPrefix(path, begin) })

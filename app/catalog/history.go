@@ -37,13 +37,13 @@ type Version struct {
 }
 
 // History is the versions before a number, newest first, at most limit. Zero begins with the newest.
-func History(ctx context.Context, q postgres.Queryer, before int64, limit int) ([]Version, error) {
+func (c *Catalog) History(ctx context.Context, before int64, limit int) ([]Version, error) {
 	var rows []versionRow
-	err := q.SelectContext(ctx, &rows, `
+	err := c.db.SelectContext(ctx, &rows, `
 		select version, applied_at, applied_by, note, changes, file is not null as kept
 		from catalog_history where $1 = 0 or version < $1 order by version desc limit $2`, before, limit)
 	if err != nil {
-		return nil, fmt.Errorf("catalog: history: %w", err)
+		return nil, historyError(err)
 	}
 	versions := make([]Version, len(rows))
 	for i, r := range rows {
@@ -54,36 +54,36 @@ func History(ctx context.Context, q postgres.Queryer, before int64, limit int) (
 	return versions, nil
 }
 
-// VersionOf is one version of the history.
-func VersionOf(ctx context.Context, q postgres.Queryer, number int64) (Version, error) {
+// Past is one version of the history.
+func (c *Catalog) Past(ctx context.Context, number int64) (Version, error) {
 	var r versionRow
-	err := q.GetContext(ctx, &r, `
+	err := c.db.GetContext(ctx, &r, `
 		select version, applied_at, applied_by, note, changes, file is not null as kept from catalog_history where version = $1`, number)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Version{}, noVersion(number)
 	}
 	if err != nil {
-		return Version{}, fmt.Errorf("catalog: history: %w", err)
+		return Version{}, historyError(err)
 	}
 	return r.version()
 }
 
-// VersionFile is the file that a version was made from.
-func VersionFile(ctx context.Context, q postgres.Queryer, number int64) ([]byte, error) {
+// PastFile is the file that a version was made from.
+func (c *Catalog) PastFile(ctx context.Context, number int64) ([]byte, error) {
 	var file string
-	err := q.GetContext(ctx, &file, `select file from catalog_history where version = $1 and file is not null`, number)
+	err := c.db.GetContext(ctx, &file, `select file from catalog_history where version = $1 and file is not null`, number)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, noVersion(number)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("catalog: history: %w", err)
+		return nil, historyError(err)
 	}
 	return []byte(file), nil
 }
 
 // Since tells what is different in the catalog in force from what a version was, in the lines of Diff.
-func Since(ctx context.Context, q postgres.Queryer, number int64) ([]string, error) {
-	file, err := VersionFile(ctx, q, number)
+func (c *Catalog) Since(ctx context.Context, number int64) ([]string, error) {
+	file, err := c.PastFile(ctx, number)
 	if err != nil {
 		return nil, err
 	}
@@ -91,11 +91,19 @@ func Since(ctx context.Context, q postgres.Queryer, number int64) ([]string, err
 	if err != nil {
 		return nil, app.Errorf(app.Conflict, "version_unreadable", "The file of version %d is not understood any more.", number).Because(err)
 	}
-	now, err := Export(ctx, q)
+	now, err := Export(ctx, c.db)
 	if err != nil {
 		return nil, err
 	}
 	return Diff(then, now)
+}
+
+// historyError tells a store that is away from one that says no.
+func historyError(err error) error {
+	if postgres.Unavailable(err) {
+		return app.ErrStore(err)
+	}
+	return fmt.Errorf("catalog: history: %w", err)
 }
 
 func noVersion(number int64) error {

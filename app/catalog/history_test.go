@@ -13,6 +13,7 @@ import (
 func TestHistoryTellsWhoAppliedWhatAndWhatIsDifferentSince(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
+	past := &Catalog{db: db}
 	apply := func(d Deed, f File) {
 		t.Helper()
 		if err := ApplyAs(t.Context(), db, f, d); err != nil {
@@ -26,7 +27,7 @@ func TestHistoryTellsWhoAppliedWhatAndWhatIsDifferentSince(t *testing.T) {
 	if err := Apply(t.Context(), db, first); err != nil {
 		t.Fatal(err)
 	}
-	got, err := History(t.Context(), db, 0, 10)
+	got, err := past.History(t.Context(), 0, 10)
 	if err != nil || len(got) != 3 {
 		t.Fatal(got, err)
 	}
@@ -41,19 +42,19 @@ func TestHistoryTellsWhoAppliedWhatAndWhatIsDifferentSince(t *testing.T) {
 		t.Errorf("the first is %+v", begin)
 	}
 	for number, want := range map[int64][]string{1: nil, 2: {"~ model acme/one name Eins → One"}, 3: nil} {
-		if lines, err := Since(t.Context(), db, number); err != nil || !slices.Equal(lines, want) {
+		if lines, err := past.Since(t.Context(), number); err != nil || !slices.Equal(lines, want) {
 			t.Errorf("since %d: %q, %v", number, lines, err)
 		}
 	}
-	if page, err := History(t.Context(), db, 3, 1); err != nil || len(page) != 1 || page[0].Number != 2 {
+	if page, err := past.History(t.Context(), 3, 1); err != nil || len(page) != 1 || page[0].Number != 2 {
 		t.Errorf("the page before 3 is %+v, %v", page, err)
 	}
-	if one, err := VersionOf(t.Context(), db, 2); err != nil || one.Number != 2 {
+	if one, err := past.Past(t.Context(), 2); err != nil || one.Number != 2 {
 		t.Errorf("%+v, %v", one, err)
 	}
 	for _, unknown := range []int64{0, 4, -1} {
-		_, err := VersionOf(t.Context(), db, unknown)
-		_, errFile := VersionFile(t.Context(), db, unknown)
+		_, err := past.Past(t.Context(), unknown)
+		_, errFile := past.PastFile(t.Context(), unknown)
 		if app.KindOf(err) != app.NotFound || app.KindOf(errFile) != app.NotFound {
 			t.Errorf("%d: %v, %v", unknown, err, errFile)
 		}
@@ -64,6 +65,7 @@ func TestHistoryTellsWhoAppliedWhatAndWhatIsDifferentSince(t *testing.T) {
 func TestHistoryBeginsWithWhatWasInForce(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
+	past := &Catalog{db: db}
 	step := func(sql string, f File) []Version {
 		t.Helper()
 		if _, err := db.ExecContext(t.Context(), sql); err != nil {
@@ -72,7 +74,7 @@ func TestHistoryBeginsWithWhatWasInForce(t *testing.T) {
 		if err := Apply(t.Context(), db, f); err != nil {
 			t.Fatal(err)
 		}
-		all, err := History(t.Context(), db, 0, 10)
+		all, err := past.History(t.Context(), 0, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +85,7 @@ func TestHistoryBeginsWithWhatWasInForce(t *testing.T) {
 	if len(all) != 2 || !all[1].At.IsZero() || !all[1].Kept || len(all[1].Changes) != 0 || all[0].Whole {
 		t.Fatalf("%+v", all)
 	}
-	if lines, err := Since(t.Context(), db, 1); err != nil || len(lines) != 1 {
+	if lines, err := past.Since(t.Context(), 1); err != nil || len(lines) != 1 {
 		t.Errorf("%q, %v", lines, err)
 	}
 	all = step(`update providers set entry = '{"id": []}'`, parse(t, smallFile))
@@ -95,6 +97,7 @@ func TestHistoryBeginsWithWhatWasInForce(t *testing.T) {
 func TestHistoryKeepsABoundedNumberOfFiles(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
+	past := &Catalog{db: db}
 	if err := Apply(t.Context(), db, parse(t, smallFile)); err != nil {
 		t.Fatal(err)
 	}
@@ -104,11 +107,11 @@ func TestHistoryKeepsABoundedNumberOfFiles(t *testing.T) {
 	if err := Apply(t.Context(), db, parse(t, with(t, "name: One", "name: Eins"))); err != nil {
 		t.Fatal(err)
 	}
-	all, err := History(t.Context(), db, 0, 10)
+	all, err := past.History(t.Context(), 0, 10)
 	if err != nil || len(all) != 3 || !all[0].Kept || !all[1].Kept || all[2].Kept {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if _, err := Since(t.Context(), db, 1); app.KindOf(err) != app.NotFound {
+	if _, err := past.Since(t.Context(), 1); app.KindOf(err) != app.NotFound {
 		t.Error(err)
 	}
 }

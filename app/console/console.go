@@ -17,6 +17,8 @@ import (
 	"umg/app/catalog"
 	"umg/app/gateway"
 	"umg/app/mail"
+	"umg/app/provider/health"
+	"umg/app/pulse"
 	"umg/app/video"
 	"umg/app/webhook"
 	"umg/billing"
@@ -34,14 +36,18 @@ type Options struct {
 	Audit    *audit.Log
 	Webhooks *webhook.Service
 	Assets   *asset.Service              // nil: the pages about assets are unknown
+	Health   *health.Monitor             // nil: nothing is told to operators of the traffic
+	Pulse    *pulse.Log                  // nil: nothing is told to operators of the last hour
 	Outbox   *mail.Service               // of a demo without a mail server; nil keeps mails to their readers
 	Booked   func(context.Context) error // waits until what calls cost shows in the balance; nil: it always does
 	Payments *stripe.Service             // nil where credit was never bought
 	IDs      app.IDs                     // needed with Payments
 	Now      app.Clock
 	BaseURL  string // scheme and host of the server
-	Trial    account.TrialPolicy
-	Secure   bool // cookies of preferences carry Secure
+
+	MetricsURL string // of the raw metrics of this replica, for operators
+	Trial      account.TrialPolicy
+	Secure     bool // cookies of preferences carry Secure
 }
 
 // Console serves the pages.
@@ -64,7 +70,10 @@ type Route struct {
 	Path   string // below /console
 	Open   bool
 	Right  app.Rights // what the reader's role must allow; zero for every member
-	serve  func(*Console, *page) error
+
+	Operator bool // only for users who run the gateway; to all others there is no such page
+
+	serve func(*Console, *page) error
 }
 
 // Routes is the whole face, so that tests can walk it. Every GET also answers HEAD.
@@ -103,7 +112,7 @@ func Routes() []Route {
 		{Method: http.MethodPost, Path: "/videos/:id/remix", Right: app.MakeVideos, serve: (*Console).remixVideo},
 	}, keyRoutes(), webhookRoutes(), assetRoutes(), billingRoutes(), usageRoutes(), verifyRoutes(), outboxRoutes(), accountRoutes(),
 		signInRoutes(), profileRoutes(), securityRoutes(), auditRoutes(), memberRoutes(),
-		accountSettingsRoutes())
+		accountSettingsRoutes(), operatorRoutes())
 }
 
 // Mount adds the pages to the group at /console.

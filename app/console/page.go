@@ -51,7 +51,10 @@ func (c *Console) handle(r Route) echo.HandlerFunc {
 		if !r.Open && !p.signedIn() {
 			return p.toSignIn()
 		}
-		if p.signedIn() && p.user.AccountID == "" && !r.Open && !worksAlone(r.Path) {
+		if r.Operator && !p.user.Operator {
+			return notFound(p)
+		}
+		if p.signedIn() && p.user.AccountID == "" && !r.Open && !r.Operator && !worksAlone(r.Path) {
 			return p.toStart()
 		}
 		if p.signedIn() && !p.user.Role.Rights().Has(r.Right) {
@@ -152,7 +155,7 @@ func (c *Console) shell(p *page) views.Shell {
 	if !p.signedIn() {
 		return s
 	}
-	s.Viewer = &views.Viewer{Email: p.user.Email, Rights: p.user.Role.Rights(), Role: string(p.user.Role)}
+	s.Viewer = &views.Viewer{Email: p.user.Email, Rights: p.user.Role.Rights(), Role: string(p.user.Role), Operator: p.user.Operator}
 	if p.user.AccountID == "" {
 		return s
 	}

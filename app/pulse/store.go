@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/lib/pq"
+
+	"umg/app"
+	"umg/app/postgres"
 )
 
 func (l *Log) write(ctx context.Context, m *minute) error {
@@ -53,6 +56,9 @@ func (l *Log) Hour(ctx context.Context) ([]Minute, error) {
 	err := l.db.SelectContext(ctx, &rows, `
 		select minute, replica, calls, errors, limited, unfunded, overloaded, in_flight, in_flight_max, first_byte, overhead, seen_at
 		from traffic_minutes where minute >= $1 order by minute, replica limit $2`, first.UTC(), hourMinutes*replicasMax)
+	if postgres.Unavailable(err) {
+		return nil, app.ErrStore(err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("pulse: read: %w", err)
 	}

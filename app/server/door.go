@@ -44,6 +44,7 @@ func (s *Server) door(next echo.HandlerFunc) echo.HandlerFunc {
 		took := s.o.Now().Sub(x.Started)
 		s.log(c, x, took)
 		s.metrics.observe(c, x, took)
+		s.count(c, x)
 		if broken {
 			panic(http.ErrAbortHandler) // net/http then drops the connection, silently
 		}

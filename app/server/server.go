@@ -21,6 +21,7 @@ import (
 
 	"umg/api"
 	"umg/app"
+	"umg/app/pulse"
 	"umg/billing"
 )
 
@@ -64,6 +65,7 @@ type Options struct {
 	Ledger       func() billing.Stats        // the ledger's counters, for metrics; nil for none
 	Figures      []Figure                    // more metrics, of the rooms that have workers
 	Tables       []Table                     // and of those whose numbers have labels
+	Pulse        *pulse.Log                  // counts the calls of the last hour; nil: nobody does
 	FormBytesMax map[string]int64            // bodies of pages that take files, by path; all others have the usual bound
 }
 

@@ -1,0 +1,80 @@
+package console
+
+import (
+	"context"
+	"net/http"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/views"
+)
+
+const versionsShown = 50
+
+// catalogHistory lists the catalogs that were put in force, a page at a time.
+func (c *Console) catalogHistory(p *page) error {
+	before, err := count(p.QueryParam("before"))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+	defer cancel()
+	h := views.CatalogHistory{Shell: c.shell(p), Current: c.o.Catalog.Snapshot().Version(), Newer: before > 0}
+	versions, err := c.o.Catalog.History(ctx, before, versionsShown+1)
+	if h.Failure, err = missing(p, err); err != nil {
+		return err
+	}
+	if len(versions) > versionsShown {
+		versions = versions[:versionsShown]
+		h.Older = versions[versionsShown-1].Number
+	}
+	for _, v := range versions {
+		h.Versions = append(h.Versions, viewVersion(v))
+	}
+	return c.render(p, http.StatusOK, views.CatalogHistoryPage(h))
+}
+
+func viewVersion(v catalog.Version) views.CatalogVersion {
+	return views.CatalogVersion{
+		Number: v.Number, At: v.At, By: v.By, Note: v.Note, Changes: v.Changes, Whole: v.Whole, Kept: v.Kept,
+	}
+}
+
+// catalogVersion shows what one apply changed, and what is different since.
+func (c *Console) catalogVersion(p *page) error {
+	number, err := count(p.Param("version"))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+	defer cancel()
+	version, err := c.o.Catalog.Past(ctx, number)
+	if err != nil {
+		return err
+	}
+	v := views.CatalogChange{Shell: c.shell(p), Version: viewVersion(version), Current: c.o.Catalog.Snapshot().Version()}
+	if number != v.Current {
+		v.Since, err = c.o.Catalog.Since(ctx, number)
+		if kind := app.KindOf(err); err != nil && (kind == app.NotFound || kind == app.Conflict) {
+			v.Problem, err = app.AsError(err).Message, nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return c.render(p, http.StatusOK, views.CatalogVersionPage(v))
+}
+
+// catalogFile is the file of a version, to be compared with or applied again.
+func (c *Console) catalogFile(p *page) error {
+	number, err := count(p.Param("version"))
+	if err != nil {
+		return err
+	}
+	file, err := c.o.Catalog.PastFile(p.Request().Context(), number)
+	if err != nil {
+		return err
+	}
+	p.Response().Header().Set("Content-Disposition", `attachment; filename="catalog-`+p.Param("version")+`.yaml"`)
+	return p.Blob(http.StatusOK, "application/yaml", file)
+}

@@ -1,0 +1,102 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"umg/app/pulse"
+	"umg/views"
+)
+
+const (
+	metricMinutes = 60
+	toldAgoMax    = 20 * time.Second // after which what is in flight on a replica is not known any more
+	middle, high  = 50, 95           // percentiles
+)
+
+// metrics shows what the calls of the last hour were like on all replicas.
+func (c *Console) metrics(p *page) error {
+	if c.o.Pulse == nil {
+		return notFound(p)
+	}
+	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+	defer cancel()
+	m := views.Metrics{Shell: c.shell(p), RawURL: c.o.MetricsURL}
+	minutes, err := c.o.Pulse.Hour(ctx)
+	if m.Failure, err = missing(p, err); err != nil {
+		return err
+	}
+	fillMetrics(&m, minutes)
+	return c.render(p, http.StatusOK, views.MetricsPage(m))
+}
+
+// tally adds up minutes. Percentiles are made of the times themselves, never of other percentiles.
+type tally struct {
+	views.MetricMinute
+
+	first, own pulse.Times
+}
+
+func (t *tally) add(m *pulse.Minute) {
+	t.Seen = true
+	t.Calls += m.Calls
+	t.Errors += m.Errors
+	t.Limited += m.Limited
+	t.Unfunded += m.Unfunded
+	t.Overloaded += m.Overloaded
+	t.InFlightMax += m.InFlightMax
+	t.first.Add(&m.FirstByte)
+	t.own.Add(&m.Overhead)
+}
+
+func (t *tally) view() views.MetricMinute {
+	v := t.MetricMinute
+	v.First50, _ = t.first.Percentile(middle)
+	v.First95, _ = t.first.Percentile(high)
+	v.Own50, _ = t.own.Percentile(middle)
+	v.Own95, _ = t.own.Percentile(high)
+	return v
+}
+
+// fillMetrics adds the minutes up: by minute, by replica and altogether.
+func fillMetrics(m *views.Metrics, minutes []pulse.Minute) {
+	var hour tally
+	byMinute, byReplica := map[int64]*tally{}, map[string]*tally{}
+	last := map[string]*pulse.Minute{}
+	for i := range minutes {
+		one := &minutes[i]
+		start := one.Start.Unix()
+		if byMinute[start] == nil {
+			byMinute[start] = &tally{}
+		}
+		if byReplica[one.Replica] == nil {
+			byReplica[one.Replica] = &tally{}
+		}
+		for _, t := range []*tally{&hour, byMinute[start], byReplica[one.Replica]} {
+			t.add(one)
+		}
+		last[one.Replica] = one // in order of time
+	}
+	m.Hour = hour.view()
+	begin := m.Now.UTC().Truncate(time.Minute).Add(-(metricMinutes - 1) * time.Minute)
+	for i := range metricMinutes {
+		start := begin.Add(time.Duration(i) * time.Minute)
+		v := views.MetricMinute{Start: start}
+		if t := byMinute[start.Unix()]; t != nil {
+			v = t.view()
+			v.Start = start
+		}
+		m.Minutes = append(m.Minutes, v)
+	}
+	for name, t := range byReplica {
+		r := views.MetricReplica{Name: name, Seen: last[name].Seen, MetricMinute: t.view()}
+		if m.Now.Sub(r.Seen) < toldAgoMax {
+			r.InFlight = last[name].InFlight
+		}
+		m.Replicas = append(m.Replicas, r)
+	}
+	slices.SortFunc(m.Replicas, func(a, b views.MetricReplica) int { return strings.Compare(a.Name, b.Name) })
+}
