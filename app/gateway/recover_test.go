@@ -3,10 +3,12 @@ package gateway_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
-	"umg/app"
+	"umg/app/gateway"
 	"umg/app/llm"
+	"umg/billing"
 )
 
 // mended are models whose answers another route may go on with: from every style to every style, with providers that
@@ -21,6 +23,8 @@ func mended() string {
 			}
 		}
 	}
+	b.WriteString("  - {id: test/thrice, on_cut: recover, STYLED [{provider: alpha, model: up-a, style: chat, order: 1}, " +
+		"{provider: beta, model: up-b, style: messages, order: 2}, {provider: gamma, model: up-c, style: chat, order: 3}]}\n")
 	return b.String()
 }
 
@@ -78,4 +82,132 @@ func TestAStreamThatIsCutGoesOnElsewhere(t *testing.T) {
 	}
 }
 
-var _ = app.Dollar
+func TestAStreamThatIsCutGoesOnElsewhereMoreThanOnce(t *testing.T) {
+	t.Parallel()
+	patient, hasty := setup(t, startMoney), build(t, startMoney, "300ms")
+	for name, c := range map[string]struct {
+		alpha, beta, gamma  string
+		recovered, attempts int
+		provider            string
+	}{
+		"twice":                   {"cut-after=12t", "cut-after=20t", "", 2, 3, "gamma"},
+		"out of a silence":        {"stall-after=12t", "status=503", "", 1, 3, "gamma"},
+		"past a broken one":       {"reset-after=12t", "status=503", "", 1, 3, "gamma"},
+		"on after a refusal":      {"error-after=14t;status=503", "status=500", "prefill=refuse", 1, 4, "gamma"},
+		"anew though it need not": {"end-after=14t", "status=500", "prefill=restart", 1, 3, "gamma"},
+	} {
+		for _, client := range llm.Styles() {
+			t.Run(name+" "+string(client), func(t *testing.T) {
+				b := patient.fresh(t)
+				if strings.HasPrefix(c.alpha, "stall") {
+					b = hasty.fresh(t)
+				}
+				for provider, spec := range map[string]string{"alpha": c.alpha, "beta": c.beta, "gamma": c.gamma} {
+					if spec != "" {
+						b.fault(provider, spec)
+					}
+				}
+				r, s, err := b.generate(b.styledCall(client, "test/thrice", asked{prompt: "count to 60", stream: true, bound: 100}))
+				must(t, err)
+				h := b.listenTo(s, client, true)
+				if h.text != numbers(60) || h.err != nil || h.cost != r.Cost || r.Reason != "recovered" || r.Recovered != c.recovered ||
+					r.Attempts != c.attempts || r.Provider != c.provider {
+					t.Errorf("%q, error %v, report %+v", h.text, h.err, r)
+				}
+				b.settled(r.Cost)
+			})
+		}
+	}
+}
+
+func TestAStreamThatCannotGoOnEndsWithTheErrorOfItsCut(t *testing.T) {
+	t.Parallel()
+	patient, hasty := setup(t, startMoney), build(t, startMoney, "300ms")
+	for name, c := range map[string]struct {
+		alpha, beta string
+		asked       asked
+		routes      int // that are asked
+	}{
+		"another answer":    {"cut-after=12t", "malformed-at=6", asked{prompt: "count to 40"}, 2},
+		"a shorter answer":  {"cut-after=12t", "end-after=4", asked{prompt: "count to 40"}, 2},
+		"nobody else":       {"cut-after=12t", "status=500", asked{prompt: "count to 40"}, 2},
+		"a tool was called": {"cut-after=6t", "", asked{prompt: "call get_weather for city=" + strings.Repeat("Rome-and-", 60), tool: true}, 1},
+		"a frame was lost":  {"malformed-at=8;cut-after=12t", "", asked{prompt: "count to 40"}, 1},
+		"a stall":           {"stall-after=12t", "status=500", asked{prompt: "count to 40"}, 2},
+	} {
+		for _, client := range llm.Styles() {
+			t.Run(name+" "+string(client), func(t *testing.T) {
+				b := patient.fresh(t)
+				if strings.HasPrefix(c.alpha, "stall") {
+					b = hasty.fresh(t)
+				}
+				b.fault("alpha", c.alpha)
+				if c.beta != "" {
+					b.fault("beta", c.beta)
+				}
+				c.asked.stream = true
+				if c.asked.tool && client == llm.Native {
+					return // its calls come whole
+				}
+				r, s, err := b.generate(b.styledCall(client, fmt.Sprintf("test/anew-%s-%s", client, client), c.asked))
+				must(t, err)
+				h := b.listenTo(s, client, true)
+				if h.err == nil || !h.told || h.cost != r.Cost || r.Outcome != "cut" && r.Outcome != "timed_out" || !r.Estimated || r.Cost == 0 || h.finish != "" {
+					t.Errorf("%q, error %v, report %+v", h.text, h.err, r)
+				}
+				if !c.asked.tool && (!strings.HasPrefix(numbers(40), h.text) || r.Usage[3] < 9 || r.Usage[3] > 13) && name != "a frame was lost" {
+					t.Errorf("%q, usage %v", h.text, r.Usage)
+				}
+				if asked := len(b.sim.Requests()); asked != c.routes || r.Provider != "alpha" || r.Recovered != 0 {
+					t.Errorf("%d requests, report %+v", asked, r)
+				}
+				b.settled(r.Cost)
+			})
+		}
+	}
+}
+
+// marks keeps what a till is told while a call runs.
+type marks struct {
+	gateway.Till
+
+	mu   sync.Mutex
+	seen []billing.Settlement
+}
+
+func (m *marks) Progress(h billing.Hold, s billing.Settlement) {
+	m.mu.Lock()
+	m.seen = append(m.seen, s)
+	m.mu.Unlock()
+	m.Till.Progress(h, s)
+}
+
+func TestACrashWhileAnotherRouteGoesOnIsChargedWhatWasDelivered(t *testing.T) {
+	t.Parallel()
+	told := &marks{}
+	b := setup(t, startMoney, func(o *gateway.Options) {
+		told.Till = o.Till
+		o.Till = told
+	})
+	b.fault("alpha", "cut-after=12t")
+	_, _, err := b.generate(b.styledCall(llm.Chat, "test/anew-chat-chat", asked{prompt: "count to 40", stream: true}))
+	must(t, err)
+	charged := int64(0)
+	for i, s := range told.seen {
+		if out := s.Record.Usage[billing.OutputTokens]; s.Delivered && (out < charged || out > 41 || s.Record.Usage[billing.InputTokens] == 0) {
+			t.Errorf("mark %d is of %d tokens behind one of %d", i, out, charged)
+		} else {
+			charged = max(charged, out)
+		}
+	}
+	before := told.seen[len(told.seen)-1]
+	for _, s := range told.seen {
+		if s.Record.Provider == "beta" {
+			before = s
+			break
+		}
+	}
+	if out := before.Record.Usage[billing.OutputTokens]; before.Record.Provider != "beta" || !before.Delivered || out < 10 || out > 13 {
+		t.Errorf("as the other route is asked the mark is %+v", before)
+	}
+}

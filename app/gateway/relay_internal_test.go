@@ -122,7 +122,7 @@ func TestTheWatchEndsSilenceAndNothingElse(t *testing.T) {
 // may take depends on whether anything is still to come.
 func TestSilenceAfterTheEndIsNotWaitedOut(t *testing.T) {
 	t.Parallel()
-	g := &Gateway{o: Options{Now: time.Now, Till: &book{}}}
+	g := &Gateway{o: Options{Now: time.Now, Till: &book{}, Silence: silenceStandard}}
 	native := func(reason string) string {
 		return `data: {"candidates":[{"content":{"parts":[{"text":"word"}]},"index":0` + reason + `}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1}}` + "\n\n"
 	}

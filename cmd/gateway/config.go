@@ -27,6 +27,7 @@ type Config struct {
 	moneyFlags
 	telemetryFlags
 	overloadFlags
+	limitFlags
 
 	SecretKey string `env:"UMG_SECRET_KEY" help:"32 bytes in base64 that seal secrets at rest; else generated." placeholder:"BASE64"`
 
@@ -102,6 +103,9 @@ func (c *Config) AfterApply() error {
 		return err
 	}
 	if err := c.checkGate(); err != nil {
+		return err
+	}
+	if err := c.checkLimits(); err != nil {
 		return err
 	}
 	if err := c.checkTraces(); err != nil {

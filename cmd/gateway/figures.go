@@ -75,7 +75,7 @@ func (h *house) figures() []server.Figure {
 	list = append(list,
 		total("umg_settlements_late_total", "Settlements whose lease was gone.", func() int64 { return h.bank.Counts().Late }),
 		total("umg_overruns_total", "Calls that cost more than they had reserved.", func() int64 { return h.bank.Counts().Overruns }))
-	return slices.Concat(list, h.payFigures(), h.traces.figures())
+	return slices.Concat(list, h.limitFigures(), h.payFigures(), h.traces.figures())
 }
 
 // payFigures are the numbers of payments.

@@ -1,0 +1,61 @@
+package gateway_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"umg/app/gateway"
+	"umg/app/llm"
+)
+
+func TestEveryWayEndsAnAnswerWhoseLastMarkIsMissingSoon(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney, func(o *gateway.Options) { o.Silence = 20 * time.Millisecond })
+	for _, spec := range []string{"no-end", "no-end;keep-open", "no-end;keep-open;usage=none"} {
+		t.Run(spec, func(t *testing.T) {
+			eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+				if !stream || upstream == llm.Responses { // whose mark is what says that the answer is whole
+					return
+				}
+				b.fault("alpha", spec)
+				if upstream == llm.Native { // which has no last mark
+					b.fault("alpha", strings.TrimPrefix(strings.TrimPrefix(spec, "no-end"), ";"))
+				}
+				r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 20", stream: true}))
+				must(b.t, err)
+				h := b.listenTo(s, client, true)
+				if h.err != nil || !h.told || h.cost != r.Cost || h.text != numbers(20) || r.Usage[3] != 20 || r.Duration > 5*time.Second {
+					b.t.Errorf("%q, error %v, report %+v", h.text, h.err, r)
+				}
+				if r.Estimated != strings.HasSuffix(spec, "usage=none") {
+					b.t.Errorf("report %+v", r)
+				}
+				b.settled(r.Cost)
+			})
+		})
+	}
+}
+
+func TestEveryWayPassesOverAFrameThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	for _, spec := range []string{"malformed-at=9", "malformed-at=9;usage=none"} {
+		t.Run(spec, func(t *testing.T) {
+			eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+				if !stream {
+					return
+				}
+				b.fault("alpha", spec)
+				r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 40", stream: true}))
+				must(b.t, err)
+				h := b.listenTo(s, client, true)
+				if counted := spec == "malformed-at=9"; counted != (h.err == nil) || counted != (r.Outcome == "succeeded") || counted == r.Estimated ||
+					!h.told || h.cost != r.Cost || counted && r.Usage[3] != 40 || !counted && h.finish != "" {
+					b.t.Errorf("%q, error %v, report %+v", h.text, h.err, r)
+				}
+				b.settled(r.Cost)
+			})
+		})
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"umg/app"
+	"umg/app/limit"
+	"umg/app/server"
+)
+
+const redisWaitMax = time.Second
+
+// limitFlags say what an account may do besides the limits of models, and where replicas share what it has done.
+type limitFlags struct {
+	RedisURL string `env:"REDIS_URL" help:"Redis or Valkey that replicas share limits through; without it each counts alone." placeholder:"URL"`
+
+	AccountRequests int64 `default:"0" env:"UMG_ACCOUNT_REQUESTS" help:"Requests a minute of an account on all models; 0 is no limit."`
+	AccountTokens   int64 `default:"0" env:"UMG_ACCOUNT_TOKENS" help:"Tokens a minute of an account on all models; 0 is no limit."`
+
+	RedisWait  time.Duration `default:"40ms" hidden:"" env:"UMG_REDIS_WAIT" help:"How long a call waits for Redis, then it is counted here."`
+	RedisLease time.Duration `default:"12s" hidden:"" env:"UMG_REDIS_LEASE" help:"After which the places of a dead replica are free."`
+}
+
+func (f *limitFlags) checkLimits() error {
+	if f.AccountRequests < 0 || f.AccountTokens < 0 {
+		return fmt.Errorf("--account-requests and --account-tokens must not be negative")
+	}
+	if f.RedisWait < time.Millisecond || f.RedisWait > redisWaitMax || f.RedisLease < time.Second {
+		return fmt.Errorf("--redis-wait must be from 1ms to %s, and --redis-lease at least 1s", redisWaitMax)
+	}
+	return nil
+}
+
+// openLimits makes the turnstile, shared when there is a Redis.
+func (h *house) openLimits(ids app.IDs) (err error) {
+	o := limit.Options{
+		Now:     time.Now,
+		Account: limit.Account{RequestsPerMinute: h.cfg.AccountRequests, TokensPerMinute: h.cfg.AccountTokens},
+	}
+	if h.cfg.RedisURL == "" {
+		h.limits = limit.New(o)
+		return nil
+	}
+	h.limits, err = limit.Open(o, limit.Shared{
+		Address: h.cfg.RedisURL, Replica: ids.New("replica"), Wait: h.cfg.RedisWait, Lease: h.cfg.RedisLease, Log: h.log,
+	})
+	if err != nil {
+		return fmt.Errorf("--redis-url: %w", err)
+	}
+	return nil
+}
+
+// limitFigures are the numbers of the turnstile.
+func (h *house) limitFigures() []server.Figure {
+	var list []server.Figure
+	for _, f := range []struct {
+		name, help string
+		gauge      bool
+		value      func(limit.Stats) int64
+	}{
+		{"umg_limits_shared", "1 when limits are to be shared through Redis.", true, func(s limit.Stats) int64 { return bit(s.Shared) }},
+		{"umg_limits_shared_up", "1 while they are.", true, func(s limit.Stats) int64 { return bit(s.Up) }},
+		{"umg_limits_leases", "Calls whose places Redis is told of.", true, func(s limit.Stats) int64 { return s.Leases }},
+		{"umg_limits_away_total", "Times that Redis went away.", false, func(s limit.Stats) int64 { return s.Away }},
+		{"umg_limits_alone_total", "Calls counted by this replica alone meanwhile.", false, func(s limit.Stats) int64 { return s.Alone }},
+		{"umg_limits_late_total", "Calls that waited for Redis in vain.", false, func(s limit.Stats) int64 { return s.Late }},
+		{"umg_limits_lost_total", "Ends of calls that Redis was not told.", false, func(s limit.Stats) int64 { return s.Lost }},
+		{"umg_limits_refused_places_total", "Calls beyond what may run at once.", false, func(s limit.Stats) int64 { return s.RefusedPlaces }},
+		{"umg_limits_refused_requests_total", "Calls beyond requests a minute.", false, func(s limit.Stats) int64 { return s.RefusedRequests }},
+		{"umg_limits_refused_daily_total", "Calls beyond requests a day.", false, func(s limit.Stats) int64 { return s.RefusedDaily }},
+		{"umg_limits_refused_tokens_total", "Calls beyond tokens a minute.", false, func(s limit.Stats) int64 { return s.RefusedTokens }},
+	} {
+		list = append(list, server.Figure{Name: f.name, Help: f.help, Gauge: f.gauge, Value: func() int64 { return f.value(h.limits.Stats()) }})
+	}
+	return list
+}
+
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
