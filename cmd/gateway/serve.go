@@ -34,6 +34,7 @@ import (
 	"umg/app/provider/health"
 	"umg/app/provider/material"
 	"umg/app/provider/render"
+	"umg/app/pulse"
 	"umg/app/server"
 	"umg/app/stills"
 	"umg/app/storage"
@@ -79,6 +80,7 @@ type house struct {
 	assets    *asset.Service
 	repeats   *idempotency.Service
 	limits    *limit.Limiter
+	pulse     *pulse.Log
 	gate      *overload.Gate
 	server    *server.Server
 	public    net.Listener
@@ -172,6 +174,9 @@ func (h *house) openHealth(ctx context.Context) error {
 		name = host + "/" + name
 	}
 	h.health = health.New(health.Options{Now: time.Now, Random: mathrand.IntN, DB: h.store.db, Log: h.log, Replica: name})
+	h.pulse = pulse.New(h.store.db, pulse.Options{
+		Now: time.Now, Replica: name, Log: h.log, InFlight: func() int64 { return h.gate.InFlight() },
+	})
 	return h.health.Load(ctx)
 }
 
@@ -266,12 +271,13 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 		Console: console.New(console.Options{
 			Accounts: h.accounts, Audit: h.history, Sessions: sessions, Ledger: h.ledger, Catalog: h.catalog, Gateway: texts, Videos: h.videos,
 			Assets: h.assets, Webhooks: h.webhooks, Outbox: outbox, Payments: h.payments, Booked: h.till.Booked, IDs: ids, Now: time.Now,
-			BaseURL: h.cfg.BaseURL, Trial: trial, Secure: h.cfg.secureCookies(),
+			BaseURL: h.cfg.BaseURL, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health, Pulse: h.pulse,
+			MetricsURL: "http://" + h.ops.Addr().String() + "/metrics",
 		}),
 		Tables: h.upstreamTables(), Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
 		TrustedProxies: proxies, LameDuck: h.cfg.LameDuck, DrainTimeout: h.cfg.DrainTimeout,
 		Unfit: h.unfit, StoreAway: h.storeAway, Ledger: h.ledger.Stats, Figures: append(h.figures(), h.gateFigures()...),
-		FormBytesMax: console.FormBytesMax(),
+		FormBytesMax: console.FormBytesMax(), Pulse: h.pulse,
 	})
 }
 
@@ -316,7 +322,7 @@ func (h *house) run(ctx context.Context) error {
 		writing.Go(func() error { return h.journal.Run(write) })
 	}
 	duties := []func(context.Context) error{
-		h.gate.Run, h.limits.Run, h.till.Run, h.ledger.Run, h.mail.Run, h.accounts.Run, h.repeats.Run, h.assets.Run,
+		h.gate.Run, h.limits.Run, h.till.Run, h.ledger.Run, h.mail.Run, h.accounts.Run, h.repeats.Run, h.assets.Run, h.pulse.Run,
 		func(ctx context.Context) error { return h.videos.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.webhooks.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.keys.Run(ctx, h.store.dsn) },
