@@ -27,7 +27,7 @@ const (
 	deafAgeMax     = 5 * time.Second
 	unknownAgeMax  = 30 * time.Second
 	lastGoodMax    = 10 * time.Minute
-	lookupsMax     = 16   // queries at the same time, however many unknown keys arrive: replicas that all start at once share a store
+	lookupsMax     = 8    // queries at the same time, however many unknown keys arrive: replicas that all start at once share a store
 	lookupQueueMax = 1024 // keys that wait for their query; more are told to come back
 	lookupMax      = 2 * time.Second
 	awayPause      = 500 * time.Millisecond // after a failed query, nobody else tries for so long
