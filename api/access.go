@@ -33,6 +33,8 @@ type Access struct {
 	Cost      app.Amount
 	Attempts  int
 	Tries     []gateway.Try
+	Hedged    bool          // a second route was asked beside the first
+	Recovered int           // times another route went on with an answer that was cut
 	Fault     string        // the class of the last attempt's that failed, although another may have answered
 	Upstream  time.Duration // spent on waiting for providers until the answer began
 	Own       time.Duration // that the gateway took itself, until the answer began and at its end; zero where nobody told it apart
@@ -87,7 +89,7 @@ func (x *Access) note(r *gateway.Report, known bool) {
 		x.Model = r.Model
 	}
 	x.Provider, x.Outcome, x.Attempts, x.Usage, x.Cost = r.Provider, r.Outcome, r.Attempts, r.Usage, r.Cost
-	x.Tries, x.Fault, x.Upstream = r.Tries, string(r.Fault), r.Upstream
+	x.Tries, x.Fault, x.Upstream, x.Hedged, x.Recovered = r.Tries, string(r.Fault), r.Upstream, r.Hedged, r.Recovered
 	if r.Err != nil {
 		x.Fail(r.Err)
 	}

@@ -29,6 +29,9 @@ type metrics struct {
 	retries   *prometheus.CounterVec
 	attempts  *prometheus.CounterVec
 	upstream  *prometheus.HistogramVec
+	hedges    *prometheus.CounterVec
+	recovered *prometheus.CounterVec
+	repeats   *prometheus.CounterVec
 }
 
 var (
@@ -60,8 +63,12 @@ func newMetrics(o Options) *metrics {
 		attempts: counter("umg_upstream_attempts_total", "Attempts of text calls at providers.", "model", "provider", "fault"),
 		upstream: histogram("umg_upstream_first_byte_seconds", "Time until a provider's answer had content.",
 			secondsBuckets, "provider"),
+		hedges:    counter("umg_text_hedged_total", "Calls for which a second route was asked beside the first.", "model"),
+		recovered: counter("umg_text_recovered_total", "Times another route went on with an answer that was cut.", "model"),
+		repeats:   counter("umg_repeated_requests_total", "Requests that came again with their Idempotency-Key.", "answer"),
 	}
 	m.registry.MustRegister(m.requests, m.seconds, m.errors, m.text, m.firstByte, m.own, m.tokens, m.cost, m.retries, m.attempts, m.upstream,
+		m.hedges, m.recovered, m.repeats,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "umg_http_in_flight", Help: "Requests being served now."},
 			func() float64 { return float64(m.inFlight.Load()) }),
@@ -124,6 +131,9 @@ func (m *metrics) observe(c echo.Context, x *api.Access, took time.Duration) {
 	if x.Failed {
 		m.errors.WithLabelValues(api.KindWord(x.ErrorKind)).Inc()
 	}
+	if answer := repeated(c, x); answer != "" {
+		m.repeats.WithLabelValues(answer).Inc()
+	}
 	if x.Model != "" && x.Style != "" {
 		m.observeText(x)
 	}
@@ -145,6 +155,12 @@ func (m *metrics) observeText(x *api.Access) {
 	if x.Cost > 0 {
 		m.cost.WithLabelValues(x.Model).Add(float64(x.Cost))
 	}
+	if x.Hedged {
+		m.hedges.WithLabelValues(x.Model).Inc()
+	}
+	if x.Recovered > 0 {
+		m.recovered.WithLabelValues(x.Model).Add(float64(x.Recovered))
+	}
 	if x.Attempts > 1 {
 		m.retries.WithLabelValues(x.Model).Add(float64(x.Attempts - 1))
 	}
@@ -155,6 +171,22 @@ func (m *metrics) observeText(x *api.Access) {
 			m.upstream.WithLabelValues(try.Provider).Observe(try.Waited.Seconds())
 		}
 	}
+}
+
+// repeated is what became of a request that came again with its Idempotency-Key, empty for all others.
+func repeated(c echo.Context, x *api.Access) string {
+	if c.Response().Header()["Idempotency-Replayed"] != nil {
+		return "replayed"
+	}
+	switch x.ErrorCode {
+	case "idempotency_in_progress":
+		return "in_progress"
+	case "idempotency_error":
+		return "other_body"
+	case "idempotent_stream_completed":
+		return "stream_completed"
+	}
+	return ""
 }
 
 // orNone is a label that says something.
