@@ -256,7 +256,7 @@ func TestAnAnswerIsWholeOnlyWithItsOwnEnd(t *testing.T) {
 		"all of it":                     {role + hello + stop + usage + done, true},
 		"no usage":                      {role + hello + stop + done, true},
 		"no mark but all it has to say": {role + hello + stop + usage, true},
-		"no mark and no usage":          {role + hello + stop, false},
+		"no mark and no usage":          {role + hello + stop, true},
 		"no finish reason":              {role + hello + done, false},
 		"cut":                           {role + hello, false},
 		"only a role":                   {role, false},

@@ -121,7 +121,7 @@ type Tally struct {
 	ContentBytes  int64     // bytes of text, reasoning and tool arguments
 	ContentFrames int64     // frames they came in; zero for a body
 	Finish        string    // why the answer ended, in the words of llm.Stop; empty when it did not say
-	Malformed     int       // frames that could not be read
+	Malformed     int       // frames that could not be read, up to the end of the answer
 	Ended         bool      // the upstream gave its last mark, and the answer is whole
 	Whole         bool      // the answer is whole, though the last mark or the usage may not have come
 	Last          bool      // the answer may have ended, in a style that has no last mark

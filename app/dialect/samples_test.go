@@ -205,9 +205,9 @@ func allSaid(s sample, cut int) bool {
 	case llm.Messages:
 		mark := "event: message_stop\ndata: {\"type\":\"message_stop\"}"
 		return strings.HasSuffix(mark, rest)
-	case llm.Chat:
-		mark := "data: [DONE]"
-		return strings.HasSuffix(mark, rest)
+	case llm.Chat: // behind the reason for its end there is nothing more of the answer
+		reason := strings.LastIndex(s.in, `"finish_reason":"`)
+		return reason >= 0 && cut >= reason+strings.Index(s.in[reason:], "\n\n")
 	}
 	return false
 }

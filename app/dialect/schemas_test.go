@@ -89,7 +89,7 @@ func TestAFailedStreamFitsThePublishedSchema(t *testing.T) {
 				out, _, _ = stream.Frame(out, f)
 			}
 			r.Close()
-			checkSchema(t, s, schema, string(stream.Fail(out, app.Errorf(app.Upstream, "upstream_error", "It broke."), "req_1", nil)))
+			checkSchema(t, s, schema, string(stream.Fail(out, app.Errorf(app.Upstream, "upstream_error", "It broke."), "req_1", &llm.Spent{Usage: llm.Usage{Input: 3, Output: 2}, Cost: 5})))
 			stream.Close()
 		}
 	}

@@ -112,8 +112,9 @@ func (p *passer) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	r, err := p.reader.read(f)
 	if err != nil {
 		if errors.Is(err, llm.ErrMalformed) {
-			p.tally.Malformed++
-			err = nil
+			if err = nil; p.phase != ending {
+				p.tally.Malformed++
+			}
 		}
 		return dst, Idle, err
 	}

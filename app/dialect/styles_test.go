@@ -187,8 +187,8 @@ func TestAMarkIsNoEndWithoutAnAnswersEnd(t *testing.T) {
 	if !p.whole || p.end != costed(mEnd)+mStop {
 		t.Errorf("without its mark: whole %v, %q", p.whole, p.end)
 	}
-	if p := run(t, llm.Messages, mStart+mHello+strings.Replace(mEnd, `{"output_tokens":3}`, `{}`, 1), bill); p.whole {
-		t.Error("an answer without mark and usage is whole")
+	if p := run(t, llm.Messages, mStart+mHello+strings.Replace(mEnd, `{"output_tokens":3}`, `{}`, 1), bill); !p.whole || p.tally.Reported {
+		t.Error("an answer with its reason for the end is not whole without mark and usage")
 	}
 }
 

@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -172,7 +173,7 @@ func (w *Way) Prefill(t *Transcript, request *llm.Request) bool {
 func (w *Way) prefillTranslated(text string) bool {
 	changed := *w.t
 	request := *w.t.request
-	request.Turns = append(request.Turns[:len(request.Turns):len(request.Turns)],
+	request.Turns = append(slices.Clip(request.Turns),
 		llm.Turn{Role: llm.Assistant, Parts: []llm.Part{{Kind: llm.Text, Text: text}}})
 	changed.request = &request
 	next := Way{client: w.client, upstream: w.upstream, t: &changed}

@@ -43,7 +43,7 @@ func answering(t *rapid.T, label, thoughts, text string, finish bool) []llm.Even
 }
 
 // framed are the frames of events, each with the bytes it came in.
-func framed(t *rapid.T, style llm.Style, call string, events []llm.Event) []sse.Frame {
+func framed(style llm.Style, call string, events []llm.Event) []sse.Frame {
 	d, _ := dialect.Of(style)
 	ask := dialect.Ask{Model: "up", CallID: "req_" + call, Created: 5, Choices: 1, IncludeUsage: true, Request: conversation()}
 	ask.Request.Reasoning.Show = "auto"
@@ -160,7 +160,7 @@ func TestAnAnswerIsWholeWhereverItWasCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		client, first, second := styles(t)
 		text := texts.Filter(func(s string) bool { return strings.TrimSpace(s) != "" }).Draw(t, "text")
-		all := framed(t, first, "a", answering(t, "first", "", text, false))
+		all := framed(first, "a", answering(t, "first", "", text, false))
 		w := way(t, client, first)
 		from := 1
 		for { // as soon as there is content the answer may be cut
@@ -196,7 +196,7 @@ func TestAnAnswerIsWholeWhereverItWasCut(t *testing.T) {
 				rest = text[len(begun):]
 			}
 		}
-		wire, _, err := goOn(t, on, transcript, s, wire, framed(t, second, "b", answering(t, "second", "", rest, true)))
+		wire, _, err := goOn(t, on, transcript, s, wire, framed(second, "b", answering(t, "second", "", rest, true)))
 		got, whole := said(t, client, wire)
 		if err != nil || !whole || len(got.Parts) != 1 || got.Parts[0].Text != text || got.Stop != llm.StopEnd {
 			t.Fatalf("%v: %+v, want %q: %s", err, got, text, wire)
@@ -209,7 +209,7 @@ func TestAnotherAnswerDoesNotGoOn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		client, first, second := styles(t)
 		text := "A" + texts.Draw(t, "text")
-		all := framed(t, first, "a", answering(t, "first", "", text, false))
+		all := framed(first, "a", answering(t, "first", "", text, false))
 		wire, transcript, s := cut(t, way(t, client, first), client, all)
 		if !transcript.Whole() {
 			return
@@ -224,7 +224,7 @@ func TestAnotherAnswerDoesNotGoOn(t *testing.T) {
 		if len(had.Parts) == 0 || had.Parts[0].Text != text {
 			return
 		}
-		_, _, err := goOn(t, way(t, client, second), transcript, s, wire, framed(t, second, "b", answering(t, "second", "", string(other), true)))
+		_, _, err := goOn(t, way(t, client, second), transcript, s, wire, framed(second, "b", answering(t, "second", "", string(other), true)))
 		if !errors.Is(err, dialect.ErrOtherAnswer) {
 			t.Fatalf("%v for %q behind %q", err, string(other), text)
 		}

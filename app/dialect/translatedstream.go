@@ -56,6 +56,7 @@ func (s *translatedStream) Close() {}
 // Frame takes the next frame; one without a byte says that the upstream has ended the stream.
 func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	var err error
+	said := s.tally.Last // why the answer has ended, before this frame
 	switch {
 	case s.phase == ending:
 		return dst, Idle, nil // what still comes is not a part of the answer
@@ -81,7 +82,9 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) 
 	}
 	switch {
 	case errors.Is(err, llm.ErrMalformed):
-		s.tally.Malformed++
+		if !said {
+			s.tally.Malformed++
+		}
 		return dst, step, nil
 	case errors.Is(err, llm.ErrEnd), err == nil && s.phase == ending:
 		return dst, Done, nil

@@ -74,7 +74,7 @@ func TestAStreamThatIsCutGoesOnElsewhere(t *testing.T) {
 				b.t.Errorf("record %+v", u)
 			}
 			b.settled(r.Cost)
-			begun := strings.Contains(string(b.finished(2)[1].Body), "1 2 3 4")
+			begun := strings.Contains(b.finished(2)[1].Body, "1 2 3 4")
 			if begun != (kind == "on" && second != llm.Responses) {
 				b.t.Errorf("the beginning was sent: %t", begun)
 			}
