@@ -16,10 +16,10 @@ const (
 
 // checkCredentials looks at what gets us into the provider, and at the way there.
 func (v *FileProvider) checkCredentials(p problems) {
-	const secret = "must be a reference like ${NAME}; secrets are never written into a catalog"
+	const plain = "must be a reference like ${NAME}; secrets are never written into a catalog"
 	isReference := func(s string) bool { return s != "" && reference.FindString(s) == s }
 	if v.Credential != "" && !isReference(v.Credential) {
-		p.addf("credential", secret)
+		p.addf("credential", plain)
 	}
 	if v.Credential == "" && len(v.Credentials) > 0 {
 		p.addf("credentials", "are further ones; the first belongs in credential")
@@ -31,7 +31,7 @@ func (v *FileProvider) checkCredentials(p problems) {
 		at := fmt.Sprintf("credentials[%d]", i)
 		switch {
 		case !isReference(one):
-			p.addf(at, secret)
+			p.addf(at, plain)
 		case one == v.Credential || slices.Contains(v.Credentials[:i], one):
 			p.addf(at, "%s is there twice", one)
 		}

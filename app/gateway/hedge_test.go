@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -27,10 +28,9 @@ func (b *bench) warm() {
 func (b *bench) of(provider string) simulator.Request {
 	b.t.Helper()
 	b.finished(len(b.sim.Requests()))
-	all := b.sim.Requests()
-	for i := len(all) - 1; i >= 0; i-- {
-		if all[i].Provider == provider {
-			return all[i]
+	for _, r := range slices.Backward(b.sim.Requests()) {
+		if r.Provider == provider {
+			return r
 		}
 	}
 	b.t.Fatalf("%s was not asked", provider)
