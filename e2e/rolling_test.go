@@ -1,0 +1,353 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	replicas      = 3
+	healthEvery   = 20 * time.Millisecond // a balancer's look at /readyz
+	lameDuck      = "400ms"
+	rolledStreams = 300
+	rolledTokens  = 15 // 100 ms apart
+	coldKeys      = 60
+	coldClients   = 48
+	coldTime      = 2 * time.Second
+	heardMax      = time.Second // for a revoked key to be refused everywhere, at the 99th percentile
+)
+
+// seat is a place behind a balancer, in which one replica after the other sits.
+type seat struct {
+	production
+
+	data  string
+	ready atomic.Bool
+}
+
+// balancer sends calls to the replicas that say they are ready, in turn, and tries nothing twice.
+type balancer struct {
+	seats []*seat
+	mu    sync.RWMutex // guards who sits in the seats
+	turn  atomic.Int64
+	lost  atomic.Int64 // calls that no replica answered
+	front *httptest.Server
+}
+
+func newBalancer(t *testing.T, seats []*seat) *balancer {
+	t.Helper()
+	b := &balancer{seats: seats}
+	transport := &http.Transport{MaxIdleConnsPerHost: 1024}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(b.next()) }, Transport: transport, FlushInterval: -1,
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			if r.Context().Err() == nil {
+				b.lost.Add(1)
+				t.Errorf("a call was lost: %v", err)
+			}
+			w.WriteHeader(http.StatusBadGateway)
+		},
+	}
+	b.front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body) // one that is still tied to the client's connection loses streams of an upstream that answers at once
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		proxy.ServeHTTP(w, r)
+	}))
+	ctx, stop := context.WithCancel(context.Background())
+	var looking sync.WaitGroup
+	for _, s := range seats {
+		looking.Go(func() { b.watch(ctx, s) })
+	}
+	t.Cleanup(func() {
+		stop()
+		looking.Wait()
+		b.front.Close()
+		transport.CloseIdleConnections()
+	})
+	return b
+}
+
+// watch asks a replica whether it is ready until ctx ends.
+func (b *balancer) watch(ctx context.Context, s *seat) {
+	tick := time.NewTicker(healthEvery)
+	defer tick.Stop()
+	for {
+		b.mu.RLock()
+		ops := s.ops
+		b.mu.RUnlock()
+		resp, err := client.Get(ops + "/readyz")
+		s.ready.Store(err == nil && resp.StatusCode == http.StatusOK)
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// next is where a call goes; with no replica ready it goes to any.
+func (b *balancer) next() *url.URL {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	n := int(b.turn.Add(1))
+	at := b.seats[n%len(b.seats)]
+	for i := range b.seats {
+		if s := b.seats[(n+i)%len(b.seats)]; s.ready.Load() {
+			at = s
+			break
+		}
+	}
+	u, _ := url.Parse(strings.TrimSuffix(at.BaseURL, "/v1"))
+	return u
+}
+
+// sit puts a fresh replica into a seat and returns when the balancer has seen it.
+func (b *balancer) sit(t *testing.T, s *seat, p production) {
+	t.Helper()
+	b.mu.Lock()
+	s.production = p
+	b.mu.Unlock()
+	for deadline := time.Now().Add(startTimeMax); !s.ready.Load(); time.Sleep(healthEvery) {
+		if time.Now().After(deadline) {
+			t.Fatal("the replica does not become ready")
+		}
+	}
+}
+
+// TestFaultFleet walks three replicas through what a fleet goes through: all start at once with cold caches under full load,
+// a key is revoked at one and refused by all, and they are replaced one after the other under running streams.
+func TestFaultFleet(t *testing.T) {
+	t.Parallel()
+	g := running(t)
+	slow := once("test/rolled")
+	g.addModels(t, model{id: slow, upstream: "sim+pace=100ms", provider: "meridian"})
+	manager := newPerson(t, g)
+	manager.signIn(t, g.Email, g.Password)
+	f := &fleet{gateway: g, manager: manager.managementKey(t), args: []string{"--drain-timeout", "30s", "--lame-duck", lameDuck}}
+	f.makeKeys(t, coldKeys)
+	f.startsCold(t)
+	t.Run("revocation", f.revokes)
+	t.Run("rolling restart", func(t *testing.T) { f.rolls(t, slow, rolledStreams, 1) })
+	for _, s := range f.seats {
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	g.books(t)
+}
+
+// fleet is three replicas on one database, and keys that they know nothing of yet.
+type fleet struct {
+	*gateway
+
+	seats   []*seat
+	manager string
+	args    []string
+	keys    []fleetKey
+}
+
+type fleetKey struct{ ID, Secret string }
+
+func (f *fleet) makeKeys(t *testing.T, n int) {
+	t.Helper()
+	for i := range n {
+		var k fleetKey
+		a := f.call(t, "POST", "/v1/keys", fmt.Sprintf(`{"name":"fleet %d"}`, i), bearer(f.manager)...)
+		if err := json.Unmarshal([]byte(a.body), &k); err != nil || k.Secret == "" {
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+		f.keys = append(f.keys, k)
+	}
+}
+
+// startsCold starts all replicas at once; each has all clients at its door when it opens. Nobody who calls is told that the
+// key is unknown, and nothing else goes wrong either.
+func (f *fleet) startsCold(t *testing.T) {
+	t.Helper()
+	f.seats = make([]*seat, replicas)
+	var all sync.WaitGroup
+	for i := range f.seats {
+		s := &seat{data: dataDir(t)}
+		f.seats[i] = s
+		all.Go(func() {
+			p, err := tryServe(f.databaseURL(t), f.gateway, append([]string{"--data", s.data}, f.args...)...)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			s.production = p
+			f.floods(t, p)
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// floods calls a replica that has just opened, with every key, and judges every answer.
+func (f *fleet) floods(t *testing.T, p production) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), coldTime)
+	defer cancel()
+	var all sync.WaitGroup
+	var calls, denied, failed atomic.Int64
+	for i := range coldClients {
+		all.Go(func() {
+			for n := i; ctx.Err() == nil; n++ {
+				a, err := p.tryCall(context.Background(), "GET", "/v1/models", "", bearer(f.keys[n%len(f.keys)].Secret)...)
+				calls.Add(1)
+				switch {
+				case err != nil || a.status >= http.StatusInternalServerError:
+					if failed.Add(1) == 1 {
+						_, why, _ := strings.Cut(p.log.String(), `"cause":`)
+						t.Logf("the first failure: %v %d %s: %s", err, a.status, a.body, why[:min(len(why), 300)])
+					}
+				case a.status != http.StatusOK:
+					denied.Add(1)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if denied.Load() > 0 || failed.Load() > 0 || calls.Load() < coldKeys {
+		t.Errorf("cold start: %d calls, %d denied, %d failed", calls.Load(), denied.Load(), failed.Load())
+	}
+}
+
+// revokes deletes keys and disables others at one replica, and measures until every replica refuses each.
+func (f *fleet) revokes(t *testing.T) {
+	var mu sync.Mutex
+	var took []time.Duration
+	var all sync.WaitGroup
+	turns := make(chan fleetKey)
+	for range 4 {
+		all.Go(func() {
+			for k := range turns {
+				for _, s := range f.seats { // all know it
+					if a := s.call(t, "GET", "/v1/models", "", bearer(k.Secret)...); a.status != http.StatusOK {
+						t.Errorf("%d %s", a.status, a.body)
+					}
+				}
+				if a := f.seats[0].call(t, "DELETE", "/v1/keys/"+k.ID, "", bearer(f.manager)...); a.status != http.StatusOK && a.status != http.StatusNoContent {
+					t.Errorf("%d %s", a.status, a.body)
+				}
+				from := time.Now()
+				for _, s := range f.seats {
+					for s.call(t, "GET", "/v1/models", "", bearer(k.Secret)...).status != http.StatusUnauthorized && time.Since(from) < callTimeMax {
+						time.Sleep(time.Millisecond)
+					}
+				}
+				mu.Lock()
+				took = append(took, time.Since(from))
+				mu.Unlock()
+			}
+		})
+	}
+	for _, k := range f.keys {
+		turns <- k
+	}
+	close(turns)
+	all.Wait()
+	slices.Sort(took)
+	if p99 := took[len(took)*99/100]; p99 > heardMax {
+		t.Errorf("revoked keys are refused everywhere after %v (p99) and %v (p50)", p99, took[len(took)/2])
+	}
+	t.Logf("revocation of %d keys at %d replicas: p50 %v, p99 %v", len(took), replicas, took[len(took)/2], took[len(took)*99/100])
+}
+
+// rolls keeps streams running through a balancer while every replica is replaced, some times over. None is cut, none fails.
+func (f *fleet) rolls(t *testing.T, model string, streams, rounds int) {
+	for _, s := range f.seats {
+		s.ready.Store(false)
+	}
+	b := newBalancer(t, f.seats)
+	for _, s := range f.seats {
+		b.sit(t, s, s.production)
+	}
+	through := *f.gateway
+	through.BaseURL = b.front.URL + "/v1"
+	var done atomic.Bool
+	var ended atomic.Int64
+	var clients sync.WaitGroup
+	begun := make(chan struct{}, streams)
+	body := ask(model, fmt.Sprintf("count to %d", rolledTokens), `"stream":true`)
+	for range streams {
+		clients.Go(func() {
+			for first := true; first || !done.Load(); first = false {
+				if err := wholeStream(&through, body, begun); err != nil {
+					t.Errorf("a stream: %v", err)
+					return
+				}
+				ended.Add(1)
+			}
+		})
+	}
+	for range streams {
+		<-begun
+	}
+	for range rounds {
+		for _, s := range b.seats {
+			if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-s.exited; err != nil {
+				t.Errorf("exit: %v\n%s", err, s.log)
+			}
+			b.sit(t, s, f.replicaOn(t, s.data, f.args...))
+		}
+	}
+	done.Store(true)
+	clients.Wait()
+	if b.lost.Load() > 0 || ended.Load() < int64(streams) {
+		t.Errorf("%d calls lost, %d streams ended well", b.lost.Load(), ended.Load())
+	}
+	t.Logf("%d replicas replaced under %d streams: %d streams ended well, 0 cut", rounds*len(b.seats), streams, ended.Load())
+}
+
+// wholeStream reads a stream to its end, tells begun of its first byte, and says what is wrong with it.
+func wholeStream(g *gateway, body string, begun chan<- struct{}) error {
+	req, err := g.request(context.Background(), "POST", "/v1/chat/completions", body, "X-Error-Status", "standard")
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	select {
+	case begun <- struct{}{}:
+	default:
+	}
+	text, err := io.ReadAll(resp.Body)
+	switch whole := string(text); {
+	case err != nil:
+		return fmt.Errorf("cut after %d bytes: %w", len(whole), err)
+	case resp.StatusCode != http.StatusOK || strings.Contains(whole, `"error"`):
+		return fmt.Errorf("%d %s", resp.StatusCode, whole)
+	case !strings.HasSuffix(whole, "data: [DONE]\n\n") || !strings.Contains(whole, fmt.Sprintf(`" %d"`, rolledTokens)):
+		return fmt.Errorf("not whole: %s", whole)
+	}
+	return nil
+}
