@@ -28,7 +28,7 @@ const (
 	spansSentMax       = 512 // in one request
 	spansSentEvery     = 2 * time.Second
 	spansSendMax       = 5 * time.Second // one request with its repetitions
-	spansFlushMax      = 2 * time.Second // of the last ones, when the process ends
+	spansFlushMax      = time.Second // of the last ones, when the process ends
 	spanAttributesMax  = 32
 	spanTextBytesMax   = 256
 	collectorBodyBytes = 64 << 10 // of a collector's answer

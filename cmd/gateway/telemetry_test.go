@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"umg/app/tracing"
+)
+
+// collectorOf is a collector that answers so, and traces that go there.
+func collectorOf(t *testing.T, log *slog.Logger, answer http.HandlerFunc) *traces {
+	t.Helper()
+	s := httptest.NewServer(answer)
+	t.Cleanup(s.Close)
+	all, err := openTraces(t.Context(), telemetryFlags{OTLPEndpoint: s.URL}, log)
+	if err != nil || all == nil {
+		t.Fatal(all, err)
+	}
+	return all
+}
+
+func TestACollectorThatHangsDelaysNoCallAndFillsNoMemory(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	all := collectorOf(t, slog.New(slog.DiscardHandler), func(http.ResponseWriter, *http.Request) { <-release })
+	defer close(release)
+	tracer := all.tracer()
+	end := func() {
+		ctx, call := tracer.Call(context.Background(), tracing.Chat, nil, time.Now())
+		_ = ctx
+		call.End(&tracing.Ending{Model: strings.Repeat("m", 1000), Outcome: "succeeded"})
+	}
+	var before, after runtime.MemStats
+	for range 2 * spansQueuedMax {
+		end() // the queue is full, and a batch is on its way
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range 20_000 {
+		end() // which would never end if it waited
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 8<<20 {
+		t.Errorf("the heap has grown by %d bytes", grown)
+	}
+	began := time.Now()
+	all.close()
+	if took := time.Since(began); took > 10*spansFlushMax {
+		t.Errorf("the end took %s", took)
+	}
+}
+
+func TestACollectorThatTakesNothingIsToldOfOnce(t *testing.T) {
+	t.Parallel()
+	var told strings.Builder
+	all := collectorOf(t, slog.New(slog.NewTextHandler(&told, nil)), func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+	})
+	defer all.close()
+	tracer := all.tracer()
+	for range 3 {
+		_, call := tracer.Call(t.Context(), tracing.Chat, nil, time.Now())
+		call.End(&tracing.Ending{})
+		if err := all.provider.ForceFlush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := strings.Count(told.String(), "does not take them"); n != 1 || all.sender.lost.Load() != 3 || all.sender.sent.Load() != 0 {
+		t.Errorf("%d spans are lost, %d sent, and it was said %d times: %s", all.sender.lost.Load(), all.sender.sent.Load(), n, told.String())
+	}
+}
+
+func TestWhereTracesGo(t *testing.T) {
+	for name, c := range map[string]struct {
+		flags     telemetryFlags
+		off, want string
+	}{
+		"nowhere":       {telemetryFlags{}, "", ""},
+		"a collector":   {telemetryFlags{OTLPEndpoint: "http://collector:4318/"}, "", "http://collector:4318/v1/traces"},
+		"whole address": {telemetryFlags{OTLPEndpoint: "http://collector:4318", OTLPTraces: "https://traces.example/in"}, "", "https://traces.example/in"},
+		"switched off":  {telemetryFlags{OTLPEndpoint: "http://collector:4318"}, "true", ""},
+	} {
+		t.Setenv("OTEL_SDK_DISABLED", c.off)
+		if got := c.flags.address(); got != c.want || c.flags.checkTraces() != nil {
+			t.Errorf("%s: %q, %v", name, got, c.flags.checkTraces())
+		}
+	}
+	for _, wrong := range []string{"collector:4318", "grpc://collector:4317", "http://"} {
+		if (&telemetryFlags{OTLPEndpoint: wrong}).checkTraces() == nil {
+			t.Errorf("%q is taken", wrong)
+		}
+	}
+}
