@@ -224,8 +224,8 @@ func (w *Way) Continue(a Ask, t *Transcript, before Tally) (Stream, bool) {
 	full := w.ask(a)
 	s := &translatedStream{
 		way: w, ask: full, decoder: w.upstream.Codec.Decoder(full), encoder: encoder, stops: stops{list: w.t.stops}, phase: flowing,
-		tally: Tally{ContentBytes: before.ContentBytes, ContentFrames: before.ContentFrames},
-		catch: newCatchUp(t, w.begun),
+		tally: Tally{Usage: before.Usage, ContentBytes: before.ContentBytes, ContentFrames: before.ContentFrames},
+		catch: newCatchUp(t, w.begun), before: before.Usage,
 	}
 	if last := &t.parts[len(t.parts)-1]; !last.ended {
 		s.open = last.kind

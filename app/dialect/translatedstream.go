@@ -29,7 +29,8 @@ type translatedStream struct {
 	wrapped  bool            // the open call goes to a tool that takes free text
 	freeText strings.Builder // its arguments so far
 
-	catch *catchUp // nil when the client had nothing before
+	catch  *catchUp  // nil when the client had nothing before
+	before llm.Usage // what was reported of that
 }
 
 // Translates reports whether the call and its answer are translated.
@@ -115,6 +116,8 @@ func (s *translatedStream) pass(dst []byte, e *llm.Event, step *Step) []byte {
 		return dst
 	}
 	switch e.Kind {
+	case llm.EventStart:
+		s.tally.Usage = e.Usage // of the input, as far as it is known
 	case llm.EventPart:
 		s.open, s.digest = e.Part, digestStart
 		if e.Part == llm.Call {
@@ -200,9 +203,12 @@ func (s *translatedStream) write(dst []byte, e *llm.Event, step *Step) []byte {
 // end notes how the answer ended. The client is told once the charge is durable.
 func (s *translatedStream) end(finish llm.Event) {
 	s.phase, s.finish = ending, finish
-	s.tally.Finish, s.tally.Usage, s.tally.Reported = string(finish.Stop), finish.Usage, finish.Reported
+	s.tally.Finish, s.tally.Reported = string(finish.Stop), finish.Reported
+	if finish.Reported {
+		s.tally.Usage = finish.Usage
+	}
 	if s.way.begun != "" {
-		s.tally.Usage, s.tally.Reported = llm.Usage{}, false // it counts the end of the answer only, and its beginning as input
+		s.tally.Usage, s.tally.Reported = s.before, false // it counts the end of the answer only, and its beginning as input
 	}
 	s.tally.Ended = true
 }

@@ -217,7 +217,12 @@ func (r *run) delivered() llm.Usage {
 	if r.tally.Reported && r.plausible(r.tally.Usage) {
 		return r.tally.Usage
 	}
-	return llm.Usage{Input: r.inputEstimate(), Output: r.outputEstimate()}
+	u := llm.Usage{Input: r.inputEstimate()}
+	if said := r.tally.Usage; !r.tally.Reported && said.InputTotal() > 0 && said.InputTotal() <= r.reserve.input {
+		u = llm.Usage{Input: said.Input, CacheRead: said.CacheRead, CacheWrite: said.CacheWrite} // as far as it goes
+	}
+	u.Output = r.outputEstimate()
+	return u
 }
 
 // charge is what a row of the settlement table takes for the call.

@@ -41,7 +41,7 @@ func (r *run) mend(ctx context.Context, cut *provider.Fault) error {
 	}
 	v := r.recovery
 	failed, route, tally := r.stream, r.route, r.tally
-	v.base = dialect.Tally{ContentBytes: tally.ContentBytes, ContentFrames: tally.ContentFrames}
+	v.base = dialect.Tally{Usage: tally.Usage, ContentBytes: tally.ContentBytes, ContentFrames: tally.ContentFrames}
 	v.tries++
 	v.going = true
 	r.stream, r.tally, r.frame, r.sent = nil, v.base, sse.Frame{}, r.gateway.o.Now()
@@ -57,7 +57,7 @@ func (r *run) mend(ctx context.Context, cut *provider.Fault) error {
 // recoverable reports whether another route may go on with the answer. None can with one that lacks a frame.
 func (r *run) recoverable(cut *provider.Fault) bool {
 	v := r.recovery
-	if v == nil || v.tries == recoveriesMax || r.ranOut || r.tally.Malformed > 0 || cut.Retry == provider.Nowhere && !r.outlasts(cut) || !v.transcript.Whole() {
+	if v == nil || v.tries == recoveriesMax || r.ranOut || r.tally.Malformed > 0 || cut.Retry == provider.Nowhere && !r.outlasts(cut) {
 		return false
 	}
 	if v.request == nil {
@@ -65,7 +65,7 @@ func (r *run) recoverable(cut *provider.Fault) bool {
 			v.request, _ = r.style.Read(r.call.Body)
 		}
 	}
-	return v.request != nil && !v.request.LogProbs
+	return v.request != nil && !v.request.LogProbs && v.transcript.Whole()
 }
 
 // chartOn finds the way on which a route goes on with the answer: with its beginning in the request where the provider

@@ -57,7 +57,7 @@ func TestAStreamThatIsCutGoesOnElsewhere(t *testing.T) {
 	all := setup(t, startMoney)
 	for _, kind := range []string{"anew", "on"} {
 		eachMend(t, all, func(b *bench, client, first, second llm.Style) {
-			b.fault("alpha", "cut-after=12t")
+			b.fault("alpha", "cut-after=16t")
 			r, s, err := b.generate(b.styledCall(client, "test/"+kind+"-"+string(first)+"-"+string(second), asked{prompt: "count to 40", stream: true}))
 			must(b.t, err)
 			h := b.listenTo(s, client, true)

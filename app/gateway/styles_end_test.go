@@ -59,3 +59,23 @@ func TestEveryWayPassesOverAFrameThatCannotBeRead(t *testing.T) {
 		})
 	}
 }
+
+func TestEveryWayChargesABrokenStreamWithTheInputThatWasCounted(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
+		if !stream || upstream == llm.Chat || upstream == llm.Responses { // which count at their end
+			return
+		}
+		whole, _, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 30", stream: true}))
+		must(b.t, err)
+		b = b.fresh(t)
+		b.fault("alpha", "cut-after=12t")
+		r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 30", stream: true}))
+		must(b.t, err)
+		if h := b.listenTo(s, client, true); r.Usage[0] != whole.Usage[0] || h.usage.Input != r.Usage[0] || !r.Estimated || h.cost != r.Cost {
+			b.t.Errorf("report %+v, want the input of %+v", r, whole)
+		}
+		b.settled(r.Cost)
+	})
+}
