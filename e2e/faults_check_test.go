@@ -284,6 +284,9 @@ func (h *faultHouse) asks(t *testing.T, s mishap, want fate) {
 		if len(all) != one.want {
 			t.Errorf("%s: %s got %d requests, not %d", s.id, one.provider, len(all), one.want)
 		}
+		if one.provider == s.spareID() && s.begins && s.upstream != "responses" && len(all) > 0 && !strings.Contains(all[0].Body, ` 39 40"`) {
+			t.Errorf("%s: the second upstream was not given the beginning: %s", s.id, all[0].Body)
+		}
 		if one.provider == s.firstID() && want.cancelled && (len(all) == 0 || !all[len(all)-1].ClientLeft) {
 			t.Errorf("%s: the upstream was not left: %+v", s.id, all)
 		}

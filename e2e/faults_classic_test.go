@@ -11,6 +11,12 @@ const withoutThree = "1 2 4 5 6 7 8 9"
 // recovers lets a model's answers be taken up by another route where they were cut.
 const recovers = "    on_cut: recover\n"
 
+// longPrompt is one whose answer is worth going on with where it was cut, and not only worth beginning anew.
+const longPrompt = "count to 60"
+
+// recoveredLong is the answer to it, when it was cut and taken up.
+var recoveredLong = rescued.with("recovered").saying(counted(60))
+
 // prefills says that a provider goes on with an answer that the request begins.
 const prefills = "    prefill: [chat, messages, responses, native]\n"
 
@@ -46,8 +52,8 @@ var classicRows = []faultRow{
 		{does: "slow-first=8s", more: "    hedge: true\n", drive: (*faultHouse).isHedged},
 	}},
 	{"cut-stream", []fault{
-		{does: "cut-after=4t;pace=5ms", form: streamOnly, every: true, more: recovers, second: prefills,
-			alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")},
+		{does: "cut-after=40t;pace=1ms", prompt: longPrompt, form: streamOnly, every: true, more: recovers, second: prefills, begins: true,
+			alone: breaksOff("upstream", 1, 0).saying(counted(60)), helped: recoveredLong},
 		{does: "cut-after=4t;pace=5ms", form: streamOnly, every: true, more: recovers, alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")},
 		{does: "reset-after=4t;pace=40ms", form: streamOnly, more: recovers, alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")},
 		{does: "error-after=4t;pace=5ms;status=503", form: streamOnly, more: recovers, alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")},
@@ -55,8 +61,8 @@ var classicRows = []faultRow{
 		{does: "end-after=1", form: jsonOnly, alone: failsTwice, helped: rescuedBy2},
 	}},
 	{"stall", []fault{
-		{does: "stall-after=4t;pace=5ms", form: streamOnly, every: true, tight: true, more: recovers, second: prefills,
-			alone: breaksOff("timeout", 1, 0).leaving(), helped: rescued.with("recovered").leaving()},
+		{does: "stall-after=40t;pace=1ms", prompt: longPrompt, form: streamOnly, every: true, tight: true, more: recovers, second: prefills, begins: true,
+			alone: breaksOff("timeout", 1, 0).saying(counted(60)).leaving(), helped: recoveredLong.leaving()},
 		{does: "stall-after=4t;pace=5ms", form: streamOnly, tight: true, more: recovers,
 			alone: breaksOff("timeout", 1, 0).leaving(), helped: rescued.with("recovered").leaving()},
 		{does: "stall-after=1", form: jsonOnly, tight: true, alone: tooLate, helped: rescued.leaving()},
@@ -89,8 +95,12 @@ var classicRows = []faultRow{
 	{"cut-and-prefill-rejected", []fault{
 		{does: "cut-after=4t;pace=5ms", form: streamOnly, every: true, more: recovers, spare: "prefill=refuse",
 			alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")}, // it is not said to take one, so it gets none
-		{does: "cut-after=4t;pace=5ms", form: streamOnly, more: recovers, second: prefills, spare: "prefill=refuse",
-			alone: breaksOff("upstream", 1, 0), helped: answers(1, 2).with("recovered")}, // asked anew without it
+		{does: "cut-after=40t;pace=1ms", prompt: longPrompt, form: streamOnly, every: true, speak: "chat messages native", more: recovers,
+			second: prefills, spare: "prefill=refuse", // and is asked anew, for all of it
+			alone: breaksOff("upstream", 1, 0).saying(counted(60)), helped: answers(1, 2).with("recovered").saying(counted(60))},
+		{does: "cut-after=40t;pace=1ms", prompt: longPrompt, form: streamOnly, every: true, speak: "chat messages native", more: recovers,
+			second: prefills, spare: "prefill=restart", begins: true, // and begins anew of itself
+			alone: breaksOff("upstream", 1, 0).saying(counted(60)), helped: recoveredLong},
 		{does: "cut-after=1", form: jsonOnly, spare: "prefill=refuse", second: prefills, alone: failsTwice, helped: rescuedBy2},
 	}},
 	{"flapping-primary", []fault{

@@ -56,6 +56,7 @@ type fault struct {
 	spare  string // what the second one does
 	second string // further lines of the second provider
 	more   string // further lines of the model
+	begins bool   // the second provider is given the beginning of the answer, where its style has a place for it
 	longer bool   // help is another model, for what is too long for this one
 
 	drive func(h *faultHouse, t *testing.T, s mishap) // makes the calls, where it takes more than one
