@@ -297,7 +297,7 @@ func (r TrafficRoute) failed() string {
 	if calls == 0 {
 		return "–"
 	}
-	return Percent(failures, calls)
+	return Percent(failures, calls) + " failed"
 }
 
 // span is what the replicas measured: one figure where they agree, else from the least to the most.

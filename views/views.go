@@ -131,7 +131,7 @@ var navigation = []ui.NavItem{
 func (s Shell) navigation() []ui.NavItem {
 	items := allowed(navigation, s.Viewer)
 	if s.Viewer.Operator {
-		items = append(items, ui.NavItem{Icon: ui.IconServerCrash, Text: "Operator", Href: operatorPath})
+		items = append(items, ui.NavItem{Icon: ui.IconSliders, Text: "Operator", Href: operatorPath})
 	}
 	return items
 }
