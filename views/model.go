@@ -122,14 +122,14 @@ func (m Model) atUsualSize() string {
 // factorNote explains limits that are not the usual ones.
 func (d ModelDetail) factorNote() string {
 	if d.Factor > 1 {
-		return "This account has " + Count(int64(d.Factor)) + " times the usual limits."
+		return "This account has " + Count(int64(d.Factor)) + " times the usual limits, counted over all of its keys."
 	}
-	return "The limits of this account, counted over all of its keys."
+	return "The limits of this account, counted over all of its keys. A key may have limits of its own."
 }
 
 // dates are the days of the model's life.
 func (m Model) dates(now time.Time) []limitRow {
-	rows := []limitRow{{"Released", dayTime(m.Released)}}
+	rows := []limitRow{{name: "Released", value: dayTime(m.Released)}}
 	if m.Released.After(now) {
 		rows[0].name = "Expected"
 	}
@@ -138,7 +138,7 @@ func (m Model) dates(now time.Time) []limitRow {
 		at   *time.Time
 	}{{"Deprecated", m.Deprecated}, {"Shuts down", m.Shutdown}} {
 		if one.at != nil {
-			rows = append(rows, limitRow{one.name, dayTime(*one.at)})
+			rows = append(rows, limitRow{name: one.name, value: dayTime(*one.at)})
 		}
 	}
 	return rows

@@ -90,6 +90,14 @@ var stylePaths = map[Style]string{
 // Limits are what the reader's account may do with a model. Zero is no limit.
 type Limits struct {
 	RequestsPerMinute, RequestsPerDay, TokensPerMinute, Concurrency, JobsPerDay, JobsRunning int64
+
+	AccountRequests, AccountTokens int64       // a minute, on all models together
+	Left                           *LimitsLeft // now; nil when nobody has looked
+}
+
+// LimitsLeft is what is left of limits now, as far as there are such limits.
+type LimitsLeft struct {
+	RequestsPerMinute, RequestsPerDay, TokensPerMinute, Concurrency, AccountRequests, AccountTokens int64
 }
 
 // Price is what a quantity of a meter costs.
@@ -325,41 +333,69 @@ func shortened(n, unit int64) string {
 	return decimal(tenths, 1)
 }
 
-// lines are the limits that people meet first.
+// lines are the limits that people meet first, and what is left of them now.
 func (l Limits) lines() (first, second string) {
+	left := l.left()
 	if l.RequestsPerMinute > 0 {
-		first = Short(l.RequestsPerMinute) + " req/min"
+		first = ofLimit(left.RequestsPerMinute, l.RequestsPerMinute) + " req/min"
 	}
 	switch {
 	case l.TokensPerMinute > 0:
-		second = Short(l.TokensPerMinute) + " tok/min"
+		second = ofLimit(left.TokensPerMinute, l.TokensPerMinute) + " tok/min"
 	case l.JobsPerDay > 0:
 		second = Short(l.JobsPerDay) + " jobs/day"
 	case l.RequestsPerDay > 0:
-		second = Short(l.RequestsPerDay) + " req/day"
+		second = ofLimit(left.RequestsPerDay, l.RequestsPerDay) + " req/day"
 	}
 	return first, second
 }
 
+// nobodyLooked stands for what is left where that is not known.
+const nobodyLooked = -1
+
+// left is what is left of each limit.
+func (l Limits) left() LimitsLeft {
+	if l.Left != nil {
+		return *l.Left
+	}
+	return LimitsLeft{nobodyLooked, nobodyLooked, nobodyLooked, nobodyLooked, nobodyLooked, nobodyLooked}
+}
+
+// ofLimit is a limit, with what is left of it where that is known.
+func ofLimit(left, limit int64) string {
+	if left == nobodyLooked {
+		return Short(limit)
+	}
+	return Short(left) + " of " + Short(limit)
+}
+
 // limitRow is one line of the table of limits.
-type limitRow struct{ name, value string }
+type limitRow struct{ name, value, left string }
 
 func (l Limits) rows() []limitRow {
+	left := l.left()
 	var rows []limitRow
 	for _, one := range []struct {
-		name string
-		n    int64
+		name    string
+		n, left int64
 	}{
-		{"Requests a minute", l.RequestsPerMinute},
-		{"Requests a day", l.RequestsPerDay},
-		{"Tokens a minute", l.TokensPerMinute},
-		{"Calls at once", l.Concurrency},
-		{"Jobs a day", l.JobsPerDay},
-		{"Jobs running at once", l.JobsRunning},
+		{"Requests a minute", l.RequestsPerMinute, left.RequestsPerMinute},
+		{"Requests a day", l.RequestsPerDay, left.RequestsPerDay},
+		{"Tokens a minute", l.TokensPerMinute, left.TokensPerMinute},
+		{"Calls at once", l.Concurrency, left.Concurrency},
+		{"Jobs a day", l.JobsPerDay, nobodyLooked},
+		{"Jobs running at once", l.JobsRunning, nobodyLooked},
+		{"Requests a minute, all models", l.AccountRequests, left.AccountRequests},
+		{"Tokens a minute, all models", l.AccountTokens, left.AccountTokens},
 	} {
-		if one.n > 0 {
-			rows = append(rows, limitRow{one.name, Count(one.n)})
+		if one.n <= 0 {
+			continue
 		}
+		row := limitRow{name: one.name, value: Count(one.n)}
+		if one.left != nobodyLooked {
+			row.left = Count(one.left)
+		}
+		rows = append(rows, row)
 	}
 	return rows
 }

@@ -431,7 +431,7 @@ func modelTable(l Models, rows []Model) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "<th role=\"columnheader\" scope=\"col\">Your limits</th><th role=\"columnheader\" scope=\"col\">API styles</th><th role=\"columnheader\" scope=\"col\">Status</th></tr></thead> <tbody role=\"rowgroup\">")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 26, "<th role=\"columnheader\" scope=\"col\">Left of your limits</th><th role=\"columnheader\" scope=\"col\">API styles</th><th role=\"columnheader\" scope=\"col\">Status</th></tr></thead> <tbody role=\"rowgroup\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -33,9 +33,11 @@ func (c *Console) models(p *page) error {
 
 func (c *Console) viewModels(p *page) []views.Model {
 	found := c.o.Catalog.Snapshot().Models()
+	left := c.o.Gateway.Left(p.user.AccountID, p.factor(), found)
 	models := make([]views.Model, len(found))
 	for i, m := range found {
 		models[i] = viewModel(m, p.factor())
+		addLeft(&models[i].Limits, left[i])
 	}
 	return models
 }
@@ -108,6 +110,21 @@ func viewLimits(m *catalog.Model, factor int64) views.Limits {
 	return l
 }
 
+// addLeft adds what is left of the limits now, and those of the account as a whole. A model has no more places than its
+// account.
+func addLeft(l *views.Limits, left limit.Left) {
+	places := left.Account.Places.Remaining
+	if left.Model.Places.Limit > 0 {
+		places = min(places, left.Model.Places.Remaining)
+	}
+	l.AccountRequests, l.AccountTokens = left.Account.Requests.Limit, left.Account.Tokens.Limit
+	l.Left = &views.LimitsLeft{
+		RequestsPerMinute: left.Model.Requests.Remaining, RequestsPerDay: left.Model.Daily.Remaining,
+		TokensPerMinute: left.Model.Tokens.Remaining, Concurrency: places,
+		AccountRequests: left.Account.Requests.Remaining, AccountTokens: left.Account.Tokens.Remaining,
+	}
+}
+
 // modelAt finds the model that the rest of the path, or the parameter, names.
 func (c *Console) modelAt(id string) (*catalog.Model, error) {
 	if plain, err := url.PathUnescape(id); err == nil {
@@ -124,9 +141,11 @@ func (c *Console) model(p *page) error {
 	if err != nil {
 		return err
 	}
+	left := c.o.Gateway.Left(p.user.AccountID, p.factor(), []*catalog.Model{m})
 	d := views.ModelDetail{
 		Shell: c.shell(p), Model: viewModel(m, p.factor()), Language: language(p), Style: preferred(p, styleCookie), Factor: p.factor(),
 	}
+	addLeft(&d.Model.Limits, left[0])
 	if d.KeyHint, err = c.keyHint(p); err != nil {
 		return err
 	}
