@@ -87,7 +87,7 @@ func (c *catchUp) part(e *llm.Event) bool {
 	case e.Part == llm.Reasoning && c.have[c.at].kind != llm.Reasoning:
 		c.here = skipped
 		return true
-	case c.have[c.at].kind == e.Part && (!c.whole() || !c.have[c.at].ended):
+	case c.have[c.at].kind == e.Part && (c.weighs || !c.whole() || !c.have[c.at].ended):
 		c.here = repeated
 		return true
 	case !c.leave():
@@ -158,8 +158,10 @@ func (c *catchUp) text(e *llm.Event) bool {
 	switch {
 	case n == len(e.Delta):
 		return true
-	case !c.whole() && !c.told, c.at < len(c.have)-1, h.ended:
+	case !c.whole() && !c.told, c.at < len(c.have)-1, h.ended && !c.told:
 		return false
+	case h.ended: // so that what the upstream goes on with needs a part of its own
+		c.out = append(c.out, llm.Event{Kind: llm.EventPart, Part: h.kind})
 	}
 	c.at, c.here = len(c.have), passed
 	rest := *e
