@@ -1,0 +1,142 @@
+//go:build soak
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	peakRate     = 250 // calls a second; 64 places and answers after 200 ms have room for 320
+	overloadBy   = 10
+	loadTime     = 10 * time.Second
+	soakStreams  = 500
+	soakRestarts = 10
+)
+
+// offered is what the open-loop generator says came of its calls.
+type offered struct {
+	Offered, Good, Refused, Failed int
+
+	GoodRate   float64 `json:"good_rate"`
+	GoodP50    float64 `json:"good_p50"`
+	GoodP99    float64 `json:"good_p99"`
+	RefusedP50 float64 `json:"refused_p50"`
+	RefusedP99 float64 `json:"refused_p99"`
+}
+
+// generator is the program that offers load, in a process of its own.
+type generator struct{ program, url, body string }
+
+func newGenerator(t *testing.T, p production, body string) generator {
+	t.Helper()
+	g := generator{filepath.Join(dataDir(t), "openload"), p.BaseURL + "/chat/completions", body}
+	if out, err := exec.Command("go", "build", "-o", g.program, "./openload").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return g
+}
+
+func (g generator) offer(t *testing.T, rate int, lasting time.Duration, keys ...string) (o offered) {
+	t.Helper()
+	out, err := exec.Command(g.program, "-url", g.url, "-body", g.body, "-rate", fmt.Sprint(rate), "-for", lasting.String(),
+		"-keys", strings.Join(keys, ",")).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(out, &o); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// crowded is a replica of 64 places before an upstream that takes its time, and two accounts that pay.
+func crowded(t *testing.T) (production, generator, []string) {
+	t.Helper()
+	g := start(t)
+	steady := once("test/steady")
+	g.addModels(t, model{id: steady, upstream: "sim+slow-first=200ms", provider: "meridian"})
+	p := g.replicaOn(t, dataDir(t), "--in-flight-max", "64", "--drain-timeout", "5s")
+	t.Cleanup(func() {
+		if err := p.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	other := g.newCustomer(t, "crowd")
+	other.setAvailable(t, 500_000_000_000)
+	other.setLimits(t, 100_000)
+	return p, newGenerator(t, p, ask(steady, "echo: steady")), []string{g.APIKey, other.APIKey}
+}
+
+// TestFaultSoakOverload offers ten times what a replica can take: what it serves stays as much and as quick, and what it refuses
+// it refuses at once.
+func TestFaultSoakOverload(t *testing.T) {
+	p, gen, keys := crowded(t)
+	gen.offer(t, peakRate, 2*time.Second, keys...) // warm
+	peak := gen.offer(t, peakRate, loadTime, keys...)
+	over := gen.offer(t, peakRate*overloadBy, loadTime, keys...)
+	from := time.Now()
+	for in := 0; in < 20 && time.Since(from) < 10*time.Second; in++ {
+		if p.call(t, "POST", "/v1/chat/completions", gen.body, "X-Error-Status", "standard").status != 200 {
+			in = 0
+		}
+	}
+	recovery := time.Since(from)
+	t.Logf("load average %s\npeak %+v\nx%d %+v\nin order again after %v with 20 calls", loads(t), peak, overloadBy, over, recovery)
+	if over.GoodRate < 0.9*peak.GoodRate || over.GoodP99 > 2*peak.GoodP99 || over.RefusedP99 >= 5 || over.Failed > 0 {
+		t.Errorf("goodput %.0f of %.0f a second, p99 %.0f of %.0f ms, refusals p99 %.1f ms, %d failed",
+			over.GoodRate, peak.GoodRate, over.GoodP99, peak.GoodP99, over.RefusedP99, over.Failed)
+	}
+	if recovery > 9*time.Second { // 20 calls of 200 ms, and 5 s
+		t.Errorf("recovery took %v", recovery)
+	}
+}
+
+// TestFaultSoakNeighbour has one tenant flood while another calls as always.
+func TestFaultSoakNeighbour(t *testing.T) {
+	_, gen, keys := crowded(t)
+	gen.offer(t, 50, 2*time.Second, keys...)
+	alone := gen.offer(t, 50, loadTime, keys[1])
+	flooding := make(chan offered, 1)
+	go func() { flooding <- gen.offer(t, peakRate*overloadBy, loadTime+2*time.Second, keys[0]) }()
+	beside := gen.offer(t, 50, loadTime, keys[1])
+	t.Logf("load average %s\nalone %+v\nbeside %+v\nthe flood %+v", loads(t), alone, beside, <-flooding)
+	if beside.Good < beside.Offered || beside.GoodP99 > 1.2*alone.GoodP99 {
+		t.Errorf("beside a flood %d of %d calls succeed, p99 %.0f ms; alone %.0f ms", beside.Good, beside.Offered, beside.GoodP99, alone.GoodP99)
+	}
+}
+
+// TestFaultSoakRollingRestarts replaces three replicas ten times over under 500 streams.
+func TestFaultSoakRollingRestarts(t *testing.T) {
+	g := start(t)
+	slow := once("test/rolled")
+	g.addModels(t, model{id: slow, upstream: "sim+pace=100ms", provider: "meridian"})
+	f := &fleet{gateway: g, args: []string{"--drain-timeout", "30s", "--lame-duck", lameDuck}}
+	for range replicas {
+		s := &seat{data: dataDir(t)}
+		s.production = f.replicaOn(t, s.data, f.args...)
+		f.seats = append(f.seats, s)
+	}
+	f.rolls(t, slow, soakStreams, soakRestarts)
+	for _, s := range f.seats {
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	g.books(t)
+}
+
+func loads(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("cat", "/proc/loadavg").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
