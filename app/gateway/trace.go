@@ -85,7 +85,7 @@ type trace struct {
 	settled time.Duration // how long the charge took behind the answer
 }
 
-// operations name what the styles do.
+// operationOf names what a style does.
 func operationOf(s llm.Style) string {
 	if s == llm.Native {
 		return tracing.Generate
@@ -178,8 +178,9 @@ func (r *run) ended(fault *provider.Fault) {
 	r.trace.trying = nil
 }
 
-// account fills in how the call's time was spent, if somebody asks. What the gateway took itself is all until the answer began that was no waiting
-// for a provider, and what the charge took behind it; the time between is the provider's and the client's.
+// account fills in how the call's time was spent, if somebody asks. What the gateway took itself is all until the answer
+// began that was no waiting for a provider, and what the charge took behind it; the time between is the provider's and
+// the client's.
 func (r *run) account(p *Report) {
 	p.Tries = r.trace.tries[:r.trace.tried]
 	if r.trace.fault != nil {
