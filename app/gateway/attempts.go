@@ -14,11 +14,14 @@ import (
 // noneRetryAfter is when a client may try again whose call no provider could take.
 const noneRetryAfter = 5 * time.Second
 
+// chart finds the way to a route, or says why there is none.
+type chart func(*run, *catalog.Route) error
+
 // walk goes over the routes of a model until one of them answers.
 type walk struct {
 	run   *run
-	chart func(*catalog.Route) error // finds the way to a route, or says why there is none
-	late  bool                       // the client has a part of the answer already: no route is asked twice, and each costs a retry
+	chart chart
+	late  bool // the client has a part of the answer already: no route is asked twice, and each costs a retry
 }
 
 // reopen opens another route for an answer that was cut after it had begun. It ends the attempt that was cut, with its
@@ -40,7 +43,8 @@ func (r *run) reopen(ctx context.Context, cut *provider.Fault, chart func(*catal
 	if cut.Retry == provider.Nowhere && !r.outlasts(cut) {
 		return cut
 	}
-	err := (&walk{run: r, chart: chart, late: true}).open(ctx)
+	on := func(_ *run, route *catalog.Route) error { return chart(route) }
+	err := (&walk{run: r, chart: on, late: true}).open(ctx)
 	if err != nil && ctx.Err() == nil && !r.expired() {
 		return cut
 	}
@@ -192,7 +196,7 @@ func (w *walk) other() (bool, error) {
 // pick draws the next route that can carry the call and that nothing speaks against. When none was tried yet and
 // something speaks against them all, those that are only in bad health are taken all the same. Without any it says why
 // none can carry the call, if that is the reason.
-func (r *run) pick(chart func(*catalog.Route) error) (*catalog.Route, error) {
+func (r *run) pick(find chart) (*catalog.Route, error) {
 	if route := r.next; route != nil {
 		r.next = nil
 		return route, nil
@@ -210,7 +214,7 @@ func (r *run) pick(chart func(*catalog.Route) error) (*catalog.Route, error) {
 			r.plan.hold(block)
 			continue
 		}
-		err := chart(route)
+		err := find(r, route)
 		if err == nil {
 			return route, nil
 		}

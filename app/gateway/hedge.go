@@ -81,7 +81,7 @@ func (r *run) newHedge(ctx context.Context, lose context.CancelCauseFunc) *hedge
 func (h *hedge) second(ctx context.Context) *provider.Fault {
 	r := h.rival
 	defer r.asked.giveBack()
-	begun, err := (&walk{run: r, chart: r.chart, late: true}).other()
+	begun, err := (&walk{run: r, chart: (*run).chart, late: true}).other()
 	if !begun || err != nil {
 		return provider.NewFault(provider.ClassSetup, err)
 	}

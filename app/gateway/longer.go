@@ -13,7 +13,7 @@ import (
 // room that the catalog names, once, as if it had been made to that model: at its price, within its limits and on its
 // routes.
 func (r *run) open(ctx context.Context) error {
-	err := (&walk{run: r, chart: r.chart}).open(ctx)
+	err := (&walk{run: r, chart: (*run).chart}).open(ctx)
 	fault, ok := errors.AsType[*provider.Fault](err)
 	if !ok || !fault.TooLong {
 		return err
@@ -25,7 +25,7 @@ func (r *run) open(ctx context.Context) error {
 	if err := r.moveTo(ctx, longer); err != nil {
 		return provider.NewRefusal(app.AsError(err))
 	}
-	return (&walk{run: r, chart: r.chart}).open(ctx)
+	return (&walk{run: r, chart: (*run).chart}).open(ctx)
 }
 
 // longer is the model that takes what is too long for this one, if the call would be admitted there. It is nil for a

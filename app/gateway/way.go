@@ -24,7 +24,7 @@ const (
 // here, before anything is held or sent.
 func (r *run) prepare() (err error) {
 	r.plan = newPlan(r.model, r.gateway.o.Random)
-	if r.next, err = r.pick(r.chart); r.next == nil && err == nil {
+	if r.next, err = r.pick((*run).chart); r.next == nil && err == nil {
 		return r.unavailable()
 	}
 	return err
