@@ -26,6 +26,9 @@ func (f *limitFlags) checkLimits() error {
 	if f.AccountRequests < 0 || f.AccountTokens < 0 {
 		return fmt.Errorf("--account-requests and --account-tokens must not be negative")
 	}
+	if f.RedisURL == "" {
+		return nil
+	}
 	if f.RedisWait < time.Millisecond || f.RedisWait > redisWaitMax || f.RedisLease < time.Second {
 		return fmt.Errorf("--redis-wait must be from 1ms to %s, and --redis-lease at least 1s", redisWaitMax)
 	}
