@@ -50,6 +50,7 @@ func Start(t testing.TB) *Server {
 // Restart starts a server that was killed, with nothing in it, and waits until it takes connections.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
+	//nolint:gosec // the program is the one on the PATH, and its words are ours
 	s.process = exec.Command(s.program, "--port", "0", "--unixsocket", s.socket, "--save", "", "--appendonly", "no",
 		"--dir", filepath.Dir(s.socket), "--loglevel", "warning")
 	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // the test may not live to end it
