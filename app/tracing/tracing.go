@@ -51,9 +51,10 @@ func (t *Tracer) Call(ctx context.Context, operation string, headers http.Header
 	if said := headers[http.CanonicalHeaderKey(parentHeader)]; len(said) == 1 && len(said[0]) == parentBytes {
 		ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{parentHeader: said[0]})
 	}
+	//nolint:spancheck // Call.End ends it
 	ctx, span := t.tracer.Start(ctx, operation, trace.WithTimestamp(at), trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(attribute.String("gen_ai.operation.name", operation)))
-	return ctx, &Call{span: span, operation: operation}
+	return ctx, &Call{span: span, operation: operation} //nolint:spancheck // as above
 }
 
 // Ending is what a span says of a call. Texts that are empty and numbers that are zero are not said.
@@ -145,10 +146,9 @@ func (a *Attempt) End(f *provider.Fault) {
 		return
 	}
 	said := make(said, 0, 2)
-	switch {
-	case f == nil:
+	if f == nil {
 		said.number("http.response.status_code", http.StatusOK)
-	default:
+	} else {
 		said.number("http.response.status_code", int64(f.Status))
 		said.failure(a.span, string(f.Class))
 	}

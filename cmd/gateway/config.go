@@ -99,17 +99,10 @@ func (c *Config) AfterApply() error {
 	if c.TrialCredit < 0 || c.TrialDays < 1 {
 		return fmt.Errorf("--trial-credit must not be negative and --trial-days at least 1")
 	}
-	if err := c.check(); err != nil {
-		return err
-	}
-	if err := c.checkGate(); err != nil {
-		return err
-	}
-	if err := c.checkLimits(); err != nil {
-		return err
-	}
-	if err := c.checkTraces(); err != nil {
-		return err
+	for _, check := range []func() error{c.check, c.checkGate, c.checkLimits, c.checkTraces} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
 	return c.checkBaseURL()
 }

@@ -28,7 +28,7 @@ const (
 	spansSentMax       = 512 // in one request
 	spansSentEvery     = 2 * time.Second
 	spansSendMax       = 5 * time.Second // one request with its repetitions
-	spansFlushMax      = time.Second // of the last ones, when the process ends
+	spansFlushMax      = time.Second     // of the last ones, when the process ends
 	spanAttributesMax  = 32
 	spanTextBytesMax   = 256
 	collectorBodyBytes = 64 << 10 // of a collector's answer
@@ -198,7 +198,7 @@ func (h *house) upstreamTables() []server.Table {
 		Columns: []server.Column{gauge("umg_paused", "1 for each model and provider that an operator has paused.")},
 		Rows: func(row func([]string, ...float64)) {
 			for _, p := range h.health.Pauses() {
-				row([]string{string(p.Kind), p.ID}, 1)
+				row([]string{p.Kind, p.ID}, 1)
 			}
 		},
 	}}
