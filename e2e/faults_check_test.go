@@ -29,7 +29,7 @@ func (h *faultHouse) calls(t *testing.T, s mishap, want fate) answer {
 }
 
 // sees holds what the client got against the fate, and returns the text and the costs that it was shown.
-func (h *faultHouse) sees(t *testing.T, s mishap, want fate, a answer) (shown sight) {
+func (h *faultHouse) sees(t *testing.T, s mishap, want fate, a answer) (shown showing) {
 	t.Helper()
 	p := s.client
 	for _, one := range costShown.FindAllStringSubmatch(a.body, -1) {
@@ -66,8 +66,8 @@ func (h *faultHouse) sees(t *testing.T, s mishap, want fate, a answer) (shown si
 	return shown
 }
 
-// sight is what a client has of an answer.
-type sight struct {
+// showing is what a client has of an answer.
+type showing struct {
 	text, model, stop string
 	costs             []int64
 }
@@ -89,7 +89,7 @@ func wholeOf(t *testing.T, s mishap, a answer) map[string]any {
 }
 
 // seesStream reads a stream: whole, or broken off by an error in the words of the style behind a beginning of the answer.
-func (h *faultHouse) seesStream(t *testing.T, s mishap, want fate, a answer, shown sight) sight {
+func (h *faultHouse) seesStream(t *testing.T, s mishap, want fate, a answer, shown showing) showing {
 	t.Helper()
 	p := s.client
 	if kind, _, _ := strings.Cut(a.header.Get("Content-Type"), ";"); a.status != http.StatusOK || kind != "text/event-stream" {
@@ -205,7 +205,7 @@ func (h *faultHouse) latest(t *testing.T, s mishap, id string) (r faultRecord) {
 const estimateMoreMax = 64
 
 // recorded holds the record of a call against its fate, the row of the settlement table and what was shown.
-func (h *faultHouse) recorded(t *testing.T, s mishap, want fate, id string, shown sight) faultRecord {
+func (h *faultHouse) recorded(t *testing.T, s mishap, want fate, id string, shown showing) faultRecord {
 	t.Helper()
 	r := h.latest(t, s, id)
 	reason := want.reason

@@ -53,7 +53,7 @@ func (h *faultHouse) leavesUnanswered(t *testing.T, s mishap) {
 	cancel()
 	<-done
 	h.isToldOfLeaving(t, s, left)
-	h.recorded(t, s, fate{as: "gone", first: 1, reason: "client_left_unanswered"}, "", sight{})
+	h.recorded(t, s, fate{as: "gone", first: 1, reason: "client_left_unanswered"}, "", showing{})
 }
 
 // isToldOfLeaving waits until the upstream knows that its caller has gone, and insists that nobody else was asked.
@@ -69,7 +69,7 @@ func (h *faultHouse) isToldOfLeaving(t *testing.T, s mishap, left time.Time) {
 func (h *faultHouse) leavesMidway(t *testing.T, s mishap) {
 	left := h.reads(t, s, s.prompt, " 9")
 	h.isToldOfLeaving(t, s, left)
-	r := h.recorded(t, s, well.with("client_left"), "", sight{})
+	r := h.recorded(t, s, well.with("client_left"), "", showing{})
 	if r.Output < 5 || r.Output > 400 {
 		t.Errorf("%s: %+v", s.id, r)
 	}
@@ -155,7 +155,7 @@ func (h *faultHouse) closesHalf(t *testing.T, s mishap) {
 		t.Errorf("%s: %d %s", s.id, a.status, a.body)
 	}
 	h.isToldOfLeaving(t, s, left)
-	h.recorded(t, s, fate{as: "gone", first: 1, reason: "client_left_unanswered"}, a.header.Get("X-Request-Id"), sight{})
+	h.recorded(t, s, fate{as: "gone", first: 1, reason: "client_left_unanswered"}, a.header.Get("X-Request-Id"), showing{})
 }
 
 // readsSlowly reads nothing for a while, and then little by little: the answer is whole, and costs what it shows.

@@ -239,7 +239,7 @@ func (h *faultHouse) isCutAtLength(t *testing.T, s mishap) {
 	if stop, text := streamStop(t, p, all), p.textOf(t, all); stop != stopWords["length"][p.style] || !strings.HasPrefix(text, faultAnswer) {
 		t.Errorf("%s: %q ends with %q", s.id, text, stop)
 	}
-	shown := sight{}
+	shown := showing{}
 	for _, one := range costShown.FindAllStringSubmatch(a.body, -1) {
 		shown.costs = append(shown.costs, nanos(t, one[1]))
 	}
