@@ -150,15 +150,19 @@ func (r *run) turn(last *provider.Fault) bool {
 	return true
 }
 
-// again tries the same route once more, after a while that is chance, and not before the upstream wants it. Where there is
-// no other route it is asked although it may be ejected by now.
+// again tries the same route once more, after a while that is chance, and not before the upstream wants it, unless the call
+// would be over by then. Where there is no other route it is asked although it may be ejected by now.
 func (r *run) again(ctx context.Context, last *provider.Fault) (bool, error) {
 	p, o := &r.plan, &r.gateway.o
-	if last.Retry != provider.Here || p.again || p.forced || last.After > retryAfterMax || !o.Health.MayRetry(r.route.Provider.ID) {
+	if last.Retry != provider.Here || p.again || p.forced || last.After > retryAfterMax {
+		return false, nil
+	}
+	wait := last.After + time.Duration(o.Random(int(o.RetryWait)+1))
+	if left, bounded := r.timeLeft(); bounded && wait >= left || !o.Health.MayRetry(r.route.Provider.ID) {
 		return false, nil
 	}
 	p.again = true
-	if err := r.rest(ctx, last.After+time.Duration(o.Random(int(o.RetryWait)+1))); err != nil {
+	if err := r.rest(ctx, wait); err != nil {
 		return false, provider.FaultOf(ctx, err)
 	}
 	if r.expired() {

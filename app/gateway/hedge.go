@@ -53,7 +53,7 @@ func (r *run) race(ctx context.Context) *provider.Fault {
 			lose(cause)
 		}
 	}
-	if !h.end(fault == nil) {
+	if !h.end(fault == nil || final(fault)) {
 		return fault
 	}
 	if h.crash != nil {
@@ -110,13 +110,13 @@ func (h *hedge) decide(rival bool) bool {
 	return true
 }
 
-// end waits for what the hedge has begun, which is cancelled when the first attempt has come to content before it. It
-// reports whether there was anything.
-func (h *hedge) end(answered bool) bool {
+// end waits for what the hedge has begun, which is cancelled when the first attempt has come to content, or to a refusal for
+// good, before it. It reports whether there was anything.
+func (h *hedge) end(decided bool) bool {
 	if h.timer.Stop() {
 		return false
 	}
-	if answered {
+	if decided {
 		h.decide(false)
 	}
 	<-h.ended
@@ -134,8 +134,8 @@ func (r *run) join(h *hedge, fault *provider.Fault) *provider.Fault {
 	r.attempts += v.attempts
 	r.plan.left[v.plan.current] = false
 	r.trace.join(&v.trace)
-	if fault == nil && !h.won {
-		return nil
+	if !h.won && (fault == nil || final(fault)) {
+		return fault
 	}
 	r.opened(overtaken(fault))
 	r.endTry(overtaken(fault))
@@ -148,6 +148,11 @@ func (r *run) join(h *hedge, fault *provider.Fault) *provider.Fault {
 	}
 	r.adopt(h)
 	return nil
+}
+
+// final reports whether a provider has refused the request for good, so that no other may answer it in its place.
+func final(fault *provider.Fault) bool {
+	return fault.Class == provider.ClassRefused && fault.Retry == provider.Nowhere
 }
 
 // overtaken is how the first attempt ended whose rival has won: by us, unless it had failed already.
