@@ -50,8 +50,8 @@ type Service struct {
 	running map[name]struct{} // claims of requests that run here; as many as there are requests
 }
 
-// name is which row a claim holds.
-type name struct{ account, key, operation string }
+// name is which row a claim holds, and for which request: another may have taken it over.
+type name struct{ account, key, operation, result string }
 
 // New makes a Service over a migrated store. It panics when an option is missing.
 func New(db *sqlx.DB, o Options) *Service {
@@ -89,14 +89,16 @@ func (r *Request) prepared() (status *int, answer []byte) {
 	return &ok, []byte{}
 }
 
-func (r *Request) name() name { return name{r.AccountID, r.Key, r.Operation} }
-
 // Claim is what Begin found. Answer is the stored one of an earlier request, nil when there is none and the caller must
 // make it: under ResultID, which an earlier request that crashed may have used already.
 type Claim struct {
 	ResultID string
 	Answer   *Answer
 	request  Request
+}
+
+func (c *Claim) name() name {
+	return name{c.request.AccountID, c.request.Key, c.request.Operation, c.ResultID}
 }
 
 // Answer is what the first request was answered with.
@@ -129,8 +131,9 @@ func (s *Service) Begin(ctx context.Context, r Request) (Claim, error) {
 	case row.mine && row.ResultID != r.ResultID && row.Prepared != nil:
 		return s.inherit(ctx, r, row)
 	case row.mine:
-		s.follow(r.name())
-		return Claim{ResultID: row.ResultID, request: r}, nil
+		c := Claim{ResultID: row.ResultID, request: r}
+		s.follow(c.name())
+		return c, nil
 	case string(row.Hash) != string(hash[:]):
 		e := app.Errorf(app.Unprocessable, "idempotency_error",
 			"This Idempotency-Key was used with another body in the last 24 hours. Use a new key for a new request.").At("Idempotency-Key")
@@ -164,27 +167,27 @@ func (s *Service) Prepare(ctx context.Context, c Claim, a Answer) error {
 
 // Finish says that the request with the prepared answer has ended.
 func (s *Service) Finish(ctx context.Context, c Claim) error {
-	defer s.unfollow(c.request.name())
+	defer s.unfollow(c.name())
 	return storeError("finish", finish(ctx, s.db, &c))
 }
 
 // Keep stores the answer of a claimed request, which has ended.
 func (s *Service) Keep(ctx context.Context, c Claim, a Answer) error {
-	defer s.unfollow(c.request.name())
+	defer s.unfollow(c.name())
 	if len(a.Body) > answerBytesMax {
 		return fmt.Errorf("idempotency: an answer of %d bytes is larger than %d", len(a.Body), answerBytesMax)
 	}
-	return storeError("keep", keep(ctx, s.db, c.request, a))
+	return storeError("keep", keep(ctx, s.db, &c, a))
 }
 
 // Forget gives the key up: the request failed and made nothing, so that a repetition is a new request.
 func (s *Service) Forget(ctx context.Context, c Claim) error {
-	defer s.unfollow(c.request.name())
-	return storeError("forget", forget(ctx, s.db, c.request))
+	defer s.unfollow(c.name())
+	return storeError("forget", forget(ctx, s.db, &c))
 }
 
 // Leave lets go of a request that ended in a way which nobody foresaw. Its claim ends by itself, as after a crash.
-func (s *Service) Leave(c Claim) { s.unfollow(c.request.name()) }
+func (s *Service) Leave(c Claim) { s.unfollow(c.name()) }
 
 func (s *Service) follow(n name) {
 	s.mu.Lock()

@@ -74,28 +74,33 @@ func finish(ctx context.Context, q postgres.Queryer, c *Claim) error {
 
 // renew keeps the claims of requests that still run.
 func renew(ctx context.Context, q postgres.Queryer, claims []name, until time.Time) error {
-	accounts, keys, operations := make([]string, len(claims)), make([]string, len(claims)), make([]string, len(claims))
+	n := len(claims)
+	accounts, keys, operations, results := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
 	for i, c := range claims {
-		accounts[i], keys[i], operations[i] = c.account, c.key, c.operation
+		accounts[i], keys[i], operations[i], results[i] = c.account, c.key, c.operation, c.result
 	}
 	_, err := q.ExecContext(ctx, `
-		update idempotency_keys k set claimed_until = $4 from unnest($1::text[], $2::text[], $3::text[]) as c (account_id, key, operation)
-		where k.account_id = c.account_id and k.key = c.key and k.operation = c.operation and k.status is null`,
-		pq.Array(accounts), pq.Array(keys), pq.Array(operations), until)
+		update idempotency_keys k set claimed_until = $5
+		from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as c (account_id, key, operation, result_id)
+		where k.account_id = c.account_id and k.key = c.key and k.operation = c.operation and k.result_id = c.result_id and k.status is null`,
+		pq.Array(accounts), pq.Array(keys), pq.Array(operations), pq.Array(results), until)
 	return err
 }
 
-func keep(ctx context.Context, q postgres.Queryer, r Request, a Answer) error {
+func keep(ctx context.Context, q postgres.Queryer, c *Claim, a Answer) error {
+	r := c.request
 	_, err := q.ExecContext(ctx, `
-		update idempotency_keys set status = $4, answer = $5 where account_id = $1 and key = $2 and operation = $3 and status is null`,
-		r.AccountID, r.Key, r.Operation, a.Status, a.Body)
+		update idempotency_keys set status = $5, answer = $6
+		where account_id = $1 and key = $2 and operation = $3 and result_id = $4 and status is null`,
+		r.AccountID, r.Key, r.Operation, c.ResultID, a.Status, a.Body)
 	return err
 }
 
-func forget(ctx context.Context, q postgres.Queryer, r Request) error {
+func forget(ctx context.Context, q postgres.Queryer, c *Claim) error {
+	r := c.request
 	_, err := q.ExecContext(ctx, `
-		delete from idempotency_keys where account_id = $1 and key = $2 and operation = $3 and status is null`,
-		r.AccountID, r.Key, r.Operation)
+		delete from idempotency_keys where account_id = $1 and key = $2 and operation = $3 and result_id = $4 and status is null`,
+		r.AccountID, r.Key, r.Operation, c.ResultID)
 	return err
 }
 
