@@ -4,11 +4,15 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"umg/app"
 	"umg/app/gateway"
 	"umg/app/idempotency"
 )
+
+// keyEndMax bounds the wait for the store behind a call, as the end of its answer waits too.
+const keyEndMax = 5 * time.Second
 
 // textOnce is a text call under an Idempotency-Key, or one without any, for which all of its methods do nothing. An answer in
 // one piece is kept before its charge is durable, so whichever moment a crash strikes: before it is kept nothing was charged and a
@@ -40,6 +44,10 @@ func (a *API) claimText(x *call, body []byte) (*textOnce, error) {
 	o.claim = &claim
 	if claim.Answer == nil {
 		return o, nil
+	}
+	asked := x.textCall(body, nil)
+	if err := a.gateway.Permit(&asked); err != nil { // another key of the account may have made the first call
+		return nil, err
 	}
 	o.replayed = true
 	x.access.Outcome = "replayed"
@@ -76,7 +84,8 @@ func (o *textOnce) end() {
 	if o.claim == nil {
 		return
 	}
-	ctx := context.WithoutCancel(o.x.Request().Context())
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.x.Request().Context()), keyEndMax)
+	defer cancel()
 	finish := o.api.repeats.Forget
 	switch {
 	case !o.noted:

@@ -157,6 +157,19 @@ func TestKeysOfOneAccountSayNothingToAnother(t *testing.T) {
 	}
 }
 
+func TestAKeyIsToldNoAnswerOfAModelItMayNotUse(t *testing.T) {
+	t.Parallel()
+	h, _ := keyed(t)
+	secret := h.secret()
+	h.once(secret, "k", "/v1/chat/completions", "test/plain", "echo: secret", "")
+	_, bound := h.key(account.KeySpec{Models: []string{"test/slow"}})
+	r := h.once(bound, "k", "/v1/chat/completions", "test/plain", "echo: secret", "")
+	if r.status != http.StatusForbidden || strings.Contains(r.body, "secret") || !strings.Contains(r.body, "model_not_allowed") {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	h.records(1)
+}
+
 func TestAnAnswerThatCannotBeKeptIsNotCharged(t *testing.T) {
 	t.Parallel()
 	h, _ := keyed(t)

@@ -23,9 +23,7 @@ func (g *Gateway) choose(call *Call, head *dialect.Head, now time.Time) (*catalo
 		return nil, unknown(s, call.Principal, head.Model)
 	}
 	if !call.Principal.MayUse(m.ID) {
-		return nil, app.Errorf(app.Forbidden, "model_not_allowed",
-			"This key may not use the model %s. GET /v1/models lists those it may use.", m.ID).
-			At("model").Final()
+		return nil, notAllowed(m.ID)
 	}
 	if err := m.Ended(now); err != nil {
 		return nil, err
@@ -50,6 +48,27 @@ func (g *Gateway) choose(call *Call, head *dialect.Head, now time.Time) (*catalo
 		return nil, err
 	}
 	return m, head.Err()
+}
+
+// Permit reports whether the caller may use the model that a call names, as the call itself would.
+func (g *Gateway) Permit(call *Call) error {
+	style, ok := dialect.Of(call.Style)
+	if !ok {
+		return nil
+	}
+	head, err := style.Peek(call.Body)
+	if err != nil {
+		return err
+	}
+	if m, known := g.o.Snapshot().Model(head.Model); known && !call.Principal.MayUse(m.ID) {
+		return notAllowed(m.ID)
+	}
+	return nil
+}
+
+func notAllowed(id string) *app.Error {
+	return app.Errorf(app.Forbidden, "model_not_allowed", "This key may not use the model %s. GET /v1/models lists those it may use.", id).
+		At("model").Final()
 }
 
 // Stopped is what a client is told of a model that takes no new calls for now.
