@@ -2,6 +2,7 @@ package provider_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -193,7 +194,8 @@ func TestRetryAfterIsHonouredAndCapped(t *testing.T) {
 			w.WriteHeader(429)
 		})
 		_, f := send(t, client(t, provider.Options{}), route(s.URL), false)
-		if f.After != want || f.Err.RetryAfter != want {
+		told := cmp.Or(want, 5*time.Second) // every 429 names a wait
+		if f.After != want || f.Err.RetryAfter != told {
 			t.Errorf("%q: %s and %s, want %s", header, f.After, f.Err.RetryAfter, want)
 		}
 	}

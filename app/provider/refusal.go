@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -16,6 +17,8 @@ const (
 	messageRunesMax = 600
 	codeBytesMax    = 64
 	wordBytesMax    = 24 // longer mixtures of letters and digits look like credentials or account ids
+
+	crowdedWait = 5 * time.Second // for clients of an upstream that turns calls away and does not say how long
 )
 
 // statusFault is the fault of an answer with a status other than 200, or of an error that came in place of an answer.
@@ -43,7 +46,7 @@ func statusFault(status int, header http.Header, body []byte, t *target) *Fault 
 		}
 	case ClassRateLimited:
 		f.After = t.retryAfter(header)
-		f.Err.RetryAfter = f.After
+		f.Err.RetryAfter = cmp.Or(f.After, crowdedWait)
 	case ClassServer:
 		f.After = t.retryAfter(header)
 	}
