@@ -3,9 +3,11 @@ package limit
 import (
 	"context"
 	_ "embed" // the script stands beside the code that reads its answers
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/url"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -65,6 +67,9 @@ type shared struct {
 // connect: a replica can start without Redis.
 func Open(o Options, s Shared) (*Limiter, error) {
 	option, err := rueidis.ParseURL(s.Address)
+	if _, malformed := errors.AsType[*url.Error](err); malformed { // which repeats the address, and its password
+		err = errors.New("redis: the address is malformed")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w; it must be such as redis://HOST:6379", err)
 	}
