@@ -47,8 +47,8 @@ func (r *run) longer() *catalog.Model {
 // moveTo makes the call one to another model. Its place within the limits and its hold are changed for those it needs
 // there; when they cannot be had then the call ends with that, since it might be served in a moment.
 func (r *run) moveTo(ctx context.Context, m *catalog.Model) error {
-	for _, one := range r.model.LifecycleHeaders() {
-		r.out.tell(one.Name, "")
+	for name := range r.header() { // which speaks of the other model
+		r.out.tell(name, "")
 	}
 	r.model, r.ask.Model = m, m.ID
 	r.reserve, r.lowered, r.paid, r.slice = reserve{}, false, 0, 0
@@ -58,7 +58,7 @@ func (r *run) moveTo(ctx context.Context, m *catalog.Model) error {
 	if err := r.prepare(); err != nil {
 		return err
 	}
-	r.slot.Release(0)
+	r.slot.Withdraw()
 	slot, err := r.gateway.o.Limits.Take(r.turnstile())
 	if err != nil {
 		return err

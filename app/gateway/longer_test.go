@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"umg/app"
+	"umg/app/limit"
 	"umg/app/llm"
 )
 
@@ -127,5 +128,24 @@ func TestMoreRoomHasLimitsOfItsOwn(t *testing.T) {
 	b.control("DELETE", "faults", nil)
 	if _, _, err := b.generate(c); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestACallThatMovesToMoreRoomIsOneRequest(t *testing.T) {
+	t.Parallel()
+	b := setup(t, startMoney)
+	b.fault("gamma", "context-length")
+	c := b.call("test/long", "count to 3", "")
+	c.Key = limit.Key{ID: "key_once", RequestsPerMinute: 2, Concurrency: 1}
+	for range 2 {
+		r, s, err := b.generate(c)
+		must(t, err)
+		if r.Model != "test/longest" || r.Provider != "delta" || s.header.Get("X-Ratelimit-Limit-Requests") != "2" {
+			t.Errorf("report %+v, %v", r, s.header)
+		}
+		c.ID = b.call("test/long", "", "").ID
+	}
+	if _, _, err := b.generate(c); app.KindOf(err) != app.Exhausted {
+		t.Errorf("a third request: %v", err)
 	}
 }

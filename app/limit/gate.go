@@ -84,6 +84,15 @@ func (g *gate) leave(a *account, more int64, now time.Time) {
 	g.touch(a, now)
 }
 
+// giveBack takes a call that has left out of the count of requests.
+func (g *gate) giveBack(a *account, now time.Time) {
+	g.requests.fill(g.requests.limit, time.Minute, now)
+	g.daily.fill(g.daily.limit, day, now)
+	g.requests.take(-1)
+	g.daily.take(-1)
+	g.touch(a, now)
+}
+
 // touch notes when the gate's buckets are full again.
 func (g *gate) touch(a *account, now time.Time) {
 	fullAt := now.Add(max(g.requests.untilFull(), g.daily.untilFull(), g.tokens.untilFull()))

@@ -202,6 +202,25 @@ func (s *Slot) Release(usedTokens int64) {
 	}
 }
 
+// Withdraw ends a call as if it had never been let through, since it is to be counted against other limits. It takes the place of
+// Release.
+func (s *Slot) Withdraw() {
+	now := s.limiter.now()
+	if !s.end(0, now) {
+		return
+	}
+	s.account.shard.mu.Lock()
+	for _, g := range [gatesCount]*gate{&s.account.gate, s.model, s.key} {
+		if g != nil {
+			g.giveBack(s.account, now)
+		}
+	}
+	s.account.shard.mu.Unlock()
+	if s.lease != nil {
+		s.limiter.shared.refund(s.lease)
+	}
+}
+
 // end ends the call here, and reports whether it had not ended before.
 func (s *Slot) end(usedTokens int64, now time.Time) bool {
 	s.account.shard.mu.Lock()

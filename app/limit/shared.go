@@ -185,8 +185,7 @@ func (s *shared) take(l *Limiter, a *Ask, b *[gatesCount]bounds) (*Slot, refusal
 		le = s.lease(a, b)
 		s.enlist(le)
 	case met.what != nothing && le != nil:
-		s.retire(le, isRefused, 0)
-		s.later(&job{mode: "refund", lease: le})
+		s.refund(le)
 	}
 	if met.what == nothing {
 		slot.lease = le
@@ -207,6 +206,12 @@ func (s *Slot) tell(said *said) {
 func (s *shared) settle(le *lease, used int64) {
 	s.retire(le, isOver, used)
 	s.later(&job{mode: "settle", lease: le, used: used})
+}
+
+// refund gives back all that a call was counted with.
+func (s *shared) refund(le *lease) {
+	s.retire(le, isRefused, 0)
+	s.later(&job{mode: "refund", lease: le})
 }
 
 // later has a job done that nobody waits for.
