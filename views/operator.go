@@ -454,11 +454,11 @@ func (t Traffic) sums() (calls, failures, inFlight int64) {
 	seen := map[string]bool{}
 	for _, m := range t.Models {
 		for _, r := range m.Routes {
-			if id := r.Provider + " " + r.Upstream; seen[id] {
-				continue // two models may share what serves them
-			} else {
-				seen[id] = true
+			id := r.Provider + " " + r.Upstream
+			if seen[id] { // two models may share what serves them
+				continue
 			}
+			seen[id] = true
 			c, f, n := r.calls()
 			calls, failures, inFlight = calls+c, failures+f, inFlight+n
 		}

@@ -84,7 +84,8 @@ func (s *saying) class(status int) Class {
 
 // lengthWords are how the styles say that a prompt is more than the model has room for: words that stand together.
 var lengthWords = [][]string{
-	{"maximum context length"}, {"exceed", "context window"}, {"exceed", "context length"}, {"exceed", "context limit"}, {"prompt is too long"},
+	{"maximum context length"}, {"exceed", "context window"}, {"exceed", "context length"}, {"exceed", "context limit"},
+	{"prompt is too long"},
 	{"input is too long"}, {"token count", "exceeds the maximum"},
 }
 

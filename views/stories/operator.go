@@ -89,8 +89,10 @@ func exampleTraffic(s views.Shell) views.Traffic {
 				{Provider: "boreal", ProviderName: "Boreal Cloud", Upstream: "atlas-2-hosted", Style: "chat", Place: 2, Seen: seen(0, 0, 0, 0, 0)},
 			}},
 			{ID: "aurora/mini", Routes: []views.TrafficRoute{
-				{Provider: "aurora", ProviderName: "Aurora", Upstream: "mini", Style: "messages", Place: 1, Share: 70, Seen: seen(96, 0, 180*ms, 450*ms, 4)},
-				{Provider: "boreal", ProviderName: "Boreal Cloud", Upstream: "aurora-mini", Style: "chat", Place: 1, Share: 30, Seen: seen(41, 0, 240*ms, 1400*ms, 2)},
+				{Provider: "aurora", ProviderName: "Aurora", Upstream: "mini", Style: "messages", Place: 1, Share: 70,
+					Seen: seen(96, 0, 180*ms, 450*ms, 4)},
+				{Provider: "boreal", ProviderName: "Boreal Cloud", Upstream: "aurora-mini", Style: "chat", Place: 1, Share: 30,
+					Seen: seen(41, 0, 240*ms, 1400*ms, 2)},
 				{Provider: "cirrus", ProviderName: "Cirrus", Upstream: "mini", Style: "messages", Unusable: "not set: CIRRUS_API_KEY"},
 			}},
 			{ID: "kestrel/swift", Video: true, Routes: []views.TrafficRoute{
@@ -110,7 +112,8 @@ func exampleTraffic(s views.Shell) views.Traffic {
 		},
 		Deeds: []views.TrafficDeed{
 			{Kind: "model", ID: "meridian/atlas", By: Email, At: at(50 * time.Minute)},
-			{Paused: true, Kind: "model", ID: "meridian/atlas", By: Email, Reason: "We move it to other machines until 09:00 UTC", At: at(95 * time.Minute)},
+			{Paused: true, Kind: "model", ID: "meridian/atlas", By: Email,
+				Reason: "We move it to other machines until 09:00 UTC", At: at(95 * time.Minute)},
 		},
 	}
 }
@@ -121,7 +124,8 @@ func ejectFirst(m *views.TrafficModel, n int) {
 		r := &m.Routes[i]
 		r.Place = 0
 		s := &r.Seen[0]
-		s.State, s.Fault, s.Status, s.FaultAt, s.Until, s.Ejections = views.RouteEjected, "server_error", 503, at(12*time.Second), at(-48*time.Second), int64(i)+1
+		s.State, s.Until, s.Ejections = views.RouteEjected, at(-48*time.Second), int64(i)+1
+		s.Fault, s.Status, s.FaultAt = "server_error", 503, at(12*time.Second)
 		s.Calls, s.Failures, s.InFlight = 38, 21, 0
 	}
 	if n == 1 {
@@ -222,6 +226,10 @@ func hostileTraffic(t *views.Traffic) {
 	p := &t.Providers[0]
 	t.Providers = t.Providers[:1]
 	p.Name, p.ID, p.Unusable, p.Pause, p.Stranded = nastyText+long, nastyText+long, nastyText, m.Pause, []string{nastyText + long}
-	p.Seen[0].Resting = []views.RestSeen{{Replica: nastyText + long, Credential: 1, Model: nastyText + long, Fault: nastyText, Until: at(-time.Second)}}
-	t.Deeds = []views.TrafficDeed{{Paused: true, Kind: "model", ID: nastyText + long, By: nastyText + long, Reason: nastyText + long, At: at(time.Second)}}
+	p.Seen[0].Resting = []views.RestSeen{
+		{Replica: nastyText + long, Credential: 1, Model: nastyText + long, Fault: nastyText, Until: at(-time.Second)},
+	}
+	t.Deeds = []views.TrafficDeed{
+		{Paused: true, Kind: "model", ID: nastyText + long, By: nastyText + long, Reason: nastyText + long, At: at(time.Second)},
+	}
 }

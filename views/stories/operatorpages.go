@@ -183,7 +183,8 @@ func hostileVersion() views.CatalogVersion {
 	long := strings.Repeat("averylongwordwithoutanyspace", 12)
 	return views.CatalogVersion{
 		Number: 1 << 62, At: at(time.Minute), By: nastyText + long, Note: nastyText + long, Kept: true, Changes: []string{
-			"~ model " + nastyText + long, "+ model x " + nastyText + " " + long, "~ model x a[b " + long + " → → → " + nastyText, "", "?", "~ ]]][[[ x → y",
+			"~ model " + nastyText + long, "+ model x " + nastyText + " " + long,
+			"~ model x a[b " + long + " → → → " + nastyText, "", "?", "~ ]]][[[ x → y",
 		},
 	}
 }
