@@ -125,6 +125,7 @@ type Tally struct {
 	Ended         bool      // the upstream gave its last mark, and the answer is whole
 	Whole         bool      // the answer is whole, though the last mark or the usage may not have come
 	Last          bool      // the answer may have ended, in a style that has no last mark
+	Doubtful      bool      // the upstream has said before that it had, and went on
 }
 
 // Empty reports whether the answer has neither content nor an end.

@@ -19,6 +19,7 @@ type nativeStream struct {
 	edits    edits
 	finished int64
 	calls    bool
+	went     bool   // on behind an end
 	id       []byte // of the answer, as JSON
 }
 
@@ -57,7 +58,7 @@ func saysWhy(data []byte, name string) bool {
 // Tally is what was seen so far. Only silence tells that nothing more comes.
 func (s *nativeStream) Tally() Tally {
 	t := s.passer.Tally()
-	t.Last = t.Ended
+	t.Last, t.Doubtful = t.Ended, s.went
 	return t
 }
 
@@ -95,7 +96,7 @@ func (s *nativeStream) count(doc []byte, g *generation) reading {
 	usage := g.usage.of(doc)
 	r := reading{says: s.said(g.bytes), more: s.phase == ending && g.bytes > 0}
 	if r.more { // some upstreams say in every frame that the answer has ended
-		s.finished, s.done = 0, false
+		s.finished, s.done, s.went = 0, false, true
 	}
 	if !isNull(usage) {
 		s.reported(nativeUsage(usage))

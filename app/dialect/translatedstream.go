@@ -96,9 +96,13 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) 
 // last notes whether the answer may have ended with this frame. The native style says so in its last frame, and some of its
 // upstreams in every one; in other styles the usage and the last mark are still to come, or should be.
 func (s *translatedStream) last(data []byte) {
-	if name := closing[s.way.upstream.Style]; name != "" {
-		s.tally.Last = s.tally.Last && s.way.upstream.Style != llm.Native || saysWhy(data, name)
+	name, native := closing[s.way.upstream.Style], s.way.upstream.Style == llm.Native
+	if name == "" {
+		return
 	}
+	says := saysWhy(data, name)
+	s.tally.Doubtful = s.tally.Doubtful || native && says && s.tally.Last
+	s.tally.Last = s.tally.Last && !native || says
 }
 
 // caughtUp leaves in the events what is new to the client. An error of reading them goes on.

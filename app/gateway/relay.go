@@ -99,7 +99,7 @@ func (r *run) step() error {
 	switch {
 	case err != nil:
 		return err
-	case broken != nil && (r.tally.Ended || r.tally.Whole), step == dialect.Done && r.tally.Ended:
+	case r.ends(broken) && (step == dialect.Done && r.tally.Ended || broken != nil && (r.tally.Ended || r.tally.Whole)):
 		if r.tally.Malformed > 0 && !r.tally.Reported {
 			return errCut // nobody can say what of the answer was lost
 		}
@@ -110,6 +110,12 @@ func (r *run) step() error {
 		return errCut
 	}
 	return nil
+}
+
+// ends reports whether an answer that has an end can be taken for whole, whose stream has broken so, if at all. That of an
+// upstream which says in every frame that it has ended must end properly.
+func (r *run) ends(broken error) bool {
+	return broken == nil || !r.tally.Doubtful || errors.Is(broken, io.EOF)
 }
 
 // nextFrame reads a frame, under the eyes of the watch when it is not at hand.
@@ -139,6 +145,8 @@ func (r *run) await() {
 // patience is how long the next frame may take, and what is wrong when it does not come.
 func (r *run) patience() (time.Duration, error) {
 	switch {
+	case r.tally.Doubtful:
+		return r.route.Timeouts.Idle, provider.ErrIdle
 	case r.tally.Last, r.tally.Whole: // the connection may well stay open without another word
 		return r.gateway.o.Silence, provider.ErrIdle
 	case r.tally.Ended: // only the end of the connection is still to come

@@ -143,6 +143,8 @@ func TestSilenceAfterTheEndIsNotWaitedOut(t *testing.T) {
 		"chat, its end and usage":  {llm.Chat, llm.Chat, frame + ended.Replace(frame) + usage.Replace(frame), silenceStandard},
 		"chat, its end but no sum": {llm.Chat, llm.Chat, frame + ended.Replace(frame), silenceStandard},
 		"chat, its end, and sum":   {llm.Native, llm.Chat, frame + ended.Replace(frame) + usage.Replace(frame), silenceStandard},
+		"a reason in each":         {llm.Native, llm.Native, strings.Repeat(native(`,"finishReason":"STOP"`), 2), time.Hour},
+		"and translated":           {llm.Chat, llm.Native, strings.Repeat(native(`,"finishReason":"STOP"`), 2), time.Hour},
 		"translated text":          {llm.Native, llm.Chat, frame, time.Hour},
 	} {
 		r := relayed(t, g, bytes.NewReader([]byte(c.text)), &nobody{})

@@ -1,0 +1,53 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"umg/app/dialect"
+	"umg/app/llm"
+	"umg/app/provider"
+)
+
+// TestAnEndThatIsSaidInEveryFrameIsNoneBeforeTheConnectionEnds reads streams of an upstream that says in each frame why the
+// answer has ended, and then says no more.
+func TestAnEndThatIsSaidInEveryFrameIsNoneBeforeTheConnectionEnds(t *testing.T) {
+	t.Parallel()
+	g := &Gateway{o: Options{Now: time.Now, Till: &book{}, Silence: silenceStandard}}
+	const said = `data: {"candidates":[{"content":{"parts":[{"text":"word"}]},"index":0,"finishReason":"STOP"}],` +
+		`"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1}}` + "\n\n"
+	upstream, _ := dialect.Of(llm.Native)
+	for _, style := range []llm.Style{llm.Native, llm.Chat} {
+		for _, c := range []struct {
+			frames int
+			after  error
+			whole  bool
+		}{{1, provider.ErrIdle, true}, {3, provider.ErrIdle, false}, {3, io.ErrUnexpectedEOF, false}, {3, io.EOF, true}} {
+			r := relayed(t, g, bytes.NewReader(nil), &nobody{})
+			r.frames = getReader(io.MultiReader(strings.NewReader(strings.Repeat(said, c.frames)), iotest.ErrReader(c.after)), nil)
+			client, _ := dialect.Of(style)
+			r.way = dialect.Straight(client, nil, &r.head)
+			if style != llm.Native {
+				way, err := dialect.Translate(client, upstream, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.way = way
+			}
+			r.stream = r.way.NewStream(r.ask)
+			var err error
+			for n := 0; err == nil && !r.done && n < 10; n++ {
+				err = r.step()
+			}
+			if r.done != c.whole || !c.whole && !errors.Is(err, c.after) {
+				t.Errorf("%s, %d frames and then %v: whole is %t, %v", style, c.frames, c.after, r.done, err)
+			}
+			r.end()
+		}
+	}
+}
