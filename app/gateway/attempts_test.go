@@ -18,6 +18,7 @@ import (
 // routed are models whose routes are tried in other ways than one after the other.
 const routed = `
   - {id: test/keys, ROUTES [{provider: delta, model: up-keys, style: chat}, {provider: beta, model: up-keys-b, style: chat, order: 2}]}
+  - {id: test/keys-counted, ROUTES [{provider: delta, model: up-keys-counted, style: messages}]}
   - {id: test/frail, limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000}, ROUTES [{provider: delta, model: up-frail, style: chat}]}
   - {id: test/narrow, ROUTES [{provider: narrow, model: up-narrow, style: chat}, {provider: beta, model: up-narrow-b, style: chat, order: 2}]}
   - {id: test/narrow-only, ROUTES [{provider: narrow, model: up-narrow, style: chat}]}
@@ -41,7 +42,7 @@ func (b *bench) asked(provider string) int {
 func (b *bench) watched() (*bench, *health.Monitor) {
 	b.t.Helper()
 	next := *b
-	m := health.New(health.Options{Now: time.Now, Random: b.options.Random, DB: b.db, Replica: "test"})
+	m := health.New(health.Options{Now: time.Now, Random: b.options.Random, DB: b.db, Replica: b.replica})
 	o := b.options
 	o.Health = m
 	next.gateway = gateway.New(o)
@@ -60,7 +61,7 @@ func idle(t *testing.T, m *health.Monitor) {
 
 func TestASilentUpstreamIsAskedOnce(t *testing.T) {
 	t.Parallel()
-	b := build(t, startMoney, "150ms")
+	b := build(t, startMoney, "200ms")
 	for _, more := range []string{"", streamed} {
 		b := b.fresh(t)
 		b.fault("alpha", "stall")
@@ -174,11 +175,72 @@ func (d *doorkeeper) keys() string {
 	return keys
 }
 
+func TestOfSeveralWaitsTheShortestIsTold(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	for _, c := range []struct {
+		model, alpha, beta string
+		crowded            bool
+		wait               time.Duration
+	}{
+		{"test/two", "status=429;retry-after=20", "status=429;retry-after=7", true, 7 * time.Second},
+		{"test/two", "status=429;retry-after=7", "status=429;retry-after=20", true, 7 * time.Second},
+		{"test/two", "status=429;retry-after=20", "status=429", true, 5 * time.Second},
+		{"test/two", "status=429;retry-after=3000", "status=429;retry-after=2000", true, time.Minute},
+		{"test/two", "status=429;retry-after=20", "status=422", false, 0},
+		{"test/hedged", "slow-first=200ms;status=429;retry-after=7", "slow-first=300ms;status=429;retry-after=20", true, 7 * time.Second},
+	} {
+		for _, more := range []string{"", streamed} {
+			b, m := all.fresh(t).watched()
+			if c.model == "test/hedged" {
+				b.warm()
+				b.open(startMoney)
+			}
+			b.fault("alpha", c.alpha)
+			b.fault("beta", c.beta)
+			_, _, err := b.generate(b.call(c.model, "count to 3", more))
+			if e := app.AsError(err); e == nil || (e.Kind == app.Exhausted) != c.crowded || e.RetryAfter != c.wait {
+				t.Errorf("%s and %s: %v, after %s", c.alpha, c.beta, err, e.RetryAfter)
+			}
+			b.settled(0)
+			idle(t, m)
+		}
+	}
+}
+
+func TestACountIsAskedForWithEveryCredential(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	d := &doorkeeper{next: all.sim}
+	all.answerWith(d)
+	for _, c := range []struct {
+		status map[string]int
+		keys   string
+		fails  bool
+	}{
+		{nil, "", false},
+		{map[string]int{"": 401}, ",SECOND", false},
+		{map[string]int{"": 429, "SECOND": 402}, ",SECOND,THIRD", false},
+		{map[string]int{"": 401, "SECOND": 403, "THIRD": 429}, ",SECOND,THIRD", true},
+		{map[string]int{"": 400}, "", true},
+	} {
+		b, m := all.fresh(t).watched()
+		d.mu.Lock()
+		d.status = c.status
+		d.mu.Unlock()
+		n, err := b.gateway.CountTokens(t.Context(), b.call("test/keys-counted", "count to 3", ""))
+		if keys := d.keys(); keys != c.keys || (err != nil) != c.fails || err == nil && (n.Tokens == 0 || n.Estimated) {
+			t.Errorf("%v: tried %q, %+v, %v", c.status, keys, n, err)
+		}
+		idle(t, m)
+	}
+}
+
 func TestCredentialsThatAreRefusedOrUsedUpGiveWayToOthers(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
 	d := &doorkeeper{next: all.sim}
-	all.upstream.Config.Handler = d
+	all.answerWith(d)
 	for _, c := range []struct {
 		status   map[string]int
 		keys     string // that were tried, the first being nameless

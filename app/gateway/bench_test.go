@@ -19,7 +19,7 @@ func BenchmarkGenerate(b *testing.B) {
 	for name, more := range map[string]string{"JSON": "", "Stream200": streamed} {
 		b.Run(name, func(b *testing.B) {
 			bench := setup(b, 1000*app.Dollar)
-			bench.upstream.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			bench.answerWith(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)
 				if more != "" {
 					w.Header().Set("Content-Type", "text/event-stream")
@@ -28,7 +28,7 @@ func BenchmarkGenerate(b *testing.B) {
 				}
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = io.WriteString(w, body)
-			})
+			}))
 			call := bench.call("test/fast", strings.Repeat("some words ", 80), more+`,"max_tokens":300`)
 			b.ReportAllocs()
 			for b.Loop() {

@@ -13,8 +13,8 @@ import (
 func TestAStreamWithoutAMaximumReservesASliceAtATime(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
-		if !stream || client != upstream && client != llm.Chat {
+	eachStream(t, all, func(b *bench, client, upstream llm.Style) {
+		if client != upstream && client != llm.Chat {
 			return
 		}
 		s, first := &sink{}, app.Amount(0)
@@ -45,8 +45,8 @@ func TestAStreamEndsWhereTheCreditDoes(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
 	const credit = 48_000_000 // a slice of 2,048 tokens, and one of 256
-	eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
-		if !stream || client != upstream && upstream != llm.Chat {
+	eachStream(t, all, func(b *bench, client, upstream llm.Style) {
+		if client != upstream && upstream != llm.Chat {
 			return
 		}
 		b.open(credit)

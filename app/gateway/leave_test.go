@@ -122,8 +122,11 @@ func TestWithoutAStoreNoStreamEndsAndNoChargeIsLost(t *testing.T) {
 	r, err := b.gateway.Generate(t.Context(), b.call("test/one", "count to 60", withUsage), s)
 	must(t, err)
 	a := readStream(t, s.text())
-	if a.err == nil || a.err.Error.Code != "service_unavailable" || a.err.Code != 503 || a.finish != "" || a.usage != nil || !a.done || a.frames != 60 {
-		t.Errorf("err %+v, finish %q, %d frames", a.err, a.finish, a.frames)
+	if a.err == nil || a.err.Error.Code != "service_unavailable" || a.err.Code != 503 || a.finish != "" || !a.done || a.frames != 60 {
+		t.Fatalf("err %+v, finish %q, %d frames", a.err, a.finish, a.frames)
+	}
+	if a.usage == nil || a.usage.Completion != 60 || a.usage.cost(t) != r.Cost { // it is charged once the store is back
+		t.Errorf("told of %+v, charged %s", a.usage, r.Cost)
 	}
 	b.line.mend()
 	if r.Cost == 0 || b.till.Stats().Kept != 1 {

@@ -17,7 +17,7 @@ import (
 // TestEveryEndingHasItsReason makes calls end in each way and holds what is recorded against the row of the table.
 func TestEveryEndingHasItsReason(t *testing.T) {
 	t.Parallel()
-	patient, hasty := setup(t, startMoney), build(t, startMoney, "250ms")
+	patient, hasty := setup(t, startMoney), build(t, startMoney, "300ms")
 	for _, c := range []struct {
 		prompt, fault, more string
 		reason              billing.Reason
@@ -138,7 +138,7 @@ func TestWhatACrashCutIsChargedAtItsLastMark(t *testing.T) {
 		}
 		b.marked(call.ID, reason, most)
 		bank := lease.OpenBank(b.db, time.Now, b.ids)
-		next, err := lease.New(lease.Options{Bank: bank, Registry: bank, ReplicaID: "test", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+		next, err := lease.New(lease.Options{Bank: bank, Registry: bank, ReplicaID: b.replica, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 		must(t, err)
 		must(t, next.Recover(t.Context()))
 		u := b.record()

@@ -8,41 +8,27 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	mathrand "math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/lib/pq"
-	"go.uber.org/goleak"
 
 	"umg/app"
-	"umg/app/catalog"
 	"umg/app/gateway"
 	"umg/app/limit"
 	"umg/app/llm"
-	"umg/app/postgres/pgtest"
 	"umg/app/provider"
 	"umg/app/simulator"
 	"umg/billing"
 	"umg/billing/lease"
 )
-
-// TestMain proves that no call leaves a goroutine behind. The test cluster and the pools on it live as long as the
-// test binary.
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("umg/app/postgres.startChild.func1"), goleak.IgnoreAnyFunction("umg/app/postgres.(*child).watch.func1"),
-		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreTopFunction("database/sql.(*DB).connectionCleaner"))
-}
 
 // file is a catalog with two upstreams, alpha before beta, that are the same simulator below two names.
 const file = `
@@ -86,22 +72,20 @@ const styled = `name: Test, owner: test, kind: text, capabilities: [text], input
      rates: {input_tokens: 3 per 1M, cache_read_tokens: 0.3 per 1M, cache_write_tokens: 3.75 per 1M, output_tokens: 15 per 1M,
      reasoning_tokens: 20 per 1M}, limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000}, released: 2026-01-01, routes:`
 
-// bench is one gateway on a database and an upstream of its own.
+// bench is one gateway on a bed of its own.
 type bench struct {
-	t        testing.TB
-	db       *sqlx.DB
-	ledger   *billing.Ledger
-	till     *lease.Till
-	limits   *limit.Limiter
-	gateway  *gateway.Gateway
-	options  gateway.Options
-	upstream *httptest.Server
-	sim      *simulator.Simulator
-	client   *http.Client
-	ids      app.IDs
-	account  string
-	line     *line
-	conns    *atomic.Int64 // that the upstream has accepted
+	*bed
+	t       testing.TB
+	replica string
+	ledger  *billing.Ledger
+	till    *lease.Till
+	limits  *limit.Limiter
+	gateway *gateway.Gateway
+	options gateway.Options
+	client  *http.Client
+	ids     app.IDs
+	account string
+	line    *line
 }
 
 // setup is a bench with patient upstreams.
@@ -113,33 +97,21 @@ func setup(t testing.TB, credit app.Amount, change ...func(*gateway.Options)) *b
 // build is a bench that waits so long for alpha.
 func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*gateway.Options)) *bench {
 	t.Helper()
-	b := &bench{t: t, db: pgtest.New(t), ids: app.IDs{Now: time.Now, Random: rand.Reader}}
-	b.sim = simulator.New(simulator.Options{Control: true, StallMax: 10 * time.Second})
-	b.upstream = httptest.NewUnstartedServer(b.sim)
-	b.conns = &atomic.Int64{}
-	b.upstream.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			b.conns.Add(1)
-		}
-	}
-	b.upstream.Start()
-	t.Cleanup(b.upstream.Close)
-	b.client = b.upstream.Client()
-	ctx := t.Context()
+	b := &bench{bed: takeBed(t, alphaWait), t: t, ids: app.IDs{Now: time.Now, Random: rand.Reader}}
+	b.replica = b.ids.New("replica")
+	b.control(http.MethodDelete, "faults", nil)
+	b.control(http.MethodPost, "release", nil)
+	b.control(http.MethodDelete, "requests", nil)
+	b.conns.Store(0)
 	books := b.overLine()
 	b.ledger = billing.NewLedger(books, billing.Options{Now: time.Now, IDs: b.ids, Log: slog.New(slog.DiscardHandler)})
 	b.openTill(books)
 	b.open(credit)
-	f, err := catalog.ParseFile([]byte(strings.NewReplacer("ROUTES", common, "STYLED", styled, "ALPHA_WAIT", alphaWait).Replace(file + mended() + routed + longer)))
-	must(t, err)
-	must(t, catalog.Apply(ctx, b.db, f))
-	c, err := catalog.Open(ctx, b.db, catalog.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler), Secrets: b.lookup})
-	must(t, err)
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
 	b.limits = limit.New(limit.Options{Now: time.Now})
 	o := gateway.Options{
-		Till: b.till, Snapshot: c.Snapshot, Limits: b.limits, Providers: providers, Now: time.Now, Random: mathrand.IntN,
+		Till: b.till, Snapshot: b.catalog.Snapshot, Limits: b.limits, Providers: providers, Now: time.Now, Random: mathrand.IntN,
 		RetryWait: time.Millisecond,
 	}
 	for _, f := range change {
@@ -155,7 +127,7 @@ func (b *bench) openTill(books *sqlx.DB) {
 	b.t.Helper()
 	bank := lease.OpenBank(books, time.Now, b.ids)
 	var err error
-	b.till, err = lease.New(lease.Options{Bank: bank, Registry: bank, ReplicaID: "test", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	b.till, err = lease.New(lease.Options{Bank: bank, Registry: bank, ReplicaID: b.replica, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	must(b.t, err)
 	must(b.t, b.till.Recover(b.t.Context()))
 	ctx, stop := context.WithCancel(context.WithoutCancel(b.t.Context()))
@@ -190,50 +162,10 @@ func (b *bench) fresh(t *testing.T) *bench {
 	return &next
 }
 
-// line is the way to the store. It can be cut and mended.
-type line struct {
-	mu    sync.Mutex
-	down  bool
-	conns []net.Conn
-}
-
-func (l *line) Dial(network, address string) (net.Conn, error) {
-	return l.DialTimeout(network, address, time.Second)
-}
-
-func (l *line) DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.down {
-		return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New("the line is cut")}
-	}
-	c, err := net.DialTimeout(network, address, timeout)
-	if err == nil {
-		l.conns = append(l.conns, c)
-	}
-	return c, err
-}
-
-func (l *line) cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.down = true
-	for _, c := range l.conns {
-		_ = c.Close()
-	}
-	l.conns = nil
-}
-
-func (l *line) mend() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.down = false
-}
-
 // overLine is the test's database, reached over the line.
 func (b *bench) overLine() *sqlx.DB {
 	b.t.Helper()
-	connector, err := pq.NewConnector(pgtest.DSN(b.t, b.db))
+	connector, err := pq.NewConnector(b.dsn)
 	must(b.t, err)
 	b.line = &line{}
 	connector.Dialer(b.line)
@@ -241,20 +173,6 @@ func (b *bench) overLine() *sqlx.DB {
 	db.SetMaxIdleConns(8)
 	b.t.Cleanup(func() { _ = db.Close() })
 	return db
-}
-
-const secret = "sk-upstream-0123456789"
-
-func (b *bench) lookup(name string) (string, bool) {
-	switch name {
-	case "SIM":
-		return b.upstream.URL, true
-	case "SECRET":
-		return secret, true
-	case "SECOND", "THIRD":
-		return secret + name, true
-	}
-	return "", false
 }
 
 func must(t testing.TB, err error) {
@@ -274,13 +192,10 @@ func (b *bench) fault(provider, spec string) {
 // control speaks to the simulator.
 func (b *bench) control(method, path string, body []byte) {
 	b.t.Helper()
-	req, err := http.NewRequestWithContext(b.t.Context(), method, b.upstream.URL+"/_control/"+path, bytes.NewReader(body))
-	must(b.t, err)
-	resp, err := b.client.Do(req)
-	must(b.t, err)
-	defer resp.Body.Close()
-	if text, _ := io.ReadAll(resp.Body); resp.StatusCode >= 300 {
-		b.t.Fatalf("%s %s: %d %s", method, path, resp.StatusCode, text)
+	w := httptest.NewRecorder()
+	b.sim.ServeHTTP(w, httptest.NewRequestWithContext(b.t.Context(), method, "/_control/"+path, bytes.NewReader(body)))
+	if w.Code >= 300 {
+		b.t.Fatalf("%s %s: %d %s", method, path, w.Code, w.Body)
 	}
 }
 

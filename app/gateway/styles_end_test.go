@@ -14,8 +14,8 @@ func TestEveryWayEndsAnAnswerWhoseLastMarkIsMissingSoon(t *testing.T) {
 	all := setup(t, startMoney, func(o *gateway.Options) { o.Silence = 20 * time.Millisecond })
 	for _, spec := range []string{"no-end", "no-end;keep-open", "no-end;keep-open;usage=none"} {
 		t.Run(spec, func(t *testing.T) {
-			eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
-				if !stream || upstream == llm.Responses { // whose mark is what says that the answer is whole
+			eachStream(t, all, func(b *bench, client, upstream llm.Style) {
+				if upstream == llm.Responses { // whose mark is what says that the answer is whole
 					return
 				}
 				b.fault("alpha", spec)
@@ -42,10 +42,7 @@ func TestEveryWayPassesOverAFrameThatCannotBeRead(t *testing.T) {
 	all := setup(t, startMoney)
 	for _, spec := range []string{"malformed-at=9", "malformed-at=9;usage=none"} {
 		t.Run(spec, func(t *testing.T) {
-			eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
-				if !stream {
-					return
-				}
+			eachStream(t, all, func(b *bench, client, upstream llm.Style) {
 				b.fault("alpha", spec)
 				r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 40", stream: true}))
 				must(b.t, err)
@@ -63,8 +60,8 @@ func TestEveryWayPassesOverAFrameThatCannotBeRead(t *testing.T) {
 func TestEveryWayChargesABrokenStreamWithTheInputThatWasCounted(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
-		if !stream || upstream == llm.Chat || upstream == llm.Responses { // which count at their end
+	eachStream(t, all, func(b *bench, client, upstream llm.Style) {
+		if upstream == llm.Chat || upstream == llm.Responses { // which count at their end
 			return
 		}
 		whole, _, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 30", stream: true}))

@@ -32,10 +32,7 @@ func TestEveryWayChargesABrokenStreamWithWhatCame(t *testing.T) {
 			if want.outcome == "timed_out" {
 				all = hasty
 			}
-			eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
-				if !stream {
-					return
-				}
+			eachStream(t, all, func(b *bench, client, upstream llm.Style) {
 				b.fault("alpha", spec)
 				r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 50", stream: true}))
 				must(b.t, err)
@@ -63,10 +60,7 @@ func TestEveryWayEndsOddStreamsWell(t *testing.T) {
 		"json-instead-of-stream", "pace=1ms", "close-idle",
 	} {
 		t.Run(spec, func(t *testing.T) {
-			eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
-				if !stream {
-					return
-				}
+			eachStream(t, all, func(b *bench, client, upstream llm.Style) {
 				b.fault("alpha", spec)
 				r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 20", stream: true}))
 				must(b.t, err)
@@ -83,10 +77,7 @@ func TestEveryWayEndsOddStreamsWell(t *testing.T) {
 func TestEveryWayReadsAStreamInPlaceOfJSON(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
-		if stream {
-			return
-		}
+	eachPair(t, " json", all, func(b *bench, client, upstream llm.Style) {
 		b.fault("alpha", "stream-instead-of-json")
 		r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 20"}))
 		must(b.t, err)
@@ -104,10 +95,7 @@ var lengths = map[llm.Style]string{llm.Chat: "length", llm.Messages: "max_tokens
 func TestEveryWayEndsAnEndlessAnswerAtWhatWasPaidFor(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
-		if !stream {
-			return
-		}
+	eachStream(t, all, func(b *bench, client, upstream llm.Style) {
 		b.fault("alpha", "endless")
 		r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "say 10 words", stream: true, bound: 20}))
 		must(b.t, err)
@@ -160,11 +148,8 @@ func TestEveryWayChargesARefusalOnce(t *testing.T) {
 func TestEveryWayKeepsASilentStreamOpen(t *testing.T) {
 	t.Parallel()
 	quick := func(o *gateway.Options) { o.KeepAlive = 20 * time.Millisecond }
-	patient, hasty := setup(t, startMoney, quick), build(t, startMoney, "150ms", quick)
-	eachWay(t, patient, func(b *bench, client, upstream llm.Style, stream bool) {
-		if !stream {
-			return
-		}
+	patient, hasty := setup(t, startMoney, quick), build(t, startMoney, "200ms", quick)
+	eachStream(t, patient, func(b *bench, client, upstream llm.Style) {
 		b.fault("alpha", "slow-first=110ms")
 		r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 3", stream: true}))
 		must(b.t, err)
@@ -174,10 +159,7 @@ func TestEveryWayKeepsASilentStreamOpen(t *testing.T) {
 		}
 		b.settled(r.Cost)
 	})
-	eachWay(t, hasty, func(b *bench, client, upstream llm.Style, stream bool) {
-		if !stream {
-			return
-		}
+	eachStream(t, hasty, func(b *bench, client, upstream llm.Style) {
 		b.fault("alpha", "stall")
 		r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 3", stream: true}))
 		must(b.t, err)
@@ -197,10 +179,7 @@ func TestEveryWayChargesAClientThatLeavesWithWhatCame(t *testing.T) {
 		{prompt: "narrate, then call get_weather for city=" + strings.Repeat("Rome-and-", 60), stream: true, tool: true},
 	} {
 		t.Run(a.prompt[:8], func(t *testing.T) {
-			eachWay(t, all, func(b *bench, client, upstream llm.Style, stream bool) {
-				if !stream {
-					return
-				}
+			eachStream(t, all, func(b *bench, client, upstream llm.Style) {
 				b.fault("alpha", "pace=3ms")
 				ctx, leave := context.WithCancel(t.Context())
 				defer leave()

@@ -229,12 +229,19 @@ func (l *listener) end() {
 
 // eachWay runs a test for every style of the client, every style of the upstream, in one piece and streamed.
 func eachWay(t *testing.T, all *bench, test func(b *bench, client, upstream llm.Style, stream bool)) {
+	eachPair(t, " json", all, func(b *bench, client, upstream llm.Style) { test(b, client, upstream, false) })
+	eachStream(t, all, func(b *bench, client, upstream llm.Style) { test(b, client, upstream, true) })
+}
+
+// eachStream is eachWay for streams alone.
+func eachStream(t *testing.T, all *bench, test func(b *bench, client, upstream llm.Style)) {
+	eachPair(t, " stream", all, test)
+}
+
+func eachPair(t *testing.T, kind string, all *bench, test func(b *bench, client, upstream llm.Style)) {
 	for _, client := range llm.Styles() {
 		for _, upstream := range llm.Styles() {
-			for _, stream := range []bool{false, true} {
-				kind := map[bool]string{true: "stream", false: "json"}[stream]
-				t.Run(string(client)+" on "+string(upstream)+" "+kind, func(t *testing.T) { test(all.fresh(t), client, upstream, stream) })
-			}
+			t.Run(string(client)+" on "+string(upstream)+kind, func(t *testing.T) { test(all.fresh(t), client, upstream) })
 		}
 	}
 }

@@ -53,12 +53,12 @@ func BenchmarkTracing(b *testing.B) {
 	for name, tracer := range map[string]*tracing.Tracer{"Off": nil, "On": drop} {
 		b.Run(name, func(b *testing.B) {
 			bench := setup(b, 1000*app.Dollar, func(o *gateway.Options) { o.Tracer = tracer })
-			bench.upstream.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			bench.answerWith(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = io.WriteString(w, `{"id":"c","object":"chat.completion","created":1,"model":"up","choices":[{"index":0,"message":`+
 					`{"role":"assistant","content":"word"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":1}}`)
-			})
+			}))
 			call := bench.call("test/fast", "some words", `,"max_tokens":300`)
 			b.ReportAllocs()
 			for b.Loop() {
