@@ -60,6 +60,7 @@ func (r *run) keepsBody() bool { return r.head.Stream && r.model.OnCut == catalo
 func (w *walk) open(ctx context.Context) error {
 	r := w.run
 	var last *provider.Fault
+	var soonest time.Duration
 	for r.attempts < attemptsMax {
 		begun, err := w.advance(ctx, last)
 		if err != nil && last == nil {
@@ -81,6 +82,7 @@ func (w *walk) open(ctx context.Context) error {
 		if r.outlasts(last) {
 			last.Retry = provider.Elsewhere
 		}
+		soonest = sooner(soonest, last)
 		r.endTry(last)
 		r.drop()
 		r.out.tell(droppedHeader, "")
@@ -102,6 +104,19 @@ func (w *walk) attempt(ctx context.Context) *provider.Fault {
 		return w.run.race(ctx)
 	}
 	return w.run.attempt(ctx, w.run.route)
+}
+
+// sooner tells the client of a provider that turned the call away the shortest wait that any of them has named so far, as
+// it may be served when that is over. The try itself still ends with its provider's own word.
+func sooner(wait time.Duration, fault *provider.Fault) time.Duration {
+	if fault.Class != provider.ClassRateLimited {
+		return wait
+	}
+	if wait == 0 || fault.Err.RetryAfter < wait {
+		wait = fault.Err.RetryAfter
+	}
+	fault.Err.RetryAfter = wait
+	return wait
 }
 
 // advance begins the next try after the last one failed so: another credential, the same route once more, or the next

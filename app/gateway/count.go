@@ -55,15 +55,24 @@ func (g *Gateway) CountTokens(ctx context.Context, call Call) (Count, error) {
 	return count, nil
 }
 
-// count asks the provider of a route.
-func (r *run) count(ctx context.Context, route *catalog.Route) (tokens int64, fault *provider.Fault) {
+// count asks the provider of a route, with each of its credentials until one is taken.
+func (r *run) count(ctx context.Context, route *catalog.Route) (int64, *provider.Fault) {
 	try, block := r.gateway.o.Health.Begin(route, r.plan.forced)
 	if block != "" {
 		return 0, provider.NewRefusal(r.unavailable())
 	}
 	r.route = route
-	r.take(try)
-	defer func() { r.endTry(fault) }()
+	defer r.drop()
+	for r.take(try); ; r.attempts++ { // of which there are no more than credentials
+		tokens, fault := r.countOnce(ctx, route)
+		r.endTry(fault)
+		if fault == nil || !r.turn(fault) {
+			return tokens, fault
+		}
+	}
+}
+
+func (r *run) countOnce(ctx context.Context, route *catalog.Route) (int64, *provider.Fault) {
 	wait := route.Timeouts.FirstByte
 	if wait <= 0 {
 		wait = countWait

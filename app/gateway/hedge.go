@@ -144,6 +144,9 @@ func (r *run) join(h *hedge, fault *provider.Fault) *provider.Fault {
 	r.plan.current, r.plan.again, r.plan.turns = v.plan.current, true, 0
 	r.route, r.way = v.route, v.way
 	if !h.won {
+		if fault != nil {
+			sooner(sooner(0, fault), h.fault)
+		}
 		return h.fault
 	}
 	r.adopt(h)

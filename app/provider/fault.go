@@ -134,6 +134,9 @@ func FaultOf(ctx context.Context, err error) *Fault {
 		if reason, ok := errors.AsType[*app.Error](cause); ok {
 			return &Fault{Class: ClassEnded, Retry: Nowhere, Err: reason}
 		}
+		// Also a client that has only closed its sending half counts as one that left: the server takes the end of what it
+		// reads for the end of the connection, and the two cannot be told apart without a write, for which the upstream
+		// would have to work on for all who are really gone. Such a client is told so, and pays nothing for it.
 		return NewFault(ClassClient, err)
 	}
 	return NewFault(classOf(err), err)
