@@ -84,7 +84,8 @@ var metricCharts = []metricChart{
 	{id: "own", title: "Gateway overhead", note: "What the gateway itself took of a call, without waiting for providers.",
 		names: []string{"p50", "p95"}, over: true,
 		words: microWords, values: func(m MetricMinute) []int64 { return []int64{m.Own50.Microseconds(), m.Own95.Microseconds()} }},
-	{id: "flying", title: "In flight", note: "The most calls at once in each minute, of a look every five seconds.", names: []string{"At once"},
+	{id: "flying", title: "In flight", note: "The most calls at once in each minute, of a look every five seconds.",
+		names: []string{"At once"},
 		words: countWords, values: func(m MetricMinute) []int64 { return []int64{m.InFlightMax} }},
 }
 

@@ -159,7 +159,9 @@ var accountPaths = [...]string{settingsPath, "/console/keys", "/console/assets"}
 func (s Shell) aboutMoney() bool { return begins(s.Path, moneyPaths[:]) || s.forOperator(metricsPath) }
 
 // aboutAccount reports whether the page is about the settings, keys or assets of an account, or for operators.
-func (s Shell) aboutAccount() bool { return begins(s.Path, accountPaths[:]) || s.forOperator(operatorPath) }
+func (s Shell) aboutAccount() bool {
+	return begins(s.Path, accountPaths[:]) || s.forOperator(operatorPath)
+}
 
 // forOperator reports whether the page is one for operators, and the reader is one. To all others such a page is none.
 func (s Shell) forOperator(path string) bool {

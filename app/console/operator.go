@@ -160,7 +160,7 @@ func (c *Console) askResume(p *page) error {
 func (c *Console) resume(p *page) error {
 	id := p.FormValue("id")
 	err := c.o.Health.Resume(p.Request().Context(), p.FormValue("kind"), id, p.user.Email)
-	if app.KindOf(err) == app.NotFound { // somebody else was quicker
+	if err != nil && app.KindOf(err) == app.NotFound { // somebody else was quicker
 		return c.say(p, ui.Info, app.AsError(err).Message, operatorPath)
 	}
 	if err != nil {

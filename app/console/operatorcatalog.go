@@ -55,11 +55,11 @@ func (c *Console) catalogVersion(p *page) error {
 	v := views.CatalogChange{Shell: c.shell(p), Version: viewVersion(version), Current: c.o.Catalog.Snapshot().Version()}
 	if number != v.Current {
 		v.Since, err = c.o.Catalog.Since(ctx, number)
-		if kind := app.KindOf(err); err != nil && (kind == app.NotFound || kind == app.Conflict) {
-			v.Problem, err = app.AsError(err).Message, nil
+		if err != nil && app.KindOf(err) != app.NotFound && app.KindOf(err) != app.Conflict {
+			return err
 		}
 		if err != nil {
-			return err
+			v.Problem = app.AsError(err).Message
 		}
 	}
 	return c.render(p, http.StatusOK, views.CatalogVersionPage(v))
