@@ -22,12 +22,13 @@ import (
 const (
 	replicas      = 3
 	healthEvery   = 20 * time.Millisecond // a balancer's look at /readyz
-	lameDuck      = "400ms"
+	lameDuck      = "300ms"
 	rolledStreams = 300
-	rolledTokens  = 15 // 100 ms apart
+	rolledTokens  = 12 // 100 ms apart
 	coldKeys      = 60
 	coldClients   = 48
 	coldTime      = 2 * time.Second
+	coldWaitMax   = time.Second // for an answer in the second half of that time, at the 99th percentile
 	heardMax      = time.Second // for a revoked key to be refused everywhere, at the 99th percentile
 )
 
@@ -210,13 +211,22 @@ func (f *fleet) floods(t *testing.T, p production) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), coldTime)
 	defer cancel()
+	opened := time.Now()
 	var all sync.WaitGroup
 	var calls, denied, failed atomic.Int64
+	var mu sync.Mutex
+	var waits []time.Duration
 	for i := range coldClients {
 		all.Go(func() {
 			for n := i; ctx.Err() == nil; n++ {
+				from := time.Now()
 				a, err := p.tryCall(context.Background(), "GET", "/v1/models", "", bearer(f.keys[n%len(f.keys)].Secret)...)
 				calls.Add(1)
+				if from.Sub(opened) > coldTime/2 {
+					mu.Lock()
+					waits = append(waits, time.Since(from))
+					mu.Unlock()
+				}
 				switch {
 				case err != nil || a.status >= http.StatusInternalServerError:
 					if failed.Add(1) == 1 {
@@ -230,8 +240,14 @@ func (f *fleet) floods(t *testing.T, p production) {
 		})
 	}
 	all.Wait()
-	if denied.Load() > 0 || failed.Load() > 0 || calls.Load() < coldKeys {
-		t.Errorf("cold start: %d calls, %d denied, %d failed", calls.Load(), denied.Load(), failed.Load())
+	slices.Sort(waits)
+	p99 := time.Duration(0)
+	if len(waits) > 0 {
+		p99 = waits[len(waits)*99/100]
+	}
+	t.Logf("cold start: %d calls, %d denied, %d failed, p99 of the second half %v", calls.Load(), denied.Load(), failed.Load(), p99)
+	if denied.Load() > 0 || failed.Load() > 0 || calls.Load() < coldKeys || p99 > coldWaitMax {
+		t.Error("a cold start was noticed")
 	}
 }
 
@@ -292,11 +308,17 @@ func (f *fleet) rolls(t *testing.T, model string, streams, rounds int) {
 	var clients sync.WaitGroup
 	begun := make(chan struct{}, streams)
 	body := ask(model, fmt.Sprintf("count to %d", rolledTokens), `"stream":true`)
+	var broken atomic.Int64
 	for range streams {
 		clients.Go(func() {
 			for first := true; first || !done.Load(); first = false {
 				if err := wholeStream(&through, body, begun); err != nil {
+					broken.Add(1)
 					t.Errorf("a stream: %v", err)
+					select { // it may not have begun
+					case begun <- struct{}{}:
+					default:
+					}
 					return
 				}
 				ended.Add(1)
@@ -319,10 +341,11 @@ func (f *fleet) rolls(t *testing.T, model string, streams, rounds int) {
 	}
 	done.Store(true)
 	clients.Wait()
-	if b.lost.Load() > 0 || ended.Load() < int64(streams) {
-		t.Errorf("%d calls lost, %d streams ended well", b.lost.Load(), ended.Load())
+	t.Logf("%d replicas replaced under %d streams: %d streams ended well, %d were cut or refused, %d calls found no replica",
+		rounds*len(b.seats), streams, ended.Load(), broken.Load(), b.lost.Load())
+	if b.lost.Load() > 0 || broken.Load() > 0 || ended.Load() < int64(streams) {
+		t.Error("a restart was noticed")
 	}
-	t.Logf("%d replicas replaced under %d streams: %d streams ended well, 0 cut", rounds*len(b.seats), streams, ended.Load())
 }
 
 // wholeStream reads a stream to its end, tells begun of its first byte, and says what is wrong with it.

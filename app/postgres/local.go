@@ -37,8 +37,9 @@ const (
 )
 
 // durableSettings serve a gateway. None of them touches durability: a commit that was acknowledged survives.
+// Ten replicas may share it, each with its pool and its listeners.
 var durableSettings = []string{
-	"max_connections=100", "checkpoint_completion_target=0.9", "max_wal_size=2GB",
+	"max_connections=300", "checkpoint_completion_target=0.9", "max_wal_size=2GB",
 	"log_error_verbosity=terse", // details of a refused row may hold an e-mail address
 }
 

@@ -9,14 +9,12 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// deadConnsMax is how many connections that a restarted store has closed are met before a statement gives up: all that
-// a pool may have kept, and one more try on a new one.
-const deadConnsMax = connectionsMax + 1
-
 // QueryRow runs one statement on db and scans the one row of its answer; it is sql.ErrNoRows when there is none. It is
 // for the statements of every request: ctx bounds the wait for a connection, but not the statement, because the driver
 // and database/sql each start a goroutine to watch a context that can end. The statement ends in time all the same, by
 // the store's own limit, or by that of the connection's reads where the store does not answer.
+//
+// Connections that a restarted store has closed are passed over: all that the pool may have kept, and one more try on a new one.
 func QueryRow(ctx context.Context, db *sqlx.DB, query string, args []any, dest ...any) error {
 	for dead := 0; ; dead++ {
 		conn, err := db.Conn(ctx)
@@ -30,7 +28,7 @@ func QueryRow(ctx context.Context, db *sqlx.DB, query string, args []any, dest .
 			return err
 		}
 		_ = conn.Close()
-		if !errors.Is(err, driver.ErrBadConn) || dead >= deadConnsMax {
+		if !errors.Is(err, driver.ErrBadConn) || dead > db.Stats().MaxOpenConnections {
 			return err
 		}
 	}

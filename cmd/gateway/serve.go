@@ -113,7 +113,7 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 			h = nil
 		}
 	}()
-	if h.store, err = openStore(ctx, cfg.storeFlags, postgres.Options{Name: "gateway"}); err != nil {
+	if h.store, err = openStore(ctx, cfg.storeFlags, postgres.Options{Name: "gateway", Connections: cfg.Connections}); err != nil {
 		return h, err
 	}
 	if err = migrate(ctx, h.store); err != nil {

@@ -20,6 +20,7 @@ const (
 	restartEvery   = time.Second
 	commandTimeMax = time.Minute
 	connectTimeMax = 2 * time.Second
+	connectionsMin = 4 // with fewer, workers and requests wait for each other
 )
 
 // store is the open database and, when none is configured, the local cluster that this process owns.
@@ -32,6 +33,9 @@ type store struct {
 
 // openStore connects, starting the local cluster where no database is configured.
 func openStore(ctx context.Context, flags storeFlags, o postgres.Options) (*store, error) {
+	if flags.Connections != 0 && flags.Connections < connectionsMin {
+		return nil, fmt.Errorf("--database-connections must be 0 or at least %d, not %d", connectionsMin, flags.Connections)
+	}
 	s := &store{dsn: flags.DatabaseURL, flags: flags}
 	if s.dsn == "" {
 		if err := s.startLocal(ctx); err != nil {
