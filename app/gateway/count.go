@@ -65,11 +65,20 @@ func (r *run) count(ctx context.Context, route *catalog.Route) (int64, *provider
 	defer r.drop()
 	for r.take(try); ; r.attempts++ { // of which there are no more than credentials
 		tokens, fault := r.countOnce(ctx, route)
-		r.endTry(fault)
+		r.endTry(ofCount(fault))
 		if fault == nil || !r.turn(fault) {
 			return tokens, fault
 		}
 	}
+}
+
+// ofCount is what counting says of a provider: something of its credentials, and nothing of how its models answer. Else clients
+// who count before each call would keep a model that fails from being ejected, and could have one ejected that does not.
+func ofCount(fault *provider.Fault) *provider.Fault {
+	if fault != nil && (fault.Class == provider.ClassCredential || fault.Class == provider.ClassRateLimited) {
+		return fault
+	}
+	return given()
 }
 
 func (r *run) countOnce(ctx context.Context, route *catalog.Route) (int64, *provider.Fault) {

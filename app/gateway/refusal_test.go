@@ -60,3 +60,32 @@ func TestTheBeginningThatAnotherProviderWasGivenIsNoInput(t *testing.T) {
 	}
 	b.settled(r.Cost)
 }
+
+func TestCountingSaysNothingOfHowAModelAnswers(t *testing.T) {
+	t.Parallel()
+	b, m := setup(t, startMoney).watched()
+	c := b.call("test/on-messages", "hi", "")
+	b.fault("alpha", "status=500")
+	for range 6 {
+		if _, err := b.gateway.CountTokens(t.Context(), c); err == nil {
+			t.Fatal("it counts")
+		}
+	}
+	if up := m.Report().Upstreams[0]; up.Ejections != 0 || up.FailuresMinute != 0 {
+		t.Errorf("counting has ejected it: %+v", up)
+	}
+	for range 3 { // two tries each
+		_, _, err := b.generate(b.call("test/on-messages", "hi", ""))
+		if app.KindOf(err) != app.Upstream {
+			t.Fatal(err)
+		}
+		b.control("DELETE", "faults", nil)
+		_, err = b.gateway.CountTokens(t.Context(), c)
+		must(t, err)
+		b.fault("alpha", "status=500")
+	}
+	if up := m.Report().Upstreams[0]; up.Ejections != 1 || up.State != "ejected" {
+		t.Errorf("counting keeps it from being ejected: %+v", up)
+	}
+	idle(t, m)
+}
