@@ -223,6 +223,11 @@ func (r TrafficRoute) state() (worst RouteSeen, n int) {
 	return worst, n
 }
 
+func (r TrafficRoute) in(state RouteState) bool {
+	worst, _ := r.state()
+	return worst.State == state
+}
+
 // verdict is the state of a route over the replicas.
 func (r TrafficRoute) verdict() verdict {
 	worst, n := r.state()
@@ -361,9 +366,6 @@ func (m TrafficModel) verdict() verdict {
 	if m.Pause != nil || m.Stops {
 		return verdict{ui.Warning, "Paused"}
 	}
-	if m.Video && len(m.Routes) > 0 {
-		return verdict{ui.Plain, "Not watched"}
-	}
 	var usable, well, ejected, open int
 	for _, r := range m.Routes {
 		worst, n := r.state()
@@ -373,7 +375,7 @@ func (m TrafficModel) verdict() verdict {
 		if worst.State == RouteEjected && n == len(r.Seen) {
 			ejected++
 		}
-		if worst.State == RouteOpen || worst.State == RouteUnseen {
+		if worst.State == RouteOpen || worst.State == RouteUnseen || worst.State == RouteUnwatched {
 			well++
 		}
 		if worst.State == RouteOpen {
@@ -387,6 +389,8 @@ func (m TrafficModel) verdict() verdict {
 		return verdict{ui.Danger, "All routes ejected"}
 	case well < len(m.Routes):
 		return verdict{ui.Warning, "Not at full strength"}
+	case m.Video:
+		return verdict{ui.Plain, "Not watched"}
 	case open == 0:
 		return verdict{ui.Plain, "Ready"}
 	}
@@ -399,6 +403,8 @@ func (m TrafficModel) note() string {
 	switch {
 	case m.Stops && m.Pause == nil:
 		return "The catalog in force pauses this model; apply one that does not to let calls through."
+	case v.text == "No route" && slices.ContainsFunc(m.Routes, func(r TrafficRoute) bool { return r.in(RoutePaused) }):
+		return "Clients get 503 model_temporarily_unavailable."
 	case v.text == "No route":
 		return "Clients get 503 no_available_provider."
 	case v.text == "All routes ejected":
