@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,7 +62,7 @@ func idle(t *testing.T, m *health.Monitor) {
 
 func TestASilentUpstreamIsAskedOnce(t *testing.T) {
 	t.Parallel()
-	b := build(t, startMoney, "200ms")
+	b := build(t, startMoney, hastyWait)
 	for _, more := range []string{"", streamed} {
 		b := b.fresh(t)
 		b.fault("alpha", "stall")
@@ -173,6 +174,34 @@ func (d *doorkeeper) keys() string {
 	keys := strings.Join(d.seen, ",")
 	d.seen = nil
 	return keys
+}
+
+func TestARetryWaitsAsLongAsChanceSays(t *testing.T) {
+	t.Parallel()
+	const most = 3 * time.Second
+	var chance atomic.Int64
+	all := setup(t, startMoney, func(o *gateway.Options) {
+		o.RetryWait = most
+		o.Random = func(n int) int {
+			if n != int(most)+1 { // a draw of routes
+				return 0
+			}
+			return int(chance.Load())
+		}
+	})
+	for _, wait := range []time.Duration{0, 100 * time.Millisecond} {
+		chance.Store(int64(wait))
+		for _, spec := range []string{"reset", "status=500", "status=429", "status=408"} {
+			b := all.fresh(t)
+			b.fault("alpha", "times=1;"+spec)
+			r, _, err := b.generate(b.call("test/one", "count to 3", ""))
+			must(t, err)
+			if r.Attempts != 2 || r.Duration < wait || r.Duration > most {
+				t.Errorf("%s, %s: report %+v", spec, wait, r)
+			}
+			b.settled(r.Cost)
+		}
+	}
 }
 
 func TestOfSeveralWaitsTheShortestIsTold(t *testing.T) {

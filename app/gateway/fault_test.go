@@ -54,7 +54,7 @@ var early = []struct {
 
 func TestFaultsBeforeContentFailOverUnseen(t *testing.T) {
 	t.Parallel()
-	patient, hasty := setup(t, startMoney), build(t, startMoney, "200ms")
+	patient, hasty := setup(t, startMoney), build(t, startMoney, hastyWait)
 	for _, c := range early {
 		for _, more := range []string{"", withUsage} {
 			if more == "" && c.onlyStream || more != "" && c.onlyJSON || c.refused {
@@ -91,7 +91,7 @@ func TestFaultsBeforeContentFailOverUnseen(t *testing.T) {
 
 func TestFaultsOfTheOnlyRouteCostNothing(t *testing.T) {
 	t.Parallel()
-	patient, hasty := setup(t, startMoney), build(t, startMoney, "200ms")
+	patient, hasty := setup(t, startMoney), build(t, startMoney, hastyWait)
 	for _, c := range early {
 		for _, more := range []string{"", streamed} {
 			if more == "" && c.onlyStream || more != "" && c.onlyJSON {
@@ -173,7 +173,7 @@ func TestConnectionsThatFail(t *testing.T) {
 
 func TestAStreamThatBreaksOffIsChargedWhatCame(t *testing.T) {
 	t.Parallel()
-	patient, hasty := setup(t, startMoney), build(t, startMoney, "300ms")
+	patient, hasty := setup(t, startMoney), build(t, startMoney, hastyWait)
 	for spec, want := range map[string]struct {
 		code, outcome string
 	}{
@@ -320,7 +320,7 @@ func TestAStreamIsKeptOpenWhileItsUpstreamIsSilent(t *testing.T) {
 func TestAnErrorAfterAKeepAliveIsToldInTheStream(t *testing.T) {
 	t.Parallel()
 	quick := func(o *gateway.Options) { o.KeepAlive = 20 * time.Millisecond }
-	b := build(t, startMoney, "200ms", quick)
+	b := build(t, startMoney, hastyWait, quick)
 	b.fault("alpha", "stall")
 	r, s, err := b.generate(b.call("test/one", "count to 3", streamed))
 	must(t, err)
@@ -334,7 +334,7 @@ func TestAnErrorAfterAKeepAliveIsToldInTheStream(t *testing.T) {
 func TestFailoverStillWorksAfterAKeepAlive(t *testing.T) {
 	t.Parallel()
 	quick := func(o *gateway.Options) { o.KeepAlive = 20 * time.Millisecond }
-	b := build(t, startMoney, "200ms", quick)
+	b := build(t, startMoney, hastyWait, quick)
 	b.fault("alpha", "stall")
 	r, s, err := b.generate(b.call("test/two", "count to 3", streamed))
 	must(t, err)

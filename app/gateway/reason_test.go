@@ -17,7 +17,7 @@ import (
 // TestEveryEndingHasItsReason makes calls end in each way and holds what is recorded against the row of the table.
 func TestEveryEndingHasItsReason(t *testing.T) {
 	t.Parallel()
-	patient, hasty := setup(t, startMoney), build(t, startMoney, "300ms")
+	patient, hasty := setup(t, startMoney), build(t, startMoney, hastyWait)
 	for _, c := range []struct {
 		prompt, fault, more string
 		reason              billing.Reason

@@ -84,7 +84,7 @@ func TestAStreamThatIsCutGoesOnElsewhere(t *testing.T) {
 
 func TestAStreamThatIsCutGoesOnElsewhereMoreThanOnce(t *testing.T) {
 	t.Parallel()
-	patient, hasty := setup(t, startMoney), build(t, startMoney, "300ms")
+	patient, hasty := setup(t, startMoney), build(t, startMoney, hastyWait)
 	for name, c := range map[string]struct {
 		alpha, beta, gamma  string
 		recovered, attempts int
@@ -122,7 +122,7 @@ func TestAStreamThatIsCutGoesOnElsewhereMoreThanOnce(t *testing.T) {
 
 func TestAStreamThatCannotGoOnEndsWithTheErrorOfItsCut(t *testing.T) {
 	t.Parallel()
-	patient, hasty := setup(t, startMoney), build(t, startMoney, "300ms")
+	patient, hasty := setup(t, startMoney), build(t, startMoney, hastyWait)
 	for name, c := range map[string]struct {
 		alpha, beta string
 		asked       asked

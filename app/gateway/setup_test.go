@@ -94,6 +94,10 @@ func setup(t testing.TB, credit app.Amount, change ...func(*gateway.Options)) *b
 	return build(t, credit, "10s", change...)
 }
 
+// hastyWait is how long a bench waits for alpha whose upstream will be silent. All have the same, as every other needs beds
+// of its own.
+const hastyWait = "300ms"
+
 // build is a bench that waits so long for alpha.
 func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*gateway.Options)) *bench {
 	t.Helper()

@@ -13,7 +13,7 @@ import (
 
 func TestEveryWayChargesABrokenStreamWithWhatCame(t *testing.T) {
 	t.Parallel()
-	patient, hasty := setup(t, startMoney), build(t, startMoney, "300ms")
+	patient, hasty := setup(t, startMoney), build(t, startMoney, hastyWait)
 	for spec, want := range map[string]struct {
 		kind    app.Kind
 		outcome string
@@ -148,7 +148,7 @@ func TestEveryWayChargesARefusalOnce(t *testing.T) {
 func TestEveryWayKeepsASilentStreamOpen(t *testing.T) {
 	t.Parallel()
 	quick := func(o *gateway.Options) { o.KeepAlive = 20 * time.Millisecond }
-	patient, hasty := setup(t, startMoney, quick), build(t, startMoney, "200ms", quick)
+	patient, hasty := setup(t, startMoney, quick), build(t, startMoney, hastyWait, quick)
 	eachStream(t, patient, func(b *bench, client, upstream llm.Style) {
 		b.fault("alpha", "slow-first=110ms")
 		r, s, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 3", stream: true}))
