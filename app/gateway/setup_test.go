@@ -82,7 +82,6 @@ type bench struct {
 	limits  *limit.Limiter
 	gateway *gateway.Gateway
 	options gateway.Options
-	client  *http.Client
 	ids     app.IDs
 	account string
 	line    *line
