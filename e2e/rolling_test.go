@@ -22,7 +22,7 @@ import (
 const (
 	replicas      = 3
 	healthEvery   = 20 * time.Millisecond // a balancer's look at /readyz
-	lameDuck      = "300ms"
+	lameDuck      = "500ms"
 	rolledStreams = 300
 	rolledTokens  = 12 // 100 ms apart
 	coldKeys      = 60

@@ -34,6 +34,7 @@ type report struct {
 	GoodP99    float64 `json:"good_p99"`
 	RefusedP50 float64 `json:"refused_p50"`
 	RefusedP99 float64 `json:"refused_p99"`
+	SentP99    float64 `json:"sent_p99"` // how late this program itself was to send what was due
 }
 
 // run offers the load and waits for the last answer.
@@ -42,6 +43,7 @@ func (l *load) run() report {
 	var (
 		mu            sync.Mutex
 		good, refused []float64
+		late          []float64
 		r             report
 		all           sync.WaitGroup
 	)
@@ -63,11 +65,13 @@ func (l *load) run() report {
 		}
 		key := l.keys[r.Offered%len(l.keys)]
 		all.Go(func() {
+			sent := float64(time.Since(due).Microseconds()) / 1000
 			status := l.call(client, key)
 			took := float64(time.Since(due).Microseconds()) / 1000
 			<-places
 			mu.Lock()
 			defer mu.Unlock()
+			late = append(late, sent)
 			switch status {
 			case http.StatusOK:
 				good = append(good, took)
@@ -82,6 +86,7 @@ func (l *load) run() report {
 	r.Good, r.Refused, r.GoodRate = len(good), len(refused), float64(len(good))/l.lasting.Seconds()
 	r.GoodP50, r.GoodP99 = at(good, 50), at(good, 99)
 	r.RefusedP50, r.RefusedP99 = at(refused, 50), at(refused, 99)
+	r.SentP99 = at(late, 99)
 	return r
 }
 
