@@ -77,7 +77,7 @@ func TestFaultTrialIsShedBeforePaid(t *testing.T) {
 	p := g.replicaOn(t, dataDir(t), "--in-flight-max", "20", "--drain-timeout", "1s")
 	trial, paying := g.newCustomer(t, "trial"), g.newCustomer(t, "paying")
 	paying.setAvailable(t, 50_000_000_000)
-	trial.gateway.BaseURL, paying.gateway.BaseURL = p.BaseURL, p.BaseURL
+	trial.BaseURL, paying.BaseURL = p.BaseURL, p.BaseURL
 	release := p.holding(t, 10, endless)
 	more := paying.holding(t, 6, endless)
 	small := ask(cheapModel, "echo: small")

@@ -42,7 +42,7 @@ func TestALeavingServerAnswersFirst(t *testing.T) {
 		t.Errorf("before: %d, close %v", status, closes)
 	}
 	s.stop()
-	for call(t, "GET", s.ops+"/readyz", "").status == http.StatusOK { //nolint:revive // it fails at once
+	for call(t, "GET", s.ops+"/readyz", "").status == http.StatusOK {
 	}
 	if status, closes := get(t, idle, b, "/console"); status != http.StatusOK || !closes {
 		t.Errorf("on an old connection: %d, close %v", status, closes)
