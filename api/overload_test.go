@@ -18,6 +18,9 @@ import (
 	"umg/billing"
 )
 
+// refusalMax is what a refusal may take of a processor, on average.
+const refusalMax = 50 * time.Microsecond
+
 // taken is a gate with some places taken.
 func taken(t testing.TB, max int64, n int) *overload.Gate {
 	t.Helper()
@@ -150,7 +153,11 @@ func BenchmarkRefusal(b *testing.B) {
 				w.Body.Reset()
 				handler.ServeHTTP(w, r)
 			}
-			b.ReportMetric(float64((cpuTime(b)-before).Nanoseconds())/float64(b.N), "cpu-ns/op")
+			took := (cpuTime(b) - before) / time.Duration(b.N)
+			b.ReportMetric(float64(took.Nanoseconds()), "cpu-ns/op")
+			if took > refusalMax && b.N > 1000 {
+				b.Errorf("a refusal takes %v of a processor", took)
+			}
 		})
 	}
 }
