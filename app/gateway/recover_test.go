@@ -12,14 +12,14 @@ import (
 )
 
 // mended are models whose answers another route may go on with: from every style to every style, with providers that
-// begin anew and with one that takes the beginning of an answer.
+// begin anew and with one that takes the beginning of an answer. They have the styles that eachMend calls them in.
 func mended() string {
 	var b strings.Builder
-	for _, first := range llm.Styles() {
+	for i, first := range llm.Styles() {
 		for _, second := range llm.Styles() {
 			for kind, provider := range map[string]string{"anew": "beta", "on": "gamma"} {
-				fmt.Fprintf(&b, "  - {id: test/%s-%s-%s, on_cut: recover, STYLED [{provider: alpha, model: up-a, style: %s, order: 1}, "+
-					"{provider: %s, model: up-b, style: %s, order: 2}]}\n", kind, first, second, first, provider, second)
+				fmt.Fprintf(&b, "  - {id: test/%s-%s-%s, on_cut: recover, styles: [%s, %s], STYLED [{provider: alpha, model: up-a, style: %s, order: 1}, "+
+					"{provider: %s, model: up-b, style: %s, order: 2}]}\n", kind, first, second, first, llm.Styles()[(i+3)%4], first, provider, second)
 			}
 		}
 	}
