@@ -14,6 +14,8 @@ const (
 	operatorPath = "/console/operator"
 	metricsPath  = operatorPath + "/metrics"
 	historyPath  = operatorPath + "/catalog"
+	unknownSpan  = "–"
+	troubleNamed = 3 // models in a sentence
 )
 
 // operatorTabs are the pages of who runs the gateway. The first is what the menu leads to.
@@ -296,11 +298,11 @@ func (r TrafficRoute) calls() (calls, failures, inFlight int64) {
 	return calls, failures, inFlight
 }
 
-// failed is the part of calls that failed.
+// failed is the part of calls that failed, empty when there were none.
 func (r TrafficRoute) failed() string {
 	calls, failures, _ := r.calls()
 	if calls == 0 {
-		return "–"
+		return ""
 	}
 	return Percent(failures, calls) + " failed"
 }
@@ -314,7 +316,7 @@ func span(all []time.Duration) string {
 		}
 	}
 	if len(known) == 0 {
-		return "–"
+		return unknownSpan
 	}
 	low, high := Took(slices.Min(known)), Took(slices.Max(known))
 	if low == high {
@@ -356,7 +358,7 @@ func (r TrafficRoute) placeNote() string {
 	case r.Place == 0:
 		return "not tried"
 	case r.Share > 0:
-		return strconv.FormatInt(r.Share, 10) + " % of calls"
+		return strconv.FormatInt(r.Share, 10) + "% of calls"
 	}
 	return ""
 }
@@ -413,15 +415,15 @@ func (m TrafficModel) note() string {
 	return ""
 }
 
-// trouble counts the models that need a look.
-func (t Traffic) trouble() (paused, bad int) {
+// trouble counts the models that are paused, and names those that need a look.
+func (t Traffic) trouble() (paused int, bad []string) {
 	for _, m := range t.Models {
 		v := m.verdict()
 		switch {
 		case v.text == "Paused":
 			paused++
 		case v.tone == ui.Danger || v.tone == ui.Warning:
-			bad++
+			bad = append(bad, m.ID)
 		}
 	}
 	return paused, bad
@@ -431,8 +433,8 @@ func (t Traffic) trouble() (paused, bad int) {
 func (t Traffic) said() verdict {
 	paused, bad := t.trouble()
 	var words []string
-	if bad > 0 {
-		words = append(words, counted(int64(bad), "model needs", "models need")+" a look")
+	if len(bad) > 0 {
+		words = append(words, counted(int64(len(bad)), "model needs", "models need")+" a look: "+list(bad, troubleNamed))
 	}
 	if paused > 0 {
 		words = append(words, counted(int64(paused), "model is", "models are")+" paused")
@@ -447,8 +449,8 @@ func (t Traffic) said() verdict {
 		words = append(words, counted(int64(stopped), "provider is", "providers are")+" paused")
 	}
 	switch {
-	case bad > 0:
-		return verdict{ui.Warning, strings.Join(words, ", ") + "."}
+	case len(bad) > 0:
+		return verdict{ui.Warning, strings.Join(words, "; ") + "."}
 	case len(words) > 0:
 		return verdict{ui.Info, strings.Join(words, ", ") + "; everything else takes calls."}
 	}

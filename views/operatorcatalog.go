@@ -12,6 +12,7 @@ import (
 const (
 	diffLinesMax    = 400 // drawn of one difference
 	diffSummaryMost = 3
+	settingsChanged = "settings changed"
 )
 
 // CatalogHistory is the list of catalogs that were put in force.
@@ -89,12 +90,15 @@ func (v CatalogVersion) summary() string {
 	for _, k := range order {
 		switch n := names[k]; {
 		case k.what == "settings":
-			words = append(words, "settings changed")
+			words = append(words, settingsChanged)
 		case len(n) <= diffSummaryMost:
 			words = append(words, strings.Join(n, ", ")+" "+verbs[k.sign])
 		default:
 			words = append(words, counted(int64(len(n)), k.what, k.what+"s")+" "+verbs[k.sign])
 		}
+	}
+	if words[0] == settingsChanged {
+		words[0] = strings.ToUpper(settingsChanged[:1]) + settingsChanged[1:]
 	}
 	return strings.Join(words, "; ")
 }

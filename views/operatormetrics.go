@@ -76,7 +76,7 @@ var metricCharts = []metricChart{
 	{id: "calls", title: "Calls", note: "Calls of text models a minute, by how they ended.", names: []string{"Answered", "Failed"},
 		words: countWords, values: func(m MetricMinute) []int64 { return []int64{m.Calls - m.Errors, m.Errors} }},
 	{id: "refused", title: "Refusals", note: "Refused a minute before any model was asked.",
-		names: []string{"By a limit", "For want of credit", "By overload"},
+		names: []string{"By a limit", "For lack of credit", "By overload"},
 		words: countWords, values: func(m MetricMinute) []int64 { return []int64{m.Limited, m.Unfunded, m.Overloaded} }},
 	{id: "first", title: "First byte", note: "From the request to the first byte of its answer.",
 		names: []string{"p50", "p95"}, over: true,
@@ -126,7 +126,7 @@ func (k metricChart) place(col *chartColumn, m MetricMinute, i int, top int64) {
 	col.middle = place(left + (right-left)/2)
 	col.hint = m.Start.UTC().Format("15:04") + " UTC"
 	if !m.Seen {
-		col.hint += ": nothing was written down"
+		col.hint += ": no figures"
 		return
 	}
 	foot := wholeUnits
