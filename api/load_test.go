@@ -162,9 +162,9 @@ func TestMetricsOfCalls(t *testing.T) {
 	b, err := io.ReadAll(resp.Body)
 	must(t, err)
 	for _, want := range []string{
-		`umg_text_requests_total{model="test/plain",outcome="succeeded",style="chat"} 1`,
-		`umg_text_requests_total{model="test/failing",outcome="failed",style="chat"} 1`,
-		`umg_upstream_faults_total{code="upstream_error",provider="up"} 1`, `umg_tokens_total{meter="output_tokens",model="test/plain"}`,
+		`umg_text_requests_total{model="test/plain",outcome="succeeded",provider="up",style="chat"} 1`,
+		`umg_text_requests_total{model="test/failing",outcome="failed",provider="up",style="chat"} 1`,
+		`umg_upstream_attempts_total{fault="server_error",model="test/failing",provider="up"} 2`, `umg_tokens_total{meter="output_tokens",model="test/plain"}`,
 		`umg_cost_nano_dollars_total{model="test/plain"}`, `umg_text_first_byte_seconds_count{model="test/plain"} 1`,
 		`umg_upstream_retries_total{model="test/failing"} 1`,
 	} {

@@ -24,6 +24,7 @@ type textOnce struct {
 	claim    *idempotency.Claim // nil without a key
 	replayed bool               // the answer of the first request was sent
 	noted    bool               // what became of the call
+	closed   bool               // the key has its answer, or is free
 	made     bool               // something was charged, or a whole answer delivered
 }
 
@@ -73,28 +74,39 @@ func (o *textOnce) keeper() func(context.Context, []byte) error {
 	}
 }
 
+// kept is what the corridor calls when the charge is durable; nil without a key. The key has its answer before the client can
+// have the whole of it, so that even a repetition which follows at once is given that.
+func (o *textOnce) kept() func() {
+	if o.claim == nil {
+		return nil
+	}
+	return func() { o.close(o.api.repeats.Finish) }
+}
+
 // note takes over what became of the call. One that cost nothing and was not answered may be made again under its key.
 func (o *textOnce) note(r *gateway.Report, err error) {
 	o.noted, o.made = true, err == nil && (r.Err == nil || r.Cost > 0)
 }
 
-// end gives the key its answer, or gives it up. Of a call that panicked nobody knows what it cost: its key is left as after a
-// crash.
+// end gives the key its answer, where it has none yet, or gives it up. Of a call that panicked nobody knows what it cost: its
+// key is left as after a crash.
 func (o *textOnce) end() {
-	if o.claim == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.x.Request().Context()), keyEndMax)
-	defer cancel()
-	finish := o.api.repeats.Forget
 	switch {
+	case o.claim == nil || o.closed:
 	case !o.noted:
 		o.api.repeats.Leave(*o.claim)
-		return
 	case o.made:
-		finish = o.api.repeats.Finish
+		o.close(o.api.repeats.Finish)
+	default:
+		o.close(o.api.repeats.Forget)
 	}
-	if err := finish(ctx, *o.claim); err != nil {
+}
+
+func (o *textOnce) close(how func(context.Context, idempotency.Claim) error) {
+	o.closed = true
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.x.Request().Context()), keyEndMax)
+	defer cancel()
+	if err := how(ctx, *o.claim); err != nil {
 		o.x.access.Cause = err // the key is free, or has its prepared answer, once the claim has ended by itself
 	}
 }

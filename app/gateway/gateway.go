@@ -99,9 +99,11 @@ type Call struct {
 	Taken     func() // nil when nobody waits for the body
 	Headers   http.Header
 	Key       limit.Key // the limits of the key that makes the call; none for a member in the console
-	// Keep is handed an answer in one piece before its charge is made durable; where it fails the call fails uncharged. It may be
-	// nil.
-	Keep        func(ctx context.Context, answer []byte) error
+	// Keep is handed an answer in one piece before its charge is made durable; where it fails the call fails uncharged. Kept is
+	// called when the charge of a whole answer is durable, before the client can know that the answer is whole. Both may be nil.
+	Keep func(ctx context.Context, answer []byte) error
+	Kept func()
+
 	LimitFactor int     // multiplies the usual limits of the account; zero is one
 	Timing      *Timing // to be kept while the call runs; nil when nobody asks
 }

@@ -107,6 +107,9 @@ func (r *run) finish(ended error) (*Report, error) {
 		_, _ = r.out.send(http.StatusOK, eventStream, *batch) // a client that left does not read it
 		return r.report(e), nil
 	}
+	if r.call.Kept != nil {
+		r.call.Kept()
+	}
 	bill := r.shown()
 	var err error
 	if r.body != nil {

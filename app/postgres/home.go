@@ -192,9 +192,20 @@ func (h home) runInitdb(ctx context.Context, bin binaries, into string, durable 
 	runtime.LockOSThread() // the signal of our death follows the thread
 	defer runtime.UnlockOSThread()
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("postgres: initdb: %w: %s", err, strings.Join(strings.Fields(lastLine(out.Bytes())), " "))
+		return fmt.Errorf("postgres: initdb: %w: %s", err, strings.Join(strings.Fields(complaint(out.Bytes())), " "))
 	}
 	return nil
+}
+
+// complaint is what initdb ended for: the first line that names an error. Below it stands what it cleans up, above it what it
+// did before.
+func complaint(said []byte) string {
+	for line := range bytes.Lines(said) {
+		if bytes.Contains(line, []byte("error:")) || bytes.Contains(line, []byte("FATAL:")) || bytes.Contains(line, []byte("PANIC:")) {
+			return string(bytes.TrimSpace(line))
+		}
+	}
+	return lastLine(said)
 }
 
 // give hands a folder of ours to the user that the server runs as.
