@@ -16,6 +16,7 @@ type model struct {
 	id       string
 	upstream string
 	provider string // the test provider when empty
+	second   string // a provider to ask after that one; none when empty
 	paused   bool
 	speaks   string // the style of the upstream; chat when empty
 	more     string // further lines of the entry; served in chat, with few parameters, when empty
@@ -71,6 +72,9 @@ func (g *gateway) addModels(t *testing.T, models ...model) {
 %s    routes:
       - {provider: %s, model: %q, style: %s, order: 1, weight: 1}
 `, m.id, m.paused, more, provider, m.upstream, speaks)
+		if m.second != "" {
+			fmt.Fprintf(&added, "      - {provider: %s, model: sim, style: chat, order: 2, weight: 1}\n", m.second)
+		}
 	}
 	g.putCatalog(t, testProviders, added.String(), models[len(models)-1].id)
 }
