@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,7 +44,7 @@ func (g *gateway) received(t *testing.T, mark string) string {
 			Body string `json:"body"`
 		} `json:"requests"`
 	}
-	text := g.simulator(t, "GET", "/_control/requests", "")
+	text := g.simulator(t, "GET", "/_control/requests?text="+url.QueryEscape(mark), "")
 	if err := json.Unmarshal([]byte(text), &list); err != nil {
 		t.Fatalf("%v in %.300s", err, text)
 	}
