@@ -1,4 +1,4 @@
-// Builds dist from src: one stylesheet, one script, two fonts, under names that carry their content's hash, each with
+// Builds dist from src: stylesheets, scripts, two fonts, under names that carry their content's hash, each with
 // a gzip and a brotli copy beside it. Everything here gives the same bytes on every machine: versions are pinned, the
 // compressors are not the platform's own, and nothing depends on the time or on the order of a directory.
 import { execFileSync } from "node:child_process";
@@ -50,12 +50,21 @@ function styles(entry, out) {
   return readFileSync(at(out), "utf8");
 }
 
-async function script(entry) {
+// scripts bundles the entries and what they share, which is a file of its own: a module that listens must run once a page.
+async function scripts(entries) {
   const result = await build({
-    entryPoints: [at(entry)], bundle: true, format: "esm", target: "es2022", minify: true, legalComments: "none", write: false,
-    absWorkingDir: root, logLevel: "warning",
+    entryPoints: entries.map((entry) => at("src", "js", `${entry}.js`)), bundle: true, splitting: true, format: "esm", target: "es2022",
+    minify: true, legalComments: "none", write: false, outdir: at("dist"), entryNames: "[name]", chunkNames: "shared", absWorkingDir: root,
+    logLevel: "warning",
   });
-  return result.outputFiles[0].contents;
+  const files = new Map(result.outputFiles.map((file) => [file.path.split("/").pop(), file.text]));
+  if (files.size !== entries.length + 1) {
+    throw new Error(`the scripts share more than one file: ${[...files.keys()].join(", ")}`);
+  }
+  const shared = emit("shared.js", files.get("shared.js"));
+  for (const entry of entries) {
+    emit(`${entry}.js`, files.get(`${entry}.js`).replaceAll("./shared.js", `./${shared}`));
+  }
 }
 
 const manifest = {};
@@ -124,14 +133,20 @@ for (const [name, file] of Object.entries(fonts)) {
 }
 emit("app.css", css);
 emit("noscript.css", read("src", "noscript.css"));
-// The pages about money have a sheet of their own, which no other page waits for.
-const money = `@layer skin {\n${text("src", "css", "billing.css")}\n${text("src", "css", "usage.css")}\n}`;
-emit("money.css", (await transform(money, { loader: "css", minify: true, target: "es2022" })).code);
-// So have the settings, keys, assets and the pages of operators.
-const accountParts = ["account.css", "keys.css", "assets.css", "operator.css"].map((part) => text("src", "css", part));
-const account = `@layer skin {\n${accountParts.join("\n")}\n}`;
-emit("account.css", (await transform(account, { loader: "css", minify: true, target: "es2022" })).code);
-emit("app.js", await script("src/js/app.js"));
+// Sheets that only some pages need, so that no other waits for them: views.go says which.
+const sheets = {
+  "money.css": ["billing", "usage", "requests"],
+  "account.css": ["account", "keys", "assets", "operator"],
+  "models.css": ["modelpages"],
+  "play.css": ["play", "video", "videoplay", "prompts"],
+  "start.css": ["start", "notices"],
+  "docs.css": ["docs", "prose"],
+};
+for (const [name, parts] of Object.entries(sheets)) {
+  const rules = parts.map((part) => text("src", "css", `${part}.css`)).join("\n");
+  emit(name, (await transform(`@layer skin {\n${rules}\n}`, { loader: "css", minify: true, target: "es2022" })).code);
+}
+await scripts(["app", "playground"]);
 emit("favicon.svg", read("src", "favicon.svg"));
 const sorted = Object.fromEntries(Object.entries(manifest).sort(([a], [b]) => (a < b ? -1 : 1)));
 writeFileSync(at("dist", "manifest.json"), `${JSON.stringify(sorted, null, 2)}\n`);

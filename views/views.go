@@ -148,24 +148,35 @@ func within(path, href string) bool {
 	return path == href || strings.HasPrefix(path, href+"/")
 }
 
-// moneyPaths begin the addresses of pages that take the sheet of money pages, too.
-var moneyPaths = [...]string{"/console/billing", "/console/usage", "/console/requests"}
-
-// accountPaths begin the addresses of pages that take the sheet of settings, keys and assets, too.
-var accountPaths = [...]string{settingsPath, "/console/keys", "/console/assets"}
-
-// aboutMoney reports whether the page is about what was bought, used or charged.
-// So have the charts for operators.
-func (s Shell) aboutMoney() bool { return begins(s.Path, moneyPaths[:]) || s.forOperator(metricsPath) }
-
-// aboutAccount reports whether the page is about the settings, keys or assets of an account, or for operators.
-func (s Shell) aboutAccount() bool {
-	return begins(s.Path, accountPaths[:]) || s.forOperator(operatorPath)
+// sheet is a stylesheet that only some pages need, by how their addresses begin.
+type sheet struct {
+	name   string
+	begins []string
+	hidden []string // the same, for pages that only operators have: to all others such an address is no page
 }
 
-// forOperator reports whether the page is one for operators, and the reader is one. To all others such a page is none.
-func (s Shell) forOperator(path string) bool {
-	return s.Viewer != nil && s.Viewer.Operator && strings.HasPrefix(s.Path, path)
+// sheets are loaded after the one that all pages share.
+var sheets = []sheet{
+	{name: "money.css", begins: []string{billingPath, usagePath, requestsPath}, hidden: []string{metricsPath}},
+	{name: "account.css", begins: []string{settingsPath, "/console/keys", "/console/assets"}, hidden: []string{operatorPath}},
+	{name: "models.css", begins: []string{"/console/models", "/console/limits"}},
+	{name: "play.css", begins: []string{"/console/playground", "/console/videos", "/console/assets", "/console/prompts", "/console/shared"}},
+	{name: "start.css", begins: []string{"/console/start", "/console/recipes", "/console/notifications"}},
+	{name: "docs.css", begins: []string{"/console/docs", "/console/playground", "/console/shared"}},
+}
+
+// scripts are loaded besides the one that all pages share.
+var scripts = []sheet{{name: "playground.js", begins: []string{"/console/playground", "/console/videos", "/console/assets"}}}
+
+// extra names those of the sheets that the page needs.
+func (s Shell) extra(all []sheet) []string {
+	var names []string
+	for _, one := range all {
+		if begins(s.Path, one.begins) || s.Viewer != nil && s.Viewer.Operator && begins(s.Path, one.hidden) {
+			names = append(names, one.name)
+		}
+	}
+	return names
 }
 
 func begins(path string, beginnings []string) bool {

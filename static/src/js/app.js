@@ -1,4 +1,4 @@
-// The one script of the console. Every module improves a page that works without it.
+// The script of every page. Every module improves a page that works without it.
 import "htmx.org/dist/htmx.esm.js";
 import "./swaps.js";
 import "./theme.js";
@@ -6,10 +6,6 @@ import "./copy.js";
 import "./modal.js";
 import "./menus.js";
 import "./tabs.js";
-import "./play.js";
-import "./image.js";
-import "./videos.js";
-import "./videoscrop.js";
 import "./webhooks.js";
 import "./billing.js";
 import "./usage.js";
