@@ -5,7 +5,10 @@ import (
 	"umg/views/ui"
 )
 
-const settingsPath = "/console/settings"
+const (
+	settingsPath = "/console/settings"
+	limitsPath   = "/console/limits"
+)
 
 // settingsTabs are the pages of the settings. The first is what the menu leads to.
 var settingsTabs = []ui.NavItem{
@@ -13,5 +16,6 @@ var settingsTabs = []ui.NavItem{
 	{Icon: ui.IconShield, Text: "Security", Href: settingsPath + "/security"},
 	{Icon: ui.IconBox, Text: "Account", Href: settingsPath + "/account"},
 	{Icon: ui.IconUsers, Text: "Members", Href: settingsPath + "/members"},
+	{Icon: ui.IconGauge, Text: "Limits", Href: limitsPath, Need: app.ReadModels},
 	{Icon: ui.IconHistory, Text: "Audit log", Href: settingsPath + "/audit", Need: app.ManageAccount},
 }

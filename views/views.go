@@ -23,7 +23,8 @@ type Shell struct {
 	Balance Balance
 	Frozen  *Freeze // nil for an account that is not frozen
 	Toasts  []ui.Toast
-	Still   bool // times stay as the server wrote them; for pictures of pages
+	Still   bool   // times stay as the server wrote them; for pictures of pages
+	Summary string // of an open page, for search engines; empty takes the one that fits its address
 }
 
 // Viewer is who looks at the page.
@@ -112,28 +113,53 @@ func LocalPath(path string) string {
 	return "/console"
 }
 
+// Pages whose views live elsewhere, and what leads to them from every page.
+const (
+	docsPath   = "/console/docs"
+	sharedPath = "/console/shared"
+)
+
+// navGroup is a part of the menu: pages that serve one end. Its title is left out where the pages speak for themselves.
+type navGroup struct {
+	title string
+	items []ui.NavItem
+}
+
 // navigation is the console's pages in the order of the menu.
-var navigation = []ui.NavItem{
-	{Icon: ui.IconDashboard, Text: "Overview", Href: "/console"},
-	{Icon: ui.IconLayers, Text: "Models", Href: "/console/models", Need: app.ReadModels},
-	{Icon: ui.IconMessage, Text: "Playground", Href: "/console/playground", Need: app.CallText},
-	{Icon: ui.IconFilm, Text: "Videos", Href: "/console/videos", Need: app.UseVideos},
-	{Icon: ui.IconBox, Text: "Assets", Href: "/console/assets", Need: app.UseAssets},
-	{Icon: ui.IconKey, Text: "API keys", Href: "/console/keys", Need: app.ManageKeys},
-	{Icon: ui.IconWebhook, Text: "Webhooks", Href: "/console/webhooks", Need: app.UseWebhooks},
-	{Icon: ui.IconGauge, Text: "Usage", Href: usagePath, Need: app.ReadUsage},
-	{Icon: ui.IconActivity, Text: "Requests", Href: requestsPath, Need: app.ReadUsage},
-	{Icon: ui.IconWallet, Text: "Billing", Href: billingPath, Need: app.ReadUsage},
-	{Icon: ui.IconSettings, Text: "Settings", Href: settingsPath},
+var navigation = []navGroup{
+	{items: []ui.NavItem{{Icon: ui.IconDashboard, Text: "Overview", Href: "/console"}}},
+	{title: "Build", items: []ui.NavItem{
+		{Icon: ui.IconLayers, Text: "Models", Href: modelsPath, Need: app.ReadModels},
+		{Icon: ui.IconMessage, Text: "Playground", Href: playgroundPath, Need: app.CallText},
+		{Icon: ui.IconFilm, Text: "Videos", Href: videosPath, Need: app.UseVideos},
+		{Icon: ui.IconBox, Text: "Assets", Href: assetsPath, Need: app.UseAssets},
+		{Icon: ui.IconKey, Text: "API keys", Href: keysPath, Need: app.ManageKeys},
+		{Icon: ui.IconWebhook, Text: "Webhooks", Href: webhooksPath, Need: app.UseWebhooks},
+	}},
+	{title: "Observe", items: []ui.NavItem{
+		{Icon: ui.IconGauge, Text: "Usage", Href: usagePath, Need: app.ReadUsage},
+		{Icon: ui.IconActivity, Text: "Requests", Href: requestsPath, Need: app.ReadUsage},
+		{Icon: ui.IconWallet, Text: "Billing", Href: billingPath, Need: app.ReadUsage},
+	}},
+	{title: "Account", items: []ui.NavItem{
+		{Icon: ui.IconBook, Text: "Docs", Href: docsPath},
+		{Icon: ui.IconSettings, Text: "Settings", Href: settingsPath},
+	}},
 }
 
 // navigation is what of the menu the reader may open.
-func (s Shell) navigation() []ui.NavItem {
-	items := allowed(navigation, s.Viewer)
-	if s.Viewer.Operator {
-		items = append(items, ui.NavItem{Icon: ui.IconSliders, Text: "Operator", Href: operatorPath})
+func (s Shell) navigation() []navGroup {
+	var groups []navGroup
+	for i, group := range navigation {
+		items := allowed(group.items, s.Viewer)
+		if s.Viewer.Operator && i == len(navigation)-1 {
+			items = append(items, ui.NavItem{Icon: ui.IconSliders, Text: "Operator", Href: operatorPath})
+		}
+		if len(items) > 0 {
+			groups = append(groups, navGroup{title: group.title, items: items})
+		}
 	}
-	return items
+	return groups
 }
 
 func allowed(items []ui.NavItem, v *Viewer) []ui.NavItem {
@@ -145,7 +171,37 @@ func within(path, href string) bool {
 	if href == "/console" {
 		return path == href
 	}
-	return path == href || strings.HasPrefix(path, href+"/")
+	if href == settingsPath && slices.ContainsFunc(settingsTabs, func(tab ui.NavItem) bool { return below(path, tab.Href) }) {
+		return true
+	}
+	return below(path, href)
+}
+
+func below(path, href string) bool { return path == href || strings.HasPrefix(path, href+"/") }
+
+// lobbies are the pages that are open to visitors and still have a menu: what there is, how to use it, and what somebody
+// shared.
+var lobbies = []string{modelsPath, docsPath, sharedPath}
+
+// lobby reports whether a visitor reads one of them.
+func (s Shell) lobby() bool {
+	return s.Viewer == nil && slices.ContainsFunc(lobbies, func(href string) bool { return below(s.Path, href) })
+}
+
+// summary is what a search engine shows of the page; pages behind the door have none.
+func (s Shell) summary() string {
+	switch {
+	case s.Summary != "":
+		return s.Summary
+	case below(s.Path, modelsPath):
+		return "Every model of the gateway with its exact prices, limits, availability and speed."
+	case below(s.Path, docsPath):
+		return "How to call text, image and video models through one gateway: quickstart, API styles, errors, limits, webhooks."
+	case s.Viewer == nil:
+		return "One API in front of generative models of every kind, with exact prices and a record of every request."
+	default:
+		return ""
+	}
 }
 
 // sheet is a stylesheet that only some pages need, by how their addresses begin.

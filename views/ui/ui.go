@@ -42,6 +42,17 @@ func (t Theme) ColorScheme() string {
 	return string(t)
 }
 
+// papers are the colours of the page itself, as browsers want them for their own bars.
+var papers = map[Theme]string{Light: "#fafbfc", Dark: "#0d0f13"}
+
+// Paper is the colour of the page where the operating system's theme is system: a theme that was chosen wins over it.
+func (t Theme) Paper(system Theme) string {
+	if t = ParseTheme(string(t)); t == System {
+		t = system
+	}
+	return papers[t]
+}
+
 // Tone is the meaning a colour carries. A tone never stands alone: there is always a word or an icon beside it.
 type Tone string
 

@@ -9,6 +9,7 @@ import "./tabs.js";
 import "./webhooks.js";
 import "./billing.js";
 import "./usage.js";
+import "./live.js";
 import "./keys.js";
 import "./shortcuts.js";
 import "./times.js";

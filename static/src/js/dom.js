@@ -1,10 +1,11 @@
 // closest finds the nearest ancestor of an event's target, which may be a text node or the document.
 export const closest = (event, selector) => (event.target instanceof Element ? event.target.closest(selector) : null);
 
-// onContent runs fn over the document now, and over it again whenever a fragment was swapped in.
+// onContent runs fn over the document now, and over it again whenever a fragment was swapped in or came by itself.
 export const onContent = (fn) => {
   fn();
   document.addEventListener("htmx:after:swap", fn);
+  document.addEventListener("live:content", fn);
 };
 
 // remember keeps a small preference where the server can read it, so that the next page is already drawn that way.

@@ -1,0 +1,112 @@
+// Parts of pages that the server keeps up to date while somebody looks. An element says where from (data-live), into what
+// (data-live-into), how (data-live-how: replace, prepend or append) and how many rows stay (data-live-max). A page may hold
+// an event back: "live:event" can be prevented, and its fragment be put in later with put().
+import htmx from "htmx.org/dist/htmx.esm.js";
+import { onContent } from "./dom.js";
+
+const againMilliseconds = 30_000; // after a refusal; what merely broke is opened again by the browser
+const open = new Map(); // element -> its connection
+const seen = new WeakMap(); // element -> the id of the last event
+
+const parse = (html) => {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  return template.content;
+};
+
+const words = (node) => node.textContent.replaceAll(/\s+/g, " ").trim();
+
+// put draws a fragment where the element says. A row that is there already stays as it is.
+export const put = (element, fragment) => {
+  const into = document.querySelector(element.dataset.liveInto);
+  if (!into) {
+    return 0;
+  }
+  const how = element.dataset.liveHow;
+  if (how !== "prepend" && how !== "append") {
+    if (into.contains(document.activeElement) || words(into) === words(fragment)) {
+      return 0; // nothing moves under who works in it, and nothing is read out twice
+    }
+    into.replaceChildren(fragment);
+  } else {
+    for (const row of [...fragment.children]) {
+      if (row.id && document.getElementById(row.id)) {
+        row.remove();
+      }
+    }
+  }
+  const rows = [...fragment.children];
+  into[how === "append" ? "append" : "prepend"](...rows);
+  const most = Number(element.dataset.liveMax) || Infinity;
+  while (into.children.length > most) {
+    (how === "append" ? into.firstElementChild : into.lastElementChild).remove();
+  }
+  htmx.process(into);
+  document.dispatchEvent(new CustomEvent("live:content"));
+  return rows.length;
+};
+
+const stop = (element) => {
+  open.get(element)?.close();
+  open.delete(element);
+};
+
+const start = (element) => {
+  const url = new URL(element.dataset.live, location.href);
+  const last = seen.get(element) ?? element.dataset.liveLast;
+  if (last) {
+    url.searchParams.set("last", last);
+  }
+  const source = new EventSource(url);
+  const tell = (state) => {
+    element.dataset.liveState = state;
+  };
+  open.set(element, source);
+  source.addEventListener("open", () => tell("open"));
+  source.addEventListener("message", (event) => {
+    if (!element.isConnected) {
+      stop(element);
+      return;
+    }
+    if (event.lastEventId) {
+      seen.set(element, event.lastEventId);
+    }
+    const fragment = parse(event.data);
+    if (element.dispatchEvent(new CustomEvent("live:event", { bubbles: true, cancelable: true, detail: { fragment } }))) {
+      put(element, fragment);
+    }
+  });
+  source.addEventListener("error", () => {
+    tell("waiting");
+    if (source.readyState === EventSource.CLOSED) {
+      setTimeout(() => {
+        stop(element);
+        follow();
+      }, againMilliseconds);
+    }
+  });
+};
+
+// follow opens what is in the page and looked at, and closes everything else.
+const follow = () => {
+  for (const element of open.keys()) {
+    if (document.hidden || !element.isConnected || !element.hasAttribute("data-live")) {
+      stop(element);
+    }
+  }
+  if (!document.hidden) {
+    for (const element of document.querySelectorAll("[data-live]")) {
+      if (!open.has(element)) {
+        start(element);
+      }
+    }
+  }
+};
+
+// A storybook is a picture: nothing in it changes.
+if (!document.documentElement.hasAttribute("data-still")) {
+  onContent(follow);
+  document.addEventListener("visibilitychange", follow);
+  addEventListener("pagehide", () => [...open.keys()].forEach(stop));
+  addEventListener("pageshow", (event) => event.persisted && follow());
+}
