@@ -51,7 +51,10 @@ type Options struct {
 }
 
 // Console serves the pages.
-type Console struct{ o Options }
+type Console struct {
+	o     Options
+	lives *lives
+}
 
 // New returns the console. It panics when a service is missing, which is a mistake in the wiring.
 func New(o Options) *Console {
@@ -61,7 +64,7 @@ func New(o Options) *Console {
 	if o.Payments != nil && (o.IDs.Now == nil || o.IDs.Random == nil) {
 		panic("console: payments need identifiers")
 	}
-	return &Console{o: o}
+	return &Console{o: o, lives: newLives()}
 }
 
 // Route is one page or form. Open ones take visitors; all others lead visitors to the sign-in page.
@@ -88,12 +91,6 @@ func Routes() []Route {
 		{Method: http.MethodGet, Path: "", serve: (*Console).overview},
 		{Method: http.MethodGet, Path: "/first-request", serve: (*Console).firstRequest},
 		{Method: http.MethodPost, Path: "/onboarding", serve: (*Console).setOnboarding},
-		{Method: http.MethodGet, Path: "/models", Right: app.ReadModels, serve: (*Console).models},
-		{Method: http.MethodGet, Path: "/models/*", Right: app.ReadModels, serve: (*Console).model},
-		{Method: http.MethodGet, Path: "/model/api.md", Right: app.ReadModels,
-			serve: modelDocument("text/plain; charset=utf-8", (*catalog.Model).Markdown)},
-		{Method: http.MethodGet, Path: "/model/openapi.json", Right: app.ReadModels,
-			serve: modelDocument(echo.MIMEApplicationJSON, (*catalog.Model).OpenAPI)},
 		{Method: http.MethodGet, Path: "/playground", Right: app.CallText, serve: (*Console).playground},
 		{Method: http.MethodPost, Path: "/playground", Right: app.CallText, serve: (*Console).play},
 		{Method: http.MethodPost, Path: "/playground/settings", Right: app.CallText, serve: (*Console).playSettings},
@@ -110,7 +107,7 @@ func Routes() []Route {
 		{Method: http.MethodGet, Path: "/videos/:id/delete", Right: app.UseVideos, serve: (*Console).askDeleteVideo},
 		{Method: http.MethodPost, Path: "/videos/:id/delete", Right: app.UseVideos, serve: (*Console).deleteVideo},
 		{Method: http.MethodPost, Path: "/videos/:id/remix", Right: app.MakeVideos, serve: (*Console).remixVideo},
-	}, keyRoutes(), webhookRoutes(), assetRoutes(), billingRoutes(), usageRoutes(), verifyRoutes(), outboxRoutes(), accountRoutes(),
+	}, modelRoutes(), keyRoutes(), webhookRoutes(), assetRoutes(), billingRoutes(), usageRoutes(), verifyRoutes(), outboxRoutes(), accountRoutes(),
 		signInRoutes(), profileRoutes(), securityRoutes(), auditRoutes(), memberRoutes(),
 		accountSettingsRoutes(), operatorRoutes())
 }

@@ -23,6 +23,19 @@ const (
 	samplePrompt = "Say hello in one short sentence."
 )
 
+// modelRoutes are the pages about models. All the world may look at them: what they say of an account is left out for
+// visitors.
+func modelRoutes() []Route {
+	get := func(path string, serve func(*Console, *page) error) Route {
+		return Route{Method: http.MethodGet, Path: path, Open: true, serve: serve}
+	}
+	return []Route{
+		get("/models", (*Console).models), get("/models/*", (*Console).model),
+		get("/model/api.md", modelDocument("text/plain; charset=utf-8", (*catalog.Model).Markdown)),
+		get("/model/openapi.json", modelDocument(echo.MIMEApplicationJSON, (*catalog.Model).OpenAPI)),
+	}
+}
+
 func (c *Console) models(p *page) error {
 	q := views.ParseModelQuery(p.QueryParams())
 	if forScript(p.Request()) {
@@ -33,11 +46,15 @@ func (c *Console) models(p *page) error {
 
 func (c *Console) viewModels(p *page) []views.Model {
 	found := c.o.Catalog.Snapshot().Models()
-	left := c.o.Gateway.Left(p.user.AccountID, p.factor(), found)
 	models := make([]views.Model, len(found))
 	for i, m := range found {
 		models[i] = viewModel(m, p.factor())
-		addLeft(&models[i].Limits, left[i])
+	}
+	if p.user.AccountID == "" {
+		return models
+	}
+	for i, left := range c.o.Gateway.Left(p.user.AccountID, p.factor(), found) {
+		addLeft(&models[i].Limits, left)
 	}
 	return models
 }
@@ -141,13 +158,14 @@ func (c *Console) model(p *page) error {
 	if err != nil {
 		return err
 	}
-	left := c.o.Gateway.Left(p.user.AccountID, p.factor(), []*catalog.Model{m})
 	d := views.ModelDetail{
 		Shell: c.shell(p), Model: viewModel(m, p.factor()), Language: language(p), Style: preferred(p, styleCookie), Factor: p.factor(),
 	}
-	addLeft(&d.Model.Limits, left[0])
-	if d.KeyHint, err = c.keyHint(p); err != nil {
-		return err
+	if p.user.AccountID != "" {
+		addLeft(&d.Model.Limits, c.o.Gateway.Left(p.user.AccountID, p.factor(), []*catalog.Model{m})[0])
+		if d.KeyHint, err = c.keyHint(p); err != nil {
+			return err
+		}
 	}
 	for _, style := range m.Served() {
 		if contract, ok := m.Contract(style); ok {
@@ -197,7 +215,7 @@ func (c *Console) keyHint(p *page) (string, error) {
 	return "", nil
 }
 
-// modelDocument serves what the API serves at /v1/model/api.md and openapi.json, to readers who have a session and no key.
+// modelDocument serves what the API serves at /v1/model/api.md and openapi.json, to readers without a key.
 func modelDocument(contentType string, text func(*catalog.Model) []byte) func(*Console, *page) error {
 	return func(c *Console, p *page) error {
 		m, err := c.modelAt(p.QueryParam("model"))
