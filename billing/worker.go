@@ -36,17 +36,24 @@ func (l *Ledger) Stats() Stats {
 }
 
 // Run releases the holds of jobs that nobody settled, takes back expired grants, refills budgets and keeps the partitions
-// of usage records until ctx ends. Any number of replicas may run it.
+// of usage records, and watches how models do, until ctx ends. Any number of replicas may run it.
 func (l *Ledger) Run(ctx context.Context) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
-	var kept time.Time
+	var kept, watched time.Time
 	for {
 		if now := l.o.Now(); now.Sub(kept) >= upkeepEvery {
 			if err := l.Upkeep(ctx); err == nil {
 				kept = now
 			} else if ctx.Err() == nil {
 				l.o.Log.Warn("the partitions of usage records wait for the store", "error", err)
+			}
+		}
+		if end := l.o.Now().Add(-watchLag).Truncate(time.Minute); end.After(watched) {
+			if err := l.Watch(ctx); err == nil {
+				watched = end
+			} else if ctx.Err() == nil {
+				l.o.Log.Warn("how models do waits for the store", "error", err)
 			}
 		}
 		if err := l.Sweep(ctx); err != nil && ctx.Err() == nil {

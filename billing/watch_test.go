@@ -1,0 +1,93 @@
+package billing_test
+
+import (
+	"crypto/rand"
+	"log/slog"
+	"testing"
+	"time"
+
+	"umg/app"
+	"umg/billing"
+)
+
+// TestModelsAreJudgedByTheirOwnFailuresOnly settles calls that ended in every way and compares what is told of the model.
+func TestModelsAreJudgedByTheirOwnFailuresOnly(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(app.Dollar)
+	now := time.Now().UTC().Truncate(time.Minute)
+	ends := map[billing.Reason]int{
+		"completed": 3, "client_left": 1, "upstream_failed": 1, "stopped": 1,
+		"request_refused": 2, "credit_ran_out": 1, "client_left_unanswered": 1, "video_deleted": 1,
+	}
+	for reason, n := range ends {
+		for range n {
+			h.use(account, now, 1, func(r *billing.UsageRecord) {
+				r.Model, r.Reason, r.Streamed = "m", string(reason), reason == "completed"
+				r.Outcome, r.FirstByte, r.Duration = billing.RuleOf(reason).Outcome, 400*time.Millisecond, 900*time.Millisecond
+				r.Usage = billing.Usage{billing.OutputTokens: 50}
+			})
+		}
+	}
+	h.use(account, now, 1, func(r *billing.UsageRecord) {
+		r.Model, r.Reason, r.ErrorCode = "m", "video_failed", "moderation_blocked"
+	})
+	h.exec(`update usage_records set settled_at = $1`, now.Add(-2*time.Minute))
+	h.exec(`update model_watch set until = $1`, now.Add(-3*time.Hour)) // three steps and a bit
+	ledger := billing.NewLedger(h.db, billing.Options{Now: func() time.Time { return now.Add(20 * time.Second) }, IDs: app.IDs{Now: time.Now, Random: rand.Reader}, Log: slog.New(slog.DiscardHandler)})
+	for range 2 { // what was passed over is not counted again
+		if err := ledger.Watch(h.ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hours, err := ledger.ModelHours(h.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := hours["m"]
+	if m.Answered != 4 || m.Failed != 2 || !m.Until.Equal(now) {
+		t.Errorf("%+v", m)
+	}
+	for name, pair := range map[string][2]int64{
+		"first byte, p50": {int64(m.FirstByteP50), int64(400 * time.Millisecond)}, "p95": {int64(m.FirstByteP95), int64(400 * time.Millisecond)},
+		"speed": {m.SpeedP50, 100_000},
+	} {
+		if off := max(pair[0]-pair[1], pair[1]-pair[0]); off > pair[1]/20 {
+			t.Errorf("%s is %d, not about %d", name, pair[0], pair[1])
+		}
+	}
+	days, err := ledger.ModelDays(h.ctx, "m", now.AddDate(0, 0, -89))
+	if err != nil || len(days) != 1 || days[0].Answered != 4 || days[0].Failed != 2 {
+		t.Errorf("%+v, %v", days, err)
+	}
+	late := billing.NewLedger(h.db, billing.Options{Now: func() time.Time { return now.Add(2 * time.Hour) }, IDs: app.IDs{Now: time.Now, Random: rand.Reader}, Log: slog.New(slog.DiscardHandler)})
+	if err := late.Watch(h.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if hours, err = late.ModelHours(h.ctx); err != nil || len(hours) != 0 {
+		t.Errorf("two hours later there is %+v, %v", hours, err)
+	}
+}
+
+func TestTheLastTextCallsArePricedAgain(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account, now := h.account(app.Dollar), time.Now().UTC()
+	for i := range 3 {
+		h.use(account, now.Add(time.Duration(i)*time.Second), app.Amount(100+i), func(r *billing.UsageRecord) {
+			r.Usage = billing.Usage{billing.InputTokens: 1, billing.OutputTokens: int64(i)}
+		})
+	}
+	h.use(account, now.Add(time.Minute), 5, func(r *billing.UsageRecord) { r.Style = "videos" })
+	h.use(account, now.Add(time.Minute), 0, nil)
+	h.use(h.account(app.Dollar), now.Add(time.Minute), 7, nil)
+	last, err := h.ledger.LastText(h.ctx, account, 2)
+	if err != nil || len(last) != 2 || last[0].Cost != 102 || last[1].Cost != 101 {
+		t.Fatalf("%+v, %v", last, err)
+	}
+	card := billing.RateCard{Rates: []billing.Rate{{Meter: billing.InputTokens, Amount: 3, Per: 2}, {Meter: billing.OutputTokens, Amount: 1, Per: 4}}}
+	sum, err := card.Total([]billing.Usage{last[0].Usage, last[1].Usage})
+	if err != nil || sum != 4 { // 1.5 + 0.5 and 1.5 + 0.25, each rounded up by itself
+		t.Errorf("%d, %v", sum, err)
+	}
+}

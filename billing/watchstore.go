@@ -1,0 +1,117 @@
+package billing
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/lib/pq"
+
+	"umg/app/postgres"
+)
+
+// claimWatch locks up to when settlements were passed over. It is not free while another replica does it.
+func claimWatch(ctx context.Context, q postgres.Queryer) (until time.Time, free bool, err error) {
+	err = q.GetContext(ctx, &until, `select until from model_watch for update skip locked`)
+	if errors.Is(err, sql.ErrNoRows) {
+		return until, false, nil
+	}
+	return until, err == nil, err
+}
+
+// countModels adds up the settlements between two moments into days, and into the minutes of the hour before end. A record is
+// in the partition of the day its call began on, which is two days before it was settled at most.
+func countModels(ctx context.Context, q postgres.Queryer, from, to, end time.Time) error {
+	answered, failed := verdicts()
+	_, err := q.ExecContext(ctx, `
+		with calls as materialized (
+			select model, date_trunc('minute', settled_at) as minute, (settled_at at time zone 'utc')::date as day, streamed,
+				first_byte_micros as first, duration_micros - first_byte_micros as rest, output_tokens + reasoning_tokens as tokens,
+				case
+					when reason = any($3) then 'answered'
+					when reason = any($4) and error_code not in ('moderation_blocked', 'content_policy_violation') then 'failed'
+				end as verdict
+			from usage_records
+			where settled_at >= $1 and settled_at < $2 and day between ($1::timestamptz at time zone 'utc')::date - 2
+				and ($2::timestamptz at time zone 'utc')::date + 1
+		), days as (
+			insert into model_days as d (model, day, answered, failed)
+			select model, day, count(*) filter (where verdict = 'answered'), count(*) filter (where verdict = 'failed')
+			from calls where verdict is not null group by 1, 2
+			on conflict (model, day) do update set answered = d.answered + excluded.answered, failed = d.failed + excluded.failed
+		), told as (
+			select minute, model, verdict as what, 0 as class from calls where verdict is not null
+			union all
+			select minute, model, 'first_byte', floor(ln(first) / ln(2) * $6)
+			from calls where verdict = 'answered' and streamed and first > 0
+			union all
+			select minute, model, 'speed', floor(ln(tokens * 1e9 / rest) / ln(2) * $6)
+			from calls where verdict = 'answered' and streamed and tokens > 1 and rest > 0
+		)
+		insert into model_minutes (minute, model, what, class, calls)
+		select minute, model, what, greatest(class, 0)::smallint, count(*) from told where minute >= $5 group by 1, 2, 3, 4`,
+		from.UTC(), to.UTC(), pq.StringArray(answered), pq.StringArray(failed), end.Add(-watchHour), classesDouble)
+	if err != nil {
+		return err
+	}
+	if _, err := q.ExecContext(ctx, `update model_watch set until = $1`, to.UTC()); err != nil || to.Before(end) {
+		return err
+	}
+	return refreshHours(ctx, q, end)
+}
+
+// refreshHours draws the last hour anew, and forgets what is older than anybody looks at.
+func refreshHours(ctx context.Context, q postgres.Queryer, end time.Time) error {
+	for _, step := range []string{
+		`delete from model_minutes where minute < $1::timestamptz - interval '1 hour'`,
+		`delete from model_hours where $1::timestamptz is not null`,
+		`insert into model_hours (model, answered, failed, first_byte_p50, first_byte_p95, speed_p50, until)
+		select model, coalesce(sum(calls) filter (where what = 'answered'), 0), coalesce(sum(calls) filter (where what = 'failed'), 0),
+			min(class) filter (where what = 'first_byte' and upto * 100 >= whole * 50),
+			min(class) filter (where what = 'first_byte' and upto * 100 >= whole * 95),
+			min(class) filter (where what = 'speed' and upto * 100 >= whole * 50), $1
+		from (
+			select model, what, class, calls, sum(calls) over (partition by model, what order by class) as upto,
+				sum(calls) over (partition by model, what) as whole
+			from (select model, what, class, sum(calls) as calls from model_minutes group by 1, 2, 3) s
+		) c group by model`,
+	} {
+		if _, err := q.ExecContext(ctx, step, end.UTC()); err != nil {
+			return err
+		}
+	}
+	_, err := q.ExecContext(ctx, `delete from model_days where day < ($1::timestamptz at time zone 'utc')::date - $2::integer`, end.UTC(), watchDaysKept)
+	return err
+}
+
+type modelHourRow struct {
+	Model         string    `db:"model"`
+	Answered      int64     `db:"answered"`
+	Failed        int64     `db:"failed"`
+	FirstByte     *int16    `db:"first_byte_p50"`
+	FirstByteSlow *int16    `db:"first_byte_p95"`
+	Speed         *int16    `db:"speed_p50"`
+	Until         time.Time `db:"until"`
+}
+
+func selectModelHours(ctx context.Context, q postgres.Queryer, since time.Time) (rows []modelHourRow, err error) {
+	err = q.SelectContext(ctx, &rows, `
+		select model, answered, failed, first_byte_p50, first_byte_p95, speed_p50, until from model_hours where until >= $1 limit $2`,
+		since.UTC(), watchModelsMax)
+	return rows, err
+}
+
+func selectModelDays(ctx context.Context, q postgres.Queryer, model string, since time.Time) (days []ModelDay, err error) {
+	err = q.SelectContext(ctx, &days, `
+		select day, answered, failed from model_days where model = $1 and day >= $2::date order by day limit $3`,
+		model, since.UTC().Format(time.DateOnly), watchDaysKept)
+	return days, err
+}
+
+func selectLastText(ctx context.Context, q postgres.Queryer, accountID string, limit int) (rows []usageRow, err error) {
+	err = q.SelectContext(ctx, &rows, `
+		select `+recordColumns+` from usage_records where account_id = $1 and style <> 'videos' and cost_nanos + overrun_nanos > 0
+		order by started_at desc, request_id desc limit $2`, accountID, limit)
+	return rows, err
+}
