@@ -6,47 +6,88 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/markup"
 	"umg/views/ui"
 )
 
 const playgroundPath = "/console/playground"
 
-// The actions that the playground's form can be sent for; without one it is sent to be answered.
+// The actions that a pane's form can be sent for; without one, or with PlaySend, it is sent to be answered. Those that end in a
+// dash are followed by the number of a turn, from zero.
 const (
-	PlayClear = "clear"
-	PlayEdit  = "edit-" // with the number of a turn: it becomes the prompt again, and what follows it goes
+	PlaySend       = "send"
+	PlayClear      = "clear"
+	PlayEdit       = "edit-" // the turn becomes the prompt again, and what follows it goes
+	PlayDelete     = "delete-"
+	PlayUp         = "up-"
+	PlayDown       = "down-"
+	PlayBranch     = "branch-"       // the conversation up to the turn, alone
+	PlayRegenerate = "regenerate"    // the last answer again
+	PlayAddUser    = "add-user"      // the prompt becomes a turn that is not sent yet
+	PlayAddAnswer  = "add-assistant" // the same, as if the model had said it
+	PlayAddResult  = "add-result"    // a turn for the result of each call that has none
 )
 
-// Playground is the page to try a model on.
+// PlayPanesMax is how many models can be asked side by side.
+const PlayPanesMax = 4
+
+// Playground is the page to try models on. Its first pane is embedded: a form that was sent is one pane.
 type Playground struct {
 	Shell
-	Models   []Model // that can be called
-	Model    Model
-	Style    Style
-	Params   []Param
-	Form     PlayForm
-	Trouble  *PlayTrouble
-	ImageMax int64 // bytes an image may have
+	PlayPane
+	Others   []PlayPane // beside the first, at most PlayPanesMax with it
+	Models   []Model    // that can be called
+	ImageMax int64      // bytes an image may have
+}
+
+// PlayPane is one model with its settings and its conversation: one form. The form's field "pane" gives its number back, so
+// that a pane which is drawn again keeps its ids.
+type PlayPane struct {
+	Number  int // 0 to 3, unique in the page
+	Model   Model
+	Style   Style
+	Params  []Param
+	Form    PlayForm
+	Trouble *PlayTrouble
 }
 
 // PlayForm is what the reader has written and heard so far.
 type PlayForm struct {
-	System   string
-	Prompt   string
-	ImageURL string
-	Image    string // a data: URL
-	Stream   bool
-	Turns    []PlayTurn
+	System     string
+	Prompt     string
+	ImageURL   string
+	Image      string // a data: URL
+	Stream     bool
+	Turns      []PlayTurn
+	Tools      string // a JSON array of {"name", "description", "parameters"}
+	ToolChoice string // auto, none, required or the name of a tool
+	Format     string // text, json_object or json_schema
+	SchemaName string
+	Schema     string // JSON Schema
+	Vars       []PlayVar
 }
 
-// PlayTurn is one turn of the conversation.
+// PlayVar is a variable that the texts name as {{Name}}: the form's field is "var_" and the name.
+type PlayVar struct{ Name, Value string }
+
+// PlayTurn is one turn of the conversation: of the model if Answer is set, the result of a tool if CallID is, else of the reader.
 type PlayTurn struct {
-	Answer  bool // of the model, else of the reader
+	Answer  bool
 	Text    string
-	Thought string // what the model thought; only in the turn that was just made
-	Image   string // an https: or data: URL
-	Note    string // in one line, what the turn took
+	HTML    markup.HTML    // the text drawn, for an answer that is whole; else the text itself is shown
+	Thought string         // what the model thought; only in the turn that was just made
+	Image   string         // an https: or data: URL
+	Note    string         // in one line, what the turn took
+	Calls   []PlayToolCall // that the answer asks for
+	CallID  string         // of the call that the text is the result of
 	Result  *PlayResult
+}
+
+// PlayToolCall is a call of a tool that an answer asks for. In the form it is an object of the list in turn_calls.
+type PlayToolCall struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"` // JSON text as the model wrote it
 }
 
 // PlayResult is what an answer took.
@@ -159,7 +200,7 @@ func (p Param) shown() string {
 	return ""
 }
 
-func (p Playground) split(first bool) []Param {
+func (p PlayPane) split(first bool) []Param {
 	var params []Param
 	for _, one := range p.Params {
 		if one.First == first {
@@ -170,7 +211,7 @@ func (p Playground) split(first bool) []Param {
 }
 
 // touched says whether one of the settings that are folded away has a value or an error.
-func (p Playground) touched() bool {
+func (p PlayPane) touched() bool {
 	for _, one := range p.split(false) {
 		if one.Value != "" || one.Error != "" {
 			return true
@@ -197,7 +238,7 @@ func (p Playground) groups() []modelGroup {
 	return groups
 }
 
-func (p Playground) styleChips() []ui.ChipOption {
+func (p PlayPane) styleChips() []ui.ChipOption {
 	options := make([]ui.ChipOption, len(p.Model.Styles))
 	for i, s := range p.Model.Styles {
 		options[i] = ui.ChipOption{Value: string(s), Label: titled(string(s))}
@@ -282,6 +323,7 @@ func (r PlayResult) Note() string {
 // PlayCode is the request that the playground would send, as programs in each of the model's styles.
 type PlayCode struct {
 	Shell
+	Pane     int // the number of the pane that asks, so that ids are unique in its page
 	Model    Model
 	Style    Style
 	Language string

@@ -196,11 +196,17 @@ func TestHostileTextStaysText(t *testing.T) {
 	field.Fields = []views.Field{field}
 	contract := views.ModelContract{Style: "chat", Hash: evil, Fields: []views.Field{field}, Without: []string{evil}, Sample: []byte(`{"a":"<img src=x>"}`)}
 	turn := views.PlayTurn{Answer: true, Text: evil, Thought: evil, Image: evil, Note: evil}
+	called := views.PlayTurn{Answer: true, Calls: []views.PlayToolCall{{ID: evil, Name: evil, Arguments: evil}}}
 	param := views.Param{Path: evil, Key: evil, Kind: views.ParamEnum, Text: evil, Default: evil, Bounds: evil, Options: []string{evil}, Value: evil, Error: evil}
 	play := views.Playground{
-		Shell: shell, Models: []views.Model{model}, Model: model, Style: "chat", Params: []views.Param{param}, Trouble: &views.PlayTrouble{Message: evil, Field: evil, Code: evil},
-		Form: views.PlayForm{System: evil, Prompt: evil, ImageURL: evil, Image: evil, Turns: []views.PlayTurn{turn}},
+		Shell: shell, Models: []views.Model{model}, PlayPane: views.PlayPane{
+			Model: model, Style: "chat", Params: []views.Param{param}, Trouble: &views.PlayTrouble{Message: evil, Field: evil, Code: evil},
+			Form: views.PlayForm{System: evil, Prompt: evil, ImageURL: evil, Image: evil, Turns: []views.PlayTurn{turn, called}, Tools: evil, ToolChoice: evil,
+				Format: evil, SchemaName: evil, Schema: evil, Vars: []views.PlayVar{{Name: evil, Value: evil}}},
+		},
 	}
+	play.Others = []views.PlayPane{play.PlayPane}
+	play.Others[0].Number = 1
 	for name, view := range map[string]templ.Component{
 		"models": views.ModelsPage(views.Models{Shell: shell, Query: views.ModelQuery{Text: evil[:1]}, All: []views.Model{model}}),
 		"model": views.ModelPage(views.ModelDetail{

@@ -70,7 +70,7 @@ func TestEveryFieldOfTheFormIsTakenByTheContract(t *testing.T) {
 			}
 			for i := range params {
 				for _, value := range valuesOf(params[i]) {
-					s := play{model: m, style: style, view: views.Playground{Params: []views.Param{params[i]}, Form: views.PlayForm{System: "s"}}}
+					s := play{model: m, style: style, view: viewOf([]views.Param{params[i]})}
 					s.view.Params[0].Value = plainLines(value)
 					body, err := s.body([]views.PlayTurn{{Text: "hi"}, {Answer: true, Text: "ho"}, {Text: "hu"}}, true)
 					if err != nil {
@@ -137,7 +137,7 @@ func TestARequestIsSaidInEveryStyle(t *testing.T) {
 		}
 		for _, style := range m.Served() {
 			contract, _ := m.Contract(style)
-			s := play{model: m, style: style, view: views.Playground{Params: paramsOf(contract.Schema())}}
+			s := play{model: m, style: style, view: views.Playground{PlayPane: views.PlayPane{Params: paramsOf(contract.Schema())}}}
 			for _, one := range m.Served() {
 				s.view.Model.Styles = append(s.view.Model.Styles, views.Style(one))
 			}
@@ -196,4 +196,8 @@ func TestParamValuesAreWhatTheySay(t *testing.T) {
 	if string(list.append(nil)) != `["one","two"]` || word.text != "HIGH" || gone != nil {
 		t.Errorf("%s, %+v, %+v", list.append(nil), word, gone)
 	}
+}
+
+func viewOf(params []views.Param) views.Playground {
+	return views.Playground{PlayPane: views.PlayPane{Params: params, Form: views.PlayForm{System: "s"}}}
 }

@@ -48,8 +48,9 @@ func playground() []Story {
 			View: func(s views.Shell) templ.Component {
 				all := exampleModels()
 				p := views.Playground{
-					Shell: s, Models: all[:2], Model: all[0], Style: "chat", Params: exampleParams(), ImageMax: 500_000,
-					Form: views.PlayForm{Stream: true},
+					Shell: s, Models: all[:2], ImageMax: 500_000, PlayPane: views.PlayPane{
+						Model: all[0], Style: "chat", Params: exampleParams(), Form: views.PlayForm{Stream: true},
+					},
 				}
 				change(&p)
 				return views.PlaygroundPage(p)
