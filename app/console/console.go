@@ -12,6 +12,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/arrival"
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
@@ -38,6 +39,7 @@ type Options struct {
 	Assets   *asset.Service              // nil: the pages about assets are unknown
 	Health   *health.Monitor             // nil: nothing is told to operators of the traffic
 	Pulse    *pulse.Log                  // nil: nothing is told to operators of the last hour
+	Arrivals *arrival.Log                // nil: nobody is told of calls that were refused at the door
 	Outbox   *mail.Service               // of a demo without a mail server; nil keeps mails to their readers
 	Booked   func(context.Context) error // waits until what calls cost shows in the balance; nil: it always does
 	Payments *stripe.Service             // nil where credit was never bought
@@ -109,7 +111,7 @@ func Routes() []Route {
 		{Method: http.MethodPost, Path: "/videos/:id/remix", Right: app.MakeVideos, serve: (*Console).remixVideo},
 	}, modelRoutes(), keyRoutes(), webhookRoutes(), assetRoutes(), billingRoutes(), usageRoutes(), verifyRoutes(), outboxRoutes(), accountRoutes(),
 		signInRoutes(), profileRoutes(), securityRoutes(), auditRoutes(), memberRoutes(),
-		accountSettingsRoutes(), operatorRoutes())
+		accountSettingsRoutes(), operatorRoutes(), paletteRoutes())
 }
 
 // Mount adds the pages to the group at /console.

@@ -45,6 +45,7 @@ func (s *Server) door(next echo.HandlerFunc) echo.HandlerFunc {
 		s.log(c, x, took)
 		s.metrics.observe(c, x, took)
 		s.count(c, x)
+		s.note(c, x)
 		if broken {
 			panic(http.ErrAbortHandler) // net/http then drops the connection, silently
 		}

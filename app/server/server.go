@@ -21,6 +21,7 @@ import (
 
 	"umg/api"
 	"umg/app"
+	"umg/app/arrival"
 	"umg/app/pulse"
 	"umg/billing"
 )
@@ -42,6 +43,7 @@ const (
 type Console interface {
 	Mount(g *echo.Group)
 	WriteError(c echo.Context, err error) error
+	Leave() // ends what pages keep open, so that the server can drain
 }
 
 // Options are what the server is assembled from.
@@ -66,6 +68,7 @@ type Options struct {
 	Figures      []Figure                    // more metrics, of the rooms that have workers
 	Tables       []Table                     // and of those whose numbers have labels
 	Pulse        *pulse.Log                  // counts the calls of the last hour; nil: nobody does
+	Arrivals     *arrival.Log                // is told of calls that leave no usage record; nil: nobody is
 	FormBytesMax map[string]int64            // bodies of pages that take files, by path; all others have the usual bound
 }
 

@@ -18,6 +18,7 @@ import (
 	"umg/api"
 	"umg/app"
 	"umg/app/account"
+	"umg/app/arrival"
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
@@ -81,6 +82,7 @@ type house struct {
 	repeats   *idempotency.Service
 	limits    *limit.Limiter
 	pulse     *pulse.Log
+	arrivals  *arrival.Log
 	gate      *overload.Gate
 	server    *server.Server
 	public    net.Listener
@@ -177,6 +179,7 @@ func (h *house) openHealth(ctx context.Context) error {
 	h.pulse = pulse.New(h.store.db, pulse.Options{
 		Now: time.Now, Replica: name, Log: h.log, InFlight: func() int64 { return h.gate.InFlight() },
 	})
+	h.arrivals = arrival.New(h.store.db, time.Now, h.log)
 	return h.health.Load(ctx)
 }
 
@@ -271,13 +274,13 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 		Console: console.New(console.Options{
 			Accounts: h.accounts, Audit: h.history, Sessions: sessions, Ledger: h.ledger, Catalog: h.catalog, Gateway: texts, Videos: h.videos,
 			Assets: h.assets, Webhooks: h.webhooks, Outbox: outbox, Payments: h.payments, Booked: h.till.Booked, IDs: ids, Now: time.Now,
-			BaseURL: h.cfg.BaseURL, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health, Pulse: h.pulse,
+			BaseURL: h.cfg.BaseURL, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health, Pulse: h.pulse, Arrivals: h.arrivals,
 			MetricsURL: "http://" + h.ops.Addr().String() + "/metrics",
 		}),
 		Tables: h.upstreamTables(), Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
 		TrustedProxies: proxies, LameDuck: h.cfg.LameDuck, DrainTimeout: h.cfg.DrainTimeout,
 		Unfit: h.unfit, StoreAway: h.storeAway, Ledger: h.ledger.Stats, Figures: append(h.figures(), h.gateFigures()...),
-		FormBytesMax: console.FormBytesMax(), Pulse: h.pulse,
+		FormBytesMax: console.FormBytesMax(), Pulse: h.pulse, Arrivals: h.arrivals,
 	})
 }
 
@@ -322,7 +325,7 @@ func (h *house) run(ctx context.Context) error {
 		writing.Go(func() error { return h.journal.Run(write) })
 	}
 	duties := []func(context.Context) error{
-		h.gate.Run, h.limits.Run, h.till.Run, h.ledger.Run, h.mail.Run, h.accounts.Run, h.repeats.Run, h.assets.Run, h.pulse.Run,
+		h.gate.Run, h.limits.Run, h.till.Run, h.ledger.Run, h.mail.Run, h.accounts.Run, h.repeats.Run, h.assets.Run, h.pulse.Run, h.arrivals.Run,
 		func(ctx context.Context) error { return h.videos.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.webhooks.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.keys.Run(ctx, h.store.dsn) },

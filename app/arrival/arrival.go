@@ -1,0 +1,98 @@
+// Package arrival keeps the latest call of each account that leaves no usage record, a refused one or one that only looked, so
+// that whoever sets a program up learns what came of it whichever replica it reached. It knows no request's content and no key's
+// secret, and what it keeps is gone after minutes.
+package arrival
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+)
+
+const (
+	pendingMax   = 1024 // subjects that wait to be written; calls of others are not told of meanwhile
+	writtenEvery = time.Second
+	writeTimeMax = 2 * time.Second
+	keptFor      = 15 * time.Minute
+	wordBytesMax = 200 // of anything that a caller may have chosen
+)
+
+// Call is a call of the API that has ended.
+type Call struct {
+	At        time.Time `db:"at"`
+	RequestID string    `db:"request_id"`
+	AccountID string    `db:"-"` // empty where nobody has the key
+	IP        string    `db:"-"`
+	KeyID     string    `db:"key_id"`
+	Method    string    `db:"method"`
+	Route     string    `db:"route"`
+	Style     string    `db:"style"`
+	Model     string    `db:"model"`
+	Status    int       `db:"status"`
+	Code      string    `db:"code"`
+	Refused   bool      `db:"refused"`
+}
+
+// subject is whom the call is told: the account, or whoever is at the address that it came from.
+func (c *Call) subject() string { return cmp.Or(c.AccountID, ofAddress(c.IP)) }
+
+func ofAddress(ip string) string { return "ip:" + ip }
+
+// Log keeps calls. It is safe for many goroutines.
+type Log struct {
+	db  *sqlx.DB
+	now app.Clock
+	log *slog.Logger
+
+	mu      sync.Mutex
+	pending map[place]Call
+}
+
+// place is where a call takes the place of the one before.
+type place struct {
+	subject string
+	refused bool
+}
+
+// New makes a Log.
+func New(db *sqlx.DB, now app.Clock, log *slog.Logger) *Log {
+	return &Log{db: db, now: now, log: log, pending: map[place]Call{}}
+}
+
+// Note takes a call down. It never waits: beyond what waits to be written, calls are passed over.
+func (l *Log) Note(c Call) {
+	for _, word := range []*string{&c.RequestID, &c.KeyID, &c.Method, &c.Route, &c.Style, &c.Model, &c.Code} {
+		if len(*word) > wordBytesMax {
+			*word = ""
+		}
+	}
+	at := place{c.subject(), c.Refused}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, known := l.pending[at]; known || len(l.pending) < pendingMax {
+		l.pending[at] = c
+	}
+}
+
+// take empties what waits.
+func (l *Log) take() map[place]Call {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.pending) == 0 {
+		return nil
+	}
+	taken := l.pending
+	l.pending = map[place]Call{}
+	return taken
+}
+
+// Since lists the calls of an account, and those from an address whose key nobody has, from a moment on: the newest first.
+func (l *Log) Since(ctx context.Context, accountID, ip string, from time.Time) ([]Call, error) {
+	return l.read(ctx, accountID, ofAddress(ip), from)
+}

@@ -1,0 +1,39 @@
+package arrival
+
+import (
+	"context"
+	"time"
+)
+
+// Run writes calls down until ctx ends. What cannot be written is passed over: it would be old when the store is back.
+func (l *Log) Run(ctx context.Context) error {
+	tick := time.NewTicker(writtenEvery)
+	defer tick.Stop()
+	swept := l.now()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := l.flush(ctx, &swept); err != nil && ctx.Err() == nil {
+			l.log.Warn("calls that were refused are not told of", "error", err)
+		}
+	}
+}
+
+// flush writes what waits, and now and then drops what is old.
+func (l *Log) flush(ctx context.Context, swept *time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeMax)
+	defer cancel()
+	if taken := l.take(); len(taken) > 0 {
+		if err := l.write(ctx, taken); err != nil {
+			return err
+		}
+	}
+	if now := l.now(); now.Sub(*swept) >= time.Minute {
+		*swept = now
+		return l.forget(ctx)
+	}
+	return nil
+}

@@ -1,0 +1,25 @@
+package server
+
+import (
+	"github.com/labstack/echo/v4"
+
+	"umg/api"
+	"umg/app/arrival"
+)
+
+// modelList is the route that programs look at before they call.
+const modelList = "/v1/models"
+
+// note tells of a call of the API that leaves no usage record: one that was refused before any provider was asked, or a look at
+// the list of models. Overload is told of by other means, and must not make work.
+func (s *Server) note(c echo.Context, x *api.Access) {
+	if s.o.Arrivals == nil || !api.Owns(c.Request().URL.Path) || x.ErrorCode == overloadedCode || x.Failed && x.Attempts > 0 {
+		return
+	}
+	if r := route(c); x.Failed || r == modelList && x.AccountID != "" {
+		s.o.Arrivals.Note(arrival.Call{
+			At: x.Started, RequestID: x.RequestID, AccountID: x.AccountID, IP: c.RealIP(), KeyID: x.KeyID, Method: method(c.Request().Method),
+			Route: r, Style: x.Style, Model: x.Model, Status: c.Response().Status, Code: x.ErrorCode, Refused: x.Failed,
+		})
+	}
+}
