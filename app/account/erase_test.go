@@ -29,6 +29,12 @@ func fill(t *testing.T, db *sqlx.DB, u User) {
 			created_at, updated_at, due_at)
 		select 'asset_' || $1, $1, 'image', 'holiday', 'https://example.com/x', 'image/png', 1, 1, 1, 'p', 'g', 'up', now(), now(), now()
 		where $2 <> ''`,
+		`insert into prompts (id, account_id, name, latest, created_at, updated_at)
+		select 'prompt_' || $1, $1, 'jane''s prompt', 1, now(), now() where $2 <> ''`,
+		`insert into prompt_versions (prompt_id, account_id, number, content, bytes, model, variables, author, created_at)
+		values ('prompt_' || $1, $1, 1, '{"model":"a secret model"}', 26, 'm', '{}', $2, now())`,
+		`insert into prompt_shares (id, account_id, prompt_id, number, token_hash, author, created_at, expires_at)
+		values ('share_' || $1, $1, 'prompt_' || $1, 1, sha256($1::bytea), $2, now(), now() + interval '1 day')`,
 		`insert into webhook_endpoints (id, account_id, name, url, event_types, secret, secret_hint, created_at, updated_at)
 		select 'whe_' || $1, $1, 'mine', 'https://jane.example/hook', '{video.completed}', 'x', 'x', now(), now() where $2 <> ''`,
 		`insert into webhook_events (id, account_id, type, object_id, body, created_at)
@@ -59,6 +65,8 @@ func personal(t *testing.T, db *sqlx.DB, accountID string) int {
 		select (select count(*) from video_jobs where account_id = $1 and (deleted_at is null
 				or state = 'completed' and (prompt <> '' or end_user <> '')))
 			+ (select count(*) from assets where account_id = $1 and deleted_at is null)
+			+ (select count(*) from prompts where account_id = $1) + (select count(*) from prompt_versions where account_id = $1)
+			+ (select count(*) from prompt_shares where account_id = $1)
 			+ (select count(*) from webhook_endpoints where account_id = $1 and (deleted_at is null or url like '%jane%' or secret <> ''))
 			+ (select count(*) from webhook_events where account_id = $1)
 			+ (select count(*) from webhook_deliveries where account_id = $1)
@@ -190,12 +198,12 @@ func TestAnExportHasEverythingAndNoSecret(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	for _, want := range []string{u.Email, k.ID, "a secret garden", "https://jane.example/hook", "holiday", "jane"} {
+	for _, want := range []string{u.Email, k.ID, "a secret garden", "a secret model", "https://jane.example/hook", "holiday", "jane"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not part of it", want)
 		}
 	}
-	for _, never := range []string{secret, other.ID, other.Email, "argon2", "secret_hash", "password"} {
+	for _, never := range []string{secret, other.ID, other.Email, "argon2", "secret_hash", "token_hash", "password"} {
 		if strings.Contains(text.String(), never) {
 			t.Errorf("%q is part of it", never)
 		}

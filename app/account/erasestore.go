@@ -21,13 +21,15 @@ var leftovers = []leftover{
 	{"videos", `
 		update video_jobs set deleted_at = $3, due_at = case when state = 'creating' then due_at else $3 end where id in (
 			select id from video_jobs where account_id = $1 and deleted_at is null limit $2)`},
-	{"prompts", `
+	{"prompts of videos", `
 		update video_jobs set prompt = '', end_user = '', metadata = null where $3::timestamptz is not null and id in (
 			select id from video_jobs where account_id = $1 and state in ('completed', 'failed')
 				and (prompt <> '' or end_user <> '' or metadata is not null) limit $2)`},
 	{"assets", `
 		update assets set deleted_at = $3, due_at = $3, claimed_until = null, tries = 0 where id in (
 			select id from assets where account_id = $1 and deleted_at is null limit $2)`},
+	{"prompts with their versions and links", `
+		delete from prompts where $3::timestamptz is not null and id in (select id from prompts where account_id = $1 limit $2)`},
 	{"webhook endpoints", `
 		update webhook_endpoints set deleted_at = coalesce(deleted_at, $3), updated_at = $3, name = 'deleted',
 			url = 'https://deleted.invalid/', secret = '', previous_secret = null, previous_valid_until = null

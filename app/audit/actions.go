@@ -55,6 +55,11 @@ var known = []Known{
 	{"asset.created", "created the asset", "asset"},
 	{"asset.deleted", "deleted the asset", "asset"},
 
+	{"prompt.created", "saved the prompt", "prompt"},
+	{"prompt.deleted", "deleted the prompt", "prompt"},
+	{"prompt.shared", "made a link that shows the prompt", "prompt"},
+	{"prompt.share_revoked", "revoked a link that showed the prompt", "prompt"},
+
 	{"user.renamed", "changed the name they go by", "user"},
 	{"user.password_changed", "changed their password", "user"},
 	{"user.email_changed", "changed their e-mail address", "user"},
@@ -90,6 +95,6 @@ type Kind struct {
 func Kinds() []Kind {
 	return []Kind{
 		{"key.", "API keys"}, {"member.", "Members"}, {"invitation.", "Invitations"}, {"account.", "Account"}, {"billing.", "Billing"},
-		{"webhook.", "Webhooks"}, {"asset.", "Assets"}, {"user.", "Sign-in and security"},
+		{"webhook.", "Webhooks"}, {"asset.", "Assets"}, {"prompt.", "Prompts"}, {"user.", "Sign-in and security"},
 	}
 }

@@ -1,0 +1,149 @@
+package prompt
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/audit"
+	"umg/app/postgres"
+)
+
+// Limits of links.
+const (
+	sharesMax       = 20 // of one prompt that work at once
+	shareDaysMax    = 365
+	tokenBytes      = 24 // of a link's secret: nobody guesses it
+	tokenChars      = 32 // of the same in base64
+	viewedEvery     = time.Minute
+	shareRemembered = 30 * 24 * time.Hour // a link that does not work any more
+)
+
+// Share is a link that shows one version of a prompt to whoever has it.
+type Share struct {
+	ID        string
+	Number    int // of the version
+	Author    string
+	CreatedAt time.Time
+	ExpiresAt time.Time
+	ViewedAt  *time.Time // nil before the first time; kept to the minute
+}
+
+// Shared is what a link shows: nothing of the account, and nobody's name.
+type Shared struct {
+	Name      string
+	Content   Content
+	ExpiresAt time.Time
+}
+
+// Share makes a link to a version and returns the secret part of its address, which is kept nowhere.
+func (s *Service) Share(ctx context.Context, p app.Principal, id string, number int, until time.Time) (Share, string, error) {
+	now := s.now()
+	if !until.After(now) || until.After(now.AddDate(0, 0, shareDaysMax+1)) {
+		return Share{}, "", app.Errorf(app.Invalid, "invalid_value", "The link must end in the future, and within a year.").At("until")
+	}
+	if !idForm.MatchString(id) {
+		return Share{}, "", errNoPrompt()
+	}
+	raw := make([]byte, tokenBytes)
+	if _, err := io.ReadFull(s.o.Random, raw); err != nil {
+		return Share{}, "", err
+	}
+	token := base64.RawURLEncoding.EncodeToString(raw)
+	row := shareRow{ID: s.o.IDs.New("share"), Number: number, CreatedAt: now, ExpiresAt: until.UTC()}
+	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		if _, err := latestOf(ctx, tx, p.AccountID, id); err != nil { // locks the prompt
+			return err
+		}
+		if _, err := versionByNumber(ctx, tx, p.AccountID, id, number); err != nil {
+			return err
+		}
+		if err := dropShares(ctx, tx, p.AccountID, id, now.Add(-shareRemembered)); err != nil {
+			return err
+		}
+		live, err := liveShares(ctx, tx, p.AccountID, id, now)
+		if err != nil {
+			return err
+		}
+		if len(live) >= sharesMax {
+			return app.Errorf(app.Conflict, "shares_exhausted", "This prompt has %d links, which is the limit. Revoke one first.", sharesMax)
+		}
+		one, err := promptByID(ctx, tx, p.AccountID, id)
+		if err != nil {
+			return err
+		}
+		if err := insertShare(ctx, tx, p.AccountID, id, p.UserID, hashOf(token), row); err != nil {
+			return err
+		}
+		return s.note(ctx, tx, p, "prompt.shared", id, one.Name,
+			audit.Change{Field: "version", To: strconv.Itoa(number)}, audit.Change{Field: "expires_at", To: row.ExpiresAt.Format(time.RFC3339)})
+	})
+	return row.share(), token, found("share a prompt", err)
+}
+
+func (r shareRow) share() Share {
+	return Share{ID: r.ID, Number: r.Number, Author: r.Author, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ViewedAt: r.ViewedAt}
+}
+
+func hashOf(token string) []byte {
+	sum := sha256.Sum256([]byte(token))
+	return sum[:]
+}
+
+// Shares lists the links of a prompt that still work, the newest first.
+func (s *Service) Shares(ctx context.Context, p app.Principal, id string) ([]Share, error) {
+	rows, err := liveShares(ctx, s.db, p.AccountID, id, s.now())
+	if err != nil {
+		return nil, wrap("list links", err)
+	}
+	list := make([]Share, len(rows))
+	for i, r := range rows {
+		list[i] = r.share()
+	}
+	return list, nil
+}
+
+// Revoke ends a link at once.
+func (s *Service) Revoke(ctx context.Context, p app.Principal, id, share string) error {
+	if !idForm.MatchString(id) || !shareForm.MatchString(share) {
+		return errNoPrompt()
+	}
+	return found("revoke a link", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		name, err := revokeShare(ctx, tx, p.AccountID, id, share, s.now())
+		if err != nil {
+			return err
+		}
+		return s.note(ctx, tx, p, "prompt.share_revoked", id, name)
+	}))
+}
+
+// Open returns what a link shows. One that ended, was revoked or never was is the same to everybody: not there.
+func (s *Service) Open(ctx context.Context, token string) (Shared, error) {
+	gone := app.Errorf(app.NotFound, "not_found", "There is no such page.")
+	if len(token) != tokenChars {
+		return Shared{}, gone
+	}
+	now := s.now()
+	r, err := sharedByHash(ctx, s.db, hashOf(token), now)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Shared{}, gone
+	}
+	if err != nil {
+		return Shared{}, wrap("open a link", err)
+	}
+	if r.ViewedAt == nil || now.Sub(*r.ViewedAt) >= viewedEvery {
+		if err := markViewed(ctx, s.db, r.ID, now); err != nil {
+			return Shared{}, wrap("note a view", err)
+		}
+	}
+	c, err := parse(r.Document)
+	return Shared{Name: r.Name, Content: c, ExpiresAt: r.ExpiresAt}, err
+}

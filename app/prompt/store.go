@@ -1,0 +1,141 @@
+package prompt
+
+import (
+	"context"
+	"time"
+
+	"github.com/lib/pq"
+
+	"umg/app/postgres"
+)
+
+// promptRow is a prompt with its newest version, without that version's content.
+type promptRow struct {
+	ID        string         `db:"id"`
+	Name      string         `db:"name"`
+	Latest    int            `db:"latest"`
+	Model     string         `db:"model"`
+	Variables pq.StringArray `db:"variables"`
+	Author    string         `db:"author"`
+	CreatedAt time.Time      `db:"created_at"`
+	UpdatedAt time.Time      `db:"updated_at"`
+}
+
+const promptColumns = `p.id, p.name, p.latest, v.model, v.variables, coalesce(nullif(u.name, ''), u.email, '') as author, p.created_at,
+	p.updated_at from prompts p join prompt_versions v on v.prompt_id = p.id and v.number = p.latest
+	left join users u on u.id = v.author `
+
+func promptByID(ctx context.Context, q postgres.Queryer, accountID, id string) (r promptRow, err error) {
+	err = q.GetContext(ctx, &r, `select `+promptColumns+`where p.account_id = $1 and p.id = $2`, accountID, id)
+	return r, err
+}
+
+// promptsOf lists those whose name or model has the words in it, the ones changed last first.
+func promptsOf(ctx context.Context, q postgres.Queryer, accountID, words string, limit, offset int) (list []promptRow, err error) {
+	err = q.SelectContext(ctx, &list, `
+		select `+promptColumns+`where p.account_id = $1 and ($2 = '' or position(lower($2) in lower(p.name || ' ' || v.model)) > 0)
+		order by p.updated_at desc, p.id desc limit $3 offset $4`, accountID, words, limit, offset)
+	return list, err
+}
+
+func countPrompts(ctx context.Context, q postgres.Queryer, accountID, words string) (n int, err error) {
+	err = q.GetContext(ctx, &n, `
+		select count(*) from prompts p join prompt_versions v on v.prompt_id = p.id and v.number = p.latest
+		where p.account_id = $1 and ($2 = '' or position(lower($2) in lower(p.name || ' ' || v.model)) > 0)`, accountID, words)
+	return n, err
+}
+
+// lockAccount lets one change of an account's prompts go ahead at a time, so that no two pass a limit together, and says how
+// much is kept.
+func lockAccount(ctx context.Context, tx postgres.Queryer, accountID string) (prompts int, bytes int64, err error) {
+	if _, err := tx.ExecContext(ctx, `select 1 from accounts where id = $1 for no key update`, accountID); err != nil {
+		return 0, 0, err
+	}
+	var kept struct {
+		Prompts int   `db:"prompts"`
+		Bytes   int64 `db:"bytes"`
+	}
+	err = tx.GetContext(ctx, &kept, `
+		select (select count(*) from prompts where account_id = $1) as prompts,
+			(select coalesce(sum(bytes), 0) from prompt_versions where account_id = $1) as bytes`, accountID)
+	return kept.Prompts, kept.Bytes, err
+}
+
+func insertPrompt(ctx context.Context, q postgres.Queryer, accountID, id, name string, now time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		insert into prompts (id, account_id, name, latest, created_at, updated_at) values ($1, $2, $3, 1, $4, $4)`, id, accountID, name, now)
+	return err
+}
+
+// versionRow is a version as the table holds it. Lists leave its document out.
+type versionRow struct {
+	PromptID  string         `db:"prompt_id"`
+	Number    int            `db:"number"`
+	Document  string         `db:"content"`
+	Bytes     int64          `db:"bytes"`
+	Model     string         `db:"model"`
+	Variables pq.StringArray `db:"variables"`
+	AuthorID  string         `db:"author_id"`
+	Author    string         `db:"author"`
+	Restored  *int           `db:"restored"`
+	CreatedAt time.Time      `db:"created_at"`
+}
+
+func insertVersion(ctx context.Context, q postgres.Queryer, accountID string, v versionRow) error {
+	_, err := q.ExecContext(ctx, `
+		insert into prompt_versions (prompt_id, account_id, number, content, bytes, model, variables, author, restored, created_at)
+		values ($1, $2, $3, $4, octet_length($4), $5, $6, $7, $8, $9)`,
+		v.PromptID, accountID, v.Number, v.Document, v.Model, v.Variables, v.AuthorID, v.Restored, v.CreatedAt)
+	return err
+}
+
+// latestOf reads the newest version of a prompt and keeps others from adding one in this transaction.
+func latestOf(ctx context.Context, tx postgres.Queryer, accountID, id string) (v versionRow, err error) {
+	var latest int
+	err = tx.GetContext(ctx, &latest, `select latest from prompts where account_id = $1 and id = $2 for no key update`, accountID, id)
+	if err != nil {
+		return v, err
+	}
+	return versionByNumber(ctx, tx, accountID, id, latest)
+}
+
+func advance(ctx context.Context, q postgres.Queryer, accountID, id string, number int, now time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		update prompts set latest = $3, updated_at = $4 where account_id = $1 and id = $2`, accountID, id, number, now)
+	return err
+}
+
+const versionColumns = `v.prompt_id, v.number, v.bytes, v.model, v.variables, v.author as author_id, v.restored, v.created_at,
+	coalesce(nullif(u.name, ''), u.email, '') as author`
+
+func versionByNumber(ctx context.Context, q postgres.Queryer, accountID, id string, number int) (v versionRow, err error) {
+	err = q.GetContext(ctx, &v, `
+		select `+versionColumns+`, v.content from prompt_versions v left join users u on u.id = v.author
+		where v.account_id = $1 and v.prompt_id = $2 and v.number = $3`, accountID, id, number)
+	return v, err
+}
+
+func versionsOf(ctx context.Context, q postgres.Queryer, accountID, id string) (list []versionRow, err error) {
+	err = q.SelectContext(ctx, &list, `
+		select `+versionColumns+` from prompt_versions v left join users u on u.id = v.author
+		where v.account_id = $1 and v.prompt_id = $2 order by v.number desc limit $3`, accountID, id, versionsMax)
+	return list, err
+}
+
+func renamePrompt(ctx context.Context, q postgres.Queryer, accountID, id, name string) (bool, error) {
+	done, err := q.ExecContext(ctx, `update prompts set name = $3 where account_id = $1 and id = $2`, accountID, id, name)
+	return changed(done, err)
+}
+
+func deletePrompt(ctx context.Context, q postgres.Queryer, accountID, id string) (name string, err error) {
+	err = q.GetContext(ctx, &name, `delete from prompts where account_id = $1 and id = $2 returning name`, accountID, id)
+	return name, err
+}
+
+func changed(done interface{ RowsAffected() (int64, error) }, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	n, err := done.RowsAffected()
+	return n > 0, err
+}
