@@ -38,6 +38,9 @@ func (s *Server) standBack() {
 // they can put into words, and a moment to do so.
 func (s *Server) drain(main *http.Server, cut context.CancelCauseFunc) {
 	s.draining.Store(true)
+	if s.o.Console != nil {
+		s.o.Console.Leave()
+	}
 	patience, cancel := context.WithTimeout(context.Background(), s.o.DrainTimeout)
 	defer cancel()
 	if main.Shutdown(patience) == nil {

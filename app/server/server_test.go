@@ -58,6 +58,8 @@ func (p *pages) Mount(g *echo.Group) {
 	})
 }
 
+func (p *pages) Leave() {}
+
 func (p *pages) WriteError(c echo.Context, err error) error {
 	status := map[app.Kind]int{app.NotFound: 404, app.Forbidden: 403, app.MethodNotAllowed: 405}[api.Explain(c, err).Kind]
 	if status == 0 {

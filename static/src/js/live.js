@@ -24,8 +24,12 @@ export const put = (element, fragment) => {
   }
   const how = element.dataset.liveHow;
   if (how !== "prepend" && how !== "append") {
-    if (into.contains(document.activeElement) || words(into) === words(fragment)) {
-      return 0; // nothing moves under who works in it, and nothing is read out twice
+    if (words(into) === words(fragment)) {
+      return 0; // nothing is read out twice
+    }
+    if (into.contains(document.activeElement)) { // nothing moves under who works in it
+      into.addEventListener("focusout", () => setTimeout(() => put(element, fragment)), { once: true });
+      return 0;
     }
     into.replaceChildren(fragment);
   } else {
