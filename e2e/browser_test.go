@@ -178,7 +178,7 @@ func (p *tab) sees(text string) {
 	p.must(p.expect.Locator(p.GetByText(text).First()).ToBeVisible())
 }
 
-// axe runs the accessibility checks and fails on what is serious.
+// axe runs the accessibility checks and fails on whatever they find.
 func (p *tab) axe() {
 	p.t.Helper()
 	source, err := os.ReadFile("node_modules/axe-core/axe.min.js")
@@ -189,12 +189,21 @@ func (p *tab) axe() {
 		p.t.Fatal(err)
 	}
 	found, err := p.Evaluate(`async () => (await axe.run()).violations
-		.filter(v => v.impact === "serious" || v.impact === "critical")
 		.map(v => v.id + ": " + v.nodes.map(n => n.target.join(" ")).join(", "))`)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	for _, v := range found.([]any) {
 		p.t.Errorf("%s: %v", p.URL(), v)
+	}
+}
+
+// fits fails on a page that is wider than its window.
+func (p *tab) fits(name string) {
+	p.t.Helper()
+	wide, err := p.Evaluate(`() => document.documentElement.scrollWidth > innerWidth`)
+	p.must(err)
+	if wide.(bool) {
+		p.t.Errorf("%s is wider than the window", name)
 	}
 }

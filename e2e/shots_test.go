@@ -1,0 +1,117 @@
+//go:build shots
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/playwright-community/playwright-go"
+)
+
+const (
+	shotsFolder  = "../.shots"
+	storybookMax = 2 * time.Minute // to build and to start
+	shotTabs     = 3
+	storiesMax   = 2000
+)
+
+// looks are the four ways in which every page is looked at.
+var looks = []struct {
+	name  string
+	width int
+	theme string
+}{{"wide-light", 1440, "light"}, {"wide-dark", 1440, "dark"}, {"narrow-light", 360, "light"}, {"narrow-dark", 360, "dark"}}
+
+// TestShots draws every story of every page in four ways into .shots, and fails on what axe finds, on what the content
+// security policy stops, on errors in the browser's console, and on pages that are wider than their window.
+func TestShots(t *testing.T) {
+	book := startStorybook(t)
+	names := storiesOf(t, book)
+	only := os.Getenv("SHOTS")
+	if err := os.MkdirAll(shotsFolder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	slots := make(chan struct{}, shotTabs)
+	for _, name := range names {
+		if only != "" && !regexp.MustCompile(only).MatchString(name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			p := newTab(t, playwright.BrowserNewContextOptions{ReducedMotion: playwright.ReducedMotionReduce})
+			for _, look := range looks {
+				p.must(p.SetViewportSize(look.width, 900))
+				p.open(book + "/stories/" + name + "?still=1&theme=" + look.theme)
+				file := filepath.Join(shotsFolder, name+"-"+look.name+".png")
+				_, err := p.Screenshot(playwright.PageScreenshotOptions{Path: new(file), FullPage: new(true)})
+				p.must(err)
+				p.axe()
+				p.fits(name + " " + look.name)
+			}
+		})
+	}
+}
+
+// startStorybook runs the storybook on a free port until the test ends.
+func startStorybook(t *testing.T) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), storybookMax)
+	t.Cleanup(cancel)
+	program := filepath.Join(t.TempDir(), "storybook")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "../cmd/storybook").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := exec.Command(program, "-listen", "127.0.0.1:0")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+	})
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if at := strings.Index(lines.Text(), "http://"); at >= 0 {
+			return strings.TrimRight(strings.Fields(lines.Text()[at:])[0], "/")
+		}
+	}
+	t.Fatal("the storybook said no address")
+	return ""
+}
+
+var storyLink = regexp.MustCompile(`href="/stories/([a-z0-9-]+)`)
+
+// storiesOf reads the names of all stories from the storybook's index.
+func storiesOf(t *testing.T, book string) []string {
+	t.Helper()
+	p := newTab(t, playwright.BrowserNewContextOptions{})
+	p.open(book + "/")
+	page, err := p.Content()
+	p.must(err)
+	seen := map[string]bool{}
+	var names []string
+	for _, m := range storyLink.FindAllStringSubmatch(page, storiesMax) {
+		if !seen[m[1]] {
+			seen[m[1]] = true
+			names = append(names, m[1])
+		}
+	}
+	if len(names) < 100 {
+		t.Fatalf("the storybook lists only %d stories", len(names))
+	}
+	return names
+}
