@@ -25,6 +25,8 @@ type Shell struct {
 	Toasts  []ui.Toast
 	Still   bool   // times stay as the server wrote them; for pictures of pages
 	Summary string // of an open page, for search engines; empty takes the one that fits its address
+	Mac     bool   // the reader's keyboard has a command key
+	KeysOff bool   // keys that work alone do nothing
 }
 
 // Viewer is who looks at the page.
@@ -117,6 +119,9 @@ func LocalPath(path string) string {
 const (
 	docsPath   = "/console/docs"
 	sharedPath = "/console/shared"
+
+	notificationsPath  = "/console/notifications"
+	notifySettingsPath = settingsPath + "/notifications"
 )
 
 // navGroup is a part of the menu: pages that serve one end. Its title is left out where the pages speak for themselves.
@@ -127,23 +132,23 @@ type navGroup struct {
 
 // navigation is the console's pages in the order of the menu.
 var navigation = []navGroup{
-	{items: []ui.NavItem{{Icon: ui.IconDashboard, Text: "Overview", Href: "/console"}}},
+	{items: []ui.NavItem{{Icon: ui.IconDashboard, Text: "Overview", Href: "/console", Jump: "o"}}},
 	{title: "Build", items: []ui.NavItem{
-		{Icon: ui.IconLayers, Text: "Models", Href: modelsPath, Need: app.ReadModels},
-		{Icon: ui.IconMessage, Text: "Playground", Href: playgroundPath, Need: app.CallText},
-		{Icon: ui.IconFilm, Text: "Videos", Href: videosPath, Need: app.UseVideos},
-		{Icon: ui.IconBox, Text: "Assets", Href: assetsPath, Need: app.UseAssets},
-		{Icon: ui.IconKey, Text: "API keys", Href: keysPath, Need: app.ManageKeys},
-		{Icon: ui.IconWebhook, Text: "Webhooks", Href: webhooksPath, Need: app.UseWebhooks},
+		{Icon: ui.IconLayers, Text: "Models", Href: modelsPath, Jump: "m", Need: app.ReadModels},
+		{Icon: ui.IconMessage, Text: "Playground", Href: playgroundPath, Jump: "p", Need: app.CallText},
+		{Icon: ui.IconFilm, Text: "Videos", Href: videosPath, Jump: "v", Need: app.UseVideos},
+		{Icon: ui.IconBox, Text: "Assets", Href: assetsPath, Jump: "a", Need: app.UseAssets},
+		{Icon: ui.IconKey, Text: "API keys", Href: keysPath, Jump: "k", Need: app.ManageKeys},
+		{Icon: ui.IconWebhook, Text: "Webhooks", Href: webhooksPath, Jump: "w", Need: app.UseWebhooks},
 	}},
 	{title: "Observe", items: []ui.NavItem{
-		{Icon: ui.IconGauge, Text: "Usage", Href: usagePath, Need: app.ReadUsage},
-		{Icon: ui.IconActivity, Text: "Requests", Href: requestsPath, Need: app.ReadUsage},
-		{Icon: ui.IconWallet, Text: "Billing", Href: billingPath, Need: app.ReadUsage},
+		{Icon: ui.IconGauge, Text: "Usage", Href: usagePath, Jump: "u", Need: app.ReadUsage},
+		{Icon: ui.IconActivity, Text: "Requests", Href: requestsPath, Jump: "r", Need: app.ReadUsage},
+		{Icon: ui.IconWallet, Text: "Billing", Href: billingPath, Jump: "b", Need: app.ReadUsage},
 	}},
 	{title: "Account", items: []ui.NavItem{
-		{Icon: ui.IconBook, Text: "Docs", Href: docsPath},
-		{Icon: ui.IconSettings, Text: "Settings", Href: settingsPath},
+		{Icon: ui.IconBook, Text: "Docs", Href: docsPath, Jump: "d"},
+		{Icon: ui.IconSettings, Text: "Settings", Href: settingsPath, Jump: "s"},
 	}},
 }
 

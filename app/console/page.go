@@ -150,12 +150,12 @@ func safeNext(next string) string {
 func (c *Console) shell(p *page) views.Shell {
 	s := views.Shell{
 		Path: p.Request().URL.Path, Theme: themeOf(p.Request()), Now: c.o.Now(), BaseURL: c.apiURL(),
-		Toasts: p.takeToast(),
+		Toasts: p.takeToast(), Mac: onMac(p.Request()), KeysOff: keysOff(p.Request()),
 	}
 	if !p.signedIn() {
 		return s
 	}
-	s.Viewer = &views.Viewer{Email: p.user.Email, Rights: p.user.Role.Rights(), Role: string(p.user.Role), Operator: p.user.Operator}
+	s.Viewer = viewerOf(p)
 	if p.user.AccountID == "" {
 		return s
 	}
@@ -165,6 +165,10 @@ func (c *Console) shell(p *page) views.Shell {
 		s.Frozen = &views.Freeze{Reason: p.user.FrozenReason}
 	}
 	return s
+}
+
+func viewerOf(p *page) *views.Viewer {
+	return &views.Viewer{Email: p.user.Email, Rights: p.user.Role.Rights(), Role: string(p.user.Role), Operator: p.user.Operator}
 }
 
 // balanceOf is the balance of the reader's account, unknown when it cannot be read.

@@ -42,6 +42,14 @@ func (t Theme) ColorScheme() string {
 	return string(t)
 }
 
+// Other is the theme to change to: the one that most likely does not show.
+func (t Theme) Other() Theme {
+	if ParseTheme(string(t)) == Dark {
+		return Light
+	}
+	return Dark
+}
+
 // papers are the colours of the page itself, as browsers want them for their own bars.
 var papers = map[Theme]string{Light: "#fafbfc", Dark: "#0d0f13"}
 

@@ -12,6 +12,7 @@ import "./usage.js";
 import "./live.js";
 import "./keys.js";
 import "./shortcuts.js";
+import "./palette.js";
 import "./times.js";
 import "./forms.js";
 import "./toasts.js";

@@ -16,3 +16,16 @@ export const remember = (name, value) => {
 
 // polls tells a request that a page repeats by itself from one that a person made.
 export const polls = (ctx) => ctx.sourceElement?.hasAttribute("data-poll");
+
+// fetchPart asks for a part of a page the way htmx does. Where the session ended it leaves for the sign-in page.
+export const fetchPart = async (url, signal) => {
+  const response = await fetch(url, { signal, headers: { "HX-Request": "true" } });
+  const elsewhere = response.headers.get("HX-Redirect");
+  if (elsewhere) {
+    location.assign(elsewhere);
+  }
+  if (!response.ok || elsewhere) {
+    throw new Error(`the part answered ${response.status}`);
+  }
+  return response.text();
+};

@@ -1,6 +1,15 @@
 // The theme is a form that works by itself; here it changes the page at once and tells the server behind the scenes.
 import { closest } from "./dom.js";
 
+// changeTheme goes to the theme that does not show: dark where it is light, whether chosen or the system's.
+export const changeTheme = () => {
+  const root = document.documentElement;
+  const dark = root.classList.contains("dark") || (root.classList.contains("system") && matchMedia("(prefers-color-scheme: dark)").matches);
+  const button = document.querySelector(`[data-theme-form] button[value="${dark ? "light" : "dark"}"]`);
+  button?.form.requestSubmit(button);
+  return button;
+};
+
 document.addEventListener("submit", (event) => {
   const form = closest(event, "[data-theme-form]");
   const theme = event.submitter?.value;

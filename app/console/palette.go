@@ -1,0 +1,170 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/video"
+	"umg/billing"
+	"umg/views"
+	"umg/views/ui"
+)
+
+const (
+	hitsMax          = 5 // of each kind
+	searchWait       = 2 * time.Second
+	partBytesMin     = 2 // of a name or a prompt, from which on looking for it is worth it
+	requestIDPrefix  = "req_"
+	videoIDPrefix    = "video_"
+	shortcutsCookie  = "umg_shortcuts"
+	shortcutsOff     = "off"
+	searchedPromptOf = 80 // characters of a prompt that name a video
+)
+
+// paletteRoutes find things from every page.
+func paletteRoutes() []Route {
+	return []Route{
+		{Method: http.MethodGet, Path: "/search", serve: (*Console).search},
+		{Method: http.MethodGet, Path: "/shortcuts", serve: (*Console).shortcuts},
+		{Method: http.MethodPost, Path: "/shortcuts", serve: (*Console).setShortcuts},
+	}
+}
+
+// search answers the palette with a list of options, and everybody else with a page.
+func (c *Console) search(p *page) error {
+	s := views.Search{Query: views.SearchText(p.QueryParam("q"))}
+	c.find(p, &s)
+	if forScript(p.Request()) {
+		s.Viewer, s.Mac = viewerOf(p), onMac(p.Request())
+		return c.render(p, http.StatusOK, views.SearchResults(s))
+	}
+	s.Shell = c.shell(p)
+	return c.render(p, http.StatusOK, views.SearchPage(s))
+}
+
+// finder looks for things of one kind. What it may not or need not look for it does not find.
+type finder struct {
+	title, what string // heading, and the word for what is missing
+	right       app.Rights
+	find        func(context.Context, *page, string) ([]views.SearchHit, error)
+}
+
+// find asks every service that may know something. One that fails costs its own hits and no others.
+func (c *Console) find(p *page, s *views.Search) {
+	if s.Query == "" || p.user.AccountID == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(p.Request().Context(), searchWait)
+	defer cancel()
+	for _, f := range []finder{
+		{"Models", "models", app.ReadModels, c.findModels}, {"API keys", "keys", app.ManageKeys, c.findKeys},
+		{"Requests", "requests", app.ReadUsage, c.findRequests}, {"Videos", "videos", app.UseVideos, c.findVideos},
+	} {
+		if !p.user.Role.Rights().Has(f.right) {
+			continue
+		}
+		hits, err := f.find(ctx, p, s.Query)
+		if err != nil {
+			s.Missing = append(s.Missing, f.what)
+			continue
+		}
+		s.Found = append(s.Found, views.SearchGroup{Title: f.title, Hits: hits[:min(len(hits), hitsMax)]})
+	}
+}
+
+func holds(query string, texts ...string) bool {
+	for _, text := range texts {
+		if strings.Contains(strings.ToLower(text), strings.ToLower(query)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Console) findModels(_ context.Context, _ *page, query string) (hits []views.SearchHit, _ error) {
+	for _, m := range c.o.Catalog.Snapshot().Models() {
+		if holds(query, m.ID, m.Name) {
+			hits = append(hits, views.SearchHit{Icon: ui.IconLayers, Title: m.Name, Note: m.ID, Href: consolePath + "/models/" + m.ID})
+		}
+	}
+	return hits, nil
+}
+
+func (c *Console) findKeys(ctx context.Context, p *page, query string) (hits []views.SearchHit, _ error) {
+	if len(query) < partBytesMin {
+		return nil, nil
+	}
+	keys, err := c.o.Accounts.Keys(ctx, p.principal())
+	for _, k := range keys {
+		if holds(query, k.Name, k.ID, k.Prefix+maskEllipse+k.LastFour) {
+			hits = append(hits, views.SearchHit{Icon: ui.IconKey, Title: k.Name, Note: k.Prefix + maskEllipse + k.LastFour, Href: keysPath + "/" + k.ID})
+		}
+	}
+	return hits, err
+}
+
+// findRequests looks for calls by how their id begins.
+func (c *Console) findRequests(ctx context.Context, p *page, query string) (hits []views.SearchHit, _ error) {
+	if !strings.HasPrefix(query, requestIDPrefix) {
+		return nil, nil
+	}
+	found, err := c.o.Ledger.Records(ctx, billing.RecordQuery{AccountID: p.user.AccountID, Search: query, Limit: hitsMax})
+	for i := range found.Records {
+		r := &found.Records[i]
+		hits = append(hits, views.SearchHit{
+			Icon: ui.IconActivity, Title: r.RequestID, Mono: true, Note: r.Model, Href: consolePath + "/requests/" + r.RequestID,
+		})
+	}
+	return hits, err
+}
+
+// findVideos looks for a video by its id, or else by what it was to show.
+func (c *Console) findVideos(ctx context.Context, p *page, query string) ([]views.SearchHit, error) {
+	if c.o.Videos == nil || len(query) < partBytesMin || strings.HasPrefix(query, requestIDPrefix) {
+		return nil, nil
+	}
+	if strings.HasPrefix(query, videoIDPrefix) {
+		job, err := c.o.Videos.Get(ctx, p.user.AccountID, query)
+		if app.KindOf(err) == app.NotFound {
+			return nil, nil
+		}
+		return []views.SearchHit{videoHit(job)}, err
+	}
+	found, err := c.o.Videos.List(ctx, p.user.AccountID, video.Query{Search: query, Limit: hitsMax})
+	var hits []views.SearchHit
+	for i := range found.Jobs {
+		hits = append(hits, videoHit(found.Jobs[i]))
+	}
+	return hits, err
+}
+
+func videoHit(j video.Job) views.SearchHit {
+	title := []rune(strings.Join(strings.Fields(j.Prompt), " "))
+	return views.SearchHit{
+		Icon: ui.IconFilm, Title: string(title[:min(len(title), searchedPromptOf)]), Note: j.Model, Href: videosPath + "/" + j.ID,
+	}
+}
+
+func (c *Console) shortcuts(p *page) error {
+	return c.render(p, http.StatusOK, views.ShortcutsPage(views.Shortcuts{Shell: c.shell(p), Next: askedFor(p.Request())}))
+}
+
+// setShortcuts switches keys that work alone off or on, for this browser.
+func (c *Console) setShortcuts(p *page) error {
+	value := "on"
+	if p.FormValue("keys") == shortcutsOff {
+		value = shortcutsOff
+	}
+	c.prefer(p, shortcutsCookie, value)
+	return c.say(p, ui.Success, "Single-key shortcuts are "+value+" in this browser.", safeNext(p.FormValue("next")))
+}
+
+func keysOff(r *http.Request) bool {
+	cookie, err := r.Cookie(shortcutsCookie)
+	return err == nil && cookie.Value == shortcutsOff
+}
+
+func onMac(r *http.Request) bool { return strings.Contains(r.UserAgent(), "Mac OS") }

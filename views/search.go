@@ -1,0 +1,209 @@
+package views
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"umg/app"
+	"umg/views/ui"
+)
+
+const (
+	searchPath     = "/console/search"
+	shortcutsPath  = "/console/shortcuts"
+	pageHitsMax    = 6 // of the pages and of the actions, once something is asked for
+	keywordRank    = 3
+	notFoundRank   = 4
+	hitIDPrefix    = "hit-"
+	searchRunesMax = 100
+)
+
+// SearchHit is one thing that was found, and what leads to it.
+type SearchHit struct {
+	Icon  ui.IconName
+	Title string
+	Note  string // said beside the title, such as what it costs or when it was
+	Href  string
+	Do    SearchAct // instead of leading somewhere
+	Keys  string    // the shortcut that does the same
+	Mono  bool      // the title is an identifier
+
+	need     app.Rights
+	keywords string // other words for it
+}
+
+// SearchAct is what is done without leaving the page.
+type SearchAct string
+
+// The acts of the palette.
+const (
+	ActTheme     SearchAct = "theme"
+	ActShortcuts SearchAct = "shortcuts"
+	ActSignOut   SearchAct = "sign-out"
+)
+
+// SearchGroup is what was found of one kind.
+type SearchGroup struct {
+	Title string
+	Hits  []SearchHit
+}
+
+// Search is what was found for a text: pages and actions, which this package knows, and what the services found.
+type Search struct {
+	Shell
+	Query   string
+	Found   []SearchGroup
+	Missing []string // what could not be asked, such as "keys"
+}
+
+// SearchText is a text to search for as it can be meant.
+func SearchText(text string) string { return strings.TrimSpace(clipped(text, searchRunesMax)) }
+
+// actions are what the palette does, or where it is done.
+var actions = []SearchHit{
+	{Icon: ui.IconPlus, Title: "Create an API key", Href: keysPath + "/new", Keys: "c", need: app.ManageKeys, keywords: "new add secret token"},
+	{Icon: ui.IconFilm, Title: "Make a video", Href: videoPlayPath, need: app.MakeVideos, keywords: "new create generate"},
+	{Icon: ui.IconWebhook, Title: "Add a webhook endpoint", Href: webhooksPath + "/new", need: app.UseWebhooks, keywords: "new create hook"},
+	{Icon: ui.IconWallet, Title: "Add credit", Href: billingPath + "#add-credit", need: app.ManageMoney, keywords: "top up pay balance money"},
+	{Icon: ui.IconUsers, Title: "Invite somebody", Href: settingsPath + "/members", need: app.ManageMembers, keywords: "member team user add"},
+	{Icon: ui.IconMoon, Title: "Change between light and dark", Do: ActTheme, Keys: "t", keywords: "theme toggle mode appearance"},
+	{Icon: ui.IconKeyboard, Title: "Keyboard shortcuts", Do: ActShortcuts, Href: shortcutsPath, Keys: "?", keywords: "help keys"},
+	{Icon: ui.IconLogOut, Title: "Sign out", Do: ActSignOut, keywords: "log out leave exit"},
+}
+
+// pageWords are other words that people look for a page by.
+var pageWords = map[string]string{
+	"/console": "home dashboard start", usagePath: "spend cost statistics tokens chart", requestsPath: "logs history calls errors",
+	billingPath: "credit balance payment invoice receipt ledger", keysPath: "token secret", webhooksPath: "events endpoint",
+	modelsPath: "prices catalogue", playgroundPath: "chat try prompt prompts", limitsPath: "rate quota rpm tpm",
+	settingsPath + "/security": "password two-factor 2fa sessions", auditPath: "history changes", notificationsPath: "notices bell",
+	docsPath: "documentation help api reference manual", notifySettingsPath: "e-mail mails alerts",
+}
+
+// pages are all pages that the reader may open.
+func (s Search) pages() []SearchHit {
+	var hits []SearchHit
+	add := func(items []ui.NavItem, prefix string) {
+		for _, item := range items {
+			hit := SearchHit{Icon: item.Icon, Title: prefix + item.Text, Href: item.Href, keywords: pageWords[item.Href]}
+			if item.Jump != "" {
+				hit.Keys = "g " + item.Jump
+			}
+			hits = append(hits, hit)
+		}
+	}
+	for _, group := range s.navigation() {
+		add(group.items, "")
+	}
+	if s.Query != "" {
+		add(allowed(settingsTabs, s.Viewer), "Settings: ")
+		add([]ui.NavItem{{Icon: ui.IconBell, Text: "Notifications", Href: notificationsPath}}, "")
+	}
+	return hits
+}
+
+// groups are what is shown: of what is always there what fits, and then what was found.
+func (s Search) groups() []SearchGroup {
+	may := slices.DeleteFunc(slices.Clone(actions), func(h SearchHit) bool { return !s.Viewer.Rights.Has(h.need) })
+	var out []SearchGroup
+	for _, g := range append([]SearchGroup{{"Pages", s.fitting(s.pages())}, {"Actions", s.fitting(may)}}, s.Found...) {
+		if len(g.Hits) > 0 {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// fitting are the hits that fit what is asked for, the best first. Asked for nothing, all fit.
+func (s Search) fitting(hits []SearchHit) []SearchHit {
+	if s.Query == "" {
+		return hits
+	}
+	query := strings.ToLower(s.Query)
+	hits = slices.DeleteFunc(hits, func(h SearchHit) bool { return h.rank(query) == notFoundRank })
+	slices.SortStableFunc(hits, func(a, b SearchHit) int { return a.rank(query) - b.rank(query) })
+	return hits[:min(len(hits), pageHitsMax)]
+}
+
+// rank is how well the hit fits: a title that begins so, one with a word that does, one that contains it, other words.
+func (h SearchHit) rank(query string) int {
+	title := strings.ToLower(h.Title)
+	switch {
+	case strings.HasPrefix(title, query):
+		return 0
+	case strings.Contains(" "+title, " "+query):
+		return 1
+	case strings.Contains(title, query):
+		return 2
+	}
+	for word := range strings.FieldsSeq(query) {
+		if !strings.Contains(" "+title, " "+word) && !strings.Contains(" "+h.keywords, " "+word) {
+			return notFoundRank
+		}
+	}
+	return keywordRank
+}
+
+// count is how many things were found, in words for who does not see them.
+func (s Search) count() string {
+	n := 0
+	for _, g := range s.groups() {
+		n += len(g.Hits)
+	}
+	switch n {
+	case 0:
+		return "Nothing found"
+	case 1:
+		return "1 result"
+	default:
+		return strconv.Itoa(n) + " results"
+	}
+}
+
+func groupID(i int) string { return "hits-" + strconv.Itoa(i) }
+
+func hitID(group, i int) string { return hitIDPrefix + strconv.Itoa(group) + "-" + strconv.Itoa(i) }
+
+// Shortcuts is the list of shortcuts, and whether single keys do something.
+type Shortcuts struct {
+	Shell
+	Next string // where the choice leads back to
+}
+
+// keyLine is one line of the list.
+type keyLine struct {
+	keys []string
+	text string
+}
+
+type keyGroup struct {
+	title string
+	lines []keyLine
+}
+
+// list is what the reader's keys do.
+func (s Shortcuts) list() []keyGroup {
+	everywhere := []keyLine{{[]string{s.commandKey(), "K"}, "Search and commands"}, {[]string{"?"}, "This list"},
+		{[]string{"/"}, "Go to the page's search field"}, {[]string{"t"}, "Change between light and dark"}}
+	if s.may(app.ManageKeys) {
+		everywhere = append(everywhere, keyLine{[]string{"c"}, "Create an API key"})
+	}
+	var jumps []keyLine
+	for _, group := range s.navigation() {
+		for _, item := range group.items {
+			if item.Jump != "" {
+				jumps = append(jumps, keyLine{[]string{"g", item.Jump}, item.Text})
+			}
+		}
+	}
+	return []keyGroup{{"Everywhere", everywhere}, {"Go to", jumps}}
+}
+
+// commandKey is the key that goes with another on the reader's machine.
+func (s Shell) commandKey() string {
+	if s.Mac {
+		return "⌘"
+	}
+	return "Ctrl"
+}
