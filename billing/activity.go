@@ -9,33 +9,59 @@ import (
 	"umg/app/postgres"
 )
 
-// Activity is what an account did since a moment, as its usage records add up.
-type Activity struct {
-	Spend    app.Amount
-	ByDay    []app.Amount // one for each UTC day, oldest first
-	Requests int64
-	Streamed int64
-	Failed   int64 // everything that neither succeeded nor was ended by the client
+// Limits of what is looked at for a page of figures, so that it stays quick however many records there are.
+const (
+	timingsMax  = 2000
+	failuresMax = 50
+)
+
+// Hour is what an account did in one hour, as its usage records add up.
+type Hour struct {
+	At       time.Time  `db:"hour"` // when it begins
+	Spend    app.Amount `db:"spend"`
+	Requests int64      `db:"requests"`
+	Failed   int64      `db:"failed"` // that neither succeeded nor were left by their client
 }
 
-// Activity adds up the account's usage of the last days UTC days, today included.
-func (l *Ledger) Activity(ctx context.Context, accountID string, days int) (Activity, error) {
-	today := l.o.Now().UTC().Truncate(24 * time.Hour)
-	rows, err := selectActivity(ctx, l.db, accountID, today.AddDate(0, 0, 1-days))
-	if err != nil {
-		return Activity{}, wrap("activity", err)
+// Hours are the hours since a moment in which the account did anything, the oldest first. They are added up from the sums of
+// quarter hours, of which there are few however many calls there were.
+func (l *Ledger) Hours(ctx context.Context, accountID string, since time.Time) ([]Hour, error) {
+	hours, err := selectHours(ctx, l.db, accountID, since)
+	for i := range hours {
+		hours[i].At = hours[i].At.UTC()
 	}
-	a := Activity{ByDay: make([]app.Amount, days)}
-	for _, r := range rows {
-		a.Spend += r.Spend
-		a.Requests += r.Requests
-		a.Streamed += r.Streamed
-		a.Failed += r.Failed
-		if at := days - 1 - int(today.Sub(r.Day.UTC())/(24*time.Hour)); at >= 0 && at < days {
-			a.ByDay[at] += r.Spend
+	return hours, wrap("hours", err)
+}
+
+// Timing is how long a text call took that was answered.
+type Timing struct {
+	At        time.Time
+	FirstByte time.Duration
+	Duration  time.Duration
+	Streamed  bool
+}
+
+// Timings are the latest text calls that were answered between two moments, the newest first, 2,000 at most.
+func (l *Ledger) Timings(ctx context.Context, accountID string, from, to time.Time) ([]Timing, error) {
+	rows, err := selectTimings(ctx, l.db, accountID, from, to)
+	timings := make([]Timing, len(rows))
+	for i, r := range rows {
+		timings[i] = Timing{
+			At: r.At.UTC(), FirstByte: time.Duration(r.FirstByte) * time.Microsecond, Duration: time.Duration(r.Duration) * time.Microsecond,
+			Streamed: r.Streamed,
 		}
 	}
-	return a, nil
+	return timings, wrap("timings", err)
+}
+
+// Failures are the latest calls since a moment that neither succeeded nor were ended by their caller, the newest first.
+func (l *Ledger) Failures(ctx context.Context, accountID string, since time.Time, limit int) ([]UsageRecord, error) {
+	rows, err := selectFailures(ctx, l.db, accountID, since, min(limit, failuresMax))
+	records := make([]UsageRecord, len(rows))
+	for i, row := range rows {
+		records[i] = row.record()
+	}
+	return records, wrap("failures", err)
 }
 
 // Credit is what an account may still spend, by where it came from. Held is the part that running calls have reserved.
@@ -57,19 +83,37 @@ func (l *Ledger) Credit(ctx context.Context, accountID string) (Credit, error) {
 	return row, wrap("credit", err)
 }
 
-type activityRow struct {
-	Day      time.Time  `db:"day"`
-	Spend    app.Amount `db:"spend"`
-	Requests int64      `db:"requests"`
-	Streamed int64      `db:"streamed"`
-	Failed   int64      `db:"failed"`
+type timingRow struct {
+	At        time.Time `db:"started_at"`
+	FirstByte int64     `db:"first_byte_micros"`
+	Duration  int64     `db:"duration_micros"`
+	Streamed  bool      `db:"streamed"`
 }
 
-func selectActivity(ctx context.Context, q postgres.Queryer, accountID string, since time.Time) (rows []activityRow, err error) {
+func selectHours(ctx context.Context, q postgres.Queryer, accountID string, since time.Time) (rows []Hour, err error) {
 	err = q.SelectContext(ctx, &rows, `
-		select date_trunc('day', slot at time zone 'utc') as day, sum(cost_nanos)::bigint as spend, sum(requests)::bigint as requests,
-			sum(streamed)::bigint as streamed, sum(failed)::bigint as failed
-		from usage_slots where account_id = $1 and slot >= $2 group by 1`, accountID, since)
+		select date_trunc('hour', slot at time zone 'utc') at time zone 'utc' as hour, sum(cost_nanos)::bigint as spend,
+			sum(requests)::bigint as requests, sum(failed)::bigint as failed
+		from usage_slots where account_id = $1 and slot >= $2 group by 1 order by 1`, accountID, since.UTC())
+	return rows, err
+}
+
+func selectTimings(ctx context.Context, q postgres.Queryer, accountID string, from, to time.Time) (rows []timingRow, err error) {
+	err = q.SelectContext(ctx, &rows, `
+		select started_at, first_byte_micros, duration_micros, streamed from usage_records
+		where account_id = $1 and started_at >= $2 and started_at < $3 and outcome = 'succeeded' and style <> 'videos'
+			and day between ($2::timestamptz at time zone 'utc')::date and ($3::timestamptz at time zone 'utc')::date
+		order by started_at desc, request_id desc limit $4`, accountID, from.UTC(), to.UTC(), timingsMax)
+	return rows, err
+}
+
+// selectFailures names the outcomes as the index of failures does, so that it is used.
+func selectFailures(ctx context.Context, q postgres.Queryer, accountID string, since time.Time, limit int) (rows []usageRow, err error) {
+	err = q.SelectContext(ctx, &rows, `
+		select `+recordColumns+` from usage_records
+		where account_id = $1 and started_at >= $2 and day >= ($2::timestamptz at time zone 'utc')::date
+			and outcome not in ('succeeded', 'client_left', 'canceled')
+		order by started_at desc, request_id desc limit $3`, accountID, since.UTC(), limit)
 	return rows, err
 }
 
