@@ -1,4 +1,5 @@
-// Buttons with data-copy put a value on the clipboard: their own, or the text of the element that data-copy-from names.
+// Buttons with data-copy put a value on the clipboard: their own, the text of the element that data-copy-from names, or the
+// code of the block that they stand in.
 import { closest } from "./dom.js";
 import { say } from "./toasts.js";
 
@@ -10,7 +11,7 @@ document.addEventListener("click", async (event) => {
     return;
   }
   const source = button.dataset.copyFrom;
-  const text = source ? document.getElementById(source)?.textContent : button.dataset.copy;
+  const text = source ? document.getElementById(source)?.textContent : button.dataset.copy || codeOf(button);
   if (!text) {
     return;
   }
@@ -23,6 +24,8 @@ document.addEventListener("click", async (event) => {
   clearTimeout(button.copyTimer);
   button.copyTimer = setTimeout(() => button.removeAttribute("data-copied"), shownMilliseconds);
 });
+
+const codeOf = (button) => button.closest(".prose-code")?.querySelector("code")?.textContent;
 
 // write falls back to the old command, because the clipboard interface exists on https and loopback only.
 const write = async (text, near) => {
