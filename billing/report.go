@@ -17,12 +17,13 @@ type Grouping string
 
 // The groupings of a report. Nothing gives totals.
 const (
-	ByNothing Grouping = ""
-	ByModel   Grouping = "model"
-	ByKey     Grouping = "key"
-	ByStyle   Grouping = "style"
-	ByReason  Grouping = "reason"
-	ByEndUser Grouping = "end_user" // from the records themselves, so only as far back as these are kept
+	ByNothing  Grouping = ""
+	ByModel    Grouping = "model"
+	ByKey      Grouping = "key"
+	ByStyle    Grouping = "style"
+	ByReason   Grouping = "reason"
+	ByModality Grouping = "modality"
+	ByEndUser  Grouping = "end_user" // from the records themselves, so only as far back as these are kept
 )
 
 // Step is the length of a report's intervals.
@@ -30,9 +31,10 @@ type Step string
 
 // The steps of a report. A day begins where the report's time zone says.
 const (
-	NoStep Step = ""
-	Hourly Step = "hour"
-	Daily  Step = "day"
+	NoStep   Step = ""
+	Hourly   Step = "hour"
+	Daily    Step = "day"
+	Minutely Step = "minute" // from the records themselves
 )
 
 // UsageQuery asks what an account used and paid from From (inclusive) to To (exclusive), both on a quarter of an hour.
@@ -44,7 +46,9 @@ type UsageQuery struct {
 	Step              Step
 	Model, KeyID      string // filters; empty for all
 	Style, Reason     string
-	EndUser, Modality string // modality is text or video
+	EndUser, Modality string   // modality is text or video
+	Keys              []string // any of them; nil for all
+	Limited           bool     // counts answers of too many requests, which only the records know
 }
 
 // UsageLine is one interval of one group.
@@ -54,6 +58,7 @@ type UsageLine struct {
 	Requests      int64
 	Failed        int64 // that neither succeeded nor were left by their client
 	Streamed      int64
+	Limited       int64 // that were refused for too many requests; counted where the query says so
 	Usage         Usage
 	Cost, Overrun app.Amount
 }
@@ -67,8 +72,8 @@ type UsageReport struct {
 // slotLength is what usage is summed up by: the days and hours of every time zone begin on one.
 const slotLength = 15 * time.Minute
 
-// UsageReport adds up usage from the sums of quarter hours, which outlive the records. Reports of end users are added up
-// from the records.
+// UsageReport adds up usage from the sums of quarter hours, which outlive the records. Reports by the minute, of end users and
+// of what was refused for too many requests are added up from the records.
 func (l *Ledger) UsageReport(ctx context.Context, q UsageQuery) (UsageReport, error) {
 	if q.Zone == nil {
 		q.Zone = time.UTC
@@ -76,7 +81,7 @@ func (l *Ledger) UsageReport(ctx context.Context, q UsageQuery) (UsageReport, er
 	switch {
 	case !q.From.Equal(q.From.Truncate(slotLength)) || !q.To.Equal(q.To.Truncate(slotLength)):
 		return UsageReport{}, fmt.Errorf("billing: usage report from %s to %s: not on a quarter of an hour", q.From, q.To)
-	case q.Step != NoStep && q.Step != Hourly && q.Step != Daily:
+	case q.Step != NoStep && q.Step != Minutely && q.Step != Hourly && q.Step != Daily:
 		return UsageReport{}, fmt.Errorf("billing: usage report by the %q", q.Step)
 	case groupColumns[q.Group] == "":
 		return UsageReport{}, fmt.Errorf("billing: usage report grouped by %q", q.Group)
@@ -102,6 +107,7 @@ func (u *UsageLine) add(line UsageLine) {
 	u.Requests += line.Requests
 	u.Failed += line.Failed
 	u.Streamed += line.Streamed
+	u.Limited += line.Limited
 	u.Cost += line.Cost
 	u.Overrun += line.Overrun
 	for m := range u.Usage {
@@ -114,12 +120,21 @@ type RecordQuery struct {
 	AccountID            string
 	From, To             time.Time // zero for no bound
 	Model, KeyID, Style  string
-	Reason, Outcome      string
+	Reason, Outcome      string // NotSucceeded takes every outcome but success and a client that left
 	EndUser, Transaction string
+	Provider, Used       string // Used is the provider's name of the model
+	ErrorCode, Finish    string
+	Keys                 []string    // any of them; nil for all
+	Streamed, Played     *bool       // nil for both; Played are calls that no key made
+	CostFrom, CostTo     *app.Amount // both included; nil for no bound
+	Slower               time.Duration
 	Search               string // the beginning of a request's id
 	After                string
 	Limit                int
 }
+
+// NotSucceeded is the outcome of a query for all calls that failed.
+const NotSucceeded = "not_succeeded"
 
 // RecordPage is one page of usage records. Next is empty on the last.
 type RecordPage struct {
@@ -133,7 +148,7 @@ func (l *Ledger) Records(ctx context.Context, q RecordQuery) (RecordPage, error)
 	if err != nil {
 		return RecordPage{}, err
 	}
-	limit := pageSize(q.Limit)
+	limit := min(max(q.Limit, 1), recordsMax)
 	rows, err := searchRecords(ctx, l.db, q, after, limit+1)
 	if err != nil {
 		return RecordPage{}, wrap("records", err)

@@ -14,12 +14,14 @@ import (
 const (
 	reportLinesMax  = 20_000
 	reportStepsMax  = 20_000
+	recordsMax      = 10_000 // of one page
 	cursorMicrosMax = 1 << 53
 )
 
 // groupColumns are what a report may be grouped by, as the sums and the records both call it.
 var groupColumns = map[Grouping]string{
 	ByNothing: "''::text", ByModel: "model", ByKey: "key_id", ByStyle: "style", ByReason: "reason", ByEndUser: "end_user",
+	ByModality: "case style when 'videos' then 'video' else 'text' end",
 }
 
 type usageSumRow struct {
@@ -28,6 +30,7 @@ type usageSumRow struct {
 	Requests         int64      `db:"requests"`
 	Failed           int64      `db:"failed"`
 	Streamed         int64      `db:"streamed"`
+	Limited          int64      `db:"limited"`
 	InputTokens      int64      `db:"input_tokens"`
 	CacheReadTokens  int64      `db:"cache_read_tokens"`
 	CacheWriteTokens int64      `db:"cache_write_tokens"`
@@ -43,7 +46,7 @@ type usageSumRow struct {
 
 func (r usageSumRow) line() UsageLine {
 	line := UsageLine{
-		Group: r.Name, Requests: r.Requests, Failed: r.Failed, Streamed: r.Streamed, Cost: r.Cost, Overrun: r.Overrun,
+		Group: r.Name, Requests: r.Requests, Failed: r.Failed, Streamed: r.Streamed, Limited: r.Limited, Cost: r.Cost, Overrun: r.Overrun,
 		Usage: Usage{
 			InputTokens: r.InputTokens, CacheReadTokens: r.CacheReadTokens, CacheWriteTokens: r.CacheWriteTokens,
 			OutputTokens: r.OutputTokens, ReasoningTokens: r.ReasoningTokens, Images: r.Images, Seconds: r.Milliseconds,
@@ -72,6 +75,9 @@ func intervals(u UsageQuery) []string {
 	switch u.Step {
 	case NoStep:
 		return nil
+	case Minutely:
+		start = local
+		next = func(t time.Time) time.Time { return t.Add(time.Minute) }
 	case Hourly:
 		start = local.Add(-time.Duration(local.Minute()) * time.Minute)
 		next = func(t time.Time) time.Time { return t.Add(time.Hour) } // one of each of two hours that a clock set back shows alike
@@ -86,11 +92,12 @@ func intervals(u UsageQuery) []string {
 // selectUsage adds up by intervals whose beginnings are worked out here, so that the store needs no rules of time zones.
 func selectUsage(ctx context.Context, q postgres.Queryer, u UsageQuery) (rows []usageSumRow, err error) {
 	at, from := "slot", `sum(requests)::bigint as requests, sum(failed)::bigint as failed, sum(streamed)::bigint as streamed,
-			sum(billed_requests)::bigint as billed_requests
+			sum(billed_requests)::bigint as billed_requests, 0 as limited
 		from usage_slots where account_id = $1 and slot >= $2 and slot < $3 and $8 = ''`
-	if u.Group == ByEndUser || u.EndUser != "" {
+	if u.Group == ByEndUser || u.EndUser != "" || u.Step == Minutely || u.Limited {
 		at, from = "started_at", `count(*) as requests, count(*) filter (where outcome not in ('succeeded', 'client_left')) as failed,
-			count(*) filter (where streamed) as streamed, sum(requests)::bigint as billed_requests
+			count(*) filter (where streamed) as streamed, sum(requests)::bigint as billed_requests,
+			count(*) filter (where error_code = 'rate_limit_exceeded') as limited
 		from usage_records where account_id = $1 and started_at >= $2 and started_at < $3 and ($8 = '' or end_user = $8)
 			and day between ($2::timestamptz at time zone 'utc')::date and ($3::timestamptz at time zone 'utc')::date`
 	}
@@ -99,23 +106,55 @@ func selectUsage(ctx context.Context, q postgres.Queryer, u UsageQuery) (rows []
 			`+sumColumns+`, `+from+`
 			and ($4 = '' or model = $4) and ($5 = '' or key_id = $5) and ($6 = '' or style = $6) and ($7 = '' or reason = $7)
 			and case $9 when 'video' then style = 'videos' when 'text' then style <> 'videos' else true end
+			and ($12::text[] is null or key_id = any($12))
 		group by 1, 2 order by 1 nulls first, cost desc, requests desc, 2 limit $11`,
 		u.AccountID, u.From.UTC(), u.To.UTC(), u.Model, u.KeyID, u.Style, u.Reason, u.EndUser, u.Modality,
-		pq.StringArray(intervals(u)), reportLinesMax+1)
+		pq.StringArray(intervals(u)), reportLinesMax+1, keyList(u.Keys))
 	return rows, err
+}
+
+// recordWhere is what a query for records asks of them, by the arguments of recordArgs.
+const recordWhere = `
+	account_id = $1 and ($2::timestamptz is null or (started_at >= $2 and day >= ($2::timestamptz at time zone 'utc')::date))
+	and ($3::timestamptz is null or (started_at < $3 and day <= ($3::timestamptz at time zone 'utc')::date))
+	and ($4 = '' or model = $4) and ($5 = '' or key_id = $5) and ($6 = '' or style = $6) and ($7 = '' or reason = $7)
+	and ($8 = '' or outcome = $8 or ($8 = 'not_succeeded' and outcome not in ('succeeded', 'client_left')))
+	and ($9 = '' or end_user = $9) and ($10 = '' or transaction_id = $10) and ($11 = '' or starts_with(request_id, $11))
+	and ($12 = '' or provider = $12) and ($13 = '' or upstream_model = $13) and ($14 = '' or error_code = $14)
+	and ($15 = '' or finish_reason = $15) and ($16::text[] is null or key_id = any($16)) and ($17::boolean is null or streamed = $17)
+	and ($18::boolean is null or (key_id = '') = $18) and ($19::bigint is null or cost_nanos >= $19)
+	and ($20::bigint is null or cost_nanos <= $20) and ($21 = 0 or duration_micros > $21)`
+
+func recordArgs(r RecordQuery, more ...any) []any {
+	return append([]any{
+		r.AccountID, bound(r.From), bound(r.To), r.Model, r.KeyID, r.Style, r.Reason, r.Outcome, r.EndUser, r.Transaction,
+		clean(r.Search), r.Provider, r.Used, r.ErrorCode, r.Finish, keyList(r.Keys), r.Streamed, r.Played, nanos(r.CostFrom), nanos(r.CostTo),
+		r.Slower.Microseconds(),
+	}, more...)
+}
+
+// keyList is a list of keys, or nothing where there is none. An empty one is of no key at all.
+func keyList(keys []string) any {
+	if keys == nil {
+		return nil
+	}
+	return pq.Array(keys)
+}
+
+func nanos(a *app.Amount) *int64 {
+	if a == nil {
+		return nil
+	}
+	n := int64(*a)
+	return &n
 }
 
 func searchRecords(ctx context.Context, q postgres.Queryer, r RecordQuery, after cursor, limit int) (rows []usageRow, err error) {
 	err = q.SelectContext(ctx, &rows, `
 		select `+recordColumns+` from usage_records
-		where account_id = $1 and ($2::timestamptz is null or (started_at >= $2 and day >= ($2::timestamptz at time zone 'utc')::date))
-			and ($3::timestamptz is null or (started_at < $3 and day <= ($3::timestamptz at time zone 'utc')::date))
-			and ($4 = '' or model = $4) and ($5 = '' or key_id = $5) and ($6 = '' or style = $6) and ($7 = '' or reason = $7)
-			and ($8 = '' or outcome = $8) and ($9 = '' or end_user = $9) and ($10 = '' or transaction_id = $10)
-			and ($11 = '' or starts_with(request_id, $11)) and ($12::timestamptz is null or (started_at, request_id) < ($12, $13))
-		order by started_at desc, request_id desc limit $14`,
-		r.AccountID, bound(r.From), bound(r.To), r.Model, r.KeyID, r.Style, r.Reason, r.Outcome, r.EndUser, r.Transaction,
-		clean(r.Search), bound(after.at), after.id, limit)
+		where `+recordWhere+` and ($22::timestamptz is null or (started_at, request_id) < ($22, $23))
+		order by started_at desc, request_id desc limit $24`,
+		recordArgs(r, bound(after.at), after.id, limit)...)
 	return rows, err
 }
 

@@ -1,0 +1,98 @@
+package billing
+
+import (
+	"context"
+	"time"
+
+	"github.com/lib/pq"
+
+	"umg/app/postgres"
+)
+
+type tailRow struct {
+	usageRow
+	SettledAt time.Time `db:"settled_at"`
+}
+
+// selectSettled looks among the calls that began last: their number is bounded before anything else is asked of them.
+func selectSettled(ctx context.Context, q postgres.Queryer, r RecordQuery, after cursor, until time.Time) (rows []tailRow, err error) {
+	err = q.SelectContext(ctx, &rows, `
+		select `+recordColumns+`, settled_at from (
+			select * from usage_records where account_id = $1 and started_at >= $2 and day >= ($2::timestamptz at time zone 'utc')::date
+			order by started_at desc limit $22
+		) usage_records
+		where `+recordWhere+` and (settled_at, request_id) > ($23, $24) and settled_at <= $25
+		order by settled_at, request_id limit $26`,
+		recordArgs(r, tailStartedMax, after.at.UTC(), after.id, until, tailRowsMax)...)
+	return rows, err
+}
+
+type barRow struct {
+	Step     int   `db:"step"`
+	Requests int64 `db:"requests"`
+	Failed   int64 `db:"failed"`
+}
+
+func selectBars(ctx context.Context, q postgres.Queryer, r RecordQuery, step time.Duration) (rows []barRow, err error) {
+	err = q.SelectContext(ctx, &rows, `
+		select floor(extract(epoch from started_at - $2::timestamptz) / $23)::integer as step, count(*) as requests,
+			count(*) filter (where outcome not in ('succeeded', 'client_left')) as failed
+		from (
+			select started_at, outcome from usage_records where `+recordWhere+` order by started_at desc limit $22
+		) r group by 1`,
+		recordArgs(r, sampledMax, int64(step/time.Second))...)
+	return rows, err
+}
+
+func selectSlotBars(ctx context.Context, q postgres.Queryer, r RecordQuery, step time.Duration) (rows []barRow, err error) {
+	err = q.SelectContext(ctx, &rows, `
+		select floor(extract(epoch from slot - $2::timestamptz) / $8)::integer as step, sum(requests)::bigint as requests,
+			sum(failed)::bigint as failed
+		from usage_slots where account_id = $1 and slot >= $2 and slot < $3 and ($4 = '' or model = $4) and ($5 = '' or key_id = $5)
+			and ($6 = '' or style = $6) and ($7 = '' or reason = $7)
+		group by 1`,
+		r.AccountID, r.From.UTC(), r.To.UTC(), r.Model, r.KeyID, r.Style, r.Reason, int64(step/time.Second))
+	return rows, err
+}
+
+type latencyRow struct {
+	Start    *time.Time `db:"start"`
+	Name     string     `db:"name"`
+	All      bool       `db:"whole"`
+	Calls    int64      `db:"calls"`
+	P50      *int64     `db:"p50"`
+	P95      *int64     `db:"p95"`
+	FirstP50 *int64     `db:"first_p50"`
+	FirstP95 *int64     `db:"first_p95"`
+}
+
+// selectLatencies takes as many calls of each interval, by their index, so that a month of a busy account is no more to read
+// than a quiet one's, and no hour of it is left out.
+func selectLatencies(ctx context.Context, q postgres.Queryer, u UsageQuery, sample Latencies) (rows []latencyRow, err error) {
+	err = q.SelectContext(ctx, &rows, `
+		with taken as (
+			select r.* from generate_series($2::timestamptz, $3::timestamptz - interval '1 second', $11 * interval '1 second') at
+			cross join lateral (
+				select ($10::timestamptz[])[width_bucket(started_at, $10::timestamptz[])] as start, `+groupColumns[u.Group]+` as name,
+					duration_micros, nullif(first_byte_micros, 0) as first_byte
+				from usage_records where account_id = $1 and started_at >= at and started_at < least(at + $11 * interval '1 second', $3)
+					and day between (at at time zone 'utc')::date and ((at + $11 * interval '1 second') at time zone 'utc')::date
+					and outcome = 'succeeded' and ($4 = '' or model = $4) and ($5 = '' or key_id = $5) and ($6 = '' or style = $6)
+					and ($7 = '' or reason = $7) and ($8 = '' or end_user = $8)
+					and case $9 when 'video' then style = 'videos' when 'text' then style <> 'videos' else true end
+					and ($14::text[] is null or key_id = any($14))
+				order by started_at desc limit $12
+			) r
+		)
+		select case grouping(start) when 0 then start end as start, case grouping(name) when 0 then name else '' end as name,
+			grouping(name) = 1 as whole, count(*) as calls,
+			percentile_disc(0.5) within group (order by duration_micros) as p50,
+			percentile_disc(0.95) within group (order by duration_micros) as p95,
+			percentile_disc(0.5) within group (order by first_byte) as first_p50,
+			percentile_disc(0.95) within group (order by first_byte) as first_p95
+		from taken group by grouping sets ((start, name), (start), (name), ())
+		limit $13`,
+		u.AccountID, u.From.UTC(), u.To.UTC(), u.Model, u.KeyID, u.Style, u.Reason, u.EndUser, u.Modality,
+		pq.StringArray(intervals(u)), int64(sample.Every/time.Second), sample.Each, reportLinesMax, keyList(u.Keys))
+	return rows, err
+}
