@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"umg/app"
 	"umg/views/ui"
 )
 
@@ -17,6 +16,11 @@ type ModelDetail struct {
 	Language  string          // the sample to show first, from the cookie umg_language
 	Style     string          // the style to show first, from the cookie umg_style
 	Factor    int             // how many times the usual limits the account has
+	Days      []ModelDay      // of the last ninety, in order of time
+	Past      []PastPrices    // the newest first
+	Changes   []ModelChange   // the newest first
+	Calc      *Calculation    // nil for a model without prices
+	Last      *LastCalls      // nil until the reader asks
 }
 
 // ModelContract is what a model takes in one style.
@@ -91,36 +95,11 @@ func (m Model) seconds() string {
 	return strings.Join(words, ", ")
 }
 
-// exampleTokens are those of a short question with a page of context and an answer of a few paragraphs.
-const (
-	exampleInput  = 1_000
-	exampleOutput = 500
-)
-
-// example is what a typical call costs, in words.
-func (m Model) example() string {
-	in, hasIn := m.price("input_tokens")
-	out, hasOut := m.price("output_tokens")
-	if hasIn && hasOut && in.Per > 0 && out.Per > 0 {
-		cost := in.Amount*exampleInput/app.Amount(in.Per) + out.Amount*exampleOutput/app.Amount(out.Per)
-		return Count(exampleInput) + " tokens in and " + Count(exampleOutput) + " out cost " + Dollars(cost) + "."
-	}
-	if p, ok := m.price("seconds"); ok && len(m.Seconds) > 0 && p.Per > 0 {
-		n := m.Seconds[len(m.Seconds)/2]
-		return "A video of " + Count(n) + " seconds costs " + Dollars(p.Amount*app.Amount(n)/app.Amount(p.Per)) + m.atUsualSize() + "."
-	}
-	return ""
-}
-
-func (m Model) atUsualSize() string {
-	if len(m.SizePrices) == 0 {
-		return ""
-	}
-	return " in a size without a price of its own"
-}
-
 // factorNote explains limits that are not the usual ones.
 func (d ModelDetail) factorNote() string {
+	if d.Viewer == nil {
+		return "The usual limits of an account, counted over all of its keys."
+	}
 	if d.Factor > 1 {
 		return "This account has " + Count(int64(d.Factor)) + " times the usual limits, counted over all of its keys."
 	}
@@ -142,4 +121,22 @@ func (m Model) dates(now time.Time) []limitRow {
 		}
 	}
 	return rows
+}
+
+// live says whether what is left of the limits is known, and worth asking for again.
+func (d ModelDetail) live() bool { return d.Model.Limits.Left != nil }
+
+func (d ModelDetail) limitsTitle() string {
+	if d.Viewer == nil {
+		return "Usual limits"
+	}
+	return "Your limits"
+}
+
+// inner is the place of a field's members, none below forms of a field.
+func (f Field) inner(place string) string {
+	if place == "" || f.Variant || len(f.Fields) > 0 && f.Fields[0].Variant {
+		return ""
+	}
+	return place + "-" + f.Name
 }

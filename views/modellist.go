@@ -2,9 +2,10 @@ package views
 
 import (
 	"cmp"
-	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"umg/app"
 	"umg/views/ui"
@@ -15,31 +16,92 @@ type Models struct {
 	Shell
 	Query ModelQuery
 	All   []Model
+	Keys  []KeyAllows // of the account, to choose one of; empty for visitors
+	Cards bool        // drawn as cards
 }
 
-// ModelQuery is what the reader looks for. It lives in the address.
-type ModelQuery struct {
-	Text         string
-	Capabilities []string
-	Styles       []string
-	Sort         string // one of the orders, with a minus before it for the other way round
+// KeyAllows is a key and the models that it may use.
+type KeyAllows struct {
+	ID, Name string
+	Models   []string // empty for all
 }
 
-// Capabilities are the five that models may have.
-func Capabilities() []string { return []string{"text", "image", "video", "speech", "code"} }
+// ModelNow is how a model did in the last hour, over all accounts. What is not known is zero.
+type ModelNow struct {
+	Answered, Failed           int64
+	FirstByteP50, FirstByteP95 time.Duration
+	Speed                      int64 // thousandths of tokens a second
+}
 
-// modelOrder is a way to sort the list: its name in the address, its words, and how two models compare.
+// calls is how many speak of the model.
+func (n ModelNow) calls() int64 { return n.Answered + n.Failed }
+
+// speed prints tokens a second in three digits or so.
+func (n ModelNow) speed() string {
+	const thousandths, whole = 1000, 100_000
+	switch {
+	case n.Speed <= 0:
+		return "–"
+	case n.Speed >= whole:
+		return Count(n.Speed / thousandths)
+	}
+	return strconv.FormatInt(n.Speed/thousandths, 10) + "." + strconv.FormatInt(n.Speed%thousandths/100, 10)
+}
+
+// The shares of failures, in thousandths, from which a model is said to have trouble.
+const (
+	troubledFrom = 10
+	failingFrom  = 100
+)
+
+// health is how the model does, in a word; there is none when nobody called it.
+func (n ModelNow) health() (verdict, bool) {
+	switch calls := n.calls(); {
+	case calls == 0:
+		return verdict{}, false
+	case n.Failed*1000 >= failingFrom*calls:
+		return verdict{ui.Danger, "Failing"}, true
+	case n.Failed*1000 >= troubledFrom*calls:
+		return verdict{ui.Warning, "Troubled"}, true
+	}
+	return verdict{ui.Success, "Working"}, true
+}
+
+// modelOrder is a way to sort the list: its name in the address, its words, what has nothing to be sorted by, and how two
+// others compare.
 type modelOrder struct {
 	name, label string
+	lacks       func(Model) bool
 	compare     func(a, b Model) int
 }
 
 var modelOrders = []modelOrder{
-	{"name", "Name", func(a, b Model) int { return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) }},
-	{"context", "Context", func(a, b Model) int { return cmp.Compare(a.ContextTokens, b.ContextTokens) }},
-	{"input", "Input price", func(a, b Model) int { return a.comparePrice(b, "input_tokens") }},
-	{"output", "Output price", func(a, b Model) int { return a.comparePrice(b, "output_tokens") }},
-	{"released", "Released", func(a, b Model) int { return a.Released.Compare(b.Released) }},
+	{"name", "Name", never, func(a, b Model) int { return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) }},
+	byNumber("context", "Context", func(m Model) int64 { return m.ContextTokens }),
+	byNumber("max", "Longest answer", func(m Model) int64 { return m.MaxOutput }),
+	byNumber("input", "Input price", func(m Model) int64 { return m.amountOf("input_tokens") + 1 }),
+	byNumber("output", "Output price", func(m Model) int64 { return m.amountOf("output_tokens") + 1 }),
+	byNumber("ttft", "Time to first token", func(m Model) int64 { return int64(m.Now.FirstByteP50) }),
+	byNumber("speed", "Tokens a second", func(m Model) int64 { return m.Now.Speed }),
+	{"released", "Released", never, func(a, b Model) int { return a.Released.Compare(b.Released) }},
+}
+
+func never(Model) bool { return false }
+
+// byNumber sorts by a number, with models that have none at the end either way.
+func byNumber(name, label string, of func(Model) int64) modelOrder {
+	return modelOrder{
+		name, label, func(m Model) bool { return of(m) <= 0 }, func(a, b Model) int { return cmp.Compare(of(a), of(b)) },
+	}
+}
+
+// amountOf is the price of a meter as people quote it, -1 for none.
+func (m Model) amountOf(meter string) int64 {
+	if p, ok := m.price(meter); ok {
+		amount, _ := p.quoted()
+		return int64(amount)
+	}
+	return -1
 }
 
 // sortOptions are the orders as the select shows them.
@@ -48,8 +110,11 @@ var sortOptions = []ui.Option{
 	{Value: "name", Label: "Name"},
 	{Value: "-released", Label: "Newest first"},
 	{Value: "-context", Label: "Largest context"},
+	{Value: "-max", Label: "Longest answers"},
 	{Value: "input", Label: "Cheapest input"},
 	{Value: "output", Label: "Cheapest output"},
+	{Value: "ttft", Label: "Quickest to begin"},
+	{Value: "-speed", Label: "Most tokens a second"},
 }
 
 // sorts are the select's options, with the present order among them even when it was chosen in the table's head.
@@ -70,121 +135,12 @@ func (q ModelQuery) sorts() []ui.Option {
 	return sortOptions
 }
 
-func (m Model) comparePrice(other Model, meter string) int {
-	amount := func(m Model) app.Amount {
-		if p, ok := m.price(meter); ok {
-			a, _ := p.quoted()
-			return a
-		}
-		return -1
-	}
-	return cmp.Compare(amount(m), amount(other))
-}
-
-// lacks says whether the model has nothing to be sorted by; such models stand last either way.
-func (m Model) lacks(order string) bool {
-	switch order {
-	case "context":
-		return m.ContextTokens == 0
-	case "input":
-		_, ok := m.price("input_tokens")
-		return !ok
-	case "output":
-		_, ok := m.price("output_tokens")
-		return !ok
-	}
-	return false
-}
-
-// ParseModelQuery reads a query from an address. Words it does not know are left out.
-func ParseModelQuery(v url.Values) ModelQuery {
-	q := ModelQuery{Text: strings.TrimSpace(v.Get("q"))}
-	for _, c := range Capabilities() {
-		if slices.Contains(v["capability"], c) {
-			q.Capabilities = append(q.Capabilities, c)
-		}
-	}
-	for _, s := range styleNames {
-		if slices.Contains(v["style"], s) {
-			q.Styles = append(q.Styles, s)
-		}
-	}
-	name, _ := strings.CutPrefix(v.Get("sort"), "-")
-	if slices.ContainsFunc(modelOrders, func(o modelOrder) bool { return o.name == name }) {
-		q.Sort = v.Get("sort")
-	}
-	return q
-}
-
-var styleNames = []string{"chat", "messages", "responses", "native"}
-
-// Path is the address of the list for this query, without what says nothing.
-func (q ModelQuery) Path() string {
-	v := url.Values{}
-	if q.Text != "" {
-		v.Set("q", q.Text)
-	}
-	if q.Sort != "" {
-		v.Set("sort", q.Sort)
-	}
-	v["capability"], v["style"] = q.Capabilities, q.Styles
-	if text := v.Encode(); text != "" {
-		return modelsPath + "?" + text
-	}
-	return modelsPath
-}
-
-// narrowed says whether the query leaves models out.
-func (q ModelQuery) narrowed() bool {
-	return q.Text != "" || len(q.Capabilities) > 0 || len(q.Styles) > 0
-}
-
-// sorted is the query for a column's head: by that column, or the other way round when it is so already.
-func (q ModelQuery) sorted(order string) ModelQuery {
-	if q.Sort == order {
-		order = "-" + order
-	}
-	q.Sort = order
-	return q
-}
-
-// direction is the column's state in the words of ARIA.
-func (q ModelQuery) direction(order string) string {
-	switch q.Sort {
-	case order:
-		return "ascending"
-	case "-" + order:
-		return "descending"
-	}
-	return "none"
-}
-
-func (q ModelQuery) matches(m Model) bool {
-	has := func(wanted, have []string) bool {
-		return len(wanted) == 0 || slices.ContainsFunc(wanted, func(w string) bool { return slices.Contains(have, w) })
-	}
-	text := strings.ToLower(strings.Join([]string{m.ID, m.Name, m.Description, m.Owner, m.Kind}, " "))
-	for word := range strings.FieldsSeq(strings.ToLower(q.Text)) {
-		if !strings.Contains(text, word) {
-			return false
-		}
-	}
-	return has(q.Capabilities, m.Capabilities) && has(q.Styles, m.styleNames())
-}
-
-func (m Model) styleNames() []string {
-	names := make([]string, len(m.Styles))
-	for i, s := range m.Styles {
-		names[i] = string(s)
-	}
-	return names
-}
-
 // Rows are the models that match, in the order that was asked for.
 func (l Models) Rows() []Model {
 	var rows []Model
+	allowed := l.allowed()
 	for _, m := range l.All {
-		if l.Query.matches(m) {
+		if l.Query.matches(m, allowed, l.Now) {
 			rows = append(rows, m)
 		}
 	}
@@ -194,8 +150,8 @@ func (l Models) Rows() []Model {
 			continue
 		}
 		slices.SortStableFunc(rows, func(a, b Model) int {
-			if a.lacks(name) != b.lacks(name) {
-				return map[bool]int{true: 1, false: -1}[a.lacks(name)]
+			if lacking := o.lacks(a); lacking != o.lacks(b) {
+				return map[bool]int{true: 1, false: -1}[lacking]
 			}
 			if down {
 				return o.compare(b, a)
@@ -206,17 +162,43 @@ func (l Models) Rows() []Model {
 	return rows
 }
 
-// chips are the choices of a filter with the number of models behind each.
+// allowed are the models of the chosen key, nil when there is no such key or it may use all.
+func (l Models) allowed() []string {
+	for _, k := range l.Keys {
+		if k.ID == l.Query.Key && len(k.Models) > 0 {
+			return k.Models
+		}
+	}
+	return nil
+}
+
+// marks says whether a model is chosen for a comparison.
+func (l Models) marks(id string) bool { return slices.Contains(l.Query.Marked, id) }
+
+// markedBeyond are the models chosen for a comparison that the query leaves out.
+func (l Models) markedBeyond(rows []Model) []Model {
+	var beyond []Model
+	for _, m := range l.All {
+		if l.marks(m.ID) && !slices.ContainsFunc(rows, func(r Model) bool { return r.ID == m.ID }) {
+			beyond = append(beyond, m)
+		}
+	}
+	return beyond
+}
+
+// chips are the choices of a filter with the number of models behind each, without those that no model has.
 func (l Models) chips(values []string, label func(string) string, has func(Model, string) bool) []ui.ChipOption {
-	options := make([]ui.ChipOption, len(values))
-	for i, v := range values {
+	var options []ui.ChipOption
+	for _, v := range values {
 		var n int64
 		for _, m := range l.All {
 			if has(m, v) {
 				n++
 			}
 		}
-		options[i] = ui.ChipOption{Value: v, Label: label(v), Note: Count(n)}
+		if n > 0 {
+			options = append(options, ui.ChipOption{Value: v, Label: label(v), Note: Count(n)})
+		}
 	}
 	return options
 }
@@ -227,6 +209,72 @@ func (l Models) capabilityChips() []ui.ChipOption {
 
 func (l Models) styleChips() []ui.ChipOption {
 	return l.chips(styleNames, titled, func(m Model, v string) bool { return slices.Contains(m.Styles, Style(v)) })
+}
+
+func (l Models) inputChips() []ui.ChipOption { return l.chips(modalityNames, titled, Model.takes) }
+
+func (l Models) outputChips() []ui.ChipOption {
+	return l.chips(modalityNames, titled, func(m Model, v string) bool { return slices.Contains(m.Output, v) })
+}
+
+func (l Models) featureChips() []ui.ChipOption {
+	return l.chips(featureNames(), featureLabel, Model.supports)
+}
+
+func (l Models) statusChips() []ui.ChipOption {
+	return l.chips(statusNames(), titled, func(m Model, v string) bool { return m.status(l.Now) == v })
+}
+
+func featureLabel(name string) string {
+	for _, f := range modelFeatures {
+		if f.name == name {
+			return f.label
+		}
+	}
+	return name
+}
+
+// contextOptions are the least contexts to choose from, with the present one among them.
+func (q ModelQuery) contextOptions() []ui.Option {
+	floors := []int64{0, 8_000, 32_000, 128_000, 200_000, 1_000_000}
+	if !slices.Contains(floors, q.Context) {
+		floors = append(floors, q.Context)
+		slices.Sort(floors)
+	}
+	options := make([]ui.Option, len(floors))
+	for i, n := range floors {
+		options[i] = ui.Option{Value: strconv.FormatInt(n, 10), Label: Short(n) + " tokens"}
+	}
+	options[0] = ui.Option{Label: "Any"}
+	return options
+}
+
+func (q ModelQuery) contextValue() string {
+	if q.Context == 0 {
+		return ""
+	}
+	return strconv.FormatInt(q.Context, 10)
+}
+
+// keyOptions are the keys whose models can be looked at.
+func (l Models) keyOptions() []ui.Option {
+	options := []ui.Option{{Label: "Any key"}}
+	for _, k := range l.Keys {
+		what := "all models"
+		if len(k.Models) > 0 {
+			what = counted(int64(len(k.Models)), "model", "models")
+		}
+		options = append(options, ui.Option{Value: k.ID, Label: k.Name + " (" + what + ")"})
+	}
+	return options
+}
+
+// moreLabel heads the filters that stand folded away.
+func (q ModelQuery) moreLabel() string {
+	if n := q.more(); n > 0 {
+		return "More filters, " + strconv.Itoa(n) + " used"
+	}
+	return "More filters"
 }
 
 // titled begins a word with a capital letter.
@@ -243,4 +291,90 @@ func (l Models) found(shown int) string {
 		return counted(int64(shown), "model", "models")
 	}
 	return Count(int64(shown)) + " of " + counted(int64(len(l.All)), "model", "models")
+}
+
+// thousand is what a million is to a thousand.
+const thousand = 3
+
+// in is the price in the unit that the reader chose. It is exact: what is too fine for an amount is shifted as digits.
+func (p Price) in(unit string) (text, per string) {
+	amount, per := p.quoted()
+	w, known := meterWords[p.Meter]
+	if unit != UnitThousand || !known || per != "1M tokens" && per != "1M characters" || w.quantity%max(p.Per, 1) != 0 {
+		return Dollars(amount), per
+	}
+	return "$" + shiftedRight(amount, thousand), "1K" + strings.TrimPrefix(per, "1M")
+}
+
+// shiftedRight divides an amount by a power of ten without rounding, with two decimals at least.
+func shiftedRight(a app.Amount, places int) string {
+	whole, fraction, _ := strings.Cut(a.String(), ".")
+	whole = strings.Repeat("0", places) + whole
+	fraction = whole[len(whole)-places:] + fraction
+	whole = strings.TrimLeft(whole[:len(whole)-places], "0")
+	if whole == "" {
+		whole = "0"
+	}
+	fraction = strings.TrimRight(fraction, "0")
+	for len(fraction) < 2 {
+		fraction += "0"
+	}
+	return grouped(whole) + "." + fraction
+}
+
+// unitWord is the unit of prices of tokens for heads of columns.
+func (q ModelQuery) unitWord() string {
+	if q.Unit == UnitThousand {
+		return "1K"
+	}
+	return "1M"
+}
+
+func (p Price) textIn(unit string) string {
+	text, _ := p.in(unit)
+	return text
+}
+
+// spanIn is span in the unit that the reader chose.
+func (m Model) spanIn(unit string) (text, per string) {
+	if len(m.SizePrices) == 0 && len(m.Prices) == 1 {
+		return m.Prices[0].in(unit)
+	}
+	return m.span()
+}
+
+// shortIn is the price for a card in the unit that the reader chose.
+func (m Model) shortIn(unit string) string {
+	if !m.byToken() {
+		if text, per := m.spanIn(unit); text != "" {
+			return text + " per " + per
+		}
+		return "not priced yet"
+	}
+	var parts []string
+	per := ""
+	for _, meter := range []string{"input_tokens", "output_tokens"} {
+		if p, ok := m.price(meter); ok {
+			var text string
+			text, per = p.in(unit)
+			parts = append(parts, text+" "+meterWords[meter].short)
+		}
+	}
+	return strings.Join(parts, " · ") + " per " + per
+}
+
+// limitsHead heads the column of limits.
+func (l Models) limitsHead() string {
+	if l.Viewer == nil {
+		return "Usual limits"
+	}
+	return "Left of your limits"
+}
+
+// current marks the link of the page's own state.
+func current(is bool) string {
+	if is {
+		return "true"
+	}
+	return "false"
 }

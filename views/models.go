@@ -52,6 +52,9 @@ type Model struct {
 	State                              ModelState
 	Notice                             string
 	Released                           time.Time
+	Parameters                         []string // optional members that its contracts allow
+	Now                                ModelNow
+	Successor                          string // the model to use instead, when this one goes
 	Deprecated, Shutdown               *time.Time
 }
 
@@ -73,6 +76,9 @@ func (s Style) path() string {
 	}
 	return stylePaths[s]
 }
+
+// Address is where the style is called, for other packages.
+func (s Style) Address() string { return s.path() }
 
 // Label is the style's name for people.
 func (s Style) Label() string {
@@ -184,19 +190,20 @@ func (m Model) byToken() bool {
 	return in || out
 }
 
-// span is the price of a model that is not priced by tokens: one amount, or the least and the most of its sizes.
-func (m Model) span() (text, unit string) {
-	var lowest, highest app.Amount
-	found := false
+// bounds are the least and the most that a model costs by anything but tokens, and the unit.
+func (m Model) bounds() (least, most app.Amount, unit string, known bool) {
 	note := func(p Price) {
+		if p.Like != "" {
+			return
+		}
 		amount, u := p.quoted()
-		if !found || amount < lowest {
-			lowest = amount
+		if !known || amount < least {
+			least = amount
 		}
-		if !found || amount > highest {
-			highest = amount
+		if !known || amount > most {
+			most = amount
 		}
-		found, unit = true, u
+		known, unit = true, u
 	}
 	for _, p := range m.Prices {
 		note(p)
@@ -204,13 +211,19 @@ func (m Model) span() (text, unit string) {
 	for _, s := range m.SizePrices {
 		note(s.Price)
 	}
+	return least, most, unit, known
+}
+
+// span is the price of a model that is not priced by tokens: one amount, or the least and the most of its sizes.
+func (m Model) span() (text, unit string) {
+	least, most, unit, known := m.bounds()
 	switch {
-	case !found:
+	case !known:
 		return "", ""
-	case lowest == highest:
-		return Dollars(lowest), unit
+	case least == most:
+		return Dollars(least), unit
 	default:
-		return Dollars(lowest) + " – " + Dollars(highest), unit
+		return Dollars(least) + " – " + Dollars(most), unit
 	}
 }
 

@@ -186,7 +186,7 @@ func below(path, href string) bool { return path == href || strings.HasPrefix(pa
 
 // lobbies are the pages that are open to visitors and still have a menu: what there is, how to use it, and what somebody
 // shared.
-var lobbies = []string{modelsPath, docsPath, sharedPath}
+var lobbies = []string{modelsPath, comparePath, docsPath, sharedPath}
 
 // lobby reports whether a visitor reads one of them.
 func (s Shell) lobby() bool {
@@ -220,7 +220,7 @@ type sheet struct {
 var sheets = []sheet{
 	{name: "money.css", begins: []string{billingPath, usagePath, requestsPath}, hidden: []string{metricsPath}},
 	{name: "account.css", begins: []string{settingsPath, "/console/keys", "/console/assets"}, hidden: []string{operatorPath}},
-	{name: "models.css", begins: []string{"/console/models", "/console/limits"}},
+	{name: "models.css", begins: []string{"/console/models", "/console/limits", comparePath}},
 	{name: "play.css", begins: []string{"/console/playground", "/console/videos", "/console/assets", "/console/prompts", "/console/shared"}},
 	{name: "start.css", begins: []string{"/console/start", "/console/recipes", "/console/notifications"}},
 	{name: "docs.css", begins: []string{"/console/docs", "/console/playground", "/console/shared"}},

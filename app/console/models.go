@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -14,12 +13,12 @@ import (
 	"umg/app/dialect"
 	"umg/app/limit"
 	"umg/app/llm"
-	"umg/billing"
 	"umg/views"
 )
 
 const (
 	styleCookie  = "umg_style"
+	viewCookie   = "umg_models"
 	samplePrompt = "Say hello in one short sentence."
 )
 
@@ -30,7 +29,10 @@ func modelRoutes() []Route {
 		return Route{Method: http.MethodGet, Path: path, Open: true, serve: serve}
 	}
 	return []Route{
-		get("/models", (*Console).models), get("/models/*", (*Console).model),
+		get("/models", (*Console).models), get("/models/*", (*Console).model), get("/compare", (*Console).compare),
+		get("/model/price", (*Console).modelPrice),
+		{Method: http.MethodGet, Path: "/model/limits", Right: app.ReadModels, serve: (*Console).modelLimits},
+		{Method: http.MethodGet, Path: "/model/last", Right: app.ReadUsage, serve: (*Console).modelLast},
 		get("/model/api.md", modelDocument("text/plain; charset=utf-8", (*catalog.Model).Markdown)),
 		get("/model/openapi.json", modelDocument(echo.MIMEApplicationJSON, (*catalog.Model).OpenAPI)),
 	}
@@ -38,17 +40,35 @@ func modelRoutes() []Route {
 
 func (c *Console) models(p *page) error {
 	q := views.ParseModelQuery(p.QueryParams())
+	if q.View != "" && q.View != preferred(p, viewCookie) {
+		c.prefer(p, viewCookie, q.View)
+	}
 	if forScript(p.Request()) {
 		p.Response().Header().Set("HX-Replace-Url", q.Path())
 	}
-	return c.render(p, http.StatusOK, views.ModelsPage(views.Models{Shell: c.shell(p), Query: q, All: c.viewModels(p)}))
+	l := views.Models{
+		Shell: c.shell(p), Query: q, All: c.viewModels(p), Cards: cmp.Or(q.View, preferred(p, viewCookie)) == views.ViewCards,
+	}
+	if p.user.AccountID != "" && p.user.Role.Rights().Has(app.ManageKeys) {
+		keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
+		if err != nil {
+			return err
+		}
+		for _, k := range keys {
+			l.Keys = append(l.Keys, views.KeyAllows{ID: k.ID, Name: k.Name, Models: k.Models})
+		}
+	}
+	return c.render(p, http.StatusOK, views.ModelsPage(l))
 }
 
+// viewModels are all models with how they do, and for readers with an account what is left of its limits.
 func (c *Console) viewModels(p *page) []views.Model {
 	found := c.o.Catalog.Snapshot().Models()
 	models := make([]views.Model, len(found))
+	hours := c.modelHours(p)
 	for i, m := range found {
 		models[i] = viewModel(m, p.factor())
+		models[i].Now = hours[m.ID]
 	}
 	if p.user.AccountID == "" {
 		return models
@@ -59,6 +79,42 @@ func (c *Console) viewModels(p *page) []views.Model {
 	return models
 }
 
+// modelHours is how models did in the last hour, by model. A store that is away tells nothing: prices matter more.
+func (c *Console) modelHours(p *page) map[string]views.ModelNow {
+	found, err := c.o.Ledger.ModelHours(p.Request().Context())
+	if err != nil {
+		return nil
+	}
+	hours := make(map[string]views.ModelNow, len(found))
+	for id, h := range found {
+		hours[id] = views.ModelNow{
+			Answered: h.Answered, Failed: h.Failed, FirstByteP50: h.FirstByteP50, FirstByteP95: h.FirstByteP95, Speed: h.SpeedP50,
+		}
+	}
+	return hours
+}
+
+// compare shows the models that the address names side by side.
+func (c *Console) compare(p *page) error {
+	asked := views.ParseMarked(p.QueryParams()["m"])
+	d := views.Comparison{Shell: c.shell(p), Only: p.QueryParam("only") == "differences"}
+	all := c.viewModels(p)
+	for _, id := range asked {
+		i := slices.IndexFunc(all, func(m views.Model) bool { return m.ID == id })
+		if i < 0 {
+			d.Unknown = append(d.Unknown, id)
+			continue
+		}
+		d.Models = append(d.Models, all[i])
+	}
+	for _, m := range all {
+		if !slices.Contains(asked, m.ID) {
+			d.Others = append(d.Others, m)
+		}
+	}
+	return c.render(p, http.StatusOK, views.ComparePage(d))
+}
+
 // factor is how many times the usual limits the reader's account has.
 func (p *page) factor() int { return max(p.user.LimitFactor, 1) }
 
@@ -66,17 +122,14 @@ func viewModel(m *catalog.Model, factor int) views.Model {
 	v := views.Model{
 		ID: m.ID, Name: m.Name, Description: m.Description, Owner: m.Owner, Kind: string(m.Kind), Capabilities: m.Capabilities,
 		Input: m.InputModalities, Output: m.OutputModalities, ContextTokens: m.ContextTokens, MaxOutput: m.MaxOutputTokens,
-		Prices: viewPrices(m), Limits: viewLimits(m, int64(factor)), Sizes: m.Sizes, Seconds: m.Seconds, State: stateOf(m),
-		Notice: m.Notice, Released: m.CreatedAt, Deprecated: m.DeprecatedAt, Shutdown: m.ShutdownAt,
+		Prices: viewPrices(m.Prices, m.Kind == catalog.KindText), Limits: viewLimits(m, int64(factor)), Sizes: m.Sizes, Seconds: m.Seconds, State: stateOf(m),
+		Notice: m.Notice, Released: m.CreatedAt, Deprecated: m.DeprecatedAt, Shutdown: m.ShutdownAt, Parameters: m.Parameters,
+		Successor: m.Successor,
 	}
 	for _, s := range m.Served() {
 		v.Styles = append(v.Styles, views.Style(s))
 	}
-	for _, size := range m.Sizes {
-		for meter, price := range m.SizePrices[size] {
-			v.SizePrices = append(v.SizePrices, views.SizePrice{Size: size, Price: views.Price{Meter: meter, Amount: price.Amount, Per: price.Per}})
-		}
-	}
+	v.SizePrices = viewSizePrices(m.Sizes, m.SizePrices)
 	return v
 }
 
@@ -90,28 +143,6 @@ func stateOf(m *catalog.Model) views.ModelState {
 		return views.ModelUnserved
 	}
 	return views.ModelAvailable
-}
-
-// viewPrices are the model's own prices, and for text what shares the price of something else.
-func viewPrices(m *catalog.Model) []views.Price {
-	var prices []views.Price
-	for meter, price := range m.Prices {
-		prices = append(prices, views.Price{Meter: meter, Amount: price.Amount, Per: price.Per})
-	}
-	slices.SortFunc(prices, func(a, b views.Price) int { return strings.Compare(a.Meter, b.Meter) })
-	if m.Kind != catalog.KindText {
-		return prices
-	}
-	for meter, like := range map[billing.Meter]billing.Meter{
-		billing.CacheReadTokens: billing.InputTokens, billing.CacheWriteTokens: billing.InputTokens,
-		billing.ReasoningTokens: billing.OutputTokens,
-	} {
-		_, own := m.Prices[meter.String()]
-		if _, base := m.Prices[like.String()]; !own && base {
-			prices = append(prices, views.Price{Meter: meter.String(), Like: like.String()})
-		}
-	}
-	return prices
 }
 
 // viewLimits are the limits as they hold for the account, by the same rule as the turnstile's.
@@ -151,37 +182,6 @@ func (c *Console) modelAt(id string) (*catalog.Model, error) {
 		return m, nil
 	}
 	return nil, app.Errorf(app.NotFound, "model_not_found", "There is no such model.")
-}
-
-func (c *Console) model(p *page) error {
-	m, err := c.modelAt(p.Param("*"))
-	if err != nil {
-		return err
-	}
-	d := views.ModelDetail{
-		Shell: c.shell(p), Model: viewModel(m, p.factor()), Language: language(p), Style: preferred(p, styleCookie), Factor: p.factor(),
-	}
-	if p.user.AccountID != "" {
-		addLeft(&d.Model.Limits, c.o.Gateway.Left(p.user.AccountID, p.factor(), []*catalog.Model{m})[0])
-		if d.KeyHint, err = c.keyHint(p); err != nil {
-			return err
-		}
-	}
-	for _, style := range m.Served() {
-		if contract, ok := m.Contract(style); ok {
-			fields, without := fieldsOf(contract.Schema())
-			d.Contracts = append(d.Contracts, views.ModelContract{
-				Style: views.Style(style), Hash: contract.Hash(), Fields: fields, Without: without, Sample: sampleRequest(m, style),
-			})
-		}
-	}
-	if contract := m.VideoContract(); contract != nil {
-		fields, without := fieldsOf(contract.Schema())
-		d.Contracts = append(d.Contracts, views.ModelContract{
-			Style: views.Style(catalog.VideosStyle), Hash: contract.Hash(), Fields: fields, Without: without,
-		})
-	}
-	return c.render(p, http.StatusOK, views.ModelPage(d))
 }
 
 // sampleRequest is the shortest request in a style that gets an answer.

@@ -1,0 +1,116 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+const pastVersionsMax = 500 // newest versions of the catalog that are looked through for changes of one model
+
+// PastPrices are the prices of a model from a moment until those after them.
+type PastPrices struct {
+	From       time.Time
+	Prices     Rates
+	SizePrices map[string]Rates
+}
+
+// PriceHistory is the prices that a model has and had, the newest first, at most limit.
+func (c *Catalog) PriceHistory(ctx context.Context, id string, limit int) ([]PastPrices, error) {
+	var rows []struct {
+		From  time.Time `db:"valid_from"`
+		Rates []byte    `db:"rates"`
+	}
+	err := c.db.SelectContext(ctx, &rows, `
+		select valid_from, rates from rate_cards where model_id = $1 order by version desc limit $2`, id, limit)
+	if err != nil {
+		return nil, historyError(err)
+	}
+	past := make([]PastPrices, len(rows))
+	for i, r := range rows {
+		var stored []storedRate
+		if err := json.Unmarshal(r.Rates, &stored); err != nil {
+			return nil, fmt.Errorf("catalog: past prices of %s: %w", id, err)
+		}
+		var m FileModel
+		if err := m.takeRates(stored); err != nil {
+			return nil, fmt.Errorf("catalog: past prices of %s: %w", id, err)
+		}
+		past[i] = PastPrices{From: r.From.UTC(), Prices: m.Rates, SizePrices: m.SizeRates}
+	}
+	return past, nil
+}
+
+// ModelChange is one thing that became different about a model. From and To are as the file has them, empty for what was
+// not there.
+type ModelChange struct {
+	At       time.Time
+	Field    string // empty when the model itself came or went
+	From, To string
+	Gone     bool // the model itself
+}
+
+// publicFields are what of a model everybody may know; what follows a point belongs to its field.
+var publicFields = []string{
+	"name", "description", "capabilities", "input", "output", "context_tokens", "max_output_tokens", "styles", "parameters", "ranges",
+	"rates", "size_rates", "limits", "availability", "paused", "released", "deprecated", "shutdown", "successor", "sizes", "seconds", "assets",
+}
+
+// ModelChanges is what became different about a model as far as everybody may know, the newest first, at most limit.
+func (c *Catalog) ModelChanges(ctx context.Context, id string, limit int) ([]ModelChange, error) {
+	var rows []struct {
+		At   time.Time `db:"applied_at"`
+		Line string    `db:"line"`
+	}
+	err := c.db.SelectContext(ctx, &rows, `
+		select h.applied_at, l.line
+		from (
+			select version, applied_at, changes from catalog_history
+			where changes is not null and applied_at is not null order by version desc limit $2
+		) h, jsonb_array_elements_text(h.changes) with ordinality l (line, place)
+		where split_part(l.line, ' ', 2) = 'model' and split_part(l.line, ' ', 3) = $1
+		order by h.version desc, l.place`, id, pastVersionsMax)
+	if err != nil {
+		return nil, historyError(err)
+	}
+	var changes []ModelChange
+	for _, r := range rows {
+		if change, public := readChange(r.Line); public && len(changes) < limit {
+			change.At = r.At.UTC()
+			changes = append(changes, change)
+		}
+	}
+	return changes, nil
+}
+
+// readChange reads a line of Diff about a model.
+func readChange(line string) (change ModelChange, public bool) {
+	words := strings.SplitN(line, " ", 5)
+	switch {
+	case len(words) == 3:
+		return ModelChange{Gone: words[0] == "-"}, true
+	case len(words) < 5:
+		return ModelChange{}, false
+	}
+	field, value := words[3], words[4]
+	first, _, _ := strings.Cut(field, ".")
+	if !slices.Contains(publicFields, first) {
+		return ModelChange{}, false
+	}
+	change.Field = field
+	switch words[0] {
+	case "+":
+		change.To = value
+	case "-":
+		change.From = value
+	default:
+		var found bool
+		if change.From, change.To, found = strings.Cut(value, " → "); !found {
+			return ModelChange{}, false
+		}
+	}
+	return change, true
+}

@@ -1,0 +1,151 @@
+package console
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/billing"
+	"umg/views"
+)
+
+const (
+	modelDays       = 90
+	pastPricesMax   = 50
+	modelChangesMax = 50
+)
+
+// model is the page of one model.
+func (c *Console) model(p *page) error {
+	m, err := c.modelAt(p.Param("*"))
+	if err != nil {
+		return err
+	}
+	d := c.modelDetail(p, m)
+	d.Language, d.Style = language(p), preferred(p, styleCookie)
+	d.Calc = calculation(m, p.QueryParams())
+	if p.user.AccountID != "" {
+		if d.KeyHint, err = c.keyHint(p); err != nil {
+			return err
+		}
+	}
+	if p.QueryParam("last") != "" && p.user.Role.Rights().Has(app.ReadUsage) && p.user.AccountID != "" && m.Kind == catalog.KindText {
+		last, err := c.lastCalls(p, m)
+		if err != nil {
+			return err
+		}
+		d.Last = &last
+	}
+	d.Contracts = modelContracts(m)
+	if err := c.addPast(p, &d, m.ID); err != nil {
+		return err
+	}
+	return c.render(p, http.StatusOK, views.ModelPage(d))
+}
+
+// modelLimits draws what is left of the limits anew.
+func (c *Console) modelLimits(p *page) error {
+	m, err := c.modelAt(p.QueryParam("model"))
+	if err != nil {
+		return err
+	}
+	if !forScript(p.Request()) {
+		return p.Redirect(http.StatusSeeOther, views.ModelPath(m.ID)+"#limits")
+	}
+	return c.render(p, http.StatusOK, views.ModelLimits(c.modelDetail(p, m)))
+}
+
+// modelDetail is a model with the limits of the reader's account.
+func (c *Console) modelDetail(p *page, m *catalog.Model) views.ModelDetail {
+	d := views.ModelDetail{Shell: c.shell(p), Model: viewModel(m, p.factor()), Factor: p.factor()}
+	if p.user.AccountID != "" {
+		addLeft(&d.Model.Limits, c.o.Gateway.Left(p.user.AccountID, p.factor(), []*catalog.Model{m})[0])
+	}
+	return d
+}
+
+// addPast adds how the model does, what it cost and what became different about it.
+func (c *Console) addPast(p *page, d *views.ModelDetail, id string) error {
+	ctx := p.Request().Context()
+	d.Model.Now = c.modelHours(p)[id]
+	days, err := c.o.Ledger.ModelDays(ctx, id, c.o.Now().UTC().AddDate(0, 0, 1-modelDays))
+	if err != nil {
+		return err
+	}
+	for _, day := range days {
+		d.Days = append(d.Days, views.ModelDay{Day: day.Day, Answered: day.Answered, Failed: day.Failed})
+	}
+	past, err := c.o.Catalog.PriceHistory(ctx, id, pastPricesMax)
+	if err != nil {
+		return err
+	}
+	for _, one := range past {
+		sizes := slices.Sorted(maps.Keys(one.SizePrices))
+		d.Past = append(d.Past, views.PastPrices{
+			From: one.From, Prices: viewPrices(one.Prices, false), SizePrices: viewSizePrices(sizes, one.SizePrices),
+		})
+	}
+	changes, err := c.o.Catalog.ModelChanges(ctx, id, modelChangesMax)
+	if err != nil {
+		return err
+	}
+	for _, one := range changes {
+		d.Changes = append(d.Changes, views.ModelChange{At: one.At, Field: one.Field, From: one.From, To: one.To, Gone: one.Gone})
+	}
+	return nil
+}
+
+// modelContracts are what a model takes in each of the styles that it answers in.
+func modelContracts(m *catalog.Model) (contracts []views.ModelContract) {
+	for _, style := range m.Served() {
+		if contract, ok := m.Contract(style); ok {
+			fields, without := fieldsOf(contract.Schema())
+			contracts = append(contracts, views.ModelContract{
+				Style: views.Style(style), Hash: contract.Hash(), Fields: fields, Without: without, Sample: sampleRequest(m, style),
+			})
+		}
+	}
+	if contract := m.VideoContract(); contract != nil {
+		fields, without := fieldsOf(contract.Schema())
+		contracts = append(contracts, views.ModelContract{
+			Style: views.Style(catalog.VideosStyle), Hash: contract.Hash(), Fields: fields, Without: without,
+		})
+	}
+	return contracts
+}
+
+// viewPrices are prices, and for text also what shares the price of something else.
+func viewPrices(rates catalog.Rates, text bool) []views.Price {
+	var prices []views.Price
+	for meter, price := range rates {
+		prices = append(prices, views.Price{Meter: meter, Amount: price.Amount, Per: price.Per})
+	}
+	slices.SortFunc(prices, func(a, b views.Price) int { return strings.Compare(a.Meter, b.Meter) })
+	if !text {
+		return prices
+	}
+	for _, pair := range [][2]billing.Meter{
+		{billing.CacheReadTokens, billing.InputTokens}, {billing.CacheWriteTokens, billing.InputTokens},
+		{billing.ReasoningTokens, billing.OutputTokens},
+	} {
+		meter, like := pair[0].String(), pair[1].String()
+		_, own := rates[meter]
+		if _, base := rates[like]; !own && base {
+			prices = append(prices, views.Price{Meter: meter, Like: like})
+		}
+	}
+	return prices
+}
+
+// viewSizePrices are the prices that sizes have of their own, in the order of the sizes.
+func viewSizePrices(sizes []string, rates map[string]catalog.Rates) (prices []views.SizePrice) {
+	for _, size := range sizes {
+		for _, price := range viewPrices(rates[size], false) {
+			prices = append(prices, views.SizePrice{Size: size, Price: price})
+		}
+	}
+	return prices
+}

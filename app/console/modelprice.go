@@ -1,0 +1,217 @@
+package console
+
+import (
+	"cmp"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/billing"
+	"umg/views"
+)
+
+const (
+	calcQuantityMax = 1_000_000_000 // of one request
+	calcSecondsMax  = 3_600
+	calcRequestsMax = 1_000_000_000 // a day
+	calcMonthDays   = 30
+	lastCallsMax    = 100
+	milliseconds    = 1_000
+)
+
+// calcMeters are the quantities that people enter, in order, with what they start from.
+var calcMeters = []struct {
+	meter billing.Meter
+	label string
+	usual int64
+}{
+	{billing.InputTokens, "Input tokens", 1_000},
+	{billing.CacheReadTokens, "Read from a cache", 0},
+	{billing.CacheWriteTokens, "Written to a cache", 0},
+	{billing.OutputTokens, "Output tokens", 500},
+	{billing.ReasoningTokens, "Reasoning tokens", 0},
+	{billing.Images, "Images", 1},
+	{billing.Seconds, "Seconds", 8},
+	{billing.Characters, "Characters", 1_000},
+}
+
+// calculation prices what the query says of a call, by the same function that charges for calls. It is nil for a model
+// without prices.
+func calculation(m *catalog.Model, q url.Values) *views.Calculation {
+	if len(m.Prices) == 0 && len(m.SizePrices) == 0 {
+		return nil
+	}
+	c := &views.Calculation{}
+	if len(m.SizePrices) > 0 {
+		c.Sizes, c.Size = m.Sizes, q.Get("size")
+		if !slices.Contains(m.Sizes, c.Size) {
+			c.Size = m.Sizes[0]
+		}
+	}
+	card := m.CardFor(c.Size)
+	var usage billing.Usage
+	for _, one := range calcMeters {
+		if _, own := m.Prices[one.meter.String()]; !own && !sizePriced(m, one.meter) {
+			continue
+		}
+		highest, usual := int64(calcQuantityMax), one.usual
+		if one.meter == billing.Seconds {
+			highest = calcSecondsMax
+			if len(m.Seconds) > 0 {
+				usual = m.Seconds[len(m.Seconds)/2]
+			}
+		}
+		in, n := calcInput(q, one.meter.String(), one.label, usual, highest)
+		c.Inputs = append(c.Inputs, in)
+		usage[one.meter] = n
+		if one.meter == billing.Seconds {
+			usage[one.meter] = n * milliseconds
+		}
+		c.Error = cmp.Or(c.Error, in.Error)
+	}
+	if _, own := m.Prices[billing.Requests.String()]; own {
+		usage[billing.Requests] = 1
+	}
+	var requests int64
+	c.Requests, requests = calcInput(q, "requests", "Requests a day", 1_000, calcRequestsMax)
+	if c.Error = cmp.Or(c.Error, c.Requests.Error); c.Error == "" {
+		c.Error = price(c, card, usage, requests)
+	}
+	return c
+}
+
+// sizePriced says whether any size has a price of its own for a meter.
+func sizePriced(m *catalog.Model, meter billing.Meter) bool {
+	for _, rates := range m.SizePrices {
+		if _, own := rates[meter.String()]; own {
+			return true
+		}
+	}
+	return false
+}
+
+func calcInput(q url.Values, name, label string, usual, highest int64) (views.CalcInput, int64) {
+	in := views.CalcInput{Name: name, Label: label, Value: strconv.FormatInt(usual, 10)}
+	if !q.Has(name) {
+		return in, usual
+	}
+	in.Value = strings.TrimSpace(q.Get(name))
+	if len(in.Value) > len("1,000,000,000") {
+		in.Value = ""
+	}
+	if in.Value == "" {
+		return in, 0
+	}
+	n, err := strconv.ParseInt(strings.NewReplacer(",", "", " ", "", "_", "").Replace(in.Value), 10, 64)
+	if err != nil || n < 0 || n > highest {
+		in.Error = label + " must be a whole number from 0 to " + views.Count(highest) + "."
+		return in, 0
+	}
+	return in, n
+}
+
+// price fills what the usage costs, and says what is wrong.
+func price(c *views.Calculation, card billing.RateCard, usage billing.Usage, requests int64) string {
+	const tooMuch = "That costs more than can be counted. Enter smaller quantities."
+	total, err := card.Cost(usage)
+	if err != nil || requests > 0 && total > math.MaxInt64/calcMonthDays/app.Amount(requests) {
+		return tooMuch
+	}
+	c.Total, c.Day = total, total*app.Amount(requests)
+	c.Month = c.Day * calcMonthDays
+	for meter := range billing.MeterCount {
+		if usage[meter] == 0 {
+			continue
+		}
+		var alone billing.Usage
+		alone[meter] = usage[meter]
+		rate, priced := card.Rate(meter)
+		amount, err := card.Cost(alone)
+		if !priced || err != nil {
+			continue
+		}
+		shown, quantity := views.Price{Meter: meter.String(), Amount: rate.Amount, Per: rate.Per}, usage[meter]
+		if meter == billing.Seconds {
+			shown.Per /= milliseconds
+			quantity /= milliseconds
+		}
+		c.Lines = append(c.Lines, views.CalcLine{
+			Label: shown.Label(), Quantity: quantity, Rate: shown.Text() + " / " + shown.Unit(), Amount: amount,
+		})
+	}
+	return ""
+}
+
+// modelPrice draws the result of the calculator anew.
+func (c *Console) modelPrice(p *page) error {
+	m, err := c.modelAt(p.QueryParam("model"))
+	if err != nil {
+		return err
+	}
+	calc := calculation(m, p.QueryParams())
+	if calc == nil || !forScript(p.Request()) {
+		q := p.QueryParams()
+		q.Del("model")
+		return p.Redirect(http.StatusSeeOther, views.ModelPath(m.ID)+"?"+q.Encode()+"#calculator")
+	}
+	return c.render(p, http.StatusOK, views.CalcResult(*calc))
+}
+
+// modelLast draws what the reader's last requests would have cost with a model.
+func (c *Console) modelLast(p *page) error {
+	m, err := c.modelAt(p.QueryParam("model"))
+	if err != nil {
+		return err
+	}
+	if !forScript(p.Request()) {
+		return p.Redirect(http.StatusSeeOther, views.ModelPath(m.ID)+"?last=100#last-calls")
+	}
+	last, err := c.lastCalls(p, m)
+	if err != nil {
+		return err
+	}
+	return c.render(p, http.StatusOK, views.LastCard(last))
+}
+
+// lastCalls prices the reader's last text requests with a model. Only tokens are priced: they are what all text models share.
+func (c *Console) lastCalls(p *page, m *catalog.Model) (views.LastCalls, error) {
+	records, err := c.o.Ledger.LastText(p.Request().Context(), p.user.AccountID, lastCallsMax)
+	if err != nil {
+		return views.LastCalls{}, err
+	}
+	var last views.LastCalls
+	for _, r := range records {
+		var tokens billing.Usage
+		for _, meter := range []billing.Meter{
+			billing.InputTokens, billing.CacheReadTokens, billing.CacheWriteTokens, billing.OutputTokens, billing.ReasoningTokens,
+		} {
+			tokens[meter] = r.Usage[meter]
+		}
+		tokens[billing.Requests] = 1
+		would, err := m.RateCard.Cost(tokens)
+		if err != nil {
+			return views.LastCalls{}, err
+		}
+		if last.Count == 0 {
+			last.To = r.StartedAt
+		}
+		last.From = r.StartedAt
+		last.Count++
+		last.Paid += r.Cost
+		last.Would += would
+		i := slices.IndexFunc(last.Models, func(one views.LastModel) bool { return one.Model == r.Model })
+		if i < 0 {
+			i = len(last.Models)
+			last.Models = append(last.Models, views.LastModel{Model: r.Model})
+		}
+		one := &last.Models[i]
+		one.Count, one.Paid, one.Would = one.Count+1, one.Paid+r.Cost, one.Would+would
+	}
+	slices.SortStableFunc(last.Models, func(a, b views.LastModel) int { return cmp.Compare(b.Paid, a.Paid) })
+	return last, nil
+}

@@ -1,0 +1,73 @@
+package views
+
+import (
+	"net/url"
+	"time"
+
+	"umg/app"
+)
+
+// Calculation is what a call of a model costs, for quantities that the reader chose.
+type Calculation struct {
+	Inputs   []CalcInput
+	Sizes    []string // to choose from, empty where the size does not matter
+	Size     string
+	Requests CalcInput // a day
+	Lines    []CalcLine
+	Total    app.Amount
+	Day      app.Amount // of that many requests
+	Month    app.Amount // of thirty days
+	Error    string     // instead of a result
+}
+
+// CalcInput is a quantity: the meter's name, how it is called, and what was entered.
+type CalcInput struct{ Name, Label, Value, Error string }
+
+// CalcLine is one meter's part of the price.
+type CalcLine struct {
+	Label    string
+	Quantity int64
+	Rate     string // as people read it
+	Amount   app.Amount
+}
+
+// apart says whether the lines come to more than the total, because each of them is rounded up here.
+func (c Calculation) apart() bool {
+	var sum app.Amount
+	for _, l := range c.Lines {
+		sum += l.Amount
+	}
+	return sum != c.Total
+}
+
+// LastCalls are the reader's last text requests, and what they would have cost with a model.
+type LastCalls struct {
+	Count       int64
+	From, To    time.Time
+	Paid, Would app.Amount
+	Models      []LastModel // by what was paid
+	Error       string
+}
+
+// LastModel are those of the requests that one model answered.
+type LastModel struct {
+	Model       string
+	Count       int64
+	Paid, Would app.Amount
+}
+
+// difference is what the model would have saved or cost, in words.
+func (l LastCalls) difference() string {
+	switch {
+	case l.Would < l.Paid:
+		return Dollars(l.Paid-l.Would) + " less, " + Percent(int64(l.Paid-l.Would), int64(l.Paid)) + " of what you paid"
+	case l.Would > l.Paid:
+		return Dollars(l.Would-l.Paid) + " more"
+	}
+	return "the same"
+}
+
+// partPath is where a part of the model's page is drawn anew.
+func (m Model) partPath(part string) string {
+	return "/console/model/" + part + "?" + url.Values{"model": {m.ID}}.Encode()
+}

@@ -1,0 +1,307 @@
+package views
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/views/ui"
+)
+
+// ModelDay is how a model did on one day of UTC, over all accounts.
+type ModelDay struct {
+	Day              time.Time
+	Answered, Failed int64
+}
+
+const (
+	stripDays  = 90
+	stripStep  = 4 // width of a day in the picture, and of its gap
+	dayHours   = 24 * time.Hour
+	thousandth = 1000
+)
+
+// stripDay is one day of the strip: none, good, some or bad.
+type stripDay struct {
+	state, title string
+	x            string
+}
+
+// strip is the last ninety days, the oldest first, with a day for each, also where nothing is known.
+func (d ModelDetail) strip() []stripDay {
+	days := make([]stripDay, stripDays)
+	today := d.Now.UTC().Truncate(dayHours)
+	for i := range days {
+		day := today.AddDate(0, 0, i-stripDays+1)
+		days[i] = stripDay{state: "none", title: dayTime(day) + ": no data", x: strconv.Itoa(i * stripStep)}
+		for _, known := range d.Days {
+			if calls := known.Answered + known.Failed; calls > 0 && known.Day.UTC().Equal(day) {
+				days[i].state = stripState(known)
+				days[i].title = dayTime(day) + ": " + dayWords(known)
+			}
+		}
+	}
+	return days
+}
+
+func stripState(d ModelDay) string {
+	switch calls := d.Answered + d.Failed; {
+	case d.Failed*thousandth >= failingFrom*calls:
+		return "bad"
+	case d.Failed*thousandth >= troubledFrom*calls:
+		return "some"
+	}
+	return "good"
+}
+
+// dayWords says how a day went.
+func dayWords(d ModelDay) string {
+	calls := d.Answered + d.Failed
+	if d.Failed == 0 {
+		return "all of " + counted(calls, "call", "calls") + " answered"
+	}
+	return Percent(d.Answered, calls) + " of " + counted(calls, "call", "calls") + " answered, " + Count(d.Failed) + " failed"
+}
+
+// stripSummary is the strip in words.
+func (d ModelDetail) stripSummary() string {
+	var all ModelDay
+	var known, failed int64
+	for _, day := range d.Days {
+		if day.Answered+day.Failed == 0 {
+			continue
+		}
+		known++
+		all.Answered += day.Answered
+		all.Failed += day.Failed
+		if day.Failed > 0 {
+			failed++
+		}
+	}
+	if known == 0 {
+		return "Nobody called this model in the last 90 days."
+	}
+	text := Percent(all.Answered, all.Answered+all.Failed) + " of " + counted(all.Answered+all.Failed, "call", "calls") + " answered in 90 days"
+	if known < stripDays {
+		text += ", on " + counted(known, "day", "days") + " with calls"
+	}
+	if failed == 0 {
+		return text + "."
+	}
+	return text + "; failures on " + counted(failed, "day", "days") + "."
+}
+
+// failedDays are the days with failures, the newest first.
+func (d ModelDetail) failedDays() []ModelDay {
+	var days []ModelDay
+	for _, day := range slices.Backward(d.Days) {
+		if day.Failed > 0 {
+			days = append(days, day)
+		}
+	}
+	return days
+}
+
+// PastPrices are the prices of a model from a moment on, until the next ones.
+type PastPrices struct {
+	From       time.Time
+	Prices     []Price
+	SizePrices []SizePrice
+}
+
+// priced finds what a column of the history says.
+func (p PastPrices) priced(column string) string {
+	for _, one := range p.Prices {
+		if one.Like == "" && one.Label() == column {
+			return one.Text()
+		}
+	}
+	for _, one := range p.SizePrices {
+		if one.Price.Label()+" at "+one.Size == column {
+			return one.Price.Text()
+		}
+	}
+	return ""
+}
+
+// pastColumns are all that the model was ever priced by, in the order to read it in.
+func (d ModelDetail) pastColumns() []string {
+	var columns []string
+	add := func(label string) {
+		if label != "" && !slices.Contains(columns, label) {
+			columns = append(columns, label)
+		}
+	}
+	for _, meter := range meterOrder {
+		for _, past := range d.Past {
+			for _, p := range past.Prices {
+				if p.Meter == meter && p.Like == "" {
+					add(p.Label())
+				}
+			}
+		}
+	}
+	for _, past := range d.Past {
+		for _, s := range past.SizePrices {
+			add(s.Price.Label() + " at " + s.Size)
+		}
+	}
+	return columns
+}
+
+// The picture of prices, in its own units.
+const (
+	chartWide = 600
+	chartHigh = 100
+	chartLine = 2 // half the stroke at the edges
+)
+
+// priceLine is one line of the picture.
+type priceLine struct{ label, path string }
+
+// priceSteps are the prices of input and output, or of the one thing a model is priced by, as lines of steps. There are none
+// when the prices never changed.
+func (d ModelDetail) priceSteps() (lines []priceLine, most app.Amount) {
+	if len(d.Past) < 2 {
+		return nil, 0
+	}
+	meters := []string{"input_tokens", "output_tokens"}
+	if !d.Model.byToken() {
+		meters = meterOrder[slices.Index(meterOrder, "images"):]
+	}
+	at := func(p PastPrices, meter string) (app.Amount, bool) {
+		m := Model{Prices: p.Prices}
+		price, ok := m.price(meter)
+		amount, _ := price.quoted()
+		return amount, ok
+	}
+	for _, past := range d.Past {
+		for _, meter := range meters {
+			if amount, ok := at(past, meter); ok && amount > most {
+				most = amount
+			}
+		}
+	}
+	first := d.Past[len(d.Past)-1].From
+	x := func(t time.Time) string {
+		whole := max(d.Now.Sub(first), 1)
+		return strconv.FormatInt(int64(t.Sub(first)/time.Second)*chartWide/max(int64(whole/time.Second), 1), 10)
+	}
+	for _, meter := range meters {
+		var path strings.Builder
+		for _, past := range slices.Backward(d.Past) {
+			amount, ok := at(past, meter)
+			if !ok || most == 0 {
+				continue
+			}
+			y := strconv.FormatInt(chartHigh-chartLine-int64(amount)*(chartHigh-2*chartLine)/int64(most), 10)
+			if path.Len() == 0 {
+				path.WriteString("M" + x(past.From) + " " + y)
+			} else {
+				path.WriteString("H" + x(past.From) + "V" + y)
+			}
+		}
+		if path.Len() > 0 {
+			lines = append(lines, priceLine{meterWords[meter].label, path.String() + "H" + strconv.Itoa(chartWide)})
+		}
+	}
+	return lines, most
+}
+
+// ModelChange is one thing that became different about a model, in the words of the catalog's file.
+type ModelChange struct {
+	At              time.Time
+	Field, From, To string
+	Gone            bool
+}
+
+// changeLabels say what a field of the catalog is.
+var changeLabels = map[string]string{
+	"name": "Name", "description": "Description", "capabilities": "Capabilities", "input": "Input", "output": "Output",
+	"context_tokens": "Context", "max_output_tokens": "Longest answer", "styles": "API styles", "parameters": "Parameters",
+	"availability": "Availability", "paused": "Paused", "released": "Released", "deprecated": "Deprecated", "shutdown": "Shuts down",
+	"successor": "Successor", "sizes": "Sizes", "seconds": "Seconds", "assets": "Material assets of a call",
+}
+
+// Text is the change in a sentence.
+func (c ModelChange) Text() string {
+	switch {
+	case c.Field == "" && c.Gone:
+		return "Left the catalog"
+	case c.Field == "":
+		return "Came into the catalog"
+	case c.Field == "description":
+		return "Description reworded"
+	}
+	label, part := changeLabels[c.Field], ""
+	if first, rest, nested := strings.Cut(c.Field, "."); nested {
+		switch first {
+		case "rates":
+			label = meterWords[rest].label + " price"
+		case "size_rates":
+			size, meter, _ := strings.Cut(rest, ".")
+			label = meterWords[meter].label + " price at " + size
+		case "limits":
+			label = "Limit of " + strings.ReplaceAll(rest, "_", " ")
+		default:
+			label, part = "Range of "+strings.ReplaceAll(rest, ".", " "), ""
+		}
+	}
+	if label == "" {
+		label = titled(strings.ReplaceAll(c.Field, "_", " "))
+	}
+	if strings.HasPrefix(c.From, "[") && strings.HasPrefix(c.To, "[") {
+		part = listChange(c.From, c.To)
+	} else {
+		part = valueChange(c.From, c.To)
+	}
+	return label + ": " + part
+}
+
+func valueChange(from, to string) string {
+	switch {
+	case from == "":
+		return to
+	case to == "":
+		return from + ", not any more"
+	}
+	return from + " → " + to
+}
+
+// listChange says what came into a list and what left it.
+func listChange(from, to string) string {
+	words := func(s string) []string { return strings.Split(strings.Trim(s, "[]"), ", ") }
+	old, next := words(from), words(to)
+	var parts []string
+	lacking := func(verb string, these, those []string) {
+		left := slices.DeleteFunc(slices.Clone(these), func(w string) bool { return w == "" || slices.Contains(those, w) })
+		if len(left) > 0 {
+			parts = append(parts, verb+" "+strings.Join(left, ", "))
+		}
+	}
+	lacking("added", next, old)
+	lacking("removed", old, next)
+	if len(parts) == 0 {
+		return "in another order"
+	}
+	return strings.Join(parts, "; ")
+}
+
+// nowWord is the model's last hour in a few words.
+func nowWord(n ModelNow) string {
+	v, ok := n.health()
+	if !ok {
+		return "No calls"
+	}
+	return v.text + ", " + Percent(n.Answered, n.calls()) + " of " + counted(n.calls(), "call", "calls")
+}
+
+func sizeOptions(sizes []string) []ui.Option {
+	options := make([]ui.Option, len(sizes))
+	for i, s := range sizes {
+		options[i] = ui.Option{Value: s, Label: s}
+	}
+	return options
+}

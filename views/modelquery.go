@@ -1,0 +1,300 @@
+package views
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/views/ui"
+)
+
+// ModelQuery is what the reader looks for. It lives in the address.
+type ModelQuery struct {
+	Text         string
+	Capabilities []string
+	Styles       []string
+	Inputs       []string // modalities that it reads, all of them
+	Outputs      []string // modalities that it makes, any of them
+	Features     []string // it supports, all of them
+	Statuses     []string
+	From, To     string // dollars of the price that heads the model; empty for no bound
+	Context      int64  // tokens at least
+	Key          string // id of a key that may use it
+	Sort         string // one of the orders, with a minus before it for the other way round
+	Unit         string // thousand, else a million tokens
+	View         string // table or cards, empty for what the reader chose before
+	Marked       []string
+}
+
+// The units of prices of tokens, and the ways to draw the list.
+const (
+	UnitThousand = "1k"
+	ViewTable    = "table"
+	ViewCards    = "cards"
+)
+
+// Limits of what an address may ask for.
+const (
+	markedMax       = 4 // models side by side
+	queryTextMax    = 200
+	contextFloorMax = 1 << 40
+)
+
+// Capabilities are the five that models may have.
+func Capabilities() []string { return []string{"text", "image", "video", "speech", "code"} }
+
+var styleNames = []string{"chat", "messages", "responses", "native"}
+
+// modalityNames are what may go in and come out of a model.
+var modalityNames = []string{"text", "image", "audio", "video", "file"}
+
+// modelFeatures are what a request may ask of a model besides an answer: its name in an address, the parameter of the
+// contract that allows it, and its words.
+var modelFeatures = []struct{ name, parameter, label string }{
+	{"tools", "tools", "Tools"},
+	{"json", "response_format", "JSON answers"},
+	{"schema", "structured_outputs", "JSON Schema"},
+	{"reasoning", "reasoning_effort", "Reasoning effort"},
+	{"seed", "seed", "Seed"},
+	{"logprobs", "logprobs", "Log probabilities"},
+	{"vision", "", "Image input"},
+}
+
+func featureNames() []string {
+	names := make([]string, len(modelFeatures))
+	for i, f := range modelFeatures {
+		names[i] = f.name
+	}
+	return names
+}
+
+// supports says whether the model's contracts allow a feature.
+func (m Model) supports(feature string) bool {
+	for _, f := range modelFeatures {
+		if f.name == feature {
+			return f.parameter == "" && m.takes("image") || f.parameter != "" && slices.Contains(m.Parameters, f.parameter)
+		}
+	}
+	return false
+}
+
+// The statuses that models are looked for by.
+var modelStatuses = []ui.ChipOption{
+	{Value: "available", Label: "Available"}, {Value: "deprecated", Label: "Deprecated"}, {Value: "coming", Label: "Coming"},
+}
+
+func statusNames() []string {
+	names := make([]string, len(modelStatuses))
+	for i, s := range modelStatuses {
+		names[i] = s.Value
+	}
+	return names
+}
+
+// status is the model's among these, empty for one that cannot be called for another reason.
+func (m Model) status(now time.Time) string {
+	switch m.verdict(now).text {
+	case "Available":
+		return "available"
+	case "Deprecated", "Shut down":
+		return "deprecated"
+	case "Coming":
+		return "coming"
+	}
+	return ""
+}
+
+// ParseModelQuery reads a query from an address. Words it does not know are left out.
+func ParseModelQuery(v url.Values) ModelQuery {
+	known := func(name string, names []string) []string {
+		var found []string
+		for _, one := range names {
+			if slices.Contains(v[name], one) {
+				found = append(found, one)
+			}
+		}
+		return found
+	}
+	q := ModelQuery{
+		Text: shortText(v.Get("q")), Capabilities: known("capability", Capabilities()), Styles: known("style", styleNames),
+		Inputs: known("input", modalityNames), Outputs: known("output", modalityNames), Features: known("feature", featureNames()),
+		Statuses: known("status", statusNames()), From: dollarsIn(v.Get("from")), To: dollarsIn(v.Get("to")), Key: shortText(v.Get("key")),
+		Marked: ParseMarked(v["m"]),
+	}
+	if n, err := strconv.ParseInt(v.Get("context"), 10, 64); err == nil && n > 0 && n <= contextFloorMax {
+		q.Context = n
+	}
+	if v.Get("unit") == UnitThousand {
+		q.Unit = UnitThousand
+	}
+	if view := v.Get("view"); view == ViewTable || view == ViewCards {
+		q.View = view
+	}
+	name, _ := strings.CutPrefix(v.Get("sort"), "-")
+	if slices.ContainsFunc(modelOrders, func(o modelOrder) bool { return o.name == name }) {
+		q.Sort = v.Get("sort")
+	}
+	return q
+}
+
+// ParseMarked are the models that are to stand side by side, each once.
+func ParseMarked(ids []string) []string {
+	var marked []string
+	for _, id := range ids {
+		if id = shortText(id); id != "" && len(marked) < markedMax && !slices.Contains(marked, id) {
+			marked = append(marked, id)
+		}
+	}
+	return marked
+}
+
+// shortText is what of a text of an address is looked at.
+func shortText(text string) string {
+	text = strings.TrimSpace(strings.ToValidUTF8(text, ""))
+	if len(text) > queryTextMax {
+		return ""
+	}
+	return text
+}
+
+// dollarsIn is an amount as it was written, empty when it is none.
+func dollarsIn(text string) string {
+	text = strings.TrimPrefix(shortText(text), "$")
+	if amount, err := app.ParseAmount(text); err != nil || amount < 0 {
+		return ""
+	}
+	return text
+}
+
+// Path is the address of the list for this query, without what says nothing.
+func (q ModelQuery) Path() string {
+	v := url.Values{
+		"capability": q.Capabilities, "style": q.Styles, "input": q.Inputs, "output": q.Outputs, "feature": q.Features,
+		"status": q.Statuses, "m": q.Marked,
+	}
+	for name, text := range map[string]string{
+		"q": q.Text, "sort": q.Sort, "unit": q.Unit, "view": q.View, "from": q.From, "to": q.To, "key": q.Key,
+	} {
+		if text != "" {
+			v.Set(name, text)
+		}
+	}
+	if q.Context > 0 {
+		v.Set("context", strconv.FormatInt(q.Context, 10))
+	}
+	if text := v.Encode(); text != "" {
+		return modelsPath + "?" + text
+	}
+	return modelsPath
+}
+
+// more is how many of the filters that stand folded away are used.
+func (q ModelQuery) more() (n int) {
+	for _, used := range []bool{
+		len(q.Styles) > 0, len(q.Inputs) > 0, len(q.Outputs) > 0, len(q.Features) > 0, len(q.Statuses) > 0, q.From+q.To != "",
+		q.Context > 0, q.Key != "",
+	} {
+		if used {
+			n++
+		}
+	}
+	return n
+}
+
+// narrowed says whether the query leaves models out.
+func (q ModelQuery) narrowed() bool { return q.Text != "" || len(q.Capabilities) > 0 || q.more() > 0 }
+
+// all is the query for all models, drawn the same way.
+func (q ModelQuery) all() ModelQuery {
+	return ModelQuery{Sort: q.Sort, Unit: q.Unit, View: q.View, Marked: q.Marked}
+}
+
+// sorted is the query for a column's head: by that column, or the other way round when it is so already.
+func (q ModelQuery) sorted(order string) ModelQuery {
+	if q.Sort == order {
+		order = "-" + order
+	}
+	q.Sort = order
+	return q
+}
+
+func (q ModelQuery) in(unit string) ModelQuery {
+	q.Unit = unit
+	return q
+}
+
+func (q ModelQuery) as(view string) ModelQuery {
+	q.View = view
+	return q
+}
+
+// direction is the column's state in the words of ARIA.
+func (q ModelQuery) direction(order string) string {
+	switch q.Sort {
+	case order:
+		return "ascending"
+	case "-" + order:
+		return "descending"
+	}
+	return "none"
+}
+
+// matches says whether the query lets a model through. Allowed are the models of the chosen key, nil for all.
+func (q ModelQuery) matches(m Model, allowed []string, now time.Time) bool {
+	any := func(wanted, have []string) bool {
+		return len(wanted) == 0 || slices.ContainsFunc(wanted, func(w string) bool { return slices.Contains(have, w) })
+	}
+	text := strings.ToLower(strings.Join([]string{m.ID, m.Name, m.Description, m.Owner, m.Kind}, " "))
+	for word := range strings.FieldsSeq(strings.ToLower(q.Text)) {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	for _, input := range q.Inputs {
+		if !m.takes(input) {
+			return false
+		}
+	}
+	for _, feature := range q.Features {
+		if !m.supports(feature) {
+			return false
+		}
+	}
+	return any(q.Capabilities, m.Capabilities) && any(q.Styles, m.styleNames()) && any(q.Outputs, m.Output) &&
+		any(q.Statuses, []string{m.status(now)}) && (q.Context == 0 || m.ContextTokens >= q.Context) && q.affords(m) &&
+		(allowed == nil || slices.Contains(allowed, m.ID))
+}
+
+// affords says whether the price that heads the model is within the bounds.
+func (q ModelQuery) affords(m Model) bool {
+	if q.From == "" && q.To == "" {
+		return true
+	}
+	price, known := m.heading()
+	from, _ := app.ParseAmount(q.From)
+	to, err := app.ParseAmount(q.To)
+	return known && price >= from && (err != nil || price <= to)
+}
+
+// heading is the price that models are chosen by: of a million tokens in, or of the least of whatever else it is priced by.
+func (m Model) heading() (app.Amount, bool) {
+	for _, meter := range []string{"input_tokens", "output_tokens"} {
+		if p, ok := m.price(meter); ok {
+			amount, _ := p.quoted()
+			return amount, true
+		}
+	}
+	least, _, _, known := m.bounds()
+	return least, known
+}
+
+func (m Model) styleNames() []string {
+	names := make([]string, len(m.Styles))
+	for i, s := range m.Styles {
+		names[i] = string(s)
+	}
+	return names
+}
