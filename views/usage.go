@@ -39,6 +39,7 @@ type UsagePeriod struct {
 // UsageChoices are what the reports may be filtered by.
 type UsageChoices struct {
 	Models, Keys, Reasons []ui.Option
+	Tags                  []ui.Option // of keys
 }
 
 // UsageLine is what one group used in one step of time.

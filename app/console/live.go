@@ -83,6 +83,10 @@ type look func(ctx context.Context) (views.LiveEvent, bool, error)
 // static/src/js/live.js puts into the page. It looks again after every such time and holds nothing in between. The stream
 // ends with the session, the reader's role, the process or after ten minutes; browsers connect again by themselves.
 func (c *Console) live(p *page, every time.Duration, look look) error {
+	if p.Request().Method == http.MethodHead {
+		p.Response().Header().Set(echo.HeaderContentType, liveKind)
+		return p.NoContent(http.StatusOK)
+	}
 	if !c.lives.take(p.user.ID) {
 		return app.Errorf(app.Unavailable, "too_many_streams",
 			"Too many pages are kept up to date at once. Close some of them, or reload the page when you need it.").After(liveRetryAfter)

@@ -1,7 +1,7 @@
 package console
 
 import (
-	"encoding/csv"
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -10,10 +10,11 @@ import (
 	"umg/app"
 	"umg/billing"
 	"umg/views"
+	"umg/views/ui"
 )
 
 const (
-	requestsPageMax = 50
+	tailEvery       = 2 * time.Second
 	entriesNearMax  = 200         // charges that are looked through for the one of a call
 	settledWithin   = time.Minute // after a call's end, usually
 	clockSlack      = time.Second
@@ -35,29 +36,98 @@ func (c *Console) requests(p *page) error {
 }
 
 func (c *Console) fillRequests(p *page, l *views.RequestLog) error {
-	names, err := c.keyNames(p)
+	keys, err := c.logKeys(p)
 	if err != nil {
 		return err
 	}
-	if l.Choices, err = c.usageChoices(p, names); err != nil {
+	if l.Choices, err = c.usageChoices(p, keys.names); err != nil {
 		return err
 	}
-	found, err := c.o.Ledger.Records(p.Request().Context(), recordQuery(p, l.Query, requestsPageMax))
+	l.Choices.Tags = keys.tags
+	q := c.recordQuery(p, l.Query, keys)
+	found, err := c.o.Ledger.Records(p.Request().Context(), q)
 	if err != nil {
 		return err
 	}
 	l.Next = found.Next
 	for i := range found.Records {
-		l.Requests = append(l.Requests, loggedRequest(&found.Records[i], names))
+		l.Requests = append(l.Requests, loggedRequest(&found.Records[i], keys.names))
 	}
-	return nil
+	if l.Query.To.IsZero() && l.Query.After == "" && l.Query.Transaction == "" {
+		l.Tail = c.o.Ledger.TailStart()
+	}
+	l.Picture, err = c.callPicture(p, l.Query, q)
+	return err
 }
 
-func recordQuery(p *page, q views.RequestQuery, limit int) billing.RecordQuery {
-	return billing.RecordQuery{
-		AccountID: p.user.AccountID, From: q.From, To: q.To, Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason,
-		Outcome: q.Outcome, EndUser: q.EndUser, Transaction: q.Transaction, Search: q.Search, After: q.After, Limit: limit,
+// callPicture counts the calls of a list by time. A list whose span is none has no picture.
+func (c *Console) callPicture(p *page, view views.RequestQuery, q billing.RecordQuery) (*views.CallPicture, error) {
+	from, to, step := view.PictureSpan(c.o.Now())
+	if step == 0 {
+		return nil, nil
 	}
+	q.From, q.To, q.After = from, to, ""
+	h, err := c.o.Ledger.Histogram(p.Request().Context(), q, step)
+	if err != nil {
+		return nil, err
+	}
+	picture := &views.CallPicture{From: from, To: to, Step: step, Since: h.Since}
+	for _, b := range h.Bars {
+		picture.Bars = append(picture.Bars, views.CallBar{Start: b.Start, Requests: b.Requests, Errors: b.Failed})
+	}
+	return picture, nil
+}
+
+// logKeys are the account's keys, as logs name and filter by them.
+type logKeys struct {
+	names map[string]string
+	byTag map[string][]string
+	tags  []ui.Option
+}
+
+func (c *Console) logKeys(p *page) (logKeys, error) {
+	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
+	k := logKeys{names: make(map[string]string, len(keys)), byTag: map[string][]string{}}
+	for i := range keys {
+		k.names[keys[i].ID] = keys[i].Name
+		if tag := keys[i].Env; tag != "" {
+			if k.byTag[tag] == nil {
+				k.tags = append(k.tags, ui.Option{Value: tag, Label: tag})
+			}
+			k.byTag[tag] = append(k.byTag[tag], keys[i].ID)
+		}
+	}
+	sortOptions(k.tags)
+	return k, err
+}
+
+// ofTag are the keys with a tag: nil for no tag, and none at all for a tag that no key has.
+func (k logKeys) ofTag(tag string) []string {
+	if tag == "" {
+		return nil
+	}
+	return append([]string{}, k.byTag[tag]...)
+}
+
+func (c *Console) recordQuery(p *page, q views.RequestQuery, keys logKeys) billing.RecordQuery {
+	r := billing.RecordQuery{
+		AccountID: p.user.AccountID, Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason, Outcome: q.Outcome, EndUser: q.EndUser,
+		Transaction: q.Transaction, Provider: q.Provider, Used: q.Used, ErrorCode: q.Error, Finish: q.Finish, Keys: keys.ofTag(q.Tag),
+		Streamed: chosen(q.Streamed, views.FilterYes), Played: chosen(q.Source, views.SourcePlayground), Slower: q.SlowerThan(),
+		Search: q.Search, After: q.After, Limit: q.PageRows(),
+	}
+	r.From, r.To = q.Span(c.o.Now())
+	r.CostFrom, r.CostTo = q.Cost()
+	return r
+}
+
+// chosen is whether a choice of two is the one, nil where nothing was chosen.
+func chosen(value, yes string) *bool {
+	if value == "" {
+		return nil
+	}
+	is := value == yes
+	return &is
 }
 
 func loggedRequest(r *billing.UsageRecord, keyNames map[string]string) views.LoggedRequest {
@@ -67,37 +137,32 @@ func loggedRequest(r *billing.UsageRecord, keyNames map[string]string) views.Log
 	}
 }
 
-// requestsCSV streams every call of the query, like the export of the ledger.
-func (c *Console) requestsCSV(p *page) error {
-	names, err := c.keyNames(p)
-	if err != nil {
-		return err
-	}
+// requestsLive follows the log: what is settled while it is open comes as rows of its own.
+func (c *Console) requestsLive(p *page) error {
 	query := views.ParseRequestQuery(p.QueryParams())
-	q := recordQuery(p, query, exportPageMax)
-	q.After = ""
-	found, err := c.o.Ledger.Records(p.Request().Context(), q)
+	keys, err := c.logKeys(p)
 	if err != nil {
 		return err
 	}
-	c.attachment(p, kindCSV, "requests")
-	out, flush := csv.NewWriter(p.Response()), c.stalled(p)
-	_ = out.Write(recordHeads) // what goes wrong shows when it is flushed
-	for range exportPagesMax {
-		for i := range found.Records {
-			_ = out.Write(recordCells(&found.Records[i], names))
-		}
-		out.Flush()
-		if err := out.Error(); err != nil || found.Next == "" {
-			return err
-		}
-		_ = flush()
-		q.After = found.Next
-		if found, err = c.o.Ledger.Records(p.Request().Context(), q); err != nil {
-			break
-		}
+	q, place := c.recordQuery(p, query, keys), lastSeen(p)
+	if place == "" {
+		place = c.o.Ledger.TailStart()
 	}
-	panic(http.ErrAbortHandler) // nothing else tells a reader that lines are missing
+	if _, _, err = c.o.Ledger.Tail(p.Request().Context(), q, place); err != nil { // said while it still can be
+		return err
+	}
+	return c.live(p, tailEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
+		records, next, err := c.o.Ledger.Tail(ctx, q, place)
+		if err != nil || len(records) == 0 {
+			return views.LiveEvent{}, false, err
+		}
+		place = next
+		rows := make([]views.LoggedRequest, len(records))
+		for i := range records {
+			rows[len(records)-1-i] = loggedRequest(&records[i], keys.names) // the newest first
+		}
+		return views.LiveEvent{ID: place, HTML: views.LogRows(rows, query, views.Shell{Now: c.o.Now()})}, true, nil
+	})
 }
 
 func (c *Console) request(p *page) error {

@@ -20,7 +20,8 @@ func usageRoutes() []Route {
 	}
 	return []Route{
 		get("/usage", (*Console).usage), get("/usage.csv", (*Console).usageCSV), get("/usage.json", (*Console).usageJSON),
-		get("/requests", (*Console).requests), get("/requests.csv", (*Console).requestsCSV), get("/requests/:id", (*Console).request),
+		get("/requests", (*Console).requests), get("/requests.csv", (*Console).requestsCSV), get("/requests.json", (*Console).requestsJSON),
+		get("/requests/live", (*Console).requestsLive), get("/requests/:id", (*Console).request),
 	}
 }
 

@@ -125,9 +125,10 @@ func TestRequestsAreFilteredPagedAndExported(t *testing.T) {
 	from := url.QueryEscape(began.UTC().Format("2006-01-02T15:04") + "Z")
 	for name, c := range map[string]struct{ query, want string }{
 		"model": {"model=reel", video}, "style": {"style=videos", video}, "outcome": {"outcome=failed", failed}, "reason": {"reason=upstream_failed", failed},
-		"end user": {"end_user=-1%2B1", video}, "search": {"q=" + failed, failed},
+		"end user": {"end_user=-1%2B1", video}, "search": {"q=" + failed, failed}, "provider": {"provider=p", failed}, "model used": {"used=m", failed}, "error": {"error=upstream_error", failed},
+		"cost": {"cost_from=0.000000051&outcome=succeeded&model=aurora-large", ""},
 	} {
-		has(t, name, p.see("/console/requests?"+c.query), 200, "1 request ", c.want, "Show all")
+		has(t, name, p.see("/console/requests?"+c.query), 200, "1 request<", c.want, "Clear all")
 	}
 	has(t, "until", p.see("/console/requests?to="+from), 200, "No request matches")
 	has(t, "in another zone", p.see("/console/requests?tz=Asia%2FKolkata&from="+from), 200, "50 requests on this page", began.Add(330*time.Minute).UTC().Format("2006-01-02T15:04"))
@@ -181,7 +182,7 @@ func TestARequestIsPricedAgainByTheVersionItNames(t *testing.T) {
 	has(t, "a call", a, 200, "$0.000000450000003", "$0.000006", "$0.000006450000003", "+$0.000000000999997", "$0.000006451", "/console/billing/rules#completed",
 		"/console/billing/ledger?before=", "2 attempts", "1 earlier attempt failed", "300 ms of 2.00 s", "Copy as cURL", "transaction=txn_")
 	has(t, "its ledger entry", p.see(hrefWith(t, a.body, "ledger?before=")), 200, hrefWith(t, a.body, "transaction=txn_"))
-	has(t, "its charge", p.see(hrefWith(t, a.body, "transaction=txn_")), 200, id, "1 request ")
+	has(t, "its charge", p.see(hrefWith(t, a.body, "transaction=txn_")), 200, id, "1 request<")
 	record.RateCardID = "gone@1"
 	has(t, "prices of which nothing is known", p.see("/console/requests/"+h.call(account, 6451, record)), 200, "is not known any more", "gone@1", "$0.000006451")
 	record.Outcome, record.Reason, record.ErrorCode = "failed", "upstream_failed", "upstream_error"

@@ -14,7 +14,6 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"umg/app"
-	"umg/billing"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -209,26 +208,4 @@ func (c *Console) usageJSON(p *page) error {
 	}
 	_, err = io.WriteString(out, "]}\n")
 	return err
-}
-
-// recordCells are a record as a line of a table file.
-func recordCells(r *billing.UsageRecord, keyNames map[string]string) []string {
-	u := r.Usage
-	return []string{
-		r.StartedAt.UTC().Format(time.RFC3339Nano), csvText(r.RequestID), csvText(r.Model), csvText(r.Provider), csvText(r.UpstreamModel),
-		csvText(r.KeyID), csvText(keyName(r.KeyID, keyNames)), csvText(r.Style), strconv.FormatBool(r.Streamed), csvText(r.Outcome),
-		csvText(r.Reason), csvText(r.FinishReason), csvText(r.ErrorCode), csvText(r.EndUser), number(u[billing.InputTokens]),
-		number(u[billing.CacheReadTokens]), number(u[billing.CacheWriteTokens]), number(u[billing.OutputTokens]),
-		number(u[billing.ReasoningTokens]),
-		number(u[billing.Images]), seconds(u[billing.Seconds]), strconv.FormatBool(r.Estimated), csvText(r.RateCardID), r.Reserved.String(),
-		r.Cost.String(), r.Overrun.String(), r.TransactionID, strconv.Itoa(r.Attempts),
-		number(r.FirstByte.Milliseconds()), number(r.Duration.Milliseconds()),
-	}
-}
-
-var recordHeads = []string{
-	"time", "request", "model", "provider", "provider_model", "key", "key_name", "style", "streamed", "outcome", "reason", "finish_reason",
-	"error_code", "end_user", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens",
-	"reasoning_tokens", "images", "seconds",
-	"estimated", "rate_card", "reserved_usd", "cost_usd", "overrun_usd", "transaction", "attempts", "first_byte_ms", "duration_ms",
 }

@@ -9,7 +9,7 @@ import "./tabs.js";
 import "./webhooks.js";
 import "./billing.js";
 import "./usage.js";
-import "./live.js";
+import "./requestlog.js";
 import "./keys.js";
 import "./shortcuts.js";
 import "./palette.js";

@@ -1,0 +1,150 @@
+package console
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+
+	"umg/billing"
+	"umg/views"
+)
+
+// eachRecord streams every call of the query, page by page. The first page is read before anything is sent, so that most
+// faults are still an answer of their own; a later one drops the connection, as nothing else tells a reader that lines are
+// missing.
+func (c *Console) eachRecord(p *page, kind string, begin func() error, each func(*billing.UsageRecord, logKeys) error, end func() error) error {
+	keys, err := c.logKeys(p)
+	if err != nil {
+		return err
+	}
+	q := c.recordQuery(p, views.ParseRequestQuery(p.QueryParams()), keys)
+	q.After, q.Limit = "", recordsAtOnceMax
+	found, err := c.o.Ledger.Records(p.Request().Context(), q)
+	if err != nil {
+		return err
+	}
+	c.attachment(p, kind, "requests")
+	flush := c.stalled(p)
+	if err = begin(); err != nil {
+		return err
+	}
+	for range exportPagesMax {
+		for i := range found.Records {
+			if err = each(&found.Records[i], keys); err != nil {
+				return err
+			}
+		}
+		if found.Next == "" {
+			return end()
+		}
+		_ = flush()
+		q.After = found.Next
+		if found, err = c.o.Ledger.Records(p.Request().Context(), q); err != nil {
+			break
+		}
+	}
+	panic(http.ErrAbortHandler)
+}
+
+const recordsAtOnceMax = 1000
+
+func (c *Console) requestsCSV(p *page) error {
+	out := csv.NewWriter(p.Response())
+	return c.eachRecord(p, kindCSV, func() error { return out.Write(recordHeads) },
+		func(r *billing.UsageRecord, keys logKeys) error { return out.Write(recordCells(r, keys.names)) },
+		func() error { out.Flush(); return out.Error() })
+}
+
+// requestsJSON is the same list in JSON, with the names of the table's columns. Amounts are decimal texts, so that no reader
+// rounds them.
+func (c *Console) requestsJSON(p *page) error {
+	lead, out := []byte(`{"requests":[`+"\n"), p.Response()
+	return c.eachRecord(p, kindJSON, func() error { return nil },
+		func(r *billing.UsageRecord, keys logKeys) error {
+			text, err := json.Marshal(recordOut(r, keys.names))
+			if err == nil {
+				_, err = out.Write(append(lead, text...))
+			}
+			lead = []byte(",\n")
+			return err
+		},
+		func() error {
+			end := []byte("]}\n")
+			if lead[0] != ',' {
+				end = append(lead, end...)
+			}
+			_, err := out.Write(end)
+			return err
+		})
+}
+
+// exportedRecord is a call in JSON.
+type exportedRecord struct {
+	Time       time.Time `json:"time"`
+	Request    string    `json:"request"`
+	Model      string    `json:"model"`
+	Provider   string    `json:"provider"`
+	Used       string    `json:"provider_model"`
+	Key        string    `json:"key"`
+	KeyName    string    `json:"key_name"`
+	Style      string    `json:"style"`
+	Streamed   bool      `json:"streamed"`
+	Outcome    string    `json:"outcome"`
+	Reason     string    `json:"reason"`
+	Finish     string    `json:"finish_reason"`
+	Error      string    `json:"error_code"`
+	EndUser    string    `json:"end_user"`
+	Input      int64     `json:"input_tokens"`
+	CacheRead  int64     `json:"cache_read_tokens"`
+	CacheWrite int64     `json:"cache_write_tokens"`
+	Output     int64     `json:"output_tokens"`
+	Reasoning  int64     `json:"reasoning_tokens"`
+	Images     int64     `json:"images"`
+	Seconds    string    `json:"seconds"`
+	Estimated  bool      `json:"estimated"`
+	RateCard   string    `json:"rate_card"`
+	Reserved   string    `json:"reserved_usd"`
+	Cost       string    `json:"cost_usd"`
+	Overrun    string    `json:"overrun_usd"`
+	Charge     string    `json:"transaction"`
+	Attempts   int       `json:"attempts"`
+	FirstByte  int64     `json:"first_byte_ms"`
+	Duration   int64     `json:"duration_ms"`
+}
+
+func recordOut(r *billing.UsageRecord, keyNames map[string]string) exportedRecord {
+	u := r.Usage
+	return exportedRecord{
+		Time: r.StartedAt.UTC(), Request: r.RequestID, Model: r.Model, Provider: r.Provider, Used: r.UpstreamModel, Key: r.KeyID,
+		KeyName: keyName(r.KeyID, keyNames), Style: r.Style, Streamed: r.Streamed, Outcome: r.Outcome, Reason: r.Reason, Finish: r.FinishReason,
+		Error: r.ErrorCode, EndUser: r.EndUser, Input: u[billing.InputTokens], CacheRead: u[billing.CacheReadTokens],
+		CacheWrite: u[billing.CacheWriteTokens], Output: u[billing.OutputTokens], Reasoning: u[billing.ReasoningTokens],
+		Images: u[billing.Images], Seconds: seconds(u[billing.Seconds]), Estimated: r.Estimated, RateCard: r.RateCardID,
+		Reserved: r.Reserved.String(), Cost: r.Cost.String(), Overrun: r.Overrun.String(), Charge: r.TransactionID, Attempts: r.Attempts,
+		FirstByte: r.FirstByte.Milliseconds(), Duration: r.Duration.Milliseconds(),
+	}
+}
+
+// recordCells are a record as a line of a table file.
+func recordCells(r *billing.UsageRecord, keyNames map[string]string) []string {
+	u := r.Usage
+	return []string{
+		r.StartedAt.UTC().Format(time.RFC3339Nano), csvText(r.RequestID), csvText(r.Model), csvText(r.Provider), csvText(r.UpstreamModel),
+		csvText(r.KeyID), csvText(keyName(r.KeyID, keyNames)), csvText(r.Style), strconv.FormatBool(r.Streamed), csvText(r.Outcome),
+		csvText(r.Reason), csvText(r.FinishReason), csvText(r.ErrorCode), csvText(r.EndUser), number(u[billing.InputTokens]),
+		number(u[billing.CacheReadTokens]), number(u[billing.CacheWriteTokens]), number(u[billing.OutputTokens]),
+		number(u[billing.ReasoningTokens]),
+		number(u[billing.Images]), seconds(u[billing.Seconds]), strconv.FormatBool(r.Estimated), csvText(r.RateCardID), r.Reserved.String(),
+		r.Cost.String(), r.Overrun.String(), r.TransactionID, strconv.Itoa(r.Attempts),
+		number(r.FirstByte.Milliseconds()), number(r.Duration.Milliseconds()),
+	}
+}
+
+var recordHeads = []string{
+	"time", "request", "model", "provider", "provider_model", "key", "key_name", "style", "streamed", "outcome", "reason", "finish_reason",
+	"error_code", "end_user", "input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens",
+	"reasoning_tokens", "images", "seconds",
+	"estimated", "rate_card", "reserved_usd", "cost_usd", "overrun_usd", "transaction", "attempts", "first_byte_ms", "duration_ms",
+}

@@ -1,0 +1,158 @@
+package views
+
+import (
+	"time"
+)
+
+// CallPicture is how many calls a list has, over its time.
+type CallPicture struct {
+	From, To time.Time
+	Step     time.Duration
+	Bars     []CallBar
+	Since    time.Time // where the counting begins; From where all is counted
+}
+
+// CallBar is the calls of one step.
+type CallBar struct {
+	Start            time.Time
+	Requests, Errors int64
+}
+
+const (
+	pictureUsual    = 24 * time.Hour // of a list without bounds
+	pictureBarsMax  = 60
+	pictureSpansMax = 366 * 24 * time.Hour
+)
+
+// pictureSteps are the lengths that a bar may stand for: from a quarter of an hour on they are read from sums.
+var pictureSteps = []time.Duration{
+	time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
+	24 * time.Hour, 7 * 24 * time.Hour,
+}
+
+// PictureSpan is what the picture above the list covers: its span, to whole steps, at most a year of it.
+func (q RequestQuery) PictureSpan(now time.Time) (from, to time.Time, step time.Duration) {
+	from, to = q.Span(now)
+	if to.IsZero() {
+		to = now
+	}
+	if from.IsZero() {
+		from = to.Add(-pictureUsual)
+	}
+	if !from.Before(to) {
+		return time.Time{}, time.Time{}, 0
+	}
+	if to.Sub(from) > pictureSpansMax {
+		from = to.Add(-pictureSpansMax)
+	}
+	for _, step = range pictureSteps {
+		if to.Sub(from) <= step*pictureBarsMax {
+			break
+		}
+	}
+	from = from.UTC().Truncate(step)
+	if ceil := to.UTC().Truncate(step); ceil.Before(to) {
+		to = ceil.Add(step)
+	}
+	return from, to.UTC(), step
+}
+
+// callColumn is one bar, ready to be drawn.
+type callColumn struct {
+	href, hint, name string
+	hitX, hitWidth   string
+	x, width, middle string
+	y, height        string // of what went well
+	badY, badHeight  string
+	tick             string
+	unknown          bool
+}
+
+// columns places the bars.
+func (p CallPicture) columns(q RequestQuery) (columns []callColumn, top string) {
+	var largest int64
+	for _, b := range p.Bars {
+		largest = max(largest, b.Requests)
+	}
+	scale := scaleTop(max(largest, 4))
+	n, zone := max(len(p.Bars), 1), location(q.Zone)
+	columns = make([]callColumn, len(p.Bars))
+	for i, b := range p.Bars {
+		left, right := wholeUnits*i/n, wholeUnits*(i+1)/n
+		gap := (right - left) / 8
+		into := q
+		into.Range, into.After, into.From, into.To = "", "", b.Start, b.Start.Add(p.Step)
+		c := callColumn{
+			href: into.Path(), hitX: place(left), hitWidth: place(right - left), x: place(left + gap), width: place(right - left - 2*gap),
+			middle: place((left + right) / 2), name: barName(b.Start.In(zone), p.Step), unknown: b.Start.Before(p.Since),
+		}
+		c.hint = barFull(b.Start.In(zone), p.Step) + ": " + counted(b.Requests, "request", "requests")
+		if b.Errors > 0 {
+			c.hint += ", " + counted(b.Errors, "error", "errors")
+		}
+		bad := heightOf(b.Errors, scale)
+		if b.Errors > 0 {
+			bad = max(bad, 3*chartLeast)
+		}
+		good := 0
+		if b.Requests > b.Errors {
+			good = min(max(heightOf(b.Requests-b.Errors, scale), 3*chartLeast), wholeUnits-bad)
+		}
+		c.badY, c.badHeight = place(wholeUnits-bad), place(bad)
+		c.y, c.height = place(wholeUnits-bad-good), place(good)
+		columns[i] = c
+	}
+	ticks(columns)
+	return columns, Short(scale)
+}
+
+func ticks(columns []callColumn) {
+	n := len(columns)
+	step := max((n+chartTicks-1)/chartTicks, 1)
+	for i, k := step/2, 0; i < n; i, k = i+step, k+1 {
+		columns[i].tick = "many"
+		if k%(chartTicks/chartTicksFew) == 0 {
+			columns[i].tick = "few"
+		}
+	}
+}
+
+func barName(t time.Time, step time.Duration) string {
+	if step >= hoursOfDay*time.Hour || step > time.Hour && t.Hour() == 0 {
+		return t.Format("2 Jan")
+	}
+	return t.Format("15:04")
+}
+
+func barFull(t time.Time, step time.Duration) string {
+	if step >= hoursOfDay*time.Hour {
+		return t.Format("Mon 2 Jan 2006")
+	}
+	return t.Format("Mon 2 Jan, 15:04") + "–" + t.Add(step).Format("15:04")
+}
+
+// sums are all calls and errors of the picture.
+func (p CallPicture) sums() (requests, errors int64) {
+	for _, b := range p.Bars {
+		requests += b.Requests
+		errors += b.Errors
+	}
+	return requests, errors
+}
+
+// said is the picture in a sentence.
+func (p CallPicture) said(q RequestQuery) string {
+	requests, errors := p.sums()
+	const form = "2 Jan, 15:04"
+	zone := location(q.Zone)
+	from := p.From
+	if p.Since.After(from) {
+		from = p.Since
+	}
+	text := counted(requests, "request", "requests") + ", " + counted(errors, "error", "errors") + " from " + from.In(zone).Format(form) + " to " +
+		p.To.In(zone).Format(form) + " " + zoneValue(q.Zone)
+	if p.Since.After(p.From) {
+		text += ". There are more before that than are counted here; choose a shorter range to see them"
+	}
+	return text + "."
+}
