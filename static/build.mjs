@@ -138,7 +138,7 @@ const sheets = {
   "money.css": ["billing", "usage", "requests"],
   "account.css": ["account", "keys", "assets", "operator"],
   "models.css": ["modelpages"],
-  "play.css": ["play", "video", "videoplay", "prompts"],
+  "play.css": ["play", "playparts", "video", "videoplay", "prompts"],
   "start.css": ["start", "notices"],
   "docs.css": ["docs", "prose"],
 };

@@ -1,7 +1,6 @@
 package views
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
@@ -49,6 +48,7 @@ type PlayPane struct {
 	Params  []Param
 	Form    PlayForm
 	Trouble *PlayTrouble
+	Sent    *PlaySent // the inspector is open on it
 }
 
 // PlayForm is what the reader has written and heard so far.
@@ -142,8 +142,6 @@ type Param struct {
 	Error    string
 	First    bool // among those that are shown at once
 }
-
-func (p Param) id() string { return "play-" + p.Key }
 
 // FormName is the name of the parameter's field in the form.
 func (p Param) FormName() string { return "param." + p.Key }
@@ -246,15 +244,6 @@ func (p PlayPane) styleChips() []ui.ChipOption {
 	return options
 }
 
-// nanosPerMillion is a price for the script's estimate, in nano-dollars per million tokens.
-func (m Model) nanosPerMillion(meter string) string {
-	p, ok := m.price(meter)
-	if !ok || p.Per <= 0 {
-		return "0"
-	}
-	return strconv.FormatInt(int64(p.Amount)*(1_000_000/p.Per), 10)
-}
-
 // Fact is one thing that is known of an answer.
 type Fact struct{ Name, Value string }
 
@@ -339,19 +328,11 @@ type PlayVariant struct {
 }
 
 func (c PlayCode) tabs() ui.TabsProps {
-	t := ui.TabsProps{ID: "request-style", Title: "API style", Selected: string(c.Style)}
+	t := ui.TabsProps{ID: c.id("request-style"), Title: "API style", Selected: string(c.Style)}
 	for _, v := range c.Variants {
 		t.Tabs = append(t.Tabs, ui.Tab{Name: string(v.Style), Label: v.Style.Label()})
 	}
 	return t
-}
-
-// imageName is what stands in the place of an image that is not shown.
-func (t PlayTurn) imageName() string {
-	if strings.HasPrefix(t.Image, "data:") {
-		return "Attached image"
-	}
-	return t.Image
 }
 
 // Line says in which field the mistake is and which request it was.

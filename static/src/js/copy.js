@@ -28,7 +28,7 @@ document.addEventListener("click", async (event) => {
 const codeOf = (button) => button.closest(".prose-code")?.querySelector("code")?.textContent;
 
 // write falls back to the old command, because the clipboard interface exists on https and loopback only.
-const write = async (text, near) => {
+export const write = async (text, near) => {
   try {
     await navigator.clipboard.writeText(text);
     return true;

@@ -1,44 +1,80 @@
-// What a request may cost, before it is sent: its input by its length, its answer from nothing to the bound. Money is
-// counted in whole nano-dollars.
-const bytesPerToken = 4;
-const imageTokens = 1024;
+// What the message may cost, asked of the server while it is written: the same quote as the API's, for every pane.
+import { composer, page, panes, part, valuesOf } from "./playdom.js";
+import { waits } from "./playturns.js";
+
+const restMilliseconds = 450; // after the last key
 const nanosPerDollar = 1_000_000_000n;
-const perMillion = 1_000_000n;
+let timer = 0;
+let asking = null;
 
-const bytes = (text) => new TextEncoder().encode(text).length;
-
-// dollars prints nano-dollars as dollars with two significant digits or the cents.
-const dollars = (nanos) => {
-  if (nanos >= nanosPerDollar / 100n) {
-    const cents = (nanos + 9_999_999n) / 10_000_000n;
-    return `$${cents / 100n}.${String(cents % 100n).padStart(2, "0")}`;
-  }
-  const digits = String(nanos).padStart(9, "0");
-  const first = digits.search(/[1-9]/);
-  return first < 0 ? "$0.00" : `$0.${digits.slice(0, first + 2).replace(/0+$/, "")}`;
+// nanos reads exact dollars, such as $0.0000135; dollars writes them.
+const nanos = (text) => {
+  const [whole, rest = ""] = text.replace(/[$,]/g, "").split(".");
+  return BigInt(whole) * nanosPerDollar + BigInt(rest.padEnd(9, "0").slice(0, 9));
 };
 
-const count = new Intl.NumberFormat("en-US");
-
-// estimate is the sentence beside the button, empty while there is nothing to send.
-export const estimate = (form) => {
-  const price = form.querySelector("#play-price");
-  const prompt = form.elements.prompt.value;
-  if (!price || !prompt.trim()) {
-    return "";
-  }
-  let size = bytes(prompt) + bytes(form.elements.system.value);
-  for (const turn of form.querySelectorAll("[data-turn-text]")) {
-    size += bytes(turn.value);
-  }
-  const images = [...form.querySelectorAll("[data-turn-image], [data-image], [name=image_url]")].filter((field) => field.value).length;
-  const input = Math.ceil(size / bytesPerToken) + images * imageTokens;
-  const wanted = Number.parseInt(form.elements["param.max"]?.value, 10);
-  const most = wanted > 0 ? wanted : Number(price.dataset.maxOutput);
-  const cost = (tokens, rate) => (BigInt(tokens) * BigInt(rate) + perMillion - 1n) / perMillion;
-  const least = cost(input, price.dataset.priceIn);
-  if (!most) {
-    return `about ${count.format(input)} tokens in, from ${dollars(least)}`;
-  }
-  return `about ${count.format(input)} tokens in · ${dollars(least)} to at most ${dollars(least + cost(most, price.dataset.priceOut))}`;
+const dollars = (sum) => {
+  const rest = String(sum % nanosPerDollar).padStart(9, "0").replace(/0+$/, "");
+  return `$${sum / nanosPerDollar}.${rest.padEnd(2, "0")}`;
 };
+
+const sum = (quotes, end) => dollars(quotes.reduce((total, quote) => total + nanos(quote[end]), 0n));
+
+const ask = async (form, signal) => {
+  const answer = await fetch(`${form.action}/estimate`, { method: "POST", body: valuesOf(form), signal });
+  return answer.ok ? answer.json() : null;
+};
+
+// show writes the range, or why the message cannot be paid.
+const show = (place, quotes) => {
+  place.replaceChildren();
+  const short = quotes.find((quote) => !quote.enough && quote.low);
+  const good = quotes.filter((quote) => quote.low);
+  if (short) {
+    const link = document.createElement("a");
+    link.className = "link";
+    link.href = "/console/billing";
+    link.textContent = "Add credit";
+    place.append(`${short.why} `, link);
+  } else if (good.length > 0) {
+    const [low, high] = [sum(good, "low"), sum(good, "high")];
+    place.textContent = low === high ? low : `${low} – ${high}`;
+    place.title = good.map((quote) => quote.text).join("\n");
+  } else {
+    place.textContent = quotes.find((quote) => quote.why)?.why ?? "";
+  }
+  place.toggleAttribute("data-short", Boolean(short));
+};
+
+const reckon = async () => {
+  const place = part(composer(), "estimate");
+  const says = composer().querySelector("[name=prompt]").value.trim() || composer().querySelector("[name=image]").value;
+  const forms = panes().filter((form) => says || waits(form));
+  asking?.abort();
+  asking = new AbortController();
+  if (forms.length === 0) {
+    show(place, []);
+    return;
+  }
+  const { signal } = asking;
+  try {
+    const quotes = await Promise.all(forms.map((form) => ask(form, signal)));
+    if (!signal.aborted) {
+      show(place, quotes.filter(Boolean));
+    }
+  } catch {
+    // Left for a newer question, or the line is down: no range is better than an old one.
+  }
+};
+
+const soon = () => {
+  clearTimeout(timer);
+  timer = setTimeout(reckon, restMilliseconds);
+};
+
+if (page() && composer()) {
+  for (const kind of ["input", "change", "play:changed"]) {
+    page().addEventListener(kind, soon);
+  }
+  soon();
+}

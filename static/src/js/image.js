@@ -6,13 +6,15 @@ import { toast } from "./toasts.js";
 const longestSide = 1568; // models look at no more pixels than this
 const qualities = [0.85, 0.7, 0.5];
 
-const fields = (form) => ({
-  data: form.querySelector("[data-image]"),
-  chosen: form.querySelector("[data-image-chosen]"),
-  frame: form.querySelector("[data-image-preview]"),
-  name: form.querySelector("[data-image-name]"),
-  file: form.querySelector('input[type="file"]'),
-});
+const theComposer = () => document.querySelector("[data-composer]");
+
+const fields = () => {
+  const root = theComposer();
+  return {
+    data: root.querySelector("[data-image]"), chosen: root.querySelector("[data-image-chosen]"), frame: root.querySelector("[data-image-preview]"),
+    name: root.querySelector("[data-image-name]"), address: root.querySelector("[name=image_url]"), part: root.querySelector("[data-image-part]"),
+  };
+};
 
 const asDataURL = (blob) =>
   new Promise((done, refuse) => {
@@ -44,64 +46,107 @@ const fitted = async (file, most) => {
   throw new Error("too large");
 };
 
-const show = (form, data, name) => {
-  const { data: field, chosen, frame, name: label } = fields(form);
+const show = (data, name) => {
+  const { data: field, chosen, frame, name: label, address } = fields();
   field.value = data;
-  chosen.hidden = !data;
+  chosen.hidden = !data && !address.value;
   frame.replaceChildren();
+  label.textContent = data ? name : address.value;
   if (data) {
     const img = document.createElement("img");
     img.src = data;
     img.alt = "The image to send";
     frame.append(img);
-    label.textContent = name;
   }
-  form.elements.prompt.dispatchEvent(new Event("input", { bubbles: true }));
+  field.dispatchEvent(new Event("input", { bubbles: true }));
 };
 
-const take = async (form, file) => {
+const take = async (file) => {
   try {
-    const { blob, note } = await fitted(file, Number(form.dataset.imageMax));
-    show(form, await asDataURL(blob), `${file.name || "Image"}${note}`);
+    const { blob, note } = await fitted(file, Number(document.querySelector("[data-play]").dataset.imageMax));
+    fields().address.value = "";
+    show(await asDataURL(blob), `${file.name || "Image"}${note}`);
   } catch {
     toast("danger", "This file cannot be used as an image. PNG, JPEG, WebP and GIF can.");
   }
 };
 
 document.addEventListener("change", async (event) => {
-  const input = closest(event, '[data-play] input[type="file"]');
+  const input = closest(event, '[data-composer] input[type="file"]');
   if (input?.files[0]) {
     event.stopPropagation();
-    await take(input.form, input.files[0]);
+    await take(input.files[0]);
     input.value = "";
+    input.closest("[popover]")?.hidePopover();
+    theComposer().querySelector("[name=prompt]").focus();
   }
 });
 
-// Pictures can also be pasted into the message.
+// imageIn finds the picture in what is pasted or dropped, where the models can see it.
+const imageIn = (event, files) => {
+  const file = [...(files ?? [])].find((one) => one.type.startsWith("image/"));
+  return closest(event, "[data-play]") && theComposer() && !fields().part.hidden ? file : undefined;
+};
+
 document.addEventListener("paste", (event) => {
-  const form = closest(event, "[data-play]");
-  const file = [...(event.clipboardData?.files ?? [])].find((one) => one.type.startsWith("image/"));
-  if (form && file && fields(form).data) {
+  const file = imageIn(event, event.clipboardData?.files);
+  if (file) {
     event.preventDefault();
-    take(form, file);
+    take(file);
+  }
+});
+
+const dragged = (event) => event.dataTransfer?.types.includes("Files") && closest(event, "[data-play]") && theComposer();
+
+document.addEventListener("dragover", (event) => {
+  if (dragged(event)) {
+    event.preventDefault();
+    theComposer().toggleAttribute("data-drop", !fields().part.hidden);
+  }
+});
+
+document.addEventListener("dragleave", (event) => {
+  if (!event.relatedTarget) {
+    theComposer()?.removeAttribute("data-drop");
+  }
+});
+
+document.addEventListener("drop", (event) => {
+  if (!dragged(event)) {
+    return;
+  }
+  event.preventDefault();
+  theComposer().removeAttribute("data-drop");
+  const file = imageIn(event, event.dataTransfer.files);
+  if (file) {
+    take(file);
+  } else {
+    toast("danger", fields().part.hidden ? "None of these models takes images." : "Only images can be dropped here.");
   }
 });
 
 document.addEventListener("click", (event) => {
-  const button = closest(event, "[data-image-remove]");
-  if (button) {
-    show(button.closest("form"), "", "");
+  if (closest(event, "[data-image-remove]")) {
+    fields().address.value = "";
+    show("", "");
+    theComposer().querySelector("[name=prompt]").focus();
   }
 });
 
-// A turn that is edited gives its image back.
-document.addEventListener("play:image", (event) => {
-  const form = event.target;
-  if (!fields(form).data) {
-    return;
+document.addEventListener("input", (event) => {
+  if (closest(event, "[data-composer] [name=image_url]")) {
+    const { data, chosen, name, address } = fields();
+    if (!data.value) {
+      chosen.hidden = !address.value;
+      name.textContent = address.value;
+    }
   }
+});
+
+// A message that comes back brings its image.
+document.addEventListener("play:image", (event) => {
   const image = event.detail;
   const isData = image.startsWith("data:image/");
-  show(form, isData ? image : "", "Image of the turn");
-  form.elements.image_url.value = isData ? "" : image;
+  fields().address.value = isData ? "" : image;
+  show(isData ? image : "", "Image of the message");
 });

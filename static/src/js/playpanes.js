@@ -1,0 +1,244 @@
+// The panes: added, removed, chosen, branched; their models and styles; and what they share.
+import { closest } from "./dom.js";
+import { changed, composer, fetched, page, panes, part, settingsOf } from "./playdom.js";
+import { look } from "./playinspect.js";
+import { runs } from "./playrun.js";
+import { copyTurns } from "./playturns.js";
+import { say, toast } from "./toasts.js";
+
+const settingsPath = "/console/playground/settings";
+const most = () => Number(page().dataset.most);
+const couldNot = () => toast("danger", "The settings could not be loaded. Try again in a moment.");
+
+// settle brings everything up to date that follows from which panes there are.
+export const settle = () => {
+  const all = panes();
+  page().dataset.count = String(all.length);
+  part(page(), "add-pane").disabled = all.length >= most();
+  for (const control of composer().querySelectorAll("[form]")) {
+    control.setAttribute("form", all[0].id);
+  }
+  const chosen = all.map((form) => form.querySelector("[name=model]:checked")?.value).filter(Boolean);
+  const sees = all.some((form) => form.querySelector("[data-part=model]").dataset.takesImage === "true");
+  part(composer(), "image-part").hidden = !sees;
+  const address = new URL(location.href);
+  for (const name of ["model", "prompt", "version", "style"]) {
+    address.searchParams.delete(name);
+  }
+  chosen.forEach((id) => address.searchParams.append("model", id));
+  history.replaceState(history.state, "", address);
+  changed();
+};
+
+// take puts fresh parts into a pane; what is open stays open, and the focus where it was.
+const take = (form, fresh) => {
+  const id = form.contains(document.activeElement) ? document.activeElement.id : "";
+  for (const name of ["model", "side"]) {
+    const [old, next] = [form, fresh].map((one) => one.querySelector(`[data-part=${name}]`));
+    const folds = [...old.querySelectorAll("details")].map((one) => one.open);
+    const shares = old.querySelector("[data-share]")?.checked;
+    old.replaceWith(next);
+    next.querySelectorAll("details").forEach((one, i) => {
+      one.open ||= folds[i] ?? false;
+    });
+    if (shares !== undefined) {
+      next.querySelector("[data-share]").checked = shares;
+    }
+  }
+  form.setAttribute("aria-label", fresh.getAttribute("aria-label"));
+  if (id) {
+    document.getElementById(id)?.focus();
+  }
+};
+
+// refresh draws a pane's settings again, for another model or style.
+export const refresh = async (form, data = settingsOf(form)) => {
+  try {
+    const fresh = (await fetched(settingsPath, data)).querySelector("[data-pane]");
+    take(form, fresh);
+    settle();
+    look(form);
+    return fresh;
+  } catch {
+    couldNot();
+    return null;
+  }
+};
+
+// another is the model for a new pane: the next that is in no pane yet.
+const another = (form) => {
+  const taken = panes().map((one) => one.querySelector("[name=model]:checked")?.value);
+  const all = [...form.querySelectorAll("[name=model]")].map((one) => one.value);
+  return all.find((id) => !taken.includes(id)) ?? taken.at(-1);
+};
+
+const free = () => {
+  const numbers = panes().map((form) => form.dataset.number);
+  return ["0", "1", "2", "3"].find((n) => !numbers.includes(n));
+};
+
+// addPane opens a pane beside another, with its settings and its conversation.
+export const addPane = async (from, { model = another(from), last = null } = {}) => {
+  const number = free();
+  if (number === undefined || panes().length >= most()) {
+    return null;
+  }
+  const data = settingsOf(from);
+  data.set("pane", number);
+  data.set("model", model);
+  try {
+    const form = (await fetched(settingsPath, data)).querySelector("[data-pane]");
+    from.after(form);
+    copyTurns(from, form, last);
+    settle();
+    form.scrollIntoView({ block: "nearest", inline: "nearest" });
+    document.getElementById(`${form.id === "play" ? "play" : form.id}-model`)?.focus();
+    say(`Added ${form.querySelector(".model-name").textContent}`);
+    return form;
+  } catch {
+    couldNot();
+    return null;
+  }
+};
+
+export const removePane = (form) => {
+  if (panes().length < 2) {
+    return;
+  }
+  runs.get(form)?.controller.abort();
+  runs.delete(form);
+  const next = form.nextElementSibling ?? form.previousElementSibling;
+  form.remove();
+  settle();
+  next.querySelector(".model-button").focus();
+  say("Removed");
+};
+
+export const pick = (form) => {
+  for (const other of panes().filter((one) => one !== form)) {
+    runs.get(other)?.controller.abort();
+    runs.delete(other);
+    other.remove();
+  }
+  settle();
+  form.querySelector(".model-button").focus();
+  say("The others are gone");
+};
+
+// branch opens the conversation up to a turn in a pane of its own, or in a new tab when there is no room.
+export const branch = async (form, turn) => {
+  if (panes().length < most()) {
+    await addPane(form, { model: form.querySelector("[name=model]:checked").value, last: turn });
+    return;
+  }
+  const number = [...form.querySelectorAll("[data-turn]")].indexOf(turn);
+  const word = Object.assign(document.createElement("input"), { type: "hidden", name: "do", value: `branch-${number}` });
+  form.append(word);
+  form.target = "_blank";
+  form.submit();
+  form.removeAttribute("target");
+  word.remove();
+};
+
+const shared = ["system", "tools", "tool_choice", "format", "schema_name", "schema"];
+const shares = (form) => panes().length > 1 && form.querySelector("[data-share]").checked;
+
+// What is the same in all panes is written in one and copied to the others.
+const spread = (control) => {
+  const form = control.closest("[data-pane]");
+  if (!form || !shared.includes(control.name) || !shares(form)) {
+    return;
+  }
+  for (const other of panes().filter((one) => one !== form && shares(one))) {
+    for (const twin of other.querySelectorAll(`[name="${control.name}"]`)) {
+      if (twin.type === "radio") {
+        twin.checked = twin.value === control.value;
+      } else {
+        twin.value = control.value;
+      }
+    }
+  }
+};
+
+document.addEventListener("input", (event) => event.target.name && spread(event.target));
+
+document.addEventListener("change", (event) => {
+  const form = closest(event, "[data-pane]");
+  if (!form) {
+    return;
+  }
+  spread(event.target);
+  if (event.target.name === "style") {
+    refresh(form);
+  } else if (event.target.name === "model") {
+    form.dataset.stale = "true";
+    if (!form.querySelector("[data-models]").matches(":popover-open")) {
+      refresh(form);
+    }
+  }
+});
+
+// The list of models: the choice holds when the list is closed, so that the arrow keys may walk through it.
+document.addEventListener(
+  "toggle",
+  (event) => {
+    const list = event.target;
+    if (!(list instanceof Element) || !list.matches("[data-models]")) {
+      return;
+    }
+    const form = list.closest("[data-pane]");
+    if (event.newState === "open") {
+      (list.querySelector("[data-model-filter]") ?? list.querySelector(":checked"))?.focus();
+      list.querySelector(":checked")?.scrollIntoView({ block: "nearest" });
+    } else if (form?.dataset.stale) {
+      delete form.dataset.stale;
+      refresh(form);
+    }
+  },
+  true,
+);
+
+document.addEventListener("click", (event) => {
+  const row = closest(event, ".model-row");
+  if (row && event.detail > 0 && !(event.target instanceof HTMLInputElement)) {
+    row.querySelector("input").checked = true;
+    row.closest("[data-pane]").dataset.stale = "true";
+    row.closest("[popover]").hidePopover();
+    event.preventDefault();
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  const list = closest(event, "[data-models]");
+  if (!list) {
+    return;
+  }
+  if (event.key === "Enter") {
+    event.preventDefault();
+    event.stopPropagation();
+    const first = list.querySelector(".model-row:not([hidden]) input");
+    if (event.target.matches("[data-model-filter]") && first && event.target.value) {
+      first.checked = true;
+      list.closest("[data-pane]").dataset.stale = "true";
+    }
+    list.hidePopover();
+  } else if (event.key === "ArrowDown" && event.target.matches("[data-model-filter]")) {
+    event.preventDefault();
+    event.stopPropagation();
+    (list.querySelector(".model-row:not([hidden]) :checked") ?? list.querySelector(".model-row:not([hidden]) input"))?.focus();
+  }
+}, true);
+
+document.addEventListener("input", (event) => {
+  const filter = closest(event, "[data-model-filter]");
+  if (!filter) {
+    return;
+  }
+  const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+  let found = 0;
+  for (const row of filter.closest("[data-models]").querySelectorAll(".model-row")) {
+    row.hidden = !words.every((word) => row.dataset.words.includes(word));
+    found += row.hidden ? 0 : 1;
+  }
+  part(filter.closest("[data-models]"), "model-none").hidden = found > 0;
+});

@@ -1,0 +1,158 @@
+package views
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"umg/views/ui"
+)
+
+// PlaySent is what the pane's last request looked like, for a page that is drawn whole after it.
+type PlaySent struct {
+	Request  string // in JSON
+	Response string // the same, of the answer
+}
+
+// panes are all of the page's, from the first.
+func (p Playground) panes() []PlayPane { return append([]PlayPane{p.PlayPane}, p.Others...) }
+
+// takes says whether the model of any pane takes input of a kind.
+func (p Playground) takes(kind string) bool {
+	for _, pane := range p.panes() {
+		if pane.Model.takes(kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// id makes an id of the pane's own. The first pane's are the plainest.
+func (p PlayPane) id(name string) string {
+	if p.Number == 0 {
+		return "play-" + name
+	}
+	return "play" + strconv.Itoa(p.Number+1) + "-" + name
+}
+
+// formID is the id of the pane's form, which the shared composer belongs to while the pane is the first.
+func (p PlayPane) formID() string {
+	if p.Number == 0 {
+		return "play"
+	}
+	return "play" + strconv.Itoa(p.Number+1)
+}
+
+func (p PlayPane) formats() []ui.ChipOption {
+	return []ui.ChipOption{{Value: "text", Label: "Text"}, {Value: "json_object", Label: "JSON"}, {Value: "json_schema", Label: "Schema"}}
+}
+
+// format is the chosen one; an unknown word is the usual.
+func (p PlayPane) format() string {
+	for _, one := range p.formats() {
+		if one.Value == p.Form.Format {
+			return one.Value
+		}
+	}
+	return "text"
+}
+
+// toolNames are the names in the list of tools, as far as it can be read.
+func (f PlayForm) toolNames() []string {
+	var tools []struct {
+		Name string `json:"name"`
+	}
+	if json.Unmarshal([]byte(f.Tools), &tools) != nil {
+		return nil
+	}
+	var names []string
+	for _, t := range tools {
+		if t.Name != "" {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// toolChoices are whom the model may call: as it likes, nobody, somebody, or one by name.
+func (f PlayForm) toolChoices() []ui.Option {
+	options := []ui.Option{
+		{Value: "auto", Label: "As the model likes"}, {Value: "none", Label: "No tool"}, {Value: "required", Label: "At least one"},
+	}
+	for _, name := range f.toolNames() {
+		options = append(options, ui.Option{Value: name, Label: "Only " + name})
+	}
+	return options
+}
+
+// tabs of the inspector.
+func (p PlayPane) inspectorTabs() ui.TabsProps {
+	return ui.TabsProps{ID: p.id("inspect"), Title: "What to inspect", Selected: "request", Tabs: []ui.Tab{
+		{Name: "request", Label: "Request"}, {Name: "response", Label: "Response"}, {Name: "events", Label: "Events"}, {Name: "code", Label: "Code"},
+	}}
+}
+
+// calledName is the name of the tool whose result a turn is.
+func (f PlayForm) calledName(turn PlayTurn) string {
+	for _, t := range f.Turns {
+		for _, call := range t.Calls {
+			if call.ID == turn.CallID {
+				return call.Name
+			}
+		}
+	}
+	return ""
+}
+
+// callsText is the form's field of a turn's calls.
+func (t PlayTurn) callsText() string {
+	if len(t.Calls) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(t.Calls)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// role is the word for whose turn it is in the form.
+func (t PlayTurn) role() string {
+	switch {
+	case t.Answer:
+		return "assistant"
+	case t.CallID != "":
+		return "tool"
+	default:
+		return "user"
+	}
+}
+
+func (t PlayTurn) note() string {
+	if t.Result != nil {
+		return t.Result.Note()
+	}
+	return t.Note
+}
+
+// prettyArguments are a call's arguments with line breaks where they are JSON, else as the model wrote them.
+func (c PlayToolCall) prettyArguments() string {
+	if !json.Valid([]byte(c.Arguments)) {
+		return c.Arguments
+	}
+	return pretty([]byte(c.Arguments), "  ")
+}
+
+// words are what the filter of the list of models looks in.
+func (m Model) words() string { return strings.ToLower(m.Name + " " + m.ID + " " + m.Owner) }
+
+// formOf makes a control that stands outside of a form a part of it.
+func formOf(p PlayPane, more templ.Attributes) templ.Attributes {
+	all := templ.Attributes{"form": p.formID()}
+	for name, value := range more {
+		all[name] = value
+	}
+	return all
+}
