@@ -18,7 +18,7 @@ import (
 
 const (
 	shotsFolder  = "../.shots"
-	storybookMax = 2 * time.Minute // to build and to start
+	storybookMax = 40 * time.Minute // to build it, and to look at all of it
 	shotTabs     = 3
 	storiesMax   = 2000
 )
