@@ -9,11 +9,10 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of what is looked at for a page of figures, so that it stays quick however many records there are.
-const (
-	timingsMax  = 2000
-	failuresMax = 50
-)
+// TimingsMax is how many calls are looked at for how long calls take, so that a page of figures stays quick however many there are.
+const TimingsMax = 2000
+
+const failuresMax = 50 // of a list
 
 // Hour is what an account did in one hour, as its usage records add up.
 type Hour struct {
@@ -103,7 +102,7 @@ func selectTimings(ctx context.Context, q postgres.Queryer, accountID string, fr
 		select started_at, first_byte_micros, duration_micros, streamed from usage_records
 		where account_id = $1 and started_at >= $2 and started_at < $3 and outcome = 'succeeded' and style <> 'videos'
 			and day between ($2::timestamptz at time zone 'utc')::date and ($3::timestamptz at time zone 'utc')::date
-		order by started_at desc, request_id desc limit $4`, accountID, from.UTC(), to.UTC(), timingsMax)
+		order by started_at desc, request_id desc limit $4`, accountID, from.UTC(), to.UTC(), TimingsMax)
 	return rows, err
 }
 

@@ -83,7 +83,8 @@ var parameter = regexp.MustCompile(`([a-z_]+)/(:[a-z_]+|\*)`)
 var kinds = map[string]string{
 	"videos": "video", "webhook_endpoints": "endpoint", "webhooks": "endpoint", "deliveries": "delivery", "keys": "key", "topups": "topup",
 	"top_ups": "topup", "requests": "request", "calls": "request", "outbox": "mail", "models": "model", "assets": "asset",
-	"catalog": "version", "members": "member", "invitations": "invitation", "sessions": "session", "callbacks": "token",
+	"recipes": "tool", "limits": "wish", "catalog": "version", "members": "member", "invitations": "invitation", "sessions": "session",
+	"callbacks": "token",
 }
 
 // fill puts the ids of objects, or of none, into a route's path and body.

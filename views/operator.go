@@ -23,6 +23,7 @@ var operatorTabs = []ui.NavItem{
 	{Icon: ui.IconRadio, Text: "Traffic", Href: operatorPath},
 	{Icon: ui.IconGauge, Text: "Metrics", Href: metricsPath},
 	{Icon: ui.IconHistory, Text: "Catalog history", Href: historyPath},
+	{Icon: ui.IconSliders, Text: "Limit requests", Href: limitAnswersPath},
 }
 
 // Traffic is where calls go at this moment: the models with their routes, and the providers.

@@ -7,15 +7,19 @@ import (
 	"umg/views/ui"
 )
 
-// Overview is the first page of the console.
+// Overview is the first page of the console. A part of it that could not be read is nil, and says so in its own place.
 type Overview struct {
 	Shell
 	Onboarding *Onboarding // nil once dismissed
-	Credit     Credit
-	Stats      Stats
-	Requests   []Request
+	Credit     *Credit
+	Spending   *Spending
+	Speed      *Speed
+	Top        *TopModels
+	Failures   *Failures
+	Recent     *Recent
+	Running    int      // videos that are being made
 	Payable    bool     // credit can be bought on this server
-	Failure    *Trouble // set when credit, figures and requests could not be read
+	Failure    *Trouble // set when anything could not be read
 	Unverified *Unverified
 	Hooks      []Webhook // endpoints that were disabled for failing, or are about to be
 }
@@ -34,31 +38,6 @@ type Credit struct {
 	Granted      app.Amount // promotions and corrections
 	Held         app.Amount
 	Owed         app.Amount // to us, because credit that was spent was taken back
-}
-
-// Stats are the figures of the last 30 days.
-type Stats struct {
-	Spend      app.Amount
-	SpendByDay []app.Amount // oldest first; may be empty
-	Requests   int64
-	Streamed   int64
-	Failed     int64
-}
-
-// dayShares are the days' spend as percents of the biggest day.
-func (s Stats) dayShares() []int {
-	var most app.Amount
-	for _, a := range s.SpendByDay {
-		most = max(most, a)
-	}
-	shares := make([]int, len(s.SpendByDay))
-	for i, a := range s.SpendByDay {
-		if most > 0 && a > 0 {
-			shares[i] = max(1, int(a/max(most/100, 1)))
-			shares[i] = min(shares[i], 100)
-		}
-	}
-	return shares
 }
 
 // Request is one row of the request table.
@@ -86,55 +65,6 @@ func (r Request) styleWords() string {
 		return r.Style + ", streamed"
 	}
 	return r.Style
-}
-
-// Onboarding is the way to the first answered request.
-type Onboarding struct {
-	Form     KeyForm   // for the first key; used while there is none
-	HasKey   bool      // the account has a usable key
-	KeyHint  string    // the masked form of the newest key
-	Fresh    *FreshKey // just made: shown this once
-	Call     Call
-	Language string // the sample to show first, from the cookie umg_language
-	First    *FirstRequest
-}
-
-// FreshKey is a key with its secret.
-type FreshKey struct {
-	Key    Key
-	Secret string
-}
-
-// FirstRequest is the request the onboarding waited for. One that failed keeps it waiting, but is shown.
-type FirstRequest struct {
-	Request
-}
-
-// Answered says whether the request did what the onboarding is for.
-func (f *FirstRequest) Answered() bool { return f != nil && f.Outcome == "succeeded" }
-
-// done says whether all three steps are behind.
-func (o Onboarding) done() bool { return o.First.Answered() }
-
-// state is how far each of the three steps is.
-func (o Onboarding) state(step int) ui.StepState {
-	reached := 1
-	switch {
-	case o.done():
-		reached = 4
-	case o.HasKey || o.Fresh != nil:
-		reached = 2
-	}
-	switch {
-	case step < reached:
-		return ui.StepDone
-	case step == reached:
-		return ui.StepCurrent
-	case step == 3 && reached == 2:
-		return ui.StepCurrent
-	default:
-		return ui.StepNext
-	}
 }
 
 // verdict is what an outcome means, in plain words.

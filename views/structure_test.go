@@ -162,7 +162,7 @@ func TestFormsWorkWithoutScripts(t *testing.T) {
 func TestSecretsAppearOnlyWhereAKeyWasJustMade(t *testing.T) {
 	t.Parallel()
 	for _, s := range stories.All() {
-		made := strings.HasPrefix(s.Name, "key-created") || strings.HasPrefix(s.Name, "key-rotated") || s.Name == "overview-key-made"
+		made := strings.HasPrefix(s.Name, "key-created") || strings.HasPrefix(s.Name, "key-rotated") || s.Name == "overview-key-made" || s.Name == "recipe-key-created"
 		if strings.Contains(draw(t, s), stories.Secret) != made {
 			t.Errorf("%s: a secret is shown, or is missing", s.Name)
 		}
@@ -182,8 +182,10 @@ func TestHostileTextStaysText(t *testing.T) {
 	row := views.Request{ID: evil, Model: evil, KeyName: evil, Style: evil, Outcome: evil, ErrorCode: evil, At: stories.Now()}
 	form := views.KeyForm{Addresses: "</textarea>" + evil, ExpiryDay: evil, Models: []string{evil}, Name: evil, NameError: evil, Env: evil, EnvError: evil, Mode: evil, ModeError: evil, FormError: evil}
 	call := views.Call{BaseURL: evil, Key: evil, Model: evil}
-	steps := &views.Onboarding{Form: form, Call: call, Language: evil}
-	made := &views.Onboarding{HasKey: true, KeyHint: evil, Fresh: &views.FreshKey{Key: key, Secret: evil}, Call: call,
+	body := []views.StyleBody{{Style: "chat", Body: []byte(`{"a":"</code><img src=x>"}`)}}
+	steps := &views.Onboarding{KeyError: evil, BaseURL: evil, Model: evil, Bodies: body, Language: evil, Style: evil, MayCall: true,
+		Refused: &views.Arrival{ID: evil, Method: evil, Route: evil, KeyName: evil, Code: evil}, Sent: &views.SentCall{Answer: evil, Model: evil}}
+	made := &views.Onboarding{HasKey: true, KeyHint: evil, Fresh: &views.FreshKey{Key: key, Secret: evil}, BaseURL: evil, Bodies: body,
 		First: &views.FirstRequest{Request: row}}
 	entry := views.Entry{Shell: shell, Email: evil, EmailError: evil, PasswordError: evil, FormError: evil, Next: evil}
 	created := views.KeyCreated{Shell: shell, Fresh: views.FreshKey{Key: key, Secret: evil}, Call: call, Language: evil}
@@ -218,7 +220,7 @@ func TestHostileTextStaysText(t *testing.T) {
 		}),
 		"sign-up":  views.SignUpPage(entry),
 		"sign-in":  views.SignInPage(entry),
-		"overview": views.OverviewPage(views.Overview{Shell: shell, Onboarding: steps, Requests: []views.Request{row}}),
+		"overview": views.OverviewPage(views.Overview{Shell: shell, Onboarding: steps, Recent: &views.Recent{Requests: []views.Request{row}}, Failures: &views.Failures{Requests: []views.Request{row}}}),
 		"made":     views.OverviewPage(views.Overview{Shell: shell, Onboarding: made, Failure: &views.Trouble{RequestID: evil}}),
 		"keys":     views.KeysPage(views.Keys{Shell: shell, Keys: []views.Key{key}}),
 		"key":      views.KeyPage(views.KeyEdit{Shell: shell, Key: key, Form: form}),

@@ -212,6 +212,7 @@ func (s Shell) summary() string {
 // sheet is a stylesheet that only some pages need, by how their addresses begin.
 type sheet struct {
 	name   string
+	exact  string // a whole address
 	begins []string
 	hidden []string // the same, for pages that only operators have: to all others such an address is no page
 }
@@ -219,10 +220,10 @@ type sheet struct {
 // sheets are loaded after the one that all pages share.
 var sheets = []sheet{
 	{name: "money.css", begins: []string{billingPath, usagePath, requestsPath}, hidden: []string{metricsPath}},
-	{name: "account.css", begins: []string{settingsPath, "/console/keys", "/console/assets"}, hidden: []string{operatorPath}},
-	{name: "models.css", begins: []string{"/console/models", "/console/limits", comparePath}},
+	{name: "account.css", begins: []string{settingsPath, "/console/keys", "/console/assets", limitsPath}, hidden: []string{operatorPath}},
+	{name: "models.css", begins: []string{"/console/models", comparePath}},
 	{name: "play.css", begins: []string{"/console/playground", "/console/videos", "/console/assets", "/console/prompts", "/console/shared"}},
-	{name: "start.css", begins: []string{"/console/start", "/console/recipes", "/console/notifications"}},
+	{name: "start.css", exact: "/console", begins: []string{recipesPath, limitsPath}, hidden: []string{limitAnswersPath}},
 	{name: "docs.css", begins: []string{"/console/docs", "/console/playground", "/console/shared"}},
 }
 
@@ -233,7 +234,8 @@ var scripts = []sheet{{name: "playground.js", begins: []string{"/console/playgro
 func (s Shell) extra(all []sheet) []string {
 	var names []string
 	for _, one := range all {
-		if begins(s.Path, one.begins) || s.Viewer != nil && s.Viewer.Operator && begins(s.Path, one.hidden) {
+		whole := one.exact != "" && one.exact == s.Path
+		if whole || begins(s.Path, one.begins) || s.Viewer != nil && s.Viewer.Operator && begins(s.Path, one.hidden) {
 			names = append(names, one.name)
 		}
 	}

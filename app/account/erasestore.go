@@ -30,6 +30,9 @@ var leftovers = []leftover{
 			select id from assets where account_id = $1 and deleted_at is null limit $2)`},
 	{"prompts with their versions and links", `
 		delete from prompts where $3::timestamptz is not null and id in (select id from prompts where account_id = $1 limit $2)`},
+	{"requests for limits", `
+		delete from limit_requests where $3::timestamptz is not null and id in (
+			select id from limit_requests where account_id = $1 limit $2)`},
 	{"webhook endpoints", `
 		update webhook_endpoints set deleted_at = coalesce(deleted_at, $3), updated_at = $3, name = 'deleted',
 			url = 'https://deleted.invalid/', secret = '', previous_secret = null, previous_valid_until = null

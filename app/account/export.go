@@ -56,6 +56,8 @@ var chapters = []chapter{
 		columns: "prompt_id, number, model, variables, author as author_id, restored, created_at, content::json"},
 	{name: "prompt_links", table: "prompt_shares t", keys: []string{"id"}, types: []string{"text"},
 		columns: "id, prompt_id, number, author as author_id, created_at, expires_at, viewed_at, revoked_at"},
+	{name: "limit_requests", table: "limit_requests t", keys: []string{"id"}, types: []string{"text"},
+		columns: "id, email, model, factor_then, factor, reason, state, answer, created_at, answered_at"},
 	{name: "webhook_endpoints", table: "webhook_endpoints t", keys: []string{"id"}, types: []string{"text"}, where: "deleted_at is null",
 		columns: "id, name, url, event_types, status, disabled_reason, created_at, updated_at"},
 	{name: "top_ups", table: "topups t", keys: []string{"id"}, types: []string{"text"},

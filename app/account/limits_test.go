@@ -69,11 +69,57 @@ func TestOnlyThoseOfTheRolesAreRecipients(t *testing.T) {
 		b.db.MustExec(`insert into memberships (account_id, user_id, role, created_at) values ($1, $2, $3, $4)`,
 			owner.AccountID, u.ID, []Role{Admin, Developer}[i], b.clock.Now().Add(time.Duration(i+1)*time.Minute))
 	}
-	got, err := b.Recipients(t.Context(), b.db, owner.AccountID, Owner, Admin)
+	got, err := b.Recipients(t.Context(), b.db, owner.AccountID, "webhook", Owner, Admin)
 	if err != nil || len(got) != 2 || got[0] != owner.Email || got[1] != admin.Email {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, err := b.Recipients(t.Context(), b.db, "acct_none", Owner); err != nil || len(got) != 0 {
+	if got, err := b.Recipients(t.Context(), b.db, "acct_none", "", Owner); err != nil || len(got) != 0 {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestAnAccountAsksForHigherLimitsOnceAtATime(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ada, other, op := b.member(t, "ada@example.com"), b.member(t, "other@example.com"), b.member(t, "op@example.com")
+	must(t, b.SetLimitFactor(t.Context(), app.Principal{AccountID: ada.AccountID, From: command}, 3))
+	p := ada.Principal()
+	for name, ask := range map[string]struct {
+		times  int
+		reason string
+	}{"times": {1, "x"}, "reason": {2, " "}} {
+		_, err := b.AskLimits(t.Context(), p, "", ask.times, ask.reason)
+		if app.AsError(err).Param != name {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	asked, err := b.AskLimits(t.Context(), p, "aurora-large", 5, "A launch on Monday.")
+	if err != nil || asked.FactorThen != 3 || asked.Factor != 15 || asked.Email != ada.Email {
+		t.Fatalf("%+v, %v", asked, err)
+	}
+	_, err = b.AskLimits(t.Context(), p, "", 2, "And more.")
+	wantError(t, err, app.Conflict, "limit_request_open")
+	if list, err := b.LimitRequests(t.Context(), other.AccountID); err != nil || len(list) != 0 {
+		t.Errorf("a stranger sees %+v, %v", list, err)
+	}
+	wantError(t, b.AnswerLimits(t.Context(), op, command, asked.ID, LimitDone, ""), app.NotFound, "not_found") // no operator
+	op.Operator = true
+	wantError(t, b.AnswerLimits(t.Context(), op, command, asked.ID, "open", ""), app.Invalid, "invalid_value")
+	must(t, b.AnswerLimits(t.Context(), op, command, asked.ID, LimitDone, "Have fun."))
+	wantError(t, b.AnswerLimits(t.Context(), op, command, asked.ID, LimitDeclined, ""), app.NotFound, "limit_request_not_found")
+	list, err := b.AllLimitRequests(t.Context())
+	if err != nil || len(list) != 1 || list[0].State != LimitDone || list[0].Answer != "Have fun." || list[0].AnsweredBy != op.Email ||
+		list[0].FactorNow != 3 || list[0].Account == "" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if _, err := b.AskLimits(t.Context(), p, "", 2, "And more."); err != nil {
+		t.Errorf("a second one after the answer: %v", err)
+	}
+	actions := map[audit.Action]int{}
+	for _, e := range b.told(t, ada.AccountID) {
+		actions[e.Action]++
+	}
+	if actions["account.limits_requested"] != 2 || actions["account.limits_answered"] != 1 {
+		t.Errorf("the log tells %v", actions)
 	}
 }

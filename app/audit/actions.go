@@ -32,6 +32,8 @@ var known = []Known{
 
 	{"account.renamed", "renamed the account", "account"},
 	{"account.settings_changed", "changed the settings of the account", "account"},
+	{"account.limits_requested", "asked for higher limits of", "account"},
+	{"account.limits_answered", "answered the request for higher limits of", "account"},
 	{"account.exported", "exported the data of the account", "account"},
 	{"account.deleted", "deleted the account", "account"},
 	{"account.frozen", "froze the account", "account"},

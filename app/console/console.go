@@ -90,9 +90,6 @@ func Routes() []Route {
 		{Method: http.MethodPost, Path: "/sign-in", Open: true, serve: (*Console).signIn},
 		{Method: http.MethodPost, Path: "/sign-out", Open: true, serve: (*Console).signOut},
 		{Method: http.MethodPost, Path: "/theme", Open: true, serve: (*Console).setTheme},
-		{Method: http.MethodGet, Path: "", serve: (*Console).overview},
-		{Method: http.MethodGet, Path: "/first-request", serve: (*Console).firstRequest},
-		{Method: http.MethodPost, Path: "/onboarding", serve: (*Console).setOnboarding},
 		{Method: http.MethodGet, Path: "/playground", Right: app.CallText, serve: (*Console).playground},
 		{Method: http.MethodPost, Path: "/playground", Right: app.CallText, serve: (*Console).play},
 		{Method: http.MethodPost, Path: "/playground/settings", Right: app.CallText, serve: (*Console).playSettings},
@@ -109,7 +106,8 @@ func Routes() []Route {
 		{Method: http.MethodGet, Path: "/videos/:id/delete", Right: app.UseVideos, serve: (*Console).askDeleteVideo},
 		{Method: http.MethodPost, Path: "/videos/:id/delete", Right: app.UseVideos, serve: (*Console).deleteVideo},
 		{Method: http.MethodPost, Path: "/videos/:id/remix", Right: app.MakeVideos, serve: (*Console).remixVideo},
-	}, modelRoutes(), keyRoutes(), webhookRoutes(), assetRoutes(), billingRoutes(), usageRoutes(), verifyRoutes(), outboxRoutes(), accountRoutes(),
+	}, overviewRoutes(), recipeRoutes(), limitRoutes(),
+		modelRoutes(), keyRoutes(), webhookRoutes(), assetRoutes(), billingRoutes(), usageRoutes(), verifyRoutes(), outboxRoutes(), accountRoutes(),
 		signInRoutes(), profileRoutes(), securityRoutes(), auditRoutes(), memberRoutes(),
 		accountSettingsRoutes(), operatorRoutes(), paletteRoutes())
 }

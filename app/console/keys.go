@@ -113,7 +113,12 @@ func viewKey(k account.Key) views.Key {
 }
 
 func (c *Console) newKey(p *page) error {
-	return c.render(p, http.StatusOK, views.KeyNewPage(views.KeyNew{Shell: c.shell(p), Form: views.NewKeyForm(c.keyChoices(p))}))
+	form := views.NewKeyForm(c.keyChoices(p))
+	form.Name = p.QueryParam("name")
+	if mode := p.QueryParam("mode"); mode == views.ModeStandard || mode == views.ModeDocumented {
+		form.Mode = mode
+	}
+	return c.render(p, http.StatusOK, views.KeyNewPage(views.KeyNew{Shell: c.shell(p), Form: form}))
 }
 
 // createKey answers with the secret itself instead of leading to another page: it is shown once and kept nowhere.

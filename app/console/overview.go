@@ -1,21 +1,42 @@
 package console
 
 import (
-	"errors"
+	"cmp"
+	"context"
 	"net/http"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"umg/app"
+	"umg/app/arrival"
+	"umg/app/llm"
 	"umg/billing"
 	"umg/views"
 )
 
 const (
-	recentRequestsMax = 20
-	activityDays      = 30
-	hidden            = "hidden"
+	firstRequestsMax = 20 // among which the first answered one is looked for
+	waitLookEvery    = time.Second
+	recentLookEvery  = 3 * time.Second
+	refusedWithin    = 10 * time.Minute // a call that was refused longer ago is not told of
+	settledAfter     = views.RecentMax  // calls, after which the first steps stay away unless they are asked for
+	hidden           = "hidden"
+	shown            = "shown"
 )
+
+// overviewRoutes are the first page, and what it asks for.
+func overviewRoutes() []Route {
+	return []Route{
+		{Method: http.MethodGet, Path: "", serve: (*Console).overview},
+		{Method: http.MethodGet, Path: "/overview/requests", Right: app.ReadUsage, serve: (*Console).recentRequests},
+		{Method: http.MethodGet, Path: "/first-request", serve: (*Console).firstRequest},
+		{Method: http.MethodPost, Path: "/onboarding", serve: (*Console).setOnboarding},
+		{Method: http.MethodPost, Path: "/onboarding/send", Right: app.CallText, serve: (*Console).sendFirst},
+	}
+}
 
 func (c *Console) overview(p *page) error {
 	return c.renderOverview(p, http.StatusOK, views.NewKeyForm(c.keyChoices(p)), nil)
@@ -24,6 +45,17 @@ func (c *Console) overview(p *page) error {
 // renderOverview draws the first page: the way to the first request unless it was put away, then figures. When these
 // cannot be read the rest of the page still stands.
 func (c *Console) renderOverview(p *page, status int, form views.KeyForm, fresh *views.FreshKey) error {
+	return c.drawOverview(p, status, start{form: form, fresh: fresh})
+}
+
+// start is what was just done on the way to the first request.
+type start struct {
+	form  views.KeyForm
+	fresh *views.FreshKey
+	sent  *views.SentCall
+}
+
+func (c *Console) drawOverview(p *page, status int, s start) error {
 	o := views.Overview{Shell: c.shell(p), Payable: c.payable()}
 	keys, err := c.listKeys(p)
 	if err != nil {
@@ -33,50 +65,191 @@ func (c *Console) renderOverview(p *page, status int, form views.KeyForm, fresh 
 	for _, k := range keys {
 		names[k.ID] = k.Name
 	}
-	o.Hooks, err = c.troubledWebhooks(p)
-	unverified, unverifiedErr := c.unverified(p)
-	o.Unverified = unverified
-	if err = errors.Join(err, unverifiedErr, c.fillActivity(p, &o, names)); err != nil {
+	if c.fillOverview(p, &o, names) {
 		o.Failure = &views.Trouble{RequestID: p.Response().Header().Get(echo.HeaderXRequestID)}
 	}
-	shown := p.principal().Rights.Has(app.ManageKeys)
-	if cookie, err := p.Cookie(onboardingCookie); shown && (err != nil || cookie.Value != hidden || fresh != nil) {
-		o.Onboarding = c.onboarding(p, keys, o.Requests)
-		o.Onboarding.Form, o.Onboarding.Fresh = form, fresh
-		if fresh != nil {
-			o.Onboarding.Call.Key = fresh.Secret
+	if p.principal().Rights.Has(app.ManageKeys) && c.showsStart(p, &o, s) {
+		if o.Onboarding, err = c.onboarding(p, keys, s); err != nil {
+			return err
 		}
 	}
+	o.Path = consolePath // also where a form of the page was sent somewhere else
 	return c.render(p, status, views.OverviewPage(o))
 }
 
-func (c *Console) fillActivity(p *page, o *views.Overview, keyNames map[string]string) error {
-	ctx, id := p.Request().Context(), p.user.AccountID
-	credit, err := c.o.Ledger.Credit(ctx, id)
-	if err != nil {
-		return err
+// showsStart reports whether the first steps are shown: until they are put away, or enough was called to need them no more.
+func (c *Console) showsStart(p *page, o *views.Overview, s start) bool {
+	if s.fresh != nil || s.sent != nil {
+		return true
 	}
-	activity, err := c.o.Ledger.Activity(ctx, id, activityDays)
-	if err != nil {
-		return err
+	cookie, err := p.Cookie(onboardingCookie)
+	if err == nil && (cookie.Value == hidden || cookie.Value == shown) {
+		return cookie.Value == shown
 	}
-	records, err := c.o.Ledger.Requests(ctx, id, recentRequestsMax)
-	if err != nil {
-		return err
-	}
-	o.Credit = viewCredit(credit)
-	o.Stats = views.Stats{
-		Spend: activity.Spend, Requests: activity.Requests, Streamed: activity.Streamed, Failed: activity.Failed,
-	}
-	if activity.Spend > 0 {
-		o.Stats.SpendByDay = activity.ByDay
-	}
-	for _, r := range records {
-		o.Requests = append(o.Requests, viewRequest(r, keyNames))
-	}
-	return nil
+	return o.Recent == nil || len(o.Recent.Requests) < settledAfter
 }
 
+// onboarding is how far the account is on the way to its first answer.
+func (c *Console) onboarding(p *page, keys []views.Key, s start) (*views.Onboarding, error) {
+	o, err := c.firstSteps(p)
+	if err != nil {
+		return nil, err
+	}
+	o.KeyError = cmp.Or(s.form.FormError, s.form.NameError, s.form.ModeError)
+	o.Fresh, o.Sent = s.fresh, s.sent
+	o.MayCall = p.principal().Rights.Has(app.CallText)
+	o.BaseURL, o.Language, o.Style = c.apiURL(), language(p), preferred(p, styleCookie)
+	if b := c.balanceOf(p); b.Known && b.Available <= 0 {
+		o.Unfunded = true
+	}
+	if m, ok := c.o.Catalog.Snapshot().Cheapest(llm.Chat); ok {
+		o.Model = m.ID
+		for _, style := range m.Served() {
+			if body := sampleRequest(m, style); body != nil {
+				o.Bodies = append(o.Bodies, views.StyleBody{Style: views.Style(style), Body: body})
+			}
+		}
+	}
+	for _, k := range keys {
+		if !k.Disabled && (k.ExpiresAt == nil || k.ExpiresAt.After(c.o.Now())) {
+			o.HasKey, o.KeyHint = true, k.Masked
+			break
+		}
+	}
+	return o, nil
+}
+
+// firstSteps are the request that the first steps wait for, and one that was refused since.
+func (c *Console) firstSteps(p *page) (*views.Onboarding, error) {
+	ctx := p.Request().Context()
+	records, err := c.o.Ledger.Requests(ctx, p.user.AccountID, firstRequestsMax)
+	if err != nil {
+		return nil, err
+	}
+	requests := make([]views.Request, len(records))
+	for i, r := range records {
+		requests[i] = viewRequest(r, nil)
+	}
+	o := &views.Onboarding{First: first(requests)}
+	if o.First.Answered() {
+		return o, nil
+	}
+	from := c.o.Now().Add(-refusedWithin)
+	if o.First != nil && o.First.At.After(from) {
+		from = o.First.At
+	}
+	refused, err := c.refusedCall(ctx, p, from)
+	o.Refused = refused
+	return o, err
+}
+
+// refusedCall is the latest call since a moment that was refused at the door, nil where none was or nobody is told of them.
+func (c *Console) refusedCall(ctx context.Context, p *page, from time.Time) (*views.Arrival, error) {
+	if c.o.Arrivals == nil {
+		return nil, nil
+	}
+	calls, err := c.o.Arrivals.Since(ctx, p.user.AccountID, p.RealIP(), from)
+	if err != nil {
+		return nil, err
+	}
+	for _, call := range calls {
+		if call.Refused {
+			return viewArrival(call, nil), nil
+		}
+	}
+	return nil, nil
+}
+
+func viewArrival(call arrival.Call, keyNames map[string]string) *views.Arrival {
+	return &views.Arrival{
+		At: call.At, ID: call.RequestID, Method: call.Method, Route: call.Route, KeyName: keyNames[call.KeyID], Style: call.Style,
+		Model: call.Model, Status: call.Status, Code: call.Code, Unknown: call.AccountID == "",
+	}
+}
+
+// first is the request that the onboarding waits for: the latest answered one, or the latest at all.
+func first(requests []views.Request) *views.FirstRequest {
+	for _, r := range requests {
+		if f := (&views.FirstRequest{Request: r}); f.Answered() {
+			return f
+		}
+	}
+	if len(requests) == 0 {
+		return nil
+	}
+	return &views.FirstRequest{Request: requests[0]}
+}
+
+// firstRequest is what the waiting step is kept up to date with: by events, or once for who only asks. While there is nothing
+// new there is no content, so that screen readers are not told the same again and again.
+func (c *Console) firstRequest(p *page) error {
+	told := ""
+	look := func(context.Context) (views.LiveEvent, bool, error) {
+		o, err := c.firstSteps(p)
+		if err != nil {
+			return views.LiveEvent{}, false, err
+		}
+		now := ""
+		switch {
+		case o.First.Answered() || o.First != nil && o.Refused == nil:
+			now = o.First.ID
+		case o.Refused != nil:
+			now = o.Refused.ID
+		}
+		if now == told {
+			return views.LiveEvent{}, false, nil
+		}
+		told = now
+		return views.LiveEvent{ID: now, HTML: views.FirstRequestPart(*o, true)}, true, nil
+	}
+	if strings.HasPrefix(p.Request().Header.Get(echo.HeaderAccept), liveKind) {
+		return c.live(p, waitLookEvery, look)
+	}
+	event, found, err := look(p.Request().Context())
+	if err != nil {
+		return err
+	}
+	if !found {
+		return p.NoContent(http.StatusNoContent)
+	}
+	return c.render(p, http.StatusOK, event.HTML)
+}
+
+// recentRequests tells of calls that are newer than those on the page.
+func (c *Console) recentRequests(p *page) error {
+	if !strings.HasPrefix(p.Request().Header.Get(echo.HeaderAccept), liveKind) {
+		return p.Redirect(http.StatusSeeOther, consolePath)
+	}
+	names, err := c.keyNames(p)
+	if err != nil {
+		return err
+	}
+	seen := lastSeen(p)
+	return c.live(p, recentLookEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
+		records, err := c.o.Ledger.Requests(ctx, p.user.AccountID, views.RecentMax)
+		if err != nil {
+			return views.LiveEvent{}, false, err
+		}
+		rows := viewRequests(records, names)
+		if i := slices.IndexFunc(rows, func(r views.Request) bool { return r.ID == seen }); i >= 0 {
+			rows = rows[:i]
+		}
+		if len(rows) == 0 {
+			return views.LiveEvent{}, false, nil
+		}
+		seen = rows[0].ID
+		return views.LiveEvent{ID: seen, HTML: views.RequestRows(rows, views.Shell{Now: c.o.Now()})}, true, nil
+	})
+}
+
+func (c *Console) setOnboarding(p *page) error {
+	value := hidden
+	if p.FormValue("show") == "true" {
+		value = shown
+	}
+	c.prefer(p, onboardingCookie, value)
+	return p.Redirect(http.StatusSeeOther, consolePath)
+}
 func viewRequest(r billing.UsageRecord, keyNames map[string]string) views.Request {
 	name, known := keyNames[r.KeyID]
 	switch {
@@ -93,55 +266,4 @@ func viewRequest(r billing.UsageRecord, keyNames map[string]string) views.Reques
 		Input:  u[billing.InputTokens] + u[billing.CacheReadTokens] + u[billing.CacheWriteTokens],
 		Output: u[billing.OutputTokens] + u[billing.ReasoningTokens], Cost: r.Cost, FirstByte: r.FirstByte, Duration: r.Duration,
 	}
-}
-
-func (c *Console) onboarding(p *page, keys []views.Key, requests []views.Request) *views.Onboarding {
-	o := &views.Onboarding{Call: c.sampleCall(""), Language: language(p), First: first(requests)}
-	for _, k := range keys {
-		if !k.Disabled && (k.ExpiresAt == nil || k.ExpiresAt.After(c.o.Now())) {
-			o.HasKey, o.KeyHint = true, k.Masked
-			break
-		}
-	}
-	return o
-}
-
-// first is the request that the onboarding waits for: the latest answered one, or the latest at all.
-func first(requests []views.Request) *views.FirstRequest {
-	for _, r := range requests {
-		if f := (&views.FirstRequest{Request: r}); f.Answered() {
-			return f
-		}
-	}
-	if len(requests) == 0 {
-		return nil
-	}
-	return &views.FirstRequest{Request: requests[0]}
-}
-
-// firstRequest is what the waiting step asks for every two seconds. While there is nothing new there is no content, so
-// that screen readers are not told the same again and again.
-func (c *Console) firstRequest(p *page) error {
-	records, err := c.o.Ledger.Requests(p.Request().Context(), p.user.AccountID, recentRequestsMax)
-	if err != nil {
-		return err
-	}
-	requests := make([]views.Request, len(records))
-	for i, r := range records {
-		requests[i] = viewRequest(r, nil)
-	}
-	f := first(requests)
-	if f == nil {
-		return p.NoContent(http.StatusNoContent)
-	}
-	return c.render(p, http.StatusOK, views.FirstRequestPart(f, true))
-}
-
-func (c *Console) setOnboarding(p *page) error {
-	value := hidden
-	if p.FormValue("show") == "true" {
-		value = "shown"
-	}
-	c.prefer(p, onboardingCookie, value)
-	return p.Redirect(http.StatusSeeOther, consolePath)
 }

@@ -1,6 +1,8 @@
 package stories
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -13,7 +15,10 @@ func overview() []Story {
 	story := func(name, title string, status int, change func(*views.Overview)) Story {
 		return Story{Name: name, Group: "Overview", Title: title, Status: status, Path: "/console",
 			View: func(s views.Shell) templ.Component {
-				o := views.Overview{Shell: s, Onboarding: steps(), Credit: trialCredit()}
+				o := views.Overview{
+					Shell: s, Onboarding: steps(), Credit: trialCredit(), Spending: nothingSpent(), Speed: &views.Speed{ByHour: make([]time.Duration, 24)},
+					Top: &views.TopModels{}, Failures: &views.Failures{}, Recent: &views.Recent{},
+				}
 				change(&o)
 				return views.OverviewPage(o)
 			}}
@@ -23,70 +28,161 @@ func overview() []Story {
 		return s
 	}
 	fresh := views.Balance{Known: true, Available: 5 * app.Dollar, LowAt: app.Dollar}
-	return []Story{
+	list := []Story{
 		balance(story("overview-new", "Brand new account", 200, func(*views.Overview) {}), fresh),
 		balance(story("overview-key-error", "First key refused", 422, func(o *views.Overview) {
-			o.Onboarding.Form = views.KeyForm{NameError: "Give the key a name of at most 64 characters.", ModeError: "Choose who will use this key."}
+			o.Onboarding.KeyError = "An account has at most 100 keys. Delete one that you no longer need."
 		}), fresh),
 		balance(story("overview-key-made", "First key just made, waiting", 200, func(o *views.Overview) {
 			o.Onboarding.HasKey, o.Onboarding.KeyHint = true, "sk-umg-7H…f3Qk"
 			o.Onboarding.Fresh = &views.FreshKey{Key: exampleKeys()[0], Secret: Secret}
-			o.Onboarding.Call.Key = Secret
 		}), fresh),
 		balance(story("overview-waiting", "Back again, still waiting", 200, func(o *views.Overview) {
-			o.Onboarding.HasKey, o.Onboarding.KeyHint, o.Onboarding.Language = true, "sk-umg-7H…f3Qk", "python"
+			o.Onboarding.HasKey, o.Onboarding.KeyHint, o.Onboarding.Language, o.Onboarding.Style = true, "sk-umg-7H…f3Qk", "python", "messages"
 		}), fresh),
 		story("overview-first-failed", "The first request failed", 200, func(o *views.Overview) {
 			o.Onboarding.HasKey, o.Onboarding.KeyHint = true, "sk-umg-7H…f3Qk"
 			row := exampleRequests()[3]
 			o.Onboarding.First = &views.FirstRequest{Request: row}
-			o.Requests = []views.Request{row}
-			o.Stats = views.Stats{Requests: 1, Failed: 1, SpendByDay: firstDay(0)}
+			o.Recent.Requests, o.Failures.Requests = []views.Request{row}, []views.Request{row}
+			o.Spending.Requests, o.Spending.Failed, o.Spending.RequestsByDay[29], o.Spending.FailedByDay[29] = 1, 1, 1, 1
 		}),
-		story("overview-first", "First request answered", 200, func(o *views.Overview) {
+		balance(story("overview-refused", "The first request had a wrong key", 200, func(o *views.Overview) {
 			o.Onboarding.HasKey, o.Onboarding.KeyHint = true, "sk-umg-7H…f3Qk"
-			row := exampleRequests()[0]
-			row.Cost, row.Cached = 7_500, 0
-			row.Input, row.Output = 14, 9
-			o.Onboarding.First = &views.FirstRequest{Request: row}
-			o.Requests = []views.Request{row}
-			o.Credit.Available, o.Credit.Trial = 4_999_992_500, 4_999_992_500
-			o.Stats = views.Stats{Spend: 7_500, Requests: 1, SpendByDay: firstDay(7_500)}
-			o.Balance.Available = o.Credit.Available
-		}),
+			o.Onboarding.Refused = &views.Arrival{
+				At: at(8 * time.Second), ID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr", Method: "POST", Route: "/v1/chat/completions", Status: 401,
+				Code: "invalid_api_key", Unknown: true,
+			}
+		}), fresh),
+		story("overview-first", "First request answered", 200, answered),
+		balance(story("overview-sent", "Sent from the page, and answered", 200, func(o *views.Overview) {
+			answered(o)
+			o.Onboarding.Sent = &views.SentCall{Answer: "Hello! It is a pleasure to meet you.", Model: Model, ID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
+		}), fresh),
+		balance(story("overview-sent-refused", "Sent from the page, without credit", 422, func(o *views.Overview) {
+			fix := views.FixOf("insufficient_quota")
+			o.Onboarding.Unfunded = true
+			o.Onboarding.Sent = &views.SentCall{Trouble: "The account has no credit for this request.", Fix: &fix}
+			o.Credit = &views.Credit{}
+		}), views.Balance{Known: true, LowAt: app.Dollar}),
 		story("overview-busy", "A busy account", 200, busy),
+		story("overview-huge", "Great numbers", 200, huge),
+	}
+	return append(list,
 		story("overview-hooks", "Webhook endpoints in trouble", 200, troubled),
 		balance(story("overview-low", "Little credit left", 200, func(o *views.Overview) {
 			busy(o)
-			o.Credit = views.Credit{Available: 412_905_310, Purchased: 412_905_310}
+			o.Credit = &views.Credit{Available: 412_905_310, Purchased: 412_905_310}
 		}), views.Balance{Known: true, Available: 412_905_310, LowAt: app.Dollar}),
 		balance(story("overview-empty-credit", "No credit left", 200, func(o *views.Overview) {
 			busy(o)
-			o.Credit = views.Credit{Available: 0}
+			o.Credit = &views.Credit{Available: 0}
 		}), views.Balance{Known: true, Available: 0, LowAt: app.Dollar}),
 		balance(story("overview-idle", "Onboarding hidden, nothing called yet", 200, func(o *views.Overview) { o.Onboarding = nil }), fresh),
 		balance(story("overview-store-error", "Figures cannot be read", 200, func(o *views.Overview) {
 			o.Onboarding = nil
+			o.Credit, o.Spending, o.Speed, o.Top, o.Failures, o.Recent = nil, nil, nil, nil, nil, nil
 			o.Failure = &views.Trouble{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
 		}), views.Balance{}),
-	}
+		story("overview-part-error", "One figure cannot be read", 200, func(o *views.Overview) {
+			busy(o)
+			o.Speed = nil
+			o.Failure = &views.Trouble{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
+		}),
+	)
+}
+
+func answered(o *views.Overview) {
+	o.Onboarding.HasKey, o.Onboarding.KeyHint = true, "sk-umg-7H…f3Qk"
+	row := exampleRequests()[0]
+	row.Cost, row.Cached = 7_500, 0
+	row.Input, row.Output = 14, 9
+	o.Onboarding.First = &views.FirstRequest{Request: row}
+	o.Recent.Requests = []views.Request{row}
+	o.Credit.Available, o.Credit.Trial = 4_999_992_500, 4_999_992_500
+	s := o.Spending
+	s.Today, s.Month, s.Requests, s.ByHour[9], s.ByDay[20], s.RequestsByDay[29] = 7_500, 7_500, 1, 7_500, 7_500, 1
+	o.Speed = &views.Speed{Calls: 1, Whole: views.Quantiles{P50: row.Duration, P95: row.Duration}, ByHour: make([]time.Duration, 24)}
+	o.Top = &views.TopModels{Spend: 7_500, Models: []views.ModelSpend{{Model: Model, Spend: 7_500, Requests: 1}}}
+	o.Balance.Available = o.Credit.Available
 }
 
 func busy(o *views.Overview) {
 	o.Onboarding = nil
 	o.Credit.Purchased, o.Credit.Held, o.Credit.Available = 48_250_000_000, 12_400_000, 53_236_331_450
 	o.Balance.Available = o.Credit.Available
-	o.Requests = exampleRequests()
-	o.Stats = views.Stats{Spend: 31_482_905_118, Requests: 128_412, Streamed: 101_945, Failed: 563, SpendByDay: month()}
+	all := exampleRequests()
+	o.Recent.Requests, o.Running = all, 2
+	for _, i := range []int{3, 5, 7} {
+		o.Failures.Requests = append(o.Failures.Requests, all[i])
+	}
+	o.Spending = &views.Spending{
+		Today: 1_420_918_750, Yesterday: 1_260_004_100, ByHour: month()[10:20], Month: 24_118_220_018, LastMonth: 29_770_100_000,
+		ByDay: month()[:21], Requests: 128_412, RequestsBefore: 97_318, RequestsByDay: counts(month()), Failed: 563, FailedBefore: 611,
+		FailedByDay: []int64{0, 3, 2, 0, 0, 41, 7, 3, 2, 0, 9, 12, 3, 0, 0, 2, 5, 311, 88, 14, 3, 2, 0, 0, 8, 9, 12, 7, 10, 10},
+	}
+	o.Speed = &views.Speed{
+		Calls: billingTimings, Capped: true, Whole: views.Quantiles{P50: 2140 * time.Millisecond, P95: 11_870 * time.Millisecond},
+		First:       views.Quantiles{P50: 388 * time.Millisecond, P95: 1240 * time.Millisecond},
+		WholeBefore: views.Quantiles{P50: 2510 * time.Millisecond, P95: 12 * time.Second},
+	}
+	for i := range 24 {
+		o.Speed.ByHour = append(o.Speed.ByHour, time.Duration(1400+(i*577)%1900)*time.Millisecond)
+	}
+	o.Top = &views.TopModels{Spend: 24_118_220_018, Models: []views.ModelSpend{
+		{Model: "aurora-large", Spend: 14_204_918_750, Requests: 18_224}, {Model: "cobalt-code", Spend: 6_020_442_268, Requests: 9_410},
+		{Model: "sage-reasoning-long-context-preview", Spend: 3_604_859_000, Requests: 212}, {Model: Model, Spend: 288_000_000, Requests: 100_554},
+	}}
+}
+
+// billingTimings is how many calls the time of an answer is worked out from at most.
+const billingTimings = 2000
+
+func huge(o *views.Overview) {
+	busy(o)
+	o.Credit = &views.Credit{Available: 1_284_905_118_202_455, Purchased: 1_284_905_000_000_000, Granted: 118_202_455, Held: 40_000_000_000}
+	o.Balance.Available = o.Credit.Available
+	s := o.Spending
+	s.Today, s.Yesterday, s.Month, s.LastMonth = 18_220_441_902_310, 90_000_000, 402_118_773_004_120, 388_000_000_000_000
+	s.Requests, s.RequestsBefore, s.Failed = 184_220_119, 91_000_112, 20_114
+	for i := range o.Top.Models {
+		o.Top.Models[i].Spend *= 17_000
+		o.Top.Models[i].Requests *= 1_700
+	}
+	o.Top.Spend *= 17_000
+}
+
+func nothingSpent() *views.Spending {
+	return &views.Spending{
+		ByHour: make([]app.Amount, 10), ByDay: make([]app.Amount, 21), RequestsByDay: make([]int64, 30), FailedByDay: make([]int64, 30),
+	}
+}
+
+func counts(amounts []app.Amount) []int64 {
+	list := make([]int64, len(amounts))
+	for i, a := range amounts {
+		list[i] = int64(a / (app.Dollar / 10_000))
+	}
+	return list
 }
 
 func steps() *views.Onboarding {
-	return &views.Onboarding{Form: views.NewKeyForm(keyChoices()), Call: views.Call{BaseURL: BaseURL, Model: Model}}
+	o := &views.Onboarding{MayCall: true, BaseURL: BaseURL, Model: Model}
+	for style, body := range map[views.Style]string{
+		"chat":      `{"model":"` + Model + `","messages":[{"role":"user","content":"Say hello in one short sentence."}]}`,
+		"messages":  `{"model":"` + Model + `","max_tokens":1024,"messages":[{"role":"user","content":"Say hello in one short sentence."}]}`,
+		"responses": `{"model":"` + Model + `","input":"Say hello in one short sentence."}`,
+		"native":    `{"model":"` + Model + `","contents":[{"role":"user","parts":[{"text":"Say hello in one short sentence."}]}]}`,
+	} {
+		o.Bodies = append(o.Bodies, views.StyleBody{Style: style, Body: []byte(body)})
+	}
+	slices.SortFunc(o.Bodies, func(a, b views.StyleBody) int { return strings.Compare(string(a.Style), string(b.Style)) })
+	return o
 }
 
-func trialCredit() views.Credit {
+func trialCredit() *views.Credit {
 	expires := Now().Add(30 * 24 * time.Hour)
-	return views.Credit{Available: 4_998_731_450, Trial: 4_998_731_450, TrialExpires: &expires}
+	return &views.Credit{Available: 4_998_731_450, Trial: 4_998_731_450, TrialExpires: &expires}
 }
 
 // month is a spend that rises and rests at weekends.
@@ -98,12 +194,6 @@ func month() []app.Amount {
 	for i := range days {
 		days[i] *= app.Dollar / 1000
 	}
-	return days
-}
-
-func firstDay(a app.Amount) []app.Amount {
-	days := make([]app.Amount, 30)
-	days[29] = a
 	return days
 }
 
@@ -162,7 +252,7 @@ func troubled(o *views.Overview) {
 	film := exampleRequests()[0]
 	film.Model, film.Style, film.Seconds, film.Cost, film.Duration = "quarry/reel:pro", "videos", 8, 240*app.Cent, 41*time.Second
 	film.ID, film.Cached, film.Streamed, film.FirstByte = "video_01kb4a6zt4h2s8j5y7r3w9mvkd", 0, false, 0
-	o.Requests = append([]views.Request{film}, o.Requests...)
+	o.Recent.Requests = append([]views.Request{film}, o.Recent.Requests...)
 	since := at(30 * time.Hour)
 	o.Hooks = []views.Webhook{
 		{ID: "whe_1", Name: "Billing", Disabled: true, DisabledReason: views.WebhookOffByFailures, DisabledAt: &since},

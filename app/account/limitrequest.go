@@ -1,0 +1,124 @@
+package account
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/audit"
+	"umg/app/postgres"
+)
+
+const (
+	limitReasonRunesMax = 1000
+	limitAnswerRunesMax = 500
+	limitModelBytesMax  = 200
+	limitTimesMax       = 1000
+	limitRequestsShown  = 200 // to operators
+	limitRequestsOwn    = 5   // to the account
+)
+
+// LimitState is how far a request for higher limits is.
+type LimitState string
+
+// The states of a request for higher limits.
+const (
+	LimitOpen     LimitState = "open"
+	LimitDone     LimitState = "done"
+	LimitDeclined LimitState = "declined"
+)
+
+// LimitRequest is what an account asks of the operators about its limits.
+type LimitRequest struct {
+	ID         string     `db:"id"`
+	AccountID  string     `db:"account_id"`
+	Account    string     `db:"account"` // its name
+	Email      string     `db:"email"`   // of who asked
+	Model      string     `db:"model"`   // empty for all
+	FactorThen int        `db:"factor_then"`
+	Factor     int        `db:"factor"` // that is asked for: how many times the usual limits
+	FactorNow  int        `db:"factor_now"`
+	Reason     string     `db:"reason"`
+	State      LimitState `db:"state"`
+	Answer     string     `db:"answer"`
+	AnsweredBy string     `db:"answered_by"`
+	CreatedAt  time.Time  `db:"created_at"`
+	AnsweredAt *time.Time `db:"answered_at"`
+}
+
+// AskLimits asks the operators for so many times what the account has now. An account has one open request at most.
+func (s *Service) AskLimits(ctx context.Context, p app.Principal, model string, times int, reason string) (LimitRequest, error) {
+	reason = strings.TrimSpace(reason)
+	switch {
+	case times < 2 || times > limitTimesMax:
+		return LimitRequest{}, invalid("times", "Choose how much more you need, from 2 to %d times.", limitTimesMax)
+	case len(model) > limitModelBytesMax || !sane(model) && model != "":
+		return LimitRequest{}, invalid("model", "Choose one of the models, or all of them.")
+	case reason == "":
+		return LimitRequest{}, invalid("reason", "Say in a sentence what you need it for, so that it can be decided.")
+	case utf8.RuneCountInString(reason) > limitReasonRunesMax || !utf8.ValidString(reason) || strings.ContainsRune(reason, 0):
+		return LimitRequest{}, invalid("reason", "The reason is longer than %d characters.", limitReasonRunesMax)
+	}
+	r := LimitRequest{
+		ID: s.o.IDs.New("lreq"), AccountID: p.AccountID, Model: model, Reason: reason, State: LimitOpen, CreatedAt: s.o.Now().UTC(),
+	}
+	err := s.manage(ctx, p, app.ManageAccount, func(d desk) error {
+		var err error
+		if r, err = insertLimitRequest(ctx, d.tx, r, p.UserID, times); errors.Is(err, sql.ErrNoRows) {
+			return app.Errorf(app.Conflict, "limit_request_open", "A request of this account is open already. It is answered first.")
+		}
+		if err != nil {
+			return err
+		}
+		return s.audit.Write(ctx, d.tx, p, audit.Event{Action: "account.limits_requested", Changes: []audit.Change{
+			{Field: "limit_factor", From: strconv.Itoa(r.FactorThen), To: strconv.Itoa(r.Factor)}, {Field: "model", To: model},
+		}})
+	})
+	return r, storeError("ask for limits", err)
+}
+
+// LimitRequests are the latest requests of an account, the newest first.
+func (s *Service) LimitRequests(ctx context.Context, accountID string) ([]LimitRequest, error) {
+	list, err := selectLimitRequests(ctx, s.db, accountID, limitRequestsOwn)
+	return list, storeError("read requests for limits", err)
+}
+
+// AllLimitRequests are the latest requests of all accounts, for operators: open ones first.
+func (s *Service) AllLimitRequests(ctx context.Context) ([]LimitRequest, error) {
+	list, err := selectLimitRequests(ctx, s.db, "", limitRequestsShown)
+	return list, storeError("read requests for limits", err)
+}
+
+// AnswerLimits is an operator's answer to a request. It changes no limit; that is a command's to do.
+func (s *Service) AnswerLimits(ctx context.Context, operator User, from app.Origin, id string, state LimitState, answer string) error {
+	answer = strings.TrimSpace(answer)
+	switch {
+	case state != LimitDone && state != LimitDeclined:
+		return invalid("state", "The answer is %s or %s.", LimitDone, LimitDeclined)
+	case utf8.RuneCountInString(answer) > limitAnswerRunesMax || !utf8.ValidString(answer) || strings.ContainsRune(answer, 0):
+		return invalid("answer", "The answer is longer than %d characters.", limitAnswerRunesMax)
+	case !operator.Operator:
+		return app.Errorf(app.NotFound, "not_found", "There is no such request.")
+	}
+	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		accountID, err := answerLimitRequest(ctx, tx, id, state, answer, operator.Email, s.o.Now().UTC())
+		if errors.Is(err, sql.ErrNoRows) {
+			return app.Errorf(app.NotFound, "limit_request_not_found", "There is no such request, or it was answered already.")
+		}
+		if err != nil {
+			return err
+		}
+		who := app.Principal{AccountID: accountID, From: from}
+		return s.audit.Write(ctx, tx, who, audit.Event{Action: "account.limits_answered", Operator: true, Changes: []audit.Change{
+			{Field: "state", From: string(LimitOpen), To: string(state)},
+		}})
+	})
+	return storeError("answer a request for limits", err)
+}

@@ -1,0 +1,85 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/gateway"
+	"umg/app/llm"
+	"umg/views"
+)
+
+const sentBytesMax = 1 << 20 // of the answer to a short question
+
+// sendFirst sends the request of the first steps from the page itself, as a call of the reader's, for who has no terminal at hand.
+func (c *Console) sendFirst(p *page) error {
+	sent := c.sendSample(p)
+	c.awaitBooks(p)
+	status := http.StatusOK
+	if sent.Trouble != "" && !forScript(p.Request()) {
+		status = http.StatusUnprocessableEntity
+	}
+	return c.drawOverview(p, status, start{sent: &sent})
+}
+
+func (c *Console) sendSample(p *page) views.SentCall {
+	m, ok := c.o.Catalog.Snapshot().Cheapest(llm.Chat)
+	if !ok {
+		return sentTrouble(app.Errorf(app.Unavailable, "no_available_provider", "No model can be called right now."))
+	}
+	codec, err := codecOf(llm.Chat)
+	if err != nil {
+		return sentTrouble(err)
+	}
+	out, sink := newQuietWriter(p.Response()), &wholeSink{}
+	report, err := c.o.Gateway.Generate(p.Request().Context(), gateway.Call{
+		ID: requestID(p), Principal: p.principal(), Style: llm.Chat, Body: sampleRequest(m, llm.Chat), Headers: http.Header{},
+		LimitFactor: p.factor(),
+	}, sink)
+	out.hurry(c.o.Now())
+	if err == nil && report.Err != nil {
+		err = report.Err
+	}
+	if err != nil {
+		return sentTrouble(err)
+	}
+	answer, err := codec.DecodeResponse(sink.body, &llm.Ask{Model: m.ID, CallID: requestID(p), Created: c.o.Now().Unix(), Choices: 1})
+	if err != nil {
+		return sentTrouble(err)
+	}
+	var text strings.Builder
+	for _, e := range llm.Unfold(nil, answer) {
+		if e.Kind == llm.EventDelta && e.Part == llm.Text {
+			text.WriteString(e.Delta)
+		}
+	}
+	return views.SentCall{
+		Answer: text.String(), Model: m.ID, ID: requestID(p), Cost: report.Cost, Took: report.Duration.Round(time.Millisecond),
+	}
+}
+
+func sentTrouble(err error) views.SentCall {
+	e := app.AsError(err)
+	fix := views.FixOf(e.Code)
+	return views.SentCall{Trouble: e.Message, Fix: &fix}
+}
+
+// wholeSink keeps an answer in one piece.
+type wholeSink struct{ body []byte }
+
+// Begin has nothing to learn: a request that asks for no stream gets none.
+func (s *wholeSink) Begin(int, string, http.Header) error { return nil }
+
+// Write keeps a piece.
+func (s *wholeSink) Write(p []byte) error {
+	if len(s.body)+len(p) > sentBytesMax {
+		return app.Errorf(app.Internal, "internal_error", "The answer is too large to be shown.")
+	}
+	s.body = append(s.body, p...)
+	return nil
+}
+
+// Flush has nobody to write to until the answer is whole.
+func (s *wholeSink) Flush() error { return nil }

@@ -1,0 +1,135 @@
+package console_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+// holds reports what a page lacks.
+func holds(t *testing.T, what string, a reply, status int, wants ...string) {
+	t.Helper()
+	if a.status != status {
+		t.Errorf("%s: %d, want %d", what, a.status, status)
+	}
+	for _, want := range wants {
+		if !strings.Contains(a.body, want) {
+			t.Errorf("%s lacks %q", what, want)
+		}
+	}
+}
+
+// TestANewcomerHasAnAnswerWithoutATerminal presses what the first steps offer: one click for a key, one for a request.
+func TestANewcomerHasAnAnswerWithoutATerminal(t *testing.T) {
+	t.Parallel()
+	p := withModels(t).signedIn("newcomer@example.com")
+	holds(t, "the first page", p.see("/console"), http.StatusOK, "Make my key", "Send it from here", "Waiting for your first request", "YOUR_API_KEY")
+	if a := p.see("/console/first-request"); a.status != http.StatusNoContent {
+		t.Errorf("nothing to tell of: %d %s", a.status, a.body)
+	}
+	made := p.send("/console/keys", url.Values{"from": {"overview"}, "name": {"First key"}, "mode": {"standard"}})
+	secret := secretPattern.FindString(made.body)
+	holds(t, "the page with the key", made, http.StatusOK, "http://gateway.test/v1", "/v1/messages", "/v1/responses", "/vendorc/native", "Waiting for your first request")
+	if secret == "" || strings.Count(made.body, secret) < 16 {
+		t.Errorf("the key is not in the code of all styles and languages: %d times", strings.Count(made.body, secret))
+	}
+	sent := p.send("/console/onboarding/send", nil)
+	holds(t, "the page with the answer", sent, http.StatusOK, "says</figcaption>")
+	if strings.Contains(sent.body, secret) {
+		t.Error("the secret is shown again")
+	}
+	eventually(t, "the first request", func() bool {
+		a := p.see("/console/first-request")
+		return a.status == http.StatusOK && strings.Contains(a.body, "Your first request was answered") && strings.Contains(a.body, "$0.0")
+	})
+	holds(t, "the page afterwards", p.see("/console"), http.StatusOK, "You are up and running", "Set up my tool", `data-testid="request"`)
+	p.send("/console/onboarding", url.Values{"show": {"false"}})
+	if a := p.see("/console"); strings.Contains(a.body, `id="onboarding"`) || !strings.Contains(a.body, "Show first steps") {
+		t.Error("the first steps cannot be put away")
+	}
+	p.send("/console/onboarding", url.Values{"show": {"true"}})
+	holds(t, "the page with the steps back", p.see("/console"), http.StatusOK, `id="onboarding"`)
+}
+
+func TestARecipeMakesAKeyWithTrueStatusesAndTellsWhatArrived(t *testing.T) {
+	t.Parallel()
+	p := withModels(t).signedIn("recipes@example.com")
+	holds(t, "the list", p.see("/console/recipes"), http.StatusOK, "Claude Code", "/console/recipes/n8n", "OpenAI SDK")
+	holds(t, "a recipe without /v1", p.see("/console/recipes/claude-code"), http.StatusOK, `ANTHROPIC_BASE_URL=`, "http://gateway.test&#34;",
+		"Authorization: Bearer", "/console/keys/new?mode=standard")
+	made := p.send("/console/recipes/aider/key", nil)
+	secret := secretPattern.FindString(made.body)
+	holds(t, "the recipe with a key", made, http.StatusOK, "OPENAI_API_KEY", "http://gateway.test/v1", secret)
+	if a := p.see("/console/keys"); secret == "" || !strings.Contains(a.body, "aider") {
+		t.Error("there is no key of that name")
+	}
+	begin := p.see("/console/recipes/aider?since=now")
+	if begin.status != http.StatusSeeOther || !strings.HasPrefix(begin.header.Get("Location"), "/console/recipes/aider?since=2") {
+		t.Fatalf("the test begins at %s", begin.header.Get("Location"))
+	}
+	here := begin.header.Get("Location")
+	holds(t, "the test that waits", p.see(here), http.StatusOK, "Waiting for a call of aider", "/console/recipes/aider/calls?since=")
+	call := p.call(secret, `{"model":"meridian/atlas-nano","messages":[{"role":"user","content":"hi"}],"max_tokens":5}`)
+	if call.status != http.StatusOK {
+		t.Fatalf("the call: %d %s", call.status, call.body)
+	}
+	eventually(t, "the call", func() bool {
+		a := p.see(here)
+		return strings.Contains(a.body, "Answered") && strings.Contains(a.body, "/console/requests/req_") && strings.Contains(a.body, "meridian/atlas-nano")
+	})
+	holds(t, "an unknown tool", p.see("/console/recipes/nothing"), http.StatusNotFound)
+}
+
+func TestLimitsAreShownAndMoreIsAskedForOnce(t *testing.T) {
+	t.Parallel()
+	k := withOperators(t)
+	p, op := k.signedIn("limits@example.com"), k.operator("op@example.com")
+	holds(t, "the page", p.see("/console/limits"), http.StatusOK, "Usual limits", "Calls at once", "<meter", pausable, "Request an increase")
+	holds(t, "a form without a reason", p.send("/console/limits", url.Values{"times": {"5"}}), http.StatusUnprocessableEntity, "wish-reason-error")
+	holds(t, "a model that is none", p.send("/console/limits", url.Values{"times": {"5"}, "model": {"x"}, "reason": {"y"}}),
+		http.StatusUnprocessableEntity, "wish-model-error")
+	form := url.Values{"times": {"5"}, "model": {pausable}, "reason": {"A <b>launch</b> on Monday."}}
+	if a := p.send("/console/limits", form); a.status != http.StatusSeeOther {
+		t.Fatalf("asked: %d", a.status)
+	}
+	holds(t, "the page with a request", p.see("/console/limits"), http.StatusOK, "with whoever runs this server", "1× → 5×")
+	holds(t, "another one", p.send("/console/limits", form), http.StatusUnprocessableEntity, "with whoever runs this server")
+	if a := p.see("/console/operator/limits"); a.status != http.StatusNotFound {
+		t.Errorf("operators' page for others: %d", a.status)
+	}
+	list := op.see("/console/operator/limits")
+	holds(t, "the operators' list", list, http.StatusOK, "gateway limits acct_", " 5<", "&lt;b&gt;launch", "Mark as done")
+	_, rest, _ := strings.Cut(list.body, `action="/console/operator/limits/`)
+	id, _, _ := strings.Cut(rest, `"`)
+	if a := p.send("/console/operator/limits/"+id, url.Values{"state": {"done"}}); a.status != http.StatusNotFound {
+		t.Errorf("answered by somebody: %d", a.status)
+	}
+	if a := op.send("/console/operator/limits/"+id, url.Values{"state": {"declined"}, "answer": {"Not yet."}}); a.status != http.StatusSeeOther {
+		t.Errorf("answered: %d", a.status)
+	}
+	holds(t, "the page with an answer", p.see("/console/limits"), http.StatusOK, "Declined", "Not yet.", "Send the request")
+}
+
+// call calls a model with a key.
+func (p *person) call(secret, body string) reply {
+	r := httptest.NewRequestWithContext(p.t.Context(), http.MethodPost, "http://gateway.test/v1/chat/completions", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+secret)
+	w := httptest.NewRecorder()
+	p.web.ServeHTTP(w, r)
+	return reply{w.Code, w.Header(), w.Body.String()}
+}
+
+// eventually looks again until something that is settled behind the answers has come.
+func eventually(t *testing.T, what string, there func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(5 * time.Second); !there(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s never came", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

@@ -1,0 +1,211 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"umg/app"
+	"umg/app/video"
+	"umg/billing"
+	"umg/views"
+)
+
+const (
+	figuresTimeMax   = 2 * time.Second // for all of them; what is not there by then says so
+	figureDays       = 30
+	topModelsShown   = 5
+	failuresShown    = 5
+	failuresDays     = 7
+	runningVideosMax = 100
+)
+
+// fillOverview reads the figures, each for itself: one that cannot be read in time is missing alone. It reports whether any is.
+func (c *Console) fillOverview(p *page, o *views.Overview, keyNames map[string]string) (lost bool) {
+	ctx, cancel := context.WithTimeout(p.Request().Context(), figuresTimeMax)
+	defer cancel()
+	id, now := p.user.AccountID, c.o.Now().UTC()
+	for _, read := range []func() error{
+		func() error {
+			credit, err := c.o.Ledger.Credit(ctx, id)
+			if err == nil {
+				o.Credit = new(viewCredit(credit))
+			}
+			return err
+		},
+		func() error {
+			hours, err := c.o.Ledger.Hours(ctx, id, figuresSince(now))
+			if err == nil {
+				o.Spending = spendingOf(hours, now)
+			}
+			return err
+		},
+		func() (err error) { o.Speed, err = c.speed(ctx, id, now); return err },
+		func() (err error) { o.Top, err = c.topModels(ctx, id, now); return err },
+		func() error {
+			failed, err := c.o.Ledger.Failures(ctx, id, now.AddDate(0, 0, -failuresDays), failuresShown)
+			if err == nil {
+				o.Failures = &views.Failures{Requests: viewRequests(failed, keyNames)}
+			}
+			return err
+		},
+		func() error {
+			latest, err := c.o.Ledger.Requests(ctx, id, views.RecentMax)
+			if err == nil {
+				o.Recent = &views.Recent{Requests: viewRequests(latest, keyNames)}
+			}
+			return err
+		},
+		func() (err error) { o.Running, err = c.runningVideos(ctx, id); return err },
+		func() (err error) { o.Hooks, err = c.troubledWebhooks(p); return err },
+		func() (err error) { o.Unverified, err = c.unverified(p); return err },
+	} {
+		lost = read() != nil || lost
+	}
+	return lost
+}
+
+func (c *Console) runningVideos(ctx context.Context, accountID string) (int, error) {
+	if c.o.Videos == nil {
+		return 0, nil
+	}
+	running := 0
+	for _, status := range []string{"queued", "in_progress"} {
+		found, err := c.o.Videos.List(ctx, accountID, video.Query{Status: status, Limit: runningVideosMax})
+		if err != nil {
+			return 0, err
+		}
+		running += len(found.Jobs)
+	}
+	return running, nil
+}
+
+func viewRequests(records []billing.UsageRecord, keyNames map[string]string) []views.Request {
+	list := make([]views.Request, len(records))
+	for i, r := range records {
+		list[i] = viewRequest(r, keyNames)
+	}
+	return list
+}
+
+func monthOf(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC) }
+
+// figuresSince is the first moment that any of the figures looks at.
+func figuresSince(now time.Time) time.Time {
+	days := now.Truncate(oneDay).AddDate(0, 0, 1-2*figureDays)
+	if month := monthOf(now).AddDate(0, -1, 0); month.Before(days) {
+		return month
+	}
+	return days
+}
+
+// spendingOf divides hours into today, this month and the last thirty days, each beside what came before.
+func spendingOf(hours []billing.Hour, now time.Time) *views.Spending {
+	today, month, hour := now.Truncate(oneDay), monthOf(now), now.Truncate(time.Hour)
+	lastMonth := month.AddDate(0, -1, 0)
+	lastMonthEnd := lastMonth.Add(hour.Sub(month)) // the hour of then that this one is compared with
+	if !lastMonthEnd.Before(month) {
+		lastMonthEnd = month.Add(-time.Hour)
+	}
+	s := &views.Spending{}
+	s.ByHour = make([]app.Amount, hour.Sub(today)/time.Hour+1)
+	s.ByDay = make([]app.Amount, today.Sub(month)/oneDay+1)
+	s.RequestsByDay, s.FailedByDay = make([]int64, figureDays), make([]int64, figureDays)
+	recent := today.AddDate(0, 0, 1-figureDays)
+	for _, h := range hours {
+		if h.At.After(now) {
+			continue
+		}
+		if !h.At.Before(today) {
+			s.Today += h.Spend
+			s.ByHour[h.At.Sub(today)/time.Hour] += h.Spend
+		} else if yesterday := today.Add(-oneDay); !h.At.Before(yesterday) && !h.At.After(hour.Add(-oneDay)) {
+			s.Yesterday += h.Spend
+		}
+		if !h.At.Before(month) {
+			s.Month += h.Spend
+			s.ByDay[h.At.Sub(month)/oneDay] += h.Spend
+		} else if !h.At.Before(lastMonth) && !h.At.After(lastMonthEnd) {
+			s.LastMonth += h.Spend
+		}
+		if !h.At.Before(recent) {
+			s.Requests += h.Requests
+			s.Failed += h.Failed
+			day := h.At.Sub(recent) / oneDay
+			s.RequestsByDay[day] += h.Requests
+			s.FailedByDay[day] += h.Failed
+		} else if !h.At.Before(recent.AddDate(0, 0, -figureDays)) {
+			s.RequestsBefore += h.Requests
+			s.FailedBefore += h.Failed
+		}
+	}
+	return s
+}
+
+// speed compares the last 24 hours with those before.
+func (c *Console) speed(ctx context.Context, accountID string, now time.Time) (*views.Speed, error) {
+	from := now.Add(-oneDay)
+	latest, err := c.o.Ledger.Timings(ctx, accountID, from, now.Add(time.Minute))
+	if err != nil {
+		return nil, err
+	}
+	before, err := c.o.Ledger.Timings(ctx, accountID, from.Add(-oneDay), from)
+	if err != nil {
+		return nil, err
+	}
+	s := &views.Speed{Calls: len(latest), Capped: len(latest) >= billing.TimingsMax, ByHour: make([]time.Duration, oneDay/time.Hour)}
+	s.Whole, s.First = quantiles(latest)
+	s.WholeBefore, s.FirstBefore = quantiles(before)
+	byHour := make([][]billing.Timing, len(s.ByHour))
+	for _, t := range latest {
+		if i := int(t.At.Sub(from) / time.Hour); i >= 0 && i < len(byHour) {
+			byHour[i] = append(byHour[i], t)
+		}
+	}
+	for i, list := range byHour {
+		whole, _ := quantiles(list)
+		s.ByHour[i] = whole.P50
+	}
+	return s, nil
+}
+
+// quantiles are those of whole answers, and of the first tokens of streams.
+func quantiles(list []billing.Timing) (whole, firsts views.Quantiles) {
+	var wholes, streams []time.Duration
+	for _, t := range list {
+		wholes = append(wholes, t.Duration)
+		if t.Streamed && t.FirstByte > 0 {
+			streams = append(streams, t.FirstByte)
+		}
+	}
+	return quantilesOf(wholes), quantilesOf(streams)
+}
+
+func quantilesOf(times []time.Duration) views.Quantiles {
+	if len(times) == 0 {
+		return views.Quantiles{}
+	}
+	slices.Sort(times)
+	at := func(percent int) time.Duration { return times[(len(times)*percent+99)/100-1] }
+	return views.Quantiles{P50: at(50), P95: at(95)}
+}
+
+func (c *Console) topModels(ctx context.Context, accountID string, now time.Time) (*views.TopModels, error) {
+	const quarter = 15 * time.Minute
+	report, err := c.o.Ledger.UsageReport(ctx, billing.UsageQuery{
+		AccountID: accountID, From: monthOf(now), To: now.Truncate(quarter).Add(quarter), Group: billing.ByModel,
+	})
+	if err != nil {
+		return nil, err
+	}
+	top := &views.TopModels{Spend: report.Total.Cost}
+	lines := slices.Clone(report.Lines)
+	slices.SortStableFunc(lines, func(a, b billing.UsageLine) int { return cmp.Compare(b.Cost, a.Cost) })
+	for _, line := range lines {
+		if line.Cost > 0 && len(top.Models) < topModelsShown {
+			top.Models = append(top.Models, views.ModelSpend{Model: line.Group, Spend: line.Cost, Requests: line.Requests})
+		}
+	}
+	return top, nil
+}

@@ -1,0 +1,168 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"umg/app"
+	"umg/app/account"
+	"umg/app/llm"
+	"umg/billing"
+	"umg/views"
+)
+
+const (
+	testLookEvery = time.Second
+	testLateAfter = time.Minute
+	testAgeMax    = time.Hour // a test that began before is one of a stale page
+	testCallsMax  = 3         // that are told of
+)
+
+// recipeRoutes are the pages that say how tools are set up.
+func recipeRoutes() []Route {
+	const one = "/recipes/:tool"
+	return []Route{
+		{Method: http.MethodGet, Path: "/recipes", serve: (*Console).recipes},
+		{Method: http.MethodGet, Path: one, serve: (*Console).recipe},
+		{Method: http.MethodPost, Path: one + "/key", Right: app.ManageKeys, serve: (*Console).recipeKey},
+		{Method: http.MethodGet, Path: one + "/calls", Right: app.ReadUsage, serve: (*Console).recipeCalls},
+	}
+}
+
+func (c *Console) recipes(p *page) error {
+	return c.render(p, http.StatusOK, views.RecipesPage(views.RecipeList{Shell: c.shell(p)}))
+}
+
+// recipeAt fills the page about the tool that the path names.
+func (c *Console) recipeAt(p *page) (views.RecipeDetail, error) {
+	r, ok := views.RecipeOf(p.Param("tool"))
+	if !ok {
+		return views.RecipeDetail{}, notFound(p)
+	}
+	d := views.RecipeDetail{
+		Shell: c.shell(p), Recipe: r, Language: language(p), MayKey: p.user.Role.Rights().Has(app.ManageKeys),
+	}
+	if m, ok := c.o.Catalog.Snapshot().Cheapest(llm.Style(r.Style)); ok {
+		d.Model = m.ID
+	}
+	var err error
+	if d.MayKey {
+		d.KeyHint, err = c.keyHint(p)
+	}
+	return d, err
+}
+
+func (c *Console) recipe(p *page) error {
+	d, err := c.recipeAt(p)
+	if err != nil {
+		return err
+	}
+	switch since := p.QueryParam("since"); {
+	case since == "now":
+		now := c.o.Now().UTC().Truncate(time.Second).Format(time.RFC3339)
+		return p.Redirect(http.StatusSeeOther, views.RecipePath(d.Recipe.ID)+"?since="+now)
+	case since != "" && p.user.Role.Rights().Has(app.ReadUsage):
+		if err := c.fillTest(p.Request().Context(), p, &d); err != nil {
+			return err
+		}
+	}
+	return c.render(p, http.StatusOK, views.RecipePage(d))
+}
+
+// fillTest reads the calls that arrived since the test began. A test of long ago is none.
+func (c *Console) fillTest(ctx context.Context, p *page, d *views.RecipeDetail) error {
+	since, err := time.Parse(time.RFC3339, p.QueryParam("since"))
+	now := c.o.Now()
+	if err != nil || since.After(now.Add(time.Minute)) || now.Sub(since) > testAgeMax {
+		return nil
+	}
+	d.Now, d.Since, d.Late = now, since, now.Sub(since) >= testLateAfter
+	d.Arrived, err = c.arrivedSince(ctx, p, since)
+	return err
+}
+
+// arrivedSince are the calls since a moment, answered and refused ones, the newest first. What is sent from the console is none.
+func (c *Console) arrivedSince(ctx context.Context, p *page, since time.Time) ([]views.Arrival, error) {
+	names, err := c.keyNames(p)
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.o.Ledger.Records(ctx, billing.RecordQuery{AccountID: p.user.AccountID, From: since, Limit: testCallsMax})
+	if err != nil {
+		return nil, err
+	}
+	var list []views.Arrival
+	for _, r := range found.Records {
+		if r.KeyID != "" {
+			logged := viewRequest(r, names)
+			list = append(list, views.Arrival{At: r.StartedAt, ID: r.RequestID, Logged: &logged})
+		}
+	}
+	if c.o.Arrivals != nil {
+		calls, err := c.o.Arrivals.Since(ctx, p.user.AccountID, p.RealIP(), since)
+		if err != nil {
+			return nil, err
+		}
+		for _, call := range calls {
+			list = append(list, *viewArrival(call, names))
+		}
+	}
+	slices.SortStableFunc(list, func(a, b views.Arrival) int { return b.At.Compare(a.At) })
+	return list[:min(len(list), testCallsMax)], nil
+}
+
+// recipeCalls keeps the test of a recipe up to date by events; who asks without them is led to the page.
+func (c *Console) recipeCalls(p *page) error {
+	d, err := c.recipeAt(p)
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(p.Request().Header.Get(echo.HeaderAccept), liveKind) {
+		return p.Redirect(http.StatusSeeOther, views.RecipePath(d.Recipe.ID))
+	}
+	told := ""
+	return c.live(p, testLookEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
+		if err := c.fillTest(ctx, p, &d); err != nil {
+			return views.LiveEvent{}, false, err
+		}
+		mark := "waits"
+		if d.Late {
+			mark = "late"
+		}
+		for _, a := range d.Arrived {
+			mark += " " + a.ID
+		}
+		if mark == told {
+			return views.LiveEvent{}, false, nil
+		}
+		told = mark
+		return views.LiveEvent{HTML: views.RecipeCalls(d)}, true, nil
+	})
+}
+
+// recipeKey makes a key for the tool, which answers with true statuses as tools expect.
+func (c *Console) recipeKey(p *page) error {
+	d, err := c.recipeAt(p)
+	if err != nil {
+		return err
+	}
+	key, secret, err := c.o.Accounts.CreateKey(p.Request().Context(), p.principal(), account.KeySpec{
+		Name: d.Recipe.Name, ErrorMode: account.Standard, Scopes: account.StandardScopes(),
+	})
+	status := http.StatusOK
+	if err != nil {
+		refusal := app.AsError(err)
+		if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
+			return err
+		}
+		d.KeyError, status = refusal.Message, http.StatusUnprocessableEntity
+	} else {
+		d.Fresh = &views.FreshKey{Key: viewKey(key), Secret: secret}
+	}
+	return c.render(p, status, views.RecipePage(d))
+}

@@ -1,0 +1,149 @@
+package views
+
+import (
+	"strconv"
+	"time"
+
+	"umg/app"
+)
+
+// Spending is what was spent and called, by days in UTC, each beside the period before it.
+type Spending struct {
+	Today, Yesterday app.Amount // of yesterday as far as to this hour
+	ByHour           []app.Amount
+	Month, LastMonth app.Amount // of last month as far as to this day and hour
+	ByDay            []app.Amount
+
+	Requests, RequestsBefore int64 // of the last 30 days, and the 30 before
+	RequestsByDay            []int64
+	Failed, FailedBefore     int64
+	FailedByDay              []int64
+}
+
+// Speed is how long text calls took that were answered in the last 24 hours.
+type Speed struct {
+	Calls  int  // that were looked at
+	Capped bool // there were more, of which these are the latest
+
+	Whole, First             Quantiles // First is until the first token of streams
+	WholeBefore, FirstBefore Quantiles
+	ByHour                   []time.Duration // the median of each, zero where nothing was called
+}
+
+// Quantiles are the times that half of all calls and nineteen of twenty took at most.
+type Quantiles struct{ P50, P95 time.Duration }
+
+// TopModels are the models that most was spent on this month.
+type TopModels struct {
+	Models []ModelSpend
+	Spend  app.Amount // on all
+}
+
+// ModelSpend is what a model cost.
+type ModelSpend struct {
+	Model    string
+	Spend    app.Amount
+	Requests int64
+}
+
+// Failures are the latest calls that failed, of the last week.
+type Failures struct{ Requests []Request }
+
+// Recent are the latest calls of all.
+type Recent struct{ Requests []Request }
+
+const percentWhole = 100
+
+// shares are values as percents of the greatest. What is not nothing is one percent at least.
+func shares[T ~int64](values []T) []int {
+	var most T
+	for _, v := range values {
+		most = max(most, v)
+	}
+	list := make([]int, len(values))
+	for i, v := range values {
+		if most > 0 && v > 0 {
+			list[i] = min(max(1, int(v/max(most/percentWhole, 1))), percentWhole)
+		}
+	}
+	return list
+}
+
+// change is how a figure compares with the one of the period before, empty where there is none to compare with.
+func change(now, before int64) string {
+	const manifold = 10
+	if before <= 0 || now < 0 {
+		return ""
+	}
+	more := now - before
+	percent := max(more, -more) * percentWhole / before
+	switch {
+	case now/before >= manifold:
+		return Count(now/before) + "×"
+	case percent == 0:
+		return "±0%"
+	case more > 0:
+		return "+" + strconv.FormatInt(percent, 10) + "%"
+	default:
+		return "\u2212" + strconv.FormatInt(percent, 10) + "%"
+	}
+}
+
+func (s Speed) calls() string {
+	if s.Capped {
+		return "latest " + Count(int64(s.Calls)) + " calls"
+	}
+	return counted(int64(s.Calls), "call", "calls")
+}
+
+// share is a model's spend as a percent of the dearest's, for the length of its bar.
+func (t TopModels) share(m ModelSpend) int {
+	spends := make([]app.Amount, len(t.Models))
+	for i, one := range t.Models {
+		spends[i] = one.Spend
+	}
+	all := shares(spends)
+	for i, one := range t.Models {
+		if one.Model == m.Model {
+			return all[i]
+		}
+	}
+	return 0
+}
+
+// RecentMax is how many of the latest requests the overview shows.
+const RecentMax = 8
+
+func (t *TopModels) any() bool { return t != nil && len(t.Models) > 0 }
+
+func (f *Failures) any() bool { return f != nil && len(f.Requests) > 0 }
+
+func (r *Recent) any() bool { return r != nil && len(r.Requests) > 0 }
+
+// last is the newest request that is shown, for the events that tell of newer ones.
+func (r *Recent) last() string { return RecentMark(r.Requests) }
+
+// RecentMark says how far a list of requests, the newest first, has come.
+func RecentMark(list []Request) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0].ID
+}
+
+func runningWords(n int) string {
+	if n == 1 {
+		return "1 video is being made"
+	}
+	return Count(int64(n)) + " videos are being made"
+}
+
+func whole(n int) string { return strconv.Itoa(n) }
+
+// causeWords are what went wrong, in words.
+func (r Request) causeWords() string {
+	if r.ErrorCode == "" {
+		return r.verdict().text
+	}
+	return r.cause()
+}

@@ -1,0 +1,153 @@
+package views
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/views/ui"
+)
+
+const limitAnswersPath = operatorPath + "/limits"
+
+// LimitsView is the page with what an account may do, and what of it is used now.
+type LimitsView struct {
+	Shell
+	Factor   int // how many times the usual limits
+	Account  []Gauge
+	Models   []ModelGauges
+	Keys     []Key // that have limits of their own
+	Requests []LimitWish
+	Form     WishForm
+	MayAsk   bool
+}
+
+// Gauge is one limit: what is allowed, and what of it is used now. Known is false where nobody counts the use for this page.
+type Gauge struct {
+	Name        string
+	Limit, Used int64
+	Known       bool
+}
+
+// ModelGauges are the limits on one model.
+type ModelGauges struct {
+	Model  string
+	Video  bool
+	Gauges []Gauge
+}
+
+// LimitWish is a request for higher limits.
+type LimitWish struct {
+	ID                            string
+	AccountID, Account, Email     string
+	Model                         string
+	FactorThen, Factor, FactorNow int
+	Reason                        string
+	State                         string // open, done or declined
+	Answer                        string
+	At                            time.Time
+	AnsweredAt                    *time.Time
+}
+
+// WishForm is the form that asks for higher limits.
+type WishForm struct {
+	Model, Times, Reason                             string
+	ModelError, TimesError, ReasonError, FormProblem string
+}
+
+// LimitAnswers are the requests of all accounts, for operators.
+type LimitAnswers struct {
+	Shell
+	List    []LimitWish
+	Failure *Trouble
+}
+
+var wishTimes = []ui.Option{
+	{Value: "2", Label: "Twice as much"}, {Value: "5", Label: "5 times as much"}, {Value: "10", Label: "10 times as much"},
+	{Value: "50", Label: "50 times as much"},
+}
+
+func (v LimitsView) modelOptions() []ui.Option {
+	list := []ui.Option{{Value: "", Label: "All models"}}
+	for _, m := range v.Models {
+		list = append(list, ui.Option{Value: m.Model, Label: m.Model})
+	}
+	return list
+}
+
+// open is the request that waits for an answer.
+func (v LimitsView) open() *LimitWish {
+	for i := range v.Requests {
+		if v.Requests[i].State == "open" {
+			return &v.Requests[i]
+		}
+	}
+	return nil
+}
+
+func (v LimitsView) tier() string {
+	if v.Factor <= 1 {
+		return "Usual limits"
+	}
+	return strconv.Itoa(v.Factor) + " times the usual limits"
+}
+
+// left is what may still be done, in words.
+func (g Gauge) left() string {
+	if !g.Known {
+		return "–"
+	}
+	return Count(max(g.Limit-g.Used, 0))
+}
+
+// near says whether nearly all is used.
+func (g Gauge) near() bool { return g.Known && g.Limit > 0 && g.Used*10 >= g.Limit*9 }
+
+func (g Gauge) words() string {
+	if !g.Known {
+		return Count(g.Limit)
+	}
+	return Count(g.Used) + " of " + Count(g.Limit) + " used, " + g.left() + " left"
+}
+
+// used is the value of the meter, which never passes its end.
+func (g Gauge) used() string { return strconv.FormatInt(min(g.Used, g.Limit), 10) }
+
+func (w LimitWish) command() string {
+	return "gateway limits " + w.AccountID + " " + strconv.Itoa(w.Factor)
+}
+
+func (w LimitWish) modelWords() string {
+	if w.Model == "" {
+		return "all models"
+	}
+	return w.Model
+}
+
+func (w LimitWish) timesWords() string {
+	return strconv.Itoa(w.FactorThen) + "× → " + strconv.Itoa(w.Factor) + "×"
+}
+
+var wishVerdicts = map[string]verdict{
+	"open": {ui.Info, "Open"}, "done": {ui.Success, "Done"}, "declined": {ui.Warning, "Declined"},
+}
+
+func (w LimitWish) status() verdict { return wishVerdicts[w.State] }
+
+func (w LimitWish) path() string { return limitAnswersPath + "/" + w.ID }
+
+// ownLimits are the limits of a key, in words.
+func ownLimits(k Key) string {
+	var list []string
+	for _, one := range []struct {
+		n    int64
+		word string
+	}{{k.Requests, "requests a minute"}, {k.Tokens, "tokens a minute"}, {k.Concurrency, "calls at once"}} {
+		if one.n > 0 {
+			list = append(list, Count(one.n)+" "+one.word)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+func whole64(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,0 +1,206 @@
+package views
+
+import (
+	"strings"
+	"time"
+
+	"umg/views/ui"
+)
+
+const recipesPath = "/console/recipes"
+
+// Recipe is how one tool is set up for this gateway.
+type Recipe struct {
+	ID    string
+	Name  string
+	Kind  string // the group that it stands in
+	Text  string // what it is
+	Style Style  // that it speaks
+	Base  string // baseV1 or baseBare: which base URL it wants
+	Steps []RecipeStep
+	Trips []string // where people trip over
+}
+
+// RecipeStep is one thing to do: in words, and as text to copy where there is any.
+type RecipeStep struct {
+	Text    string
+	Samples []ui.Sample // with {base}, {origin}, {key} and {model} to be filled in
+}
+
+// The base URLs that tools want.
+const (
+	baseV1   = "with /v1"
+	baseBare = "without /v1"
+)
+
+// The groups of recipes, in their order.
+const (
+	kindCoding   = "Coding assistants"
+	kindChat     = "Chat and automation"
+	kindLibrary  = "Libraries"
+	kindOfficial = "Official SDKs"
+)
+
+var recipeKinds = []string{kindCoding, kindChat, kindLibrary, kindOfficial}
+
+func lines(label, source string) []ui.Sample {
+	return []ui.Sample{{Name: "text", Label: label, Source: source}}
+}
+
+// Recipes are all recipes, by group.
+func Recipes() []Recipe {
+	var all []Recipe
+	all = append(all, codingRecipes...)
+	all = append(all, chatRecipes...)
+	return append(all, libraryRecipes...)
+}
+
+// RecipeOf finds a recipe.
+func RecipeOf(id string) (Recipe, bool) {
+	for _, r := range Recipes() {
+		if r.ID == id {
+			return r, true
+		}
+	}
+	return Recipe{}, false
+}
+
+// RecipeList is the page with all recipes.
+type RecipeList struct {
+	Shell
+}
+
+func (RecipeList) of(kind string) (list []Recipe) {
+	for _, r := range Recipes() {
+		if r.Kind == kind {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// RecipeDetail is the page with one recipe.
+type RecipeDetail struct {
+	Shell
+	Recipe   Recipe
+	Model    string // that the snippets name; empty where none answers
+	KeyHint  string // of the newest key, empty for none
+	Fresh    *FreshKey
+	KeyError string
+	MayKey   bool // the reader may make keys
+	Language string
+	Since    time.Time // since when the test waits; zero when it does not
+	Late     bool      // it has waited for a minute
+	Arrived  []Arrival // the newest first
+}
+
+func (r Recipe) path() string { return RecipePath(r.ID) }
+
+// baseURL is the base URL as the tool wants it.
+func (d RecipeDetail) baseURL() string {
+	if d.Recipe.Base == baseBare {
+		return d.origin()
+	}
+	return d.BaseURL
+}
+
+func (d RecipeDetail) origin() string { return strings.TrimSuffix(d.BaseURL, "/v1") }
+
+func (d RecipeDetail) key() string {
+	if d.Fresh != nil {
+		return d.Fresh.Secret
+	}
+	return KeyPlaceholder
+}
+
+// code is the text of a step with the reader's own values in it.
+func (d RecipeDetail) code(i int, s RecipeStep) ui.CodeProps {
+	fill := strings.NewReplacer("{base}", d.BaseURL, "{origin}", d.origin(), "{key}", d.key(), "{model}", d.Model)
+	c := ui.CodeProps{ID: "recipe-" + whole(i), Title: "Language", Group: "language", Selected: d.Language}
+	for _, sample := range s.Samples {
+		sample.Source = fill.Replace(sample.Source)
+		c.Samples = append(c.Samples, sample)
+	}
+	if len(c.Samples) == 1 {
+		c.Title = c.Samples[0].Label
+	}
+	return c
+}
+
+// newKeyPath leads to the form of a key that answers with true statuses, which every tool expects.
+func (d RecipeDetail) newKeyPath() string {
+	return keysPath + "/new?mode=" + ModeStandard + "&name=" + queryEscaped(d.Recipe.Name)
+}
+
+func (d RecipeDetail) waits() bool { return !d.Since.IsZero() }
+
+func (d RecipeDetail) callsPath() string {
+	return d.Recipe.path() + "/calls?since=" + d.Since.UTC().Format(time.RFC3339)
+}
+
+// lateHint is what to look at when no call comes.
+func (d RecipeDetail) lateHint() string {
+	text := "Nothing has arrived for a minute. Is the base URL exactly " + d.baseURL() + "? Does the tool still use settings of before: " +
+		"start it anew after changing them."
+	if strings.Contains(d.BaseURL, "//127.0.0.1") || strings.Contains(d.BaseURL, "//localhost") {
+		text += " This server is reached at an address of this machine alone: a tool in a container or on another machine cannot see it."
+	}
+	return text
+}
+
+// header is how the tool sends the key.
+func (r Recipe) header() string {
+	if r.ID == "genai-sdk" {
+		return "x-goog-api-key"
+	}
+	return "Authorization: Bearer"
+}
+
+func recipeTitle(r Recipe, i int) string {
+	switch {
+	case len(r.Steps) == 1:
+		return "Run this"
+	case i == 0:
+		return "Configure it"
+	default:
+		return "Use it"
+	}
+}
+
+// recipeState marks the step that the reader is at, as far as the page can know.
+func recipeState(d RecipeDetail, step int) ui.StepState {
+	last := len(d.Recipe.Steps) + 2
+	reached := 1
+	switch {
+	case len(d.Arrived) > 0 && d.Arrived[0].answered() && d.Arrived[0].Logged != nil:
+		reached = last + 1
+	case d.waits():
+		reached = last
+	case d.Fresh != nil:
+		reached = 2
+	}
+	switch {
+	case step < reached:
+		return ui.StepDone
+	case step == reached:
+		return ui.StepCurrent
+	}
+	return ui.StepNext
+}
+
+func (a Arrival) tone() string {
+	if a.answered() {
+		return ""
+	}
+	return "warning"
+}
+
+func (a Arrival) icon() ui.IconName {
+	if a.answered() {
+		return ui.IconCircleCheck
+	}
+	return ui.IconTriangleAlert
+}
+
+// RecipePath leads to the recipe of a tool.
+func RecipePath(id string) string { return recipesPath + "/" + id }

@@ -1,0 +1,88 @@
+package stories
+
+import (
+	"time"
+
+	"github.com/a-h/templ"
+
+	"umg/views"
+)
+
+func limits() []Story {
+	story := func(name, title string, status int, change func(*views.LimitsView)) Story {
+		return Story{Name: name, Group: "Limits", Title: title, Status: status, Path: "/console/limits",
+			View: func(s views.Shell) templ.Component {
+				v := views.LimitsView{
+					Shell: s, Factor: 1, Account: accountGauges(), Models: modelGauges(), MayAsk: true, Form: views.WishForm{Times: "2"},
+				}
+				change(&v)
+				return views.LimitsPage(v)
+			}}
+	}
+	operator := func(name, title string, list []views.LimitWish, failure *views.Trouble) Story {
+		return Story{Name: name, Group: "Operator", Title: title, Status: 200, Path: "/console/operator/limits",
+			Adjust: func(s *views.Shell) { s.Viewer.Operator = true },
+			View: func(s views.Shell) templ.Component {
+				return views.LimitAnswersPage(views.LimitAnswers{Shell: s, List: list, Failure: failure})
+			}}
+	}
+	return []Story{
+		story("limits", "Nothing used, nothing asked", 200, func(*views.LimitsView) {}),
+		story("limits-used", "In use, with limited keys and answers", 200, func(v *views.LimitsView) {
+			v.Factor = 4
+			v.Account[0].Used, v.Models[0].Gauges[0].Used, v.Models[1].Gauges[1].Used = 47, 112, 1_984_220
+			keys := exampleKeys()
+			keys[0].Requests, keys[0].Tokens = 60, 200_000
+			v.Keys = keys[:1]
+			v.Requests = wishes()[1:]
+		}),
+		story("limits-open", "A request is open", 200, func(v *views.LimitsView) { v.Requests = wishes() }),
+		story("limits-refused", "The request was not understood", 422, func(v *views.LimitsView) {
+			v.Form = views.WishForm{Times: "5", ReasonError: "Say in a sentence what you need it for, so that it can be decided."}
+		}),
+		story("limits-developer", "A developer may not ask", 200, func(v *views.LimitsView) { v.MayAsk = false }),
+		operator("operator-limits", "Limit requests", wishes(), nil),
+		operator("operator-limits-empty", "Limit requests, none", nil, nil),
+		operator("operator-limits-error", "Limit requests cannot be read", nil, &views.Trouble{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}),
+	}
+}
+
+func accountGauges() []views.Gauge {
+	return []views.Gauge{{Name: "Calls at once", Limit: 50, Known: true}, {Name: "Requests a minute", Limit: 3000, Used: 212, Known: true}}
+}
+
+func modelGauges() []views.ModelGauges {
+	return []views.ModelGauges{
+		{Model: Model, Gauges: []views.Gauge{
+			{Name: "Requests a minute", Limit: 600, Known: true}, {Name: "Tokens a minute", Limit: 1_000_000, Used: 18_220, Known: true},
+		}},
+		{Model: "aurora-large", Gauges: []views.Gauge{
+			{Name: "Requests a minute", Limit: 120, Used: 4, Known: true}, {Name: "Tokens a minute", Limit: 2_000_000, Known: true},
+			{Name: "Requests a day", Limit: 10_000, Used: 821, Known: true},
+		}},
+		{Model: "quarry/reel:pro", Video: true, Gauges: []views.Gauge{{Name: "Jobs a day", Limit: 100}, {Name: "Jobs at once", Limit: 5}}},
+		{Model: "sage-reasoning-long-context-preview"},
+	}
+}
+
+func wishes() []views.LimitWish {
+	answered := at(26 * time.Hour)
+	return []views.LimitWish{
+		{
+			ID: "lreq_01kb4a7k2f8s4j6h1d9a3g5b7t", AccountID: "acct_01kb4a7k2f8s4j6h1d9a3g5b7t", Account: "Harbour Analytics", Email: Email,
+			Model: "aurora-large", FactorThen: 4, Factor: 20, FactorNow: 4, State: "open", At: at(3 * time.Hour),
+			Reason: "Our support assistant goes live on Monday. We expect 40 calls a second in the mornings, mostly short ones.",
+		},
+		{
+			ID: "lreq_01kb4a7k2f8s4j6h1d9a3g5b7u", AccountID: "acct_01kb4a7k2f8s4j6h1d9a3g5b7t", Account: "Harbour Analytics", Email: Email,
+			FactorThen: 1, Factor: 4, FactorNow: 4, State: "done", Answer: "Done, have fun.", At: at(50 * time.Hour), AnsweredAt: &answered,
+			Reason: "Nightly batches.",
+		},
+		{
+			ID: "lreq_01kb4a7k2f8s4j6h1d9a3g5b7v", AccountID: "acct_01kb4a7c7v1n5m9q3w8e2r6y4u", Account: "ada@example.com", Email: "ada@example.com",
+			FactorThen: 1, Factor: 100, FactorNow: 1, State: "declined", Answer: "Please tell us what for.",
+			At: at(70 * time.Hour), AnsweredAt: &answered,
+			Reason: "more",
+		},
+	}
+}

@@ -1,0 +1,57 @@
+package stories
+
+import (
+	"time"
+
+	"github.com/a-h/templ"
+
+	"umg/views"
+)
+
+func recipes() []Story {
+	story := func(name, title, tool string, change func(*views.RecipeDetail)) Story {
+		return Story{Name: name, Group: "Recipes", Title: title, Status: 200, Path: "/console/recipes/" + tool,
+			View: func(s views.Shell) templ.Component {
+				r, _ := views.RecipeOf(tool)
+				d := views.RecipeDetail{Shell: s, Recipe: r, Model: Model, KeyHint: "sk-umg-7H…f3Qk", MayKey: true}
+				change(&d)
+				return views.RecipePage(d)
+			}}
+	}
+	waits := func(d *views.RecipeDetail) { d.Since = at(20 * time.Second) }
+	list := []Story{
+		{Name: "recipes", Group: "Recipes", Title: "All recipes", Status: 200, Path: "/console/recipes",
+			View: func(s views.Shell) templ.Component { return views.RecipesPage(views.RecipeList{Shell: s}) }},
+		story("recipe-waiting", "The test waits", "codex", waits),
+		story("recipe-late", "The test has waited for a minute", "open-webui", func(d *views.RecipeDetail) {
+			waits(d)
+			d.Late = true
+		}),
+		story("recipe-arrived", "A call arrived after a look at the models", "langchain", func(d *views.RecipeDetail) {
+			waits(d)
+			row := exampleRequests()[0]
+			d.Arrived = []views.Arrival{
+				{At: row.At, ID: row.ID, Logged: &row},
+				{At: at(9 * time.Second), ID: "req_01kb4a7k2f8s4j6h1d9a3g5b7t", Method: "GET", Route: "/v1/models", KeyName: "LangChain", Status: 200},
+			}
+		}),
+		story("recipe-refused", "A call was refused", "aider", func(d *views.RecipeDetail) {
+			waits(d)
+			d.Arrived = []views.Arrival{{
+				At: at(4 * time.Second), ID: "req_01kb4a7k2f8s4j6h1d9a3g5b7t", Method: "POST", Route: "/v1/chat/completions", KeyName: "aider",
+				Style: "chat", Status: 404, Code: "model_not_found",
+			}}
+		}),
+		story("recipe-no-key", "A reader who may not make keys", "n8n", func(d *views.RecipeDetail) { d.MayKey, d.KeyHint = false, "" }),
+		story("recipe-key-error", "No key could be made", "cline", func(d *views.RecipeDetail) {
+			d.KeyError = "An account has at most 100 keys. Delete one that you no longer need."
+		}),
+		story("recipe-key-created", "A key was made for the tool", "claude-code", func(d *views.RecipeDetail) {
+			d.Fresh = &views.FreshKey{Key: exampleKeys()[0], Secret: Secret}
+		}),
+	}
+	for _, r := range views.Recipes() {
+		list = append(list, story("recipe-"+r.ID, r.Name, r.ID, func(*views.RecipeDetail) {}))
+	}
+	return list
+}
