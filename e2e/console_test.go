@@ -114,8 +114,7 @@ func TestConsoleFirstLight(t *testing.T) {
 	p.sees("$5.00 of trial credit was added to your account")
 	p.sees("Make your first request")
 
-	p.fill("Name", "First program")
-	p.press("Make the key")
+	p.press("Make my key")
 	secret := p.Locator("#fresh-key")
 	p.must(p.expect.Locator(p.Locator(`[id^="fresh-key"]`).First()).ToBeVisible())
 	text, err := secret.TextContent()

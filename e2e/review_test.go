@@ -102,8 +102,7 @@ func TestConsoleAFormPressedTwiceIsSentOnce(t *testing.T) {
 	const thrice = `name => { const b = [...document.querySelectorAll("button")].find(b => b.textContent.trim() === name);
 		b.click(); b.click(); b.click(); }`
 	fill := func(name string) { p.must(p.Locator("#key-name").Fill(name)) }
-	fill("first")
-	if _, err := p.Evaluate(thrice, "Make the key"); err != nil {
+	if _, err := p.Evaluate(thrice, "Make my key"); err != nil {
 		t.Fatal(err)
 	}
 	p.must(p.expect.Locator(p.Locator("#fresh-key")).ToBeVisible())
@@ -131,13 +130,12 @@ func TestConsoleAFormPressedTwiceIsSentOnce(t *testing.T) {
 func TestConsoleAnEndedSessionLeavesThePage(t *testing.T) {
 	t.Parallel()
 	p := newcomer(t, running(t), playwright.BrowserNewContextOptions{})
-	p.must(p.Locator("#key-name").Fill("polling"))
-	p.press("Make the key")
-	p.sees("Waiting for your first request")
+	p.open(p.URL() + "/limits")
+	p.sees("Usual limits")
 	p.must(p.Context().ClearCookies())
-	p.must(p.WaitForURL("**/console/sign-in")) // the page asks every two seconds by itself
-	if n, err := p.Locator("#onboarding").Count(); err != nil || n != 0 {
-		t.Errorf("the sign-in page stands inside the overview: %v", err)
+	p.must(p.WaitForURL("**/console/sign-in?next=*")) // the page asks every five seconds by itself
+	if n, err := p.Locator("#limits-now").Count(); err != nil || n != 0 {
+		t.Errorf("the sign-in page stands inside another: %v", err)
 	}
 	p.picture("led-out")
 }

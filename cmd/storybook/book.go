@@ -109,10 +109,10 @@ func (b *storybook) show(w http.ResponseWriter, r *http.Request, name string) {
 // firstRequest says a few times that nothing came, and then that a request did, over and over.
 func (b *storybook) firstRequest(w http.ResponseWriter, r *http.Request) {
 	if b.polls.Add(1)%pollsUntilAnswered != 0 {
-		render(w, r, http.StatusOK, views.FirstRequestPart(nil, true))
+		render(w, r, http.StatusOK, views.FirstRequestPart(views.Onboarding{}, true))
 		return
 	}
-	render(w, r, http.StatusOK, views.FirstRequestPart(stories.FirstRequest(), true))
+	render(w, r, http.StatusOK, views.FirstRequestPart(views.Onboarding{First: stories.FirstRequest()}, true))
 }
 
 func (b *storybook) createKey(w http.ResponseWriter, r *http.Request) {
