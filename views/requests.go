@@ -19,7 +19,7 @@ type RequestLog struct {
 	Next     string       // where the next page begins; empty on the last
 	Tail     string       // where the tail begins; empty where nothing new can match
 	Picture  *CallPicture // nil where it could not be drawn
-	Problem  string // why nothing could be looked for
+	Problem  string       // why nothing could be looked for
 	Failure  *Trouble
 }
 

@@ -27,6 +27,37 @@ type Usage struct {
 	Books   *Proof       // nil where the sums could not be compared
 	Problem string       // why there is no report
 	Failure *Trouble
+	Took    *UsageTook   // of reports of latencies
+	Budget  *UsageBudget // of the key that is filtered by
+	Notes   []string     // what rules say of the last days
+}
+
+// UsageTook is how long calls took: of each step, of each group and of all.
+type UsageTook struct {
+	Steps  map[int64]UsageTimes // by the second at which a step begins
+	Groups map[string]UsageTimes
+	All    UsageTimes
+	Sample string // what it is made of
+}
+
+// UsageTimes are percentiles of a duration and of the time to the first byte.
+type UsageTimes struct {
+	Calls                        int64
+	P50, P95, FirstP50, FirstP95 time.Duration
+}
+
+// UsageBudget is the budget of a key.
+type UsageBudget struct {
+	Limit, Spent app.Amount
+	Period       string // day, week, month or total
+}
+
+func (b UsageBudget) words() string {
+	period := " a " + b.Period
+	if b.Period == "total" {
+		period = " in total"
+	}
+	return "The budget of this key is " + Dollars(b.Limit) + period + ", of which " + Dollars(b.Spent) + " is spent."
 }
 
 // UsagePeriod is the period before: its steps without groups, and their sum.
@@ -47,6 +78,7 @@ type UsageLine struct {
 	Start            time.Time
 	ID, Name         string // of the group; the ID is what it is filtered by
 	Requests, Errors int64
+	Limited          int64 // refused for too many requests
 	Input, Cached    int64 // Input includes what was read from a cache
 	Output, Images   int64
 	Milliseconds     int64 // of video
@@ -57,6 +89,7 @@ type UsageLine struct {
 func (u UsageLine) Plus(l UsageLine) UsageLine {
 	u.Requests += l.Requests
 	u.Errors += l.Errors
+	u.Limited += l.Limited
 	u.Input += l.Input
 	u.Cached += l.Cached
 	u.Output += l.Output
@@ -73,6 +106,7 @@ type usageMetric struct {
 	of          func(UsageLine) int64
 	words       func(int64) string
 	short       func(int64) string
+	took        func(UsageTimes) time.Duration // of a latency, which cannot be added up
 }
 
 func amountWords(n int64) string { return Dollars(app.Amount(n)) }
@@ -89,17 +123,31 @@ func secondWords(ms int64) string {
 const (
 	MetricSpend    = "spend"
 	MetricRequests = "requests"
+	MetricErrors   = "errors"
+	MetricLimited  = "limited"
 )
 
+const codeLimited = "rate_limit_exceeded"
+
 var usageMetrics = []usageMetric{
-	{MetricSpend, "Spend", func(l UsageLine) int64 { return int64(l.Cost) }, amountWords, amountWords},
-	{MetricRequests, "Requests", func(l UsageLine) int64 { return l.Requests }, Count, Short},
-	{"input", "Tokens in", func(l UsageLine) int64 { return l.Input }, Count, Short},
-	{"output", "Tokens out", func(l UsageLine) int64 { return l.Output }, Count, Short},
-	{"cached", "Cached tokens", func(l UsageLine) int64 { return l.Cached }, Count, Short},
-	{"images", "Images", func(l UsageLine) int64 { return l.Images }, Count, Short},
-	{"seconds", "Seconds of video", func(l UsageLine) int64 { return l.Milliseconds }, secondWords, secondWords},
-	{"errors", "Errors", func(l UsageLine) int64 { return l.Errors }, Count, Short},
+	{name: MetricSpend, label: "Spend", of: func(l UsageLine) int64 { return int64(l.Cost) }, words: amountWords, short: amountWords},
+	{name: MetricRequests, label: "Requests", of: func(l UsageLine) int64 { return l.Requests }, words: Count, short: Short},
+	{name: "input", label: "Tokens in", of: func(l UsageLine) int64 { return l.Input }, words: Count, short: Short},
+	{name: "output", label: "Tokens out", of: func(l UsageLine) int64 { return l.Output }, words: Count, short: Short},
+	{name: "cached", label: "Cached tokens", of: func(l UsageLine) int64 { return l.Cached }, words: Count, short: Short},
+	{name: "images", label: "Images", of: func(l UsageLine) int64 { return l.Images }, words: Count, short: Short},
+	{name: "seconds", label: "Seconds of video", of: func(l UsageLine) int64 { return l.Milliseconds }, words: secondWords, short: secondWords},
+	{name: MetricErrors, label: "Errors", of: func(l UsageLine) int64 { return l.Errors }, words: Count, short: Short},
+	{name: MetricLimited, label: "429s of providers", of: func(l UsageLine) int64 { return l.Limited }, words: Count, short: Short},
+	latency("p50", "Latency, median", func(t UsageTimes) time.Duration { return t.P50 }),
+	latency("p95", "Latency, p95", func(t UsageTimes) time.Duration { return t.P95 }),
+	latency("ttft", "First byte, median", func(t UsageTimes) time.Duration { return t.FirstP50 }),
+	latency("ttft95", "First byte, p95", func(t UsageTimes) time.Duration { return t.FirstP95 }),
+}
+
+func latency(name, label string, took func(UsageTimes) time.Duration) usageMetric {
+	words := func(n int64) string { return Took(time.Duration(n)) }
+	return usageMetric{name: name, label: label, of: func(l UsageLine) int64 { return l.Requests }, words: words, short: words, took: took}
 }
 
 func metricOptions() []ui.Option {
@@ -118,11 +166,13 @@ const (
 	UsageByReason   = "reason"
 	UsageByEndUser  = "end_user"
 	UsageByModality = "modality"
+	UsageByTag      = "tag"
 )
 
 var usageGroups = []ui.Option{
 	{Value: UsageByModel, Label: "Model"}, {Value: UsageByKey, Label: "Key"}, {Value: UsageByStyle, Label: "Style"},
 	{Value: UsageByReason, Label: "Reason"}, {Value: UsageByEndUser, Label: "End user"}, {Value: UsageByModality, Label: "Modality"},
+	{Value: UsageByTag, Label: "Tag of the key"},
 }
 
 func labelOf(options []ui.Option, value string) string {
@@ -249,10 +299,10 @@ func (u Usage) said() (tone ui.Tone, text string) {
 
 // change says how the metric compares with the period before.
 func (u Usage) change() string {
-	if u.Before == nil {
+	m := u.Query.metric()
+	if u.Before == nil || m.took != nil {
 		return ""
 	}
-	m := u.Query.metric()
 	now, before := m.of(u.Total), m.of(u.Before.Total)
 	text := "The period before, " + u.Query.spanWords(u.Before.From, u.Before.To) + ": " + m.words(before)
 	switch {
@@ -276,4 +326,34 @@ func ratio(part, whole int64) string {
 		return Count(part/whole) + " times"
 	}
 	return Count(part*100/whole) + "%"
+}
+
+// timesOf are those of a group, none where the report has none.
+func (u Usage) timesOf(id string) UsageTimes {
+	if u.Took == nil {
+		return UsageTimes{}
+	}
+	return u.Took.Groups[id]
+}
+
+func (u Usage) timesOfAll() UsageTimes {
+	if u.Took == nil {
+		return UsageTimes{}
+	}
+	return u.Took.All
+}
+
+// NeedsTimes reports whether the report is one of latencies.
+func (q UsageQuery) NeedsTimes() bool { return q.metric().took != nil }
+
+// totalWords is the metric of the whole range.
+func (u Usage) totalWords() string {
+	m := u.Query.metric()
+	if m.took == nil {
+		return m.words(m.of(u.Total))
+	}
+	if u.Took == nil {
+		return "–"
+	}
+	return m.words(int64(m.took(u.Took.All)))
 }

@@ -11,6 +11,8 @@ const (
 	chartLeast    = 60     // what is more than nothing is always seen
 	chartTicks    = 8      // steps with words below them
 	chartTicksFew = 4      // where the place is narrow
+
+	budgetShownMax = 10 // times the largest bar: a budget beyond that would flatten the bars
 )
 
 // usageChart is the bars of a report, ready to be drawn.
@@ -20,6 +22,8 @@ type usageChart struct {
 	names     []string
 	compared  bool
 	said      string // the chart in a sentence
+	budget    int64  // of a step, zero for none
+	budgetY   string
 }
 
 // chartColumn is one step.
@@ -94,7 +98,13 @@ func (u Usage) chart() usageChart {
 			values: make([]int64, len(c.names)),
 		}
 	}
+	if m.took != nil {
+		c.time(u, m)
+	}
 	for _, l := range u.Lines {
+		if m.took != nil {
+			break
+		}
 		if i, known := at[l.Start.Unix()]; known {
 			c.columns[i].values[series[l.ID]] += m.of(l)
 			c.columns[i].total += m.of(l)
@@ -103,23 +113,31 @@ func (u Usage) chart() usageChart {
 	if c.compared {
 		c.compare(u, steps[0], hourly)
 	}
+	if u.Budget != nil && u.Budget.Period == "day" && !hourly && m.name == MetricSpend {
+		c.budget = int64(u.Budget.Limit)
+	}
 	c.draw(m)
-	c.said = m.label + " by " + stepName(hourly) + ", " + u.Query.spanWords(u.Query.Span(u.Now)) + ": " + m.words(m.of(u.Total)) + " in all."
+	c.said = m.label + " by " + u.Query.stepName(u.Now) + ", " + u.Query.spanWords(u.Query.Span(u.Now)) + ": " + u.totalWords() + " in all."
 	return c
 }
 
-func stepName(hourly bool) string {
-	if hourly {
-		return "hour"
+// time draws how long the calls of each step took, of all groups together: percentiles cannot be stacked.
+func (c *usageChart) time(u Usage, m usageMetric) {
+	c.names, c.compared = []string{m.label}, false
+	for i := range c.columns {
+		c.columns[i].values = make([]int64, 1)
+		if u.Took != nil {
+			c.columns[i].total = int64(m.took(u.Took.Steps[c.columns[i].start.Unix()]))
+			c.columns[i].values[0] = c.columns[i].total
+		}
 	}
-	return "day"
 }
 
 // compare lays the period before over the columns, step by step.
 func (c *usageChart) compare(u Usage, first time.Time, hourly bool) {
 	from := u.Before.From.In(first.Location())
 	for _, l := range u.Before.Lines {
-		i := int(l.Start.Sub(from) / time.Hour)
+		i := int(l.Start.Sub(from) / u.Query.step())
 		if !hourly {
 			i = (i + hoursOfDay/2) / hoursOfDay // days of 23 and 25 hours are days
 		}
@@ -135,8 +153,16 @@ func (c *usageChart) draw(m usageMetric) {
 	for _, col := range c.columns {
 		largest = max(largest, col.total, col.beforeSum)
 	}
+	if c.budget > 0 && c.budget/budgetShownMax <= largest {
+		largest = max(largest, c.budget)
+	} else {
+		c.budget = 0
+	}
 	top := scaleTop(largest)
 	c.top = m.short(top)
+	if c.budget > 0 {
+		c.budgetY = place(wholeUnits - heightOf(c.budget, top))
+	}
 	if top%2 == 0 {
 		c.half = m.short(top / 2)
 	}

@@ -33,6 +33,7 @@ const (
 	zoneBytesMax    = 64
 	filterRunesMax  = 200
 	quarterOfAnHour = 15 * time.Minute
+	minutelyMax     = 2 * time.Hour // up to so long is divided by minutes
 )
 
 // UsageQuery says which report is shown. It is the address of the page.
@@ -45,6 +46,7 @@ type UsageQuery struct {
 	Compare  bool
 	Model, KeyID, Style, Reason,
 	EndUser, Modality string
+	Tag string // of keys
 }
 
 // ParseUsageQuery reads an address; what cannot be meant is left out.
@@ -53,6 +55,7 @@ func ParseUsageQuery(values url.Values) UsageQuery {
 		Range: values.Get("range"), By: values.Get("by"), Metric: values.Get("metric"), Zone: zoneName(values.Get("tz")),
 		Compare: values.Get("compare") == "on", Model: filterText(values.Get("model")), KeyID: filterText(values.Get("key")),
 		Style: filterText(values.Get("style")), Reason: filterText(values.Get("reason")), EndUser: filterText(values.Get("end_user")),
+		Tag: filterText(values.Get("tag")),
 	}
 	if !slices.ContainsFunc(usageRanges, func(o ui.ChipOption) bool { return o.Value == q.Range }) {
 		q.Range = RangeWeek
@@ -67,9 +70,40 @@ func ParseUsageQuery(values url.Values) UsageQuery {
 		q.Modality = m
 	}
 	if q.Range == RangeCustom {
-		q.From, q.To = dayOnly(values.Get("from")), dayOnly(values.Get("to"))
+		q.From, q.To = usageBounds(values.Get("from"), values.Get("to"))
 	}
 	return q
+}
+
+// usageBounds are the bounds of a custom range: two days, both included, or two moments on a quarter of an hour.
+func usageBounds(from, to string) (string, string) {
+	if quarterOnly(from) && quarterOnly(to) {
+		return from, to
+	}
+	return dayOnly(from), dayOnly(to)
+}
+
+func quarterOnly(text string) bool {
+	t, err := time.Parse(momentForm, text)
+	return err == nil && t.Equal(t.Truncate(quarterOfAnHour))
+}
+
+// byMoments reports whether the custom range has moments and not days.
+func (q UsageQuery) byMoments() bool { return len(q.From) > len(dayForm) }
+
+func (q UsageQuery) boundType() string {
+	if q.byMoments() {
+		return "datetime-local"
+	}
+	return "date"
+}
+
+// boundForm is how the bounds of a custom range are written.
+func (q UsageQuery) boundForm() string {
+	if q.byMoments() {
+		return momentForm
+	}
+	return dayForm
 }
 
 // filterText is a filter as far as anything can match it.
@@ -125,11 +159,13 @@ func (q UsageQuery) Problem() string {
 	if q.Range != RangeCustom {
 		return ""
 	}
-	from, errFrom := time.Parse(dayForm, q.From)
-	to, errTo := time.Parse(dayForm, q.To)
+	from, errFrom := time.Parse(q.boundForm(), q.From)
+	to, errTo := time.Parse(q.boundForm(), q.To)
 	switch {
 	case errFrom != nil || errTo != nil:
 		return "Choose the first and the last day."
+	case q.byMoments() && !from.Before(to):
+		return "The range ends before it begins. Change one of its ends."
 	case from.After(to):
 		return "The first day is after the last. Change one of them."
 	case from.Year() < 2000 || to.Year() > 9998:
@@ -155,6 +191,11 @@ func (q UsageQuery) Span(now time.Time) (from, to time.Time) {
 	case RangeMonth:
 		return midnight(y, m, 1), midnight(y, m, d+1)
 	case RangeCustom:
+		if q.byMoments() {
+			from, _ = time.ParseInLocation(momentForm, q.From, zone)
+			to, _ = time.ParseInLocation(momentForm, q.To, zone)
+			return from, to
+		}
 		first, _ := time.Parse(dayForm, q.From)
 		last, _ := time.Parse(dayForm, q.To)
 		fy, fm, fd := first.Date()
@@ -169,10 +210,12 @@ func (q UsageQuery) Span(now time.Time) (from, to time.Time) {
 func (q UsageQuery) SpanBefore(now time.Time) (from, to time.Time) {
 	start, end := q.Span(now)
 	elapsed := min(end.Sub(start), now.Sub(start)+quarterOfAnHour).Truncate(quarterOfAnHour)
-	switch q.Range {
-	case RangeDay:
+	switch {
+	case q.byMoments():
+		from = start.Add(-end.Sub(start))
+	case q.Range == RangeDay:
 		from = start.Add(-hoursOfDay * time.Hour)
-	case RangeMonth:
+	case q.Range == RangeMonth:
 		from = start.AddDate(0, -1, 0)
 	default:
 		days := 0
@@ -194,6 +237,30 @@ func (q UsageQuery) Hourly(now time.Time) bool {
 	return q.Range == RangeDay || to.Sub(from) <= (hourlyDaysMax*hoursOfDay+1)*time.Hour
 }
 
+// Minutely reports whether the report is divided by minutes, which the records know.
+func (q UsageQuery) Minutely() bool {
+	from, to := q.Span(time.Time{})
+	return q.byMoments() && to.Sub(from) <= minutelyMax
+}
+
+// step is the length of a step that is no day.
+func (q UsageQuery) step() time.Duration {
+	if q.Minutely() {
+		return time.Minute
+	}
+	return time.Hour
+}
+
+func (q UsageQuery) stepName(now time.Time) string {
+	switch {
+	case q.Minutely():
+		return "minute"
+	case q.Hourly(now):
+		return "hour"
+	}
+	return "day"
+}
+
 // steps are where the report's hours or days begin.
 func (q UsageQuery) steps(now time.Time) []time.Time {
 	from, to := q.Span(now)
@@ -202,7 +269,7 @@ func (q UsageQuery) steps(now time.Time) []time.Time {
 	for t := from; t.Before(to) && len(steps) <= usageDaysMax; {
 		steps = append(steps, t)
 		if hourly {
-			t = t.Add(time.Hour)
+			t = t.Add(q.step())
 		} else {
 			t = time.Date(t.Year(), t.Month(), t.Day()+1, 0, 0, 0, 0, t.Location())
 		}
@@ -242,6 +309,7 @@ func (q UsageQuery) at(path string) string {
 	set("reason", q.Reason, "")
 	set("end_user", q.EndUser, "")
 	set("modality", q.Modality, "")
+	set("tag", q.Tag, "")
 	if q.Compare {
 		values.Set("compare", "on")
 	}
@@ -253,15 +321,15 @@ func (q UsageQuery) at(path string) string {
 
 // narrowed reports whether calls are left out.
 func (q UsageQuery) narrowed() bool {
-	return q.Model+q.KeyID+q.Style+q.Reason+q.EndUser+q.Modality != ""
+	return q.Model+q.KeyID+q.Style+q.Reason+q.EndUser+q.Modality+q.Tag != ""
 }
 
 // tucked reports whether a filter is set that is not in the first lines.
-func (q UsageQuery) tucked() bool { return q.Reason+q.EndUser+q.Modality+q.Style != "" }
+func (q UsageQuery) tucked() bool { return q.Reason+q.EndUser+q.Modality+q.Style+q.Tag != "" }
 
 // all is the same report of all calls.
 func (q UsageQuery) all() UsageQuery {
-	q.Model, q.KeyID, q.Style, q.Reason, q.EndUser, q.Modality = "", "", "", "", "", ""
+	q.Model, q.KeyID, q.Style, q.Reason, q.EndUser, q.Modality, q.Tag = "", "", "", "", "", "", ""
 	return q
 }
 
@@ -283,23 +351,36 @@ func (q UsageQuery) only(id string) (UsageQuery, bool) {
 		q.EndUser, q.By = id, UsageByModel
 	case UsageByModality:
 		q.Modality, q.By = id, UsageByModel
+	case UsageByTag:
+		q.Tag, q.By = id, UsageByKey
 	}
 	return q, true
 }
 
-// into is where a step leads: a day to its hours, an hour to its requests.
+// into is where a step leads: a day to its hours, an hour to its minutes, a minute to its requests.
 func (q UsageQuery) into(start time.Time, hourly bool) string {
 	if !hourly {
 		q.Range, q.From, q.To = RangeCustom, start.Format(dayForm), start.Format(dayForm)
 		return q.Path()
 	}
-	return q.requests(start, start.Add(time.Hour)).Path()
+	if !q.Minutely() && start.Equal(start.Truncate(quarterOfAnHour)) {
+		q.Range, q.From, q.To = RangeCustom, start.Format(momentForm), start.Add(time.Hour).Format(momentForm)
+		return q.Path()
+	}
+	return q.requests(start, start.Add(q.step())).Path()
 }
 
 // requests are the requests behind a part of the report.
 func (q UsageQuery) requests(from, to time.Time) RequestQuery {
 	r := RequestQuery{
 		From: from, To: to, Zone: q.Zone, Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason, EndUser: q.EndUser,
+		Tag: q.Tag,
+	}
+	if q.Metric == MetricErrors {
+		r.Outcome = OutcomeErrors
+	}
+	if q.Metric == MetricLimited {
+		r.Error = codeLimited
 	}
 	if q.Modality == "video" {
 		r.Style = string(videosStyle)

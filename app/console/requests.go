@@ -82,18 +82,20 @@ func (c *Console) callPicture(p *page, view views.RequestQuery, q billing.Record
 type logKeys struct {
 	names map[string]string
 	byTag map[string][]string
+	tagOf map[string]string
 	tags  []ui.Option
 }
 
 func (c *Console) logKeys(p *page) (logKeys, error) {
 	keys, err := c.o.Accounts.Keys(p.Request().Context(), p.principal())
-	k := logKeys{names: make(map[string]string, len(keys)), byTag: map[string][]string{}}
+	k := logKeys{names: make(map[string]string, len(keys)), byTag: map[string][]string{}, tagOf: map[string]string{}}
 	for i := range keys {
 		k.names[keys[i].ID] = keys[i].Name
 		if tag := keys[i].Env; tag != "" {
 			if k.byTag[tag] == nil {
 				k.tags = append(k.tags, ui.Option{Value: tag, Label: tag})
 			}
+			k.tagOf[keys[i].ID] = tag
 			k.byTag[tag] = append(k.byTag[tag], keys[i].ID)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"umg/app"
-	"umg/app/catalog"
 	"umg/billing"
 	"umg/views"
 	"umg/views/ui"
@@ -45,25 +44,29 @@ func (c *Console) usage(p *page) error {
 
 // fillUsage reads the report of the page, the period before it and whether the books agree.
 func (c *Console) fillUsage(p *page, u *views.Usage) error {
-	names, err := c.keyNames(p)
+	keys, err := c.logKeys(p)
 	if err != nil {
 		return err
 	}
-	if u.Choices, err = c.usageChoices(p, names); err != nil {
+	if u.Choices, err = c.usageChoices(p, keys.names); err != nil {
 		return err
 	}
+	u.Choices.Tags = keys.tags
 	if u.Problem = u.Query.Problem(); u.Problem != "" {
 		return nil
 	}
-	report, err := c.report(p, u.Query, u.Now)
+	report, err := c.report(p, u.Query, u.Now, keys)
 	if err != nil {
 		return err
 	}
-	u.Total = usageLine(u.Query.By, report.Total, names)
+	u.Total = usageLine(u.Query.By, report.Total, keys)
 	for _, line := range report.Lines {
-		u.Lines = append(u.Lines, usageLine(u.Query.By, line, names))
+		u.Lines = append(u.Lines, usageLine(u.Query.By, line, keys))
 	}
-	if u.Before, err = c.usageBefore(p, u.Query, u.Now); err != nil {
+	if u.Before, err = c.usageBefore(p, u.Query, u.Now, keys); err != nil {
+		return err
+	}
+	if err = c.usageMore(p, u, keys); err != nil {
 		return err
 	}
 	sums, err := c.o.Ledger.Reconcile(p.Request().Context(), p.user.AccountID)
@@ -75,66 +78,73 @@ func (c *Console) fillUsage(p *page, u *views.Usage) error {
 }
 
 // report is what the query asks for, divided by its steps and groups.
-func (c *Console) report(p *page, q views.UsageQuery, now time.Time) (billing.UsageReport, error) {
+func (c *Console) report(p *page, q views.UsageQuery, now time.Time, keys logKeys) (billing.UsageReport, error) {
 	from, to := q.Span(now)
-	r := usageQuery(p, q, from, to)
+	r := usageQuery(p, q, from, to, keys)
 	r.Step = stepOf(q, now)
 	r.Group = groupings[q.By]
 	return c.o.Ledger.UsageReport(p.Request().Context(), r)
 }
 
-func usageQuery(p *page, q views.UsageQuery, from, to time.Time) billing.UsageQuery {
+func usageQuery(p *page, q views.UsageQuery, from, to time.Time, keys logKeys) billing.UsageQuery {
 	return billing.UsageQuery{
 		AccountID: p.user.AccountID, From: from, To: to, Zone: q.Location(), Model: q.Model, KeyID: q.KeyID, Style: q.Style, Reason: q.Reason,
-		EndUser: q.EndUser, Modality: q.Modality,
+		EndUser: q.EndUser, Modality: q.Modality, Keys: keys.ofTag(q.Tag), Limited: q.Metric == views.MetricLimited,
 	}
 }
 
 func stepOf(q views.UsageQuery, now time.Time) billing.Step {
-	if q.Hourly(now) {
+	switch {
+	case q.Minutely():
+		return billing.Minutely
+	case q.Hourly(now):
 		return billing.Hourly
 	}
 	return billing.Daily
 }
 
-// groupings are what the ledger divides by. Modality is made of styles.
+// groupings are what the ledger divides by. Tags are made of keys.
 var groupings = map[string]billing.Grouping{
 	views.UsageByModel: billing.ByModel, views.UsageByKey: billing.ByKey, views.UsageByStyle: billing.ByStyle,
-	views.UsageByReason: billing.ByReason, views.UsageByEndUser: billing.ByEndUser, views.UsageByModality: billing.ByStyle,
+	views.UsageByReason: billing.ByReason, views.UsageByEndUser: billing.ByEndUser, views.UsageByModality: billing.ByModality,
+	views.UsageByTag: billing.ByKey,
 }
 
-func (c *Console) usageBefore(p *page, q views.UsageQuery, now time.Time) (*views.UsagePeriod, error) {
+func (c *Console) usageBefore(p *page, q views.UsageQuery, now time.Time, keys logKeys) (*views.UsagePeriod, error) {
 	from, to := q.SpanBefore(now)
-	r := usageQuery(p, q, from, to)
+	r := usageQuery(p, q, from, to, keys)
 	r.Step = stepOf(q, now)
 	report, err := c.o.Ledger.UsageReport(p.Request().Context(), r)
 	if err != nil {
 		return nil, err
 	}
-	before := &views.UsagePeriod{From: from, To: to, Total: usageLine("", report.Total, nil)}
+	before := &views.UsagePeriod{From: from, To: to, Total: usageLine("", report.Total, logKeys{})}
 	for _, line := range report.Lines {
-		before.Lines = append(before.Lines, usageLine("", line, nil))
+		before.Lines = append(before.Lines, usageLine("", line, logKeys{}))
 	}
 	return before, nil
 }
 
-func usageLine(by string, l billing.UsageLine, keyNames map[string]string) views.UsageLine {
+func usageLine(by string, l billing.UsageLine, keys logKeys) views.UsageLine {
 	u := l.Usage
 	line := views.UsageLine{
-		Start: l.Start, ID: l.Group, Name: l.Group, Requests: l.Requests, Errors: l.Failed, Cached: u[billing.CacheReadTokens],
+		Start: l.Start, ID: l.Group, Name: l.Group, Requests: l.Requests, Errors: l.Failed, Limited: l.Limited, Cached: u[billing.CacheReadTokens],
 		Input:  u[billing.InputTokens] + u[billing.CacheReadTokens] + u[billing.CacheWriteTokens],
 		Output: u[billing.OutputTokens] + u[billing.ReasoningTokens], Images: u[billing.Images], Milliseconds: u[billing.Seconds],
 		Cost: l.Cost, Overrun: l.Overrun,
 	}
 	switch by {
 	case views.UsageByKey:
-		line.Name = keyName(l.Group, keyNames)
+		line.Name = keyName(l.Group, keys.names)
 	case views.UsageByStyle:
 		line.Name = views.Style(l.Group).Label()
 	case views.UsageByModality:
-		line.ID, line.Name = "text", "Text"
-		if l.Group == string(catalog.VideosStyle) {
-			line.ID, line.Name = "video", "Video"
+		line.Name = map[string]string{"text": "Text", "video": "Video"}[l.Group]
+	case views.UsageByTag:
+		line.ID = keys.tagOf[l.Group]
+		line.Name = line.ID
+		if line.ID == "" {
+			line.Name = "No tag"
 		}
 	case views.UsageByEndUser:
 		if l.Group == "" {

@@ -42,26 +42,25 @@ func (c *Console) readExport(p *page) (exported, error) {
 	if problem := e.query.Problem(); problem != "" {
 		return e, app.Errorf(app.Unprocessable, "invalid_request_error", "%s", problem).At("from")
 	}
-	names, err := c.keyNames(p)
+	keys, err := c.logKeys(p)
 	if err != nil {
 		return e, err
 	}
-	report, err := c.report(p, e.query, e.now)
+	report, err := c.report(p, e.query, e.now, keys)
 	if err != nil {
 		return e, err
 	}
 	for _, line := range report.Lines {
-		e.lines = append(e.lines, usageLine(e.query.By, line, names))
+		e.lines = append(e.lines, usageLine(e.query.By, line, keys))
 	}
-	if e.query.By == views.UsageByModality {
+	if e.query.By == views.UsageByTag {
 		e.lines = folded(e.lines)
 	}
-	e.total = usageLine("", report.Total, nil)
+	e.total = usageLine("", report.Total, logKeys{})
 	return e, nil
 }
 
-// folded puts together lines of the same step and group, which stand beside each other where several styles are one
-// modality.
+// folded puts together lines of the same step and group, which stand apart where several keys have one tag.
 func folded(lines []views.UsageLine) []views.UsageLine {
 	type place struct {
 		start int64

@@ -1,0 +1,103 @@
+package console
+
+import (
+	"fmt"
+	"time"
+
+	"umg/app"
+	"umg/billing"
+	"umg/views"
+)
+
+const (
+	ruleDays     = 35 // that the rules about days look at
+	sampledWords = "Of calls that were answered."
+)
+
+// usageMore reads what stands beside a report: how long calls took where it is about that, the budget of the key, and what the
+// rules about days say.
+func (c *Console) usageMore(p *page, u *views.Usage, keys logKeys) (err error) {
+	if u.Query.NeedsTimes() {
+		if u.Took, err = c.usageTook(p, u.Query, u.Now, keys); err != nil {
+			return err
+		}
+	}
+	if u.Query.KeyID != "" {
+		budgets, err := c.o.Ledger.Budgets(p.Request().Context(), p.user.AccountID)
+		if err != nil {
+			return err
+		}
+		if b, known := budgets[u.Query.KeyID]; known {
+			u.Budget = &views.UsageBudget{Limit: b.Limit, Spent: b.Spent, Period: string(b.Period)}
+		}
+	}
+	u.Notes, err = c.usageNotes(p, u.Query, u.Now, keys)
+	return err
+}
+
+func (c *Console) usageTook(p *page, q views.UsageQuery, now time.Time, keys logKeys) (*views.UsageTook, error) {
+	from, to := q.Span(now)
+	r := usageQuery(p, q, from, to, keys)
+	r.Step, r.Group = stepOf(q, now), groupings[q.By]
+	found, err := c.o.Ledger.Latencies(p.Request().Context(), r)
+	if err != nil {
+		return nil, err
+	}
+	took := &views.UsageTook{Steps: map[int64]views.UsageTimes{}, Groups: map[string]views.UsageTimes{}, Sample: sampledWords}
+	for _, l := range found.Lines {
+		t := views.UsageTimes{Calls: l.Calls, P50: l.P50, P95: l.P95, FirstP50: l.FirstP50, FirstP95: l.FirstP95}
+		switch {
+		case l.All && l.Start.IsZero():
+			took.All = t
+		case l.All:
+			took.Steps[l.Start.Unix()] = t
+		case l.Start.IsZero() && q.By != views.UsageByTag: // percentiles of keys make none of their tag
+			took.Groups[l.Group] = t
+		}
+	}
+	if took.All.Calls > int64(found.Each) {
+		took.Sample += fmt.Sprintf(" Made of %s of them, at most %d from each %s.", views.Count(took.All.Calls), found.Each, views.Took(found.Every))
+	}
+	return took, nil
+}
+
+// usageNotes are what the rules say of the calls of the report's filters: what the month will come to, and whether a day
+// stands out.
+func (c *Console) usageNotes(p *page, q views.UsageQuery, now time.Time, keys logKeys) ([]string, error) {
+	if q.EndUser != "" { // whose sums are not kept
+		return nil, nil
+	}
+	y, m, d := now.In(q.Location()).Date()
+	tomorrow := time.Date(y, m, d+1, 0, 0, 0, 0, q.Location())
+	r := usageQuery(p, q, tomorrow.AddDate(0, 0, -ruleDays), tomorrow, keys)
+	r.Step, r.Limited = billing.Daily, false
+	report, err := c.o.Ledger.UsageReport(p.Request().Context(), r)
+	if err != nil {
+		return nil, err
+	}
+	spent := make(map[int64]app.Amount, len(report.Lines))
+	for _, l := range report.Lines {
+		spent[l.Start.Unix()] = l.Cost
+	}
+	days := make([]billing.DaySpend, ruleDays)
+	for i := range days {
+		day := tomorrow.AddDate(0, 0, i-ruleDays)
+		days[i] = billing.DaySpend{Day: day, Cost: spent[day.Unix()]}
+	}
+	return notesOf(days), nil
+}
+
+func notesOf(days []billing.DaySpend) []string {
+	var notes []string
+	if u, found := billing.FindUnusual(days); found {
+		day := u.Day.Format("Monday 2 January")
+		notes = append(notes, fmt.Sprintf("%s cost %s, %d× the mean of the last %d %ss, which is %s.",
+			day, views.Dollars(u.Cost), u.Times, u.Weeks, u.Day.Weekday(), views.Dollars(u.Mean)))
+	}
+	if f, enough := billing.ForecastMonth(days); enough {
+		notes = append(notes, fmt.Sprintf(
+			"%s comes to about %s if it goes on like this: %s so far, and the mean of the last %d whole days, %s a day, for what is left of it.",
+			days[len(days)-1].Day.Month(), views.Dollars(f.Expected-f.Expected%app.Cent), views.Dollars(f.Spent), f.Days, views.Dollars(f.Mean-f.Mean%app.Cent)))
+	}
+	return notes
+}
