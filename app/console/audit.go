@@ -123,6 +123,7 @@ func viewAudit(e audit.Entry) views.AuditEntry {
 func pageOf(e audit.Entry) string {
 	for _, kind := range []struct{ prefix, path string }{
 		{"key_", consolePath + "/keys/"}, {"whe_", webhooksPath + "/"}, {"top_", billingPath + "/topups/"}, {"asset_", consolePath + "/assets/"},
+		{"prompt_", promptsPath + "/"},
 	} {
 		if strings.HasPrefix(e.Object, kind.prefix) && strings.Trim(e.Object, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" {
 			return kind.path + e.Object

@@ -31,6 +31,7 @@ import (
 	"umg/app/mail"
 	"umg/app/overload"
 	"umg/app/postgres"
+	"umg/app/prompt"
 	"umg/app/provider"
 	"umg/app/provider/health"
 	"umg/app/provider/material"
@@ -77,6 +78,7 @@ type house struct {
 	files     *egress.Client // for what providers made, which may be large
 	blobs     storage.Store
 	webhooks  *webhook.Service
+	prompts   *prompt.Service
 	videos    *video.Service
 	assets    *asset.Service
 	repeats   *idempotency.Service
@@ -221,6 +223,7 @@ func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes
 		h.log.Warn("there is no ffmpeg, so videos whose provider makes no thumbnail or spritesheet have none; see --ffmpeg")
 	}
 	h.repeats = idempotency.New(h.store.db, idempotency.Options{Now: time.Now, Log: h.log})
+	h.prompts = prompt.New(h.store.db, prompt.Options{Audit: h.history, Now: time.Now, IDs: ids, Random: rand.Reader})
 	h.assets = asset.New(h.store.db, asset.Options{
 		Egress: h.egress, Snapshot: h.catalog.Snapshot, Upstreams: material.New(h.providers), Now: time.Now, IDs: ids, Log: h.log,
 		Jitter: mathrand.Int64N, Waits: h.cfg.assetWaits,
@@ -274,7 +277,8 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 		Console: console.New(console.Options{
 			Accounts: h.accounts, Audit: h.history, Sessions: sessions, Ledger: h.ledger, Catalog: h.catalog, Gateway: texts, Videos: h.videos,
 			Assets: h.assets, Webhooks: h.webhooks, Outbox: outbox, Payments: h.payments, Booked: h.till.Booked, IDs: ids, Now: time.Now,
-			BaseURL: h.cfg.BaseURL, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health, Pulse: h.pulse, Arrivals: h.arrivals,
+			BaseURL: h.cfg.BaseURL, Prompts: h.prompts, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health,
+			Pulse: h.pulse, Arrivals: h.arrivals,
 			MetricsURL: "http://" + h.ops.Addr().String() + "/metrics",
 		}),
 		Tables: h.upstreamTables(), Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,

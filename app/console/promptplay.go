@@ -1,0 +1,92 @@
+package console
+
+import (
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"umg/app/prompt"
+	"umg/views"
+)
+
+// promptValues are the form values of the prompt that the query names, as a pane of the playground would send them; nil
+// when it names none. The values prompt_id and prompt_version say what a save adds a version to.
+func (c *Console) promptValues(p *page) (url.Values, error) {
+	id := p.QueryParam("prompt")
+	if id == "" || c.o.Prompts == nil {
+		return nil, nil
+	}
+	ctx, who := p.Request().Context(), p.principal()
+	one, err := c.o.Prompts.Get(ctx, who, id)
+	if err != nil {
+		return nil, err
+	}
+	number := one.Latest
+	if version := p.QueryParam("version"); version != "" {
+		if number, err = strconv.Atoi(version); err != nil {
+			return nil, notFound(p)
+		}
+	}
+	v, err := c.o.Prompts.Version(ctx, who, id, number)
+	if err != nil {
+		return nil, err
+	}
+	values, err := contentValues(&v.Content)
+	if err != nil {
+		return nil, err
+	}
+	values.Set("prompt_id", id)
+	values.Set("prompt_version", strconv.Itoa(number))
+	return values, nil
+}
+
+// contentValues are a content as the fields of a form, of which savedContent makes it again.
+func contentValues(c *prompt.Content) (url.Values, error) {
+	form := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			form.Set(name, value)
+		}
+	}
+	for name, value := range map[string]string{
+		"model": c.Model, "style": c.Style, "system": c.System, "prompt": c.Prompt, "tools": prompt.Indented(c.Tools),
+		"tool_choice": c.ToolChoice, "format": c.Format, "schema_name": c.SchemaName, "schema": prompt.Indented(c.Schema),
+	} {
+		set(name, value)
+	}
+	if c.Stream {
+		form.Set("stream", "true")
+	}
+	if strings.HasPrefix(c.Image, "data:") {
+		form.Set("image", c.Image)
+	} else {
+		set("image_url", c.Image)
+	}
+	for key, value := range c.Params {
+		set((views.Param{Key: key}).FormName(), value)
+	}
+	for name, value := range c.Variables {
+		set(varField+name, value)
+	}
+	for _, t := range c.Turns {
+		calls := ""
+		if len(t.Calls) > 0 {
+			list := make([]views.PlayToolCall, len(t.Calls))
+			for i, one := range t.Calls {
+				list[i] = views.PlayToolCall{ID: one.ID, Name: one.Name, Arguments: one.Arguments}
+			}
+			written, err := json.Marshal(list)
+			if err != nil {
+				return nil, err
+			}
+			calls = string(written)
+		}
+		for name, value := range map[string]string{
+			"turn_role": t.Role, "turn_text": t.Text, "turn_image": t.Image, "turn_note": "", "turn_calls": calls, "turn_call": t.Call,
+		} {
+			form.Add(name, value)
+		}
+	}
+	return form, nil
+}

@@ -1,0 +1,293 @@
+package console
+
+import (
+	"errors"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"umg/app"
+	"umg/app/prompt"
+	"umg/views"
+	"umg/views/ui"
+)
+
+const (
+	promptsPath        = consolePath + "/prompts"
+	promptFormBytesMax = 3 << 20 // a file of one mebibyte, in whatever way a form writes it
+)
+
+// promptRoutes are the pages about saved prompts, and about what links show of them.
+func promptRoutes() []Route {
+	const (
+		all    = "/prompts"
+		one    = all + "/:id"
+		shared = "/shared/:token"
+	)
+	get := func(path string, serve func(*Console, *page) error) Route {
+		return Route{Method: http.MethodGet, Path: path, Right: app.CallText, serve: withPrompts(serve)}
+	}
+	post := func(path string, serve func(*Console, *page) error) Route {
+		return Route{Method: http.MethodPost, Path: path, Right: app.CallText, serve: withPrompts(serve)}
+	}
+	return []Route{
+		get(all, (*Console).prompts), post(all, (*Console).savePrompt),
+		get(all+"/import", (*Console).askImportPrompt), post(all+"/import", (*Console).importPrompt),
+		get(one, (*Console).prompt), get(one+"/export", (*Console).exportPrompt), get(one+"/diff", (*Console).diffPrompt),
+		post(one+"/restore", (*Console).restorePrompt), post(one+"/duplicate", (*Console).duplicatePrompt),
+		get(one+"/rename", askPrompt(views.PromptRenamePage)), post(one+"/rename", (*Console).renamePrompt),
+		get(one+"/delete", askPrompt(views.PromptDeletePage)), post(one+"/delete", (*Console).deletePrompt),
+		get(one+"/share", (*Console).askSharePrompt), post(one+"/share", (*Console).sharePrompt),
+		post(one+"/shares/:share/revoke", (*Console).revokeShare),
+		{Method: http.MethodGet, Path: shared, Open: true, serve: withPrompts((*Console).shared)},
+		get(shared+"/copy", (*Console).askCopyShared), post(shared+"/copy", (*Console).copyShared),
+	}
+}
+
+// withPrompts keeps the pages unknown where nothing serves them.
+func withPrompts(serve func(*Console, *page) error) func(*Console, *page) error {
+	return func(c *Console, p *page) error {
+		if c.o.Prompts == nil {
+			return notFound(p)
+		}
+		return serve(c, p)
+	}
+}
+
+func (c *Console) prompts(p *page) error {
+	q := views.ParsePromptQuery(p.QueryParams())
+	found, err := c.o.Prompts.List(p.Request().Context(), p.principal(), q.Text, views.PromptsShown, (q.Page-1)*views.PromptsShown)
+	if err != nil {
+		return err
+	}
+	v := views.Prompts{Shell: c.shell(p), Query: q, Total: found.Total, Some: found.Total > 0}
+	for _, one := range found.Prompts {
+		v.List = append(v.List, viewPrompt(one))
+	}
+	if !v.Some && q.Text != "" {
+		all, err := c.o.Prompts.List(p.Request().Context(), p.principal(), "", 1, 0)
+		if err != nil {
+			return err
+		}
+		v.Some = all.Total > 0
+	}
+	if forScript(p.Request()) {
+		p.Response().Header().Set("HX-Replace-Url", q.Path())
+	}
+	return c.render(p, http.StatusOK, views.PromptsPage(v))
+}
+
+func viewPrompt(p prompt.Prompt) views.Prompt {
+	return views.Prompt{
+		ID: p.ID, Name: p.Name, Latest: p.Latest, Model: p.Model, Variables: p.Variables, Author: p.Author, CreatedAt: p.CreatedAt,
+		UpdatedAt: p.UpdatedAt,
+	}
+}
+
+func viewPromptVersion(v prompt.Version) views.PromptVersion {
+	return views.PromptVersion{Number: v.Number, Model: v.Model, Author: v.Author, Restored: v.Restored, CreatedAt: v.CreatedAt}
+}
+
+// promptDetail reads the prompt that the path names, in the version that the request names; the newest without one.
+func (c *Console) promptDetail(p *page, version string) (views.PromptDetail, prompt.Content, error) {
+	ctx, who, id := p.Request().Context(), p.principal(), p.Param("id")
+	d := views.PromptDetail{}
+	one, err := c.o.Prompts.Get(ctx, who, id)
+	if err != nil {
+		return d, prompt.Content{}, err
+	}
+	number := one.Latest
+	if version != "" {
+		if number, err = strconv.Atoi(version); err != nil {
+			return d, prompt.Content{}, notFound(p)
+		}
+	}
+	v, err := c.o.Prompts.Version(ctx, who, id, number)
+	if err != nil {
+		return d, prompt.Content{}, err
+	}
+	d = views.PromptDetail{Shell: c.shell(p), Prompt: viewPrompt(one), Version: viewPromptVersion(v), Content: viewContent(&v.Content)}
+	versions, err := c.o.Prompts.Versions(ctx, who, id)
+	if err != nil {
+		return d, v.Content, err
+	}
+	for _, v := range versions {
+		d.Versions = append(d.Versions, viewPromptVersion(v))
+	}
+	shares, err := c.o.Prompts.Shares(ctx, who, id)
+	for _, s := range shares {
+		d.Shares = append(d.Shares, viewShare(s))
+	}
+	return d, v.Content, err
+}
+
+func (c *Console) prompt(p *page) error {
+	d, _, err := c.promptDetail(p, p.QueryParam("version"))
+	if err != nil {
+		return err
+	}
+	return c.render(p, http.StatusOK, views.PromptPage(d))
+}
+
+// exportPrompt is a version as a file.
+func (c *Console) exportPrompt(p *page) error {
+	d, content, err := c.promptDetail(p, p.QueryParam("version"))
+	if err != nil {
+		return err
+	}
+	file, err := prompt.Export(d.Prompt.Name, content)
+	if err != nil {
+		return err
+	}
+	name := mime.FormatMediaType("attachment", map[string]string{"filename": exportName(d.Prompt.Name) + ".json"})
+	p.Response().Header().Set("Content-Disposition", name)
+	return p.Blob(http.StatusOK, "application/json", file)
+}
+
+const exportNameMax = 60
+
+// exportName is a name that every system takes for a file.
+func exportName(name string) string {
+	letters := func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return ' '
+	}
+	words := strings.Join(strings.Fields(strings.Map(letters, name)), "-")
+	if words = words[:min(len(words), exportNameMax)]; words == "" {
+		return "prompt"
+	}
+	return words
+}
+
+func (c *Console) diffPrompt(p *page) error {
+	d, to, err := c.promptDetail(p, p.QueryParam("to"))
+	if err != nil {
+		return err
+	}
+	from, err := strconv.Atoi(p.QueryParam("from"))
+	if err != nil {
+		from = max(d.Version.Number-1, 1)
+	}
+	old, err := c.o.Prompts.Version(p.Request().Context(), p.principal(), d.Prompt.ID, from)
+	if err != nil {
+		return err
+	}
+	kinds := map[prompt.LineKind]string{prompt.Removed: views.PromptRemoved, prompt.Added: views.PromptAdded}
+	v := views.PromptDiff{Shell: d.Shell, Prompt: d.Prompt, Versions: d.Versions, From: from, To: d.Version.Number}
+	for _, change := range prompt.Diff(old.Content, to) {
+		section := views.PromptChange{Title: change.Title}
+		for _, l := range change.Lines {
+			section.Lines = append(section.Lines, views.PromptLine{Kind: kinds[l.Kind], Text: l.Text})
+		}
+		v.Sections = append(v.Sections, section)
+	}
+	return c.render(p, http.StatusOK, views.PromptDiffPage(v))
+}
+
+func (c *Console) restorePrompt(p *page) error {
+	version, err := strconv.Atoi(p.FormValue("version"))
+	if err != nil {
+		return app.Errorf(app.Invalid, "invalid_request_error", "version must be the number of a version.").At("version")
+	}
+	id := p.Param("id")
+	number, err := c.o.Prompts.Restore(p.Request().Context(), p.principal(), id, version)
+	if err != nil {
+		return err
+	}
+	text := "Version " + strconv.Itoa(version) + " is the newest again, as version " + strconv.Itoa(number) + "."
+	return c.say(p, ui.Success, text, promptsPath+"/"+id)
+}
+
+func (c *Console) duplicatePrompt(p *page) error {
+	made, err := c.o.Prompts.Duplicate(p.Request().Context(), p.principal(), p.Param("id"))
+	if err != nil {
+		return err
+	}
+	return c.say(p, ui.Success, "This is the copy.", promptsPath+"/"+made.ID)
+}
+
+// askPrompt answers with a page that asks before something is done to a prompt.
+func askPrompt(draw func(views.PromptAsk) templ.Component) func(*Console, *page) error {
+	return func(c *Console, p *page) error {
+		one, err := c.o.Prompts.Get(p.Request().Context(), p.principal(), p.Param("id"))
+		if err != nil {
+			return err
+		}
+		return c.render(p, http.StatusOK, draw(views.PromptAsk{Shell: c.shell(p), Prompt: viewPrompt(one), Name: one.Name}))
+	}
+}
+
+func (c *Console) renamePrompt(p *page) error {
+	ctx, who, id, name := p.Request().Context(), p.principal(), p.Param("id"), p.FormValue("name")
+	one, err := c.o.Prompts.Get(ctx, who, id)
+	if err != nil {
+		return err
+	}
+	err = c.o.Prompts.Rename(ctx, who, id, name)
+	if refusal, ours := isRefusal(err); ours {
+		return c.render(p, http.StatusUnprocessableEntity, views.PromptRenamePage(views.PromptAsk{
+			Shell: c.shell(p), Prompt: viewPrompt(one), Name: name, Error: refusal.Message,
+		}))
+	}
+	if err != nil {
+		return err
+	}
+	return c.leave(p, "The prompt is renamed.", promptsPath+"/"+id)
+}
+
+func (c *Console) deletePrompt(p *page) error {
+	ctx, who := p.Request().Context(), p.principal()
+	one, err := c.o.Prompts.Get(ctx, who, p.Param("id"))
+	if err != nil {
+		return err
+	}
+	if err := c.o.Prompts.Delete(ctx, who, one.ID); err != nil {
+		return err
+	}
+	return c.leave(p, one.Name+" was deleted.", promptsPath)
+}
+
+func (c *Console) askImportPrompt(p *page) error {
+	return c.render(p, http.StatusOK, views.PromptImportPage(views.PromptImport{Shell: c.shell(p)}))
+}
+
+// importPrompt makes a prompt of a file.
+func (c *Console) importPrompt(p *page) error {
+	if _, err := playValues(p); err != nil {
+		return err
+	}
+	made, err := c.imported(p)
+	if err == nil {
+		return c.leave(p, made.Name+" was imported.", promptsPath+"/"+made.ID)
+	}
+	refusal, ours := errors.AsType[*app.Error](err)
+	if !ours || refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
+		return err
+	}
+	return c.render(p, http.StatusUnprocessableEntity, views.PromptImportPage(views.PromptImport{
+		Shell: c.shell(p), Error: refusal.Message, Field: refusal.Param,
+	}))
+}
+
+func (c *Console) imported(p *page) (prompt.Prompt, error) {
+	file, err := formFile(p, "file", prompt.FileBytesMax)
+	if err != nil {
+		return prompt.Prompt{}, err
+	}
+	if file == nil {
+		return prompt.Prompt{}, app.Errorf(app.Invalid, "invalid_request_error", "Choose a file first.")
+	}
+	name, content, err := prompt.Import(file)
+	if err != nil {
+		return prompt.Prompt{}, err
+	}
+	if strings.TrimSpace(name) == "" {
+		name = "Imported prompt"
+	}
+	return c.o.Prompts.Create(p.Request().Context(), p.principal(), name, content)
+}

@@ -1,0 +1,180 @@
+package console
+
+import (
+	"net/http"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"umg/app"
+	"umg/app/prompt"
+	"umg/views"
+	"umg/views/ui"
+)
+
+const sharedPath = consolePath + "/shared"
+
+func viewShare(s prompt.Share) views.PromptShare {
+	return views.PromptShare{
+		ID: s.ID, Number: s.Number, Author: s.Author, CreatedAt: s.CreatedAt, ExpiresAt: s.ExpiresAt, ViewedAt: s.ViewedAt,
+	}
+}
+
+func (c *Console) askSharePrompt(p *page) error {
+	d, _, err := c.promptDetail(p, p.QueryParam("version"))
+	if err != nil {
+		return err
+	}
+	return c.render(p, http.StatusOK, views.PromptSharePage(views.PromptShareForm{
+		Shell: d.Shell, Prompt: d.Prompt, Number: d.Version.Number, End: views.ShareWeek,
+	}))
+}
+
+// sharePrompt answers with the link itself instead of leading to another page: it is shown once.
+func (c *Console) sharePrompt(p *page) error {
+	d, _, err := c.promptDetail(p, p.FormValue("version"))
+	if err != nil {
+		return err
+	}
+	f := views.PromptShareForm{
+		Shell: d.Shell, Prompt: d.Prompt, Number: d.Version.Number, End: p.FormValue("end"), Until: p.FormValue("until"),
+	}
+	until, err := shareEnd(f.End, f.Until, c.o.Now())
+	var made prompt.Share
+	var token string
+	if err == nil {
+		made, token, err = c.o.Prompts.Share(p.Request().Context(), p.principal(), d.Prompt.ID, f.Number, until)
+	}
+	if refusal := app.AsError(err); refusal != nil {
+		switch {
+		case refusal.Param == "until":
+			f.End, f.UntilError = views.ShareDate, refusal.Message
+		case refusal.Kind == app.Conflict || refusal.Kind == app.Invalid:
+			f.FormError = refusal.Message
+		default:
+			return err
+		}
+		return c.render(p, http.StatusUnprocessableEntity, views.PromptSharePage(f))
+	}
+	share := viewShare(made)
+	d.Shares = append([]views.PromptShare{share}, d.Shares...)
+	return c.render(p, http.StatusOK, views.PromptSharedPage(views.PromptShared{
+		PromptDetail: d, Link: c.o.BaseURL + sharedPath + "/" + token, Share: share,
+	}))
+}
+
+// shareEnd is when a link ends: after so many days, or with the end of a day.
+func shareEnd(end, day string, now time.Time) (time.Time, error) {
+	switch end {
+	case views.ShareDay, views.ShareWeek, views.ShareMonth:
+		days, err := strconv.Atoi(end)
+		return now.AddDate(0, 0, days), err
+	case views.ShareDate:
+		last, err := time.Parse(time.DateOnly, day)
+		if err != nil {
+			return last, app.Errorf(app.Invalid, "invalid_value", "Enter the last day as year-month-day, such as %s.",
+				now.UTC().AddDate(0, 1, 0).Format(time.DateOnly)).At("until").Because(err)
+		}
+		return last.AddDate(0, 0, 1), nil
+	}
+	return now, app.Errorf(app.Invalid, "invalid_value", "Choose how long the link works.").At("end")
+}
+
+func (c *Console) revokeShare(p *page) error {
+	id := p.Param("id")
+	if err := c.o.Prompts.Revoke(p.Request().Context(), p.principal(), id, p.Param("share")); err != nil {
+		return err
+	}
+	return c.say(p, ui.Success, "The link is revoked. It shows nothing any more.", promptsPath+"/"+id)
+}
+
+// sharedPrompt reads what the link of the path shows. Nothing of such a page is for search engines, and no other site learns
+// its address, which is all that it takes to read it.
+func (c *Console) sharedPrompt(p *page, referrer string) (views.SharedPrompt, prompt.Content, error) {
+	h := p.Response().Header()
+	h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")
+	h.Set("Referrer-Policy", referrer)
+	if !c.readers.enter(p.RealIP(), c.o.Now()) {
+		return views.SharedPrompt{}, prompt.Content{}, app.Errorf(app.Exhausted, "too_many_requests",
+			"Too many shared pages were opened from this address.").After(sharedWindow)
+	}
+	token := p.Param("token")
+	found, err := c.o.Prompts.Open(p.Request().Context(), token)
+	return views.SharedPrompt{
+		Shell: c.shell(p), Name: found.Name, Content: viewContent(&found.Content), ExpiresAt: found.ExpiresAt, Path: sharedPath + "/" + token,
+	}, found.Content, err
+}
+
+func (c *Console) shared(p *page) error {
+	v, _, err := c.sharedPrompt(p, "no-referrer")
+	if app.AsError(err) != nil && app.KindOf(err) == app.NotFound {
+		return c.render(p, http.StatusNotFound, views.SharedGonePage(c.shell(p)))
+	}
+	if err != nil {
+		return err
+	}
+	return c.render(p, http.StatusOK, views.SharedPromptPage(v))
+}
+
+// askCopyShared keeps the usual policy about referrers: browsers tell a form's origin only under it.
+func (c *Console) askCopyShared(p *page) error {
+	v, _, err := c.sharedPrompt(p, "same-origin")
+	if err != nil {
+		return err
+	}
+	return c.render(p, http.StatusOK, views.SharedCopyPage(v, ""))
+}
+
+func (c *Console) copyShared(p *page) error {
+	v, content, err := c.sharedPrompt(p, "same-origin")
+	if err != nil {
+		return err
+	}
+	v.Name = p.FormValue("name")
+	made, err := c.o.Prompts.Create(p.Request().Context(), p.principal(), v.Name, content)
+	if refusal := app.AsError(err); refusal != nil && (refusal.Kind == app.Invalid || refusal.Kind == app.Conflict) {
+		return c.render(p, http.StatusUnprocessableEntity, views.SharedCopyPage(v, refusal.Message))
+	}
+	if err != nil {
+		return err
+	}
+	return c.say(p, ui.Success, made.Name+" is yours now.", playgroundPath+"?prompt="+made.ID)
+}
+
+// How often shared pages may be opened on this replica.
+const (
+	sharedWindow       = time.Minute
+	sharedOfAddressMax = 120
+	sharedAddressesMax = 10_000 // that are counted apart; all others count together
+	ipv6HouseholdBits  = 64
+)
+
+// sharedReaders count who opens shared pages, in windows of a minute.
+type sharedReaders struct {
+	mu    sync.Mutex
+	since time.Time
+	count map[string]int
+}
+
+func newSharedReaders() *sharedReaders { return &sharedReaders{count: map[string]int{}} }
+
+// enter reports whether one more page may be opened from an address.
+func (r *sharedReaders) enter(address string, now time.Time) bool {
+	if ip, err := netip.ParseAddr(address); err == nil && ip.Is6() && !ip.Is4In6() {
+		if household, err := ip.WithZone("").Prefix(ipv6HouseholdBits); err == nil {
+			address = household.String()
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if passed := now.Sub(r.since); passed >= sharedWindow || passed < 0 {
+		r.since = now
+		clear(r.count)
+	}
+	if _, known := r.count[address]; !known && len(r.count) >= sharedAddressesMax {
+		address = ""
+	}
+	r.count[address]++
+	return r.count[address] <= sharedOfAddressMax
+}
