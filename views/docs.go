@@ -1,0 +1,109 @@
+package views
+
+import (
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"umg/app/markup"
+	"umg/views/ui"
+)
+
+// DocsIndex is the first page of the documentation, or what a search in it found.
+type DocsIndex struct {
+	Shell
+	Query  string
+	Hits   []DocsLink
+	Groups []DocsGroup
+}
+
+// DocsGroup is the pages of the documentation that belong together.
+type DocsGroup struct {
+	Name  string
+	Pages []DocsLink
+}
+
+// DocsLink leads to a page of the documentation, or to a place in one.
+type DocsLink struct{ Title, Text, Path string }
+
+// DocsPage is one page of the documentation.
+type DocsPage struct {
+	Shell
+	Title, Description, Group string
+	Path                      string
+	Markdown                  string // the whole page, to take away
+	Language                  string // of code, as the reader chose it
+	Try                       string // where the example of the page can be run; empty for none
+	Groups                    []DocsGroup
+	Blocks                    []DocsBlock
+	Headings                  []markup.Heading
+	Before, After             *DocsLink
+}
+
+// DocsBlock is a part of a page: text, or code in one or more languages.
+type DocsBlock struct {
+	HTML markup.HTML
+	Code []ui.Sample
+}
+
+// code is how a block of code is drawn. Blocks of one page have ids of their own.
+func (d DocsPage) code(number int, samples []ui.Sample) ui.CodeProps {
+	props := ui.CodeProps{ID: "code-" + Count(int64(number)), Title: samples[0].Label, Samples: samples}
+	if len(samples) > 1 {
+		props.Title, props.Group, props.Selected = "Language", "language", d.Language
+	}
+	return props
+}
+
+// contents are the headings that the list of contents shows: where there are very many, the first level alone.
+func (d DocsPage) contents() []markup.Heading {
+	const most = 24
+	if len(d.Headings) <= most {
+		return d.Headings
+	}
+	var top []markup.Heading
+	for _, h := range d.Headings {
+		if h.Level == 2 {
+			top = append(top, h)
+		}
+	}
+	return top
+}
+
+// DocsSample is code of the documentation in a language, by the name it has there.
+func DocsSample(language, title, source string) ui.Sample {
+	label, ok := map[string]string{
+		"curl": "curl", "bash": "Shell", "python": "Python", "javascript": "JavaScript", "go": "Go", "json": "JSON", "env": ".env", "sse": "Events",
+		"yaml": "YAML", "http": "HTTP", "ruby": "Ruby",
+	}[language]
+	if !ok {
+		label = "Text"
+	}
+	name := language
+	if language == "bash" {
+		name = "curl"
+	}
+	if title != "" {
+		label = strings.ToUpper(title[:1]) + title[1:]
+	}
+	return ui.Sample{Name: name, Label: label, Source: source}
+}
+
+func (d DocsIndex) title() string {
+	if d.Query != "" {
+		return "Documentation: " + d.Query
+	}
+	return "Documentation"
+}
+
+func (d DocsIndex) found() string {
+	switch len(d.Hits) {
+	case 0:
+		return "Nothing found"
+	case 1:
+		return "1 place"
+	}
+	return Count(int64(len(d.Hits))) + " places"
+}
+
+func markdownPath(d DocsPage) templ.SafeURL { return templ.SafeURL(d.Path + ".md") }
