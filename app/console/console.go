@@ -18,6 +18,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/gateway"
 	"umg/app/mail"
+	"umg/app/prompt"
 	"umg/app/provider/health"
 	"umg/app/pulse"
 	"umg/app/video"
@@ -37,6 +38,7 @@ type Options struct {
 	Audit    *audit.Log
 	Webhooks *webhook.Service
 	Assets   *asset.Service              // nil: the pages about assets are unknown
+	Prompts  *prompt.Service             // nil: the pages about saved prompts are unknown
 	Health   *health.Monitor             // nil: nothing is told to operators of the traffic
 	Pulse    *pulse.Log                  // nil: nothing is told to operators of the last hour
 	Arrivals *arrival.Log                // nil: nobody is told of calls that were refused at the door
@@ -56,6 +58,8 @@ type Options struct {
 type Console struct {
 	o     Options
 	lives *lives
+
+	readers *sharedReaders
 }
 
 // New returns the console. It panics when a service is missing, which is a mistake in the wiring.
@@ -66,7 +70,7 @@ func New(o Options) *Console {
 	if o.Payments != nil && (o.IDs.Now == nil || o.IDs.Random == nil) {
 		panic("console: payments need identifiers")
 	}
-	return &Console{o: o, lives: newLives()}
+	return &Console{o: o, lives: newLives(), readers: newSharedReaders()}
 }
 
 // Route is one page or form. Open ones take visitors; all others lead visitors to the sign-in page.
@@ -109,7 +113,7 @@ func Routes() []Route {
 	}, overviewRoutes(), recipeRoutes(), limitRoutes(),
 		modelRoutes(), keyRoutes(), webhookRoutes(), assetRoutes(), billingRoutes(), usageRoutes(), verifyRoutes(), outboxRoutes(), accountRoutes(),
 		signInRoutes(), profileRoutes(), securityRoutes(), auditRoutes(), memberRoutes(),
-		accountSettingsRoutes(), operatorRoutes(), paletteRoutes())
+		accountSettingsRoutes(), operatorRoutes(), paletteRoutes(), promptRoutes())
 }
 
 // Mount adds the pages to the group at /console.
@@ -130,5 +134,7 @@ func notFound(echo.Context) error {
 
 // FormBytesMax bounds the bodies of pages that take files, by path.
 func FormBytesMax() map[string]int64 {
-	return map[string]int64{consolePath + "/playground/video": 24 << 20}
+	return map[string]int64{
+		consolePath + "/playground/video": 24 << 20, promptsPath: promptFormBytesMax, promptsPath + "/import": promptFormBytesMax,
+	}
 }
