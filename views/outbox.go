@@ -42,7 +42,8 @@ type OutboxDetail struct {
 	Mail OutboxMail
 }
 
-func (m OutboxMail) path() string { return outboxPath + "/" + m.ID }
+// Path leads to the mail.
+func (m OutboxMail) Path() string { return outboxPath + "/" + m.ID }
 
 // status is the badge of a mail.
 func (m OutboxMail) status() verdict {

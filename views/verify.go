@@ -29,6 +29,7 @@ type Unverified struct {
 	Email string
 	Trial *Trial // nil where none is to be had
 	Claim bool   // the address is verified and only the credit is missing
+	Mail  string // where a demo, which sends no mail, shows the one with the link; empty elsewhere
 }
 
 // Freeze is why nothing may cost the account anything.

@@ -9,7 +9,10 @@ import (
 	"umg/views/ui"
 )
 
-const verifyPath = consolePath + "/verify"
+const (
+	verifyPath     = consolePath + "/verify"
+	verifyMailKind = "verify_email"
+)
 
 // verifyRoutes take whoever holds a link, signed in or not, as mail is read where one is not.
 func verifyRoutes() []Route {
@@ -93,7 +96,27 @@ func (c *Console) unverified(p *page) (*views.Unverified, error) {
 	if !waits && !u.Claim {
 		return nil, nil
 	}
+	if waits {
+		u.Mail = c.keptMail(p)
+	}
 	return u, nil
+}
+
+// keptMail is where a demo shows the reader's mail with the link, empty where mails are sent.
+func (c *Console) keptMail(p *page) string {
+	if c.o.Outbox == nil {
+		return ""
+	}
+	found, err := c.o.Outbox.Outbox(p.Request().Context(), outboxShownMax)
+	if err != nil {
+		return ""
+	}
+	for _, m := range found {
+		if m.To == p.user.Email && m.Kind == verifyMailKind {
+			return views.OutboxMail{ID: m.ID}.Path()
+		}
+	}
+	return ""
 }
 
 // verify uses a link.

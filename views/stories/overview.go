@@ -15,10 +15,7 @@ func overview() []Story {
 	story := func(name, title string, status int, change func(*views.Overview)) Story {
 		return Story{Name: name, Group: "Overview", Title: title, Status: status, Path: "/console",
 			View: func(s views.Shell) templ.Component {
-				o := views.Overview{
-					Shell: s, Onboarding: steps(), Credit: trialCredit(), Spending: nothingSpent(), Speed: &views.Speed{ByHour: make([]time.Duration, 24)},
-					Top: &views.TopModels{}, Failures: &views.Failures{}, Recent: &views.Recent{},
-				}
+				o := newcomer(s)
 				change(&o)
 				return views.OverviewPage(o)
 			}}
@@ -90,6 +87,14 @@ func overview() []Story {
 			o.Failure = &views.Trouble{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
 		}),
 	)
+}
+
+// newcomer is the page of an account in which nothing was done yet.
+func newcomer(s views.Shell) views.Overview {
+	return views.Overview{
+		Shell: s, Onboarding: steps(), Credit: trialCredit(), Spending: nothingSpent(), Speed: &views.Speed{ByHour: make([]time.Duration, 24)},
+		Top: &views.TopModels{}, Failures: &views.Failures{}, Recent: &views.Recent{},
+	}
 }
 
 func answered(o *views.Overview) {

@@ -16,16 +16,19 @@ func verify() []Story {
 				return views.VerifyPage(v)
 			}}
 	}
-	waiting := Story{Name: "overview-unverified", Group: "Verifying an address", Title: "The overview until then",
-		Status: 200, Path: "/console",
-		View: func(s views.Shell) templ.Component {
-			return views.OverviewPage(views.Overview{Shell: s, Onboarding: steps(), Unverified: &views.Unverified{Email: Email, Trial: trial}})
-		}}
-	claim := Story{Name: "overview-claim", Group: "Verifying an address", Title: "Trial credit not taken yet", Status: 200, Path: "/console",
-		View: func(s views.Shell) templ.Component {
-			return views.OverviewPage(views.Overview{Shell: s, Onboarding: steps(), Unverified: &views.Unverified{Email: Email,
-				Trial: trial, Claim: true}})
-		}}
+	overview := func(name, title string, u views.Unverified) Story {
+		return Story{Name: name, Group: "Verifying an address", Title: title, Status: 200, Path: "/console",
+			View: func(s views.Shell) templ.Component {
+				o := newcomer(s)
+				o.Credit = &views.Credit{}
+				o.Unverified, o.Onboarding.Unfunded = &u, true
+				return views.OverviewPage(o)
+			}}
+	}
+	waiting := overview("overview-unverified", "The overview until then", views.Unverified{Email: Email, Trial: trial})
+	claim := overview("overview-claim", "Trial credit not taken yet", views.Unverified{Email: Email, Trial: trial, Claim: true})
+	demo := overview("overview-unverified-demo", "The overview of a demo, which keeps its mails",
+		views.Unverified{Email: Email, Trial: trial, Mail: "/console/outbox/mail_1"})
 	frozen := Story{Name: "keys-frozen", Group: "API keys", Title: "The account is frozen", Status: 200, Path: "/console/keys",
 		Adjust: func(s *views.Shell) {
 			s.Frozen = &views.Freeze{Reason: "A payment of 3 Nov 2026 is disputed by the bank that made it."}
@@ -48,6 +51,6 @@ func verify() []Story {
 			Email: Email, Done: true, Title: Email + " is verified. $5 of trial credit was added to your account.",
 		}),
 		story("verify-claim", "Verified, trial credit to be had", 200, false, views.Verify{Email: Email, Done: true, Trial: trial, Claim: true}),
-		waiting, claim, frozen,
+		waiting, claim, demo, frozen,
 	}
 }
