@@ -88,6 +88,7 @@ var assignments = map[string]assignment{
 	"POST /console/playground":          {body: "model=" + cheapModel + "&prompt=hi", status: http.StatusOK, few: true, settles: true},
 	"POST /console/playground/settings": {body: "model=" + cheapModel, status: http.StatusOK},
 	"POST /console/playground/code":     {body: "model=" + cheapModel + "&prompt=hi", status: http.StatusOK},
+	"POST /console/playground/estimate": {body: "model=" + cheapModel + "&prompt=hi", status: http.StatusOK},
 	"POST /console/playground/video":    {body: "model=meridian/reel&prompt=a+kite&seconds=4&size=1280x720", few: true, settles: true},
 
 	"POST /console/videos/delete":     {body: "id={video}&sure=true", few: true, scene: oneFilm, known: []string{"id"}},

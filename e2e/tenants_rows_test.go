@@ -162,6 +162,7 @@ var intrusions = map[string]intrusion{
 	"POST /console/playground":                                   {body: "model=" + cheapModel + "&text=hi"},
 	"POST /console/playground/settings":                          {body: "model=" + cheapModel},
 	"POST /console/playground/code":                              {body: "model=" + cheapModel + "&text=hi"},
+	"POST /console/playground/estimate":                          {body: "model=" + cheapModel + "&prompt=hi"},
 	"GET /console/playground/calls/:id":                          {public: true}, // of calls that still run, in the reader's own session
 	"GET /console/playground/video":                              {query: "remix={video}", public: true},
 	"POST /console/playground/video":                             {body: "model=meridian/reel&prompt=hi"},
@@ -262,6 +263,7 @@ var intrusions = map[string]intrusion{
 	"GET /console/billing":                                       {},
 	"GET /console/billing/ledger":                                {},
 	"GET /console/billing/ledger.csv":                            {},
+	"GET /console/billing/ledger.json":                           {},
 	"GET /console/billing/rules":                                 {},
 	"POST /console/billing/topups":                               {body: "amount=own&own=10"},
 	"POST /console/billing/auto":                                 {body: "enabled=on"},

@@ -98,6 +98,7 @@ func Routes() []Route {
 		{Method: http.MethodPost, Path: "/playground", Right: app.CallText, serve: (*Console).play},
 		{Method: http.MethodPost, Path: "/playground/settings", Right: app.CallText, serve: (*Console).playSettings},
 		{Method: http.MethodPost, Path: "/playground/code", Right: app.CallText, serve: (*Console).playCode},
+		{Method: http.MethodPost, Path: "/playground/estimate", Right: app.CallText, serve: (*Console).playEstimate},
 		{Method: http.MethodGet, Path: "/playground/calls/:id", Right: app.CallText, serve: (*Console).playCall},
 		{Method: http.MethodGet, Path: "/playground/video", Right: app.MakeVideos, serve: (*Console).videoPlay},
 		{Method: http.MethodPost, Path: "/playground/video", Right: app.MakeVideos, serve: (*Console).videoMake},

@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/json"
 	"log/slog"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -136,21 +137,12 @@ func TestARequestIsSaidInEveryStyle(t *testing.T) {
 			continue
 		}
 		for _, style := range m.Served() {
-			contract, _ := m.Contract(style)
-			s := play{model: m, style: style, view: views.Playground{PlayPane: views.PlayPane{Params: paramsOf(contract.Schema())}}}
+			s := play{model: m, form: url.Values{"param.temperature": {"0.25"}}}
 			for _, one := range m.Served() {
 				s.view.Model.Styles = append(s.view.Model.Styles, views.Style(one))
 			}
-			for i := range s.view.Params {
-				if s.view.Params[i].Key == "temperature" {
-					s.view.Params[i].Value = "0.25"
-				}
-			}
-			body, err := s.body([]views.PlayTurn{{Text: "hi"}}, true)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, v := range s.variants(body) {
+			s.setStyle(views.Style(style))
+			for _, v := range s.variants([]views.PlayTurn{{Text: "hi"}}, true) {
 				other, _ := m.Contract(llm.Style(v.Style))
 				if v.Refusal != "" || other.Check(v.Body) != nil || !strings.Contains(string(v.Body), "0.25") {
 					t.Errorf("%s said in %s: %s %s %v", style, v.Style, v.Body, v.Refusal, other.Check(v.Body))

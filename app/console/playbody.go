@@ -23,7 +23,11 @@ func (s *play) body(turns []views.PlayTurn, stream bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := codec.EncodeRequest(s.request(turns, stream))
+	r, err := s.request(turns, stream)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := codec.EncodeRequest(r)
 	if err != nil {
 		return nil, err
 	}
@@ -51,23 +55,39 @@ func codecOf(style llm.Style) (llm.Codec, error) {
 	return d.Codec, nil
 }
 
-func (s *play) request(turns []views.PlayTurn, stream bool) *llm.Request {
-	r := &llm.Request{Model: s.model.ID, Stream: stream}
-	if text := strings.TrimSpace(s.view.Form.System); text != "" {
-		r.Turns = append(r.Turns, llm.Turn{Role: llm.System, Parts: []llm.Part{{Kind: llm.Text, Text: text}}})
+// request is what the form says, in no style yet.
+func (s *play) request(turns []views.PlayTurn, stream bool) (r *llm.Request, err error) {
+	f, traits := &s.view.Form, dialect.Traits(s.style)
+	r = &llm.Request{Model: s.model.ID, Stream: stream}
+	if r.Tools, err = readTools(f.Tools, traits); err != nil {
+		return nil, err
 	}
-	for _, t := range turns {
-		turn := llm.Turn{Role: llm.User}
-		if t.Answer {
-			turn.Role = llm.Assistant
+	if r.Choice, err = readChoice(f.ToolChoice, r.Tools); err != nil {
+		return nil, err
+	}
+	if r.Format, err = readFormat(f, traits); err != nil {
+		return nil, err
+	}
+	if err = checkTurns(turns); err != nil {
+		return nil, err
+	}
+	system, err := s.filled(strings.TrimSpace(f.System))
+	if err != nil {
+		return nil, err
+	}
+	if system != "" {
+		r.Turns = append(r.Turns, llm.Turn{Role: llm.System, Parts: []llm.Part{{Kind: llm.Text, Text: system}}})
+	}
+	names := map[string]string{}
+	for i, t := range turns {
+		turn, err := s.turn(i, t, names)
+		if err != nil {
+			return nil, err
 		}
-		if image, ok := imagePart(t.Image); ok && !t.Answer {
-			turn.Parts = append(turn.Parts, image)
+		if len(turn.Parts) == 0 {
+			continue
 		}
-		if t.Text != "" {
-			turn.Parts = append(turn.Parts, llm.Part{Kind: llm.Text, Text: t.Text})
-		}
-		if n := len(r.Turns); n > 0 && r.Turns[n-1].Role == turn.Role { // an answer between them was lost
+		if n := len(r.Turns); n > 0 && r.Turns[n-1].Role == turn.Role { // results of tools, or an answer between them was lost
 			r.Turns[n-1].Parts = append(r.Turns[n-1].Parts, turn.Parts...)
 			continue
 		}
@@ -76,7 +96,40 @@ func (s *play) request(turns []views.PlayTurn, stream bool) *llm.Request {
 	if s.style == llm.Messages {
 		r.MaxOutput = s.bound()
 	}
-	return r
+	return r, nil
+}
+
+// turn is one turn as it is sent; without parts when nothing is said in it. The names are those of the tools that were called.
+func (s *play) turn(number int, t views.PlayTurn, names map[string]string) (turn llm.Turn, err error) {
+	if t.CallID != "" {
+		result := llm.ToolResult{CallID: t.CallID, Name: names[t.CallID], Parts: []llm.Part{{Kind: llm.Text, Text: t.Text}}}
+		if strings.TrimSpace(t.Text) == "" {
+			return turn, atTurn(number, "The result of %s is empty. Write what the tool has returned, such as {} when that is nothing.", result.Name)
+		}
+		turn.Parts = append(turn.Parts, llm.Part{Kind: llm.Result, Result: result})
+		return turn, nil
+	}
+	text := t.Text
+	if t.Answer {
+		turn.Role = llm.Assistant
+	} else if text, err = s.filled(text); err != nil {
+		return turn, err
+	}
+	if t.Image != "" {
+		image, ok := imagePart(t.Image)
+		if !ok {
+			return turn, atTurn(number, "The image of this turn is neither a PNG, JPEG, WebP or GIF image nor an https:// address.")
+		}
+		turn.Parts = append(turn.Parts, image)
+	}
+	if strings.TrimSpace(text) != "" {
+		turn.Parts = append(turn.Parts, llm.Part{Kind: llm.Text, Text: text})
+	}
+	for _, c := range t.Calls {
+		names[c.ID] = c.Name
+		turn.Parts = append(turn.Parts, llm.Part{Kind: llm.Call, Call: llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments}})
+	}
+	return turn, nil
 }
 
 // bound is the answer's length that the form asks for, or the usual one.
@@ -99,40 +152,37 @@ func imagePart(image string) (llm.Part, bool) {
 	return llm.Part{}, false
 }
 
-// variants are the request in every style that the model answers in, the chosen one first made as it would be sent.
-func (s *play) variants(body []byte) []views.PlayVariant {
-	own, err := codecOf(s.style)
-	if err != nil {
-		return nil
-	}
+// variants are the request in every style that the model answers in, each as the playground would send it in that style.
+func (s *play) variants(turns []views.PlayTurn, stream bool) []views.PlayVariant {
 	var variants []views.PlayVariant
 	for _, style := range s.view.Model.Styles {
-		v := views.PlayVariant{Style: style, Body: body}
-		if llm.Style(style) != s.style {
-			if v.Body, err = inStyle(own, llm.Style(style), body); err != nil {
-				v.Refusal = app.AsError(err).Message
-			}
+		other := *s
+		other.setStyle(style)
+		v := views.PlayVariant{Style: style}
+		body, err := other.checked(turns, stream)
+		if err == nil && style == s.view.Style {
+			err = s.refuse
 		}
-		v.Body = withShortImages(v.Body)
+		if err != nil {
+			v.Refusal = app.AsError(err).Message
+		} else {
+			v.Body = withShortImages(body)
+		}
 		variants = append(variants, v)
 	}
 	return variants
 }
 
-// inStyle says a request in another style.
-func inStyle(own llm.Codec, style llm.Style, body []byte) ([]byte, error) {
-	other, err := codecOf(style)
+// checked is a body that the model's contract takes.
+func (s *play) checked(turns []views.PlayTurn, stream bool) ([]byte, error) {
+	body, err := s.body(turns, stream)
 	if err != nil {
 		return nil, err
 	}
-	r, err := own.DecodeRequest(body)
-	if err != nil {
-		return nil, err
+	if contract, ok := s.model.Contract(s.style); ok {
+		err = contract.Check(body)
 	}
-	if style == llm.Messages {
-		r.MaxOutput = cmp.Or(r.MaxOutput, messagesOutput)
-	}
-	return other.EncodeRequest(r)
+	return body, err
 }
 
 const (

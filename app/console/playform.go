@@ -8,61 +8,141 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/dialect"
 	"umg/app/llm"
+	"umg/app/prompt"
 	"umg/views"
 )
 
 const (
 	imageBytesMax   = 500_000 // a page takes a body of one mebibyte, and later turns send the image again
 	turnsMax        = 500
+	varPrefix       = "var_"
 	formMemoryBytes = 8 << 20
 )
 
 // imageData is an image of a kind that every style can carry.
 var imageData = regexp.MustCompile(`^data:(image/(?:png|jpeg|webp|gif));base64,([A-Za-z0-9+/]+={0,2})$`)
 
-// play is one request of the playground: what the form says, and the model it is for.
+// play is one request of the playground: what the form of a pane says, and the model it is for.
 type play struct {
 	view   views.Playground
+	form   url.Values
 	model  *catalog.Model
 	style  llm.Style
 	action string
 	refuse error // what is wrong with the form itself
 }
 
-// readPlay reads the form. What a person may have mistyped is kept in the view and noted in refuse, so that the page can
-// be shown again with it; only a form that cannot be read at all is an error.
+// readPlay reads the form of one pane. What a person may have mistyped is kept in the view and noted in refuse, so that the
+// page can be shown again with it; only a form that cannot be read at all is an error.
 func (c *Console) readPlay(p *page) (*play, error) {
 	form, err := playValues(p)
+	if err == nil && p.Request().Method != http.MethodPost {
+		form, err = c.filledIn(p, form)
+	}
 	if err != nil {
 		return nil, err
 	}
-	s := &play{action: form.Get("do")}
+	models := form["model"]
+	if len(models) == 0 {
+		models = []string{""}
+	}
+	s, err := c.readPane(p, form, models[0])
+	if err != nil || p.Request().Method == http.MethodPost {
+		return s, err
+	}
+	for i, model := range models[1:min(len(models), views.PlayPanesMax)] { // side by side with the first
+		other, err := c.readPane(p, form, model)
+		if err != nil {
+			return nil, err
+		}
+		other.view.Number = i + 1
+		s.view.Others = append(s.view.Others, other.view.PlayPane)
+	}
+	return s, nil
+}
+
+func (c *Console) readPane(p *page, form url.Values, model string) (*play, error) {
+	s := &play{form: form, action: form.Get("do")}
+	if n, err := strconv.Atoi(form.Get("pane")); err == nil && n > 0 && n < views.PlayPanesMax {
+		s.view.Number = n
+	}
 	s.view.Form = views.PlayForm{
 		System: plainLines(form.Get("system")), Prompt: plainLines(form.Get("prompt")), ImageURL: strings.TrimSpace(form.Get("image_url")),
-		Image: form.Get("image"), Stream: form.Get("stream") == "true", Turns: readTurns(form),
+		Image: form.Get("image"), Stream: form.Get("stream") == "true",
+		Tools: plainLines(form.Get("tools")), ToolChoice: form.Get("tool_choice"), Format: form.Get("format"),
+		SchemaName: strings.TrimSpace(form.Get("schema_name")), Schema: plainLines(form.Get("schema")),
 	}
-	c.choosePlay(p, s, form.Get("model"), form.Get("style"))
+	s.view.Form.Turns, s.refuse = readTurns(form)
+	s.readVars()
+	c.choosePlay(p, s, model, form.Get("style"))
 	if s.model == nil {
 		return s, nil
-	}
-	for i := range s.view.Params {
-		one := &s.view.Params[i]
-		one.Value = plainLines(form.Get(one.FormName()))
-		if _, err := paramValue(*one, one.Value); err != nil {
-			one.Error = app.AsError(err).Message
-			s.refuse = errors.Join(s.refuse, err)
-		}
 	}
 	if err := s.takeImage(p); err != nil {
 		s.refuse = errors.Join(s.refuse, err)
 	}
 	return s, nil
+}
+
+// readVars finds the variables that the texts name, with the values that the form gives them.
+func (s *play) readVars() {
+	f := &s.view.Form
+	var all strings.Builder
+	for _, text := range s.templates() {
+		all.WriteString(text)
+		all.WriteByte('\n')
+	}
+	for _, name := range prompt.Variables(all.String()) {
+		f.Vars = append(f.Vars, views.PlayVar{Name: name, Value: plainLines(s.form.Get(varPrefix + name))})
+	}
+}
+
+// templates are the texts whose variables are filled in: those that people write. What a model or a tool has said is sent back
+// as it was, whatever braces it has.
+func (s *play) templates() []string {
+	f := &s.view.Form
+	texts := []string{f.System}
+	for _, t := range f.Turns {
+		if !t.Answer && t.CallID == "" {
+			texts = append(texts, t.Text)
+		}
+	}
+	return append(texts, f.Prompt)
+}
+
+// filled is a text with the values of its variables. One without a value is an error that names it.
+func (s *play) filled(text string) (string, error) {
+	values := map[string]string{}
+	for _, v := range s.view.Form.Vars {
+		if v.Value != "" {
+			values[v.Name] = v.Value
+		}
+	}
+	return prompt.Fill(text, values)
+}
+
+// setStyle chooses a style of the model, with the settings that it has in it and what the form says of them.
+func (s *play) setStyle(style views.Style) {
+	s.view.Style, s.style, s.view.Params = style, llm.Style(style), nil
+	contract, ok := s.model.Contract(s.style)
+	if !ok {
+		return
+	}
+	s.view.Params = paramsOf(contract.Schema())
+	for i := range s.view.Params {
+		one := &s.view.Params[i]
+		one.Value = plainLines(s.form.Get(one.FormName()))
+		if _, err := paramValue(*one, one.Value); err != nil {
+			one.Error = app.AsError(err).Message
+		}
+	}
 }
 
 // playValues reads the body to its very end: the limit on its time is lifted only there, and an answer may take longer.
@@ -88,27 +168,31 @@ func playValues(p *page) (url.Values, error) {
 	return r.PostForm, nil
 }
 
+// filledIn are the fields that a link fills in: those of a saved prompt, and what the link itself says.
+func (c *Console) filledIn(p *page, query url.Values) (url.Values, error) {
+	form := url.Values{}
+	if query.Get("prompt") != "" {
+		saved, err := c.promptValues(p)
+		if err != nil {
+			return nil, err
+		}
+		if saved != nil {
+			form = saved
+		}
+	}
+	if text, ok := query["prompt_text"]; ok {
+		form["prompt"] = text
+	}
+	for name, values := range query {
+		if name != "prompt" && name != "prompt_text" {
+			form[name] = values
+		}
+	}
+	return form, nil
+}
+
 // plainLines undoes what browsers do to line breaks in forms.
 func plainLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
-
-func readTurns(form url.Values) []views.PlayTurn {
-	at := func(name string, i int) string {
-		if values := form[name]; i < len(values) {
-			return plainLines(values[i])
-		}
-		return ""
-	}
-	var turns []views.PlayTurn
-	for i, role := range form["turn_role"][:min(len(form["turn_role"]), turnsMax)] {
-		t := views.PlayTurn{
-			Answer: role == "assistant", Text: at("turn_text", i), Image: at("turn_image", i), Note: at("turn_note", i),
-		}
-		if t.Text != "" || t.Image != "" {
-			turns = append(turns, t)
-		}
-	}
-	return turns
-}
 
 // choosePlay finds the model and the style, the wanted ones where they can be had, and what goes with them.
 func (c *Console) choosePlay(p *page, s *play, model, style string) {
@@ -132,18 +216,14 @@ func (c *Console) choosePlay(p *page, s *play, model, style string) {
 		}
 	}
 	s.model, _ = snapshot.Model(s.view.Model.ID)
-	s.view.Style = s.view.Model.Styles[0]
+	s.view.ImageMax = imageBytesMax
 	if style == "" {
 		style = preferred(p, styleCookie)
 	}
-	if slices.Contains(s.view.Model.Styles, views.Style(style)) {
-		s.view.Style = views.Style(style)
+	if !slices.Contains(s.view.Model.Styles, views.Style(style)) {
+		style = string(s.view.Model.Styles[0])
 	}
-	s.style = llm.Style(s.view.Style)
-	s.view.ImageMax = imageBytesMax
-	if contract, ok := s.model.Contract(s.style); ok {
-		s.view.Params = paramsOf(contract.Schema())
-	}
+	s.setStyle(views.Style(style))
 }
 
 // playStyles are the styles that a model answers in and the playground can write and read.
@@ -204,29 +284,4 @@ func checkImage(f *views.PlayForm) error {
 func tooLargeImage(f *views.PlayForm) error {
 	f.Image = ""
 	return app.Errorf(app.Invalid, "invalid_request_error", "The image is larger than %d kB.", imageBytesMax/1000).At("image_file")
-}
-
-// newTurn is the turn that the form's prompt and image make.
-func (s *play) newTurn() views.PlayTurn {
-	f := s.view.Form
-	t := views.PlayTurn{Text: f.Prompt, Image: f.Image}
-	if t.Image == "" {
-		t.Image = f.ImageURL
-	}
-	return t
-}
-
-// edit makes a turn the prompt again and drops it and what follows.
-func (s *play) edit(number int) {
-	f := &s.view.Form
-	if number < 0 || number >= len(f.Turns) || f.Turns[number].Answer {
-		return
-	}
-	t := f.Turns[number]
-	f.Prompt, f.Image, f.ImageURL, f.Turns = t.Text, "", "", f.Turns[:number]
-	if imageData.MatchString(t.Image) {
-		f.Image = t.Image
-	} else {
-		f.ImageURL = t.Image
-	}
 }

@@ -1,15 +1,15 @@
 package console
 
 import (
+	"errors"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"github.com/labstack/echo/v4"
 
 	"umg/app"
 	"umg/app/gateway"
 	"umg/app/llm"
+	"umg/app/manual"
 	"umg/billing"
 	"umg/views"
 )
@@ -17,6 +17,8 @@ import (
 const (
 	playgroundPath = consolePath + "/playground"
 	recentPlaysMax = 50 // among which the record of a stopped answer is looked for
+
+	requestShownMax = 256 << 10 // bytes of a request that is shown to the letter; of a longer one the images are shortened
 )
 
 func (c *Console) playground(p *page) error {
@@ -25,6 +27,9 @@ func (c *Console) playground(p *page) error {
 		return err
 	}
 	s.view.Form.Stream = true
+	for i := range s.view.Others {
+		s.view.Others[i].Form.Stream = true
+	}
 	c.awaitBooks(p)
 	return c.renderPlay(p, http.StatusOK, s)
 }
@@ -32,6 +37,10 @@ func (c *Console) playground(p *page) error {
 func (c *Console) renderPlay(p *page, status int, s *play) error {
 	s.view.Shell = c.shell(p)
 	s.view.Path = playgroundPath
+	drawAnswers(s.view.Form.Turns)
+	for i := range s.view.Others {
+		drawAnswers(s.view.Others[i].Form.Turns)
+	}
 	return c.render(p, status, views.PlaygroundPage(s.view))
 }
 
@@ -50,17 +59,10 @@ func (c *Console) play(p *page) error {
 	if err != nil {
 		return err
 	}
-	if number, ok := strings.CutPrefix(s.action, views.PlayEdit); ok {
-		if n, err := strconv.Atoi(number); err == nil {
-			s.edit(n)
-		}
+	switch {
+	case s.arrange():
 		return c.renderPlay(p, http.StatusOK, s)
-	}
-	if s.action == views.PlayClear {
-		s.view.Form = views.PlayForm{System: s.view.Form.System, Stream: s.view.Form.Stream}
-		return c.renderPlay(p, http.StatusOK, s)
-	}
-	if p.Request().Header.Get(echo.HeaderAccept) == playLines {
+	case p.Request().Header.Get(echo.HeaderAccept) == playLines:
 		return c.playLive(p, s)
 	}
 	return c.playWhole(p, s)
@@ -74,11 +76,11 @@ func (s *play) call(p *page, stream bool) (gateway.Call, error) {
 	if s.refuse != nil {
 		return gateway.Call{}, s.refuse
 	}
-	turn := s.newTurn()
-	if strings.TrimSpace(turn.Text) == "" && turn.Image == "" {
+	turns := s.asked()
+	if !sayable(turns) {
 		return gateway.Call{}, app.Errorf(app.Invalid, "invalid_request_error", "Write a message first.").At("prompt")
 	}
-	body, err := s.body(append(s.view.Form.Turns, turn), stream)
+	body, err := s.body(turns, stream)
 	if err != nil {
 		return gateway.Call{}, err
 	}
@@ -89,46 +91,68 @@ func (s *play) call(p *page, stream bool) (gateway.Call, error) {
 
 func requestID(p *page) string { return p.Response().Header().Get(echo.HeaderXRequestID) }
 
-func (c *Console) sink(p *page, s *play) *playSink {
+func (c *Console) sink(p *page, s *play, out listener) (*playSink, error) {
 	codec, err := codecOf(s.style)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	return &playSink{
-		codec: codec, ask: &llm.Ask{Model: s.model.ID, CallID: requestID(p), Created: c.o.Now().Unix(), Choices: 1, IncludeUsage: true},
+		codec: codec, out: out,
+		ask: &llm.Ask{Model: s.model.ID, CallID: requestID(p), Created: c.o.Now().Unix(), Choices: 1, IncludeUsage: true},
+	}, nil
+}
+
+// generate makes the call and lets out hear the answer. An error may come after a part of it.
+func (c *Console) generate(p *page, s *play, call gateway.Call, out listener) (views.PlayResult, error) {
+	sink, err := c.sink(p, s, out)
+	if err != nil {
+		return views.PlayResult{}, err
 	}
+	report, err := c.o.Gateway.Generate(p.Request().Context(), call, sink)
+	if err != nil {
+		_ = sink.refused(s.style, app.AsError(err)) // a browser that is gone is found out at the end
+	} else if err = sink.finish(); report.Err != nil {
+		err = report.Err
+	}
+	return resultOf(report, call.ID), err
 }
 
 // playLive sends the answer as it comes. A browser that goes away ends the call, as it does on the API.
 func (c *Console) playLive(p *page, s *play) error {
 	call, err := s.call(p, s.view.Form.Stream)
 	out := newPlayWriter(p.Response(), c.o.Now)
+	defer out.close()
 	if err != nil {
-		return out.write(troubleEvent(troubleOf(err, requestID(p))))
+		return out.end(troubleEvent(troubleOf(err, requestID(p))))
 	}
-	sink := c.sink(p, s)
-	sink.emit, sink.push, sink.wait = out.part, out.flush, out.wait
-	report, err := c.o.Gateway.Generate(p.Request().Context(), call, sink)
-	if err == nil && report.Err == nil {
-		err = sink.finish()
+	if err := errors.Join(out.put(requestEvent(s, call)), out.flush(true)); err != nil {
+		return err
 	}
-	if err == nil && report.Err != nil {
-		err = report.Err
-	}
-	result := resultOf(report, call.ID)
+	result, err := c.generate(p, s, call, out)
 	if err != nil {
 		e := troubleEvent(troubleOf(err, call.ID))
-		if report.Cost > 0 { // a part was delivered, and is charged
+		if result.Cost > 0 { // a part was delivered, and is charged
 			e.Note = result.Note()
 		}
 		e.Balance = c.funds(p)
-		return out.write(e)
+		return out.end(e)
 	}
-	return out.write(c.doneEvent(p, result))
+	return out.end(c.doneEvent(p, result))
+}
+
+// requestEvent shows what a client of the style would send for this answer.
+func requestEvent(s *play, call gateway.Call) playEvent {
+	body := call.Body
+	if len(body) > requestShownMax {
+		body = withShortImages(body)
+	}
+	return playEvent{Kind: "request", Method: http.MethodPost, Path: s.view.Style.Address(), Body: string(body), Headers: [][]string{
+		{echo.HeaderAuthorization, "Bearer " + views.KeyPlaceholder}, {echo.HeaderContentType, echo.MIMEApplicationJSON},
+	}}
 }
 
 func (c *Console) doneEvent(p *page, r views.PlayResult) playEvent {
-	e := playEvent{Kind: "done", Note: r.Note(), Request: r.RequestID, Balance: c.funds(p)}
+	e := playEvent{Kind: "done", Note: r.Note(), Request: r.RequestID, Estimated: r.Estimated, Balance: c.funds(p)}
 	for _, f := range r.Facts() {
 		e.Facts = append(e.Facts, []string{f.Name, f.Value})
 	}
@@ -136,7 +160,9 @@ func (c *Console) doneEvent(p *page, r views.PlayResult) playEvent {
 }
 
 func troubleEvent(t views.PlayTrouble) playEvent {
-	e := playEvent{Kind: "error", Text: t.Words(), Field: t.Field, Request: t.RequestID, Credit: t.NoCredit}
+	e := playEvent{
+		Kind: "error", Text: t.Words(), Field: t.Field, Code: t.Code, Doc: manual.ErrorPath(t.Code), Request: t.RequestID, Credit: t.NoCredit,
+	}
 	for _, f := range t.Line() {
 		e.Facts = append(e.Facts, []string{f.Name, f.Value})
 	}
@@ -153,9 +179,14 @@ func (c *Console) funds(p *page) *playFunds {
 // playWhole answers with the page. There is nothing to stream to, so the answer is asked for in one piece.
 func (c *Console) playWhole(p *page, s *play) error {
 	call, err := s.call(p, false)
-	var answer views.PlayTurn
+	var heard wholeAnswer
 	if err == nil {
-		answer, err = c.wholeAnswer(p, s, call)
+		out := newQuietWriter(p.Response())
+		var result views.PlayResult
+		result, err = c.generate(p, s, call, &heard)
+		heard.turn.Result = &result
+		s.view.Sent = &views.PlaySent{Request: prettyJSON(call.Body), Response: prettyJSON(heard.frames.Bytes())}
+		out.hurry(c.o.Now())
 	}
 	if err != nil {
 		trouble := troubleOf(err, requestID(p))
@@ -168,35 +199,12 @@ func (c *Console) playWhole(p *page, s *play) error {
 		return c.renderPlay(p, status, s)
 	}
 	f := &s.view.Form
-	f.Turns = append(f.Turns, s.newTurn(), answer)
-	f.Prompt, f.Image, f.ImageURL = "", "", ""
+	f.Turns = append(s.asked(), heard.answer())
+	if s.action != views.PlayRegenerate {
+		f.Prompt, f.Image, f.ImageURL = "", "", ""
+	}
+	s.addResults()
 	return c.renderPlay(p, http.StatusOK, s)
-}
-
-func (c *Console) wholeAnswer(p *page, s *play, call gateway.Call) (views.PlayTurn, error) {
-	out := newQuietWriter(p.Response())
-	turn := views.PlayTurn{Answer: true}
-	sink := c.sink(p, s)
-	nothing := func() error { return nil }
-	sink.push, sink.wait = nothing, nothing
-	sink.emit = func(kind llm.PartKind, text string) error {
-		if kind == llm.Reasoning {
-			turn.Thought += text
-		} else {
-			turn.Text += text
-		}
-		return nil
-	}
-	report, err := c.o.Gateway.Generate(p.Request().Context(), call, sink)
-	out.hurry(c.o.Now())
-	if err == nil && report.Err == nil {
-		err = sink.finish()
-	} else if err == nil {
-		err = report.Err
-	}
-	result := resultOf(report, call.ID)
-	turn.Result = &result
-	return turn, err
 }
 
 // blame puts a refusal beside the parameter it is about.
@@ -211,7 +219,7 @@ func (s *play) blame(t views.PlayTrouble) {
 func troubleOf(err error, id string) views.PlayTrouble {
 	e := app.AsError(err)
 	return views.PlayTrouble{
-		Message: e.Message, Code: e.Code, Field: e.Param, RequestID: id, Wait: e.RetryAfter, NoCredit: e.Kind == app.Unfunded,
+		Message: e.Message, Code: e.Code, Field: fieldOf(e.Param), RequestID: id, Wait: e.RetryAfter, NoCredit: e.Kind == app.Unfunded,
 	}
 }
 
@@ -255,22 +263,67 @@ func (c *Console) playCode(p *page) error {
 	if s.model == nil {
 		return app.Errorf(app.NotFound, "model_not_found", "No model can be called right now.")
 	}
-	turn := s.newTurn()
-	if strings.TrimSpace(turn.Text) == "" && turn.Image == "" {
-		turn.Text = samplePrompt
+	turns := s.asked()
+	if !sayable(turns) {
+		turns = append(turns, views.PlayTurn{Text: samplePrompt})
 	}
-	body, err := s.body(append(s.view.Form.Turns, turn), s.view.Form.Stream)
-	if err == nil {
-		err = s.refuse
-	}
-	code := views.PlayCode{Shell: c.shell(p), Model: s.view.Model, Style: s.view.Style, Language: language(p)}
-	if err != nil {
-		code.Variants = []views.PlayVariant{{Style: s.view.Style, Refusal: app.AsError(err).Message}}
-	} else {
-		code.Variants = s.variants(body)
+	code := views.PlayCode{
+		Shell: c.shell(p), Pane: s.view.Number, Model: s.view.Model, Style: s.view.Style, Language: language(p),
+		Variants: s.variants(turns, s.view.Form.Stream),
 	}
 	if code.KeyHint, err = c.keyHint(p); err != nil {
 		return err
 	}
 	return c.render(p, http.StatusOK, views.PlayCodePage(code))
+}
+
+// playEstimate says what the form's call may cost, while it is being written. It is the quote that the API gives: nothing is
+// spent, and no provider is asked.
+func (c *Console) playEstimate(p *page) error {
+	s, err := c.readPlay(p)
+	if err != nil {
+		return err
+	}
+	call, err := s.call(p, s.view.Form.Stream)
+	var q gateway.Quote
+	if err == nil {
+		q, err = c.o.Gateway.Quote(p.Request().Context(), call)
+	}
+	if err != nil {
+		trouble := troubleOf(err, "")
+		return p.JSON(http.StatusOK, playEstimate{Why: trouble.Words(), Field: trouble.Field})
+	}
+	return p.JSON(http.StatusOK, estimateOf(q, p.user.Frozen))
+}
+
+// playEstimate is what a call may cost: at least its input, and at most with all the output that it may have.
+type playEstimate struct {
+	InputTokens int64  `json:"input_tokens"`
+	Low         string `json:"low"`
+	High        string `json:"high"`
+	Text        string `json:"text"`
+	Enough      bool   `json:"enough"`
+	Why         string `json:"why,omitempty"`
+	Field       string `json:"field,omitempty"`
+}
+
+func estimateOf(q gateway.Quote, frozen bool) playEstimate {
+	e := playEstimate{
+		InputTokens: q.InputEstimate, Low: views.Dollars(q.Least), High: views.Dollars(q.Most), Enough: q.Funded && !frozen,
+	}
+	tokens := views.Count(e.InputTokens) + " input tokens"
+	if e.InputTokens == 1 {
+		tokens = "1 input token"
+	}
+	e.Text = "About " + tokens + ", " + e.Low + " to " + e.High
+	if e.Low == e.High {
+		e.Text = "About " + tokens + ", " + e.Low
+	}
+	switch {
+	case frozen:
+		e.Why = billing.Frozen().Message
+	case !q.Funded:
+		e.Why = "The balance of " + views.Dollars(q.Available) + " is too small: this call reserves at least " + views.Dollars(q.LeastReserve) + "."
+	}
+	return e
 }

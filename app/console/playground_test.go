@@ -79,10 +79,16 @@ func TestModelPagesShowWhatTheCatalogSays(t *testing.T) {
 
 // event is a line that the page's script reads.
 type event struct {
-	Kind, Text, Note, Request, Field string
-	Facts                            [][]string
-	Credit                           bool
-	Balance                          struct{ Text, Label string }
+	Kind, Text, Note, Request, Field, Doc string
+	Method, Path, Body, HTML, Raw         string
+	Call                                  struct {
+		ID        string `json:"id"`
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	}
+	Facts   [][]string
+	Credit  bool
+	Balance struct{ Text, Label string }
 }
 
 // stream sends the form as the script of the page does.
@@ -141,7 +147,7 @@ func TestPlaygroundAnswersAlikeInEveryStyle(t *testing.T) {
 		streamed := p.stream(form)
 		for name, events := range map[string][]event{"streamed": streamed, "whole": whole} {
 			end := events[len(events)-1]
-			if said(events) != "one <b>two</b> & three" || end.Kind != "done" || fact(end, "Finish") != "stop" || !strings.HasPrefix(end.Request, "req_") ||
+			if said(events) != "one <b>two</b> & three" || events[0].Kind != "request" || end.Kind != "done" || fact(end, "Finish") != "stop" || !strings.HasPrefix(end.Request, "req_") ||
 				!strings.HasPrefix(fact(end, "Cost"), "$0.0") || strings.Contains(fact(end, "Cost"), "estimated") || !strings.HasPrefix(end.Balance.Text, "$4.99") {
 				t.Errorf("%s, %s: %+v", style, name, events)
 			}
@@ -184,7 +190,7 @@ func TestPlaygroundTellsWhatWasRefused(t *testing.T) {
 		form := url.Values{"model": {allStyles}, "style": {"chat"}, "prompt": {"echo: hello"}}
 		maps.Copy(form, c.change)
 		events := p.stream(form)
-		if e := events[0]; len(events) != 1 || e.Kind != "error" || e.Field != c.field || !strings.Contains(e.Text, c.says) {
+		if e := events[len(events)-1]; e.Kind != "error" || e.Field != c.field || !strings.Contains(e.Text, c.says) {
 			t.Errorf("%s: %+v", name, events)
 		}
 		if a := p.send("/console/playground", form); a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, c.says) {

@@ -2,41 +2,55 @@ package console
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	"umg/app"
+	"umg/app/dialect"
 	"umg/app/llm"
+	"umg/app/markup"
 	"umg/app/sse"
+	"umg/views"
 )
 
 const (
-	playLines     = "application/x-ndjson"
-	playStallMax  = 30 * time.Second // for the browser to take what is written
 	playFrameMax  = 4 << 20
 	playBytesMax  = 64 << 20
 	playBlankLine = "\n\n"
+	paragraphGap  = "\n\n"
 )
 
-// playSink reads what the corridor writes, in whatever style that is, and passes its text on. The browser never sees the
-// style's own frames.
+// listener hears what is in an answer while it comes.
+type listener interface {
+	text(s string) error
+	thought(s string) error
+	call(index int, c views.PlayToolCall) error
+	// raw are the bytes as a client of the style reads them, in whole frames.
+	raw(p []byte) error
+	// flush passes on what was heard. Told says whether there was anything but signs of life.
+	flush(told bool) error
+}
+
+// playSink reads what the corridor writes, in whatever style that is, and says what is in it.
 type playSink struct {
 	codec   llm.Codec
 	ask     *llm.Ask
 	decoder llm.StreamDecoder
-	emit    func(kind llm.PartKind, text string) error
-	push    func() error
-	wait    func() error // tells the browser that there is nothing yet, so that nobody on the way takes silence for the end
+	out     listener
 
 	isStream bool
 	pending  []byte // of a frame that has not ended, or of an answer in one piece
 	events   []llm.Event
 	failed   bool // the stream holds an error; what it says is in the report, too
 	told     bool // something was passed on since the last flush
+
+	calls     int
+	open      llm.ToolCall // that is being made
+	arguments strings.Builder
+	spoken    bool // there was text
+	apart     bool // and something else after it
 }
 
 // Begin learns which form the answer has.
@@ -61,7 +75,10 @@ func (s *playSink) Write(p []byte) error {
 		return nil
 	}
 	frames := s.pending[:end+len(playBlankLine)]
-	err := s.read(frames)
+	err := s.out.raw(frames)
+	if err == nil {
+		err = s.read(frames)
+	}
 	s.pending = append(s.pending[:0], s.pending[len(frames):]...)
 	return err
 }
@@ -92,33 +109,66 @@ func (s *playSink) read(frames []byte) error {
 	}
 }
 
-// tell passes on what an event says. A tool call is written out: the playground has no tools, but a model may try.
+// tell passes on what an event says.
 func (s *playSink) tell(e *llm.Event) error {
-	switch {
-	case e.Kind == llm.EventDelta && e.Delta != "":
+	switch e.Kind {
+	case llm.EventPart:
+		s.apart = s.apart || s.spoken && e.Part != llm.Text && e.Part != llm.Refusal
+		if e.Part == llm.Call {
+			s.open = e.Call
+			s.arguments.Reset()
+		}
+	case llm.EventDelta:
+		return s.delta(e)
+	case llm.EventPartEnd:
+		if e.Part != llm.Call {
+			return nil
+		}
 		s.told = true
-		return s.emit(e.Part, e.Delta)
-	case e.Kind == llm.EventPart && e.Part == llm.Call:
-		return s.emit(llm.Call, e.Call.Name+" ")
+		s.calls++
+		return s.out.call(s.calls-1, views.PlayToolCall{ID: s.open.ID, Name: s.open.Name, Arguments: s.arguments.String()})
 	}
 	return nil
 }
 
-// Flush sends the browser what it may have, and a sign of life when that is nothing.
-func (s *playSink) Flush() error {
-	if !s.told {
-		if err := s.wait(); err != nil {
-			return err
-		}
+func (s *playSink) delta(e *llm.Event) error {
+	if e.Delta == "" {
+		return nil
 	}
-	s.told = false
-	return s.push()
+	switch e.Part {
+	case llm.Call:
+		s.arguments.WriteString(e.Delta)
+		return nil
+	case llm.Reasoning:
+		s.told = true
+		return s.out.thought(e.Delta)
+	}
+	s.told = true
+	text := e.Delta
+	if s.apart { // what was said before a call and what is said after it are two paragraphs
+		text = paragraphGap + text
+	}
+	s.spoken, s.apart = true, false
+	return s.out.text(text)
 }
 
-// finish passes on an answer that came in one piece.
+// Flush lets the browser have what there is.
+func (s *playSink) Flush() error {
+	told := s.told
+	s.told = false
+	return s.out.flush(told)
+}
+
+// finish passes on an answer that came in one piece, and the end of a stream that says it by ending.
 func (s *playSink) finish() error {
-	if s.isStream || len(s.pending) == 0 {
+	if s.isStream {
+		return s.end()
+	}
+	if len(s.pending) == 0 {
 		return nil
+	}
+	if err := s.out.raw(s.pending); err != nil {
+		return err
 	}
 	answer, err := s.codec.DecodeResponse(s.pending, s.ask)
 	if err != nil {
@@ -129,79 +179,70 @@ func (s *playSink) finish() error {
 			return err
 		}
 	}
-	return s.push()
+	return s.Flush()
 }
 
-// playEvent is one line for the script of the page, which puts it into the page as text and as nothing else.
-type playEvent struct {
-	Kind    string     `json:"kind"` // text, thought, wait, done or error
-	Text    string     `json:"text,omitempty"`
-	Facts   [][]string `json:"facts,omitempty"`
-	Note    string     `json:"note,omitempty"`
-	Request string     `json:"request,omitempty"`
-	Field   string     `json:"field,omitempty"`
-	Balance *playFunds `json:"balance,omitempty"`
-	Credit  bool       `json:"credit,omitempty"` // the balance does not cover it
-}
-
-// playFunds is the new balance for the top of the page.
-type playFunds struct {
-	Text  string `json:"text"`
-	Label string `json:"label"`
-	Tone  string `json:"tone"`
-}
-
-// playWriter writes events to the browser, each write under a deadline of its own.
-type playWriter struct {
-	w          http.ResponseWriter
-	controller *http.ResponseController
-	now        app.Clock
-}
-
-func newPlayWriter(w http.ResponseWriter, now app.Clock) *playWriter {
-	out := &playWriter{w: w, controller: http.NewResponseController(w), now: now}
-	_ = out.controller.SetWriteDeadline(time.Time{}) // the model may think for minutes before there is anything to write
-	h := w.Header()
-	h.Set("Content-Type", playLines)
-	h.Set("X-Accel-Buffering", "no")
-	w.WriteHeader(http.StatusOK)
-	return out
-}
-
-func (p *playWriter) write(e playEvent) error {
-	line, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
-	_ = p.controller.SetWriteDeadline(p.now().Add(playStallMax))
-	_, err = p.w.Write(append(line, '\n'))
-	return err
-}
-
-func (p *playWriter) part(kind llm.PartKind, text string) error {
-	if kind == llm.Reasoning {
-		return p.write(playEvent{Kind: "thought", Text: text})
-	}
-	return p.write(playEvent{Kind: "text", Text: text})
-}
-
-func (p *playWriter) wait() error { return p.write(playEvent{Kind: "wait"}) }
-
-func (p *playWriter) flush() error {
-	err := p.controller.Flush()
-	if errors.Is(err, http.ErrNotSupported) {
+func (s *playSink) end() error {
+	if s.failed {
 		return nil
 	}
-	return err
+	events, _ := s.decoder.End(s.events[:0]) // whether the answer is whole stands in the report
+	for i := range events {
+		if err := s.tell(&events[i]); err != nil {
+			return err
+		}
+	}
+	return s.Flush()
 }
 
-// quietWriter is a page that is written only after the answer has come.
-type quietWriter struct{ controller *http.ResponseController }
-
-func newQuietWriter(w http.ResponseWriter) quietWriter {
-	q := quietWriter{http.NewResponseController(w)}
-	_ = q.controller.SetWriteDeadline(time.Time{})
-	return q
+// refused shows what a client of the style reads of a call that was refused.
+func (s *playSink) refused(style llm.Style, e *app.Error) error {
+	_, body := dialect.Error(style, e, s.ask.CallID)
+	return s.out.raw(body)
 }
 
-func (q quietWriter) hurry(now time.Time) { _ = q.controller.SetWriteDeadline(now.Add(playStallMax)) }
+// wholeAnswer keeps an answer for the page that is drawn when it has come.
+type wholeAnswer struct {
+	turn   views.PlayTurn
+	said   strings.Builder
+	mused  strings.Builder
+	frames bytes.Buffer
+}
+
+func (w *wholeAnswer) text(s string) error {
+	w.said.WriteString(s)
+	return nil
+}
+
+func (w *wholeAnswer) thought(s string) error {
+	w.mused.WriteString(s)
+	return nil
+}
+
+func (w *wholeAnswer) call(_ int, c views.PlayToolCall) error {
+	w.turn.Calls = append(w.turn.Calls, c)
+	return nil
+}
+
+func (w *wholeAnswer) raw(p []byte) error {
+	w.frames.Write(p[:min(len(p), playRawMax)])
+	return nil
+}
+
+func (w *wholeAnswer) flush(bool) error { return nil }
+
+// answer is the turn that was heard.
+func (w *wholeAnswer) answer() views.PlayTurn {
+	t := w.turn
+	t.Answer, t.Text, t.Thought = true, w.said.String(), w.mused.String()
+	return t
+}
+
+// drawAnswers formats the answers of a conversation for a page that is drawn whole.
+func drawAnswers(turns []views.PlayTurn) {
+	for i := range turns {
+		if t := &turns[i]; t.Answer && t.HTML == "" && strings.TrimSpace(t.Text) != "" {
+			t.HTML = markup.Untrusted(t.Text)
+		}
+	}
+}

@@ -1,0 +1,258 @@
+package console
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app"
+	"umg/app/llm"
+	"umg/views"
+)
+
+const (
+	toolsMax       = 128
+	schemaNameMax  = 64
+	toolsField     = "tools"
+	choiceField    = "tool_choice"
+	formatField    = "format"
+	schemaField    = "schema"
+	nameField      = "schema_name"
+	formatJSON     = "json_object"
+	formatSchema   = "json_schema"
+	formatText     = "text"
+	unsupportedFor = "unsupported_parameter"
+)
+
+func wrongField(field, format string, args ...any) *app.Error {
+	return app.Errorf(app.Invalid, "invalid_request_error", format, args...).At(field)
+}
+
+// readJSON reads the JSON text of a field. An error says in which line and column it is none.
+func readJSON(field, text string) (*tree, error) {
+	dec := jsontext.NewDecoder(strings.NewReader(text))
+	t, err := readTree(dec)
+	if err == nil {
+		if _, err = dec.ReadToken(); errors.Is(err, io.EOF) {
+			return t, nil
+		}
+		return nil, wrongField(field, "%s: there is something behind the JSON value, %s.", field, placeOf(text, int(dec.InputOffset())))
+	}
+	at := int(dec.InputOffset())
+	what := "this is no valid JSON"
+	if bad, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		at = int(bad.ByteOffset)
+		if errors.Is(err, jsontext.ErrDuplicateName) {
+			what = "a member stands here twice"
+		}
+	}
+	return nil, wrongField(field, "%s: %s, %s.", field, what, placeOf(text, at))
+}
+
+// placeOf says where in a text a byte is.
+func placeOf(text string, at int) string {
+	before := text[:min(max(at, 0), len(text))]
+	line := strings.Count(before, "\n")
+	column := len([]rune(before[strings.LastIndexByte(before, '\n')+1:]))
+	return fmt.Sprintf("line %d, column %d", line+1, column+1)
+}
+
+// readTools reads the list of tools. Tools may also be written as one of the styles has them, so that they can be pasted from a
+// program.
+func readTools(text string, traits *llm.Traits) ([]llm.Tool, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	list, err := readJSON(toolsField, text)
+	if err != nil {
+		return nil, err
+	}
+	if list.kind != jsontext.KindBeginArray {
+		return nil, wrongField(toolsField, `tools: write a list, such as [{"name": "get_weather", "parameters": {"type": "object"}}].`)
+	}
+	if len(list.items) > toolsMax {
+		return nil, wrongField(toolsField, "tools: these are %d tools; at most %d can be sent.", len(list.items), toolsMax)
+	}
+	var tools []llm.Tool
+	for i, item := range list.items {
+		tool, err := readTool(fmt.Sprintf("tools[%d]", i), item, traits)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(tools, func(t llm.Tool) bool { return t.Name == tool.Name }) {
+			return nil, wrongField(toolsField, "tools[%d].name: another tool is called %q already.", i, tool.Name)
+		}
+		tools = append(tools, tool)
+	}
+	return tools, nil
+}
+
+func readTool(path string, item *tree, traits *llm.Traits) (t llm.Tool, err error) {
+	if item.kind != jsontext.KindBeginObject {
+		return t, wrongField(toolsField, "%s: a tool is an object with a name, a description and parameters.", path)
+	}
+	if inner := item.get("function"); inner != nil && inner.kind == jsontext.KindBeginObject {
+		path, item = path+".function", inner
+	}
+	for i, name := range item.names {
+		value, at := item.items[i], path+"."+name
+		isText := value.kind == jsontext.KindString
+		switch name {
+		case "name", "description", "type":
+			if !isText {
+				return t, wrongField(toolsField, "%s: write a text in quotes.", at)
+			}
+			switch {
+			case name == "name":
+				t.Name = value.text
+			case name == "description":
+				t.Description = value.text
+			case value.text != "function":
+				return t, wrongField(toolsField, "%s: the playground sends functions; %q is another kind of tool.", at, value.text)
+			}
+		case "parameters", "input_schema", "parametersJsonSchema":
+			if t.Parameters, err = readSchema(toolsField, at, value, true); err != nil {
+				return t, err
+			}
+		case "strict":
+			if value.kind != jsontext.KindTrue && value.kind != jsontext.KindFalse {
+				return t, wrongField(toolsField, "%s: write true or false.", at)
+			}
+			strict := value.kind == jsontext.KindTrue
+			t.Strict = &strict
+		default:
+			return t, wrongField(toolsField, "%s: a tool has a name, a description, parameters and strict, and no other members.", at)
+		}
+	}
+	return t, checkToolName(path+".name", t.Name, traits)
+}
+
+func checkToolName(path, name string, traits *llm.Traits) error {
+	if name == "" {
+		return wrongField(toolsField, "%s: every tool needs a name.", path)
+	}
+	if traits.TakesName(name) {
+		return nil
+	}
+	allowed := "letters, digits, _ and -"
+	if traits.NameAlso != "" {
+		allowed = "letters, digits, _, - and any of " + traits.NameAlso
+	}
+	if traits.NameWord {
+		allowed += ", a letter or _ first"
+	}
+	return wrongField(toolsField, "%s: %q is no name in this style, which takes up to %d characters: %s.", path, name, traits.NameMax, allowed)
+}
+
+// readSchema is a JSON Schema as it is sent. One of a tool's parameters describes an object.
+func readSchema(field, path string, n *tree, object bool) ([]byte, error) {
+	if n.kind == jsontext.KindNull && object {
+		return nil, nil
+	}
+	if n.kind != jsontext.KindBeginObject {
+		return nil, wrongField(field, `%s: write a JSON Schema, such as {"type": "object", "properties": {}}.`, path)
+	}
+	if kind := n.get("type").word(); object && kind != "" && kind != "object" {
+		return nil, wrongField(field, `%s.type: what a tool takes is an "object", not %q.`, path, kind)
+	}
+	return n.append(nil), nil
+}
+
+// readChoice says which of the tools may or must be called.
+func readChoice(word string, tools []llm.Tool) (llm.ToolChoice, error) {
+	switch {
+	case word == "" || word == "auto": // which is what every style does when nothing is said
+		return llm.ToolChoice{}, nil
+	case word == "none" && len(tools) == 0:
+		return llm.ToolChoice{}, nil
+	case len(tools) == 0:
+		return llm.ToolChoice{}, wrongField(choiceField, "tool_choice: there are no tools to call. Describe some, or choose auto.")
+	case word == "none":
+		return llm.ToolChoice{Mode: llm.ChooseNone}, nil
+	case word == "required":
+		return llm.ToolChoice{Mode: llm.ChooseRequired}, nil
+	}
+	names := make([]string, len(tools))
+	for i := range tools {
+		names[i] = tools[i].Name
+	}
+	if !slices.Contains(names, word) {
+		return llm.ToolChoice{}, wrongField(choiceField, "tool_choice: there is no tool called %q; choose auto, none, required or one of %s.", word,
+			strings.Join(names, ", "))
+	}
+	return llm.ToolChoice{Mode: llm.ChooseRequired, Names: []string{word}}, nil
+}
+
+// readFormat says what the answer's text must look like.
+func readFormat(f *views.PlayForm, traits *llm.Traits) (llm.Format, error) {
+	switch f.Format {
+	case "", formatText:
+		return llm.Format{}, nil
+	case formatJSON:
+		if traits.Fields[llm.FeatureJSON] == "" {
+			return llm.Format{}, app.Errorf(app.Invalid, unsupportedFor,
+				"format: the %s style has no JSON without a schema. Write a schema, or choose another style.", traits.Style).At(formatField)
+		}
+		return llm.Format{Kind: llm.FormatJSON}, nil
+	case formatSchema:
+	default:
+		return llm.Format{}, wrongField(formatField, "format: %q is none of text, json_object and json_schema.", f.Format)
+	}
+	if traits.Fields[llm.FeatureSchema] == "" {
+		return llm.Format{}, app.Errorf(app.Invalid, unsupportedFor,
+			"format: the %s style has no answers by a schema. Choose another style.", traits.Style).At(formatField)
+	}
+	if strings.TrimSpace(f.Schema) == "" {
+		return llm.Format{}, wrongField(schemaField, `schema: write a JSON Schema, such as {"type": "object", "properties": {"city": {"type": "string"}}}.`)
+	}
+	n, err := readJSON(schemaField, f.Schema)
+	if err != nil {
+		return llm.Format{}, err
+	}
+	schema, err := readSchema(schemaField, schemaField, n, false)
+	if err != nil {
+		return llm.Format{}, err
+	}
+	return llm.Format{Kind: llm.FormatSchema, Name: f.SchemaName, Schema: schema}, checkSchemaName(f.SchemaName)
+}
+
+func checkSchemaName(name string) error {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
+	}
+	if len(name) > schemaNameMax || strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
+		return wrongField(nameField, "schema_name: %q is no name for a schema; write up to %d letters, digits, _ and -.", name, schemaNameMax)
+	}
+	return nil
+}
+
+// formFields are the places of a request that the form has a field for, by how their paths begin.
+var formFields = []struct{ path, field string }{
+	{"tools", toolsField}, {"tool_choice", choiceField}, {"toolConfig", choiceField}, {"response_format.json_schema.name", nameField},
+	{"response_format", schemaField}, {"text.format.name", nameField}, {"text.format", schemaField}, {"output_config.format", schemaField},
+	{"generationConfig.responseJsonSchema", schemaField}, {"generationConfig.responseMimeType", formatField},
+}
+
+// fieldOf is the form's field for a place in the request; a place that has none stays.
+func fieldOf(path string) string {
+	for _, f := range formFields {
+		if rest, ok := strings.CutPrefix(path, f.path); ok && (rest == "" || strings.ContainsAny(rest[:1], ".[")) {
+			return f.field
+		}
+	}
+	return path
+}
+
+// prettyJSON is JSON with line breaks, or the text itself where it is none.
+func prettyJSON(raw []byte) string {
+	out, err := jsontext.AppendFormat(nil, bytes.TrimSpace(raw), jsontext.WithIndent("  "), jsontext.PreserveRawStrings(true))
+	if err != nil {
+		return string(raw)
+	}
+	return string(out)
+}

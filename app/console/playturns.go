@@ -1,0 +1,229 @@
+package console
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"umg/app"
+	"umg/views"
+)
+
+const (
+	callsMax   = 128 // of one turn
+	noCall     = "call_unknown"
+	roleAnswer = "assistant"
+	roleTool   = "tool"
+)
+
+// readTurns reads the conversation. Of the lists of fields each gives one member of every turn.
+func readTurns(form url.Values) (turns []views.PlayTurn, refuse error) {
+	at := func(name string, i int) string {
+		if values := form[name]; i < len(values) {
+			return plainLines(values[i])
+		}
+		return ""
+	}
+	for i, role := range form["turn_role"][:min(len(form["turn_role"]), turnsMax)] {
+		t := views.PlayTurn{Answer: role == roleAnswer, Text: at("turn_text", i), Note: at("turn_note", i)}
+		switch role {
+		case roleAnswer:
+			var err error
+			if t.Calls, err = readCalls(i, at("turn_calls", i)); err != nil && refuse == nil {
+				refuse = err
+			}
+		case roleTool:
+			t.CallID = at("turn_call", i)
+			if open := unanswered(turns); t.CallID == "" && len(open) > 0 {
+				t.CallID = open[0].ID
+			} else if t.CallID == "" {
+				t.CallID = noCall
+			}
+		default:
+			t.Image = at("turn_image", i)
+		}
+		turns = append(turns, t)
+	}
+	return turns, refuse
+}
+
+// readCalls reads the calls of tools that an answer made.
+func readCalls(turn int, text string) ([]views.PlayToolCall, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var calls []views.PlayToolCall
+	if err := json.Unmarshal([]byte(text), &calls); err != nil || len(calls) > callsMax {
+		return nil, atTurn(turn, "The calls of this turn are no list of {\"id\", \"name\", \"arguments\"} with at most %d of them.", callsMax)
+	}
+	for i := range calls {
+		if calls[i].Name == "" {
+			return nil, atTurn(turn, "Call %d of this turn has no name.", i+1)
+		}
+		if calls[i].ID == "" {
+			calls[i].ID = "call_" + strconv.Itoa(turn) + "_" + strconv.Itoa(i)
+		}
+	}
+	return calls, nil
+}
+
+// atTurn is a mistake in a turn of the conversation.
+func atTurn(number int, format string, args ...any) *app.Error {
+	return app.Errorf(app.Invalid, "invalid_request_error", format, args...).At("turns[" + strconv.Itoa(number) + "]")
+}
+
+// unanswered are the calls of the last answer that have no result yet.
+func unanswered(turns []views.PlayTurn) []views.PlayToolCall {
+	at := len(turns)
+	for at > 0 && turns[at-1].CallID != "" {
+		at--
+	}
+	if at == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(turns[at-1].Calls), func(c views.PlayToolCall) bool {
+		return slices.ContainsFunc(turns[at:], func(t views.PlayTurn) bool { return t.CallID == c.ID })
+	})
+}
+
+// addResults adds an empty turn for each call that has no result, to be filled in.
+func (s *play) addResults() {
+	f := &s.view.Form
+	for _, call := range unanswered(f.Turns) {
+		f.Turns = append(f.Turns, views.PlayTurn{CallID: call.ID})
+	}
+}
+
+// checkTurns refuses a conversation in which a call has no result right behind it, or a result no call: no style can say that.
+func checkTurns(turns []views.PlayTurn) error {
+	for i, t := range turns {
+		switch {
+		case t.CallID != "":
+			if !slices.ContainsFunc(unanswered(turns[:i]), func(c views.PlayToolCall) bool { return c.ID == t.CallID }) {
+				return atTurn(i, "This result answers no call of the answer before it. Delete it, or move it behind its call.")
+			}
+		case i > 0:
+			if open := unanswered(turns[:i]); len(open) > 0 {
+				return missingResult(turns, i, open[0])
+			}
+		}
+	}
+	if open := unanswered(turns); len(open) > 0 {
+		return missingResult(turns, len(turns), open[0])
+	}
+	return nil
+}
+
+// missingResult names the turn before turns[end] that has made the call.
+func missingResult(turns []views.PlayTurn, end int, call views.PlayToolCall) error {
+	for end--; end > 0 && turns[end].CallID != ""; end-- {
+	}
+	return atTurn(end, "The call of %s (%s) has no result. Add its result below the answer before you go on.", call.Name, call.ID)
+}
+
+// newTurn is the turn that the form's prompt and image make.
+func (s *play) newTurn() views.PlayTurn {
+	f := s.view.Form
+	t := views.PlayTurn{Text: f.Prompt, Image: f.Image}
+	if t.Image == "" {
+		t.Image = f.ImageURL
+	}
+	return t
+}
+
+func blankTurn(t views.PlayTurn) bool {
+	return strings.TrimSpace(t.Text) == "" && t.Image == "" && len(t.Calls) == 0 && t.CallID == ""
+}
+
+// asked is the conversation that is sent: the turns, and the new one unless the last answer is asked for once more. Turns in
+// which nothing is said are left out.
+func (s *play) asked() []views.PlayTurn {
+	turns := slices.Clone(s.view.Form.Turns)
+	if turn := s.newTurn(); s.action != views.PlayRegenerate && !blankTurn(turn) {
+		turns = append(turns, turn)
+	}
+	return turns
+}
+
+// sayable reports whether somebody waits for an answer at the end of a conversation.
+func sayable(turns []views.PlayTurn) bool {
+	for _, t := range slices.Backward(turns) {
+		if !blankTurn(t) {
+			return !t.Answer || len(t.Calls) > 0
+		}
+	}
+	return false
+}
+
+// arrange does what a button of the conversation is for, which needs no model. It reports false for one that sends the form.
+func (s *play) arrange() bool {
+	f := &s.view.Form
+	switch s.action {
+	case views.PlayClear:
+		f.Turns, f.Prompt, f.Image, f.ImageURL = nil, "", "", ""
+	case views.PlayAddUser, views.PlayAddAnswer:
+		turn := s.newTurn()
+		if turn.Answer = s.action == views.PlayAddAnswer; turn.Answer {
+			turn.Image = ""
+		}
+		f.Turns = append(f.Turns, turn)
+		f.Prompt, f.Image, f.ImageURL = "", "", ""
+	case views.PlayAddResult:
+		s.addResults()
+	case views.PlayRegenerate:
+		for n := len(f.Turns); n > 0 && f.Turns[n-1].Answer; n-- {
+			f.Turns = f.Turns[:n-1]
+		}
+		return false
+	default:
+		verb, number, found := strings.Cut(s.action, "-")
+		n, err := strconv.Atoi(number)
+		if !found || err != nil || n < 0 || n >= len(f.Turns) {
+			return found // the page is older than the conversation: it is shown as it is
+		}
+		s.arrangeTurn(verb+"-", n)
+	}
+	return true
+}
+
+// arrangeTurn does what a button of one turn is for.
+func (s *play) arrangeTurn(verb string, n int) {
+	f := &s.view.Form
+	switch verb {
+	case views.PlayEdit:
+		s.edit(n)
+	case views.PlayDelete:
+		end := n + 1
+		for f.Turns[n].Answer && end < len(f.Turns) && f.Turns[end].CallID != "" { // its results say nothing without it
+			end++
+		}
+		f.Turns = slices.Delete(f.Turns, n, end)
+	case views.PlayUp:
+		if n > 0 {
+			f.Turns[n-1], f.Turns[n] = f.Turns[n], f.Turns[n-1]
+		}
+	case views.PlayDown:
+		if n+1 < len(f.Turns) {
+			f.Turns[n], f.Turns[n+1] = f.Turns[n+1], f.Turns[n]
+		}
+	case views.PlayBranch:
+		f.Turns = f.Turns[:n+1]
+	}
+}
+
+// edit makes a turn the prompt again and drops it and what follows.
+func (s *play) edit(number int) {
+	f := &s.view.Form
+	t := f.Turns[number]
+	if t.Answer || t.CallID != "" {
+		return
+	}
+	f.Prompt, f.Image, f.ImageURL, f.Turns = t.Text, "", "", f.Turns[:number]
+	if imageData.MatchString(t.Image) {
+		f.Image = t.Image
+	} else {
+		f.ImageURL = t.Image
+	}
+}
