@@ -44,6 +44,19 @@ func (l *Ledger) Tail(ctx context.Context, q RecordQuery, after string) ([]Usage
 	return records, after, nil
 }
 
+// Neighbours are the ids of the calls of a query next to one: the one that began after it and the one that began before it.
+func (l *Ledger) Neighbours(ctx context.Context, q RecordQuery, r UsageRecord) (newer, older string, err error) {
+	at := cursor{at: r.StartedAt, id: r.RequestID}
+	rows, err := searchRecords(ctx, l.db, q, at, 1)
+	if err == nil && len(rows) > 0 {
+		older = rows[0].RequestID
+	}
+	if err == nil {
+		newer, err = selectNewer(ctx, l.db, q, at)
+	}
+	return newer, older, wrap("neighbours", err)
+}
+
 // Bar is one interval of a histogram.
 type Bar struct {
 	Start    time.Time

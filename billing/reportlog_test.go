@@ -69,6 +69,30 @@ func TestRecordsAreFoundByEverythingTheyHold(t *testing.T) {
 	}
 }
 
+func TestNeighboursAreThoseOfTheSameList(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	account := h.account(app.Dollar)
+	ids := h.mixed(account)
+	yes := true
+	for name, c := range map[string]struct {
+		q            billing.RecordQuery
+		newer, older string
+	}{
+		"all": {billing.RecordQuery{}, ids[4], ids[2]}, "streamed": {billing.RecordQuery{Streamed: &yes}, ids[5], ids[1]},
+		"none other": {billing.RecordQuery{KeyID: "k3"}, "", ""},
+	} {
+		c.q.AccountID = account
+		record, err := h.ledger.Record(h.ctx, account, ids[3])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if newer, older, err := h.ledger.Neighbours(h.ctx, c.q, record); err != nil || newer != c.newer || older != c.older {
+			t.Errorf("%s: %s, %s, %v", name, newer, older, err)
+		}
+	}
+}
+
 func TestATailGoesOnWhereItWasWithoutGapOrDouble(t *testing.T) {
 	t.Parallel()
 	h := setup(t)

@@ -27,6 +27,15 @@ func selectSettled(ctx context.Context, q postgres.Queryer, r RecordQuery, after
 	return rows, err
 }
 
+func selectNewer(ctx context.Context, q postgres.Queryer, r RecordQuery, at cursor) (id string, err error) {
+	err = q.GetContext(ctx, &id, `
+		select coalesce((
+			select request_id from usage_records where `+recordWhere+` and (started_at, request_id) > ($22, $23)
+			order by started_at, request_id limit 1
+		), '')`, recordArgs(r, at.at.UTC(), at.id)...)
+	return id, err
+}
+
 type barRow struct {
 	Step     int   `db:"step"`
 	Requests int64 `db:"requests"`

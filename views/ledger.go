@@ -167,9 +167,10 @@ func (q LedgerQuery) backwards() bool { return q.From != "" && q.To != "" && q.F
 // Path is the address of the list.
 func (q LedgerQuery) Path() string { return q.at(ledgerPath) }
 
-func (q LedgerQuery) csvPath() string {
+// export is the address of a download of all that is listed.
+func (q LedgerQuery) export(ending string) string {
 	q.Before = 0
-	return q.at(ledgerPath + ".csv")
+	return q.at(ledgerPath + ending)
 }
 
 func (q LedgerQuery) at(path string) string {

@@ -26,6 +26,23 @@ type RequestDetail struct {
 	Reasoning int64 // tokens of the output
 	Entry     int64 // of the ledger; zero where it was not found
 	Charge    string
+	Query     RequestQuery // of the list that the reader came from
+	Newer     string       // the ids of its neighbours there, empty for none
+	Older     string
+	ErrorDocs string // where the documentation explains its error code
+}
+
+// near is the page of a neighbour, in the same list.
+func (d RequestDetail) near(id string) string { return RequestPath(id) + d.Query.requestSuffix() }
+
+// playPath opens the model in the playground, in the style of the call.
+func (d RequestDetail) playPath() string {
+	values := url.Values{"model": {d.Request.Model}}
+	if d.Request.isVideo() {
+		return videoPlayPath + "?" + values.Encode()
+	}
+	values.Set("style", d.Request.Style)
+	return playgroundPath + "?" + values.Encode()
 }
 
 // PriceLine is one meter of a call: a quantity at a price.
@@ -159,21 +176,20 @@ type moment struct {
 // crashedReason is the settlement rule of a call whose process ended in its middle.
 const crashedReason = "crashed"
 
-// timeline is what is known to have happened, in order.
+// timeline is what is known to have happened, in order. Steps before the call was sent have no times of their own: the record
+// holds the beginning, the first byte and the end. That they were passed follows from there being a record at all.
 func (d RequestDetail) timeline() []moment {
 	r := d.Request
-	list := []moment{{icon: ui.IconPlay, title: "The call arrived", text: reservedWords(d.Reserved)}}
-	switch d.Attempts {
-	case 0:
-		list = append(list, moment{icon: ui.IconCircleX, title: "It was not sent to a provider"})
-	case 1:
-		list = append(list, moment{icon: ui.IconSend, title: "Sent to " + r.usedModel(), text: "One attempt."})
-	default:
-		list = append(list, moment{
-			icon: ui.IconRefresh, title: "Sent to " + r.usedModel(), text: counted(int64(d.Attempts), "attempt", "attempts") +
-				". The last one decided; no earlier one is charged.",
-		})
+	key := "With the key " + r.KeyName + "."
+	if r.KeyID == "" && r.KeyName == "Playground" {
+		key = "From the playground, by a member of the account."
 	}
+	list := []moment{
+		{icon: ui.IconPlay, title: "The call arrived", text: key},
+		{icon: ui.IconCheck, title: "Key, limits and request checked", text: "What fails here is refused at once and leaves no record."},
+		{icon: ui.IconWallet, title: "Credit reserved", text: reservedWords(d.Reserved)},
+	}
+	list = append(list, d.attempts()...)
 	if r.FirstByte > 0 {
 		list = append(list, moment{icon: ui.IconRadio, title: "First byte to you", after: r.FirstByte})
 	}
@@ -181,7 +197,39 @@ func (d RequestDetail) timeline() []moment {
 	if r.verdict().tone != ui.Success {
 		end.icon = ui.IconCircleAlert
 	}
-	list = append(list, end)
+	return append(list, end, d.settled())
+}
+
+// attempts are the tries at providers. The record counts them and names the last one, which decided; the earlier ones had no
+// whole answer, else there would have been no later one.
+func (d RequestDetail) attempts() []moment {
+	r := d.Request
+	if d.Attempts == 0 {
+		return []moment{{icon: ui.IconCircleX, title: "It was not sent to a provider"}}
+	}
+	var list []moment
+	switch earlier := d.Attempts - 1; {
+	case earlier == 1:
+		list = append(list, moment{icon: ui.IconRefresh, title: "Attempt 1: no answer", text: "It failed before anything was delivered, and costs nothing."})
+	case earlier > 1:
+		list = append(list, moment{
+			icon: ui.IconRefresh, title: "Attempts 1 to " + strconv.Itoa(earlier) + ": no answer",
+			text: "They failed before anything was delivered, and cost nothing.",
+		})
+	}
+	last := moment{icon: ui.IconSend, title: "Attempt " + strconv.Itoa(d.Attempts) + ": sent to " + r.usedModel(), text: "It answered, and decided."}
+	if d.Attempts == 1 {
+		last.title = "Sent to " + r.usedModel()
+		last.text = ""
+	}
+	if r.ErrorCode != "" {
+		last.text = "It ended with " + r.ErrorCode + "."
+	}
+	return append(list, last)
+}
+
+func (d RequestDetail) settled() moment {
+	r := d.Request
 	settled := moment{icon: ui.IconReceipt, title: "Settled: " + Dollars(r.Cost) + " charged",
 		text: "The charge was durable before the last byte was sent."}
 	switch {
@@ -193,7 +241,7 @@ func (d RequestDetail) timeline() []moment {
 	if r.Cost == 0 {
 		settled.title, settled.text = "Settled: nothing charged", "What was reserved is free again."
 	}
-	return append(list, settled)
+	return settled
 }
 
 func reservedWords(reserved app.Amount) string {

@@ -33,6 +33,7 @@ func billingRoutes() []Route {
 	}
 	return []Route{
 		get(all, (*Console).billing), get(all+"/ledger", (*Console).ledger), get(all+"/ledger.csv", (*Console).exportLedger),
+		get(all+"/ledger.json", (*Console).exportLedgerJSON),
 		{Method: http.MethodGet, Path: all + "/rules", Open: true, serve: (*Console).rules},
 		post(all+"/topups", (*Console).buyCredit), post(all+"/auto", (*Console).setAutoTopUp), post(all+"/low", (*Console).setLowBalance),
 		post(all+"/portal", (*Console).openPortal),

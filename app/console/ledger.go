@@ -72,41 +72,67 @@ func viewEntry(e *billing.Entry, sources map[string]string) views.LedgerEntry {
 	}
 }
 
-// exportLedger streams every entry of the query. The first page is read before anything is sent, so that most faults are
+// eachEntry streams every entry of the query. The first page is read before anything is sent, so that most faults are
 // still an answer of their own; a later one drops the connection, as nothing else tells a reader that lines are missing.
-func (c *Console) exportLedger(p *page) error {
-	query := views.ParseLedgerQuery(p.QueryParams())
-	q := entryQuery(p, query, exportPageMax)
+func (c *Console) eachEntry(p *page, kind string, begin func() error, each func(*billing.Entry) error, end func() error) error {
+	q := entryQuery(p, views.ParseLedgerQuery(p.QueryParams()), exportPageMax)
 	q.Before = 0
 	found, err := c.o.Ledger.EntryList(p.Request().Context(), q)
 	if err != nil {
 		return err
 	}
-	h := p.Response().Header()
-	h.Set("Content-Type", "text/csv; charset=utf-8")
-	h.Set("Content-Disposition", `attachment; filename="ledger-`+c.o.Now().UTC().Format(time.DateOnly)+`.csv"`)
-	p.Response().WriteHeader(http.StatusOK)
-	out := csv.NewWriter(p.Response())
-	_ = out.Write([]string{
-		"time", "entry", "transaction", "kind", "reason", "reference", "requests", "amount_usd", "balance_usd",
-	}) // what goes wrong shows when it is flushed
-	controller := http.NewResponseController(p.Response())
+	c.attachment(p, kind, "ledger")
+	flush := c.stalled(p)
+	if err = begin(); err != nil {
+		return err
+	}
 	for range exportPagesMax {
 		for i := range found.Entries {
-			_ = out.Write(entryCells(&found.Entries[i]))
+			if err = each(&found.Entries[i]); err != nil {
+				return err
+			}
 		}
-		_ = controller.SetWriteDeadline(c.o.Now().Add(exportStallMax))
-		out.Flush()
-		if err := out.Error(); err != nil || !found.More {
-			return err
+		if !found.More {
+			return end()
 		}
-		_ = controller.Flush()
+		_ = flush()
 		q.Before = found.Entries[len(found.Entries)-1].ID
 		if found, err = c.o.Ledger.EntryList(p.Request().Context(), q); err != nil {
-			panic(http.ErrAbortHandler)
+			break
 		}
 	}
 	panic(http.ErrAbortHandler)
+}
+
+func (c *Console) exportLedger(p *page) error {
+	out := csv.NewWriter(p.Response())
+	heads := []string{"time", "entry", "transaction", "kind", "reason", "reference", "requests", "amount_usd", "balance_usd"}
+	return c.eachEntry(p, kindCSV, func() error { return out.Write(heads) },
+		func(e *billing.Entry) error { return out.Write(entryCells(e)) },
+		func() error { out.Flush(); return out.Error() })
+}
+
+// exportedEntry is a movement in JSON. Amounts are decimal texts, so that no reader rounds them.
+type exportedEntry struct {
+	Time        time.Time `json:"time"`
+	Entry       int64     `json:"entry"`
+	Transaction string    `json:"transaction"`
+	Kind        string    `json:"kind"`
+	Reason      string    `json:"reason"`
+	Ref         string    `json:"reference"`
+	Requests    int64     `json:"requests"`
+	Amount      string    `json:"amount_usd"`
+	Balance     string    `json:"balance_usd"`
+}
+
+func (c *Console) exportLedgerJSON(p *page) error {
+	list := jsonList{out: p.Response(), name: "entries"}
+	return c.eachEntry(p, kindJSON, list.begin, func(e *billing.Entry) error {
+		return list.add(exportedEntry{
+			Time: e.At.UTC(), Entry: e.ID, Transaction: e.TransactionID, Kind: e.Kind, Reason: e.Reason, Ref: e.Ref, Requests: e.Requests,
+			Amount: e.Amount.String(), Balance: e.PostedAfter.String(),
+		})
+	}, list.end)
 }
 
 func entryCells(e *billing.Entry) []string {

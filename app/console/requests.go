@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/manual"
 	"umg/billing"
 	"umg/views"
 	"umg/views/ui"
 )
 
 const (
-	tailEvery       = 2 * time.Second
-	entriesNearMax  = 200         // charges that are looked through for the one of a call
-	settledWithin   = time.Minute // after a call's end, usually
-	clockSlack      = time.Second
+	tailEvery      = 2 * time.Second
+	entriesNearMax = 200         // charges that are looked through for the one of a call
+	settledWithin  = time.Minute // after a call's end, usually
+	clockSlack     = time.Second
 )
 
 func (c *Console) requests(p *page) error {
@@ -173,14 +174,21 @@ func (c *Console) request(p *page) error {
 	if err != nil {
 		return err
 	}
-	names, err := c.keyNames(p)
+	keys, err := c.logKeys(p)
 	if err != nil {
 		return err
 	}
 	d := views.RequestDetail{
-		Shell: c.shell(p), Request: loggedRequest(&record, names), Rule: ruleOf(record.Reason), RateCard: record.RateCardID,
+		Shell: c.shell(p), Request: loggedRequest(&record, keys.names), Rule: ruleOf(record.Reason), RateCard: record.RateCardID,
 		Reserved: record.Reserved, Overrun: record.Overrun, Attempts: record.Attempts, Charge: record.TransactionID,
-		Reasoning: record.Usage[billing.ReasoningTokens],
+		Reasoning: record.Usage[billing.ReasoningTokens], Query: views.ParseRequestQuery(p.QueryParams()),
+	}
+	if record.ErrorCode != "" {
+		d.ErrorDocs = manual.ErrorPath(record.ErrorCode)
+	}
+	d.Query.After = ""
+	if d.Newer, d.Older, err = c.o.Ledger.Neighbours(ctx, c.recordQuery(p, d.Query, keys), record); err != nil {
+		return err
 	}
 	if err = c.priceAgain(p, &d, record); err != nil {
 		return err

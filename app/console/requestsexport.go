@@ -3,6 +3,7 @@ package console
 import (
 	"encoding/csv"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -60,24 +61,39 @@ func (c *Console) requestsCSV(p *page) error {
 // requestsJSON is the same list in JSON, with the names of the table's columns. Amounts are decimal texts, so that no reader
 // rounds them.
 func (c *Console) requestsJSON(p *page) error {
-	lead, out := []byte(`{"requests":[`+"\n"), p.Response()
-	return c.eachRecord(p, kindJSON, func() error { return nil },
-		func(r *billing.UsageRecord, keys logKeys) error {
-			text, err := json.Marshal(recordOut(r, keys.names))
-			if err == nil {
-				_, err = out.Write(append(lead, text...))
-			}
-			lead = []byte(",\n")
-			return err
-		},
-		func() error {
-			end := []byte("]}\n")
-			if lead[0] != ',' {
-				end = append(lead, end...)
-			}
-			_, err := out.Write(end)
-			return err
-		})
+	list := jsonList{out: p.Response(), name: "requests"}
+	return c.eachRecord(p, kindJSON, list.begin,
+		func(r *billing.UsageRecord, keys logKeys) error { return list.add(recordOut(r, keys.names)) }, list.end)
+}
+
+// jsonList writes an object with one list, item by item.
+type jsonList struct {
+	out   io.Writer
+	name  string
+	begun bool
+}
+
+func (l *jsonList) begin() error {
+	_, err := io.WriteString(l.out, `{"`+l.name+`":[`)
+	return err
+}
+
+func (l *jsonList) add(item any) error {
+	text, err := json.Marshal(item)
+	if err != nil {
+		return err
+	}
+	if l.begun {
+		text = append([]byte(",\n"), text...)
+	}
+	l.begun = true
+	_, err = l.out.Write(text)
+	return err
+}
+
+func (l *jsonList) end() error {
+	_, err := io.WriteString(l.out, "]}\n")
+	return err
 }
 
 // exportedRecord is a call in JSON.

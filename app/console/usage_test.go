@@ -55,6 +55,12 @@ func TestUsageAddsUpToTheChargesInEveryView(t *testing.T) {
 	has(t, "a zone", p.see("/console/usage?range=24h&tz=Asia%2FKolkata&metric=seconds"), 200, "Asia/Kolkata", "8 s", total)
 	has(t, "a model", p.see("/console/usage?model=aurora-large&by=style"), 200, `$1.20<span class="money-fine">4918794</span>`, exact, "Remove the filters")
 	has(t, "nothing", p.see("/console/usage?model=none"), 200, "No usage matches")
+	for _, metric := range []string{"limited", "p50", "p95", "ttft", "ttft95"} {
+		has(t, metric, p.see("/console/usage?by=tag&metric="+metric), 200, total, "No tag")
+	}
+	quarter := time.Now().UTC().Truncate(15 * time.Minute)
+	minutes := "from=" + quarter.Add(-45*time.Minute).Format("2006-01-02T15:04") + "&to=" + quarter.Add(15*time.Minute).Format("2006-01-02T15:04")
+	has(t, "minutes", p.see("/console/usage?range=custom&"+minutes), 200, "Spend by minute", total, exact)
 	has(t, "nonsense", p.see("/console/usage?range=x&by=x&metric=x&tz=Local&modality=x"), 200, total)
 	for text, query := range map[string]string{
 		"The first day is after the last": "from=2026-02-02&to=2026-02-01", "Choose the first and the last day": "from=now", "at most 366 days": "from=2020-01-01&to=2026-01-01",
@@ -138,6 +144,17 @@ func TestRequestsAreFilteredPagedAndExported(t *testing.T) {
 	if err != nil || a.status != 200 || len(rows) != 1+calls+2 || rows[2][13] != "'-1+1" || rows[2][24] != "0.000000009" {
 		t.Errorf("%d: %d rows, %v", a.status, len(rows), err)
 	}
+	var out struct{ Requests []map[string]any }
+	j := p.see("/console/requests.json?model=reel")
+	if err := json.Unmarshal([]byte(j.body), &out); err != nil || len(out.Requests) != 1 || out.Requests[0]["request"] != video || out.Requests[0]["cost_usd"] != "0.000000009" {
+		t.Errorf("%v: %s", err, j.body)
+	}
+	if none := p.see("/console/requests.json?model=none"); none.body != "{\"requests\":[]}\n" {
+		t.Errorf("nothing is %q", none.body)
+	}
+	has(t, "a call in its list", p.see("/console/requests/"+video+"?cost_to=0.000000009"), 200, "Older", "/console/playground/video?model=reel")
+	has(t, "many rows", p.see("/console/requests?rows=10000&hide=tokens"), 200, "54 requests<", `class="table log-dense`)
+	has(t, "a tag that no key has", p.see("/console/requests?tag=none"), 200, "No request matches")
 	has(t, "somebody else's", h.signedIn("stranger@example.com").see("/console/requests"), 200, "No requests yet")
 }
 
