@@ -6,6 +6,7 @@ import (
 	"github.com/a-h/templ"
 
 	"umg/app"
+	"umg/app/markup"
 	"umg/views"
 )
 
@@ -29,73 +30,104 @@ const exampleRequest = "req_01kb4a7m9x3v5d2c8n6q1w0zpr"
 const exampleImage = "data:image/gif;base64,R0lGODlhAQABAIAAAMLCwgAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=="
 
 func exampleTurns() []views.PlayTurn {
-	result := &views.PlayResult{
-		RequestID: exampleRequest, FirstByte: 312 * time.Millisecond, Total: 1840 * time.Millisecond, Input: 48, CacheRead: 1024,
-		Output: 126, Reasoning: 64, Finish: "stop", Cost: 2_148_000,
-	}
 	return []views.PlayTurn{
 		{Text: "What is a hold in a prepaid ledger?"},
 		{Answer: true, Text: "An amount set aside before the work begins.", Note: "0.9 s · 31 tokens · $0.00041 · req_01…"},
 		{Text: "And what if the work costs less?", Image: exampleImage},
-		{Answer: true, Thought: "They ask about the difference.", Result: result,
+		{Answer: true, Thought: "They ask about the difference.", Result: exampleResult(),
 			Text: "Then the rest is released:\n\n1. The charge is taken from the hold.\n2. What is left goes back to the balance at once."},
 	}
 }
 
-func playground() []Story {
-	story := func(name, title string, status int, change func(*views.Playground)) Story {
-		return Story{Name: name, Group: "Playground", Title: title, Status: status, Path: "/console/playground",
-			View: func(s views.Shell) templ.Component {
-				all := exampleModels()
-				p := views.Playground{
-					Shell: s, Models: all[:2], ImageMax: 500_000, PlayPane: views.PlayPane{
-						Model: all[0], Style: "chat", Params: exampleParams(), Form: views.PlayForm{Stream: true},
-					},
-				}
-				change(&p)
-				return views.PlaygroundPage(p)
-			}}
+// exampleMarkdown is an answer with what Markdown has.
+const exampleMarkdown = "## Holds\n\nA **hold** sets an amount aside:\n\n| Step | Balance |\n|---|---:|\n| hold | $1.00 |\n| charge | $0.40 |\n\n" +
+	"```go\nfunc release(held, cost int64) int64 {\n\treturn held - cost // goes back at once\n}\n```\n\n- The rest is *released*.\n- See [the docs](https://example.com/docs)."
+
+const hostileText = "<script>alert(1)</script> [x](javascript:alert(1)) ![pixel](https://evil.example/p.gif) <b hx-get=\"/console\" hx-trigger=\"load\">x</b>\n\n" +
+	"averyverylongwordwithoutanyplacetobreakitaveryverylongwordwithoutanyplacetobreakitaveryverylongwordwithoutanyplacetobreakit\u202egnp.exe"
+
+func answered(text string, result *views.PlayResult) views.PlayTurn {
+	return views.PlayTurn{Answer: true, Text: text, HTML: markup.Untrusted(text), Result: result}
+}
+
+func exampleResult() *views.PlayResult {
+	return &views.PlayResult{
+		RequestID: exampleRequest, FirstByte: 312 * time.Millisecond, Total: 1840 * time.Millisecond, Input: 48, CacheRead: 1024,
+		Output: 126, Reasoning: 64, Finish: "stop", Cost: 2_148_000,
 	}
-	return []Story{
-		story("playground", "Before the first message", 200, func(*views.Playground) {}),
-		story("playground-text", "A model without images, two styles", 200, func(p *views.Playground) {
-			p.Model, p.Style = p.Models[1], "responses"
-		}),
-		story("playground-answered", "A conversation", 200, func(p *views.Playground) {
-			p.Form.System, p.Form.Turns = "Answer in plain words.", exampleTurns()
-			p.Params[1].Value = "0.2"
-		}),
-		story("playground-estimated", "An answer whose usage was counted here", 200, func(p *views.Playground) {
+}
+
+const exampleTools = `[
+  {
+    "name": "get_weather",
+    "description": "The weather of a city right now.",
+    "parameters": {
+      "type": "object",
+      "properties": { "city": { "type": "string" } },
+      "required": ["city"]
+    }
+  }
+]`
+
+func toolTurns() []views.PlayTurn {
+	called := exampleResult()
+	called.Finish = "tool_calls"
+	return []views.PlayTurn{
+		{Text: "Is it warmer in Paris or in Oslo?"},
+		{Answer: true, Text: "I look both up.", Result: called, Calls: []views.PlayToolCall{
+			{ID: "call_01", Name: "get_weather", Arguments: `{"city":"Paris","unit":"celsius"}`},
+			{ID: "call_02", Name: "get_weather", Arguments: `{"city":"Oslo","unit":"celsius"}`},
+		}},
+		{CallID: "call_01", Text: `{"celsius": 14.5, "sky": "cloudy"}`},
+		{CallID: "call_02"},
+	}
+}
+
+// beside is one more pane with the same conversation.
+func beside(p views.Playground, number int, model views.Model) views.PlayPane {
+	pane := p.PlayPane
+	pane.Number, pane.Model = number, model
+	return pane
+}
+
+func playStory(name, title string, status int, change func(*views.Playground)) Story {
+	return Story{Name: name, Group: "Playground", Title: title, Status: status, Path: "/console/playground",
+		View: func(s views.Shell) templ.Component {
+			all := exampleModels()
+			p := views.Playground{
+				Shell: s, Models: all[:2], ImageMax: 500_000, PlayPane: views.PlayPane{
+					Model: all[0], Style: "chat", Params: exampleParams(), Form: views.PlayForm{Stream: true, ToolChoice: "auto", Format: "text"},
+				},
+			}
+			change(&p)
+			return views.PlaygroundPage(p)
+		}}
+}
+
+func playground() []Story {
+	return append(playgroundAlone(),
+		playStory("playground-two", "Two models side by side", 200, func(p *views.Playground) {
 			p.Form.Turns = exampleTurns()[:2]
-			p.Form.Turns[1].Result = &views.PlayResult{
-				RequestID: exampleRequest, FirstByte: 200 * time.Millisecond, Total: 900 * time.Millisecond, Input: 12, Output: 9,
-				Cost: 21 * app.Nano, Estimated: true, Left: true,
+			p.Others = []views.PlayPane{beside(*p, 1, p.Models[1])}
+		}),
+		playStory("playground-one-failed", "Three models, one of which failed", 200, func(p *views.Playground) {
+			p.Form.Turns = []views.PlayTurn{{Text: "What is a hold?"}, answered(exampleMarkdown, exampleResult())}
+			failed := beside(*p, 1, p.Models[1])
+			failed.Form.Turns = failed.Form.Turns[:1]
+			failed.Trouble = &views.PlayTrouble{
+				Message: "The provider of this model does not answer.", Code: "upstream_unavailable", RequestID: exampleRequest, Wait: 20 * time.Second,
+			}
+			p.Others = []views.PlayPane{failed, beside(*p, 2, p.Models[0])}
+		}),
+		playStory("playground-four", "Four models", 200, func(p *views.Playground) {
+			p.Form.Turns = exampleTurns()[:2]
+			p.Form.Prompt = "And what if the work costs less?"
+			for i := range 3 {
+				p.Others = append(p.Others, beside(*p, i+1, p.Models[(i+1)%2]))
 			}
 		}),
-		story("playground-image", "With an image to send", 200, func(p *views.Playground) {
-			p.Form.Prompt, p.Form.Image = "What do you see?", exampleImage
-		}),
-		story("playground-refused", "A parameter refused", 422, func(p *views.Playground) {
-			p.Form.Prompt = "Hello"
-			p.Params[1].Value, p.Params[1].Error = "7", "temperature must be at most 2."
-			p.Trouble = &views.PlayTrouble{
-				Message: "temperature must be at most 2.", Code: "invalid_request_error", Field: "temperature", RequestID: exampleRequest,
-			}
-		}),
-		story("playground-unfunded", "Not enough credit", 422, func(p *views.Playground) {
-			p.Form.Prompt = "Hello"
-			p.Trouble = &views.PlayTrouble{
-				Message: "Your credit does not cover this request.", Code: "insufficient_quota", RequestID: exampleRequest, NoCredit: true,
-			}
-		}),
-		story("playground-limited", "Over the rate limit", 429, func(p *views.Playground) {
-			p.Form.Prompt, p.Form.Turns = "Hello", exampleTurns()[:2]
-			p.Trouble = &views.PlayTrouble{
-				Message: "Too many requests to this model.", Code: "rate_limit_exceeded", RequestID: exampleRequest, Wait: 12 * time.Second,
-			}
-		}),
-		story("playground-no-models", "No model can be called", 200, func(p *views.Playground) { p.Models = nil }),
-		{Name: "playground-code", Group: "Playground", Title: "The request as code", Status: 200, Path: "/console/playground",
+		playStory("playground-no-models", "No model can be called", 200, func(p *views.Playground) { p.Models = nil }),
+		Story{Name: "playground-code", Group: "Playground", Title: "The request as code", Status: 200, Path: "/console/playground",
 			View: func(s views.Shell) templ.Component {
 				c := views.PlayCode{Shell: s, Model: exampleModels()[0], Style: "chat", KeyHint: "sk-umg-7H…f3Qk"}
 				for _, style := range allStyles {
@@ -104,5 +136,81 @@ func playground() []Story {
 				c.Variants[3] = views.PlayVariant{Style: "native", Refusal: "logprobs cannot be said in this style."}
 				return views.PlayCodePage(c)
 			}},
+	)
+}
+
+// playgroundAlone are the states of a single pane.
+func playgroundAlone() []Story {
+	return append([]Story{
+		playStory("playground", "Before the first message", 200, func(*views.Playground) {}),
+		playStory("playground-text", "A model without images, two styles", 200, func(p *views.Playground) {
+			p.Model, p.Style = p.Models[1], "responses"
+		}),
+		playStory("playground-answered", "A conversation", 200, func(p *views.Playground) {
+			p.Form.System, p.Form.Turns = "Answer in plain words.", exampleTurns()
+			p.Params[1].Value = "0.2"
+		}),
+		playStory("playground-markdown", "An answer with Markdown and code", 200, func(p *views.Playground) {
+			p.Form.Turns = []views.PlayTurn{{Text: "What is a hold in a prepaid ledger?"}, answered(exampleMarkdown, exampleResult())}
+		}),
+		playStory("playground-tools", "Calls of tools, and their results", 200, func(p *views.Playground) {
+			p.Form.Tools, p.Form.ToolChoice, p.Form.Turns = exampleTools, "get_weather", toolTurns()
+		}),
+		playStory("playground-structured", "An answer by a schema", 200, func(p *views.Playground) {
+			p.Form.Format, p.Form.SchemaName, p.Form.Schema = "json_schema", "city", "{\n  \"type\": \"object\"\n}"
+			p.Form.Turns = []views.PlayTurn{{Text: "Which city is the capital of Norway?"}, answered("```json\n{\n  \"city\": \"Oslo\",\n  \"sure\": true\n}\n```", exampleResult())}
+		}),
+		playStory("playground-variables", "A prompt with variables", 200, func(p *views.Playground) {
+			p.Form.System, p.Form.Prompt = "Answer in {{language}}.", "Explain {{topic}} to {{reader}}."
+			p.Form.Vars = []views.PlayVar{{Name: "language", Value: "Norwegian"}, {Name: "topic", Value: "holds"}, {Name: "reader"}}
+		}),
+		playStory("playground-hostile", "Hostile text everywhere", 200, func(p *views.Playground) {
+			p.Form.System, p.Form.Prompt = hostileText, hostileText
+			p.Form.Turns = []views.PlayTurn{{Text: hostileText, Image: "https://evil.example/p.gif"}, answered(hostileText, exampleResult()),
+				{Answer: true, Text: hostileText, Thought: hostileText, Calls: []views.PlayToolCall{{ID: hostileText, Name: hostileText, Arguments: hostileText}}}}
+			p.Trouble = &views.PlayTrouble{Message: hostileText, Code: "invalid_request_error", Field: hostileText}
+		}),
+		playStory("playground-inspector", "The inspector is open", 200, func(p *views.Playground) {
+			p.Form.Turns = exampleTurns()[:2]
+			p.Sent = &views.PlaySent{
+				Request:  "{\n  \"model\": \"meridian/atlas-large\",\n  \"messages\": [\n    { \"role\": \"user\", \"content\": \"What is a hold in a prepaid ledger?\" }\n  ]\n}",
+				Response: "{\n  \"id\": \"chatcmpl-1\"\n}",
+			}
+		}),
+	}, playgroundTrouble()...)
+}
+
+// playgroundTrouble are answers that are not whole, and questions without one.
+func playgroundTrouble() []Story {
+	return []Story{
+		playStory("playground-estimated", "An answer whose usage was counted here", 200, func(p *views.Playground) {
+			p.Form.Turns = exampleTurns()[:2]
+			p.Form.Turns[1].Result = &views.PlayResult{
+				RequestID: exampleRequest, FirstByte: 200 * time.Millisecond, Total: 900 * time.Millisecond, Input: 12, Output: 9,
+				Cost: 21 * app.Nano, Estimated: true, Left: true,
+			}
+		}),
+		playStory("playground-image", "With an image to send", 200, func(p *views.Playground) {
+			p.Form.Prompt, p.Form.Image = "What do you see?", exampleImage
+		}),
+		playStory("playground-refused", "A parameter refused", 422, func(p *views.Playground) {
+			p.Form.Prompt = "Hello"
+			p.Params[1].Value, p.Params[1].Error = "7", "temperature must be at most 2."
+			p.Trouble = &views.PlayTrouble{
+				Message: "temperature must be at most 2.", Code: "invalid_request_error", Field: "temperature", RequestID: exampleRequest,
+			}
+		}),
+		playStory("playground-unfunded", "Not enough credit", 422, func(p *views.Playground) {
+			p.Form.Prompt = "Hello"
+			p.Trouble = &views.PlayTrouble{
+				Message: "Your credit does not cover this request.", Code: "insufficient_quota", RequestID: exampleRequest, NoCredit: true,
+			}
+		}),
+		playStory("playground-limited", "Over the rate limit", 429, func(p *views.Playground) {
+			p.Form.Prompt, p.Form.Turns = "Hello", exampleTurns()[:2]
+			p.Trouble = &views.PlayTrouble{
+				Message: "Too many requests to this model.", Code: "rate_limit_exceeded", RequestID: exampleRequest, Wait: 12 * time.Second,
+			}
+		}),
 	}
 }

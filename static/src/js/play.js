@@ -110,8 +110,12 @@ const buttons = {
   "[data-copy-turn], [data-editor-save], [data-editor-send], [data-editor-cancel]": act,
   "[data-toggle-side]"(button) {
     const form = button.closest("[data-pane]");
-    form.dataset.side = form.dataset.side === "open" ? "" : "open";
-    button.setAttribute("aria-expanded", String(form.dataset.side === "open"));
+    const want = form.dataset.side !== "open";
+    form.dataset.side = want ? "open" : "";
+    button.setAttribute("aria-expanded", String(want));
+    if (want) {
+      form.querySelector("[data-part=side] input, [data-part=side] select").focus();
+    }
   },
 };
 
@@ -134,6 +138,10 @@ document.addEventListener("keydown", (event) => {
   if (inEditor && (event.key === "Escape" || chord)) {
     event.preventDefault();
     part(inEditor, chord ? "editor-save" : "editor-cancel").click();
+  } else if (event.key === "Escape" && closest(event, "[data-side=open] .pane-side")) {
+    event.preventDefault();
+    part(closest(event, "[data-pane]"), "toggle-side").click();
+    part(closest(event, "[data-pane]"), "toggle-side").focus();
   } else if (event.key === "Escape" && runs.size > 0) {
     event.preventDefault();
     [...runs.keys()].forEach(stop);

@@ -89,10 +89,13 @@ export const addPane = async (from, { model = another(from), last = null } = {})
   try {
     const form = (await fetched(settingsPath, data)).querySelector("[data-pane]");
     from.after(form);
+    for (const one of [from, form]) {
+      part(one, "system").open = false; // beside each other there is little room
+    }
     copyTurns(from, form, last);
     settle();
     form.scrollIntoView({ block: "nearest", inline: "nearest" });
-    document.getElementById(`${form.id === "play" ? "play" : form.id}-model`)?.focus();
+    form.querySelector(".model-button").focus();
     say(`Added ${form.querySelector(".model-name").textContent}`);
     return form;
   } catch {
