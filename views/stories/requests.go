@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"net/url"
 	"time"
 
 	"github.com/a-h/templ"
@@ -46,8 +47,9 @@ func requestPages() []Story {
 	list := func(name, title string, status int, change func(*views.RequestLog)) Story {
 		return Story{Name: name, Group: "Requests", Title: title, Status: status, Path: "/console/requests",
 			View: func(s views.Shell) templ.Component {
-				l := views.RequestLog{Shell: s, Choices: usageChoices(), Requests: exampleCalls()}
+				l := views.RequestLog{Shell: s, Choices: usageChoices(), Requests: exampleCalls(), Tail: "1.0"}
 				change(&l)
+				l.Picture = examplePicture(l.Query)
 				return views.RequestsPage(l)
 			}}
 	}
@@ -59,6 +61,18 @@ func requestPages() []Story {
 				Reason: "completed", After: "1.req_1",
 			}
 			l.Requests, l.Next = l.Requests[:2], "2.req_2"
+		}),
+		list("requests-narrow", "The log, with every filter and fewer columns", 200, func(l *views.RequestLog) {
+			values, _ := url.ParseQuery("range=24h&outcome=not_succeeded&provider=meridian&used=aurora-mini&source=api&streamed=yes&tag=production" +
+				"&error=upstream_error&finish=length&end_user=u-4411&cost_from=0.001&cost_to=0.5&slower=2.5&key=key_support&hide=first&hide=tokens")
+			l.Query = views.ParseRequestQuery(values)
+			l.Requests = l.Requests[1:3]
+		}),
+		list("requests-dense", "The log, a thousand rows at once", 200, func(l *views.RequestLog) {
+			l.Query.Rows = 1000
+			for range 3 {
+				l.Requests = append(l.Requests, exampleCalls()...)
+			}
 		}),
 		list("requests-empty", "The log, before the first call", 200, func(l *views.RequestLog) { l.Requests = nil }),
 		list("requests-none", "The log, no call matches", 200, func(l *views.RequestLog) { l.Requests, l.Query.Search = nil, "req_zzz" }),
@@ -73,6 +87,19 @@ func requestPages() []Story {
 		}),
 	}
 	return append(stories, requestDetails()...)
+}
+
+func examplePicture(q views.RequestQuery) *views.CallPicture {
+	from, to, step := q.PictureSpan(Now())
+	if step == 0 {
+		return nil
+	}
+	p := &views.CallPicture{From: from, To: to, Step: step, Since: from}
+	for t, i := from, int64(3); t.Before(to); t, i = t.Add(step), i+1 {
+		n := (i*37%11 + i%3) * 9
+		p.Bars = append(p.Bars, views.CallBar{Start: t, Requests: n, Errors: n * (i % 4) / 30})
+	}
+	return p
 }
 
 func priceOfMillion(meter string, amount app.Amount) *views.Price {
@@ -111,6 +138,8 @@ func requestDetails() []Story {
 		}),
 		story("request-left", "A call its client left, after several attempts", 1, func(d *views.RequestDetail) {
 			d.Attempts, d.Known = 3, false
+			d.ErrorDocs, d.Newer, d.Older = "/console/docs/errors#client_closed_request", exampleCalls()[0].ID, exampleCalls()[2].ID
+			d.Query = views.RequestQuery{Outcome: "client_left"}
 		}),
 		story("request-cut", "A stream that broke off", 2, func(d *views.RequestDetail) {
 			d.Lines = []views.PriceLine{{Meter: "output_tokens", Quantity: 44, Price: priceOfMillion("output_tokens", 20_001_000_000)}}

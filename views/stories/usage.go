@@ -28,7 +28,7 @@ func usageChoices() views.UsageChoices {
 	return views.UsageChoices{
 		Models:  option("aurora-large", Model, "cobalt-code", "quarry/reel:pro", "sage-reasoning-long-context-preview"),
 		Keys:    []ui.Option{{Value: "key_batch", Label: "Batch nightly"}, {Value: "key_support", Label: "Support assistant, production"}},
-		Reasons: option("completed", "client_left", "upstream_broke_off"),
+		Reasons: option("completed", "client_left", "upstream_broke_off"), Tags: option("development", "production"),
 	}
 }
 
@@ -41,6 +41,9 @@ func usageOf(s views.Shell, address string, groups ...string) views.Usage {
 	step := 24 * time.Hour
 	if u.Query.Hourly(Now()) {
 		step = time.Hour
+	}
+	if u.Query.Minutely() {
+		step = time.Minute
 	}
 	i := int64(0)
 	for t := from; t.Before(to) && !t.After(Now()); t = t.Add(step) {
@@ -78,6 +81,22 @@ func usageBefore(u views.Usage, step time.Duration) *views.UsagePeriod {
 	return before
 }
 
+func exampleTook(u views.Usage) *views.UsageTook {
+	took := &views.UsageTook{
+		Steps: map[int64]views.UsageTimes{}, Groups: map[string]views.UsageTimes{},
+		Sample: "Of calls that were answered. Made of 57,120 of them, at most 89 from each 15 min.",
+	}
+	of := func(i int) views.UsageTimes {
+		d := time.Duration(i%5+3) * 411 * time.Millisecond
+		return views.UsageTimes{Calls: 800, P50: d, P95: 4 * d, FirstP50: d / 3, FirstP95: d}
+	}
+	for i, l := range u.Lines {
+		took.Steps[l.Start.Unix()], took.Groups[l.ID] = of(i), of(i)
+	}
+	took.All = of(1)
+	return took
+}
+
 func usagePages() []Story {
 	story := func(name, title, address string, status int, groups []string, change func(*views.Usage)) Story {
 		return Story{Name: name, Group: "Usage", Title: title, Status: status, Path: "/console/usage",
@@ -110,6 +129,16 @@ func usagePages() []Story {
 		story("usage-books-wrong", "The books do not agree", "", 200, models[:2], func(u *views.Usage) { u.Books.Charges -= 43 }),
 		story("usage-books-away", "The books cannot be compared", "range=month&metric=errors", 200, models[:2],
 			func(u *views.Usage) { u.Books = nil }),
+		story("usage-minutes", "One hour by its minutes", "range=custom&from=2026-11-20T09:00&to=2026-11-20T10:00", 200, models[:2], none),
+		story("usage-latency", "How long calls took", "metric=p95", 200, models[:3], func(u *views.Usage) { u.Took = exampleTook(*u) }),
+		story("usage-budget", "The spend of a key against its budget, and what rules say", "key=key_batch&by=model", 200, models[:2], func(u *views.Usage) {
+			u.Budget = &views.UsageBudget{Limit: 5 * app.Dollar, Spent: 137 * app.Cent, Period: "day"}
+			u.Notes = []string{
+				"Tuesday 17 November cost $12.40, 4× the mean of the last 4 Tuesdays, which is $3.01.",
+				"November comes to about $41.20 if it goes on like this: $27.31 so far, and the mean of the last 14 whole days, $1.37 a day, " +
+					"for what is left of it.",
+			}
+		}),
 		story("usage-empty", "Nothing used yet", "", 200, nil, none),
 		story("usage-none", "No usage matches", "model=aurora-large&range=24h", 200, nil, none),
 		story("usage-backwards", "The last day before the first", "range=custom&from=2026-11-20&to=2026-11-02", 422, nil, func(u *views.Usage) {
