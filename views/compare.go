@@ -97,7 +97,7 @@ func (c Comparison) groups() []compareGroup {
 				if m.Now.calls() == 0 {
 					return ""
 				}
-				return Percent(m.Now.Answered, m.Now.calls())
+				return answeredShare(m.Now.Answered, m.Now.calls())
 			}),
 		}},
 		{"Limits", c.limitRows()},

@@ -186,6 +186,14 @@ func (l Models) markedBeyond(rows []Model) []Model {
 	return beyond
 }
 
+// ticked is how many models are chosen for a comparison, as far as the address says. The script keeps it.
+func (l Models) ticked() string {
+	if len(l.Query.Marked) == 0 {
+		return ""
+	}
+	return strconv.Itoa(len(l.Query.Marked)) + " of " + strconv.Itoa(markedMax)
+}
+
 // chips are the choices of a filter with the number of models behind each, without those that no model has.
 func (l Models) chips(values []string, label func(string) string, has func(Model, string) bool) []ui.ChipOption {
 	var options []ui.ChipOption

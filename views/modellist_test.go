@@ -2,7 +2,7 @@ package views
 
 import (
 	"net/url"
-	"slices"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -15,15 +15,24 @@ import (
 func tokens(id string, in, out int64, context int64) Model {
 	return Model{
 		ID: id, Name: id, Capabilities: []string{"text"}, Styles: []Style{"chat"}, ContextTokens: context, State: ModelAvailable,
+		Output: []string{"text"}, Input: []string{"text"},
 		Prices: []Price{{Meter: "input_tokens", Amount: app.Amount(in), Per: 1_000_000}, {Meter: "output_tokens", Amount: app.Amount(out), Per: 1_000_000}},
 	}
 }
+
+var someKeys = []KeyAllows{{ID: "key_1", Models: []string{"a", "b", "gone"}}, {ID: "key_2"}}
 
 func someModels() []Model {
 	film := Model{ID: "film", Name: "film", Capabilities: []string{"video"}, State: ModelComing, Prices: []Price{{Meter: "seconds", Amount: app.Dollar, Per: 1}}}
 	b := tokens("b", 1, 9, 200)
 	b.Styles, b.Capabilities = []Style{"messages"}, []string{"text", "code"}
-	return []Model{tokens("c", 3, 5, 100), film, b, tokens("a", 2, 7, 300)}
+	b.Parameters, b.Input, b.MaxOutput = []string{"tools", "seed"}, []string{"text", "image"}, 50
+	b.Now = ModelNow{FirstByteP50: time.Second, Speed: 90}
+	c, a := tokens("c", 3, 5, 100), tokens("a", 2, 7, 300)
+	c.Parameters, c.Deprecated, c.MaxOutput = []string{"tools"}, &time.Time{}, 20
+	a.Now = ModelNow{FirstByteP50: time.Millisecond, Speed: 10}
+	film.Output = []string{"video"}
+	return []Model{c, film, b, a}
 }
 
 func TestModelsAreFoundAndSorted(t *testing.T) {
@@ -46,13 +55,31 @@ func TestModelsAreFoundAndSorted(t *testing.T) {
 		"q=FI+lm":                             "film",
 		"q=zebra":                             "",
 		"capability=text&style=messages&q=b":  "b",
+		"sort=-max":                           "b c film a", "sort=max": "c b film a", "sort=ttft": "a b c film", "sort=-ttft": "b a c film", "sort=-speed": "b a c film",
+		"feature=tools":                            "c b",
+		"feature=tools&feature=seed":               "b",
+		"feature=vision":                           "b",
+		"feature=nonsense":                         "c film b a",
+		"input=text&input=image":                   "b",
+		"output=video&output=text":                 "c film b a",
+		"output=video":                             "film",
+		"status=deprecated":                        "c",
+		"status=coming&status=available&sort=name": "a b film",
+		"context=200":                              "b a",
+		"context=-5":                               "c film b a",
+		"from=0.000000002":                         "c film a",
+		"from=0.000000002&to=%240.5":               "c a",
+		"from=x&to=-1":                             "c film b a",
+		"key=key_1":                                "b a",
+		"key=key_2":                                "c film b a",
+		"key=key_none":                             "c film b a",
 	} {
 		v, err := url.ParseQuery(query)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var ids []string
-		for _, m := range (Models{Query: ParseModelQuery(v), All: someModels()}).Rows() {
+		for _, m := range (Models{Query: ParseModelQuery(v), All: someModels(), Keys: someKeys}).Rows() {
 			ids = append(ids, m.ID)
 		}
 		if got := strings.Join(ids, " "); got != want {
@@ -66,15 +93,20 @@ func TestAQueryLivesInItsAddress(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		q := ModelQuery{
-			Text:         strings.TrimSpace(rapid.String().Draw(t, "text")),
+			Text:         strings.TrimSpace(rapid.StringN(0, 40, 200).Draw(t, "text")),
 			Capabilities: picked(t, "capability", Capabilities()), Styles: picked(t, "style", styleNames),
-			Sort: rapid.SampledFrom([]string{"", "name", "-name", "input", "-released", "context"}).Draw(t, "sort"),
+			Inputs: picked(t, "input", modalityNames), Outputs: picked(t, "output", modalityNames), Features: picked(t, "feature", featureNames()),
+			Statuses: picked(t, "status", statusNames()), From: rapid.SampledFrom([]string{"", "0", "0.15", "12"}).Draw(t, "from"),
+			To: rapid.SampledFrom([]string{"", "5", "0.000000001"}).Draw(t, "to"), Context: rapid.Int64Range(0, 1<<40).Draw(t, "context"),
+			Key: rapid.SampledFrom([]string{"", "key_1"}).Draw(t, "key"), Unit: rapid.SampledFrom([]string{"", UnitThousand}).Draw(t, "unit"),
+			View: rapid.SampledFrom([]string{"", ViewTable, ViewCards}).Draw(t, "view"), Marked: picked(t, "marked", []string{"a", "b/c:d", "e?f"}),
+			Sort: rapid.SampledFrom([]string{"", "name", "-name", "input", "-released", "context", "ttft", "-speed"}).Draw(t, "sort"),
 		}
 		u, err := url.Parse(q.Path())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := ParseModelQuery(u.Query()); got.Path() != q.Path() || got.Text != q.Text || !slices.Equal(got.Styles, q.Styles) {
+		if got := ParseModelQuery(u.Query()); !reflect.DeepEqual(got, q) {
 			t.Fatalf("%+v became %+v", q, got)
 		}
 	})

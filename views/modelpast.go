@@ -62,8 +62,20 @@ func dayWords(d ModelDay) string {
 	if d.Failed == 0 {
 		return "all of " + counted(calls, "call", "calls") + " answered"
 	}
-	return Percent(d.Answered, calls) + " of " + counted(calls, "call", "calls") + " answered, " + Count(d.Failed) + " failed"
+	return answeredShare(d.Answered, calls) + " of " + counted(calls, "call", "calls") + " answered, " + Count(d.Failed) + " failed"
 }
+
+// answeredShare is a share of calls with up to two decimals. Not quite all are never shown as all.
+func answeredShare(answered, calls int64) string {
+	const parts = 10_000
+	if calls <= 0 {
+		return "–"
+	}
+	n := answered * parts / calls
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatInt(n/100, 10)+"."+twoDigits(n%100), "0"), ".") + "%"
+}
+
+func twoDigits(n int64) string { return strconv.FormatInt(100+n, 10)[1:] }
 
 // stripSummary is the strip in words.
 func (d ModelDetail) stripSummary() string {
@@ -83,7 +95,7 @@ func (d ModelDetail) stripSummary() string {
 	if known == 0 {
 		return "Nobody called this model in the last 90 days."
 	}
-	text := Percent(all.Answered, all.Answered+all.Failed) + " of " + counted(all.Answered+all.Failed, "call", "calls") + " answered in 90 days"
+	text := answeredShare(all.Answered, all.Answered+all.Failed) + " of " + counted(all.Answered+all.Failed, "call", "calls") + " answered in 90 days"
 	if known < stripDays {
 		text += ", on " + counted(known, "day", "days") + " with calls"
 	}
@@ -235,39 +247,33 @@ func (c ModelChange) Text() string {
 	case c.Field == "description":
 		return "Description reworded"
 	}
-	label, part := changeLabels[c.Field], ""
+	label, dollar := changeLabels[c.Field], ""
 	if first, rest, nested := strings.Cut(c.Field, "."); nested {
 		switch first {
 		case "rates":
-			label = meterWords[rest].label + " price"
+			label, dollar = meterWords[rest].label+" price", "$"
 		case "size_rates":
 			size, meter, _ := strings.Cut(rest, ".")
-			label = meterWords[meter].label + " price at " + size
+			label, dollar = meterWords[meter].label+" price at "+size, "$"
 		case "limits":
 			label = "Limit of " + strings.ReplaceAll(rest, "_", " ")
 		default:
-			label, part = "Range of "+strings.ReplaceAll(rest, ".", " "), ""
+			label = "Range of " + strings.ReplaceAll(rest, ".", " ")
 		}
 	}
 	if label == "" {
 		label = titled(strings.ReplaceAll(c.Field, "_", " "))
 	}
 	if strings.HasPrefix(c.From, "[") && strings.HasPrefix(c.To, "[") {
-		part = listChange(c.From, c.To)
-	} else {
-		part = valueChange(c.From, c.To)
+		return label + ": " + listChange(c.From, c.To)
 	}
-	return label + ": " + part
-}
-
-func valueChange(from, to string) string {
 	switch {
-	case from == "":
-		return to
-	case to == "":
-		return from + ", not any more"
+	case c.From == "":
+		return label + ": " + dollar + c.To
+	case c.To == "":
+		return label + ": " + dollar + c.From + ", not any more"
 	}
-	return from + " → " + to
+	return label + ": " + dollar + c.From + " → " + dollar + c.To
 }
 
 // listChange says what came into a list and what left it.
@@ -295,7 +301,7 @@ func nowWord(n ModelNow) string {
 	if !ok {
 		return "No calls"
 	}
-	return v.text + ", " + Percent(n.Answered, n.calls()) + " of " + counted(n.calls(), "call", "calls")
+	return v.text + ", " + answeredShare(n.Answered, n.calls()) + " of " + counted(n.calls(), "call", "calls")
 }
 
 func sizeOptions(sizes []string) []ui.Option {

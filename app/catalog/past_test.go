@@ -26,7 +26,7 @@ func TestAModelsPastIsToldWithoutItsRoutes(t *testing.T) {
 	if err != nil || len(prices) != 2 {
 		t.Fatal(prices, err)
 	}
-	if now, then := prices[0], prices[1]; now.Prices["input_tokens"].String() != "0.30 per 1M" || then.Prices["input_tokens"].String() != "0.15 per 1M" ||
+	if now, then := prices[0], prices[1]; now.Prices["input_tokens"].String() != "0.3 per 1M" || then.Prices["input_tokens"].String() != "0.15 per 1M" ||
 		now.From.Before(then.From) {
 		t.Errorf("%+v", prices)
 	}
@@ -35,7 +35,7 @@ func TestAModelsPastIsToldWithoutItsRoutes(t *testing.T) {
 	for _, c := range changes {
 		told = append(told, fmt.Sprintf("%s %s>%s", c.Field, c.From, c.To))
 	}
-	if got := strings.Join(told, "; "); err != nil || got != "name One>Eins; rates.input_tokens 0.15 per 1M>0.30 per 1M;  >" {
+	if got := strings.Join(told, "; "); err != nil || got != "name One>Eins; rates.input_tokens 0.15 per 1M>0.3 per 1M;  >" {
 		t.Errorf("%s, %v", got, err)
 	}
 	if one, err := past.ModelChanges(t.Context(), "acme/one", 1); err != nil || len(one) != 1 {

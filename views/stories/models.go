@@ -3,8 +3,6 @@ package stories
 import (
 	"time"
 
-	"github.com/a-h/templ"
-
 	"umg/app"
 	"umg/views"
 )
@@ -38,19 +36,28 @@ func exampleModels() []views.Model {
 			perMillion("input_tokens", 250), perMillion("cache_read_tokens", 125), perMillion("output_tokens", 1000),
 			{Meter: "reasoning_tokens", Like: "output_tokens"}, {Meter: "cache_write_tokens", Like: "input_tokens"},
 		},
+		Parameters: []string{"temperature", "top_p", "stop", "seed", "logprobs", "tools", "tool_choice", "response_format", "structured_outputs"},
+		Now: views.ModelNow{
+			Answered: 18_412, Failed: 9, FirstByteP50: 412 * time.Millisecond, FirstByteP95: 1180 * time.Millisecond, Speed: 86_400,
+		},
 	}
 	mini := large
 	mini.ID, mini.Name, mini.Description = "aurora/"+Model, "Aurora Mini", "Quick and inexpensive. A good first choice."
 	mini.Prices = []views.Price{perMillion("input_tokens", 15), perMillion("output_tokens", 60)}
 	mini.ContextTokens, mini.MaxOutput, mini.Styles = 128_000, 16_384, []views.Style{"chat", "responses"}
+	mini.Parameters = []string{"temperature", "top_p", "stop", "seed", "response_format"}
+	mini.Now = views.ModelNow{Answered: 2_204, Failed: 61, FirstByteP50: 171 * time.Millisecond, FirstByteP95: 640 * time.Millisecond, Speed: 212_700}
 	paused := mini
+	paused.Parameters, paused.Now = []string{"tools", "reasoning_effort"}, views.ModelNow{}
 	paused.ID, paused.Name, paused.Owner, paused.State = "borealis/thinker", "Thinker", "borealis", views.ModelPaused
 	paused.Notice = "It is under more load than its provider takes; new calls are let in again within the hour."
 	paused.Prices = []views.Price{perMillion("input_tokens", 1200), perMillion("output_tokens", 4800), perMillion("reasoning_tokens", 3600)}
 	old := mini
+	old.Now, old.Successor = views.ModelNow{Answered: 31, Failed: 6, FirstByteP50: 2300 * time.Millisecond, Speed: 9_300}, "borealis/thinker"
 	old.ID, old.Name, old.Owner, old.Deprecated, old.Shutdown = "borealis/elder", "Elder", "borealis", date(2026, 11, 1), date(2027, 6, 1)
 	old.Notice, old.Styles = "Elder will be replaced by Thinker on 1 June 2027.", allStyles[:1]
 	unserved := mini
+	unserved.Now = views.ModelNow{}
 	unserved.ID, unserved.Name, unserved.Owner, unserved.State, unserved.Styles = "quarry/stone", "Stone", "quarry", views.ModelUnserved, nil
 	film := views.Model{
 		ID: "quarry/reel:pro", Name: "Reel Pro", Owner: "quarry", Kind: "video", State: views.ModelComing, Released: day(2026, 12, 6),
@@ -87,51 +94,6 @@ func exampleFields() []views.Field {
 			}},
 		{Name: "temperature", Types: "number", Default: "1", Allowed: []string{"0 – 2"}, Text: "How freely the next token is drawn."},
 		{Name: "reasoning_effort", Types: "string", Allowed: []string{"low", "medium", "high"}, Text: "How long the model thinks."},
-	}
-}
-
-func models() []Story {
-	list := func(name, title string, q views.ModelQuery, all []views.Model) Story {
-		return Story{Name: name, Group: "Models", Title: title, Status: 200, Path: "/console/models", View: func(s views.Shell) templ.Component {
-			return views.ModelsPage(views.Models{Shell: s, Query: q, All: all})
-		}}
-	}
-	one := func(name, title string, i int, contracts ...views.ModelContract) Story {
-		return Story{Name: name, Group: "Models", Title: title, Status: 200, Path: views.ModelPath(exampleModels()[i].ID),
-			View: func(s views.Shell) templ.Component {
-				model := exampleModels()[i]
-				if len(contracts) > 0 && model.State == views.ModelComing {
-					model.State = views.ModelAvailable
-				}
-				d := views.ModelDetail{Shell: s, Model: model, Contracts: contracts, KeyHint: "sk-umg-7H…f3Qk", Factor: 1}
-				if i == 1 {
-					d.KeyHint, d.Factor = "", 20
-				}
-				return views.ModelPage(d)
-			}}
-	}
-	var contracts []views.ModelContract
-	for _, style := range allStyles {
-		contracts = append(contracts, views.ModelContract{
-			Style: style, Hash: "5f3a9c0e11d2b476", Fields: exampleFields(), Without: []string{"seed", "logit_bias"}, Sample: exampleBody(style),
-		})
-	}
-	return []Story{
-		list("models", "Models of every kind and state", views.ModelQuery{}, exampleModels()),
-		list("models-filtered", "Models, searched and sorted", views.ModelQuery{
-			Text: "a", Capabilities: []string{"text"}, Styles: []string{"chat"}, Sort: "-input",
-		}, exampleModels()),
-		list("models-none", "No model matches", views.ModelQuery{Text: "zebra"}, exampleModels()),
-		list("models-empty", "No catalog yet", views.ModelQuery{}, nil),
-		one("model", "A model in all four styles", 0, contracts...),
-		one("model-no-key", "A model, for a reader without a key and with higher limits", 1, contracts[0]),
-		one("model-paused", "A paused model", 2, contracts[0]),
-		one("model-deprecated", "A deprecated model", 3, contracts[0]),
-		one("model-unserved", "A model without a provider", 4),
-		one("model-coming", "A coming model, priced by second and size", 5),
-		one("model-video", "A model that makes videos", 5, views.ModelContract{
-			Style: "videos", Hash: "81c0e2aa5b7d9f34", Fields: exampleFields()[:1], Without: []string{"stream"},
-		}),
 	}
 }
 

@@ -13,6 +13,7 @@ import "./requestlog.js";
 import "./keys.js";
 import "./shortcuts.js";
 import "./palette.js";
+import "./compare.js";
 import "./times.js";
 import "./forms.js";
 import "./toasts.js";

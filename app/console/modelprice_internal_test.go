@@ -1,0 +1,83 @@
+package console
+
+import (
+	"math"
+	"net/url"
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/billing"
+)
+
+func pricedModel(per int64, in, cached, out app.Amount) *catalog.Model {
+	m := &catalog.Model{ID: "m", Kind: catalog.KindText, Prices: catalog.Rates{}}
+	for meter, amount := range map[billing.Meter]app.Amount{billing.InputTokens: in, billing.CacheReadTokens: cached, billing.OutputTokens: out} {
+		m.Prices[meter.String()] = catalog.Price{Amount: amount, Per: per}
+		m.RateCard.Rates = append(m.RateCard.Rates, billing.Rate{Meter: meter, Amount: amount, Per: per})
+	}
+	return m
+}
+
+// TestTheCalculatorChargesWhatBillingDoes compares it with the function that prices calls.
+func TestTheCalculatorChargesWhatBillingDoes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		amount := func(name string) app.Amount { return app.Amount(rapid.Int64Range(0, 1e11).Draw(t, name)) }
+		m := pricedModel(rapid.SampledFrom([]int64{1, 1_000, 1_000_000}).Draw(t, "per"), amount("in"), amount("cached"), amount("out"))
+		usage, q := billing.Usage{}, url.Values{}
+		for _, meter := range []billing.Meter{billing.InputTokens, billing.CacheReadTokens, billing.OutputTokens} {
+			usage[meter] = rapid.Int64Range(0, 1_000_000).Draw(t, meter.String())
+			q.Set(meter.String(), strconv.FormatInt(usage[meter], 10))
+		}
+		n := rapid.Int64Range(0, 1_000).Draw(t, "requests")
+		q.Set("requests", strconv.FormatInt(n, 10))
+		want, err := m.RateCard.Cost(usage)
+		c := calculation(m, q)
+		if int64(want) > 0 && n > 0 && want > math.MaxInt64/30/app.Amount(n) {
+			if c.Error == "" {
+				t.Fatal("what cannot be counted is shown")
+			}
+			return
+		}
+		if err != nil || c.Error != "" || c.Total != want || c.Day != want*app.Amount(n) || c.Month != c.Day*30 {
+			t.Fatalf("%+v, not %d (%v)", c, want, err)
+		}
+	})
+}
+
+func TestTheCalculatorTakesSizesAndSaysWhatItDoesNotTake(t *testing.T) {
+	t.Parallel()
+	seconds := func(dollars app.Amount) (catalog.Rates, billing.RateCard) {
+		return catalog.Rates{"seconds": {Amount: dollars, Per: 1}}, billing.RateCard{Rates: []billing.Rate{{Meter: billing.Seconds, Amount: dollars, Per: 1000}}}
+	}
+	film := &catalog.Model{Kind: catalog.KindVideo, Sizes: []string{"small", "large"}, Seconds: []int64{4, 8, 12}}
+	film.Prices, film.RateCard = seconds(10 * app.Cent)
+	large, card := seconds(70 * app.Cent)
+	film.SizePrices, film.SizeRateCards = map[string]catalog.Rates{"large": large}, map[string]billing.RateCard{"large": card}
+	for query, want := range map[string]app.Amount{
+		"": 80 * app.Cent, "seconds=4": 40 * app.Cent, "seconds=4&size=large": 280 * app.Cent, "seconds=4&size=huge": 40 * app.Cent,
+	} {
+		q, _ := url.ParseQuery(query)
+		if c := calculation(film, q); c.Total != want || c.Error != "" || len(c.Lines) != 1 {
+			t.Errorf("%q comes to %+v", query, c)
+		}
+	}
+	m := pricedModel(1_000_000, app.Dollar, app.Cent, 2*app.Dollar)
+	for _, wrong := range []string{"input_tokens=-1", "input_tokens=1.5", "output_tokens=2000000000", "requests=x", "cache_read_tokens=1e3"} {
+		q, _ := url.ParseQuery(wrong)
+		if c := calculation(m, q); c.Error == "" || c.Total != 0 {
+			t.Errorf("%q is taken: %+v", wrong, c)
+		}
+	}
+	q, _ := url.ParseQuery("input_tokens=1%2C000%2C000&output_tokens=&cache_read_tokens=0&requests=1")
+	if c := calculation(m, q); c.Total != app.Dollar || c.Error != "" {
+		t.Errorf("%+v", c)
+	}
+	if calculation(&catalog.Model{}, nil) != nil {
+		t.Error("a model without prices is priced")
+	}
+}

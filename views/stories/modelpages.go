@@ -1,0 +1,213 @@
+package stories
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/a-h/templ"
+
+	"umg/app"
+	"umg/views"
+)
+
+// models are the pages about models, in every state.
+func models() []Story {
+	list := func(name, title string, q views.ModelQuery, change func(*views.Models)) Story {
+		return Story{Name: name, Group: "Models", Title: title, Status: 200, Path: "/console/models", View: func(s views.Shell) templ.Component {
+			l := views.Models{Shell: s, Query: q, All: exampleModels(), Keys: []views.KeyAllows{
+				{ID: "key_1", Name: "Production"}, {ID: "key_2", Name: "Support assistant", Models: []string{"aurora/aurora-large", "aurora/" + Model}},
+			}}
+			change(&l)
+			return views.ModelsPage(l)
+		}}
+	}
+	as := func(*views.Models) {}
+	all := []Story{
+		list("models", "Models of every kind and state", views.ModelQuery{}, as),
+		list("models-filtered", "Models, searched and sorted", views.ModelQuery{
+			Text: "a", Capabilities: []string{"text"}, Styles: []string{"chat"}, Sort: "-input",
+		}, as),
+		list("models-cards", "Models as cards, priced per thousand tokens", views.ModelQuery{Unit: views.UnitThousand, View: views.ViewCards},
+			func(l *views.Models) { l.Cards = true }),
+		list("models-narrowed", "Models that a key may use, with every filter", views.ModelQuery{
+			Inputs: []string{"text"}, Outputs: []string{"text"}, Features: []string{"seed", "json"}, Statuses: []string{"available"},
+			From: "0.10", To: "5", Context: 128_000, Key: "key_2", Marked: []string{"borealis/elder", "aurora/" + Model}, Unit: views.UnitThousand,
+		}, as),
+		list("models-many", "A hundred models", views.ModelQuery{Sort: "-context"}, func(l *views.Models) { l.All = manyModels() }),
+		list("models-none", "No model matches", views.ModelQuery{Text: "zebra"}, as),
+		list("models-empty", "No catalog yet", views.ModelQuery{}, func(l *views.Models) { l.All = nil }),
+		visitor(list("models-out", "Models, for a visitor", views.ModelQuery{}, func(l *views.Models) {
+			l.Keys = nil
+			for i := range l.All {
+				l.All[i].Limits.Left = nil
+			}
+		})),
+	}
+	return append(append(all, comparisons()...), modelPages()...)
+}
+
+func visitor(s Story) Story {
+	s.Out = true
+	return s
+}
+
+func manyModels() []views.Model {
+	base := exampleModels()
+	many := make([]views.Model, 100)
+	for i := range many {
+		many[i] = base[i%len(base)]
+		many[i].ID = fmt.Sprintf("%s-%03d", many[i].ID, i)
+		many[i].Name = fmt.Sprintf("%s %03d", many[i].Name, i)
+		many[i].ContextTokens += int64(i) * 1000
+	}
+	return many
+}
+
+func comparisons() []Story {
+	one := func(name, title string, pick []int, change func(*views.Comparison)) Story {
+		return Story{Name: name, Group: "Models", Title: title, Status: 200, Path: "/console/compare", View: func(s views.Shell) templ.Component {
+			c := views.Comparison{Shell: s}
+			all := exampleModels()
+			for _, i := range pick {
+				c.Models = append(c.Models, all[i])
+			}
+			c.Others = all[len(pick):]
+			change(&c)
+			return views.ComparePage(c)
+		}}
+	}
+	as := func(*views.Comparison) {}
+	return []Story{
+		one("compare", "Four models side by side", []int{0, 1, 2, 5}, func(c *views.Comparison) { c.Others = nil }),
+		one("compare-differences", "What two models differ in", []int{0, 1}, func(c *views.Comparison) { c.Only = true }),
+		one("compare-unknown", "One model, and one that is gone", []int{0}, func(c *views.Comparison) { c.Unknown = []string{"gone/model"} }),
+		one("compare-same", "Two models that do not differ", []int{0, 0}, func(c *views.Comparison) { c.Only = true }),
+		one("compare-empty", "Nothing to compare yet", nil, as),
+		visitor(one("compare-out", "A comparison, for a visitor", []int{0, 1, 2}, as)),
+	}
+}
+
+func modelPages() []Story {
+	one := func(name, title string, i int, change func(*views.ModelDetail), contracts ...views.ModelContract) Story {
+		return Story{Name: name, Group: "Models", Title: title, Status: 200, Path: views.ModelPath(exampleModels()[i].ID),
+			View: func(s views.Shell) templ.Component {
+				model := exampleModels()[i]
+				if len(contracts) > 0 && model.State == views.ModelComing {
+					model.State = views.ModelAvailable
+				}
+				d := views.ModelDetail{
+					Shell: s, Model: model, Contracts: contracts, KeyHint: "sk-umg-7H…f3Qk", Factor: 1, Past: examplePast(model), Calc: exampleCalc(),
+				}
+				change(&d)
+				return views.ModelPage(d)
+			}}
+	}
+	as := func(*views.ModelDetail) {}
+	var contracts []views.ModelContract
+	for _, style := range allStyles {
+		contracts = append(contracts, views.ModelContract{
+			Style: style, Hash: "5f3a9c0e11d2b476", Fields: exampleFields(), Without: []string{"seed", "logit_bias"}, Sample: exampleBody(style),
+		})
+	}
+	full := func(d *views.ModelDetail) { d.Days, d.Changes = exampleDays(), exampleChanges() }
+	film := views.ModelContract{Style: "videos", Hash: "81c0e2aa5b7d9f34", Fields: exampleFields()[:1], Without: []string{"stream"}}
+	return []Story{
+		one("model", "A model in all four styles", 0, full, contracts...),
+		one("model-no-key", "A model nobody called, for a reader without a key and with higher limits", 1, func(d *views.ModelDetail) {
+			d.KeyHint, d.Factor, d.Model.Now, d.Past = "", 20, views.ModelNow{}, d.Past[:1]
+		}, contracts[0]),
+		one("model-last", "A model, with the reader's last requests priced", 1, func(d *views.ModelDetail) { d.Last = exampleLast() }, contracts[0]),
+		one("model-last-none", "A model, for a reader without requests", 1, func(d *views.ModelDetail) { d.Last = &views.LastCalls{} }, contracts[0]),
+		one("model-calc-wrong", "A model, a quantity that is none", 1, func(d *views.ModelDetail) {
+			d.Calc.Inputs[0].Value, d.Calc.Inputs[0].Error = "many", "Input tokens must be a whole number from 0 to 1,000,000,000."
+			d.Calc.Error = d.Calc.Inputs[0].Error
+		}, contracts[0]),
+		visitor(one("model-out", "A model, for a visitor", 0, func(d *views.ModelDetail) { full(d); d.Model.Limits.Left, d.KeyHint = nil, "" }, contracts[:2]...)),
+		one("model-paused", "A paused model", 2, as, contracts[0]),
+		one("model-deprecated", "A deprecated model", 3, full, contracts[0]),
+		one("model-unserved", "A model without a provider", 4, as),
+		one("model-coming", "A coming model, priced by second and size", 5, filmCalc),
+		one("model-video", "A model that makes videos", 5, filmCalc, film),
+	}
+}
+
+func exampleCalc() *views.Calculation {
+	return &views.Calculation{
+		Inputs: []views.CalcInput{
+			{Name: "input_tokens", Label: "Input tokens", Value: "1000"}, {Name: "cache_read_tokens", Label: "Read from a cache", Value: "0"},
+			{Name: "output_tokens", Label: "Output tokens", Value: "500"},
+		},
+		Requests: views.CalcInput{Name: "requests", Label: "Requests a day", Value: "1000"},
+		Lines: []views.CalcLine{
+			{Label: "Input", Quantity: 1000, Rate: "$2.50 / 1M tokens", Amount: 2_500_000},
+			{Label: "Output", Quantity: 500, Rate: "$10.00 / 1M tokens", Amount: 5_000_000},
+		},
+		Total: 7_500_000, Day: 7_500_000_000, Month: 225_000_000_000,
+	}
+}
+
+func filmCalc(d *views.ModelDetail) {
+	d.Calc = &views.Calculation{
+		Inputs: []views.CalcInput{{Name: "seconds", Label: "Seconds", Value: "8"}}, Sizes: d.Model.Sizes, Size: "1080x1920",
+		Requests: views.CalcInput{Name: "requests", Label: "Requests a day", Value: "20"},
+		Lines:    []views.CalcLine{{Label: "Each second", Quantity: 8, Rate: "$0.70 / second", Amount: 560 * app.Cent}},
+		Total:    560 * app.Cent, Day: 112 * app.Dollar, Month: 3360 * app.Dollar,
+	}
+}
+
+func examplePast(m views.Model) []views.PastPrices {
+	before := func(percent app.Amount) []views.Price {
+		var prices []views.Price
+		for _, p := range m.Prices {
+			if p.Like == "" {
+				p.Amount = p.Amount * percent / 100
+				prices = append(prices, p)
+			}
+		}
+		return prices
+	}
+	return []views.PastPrices{
+		{From: day(2026, 10, 1), Prices: before(100), SizePrices: m.SizePrices}, {From: day(2026, 7, 14), Prices: before(140), SizePrices: m.SizePrices},
+		{From: day(2026, 5, 12), Prices: before(200)},
+	}
+}
+
+func exampleDays() []views.ModelDay {
+	var days []views.ModelDay
+	for i := range 78 {
+		d := views.ModelDay{Day: day(2026, 11, 21).AddDate(0, 0, i-77), Answered: 40_000 + int64(i*i%97)*311}
+		switch i {
+		case 20, 21:
+			continue
+		case 33, 61:
+			d.Failed = d.Answered / 40
+		case 47:
+			d.Failed = d.Answered / 3
+		case 70:
+			d.Failed = 12
+		}
+		days = append(days, d)
+	}
+	return days
+}
+
+func exampleChanges() []views.ModelChange {
+	return []views.ModelChange{
+		{At: day(2026, 10, 1).Add(9 * time.Hour), Field: "rates.output_tokens", From: "14 per 1M", To: "10 per 1M"},
+		{At: day(2026, 10, 1).Add(9 * time.Hour), Field: "parameters", From: "[temperature, tools, n]", To: "[temperature, tools, seed]"},
+		{At: day(2026, 7, 14), Field: "limits.requests_per_minute", From: "30", To: "60"},
+		{At: day(2026, 7, 14), Field: "description", From: "a", To: "b"},
+		{At: day(2026, 6, 2), Field: "deprecated", To: "2027-06-01"},
+		{At: day(2026, 5, 12)},
+	}
+}
+
+func exampleLast() *views.LastCalls {
+	return &views.LastCalls{
+		Count: 100, From: day(2026, 11, 3), To: day(2026, 11, 20), Paid: 1_284_310_500, Would: 97_204_150,
+		Models: []views.LastModel{
+			{Model: "aurora/aurora-large", Count: 62, Paid: 1_201_000_000, Would: 72_060_000},
+			{Model: "borealis/thinker", Count: 38, Paid: 83_310_500, Would: 25_144_150},
+		},
+	}
+}
