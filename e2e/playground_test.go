@@ -32,6 +32,14 @@ func (p *tab) fact(name string) string {
 	return strings.TrimSpace(text)
 }
 
+// viewCode opens the inspector at the request as programs.
+func (p *tab) viewCode() {
+	p.t.Helper()
+	p.must(p.Locator("#play-menu-button").Click())
+	p.press("View code")
+	p.sees("Exactly what the playground sends")
+}
+
 func (c customer) playground(t *testing.T, model, style string) *tab {
 	t.Helper()
 	p := c.tab(t, playwright.BrowserNewContextOptions{Viewport: &playwright.Size{Width: 1280, Height: 900}})
@@ -49,7 +57,7 @@ func TestPlaygroundCostsWhatItSays(t *testing.T) {
 	var shown int64
 	for i, style := range []string{"Chat", "Messages", "Responses", "Native"} {
 		p.must(p.Locator("#play-style-" + strings.ToLower(style)).Check())
-		p.must(p.expect.Locator(p.Locator("#play-config .route-line")).ToContainText(map[string]string{
+		p.must(p.expect.Locator(p.Locator("#play-side .route-line")).ToContainText(map[string]string{
 			"Chat": "/v1/chat/completions", "Messages": "/v1/messages", "Responses": "/v1/responses", "Native": "/vendorc/native",
 		}[style]))
 		p.ask("echo: hello in " + style)
@@ -86,7 +94,7 @@ func TestPlaygroundStopKeepsWhatCame(t *testing.T) {
 	p := c.playground(t, cheapModel, "chat")
 	p.must(p.GetByLabel("Your message").Focus())
 	p.must(p.Keyboard().Type("count to 4000"))
-	p.must(p.expect.Locator(p.Locator("[data-estimate]")).ToContainText("to at most $"))
+	p.must(p.expect.Locator(p.Locator("[data-estimate]")).ToContainText(" – $"))
 	p.must(p.Keyboard().Press("Control+Enter"))
 	p.must(p.expect.Locator(p.Locator("[data-answer] [data-text]")).ToContainText("1 2 3"))
 	p.must(p.expect.Locator(p.Locator("[data-stop]")).ToBeVisible())
@@ -119,9 +127,8 @@ func TestPlaygroundShowsModelOutputAsText(t *testing.T) {
 	if n, err := p.Locator("#play-log img, #play-log script, #play-log b").Count(); err != nil || n > 0 {
 		t.Errorf("%d elements came from the text, %v", n, err)
 	}
-	p.press("View code")
-	p.sees("Exactly what the playground sends")
-	if n, err := p.Locator("#modal img, #modal script, #modal b").Count(); err != nil || n > 0 {
+	p.viewCode()
+	if n, err := p.Locator("#play-inspector img, #play-inspector script, #play-inspector b").Count(); err != nil || n > 0 {
 		t.Errorf("%d elements came from the text, %v", n, err)
 	}
 }
@@ -152,31 +159,32 @@ func TestPlaygroundKeepsTheMessageWhenTheModelChanges(t *testing.T) {
 	c := running(t).newCustomer(t, "settings")
 	p := c.playground(t, "meridian/atlas-large", "chat")
 	p.must(p.Locator("#play-temperature").Fill("0.7"))
-	p.fill("System prompt optional", "Answer briefly.")
+	p.fill("System prompt", "Answer briefly.")
 	p.ask("echo: kept")
 	p.answered(1)
 	p.fill("Your message", "echo: again")
 	p.must(p.Locator("#play-style-native").Check())
 	p.must(p.expect.Locator(p.Locator(`[data-param="generationConfig.temperature"] input`)).ToHaveValue("0.7"))
-	if _, err := p.Locator("#play-model").SelectOption(playwright.SelectOptionValues{Values: &[]string{"meridian/delta-think"}}); err != nil {
-		t.Fatal(err)
-	}
+	p.must(p.Locator("#play-model").Click())
+	p.must(p.Locator(`#play-models input[value="meridian/delta-think"]`).Click())
 	p.must(p.expect.Locator(p.Locator(`[data-param="reasoning_effort"] select`)).ToBeVisible())
 	p.must(p.expect.Locator(p.GetByLabel("Your message")).ToHaveValue("echo: again"))
 	p.must(p.expect.Locator(p.Locator("[data-answer]")).ToHaveCount(1))
-	p.press("View code")
-	p.sees("Exactly what the playground sends")
-	code, err := p.Locator("#request-chat-text-curl").TextContent()
+	p.viewCode()
+	code, err := p.Locator("#play-request-chat-text-curl").TextContent()
 	p.must(err)
 	for _, want := range []string{"meridian/delta-think", "Answer briefly.", "echo: kept", "kept", "echo: again"} {
 		if !strings.Contains(code, want) {
 			t.Errorf("the code lacks %q:\n%s", want, code)
 		}
 	}
-	p.press("Close")
 	p.must(p.Locator("[data-turn]").First().Locator("[data-edit]").Click())
-	p.must(p.expect.Locator(p.Locator("[data-turn]")).ToHaveCount(0))
-	p.must(p.expect.Locator(p.GetByLabel("Your message")).ToHaveValue("echo: kept"))
+	p.must(p.expect.Locator(p.Locator("[data-editor] textarea")).ToHaveValue("echo: kept"))
+	p.must(p.Locator("[data-editor] textarea").Fill("echo: changed"))
+	p.press("Save and ask again")
+	p.answered(1)
+	p.must(p.expect.Locator(p.Locator("[data-answer] [data-text]")).ToContainText("changed"))
+	p.must(p.expect.Locator(p.GetByLabel("Your message")).ToHaveValue("echo: again"))
 }
 
 // TestPlaygroundWithoutScripts answers a plain form with the whole page, and takes forms from its own pages only.

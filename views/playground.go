@@ -65,6 +65,9 @@ type PlayForm struct {
 	SchemaName string
 	Schema     string // JSON Schema
 	Vars       []PlayVar
+
+	// PromptID is of the saved prompt that was opened, and PromptVersion of the version begun from: saving makes the next one.
+	PromptID, PromptVersion string
 }
 
 // PlayVar is a variable that the texts name as {{Name}}: the form's field is "var_" and the name.

@@ -78,6 +78,7 @@ func (c *Console) readPane(p *page, form url.Values, model string) (*play, error
 		Image: form.Get("image"), Stream: form.Get("stream") == "true",
 		Tools: plainLines(form.Get("tools")), ToolChoice: form.Get("tool_choice"), Format: form.Get("format"),
 		SchemaName: strings.TrimSpace(form.Get("schema_name")), Schema: plainLines(form.Get("schema")),
+		PromptID: form.Get("prompt_id"), PromptVersion: form.Get("prompt_version"),
 	}
 	s.view.Form.Turns, s.refuse = readTurns(form)
 	s.readVars()

@@ -63,6 +63,15 @@ const clear = (form) => {
   field("prompt").focus();
 };
 
+// own gives the composer to a pane whose form the browser itself is about to send.
+const own = (form) => {
+  for (const control of composer().querySelectorAll("[form]")) {
+    control.setAttribute("form", form.id);
+  }
+};
+
+document.addEventListener("click", (event) => closest(event, "[data-save]") && own(closest(event, "[data-pane]")), true);
+
 document.addEventListener("submit", (event) => {
   const { target: form, submitter } = event;
   if (!form.matches("[data-pane]") || (submitter?.hasAttribute("formaction") && !submitter.hasAttribute("data-view-code"))) {

@@ -202,12 +202,10 @@ document.addEventListener(
 );
 
 document.addEventListener("click", (event) => {
-  const row = closest(event, ".model-row");
-  if (row && event.detail > 0 && !(event.target instanceof HTMLInputElement)) {
-    row.querySelector("input").checked = true;
-    row.closest("[data-pane]").dataset.stale = "true";
+  const row = closest(event, ".model-row > input");
+  if (row && event.detail > 0) { // by a pointer: the arrow keys click, too
+    row.form.dataset.stale = "true";
     row.closest("[popover]").hidePopover();
-    event.preventDefault();
   }
 });
 
