@@ -16,7 +16,7 @@ const (
 	corsExposed = "x-request-id, request-id, x-generation-id, x-error-code, x-should-retry, retry-after, retry-after-ms, " +
 		"x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, " +
 		"x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, " +
-		"x-gateway-dropped, x-gateway-estimated, deprecation, sunset, server-timing, " +
+		"x-gateway-dropped, x-gateway-estimated, deprecation, sunset, link, server-timing, " +
 		"etag, idempotency-replayed, accept-ranges, content-range, content-disposition, content-length"
 	corsHeadersDefault = "authorization, content-type"
 	corsHeadersMax     = 2048

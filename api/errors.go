@@ -18,6 +18,7 @@ import (
 	"umg/app/dialect"
 	"umg/app/dialect/chat"
 	"umg/app/llm"
+	"umg/app/manual"
 )
 
 const (
@@ -49,7 +50,7 @@ type layout struct {
 
 var layouts = map[Family]layout{
 	ChatFamily:     {llm.Chat, `},"request_id":`},
-	MessagesFamily: {llm.Messages, ""},
+	MessagesFamily: {llm.Messages, `},"request_id":`},
 	OpenAIFamily:   {llm.Responses, `}}`},
 	NativeFamily:   {llm.Native, ""},
 }
@@ -78,7 +79,9 @@ func (a *API) WriteError(c echo.Context, err error) error {
 	h := c.Response().Header()
 	h.Set("X-Error-Code", token(e.Code))
 	h.Set("Cache-Control", "no-store")
-	h.Set("Request-Id", x.RequestID) // errors of routing come past no route that stamps it
+	help := a.baseURL + manual.ErrorPath(e.Code)
+	h.Add("Link", "<"+help+`>; rel="help"`) // beside a link to the successor of a model
+	h.Set("Request-Id", x.RequestID)        // errors of routing come past no route that stamps it
 	if e.Kind == app.Unauthenticated {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
@@ -95,7 +98,10 @@ func (a *API) WriteError(c echo.Context, err error) error {
 	x.sayTiming(h, a.now())
 	as := layouts[x.family]
 	status, body := dialect.Error(as.style, e, x.RequestID)
-	body = a.withDoc(body, as.end, e)
+	if e.Doc != "" {
+		help = a.baseURL + e.Doc
+	}
+	body = withDoc(body, as.end, help)
 	contentType := jsonType
 	if x.family == ChatFamily && !alwaysTrue[e.Kind] && !alwaysTrueCodes[e.Code] && a.documented(c, x) {
 		status = http.StatusOK
@@ -162,12 +168,12 @@ func Explain(c echo.Context, err error) *app.Error {
 }
 
 // withDoc adds the page that explains an error to its error object, right before the last occurrence of end.
-func (a *API) withDoc(body []byte, end string, e *app.Error) []byte {
+func withDoc(body []byte, end, address string) []byte {
 	at := bytes.LastIndex(body, []byte(end))
-	if e.Doc == "" || end == "" || at < 0 {
+	if end == "" || at < 0 {
 		return body
 	}
-	return slices.Insert(body, at, []byte(`,"doc_url":`+quoted(a.baseURL+e.Doc))...)
+	return slices.Insert(body, at, []byte(`,"doc_url":`+quoted(address))...)
 }
 
 // quoted is s as JSON; what is not UTF-8 in it is replaced.

@@ -172,11 +172,13 @@ func TestErrorsNameTheirPage(t *testing.T) {
 
 func TestEveryFamilyHasItsLayout(t *testing.T) {
 	t.Parallel()
+	const help = "https://gateway.example/console/docs/errors#model_not_found"
+	const doc = `,"doc_url":"` + help + `"`
 	for path, want := range map[string]string{
-		"/v1/chat/completions": `{"code":404,"error":{"code":"model_not_found","message":"m","type":"invalid_request_error"},"request_id":"req_1"}`,
-		"/v1/models":           `{"error":{"message":"m","type":"invalid_request_error","param":null,"code":"model_not_found"}}`,
-		"/v1/videos/x":         `{"error":{"message":"m","type":"invalid_request_error","param":null,"code":"model_not_found"}}`,
-		"/v1/messages": `{"type":"error","error":{"type":"not_found_error","message":"m","details":{"error_code":"model_not_found"}},` +
+		"/v1/chat/completions": `{"code":404,"error":{"code":"model_not_found","message":"m","type":"invalid_request_error"` + doc + `},"request_id":"req_1"}`,
+		"/v1/models":           `{"error":{"message":"m","type":"invalid_request_error","param":null,"code":"model_not_found"` + doc + `}}`,
+		"/v1/videos/x":         `{"error":{"message":"m","type":"invalid_request_error","param":null,"code":"model_not_found"` + doc + `}}`,
+		"/v1/messages": `{"type":"error","error":{"type":"not_found_error","message":"m","details":{"error_code":"model_not_found"}` + doc + `},` +
 			`"request_id":"req_1"}`,
 		"/vendorc/native": `{"error":{"code":404,"message":"m","status":"NOT_FOUND",` +
 			`"details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"MODEL_NOT_FOUND","domain":"gateway",` +
@@ -185,6 +187,9 @@ func TestEveryFamilyHasItsLayout(t *testing.T) {
 		w := failed(t, path, "", "", false, app.Errorf(app.NotFound, "model_not_found", "m"))
 		if w.Code != http.StatusNotFound || w.Body.String() != want {
 			t.Errorf("%s: %d\n got %s\nwant %s", path, w.Code, w.Body, want)
+		}
+		if got := w.Header().Get("Link"); got != "<"+help+`>; rel="help"` {
+			t.Errorf("%s links to %q", path, got)
 		}
 	}
 }

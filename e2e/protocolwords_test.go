@@ -70,7 +70,7 @@ func messagesRefusal(t *testing.T, a answer) refusal {
 	t.Helper()
 	o := object(t, a.body)
 	only(t, o, "type", "error", "request_id")
-	only(t, o["error"], "type", "message", "details")
+	only(t, o["error"], "type", "message", "details", "doc_url")
 	r := refusal{textAt(o, "error", "type"), textAt(o, "error", "details", "error_code"), textAt(o, "error", "details", "param"), textAt(o, "error", "message")}
 	if o["type"] != "error" || r.kind == "" || r.code == "" || r.message == "" || textAt(o, "request_id") != a.header.Get("Request-Id") {
 		t.Errorf("not the layout of the messages route: %s", a.body)

@@ -49,8 +49,9 @@ type Console interface {
 // Options are what the server is assembled from.
 type Options struct {
 	API     *api.API
-	Console Console      // nil where only the machine's face is served
-	Static  http.Handler // serves whole paths that begin with /static/; nil for none
+	Console Console                  // nil where only the machine's face is served
+	Static  http.Handler             // serves whole paths that begin with /static/; nil for none
+	Manual  func() map[string]string // what the documentation says of this server; nil: /llms.txt is unknown
 	IDs     app.IDs
 	Now     app.Clock
 	Log     *slog.Logger
@@ -100,6 +101,9 @@ func New(o Options) *Server {
 		static := echo.WrapHandler(o.Static)
 		e.GET(staticPath+"/*", static)
 		e.HEAD(staticPath+"/*", static)
+	}
+	if o.Manual != nil {
+		documents(e, o.Manual)
 	}
 	if o.Console != nil {
 		o.Console.Mount(e.Group(consolePath, s.sameOrigin()))
