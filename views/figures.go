@@ -1,6 +1,7 @@
 package views
 
 import (
+	"math"
 	"strconv"
 	"time"
 
@@ -62,8 +63,12 @@ func shares[T ~int64](values []T) []int {
 	}
 	list := make([]int, len(values))
 	for i, v := range values {
-		if most > 0 && v > 0 {
-			list[i] = min(max(1, int(v/max(most/percentWhole, 1))), percentWhole)
+		switch {
+		case most <= 0 || v <= 0:
+		case most > math.MaxInt64/percentWhole:
+			list[i] = min(max(1, int(v/(most/percentWhole))), percentWhole)
+		default:
+			list[i] = max(1, int(v*percentWhole/most))
 		}
 	}
 	return list

@@ -102,14 +102,7 @@ func (c *Console) onboarding(p *page, keys []views.Key, s start) (*views.Onboard
 	if b := c.balanceOf(p); b.Known && b.Available <= 0 {
 		o.Unfunded = true
 	}
-	if m, ok := c.o.Catalog.Snapshot().Cheapest(llm.Chat); ok {
-		o.Model = m.ID
-		for _, style := range m.Served() {
-			if body := sampleRequest(m, style); body != nil {
-				o.Bodies = append(o.Bodies, views.StyleBody{Style: views.Style(style), Body: body})
-			}
-		}
-	}
+	c.fillSamples(o)
 	for _, k := range keys {
 		if !k.Disabled && (k.ExpiresAt == nil || k.ExpiresAt.After(c.o.Now())) {
 			o.HasKey, o.KeyHint = true, k.Masked
@@ -117,6 +110,21 @@ func (c *Console) onboarding(p *page, keys []views.Key, s start) (*views.Onboard
 		}
 	}
 	return o, nil
+}
+
+// fillSamples adds the shortest request in each style, for the cheapest model that answers in it.
+func (c *Console) fillSamples(o *views.Onboarding) {
+	catalog := c.o.Catalog.Snapshot()
+	if m, ok := catalog.Cheapest(llm.Chat); ok {
+		o.Model = m.ID
+	}
+	for _, style := range []llm.Style{llm.Chat, llm.Messages, llm.Responses, llm.Native} {
+		if m, ok := catalog.Cheapest(style); ok {
+			if body := sampleRequest(m, style); body != nil {
+				o.Bodies = append(o.Bodies, views.StyleBody{Style: views.Style(style), Body: body})
+			}
+		}
+	}
 }
 
 // firstSteps are the request that the first steps wait for, and one that was refused since.
