@@ -23,10 +23,12 @@ type Shell struct {
 	Balance Balance
 	Frozen  *Freeze // nil for an account that is not frozen
 	Toasts  []ui.Toast
-	Still   bool   // times stay as the server wrote them; for pictures of pages
-	Summary string // of an open page, for search engines; empty takes the one that fits its address
-	Mac     bool   // the reader's keyboard has a command key
-	KeysOff bool   // keys that work alone do nothing
+	Still   bool         // times stay as the server wrote them; for pictures of pages
+	Summary string       // of an open page, for search engines; empty takes the one that fits its address
+	Mac     bool         // the reader's keyboard has a command key
+	KeysOff bool         // keys that work alone do nothing
+	Unread  int          // notices
+	Status  []StatusLine // models that do not do as they should
 }
 
 // Viewer is who looks at the page.

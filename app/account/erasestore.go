@@ -30,6 +30,12 @@ var leftovers = []leftover{
 			select id from assets where account_id = $1 and deleted_at is null limit $2)`},
 	{"prompts with their versions and links", `
 		delete from prompts where $3::timestamptz is not null and id in (select id from prompts where account_id = $1 limit $2)`},
+	{"what was read of notices", `
+		delete from notice_reads where $3::timestamptz is not null and account_id = $1 and user_id in (
+			select user_id from notice_reads where account_id = $1 limit $2)`},
+	{"choices about notices", `
+		delete from notice_choices where $3::timestamptz is not null and account_id = $1 and user_id in (
+			select user_id from notice_choices where account_id = $1 limit $2)`},
 	{"requests for limits", `
 		delete from limit_requests where $3::timestamptz is not null and id in (
 			select id from limit_requests where account_id = $1 limit $2)`},

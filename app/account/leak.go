@@ -95,7 +95,7 @@ func (l Leak) address() (string, bool) {
 // tellOfLeak writes to owners and admins, and to whoever made the key if they still work in the account. An address that no
 // mail can be sent to must not keep the key on.
 func (s *Service) tellOfLeak(ctx context.Context, tx *sqlx.Tx, k Key, place string) error {
-	people, err := recipients(ctx, tx, k.AccountID, []Role{Owner, Admin})
+	people, err := recipients(ctx, tx, k.AccountID, "", []Role{Owner, Admin})
 	if err != nil {
 		return err
 	}

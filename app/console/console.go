@@ -18,6 +18,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/gateway"
 	"umg/app/mail"
+	"umg/app/notice"
 	"umg/app/prompt"
 	"umg/app/provider/health"
 	"umg/app/pulse"
@@ -45,6 +46,7 @@ type Options struct {
 	Outbox   *mail.Service               // of a demo without a mail server; nil keeps mails to their readers
 	Booked   func(context.Context) error // waits until what calls cost shows in the balance; nil: it always does
 	Payments *stripe.Service             // nil where credit was never bought
+	Notices  *notice.Service             // nil: there are no notices
 	IDs      app.IDs                     // needed with Payments
 	Now      app.Clock
 	BaseURL  string // scheme and host of the server
@@ -56,10 +58,10 @@ type Options struct {
 
 // Console serves the pages.
 type Console struct {
-	o     Options
-	lives *lives
-
+	o       Options
+	lives   *lives
 	readers *sharedReaders
+	notes   *noteShelf
 }
 
 // New returns the console. It panics when a service is missing, which is a mistake in the wiring.
@@ -70,7 +72,7 @@ func New(o Options) *Console {
 	if o.Payments != nil && (o.IDs.Now == nil || o.IDs.Random == nil) {
 		panic("console: payments need identifiers")
 	}
-	return &Console{o: o, lives: newLives(), readers: newSharedReaders()}
+	return &Console{o: o, lives: newLives(), notes: newNoteShelf(), readers: newSharedReaders()}
 }
 
 // Route is one page or form. Open ones take visitors; all others lead visitors to the sign-in page.
@@ -114,7 +116,7 @@ func Routes() []Route {
 	}, overviewRoutes(), recipeRoutes(), limitRoutes(),
 		modelRoutes(), keyRoutes(), webhookRoutes(), assetRoutes(), billingRoutes(), usageRoutes(), verifyRoutes(), outboxRoutes(), accountRoutes(),
 		signInRoutes(), profileRoutes(), securityRoutes(), auditRoutes(), memberRoutes(),
-		accountSettingsRoutes(), operatorRoutes(), paletteRoutes(), promptRoutes())
+		accountSettingsRoutes(), operatorRoutes(), paletteRoutes(), noticeRoutes(), docsRoutes(), promptRoutes())
 }
 
 // Mount adds the pages to the group at /console.

@@ -161,6 +161,7 @@ func (c *Console) shell(p *page) views.Shell {
 	}
 	s.Viewer.Account, s.Viewer.Accounts = p.user.Account, c.choices(p)
 	s.Balance = c.balanceOf(p)
+	s.Unread, s.Status = c.unread(p, s.Balance), c.statusOf(p)
 	if p.user.Frozen {
 		s.Frozen = &views.Freeze{Reason: p.user.FrozenReason}
 	}

@@ -42,7 +42,7 @@ func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Topup, error
 		return Topup{}, err
 	}
 	if r.Email == "" {
-		to, err := owners(ctx, s.db, r.Principal.AccountID)
+		to, err := owners(ctx, s.db, r.Principal.AccountID, "")
 		if err != nil {
 			return Topup{}, wrap("find who pays", err)
 		}

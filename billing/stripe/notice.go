@@ -140,9 +140,12 @@ func (s *Service) notifyOne(ctx context.Context, tx *sqlx.Tx, accountID string) 
 	})
 }
 
-// write sends a mail to those who care for an account's money.
+// chosenBy are the events that people choose about, by the kinds of mails that belong to them.
+var chosenBy = map[string]string{"low_balance": "low_balance", "auto_topup_cap": "auto_topup", "auto_topup_off": "auto_topup"}
+
+// write sends a mail to those who care for an account's money, but for those who do not want mails about such things.
 func (s *Service) write(ctx context.Context, tx *sqlx.Tx, accountID string, m mail.Message) error {
-	to, err := owners(ctx, tx, accountID)
+	to, err := owners(ctx, tx, accountID, chosenBy[m.Kind])
 	if err != nil {
 		return err
 	}

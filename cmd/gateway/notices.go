@@ -6,6 +6,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/mail"
+	"umg/app/notice"
 	"umg/app/postgres"
 	"umg/app/webhook"
 )
@@ -13,7 +14,7 @@ import (
 // tellOfEndpoint writes to the owners and admins of an account that one of its webhook endpoints fails or is disabled. An
 // address that no mail can be sent to must not keep an endpoint from being disabled.
 func (h *house) tellOfEndpoint(ctx context.Context, q postgres.Queryer, n webhook.Notice) error {
-	to, err := h.accounts.Recipients(ctx, q, n.AccountID, account.Owner, account.Admin)
+	to, err := h.accounts.Recipients(ctx, q, n.AccountID, string(notice.Webhook), account.Owner, account.Admin)
 	if err != nil {
 		return err
 	}
@@ -24,7 +25,7 @@ func (h *house) tellOfEndpoint(ctx context.Context, q postgres.Queryer, n webhoo
 	letter := mail.Letter{
 		Title: "The webhook endpoint “" + n.Name + "” " + state, Paragraphs: []string{n.Text},
 		Action: mail.Action{Label: "Open the endpoint", URL: h.cfg.BaseURL + "/console/webhooks/" + n.EndpointID},
-		Footer: "You get this mail as an owner or admin of the account.",
+		Footer: "You get this mail as an owner or admin of the account. Settings, Notifications says which mails you get.",
 	}
 	for _, address := range to {
 		m, err := letter.To(address, "A webhook endpoint "+state, kind)

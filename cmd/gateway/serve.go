@@ -29,6 +29,7 @@ import (
 	"umg/app/idempotency"
 	"umg/app/limit"
 	"umg/app/mail"
+	"umg/app/notice"
 	"umg/app/overload"
 	"umg/app/postgres"
 	"umg/app/prompt"
@@ -279,12 +280,13 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 			Assets: h.assets, Webhooks: h.webhooks, Outbox: outbox, Payments: h.payments, Booked: h.till.Booked, IDs: ids, Now: time.Now,
 			BaseURL: h.cfg.BaseURL, Prompts: h.prompts, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health,
 			Pulse: h.pulse, Arrivals: h.arrivals,
-			MetricsURL: "http://" + h.ops.Addr().String() + "/metrics",
+			Notices: notice.New(h.store.db, time.Now), MetricsURL: "http://" + h.ops.Addr().String() + "/metrics",
 		}),
 		Tables: h.upstreamTables(), Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
 		TrustedProxies: proxies, LameDuck: h.cfg.LameDuck, DrainTimeout: h.cfg.DrainTimeout,
 		Unfit: h.unfit, StoreAway: h.storeAway, Ledger: h.ledger.Stats, Figures: append(h.figures(), h.gateFigures()...),
 		FormBytesMax: console.FormBytesMax(), Pulse: h.pulse, Arrivals: h.arrivals,
+		Manual: func() map[string]string { return console.DocsValues(h.catalog.Snapshot(), h.cfg.BaseURL, nil) },
 	})
 }
 

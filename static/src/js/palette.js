@@ -14,6 +14,7 @@ const results = dialog?.querySelector(".palette-results");
 const kept = new Map(); // answers by what was asked, while the dialog is open
 let asking = null;
 let timer = 0;
+let pressed = false; // Enter, while the answer to the newest question was on its way
 
 const options = () => [...results.querySelectorAll('[role="option"]')];
 const chosen = () => results.querySelector('[aria-selected="true"]');
@@ -36,6 +37,10 @@ const show = (html) => {
   const all = options();
   field.setAttribute("aria-expanded", String(all.length > 0));
   choose(all[0]);
+  if (pressed && all.length > 0) {
+    run(all[0], false);
+    return;
+  }
   say(results.querySelector("[data-count]")?.dataset.count ?? "");
 };
 
@@ -69,6 +74,7 @@ const ask = async () => {
 const open = () => {
   kept.clear();
   field.value = "";
+  pressed = false;
   dialog.showModal();
   field.focus();
   ask();
@@ -105,7 +111,8 @@ const onKey = (event) => {
   } else if (event.key === "Enter" && !event.isComposing) {
     event.preventDefault();
     // What was typed last may still be on its way: Enter means the answer to it, not the one before.
-    if (chosen() && !results.hasAttribute("aria-busy")) {
+    pressed = results.hasAttribute("aria-busy");
+    if (chosen() && !pressed) {
       run(chosen(), event.ctrlKey || event.metaKey);
     }
   }
@@ -113,6 +120,7 @@ const onKey = (event) => {
 
 if (dialog) {
   field.addEventListener("input", () => {
+    pressed = false;
     clearTimeout(timer);
     results.setAttribute("aria-busy", "true");
     timer = setTimeout(ask, restMilliseconds);

@@ -1,0 +1,253 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/notice"
+	"umg/app/provider/health"
+	"umg/app/video"
+	"umg/app/webhook"
+	"umg/billing"
+	"umg/billing/stripe"
+	"umg/views"
+	"umg/views/ui"
+)
+
+const (
+	topupsLooked  = 5
+	videosLooked  = 5
+	centsInDollar = 100
+	dayForm       = "2 Jan 2006"
+	billingLink   = "Open billing"
+)
+
+// idOf is an id of a notice that stays while its reason does: what it is about, and since when.
+func idOf(kind, about string, since *time.Time) string {
+	id := kind + "/" + about
+	if since != nil {
+		id += "/" + since.UTC().Format("20060102150405")
+	}
+	return id
+}
+
+// balanceNotes tell of the account itself: that it is frozen, and that its credit is used up or low. Where the payment
+// service has told of low credit already, once is enough.
+func balanceNotes(p *page, b views.Balance, others []note) (list []note) {
+	if p.user.Frozen {
+		text := "Nothing may cost the account anything until that is settled."
+		if p.user.FrozenReason != "" {
+			text = p.user.FrozenReason + " " + text
+		}
+		list = append(list, note{Note: views.Note{
+			ID: idOf("frozen", p.user.AccountID, nil), Tone: ui.Danger, Icon: ui.IconTriangleAlert, Title: "The account is frozen", Text: text,
+			Href: consolePath + "/billing", Link: billingLink,
+		}})
+	}
+	for _, o := range others {
+		if o.event == notice.LowBalance {
+			return list
+		}
+	}
+	n := views.Note{Icon: ui.IconWallet, Href: consolePath + "/billing", Link: billingLink}
+	switch b.Tone() {
+	case ui.Danger:
+		n.ID, n.Tone, n.Title = idOf("used_up", p.user.AccountID, nil), ui.Danger, "The credit is used up"
+		n.Text = "Calls are refused until there is credit again."
+	case ui.Warning:
+		n.ID, n.Tone, n.Title = idOf("low", p.user.AccountID, nil), ui.Warning, "Little credit is left"
+		n.Text = views.Dollars(b.Available) + " is left. Calls are refused when it is used up."
+	default:
+		return list
+	}
+	return append(list, note{Note: n, event: notice.LowBalance})
+}
+
+// moneyTitles head what the payment service knows.
+var moneyTitles = map[stripe.NoticeKind]string{
+	stripe.LowCredit: "Little credit is left", stripe.AutoOff: "Automatic top-ups are off", stripe.DisputeOn: "A payment is disputed",
+}
+
+func (c *Console) moneyNotes(ctx context.Context, p *page) (list []note, _ error) {
+	if c.o.Payments == nil {
+		return nil, nil
+	}
+	found, err := c.o.Payments.Notices(ctx, p.user.AccountID)
+	if err != nil {
+		return nil, err
+	}
+	events := map[stripe.NoticeKind]notice.Event{stripe.LowCredit: notice.LowBalance, stripe.AutoOff: notice.AutoTopUp}
+	for _, n := range found {
+		list = append(list, note{event: events[n.Kind], Note: views.Note{
+			ID: idOf(string(n.Kind), p.user.AccountID, n.At), Tone: ui.Warning, Icon: ui.IconWallet, Title: moneyTitles[n.Kind], Text: n.Text,
+			At: n.At, Href: consolePath + "/billing", Link: billingLink,
+		}})
+	}
+	topups, err := c.o.Payments.Topups(ctx, p.user.AccountID, topupsLooked)
+	for i := range topups {
+		t := &topups[i]
+		if t.PaidAt == nil || c.o.Now().Sub(*t.PaidAt) > newsWithin {
+			continue
+		}
+		list = append(list, note{event: notice.AutoTopUp, Note: views.Note{
+			ID: idOf("topup", t.ID, nil), Tone: ui.Success, Icon: ui.IconCircleCheck, Title: "A top-up was paid",
+			Text: views.Dollars(app.Amount(t.Cents)*app.Dollar/centsInDollar) + " was added to the credit.", At: t.PaidAt,
+			Href: consolePath + "/billing/top-ups/" + t.ID, Link: "Open the receipt",
+		}})
+	}
+	return list, err
+}
+
+func (c *Console) keyNotes(ctx context.Context, p *page) (list []note, _ error) {
+	keys, err := c.o.Accounts.Keys(ctx, p.principal())
+	if err != nil {
+		return nil, err
+	}
+	budgets, err := c.o.Ledger.Budgets(ctx, p.user.AccountID)
+	now := c.o.Now()
+	for i := range keys {
+		k := &keys[i]
+		n := views.Note{Icon: ui.IconKey, Href: keysPath + "/" + k.ID, Link: "Open the key"}
+		if k.LeakedAt != nil {
+			leak := n
+			leak.ID, leak.Tone, leak.At = idOf("leaked", k.ID, k.LeakedAt), ui.Danger, k.LeakedAt
+			leak.Title, leak.Text = "The key “"+k.Name+"” was found in public", "It is switched off. Rotate it, and enable it again."
+			list = append(list, note{Note: leak})
+		}
+		if e := k.ExpiresAt; e != nil && !k.Disabled && now.After(e.Add(-keyEndsWithin)) && now.Before(e.Add(keyEndsWithin)) {
+			end := n
+			end.ID, end.Tone, end.Title = idOf("expiry", k.ID, e), ui.Warning, "The key “"+k.Name+"” expires soon"
+			end.Text = "It works until " + e.UTC().Format(dayForm+" 15:04") + " UTC."
+			if now.After(*e) {
+				end.ID, end.Title, end.At = idOf("expired", k.ID, e), "The key “"+k.Name+"” has expired", e
+				end.Text = "Calls with it are refused."
+			}
+			list = append(list, note{Note: end, event: notice.KeyExpiry})
+		}
+		if b, has := budgets[k.ID]; has && b.Left <= 0 && !k.Disabled {
+			list = append(list, note{Note: budgetNote(n, k.Name, b), event: notice.KeyBudget})
+		}
+	}
+	return list, err
+}
+
+func budgetNote(n views.Note, name string, b billing.Budget) views.Note {
+	n.ID, n.Tone, n.Title = idOf("budget", b.KeyID, b.ResetsAt), ui.Warning, "The key “"+name+"” has spent its budget"
+	n.Text = views.Dollars(b.Spent) + " of " + views.Dollars(b.Limit) + " is spent. Calls with it are refused"
+	if b.ResetsAt != nil {
+		n.Text += " until " + b.ResetsAt.UTC().Format(dayForm) + "."
+	} else {
+		n.Text += " until the budget is raised."
+	}
+	return n
+}
+
+func (c *Console) webhookNotes(ctx context.Context, p *page) (list []note, _ error) {
+	if c.o.Webhooks == nil {
+		return nil, nil
+	}
+	found, err := c.o.Webhooks.List(ctx, p.principal(), "", endpointsMax)
+	for i := range found.Endpoints {
+		w := viewWebhook(found.Endpoints[i], webhook.Report{})
+		if !w.Troubled(c.o.Now()) {
+			continue
+		}
+		n := views.Note{Icon: ui.IconWebhook, Href: webhooksPath + "/" + w.ID, Link: "Open the endpoint", Tone: ui.Warning}
+		if n.ID, n.At = idOf("hook_failing", w.ID, w.FailingSince), w.FailingSince; w.Disabled {
+			n.ID, n.Tone, n.At = idOf("hook_off", w.ID, found.Endpoints[i].DisabledAt), ui.Danger, found.Endpoints[i].DisabledAt
+			n.Title, n.Text = "The endpoint “"+w.Name+"” is disabled", "It failed for too long. Mend it, and enable it again; what it missed can be sent again."
+		} else {
+			n.Title, n.Text = "The endpoint “"+w.Name+"” is failing", "Deliveries are tried again. If all of them fail for 5 days it is disabled."
+		}
+		list = append(list, note{Note: n, event: notice.Webhook})
+	}
+	return list, err
+}
+
+// modelNotes tell of models that are shut down, to those who call them.
+func (c *Console) modelNotes(ctx context.Context, p *page) (list []note, _ error) {
+	looked := 0
+	for _, m := range c.o.Catalog.Snapshot().Models() {
+		if m.ShutdownAt == nil && m.DeprecatedAt == nil {
+			continue
+		}
+		if looked++; looked > endingMax {
+			break
+		}
+		used, err := c.o.Ledger.Records(ctx, billing.RecordQuery{
+			AccountID: p.user.AccountID, Model: m.ID, From: c.o.Now().Add(-modelUsedIn), Limit: 1,
+		})
+		if err != nil {
+			return list, err
+		}
+		if len(used.Records) > 0 {
+			list = append(list, note{Note: endOf(m), event: notice.Model})
+		}
+	}
+	return list, nil
+}
+
+func endOf(m *catalog.Model) views.Note {
+	n := views.Note{
+		ID: idOf("model", m.ID, m.ShutdownAt), Tone: ui.Warning, Icon: ui.IconLayers, Title: m.Name + " is deprecated",
+		Text: "You called it in the last 30 days. Look for a model to take its place.", Href: views.ModelPath(m.ID), Link: "Open the model",
+	}
+	if m.ShutdownAt != nil {
+		n.Title = fmt.Sprintf("%s is shut down on %s", m.Name, m.ShutdownAt.UTC().Format(dayForm))
+	}
+	return n
+}
+
+func (c *Console) videoNotes(ctx context.Context, p *page) (list []note, _ error) {
+	if c.o.Videos == nil {
+		return nil, nil
+	}
+	found, err := c.o.Videos.List(ctx, p.user.AccountID, video.Query{
+		Status: "failed", CreatedAfter: c.o.Now().Add(-newsWithin), Limit: videosLooked,
+	})
+	for i := range found.Jobs {
+		j := &found.Jobs[i]
+		list = append(list, note{event: notice.Video, Note: views.Note{
+			ID: idOf("video", j.ID, nil), Tone: ui.Danger, Icon: ui.IconFilm, Title: "A video could not be made", Text: j.Problem.Message,
+			At: j.CompletedAt, Href: videosPath + "/" + j.ID, Link: "Open the video",
+		}})
+	}
+	return list, err
+}
+
+// strandedMax is how many models the line under the top bar counts.
+const strandedMax = 99
+
+// statusOf are the models the reader may call that no call reaches as it should: those paused, and those all of whose
+// providers are set aside because they fail. It looks at what this replica holds in memory and asks nobody.
+func (c *Console) statusOf(p *page) (lines []views.StatusLine) {
+	if c.o.Health == nil || !p.user.Role.Rights().Has(app.ReadModels) {
+		return nil
+	}
+	for _, m := range c.o.Catalog.Snapshot().Models() {
+		if !m.Available || !m.Answers() || len(lines) >= strandedMax {
+			continue
+		}
+		_, paused := c.o.Health.ModelPaused(m.ID)
+		if paused = paused || m.Paused; paused || c.failing(m) {
+			lines = append(lines, views.StatusLine{Model: m.ID, Name: m.Name, Paused: paused})
+		}
+	}
+	return lines
+}
+
+// failing reports whether every way to the model is set aside because of failures or by an operator. A way that is only busy
+// is none of them.
+func (c *Console) failing(m *catalog.Model) bool {
+	for i := range m.Routes {
+		switch c.o.Health.Blocked(&m.Routes[i]) {
+		case health.Ejected, health.Paused:
+		default:
+			return false
+		}
+	}
+	return len(m.Routes) > 0
+}

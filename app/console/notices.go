@@ -1,0 +1,234 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"umg/app"
+	"umg/app/notice"
+	"umg/views"
+	"umg/views/ui"
+)
+
+const (
+	notificationsPath  = consolePath + "/notifications"
+	notifySettingsPath = settingsPath + "/notifications"
+
+	noteWait      = 2 * time.Second
+	notesKept     = 30 * time.Second // that the count in the bell may be late
+	noteShelfMax  = 5000             // readers
+	notesMax      = 100
+	keyEndsWithin = 7 * 24 * time.Hour
+	newsWithin    = 7 * 24 * time.Hour  // a top-up or a failed video is news
+	modelUsedIn   = 30 * 24 * time.Hour // a model is in use
+	endingMax     = 20                  // models that are shut down, looked at
+)
+
+// noticeRoutes are about what people of an account should know. Where notices are not kept there are none.
+func noticeRoutes() []Route {
+	with := func(serve func(*Console, *page) error) func(*Console, *page) error {
+		return func(c *Console, p *page) error {
+			if c.o.Notices == nil {
+				return notFound(p)
+			}
+			return serve(c, p)
+		}
+	}
+	return []Route{
+		{Method: http.MethodGet, Path: "/notifications", serve: with((*Console).notifications)},
+		{Method: http.MethodPost, Path: "/notifications/read", serve: with((*Console).readNotifications)},
+		{Method: http.MethodGet, Path: "/settings/notifications", serve: with((*Console).notifySettings)},
+		{Method: http.MethodPost, Path: "/settings/notifications", serve: with((*Console).setNotify)},
+	}
+}
+
+// note is a notice with the event that people choose about; one that is always shown has none.
+type note struct {
+	views.Note
+	event notice.Event
+}
+
+// noteShelf keeps what was derived for a reader for a moment, so that the bell of every page costs little.
+type noteShelf struct {
+	mu   sync.Mutex
+	kept map[notice.Reader]shelved
+}
+
+type shelved struct {
+	until time.Time
+	list  []note
+	whole bool
+}
+
+func newNoteShelf() *noteShelf { return &noteShelf{kept: map[notice.Reader]shelved{}} }
+
+func (s *noteShelf) get(r notice.Reader, now time.Time) (shelved, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, there := s.kept[r]
+	return found, there && now.Before(found.until)
+}
+
+func (s *noteShelf) put(r notice.Reader, what shelved) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.kept) >= noteShelfMax {
+		clear(s.kept)
+	}
+	s.kept[r] = what
+}
+
+func (p *page) noteReader() notice.Reader {
+	return notice.Reader{UserID: p.user.ID, AccountID: p.user.AccountID}
+}
+
+// derive looks at the state of the account for what its people should know. A part that cannot be read is left out, and the
+// list is then not whole.
+func (c *Console) derive(ctx context.Context, p *page, balance views.Balance) (list []note, whole bool) {
+	whole = true
+	for _, from := range []struct {
+		right app.Rights
+		notes func(context.Context, *page) ([]note, error)
+	}{
+		{app.ReadUsage, c.moneyNotes}, {app.ManageKeys, c.keyNotes}, {app.UseWebhooks, c.webhookNotes},
+		{app.ReadModels | app.ReadUsage, c.modelNotes}, {app.UseVideos, c.videoNotes},
+	} {
+		if !p.user.Role.Rights().Has(from.right) {
+			continue
+		}
+		found, err := from.notes(ctx, p)
+		if err != nil {
+			whole = false
+			continue
+		}
+		list = append(list, found...)
+	}
+	list = append(balanceNotes(p, balance, list), list...)
+	return list[:min(len(list), notesMax)], whole
+}
+
+// notesFor are the notices of the reader, without those they chose not to see. The ones that were not read come first.
+func (c *Console) notesFor(p *page, balance views.Balance, fresh bool) (list []views.Note, whole bool, err error) {
+	ctx, cancel := context.WithTimeout(p.Request().Context(), noteWait)
+	defer cancel()
+	reader := p.noteReader()
+	now := c.o.Now()
+	derived, kept := c.notes.get(reader, now)
+	if fresh || !kept {
+		derived.list, derived.whole = c.derive(ctx, p, balance)
+		derived.until = now.Add(notesKept)
+		c.notes.put(reader, derived)
+	}
+	if len(derived.list) == 0 {
+		return nil, derived.whole, nil
+	}
+	choices, err := c.o.Notices.Choices(ctx, reader)
+	if err != nil {
+		return nil, false, err
+	}
+	seen, err := c.o.Notices.Seen(ctx, reader)
+	for _, n := range derived.list {
+		if n.event == "" || choices[n.event].InConsole {
+			n.Unread = !slices.Contains(seen, n.ID)
+			list = append(list, n.Note)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b views.Note) int {
+		if a.Unread != b.Unread {
+			return map[bool]int{true: -1, false: 1}[a.Unread]
+		}
+		return 0
+	})
+	return list, derived.whole, err
+}
+
+// unread is the count in the bell. While it cannot be told there is none: the page matters more.
+func (c *Console) unread(p *page, balance views.Balance) (n int) {
+	if c.o.Notices == nil || !balance.Known {
+		return 0
+	}
+	list, _, err := c.notesFor(p, balance, false)
+	if err != nil {
+		return 0
+	}
+	for _, one := range list {
+		if one.Unread {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *Console) notifications(p *page) error {
+	balance := c.balanceOf(p)
+	list, whole, err := c.notesFor(p, balance, true)
+	if err != nil {
+		return err
+	}
+	return c.render(p, http.StatusOK, views.NotesPage(views.Notes{Shell: c.shell(p), List: list, Missing: !whole || !balance.Known}))
+}
+
+// readNotifications marks as read what the page showed, and nothing that came since.
+func (c *Console) readNotifications(p *page) error {
+	values, err := p.FormParams()
+	if err != nil {
+		return err
+	}
+	if err := c.o.Notices.See(p.Request().Context(), p.noteReader(), values["id"]); err != nil {
+		return err
+	}
+	return c.say(p, ui.Success, "All notifications are read.", notificationsPath)
+}
+
+// notifyWords say what each event is and whom it concerns.
+var notifyWords = map[notice.Event]views.NotifyEvent{
+	notice.LowBalance: {Title: "Low or used-up credit", Text: "Your own threshold is set under Billing.", Need: app.ReadUsage},
+	notice.AutoTopUp:  {Title: "Top-ups", Text: "Automatic top-ups that stopped, reached their cap, or were paid.", Need: app.ReadUsage},
+	notice.Webhook:    {Title: "Webhook endpoints", Text: "An endpoint fails, or was disabled by its failures.", Need: app.UseWebhooks},
+	notice.KeyExpiry:  {Title: "Keys that expire", Text: "Within 7 days, or already.", Need: app.ManageKeys},
+	notice.KeyBudget:  {Title: "Key budgets", Text: "A key has spent its budget.", Need: app.ManageKeys},
+	notice.Model:      {Title: "Models that end", Text: "A model you called in the last 30 days is deprecated.", Need: app.ReadUsage},
+	notice.Video:      {Title: "Failed videos", Text: "A video of the last 7 days could not be made.", Need: app.UseVideos},
+}
+
+func (c *Console) notifySettings(p *page) error {
+	choices, err := c.o.Notices.Choices(p.Request().Context(), p.noteReader())
+	if err != nil {
+		return err
+	}
+	v := views.NotifySettings{Shell: c.shell(p), Email: p.user.Email, NoMail: !c.o.Accounts.Verifies()}
+	for _, e := range notice.Events() {
+		line := notifyWords[e]
+		if !p.user.Role.Rights().Has(line.Need) {
+			continue
+		}
+		line.Name, line.Mailed, line.Shown = string(e), e.Mailed(), true
+		line.ByMail, line.InConsole = choices[e].ByMail, choices[e].InConsole
+		v.Events = append(v.Events, line)
+	}
+	return c.render(p, http.StatusOK, views.NotifySettingsPage(v))
+}
+
+// setNotify keeps the choices about what the reader was shown. A box that is not ticked does not arrive.
+func (c *Console) setNotify(p *page) error {
+	values, err := p.FormParams()
+	if err != nil {
+		return err
+	}
+	choices := map[notice.Event]notice.Choice{}
+	for _, e := range notice.Events() {
+		if p.user.Role.Rights().Has(notifyWords[e].Need) {
+			choices[e] = notice.Choice{
+				ByMail:    !e.Mailed() || slices.Contains(values["mail"], string(e)),
+				InConsole: slices.Contains(values["console"], string(e)),
+			}
+		}
+	}
+	if err := c.o.Notices.Choose(p.Request().Context(), p.noteReader(), choices); err != nil {
+		return err
+	}
+	return c.say(p, ui.Success, "Your choice was saved.", notifySettingsPath)
+}

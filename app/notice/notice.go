@@ -1,0 +1,111 @@
+// Package notice keeps what people have read of an account's notices and how they want to hear of each kind of event. It
+// does not know what the notices say: they are derived from the state of the account where they are shown.
+package notice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/postgres"
+)
+
+// Event is a kind of thing that people are told about.
+type Event string
+
+// The events that people may choose about.
+const (
+	LowBalance Event = "low_balance"
+	AutoTopUp  Event = "auto_topup"
+	Webhook    Event = "webhook"
+	KeyExpiry  Event = "key_expiry"
+	KeyBudget  Event = "key_budget"
+	Model      Event = "model"
+	Video      Event = "video"
+)
+
+// Events are all of them, in the order in which they are shown.
+func Events() []Event {
+	return []Event{LowBalance, AutoTopUp, Webhook, KeyExpiry, KeyBudget, Model, Video}
+}
+
+// Mailed reports whether a mail is ever sent about the event.
+func (e Event) Mailed() bool { return e == LowBalance || e == AutoTopUp || e == Webhook }
+
+const (
+	seenMax    = 200 // ids that a marker holds
+	idBytesMax = 120
+)
+
+// Choice is how somebody wants to hear of an event.
+type Choice struct {
+	ByMail, InConsole bool
+}
+
+// Reader is a person who reads the notices of an account.
+type Reader struct{ UserID, AccountID string }
+
+// Service is the markers and the choices.
+type Service struct {
+	db  *sqlx.DB
+	now app.Clock
+}
+
+// New returns the service.
+func New(db *sqlx.DB, now app.Clock) *Service { return &Service{db: db, now: now} }
+
+// Seen are the ids of the notices that the reader has read.
+func (s *Service) Seen(ctx context.Context, r Reader) ([]string, error) {
+	seen, err := seenBy(ctx, s.db, r)
+	return seen, wrap("read what was seen", err)
+}
+
+// See marks the notices as read. Those that are not among them are gone, and are forgotten.
+func (s *Service) See(ctx context.Context, r Reader, ids []string) error {
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return id == "" || len(id) > idBytesMax })
+	return wrap("mark notices as read", saveSeen(ctx, s.db, r, ids[:min(len(ids), seenMax)], s.now()))
+}
+
+// Choices are how the reader wants to hear of each event.
+func (s *Service) Choices(ctx context.Context, r Reader) (map[Event]Choice, error) {
+	rows, err := choicesOf(ctx, s.db, r)
+	all := make(map[Event]Choice, len(Events()))
+	for _, e := range Events() {
+		all[e] = Choice{ByMail: true, InConsole: true}
+	}
+	for _, row := range rows {
+		if _, known := all[row.Event]; known {
+			all[row.Event] = Choice{ByMail: row.ByMail, InConsole: row.InConsole}
+		}
+	}
+	return all, wrap("read choices", err)
+}
+
+// Choose keeps how the reader wants to hear of events; those that are not named stay as they are.
+func (s *Service) Choose(ctx context.Context, r Reader, choices map[Event]Choice) error {
+	return wrap("keep choices", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		for _, e := range Events() {
+			if c, named := choices[e]; named {
+				if err := saveChoice(ctx, tx, r, e, c); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}))
+}
+
+func wrap(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("notice: %s: %w", doing, err)
+	if postgres.Unavailable(err) && !errors.Is(err, context.Canceled) {
+		return app.ErrStore(err)
+	}
+	return err
+}

@@ -1,0 +1,49 @@
+package notice
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/lib/pq"
+
+	"umg/app/postgres"
+)
+
+func seenBy(ctx context.Context, q postgres.Queryer, r Reader) (seen []string, err error) {
+	err = q.GetContext(ctx, (*pq.StringArray)(&seen), `
+		select seen from notice_reads where user_id = $1 and account_id = $2`, r.UserID, r.AccountID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return seen, err
+}
+
+func saveSeen(ctx context.Context, q postgres.Queryer, r Reader, ids []string, now time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		insert into notice_reads (user_id, account_id, seen, read_at) values ($1, $2, $3, $4)
+		on conflict (user_id, account_id) do update set seen = excluded.seen, read_at = excluded.read_at`,
+		r.UserID, r.AccountID, pq.Array(ids), now)
+	return err
+}
+
+type choiceRow struct {
+	Event     Event `db:"event"`
+	ByMail    bool  `db:"by_mail"`
+	InConsole bool  `db:"in_console"`
+}
+
+func choicesOf(ctx context.Context, q postgres.Queryer, r Reader) (rows []choiceRow, err error) {
+	err = q.SelectContext(ctx, &rows, `
+		select event, by_mail, in_console from notice_choices where user_id = $1 and account_id = $2`, r.UserID, r.AccountID)
+	return rows, err
+}
+
+func saveChoice(ctx context.Context, q postgres.Queryer, r Reader, e Event, c Choice) error {
+	_, err := q.ExecContext(ctx, `
+		insert into notice_choices (user_id, account_id, event, by_mail, in_console) values ($1, $2, $3, $4, $5)
+		on conflict (user_id, account_id, event) do update set by_mail = excluded.by_mail, in_console = excluded.in_console`,
+		r.UserID, r.AccountID, string(e), c.ByMail, c.InConsole)
+	return err
+}

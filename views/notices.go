@@ -1,0 +1,109 @@
+package views
+
+import (
+	"strconv"
+	"time"
+
+	"umg/app"
+	"umg/views/ui"
+)
+
+// Note is something that the people of an account should know, and where they can do something about it.
+type Note struct {
+	ID     string
+	Tone   ui.Tone
+	Icon   ui.IconName
+	Title  string
+	Text   string
+	Href   string
+	Link   string // what the link says
+	At     *time.Time
+	Unread bool
+}
+
+// Notes is the page of notices, those that were not read first.
+type Notes struct {
+	Shell
+	List    []Note
+	Missing bool // something could not be asked
+}
+
+func (n Notes) unread() int {
+	count := 0
+	for _, one := range n.List {
+		if one.Unread {
+			count++
+		}
+	}
+	return count
+}
+
+// bellMost is the largest count that the bell shows.
+const bellMost = 9
+
+func (s Shell) bellCount() string {
+	if s.Unread > bellMost {
+		return strconv.Itoa(bellMost) + "+"
+	}
+	return strconv.Itoa(s.Unread)
+}
+
+func (s Shell) bellLabel() string {
+	if s.Unread == 0 {
+		return "Notifications"
+	}
+	return "Notifications, " + strconv.Itoa(s.Unread) + " unread"
+}
+
+// NotifyEvent is one line of the choice of how to hear of what.
+type NotifyEvent struct {
+	Name              string // of the event; empty for one that nobody can choose about
+	Title, Text       string
+	Mailed            bool // a mail is ever sent about it
+	Shown             bool // it is ever among the notices
+	ByMail, InConsole bool
+	Need              app.Rights
+}
+
+// NotifySettings is the page of those choices.
+type NotifySettings struct {
+	Shell
+	Events []NotifyEvent
+	NoMail bool // the gateway sends no mails
+	Email  string
+}
+
+// AlwaysTold are the events that are told whatever anybody chose, for safety or because nothing works without.
+func AlwaysTold() []NotifyEvent {
+	return []NotifyEvent{
+		{Title: "Key found in public", Text: "A secret of the account was reported, and its key is switched off.", Mailed: true, Shown: true},
+		{Title: "Account frozen", Text: "Nothing may cost the account anything until that is settled.", Shown: true},
+		{Title: "Signing in", Text: "Links to verify an address, to set a new password, and changes of your e-mail address.", Mailed: true},
+		{Title: "People", Text: "Invitations to an account, and that an account was deleted.", Mailed: true},
+	}
+}
+
+// StatusLine is a model that does not do as it should.
+type StatusLine struct {
+	Model, Name string
+	Paused      bool
+}
+
+// statusText says what is wrong, for one model or for several.
+func statusText(lines []StatusLine) string {
+	if len(lines) == 1 {
+		if lines[0].Paused {
+			return " is paused. Calls of it are refused for now."
+		}
+		return " is degraded. Calls of it may fail or take longer."
+	}
+	return " are degraded or paused. Calls of them may fail or take longer."
+}
+
+// others are further models in words.
+func others(n int) string {
+	if n == 1 {
+		return "1 other model"
+	}
+	return strconv.Itoa(n) + " other models"
+}
