@@ -49,8 +49,8 @@ var callFixes = map[string]Fix{
 		Link:  "/console/keys", Label: "See your keys",
 	},
 	"model_not_found": {
-		Cause: "There is no such model",
-		Text:  "Names have the vendor in front, such as vendor/model. Copy one as it stands.",
+		Cause: "The model is unknown here, or not in this style",
+		Text:  "Copy its name as it stands, with the vendor in front. Its page says which styles it answers in.",
 		Link:  "/console/models", Label: "See all models",
 	},
 	"model_not_allowed": {

@@ -260,28 +260,27 @@ func TestBalanceWarnsInTime(t *testing.T) {
 	}
 }
 
-// TestWaitingAsksUntilAnswered: the part polls while it waits, also after a failed request, and stops when it is done.
-func TestWaitingAsksUntilAnswered(t *testing.T) {
+// TestWaitingFollowsUntilAnswered: the step follows the server's events while it waits, also after a request that failed or was
+// refused, and stops when it is done.
+func TestWaitingFollowsUntilAnswered(t *testing.T) {
 	t.Parallel()
 	failed := &views.FirstRequest{Request: views.Request{Outcome: "failed", ErrorCode: "insufficient_quota"}}
 	answered := &views.FirstRequest{Request: views.Request{Outcome: "succeeded", Cost: 43, Duration: time.Second}}
-	for _, c := range []struct {
-		first       *views.FirstRequest
-		live, polls bool
-		says        string
+	for says, c := range map[string]struct {
+		o       views.Onboarding
+		follows int
 	}{
-		{nil, true, true, "Waiting for your first request"},
-		{nil, false, false, "Waiting for your first request"},
-		{failed, true, true, "Not enough credit"},
-		{answered, true, false, "$0.000000043"},
+		"Waiting for your first request": {views.Onboarding{}, 1},
+		"Not enough credit":              {views.Onboarding{First: failed}, 1},
+		"The key has expired":            {views.Onboarding{First: failed, Refused: &views.Arrival{Code: "key_expired"}}, 1},
+		"$0.000000043":                   {views.Onboarding{First: answered, Sent: &views.SentCall{Answer: "Hello."}}, 0},
 	} {
-		doc := parse(t, render(t, views.FirstRequestPart(c.first, c.live)))
-		part := doc.Find("#first-request")
-		if _, polls := part.Attr("hx-trigger"); polls != c.polls || !strings.Contains(part.Text(), c.says) {
-			t.Errorf("%+v: polls %t, says %q", c.first, polls, part.Text())
+		doc := parse(t, render(t, views.OnboardingCard(c.o)))
+		if n := doc.Find("[data-live]").Length(); n != c.follows || !strings.Contains(doc.Find("#first-request").Text(), says) {
+			t.Errorf("%s: %d follow, and it says %q", says, n, doc.Find("#first-request").Text())
 		}
 	}
-	if parse(t, render(t, views.FirstRequestPart(answered, false))).Find("[hx-get]").Length() > 0 {
+	if parse(t, render(t, views.FirstRequestPart(views.Onboarding{First: answered}, false))).Find("[hx-get]").Length() > 0 {
 		t.Error("an answered request in a fresh page fetches the page again")
 	}
 }
