@@ -46,7 +46,7 @@ const exampleMarkdown = "## Holds\n\nA **hold** sets an amount aside:\n\n| Step 
 const hostileText = "<script>alert(1)</script> [x](javascript:alert(1)) ![pixel](https://evil.example/p.gif) <b hx-get=\"/console\" hx-trigger=\"load\">x</b>\n\n" +
 	"averyverylongwordwithoutanyplacetobreakitaveryverylongwordwithoutanyplacetobreakitaveryverylongwordwithoutanyplacetobreakit\u202egnp.exe"
 
-func answered(text string, result *views.PlayResult) views.PlayTurn {
+func drawnAnswer(text string, result *views.PlayResult) views.PlayTurn {
 	return views.PlayTurn{Answer: true, Text: text, HTML: markup.Untrusted(text), Result: result}
 }
 
@@ -111,7 +111,7 @@ func playground() []Story {
 			p.Others = []views.PlayPane{beside(*p, 1, p.Models[1])}
 		}),
 		playStory("playground-one-failed", "Three models, one of which failed", 200, func(p *views.Playground) {
-			p.Form.Turns = []views.PlayTurn{{Text: "What is a hold?"}, answered(exampleMarkdown, exampleResult())}
+			p.Form.Turns = []views.PlayTurn{{Text: "What is a hold?"}, drawnAnswer(exampleMarkdown, exampleResult())}
 			failed := beside(*p, 1, p.Models[1])
 			failed.Form.Turns = failed.Form.Turns[:1]
 			failed.Trouble = &views.PlayTrouble{
@@ -151,14 +151,14 @@ func playgroundAlone() []Story {
 			p.Params[1].Value = "0.2"
 		}),
 		playStory("playground-markdown", "An answer with Markdown and code", 200, func(p *views.Playground) {
-			p.Form.Turns = []views.PlayTurn{{Text: "What is a hold in a prepaid ledger?"}, answered(exampleMarkdown, exampleResult())}
+			p.Form.Turns = []views.PlayTurn{{Text: "What is a hold in a prepaid ledger?"}, drawnAnswer(exampleMarkdown, exampleResult())}
 		}),
 		playStory("playground-tools", "Calls of tools, and their results", 200, func(p *views.Playground) {
 			p.Form.Tools, p.Form.ToolChoice, p.Form.Turns = exampleTools, "get_weather", toolTurns()
 		}),
 		playStory("playground-structured", "An answer by a schema", 200, func(p *views.Playground) {
 			p.Form.Format, p.Form.SchemaName, p.Form.Schema = "json_schema", "city", "{\n  \"type\": \"object\"\n}"
-			p.Form.Turns = []views.PlayTurn{{Text: "Which city is the capital of Norway?"}, answered("```json\n{\n  \"city\": \"Oslo\",\n  \"sure\": true\n}\n```", exampleResult())}
+			p.Form.Turns = []views.PlayTurn{{Text: "Which city is the capital of Norway?"}, drawnAnswer("```json\n{\n  \"city\": \"Oslo\",\n  \"sure\": true\n}\n```", exampleResult())}
 		}),
 		playStory("playground-variables", "A prompt with variables", 200, func(p *views.Playground) {
 			p.Form.System, p.Form.Prompt = "Answer in {{language}}.", "Explain {{topic}} to {{reader}}."
@@ -166,7 +166,7 @@ func playgroundAlone() []Story {
 		}),
 		playStory("playground-hostile", "Hostile text everywhere", 200, func(p *views.Playground) {
 			p.Form.System, p.Form.Prompt = hostileText, hostileText
-			p.Form.Turns = []views.PlayTurn{{Text: hostileText, Image: "https://evil.example/p.gif"}, answered(hostileText, exampleResult()),
+			p.Form.Turns = []views.PlayTurn{{Text: hostileText, Image: "https://evil.example/p.gif"}, drawnAnswer(hostileText, exampleResult()),
 				{Answer: true, Text: hostileText, Thought: hostileText, Calls: []views.PlayToolCall{{ID: hostileText, Name: hostileText, Arguments: hostileText}}}}
 			p.Trouble = &views.PlayTrouble{Message: hostileText, Code: "invalid_request_error", Field: hostileText}
 		}),
