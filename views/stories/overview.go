@@ -51,9 +51,9 @@ func overview() []Story {
 				Code: "invalid_api_key", Unknown: true,
 			}
 		}), fresh),
-		story("overview-first", "First request answered", 200, answered),
+		story("overview-first", "First request answered", 200, firstAnswered),
 		balance(story("overview-sent", "Sent from the page, and answered", 200, func(o *views.Overview) {
-			answered(o)
+			firstAnswered(o)
 			o.Onboarding.Sent = &views.SentCall{Answer: "Hello! It is a pleasure to meet you.", Model: Model, ID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
 		}), fresh),
 		balance(story("overview-sent-refused", "Sent from the page, without credit", 422, func(o *views.Overview) {
@@ -97,7 +97,7 @@ func newcomer(s views.Shell) views.Overview {
 	}
 }
 
-func answered(o *views.Overview) {
+func firstAnswered(o *views.Overview) {
 	o.Onboarding.HasKey, o.Onboarding.KeyHint = true, "sk-umg-7H…f3Qk"
 	row := exampleRequests()[0]
 	row.Cost, row.Cached = 7_500, 0
