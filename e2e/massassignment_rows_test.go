@@ -71,6 +71,8 @@ var assignments = map[string]assignment{
 	"POST /console/sign-in/code":        {body: "code={code}", few: true, scene: halfIn},
 	"POST /console/sign-out":            {few: true, scene: somebody},
 	"POST /console/theme":               {body: "theme=dark"},
+	"POST /console/shortcuts":           {body: "keys=off"},
+	"POST /console/notifications/read":  {body: "id=low"},
 	"POST /console/onboarding":          {body: "show=true"},
 	"POST /console/onboarding/send":     {status: http.StatusOK, few: true, settles: true},
 	"POST /console/recipes/:tool/key":   {status: http.StatusOK, few: true},
@@ -136,6 +138,7 @@ var assignments = map[string]assignment{
 	"POST /console/operator/pause":  {body: "kind=model&id=" + cheapModel, status: http.StatusNotFound, few: true},
 	"POST /console/operator/resume": {body: "kind=model&id=" + cheapModel, status: http.StatusNotFound, few: true},
 
+	"POST /console/settings/notifications":             {body: "mail=webhook&console=webhook"},
 	"POST /console/settings/name":                      {body: "name={fresh}"},
 	"POST /console/settings/email":                     {body: passwordField + "&email={fresh}@example.com", few: true, scene: somebody},
 	"POST /console/settings/password":                  {body: passwordField + "&password=another+horse+battery+staple", few: true, scene: somebody},

@@ -57,7 +57,9 @@ func notify(name, title string, n views.NotifySettings) Story {
 // strip is the line under the top bar, on a page that has little else.
 func strip(name, title string, lines ...views.StatusLine) Story {
 	s := notes(name, title, views.Notes{})
-	s.Adjust = func(shell *views.Shell) { shell.Viewer.Account, shell.Status, shell.Unread = "Analytical Engines", lines, 12 }
+	s.Adjust = func(shell *views.Shell) {
+		shell.Viewer.Account, shell.Status, shell.Unread = "Analytical Engines", lines, 12
+	}
 	return s
 }
 
