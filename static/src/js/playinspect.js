@@ -18,7 +18,7 @@ const box = (form, name) => form.querySelector(`[data-inspected="${name}"]`);
 
 const fill = (element, text) => {
   showJSON(element, text);
-  element.toggleAttribute("data-empty", !text);
+  element.toggleAttribute("data-blank", !text);
   if (!text) {
     element.textContent = element.dataset.nothing;
   }

@@ -13,7 +13,7 @@ const couldNot = () => toast("danger", "The settings could not be loaded. Try ag
 // settle brings everything up to date that follows from which panes there are.
 export const settle = () => {
   const all = panes();
-  page().dataset.count = String(all.length);
+  page().dataset.panes = String(all.length);
   part(page(), "add-pane").disabled = all.length >= most();
   for (const control of composer().querySelectorAll("[form]")) {
     control.setAttribute("form", all[0].id);

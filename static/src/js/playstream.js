@@ -157,23 +157,31 @@ const faults = {
 
 // listen sends a pane's values and hands on what comes. It gives what went wrong on the way, if anything did.
 export const listen = async (path, data, signal, { begin, take }) => {
+  const lost = (error) =>
+    error.name === "AbortError" ? { stopped: true } : { text: "The service could not be reached. Check your connection and try again." };
+  let answer = null;
   try {
-    const answer = await fetch(path, { method: "POST", body: data, headers: { Accept: lines, "HX-Request": "true" }, signal });
-    begin(answer.headers.get("x-request-id") ?? "");
-    const elsewhere = answer.headers.get("hx-redirect");
-    if (elsewhere) {
-      location.assign(elsewhere);
-      return null;
-    }
-    if (!answer.headers.get("content-type")?.startsWith(lines)) {
-      return { text: faults[answer.status] ?? "That did not work; the fault is on our side. Try again in a moment." };
-    }
-    await read(answer.body, take);
-    return { text: "The connection ended before the answer did.", cut: true };
+    answer = await fetch(path, { method: "POST", body: data, headers: { Accept: lines, "HX-Request": "true" }, signal });
   } catch (error) {
-    if (error.name === "AbortError") {
+    return lost(error);
+  }
+  begin(answer.headers.get("x-request-id") ?? "");
+  const elsewhere = answer.headers.get("hx-redirect");
+  if (elsewhere) {
+    location.assign(elsewhere);
+    return null;
+  }
+  if (!answer.headers.get("content-type")?.startsWith(lines)) {
+    return { text: faults[answer.status] ?? "That did not work; the fault is on our side. Try again in a moment." };
+  }
+  try {
+    await read(answer.body, take);
+    return { text: "The connection ended before the answer did." };
+  } catch (error) {
+    if (signal.aborted) {
       return { stopped: true };
     }
-    return { text: "The service could not be reached. Check your connection and try again." };
+    console.error(error);
+    return { text: "The connection ended before the answer did." };
   }
 };
