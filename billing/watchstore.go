@@ -81,7 +81,8 @@ func refreshHours(ctx context.Context, q postgres.Queryer, end time.Time) error 
 			return err
 		}
 	}
-	_, err := q.ExecContext(ctx, `delete from model_days where day < ($1::timestamptz at time zone 'utc')::date - $2::integer`, end.UTC(), watchDaysKept)
+	_, err := q.ExecContext(ctx, `
+		delete from model_days where day < ($1::timestamptz at time zone 'utc')::date - $2::integer`, end.UTC(), watchDaysKept)
 	return err
 }
 

@@ -95,7 +95,8 @@ func (d ModelDetail) stripSummary() string {
 	if known == 0 {
 		return "Nobody called this model in the last 90 days."
 	}
-	text := answeredShare(all.Answered, all.Answered+all.Failed) + " of " + counted(all.Answered+all.Failed, "call", "calls") + " answered in 90 days"
+	calls := all.Answered + all.Failed
+	text := answeredShare(all.Answered, calls) + " of " + counted(calls, "call", "calls") + " answered in 90 days"
 	if known < stripDays {
 		text += ", on " + counted(known, "day", "days") + " with calls"
 	}

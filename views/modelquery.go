@@ -244,7 +244,7 @@ func (q ModelQuery) direction(order string) string {
 
 // matches says whether the query lets a model through. Allowed are the models of the chosen key, nil for all.
 func (q ModelQuery) matches(m Model, allowed []string, now time.Time) bool {
-	any := func(wanted, have []string) bool {
+	either := func(wanted, have []string) bool {
 		return len(wanted) == 0 || slices.ContainsFunc(wanted, func(w string) bool { return slices.Contains(have, w) })
 	}
 	text := strings.ToLower(strings.Join([]string{m.ID, m.Name, m.Description, m.Owner, m.Kind}, " "))
@@ -263,8 +263,8 @@ func (q ModelQuery) matches(m Model, allowed []string, now time.Time) bool {
 			return false
 		}
 	}
-	return any(q.Capabilities, m.Capabilities) && any(q.Styles, m.styleNames()) && any(q.Outputs, m.Output) &&
-		any(q.Statuses, []string{m.status(now)}) && (q.Context == 0 || m.ContextTokens >= q.Context) && q.affords(m) &&
+	return either(q.Capabilities, m.Capabilities) && either(q.Styles, m.styleNames()) && either(q.Outputs, m.Output) &&
+		either(q.Statuses, []string{m.status(now)}) && (q.Context == 0 || m.ContextTokens >= q.Context) && q.affords(m) &&
 		(allowed == nil || slices.Contains(allowed, m.ID))
 }
 

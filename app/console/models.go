@@ -122,7 +122,8 @@ func viewModel(m *catalog.Model, factor int) views.Model {
 	v := views.Model{
 		ID: m.ID, Name: m.Name, Description: m.Description, Owner: m.Owner, Kind: string(m.Kind), Capabilities: m.Capabilities,
 		Input: m.InputModalities, Output: m.OutputModalities, ContextTokens: m.ContextTokens, MaxOutput: m.MaxOutputTokens,
-		Prices: viewPrices(m.Prices, m.Kind == catalog.KindText), Limits: viewLimits(m, int64(factor)), Sizes: m.Sizes, Seconds: m.Seconds, State: stateOf(m),
+		Prices: viewPrices(m.Prices, m.Kind == catalog.KindText), Limits: viewLimits(m, int64(factor)),
+		Sizes: m.Sizes, Seconds: m.Seconds, State: stateOf(m),
 		Notice: m.Notice, Released: m.CreatedAt, Deprecated: m.DeprecatedAt, Shutdown: m.ShutdownAt, Parameters: m.Parameters,
 		Successor: m.Successor,
 	}

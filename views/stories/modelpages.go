@@ -109,20 +109,27 @@ func modelPages() []Story {
 			Style: style, Hash: "5f3a9c0e11d2b476", Fields: exampleFields(), Without: []string{"seed", "logit_bias"}, Sample: exampleBody(style),
 		})
 	}
-	full := func(d *views.ModelDetail) { d.Days, d.Changes = exampleDays(), exampleChanges() }
+	full := func(d *views.ModelDetail) { d.Days, d.Changes = exampleDays(), modelStory() }
 	film := views.ModelContract{Style: "videos", Hash: "81c0e2aa5b7d9f34", Fields: exampleFields()[:1], Without: []string{"stream"}}
 	return []Story{
 		one("model", "A model in all four styles", 0, full, contracts...),
 		one("model-no-key", "A model nobody called, for a reader without a key and with higher limits", 1, func(d *views.ModelDetail) {
 			d.KeyHint, d.Factor, d.Model.Now, d.Past = "", 20, views.ModelNow{}, d.Past[:1]
 		}, contracts[0]),
-		one("model-last", "A model, with the reader's last requests priced", 1, func(d *views.ModelDetail) { d.Last = exampleLast() }, contracts[0]),
-		one("model-last-none", "A model, for a reader without requests", 1, func(d *views.ModelDetail) { d.Last = &views.LastCalls{} }, contracts[0]),
+		one("model-last", "A model, with the reader's last requests priced", 1, func(d *views.ModelDetail) {
+			d.Last = exampleLast()
+		}, contracts[0]),
+		one("model-last-none", "A model, for a reader without requests", 1, func(d *views.ModelDetail) {
+			d.Last = &views.LastCalls{}
+		}, contracts[0]),
 		one("model-calc-wrong", "A model, a quantity that is none", 1, func(d *views.ModelDetail) {
 			d.Calc.Inputs[0].Value, d.Calc.Inputs[0].Error = "many", "Input tokens must be a whole number from 0 to 1,000,000,000."
 			d.Calc.Error = d.Calc.Inputs[0].Error
 		}, contracts[0]),
-		visitor(one("model-out", "A model, for a visitor", 0, func(d *views.ModelDetail) { full(d); d.Model.Limits.Left, d.KeyHint = nil, "" }, contracts[:2]...)),
+		visitor(one("model-out", "A model, for a visitor", 0, func(d *views.ModelDetail) {
+			full(d)
+			d.Model.Limits.Left, d.KeyHint = nil, ""
+		}, contracts[:2]...)),
 		one("model-paused", "A paused model", 2, as, contracts[0]),
 		one("model-deprecated", "A deprecated model", 3, full, contracts[0]),
 		one("model-unserved", "A model without a provider", 4, as),
@@ -167,7 +174,8 @@ func examplePast(m views.Model) []views.PastPrices {
 		return prices
 	}
 	return []views.PastPrices{
-		{From: day(2026, 10, 1), Prices: before(100), SizePrices: m.SizePrices}, {From: day(2026, 7, 14), Prices: before(140), SizePrices: m.SizePrices},
+		{From: day(2026, 10, 1), Prices: before(100), SizePrices: m.SizePrices},
+		{From: day(2026, 7, 14), Prices: before(140), SizePrices: m.SizePrices},
 		{From: day(2026, 5, 12), Prices: before(200)},
 	}
 }
@@ -191,7 +199,7 @@ func exampleDays() []views.ModelDay {
 	return days
 }
 
-func exampleChanges() []views.ModelChange {
+func modelStory() []views.ModelChange {
 	return []views.ModelChange{
 		{At: day(2026, 10, 1).Add(9 * time.Hour), Field: "rates.output_tokens", From: "14 per 1M", To: "10 per 1M"},
 		{At: day(2026, 10, 1).Add(9 * time.Hour), Field: "parameters", From: "[temperature, tools, n]", To: "[temperature, tools, seed]"},

@@ -46,7 +46,9 @@ func exampleModels() []views.Model {
 	mini.Prices = []views.Price{perMillion("input_tokens", 15), perMillion("output_tokens", 60)}
 	mini.ContextTokens, mini.MaxOutput, mini.Styles = 128_000, 16_384, []views.Style{"chat", "responses"}
 	mini.Parameters = []string{"temperature", "top_p", "stop", "seed", "response_format"}
-	mini.Now = views.ModelNow{Answered: 2_204, Failed: 61, FirstByteP50: 171 * time.Millisecond, FirstByteP95: 640 * time.Millisecond, Speed: 212_700}
+	mini.Now = views.ModelNow{
+		Answered: 2_204, Failed: 61, FirstByteP50: 171 * time.Millisecond, FirstByteP95: 640 * time.Millisecond, Speed: 212_700,
+	}
 	paused := mini
 	paused.Parameters, paused.Now = []string{"tools", "reasoning_effort"}, views.ModelNow{}
 	paused.ID, paused.Name, paused.Owner, paused.State = "borealis/thinker", "Thinker", "borealis", views.ModelPaused
