@@ -159,6 +159,8 @@ var intrusions = map[string]intrusion{
 	"POST /console/operator/limits/:id":                          {body: "state=done"},
 	"GET /console/models":                                        {},
 	"GET /console/models/*":                                      {public: true},
+	"GET /console/docs":                                          {},
+	"GET /console/docs/:page":                                    {public: true},
 	"GET /console/compare":                                       {query: "m={model}"},
 	"GET /console/model/price":                                   {query: "model={model}", public: true},
 	"GET /console/model/limits":                                  {query: "model={model}", public: true},

@@ -84,7 +84,7 @@ var kinds = map[string]string{
 	"videos": "video", "webhook_endpoints": "endpoint", "webhooks": "endpoint", "deliveries": "delivery", "keys": "key", "topups": "topup",
 	"top_ups": "topup", "requests": "request", "calls": "request", "outbox": "mail", "models": "model", "assets": "asset",
 	"recipes": "tool", "limits": "wish", "catalog": "version", "members": "member", "invitations": "invitation", "sessions": "session",
-	"callbacks": "token",
+	"callbacks": "token", "docs": "document",
 }
 
 // fill puts the ids of objects, or of none, into a route's path and body.
