@@ -151,7 +151,8 @@ func (l *Ledger) Latencies(ctx context.Context, q UsageQuery) (Latencies, error)
 	}
 	for _, r := range rows {
 		line := LatencyLine{
-			Group: r.Name, All: r.All, Calls: r.Calls, P50: micros(r.P50), P95: micros(r.P95), FirstP50: micros(r.FirstP50), FirstP95: micros(r.FirstP95),
+			Group: r.Name, All: r.All, Calls: r.Calls, P50: micros(r.P50), P95: micros(r.P95),
+			FirstP50: micros(r.FirstP50), FirstP95: micros(r.FirstP95),
 		}
 		if r.Start != nil {
 			line.Start = r.Start.UTC()

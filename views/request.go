@@ -210,14 +210,16 @@ func (d RequestDetail) attempts() []moment {
 	var list []moment
 	switch earlier := d.Attempts - 1; {
 	case earlier == 1:
-		list = append(list, moment{icon: ui.IconRefresh, title: "Attempt 1: no answer", text: "It failed before anything was delivered, and costs nothing."})
+		list = append(list, moment{icon: ui.IconRefresh, title: "Attempt 1: no answer",
+			text: "It failed before anything was delivered, and costs nothing."})
 	case earlier > 1:
 		list = append(list, moment{
 			icon: ui.IconRefresh, title: "Attempts 1 to " + strconv.Itoa(earlier) + ": no answer",
 			text: "They failed before anything was delivered, and cost nothing.",
 		})
 	}
-	last := moment{icon: ui.IconSend, title: "Attempt " + strconv.Itoa(d.Attempts) + ": sent to " + r.usedModel(), text: "It answered, and decided."}
+	last := moment{icon: ui.IconSend, title: "Attempt " + strconv.Itoa(d.Attempts) + ": sent to " + r.usedModel(),
+		text: "It answered, and decided."}
 	if d.Attempts == 1 {
 		last.title = "Sent to " + r.usedModel()
 		last.text = ""

@@ -149,7 +149,8 @@ func (p CallPicture) said(q RequestQuery) string {
 	if p.Since.After(from) {
 		from = p.Since
 	}
-	text := counted(requests, "request", "requests") + ", " + counted(errors, "error", "errors") + " from " + from.In(zone).Format(form) + " to " +
+	text := counted(requests, "request", "requests") + ", " + counted(errors, "error", "errors") +
+		" from " + from.In(zone).Format(form) + " to " +
 		p.To.In(zone).Format(form) + " " + zoneValue(q.Zone)
 	if p.Since.After(p.From) {
 		text += ". There are more before that than are counted here; choose a shorter range to see them"

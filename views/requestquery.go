@@ -54,7 +54,8 @@ var (
 	streamedOptions = []ui.Option{{Value: FilterYes, Label: "Streamed"}, {Value: FilterNo, Label: "In one piece"}}
 	sourceOptions   = []ui.Option{{Value: SourceAPI, Label: "API"}, {Value: SourcePlayground, Label: "Playground"}}
 	rangeOptions    = []ui.Option{
-		{Value: "1h", Label: "Last hour"}, {Value: "24h", Label: "Last 24 hours"}, {Value: "7d", Label: "Last 7 days"}, {Value: "30d", Label: "Last 30 days"},
+		{Value: "1h", Label: "Last hour"}, {Value: "24h", Label: "Last 24 hours"},
+		{Value: "7d", Label: "Last 7 days"}, {Value: "30d", Label: "Last 30 days"},
 	}
 	rangeSpans  = map[string]time.Duration{"1h": time.Hour, "24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour, "30d": 30 * 24 * time.Hour}
 	rowsOptions = []ui.Option{

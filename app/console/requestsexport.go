@@ -15,7 +15,9 @@ import (
 // eachRecord streams every call of the query, page by page. The first page is read before anything is sent, so that most
 // faults are still an answer of their own; a later one drops the connection, as nothing else tells a reader that lines are
 // missing.
-func (c *Console) eachRecord(p *page, kind string, begin func() error, each func(*billing.UsageRecord, logKeys) error, end func() error) error {
+func (c *Console) eachRecord(
+	p *page, kind string, begin func() error, each func(*billing.UsageRecord, logKeys) error, end func() error,
+) error {
 	keys, err := c.logKeys(p)
 	if err != nil {
 		return err

@@ -128,7 +128,8 @@ func (c *Console) usageBefore(p *page, q views.UsageQuery, now time.Time, keys l
 func usageLine(by string, l billing.UsageLine, keys logKeys) views.UsageLine {
 	u := l.Usage
 	line := views.UsageLine{
-		Start: l.Start, ID: l.Group, Name: l.Group, Requests: l.Requests, Errors: l.Failed, Limited: l.Limited, Cached: u[billing.CacheReadTokens],
+		Start: l.Start, ID: l.Group, Name: l.Group, Requests: l.Requests, Errors: l.Failed, Limited: l.Limited,
+		Cached: u[billing.CacheReadTokens],
 		Input:  u[billing.InputTokens] + u[billing.CacheReadTokens] + u[billing.CacheWriteTokens],
 		Output: u[billing.OutputTokens] + u[billing.ReasoningTokens], Images: u[billing.Images], Milliseconds: u[billing.Seconds],
 		Cost: l.Cost, Overrun: l.Overrun,

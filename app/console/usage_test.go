@@ -197,7 +197,7 @@ func TestARequestIsPricedAgainByTheVersionItNames(t *testing.T) {
 	id := h.call(account, 6451, record)
 	a := p.see("/console/requests/" + id)
 	has(t, "a call", a, 200, "$0.000000450000003", "$0.000006", "$0.000006450000003", "+$0.000000000999997", "$0.000006451", "/console/billing/rules#completed",
-		"/console/billing/ledger?before=", "2 attempts", "1 earlier attempt failed", "300 ms of 2.00 s", "Copy as cURL", "transaction=txn_")
+		"/console/billing/ledger?before=", "Attempt 2: sent to p / m", "1 earlier attempt failed", "300 ms of 2.00 s", "Copy as cURL", "transaction=txn_")
 	has(t, "its ledger entry", p.see(hrefWith(t, a.body, "ledger?before=")), 200, hrefWith(t, a.body, "transaction=txn_"))
 	has(t, "its charge", p.see(hrefWith(t, a.body, "transaction=txn_")), 200, id, "1 request<")
 	record.RateCardID = "gone@1"

@@ -56,7 +56,8 @@ func (c *Console) usageTook(p *page, q views.UsageQuery, now time.Time, keys log
 		}
 	}
 	if took.All.Calls > int64(found.Each) {
-		took.Sample += fmt.Sprintf(" Made of %s of them, at most %d from each %s.", views.Count(took.All.Calls), found.Each, views.Took(found.Every))
+		took.Sample += fmt.Sprintf(" Made of %s of them, at most %d from each %s.",
+			views.Count(took.All.Calls), found.Each, views.Took(found.Every))
 	}
 	return took, nil
 }
@@ -97,7 +98,8 @@ func notesOf(days []billing.DaySpend) []string {
 	if f, enough := billing.ForecastMonth(days); enough {
 		notes = append(notes, fmt.Sprintf(
 			"%s comes to about %s if it goes on like this: %s so far, and the mean of the last %d whole days, %s a day, for what is left of it.",
-			days[len(days)-1].Day.Month(), views.Dollars(f.Expected-f.Expected%app.Cent), views.Dollars(f.Spent), f.Days, views.Dollars(f.Mean-f.Mean%app.Cent)))
+			days[len(days)-1].Day.Month(), views.Dollars(f.Expected-f.Expected%app.Cent),
+			views.Dollars(f.Spent), f.Days, views.Dollars(f.Mean-f.Mean%app.Cent)))
 	}
 	return notes
 }

@@ -131,14 +131,15 @@ func usagePages() []Story {
 			func(u *views.Usage) { u.Books = nil }),
 		story("usage-minutes", "One hour by its minutes", "range=custom&from=2026-11-20T09:00&to=2026-11-20T10:00", 200, models[:2], none),
 		story("usage-latency", "How long calls took", "metric=p95", 200, models[:3], func(u *views.Usage) { u.Took = exampleTook(*u) }),
-		story("usage-budget", "The spend of a key against its budget, and what rules say", "key=key_batch&by=model", 200, models[:2], func(u *views.Usage) {
-			u.Budget = &views.UsageBudget{Limit: 5 * app.Dollar, Spent: 137 * app.Cent, Period: "day"}
-			u.Notes = []string{
-				"Tuesday 17 November cost $12.40, 4× the mean of the last 4 Tuesdays, which is $3.01.",
-				"November comes to about $41.20 if it goes on like this: $27.31 so far, and the mean of the last 14 whole days, $1.37 a day, " +
-					"for what is left of it.",
-			}
-		}),
+		story("usage-budget", "The spend of a key against its budget, and what rules say", "key=key_batch&by=model", 200, models[:2],
+			func(u *views.Usage) {
+				u.Budget = &views.UsageBudget{Limit: 5 * app.Dollar, Spent: 137 * app.Cent, Period: "day"}
+				u.Notes = []string{
+					"Tuesday 17 November cost $12.40, 4× the mean of the last 4 Tuesdays, which is $3.01.",
+					"November comes to about $41.20 if it goes on like this: $27.31 so far, and the mean of the last 14 whole days, $1.37 a day, " +
+						"for what is left of it.",
+				}
+			}),
 		story("usage-empty", "Nothing used yet", "", 200, nil, none),
 		story("usage-none", "No usage matches", "model=aurora-large&range=24h", 200, nil, none),
 		story("usage-backwards", "The last day before the first", "range=custom&from=2026-11-20&to=2026-11-02", 422, nil, func(u *views.Usage) {
