@@ -59,6 +59,7 @@ export const setCalls = (turn, calls) => {
       const card = shape("play-call");
       part(card, "call-name").textContent = call.name;
       part(card, "call-id").textContent = call.id;
+      part(card, "call-arguments").setAttribute("aria-label", `Arguments of ${call.name}`);
       showJSON(part(card, "call-arguments"), call.arguments || "{}");
       return card;
     }),
@@ -214,6 +215,8 @@ export const asJSON = (turn) => {
   const box = document.createElement("pre");
   box.className = "code-lines";
   box.tabIndex = 0;
+  box.setAttribute("role", "group");
+  box.setAttribute("aria-label", "Answer in JSON");
   showJSON(box, text);
   part(turn, "text").replaceChildren(box);
 };
