@@ -1,0 +1,61 @@
+package stories
+
+import (
+	"strings"
+
+	"github.com/a-h/templ"
+
+	"umg/app/markup"
+	"umg/views"
+	"umg/views/ui"
+)
+
+const docsExample = "## A call\n\nThe base URL is `" + BaseURL + "`. Every request carries the key.\n\n| Field | What it is |\n| --- | --- |\n" +
+	"| `model` | required |\n| `stream` | *optional* |\n\n- [Streaming](/console/docs/streaming)\n- Errors\n\n> Keep keys out of pages.\n\n## Next\n\nRead on."
+
+func exampleDocs() []views.DocsGroup {
+	return []views.DocsGroup{
+		{Name: "Start", Pages: []views.DocsLink{
+			{Title: "Quickstart", Text: "From nothing to the first answer in a minute.", Path: "/console/docs/quickstart"},
+			{Title: "Authentication", Text: "Keys, what they may do, and how errors reach your program.", Path: "/console/docs/authentication"},
+		}},
+		{Name: "Text", Pages: []views.DocsLink{
+			{Title: "Streaming", Text: "What a stream looks like in each style.", Path: "/console/docs/streaming"},
+		}},
+	}
+}
+
+func exampleDocument(s views.Shell) views.DocsPage {
+	html, headings := markup.Manual(docsExample)
+	d := views.DocsPage{
+		Shell: s, Title: "Quickstart", Description: "From nothing to the first answer in a minute.", Group: "Start",
+		Path: "/console/docs/quickstart", Markdown: docsExample, Language: "python", Try: "/console/playground?model=" + Model,
+		Groups: exampleDocs(), Headings: headings,
+		Blocks: []views.DocsBlock{{HTML: html}, {Code: []ui.Sample{
+			views.DocsSample("curl", "", "curl "+BaseURL+"/models \\\n  -H \"Authorization: Bearer $UMG_API_KEY\""),
+			views.DocsSample("python", "", "import os\nprint(os.environ[\"UMG_API_KEY\"])"),
+		}}},
+		After: &views.DocsLink{Title: "Authentication", Path: "/console/docs/authentication"},
+	}
+	return d
+}
+
+func docs() []Story {
+	index := func(query string, hits ...views.DocsLink) func(views.Shell) templ.Component {
+		return func(s views.Shell) templ.Component {
+			return views.DocsIndexPage(views.DocsIndex{Shell: s, Query: query, Hits: hits, Groups: exampleDocs()})
+		}
+	}
+	page := func(s views.Shell) templ.Component { return views.DocumentPage(exampleDocument(s)) }
+	hit := views.DocsLink{
+		Title: "Errors › model_not_found", Text: "HTTP 404 · Try again: No " + strings.Repeat("There is no such model. ", 3),
+		Path: "/console/docs/errors#model_not_found",
+	}
+	return []Story{
+		{Name: "docs", Group: "Documentation", Title: "All pages", Path: "/console/docs", View: index("")},
+		{Name: "docs-found", Group: "Documentation", Title: "A search", Path: "/console/docs", View: index("model", hit)},
+		{Name: "docs-none", Group: "Documentation", Title: "A search that finds nothing", Path: "/console/docs", View: index("zebra")},
+		{Name: "docs-page", Group: "Documentation", Title: "A page", Path: "/console/docs/quickstart", View: page},
+		{Name: "docs-visitor", Group: "Documentation", Title: "A page for visitors", Path: "/console/docs/quickstart", Out: true, View: page},
+	}
+}
