@@ -948,7 +948,7 @@ func playModel(p Playground, pane PlayPane) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		if len(p.Models) > 6 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 57, "<div class=\"model-filter\" data-js><input class=\"input\" type=\"search\" placeholder=\"Find a model\" aria-label=\"Find a model\" autocomplete=\"off\" spellcheck=\"false\" data-model-filter></div>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 57, "<label class=\"model-filter\" data-js><span class=\"sr-only\">Find a model</span> <input class=\"input\" type=\"search\" placeholder=\"Find a model\" autocomplete=\"off\" spellcheck=\"false\" data-model-filter></label>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1470,7 +1470,7 @@ func playTemplates() templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = requestLine("").Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = requestLine("request").Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -43,7 +43,7 @@ func exampleTurns() []views.PlayTurn {
 const exampleMarkdown = "## Holds\n\nA **hold** sets an amount aside:\n\n| Step | Balance |\n|---|---:|\n| hold | $1.00 |\n| charge | $0.40 |\n\n" +
 	"```go\nfunc release(held, cost int64) int64 {\n\treturn held - cost // goes back at once\n}\n```\n\n- The rest is *released*.\n- See [the docs](https://example.com/docs)."
 
-const hostileText = "<script>alert(1)</script> [x](javascript:alert(1)) ![pixel](https://evil.example/p.gif) <b hx-get=\"/console\" hx-trigger=\"load\">x</b>\n\n" +
+const hostileText = "<script>alert(1)</script> [x](data:text/html,x) ![pixel](https://evil.example/p.gif) <b hx-get=\"/console\" hx-trigger=\"load\">x</b>\n\n" +
 	"averyverylongwordwithoutanyplacetobreakitaveryverylongwordwithoutanyplacetobreakitaveryverylongwordwithoutanyplacetobreakit\u202egnp.exe"
 
 func drawnAnswer(text string, result *views.PlayResult) views.PlayTurn {

@@ -2,6 +2,7 @@
 // in memory and draws only while it is open.
 import { fetched, part, valuesOf } from "./playdom.js";
 import { showJSON } from "./playjson.js";
+import { toEnd } from "./playstream.js";
 
 const eventsMax = 300; // kept of one answer, the newest
 const kept = new WeakMap(); // by the form of the pane
@@ -158,6 +159,7 @@ export const inspect = (form, want = !open(form), tab = "") => {
   }
   draw(form);
   look(form);
+  toEnd(part(form, "log"));
 };
 
 // A tab that was hidden is drawn when it is chosen.

@@ -36,7 +36,7 @@ export const addTurn = (form, role, { text = "", image = "", note = "", calls = 
   if (role === "tool") {
     part(turn, "turn-call").value = call;
     part(turn, "tool-name").textContent = name;
-    part(turn, "turn-text").setAttribute("aria-label", `Result of ${name}`);
+    part(turn, "tool-said").textContent = name;
   } else {
     part(turn, "turn-image").value = image;
     picture(part(turn, "turn-picture"), image);
