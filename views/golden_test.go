@@ -65,7 +65,7 @@ var void = map[string]bool{"meta": true, "link": true, "input": true, "br": true
 
 // framed are stories that are compared with all that surrounds them. Of the others only what is theirs is kept, so that a
 // change of the frame is seen in a few files and not in all.
-var framed = map[string]bool{"overview": true, "sign-in": true, "not-found": true, "not-found-out": true}
+var framed = map[string]bool{"overview": true, "sign-in": true, "not-found": true, "not-found-out": true, "status-one": true, "status-many": true}
 
 // own is the part of a page that is not the frame's. A story that is no page is all its own.
 func own(page string) string {
