@@ -48,7 +48,7 @@ const keep = (role) => {
     return;
   }
   for (const form of panes()) {
-    toEnd(part(addTurn(form, role, { text: said.prompt, image: role === "user" ? said.image : "" }).closest("[data-pane]"), "log"), true);
+    toEnd(part(addTurn(form, role, { text: said.prompt, image: role === "user" ? said.image : "" }).closest("[data-pane]"), "talk"), true);
   }
   emptyComposer();
   field("prompt").focus();
@@ -115,7 +115,7 @@ const buttons = {
   "[data-export]": (button) => save(button.closest("[data-pane]")),
   "[data-import]": (button) => load(button.closest("[data-pane]")),
   "[data-retry]": (button) => start(button.closest("[data-pane]")),
-  "[data-latest]": (button) => toEnd(part(button.closest("[data-pane]"), "log"), true),
+  "[data-latest]": (button) => toEnd(part(button.closest("[data-pane]"), "talk"), true),
   "[data-copy-turn], [data-editor-save], [data-editor-send], [data-editor-cancel]": act,
   "[data-toggle-side]"(button) {
     const form = button.closest("[data-pane]");
@@ -177,7 +177,7 @@ if (page() && composer()) {
   page().addEventListener("play:changed", name);
   page().addEventListener("input", name);
   for (const form of panes()) {
-    toEnd(part(form, "log"), true);
+    toEnd(part(form, "talk"), true);
   }
   if (panes().length > 1) {
     settle();

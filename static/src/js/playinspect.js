@@ -159,7 +159,7 @@ export const inspect = (form, want = !open(form), tab = "") => {
   }
   draw(form);
   look(form);
-  toEnd(part(form, "log"));
+  toEnd(part(form, "talk"));
 };
 
 // A tab that was hidden is drawn when it is chosen.

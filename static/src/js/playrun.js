@@ -13,7 +13,7 @@ const sole = () => panes().length === 1;
 // show tells the page whether answers are on their way.
 const show = (form) => {
   form.dataset.state = runs.has(form) ? "busy" : "idle";
-  part(form, "log").setAttribute("aria-busy", String(runs.has(form)));
+  part(form, "talk").setAttribute("aria-busy", String(runs.has(form)));
   const busy = runs.size > 0;
   page().dataset.state = busy ? "busy" : "idle";
   const [send, stop] = [part(composer(), "send"), part(composer(), "stop")];
@@ -143,7 +143,7 @@ const complete = (run, event) => {
     addTurn(run.form, "tool", { call: call.id, name: call.name });
   }
   balance(event.balance);
-  toEnd(part(run.form, "log"));
+  toEnd(part(run.form, "talk"));
   heard(run, event);
   const cost = event.facts.find(([name]) => name === "Cost")?.[1] ?? "";
   say(`${sole() ? "" : `${modelName(run.form)}: `}Answer complete, cost ${cost}`);
@@ -179,7 +179,7 @@ const does = {
     const { id, name, arguments: given } = event.call;
     run.calls.push({ id, name, arguments: given });
     setCalls(run.answer, run.calls);
-    toEnd(part(run.form, "log"));
+    toEnd(part(run.form, "talk"));
   },
 };
 
@@ -208,7 +208,7 @@ const stopped = async (run) => {
 export const start = async (form, message) => {
   const data = valuesOf(form);
   clearTrouble(form);
-  const log = part(form, "log");
+  const log = part(form, "talk");
   const user = message ? addTurn(form, "user", { text: message.prompt, image: message.image }) : null;
   const answer = addTurn(form, "assistant");
   answer.dataset.state = "waiting";

@@ -14,7 +14,7 @@ document.addEventListener(
   "scroll",
   (event) => {
     const log = event.target;
-    if (!(log instanceof Element) || !log.matches("[data-log]")) {
+    if (!(log instanceof Element) || !log.matches("[data-talk]")) {
       return;
     }
     const end = atEnd(log);

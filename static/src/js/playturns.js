@@ -47,7 +47,7 @@ export const addTurn = (form, role, { text = "", image = "", note = "", calls = 
     part(turn, "facts").textContent = note;
   }
   part(form, "empty")?.remove();
-  part(form, "log").append(turn);
+  part(form, "talk").append(turn);
   return turn;
 };
 
@@ -69,7 +69,7 @@ export const setCalls = (turn, calls) => {
 // bare shows the empty state again when the last turn has gone.
 export const bare = (form) => {
   if (turnsOf(form).length === 0 && !part(form, "empty")) {
-    part(form, "log").append(shape("play-nothing"));
+    part(form, "talk").append(shape("play-nothing"));
   }
   changed();
 };
@@ -79,7 +79,7 @@ export const waits = (form) => ["user", "tool"].includes(turnsOf(form).at(-1)?.d
 
 // copyTurns takes a conversation to another pane, up to a turn where one is named.
 export const copyTurns = (from, to, last) => {
-  const log = part(to, "log");
+  const log = part(to, "talk");
   for (const turn of turnsOf(from)) {
     if (turn.dataset.state) {
       break; // on its way
@@ -162,7 +162,7 @@ const remove = (turn) => {
   const next = turn.nextElementSibling ?? turn.previousElementSibling;
   turn.remove();
   bare(form);
-  (next?.querySelector("[data-delete]") ?? part(form, "log")).focus();
+  (next?.querySelector("[data-delete]") ?? part(form, "talk")).focus();
   say("Deleted");
 };
 
