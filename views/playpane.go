@@ -90,7 +90,8 @@ func (f PlayForm) toolChoices() []ui.Option {
 // tabs of the inspector.
 func (p PlayPane) inspectorTabs() ui.TabsProps {
 	return ui.TabsProps{ID: p.id("inspect"), Title: "What to inspect", Selected: "request", Tabs: []ui.Tab{
-		{Name: "request", Label: "Request"}, {Name: "response", Label: "Response"}, {Name: "events", Label: "Events"}, {Name: "code", Label: "Code"},
+		{Name: "request", Label: "Request"}, {Name: "response", Label: "Response"},
+		{Name: "events", Label: "Events"}, {Name: "code", Label: "Code"},
 	}}
 }
 

@@ -40,10 +40,13 @@ func exampleTurns() []views.PlayTurn {
 }
 
 // exampleMarkdown is an answer with what Markdown has.
-const exampleMarkdown = "## Holds\n\nA **hold** sets an amount aside:\n\n| Step | Balance |\n|---|---:|\n| hold | $1.00 |\n| charge | $0.40 |\n\n" +
-	"```go\nfunc release(held, cost int64) int64 {\n\treturn held - cost // goes back at once\n}\n```\n\n- The rest is *released*.\n- See [the docs](https://example.com/docs)."
+const exampleMarkdown = "## Holds\n\nA **hold** sets an amount aside:\n\n" +
+	"| Step | Balance |\n|---|---:|\n| hold | $1.00 |\n| charge | $0.40 |\n\n" +
+	"```go\nfunc release(held, cost int64) int64 {\n\treturn held - cost // goes back at once\n}\n```\n\n" +
+	"- The rest is *released*.\n- See [the docs](https://example.com/docs)."
 
-const hostileText = "<script>alert(1)</script> [x](data:text/html,x) ![pixel](https://evil.example/p.gif) <b hx-get=\"/console\" hx-trigger=\"load\">x</b>\n\n" +
+const hostileText = "<script>alert(1)</script> [x](data:text/html,x) ![pixel](https://evil.example/p.gif) " +
+	"<b hx-get=\"/console\" hx-trigger=\"load\">x</b>\n\n" +
 	"averyverylongwordwithoutanyplacetobreakitaveryverylongwordwithoutanyplacetobreakitaveryverylongwordwithoutanyplacetobreakit\u202egnp.exe"
 
 func drawnAnswer(text string, result *views.PlayResult) views.PlayTurn {
@@ -158,7 +161,8 @@ func playgroundAlone() []Story {
 		}),
 		playStory("playground-structured", "An answer by a schema", 200, func(p *views.Playground) {
 			p.Form.Format, p.Form.SchemaName, p.Form.Schema = "json_schema", "city", "{\n  \"type\": \"object\"\n}"
-			p.Form.Turns = []views.PlayTurn{{Text: "Which city is the capital of Norway?"}, drawnAnswer("```json\n{\n  \"city\": \"Oslo\",\n  \"sure\": true\n}\n```", exampleResult())}
+			p.Form.Turns = []views.PlayTurn{{Text: "Which city is the capital of Norway?"},
+				drawnAnswer("```json\n{\n  \"city\": \"Oslo\",\n  \"sure\": true\n}\n```", exampleResult())}
 		}),
 		playStory("playground-variables", "A prompt with variables", 200, func(p *views.Playground) {
 			p.Form.System, p.Form.Prompt = "Answer in {{language}}.", "Explain {{topic}} to {{reader}}."
@@ -167,13 +171,15 @@ func playgroundAlone() []Story {
 		playStory("playground-hostile", "Hostile text everywhere", 200, func(p *views.Playground) {
 			p.Form.System, p.Form.Prompt = hostileText, hostileText
 			p.Form.Turns = []views.PlayTurn{{Text: hostileText, Image: "https://evil.example/p.gif"}, drawnAnswer(hostileText, exampleResult()),
-				{Answer: true, Text: hostileText, Thought: hostileText, Calls: []views.PlayToolCall{{ID: hostileText, Name: hostileText, Arguments: hostileText}}}}
+				{Answer: true, Text: hostileText, Thought: hostileText,
+					Calls: []views.PlayToolCall{{ID: hostileText, Name: hostileText, Arguments: hostileText}}}}
 			p.Trouble = &views.PlayTrouble{Message: hostileText, Code: "invalid_request_error", Field: hostileText}
 		}),
 		playStory("playground-inspector", "The inspector is open", 200, func(p *views.Playground) {
 			p.Form.Turns = exampleTurns()[:2]
 			p.Sent = &views.PlaySent{
-				Request:  "{\n  \"model\": \"meridian/atlas-large\",\n  \"messages\": [\n    { \"role\": \"user\", \"content\": \"What is a hold in a prepaid ledger?\" }\n  ]\n}",
+				Request: "{\n  \"model\": \"meridian/atlas-large\",\n" +
+					"  \"messages\": [\n    { \"role\": \"user\", \"content\": \"What is a hold in a prepaid ledger?\" }\n  ]\n}",
 				Response: "{\n  \"id\": \"chatcmpl-1\"\n}",
 			}
 		}),
