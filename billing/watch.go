@@ -2,13 +2,11 @@ package billing
 
 import (
 	"context"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 
-	"umg/app"
 	"umg/app/postgres"
 )
 
@@ -17,7 +15,7 @@ const (
 	watchLag       = 15 * time.Second // settlements of a minute may be written so much after its end
 	watchStep      = time.Hour        // of settlements in one transaction
 	watchStepsMax  = 24               // of one pass, so that a backlog is worked off bit by bit
-	watchTimeMax   = 30 * time.Second // of one step
+	watchTimeMax   = 30 * time.Second // of one pass
 	watchHour      = time.Hour
 	watchDaysKept  = 100
 	watchModelsMax = 10_000
@@ -69,8 +67,11 @@ type ModelDay struct {
 	Answered, Failed int64
 }
 
-// Watch adds up how models did since the last time, minute by minute. Any number of replicas may run it: one at a time does.
+// Watch adds up how models did since the last time, minute by minute. Any number of replicas may run it: one at a time does. A
+// pass ends in time for what the same worker does about money; what it has left is taken up by the next.
 func (l *Ledger) Watch(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, watchTimeMax)
+	defer cancel()
 	for range watchStepsMax {
 		more, err := l.watchStep(ctx)
 		if err != nil || !more {
@@ -82,8 +83,6 @@ func (l *Ledger) Watch(ctx context.Context) error {
 
 // watchStep passes over the settlements of an hour at most, and says whether there are more to pass over.
 func (l *Ledger) watchStep(ctx context.Context) (more bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, watchTimeMax)
-	defer cancel()
 	end := l.o.Now().UTC().Add(-watchLag).Truncate(time.Minute)
 	err = postgres.InTx(ctx, l.db, func(tx *sqlx.Tx) error {
 		from, free, err := claimWatch(ctx, tx)
@@ -122,12 +121,20 @@ func (l *Ledger) ModelDays(ctx context.Context, model string, since time.Time) (
 	return days, wrap("model days", err)
 }
 
+// middles are where the classes of a doubling have their middles, as multiples of its beginning in units of 1<<middleShift.
+var middles = [classesDouble]int64{1_095_000, 1_194_106, 1_302_182, 1_420_040, 1_548_564, 1_688_722, 1_841_564, 2_008_240}
+
+const (
+	middleShift  = 20
+	doublingsMax = 40
+)
+
 // ofClass is the middle of a class, zero for none.
 func ofClass(class *int16) int64 {
-	if class == nil {
+	if class == nil || *class < 0 {
 		return 0
 	}
-	return int64(math.Exp2((float64(*class) + 0.5) / classesDouble)) // a time, which was rounded into its class
+	return middles[*class%classesDouble] << min(*class/classesDouble, doublingsMax) >> middleShift
 }
 
 // LastText are an account's newest usage records of text calls that were charged, at most limit.
@@ -141,19 +148,4 @@ func (l *Ledger) LastText(ctx context.Context, accountID string, limit int) ([]U
 		records[i] = row.record()
 	}
 	return records, nil
-}
-
-// Total is the exact price of usages that are each charged by themselves.
-func (c RateCard) Total(usages []Usage) (sum app.Amount, err error) {
-	for _, u := range usages {
-		cost, err := c.Cost(u)
-		if err != nil {
-			return 0, err
-		}
-		if sum > math.MaxInt64-cost {
-			return 0, errOverflow
-		}
-		sum += cost
-	}
-	return sum, nil
 }

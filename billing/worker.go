@@ -50,11 +50,10 @@ func (l *Ledger) Run(ctx context.Context) error {
 			}
 		}
 		if end := l.o.Now().Add(-watchLag).Truncate(time.Minute); end.After(watched) {
-			if err := l.Watch(ctx); err == nil {
-				watched = end
-			} else if ctx.Err() == nil {
+			if err := l.Watch(ctx); err != nil && ctx.Err() == nil {
 				l.o.Log.Warn("how models do waits for the store", "error", err)
 			}
+			watched = end // what failed is tried again in a minute: holds and budgets do not wait for it
 		}
 		if err := l.Sweep(ctx); err != nil && ctx.Err() == nil {
 			l.o.Log.Warn("holds, expired credit and budgets wait for the store", "error", err)
