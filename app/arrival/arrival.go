@@ -7,8 +7,10 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jmoiron/sqlx"
 
@@ -17,6 +19,7 @@ import (
 
 const (
 	pendingMax   = 1024 // subjects that wait to be written; calls of others are not told of meanwhile
+	strangersMax = 64   // of them that are addresses, so that no flood of keys that nobody has writes much or crowds out accounts
 	writtenEvery = time.Second
 	writeTimeMax = 2 * time.Second
 	keptFor      = 15 * time.Minute
@@ -50,8 +53,9 @@ type Log struct {
 	now app.Clock
 	log *slog.Logger
 
-	mu      sync.Mutex
-	pending map[place]Call
+	mu        sync.Mutex
+	pending   map[place]Call
+	strangers int // of the pending
 }
 
 // place is where a call takes the place of the one before.
@@ -68,16 +72,22 @@ func New(db *sqlx.DB, now app.Clock, log *slog.Logger) *Log {
 // Note takes a call down. It never waits: beyond what waits to be written, calls are passed over.
 func (l *Log) Note(c Call) {
 	for _, word := range []*string{&c.RequestID, &c.KeyID, &c.Method, &c.Route, &c.Style, &c.Model, &c.Code} {
-		if len(*word) > wordBytesMax {
+		if len(*word) > wordBytesMax || !utf8.ValidString(*word) || strings.ContainsRune(*word, 0) { // which the store would refuse
 			*word = ""
 		}
 	}
 	at := place{c.subject(), c.Refused}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, known := l.pending[at]; known || len(l.pending) < pendingMax {
-		l.pending[at] = c
+	if _, known := l.pending[at]; !known {
+		if len(l.pending) >= pendingMax || c.AccountID == "" && l.strangers >= strangersMax {
+			return
+		}
+		if c.AccountID == "" {
+			l.strangers++
+		}
 	}
+	l.pending[at] = c
 }
 
 // take empties what waits.
@@ -88,7 +98,7 @@ func (l *Log) take() map[place]Call {
 		return nil
 	}
 	taken := l.pending
-	l.pending = map[place]Call{}
+	l.pending, l.strangers = map[place]Call{}, 0
 	return taken
 }
 

@@ -26,7 +26,7 @@ func TestTheLatestCallOfEachSubjectIsToldOnEveryReplica(t *testing.T) {
 	one.Note(Call{At: now, AccountID: "acct_1", IP: "203.0.113.7", RequestID: "req_1", Refused: true, Status: 402, Code: "insufficient_quota"})
 	one.Note(Call{At: now.Add(time.Second), AccountID: "acct_1", RequestID: "req_2", Refused: true, Status: 404, Code: "model_not_found"})
 	one.Note(Call{At: now, AccountID: "acct_1", RequestID: "req_3", Route: "/v1/models", Status: 200, Model: strings.Repeat("m", 500)})
-	one.Note(Call{At: now, IP: "203.0.113.7", RequestID: "req_4", Refused: true, Status: 401, Code: "invalid_api_key"})
+	one.Note(Call{At: now, IP: "203.0.113.7", RequestID: "req_4", Refused: true, Status: 401, Code: "invalid_api_key", Model: "a\x00b"})
 	one.Note(Call{At: now, AccountID: "acct_2", RequestID: "req_5", Refused: true})
 	write(one)
 	other.Note(Call{At: now.Add(-time.Second), AccountID: "acct_1", RequestID: "req_late", Refused: true}) // was slow to be written
@@ -57,9 +57,22 @@ func TestOnlySoManyCallsWaitToBeWritten(t *testing.T) {
 	for i := range 2 * pendingMax {
 		l.Note(Call{IP: fmt.Sprint(i)})
 	}
+	for i := range 2 * pendingMax {
+		l.Note(Call{AccountID: fmt.Sprint(i)})
+	}
 	l.Note(Call{IP: "0", Code: "newest"})
-	if taken := l.take(); len(taken) != pendingMax || taken[place{"ip:0", false}].Code != "newest" {
-		t.Errorf("%d wait", len(taken))
+	taken, strangers := l.take(), 0
+	for p := range taken {
+		if strings.HasPrefix(p.subject, "ip:") {
+			strangers++
+		}
+	}
+	if len(taken) != pendingMax || strangers != strangersMax || taken[place{"ip:0", false}].Code != "newest" {
+		t.Errorf("%d wait, %d of them of addresses", len(taken), strangers)
+	}
+	l.Note(Call{IP: "1"})
+	if taken := l.take(); len(taken) != 1 {
+		t.Error("no address is told of any more")
 	}
 	if taken := l.take(); taken != nil {
 		t.Errorf("%d wait still", len(taken))
