@@ -80,7 +80,7 @@ func (c *Console) document(p *page) error {
 		Before: docsLink(before), After: docsLink(after),
 	}
 	if name == quickstartPage {
-		d.Try = consolePath + "/playground?" + url.Values{"model": {values["model"]}, "prompt": {"Hello!"}}.Encode()
+		d.Try = consolePath + "/playground?" + url.Values{"model": {values["model"]}, "prompt_text": {"Hello!"}}.Encode()
 	}
 	for _, b := range found.Blocks(values) {
 		block := views.DocsBlock{HTML: b.HTML}
