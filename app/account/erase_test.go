@@ -35,6 +35,10 @@ func fill(t *testing.T, db *sqlx.DB, u User) {
 		values ('prompt_' || $1, $1, 1, '{"model":"a secret model"}', 26, 'm', '{}', $2, now())`,
 		`insert into prompt_shares (id, account_id, prompt_id, number, token_hash, author, created_at, expires_at)
 		values ('share_' || $1, $1, 'prompt_' || $1, 1, sha256($1::bytea), $2, now(), now() + interval '1 day')`,
+		`insert into limit_requests (id, account_id, user_id, email, model, factor_then, factor, reason, state, created_at)
+		values ('lreq_' || $1, $1, $2, 'jane@example.com', '', 1, 2, 'for jane', 'open', now())`,
+		`insert into notice_choices (user_id, account_id, event, by_mail, in_console) values ($2, $1, 'video', true, false)`,
+		`insert into notice_reads (user_id, account_id, seen, read_at) values ($2, $1, '{low/jane}', now())`,
 		`insert into webhook_endpoints (id, account_id, name, url, event_types, secret, secret_hint, created_at, updated_at)
 		select 'whe_' || $1, $1, 'mine', 'https://jane.example/hook', '{video.completed}', 'x', 'x', now(), now() where $2 <> ''`,
 		`insert into webhook_events (id, account_id, type, object_id, body, created_at)
@@ -66,7 +70,8 @@ func personal(t *testing.T, db *sqlx.DB, accountID string) int {
 				or state = 'completed' and (prompt <> '' or end_user <> '')))
 			+ (select count(*) from assets where account_id = $1 and deleted_at is null)
 			+ (select count(*) from prompts where account_id = $1) + (select count(*) from prompt_versions where account_id = $1)
-			+ (select count(*) from prompt_shares where account_id = $1)
+			+ (select count(*) from prompt_shares where account_id = $1) + (select count(*) from limit_requests where account_id = $1)
+			+ (select count(*) from notice_choices where account_id = $1) + (select count(*) from notice_reads where account_id = $1)
 			+ (select count(*) from webhook_endpoints where account_id = $1 and (deleted_at is null or url like '%jane%' or secret <> ''))
 			+ (select count(*) from webhook_events where account_id = $1)
 			+ (select count(*) from webhook_deliveries where account_id = $1)
@@ -198,7 +203,7 @@ func TestAnExportHasEverythingAndNoSecret(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	for _, want := range []string{u.Email, k.ID, "a secret garden", "a secret model", "https://jane.example/hook", "holiday", "jane"} {
+	for _, want := range []string{u.Email, k.ID, "a secret garden", "a secret model", "https://jane.example/hook", "holiday", "jane", "for jane", "low/jane", "in_console"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not part of it", want)
 		}

@@ -86,13 +86,13 @@ func (s *Service) AskLimits(ctx context.Context, p app.Principal, model string, 
 
 // LimitRequests are the latest requests of an account, the newest first.
 func (s *Service) LimitRequests(ctx context.Context, accountID string) ([]LimitRequest, error) {
-	list, err := selectLimitRequests(ctx, s.db, accountID, limitRequestsOwn)
+	list, err := selectLimitRequests(ctx, s.db, accountID, false, limitRequestsOwn)
 	return list, storeError("read requests for limits", err)
 }
 
 // AllLimitRequests are the latest requests of all accounts, for operators: open ones first.
 func (s *Service) AllLimitRequests(ctx context.Context) ([]LimitRequest, error) {
-	list, err := selectLimitRequests(ctx, s.db, "", limitRequestsShown)
+	list, err := selectLimitRequests(ctx, s.db, "", true, limitRequestsShown)
 	return list, storeError("read requests for limits", err)
 }
 
