@@ -63,6 +63,8 @@ func SearchText(text string) string { return strings.TrimSpace(clipped(text, sea
 // actions are what the palette does, or where it is done.
 var actions = []SearchHit{
 	{Icon: ui.IconPlus, Title: "Create an API key", Href: keysPath + "/new", Keys: "c", need: app.ManageKeys, keywords: "new add secret token"},
+	{Icon: ui.IconTerminal, Title: "Set up my tool", Href: recipesPath,
+		keywords: "recipe recipes claude code codex cline continue aider webui langchain sdk connect"},
 	{Icon: ui.IconFilm, Title: "Make a video", Href: videoPlayPath, need: app.MakeVideos, keywords: "new create generate"},
 	{Icon: ui.IconWebhook, Title: "Add a webhook endpoint", Href: webhooksPath + "/new", need: app.UseWebhooks, keywords: "new create hook"},
 	{Icon: ui.IconWallet, Title: "Add credit", Href: billingPath + "#add-credit", need: app.ManageMoney, keywords: "top up pay balance money"},
@@ -79,10 +81,30 @@ var pageWords = map[string]string{
 	modelsPath: "prices catalogue", playgroundPath: "chat try prompt prompts", limitsPath: "rate quota rpm tpm",
 	settingsPath + "/security": "password two-factor 2fa sessions", auditPath: "history changes", notificationsPath: "notices bell",
 	docsPath: "documentation help api reference manual", notifySettingsPath: "e-mail mails alerts",
+	promptsPath: "saved templates versions", comparePath: "side by side difference", billingPath + "/ledger": "entries history credit debit",
+}
+
+// openPages are what visitors may open.
+var openPages = []SearchHit{
+	{Icon: ui.IconLayers, Title: "Models", Href: modelsPath, keywords: "prices catalogue"},
+	{Icon: ui.IconBook, Title: "Docs", Href: docsPath, keywords: "documentation help api reference manual"},
+	{Icon: ui.IconUser, Title: "Sign in", Href: "/console/sign-in", keywords: "log in login account"},
+	{Icon: ui.IconPlus, Title: "Sign up", Href: "/console/sign-up", keywords: "register create new account"},
+}
+
+// sidePages are those that other pages lead to, and no menu.
+var sidePages = []ui.NavItem{
+	{Icon: ui.IconBell, Text: "Notifications", Href: notificationsPath},
+	{Icon: ui.IconFileText, Text: "Prompts", Href: promptsPath, Need: app.CallText},
+	{Icon: ui.IconReceipt, Text: "Ledger", Href: billingPath + "/ledger", Need: app.ReadUsage},
+	{Icon: ui.IconLayers, Text: "Compare models", Href: comparePath, Need: app.ReadModels},
 }
 
 // pages are all pages that the reader may open.
 func (s Search) pages() []SearchHit {
+	if s.Viewer == nil {
+		return slices.Clone(openPages)
+	}
 	var hits []SearchHit
 	add := func(items []ui.NavItem, prefix string) {
 		for _, item := range items {
@@ -98,14 +120,14 @@ func (s Search) pages() []SearchHit {
 	}
 	if s.Query != "" {
 		add(allowed(settingsTabs, s.Viewer), "Settings: ")
-		add([]ui.NavItem{{Icon: ui.IconBell, Text: "Notifications", Href: notificationsPath}}, "")
+		add(allowed(sidePages, s.Viewer), "")
 	}
 	return hits
 }
 
 // groups are what is shown: of what is always there what fits, and then what was found.
 func (s Search) groups() []SearchGroup {
-	may := slices.DeleteFunc(slices.Clone(actions), func(h SearchHit) bool { return !s.Viewer.Rights.Has(h.need) })
+	may := slices.DeleteFunc(slices.Clone(actions), func(h SearchHit) bool { return !s.offers(h) })
 	var out []SearchGroup
 	for _, g := range append([]SearchGroup{{"Pages", s.fitting(s.pages())}, {"Actions", s.fitting(may)}}, s.Found...) {
 		if len(g.Hits) > 0 {
@@ -113,6 +135,14 @@ func (s Search) groups() []SearchGroup {
 		}
 	}
 	return out
+}
+
+// offers reports whether the action is one for the reader. A visitor's is the theme alone.
+func (s Search) offers(h SearchHit) bool {
+	if s.Viewer == nil {
+		return h.Do == ActTheme
+	}
+	return s.Viewer.Rights.Has(h.need)
 }
 
 // fitting are the hits that fit what is asked for, the best first. Asked for nothing, all fit.

@@ -188,7 +188,7 @@ func below(path, href string) bool { return path == href || strings.HasPrefix(pa
 
 // lobbies are the pages that are open to visitors and still have a menu: what there is, how to use it, and what somebody
 // shared.
-var lobbies = []string{modelsPath, comparePath, docsPath, sharedPath}
+var lobbies = []string{modelsPath, comparePath, docsPath, sharedPath, searchPath}
 
 // lobby reports whether a visitor reads one of them.
 func (s Shell) lobby() bool {

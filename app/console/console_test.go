@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -19,11 +20,13 @@ import (
 	"umg/api"
 	"umg/app"
 	"umg/app/account"
+	"umg/app/audit"
 	"umg/app/catalog"
 	"umg/app/console"
 	"umg/app/gateway"
 	"umg/app/limit"
 	"umg/app/postgres/pgtest"
+	"umg/app/prompt"
 	"umg/app/provider"
 	"umg/app/server"
 	"umg/billing"
@@ -38,6 +41,26 @@ type house struct {
 	t   *testing.T
 	db  *sqlx.DB
 	web http.Handler
+	log *journal
+}
+
+// journal is what the web server has written into its log.
+type journal struct {
+	mu    sync.Mutex
+	lines []byte
+}
+
+func (j *journal) Write(line []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, line...)
+	return len(line), nil
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return string(j.lines)
 }
 
 func setup(t *testing.T) *house {
@@ -49,7 +72,8 @@ func setup(t *testing.T) *house {
 // over is a console whose catalog was read from one store and whose accounts are in another.
 func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, change ...func(*console.Options)) *house {
 	t.Helper()
-	ids, log := app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.DiscardHandler)
+	said := &journal{}
+	ids, log := app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.NewJSONHandler(said, nil))
 	secrets := func(name string) (string, bool) { value, ok := upstream[name]; return value, ok }
 	models, err := catalog.Open(t.Context(), readable, catalog.Options{Now: time.Now, Log: log, Secrets: secrets})
 	if err != nil {
@@ -67,6 +91,7 @@ func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, chang
 		Keys: account.NewKeyRing(db, account.KeyRingOptions{Now: time.Now, Log: log}), Catalog: models, Now: time.Now, Gateway: texts,
 	})
 	options := console.Options{
+		Prompts:  prompt.New(db, prompt.Options{Audit: audit.New(db, time.Now, ids), Now: time.Now, IDs: ids, Random: rand.Reader}),
 		Accounts: account.New(db, ledger, account.Options{Now: time.Now, IDs: ids, Random: rand.Reader, Log: log, Trial: trial, Key: [32]byte{1}}),
 		Sessions: account.NewSessionStore(db, account.SessionOptions{
 			Key: [32]byte{1}, Now: time.Now, IDs: ids, Random: rand.Reader, ClientIP: server.ClientIP(nil),
@@ -78,7 +103,7 @@ func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, chang
 	}
 	pages := console.New(options)
 	web := server.New(server.Options{API: face, Console: pages, IDs: ids, Now: time.Now, Log: log, BaseURL: "http://gateway.test", FormBytesMax: console.FormBytesMax()})
-	return &house{t: t, db: db, web: web.Handler()}
+	return &house{t: t, db: db, web: web.Handler(), log: said}
 }
 
 type reply struct {
@@ -147,7 +172,7 @@ func path(r console.Route) string { return "/console" + strings.ReplaceAll(r.Pat
 func TestEveryPageAsksWhoIsThere(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
-	open := map[string]bool{"/shared/:token": true, "/billing/rules": true, "/invitations": true, "/outbox": true, "/outbox/:id": true, "/sign-up": true, "/sign-in": true, "/sign-out": true, "/theme": true, "/verify": true,
+	open := map[string]bool{"/search": true, "/shared/:token": true, "/billing/rules": true, "/invitations": true, "/outbox": true, "/outbox/:id": true, "/sign-up": true, "/sign-in": true, "/sign-out": true, "/theme": true, "/verify": true,
 		"/sign-in/code": true, "/forgot": true, "/reset": true, "/email": true, "/models": true, "/models/*": true, "/compare": true, "/model/price": true, "/model/api.md": true, "/model/openapi.json": true,
 		"/docs": true, "/docs/:page": true}
 	for _, r := range console.Routes() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/manual"
 	"umg/app/video"
 	"umg/billing"
 	"umg/views"
@@ -27,18 +28,20 @@ const (
 // paletteRoutes find things from every page.
 func paletteRoutes() []Route {
 	return []Route{
-		{Method: http.MethodGet, Path: "/search", serve: (*Console).search},
+		{Method: http.MethodGet, Path: "/search", Open: true, serve: (*Console).search},
 		{Method: http.MethodGet, Path: "/shortcuts", serve: (*Console).shortcuts},
 		{Method: http.MethodPost, Path: "/shortcuts", serve: (*Console).setShortcuts},
 	}
 }
 
-// search answers the palette with a list of options, and everybody else with a page.
+// search answers the palette with a list of options, and everybody else with a page. Visitors find what is open to them.
 func (c *Console) search(p *page) error {
 	s := views.Search{Query: views.SearchText(p.QueryParam("q"))}
 	c.find(p, &s)
 	if forScript(p.Request()) {
-		s.Viewer, s.Mac = viewerOf(p), onMac(p.Request())
+		if s.Mac = onMac(p.Request()); p.signedIn() {
+			s.Viewer = viewerOf(p)
+		}
 		return c.render(p, http.StatusOK, views.SearchResults(s))
 	}
 	s.Shell = c.shell(p)
@@ -49,21 +52,26 @@ func (c *Console) search(p *page) error {
 type finder struct {
 	title, what string // heading, and the word for what is missing
 	right       app.Rights
+	open        bool // to all the world
 	find        func(context.Context, *page, string) ([]views.SearchHit, error)
 }
 
 // find asks every service that may know something. One that fails costs its own hits and no others.
 func (c *Console) find(p *page, s *views.Search) {
-	if s.Query == "" || p.user.AccountID == "" {
+	if s.Query == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(p.Request().Context(), searchWait)
 	defer cancel()
 	for _, f := range []finder{
-		{"Models", "models", app.ReadModels, c.findModels}, {"API keys", "keys", app.ManageKeys, c.findKeys},
-		{"Requests", "requests", app.ReadUsage, c.findRequests}, {"Videos", "videos", app.UseVideos, c.findVideos},
+		{title: "Models", what: "models", open: true, find: c.findModels},
+		{title: "API keys", what: "keys", right: app.ManageKeys, find: c.findKeys},
+		{title: "Prompts", what: "prompts", right: app.CallText, find: c.findPrompts},
+		{title: "Requests", what: "requests", right: app.ReadUsage, find: c.findRequests},
+		{title: "Videos", what: "videos", right: app.UseVideos, find: c.findVideos},
+		{title: "Documentation", what: "documentation", open: true, find: findDocs},
 	} {
-		if !p.user.Role.Rights().Has(f.right) {
+		if !f.open && (p.user.AccountID == "" || !p.user.Role.Rights().Has(f.right)) {
 			continue
 		}
 		hits, err := f.find(ctx, p, s.Query)
@@ -104,6 +112,28 @@ func (c *Console) findKeys(ctx context.Context, p *page, query string) (hits []v
 		}
 	}
 	return hits, err
+}
+
+func (c *Console) findPrompts(ctx context.Context, p *page, query string) (hits []views.SearchHit, _ error) {
+	if c.o.Prompts == nil || len(query) < partBytesMin {
+		return nil, nil
+	}
+	found, err := c.o.Prompts.List(ctx, p.principal(), query, hitsMax, 0)
+	for _, one := range found.Prompts {
+		hits = append(hits, views.SearchHit{Icon: ui.IconFileText, Title: one.Name, Note: one.Model, Href: promptsPath + "/" + one.ID})
+	}
+	return hits, err
+}
+
+// findDocs looks in the documentation, which all the world may read.
+func findDocs(_ context.Context, _ *page, query string) (hits []views.SearchHit, _ error) {
+	if len(query) < partBytesMin {
+		return nil, nil
+	}
+	for _, found := range manual.Search(query, hitsMax) {
+		hits = append(hits, views.SearchHit{Icon: ui.IconBook, Title: found.Title, Note: found.Excerpt, Href: found.Path})
+	}
+	return hits, nil
 }
 
 // findRequests looks for calls by how their id begins.

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"umg/app/account"
 )
 
 func TestThePaletteFindsWhatTheReaderMayUse(t *testing.T) {
@@ -23,5 +25,85 @@ func TestThePaletteFindsWhatTheReaderMayUse(t *testing.T) {
 	}
 	if a := p.see("/console/search?q=%3Cimg%20src%3Dx%3E"); strings.Contains(a.body, "<img") {
 		t.Error("what was asked for became markup")
+	}
+}
+
+func TestThePaletteKeepsToTheRoleAndTheAccount(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	other := h.signedIn("other@example.com")
+	other.send("/console/keys", url.Values{"name": {"zebra theirs"}, "mode": {"standard"}})
+	other.send("/console/prompts", url.Values{"name": {"zebra prompt"}, "model": {"meridian/atlas-small"}, "prompt": {"Hello"}})
+	p := h.signedIn("keeper@example.com")
+	p.send("/console/prompts", url.Values{"name": {"My zebra"}, "model": {"meridian/atlas-small"}, "prompt": {"Hello"}})
+	p.headers["HX-Request"], other.headers["HX-Request"] = "true", "true"
+	theirs := other.see("/console/search?q=zebra").body
+	for _, want := range []string{"zebra theirs", "zebra prompt"} {
+		if !strings.Contains(theirs, want) {
+			t.Errorf("its own account does not find %s", want)
+		}
+	}
+	if mine := p.see("/console/search?q=zebra").body; !strings.Contains(mine, "My zebra") || strings.Contains(mine, "zebra theirs") || strings.Contains(mine, "zebra prompt") {
+		t.Errorf("the palette mixes accounts: %s", mine)
+	}
+	var id string
+	if err := h.db.Get(&id, `select id from prompts where name = 'zebra prompt'`); err != nil {
+		t.Fatal(err)
+	}
+	if a := p.see("/console/search?q=" + id); strings.Contains(a.body, "/console/prompts/") {
+		t.Error("another account's id leads somewhere")
+	}
+	for _, one := range []struct {
+		role      account.Role
+		query     string
+		want, not []string
+	}{
+		{account.Owner, "credit", []string{"#add-credit"}, nil},
+		{account.Developer, "credit", nil, []string{"#add-credit"}},
+		{account.Developer, "zebra", []string{"My zebra"}, nil},
+		{account.Developer, "invite", nil, []string{"/members"}},
+		{account.Billing, "zebra", nil, []string{"My zebra"}},
+		{account.Billing, "key", []string{"/console/docs/"}, []string{`href="/console/keys`}},
+		{account.Billing, "limits", []string{"/console/limits"}, nil},
+		{account.Billing, "prompts", nil, []string{`href="/console/prompts"`}},
+	} {
+		h.role("keeper@example.com", one.role)
+		body := p.see("/console/search?q=" + one.query).body
+		for _, want := range one.want {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s looking for %s does not find %s", one.role, one.query, want)
+			}
+		}
+		for _, not := range one.not {
+			if strings.Contains(body, not) {
+				t.Errorf("%s looking for %s finds %s", one.role, one.query, not)
+			}
+		}
+	}
+}
+
+func TestVisitorsSearchWhatIsOpenToAll(t *testing.T) {
+	t.Parallel()
+	v := withModels(t).visitor()
+	if a := v.see("/console/docs"); !strings.Contains(a.body, `id="palette"`) || !strings.Contains(a.body, "data-palette") {
+		t.Error("a visitor of the documentation has no palette")
+	}
+	for _, script := range []bool{false, true} {
+		if script {
+			v.headers["HX-Request"] = "true"
+		}
+		for query, want := range map[string]string{
+			"": "/console/sign-up", "atlas": "/console/models/meridian/atlas", "webhooks": "/console/docs/webhooks", "dark": "Change between light and dark",
+		} {
+			a := v.see("/console/search?q=" + query)
+			if a.status != http.StatusOK || !strings.Contains(a.body, want) {
+				t.Errorf("a visitor looking for %q: %d, without %s", query, a.status, want)
+			}
+			for _, not := range []string{"/console/keys", "/console/settings", "/console/billing", "Sign out", "/console/shortcuts"} {
+				if strings.Contains(a.body, not) {
+					t.Errorf("a visitor looking for %q is shown %s", query, not)
+				}
+			}
+		}
 	}
 }
