@@ -168,6 +168,9 @@ func (c *Console) modelLast(p *page) error {
 	if err != nil {
 		return err
 	}
+	if m.Kind != catalog.KindText {
+		return notFound(p)
+	}
 	if !forScript(p.Request()) {
 		return p.Redirect(http.StatusSeeOther, views.ModelPath(m.ID)+"?last=100#last-calls")
 	}

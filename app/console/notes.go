@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"umg/app"
@@ -169,25 +170,22 @@ func (c *Console) webhookNotes(ctx context.Context, p *page) (list []note, _ err
 
 // modelNotes tell of models that are shut down, to those who call them.
 func (c *Console) modelNotes(ctx context.Context, p *page) (list []note, _ error) {
-	looked := 0
-	for _, m := range c.o.Catalog.Snapshot().Models() {
-		if m.ShutdownAt == nil && m.DeprecatedAt == nil {
-			continue
-		}
-		if looked++; looked > endingMax {
-			break
-		}
-		used, err := c.o.Ledger.Records(ctx, billing.RecordQuery{
-			AccountID: p.user.AccountID, Model: m.ID, From: c.o.Now().Add(-modelUsedIn), Limit: 1,
-		})
-		if err != nil {
-			return list, err
-		}
-		if len(used.Records) > 0 {
+	ending := func(m *catalog.Model) bool { return m.ShutdownAt != nil || m.DeprecatedAt != nil }
+	models := c.o.Catalog.Snapshot().Models()
+	if !slices.ContainsFunc(models, ending) {
+		return nil, nil
+	}
+	const quarter = 15 * time.Minute
+	now := c.o.Now().UTC().Truncate(quarter)
+	used, err := c.o.Ledger.UsageReport(ctx, billing.UsageQuery{ // sums, which are few however many calls there were
+		AccountID: p.user.AccountID, From: now.Add(-modelUsedIn), To: now.Add(quarter), Group: billing.ByModel,
+	})
+	for _, m := range models {
+		if ending(m) && slices.ContainsFunc(used.Lines, func(l billing.UsageLine) bool { return l.Group == m.ID }) {
 			list = append(list, note{Note: endOf(m), event: notice.Model})
 		}
 	}
-	return list, nil
+	return list, err
 }
 
 func endOf(m *catalog.Model) views.Note {

@@ -24,7 +24,6 @@ const (
 	keyEndsWithin = 7 * 24 * time.Hour
 	newsWithin    = 7 * 24 * time.Hour  // a top-up or a failed video is news
 	modelUsedIn   = 30 * 24 * time.Hour // a model is in use
-	endingMax     = 20                  // models that are shut down, looked at
 )
 
 // noticeRoutes are about what people of an account should know. Where notices are not kept there are none.

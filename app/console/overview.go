@@ -91,7 +91,7 @@ func (c *Console) showsStart(p *page, o *views.Overview, s start) bool {
 
 // onboarding is how far the account is on the way to its first answer.
 func (c *Console) onboarding(p *page, keys []views.Key, s start) (*views.Onboarding, error) {
-	o, err := c.firstSteps(p)
+	o, err := c.firstSteps(p.Request().Context(), p)
 	if err != nil {
 		return nil, err
 	}
@@ -128,8 +128,7 @@ func (c *Console) fillSamples(o *views.Onboarding) {
 }
 
 // firstSteps are the request that the first steps wait for, and one that was refused since.
-func (c *Console) firstSteps(p *page) (*views.Onboarding, error) {
-	ctx := p.Request().Context()
+func (c *Console) firstSteps(ctx context.Context, p *page) (*views.Onboarding, error) {
 	records, err := c.o.Ledger.Requests(ctx, p.user.AccountID, firstRequestsMax)
 	if err != nil {
 		return nil, err
@@ -192,8 +191,8 @@ func first(requests []views.Request) *views.FirstRequest {
 // new there is no content, so that screen readers are not told the same again and again.
 func (c *Console) firstRequest(p *page) error {
 	told := ""
-	look := func(context.Context) (views.LiveEvent, bool, error) {
-		o, err := c.firstSteps(p)
+	look := func(ctx context.Context) (views.LiveEvent, bool, error) {
+		o, err := c.firstSteps(ctx, p)
 		if err != nil {
 			return views.LiveEvent{}, false, err
 		}

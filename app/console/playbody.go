@@ -58,7 +58,7 @@ func codecOf(style llm.Style) (llm.Codec, error) {
 // request is what the form says, in no style yet.
 func (s *play) request(turns []views.PlayTurn, stream bool) (r *llm.Request, err error) {
 	f, traits := &s.view.Form, dialect.Traits(s.style)
-	r = &llm.Request{Model: s.model.ID, Stream: stream}
+	r, s.bytes = &llm.Request{Model: s.model.ID, Stream: stream}, 0
 	if r.Tools, err = readTools(f.Tools, traits); err != nil {
 		return nil, err
 	}

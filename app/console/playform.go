@@ -24,6 +24,7 @@ const (
 	turnsMax        = 500
 	varPrefix       = "var_"
 	formMemoryBytes = 8 << 20
+	filledBytesMax  = 4 << 20 // of all texts of a request: values may stand in each of them
 )
 
 // imageData is an image of a kind that every style can carry.
@@ -37,6 +38,7 @@ type play struct {
 	style  llm.Style
 	action string
 	refuse error // what is wrong with the form itself
+	bytes  int   // of texts that were filled in for one request
 }
 
 // readPlay reads the form of one pane. What a person may have mistyped is kept in the view and noted in refuse, so that the
@@ -126,7 +128,12 @@ func (s *play) filled(text string) (string, error) {
 			values[v.Name] = v.Value
 		}
 	}
-	return prompt.Fill(text, values)
+	text, err := prompt.Fill(text, values)
+	if s.bytes += len(text); err == nil && s.bytes > filledBytesMax {
+		err = app.Errorf(app.TooLarge, "request_too_large",
+			"With its variables filled in, the conversation is larger than %d MB. Use shorter values.", filledBytesMax>>20)
+	}
+	return text, err
 }
 
 // setStyle chooses a style of the model, with the settings that it has in it and what the form says of them.

@@ -98,8 +98,16 @@ func notesOf(days []billing.DaySpend) []string {
 	if f, enough := billing.ForecastMonth(days); enough {
 		notes = append(notes, fmt.Sprintf(
 			"%s comes to about %s if it goes on like this: %s so far, and the mean of the last %d whole days, %s a day, for what is left of it.",
-			days[len(days)-1].Day.Month(), views.Dollars(f.Expected-f.Expected%app.Cent),
-			views.Dollars(f.Spent), f.Days, views.Dollars(f.Mean-f.Mean%app.Cent)))
+			days[len(days)-1].Day.Month(), views.Dollars(inCents(f.Expected)),
+			views.Dollars(f.Spent), f.Days, views.Dollars(inCents(f.Mean))))
 	}
 	return notes
+}
+
+// inCents leaves out what is less than a cent of an amount that is an estimate anyway. One below a dollar stays as it is.
+func inCents(a app.Amount) app.Amount {
+	if a < app.Dollar {
+		return a
+	}
+	return a - a%app.Cent
 }

@@ -1,0 +1,24 @@
+package console
+
+import (
+	"strings"
+	"testing"
+
+	"umg/app"
+	"umg/views"
+)
+
+// TestValuesFillARequestOnlySoFar stands for a form of five hundred turns that each name a value of half a megabyte eight times.
+func TestValuesFillARequestOnlySoFar(t *testing.T) {
+	t.Parallel()
+	s := &play{}
+	s.view.Form.Vars = []views.PlayVar{{Name: "a", Value: strings.Repeat("x", filledBytesMax/4)}}
+	for range 4 {
+		if _, err := s.filled("{{a}}"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.filled("{{a}}"); app.KindOf(err) != app.TooLarge {
+		t.Errorf("one more text is filled in, too: %v", err)
+	}
+}
