@@ -275,7 +275,7 @@ func docsSearch(query string, swaps bool) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "\" placeholder=\"Search the documentation\" autocomplete=\"off\" spellcheck=\"false\" maxlength=\"200\" data-shortcut=\"/\"></div><span class=\"when-noscript\">")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "\" placeholder=\"Search docs\" autocomplete=\"off\" spellcheck=\"false\" maxlength=\"200\" data-shortcut=\"/\"></div><span class=\"when-noscript\">")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

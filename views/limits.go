@@ -1,6 +1,7 @@
 package views
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -8,7 +9,10 @@ import (
 	"umg/views/ui"
 )
 
-const limitAnswersPath = operatorPath + "/limits"
+const (
+	limitAnswersPath = operatorPath + "/limits"
+	briefFrom        = 10_000_000
+)
 
 // LimitsView is the page with what an account may do, and what of it is used now.
 type LimitsView struct {
@@ -89,7 +93,65 @@ func (v LimitsView) tier() string {
 	if v.Factor <= 1 {
 		return "Usual limits"
 	}
-	return strconv.Itoa(v.Factor) + " times the usual limits"
+	return Count(int64(v.Factor)) + " times the usual limits"
+}
+
+// limitColumn is a column of the table of models: what it is called, and the limits that stand in it.
+type limitColumn struct {
+	head  string
+	names []string
+}
+
+var limitColumns = []limitColumn{
+	{"Requests a minute", []string{"Requests a minute"}}, {"Tokens a minute", []string{"Tokens a minute"}},
+	{"A day", []string{"Requests a day", "Jobs a day"}}, {"At once", []string{"Calls at once", "Jobs at once"}},
+}
+
+// at is the limit that stands in a column, or nil.
+func (m ModelGauges) at(c limitColumn) *Gauge {
+	for i := range m.Gauges {
+		if slices.Contains(c.names, m.Gauges[i].Name) {
+			return &m.Gauges[i]
+		}
+	}
+	return nil
+}
+
+// used says whether anything of the model's limits is used now.
+func (m ModelGauges) used() bool {
+	return slices.ContainsFunc(m.Gauges, func(g Gauge) bool { return g.Known && g.Used > 0 })
+}
+
+// byUse are the models, those in use first.
+func (v LimitsView) byUse() []ModelGauges {
+	list := slices.Clone(v.Models)
+	slices.SortStableFunc(list, func(a, b ModelGauges) int {
+		switch {
+		case a.used() == b.used():
+			return 0
+		case a.used():
+			return -1
+		default:
+			return 1
+		}
+	})
+	return list
+}
+
+// unit is the word for what a limit counts that nobody counts here.
+func (g Gauge) unit() string {
+	if strings.HasPrefix(g.Name, "Jobs") {
+		return "jobs"
+	}
+	return ""
+}
+
+// brief prints a number of a dense table: whole up to some millions, short beyond. The whole number is in the tooltip.
+func brief(n int64) string {
+	if n < briefFrom {
+		return Count(n)
+	}
+	return Short(n)
 }
 
 // left is what may still be done, in words.

@@ -370,7 +370,7 @@ func notesActions(n Notes) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, " Choose")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 25, " Notification settings")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
