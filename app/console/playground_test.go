@@ -20,7 +20,13 @@ import (
 // withModels is a console over the default catalog, whose providers are all the simulator.
 func withModels(t *testing.T) *house {
 	t.Helper()
-	upstream := httptest.NewServer(simulator.New(simulator.Options{}))
+	return withUpstream(t, simulator.New(simulator.Options{}))
+}
+
+// withUpstream is a console over the default catalog, whose providers are all the handler.
+func withUpstream(t *testing.T, provider http.Handler) *house {
+	t.Helper()
+	upstream := httptest.NewServer(provider)
 	t.Cleanup(upstream.Close)
 	db := pgtest.New(t)
 	file, err := catalog.ParseFile(catalog.Default())
