@@ -36,6 +36,9 @@ func TestEveryPageSaysWhatItIsAndIsFilled(t *testing.T) {
 			seen[h.ID] = true
 		}
 		for _, b := range p.Blocks(values) {
+			if html := string(b.HTML); strings.Contains(html, "%7B%7B") || strings.Contains(html, "{{") {
+				t.Errorf("%s: a name is not filled: %s", p.Name, html)
+			}
 			for _, s := range b.Samples {
 				if strings.Contains(s.Source, "{{") || s.Source == "" {
 					t.Errorf("%s: code is not filled: %.80q", p.Name, s.Source)

@@ -6,6 +6,7 @@ package markup
 import (
 	"bytes"
 	"html"
+	"net/url"
 	"strings"
 	"unicode/utf8"
 
@@ -110,9 +111,9 @@ func Manual(markdown string) (HTML, []Heading) {
 
 // Fill puts values in place of the names that stand in double braces. A value is text, never markup.
 func (h HTML) Fill(values map[string]string) HTML {
-	pairs := make([]string, 0, 2*len(values))
+	pairs := make([]string, 0, 4*len(values))
 	for name, value := range values {
-		pairs = append(pairs, "{{"+name+"}}", html.EscapeString(value))
+		pairs = append(pairs, "{{"+name+"}}", html.EscapeString(value), "%7B%7B"+name+"%7D%7D", url.QueryEscape(value)) // as text, and in addresses
 	}
 	return HTML(strings.NewReplacer(pairs...).Replace(string(h)))
 }
