@@ -113,6 +113,7 @@ type PlayResult struct {
 type PlayTrouble struct {
 	Message   string
 	Code      string
+	Doc       string // the page that explains the code
 	Field     string
 	RequestID string
 	Wait      time.Duration

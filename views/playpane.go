@@ -2,6 +2,7 @@ package views
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -95,16 +96,26 @@ func (p PlayPane) inspectorTabs() ui.TabsProps {
 	}}
 }
 
-// calledName is the name of the tool whose result a turn is.
-func (f PlayForm) calledName(turn PlayTurn) string {
+// called is the call whose result a turn is; one without a name if no answer makes it.
+func (f PlayForm) called(turn PlayTurn) PlayToolCall {
 	for _, t := range f.Turns {
 		for _, call := range t.Calls {
 			if call.ID == turn.CallID {
-				return call.Name
+				return call
 			}
 		}
 	}
-	return ""
+	return PlayToolCall{ID: turn.CallID}
+}
+
+// hasResult says whether a call stands above its result, where its answer need not show it again.
+func (f PlayForm) hasResult(call PlayToolCall) bool {
+	return slices.ContainsFunc(f.Turns, func(t PlayTurn) bool { return t.CallID == call.ID })
+}
+
+// lacksResult says whether a call of an answer has no place for its result yet.
+func (f PlayForm) lacksResult(t PlayTurn) bool {
+	return slices.ContainsFunc(t.Calls, func(c PlayToolCall) bool { return !f.hasResult(c) })
 }
 
 // callsText is the form's field of a turn's calls.

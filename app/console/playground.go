@@ -161,7 +161,7 @@ func (c *Console) doneEvent(p *page, r views.PlayResult) playEvent {
 
 func troubleEvent(t views.PlayTrouble) playEvent {
 	e := playEvent{
-		Kind: "error", Text: t.Words(), Field: t.Field, Code: t.Code, Doc: manual.ErrorPath(t.Code), Request: t.RequestID, Credit: t.NoCredit,
+		Kind: "error", Text: t.Words(), Field: t.Field, Code: t.Code, Doc: t.Doc, Request: t.RequestID, Credit: t.NoCredit,
 	}
 	for _, f := range t.Line() {
 		e.Facts = append(e.Facts, []string{f.Name, f.Value})
@@ -219,7 +219,7 @@ func (s *play) blame(t views.PlayTrouble) {
 func troubleOf(err error, id string) views.PlayTrouble {
 	e := app.AsError(err)
 	return views.PlayTrouble{
-		Message: e.Message, Code: e.Code, Field: fieldOf(e.Param), RequestID: id, Wait: e.RetryAfter, NoCredit: e.Kind == app.Unfunded,
+		Message: e.Message, Code: e.Code, Doc: manual.ErrorPath(e.Code), Field: fieldOf(e.Param), RequestID: id, Wait: e.RetryAfter, NoCredit: e.Kind == app.Unfunded,
 	}
 }
 

@@ -1,7 +1,7 @@
 // A pane as a file, and a file as a pane. What a file says is checked before anything in the page changes.
 import { field, part, settingsOf, turnsOf } from "./playdom.js";
 import { refresh } from "./playpanes.js";
-import { addTurn, bare, setCalls } from "./playturns.js";
+import { addTurn, bare } from "./playturns.js";
 import { say, toast } from "./toasts.js";
 
 const kind = "umg.playground";
@@ -71,15 +71,8 @@ const put = async (form, { fields, prompt = "", turns }) => {
   form.elements.system.value = fields.system ?? "";
   field("prompt").value = prompt;
   turnsOf(form).forEach((turn) => turn.remove());
-  const names = new Map();
   for (const turn of turns) {
-    const made = addTurn(form, turn.role, { ...turn, name: names.get(turn.call) ?? "" });
-    for (const call of turn.calls ?? []) {
-      names.set(call.id, call.name);
-    }
-    if (turn.role === "assistant") {
-      setCalls(made, turn.calls ?? []);
-    }
+    addTurn(form, turn.role, turn);
   }
   bare(form);
   say("Imported");

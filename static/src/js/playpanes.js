@@ -93,6 +93,7 @@ export const addPane = async (from, { model = another(from), last = null } = {})
       part(one, "system").open = false; // beside each other there is little room
     }
     copyTurns(from, form, last);
+    form.dispatchEvent(new CustomEvent("page:content", { bubbles: true }));
     settle();
     form.scrollIntoView({ block: "nearest", inline: "nearest" });
     form.querySelector(".model-button").focus();

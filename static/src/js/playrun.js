@@ -140,7 +140,7 @@ const complete = (run, event) => {
     asJSON(run.answer);
   }
   for (const call of run.calls) {
-    addTurn(run.form, "tool", { call: call.id, name: call.name });
+    addTurn(run.form, "tool", { call: call.id });
   }
   balance(event.balance);
   toEnd(part(run.form, "talk"));

@@ -28,15 +28,38 @@ export const plain = (turn, text) => {
   part(turn, "text").replaceChildren(...(text ? [line] : []));
 };
 
+// fill writes a call into its card.
+const fill = (card, call) => {
+  card.hidden = !call;
+  if (call) {
+    part(card, "call-name").textContent = call.name;
+    part(card, "call-id").textContent = call.id;
+    part(card, "call-arguments").setAttribute("aria-label", `Arguments of ${call.name}`);
+    showJSON(part(card, "call-arguments"), call.arguments || "{}");
+  }
+};
+
+const callOf = (form, id) =>
+  turnsOf(form).flatMap((turn) => JSON.parse(part(turn, "turn-calls").value || "[]")).find((call) => call.id === id);
+
+// pair leaves a call out of its answer where it stands above its result.
+const pair = (form) => {
+  const answered = new Set(turnsOf(form).map((turn) => part(turn, "turn-call").value).filter(Boolean));
+  for (const card of form.querySelectorAll("[data-calls] [data-call]")) {
+    card.hidden = answered.has(part(card, "call-id").textContent);
+  }
+};
+
 // addTurn puts a turn at the end. Calls are those of an answer, call the id that a result is of.
-export const addTurn = (form, role, { text = "", image = "", note = "", calls = [], call = "", name = "" } = {}) => {
+export const addTurn = (form, role, { text = "", image = "", note = "", calls = [], call = "" } = {}) => {
   const turn = shape(`play-${role}`);
   part(turn, "turn-text").value = text;
   part(turn, "turn-note").value = note;
   if (role === "tool") {
+    const made = callOf(form, call);
     part(turn, "turn-call").value = call;
-    part(turn, "tool-name").textContent = name;
-    part(turn, "tool-said").textContent = name;
+    part(turn, "tool-said").textContent = made?.name ?? "";
+    fill(part(turn, "call"), made);
   } else {
     part(turn, "turn-image").value = image;
     picture(part(turn, "turn-picture"), image);
@@ -48,6 +71,7 @@ export const addTurn = (form, role, { text = "", image = "", note = "", calls = 
   }
   part(form, "empty")?.remove();
   part(form, "talk").append(turn);
+  pair(form);
   return turn;
 };
 
@@ -57,10 +81,7 @@ export const setCalls = (turn, calls) => {
   part(turn, "calls").replaceChildren(
     ...calls.map((call) => {
       const card = shape("play-call");
-      part(card, "call-name").textContent = call.name;
-      part(card, "call-id").textContent = call.id;
-      part(card, "call-arguments").setAttribute("aria-label", `Arguments of ${call.name}`);
-      showJSON(part(card, "call-arguments"), call.arguments || "{}");
+      fill(card, call);
       return card;
     }),
   );
@@ -71,6 +92,7 @@ export const bare = (form) => {
   if (turnsOf(form).length === 0 && !part(form, "empty")) {
     part(form, "talk").append(shape("play-nothing"));
   }
+  pair(form);
   changed();
 };
 

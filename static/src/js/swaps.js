@@ -1,5 +1,6 @@
 // What htmx does not decide itself: failed requests become a toast, an answer without the expected part becomes a
 // visit, and polling rests while nobody looks.
+import htmx from "htmx.org/dist/htmx.esm.js";
 import { polls } from "./dom.js";
 import { toast } from "./toasts.js";
 
@@ -18,6 +19,9 @@ document.addEventListener("htmx:before:swap", (event) => {
     location.reload();
   }
 });
+
+// What a script of a page has fetched and put into it by itself works like the rest.
+document.addEventListener("page:content", (event) => htmx.process(event.target));
 
 // An answer that says what is already there is dropped: a live region would be read out again at every poll.
 document.addEventListener("htmx:before:swap", (event) => {
