@@ -117,10 +117,7 @@ func (c *Console) promptDetail(p *page, version string) (views.PromptDetail, pro
 	for _, v := range versions {
 		d.Versions = append(d.Versions, viewPromptVersion(v))
 	}
-	shares, err := c.o.Prompts.Shares(ctx, who, id)
-	for _, s := range shares {
-		d.Shares = append(d.Shares, viewShare(s))
-	}
+	d.Shares, err = c.promptShares(p, id)
 	return d, v.Content, err
 }
 

@@ -21,6 +21,15 @@ func viewShare(s prompt.Share) views.PromptShare {
 	}
 }
 
+// promptShares are the links of a prompt that work.
+func (c *Console) promptShares(p *page, id string) (list []views.PromptShare, err error) {
+	shares, err := c.o.Prompts.Shares(p.Request().Context(), p.principal(), id)
+	for _, s := range shares {
+		list = append(list, viewShare(s))
+	}
+	return list, err
+}
+
 func (c *Console) askSharePrompt(p *page) error {
 	d, _, err := c.promptDetail(p, p.QueryParam("version"))
 	if err != nil {
@@ -57,10 +66,11 @@ func (c *Console) sharePrompt(p *page) error {
 		}
 		return c.render(p, http.StatusUnprocessableEntity, views.PromptSharePage(f))
 	}
-	share := viewShare(made)
-	d.Shares = append([]views.PromptShare{share}, d.Shares...)
+	if d.Shares, err = c.promptShares(p, d.Prompt.ID); err != nil {
+		return err
+	}
 	return c.render(p, http.StatusOK, views.PromptSharedPage(views.PromptShared{
-		PromptDetail: d, Link: c.o.BaseURL + sharedPath + "/" + token, Share: share,
+		PromptDetail: d, Link: c.o.BaseURL + sharedPath + "/" + token, Share: viewShare(made),
 	}))
 }
 
