@@ -169,6 +169,22 @@ func (s Shell) navigation() []navGroup {
 	return groups
 }
 
+// titled is the title of the page with the part of the console that it stands in, so that tabs of a browser and its history
+// tell two pages of one name apart.
+func (s Shell) titled(title string) string {
+	if s.Viewer == nil && !s.lobby() {
+		return title
+	}
+	for _, group := range navigation {
+		for _, item := range group.items {
+			if item.Text != title && item.Href != "/console" && within(s.Path, item.Href) {
+				return title + " · " + item.Text
+			}
+		}
+	}
+	return title
+}
+
 func allowed(items []ui.NavItem, v *Viewer) []ui.NavItem {
 	return slices.DeleteFunc(slices.Clone(items), func(n ui.NavItem) bool { return !v.Rights.Has(n.Need) })
 }
@@ -181,7 +197,7 @@ func within(path, href string) bool {
 	if href == settingsPath && slices.ContainsFunc(settingsTabs, func(tab ui.NavItem) bool { return below(path, tab.Href) }) {
 		return true
 	}
-	return below(path, href)
+	return below(path, href) || href == playgroundPath && below(path, promptsPath)
 }
 
 func below(path, href string) bool { return path == href || strings.HasPrefix(path, href+"/") }
@@ -225,7 +241,7 @@ var sheets = []sheet{
 	{name: "account.css", begins: []string{settingsPath, "/console/keys", "/console/assets", limitsPath}, hidden: []string{operatorPath}},
 	{name: "models.css", begins: []string{"/console/models", comparePath}},
 	{name: "play.css", begins: []string{"/console/playground", "/console/videos", "/console/assets", "/console/prompts", "/console/shared"}},
-	{name: "start.css", exact: "/console", begins: []string{recipesPath, limitsPath}, hidden: []string{limitAnswersPath}},
+	{name: "start.css", exact: "/console", begins: []string{recipesPath, limitsPath, notificationsPath, notifySettingsPath}, hidden: []string{limitAnswersPath}},
 	{name: "docs.css", begins: []string{"/console/docs", "/console/playground", "/console/shared"}},
 }
 
