@@ -2,6 +2,7 @@
 import { field, part, settingsOf, turnsOf } from "./playdom.js";
 import { refresh } from "./playpanes.js";
 import { addTurn, bare } from "./playturns.js";
+import { give } from "./playvars.js";
 import { say, toast } from "./toasts.js";
 
 const kind = "umg.playground";
@@ -68,6 +69,7 @@ const put = async (form, { fields, prompt = "", turns }) => {
   if (!fresh) {
     return;
   }
+  give(Object.entries(fields).filter(([name]) => name.startsWith("var_")).map(([name, value]) => [name.slice(4), value]));
   form.elements.system.value = fields.system ?? "";
   field("prompt").value = prompt;
   turnsOf(form).forEach((turn) => turn.remove());

@@ -34,6 +34,17 @@ const find = () => {
   place.hidden = !place.firstElementChild;
 };
 
+// give puts in values that come from a file.
+export const give = (values) => {
+  for (const [name, value] of values) {
+    written.set(name, value);
+    const input = composer().querySelector(`[data-var="${CSS.escape(name)}"] input`);
+    if (input) {
+      input.value = value;
+    }
+  }
+};
+
 const soon = () => {
   clearTimeout(timer);
   timer = setTimeout(find, restMilliseconds);
