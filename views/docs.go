@@ -73,7 +73,8 @@ func (d DocsPage) contents() []markup.Heading {
 // DocsSample is code of the documentation in a language, by the name it has there.
 func DocsSample(language, title, source string) ui.Sample {
 	label, ok := map[string]string{
-		"curl": "curl", "bash": "Shell", "python": "Python", "javascript": "JavaScript", "go": "Go", "json": "JSON", "env": ".env", "sse": "Events",
+		"curl": "curl", "bash": "Shell", "python": "Python", "javascript": "JavaScript", "go": "Go", "json": "JSON", "env": ".env",
+		"sse":  "Events",
 		"yaml": "YAML", "http": "HTTP", "ruby": "Ruby",
 	}[language]
 	if !ok {

@@ -62,7 +62,8 @@ func SearchText(text string) string { return strings.TrimSpace(clipped(text, sea
 
 // actions are what the palette does, or where it is done.
 var actions = []SearchHit{
-	{Icon: ui.IconPlus, Title: "Create an API key", Href: keysPath + "/new", Keys: "c", need: app.ManageKeys, keywords: "new add secret token"},
+	{Icon: ui.IconPlus, Title: "Create an API key", Href: keysPath + "/new", Keys: "c", need: app.ManageKeys,
+		keywords: "new add secret token"},
 	{Icon: ui.IconTerminal, Title: "Set up my tool", Href: recipesPath,
 		keywords: "recipe recipes claude code codex cline continue aider webui langchain sdk connect"},
 	{Icon: ui.IconFilm, Title: "Make a video", Href: videoPlayPath, need: app.MakeVideos, keywords: "new create generate"},

@@ -108,7 +108,9 @@ func (c *Console) findKeys(ctx context.Context, p *page, query string) (hits []v
 	keys, err := c.o.Accounts.Keys(ctx, p.principal())
 	for _, k := range keys {
 		if holds(query, k.Name, k.ID, k.Prefix+maskEllipse+k.LastFour) {
-			hits = append(hits, views.SearchHit{Icon: ui.IconKey, Title: k.Name, Note: k.Prefix + maskEllipse + k.LastFour, Href: keysPath + "/" + k.ID})
+			hits = append(hits, views.SearchHit{
+				Icon: ui.IconKey, Title: k.Name, Note: k.Prefix + maskEllipse + k.LastFour, Href: keysPath + "/" + k.ID,
+			})
 		}
 	}
 	return hits, err

@@ -219,7 +219,8 @@ func (s *play) blame(t views.PlayTrouble) {
 func troubleOf(err error, id string) views.PlayTrouble {
 	e := app.AsError(err)
 	return views.PlayTrouble{
-		Message: e.Message, Code: e.Code, Doc: manual.ErrorPath(e.Code), Field: fieldOf(e.Param), RequestID: id, Wait: e.RetryAfter, NoCredit: e.Kind == app.Unfunded,
+		Message: e.Message, Code: e.Code, Doc: manual.ErrorPath(e.Code), Field: fieldOf(e.Param), RequestID: id, Wait: e.RetryAfter,
+		NoCredit: e.Kind == app.Unfunded,
 	}
 }
 
@@ -323,7 +324,8 @@ func estimateOf(q gateway.Quote, frozen bool) playEstimate {
 	case frozen:
 		e.Why = billing.Frozen().Message
 	case !q.Funded:
-		e.Why = "The balance of " + views.Dollars(q.Available) + " is too small: this call reserves at least " + views.Dollars(q.LeastReserve) + "."
+		e.Why = "The balance of " + views.Dollars(q.Available) + " is too small: this call reserves at least " +
+			views.Dollars(q.LeastReserve) + "."
 	}
 	return e
 }

@@ -182,8 +182,8 @@ func readChoice(word string, tools []llm.Tool) (llm.ToolChoice, error) {
 		names[i] = tools[i].Name
 	}
 	if !slices.Contains(names, word) {
-		return llm.ToolChoice{}, wrongField(choiceField, "tool_choice: there is no tool called %q; choose auto, none, required or one of %s.", word,
-			strings.Join(names, ", "))
+		return llm.ToolChoice{}, wrongField(choiceField,
+			"tool_choice: there is no tool called %q; choose auto, none, required or one of %s.", word, strings.Join(names, ", "))
 	}
 	return llm.ToolChoice{Mode: llm.ChooseRequired, Names: []string{word}}, nil
 }
@@ -208,7 +208,8 @@ func readFormat(f *views.PlayForm, traits *llm.Traits) (llm.Format, error) {
 			"format: the %s style has no answers by a schema. Choose another style.", traits.Style).At(formatField)
 	}
 	if strings.TrimSpace(f.Schema) == "" {
-		return llm.Format{}, wrongField(schemaField, `schema: write a JSON Schema, such as {"type": "object", "properties": {"city": {"type": "string"}}}.`)
+		return llm.Format{}, wrongField(schemaField,
+			`schema: write a JSON Schema, such as {"type": "object", "properties": {"city": {"type": "string"}}}.`)
 	}
 	n, err := readJSON(schemaField, f.Schema)
 	if err != nil {

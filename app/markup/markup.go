@@ -113,7 +113,8 @@ func Manual(markdown string) (HTML, []Heading) {
 func (h HTML) Fill(values map[string]string) HTML {
 	pairs := make([]string, 0, 4*len(values))
 	for name, value := range values {
-		pairs = append(pairs, "{{"+name+"}}", html.EscapeString(value), "%7B%7B"+name+"%7D%7D", url.QueryEscape(value)) // as text, and in addresses
+		pairs = append(pairs, "{{"+name+"}}", html.EscapeString(value))       // in texts
+		pairs = append(pairs, "%7B%7B"+name+"%7D%7D", url.QueryEscape(value)) // in addresses
 	}
 	return HTML(strings.NewReplacer(pairs...).Replace(string(h)))
 }

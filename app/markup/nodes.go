@@ -226,7 +226,8 @@ func codeBlock(name, source string) string {
 	label := shown(name)
 	return `<div class="prose-code"><div class="prose-code-bar"><span>` + html.EscapeString(label) + `</span>` +
 		`<button type="button" data-copy data-copy-said="Copied the code" aria-label="Copy the code">Copy</button></div>` +
-		`<pre tabindex="0" role="region" aria-label="` + html.EscapeString(label) + `"><code>` + string(Code(name, source)) + "</code></pre></div>\n"
+		`<pre tabindex="0" role="region" aria-label="` + html.EscapeString(label) + `"><code>` +
+		string(Code(name, source)) + "</code></pre></div>\n"
 }
 
 // table lies in a box of its own that can be scrolled, by keys too.

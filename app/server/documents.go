@@ -26,7 +26,8 @@ func documents(e *echo.Echo, values func() map[string]string) {
 // listed names every page with its address.
 func listed(values map[string]string) string {
 	var b strings.Builder
-	b.WriteString("# Unified Model Gateway\n\n> One API in front of generative models: text in four protocol styles, video, exact prices.\n\n" +
+	b.WriteString("# Unified Model Gateway\n\n" +
+		"> One API in front of generative models: text in four protocol styles, video, exact prices.\n\n" +
 		"The base URL of the API is " + values["base_url"] + ". Calls carry `Authorization: Bearer KEY`. All of these pages in one text: " +
 		values["server"] + "/llms-full.txt\n")
 	for _, g := range manual.Groups() {

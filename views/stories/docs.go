@@ -10,8 +10,10 @@ import (
 	"umg/views/ui"
 )
 
-const docsExample = "## A call\n\nThe base URL is `" + BaseURL + "`. Every request carries the key.\n\n| Field | What it is |\n| --- | --- |\n" +
-	"| `model` | required |\n| `stream` | *optional* |\n\n- [Streaming](/console/docs/streaming)\n- Errors\n\n> Keep keys out of pages.\n\n## Next\n\nRead on."
+const docsExample = "## A call\n\nThe base URL is `" + BaseURL +
+	"`. Every request carries the key.\n\n| Field | What it is |\n| --- | --- |\n" +
+	"| `model` | required |\n| `stream` | *optional* |\n\n- [Streaming](/console/docs/streaming)\n- Errors\n\n" +
+	"> Keep keys out of pages.\n\n## Next\n\nRead on."
 
 func exampleDocs() []views.DocsGroup {
 	return []views.DocsGroup{

@@ -79,7 +79,8 @@ func wishes() []views.LimitWish {
 			Reason: "Nightly batches.",
 		},
 		{
-			ID: "lreq_01kb4a7k2f8s4j6h1d9a3g5b7v", AccountID: "acct_01kb4a7c7v1n5m9q3w8e2r6y4u", Account: "ada@example.com", Email: "ada@example.com",
+			ID: "lreq_01kb4a7k2f8s4j6h1d9a3g5b7v", AccountID: "acct_01kb4a7c7v1n5m9q3w8e2r6y4u", Account: "ada@example.com",
+			Email:      "ada@example.com",
 			FactorThen: 1, Factor: 100, FactorNow: 1, State: "declined", Answer: "Please tell us what for.",
 			At: at(70 * time.Hour), AnsweredAt: &answered,
 			Reason: "more",

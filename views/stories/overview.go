@@ -136,7 +136,8 @@ func busy(o *views.Overview) {
 	}
 	o.Top = &views.TopModels{Spend: 24_118_220_018, Models: []views.ModelSpend{
 		{Model: "aurora-large", Spend: 14_204_918_750, Requests: 18_224}, {Model: "cobalt-code", Spend: 6_020_442_268, Requests: 9_410},
-		{Model: "sage-reasoning-long-context-preview", Spend: 3_604_859_000, Requests: 212}, {Model: Model, Spend: 288_000_000, Requests: 100_554},
+		{Model: "sage-reasoning-long-context-preview", Spend: 3_604_859_000, Requests: 212},
+		{Model: Model, Spend: 288_000_000, Requests: 100_554},
 	}}
 }
 

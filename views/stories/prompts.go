@@ -10,7 +10,6 @@ import (
 	"umg/views"
 )
 
-
 const promptDay = 24 * time.Hour
 
 func examplePrompts() []views.Prompt {
@@ -18,7 +17,8 @@ func examplePrompts() []views.Prompt {
 		{ID: "prompt_01kb4a00000000000000000001", Name: "Release notes, short", Latest: 4, Model: "aurora-mini",
 			Variables: []string{"product", "changes"}, Author: "Ada Lovelace", CreatedAt: at(31 * promptDay), UpdatedAt: at(12 * time.Minute)},
 		{ID: "prompt_01kb4a00000000000000000002", Name: "Ticket triage with tools and a schema that says what an answer has to look like",
-			Latest: 17, Model: "meridian/atlas-large-with-a-rather-long-name-2026-05-01", Variables: []string{"ticket", "queue", "customer", "language", "sla", "history"},
+			Latest: 17, Model: "meridian/atlas-large-with-a-rather-long-name-2026-05-01", Variables: []string{"ticket", "queue", "customer",
+				"language", "sla", "history"},
 			Author: "charles.babbage.the.elder@analytical-engines.example.com", CreatedAt: at(90 * promptDay), UpdatedAt: at(26 * time.Hour)},
 		{ID: "prompt_01kb4a00000000000000000003", Name: "Haiku", Latest: 1, Model: "aurora-mini", Author: "", CreatedAt: at(200 * promptDay),
 			UpdatedAt: at(200 * promptDay)},
@@ -32,18 +32,22 @@ const exampleSystem = `You write release notes for {{product}}.
 
 func exampleContent() views.PromptContent {
 	return views.PromptContent{
-		Settings: []views.Fact{{Name: "Model", Value: "aurora-mini"}, {Name: "API style", Value: "chat"}, {Name: "max", Value: "800"}, {Name: "temperature", Value: "0.2"}},
-		System:   exampleSystem,
+		Settings: []views.Fact{{Name: "Model", Value: "aurora-mini"}, {Name: "API style", Value: "chat"}, {Name: "max", Value: "800"},
+			{Name: "temperature", Value: "0.2"}},
+		System: exampleSystem,
 		Turns: []views.PromptTurn{
-			{Role: "user", Text: "What is new in version 4.2?", Image: "https://example.com/board.png", Words: "image at https://example.com/board.png"},
+			{Role: "user", Text: "What is new in version 4.2?", Image: "https://example.com/board.png",
+				Words: "image at https://example.com/board.png"},
 			{Role: "assistant", Text: "I look it up.", HTML: markup.Untrusted("I look it up."),
 				Calls: []views.PlayToolCall{{ID: "call_7", Name: "changes", Arguments: `{"version":"4.2"}`}}},
 			{Role: "tool", CallID: "call_7", Text: `[{"title":"Search finds prompts"}]`},
-			{Role: "assistant", Text: "ok", HTML: markup.Untrusted("**4.2** brings:\n\n1. Search finds *saved prompts*.\n2. Nothing else.\n\n```sh\ngateway demo\n```")},
+			{Role: "assistant", Text: "ok",
+				HTML: markup.Untrusted("**4.2** brings:\n\n1. Search finds *saved prompts*.\n2. Nothing else.\n\n```sh\ngateway demo\n```")},
 		},
 		Message:   views.PromptTurn{Role: "user", Text: "Now write it for this list:\n\n{{changes}}"},
 		Variables: []views.PlayVar{{Name: "product", Value: "Unified Model Gateway"}, {Name: "changes"}},
-		Tools:     "[\n  {\n    \"name\": \"changes\",\n    \"description\": \"Changes of a version\",\n    \"parameters\": {\n      \"type\": \"object\"\n    }\n  }\n]",
+		Tools: "[\n  {\n    \"name\": \"changes\",\n    \"description\": \"Changes of a version\",\n" +
+			"    \"parameters\": {\n      \"type\": \"object\"\n    }\n  }\n]",
 	}
 }
 
@@ -72,8 +76,10 @@ func promptVersions() []views.PromptVersion {
 
 func exampleShares() []views.PromptShare {
 	return []views.PromptShare{
-		{ID: "share_01kb4a00000000000000000002", Number: 4, Author: "Ada Lovelace", CreatedAt: at(time.Minute), ExpiresAt: Now().Add(7 * promptDay)},
-		{ID: "share_01kb4a00000000000000000001", Number: 2, Author: "charles.babbage.the.elder@analytical-engines.example.com", CreatedAt: at(2 * promptDay),
+		{ID: "share_01kb4a00000000000000000002", Number: 4, Author: "Ada Lovelace", CreatedAt: at(time.Minute),
+			ExpiresAt: Now().Add(7 * promptDay)},
+		{ID: "share_01kb4a00000000000000000001", Number: 2, Author: "charles.babbage.the.elder@analytical-engines.example.com",
+			CreatedAt: at(2 * promptDay),
 			ExpiresAt: Now().Add(200 * promptDay), ViewedAt: ago(3 * time.Hour)},
 	}
 }
@@ -166,8 +172,9 @@ func promptForms(one views.Prompt) []Story {
 		}),
 		promptStory("prompt-shared", "A link, shown once", 200, "/"+one.ID+"/share", func(s views.Shell) templ.Component {
 			return views.PromptSharedPage(views.PromptShared{
-				PromptDetail: views.PromptDetail{Shell: s, Prompt: one, Version: promptVersions()[0], Versions: promptVersions(), Shares: exampleShares()},
-				Link:         "https://models.example.com/console/shared/bWFkZSB1cCBmb3IgdGhlIHN0b3J5Ym8w", Share: exampleShares()[0],
+				PromptDetail: views.PromptDetail{Shell: s, Prompt: one, Version: promptVersions()[0], Versions: promptVersions(),
+					Shares: exampleShares()},
+				Link: "https://models.example.com/console/shared/bWFkZSB1cCBmb3IgdGhlIHN0b3J5Ym8w", Share: exampleShares()[0],
 			})
 		}),
 	}
@@ -185,11 +192,14 @@ func exampleChanges() []views.PromptChange {
 	out := func(text string) views.PromptLine { return views.PromptLine{Kind: views.PromptRemoved, Text: text} }
 	in := func(text string) views.PromptLine { return views.PromptLine{Kind: views.PromptAdded, Text: text} }
 	return []views.PromptChange{
-		{Title: "Settings", Lines: []views.PromptLine{out("model: meridian/atlas-large"), in("model: aurora-mini"), same("style: chat"), same("temperature: 0.2")}},
+		{Title: "Settings", Lines: []views.PromptLine{out("model: meridian/atlas-large"), in("model: aurora-mini"), same("style: chat"),
+			same("temperature: 0.2")}},
 		{Title: "System prompt", Lines: []views.PromptLine{
 			same("You write release notes for {{product}}."), same(""), same("Read what follows with care."), same("Then think about who reads it."),
-			same("They are in a hurry."), same("- At most five points, the most important first."), out("- Be enthusiastic!"), in("- No marketing words."),
-			in("- A very long line that was added and does not fit into the width of a telephone, nor into the width of the column that it stands in here."),
+			same("They are in a hurry."), same("- At most five points, the most important first."), out("- Be enthusiastic!"),
+			in("- No marketing words."),
+			in("- A very long line that was added and does not fit into the width of a telephone, " +
+				"nor into the width of the column that it stands in here."),
 			same(""),
 		}},
 		{Title: "Message", Lines: []views.PromptLine{same("Now write it for this list:"), same("{{changes}}")}},
@@ -208,7 +218,8 @@ func sharedStories() []Story {
 			}}
 	}
 	gone := func(name string, out bool) Story {
-		return Story{Name: name, Group: "Shared prompts", Title: "A link that shows nothing", Status: 404, Out: out, Path: "/console/shared/made-up",
+		return Story{Name: name, Group: "Shared prompts", Title: "A link that shows nothing", Status: 404, Out: out,
+			Path: "/console/shared/made-up",
 			View: func(s views.Shell) templ.Component { return views.SharedGonePage(s) }}
 	}
 	return []Story{

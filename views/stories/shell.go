@@ -12,10 +12,11 @@ import (
 // shell is what surrounds the pages: finding things, the list of shortcuts, notices, and the frame for visitors.
 func shell() []Story {
 	search := func(name, title string, s views.Search) Story {
-		return Story{Name: name, Group: "Shell", Title: title, Status: 200, Path: "/console/search", View: func(shell views.Shell) templ.Component {
-			s.Shell = shell
-			return views.SearchPage(s)
-		}}
+		return Story{Name: name, Group: "Shell", Title: title, Status: 200, Path: "/console/search",
+			View: func(shell views.Shell) templ.Component {
+				s.Shell = shell
+				return views.SearchPage(s)
+			}}
 	}
 	shortcuts := Story{Name: "shortcuts", Group: "Shell", Title: "The list of shortcuts", Status: 200, Path: "/console/shortcuts",
 		View: func(s views.Shell) templ.Component {
@@ -48,10 +49,11 @@ func notes(name, title string, n views.Notes) Story {
 }
 
 func notify(name, title string, n views.NotifySettings) Story {
-	return Story{Name: name, Group: "Shell", Title: title, Status: 200, Path: "/console/settings/notifications", View: func(s views.Shell) templ.Component {
-		n.Shell = s
-		return views.NotifySettingsPage(n)
-	}}
+	return Story{Name: name, Group: "Shell", Title: title, Status: 200, Path: "/console/settings/notifications",
+		View: func(s views.Shell) templ.Component {
+			n.Shell = s
+			return views.NotifySettingsPage(n)
+		}}
 }
 
 // strip is the line under the top bar, on a page that has little else.
@@ -65,13 +67,17 @@ func strip(name, title string, lines ...views.StatusLine) Story {
 
 func exampleNotes() []views.Note {
 	return []views.Note{
-		{ID: "leaked/1", Tone: ui.Danger, Icon: ui.IconKey, Title: "The key “production” was found in public", Text: "It is switched off. Rotate it, and enable it again.",
+		{ID: "leaked/1", Tone: ui.Danger, Icon: ui.IconKey, Title: "The key “production” was found in public",
+			Text: "It is switched off. Rotate it, and enable it again.",
 			Href: "/console/keys/key_01kb4a00000000000000000001", Link: "Open the key", At: ago(26 * time.Minute), Unread: true},
-		{ID: "low/1", Tone: ui.Warning, Icon: ui.IconWallet, Title: "Little credit is left", Text: "$0.431882 is left. Calls are refused when it is used up.",
+		{ID: "low/1", Tone: ui.Warning, Icon: ui.IconWallet, Title: "Little credit is left",
+			Text: "$0.431882 is left. Calls are refused when it is used up.",
 			Href: "/console/billing", Link: "Open billing", Unread: true},
-		{ID: "hook/1", Tone: ui.Danger, Icon: ui.IconWebhook, Title: "The endpoint “a-rather-long-name-of-an-endpoint-that-has-to-wrap-somewhere” is disabled",
-			Text: "It failed for too long. Mend it, and enable it again; what it missed can be sent again.", Href: "/console/webhooks/whe_1", Link: "Open the endpoint",
-			At: ago(5 * time.Hour)},
+		{ID: "hook/1", Tone: ui.Danger, Icon: ui.IconWebhook,
+			Title: "The endpoint “a-rather-long-name-of-an-endpoint-that-has-to-wrap-somewhere” is disabled",
+			Text:  "It failed for too long. Mend it, and enable it again; what it missed can be sent again.", Href: "/console/webhooks/whe_1",
+			Link: "Open the endpoint",
+			At:   ago(5 * time.Hour)},
 		{ID: "topup/1", Tone: ui.Success, Icon: ui.IconCircleCheck, Title: "A top-up was paid", Text: "$50.00 was added to the credit.",
 			Href: "/console/billing/top-ups/topup_1", Link: "Open the receipt", At: ago(50 * time.Hour)},
 	}
@@ -79,8 +85,10 @@ func exampleNotes() []views.Note {
 
 func notifyEvents() []views.NotifyEvent {
 	return []views.NotifyEvent{
-		{Name: "low_balance", Title: "Low or used-up credit", Text: "Your own threshold is set under Billing.", Mailed: true, Shown: true, ByMail: true, InConsole: true},
-		{Name: "webhook", Title: "Webhook endpoints", Text: "An endpoint fails, or was disabled by its failures.", Mailed: true, Shown: true, InConsole: true},
+		{Name: "low_balance", Title: "Low or used-up credit", Text: "Your own threshold is set under Billing.", Mailed: true, Shown: true,
+			ByMail: true, InConsole: true},
+		{Name: "webhook", Title: "Webhook endpoints", Text: "An endpoint fails, or was disabled by its failures.", Mailed: true, Shown: true,
+			InConsole: true},
 		{Name: "key_expiry", Title: "Keys that expire", Text: "Within 7 days, or already.", Shown: true, InConsole: true},
 	}
 }
@@ -89,11 +97,13 @@ func foundThings() []views.SearchGroup {
 	return []views.SearchGroup{
 		{Title: "API keys", Hits: []views.SearchHit{
 			{Icon: ui.IconKey, Title: "key for production", Note: "sk-umg-7Hq2…f3Qk", Href: "/console/keys/key_01kb4a00000000000000000001"},
-			{Icon: ui.IconKey, Title: "A key with a rather long name that somebody gave it to say what it is for and where", Note: "sk-umg-9Kd1…aa0Z",
+			{Icon: ui.IconKey, Title: "A key with a rather long name that somebody gave it to say what it is for and where",
+				Note: "sk-umg-9Kd1…aa0Z",
 				Href: "/console/keys/key_01kb4a00000000000000000002"},
 		}},
 		{Title: "Requests", Hits: []views.SearchHit{{
-			Icon: ui.IconActivity, Title: "req_01kb4a7m9x3v5d2c8n6q1w0zpr", Mono: true, Note: Model, Href: "/console/requests/req_01kb4a7m9x3v5d2c8n6q1w0zpr",
+			Icon: ui.IconActivity, Title: "req_01kb4a7m9x3v5d2c8n6q1w0zpr", Mono: true, Note: Model,
+			Href: "/console/requests/req_01kb4a7m9x3v5d2c8n6q1w0zpr",
 		}}},
 	}
 }

@@ -58,8 +58,11 @@ func (s Story) Render(theme ui.Theme, still bool) templ.Component {
 // All is every story, in the order of the storybook.
 func All() []Story {
 	var all []Story
-	for _, group := range [][]Story{entry(), overview(), recipes(), limits(), models(), playground(), videos(), assets(), assetPlays(), keys(), roles(),
-		webhooks(), prompts(), billing(), usage(), signIn(), profile(), security(), people(), auditPages(), operatorPages(), outbox(), shell(), docs(), trouble(), parts()} {
+	for _, group := range [][]Story{
+		entry(), overview(), recipes(), limits(), models(), playground(), videos(), assets(), assetPlays(), keys(), roles(), webhooks(),
+		prompts(), billing(), usage(), signIn(), profile(), security(), people(), auditPages(), operatorPages(), outbox(), shell(), docs(),
+		trouble(), parts(),
+	} {
 		all = append(all, group...)
 	}
 	return all
