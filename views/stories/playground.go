@@ -1,6 +1,9 @@
 package stories
 
 import (
+	"context"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -118,7 +121,8 @@ func playground() []Story {
 			failed := beside(*p, 1, p.Models[1])
 			failed.Form.Turns = failed.Form.Turns[:1]
 			failed.Trouble = &views.PlayTrouble{
-				Message: "The provider of this model does not answer.", Code: "upstream_unavailable", RequestID: exampleRequest, Wait: 20 * time.Second,
+				Message: "The provider of this model does not answer.", Code: "upstream_error",
+				Doc: "/console/docs/errors#upstream_error", RequestID: exampleRequest, Wait: 20 * time.Second,
 			}
 			p.Others = []views.PlayPane{failed, beside(*p, 2, p.Models[0])}
 		}),
@@ -129,6 +133,7 @@ func playground() []Story {
 				p.Others = append(p.Others, beside(*p, i+1, p.Models[(i+1)%2]))
 			}
 		}),
+		playMidway(),
 		playStory("playground-no-models", "No model can be called", 200, func(p *views.Playground) { p.Models = nil }),
 		Story{Name: "playground-code", Group: "Playground", Title: "The request as code", Status: 200, Path: "/console/playground",
 			View: func(s views.Shell) templ.Component {
@@ -140,6 +145,27 @@ func playground() []Story {
 				return views.PlayCodePage(c)
 			}},
 	)
+}
+
+// playMidway is the page while its script takes in an answer, between two pieces of the text.
+func playMidway() Story {
+	story := playStory("playground-midway", "An answer on its way", 200, func(p *views.Playground) {
+		p.Form.Turns = []views.PlayTurn{{Text: "What is a hold in a prepaid ledger?"}, drawnAnswer(exampleMarkdown[:len(exampleMarkdown)/2], nil)}
+	})
+	still := story.View
+	busy := strings.NewReplacer(
+		`data-state="idle"`, `data-state="busy"`, "data-stop hidden", "data-stop", "data-send form=", "data-send hidden form=")
+	story.View = func(s views.Shell) templ.Component {
+		return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+			var page strings.Builder
+			if err := still(s).Render(ctx, &page); err != nil {
+				return err
+			}
+			_, err := busy.WriteString(w, page.String())
+			return err
+		})
+	}
+	return story
 }
 
 // playgroundAlone are the states of a single pane.
@@ -215,7 +241,8 @@ func playgroundTrouble() []Story {
 		playStory("playground-limited", "Over the rate limit", 429, func(p *views.Playground) {
 			p.Form.Prompt, p.Form.Turns = "Hello", exampleTurns()[:2]
 			p.Trouble = &views.PlayTrouble{
-				Message: "Too many requests to this model.", Code: "rate_limit_exceeded", RequestID: exampleRequest, Wait: 12 * time.Second,
+				Message: "Too many requests to this model.", Code: "rate_limit_exceeded",
+				Doc: "/console/docs/errors#rate_limit_exceeded", RequestID: exampleRequest, Wait: 12 * time.Second,
 			}
 		}),
 	}
