@@ -19,6 +19,7 @@ import (
 	"umg/app"
 	"umg/app/console"
 	"umg/app/mail"
+	"umg/app/notice"
 	"umg/app/postgres/pgtest"
 	"umg/app/simulator/payments"
 	"umg/billing"
@@ -72,7 +73,7 @@ func withPayments(t *testing.T) *till {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.house = over(t, db, db, nil, func(c *console.Options) { c.Payments, c.IDs = service, ids })
+	h.house = over(t, db, db, nil, func(c *console.Options) { c.Payments, c.IDs, c.Notices = service, ids, notice.New(db, time.Now) })
 	return h
 }
 

@@ -22,6 +22,7 @@ const (
 	topupsLooked  = 5
 	videosLooked  = 5
 	centsInDollar = 100
+	budgetNear    = 5 // a fifth of a budget is little
 	dayForm       = "2 Jan 2006"
 	billingLink   = "Open billing"
 )
@@ -37,7 +38,7 @@ func idOf(kind, about string, since *time.Time) string {
 
 // balanceNotes tell of the account itself: that it is frozen, and that its credit is used up or low. Where the payment
 // service has told of low credit already, once is enough.
-func balanceNotes(p *page, b views.Balance, others []note) (list []note) {
+func (c *Console) balanceNotes(ctx context.Context, p *page, b views.Balance, others []note) (list []note) {
 	if p.user.Frozen {
 		text := "Nothing may cost the account anything until that is settled."
 		if p.user.FrozenReason != "" {
@@ -53,18 +54,29 @@ func balanceNotes(p *page, b views.Balance, others []note) (list []note) {
 			return list
 		}
 	}
-	n := views.Note{Icon: ui.IconWallet, Href: consolePath + "/billing", Link: billingLink}
+	n := views.Note{Tone: b.Tone(), Icon: ui.IconWallet, Href: consolePath + "/billing", Link: billingLink}
+	kind := "low"
 	switch b.Tone() {
 	case ui.Danger:
-		n.ID, n.Tone, n.Title = idOf("used_up", p.user.AccountID, nil), ui.Danger, "The credit is used up"
-		n.Text = "Calls are refused until there is credit again."
+		kind, n.Title, n.Text = "used_up", "The credit is used up", "Calls are refused until there is credit again."
 	case ui.Warning:
-		n.ID, n.Tone, n.Title = idOf("low", p.user.AccountID, nil), ui.Warning, "Little credit is left"
+		n.Title = "Little credit is left"
 		n.Text = views.Dollars(b.Available) + " is left. Calls are refused when it is used up."
 	default:
 		return list
 	}
+	n.ID = idOf(kind, c.lastCredit(ctx, p), nil)
 	return append(list, note{Note: n, event: notice.LowBalance})
+}
+
+// lastCredit names how credit came in last, so that credit that runs out again is told of again. Where that is not known it
+// is the account.
+func (c *Console) lastCredit(ctx context.Context, p *page) string {
+	found, err := c.o.Ledger.EntryList(ctx, billing.EntryQuery{AccountID: p.user.AccountID, Kinds: []string{"grant"}, Limit: 1})
+	if err != nil || len(found.Entries) == 0 {
+		return p.user.AccountID
+	}
+	return found.Entries[0].TransactionID
 }
 
 // moneyTitles head what the payment service knows.
@@ -96,7 +108,7 @@ func (c *Console) moneyNotes(ctx context.Context, p *page) (list []note, _ error
 		list = append(list, note{event: notice.AutoTopUp, Note: views.Note{
 			ID: idOf("topup", t.ID, nil), Tone: ui.Success, Icon: ui.IconCircleCheck, Title: "A top-up was paid",
 			Text: views.Dollars(app.Amount(t.Cents)*app.Dollar/centsInDollar) + " was added to the credit.", At: t.PaidAt,
-			Href: consolePath + "/billing/top-ups/" + t.ID, Link: "Open the receipt",
+			Href: consolePath + "/billing/topups/" + t.ID, Link: "Open the receipt",
 		}})
 	}
 	return list, err
@@ -128,14 +140,20 @@ func (c *Console) keyNotes(ctx context.Context, p *page) (list []note, _ error) 
 			}
 			list = append(list, note{Note: end, event: notice.KeyExpiry})
 		}
-		if b, has := budgets[k.ID]; has && b.Left <= 0 && !k.Disabled {
+		if b, has := budgets[k.ID]; has && b.Left <= b.Limit/budgetNear && !k.Disabled {
 			list = append(list, note{Note: budgetNote(n, k.Name, b), event: notice.KeyBudget})
 		}
 	}
 	return list, err
 }
 
+// budgetNote tells of a budget that is spent, or nearly.
 func budgetNote(n views.Note, name string, b billing.Budget) views.Note {
+	if b.Left > 0 {
+		n.ID, n.Tone, n.Title = idOf("budget_near", b.KeyID, b.ResetsAt), ui.Warning, "The key “"+name+"” has little of its budget left"
+		n.Text = views.Dollars(b.Left) + " of " + views.Dollars(b.Limit) + " is left. Calls with it are refused when it is spent."
+		return n
+	}
 	n.ID, n.Tone, n.Title = idOf("budget", b.KeyID, b.ResetsAt), ui.Warning, "The key “"+name+"” has spent its budget"
 	n.Text = views.Dollars(b.Spent) + " of " + views.Dollars(b.Limit) + " is spent. Calls with it are refused"
 	if b.ResetsAt != nil {
@@ -159,7 +177,8 @@ func (c *Console) webhookNotes(ctx context.Context, p *page) (list []note, _ err
 		n := views.Note{Icon: ui.IconWebhook, Href: webhooksPath + "/" + w.ID, Link: "Open the endpoint", Tone: ui.Warning}
 		if n.ID, n.At = idOf("hook_failing", w.ID, w.FailingSince), w.FailingSince; w.Disabled {
 			n.ID, n.Tone, n.At = idOf("hook_off", w.ID, found.Endpoints[i].DisabledAt), ui.Danger, found.Endpoints[i].DisabledAt
-			n.Title, n.Text = "The endpoint “"+w.Name+"” is disabled", "It failed for too long. Mend it, and enable it again; what it missed can be sent again."
+			n.Title, n.Text = "The endpoint “"+w.Name+"” is disabled",
+				"It failed for too long. Mend it, and enable it again; what it missed can be sent again."
 		} else {
 			n.Title, n.Text = "The endpoint “"+w.Name+"” is failing", "Deliveries are tried again. If all of them fail for 5 days it is disabled."
 		}

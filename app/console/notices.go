@@ -105,7 +105,7 @@ func (c *Console) derive(ctx context.Context, p *page, balance views.Balance) (l
 		}
 		list = append(list, found...)
 	}
-	list = append(balanceNotes(p, balance, list), list...)
+	list = append(c.balanceNotes(ctx, p, balance, list), list...)
 	return list[:min(len(list), notesMax)], whole
 }
 
@@ -188,7 +188,7 @@ var notifyWords = map[notice.Event]views.NotifyEvent{
 	notice.AutoTopUp:  {Title: "Top-ups", Text: "Automatic top-ups that stopped, reached their cap, or were paid.", Need: app.ReadUsage},
 	notice.Webhook:    {Title: "Webhook endpoints", Text: "An endpoint fails, or was disabled by its failures.", Need: app.UseWebhooks},
 	notice.KeyExpiry:  {Title: "Keys that expire", Text: "Within 7 days, or already.", Need: app.ManageKeys},
-	notice.KeyBudget:  {Title: "Key budgets", Text: "A key has spent its budget.", Need: app.ManageKeys},
+	notice.KeyBudget:  {Title: "Key budgets", Text: "A key has spent its budget, or four fifths of it.", Need: app.ManageKeys},
 	notice.Model:      {Title: "Models that end", Text: "A model you called in the last 30 days is deprecated.", Need: app.ReadUsage},
 	notice.Video:      {Title: "Failed videos", Text: "A video of the last 7 days could not be made.", Need: app.UseVideos},
 }

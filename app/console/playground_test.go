@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"umg/app/catalog"
+	"umg/app/console"
 	"umg/app/postgres/pgtest"
 	"umg/app/simulator"
 )
@@ -24,7 +25,7 @@ func withModels(t *testing.T) *house {
 }
 
 // withUpstream is a console over the default catalog, whose providers are all the handler.
-func withUpstream(t *testing.T, provider http.Handler) *house {
+func withUpstream(t *testing.T, provider http.Handler, change ...func(*console.Options)) *house {
 	t.Helper()
 	upstream := httptest.NewServer(provider)
 	t.Cleanup(upstream.Close)
@@ -36,7 +37,7 @@ func withUpstream(t *testing.T, provider http.Handler) *house {
 	if err := catalog.Apply(t.Context(), db, file); err != nil {
 		t.Fatal(err)
 	}
-	return over(t, db, db, map[string]string{"UMG_SIMULATOR_URL": upstream.URL, "UMG_SIMULATOR_KEY": "any"})
+	return over(t, db, db, map[string]string{"UMG_SIMULATOR_URL": upstream.URL, "UMG_SIMULATOR_KEY": "any"}, change...)
 }
 
 func TestModelPagesShowWhatTheCatalogSays(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"umg/app"
 	"umg/app/console"
 	"umg/app/egress"
+	"umg/app/notice"
 	"umg/app/postgres"
 	"umg/app/postgres/pgtest"
 	"umg/app/webhook"
@@ -42,7 +43,7 @@ type office struct {
 	bodies chan string   // what it got
 }
 
-func withHooks(t *testing.T) *office {
+func withHooks(t *testing.T, change ...func(*console.Options)) *office {
 	t.Helper()
 	o := &office{answer: &atomic.Int64{}, bodies: make(chan string, 100)}
 	o.answer.Store(http.StatusNoContent)
@@ -73,7 +74,7 @@ func withHooks(t *testing.T) *office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.house = over(t, db, db, nil, func(c *console.Options) { c.Webhooks = o.hooks })
+	o.house = over(t, db, db, nil, append(change, func(c *console.Options) { c.Webhooks, c.Notices = o.hooks, notice.New(db, time.Now) })...)
 	return o
 }
 

@@ -324,6 +324,20 @@ func TestLowCreditIsToldOncePerCrossing(t *testing.T) {
 	if kinds := h.written(); len(kinds) != 2 {
 		t.Errorf("mails: %v", kinds)
 	}
+	_, err = h.db.ExecContext(t.Context(), `
+		insert into notice_choices (user_id, account_id, event, by_mail, in_console)
+		select user_id, account_id, 'low_balance', false, true from memberships where account_id = $1`, account)
+	h.must(err)
+	h.bought(account, 500)
+	h.s.pass(t.Context())
+	h.spend(account, 5*app.Dollar)
+	h.s.pass(t.Context())
+	if notices, err = h.s.Notices(t.Context(), account); err != nil || len(notices) != 1 {
+		t.Errorf("who chose no mails: %v, %v", notices, err)
+	}
+	if kinds := h.written(); len(kinds) != 2 {
+		t.Errorf("who chose no mails is written to: %v", kinds)
+	}
 	h.must(h.s.SetLowBalance(t.Context(), of(account), 0))
 	h.s.pass(t.Context())
 	notices, err = h.s.Notices(t.Context(), account)
