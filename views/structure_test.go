@@ -188,7 +188,6 @@ func TestHostileTextStaysText(t *testing.T) {
 	made := &views.Onboarding{HasKey: true, KeyHint: evil, Fresh: &views.FreshKey{Key: key, Secret: evil}, BaseURL: evil, Bodies: body,
 		First: &views.FirstRequest{Request: row}}
 	entry := views.Entry{Shell: shell, Email: evil, EmailError: evil, PasswordError: evil, FormError: evil, Next: evil}
-	created := views.KeyCreated{Shell: shell, Fresh: views.FreshKey{Key: key, Secret: evil}, Call: call, Language: evil}
 	model := views.Model{
 		ID: evil, Name: evil, Description: evil, Owner: evil, Capabilities: []string{evil}, Input: []string{evil, "image"}, Output: []string{evil},
 		Styles: []views.Style{"chat", views.Style(evil)}, Notice: evil, Sizes: []string{evil}, State: views.ModelAvailable,
@@ -226,7 +225,7 @@ func TestHostileTextStaysText(t *testing.T) {
 		"key":      views.KeyPage(views.KeyEdit{Shell: shell, Key: key, Form: form}),
 		"rotated":  views.KeyRotatedPage(views.KeyRotated{Shell: shell, Fresh: views.FreshKey{Key: key, Secret: evil}, Call: call}),
 		"new":      views.KeyNewPage(views.KeyNew{Shell: shell, Form: form}),
-		"created":  views.KeyCreatedPage(created),
+		"created":  views.KeyCreatedPage(views.KeyCreated{Shell: shell, Fresh: views.FreshKey{Key: key, Secret: evil}, Call: call, Language: evil}),
 		"delete":   views.KeyDeletePage(views.KeyDelete{Shell: shell, Key: key, TypeName: true, NameError: evil}),
 		"error":    views.ErrorPage(views.Failure{Shell: shell, Title: evil, Message: evil, RequestID: evil}),
 		"404":      views.NotFoundPage(shell),

@@ -65,7 +65,14 @@ func overview() []Story {
 		story("overview-busy", "A busy account", 200, busy),
 		story("overview-huge", "Great numbers", 200, huge),
 	}
-	return append(list,
+	return append(list, overviewLater(story, balance, fresh)...)
+}
+
+// overviewLater are the states of accounts that are in use, and what can go wrong there.
+func overviewLater(
+	story func(name, title string, status int, change func(*views.Overview)) Story, balance func(Story, views.Balance) Story, fresh views.Balance,
+) []Story {
+	return []Story{
 		story("overview-hooks", "Webhook endpoints in trouble", 200, troubled),
 		balance(story("overview-low", "Little credit left", 200, func(o *views.Overview) {
 			busy(o)
@@ -86,7 +93,7 @@ func overview() []Story {
 			o.Speed = nil
 			o.Failure = &views.Trouble{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
 		}),
-	)
+	}
 }
 
 // newcomer is the page of an account in which nothing was done yet.
