@@ -208,7 +208,7 @@ func (c Comparison) abilityRows() []compareRow {
 	var parameters []string
 	for _, m := range c.Models {
 		for _, p := range m.Parameters {
-			if !slices.Contains(parameters, p) {
+			if p != "stream" && !slices.Contains(parameters, p) { // every text model streams, whether its catalog says so or not
 				parameters = append(parameters, p)
 			}
 		}

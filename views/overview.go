@@ -24,6 +24,11 @@ type Overview struct {
 	Hooks      []Webhook // endpoints that were disabled for failing, or are about to be
 }
 
+// neverFunded says whether the account waits for its first credit, which the notice about its address tells how to get.
+func (o Overview) neverFunded() bool {
+	return o.Unverified != nil && o.Onboarding != nil && o.Credit != nil && *o.Credit == Credit{} && o.Spending != nil && o.Spending.Requests == 0
+}
+
 // Trouble is a part of a page that could not be loaded.
 type Trouble struct {
 	RequestID string

@@ -2,6 +2,7 @@ package manual
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -105,11 +106,14 @@ func (at place) hit(words []string) Hit {
 }
 
 // marksOf are what Markdown needs and a reader of a line does not.
-var marksOf = strings.NewReplacer("`", "", "**", "", "|", " ", "](", " (", "[", "", "\n", " ", "---", "", "###", "")
+var marksOf = strings.NewReplacer("`", "", "**", "", "|", " ", "\n- ", " · ", "\n", " ", "---", "", "###", "", "{{", "", "}}", "")
+
+// linkOf is a link of Markdown, of which a reader of a line wants the words.
+var linkOf = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 
 // excerpt is the text around the first of the words.
 func excerpt(text string, words []string) string {
-	text = strings.Join(strings.Fields(marksOf.Replace(text)), " ")
+	text = strings.Join(strings.Fields(marksOf.Replace(linkOf.ReplaceAllString(text, "$1"))), " ")
 	at := max(strings.Index(strings.ToLower(text), words[0])-excerptLeadBytes, 0)
 	at = min(at, len(text))
 	for at > 0 && (at >= len(text) || !utf8.RuneStart(text[at]) || text[at-1] != ' ') {
