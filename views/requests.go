@@ -3,6 +3,7 @@ package views
 import (
 	"net/url"
 	"slices"
+	"strconv"
 )
 
 const (
@@ -77,7 +78,13 @@ func (r LoggedRequest) usedModel() string {
 // tableClass says how many columns there are, which long lists need to know.
 func (l RequestLog) tableClass() string {
 	if l.Query.dense() {
-		return "log-dense"
+		words := 4 // columns that are not numbers
+		for _, column := range []string{"key", "result"} {
+			if !l.Query.shows(column) {
+				words--
+			}
+		}
+		return "log-dense log-words-" + strconv.Itoa(words)
 	}
 	return "requests request-log"
 }

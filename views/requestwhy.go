@@ -10,35 +10,176 @@ import (
 // why is a question about a call and its answer, made from its record alone.
 type why struct{ question, answer string }
 
-// whys answer what people ask about a call: why it cost what it did, why it took so long, why it failed.
-func (d RequestDetail) whys() []why {
-	var list []why
-	if text := d.whyFailed(); text != "" {
-		list = append(list, why{"Why did it not succeed?", text})
-	}
-	return append(list, why{"Why this price?", d.whyPrice()}, why{"Where did the time go?", d.whySlow()})
+// said is one sentence of an answer, and when it is true of a call. An answer is every sentence that is, in order, up to one
+// that leaves nothing to add.
+type said struct {
+	when func(RequestDetail) bool
+	text func(RequestDetail) string
+	last bool
 }
 
-func (d RequestDetail) whyPrice() string {
+// whyQuestions are what people ask about a call, and what may be answered.
+var whyQuestions = []struct {
+	question func(RequestDetail) string
+	answers  []said
+}{
+	{whyEnded, failedAnswers},
+	{always("Why this price?"), priceAnswers},
+	{always("Where did the time go?"), timeAnswers},
+}
+
+// whyEnded is the question that an outcome raises; none for a call that was answered.
+func whyEnded(d RequestDetail) string {
+	switch r := d.Request; {
+	case r.Outcome == "succeeded" && r.ErrorCode == "":
+		return ""
+	case d.Rule.Reason == refusedReason:
+		return "Why was it refused?"
+	case r.Outcome == "cut":
+		return "Why was it cut off?"
+	case r.Outcome == "timed_out":
+		return "Why did it time out?"
+	case r.Outcome == "client_left":
+		return "Why did it end early?"
+	}
+	return "Why did it not succeed?"
+}
+
+// refusedReason is the settlement rule of a request that the provider did not take.
+const refusedReason = "request_refused"
+
+var failedAnswers = []said{
+	{when: RequestDetail.hasCause, text: func(d RequestDetail) string { return d.Request.cause() + "." }},
+	{when: holds, text: func(d RequestDetail) string { return d.Rule.When }},
+	{when: RequestDetail.triedAgain, text: func(d RequestDetail) string {
+		return "It was tried " + strconv.Itoa(d.Attempts) + " times."
+	}},
+	{when: holds, text: func(d RequestDetail) string { return fixes[d.Request.ErrorCode] }},
+}
+
+var priceAnswers = []said{
+	{when: func(d RequestDetail) bool { return d.Request.Cost == 0 && d.Rule.Charge == "nothing" }, text: ruleText, last: true},
+	{when: holds, text: ruleText},
+	{when: RequestDetail.hasDearest, text: RequestDetail.dearestWords},
+	{when: func(d RequestDetail) bool { return d.Request.Cached > 0 }, text: func(d RequestDetail) string {
+		return counted(d.Request.Cached, "token", "tokens") + " of the input came from a cache."
+	}},
+	{when: func(d RequestDetail) bool { return d.Reasoning > 0 && d.Request.Output > 0 }, text: func(d RequestDetail) string {
+		return Percent(d.Reasoning, d.Request.Output) + " of the output was reasoning."
+	}},
+	{when: func(d RequestDetail) bool { return d.Overrun > 0 }, text: func(d RequestDetail) string {
+		return "It cost " + Dollars(d.Overrun) + " more than was reserved, which we bear."
+	}},
+}
+
+const (
+	longInput  = 20_000 // tokens, from which on reading them is felt
+	longOutput = 1_000  // tokens, from which on writing them is
+)
+
+var timeAnswers = []said{
+	{when: func(d RequestDetail) bool { return d.Request.Duration <= 0 }, text: literal("It ended at once."), last: true},
+	{when: func(d RequestDetail) bool { return d.Request.isVideo() }, text: func(d RequestDetail) string {
+		return "The job took " + Took(d.Request.Duration) +
+			" from its creation to its end, which is the provider's queue and its making. Its page has each step."
+	}, last: true},
+	{when: RequestDetail.inOnePiece, text: func(d RequestDetail) string {
+		return "The answer came in one piece after " + Took(d.Request.Duration) +
+			". Nothing is sent before all of it is there; streamed, its first words come sooner."
+	}},
+	{when: RequestDetail.neverBegan, text: func(d RequestDetail) string {
+		return "It ended after " + Took(d.Request.Duration) + " without a first byte."
+	}},
+	{when: RequestDetail.waitedMost, text: func(d RequestDetail) string {
+		return d.firstByteWords() + ", so most of the time was spent waiting for the provider to begin."
+	}},
+	{when: RequestDetail.wroteMost, text: func(d RequestDetail) string {
+		return d.firstByteWords() + ", so most of the time was the answer itself."
+	}},
+	{when: func(d RequestDetail) bool { return d.rate() > 0 }, text: func(d RequestDetail) string {
+		return "It came at about " + counted(d.rate(), "token", "tokens") + " a second."
+	}},
+	{when: func(d RequestDetail) bool { return d.Request.Input >= longInput }, text: func(d RequestDetail) string {
+		return "Its input of " + Count(d.Request.Input) + " tokens had to be read first."
+	}},
+	{when: func(d RequestDetail) bool { return d.inOnePiece() && d.Request.Output >= longOutput }, text: func(d RequestDetail) string {
+		return "It is long: " + Count(d.Request.Output) + " tokens."
+	}},
+	{when: RequestDetail.triedAgain, text: func(d RequestDetail) string {
+		return strconv.Itoa(d.Attempts-1) + " earlier " + plural(d.Attempts-1, "attempt", "attempts") + " failed and took part of it."
+	}},
+}
+
+// whys answer what people ask about a call: why it failed, why it cost what it did, where its time went.
+func (d RequestDetail) whys() []why {
+	var list []why
+	for _, q := range whyQuestions {
+		question := q.question(d)
+		if question == "" {
+			continue
+		}
+		if answer := answerOf(d, q.answers); answer != "" {
+			list = append(list, why{question, answer})
+		}
+	}
+	return list
+}
+
+func answerOf(d RequestDetail, answers []said) string {
+	var sentences []string
+	for _, s := range answers {
+		if !s.when(d) {
+			continue
+		}
+		if text := s.text(d); text != "" {
+			sentences = append(sentences, text)
+		}
+		if s.last {
+			break
+		}
+	}
+	return strings.Join(sentences, " ")
+}
+
+func always(text string) func(RequestDetail) string { return literal(text) }
+
+func literal(text string) func(RequestDetail) string {
+	return func(RequestDetail) string { return text }
+}
+
+func holds(RequestDetail) bool { return true }
+
+func ruleText(d RequestDetail) string { return d.Rule.Text }
+
+func (d RequestDetail) hasCause() bool {
+	return d.Request.ErrorCode != "" && d.Request.cause() != d.Request.ErrorCode
+}
+
+func (d RequestDetail) triedAgain() bool { return d.Attempts > 1 }
+
+// inOnePiece reports whether an answer came whole, which is no moment of its own.
+func (d RequestDetail) inOnePiece() bool {
+	return d.Request.FirstByte <= 0 && d.Request.Outcome == "succeeded" && !d.Request.Streamed
+}
+
+func (d RequestDetail) neverBegan() bool { return d.Request.FirstByte <= 0 && !d.inOnePiece() }
+
+func (d RequestDetail) waitedMost() bool { return d.Request.FirstByte > 0 && d.Request.FirstByte*2 > d.Request.Duration }
+
+func (d RequestDetail) wroteMost() bool { return d.Request.FirstByte > 0 && d.Request.FirstByte*2 <= d.Request.Duration }
+
+func (d RequestDetail) firstByteWords() string {
+	return Took(d.Request.FirstByte) + " of " + Took(d.Request.Duration) + " passed until the first byte"
+}
+
+// rate is how many tokens a second a stream had, zero where that says nothing.
+func (d RequestDetail) rate() int64 {
 	r := d.Request
-	if r.Cost == 0 && d.Rule.Charge == "nothing" {
-		return d.Rule.Text
+	spent := r.Duration - r.FirstByte
+	if r.FirstByte <= 0 || !r.Streamed || r.Output == 0 || spent <= time.Millisecond {
+		return 0
 	}
-	text := d.Rule.Text
-	if line, part, ok := d.dearest(); ok {
-		text += " Most of it, " + part + ", is for " + strings.ToLower(line.label()) + ": " + line.quantity() + " at " + line.Price.Text() +
-			" per " + line.Price.Unit() + "."
-	}
-	if r.Cached > 0 {
-		text += " " + Count(r.Cached) + " tokens of the input came from a cache."
-	}
-	if d.Reasoning > 0 && r.Output > 0 {
-		text += " " + Percent(d.Reasoning, r.Output) + " of the output was reasoning."
-	}
-	if d.Overrun > 0 {
-		text += " It cost " + Dollars(d.Overrun) + " more than was reserved, which we bear."
-	}
-	return strings.TrimSpace(text)
+	return r.Output * 1000 / max(spent.Milliseconds(), 1)
 }
 
 // dearest is the line that costs the most, and its part of all; false where there is nothing to choose from.
@@ -61,36 +202,15 @@ func (d RequestDetail) dearest() (line PriceLine, part string, ok bool) {
 	return line, Percent(share.Quo(share, d.sum()).Int64(), whole), true
 }
 
-func (d RequestDetail) whySlow() string {
-	r := d.Request
-	switch {
-	case r.Duration <= 0:
-		return "It ended at once."
-	case r.isVideo():
-		return "The job took " + Took(r.Duration) +
-			" from its creation to its end, which is the provider's queue and its making. Its page has each step."
-	case r.FirstByte <= 0:
-		return "It ended after " + Took(r.Duration) + " without a first byte." + d.attemptWords()
-	}
-	text := Took(r.FirstByte) + " of " + Took(r.Duration) + " passed until the first byte"
-	if r.FirstByte*2 > r.Duration {
-		text += ", so most of the time was spent waiting for the provider to begin."
-	} else {
-		text += ", so most of the time was the answer itself."
-	}
-	if spent := r.Duration - r.FirstByte; r.Streamed && r.Output > 0 && spent > time.Millisecond {
-		if rate := r.Output * 1000 / max(spent.Milliseconds(), 1); rate > 0 {
-			text += " It came at about " + Count(rate) + " tokens a second."
-		}
-	}
-	return text + d.attemptWords()
+func (d RequestDetail) hasDearest() bool {
+	_, _, ok := d.dearest()
+	return ok
 }
 
-func (d RequestDetail) attemptWords() string {
-	if d.Attempts < 2 {
-		return ""
-	}
-	return " " + strconv.Itoa(d.Attempts-1) + " earlier " + plural(d.Attempts-1, "attempt", "attempts") + " failed and took part of it."
+func (d RequestDetail) dearestWords() string {
+	line, part, _ := d.dearest()
+	return "The largest part of it, " + part + ", is for " + strings.ToLower(line.label()) + ": " + line.quantity() + " at " + line.Price.Text() + " per " +
+		line.Price.Unit() + "."
 }
 
 func plural(n int, one, many string) string {
@@ -117,24 +237,4 @@ var fixes = map[string]string{
 	"internal_error":                "The fault is ours and has been recorded. Tell us the id of the request if it happens again.",
 	"client_closed_request":         "Your side closed the connection. Raise the timeout of your client if that was not meant.",
 	"shutting_down":                 "It is safe to send it again at once.",
-}
-
-func (d RequestDetail) whyFailed() string {
-	r := d.Request
-	if r.ErrorCode == "" {
-		if r.Outcome == "succeeded" {
-			return ""
-		}
-		return d.Rule.When
-	}
-	text := r.cause()
-	if text == r.ErrorCode {
-		text = d.Rule.When
-	} else {
-		text += ". " + d.Rule.When
-	}
-	if fix, known := fixes[r.ErrorCode]; known {
-		text += " " + fix
-	}
-	return strings.TrimSpace(text)
 }

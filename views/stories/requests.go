@@ -2,6 +2,7 @@ package stories
 
 import (
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/a-h/templ"
@@ -70,8 +71,11 @@ func requestPages() []Story {
 		}),
 		list("requests-dense", "The log, a thousand rows at once", 200, func(l *views.RequestLog) {
 			l.Query.Rows = 1000
-			for range 3 {
-				l.Requests = append(l.Requests, exampleCalls()...)
+			for n := range 3 {
+				for _, r := range exampleCalls() {
+					r.ID += strconv.Itoa(n)
+					l.Requests = append(l.Requests, r)
+				}
 			}
 		}),
 		list("requests-empty", "The log, before the first call", 200, func(l *views.RequestLog) { l.Requests = nil }),

@@ -50,9 +50,38 @@ export const put = (element, fragment) => {
   return rows.length;
 };
 
+// ended asks once why a connection was refused. Where a page stands in the place of the stream, it is the one to sign in at.
+const ended = async (url) => {
+  try {
+    const answer = await fetch(url, { method: "HEAD", redirect: "manual", cache: "no-store", headers: { Accept: "text/event-stream" } });
+    const page = answer.ok && !(answer.headers.get("Content-Type") ?? "").startsWith("text/event-stream");
+    return page || answer.type === "opaqueredirect" || answer.status === 401;
+  } catch {
+    return false; // nobody answers
+  }
+};
+
 const stop = (element) => {
   open.get(element)?.close();
   open.delete(element);
+};
+
+// refused is what follows a connection that the browser does not open again by itself.
+const refused = async (element, source, url) => {
+  const over = await ended(url);
+  if (open.get(element) !== source) {
+    return; // the reader has gone on meanwhile
+  }
+  if (over) {
+    location.reload(); // which leads to the sign-in page, and from there back to this one
+    return;
+  }
+  setTimeout(() => {
+    if (open.get(element) === source) {
+      stop(element);
+      follow();
+    }
+  }, againMilliseconds);
 };
 
 const start = (element) => {
@@ -83,10 +112,7 @@ const start = (element) => {
   source.addEventListener("error", () => {
     tell("waiting");
     if (source.readyState === EventSource.CLOSED) {
-      setTimeout(() => {
-        stop(element);
-        follow();
-      }, againMilliseconds);
+      refused(element, source, url);
     }
   });
 };
