@@ -241,7 +241,8 @@ var sheets = []sheet{
 	{name: "account.css", begins: []string{settingsPath, "/console/keys", "/console/assets", limitsPath}, hidden: []string{operatorPath}},
 	{name: "models.css", begins: []string{"/console/models", comparePath}},
 	{name: "play.css", begins: []string{"/console/playground", "/console/videos", "/console/assets", "/console/prompts", "/console/shared"}},
-	{name: "start.css", exact: "/console", begins: []string{recipesPath, limitsPath, notificationsPath, notifySettingsPath}, hidden: []string{limitAnswersPath}},
+	{name: "start.css", exact: "/console", begins: []string{recipesPath, limitsPath, notificationsPath, notifySettingsPath},
+		hidden: []string{limitAnswersPath}},
 	{name: "docs.css", begins: []string{"/console/docs", "/console/playground", promptsPath, "/console/shared"}},
 }
 
