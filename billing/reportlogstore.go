@@ -21,7 +21,7 @@ func selectSettled(ctx context.Context, q postgres.Queryer, r RecordQuery, after
 			select * from usage_records where account_id = $1 and started_at >= $2 and day >= ($2::timestamptz at time zone 'utc')::date
 			order by started_at desc limit $22
 		) usage_records
-		where `+recordWhere+` and (settled_at, request_id) > ($23, $24) and settled_at <= $25
+		where `+r.where()+` and (settled_at, request_id) > ($23, $24) and settled_at <= $25
 		order by settled_at, request_id limit $26`,
 		recordArgs(r, tailStartedMax, after.at.UTC(), after.id, until, tailRowsMax)...)
 	return rows, err
@@ -30,7 +30,7 @@ func selectSettled(ctx context.Context, q postgres.Queryer, r RecordQuery, after
 func selectNewer(ctx context.Context, q postgres.Queryer, r RecordQuery, at cursor) (id string, err error) {
 	err = q.GetContext(ctx, &id, `
 		select coalesce((
-			select request_id from usage_records where `+recordWhere+` and (started_at, request_id) > ($22, $23)
+			select request_id from usage_records where `+r.where()+` and (started_at, request_id) > ($22, $23)
 			order by started_at, request_id limit 1
 		), '')`, recordArgs(r, at.at.UTC(), at.id)...)
 	return id, err
@@ -47,7 +47,7 @@ func selectBars(ctx context.Context, q postgres.Queryer, r RecordQuery, step tim
 		select floor(extract(epoch from started_at - $2::timestamptz) / $23)::integer as step, count(*) as requests,
 			count(*) filter (where outcome not in ('succeeded', 'client_left')) as failed
 		from (
-			select started_at, outcome from usage_records where `+recordWhere+` order by started_at desc limit $22
+			select started_at, outcome from usage_records where `+r.where()+` order by started_at desc limit $22
 		) r group by 1`,
 		recordArgs(r, sampledMax, int64(step/time.Second))...)
 	return rows, err

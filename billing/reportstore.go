@@ -2,6 +2,7 @@ package billing
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/lib/pq"
@@ -125,6 +126,17 @@ const recordWhere = `
 	and ($18::boolean is null or (key_id = '') = $18) and ($19::bigint is null or cost_nanos >= $19)
 	and ($20::bigint is null or cost_nanos <= $20) and ($21 = 0 or duration_micros > $21)`
 
+// wholeIDLength is how long an id is behind its prefix.
+const wholeIDLength = 26
+
+// where is recordWhere, with the index of ids where a whole one is looked for and not a beginning.
+func (r RecordQuery) where() string {
+	if _, id, found := strings.Cut(r.Search, "_"); found && len(id) == wholeIDLength {
+		return strings.Replace(recordWhere, "starts_with(request_id, $11)", "request_id = $11", 1)
+	}
+	return recordWhere
+}
+
 func recordArgs(r RecordQuery, more ...any) []any {
 	return append([]any{
 		r.AccountID, bound(r.From), bound(r.To), r.Model, r.KeyID, r.Style, r.Reason, r.Outcome, r.EndUser, r.Transaction,
@@ -152,7 +164,7 @@ func nanos(a *app.Amount) *int64 {
 func searchRecords(ctx context.Context, q postgres.Queryer, r RecordQuery, after cursor, limit int) (rows []usageRow, err error) {
 	err = q.SelectContext(ctx, &rows, `
 		select `+recordColumns+` from usage_records
-		where `+recordWhere+` and ($22::timestamptz is null or (started_at, request_id) < ($22, $23))
+		where `+r.where()+` and ($22::timestamptz is null or (started_at, request_id) < ($22, $23))
 		order by started_at desc, request_id desc limit $24`,
 		recordArgs(r, bound(after.at), after.id, limit)...)
 	return rows, err
