@@ -437,7 +437,7 @@ func SharedPromptPage(p SharedPrompt) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = page(p.Shell, p.Name).Render(templ.WithChildren(ctx, templ_7745c5c3_Var17), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = page(p.Shell, p.Name+", shared with you").Render(templ.WithChildren(ctx, templ_7745c5c3_Var17), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

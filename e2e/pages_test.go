@@ -1,0 +1,136 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/playwright-community/playwright-go"
+)
+
+// reading is a browser in which pages are opened one after the other, with what they have in common.
+type reading struct {
+	*tab
+	g      *gateway
+	titles map[string]string // the page that has a title
+}
+
+const axeFile = "node_modules/axe-core/axe.min.js"
+
+// watchPolicy remembers what the content security policy had to block, and lets colours change at once.
+const watchPolicy = `window.blocked = [];
+const still = new CSSStyleSheet();
+still.replaceSync("*, *::before, *::after { transition: none !important; animation: none !important; }");
+document.adoptedStyleSheets = [still];
+addEventListener("securitypolicyviolation", e => window.blocked.push(e.violatedDirective + " " + e.blockedURI + " " + e.sample));`
+
+// aboutPage is what every page must have, and how much of it there is too much.
+const aboutPage = `() => ({
+	title: document.title, headings: document.querySelectorAll("h1").length, mains: document.querySelectorAll("main").length,
+	blocked: window.blocked, excess: Math.max(0, document.documentElement.scrollWidth - innerWidth),
+	unnamed: [...document.querySelectorAll("h1")].filter(h => h.textContent.trim() === "").length,
+})`
+
+// runAxe runs all rules, or one of them, and gives what is wrong.
+const runAxe = `async one => (await axe.run(document, {
+		preload: false, resultTypes: ["violations"], ...(one ? {runOnly: {type: "rule", values: [one]}} : {}),
+	})).violations.map(v => v.id + ": " + v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary.split("\n").slice(1).join(" ")).join(", "))`
+
+// reads opens a browser for a person, or for a visitor when there is none. It waits for nobody to move anything.
+func reads(t *testing.T, g *gateway, p *person) *reading {
+	t.Helper()
+	o := playwright.BrowserNewContextOptions{ReducedMotion: playwright.ReducedMotionReduce}
+	if p != nil {
+		o.StorageState = p.state(g)
+	}
+	r := &reading{tab: newTab(t, o), g: g, titles: map[string]string{}}
+	script, err := os.ReadFile(axeFile)
+	r.must(err)
+	r.must(r.AddInitScript(playwright.Script{Content: new(watchPolicy)}))
+	r.must(r.AddInitScript(playwright.Script{Content: new(string(script))}))
+	return r
+}
+
+// state is the session of a person, for a browser.
+func (p *person) state(g *gateway) *playwright.OptionalStorageState {
+	host := strings.TrimPrefix(g.ConsoleURL, "http://")
+	host, _, _ = strings.Cut(host, ":")
+	s := &playwright.OptionalStorageState{}
+	for pair := range strings.SplitSeq(p.cookies(g), "; ") {
+		name, value, found := strings.Cut(pair, "=")
+		if found {
+			s.Cookies = append(s.Cookies, playwright.OptionalCookie{
+				Name: name, Value: value, Domain: new(host), Path: new("/"), Secure: new(true), HttpOnly: new(true), SameSite: playwright.SameSiteAttributeLax,
+			})
+		}
+	}
+	return s
+}
+
+// page opens one page in the four ways and says all that is wrong with it.
+func (r *reading) page(path string, status int) {
+	r.t.Helper()
+	began := time.Now()
+	defer func() { r.t.Logf("%s: %s", path, time.Since(began).Round(time.Millisecond)) }()
+	r.must(r.SetViewportSize(1440, 900))
+	answer, err := r.Goto(r.g.ConsoleURL + path)
+	r.must(err)
+	if answer.Status() != status {
+		r.t.Errorf("%s: status %d", path, answer.Status())
+	}
+	if asked, _, _ := strings.Cut(path, "?"); !strings.HasSuffix(strings.Split(r.URL(), "?")[0], asked) {
+		r.t.Errorf("%s leads to %s", path, r.URL())
+		return
+	}
+	for _, wide := range []bool{true, false} {
+		if !wide {
+			r.must(r.SetViewportSize(360, 780))
+		}
+		for i, scheme := range []*playwright.ColorScheme{playwright.ColorSchemeDark, playwright.ColorSchemeLight} {
+			r.must(r.EmulateMedia(playwright.PageEmulateMediaOptions{ColorScheme: scheme}))
+			r.audit(fmt.Sprintf("%s, wide %v, %s", path, wide, *scheme), wide || bothThemesEverywhere, i == 0 && !bothThemesEverywhere)
+		}
+	}
+	r.furniture(path)
+}
+
+// audit runs the accessibility checks; only those of colours where the rest is the same as in the other theme.
+func (r *reading) audit(what string, all, colours bool) {
+	r.t.Helper()
+	if !all {
+		return
+	}
+	one := ""
+	if colours {
+		one = "color-contrast"
+	}
+	found, err := r.Evaluate(runAxe, one)
+	r.must(err)
+	for _, v := range found.([]any) {
+		r.t.Errorf("%s: %v", what, v)
+	}
+}
+
+// furniture looks for what every page has exactly once, and for what no page may have.
+func (r *reading) furniture(path string) {
+	r.t.Helper()
+	value, err := r.Evaluate(aboutPage)
+	r.must(err)
+	about := value.(map[string]any)
+	if fmt.Sprint(about["headings"], about["mains"], about["unnamed"]) != "1 1 0" {
+		r.t.Errorf("%s: %v headings, %v without words, %v main landmarks", path, about["headings"], about["unnamed"], about["mains"])
+	}
+	if fmt.Sprint(about["excess"]) != "0" {
+		r.t.Errorf("%s: %v pixels wider than its window of 360", path, about["excess"])
+	}
+	if blocked := about["blocked"].([]any); len(blocked) > 0 {
+		r.t.Errorf("%s: the policy blocked %v", path, blocked)
+	}
+	title := about["title"].(string)
+	if before, taken := r.titles[title]; taken || !strings.Contains(title, " · ") {
+		r.t.Errorf("%s: the title %q is that of %s", path, title, before)
+	}
+	r.titles[title] = path
+}

@@ -1,0 +1,152 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestPagesAreWholeForReadersAndVisitors opens every page that `gateway routes` tells of as somebody to whom all of them are open, and
+// those for everybody as a visitor: wide and narrow, light and dark. A route without a row fails.
+func TestPagesAreWholeForReadersAndVisitors(t *testing.T) {
+	t.Parallel()
+	m := newReaders(t)
+	reader, visitor := reads(t, m.g, m.signedIn), reads(t, m.g, nil)
+	var enrolled []string
+	known := 0
+	for _, r := range m.routes {
+		if r.Face != "console" || r.Method != http.MethodGet {
+			continue
+		}
+		look, ok := pageLooks[r.Path]
+		known++
+		if !ok {
+			t.Errorf("no row for %s: say in pages_rows_test.go how it is opened", r.Path)
+			continue
+		}
+		if look.part != "" {
+			continue
+		}
+		path, _ := intrusion{query: look.query}.fill(t, r.Path, m.theirs)
+		switch look.who {
+		case "visitor":
+			visitor.page(path, http.StatusOK)
+		case "enrolled":
+			enrolled = append(enrolled, path)
+		case "half":
+		default:
+			reader.page(path, http.StatusOK)
+			if r.Open {
+				visitor.page(path, http.StatusOK)
+			}
+		}
+	}
+	if known != len(pageLooks) {
+		t.Errorf("%d rows for %d addresses", len(pageLooks), known)
+	}
+	m.secondStep(t, reader, enrolled)
+}
+
+// secondStep opens the pages that only those have who enrolled a device, and the one on which its code is asked for.
+func (m *tenants) secondStep(t *testing.T, reader *reading, paths []string) {
+	t.Helper()
+	m.signedIn.enrols(t)
+	for _, path := range paths {
+		reader.page(path, http.StatusOK)
+	}
+	half := newPerson(t, m.g)
+	half.signIn(t, m.owner.Email, m.owner.Password)
+	reads(t, m.g, half).page("/console/sign-in/code", http.StatusOK)
+}
+
+// newReaders is an account with something of everything that has a page.
+func newReaders(t *testing.T) *tenants {
+	t.Helper()
+	g := videoDemo(t)
+	m := &tenants{g: g, owner: filmmaker(t, g, "reader"), routes: routesOf(t), things: map[string]string{
+		"model": cheapModel, "tool": "aider", "version": "1", "document": "errors",
+	}}
+	m.signedIn = m.owner.signedIn(t)
+	m.makeThings(t)
+	m.owner.runsIt(t)
+	m.makePrompt(t)
+	m.makeLinks(t)
+	m.things["paused"], _ = g.ownModel(t)
+	if a := m.signedIn.visit(t, "/console/operator/pause", url.Values{"kind": {"model"}, "id": {m.things["paused"]}, "reason": {"It moves house"}}); a.status >= 400 {
+		t.Fatalf("pause: %d %s", a.status, a.body)
+	}
+	m.signedIn.visit(t, "/console/settings/security/codes", url.Values{})
+	return m
+}
+
+var sharedLink = regexp.MustCompile(`/console/shared/([A-Za-z0-9_-]+)`)
+
+// makePrompt saves a prompt in two versions, and shares it.
+func (m *tenants) makePrompt(t *testing.T) {
+	t.Helper()
+	pane := url.Values{"model": {cheapModel}, "style": {"chat"}, "system": {"Answer in one word."}, "prompt": {"What is {{thing}}?"},
+		"var_thing": {"a lighthouse"}, "name": {"Words"}}
+	a := m.signedIn.visit(t, "/console/prompts", pane)
+	_, id, found := strings.Cut(a.header.Get("Location"), "?prompt=")
+	if a.status != http.StatusSeeOther || !found {
+		t.Fatalf("no prompt: %d %s", a.status, a.body)
+	}
+	m.things["prompt"] = id
+	pane.Set("prompt", "What is {{thing}}, and what is it for?")
+	pane.Set("prompt_id", id)
+	pane.Set("prompt_version", "1")
+	if a := m.signedIn.visit(t, "/console/prompts", pane); a.status != http.StatusSeeOther {
+		t.Fatalf("no second version: %d %s", a.status, a.body)
+	}
+	share := m.signedIn.visit(t, "/console/prompts/"+id+"/share", url.Values{"version": {"2"}, "end": {"7"}})
+	link := sharedLink.FindStringSubmatch(share.body)
+	if link == nil {
+		t.Fatalf("no link: %d %s", share.status, share.body)
+	}
+	m.things["shared"] = link[1]
+}
+
+// makeLinks are links that were mailed and not opened: of somebody who signed up, forgot their password, moves, and was invited.
+func (m *tenants) makeLinks(t *testing.T) {
+	t.Helper()
+	p := newPerson(t, m.g)
+	email := fmt.Sprintf("links-%d@example.com", time.Now().UnixNano())
+	p.signUp(t, email, "correct horse battery staple")
+	p.visit(t, "/console/forgot", url.Values{"email": {email}})
+	m.signedIn.visit(t, "/console/settings/email", url.Values{"email": {"moved-" + email}, "current_password": {m.owner.Password}})
+	invited := m.signedIn.visit(t, "/console/settings/members/invitations", url.Values{"email": {"invited-" + email}, "role": {"billing"}})
+	if invited.status != http.StatusSeeOther {
+		t.Fatalf("invite: %d %s", invited.status, invited.body)
+	}
+	for name, mail := range map[string][2]string{
+		"verified": {"verify_email", email}, "reset": {"reset_password", email}, "moved": {"change_email", "moved-" + email},
+		"invited": {"invitation", "invited-" + email},
+	} {
+		_, token, _ := strings.Cut(p.mailedLink(t, mail[0], mail[1]), "?token=")
+		m.things[name] = token
+	}
+}
+
+// emptyPages are those that look different as long as there is nothing.
+var emptyPages = []string{
+	"", "/playground", "/playground/video", "/videos", "/keys", "/webhooks", "/assets", "/billing", "/billing/ledger", "/usage", "/requests", "/prompts",
+	"/limits", "/recipes", "/notifications", "/settings/audit", "/settings/members",
+}
+
+// TestPagesOfAnEmptyAccount opens what somebody sees who signed up a moment ago, and the pages of things that do not exist.
+func TestPagesOfAnEmptyAccount(t *testing.T) {
+	t.Parallel()
+	g := videoDemo(t)
+	p := newPerson(t, g)
+	p.signUp(t, fmt.Sprintf("empty-%d@example.com", time.Now().UnixNano()), "correct horse battery staple")
+	r := reads(t, g, p)
+	for _, path := range emptyPages {
+		r.page("/console"+path, http.StatusOK)
+	}
+	r.titles = map[string]string{}
+	r.page("/console/nothing", http.StatusNotFound)
+}
