@@ -145,7 +145,7 @@ func plain(s string) string {
 	if rest != "" {
 		rest = "<p>The rest is too long to be shown.</p>\n"
 	}
-	return `<pre class="prose-plain" tabindex="0" role="region" aria-label="Unformatted text">` + html.EscapeString(s) + "</pre>\n" + rest
+	return `<pre class="prose-plain" tabindex="0" role="group" aria-label="Unformatted text">` + html.EscapeString(s) + "</pre>\n" + rest
 }
 
 // cut divides a text behind the last line that ends within the first bytesMax.

@@ -226,14 +226,14 @@ func codeBlock(name, source string) string {
 	label := shown(name)
 	return `<div class="prose-code"><div class="prose-code-bar"><span>` + html.EscapeString(label) + `</span>` +
 		`<button type="button" data-copy data-copy-said="Copied the code" aria-label="Copy the code">Copy</button></div>` +
-		`<pre tabindex="0" role="region" aria-label="` + html.EscapeString(label) + `"><code>` +
+		`<pre tabindex="0" role="group" aria-label="` + html.EscapeString(label) + `"><code>` +
 		string(Code(name, source)) + "</code></pre></div>\n"
 }
 
 // table lies in a box of its own that can be scrolled, by keys too.
 func (n *nodes) table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
-		_, _ = w.WriteString(`<div class="prose-table" tabindex="0" role="region" aria-label="Table"><table>` + "\n")
+		_, _ = w.WriteString(`<div class="prose-table" tabindex="0" role="group" aria-label="Table"><table>` + "\n")
 	} else {
 		_, _ = w.WriteString("</table></div>\n")
 	}
