@@ -93,6 +93,16 @@ var assignments = map[string]assignment{
 	"POST /console/playground/estimate": {body: "model=" + cheapModel + "&prompt=hi", status: http.StatusOK},
 	"POST /console/playground/video":    {body: "model=meridian/reel&prompt=a+kite&seconds=4&size=1280x720", few: true, settles: true},
 
+	"POST /console/prompts":                          {body: "model=" + cheapModel + "&prompt=hi&name={fresh}", known: []string{"model"}},
+	"POST /console/prompts/import":                   {status: http.StatusUnprocessableEntity},
+	"POST /console/prompts/:id/restore":              {body: "version=1", few: true, scene: savedPrompt},
+	"POST /console/prompts/:id/duplicate":            {few: true},
+	"POST /console/prompts/:id/rename":               {body: "name={fresh}"},
+	"POST /console/prompts/:id/delete":               {few: true, scene: savedPrompt},
+	"POST /console/prompts/:id/share":                {body: "version=1&end=7", status: http.StatusOK, few: true, scene: savedPrompt},
+	"POST /console/prompts/:id/shares/:share/revoke": {few: true, scene: savedPrompt},
+	"POST /console/shared/:token/copy":               {body: "name={fresh}"},
+
 	"POST /console/videos/delete":     {body: "id={video}&sure=true", few: true, scene: oneFilm, known: []string{"id"}},
 	"POST /console/videos/:id/delete": {few: true, scene: oneFilm},
 	"POST /console/videos/:id/remix":  {body: "prompt=again", few: true, settles: true},

@@ -41,6 +41,7 @@ func newAssigner(t *testing.T, g *gateway) *assigner {
 	for _, id := range m.films {
 		m.owner.ended(t, id)
 	}
+	m.things["tool"] = "aider"
 	m.strange = m.strangeMembers()
 	m.things["key"] = newKey(t, m).words["key"] // not the one that calls
 	return m
@@ -267,4 +268,14 @@ func closing(t *testing.T, m *assigner) scene {
 	s.words["name"] = url.QueryEscape(m.newest(t, `select a.name from accounts a join memberships s on s.account_id = a.id
 		join users u on u.id = s.user_id where u.email = $1`, s.words["email"]))
 	return s
+}
+
+// savedPrompt is another prompt with two versions and a link.
+func savedPrompt(t *testing.T, m *assigner) scene {
+	t.Helper()
+	prompt, shared := m.things["prompt"], m.things["shared"]
+	m.makePrompt(t)
+	words := map[string]string{"prompt": m.things["prompt"], "share": m.newestShare(t), "shared": m.things["shared"]}
+	m.things["prompt"], m.things["shared"] = prompt, shared
+	return scene{words: words}
 }

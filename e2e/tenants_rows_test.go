@@ -175,6 +175,25 @@ var intrusions = map[string]intrusion{
 	"GET /console/playground/calls/:id":                          {public: true}, // of calls that still run, in the reader's own session
 	"GET /console/playground/video":                              {query: "remix={video}", public: true},
 	"POST /console/playground/video":                             {body: "model=meridian/reel&prompt=hi"},
+	"GET /console/prompts":                                       {},
+	"POST /console/prompts":                                      {body: "prompt_id={prompt}&prompt_version=1&model=" + cheapModel + "&prompt=taken"},
+	"GET /console/prompts/import":                                {},
+	"POST /console/prompts/import":                               {},
+	"GET /console/prompts/:id":                                   {},
+	"GET /console/prompts/:id/export":                            {},
+	"GET /console/prompts/:id/diff":                              {query: "from=1&to=2"},
+	"POST /console/prompts/:id/restore":                          {body: "version=1"},
+	"POST /console/prompts/:id/duplicate":                        {},
+	"GET /console/prompts/:id/rename":                            {},
+	"POST /console/prompts/:id/rename":                           {body: "name=stolen"},
+	"GET /console/prompts/:id/delete":                            {},
+	"POST /console/prompts/:id/delete":                           {},
+	"GET /console/prompts/:id/share":                             {},
+	"POST /console/prompts/:id/share":                            {body: "version=1&end=7"},
+	"POST /console/prompts/:id/shares/:share/revoke":             {},
+	"GET /console/shared/:token":                                 {public: true}, // whoever has the token may read it
+	"GET /console/shared/:token/copy":                            {public: true},
+	"POST /console/shared/:token/copy":                           {body: "name=mine", public: true},
 	"GET /console/videos":                                        {},
 	"POST /console/videos/delete":                                {body: "id={video}"},
 	"GET /console/videos/:id":                                    {},
@@ -316,6 +335,8 @@ func newTenants(t *testing.T, g *gateway) *tenants {
 	m.signedIn, m.foreign = owner.signedIn(t), m.stranger.signedIn(t)
 	m.things = map[string]string{"model": cheapModel, "account": owner.accountID}
 	m.makeThings(t)
+	m.makePrompt(t)
+	m.things["share"] = m.newestShare(t)
 	m.makeKeys(t)
 	for role := range lackingRoles {
 		m.members[role] = m.member(t, role)
@@ -355,6 +376,15 @@ func (m *tenants) makeThings(t *testing.T) {
 		}
 		m.things[kind] = id
 	}
+}
+
+// newestShare is the link to a prompt that was made last.
+func (m *tenants) newestShare(t *testing.T) (id string) {
+	t.Helper()
+	if err := m.g.db(t).Get(&id, `select id from prompt_shares where account_id = $1 order by id desc limit 1`, m.owner.accountID); err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 // makeKeys makes keys that are worth nothing, and for each right one that lacks it. The database tells the gateway of each
