@@ -26,7 +26,8 @@ type Overview struct {
 
 // neverFunded says whether the account waits for its first credit, which the notice about its address tells how to get.
 func (o Overview) neverFunded() bool {
-	return o.Unverified != nil && o.Onboarding != nil && o.Credit != nil && *o.Credit == Credit{} && o.Spending != nil && o.Spending.Requests == 0
+	return o.Unverified != nil && o.Onboarding != nil && o.Credit != nil && *o.Credit == Credit{} && o.Spending != nil &&
+		o.Spending.Requests == 0
 }
 
 // Trouble is a part of a page that could not be loaded.

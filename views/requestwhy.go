@@ -164,9 +164,13 @@ func (d RequestDetail) inOnePiece() bool {
 
 func (d RequestDetail) neverBegan() bool { return d.Request.FirstByte <= 0 && !d.inOnePiece() }
 
-func (d RequestDetail) waitedMost() bool { return d.Request.FirstByte > 0 && d.Request.FirstByte*2 > d.Request.Duration }
+func (d RequestDetail) waitedMost() bool {
+	return d.Request.FirstByte > 0 && d.Request.FirstByte*2 > d.Request.Duration
+}
 
-func (d RequestDetail) wroteMost() bool { return d.Request.FirstByte > 0 && d.Request.FirstByte*2 <= d.Request.Duration }
+func (d RequestDetail) wroteMost() bool {
+	return d.Request.FirstByte > 0 && d.Request.FirstByte*2 <= d.Request.Duration
+}
 
 func (d RequestDetail) firstByteWords() string {
 	return Took(d.Request.FirstByte) + " of " + Took(d.Request.Duration) + " passed until the first byte"
@@ -209,7 +213,8 @@ func (d RequestDetail) hasDearest() bool {
 
 func (d RequestDetail) dearestWords() string {
 	line, part, _ := d.dearest()
-	return "The largest part of it, " + part + ", is for " + strings.ToLower(line.label()) + ": " + line.quantity() + " at " + line.Price.Text() + " per " +
+	return "The largest part of it, " + part + ", is for " + strings.ToLower(line.label()) + ": " +
+		line.quantity() + " at " + line.Price.Text() + " per " +
 		line.Price.Unit() + "."
 }
 

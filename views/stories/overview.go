@@ -70,7 +70,8 @@ func overview() []Story {
 
 // overviewLater are the states of accounts that are in use, and what can go wrong there.
 func overviewLater(
-	story func(name, title string, status int, change func(*views.Overview)) Story, balance func(Story, views.Balance) Story, fresh views.Balance,
+	story func(name, title string, status int, change func(*views.Overview)) Story, balance func(Story, views.Balance) Story,
+	fresh views.Balance,
 ) []Story {
 	return []Story{
 		story("overview-hooks", "Webhook endpoints in trouble", 200, troubled),
