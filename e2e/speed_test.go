@@ -1,0 +1,119 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/playwright-community/playwright-go"
+)
+
+const (
+	scriptBytesMax = 45 << 10 // of a page, as they travel
+	sheetBytesMax  = 40 << 10
+	shiftMax       = 0.02 // of the layout, while a page loads or an answer comes
+)
+
+// quickPages are those that people open most.
+var quickPages = []string{
+	"", "/models", "/models/meridian/atlas-large", "/playground", "/keys", "/requests", "/usage", "/billing", "/docs/quickstart", "/prompts", "/videos", "/webhooks",
+}
+
+// watchShifts adds up how far the layout moves by itself, and remembers when the largest thing was drawn and tasks that were long.
+const watchShifts = `window.shifted = 0; window.largest = 0; window.long = [];
+new PerformanceObserver(list => { for (const e of list.getEntries()) if (!e.hadRecentInput) window.shifted += e.value; })
+	.observe({type: "layout-shift", buffered: true});
+new PerformanceObserver(list => { for (const e of list.getEntries()) window.largest = e.startTime; })
+	.observe({type: "largest-contentful-paint", buffered: true});
+new PerformanceObserver(list => { for (const e of list.getEntries()) window.long.push(Math.round(e.duration)); })
+	.observe({type: "longtask", buffered: true});`
+
+// travelled adds up what the page fetched, by kind, as it came over the wire.
+const travelled = `async () => {
+	await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+	const sum = suffix => performance.getEntriesByType("resource").filter(e => new URL(e.name).pathname.endsWith(suffix))
+		.reduce((bytes, e) => bytes + e.encodedBodySize, 0);
+	return {scripts: sum(".js"), sheets: sum(".css"), shifted: window.shifted, largest: window.largest, others:
+		performance.getEntriesByType("resource").filter(e => new URL(e.name).origin !== location.origin).length};
+}`
+
+// hurried is a browser with nothing in its cache that counts what moves.
+func hurried(c customer, t *testing.T) *tab {
+	t.Helper()
+	p := newTab(t, playwright.BrowserNewContextOptions{
+		Viewport: &playwright.Size{Width: 1440, Height: 900}, StorageState: c.signedIn(t).state(c.gateway),
+	})
+	p.must(p.AddInitScript(playwright.Script{Content: new(watchShifts)}))
+	session, err := p.Context().NewCDPSession(p.Page)
+	p.must(err)
+	_, err = session.Send("Network.setCacheDisabled", map[string]any{"cacheDisabled": true})
+	p.must(err)
+	return p
+}
+
+func figure(v any) float64 {
+	switch n := v.(type) {
+	case int:
+		return float64(n)
+	case float64:
+		return n
+	}
+	return -1
+}
+
+// TestSpeedPagesAreLightAndStill adds up the scripts and sheets of pages, and how much they move while they come.
+func TestSpeedPagesAreLightAndStill(t *testing.T) {
+	t.Parallel()
+	c := running(t).newCustomer(t, "light")
+	for i := range 3 {
+		c.chat(t, ask(cheapModel, fmt.Sprint("echo: ", i)))
+	}
+	p := hurried(c, t)
+	for _, path := range quickPages {
+		p.open(c.ConsoleURL + "/console" + path)
+		value, err := p.Evaluate(travelled)
+		p.must(err)
+		about := value.(map[string]any)
+		scripts, sheets, shifted := figure(about["scripts"]), figure(about["sheets"]), figure(about["shifted"])
+		t.Logf("%-30s scripts %5.0f, sheets %5.0f, shift %.4f", path, scripts, sheets, shifted)
+		if scripts <= 0 || scripts > scriptBytesMax || sheets <= 0 || sheets > sheetBytesMax {
+			t.Errorf("%s: %.0f bytes of scripts and %.0f of sheets, more than %d and %d", path, scripts, sheets, scriptBytesMax, sheetBytesMax)
+		}
+		if shifted < 0 || shifted > shiftMax {
+			t.Errorf("%s moves by %.4f while it comes", path, shifted)
+		}
+		if figure(about["others"]) != 0 {
+			t.Errorf("%s fetches from elsewhere", path)
+		}
+	}
+}
+
+// watchWrites counts how often a conversation is changed.
+const watchWrites = `() => {
+	window.shifted = 0; window.long.length = 0; window.writes = 0;
+	new MutationObserver(list => { window.writes += list.length; }).observe(document.querySelector("#play"), {childList: true, characterData: true, subtree: true});
+}`
+
+// TestSpeedALongAnswerComesInFewStrokes streams an answer of many tokens: the page is changed in strokes and not by tokens, and
+// nothing moves that was already there.
+func TestSpeedALongAnswerComesInFewStrokes(t *testing.T) {
+	t.Parallel()
+	const tokens, writesMax = 3000, 600
+	c := filmmaker(t, videoDemo(t), "strokes")
+	p := hurried(c, t)
+	p.open(c.ConsoleURL + "/console/playground?model=" + cheapModel)
+	p.measure(watchWrites)
+	p.ask(fmt.Sprintf("count to %d", tokens))
+	p.answered(1)
+	if text, err := p.Locator("[data-answer] [data-text]").Last().TextContent(); err != nil || !strings.HasSuffix(strings.TrimSpace(text), fmt.Sprint(tokens)) {
+		t.Errorf("the answer is not whole: %v", err)
+	}
+	writes, shifted := figure(p.measure(`() => window.writes`)), figure(p.measure(`() => window.shifted`))
+	t.Logf("%d tokens in %.0f changes, shift %.4f", tokens, writes, shifted)
+	if writes <= 0 || writes > writesMax {
+		t.Errorf("%d tokens changed the page %.0f times", tokens, writes)
+	}
+	if shifted < 0 || shifted > shiftMax {
+		t.Errorf("the page moves by %.4f while an answer comes", shifted)
+	}
+}

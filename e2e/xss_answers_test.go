@@ -1,0 +1,65 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/playwright-community/playwright-go"
+)
+
+// hostileTools describe a tool to a model in words that would run.
+const hostileTools = `[{"name":"look","description":"</script><img src=x onerror=canary()>","parameters":{"type":"object","properties":{"q":{"type":"string"}}}}]`
+
+// TestHostileAnswersStayText asks models in every style, streamed and whole, for what would run or load something if it became markup: in
+// answers and in calls of tools. Each way to look at the answer is opened.
+func TestHostileAnswersStayText(t *testing.T) {
+	t.Parallel()
+	s := newStranger(t)
+	c := filmmaker(t, videoDemo(t), "answers")
+	r := guards(t, c.gateway, c.signedIn(t), s)
+	for i, style := range []string{"chat", "messages", "responses", "native"} {
+		r.visit("/console/playground?model=meridian/atlas-large&style=" + style)
+		r.must(r.Locator("#play-stream").SetChecked(true))
+		r.ask("echo: " + s.wall())
+		r.answered(1)
+		r.silent(style + ", streamed")
+		r.must(r.Locator("#play-stream").SetChecked(false))
+		r.ask("echo: " + s.wall())
+		r.answered(2)
+		r.silent(style + ", whole")
+		r.inspects(i)
+		r.silent(style + ", inspected")
+	}
+	if n, err := r.Locator("[data-answer] :is(h1, p, pre, table, a[rel])").Count(); err != nil || n == 0 {
+		t.Errorf("no Markdown was drawn, so nothing was tried: %d, %v", n, err)
+	}
+	r.calls()
+}
+
+// inspects opens the request and what came, in all its forms; of one style only, as the rest looks the same.
+func (r *guarded) inspects(style int) {
+	r.t.Helper()
+	r.viewCode()
+	if style > 0 {
+		return
+	}
+	tabs := r.Locator("#play-inspector [role=tab]:visible")
+	n, err := tabs.Count()
+	r.must(err)
+	for i := range n {
+		r.must(tabs.Nth(i).Click(playwright.LocatorClickOptions{Timeout: new(2000.0)}))
+	}
+}
+
+// calls lets a model call a tool with hostile arguments, and answers it with a hostile result.
+func (r *guarded) calls() {
+	r.t.Helper()
+	r.visit("/console/playground?model=meridian/atlas-large&style=chat")
+	r.must(r.Locator(".play-tools summary").First().Click())
+	r.must(r.Locator("textarea[name=tools]").Fill(hostileTools))
+	arguments := quoted(strings.ReplaceAll(r.evil.wall(), "\n", " "))
+	r.ask("Please\ncall: look {\"q\":" + arguments + "}\n")
+	r.must(r.expect.Locator(r.Locator("#play[data-state=idle] [data-answer]")).ToHaveCount(1))
+	r.must(r.expect.Locator(r.Locator("[data-answer]")).ToContainText("onerror=canary()"))
+	r.silent("a call")
+}
