@@ -1,0 +1,93 @@
+//go:build soak
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+const (
+	slowdown   = 4      // of the processor
+	largestMax = 1000.0 // milliseconds until the largest thing of a page is drawn, so slowed down
+	longMax    = 200.0  // milliseconds of one task at the usual speed
+	typingMax  = 100 * time.Millisecond
+	manyRows   = 10_000
+	manyTokens = 10_000
+)
+
+// TestSpeedPagesComeAtOnce opens the pages people open most on a processor that is four times slower.
+func TestSpeedPagesComeAtOnce(t *testing.T) {
+	c := running(t).newCustomer(t, "slow")
+	p := hurried(c, t)
+	session, err := p.Context().NewCDPSession(p.Page)
+	p.must(err)
+	for range 2 { // the first time warms the server
+		_, err = session.Send("Emulation.setCPUThrottlingRate", map[string]any{"rate": slowdown})
+		p.must(err)
+		for _, path := range quickPages {
+			p.open(c.ConsoleURL + "/console" + path)
+			value, err := p.Evaluate(travelled)
+			p.must(err)
+			about := value.(map[string]any)
+			largest, shifted := figure(about["largest"]), figure(about["shifted"])
+			t.Logf("%-30s largest after %4.0f ms, shift %.4f", path, largest, shifted)
+			if largest > largestMax || shifted > shiftMax {
+				t.Errorf("%s: the largest thing is drawn after %.0f ms, the page moves by %.4f", path, largest, shifted)
+			}
+		}
+	}
+}
+
+// TestSpeedALongAnswerStaysSmooth streams ten thousand tokens while somebody types the next message.
+func TestSpeedALongAnswerStaysSmooth(t *testing.T) {
+	c := filmmaker(t, videoDemo(t), "smooth")
+	p := hurried(c, t)
+	p.open(c.ConsoleURL + "/console/playground?model=" + cheapModel)
+	p.measure(watchWrites)
+	p.ask(fmt.Sprintf("count to %d", manyTokens))
+	p.must(p.Locator("#play-prompt").Focus())
+	var slowest time.Duration
+	for range 10 {
+		began := time.Now()
+		p.must(p.Keyboard().Type("x"))
+		p.measure(`() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))`)
+		slowest = max(slowest, time.Since(began))
+	}
+	p.answered(1)
+	p.noLongTasks(fmt.Sprint(manyTokens, " tokens"))
+	t.Logf("the slowest key took %s", slowest)
+	if slowest > typingMax {
+		t.Errorf("a key is answered after %s while an answer comes", slowest)
+	}
+}
+
+// noLongTasks insists that the page was never busy for long.
+func (p *tab) noLongTasks(what string) {
+	p.t.Helper()
+	longest := figure(p.measure(`() => Math.max(0, ...window.long)`))
+	p.t.Logf("%s: the longest task took %.0f ms", what, longest)
+	if longest > longMax {
+		p.t.Errorf("%s: a task took %.0f ms", what, longest)
+	}
+}
+
+// TestSpeedALongLogStaysSmooth goes through ten thousand requests, as many on a page as there may be.
+func TestSpeedALongLogStaysSmooth(t *testing.T) {
+	c := start(t).newCustomer(t, "log") // its books do not balance any more
+	id := c.call(t, "POST", chatPath, ask(cheapModel, "echo: one")).header.Get("X-Request-Id")
+	c.record(t, id)
+	c.db(t).MustExec(`insert into usage_records select (jsonb_populate_record(r, jsonb_build_object('request_id', r.request_id || 'x' || n))).*
+		from usage_records r, generate_series(1, $2::int) n where r.request_id = $1`, id, manyRows)
+	p := hurried(c, t)
+	p.open(c.ConsoleURL + "/console/requests?rows=100")
+	for range 20 {
+		p.must(p.Mouse().Wheel(0, 600))
+		p.measure(`() => new Promise(requestAnimationFrame)`)
+	}
+	p.noLongTasks("the log")
+	if shifted := figure(p.measure(`() => window.shifted`)); shifted > shiftMax {
+		t.Errorf("the log moves by %.4f", shifted)
+	}
+}
