@@ -1,0 +1,266 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/playwright-community/playwright-go"
+)
+
+// hand is one way of doing what a story asks: with the mouse, or with the keyboard alone.
+type hand interface {
+	// presses a link, a button, a tab, a box or an entry of a menu.
+	presses(what playwright.Locator)
+	// writes replaces the text of a field.
+	writes(where playwright.Locator, text string)
+	// chooses takes the option with these words from a list.
+	chooses(from playwright.Locator, option string)
+}
+
+// mouseHand clicks what can be seen, as people with a mouse do.
+type mouseHand struct{ p *tab }
+
+// presses clicks the words of a box that is drawn by them, the middle of a link with words for screen readers alone, and
+// everything else itself.
+func (m mouseHand) presses(what playwright.Locator) {
+	m.p.t.Helper()
+	m.p.must(m.p.expect.Locator(what).ToBeAttached())
+	words, err := what.Evaluate(`e => {
+		const box = e.getBoundingClientRect();
+		const style = getComputedStyle(e);
+		const hidden = style.opacity === "0" || style.appearance === "none" && box.width < 12 || box.width < 4;
+		const label = e.matches("[type=checkbox], [type=radio]") && hidden ? e.labels?.[0] : e.querySelector(".sr-only") && e;
+		if (!label) return null;
+		label.scrollIntoView({ block: "center", behavior: "instant" });
+		const at = label.getBoundingClientRect();
+		return [at.x + at.width / 2, at.y + at.height / 2];
+	}`, nil)
+	m.p.must(err)
+	if at, ok := words.([]any); ok {
+		m.p.must(m.p.Mouse().Click(coordinate(at[0]), coordinate(at[1])))
+		return
+	}
+	m.p.must(what.Click())
+}
+
+// coordinate is what a script counted, which comes as an integer when it is one.
+func coordinate(n any) float64 {
+	if whole, ok := n.(int); ok {
+		return float64(whole)
+	}
+	return n.(float64)
+}
+
+func (m mouseHand) writes(where playwright.Locator, text string) {
+	m.p.t.Helper()
+	m.p.must(where.Click())
+	m.p.must(m.p.Keyboard().Press("ControlOrMeta+a"))
+	m.p.must(m.p.Keyboard().Type(text))
+}
+
+func (m mouseHand) chooses(from playwright.Locator, option string) {
+	m.p.t.Helper()
+	_, err := from.SelectOption(playwright.SelectOptionValues{Labels: &[]string{option}})
+	m.p.must(err)
+}
+
+// keysHand never touches the mouse: it goes by the tabulator, and by arrows where one stop of the tabulator is many controls.
+type keysHand struct{ p *tab }
+
+// keysMax is how many presses may lead from one control to the next.
+const keysMax = 150
+
+// look is what of a control and around it changes to show that the keyboard is there.
+const look = `(e) => {
+	const sides = [[e], [e, "::before"], [e, "::after"], ...[...(e.labels ?? []), e.parentElement, e.nextElementSibling].filter(Boolean).map((x) => [x])];
+	return sides.map(([x, side]) => {
+		const s = getComputedStyle(x, side);
+		return [s.outlineStyle !== "none" && s.outlineWidth, s.outlineColor, s.boxShadow, s.borderColor, s.backgroundColor].join();
+	}).join();
+}`
+
+// towards says which key leads from where the keyboard is to an element, "" when it is there, and where it is now. In a group
+// of radio buttons, tabs, entries of a menu or options the arrows lead; at the beginning of the page the link that skips the
+// navigation does.
+var towards = strings.Replace(`e => {
+	const at = document.activeElement;
+	if (at !== e) e.lookedLike = (LOOK)(e);
+	const name = (x) => x.tagName.toLowerCase() + (x.id ? "#" + x.id : "") + (x.name ? "[name=" + x.name + "]" : "") +
+		" " + (x.getAttribute("aria-label") ?? x.textContent ?? "").trim().replace(/\s+/g, " ").slice(0, 24);
+	const say = (key) => [key, name(at)];
+	if (at === e) return say("");
+	const radios = at.type === "radio" && e.type === "radio" && at.name === e.name && at.form === e.form;
+	const many = "[role=tablist], [role=menu], [role=listbox], [role=radiogroup]";
+	const group = at.closest(many);
+	const tabbable = e.tabIndex >= 0;
+	if (radios || group && group === e.closest(many) && !tabbable) {
+		const before = at.compareDocumentPosition(e) & Node.DOCUMENT_POSITION_PRECEDING;
+		const across = radios || group.getAttribute("role") === "tablist" && group.getAttribute("aria-orientation") !== "vertical";
+		return say(across ? (before ? "ArrowLeft" : "ArrowRight") : (before ? "ArrowUp" : "ArrowDown"));
+	}
+	if (at.matches(".skip-link") && e.closest("main")) return say("Enter");
+	const back = at !== document.body && at.compareDocumentPosition(e) & Node.DOCUMENT_POSITION_PRECEDING;
+	return say(back ? "Shift+Tab" : "Tab");
+}`, "LOOK", look, 1)
+
+// ringed says whether a person can see that the keyboard came here, a few frames later at the most. What had the keyboard when
+// the page was drawn is not asked.
+var ringed = strings.Replace(`async (e) => {
+	for (let frame = 0; frame < 30; frame++) {
+		if (e.lookedLike === undefined || e.lookedLike !== (LOOK)(e)) return true;
+		await new Promise(requestAnimationFrame);
+	}
+	return false;
+}`, "LOOK", look, 1)
+
+// reaches goes to a control, and fails with the way that was gone when it never comes, or cannot be seen to be there.
+func (k keysHand) reaches(what playwright.Locator) {
+	k.p.t.Helper()
+	k.p.must(k.p.expect.Locator(what).ToBeAttached())
+	var way []string
+	for range keysMax {
+		step, err := what.Evaluate(towards, nil)
+		k.p.must(err)
+		key, at := step.([]any)[0].(string), step.([]any)[1].(string)
+		if key == "" {
+			if seen, err := what.Evaluate(ringed, nil); err != nil || seen != true {
+				k.p.t.Errorf("nothing shows that the keyboard is on %s of %s, %v", at, k.p.URL(), err)
+			}
+			return
+		}
+		way = append(way, at+" -"+key+"→")
+		k.p.key(key)
+	}
+	if len(way) > 40 {
+		way = append(way[:20:20], way[len(way)-20:]...)
+	}
+	k.p.t.Fatalf("no key leads to %v of %s:\n%s", what, k.p.URL(), strings.Join(way, "\n"))
+}
+
+// presses reaches the control and uses the key of its kind.
+func (k keysHand) presses(what playwright.Locator) {
+	k.p.t.Helper()
+	k.reaches(what)
+	how, err := what.Evaluate(`e => e.type === "radio" || e.getAttribute("role") === "tab" ? (e.checked || e.ariaSelected === "true" ? "" : " ")
+		: e.type === "checkbox" ? " " : "Enter"`, nil)
+	k.p.must(err)
+	if how == " " {
+		k.p.key("Space")
+	} else if how != "" {
+		k.p.key(how.(string))
+	}
+}
+
+func (k keysHand) writes(where playwright.Locator, text string) {
+	k.p.t.Helper()
+	k.reaches(where)
+	k.p.key("ControlOrMeta+a")
+	k.p.must(k.p.Keyboard().Type(text))
+}
+
+// chooses goes through the options with the arrows. The page may draw the list anew with each of them.
+func (k keysHand) chooses(from playwright.Locator, option string) {
+	k.p.t.Helper()
+	k.reaches(from)
+	for range keysMax {
+		key, err := from.Evaluate(`(e, words) => {
+			const all = [...e.options], wanted = all.findIndex((o) => o.label.trim() === words);
+			if (wanted < 0) throw new Error(words + " is not among " + all.map((o) => o.label).join(", "));
+			return wanted === e.selectedIndex ? "" : wanted > e.selectedIndex ? "ArrowDown" : "ArrowUp";
+		}`, option)
+		k.p.must(err)
+		if key == "" {
+			return
+		}
+		k.reaches(from)
+		k.p.key(key.(string))
+	}
+	k.p.t.Fatalf("no arrow leads to %q", option)
+}
+
+// walker walks through the console with one hand.
+type walker struct {
+	*tab
+	hand hand
+	c    customer
+}
+
+// onStage is where a story plays: the dialog while one is open, else the content of the page.
+const onStage = `dialog[open], body:not(:has(dialog[open])) main`
+
+// on is the first control of a role with a name on the stage.
+func (w *walker) on(role *playwright.AriaRole, name string) playwright.Locator {
+	return w.Locator(onStage).GetByRole(*role, playwright.LocatorGetByRoleOptions{Name: name, Exact: new(true)}).First()
+}
+
+// labelled is the first field with a label on the stage.
+func (w *walker) labelled(label string) playwright.Locator {
+	return w.Locator(onStage).GetByLabel(label, playwright.LocatorGetByLabelOptions{Exact: new(true)}).First()
+}
+
+// menu goes to a page by the links at the side.
+func (w *walker) menu(name string) {
+	w.t.Helper()
+	link := w.Locator("aside, .sidebar").GetByRole(*playwright.AriaRoleLink, playwright.LocatorGetByRoleOptions{Name: name, Exact: new(true)}).First()
+	w.hand.presses(link)
+}
+
+func (w *walker) link(name string) {
+	w.t.Helper()
+	w.hand.presses(w.on(playwright.AriaRoleLink, name))
+}
+
+func (w *walker) button(name string) {
+	w.t.Helper()
+	w.hand.presses(w.on(playwright.AriaRoleButton, name))
+}
+
+func (w *walker) at(selector string) {
+	w.t.Helper()
+	w.hand.presses(w.Locator(selector).First())
+}
+
+func (w *walker) text(label, text string) {
+	w.t.Helper()
+	w.hand.writes(w.labelled(label), text)
+}
+
+// box presses a box or one of several choices by its label.
+func (w *walker) box(label string) {
+	w.t.Helper()
+	w.hand.presses(w.labelled(label))
+}
+
+// shows waits until an element has the words.
+func (w *walker) shows(selector, words string) {
+	w.t.Helper()
+	w.must(w.expect.Locator(w.Locator(selector).First()).ToContainText(words))
+}
+
+// title waits for the page with a heading.
+func (w *walker) title(words string) {
+	w.t.Helper()
+	w.must(w.expect.Locator(w.Locator("main h1").First()).ToContainText(words))
+}
+
+// count waits until there are so many of something.
+func (w *walker) count(selector string, n int) {
+	w.t.Helper()
+	w.must(w.expect.Locator(w.Locator(selector)).ToHaveCount(n))
+}
+
+// to opens a page of the console by its address.
+func (w *walker) to(path string) {
+	w.t.Helper()
+	w.open(w.c.ConsoleURL + "/console" + path)
+}
+
+// downloads presses something and gives the file that comes.
+func (w *walker) downloads(what playwright.Locator) string {
+	w.t.Helper()
+	file, err := w.ExpectDownload(func() error { w.hand.presses(what); return nil })
+	w.must(err)
+	name := fmt.Sprintf("%s/%s", w.t.TempDir(), file.SuggestedFilename())
+	w.must(file.SaveAs(name))
+	return name
+}

@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/playwright-community/playwright-go"
+)
+
+func walkObserve(w *walker) {
+	w.enters("walks-observe")
+	for _, words := range []string{"one", "two"} {
+		id := w.c.call(w.t, http.MethodPost, chatPath, ask(cheapModel, "echo: "+words)).header.Get("X-Request-Id")
+		w.c.record(w.t, id)
+	}
+	w.menu("Usage")
+	w.box("24 hours")
+	w.must(w.expect.Page(w.Page).ToHaveURL(regexp.MustCompile("range=24h")))
+	w.hand.chooses(w.labelled("by"), "Key")
+	w.shows(`[data-testid="usage-group"]`, "walks-observe")
+	w.box("Compare with the period before")
+	w.must(w.expect.Page(w.Page).ToHaveURL(regexp.MustCompile("compare")))
+	file := w.downloads(w.on(playwright.AriaRoleLink, "Export CSV"))
+	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "walks-observe") {
+		w.t.Errorf("the exported usage: %.300s %v", text, err)
+	}
+	w.menu("Requests")
+	w.count(`[data-testid="request"]`, 2)
+	w.hand.chooses(w.labelled("Result"), "All errors")
+	w.count(`[data-testid="request"]`, 0)
+	w.at(".filter-chip")
+	w.count(`[data-testid="request"]`, 2)
+	decodeCompletion(w.t, w.c.call(w.t, http.MethodPost, chatPath, ask(cheapModel, "echo: three")))
+	w.count(`[data-testid="request"]`, 3)
+	w.hand.presses(w.Locator(`[data-testid="request"] a.row-link`).First())
+	w.sees("What it cost")
+	newest := w.URL()
+	w.link("Older")
+	w.must(w.expect.Page(w.Page).Not().ToHaveURL(newest))
+	w.link("Newer")
+	w.must(w.expect.Page(w.Page).ToHaveURL(newest))
+	w.link("Open in playground")
+	w.title("Playground")
+}
+
+func walkBilling(w *walker) {
+	w.enters("walks-billing")
+	w.menu("Billing")
+	w.hand.presses(w.Locator("#topup-10"))
+	w.button("Continue to payment")
+	w.must(w.expect.Locator(w.GetByRole("heading", playwright.PageGetByRoleOptions{Name: "Checkout"})).ToBeVisible())
+	w.press("Pay with test card") // the payment service's page, which is not ours
+	w.topUpIs("paid")
+	w.has("$15")
+	w.menu("Billing")
+	w.box("Top up automatically")
+	w.hand.writes(w.Locator("#auto-threshold"), "2")
+	w.hand.writes(w.Locator("#auto-amount"), "5")
+	w.hand.writes(w.Locator("#auto-cap"), "20")
+	w.hand.presses(w.Locator("#auto-top-up").GetByRole(*playwright.AriaRoleButton).Last())
+	w.sees("Automatic top-up is on.")
+	w.link("Ledger")
+	w.title("Ledger")
+	w.count(`[data-testid="entry"]`, 2)
+	w.box("Charge")
+	w.count(`[data-testid="entry"]`, 0)
+	w.box("Charge")
+	w.count(`[data-testid="entry"]`, 2)
+	file := w.downloads(w.on(playwright.AriaRoleLink, "Export CSV"))
+	if text, err := os.ReadFile(file); err != nil || strings.Count(string(text), "\n") < 3 {
+		w.t.Errorf("the exported ledger: %.300s %v", text, err)
+	}
+	w.menu("Billing")
+	w.link("What is charged")
+	w.must(w.expect.Locator(w.Locator("tr#completed")).ToBeVisible())
+}
+
+func walkWebhooks(w *walker) {
+	w.enters("walks-webhooks")
+	r := newReceiver(w.t)
+	w.menu("Webhooks")
+	w.link("Add endpoint")
+	w.hand.writes(w.Locator("#hook-name"), "Walked")
+	w.hand.writes(w.Locator("#hook-url"), r.url)
+	w.button("Add endpoint")
+	w.sees("This is the only time the secret is shown")
+	w.link("I stored it")
+	w.title("Walked")
+	w.button("Send test event")
+	w.sees("Answered 204 No Content")
+	if len(r.hits()) != 1 {
+		w.t.Errorf("%d events came", len(r.hits()))
+	}
+	w.link("Rotate…")
+	w.button("Rotate secret")
+	w.sees("This is the only time the secret is shown")
+	w.link("I stored it")
+	w.sees("The secret before it is still signed with until")
+	w.link("Delete")
+	w.button("Delete endpoint")
+	w.sees("No endpoints yet")
+}

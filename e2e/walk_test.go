@@ -1,0 +1,54 @@
+package e2e
+
+import "testing"
+
+// walk is one story of a person in the console, told once and done by both hands.
+type walk struct {
+	name  string
+	plays func(w *walker)
+}
+
+// walks are all stories.
+var walks = []walk{
+	{"first request", walkFirstRequest},
+	{"models", walkModels},
+	{"observe", walkObserve},
+	{"billing", walkBilling},
+	{"webhooks", walkWebhooks},
+}
+
+// TestWalk goes through every story with the mouse and with the keyboard alone. Console errors, failed scripts and what
+// the content security policy blocks are its failures as well.
+func TestWalk(t *testing.T) {
+	t.Parallel()
+	g := videoDemo(t)
+	for _, story := range walks {
+		for _, with := range []string{"mouse", "keyboard"} {
+			t.Run(story.name+"/"+with, func(t *testing.T) {
+				t.Parallel()
+				p := newTab(t, deskSize)
+				w := &walker{tab: p, c: customer{gateway: g}, hand: mouseHand{p}}
+				if with == "keyboard" {
+					w.hand = keysHand{p}
+				}
+				story.plays(w)
+			})
+		}
+	}
+}
+
+// enters signs a new customer in who has a key and the trial credit.
+func (w *walker) enters(name string) {
+	w.t.Helper()
+	w.c = w.c.newCustomer(w.t, name)
+	w.signsWith(w.c.Email, w.c.Password)
+}
+
+func (w *walker) signsWith(email, password string) {
+	w.t.Helper()
+	w.to("/sign-in")
+	w.text("E-mail", email)
+	w.text("Password", password)
+	w.button("Sign in")
+	w.must(w.expect.Locator(w.Locator("#balance")).ToBeVisible())
+}
