@@ -21,8 +21,10 @@ func walkModels(w *walker) {
 	w.must(w.expect.Page(w.Page).ToHaveURL(regexp.MustCompile("unit=1k")))
 	w.must(w.expect.Locator(w.on(playwright.AriaRoleLink, "Input / 1K")).ToBeVisible())
 	w.link("Cards")
+	w.must(w.expect.Locator(w.on(playwright.AriaRoleLink, "Cards")).ToHaveAttribute("aria-current", "true"))
 	w.count(rows, 2)
 	w.link("Table")
+	w.must(w.expect.Locator(w.on(playwright.AriaRoleLink, "Table")).ToHaveAttribute("aria-current", "true"))
 	w.to("/models?q=atlas")
 	w.count(rows, 3)
 	for _, id := range []string{"large", "small", "nano"} {
