@@ -84,27 +84,25 @@ func (b Balance) Tone() ui.Tone {
 	}
 }
 
-// Text is the amount as it is shown.
-func (b Balance) Text() string {
+// Digits are the amount as it is shown, and its digits beyond the cents, for which narrow screens have no room.
+func (b Balance) Digits() (main, fine string) {
 	if !b.Known {
-		return "–"
+		return "–", ""
 	}
-	return Dollars(b.Available)
+	return dollars(b.Available)
 }
 
-// Label is what a screen reader says of the chip.
-func (b Balance) Label() string {
-	if !b.Known {
-		return "Balance not available right now"
-	}
-	text := "Balance " + Dollars(b.Available)
-	switch b.Tone() {
-	case ui.Danger:
-		return text + ", used up"
-	case ui.Warning:
-		return text + ", running low"
+// State is what a screen reader says of the chip beside the amount.
+func (b Balance) State() string {
+	switch {
+	case !b.Known:
+		return ", not available right now"
+	case b.Tone() == ui.Danger:
+		return ", used up"
+	case b.Tone() == ui.Warning:
+		return ", running low"
 	default:
-		return text
+		return ""
 	}
 }
 

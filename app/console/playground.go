@@ -173,7 +173,8 @@ func troubleEvent(t views.PlayTrouble) playEvent {
 func (c *Console) funds(p *page) *playFunds {
 	c.awaitBooks(p)
 	b := c.balanceOf(p)
-	return &playFunds{Text: b.Text(), Label: b.Label(), Tone: string(b.Tone())}
+	main, fine := b.Digits()
+	return &playFunds{Main: main, Fine: fine, State: b.State(), Tone: string(b.Tone())}
 }
 
 // playWhole answers with the page. There is nothing to stream to, so the answer is asked for in one piece.

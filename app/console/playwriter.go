@@ -60,8 +60,9 @@ type playCalled struct {
 
 // playFunds is the new balance for the top of the page.
 type playFunds struct {
-	Text  string `json:"text"`
-	Label string `json:"label"`
+	Main  string `json:"main"`
+	Fine  string `json:"fine"` // the digits beyond the cents
+	State string `json:"state"`
 	Tone  string `json:"tone"`
 }
 

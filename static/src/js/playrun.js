@@ -32,8 +32,11 @@ const balance = (funds) => {
   if (!funds || !shown) {
     return;
   }
-  shown.textContent = funds.text;
-  chip.setAttribute("aria-label", funds.label);
+  const fine = document.createElement("span");
+  fine.className = "money-fine";
+  fine.textContent = funds.fine;
+  shown.replaceChildren(funds.main, fine);
+  chip.querySelector("[data-balance-state]").textContent = funds.state;
   chip.toggleAttribute("data-tone", funds.tone !== "");
   if (funds.tone) {
     chip.dataset.tone = funds.tone;
