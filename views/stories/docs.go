@@ -54,10 +54,13 @@ func docs() []Story {
 		Path: "/console/docs/errors#model_not_found",
 	}
 	return []Story{
-		{Name: "docs", Group: "Documentation", Title: "All pages", Path: "/console/docs", View: index("")},
-		{Name: "docs-found", Group: "Documentation", Title: "A search", Path: "/console/docs", View: index("model", hit)},
-		{Name: "docs-none", Group: "Documentation", Title: "A search that finds nothing", Path: "/console/docs", View: index("zebra")},
-		{Name: "docs-page", Group: "Documentation", Title: "A page", Path: "/console/docs/quickstart", View: page},
-		{Name: "docs-visitor", Group: "Documentation", Title: "A page for visitors", Path: "/console/docs/quickstart", Out: true, View: page},
+		{Name: "docs", Group: "Documentation", Title: "All pages", Status: 200, Path: "/console/docs", View: index("")},
+		{Name: "docs-found", Group: "Documentation", Title: "A search", Status: 200, Path: "/console/docs",
+			View: index("model", hit)},
+		{Name: "docs-none", Group: "Documentation", Title: "A search that finds nothing", Status: 200, Path: "/console/docs",
+			View: index("zebra")},
+		{Name: "docs-page", Group: "Documentation", Title: "A page", Status: 200, Path: "/console/docs/quickstart", View: page},
+		{Name: "docs-visitor", Group: "Documentation", Title: "A page for visitors", Status: 200, Path: "/console/docs/quickstart",
+			Out: true, View: page},
 	}
 }
