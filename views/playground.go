@@ -222,24 +222,6 @@ func (p PlayPane) touched() bool {
 	return false
 }
 
-// modelGroup is the models of one owner.
-type modelGroup struct {
-	owner  string
-	models []Model
-}
-
-func (p Playground) groups() []modelGroup {
-	var groups []modelGroup
-	for _, m := range p.Models {
-		if n := len(groups); n > 0 && groups[n-1].owner == m.Owner {
-			groups[n-1].models = append(groups[n-1].models, m)
-		} else {
-			groups = append(groups, modelGroup{m.Owner, []Model{m}})
-		}
-	}
-	return groups
-}
-
 func (p PlayPane) styleChips() []ui.ChipOption {
 	options := make([]ui.ChipOption, len(p.Model.Styles))
 	for i, s := range p.Model.Styles {

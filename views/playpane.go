@@ -2,6 +2,7 @@ package views
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -163,8 +164,6 @@ func (m Model) words() string { return strings.ToLower(m.Name + " " + m.ID + " "
 // formOf makes a control that stands outside of a form a part of it.
 func formOf(p PlayPane, more templ.Attributes) templ.Attributes {
 	all := templ.Attributes{"form": p.formID()}
-	for name, value := range more {
-		all[name] = value
-	}
+	maps.Copy(all, more)
 	return all
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"strings"
 
 	"umg/app/markup"
@@ -169,25 +170,27 @@ func (b *textBlocks) interrupts(columns int, words []byte) bool {
 		return false
 	}
 	if b.state == blockList {
-		if columns >= b.item {
-			return false
-		}
-		if columns >= codeIndent {
-			return true
-		}
-		if isRule(words) {
-			return true
-		}
-		if _, _, marked := listMark(columns, words); marked {
-			return false
-		}
-		return b.blank || b.bare || startsBlock(words)
+		return b.endsList(columns, words)
 	}
 	if isRule(words) && words[0] != '-' || startsBlock(words) && (words[0] != '>' || !b.quote) {
 		return true
 	}
 	_, number, marked := listMark(columns, words)
 	return marked && number <= 1 && len(words) > 2
+}
+
+// endsList reports whether a line belongs to no item of the list that is open.
+func (b *textBlocks) endsList(columns int, words []byte) bool {
+	if columns >= b.item {
+		return false
+	}
+	if columns >= codeIndent || isRule(words) {
+		return true
+	}
+	if _, _, marked := listMark(columns, words); marked {
+		return false
+	}
+	return b.blank || b.bare || startsBlock(words)
 }
 
 // startsBlock reports whether a line is a heading or begins a quote or a fenced block.
@@ -265,7 +268,7 @@ func fenceOf(words []byte) (char byte, count int) {
 	for count < len(words) && words[count] == words[0] {
 		count++
 	}
-	if count < fenceMin || words[0] == '`' && strings.IndexByte(string(words[count:]), '`') >= 0 {
+	if count < fenceMin || words[0] == '`' && bytes.IndexByte(words[count:], '`') >= 0 {
 		return 0, 0
 	}
 	return words[0], count

@@ -55,22 +55,19 @@ func (c *Console) readPlay(p *page) (*play, error) {
 	if len(models) == 0 {
 		models = []string{""}
 	}
-	s, err := c.readPane(p, form, models[0])
-	if err != nil || p.Request().Method == http.MethodPost {
-		return s, err
+	s := c.readPane(p, form, models[0])
+	if p.Request().Method == http.MethodPost {
+		return s, nil
 	}
 	for i, model := range models[1:min(len(models), views.PlayPanesMax)] { // side by side with the first
-		other, err := c.readPane(p, form, model)
-		if err != nil {
-			return nil, err
-		}
+		other := c.readPane(p, form, model)
 		other.view.Number = i + 1
 		s.view.Others = append(s.view.Others, other.view.PlayPane)
 	}
 	return s, nil
 }
 
-func (c *Console) readPane(p *page, form url.Values, model string) (*play, error) {
+func (c *Console) readPane(p *page, form url.Values, model string) *play {
 	s := &play{form: form, action: form.Get("do")}
 	if n, err := strconv.Atoi(form.Get("pane")); err == nil && n > 0 && n < views.PlayPanesMax {
 		s.view.Number = n
@@ -86,12 +83,12 @@ func (c *Console) readPane(p *page, form url.Values, model string) (*play, error
 	s.readVars()
 	c.choosePlay(p, s, model, form.Get("style"))
 	if s.model == nil {
-		return s, nil
+		return s
 	}
 	if err := s.takeImage(p); err != nil {
 		s.refuse = errors.Join(s.refuse, err)
 	}
-	return s, nil
+	return s
 }
 
 // readVars finds the variables that the texts name, with the values that the form gives them.

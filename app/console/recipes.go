@@ -76,11 +76,12 @@ func (c *Console) recipe(p *page) error {
 
 // fillTest reads the calls that arrived since the test began. A test of long ago is none.
 func (c *Console) fillTest(ctx context.Context, p *page, d *views.RecipeDetail) error {
-	since, err := time.Parse(time.RFC3339, p.QueryParam("since"))
+	since, wrong := time.Parse(time.RFC3339, p.QueryParam("since"))
 	now := c.o.Now()
-	if err != nil || since.After(now.Add(time.Minute)) || now.Sub(since) > testAgeMax {
+	if wrong != nil || since.After(now.Add(time.Minute)) || now.Sub(since) > testAgeMax {
 		return nil
 	}
+	var err error
 	d.Now, d.Since, d.Late = now, since, now.Sub(since) >= testLateAfter
 	d.Arrived, err = c.arrivedSince(ctx, p, since)
 	return err

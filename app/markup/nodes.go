@@ -80,7 +80,11 @@ func reachable(address string) bool {
 func destination(raw []byte) string { return string(util.URLEscape(raw, true)) }
 
 func (n *nodes) link(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
-	address := destination(node.(*ast.Link).Destination)
+	link, is := node.(*ast.Link)
+	if !is {
+		return ast.WalkContinue, nil
+	}
+	address := destination(link.Destination)
 	if entering {
 		n.open(w, address)
 	} else if n.ours && local(address) || reachable(address) {
@@ -91,10 +95,11 @@ func (n *nodes) link(w util.BufWriter, _ []byte, node ast.Node, entering bool) (
 
 // image writes a link in place of a picture, as a picture tells its server who looks at it. Inside of a link it is words.
 func (n *nodes) image(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
-	if !entering {
+	picture, is := node.(*ast.Image)
+	if !is || !entering {
 		return ast.WalkContinue, nil
 	}
-	address := destination(node.(*ast.Image).Destination)
+	address := destination(picture.Destination)
 	words := wordsOf(node, source)
 	isLink := !within(node, ast.KindLink) && strings.HasPrefix(address, "http") && n.open(w, address)
 	if words == "" && isLink {
@@ -117,10 +122,10 @@ func within(node ast.Node, kind ast.NodeKind) bool {
 }
 
 func (n *nodes) autoLink(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
-	if !entering {
+	l, is := node.(*ast.AutoLink)
+	if !is || !entering {
 		return ast.WalkContinue, nil
 	}
-	l := node.(*ast.AutoLink)
 	address := string(util.URLEscape(l.URL(source), false))
 	if l.AutoLinkType == ast.AutoLinkEmail && !strings.HasPrefix(strings.ToLower(address), "mailto:") {
 		address = "mailto:" + address
@@ -134,7 +139,10 @@ func (n *nodes) autoLink(w util.BufWriter, source []byte, node ast.Node, enterin
 }
 
 func (n *nodes) heading(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
-	h := node.(*ast.Heading)
+	h, is := node.(*ast.Heading)
+	if !is {
+		return ast.WalkContinue, nil
+	}
 	level := h.Level
 	if !n.ours {
 		level = min(level+levelShift, levelMax)
@@ -241,11 +249,12 @@ func (n *nodes) table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (as
 }
 
 func (n *nodes) checkBox(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
-	if !entering {
+	task, is := node.(*extast.TaskCheckBox)
+	if !is || !entering {
 		return ast.WalkContinue, nil
 	}
 	box := `<input type="checkbox" disabled aria-label="Not done"> `
-	if node.(*extast.TaskCheckBox).IsChecked {
+	if task.IsChecked {
 		box = `<input type="checkbox" disabled checked aria-label="Done"> `
 	}
 	_, _ = w.WriteString(box)

@@ -160,9 +160,9 @@ func diffMiddle(a, b []string) []Line {
 	if len(a) > 0 && len(b) > 0 && (len(a)+1)*(len(b)+1) <= cellsMax {
 		width := len(b) + 1
 		common := make([]int32, (len(a)+1)*width)
-		for x := len(a) - 1; x >= 0; x-- {
-			for y := len(b) - 1; y >= 0; y-- {
-				if a[x] == b[y] {
+		for x, of := range slices.Backward(a) {
+			for y, with := range slices.Backward(b) {
+				if of == with {
 					common[x*width+y] = common[(x+1)*width+y+1] + 1
 				} else {
 					common[x*width+y] = max(common[(x+1)*width+y], common[x*width+y+1])

@@ -90,7 +90,7 @@ func (s *Service) Share(ctx context.Context, p app.Principal, id string, number 
 }
 
 func (r shareRow) share() Share {
-	return Share{ID: r.ID, Number: r.Number, Author: r.Author, CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, ViewedAt: r.ViewedAt}
+	return Share(r)
 }
 
 func hashOf(token string) []byte {

@@ -220,7 +220,7 @@ func sharedStories() []Story {
 	gone := func(name string, out bool) Story {
 		return Story{Name: name, Group: "Shared prompts", Title: "A link that shows nothing", Status: 404, Out: out,
 			Path: "/console/shared/made-up",
-			View: func(s views.Shell) templ.Component { return views.SharedGonePage(s) }}
+			View: views.SharedGonePage}
 	}
 	return []Story{
 		shared("shared", "A shared prompt, for a stranger", true, nil, exampleContent()),
