@@ -87,6 +87,12 @@ var undone = map[string]string{
 	"member.left":              "only the member does it, in the console",
 	"invitation.declined":      "only whoever was invited does it, in the console",
 	"account.deleted":          "only an owner does it, in the console, with a password",
+	"account.limits_requested": "people ask for it in the console, which no key can",
+	"account.limits_answered":  "whoever runs the gateway does it, in the console",
+	"prompt.created":           "prompts are of the console, which no key can enter",
+	"prompt.deleted":           "prompts are of the console, which no key can enter",
+	"prompt.shared":            "prompts are of the console, which no key can enter",
+	"prompt.share_revoked":     "prompts are of the console, which no key can enter",
 }
 
 var actionPattern = regexp.MustCompile(`(?m)^\t\{"([a-z]+\.[a-z_]+)", "`)

@@ -77,7 +77,7 @@ func TestPlaygroundCostsWhatItSays(t *testing.T) {
 		c.accountID).Scan(&styles, &keys); err != nil || styles != 4 || keys != 0 {
 		t.Errorf("%d styles, %d of keys, %v", styles, keys, err)
 	}
-	shownBalance, err := p.Locator("#balance").TextContent()
+	shownBalance, err := p.Locator("#balance .money").TextContent()
 	p.must(err)
 	if want := strings.TrimSpace(shownBalance); !strings.HasPrefix(want, "$4.") {
 		t.Errorf("the balance on the page is %q", want)

@@ -47,7 +47,7 @@ func (r *guarded) inspects(style int) {
 	n, err := tabs.Count()
 	r.must(err)
 	for i := range n {
-		r.must(tabs.Nth(i).Click(playwright.LocatorClickOptions{Timeout: new(2000.0)}))
+		r.must(tabs.Nth(i).Click())
 	}
 }
 
