@@ -3,8 +3,6 @@ package e2e
 import (
 	"strings"
 	"testing"
-
-	"github.com/playwright-community/playwright-go"
 )
 
 // hostileTools describe a tool to a model in words that would run.
