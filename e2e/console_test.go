@@ -342,32 +342,6 @@ func TestTenantKeysAreTheirOwners(t *testing.T) {
 	decodeCompletion(t, theirs.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: still mine")))
 }
 
-// TestConsolePictures walks through the pages in both themes, wide and narrow: nothing overflows, and axe finds
-// nothing.
-func TestConsolePictures(t *testing.T) {
-	t.Parallel()
-	g := running(t)
-	for _, scheme := range []*playwright.ColorScheme{playwright.ColorSchemeLight, playwright.ColorSchemeDark} {
-		for _, width := range []int{1280, 360} {
-			t.Run(fmt.Sprint(*scheme, width), func(t *testing.T) {
-				p := newTab(t, playwright.BrowserNewContextOptions{ColorScheme: scheme, Viewport: &playwright.Size{Width: width, Height: 800}})
-				p.open(g.ConsoleURL + "/console/sign-up")
-				p.check("sign-up")
-				p.open(g.ConsoleURL + "/console/sign-in")
-				p.check("sign-in")
-				p.fill("E-mail", g.Email)
-				p.fill("Password", g.Password)
-				p.press("Sign in")
-				p.sees("Recent requests")
-				p.check("overview")
-				for name, path := range map[string]string{"keys": "/keys", "new-key": "/keys/new", "not-found": "/nothing"} {
-					p.open(g.ConsoleURL + "/console" + path)
-					p.check(name)
-				}
-			})
-		}
-	}
-}
 
 // check takes a picture, runs axe and looks for a page wider than its window.
 func (p *tab) check(name string) {

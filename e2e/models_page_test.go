@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -96,32 +95,6 @@ func TestConsoleModelPageSaysWhatTheAPIDoes(t *testing.T) {
 	for _, path := range []string{"/console/models", "/console/models/" + cheapModel, "/console/model/api.md?model=" + cheapModel} {
 		if a := newPerson(t, c.gateway).visit(t, path, nil); a.status != 200 {
 			t.Errorf("%s for a visitor: %d", path, a.status)
-		}
-	}
-}
-
-// TestConsoleModelPictures walks through the pages of models and the playground in both themes, wide and narrow.
-func TestConsoleModelPictures(t *testing.T) {
-	t.Parallel()
-	c := running(t).newCustomer(t, "pictures")
-	for _, scheme := range []*playwright.ColorScheme{playwright.ColorSchemeLight, playwright.ColorSchemeDark} {
-		for _, width := range []int{1280, 390} {
-			t.Run(fmt.Sprint(*scheme, width), func(t *testing.T) {
-				p := c.tab(t, playwright.BrowserNewContextOptions{ColorScheme: scheme, Viewport: &playwright.Size{Width: width, Height: 900}})
-				for _, page := range []struct{ name, path string }{
-					{"models", "/models"}, {"none", "/models?q=zebra"}, {"model", "/models/meridian/atlas-large"},
-					{"coming", "/models/tessera/canvas"}, {"deprecated", "/models/boreal/fjord-lite"}, {"playground", "/playground"},
-				} {
-					p.open(c.ConsoleURL + "/console" + page.path)
-					p.check(page.name)
-				}
-				p.ask("count to 30")
-				p.answered(1)
-				p.check("answered")
-				p.fill("Your message", "What does it cost?")
-				p.viewCode()
-				p.check("code")
-			})
 		}
 	}
 }

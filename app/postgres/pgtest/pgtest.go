@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 
 	"umg/app/postgres"
 )
@@ -26,6 +27,8 @@ const (
 	startMax     = 2 * time.Minute
 	databaseMax  = time.Minute
 	poolMax      = 8
+	fullPause    = time.Second
+	diskFull     = "53100" // Postgres: disk_full
 )
 
 // server is the one server of this test binary. It ends with the binary, whose end nobody can be told of, so its
@@ -79,7 +82,7 @@ func New(t testing.TB) *sqlx.DB {
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), databaseMax)
 	defer cancel()
-	if _, err := s.admin.ExecContext(ctx, "create database "+name+" template umg strategy file_copy"); err != nil {
+	if err := create(ctx, s.admin, name); err != nil {
 		t.Fatalf("pgtest: create %s: %v", name, err)
 	}
 	db, err := postgres.Open(ctx, databaseDSN(s.local.DSN(), name), postgres.Options{Connections: poolMax})
@@ -94,6 +97,21 @@ func New(t testing.TB) *sqlx.DB {
 		}
 	})
 	return db
+}
+
+// create copies the template. A disk that many share may be full for a moment, in which what others have left is cleared away.
+func create(ctx context.Context, admin *sqlx.DB, name string) error {
+	for {
+		_, err := admin.ExecContext(ctx, "create database "+name+" template umg strategy file_copy")
+		if full, is := errors.AsType[*pq.Error](err); !is || full.Code != diskFull {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(fullPause):
+		}
+	}
 }
 
 // DSN is the address of a database that New made, for pools with other options and for listeners.
