@@ -342,7 +342,6 @@ func TestTenantKeysAreTheirOwners(t *testing.T) {
 	decodeCompletion(t, theirs.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: still mine")))
 }
 
-
 // check takes a picture, runs axe and looks for a page wider than its window.
 func (p *tab) check(name string) {
 	p.t.Helper()
