@@ -396,3 +396,16 @@ func TestEntryByPlainForms(t *testing.T) {
 	}
 	t.Error("twenty wrong passwords in a row were never slowed down")
 }
+
+// sendParts sends a form of several parts, as one with files is.
+func (p *person) sendParts(path, contentType string, body io.Reader) reply {
+	r := httptest.NewRequestWithContext(p.t.Context(), http.MethodPost, "http://gateway.test"+path, body)
+	r.Header.Set("Content-Type", contentType)
+	r.Header.Set("Origin", "http://gateway.test")
+	for _, c := range p.cookies {
+		r.AddCookie(c)
+	}
+	answer := httptest.NewRecorder()
+	p.web.ServeHTTP(answer, r)
+	return reply{answer.Code, answer.Header(), answer.Body.String()}
+}

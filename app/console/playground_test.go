@@ -264,15 +264,7 @@ func (p *person) sendFile(form url.Values, contentType string, file []byte) repl
 	})
 	_, _ = part.Write(file)
 	_ = w.Close()
-	r := httptest.NewRequestWithContext(p.t.Context(), http.MethodPost, "http://gateway.test/console/playground", &body)
-	r.Header.Set("Content-Type", w.FormDataContentType())
-	r.Header.Set("Origin", "http://gateway.test")
-	for _, c := range p.cookies {
-		r.AddCookie(c)
-	}
-	answer := httptest.NewRecorder()
-	p.web.ServeHTTP(answer, r)
-	return reply{answer.Code, answer.Header(), answer.Body.String()}
+	return p.sendParts("/console/playground", w.FormDataContentType(), &body)
 }
 
 func TestPlaygroundSendsImages(t *testing.T) {

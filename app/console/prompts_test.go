@@ -5,7 +5,6 @@ import (
 	"html"
 	"mime/multipart"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -128,15 +127,7 @@ func (p *person) importFile(file string) reply {
 	if err != nil || w.Close() != nil {
 		p.t.Fatal(err)
 	}
-	r := httptest.NewRequestWithContext(p.t.Context(), http.MethodPost, "http://gateway.test/console/prompts/import", &body)
-	r.Header.Set("Content-Type", w.FormDataContentType())
-	r.Header.Set("Origin", "http://gateway.test")
-	for _, c := range p.cookies {
-		r.AddCookie(c)
-	}
-	answer := httptest.NewRecorder()
-	p.web.ServeHTTP(answer, r)
-	return reply{answer.Code, answer.Header(), answer.Body.String()}
+	return p.sendParts("/console/prompts/import", w.FormDataContentType(), &body)
 }
 
 func TestAPromptIsExportedAndImportedAndAWrongFileIsRefusedWithItsField(t *testing.T) {

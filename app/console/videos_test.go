@@ -270,15 +270,7 @@ func (p *person) upload(path string, form url.Values, data []byte) reply {
 	}
 	_, _ = part.Write(data)
 	_ = w.Close()
-	r := httptest.NewRequestWithContext(p.t.Context(), http.MethodPost, "http://gateway.test"+path, &b)
-	r.Header.Set("Content-Type", w.FormDataContentType())
-	r.Header.Set("Origin", "http://gateway.test")
-	for _, c := range p.cookies {
-		r.AddCookie(c)
-	}
-	rec := httptest.NewRecorder()
-	p.web.ServeHTTP(rec, r)
-	return reply{rec.Code, rec.Header(), rec.Body.String()}
+	return p.sendParts(path, w.FormDataContentType(), &b)
 }
 
 // TestTwoModelsMakeTheSameVideo, and a picture goes along with both.
