@@ -26,7 +26,31 @@ type trouble struct {
 	state string
 	delay time.Duration
 	conns []net.Conn
-	hold  func() // just before something is carried to the server; nil for nothing
+	hold  func() // once, just before a renewal is carried to the server; nil for nothing
+}
+
+// carry does what is to be done before a renewal, once.
+func (n *trouble) carry() {
+	n.mu.Lock()
+	hold := n.hold
+	n.hold = nil
+	n.mu.Unlock()
+	if hold != nil {
+		hold()
+	}
+}
+
+// holdNext has something done before the next renewal.
+func (n *trouble) holdNext(hold func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.hold = hold
+}
+
+func (n *trouble) held() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.hold == nil
 }
 
 func (n *trouble) set(state string, delay time.Duration) {
@@ -70,8 +94,8 @@ func (n *trouble) dial(_ context.Context, _, _ string) (net.Conn, error) {
 			if err != nil {
 				return
 			}
-			if n.hold != nil && bytes.Contains(p[:k], []byte("renew")) && bytes.Contains(p[:k], []byte("{a}")) {
-				n.hold()
+			if bytes.Contains(p[:k], []byte("renew")) && bytes.Contains(p[:k], []byte("{a}")) {
+				n.carry()
 			}
 			if _, err := far.Write(p[:k]); err != nil {
 				return
@@ -285,14 +309,11 @@ func TestARenewalThatComesLateTakesNoPlace(t *testing.T) {
 		}
 		n.set("dead", 0)
 		l.shared.fall(errRefused)
-		n.hold = func() { // after the leases were listed, and before they are renewed
-			s.Release(0)
-			n.hold = nil
-		}
+		n.holdNext(func() { s.Release(0) }) // after the leases were listed, and before they are renewed
 		n.set("", 0)
 		settled(t, l, true)
 		time.Sleep(10 * time.Millisecond)
-		if left := l.Peek([]Ask{a})[0]; left.Account.Places.Remaining != 1 || n.hold != nil {
+		if left := l.Peek([]Ask{a})[0]; left.Account.Places.Remaining != 1 || !n.held() {
 			t.Errorf("left is %+v", left)
 		}
 	})
