@@ -23,7 +23,7 @@ document.addEventListener("keydown", (event) => {
   }
   event.preventDefault();
   const target = tabs[(next + tabs.length) % tabs.length];
-  choose(target);
+  target.click(); // what waits for a press learns of the keys, too
   target.focus();
 });
 
