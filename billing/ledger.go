@@ -180,6 +180,8 @@ func (l *Ledger) HoldFor(ctx context.Context, q postgres.Queryer, r HoldRequest,
 		return Hold{ID: r.ID, AccountID: r.AccountID, BudgetID: r.BudgetID, Amount: r.Want}, nil
 	case "budget":
 		return Hold{}, OverBudget(r.Want, row.Balance)
+	case "limit":
+		return Hold{}, OverLimit(r.Want, row.Balance, row.Limit)
 	case "frozen":
 		return Hold{}, Frozen()
 	default:

@@ -3,6 +3,7 @@ package billing_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +53,13 @@ func TestUsageRecordKeepsEveryFact(t *testing.T) {
 		Style: "chat", RateCardID: "rc_1", EndUser: "ü-user", FinishReason: "stop", ErrorCode: "none", Streamed: true, Estimated: true,
 		Outcome: "client_left", Reason: "client_left", Usage: billing.Usage{1, 2, 3, 4, 5, 6, 7, 8, 9}, Attempts: 2,
 		StartedAt: time.Date(2026, 11, 21, 4, 5, 6, 789_000, time.UTC), FirstByte: 1234 * time.Microsecond, Duration: 5 * time.Second,
+		Trail: billing.Trail{
+			Door: time.Millisecond, Body: 2 * time.Millisecond, Checked: 3 * time.Millisecond, Admitted: 4 * time.Millisecond,
+			Funded: 5 * time.Millisecond, Attempts: []billing.Attempt{
+				{Provider: "p0", Status: 503, Cause: "server_error", Start: 6 * time.Millisecond, Took: time.Second},
+				{Provider: "p1", Status: 200, Start: 2 * time.Second, First: 3 * time.Second},
+			},
+		},
 	}
 	if err := h.ledger.SettleIn(t.Context(), h.db, hold, billing.Settlement{Cost: 11 * app.Cent, Record: want}); err != nil {
 		t.Fatal(err)
@@ -61,7 +69,7 @@ func TestUsageRecordKeepsEveryFact(t *testing.T) {
 	if err == nil && len(got) == 1 && strings.HasPrefix(got[0].TransactionID, "txn_") {
 		want.TransactionID = got[0].TransactionID
 	}
-	if err != nil || len(got) != 1 || got[0] != want {
+	if err != nil || len(got) != 1 || !reflect.DeepEqual(got[0], want) {
 		t.Fatalf("requests = %+v, %v\nwant %+v", got, err, want)
 	}
 	if got, err := h.ledger.Requests(t.Context(), h.account(0), 10); err != nil || len(got) != 0 {

@@ -38,6 +38,7 @@ type UsageRecord struct {
 	Attempts                              int
 	StartedAt                             time.Time
 	FirstByte, Duration                   time.Duration
+	Trail                                 Trail
 }
 
 // usageRow is a usage record as its table has it, on the way out by column. On the way in it is JSON.
@@ -77,16 +78,18 @@ type usageRow struct {
 	StartedAt        time.Time `db:"started_at" json:"started_at"`
 	FirstByteMicros  int64     `db:"first_byte_micros" json:"first_byte_micros"`
 	DurationMicros   int64     `db:"duration_micros" json:"duration_micros"`
+	Trail            string    `db:"trail" json:"trail"` // none in the journals of before
 }
 
 // recordColumns are the columns of a usageRow.
 const recordColumns = `request_id, account_id, budget_id, replica_id, epoch, key_id, model, provider, upstream_model, style,
 	rate_card_id, end_user, finish_reason, error_code, outcome, reason, transaction_id, streamed, estimated, attempts, input_tokens,
 	cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, images, milliseconds, characters, requests,
-	reserved_nanos, cost_nanos, overrun_nanos, started_at, first_byte_micros, duration_micros`
+	reserved_nanos, cost_nanos, overrun_nanos, started_at, first_byte_micros, duration_micros,
+	coalesce(trail, '') as trail`
 
 // recordBytes is room for the JSON of nearly every record.
-const recordBytes = 1 << 10
+const recordBytes = 1<<10 + 1<<8
 
 // Encode renders a settlement as JSON for a journal and the store: the members are the columns of usage_records. What
 // callers and upstreams wrote into it is made fit first: a settlement that the store refuses for a strange character would
@@ -129,6 +132,9 @@ func (s Settlement) Encode(h Hold, replicaID string, now time.Time) []byte {
 	}
 	b = strconv.AppendBool(append(b, `,"streamed":`...), r.Streamed)
 	b = strconv.AppendBool(append(b, `,"estimated":`...), r.Estimated)
+	if !r.Trail.none() {
+		b = append(r.Trail.append(append(b, `,"trail":"`...)), '"')
+	}
 	return append(b, '}')
 }
 
@@ -177,7 +183,7 @@ func (r usageRow) record() UsageRecord {
 			Characters: r.Characters, Requests: r.Requests,
 		},
 		Cost: app.Amount(r.Cost), Reserved: app.Amount(r.Reserved), Overrun: app.Amount(r.Overrun),
-		Attempts: int(r.Attempts), StartedAt: r.StartedAt.UTC(),
+		Attempts: int(r.Attempts), StartedAt: r.StartedAt.UTC(), Trail: parseTrail(r.Trail),
 		FirstByte: time.Duration(r.FirstByteMicros) * time.Microsecond, Duration: time.Duration(r.DurationMicros) * time.Microsecond,
 	}
 }

@@ -76,8 +76,12 @@ func (b *SQLBank) Take(ctx context.Context, r Replica, a Ask) (Row, error) {
 	if a.Need < 0 || a.Purse == "" {
 		return Row{}, fmt.Errorf("lease: take %d of %q", a.Need, a.Purse)
 	}
-	row, result, err := b.lease(ctx, "take", `take_lease($1, $2, $3, $4, $5)`, a.Purse,
-		r.ID, r.Epoch, a.Purse, int64(a.Need), int64(max(a.Need, a.Want)))
+	row, result := leaseRow{Row: Row{Purse: a.Purse}}, ""
+	var limit, period, start = new(int64), new(string), new(time.Time)
+	err := b.step(ctx, "take", `select `+leaseColumns+`, cap_nanos, cap_period, cap_start from take_lease($1, $2, $3, $4, $5)`,
+		[]any{r.ID, r.Epoch, a.Purse, int64(a.Need), int64(max(a.Need, a.Want))},
+		append(row.into(&result), &limit, &period, &start)...)
+	row.Free = row.balance.Available()
 	if err != nil {
 		return Row{}, err
 	}
@@ -85,7 +89,7 @@ func (b *SQLBank) Take(ctx context.Context, r Replica, a Ask) (Row, error) {
 	case "granted":
 		return row.Row, nil
 	case "short", "elsewhere":
-		return Row{}, &Short{Balance: row.balance, Elsewhere: result == "elsewhere"}
+		return Row{}, &Short{Balance: row.balance, Elsewhere: result == "elsewhere", Limit: billing.LimitOf(limit, period, start)}
 	case "fenced":
 		return Row{}, ErrFenced
 	case "frozen":
@@ -97,7 +101,10 @@ func (b *SQLBank) Take(ctx context.Context, r Replica, a Ask) (Row, error) {
 
 // Return gives back so much of a lease that its returned sum is at least total.
 func (b *SQLBank) Return(ctx context.Context, r Replica, purse string, total app.Amount) (Row, error) {
-	row, result, err := b.lease(ctx, "return", `return_lease($1, $2, $3, $4)`, purse, r.ID, r.Epoch, purse, int64(total))
+	row, result := leaseRow{Row: Row{Purse: purse}}, ""
+	err := b.step(ctx, "return", `select `+leaseColumns+` from return_lease($1, $2, $3, $4)`,
+		[]any{r.ID, r.Epoch, purse, int64(total)}, row.into(&result)...)
+	row.Free = row.balance.Available()
 	if err == nil && result == "fenced" {
 		err = ErrFenced
 	}
@@ -110,15 +117,13 @@ type leaseRow struct {
 	balance billing.Balance
 }
 
-// lease calls a function that answers with a lease.
-func (b *SQLBank) lease(ctx context.Context, verb, call, purse string, args ...any) (leaseRow, string, error) {
-	row, result := leaseRow{Row: Row{Purse: purse}}, ""
-	err := b.step(ctx, verb, `
-		select result, coalesce(granted, 0), coalesce(returned, 0), coalesce(spent, 0), coalesce(posted, 0), coalesce(held, 0),
-			coalesce(exact, false)
-		from `+call, args, &result, &row.Granted, &row.Returned, &row.Spent, &row.balance.Posted, &row.balance.Held, &row.Exact)
-	row.Free = row.balance.Available()
-	return row, result, err
+// leaseColumns are what functions answer with that say how a lease stands.
+const leaseColumns = `result, coalesce(granted, 0), coalesce(returned, 0), coalesce(spent, 0), coalesce(posted, 0), coalesce(held, 0),
+	coalesce(exact, false)`
+
+// into is where they go.
+func (l *leaseRow) into(result *string) []any {
+	return []any{result, &l.Granted, &l.Returned, &l.Spent, &l.balance.Posted, &l.balance.Held, &l.Exact}
 }
 
 // Apply charges a batch and says how far the journal is applied now. Without a journal it works for a run that is over

@@ -35,8 +35,11 @@ func (t *Till) refusal(err error, r billing.HoldRequest, budget bool) error {
 	var short *Short
 	switch {
 	case errors.As(err, &short):
-		if budget {
+		switch {
+		case budget:
 			return t.refuse(billing.OverBudget(r.Min, short.Balance), &t.counters.refusedBudget)
+		case short.Limit.Set():
+			return t.refuse(billing.OverLimit(r.Min, short.Balance, short.Limit), &t.counters.refusedLimit)
 		}
 		return t.refuse(billing.Unfunded(r.Min, short.Balance), &t.counters.refusedUnfunded)
 	case errors.Is(err, ErrFenced):

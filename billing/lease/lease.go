@@ -64,10 +64,11 @@ var (
 	ErrFenced = errors.New("lease: the replica's epoch is over")
 )
 
-// Short is ErrShort with what there is.
+// Short is ErrShort with what there is. Limit is set where it is the account's spend limit that leaves no more.
 type Short struct {
 	Balance   billing.Balance
 	Elsewhere bool
+	Limit     billing.SpendLimit
 }
 
 // Error is the text of ErrShort.

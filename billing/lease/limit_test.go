@@ -2,7 +2,9 @@ package lease_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"umg/app"
 	"umg/billing"
@@ -44,5 +46,55 @@ func TestALimitThatIsLoweredIsNotSpentPastWithWhatLeasesGiveBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.balance(key, 0, 0)
+	v.books()
+}
+
+// An account's own limit stands beside its credit: for calls, for jobs, and with what was spent before there was a limit.
+func TestASpendLimitHoldsForCallsAndJobsUntilItsPeriodIsOver(t *testing.T) {
+	t.Parallel()
+	v := openVault(t)
+	account, r := v.account(app.Dollar), v.register("one")
+	v.take(r, account, 100, 100)
+	v.apply(r, v.settlement(r, account, 100, 30)) // before there is a limit
+	if err := v.ledger.SetSpendLimit(t.Context(), v.db, account, 200, billing.EachDay); err != nil {
+		t.Fatal(err)
+	}
+	_, err := v.bank.Take(t.Context(), r, lease.Ask{Purse: account, Need: 101, Want: 101}) // 30 spent, 70 held
+	var short *lease.Short
+	if !errors.As(err, &short) || short.Balance.Available() != 100 || short.Limit.Limit != 200 || short.Limit.ResetsAt.IsZero() {
+		t.Fatalf("past the limit: %v, %+v", err, short)
+	}
+	v.take(r, account, 60, 60)
+	job := billing.HoldRequest{ID: v.ids.New("vid"), AccountID: account, Want: 41}
+	_, err = v.ledger.HoldFor(t.Context(), v.db, job, time.Hour)
+	if e := app.AsError(err); e.Code != "spend_limit_exceeded" || !strings.Contains(e.Message, "$0.00000004 is left") || !e.NoRetry {
+		t.Errorf("a job past the limit: %v", err)
+	}
+	job.Want = 40
+	h, err := v.ledger.HoldFor(t.Context(), v.db, job, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := billing.Settlement{Cost: 25, Record: billing.UsageRecord{RequestID: job.ID, StartedAt: time.Now(), Outcome: "succeeded", Reason: "completed"}}
+	if err := v.ledger.SettleIn(t.Context(), v.db, h, done); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := v.ledger.AccountSpendLimit(t.Context(), account); err != nil || s.Spent != 55 || s.Held != 0 || s.Left() != 145 {
+		t.Errorf("limit %+v, %v", s, err)
+	}
+	if _, err := v.db.Exec(`update spend_limits set period_start = period_start - interval '1 day'`); err != nil { // as if it were tomorrow
+		t.Fatal(err)
+	}
+	if s, err := v.ledger.AccountSpendLimit(t.Context(), account); err != nil || s.Spent != 0 || s.ResetsAt.Before(time.Now()) {
+		t.Errorf("the limit of the next day %+v, %v", s, err)
+	}
+	v.take(r, account, 70, 70) // 200 held
+	if _, err := v.bank.Take(t.Context(), r, lease.Ask{Purse: account, Need: 1, Want: 1}); !errors.Is(err, lease.ErrShort) {
+		t.Errorf("past the limit of the next day: %v", err)
+	}
+	v.apply(r, v.settlement(r, account, 10, 10))
+	if s, err := v.ledger.AccountSpendLimit(t.Context(), account); err != nil || s.Spent != 10 {
+		t.Errorf("limit after the first charge of a day %+v, %v", s, err)
+	}
 	v.books()
 }

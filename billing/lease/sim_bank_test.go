@@ -33,6 +33,22 @@ type purse struct {
 	frozen       bool
 	budget       bool
 	grants       []grant // in the order in which they are drawn
+	limit        billing.SpendLimit
+	spent        app.Amount // in the limit's period, which is longer than any run
+	allowed      app.Amount // the most that may be spent and held under it: more than the limit after it was lowered, or paid late
+}
+
+// restrict gives an account a spend limit, changes it or takes it away.
+func (p *purse) restrict(limit billing.SpendLimit) {
+	p.limit, p.allowed = limit, max(limit.Limit, p.spent+p.held)
+}
+
+// sum is what of the purse may be held, and the limit where that is what leaves less.
+func (p *purse) sum() (app.Amount, billing.SpendLimit) {
+	if left := max(p.held, p.limit.Limit-p.spent); p.limit.Set() && left < p.posted {
+		return left, p.limit
+	}
+	return p.posted, billing.SpendLimit{}
 }
 
 type grant struct {
@@ -162,9 +178,10 @@ func (b *books) Take(_ context.Context, r Replica, a Ask) (Row, error) {
 	case p.frozen:
 		return Row{}, app.Errorf(app.Forbidden, "account_frozen", "This account is frozen.").Final()
 	}
-	free := p.posted - p.held
+	sum, limit := p.sum()
+	free := sum - p.held
 	if free < a.Need {
-		return Row{}, &Short{Balance: billing.Balance{Posted: p.posted, Held: p.held}, Elsewhere: b.recall(r, a.Purse)}
+		return Row{}, &Short{Balance: billing.Balance{Posted: sum, Held: p.held}, Elsewhere: b.recall(r, a.Purse), Limit: limit}
 	}
 	grant := max(a.Need, min(max(a.Need, a.Want), free/2))
 	exact := p.exact || (free-grant)/20 < a.Need
@@ -183,7 +200,7 @@ func (b *books) Take(_ context.Context, r Replica, a Ask) (Row, error) {
 	l.granted += grant
 	p.held += grant
 	row := p.row(l, a.Purse)
-	row.Exact = exact
+	row.Free, row.Exact = sum-p.held, exact
 	return row, nil
 }
 
@@ -279,6 +296,8 @@ func (b *books) pay(one billing.Recorded, id string, cost app.Amount) (paid app.
 	rest := min(cost-paid, p.posted-p.held)
 	p.posted -= rest
 	paid += rest
+	p.spent += paid
+	p.allowed += rest // its lease was gone, which had kept it under the limit
 	left := paid
 	for i := range p.grants {
 		draw := min(left, p.grants[i].remaining)
@@ -382,6 +401,9 @@ func (b *books) check() error {
 		}
 		if p.budget {
 			continue
+		}
+		if p.limit.Set() && p.spent+p.held > p.allowed {
+			return fmt.Errorf("account %s: %d spent and %d held of its limit of %d", id, p.spent, p.held, p.allowed)
 		}
 		var remaining app.Amount
 		for _, g := range p.grants {

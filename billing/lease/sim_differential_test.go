@@ -26,6 +26,7 @@ type pair struct {
 	r      *mathrand.Rand
 	db     *sqlx.DB
 	sql    *SQLBank
+	ledger *billing.Ledger
 	model  *books
 	purses []string
 	runs   []Replica // that were ever registered, those that are over too
@@ -38,6 +39,7 @@ func openPair(t *testing.T, db *sqlx.DB, seed uint64) *pair {
 	ids := app.IDs{Now: time.Now, Random: rand.Reader}
 	p := &pair{t: t, r: mathrand.New(mathrand.NewPCG(seed, 3)), db: db, sql: OpenBank(db, time.Now, ids), model: newBooks()}
 	ledger := billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: slog.New(slog.DiscardHandler)})
+	p.ledger = ledger
 	must := func(err error) {
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +90,7 @@ func (p *pair) step() {
 	}
 	purse := p.purses[p.r.IntN(len(p.purses))]
 	amount := app.Amount(p.r.IntN(3000))
-	switch p.r.IntN(14) {
+	switch p.r.IntN(15) {
 	case 0:
 		p.same("renew", func(b registered) (any, error) { return 0, b.Renew(ctx, run) })
 	case 1, 2, 3, 4:
@@ -105,7 +107,27 @@ func (p *pair) step() {
 		p.same("end", func(b registered) (any, error) { return 0, b.End(ctx, run) })
 	case 13:
 		p.silence(run)
+	case 14:
+		p.restrict(p.purses[2*p.r.IntN(2)], app.Amount(p.r.IntN(9000)))
 	}
+}
+
+// restrict gives an account a spend limit, or takes it away.
+func (p *pair) restrict(account string, to app.Amount) {
+	p.t.Helper()
+	set := p.ledger.CloseSpendLimit(p.t.Context(), p.db, account)
+	if to > 2000 {
+		set = p.ledger.SetSpendLimit(p.t.Context(), p.db, account, to, billing.EachMonth)
+	}
+	limit, err := p.ledger.AccountSpendLimit(p.t.Context(), account)
+	if set != nil || err != nil {
+		p.t.Fatal(set, err)
+	}
+	if spent := p.model.purses[account].spent; limit.Set() && limit.Spent != spent { // before it had a limit counts too
+		p.t.Fatalf("%s has spent %d under its limit, want %d", account, limit.Spent, spent)
+	}
+	limit.Spent, limit.Held = 0, 0
+	p.model.purses[account].restrict(limit)
 }
 
 // silence makes a replica seem lost, and has it reaped.

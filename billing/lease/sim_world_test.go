@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/billing"
 	"umg/billing/journal/journaltest"
 )
 
@@ -25,6 +26,7 @@ type options struct {
 	eio, poison, overruns, losses float64
 	eager                         bool // control: answers before the settlement is durable
 	careless                      bool // control: neither cursor nor ids guard what is applied
+	limits                        float64
 }
 
 func deriveOptions(seed uint64) options {
@@ -45,6 +47,9 @@ func deriveOptions(seed uint64) options {
 		eio: some(0.15, 0.1), poison: some(0.1, 0.1), overruns: some(0.3, 0.3), losses: some(0.05, 0.01),
 	}
 	o.cutOffs = o.aways
+	if limits := rand.New(rand.NewPCG(seed, 4)); limits.Float64() < 0.4 {
+		o.limits = 0.1 * limits.Float64()
+	}
 	if !o.journal { // without a second copy a backup is all there is
 		o.restores = 0
 	}
@@ -59,6 +64,7 @@ type world struct {
 	seed      uint64
 	o         options
 	r         *rand.Rand
+	limits    *rand.Rand // its own, so that older seeds go on as they went
 	now       time.Duration
 	books     *books
 	backup    *books
@@ -78,7 +84,8 @@ type world struct {
 }
 
 func newWorld(seed uint64, o options) *world {
-	w := &world{seed: seed, o: o, r: rand.New(rand.NewPCG(seed, 2)), books: newBooks(), now: time.Hour, refusals: map[app.Kind]int{}}
+	w := &world{seed: seed, o: o, r: rand.New(rand.NewPCG(seed, 2)), limits: rand.New(rand.NewPCG(seed, 5)),
+		books: newBooks(), now: time.Hour, refusals: map[app.Kind]int{}}
 	w.books.careless = o.careless
 	for i := range o.accounts {
 		id := fmt.Sprintf("acc_%d", i)
@@ -207,8 +214,27 @@ func (w *world) misfortune() {
 	w.fortune()
 }
 
+// restrict changes the spend limit of an account, and has leases called back as the books do.
+func (w *world) restrict() {
+	id, limit := w.accounts[w.limits.IntN(len(w.accounts))], billing.SpendLimit{}
+	if w.limits.IntN(4) > 0 {
+		limit.Limit = app.Amount(1 + w.limits.IntN(3000))
+	}
+	set := func(b *books) {
+		b.purses[id].restrict(limit)
+		b.recall(Replica{}, id)
+	}
+	set(w.books)
+	w.since = append(w.since, set)
+	w.note("%s may spend %d", id, limit.Limit)
+	w.changed = true
+}
+
 // fortune is what happens to accounts.
 func (w *world) fortune() {
+	if w.o.limits > w.limits.Float64() {
+		w.restrict()
+	}
 	id := w.accounts[w.r.IntN(len(w.accounts))]
 	switch {
 	case w.chance(w.o.grants):

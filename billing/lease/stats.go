@@ -10,8 +10,8 @@ import (
 )
 
 type counters struct {
-	applied, direct, kept, undelivered, quarantined, orphans, marksMissed, takes, fenced atomic.Int64
-	refusedUnfunded, refusedBudget, refusedFrozen, refusedAway, refusedPaper             atomic.Int64
+	applied, direct, kept, undelivered, quarantined, orphans, marksMissed, takes, fenced   atomic.Int64
+	refusedUnfunded, refusedBudget, refusedLimit, refusedFrozen, refusedAway, refusedPaper atomic.Int64
 }
 
 // Stats are what a till has done since it was made, and how it stands now.
@@ -33,6 +33,7 @@ type Stats struct {
 	Fenced           int64 // epochs that were over before their run
 	RefusedUnfunded  int64
 	RefusedBudget    int64
+	RefusedLimit     int64
 	RefusedFrozen    int64
 	RefusedAway      int64
 	RefusedUnwritten int64 // because the journal had no room
@@ -45,6 +46,7 @@ func (t *Till) Stats() Stats {
 		Running: t.calls.running.Load(), Kept: t.later.count(), Applied: c.applied.Load(), Orphans: c.orphans.Load(),
 		Direct: c.direct.Load(), Undelivered: c.undelivered.Load(), Quarantined: c.quarantined.Load(), MarksMissed: c.marksMissed.Load(),
 		Takes: c.takes.Load(), Fenced: c.fenced.Load(), RefusedUnfunded: c.refusedUnfunded.Load(), RefusedBudget: c.refusedBudget.Load(),
+		RefusedLimit:  c.refusedLimit.Load(),
 		RefusedFrozen: c.refusedFrozen.Load(), RefusedAway: c.refusedAway.Load(), RefusedUnwritten: c.refusedPaper.Load(),
 	}
 	if t.o.Journal != nil {

@@ -66,6 +66,7 @@ func (h *house) figures() []server.Figure {
 		{"umg_lease_takes_total", "Times that credit was asked of the books.", func(s lease.Stats) int64 { return s.Takes }},
 		{"umg_replica_fenced_total", "Times that this replica's run was declared over.", func(s lease.Stats) int64 { return s.Fenced }},
 		{"umg_refused_unfunded_total", "Calls refused for want of credit.", func(s lease.Stats) int64 { return s.RefusedUnfunded }},
+		{"umg_refused_spend_limit_total", "Calls refused by their account's spend limit.", func(s lease.Stats) int64 { return s.RefusedLimit }},
 		{"umg_refused_budget_total", "Calls refused by their key's budget.", func(s lease.Stats) int64 { return s.RefusedBudget }},
 		{"umg_refused_away_total", "Calls refused as the books were away.", func(s lease.Stats) int64 { return s.RefusedAway }},
 		{"umg_refused_unwritten_total", "Calls refused as the journal had no room.", func(s lease.Stats) int64 { return s.RefusedUnwritten }},

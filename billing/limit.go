@@ -1,0 +1,112 @@
+package billing
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"umg/app"
+	"umg/app/postgres"
+)
+
+// SpendLimit is how much an account may spend in a period, whatever its credit and the budgets of its keys leave. The zero value is
+// none.
+type SpendLimit struct {
+	Limit    app.Amount
+	Period   Period
+	Spent    app.Amount // in this period
+	Held     app.Amount // by calls and jobs that run; what they cost counts when they end
+	ResetsAt time.Time
+}
+
+// Set reports whether there is a limit.
+func (s SpendLimit) Set() bool { return s.Limit > 0 }
+
+// Left is what is neither spent nor held, and never below zero.
+func (s SpendLimit) Left() app.Amount { return max(s.Limit-s.Spent-s.Held, 0) }
+
+// LimitOf is a limit as the books tell of it: nil for none. What was spent of it they do not say.
+func LimitOf(limit *int64, period *string, start *time.Time) SpendLimit {
+	if limit == nil || period == nil || start == nil {
+		return SpendLimit{}
+	}
+	p := Period(*period)
+	return SpendLimit{Limit: app.Amount(*limit), Period: p, ResetsAt: *p.next(*start)}
+}
+
+// SetSpendLimit gives an account a limit or changes it. What it spent in this period stays spent, and counts also for a limit that
+// is new. Leases that replicas hold without need go back at once.
+func (l *Ledger) SetSpendLimit(ctx context.Context, q postgres.Queryer, accountID string, limit app.Amount, period Period) error {
+	now := l.o.Now()
+	if limit <= 0 || limit > grantNanosMax || period.next(now) == nil {
+		return fmt.Errorf("billing: spend limit of account %s: $%s each %q", accountID, limit, period)
+	}
+	var done bool
+	err := q.GetContext(ctx, &done, `select set_spend_limit($1, $2, $3, $4)`, accountID, int64(limit), string(period), period.begin(now))
+	if err == nil && !done {
+		return fmt.Errorf("billing: spend limit: account %s has no credit account", accountID)
+	}
+	return wrap("set spend limit", err)
+}
+
+// CloseSpendLimit takes an account's limit away. Closing none changes nothing.
+func (l *Ledger) CloseSpendLimit(ctx context.Context, q postgres.Queryer, accountID string) error {
+	_, err := q.ExecContext(ctx, `delete from spend_limits where account_id = $1`, accountID)
+	return wrap("close spend limit", err)
+}
+
+// SpendLimit is the account's limit, the zero value when it has none.
+func (l *Ledger) SpendLimit(ctx context.Context, q postgres.Queryer, accountID string) (SpendLimit, error) {
+	row, err := selectSpendLimit(ctx, q, accountID)
+	if errors.Is(err, sql.ErrNoRows) {
+		return SpendLimit{}, nil
+	}
+	if err != nil {
+		return SpendLimit{}, wrap("spend limit", err)
+	}
+	s := SpendLimit{Limit: row.Limit, Period: row.Period, Spent: row.Spent, Held: row.Held}
+	start := row.Period.begin(l.o.Now())
+	if start.After(row.Start) { // nothing has happened yet in the period that has begun
+		s.Spent = 0
+	} else {
+		start = row.Start
+	}
+	s.ResetsAt = *row.Period.next(start)
+	return s, nil
+}
+
+// AccountSpendLimit is SpendLimit outside of a transaction.
+func (l *Ledger) AccountSpendLimit(ctx context.Context, accountID string) (SpendLimit, error) {
+	return l.SpendLimit(ctx, l.db, accountID)
+}
+
+type spendLimitRow struct {
+	Limit  app.Amount `db:"limit_nanos"`
+	Period Period     `db:"period"`
+	Start  time.Time  `db:"period_start"`
+	Spent  app.Amount `db:"spent_nanos"`
+	Held   app.Amount `db:"held_nanos"`
+}
+
+// selectSpendLimit leaves out of what is held what replicas only keep at hand: it comes back when nothing needs it.
+func selectSpendLimit(ctx context.Context, q postgres.Queryer, accountID string) (row spendLimitRow, err error) {
+	err = q.GetContext(ctx, &row, `
+		select s.limit_nanos, s.period, s.period_start, s.spent_nanos, a.held_nanos - leased_nanos(a.id) as held_nanos
+		from spend_limits s join credit_accounts a on a.id = s.account_id where s.account_id = $1`, accountID)
+	return row, err
+}
+
+// periodNames are the periods as sentences have them.
+var periodNames = map[Period]string{EachDay: "a day", EachWeek: "a week", EachMonth: "a month"}
+
+// OverLimit is Unfunded for an account whose own spend limit is used up, whatever credit it has.
+func OverLimit(needed app.Amount, b Balance, s SpendLimit) *app.Error {
+	e := app.Errorf(app.Unfunded, "spend_limit_exceeded",
+		"This call needs $%s; $%s is left of this account's spend limit of $%s %s%s. The limit begins anew on %s. Raise it on the "+
+			"billing page of the console (/console/billing), or wait until then.",
+		needed, b.Available(), s.Limit, periodNames[s.Period], reserved(b), s.ResetsAt.UTC().Format("2006-01-02 at 15:04 UTC")).Final()
+	e.Doc = "/console/billing"
+	return e
+}
