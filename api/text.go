@@ -59,7 +59,7 @@ func (a *API) generate(x *call) error {
 	out := a.outlet(x)
 	before := a.now().Sub(x.access.Started) - x.access.reading
 	c := x.textCall(request, release)
-	c.Keep, c.Kept = once.keeper(), once.kept()
+	c.Keep, c.Kept, c.Door, c.Sending = once.keeper(), once.kept(), before, x.access.reading
 	report, err := a.gateway.Generate(x.Request().Context(), c, out)
 	once.note(report, err)
 	if array, ok := out.(*arraySink); ok {

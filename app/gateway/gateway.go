@@ -106,6 +106,9 @@ type Call struct {
 
 	LimitFactor int     // multiplies the usual limits of the account; zero is one
 	Timing      *Timing // to be kept while the call runs; nil when nobody asks
+
+	Door    time.Duration // that it took before the call to recognise its caller, for the record
+	Sending time.Duration // in which the caller sent it, before that
 }
 
 // Sink is the client's end of a call. Begin comes once, before the first Write. A Write or Flush that the client does
@@ -154,15 +157,18 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (*Report, e
 	if err != nil {
 		return r.refused(err)
 	}
+	r.trace.checked = r.since()
 	if err = r.enter(); err != nil {
 		return r.refused(err)
 	}
+	r.trace.admitted = r.since()
 	defer func() { r.slot.Release(r.bill.tokens()) }()
 
 	defer r.abandon(ctx)
 	if err = r.reserveCredit(ctx); err != nil {
 		return r.refused(err)
 	}
+	r.trace.funded = r.since()
 	r.begin(out)
 	defer r.end()
 	err = r.open(ctx) // an upstream has begun to answer, and nothing was sent yet

@@ -170,7 +170,8 @@ func overtaken(fault *provider.Fault) *provider.Fault {
 func (r *run) adopt(h *hedge) {
 	v := h.rival
 	r.original = v.original
-	r.try, r.trying, r.tryAt, r.tryFirst, r.trace.trying = v.try, v.trying, v.tryAt, v.tryFirst, v.trace.trying
+	r.try, r.trying, r.tryAt, r.tryFirst = v.try, v.trying, v.tryAt, v.tryFirst
+	r.trace.trying, r.trace.running = v.trace.trying, v.trace.running
 	r.answer, r.frames, r.stream, r.body = v.answer, v.frames, v.stream, v.body
 	r.frame, r.batch, r.came, r.done, r.tally, r.answered = v.frame, v.batch, v.came, v.done, v.tally, v.answered
 	r.cancel = func(cause error) {
@@ -182,12 +183,11 @@ func (r *run) adopt(h *hedge) {
 	r.out.tell(droppedHeader, r.way.Dropped())
 }
 
-// join adds the attempts that were made aside.
+// join adds the attempts that were made aside, the first of the two last. It keeps which of them is answering.
 func (t *trace) join(v *trace) {
-	for _, try := range v.tries[:v.tried] {
-		if t.tried < triesKept {
-			t.tries[t.tried] = try
-			t.tried++
+	for i := range v.tried {
+		if t.add(v.tries[i], v.kept[i]) && v.running == i+1 {
+			v.running = t.tried
 		}
 	}
 	if v.fault != nil {
@@ -199,6 +199,9 @@ func (t *trace) join(v *trace) {
 func (r *run) lost(fault *provider.Fault) {
 	if fault.Err != nil && r.route != nil {
 		r.hideUpstreamName(fault.Err)
+	}
+	if n := r.trace.tried; n > 0 && fault.Class == provider.ClassEnded {
+		r.trace.kept[n-1].Cause = string(fault.Class) // it looked as if its client had left
 	}
 	r.endTry(fault)
 	r.drop()

@@ -63,6 +63,9 @@ func TestALateFirstRouteIsOvertakenByTheNext(t *testing.T) {
 		b.settled(r.Cost)
 		if u := b.record(); u.Provider != "beta" || u.UpstreamModel != "up-hedged-b" || u.Attempts != 2 || u.Cost != cost(r.Usage[0], 20) {
 			t.Errorf("record %+v", u)
+		} else if won, lost := u.Trail.Attempts[0], u.Trail.Attempts[1]; won.Provider != "beta" || won.Cause != "" || lost.Provider != "alpha" ||
+			lost.Cause != "ended" || lost.Start >= won.Start || lost.Took <= 0 {
+			t.Errorf("attempts %+v", u.Trail.Attempts)
 		}
 		// The answer is as late as the 95th percentile of the first route and the first byte of the second.
 		if r.FirstByte > 700*time.Millisecond {
@@ -95,6 +98,9 @@ func TestASecondRouteThatIsLaterLoses(t *testing.T) {
 		t.Errorf("report %+v: %s", r, s.text())
 	}
 	b.settled(r.Cost)
+	if tries := b.record().Trail.Attempts; len(tries) != 2 || tries[0].Cause != "ended" || tries[1].Provider != "alpha" || tries[1].Cause != "" {
+		t.Errorf("attempts %+v", tries)
+	}
 	if lost := b.of("beta"); !lost.ClientLeft || lost.Finished.Sub(lost.Started) > 600*time.Millisecond {
 		t.Errorf("the loser went on: %+v", lost)
 	}

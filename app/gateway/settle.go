@@ -84,7 +84,7 @@ func (r *run) record(rule billing.Rule, bill billed, ended error) billing.UsageR
 		Style: string(r.call.Style), RateCardID: r.model.RateCard.ID, EndUser: r.head.EndUser, FinishReason: r.tally.Finish,
 		Streamed: r.head.Stream, Estimated: rule.Estimated, Outcome: rule.Outcome, Reason: string(rule.Reason),
 		Usage: bill.readings(), Attempts: r.attempts, StartedAt: r.started, FirstByte: r.firstByte,
-		Duration: r.gateway.o.Now().Sub(r.started),
+		Duration: r.gateway.o.Now().Sub(r.started), Trail: r.trail(),
 	}
 	if r.route != nil {
 		u.Provider, u.UpstreamModel = r.route.Provider.ID, r.route.Model

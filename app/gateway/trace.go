@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"time"
 
@@ -13,7 +14,10 @@ import (
 )
 
 // triesKept is how many attempts of a call are told apart.
-const triesKept = 8
+const triesKept = billing.AttemptsKept
+
+// causeHidden is what an account reads of an attempt that failed for a reason which is the operator's alone.
+const causeHidden = "unavailable"
 
 // Try is one attempt of a call at a provider, for metrics.
 type Try struct {
@@ -81,8 +85,12 @@ type trace struct {
 	came    time.Time       // when its last bytes did
 	fault   *provider.Fault // of the last attempt that failed
 	tries   [triesKept]Try
+	kept    [triesKept]billing.Attempt // the same for the account
 	tried   int
+	running int           // which of them is answering, counted from one; zero when none is, or none of those
 	settled time.Duration // how long the charge took behind the answer
+
+	checked, admitted, funded time.Duration // when these steps were done, since the call began
 }
 
 // operationOf names what a style does.
@@ -158,13 +166,49 @@ func (r *run) opened(fault *provider.Fault) {
 	}
 	r.call.Timing.end(at)
 	try := Try{Provider: r.route.Provider.ID, Waited: at.Sub(r.trace.asked)}
-	if fault != nil {
+	kept := billing.Attempt{Provider: try.Provider, Start: r.trace.asked.Sub(r.started)}
+	if fault == nil {
+		kept.Status, kept.First = http.StatusOK, try.Waited
+	} else {
 		try.Fault = fault.Class
+		fail(&kept, fault, try.Waited)
 	}
 	r.trace.asked = time.Time{}
-	if r.trace.tried < triesKept {
-		r.trace.tries[r.trace.tried] = try
-		r.trace.tried++
+	r.trace.running = 0
+	if r.trace.add(try, kept) && fault == nil {
+		r.trace.running = r.trace.tried
+	}
+}
+
+// add keeps an attempt, as long as there is room.
+func (t *trace) add(try Try, kept billing.Attempt) bool {
+	if t.tried == triesKept {
+		return false
+	}
+	t.tries[t.tried], t.kept[t.tried] = try, kept
+	t.tried++
+	return true
+}
+
+// fail notes how an attempt has failed, in what an account may know: not what is wrong with the credentials or the catalog.
+func fail(a *billing.Attempt, fault *provider.Fault, took time.Duration) {
+	a.Cause, a.Took = string(fault.Class), max(took, time.Microsecond) // zero would say that it never ended
+	if fault.Status != 0 {
+		a.Status = fault.Status
+	}
+	if fault.Class == provider.ClassCredential || fault.Class == provider.ClassSetup {
+		a.Cause, a.Status = causeHidden, 0
+	}
+}
+
+// since is how long the call has run.
+func (r *run) since() time.Duration { return r.gateway.o.Now().Sub(r.started) }
+
+// trail is what the record of the call has of its way.
+func (r *run) trail() billing.Trail {
+	t := &r.trace
+	return billing.Trail{
+		Door: r.call.Door, Body: r.call.Sending, Checked: t.checked, Admitted: t.admitted, Funded: t.funded, Attempts: t.kept[:t.tried],
 	}
 }
 
@@ -173,6 +217,12 @@ func (r *run) opened(fault *provider.Fault) {
 func (r *run) ended(fault *provider.Fault) {
 	if fault != nil && fault.Class != provider.ClassEnded {
 		r.trace.fault = fault
+	}
+	if at := r.trace.running; at > 0 {
+		if kept := &r.trace.kept[at-1]; fault != nil {
+			fail(kept, fault, r.since()-kept.Start)
+		}
+		r.trace.running = 0
 	}
 	r.trace.trying.End(fault)
 	r.trace.trying = nil

@@ -24,7 +24,7 @@ func TestACallTellsItsTimeAndItsAttempts(t *testing.T) {
 	b.fault("alpha", "status=503;slow-first=30ms")
 	call := b.call("test/two", "echo: found", "")
 	timing := &gateway.Timing{}
-	call.Timing = timing
+	call.Timing, call.Door = timing, time.Millisecond
 	report, err := b.gateway.Generate(t.Context(), call, &sink{})
 	must(t, err)
 	if n := len(report.Tries); n != report.Attempts || n < 2 || report.Tries[0].Fault != "server_error" || report.Tries[n-1].Fault != "" ||
@@ -44,6 +44,29 @@ func TestACallTellsItsTimeAndItsAttempts(t *testing.T) {
 	}
 	if n := len(spans.Ended()); n != 1+report.Attempts {
 		t.Errorf("%d spans ended", n)
+	}
+	trail := b.record().Trail
+	if trail.Door != time.Millisecond || trail.Checked <= 0 || trail.Admitted < trail.Checked || trail.Funded < trail.Admitted {
+		t.Errorf("the steps of the record: %+v", trail)
+	}
+	first, last := trail.Attempts[0], trail.Attempts[len(trail.Attempts)-1]
+	if first.Provider != "alpha" || first.Status != 503 || first.Cause != "server_error" || first.Start < trail.Funded || first.First != 0 ||
+		first.Took < 30*time.Millisecond || last.Provider != "beta" || last.Status != 200 || last.Cause != "" ||
+		last.Start < first.Start+first.Took || last.First <= 0 || last.Took != 0 {
+		t.Errorf("the attempts of the record: %+v", trail.Attempts)
+	}
+}
+
+// TestTheRecordHidesWhatIsTheOperators keeps from an account that a credential of the gateway was refused.
+func TestTheRecordHidesWhatIsTheOperators(t *testing.T) {
+	t.Parallel()
+	b := setup(t, startMoney)
+	b.fault("alpha", "status=401")
+	r, _, err := b.generate(b.call("test/two", "echo: found", streamed))
+	must(t, err)
+	first := b.record().Trail.Attempts[0]
+	if r.Tries[0].Fault != "credential" || first.Provider != "alpha" || first.Cause != "unavailable" || first.Status != 0 || first.Took <= 0 {
+		t.Errorf("%+v of %+v", first, r.Tries)
 	}
 }
 
