@@ -31,6 +31,23 @@ func (p Playground) takes(kind string) bool {
 	return false
 }
 
+// answered says whether the conversation ends with an answer.
+func (p PlayPane) answered() bool {
+	n := len(p.Form.Turns)
+	return n > 0 && p.Form.Turns[n-1].Answer
+}
+
+// choice says whether there are answers of several models, of which one can be the winner.
+func (p Playground) choice() bool {
+	n := 0
+	for _, pane := range p.panes() {
+		if pane.answered() {
+			n++
+		}
+	}
+	return n > 1
+}
+
 // id makes an id of the pane's own. The first pane's are the plainest.
 func (p PlayPane) id(name string) string {
 	if p.Number == 0 {

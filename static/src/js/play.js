@@ -4,7 +4,7 @@ import "./estimate.js";
 import { changed, composer, field, page, panes, part, turnsOf } from "./playdom.js";
 import { load, save } from "./playfile.js";
 import { inspect } from "./playinspect.js";
-import { addPane, branch, pick, removePane, settle } from "./playpanes.js";
+import { addPane, branch, forget, pick, removePane, settle, unpick } from "./playpanes.js";
 import { clearTrouble, giveImage, runs, start, stop } from "./playrun.js";
 import { toEnd } from "./playstream.js";
 import "./playtools.js";
@@ -34,6 +34,7 @@ const send = () => {
     field("prompt").focus();
     return;
   }
+  forget();
   for (const form of asked) {
     start(form, written(said) ? said : undefined);
   }
@@ -110,7 +111,8 @@ const buttons = {
   "[data-stop-pane]": (button) => stop(button.closest("[data-pane]")),
   "[data-add-pane]": () => addPane(panes().at(-1)),
   "[data-remove-pane]": (button) => removePane(button.closest("[data-pane]")),
-  "[data-pick]": (button) => pick(button.closest("[data-pane]")),
+  "[data-pick], [data-winner]": (button) => pick(button.closest("[data-pane]")),
+  "[data-unpick]": unpick,
   "[data-inspect]": (button) => inspect(button.closest("[data-pane]")),
   "[data-export]": (button) => save(button.closest("[data-pane]")),
   "[data-import]": (button) => load(button.closest("[data-pane]")),
@@ -164,9 +166,15 @@ document.addEventListener("keydown", (event) => {
 // A page that is left ends what it had asked for, as the connection goes with it.
 addEventListener("pagehide", () => [...runs.keys()].forEach(stop));
 
-// name says on the button what pressing it does now.
+const answered = (form) => !runs.has(form) && turnsOf(form).at(-1)?.dataset.turn === "assistant";
+
+// name says on the button what pressing it does now, and lets a winner be named when there are answers to choose from.
 const name = () => {
   const all = panes();
+  for (const form of all) {
+    form.dataset.answered = String(answered(form));
+  }
+  page().dataset.choice = String(all.filter(answered).length > 1);
   const results = !written(message()) && all.some((form) => turnsOf(form).at(-1)?.dataset.turn === "tool");
   part(composer(), "send-word").textContent = results ? "Send results" : all.length > 1 ? `Send to ${all.length}` : "Send";
 };

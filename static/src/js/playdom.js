@@ -1,6 +1,6 @@
 // What the modules of the playground share: its panes, the one composer of them all, and shapes to fill.
 export const page = () => document.querySelector("[data-play]");
-export const panes = () => [...document.querySelectorAll("[data-pane]")];
+export const panes = () => [...document.querySelectorAll("[data-pane-list] > [data-pane]")]; // not those that are put away
 export const composer = () => document.querySelector("[data-composer]");
 export const part = (root, name) => root.querySelector(`[data-${name}]`);
 export const field = (name) => composer().querySelector(`[name="${name}"]`);

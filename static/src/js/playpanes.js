@@ -1,8 +1,8 @@
 // The panes: added, removed, chosen, branched; their models and styles; and what they share.
 import { closest } from "./dom.js";
-import { changed, composer, fetched, page, panes, part, settingsOf } from "./playdom.js";
+import { changed, composer, fetched, field, modelName, page, panes, part, settingsOf } from "./playdom.js";
 import { look } from "./playinspect.js";
-import { runs } from "./playrun.js";
+import { runs, stop } from "./playrun.js";
 import { copyTurns } from "./playturns.js";
 import { say, toast } from "./toasts.js";
 
@@ -88,6 +88,7 @@ export const addPane = async (from, { model = another(from), last = null } = {})
   data.set("model", model);
   try {
     const form = (await fetched(settingsPath, data)).querySelector("[data-pane]");
+    forget(); // they may have its number
     from.after(form);
     for (const one of [from, form]) {
       part(one, "system").open = false; // beside each other there is little room
@@ -118,15 +119,53 @@ export const removePane = (form) => {
   say("Removed");
 };
 
+// Panes that were put away are kept, with all they have, until the next message or pane.
+const away = { before: [], after: [] };
+
+// forget gives up the panes that are put away.
+export const forget = () => {
+  part(composer(), "picked").hidden = true;
+  part(page(), "put-away").replaceChildren();
+  away.before = [];
+  away.after = [];
+};
+
+const named = new Intl.ListFormat("en", { type: "conjunction" });
+
+// pick goes on with one pane. The others are put away, and what they are still being answered is stopped.
 export const pick = (form) => {
-  for (const other of panes().filter((one) => one !== form)) {
-    runs.get(other)?.controller.abort();
-    runs.delete(other);
-    other.remove();
+  const all = panes();
+  if (all.length < 2) {
+    return;
+  }
+  forget();
+  const at = all.indexOf(form);
+  away.before = all.slice(0, at);
+  away.after = all.slice(at + 1);
+  const others = [...away.before, ...away.after];
+  others.forEach(stop);
+  part(page(), "put-away").append(...others);
+  settle();
+  const words = `Going on with ${modelName(form)}. ${named.format(others.map(modelName))} ${others.length > 1 ? "are" : "is"} put away.`;
+  part(composer(), "picked-words").textContent = words;
+  part(composer(), "picked").hidden = false;
+  field("prompt").focus();
+  say(`${words} The button before the message brings ${others.length > 1 ? "them" : "it"} back.`);
+};
+
+// unpick brings back what pick has put away.
+export const unpick = () => {
+  const [form] = panes();
+  const others = [...away.before, ...away.after];
+  form.before(...away.before);
+  form.after(...away.after);
+  forget();
+  for (const other of others) {
+    part(other, "talk").scrollTop = part(other, "talk").scrollHeight;
   }
   settle();
-  form.querySelector(".model-button").focus();
-  say("The others are gone");
+  (form.querySelector("[data-winner]") ?? form.querySelector(".model-button")).focus();
+  say(`${named.format(others.map(modelName))} ${others.length > 1 ? "are" : "is"} back`);
 };
 
 // branch opens the conversation up to a turn in a pane of its own, or in a new tab when there is no room.
