@@ -19,6 +19,7 @@ const (
 	ManageMembers                    // invite people, change their roles and remove them
 	ManageMoney                      // buy credit and decide how it is bought
 	ManageAccount                    // change the settings of the account, read its audit log and export everything
+	ReadContent                      // see and delete what is kept of what was asked and answered in calls
 	OwnAccount                       // make and remove owners, delete the account
 
 	// AllRights are an owner's.
@@ -30,7 +31,7 @@ const (
 // rightWords name the rights for messages, in the order of their bits.
 var rightWords = [...]string{
 	"call text models", "make videos", "use videos", "use assets", "read models", "read usage", "manage webhooks", "manage keys",
-	"manage members", "manage billing", "manage the account", "own the account",
+	"manage members", "manage billing", "manage the account", "read kept content", "own the account",
 }
 
 // Has reports whether all of need are among the rights. Needing nothing is always granted.

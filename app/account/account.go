@@ -39,6 +39,7 @@ type User struct {
 	LimitFactor  int    `db:"limit_factor"` // multiplies the usual limits of the account
 	Frozen       bool   `db:"frozen"`       // the account may be looked at, but nothing may cost it anything
 	FrozenReason string `db:"frozen_reason"`
+	KeepContent  bool   `db:"keep_content"` // what is said in the playground is kept
 }
 
 // Principal is the user as somebody who acts for the account.

@@ -39,6 +39,10 @@ func fill(t *testing.T, db *sqlx.DB, u User) {
 		values ('lreq_' || $1, $1, $2, 'jane@example.com', '', 1, 2, 'for jane', 'open', now())`,
 		`insert into notice_choices (user_id, account_id, event, by_mail, in_console) values ($2, $1, 'video', true, false)`,
 		`insert into notice_reads (user_id, account_id, seen, read_at) values ($2, $1, '{low/jane}', now())`,
+		`insert into content_settings (account_id, keep, days, changed_at) select $1, 'all', 30, now() where $2 <> ''`,
+		`insert into call_contents (account_id, request_id, key_id, style, at, request, request_bytes, request_cut, answer, answer_bytes,
+			answer_cut, streamed, redacted)
+		select $1, 'req_' || $1, '', 'chat', now(), 'a secret question', 1, false, 'a secret answer', 1, false, false, 0 where $2 <> ''`,
 		`insert into webhook_endpoints (id, account_id, name, url, event_types, secret, secret_hint, created_at, updated_at)
 		select 'whe_' || $1, $1, 'mine', 'https://jane.example/hook', '{video.completed}', 'x', 'x', now(), now() where $2 <> ''`,
 		`insert into webhook_events (id, account_id, type, object_id, body, created_at)
@@ -72,6 +76,7 @@ func personal(t *testing.T, db *sqlx.DB, accountID string) int {
 			+ (select count(*) from prompts where account_id = $1) + (select count(*) from prompt_versions where account_id = $1)
 			+ (select count(*) from prompt_shares where account_id = $1) + (select count(*) from limit_requests where account_id = $1)
 			+ (select count(*) from notice_choices where account_id = $1) + (select count(*) from notice_reads where account_id = $1)
+			+ (select count(*) from call_contents where account_id = $1) + (select count(*) from content_settings where account_id = $1)
 			+ (select count(*) from webhook_endpoints where account_id = $1 and (deleted_at is null or url like '%jane%' or secret <> ''))
 			+ (select count(*) from webhook_events where account_id = $1)
 			+ (select count(*) from webhook_deliveries where account_id = $1)
@@ -203,7 +208,7 @@ func TestAnExportHasEverythingAndNoSecret(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	for _, want := range []string{u.Email, k.ID, "a secret garden", "a secret model", "https://jane.example/hook", "holiday", "jane", "for jane", "low/jane", "in_console"} {
+	for _, want := range []string{u.Email, k.ID, "a secret garden", "a secret model", "a secret question", "a secret answer", "https://jane.example/hook", "holiday", "jane", "for jane", "low/jane", "in_console"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not part of it", want)
 		}

@@ -30,6 +30,12 @@ var leftovers = []leftover{
 			select id from assets where account_id = $1 and deleted_at is null limit $2)`},
 	{"prompts with their versions and links", `
 		delete from prompts where $3::timestamptz is not null and id in (select id from prompts where account_id = $1 limit $2)`},
+	{"content of calls", `
+		delete from call_contents where $3::timestamptz is not null and account_id = $1 and request_id in (
+			select request_id from call_contents where account_id = $1 limit $2)`},
+	{"the choice to keep content", `
+		delete from content_settings where $3::timestamptz is not null and $2 > 0 and account_id = $1
+			and not exists (select from call_contents where account_id = $1)`},
 	{"what was read of notices", `
 		delete from notice_reads where $3::timestamptz is not null and account_id = $1 and user_id in (
 			select user_id from notice_reads where account_id = $1 limit $2)`},

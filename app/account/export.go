@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,6 +31,7 @@ type chapter struct {
 	keys    []string // of the order; together unique in an account
 	types   []string // of the keys
 	where   string   // which rows, besides those of the account; empty for all
+	page    int      // rows that are read at once, where they are large; zero for the usual number
 }
 
 // chapters are everything that is kept about an account and is not a secret. It is the one place that knows of the tables
@@ -56,6 +58,12 @@ var chapters = []chapter{
 		columns: "prompt_id, number, model, variables, author as author_id, restored, created_at, content::json"},
 	{name: "prompt_links", table: "prompt_shares t", keys: []string{"id"}, types: []string{"text"},
 		columns: "id, prompt_id, number, author as author_id, created_at, expires_at, viewed_at, revoked_at"},
+	{name: "content_settings", table: "content_settings t", keys: []string{"account_id"}, types: []string{"text"},
+		columns: "keep, days, cleared_at, changed_at"},
+	{name: "content", table: "call_contents t", keys: []string{"at", "request_id"}, types: []string{"timestamptz", "text"}, page: 50,
+		where: `t.deleted_at is null and exists (select from content_settings s where s.account_id = t.account_id
+			and t.at > greatest(coalesce(s.cleared_at, '-infinity'), now() - make_interval(days => s.days)))`,
+		columns: `request_id, key_id, style, at, request, request_bytes, request_cut, answer, answer_bytes, answer_cut, streamed, redacted`},
 	{name: "limit_requests", table: "limit_requests t", keys: []string{"id"}, types: []string{"text"},
 		columns: "id, email, model, factor_then, factor, reason, state, answer, created_at, answered_at"},
 	{name: "notification_choices", table: "notice_choices t", keys: []string{"user_id", "event"}, types: []string{"text", "text"},
@@ -143,12 +151,15 @@ func (e *Export) write(ctx context.Context, w io.Writer, c chapter) error {
 			}
 			comma, after = ",", r.At
 		}
-		if len(rows) < exportRowsPage {
+		if len(rows) < c.rows() {
 			_, err := io.WriteString(w, "]")
 			return err
 		}
 	}
 }
+
+// rows is how many are read at once.
+func (c chapter) rows() int { return cmp.Or(c.page, exportRowsPage) }
 
 // query reads the page of a chapter that begins behind a place, whose parts are arguments from $2 on.
 func (c chapter) query(after []string) string {
@@ -164,7 +175,7 @@ func (c chapter) query(after []string) string {
 		where += " and (" + strings.Join(c.keys, ", ") + ") > (" + strings.Join(places, ", ") + ")"
 	}
 	return fmt.Sprintf(`select array[%s] as at, (select row_to_json(r) from (select %s) r)::text as row from %s where %s order by %s limit %d`,
-		strings.Join(c.keys, "::text, ")+"::text", c.columns, c.table, where, strings.Join(c.keys, ", "), exportRowsPage)
+		strings.Join(c.keys, "::text, ")+"::text", c.columns, c.table, where, strings.Join(c.keys, ", "), c.rows())
 }
 
 func exportArgs(accountID string, after []string) []any {

@@ -58,7 +58,7 @@ type Key struct {
 	Addresses    []netip.Prefix // it is taken from these networks only; empty for all
 	Scopes       []Scope
 	Rights       app.Rights // what the scopes allow
-	LogContent   bool       // what is said through it may be kept
+	LogContent   bool       // it asks for what is said through it to be kept
 
 	// Limits of the key alone, beside those of its account and of models; zero for none.
 	Concurrency       int
@@ -77,6 +77,7 @@ type Key struct {
 	BudgetID    string // the purse of its budget, empty without one
 	Paid        bool   // its account has had credit besides the trial's; set where a key is recognised
 	Frozen      bool   // its account may be looked at, but nothing may cost it anything; set where a key is recognised
+	KeepContent bool   // what is said through it is kept, as its account has decided; set where a key is recognised
 }
 
 // Principal is the account, with the key acting for it.

@@ -58,6 +58,7 @@ type keyRow struct {
 	BudgetID          string         `db:"budget_id"`
 	Frozen            bool           `db:"frozen"`
 	Paid              bool           `db:"paid"`
+	KeepContent       bool           `db:"keep_content"`
 }
 
 func (r keyRow) key() Key {
@@ -73,6 +74,7 @@ func (r keyRow) key() Key {
 		LastUsedAt: r.LastUsedAt, LastUsedIP: r.LastUsedIP, ExpiresAt: r.ExpiresAt, Models: r.Models, Concurrency: r.Concurrency,
 		RotatedAt: r.RotatedAt, PreviousUntil: r.PreviousUntil, PreviousLastFour: r.PreviousLastFour, PreviousUsedAt: r.PreviousUsedAt,
 		LeakedAt: r.LeakedAt, LimitFactor: r.LimitFactor, BudgetID: r.BudgetID, Frozen: r.Frozen, Paid: r.Paid,
+		KeepContent: r.KeepContent,
 	}
 }
 
@@ -163,8 +165,9 @@ func keyByFingerprint(ctx context.Context, q postgres.Queryer, f fingerprint) (k
 	}
 	err = q.GetContext(ctx, &r, `
 		select `+keyColumns+keyBudget+`, coalesce(k.created_by, '') as created_by, a.limit_factor, a.frozen_at is not null as frozen,
-			a.paid_at is not null as paid, k.secret_hash <> $1 as previous
-		from api_keys k join accounts a on a.id = k.account_id
+			a.paid_at is not null as paid, k.secret_hash <> $1 as previous,
+			coalesce(c.keep = 'all' or c.keep = 'asked' and k.log_content, false) as keep_content
+		from api_keys k join accounts a on a.id = k.account_id left join content_settings c on c.account_id = k.account_id
 		where (k.secret_hash = $1 or k.previous_hash = $1) and k.deleted_at is null`, f[:])
 	if errors.Is(err, sql.ErrNoRows) {
 		return Key{}, false, false, nil

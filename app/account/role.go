@@ -25,13 +25,13 @@ var roles = []struct {
 }{
 	{Owner, app.OwnAccount | adminRights, "Everything, with owners and the account itself"},
 	{Admin, adminRights, "Everything but owners and the end of the account"},
-	{Developer, app.Spend | app.UseVideos | app.UseAssets | app.ReadModels | app.ReadUsage | app.UseWebhooks | app.ManageKeys,
-		"Models, playground, videos, assets, keys, webhooks and usage"},
+	{Developer, app.Spend | app.UseVideos | app.UseAssets | app.ReadModels | app.ReadUsage | app.UseWebhooks | app.ManageKeys |
+		app.ReadContent, "Models, playground, videos, assets, keys, webhooks and usage"},
 	{Billing, app.ReadModels | app.ReadUsage | app.ManageMoney, "Credit, payments and usage"},
 }
 
 const adminRights = app.Spend | app.UseVideos | app.UseAssets | app.ReadModels | app.ReadUsage | app.UseWebhooks | app.ManageKeys |
-	app.ManageMembers | app.ManageMoney | app.ManageAccount
+	app.ManageMembers | app.ManageMoney | app.ManageAccount | app.ReadContent
 
 // Roles are all roles, the one with the most rights first.
 func Roles() []Role {

@@ -35,9 +35,13 @@ var known = []Known{
 	{"account.limits_requested", "asked for higher limits of", "account"},
 	{"account.limits_answered", "answered the request for higher limits of", "account"},
 	{"account.exported", "exported the data of the account", "account"},
+	{"account.content_changed", "changed what is kept of the calls of", "account"},
+	{"account.content_deleted", "deleted all kept content of", "account"},
 	{"account.deleted", "deleted the account", "account"},
 	{"account.frozen", "froze the account", "account"},
 	{"account.unfrozen", "unfroze the account", "account"},
+
+	{"content.deleted", "deleted the kept content of the call", "call"},
 
 	{"webhook.created", "created the webhook endpoint", "webhook endpoint"},
 	{"webhook.updated", "changed the webhook endpoint", "webhook endpoint"},
@@ -49,6 +53,8 @@ var known = []Known{
 	{"billing.topup_started", "started a top-up", "top-up"},
 	{"billing.auto_topup_changed", "changed automatic top-up", "account"},
 	{"billing.low_balance_changed", "changed the notice about low credit", "account"},
+	{"billing.spend_limit_changed", "changed the spend limit of", "account"},
+	{"billing.promo_redeemed", "redeemed a promotion code for", "account"},
 	{"billing.portal_opened", "opened the payment service's page about cards and invoices", "account"},
 	{"billing.refunded", "refunded a top-up", "top-up"},
 	{"billing.credit_granted", "added credit", "account"},
@@ -97,6 +103,7 @@ type Kind struct {
 func Kinds() []Kind {
 	return []Kind{
 		{"key.", "API keys"}, {"member.", "Members"}, {"invitation.", "Invitations"}, {"account.", "Account"}, {"billing.", "Billing"},
-		{"webhook.", "Webhooks"}, {"asset.", "Assets"}, {"prompt.", "Prompts"}, {"user.", "Sign-in and security"},
+		{"webhook.", "Webhooks"}, {"asset.", "Assets"}, {"prompt.", "Prompts"},
+		{"content.", "Content of calls"}, {"user.", "Sign-in and security"},
 	}
 }
