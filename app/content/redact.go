@@ -101,8 +101,11 @@ var byFirst = func() (list [256][]*rule) {
 func Redact(text string) (string, int) {
 	var out strings.Builder
 	count, copied := 0, 0
-	for at := 0; at < len(text); at++ {
+	for at := 0; at+1 < len(text); at++ {
 		for _, r := range byFirst[text[at]] {
+			if second := text[at+1]; second != r.prefix[1] && (!r.fold || second|' ' != r.prefix[1]) { // as most words go
+				continue
+			}
 			from, to, found := r.at(text, at)
 			if !found || from < copied {
 				continue
@@ -124,9 +127,6 @@ func Redact(text string) (string, int) {
 func (r *rule) at(text string, at int) (from, to int, found bool) {
 	end := at + len(r.prefix)
 	if end > len(text) {
-		return 0, 0, false
-	}
-	if second := text[at+1]; second != r.prefix[1] && (!r.fold || second|0x20 != r.prefix[1]) { // most words end here
 		return 0, 0, false
 	}
 	if head := text[at:end]; head != r.prefix && (!r.fold || !strings.EqualFold(head, r.prefix)) {
