@@ -15,6 +15,10 @@ var walks = []walk{
 	{"observe", walkObserve},
 	{"billing", walkBilling},
 	{"webhooks", walkWebhooks},
+	{"playground", walkPlayground},
+	{"panes", walkPanes},
+	{"tools", walkTools},
+	{"prompts", walkPrompts},
 }
 
 // TestWalk goes through every story with the mouse and with the keyboard alone. Console errors, failed scripts and what

@@ -1,0 +1,167 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/playwright-community/playwright-go"
+)
+
+// opensPlayground enters and opens a model in a style.
+func (w *walker) opensPlayground(name, model, style string) {
+	w.t.Helper()
+	w.enters(name)
+	w.to("/playground?model=" + model + "&style=" + style)
+	w.title("Playground")
+}
+
+// asks writes a message and sends it.
+func (w *walker) asks(message string) {
+	w.t.Helper()
+	w.hand.writes(w.Locator("#play-prompt"), message)
+	w.at("[data-send]")
+}
+
+// turn presses what the newest message of a kind can be done with.
+func (w *walker) turn(kind, what string) {
+	w.t.Helper()
+	w.hand.presses(w.Locator(kind).Last().Locator(what))
+}
+
+// says waits until the newest answer of a pane, or of the page, is complete and is this.
+func (w *walker) says(pane, words string) {
+	w.t.Helper()
+	answer := w.Locator(pane + " [data-answer]").Last()
+	w.must(w.expect.Locator(answer.Locator("[data-facts] dl")).ToBeVisible())
+	w.must(w.expect.Locator(answer.Locator("[data-text]")).ToHaveText(words))
+}
+
+// request is the id below the newest answer.
+func (w *walker) request() string {
+	w.t.Helper()
+	id, err := w.Locator("[data-answer] [data-request-link]").Last().TextContent()
+	w.must(err)
+	return id
+}
+
+// walkPlayground stops an answer, edits, asks again, moves, deletes and branches off, and looks at what went over the line.
+func walkPlayground(w *walker) {
+	w.opensPlayground("walks-playground", "meridian/atlas-large", "chat")
+	w.text("System prompt", "Answer briefly.")
+	w.asks("simulate: pace=5ms\ncount to 4000")
+	w.shows("[data-answer] [data-text]", "1 2 3")
+	w.at("[data-stop]")
+	w.answered(1)
+	if got := w.fact("Finish"); got != "stopped by you" {
+		w.t.Errorf("the answer ended with %q", got)
+	}
+	w.turn("[data-turn=user]", "[data-edit]")
+	w.hand.writes(w.Locator("[data-editor] textarea"), "echo: edited")
+	w.button("Save and ask again")
+	w.says("", "edited")
+	before := w.request()
+	w.turn("[data-answer]", "[data-regenerate]")
+	w.must(w.expect.Locator(w.Locator("[data-answer] [data-request-link]")).Not().ToHaveText(before))
+	w.asks("echo: the second")
+	w.says("", "the second")
+	w.count("[data-turn]", 4)
+	w.turn("[data-turn]", "[data-up]")
+	w.must(w.expect.Locator(w.Locator("[data-turn]").Last()).ToHaveAttribute("data-turn", "user"))
+	w.turn("[data-turn]", "[data-delete]")
+	w.count("[data-turn]", 3)
+	w.hand.presses(w.Locator("[data-turn]").First().Locator("[data-branch]"))
+	w.count("[data-pane]", 2)
+	branch := w.Locator("[data-pane]").Last()
+	w.must(w.expect.Locator(branch.Locator("[data-turn]")).ToHaveCount(1))
+	w.hand.presses(branch.GetByRole("button", playwright.LocatorGetByRoleOptions{Name: "More for "}))
+	w.hand.presses(branch.Locator("[data-remove-pane]"))
+	w.count("[data-pane]", 1)
+	w.inspects()
+}
+
+// inspects changes the style and finds the request, the answer, its events and the programs of all styles.
+func (w *walker) inspects() {
+	w.t.Helper()
+	w.box("Responses")
+	w.shows("#play-side .route-line", "/v1/responses")
+	w.asks("echo: in another style")
+	w.says("", "in another style")
+	w.button("Inspect the request")
+	w.shows("#play-sent", "in another style")
+	w.shows("[data-sent-line]", "POST /v1/responses")
+	inspector := w.Locator("#play-inspector")
+	tab := func(name string) {
+		w.t.Helper()
+		w.hand.presses(inspector.GetByRole("tab", playwright.LocatorGetByRoleOptions{Name: name, Exact: new(true)}))
+	}
+	tab("Response")
+	w.shows("#play-got", w.request())
+	tab("Events")
+	w.shows("[data-events]", "response.completed")
+	tab("Code")
+	for _, style := range []string{"Chat completions", "Messages", "Native", "Responses"} {
+		tab(style)
+		name, _, _ := strings.Cut(strings.ToLower(style), " ")
+		code := w.Locator("#play-request-" + name + "-text-curl")
+		w.must(w.expect.Locator(code).ToBeVisible())
+		w.must(w.expect.Locator(code).ToContainText("in another style"))
+	}
+}
+
+// walkPanes asks three models at once: one is refused, one is stopped, the third goes on until it is stopped as well, and is kept.
+func walkPanes(w *walker) {
+	w.opensPlayground("walks-panes", cheapModel, "chat")
+	for n := 2; n <= 3; n++ {
+		w.button("Add model")
+		w.count("[data-pane]", n)
+	}
+	const first, second, third = "#play", "#play2", "#play3"
+	w.hand.presses(w.Locator(second + " [data-toggle-side]"))
+	w.hand.writes(w.Locator(second+` [data-param="temperature"] input`), "9")
+	w.hand.presses(w.Locator(second + " [data-toggle-side]"))
+	w.must(w.expect.Locator(w.Locator("[data-send-word]")).ToHaveText("Send to 3"))
+	w.asks("simulate: pace=5ms\ncount to 4000")
+	w.shows(second+" [data-trouble]", "temperature")
+	w.shows(third+" [data-answer] [data-text]", "1 2 3")
+	w.hand.presses(w.Locator(third + " [data-stop-pane]"))
+	w.must(w.expect.Locator(w.Locator(third + "[data-state=idle]")).ToBeVisible())
+	w.must(w.expect.Locator(w.Locator(third + " [data-answer] [data-facts]")).ToContainText("stopped by you"))
+	w.must(w.expect.Locator(w.Locator(first + "[data-state=busy]")).ToBeVisible())
+	w.at("[data-stop]")
+	w.must(w.expect.Locator(w.Locator(first + " [data-answer] [data-facts]")).ToContainText("stopped by you"))
+	pane := w.Locator(first)
+	w.hand.presses(pane.GetByRole("button", playwright.LocatorGetByRoleOptions{Name: "More for "}))
+	w.hand.presses(pane.Locator("[data-pick]"))
+	w.count("[data-pane-list] > [data-pane]", 1)
+	w.asks("echo: alone again")
+	w.says(first, "alone again")
+}
+
+// walkTools lets a model call a tool, edits the arguments' result, asks for an answer in a form, and shows a model a picture.
+func walkTools(w *walker) {
+	w.opensPlayground("walks-tools", "meridian/atlas-large", "chat")
+	w.hand.presses(w.Locator(".play-tools summary"))
+	w.at("[data-example=tools]")
+	w.shows("[data-tool-count]", "1")
+	w.asks("call the tool with city=Rome")
+	w.shows("[data-turn=tool] [data-call-arguments]", "Rome")
+	w.hand.writes(w.Locator("[data-turn=tool] textarea"), `{"degrees": 31}`)
+	w.hand.presses(w.Locator(".result-send button"))
+	w.must(w.expect.Locator(w.Locator("[data-answer]")).ToHaveCount(2))
+	w.must(w.expect.Locator(w.Locator("[data-answer]").Last().Locator("[data-text]")).ToContainText("31"))
+	w.must(w.expect.Locator(w.Locator("[data-send]")).ToBeVisible())
+	w.hand.presses(w.Locator("[name=format][value=json_schema]"))
+	w.at("[data-example=schema]")
+	w.asks("in a form")
+	w.must(w.expect.Locator(w.Locator("[data-answer]").Last().GetByRole("group")).ToContainText(`"sure"`))
+	w.hand.presses(w.Locator("[name=format][value=text]"))
+	file := filepath.Join(w.t.TempDir(), "kite.png")
+	w.must(os.WriteFile(file, twoHalves(w.t, 32, 16), 0o600))
+	w.button("Add an image")
+	w.uploads(w.Locator("#play-file"), file)
+	w.must(w.expect.Locator(w.Locator("[data-image-preview] img")).ToBeVisible())
+	w.asks("what is there?")
+	w.must(w.expect.Locator(w.Locator("[data-turn=user]").Last().Locator("[data-turn-picture] img")).ToBeVisible())
+	w.must(w.expect.Locator(w.Locator("[data-answer]").Last().Locator("[data-text]")).ToContainText("I see 1 image"))
+}
