@@ -121,6 +121,8 @@ const onKey = (event) => {
 if (dialog) {
   field.addEventListener("input", () => {
     pressed = false;
+    asking?.abort(); // its answer would be to less than what stands there now
+    asking = null;
     clearTimeout(timer);
     results.setAttribute("aria-busy", "true");
     timer = setTimeout(ask, restMilliseconds);
