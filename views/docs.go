@@ -1,6 +1,7 @@
 package views
 
 import (
+	"net/url"
 	"strings"
 
 	"github.com/a-h/templ"
@@ -15,6 +16,14 @@ type DocsIndex struct {
 	Query  string
 	Hits   []DocsLink
 	Groups []DocsGroup
+}
+
+// Address is where the page stands, so that a search can be reloaded and shared.
+func (d DocsIndex) Address() string {
+	if d.Query == "" {
+		return docsPath
+	}
+	return docsPath + "?" + url.Values{"q": {d.Query}}.Encode()
 }
 
 // DocsGroup is the pages of the documentation that belong together.

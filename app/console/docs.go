@@ -33,6 +33,9 @@ func docsRoutes() []Route {
 func (c *Console) docs(p *page) error {
 	d := views.DocsIndex{Shell: c.shell(p), Query: strings.TrimSpace(p.QueryParam("q")), Groups: docsGroups()}
 	d.Query = views.SearchText(d.Query)
+	if forScript(p.Request()) {
+		p.Response().Header().Set("HX-Replace-Url", d.Address())
+	}
 	for _, h := range manual.Search(d.Query, docsHitsMax) {
 		d.Hits = append(d.Hits, views.DocsLink{Title: h.Title, Text: h.Excerpt, Path: h.Path})
 	}
