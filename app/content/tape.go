@@ -41,6 +41,7 @@ type clip struct {
 type Tape struct {
 	service *Service
 	call    Call
+	model   string // that was called
 	body    []byte // the caller's, until it was taken
 	taken   bool
 	request clip
@@ -48,11 +49,19 @@ type Tape struct {
 	stream  *stream // of an answer in events
 	held    int64   // of the shared memory
 	lost    bool    // there was no memory left
+	ends    bool    // somebody will end it
 	over    bool    // it ended, or was given up
 }
 
-// Start begins to take a call down. The body is the caller's until Taken or End was called.
-func (s *Service) Start(c Call, body []byte) *Tape { return &Tape{service: s, call: c, body: body} }
+// Start begins to take a call down.
+func (s *Service) Start(c Call) *Tape { return &Tape{service: s, call: c} }
+
+// Hear is told the request. Its memory is the caller's until Taken or End was called.
+func (t *Tape) Hear(body []byte) {
+	if t != nil {
+		t.body = body
+	}
+}
 
 // Taken copies what is kept of the request, after which the caller may use its memory for something else.
 func (t *Tape) Taken() {
@@ -98,7 +107,12 @@ func (t *Tape) take(n int64) bool {
 }
 
 // Over returns the client's end with the tape in front of it. What the client does not take is not taken down.
-func (t *Tape) Over(out Sink) Sink { return &tapped{Sink: out, tape: t} }
+func (t *Tape) Over(out Sink) Sink {
+	if t == nil {
+		return out
+	}
+	return &tapped{Sink: out, tape: t}
+}
 
 // tapped writes to a client and to a tape.
 type tapped struct {
@@ -155,17 +169,20 @@ func (t *Tape) Error(body []byte) {
 	}
 }
 
+// Expect says that the call has a record, by which its content is found, and that the tape will be ended.
+func (t *Tape) Expect(model string) {
+	if t != nil {
+		t.ends, t.model = true, model
+	}
+}
+
 // End hands the call over to be written. It never waits: where too many wait already, the content is lost.
-func (t *Tape) End(model string) {
+func (t *Tape) End() {
 	if t == nil || t.over {
 		return
 	}
 	t.Taken()
-	if t.stream != nil {
-		t.stream.ask.Model = model
-	}
-	t.over = true
-	if t.lost {
+	if t.over = true; t.lost {
 		t.lose()
 		return
 	}
@@ -176,9 +193,9 @@ func (t *Tape) End(model string) {
 	}
 }
 
-// Drop gives a call up that has no record anybody could look at.
-func (t *Tape) Drop() {
-	if t != nil && !t.over {
+// Abandon gives up a tape that nobody will end.
+func (t *Tape) Abandon() {
+	if t != nil && !t.over && !t.ends {
 		t.over, t.body = true, nil
 		t.giveBack()
 	}
@@ -214,6 +231,7 @@ func (t *Tape) row() row {
 		streamed: t.stream != nil,
 	}
 	if t.stream != nil {
+		t.stream.ask.Model = t.model
 		t.stream.end()
 		text, cut := t.stream.text()
 		t.answer.text, r.answerCut = appendShort(nil, text, 2*BytesMax)
