@@ -62,6 +62,7 @@ var deeds = []deed{
 	{"billing.auto_topup_changed", "", "POST /v1/auto_top_up", `{"enabled":true,"threshold":"1","amount":"10","monthly_cap":"50"}`,
 		"/billing/auto", "enabled=true&threshold=1&amount=10&cap=50"},
 	{"billing.low_balance_changed", "", "POST /v1/low_balance_alert", `{"threshold":"3"}`, "/billing/low", "threshold=3"},
+	{"billing.spend_limit_changed", "", "POST /v1/spend_limit", `{"limit":"900","period":"month"}`, "/billing/limit", "limit=900&period=month"},
 	{"billing.portal_opened", "", "POST /v1/billing_portal", `{}`, "/billing/portal", ""},
 }
 
@@ -89,6 +90,7 @@ var undone = map[string]string{
 	"account.deleted":          "only an owner does it, in the console, with a password",
 	"account.limits_requested": "people ask for it in the console, which no key can",
 	"account.limits_answered":  "whoever runs the gateway does it, in the console",
+	"billing.promo_redeemed":   "people redeem codes in the console, which no key can enter",
 	"prompt.created":           "prompts are of the console, which no key can enter",
 	"prompt.deleted":           "prompts are of the console, which no key can enter",
 	"prompt.shared":            "prompts are of the console, which no key can enter",

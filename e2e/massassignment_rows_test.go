@@ -52,6 +52,7 @@ var assignments = map[string]assignment{
 	"POST /webhooks/key_leaks":   {body: `[{"token":"{key_secret}","type":"t","url":"https://example.com/","source":"s"}]`, few: true, scene: newKey},
 	"POST /v1/top_ups":           {body: `{"amount":"10"}`},
 	"POST /v1/auto_top_up":       {body: `{"enabled":false}`},
+	"POST /v1/spend_limit":       {body: `{"limit":"900","period":"month"}`},
 	"POST /v1/low_balance_alert": {body: `{"threshold":"3"}`},
 	"POST /v1/billing_portal":    {body: `{}`},
 
@@ -132,6 +133,8 @@ var assignments = map[string]assignment{
 	"POST /console/billing/topups": {body: "amount=own&own=10", status: http.StatusOK, few: true},
 	"POST /console/billing/auto":   {body: "enabled=false"},
 	"POST /console/billing/low":    {body: "threshold=2"},
+	"POST /console/billing/limit":  {body: "limit=900&period=month"},
+	"POST /console/billing/promo":  {body: "code=bad", status: http.StatusUnprocessableEntity},
 	"POST /console/billing/portal": {status: http.StatusOK},
 
 	"POST /console/settings/members/leave":                  {few: true, scene: guest},

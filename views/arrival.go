@@ -69,6 +69,11 @@ var callFixes = map[string]Fix{
 		Text:  "Raise the budget of the key, or wait until it is refilled.",
 		Link:  "/console/keys", Label: "See your keys",
 	},
+	"spend_limit_exceeded": {
+		Cause: "The account’s spend limit is used up",
+		Text:  "Whoever may manage money can raise it; otherwise wait until it begins anew.",
+		Link:  billingPath + "#spend-limit", Label: "See the limit",
+	},
 	"rate_limit_exceeded": {
 		Cause: "That was over a limit",
 		Text:  "Wait as long as the answer says in Retry-After, then go on.",

@@ -24,6 +24,8 @@ type Billing struct {
 	Proof   *Proof    // nil when the sums could not be compared
 	Spend   Breakdown // of one month
 	Pay     *Payments // nil where no payment service is configured
+	Limit   SpendLimit
+	Promo   PromoForm
 
 	Receipts     []TopUp
 	MoreReceipts bool // there are more than shown

@@ -100,6 +100,7 @@ func (r Request) verdict() verdict {
 var causes = map[string]string{
 	"insufficient_quota":            "Not enough credit",
 	"budget_exceeded":               "The key's budget is used up",
+	"spend_limit_exceeded":          "The account's spend limit is used up",
 	"rate_limit_exceeded":           "Over the model's rate limit",
 	"max_concurrency_exceeded":      "Too many requests at once",
 	"no_available_provider":         "No provider could take it",

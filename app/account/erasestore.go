@@ -42,6 +42,9 @@ var leftovers = []leftover{
 	{"choices about notices", `
 		delete from notice_choices where $3::timestamptz is not null and account_id = $1 and user_id in (
 			select user_id from notice_choices where account_id = $1 limit $2)`},
+	{"saved views", `
+		delete from saved_views where $3::timestamptz is not null and account_id = $1 and (user_id, page, name) in (
+			select user_id, page, name from saved_views where account_id = $1 limit $2)`},
 	{"requests for limits", `
 		delete from limit_requests where $3::timestamptz is not null and id in (
 			select id from limit_requests where account_id = $1 limit $2)`},

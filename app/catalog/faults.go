@@ -26,6 +26,8 @@ var faults = []fault{
 	{app.Unauthenticated, "invalid_api_key", "", false, "The key is missing or wrong.", "The API key is not valid."},
 	{app.Unfunded, "insufficient_quota", "", false, "The prepaid credit does not cover the call.", "The credit does not cover this call."},
 	{app.Unfunded, "budget_exceeded", "", false, "The budget of the key does not cover the call.", "The budget does not cover this call."},
+	{app.Unfunded, "spend_limit_exceeded", "", false, "The spend limit of the account does not cover the call.",
+		"The spend limit of the account does not cover this call."},
 	{app.Forbidden, "model_not_allowed", "model", false, "The key may not use this model.", "This key may not use the model."},
 	{app.Forbidden, "account_frozen", "", false, "The account is frozen, so nothing can run for it.", "This account is frozen."},
 	{app.NotFound, "model_not_found", "model", false, "The model does not exist, was shut down, or is not served on this route.",

@@ -43,6 +43,8 @@ var videoFaults = []videoFault{
 		"The credit does not cover this video."}, makes},
 	{fault{app.Unfunded, "budget_exceeded", "", false, "The budget of the key does not cover the whole video.",
 		"The budget does not cover this video."}, makes},
+	{fault{app.Unfunded, "spend_limit_exceeded", "", false, "The spend limit of the account does not cover the whole video.",
+		"The spend limit of the account does not cover this video."}, makes},
 	{fault{app.Forbidden, "account_frozen", "", false, "The account is frozen, so nothing can run for it.", "This account is frozen."}, makes},
 	{fault{app.Forbidden, "model_not_allowed", "model", false, "The key may not use this model.", "This key may not use the model."}, makes},
 	{fault{app.NotFound, "model_not_found", "model", false, "The model does not exist, was shut down, or makes no videos.",

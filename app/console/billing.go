@@ -85,6 +85,9 @@ func (c *Console) billingPage(p *page) (views.Billing, error) {
 	if b.Spend.Failed, err = missing(p, err); err != nil {
 		return b, err
 	}
+	if err := c.fillLimit(p, &b); err != nil {
+		return b, err
+	}
 	return b, c.fillPayments(p, &b)
 }
 

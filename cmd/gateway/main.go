@@ -25,6 +25,7 @@ type commands struct {
 	Migrate   migrateCommand   `cmd:"" help:"Bring the database to this version."`
 	Catalog   catalogCommands  `cmd:"" help:"Check, compare, apply or export the catalog of providers, models and routes."`
 	Credit    creditCommands   `cmd:"" help:"Move credit by hand."`
+	Promo     promoCommands    `cmd:"" help:"Make codes that people redeem for credit."`
 	Operator  operatorCommands `cmd:"" help:"Manage operators."`
 	Limits    limitsCommand    `cmd:"" help:"Multiply the limits of an account."`
 	Routes    routesCommand    `cmd:"" help:"List every route of the API and the console, and what it takes to use it."`

@@ -258,7 +258,7 @@ func (h *house) listen(ctx context.Context) error {
 // openFaces puts the two faces in front of the services.
 func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKeyBytes]byte, leaks api.LeakKeys) {
 	texts := gateway.New(gateway.Options{
-		Till: h.till, Balance: h.ledger.Balance, Snapshot: h.catalog.Snapshot, Limits: h.limits, Providers: h.providers, Health: h.health,
+		Till: h.till, Balance: h.ledger.Funds, Snapshot: h.catalog.Snapshot, Limits: h.limits, Providers: h.providers, Health: h.health,
 		Now: time.Now, Random: mathrand.IntN, Egress: h.egress, KeepAlive: h.cfg.KeepAlive, Tracer: h.traces.tracer(),
 	})
 	proxies := h.cfg.proxies()

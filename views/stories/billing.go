@@ -22,7 +22,7 @@ func billingStory(name, title string, status int, balance views.Balance, change 
 		Adjust: func(s *views.Shell) { s.Balance = balance },
 		View: func(s views.Shell) templ.Component {
 			b := views.Billing{Shell: s, Credit: fullCredit(), Proof: exactProof(), Spend: spendOf(views.SpendByModel), Pay: payments()}
-			b.Receipts = exampleTopUps()
+			b.Receipts, b.Limit = exampleTopUps(), monthLimit(34_120_500_250)
 			change(&b)
 			return views.BillingPage(b)
 		}}
@@ -53,6 +53,13 @@ func payments() *views.Payments {
 		Auto:  views.AutoTopUp{Threshold: "10", Amount: "50", Cap: "200", HasCard: true, Balance: 53_236_331_450},
 		Low:   views.LowBalance{Threshold: "5", Email: Email},
 	}
+}
+
+// monthLimit is a spend limit of $100 a month of which so much is spent.
+func monthLimit(spent app.Amount) views.SpendLimit {
+	resets := time.Date(Now().Year(), Now().Month()+1, 1, 0, 0, 0, 0, time.UTC)
+	b := views.KeyBudget{Limit: 100 * app.Dollar, Spent: spent, Left: max(100*app.Dollar-spent, 0), Period: "month", ResetsAt: &resets}
+	return views.SpendLimit{Limit: &b, Form: views.NewLimitForm(&b)}
 }
 
 func exampleTopUps() []views.TopUp {
@@ -113,6 +120,13 @@ func billingPages() []Story {
 	}
 	return []Story{
 		story("billing", "Credit of three kinds, top-ups", func(*views.Billing) {}),
+		story("billing-limit-near", "Nearly all of the spend limit is spent", func(b *views.Billing) { b.Limit = monthLimit(91_400_000_000) }),
+		story("billing-limit-reached", "The spend limit is reached", func(b *views.Billing) { b.Limit = monthLimit(100 * app.Dollar) }),
+		refused("billing-limit-refused", "A spend limit that is no amount, a code that is none", func(b *views.Billing) {
+			b.Limit.Form = views.LimitForm{Amount: "a hundred", Period: "month",
+				AmountError: "Write dollars with a point and at most 9 decimals, such as 100 or 12.50."}
+			b.Promo = views.PromoForm{Code: "WELCOME", Error: "There is no such code, or it is over."}
+		}),
 		story("billing-by-key", "Spend by key", func(b *views.Billing) { b.Spend = spendOf(views.SpendByKey) }),
 		story("billing-by-day", "Spend by day", func(b *views.Billing) { b.Spend = spendOf(views.SpendByDay) }),
 		story("billing-month", "Nothing used in a month before", func(b *views.Billing) {
@@ -125,6 +139,7 @@ func billingPages() []Story {
 				b.Credit = views.Credit{Available: 5 * app.Dollar, Trial: 5 * app.Dollar, TrialExpires: &expires}
 				b.Proof = &views.Proof{Entries: 5 * app.Dollar, Posted: 5 * app.Dollar, Grants: 5 * app.Dollar, At: Now()}
 				b.Spend, b.Receipts, b.Pay.Auto.HasCard = views.Breakdown{Query: spendQuery("", "")}, nil, false
+				b.Limit = views.SpendLimit{}
 			}),
 		billingStory("billing-empty", "No credit left", 200, views.Balance{Known: true, LowAt: app.Dollar}, func(b *views.Billing) {
 			b.Credit = views.Credit{}

@@ -1,0 +1,159 @@
+package account
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/audit"
+	"umg/billing"
+)
+
+// Limits of promotion codes.
+const (
+	promoReasonRunesMax = 200
+	promoTimesMax       = 1_000_000
+	promoDaysMax        = 3650
+	promoListMax        = 500
+	promoAmountMax      = 100_000 * app.Dollar
+)
+
+// A code is guessed with few tries and then with long waits: by an account, and from one address whatever account asks.
+var (
+	promoAccount = rule{scope: "promo_account", free: 8, first: 2 * time.Second, most: time.Hour, window: 24 * time.Hour}
+	promoIP      = rule{scope: "promo_ip", free: 20, first: 2 * time.Second, most: time.Hour, window: 24 * time.Hour}
+)
+
+// promoForm is a code without what people type between its letters.
+var promoForm = regexp.MustCompile(`^[A-Z0-9]{6,40}$`)
+
+// Promo is a code that gives credit to every account that redeems it, once each.
+type Promo struct {
+	Code      string     `db:"code"`
+	Amount    app.Amount `db:"amount_nanos"`
+	Times     int        `db:"redemptions_max"` // in all
+	Redeemed  int        `db:"redeemed"`
+	Days      int        `db:"credit_days"` // that the credit lasts; 0 for ever
+	Reason    string     `db:"reason"`
+	CreatedBy string     `db:"created_by"`
+	CreatedAt time.Time  `db:"created_at"`
+	ExpiresAt time.Time  `db:"expires_at"` // of the code
+}
+
+// Redeemed is what a code gave.
+type Redeemed struct {
+	Amount    app.Amount
+	ExpiresAt *time.Time
+}
+
+// codeOf is a code as it is kept, empty for what cannot be one.
+func codeOf(typed string) string {
+	code := strings.ToUpper(strings.NewReplacer("-", "", " ", "", "_", "").Replace(strings.TrimSpace(typed)))
+	if !promoForm.MatchString(code) {
+		return ""
+	}
+	return code
+}
+
+// CreatePromo makes a code that operators hand out.
+func (s *Service) CreatePromo(ctx context.Context, p Promo) (Promo, error) {
+	p.Code, p.CreatedAt = codeOf(p.Code), s.o.Now().UTC()
+	switch {
+	case p.Code == "":
+		return Promo{}, invalid("code", "A code is 6 to 40 letters A to Z and digits; dashes and spaces do not count.")
+	case p.Amount <= 0 || p.Amount > promoAmountMax:
+		return Promo{}, invalid("amount", "A code gives more than $0 and at most $%s.", promoAmountMax)
+	case p.Times < 1 || p.Times > promoTimesMax:
+		return Promo{}, invalid("times", "A code is redeemed 1 to %d times.", promoTimesMax)
+	case p.Days < 0 || p.Days > promoDaysMax:
+		return Promo{}, invalid("days", "The credit lasts 1 to %d days, or 0 for ever.", promoDaysMax)
+	case !p.ExpiresAt.After(p.CreatedAt):
+		return Promo{}, invalid("until", "The code ends in the past.")
+	case utf8.RuneCountInString(p.Reason) > promoReasonRunesMax || !utf8.ValidString(p.Reason) || strings.ContainsRune(p.Reason, 0):
+		return Promo{}, invalid("reason", "The reason is longer than %d characters.", promoReasonRunesMax)
+	}
+	made, err := insertPromo(ctx, s.db, p)
+	if err == nil && !made {
+		err = app.Errorf(app.Conflict, "promo_exists", "There is a code %s already.", p.Code)
+	}
+	return p, storeError("make promotion code", err)
+}
+
+// Promos are the latest codes, for operators.
+func (s *Service) Promos(ctx context.Context) ([]Promo, error) {
+	list, err := selectPromos(ctx, s.db, promoListMax)
+	return list, storeError("read promotion codes", err)
+}
+
+// EndPromo ends a code now. What it gave stays.
+func (s *Service) EndPromo(ctx context.Context, typed string) error {
+	found, err := endPromo(ctx, s.db, codeOf(typed), s.o.Now().UTC())
+	if err == nil && !found {
+		err = errNoPromo()
+	}
+	return storeError("end promotion code", err)
+}
+
+// RedeemPromo adds the credit of a code to the account: once for each account, and never more often than the code may be redeemed.
+func (s *Service) RedeemPromo(ctx context.Context, p app.Principal, typed string) (got Redeemed, err error) {
+	code := codeOf(typed)
+	if code == "" {
+		return Redeemed{}, invalid("code", "Enter the code as you got it: letters and digits.")
+	}
+	if err := s.throttle.admit(ctx, promoAccount.of(p.AccountID), promoIP.of(placeOf(p.From.IP))); err != nil {
+		return Redeemed{}, storeError("count codes", err)
+	}
+	err = s.manage(ctx, p, app.ManageMoney, func(d desk) error {
+		got, err = s.givePromo(ctx, d.tx, p, code)
+		return err
+	})
+	return got, storeError("redeem promotion code", err)
+}
+
+// givePromo holds the code's row, so that redemptions of one code wait for each other and are counted.
+func (s *Service) givePromo(ctx context.Context, tx *sqlx.Tx, p app.Principal, code string) (Redeemed, error) {
+	now := s.o.Now().UTC()
+	one, err := lockPromo(ctx, tx, code)
+	switch {
+	case errors.Is(err, sql.ErrNoRows) || err == nil && !now.Before(one.ExpiresAt):
+		return Redeemed{}, errNoPromo()
+	case err != nil:
+		return Redeemed{}, err
+	}
+	first, err := insertRedemption(ctx, tx, code, p, now)
+	switch {
+	case err != nil:
+		return Redeemed{}, err
+	case !first:
+		return Redeemed{}, app.Errorf(app.Conflict, "promo_redeemed", "This account has redeemed the code already.").At("code")
+	case one.Redeemed >= one.Times:
+		return Redeemed{}, app.Errorf(app.Conflict, "promo_used_up", "The code was redeemed as often as it can be.").At("code")
+	}
+	if err := countRedemption(ctx, tx, code); err != nil {
+		return Redeemed{}, err
+	}
+	g := billing.Grant{
+		AccountID: p.AccountID, Kind: billing.Promotional, Amount: one.Amount, Source: "promo:" + code + ":" + p.AccountID,
+		Reason: "promotion code " + code,
+	}
+	if one.Days > 0 {
+		g.ExpiresAt = new(now.AddDate(0, 0, one.Days))
+	}
+	if err := s.ledger.Grant(ctx, tx, g); err != nil {
+		return Redeemed{}, err
+	}
+	return Redeemed{one.Amount, g.ExpiresAt}, s.audit.Write(ctx, tx, p, audit.Event{Action: "billing.promo_redeemed", Changes: []audit.Change{
+		{Field: "code", To: code}, {Field: "amount", To: "$" + one.Amount.String()},
+	}})
+}
+
+func errNoPromo() error {
+	return app.Errorf(app.NotFound, "promo_not_found", "There is no such code, or it has ended.").At("code")
+}

@@ -1,0 +1,97 @@
+package console
+
+import (
+	"net/http"
+	"strings"
+
+	"umg/app"
+	"umg/app/account"
+	"umg/billing"
+	"umg/views"
+	"umg/views/ui"
+)
+
+// spendLimitRoutes are what is decided about the account's money where nothing is sold, too.
+func spendLimitRoutes() []Route {
+	post := func(path string, serve func(*Console, *page) error) Route {
+		return Route{Method: http.MethodPost, Path: "/billing" + path, Right: app.ManageMoney, serve: serve}
+	}
+	return []Route{post("/limit", (*Console).setSpendLimit), post("/promo", (*Console).redeemPromo)}
+}
+
+// viewSpendLimit is nil for no limit.
+func viewSpendLimit(s billing.SpendLimit) *views.KeyBudget {
+	if !s.Set() {
+		return nil
+	}
+	return &views.KeyBudget{Limit: s.Limit, Spent: s.Spent, Left: s.Left(), Period: string(s.Period), ResetsAt: &s.ResetsAt}
+}
+
+// fillLimit adds the spend limit to the page of billing.
+func (c *Console) fillLimit(p *page, b *views.Billing) (err error) {
+	limit, err := c.o.Accounts.SpendLimit(p.Request().Context(), p.principal())
+	if b.Limit.Failure, err = missing(p, err); err != nil {
+		return err
+	}
+	b.Limit.Limit = viewSpendLimit(limit)
+	b.Limit.Form = views.NewLimitForm(b.Limit.Limit)
+	return nil
+}
+
+// setSpendLimit changes the limit; without a period there is none.
+func (c *Console) setSpendLimit(p *page) error {
+	form := views.LimitForm{Amount: strings.TrimSpace(p.FormValue("limit")), Period: p.FormValue("period")}
+	var to *account.Budget
+	if form.Period != "" {
+		amount, err := app.ParseAmount(strings.TrimPrefix(form.Amount, "$"))
+		if err != nil {
+			form.AmountError = "Write dollars with a point and at most 9 decimals, such as 100 or 12.50."
+		}
+		to = &account.Budget{Limit: amount, Period: billing.Period(form.Period)}
+	}
+	if form.AmountError == "" {
+		err := c.o.Accounts.SetSpendLimit(p.Request().Context(), p.principal(), to)
+		switch refusal := app.AsError(err); {
+		case err == nil && to == nil:
+			return c.say(p, ui.Success, "The account has no spend limit.", billingPath+"#spend-limit")
+		case err == nil:
+			return c.say(p, ui.Success, "The account spends at most "+views.Dollars(to.Limit)+" a "+form.Period+".", billingPath+"#spend-limit")
+		case refusal.Kind != app.Invalid:
+			return err
+		case refusal.Param == "period":
+			form.PeriodError = refusal.Message
+		default:
+			form.AmountError = refusal.Message
+		}
+	}
+	return c.billingWith(p, func(b *views.Billing) { b.Limit.Form = form })
+}
+
+// billingWith shows the page again with a form that was refused.
+func (c *Console) billingWith(p *page, change func(*views.Billing)) error {
+	b, err := c.billingPage(p)
+	if err != nil {
+		return err
+	}
+	change(&b)
+	return c.render(p, http.StatusUnprocessableEntity, views.BillingPage(b))
+}
+
+// redeemPromo adds the credit of a promotion code.
+func (c *Console) redeemPromo(p *page) error {
+	form := views.PromoForm{Code: p.FormValue("code")}
+	got, err := c.o.Accounts.RedeemPromo(p.Request().Context(), p.principal(), form.Code)
+	if err != nil {
+		switch app.KindOf(err) {
+		case app.Invalid, app.NotFound, app.Conflict, app.Exhausted:
+			form.Error = app.AsError(err).Message
+			return c.billingWith(p, func(b *views.Billing) { b.Promo = form })
+		}
+		return err
+	}
+	text := views.Dollars(got.Amount) + " of credit was added"
+	if got.ExpiresAt != nil {
+		text += ", to be spent by " + got.ExpiresAt.UTC().Format(dayForm)
+	}
+	return c.say(p, ui.Success, text+".", billingPath)
+}

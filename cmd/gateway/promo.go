@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"umg/app"
+	"umg/app/account"
+	"umg/billing"
+)
+
+// promoCommands manage the codes that people redeem under Billing.
+type promoCommands struct {
+	Create promoCreate `cmd:"" help:"Make a code that adds credit to every account that redeems it, once each."`
+	List   promoList   `cmd:"" help:"List the codes, the newest first."`
+	End    promoEnd    `cmd:"" help:"End a code now; what it gave stays."`
+}
+
+type promoCreate struct {
+	storeFlags
+
+	Amount app.Amount `arg:"" help:"Dollars for each account, such as 10."`
+	Code   string     `help:"The code: 6 to 40 letters and digits; made up when left out." placeholder:"CODE"`
+	Times  int        `help:"How often it may be redeemed in all." required:""`
+	Until  time.Time  `help:"Last day on which it may be redeemed, UTC." required:"" format:"2006-01-02" placeholder:"YYYY-MM-DD"`
+	Days   int        `help:"How many days the credit lasts; 0 for ever." default:"0"`
+	Reason string     `help:"What it is for; only operators see it."`
+}
+
+// Run makes the code and prints it.
+func (c *promoCreate) Run(ctx context.Context, log *slog.Logger) error {
+	if c.Code == "" {
+		c.Code = rand.Text()[:promoLength]
+	}
+	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {
+		p, err := accounts.CreatePromo(ctx, account.Promo{
+			Code: c.Code, Amount: c.Amount, Times: c.Times, Days: c.Days, Reason: c.Reason, CreatedBy: operatorName(),
+			ExpiresAt: c.Until.AddDate(0, 0, 1),
+		})
+		if err == nil {
+			fmt.Printf("%s gives $%s, %d times until %s\n", p.Code, p.Amount, p.Times, p.ExpiresAt.Format(time.RFC3339))
+		}
+		return err
+	})
+}
+
+// promoLength is that of a code that is made up: 60 bits, far more than anybody can try.
+const promoLength = 12
+
+type promoList struct {
+	storeFlags
+}
+
+// Run prints a line for each code.
+func (c *promoList) Run(ctx context.Context, log *slog.Logger) error {
+	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {
+		list, err := accounts.Promos(ctx)
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "CODE\tAMOUNT\tREDEEMED\tENDS\tCREDIT LASTS\tMADE BY\tREASON")
+		for _, p := range list {
+			lasts := "for ever"
+			if p.Days > 0 {
+				lasts = fmt.Sprintf("%d days", p.Days)
+			}
+			fmt.Fprintf(w, "%s\t$%s\t%d of %d\t%s\t%s\t%s\t%s\n", p.Code, p.Amount, p.Redeemed, p.Times,
+				p.ExpiresAt.UTC().Format("2006-01-02 15:04"), lasts, p.CreatedBy, strings.Join(strings.Fields(p.Reason), " "))
+		}
+		return w.Flush()
+	})
+}
+
+type promoEnd struct {
+	storeFlags
+
+	Code string `arg:"" help:"The code."`
+}
+
+// Run ends the code.
+func (c *promoEnd) Run(ctx context.Context, log *slog.Logger) error {
+	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {
+		err := accounts.EndPromo(ctx, c.Code)
+		if err == nil {
+			fmt.Println(c.Code, "has ended")
+		}
+		return err
+	})
+}
