@@ -75,7 +75,7 @@ func TestFault80EachKindOfReceiver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newReceiver(t, c.answer)
-			b := setup(t, []*receiver{r}, func(o *Options) { o.Waits.Attempt = 300 * time.Millisecond })
+			b := setup(t, []*receiver{r}, func(o *Options) { o.Waits.Attempt = 2 * time.Second })
 			e, secret := b.endpoint(r)
 			b.emit(b.account)
 			b.deliver(1)
