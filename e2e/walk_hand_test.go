@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/playwright-community/playwright-go"
@@ -15,6 +16,8 @@ type hand interface {
 	writes(where playwright.Locator, text string)
 	// chooses takes the option with these words from a list.
 	chooses(from playwright.Locator, option string)
+	// shortcut presses keys one after another, or what stands for them.
+	shortcut(keys []string, instead ...playwright.Locator)
 }
 
 // mouseHand clicks what can be seen, as people with a mouse do.
@@ -64,6 +67,13 @@ func (m mouseHand) chooses(from playwright.Locator, option string) {
 	m.p.must(err)
 }
 
+func (m mouseHand) shortcut(_ []string, instead ...playwright.Locator) {
+	m.p.t.Helper()
+	for _, one := range instead {
+		m.presses(one)
+	}
+}
+
 // keysHand never touches the mouse: it goes by the tabulator, and by arrows where one stop of the tabulator is many controls.
 type keysHand struct{ p *tab }
 
@@ -79,15 +89,16 @@ const look = `(e) => {
 	}).join();
 }`
 
-// towards says which key leads from where the keyboard is to an element, "" when it is there, and where it is now. In a group
-// of radio buttons, tabs, entries of a menu or options the arrows lead; at the beginning of the page the link that skips the
-// navigation does.
+// towards says which key leads from where the keyboard is to an element, "" when it is there, how often it is pressed before the next
+// look, and where the keyboard is now. In a group of radio buttons, tabs, entries of a menu or options the arrows lead; at the
+// beginning of the page the link that skips the navigation does. Far away half of the stops between are gone without a look.
 var towards = strings.Replace(`e => {
-	const at = document.activeElement;
+	const field = document.activeElement, option = field.getAttribute("aria-activedescendant");
+	const at = option ? document.getElementById(option) : field;
 	if (at !== e) e.lookedLike = (LOOK)(e);
 	const name = (x) => x.tagName.toLowerCase() + (x.id ? "#" + x.id : "") + (x.name ? "[name=" + x.name + "]" : "") +
 		" " + (x.getAttribute("aria-label") ?? x.textContent ?? "").trim().replace(/\s+/g, " ").slice(0, 24);
-	const say = (key) => [key, name(at)];
+	const say = (key, times = 1) => [key, times, name(at)];
 	if (at === e) return say("");
 	const radios = at.type === "radio" && e.type === "radio" && at.name === e.name && at.form === e.form;
 	const many = "[role=tablist], [role=menu], [role=listbox], [role=radiogroup]";
@@ -100,7 +111,12 @@ var towards = strings.Replace(`e => {
 	}
 	if (at.matches(".skip-link") && e.closest("main")) return say("Enter");
 	const back = at !== document.body && at.compareDocumentPosition(e) & Node.DOCUMENT_POSITION_PRECEDING;
-	return say(back ? "Shift+Tab" : "Tab");
+	const [first, last] = back ? [e, at] : [at, e];
+	const root = document.querySelector("dialog[open]") ?? document;
+	const stops = at.matches("body, .skip-link") ? [] : [...root.querySelectorAll("a[href], button, input:not([type=radio]), select, textarea, summary")].filter((x) =>
+		x.tabIndex >= 0 && !x.disabled && x.checkVisibility({ visibilityProperty: true }) &&
+		first.compareDocumentPosition(x) & Node.DOCUMENT_POSITION_FOLLOWING && last.compareDocumentPosition(x) & Node.DOCUMENT_POSITION_PRECEDING);
+	return say(back ? "Shift+Tab" : "Tab", Math.max(1, Math.floor(stops.length / 2)));
 }`, "LOOK", look, 1)
 
 // ringed says whether a person can see that the keyboard came here, a few frames later at the most. What had the keyboard when
@@ -121,15 +137,17 @@ func (k keysHand) reaches(what playwright.Locator) {
 	for range keysMax {
 		step, err := what.Evaluate(towards, nil)
 		k.p.must(err)
-		key, at := step.([]any)[0].(string), step.([]any)[1].(string)
+		key, times, at := step.([]any)[0].(string), step.([]any)[1].(int), step.([]any)[2].(string)
 		if key == "" {
 			if seen, err := what.Evaluate(ringed, nil); err != nil || seen != true {
-				k.p.t.Errorf("nothing shows that the keyboard is on %s of %s, %v", at, k.p.URL(), err)
+				k.p.t.Errorf("nothing shows that the keyboard is on %s of %s, %v: %v", at, k.p.URL(), err, way)
 			}
 			return
 		}
-		way = append(way, at+" -"+key+"→")
-		k.p.key(key)
+		way = append(way, fmt.Sprintf("%s -%d×%s→", at, times, key))
+		for range times {
+			k.p.key(key)
+		}
 	}
 	if len(way) > 40 {
 		way = append(way[:20:20], way[len(way)-20:]...)
@@ -176,6 +194,13 @@ func (k keysHand) chooses(from playwright.Locator, option string) {
 		k.p.key(key.(string))
 	}
 	k.p.t.Fatalf("no arrow leads to %q", option)
+}
+
+func (k keysHand) shortcut(keys []string, _ ...playwright.Locator) {
+	k.p.t.Helper()
+	for _, key := range keys {
+		k.p.key(key)
+	}
 }
 
 // walker walks through the console with one hand.
@@ -263,4 +288,12 @@ func (w *walker) downloads(what playwright.Locator) string {
 	name := fmt.Sprintf("%s/%s", w.t.TempDir(), file.SuggestedFilename())
 	w.must(file.SaveAs(name))
 	return name
+}
+
+// downloadHas finds words in the file that comes.
+func (w *walker) downloadHas(what playwright.Locator, words string) {
+	w.t.Helper()
+	if text, err := os.ReadFile(w.downloads(what)); err != nil || !strings.Contains(string(text), words) {
+		w.t.Errorf("the file has no %q: %.300s %v", words, text, err)
+	}
 }

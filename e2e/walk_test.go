@@ -11,14 +11,30 @@ type walk struct {
 // walks are all stories.
 var walks = []walk{
 	{"first request", walkFirstRequest},
+	{"visitor", walkVisitor},
+	{"overview", walkOverview},
+	{"palette, shortcuts and theme", walkShell},
 	{"models", walkModels},
 	{"observe", walkObserve},
 	{"billing", walkBilling},
 	{"webhooks", walkWebhooks},
+	{"keys", walkKeys},
+	{"management key", walkManagement},
+	{"settings", walkSettings},
+	{"security", walkSecurity},
+	{"docs", walkDocs},
+	{"recipes", walkRecipes},
+	{"developer", walkDeveloper},
+	{"operator", walkOperator},
 	{"playground", walkPlayground},
 	{"panes", walkPanes},
 	{"tools", walkTools},
 	{"prompts", walkPrompts},
+	{"deliveries", walkDeliveries},
+	{"zoom", walkZoom},
+	{"videos", walkVideos},
+	{"assets", walkAssets},
+	{"members", walkMembers},
 }
 
 // TestWalk goes through every story with the mouse and with the keyboard alone. Console errors, failed scripts and what

@@ -1,0 +1,64 @@
+package e2e
+
+import (
+	"net/http"
+	"regexp"
+
+	"github.com/playwright-community/playwright-go"
+)
+
+// walkDocs searches the documentation, reads, keeps its language from page to page, and follows a failed call to what its error means.
+func walkDocs(w *walker) {
+	w.enters("walks-docs")
+	w.menu("Docs")
+	w.title("Documentation")
+	w.text("Search the documentation", "backpressure streaming")
+	w.text("Search the documentation", "quickstart")
+	w.must(w.expect.Page(w.Page).ToHaveURL(regexp.MustCompile(`\?q=quickstart$`)))
+	w.hand.presses(w.Locator("#docs-results a", playwright.PageLocatorOptions{HasText: "Quickstart"}).First())
+	w.title("Quickstart")
+	w.hand.presses(w.on(playwright.AriaRoleTab, "Python"))
+	w.must(w.expect.Locator(w.Locator("main [role=tabpanel]:not([hidden])").First()).ToContainText("import os"))
+	w.hand.presses(w.Locator(".docs-pages").GetByRole(*playwright.AriaRoleLink, playwright.LocatorGetByRoleOptions{Name: "Streaming", Exact: new(true)}))
+	w.title("Streaming")
+	w.must(w.expect.Locator(w.on(playwright.AriaRoleTab, "Python")).ToHaveAttribute("aria-selected", "true"))
+	w.button("Copy page as Markdown")
+	w.shows("body > [data-voice]", "Copied the page as Markdown")
+	w.followsError()
+}
+
+// followsError opens what the answer of a failed call says explains it, and finds the same words by the page of the call.
+func (w *walker) followsError() {
+	w.t.Helper()
+	failed := w.c.call(w.t, http.MethodPost, chatPath, `{"model":"nobody/knows","messages":[{"role":"user","content":"hi"}]}`,
+		"X-Error-Status", "standard")
+	w.open(textAt(object(w.t, failed.body), "error", "doc_url"))
+	w.title("Errors")
+	w.must(w.expect.Locator(w.Locator("main :target")).ToBeInViewport())
+	w.shows("main :target", failed.header.Get("X-Error-Code"))
+	refused := w.c.call(w.t, http.MethodPost, chatPath, ask(cheapModel, "simulate: status=400\nx")).header.Get("X-Request-Id")
+	w.c.record(w.t, refused)
+	w.menu("Requests")
+	w.at(`[data-testid="request"] a[href*="` + refused + `"]`)
+	w.at(`main a[href*="/docs/errors#"]`)
+	w.title("Errors")
+	w.must(w.expect.Locator(w.Locator("main :target")).ToBeInViewport())
+}
+
+// walkRecipes sets a tool up, and sees the call of it arrive.
+func walkRecipes(w *walker) {
+	w.enters("walks-recipes")
+	w.finds("set up my tool", "Set up my tool")
+	w.link("aider")
+	w.title("aider")
+	w.button("Make a key for it")
+	w.sees("This is the only time the key is shown")
+	secret := w.freshSecret()
+	w.link("Test")
+	w.sees("Waiting for a call of aider…")
+	w.keyAnswers(secret, http.StatusOK)
+	w.shows("#recipe-calls .arrived", "Key")
+	w.must(w.expect.Locator(w.Locator("#recipe-calls .waiting")).ToHaveCount(0))
+	w.hand.presses(w.Locator("#recipe-calls a.link").First())
+	w.sees("What it cost")
+}

@@ -1,0 +1,102 @@
+package e2e
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/playwright-community/playwright-go"
+)
+
+// walkDeveloper works in somebody else's account, is told what the role there does not include, and signs out.
+func walkDeveloper(w *walker) {
+	owner, guest := w.c.newCustomer(w.t, "owner"), w.c.newCustomer(w.t, "guest")
+	w.c.db(w.t).MustExec(`insert into memberships (account_id, user_id, role, created_at) select $1, id, 'developer', now() from users where email = $2`,
+		owner.accountID, guest.Email)
+	w.c = guest
+	w.signsWith(guest.Email, guest.Password)
+	w.at("#account-menu-button")
+	w.hand.presses(w.Locator("#account-menu").GetByRole(*playwright.AriaRoleButton,
+		playwright.LocatorGetByRoleOptions{Name: regexp.MustCompile("^Change to .* developer$")}))
+	w.sees("You work in ")
+	w.menu("Settings")
+	w.must(w.expect.Locator(w.on(playwright.AriaRoleLink, "Members")).ToBeVisible())
+	w.must(w.expect.Locator(w.on(playwright.AriaRoleLink, "Audit log")).ToHaveCount(0)) // nothing leads where the role does not reach
+	w.to("/settings/audit")
+	w.title("This is for other roles")
+	w.sees("Your role in this account is developer")
+	w.link("Go to the overview")
+	w.title("Overview")
+	w.menu("API keys")
+	w.shows(`[data-testid="key"]`, "owner")
+	w.at("#account-menu-button")
+	w.hand.presses(w.Locator("#account-menu").GetByRole(*playwright.AriaRoleButton, playwright.LocatorGetByRoleOptions{Name: "Sign out"}))
+	w.must(w.expect.Page(w.Page).ToHaveURL(regexp.MustCompile("/console/sign-in")))
+	w.to("/keys")
+	w.must(w.expect.Page(w.Page).ToHaveURL(regexp.MustCompile("/console/sign-in")))
+}
+
+// walkOperator pauses a model and lets it go on, answers who asks for more, looks at the catalog's versions and prices, and gives credit,
+// which its owner sees with the reason.
+func walkOperator(w *walker) {
+	w.c = w.c.newCustomer(w.t, "walks-operator")
+	w.c.signedIn(w.t).visit(w.t, "/console/limits", url.Values{"model": {""}, "times": {"5"}, "reason": {"A launch on Monday."}})
+	w.c.runsIt(w.t)
+	id, _ := w.c.ownModel(w.t)
+	w.signsWith(w.c.Email, w.c.Password)
+	w.menu("Operator")
+	w.title("Traffic")
+	w.link("Pause " + id)
+	w.hand.writes(w.Locator("#pause-reason"), "It moves house")
+	w.button("Pause model")
+	w.sees("Paused " + id)
+	w.must(w.expect.Locator(w.Locator(".status-strip")).ToBeVisible())
+	w.c.answersSoon(w.t, id, "model_temporarily_unavailable")
+	w.link("Resume " + id)
+	w.button("Resume model")
+	w.sees("Resumed " + id)
+	w.c.answersSoon(w.t, id, "")
+	w.link("Metrics")
+	w.title("Metrics")
+	w.link("Catalog history")
+	w.title("Catalog history")
+	w.at(`[data-testid="catalog-version"] a.row-link`)
+	w.sees("What it changed")
+	w.hand.presses(w.Locator("main .crumbs a").First())
+	w.title("Catalog history")
+	w.link("Limit requests")
+	w.answersLimits()
+	w.givesCredit()
+}
+
+// answersLimits answers what the account of the walk asked for.
+func (w *walker) answersLimits() {
+	w.t.Helper()
+	w.title("Limit requests")
+	var account string
+	w.must(w.c.db(w.t).Get(&account, `select name from accounts where id = $1`, w.c.accountID))
+	wish := w.Locator(`[data-testid="limit-request"]`, playwright.PageLocatorOptions{HasText: account}).First()
+	w.hand.writes(wish.Locator("input[name=answer]"), "Enjoy the launch")
+	w.hand.presses(wish.GetByRole(*playwright.AriaRoleButton, playwright.LocatorGetByRoleOptions{Name: "Mark as done"}))
+	w.sees("Answered: Enjoy the launch")
+	w.finds("limits", "Settings: Limits")
+	w.shows(".limits-wishes", "Enjoy the launch")
+}
+
+// givesCredit adjusts a balance by the command, and finds the entry with its reason in the ledger.
+func (w *walker) givesCredit() {
+	w.t.Helper()
+	if out, status := run(w.t, []string{"DATABASE_URL=" + w.c.databaseURL(w.t)}, "credit", "grant", w.c.Email, "2.5", "--reason", "An outage"); status != 0 {
+		w.t.Fatal(out)
+	}
+	w.menu("Billing")
+	w.link("Ledger")
+	w.title("Ledger")
+	w.shows("#balance", "$7.4")
+	entry := w.Locator(`[data-testid="entry"]`, playwright.PageLocatorOptions{HasText: "An outage"})
+	w.must(w.expect.Locator(entry).ToContainText("2.50"))
+	if a := w.c.call(w.t, http.MethodGet, "/v1/credits", ""); !strings.Contains(a.body, "7.4") {
+		w.t.Errorf("the credit by API: %s", a.body)
+	}
+}

@@ -1,0 +1,94 @@
+package e2e
+
+import (
+	"net/http"
+	"regexp"
+
+	"github.com/playwright-community/playwright-go"
+)
+
+// walkShell finds things by the palette, goes about by single keys, switches those off and on, and changes the theme. With the
+// mouse it presses what stands for each of the keys.
+func walkShell(w *walker) {
+	w.enters("walks-shell")
+	request := w.c.call(w.t, http.MethodPost, chatPath, ask(cheapModel, "echo: find me")).header.Get("X-Request-Id")
+	w.c.record(w.t, request)
+	w.finds("atlas nano", "Atlas Nano")
+	w.title("Atlas Nano")
+	w.finds("walks-shell", "walks-shell")
+	w.title("walks-shell")
+	w.finds(request, request)
+	w.sees("What it cost")
+	w.jumps("v", "Videos")
+	w.jumps("a", "Assets")
+	w.opensShortcuts()
+	w.button("Switch them off")
+	w.sees("Single-key shortcuts are off in this browser.")
+	w.must(w.expect.Locator(w.Locator("html[data-keys-off]")).ToBeAttached())
+	w.key("t")
+	w.must(w.expect.Locator(w.Locator("html")).ToHaveClass("system")) // the key did nothing
+	w.finds("create an api key", "Create an API key")                 // the palette works even so
+	w.must(w.expect.Locator(w.Locator("#key-name")).ToBeVisible())
+	w.finds("settings", "Settings")
+	w.title("Profile")
+	w.button("Switch them on")
+	w.sees("Single-key shortcuts are on in this browser.")
+	w.changesTheme()
+	w.narrow()
+}
+
+// finds opens the palette, types and takes what is found.
+func (w *walker) finds(words, hit string) {
+	w.t.Helper()
+	w.hand.shortcut([]string{"ControlOrMeta+k"}, w.Locator("[data-palette]"))
+	w.must(w.expect.Locator(w.Locator("#palette-q")).ToBeFocused())
+	w.must(w.Keyboard().Type(words))
+	w.must(w.expect.Locator(w.Locator("#palette .palette-results:not([aria-busy])")).ToBeAttached())
+	w.hand.presses(w.Locator("#palette .hit", playwright.PageLocatorOptions{
+		Has: w.Locator(".hit-title", playwright.PageLocatorOptions{HasText: regexp.MustCompile("^" + regexp.QuoteMeta(hit) + "$")}),
+	}).First())
+}
+
+// jumps goes to a page of the menu by two keys, or by its link.
+func (w *walker) jumps(key, page string) {
+	w.t.Helper()
+	w.hand.shortcut([]string{"g", key}, w.Locator(`.sidebar [data-jump="`+key+`"]`))
+	w.title(page)
+}
+
+// opensShortcuts shows the list of shortcuts, by its key or by the menu of the account.
+func (w *walker) opensShortcuts() {
+	w.t.Helper()
+	w.hand.shortcut([]string{"?"}, w.Locator("#account-menu-button"), w.Locator("#account-menu [data-shortcuts]"))
+	w.must(w.expect.Locator(w.Locator("dialog[open] .shortcuts")).ToContainText("Search and commands"))
+}
+
+// changesTheme makes the console dark, finds it dark on the next page, and light again by the palette.
+func (w *walker) changesTheme() {
+	w.t.Helper()
+	told := func(change func() error) {
+		w.t.Helper()
+		_, err := w.ExpectResponse(regexp.MustCompile("/console/theme$"), change)
+		w.must(err)
+	}
+	told(func() error {
+		w.hand.shortcut([]string{"t"}, w.Locator(".sidebar [data-theme-form] [value=dark]"))
+		return nil
+	})
+	w.must(w.expect.Locator(w.Locator("html")).ToHaveClass("dark"))
+	w.jumps("k", "API keys")
+	w.must(w.expect.Locator(w.Locator("html")).ToHaveClass("dark"))
+	told(func() error { w.finds("theme", "Change between light and dark"); return nil })
+	w.must(w.expect.Locator(w.Locator("html")).ToHaveClass("light"))
+}
+
+// narrow goes to Billing by the drawer of a narrow window and by the balance.
+func (w *walker) narrow() {
+	w.t.Helper()
+	w.must(w.SetViewportSize(360, 780))
+	w.at(".topbar [commandfor=drawer]")
+	w.hand.presses(w.Locator("dialog#drawer[open]").GetByRole(*playwright.AriaRoleLink, playwright.LocatorGetByRoleOptions{Name: "Overview"}))
+	w.title("Overview")
+	w.at("#balance")
+	w.title("Billing")
+}

@@ -1,0 +1,108 @@
+package e2e
+
+import (
+	"regexp"
+
+	"github.com/playwright-community/playwright-go"
+)
+
+// walkVideos makes a video in the playground, watches it, remixes it, looks for the two in the gallery and deletes one.
+func walkVideos(w *walker) {
+	w.enters("walks-videos")
+	w.menu("Playground")
+	w.link("Video")
+	w.title("Playground")
+	w.hand.writes(w.Locator("#video-prompt"), "a red kite")
+	w.hand.presses(w.Locator("#video-seconds-4"))
+	w.must(w.expect.Locator(w.Locator("[data-video-price]")).ToHaveText("4 s × $0.10 = $0.40"))
+	w.at("[data-video-button]")
+	w.must(w.expect.Locator(w.Locator(".video-result video")).ToBeVisible())
+	w.link("Open, download, remix")
+	w.must(w.expect.Locator(w.Locator("#video-live video")).ToBeVisible())
+	w.link("View code")
+	w.must(w.expect.Locator(w.Locator("dialog[open]")).ToContainText("a red kite"))
+	w.must(w.Keyboard().Press("Escape"))
+	w.text("What should be different?", "a blue kite")
+	w.button("Remix")
+	w.sees("Made from")
+	w.must(w.expect.Locator(w.Locator("#video-live video")).ToBeVisible())
+	w.menu("Videos")
+	cards := `[data-testid="video"]`
+	w.count(cards, 2)
+	w.text("Search prompts", "blue")
+	w.count(cards, 1)
+	w.hand.chooses(w.labelled("Status"), "Failed")
+	w.sees("No video matches")
+	w.must(w.expect.Page(w.Page).ToHaveURL(regexp.MustCompile("status=failed")))
+	w.link("Show all videos")
+	w.count(cards, 2)
+	w.link("Table")
+	w.must(w.expect.Locator(w.on(playwright.AriaRoleLink, "Table")).ToHaveAttribute("aria-current", "true"))
+	w.hand.presses(w.Locator("[data-bulk-pick]").First())
+	w.must(w.expect.Locator(w.Locator("[data-bulk-count]")).ToHaveText("1 selected"))
+	w.button("Delete selected…")
+	w.button("Delete video")
+	w.count(cards, 1)
+}
+
+// walkAssets registers an asset, finds it by a word and by its type, and deletes it.
+func walkAssets(w *walker) {
+	w.enters("walks-assets")
+	w.c.makeAsset(w.t, "audio", "sound.wav", "Ship's bell")
+	w.menu("Assets")
+	w.link("New asset")
+	w.hand.writes(w.Locator("dialog[open] #asset-url"), w.c.source("picture.png"))
+	w.hand.writes(w.Locator("dialog[open] #asset-name"), "Harbour")
+	w.button("Check and register")
+	w.title("Harbour")
+	w.must(w.expect.Locator(w.Locator("#asset-live:not([data-poll]) [role=status]")).ToContainText("Active"))
+	w.menu("Assets")
+	rows := `[data-testid="asset"]`
+	w.count(rows, 2)
+	w.text("Search names and URLs", "bell")
+	w.count(rows, 1)
+	w.hand.chooses(w.labelled("Type"), "Pictures")
+	w.sees("No asset matches")
+	w.must(w.expect.Page(w.Page).ToHaveURL(regexp.MustCompile("type=image")))
+	w.text("Search names and URLs", "harb")
+	w.count(rows, 1)
+	w.link("Harbour")
+	w.link("Delete…")
+	w.button("Delete asset")
+	w.sees("The asset was deleted.")
+	w.count(rows, 1)
+}
+
+// walkMembers invites somebody, who joins; gives them another role, and removes them.
+func walkMembers(w *walker) {
+	w.enters("walks-members")
+	guest := w.other(w.c.newCustomer(w.t, "walks-guest"))
+	w.to("/settings/members")
+	w.hand.writes(w.Locator("#invite-email"), guest.c.Email)
+	w.button("Invite")
+	w.sees(guest.c.Email + " is invited.")
+	guest.signsWith(guest.c.Email, guest.c.Password)
+	guest.open(guest.c.ConsoleURL + newPerson(w.t, w.c.gateway).mailedLink(w.t, "invitation", guest.c.Email))
+	guest.button("Join")
+	guest.sees("You are developer of ")
+	w.to("/settings/members")
+	w.hand.chooses(w.labelled("Role of "+guest.c.Email), "Billing")
+	w.button("Change the role of " + guest.c.Email)
+	w.must(w.expect.Locator(w.labelled("Role of " + guest.c.Email)).ToHaveValue("billing"))
+	guest.to("/keys")
+	guest.sees("Your role in this account is billing")
+	w.link("Remove " + guest.c.Email)
+	w.button("Remove member")
+	w.count(`[data-testid="member"]`, 1)
+	guest.to("/keys")
+	guest.must(guest.expect.Locator(guest.row("key", "walks-guest")).ToBeVisible())
+}
+
+// other is another person with a browser of their own, who uses the same hand.
+func (w *walker) other(c customer) *walker {
+	p := newTab(w.t, deskSize)
+	if _, mouse := w.hand.(mouseHand); mouse {
+		return &walker{tab: p, c: c, hand: mouseHand{p}}
+	}
+	return &walker{tab: p, c: c, hand: keysHand{p}}
+}
