@@ -7,6 +7,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/content"
 	"umg/app/gateway"
 	"umg/billing"
 )
@@ -44,6 +45,7 @@ type Access struct {
 	known   bool // whether the key, and with it the mode, is known
 	streams bool // whether the caller asked for a stream
 	timing  gateway.Timing
+	tape    *content.Tape // of a call that has failed before anything was sent: the error is its answer
 	reading time.Duration // that the caller's body took to come
 	created time.Duration // that a provider took to take a job
 }

@@ -18,6 +18,7 @@ import (
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
+	"umg/app/content"
 	"umg/app/gateway"
 	"umg/app/idempotency"
 	"umg/app/limit"
@@ -53,6 +54,7 @@ type Options struct {
 	Payments *stripe.Service  // nil: nothing is sold, and the events of the payment service are not taken
 	Ledger   *billing.Ledger  // nil: the routes about usage and credit are unknown
 	Audit    *audit.Log       // nil: the route about the audit log is unknown
+	Content  *content.Service // nil: nothing of what is asked and answered is kept
 	// Idempotency and IDs are what creating videos and assets, and buying credit, once takes.
 	Idempotency *idempotency.Service
 	IDs         app.IDs
@@ -74,6 +76,7 @@ type API struct {
 	payments *stripe.Service
 	ledger   *billing.Ledger
 	audit    *audit.Log
+	content  *content.Service
 	waiting  atomic.Int64 // requests for a usage record that is not written yet
 	repeats  *idempotency.Service
 	ids      app.IDs
@@ -98,7 +101,7 @@ func New(o Options) *API {
 	a := &API{keys: o.Keys, catalog: o.Catalog, gateway: o.Gateway, now: o.Now, baseURL: strings.TrimSuffix(o.BaseURL, "/")}
 	a.webhooks, a.videos, a.repeats, a.ids, a.payments = o.Webhooks, o.Videos, o.Idempotency, o.IDs, o.Payments
 	a.ledger, a.assets, a.accounts, a.leakKeys = o.Ledger, o.Assets, o.Accounts, o.LeakKeys
-	a.audit = o.Audit
+	a.audit, a.content = o.Audit, o.Content
 	a.paths, a.operations = map[string]bool{}, map[string]string{}
 	for _, r := range Routes() {
 		a.paths[r.Path] = true

@@ -73,6 +73,7 @@ func (a *API) WriteError(c echo.Context, err error) error {
 	}
 	e := coded(x.family, Explain(c, err))
 	x.Fail(e)
+	defer x.tape.End()
 	if c.Response().Committed {
 		return nil
 	}
@@ -112,6 +113,7 @@ func (a *API) WriteError(c echo.Context, err error) error {
 			body = append(append([]byte("data: "), body...), "\n\n"+chat.DoneFrame...)
 		}
 	}
+	x.tape.Error(body)
 	extendWrite(c.Response().Writer, a.now())
 	return c.Blob(status, contentType, body)
 }

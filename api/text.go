@@ -35,7 +35,12 @@ func (a *API) generate(x *call) error {
 	if err != nil {
 		return err
 	}
-	release := sync.OnceFunc(func() { a.release(body) })
+	tape := a.tape(x)
+	defer tape.Abandon()
+	release := sync.OnceFunc(func() {
+		tape.Taken()
+		a.release(body)
+	})
 	defer release()
 	if x.key.Frozen {
 		x.access.streams = asksForStream(body.Bytes())
@@ -57,11 +62,13 @@ func (a *API) generate(x *call) error {
 	}
 	defer once.end()
 	out := a.outlet(x)
+	tape.Hear(request)
 	before := a.now().Sub(x.access.Started) - x.access.reading
 	c := x.textCall(request, release)
 	c.Keep, c.Kept, c.Door, c.Sending = once.keeper(), once.kept(), before, x.access.reading
-	report, err := a.gateway.Generate(x.Request().Context(), c, out)
+	report, err := a.gateway.Generate(x.Request().Context(), c, tape.Over(out))
 	once.note(report, err)
+	x.keepContent(tape, report, err)
 	if array, ok := out.(*arraySink); ok {
 		array.end()
 	}
