@@ -154,6 +154,7 @@ var assignments = map[string]assignment{
 	"POST /console/settings/notifications":             {body: "mail=webhook&console=webhook"},
 	"POST /console/settings/name":                      {body: "name={fresh}"},
 	"POST /console/settings/email":                     {body: passwordField + "&email={fresh}@example.com", few: true, scene: somebody},
+	"POST /console/settings/videos":                    {body: "video_ask_above=7"},
 	"POST /console/settings/password":                  {body: passwordField + "&password=another+horse+battery+staple", few: true, scene: somebody},
 	"POST /console/settings/security/codes":            {few: true, scene: somebody},
 	"POST /console/settings/security/codes/confirm":    {body: "code={code}", status: http.StatusOK, few: true, scene: enrolling},

@@ -240,6 +240,7 @@ var intrusions = map[string]intrusion{
 	"GET /console/settings":                                      {},
 	"POST /console/settings/name":                                {body: "name=mine"},
 	"POST /console/settings/email":                               {body: "email=x@example.com&password=wrong"},
+	"POST /console/settings/videos":                              {body: "video_ask_above=7"},
 	"POST /console/settings/password":                            {body: "password=wrong&new=also wrong"},
 	"GET /console/settings/security":                             {},
 	"GET /console/settings/security/codes":                       {},

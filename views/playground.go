@@ -1,6 +1,7 @@
 package views
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -68,6 +69,25 @@ type PlayForm struct {
 
 	// PromptID is of the saved prompt that was opened, and PromptVersion of the version begun from: saving makes the next one.
 	PromptID, PromptVersion string
+	Opened                  *PlayPrompt // the same by its name, where the page is drawn whole
+}
+
+// PlayPrompt is the saved prompt that a pane was opened with.
+type PlayPrompt struct {
+	Prompt  Prompt
+	Version int  // that the pane began from
+	Changed bool // the pane is not what that version says
+}
+
+// next says what saving makes of the pane.
+func (o PlayPrompt) next() string { return "Save as v" + strconv.Itoa(o.Prompt.Latest+1) }
+
+// words are the version, and how many there are where it is not the newest.
+func (o PlayPrompt) words() string {
+	if o.Version == o.Prompt.Latest {
+		return "v" + strconv.Itoa(o.Version)
+	}
+	return "v" + strconv.Itoa(o.Version) + " of " + strconv.Itoa(o.Prompt.Latest)
 }
 
 // PlayVar is a variable that the texts name as {{Name}}: the form's field is "var_" and the name.

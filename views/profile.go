@@ -17,6 +17,9 @@ type Profile struct {
 	EmailPasswordError string
 	EmailFormError     string
 
+	VideoAsk      string // in dollars, above which making videos is asked about
+	VideoAskError string
+
 	CurrentError      string
 	PasswordError     string
 	PasswordFormError string

@@ -17,11 +17,14 @@ type VideoPlayground struct {
 	Form     VideoForm
 	Errors   map[string]string // what is wrong, by field: model, also, prompt, size, seconds, input_reference, asset_ids
 	Trouble  *PlayTrouble
-	Confirm  bool    // the price must be agreed to
-	Started  []Video // the videos that were just asked for
-	ImageMax int64   // bytes a picture may have
-	Assets   []Asset // active ones of the account to choose from, newest first
-	More     int     // active ones beyond those
+	Ask      app.Amount // above which the price must be agreed to; zero asks each time
+	Confirm  bool       // it must be
+	Total    app.Amount // that is to be agreed to
+	Once     string     // sent with the form, so that one that is sent twice makes its videos once
+	Started  []Video    // the videos that were just asked for
+	ImageMax int64      // bytes a picture may have
+	Assets   []Asset    // active ones of the account to choose from, newest first
+	More     int        // active ones beyond those
 }
 
 // VideoModel is a model that makes videos, with what it takes and charges.
@@ -196,8 +199,38 @@ func (c VideoCode) tabs() ui.TabsProps {
 	}
 }
 
-// VideoAskAbove is the price above which a video is only made when its price was agreed to.
-const VideoAskAbove = 5 * app.Dollar
+// objects stand for the form's videos in a sentence.
+func (p VideoPlayground) objects() string {
+	if p.Form.Also != "" {
+		return "both"
+	}
+	return "it"
+}
+
+func (p VideoPlayground) countWords() string {
+	if p.Form.Also != "" {
+		return "2 videos"
+	}
+	return "video"
+}
+
+// AskWords say when somebody is asked before videos are made.
+func AskWords(above app.Amount) string {
+	if above == 0 {
+		return "before each video"
+	}
+	return "before videos that cost more than " + Dollars(above)
+}
+
+// askWhy says why the price has to be agreed to.
+func askWhy(above app.Amount) string {
+	if above == 0 {
+		return "You want to be asked each time, so please agree to it."
+	}
+	return "It is more than " + Dollars(above) + ", so please agree to it."
+}
+
+const videoAskPath = settingsPath + "#videos"
 
 // balanceNanos is the balance for the script, empty while it is not known.
 func (p VideoPlayground) balanceNanos() string {

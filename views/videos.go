@@ -183,6 +183,8 @@ type VideoRemix struct {
 	Error               string
 	NoCredit            bool
 	PerSecond, Cost     app.Amount
-	Closed              string // why no remix can be made; empty when one can
-	Confirm             bool   // the price must be agreed to
+	Closed              string     // why no remix can be made; empty when one can
+	Ask                 app.Amount // above which its price must be agreed to; zero asks each time
+	Once                string     // sent with the form, so that one that is sent twice makes one video
+	Confirm             bool       // the price must be agreed to
 }

@@ -17,6 +17,7 @@ import (
 	"umg/app/audit"
 	"umg/app/catalog"
 	"umg/app/gateway"
+	"umg/app/idempotency"
 	"umg/app/mail"
 	"umg/app/notice"
 	"umg/app/prompt"
@@ -40,6 +41,7 @@ type Options struct {
 	Webhooks *webhook.Service
 	Assets   *asset.Service              // nil: the pages about assets are unknown
 	Prompts  *prompt.Service             // nil: the pages about saved prompts are unknown
+	Repeats  *idempotency.Service        // nil: a form that is sent twice makes its videos twice; needs IDs
 	Health   *health.Monitor             // nil: nothing is told to operators of the traffic
 	Pulse    *pulse.Log                  // nil: nothing is told to operators of the last hour
 	Arrivals *arrival.Log                // nil: nobody is told of calls that were refused at the door

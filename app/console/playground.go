@@ -37,8 +37,14 @@ func (c *Console) playground(p *page) error {
 func (c *Console) renderPlay(p *page, status int, s *play) error {
 	s.view.Shell = c.shell(p)
 	s.view.Path = playgroundPath
+	if err := c.nameOpened(p, s, &s.view.PlayPane); err != nil {
+		return err
+	}
 	drawAnswers(s.view.Form.Turns)
 	for i := range s.view.Others {
+		if err := c.nameOpened(p, s, &s.view.Others[i]); err != nil {
+			return err
+		}
 		drawAnswers(s.view.Others[i].Form.Turns)
 	}
 	return c.render(p, status, views.PlaygroundPage(s.view))

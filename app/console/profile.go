@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"strings"
 
 	"umg/app"
 	"umg/app/account"
@@ -16,6 +17,7 @@ func profileRoutes() []Route {
 		{Method: http.MethodPost, Path: "/settings/name", serve: (*Console).rename},
 		{Method: http.MethodPost, Path: "/settings/email", serve: (*Console).askEmail},
 		{Method: http.MethodPost, Path: "/settings/password", serve: (*Console).changePassword},
+		{Method: http.MethodPost, Path: "/settings/videos", serve: (*Console).setVideoAsk},
 	}
 }
 
@@ -29,10 +31,33 @@ func (c *Console) profile(p *page) error {
 
 func (c *Console) profileOf(p *page) (views.Profile, error) {
 	found, err := c.o.Accounts.Profile(p.Request().Context(), p.user.ID)
+	if err != nil {
+		return views.Profile{}, err
+	}
+	above, err := c.o.Accounts.VideoAskAbove(p.Request().Context(), p.user.ID)
 	return views.Profile{
 		Shell: c.shell(p), Name: found.Name, Email: found.Email, Pending: found.Pending, PasswordAt: found.ChangedAt,
-		NoMail: !c.o.Accounts.Verifies(),
+		NoMail: !c.o.Accounts.Verifies(), VideoAsk: above.String(),
 	}, err
+}
+
+// setVideoAsk sets above which price the playground asks before it makes videos.
+func (c *Console) setVideoAsk(p *page) error {
+	written := strings.TrimPrefix(strings.TrimSpace(p.FormValue("video_ask_above")), "$")
+	above, err := app.ParseAmount(written)
+	if err != nil {
+		err = app.Errorf(app.Invalid, "invalid_request_error", "Write an amount in dollars, such as 5 or 2.50; 0 asks each time.").
+			At("video_ask_above").Because(err)
+	} else {
+		err = c.o.Accounts.SetVideoAskAbove(p.Request().Context(), p.user.ID, above)
+	}
+	if err != nil {
+		return c.refuseProfile(p, err, func(v *views.Profile, e *app.Error) bool {
+			v.VideoAsk, v.VideoAskError = written, e.Message
+			return e.Param == "video_ask_above"
+		})
+	}
+	return c.say(p, ui.Success, "You are asked "+views.AskWords(above)+".", settingsPath)
 }
 
 // refuseProfile shows the page again with what was wrong. Put places a message that belongs to a field, and says whether it

@@ -1,11 +1,14 @@
 package console
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"strconv"
 	"strings"
 
+	"umg/app"
 	"umg/app/prompt"
 	"umg/views"
 )
@@ -39,6 +42,51 @@ func (c *Console) promptValues(p *page) (url.Values, error) {
 	values.Set("prompt_id", id)
 	values.Set("prompt_version", strconv.Itoa(number))
 	return values, nil
+}
+
+// nameOpened names the saved prompt that a pane was opened with, and says whether the pane is still what that version says. A prompt
+// that was deleted meanwhile is not the pane's any more, so that saving makes a new one.
+func (c *Console) nameOpened(p *page, s *play, pane *views.PlayPane) error {
+	f := &pane.Form
+	id := f.PromptID
+	number, err := strconv.Atoi(f.PromptVersion)
+	f.PromptID, f.PromptVersion = "", ""
+	if id == "" || err != nil || c.o.Prompts == nil {
+		return nil
+	}
+	ctx, who := p.Request().Context(), p.principal()
+	one, err := c.o.Prompts.Get(ctx, who, id)
+	if err != nil && app.KindOf(err) == app.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	v, err := c.o.Prompts.Version(ctx, who, id, number)
+	if err != nil && app.KindOf(err) == app.NotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	form := maps.Clone(s.form)
+	if len(s.form["model"]) > 1 { // panes side by side differ in their model
+		form.Set("model", pane.Model.ID)
+	}
+	written, err := paneContent(p, form)
+	same := err == nil && len(f.Turns) == len(v.Content.Turns) && sameContent(&written, &v.Content)
+	f.PromptID, f.PromptVersion = id, strconv.Itoa(number)
+	f.Opened = &views.PlayPrompt{Prompt: viewPrompt(one), Version: number, Changed: !same}
+	return nil
+}
+
+// sameContent compares contents as files. How an answer is to come is no part of a prompt's words, and always on in the page.
+func sameContent(a, b *prompt.Content) bool {
+	x, y := *a, *b
+	x.Stream, y.Stream = true, true
+	left, failed := prompt.Export("", x)
+	right, broken := prompt.Export("", y)
+	return failed == nil && broken == nil && bytes.Equal(left, right)
 }
 
 // contentValues are a content as the fields of a form, of which savedContent makes it again.

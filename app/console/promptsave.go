@@ -35,7 +35,7 @@ func (c *Console) savePrompt(p *page) error {
 	if err != nil {
 		return c.refuseSave(p, views.PromptSave{Name: form.Get("name")}, err)
 	}
-	if id := form.Get("prompt_id"); id != "" {
+	if id := form.Get("prompt_id"); id != "" && form.Get("save_as") != "new" {
 		return c.saveVersion(p, id, form.Get("prompt_version"), content)
 	}
 	v := views.PromptSave{Name: form.Get("name")}

@@ -140,6 +140,7 @@ func (c *Console) videoDetail(p *page) (views.VideoDetail, error) {
 		return views.VideoDetail{}, err
 	}
 	d := views.VideoDetail{Shell: c.shell(p), Video: c.viewVideo(job, c.asker(p, job)), Remix: c.remixOf(job)}
+	d.Remix.Once = c.onceToken()
 	if !job.State.Ended() {
 		d.Typical = c.typical(ctx, account, job)
 	}

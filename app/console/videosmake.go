@@ -34,7 +34,10 @@ var videoFields = []string{"model", "prompt", "size", "seconds", videoImageParam
 
 // videoPlay shows the form, filled in from the address: a link may bring a prompt along.
 func (c *Console) videoPlay(p *page) error {
-	v := c.videoForm(p, p.QueryParams())
+	v, err := c.videoForm(p, p.QueryParams())
+	if err != nil {
+		return err
+	}
 	return c.renderVideoPlay(p, http.StatusOK, v)
 }
 
@@ -78,11 +81,17 @@ func viewVideoModel(m *catalog.Model) views.VideoModel {
 
 // videoForm is the form with the values of an address or of what was sent. What its model does not know is replaced by
 // what it knows.
-func (c *Console) videoForm(p *page, values url.Values) views.VideoPlayground {
+func (c *Console) videoForm(p *page, values url.Values) (views.VideoPlayground, error) {
 	v := views.VideoPlayground{Models: c.videoModels(), ImageMax: videoImageMax, Errors: map[string]string{}}
 	if len(v.Models) == 0 {
-		return v
+		return v, nil
 	}
+	ctx := p.Request().Context()
+	ask, err := c.o.Accounts.VideoAskAbove(ctx, p.user.ID)
+	if err != nil {
+		return v, err
+	}
+	v.Ask, v.Once = ask, c.onceToken()
 	at := max(slices.IndexFunc(v.Models, func(m views.VideoModel) bool { return m.ID == values.Get("model") }), 0)
 	m := v.Models[at]
 	f := views.VideoForm{Model: m.ID, Prompt: plainLines(values.Get(videoPromptParam)), Size: values.Get("size")}
@@ -105,11 +114,11 @@ func (c *Console) videoForm(p *page, values url.Values) views.VideoPlayground {
 	v.Form = f
 	c.chooseAssets(p, &v, values[videoAssetsParam])
 	for _, id := range values["started"][:min(len(values["started"]), videoStartedMax)] {
-		if job, err := c.o.Videos.Get(p.Request().Context(), p.user.AccountID, id); err == nil {
+		if job, err := c.o.Videos.Get(ctx, p.user.AccountID, id); err == nil {
 			v.Started = append(v.Started, c.viewVideo(job, ""))
 		}
 	}
-	return v
+	return v, nil
 }
 
 // videoMake answers the form: with the page and the videos on it for the script; without scripts by leading to the video.
@@ -118,7 +127,10 @@ func (c *Console) videoMake(p *page) error {
 	if err != nil {
 		return err
 	}
-	v := c.videoForm(p, values)
+	v, err := c.videoForm(p, values)
+	if err != nil {
+		return err
+	}
 	v.Form.HadImage = upload != nil
 	if len(v.Models) == 0 || values.Get("do") == "settings" {
 		return c.renderVideoPlay(p, http.StatusOK, v)
@@ -127,28 +139,41 @@ func (c *Console) videoMake(p *page) error {
 	if v.Form.Also != "" {
 		calls = append(calls, p.videoCall(v.Form, v.Form.Also, upload))
 	}
-	total := app.Amount(0)
 	for i, one := range calls {
 		quote, err := c.o.Videos.Quote(p.Request().Context(), one)
 		if err != nil {
 			return c.refuseVideo(p, v, i, err)
 		}
-		total += quote.Cost
+		v.Total += quote.Cost
 	}
-	if total > views.VideoAskAbove && values.Get("agreed") != total.String() {
+	if v.Total > v.Ask && values.Get("agreed") != v.Total.String() {
 		v.Confirm = true
 		return c.renderVideoPlay(p, http.StatusUnprocessableEntity, v)
 	}
+	return c.makeVideos(p, v, calls, values.Get("once"))
+}
+
+// makeVideos asks for the form's videos, each for itself: one that is refused takes nothing from the other. The form then has the
+// refused one alone, so that it can be asked for again without paying for the other twice.
+func (c *Console) makeVideos(p *page, v views.VideoPlayground, calls []video.Call, once string) error {
 	var made []views.Video
+	refused, refusal := 0, error(nil)
 	for i, one := range calls {
-		created, err := c.o.Videos.Create(p.Request().Context(), one)
-		if err != nil {
-			v.Started = append(made, v.Started...)
-			return c.refuseVideo(p, v, i, err)
+		job, err := c.videoOnce(p, one, once)
+		if err == nil {
+			made = append(made, c.viewVideo(job, ""))
+		} else if refusal == nil {
+			refused, refusal = i, err
 		}
-		made = append(made, c.viewVideo(created.Job, ""))
 	}
 	v.Started = append(made, v.Started...)
+	if refusal != nil {
+		if len(made) > 0 {
+			v.Form.Model, v.Form.Also, refused = []string{v.Form.Model, v.Form.Also}[refused], "", 0
+			refusal = notMade(refusal, v.Form.Model)
+		}
+		return c.refuseVideo(p, v, refused, refusal)
+	}
 	if forScript(p.Request()) {
 		return c.renderVideoPlay(p, http.StatusOK, v)
 	}
@@ -160,6 +185,13 @@ func (c *Console) videoMake(p *page) error {
 		next.Add("started", one.ID)
 	}
 	return p.Redirect(http.StatusSeeOther, videoPlayPath+"?"+next.Encode())
+}
+
+// notMade says which of two models a refusal is of.
+func notMade(err error, model string) error {
+	e := *app.AsError(err)
+	e.Message = model + ": " + e.Message
+	return &e
 }
 
 // refuseVideo shows the form again with the refusal beside its field. The second of two calls is the other model's.
@@ -282,14 +314,19 @@ func (c *Console) remixVideo(p *page) error {
 		Principal: p.principal(), LimitFactor: p.factor(), Source: d.Video.ID,
 		Body: jsonOf(map[string]any{"prompt": d.Remix.Prompt}),
 	}
+	ask, err := c.o.Accounts.VideoAskAbove(p.Request().Context(), p.user.ID)
+	if err != nil {
+		return err
+	}
+	d.Remix.Ask, d.Remix.Once = ask, c.onceToken()
 	quote, err := c.o.Videos.Quote(p.Request().Context(), call)
-	if err == nil && quote.Cost > views.VideoAskAbove && p.FormValue("agreed") != quote.Cost.String() {
+	if err == nil && quote.Cost > ask && p.FormValue("agreed") != quote.Cost.String() {
 		d.Remix.PerSecond, d.Remix.Cost, d.Remix.Confirm = quote.PerSecond, quote.Cost, true
 		return again(http.StatusUnprocessableEntity)
 	}
-	var created video.Created
+	var made video.Job
 	if err == nil {
-		created, err = c.o.Videos.Create(p.Request().Context(), call)
+		made, err = c.videoOnce(p, call, p.FormValue("once"))
 	}
 	if err != nil {
 		refusal := app.AsError(err)
@@ -304,5 +341,5 @@ func (c *Console) remixVideo(p *page) error {
 		}
 		return again(http.StatusUnprocessableEntity)
 	}
-	return p.Redirect(http.StatusSeeOther, views.VideoPath(created.Job.ID))
+	return p.Redirect(http.StatusSeeOther, views.VideoPath(made.ID))
 }

@@ -277,7 +277,8 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 		}),
 		Console: console.New(console.Options{
 			Accounts: h.accounts, Audit: h.history, Sessions: sessions, Ledger: h.ledger, Catalog: h.catalog, Gateway: texts, Videos: h.videos,
-			Assets: h.assets, Webhooks: h.webhooks, Outbox: outbox, Payments: h.payments, Booked: h.till.Booked, IDs: ids, Now: time.Now,
+			Assets: h.assets, Webhooks: h.webhooks, Repeats: h.repeats, Outbox: outbox,
+			Payments: h.payments, Booked: h.till.Booked, IDs: ids, Now: time.Now,
 			BaseURL: h.cfg.BaseURL, Prompts: h.prompts, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health,
 			Pulse: h.pulse, Arrivals: h.arrivals,
 			Notices: notice.New(h.store.db, time.Now), MetricsURL: "http://" + h.ops.Addr().String() + "/metrics",

@@ -126,6 +126,12 @@ func playground() []Story {
 			}
 			p.Others = []views.PlayPane{failed, beside(*p, 2, p.Models[0])}
 		}),
+		playStory("playground-winner", "Answers of two of three, one of which can win", 200, func(p *views.Playground) {
+			p.Form.Turns = exampleTurns()[:2]
+			late := beside(*p, 1, p.Models[1])
+			late.Form.Turns = late.Form.Turns[:1]
+			p.Others = []views.PlayPane{late, beside(*p, 2, p.Models[0])}
+		}),
 		playStory("playground-four", "Four models", 200, func(p *views.Playground) {
 			p.Form.Turns = exampleTurns()[:2]
 			p.Form.Prompt = "And what if the work costs less?"
@@ -193,6 +199,18 @@ func playgroundAlone() []Story {
 		playStory("playground-variables", "A prompt with variables", 200, func(p *views.Playground) {
 			p.Form.System, p.Form.Prompt = "Answer in {{language}}.", "Explain {{topic}} to {{reader}}."
 			p.Form.Vars = []views.PlayVar{{Name: "language", Value: "Norwegian"}, {Name: "topic", Value: "holds"}, {Name: "reader"}}
+		}),
+		playStory("playground-prompt", "A saved prompt is open", 200, func(p *views.Playground) {
+			p.Form.System, p.Form.Prompt = "Answer in plain words.", "What is a hold?"
+			p.Form.PromptID, p.Form.PromptVersion = examplePrompts()[0].ID, "3"
+			p.Form.Opened = &views.PlayPrompt{Prompt: examplePrompts()[0], Version: examplePrompts()[0].Latest}
+		}),
+		playStory("playground-prompt-changed", "An old version of a saved prompt, changed", 200, func(p *views.Playground) {
+			p.Form.System, p.Form.Turns = "Answer in plain words.", exampleTurns()[:2]
+			one := examplePrompts()[0]
+			one.Name, one.Latest = "The first answer to a customer whose payment failed, in the words of our handbook", 12
+			p.Form.PromptID, p.Form.PromptVersion = one.ID, "9"
+			p.Form.Opened = &views.PlayPrompt{Prompt: one, Version: 9, Changed: true}
 		}),
 		playStory("playground-hostile", "Hostile text everywhere", 200, func(p *views.Playground) {
 			p.Form.System, p.Form.Prompt = hostileText, hostileText

@@ -190,7 +190,7 @@ func videoPlays() []Story {
 		return videoStory(name, title, status, "/console/playground/video", func(s views.Shell) templ.Component {
 			p := views.VideoPlayground{
 				Shell: s, Models: videoModels(), ImageMax: 20_000_000,
-				Form: views.VideoForm{Model: "boreal/drift:fast", Size: "1280x720", Seconds: 8},
+				Form: views.VideoForm{Model: "boreal/drift:fast", Size: "1280x720", Seconds: 8}, Ask: 5 * app.Dollar,
 			}
 			change(&p)
 			return views.VideoPlaygroundPage(p)
@@ -212,7 +212,17 @@ func videoPlays() []Story {
 		}),
 		play("video-play-confirm", "Playground, above five dollars", 422, func(p *views.VideoPlayground) {
 			p.Form = views.VideoForm{Model: "boreal/drift:pro", Prompt: videoPrompt, Size: "1920x1080", Seconds: 8}
-			p.Balance.Available, p.Confirm = 20*app.Dollar, true
+			p.Balance.Available, p.Confirm, p.Total = 20*app.Dollar, true, 5_600*app.Dollar/1000
+		}),
+		play("video-play-confirm-both", "Playground, always asked, two models", 422, func(p *views.VideoPlayground) {
+			p.Form.Prompt, p.Form.Also = videoPrompt, "boreal/drift:pro"
+			p.Ask, p.Confirm, p.Total = 0, true, 3_200*app.Dollar/1000
+		}),
+		play("video-play-half", "Playground, one of two was refused", 422, func(p *views.VideoPlayground) {
+			p.Form.Model, p.Form.Prompt, p.Started = "boreal/drift:pro", videoPrompt, []views.Video{exampleVideos()[1]}
+			p.Trouble = &views.PlayTrouble{
+				Message: "boreal/drift:pro: The provider of this model does not answer.", Code: "no_available_provider", RequestID: exampleRequest,
+			}
 		}),
 		play("video-play-two", "Playground, two models", 200, func(p *views.VideoPlayground) {
 			p.Form.Prompt, p.Form.Also = videoPrompt, "boreal/drift:pro"

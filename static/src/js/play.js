@@ -7,6 +7,7 @@ import { inspect } from "./playinspect.js";
 import { addPane, branch, forget, pick, removePane, settle, unpick } from "./playpanes.js";
 import { clearTrouble, giveImage, runs, start, stop } from "./playrun.js";
 import { toEnd } from "./playstream.js";
+import "./playopened.js";
 import "./playtools.js";
 import { act, addTurn, bare, trim, waits } from "./playturns.js";
 import "./playvars.js";

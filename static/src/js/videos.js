@@ -57,7 +57,10 @@ const reprice = () => {
   if (agreed && dollars(total) !== agreed.dataset.shown) {
     agreed.remove();
     form.querySelector("#video-agree")?.remove();
-    form.querySelector("[data-video-label]").textContent = "Make video";
+    form.querySelector("[data-video-button]").dataset.agree = "false";
+  }
+  if (!form.querySelector('[name="agreed"]')) {
+    form.querySelector("[data-video-label]").textContent = rates.length > 1 ? "Make 2 videos" : "Make video";
   }
 };
 

@@ -1,0 +1,25 @@
+package account
+
+import (
+	"context"
+
+	"umg/app"
+)
+
+// videoAskMax is the largest amount above which somebody can want to be asked.
+const videoAskMax = 1_000_000 * app.Dollar
+
+// VideoAskAbove is the price above which a user is asked before videos are made; zero asks each time.
+func (s *Service) VideoAskAbove(ctx context.Context, userID string) (app.Amount, error) {
+	above, err := videoAskOf(ctx, s.db, userID)
+	return above, personError(err)
+}
+
+// SetVideoAskAbove sets it.
+func (s *Service) SetVideoAskAbove(ctx context.Context, userID string, above app.Amount) error {
+	if above < 0 || above > videoAskMax {
+		return app.Errorf(app.Invalid, "invalid_request_error",
+			"The amount must be from $0, which asks each time, to $1,000,000.").At("video_ask_above")
+	}
+	return storeError("set when to ask about videos", setVideoAsk(ctx, s.db, userID, above))
+}
