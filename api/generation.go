@@ -1,8 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"umg/app"
@@ -39,6 +41,33 @@ type generation struct {
 	Cached           int64      `json:"native_tokens_cached"`
 	CacheCreation    int64      `json:"native_tokens_cache_creation"`
 	WebSearchCallsNo int64      `json:"billable_web_search_calls"`
+
+	Responses []providerResponse `json:"provider_responses"`
+}
+
+// providerResponse is one request to a provider, as the same library reads it; error and started are an extension.
+type providerResponse struct {
+	Provider string  `json:"provider_name"`
+	Status   *int    `json:"status"`  // null where nothing was answered
+	Latency  int64   `json:"latency"` // until it had content, or failed
+	Error    *string `json:"error"`   // why it failed; null for the one that answered
+	Started  int64   `json:"started"` // since the beginning of the call
+}
+
+func responsesOf(t billing.Trail) []providerResponse {
+	list := make([]providerResponse, len(t.Attempts))
+	for i, a := range t.Attempts {
+		took := a.First
+		if took == 0 {
+			took = a.Took
+		}
+		list[i] = providerResponse{
+			Provider: a.Provider, Status: orNull(a.Status), Latency: took.Microseconds() / microsPerMilli, Error: orNull(a.Cause),
+			Started: a.Start.Microseconds() / microsPerMilli,
+		}
+	}
+	slices.SortStableFunc(list, func(a, b providerResponse) int { return cmp.Compare(a.Started, b.Started) })
+	return list
 }
 
 // getGeneration answers GET /v1/generation?id=: what one call was and cost. A record is written right after its answer,
@@ -69,7 +98,7 @@ func (a *API) getGeneration(x *call) error {
 		Latency: r.FirstByte.Microseconds() / microsPerMilli, GenerationTime: r.Duration.Microseconds() / microsPerMilli,
 		Prompt:     u[billing.InputTokens] + u[billing.CacheReadTokens] + u[billing.CacheWriteTokens],
 		Completion: u[billing.OutputTokens] + u[billing.ReasoningTokens], Reasoning: u[billing.ReasoningTokens],
-		Cached: u[billing.CacheReadTokens], CacheCreation: u[billing.CacheWriteTokens],
+		Cached: u[billing.CacheReadTokens], CacheCreation: u[billing.CacheWriteTokens], Responses: responsesOf(r.Trail),
 	}})
 }
 

@@ -24,7 +24,7 @@ var generationFields = map[string]string{
 	"model": "string", "provider_name": "string", "is_byok": "bool", "streamed": "bool", "finish_reason": "string",
 	"latency": "number", "generation_time": "number", "native_tokens_prompt": "number", "native_tokens_completion": "number",
 	"native_tokens_reasoning": "number", "native_tokens_cached": "number", "native_tokens_cache_creation": "number",
-	"billable_web_search_calls": "number",
+	"billable_web_search_calls": "number", "provider_responses": "list",
 }
 
 // ask is one answered call; it returns the id of its usage record.
@@ -77,6 +77,8 @@ func TestAGenerationHasEveryFieldRightAfterItsAnswer(t *testing.T) {
 			got["number"] = true
 		case bool:
 			got["bool"] = true
+		case []any:
+			got["list"] = true
 		}
 		if !got[kind] {
 			t.Errorf("%s is %v, want a %s", name, g[name], kind)
@@ -84,6 +86,11 @@ func TestAGenerationHasEveryFieldRightAfterItsAnswer(t *testing.T) {
 	}
 	if g["id"] != id || g["model"] != "test/plain" || g["finish_reason"] != "stop" || g["total_cost"].(float64) <= 0 || g["usage"] != g["total_cost"] {
 		t.Errorf("%v", g)
+	}
+	tries, _ := g["provider_responses"].([]any)
+	try, _ := tries[0].(map[string]any)
+	if len(tries) != 1 || try["provider_name"] != g["provider_name"] || try["status"] != 200.0 || try["error"] != nil || len(try) != 5 {
+		t.Errorf("attempts %v", tries)
 	}
 }
 

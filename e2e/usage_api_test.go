@@ -40,7 +40,7 @@ func (c customer) spent(t *testing.T) int64 {
 var generationMembers = []string{
 	"billable_web_search_calls", "created_at", "finish_reason", "generation_time", "id", "is_byok", "latency", "model",
 	"native_tokens_cache_creation", "native_tokens_cached", "native_tokens_completion", "native_tokens_prompt", "native_tokens_reasoning",
-	"provider_name", "streamed", "total_cost", "upstream_inference_cost", "usage",
+	"provider_name", "provider_responses", "streamed", "total_cost", "upstream_inference_cost", "usage",
 }
 
 // TestAPIGenerationFollowsTheStream reads what a call was within a second of its end, with exactly the members that

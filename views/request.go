@@ -23,6 +23,7 @@ type RequestDetail struct {
 	Reserved  app.Amount
 	Overrun   app.Amount // what the call cost beyond the reserve, which the platform bore
 	Attempts  int
+	Trail     Trail // empty for records of before it was kept
 	Reasoning int64 // tokens of the output
 	Entry     int64 // of the ledger; zero where it was not found
 	Charge    string

@@ -106,6 +106,12 @@ var timeAnswers = []said{
 		return "It is long: " + Count(d.Request.Output) + " tokens."
 	}},
 	{when: RequestDetail.triedAgain, text: func(d RequestDetail) string {
+		if took := d.failedTook(); took > 0 {
+			return "Attempts that failed took " + Took(took) + " of it."
+		}
+		if d.Trail.known() {
+			return ""
+		}
 		return strconv.Itoa(d.Attempts-1) + " earlier " + plural(d.Attempts-1, "attempt", "attempts") + " failed and took part of it."
 	}},
 }

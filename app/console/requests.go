@@ -181,7 +181,7 @@ func (c *Console) request(p *page) error {
 	d := views.RequestDetail{
 		Shell: c.shell(p), Request: loggedRequest(&record, keys.names), Rule: ruleOf(record.Reason), RateCard: record.RateCardID,
 		Reserved: record.Reserved, Overrun: record.Overrun, Attempts: record.Attempts, Charge: record.TransactionID,
-		Reasoning: record.Usage[billing.ReasoningTokens], Query: views.ParseRequestQuery(p.QueryParams()),
+		Trail: viewTrail(record.Trail), Reasoning: record.Usage[billing.ReasoningTokens], Query: views.ParseRequestQuery(p.QueryParams()),
 	}
 	if record.ErrorCode != "" {
 		d.ErrorDocs = manual.ErrorPath(record.ErrorCode)
@@ -197,6 +197,14 @@ func (c *Console) request(p *page) error {
 		return err
 	}
 	return c.render(p, http.StatusOK, views.RequestPage(d))
+}
+
+func viewTrail(t billing.Trail) views.Trail {
+	v := views.Trail{Door: t.Door, Body: t.Body, Checked: t.Checked, Admitted: t.Admitted, Funded: t.Funded}
+	for _, a := range t.Attempts {
+		v.Attempts = append(v.Attempts, views.TrailAttempt(a))
+	}
+	return v
 }
 
 // ruleOf is the row of the settlement table. Records of old may name a reason that has none.

@@ -130,6 +130,29 @@ type exportedRecord struct {
 	Attempts   int       `json:"attempts"`
 	FirstByte  int64     `json:"first_byte_ms"`
 	Duration   int64     `json:"duration_ms"`
+
+	Upstream []exportedAttempt `json:"upstream_attempts"`
+}
+
+// exportedAttempt is one request to a provider. Times count from the beginning of the call.
+type exportedAttempt struct {
+	Provider string `json:"provider"`
+	Status   int    `json:"status"` // zero where nothing was answered
+	Cause    string `json:"cause"`  // why it failed; empty for the one that answered
+	Started  int64  `json:"started_ms"`
+	First    int64  `json:"first_content_ms"` // from its start; zero where it had none
+	Failed   int64  `json:"failed_ms"`        // from its start; zero where it answered
+}
+
+func attemptsOut(t billing.Trail) []exportedAttempt {
+	list := make([]exportedAttempt, len(t.Attempts))
+	for i, a := range t.Attempts {
+		list[i] = exportedAttempt{
+			Provider: a.Provider, Status: a.Status, Cause: a.Cause, Started: a.Start.Milliseconds(), First: a.First.Milliseconds(),
+			Failed: a.Took.Milliseconds(),
+		}
+	}
+	return list
 }
 
 func recordOut(r *billing.UsageRecord, keyNames map[string]string) exportedRecord {
@@ -141,7 +164,7 @@ func recordOut(r *billing.UsageRecord, keyNames map[string]string) exportedRecor
 		CacheWrite: u[billing.CacheWriteTokens], Output: u[billing.OutputTokens], Reasoning: u[billing.ReasoningTokens],
 		Images: u[billing.Images], Seconds: seconds(u[billing.Seconds]), Estimated: r.Estimated, RateCard: r.RateCardID,
 		Reserved: r.Reserved.String(), Cost: r.Cost.String(), Overrun: r.Overrun.String(), Charge: r.TransactionID, Attempts: r.Attempts,
-		FirstByte: r.FirstByte.Milliseconds(), Duration: r.Duration.Milliseconds(),
+		FirstByte: r.FirstByte.Milliseconds(), Duration: r.Duration.Milliseconds(), Upstream: attemptsOut(r.Trail),
 	}
 }
 

@@ -110,6 +110,13 @@ func priceOfMillion(meter string, amount app.Amount) *views.Price {
 	return &views.Price{Meter: meter, Amount: amount, Per: 1_000_000}
 }
 
+func exampleTrail(attempts ...views.TrailAttempt) views.Trail {
+	return views.Trail{
+		Door: 190 * time.Microsecond, Body: 2_400 * time.Microsecond, Checked: 320 * time.Microsecond, Admitted: 350 * time.Microsecond,
+		Funded: 620 * time.Microsecond, Attempts: attempts,
+	}
+}
+
 func requestDetails() []Story {
 	story := func(name, title string, row int, change func(*views.RequestDetail)) Story {
 		return Story{Name: name, Group: "Requests", Title: title, Status: 200, Path: "/console/requests/" + exampleCalls()[row].ID,
@@ -132,6 +139,7 @@ func requestDetails() []Story {
 	return []Story{
 		story("request", "A call, answered", 0, func(d *views.RequestDetail) {
 			d.Rule, d.Reasoning, d.Computed = completed, 120, 12_109_563
+			d.Trail = exampleTrail(views.TrailAttempt{Provider: "meridian", Status: 200, Start: 910 * time.Microsecond, First: d.Request.FirstByte})
 			d.Lines = []views.PriceLine{
 				{Meter: "input_tokens", Quantity: 3_189, Price: priceOfMillion("input_tokens", 2_500_333_333)},
 				{Meter: "cache_read_tokens", Quantity: 1_024, Price: priceOfMillion("cache_read_tokens", 250_000_000)},
@@ -139,6 +147,21 @@ func requestDetails() []Story {
 				{Meter: "reasoning_tokens", Quantity: 120, Price: priceOfMillion("reasoning_tokens", 10_000_000_000)},
 			}
 			d.Request.Cost = d.Computed
+		}),
+		story("request-failover", "A call that went from provider to provider", 0, func(d *views.RequestDetail) {
+			d.Rule, d.Known, d.Attempts, d.Request.Provider = completed, false, 3, "halcyon"
+			first := d.Request.FirstByte
+			d.Trail = exampleTrail(
+				views.TrailAttempt{Provider: "kestrel", Status: 503, Cause: "server_error", Start: 910 * time.Microsecond, Took: first / 5},
+				views.TrailAttempt{Provider: "meridian", Cause: "first_byte_timeout", Start: first / 4, Took: first / 3},
+				views.TrailAttempt{Provider: "halcyon", Status: 200, Start: first * 3 / 5, First: first * 2 / 5},
+			)
+		}),
+		story("request-unsent", "A call for which no provider could be asked", 4, func(d *views.RequestDetail) {
+			d.Rule = views.Rule{Reason: "upstream_failed", Charge: "nothing", When: "No provider could be asked.", Text: "Nothing was charged."}
+			d.Charge, d.Entry, d.Attempts, d.Trail = "", 0, 0, exampleTrail()
+			d.Request.Outcome, d.Request.Reason, d.Request.ErrorCode = "failed", "upstream_failed", "no_available_provider"
+			d.Request.Duration, d.Request.FirstByte, d.Request.Upstream, d.Request.Input = 1_240*time.Microsecond, 0, "", 0
 		}),
 		story("request-left", "A call its client left, after several attempts", 1, func(d *views.RequestDetail) {
 			d.Attempts, d.Known = 3, false
