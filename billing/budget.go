@@ -38,8 +38,8 @@ func (p Period) begin(now time.Time) time.Time {
 	}
 }
 
-// next is when the period after the one that holds a moment begins, nil for one in total.
-func (p Period) next(now time.Time) *time.Time {
+// Next is when the period after the one that holds a moment begins, nil for one in total.
+func (p Period) Next(now time.Time) *time.Time {
 	start := p.begin(now)
 	switch p {
 	case EachDay:
@@ -77,7 +77,7 @@ func (l *Ledger) SetBudget(ctx context.Context, q postgres.Queryer, b Budget) er
 	switch {
 	case b.KeyID == "" || b.AccountID == "" || b.Limit <= 0 || b.Limit > grantNanosMax:
 		return fmt.Errorf("billing: budget of key %q of account %q: $%s", b.KeyID, b.AccountID, b.Limit)
-	case b.Period != InTotal && b.Period.next(l.o.Now()) == nil:
+	case b.Period != InTotal && b.Period.Next(l.o.Now()) == nil:
 		return fmt.Errorf("billing: budget of key %q: %q is not a period", b.KeyID, b.Period)
 	}
 	done, err := setBudget(ctx, q, b, b.Period.begin(l.o.Now()))
@@ -103,10 +103,23 @@ func (l *Ledger) Budgets(ctx context.Context, accountID string) (map[string]Budg
 	for _, r := range rows {
 		budgets[r.KeyID] = Budget{
 			KeyID: r.KeyID, AccountID: accountID, Limit: r.Limit, Period: r.Period, Spent: r.Spent, Left: r.Posted, Held: r.Held,
-			ResetsAt: r.Period.next(r.Start),
+			ResetsAt: r.Period.Next(r.Start),
 		}
 	}
 	return budgets, nil
+}
+
+// Reached is the highest of some shares, in hundredths, that the spending of this period has passed; zero for none of them.
+func (b Budget) Reached(shares []int) (reached int) {
+	const whole = 100
+	for _, share := range shares {
+		n := app.Amount(share)
+		part := b.Limit/whole*n + (b.Limit%whole*n+whole-1)/whole // rounded up, and in steps that cannot overflow
+		if b.Limit > 0 && b.Spent >= part {
+			reached = max(reached, share)
+		}
+	}
+	return reached
 }
 
 type budgetRow struct {

@@ -33,14 +33,14 @@ func LimitOf(limit *int64, period *string, start *time.Time) SpendLimit {
 		return SpendLimit{}
 	}
 	p := Period(*period)
-	return SpendLimit{Limit: app.Amount(*limit), Period: p, ResetsAt: *p.next(*start)}
+	return SpendLimit{Limit: app.Amount(*limit), Period: p, ResetsAt: *p.Next(*start)}
 }
 
 // SetSpendLimit gives an account a limit or changes it. What it spent in this period stays spent, and counts also for a limit that
 // is new. Leases that replicas hold without need go back at once.
 func (l *Ledger) SetSpendLimit(ctx context.Context, q postgres.Queryer, accountID string, limit app.Amount, period Period) error {
 	now := l.o.Now()
-	if limit <= 0 || limit > grantNanosMax || period.next(now) == nil {
+	if limit <= 0 || limit > grantNanosMax || period.Next(now) == nil {
 		return fmt.Errorf("billing: spend limit of account %s: $%s each %q", accountID, limit, period)
 	}
 	var done bool
@@ -73,7 +73,7 @@ func (l *Ledger) SpendLimit(ctx context.Context, q postgres.Queryer, accountID s
 	} else {
 		start = row.Start
 	}
-	s.ResetsAt = *row.Period.next(start)
+	s.ResetsAt = *row.Period.Next(start)
 	return s, nil
 }
 
