@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -33,8 +34,8 @@ const aboutPage = `() => ({
 	unnamed: [...document.querySelectorAll("h1")].filter(h => h.textContent.trim() === "").length,
 })`
 
-// runAxe runs all rules, or one of them, and gives what is wrong.
-const runAxe = `async one => (await axe.run(document, {
+// runAxe runs all rules, or one of them, on the whole page or on what is around its main part, and gives what is wrong.
+const runAxe = `async ({one, around}) => (await axe.run(around ? {exclude: ["main > *"]} : document, {
 		preload: false, resultTypes: ["violations"], ...(one ? {runOnly: {type: "rule", values: [one]}} : {}),
 	})).violations.map(v => v.id + ": " + v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary.split("\n").slice(1).join(" ")).join(", "))`
 
@@ -96,6 +97,20 @@ func (r *reading) page(path string, status int) {
 	r.furniture(path)
 }
 
+// frame opens a page that somebody else has read, and looks at what is around its main part alone.
+func (r *reading) frame(path string) {
+	r.t.Helper()
+	r.must(r.SetViewportSize(1440, 900))
+	answer, err := r.Goto(r.g.ConsoleURL + path)
+	r.must(err)
+	if answer.Status() != http.StatusOK {
+		r.t.Errorf("%s: status %d", path, answer.Status())
+	}
+	r.axed(path+" around", map[string]any{"around": true})
+	r.must(r.SetViewportSize(360, 780))
+	r.furniture(path)
+}
+
 // audit runs the accessibility checks; only those of colours where the rest is the same as in the other theme.
 func (r *reading) audit(what string, all, colours bool) {
 	r.t.Helper()
@@ -106,7 +121,13 @@ func (r *reading) audit(what string, all, colours bool) {
 	if colours {
 		one = "color-contrast"
 	}
-	found, err := r.Evaluate(runAxe, one)
+	r.axed(what, map[string]any{"one": one})
+}
+
+// axed reports what the accessibility checks find.
+func (r *reading) axed(what string, how map[string]any) {
+	r.t.Helper()
+	found, err := r.Evaluate(runAxe, how)
 	r.must(err)
 	for _, v := range found.([]any) {
 		r.t.Errorf("%s: %v", what, v)

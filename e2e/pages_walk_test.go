@@ -41,14 +41,29 @@ func TestPagesAreWholeForReadersAndVisitors(t *testing.T) {
 		default:
 			reader.page(path, http.StatusOK)
 			if r.Open {
-				visitor.page(path, http.StatusOK)
+				visitor.frame(path)
 			}
 		}
 	}
 	if known != len(pageLooks) {
 		t.Errorf("%d rows for %d addresses", len(pageLooks), known)
 	}
+	m.otherStates(t)
 	m.secondStep(t, reader, enrolled)
+}
+
+// otherStates opens pages of videos as they look when a video failed, when it takes its time, and when there is no such video.
+func (m *tenants) otherStates(t *testing.T) {
+	t.Helper()
+	failed := textAt(m.owner.makeVideo(t, videoBody("meridian/reel", "guardrail-late: copyright")), "id")
+	slow := textAt(m.owner.makeVideo(t, videoBody("meridian/reel", "simulate: render=10m\na ship that takes its time")), "id")
+	m.owner.ended(t, failed)
+	r := reads(t, m.g, m.signedIn)
+	for _, path := range []string{"/" + failed, "/" + slow, "?view=table"} {
+		r.page("/console/videos"+path, http.StatusOK)
+	}
+	r.titles = map[string]string{}
+	r.page("/console/videos?q=zebra", http.StatusOK)
 }
 
 // secondStep opens the pages that only those have who enrolled a device, and the one on which its code is asked for.

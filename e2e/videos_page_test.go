@@ -6,9 +6,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
-	"net/http"
 	"net/url"
-	"strings"
 	"testing"
 
 	"github.com/playwright-community/playwright-go"
@@ -201,42 +199,4 @@ func TestVideoFormKeepsWhatWasTypedAndAsksAboveFiveDollars(t *testing.T) {
 	p.press("Make video")
 	p.must(p.expect.Locator(p.Locator("#video-error-also")).ToContainText("seconds"))
 	p.must(p.expect.Locator(p.Locator(".video-result")).ToHaveCount(0))
-}
-
-// TestVideoPagesInBothThemes looks at every page of videos wide and narrow, with the accessibility checks.
-func TestVideoPagesInBothThemes(t *testing.T) {
-	t.Parallel()
-	g := videoDemo(t)
-	c := g.newCustomer(t, "themes")
-	person := newPerson(t, g)
-	person.signIn(t, c.Email, c.Password)
-	var paths []string
-	for _, prompt := range []string{"a lighthouse in fog", "guardrail-late: copyright", "simulate: render=10m\na ship that takes its time"} {
-		a := person.visit(t, "/console/playground/video", url.Values{
-			"model": {"meridian/reel"}, "prompt": {prompt}, "size": {"720x1280"}, "seconds": {"4"},
-		})
-		if a.status != http.StatusSeeOther {
-			t.Fatalf("%q: %d %.300s", prompt, a.status, a.body)
-		}
-		paths = append(paths, a.header.Get("Location"))
-	}
-	for _, scheme := range []*playwright.ColorScheme{playwright.ColorSchemeLight, playwright.ColorSchemeDark} {
-		for _, width := range []int{1280, 390} {
-			t.Run(fmt.Sprint(*scheme, width), func(t *testing.T) {
-				p := c.tab(t, playwright.BrowserNewContextOptions{ColorScheme: scheme, Viewport: &playwright.Size{Width: width, Height: 900}})
-				for i, ended := range []string{"#video-live video", ".video-failed", "#video-live progress"} {
-					p.open(c.ConsoleURL + paths[i])
-					p.must(p.expect.Locator(p.Locator(ended)).ToBeVisible())
-					p.check(strings.Trim(ended, "#. "))
-				}
-				for name, path := range map[string]string{
-					"gallery": "/videos", "table": "/videos?view=table", "none": "/videos?q=zebra", "form": "/playground/video",
-					"code": strings.TrimPrefix(paths[0], "/console") + "/code", "delete": strings.TrimPrefix(paths[0], "/console") + "/delete",
-				} {
-					p.open(c.ConsoleURL + "/console" + path)
-					p.check(name)
-				}
-			})
-		}
-	}
 }
