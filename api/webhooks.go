@@ -46,6 +46,7 @@ func webhookRoutes() []Route {
 		get(delivery, (*API).getDelivery),
 		post(delivery+"/resend", (*API).resendDelivery),
 		get("/v1/webhook_event_types", (*API).listEventTypes),
+		get("/v1/webhook_events", (*API).listEvents),
 	}
 }
 
@@ -367,6 +368,38 @@ func (a *API) listEventTypes(x *call) error {
 		Object string   `json:"object"`
 		Data   []string `json:"data"`
 	}{"list", webhook.Types()})
+}
+
+// eventJSON is an event of the account. Its body is the text that endpoints are sent and that is signed.
+type eventJSON struct {
+	ID        string `json:"id"`
+	Object    string `json:"object"`
+	Type      string `json:"type"`
+	ObjectID  string `json:"object_id"`
+	CreatedAt int64  `json:"created_at"`
+	Body      string `json:"body"`
+}
+
+// listEvents lists what happened, the oldest first, so that a program without an address of its own can follow it.
+func (a *API) listEvents(x *call) error {
+	limit, err := x.limit()
+	if err != nil {
+		return err
+	}
+	q := webhook.EventQuery{Type: x.QueryParam("type"), After: x.QueryParam("after"), Limit: limit}
+	if text := x.QueryParam("since"); text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if q.Since = time.Unix(n, 0).UTC(); err != nil || n < 0 || q.Since.Year() > yearMax {
+			return wrongField("since", "a time in whole seconds since 1970")
+		}
+	}
+	page, err := a.webhooks.Events(x.Request().Context(), x.principal(), q)
+	if err != nil {
+		return err
+	}
+	return a.object(x, listBody(page.Events, page.More, func(e webhook.Recorded) string { return e.ID }, func(e webhook.Recorded) eventJSON {
+		return eventJSON{e.ID, "webhook_event", e.Type, e.ObjectID, e.CreatedAt.Unix(), string(e.Body)}
+	}))
 }
 
 // limit is the size of the page that the query asks for; zero when it does not.

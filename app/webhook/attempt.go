@@ -71,12 +71,7 @@ func (s *Service) post(ctx context.Context, t target, id string, body []byte) (E
 		x.Error = wordsSecretLost
 		return x, nil
 	}
-	x.RequestHeaders = []Header{
-		{"content-type", "application/json"},
-		{"webhook-id", id},
-		{"webhook-timestamp", strconv.FormatInt(at.Unix(), 10)},
-		{"webhook-signature", signature(id, at, body, secrets)},
-	}
+	x.RequestHeaders = signedHeaders(id, at, body, secrets)
 	within, cancel := context.WithTimeout(ctx, s.o.Waits.Attempt)
 	defer cancel()
 	err = s.exchange(within, &x)

@@ -108,6 +108,20 @@ func requeueSince(ctx context.Context, q postgres.Queryer, accountID, endpointID
 	return n, err
 }
 
+func knownEvent(ctx context.Context, q postgres.Queryer, accountID, id string) (known bool, err error) {
+	err = q.GetContext(ctx, &known, `select exists (select from webhook_events where account_id = $1 and id = $2)`, accountID, id)
+	return known, err
+}
+
+func eventsOf(ctx context.Context, q postgres.Queryer, accountID string, f EventQuery) (list []Recorded, err error) {
+	err = q.SelectContext(ctx, &list, `
+		select id, type, object_id, body, created_at from webhook_events
+		where account_id = $1 and ($2 = '' or type = $2) and created_at >= $3
+			and ($4 = '' or (created_at, id) > (select a.created_at, a.id from webhook_events a where a.account_id = $1 and a.id = $4))
+		order by created_at, id limit $5`, accountID, f.Type, f.Since, f.After, f.Limit)
+	return list, err
+}
+
 // eventsMissing are those of the types since a time that were never queued for the endpoint.
 func eventsMissing(
 	ctx context.Context, q postgres.Queryer, accountID, endpointID string, types []string, since time.Time,

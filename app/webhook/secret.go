@@ -76,6 +76,16 @@ func (s *Service) opened(endpointID string, box []byte) ([]byte, error) {
 	return raw, nil
 }
 
+// signedHeaders are those that a receiver is sent an event with.
+func signedHeaders(id string, at time.Time, body []byte, secrets [][]byte) []Header {
+	return []Header{
+		{"content-type", "application/json"},
+		{"webhook-id", id},
+		{"webhook-timestamp", strconv.FormatInt(at.Unix(), 10)},
+		{"webhook-signature", signature(id, at, body, secrets)},
+	}
+}
+
 // signature is the value of webhook-signature: one for every secret, the newest first.
 func signature(id string, at time.Time, body []byte, secrets [][]byte) string {
 	list := make([]string, len(secrets))

@@ -28,6 +28,7 @@ type commands struct {
 	Promo     promoCommands    `cmd:"" help:"Make codes that people redeem for credit."`
 	Operator  operatorCommands `cmd:"" help:"Manage operators."`
 	Limits    limitsCommand    `cmd:"" help:"Multiply the limits of an account."`
+	Webhooks  webhookCommands  `cmd:"" help:"Try webhooks on this machine."`
 	Routes    routesCommand    `cmd:"" help:"List every route of the API and the console, and what it takes to use it."`
 	Books     booksCommand     `cmd:"" help:"Check every invariant of the ledger; exit status 1 when one does not hold."`
 }
