@@ -64,6 +64,7 @@ type KeyChoices struct {
 	Models     []string
 	Address    string // the reader's own, empty where it is not known
 	Management bool   // the reader may make keys that manage the account
+	Content    ContentChoice
 }
 
 // KeyForm is the form for a key, first shown or shown again with what was wrong.

@@ -128,6 +128,7 @@ type AccountSettings struct {
 	Owner     bool // the reader owns it
 	MayRename bool
 	OnlyOwner bool
+	Content   *ContentSettings // nil where the server keeps no content
 }
 
 // AccountDelete asks before an account ends.

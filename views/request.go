@@ -30,6 +30,7 @@ type RequestDetail struct {
 	Query     RequestQuery // of the list that the reader came from
 	Newer     string       // the ids of its neighbours there, empty for none
 	Older     string
+	Content   CallContent
 	ErrorDocs string // where the documentation explains its error code
 }
 
@@ -264,7 +265,7 @@ func (d RequestDetail) finishWords() string {
 	return ""
 }
 
-// curl is the call without its content, which is never kept.
+// curl is the call without its content, which is seldom kept.
 func (d RequestDetail) curl() string {
 	r := d.Request
 	path, body := Style(r.Style).path(), `{"model": `+quote(r.Model)+`, "messages": [{"role": "user", "content": "…"}]`

@@ -26,10 +26,14 @@ func accountSettingsRoutes() []Route {
 
 func (c *Console) viewAccount(p *page) (views.AccountSettings, error) {
 	a, err := c.o.Accounts.Account(p.Request().Context(), p.principal())
+	if err != nil {
+		return views.AccountSettings{}, err
+	}
 	owner := p.user.Role == account.Owner
+	kept, err := c.contentSettings(p)
 	return views.AccountSettings{
 		Shell: c.shell(p), ID: a.ID, Name: a.Name, CreatedAt: a.CreatedAt, Members: a.Members, Owner: owner,
-		MayRename: p.user.Role.Rights().Has(app.ManageAccount), OnlyOwner: owner && a.Owners == 1,
+		MayRename: p.user.Role.Rights().Has(app.ManageAccount), OnlyOwner: owner && a.Owners == 1, Content: kept,
 	}, err
 }
 

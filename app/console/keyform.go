@@ -33,6 +33,7 @@ func (c *Console) keyChoices(p *page) views.KeyChoices {
 		choices.Models = append(choices.Models, m.ID)
 	}
 	slices.Sort(choices.Models)
+	choices.Content = c.contentChoice(p)
 	return choices
 }
 

@@ -34,7 +34,7 @@ func (c *Console) sendSample(p *page) views.SentCall {
 		return sentTrouble(err)
 	}
 	out, sink := newQuietWriter(p.Response()), &wholeSink{}
-	report, err := c.o.Gateway.Generate(p.Request().Context(), gateway.Call{
+	report, err := c.generateKept(p, gateway.Call{
 		ID: requestID(p), Principal: p.principal(), Style: llm.Chat, Body: sampleRequest(m, llm.Chat), Headers: http.Header{},
 		LimitFactor: p.factor(),
 	}, sink)

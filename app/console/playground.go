@@ -114,7 +114,7 @@ func (c *Console) generate(p *page, s *play, call gateway.Call, out listener) (v
 	if err != nil {
 		return views.PlayResult{}, err
 	}
-	report, err := c.o.Gateway.Generate(p.Request().Context(), call, sink)
+	report, err := c.generateKept(p, call, sink)
 	if err != nil {
 		_ = sink.refused(s.style, app.AsError(err)) // a browser that is gone is found out at the end
 	} else if err = sink.finish(); report.Err != nil {

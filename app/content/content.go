@@ -24,9 +24,9 @@ const (
 	DaysMax      = 90
 	DaysStandard = 30
 
-	accountBytesMax = 1 << 30  // of one account; beyond it the oldest go first
-	memoryBytesMax  = 64 << 20 // of calls that run or wait to be written, on one replica
-	queueCallsMax   = 1024     // that wait to be written
+	accountBytesMax = 1_000_000_000 // of one account; beyond it the oldest go first
+	memoryBytesMax  = 64 << 20      // of calls that run or wait to be written, on one replica
+	queueCallsMax   = 1024          // that wait to be written
 )
 
 // Keep is which calls of an account have their content kept.

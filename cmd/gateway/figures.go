@@ -23,6 +23,9 @@ func (h *house) figures() []server.Figure {
 		return sum
 	}
 	list := []server.Figure{
+		total("umg_content_kept_total", "Calls whose content was kept.", func() int64 { return h.content.Stats().Kept }),
+		total("umg_content_dropped_total", "Calls whose content was to be kept and was lost, for want of memory, time or the store.",
+			func() int64 { return h.content.Stats().Dropped }),
 		gauge("umg_video_jobs_running", "Video jobs that have not ended.", func() int64 { return h.videos.Stats().Running }),
 		gauge("umg_video_due_lag_milliseconds", "How long the oldest job of the last claim had been due.",
 			func() int64 { return h.videos.Stats().DueLag.Milliseconds() }),

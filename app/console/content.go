@@ -1,0 +1,228 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/content"
+	"umg/app/dialect"
+	"umg/app/gateway"
+	"umg/billing"
+	"umg/views"
+	"umg/views/ui"
+)
+
+// contentSoon is how long after the end of a call its content may still be on its way.
+const contentSoon = 5 * time.Second
+
+// contentRoutes are about what is kept of what was asked and answered.
+func contentRoutes() []Route {
+	const (
+		ofAccount = "/settings/account/content"
+		ofCall    = "/requests/:id/content/delete"
+	)
+	row := func(right app.Rights, method, path string, serve func(*Console, *page) error) Route {
+		return Route{Method: method, Path: path, Right: right, serve: func(c *Console, p *page) error {
+			if c.o.Content == nil {
+				return notFound(p)
+			}
+			return serve(c, p)
+		}}
+	}
+	return []Route{
+		row(app.ManageAccount, http.MethodPost, ofAccount, (*Console).chooseContent),
+		row(app.ManageAccount, http.MethodGet, ofAccount+"/delete", (*Console).askClearContent),
+		row(app.ManageAccount, http.MethodPost, ofAccount+"/delete", (*Console).clearContent),
+		row(app.ReadContent, http.MethodGet, ofCall, (*Console).askDeleteContent),
+		row(app.ReadContent, http.MethodPost, ofCall, (*Console).deleteContent),
+	}
+}
+
+// contentSettings are what the account has decided; nil where nothing is kept of any.
+func (c *Console) contentSettings(p *page) (*views.ContentSettings, error) {
+	if c.o.Content == nil {
+		return nil, nil
+	}
+	s, err := c.o.Content.Settings(p.Request().Context(), p.user.AccountID)
+	return &views.ContentSettings{
+		Keep: string(s.Keep), Days: strconv.Itoa(s.Days), KeptBytes: s.KeptBytes, MostBytes: content.BytesAccountMax,
+	}, err
+}
+
+// contentChoice is what the form of a key says about the choice of the account. Where that cannot be read it says who decides.
+func (c *Console) contentChoice(p *page) views.ContentChoice {
+	if c.o.Content == nil {
+		return views.ContentChoice{Keep: views.KeepNever}
+	}
+	s, err := c.o.Content.Settings(p.Request().Context(), p.user.AccountID)
+	if err != nil {
+		return views.ContentChoice{}
+	}
+	return views.ContentChoice{Keep: string(s.Keep), Days: s.Days}
+}
+
+func (c *Console) chooseContent(p *page) error {
+	keep, typed := p.FormValue("keep"), strings.TrimSpace(p.FormValue("days"))
+	days, err := strconv.Atoi(typed)
+	if err != nil {
+		days = 0
+	}
+	err = c.o.Content.Change(p.Request().Context(), p.principal(), content.Keep(keep), days)
+	if err == nil {
+		return c.say(p, ui.Success, "The choice was saved. It counts for calls from now on.", accountSettingsPath)
+	}
+	refusal := app.AsError(err)
+	if refusal.Kind != app.Invalid {
+		return err
+	}
+	v, err := c.viewAccount(p)
+	if err != nil {
+		return err
+	}
+	v.Content.Keep, v.Content.Days = keep, typed
+	if refusal.Param == "days" {
+		v.Content.DaysError = refusal.Message
+	} else {
+		v.Content.KeepError = "Choose one of these."
+	}
+	return c.render(p, http.StatusUnprocessableEntity, views.AccountPage(v))
+}
+
+func (c *Console) askClearContent(p *page) error {
+	s, err := c.contentSettings(p)
+	if err != nil {
+		return err
+	}
+	return c.render(p, http.StatusOK, views.ContentDeletePage(views.ContentDelete{Shell: c.shell(p), KeptBytes: s.KeptBytes}))
+}
+
+func (c *Console) clearContent(p *page) error {
+	if err := c.o.Content.Clear(p.Request().Context(), p.principal()); err != nil {
+		return err
+	}
+	return c.say(p, ui.Success, "All kept content was deleted.", accountSettingsPath)
+}
+
+func (c *Console) askDeleteContent(p *page) error {
+	id := p.Param("id")
+	k, found, err := c.o.Content.Of(p.Request().Context(), p.user.AccountID, id)
+	if err != nil {
+		return err
+	}
+	if !found || k.DeletedAt != nil {
+		return app.Errorf(app.NotFound, "content_not_found", "Nothing is kept of what was asked and answered in this call.")
+	}
+	return c.render(p, http.StatusOK, views.ContentDeletePage(views.ContentDelete{Shell: c.shell(p), RequestID: k.RequestID}))
+}
+
+func (c *Console) deleteContent(p *page) error {
+	id := p.Param("id")
+	if err := c.o.Content.Delete(p.Request().Context(), p.principal(), id); err != nil {
+		return err
+	}
+	return c.say(p, ui.Success, "The content of the call was deleted.", views.RequestPath(id))
+}
+
+// callContent is what a page shows of what was asked and answered in a call.
+func (c *Console) callContent(p *page, r *billing.UsageRecord) (v views.CallContent, err error) {
+	ctx := p.Request().Context()
+	switch {
+	case r.Style == "videos":
+		return views.CallContent{State: views.ContentVideo}, nil
+	case !p.user.Role.Rights().Has(app.ReadContent):
+		return views.CallContent{State: views.ContentHidden}, nil
+	case c.o.Content == nil:
+		return views.CallContent{State: views.ContentOff}, nil
+	}
+	k, found, err := c.o.Content.Of(ctx, p.user.AccountID, r.RequestID)
+	if err != nil {
+		return v, err
+	}
+	if !found {
+		return c.contentMissing(ctx, p, r)
+	}
+	if k.DeletedAt != nil {
+		return views.CallContent{State: views.ContentDeleted, DeletedAt: *k.DeletedAt}, nil
+	}
+	return views.CallContent{
+		State: views.ContentKept, Streamed: k.Streamed, Redacted: k.Redacted, ExpiresAt: k.ExpiresAt,
+		Request: contentText(k.Request, k.RequestBytes, k.RequestCut), Answer: contentText(k.Answer, k.AnswerBytes, k.AnswerCut),
+	}, nil
+}
+
+// contentText is a side of a call as it is shown: with line breaks where it is JSON, and as it was kept where it is not or was cut.
+func contentText(text string, bytes int64, cut bool) views.ContentText {
+	pretty := prettyJSON([]byte(text))
+	return views.ContentText{Text: pretty, JSON: pretty != text || strings.HasPrefix(text, "{"), Bytes: bytes, Cut: cut}
+}
+
+// contentMissing says why nothing is kept, as far as that can be told from what the account and the key have decided by now.
+func (c *Console) contentMissing(ctx context.Context, p *page, r *billing.UsageRecord) (v views.CallContent, err error) {
+	s, err := c.o.Content.Settings(ctx, p.user.AccountID)
+	if err != nil {
+		return v, err
+	}
+	asks := false
+	if s.Keep == content.Asked && r.KeyID != "" {
+		key, err := c.o.Accounts.Key(ctx, p.principal(), r.KeyID)
+		if err != nil && app.KindOf(err) != app.NotFound {
+			return v, err
+		}
+		asks = err == nil && key.LogContent
+	}
+	v = views.CallContent{State: whyNoContent(s, r, asks, c.o.Now()), Days: s.Days}
+	if s.ClearedAt != nil {
+		v.DeletedAt = *s.ClearedAt
+	}
+	return v, nil
+}
+
+func whyNoContent(s content.Settings, r *billing.UsageRecord, asks bool, now time.Time) views.ContentState {
+	switch {
+	case s.ChangedAt.IsZero():
+		return views.ContentOff
+	case s.ClearedAt != nil && !r.StartedAt.After(*s.ClearedAt):
+		return views.ContentCleared
+	case s.Keep == content.Never:
+		return views.ContentOff
+	case r.StartedAt.Before(now.AddDate(0, 0, -s.Days)):
+		return views.ContentOver
+	case s.Keep == content.Asked && r.KeyID == "":
+		return views.ContentPlayed
+	case s.Keep == content.Asked && !asks:
+		return views.ContentSilent
+	case r.StartedAt.Before(s.ChangedAt):
+		return views.ContentBefore
+	case now.Sub(r.StartedAt.Add(r.Duration)) < contentSoon:
+		return views.ContentSoon
+	}
+	return views.ContentNone
+}
+
+// generateKept makes a call of the reader's, and keeps what is asked and answered where the account wants that of all calls.
+func (c *Console) generateKept(p *page, call gateway.Call, out gateway.Sink) (*gateway.Report, error) {
+	ctx := p.Request().Context()
+	if !p.user.KeepContent || c.o.Content == nil {
+		return c.o.Gateway.Generate(ctx, call, out)
+	}
+	tape := c.o.Content.Start(content.Call{
+		AccountID: call.Principal.AccountID, RequestID: call.ID, Style: string(call.Style), At: c.o.Now(),
+	})
+	defer tape.Abandon()
+	tape.Hear(call.Body)
+	report, err := c.o.Gateway.Generate(ctx, call, tape.Over(out))
+	if !billing.RuleOf(report.Reason).Recorded {
+		return report, err
+	}
+	tape.Expect(report.Model)
+	if err != nil {
+		_, body := dialect.Error(call.Style, app.AsError(err), call.ID)
+		tape.Error(body)
+	}
+	tape.End()
+	return report, err
+}
