@@ -45,6 +45,9 @@ var leftovers = []leftover{
 	{"saved views", `
 		delete from saved_views where $3::timestamptz is not null and account_id = $1 and (user_id, page, name) in (
 			select user_id, page, name from saved_views where account_id = $1 limit $2)`},
+	{"networks of keys", `
+		delete from key_networks where $3::timestamptz is not null and (key_id, network) in (
+			select key_id, network from key_networks where account_id = $1 limit $2) and account_id = $1`},
 	{"requests for limits", `
 		delete from limit_requests where $3::timestamptz is not null and id in (
 			select id from limit_requests where account_id = $1 limit $2)`},

@@ -75,9 +75,11 @@ type Key struct {
 
 	LimitFactor int    // multiplies the account's limits; set where a key is recognised
 	BudgetID    string // the purse of its budget, empty without one
-	Paid        bool   // its account has had credit besides the trial's; set where a key is recognised
-	Frozen      bool   // its account may be looked at, but nothing may cost it anything; set where a key is recognised
-	KeepContent bool   // what is said through it is kept, as its account has decided; set where a key is recognised
+	// BudgetAlerts are the hundredths of its budget at which its people are told, in order.
+	BudgetAlerts []int
+	Paid         bool // its account has had credit besides the trial's; set where a key is recognised
+	Frozen       bool // its account may be looked at, but nothing may cost it anything; set where a key is recognised
+	KeepContent  bool // what is said through it is kept, as its account has decided; set where a key is recognised
 }
 
 // Principal is the account, with the key acting for it.
@@ -109,6 +111,7 @@ type KeySpec struct {
 	TokensPerMinute   int64
 	ExpiresAt         *time.Time
 	Budget            *Budget // nil for none: only the account's credit limits it
+	BudgetAlerts      []int   // hundredths of it at which its people are told; nil for the usual ones
 }
 
 // KeyPatch is what somebody changes about a key. What is nil stays as it is.
@@ -125,6 +128,7 @@ type KeyPatch struct {
 	TokensPerMinute   *int64
 	ExpiresAt         **time.Time // points to nil for a key that never expires
 	Budget            **Budget    // points to nil for no budget
+	BudgetAlerts      *[]int
 }
 
 // Spec is a new key of which nothing but this is said.
@@ -144,6 +148,7 @@ func (c KeyPatch) over(s KeySpec) KeySpec {
 	set(&s.TokensPerMinute, c.TokensPerMinute)
 	set(&s.ExpiresAt, c.ExpiresAt)
 	set(&s.Budget, c.Budget)
+	set(&s.BudgetAlerts, c.BudgetAlerts)
 	return s
 }
 
@@ -216,6 +221,9 @@ func (spec *KeySpec) check(now time.Time) error {
 		return err
 	}
 	if err := spec.checkNumbers(); err != nil {
+		return err
+	}
+	if err := spec.checkAlerts(); err != nil {
 		return err
 	}
 	return spec.Budget.check()

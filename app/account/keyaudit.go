@@ -12,7 +12,7 @@ func (k Key) spec(b *Budget) KeySpec {
 	return KeySpec{
 		Name: k.Name, Env: k.Env, ErrorMode: k.ErrorMode, Models: k.Models, Addresses: k.Addresses, Scopes: k.Scopes,
 		LogContent: k.LogContent, Concurrency: k.Concurrency, RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute,
-		ExpiresAt: k.ExpiresAt, Budget: b,
+		ExpiresAt: k.ExpiresAt, Budget: b, BudgetAlerts: k.BudgetAlerts,
 	}
 }
 
@@ -40,6 +40,7 @@ func (spec KeySpec) fields() []audit.Change {
 		{Field: "log_content", From: answerOf(spec.LogContent)},
 		{Field: "expires_at", From: momentOf(spec.ExpiresAt)},
 		{Field: "budget", From: spec.Budget.String()},
+		alertsOf(spec.BudgetAlerts),
 	}
 }
 

@@ -53,7 +53,7 @@ func (s *Service) CreateKey(ctx context.Context, p app.Principal, spec KeySpec) 
 		LastFour: secret[len(secret)-lastChars:], Env: spec.Env, ErrorMode: spec.ErrorMode, CreatedBy: p.UserID, CreatedByKey: p.KeyID,
 		CreatedAt: now, ExpiresAt: spec.ExpiresAt, Models: spec.Models, Concurrency: spec.Concurrency, Scopes: spec.Scopes,
 		Addresses: spec.Addresses, RequestsPerMinute: spec.RequestsPerMinute, TokensPerMinute: spec.TokensPerMinute,
-		LogContent: spec.LogContent,
+		LogContent: spec.LogContent, BudgetAlerts: spec.BudgetAlerts,
 	}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		made, err := insertKey(ctx, tx, k, fingerprintOf(secret))
@@ -248,6 +248,9 @@ func (s *Service) DisableKey(ctx context.Context, p app.Principal, id string, di
 func (s *Service) DeleteKey(ctx context.Context, p app.Principal, id string) error {
 	return s.changeKey(ctx, p, id, "delete key", func(tx *sqlx.Tx, k Key, b *Budget) (audit.Event, error) {
 		if err := setKeyDeleted(ctx, tx, p.AccountID, id, s.o.Now().UTC()); err != nil {
+			return audit.Event{}, err
+		}
+		if err := forgetNetworks(ctx, tx, p.AccountID, id); err != nil {
 			return audit.Event{}, err
 		}
 		return audit.Event{Action: "key.deleted"}, s.setBudget(ctx, tx, k, b, nil)

@@ -18,7 +18,8 @@ import (
 const keyColumns = `k.id, k.account_id, k.name, k.prefix, k.last_four, k.env, k.error_mode, k.models, k.scopes,
 	k.addresses::text[] as addresses, k.requests_per_minute, k.tokens_per_minute, k.log_content, k.concurrency, k.created_by_key,
 	k.created_at, k.expires_at, k.last_used_at, k.last_used_ip, k.rotated_at, k.previous_until,
-	coalesce(k.previous_last_four, '') as previous_last_four, k.previous_used_at, k.leaked_at, k.disabled_at is not null as disabled`
+	coalesce(k.previous_last_four, '') as previous_last_four, k.previous_used_at, k.leaked_at, k.disabled_at is not null as disabled,
+	k.budget_alerts`
 
 const (
 	keyBudget    = `, coalesce((select b.key_id from key_budgets b where b.key_id = k.id), '') as budget_id`
@@ -56,6 +57,7 @@ type keyRow struct {
 	Disabled          bool           `db:"disabled"`
 	LimitFactor       int            `db:"limit_factor"`
 	BudgetID          string         `db:"budget_id"`
+	BudgetAlerts      pq.Int64Array  `db:"budget_alerts"`
 	Frozen            bool           `db:"frozen"`
 	Paid              bool           `db:"paid"`
 	KeepContent       bool           `db:"keep_content"`
@@ -66,6 +68,10 @@ func (r keyRow) key() Key {
 	for i, s := range r.Scopes {
 		scopes[i] = Scope(s)
 	}
+	alerts := make([]int, len(r.BudgetAlerts))
+	for i, share := range r.BudgetAlerts {
+		alerts[i] = int(share)
+	}
 	return Key{
 		Scopes: scopes, Rights: rightsOf(scopes), Addresses: r.Addresses, RequestsPerMinute: r.RequestsPerMinute,
 		TokensPerMinute: r.TokensPerMinute, LogContent: r.LogContent,
@@ -73,7 +79,7 @@ func (r keyRow) key() Key {
 		ErrorMode: r.ErrorMode, Disabled: r.Disabled, CreatedBy: r.CreatedBy, CreatedByKey: r.CreatedByKey, CreatedAt: r.CreatedAt,
 		LastUsedAt: r.LastUsedAt, LastUsedIP: r.LastUsedIP, ExpiresAt: r.ExpiresAt, Models: r.Models, Concurrency: r.Concurrency,
 		RotatedAt: r.RotatedAt, PreviousUntil: r.PreviousUntil, PreviousLastFour: r.PreviousLastFour, PreviousUsedAt: r.PreviousUsedAt,
-		LeakedAt: r.LeakedAt, LimitFactor: r.LimitFactor, BudgetID: r.BudgetID, Frozen: r.Frozen, Paid: r.Paid,
+		LeakedAt: r.LeakedAt, LimitFactor: r.LimitFactor, BudgetID: r.BudgetID, BudgetAlerts: alerts, Frozen: r.Frozen, Paid: r.Paid,
 		KeepContent: r.KeepContent,
 	}
 }
@@ -110,12 +116,13 @@ func wordsOf(list []netip.Prefix) pq.StringArray {
 func insertKey(ctx context.Context, q postgres.Queryer, k Key, f fingerprint) (bool, error) {
 	done, err := q.ExecContext(ctx, `
 		insert into api_keys (id, account_id, secret_hash, name, prefix, last_four, env, error_mode, models, scopes, concurrency,
-			created_by, created_at, expires_at, addresses, requests_per_minute, tokens_per_minute, log_content, created_by_key)
-		select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, nullif($12, ''), $13, $14, $15::text[]::cidr[], $16, $17, $18, $19
+			created_by, created_at, expires_at, addresses, requests_per_minute, tokens_per_minute, log_content, created_by_key,
+			budget_alerts)
+		select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, nullif($12, ''), $13, $14, $15::text[]::cidr[], $16, $17, $18, $19, $21::smallint[]
 		where (select count(*) from api_keys where account_id = $2 and deleted_at is null) < $20`,
 		k.ID, k.AccountID, f[:], k.Name, k.Prefix, k.LastFour, k.Env, k.ErrorMode, pq.StringArray(orEmpty(k.Models)), pq.Array(k.Scopes),
 		k.Concurrency, k.CreatedBy, k.CreatedAt, k.ExpiresAt, wordsOf(k.Addresses), k.RequestsPerMinute, k.TokensPerMinute, k.LogContent,
-		k.CreatedByKey, keysMax)
+		k.CreatedByKey, keysMax, pq.Array(k.BudgetAlerts))
 	return changed(done, err)
 }
 
@@ -198,10 +205,10 @@ func lockKey(ctx context.Context, q postgres.Queryer, accountID, id string) (Key
 func updateKey(ctx context.Context, q postgres.Queryer, accountID, id string, s KeySpec) error {
 	_, err := q.ExecContext(ctx, `
 		update api_keys set name = $3, env = $4, error_mode = $5, models = $6, scopes = $7, addresses = $8::text[]::cidr[],
-			requests_per_minute = $9, tokens_per_minute = $10, log_content = $11, concurrency = $12, expires_at = $13
+			requests_per_minute = $9, tokens_per_minute = $10, log_content = $11, concurrency = $12, expires_at = $13, budget_alerts = $14::smallint[]
 		where account_id = $1 and id = $2 and deleted_at is null`,
 		accountID, id, s.Name, s.Env, s.ErrorMode, pq.StringArray(orEmpty(s.Models)), pq.Array(s.Scopes), wordsOf(s.Addresses),
-		s.RequestsPerMinute, s.TokensPerMinute, s.LogContent, s.Concurrency, s.ExpiresAt)
+		s.RequestsPerMinute, s.TokensPerMinute, s.LogContent, s.Concurrency, s.ExpiresAt, pq.Array(s.BudgetAlerts))
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,17 +64,20 @@ type KeyRing struct {
 
 	queries atomic.Int64 // for tests: how often the store was asked
 
-	usedMu sync.Mutex
-	used   map[fingerprint]secretUse // not written yet
+	usedMu   sync.Mutex
+	used     map[fingerprint]secretUse // not written yet
+	networks map[networkUse]time.Time  // likewise
 }
 
-// ringKey is a key in memory, under one of its secrets. All but usedAt is guarded by the ring's lock.
+// ringKey is a key in memory, under one of its secrets. All but what is atomic is guarded by the ring's lock.
 type ringKey struct {
 	key      Key
 	previous bool // the secret is the one of before the last rotation
 	readAt   time.Time
 	epoch    uint64
-	usedAt   atomic.Int64 // Unix seconds of the last use of the secret that was noted
+	usedAt   atomic.Int64                   // Unix seconds of the last use of the secret that was noted
+	from     atomic.Pointer[string]         // the address whose network was noted last
+	networks atomic.Pointer[[]netip.Prefix] // those that were noted since it was read
 }
 
 // NewKeyRing returns an empty ring. It panics when an option is missing.
@@ -84,6 +88,7 @@ func NewKeyRing(db *sqlx.DB, o KeyRingOptions) *KeyRing {
 	return &KeyRing{
 		db: db, o: o, lookups: make(chan struct{}, lookupsMax), deafAt: o.Now(),
 		keys: map[fingerprint]*ringKey{}, unknown: map[fingerprint]time.Time{}, used: map[fingerprint]secretUse{},
+		networks: map[networkUse]time.Time{},
 	}
 }
 
@@ -125,6 +130,7 @@ func (r *KeyRing) admit(k *ringKey, f fingerprint, from string, now time.Time) (
 			"The key %q is not taken from the address %s. Add the address to the key's list, or use another key.", k.key.Name, from).Final()
 	}
 	r.noteUse(k, f, from, now)
+	r.noteNetwork(k, f, from, now)
 	return k.key, nil
 }
 

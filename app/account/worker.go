@@ -49,6 +49,8 @@ func (r *KeyRing) writeUse(ctx context.Context) {
 	r.usedMu.Lock()
 	used := r.used
 	r.used = map[fingerprint]secretUse{}
+	networks := r.networks
+	r.networks = map[networkUse]time.Time{}
 	r.usedMu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, usedFlushMax)
 	defer cancel()
@@ -62,9 +64,10 @@ func (r *KeyRing) writeUse(ctx context.Context) {
 			secrets, uses = secrets[:0], uses[:0]
 		}
 	}
-	if len(secrets) > 0 {
-		r.writeBatch(ctx, secrets, uses)
+	if len(secrets) > 0 && !r.writeBatch(ctx, secrets, uses) {
+		return
 	}
+	r.writeNetworks(ctx, networks)
 }
 
 func (r *KeyRing) writeBatch(ctx context.Context, secrets []fingerprint, uses []secretUse) bool {
@@ -75,12 +78,13 @@ func (r *KeyRing) writeBatch(ctx context.Context, secrets []fingerprint, uses []
 	return true
 }
 
-// Run deletes what has expired, of sessions, throttles, links and places of trials, and erases what is left of closed
-// accounts, until ctx ends. It returns ctx's error.
+// Run deletes what has expired, of sessions, throttles, links and places of trials, erases what is left of closed accounts, and
+// tells people of the budgets of their keys, until ctx ends. It returns ctx's error.
 func (s *Service) Run(ctx context.Context) error {
 	sweeps, erasures := time.NewTicker(sweepEvery), time.NewTicker(eraseEvery)
 	defer sweeps.Stop()
 	defer erasures.Stop()
+	var told time.Time
 	for due := true; ; {
 		if due {
 			if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
@@ -89,6 +93,12 @@ func (s *Service) Run(ctx context.Context) error {
 		}
 		if err := s.eraseRound(ctx); err != nil && ctx.Err() == nil {
 			s.o.Log.Warn("account: something of closed accounts could not be erased yet", "error", err)
+		}
+		if now := s.o.Now(); now.Sub(told) >= budgetAlertEvery {
+			if err := s.tellBudgets(ctx); err != nil && ctx.Err() == nil {
+				s.o.Log.Warn("account: people are told of budgets later", "error", err)
+			}
+			told = now
 		}
 		select {
 		case <-ctx.Done():

@@ -1,0 +1,159 @@
+package account
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/audit"
+	"umg/app/mail"
+	"umg/app/postgres"
+	"umg/billing"
+)
+
+// Limits of the alerts about budgets.
+const (
+	budgetAlertsMax  = 8 // of one key
+	budgetAlertEvery = time.Minute
+	budgetAlertBatch = 50 // budgets of one transaction
+	budgetAlertTurns = 20 // of one look, so that other work gets its turn
+	budgetWhole      = 100
+
+	// budgetEvent is what people choose about.
+	budgetEvent = "key_budget"
+)
+
+// UsualBudgetAlerts are the shares of a budget, in hundredths, at which its people are told where nobody has chosen.
+func UsualBudgetAlerts() []int { return []int{80, 100} }
+
+// checkAlerts brings the alerts of a new or changed key into order. Nil is the usual ones, an empty list none.
+func (spec *KeySpec) checkAlerts() error {
+	if spec.BudgetAlerts == nil {
+		spec.BudgetAlerts = UsualBudgetAlerts()
+	}
+	list := slices.Clone(spec.BudgetAlerts)
+	slices.Sort(list)
+	list = slices.Compact(list)
+	for _, share := range list {
+		if share < 1 || share > budgetWhole {
+			return invalid("budget_alerts", "An alert is a share of the budget in percent, a whole number from 1 to %d.", budgetWhole)
+		}
+	}
+	if len(list) > budgetAlertsMax {
+		return invalid("budget_alerts", "A budget has at most %d alerts.", budgetAlertsMax)
+	}
+	spec.BudgetAlerts = list
+	return nil
+}
+
+// alertWords are alerts as people read them.
+func alertWords(list []int) string {
+	words := make([]string, len(list))
+	for i, share := range list {
+		words[i] = strconv.Itoa(share) + " %"
+	}
+	return strings.Join(words, ", ")
+}
+
+// alertsOf are the alerts in a change, empty where nobody has chosen.
+func alertsOf(list []int) audit.Change {
+	c := audit.Change{Field: "budget_alerts", From: alertWords(list)}
+	switch {
+	case list == nil || slices.Equal(list, UsualBudgetAlerts()):
+		c.From = ""
+	case len(list) == 0:
+		c.From = "none"
+	}
+	return c
+}
+
+// passedBudget is a budget of which more was spent, or less again, than its people were told last.
+type passedBudget struct {
+	KeyID     string         `db:"key_id"`
+	AccountID string         `db:"account_id"`
+	Name      string         `db:"name"`
+	LastFour  string         `db:"last_four"`
+	Maker     string         `db:"created_by"`
+	Limit     app.Amount     `db:"limit_nanos"`
+	Spent     app.Amount     `db:"spent_nanos"`
+	Period    billing.Period `db:"period"`
+	Start     time.Time      `db:"period_start"`
+	Reached   int            `db:"reached"` // the highest alert that the spending has passed; zero for none
+	Told      int            `db:"told"`    // of this period
+}
+
+// tellBudgets tells the people of budgets whose spending has passed one of their alerts: once each in a period, or again when a
+// limit was raised and is passed again. Of several that are passed at once they hear the highest. Replicas may look at the same
+// time: each budget is one's alone, and a mail is sent if what was told is kept, and not otherwise.
+func (s *Service) tellBudgets(ctx context.Context) error {
+	for range budgetAlertTurns {
+		passed := 0
+		err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+			rows, err := lockPassedBudgets(ctx, tx, budgetAlertBatch)
+			passed = len(rows)
+			for _, b := range rows {
+				if err == nil && b.Reached > b.Told && s.o.Mail != nil {
+					err = s.tellOfBudget(ctx, tx, b)
+				}
+				if err == nil {
+					err = setBudgetTold(ctx, tx, b)
+				}
+			}
+			return err
+		})
+		if err != nil || passed < budgetAlertBatch {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellOfBudget writes to owners and admins, and to whoever made the key. An address that no mail can be sent to must not keep
+// the others from theirs.
+func (s *Service) tellOfBudget(ctx context.Context, tx *sqlx.Tx, b passedBudget) error {
+	people, err := budgetPeople(ctx, tx, b.AccountID, b.Maker)
+	if err != nil {
+		return err
+	}
+	letter, subject := b.letter(s.o.BaseURL)
+	for _, to := range people {
+		m, err := letter.To(to, subject, budgetEvent)
+		if err == nil {
+			err = s.o.Mail.Send(ctx, tx, m)
+		}
+		if err != nil && app.KindOf(err) == app.Invalid {
+			s.o.Log.Warn("somebody cannot be told by mail of a budget", "key_id", b.KeyID, "error", err)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b passedBudget) letter(baseURL string) (l mail.Letter, subject string) {
+	said, then := fmt.Sprintf("has spent %d %% of its budget", b.Reached), "Calls beyond its budget are refused."
+	if b.Reached == budgetWhole {
+		said, then = "has spent its budget", "Its calls are refused from now on."
+	}
+	next := "The budget is not refilled: raise it, or take it away, when the key shall go on."
+	if at := b.Period.Next(b.Start); at != nil {
+		next = "The budget is refilled on " + at.UTC().Format("2 January 2006") + " at midnight UTC."
+	}
+	return mail.Letter{
+		Title: "A key " + said,
+		Paragraphs: []string{
+			fmt.Sprintf("The key “%s” (it ends in %s) %s: $%s of $%s. %s", b.Name, b.LastFour, said, b.Spent, b.Limit, then), next,
+		},
+		Action: mail.Action{Label: "Open the key", URL: baseURL + "/console/keys/" + b.KeyID},
+		Footer: "You get this message as an owner or admin of the account, or because you made the key. " +
+			"Choose your mails in the console under Settings, Notifications.",
+	}, "The key " + b.Name + " " + said
+}
