@@ -134,6 +134,9 @@ var assignments = map[string]assignment{
 	"POST /console/billing/auto":   {body: "enabled=false"},
 	"POST /console/billing/low":    {body: "threshold=2"},
 	"POST /console/billing/limit":  {body: "limit=900&period=month"},
+	"POST /console/views":          {body: "page=usage&name={fresh}&query=by%3Dkey"},
+	"POST /console/views/rename":   {body: "page=usage&view=none&name={fresh}"},
+	"POST /console/views/delete":   {body: "page=usage&view=none"},
 	"POST /console/billing/promo":  {body: "code=bad", status: http.StatusUnprocessableEntity},
 	"POST /console/billing/portal": {status: http.StatusOK},
 

@@ -22,6 +22,7 @@ type RequestLog struct {
 	Picture  *CallPicture // nil where it could not be drawn
 	Problem  string       // why nothing could be looked for
 	Failure  *Trouble
+	Views    SavedViews
 }
 
 // LoggedRequest is one call with all that the log says of it.

@@ -29,7 +29,9 @@ type Usage struct {
 	Failure *Trouble
 	Took    *UsageTook   // of reports of latencies
 	Budget  *UsageBudget // of the key that is filtered by
-	Notes   []string     // what rules say of the last days
+	Limit   *UsageBudget // of the account, nil for none
+	Views   SavedViews
+	Notes   []string // what rules say of the last days
 }
 
 // UsageTook is how long calls took: of each step, of each group and of all.

@@ -24,6 +24,9 @@ type usageChart struct {
 	said      string // the chart in a sentence
 	budget    int64  // of a step, zero for none
 	budgetY   string
+
+	budgetName string
+	slim       bool // a second chart below the first, whose budget is always seen
 }
 
 // chartColumn is one step.
@@ -114,7 +117,9 @@ func (u Usage) chart() usageChart {
 		c.compare(u, steps[0], hourly)
 	}
 	if u.Budget != nil && u.Budget.Period == "day" && !hourly && m.name == MetricSpend {
-		c.budget = int64(u.Budget.Limit)
+		c.budget, c.budgetName = int64(u.Budget.Limit), "The budget of a day"
+	} else if u.limited() && u.Limit.Period == "day" && !hourly {
+		c.budget, c.budgetName = int64(u.Limit.Limit), u.Limit.limitName()
 	}
 	c.draw(m)
 	c.said = m.label + " by " + u.Query.stepName(u.Now) + ", " + u.Query.spanWords(u.Query.Span(u.Now)) + ": " + u.totalWords() + " in all."
@@ -153,7 +158,7 @@ func (c *usageChart) draw(m usageMetric) {
 	for _, col := range c.columns {
 		largest = max(largest, col.total, col.beforeSum)
 	}
-	if c.budget > 0 && c.budget/budgetShownMax <= largest {
+	if c.budget > 0 && (c.slim || c.budget/budgetShownMax <= largest) {
 		largest = max(largest, c.budget)
 	} else {
 		c.budget = 0

@@ -23,6 +23,7 @@ import (
 	"umg/app/prompt"
 	"umg/app/provider/health"
 	"umg/app/pulse"
+	"umg/app/saved"
 	"umg/app/video"
 	"umg/app/webhook"
 	"umg/billing"
@@ -49,6 +50,7 @@ type Options struct {
 	Booked   func(context.Context) error // waits until what calls cost shows in the balance; nil: it always does
 	Payments *stripe.Service             // nil where credit was never bought
 	Notices  *notice.Service             // nil: there are no notices
+	Saved    *saved.Service              // nil: filters are not saved
 	IDs      app.IDs                     // needed with Payments
 	Now      app.Clock
 	BaseURL  string // scheme and host of the server
@@ -116,7 +118,7 @@ func Routes() []Route {
 		{Method: http.MethodPost, Path: "/videos/:id/delete", Right: app.UseVideos, serve: (*Console).deleteVideo},
 		{Method: http.MethodPost, Path: "/videos/:id/remix", Right: app.MakeVideos, serve: (*Console).remixVideo},
 	}, overviewRoutes(), recipeRoutes(), limitRoutes(),
-		modelRoutes(), keyRoutes(), webhookRoutes(), assetRoutes(), billingRoutes(), spendLimitRoutes(), usageRoutes(), verifyRoutes(), outboxRoutes(),
+		modelRoutes(), keyRoutes(), webhookRoutes(), assetRoutes(), billingRoutes(), spendLimitRoutes(), savedRoutes(), usageRoutes(), verifyRoutes(), outboxRoutes(),
 		accountRoutes(),
 		signInRoutes(), profileRoutes(), securityRoutes(), auditRoutes(), memberRoutes(),
 		accountSettingsRoutes(), operatorRoutes(), paletteRoutes(), noticeRoutes(), docsRoutes(), promptRoutes())

@@ -9,6 +9,7 @@ import (
 
 	"umg/app"
 	"umg/app/manual"
+	"umg/app/saved"
 	"umg/billing"
 	"umg/views"
 	"umg/views/ui"
@@ -32,6 +33,9 @@ func (c *Console) requests(p *page) error {
 			return err
 		}
 		l.Problem, status = app.AsError(err).Message, http.StatusUnprocessableEntity
+	}
+	if l.Views, err = c.savedViews(p, saved.Requests, l.Query.Path()); err != nil {
+		return err
 	}
 	return c.render(p, status, views.RequestsPage(l))
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/saved"
 	"umg/billing"
 	"umg/views"
 	"umg/views/ui"
@@ -38,6 +39,9 @@ func (c *Console) usage(p *page) error {
 	}
 	if u.Problem != "" {
 		status = http.StatusUnprocessableEntity
+	}
+	if u.Views, err = c.savedViews(p, saved.Usage, u.Query.Path()); err != nil {
+		return err
 	}
 	return c.render(p, status, views.UsagePage(u))
 }

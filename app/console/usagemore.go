@@ -31,6 +31,13 @@ func (c *Console) usageMore(p *page, u *views.Usage, keys logKeys) (err error) {
 			u.Budget = &views.UsageBudget{Limit: b.Limit, Spent: b.Spent, Period: string(b.Period)}
 		}
 	}
+	limit, err := c.o.Accounts.SpendLimit(p.Request().Context(), p.principal())
+	if err != nil {
+		return err
+	}
+	if limit.Set() {
+		u.Limit = &views.UsageBudget{Limit: limit.Limit, Spent: limit.Spent, Period: string(limit.Period)}
+	}
 	u.Notes, err = c.usageNotes(p, u.Query, u.Now, keys)
 	return err
 }

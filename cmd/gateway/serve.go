@@ -38,6 +38,7 @@ import (
 	"umg/app/provider/material"
 	"umg/app/provider/render"
 	"umg/app/pulse"
+	"umg/app/saved"
 	"umg/app/server"
 	"umg/app/stills"
 	"umg/app/storage"
@@ -281,7 +282,7 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 			Payments: h.payments, Booked: h.till.Booked, IDs: ids, Now: time.Now,
 			BaseURL: h.cfg.BaseURL, Prompts: h.prompts, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health,
 			Pulse: h.pulse, Arrivals: h.arrivals,
-			Notices: notice.New(h.store.db, time.Now), MetricsURL: "http://" + h.ops.Addr().String() + "/metrics",
+			Saved: saved.New(h.store.db, time.Now), Notices: notice.New(h.store.db, time.Now), MetricsURL: "http://" + h.ops.Addr().String() + "/metrics",
 		}),
 		Tables: h.upstreamTables(), Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
 		TrustedProxies: proxies, LameDuck: h.cfg.LameDuck, DrainTimeout: h.cfg.DrainTimeout,

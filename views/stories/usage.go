@@ -64,7 +64,25 @@ func usageOf(s views.Shell, address string, groups ...string) views.Usage {
 	u.Total.Start, u.Total.ID, u.Total.Name = time.Time{}, "", ""
 	u.Books = &views.Proof{Usage: 31_482_905_118, Charges: 31_482_905_118, At: at(time.Second)}
 	u.Before = usageBefore(u, step)
+	u.Views = views.NewSavedViews("usage", u.Query.Path(), exampleViews(), savedMost)
 	return u
+}
+
+const savedMost = 20
+
+func exampleViews() []views.SavedView {
+	return []views.SavedView{
+		{Name: "Costs by key, this month", Query: "range=month&by=key"},
+		{Name: "Latency of aurora-large, p95, with everything that the support assistant does at night", Query: "metric=p95&model=aurora-large"},
+		{Name: "Week by model", Query: ""},
+	}
+}
+
+func manyViews() (list []views.SavedView) {
+	for i := range savedMost {
+		list = append(list, views.SavedView{Name: "Customer " + string(rune('A'+i)), Query: "end_user=customer-" + string(rune('a'+i))})
+	}
+	return list
 }
 
 func usageBefore(u views.Usage, step time.Duration) *views.UsagePeriod {
@@ -119,6 +137,14 @@ func usagePages() []Story {
 	}
 	return []Story{
 		story("usage", "A week by model", "", 200, models, none),
+		story("usage-limit", "This month against the spend limit of the account", "range=month", 200, models, func(u *views.Usage) {
+			u.Limit = &views.UsageBudget{Limit: 100 * app.Dollar, Spent: u.Total.Cost, Period: "month"}
+			u.Views = views.NewSavedViews("usage", u.Query.Path(), nil, savedMost)
+		}),
+		story("usage-limit-day", "A week against a spend limit of each day", "", 200, models[:2], func(u *views.Usage) {
+			u.Limit = &views.UsageBudget{Limit: 3 * app.Dollar, Spent: 137 * app.Cent, Period: "day"}
+			u.Views = views.NewSavedViews("usage", u.Query.Path(), manyViews(), savedMost)
+		}),
 		story("usage-compared", "30 days, many models, compared", "range=30d&compare=on", 200, many, none),
 		story("usage-hours", "A day by its hours, requests by key", "range=custom&from=2026-11-20&to=2026-11-20&by=key&metric=requests", 200,
 			[]string{"key_support", "key_batch"}, none),

@@ -1,0 +1,65 @@
+package views
+
+import "time"
+
+// limited reports whether the spend limit of the account belongs into the report: the limit is of all calls, in days of UTC.
+func (u Usage) limited() bool {
+	return u.Limit != nil && u.Query.metric().name == MetricSpend && !u.Query.narrowed() && u.Query.Zone == "" && !u.Query.Minutely()
+}
+
+// limitWords say what the limit is and how far it is used.
+func (b UsageBudget) limitWords() string {
+	return "The spend limit of the account is " + Dollars(b.Limit) + " a " + b.Period + ", of which " + Dollars(b.Spent) + " is spent in this one."
+}
+
+func (b UsageBudget) limitName() string {
+	return "The spend limit, " + Dollars(b.Limit) + " a " + b.Period
+}
+
+// begins reports whether a period of the limit begins at a moment.
+func (b UsageBudget) begins(t time.Time) bool {
+	t = t.UTC()
+	if t.Hour() != 0 || t.Minute() != 0 {
+		return false
+	}
+	switch b.Period {
+	case "week":
+		return t.Weekday() == time.Monday
+	case "month":
+		return t.Day() == 1
+	}
+	return true
+}
+
+// soFar is a second chart of the same steps: what was spent since the period of the limit began, against the limit. A limit of a day
+// needs none where each step is a day, and one whose period began before the report cannot have one.
+func (u Usage) soFar(c usageChart) (usageChart, bool) {
+	if !u.limited() || u.Limit.Period == "day" && !u.Query.Hourly(u.Now) {
+		return usageChart{}, false
+	}
+	m := u.Query.metric()
+	s := usageChart{
+		columns: make([]chartColumn, len(c.columns)), names: []string{"Spent since it began"}, slim: true,
+		budget: int64(u.Limit.Limit), budgetName: u.Limit.limitName(),
+		said: "What was spent since the spend limit of " + Dollars(u.Limit.Limit) + " a " + u.Limit.Period + " began anew.",
+	}
+	sum, known := int64(0), false
+	for i, col := range c.columns {
+		if u.Limit.begins(col.start) {
+			sum, known = 0, true
+		}
+		s.columns[i] = chartColumn{start: col.start, name: col.name, full: col.full, href: col.href, values: []int64{0}}
+		if known {
+			sum += col.total
+			s.columns[i].values[0], s.columns[i].total = sum, sum
+		}
+	}
+	if !known {
+		return usageChart{}, false
+	}
+	s.draw(m)
+	for i := range s.columns {
+		s.columns[i].hint = s.columns[i].full + ": " + m.words(s.columns[i].total) + " so far, of " + Dollars(u.Limit.Limit)
+	}
+	return s, true
+}
