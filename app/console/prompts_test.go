@@ -255,3 +255,32 @@ func TestPromptsAreForThoseWhoMayCallModels(t *testing.T) {
 		t.Errorf("another account's version: %d", a.status)
 	}
 }
+
+// TestThePaneNamesTheSavedPromptItWasOpenedWith: its name and version, what saving makes of it, and whether it has changed since.
+func TestThePaneNamesTheSavedPromptItWasOpenedWith(t *testing.T) {
+	t.Parallel()
+	h := withModels(t)
+	p := h.signedIn("opened@example.com")
+	id := p.keep(promptPane(), "Greeting")
+	open := p.see("/console/playground?prompt=" + id).body
+	for _, want := range []string{`href="/console/prompts/` + id + `">Greeting</a>`, `<span class="num">v1</span>`, "Save as v2", "data-opened-changed hidden"} {
+		if !strings.Contains(open, want) {
+			t.Errorf("the pane lacks %s", want)
+		}
+	}
+	pane := promptPane()
+	pane["prompt_id"], pane["prompt_version"] = []string{id}, []string{"1"}
+	pane.Set("system", "Be brief.")
+	if drawn := p.send("/console/playground/settings", pane).body; !strings.Contains(drawn, "Save as v2") || strings.Contains(drawn, "data-opened-changed hidden") {
+		t.Error("a pane that was changed is said to be what was saved")
+	}
+	pane.Set("save_as", "new")
+	if a := p.send("/console/prompts", pane); !strings.Contains(a.body, "Save the prompt") {
+		t.Errorf("saved anew: %d %s", a.status, a.header.Get("Location"))
+	}
+	p.send("/console/prompts/"+id+"/delete", nil)
+	pane.Del("save_as")
+	if drawn := p.send("/console/playground/settings", pane).body; strings.Contains(drawn, "prompt_id") || strings.Contains(drawn, "data-opened") {
+		t.Error("a prompt that is gone is still open")
+	}
+}

@@ -23,6 +23,7 @@ import (
 	"umg/app/catalog"
 	"umg/app/console"
 	"umg/app/egress"
+	"umg/app/idempotency"
 	"umg/app/limit"
 	"umg/app/postgres/pgtest"
 	"umg/app/provider"
@@ -57,7 +58,10 @@ func withVideos(t *testing.T) *studio {
 	}
 	secrets := map[string]string{"UMG_SIMULATOR_URL": upstream.URL, "UMG_SIMULATOR_KEY": "any"}
 	s := &studio{videos: newVideos(t, db, upstream.URL, secrets)}
-	s.house = over(t, db, db, secrets, func(o *console.Options) { o.Videos = s.videos })
+	s.house = over(t, db, db, secrets, func(o *console.Options) {
+		o.Videos, o.IDs = s.videos, app.IDs{Now: time.Now, Random: rand.Reader}
+		o.Repeats = idempotency.New(db, idempotency.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	})
 	return s
 }
 
