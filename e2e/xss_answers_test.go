@@ -3,6 +3,8 @@ package e2e
 import (
 	"strings"
 	"testing"
+
+	"github.com/playwright-community/playwright-go"
 )
 
 // hostileTools describe a tool to a model in words that would run.
@@ -32,6 +34,23 @@ func TestHostileAnswersStayText(t *testing.T) {
 		t.Errorf("no Markdown was drawn, so nothing was tried: %d, %v", n, err)
 	}
 	r.calls()
+	r.thinks()
+}
+
+// thinks has a model reason about a hostile question, which it quotes in its thoughts.
+func (r *guarded) thinks() {
+	r.t.Helper()
+	r.visit("/console/playground?model=quillon/folio-large&style=chat")
+	_, err := r.Locator(`[data-param="reasoning_effort"] select`).SelectOption(playwright.SelectOptionValues{Values: &[]string{"high"}})
+	r.must(err)
+	for i, evil := range []string{r.evil.hostile()[0], r.evil.hostile()[6]} {
+		r.ask(evil)
+		r.answered(i + 1)
+		r.must(r.expect.Locator(r.Locator("[data-thought-text]").Last()).ToContainText("canary()"))
+		r.silent("a thought")
+	}
+	r.must(r.Locator("[data-thought] summary").Last().Click())
+	r.silent("a thought, unfolded")
 }
 
 // inspects opens the request and what came, in all its forms; of one style only, as the rest looks the same.
@@ -49,7 +68,7 @@ func (r *guarded) inspects(style int) {
 	}
 }
 
-// calls lets a model call a tool with hostile arguments, and answers it with a hostile result.
+// calls lets a model call a tool with hostile arguments, and answers it with a hostile result, which the model quotes.
 func (r *guarded) calls() {
 	r.t.Helper()
 	r.visit("/console/playground?model=meridian/atlas-large&style=chat")
@@ -60,4 +79,8 @@ func (r *guarded) calls() {
 	r.must(r.expect.Locator(r.Locator("#play[data-state=idle] [data-answer]")).ToHaveCount(1))
 	r.must(r.expect.Locator(r.Locator("[data-answer]")).ToContainText("onerror=canary()"))
 	r.silent("a call")
+	r.must(r.Locator("[data-turn=tool] textarea").Fill(r.evil.wall()))
+	r.must(r.Locator(".result-send button").First().Click())
+	r.must(r.expect.Locator(r.Locator("#play[data-state=idle] [data-answer] [data-text]").Last()).ToContainText("According to the tool"))
+	r.silent("a result")
 }
