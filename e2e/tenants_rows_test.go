@@ -127,6 +127,7 @@ var intrusions = map[string]intrusion{
 	"POST /v1/account":                                           {body: nameBody},
 	"GET /v1/account/export":                                     {},
 	"GET /v1/webhook_event_types":                                {},
+	"GET /v1/webhook_events":                                     {},
 	"POST /webhooks/payments":                                    {body: `{"id":"evt_1","data":{"object":{"id":"{topup}"}}}`},
 	"POST /webhooks/key_leaks":                                   {body: `[{"token":"sk-umg-wrong","type":"t","url":"u","source":"s"}]`, public: true},
 	"GET /v1/generation":                                         {query: "id={request}"},

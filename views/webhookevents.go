@@ -89,6 +89,12 @@ func WebhookSchemas() map[string]json.RawMessage {
 	return all
 }
 
+// localHookCommand forwards events to an address of the developer's own machine.
+func localHookCommand(baseURL string) string {
+	return "export UMG_API_KEY=" + KeyPlaceholder + "\ngateway webhooks listen --gateway " + strings.TrimSuffix(baseURL, "/v1") +
+		" \\\n  --forward http://localhost:3000/hook"
+}
+
 // eventOptions are the event types for a select; all stands for every one.
 func eventOptions(all string) []ui.Option {
 	var options []ui.Option

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -122,7 +121,7 @@ func (r *Relay) forget(began time.Time) {
 
 // ask gets a page of events.
 func (r *Relay) ask(ctx context.Context, q url.Values) (page eventPage, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(r.o.Gateway, "/")+"/v1/webhook_events?"+q.Encode(), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.o.Gateway+"/v1/webhook_events?"+q.Encode(), nil)
 	if err != nil {
 		return page, err
 	}

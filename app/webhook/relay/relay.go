@@ -86,6 +86,7 @@ func New(o Options) (*Relay, error) {
 			time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute, time.Minute, time.Minute,
 		}
 	}
+	o.Gateway = strings.TrimSuffix(strings.TrimSuffix(o.Gateway, "/"), "/v1") // the base URL of SDKs will do
 	asked := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Relay{
 		o: o, known: map[string]time.Time{},
