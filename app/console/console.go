@@ -16,6 +16,7 @@ import (
 	"umg/app/asset"
 	"umg/app/audit"
 	"umg/app/catalog"
+	"umg/app/content"
 	"umg/app/gateway"
 	"umg/app/idempotency"
 	"umg/app/mail"
@@ -49,6 +50,7 @@ type Options struct {
 	Outbox   *mail.Service               // of a demo without a mail server; nil keeps mails to their readers
 	Booked   func(context.Context) error // waits until what calls cost shows in the balance; nil: it always does
 	Payments *stripe.Service             // nil where credit was never bought
+	Content  *content.Service            // nil: nothing of what is asked and answered is kept
 	Notices  *notice.Service             // nil: there are no notices
 	Saved    *saved.Service              // nil: filters are not saved
 	IDs      app.IDs                     // needed with Payments
@@ -121,7 +123,7 @@ func Routes() []Route {
 		modelRoutes(), keyRoutes(), webhookRoutes(), assetRoutes(), billingRoutes(), spendLimitRoutes(), savedRoutes(), usageRoutes(), verifyRoutes(), outboxRoutes(),
 		accountRoutes(),
 		signInRoutes(), profileRoutes(), securityRoutes(), auditRoutes(), memberRoutes(),
-		accountSettingsRoutes(), operatorRoutes(), paletteRoutes(), noticeRoutes(), docsRoutes(), promptRoutes())
+		accountSettingsRoutes(), operatorRoutes(), paletteRoutes(), noticeRoutes(), docsRoutes(), promptRoutes(), contentRoutes())
 }
 
 // Mount adds the pages to the group at /console.

@@ -200,6 +200,9 @@ func (c *Console) request(p *page) error {
 	if d.Entry, err = c.chargeEntry(p, record); err != nil {
 		return err
 	}
+	if d.Content, err = c.callContent(p, &record); err != nil {
+		return err
+	}
 	return c.render(p, http.StatusOK, views.RequestPage(d))
 }
 

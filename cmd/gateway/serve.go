@@ -23,6 +23,7 @@ import (
 	"umg/app/audit"
 	"umg/app/catalog"
 	"umg/app/console"
+	"umg/app/content"
 	"umg/app/dialect"
 	"umg/app/egress"
 	"umg/app/gateway"
@@ -81,6 +82,7 @@ type house struct {
 	blobs     storage.Store
 	webhooks  *webhook.Service
 	prompts   *prompt.Service
+	content   *content.Service
 	videos    *video.Service
 	assets    *asset.Service
 	repeats   *idempotency.Service
@@ -225,6 +227,7 @@ func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes
 		h.log.Warn("there is no ffmpeg, so videos whose provider makes no thumbnail or spritesheet have none; see --ffmpeg")
 	}
 	h.repeats = idempotency.New(h.store.db, idempotency.Options{Now: time.Now, Log: h.log})
+	h.content = content.New(h.store.db, content.Options{Audit: h.history, Now: time.Now, Log: h.log})
 	h.prompts = prompt.New(h.store.db, prompt.Options{Audit: h.history, Now: time.Now, IDs: ids, Random: rand.Reader})
 	h.assets = asset.New(h.store.db, asset.Options{
 		Egress: h.egress, Snapshot: h.catalog.Snapshot, Upstreams: material.New(h.providers), Now: time.Now, IDs: ids, Log: h.log,
@@ -272,7 +275,7 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 	}
 	h.server = server.New(server.Options{
 		API: api.New(api.Options{
-			Accounts: h.accounts, LeakKeys: leaks, Gate: h.gate,
+			Accounts: h.accounts, LeakKeys: leaks, Gate: h.gate, Content: h.content,
 			Keys: h.keys, Catalog: h.catalog, Gateway: texts, Videos: h.videos, Assets: h.assets, Webhooks: h.webhooks, Idempotency: h.repeats,
 			Payments: h.payments, Ledger: h.ledger, Audit: h.history, IDs: ids, Now: time.Now, BaseURL: h.cfg.BaseURL,
 		}),
@@ -281,7 +284,7 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 			Assets: h.assets, Webhooks: h.webhooks, Repeats: h.repeats, Outbox: outbox,
 			Payments: h.payments, Booked: h.till.Booked, IDs: ids, Now: time.Now,
 			BaseURL: h.cfg.BaseURL, Prompts: h.prompts, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health,
-			Pulse: h.pulse, Arrivals: h.arrivals,
+			Pulse: h.pulse, Arrivals: h.arrivals, Content: h.content,
 			Saved: saved.New(h.store.db, time.Now), Notices: notice.New(h.store.db, time.Now), MetricsURL: "http://" + h.ops.Addr().String() + "/metrics",
 		}),
 		Tables: h.upstreamTables(), Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
@@ -334,6 +337,7 @@ func (h *house) run(ctx context.Context) error {
 	}
 	duties := []func(context.Context) error{
 		h.gate.Run, h.limits.Run, h.till.Run, h.ledger.Run, h.mail.Run, h.accounts.Run, h.repeats.Run, h.assets.Run, h.pulse.Run, h.arrivals.Run,
+		h.content.Run,
 		func(ctx context.Context) error { return h.videos.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.webhooks.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.keys.Run(ctx, h.store.dsn) },

@@ -79,7 +79,8 @@ func accountStories() []Story {
 			View: func(s views.Shell) templ.Component {
 				s.Viewer.Role = "owner"
 				a := views.AccountSettings{Shell: s, ID: "acct_01kb4a6zt4h2s8j5y7r3w9mvaq", Name: "Analytical Engines",
-					CreatedAt: at(400 * 24 * time.Hour), Members: 3, Owner: true, MayRename: true}
+					CreatedAt: at(400 * 24 * time.Hour), Members: 3, Owner: true, MayRename: true,
+					Content: &views.ContentSettings{Keep: views.KeepNever, Days: "30", MostBytes: 1_000_000_000}}
 				change(&a)
 				return views.AccountPage(a)
 			}}
@@ -105,9 +106,14 @@ func accountStories() []Story {
 		account("account", "The account", func(a *views.AccountSettings) { a.OnlyOwner = true }),
 		account("account-error", "The account, a name that is too long", func(a *views.AccountSettings) {
 			a.NameError = "A name has between 1 and 80 printable characters."
+			a.Content.Days, a.Content.DaysError = "365", "Content is kept for 1 to 90 days."
+		}),
+		account("account-content", "The account, which keeps content", func(a *views.AccountSettings) {
+			a.Content.Keep, a.Content.Days, a.Content.KeptBytes = views.KeepAsked, "14", 12_406_000
 		}),
 		account("account-member", "The account, for a developer", func(a *views.AccountSettings) {
 			a.Viewer.Role, a.Owner, a.MayRename = "developer", false, false
+			a.Content.Keep = views.KeepAll
 		}),
 		remove("account-delete", "Delete the account", func(*views.AccountDelete) {}),
 		remove("account-delete-errors", "Delete the account, nothing was right", func(d *views.AccountDelete) {

@@ -90,7 +90,7 @@ func requestPages() []Story {
 			l.Requests, l.Failure = nil, &views.Trouble{RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr"}
 		}),
 	}
-	return append(stories, requestDetails()...)
+	return append(append(stories, requestDetails()...), contentStories()...)
 }
 
 func examplePicture(q views.RequestQuery) *views.CallPicture {
@@ -124,7 +124,7 @@ func requestDetails() []Story {
 				r := exampleCalls()[row]
 				d := views.RequestDetail{
 					Shell: s, Request: r, RateCard: r.Model + "@3", Known: true, Attempts: 1, Computed: r.Cost, Reserved: 48_200_000,
-					Charge: "txn_01kb4a6zt4h2s8j5y7r3w9mvaq", Entry: 98_120,
+					Charge: "txn_01kb4a6zt4h2s8j5y7r3w9mvaq", Entry: 98_120, Content: views.CallContent{State: views.ContentOff},
 					Rule: views.Rule{Reason: r.Reason, Charge: "delivered", When: "The answer is not whole.",
 						Text: "Charged what was delivered, by an estimate."},
 				}
@@ -175,7 +175,7 @@ func requestDetails() []Story {
 		story("request-video", "A video job", 3, func(d *views.RequestDetail) {
 			d.Rule, d.Entry = views.Rule{Reason: "video_completed", Charge: "seconds", Text: "Charged the length that was asked for."}, 0
 			d.Lines = []views.PriceLine{{Meter: "seconds", Quantity: 8_000, Price: &views.Price{Meter: "seconds", Amount: 12_000_000, Per: 1}}}
-			d.Reserved = d.Request.Cost
+			d.Reserved, d.Content.State = d.Request.Cost, views.ContentVideo
 		}),
 		story("request-refused", "A call that timed out and cost nothing", 4, func(d *views.RequestDetail) {
 			d.Rule, d.Charge, d.Entry = nothing, "", 0

@@ -1,0 +1,102 @@
+package stories
+
+import (
+	"time"
+
+	"github.com/a-h/templ"
+
+	"umg/views"
+)
+
+const (
+	askedText = `{
+  "model": "meridian/atlas-large",
+  "messages": [
+    {
+      "role": "system",
+      "content": "You answer in one sentence."
+    },
+    {
+      "role": "user",
+      "content": [
+        {
+          "type": "text",
+          "text": "Here is my key [redacted API key]. What does this picture show?"
+        },
+        {
+          "type": "image_url",
+          "image_url": {
+            "url": "[image, 481209 bytes]"
+          }
+        }
+      ]
+    }
+  ],
+  "stream": true
+}`
+	answeredText = `{
+  "id": "chatcmpl_01kb4a6zt4h2s8j5y7r3w9mvaq",
+  "object": "chat.completion",
+  "created": 1795342500,
+  "model": "meridian/atlas-large",
+  "choices": [
+    {
+      "index": 0,
+      "message": {
+        "role": "assistant",
+        "content": "A lighthouse at dusk, with a boat that leaves the harbour <b>under full sail</b>."
+      },
+      "finish_reason": "stop"
+    }
+  ]
+}`
+)
+
+// keptContent is what was asked and answered in a call.
+func keptContent() views.CallContent {
+	return views.CallContent{
+		State: views.ContentKept, Streamed: true, Redacted: 1, Days: 30, ExpiresAt: Now().Add(30 * 24 * time.Hour),
+		Request: views.ContentText{Text: askedText, JSON: true, Bytes: 642_180},
+		Answer:  views.ContentText{Text: answeredText, JSON: true, Bytes: 9_412},
+	}
+}
+
+// contentStories are the states of what is kept of a call, and the questions before it goes.
+func contentStories() []Story {
+	call := func(name, title string, content views.CallContent) Story {
+		return Story{Name: name, Group: "Requests", Title: title, Status: 200, Path: "/console/requests/" + exampleCalls()[0].ID,
+			View: func(s views.Shell) templ.Component {
+				return views.RequestPage(views.RequestDetail{
+					Shell: s, Request: exampleCalls()[0], Attempts: 1, Trail: exampleTrail(), Content: content,
+					Rule: views.Rule{Reason: "completed", Charge: "usage", Text: "Charged what the provider counted."},
+				})
+			}}
+	}
+	cut := keptContent()
+	cut.Streamed, cut.Redacted = false, 0
+	cut.Request = views.ContentText{Text: `{"model":"meridian/atlas-large","messages":[{"role":"user","content":"A very long text that`, Bytes: 210_400, Cut: true}
+	cut.Answer = views.ContentText{Text: "", Bytes: 0}
+	ask := func(name, title string, d views.ContentDelete) Story {
+		return Story{Name: name, Group: "Requests", Title: title, Status: 200, Path: "/console/settings/account",
+			View: func(s views.Shell) templ.Component {
+				d.Shell = s
+				return views.ContentDeletePage(d)
+			}}
+	}
+	deleted := at(3 * time.Hour)
+	return []Story{
+		call("request-content", "A call with what was asked and answered", keptContent()),
+		call("request-content-cut", "A call whose request was cut off, and that was not answered", cut),
+		call("request-content-deleted", "A call whose content was deleted", views.CallContent{State: views.ContentDeleted, DeletedAt: deleted}),
+		call("request-content-cleared", "A call whose content went with all", views.CallContent{State: views.ContentCleared, DeletedAt: deleted}),
+		call("request-content-over", "A call whose content is too old", views.CallContent{State: views.ContentOver, Days: 30}),
+		call("request-content-silent", "A call whose key did not ask", views.CallContent{State: views.ContentSilent}),
+		call("request-content-played", "A call from the playground that is not kept", views.CallContent{State: views.ContentPlayed}),
+		call("request-content-before", "A call of before the choice", views.CallContent{State: views.ContentBefore}),
+		call("request-content-soon", "A call whose content is on its way", views.CallContent{State: views.ContentSoon}),
+		call("request-content-none", "A call whose content was lost", views.CallContent{State: views.ContentNone}),
+		call("request-content-hidden", "A call, for a role that sees no content", views.CallContent{State: views.ContentHidden}),
+		ask("content-delete", "Delete the content of a call", views.ContentDelete{RequestID: exampleCalls()[0].ID}),
+		ask("content-clear", "Delete all kept content", views.ContentDelete{KeptBytes: 12_406_000}),
+	}
+}
