@@ -12,7 +12,6 @@ func walkDocs(w *walker) {
 	w.enters("walks-docs")
 	w.menu("Docs")
 	w.title("Documentation")
-	w.text("Search the documentation", "backpressure streaming")
 	w.text("Search the documentation", "quickstart")
 	w.must(w.expect.Page(w.Page).ToHaveURL(regexp.MustCompile(`\?q=quickstart$`)))
 	w.hand.presses(w.Locator("#docs-results a", playwright.PageLocatorOptions{HasText: "Quickstart"}).First())
@@ -25,6 +24,9 @@ func walkDocs(w *walker) {
 	w.button("Copy page as Markdown")
 	w.shows("body > [data-voice]", "Copied the page as Markdown")
 	w.followsError()
+	w.finds("quickstart", "Quickstart")
+	w.link("Run it in the playground")
+	w.title("Playground")
 }
 
 // followsError opens what the answer of a failed call says explains it, and finds the same words by the page of the call.

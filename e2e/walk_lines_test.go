@@ -39,6 +39,7 @@ var walked = []struct{ promise, by string }{
 
 	// Models, 2.3 and service.md.
 	{"models: search, filter, sort, unit, cards, compare, calculator, code, open in playground", "models"},
+	{"models: search field by its key, last requests priced, price history, api.md, compared", "model page"},
 	{"models and documentation without an account", "visitor"},
 	{"models: price, purpose and context found", "TestConsoleModelsAreFoundByPriceAndPurpose"},
 
@@ -64,6 +65,8 @@ var walked = []struct{ promise, by string }{
 	{"usage: range, group, compare, export", "observe"},
 	{"usage: filter, zoom from days to minutes and to requests", "zoom"},
 	{"requests: filter, chip, live, detail, neighbours, open in playground", "observe"},
+	{"requests: found by id, columns, export, why, how to fix, copied as cURL", "request page"},
+	{"requests: content kept where the account wants it, shown, deleted", "content"},
 
 	// Billing, 2.9.
 	{"billing: top-up, automatic top-up, ledger, export, what is charged", "billing"},
@@ -85,7 +88,7 @@ var walked = []struct{ promise, by string }{
 	{"another account, no permission there, sign out", "developer"},
 
 	// Documentation, 2.13.
-	{"docs: search kept in the address, read, language kept, as Markdown", "docs"},
+	{"docs: search kept in the address, read, language kept, as Markdown, run in the playground", "docs"},
 	{"docs: from an error of the API to its cause", "docs"},
 
 	// Operators, 2.14.
