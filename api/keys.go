@@ -69,6 +69,7 @@ type keyJSON struct {
 	Models            []string          `json:"models"`
 	Addresses         []string          `json:"addresses"`
 	Budget            *budgetJSON       `json:"budget"`
+	BudgetAlerts      []int             `json:"budget_alerts"` // percent of the budget at which people are told
 	RequestsPerMinute int64             `json:"requests_per_minute"`
 	TokensPerMinute   int64             `json:"tokens_per_minute"`
 	Concurrency       int               `json:"concurrency"`
@@ -89,7 +90,7 @@ func (a *API) keyBody(k account.Key, budgets map[string]billing.Budget, secret s
 	body := keyJSON{
 		ID: k.ID, Object: "api_key", Name: k.Name, Secret: secret, Prefix: k.Prefix, LastFour: k.LastFour, Environment: k.Env,
 		Status: "active", ErrorMode: k.ErrorMode, Scopes: k.Scopes, Models: append([]string{}, k.Models...), Addresses: networksOf(k),
-		RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute, Concurrency: k.Concurrency, LogContent: k.LogContent,
+		BudgetAlerts: append([]int{}, k.BudgetAlerts...), RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute, Concurrency: k.Concurrency, LogContent: k.LogContent,
 		ExpiresAt: seconds(k.ExpiresAt), CreatedAt: k.CreatedAt.Unix(), CreatedBy: orNull(k.CreatedBy), CreatedByKey: orNull(k.CreatedByKey),
 		LastUsedAt: seconds(k.LastUsedAt), LastUsedIP: orNull(k.LastUsedIP), RotatedAt: seconds(k.RotatedAt),
 		OldSecretUntil: seconds(k.PreviousUntil), OldSecretUsedAt: seconds(k.PreviousUsedAt), LeakedAt: seconds(k.LeakedAt),
@@ -162,8 +163,8 @@ func (a *API) listKeys(x *call) error {
 // keyMembers are all that a body may say of a key. Another member is refused by name: a setting that is silently ignored
 // would leave a key wider than its maker meant it.
 var keyMembers = []string{
-	"name", "environment", "error_mode", "scopes", "models", "addresses", "budget", "requests_per_minute", "tokens_per_minute",
-	"concurrency", "log_content", "expires_at",
+	"name", "environment", "error_mode", "scopes", "models", "addresses", "budget", "budget_alerts", "requests_per_minute",
+	"tokens_per_minute", "concurrency", "log_content", "expires_at",
 }
 
 // readKey takes what a body says of a key; what it leaves out stays nil. A null ends a budget, or an expiry.
@@ -173,8 +174,8 @@ func (a *API) readKey(x *call) (account.KeyPatch, error) {
 	if err != nil {
 		return c, err
 	}
-	f.notNull("name", "environment", "error_mode", "scopes", "models", "addresses", "requests_per_minute", "tokens_per_minute",
-		"concurrency", "log_content")
+	f.notNull("name", "environment", "error_mode", "scopes", "models", "addresses", "budget_alerts", "requests_per_minute",
+		"tokens_per_minute", "concurrency", "log_content")
 	f.read("name", "a string", &c.Name)
 	f.read("environment", "a string", &c.Env)
 	f.read("error_mode", `"documented" or "standard"`, &c.ErrorMode)
@@ -187,6 +188,7 @@ func (a *API) readKey(x *call) (account.KeyPatch, error) {
 	c.Addresses = f.addresses("addresses")
 	c.ExpiresAt = f.moment("expires_at")
 	c.Budget = f.budget("budget")
+	f.read("budget_alerts", "an array of whole numbers from 1 to 100", &c.BudgetAlerts)
 	if f.err == nil && c.Scopes != nil && len(*c.Scopes) == 0 {
 		f.err = app.Errorf(app.Invalid, "invalid_value", "A key has at least one scope; leave scopes out for the usual ones.").At("scopes")
 	}

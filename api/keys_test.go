@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"crypto/rand"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -38,6 +39,7 @@ type told struct {
 	TokensPerMinute                               int64 `json:"tokens_per_minute"`
 	Concurrency                                   int
 	LogContent                                    bool    `json:"log_content"`
+	BudgetAlerts                                  []int   `json:"budget_alerts"`
 	ExpiresAt                                     *int64  `json:"expires_at"`
 	CreatedByKey                                  *string `json:"created_by_key"`
 	RotatedAt                                     *int64  `json:"rotated_at"`
@@ -50,13 +52,13 @@ func TestAKeyIsManagedByAPIFromItsMakingToItsEnd(t *testing.T) {
 	t.Parallel()
 	h, boss, auth := managing(t)
 	made := decode[told](t, h.call("POST", allKeys, `{"name":"Laptop","environment":"staging","error_mode":"standard","scopes":["models:read","inference:text"],
-		"models":["test/plain"],"addresses":["127.0.0.1","::1/128","2001:db8::7/32"],"budget":{"limit":"2.50","period":"month"},"requests_per_minute":60,
+		"models":["test/plain"],"addresses":["127.0.0.1","::1/128","2001:db8::7/32"],"budget":{"limit":"2.50","period":"month"},"budget_alerts":[90,50],"requests_per_minute":60,
 		"tokens_per_minute":9000,"concurrency":3,"log_content":true,"expires_at":4102444800}`, auth...), 200)
 	if made.Object != "api_key" || made.Secret == "" || made.Name != "Laptop" || made.Environment != "staging" || made.Status != "active" ||
 		made.ErrorMode != "standard" || strings.Join(made.Scopes, " ") != "inference:text models:read" || made.Models[0] != "test/plain" ||
 		strings.Join(made.Addresses, " ") != "127.0.0.1/32 ::1/128 2001:db8::/32" || made.Budget == nil || made.Budget.Limit != "2.5" ||
 		made.Budget.Remaining != "2.5" || made.RequestsPerMinute != 60 || made.TokensPerMinute != 9000 || made.Concurrency != 3 ||
-		!made.LogContent || *made.ExpiresAt != 4102444800 || *made.CreatedByKey != boss.ID {
+		!made.LogContent || fmt.Sprint(made.BudgetAlerts) != "[50 90]" || *made.ExpiresAt != 4102444800 || *made.CreatedByKey != boss.ID {
 		t.Errorf("%+v", made)
 	}
 	one := allKeys + "/" + made.ID
@@ -157,6 +159,10 @@ func TestABodyAboutAKeyIsTakenAtItsWord(t *testing.T) {
 		`{"name":"x","budget":{"limit":1,"period":"day"}}`:         "budget",
 		`{"name":"x","budget":{"limit":"1","period":"year"}}`:      "budget.period",
 		`{"name":"x","budget":{"limit":"1","period":"day","a":1}}`: "budget",
+		`{"name":"x","budget_alerts":null}`:                        "budget_alerts",
+		`{"name":"x","budget_alerts":[80,0]}`:                      "budget_alerts",
+		`{"name":"x","budget_alerts":["80"]}`:                      "budget_alerts",
+		`{"name":"x","budget_alerts":{"at":80}}`:                   "budget_alerts",
 		`{"name":"x","name":"y"}`:                                  "",
 		`["name"]`:                                                 "",
 		`{`:                                                        "",

@@ -104,7 +104,7 @@ type KeyForm struct {
 
 // NewKeyForm is the form as it is first shown: most keys are for an SDK, and may do what keys usually may.
 func NewKeyForm(c KeyChoices) KeyForm {
-	f := KeyForm{Choices: c, Mode: ModeStandard, Expiry: ExpiryNever, Budget: BudgetForm{Period: "month"}}
+	f := KeyForm{Choices: c, Mode: ModeStandard, Expiry: ExpiryNever, Budget: BudgetForm{Period: "month", Alerts: usualAlerts()}}
 	for _, s := range c.Scopes {
 		f.Scopes = append(f.Scopes, s.Value)
 	}
@@ -126,6 +126,9 @@ func FormOf(k Key, c KeyChoices) KeyForm {
 	}
 	if k.Budget != nil {
 		f.Budget = BudgetForm{Limit: k.Budget.Limit.String(), Period: k.Budget.Period}
+	}
+	for _, share := range k.Alerts {
+		f.Budget.Alerts = append(f.Budget.Alerts, strconv.Itoa(share))
 	}
 	return f
 }
@@ -154,13 +157,13 @@ func (f KeyForm) tucked() bool {
 func (f *KeyForm) ForgetErrors() {
 	f.NameError, f.EnvError, f.ModeError, f.KindError, f.ScopesError, f.ModelsError, f.FormError = "", "", "", "", "", "", ""
 	f.RequestsError, f.TokensError, f.ConcurrencyError, f.AddressesError, f.ExpiryError = "", "", "", "", ""
-	f.Budget.LimitError, f.Budget.PeriodError = "", ""
+	f.Budget.LimitError, f.Budget.PeriodError, f.Budget.AlertsError = "", "", ""
 }
 
 // Refused reports whether anything in the form was refused.
 func (f KeyForm) Refused() bool {
 	return f.NameError+f.EnvError+f.ModeError+f.KindError+f.ScopesError+f.ModelsError+f.RequestsError+f.TokensError+f.ConcurrencyError+
-		f.AddressesError+f.ExpiryError+f.FormError+f.Budget.LimitError+f.Budget.PeriodError != ""
+		f.AddressesError+f.ExpiryError+f.FormError+f.Budget.LimitError+f.Budget.PeriodError+f.Budget.AlertsError != ""
 }
 
 // scopesMissing reports whether the key may do less than others of its kind.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,6 +32,7 @@ var (
 	healthOptions  = []ui.Option{
 		{Value: "unused", Label: "Unused for 90 days"}, {Value: "expiring", Label: "Expires soon"},
 		{Value: "unending", Label: "Never expires"}, {Value: "unbounded", Label: "No budget"},
+		{Value: "network", Label: "Used from a new network"},
 	}
 	keySorts = []ui.Option{
 		{Value: "", Label: "Newest first"}, {Value: "name", Label: "By name"}, {Value: "used", Label: "Last used first"},
@@ -201,6 +203,12 @@ func (k Key) notes(now time.Time) []healthNote {
 			"unused", ui.Warning, text + daysOf(idle), "Disable it if nothing needs it, and delete it once that is certain.",
 		})
 	}
+	if n := k.Network; n != nil {
+		notes = append(notes, healthNote{
+			"network", ui.Warning, "Used from a new network " + n.Network + ", " + n.Since.UTC().Format("2 Jan"),
+			"If that is nobody of yours, rotate the key. It can be narrowed to addresses below.",
+		})
+	}
 	switch {
 	case k.ExpiresAt == nil:
 		notes = append(notes, healthNote{"unending", ui.Info, "Never expires", "A date of expiry ends what nobody remembers to end."})
@@ -266,6 +274,18 @@ func (k Key) bounds() string {
 		words = append(words, counted(n, "network", "networks"))
 	}
 	return strings.Join(words, " · ")
+}
+
+// alertWords say at which shares of its budget people are told.
+func (k Key) alertWords() string {
+	if len(k.Alerts) == 0 {
+		return "nobody is told how far it is spent"
+	}
+	words := make([]string, len(k.Alerts))
+	for i, share := range k.Alerts {
+		words[i] = strconv.Itoa(share) + " %"
+	}
+	return "people are told at " + strings.Join(words, ", ")
 }
 
 // limits are the key's own limits, each in a few words.

@@ -3,6 +3,7 @@ package views
 import (
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,6 +37,8 @@ type Key struct {
 	LastFrom  string // the address of then, where it is known
 	ExpiresAt *time.Time
 	Budget    *KeyBudget // nil for none
+	Alerts    []int      // hundredths of the budget at which people are told, in order
+	Network   *KeyNetwork
 
 	Scopes      []string
 	Models      []string // empty for all
@@ -46,6 +49,12 @@ type Key struct {
 	LogContent  bool
 	Leaked      *time.Time      // when a secret of it was found in public; nil once it has another
 	Previous    *PreviousSecret // while the secret of before the last rotation works
+}
+
+// KeyNetwork is a network from which a key was used that it was not used from lately.
+type KeyNetwork struct {
+	Network string
+	Since   time.Time
 }
 
 // PreviousSecret is the secret of before a rotation, which still works.
@@ -178,7 +187,30 @@ type BudgetForm struct {
 	LimitError  string
 	Period      string
 	PeriodError string
+	Alerts      []string // hundredths of it at which people are told
+	AlertsError string
 }
+
+// alertOptions are the shares that a form offers, with those that the key has besides.
+func (f BudgetForm) alertOptions() []ui.ChipOption {
+	shares := []int{50, 75, 80, 90, 100}
+	for _, text := range f.Alerts {
+		if n, err := strconv.Atoi(text); err == nil && !slices.Contains(shares, n) && len(shares) < alertsShownMax {
+			shares = append(shares, n)
+		}
+	}
+	slices.Sort(shares)
+	options := make([]ui.ChipOption, len(shares))
+	for i, n := range shares {
+		options[i] = ui.ChipOption{Value: strconv.Itoa(n), Label: strconv.Itoa(n) + " %"}
+	}
+	return options
+}
+
+const alertsShownMax = 16
+
+// usualAlerts are what a new key has.
+func usualAlerts() []string { return []string{"80", "100"} }
 
 // KeyNew is the form for a new key, on a page of its own or in the dialog.
 type KeyNew struct {

@@ -60,7 +60,7 @@ func (c *Console) readKeyForm(p *page, manages bool) (views.KeyForm, account.Key
 		Concurrency: int(min(readCount(f.Concurrency, &f.ConcurrencyError), 1<<30)), Addresses: readAddresses(&f), ExpiresAt: c.readExpiry(&f),
 	}
 	if !manages {
-		spec.Models, spec.Budget = f.Models, readBudget(&f.Budget)
+		spec.Models, spec.Budget, spec.BudgetAlerts = f.Models, readBudget(&f.Budget), readAlerts(&f.Budget, values["budget_alerts"])
 	}
 	return f, spec
 }
@@ -189,7 +189,7 @@ func explainKey(form *views.KeyForm, err error) error {
 		"name": &form.NameError, "env": &form.EnvError, "error_mode": &form.ModeError, "scopes": &form.ScopesError, "models": &form.ModelsError,
 		"requests_per_minute": &form.RequestsError, "tokens_per_minute": &form.TokensError, "concurrency": &form.ConcurrencyError,
 		"addresses": &form.AddressesError, "expires_at": &form.ExpiryError, "budget": &form.Budget.LimitError,
-		"budget_period": &form.Budget.PeriodError,
+		"budget_period": &form.Budget.PeriodError, "budget_alerts": &form.Budget.AlertsError,
 	}
 	field, known := fields[refusal.Param]
 	if !known {
@@ -202,6 +202,29 @@ func explainKey(form *views.KeyForm, err error) error {
 // budgetForm is what was typed about a budget. Forms without these fields have none.
 func budgetForm(p *page) views.BudgetForm {
 	return views.BudgetForm{Limit: p.FormValue("budget"), Period: cmp.Or(p.FormValue("budget_period"), string(billing.EachMonth))}
+}
+
+// readAlerts reads which shares of the budget were ticked. A form without them asks for the usual ones, which nil is.
+func readAlerts(f *views.BudgetForm, ticked []string) []int {
+	if ticked == nil {
+		for _, share := range account.UsualBudgetAlerts() {
+			f.Alerts = append(f.Alerts, strconv.Itoa(share))
+		}
+		return nil
+	}
+	list := []int{}
+	for _, text := range ticked {
+		if text == "" {
+			continue
+		}
+		share, err := strconv.Atoi(text)
+		if err != nil {
+			f.AlertsError = "Choose among the shares above."
+			return list
+		}
+		f.Alerts, list = append(f.Alerts, text), append(list, share)
+	}
+	return list
 }
 
 // readBudget reads dollars as people write them. An empty field is no budget.

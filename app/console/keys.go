@@ -71,7 +71,21 @@ func (c *Console) listKeys(p *page) ([]views.Key, error) {
 			keys[i].ByKey = cmp.Or(names[k.CreatedByKey], k.CreatedByKey)
 		}
 	}
+	if err := c.fillNetworks(p, keys); err != nil {
+		return nil, err
+	}
 	return keys, c.fillBudgets(p, keys, found)
+}
+
+// fillNetworks adds to the keys that were used from a new network which it is.
+func (c *Console) fillNetworks(p *page, keys []views.Key) error {
+	found, err := c.o.Accounts.NewNetworks(p.Request().Context(), p.principal())
+	for i := range keys {
+		if n, there := found[keys[i].ID]; there {
+			keys[i].Network = &views.KeyNetwork{Network: n.Network.String(), Since: n.Since}
+		}
+	}
+	return err
 }
 
 // fillBudgets adds to the keys that have a budget how far it is spent.
@@ -98,7 +112,7 @@ func viewKey(k account.Key) views.Key {
 		ID: k.ID, Name: k.Name, Masked: k.Prefix + maskEllipse + k.LastFour, Env: k.Env, ErrorMode: string(k.ErrorMode), Disabled: k.Disabled,
 		CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy, LastUsed: k.LastUsedAt, LastFrom: k.LastUsedIP, ExpiresAt: k.ExpiresAt,
 		Models: k.Models, Requests: k.RequestsPerMinute, Tokens: k.TokensPerMinute, Concurrency: int64(k.Concurrency),
-		LogContent: k.LogContent, Leaked: k.LeakedAt,
+		LogContent: k.LogContent, Leaked: k.LeakedAt, Alerts: k.BudgetAlerts,
 	}
 	for _, s := range k.Scopes {
 		v.Scopes = append(v.Scopes, string(s))
@@ -193,6 +207,9 @@ func (c *Console) updateKey(p *page) error {
 	}
 	if spec.ErrorMode != "" {
 		patch.ErrorMode = &spec.ErrorMode
+	}
+	if spec.BudgetAlerts != nil {
+		patch.BudgetAlerts = &spec.BudgetAlerts
 	}
 	if !sameExpiry(form, k) {
 		patch.ExpiresAt = &spec.ExpiresAt

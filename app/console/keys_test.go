@@ -28,6 +28,7 @@ type keyState struct {
 	Disabled    bool       `db:"disabled"`
 	Expires     *time.Time `db:"expires_at"`
 	Budget      string     `db:"budget"`
+	Alerts      string     `db:"alerts"`
 	Secret      string     `db:"secret"`
 	Previous    string     `db:"previous"`
 	Created     time.Time  `db:"created_at"`
@@ -41,7 +42,8 @@ func (h *house) keyNamed(name string) (k keyState) {
 			array_to_string(addresses, ' ') as addresses, requests_per_minute, tokens_per_minute, concurrency, log_content,
 			disabled_at is not null as disabled, expires_at, encode(secret_hash, 'hex') as secret,
 			coalesce(encode(previous_hash, 'hex'), '') as previous, created_at, last_used_at,
-			coalesce((select limit_nanos || ' ' || period from key_budgets b where b.key_id = k.id), '') as budget
+			coalesce((select limit_nanos || ' ' || period from key_budgets b where b.key_id = k.id), '') as budget,
+			array_to_string(budget_alerts, ' ') as alerts
 		from api_keys k where name = $1 and deleted_at is null`, name)
 	if err != nil {
 		h.t.Fatalf("the key %q: %v", name, err)
@@ -76,7 +78,7 @@ func fullForm() url.Values {
 		"name": {"Full"}, "env": {"production"}, "mode": {"standard"}, "kind": {""}, "scopes": {"inference:text", "usage:read"},
 		"models": {"aurora-mini", "aurora-large"}, "requests": {"600"}, "tokens": {"1,500,000"}, "concurrency": {" 20 "},
 		"addresses": {"203.0.113.7\r\n\r\n 2001:db8:51::1/48 ,\r\n"}, "expiry": {"date"}, "expiry_day": {"2099-03-31"},
-		"log_content": {"true"}, "budget": {"2.5"}, "budget_period": {"week"},
+		"log_content": {"true"}, "budget": {"2.5"}, "budget_period": {"week"}, "budget_alerts": {"", "90", "50"},
 	}
 }
 
@@ -86,14 +88,14 @@ func TestAKeyIsMadeAndChangedAsItsFormSays(t *testing.T) {
 	id, _ := madeKey(t, p, fullForm())
 	k := p.keyNamed("Full")
 	if k.Scopes != "inference:text usage:read" || k.Models != "aurora-mini aurora-large" || k.Addresses != "203.0.113.7/32 2001:db8:51::/48" ||
-		k.Requests != 600 || k.Tokens != 1_500_000 || k.Concurrency != 20 || !k.LogContent || k.Budget != "2500000000 week" ||
+		k.Requests != 600 || k.Tokens != 1_500_000 || k.Concurrency != 20 || !k.LogContent || k.Budget != "2500000000 week" || k.Alerts != "50 90" ||
 		k.Expires == nil || !k.Expires.Equal(time.Date(2099, 4, 1, 0, 0, 0, 0, time.UTC)) || k.ErrorMode != "standard" || k.Env != "production" {
 		t.Errorf("made: %+v", k)
 	}
 	page := p.see("/console/keys/" + id)
 	for _, want := range []string{
 		`value="Full"`, `value="600"`, `value="1500000"`, "203.0.113.7\n2001:db8:51::/48</textarea>", `value="2099-03-31"`, `value="2.5"`,
-		`value="aurora-large" checked`, `name="log_content" value="true" checked`, `value="usage:read" checked`,
+		`value="aurora-large" checked`, `value="50" checked`, `value="90" checked`, `name="log_content" value="true" checked`, `value="usage:read" checked`,
 	} {
 		if page.status != http.StatusOK || !strings.Contains(page.body, want) {
 			t.Errorf("the page lacks %s", want)
@@ -110,11 +112,12 @@ func TestAKeyIsMadeAndChangedAsItsFormSays(t *testing.T) {
 	change.Set("requests", "")
 	change.Del("models")
 	change.Del("log_content")
+	change["budget_alerts"] = []string{""}
 	if a := p.send("/console/keys/"+id, change); a.status != http.StatusSeeOther || a.header.Get("Location") != "/console/keys/"+id {
 		t.Fatalf("change: %d %.400s", a.status, a.body)
 	}
 	c := p.keyNamed("Changed")
-	if c.Models != "" || c.Addresses != "" || c.Requests != 0 || c.Tokens != 1_500_000 || c.LogContent || c.Budget != "" ||
+	if c.Models != "" || c.Addresses != "" || c.Requests != 0 || c.Tokens != 1_500_000 || c.LogContent || c.Budget != "" || c.Alerts != "" ||
 		c.Expires == nil || !c.Expires.Equal(time.Date(2099, 3, 31, 12, 34, 56, 0, time.UTC)) || c.Secret != k.Secret {
 		t.Errorf("changed: %+v", c)
 	}

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"umg/app"
+	"umg/app/account"
 	"umg/app/catalog"
 	"umg/app/notice"
 	"umg/app/provider/health"
@@ -22,7 +24,6 @@ const (
 	topupsLooked  = 5
 	videosLooked  = 5
 	centsInDollar = 100
-	budgetNear    = 5 // a fifth of a budget is little
 	dayForm       = "2 Jan 2006"
 	billingLink   = "Open billing"
 )
@@ -120,6 +121,10 @@ func (c *Console) keyNotes(ctx context.Context, p *page) (list []note, _ error) 
 		return nil, err
 	}
 	budgets, err := c.o.Ledger.Budgets(ctx, p.user.AccountID)
+	if err != nil {
+		return nil, err
+	}
+	networks, err := c.o.Accounts.NewNetworks(ctx, p.principal())
 	now := c.o.Now()
 	for i := range keys {
 		k := &keys[i]
@@ -140,17 +145,31 @@ func (c *Console) keyNotes(ctx context.Context, p *page) (list []note, _ error) 
 			}
 			list = append(list, note{Note: end, event: notice.KeyExpiry})
 		}
-		if b, has := budgets[k.ID]; has && b.Left <= b.Limit/budgetNear && !k.Disabled {
-			list = append(list, note{Note: budgetNote(n, k.Name, b), event: notice.KeyBudget})
+		if b, has := budgets[k.ID]; has && !k.Disabled {
+			if reached := b.Reached(k.BudgetAlerts); reached > 0 {
+				list = append(list, note{Note: budgetNote(n, k.Name, b, reached), event: notice.KeyBudget})
+			}
+		}
+		if at, fresh := networks[k.ID]; fresh && !k.Disabled {
+			list = append(list, note{Note: networkNote(n, k.Name, at), event: notice.KeyNetwork})
 		}
 	}
 	return list, err
 }
 
-// budgetNote tells of a budget that is spent, or nearly.
-func budgetNote(n views.Note, name string, b billing.Budget) views.Note {
+// networkNote tells of a key that is used from where it was not used lately.
+func networkNote(n views.Note, name string, at account.NewNetwork) views.Note {
+	n.ID, n.Tone, n.At = idOf("network", at.KeyID+"/"+at.Network.String(), &at.Since), ui.Warning, &at.Since
+	n.Title = "The key “" + name + "” is used from a new network"
+	n.Text = "It was not used from " + at.Network.String() + " in the 30 days before. If that is nobody of yours, rotate the key."
+	return n
+}
+
+// budgetNote tells of a budget of which a share is spent that people want to hear of.
+func budgetNote(n views.Note, name string, b billing.Budget, reached int) views.Note {
 	if b.Left > 0 {
-		n.ID, n.Tone, n.Title = idOf("budget_near", b.KeyID, b.ResetsAt), ui.Warning, "The key “"+name+"” has little of its budget left"
+		share := strconv.Itoa(reached)
+		n.ID, n.Tone, n.Title = idOf("budget_"+share, b.KeyID, b.ResetsAt), ui.Warning, "The key “"+name+"” has spent "+share+" % of its budget"
 		n.Text = views.Dollars(b.Left) + " of " + views.Dollars(b.Limit) + " is left. Calls with it are refused when it is spent."
 		return n
 	}

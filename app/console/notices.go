@@ -188,7 +188,9 @@ var notifyWords = map[notice.Event]views.NotifyEvent{
 	notice.AutoTopUp:  {Title: "Top-ups", Text: "Automatic top-ups that stopped, reached their cap, or were paid.", Need: app.ReadUsage},
 	notice.Webhook:    {Title: "Webhook endpoints", Text: "An endpoint fails, or was disabled by its failures.", Need: app.UseWebhooks},
 	notice.KeyExpiry:  {Title: "Keys that expire", Text: "Within 7 days, or already.", Need: app.ManageKeys},
-	notice.KeyBudget:  {Title: "Key budgets", Text: "A key has spent its budget, or four fifths of it.", Need: app.ManageKeys},
+	notice.KeyBudget: {Title: "Key budgets", Text: "A key passes a share of its budget that was chosen for it. Mails go to owners, admins and its maker.",
+		Need: app.ManageKeys},
+	notice.KeyNetwork: {Title: "Keys in new places", Text: "A key is used from a network that it was not used from in 30 days.", Need: app.ManageKeys},
 	notice.Model:      {Title: "Models that end", Text: "A model you called in the last 30 days is deprecated.", Need: app.ReadUsage},
 	notice.Video:      {Title: "Failed videos", Text: "A video of the last 7 days could not be made.", Need: app.UseVideos},
 }

@@ -129,12 +129,30 @@ func TestAKeyNearItsBudgetIsANotice(t *testing.T) {
 	h := withPayments(t)
 	p := h.signedIn("near@example.com")
 	id, _ := madeKey(t, p, url.Values{"name": {"Nearly"}, "mode": {"documented"}, "budget": {"1"}})
-	for _, one := range []struct{ spent, want string }{{"799999999", ""}, {"800000000", "budget_near/" + id}, {"1000000000", "budget/" + id}} {
+	for _, one := range []struct{ spent, want string }{{"799999999", ""}, {"800000000", "budget_80/" + id}, {"1000000000", "budget/" + id}} {
 		h.db.MustExec(`update credit_accounts set posted_nanos = 1000000000 - $2::bigint where id = $1`, id, one.spent)
+		h.db.MustExec(`update key_budgets set spent_nanos = $2::bigint where key_id = $1`, id, one.spent)
 		if _, ids := p.notices(); one.want == "" && len(ids) != 0 || one.want != "" && (len(ids) != 1 || !strings.HasPrefix(ids[0], one.want)) {
 			t.Errorf("at %s: %v, want %q", one.spent, ids, one.want)
 		}
 	}
+}
+
+func TestAKeyFromANewNetworkIsANoticeAndOfPoorHealth(t *testing.T) {
+	t.Parallel()
+	h := withPayments(t)
+	p := h.signedIn("roaming@example.com")
+	id, _ := madeKey(t, p, url.Values{"name": {"Roaming"}, "mode": {"documented"}})
+	account := h.accountOf("roaming@example.com")
+	for network, news := range map[string]bool{"198.51.100.0/24": false, "203.0.113.0/24": true} {
+		h.db.MustExec(`insert into key_networks values ($1, $2, $3, $4, $4, $5)`, id, account, network, time.Now(), news)
+	}
+	if body, ids := p.notices(); len(ids) != 1 || !strings.HasPrefix(ids[0], "network/"+id+"/203.0.113.0/24/") || !strings.Contains(body, "new network") {
+		t.Errorf("notices %v", ids)
+	}
+	const said = "Used from a new network 203.0.113.0/24, "
+	has(t, "the list", p.see("/console/keys?health=network"), 200, "Roaming", said)
+	has(t, "the key", p.see("/console/keys/"+id), 200, said, "rotate the key")
 }
 
 func TestTheStripNamesModelsWhoseProvidersFail(t *testing.T) {

@@ -202,6 +202,15 @@ func TestARequestIsPricedAgainByTheVersionItNames(t *testing.T) {
 	has(t, "its charge", p.see(hrefWith(t, a.body, "transaction=txn_")), 200, id, "1 request<")
 	record.RateCardID = "gone@1"
 	has(t, "prices of which nothing is known", p.see("/console/requests/"+h.call(account, 6451, record)), 200, "is not known any more", "gone@1", "$0.000006451")
+	record.Trail = billing.Trail{Checked: time.Millisecond, Admitted: 2 * time.Millisecond, Funded: 3 * time.Millisecond, Attempts: []billing.Attempt{
+		{Provider: "later", Status: 200, Start: 20 * time.Millisecond, First: 90 * time.Millisecond},
+		{Provider: "sooner", Status: 503, Cause: "server_error", Start: 4 * time.Millisecond, Took: 12 * time.Millisecond},
+	}}
+	traced := h.call(account, 6451, record)
+	has(t, "the way of a call", p.see("/console/requests/"+traced), 200, "Attempt 1: sooner", ">503<", "The provider failed", "+4 ms", "12 ms",
+		"Attempt 2: later", "First content after 90 ms", "Attempts that failed took 12 ms of it")
+	has(t, "it in JSON", p.see("/console/requests.json?q="+traced), 200, `{"provider":"sooner","status":503,"cause":"server_error",`+
+		`"started_ms":4,"first_content_ms":0,"failed_ms":12}`)
 	record.Outcome, record.Reason, record.ErrorCode = "failed", "upstream_failed", "upstream_error"
 	record.RateCardID, record.Usage = card.ID, billing.Usage{}
 	has(t, "one that failed", p.see("/console/requests/"+h.call(account, 0, record)), 200, "Nothing was charged", "Why did it not succeed?", "The provider failed",

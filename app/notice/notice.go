@@ -26,17 +26,20 @@ const (
 	Webhook    Event = "webhook"
 	KeyExpiry  Event = "key_expiry"
 	KeyBudget  Event = "key_budget"
+	KeyNetwork Event = "key_network"
 	Model      Event = "model"
 	Video      Event = "video"
 )
 
 // Events are all of them, in the order in which they are shown.
 func Events() []Event {
-	return []Event{LowBalance, AutoTopUp, Webhook, KeyExpiry, KeyBudget, Model, Video}
+	return []Event{LowBalance, AutoTopUp, Webhook, KeyExpiry, KeyBudget, KeyNetwork, Model, Video}
 }
 
 // Mailed reports whether a mail is ever sent about the event.
-func (e Event) Mailed() bool { return e == LowBalance || e == AutoTopUp || e == Webhook }
+func (e Event) Mailed() bool {
+	return e == LowBalance || e == AutoTopUp || e == Webhook || e == KeyBudget
+}
 
 const (
 	seenMax    = 200 // ids that a marker holds

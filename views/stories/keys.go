@@ -27,6 +27,7 @@ func exampleKeys() []views.Key {
 			ID: "key_01kb4a00000000000000000001", Name: "Laptop", Masked: "sk-umg-7H…f3Qk", Env: "development", ErrorMode: views.ModeStandard,
 			CreatedAt: at(2 * oneDay), CreatedBy: Email, LastUsed: ago(4 * time.Second), LastFrom: "203.0.113.7", Scopes: usualScopes(),
 			Budget: &views.KeyBudget{Limit: 25 * app.Dollar, Spent: 3_204_117_500, Left: 21_795_882_500, Period: "month", ResetsAt: &resets},
+			Alerts: []int{50, 80, 100}, Network: &views.KeyNetwork{Network: "203.0.113.0/24", Since: at(9 * oneDay)},
 		},
 		{
 			ID: "key_01kb4a00000000000000000002", Name: "Support assistant, production", Masked: "sk-umg-Qe…9Zt2", Env: "production",
@@ -71,7 +72,8 @@ func exampleKeys() []views.Key {
 
 func keyChoices() views.KeyChoices {
 	c := views.KeyChoices{
-		Models: []string{Model, "aurora-large", "cobalt-code", "quarry/reel", "quarry/reel:pro", "sage-reasoning-long-context-preview"},
+		Content: views.ContentChoice{Keep: views.KeepAsked, Days: 30},
+		Models:  []string{Model, "aurora-large", "cobalt-code", "quarry/reel", "quarry/reel:pro", "sage-reasoning-long-context-preview"},
 		Scopes: []views.ScopeChoice{
 			{Value: "inference:text", Text: "Have text generated", Spends: true},
 			{Value: "inference:video", Text: "Have videos made and changed", Spends: true},
