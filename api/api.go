@@ -150,7 +150,7 @@ func Routes() []Route {
 		{Method: http.MethodGet, Path: "/v1/model/api.md", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getGuide},
 		{Method: http.MethodGet, Path: "/v1/models/*", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getModel},
 	}, videoRoutes(), assetRoutes(), webhookRoutes(), paymentRoutes(), usageRoutes(), billingRoutes(), auditRoutes(),
-		spendLimitRoutes(), keyRoutes(), memberRoutes(), leakRoutes())
+		spendLimitRoutes(), contentRoutes(), keyRoutes(), memberRoutes(), leakRoutes())
 }
 
 func text(path string, family Family, style llm.Style, operation string, serve func(*API, *call) error) Route {

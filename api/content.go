@@ -1,6 +1,9 @@
 package api
 
 import (
+	"net/http"
+
+	"umg/app"
 	"umg/app/content"
 	"umg/app/gateway"
 	"umg/billing"
@@ -29,4 +32,71 @@ func (x *call) keepContent(tape *content.Tape, report *gateway.Report, err error
 		tape.Expect(report.Model)
 		tape.End()
 	}
+}
+
+// contentRoutes are an extension: which calls' content the account keeps, and its end. The content itself is seen in the console, and
+// is part of the export of the account.
+func contentRoutes() []Route {
+	const path = "/v1/content"
+	route := func(method string, serve func(*API, *call) error) Route {
+		return Route{Method: method, Path: path, Right: app.ManageAccount, Family: OpenAIFamily, serve: withContent(serve)}
+	}
+	return []Route{
+		route(http.MethodGet, (*API).getContentSettings), route(http.MethodPost, (*API).setContent), route(http.MethodDelete, (*API).clearContent),
+	}
+}
+
+// withContent keeps the routes unknown where no content is kept.
+func withContent(serve func(*API, *call) error) func(*API, *call) error {
+	return func(a *API, x *call) error {
+		if a.content == nil {
+			return notFound(x.Request().URL.Path)
+		}
+		return serve(a, x)
+	}
+}
+
+// contentJSON is what the account has decided.
+type contentJSON struct {
+	Object    string       `json:"object"`
+	Keep      content.Keep `json:"keep"`
+	Days      int          `json:"days"`
+	KeptBytes int64        `json:"kept_bytes"`
+	ClearedAt *int64       `json:"cleared_at"`
+}
+
+func (a *API) getContentSettings(x *call) error {
+	s, err := a.content.Settings(x.Request().Context(), x.key.AccountID)
+	if err != nil {
+		return err
+	}
+	return a.object(x, contentJSON{"content_settings", s.Keep, s.Days, s.KeptBytes, seconds(s.ClearedAt)})
+}
+
+// setContent changes what is said, and leaves the rest as it is.
+func (a *API) setContent(x *call) error {
+	f, err := a.strict(x, "keep", "days")
+	if err != nil {
+		return err
+	}
+	s, err := a.content.Settings(x.Request().Context(), x.key.AccountID)
+	if err != nil {
+		return err
+	}
+	f.read("keep", `"never", "asked" or "all"`, &s.Keep)
+	f.read("days", "a whole number from 1 to 90", &s.Days)
+	if f.err != nil {
+		return f.err
+	}
+	if err := a.content.Change(x.Request().Context(), x.principal(), s.Keep, s.Days); err != nil {
+		return err
+	}
+	return a.getContentSettings(x)
+}
+
+func (a *API) clearContent(x *call) error {
+	if err := a.content.Clear(x.Request().Context(), x.principal()); err != nil {
+		return err
+	}
+	return a.getContentSettings(x)
 }

@@ -56,6 +56,8 @@ var deeds = []deed{
 	{"member.role_changed", "member", "POST /v1/members/{member}", `{"role":"billing"}`, "/settings/members/{member}/role", "role=billing"},
 	{"member.removed", "member", "DELETE /v1/members/{member}", ``, "/settings/members/{member}/remove", ""},
 	{"account.renamed", "", "POST /v1/account", `{"name":"Audited Engines"}`, "/settings/account", "name=Audited Engines"},
+	{"account.content_changed", "", "POST /v1/content", `{"keep":"asked","days":7}`, "/settings/account/content", "keep=asked&days=7"},
+	{"account.content_deleted", "", "DELETE /v1/content", ``, "/settings/account/content/delete", ""},
 	{"account.exported", "", "GET /v1/account/export", ``, "GET /settings/account/export", ""},
 
 	{"billing.topup_started", "topup", "POST /v1/top_ups", `{"amount":"25"}`, "/billing/topups", "amount=25"},
@@ -91,6 +93,7 @@ var undone = map[string]string{
 	"account.limits_requested": "people ask for it in the console, which no key can",
 	"account.limits_answered":  "whoever runs the gateway does it, in the console",
 	"billing.promo_redeemed":   "people redeem codes in the console, which no key can enter",
+	"content.deleted":          "people delete what they see, in the console, which no key can enter",
 	"prompt.created":           "prompts are of the console, which no key can enter",
 	"prompt.deleted":           "prompts are of the console, which no key can enter",
 	"prompt.shared":            "prompts are of the console, which no key can enter",

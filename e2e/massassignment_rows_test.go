@@ -52,6 +52,7 @@ var assignments = map[string]assignment{
 	"POST /webhooks/key_leaks":   {body: `[{"token":"{key_secret}","type":"t","url":"https://example.com/","source":"s"}]`, few: true, scene: newKey},
 	"POST /v1/top_ups":           {body: `{"amount":"10"}`},
 	"POST /v1/auto_top_up":       {body: `{"enabled":false}`},
+	"POST /v1/content":           {body: `{"keep":"asked","days":7}`},
 	"POST /v1/spend_limit":       {body: `{"limit":"900","period":"month"}`},
 	"POST /v1/low_balance_alert": {body: `{"threshold":"3"}`},
 	"POST /v1/billing_portal":    {body: `{}`},
@@ -149,6 +150,9 @@ var assignments = map[string]assignment{
 	"POST /console/invitations/accept":                      {body: "token={token}", few: true, scene: asked},
 	"POST /console/invitations/decline":                     {body: "token={token}", few: true, scene: asked},
 	"POST /console/settings/account":                        {body: "name={fresh}", few: true},
+	"POST /console/settings/account/content":                {body: "keep=asked&days=7"},
+	"POST /console/settings/account/content/delete":         {few: true},
+	"POST /console/requests/:id/content/delete":             {status: http.StatusNotFound, few: true},
 	"POST /console/settings/account/delete":                 {body: "name={name}&password=correct+horse+battery+staple", few: true, scene: closing},
 
 	"POST /console/operator/pause":  {body: "kind=model&id=" + cheapModel, status: http.StatusNotFound, few: true},

@@ -14,7 +14,7 @@ var lackingRoles = map[string][]string{
 	"admin":     {"own the account"},
 	"developer": {"manage members", "manage billing", "manage the account", "own the account"},
 	"billing": {"call text models", "make videos", "use videos", "use assets", "manage webhooks", "manage keys", "manage members",
-		"manage the account", "own the account"},
+		"manage the account", "read kept content", "own the account"},
 }
 
 // lackingScopes are the scopes of a key that lacks each right.
@@ -101,6 +101,9 @@ var intrusions = map[string]intrusion{
 	"GET /v1/top_ups/:id":                                        {},
 	"GET /v1/auto_top_up":                                        {},
 	"POST /v1/auto_top_up":                                       {body: `{"enabled":true}`},
+	"GET /v1/content":                                            {},
+	"POST /v1/content":                                           {body: `{"keep":"all"}`},
+	"DELETE /v1/content":                                         {},
 	"GET /v1/spend_limit":                                        {},
 	"POST /v1/spend_limit":                                       {body: `{"limit":"900","period":"month"}`},
 	"GET /v1/low_balance_alert":                                  {},
@@ -272,6 +275,11 @@ var intrusions = map[string]intrusion{
 	"GET /console/settings/account/export":                       {},
 	"GET /console/settings/account/delete":                       {},
 	"POST /console/settings/account/delete":                      {body: "name=x&password=y"},
+	"POST /console/settings/account/content":                     {body: "keep=all&days=90"},
+	"GET /console/settings/account/content/delete":               {},
+	"POST /console/settings/account/content/delete":              {},
+	"GET /console/requests/:id/content/delete":                   {},
+	"POST /console/requests/:id/content/delete":                  {},
 	"GET /console/settings/members":                              {},
 	"GET /console/settings/account":                              {},
 	"GET /console/webhooks":                                      {},

@@ -128,7 +128,7 @@ func (c CallContent) sizeNote(t ContentText, answer bool) string {
 		}
 	}
 	if t.Cut {
-		note += ". It is cut off here: the first 64 KB are kept"
+		note += ". It is cut off here: the first 65 kB are kept"
 	}
 	return note + "."
 }
