@@ -283,7 +283,7 @@ func (k Key) alertWords() string {
 	}
 	words := make([]string, len(k.Alerts))
 	for i, share := range k.Alerts {
-		words[i] = strconv.Itoa(share) + " %"
+		words[i] = strconv.Itoa(share) + "%"
 	}
 	return "people are told at " + strings.Join(words, ", ")
 }

@@ -202,7 +202,7 @@ func (f BudgetForm) alertOptions() []ui.ChipOption {
 	slices.Sort(shares)
 	options := make([]ui.ChipOption, len(shares))
 	for i, n := range shares {
-		options[i] = ui.ChipOption{Value: strconv.Itoa(n), Label: strconv.Itoa(n) + " %"}
+		options[i] = ui.ChipOption{Value: strconv.Itoa(n), Label: strconv.Itoa(n) + "%"}
 	}
 	return options
 }

@@ -56,7 +56,7 @@ func (spec *KeySpec) checkAlerts() error {
 func alertWords(list []int) string {
 	words := make([]string, len(list))
 	for i, share := range list {
-		words[i] = strconv.Itoa(share) + " %"
+		words[i] = strconv.Itoa(share) + "%"
 	}
 	return strings.Join(words, ", ")
 }
@@ -139,7 +139,7 @@ func (s *Service) tellOfBudget(ctx context.Context, tx *sqlx.Tx, b passedBudget)
 }
 
 func (b passedBudget) letter(baseURL string) (l mail.Letter, subject string) {
-	said, then := fmt.Sprintf("has spent %d %% of its budget", b.Reached), "Calls beyond its budget are refused."
+	said, then := fmt.Sprintf("has spent %d%% of its budget", b.Reached), "Calls beyond its budget are refused."
 	if b.Reached == budgetWhole {
 		said, then = "has spent its budget", "Its calls are refused from now on."
 	}

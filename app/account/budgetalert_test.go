@@ -55,7 +55,7 @@ func TestPeopleHearOnceOfEachShareOfABudgetThatIsSpent(t *testing.T) {
 	b.spendBudget(t, k.ID, 799_999_999)
 	look("just below")
 	b.spendBudget(t, k.ID, 800_000_000)
-	look("four fifths", both("80 % of its budget")...)
+	look("four fifths", both("80% of its budget")...)
 	b.spendBudget(t, k.ID, app.Dollar)
 	look("all of it", both("its budget")...)
 	bigger := &Budget{Limit: 2 * app.Dollar, Period: billing.EachMonth}
@@ -63,15 +63,15 @@ func TestPeopleHearOnceOfEachShareOfABudgetThatIsSpent(t *testing.T) {
 	must(t, err)
 	look("half of a larger one, of which its people are told now")
 	b.spendBudget(t, k.ID, 1_800_000_000)
-	look("nine tenths of it", both("90 % of its budget")...)
+	look("nine tenths of it", both("90% of its budget")...)
 	_, err = b.db.Exec(`update key_budgets set spent_nanos = 1000000000, period_start = period_start + interval '1 month'`)
 	must(t, err)
-	look("half of the next period", both("50 % of its budget")...)
+	look("half of the next period", both("50% of its budget")...)
 	_, err = b.UpdateKey(t.Context(), p, k.ID, KeyPatch{BudgetAlerts: &[]int{}})
 	must(t, err)
 	b.spendBudget(t, k.ID, 2*app.Dollar)
 	look("nobody wants to hear")
-	if changes, _ := b.entry(t, "key.updated", k.ID); len(changes) != 1 || changes[0].From != "50 %, 90 %" || changes[0].To != "none" {
+	if changes, _ := b.entry(t, "key.updated", k.ID); len(changes) != 1 || changes[0].From != "50%, 90%" || changes[0].To != "none" {
 		t.Errorf("the audit log says %+v", changes)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"strconv"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"umg/app/account"
 	"umg/app/catalog"
 	"umg/app/notice"
+	"umg/app/pricenotice"
 	"umg/app/provider/health"
 	"umg/app/video"
 	"umg/app/webhook"
@@ -169,7 +171,7 @@ func networkNote(n views.Note, name string, at account.NewNetwork) views.Note {
 func budgetNote(n views.Note, name string, b billing.Budget, reached int) views.Note {
 	if b.Left > 0 {
 		share := strconv.Itoa(reached)
-		n.ID, n.Tone, n.Title = idOf("budget_"+share, b.KeyID, b.ResetsAt), ui.Warning, "The key “"+name+"” has spent "+share+" % of its budget"
+		n.ID, n.Tone, n.Title = idOf("budget_"+share, b.KeyID, b.ResetsAt), ui.Warning, "The key “"+name+"” has spent "+share+"% of its budget"
 		n.Text = views.Dollars(b.Left) + " of " + views.Dollars(b.Limit) + " is left. Calls with it are refused when it is spent."
 		return n
 	}
@@ -209,8 +211,9 @@ func (c *Console) webhookNotes(ctx context.Context, p *page) (list []note, _ err
 // modelNotes tell of models that are shut down, to those who call them.
 func (c *Console) modelNotes(ctx context.Context, p *page) (list []note, _ error) {
 	ending := func(m *catalog.Model) bool { return m.ShutdownAt != nil || m.DeprecatedAt != nil }
+	dearer := func(m *catalog.Model) bool { return pricenotice.Coming(m, c.o.Now()) }
 	models := c.o.Catalog.Snapshot().Models()
-	if !slices.ContainsFunc(models, ending) {
+	if !slices.ContainsFunc(models, func(m *catalog.Model) bool { return ending(m) || dearer(m) }) {
 		return nil, nil
 	}
 	const quarter = 15 * time.Minute
@@ -219,8 +222,14 @@ func (c *Console) modelNotes(ctx context.Context, p *page) (list []note, _ error
 		AccountID: p.user.AccountID, From: now.Add(-modelUsedIn), To: now.Add(quarter), Group: billing.ByModel,
 	})
 	for _, m := range models {
-		if ending(m) && slices.ContainsFunc(used.Lines, func(l billing.UsageLine) bool { return l.Group == m.ID }) {
+		if !slices.ContainsFunc(used.Lines, func(l billing.UsageLine) bool { return l.Group == m.ID }) {
+			continue
+		}
+		if ending(m) {
 			list = append(list, note{Note: endOf(m), event: notice.Model})
+		}
+		if dearer(m) {
+			list = append(list, note{Note: newPriceOf(m), event: notice.Price})
 		}
 	}
 	return list, err
@@ -235,6 +244,19 @@ func endOf(m *catalog.Model) views.Note {
 		n.Title = fmt.Sprintf("%s is shut down on %s", m.Name, m.ShutdownAt.UTC().Format(dayForm))
 	}
 	return n
+}
+
+// newPriceOf tells of prices that were announced, once for each change.
+func newPriceOf(m *catalog.Model) views.Note {
+	var told []string
+	for _, d := range m.Differences() {
+		told = append(told, d.String())
+	}
+	return views.Note{
+		ID: idOf("price", m.ID+"/"+m.Announced.ID(), nil), Tone: ui.Info, Icon: ui.IconReceipt,
+		Title: fmt.Sprintf("The price of %s changes on %s", m.Name, m.Announced.From.UTC().Format(dayForm)),
+		Text:  strings.Join(told, ". ") + ".", Href: views.ModelPath(m.ID) + "#price-history", Link: "See its prices",
+	}
 }
 
 func (c *Console) videoNotes(ctx context.Context, p *page) (list []note, _ error) {
