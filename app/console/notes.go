@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"strconv"
+	"strings"
 	"time"
 
 	"umg/app"
@@ -26,6 +26,7 @@ const (
 	topupsLooked  = 5
 	videosLooked  = 5
 	centsInDollar = 100
+	budgetNear    = 5 // a fifth of a limit is little
 	dayForm       = "2 Jan 2006"
 	billingLink   = "Open billing"
 )
