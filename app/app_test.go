@@ -81,3 +81,12 @@ func TestPrincipalModelList(t *testing.T) {
 		t.Error("a list must allow exactly its members")
 	}
 }
+
+func TestNoErrorIsOfNoKind(t *testing.T) {
+	t.Parallel()
+	for _, k := range []app.Kind{app.Internal, app.Invalid, app.NotFound, app.Conflict, app.Unavailable} {
+		if app.KindOf(nil) == k {
+			t.Errorf("no error is of kind %v", k)
+		}
+	}
+}

@@ -30,6 +30,9 @@ const (
 	Canceled                     // the client left
 )
 
+// none is the kind of what is no error.
+const none = Kind(^uint8(0))
+
 // Error is the one error type that faces render. Code is the stable word programs match on; Message is written for
 // the person who reads it and names the field, the allowed values and the next step.
 type Error struct {
@@ -99,8 +102,13 @@ func AsError(err error) *Error {
 	return &Error{Kind: Internal, Code: "internal_error", Message: "Something went wrong on our side.", Err: err}
 }
 
-// KindOf is the kind of err; foreign errors are Internal.
-func KindOf(err error) Kind { return AsError(err).Kind }
+// KindOf is the kind of err; foreign errors are Internal, and no error is of none of the kinds.
+func KindOf(err error) Kind {
+	if err == nil {
+		return none
+	}
+	return AsError(err).Kind
+}
 
 // ErrStore is what every room answers when the database cannot be reached: temporary, and never mistaken for a
 // missing key, an empty balance or an unknown object.
