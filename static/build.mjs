@@ -76,7 +76,7 @@ function emit(name, bytes) {
   const dot = name.lastIndexOf(".");
   const file = `${name.slice(0, dot)}-${hash}${name.slice(dot)}`;
   writeFileSync(at("dist", file), buffer);
-  if (!name.endsWith(".woff2")) {
+  if (!/\.(woff2|png)$/.test(name)) {
     writeFileSync(at("dist", `${file}.gz`), gzipSync(buffer, { level: 9, mtime: 0 }));
     writeFileSync(at("dist", `${file}.br`), brotli.compress(buffer, { quality: 11 }));
   }
@@ -148,6 +148,16 @@ for (const [name, parts] of Object.entries(sheets)) {
 }
 await scripts(["app", "playground"]);
 emit("favicon.svg", read("src", "favicon.svg"));
+// The icons are the favicon in pixels; the one for masks, and that for touch screens, fill their square.
+emit("icon-touch.png", read("src", "icons", "icon-touch.png"));
+const icon = (name, side, purpose) => (
+  { src: emit(`${name}.png`, read("src", "icons", `${name}.png`)), sizes: `${side}x${side}`, type: "image/png", purpose }
+);
+emit("app.webmanifest", JSON.stringify({
+  name: "Unified Model Gateway", short_name: "Gateway", start_url: "/console", scope: "/console", display: "browser",
+  background_color: "#ffffff", theme_color: "#1c4fc4",
+  icons: [icon("icon-small", 192, "any"), icon("icon-large", 512, "any"), icon("icon-maskable", 512, "maskable")],
+}));
 const sorted = Object.fromEntries(Object.entries(manifest).sort(([a], [b]) => (a < b ? -1 : 1)));
 writeFileSync(at("dist", "manifest.json"), `${JSON.stringify(sorted, null, 2)}\n`);
 writeFileSync(at("NOTICES"), notices());

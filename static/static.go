@@ -40,7 +40,10 @@ var contentTypes = map[string]string{
 	".css":   "text/css; charset=utf-8",
 	".js":    "text/javascript; charset=utf-8",
 	".svg":   "image/svg+xml",
+	".png":   "image/png",
 	".woff2": "font/woff2",
+
+	".webmanifest": "application/manifest+json",
 }
 
 // encodings are in the order we like them.

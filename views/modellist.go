@@ -264,6 +264,23 @@ func (q ModelQuery) contextValue() string {
 	return strconv.FormatInt(q.Context, 10)
 }
 
+// parameterOptions are the parameters that any model takes, and the present one even when none does.
+func (l Models) parameterOptions() []ui.Option {
+	var names []string
+	for _, m := range l.All {
+		names = append(names, m.Parameters...)
+	}
+	if l.Query.Parameter != "" {
+		names = append(names, l.Query.Parameter)
+	}
+	slices.Sort(names)
+	options := []ui.Option{{Label: "Any"}}
+	for _, name := range slices.Compact(names) {
+		options = append(options, ui.Option{Value: name, Label: name})
+	}
+	return options
+}
+
 // keyOptions are the keys whose models can be looked at.
 func (l Models) keyOptions() []ui.Option {
 	options := []ui.Option{{Label: "Any key"}}

@@ -3,6 +3,7 @@ package views
 import (
 	"net/url"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,9 @@ func TestModelsAreFoundAndSorted(t *testing.T) {
 		"sort=-context":                 "a b c film",
 		"sort=nonsense":                 "c film b a",
 		"capability=video":              "film",
+		"parameter=tools":               "c b",
+		"parameter=tools&feature=seed":  "b",
+		"parameter=nonsense":            "",
 		"capability=video&capability=x": "film",
 		"capability=code&capability=video&sort=name": "b film",
 		"style=chat":                          "c a",
@@ -99,7 +103,8 @@ func TestAQueryLivesInItsAddress(t *testing.T) {
 			Statuses: picked(t, "status", statusNames()), From: rapid.SampledFrom([]string{"", "0", "0.15", "12"}).Draw(t, "from"),
 			To: rapid.SampledFrom([]string{"", "5", "0.000000001"}).Draw(t, "to"), Context: rapid.Int64Range(0, 1<<40).Draw(t, "context"),
 			Key: rapid.SampledFrom([]string{"", "key_1"}).Draw(t, "key"), Unit: rapid.SampledFrom([]string{"", UnitThousand}).Draw(t, "unit"),
-			View: rapid.SampledFrom([]string{"", ViewTable, ViewCards}).Draw(t, "view"), Marked: picked(t, "marked", []string{"a", "b/c:d", "e?f"}),
+			View: rapid.SampledFrom([]string{"", ViewTable, ViewCards}).Draw(t, "view"), Page: rapid.SampledFrom([]int{0, 2, 12}).Draw(t, "page"),
+			Parameter: rapid.SampledFrom([]string{"", "top_p"}).Draw(t, "parameter"), Marked: picked(t, "marked", []string{"a", "b/c:d", "e?f"}),
 			Sort: rapid.SampledFrom([]string{"", "name", "-name", "input", "-released", "context", "ttft", "-speed"}).Draw(t, "sort"),
 		}
 		u, err := url.Parse(q.Path())
@@ -200,5 +205,32 @@ func TestModelPathsLeadBack(t *testing.T) {
 		if got := ModelPath(id); got != want {
 			t.Errorf("%s is at %s, want %s", id, got, want)
 		}
+	}
+}
+
+// TestALongListIsDrawnByThePage: of five hundred models a page shows a hundred, weighs little, and leads to the others.
+func TestALongListIsDrawnByThePage(t *testing.T) {
+	t.Parallel()
+	const bytesMax = 400_000 // the whole list has three times as much
+	l := Models{Query: ModelQuery{Sort: "name", Page: 3}}
+	for i := range 500 {
+		l.All = append(l.All, tokens("vendor/model-"+strconv.Itoa(1000+i), 1, 2, 128_000))
+	}
+	var page strings.Builder
+	if err := ModelsPage(l).Render(t.Context(), &page); err != nil {
+		t.Fatal(err)
+	}
+	text := page.String()
+	if n := strings.Count(text, `data-testid="model"`); n != 100 || len(text) > bytesMax {
+		t.Errorf("%d models in %d bytes", n, len(text))
+	}
+	for _, want := range []string{"201 – 300 of 500", "page=2&amp;sort=name", "page=4&amp;sort=name", "model-1200", "500 models"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	l.Query.Page = 900
+	if last := l.pageOf(l.Rows()); last.number != 5 || last.rows[99].ID != "vendor/model-1499" {
+		t.Errorf("beyond the end: page %d", last.number)
 	}
 }

@@ -20,6 +20,7 @@ type ModelQuery struct {
 	Outputs      []string // modalities that it makes, any of them
 	Features     []string // it supports, all of them
 	Statuses     []string
+	Parameter    string // of the contract, that a request to it may have
 	From, To     string // dollars of the price that heads the model; empty for no bound
 	Context      int64  // tokens at least
 	Key          string // id of a key that may use it
@@ -27,6 +28,7 @@ type ModelQuery struct {
 	Unit         string // thousand, else a million tokens
 	View         string // table or cards, empty for what the reader chose before
 	Marked       []string
+	Page         int // from 2; zero is the first
 }
 
 // The units of prices of tokens, and the ways to draw the list.
@@ -122,7 +124,8 @@ func ParseModelQuery(v url.Values) ModelQuery {
 		Text: shortText(v.Get("q")), Capabilities: known("capability", Capabilities()), Styles: known("style", styleNames),
 		Inputs: known("input", modalityNames), Outputs: known("output", modalityNames), Features: known("feature", featureNames()),
 		Statuses: known("status", statusNames()), From: dollarsIn(v.Get("from")), To: dollarsIn(v.Get("to")), Key: shortText(v.Get("key")),
-		Marked: ParseMarked(v["m"]),
+		Parameter: shortText(v.Get("parameter")),
+		Marked:    ParseMarked(v["m"]), Page: pageNumber(v.Get("page")),
 	}
 	if n, err := strconv.ParseInt(v.Get("context"), 10, 64); err == nil && n > 0 && n <= contextFloorMax {
 		q.Context = n
@@ -176,11 +179,14 @@ func (q ModelQuery) Path() string {
 		"status": q.Statuses, "m": q.Marked,
 	}
 	for name, text := range map[string]string{
-		"q": q.Text, "sort": q.Sort, "unit": q.Unit, "view": q.View, "from": q.From, "to": q.To, "key": q.Key,
+		"q": q.Text, "sort": q.Sort, "unit": q.Unit, "view": q.View, "from": q.From, "to": q.To, "key": q.Key, "parameter": q.Parameter,
 	} {
 		if text != "" {
 			v.Set(name, text)
 		}
+	}
+	if q.Page > 0 {
+		v.Set("page", strconv.Itoa(q.Page))
 	}
 	if q.Context > 0 {
 		v.Set("context", strconv.FormatInt(q.Context, 10))
@@ -195,7 +201,7 @@ func (q ModelQuery) Path() string {
 func (q ModelQuery) more() (n int) {
 	for _, used := range []bool{
 		len(q.Styles) > 0, len(q.Inputs) > 0, len(q.Outputs) > 0, len(q.Features) > 0, len(q.Statuses) > 0, q.From+q.To != "",
-		q.Context > 0, q.Key != "",
+		q.Context > 0, q.Key != "", q.Parameter != "",
 	} {
 		if used {
 			n++
@@ -218,7 +224,7 @@ func (q ModelQuery) sorted(order string) ModelQuery {
 		order = "-" + order
 	}
 	q.Sort = order
-	return q
+	return q.page(0)
 }
 
 func (q ModelQuery) in(unit string) ModelQuery {
@@ -262,6 +268,9 @@ func (q ModelQuery) matches(m Model, allowed []string, now time.Time) bool {
 		if !m.supports(feature) {
 			return false
 		}
+	}
+	if q.Parameter != "" && !slices.Contains(m.Parameters, q.Parameter) {
+		return false
 	}
 	return either(q.Capabilities, m.Capabilities) && either(q.Styles, m.styleNames()) && either(q.Outputs, m.Output) &&
 		either(q.Statuses, []string{m.status(now)}) && (q.Context == 0 || m.ContextTokens >= q.Context) && q.affords(m) &&

@@ -9,6 +9,7 @@ import (
 	"umg/app/account"
 	"umg/app/catalog"
 	"umg/app/limit"
+	"umg/app/video"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -38,8 +39,12 @@ func (c *Console) renderLimits(p *page, status int, form views.WishForm) error {
 	}
 	found := slices.DeleteFunc(slices.Clone(c.o.Catalog.Snapshot().Models()), func(m *catalog.Model) bool { return !m.Available })
 	left := c.o.Gateway.Left(p.user.AccountID, p.factor(), found)
+	uses, err := c.videoUses(p)
+	if err != nil {
+		return err
+	}
 	for i, m := range found {
-		v.Models = append(v.Models, modelGauges(m, left[i].Model, int64(p.factor())))
+		v.Models = append(v.Models, modelGauges(m, left[i].Model, int64(p.factor()), uses[m.ID], uses != nil))
 	}
 	if len(left) > 0 {
 		v.Account = accountGauges(left[0].Account)
@@ -82,17 +87,25 @@ func accountGauges(r limit.Room) []views.Gauge {
 	return gaugesOf([]string{"Calls at once", "Requests a minute", "Tokens a minute"}, r.Places, r.Requests, r.Tokens)
 }
 
-// modelGauges are a model's limits. How many jobs run or were made today is counted where videos are made, and not told here.
-func modelGauges(m *catalog.Model, r limit.Room, factor int64) views.ModelGauges {
+// videoUses are the jobs of the account that count towards limits, by model; nil where no videos are made.
+func (c *Console) videoUses(p *page) (map[string]video.Use, error) {
+	if c.o.Videos == nil {
+		return nil, nil
+	}
+	return c.o.Videos.Uses(p.Request().Context(), p.user.AccountID)
+}
+
+// modelGauges are a model's limits, and what of them is used where that is known.
+func modelGauges(m *catalog.Model, r limit.Room, factor int64, use video.Use, known bool) views.ModelGauges {
 	g := views.ModelGauges{Model: m.ID, Video: m.Kind == catalog.KindVideo}
 	names := []string{"Requests a minute", "Tokens a minute", "Requests a day", "Calls at once"}
 	g.Gauges = gaugesOf(names, r.Requests, r.Tokens, r.Daily, r.Places)
 	for _, jobs := range []struct {
-		name  string
-		limit int64
-	}{{"Jobs a day", m.Limits.JobsPerDay}, {"Jobs at once", m.Limits.JobsRunning}} {
+		name        string
+		limit, used int64
+	}{{"Jobs a day", m.Limits.JobsPerDay, use.Today}, {"Jobs at once", m.Limits.JobsRunning, use.Running}} {
 		if jobs.limit > 0 {
-			g.Gauges = append(g.Gauges, views.Gauge{Name: jobs.name, Limit: jobs.limit * factor})
+			g.Gauges = append(g.Gauges, views.Gauge{Name: jobs.name, Limit: jobs.limit * factor, Used: jobs.used, Known: known})
 		}
 	}
 	return g

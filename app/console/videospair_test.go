@@ -44,6 +44,10 @@ func TestAFormSentTwiceMakesItsVideosOnce(t *testing.T) {
 	if n := s.count(t, "twice@example.com"); n != 2 {
 		t.Errorf("%d videos of one form", n)
 	}
+	limits := p.see("/console/limits").body
+	if n := strings.Count(limits, `title="1 of 2 used"`) + strings.Count(limits, "<strong>1</strong> of"); n < 4 {
+		t.Errorf("%d limits on videos tell that one is used", n)
+	}
 	form.Set("once", once())
 	form.Del("also")
 	p.make(form)

@@ -81,6 +81,22 @@ func checkJobs(ctx context.Context, tx *sqlx.Tx, c *Call, m *catalog.Model, now 
 	return nil
 }
 
+// Use is how many jobs of a model count towards the limits of an account.
+type Use struct {
+	Running int64 `db:"running"`
+	Today   int64 `db:"today"` // made in the last 24 hours
+}
+
+// Uses are those of an account by model, for models that have any.
+func (s *Service) Uses(ctx context.Context, accountID string) (map[string]Use, error) {
+	rows, err := usesOf(ctx, s.db, accountID, s.o.Now().Add(-day))
+	uses := make(map[string]Use, len(rows))
+	for _, r := range rows {
+		uses[r.Model] = r.Use
+	}
+	return uses, err
+}
+
 // spoken is a wait as people say it.
 func spoken(wait time.Duration) string {
 	if minutes := int64(math.Ceil(wait.Minutes())); minutes < 120 {

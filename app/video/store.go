@@ -231,6 +231,20 @@ func jobsSince(ctx context.Context, q postgres.Queryer, accountID, model string,
 	return n, first, wrap("jobs of a day", err)
 }
 
+// usesOf counts the jobs of an account by model as runningJobs and jobsSince do.
+func usesOf(ctx context.Context, q postgres.Queryer, accountID string, since time.Time) (list []useRow, err error) {
+	err = q.SelectContext(ctx, &list, `
+		select model, count(*) filter (where state not in ('completed', 'failed')) as running,
+			count(*) filter (where created_at > $2 and (state <> 'failed' or upstream_id is not null)) as today
+		from video_jobs where account_id = $1 and (created_at > $2 or state not in ('completed', 'failed')) group by model`, accountID, since)
+	return list, wrap("uses", err)
+}
+
+type useRow struct {
+	Model string `db:"model"`
+	Use
+}
+
 // setRoute notes which provider is asked for a job that none has taken yet.
 func setRoute(ctx context.Context, q postgres.Queryer, r *jobRow) error {
 	_, err := q.ExecContext(ctx, `

@@ -60,7 +60,8 @@ func modelGauges() []views.ModelGauges {
 			{Name: "Requests a minute", Limit: 120, Used: 4, Known: true}, {Name: "Tokens a minute", Limit: 2_000_000, Known: true},
 			{Name: "Requests a day", Limit: 10_000, Used: 821, Known: true},
 		}},
-		{Model: "quarry/reel:pro", Video: true, Gauges: []views.Gauge{{Name: "Jobs a day", Limit: 100}, {Name: "Jobs at once", Limit: 5}}},
+		{Model: "quarry/reel:pro", Video: true, Gauges: []views.Gauge{{Name: "Jobs a day", Limit: 100, Used: 12, Known: true},
+			{Name: "Jobs at once", Limit: 5, Used: 5, Known: true}}},
 		{Model: "sage-reasoning-long-context-preview"},
 	}
 }

@@ -2,6 +2,7 @@ package stories
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/a-h/templ"
@@ -23,6 +24,13 @@ func models() []Story {
 	}
 	as := func(*views.Models) {}
 	all := []Story{
+		list("models-page", "The second page of five hundred", views.ModelQuery{Page: 2}, func(l *views.Models) {
+			for i := len(l.All); i < 500; i++ {
+				m := l.All[i%3]
+				m.ID, m.Name = m.ID+"-"+strconv.Itoa(i), m.Name+" "+strconv.Itoa(i)
+				l.All = append(l.All, m)
+			}
+		}),
 		list("models", "Models of every kind and state", views.ModelQuery{}, as),
 		list("models-filtered", "Models, searched and sorted", views.ModelQuery{
 			Text: "a", Capabilities: []string{"text"}, Styles: []string{"chat"}, Sort: "-input",
@@ -115,6 +123,11 @@ func modelPages() []Story {
 		one("model", "A model in all four styles", 0, full, contracts...),
 		one("model-no-key", "A model nobody called, for a reader without a key and with higher limits", 1, func(d *views.ModelDetail) {
 			d.KeyHint, d.Factor, d.Model.Now, d.Past = "", 20, views.ModelNow{}, d.Past[:1]
+		}, contracts[0]),
+		one("model-announced", "A model whose price changes", 0, func(d *views.ModelDetail) {
+			next := examplePast(d.Model)[1]
+			next.From = day(2026, 12, 10)
+			d.Next = &next
 		}, contracts[0]),
 		one("model-last", "A model, with the reader's last requests priced", 1, func(d *views.ModelDetail) {
 			d.Last = exampleLast()
