@@ -27,6 +27,7 @@ func walkKeys(w *walker) {
 	w.hand.writes(w.Locator("#key-name"), "Nightly jobs")
 	w.hand.chooses(w.Locator("#key-env"), "Production")
 	w.hand.writes(w.Locator("#key-budget"), "7")
+	w.at(halfSpent)
 	w.button("Save changes")
 	w.menu("API keys")
 	w.shows(nightly, "Nightly jobs")
@@ -48,6 +49,9 @@ func walkKeys(w *walker) {
 	w.count(`[data-testid="key"]`, 1)
 	w.keyAnswers(second, http.StatusUnauthorized)
 }
+
+// halfSpent is the choice to be told when half of a budget is spent.
+const halfSpent = `input[name=budget_alerts][value="50"]`
 
 const nightly = `[data-testid="key"]:has-text("Nightly")`
 
@@ -98,6 +102,7 @@ func (w *walker) endsOld(old, secret string) {
 	w.t.Helper()
 	w.link("I stored it")
 	w.sees("Two secrets of this key work")
+	w.must(w.expect.Locator(w.Locator(halfSpent)).ToBeChecked())
 	w.shows("main .alert", "Last used: ")
 	w.must(w.expect.Locator(w.Locator("main .alert").First()).Not().ToContainText("never"))
 	w.link("End the old secret now…")

@@ -57,18 +57,20 @@ var walked = []struct{ promise, by string }{
 	{"assets: register, find, delete", "assets"},
 
 	// Keys, 2.6 and service.md.
-	{"keys: create with limits, copy, edit, disable, enable, delete by name", "keys"},
+	{"keys: create with limits, copy, edit, told of the budget, disable, enable, delete by name", "keys"},
 	{"keys: rotate with overlap, both at work, end the old", "keys"},
 	{"keys: management, own address, file, search, kinds, health", "management key"},
 
 	// Usage and requests, 2.7 and 2.8.
 	{"usage: range, group, compare, export", "observe"},
+	{"usage: views kept under a name", "views"},
 	{"usage: filter, zoom from days to minutes and to requests", "zoom"},
 	{"requests: filter, chip, live, detail, neighbours, open in playground", "observe"},
 	{"requests: found by id, columns, export, why, how to fix, copied as cURL", "request page"},
 	{"requests: content kept where the account wants it, shown, deleted", "content"},
 
 	// Billing, 2.9.
+	{"billing: spend limit, promotion code, low-balance mail, spend by key that adds up", "spending"},
 	{"billing: top-up, automatic top-up, ledger, export, what is charged", "billing"},
 	{"billing: cards that are declined, leaving, paying later, receipt", "TestConsoleTopUpInEveryWayItCanEnd"},
 	{"billing: automatic top-up off after three failures, with mails", "TestConsoleAutomaticTopUp"},

@@ -19,6 +19,8 @@ func walkShell(w *walker) {
 	w.title("walks-shell")
 	w.finds(request, request)
 	w.sees("What it cost")
+	w.finds(textAt(w.c.makeVideo(w.t, videoBody(reelModel, "a paper boat", `"seconds":"4"`)), "id"), "a paper boat")
+	w.title("a paper boat")
 	w.jumps("v", "Videos")
 	w.jumps("a", "Assets")
 	w.opensShortcuts()

@@ -20,6 +20,8 @@ var walks = []walk{
 	{"request page", walkRequestPage},
 	{"content", walkContent},
 	{"billing", walkBilling},
+	{"spending", walkSpending},
+	{"views", walkViews},
 	{"webhooks", walkWebhooks},
 	{"keys", walkKeys},
 	{"management key", walkManagement},

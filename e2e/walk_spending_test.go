@@ -1,0 +1,55 @@
+package e2e
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/playwright-community/playwright-go"
+)
+
+// walkSpending keeps the account to a limit, redeems a code, asks for a mail when credit runs low, and sees what each key spent.
+func walkSpending(w *walker) {
+	w.enters("walks-spending")
+	w.recorded("echo: to be paid")
+	code := strings.ToUpper(once("WALK"))
+	if out, status := run(w.t, []string{"DATABASE_URL=" + w.c.databaseURL(w.t)}, "promo", "create", "3", "--code", code, "--times", "1",
+		"--until", "2099-01-01", "--reason", "a walk"); status != 0 {
+		w.t.Fatal(out)
+	}
+	w.menu("Billing")
+	w.hand.chooses(w.Locator("#limit-period"), "Each month")
+	w.hand.writes(w.Locator("#limit-amount"), "20")
+	w.at("#spend-limit button[type=submit]")
+	w.shows(`[data-testid="spend-limit"]`, "of $20.00 spent")
+	w.hand.writes(w.Locator("#promo-code"), code)
+	w.button("Redeem")
+	w.shows("#balance", "$7.99")
+	w.hand.writes(w.Locator("#promo-code"), code)
+	w.button("Redeem")
+	w.must(w.expect.Locator(w.Locator("#promo-code-error")).ToBeVisible())
+	w.hand.writes(w.Locator("#low-threshold"), "2")
+	w.at("#low-balance button[type=submit]")
+	w.must(w.expect.Locator(w.Locator("#low-threshold")).ToHaveValue("2"))
+	w.link("By key")
+	w.shows("#spend", "walks-spending")
+	w.sees("The rows add up to the total exactly.")
+}
+
+// walkViews keeps filters of the usage under a name, comes back to them, and forgets them.
+func walkViews(w *walker) {
+	w.enters("walks-views")
+	w.menu("Usage")
+	w.box("24 hours")
+	w.must(w.expect.Page(w.Page).ToHaveURL(regexp.MustCompile("range=24h")))
+	w.hand.presses(w.Locator("#saved-views summary").First())
+	w.hand.writes(w.Locator("#saved-name"), "Last day")
+	w.hand.presses(w.Locator(".saved-panel:has(#saved-name)").GetByRole(*playwright.AriaRoleButton))
+	w.must(w.expect.Locator(w.Locator(".saved-chip")).ToHaveAttribute("aria-current", "true"))
+	w.menu("Usage")
+	w.must(w.expect.Page(w.Page).Not().ToHaveURL(regexp.MustCompile("range=24h")))
+	w.link("Last day")
+	w.must(w.expect.Page(w.Page).ToHaveURL(regexp.MustCompile("range=24h")))
+	w.at(`#saved-views summary:has-text("Manage")`)
+	w.button("Delete Last day")
+	w.count(".saved-chip", 0)
+}
