@@ -18,6 +18,7 @@ type ModelDetail struct {
 	Factor    int             // how many times the usual limits the account has
 	Days      []ModelDay      // of the last ninety, in order of time
 	Past      []PastPrices    // the newest first
+	Next      *PastPrices     // that were announced; nil for none
 	Changes   []ModelChange   // the newest first
 	Calc      *Calculation    // nil for a model without prices
 	Last      *LastCalls      // nil until the reader asks

@@ -147,8 +147,12 @@ func (d ModelDetail) pastColumns() []string {
 			columns = append(columns, label)
 		}
 	}
+	all := d.Past
+	if d.Next != nil {
+		all = append(slices.Clone(all), *d.Next)
+	}
 	for _, meter := range meterOrder {
-		for _, past := range d.Past {
+		for _, past := range all {
 			for _, p := range past.Prices {
 				if p.Meter == meter && p.Like == "" {
 					add(p.Label())
@@ -156,7 +160,7 @@ func (d ModelDetail) pastColumns() []string {
 			}
 		}
 	}
-	for _, past := range d.Past {
+	for _, past := range all {
 		for _, s := range past.SizePrices {
 			add(s.Price.Label() + " at " + s.Size)
 		}

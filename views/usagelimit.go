@@ -9,7 +9,8 @@ func (u Usage) limited() bool {
 
 // limitWords say what the limit is and how far it is used.
 func (b UsageBudget) limitWords() string {
-	return "The spend limit of the account is " + Dollars(b.Limit) + " a " + b.Period + ", of which " + Dollars(b.Spent) + " is spent in this one."
+	return "The spend limit of the account is " + Dollars(b.Limit) + " a " + b.Period + ", of which " + Dollars(b.Spent) +
+		" is spent in this one."
 }
 
 func (b UsageBudget) limitName() string {

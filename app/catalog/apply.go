@@ -23,29 +23,7 @@ func ApplyAs(ctx context.Context, db *sqlx.DB, f File, d Deed) error {
 	if all := Check(f); len(all) > 0 {
 		return fmt.Errorf("catalog: the file has problems:\n%w", errors.Join(all...))
 	}
-	return postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
-		// One change at a time: the second waits and then compares with what the first has made. It may wait longer than a
-		// request would, since an operator does.
-		if err := exec(ctx, tx, "wait", `set local statement_timeout = '60s'`); err != nil {
-			return err
-		}
-		if err := exec(ctx, tx, "lock", `select from catalog_settings for update`); err != nil {
-			return err
-		}
-		// What cannot be read is replaced as a whole: a good file must be able to repair it.
-		old, err := load(ctx, tx)
-		if err != nil && !errors.Is(err, errUnreadable) {
-			return err
-		}
-		readable := err == nil
-		if same, err := equal(f, old.file); same || err != nil {
-			return err
-		}
-		if err := write(ctx, tx, f, old.file); err != nil {
-			return err
-		}
-		return remember(ctx, tx, d, f, old, readable)
-	})
+	return replace(ctx, db, d, func(File, bool) (File, error) { return f, nil })
 }
 
 // equal compares canonical forms.

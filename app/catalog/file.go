@@ -126,6 +126,7 @@ type FileModel struct {
 	Paused       bool             `yaml:"paused,omitempty" json:"-"`
 	Rates        Rates            `yaml:"rates,omitempty" json:"-"`
 	SizeRates    map[string]Rates `yaml:"size_rates,omitempty" json:"-"` // rates that differ by output size
+	Announced    *FileAnnounced   `yaml:"announced,omitempty" json:"announced,omitempty"`
 	Routes       []FileRoute      `yaml:"routes,omitempty" json:"-"`
 }
 

@@ -33,6 +33,7 @@ func (m *FileModel) check(p problems) {
 	m.checkStyles(p)
 	m.checkSizes(p)
 	m.checkRates(p)
+	m.checkAnnounced(p)
 	m.checkLimits(p)
 	m.checkRouting(p)
 }

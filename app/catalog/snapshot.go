@@ -120,6 +120,7 @@ type Model struct {
 	SizeRateCards                     map[string]billing.RateCard // same id, where a size has prices of its own
 	Prices                            Rates                       // the rate card as people read it
 	SizePrices                        map[string]Rates
+	Announced                         *PriceChange // prices to come; nil for none
 	Limits                            Limits
 	Timeout                           time.Duration // of a whole call, over all its attempts
 	OnCut                             OnCut
@@ -302,7 +303,8 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 		InputModalities: m.Input, OutputModalities: m.Output, ContextTokens: m.ContextTokens, MaxOutputTokens: m.MaxOutputTokens,
 		Styles: m.Styles, Parameters: m.Parameters, Sizes: m.Sizes, Seconds: m.Seconds, AssetsMax: int(m.Assets),
 		Available: m.Availability == Available,
-		Paused:    m.Paused, Notice: m.Notice, Prices: m.Rates, SizePrices: m.SizeRates, Limits: m.Limits,
+		Paused:    m.Paused, Notice: m.Notice, Prices: m.Rates, SizePrices: m.SizeRates, Announced: m.Announced.change(),
+		Limits:  m.Limits,
 		Timeout: cmp.Or(time.Duration(m.Timeout), totalDefault), OnCut: cmp.Or(m.OnCut, CutError), LongerContext: m.LongerContext,
 		Hedge: m.Hedge, CreatedAt: time.Time(m.Released),
 		DeprecatedAt: m.Deprecated.pointer(), ShutdownAt: m.Shutdown.pointer(), Successor: m.Successor, contracts: map[llm.Style]*Contract{},

@@ -42,6 +42,11 @@ func (c *Catalog) follow(ctx context.Context, wake <-chan struct{}) {
 		case <-wake:
 		case <-tick.C:
 		}
+		if c.Snapshot().due(c.o.Now()) {
+			if err := enforce(ctx, c.db); err != nil && ctx.Err() == nil {
+				c.o.Log.Error("catalog: announced prices are not in force yet", "error", err)
+			}
+		}
 		if err := c.reload(ctx); err != nil && ctx.Err() == nil {
 			c.o.Log.Error("catalog: the last good snapshot stays", "error", err, "version", c.Snapshot().Version())
 		}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -94,4 +95,22 @@ func (c *Console) redeemPromo(p *page) error {
 		text += ", to be spent by " + got.ExpiresAt.UTC().Format(dayForm)
 	}
 	return c.say(p, ui.Success, text+".", billingPath)
+}
+
+// limitNotes tell of a spend limit that is reached, or nearly.
+func (c *Console) limitNotes(ctx context.Context, p *page) (list []note, _ error) {
+	s, err := c.o.Accounts.SpendLimit(ctx, p.principal())
+	if err != nil || !s.Set() || s.Left() > s.Limit/budgetNear {
+		return nil, err
+	}
+	n := views.Note{
+		ID: idOf("limit_near", p.user.AccountID, &s.ResetsAt), Tone: ui.Warning, Icon: ui.IconWallet, Href: billingPath + "#spend-limit",
+		Link: billingLink, Title: "Little of the account's spend limit is left",
+		Text: views.Dollars(s.Left()) + " of " + views.Dollars(s.Limit) + " is left. Calls are refused when it is spent.",
+	}
+	if s.Left() == 0 {
+		n.ID, n.Title = idOf("limit", p.user.AccountID, &s.ResetsAt), "The account's spend limit is reached"
+		n.Text = "Calls are refused until " + s.ResetsAt.UTC().Format(dayForm) + ", or until it is raised."
+	}
+	return append(list, note{Note: n}), nil
 }

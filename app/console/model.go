@@ -88,6 +88,11 @@ func (c *Console) addPast(p *page, d *views.ModelDetail, id string) error {
 			From: one.From, Prices: viewPrices(one.Prices, false), SizePrices: viewSizePrices(sizes, one.SizePrices),
 		})
 	}
+	if m, known := c.o.Catalog.Snapshot().Model(id); known && m.Announced != nil {
+		d.Next = &views.PastPrices{
+			From: m.Announced.From, Prices: viewPrices(m.Announced.Prices, false), SizePrices: viewSizePrices(m.Sizes, m.Announced.SizePrices),
+		}
+	}
 	changes, err := c.o.Catalog.ModelChanges(ctx, id, modelChangesMax)
 	if err != nil {
 		return err

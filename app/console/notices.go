@@ -92,7 +92,7 @@ func (c *Console) derive(ctx context.Context, p *page, balance views.Balance) (l
 		right app.Rights
 		notes func(context.Context, *page) ([]note, error)
 	}{
-		{app.ReadUsage, c.moneyNotes}, {app.ManageKeys, c.keyNotes}, {app.UseWebhooks, c.webhookNotes},
+		{app.ReadUsage, c.moneyNotes}, {app.ReadUsage, c.limitNotes}, {app.ManageKeys, c.keyNotes}, {app.UseWebhooks, c.webhookNotes},
 		{app.ReadModels | app.ReadUsage, c.modelNotes}, {app.UseVideos, c.videoNotes},
 	} {
 		if !p.user.Role.Rights().Has(from.right) {
@@ -192,7 +192,9 @@ var notifyWords = map[notice.Event]views.NotifyEvent{
 		Need: app.ManageKeys},
 	notice.KeyNetwork: {Title: "Keys in new places", Text: "A key is used from a network that it was not used from in 30 days.", Need: app.ManageKeys},
 	notice.Model:      {Title: "Models that end", Text: "A model you called in the last 30 days is deprecated.", Need: app.ReadUsage},
-	notice.Video:      {Title: "Failed videos", Text: "A video of the last 7 days could not be made.", Need: app.UseVideos},
+	notice.Price: {Title: "Price changes", Need: app.ReadUsage,
+		Text: "A model you called in the last 30 days costs more or less from a day within two weeks."},
+	notice.Video: {Title: "Failed videos", Text: "A video of the last 7 days could not be made.", Need: app.UseVideos},
 }
 
 func (c *Console) notifySettings(p *page) error {

@@ -28,17 +28,18 @@ const (
 	KeyBudget  Event = "key_budget"
 	KeyNetwork Event = "key_network"
 	Model      Event = "model"
+	Price      Event = "price"
 	Video      Event = "video"
 )
 
 // Events are all of them, in the order in which they are shown.
 func Events() []Event {
-	return []Event{LowBalance, AutoTopUp, Webhook, KeyExpiry, KeyBudget, KeyNetwork, Model, Video}
+	return []Event{LowBalance, AutoTopUp, Webhook, KeyExpiry, KeyBudget, KeyNetwork, Model, Price, Video}
 }
 
 // Mailed reports whether a mail is ever sent about the event.
 func (e Event) Mailed() bool {
-	return e == LowBalance || e == AutoTopUp || e == Webhook || e == KeyBudget
+	return e == LowBalance || e == AutoTopUp || e == Webhook || e == KeyBudget || e == Price
 }
 
 const (

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"umg/app"
 	"umg/app/account"
 	"umg/app/mail"
 	"umg/app/notice"
 	"umg/app/postgres"
+	"umg/app/pricenotice"
 	"umg/app/webhook"
 )
 
@@ -41,4 +43,11 @@ func (h *house) tellOfEndpoint(ctx context.Context, q postgres.Queryer, n webhoo
 		}
 	}
 	return nil
+}
+
+// priceNotices writes to those whose models change in price.
+func (h *house) priceNotices() *pricenotice.Service {
+	return pricenotice.New(h.store.db, pricenotice.Options{
+		Catalog: h.catalog.Snapshot, Accounts: h.accounts, Mail: h.mail, Now: time.Now, BaseURL: h.cfg.BaseURL, Log: h.log,
+	})
 }

@@ -338,6 +338,7 @@ func (h *house) run(ctx context.Context) error {
 	duties := []func(context.Context) error{
 		h.gate.Run, h.limits.Run, h.till.Run, h.ledger.Run, h.mail.Run, h.accounts.Run, h.repeats.Run, h.assets.Run, h.pulse.Run, h.arrivals.Run,
 		h.content.Run,
+		h.priceNotices().Run,
 		func(ctx context.Context) error { return h.videos.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.webhooks.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.keys.Run(ctx, h.store.dsn) },

@@ -89,6 +89,8 @@ func notifyEvents() []views.NotifyEvent {
 			ByMail: true, InConsole: true},
 		{Name: "webhook", Title: "Webhook endpoints", Text: "An endpoint fails, or was disabled by its failures.", Mailed: true, Shown: true,
 			InConsole: true},
+		{Name: "price", Title: "Price changes", Text: "A model you called in the last 30 days costs more or less from a day within two weeks.",
+			Mailed: true, Shown: true, ByMail: true, InConsole: true},
 		{Name: "key_expiry", Title: "Keys that expire", Text: "Within 7 days, or already.", Shown: true, InConsole: true},
 	}
 }

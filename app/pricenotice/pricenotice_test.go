@@ -1,0 +1,104 @@
+package pricenotice_test
+
+import (
+	"crypto/rand"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"umg/app"
+	"umg/app/account"
+	"umg/app/catalog"
+	"umg/app/mail"
+	"umg/app/notice"
+	"umg/app/postgres/pgtest"
+	"umg/app/pricenotice"
+	"umg/billing"
+)
+
+func TestThoseWhoUsedAModelAreToldOnceOfEachChangeOfItsPrice(t *testing.T) {
+	t.Parallel()
+	db, ids, log := pgtest.New(t), app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.DiscardHandler)
+	letters, err := mail.New(db, mail.Options{Now: time.Now, IDs: ids, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := catalog.ParseFile(catalog.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &file.Models[0]
+	announce := func(days int, dearer app.Amount) {
+		t.Helper()
+		rates := catalog.Rates{}
+		for meter, price := range m.Rates {
+			price.Amount += dearer
+			rates[meter] = price
+		}
+		from := time.Now().UTC().AddDate(0, 0, days).Truncate(24 * time.Hour)
+		m.Announced = &catalog.FileAnnounced{From: catalog.Date(from), Rates: rates}
+		if err := catalog.Apply(t.Context(), db, file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ledger := billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log})
+	people := account.New(db, ledger, account.Options{Now: time.Now, IDs: ids, Random: rand.Reader, Log: log})
+	for id, used := range map[string]string{"used": "1 day", "lately": "29 days", "before": "40 days", "never": ""} {
+		db.MustExec(`insert into accounts (id, created_at) values ($1, now())`, id)
+		for _, role := range []string{"owner", "developer"} {
+			mailbox := role + "@" + id + ".example"
+			db.MustExec(`insert into users (id, email, password_hash, created_at) values ($1, $1, '', now())`, mailbox)
+			db.MustExec(`insert into memberships (account_id, user_id, role, created_at) values ($1, $2, $3, now())`, id, mailbox, role)
+		}
+		if used != "" {
+			db.MustExec(`select count_usage(array[r]) from jsonb_populate_record(null::usage_records, jsonb_build_object('account_id', $1::text,
+				'key_id', '', 'model', $2::text, 'style', 'chat', 'reason', 'completed', 'outcome', 'succeeded', 'streamed', false,
+				'started_at', now() - $3::interval, 'input_tokens', 1, 'cache_read_tokens', 0, 'cache_write_tokens', 0, 'output_tokens', 1,
+				'reasoning_tokens', 0, 'images', 0, 'milliseconds', 0, 'characters', 0, 'requests', 1, 'cost_nanos', 1, 'overrun_nanos', 0,
+				'first_byte_micros', 0, 'duration_micros', 0)) r`, id, m.ID, used)
+		}
+	}
+	quiet := map[notice.Event]notice.Choice{notice.Price: {InConsole: true}}
+	told := func(days int, dearer app.Amount) (to []string, text string) {
+		t.Helper()
+		announce(days, dearer)
+		c, err := catalog.Open(t.Context(), db, catalog.Options{Now: time.Now, Log: log, Secrets: func(string) (string, bool) { return "x", true }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := pricenotice.New(db, pricenotice.Options{
+			Catalog: c.Snapshot, Accounts: people, Mail: letters, Now: time.Now, BaseURL: "https://gateway.example", Log: log,
+		})
+		db.MustExec(`delete from mails`)
+		for range 2 {
+			if err := s.Tell(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		list, err := letters.Outbox(t.Context(), 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range list {
+			to, text = append(to, l.To), l.Text
+		}
+		return to, text
+	}
+	if to, _ := told(20, 1); len(to) != 0 {
+		t.Errorf("%v are told too early", to)
+	}
+	to, text := told(10, 1)
+	if len(to) != 2 || !strings.Contains(strings.Join(to, " "), "owner@used.example") || !strings.Contains(strings.Join(to, " "), "owner@lately.example") {
+		t.Errorf("%v are told", to)
+	}
+	if !strings.Contains(text, m.ID) || !strings.Contains(text, " → $") || !strings.Contains(text, "/console/models/"+m.ID+"#price-history") {
+		t.Errorf("the mail says %s", text)
+	}
+	if err := notice.New(db, time.Now).Choose(t.Context(), notice.Reader{UserID: "owner@used.example", AccountID: "used"}, quiet); err != nil {
+		t.Fatal(err)
+	}
+	if to, _ := told(10, 2); len(to) != 1 || to[0] != "owner@lately.example" {
+		t.Errorf("of another change %v are told", to)
+	}
+}

@@ -1,0 +1,23 @@
+package pricenotice
+
+import (
+	"context"
+	"time"
+
+	"umg/app/postgres"
+)
+
+// mark notes that accounts which used a model since then are told of a change, at most a batch of them, and says which. Replicas that
+// do it at the same time mark different ones.
+func mark(ctx context.Context, q postgres.Queryer, model, change string, since, now time.Time) (accounts []string, err error) {
+	err = q.SelectContext(ctx, &accounts, `
+		with used as (
+			select distinct u.account_id from usage_slots u join accounts a on a.id = u.account_id
+			where u.model = $1 and u.slot >= $3
+				and not exists (select from price_notices n where n.account_id = u.account_id and n.model_id = $1 and n.change = $2)
+			order by u.account_id limit $5
+		)
+		insert into price_notices (account_id, model_id, change, told_at) select account_id, $1, $2, $4 from used
+		on conflict do nothing returning account_id`, model, change, since, now, batchMax)
+	return accounts, err
+}

@@ -1,0 +1,22 @@
+package pricenotice
+
+import (
+	"context"
+	"time"
+)
+
+// Run looks for price changes to tell of until ctx ends. Any number of replicas may run it.
+func (s *Service) Run(ctx context.Context) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		if err := s.Tell(ctx); err != nil && ctx.Err() == nil {
+			s.o.Log.Warn("notices about prices wait for the store", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
