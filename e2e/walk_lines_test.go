@@ -70,6 +70,7 @@ var walked = []struct{ promise, by string }{
 	{"requests: content kept where the account wants it, shown, deleted", "content"},
 
 	// Billing, 2.9.
+	{"billing: nothing left is said on every page, and by the API with the way to more", "without credit"},
 	{"billing: spend limit, promotion code, low-balance mail, spend by key that adds up", "spending"},
 	{"billing: top-up, automatic top-up, ledger, export, what is charged", "billing"},
 	{"billing: cards that are declined, leaving, paying later, receipt", "TestConsoleTopUpInEveryWayItCanEnd"},

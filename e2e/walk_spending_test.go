@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"net/http"
 	"regexp"
 	"strings"
 
@@ -52,4 +53,20 @@ func walkViews(w *walker) {
 	w.at(`#saved-views summary:has-text("Manage")`)
 	w.button("Delete Last day")
 	w.count(".saved-chip", 0)
+}
+
+// walkWithoutCredit is told on every page that nothing is left, and where credit is bought; a call says the same.
+func walkWithoutCredit(w *walker) {
+	w.c = w.c.newPauper(w.t, "walks-pauper")
+	w.signsWith(w.c.Email, w.c.Password)
+	w.must(w.expect.Locator(w.Locator("#balance")).ToHaveAttribute("data-tone", "danger"))
+	refused := w.c.call(w.t, http.MethodPost, chatPath, ask(cheapModel, "echo: x"), "X-Error-Status", "standard")
+	if refused.status != http.StatusPaymentRequired || !strings.Contains(refused.body, "/console/billing") {
+		w.t.Errorf("a call without credit: %d %s", refused.status, refused.body)
+	}
+	w.at("#balance")
+	w.title("Billing")
+	w.shows("#credit-notice", "Your credit is used up")
+	w.at("#credit-notice a")
+	w.must(w.expect.Page(w.Page).ToHaveURL(regexp.MustCompile("#add-credit$")))
 }

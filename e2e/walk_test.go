@@ -21,6 +21,7 @@ var walks = []walk{
 	{"content", walkContent},
 	{"billing", walkBilling},
 	{"spending", walkSpending},
+	{"without credit", walkWithoutCredit},
 	{"views", walkViews},
 	{"webhooks", walkWebhooks},
 	{"keys", walkKeys},
