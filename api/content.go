@@ -42,7 +42,8 @@ func contentRoutes() []Route {
 		return Route{Method: method, Path: path, Right: app.ManageAccount, Family: OpenAIFamily, serve: withContent(serve)}
 	}
 	return []Route{
-		route(http.MethodGet, (*API).getContentSettings), route(http.MethodPost, (*API).setContent), route(http.MethodDelete, (*API).clearContent),
+		route(http.MethodGet, (*API).getContentSettings), route(http.MethodPost, (*API).setContent),
+		route(http.MethodDelete, (*API).clearContent),
 	}
 }
 

@@ -23,7 +23,8 @@ const (
 
 var keepOptions = []ui.Option{
 	{Value: KeepNever, Label: "Never", Text: "Only sizes, times and costs are recorded. What keys ask for is not heard."},
-	{Value: KeepAsked, Label: "Calls with keys that ask for it", Text: "Each key has the choice in its form. Calls from the playground are not kept."},
+	{Value: KeepAsked, Label: "Calls with keys that ask for it",
+		Text: "Each key has the choice in its form. Calls from the playground are not kept."},
 	{Value: KeepAll, Label: "All calls", Text: "Of every key, which cannot decline, and of the playground."},
 }
 

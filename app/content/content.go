@@ -135,7 +135,7 @@ func (s *Service) Clear(ctx context.Context, p app.Principal) error {
 		return s.o.Audit.Write(ctx, tx, p, audit.Event{Action: "account.content_deleted", Name: name})
 	})
 	if err == nil {
-		_, err = s.sweepAccount(ctx, p.AccountID)
+		err = s.sweepAccount(ctx, p.AccountID)
 	}
 	return wrap("delete all content", err)
 }

@@ -100,15 +100,15 @@ func (s *Service) sweep(ctx context.Context) error {
 		return err
 	}
 	for _, id := range accounts {
-		if _, err := s.sweepAccount(ctx, id); err != nil {
+		if err := s.sweepAccount(ctx, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sweepAccount deletes what is over of one account and says how many calls that were.
-func (s *Service) sweepAccount(ctx context.Context, accountID string) (deleted int, err error) {
+// sweepAccount deletes what is over of one account.
+func (s *Service) sweepAccount(ctx context.Context, accountID string) error {
 	for range sweepBatchesMax {
 		var n int
 		err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
@@ -117,10 +117,9 @@ func (s *Service) sweepAccount(ctx context.Context, accountID string) (deleted i
 			}
 			return err
 		})
-		deleted += n
 		if err != nil || n == 0 {
-			return deleted, err
+			return err
 		}
 	}
-	return deleted, nil
+	return nil
 }

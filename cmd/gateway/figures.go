@@ -23,9 +23,6 @@ func (h *house) figures() []server.Figure {
 		return sum
 	}
 	list := []server.Figure{
-		total("umg_content_kept_total", "Calls whose content was kept.", func() int64 { return h.content.Stats().Kept }),
-		total("umg_content_dropped_total", "Calls whose content was to be kept and was lost, for want of memory, time or the store.",
-			func() int64 { return h.content.Stats().Dropped }),
 		gauge("umg_video_jobs_running", "Video jobs that have not ended.", func() int64 { return h.videos.Stats().Running }),
 		gauge("umg_video_due_lag_milliseconds", "How long the oldest job of the last claim had been due.",
 			func() int64 { return h.videos.Stats().DueLag.Milliseconds() }),
@@ -99,4 +96,15 @@ func (h *house) payFigures() []server.Figure {
 		list = append(list, server.Figure{Name: f.name, Help: f.help, Value: func() int64 { return f.value(h.payments.Stats()) }})
 	}
 	return list
+}
+
+// contentFigures are what became of the content of calls whose accounts want it kept.
+func (h *house) contentFigures() []server.Figure {
+	return []server.Figure{
+		{Name: "umg_content_kept_total", Help: "Calls whose content was kept.", Value: func() int64 { return h.content.Stats().Kept }},
+		{
+			Name: "umg_content_dropped_total", Help: "Calls whose content was to be kept and was lost.",
+			Value: func() int64 { return h.content.Stats().Dropped },
+		},
+	}
 }

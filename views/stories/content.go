@@ -74,7 +74,8 @@ func contentStories() []Story {
 	}
 	cut := keptContent()
 	cut.Streamed, cut.Redacted = false, 0
-	cut.Request = views.ContentText{Text: `{"model":"meridian/atlas-large","messages":[{"role":"user","content":"A very long text that`, Bytes: 210_400, Cut: true}
+	cut.Request = views.ContentText{Bytes: 210_400, Cut: true,
+		Text: `{"model":"meridian/atlas-large","messages":[{"role":"user","content":"A very long text that`}
 	cut.Answer = views.ContentText{Text: "", Bytes: 0}
 	ask := func(name, title string, d views.ContentDelete) Story {
 		return Story{Name: name, Group: "Requests", Title: title, Status: 200, Path: "/console/settings/account",
