@@ -120,7 +120,8 @@ func Routes() []Route {
 		{Method: http.MethodPost, Path: "/videos/:id/delete", Right: app.UseVideos, serve: (*Console).deleteVideo},
 		{Method: http.MethodPost, Path: "/videos/:id/remix", Right: app.MakeVideos, serve: (*Console).remixVideo},
 	}, overviewRoutes(), recipeRoutes(), limitRoutes(),
-		modelRoutes(), keyRoutes(), webhookRoutes(), assetRoutes(), billingRoutes(), spendLimitRoutes(), savedRoutes(), usageRoutes(), verifyRoutes(), outboxRoutes(),
+		modelRoutes(), keyRoutes(), webhookRoutes(), assetRoutes(), billingRoutes(), spendLimitRoutes(), savedRoutes(),
+		usageRoutes(), verifyRoutes(), outboxRoutes(),
 		accountRoutes(),
 		signInRoutes(), profileRoutes(), securityRoutes(), auditRoutes(), memberRoutes(),
 		accountSettingsRoutes(), operatorRoutes(), paletteRoutes(), noticeRoutes(), docsRoutes(), promptRoutes(), contentRoutes())

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jmoiron/sqlx"
+
 	"umg/app"
 	"umg/app/account"
 	"umg/app/catalog"
@@ -43,22 +45,7 @@ func TestThoseWhoUsedAModelAreToldOnceOfEachChangeOfItsPrice(t *testing.T) {
 		}
 	}
 	ledger := billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log})
-	people := account.New(db, ledger, account.Options{Now: time.Now, IDs: ids, Random: rand.Reader, Log: log})
-	for id, used := range map[string]string{"used": "1 day", "lately": "29 days", "before": "40 days", "never": ""} {
-		db.MustExec(`insert into accounts (id, created_at) values ($1, now())`, id)
-		for _, role := range []string{"owner", "developer"} {
-			mailbox := role + "@" + id + ".example"
-			db.MustExec(`insert into users (id, email, password_hash, created_at) values ($1, $1, '', now())`, mailbox)
-			db.MustExec(`insert into memberships (account_id, user_id, role, created_at) values ($1, $2, $3, now())`, id, mailbox, role)
-		}
-		if used != "" {
-			db.MustExec(`select count_usage(array[r]) from jsonb_populate_record(null::usage_records, jsonb_build_object('account_id', $1::text,
-				'key_id', '', 'model', $2::text, 'style', 'chat', 'reason', 'completed', 'outcome', 'succeeded', 'streamed', false,
-				'started_at', now() - $3::interval, 'input_tokens', 1, 'cache_read_tokens', 0, 'cache_write_tokens', 0, 'output_tokens', 1,
-				'reasoning_tokens', 0, 'images', 0, 'milliseconds', 0, 'characters', 0, 'requests', 1, 'cost_nanos', 1, 'overrun_nanos', 0,
-				'first_byte_micros', 0, 'duration_micros', 0)) r`, id, m.ID, used)
-		}
-	}
+	people := populate(t, db, m.ID, ledger, ids)
 	quiet := map[notice.Event]notice.Choice{notice.Price: {InConsole: true}}
 	told := func(days int, dearer app.Amount) (to []string, text string) {
 		t.Helper()
@@ -101,4 +88,26 @@ func TestThoseWhoUsedAModelAreToldOnceOfEachChangeOfItsPrice(t *testing.T) {
 	if to, _ := told(10, 2); len(to) != 1 || to[0] != "owner@lately.example" {
 		t.Errorf("of another change %v are told", to)
 	}
+}
+
+// populate makes accounts that used a model at different times, each with an owner and a developer.
+func populate(t *testing.T, db *sqlx.DB, model string, ledger *billing.Ledger, ids app.IDs) *account.Service {
+	t.Helper()
+	people := account.New(db, ledger, account.Options{Now: time.Now, IDs: ids, Random: rand.Reader, Log: slog.New(slog.DiscardHandler)})
+	for id, used := range map[string]string{"used": "1 day", "lately": "29 days", "before": "40 days", "never": ""} {
+		db.MustExec(`insert into accounts (id, created_at) values ($1, now())`, id)
+		for _, role := range []string{"owner", "developer"} {
+			mailbox := role + "@" + id + ".example"
+			db.MustExec(`insert into users (id, email, password_hash, created_at) values ($1, $1, '', now())`, mailbox)
+			db.MustExec(`insert into memberships (account_id, user_id, role, created_at) values ($1, $2, $3, now())`, id, mailbox, role)
+		}
+		if used != "" {
+			db.MustExec(`select count_usage(array[r]) from jsonb_populate_record(null::usage_records, jsonb_build_object('account_id', $1::text,
+				'key_id', '', 'model', $2::text, 'style', 'chat', 'reason', 'completed', 'outcome', 'succeeded', 'streamed', false,
+				'started_at', now() - $3::interval, 'input_tokens', 1, 'cache_read_tokens', 0, 'cache_write_tokens', 0, 'output_tokens', 1,
+				'reasoning_tokens', 0, 'images', 0, 'milliseconds', 0, 'characters', 0, 'requests', 1, 'cost_nanos', 1, 'overrun_nanos', 0,
+				'first_byte_micros', 0, 'duration_micros', 0)) r`, id, model, used)
+		}
+	}
+	return people
 }

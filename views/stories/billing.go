@@ -2,6 +2,7 @@ package stories
 
 import (
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/a-h/templ"
@@ -14,7 +15,7 @@ const topUpID = "topup_01kb4a6zt4h2s8j5y7r3w9mvkd"
 
 // billing is every state of the pages about money.
 func billing() []Story {
-	return append(append(append(billingPages(), topUps()...), ledgerPages()...), rulePages()...)
+	return slices.Concat(billingPages(), limitPages(), topUps(), ledgerPages(), rulePages())
 }
 
 func billingStory(name, title string, status int, balance views.Balance, change func(*views.Billing)) Story {
@@ -111,6 +112,21 @@ func spendOf(by string) views.Breakdown {
 	return b
 }
 
+// limitPages are the states of the spend limit and of promotion codes.
+func limitPages() []Story {
+	return []Story{
+		billingStory("billing-limit-near", "Nearly all of the spend limit is spent", 200, full(),
+			func(b *views.Billing) { b.Limit = monthLimit(91_400_000_000) }),
+		billingStory("billing-limit-reached", "The spend limit is reached", 200, full(),
+			func(b *views.Billing) { b.Limit = monthLimit(100 * app.Dollar) }),
+		billingStory("billing-limit-refused", "A spend limit that is no amount, a code that is none", 422, full(), func(b *views.Billing) {
+			b.Limit.Form = views.LimitForm{Amount: "a hundred", Period: "month",
+				AmountError: "Write dollars with a point and at most 9 decimals, such as 100 or 12.50."}
+			b.Promo = views.PromoForm{Code: "WELCOME", Error: "There is no such code, or it is over."}
+		}),
+	}
+}
+
 func billingPages() []Story {
 	story := func(name, title string, change func(*views.Billing)) Story {
 		return billingStory(name, title, 200, full(), change)
@@ -120,13 +136,6 @@ func billingPages() []Story {
 	}
 	return []Story{
 		story("billing", "Credit of three kinds, top-ups", func(*views.Billing) {}),
-		story("billing-limit-near", "Nearly all of the spend limit is spent", func(b *views.Billing) { b.Limit = monthLimit(91_400_000_000) }),
-		story("billing-limit-reached", "The spend limit is reached", func(b *views.Billing) { b.Limit = monthLimit(100 * app.Dollar) }),
-		refused("billing-limit-refused", "A spend limit that is no amount, a code that is none", func(b *views.Billing) {
-			b.Limit.Form = views.LimitForm{Amount: "a hundred", Period: "month",
-				AmountError: "Write dollars with a point and at most 9 decimals, such as 100 or 12.50."}
-			b.Promo = views.PromoForm{Code: "WELCOME", Error: "There is no such code, or it is over."}
-		}),
 		story("billing-by-key", "Spend by key", func(b *views.Billing) { b.Spend = spendOf(views.SpendByKey) }),
 		story("billing-by-day", "Spend by day", func(b *views.Billing) { b.Spend = spendOf(views.SpendByDay) }),
 		story("billing-month", "Nothing used in a month before", func(b *views.Billing) {
