@@ -45,13 +45,13 @@ var walked = []struct{ promise, by string }{
 
 	// Playground for text, 2.4.
 	{"playground: edit, branch, regenerate, styles, inspector, code", "playground"},
-	{"playground: several models, one stopped, one refused", "panes"},
+	{"playground: several models, one stopped, one refused, a winner, the others back", "panes"},
 	{"playground: tools, structured output, image", "tools"},
 	{"playground: refused without credit, cost as told", "TestPlaygroundCostsWhatItSays"},
-	{"prompts: save, version, compare, share, revoke, export, import", "prompts"},
+	{"prompts: save, named in the pane, version, compare, share, revoke, export, import", "prompts"},
 
 	// Playground for video and videos, 2.5 and 2.11.
-	{"videos: price before, make, watch, code, remix, gallery, filters, bulk deletion", "videos"},
+	{"videos: price before, asked above an amount, two at once, watch, code, remix, gallery, filters, bulk deletion", "videos"},
 	{"videos: picture cropped to the size, scrubbing", "TestVideoIsMadeFromACroppedPictureWatchedRemixedAndDeleted"},
 	{"videos: asked again above an amount", "TestVideoFormKeepsWhatWasTypedAndAsksAboveFiveDollars"},
 	{"assets: register, find, delete", "assets"},

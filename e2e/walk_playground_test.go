@@ -109,7 +109,8 @@ func (w *walker) inspects() {
 	}
 }
 
-// walkPanes asks three models at once: one is refused, one is stopped, the third goes on until it is stopped as well, and is kept.
+// walkPanes asks three models at once: one is refused, one is stopped, the third goes on until it is stopped as well. One
+// is the winner, the others come back, and another is.
 func walkPanes(w *walker) {
 	w.opensPlayground("walks-panes", cheapModel, "chat")
 	for n := 2; n <= 3; n++ {
@@ -130,9 +131,12 @@ func walkPanes(w *walker) {
 	w.must(w.expect.Locator(w.Locator(first + "[data-state=busy]")).ToBeVisible())
 	w.at("[data-stop]")
 	w.must(w.expect.Locator(w.Locator(first + " [data-answer] [data-facts]")).ToContainText("stopped by you"))
-	pane := w.Locator(first)
-	w.hand.presses(pane.GetByRole("button", playwright.LocatorGetByRoleOptions{Name: "More for "}))
-	w.hand.presses(pane.Locator("[data-pick]"))
+	w.hand.presses(w.Locator(third + " [data-winner]"))
+	w.count("[data-pane-list] > [data-pane]", 1)
+	w.shows("[data-picked]", "Going on with")
+	w.button("Bring back")
+	w.count("[data-pane-list] > [data-pane]", 3)
+	w.hand.presses(w.Locator(first + " [data-winner]"))
 	w.count("[data-pane-list] > [data-pane]", 1)
 	w.asks("echo: alone again")
 	w.says(first, "alone again")

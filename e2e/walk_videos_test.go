@@ -2,22 +2,35 @@ package e2e
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/playwright-community/playwright-go"
 )
 
-// walkVideos makes a video in the playground, watches it, remixes it, looks for the two in the gallery and deletes one.
+// walkVideos has itself asked above an amount, makes the same video with two models, watches one, remixes it, looks for all in the
+// gallery and deletes one.
 func walkVideos(w *walker) {
 	w.enters("walks-videos")
+	w.menu("Settings")
+	w.hand.writes(w.Locator("#video-ask"), "0.5")
+	w.button("Save amount")
+	w.must(w.expect.Locator(w.Locator("#video-ask")).ToHaveValue("0.5"))
 	w.menu("Playground")
 	w.link("Video")
-	w.title("Playground")
 	w.hand.writes(w.Locator("#video-prompt"), "a red kite")
 	w.hand.presses(w.Locator("#video-seconds-4"))
 	w.must(w.expect.Locator(w.Locator("[data-video-price]")).ToHaveText("4 s × $0.10 = $0.40"))
+	second, err := w.Locator(`#video-also option[value="` + reelModel + `"]`).TextContent()
+	w.must(err)
+	w.hand.chooses(w.Locator("#video-also"), strings.TrimSpace(second))
+	w.must(w.expect.Locator(w.Locator("[data-video-price]")).ToContainText("4 s × $0.10 + 4 s × $"))
+	w.button("Make 2 videos")
+	w.shows("#video-agree", "This costs $")
+	w.count(".video-result", 0)
 	w.at("[data-video-button]")
-	w.must(w.expect.Locator(w.Locator(".video-result video")).ToBeVisible())
-	w.link("Open, download, remix")
+	w.count(".video-result video", 2)
+	first := w.Locator(".video-result").Filter(playwright.LocatorFilterOptions{HasText: fastModel})
+	w.hand.presses(first.GetByRole("link", playwright.LocatorGetByRoleOptions{Name: "Open, download, remix"}))
 	w.must(w.expect.Locator(w.Locator("#video-live video")).ToBeVisible())
 	w.link("View code")
 	w.must(w.expect.Locator(w.Locator("dialog[open]")).ToContainText("a red kite"))
@@ -28,21 +41,21 @@ func walkVideos(w *walker) {
 	w.must(w.expect.Locator(w.Locator("#video-live video")).ToBeVisible())
 	w.menu("Videos")
 	cards := `[data-testid="video"]`
-	w.count(cards, 2)
+	w.count(cards, 3)
 	w.text("Search prompts", "blue")
 	w.count(cards, 1)
 	w.hand.chooses(w.labelled("Status"), "Failed")
 	w.sees("No video matches")
 	w.must(w.expect.Page(w.Page).ToHaveURL(regexp.MustCompile("status=failed")))
 	w.link("Show all videos")
-	w.count(cards, 2)
+	w.count(cards, 3)
 	w.link("Table")
 	w.must(w.expect.Locator(w.on(playwright.AriaRoleLink, "Table")).ToHaveAttribute("aria-current", "true"))
 	w.hand.presses(w.Locator("[data-bulk-pick]").First())
 	w.must(w.expect.Locator(w.Locator("[data-bulk-count]")).ToHaveText("1 selected"))
 	w.button("Delete selected…")
 	w.button("Delete video")
-	w.count(cards, 1)
+	w.count(cards, 2)
 }
 
 // walkAssets registers an asset, finds it by a word and by its type, and deletes it.
