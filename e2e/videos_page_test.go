@@ -196,7 +196,7 @@ func TestVideoFormKeepsWhatWasTypedAndAsksAboveFiveDollars(t *testing.T) {
 	if _, err := p.Locator("#video-also").SelectOption(playwright.SelectOptionValues{Values: &[]string{"boreal/drift:fast"}}); err != nil {
 		t.Fatal(err)
 	}
-	p.press("Make video")
+	p.press("Make 2 videos")
 	p.must(p.expect.Locator(p.Locator("#video-error-also")).ToContainText("seconds"))
 	p.must(p.expect.Locator(p.Locator(".video-result")).ToHaveCount(0))
 }

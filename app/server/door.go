@@ -24,7 +24,8 @@ const (
 // contentSecurityPolicy lets pages load what the server itself serves and nothing else: no inline code, no third
 // party, no framing.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
-	"font-src 'self'; connect-src 'self'; manifest-src 'self'; media-src 'self' blob:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	"font-src 'self'; connect-src 'self'; manifest-src 'self'; media-src 'self' blob:; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // door is what every request passes: it gets an id, limits in time, and on the way out one log line.
 func (s *Server) door(next echo.HandlerFunc) echo.HandlerFunc {

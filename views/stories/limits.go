@@ -60,8 +60,9 @@ func modelGauges() []views.ModelGauges {
 			{Name: "Requests a minute", Limit: 120, Used: 4, Known: true}, {Name: "Tokens a minute", Limit: 2_000_000, Known: true},
 			{Name: "Requests a day", Limit: 10_000, Used: 821, Known: true},
 		}},
-		{Model: "quarry/reel:pro", Video: true, Gauges: []views.Gauge{{Name: "Jobs a day", Limit: 100, Used: 12, Known: true},
-			{Name: "Jobs at once", Limit: 5, Used: 5, Known: true}}},
+		{Model: "quarry/reel:pro", Video: true, Gauges: []views.Gauge{
+			{Name: "Jobs a day", Limit: 100, Used: 12, Known: true}, {Name: "Jobs at once", Limit: 5, Used: 5, Known: true},
+		}},
 		{Model: "sage-reasoning-long-context-preview"},
 	}
 }
@@ -76,15 +77,15 @@ func wishes() []views.LimitWish {
 		},
 		{
 			ID: "lreq_01kb4a7k2f8s4j6h1d9a3g5b7u", AccountID: "acct_01kb4a7k2f8s4j6h1d9a3g5b7t", Account: "Harbour Analytics", Email: Email,
-			FactorThen: 1, Factor: 4, FactorNow: 4, State: "done", Answer: "Done, have fun.", At: at(50 * time.Hour), AnsweredAt: &answered,
-			Reason: "Nightly batches.",
+			FactorThen: 1, Factor: 4, FactorNow: 4, State: "done", Answer: "Raised. It holds from now on.",
+			At: at(50 * time.Hour), AnsweredAt: &answered, Reason: "Nightly batches.",
 		},
 		{
 			ID: "lreq_01kb4a7k2f8s4j6h1d9a3g5b7v", AccountID: "acct_01kb4a7c7v1n5m9q3w8e2r6y4u", Account: "ada@example.com",
 			Email:      "ada@example.com",
-			FactorThen: 1, Factor: 100, FactorNow: 1, State: "declined", Answer: "Please tell us what for.",
+			FactorThen: 1, Factor: 100, FactorNow: 1, State: "declined", Answer: "Please say what you build and how many calls you expect.",
 			At: at(70 * time.Hour), AnsweredAt: &answered,
-			Reason: "more",
+			Reason: "We need more throughput.",
 		},
 	}
 }

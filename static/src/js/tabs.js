@@ -27,6 +27,11 @@ document.addEventListener("keydown", (event) => {
   target.focus();
 });
 
+// On a telephone a row of tabs is wider than the page: the one that is shown comes into view.
+for (const tab of document.querySelectorAll(".page-tabs > [aria-current]")) {
+  tab.parentElement.scrollLeft = tab.offsetLeft - tab.parentElement.offsetLeft - 48;
+}
+
 const choose = (tab) => {
   const list = tab.closest('[role="tablist"]');
   const { tabs: group } = list.dataset;

@@ -26,6 +26,21 @@ const rate = (option, size) => {
   return pair === undefined ? undefined : BigInt(pair.slice(size.length + 1));
 };
 
+// disagree takes back an agreement to a price that is another now.
+const disagree = (form) => {
+  form.querySelector('[name="agreed"]')?.remove();
+  form.querySelector("#video-agree")?.remove();
+  form.querySelector("[data-video-button]").dataset.agree = "false";
+  relabel(form);
+};
+
+// relabel says on the button what it does, unless it asks for an agreement.
+const relabel = (form) => {
+  if (!form.querySelector('[name="agreed"]')) {
+    form.querySelector("[data-video-label]").textContent = chosen(form).length > 1 ? "Make 2 videos" : "Make video";
+  }
+};
+
 // reprice says what the form as it stands would cost, and what would be left. A price that was agreed to and is another
 // now has to be agreed to again.
 const reprice = () => {
@@ -39,6 +54,7 @@ const reprice = () => {
   const rates = chosen(form).map((option) => rate(option, size));
   const after = form.querySelector("[data-video-after]");
   if (rates.includes(undefined)) {
+    disagree(form);
     price.textContent = "–";
     after.textContent = "the second model does not make this size";
     return;
@@ -53,14 +69,8 @@ const reprice = () => {
     const balance = BigInt(known);
     after.textContent = total > balance ? `more than your balance of ${dollars(balance)}` : `${dollars(balance - total)} left after it`;
   }
-  const agreed = form.querySelector('[name="agreed"]');
-  if (agreed && dollars(total) !== agreed.dataset.shown) {
-    agreed.remove();
-    form.querySelector("#video-agree")?.remove();
-    form.querySelector("[data-video-button]").dataset.agree = "false";
-  }
-  if (!form.querySelector('[name="agreed"]')) {
-    form.querySelector("[data-video-label]").textContent = rates.length > 1 ? "Make 2 videos" : "Make video";
+  if (dollars(total) !== form.querySelector('[name="agreed"]')?.dataset.shown) {
+    disagree(form);
   }
 };
 
