@@ -24,6 +24,7 @@ func walkModelPage(w *walker) {
 	search := w.labelled("Search models")
 	w.must(w.expect.Locator(search).ToBeVisible())
 	w.hand.shortcut([]string{"/"}, search)
+	w.must(w.expect.Locator(search).ToBeFocused())
 	w.must(w.Keyboard().Type("atlas large"))
 	w.count(`[data-testid="model"]`, 1)
 	w.link("Atlas Large")

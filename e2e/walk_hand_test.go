@@ -20,6 +20,13 @@ type hand interface {
 	shortcut(keys []string, instead ...playwright.Locator)
 }
 
+// drawn waits until the page's scripts have run: nobody is quicker than they are, but a busy machine's browser is slower than a hand
+// that is a program.
+func (p *tab) drawn() {
+	p.t.Helper()
+	p.must(p.WaitForLoadState(playwright.PageWaitForLoadStateOptions{State: playwright.LoadStateDomcontentloaded}))
+}
+
 // mouseHand clicks what can be seen, as people with a mouse do.
 type mouseHand struct{ p *tab }
 
@@ -28,6 +35,7 @@ type mouseHand struct{ p *tab }
 func (m mouseHand) presses(what playwright.Locator) {
 	m.p.t.Helper()
 	m.p.must(m.p.expect.Locator(what).ToBeAttached())
+	m.p.drawn()
 	words, err := what.Evaluate(`e => {
 		const box = e.getBoundingClientRect();
 		const style = getComputedStyle(e);
@@ -56,6 +64,8 @@ func coordinate(n any) float64 {
 
 func (m mouseHand) writes(where playwright.Locator, text string) {
 	m.p.t.Helper()
+	m.p.must(m.p.expect.Locator(where).ToBeAttached())
+	m.p.drawn()
 	m.p.must(where.Click())
 	m.p.must(m.p.Keyboard().Press("ControlOrMeta+a"))
 	m.p.must(m.p.Keyboard().Type(text))
@@ -133,6 +143,7 @@ var ringed = strings.Replace(`async (e) => {
 func (k keysHand) reaches(what playwright.Locator) {
 	k.p.t.Helper()
 	k.p.must(k.p.expect.Locator(what).ToBeAttached())
+	k.p.drawn()
 	var way []string
 	for range keysMax {
 		step, err := what.Evaluate(towards, nil)
@@ -198,6 +209,7 @@ func (k keysHand) chooses(from playwright.Locator, option string) {
 
 func (k keysHand) shortcut(keys []string, _ ...playwright.Locator) {
 	k.p.t.Helper()
+	k.p.drawn()
 	for _, key := range keys {
 		k.p.key(key)
 	}

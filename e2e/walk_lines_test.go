@@ -33,7 +33,7 @@ var walked = []struct{ promise, by string }{
 	{"recovery codes, codes off", "TestSignInCodes"},
 
 	// Overview and first steps, 2.2.
-	{"first steps: key, code, waiting, answer", "first request"},
+	{"first steps: key, code in a style, waiting, answer", "first request"},
 	{"overview: failures with their cause, first steps hidden and back", "overview"},
 	{"recipes: key, test, the call that arrived", "recipes"},
 
@@ -78,7 +78,7 @@ var walked = []struct{ promise, by string }{
 	{"billing: refund and dispute in the ledger", "TestConsoleRefundAndDispute"},
 
 	// Webhooks, 2.10 and service.md.
-	{"webhooks: endpoint, test event, rotation, end", "webhooks"},
+	{"webhooks: events and their schemas, endpoint, signature in code, test event, rotation, end", "webhooks"},
 	{"webhooks: delivery, attempts, resend, enable again, recover", "deliveries"},
 
 	// Settings, 2.12.

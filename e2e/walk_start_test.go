@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/playwright-community/playwright-go"
 )
 
 var requestID = regexp.MustCompile(`req_[0-9a-z]+`)
@@ -23,6 +25,8 @@ func walkFirstRequest(w *walker) {
 	w.shows("#balance", "$5.00")
 	w.button("Make my key")
 	w.must(w.expect.Locator(w.Locator("[data-copy-from=fresh-key]")).ToBeVisible())
+	w.hand.presses(w.on(playwright.AriaRoleTab, "Messages"))
+	w.shows("#call-styles-panel-messages", "/v1/messages")
 	w.sees("Waiting for") // the first one, or the next where a call of the same address was refused
 	w.button("Send it from here")
 	w.sees("Your first request was answered")
