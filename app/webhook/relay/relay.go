@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,7 +66,7 @@ func New(o Options) (*Relay, error) {
 		return nil, err
 	}
 	for _, t := range o.Types {
-		if !known(t) {
+		if !slices.Contains(webhook.Types(), t) {
 			return nil, fmt.Errorf("--events: %q is none of %s", t, strings.Join(webhook.Types(), ", "))
 		}
 	}
@@ -101,15 +102,6 @@ func address(flag, text string) error {
 		return fmt.Errorf("%s: %q is no address that begins with http:// or https://", flag, text)
 	}
 	return nil
-}
-
-func known(eventType string) bool {
-	for _, t := range webhook.Types() {
-		if t == eventType {
-			return true
-		}
-	}
-	return false
 }
 
 // Run forwards until ctx ends, which is no error, or the gateway refuses or stays away.
