@@ -51,6 +51,8 @@ func requestPages() []Story {
 				l := views.RequestLog{Shell: s, Choices: usageChoices(), Requests: exampleCalls(), Tail: "1.0"}
 				change(&l)
 				l.Picture = examplePicture(l.Query)
+				failed := views.SavedView{Name: "Failed today", Query: "outcome=failed&range=24h"}
+				l.Views = views.NewSavedViews("requests", l.Query.Path(), []views.SavedView{failed}, savedMost)
 				return views.RequestsPage(l)
 			}}
 	}
