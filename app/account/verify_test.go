@@ -287,7 +287,7 @@ func TestAnOperatorsWordVerifiesAnAddress(t *testing.T) {
 	wantError(t, err, app.NotFound, "user_not_found")
 }
 
-func TestARingKnowsAtOnceThatAnAccountIsFrozenOrAKeyHasABudget(t *testing.T) {
+func TestARingKnowsAtOnceThatAnAccountIsFrozenOrKeepsContentOrAKeyHasABudget(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	b := setupOn(db)
@@ -317,4 +317,20 @@ func TestARingKnowsAtOnceThatAnAccountIsFrozenOrAKeyHasABudget(t *testing.T) {
 	is("with a budget", func(found Key) bool { return found.BudgetID == k.ID && found.Principal().BudgetID == k.ID })
 	budget(nil)
 	is("without one", func(k Key) bool { return k.BudgetID == "" })
+	keep := func(what string) {
+		t.Helper()
+		_, err := db.Exec(`insert into content_settings (account_id, keep, days, changed_at) values ($1, $2, 30, now())
+			on conflict (account_id) do update set keep = $2`, u.AccountID, what)
+		must(t, err)
+	}
+	keep("all")
+	is("whose content is kept", func(k Key) bool { return k.KeepContent })
+	keep("asked")
+	is("that does not ask for it", func(k Key) bool { return !k.KeepContent })
+	asks := true
+	_, err := b.UpdateKey(t.Context(), u.Principal(), k.ID, KeyPatch{LogContent: &asks})
+	must(t, err)
+	is("that asks for it", func(k Key) bool { return k.KeepContent })
+	keep("never")
+	is("that asks for it in vain", func(k Key) bool { return !k.KeepContent })
 }
