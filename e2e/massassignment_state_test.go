@@ -69,6 +69,8 @@ var neutralParts = []struct {
 	{regexp.MustCompile(`…[0-9A-Za-z]{4}`), "…TAIL"},
 	{regexp.MustCompile(`/hook/\d+`), "/hook/N"},
 	{regexp.MustCompile(`"amount_nanos": -\d+`), `"amount_nanos": -N`},
+	{regexp.MustCompile(`"trail": "[^"]*"`), `"trail": "STEPS"`},
+	{regexp.MustCompile(`^(spend_limits .*"spent_nanos": )\d+`), `${1}N`}, // grows with each call of the account
 }
 
 // neutralRow leaves out of a row what is another each time, though nobody said so.
