@@ -85,7 +85,7 @@ func (c Comparison) groups() []compareGroup {
 		{"Price", c.priceRows()},
 		{"Size", []compareRow{
 			c.row("Context", func(m Model) string { return tokensText(m.ContextTokens) }),
-			c.row("Longest answer", func(m Model) string { return tokensText(m.MaxOutput) }),
+			c.row("Max output", func(m Model) string { return tokensText(m.MaxOutput) }),
 			c.row("Sizes", Model.sizes), c.row("Seconds", Model.seconds),
 		}},
 		{"What it takes", c.abilityRows()},
@@ -202,7 +202,7 @@ func (c Comparison) abilityRows() []compareRow {
 	}
 	for _, style := range styleNames {
 		if slices.ContainsFunc(c.Models, func(m Model) bool { return slices.Contains(m.Styles, Style(style)) }) {
-			rows = append(rows, c.yesNo("Style "+style, func(m Model) bool { return slices.Contains(m.Styles, Style(style)) }))
+			rows = append(rows, c.yesNo(Style(style).Label(), func(m Model) bool { return slices.Contains(m.Styles, Style(style)) }))
 		}
 	}
 	var parameters []string

@@ -94,6 +94,14 @@ func change(now, before int64) string {
 	}
 }
 
+// medianOf says what the figure is the middle of.
+func (s Speed) medianOf() string {
+	if s.Calls == 1 {
+		return "Of one call"
+	}
+	return "Median of the " + s.calls()
+}
+
 func (s Speed) calls() string {
 	if s.Capped {
 		return "latest " + Count(int64(s.Calls)) + " calls"

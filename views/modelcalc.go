@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/a-h/templ"
+
 	"umg/app"
 )
 
@@ -22,6 +24,15 @@ type Calculation struct {
 
 // CalcInput is a quantity: the meter's name, how it is called, and what was entered.
 type CalcInput struct{ Name, Label, Value, Error string }
+
+// attrs marks a quantity that is none; what is wrong with it stands where the price would.
+func (in CalcInput) attrs() templ.Attributes {
+	attrs := templ.Attributes{"inputmode": "numeric"}
+	if in.Error != "" {
+		attrs["aria-invalid"], attrs["aria-describedby"] = "true", "calc-result"
+	}
+	return attrs
+}
 
 // CalcLine is one meter's part of the price.
 type CalcLine struct {
@@ -60,7 +71,7 @@ type LastModel struct {
 func (l LastCalls) difference() string {
 	switch {
 	case l.Would < l.Paid:
-		return Dollars(l.Paid-l.Would) + " less, " + Percent(int64(l.Paid-l.Would), int64(l.Paid)) + " of what you paid"
+		return Dollars(l.Paid-l.Would) + " less (\u2212" + Percent(int64(l.Paid-l.Would), int64(l.Paid)) + ")"
 	case l.Would > l.Paid:
 		return Dollars(l.Would-l.Paid) + " more"
 	}

@@ -157,8 +157,8 @@ func calcInput(in CalcInput) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		templ_7745c5c3_Err = ui.Input(ui.InputProps{
-			FieldProps: ui.FieldProps{ID: "calc-" + in.Name, Label: in.Label, Error: in.Error}, Name: in.Name, Value: in.Value, MaxLength: "13",
-			Autocomplete: "off", Attrs: templ.Attributes{"inputmode": "numeric"},
+			FieldProps: ui.FieldProps{ID: "calc-" + in.Name, Label: in.Label}, Name: in.Name, Value: in.Value, MaxLength: "13",
+			Autocomplete: "off", Attrs: in.attrs(),
 		}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err

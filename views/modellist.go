@@ -78,7 +78,7 @@ type modelOrder struct {
 var modelOrders = []modelOrder{
 	{"name", "Name", never, func(a, b Model) int { return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) }},
 	byNumber("context", "Context", func(m Model) int64 { return m.ContextTokens }),
-	byNumber("max", "Longest answer", func(m Model) int64 { return m.MaxOutput }),
+	byNumber("max", "Max output", func(m Model) int64 { return m.MaxOutput }),
 	byNumber("input", "Input price", func(m Model) int64 { return m.amountOf("input_tokens") + 1 }),
 	byNumber("output", "Output price", func(m Model) int64 { return m.amountOf("output_tokens") + 1 }),
 	byNumber("ttft", "Time to first token", func(m Model) int64 { return int64(m.Now.FirstByteP50) }),
@@ -110,7 +110,7 @@ var sortOptions = []ui.Option{
 	{Value: "name", Label: "Name"},
 	{Value: "-released", Label: "Newest first"},
 	{Value: "-context", Label: "Largest context"},
-	{Value: "-max", Label: "Longest answers"},
+	{Value: "-max", Label: "Largest max output"},
 	{Value: "input", Label: "Cheapest input"},
 	{Value: "output", Label: "Cheapest output"},
 	{Value: "ttft", Label: "Quickest to begin"},

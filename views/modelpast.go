@@ -237,7 +237,7 @@ type ModelChange struct {
 // changeLabels say what a field of the catalog is.
 var changeLabels = map[string]string{
 	"name": "Name", "description": "Description", "capabilities": "Capabilities", "input": "Input", "output": "Output",
-	"context_tokens": "Context", "max_output_tokens": "Longest answer", "styles": "API styles", "parameters": "Parameters",
+	"context_tokens": "Context", "max_output_tokens": "Max output", "styles": "API styles", "parameters": "Parameters",
 	"availability": "Availability", "paused": "Paused", "released": "Released", "deprecated": "Deprecated", "shutdown": "Shuts down",
 	"successor": "Successor", "sizes": "Sizes", "seconds": "Seconds", "assets": "Material assets of a call",
 }
@@ -252,6 +252,7 @@ func (c ModelChange) Text() string {
 	case c.Field == "description":
 		return "Description reworded"
 	}
+	c.From, c.To = changeValue(c.From), changeValue(c.To)
 	label, dollar := changeLabels[c.Field], ""
 	if first, rest, nested := strings.Cut(c.Field, "."); nested {
 		switch first {
@@ -279,6 +280,14 @@ func (c ModelChange) Text() string {
 		return label + ": " + dollar + c.From + ", not any more"
 	}
 	return label + ": " + dollar + c.From + " → " + dollar + c.To
+}
+
+// changeValue writes days as they are written everywhere.
+func changeValue(text string) string {
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		return dayTime(day)
+	}
+	return text
 }
 
 // listChange says what came into a list and what left it.

@@ -108,7 +108,7 @@ func TestChangesAreSentences(t *testing.T) {
 		"Parameters: added seed; removed n":          {Field: "parameters", From: "[tools, n]", To: "[tools, seed]"},
 		"Parameters: in another order":               {Field: "parameters", From: "[a, b]", To: "[b, a]"},
 		"Limit of requests per minute: 30 → 60":      {Field: "limits.requests_per_minute", From: "30", To: "60"},
-		"Shuts down: 2027-06-01, not any more":       {Field: "shutdown", From: "2027-06-01"},
+		"Shuts down: 1 Jun 2027, not any more":       {Field: "shutdown", From: "2027-06-01"},
 		"Range of temperature max: 1.2":              {Field: "ranges.temperature.max", To: "1.2"},
 		"Description reworded":                       {Field: "description", From: "a", To: "b"},
 	} {
@@ -130,7 +130,7 @@ func TestAComparisonMarksWhatDiffers(t *testing.T) {
 			}
 		}
 	}
-	for name, want := range map[string]bool{"Input": true, "Output": false, "Context": true, "tools": true, "Status": false, "Style chat": true} {
+	for name, want := range map[string]bool{"Input": true, "Output": false, "Context": true, "tools": true, "Status": false, "Chat completions": true} {
 		if got, there := differs[name]; !there || got != want {
 			t.Errorf("%s differs: %v, there: %v", name, got, there)
 		}

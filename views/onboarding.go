@@ -59,6 +59,14 @@ type FirstRequest struct {
 // Answered says whether the request did what the onboarding is for.
 func (f *FirstRequest) Answered() bool { return f != nil && f.Outcome == "succeeded" }
 
+// charged says what a request cost that was not answered, or not to the end.
+func (f *FirstRequest) charged() string {
+	if f.Cost == 0 {
+		return "Nothing was charged."
+	}
+	return "The part that was delivered cost " + Dollars(f.Cost) + "."
+}
+
 // done says whether all three steps are behind.
 func (o Onboarding) done() bool { return o.First.Answered() && o.Fresh == nil && o.Sent == nil }
 

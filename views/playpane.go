@@ -184,3 +184,11 @@ func formOf(p PlayPane, more templ.Attributes) templ.Attributes {
 	maps.Copy(all, more)
 	return all
 }
+
+// paneLabel names a pane; two panes may ask the same model.
+func (p PlayPane) paneLabel(several bool) string {
+	if several {
+		return "Model " + whole(p.Number+1) + ": " + p.Model.Name
+	}
+	return "Conversation with " + p.Model.Name
+}

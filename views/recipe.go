@@ -140,8 +140,8 @@ func (d RecipeDetail) callsPath() string {
 
 // lateHint is what to look at when no call comes.
 func (d RecipeDetail) lateHint() string {
-	text := "Nothing has arrived for a minute. Is the base URL exactly " + d.baseURL() + "? Does the tool still use settings of before: " +
-		"start it anew after changing them."
+	text := "Nothing has arrived for a minute. Is the base URL exactly " + d.baseURL() + "? If the tool still uses its old settings, " +
+		"restart it."
 	if strings.Contains(d.BaseURL, "//127.0.0.1") || strings.Contains(d.BaseURL, "//localhost") {
 		text += " This server is reached at an address of this machine alone: a tool in a container or on another machine cannot see it."
 	}

@@ -7,7 +7,7 @@ const noteAISDK = "npm install ai @ai-sdk/openai-compatible"
 var codingRecipes = []Recipe{
 	{
 		ID: "claude-code", Name: "Claude Code", Kind: kindCoding,
-		Text: "Coding in the terminal, in the messages style.", Style: "messages", Base: baseBare,
+		Text: "Coding in the terminal.", Style: "messages", Base: baseBare,
 		Steps: []RecipeStep{
 			{"Set these variables in the shell, or under “env” in ~/.claude/settings.json.", lines("Shell", `export ANTHROPIC_BASE_URL="{origin}"
 export ANTHROPIC_AUTH_TOKEN="{key}"
@@ -23,7 +23,7 @@ export ANTHROPIC_DEFAULT_HAIKU_MODEL="{model}"`)},
 	},
 	{
 		ID: "codex", Name: "Codex CLI", Kind: kindCoding,
-		Text: "Coding in the terminal, in the responses style.", Style: "responses", Base: baseV1,
+		Text: "Coding in the terminal.", Style: "responses", Base: baseV1,
 		Steps: []RecipeStep{
 			{"Write this into ~/.codex/config.toml.", lines("config.toml", `model = "{model}"
 model_provider = "umg"
@@ -37,13 +37,13 @@ wire_api = "responses"`)},
 codex exec "Say hello in one short sentence."`)},
 		},
 		Trips: []string{
-			"wire_api must be responses; the chat style is no longer spoken by Codex.",
+			"wire_api must be responses; Codex no longer speaks chat completions.",
 			"A warning about the list of models at the start is harmless: Codex expects a list of its own making.",
 		},
 	},
 	{
 		ID: "cline", Name: "Cline", Kind: kindCoding,
-		Text: "Coding in VS Code, in the chat style.", Style: "chat", Base: baseV1,
+		Text: "Coding in VS Code.", Style: "chat", Base: baseV1,
 		Steps: []RecipeStep{
 			{"Open Cline’s settings, choose “OpenAI Compatible” as the API provider, and fill in:", lines("Settings", `Base URL   {base}
 API Key    {key}
@@ -57,7 +57,7 @@ Model ID   {model}`)},
 	},
 	{
 		ID: "continue", Name: "Continue", Kind: kindCoding,
-		Text: "Coding in VS Code and JetBrains, in the chat style.", Style: "chat", Base: baseV1,
+		Text: "Coding in VS Code and JetBrains.", Style: "chat", Base: baseV1,
 		Steps: []RecipeStep{
 			{"Write this into ~/.continue/config.yaml.", lines("config.yaml", `name: Unified Model Gateway
 version: 1.0.0
@@ -75,7 +75,7 @@ models:
 	},
 	{
 		ID: "aider", Name: "aider", Kind: kindCoding,
-		Text: "Pair programming in the terminal, in the chat style.", Style: "chat", Base: baseV1,
+		Text: "Pair programming in the terminal.", Style: "chat", Base: baseV1,
 		Steps: []RecipeStep{
 			{"Set these variables in the shell, or in an .env file of the project.", lines("Shell", `export OPENAI_API_BASE="{base}"
 export OPENAI_API_KEY="{key}"`)},
@@ -92,7 +92,7 @@ export OPENAI_API_KEY="{key}"`)},
 var chatRecipes = []Recipe{
 	{
 		ID: "open-webui", Name: "Open WebUI", Kind: kindChat,
-		Text: "A chat for a whole team, in the chat style.", Style: "chat", Base: baseV1,
+		Text: "A chat for a whole team.", Style: "chat", Base: baseV1,
 		Steps: []RecipeStep{
 			{"Start it with these variables, or add a connection under Admin Settings → Connections → OpenAI API.",
 				lines("Shell", `docker run -d -p 3000:8080 \
@@ -109,7 +109,7 @@ var chatRecipes = []Recipe{
 	},
 	{
 		ID: "librechat", Name: "LibreChat", Kind: kindChat,
-		Text: "A chat for a whole team, in the chat style.", Style: "chat", Base: baseV1,
+		Text: "A chat with many providers, for a whole team.", Style: "chat", Base: baseV1,
 		Steps: []RecipeStep{
 			{"Add an endpoint to librechat.yaml.", lines("librechat.yaml", `version: 1.2.1
 endpoints:
@@ -131,7 +131,7 @@ endpoints:
 	},
 	{
 		ID: "n8n", Name: "n8n", Kind: kindChat,
-		Text: "Workflows without code, in the chat style.", Style: "chat", Base: baseV1,
+		Text: "Workflows without code.", Style: "chat", Base: baseV1,
 		Steps: []RecipeStep{
 			{"Add a credential of the kind “OpenAI”, and fill in:", lines("Credential", `API Key    {key}
 Base URL   {base}`)},
@@ -147,7 +147,7 @@ Base URL   {base}`)},
 var libraryRecipes = []Recipe{
 	{
 		ID: "langchain", Name: "LangChain", Kind: kindLibrary,
-		Text: "Chains and agents in Python and JavaScript, in the chat style.", Style: "chat", Base: baseV1,
+		Text: "Chains and agents in Python and JavaScript.", Style: "chat", Base: baseV1,
 		Steps: []RecipeStep{{"Install the package that is named below the code, and run it.", []ui.Sample{
 			{Name: "python", Label: "Python", Note: "pip install langchain-openai", Source: `from langchain_openai import ChatOpenAI
 
@@ -170,7 +170,7 @@ console.log((await model.invoke("Say hello in one short sentence.")).content);`}
 	},
 	{
 		ID: "ai-sdk", Name: "AI SDK", Kind: kindLibrary,
-		Text: "Apps in TypeScript, in the chat style.", Style: "chat", Base: baseV1,
+		Text: "Apps in TypeScript.", Style: "chat", Base: baseV1,
 		Steps: []RecipeStep{{"Install the packages that are named below the code, and run it.", []ui.Sample{
 			{Name: "javascript", Label: "JavaScript", Note: noteAISDK, Source: `import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText } from "ai";
@@ -191,7 +191,7 @@ console.log(text);`},
 	},
 	{
 		ID: "openai-sdk", Name: "OpenAI SDK", Kind: kindOfficial,
-		Text: "Python, JavaScript and Go; chat completions and responses.", Style: "chat", Base: baseV1,
+		Text: "Python, JavaScript and Go; works with responses as well.", Style: "chat", Base: baseV1,
 		Steps: []RecipeStep{{"Install the package that is named below the code, and run it.", openAISamples}},
 		Trips: []string{
 			"The variables OPENAI_BASE_URL and OPENAI_API_KEY do the same without a change of the code.",
@@ -200,13 +200,13 @@ console.log(text);`},
 	},
 	{
 		ID: "anthropic-sdk", Name: "Anthropic SDK", Kind: kindOfficial,
-		Text: "Python and JavaScript; messages.", Style: "messages", Base: baseBare,
+		Text: "Python and JavaScript.", Style: "messages", Base: baseBare,
 		Steps: []RecipeStep{{"Install the package that is named below the code, and run it.", anthropicSamples}},
 		Trips: []string{"The base URL has no /v1 here: the SDK adds it. With it every call is a 404."},
 	},
 	{
 		ID: "genai-sdk", Name: "Google Gen AI SDK", Kind: kindOfficial,
-		Text: "Python and JavaScript; native.", Style: "native", Base: baseBare,
+		Text: "Python and JavaScript.", Style: "native", Base: baseBare,
 		Steps: []RecipeStep{{"Install the package that is named below the code, and run it.", genAISamples}},
 		Trips: []string{"The base URL has no /v1 here: the SDK adds the version itself."},
 	},

@@ -89,7 +89,10 @@ func comparisons() []Story {
 		one("compare", "Four models side by side", []int{0, 1, 2, 5}, func(c *views.Comparison) { c.Others = nil }),
 		one("compare-differences", "What two models differ in", []int{0, 1}, func(c *views.Comparison) { c.Only = true }),
 		one("compare-unknown", "One model, and one that is gone", []int{0}, func(c *views.Comparison) { c.Unknown = []string{"gone/model"} }),
-		one("compare-same", "Two models that do not differ", []int{0, 0}, func(c *views.Comparison) { c.Only = true }),
+		one("compare-same", "Two models that do not differ", []int{0, 0}, func(c *views.Comparison) {
+			c.Only = true
+			c.Models[1].ID, c.Models[1].Name = "borealis/aurora-large", "Aurora Large by Borealis"
+		}),
 		one("compare-empty", "Nothing to compare yet", nil, as),
 		visitor(one("compare-out", "A comparison, for a visitor", []int{0, 1, 2}, as)),
 	}
@@ -104,7 +107,7 @@ func modelPages() []Story {
 					model.State = views.ModelAvailable
 				}
 				d := views.ModelDetail{
-					Shell: s, Model: model, Contracts: contracts, KeyHint: "sk-umg-7H…f3Qk", Factor: 1, Past: examplePast(model), Calc: exampleCalc(),
+					Shell: s, Model: model, Contracts: contracts, KeyHint: "sk-umg-7H…f3Qk", Factor: 1, Past: examplePast(model), Calc: exampleCalc(model),
 				}
 				change(&d)
 				return views.ModelPage(d)
@@ -119,6 +122,7 @@ func modelPages() []Story {
 	}
 	full := func(d *views.ModelDetail) { d.Days, d.Changes = exampleDays(), modelStory() }
 	film := views.ModelContract{Style: "videos", Hash: "81c0e2aa5b7d9f34", Fields: exampleFields()[:1], Without: []string{"stream"}}
+	film.Fields[0].Allowed = []string{exampleModels()[5].ID}
 	return []Story{
 		one("model", "A model in all four styles", 0, full, contracts...),
 		one("model-no-key", "A model nobody called, for a reader without a key and with higher limits", 1, func(d *views.ModelDetail) {
@@ -147,23 +151,36 @@ func modelPages() []Story {
 		one("model-deprecated", "A deprecated model", 3, full, contracts[0]),
 		one("model-unserved", "A model without a provider", 4, as),
 		one("model-coming", "A coming model, priced by second and size", 5, filmCalc),
-		one("model-video", "A model that makes videos", 5, filmCalc, film),
+		one("model-video", "A model that makes videos", 5, func(d *views.ModelDetail) {
+			filmCalc(d)
+			d.Model.Released = day(2026, 5, 12)
+		}, film),
 	}
 }
 
-func exampleCalc() *views.Calculation {
-	return &views.Calculation{
+func exampleCalc(m views.Model) *views.Calculation {
+	c := &views.Calculation{
 		Inputs: []views.CalcInput{
 			{Name: "input_tokens", Label: "Input tokens", Value: "1000"}, {Name: "cache_read_tokens", Label: "Read from a cache", Value: "0"},
 			{Name: "output_tokens", Label: "Output tokens", Value: "500"},
 		},
 		Requests: views.CalcInput{Name: "requests", Label: "Requests a day", Value: "1000"},
-		Lines: []views.CalcLine{
-			{Label: "Input", Quantity: 1000, Rate: "$2.50 / 1M tokens", Amount: 2_500_000},
-			{Label: "Output", Quantity: 500, Rate: "$10.00 / 1M tokens", Amount: 5_000_000},
-		},
-		Total: 7_500_000, Day: 7_500_000_000, Month: 225_000_000_000,
 	}
+	for _, p := range m.Prices {
+		line := views.CalcLine{Label: "Input", Quantity: 1000}
+		switch p.Meter {
+		case "output_tokens":
+			line = views.CalcLine{Label: "Output", Quantity: 500}
+		case "input_tokens":
+		default:
+			continue
+		}
+		line.Rate, line.Amount = p.Text()+" / 1M tokens", p.Amount*app.Amount(line.Quantity)/1_000_000
+		c.Lines = append(c.Lines, line)
+		c.Total += line.Amount
+	}
+	c.Day, c.Month = c.Total*1000, c.Total*30_000
+	return c
 }
 
 func filmCalc(d *views.ModelDetail) {

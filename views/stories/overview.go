@@ -37,13 +37,14 @@ func overview() []Story {
 		balance(story("overview-waiting", "Back again, still waiting", 200, func(o *views.Overview) {
 			o.Onboarding.HasKey, o.Onboarding.KeyHint, o.Onboarding.Language, o.Onboarding.Style = true, "sk-umg-7H…f3Qk", "python", "messages"
 		}), fresh),
-		story("overview-first-failed", "The first request failed", 200, func(o *views.Overview) {
+		balance(story("overview-first-failed", "The first request failed", 200, func(o *views.Overview) {
 			o.Onboarding.HasKey, o.Onboarding.KeyHint = true, "sk-umg-7H…f3Qk"
-			row := exampleRequests()[3]
+			row := exampleRequests()[5]
+			row.Input, row.Output, row.Cost, row.Outcome = 0, 0, 0, "failed"
 			o.Onboarding.First = &views.FirstRequest{Request: row}
 			o.Recent.Requests, o.Failures.Requests = []views.Request{row}, []views.Request{row}
 			o.Spending.Requests, o.Spending.Failed, o.Spending.RequestsByDay[29], o.Spending.FailedByDay[29] = 1, 1, 1, 1
-		}),
+		}), fresh),
 		balance(story("overview-refused", "The first request had a wrong key", 200, func(o *views.Overview) {
 			o.Onboarding.HasKey, o.Onboarding.KeyHint = true, "sk-umg-7H…f3Qk"
 			o.Onboarding.Refused = &views.Arrival{
@@ -78,10 +79,12 @@ func overviewLater(
 		balance(story("overview-low", "Little credit left", 200, func(o *views.Overview) {
 			busy(o)
 			o.Credit = &views.Credit{Available: 412_905_310, Purchased: 412_905_310}
+			o.Balance.Available = o.Credit.Available
 		}), views.Balance{Known: true, Available: 412_905_310, LowAt: app.Dollar}),
 		balance(story("overview-empty-credit", "No credit left", 200, func(o *views.Overview) {
 			busy(o)
 			o.Credit = &views.Credit{Available: 0}
+			o.Balance.Available = 0
 		}), views.Balance{Known: true, Available: 0, LowAt: app.Dollar}),
 		balance(story("overview-idle", "Onboarding hidden, nothing called yet", 200, func(o *views.Overview) { o.Onboarding = nil }), fresh),
 		balance(story("overview-store-error", "Figures cannot be read", 200, func(o *views.Overview) {
@@ -122,7 +125,8 @@ func firstAnswered(o *views.Overview) {
 
 func busy(o *views.Overview) {
 	o.Onboarding = nil
-	o.Credit.Purchased, o.Credit.Held, o.Credit.Available = 48_250_000_000, 12_400_000, 53_236_331_450
+	o.Credit.Trial, o.Credit.Purchased = 4_998_731_450, 48_250_000_000
+	o.Credit.Held, o.Credit.Available = 12_400_000, 53_236_331_450
 	o.Balance.Available = o.Credit.Available
 	all := exampleRequests()
 	o.Recent.Requests, o.Running = all, 2
@@ -157,7 +161,7 @@ func huge(o *views.Overview) {
 	o.Credit = &views.Credit{Available: 1_284_905_118_202_455, Purchased: 1_284_905_000_000_000, Granted: 118_202_455, Held: 40_000_000_000}
 	o.Balance.Available = o.Credit.Available
 	s := o.Spending
-	s.Today, s.Yesterday, s.Month, s.LastMonth = 18_220_441_902_310, 90_000_000, 402_118_773_004_120, 388_000_000_000_000
+	s.Today, s.Yesterday, s.Month, s.LastMonth = 18_220_441_902_310, 16_904_230_118_450, 402_118_773_004_120, 388_000_000_000_000
 	s.Requests, s.RequestsBefore, s.Failed = 184_220_119, 91_000_112, 20_114
 	for i := range o.Top.Models {
 		o.Top.Models[i].Spend *= 17_000
@@ -196,7 +200,7 @@ func steps() *views.Onboarding {
 
 func trialCredit() *views.Credit {
 	expires := Now().Add(30 * 24 * time.Hour)
-	return &views.Credit{Available: 4_998_731_450, Trial: 4_998_731_450, TrialExpires: &expires}
+	return &views.Credit{Available: 5 * app.Dollar, Trial: 5 * app.Dollar, TrialExpires: &expires}
 }
 
 // month is a spend that rises and rests at weekends.

@@ -15,7 +15,7 @@ import (
 
 func exampleParams() []views.Param {
 	return []views.Param{
-		{Path: "max_completion_tokens", Key: "max", Kind: views.ParamInteger, Bounds: "1 – 32000", Min: "1", Max: "32000", First: true,
+		{Path: "max_completion_tokens", Key: "max", Kind: views.ParamInteger, Bounds: "1 – 32,000", Min: "1", Max: "32000", First: true,
 			Text: "The most tokens the answer may have."},
 		{Path: "temperature", Key: "temperature", Kind: views.ParamNumber, Bounds: "0 – 2", Min: "0", Max: "2", Default: "1", First: true,
 			Text: "How freely the next token is drawn."},
@@ -29,13 +29,15 @@ func exampleParams() []views.Param {
 
 const exampleRequest = "req_01kb4a7m9x3v5d2c8n6q1w0zpr"
 
-// exampleImage is one grey dot.
-const exampleImage = "data:image/gif;base64,R0lGODlhAQABAIAAAMLCwgAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=="
+// exampleImage is a landscape of three shapes.
+const exampleImage = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='160' height='90'%3E" +
+	"%3Crect width='160' height='90' fill='%23bcd7ee'/%3E%3Ccircle cx='120' cy='26' r='12' fill='%23f5cf6b'/%3E" +
+	"%3Cpath d='M0 90 L50 34 L84 66 L108 48 L160 90 Z' fill='%235f7f6b'/%3E%3C/svg%3E"
 
 func exampleTurns() []views.PlayTurn {
 	return []views.PlayTurn{
 		{Text: "What is a hold in a prepaid ledger?"},
-		{Answer: true, Text: "An amount set aside before the work begins.", Note: "0.9 s · 31 tokens · $0.00041 · req_01…"},
+		{Answer: true, Text: "An amount set aside before the work begins.", Note: "900 ms · 31 tokens · $0.00041 · req_01kb4a7m9x3v5d2c8n6q1w0zpr"},
 		{Text: "And what if the work costs less?", Image: exampleImage},
 		{Answer: true, Thought: "They ask about the difference.", Result: exampleResult(),
 			Text: "Then the rest is released:\n\n1. The charge is taken from the hold.\n2. What is left goes back to the balance at once."},
@@ -222,7 +224,7 @@ func playgroundAlone() []Story {
 		playStory("playground-inspector", "The inspector is open", 200, func(p *views.Playground) {
 			p.Form.Turns = exampleTurns()[:2]
 			p.Sent = &views.PlaySent{
-				Request: "{\n  \"model\": \"meridian/atlas-large\",\n" +
+				Request: "{\n  \"model\": \"aurora/aurora-large\",\n" +
 					"  \"messages\": [\n    { \"role\": \"user\", \"content\": \"What is a hold in a prepaid ledger?\" }\n  ]\n}",
 				Response: "{\n  \"id\": \"chatcmpl-1\"\n}",
 			}
