@@ -90,7 +90,8 @@ func (a *API) keyBody(k account.Key, budgets map[string]billing.Budget, secret s
 	body := keyJSON{
 		ID: k.ID, Object: "api_key", Name: k.Name, Secret: secret, Prefix: k.Prefix, LastFour: k.LastFour, Environment: k.Env,
 		Status: "active", ErrorMode: k.ErrorMode, Scopes: k.Scopes, Models: append([]string{}, k.Models...), Addresses: networksOf(k),
-		BudgetAlerts: append([]int{}, k.BudgetAlerts...), RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute, Concurrency: k.Concurrency, LogContent: k.LogContent,
+		BudgetAlerts: append([]int{}, k.BudgetAlerts...), RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute,
+		Concurrency: k.Concurrency, LogContent: k.LogContent,
 		ExpiresAt: seconds(k.ExpiresAt), CreatedAt: k.CreatedAt.Unix(), CreatedBy: orNull(k.CreatedBy), CreatedByKey: orNull(k.CreatedByKey),
 		LastUsedAt: seconds(k.LastUsedAt), LastUsedIP: orNull(k.LastUsedIP), RotatedAt: seconds(k.RotatedAt),
 		OldSecretUntil: seconds(k.PreviousUntil), OldSecretUsedAt: seconds(k.PreviousUsedAt), LeakedAt: seconds(k.LeakedAt),

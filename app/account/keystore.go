@@ -205,7 +205,8 @@ func lockKey(ctx context.Context, q postgres.Queryer, accountID, id string) (Key
 func updateKey(ctx context.Context, q postgres.Queryer, accountID, id string, s KeySpec) error {
 	_, err := q.ExecContext(ctx, `
 		update api_keys set name = $3, env = $4, error_mode = $5, models = $6, scopes = $7, addresses = $8::text[]::cidr[],
-			requests_per_minute = $9, tokens_per_minute = $10, log_content = $11, concurrency = $12, expires_at = $13, budget_alerts = $14::smallint[]
+			requests_per_minute = $9, tokens_per_minute = $10, log_content = $11, concurrency = $12, expires_at = $13,
+			budget_alerts = $14::smallint[]
 		where account_id = $1 and id = $2 and deleted_at is null`,
 		accountID, id, s.Name, s.Env, s.ErrorMode, pq.StringArray(orEmpty(s.Models)), pq.Array(s.Scopes), wordsOf(s.Addresses),
 		s.RequestsPerMinute, s.TokensPerMinute, s.LogContent, s.Concurrency, s.ExpiresAt, pq.Array(s.BudgetAlerts))

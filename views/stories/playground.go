@@ -37,7 +37,8 @@ const exampleImage = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/sv
 func exampleTurns() []views.PlayTurn {
 	return []views.PlayTurn{
 		{Text: "What is a hold in a prepaid ledger?"},
-		{Answer: true, Text: "An amount set aside before the work begins.", Note: "900 ms · 31 tokens · $0.00041 · req_01kb4a7m9x3v5d2c8n6q1w0zpr"},
+		{Answer: true, Text: "An amount set aside before the work begins.",
+			Note: "900 ms · 31 tokens · $0.00041 · req_01kb4a7m9x3v5d2c8n6q1w0zpr"},
 		{Text: "And what if the work costs less?", Image: exampleImage},
 		{Answer: true, Thought: "They ask about the difference.", Result: exampleResult(),
 			Text: "Then the rest is released:\n\n1. The charge is taken from the hold.\n2. What is left goes back to the balance at once."},

@@ -119,6 +119,13 @@ func exampleTrail(attempts ...views.TrailAttempt) views.Trail {
 	}
 }
 
+var (
+	ruleCompleted = views.Rule{Reason: "completed", Charge: "usage", When: "The answer is whole, and the provider said what it used.",
+		Text: "Charged what the provider counted."}
+	ruleTimedOut = views.Rule{Reason: "timed_out_unanswered", Charge: "nothing", When: "The provider did not answer in time.",
+		Text: "The provider did not answer in time. Nothing was charged."}
+)
+
 func requestDetails() []Story {
 	story := func(name, title string, row int, change func(*views.RequestDetail)) Story {
 		return Story{Name: name, Group: "Requests", Title: title, Status: 200, Path: "/console/requests/" + exampleCalls()[row].ID,
@@ -134,13 +141,9 @@ func requestDetails() []Story {
 				return views.RequestPage(d)
 			}}
 	}
-	completed := views.Rule{Reason: "completed", Charge: "usage", When: "The answer is whole, and the provider said what it used.",
-		Text: "Charged what the provider counted."}
-	nothing := views.Rule{Reason: "timed_out_unanswered", Charge: "nothing", When: "The provider did not answer in time.",
-		Text: "The provider did not answer in time. Nothing was charged."}
 	return []Story{
 		story("request", "A call, answered", 0, func(d *views.RequestDetail) {
-			d.Rule, d.Reasoning, d.Computed = completed, 120, 12_109_563
+			d.Rule, d.Reasoning, d.Computed = ruleCompleted, 120, 12_109_563
 			d.Trail = exampleTrail(views.TrailAttempt{Provider: "meridian", Status: 200, Start: 910 * time.Microsecond, First: d.Request.FirstByte})
 			d.Lines = []views.PriceLine{
 				{Meter: "input_tokens", Quantity: 3_189, Price: priceOfMillion("input_tokens", 2_500_333_333)},
@@ -151,13 +154,8 @@ func requestDetails() []Story {
 			d.Request.Cost = d.Computed
 		}),
 		story("request-failover", "A call that went from provider to provider", 0, func(d *views.RequestDetail) {
-			d.Rule, d.Known, d.Attempts, d.Request.Provider = completed, false, 3, "halcyon"
-			first := d.Request.FirstByte
-			d.Trail = exampleTrail(
-				views.TrailAttempt{Provider: "kestrel", Status: 503, Cause: "server_error", Start: 910 * time.Microsecond, Took: first / 5},
-				views.TrailAttempt{Provider: "meridian", Cause: "first_byte_timeout", Start: first / 4, Took: first / 3},
-				views.TrailAttempt{Provider: "halcyon", Status: 200, Start: first * 3 / 5, First: first * 2 / 5},
-			)
+			d.Rule, d.Known, d.Attempts, d.Request.Provider = ruleCompleted, false, 3, "halcyon"
+			d.Trail = exampleFailover(d.Request.FirstByte)
 		}),
 		story("request-unsent", "A call for which no provider could be asked", 4, func(d *views.RequestDetail) {
 			d.Rule = views.Rule{Reason: "upstream_failed", Charge: "nothing", When: "No provider could be asked.", Text: "Nothing was charged."}
@@ -180,7 +178,7 @@ func requestDetails() []Story {
 			d.Reserved, d.Content.State = d.Request.Cost, views.ContentVideo
 		}),
 		story("request-refused", "A call that timed out and cost nothing", 4, func(d *views.RequestDetail) {
-			d.Rule, d.Charge, d.Entry = nothing, "", 0
+			d.Rule, d.Charge, d.Entry = ruleTimedOut, "", 0
 		}),
 		story("request-overrun", "A call that cost more than was reserved", 5, func(d *views.RequestDetail) {
 			d.Rule = views.Rule{Reason: "overrun", Charge: "reserve",
@@ -191,8 +189,17 @@ func requestDetails() []Story {
 			}
 		}),
 		story("request-waived", "A call whose usage was not charged", 4, func(d *views.RequestDetail) {
-			d.Rule, d.Charge, d.Entry, d.Computed = nothing, "", 0, 5_000
+			d.Rule, d.Charge, d.Entry, d.Computed = ruleTimedOut, "", 0, 5_000
 			d.Lines = []views.PriceLine{{Meter: "input_tokens", Quantity: 50, Price: priceOfMillion("input_tokens", 100_000_000)}}
 		}),
 	}
+}
+
+// exampleFailover is the trail of a call that two providers failed before the third answered.
+func exampleFailover(first time.Duration) views.Trail {
+	return exampleTrail(
+		views.TrailAttempt{Provider: "kestrel", Status: 503, Cause: "server_error", Start: 910 * time.Microsecond, Took: first / 5},
+		views.TrailAttempt{Provider: "meridian", Cause: "first_byte_timeout", Start: first / 4, Took: first / 3},
+		views.TrailAttempt{Provider: "halcyon", Status: 200, Start: first * 3 / 5, First: first * 2 / 5},
+	)
 }
