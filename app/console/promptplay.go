@@ -49,9 +49,9 @@ func (c *Console) promptValues(p *page) (url.Values, error) {
 func (c *Console) nameOpened(p *page, s *play, pane *views.PlayPane) error {
 	f := &pane.Form
 	id := f.PromptID
-	number, err := strconv.Atoi(f.PromptVersion)
+	number, wrong := strconv.Atoi(f.PromptVersion)
 	f.PromptID, f.PromptVersion = "", ""
-	if id == "" || err != nil || c.o.Prompts == nil {
+	if id == "" || wrong != nil || c.o.Prompts == nil {
 		return nil
 	}
 	ctx, who := p.Request().Context(), p.principal()

@@ -169,7 +169,10 @@ func (c *Console) makeVideos(p *page, v views.VideoPlayground, calls []video.Cal
 	v.Started = append(made, v.Started...)
 	if refusal != nil {
 		if len(made) > 0 {
-			v.Form.Model, v.Form.Also, refused = []string{v.Form.Model, v.Form.Also}[refused], "", 0
+			if refused > 0 {
+				v.Form.Model = v.Form.Also
+			}
+			v.Form.Also, refused = "", 0
 			refusal = notMade(refusal, v.Form.Model)
 		}
 		return c.refuseVideo(p, v, refused, refusal)

@@ -65,16 +65,16 @@ func (c *promoList) Run(ctx context.Context, log *slog.Logger) error {
 			return err
 		}
 		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "CODE\tAMOUNT\tREDEEMED\tENDS\tCREDIT LASTS\tMADE BY\tREASON")
+		_, _ = fmt.Fprintln(w, "CODE\tAMOUNT\tREDEEMED\tENDS\tCREDIT LASTS\tMADE BY\tREASON")
 		for _, p := range list {
 			lasts := "for ever"
 			if p.Days > 0 {
 				lasts = fmt.Sprintf("%d days", p.Days)
 			}
-			fmt.Fprintf(w, "%s\t$%s\t%d of %d\t%s\t%s\t%s\t%s\n", p.Code, p.Amount, p.Redeemed, p.Times,
+			_, _ = fmt.Fprintf(w, "%s\t$%s\t%d of %d\t%s\t%s\t%s\t%s\n", p.Code, p.Amount, p.Redeemed, p.Times,
 				p.ExpiresAt.UTC().Format("2006-01-02 15:04"), lasts, p.CreatedBy, strings.Join(strings.Fields(p.Reason), " "))
 		}
-		return w.Flush()
+		return w.Flush() // which tells of what could not be written
 	})
 }
 
