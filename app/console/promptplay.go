@@ -49,9 +49,9 @@ func (c *Console) promptValues(p *page) (url.Values, error) {
 func (c *Console) nameOpened(p *page, s *play, pane *views.PlayPane) error {
 	f := &pane.Form
 	id := f.PromptID
-	number, wrong := strconv.Atoi(f.PromptVersion)
+	number, _ := strconv.Atoi(f.PromptVersion) // zero is no version
 	f.PromptID, f.PromptVersion = "", ""
-	if id == "" || wrong != nil || c.o.Prompts == nil {
+	if id == "" || number == 0 || c.o.Prompts == nil {
 		return nil
 	}
 	ctx, who := p.Request().Context(), p.principal()
