@@ -253,6 +253,9 @@ func (c ModelChange) Text() string {
 		return "Description reworded"
 	}
 	c.From, c.To = changeValue(c.From), changeValue(c.To)
+	if strings.Contains(c.Field, "rates.") {
+		c.From, c.To = centsOf(c.From), centsOf(c.To)
+	}
 	label, dollar := changeLabels[c.Field], ""
 	if first, rest, nested := strings.Cut(c.Field, "."); nested {
 		switch first {
@@ -288,6 +291,21 @@ func changeValue(text string) string {
 		return dayTime(day)
 	}
 	return text
+}
+
+// centsOf writes a price of the catalog's file with its cents: "14 per 1M" is "14.00 per 1M".
+func centsOf(rate string) string {
+	amount, per, _ := strings.Cut(rate, " ")
+	_, cents, _ := strings.Cut(amount, ".")
+	switch {
+	case amount == "" || per == "":
+		return rate
+	case cents == "":
+		return strings.TrimSuffix(amount, ".") + ".00 " + per
+	case len(cents) == 1:
+		return amount + "0 " + per
+	}
+	return rate
 }
 
 // listChange says what came into a list and what left it.

@@ -103,7 +103,7 @@ func TestChangesAreSentences(t *testing.T) {
 	for want, c := range map[string]ModelChange{
 		"Came into the catalog":                      {},
 		"Left the catalog":                           {Gone: true},
-		"Output price: $14 per 1M → $10 per 1M":      {Field: "rates.output_tokens", From: "14 per 1M", To: "10 per 1M"},
+		"Output price: $14.00 per 1M → $0.50 per 1M": {Field: "rates.output_tokens", From: "14 per 1M", To: "0.5 per 1M"},
 		"Each second price at 720x1280: $0.70 per 1": {Field: "size_rates.720x1280.seconds", To: "0.70 per 1"},
 		"Parameters: added seed; removed n":          {Field: "parameters", From: "[tools, n]", To: "[tools, seed]"},
 		"Parameters: in another order":               {Field: "parameters", From: "[a, b]", To: "[b, a]"},
