@@ -69,6 +69,7 @@ var neutralParts = []struct {
 	{regexp.MustCompile(`…[0-9A-Za-z]{4}`), "…TAIL"},
 	{regexp.MustCompile(`/hook/\d+`), "/hook/N"},
 	{regexp.MustCompile(`"amount_nanos": -\d+`), `"amount_nanos": -N`},
+	{regexp.MustCompile(`"last_step": \d+`), `"last_step": N`}, // of a sign-in code: the half minute
 	{regexp.MustCompile(`"trail": "[^"]*"`), `"trail": "STEPS"`},
 	{regexp.MustCompile(`^(spend_limits .*"spent_nanos": )\d+`), `${1}N`}, // grows with each call of the account
 }
