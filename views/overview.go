@@ -117,6 +117,14 @@ var causes = map[string]string{
 	"shutting_down":                 "The service restarted",
 }
 
+// amountLabel names what a request is charged by: a video has a length and no tokens.
+func (r Request) amountLabel() string {
+	if r.Seconds > 0 {
+		return "Length"
+	}
+	return "Tokens"
+}
+
 // cause is the plain cause of what went wrong, or the code itself.
 func (r Request) cause() string {
 	if text, ok := causes[r.ErrorCode]; ok {
