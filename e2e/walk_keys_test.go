@@ -103,7 +103,7 @@ func (w *walker) endsOld(old, secret string) {
 	w.link("I stored it")
 	w.sees("Two secrets of this key work")
 	w.must(w.expect.Locator(w.Locator(halfSpent)).ToBeChecked())
-	w.shows("main .alert", "Last used: ")
+	w.shows("main .alert", "Last used ")
 	w.must(w.expect.Locator(w.Locator("main .alert").First()).Not().ToContainText("never"))
 	w.link("End the old secret now…")
 	w.button("End the old secret")

@@ -105,8 +105,8 @@ func walkWebhooks(w *walker) {
 	w.button("Rotate secret")
 	w.sees("This is the only time the secret is shown")
 	w.link("I stored it")
-	w.sees("The secret before it is still signed with until")
-	w.link("Delete")
+	w.sees("Events are also signed with the secret before it until")
+	w.link("Delete…")
 	w.button("Delete endpoint")
 	w.sees("No endpoints yet")
 }

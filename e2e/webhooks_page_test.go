@@ -129,7 +129,7 @@ func (p *tab) endHook(c customer, r *receiver, secret string) {
 	p.everywhere()
 	p.open(c.ConsoleURL + "/console/webhooks")
 	p.follow("Render pipeline")
-	p.follow("Delete")
+	p.follow("Delete…")
 	p.sees("This cannot be undone")
 	p.everywhere()
 	p.press("Delete endpoint")

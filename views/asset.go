@@ -14,13 +14,13 @@ import (
 func (d AssetDetail) stateWords() string {
 	switch {
 	case d.Asset.State == AssetActive:
-		return "can be used in video calls"
+		return "can be used in video requests"
 	case d.Asset.State == AssetFailed:
 		return "cannot be used"
 	case d.Asset.late(d.Now):
 		return "takes longer than usual; reload the page to look again"
 	default:
-		return "the provider takes it in; this page follows by itself"
+		return "the provider is taking it in; this page updates by itself"
 	}
 }
 
@@ -28,11 +28,11 @@ func (d AssetDetail) stateWords() string {
 func (d AssetDetail) previewWords() string {
 	switch {
 	case d.Asset.Kind == AssetImage:
-		return "The picture is too large for a preview: up to " + strconv.Itoa(assetPreviewMax>>mebibyte) + " MiB is shown."
+		return "The picture is too large for a preview, which goes up to " + strconv.Itoa(assetPreviewMax>>mebibyte) + " MiB."
 	case d.Asset.source() == "":
 		return "There is no preview, and its source cannot be opened from here."
 	default:
-		return "There is no preview of films and sounds. Its source belongs to somebody else’s server, which sees you when you open it."
+		return "Videos and sounds have no preview here. The source is on somebody else’s server, which sees you when you open it."
 	}
 }
 

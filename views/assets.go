@@ -12,7 +12,7 @@ import (
 
 const (
 	assetsPath  = "/console/assets"
-	assetsIntro = "Pictures, films and sounds for video calls: registered once by their URL, then named by their id."
+	assetsIntro = "Pictures, videos and sounds for video requests: registered once by their URL, then named by their id."
 
 	assetSearchRunesMax = 199
 	assetNameMax        = "200"
@@ -113,7 +113,7 @@ func (a Asset) icon() ui.IconName {
 	}
 }
 
-var assetKindWords = map[string]string{AssetImage: "Picture", AssetVideo: "Film", AssetAudio: "Sound"}
+var assetKindWords = map[string]string{AssetImage: "Picture", AssetVideo: "Video", AssetAudio: "Sound"}
 
 func (a Asset) kindWord() string {
 	if w := assetKindWords[a.Kind]; w != "" {
@@ -123,7 +123,7 @@ func (a Asset) kindWord() string {
 }
 
 // mediaWords are formats that people know by another name than their media type's.
-var mediaWords = map[string]string{"audio/mpeg": "MP3", "audio/mp4": "M4A", "video/quicktime": "MOV"}
+var mediaWords = map[string]string{"audio/mpeg": "MP3", "audio/mp4": "M4A", "video/quicktime": "MOV", "image/webp": "WebP", "video/webm": "WebM"}
 
 // mediaWords are the format by its short name, as in PNG.
 func (a Asset) mediaWords() string {
@@ -201,7 +201,7 @@ type AssetQuery struct {
 }
 
 var assetKinds = []ui.Option{
-	{Value: "", Label: "Any type"}, {Value: AssetImage, Label: "Pictures"}, {Value: AssetVideo, Label: "Films"},
+	{Value: "", Label: "Any type"}, {Value: AssetImage, Label: "Pictures"}, {Value: AssetVideo, Label: "Videos"},
 	{Value: AssetAudio, Label: "Sounds"},
 }
 
@@ -280,6 +280,9 @@ func (q AssetQuery) sizeValue() string {
 // pages is how many pages there are.
 func (l Assets) pages() int { return max((l.Total+l.Query.Size-1)/max(l.Query.Size, 1), 1) }
 
+// none reports whether the account never kept an asset, or has none left.
+func (l Assets) none() bool { return l.Live == 0 && l.Total == 0 && !l.Query.narrowed() }
+
 // shown says which of how many there are on the page.
 func (l Assets) shown() string {
 	what := counted(int64(l.Total), "asset", "assets")
@@ -344,7 +347,7 @@ func (f AssetForm) firstWrong() string {
 
 var assetKindChoices = []ui.Option{
 	{Value: AssetImage, Label: "Picture", Text: "JPEG, PNG, WebP or GIF, at most 30 MiB and 40 million pixels."},
-	{Value: AssetVideo, Label: "Film", Text: "MP4, QuickTime or WebM, at most 500 MiB."},
+	{Value: AssetVideo, Label: "Video", Text: "MP4, QuickTime or WebM, at most 500 MiB."},
 	{Value: AssetAudio, Label: "Sound", Text: "MP3, WAV, M4A, AAC, Ogg or FLAC, at most 100 MiB."},
 }
 

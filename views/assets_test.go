@@ -26,7 +26,7 @@ func TestAssetPagesSayHowMuchThereIsAndWhatIsWrong(t *testing.T) {
 		"assets-full":             {"10,000 of 10,000 assets", "The limit is reached"},
 		"asset-late":              {"takes longer than usual", "The provider did not answer in time."},
 		"asset-failed":            {"The provider could not take it in", "consent could not be found"},
-		"asset-large":             {"too large for a preview: up to 8 MiB", "Open the source in a new tab"},
+		"asset-large":             {"too large for a preview, which goes up to 8 MiB", "Open the source in a new tab"},
 		"asset-active":            {"What else the provider says", `"moderation"`, "Make a video with it"},
 		"assets-delete":           {"Delete 4 assets?"},
 		"video-play-assets":       {"up to 4 assets", "318 older ones are not listed"},

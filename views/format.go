@@ -125,11 +125,14 @@ func machineTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // fullTime is a moment with nothing left out, for tooltips.
 func fullTime(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04:05") + " UTC" }
 
-// momentTime is the clock for today and the day with the clock for other days, in UTC.
+// momentTime is the clock for today and the day with the clock for other days, with the year where it is another, in UTC.
 func momentTime(t, now time.Time) string {
 	t, now = t.UTC(), now.UTC()
 	if t.Year() == now.Year() && t.YearDay() == now.YearDay() {
 		return t.Format("15:04:05")
+	}
+	if t.Year() != now.Year() {
+		return t.Format("2 Jan 2006, 15:04")
 	}
 	return t.Format("2 Jan, 15:04")
 }

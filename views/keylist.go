@@ -211,7 +211,7 @@ func (k Key) notes(now time.Time) []healthNote {
 	}
 	switch {
 	case k.ExpiresAt == nil:
-		notes = append(notes, healthNote{"unending", ui.Info, "Never expires", "A date of expiry ends what nobody remembers to end."})
+		notes = append(notes, healthNote{"unending", ui.Info, "Never expires", "With an expiry date, a forgotten key ends by itself."})
 	case k.ExpiresAt.Sub(now) <= expiringWhen:
 		notes = append(notes, healthNote{
 			"expiring", ui.Warning, "Expires in " + daysOf(k.ExpiresAt.Sub(now)), "Programs that use it are refused then. Change its expiry below.",
@@ -226,9 +226,9 @@ func (k Key) notes(now time.Time) []healthNote {
 // healthy says that there is nothing to note.
 func (k Key) healthy(now time.Time) string {
 	if k.Disabled || k.expired(now) {
-		return "It is off: nothing can be done with it"
+		return "It is off, and every call with it is refused"
 	}
-	return "Used, bounded and not for ever"
+	return "In use, with a budget and an expiry date"
 }
 
 // warnings are the notes that cannot wait.
@@ -279,13 +279,13 @@ func (k Key) bounds() string {
 // alertWords say at which shares of its budget people are told.
 func (k Key) alertWords() string {
 	if len(k.Alerts) == 0 {
-		return "nobody is told how far it is spent"
+		return "no alerts"
 	}
 	words := make([]string, len(k.Alerts))
 	for i, share := range k.Alerts {
 		words[i] = strconv.Itoa(share) + "%"
 	}
-	return "people are told at " + strings.Join(words, ", ")
+	return "alerts at " + strings.Join(words, ", ")
 }
 
 // limits are the key's own limits, each in a few words.

@@ -374,7 +374,7 @@ func ForgotPage(f Forgot) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "</strong>, a link to choose a new password is on its way there. It works for one hour.</p></header><p class=\"mt-4 text-sm muted\">No mail after some minutes? Look among the unwanted ones, and check the address for typing errors.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 17, "</strong>, a link to choose a new password is on its way there. It works for one hour.</p></header><p class=\"mt-4 text-sm muted\">No mail after some minutes? Look in the spam folder, and check the address for typing errors.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -133,9 +133,9 @@ func (m VideoModel) priceRange() string {
 		high = max(high, price)
 	}
 	if low == high {
-		return Dollars(low) + " a second"
+		return Dollars(low) + "/s"
 	}
-	return Dollars(low) + " – " + Dollars(high) + " a second"
+	return Dollars(low) + "–" + Dollars(high) + "/s"
 }
 
 func (m VideoModel) secondsOptions() []ui.ChipOption {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/a-h/templ"
+
 	"umg/app"
 	"umg/views/ui"
 )
@@ -123,6 +125,17 @@ type VideoDelete struct {
 	Shell
 	Videos []Video
 	Error  string
+}
+
+// doomedSeen is how many lines of what is to be deleted are seen at once.
+const doomedSeen = 7
+
+// doomed lets the keyboard scroll a list that is longer than what is seen of it.
+func doomed(count int) templ.Attributes {
+	if count <= doomedSeen {
+		return nil
+	}
+	return templ.Attributes{"tabindex": "0", "aria-label": "To be deleted"}
 }
 
 func (d VideoDelete) title() string {

@@ -217,6 +217,14 @@ func (w WebhookEdit) back() string {
 	return Webhook{ID: w.ID}.path()
 }
 
+// backText names the page that the form came from.
+func (w WebhookEdit) backText() string {
+	if w.ID == "" {
+		return "Webhooks"
+	}
+	return "The endpoint"
+}
+
 // WebhookSecret shows a new secret, this once. List is what stands behind the dialog after a creation.
 type WebhookSecret struct {
 	Shell

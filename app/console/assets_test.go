@@ -121,7 +121,7 @@ func TestAnAssetIsRegisteredSeenUsedAndDeleted(t *testing.T) {
 	has(t, "the form", p.see("/console/assets/new"), http.StatusOK, "Check and register", "at most 30 MiB", "first bytes must be of the chosen type")
 	at := g.register(p, "Mara, front", "/mara.png")
 	id := strings.TrimPrefix(at, "/console/assets/")
-	has(t, "its page", p.see(at), http.StatusOK, "Mara, front", "image/png", "12 × 8", "can be used in video calls", id, "client.post(", "The asset is registered.")
+	has(t, "its page", p.see(at), http.StatusOK, "Mara, front", "image/png", "12 × 8", "can be used in video requests", id, "client.post(", "The asset is registered.")
 	has(t, "the list", p.see("/console/assets"), http.StatusOK, "1 of 10,000 assets", "9,999 more fit", "Mara, front", "Active", "PNG")
 	has(t, "the cards", p.see("/console/assets?view=cards"), http.StatusOK, `class="video-grid`, "Mara, front")
 	for query, found := range map[string]bool{

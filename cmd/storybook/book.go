@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -42,6 +43,8 @@ func newStorybook() http.Handler {
 	mux.HandleFunc("GET /console/keys/new", b.named("key-new"))
 	mux.HandleFunc("GET /console/keys/{id}/delete", b.named("key-delete-used"))
 	mux.HandleFunc("GET /console/first-request", b.firstRequest)
+	mux.HandleFunc("GET /console/videos/{id}/content", picture)
+	mux.HandleFunc("GET /console/assets/{id}/preview", picture)
 	mux.HandleFunc("POST /console/keys", b.createKey)
 	mux.HandleFunc("POST /console/keys/{id}/delete", b.deleteKey)
 	mux.HandleFunc("POST /console/keys/{id}/{action}", func(w http.ResponseWriter, r *http.Request) {
@@ -105,6 +108,28 @@ func (b *storybook) show(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	render(w, r, s.Status, s.Render(themeOf(r), r.URL.Query().Has("still")))
 }
+
+// picture stands for every still and every preview, so that a page is seen as it is with its pictures.
+func picture(w http.ResponseWriter, r *http.Request) {
+	across, down := 1, 1
+	switch r.URL.Query().Get("variant") {
+	case views.VideoThumbnail, "":
+	case views.VideoSpritesheet:
+		across, down = 5, 2
+	default:
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "image/svg+xml")
+	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d"><defs><pattern id="still" width="320" height="180" `+
+		`patternUnits="userSpaceOnUse">%s</pattern></defs><rect width="100%%" height="100%%" fill="url(#still)"/></svg>`,
+		320*across, 180*down, still)
+}
+
+// still is a paper boat on dark water.
+const still = `<rect width="320" height="180" fill="#22324a"/><rect y="112" width="320" height="68" fill="#152236"/>` +
+	`<circle cx="246" cy="46" r="17" fill="#e9c88f"/><path d="M92 112h136l-30 28h-76z" fill="#f3f1ea"/>` +
+	`<path d="M160 58l42 54h-84z" fill="#dcd8cc"/><path d="M160 58v54h42z" fill="#c7c2b4"/>`
 
 // firstRequest says a few times that nothing came, and then that a request did, over and over.
 func (b *storybook) firstRequest(w http.ResponseWriter, r *http.Request) {

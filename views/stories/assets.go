@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -48,6 +49,13 @@ func exampleAssets() []views.Asset {
 	return []views.Asset{fresh, moving, stuck, ready, failed, sound, film, other}
 }
 
+// newestAssets are the examples as a list has them.
+func newestAssets() []views.Asset {
+	all := exampleAssets()
+	slices.SortStableFunc(all, func(a, b views.Asset) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return all
+}
+
 func hostileAssets() []views.Asset {
 	return []views.Asset{
 		{
@@ -78,7 +86,7 @@ func assets() []Story {
 	list := func(name, title string, change func(*views.Assets)) Story {
 		return assetStory(name, title, 200, "", func(s views.Shell) templ.Component {
 			l := views.Assets{
-				Shell: s, Assets: exampleAssets(), Total: 8, Live: 8, Max: assetLimit, Call: exampleAssetCall(),
+				Shell: s, Assets: newestAssets(), Total: 8, Live: 8, Max: assetLimit, Call: exampleAssetCall(),
 				Query: views.AssetQuery{Page: 1, Size: 20},
 			}
 			change(&l)

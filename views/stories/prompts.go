@@ -108,7 +108,7 @@ func prompts() []Story {
 	return append(append([]Story{
 		lists("prompts-empty", "No prompts yet", views.Prompts{}),
 		lists("prompts", "Saved prompts", views.Prompts{Some: true, List: list, Total: 3}),
-		lists("prompts-many", "The second page of many", views.Prompts{Some: true, List: list, Total: 117, Query: views.PromptQuery{Page: 2}}),
+		lists("prompts-many", "The second page of many", views.Prompts{Some: true, List: list, Total: 53, Query: views.PromptQuery{Page: 2}}),
 		lists("prompts-no-match", "No prompt matches", views.Prompts{Some: true, Query: views.PromptQuery{Text: "sonnet"}}),
 		detail("prompt", "A prompt with everything", func(*views.PromptDetail) {}),
 		detail("prompt-first", "A prompt with one version and no links", func(d *views.PromptDetail) {

@@ -48,7 +48,7 @@ func verify() []Story {
 			Title: "This link does not work", Problem: "This link is not complete. Copy it whole from the mail, or ask for a new one.",
 		}),
 		story("verify-done-out", "Verified, not signed in", 200, true, views.Verify{
-			Email: Email, Done: true, Title: Email + " is verified. $5 of trial credit was added to your account.",
+			Email: Email, Done: true, Title: Email + " is verified. $5.00 of trial credit was added to your account.",
 		}),
 		story("verify-claim", "Verified, trial credit to be had", 200, false, views.Verify{Email: Email, Done: true, Trial: trial, Claim: true}),
 		waiting, claim, demo, frozen,

@@ -230,7 +230,7 @@ func videoPlays() []Story {
 		}),
 		play("video-play-failed", "Playground, one failed", 200, func(p *views.VideoPlayground) {
 			p.Form.Prompt, p.Started = videoPrompt, []views.Video{exampleVideos()[3]}
-			p.Toasts = []ui.Toast{{Tone: ui.Info, Text: "Made before: one video."}}
+			p.Toasts = []ui.Toast{{Tone: ui.Info, Text: "This video was made already; it is shown again."}}
 		}),
 	}
 }

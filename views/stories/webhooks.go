@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/a-h/templ"
@@ -79,13 +80,16 @@ func exampleDeliveries() []views.Delivery {
 	}
 }
 
-const hookBody = `{"id":"evt_01kb4a00000000000000000003","object":"event","created_at":1795236067,"type":"video.failed",` +
-	`"data":{"id":"video_01kb48zzk8h4s2j5y7r3w9mvk2"}}`
+// hookBody is what a delivery sends.
+func hookBody(d views.Delivery) string {
+	return `{"id":"` + d.EventID + `","object":"event","created_at":` + strconv.FormatInt(d.CreatedAt.Unix(), 10) +
+		`,"type":"` + d.EventType + `","data":{"id":"` + d.ObjectID + `"}}`
+}
 
 func exampleAttempt(number, status int, failure, body string) views.Attempt {
 	a := views.Attempt{
 		Number: number, At: at(5*time.Hour - time.Duration(number)*5*time.Minute), Took: 84 * time.Millisecond,
-		URL: "https://hooks.example.com/umg/videos", SentBody: hookBody, GotBody: body, Status: status, Error: failure,
+		URL: "https://hooks.example.com/umg/videos", SentBody: hookBody(exampleDeliveries()[2]), GotBody: body, Status: status, Error: failure,
 		Sent: []views.Line{
 			{Name: "content-type", Value: "application/json"}, {Name: "webhook-id", Value: "evt_01kb4a00000000000000000003"},
 			{Name: "webhook-timestamp", Value: "1795236067"},
@@ -178,12 +182,15 @@ func hookDetails(list []views.Webhook) []Story {
 		})
 	}
 	tested := func(a views.Attempt) func(*views.WebhookDetail) {
-		return func(d *views.WebhookDetail) { d.Test = &views.WebhookTest{Event: "video.failed", Attempt: a} }
+		return func(d *views.WebhookDetail) { d.Test = &views.WebhookTest{Event: "video.completed", Attempt: a} }
 	}
 	delivery := func(name, title string, i int, hook views.Webhook, log []views.Attempt) Story {
 		one := exampleDeliveries()[i]
 		return hookStory(name, title, 200, "/"+hook.ID+"/deliveries/"+one.ID, func(s views.Shell) templ.Component {
-			return views.DeliveryPage(views.DeliveryDetail{Shell: s, Hook: hook, Delivery: one, Body: hookBody, Log: log})
+			for i := range log {
+				log[i].SentBody = hookBody(one)
+			}
+			return views.DeliveryPage(views.DeliveryDetail{Shell: s, Hook: hook, Delivery: one, Body: hookBody(one), Log: log})
 		})
 	}
 	return []Story{

@@ -16,7 +16,9 @@ const wholeUTC = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeSty
 // The words are the server's own, so that nothing jumps when they are told again.
 const tell = {
   moment: (at) =>
-    at.toDateString() === new Date().toDateString() ? `${clock(at)}:${two(at.getSeconds())}` : `${dayOf(at)}, ${clock(at)}`,
+    at.toDateString() === new Date().toDateString()
+      ? `${clock(at)}:${two(at.getSeconds())}`
+      : `${at.getFullYear() === new Date().getFullYear() ? dayOf(at) : tell.day(at)}, ${clock(at)}`,
   day: (at) => `${dayOf(at)} ${at.getFullYear()}`,
   relative: (at) => {
     const seconds = Math.floor((Date.now() - at) / 1000);
