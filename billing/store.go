@@ -50,9 +50,11 @@ func holdJob(ctx context.Context, q postgres.Queryer, r HoldRequest, expires tim
 		select short, coalesce(posted, 0), coalesce(held, 0), cap_nanos, cap_period, cap_start from hold_job($1, $2, $3, $4, $5)`,
 		r.ID, r.AccountID, r.BudgetID, int64(r.Want), expires).
 		Scan(&row.Short, &row.Balance.Posted, &row.Balance.Held, &limit, &period, &start)
-	row.Limit = LimitOf(limit, period, start)
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, fmt.Errorf("account %s has no credit account", r.AccountID)
+	}
+	if err == nil {
+		row.Limit = LimitOf(limit, period, start)
 	}
 	return row, err
 }
