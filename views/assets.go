@@ -123,7 +123,9 @@ func (a Asset) kindWord() string {
 }
 
 // mediaWords are formats that people know by another name than their media type's.
-var mediaWords = map[string]string{"audio/mpeg": "MP3", "audio/mp4": "M4A", "video/quicktime": "MOV", "image/webp": "WebP", "video/webm": "WebM"}
+var mediaWords = map[string]string{
+	"audio/mpeg": "MP3", "audio/mp4": "M4A", "video/quicktime": "MOV", "image/webp": "WebP", "video/webm": "WebM",
+}
 
 // mediaWords are the format by its short name, as in PNG.
 func (a Asset) mediaWords() string {
