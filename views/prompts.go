@@ -1,6 +1,7 @@
 package views
 
 import (
+	"cmp"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -409,3 +410,12 @@ func (s SharedPrompt) copyPath() string {
 
 // mayCopy reports whether the reader can use a playground, or may be able to after signing in.
 func (s SharedPrompt) mayCopy() bool { return s.Viewer == nil || s.Viewer.Rights.Has(app.CallText) }
+
+// settingWords name the parameters of a call for people.
+var settingWords = map[string]string{
+	"max": "Max output tokens", "temperature": "Temperature", "effort": "Reasoning effort", "budget": "Thinking budget",
+	"verbosity": "Verbosity", "topp": "Top P", "topk": "Top K", "stop": "Stop sequences", "seed": "Seed",
+}
+
+// settingName is the name of a setting; one that is not known stays as it is.
+func settingName(key string) string { return cmp.Or(settingWords[key], key) }
