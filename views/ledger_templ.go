@@ -498,7 +498,7 @@ func ledgerEmpty(q LedgerQuery) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "To billing")
+					templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 29, "Back to billing")
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}

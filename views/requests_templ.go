@@ -246,7 +246,7 @@ func requestsFilter(l RequestLog) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = pick("requests-range", "range", "Time", l.Query.Range, append([]ui.Option{{Label: "Any, or own dates"}}, rangeOptions...)).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = pick("requests-range", "range", "Time", l.Query.Range, append([]ui.Option{{Label: "Any, or custom dates"}}, rangeOptions...)).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -23,7 +23,7 @@ func billingStory(name, title string, status int, balance views.Balance, change 
 		Adjust: func(s *views.Shell) { s.Balance = balance },
 		View: func(s views.Shell) templ.Component {
 			b := views.Billing{Shell: s, Credit: fullCredit(), Proof: exactProof(), Spend: spendOf(views.SpendByModel), Pay: payments()}
-			b.Receipts, b.Limit = exampleTopUps(), monthLimit(34_120_500_250)
+			b.Receipts, b.Limit = exampleTopUps(), monthLimit(31_482_905_118)
 			change(&b)
 			return views.BillingPage(b)
 		}}
@@ -183,7 +183,7 @@ func billingPages() []Story {
 			b.Pay.Auto.Enabled, b.Pay.Auto.Threshold, b.Pay.Auto.Amount, b.Pay.Auto.Cap = true, "ten", "2", "1"
 			b.Pay.Auto.ThresholdError = "Enter an amount from $1 to $10,000 in whole cents, such as 10."
 			b.Pay.Auto.AmountError = "Enter an amount from $5 to $10,000 in whole cents, such as 50."
-			b.Pay.Auto.CapError = "The cap must be at least one top-up."
+			b.Pay.Auto.CapError = "Enter an amount from $5 to $1,000,000 in whole cents, such as 200."
 			b.Pay.Low.Threshold, b.Pay.Low.Error = "-1", "Enter an amount from $0 to $10,000 in whole cents, such as 5."
 		}),
 		refused("billing-auto-ask", "Automatic top-up would charge at once", func(b *views.Billing) {

@@ -67,7 +67,10 @@ func contentStories() []Story {
 		return Story{Name: name, Group: "Requests", Title: title, Status: 200, Path: "/console/requests/" + exampleCalls()[0].ID,
 			View: func(s views.Shell) templ.Component {
 				return views.RequestPage(views.RequestDetail{
-					Shell: s, Request: exampleCalls()[0], Attempts: 1, Trail: exampleTrail(), Content: content,
+					Shell: s, Request: exampleCalls()[0], RateCard: exampleCalls()[0].Model + "@3", Attempts: 1, Reserved: 48_200_000,
+					Computed: exampleCalls()[0].Cost, Charge: "txn_01kb4a6zt4h2s8j5y7r3w9mvaq", Entry: 98_120, Content: content,
+					Trail: exampleTrail(views.TrailAttempt{Provider: "meridian", Status: 200, Start: 910 * time.Microsecond,
+						First: exampleCalls()[0].FirstByte}),
 					Rule: views.Rule{Reason: "completed", Charge: "usage", Text: "Charged what the provider counted."},
 				})
 			}}

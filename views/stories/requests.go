@@ -57,7 +57,7 @@ func requestPages() []Story {
 			}}
 	}
 	stories := []Story{
-		list("requests", "The log", 200, func(*views.RequestLog) {}),
+		list("requests", "The log", 200, func(l *views.RequestLog) { l.Next = "2.req_2" }),
 		list("requests-filtered", "The log, filtered, a page in the middle", 200, func(l *views.RequestLog) {
 			l.Query = views.RequestQuery{
 				Model: "aurora-large", From: at(5 * time.Hour), To: at(time.Hour), Zone: "Europe/Berlin", Transaction: "txn_01kb4a6zt4h2s8j5y7r3w9mvaq",
@@ -69,10 +69,10 @@ func requestPages() []Story {
 			values, _ := url.ParseQuery("range=24h&outcome=not_succeeded&provider=meridian&used=aurora-mini&source=api&streamed=yes&tag=production" +
 				"&error=upstream_error&finish=length&end_user=u-4411&cost_from=0.001&cost_to=0.5&slower=2.5&key=key_support&hide=first&hide=tokens")
 			l.Query = views.ParseRequestQuery(values)
-			l.Requests = l.Requests[1:3]
+			l.Requests, l.Next = l.Requests[1:3], "2.req_2"
 		}),
 		list("requests-dense", "The log, a thousand rows at once", 200, func(l *views.RequestLog) {
-			l.Query.Rows = 1000
+			l.Query.Rows, l.Next = 1000, "2.req_2"
 			for n := range 3 {
 				for _, r := range exampleCalls() {
 					r.ID += strconv.Itoa(n)

@@ -54,7 +54,7 @@ func usageOf(s views.Shell, address string, groups ...string) views.Usage {
 			}
 			n := (i*37%11 + 3) * 97 / int64(g*g+1)
 			l := views.UsageLine{
-				Start: t, ID: name, Name: name, Requests: n, Errors: n / 40, Input: n * 1_913, Cached: n * 411, Output: n * 388,
+				Start: t, ID: name, Name: keyName(name), Requests: n, Errors: n / 40, Input: n * 1_913, Cached: n * 411, Output: n * 388,
 				Cost: app.Amount(n*2_143_871 + i),
 			}
 			u.Lines = append(u.Lines, l)
@@ -99,10 +99,20 @@ func usageBefore(u views.Usage, step time.Duration) *views.UsagePeriod {
 	return before
 }
 
+// keyName is the name of a group, which for a key is what its people call it.
+func keyName(group string) string {
+	for _, o := range usageChoices().Keys {
+		if o.Value == group {
+			return o.Label
+		}
+	}
+	return group
+}
+
 func exampleTook(u views.Usage) *views.UsageTook {
 	took := &views.UsageTook{
 		Steps: map[int64]views.UsageTimes{}, Groups: map[string]views.UsageTimes{},
-		Sample: "Of calls that were answered. Made of 57,120 of them, at most 89 from each 15 min.",
+		Sample: "Of calls that were answered. Made of 7,420 of them, at most 89 from each 15 min.",
 	}
 	of := func(i int) views.UsageTimes {
 		d := time.Duration(i%5+3) * 411 * time.Millisecond
