@@ -117,7 +117,7 @@ func (p *tab) endHook(c customer, r *receiver, secret string) {
 	p.everywhere()
 	p.press("Rotate secret")
 	next := p.freshSecret()
-	p.sees("The secret before it is still signed with until")
+	p.sees("Events are also signed with the secret before it until")
 	before := len(r.hits())
 	p.press("Send test event")
 	until(p.t, "the test event arrives", func() bool { return len(r.hits()) > before })

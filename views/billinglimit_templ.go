@@ -343,7 +343,7 @@ func limitForm(f LimitForm) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "Save")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 20, "Save limit")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

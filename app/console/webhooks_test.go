@@ -146,12 +146,12 @@ func TestAnEndpointLivesByPlainForms(t *testing.T) {
 	has(t, "enabled from the list", p.after(p.send(at+"/enable", url.Values{"from": {"list"}})), 200, "is enabled", "Add endpoint")
 	kept := p.send(at+"/rotate", url.Values{"old": {"keep"}})
 	has(t, "rotated", kept, 200, "the old secret until")
-	has(t, "two secrets", p.see(at), 200, "The secret before it is still signed with until")
+	has(t, "two secrets", p.see(at), 200, "Events are also signed with the secret before it until")
 	if next := hookSecret.FindString(kept.body); next == "" || next == secret {
 		t.Error("rotating gives no new secret")
 	}
 	has(t, "replaced", p.send(at+"/rotate", url.Values{"old": {"replace"}}), 200, "This is the only time")
-	if strings.Contains(p.see(at).body, "still signed with until") {
+	if strings.Contains(p.see(at).body, "also signed with the secret before it") {
 		t.Error("the old secret was kept")
 	}
 	has(t, "rotated wrongly", p.send(at+"/rotate", url.Values{"old": {"?"}}), 400)
