@@ -52,7 +52,7 @@ func (s Shell) bellLabel() string {
 	if s.Unread == 0 {
 		return "Notifications"
 	}
-	return "Notifications, " + strconv.Itoa(s.Unread) + " unread"
+	return "Notifications, " + s.bellCount() + " unread"
 }
 
 // NotifyEvent is one line of the choice of how to hear of what.

@@ -15,5 +15,6 @@ import "./shortcuts.js";
 import "./palette.js";
 import "./compare.js";
 import "./times.js";
+import "./scrollers.js";
 import "./forms.js";
 import "./toasts.js";
