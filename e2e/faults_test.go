@@ -403,8 +403,8 @@ func (h *faultHouse) leavesNothing(t *testing.T) {
 	start, before := h.balanceOf(t, h.accountID), h.possessions(t)
 	t.Cleanup(func() {
 		var charged int64
-		end, deadline := start, time.Now().Add(faultSlack)
-		for ; ; time.Sleep(50 * time.Millisecond) { // calls whose clients left may end a moment later
+		var end balance
+		for deadline := time.Now().Add(faultSlack); ; time.Sleep(50 * time.Millisecond) { // calls whose clients left may end a moment later
 			if err := h.db.Get(&charged, `select coalesce(sum(cost_nanos), 0)::bigint from usage_records where account_id = $1`, h.accountID); err != nil {
 				t.Fatal(err)
 			}

@@ -8,7 +8,8 @@ import (
 
 const (
 	requestsPath  = "/console/requests"
-	requestsIntro = "Every call with what came of it and what it cost, newest first. What was asked and answered is kept only if you choose so."
+	requestsIntro = "Every call with what came of it and what it cost, newest first. What was asked and answered is kept only if " +
+		"you choose so."
 )
 
 // RequestLog is the list of an account's calls.

@@ -121,7 +121,7 @@ func picture(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "image/svg+xml")
-	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d"><defs><pattern id="still" width="320" height="180" `+
+	_, _ = fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d"><defs><pattern id="still" width="320" height="180" `+
 		`patternUnits="userSpaceOnUse">%s</pattern></defs><rect width="100%%" height="100%%" fill="url(#still)"/></svg>`,
 		320*across, 180*down, still)
 }
