@@ -55,7 +55,7 @@ chaos: pg ## kill replicas and the database under load, and compare every answer
 soak: tools ## kill and flood the gateway longer than every change does (over an hour, loopback only)
 	@E2E_RACE=1 $(GO) test -tags soak ./e2e -run '^(TestFault|TestAPIOverspend|TestPayments)' -v -count=1 -parallel 6 -timeout 40m
 	@$(GO) test -race -tags soak ./billing/stripe -run '^TestAFlood' -v -count=1 -timeout 30m
-	@$(GO) test -tags soak ./e2e -run '^TestSpeed' -v -count=1 -parallel 1 -timeout 20m
+	@$(GO) test -tags soak ./e2e -run '^(TestSpeed|TestWalk|TestPages)' -v -count=1 -parallel 1 -timeout 20m
 	@$(GO) test -tags soak ./e2e -run '^TestChaos' -v -count=1 -timeout 90m
 
 fmt: ## format Go and templ

@@ -107,6 +107,9 @@ type tab struct {
 
 func newTab(t *testing.T, o playwright.BrowserNewContextOptions) *tab {
 	t.Helper()
+	if o.ReducedMotion == nil { // what pulses is drawn sixty times a second, for nobody
+		o.ReducedMotion = playwright.ReducedMotionReduce
+	}
 	ctx, err := browser(t).NewContext(o)
 	if err != nil {
 		t.Fatal(err)

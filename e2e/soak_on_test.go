@@ -11,3 +11,6 @@ const (
 
 	bothThemesEverywhere = true // or one theme in each size of a window
 )
+
+// walkingHands go through the stories. The keyboard is the stricter one; every other test of pages uses the mouse.
+var walkingHands = []string{"mouse", "keyboard"}

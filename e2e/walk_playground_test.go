@@ -109,19 +109,18 @@ func (w *walker) inspects() {
 	}
 }
 
-// walkPanes asks three models at once: one is refused, one is stopped, the third goes on until it is stopped as well. One
+// walkPanes asks four models at once: one is refused, one is stopped, another goes on until it is stopped as well. One
 // is the winner, the others come back, and another is.
 func walkPanes(w *walker) {
-	w.opensPlayground("walks-panes", cheapModel, "chat")
-	for n := 2; n <= 3; n++ {
-		w.button("Add model")
-		w.count("[data-pane]", n)
-	}
+	w.opensPlayground("walks-panes", cheapModel+"&model=meridian/atlas-large&model=quillon/folio-swift", "chat")
+	w.count("[data-pane]", 3)
+	w.button("Add model") // whichever comes next, and may be paused by a test of operators
+	w.count("[data-pane]", 4)
 	const first, second, third = "#play", "#play2", "#play3"
 	w.hand.presses(w.Locator(second + " [data-toggle-side]"))
 	w.hand.writes(w.Locator(second+` [data-param="temperature"] input`), "9")
 	w.hand.presses(w.Locator(second + " [data-toggle-side]"))
-	w.must(w.expect.Locator(w.Locator("[data-send-word]")).ToHaveText("Send to 3"))
+	w.must(w.expect.Locator(w.Locator("[data-send-word]")).ToHaveText("Send to 4"))
 	w.asks("simulate: pace=5ms\ncount to 4000")
 	w.shows(second+" [data-trouble]", "temperature")
 	w.shows(third+" [data-answer] [data-text]", "1 2 3")
@@ -135,7 +134,7 @@ func walkPanes(w *walker) {
 	w.count("[data-pane-list] > [data-pane]", 1)
 	w.shows("[data-picked]", "Going on with")
 	w.button("Bring back")
-	w.count("[data-pane-list] > [data-pane]", 3)
+	w.count("[data-pane-list] > [data-pane]", 4)
 	w.hand.presses(w.Locator(first + " [data-winner]"))
 	w.count("[data-pane-list] > [data-pane]", 1)
 	w.asks("echo: alone again")

@@ -43,13 +43,13 @@ var walks = []walk{
 	{"members", walkMembers},
 }
 
-// TestWalk goes through every story with the mouse and with the keyboard alone. Console errors, failed scripts and what
+// TestWalk goes through every story with the keyboard alone, and in make soak with the mouse as well. Console errors, failed scripts and what
 // the content security policy blocks are its failures as well.
 func TestWalk(t *testing.T) {
 	t.Parallel()
 	g := videoDemo(t)
 	for _, story := range walks {
-		for _, with := range []string{"mouse", "keyboard"} {
+		for _, with := range walkingHands {
 			t.Run(story.name+"/"+with, func(t *testing.T) {
 				t.Parallel()
 				p := newTab(t, deskSize)
