@@ -114,28 +114,14 @@ func (s *Service) tellBudgets(ctx context.Context) error {
 	return nil
 }
 
-// tellOfBudget writes to owners and admins, and to whoever made the key. An address that no mail can be sent to must not keep
-// the others from theirs.
+// tellOfBudget writes to owners and admins, and to whoever made the key.
 func (s *Service) tellOfBudget(ctx context.Context, tx *sqlx.Tx, b passedBudget) error {
 	people, err := budgetPeople(ctx, tx, b.AccountID, b.Maker)
 	if err != nil {
 		return err
 	}
 	letter, subject := b.letter(s.o.BaseURL)
-	for _, to := range people {
-		m, err := letter.To(to, subject, budgetEvent)
-		if err == nil {
-			err = s.o.Mail.Send(ctx, tx, m)
-		}
-		if err != nil && app.KindOf(err) == app.Invalid {
-			s.o.Log.Warn("somebody cannot be told by mail of a budget", "key_id", b.KeyID, "error", err)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.writeAll(ctx, tx, people, letter, subject, budgetEvent, b.KeyID)
 }
 
 func (b passedBudget) letter(baseURL string) (l mail.Letter, subject string) {
