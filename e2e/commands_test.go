@@ -123,7 +123,7 @@ func TestFaultSecondGatewayOnTheSameFolder(t *testing.T) {
 // and money, the call that died is charged what it was known to have delivered, and the rest of its hold is free.
 func TestFaultKilledGatewayComesBack(t *testing.T) {
 	t.Parallel()
-	dir := dataDir(t)
+	dir := grownDir(t)
 	_, simulatorURL := startSimulator(t)
 	first, err := startIn(dir, "--simulator-url", simulatorURL)
 	if err != nil {
@@ -209,7 +209,7 @@ func (g *gateway) postmaster(t *testing.T) int {
 // back, never 401, 402 or 404, and the replica recovers by itself.
 func TestFaultDatabaseIsAwayWhileServing(t *testing.T) {
 	t.Parallel()
-	dir := dataDir(t)
+	dir := grownDir(t)
 	_, simulatorURL := startSimulator(t)
 	owner, err := startIn(dir, "--simulator-url", simulatorURL)
 	if err != nil {

@@ -250,7 +250,7 @@ func databaseGoesAway(t *testing.T, g *gateway) {
 
 // databaseIsRestored puts the books back to where they were before some calls: the journal brings them in again.
 func databaseIsRestored(t *testing.T, _ *gateway) {
-	dir := dataDir(t)
+	dir := grownDir(t)
 	home := func() *gateway {
 		g, err := startIn(dir, "--pace", "0s")
 		if err != nil {
@@ -363,7 +363,7 @@ func filmIsCut(t *testing.T, at, ends string, renders int) {
 	}
 	_, upstream := startSimulator(t, "--render", "100ms")
 	m := &mortal{args: append(videoFlags(listening.address()), "--simulator-url", upstream)}
-	if m.home, err = startBinary(bin, []string{"UMG_FAILPOINT=" + at}, dataDir(t), m.args...); err != nil {
+	if m.home, err = startBinary(bin, []string{"UMG_FAILPOINT=" + at}, grownDir(t), m.args...); err != nil {
 		t.Fatal(err)
 	}
 	m.customer = filmmaker(t, m.home, strings.ToLower(at[:3]))

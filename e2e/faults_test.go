@@ -261,7 +261,7 @@ func newFaultHouse(t *testing.T) *faultHouse {
 	pid, upstreams := startSimulator(t, "--key", "simulated")
 	at, trusted := places(t, upstreams)
 	env := []string{wrongKeyVariable + "=nobody-knows-it", "SSL_CERT_FILE=" + trusted}
-	g, err := startBinary(bin, env, dataDir(t), "--simulator-url", upstreams)
+	g, err := startBinary(bin, env, grownDir(t), "--simulator-url", upstreams)
 	if err != nil {
 		t.Fatal(err)
 	}

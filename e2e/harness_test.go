@@ -190,9 +190,7 @@ func (g *gateway) stop() error {
 // start gives a test a gateway of its own, stopped when the test ends.
 func start(t *testing.T, args ...string) *gateway {
 	t.Helper()
-	dir := dataDir(t)
-	copyGrown(t, dir)
-	g, err := startIn(dir, args...)
+	g, err := startIn(grownDir(t), args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,9 +233,10 @@ func dataDir(t *testing.T) string {
 	return dir
 }
 
-// copyGrown puts the data of a demo that has started once into a folder: copying a database is ten times quicker than making one.
-func copyGrown(t *testing.T, dir string) {
+// grownDir is a folder with the data of a demo that has started once: copying a database is ten times quicker than making one.
+func grownDir(t *testing.T) string {
 	t.Helper()
+	dir := dataDir(t)
 	grownOnce.Do(func() {
 		grown = filepath.Join(buildDir, "grown")
 		var g *gateway
@@ -251,6 +250,7 @@ func copyGrown(t *testing.T, dir string) {
 	if out, err := exec.Command("cp", "-a", filepath.Join(grown, "data"), dir).CombinedOutput(); err != nil {
 		t.Fatalf("copying the data of a demo: %v\n%s", err, out)
 	}
+	return dir
 }
 
 // run runs a subcommand of the binary to its end and returns what it printed and its exit status.

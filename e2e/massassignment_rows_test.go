@@ -158,6 +158,13 @@ var assignments = map[string]assignment{
 	"POST /console/operator/pause":  {body: "kind=model&id=" + cheapModel, status: http.StatusNotFound, few: true},
 	"POST /console/operator/resume": {body: "kind=model&id=" + cheapModel, status: http.StatusNotFound, few: true},
 
+	"POST /console/operator/accounts/:id/add":       {body: deedBody, status: http.StatusNotFound, few: true},
+	"POST /console/operator/accounts/:id/take":      {body: deedBody, status: http.StatusNotFound, few: true},
+	"POST /console/operator/accounts/:id/freeze":    {body: deedBody, status: http.StatusNotFound, few: true},
+	"POST /console/operator/accounts/:id/unfreeze":  {body: deedBody, status: http.StatusNotFound, few: true},
+	"POST /console/operator/trials/codes":           {body: codeBody, status: http.StatusNotFound, few: true},
+	"POST /console/operator/trials/codes/:code/end": {status: http.StatusNotFound, few: true},
+
 	"POST /console/settings/notifications":             {body: "mail=webhook&console=webhook"},
 	"POST /console/settings/name":                      {body: "name={fresh}"},
 	"POST /console/settings/email":                     {body: passwordField + "&email={fresh}@example.com", few: true, scene: somebody},

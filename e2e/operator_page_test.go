@@ -123,7 +123,7 @@ func TestOperatorPagesAreNoneToOthers(t *testing.T) {
 	t.Parallel()
 	c := running(t).newCustomer(t, "owner")
 	owner := c.signedIn(t)
-	for _, path := range []string{"", "/metrics", "/catalog", "/catalog/1", "/catalog/1/catalog.yaml", "/pause?kind=model&id=" + cheapModel} {
+	for _, path := range []string{"", "/metrics", "/catalog", "/catalog/1", "/catalog/1/catalog.yaml", "/pause?kind=model&id=" + cheapModel, "/queues", "/trials"} {
 		if a := owner.visit(t, "/console/operator"+path, nil); a.status != http.StatusNotFound || strings.Contains(a.body, "/static/account-") {
 			t.Errorf("%s: %d", path, a.status)
 		}
@@ -137,6 +137,7 @@ func TestOperatorPagesAreNoneToOthers(t *testing.T) {
 	}
 	for path, says := range map[string]string{
 		"": cheapModel, "/metrics": "Gateway overhead", "/catalog": "What changed", "/pause?kind=model&id=" + cheapModel: "model_temporarily_unavailable",
+		"/queues": "Kinds of work", "/trials": "The policy in force",
 	} {
 		if a := owner.visit(t, "/console/operator"+path, nil); a.status != http.StatusOK || !strings.Contains(a.body, says) {
 			t.Errorf("%s: %d", path, a.status)

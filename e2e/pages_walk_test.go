@@ -85,9 +85,11 @@ func newReaders(t *testing.T) *tenants {
 	m := &tenants{g: g, owner: filmmaker(t, g, "reader"), routes: routesOf(t), things: map[string]string{
 		"model": cheapModel, "tool": "aider", "version": "1", "document": "errors",
 	}}
+	m.things["account"] = m.owner.accountID
 	m.signedIn = m.owner.signedIn(t)
 	m.makeThings(t)
 	m.owner.runsIt(t)
+	m.makeCode(t)
 	m.makePrompt(t)
 	m.makeLinks(t)
 	m.things["paused"], _ = g.ownModel(t)
@@ -96,6 +98,17 @@ func newReaders(t *testing.T) *tenants {
 	}
 	m.signedIn.visit(t, "/console/settings/security/codes", url.Values{})
 	return m
+}
+
+// makeCode makes a promotion code.
+func (m *tenants) makeCode(t *testing.T) {
+	t.Helper()
+	m.things["promo"] = "READERSCODE"
+	until := time.Now().UTC().AddDate(0, 1, 0).Format(time.DateOnly)
+	form := url.Values{"code": {m.things["promo"]}, "amount": {"10"}, "times": {"500"}, "until": {until}, "days": {"90"}, "reason": {"Spring"}}
+	if a := m.signedIn.visit(t, "/console/operator/trials/codes", form); a.status != http.StatusSeeOther {
+		t.Fatalf("no code: %d %s", a.status, a.body)
+	}
 }
 
 var sharedLink = regexp.MustCompile(`/console/shared/([A-Za-z0-9_-]+)`)

@@ -146,10 +146,10 @@ func TestSignInForgottenPassword(t *testing.T) {
 	p.focused("#email")
 	p.types("#email", c.Email)
 	p.key("Enter")
-	p.sees("Look into your mail")
+	p.sees("Check your mail")
 	p.check("forgot")
 	unknown := fmt.Sprintf("unknown-%d@example.com", time.Now().UnixNano())
-	if a := old.visit(t, "/console/forgot", url.Values{"email": {unknown}}); a.status != http.StatusOK || !strings.Contains(a.body, "Look into your mail") {
+	if a := old.visit(t, "/console/forgot", url.Values{"email": {unknown}}); a.status != http.StatusOK || !strings.Contains(a.body, "Check your mail") {
 		t.Errorf("an address nobody has: %d", a.status)
 	}
 

@@ -169,7 +169,7 @@ func (g *gateway) measured(t *testing.T) map[string]float64 {
 func watched(t *testing.T) (*gateway, *spanCollector) {
 	t.Helper()
 	r := newSpanCollector(t)
-	dir := dataDir(t)
+	dir := grownDir(t)
 	bin, err := gatewayBinary()
 	if err != nil {
 		t.Fatal(err)

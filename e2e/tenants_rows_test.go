@@ -30,6 +30,8 @@ const (
 	remixBody = `{"model":"meridian/reel","prompt":"again","remix_video_id":"{video}"}`
 	chatBody  = `{"model":"` + cheapModel + `","messages":[{"role":"user","content":"hi"}],"max_tokens":5}`
 	nameBody  = `{"name":"stolen"}`
+	codeBody  = "code=FORMYSELF&amount=100&times=9&until=2099-01-01&days=0&reason=mine"
+	deedBody  = "amount=5&reason=mine&step=do&once=adj_01kb4a7k2f8s4j6h1d9a3g5b7t&" + passwordField
 )
 
 // intrusions say what to put into each route that there is.
@@ -337,6 +339,23 @@ var intrusions = map[string]intrusion{
 	"GET /console/operator/catalog":                              {},
 	"GET /console/operator/catalog/:version":                     {},
 	"GET /console/operator/catalog/:version/catalog.yaml":        {},
+	"GET /console/operator/queues":                               {},
+	"GET /console/operator/queues/live":                          {},
+	"GET /console/operator/trials":                               {query: "made=FORMYSELF"},
+	"POST /console/operator/trials/codes":                        {body: codeBody},
+	"GET /console/operator/trials/codes/new":                     {},
+	"GET /console/operator/trials/codes/:code/end":               {},
+	"POST /console/operator/trials/codes/:code/end":              {},
+	"GET /console/operator/accounts":                             {query: "q={account}"},
+	"GET /console/operator/accounts/:id":                         {},
+	"GET /console/operator/accounts/:id/add":                     {},
+	"POST /console/operator/accounts/:id/add":                    {body: deedBody},
+	"GET /console/operator/accounts/:id/take":                    {},
+	"POST /console/operator/accounts/:id/take":                   {body: deedBody},
+	"GET /console/operator/accounts/:id/freeze":                  {},
+	"POST /console/operator/accounts/:id/freeze":                 {body: deedBody},
+	"GET /console/operator/accounts/:id/unfreeze":                {},
+	"POST /console/operator/accounts/:id/unfreeze":               {body: deedBody},
 	"GET /console/outbox":                                        {},
 	"GET /console/outbox/:id":                                    {},
 }

@@ -84,7 +84,8 @@ var kinds = map[string]string{
 	"videos": "video", "webhook_endpoints": "endpoint", "webhooks": "endpoint", "deliveries": "delivery", "keys": "key", "topups": "topup",
 	"top_ups": "topup", "requests": "request", "calls": "request", "outbox": "mail", "models": "model", "assets": "asset",
 	"recipes": "tool", "limits": "wish", "catalog": "version", "members": "member", "invitations": "invitation", "sessions": "session",
-	"callbacks": "token", "docs": "document", "prompts": "prompt", "shared": "shared", "shares": "share",
+	"callbacks": "token", "docs": "document", "prompts": "prompt", "shared": "shared", "shares": "share", "accounts": "account",
+	"codes": "promo",
 }
 
 // fill puts the ids of objects, or of none, into a route's path and body.

@@ -76,12 +76,17 @@ func walkContent(w *walker) {
 	w.hand.writes(w.Locator("#content-days"), "7")
 	w.button("Save choice")
 	w.must(w.expect.Locator(w.Locator("#content-days")).ToHaveValue("7"))
+	refused := w.c.call(w.t, http.MethodPost, chatPath, `{"model":"nobody/nothing","messages":[{"role":"user","content":"a word to be forgotten"}]}`)
 	id := w.recorded("echo: a word to be kept")
-	until(w.t, "the content is kept", func() bool {
-		var n int
-		err := w.c.db(w.t).Get(&n, `select count(*) from call_contents where request_id = $1`, id)
-		return err == nil && n == 1
-	})
+	db := w.c.db(w.t)
+	kept := func(request string) (n int) {
+		w.must(db.Get(&n, `select count(*) from call_contents where request_id = $1`, request))
+		return n
+	}
+	until(w.t, "the content is kept", func() bool { return kept(id) == 1 })
+	if code, n := refused.header.Get("X-Error-Code"), kept(refused.header.Get("X-Request-Id")); code != "model_not_found" || n != 0 {
+		w.t.Errorf("of a call that was refused as %q there are %d contents", code, n)
+	}
 	w.to("/requests/" + id)
 	w.shows("#content-answer", "a word to be kept")
 	w.hand.presses(w.Locator("[data-content=kept] header a"))

@@ -139,18 +139,35 @@ var ringed = strings.Replace(`async (e) => {
 	return false;
 }`, "LOOK", look, 1)
 
+// seek keeps in the page which element a locator stands for. Much is asked of it on the way, and a locator would look for it through
+// the whole page each time, by names that a screen reader would say.
+func (k keysHand) seek(what playwright.Locator) {
+	k.p.t.Helper()
+	_, err := what.Evaluate("e => { window.sought = e; }", nil)
+	k.p.must(err)
+}
+
+// sought asks what is sought for something, and gives nil where the page was drawn anew without it.
+func (k keysHand) sought(question string) (any, error) {
+	return k.p.Evaluate("() => window.sought?.isConnected ? (" + question + ")(window.sought) : null")
+}
+
 // reaches goes to a control, and fails with the way that was gone when it never comes, or cannot be seen to be there.
 func (k keysHand) reaches(what playwright.Locator) {
 	k.p.t.Helper()
 	k.p.must(k.p.expect.Locator(what).ToBeAttached())
 	k.p.drawn()
+	k.seek(what)
 	var way []string
 	for range keysMax {
-		step, err := what.Evaluate(towards, nil)
-		k.p.must(err)
+		step, err := k.sought(towards)
+		if err != nil || step == nil {
+			k.seek(what)
+			continue
+		}
 		key, times, at := step.([]any)[0].(string), step.([]any)[1].(int), step.([]any)[2].(string)
 		if key == "" {
-			if seen, err := what.Evaluate(ringed, nil); err != nil || seen != true {
+			if seen, err := k.sought(ringed); err != nil || seen != true {
 				k.p.t.Errorf("nothing shows that the keyboard is on %s of %s, %v: %v", at, k.p.URL(), err, way)
 			}
 			return
@@ -170,8 +187,8 @@ func (k keysHand) reaches(what playwright.Locator) {
 func (k keysHand) presses(what playwright.Locator) {
 	k.p.t.Helper()
 	k.reaches(what)
-	how, err := what.Evaluate(`e => e.type === "radio" || e.getAttribute("role") === "tab" ? (e.checked || e.ariaSelected === "true" ? "" : " ")
-		: e.type === "checkbox" ? " " : "Enter"`, nil)
+	how, err := k.sought(`e => e.type === "radio" || e.getAttribute("role") === "tab" ? (e.checked || e.ariaSelected === "true" ? "" : " ")
+		: e.type === "checkbox" ? " " : "Enter"`)
 	k.p.must(err)
 	if how == " " {
 		k.p.key("Space")

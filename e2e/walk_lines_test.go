@@ -96,7 +96,8 @@ var walked = []struct{ promise, by string }{
 
 	// Operators, 2.14.
 	{"operator: traffic, pause and resume, metrics, versions of models and prices", "operator"},
-	{"operator: limits answered, credit given with a reason", "operator"},
+	{"operator: limits answered, an account found, credit given with a reason", "operator"},
+	{"operator: queues, trials, a promotion code made and ended", "operator"},
 	{"operator: a provider that fails is seen", "TestOperatorSeesAnUpstreamEjected"},
 }
 

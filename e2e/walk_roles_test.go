@@ -37,8 +37,8 @@ func walkDeveloper(w *walker) {
 	w.must(w.expect.Page(w.Page).ToHaveURL(regexp.MustCompile("/console/sign-in")))
 }
 
-// walkOperator pauses a model and lets it go on, answers who asks for more, looks at the catalog's versions and prices, and gives credit,
-// which its owner sees with the reason.
+// walkOperator pauses a model and lets it go on, answers who asks for more, looks at the catalog's versions and prices, and gives credit to
+// an account, whose owner sees it with the reason.
 func walkOperator(w *walker) {
 	w.c = w.c.newCustomer(w.t, "walks-operator")
 	w.c.signedIn(w.t).visit(w.t, "/console/limits", url.Values{"model": {""}, "times": {"5"}, "reason": {"A launch on Monday."}})
@@ -68,6 +68,34 @@ func walkOperator(w *walker) {
 	w.link("Limit requests")
 	w.answersLimits()
 	w.givesCredit()
+	w.makesCode()
+}
+
+// makesCode looks at the queues and at the trials, and makes a promotion code and ends it.
+func (w *walker) makesCode() {
+	w.t.Helper()
+	w.menu("Operator")
+	w.title("Traffic")
+	w.link("Queues")
+	w.title("Queues")
+	w.count(`[data-testid="queue"]`, 6)
+	w.link("Refresh")
+	w.title("Queues")
+	w.link("Trials and codes")
+	w.title("Trials and codes")
+	w.link("Create a code")
+	code, err := w.Locator("#code").InputValue()
+	w.must(err)
+	w.text("Dollars for each account", "3")
+	w.text("How many accounts", "1")
+	w.hand.writes(w.Locator("#code-reason"), "The walk")
+	w.button("Create the code")
+	w.sees("The code is made")
+	w.shows(`[data-code="`+code+`"]`, "The walk")
+	w.link("End " + code + " now")
+	w.button("End the code")
+	w.sees("The code " + code + " has ended")
+	w.shows(`[data-code="`+code+`"]`, "by "+w.c.Email)
 }
 
 // answersLimits answers what the account of the walk asked for.
@@ -84,12 +112,25 @@ func (w *walker) answersLimits() {
 	w.shows(".limits-wishes", "Enjoy the launch")
 }
 
-// givesCredit adjusts a balance by the command, and finds the entry with its reason in the ledger.
+// givesCredit adds credit on the account's page for operators, and finds the entry with its reason in the ledger.
 func (w *walker) givesCredit() {
 	w.t.Helper()
-	if out, status := run(w.t, []string{"DATABASE_URL=" + w.c.databaseURL(w.t)}, "credit", "grant", w.c.Email, "2.5", "--reason", "An outage"); status != 0 {
-		w.t.Fatal(out)
-	}
+	w.menu("Operator")
+	w.title("Traffic")
+	w.link("Accounts")
+	w.title("Accounts")
+	w.text("Find", w.c.Email)
+	w.count(`[data-testid="account"]`, 1)
+	w.at(`[data-testid="account"] a.row-link`)
+	w.link("Add credit")
+	w.text("Amount", "2.5")
+	w.text("Reason", "An outage")
+	w.button("Continue")
+	w.sees("You are a member of this account")
+	w.text("Your current password", w.c.Password)
+	w.button("Add $2.50")
+	w.sees("Added $2.50 to")
+	w.shows(`[data-testid="entry"]`, "by "+w.c.Email)
 	w.menu("Billing")
 	w.link("Ledger")
 	w.title("Ledger")

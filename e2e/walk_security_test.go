@@ -48,7 +48,7 @@ func (w *walker) resets(password string) {
 	w.link("Forgot your password?")
 	w.text("E-mail", w.c.Email)
 	w.hand.presses(w.Locator("main button[type=submit]"))
-	w.sees("Look into your mail")
+	w.sees("Check your mail")
 	w.open(w.c.ConsoleURL + newPerson(w.t, w.c.gateway).mailedLink(w.t, "reset_password", w.c.Email))
 	w.hand.writes(w.Locator("#password"), password)
 	w.hand.presses(w.Locator("main form button[type=submit]").Last())

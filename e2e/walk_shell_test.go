@@ -54,20 +54,29 @@ func (w *walker) finds(words, hit string) {
 // jumps goes to a page of the menu by two keys, or by its link.
 func (w *walker) jumps(key, page string) {
 	w.t.Helper()
-	w.hand.shortcut([]string{"g", key}, w.Locator(`.sidebar [data-jump="`+key+`"]`))
+	there := w.Locator("main h1", playwright.PageLocatorOptions{HasText: page})
+	w.again(there, func() { w.hand.shortcut([]string{"g", key}, w.Locator(`.sidebar [data-jump="`+key+`"]`)) })
 	w.title(page)
+}
+
+// again does something until it shows, three times at most: a key that falls between two pages is pressed again, as people do.
+func (w *walker) again(shows playwright.Locator, do func()) {
+	w.t.Helper()
+	for range 3 {
+		do()
+		if shows.First().WaitFor(playwright.LocatorWaitForOptions{Timeout: new(5000.0)}) == nil {
+			return
+		}
+	}
 }
 
 // opensShortcuts shows the list of shortcuts, by its key or by the menu of the account.
 func (w *walker) opensShortcuts() {
 	w.t.Helper()
 	list := w.Locator("dialog[open] .shortcuts")
-	for range 3 { // a key that falls between two pages is pressed again, as people do
+	w.again(list, func() {
 		w.hand.shortcut([]string{"?"}, w.Locator("#account-menu-button"), w.Locator("#account-menu [data-shortcuts]"))
-		if list.WaitFor(playwright.LocatorWaitForOptions{Timeout: new(5000.0)}) == nil {
-			break
-		}
-	}
+	})
 	w.must(w.expect.Locator(list).ToContainText("Search and commands"))
 }
 

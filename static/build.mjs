@@ -136,7 +136,7 @@ emit("noscript.css", read("src", "noscript.css"));
 // Sheets that only some pages need, so that no other waits for them: views.go says which.
 const sheets = {
   "money.css": ["billing", "usage", "requests"],
-  "account.css": ["account", "keys", "assets", "operator"],
+  "account.css": ["account", "keys", "assets", "operator", "operatorwork"],
   "models.css": ["modelpages"],
   "play.css": ["play", "playparts", "video", "videoplay", "prompts"],
   "start.css": ["start", "notices"],

@@ -1319,7 +1319,7 @@ func assetState(a Asset, s Shell) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else if a.late(s.Now) {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 83, "<span class=\"cell-sub asset-reason\">takes longer than usual; reload to look again</span>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 83, "<span class=\"cell-sub asset-reason\">Takes longer than usual; reload to look again</span>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -1576,7 +1576,7 @@ func assetCard(a Asset, s Shell) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else if a.late(s.Now) {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 103, "<p class=\"video-card-facts asset-reason\">takes longer than usual; reload to look again</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 103, "<p class=\"video-card-facts asset-reason\">Takes longer than usual; reload to look again</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -73,9 +73,20 @@ func (e AuditEntry) kind() string {
 	case AuditKey:
 		return "API key"
 	case AuditOperator:
-		return "By command"
+		if strings.HasPrefix(e.Agent, operatorCommand) {
+			return "By command"
+		}
+		return "In the console"
 	}
 	return "By itself"
+}
+
+// operatorCommand is what the programs are called by which operators do things, before the command.
+const operatorCommand = "gateway "
+
+// browsed reports whether it was done with a browser.
+func (e AuditEntry) browsed() bool {
+	return e.Agent != "" && e.Actor == AuditUser
 }
 
 // on is what it was done to, as people call it.
@@ -88,7 +99,7 @@ func (e AuditEntry) on() string {
 
 // agent is the program it was done with. A browser tells more than people care for.
 func (e AuditEntry) agent() string {
-	if e.Actor == AuditUser && e.Agent != "" {
+	if e.browsed() {
 		return Device(e.Agent)
 	}
 	return e.Agent

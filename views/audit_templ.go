@@ -44,7 +44,7 @@ func AuditPage(l AuditLog) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"audit-head\"><p class=\"muted\">Who changed what in this account, and from where, newest first. Entries are never changed. Times of filters are days in UTC.</p><span id=\"audit-export\"><a class=\"btn\" data-variant=\"outline\" data-size=\"sm\" href=\"")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<div class=\"audit-head\"><p class=\"muted\">Who changed what in this account, and from where, newest first. Entries are never changed. The days of the filters are in UTC.</p><span id=\"audit-export\"><a class=\"btn\" data-variant=\"outline\" data-size=\"sm\" href=\"")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -3,6 +3,7 @@ package views
 import (
 	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	"umg/app"
@@ -144,7 +145,22 @@ func (l SpendLine) share(of app.Amount) string {
 	if l.Cost > 0 {
 		part = max(part, 1)
 	}
-	return Percent(int64(part), int64(of/scale))
+	return tenthOf(int64(part), int64(of/scale))
+}
+
+// tenthOf prints a share to the nearest tenth of a percent, so that a column of shares lines up and adds up to about all.
+func tenthOf(part, whole int64) string {
+	if whole <= 0 || part <= 0 || part >= whole {
+		return Percent(part, whole)
+	}
+	switch tenths := (part*2000/whole + 1) / 2; tenths {
+	case 0:
+		return "<0.1%"
+	case 1000:
+		return ">99.9%"
+	default:
+		return strconv.FormatInt(tenths/10, 10) + "." + strconv.FormatInt(tenths%10, 10) + "%"
+	}
 }
 
 // said is the sentence that says what the table adds up to.

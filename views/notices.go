@@ -78,7 +78,7 @@ func AlwaysTold() []NotifyEvent {
 	return []NotifyEvent{
 		{Title: "Key found in public", Text: "A secret of the account was reported, and its key is switched off.", Mailed: true, Shown: true},
 		{Title: "Account frozen", Text: "Nothing may cost the account anything until that is settled.", Shown: true},
-		{Title: "Signing in", Text: "Links to verify an address, to set a new password, and changes of your e-mail address.", Mailed: true},
+		{Title: "Signing in", Text: "Links to verify an address, to set a new password, and changes of your address.", Mailed: true},
 		{Title: "People", Text: "Invitations to an account, and that an account was deleted.", Mailed: true},
 	}
 }

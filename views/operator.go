@@ -14,6 +14,9 @@ const (
 	operatorPath = "/console/operator"
 	metricsPath  = operatorPath + "/metrics"
 	historyPath  = operatorPath + "/catalog"
+
+	operatorAccountsPath = operatorPath + "/accounts"
+
 	unknownSpan  = "–"
 	troubleNamed = 3 // models in a sentence
 )
@@ -21,9 +24,12 @@ const (
 // operatorTabs are the pages of who runs the gateway. The first is what the menu leads to.
 var operatorTabs = []ui.NavItem{
 	{Icon: ui.IconRadio, Text: "Traffic", Href: operatorPath},
-	{Icon: ui.IconGauge, Text: "Metrics", Href: metricsPath},
-	{Icon: ui.IconHistory, Text: "Catalog history", Href: historyPath},
+	{Icon: ui.IconActivity, Text: "Queues", Href: queuesPath},
+	{Icon: ui.IconUsers, Text: "Accounts", Href: operatorAccountsPath},
+	{Icon: ui.IconGift, Text: "Trials and codes", Href: trialsPath},
 	{Icon: ui.IconSliders, Text: "Limit requests", Href: limitAnswersPath},
+	{Icon: ui.IconHistory, Text: "Catalog history", Href: historyPath},
+	{Icon: ui.IconGauge, Text: "Metrics", Href: metricsPath},
 }
 
 // Traffic is where calls go at this moment: the models with their routes, and the providers.
@@ -450,6 +456,8 @@ func (t Traffic) said() verdict {
 		words = append(words, counted(int64(stopped), "provider is", "providers are")+" paused")
 	}
 	switch {
+	case len(t.Models) == 0:
+		return verdict{ui.Warning, "No model takes calls: the catalog has none."}
 	case len(bad) > 0:
 		return verdict{ui.Warning, strings.Join(words, "; ") + "."}
 	case len(words) > 0:
@@ -473,20 +481,4 @@ func (t Traffic) sums() (calls, failures, inFlight int64) {
 		}
 	}
 	return calls, failures, inFlight
-}
-
-// ordinal is a place in a row: 1st, 2nd, 3rd, 4th.
-func ordinal(n int64) string {
-	text, tens, ones := strconv.FormatInt(n, 10), n/10%10, n%10
-	switch {
-	case tens == 1:
-		return text + "th"
-	case ones == 1:
-		return text + "st"
-	case ones == 2:
-		return text + "nd"
-	case ones == 3:
-		return text + "rd"
-	}
-	return text + "th"
 }

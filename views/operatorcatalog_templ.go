@@ -80,7 +80,7 @@ func CatalogHistoryPage(h CatalogHistory) templ.Component {
 				}
 				templ_7745c5c3_Err = ui.EmptyState(ui.EmptyProps{
 					Icon: ui.IconHistory, Title: "Nothing was applied yet",
-					Text: "Put a catalog in force with gateway catalog apply FILE. Each apply that changes something shows up here.",
+					Text: "Put a catalog in force with “gateway catalog apply FILE”. Each apply that changes something shows up here.",
 				}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

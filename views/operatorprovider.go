@@ -112,3 +112,27 @@ func list(names []string, most int) string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// again says how often a route was left out, after the first time.
+func (s RouteSeen) again() string {
+	if s.Ejections < 2 {
+		return ""
+	}
+	return "for the " + ordinal(s.Ejections) + " time"
+}
+
+// ordinal is a place in a row: 1st, 2nd, 3rd, 4th.
+func ordinal(n int64) string {
+	text, tens, ones := strconv.FormatInt(n, 10), n/10%10, n%10
+	switch {
+	case tens == 1:
+		return text + "th"
+	case ones == 1:
+		return text + "st"
+	case ones == 2:
+		return text + "nd"
+	case ones == 3:
+		return text + "rd"
+	}
+	return text + "th"
+}

@@ -56,7 +56,10 @@ type PriceLine struct {
 
 func (l PriceLine) label() string {
 	if w, known := meterWords[l.Meter]; known {
-		return strings.TrimPrefix(w.label, "Each ")
+		if unit, each := strings.CutPrefix(w.label, "Each "); each {
+			return strings.ToUpper(unit[:1]) + unit[1:] + "s"
+		}
+		return w.label
 	}
 	return l.Meter
 }
@@ -183,6 +186,9 @@ const crashedReason = "crashed"
 func (d RequestDetail) timeline() []moment {
 	r := d.Request
 	key := "With the key " + r.KeyName + "."
+	if id, deleted := strings.CutPrefix(r.KeyName, "deleted key "); deleted {
+		key = "With the deleted key " + id + "."
+	}
 	if r.KeyID == "" && r.KeyName == "Playground" {
 		key = "From the playground, by a member of the account."
 	}

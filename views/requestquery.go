@@ -96,7 +96,7 @@ var requestFields = []requestField{
 	{"provider", "Provider", func(q *RequestQuery) *string { return &q.Provider }, filterText, nil},
 	{"key", "Key", func(q *RequestQuery) *string { return &q.KeyID }, filterText, nil},
 	{"tag", "Tag", func(q *RequestQuery) *string { return &q.Tag }, filterText, nil},
-	{"source", "From", func(q *RequestQuery) *string { return &q.Source }, choiceOf(sourceOptions), sourceOptions},
+	{"source", "Made by", func(q *RequestQuery) *string { return &q.Source }, choiceOf(sourceOptions), sourceOptions},
 	{"style", "Style", func(q *RequestQuery) *string { return &q.Style }, filterText, styleOptions},
 	{"streamed", "", func(q *RequestQuery) *string { return &q.Streamed }, choiceOf(streamedOptions), streamedOptions},
 	{"outcome", "Result", func(q *RequestQuery) *string { return &q.Outcome }, filterText, outcomeOptions},

@@ -65,6 +65,18 @@ func (r LoggedRequest) ended() string {
 	}
 }
 
+// denseAmount is what was used, in one line: a video has a length and no tokens.
+func (r LoggedRequest) denseAmount() string {
+	switch {
+	case !r.isVideo():
+		return Count(r.Input) + " / " + Count(r.Output)
+	case r.Seconds > 0:
+		return secondsLabel(int(r.Seconds))
+	default:
+		return "–"
+	}
+}
+
 // usedModel is the provider and its model, where these say more than what was asked for.
 func (r LoggedRequest) usedModel() string {
 	switch {

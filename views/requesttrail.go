@@ -184,6 +184,9 @@ func (d RequestDetail) failedTook() (took time.Duration) {
 	return took
 }
 
+// untimed reports whether nothing but words is known of a step, which then have its whole line.
+func (s trailStep) untimed() bool { return len(s.bars) == 0 && s.took <= 0 }
+
 // begunWords is when a step began.
 func (s trailStep) begunWords() string {
 	switch {

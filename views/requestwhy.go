@@ -45,6 +45,9 @@ func whyEnded(d RequestDetail) string {
 	return "Why did it not succeed?"
 }
 
+// closedByClient is the code of a call whose client left; that it left is all its cause says.
+const closedByClient = "client_closed_request"
+
 // refusedReason is the settlement rule of a request that the provider did not take.
 const refusedReason = "request_refused"
 
@@ -158,7 +161,8 @@ func holds(RequestDetail) bool { return true }
 func ruleText(d RequestDetail) string { return d.Rule.Text }
 
 func (d RequestDetail) hasCause() bool {
-	return d.Request.ErrorCode != "" && d.Request.cause() != d.Request.ErrorCode
+	cause := d.Request.cause()
+	return d.Request.ErrorCode != "" && cause != d.Request.ErrorCode && cause+"." != d.Rule.When && cause != causes[closedByClient]
 }
 
 func (d RequestDetail) triedAgain() bool { return d.Attempts > 1 }
@@ -247,6 +251,6 @@ var fixes = map[string]string{
 	"upstream_timeout":              "It is safe to send it again. A stream shows sooner that something is coming.",
 	"service_unavailable":           "It is safe to send it again in a few seconds.",
 	"internal_error":                "The fault is ours and has been recorded. Tell us the id of the request if it happens again.",
-	"client_closed_request":         "Your side closed the connection. Raise the timeout of your client if that was not meant.",
+	closedByClient:                  "Your side closed the connection. Raise the timeout of your client if that was not meant.",
 	"shutting_down":                 "It is safe to send it again at once.",
 }

@@ -361,7 +361,7 @@ func ForgotPage(f Forgot) templ.Component {
 			}
 			ctx = templ.InitializeContext(ctx)
 			if f.Sent {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<header><h1>Look into your mail</h1><p role=\"status\">If somebody has signed up with <strong class=\"wrap-anywhere\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 16, "<header><h1>Check your mail</h1><p role=\"status\">If somebody has signed up with <strong class=\"wrap-anywhere\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

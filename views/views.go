@@ -235,7 +235,8 @@ type sheet struct {
 
 // sheets are loaded after the one that all pages share.
 var sheets = []sheet{
-	{name: "money.css", begins: []string{billingPath, usagePath, requestsPath}, hidden: []string{metricsPath}},
+	{name: "money.css", begins: []string{billingPath, usagePath, requestsPath},
+		hidden: []string{metricsPath, operatorAccountsPath, trialsPath}},
 	{name: "account.css", begins: []string{settingsPath, "/console/keys", "/console/assets", limitsPath}, hidden: []string{operatorPath}},
 	{name: "models.css", begins: []string{"/console/models", comparePath}},
 	{name: "play.css", begins: []string{"/console/playground", "/console/videos", "/console/assets", "/console/prompts", "/console/shared"}},

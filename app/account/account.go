@@ -16,6 +16,7 @@ import (
 
 	"umg/app"
 	"umg/app/audit"
+	"umg/app/mail"
 	"umg/app/postgres"
 	"umg/billing"
 )
@@ -54,10 +55,10 @@ type Options struct {
 	Random     io.Reader
 	Log        *slog.Logger
 	Trial      TrialPolicy
-	SignUpsMax int      // sign-ups an hour from one address before it has to wait; zero takes the default
-	Mail       Mailer   // nil: e-mail addresses are not verified
-	BaseURL    string   // scheme and host that links in mails begin with
-	Key        [32]byte // the server's secret; commands that neither sign anybody in nor seal anything may leave it zero
+	SignUpsMax int         // sign-ups an hour from one address before it has to wait; zero takes the default
+	Mail       mail.Sender // nil: e-mail addresses are not verified
+	BaseURL    string      // scheme and host that links in mails begin with
+	Key        [32]byte    // the server's secret; commands that neither sign anybody in nor seal anything may leave it zero
 }
 
 // Service makes users, accounts and keys.

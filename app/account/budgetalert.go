@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,7 +122,9 @@ func (s *Service) tellOfBudget(ctx context.Context, tx *sqlx.Tx, b passedBudget)
 		return err
 	}
 	letter, subject := b.letter(s.o.BaseURL)
-	return s.writeAll(ctx, tx, people, letter, subject, budgetEvent, b.KeyID)
+	return mail.SendAll(ctx, tx, s.o.Mail, s.o.Log, mail.Round{
+		Letter: letter, Subject: subject, Kind: budgetEvent, To: people, About: slog.String("key_id", b.KeyID),
+	})
 }
 
 func (b passedBudget) letter(baseURL string) (l mail.Letter, subject string) {

@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -94,19 +95,20 @@ func (s *Service) tellOfEnd(ctx context.Context, d desk, members []Member) error
 		return nil
 	}
 	for _, member := range members {
-		m, err := mail.Letter{
-			Title: "An account was deleted",
+		letter := mail.Letter{
+			Title: "The account " + d.name + " was deleted",
 			Paragraphs: []string{
 				fmt.Sprintf("An owner deleted the account “%s”, of which you were %s. Its keys are refused from now on, and its videos, "+
 					"assets and webhooks are removed. This cannot be undone.", d.name, member.Role),
 				"Whoever was a member of no other account has no sign-in any more; what was known of them is erased.",
 			},
 			Footer: "Records of what was bought and charged are kept, because the law asks for them.",
-		}.To(member.Email, "The account "+d.name+" was deleted", "account_deleted")
-		if err != nil {
-			return err
 		}
-		if err := s.o.Mail.Send(ctx, d.tx, m); err != nil {
+		err := mail.SendAll(ctx, d.tx, s.o.Mail, s.o.Log, mail.Round{
+			Letter: letter, Subject: letter.Title, Kind: "account_deleted", To: []string{member.Email},
+			About: slog.String("account_id", d.p.AccountID),
+		})
+		if err != nil {
 			return err
 		}
 	}

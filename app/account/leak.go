@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"slices"
 	"strings"
@@ -117,25 +118,7 @@ func (s *Service) tellOfLeak(ctx context.Context, tx *sqlx.Tx, k Key, place stri
 		Action: mail.Action{Label: "Open the key", URL: s.o.BaseURL + "/console/keys/" + k.ID},
 		Footer: "You get this message as an owner or admin of the account, or because you made the key.",
 	}
-	return s.writeAll(ctx, tx, people, letter, "The key "+k.Name+" was found in public", "key_leaked", k.ID)
-}
-
-// writeAll sends a letter about a key to several people. An address that no mail can be sent to must not keep the others from theirs.
-func (s *Service) writeAll(
-	ctx context.Context, tx *sqlx.Tx, people []string, letter mail.Letter, subject, kind, keyID string,
-) error {
-	for _, to := range people {
-		m, err := letter.To(to, subject, kind)
-		if err == nil {
-			err = s.o.Mail.Send(ctx, tx, m)
-		}
-		if err != nil && app.KindOf(err) == app.Invalid {
-			s.o.Log.Warn("somebody cannot be told by mail of a key", "key_id", keyID, "about", kind, "error", err)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return mail.SendAll(ctx, tx, s.o.Mail, s.o.Log, mail.Round{
+		Letter: letter, Subject: "The key " + k.Name + " was found in public", Kind: "key_leaked", To: people, About: slog.String("key_id", k.ID),
+	})
 }

@@ -225,3 +225,9 @@ func (s *Service) EndOtherSessions(ctx context.Context, p app.Principal, keepID 
 	})
 	return n, storeError("end sessions", err)
 }
+
+// Prove checks the password of whoever is signed in once more, before something that a stolen session must not do.
+func (s *Service) Prove(ctx context.Context, p app.Principal, password string) error {
+	_, err := s.proved(ctx, p.UserID, password)
+	return err
+}

@@ -3,7 +3,10 @@ package account
 import (
 	"context"
 	"database/sql"
+	"encoding/base32"
 	"errors"
+	"fmt"
+	"io"
 	"regexp"
 	"strings"
 	"time"
@@ -21,8 +24,10 @@ const (
 	promoReasonRunesMax = 200
 	promoTimesMax       = 1_000_000
 	promoDaysMax        = 3650
-	promoListMax        = 500
+	PromosListed        = 500 // the latest
 	promoAmountMax      = 100_000 * app.Dollar
+	promoMadeBytes      = 8
+	promoMadeLength     = 12 // 60 bits, far more than anybody can try
 )
 
 // A code is guessed with few tries and then with long waits: by an account, and from one address whatever account asks.
@@ -45,6 +50,7 @@ type Promo struct {
 	CreatedBy string     `db:"created_by"`
 	CreatedAt time.Time  `db:"created_at"`
 	ExpiresAt time.Time  `db:"expires_at"` // of the code
+	EndedBy   string     `db:"ended_by"`   // who ended it before its time; empty for nobody
 }
 
 // Redeemed is what a code gave.
@@ -71,9 +77,9 @@ func (s *Service) CreatePromo(ctx context.Context, p Promo) (Promo, error) {
 	case p.Amount <= 0 || p.Amount > promoAmountMax:
 		return Promo{}, invalid("amount", "A code gives more than $0 and at most $%s.", promoAmountMax)
 	case p.Times < 1 || p.Times > promoTimesMax:
-		return Promo{}, invalid("times", "A code is redeemed 1 to %d times.", promoTimesMax)
+		return Promo{}, invalid("times", "A code is redeemed 1 to 1,000,000 times.")
 	case p.Days < 0 || p.Days > promoDaysMax:
-		return Promo{}, invalid("days", "The credit lasts 1 to %d days, or 0 for ever.", promoDaysMax)
+		return Promo{}, invalid("days", "The credit lasts 1 to 3,650 days, or 0 for ever.")
 	case !p.ExpiresAt.After(p.CreatedAt):
 		return Promo{}, invalid("until", "The code ends in the past.")
 	case utf8.RuneCountInString(p.Reason) > promoReasonRunesMax || !utf8.ValidString(p.Reason) || strings.ContainsRune(p.Reason, 0):
@@ -81,20 +87,38 @@ func (s *Service) CreatePromo(ctx context.Context, p Promo) (Promo, error) {
 	}
 	made, err := insertPromo(ctx, s.db, p)
 	if err == nil && !made {
-		err = app.Errorf(app.Conflict, "promo_exists", "There is a code %s already.", p.Code)
+		err = app.Errorf(app.Conflict, "promo_exists", "There is a code %s already.", p.Code).At("code")
 	}
 	return p, storeError("make promotion code", err)
 }
 
 // Promos are the latest codes, for operators.
 func (s *Service) Promos(ctx context.Context) ([]Promo, error) {
-	list, err := selectPromos(ctx, s.db, promoListMax)
+	list, err := selectPromos(ctx, s.db, PromosListed)
 	return list, storeError("read promotion codes", err)
 }
 
-// EndPromo ends a code now. What it gave stays.
-func (s *Service) EndPromo(ctx context.Context, typed string) error {
-	found, err := endPromo(ctx, s.db, codeOf(typed), s.o.Now().UTC())
+// FindPromo is the code that is written so, whether it has ended or not.
+func (s *Service) FindPromo(ctx context.Context, typed string) (Promo, error) {
+	p, err := selectPromo(ctx, s.db, codeOf(typed))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = errNoPromo()
+	}
+	return p, storeError("read promotion code", err)
+}
+
+// NewPromoCode is a code that nobody has, and that nobody guesses.
+func (s *Service) NewPromoCode() (string, error) {
+	raw := make([]byte, promoMadeBytes)
+	if _, err := io.ReadFull(s.o.Random, raw); err != nil {
+		return "", fmt.Errorf("account: make promotion code: %w", err)
+	}
+	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(raw)[:promoMadeLength], nil
+}
+
+// EndPromo ends a code now. What it gave stays. Who did it is kept unless the code had ended already.
+func (s *Service) EndPromo(ctx context.Context, typed, by string) error {
+	found, err := endPromo(ctx, s.db, codeOf(typed), by, s.o.Now().UTC())
 	if err == nil && !found {
 		err = errNoPromo()
 	}

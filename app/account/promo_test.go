@@ -67,7 +67,7 @@ func TestCodesAreNotGuessedAndEnd(t *testing.T) {
 	must(t, err)
 	_, err = b.RedeemPromo(t.Context(), dev.Principal(), "GOODCODE")
 	wantError(t, err, app.Forbidden, "role_not_allowed")
-	must(t, b.EndPromo(t.Context(), "good code"))
+	must(t, b.EndPromo(t.Context(), "good code", "op"))
 	_, err = b.RedeemPromo(t.Context(), u.Principal(), "GOODCODE")
 	wantError(t, err, app.NotFound, "promo_not_found")
 	for range promoAccount.free {

@@ -8,7 +8,7 @@ import (
 	"umg/app/postgres"
 )
 
-const promoColumns = `code, amount_nanos, redemptions_max, redeemed, credit_days, reason, created_by, created_at, expires_at`
+const promoColumns = `code, amount_nanos, redemptions_max, redeemed, credit_days, reason, created_by, created_at, expires_at, ended_by`
 
 func insertPromo(ctx context.Context, q postgres.Queryer, p Promo) (bool, error) {
 	done, err := q.ExecContext(ctx, `
@@ -27,8 +27,15 @@ func selectPromos(ctx context.Context, q postgres.Queryer, limit int) (list []Pr
 	return list, err
 }
 
-func endPromo(ctx context.Context, q postgres.Queryer, code string, now time.Time) (bool, error) {
-	done, err := q.ExecContext(ctx, `update promo_codes set expires_at = least(expires_at, $2) where code = $1`, code, now)
+func selectPromo(ctx context.Context, q postgres.Queryer, code string) (p Promo, err error) {
+	err = q.GetContext(ctx, &p, `select `+promoColumns+` from promo_codes where code = $1`, code)
+	return p, err
+}
+
+func endPromo(ctx context.Context, q postgres.Queryer, code, by string, now time.Time) (bool, error) {
+	done, err := q.ExecContext(ctx, `
+		update promo_codes set ended_by = case when expires_at > $2 then $3 else ended_by end, expires_at = least(expires_at, $2)
+		where code = $1`, code, now, by)
 	if err != nil {
 		return false, err
 	}

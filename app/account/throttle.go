@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"math/bits"
 	"net/netip"
 	"time"
@@ -119,10 +120,17 @@ func (t throttle) admit(ctx context.Context, tries ...try) error {
 
 // spoken is a wait in words, rounded up.
 func spoken(d time.Duration) string {
+	count, unit := (d+time.Second-1)/time.Second, "second"
 	if d > 2*time.Minute {
-		return ((d + time.Minute - 1).Truncate(time.Minute)).String()
+		count, unit = (d+time.Minute-1)/time.Minute, "minute"
 	}
-	return (d + time.Second - 1).Truncate(time.Second).String()
+	if d > 2*time.Hour {
+		count, unit = (d+time.Hour-1)/time.Hour, "hour"
+	}
+	if count != 1 {
+		unit += "s"
+	}
+	return fmt.Sprintf("%d %s", count, unit)
 }
 
 // placeOf is what counts as one address: an IPv4 address, or the subnet of an IPv6 one.

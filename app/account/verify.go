@@ -30,11 +30,6 @@ var (
 	linkIP    = rule{scope: "link_ip", free: 30, first: time.Minute, most: time.Hour, window: time.Hour}
 )
 
-// Mailer takes mail for delivery, in the transaction of q, so that nothing is sent about what did not happen.
-type Mailer interface {
-	Send(ctx context.Context, q postgres.Queryer, m mail.Message) error
-}
-
 // Verification is what came of opening a link: the user, and their trial credit where there is any.
 type Verification struct {
 	User  User

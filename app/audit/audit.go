@@ -43,7 +43,7 @@ type Actor string
 const (
 	ByUser     Actor = "user"
 	ByKey      Actor = "key"
-	ByOperator Actor = "operator" // a command of whoever runs the gateway
+	ByOperator Actor = "operator" // whoever runs the gateway
 	BySystem   Actor = "system"   // the gateway itself, such as a leaked key that it switched off
 )
 
@@ -60,7 +60,7 @@ type Event struct {
 	Object   string // id of the object, empty for the account itself
 	Name     string // of the object at that time, as people know it
 	Changes  []Change
-	Operator bool // a command did it, not a member
+	Operator bool // whoever runs the gateway did it, by command or in the console
 }
 
 // Entry is an event with its actor and its time.
@@ -132,6 +132,9 @@ func (l *Log) Write(ctx context.Context, q postgres.Queryer, p app.Principal, e 
 	switch {
 	case e.Operator:
 		row.Actor = ByOperator
+		if row.IP != "" { // a browser's: the account's people read this, and where their operator works is not theirs to know
+			row.IP, row.Agent = "", ""
+		}
 	case p.UserID != "":
 		row.Actor, row.ActorID = ByUser, p.UserID
 	case p.KeyID != "":

@@ -21,6 +21,7 @@ import (
 	"umg/app/idempotency"
 	"umg/app/mail"
 	"umg/app/notice"
+	"umg/app/operator"
 	"umg/app/prompt"
 	"umg/app/provider/health"
 	"umg/app/pulse"
@@ -44,6 +45,7 @@ type Options struct {
 	Assets   *asset.Service              // nil: the pages about assets are unknown
 	Prompts  *prompt.Service             // nil: the pages about saved prompts are unknown
 	Repeats  *idempotency.Service        // nil: a form that is sent twice makes its videos twice; needs IDs
+	Desk     *operator.Desk              // nil: the operators' pages about accounts are unknown
 	Health   *health.Monitor             // nil: nothing is told to operators of the traffic
 	Pulse    *pulse.Log                  // nil: nothing is told to operators of the last hour
 	Arrivals *arrival.Log                // nil: nobody is told of calls that were refused at the door
@@ -57,7 +59,9 @@ type Options struct {
 	Now      app.Clock
 	BaseURL  string // scheme and host of the server
 
-	MetricsURL string // of the raw metrics of this replica, for operators
+	MetricsURL string          // of the raw metrics of this replica, for operators
+	Settling   func() Settling // how settlements of this replica stand, for operators; nil: that is not known
+	Mail       *mail.Service   // whose queue operators see; nil: that is not known
 	Trial      account.TrialPolicy
 	Secure     bool // cookies of preferences carry Secure
 }
@@ -124,7 +128,8 @@ func Routes() []Route {
 		usageRoutes(), verifyRoutes(), outboxRoutes(),
 		accountRoutes(),
 		signInRoutes(), profileRoutes(), securityRoutes(), auditRoutes(), memberRoutes(),
-		accountSettingsRoutes(), operatorRoutes(), paletteRoutes(), noticeRoutes(), docsRoutes(), promptRoutes(), contentRoutes())
+		accountSettingsRoutes(), operatorRoutes(), operatorAccountRoutes(),
+		paletteRoutes(), noticeRoutes(), docsRoutes(), promptRoutes(), contentRoutes())
 }
 
 // Mount adds the pages to the group at /console.

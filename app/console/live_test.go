@@ -22,6 +22,7 @@ func (p *person) follow(ctx context.Context, server, path, last string) (status 
 	for _, c := range p.cookies {
 		r.AddCookie(c)
 	}
+	r.Header.Set("Accept", "text/event-stream")
 	if last != "" {
 		r.Header.Set("Last-Event-ID", last)
 	}

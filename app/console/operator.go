@@ -36,6 +36,9 @@ func operatorRoutes() []Route {
 		get("/metrics", (*Console).metrics),
 		get("/catalog", (*Console).catalogHistory), get("/catalog/:version", (*Console).catalogVersion),
 		get("/catalog/:version/catalog.yaml", (*Console).catalogFile),
+		get("/queues", (*Console).queues), get("/queues/live", (*Console).queuesLive),
+		get("/trials", (*Console).trials), post("/trials/codes", (*Console).makeCode), get("/trials/codes/new", (*Console).newCode),
+		get("/trials/codes/:code/end", (*Console).askEndCode), post("/trials/codes/:code/end", (*Console).endCode),
 	}
 }
 

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"crypto/rand"
 	"log/slog"
 	mathrand "math/rand/v2"
 	"net/http"
@@ -9,8 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"umg/app"
 	"umg/app/catalog"
 	"umg/app/console"
+	"umg/app/mail"
+	"umg/app/operator"
 	"umg/app/postgres/pgtest"
 	"umg/app/provider/health"
 	"umg/app/pulse"
@@ -22,6 +26,7 @@ const pausable = "meridian/atlas-small"
 type control struct {
 	*house
 	monitor *health.Monitor
+	own     console.Settling // what the replica says of its settlements
 }
 
 func withOperators(t *testing.T) *control {
@@ -44,6 +49,13 @@ func withOperators(t *testing.T) *control {
 	secrets := map[string]string{"UMG_SIMULATOR_URL": "http://127.0.0.1:9", "UMG_SIMULATOR_KEY": "any"}
 	k.house = over(t, db, db, secrets, func(o *console.Options) {
 		o.Health, o.Pulse, o.MetricsURL = k.monitor, counts, "http://box-1:9090/metrics"
+		ids := app.IDs{Now: time.Now, Random: rand.Reader}
+		o.Desk = operator.New(db, operator.Options{Ledger: o.Ledger, Now: time.Now, IDs: ids})
+		letters, err := mail.New(db, mail.Options{Now: time.Now, IDs: ids, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Mail, o.Settling = letters, func() console.Settling { return k.own }
 	})
 	return k
 }
@@ -162,7 +174,11 @@ func TestPagesForOperatorsAreNoneToOthers(t *testing.T) {
 	k := withOperators(t)
 	owner := k.signedIn("owner@example.com")
 	nothing := owner.see("/console/nothing-here")
-	for _, path := range []string{"", "/metrics", "/catalog", "/catalog/1", "/catalog/1/catalog.yaml", "/pause?kind=model&id=" + pausable} {
+	own := "/accounts/" + k.accountOf("owner@example.com")
+	for _, path := range []string{
+		"", "/metrics", "/catalog", "/catalog/1", "/catalog/1/catalog.yaml", "/pause?kind=model&id=" + pausable, "/accounts", own, own + "/add",
+		"/queues", "/queues/live", "/trials", "/trials/codes/new", "/trials/codes/ANYCODE/end",
+	} {
 		a := owner.see("/console/operator" + path)
 		if a.status != http.StatusNotFound || len(a.header) != len(nothing.header) {
 			t.Errorf("%q: %d %v", path, a.status, a.header)
@@ -170,6 +186,14 @@ func TestPagesForOperatorsAreNoneToOthers(t *testing.T) {
 	}
 	if a := owner.send("/console/operator/pause", decision("model", pausable, "")); a.status != http.StatusNotFound || len(k.monitor.Pauses()) != 0 {
 		t.Errorf("an owner has paused a model: %d", a.status)
+	}
+	if a := owner.send("/console/operator"+own+"/add", deed("25", "for me", "do", "adj_01kb4a7k2f8s4j6h1d9a3g5b7t")); a.status != http.StatusNotFound {
+		t.Errorf("an owner gives credit: %d", a.status)
+	}
+	until := time.Now().AddDate(0, 1, 0).UTC().Format(time.DateOnly)
+	a := owner.send("/console/operator/trials/codes", codeForm("FORMYSELF", "25", "1", until, "0", ""))
+	if n := k.number(`select count(*) from promo_codes`); a.status != http.StatusNotFound || n != 0 {
+		t.Errorf("an owner makes codes: %d, %d of them", a.status, n)
 	}
 	shows(t, k.operator("ann@example.com").see("/console/operator/metrics"), http.StatusOK, "Gateway overhead", "http://box-1:9090/metrics", "No replica has told yet")
 }

@@ -90,7 +90,7 @@ func (s *Service) tellSome(ctx context.Context, m *catalog.Model) (n int, err er
 	return n, err
 }
 
-// write sends a mail to those who care for an account's money. An address that cannot be written to keeps nobody else from it.
+// write sends a mail to those who care for an account's money.
 func (s *Service) write(ctx context.Context, q postgres.Queryer, accountID string, m *catalog.Model) error {
 	to, err := s.o.Accounts.Recipients(ctx, q, accountID, Event, account.Owner, account.Admin, account.Billing)
 	if err != nil {
@@ -108,18 +108,7 @@ func (s *Service) write(ctx context.Context, q postgres.Queryer, accountID strin
 	for _, d := range m.Differences() {
 		l.Paragraphs = append(l.Paragraphs, d.String())
 	}
-	for _, address := range to {
-		letter, err := l.To(address, l.Title, "price_change")
-		if err == nil {
-			err = s.o.Mail.Send(ctx, q, letter)
-		}
-		if err != nil && app.KindOf(err) == app.Invalid {
-			s.o.Log.Warn("a notice about a price cannot be sent to an address", "account_id", accountID, "error", err)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return mail.SendAll(ctx, q, s.o.Mail, s.o.Log, mail.Round{
+		Letter: l, Subject: l.Title, Kind: "price_change", To: to, About: slog.String("account_id", accountID),
+	})
 }

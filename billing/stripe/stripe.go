@@ -5,7 +5,6 @@
 package stripe
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,7 +19,6 @@ import (
 	"umg/app"
 	"umg/app/audit"
 	"umg/app/mail"
-	"umg/app/postgres"
 	"umg/billing"
 )
 
@@ -36,11 +34,6 @@ const (
 	listRowsMax    = 200
 )
 
-// Mailer hands a mail over in the caller's transaction.
-type Mailer interface {
-	Send(ctx context.Context, q postgres.Queryer, m mail.Message) error
-}
-
 // Options of a Service. Key may be empty: then nothing can be bought, and what was is still shown.
 type Options struct {
 	Key           string // secret key of the payment service
@@ -49,7 +42,7 @@ type Options struct {
 	BaseURL       string // of the console, where people come back to
 
 	Ledger *billing.Ledger
-	Mail   Mailer
+	Mail   mail.Sender
 	Now    app.Clock
 	IDs    app.IDs
 	Log    *slog.Logger

@@ -9,13 +9,10 @@ import (
 	"os"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
 	"umg/app"
 	"umg/app/account"
-	"umg/app/audit"
 	"umg/app/mail"
-	"umg/app/postgres"
+	"umg/app/operator"
 	"umg/billing"
 	"umg/billing/stripe"
 )
@@ -35,34 +32,20 @@ type whose struct {
 	Account string `arg:"" help:"Account id, or the e-mail address of its owner."`
 }
 
-// deed is what an operator does to an account.
-type deed struct {
-	command string // after "gateway"
-	said    string // when it is done
-	told    audit.Event
-	do      func(ctx context.Context, q postgres.Queryer, ledger *billing.Ledger, id string) error
-}
-
 // deal does something with the account, tells its people of it in their audit log, and prints what it has then.
-func (w *whose) deal(ctx context.Context, log *slog.Logger, d deed) error {
+func (w *whose) deal(ctx context.Context, log *slog.Logger, command, said string, deed operator.Deed) error {
 	return withServices(ctx, w.storeFlags, log, func(s *store, accounts *account.Service, ledger *billing.Ledger) error {
 		id, err := accounts.Resolve(ctx, w.Account)
 		if err != nil {
 			return err
 		}
-		d.told.Operator = true
-		history := audit.New(s.db, time.Now, app.IDs{Now: time.Now, Random: rand.Reader})
-		err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-			if err := d.do(ctx, tx, ledger, id); err != nil {
-				return err
-			}
-			return history.Write(ctx, tx, byCommand(id, d.command), d.told)
-		})
-		if err != nil {
+		desk := operator.New(s.db, operator.Options{Ledger: ledger, Now: time.Now, IDs: app.IDs{Now: time.Now, Random: rand.Reader}})
+		deed.AccountID, deed.Operator, deed.From, deed.Once = id, operatorName(), byCommand(id, command).From, desk.Once()
+		if _, err = desk.Do(ctx, deed); err != nil {
 			return err
 		}
 		b, err := ledger.Balance(ctx, id)
-		fmt.Printf("%s: %s, balance $%s, available $%s\n", id, d.said, b.Posted, b.Available())
+		fmt.Printf("%s: %s, balance $%s, available $%s\n", id, said, b.Posted, b.Available())
 		return err
 	})
 }
@@ -70,16 +53,6 @@ func (w *whose) deal(ctx context.Context, log *slog.Logger, d deed) error {
 // byCommand is an operator who does something to an account with a command.
 func byCommand(accountID, command string) app.Principal {
 	return app.Principal{AccountID: accountID, From: app.Origin{Agent: "gateway " + command}}
-}
-
-// moved is an entry of the audit log about credit that an operator moved, and why.
-func moved(action audit.Action, amount app.Amount, reason string) audit.Event {
-	return audit.Event{Action: action, Changes: []audit.Change{{Field: "amount", To: "$" + amount.String()}, {Field: "reason", To: reason}}}
-}
-
-// byHand is the source of something that an operator does, which happens once.
-func byHand() string {
-	return "operator:" + app.IDs{Now: time.Now, Random: rand.Reader}.New("adj")
 }
 
 var errNotPositive = errors.New("the amount must be more than 0 dollars")
@@ -96,14 +69,8 @@ func (c *creditGrant) Run(ctx context.Context, log *slog.Logger) error {
 	if c.Amount <= 0 {
 		return errNotPositive
 	}
-	return c.deal(ctx, log, deed{
-		command: "credit grant", said: "granted $" + c.Amount.String(), told: moved("billing.credit_granted", c.Amount, c.Reason),
-		do: func(ctx context.Context, q postgres.Queryer, l *billing.Ledger, id string) error {
-			return l.Grant(ctx, q, billing.Grant{
-				AccountID: id, Kind: billing.Adjustment, Amount: c.Amount, Source: byHand(), Reason: c.Reason, Operator: os.Getenv("USER"),
-			})
-		},
-	})
+	return c.deal(ctx, log, "credit grant", "granted $"+c.Amount.String(),
+		operator.Deed{Kind: operator.Add, Amount: c.Amount, Reason: c.Reason})
 }
 
 type creditTake struct {
@@ -118,14 +85,8 @@ func (c *creditTake) Run(ctx context.Context, log *slog.Logger) error {
 	if c.Amount <= 0 {
 		return errNotPositive
 	}
-	return c.deal(ctx, log, deed{
-		command: "credit take", said: "took $" + c.Amount.String(), told: moved("billing.credit_taken", c.Amount, c.Reason),
-		do: func(ctx context.Context, q postgres.Queryer, l *billing.Ledger, id string) error {
-			return l.Adjust(ctx, q, billing.Correction{
-				AccountID: id, Amount: -c.Amount, Source: byHand(), Reason: c.Reason, Operator: operatorName(),
-			})
-		},
-	})
+	return c.deal(ctx, log, "credit take", "took $"+c.Amount.String(),
+		operator.Deed{Kind: operator.Take, Amount: c.Amount, Reason: c.Reason})
 }
 
 // operatorName is who types the command, as the ledger names them.
@@ -144,25 +105,14 @@ type creditFreeze struct {
 
 // Run freezes the account. What runs already ends as usual.
 func (c *creditFreeze) Run(ctx context.Context, log *slog.Logger) error {
-	return c.deal(ctx, log, deed{
-		command: "credit freeze", said: "frozen",
-		told: audit.Event{Action: "account.frozen", Changes: []audit.Change{{Field: "reason", To: c.Reason}}},
-		do: func(ctx context.Context, q postgres.Queryer, l *billing.Ledger, id string) error {
-			return l.Freeze(ctx, q, id, c.Reason)
-		},
-	})
+	return c.deal(ctx, log, "credit freeze", "frozen", operator.Deed{Kind: operator.Freeze, Reason: c.Reason})
 }
 
 type creditUnfreeze struct{ whose }
 
 // Run lets the account spend again.
 func (c *creditUnfreeze) Run(ctx context.Context, log *slog.Logger) error {
-	return c.deal(ctx, log, deed{
-		command: "credit unfreeze", said: "not frozen", told: audit.Event{Action: "account.unfrozen"},
-		do: func(ctx context.Context, q postgres.Queryer, l *billing.Ledger, id string) error {
-			return l.Unfreeze(ctx, q, id)
-		},
-	})
+	return c.deal(ctx, log, "credit unfreeze", "not frozen", operator.Deed{Kind: operator.Unfreeze})
 }
 
 // unusedBaseURL stands where a page would lead back to: nobody is sent to pay here.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/console"
 	"umg/app/mail"
 	"umg/billing"
 	"umg/billing/journal"
@@ -143,4 +144,10 @@ func (h *house) closeMoney() error {
 		err = errors.Join(err, h.folder.Close())
 	}
 	return err
+}
+
+// settling is how the settlements of this replica stand, for operators.
+func (h *house) settling() console.Settling {
+	s := h.till.Stats()
+	return console.Settling{Behind: s.Unapplied, Kept: int64(s.Kept), Refused: s.Quarantined, Running: s.Running}
 }

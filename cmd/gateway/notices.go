@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
-	"umg/app"
 	"umg/app/account"
 	"umg/app/mail"
 	"umg/app/notice"
@@ -13,8 +13,8 @@ import (
 	"umg/app/webhook"
 )
 
-// tellOfEndpoint writes to the owners and admins of an account that one of its webhook endpoints fails or is disabled. An
-// address that no mail can be sent to must not keep an endpoint from being disabled.
+// tellOfEndpoint writes to the owners and admins of an account that one of its webhook endpoints fails or is
+// disabled.
 func (h *house) tellOfEndpoint(ctx context.Context, q postgres.Queryer, n webhook.Notice) error {
 	to, err := h.accounts.Recipients(ctx, q, n.AccountID, string(notice.Webhook), account.Owner, account.Admin)
 	if err != nil {
@@ -29,20 +29,9 @@ func (h *house) tellOfEndpoint(ctx context.Context, q postgres.Queryer, n webhoo
 		Action: mail.Action{Label: "Open the endpoint", URL: h.cfg.BaseURL + "/console/webhooks/" + n.EndpointID},
 		Footer: "You get this mail as an owner or admin of the account. Settings, Notifications says which mails you get.",
 	}
-	for _, address := range to {
-		m, err := letter.To(address, "A webhook endpoint "+state, kind)
-		if err == nil {
-			err = h.mail.Send(ctx, q, m)
-		}
-		if err != nil && app.KindOf(err) == app.Invalid {
-			h.log.Warn("a notice about a webhook endpoint cannot be sent to an address", "account_id", n.AccountID, "error", err)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return mail.SendAll(ctx, q, h.mail, h.log, mail.Round{
+		Letter: letter, Subject: "A webhook endpoint " + state, Kind: kind, To: to, About: slog.String("account_id", n.AccountID),
+	})
 }
 
 // priceNotices writes to those whose models change in price.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"os"
@@ -35,10 +34,12 @@ type promoCreate struct {
 
 // Run makes the code and prints it.
 func (c *promoCreate) Run(ctx context.Context, log *slog.Logger) error {
-	if c.Code == "" {
-		c.Code = rand.Text()[:promoLength]
-	}
-	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {
+	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) (err error) {
+		if c.Code == "" {
+			if c.Code, err = accounts.NewPromoCode(); err != nil {
+				return err
+			}
+		}
 		p, err := accounts.CreatePromo(ctx, account.Promo{
 			Code: c.Code, Amount: c.Amount, Times: c.Times, Days: c.Days, Reason: c.Reason, CreatedBy: operatorName(),
 			ExpiresAt: c.Until.AddDate(0, 0, 1),
@@ -49,9 +50,6 @@ func (c *promoCreate) Run(ctx context.Context, log *slog.Logger) error {
 		return err
 	})
 }
-
-// promoLength is that of a code that is made up: 60 bits, far more than anybody can try.
-const promoLength = 12
 
 type promoList struct {
 	storeFlags
@@ -87,7 +85,7 @@ type promoEnd struct {
 // Run ends the code.
 func (c *promoEnd) Run(ctx context.Context, log *slog.Logger) error {
 	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {
-		err := accounts.EndPromo(ctx, c.Code)
+		err := accounts.EndPromo(ctx, c.Code, operatorName())
 		if err == nil {
 			fmt.Println(c.Code, "has ended")
 		}

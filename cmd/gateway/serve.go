@@ -32,6 +32,7 @@ import (
 	"umg/app/limit"
 	"umg/app/mail"
 	"umg/app/notice"
+	"umg/app/operator"
 	"umg/app/overload"
 	"umg/app/postgres"
 	"umg/app/prompt"
@@ -286,8 +287,9 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 			Payments: h.payments, Booked: h.till.Booked, IDs: ids, Now: time.Now,
 			BaseURL: h.cfg.BaseURL, Prompts: h.prompts, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health,
 			Pulse: h.pulse, Arrivals: h.arrivals, Content: h.content,
+			Desk:  operator.New(h.store.db, operator.Options{Ledger: h.ledger, Now: time.Now, IDs: ids}),
 			Saved: saved.New(h.store.db, time.Now), Notices: notice.New(h.store.db, time.Now),
-			MetricsURL: "http://" + h.ops.Addr().String() + "/metrics",
+			MetricsURL: "http://" + h.ops.Addr().String() + "/metrics", Mail: h.mail, Settling: h.settling,
 		}),
 		Tables: h.upstreamTables(), Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
 		TrustedProxies: proxies, LameDuck: h.cfg.LameDuck, DrainTimeout: h.cfg.DrainTimeout,

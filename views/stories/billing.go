@@ -90,12 +90,26 @@ func spendOf(by string) views.Breakdown {
 		b.Lines = []views.SpendLine{
 			{Name: "Support assistant, production", Requests: 80_411, Cost: 20_004_100_020},
 			{Name: "Batch nightly", Requests: 40_000, Cost: 8_478_805_055},
-			{Name: "Old laptop", Note: "deleted", Requests: 7_990, Cost: 3_000_000_000}, {Name: "Playground", Requests: 11, Cost: 43},
+			{Name: "Deleted key", Note: "key_01kb4a6zt4h2s8j5y7r3w9mvaq", Requests: 7_990, Cost: 3_000_000_000},
+			{Name: "Playground", Requests: 11, Cost: 43},
 		}
 	case views.SpendByDay:
-		for i, spent := range month()[:21] {
-			day := at(time.Duration(20-i) * 24 * time.Hour)
-			b.Lines = append(b.Lines, views.SpendLine{Name: day.Format("Mon 2 Jan"), Requests: int64(spent / app.Cent), Cost: spent + app.Amount(i)})
+		days, weight := month()[:21], app.Amount(0)
+		for _, spent := range days {
+			weight += spent / app.Cent
+		}
+		whole := spendOf(views.SpendByModel).Total
+		rest := whole
+		for i, spent := range days {
+			line := views.SpendLine{
+				Name:     at(time.Duration(20-i) * 24 * time.Hour).Format("Mon 2 Jan"),
+				Requests: whole.Requests * int64(spent/app.Cent) / int64(weight), Cost: whole.Cost * (spent / app.Cent) / weight,
+			}
+			if i == len(days)-1 {
+				line.Requests, line.Cost = rest.Requests, rest.Cost
+			}
+			rest.Requests, rest.Cost = rest.Requests-line.Requests, rest.Cost-line.Cost
+			b.Lines = append(b.Lines, line)
 		}
 	default:
 		b.Lines = []views.SpendLine{

@@ -80,8 +80,8 @@ func contentStories() []Story {
 	cut.Request = views.ContentText{Bytes: 210_400, Cut: true,
 		Text: `{"model":"meridian/atlas-large","messages":[{"role":"user","content":"A very long text that`}
 	cut.Answer = views.ContentText{Text: "", Bytes: 0}
-	ask := func(name, title string, d views.ContentDelete) Story {
-		return Story{Name: name, Group: "Requests", Title: title, Status: 200, Path: "/console/settings/account",
+	ask := func(name, title, path string, d views.ContentDelete) Story {
+		return Story{Name: name, Group: "Requests", Title: title, Status: 200, Path: path,
 			View: func(s views.Shell) templ.Component {
 				d.Shell = s
 				return views.ContentDeletePage(d)
@@ -100,7 +100,7 @@ func contentStories() []Story {
 		call("request-content-soon", "A call whose content is on its way", views.CallContent{State: views.ContentSoon}),
 		call("request-content-none", "A call whose content was lost", views.CallContent{State: views.ContentNone}),
 		call("request-content-hidden", "A call, for a role that sees no content", views.CallContent{State: views.ContentHidden}),
-		ask("content-delete", "Delete the content of a call", views.ContentDelete{RequestID: exampleCalls()[0].ID}),
-		ask("content-clear", "Delete all kept content", views.ContentDelete{KeptBytes: 12_406_000}),
+		ask("content-delete", "Delete the content of a call", "/console/requests", views.ContentDelete{RequestID: exampleCalls()[0].ID}),
+		ask("content-clear", "Delete all kept content", "/console/settings/account", views.ContentDelete{KeptBytes: 12_406_000}),
 	}
 }

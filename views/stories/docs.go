@@ -1,8 +1,6 @@
 package stories
 
 import (
-	"strings"
-
 	"github.com/a-h/templ"
 
 	"umg/app/markup"
@@ -50,7 +48,8 @@ func docs() []Story {
 	}
 	page := func(s views.Shell) templ.Component { return views.DocumentPage(exampleDocument(s)) }
 	hit := views.DocsLink{
-		Title: "Errors › model_not_found", Text: "HTTP 404 · Try again: No " + strings.Repeat("There is no such model. ", 3),
+		Title: "Errors › model_not_found", Text: "HTTP 404 · Try again: No. There is no such model, or the key may not call it. " +
+			"List the models it may call with GET /v1/models.",
 		Path: "/console/docs/errors#model_not_found",
 	}
 	return []Story{

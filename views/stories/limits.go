@@ -31,6 +31,11 @@ func limits() []Story {
 		story("limits-used", "In use, with limited keys and answers", 200, func(v *views.LimitsView) {
 			v.Factor = 4
 			v.Account[0].Used, v.Models[0].Gauges[0].Used, v.Models[1].Gauges[1].Used = 47, 112, 1_984_220
+			for _, gauges := range append([]views.ModelGauges{{Gauges: v.Account}}, v.Models...) {
+				for i := range gauges.Gauges {
+					gauges.Gauges[i].Limit, gauges.Gauges[i].Used = 4*gauges.Gauges[i].Limit, 4*gauges.Gauges[i].Used
+				}
+			}
 			keys := exampleKeys()
 			keys[0].Requests, keys[0].Tokens = 60, 200_000
 			v.Keys = keys[:1]

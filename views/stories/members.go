@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"strings"
 	"time"
 
 	"github.com/a-h/templ"
@@ -30,16 +31,19 @@ func people() []Story {
 	}
 	visitor := offer("offer-visitor", "An invitation, opened by a visitor", func(*views.Offer) {})
 	visitor.Out = true
-	reader := members("members-reader", "Members, for somebody who may not change them", func(m *views.Members) { m.Invitations = nil })
+	reader := members("members-reader", "Members, for somebody who may not change them", func(m *views.Members) {
+		m.Invitations, m.Members[0].Self, m.Members[2].Self, m.Members[2].Email = nil, false, true, Email
+		m.Members[0].Email = "owner@example.com"
+	})
 	reader.Adjust = func(s *views.Shell) { s.Viewer.Rights = app.ReadUsage }
 	return append([]Story{
 		members("members", "Members", func(*views.Members) {}),
 		members("members-errors", "Members, an invitation that cannot be sent", func(m *views.Members) {
 			m.Form = views.InviteForm{Email: "charles", Role: "admin", EmailError: "Enter a complete e-mail address, such as you@company.com.",
-				FormError: "This account has 50 open invitations, which is as many as it may have."}
+				FormError: "An account has at most 50 open invitations. Revoke one that nobody will answer."}
 		}),
 		members("members-link", "Members, a link to pass on", func(m *views.Members) {
-			m.Link, m.LinkFor = "https://gateway.example.com/console/invitations?token=made-up", "charles@example.com"
+			m.Link, m.LinkFor = "https://models.example.com/console/invitations?token=7Hq2LmVx0RtYw9KdBn4ZsEaJ", "george@example.com"
 		}),
 		members("members-hostile", "Members, hostile text", func(m *views.Members) {
 			m.Members[1].Name, m.Members[1].Email = `<script>alert("1")</script>`, `"><img src=x onerror=alert(1)>@example.com`
@@ -105,7 +109,7 @@ func accountStories() []Story {
 	return []Story{
 		account("account", "The account", func(a *views.AccountSettings) { a.OnlyOwner = true }),
 		account("account-error", "The account, a name that is too long", func(a *views.AccountSettings) {
-			a.NameError = "A name has between 1 and 80 printable characters."
+			a.Name, a.NameError = strings.Repeat("Analytical Engines ", 5), "A name has between 1 and 80 printable characters."
 			a.Content.Days, a.Content.DaysError = "365", "Content is kept for 1 to 90 days."
 		}),
 		account("account-content", "The account, which keeps content", func(a *views.AccountSettings) {

@@ -110,6 +110,9 @@ func modelPages() []Story {
 					Shell: s, Model: model, Contracts: contracts, KeyHint: "sk-umg-7H…f3Qk", Factor: 1, Past: examplePast(model), Calc: exampleCalc(model),
 				}
 				change(&d)
+				if d.Days == nil && d.Model.Now.Answered > 0 {
+					d.Days = exampleDays()
+				}
 				return views.ModelPage(d)
 			}}
 	}

@@ -50,15 +50,18 @@ func exampleModels() []views.Model {
 		Answered: 2_204, Failed: 61, FirstByteP50: 171 * time.Millisecond, FirstByteP95: 640 * time.Millisecond, Speed: 212_700,
 	}
 	paused := mini
+	paused.Description = "Thinks long about hard questions, and says how it got there."
 	paused.Parameters, paused.Now = []string{"tools", "reasoning_effort"}, views.ModelNow{}
 	paused.ID, paused.Name, paused.Owner, paused.State = "borealis/thinker", "Thinker", "borealis", views.ModelPaused
 	paused.Notice = "It is under more load than its provider takes; new calls are let in again within the hour."
 	paused.Prices = []views.Price{perMillion("input_tokens", 1200), perMillion("output_tokens", 4800), perMillion("reasoning_tokens", 3600)}
 	old := mini
+	old.Description = "The small model of last year, for programs that rely on it."
 	old.Now, old.Successor = views.ModelNow{Answered: 31, Failed: 6, FirstByteP50: 2300 * time.Millisecond, Speed: 9_300}, "borealis/thinker"
 	old.ID, old.Name, old.Owner, old.Deprecated, old.Shutdown = "borealis/elder", "Elder", "borealis", date(2026, 11, 1), date(2027, 6, 1)
 	old.Notice, old.Styles = "Elder will be replaced by Thinker on 1 June 2027.", allStyles[:1]
 	unserved := mini
+	unserved.Description = "Short answers and classification at a low price."
 	unserved.Now = views.ModelNow{}
 	unserved.ID, unserved.Name, unserved.Owner, unserved.State, unserved.Styles = "quarry/stone", "Stone", "quarry", views.ModelUnserved, nil
 	film := views.Model{

@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ func trafficStory(name, title string, change func(*views.Traffic)) Story {
 }
 
 func operatorPages() []Story {
-	return append([]Story{
+	return slices.Concat([]Story{
 		trafficStory("operator-traffic", "Traffic, all is well", func(*views.Traffic) {}),
 		trafficStory("operator-traffic-empty", "Traffic, no catalog in force", func(t *views.Traffic) {
 			t.Models, t.Providers, t.Deeds = nil, nil, nil
@@ -70,7 +71,7 @@ func operatorPages() []Story {
 			t.Deeds, t.Failure = nil, &views.Trouble{RequestID: "req_01kb4a6zt4h2s8j5y7r3w9mvaq"}
 		}),
 		trafficStory("operator-traffic-hostile", "Traffic, hostile text", hostileTraffic),
-	}, append(trafficAsks(), append(metricPages(), catalogPages()...)...)...)
+	}, trafficAsks(), queuePages(), accountPages(), onePages(), deedPages(), trialPages(), codePages(), catalogPages(), metricPages())
 }
 
 func exampleTraffic(s views.Shell) views.Traffic {

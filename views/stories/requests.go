@@ -50,7 +50,9 @@ func requestPages() []Story {
 			View: func(s views.Shell) templ.Component {
 				l := views.RequestLog{Shell: s, Choices: usageChoices(), Requests: exampleCalls(), Tail: "1.0"}
 				change(&l)
-				l.Picture = examplePicture(l.Query)
+				if len(l.Requests) > 0 {
+					l.Picture = examplePicture(l.Query)
+				}
 				failed := views.SavedView{Name: "Failed today", Query: "outcome=failed&range=24h"}
 				l.Views = views.NewSavedViews("requests", l.Query.Path(), []views.SavedView{failed}, savedMost)
 				return views.RequestsPage(l)
@@ -189,7 +191,7 @@ func requestDetails() []Story {
 			}
 		}),
 		story("request-waived", "A call whose usage was not charged", 4, func(d *views.RequestDetail) {
-			d.Rule, d.Charge, d.Entry, d.Computed = ruleTimedOut, "", 0, 5_000
+			d.Rule, d.Charge, d.Entry, d.Computed, d.Request.Input = ruleTimedOut, "", 0, 5_000, 50
 			d.Lines = []views.PriceLine{{Meter: "input_tokens", Quantity: 50, Price: priceOfMillion("input_tokens", 100_000_000)}}
 		}),
 	}

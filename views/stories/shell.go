@@ -60,7 +60,7 @@ func notify(name, title string, n views.NotifySettings) Story {
 func strip(name, title string, lines ...views.StatusLine) Story {
 	s := notes(name, title, views.Notes{})
 	s.Adjust = func(shell *views.Shell) {
-		shell.Viewer.Account, shell.Status, shell.Unread = "Analytical Engines", lines, 12
+		shell.Viewer.Account, shell.Status, shell.Unread = "Analytical Engines", lines, 0
 	}
 	return s
 }

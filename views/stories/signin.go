@@ -91,7 +91,8 @@ func profile() []Story {
 			EmailPasswordError: "That is not your password.",
 			CurrentError:       "That is not your password.", PasswordError: "A password has at least 10 characters.",
 		}),
-		page("profile-throttled", "Profile, throttled", 429, views.Profile{PasswordFormError: "Too many attempts. Wait 8s and try again."}),
+		page("profile-throttled", "Profile, throttled", 429,
+			views.Profile{PasswordFormError: "Too many attempts. Wait 8 seconds and try again."}),
 		change("email-change", "A link to another address", 200, true, views.EmailChange{
 			Token: "an-example", From: Email, To: "countess@example.org",
 		}),
@@ -158,7 +159,7 @@ func security() []Story {
 		setup("totp-wrong", "Setting up sign-in codes, wrong code", 422, views.TOTPSetup{
 			CodeError: "That code is not right. Codes change every 30 seconds: type the one shown now, and check the clock of your device."}),
 		setup("totp-throttled", "Setting up sign-in codes, throttled", 429, views.TOTPSetup{
-			CodeError: "Too many attempts. Wait 8s and try again.", Throttled: true}),
+			CodeError: "Too many attempts. Wait 8 seconds and try again.", Throttled: true}),
 		codes("recovery-codes", "Recovery codes, for the first time", true),
 		codes("recovery-codes-renewed", "Recovery codes, renewed", false),
 		proof("totp-off", "Turning sign-in codes off", 200, views.SecurityProof{}),
@@ -166,6 +167,6 @@ func security() []Story {
 			PasswordError: "That is not your password.", CodeError: "This code was used already. Wait for the next one."}),
 		proof("codes-renew", "Renewing recovery codes", 200, views.SecurityProof{What: views.Renew}),
 		proof("codes-renew-throttled", "Renewing recovery codes, throttled", 429, views.SecurityProof{What: views.Renew,
-			FormError: "Too many attempts. Wait 8s and try again."}),
+			FormError: "Too many attempts. Wait 8 seconds and try again."}),
 	}
 }

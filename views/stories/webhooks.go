@@ -113,6 +113,18 @@ func exampleLog() []views.Attempt {
 	}
 }
 
+// retriedLog is what was tried for a delivery whose endpoint answers too late.
+func retriedLog(d views.Delivery) []views.Attempt {
+	var log []views.Attempt
+	for i, age := range []time.Duration{12 * time.Minute, 145 * time.Minute, 175 * time.Minute, 3 * time.Hour} {
+		a := exampleAttempt(4-i, 0, d.LastError, "")
+		a.At, a.Took, a.SentBody = at(age), 15*time.Second, hookBody(d)
+		a.Sent[1].Value, a.Sent[2].Value = d.EventID, strconv.FormatInt(a.At.Unix(), 10)
+		log = append(log, a)
+	}
+	return log
+}
+
 func webhooks() []Story {
 	list := exampleHooks()
 	return append(append([]Story{
@@ -218,7 +230,7 @@ func hookDetails(list []views.Webhook) []Story {
 		}),
 		delivery("delivery", "A delivery with three attempts", 2, list[0], exampleLog()),
 		delivery("delivery-pending", "A delivery before its first attempt", 0, list[0], nil),
-		delivery("delivery-retrying", "A delivery between two attempts", 1, list[1], exampleLog()[2:]),
+		delivery("delivery-retrying", "A delivery between two attempts", 1, list[1], retriedLog(exampleDeliveries()[1])),
 		delivery("delivery-off", "A delivery of a disabled endpoint", 4, list[4], nil),
 	}
 }

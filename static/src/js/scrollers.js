@@ -1,20 +1,32 @@
-// A table that is wider than its place scrolls sideways. Where nothing in it takes the focus, it takes it itself, so that
-// arrow keys move it in every browser.
+// A box that is larger than its place scrolls: a table sideways, a long error downwards. Where nothing in it takes the focus, it
+// takes it itself, so that arrow keys move it in every browser.
 import { onContent } from "./dom.js";
 
 const takesFocus = "a[href], button, input, select, summary, [tabindex]";
+const scrolls = (box) =>
+  (box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1) && !box.querySelector(takesFocus);
 
 const reach = (box) => {
-  const scrolls = box.scrollWidth > box.clientWidth + 1 && !box.querySelector(takesFocus);
-  if (scrolls && !box.hasAttribute("tabindex")) {
+  if (scrolls(box) && !box.hasAttribute("tabindex")) {
     box.tabIndex = 0;
-    box.setAttribute("role", "group");
-    box.setAttribute("aria-label", box.querySelector("table")?.getAttribute("aria-label") ?? "Table");
-  } else if (!scrolls && box.hasAttribute("tabindex")) {
-    ["tabindex", "role", "aria-label"].forEach((name) => box.removeAttribute(name));
+    if (!box.hasAttribute("role")) {
+      box.setAttribute("role", "group");
+      box.setAttribute("aria-label", box.querySelector("table")?.getAttribute("aria-label") ?? "Table");
+    }
+  } else if (!scrolls(box) && box.hasAttribute("tabindex")) {
+    box.removeAttribute("tabindex");
+    if (box.getAttribute("role") === "group") {
+      ["role", "aria-label"].forEach((name) => box.removeAttribute(name));
+    }
   }
 };
 
 const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => reach(target)));
 
-onContent(() => document.querySelectorAll(".table-container").forEach((box) => sizes.observe(box)));
+// What came in by itself may have taken the attributes away again: whoever is watched anew is told anew, once it is laid out.
+onContent(() =>
+  document.querySelectorAll(".table-container, .play-trouble").forEach((box) => {
+    sizes.unobserve(box);
+    sizes.observe(box);
+  }),
+);

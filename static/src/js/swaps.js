@@ -50,7 +50,8 @@ document.addEventListener("htmx:error", (event) => {
 });
 
 document.addEventListener("htmx:before:request", (event) => {
-  if (document.hidden && polls(event.detail.ctx)) {
+  const unwatched = document.hidden || document.documentElement.hasAttribute("data-still"); // a storybook's page is a picture
+  if (unwatched && polls(event.detail.ctx)) {
     event.preventDefault();
   }
 });

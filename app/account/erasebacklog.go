@@ -1,0 +1,55 @@
+package account
+
+import (
+	"context"
+	"time"
+
+	"umg/app/postgres"
+)
+
+// Limits of what is told of erasures.
+const (
+	erasureCountMax = 100_000
+	erasureShownMax = 10
+	erasureLate     = 10 * time.Minute // that a round may be overdue before it is told
+)
+
+// Erasures are closed accounts that may have something left to erase, for whoever runs the gateway.
+type Erasures struct {
+	Waiting  int64      `db:"waiting"`
+	Oldest   *time.Time `db:"oldest"`    // when the first of them was closed
+	DueSince *time.Time `db:"due_since"` // of the round that is overdue longest
+	Trouble  []Erasure  `db:"-"`         // the ten that are overdue longest
+}
+
+// Erasure is an account that waits to be erased.
+type Erasure struct {
+	AccountID string    `db:"id"`
+	ClosedAt  time.Time `db:"closed_at"`
+	DueAt     time.Time `db:"erase_due_at"`
+}
+
+// Erasures reads how erasing stands. It reads only accounts that are being erased.
+func (s *Service) Erasures(ctx context.Context) (e Erasures, err error) {
+	now := s.o.Now().UTC()
+	if e, err = selectErasures(ctx, s.db, now); err != nil {
+		return e, storeError("count erasures", err)
+	}
+	e.Trouble, err = selectOverdueErasures(ctx, s.db, now.Add(-erasureLate))
+	return e, storeError("list erasures", err)
+}
+
+func selectErasures(ctx context.Context, q postgres.Queryer, now time.Time) (e Erasures, err error) {
+	err = q.GetContext(ctx, &e, `
+		select count(*) as waiting, min(closed_at) as oldest, min(erase_due_at) filter (where erase_due_at <= $1) as due_since
+		from (select closed_at, erase_due_at from accounts where erase_due_at is not null and closed_at is not null limit $2) a`,
+		now, erasureCountMax)
+	return e, err
+}
+
+func selectOverdueErasures(ctx context.Context, q postgres.Queryer, before time.Time) (list []Erasure, err error) {
+	err = q.SelectContext(ctx, &list, `
+		select id, closed_at, erase_due_at from accounts where erase_due_at < $1 and closed_at is not null
+		order by erase_due_at, id limit $2`, before, erasureShownMax)
+	return list, err
+}

@@ -1,0 +1,122 @@
+package account
+
+import (
+	"context"
+	"time"
+
+	"umg/app"
+)
+
+// Limits of what is told of trials.
+const (
+	trialReportDays   = 30
+	trialPlacesMax    = 20 // networks, and domains, at their limit
+	trialPlacesSought = 500
+)
+
+// TrialReport is how trial credit was given lately, for whoever runs the gateway.
+type TrialReport struct {
+	Policy TrialPolicy // as this replica was started, with the defaults
+	Mails  bool        // mails are sent, so that addresses can be verified
+	Closed TrialClosed // why nobody gets any now; empty where somebody may
+	Given  app.Amount  // in the last 24 hours, which the limit of a day counts
+	Count  int         // in the last 24 hours
+	FreeAt *time.Time  // when the oldest of them counts no more, while the limit of a day is reached; none is given before
+	Days   []TrialDay  // the last 30 days of UTC, the oldest first, and today
+	Places []TrialPlace
+}
+
+// TrialDay is what was given on a day of UTC.
+type TrialDay struct {
+	Day    time.Time
+	Count  int
+	Amount app.Amount
+	Paid   int // accounts of them that have bought credit since
+}
+
+// TrialPlace is a network or a domain that gets no more trials for now.
+type TrialPlace struct {
+	Network bool // else a domain of e-mail addresses
+	Name    string
+	Count   int // in the last 24 hours
+	FreeAt  time.Time
+}
+
+// Trials tells what trial credit is given, what was, and who gets none for now. No user is named.
+func (s *Service) Trials(ctx context.Context) (TrialReport, error) {
+	r := TrialReport{Policy: s.o.Trial, Mails: s.Verifies()}
+	now := s.o.Now().UTC()
+	day, err := selectTrialSum(ctx, s.db, now.Add(-trialDay))
+	if err != nil {
+		return r, storeError("read trials of the day", err)
+	}
+	r.Given, r.Count = day.Amount, day.Count
+	first := now.Truncate(trialDay).AddDate(0, 0, 1-trialReportDays)
+	if r.Days, err = selectTrialDays(ctx, s.db, first); err != nil {
+		return r, storeError("read days of trials", err)
+	}
+	r.Days = everyDay(r.Days, first)
+	for _, network := range []bool{true, false} {
+		found, err := s.fullPlaces(ctx, network, now)
+		if err != nil {
+			return r, storeError("read places of trials", err)
+		}
+		r.Places = append(r.Places, found...)
+	}
+	if r.Closed = r.Policy.closed(r.Mails, r.Given); r.Closed == TrialsGiven && day.Oldest != nil {
+		r.FreeAt = new(day.Oldest.UTC().Add(trialDay))
+	}
+	return r, nil
+}
+
+// TrialClosed is why nobody gets trial credit, whoever asks.
+type TrialClosed string
+
+// The reasons.
+const (
+	TrialsOff      TrialClosed = "off"
+	TrialsUnmailed TrialClosed = "unmailed" // addresses must be verified, and no mail is sent
+	TrialsGiven    TrialClosed = "given"    // the limit of a day is reached
+)
+
+func (p TrialPolicy) closed(mails bool, given app.Amount) TrialClosed {
+	switch {
+	case p.Amount <= 0:
+		return TrialsOff
+	case p.RequireVerified && !mails:
+		return TrialsUnmailed
+	case given > p.DailyMax-p.Amount:
+		return TrialsGiven
+	}
+	return ""
+}
+
+// everyDay puts the days without trials between the others.
+func everyDay(found []TrialDay, first time.Time) []TrialDay {
+	days := make([]TrialDay, trialReportDays)
+	for i := range days {
+		days[i].Day = first.AddDate(0, 0, i)
+	}
+	for _, d := range found {
+		if i := int(d.Day.Sub(first) / trialDay); i >= 0 && i < len(days) {
+			days[i] = d
+		}
+	}
+	return days
+}
+
+// fullPlaces are the networks or domains that have had all they get in a day. Domains that millions share have no limit.
+func (s *Service) fullPlaces(ctx context.Context, network bool, now time.Time) ([]TrialPlace, error) {
+	most := s.o.Trial.DomainDayMax
+	if network {
+		most = s.o.Trial.NetworkDayMax
+	}
+	rows, err := selectFullPlaces(ctx, s.db, network, now.Add(-trialDay), most, trialPlacesSought)
+	var places []TrialPlace
+	for _, r := range rows {
+		if network || !majors[r.Name] {
+			places = append(places, TrialPlace{Network: network, Name: r.Name, Count: r.Count, FreeAt: r.Leaves.UTC().Add(trialDay)})
+		}
+	}
+	return places[:min(len(places), trialPlacesMax)], err
+}

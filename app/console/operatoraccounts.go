@@ -1,0 +1,272 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"umg/app"
+	"umg/app/operator"
+	"umg/views"
+	"umg/views/ui"
+)
+
+const operatorAccountsPath = operatorPath + "/accounts"
+
+// deedForm is what a form that does something to an account names itself.
+var deedForm = regexp.MustCompile(`^adj_[0-9a-z]{26}$`)
+
+// operatorAccountRoutes are the operators' pages about everybody's accounts.
+func operatorAccountRoutes() []Route {
+	routes := []Route{
+		{Method: http.MethodGet, Path: "/operator/accounts", Operator: true, serve: atDesk((*Console).operatorAccounts)},
+		{Method: http.MethodGet, Path: "/operator/accounts/:id", Operator: true, serve: atDesk((*Console).operatorAccount)},
+	}
+	for _, kind := range []string{views.DeedAdd, views.DeedTake, views.DeedFreeze, views.DeedUnfreeze} {
+		form := func(c *Console, p *page) error { return c.operatorDeed(p, kind) }
+		sent := func(c *Console, p *page) error { return c.doOperatorDeed(p, kind) }
+		routes = append(routes,
+			Route{Method: http.MethodGet, Path: "/operator/accounts/:id/" + kind, Operator: true, serve: atDesk(form)},
+			Route{Method: http.MethodPost, Path: "/operator/accounts/:id/" + kind, Operator: true, serve: atDesk(sent)})
+	}
+	return routes
+}
+
+// atDesk keeps the pages unknown where nobody deals with accounts.
+func atDesk(serve func(*Console, *page) error) func(*Console, *page) error {
+	return func(c *Console, p *page) error {
+		if c.o.Desk == nil {
+			return notFound(p)
+		}
+		return serve(c, p)
+	}
+}
+
+func (c *Console) operatorAccounts(p *page) error {
+	q := views.ParseAccountsQuery(p.QueryParams())
+	if forScript(p.Request()) {
+		p.Response().Header().Set("HX-Replace-Url", q.Path())
+	}
+	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+	defer cancel()
+	l := views.OperatorAccounts{Shell: c.shell(p), Query: q}
+	found, err := c.o.Desk.Accounts(ctx, operator.Query{
+		Text: q.Text, State: operator.State(q.State), Sort: operator.Sort(q.Sort), After: q.After, Below: q.Below,
+	})
+	if l.Failure, err = missing(p, err); err != nil {
+		return err
+	}
+	l.More = found.More
+	for i := range found.Accounts {
+		v := viewAccount(&found.Accounts[i])
+		if found.Spent != nil {
+			v.Spent = new(found.Spent[v.ID])
+		}
+		l.List = append(l.List, v)
+	}
+	return c.render(p, http.StatusOK, views.OperatorAccountsPage(l))
+}
+
+func viewAccount(a *operator.Account) views.OperatorAccount {
+	return views.OperatorAccount{
+		ID: a.ID, Name: a.Name, Owner: a.Owner, People: a.People, Balance: a.Balance, Owed: a.Owed, CreatedAt: a.CreatedAt,
+		Paid: a.PaidAt != nil, Frozen: a.FrozenAt != nil, Indebted: a.Indebted, Closed: a.Closed, FrozenReason: a.FrozenReason,
+	}
+}
+
+// operatorAccount is all that is told of one account. Neither its keys nor what it asked for are part of it.
+func (c *Console) operatorAccount(p *page) error {
+	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+	defer cancel()
+	one, err := c.o.Desk.Account(ctx, p.Param("id"), p.user.ID)
+	if err != nil {
+		return err
+	}
+	credit, err := c.o.Desk.Credit(ctx, one.ID)
+	if err != nil {
+		return err
+	}
+	v := views.OperatorAccountView{
+		Shell: c.shell(p), Account: viewAccount(&one.Account), Own: one.Own, LimitFactor: one.LimitFactor, PaidAt: one.PaidAt,
+		FrozenAt: one.FrozenAt, FrozenBy: one.FrozenBy, Credit: viewCredit(credit), Leased: credit.Leased, Free: credit.Available(),
+	}
+	v.Account.Spent = one.Spent
+	people, err := c.o.Desk.People(ctx, one.ID)
+	if err != nil {
+		return err
+	}
+	for _, one := range people {
+		v.Members = append(v.Members, views.OperatorPerson{
+			Email: one.Email, Name: one.Name, Role: one.Role, Verified: one.Verified, SecondStep: one.SecondStep, Operator: one.Operator,
+			Self: one.ID == p.user.ID, SignedInAt: one.SignedInAt,
+		})
+	}
+	if err := c.operatorRecords(ctx, one.ID, &v); err != nil {
+		return err
+	}
+	return c.render(p, http.StatusOK, views.OperatorAccountPage(v))
+}
+
+// operatorRecords fills in the latest entries of the account's ledger and audit log.
+func (c *Console) operatorRecords(ctx context.Context, id string, v *views.OperatorAccountView) error {
+	entries, err := c.o.Desk.Entries(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		v.Entries = append(v.Entries, views.OperatorEntry{By: e.Operator, LedgerEntry: views.LedgerEntry{
+			ID: e.ID, Transaction: e.Transaction, Kind: e.Kind, Ref: e.Ref, Reason: e.Reason, Amount: e.Amount, After: e.After, At: e.At,
+		}})
+	}
+	history, err := c.o.Desk.History(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, e := range history {
+		v.History = append(v.History, viewAudit(e))
+	}
+	return nil
+}
+
+// deedOf reads what a form is about. To an account that was deleted nothing is done, so there is no such page.
+func (c *Console) deedOf(p *page, kind string) (views.OperatorDeed, error) {
+	d := views.OperatorDeed{Kind: kind, Once: c.o.Desk.Once()}
+	one, err := c.o.Desk.Account(p.Request().Context(), p.Param("id"), p.user.ID)
+	if err != nil {
+		return d, err
+	}
+	if one.Closed {
+		return d, notFound(p)
+	}
+	credit, err := c.o.Desk.Credit(p.Request().Context(), one.ID)
+	if err != nil {
+		return d, err
+	}
+	d.Shell, d.Account, d.Own, d.Free = c.shell(p), viewAccount(&one.Account), one.Own, credit.Available()
+	d.Path = operatorAccountsPath // the form of the theme leads back to it
+	return d, nil
+}
+
+// unneeded says that a deed would change nothing, and leads to the account.
+func (c *Console) unneeded(p *page, d views.OperatorDeed) (bool, error) {
+	to := operatorAccountsPath + "/" + d.Account.ID
+	switch {
+	case d.Kind == views.DeedFreeze && d.Account.Frozen && !d.Account.Indebted:
+		return true, c.say(p, ui.Info, d.Account.Name+" is frozen already.", to)
+	case d.Kind == views.DeedUnfreeze && !d.Account.Frozen:
+		return true, c.say(p, ui.Info, d.Account.Name+" is not frozen.", to)
+	}
+	return false, nil
+}
+
+// operatorDeed is the form, filled in as its address says.
+func (c *Console) operatorDeed(p *page, kind string) error {
+	d, err := c.deedOf(p, kind)
+	if err != nil {
+		return err
+	}
+	if done, err := c.unneeded(p, d); done {
+		return err
+	}
+	d.Amount, d.Reason = p.QueryParam("amount"), p.QueryParam("reason")
+	return c.render(p, http.StatusOK, views.OperatorDeedPage(d))
+}
+
+// doOperatorDeed asks once more with what will be after, and does it when the operator has proved to be themself.
+func (c *Console) doOperatorDeed(p *page, kind string) error {
+	d, err := c.deedOf(p, kind)
+	if err != nil {
+		return err
+	}
+	if done, err := c.unneeded(p, d); done {
+		return err
+	}
+	d.Amount, d.Reason = strings.TrimSpace(p.FormValue("amount")), strings.TrimSpace(p.FormValue("reason"))
+	deed := operator.Deed{
+		Kind: operator.Kind(d.Kind), AccountID: d.Account.ID, Reason: d.Reason, Operator: p.user.Email, UserID: p.user.ID,
+		From: p.principal().From, Once: d.Once,
+	}
+	once := p.FormValue("once")
+	sure := p.FormValue("step") == "do" && deedForm.MatchString(once)
+	if !readDeed(&d, &deed, sure) {
+		return c.render(p, http.StatusUnprocessableEntity, views.OperatorDeedPage(d))
+	}
+	d.Asks = true
+	if !sure {
+		return c.render(p, http.StatusOK, views.OperatorDeedPage(d))
+	}
+	d.Once, deed.Once = once, once
+	if err := c.o.Accounts.Prove(p.Request().Context(), p.principal(), p.FormValue("current_password")); err != nil {
+		return c.refuseDeed(p, d, err)
+	}
+	done, err := c.o.Desk.Do(p.Request().Context(), deed)
+	if err != nil {
+		return c.refuseDeed(p, d, err)
+	}
+	to := operatorAccountsPath + "/" + d.Account.ID
+	if !done {
+		return c.say(p, ui.Info, "That was done already. Nothing was done a second time.", to)
+	}
+	return c.say(p, ui.Success, doneWords(d), to)
+}
+
+// readDeed understands the fields, and reports whether they can be meant. What a form that may have been sent before takes need not
+// be free any more: the desk knows whether it was done.
+func readDeed(d *views.OperatorDeed, deed *operator.Deed, again bool) bool {
+	moves := d.Kind == views.DeedAdd || d.Kind == views.DeedTake
+	if moves {
+		amount, err := app.ParseAmount(strings.TrimPrefix(d.Amount, "$"))
+		if err != nil {
+			d.AmountError = "Enter an amount in dollars, such as 25 or 0.000001."
+		}
+		d.Value, deed.Amount = amount, amount
+	}
+	if d.Reason == "" {
+		d.ReasonError = "Say why: the people of the account read it."
+	}
+	err := operator.Check(*deed)
+	switch refusal := app.AsError(err); {
+	case err == nil:
+	case refusal.Param == "amount" && d.AmountError == "":
+		d.AmountError = refusal.Message
+	case refusal.Param == "reason" && d.ReasonError == "":
+		d.ReasonError = refusal.Message
+	}
+	if d.AmountError == "" && d.Kind == views.DeedTake && d.Value > d.Free && !again {
+		d.AmountError = "Only " + views.Dollars(d.Free) + " is free now: the rest is spent or reserved by what runs."
+	}
+	return d.AmountError == "" && d.ReasonError == ""
+}
+
+// refuseDeed shows the question again, or the form where what it says is not possible any more.
+func (c *Console) refuseDeed(p *page, d views.OperatorDeed, err error) error {
+	refusal := app.AsError(err)
+	status := http.StatusUnprocessableEntity
+	switch {
+	case refusal.Param == "current_password":
+		d.PasswordError = refusal.Message
+	case refusal.Param == "amount":
+		d.Asks, d.AmountError = false, refusal.Message
+	case refusal.Kind == app.Exhausted:
+		d.FormError, status = refusal.Message, http.StatusTooManyRequests
+	case refusal.Kind == app.Conflict:
+		d.FormError = refusal.Message
+	default:
+		return err
+	}
+	return c.render(p, status, views.OperatorDeedPage(d))
+}
+
+// doneWords say what was done.
+func doneWords(d views.OperatorDeed) string {
+	switch d.Kind {
+	case views.DeedAdd:
+		return "Added " + views.Dollars(d.Value) + " to " + d.Account.Name + "."
+	case views.DeedTake:
+		return "Took " + views.Dollars(d.Value) + " back from " + d.Account.Name + "."
+	case views.DeedFreeze:
+		return "Froze " + d.Account.Name + ". New calls are refused within a second."
+	}
+	return "Unfroze " + d.Account.Name + ". Its calls are taken again within a second."
+}

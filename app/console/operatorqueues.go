@@ -1,0 +1,286 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"umg/app/account"
+	"umg/app/asset"
+	"umg/app/content"
+	"umg/app/mail"
+	"umg/app/video"
+	"umg/app/webhook"
+	"umg/billing"
+	"umg/views"
+)
+
+const (
+	queuesPath      = operatorPath + "/queues"
+	queuesEvery     = 5 * time.Second
+	queueItemsMax   = 10
+	queueLeftMax    = 10 * time.Minute // that credit of a replica which is over may wait to be given back
+	queueAssetSlow  = time.Hour
+	queueBehindMany = 10_000 // settlements that the books do not have: more than a replica writes in two seconds
+)
+
+// Settling is how the settlements of this replica stand.
+type Settling struct {
+	Behind  int64 // in its journal, and not in the books yet
+	Kept    int64 // that neither journal nor books took yet
+	Refused int64 // by the books, since the process began
+	Running int64 // calls that hold credit
+}
+
+// queues shows how far the gateway is with its background work.
+func (c *Console) queues(p *page) error {
+	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+	defer cancel()
+	q := views.Queues{Shell: c.shell(p)}
+	err := c.fillQueues(ctx, &q)
+	if q.Failure, err = missing(p, err); err != nil {
+		return err
+	}
+	return c.render(p, http.StatusOK, views.QueuesPage(q))
+}
+
+// queuesLive keeps the page up to date by events; who asks without them is led to the page.
+func (c *Console) queuesLive(p *page) error {
+	if !strings.HasPrefix(p.Request().Header.Get(echo.HeaderAccept), liveKind) {
+		return p.Redirect(http.StatusSeeOther, queuesPath)
+	}
+	return c.live(p, queuesEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
+		q := views.Queues{Shell: views.Shell{Now: c.o.Now(), Path: queuesPath}}
+		if err := c.fillQueues(ctx, &q); err != nil {
+			return views.LiveEvent{}, false, err
+		}
+		return views.LiveEvent{HTML: views.QueuesPart(q)}, true, nil
+	})
+}
+
+// fillQueues asks every service that works behind calls how it stands.
+func (c *Console) fillQueues(ctx context.Context, q *views.Queues) error {
+	f := queueFiller{q: q, now: q.Now}
+	if c.o.Videos != nil {
+		b, err := c.o.Videos.Backlog(ctx)
+		if err != nil {
+			return err
+		}
+		f.videos(b)
+	}
+	if c.o.Webhooks != nil {
+		b, err := c.o.Webhooks.Backlog(ctx)
+		if err != nil {
+			return err
+		}
+		f.webhooks(b)
+	}
+	if c.o.Assets != nil {
+		b, err := c.o.Assets.Backlog(ctx)
+		if err != nil {
+			return err
+		}
+		f.assets(b)
+	}
+	if c.o.Mail != nil {
+		b, err := c.o.Mail.Backlog(ctx)
+		if err != nil {
+			return err
+		}
+		f.mails(b)
+	}
+	replicas, err := c.o.Ledger.Replicas(ctx)
+	if err != nil {
+		return err
+	}
+	var own Settling
+	if c.o.Settling != nil {
+		own = c.o.Settling()
+	}
+	f.money(replicas, own)
+	e, err := c.o.Accounts.Erasures(ctx)
+	if err != nil {
+		return err
+	}
+	var kept content.Backlog
+	if c.o.Content != nil {
+		if kept, err = c.o.Content.Backlog(ctx); err != nil {
+			return err
+		}
+	}
+	f.erasures(e, kept)
+	slices.SortStableFunc(q.Items, func(a, b views.QueueItem) int { return a.Since.Compare(b.Since) })
+	q.Items = q.Items[:min(len(q.Items), queueItemsMax)]
+	return nil
+}
+
+// queueFiller makes lines of what the services say.
+type queueFiller struct {
+	q   *views.Queues
+	now time.Time
+}
+
+// behind is how long something has been due, nothing where nothing is.
+func (f *queueFiller) behind(since *time.Time) time.Duration {
+	if since == nil {
+		return 0
+	}
+	return max(f.now.Sub(*since), 0)
+}
+
+func (f *queueFiller) add(k views.QueueKind, items ...views.QueueItem) {
+	f.q.Kinds = append(f.q.Kinds, k)
+	for _, i := range items {
+		i.Kind = k.ID
+		f.q.Items = append(f.q.Items, i)
+	}
+}
+
+func (f *queueFiller) videos(b video.Backlog) {
+	k := views.QueueKind{ID: views.QueueVideos, Behind: f.behind(b.RemovalsSince)}
+	var storing, vain int64
+	for _, p := range b.Providers {
+		one := views.QueueProvider{
+			Name: p.Provider, Queued: p.Queued, Running: p.Running, Storing: p.Storing, Vain: p.Vain, Oldest: p.Oldest, Behind: f.behind(p.DueSince),
+		}
+		f.q.Providers = append(f.q.Providers, one)
+		k.Waiting, k.Working = k.Waiting+p.Queued, k.Working+p.Running+p.Storing
+		storing, vain = storing+p.Storing, vain+p.Vain
+		k.Behind = max(k.Behind, one.Behind)
+		if k.Oldest == nil || p.Oldest.Before(*k.Oldest) {
+			k.Oldest = &one.Oldest
+		}
+	}
+	if vain > 0 {
+		k.Trouble = fmt.Sprintf("Providers tell nothing of %d of them.", vain)
+	}
+	k.Parts = []views.QueuePart{{Count: b.Removals, What: "to remove"}}
+	k.Done = []views.QueuePart{{Count: b.Completed, What: "completed"}, {Count: b.Failed, What: "failed"}}
+	items := make([]views.QueueItem, len(b.Trouble))
+	for i, j := range b.Trouble {
+		why := videoStates[j.State] + " at " + j.Provider + ". Nobody looks at it, though it is due."
+		if j.Vain() {
+			why = fmt.Sprintf("%s at %s, which gave no answer %d times in a row.", videoStates[j.State], j.Provider, j.Tries)
+		}
+		items[i] = views.QueueItem{ID: j.ID, AccountID: j.AccountID, Since: j.CreatedAt, Why: why}
+	}
+	f.add(k, items...)
+}
+
+// videoStates are the states of jobs that have not ended, as operators read them.
+var videoStates = map[video.State]string{
+	video.Creating: "Handed over", video.Uncertain: "Perhaps taken", video.Queued: "Queued",
+	video.InProgress: "Rendering", video.Storing: "Copied",
+}
+
+func (f *queueFiller) webhooks(b webhook.Backlog) {
+	k := views.QueueKind{
+		ID: views.QueueWebhooks, Waiting: b.Pending - b.Sending, Working: b.Sending, Oldest: b.Oldest, Behind: f.behind(b.DueSince),
+		Parts: []views.QueuePart{{Count: b.Due, What: "due now"}, {Count: b.Retrying, What: "to try again"}, {Count: b.Held, What: "held"}},
+		Done:  []views.QueuePart{{Count: b.Delivered, What: "delivered"}, {Count: b.Failed, What: "given up in 24 h"}},
+	}
+	items := make([]views.QueueItem, len(b.Trouble))
+	for i, d := range b.Trouble {
+		items[i] = views.QueueItem{ID: d.ID, AccountID: d.AccountID, Since: d.DueAt, Why: fmt.Sprintf(
+			"Due, and not sent to %s. %d attempts so far.", d.Endpoint, d.Attempts)}
+	}
+	f.add(k, items...)
+}
+
+func (f *queueFiller) assets(b asset.Backlog) {
+	k := views.QueueKind{
+		ID: views.QueueAssets, Waiting: max(b.Following+b.Removing-b.Working, 0), Working: b.Working,
+		Oldest: b.Oldest, Behind: f.behind(b.DueSince),
+		Parts: []views.QueuePart{{Count: b.Following, What: "not ready"}, {Count: b.Removing, What: "to remove"}},
+		Done:  []views.QueuePart{{Count: b.Settled, What: "settled"}},
+	}
+	if b.Oldest != nil && f.now.Sub(*b.Oldest) > queueAssetSlow {
+		k.Trouble = "Some wait for more than an hour."
+	}
+	items := make([]views.QueueItem, len(b.Trouble))
+	for i, a := range b.Trouble {
+		why := "Not ready at " + a.Provider + ": " + string(a.State) + "."
+		if a.Removing {
+			why = fmt.Sprintf("To be removed at %s, tried %d times.", a.Provider, a.Tries)
+		}
+		items[i] = views.QueueItem{ID: a.ID, AccountID: a.AccountID, Since: a.Since, Why: why}
+	}
+	f.add(k, items...)
+}
+
+func (f *queueFiller) mails(b mail.Backlog) {
+	k := views.QueueKind{
+		ID: views.QueueMails, Waiting: b.Due + b.Retrying, Working: b.Sending, Oldest: b.Oldest, Behind: f.behind(b.Oldest),
+		Parts: []views.QueuePart{{Count: b.Due, What: "due now"}, {Count: b.Retrying, What: "to try again"}},
+		Done:  []views.QueuePart{{Count: b.Sent, What: "sent"}, {Count: b.Failed, What: "given up in 24 h"}},
+	}
+	if !b.Delivers {
+		f.add(views.QueueKind{ID: views.QueueMails, Waiting: k.Waiting, Off: "There is no mail server; mails are kept and not sent."})
+		return
+	}
+	items := make([]views.QueueItem, len(b.Trouble))
+	for i, m := range b.Trouble {
+		items[i] = views.QueueItem{ID: m.ID, Since: m.CreatedAt, Why: fmt.Sprintf("Of the kind %s, %d attempts so far.", m.Kind, m.Attempts)}
+	}
+	f.add(k, items...)
+}
+
+func (f *queueFiller) money(replicas []billing.Replica, own Settling) {
+	k := views.QueueKind{ID: views.QueueMoney, Waiting: own.Behind + own.Kept, Working: own.Running, Parts: []views.QueuePart{
+		{Count: own.Behind, What: "in the journal of this replica"}, {Count: own.Kept, What: "in its memory alone"},
+	}}
+	var items []views.QueueItem
+	var words []string
+	for _, r := range replicas {
+		one := views.QueueReplica{
+			ID: r.ID, Live: r.State == "live", Lost: r.State == "lost", Heard: r.HeartbeatAt, Since: r.StartedAt, Left: r.Left, Leases: r.Leases,
+			Marks: r.Marks,
+		}
+		f.q.Replicas = append(f.q.Replicas, one)
+		if one.Live {
+			k.Behind = max(k.Behind, f.now.Sub(r.HeartbeatAt))
+		}
+		if !one.Live && r.Leases+r.Marks > 0 && f.now.Sub(r.HeartbeatAt) > queueLeftMax {
+			items = append(items, views.QueueItem{ID: r.ID, Since: r.HeartbeatAt, Why: fmt.Sprintf(
+				"It is over, and left $%s in %d leases and %d calls to settle.", r.Left, r.Leases, r.Marks)})
+		}
+	}
+	if len(items) > 0 {
+		k.Broken = true
+		words = append(words, fmt.Sprintf("Replicas that are over and left something for more than 10 min: %d.", len(items)))
+	}
+	if own.Refused > 0 {
+		k.Broken = true
+		words = append(words, fmt.Sprintf("The books refused %d settlements of this replica; its log has them whole.", own.Refused))
+	}
+	if own.Behind+own.Kept > queueBehindMany {
+		words = append(words, "The books are far behind this replica.")
+	}
+	k.Trouble = strings.Join(words, " ")
+	f.add(k, items...)
+}
+
+func (f *queueFiller) erasures(e account.Erasures, kept content.Backlog) {
+	items := make([]views.QueueItem, len(e.Trouble), len(e.Trouble)+len(kept.Trouble))
+	for i, one := range e.Trouble {
+		items[i] = views.QueueItem{
+			ID: one.AccountID, AccountID: one.AccountID, Since: one.ClosedAt, Why: "Closed, and its next round is overdue.",
+		}
+	}
+	for _, one := range kept.Trouble {
+		items = append(items, views.QueueItem{
+			ID: one.AccountID, AccountID: one.AccountID, Since: one.Since, Why: "What it asked and was answered is kept after its time.",
+		})
+	}
+	k := views.QueueKind{
+		ID: views.QueueErasure, Waiting: e.Waiting + int64(kept.Accounts), Oldest: e.Oldest,
+		Behind: max(f.behind(e.DueSince), f.behind(kept.DueSince)),
+		Parts:  []views.QueuePart{{Count: e.Waiting, What: "closed"}, {Count: int64(kept.Accounts), What: "with content to delete"}},
+	}
+	f.add(k, items...)
+}

@@ -1,0 +1,156 @@
+package console
+
+import (
+	"context"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/app/account"
+	"umg/views"
+	"umg/views/ui"
+)
+
+const (
+	trialsPath       = operatorPath + "/trials"
+	codesPath        = trialsPath + "/codes"
+	codeUntilDefault = 30 // days from now, as the form proposes
+)
+
+// trials shows the policy of trials, how they went, and the promotion codes.
+func (c *Console) trials(p *page) error {
+	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
+	defer cancel()
+	t := views.Trials{Shell: c.shell(p), Made: p.QueryParam("made")}
+	report, err := c.o.Accounts.Trials(ctx)
+	var codes []account.Promo
+	if err == nil {
+		codes, err = c.o.Accounts.Promos(ctx)
+	}
+	if t.Failure, err = missing(p, err); err != nil {
+		return err
+	}
+	fillTrials(&t, report)
+	for _, one := range codes {
+		t.Codes = append(t.Codes, viewCode(one))
+	}
+	t.More = len(codes) >= account.PromosListed
+	return c.render(p, http.StatusOK, views.TrialsPage(t))
+}
+
+func fillTrials(t *views.Trials, r account.TrialReport) {
+	t.Rules = views.TrialRules{
+		Amount: r.Policy.Amount, DailyMax: r.Policy.DailyMax, Days: r.Policy.Days, Verified: r.Policy.RequireVerified,
+		NetworkMax: r.Policy.NetworkDayMax, DomainMax: r.Policy.DomainDayMax,
+	}
+	t.Closed, t.FreeAt, t.Given, t.Count = string(r.Closed), r.FreeAt, r.Given, int64(r.Count)
+	for _, d := range r.Days {
+		t.Days = append(t.Days, views.TrialDay{Day: d.Day, Count: int64(d.Count), Amount: d.Amount, Paid: int64(d.Paid)})
+	}
+	for _, place := range r.Places {
+		t.Places = append(t.Places, views.TrialPlace{Network: place.Network, Name: place.Name, Count: int64(place.Count), FreeAt: place.FreeAt})
+	}
+}
+
+func viewCode(one account.Promo) views.PromoCode {
+	return views.PromoCode{
+		Code: one.Code, Amount: one.Amount, Redeemed: int64(one.Redeemed), Times: int64(one.Times), Days: one.Days, Reason: one.Reason,
+		By: one.CreatedBy, EndedBy: one.EndedBy, CreatedAt: one.CreatedAt, Until: one.ExpiresAt,
+	}
+}
+
+// newCode is the form for a code, with one that is made up. As the form names the code, it makes one however often it is sent.
+func (c *Console) newCode(p *page) error {
+	code, err := c.o.Accounts.NewPromoCode()
+	if err != nil {
+		return err
+	}
+	until := c.o.Now().UTC().AddDate(0, 0, codeUntilDefault).Format(time.DateOnly)
+	return c.renderCode(p, http.StatusOK, views.CodeForm{Code: code, Until: until, Days: "0"})
+}
+
+func (c *Console) renderCode(p *page, status int, f views.CodeForm) error {
+	f.Shell = c.shell(p)
+	f.Path = codesPath + "/new" // the form of the theme leads back to it
+	return c.render(p, status, views.CodeFormPage(f))
+}
+
+// makeCode makes a promotion code, or says what of the form cannot be.
+func (c *Console) makeCode(p *page) error {
+	f := views.CodeForm{
+		Code: p.FormValue("code"), Amount: p.FormValue("amount"), Times: p.FormValue("times"), Days: p.FormValue("days"),
+		Until: p.FormValue("until"), Reason: p.FormValue("reason"),
+	}
+	asked, ok := readCode(&f)
+	if !ok {
+		return c.renderCode(p, http.StatusUnprocessableEntity, f)
+	}
+	asked.CreatedBy = p.user.Email
+	made, err := c.o.Accounts.CreatePromo(p.Request().Context(), asked)
+	if err == nil {
+		return c.say(p, ui.Success, "Made the code "+made.Code+".", trialsPath+"?made="+made.Code+"#codes")
+	}
+	refusal := app.AsError(err)
+	if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
+		return err
+	}
+	fields := map[string]*string{
+		"code": &f.CodeError, "amount": &f.AmountError, "times": &f.TimesError, "days": &f.DaysError, "until": &f.UntilError,
+		"reason": &f.ReasonError,
+	}
+	field, known := fields[refusal.Param]
+	if !known {
+		field = &f.Problem
+	}
+	*field = refusal.Message
+	return c.renderCode(p, http.StatusUnprocessableEntity, f)
+}
+
+// readCode reads the numbers and the day of a form, and notes each that is none.
+func readCode(f *views.CodeForm) (one account.Promo, ok bool) {
+	one = account.Promo{Code: f.Code, Reason: strings.TrimSpace(f.Reason)}
+	var err error
+	if one.Amount, err = app.ParseAmount(strings.TrimPrefix(strings.TrimSpace(f.Amount), "$")); err != nil {
+		f.AmountError = "Enter dollars, such as 10 or 2.50."
+	}
+	if one.Times, err = wholeNumber(f.Times); err != nil {
+		f.TimesError = "Enter a whole number, such as 500."
+	}
+	if one.Days, err = wholeNumber(f.Days); err != nil {
+		f.DaysError = "Enter a whole number of days, or 0."
+	}
+	last, err := time.Parse(time.DateOnly, strings.TrimSpace(f.Until))
+	if err != nil {
+		f.UntilError = "Enter a day, such as 2027-01-31."
+	}
+	one.ExpiresAt = last.AddDate(0, 0, 1) // the last day counts
+	return one, f.AmountError+f.TimesError+f.DaysError+f.UntilError == ""
+}
+
+// wholeNumber reads a number of at most 32 bits.
+func wholeNumber(text string) (int, error) {
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 32)
+	return int(min(n, math.MaxInt32)), err
+}
+
+// askEndCode asks before a code ends.
+func (c *Console) askEndCode(p *page) error {
+	one, err := c.o.Accounts.FindPromo(p.Request().Context(), p.Param("code"))
+	if err != nil {
+		return err
+	}
+	e := views.CodeEnd{Shell: c.shell(p), Code: viewCode(one)}
+	return c.render(p, http.StatusOK, views.CodeEndPage(e))
+}
+
+// endCode ends a code. To end one that has ended changes nothing.
+func (c *Console) endCode(p *page) error {
+	code := p.Param("code")
+	if err := c.o.Accounts.EndPromo(p.Request().Context(), code, p.user.Email); err != nil {
+		return err
+	}
+	return c.say(p, ui.Success, "The code "+code+" has ended.", trialsPath+"#codes")
+}

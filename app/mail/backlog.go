@@ -1,0 +1,53 @@
+package mail
+
+import (
+	"context"
+	"time"
+)
+
+// Limits of what is told of the queue.
+const (
+	backlogCountMax   = 100_000 // of each kind; more is told as so many
+	backlogShownMax   = 10      // mails
+	backlogSpan       = time.Hour
+	backlogFailedSpan = 24 * time.Hour
+	backlogLate       = 10 * time.Minute // that a mail may wait before it is told
+)
+
+// Backlog is how mails stand, for whoever runs the gateway. It names nobody.
+type Backlog struct {
+	Delivers bool       // there is a mail server; without one mails are only kept
+	Due      int64      `db:"due"`      // could be sent now
+	Sending  int64      `db:"sending"`  // are under way
+	Retrying int64      `db:"retrying"` // failed, and wait for their next attempt
+	Oldest   *time.Time `db:"oldest"`   // when the first of those that wait was written
+	Sent     int64      `db:"-"`        // in the last hour
+	Failed   int64      `db:"-"`        // given up in the last 24 hours
+	Trouble  []Stalled  `db:"-"`        // the ten that were written first, of those that wait for long
+}
+
+// Stalled is a mail that could not be sent for a while.
+type Stalled struct {
+	ID        string    `db:"id"`
+	Kind      string    `db:"kind"`
+	Attempts  int       `db:"attempts"`
+	DueAt     time.Time `db:"due_at"`
+	CreatedAt time.Time `db:"created_at"`
+}
+
+// Backlog reads how mails stand. It reads only what waits, and what ended lately.
+func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
+	now := s.now()
+	if b, err = selectQueued(ctx, s.db, now); err != nil {
+		return b, wrap("count mails", err)
+	}
+	b.Delivers = s.o.SMTP != nil
+	if b.Sent, err = countEnded(ctx, s.db, Sent, now.Add(-backlogSpan)); err != nil {
+		return b, wrap("count sent mails", err)
+	}
+	if b.Failed, err = countEnded(ctx, s.db, Failed, now.Add(-backlogFailedSpan)); err != nil {
+		return b, wrap("count failed mails", err)
+	}
+	b.Trouble, err = selectStalled(ctx, s.db, now.Add(-backlogLate))
+	return b, wrap("list mails that wait", err)
+}

@@ -1,0 +1,215 @@
+package operator
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"umg/app"
+	"umg/app/postgres"
+)
+
+// Limits of what is read.
+const (
+	PageMax      = 50                  // accounts of a page
+	SpentOver    = 30 * 24 * time.Hour // that the spend of an account is told of
+	spentTimeMax = time.Second         // for adding it up, which a page does not need
+	queryMax     = 200                 // characters that accounts are looked for by
+	peopleShown  = 100
+	entriesShown = 20
+	historyShown = 10
+)
+
+// State narrows accounts to those in it.
+type State string
+
+// The states that accounts can be narrowed to.
+const (
+	All    State = ""
+	Frozen State = "frozen"
+	Owing  State = "owing"
+	Unpaid State = "unpaid" // that never had other credit than the trial's
+)
+
+// Sort is the order of accounts.
+type Sort string
+
+// The orders of accounts.
+const (
+	Newest  Sort = ""
+	Balance Sort = "balance" // the highest first
+)
+
+// Query says which accounts are listed. After is the last account of the page before, and Below its balance in the order of
+// balances.
+type Query struct {
+	Text  string // in an e-mail address of a member or in the account's name, or the whole id
+	State State
+	Sort  Sort
+	After string
+	Below app.Amount
+}
+
+// Account is an account as operators see it in a list.
+type Account struct {
+	ID           string     `db:"id"`
+	Name         string     `db:"name"`
+	CreatedAt    time.Time  `db:"created_at"`
+	LimitFactor  int        `db:"limit_factor"`
+	Owner        string     `db:"owner"` // e-mail address of the first owner, empty where nobody is one
+	People       int        `db:"people"`
+	Balance      app.Amount `db:"posted_nanos"`
+	Owed         app.Amount `db:"owed_nanos"`
+	PaidAt       *time.Time `db:"paid_at"` // since when it has had other credit than the trial's
+	FrozenAt     *time.Time `db:"frozen_at"`
+	FrozenReason string     `db:"frozen_reason"`
+	Indebted     bool       `db:"indebted"` // frozen for what it owes and nothing else
+	Closed       bool       `db:"closed"`
+}
+
+// Page is a part of the accounts. Spent is what they spent lately, by id; nil where adding it up took too long.
+type Page struct {
+	Accounts []Account
+	Spent    map[string]app.Amount
+	More     bool
+}
+
+// Accounts lists accounts of everybody, at most 50.
+func (d *Desk) Accounts(ctx context.Context, q Query) (Page, error) {
+	q.Text = strings.ToLower(strings.TrimSpace(q.Text))
+	if utf8.RuneCountInString(q.Text) > queryMax || !storable(q.Text) || !storable(q.After) {
+		return Page{}, nil // nothing is called that
+	}
+	list, err := selectAccounts(ctx, d.db, q, PageMax+1)
+	if err != nil {
+		return Page{}, wrap("list accounts", err)
+	}
+	page := Page{Accounts: list[:min(len(list), PageMax)], More: len(list) > PageMax}
+	page.Spent = d.spent(ctx, page.Accounts)
+	return page, nil
+}
+
+func storable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+// spent adds up what accounts spent lately, from the sums of quarter hours. An account with thousands of keys has very many of
+// those, and then it is left out rather than waited for.
+func (d *Desk) spent(ctx context.Context, list []Account) map[string]app.Amount {
+	ctx, cancel := context.WithTimeout(ctx, spentTimeMax)
+	defer cancel()
+	ids := make([]string, len(list))
+	for i, a := range list {
+		ids[i] = a.ID
+	}
+	sums, err := selectSpent(ctx, d.db, ids, d.spentSince())
+	if err != nil {
+		return nil
+	}
+	return sums
+}
+
+// Standing is how an account stands for what can be done to it.
+type Standing struct {
+	Frozen   bool `db:"frozen"`
+	Indebted bool `db:"indebted"`
+	Closed   bool `db:"closed"`
+	Own      bool `db:"own"` // the reader is a member of it
+}
+
+// Whole is all that is told of one account.
+type Whole struct {
+	Account
+
+	FrozenBy string      // the operator, where it was one
+	Spent    *app.Amount // lately; nil where adding it up took too long
+	Own      bool        // the reader is a member of it
+}
+
+// Account reads one account for an operator with that user id.
+func (d *Desk) Account(ctx context.Context, id, reader string) (Whole, error) {
+	if !storable(id) {
+		return Whole{}, errNoAccount()
+	}
+	one, err := selectAccount(ctx, d.db, id)
+	if err != nil {
+		return Whole{}, wrap("read account", err)
+	}
+	standing, err := selectStanding(ctx, d.db, id, reader)
+	if err != nil {
+		return Whole{}, wrap("read account", err)
+	}
+	w := Whole{Account: one, Own: standing.Own}
+	if one.FrozenAt != nil {
+		if w.FrozenBy, err = selectFrozenBy(ctx, d.db, id, *one.FrozenAt); err != nil {
+			return Whole{}, wrap("read account", err)
+		}
+	}
+	if sums := d.spent(ctx, []Account{one}); sums != nil {
+		spent := sums[id]
+		w.Spent = &spent
+	}
+	return w, nil
+}
+
+// Person is a member of an account.
+type Person struct {
+	ID         string     `db:"id"`
+	Email      string     `db:"email"`
+	Name       string     `db:"name"`
+	Role       string     `db:"role"`
+	Verified   bool       `db:"verified"`
+	SecondStep bool       `db:"second_step"`
+	Operator   bool       `db:"operator"`
+	JoinedAt   time.Time  `db:"joined_at"`
+	SignedInAt *time.Time `db:"signed_in_at"` // of the latest session that is still kept
+}
+
+// People are the members of an account, owners first, at most 100.
+func (d *Desk) People(ctx context.Context, accountID string) ([]Person, error) {
+	people, err := selectPeople(ctx, d.db, accountID, peopleShown)
+	return people, wrap("list people", err)
+}
+
+// Entry is a movement of an account's credit, with the operator who moved it.
+type Entry struct {
+	ID          int64      `db:"id"`
+	Transaction string     `db:"transaction_id"`
+	Kind        string     `db:"kind"`
+	Ref         string     `db:"ref"`
+	Amount      app.Amount `db:"amount_nanos"`
+	After       app.Amount `db:"posted_after"`
+	Reason      string     `db:"reason"`
+	Operator    string     `db:"operator"`
+	At          time.Time  `db:"at"`
+}
+
+// Entries are the latest movements of an account's credit.
+func (d *Desk) Entries(ctx context.Context, accountID string) ([]Entry, error) {
+	entries, err := selectEntries(ctx, d.db, accountID, entriesShown)
+	return entries, wrap("list entries", err)
+}
+
+func errNoAccount() error {
+	return app.Errorf(app.NotFound, "account_not_found", "There is no such account.")
+}
+
+// wrap names what failed, and makes of a store that is away the error that every room answers with.
+func wrap(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return errNoAccount()
+	}
+	if _, ours := errors.AsType[*app.Error](err); ours {
+		return err
+	}
+	err = fmt.Errorf("operator: %s: %w", doing, err)
+	if postgres.Unavailable(err) && !errors.Is(err, context.Canceled) {
+		return app.ErrStore(err)
+	}
+	return err
+}

@@ -1,0 +1,187 @@
+// Package operator is what whoever runs the gateway reads of all accounts, and does to one by hand: credit is added or taken back,
+// an account is frozen or let go on. A deed, its entry in the audit log and the mark that it was done are one transaction. It
+// knows accounts, their people, their credit and their ledgers. It does not know who may be an operator, nor any page or command.
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/audit"
+	"umg/app/postgres"
+	"umg/billing"
+)
+
+// Limits of deeds.
+const (
+	AmountMax      = 100_000_000 * app.Dollar // of one deed
+	reasonRunesMax = 500
+	onceBytesMax   = 100
+)
+
+// Kind is what can be done to an account.
+type Kind string
+
+// The kinds of deeds.
+const (
+	Add      Kind = "add"  // credit, which does not expire
+	Take     Kind = "take" // credit, as far as it is free
+	Freeze   Kind = "freeze"
+	Unfreeze Kind = "unfreeze"
+)
+
+// Deed is something that an operator does to an account.
+type Deed struct {
+	Kind      Kind
+	AccountID string
+	Amount    app.Amount // of credit
+	Reason    string     // the account's people read it; needed for all but Unfreeze
+	Operator  string     // who does it, as the ledger names them
+	UserID    string     // of the operator; empty for a command
+	From      app.Origin
+	Once      string // from Desk.Once: what is sent twice with it is done once
+}
+
+// actions are how the audit log calls what was done.
+var actions = map[Kind]audit.Action{
+	Add: "billing.credit_granted", Take: "billing.credit_taken", Freeze: "account.frozen", Unfreeze: "account.unfrozen",
+}
+
+// ownAccount is what the audit log says of an operator who deals with an account of theirs.
+const ownAccount = "The operator is a member of this account."
+
+// Options of a desk. All must be set.
+type Options struct {
+	Ledger *billing.Ledger
+	Now    app.Clock
+	IDs    app.IDs
+}
+
+// Desk is where operators deal with accounts. It is safe for concurrent use.
+type Desk struct {
+	db      *sqlx.DB
+	o       Options
+	history *audit.Log
+}
+
+// New opens the desk. It panics when an option is missing, which is a mistake in the wiring.
+func New(db *sqlx.DB, o Options) *Desk {
+	if db == nil || o.Ledger == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil {
+		panic("operator: a desk needs a store, a ledger, a clock and identifiers")
+	}
+	return &Desk{db: db, o: o, history: audit.New(db, o.Now, o.IDs)}
+}
+
+// Once names a deed that is to be done one time, however often it is sent.
+func (d *Desk) Once() string { return d.o.IDs.New("adj") }
+
+// Check refuses a deed that no account could have done to it. The parameter says which field to mend.
+func Check(deed Deed) error {
+	moves := deed.Kind == Add || deed.Kind == Take
+	switch {
+	case actions[deed.Kind] == "":
+		return app.Errorf(app.NotFound, "not_found", "There is no such deed.")
+	case moves && (deed.Amount <= 0 || deed.Amount > AmountMax):
+		return invalid("amount", "The amount must be more than 0 dollars and at most $%s.", AmountMax)
+	case deed.Reason == "" && deed.Kind != Unfreeze:
+		return invalid("reason", "Say why: the people of the account read it.")
+	case utf8.RuneCountInString(deed.Reason) > reasonRunesMax || !utf8.ValidString(deed.Reason) || strings.ContainsRune(deed.Reason, 0):
+		return invalid("reason", "The reason is longer than %d characters.", reasonRunesMax)
+	}
+	return nil
+}
+
+func invalid(param, format string, args ...any) error {
+	return app.Errorf(app.Invalid, "invalid_"+param, format, args...).At(param)
+}
+
+// Do does it, once: of a deed that was done already, and of freezing what is frozen or unfreezing what is not, it says that
+// nothing was done. An operator who is a member of the account is told on in its audit log.
+func (d *Desk) Do(ctx context.Context, deed Deed) (done bool, err error) {
+	deed.Reason = strings.TrimSpace(deed.Reason)
+	if err := Check(deed); err != nil {
+		return false, err
+	}
+	if deed.Operator == "" || deed.Once == "" || len(deed.Once) > onceBytesMax {
+		return false, fmt.Errorf("operator: %s: a deed needs an operator and a name that is used once", deed.Kind)
+	}
+	err = postgres.InTx(ctx, d.db, func(tx *sqlx.Tx) error {
+		done, err = d.doIn(ctx, tx, deed)
+		return err
+	})
+	if errors.Is(err, billing.ErrGrantExists) {
+		return false, nil
+	}
+	return done && err == nil, wrap(string(deed.Kind), err)
+}
+
+func (d *Desk) doIn(ctx context.Context, tx *sqlx.Tx, deed Deed) (bool, error) {
+	was, err := selectStanding(ctx, tx, deed.AccountID, deed.UserID)
+	if err != nil {
+		return false, err
+	}
+	frozen := was.Frozen && !was.Indebted // what only a debt froze can be frozen for good
+	if deed.Kind == Freeze && frozen || deed.Kind == Unfreeze && !was.Frozen {
+		return false, nil
+	}
+	if was.Closed {
+		return false, app.Errorf(app.Conflict, "account_closed", "This account was deleted; nothing can be done to it any more.")
+	}
+	if first, err := insertDeed(ctx, tx, deed, d.o.Now().UTC()); err != nil || !first {
+		return false, err
+	}
+	if err := d.act(ctx, tx, deed); err != nil {
+		return false, err
+	}
+	e := audit.Event{Action: actions[deed.Kind], Operator: true}
+	if deed.Amount > 0 {
+		e.Changes = append(e.Changes, audit.Change{Field: "amount", To: "$" + deed.Amount.String()})
+	}
+	if deed.Reason != "" {
+		e.Changes = append(e.Changes, audit.Change{Field: "reason", To: deed.Reason})
+	}
+	if was.Own {
+		e.Changes = append(e.Changes, audit.Change{Field: "note", To: ownAccount})
+	}
+	return true, d.history.Write(ctx, tx, app.Principal{AccountID: deed.AccountID, From: deed.From}, e)
+}
+
+// act is the part of a deed that the ledger does.
+func (d *Desk) act(ctx context.Context, q postgres.Queryer, deed Deed) error {
+	source := "operator:" + deed.Once
+	switch deed.Kind {
+	case Add:
+		return d.o.Ledger.Grant(ctx, q, billing.Grant{
+			AccountID: deed.AccountID, Kind: billing.Adjustment, Amount: deed.Amount, Source: source, Reason: deed.Reason,
+			Operator: deed.Operator,
+		})
+	case Take:
+		return d.o.Ledger.Adjust(ctx, q, billing.Correction{
+			AccountID: deed.AccountID, Amount: -deed.Amount, Source: source, Reason: deed.Reason, Operator: deed.Operator,
+		})
+	case Freeze:
+		return d.o.Ledger.Freeze(ctx, q, deed.AccountID, deed.Reason)
+	}
+	return d.o.Ledger.Unfreeze(ctx, q, deed.AccountID)
+}
+
+// History are the latest entries of an account's audit log.
+func (d *Desk) History(ctx context.Context, accountID string) ([]audit.Entry, error) {
+	page, err := d.history.List(ctx, accountID, audit.Filter{Limit: historyShown})
+	return page.Entries, err
+}
+
+// Credit is what an account has, by where it came from.
+func (d *Desk) Credit(ctx context.Context, accountID string) (billing.Credit, error) {
+	return d.o.Ledger.Credit(ctx, accountID)
+}
+
+// spentSince is where the days begin whose spend is told.
+func (d *Desk) spentSince() time.Time { return d.o.Now().UTC().Add(-SpentOver) }

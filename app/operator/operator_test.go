@@ -1,0 +1,223 @@
+package operator_test
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+	"umg/app/operator"
+	"umg/app/postgres/pgtest"
+	"umg/billing"
+)
+
+// office is a desk over a store with accounts.
+type office struct {
+	*operator.Desk
+	t      *testing.T
+	db     *sqlx.DB
+	ledger *billing.Ledger
+	ids    app.IDs
+}
+
+func open(t *testing.T) *office {
+	t.Helper()
+	db, ids := pgtest.New(t), app.IDs{Now: time.Now, Random: rand.Reader}
+	ledger := billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: slog.New(slog.DiscardHandler)})
+	return &office{Desk: operator.New(db, operator.Options{Ledger: ledger, Now: time.Now, IDs: ids}), t: t, db: db, ledger: ledger, ids: ids}
+}
+
+func (o *office) exec(query string, args ...any) {
+	o.t.Helper()
+	if _, err := o.db.ExecContext(o.t.Context(), query, args...); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// account makes an account with an owner of that address, and credit that was bought.
+func (o *office) account(name, email string, bought app.Amount) (id, owner string) {
+	o.t.Helper()
+	id, owner = o.ids.New("acct"), o.ids.New("user")
+	o.exec(`insert into accounts (id, name, created_at) values ($1, $2, now())`, id, name)
+	o.exec(`insert into users (id, email, password_hash, created_at) values ($1, $2, '', now())`, owner, email)
+	o.exec(`insert into memberships (account_id, user_id, role, created_at) values ($1, $2, 'owner', now())`, id, owner)
+	if err := o.ledger.OpenAccount(o.t.Context(), o.db, id); err != nil {
+		o.t.Fatal(err)
+	}
+	if bought > 0 {
+		grant := billing.Grant{AccountID: id, Kind: billing.Purchased, Amount: bought, Source: "test:" + id}
+		if err := o.ledger.Grant(o.t.Context(), o.db, grant); err != nil {
+			o.t.Fatal(err)
+		}
+	}
+	return id, owner
+}
+
+func (o *office) does(d operator.Deed, want bool) {
+	o.t.Helper()
+	d.Operator = "ops@example.com"
+	if done, err := o.Do(o.t.Context(), d); err != nil || done != want {
+		o.t.Errorf("%s: %v, %v; want %v", d.Kind, done, err, want)
+	}
+}
+
+func (o *office) balance(id string, want app.Amount) {
+	o.t.Helper()
+	if b, err := o.ledger.Balance(o.t.Context(), id); err != nil || b.Posted != want {
+		o.t.Errorf("the balance is %s (%v), want %s", b.Posted, err, want)
+	}
+}
+
+// told are the entries of an account's audit log, the latest first, each in a line.
+func (o *office) told(id string) (lines []string) {
+	o.t.Helper()
+	entries, err := o.History(o.t.Context(), id)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	for _, e := range entries {
+		line := string(e.Actor) + " " + string(e.Action)
+		for _, c := range e.Changes {
+			line += " " + c.Field + "=" + c.To
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func TestADeedThatIsSentAgainIsDoneOnce(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	id, _ := o.account("Harbour", "noor@example.com", 10*app.Dollar)
+	add := operator.Deed{Kind: operator.Add, AccountID: id, Amount: 25 * app.Dollar, Reason: " An outage ", Once: o.Once()}
+	var done atomic.Int64
+	var all sync.WaitGroup
+	for range 6 {
+		all.Go(func() {
+			d := add
+			d.Operator = "ops@example.com"
+			yes, err := o.Do(context.WithoutCancel(t.Context()), d)
+			if err != nil {
+				t.Error(err)
+			}
+			if yes {
+				done.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if done.Load() != 1 {
+		t.Errorf("it was done %d times", done.Load())
+	}
+	o.balance(id, 35*app.Dollar)
+	take := operator.Deed{Kind: operator.Take, AccountID: id, Amount: 5 * app.Dollar, Reason: "Too much", Once: o.Once()}
+	o.does(take, true)
+	o.does(take, false)
+	o.balance(id, 30*app.Dollar)
+	want := "operator billing.credit_taken amount=$5 reason=Too much|operator billing.credit_granted amount=$25 reason=An outage"
+	if got := strings.Join(o.told(id), "|"); got != want {
+		t.Errorf("the audit log says %s", got)
+	}
+	entries, err := o.Entries(t.Context(), id)
+	if err != nil || len(entries) != 3 {
+		t.Fatalf("%d entries, %v", len(entries), err)
+	}
+	for i, amount := range []app.Amount{-5 * app.Dollar, 25 * app.Dollar} {
+		if e := entries[i]; e.Amount != amount || e.Operator != "ops@example.com" || e.Reason == "" {
+			t.Errorf("the ledger says %+v", e)
+		}
+	}
+}
+
+func TestTakingMoreThanIsFreeChangesNothing(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	id, _ := o.account("Harbour", "noor@example.com", 10*app.Dollar)
+	take := operator.Deed{Kind: operator.Take, AccountID: id, Amount: 11 * app.Dollar, Reason: "x", Operator: "ops", Once: o.Once()}
+	done, err := o.Do(t.Context(), take)
+	if done || app.KindOf(err) != app.Unfunded || app.AsError(err).Param != "amount" {
+		t.Errorf("%v, %v", done, err)
+	}
+	if told := o.told(id); len(told) != 0 {
+		t.Errorf("what was not done is told: %v", told)
+	}
+	take.Amount = 10 * app.Dollar
+	o.does(take, true) // the form was not used up
+	o.balance(id, 0)
+}
+
+func TestAnAccountIsFrozenUntilSomebodyUnfreezesIt(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	id, owner := o.account("Harbour", "noor@example.com", app.Dollar)
+	freeze := operator.Deed{Kind: operator.Freeze, AccountID: id, Reason: "A stolen card", UserID: owner, Once: o.Once()}
+	o.does(freeze, true)
+	o.does(operator.Deed{Kind: operator.Freeze, AccountID: id, Reason: "Another reason", Once: o.Once()}, false)
+	one, err := o.Account(t.Context(), id, owner)
+	if err != nil || one.FrozenAt == nil || one.FrozenReason != "A stolen card" || one.FrozenBy != "ops@example.com" || !one.Own {
+		t.Errorf("%+v, %v", one, err)
+	}
+	o.does(operator.Deed{Kind: operator.Unfreeze, AccountID: id, Once: o.Once()}, true)
+	o.does(operator.Deed{Kind: operator.Unfreeze, AccountID: id, Once: o.Once()}, false)
+	o.does(freeze, false) // an old page, sent again
+	if one, err = o.Account(t.Context(), id, ""); err != nil || one.FrozenAt != nil || one.Own {
+		t.Errorf("%+v, %v", one, err)
+	}
+	want := "operator account.unfrozen|operator account.frozen reason=A stolen card note=The operator is a member of this account."
+	if got := strings.Join(o.told(id), "|"); got != want {
+		t.Errorf("the audit log says %s", got)
+	}
+}
+
+// What only a debt froze goes on when it is paid, unless an operator freezes it as well.
+func TestADebtorCanBeFrozenForGood(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	id, _ := o.account("Harbour", "noor@example.com", 0)
+	o.exec(`insert into receivables (account_id, owed_nanos, froze) values ($1, 5, true)`, id)
+	o.exec(`update accounts set frozen_at = now(), frozen_reason = 'It owes' where id = $1`, id)
+	o.does(operator.Deed{Kind: operator.Freeze, AccountID: id, Reason: "For good", Once: o.Once()}, true)
+	if one, err := o.Account(t.Context(), id, ""); err != nil || one.Indebted || one.FrozenReason != "For good" || one.Owed != 5 {
+		t.Errorf("%+v, %v", one, err)
+	}
+}
+
+func TestWhatCannotBeMeantIsRefused(t *testing.T) {
+	t.Parallel()
+	o := open(t)
+	id, _ := o.account("Harbour", "noor@example.com", app.Dollar)
+	closed, _ := o.account("Gone", "gone@example.com", app.Dollar)
+	o.exec(`update accounts set closed_at = now() where id = $1`, closed)
+	for name, c := range map[string]struct {
+		deed  operator.Deed
+		kind  app.Kind
+		param string
+	}{
+		"nothing":       {operator.Deed{Kind: operator.Add, Reason: "x"}, app.Invalid, "amount"},
+		"less":          {operator.Deed{Kind: operator.Take, Amount: -1, Reason: "x"}, app.Invalid, "amount"},
+		"too much":      {operator.Deed{Kind: operator.Add, Amount: operator.AmountMax + 1, Reason: "x"}, app.Invalid, "amount"},
+		"no reason":     {operator.Deed{Kind: operator.Add, Amount: 1, Reason: " \n"}, app.Invalid, "reason"},
+		"a long reason": {operator.Deed{Kind: operator.Freeze, Reason: strings.Repeat("é", 501)}, app.Invalid, "reason"},
+		"no text":       {operator.Deed{Kind: operator.Freeze, Reason: "a\x00b"}, app.Invalid, "reason"},
+		"no deed":       {operator.Deed{Kind: "melt", Reason: "x"}, app.NotFound, ""},
+		"no account":    {operator.Deed{Kind: operator.Freeze, AccountID: "acct_none", Reason: "x"}, app.NotFound, ""},
+		"a closed one":  {operator.Deed{Kind: operator.Add, AccountID: closed, Amount: 1, Reason: "x"}, app.Conflict, ""},
+	} {
+		c.deed.Operator, c.deed.Once = "ops", o.Once()
+		if c.deed.AccountID == "" {
+			c.deed.AccountID = id
+		}
+		done, err := o.Do(t.Context(), c.deed)
+		if done || app.KindOf(err) != c.kind || app.AsError(err).Param != c.param {
+			t.Errorf("%s: %v, %v", name, done, err)
+		}
+	}
+	o.balance(id, app.Dollar)
+}

@@ -1,0 +1,66 @@
+package webhook
+
+import (
+	"context"
+	"time"
+)
+
+// Limits of what is told of the queue.
+const (
+	backlogCountMax   = 100_000 // of each kind; more is told as so many
+	backlogShownMax   = 10      // deliveries, one of each endpoint
+	backlogSpan       = time.Hour
+	backlogFailedSpan = 24 * time.Hour
+	backlogLate       = time.Minute // that a delivery may be overdue before it is told
+)
+
+// Backlog is how the deliveries of all accounts stand, for whoever runs the gateway.
+type Backlog struct {
+	Pending   int64      `db:"pending"`
+	Due       int64      `db:"due"`      // could be sent now
+	Sending   int64      `db:"sending"`  // are under way
+	Retrying  int64      `db:"retrying"` // failed, and wait for their next attempt
+	Held      int64      `db:"held"`     // their endpoint is paused or disabled, or their account frozen
+	Oldest    *time.Time `db:"oldest"`   // when the first of the pending was made
+	DueSince  *time.Time `db:"-"`        // of what could be sent now
+	Delivered int64      `db:"-"`        // in the last hour
+	Failed    int64      `db:"-"`        // given up in the last 24 hours
+	Trouble   []Stalled  `db:"-"`        // the ten that wait longest to be sent, one of each endpoint
+}
+
+// Stalled is a delivery that nobody sends although it is due.
+type Stalled struct {
+	ID        string    `db:"id"`
+	AccountID string    `db:"account_id"`
+	Endpoint  string    `db:"endpoint_id"`
+	Attempts  int       `db:"attempts"`
+	DueAt     time.Time `db:"due_at"`
+	CreatedAt time.Time `db:"created_at"`
+}
+
+// Backlog reads how deliveries stand. It reads only what is pending, and what ended lately.
+func (s *Service) Backlog(ctx context.Context) (b Backlog, err error) {
+	now := s.now()
+	if b, err = selectPending(ctx, s.db, now); err != nil {
+		return b, wrap("count deliveries", err)
+	}
+	if b.Delivered, err = countEnded(ctx, s.db, Delivered, now.Add(-backlogSpan)); err != nil {
+		return b, wrap("count what was delivered", err)
+	}
+	if b.Failed, err = countEnded(ctx, s.db, Failed, now.Add(-backlogFailedSpan)); err != nil {
+		return b, wrap("count what failed", err)
+	}
+	waiting, err := selectWaiting(ctx, s.db, now)
+	if err != nil {
+		return b, wrap("list what is overdue", err)
+	}
+	for i, d := range waiting {
+		if i == 0 {
+			b.DueSince = &d.DueAt
+		}
+		if now.Sub(d.DueAt) >= backlogLate {
+			b.Trouble = append(b.Trouble, d)
+		}
+	}
+	return b, nil
+}

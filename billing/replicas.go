@@ -1,0 +1,53 @@
+package billing
+
+import (
+	"context"
+	"time"
+
+	"umg/app"
+	"umg/app/postgres"
+)
+
+// Limits of what is told of replicas.
+const (
+	replicasShownMax = 200
+	replicaLostShown = 24 * time.Hour // after the last word of one that was lost and has left nothing behind
+)
+
+// Replica is a process that spends credit of leases, as the books know it.
+type Replica struct {
+	ID          string    `db:"id"`
+	State       string    `db:"state"` // live, lost or ended
+	StartedAt   time.Time `db:"started_at"`
+	HeartbeatAt time.Time `db:"heartbeat_at"`
+
+	// What runs that are over have left: credit that they still hold, and calls whose marks this database keeps.
+	Left   app.Amount `db:"left_nanos"`
+	Leases int64      `db:"leases"`
+	Marks  int64      `db:"marks"`
+}
+
+// Replicas are those that live, those that were lost in the last day, and those that have left something to be given back or
+// settled; the latest first.
+func (l *Ledger) Replicas(ctx context.Context) ([]Replica, error) {
+	list, err := selectReplicas(ctx, l.db, l.o.Now().Add(-replicaLostShown), replicasShownMax)
+	return list, wrap("list replicas", err)
+}
+
+func selectReplicas(ctx context.Context, q postgres.Queryer, lostSince time.Time, limit int) (list []Replica, err error) {
+	err = q.SelectContext(ctx, &list, `
+		with held as (
+			select l.replica_id, count(*) as leases, sum(l.remaining_nanos)::bigint as left_nanos
+			from leases l join replicas r on r.id = l.replica_id and (r.state <> 'live' or l.epoch < r.epoch)
+			where l.state = 'open' group by 1
+		), marked as (
+			select m.replica_id, count(*) as marks
+			from call_marks m join replicas r on r.id = m.replica_id and (r.state <> 'live' or m.epoch < r.epoch) group by 1
+		)
+		select r.id, r.state, r.started_at, r.heartbeat_at, coalesce(h.left_nanos, 0) as left_nanos, coalesce(h.leases, 0) as leases,
+			coalesce(m.marks, 0) as marks
+		from replicas r left join held h on h.replica_id = r.id left join marked m on m.replica_id = r.id
+		where r.state = 'live' or r.state = 'lost' and r.heartbeat_at > $1 or h.leases > 0 or m.marks > 0
+		order by r.heartbeat_at desc, r.id limit $2`, lostSince.UTC(), limit)
+	return list, err
+}

@@ -1,0 +1,150 @@
+package views
+
+import (
+	"net/url"
+	"time"
+
+	"umg/app"
+	"umg/views/ui"
+)
+
+const operatorAccountsIntro = "Every account of this server: whose it is, what it has and what it spends."
+
+// OperatorAccounts is the list of everybody's accounts.
+type OperatorAccounts struct {
+	Shell
+	Query   AccountsQuery
+	List    []OperatorAccount
+	More    bool // there are further ones
+	Failure *Trouble
+}
+
+// OperatorAccount is an account as operators see it.
+type OperatorAccount struct {
+	ID, Name     string
+	Owner        string // e-mail address of the first owner; empty where nobody is one
+	People       int
+	Balance      app.Amount
+	Owed         app.Amount
+	Spent        *app.Amount // in 30 days; nil where it was not added up in time
+	CreatedAt    time.Time
+	Paid         bool // it has had other credit than the trial's
+	Frozen       bool
+	Indebted     bool // frozen for what it owes and nothing else
+	Closed       bool
+	FrozenReason string
+}
+
+func (a OperatorAccount) path() string { return operatorAccountsPath + "/" + url.PathEscape(a.ID) }
+
+func (a OperatorAccount) deedPath(kind string) string { return a.path() + "/" + kind }
+
+// verdict is the state of an account in a word.
+func (a OperatorAccount) verdict() verdict {
+	switch {
+	case a.Closed:
+		return verdict{ui.Plain, "Deleted"}
+	case a.Frozen && a.Indebted:
+		return verdict{ui.Danger, "Frozen for debt"}
+	case a.Frozen:
+		return verdict{ui.Danger, "Frozen"}
+	case a.Owed > 0:
+		return verdict{ui.Warning, "Owes"}
+	case !a.Paid:
+		return verdict{ui.Plain, "Trial only"}
+	}
+	return verdict{ui.Success, "Active"}
+}
+
+// note says what the state does not.
+func (a OperatorAccount) note() string {
+	switch {
+	case a.Closed:
+		return ""
+	case a.Owed > 0:
+		return Dollars(a.Owed) + " owed"
+	case a.Frozen:
+		return a.FrozenReason
+	}
+	return ""
+}
+
+// The filters and orders of accounts.
+const (
+	AccountsFrozen    = "frozen"
+	AccountsOwing     = "owing"
+	AccountsUnpaid    = "unpaid"
+	AccountsByBalance = "balance"
+)
+
+var accountStates = []ui.Option{
+	{Value: "", Label: "All"}, {Value: AccountsFrozen, Label: "Frozen"}, {Value: AccountsOwing, Label: "Owing"},
+	{Value: AccountsUnpaid, Label: "Trial credit only"},
+}
+
+var accountSorts = []ui.Option{{Value: "", Label: "Newest first"}, {Value: AccountsByBalance, Label: "Highest balance first"}}
+
+// AccountsQuery says which accounts are listed. It is the address of the page.
+type AccountsQuery struct {
+	Text  string
+	State string
+	Sort  string
+	After string     // the last account of the page before
+	Below app.Amount // its balance, in the order of balances
+}
+
+// ParseAccountsQuery reads an address; what cannot be meant is left out.
+func ParseAccountsQuery(values url.Values) AccountsQuery {
+	q := AccountsQuery{
+		Text: filterText(values.Get("q")), State: offered(values.Get("state"), accountStates), Sort: offered(values.Get("sort"), accountSorts),
+		After: filterText(values.Get("after")),
+	}
+	if q.After != "" && q.Sort == AccountsByBalance {
+		below, err := app.ParseAmount(values.Get("below"))
+		if err != nil {
+			q.After = ""
+		}
+		q.Below = below
+	}
+	return q
+}
+
+// Path is the address of the list.
+func (q AccountsQuery) Path() string {
+	values := url.Values{}
+	for name, value := range map[string]string{"q": q.Text, "state": q.State, "sort": q.Sort, "after": q.After} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	if q.After != "" && q.Sort == AccountsByBalance {
+		values.Set("below", q.Below.String())
+	}
+	if len(values) == 0 {
+		return operatorAccountsPath
+	}
+	return operatorAccountsPath + "?" + values.Encode()
+}
+
+// first is the first page of the same list.
+func (q AccountsQuery) first() AccountsQuery {
+	q.After, q.Below = "", 0
+	return q
+}
+
+// past is the page that follows an account.
+func (q AccountsQuery) past(a OperatorAccount) AccountsQuery {
+	q.After, q.Below = a.ID, a.Balance
+	return q
+}
+
+func (q AccountsQuery) narrowed() bool { return q.Text != "" || q.State != "" }
+
+// shown says how many there are on the page.
+func (l OperatorAccounts) shown() string {
+	text := counted(int64(len(l.List)), "account", "accounts")
+	if l.More || l.Query.After != "" {
+		text += " on this page"
+	}
+	return text
+}

@@ -1,0 +1,272 @@
+package views
+
+import (
+	"strings"
+	"time"
+
+	"umg/app"
+	"umg/views/ui"
+)
+
+const (
+	queuesPath    = operatorPath + "/queues"
+	queueCountMax = 100_000 // which is as far as the stores count
+	silentAfter   = 20 * time.Second
+)
+
+// The kinds of background work.
+const (
+	QueueVideos   = "videos"
+	QueueWebhooks = "webhooks"
+	QueueAssets   = "assets"
+	QueueMails    = "mails"
+	QueueMoney    = "settlement"
+	QueueErasure  = "erasure"
+)
+
+// Queues is the work that goes on behind calls, of all accounts and replicas.
+type Queues struct {
+	Shell
+	Kinds     []QueueKind
+	Providers []QueueProvider // that have videos which have not ended
+	Replicas  []QueueReplica
+	Items     []QueueItem // what waits longest of what waits too long, the oldest first
+	Failure   *Trouble
+}
+
+// QueueKind is one kind of work.
+type QueueKind struct {
+	ID               string
+	Waiting, Working int64
+	Parts            []QueuePart // what waits, more exactly
+	Oldest           *time.Time
+	Behind           time.Duration // what its rule measures
+	Trouble          string        // what is wrong besides that, in a sentence: late at least
+	Broken           bool          // stuck, whatever the time says
+	Done             []QueuePart   // in the last hour
+	Off              string        // why there is no such work here
+}
+
+// QueuePart is a number of things and what they are.
+type QueuePart struct {
+	Count int64
+	What  string // after the number
+}
+
+// QueueProvider are the videos at one provider that have not ended.
+type QueueProvider struct {
+	Name                     string
+	Queued, Running, Storing int64
+	Vain                     int64 // that it tells nothing of
+	Oldest                   time.Time
+	Behind                   time.Duration
+}
+
+// QueueReplica is a replica as the books know it.
+type QueueReplica struct {
+	ID     string
+	Live   bool
+	Lost   bool
+	Heard  time.Time
+	Since  time.Time
+	Left   app.Amount // credit that it holds although it is over
+	Leases int64
+	Marks  int64 // calls that it never settled
+}
+
+// QueueItem is one thing that waits too long.
+type QueueItem struct {
+	Kind, ID  string
+	AccountID string // empty where it is nobody's
+	Since     time.Time
+	Why       string
+}
+
+// queueRule says from when on a kind of work is late, and from when on it is stuck.
+type queueRule struct {
+	name, what  string
+	icon        ui.IconName
+	late, stuck time.Duration
+	measure     string // "late when … for", with the time after it
+}
+
+var queueRules = map[string]queueRule{
+	QueueVideos: {"Videos", "Jobs at providers, and their copies", ui.IconFilm, time.Minute, 10 * time.Minute,
+		"the next step of a job is overdue"},
+	QueueWebhooks: {"Webhooks", "Events on their way to customers", ui.IconWebhook, time.Minute, 15 * time.Minute,
+		"a delivery that could be sent is overdue"},
+	QueueAssets: {"Material assets", "Sources that providers prepare or forget", ui.IconBox, 2 * time.Minute, 15 * time.Minute,
+		"the next look at an asset is overdue"},
+	QueueMails: {"Mails", "Letters to people", ui.IconMail, 10 * time.Minute, 2 * time.Hour,
+		"a mail has waited"},
+	QueueMoney: {"Settlement", "What calls cost, on its way to the books", ui.IconReceipt, silentAfter, 85 * time.Second,
+		"a replica that lives was not heard of"},
+	QueueErasure: {"Erasing", "Closed accounts, and content whose days are over", ui.IconTrash, 10 * time.Minute, time.Hour,
+		"an account's round is overdue"},
+}
+
+func (r queueRule) words() string {
+	return "Late when " + r.measure + " for " + together(r.late) + ", stuck for " + together(r.stuck) + "."
+}
+
+// together keeps the number of a time and its unit on one line.
+func together(d time.Duration) string { return strings.ReplaceAll(lasted(d), " ", "\u00a0") }
+
+// lasted is a time in short words. Whole minutes and hours are told as such.
+func lasted(d time.Duration) string {
+	switch {
+	case d < time.Minute, d < 2*time.Minute && d%time.Minute != 0:
+		return Count(int64(d/time.Second)) + " s"
+	case d < time.Hour, d < 2*time.Hour && d%time.Hour != 0:
+		return Count(int64(d/time.Minute)) + " min"
+	case d < 48*time.Hour:
+		return Count(int64(d/time.Hour)) + " h"
+	}
+	return Count(int64(d/(24*time.Hour))) + " d"
+}
+
+func (k QueueKind) rule() queueRule { return queueRules[k.ID] }
+
+var (
+	queueOff   = verdict{ui.Plain, "Off"}
+	queueOK    = verdict{ui.Success, "OK"}
+	queueLate  = verdict{ui.Warning, "Late"}
+	queueStuck = verdict{ui.Danger, "Stuck"}
+)
+
+// verdict is how a kind of work does.
+func (k QueueKind) verdict() verdict {
+	switch r := k.rule(); {
+	case k.Off != "":
+		return queueOff
+	case k.Broken || k.Behind >= r.stuck:
+		return queueStuck
+	case k.Trouble != "" || k.Behind >= r.late:
+		return queueLate
+	}
+	return queueOK
+}
+
+// why is what makes it late, and the rule where nothing does.
+func (k QueueKind) why() string {
+	var words []string
+	if k.Off != "" {
+		return k.Off
+	}
+	if r := k.rule(); k.Behind >= r.late {
+		words = append(words, strings.ToUpper(r.measure[:1])+r.measure[1:]+" for "+lasted(k.Behind)+".")
+	}
+	if k.Trouble != "" {
+		words = append(words, k.Trouble)
+	}
+	return strings.Join(words, " ")
+}
+
+// said is the state of everything in a sentence.
+func (q Queues) said() verdict {
+	var stuck, late []string
+	for _, k := range q.Kinds {
+		switch k.verdict() {
+		case queueStuck:
+			stuck = append(stuck, k.rule().name)
+		case queueLate:
+			late = append(late, k.rule().name)
+		}
+	}
+	var words []string
+	if len(stuck) > 0 {
+		words = append(words, "Stuck: "+strings.Join(stuck, ", ")+".")
+	}
+	if len(late) > 0 {
+		words = append(words, "Late: "+strings.Join(late, ", ")+".")
+	}
+	switch {
+	case len(stuck) > 0:
+		return verdict{ui.Danger, strings.Join(words, " ")}
+	case len(late) > 0:
+		return verdict{ui.Warning, strings.Join(words, " ")}
+	}
+	return verdict{ui.Success, "Everything is worked off in time."}
+}
+
+// many is a number as far as it was counted.
+func many(n int64) string {
+	if n >= queueCountMax {
+		return Count(queueCountMax) + "+"
+	}
+	return Count(n)
+}
+
+// parts are those that are not nothing, in words.
+func parts(list []QueuePart) string {
+	var words []string
+	for _, p := range list {
+		if p.Count > 0 {
+			words = append(words, many(p.Count)+" "+p.What)
+		}
+	}
+	return strings.Join(words, " · ")
+}
+
+// done is what was worked off in the hour: the first part as a number, the others below it.
+func (k QueueKind) done() (first QueuePart, rest []QueuePart) {
+	if len(k.Done) == 0 {
+		return QueuePart{Count: -1}, nil
+	}
+	return k.Done[0], k.Done[1:]
+}
+
+func (p QueueProvider) verdict() verdict {
+	switch r := queueRules[QueueVideos]; {
+	case p.Behind >= r.stuck:
+		return queueStuck
+	case p.Vain > 0 || p.Behind >= r.late:
+		return queueLate
+	}
+	return queueOK
+}
+
+func (p QueueProvider) why() string {
+	var words []string
+	if p.Behind >= queueRules[QueueVideos].late {
+		words = append(words, "A look is overdue for "+lasted(p.Behind)+".")
+	}
+	if p.Vain > 0 {
+		words = append(words, "No answer about "+counted(p.Vain, "job", "jobs")+".")
+	}
+	return strings.Join(words, " ")
+}
+
+// verdict is how a replica does at the time of the page.
+func (r QueueReplica) verdict(now time.Time) verdict {
+	switch silent := now.Sub(r.Heard); {
+	case r.Live && silent >= silentAfter:
+		return verdict{ui.Warning, "Silent"}
+	case r.Live:
+		return verdict{ui.Success, "Live"}
+	case r.Lost:
+		return verdict{ui.Danger, "Lost"}
+	}
+	return verdict{ui.Plain, "Ended"}
+}
+
+// left is what a replica that is over has left, in words.
+func (r QueueReplica) left() string {
+	var words []string
+	if r.Leases > 0 {
+		words = append(words, Dollars(r.Left)+" in "+counted(r.Leases, "lease", "leases"))
+	}
+	if r.Marks > 0 {
+		words = append(words, counted(r.Marks, "call", "calls")+" to settle")
+	}
+	return strings.Join(words, ", ")
+}
+
+func (i QueueItem) kind() string {
+	if r, known := queueRules[i.Kind]; known {
+		return r.name
+	}
+	return i.Kind
+}
+
+func (i QueueItem) accountPath() string { return operatorAccountsPath + "/" + i.AccountID }
