@@ -1,6 +1,6 @@
 // Package pgtest gives every test a database of its own, with the newest schema, on a throw-away server that a test
-// binary starts when its first test asks. It knows the local cluster and the migrations. It does not know any table,
-// and nothing but tests may import it.
+// binary starts when its first test asks, on a copy of the cluster that the first of all binaries made. It knows the
+// local cluster and the migrations. It does not know any table, and nothing but tests may import it.
 package pgtest
 
 import (
@@ -51,22 +51,31 @@ var start = sync.OnceValues(func() (*server, error) {
 	if err := os.WriteFile(filepath.Join(dir, markName), nil, 0o600); err != nil {
 		return nil, fmt.Errorf("pgtest: %w", err)
 	}
-	local, err := postgres.StartLocal(ctx, postgres.LocalOptions{Dir: dir})
+	local, err := startCopy(ctx, dir)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	s := &server{local: local}
 	s.admin, err = postgres.Open(ctx, databaseDSN(local.DSN(), "postgres"), postgres.Options{StatementMax: -1})
-	if err != nil {
-		return nil, err
-	}
-	template, err := postgres.Open(ctx, local.DSN(), postgres.Options{StatementMax: -1})
-	if err != nil {
-		return nil, err
-	}
-	_, err = postgres.Migrate(ctx, template)
-	return s, errors.Join(err, template.Close())
+	return s, err
 })
+
+// startCopy starts a server on a copy of the model. A copy that does not start, as one that another release of Postgres
+// made, is no model for the next.
+func startCopy(ctx context.Context, dir string) (*postgres.Local, error) {
+	m, err := lockModel(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("pgtest: %w", err)
+	}
+	err = m.copyTo(ctx, dir)
+	var local *postgres.Local
+	if err == nil {
+		if local, err = postgres.StartLocal(ctx, postgres.LocalOptions{Dir: dir}); err != nil {
+			err = errors.Join(err, m.forget())
+		}
+	}
+	return local, errors.Join(err, m.release())
+}
 
 // New returns a pool of a fresh, migrated database, which is dropped when the test ends. Without PostgreSQL on the
 // machine the test fails and says what to install.
