@@ -106,7 +106,7 @@ func TestConsoleTopUpInEveryWayItCanEnd(t *testing.T) {
 	rows := p.Locator(`[data-testid="topup"]`)
 	p.must(p.expect.Locator(rows).ToHaveCount(4))
 	p.inEverySize("billing")
-	receipt, err := rows.First().GetByRole("link", playwright.LocatorGetByRoleOptions{Name: "Receipt"}).GetAttribute("href")
+	receipt, err := rows.First().GetByRole("link", playwright.LocatorGetByRoleOptions{Name: "Open receipt"}).GetAttribute("href")
 	p.must(err)
 	p.open(receipt)
 	p.sees("$100.00")

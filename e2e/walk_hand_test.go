@@ -167,8 +167,14 @@ func (k keysHand) reaches(what playwright.Locator) {
 		}
 		key, times, at := step.([]any)[0].(string), step.([]any)[1].(int), step.([]any)[2].(string)
 		if key == "" {
-			if seen, err := k.sought(ringed); err != nil || seen != true {
-				k.p.t.Errorf("nothing shows that the keyboard is on %s of %s, %v: %v", at, k.p.URL(), err, way)
+			seen, err := k.sought(ringed)
+			k.p.must(err)
+			if seen == nil {
+				k.seek(what)
+				continue
+			}
+			if seen != true {
+				k.p.t.Errorf("nothing shows that the keyboard is on %s of %s: %v", at, k.p.URL(), way)
 			}
 			return
 		}
@@ -183,18 +189,24 @@ func (k keysHand) reaches(what playwright.Locator) {
 	k.p.t.Fatalf("no key leads to %v of %s:\n%s", what, k.p.URL(), strings.Join(way, "\n"))
 }
 
-// presses reaches the control and uses the key of its kind.
+// presses reaches the control and uses the key of its kind. It is reached again where the page is drawn anew under the hand.
 func (k keysHand) presses(what playwright.Locator) {
 	k.p.t.Helper()
-	k.reaches(what)
-	how, err := k.sought(`e => e.type === "radio" || e.getAttribute("role") === "tab" ? (e.checked || e.ariaSelected === "true" ? "" : " ")
-		: e.type === "checkbox" ? " " : "Enter"`)
-	k.p.must(err)
-	if how == " " {
-		k.p.key("Space")
-	} else if how != "" {
-		k.p.key(how.(string))
+	for range keysMax {
+		k.reaches(what)
+		key, err := k.sought(`e => e.type === "radio" || e.getAttribute("role") === "tab" ? (e.checked || e.ariaSelected === "true" ? "" : "Space")
+			: e.type === "checkbox" ? "Space" : "Enter"`)
+		k.p.must(err)
+		switch key {
+		case nil:
+			continue
+		case "":
+		default:
+			k.p.key(key.(string))
+		}
+		return
 	}
+	k.p.t.Fatalf("%v is drawn anew all the time", what)
 }
 
 func (k keysHand) writes(where playwright.Locator, text string) {

@@ -94,9 +94,12 @@ func Took(d time.Duration) string {
 		return decimal(ms/10, 2) + " s"
 	case ms < 60_000:
 		return decimal(ms/100, 1) + " s"
-	default:
+	case ms < 3_600_000:
 		s := ms / 1000
 		return strconv.FormatInt(s/60, 10) + " min " + strconv.FormatInt(s%60, 10) + " s"
+	default:
+		m := ms / 60_000
+		return Count(m/60) + " h " + strconv.FormatInt(m%60, 10) + " min"
 	}
 }
 

@@ -60,7 +60,8 @@ func TestTookKeepsThreeDigits(t *testing.T) {
 	for in, want := range map[time.Duration]string{
 		0: "–", -time.Second: "–", 300 * time.Microsecond: "<1 ms", 812 * time.Millisecond: "812 ms", 999 * time.Millisecond: "999 ms",
 		time.Second: "1.00 s", 4_120 * time.Millisecond: "4.12 s", 9_999 * time.Millisecond: "9.99 s", 12_380 * time.Millisecond: "12.3 s",
-		59_999 * time.Millisecond: "59.9 s", time.Minute: "1 min 0 s", 154 * time.Second: "2 min 34 s",
+		59_999 * time.Millisecond: "59.9 s", time.Minute: "1 min 0 s", 154 * time.Second: "2 min 34 s", time.Hour - time.Millisecond: "59 min 59 s",
+		time.Hour: "1 h 0 min", 26*time.Hour + 90*time.Second: "26 h 1 min",
 	} {
 		if got := Took(in); got != want {
 			t.Errorf("Took(%s) = %s, want %s", in, got, want)

@@ -106,9 +106,11 @@ func (k metricChart) draw(m Metrics) usageChart {
 		largest = max(largest, c.columns[i].total)
 	}
 	top := scaleTop(largest)
-	c.top, c.half = k.words(top), k.words(top/2)
-	if top == 1 {
-		c.half = ""
+	if largest > 0 {
+		c.top = k.words(top)
+	}
+	if top > 1 {
+		c.half = k.words(top / 2)
 	}
 	for i := range c.columns {
 		k.place(&c.columns[i], m.Minutes[i], i, top)
@@ -125,6 +127,7 @@ func (k metricChart) place(col *chartColumn, m MetricMinute, i int, top int64) {
 	col.hitX, col.hitWidth, col.x, col.width = place(left), place(right-left), place(left+gap), place(width)
 	col.middle = place(left + (right-left)/2)
 	col.hint = m.Start.UTC().Format("15:04") + " UTC"
+	col.mark(m.Start.Minute())
 	if !m.Seen {
 		col.hint += ": no figures"
 		return
@@ -148,11 +151,15 @@ func (k metricChart) place(col *chartColumn, m MetricMinute, i int, top int64) {
 		foot -= min(height, foot)
 		col.pieces = append(col.pieces, chartPiece{series: k.series(s), y: place(foot), height: place(min(height, wholeUnits))})
 	}
-	if m.Start.Minute()%minuteTicks == 0 {
+}
+
+// mark lets a column name its minute, fewer of them where the page is narrow.
+func (col *chartColumn) mark(minute int) {
+	switch {
+	case minute%(2*minuteTicks) == 0:
+		col.tick = "few"
+	case minute%minuteTicks == 0:
 		col.tick = "many"
-		if m.Start.Minute()%(2*minuteTicks) == 0 {
-			col.tick = "few"
-		}
 	}
 }
 
