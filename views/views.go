@@ -167,6 +167,18 @@ func (s Shell) navigation() []navGroup {
 	return groups
 }
 
+// part is the entry of the menu that the page stands under, if the reader may open it. The entry's own page has none.
+func (s Shell) part() (part ui.NavItem) {
+	for _, group := range s.navigation() {
+		for _, item := range group.items {
+			if item.Href != "/console" && item.Href != s.Path && within(s.Path, item.Href) {
+				part = item
+			}
+		}
+	}
+	return part
+}
+
 // titled is the title of the page with the part of the console that it stands in, so that tabs of a browser and its history
 // tell two pages of one name apart.
 func (s Shell) titled(title string) string {

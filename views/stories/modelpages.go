@@ -1,7 +1,9 @@
 package stories
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -98,6 +100,17 @@ func comparisons() []Story {
 	}
 }
 
+// contractsOf are the contracts as they name one model.
+func contractsOf(id string, contracts []views.ModelContract) []views.ModelContract {
+	named := slices.Clone(contracts)
+	for i, c := range named {
+		named[i].Sample = bytes.ReplaceAll(c.Sample, []byte("aurora/aurora-large"), []byte(id))
+		named[i].Fields = slices.Clone(c.Fields)
+		named[i].Fields[0].Allowed = []string{id}
+	}
+	return named
+}
+
 func modelPages() []Story {
 	one := func(name, title string, i int, change func(*views.ModelDetail), contracts ...views.ModelContract) Story {
 		return Story{Name: name, Group: "Models", Title: title, Status: 200, Path: views.ModelPath(exampleModels()[i].ID),
@@ -107,7 +120,7 @@ func modelPages() []Story {
 					model.State = views.ModelAvailable
 				}
 				d := views.ModelDetail{
-					Shell: s, Model: model, Contracts: contracts, KeyHint: "sk-umg-7H…f3Qk", Factor: 1, Past: examplePast(model), Calc: exampleCalc(model),
+					Shell: s, Model: model, Contracts: contractsOf(model.ID, contracts), KeyHint: "sk-umg-7H…f3Qk", Factor: 1, Past: examplePast(model), Calc: exampleCalc(model),
 				}
 				change(&d)
 				if d.Days == nil && d.Model.Now.Answered > 0 {
@@ -125,7 +138,6 @@ func modelPages() []Story {
 	}
 	full := func(d *views.ModelDetail) { d.Days, d.Changes = exampleDays(), modelStory() }
 	film := views.ModelContract{Style: "videos", Hash: "81c0e2aa5b7d9f34", Fields: exampleFields()[:1], Without: []string{"stream"}}
-	film.Fields[0].Allowed = []string{exampleModels()[5].ID}
 	return []Story{
 		one("model", "A model in all four styles", 0, full, contracts...),
 		one("model-no-key", "A model nobody called, for a reader without a key and with higher limits", 1, func(d *views.ModelDetail) {

@@ -240,7 +240,7 @@ func playgroundTrouble() []Story {
 			p.Form.Turns = exampleTurns()[:2]
 			p.Form.Turns[1].Result = &views.PlayResult{
 				RequestID: exampleRequest, FirstByte: 200 * time.Millisecond, Total: 900 * time.Millisecond, Input: 12, Output: 9,
-				Cost: 21 * app.Nano, Estimated: true, Left: true,
+				Cost: 120_000 * app.Nano, Estimated: true, Left: true,
 			}
 		}),
 		playStory("playground-image", "With an image to send", 200, func(p *views.Playground) {

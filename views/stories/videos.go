@@ -164,7 +164,7 @@ func videoPages() []Story {
 			d.Remix.Prompt, d.Remix.PromptError = "", "prompt is blank; say what the video shows."
 		}),
 		one("video-remix-confirm", "A remix above five dollars", all[5], func(d *views.VideoDetail) {
-			d.Remix.PerSecond, d.Remix.Cost, d.Remix.Confirm = 7*app.Dollar/10, 56*app.Dollar/10, true
+			d.Remix.PerSecond, d.Remix.Cost, d.Remix.Confirm = 3*app.Dollar/10, 24*app.Dollar/10, true
 		}),
 		one("video-moderated", "Stopped by the content policy", all[3], same),
 		one("video-failed", "Failed at the provider", failed("12", time.Hour, "upstream_error", "The renderer is out of capacity."), same),
