@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -19,8 +20,10 @@ var quickPages = []string{
 	"", "/models", "/models/meridian/atlas-large", "/playground", "/keys", "/requests", "/usage", "/billing", "/docs/quickstart", "/prompts", "/videos", "/webhooks",
 }
 
-// watchShifts adds up how far the layout moves by itself, and remembers when the largest thing was drawn and tasks that were long.
-const watchShifts = `window.shifted = 0; window.largest = 0; window.long = [];
+// watchShifts adds up how far the layout moves by itself and how many transitions begin, and remembers when the largest thing was
+// drawn and tasks that were long.
+const watchShifts = `window.shifted = 0; window.largest = 0; window.long = []; window.transitions = 0;
+document.addEventListener("transitionrun", () => { window.transitions++; }, true);
 new PerformanceObserver(list => { for (const e of list.getEntries()) if (!e.hadRecentInput) window.shifted += e.value; })
 	.observe({type: "layout-shift", buffered: true});
 new PerformanceObserver(list => { for (const e of list.getEntries()) window.largest = e.startTime; })
@@ -33,7 +36,7 @@ const travelled = `async () => {
 	await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
 	const sum = suffix => performance.getEntriesByType("resource").filter(e => new URL(e.name).pathname.endsWith(suffix))
 		.reduce((bytes, e) => bytes + e.encodedBodySize, 0);
-	return {scripts: sum(".js"), sheets: sum(".css"), shifted: window.shifted, largest: window.largest, others:
+	return {scripts: sum(".js"), sheets: sum(".css"), shifted: window.shifted, largest: window.largest, transitions: window.transitions, others:
 		performance.getEntriesByType("resource").filter(e => new URL(e.name).origin !== location.origin).length};
 }`
 
@@ -82,8 +85,59 @@ func TestSpeedPagesAreLightAndStill(t *testing.T) {
 		if shifted < 0 || shifted > shiftMax {
 			t.Errorf("%s moves by %.4f while it comes", path, shifted)
 		}
+		if n := figure(about["transitions"]); n != 0 {
+			t.Errorf("%s begins %.0f transitions for somebody who wants no motion", path, n)
+		}
 		if figure(about["others"]) != 0 {
 			t.Errorf("%s fetches from elsewhere", path)
+		}
+	}
+}
+
+// fontFile is the font that most of a page is drawn in.
+var fontFile = regexp.MustCompile(`/geist-[0-9a-f]+\.woff2$`)
+
+const (
+	drawnTwice = `() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))`
+	fontDrawn  = `async () => {
+		await document.fonts.ready;
+		await (` + drawnTwice + `)();
+		return {shifted: window.shifted, there: [...document.fonts].some(f => f.family.includes("Geist") && f.status === "loaded")};
+	}`
+)
+
+// TestSpeedNothingMovesWhenTheFontComes draws pages before their font is there and lets it come then.
+func TestSpeedNothingMovesWhenTheFontComes(t *testing.T) {
+	t.Parallel()
+	c := running(t).newCustomer(t, "font")
+	c.chat(t, ask(cheapModel, "echo: a line in the tables"))
+	p := hurried(c, t)
+	held := make(chan playwright.Route, 1)
+	p.must(p.Context().Route(fontFile, func(r playwright.Route) {
+		select {
+		case held <- r:
+		default:
+			_ = r.Continue() // a page that has left does not need it
+		}
+	}))
+	for _, path := range quickPages {
+		_, err := p.Goto(c.ConsoleURL+"/console"+path, playwright.PageGotoOptions{WaitUntil: playwright.WaitUntilStateDomcontentloaded})
+		p.must(err)
+		p.measure(drawnTwice)
+		select {
+		case r := <-held:
+			p.must(r.Continue())
+		default:
+			t.Errorf("%s was drawn without asking for the font", path)
+		}
+		about := p.measure(fontDrawn).(map[string]any)
+		if about["there"] != true {
+			t.Errorf("%s never had its font", path)
+		}
+		if shifted := figure(about["shifted"]); shifted < 0 || shifted > shiftMax {
+			t.Errorf("%s moves by %.4f when its font comes", path, shifted)
+		} else {
+			t.Logf("%-30s shift %.4f", path, shifted)
 		}
 	}
 }
