@@ -120,7 +120,8 @@ func modelPages() []Story {
 					model.State = views.ModelAvailable
 				}
 				d := views.ModelDetail{
-					Shell: s, Model: model, Contracts: contractsOf(model.ID, contracts), KeyHint: "sk-umg-7H…f3Qk", Factor: 1, Past: examplePast(model), Calc: exampleCalc(model),
+					Shell: s, Model: model, Contracts: contractsOf(model.ID, contracts), KeyHint: "sk-umg-7H…f3Qk", Factor: 1,
+					Past: examplePast(model), Calc: exampleCalc(model),
 				}
 				change(&d)
 				if d.Days == nil && d.Model.Now.Answered > 0 {
