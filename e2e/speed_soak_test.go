@@ -4,15 +4,16 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
-	"time"
 )
 
 const (
 	slowdown   = 4      // of the processor
 	largestMax = 1000.0 // milliseconds until the largest thing of a page is drawn, so slowed down
 	longMax    = 200.0  // milliseconds of one task at the usual speed
-	typingMax  = 100 * time.Millisecond
+	typingMax  = 100.0  // milliseconds from a key to its picture
+	manyKeys   = 10
 	manyRows   = 10_000
 	manyTokens = 10_000
 )
@@ -28,17 +29,26 @@ func TestSpeedPagesComeAtOnce(t *testing.T) {
 		p.must(err)
 		for _, path := range quickPages {
 			p.open(c.ConsoleURL + "/console" + path)
+			p.measure(`async () => { for (let i = 0; i < 300 && !window.largest; i++) await new Promise(requestAnimationFrame); }`)
 			value, err := p.Evaluate(travelled)
 			p.must(err)
 			about := value.(map[string]any)
 			largest, shifted := figure(about["largest"]), figure(about["shifted"])
 			t.Logf("%-30s largest after %4.0f ms, shift %.4f", path, largest, shifted)
-			if largest > largestMax || shifted > shiftMax {
+			if largest <= 0 || largest > largestMax || shifted > shiftMax {
 				t.Errorf("%s: the largest thing is drawn after %.0f ms, the page moves by %.4f", path, largest, shifted)
 			}
 		}
 	}
 }
+
+// watchKeys remembers how long the browser took at the most from a key to the picture that shows it. Keys that took less than the
+// 16 ms it tells of count as that.
+const watchKeys = `() => {
+	window.slowest = 16;
+	new PerformanceObserver(list => { for (const e of list.getEntries()) if (/key|input/.test(e.name)) window.slowest = Math.max(window.slowest, e.duration); })
+		.observe({type: "event", durationThreshold: 16});
+}`
 
 // TestSpeedALongAnswerStaysSmooth streams ten thousand tokens while somebody types the next message.
 func TestSpeedALongAnswerStaysSmooth(t *testing.T) {
@@ -46,20 +56,24 @@ func TestSpeedALongAnswerStaysSmooth(t *testing.T) {
 	p := hurried(c, t)
 	p.open(c.ConsoleURL + "/console/playground?model=" + cheapModel)
 	p.measure(watchWrites)
+	p.measure(watchKeys)
 	p.ask(fmt.Sprintf("count to %d", manyTokens))
 	p.must(p.Locator("#play-prompt").Focus())
-	var slowest time.Duration
-	for range 10 {
-		began := time.Now()
-		p.must(p.Keyboard().Type("x"))
-		p.measure(`() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))`)
-		slowest = max(slowest, time.Since(began))
+	for range manyKeys {
+		p.must(p.Keyboard().Press("x"))
+		p.measure(drawnTwice)
+	}
+	typed, err := p.Locator("#play-prompt").InputValue()
+	p.must(err)
+	if typed != strings.Repeat("x", manyKeys) {
+		t.Errorf("what was typed became %q", typed)
 	}
 	p.answered(1)
 	p.noLongTasks(fmt.Sprint(manyTokens, " tokens"))
-	t.Logf("the slowest key took %s", slowest)
-	if slowest > typingMax {
-		t.Errorf("a key is answered after %s while an answer comes", slowest)
+	slowest := figure(p.measure(`() => window.slowest`))
+	t.Logf("the slowest key took %.0f ms", slowest)
+	if slowest <= 0 || slowest > typingMax {
+		t.Errorf("a key is drawn after %.0f ms while an answer comes", slowest)
 	}
 }
 

@@ -502,7 +502,7 @@ func topUpSays(d TopUpDetail) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		case TopUpPartly, TopUpRefunded:
-			templ_7745c5c3_Err = topUpHead(ui.IconReceipt, ui.Warning, Dollars(d.TopUp.Refunded)+" of this top-up was refunded").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = topUpHead(ui.IconReceipt, ui.Warning, Dollars(d.TopUp.Refunded)+" was refunded").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

@@ -153,7 +153,7 @@ func keyForms() []Story {
 		}),
 		story("key-new-limit", "Create a key, too many keys", 422, func(f *views.KeyForm) {
 			f.Name, f.Mode = "One more", views.ModeDocumented
-			f.FormError = "This account has 200 keys, which is the most it can have. Delete one first."
+			f.FormError = "An account has at most 200 keys. Delete one that is not used."
 		}),
 	}
 }

@@ -28,7 +28,7 @@ func overview() []Story {
 	list := []Story{
 		balance(story("overview-new", "Brand new account", 200, func(*views.Overview) {}), fresh),
 		balance(story("overview-key-error", "First key refused", 422, func(o *views.Overview) {
-			o.Onboarding.KeyError = "An account has at most 100 keys. Delete one that you no longer need."
+			o.Onboarding.KeyError = "An account has at most 200 keys. Delete one that is not used."
 		}), fresh),
 		balance(story("overview-key-made", "First key just made, waiting", 200, func(o *views.Overview) {
 			o.Onboarding.HasKey, o.Onboarding.KeyHint = true, "sk-umg-7H…f3Qk"

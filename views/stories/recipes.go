@@ -44,7 +44,7 @@ func recipes() []Story {
 		}),
 		story("recipe-no-key", "A reader who may not make keys", "n8n", func(d *views.RecipeDetail) { d.MayKey, d.KeyHint = false, "" }),
 		story("recipe-key-error", "No key could be made", "cline", func(d *views.RecipeDetail) {
-			d.KeyError = "An account has at most 100 keys. Delete one that you no longer need."
+			d.KeyError = "An account has at most 200 keys. Delete one that is not used."
 		}),
 		story("recipe-key-created", "A key was made for the tool", "claude-code", func(d *views.RecipeDetail) {
 			d.Fresh = &views.FreshKey{Key: exampleKeys()[0], Secret: Secret}
