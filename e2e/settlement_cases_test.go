@@ -243,7 +243,8 @@ func (s *settling) losesItsBooks(t *testing.T, reason string) {
 	for _, one := range allProtocols() {
 		prompt, members := "simulate: slow-first=4s\necho: "+mark, []string{}
 		if reason == "unrecorded_end" {
-			prompt, members = "simulate: pace=20ms\ncount to 100\n"+mark, []string{`"stream":true`, one.wantsUsage()}
+			// Thirty words take three seconds, so that it runs when its books are lost.
+			prompt, members = "simulate: pace=100ms\n"+mark, []string{`"stream":true`, one.wantsUsage()}
 		}
 		go func() {
 			ctx, cancel := context.WithTimeout(context.Background(), callTimeMax)
