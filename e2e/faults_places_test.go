@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log"
 	"math/big"
@@ -18,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -88,13 +90,12 @@ func secured(t *testing.T, own *tls.Certificate) string {
 // does nothing, nobody listens.
 func socket(t *testing.T, does func(net.Conn)) string {
 	t.Helper()
+	if does == nil {
+		return deafSocket(t)
+	}
 	ln, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
-	}
-	if does == nil {
-		_ = ln.Close()
-		return ln.Addr().String()
 	}
 	t.Cleanup(func() { _ = ln.Close() })
 	go func() {
@@ -110,4 +111,22 @@ func socket(t *testing.T, does func(net.Conn)) string {
 		}
 	}()
 	return ln.Addr().String()
+}
+
+// deafSocket is an address that refuses connections, and that nobody else is given meanwhile.
+func deafSocket(t *testing.T) string {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Close(fd) })
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	at, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", at.(*syscall.SockaddrInet4).Port)
 }
