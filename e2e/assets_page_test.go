@@ -97,6 +97,8 @@ func TestAssetIsRegisteredUsedAndDeletedWithTheKeyboardAlone(t *testing.T) {
 	p.open(c.ConsoleURL + "/console/assets/" + id)
 	p.activates(playwright.AriaRoleLink, "Delete…")
 	p.must(p.expect.Locator(p.Locator("dialog[open]")).ToContainText("Harbour at dusk"))
+	p.must(p.expect.Locator(p.GetByRole("banner")).ToHaveCount(1)) // a dialog's head is not the page's
+	p.must(p.expect.Locator(p.GetByRole("contentinfo")).ToHaveCount(0))
 	p.axe()
 	p.key("Escape")
 	p.must(p.expect.Locator(p.named(playwright.AriaRoleLink, "Delete…")).ToBeFocused())

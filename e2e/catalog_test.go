@@ -15,7 +15,7 @@ import (
 type model struct {
 	id       string
 	upstream string
-	provider string // the test provider when empty
+	provider string // when empty the test provider, which is given up after 0.7 s of silence: too soon for what is to stream on under load
 	second   string // a provider to ask after that one; none when empty
 	paused   bool
 	speaks   string // the style of the upstream; chat when empty

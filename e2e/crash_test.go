@@ -41,8 +41,8 @@ func (g *gateway) openStreams(t *testing.T, n int, body string) []opened {
 			}
 			t.Cleanup(func() { _ = resp.Body.Close() })
 			s := opened{id: resp.Header.Get("X-Request-Id"), rest: bufio.NewReader(resp.Body)}
-			if s.first, err = s.rest.ReadString('\n'); err != nil {
-				t.Error(err)
+			if s.first, err = s.rest.ReadString('\n'); err != nil || resp.StatusCode != http.StatusOK {
+				t.Errorf("%v, %s %s", err, resp.Status, s.first)
 			}
 			streams[i] = s
 		})
@@ -61,7 +61,7 @@ func (s *opened) readUntil(t *testing.T, mark string) {
 		line, err := s.rest.ReadString('\n')
 		s.first += line
 		if err != nil {
-			t.Fatalf("%v before %q", err, mark)
+			t.Fatalf("%v before %q, the stream ends with %s", err, mark, s.first[max(0, len(s.first)-1000):])
 		}
 	}
 }
@@ -127,7 +127,7 @@ func (p production) stopAtEnd(t *testing.T) {
 func TestFaultReplicaIsKilledUnderStreams(t *testing.T) {
 	t.Parallel()
 	g := start(t)
-	g.addModels(t, model{id: "test/slow", upstream: "sim+pace=20ms"})
+	g.addModels(t, model{id: "test/slow", upstream: "sim+pace=20ms", provider: "meridian"})
 	data := dataDir(t)
 	p := g.replicaOn(t, data)
 	account, before := g.account(t), g.balance(t)

@@ -20,7 +20,7 @@ func TestFaultShutdownEndsEveryStyle(t *testing.T) {
 	t.Parallel()
 	g := running(t)
 	endless := once("test/endless-styles")
-	g.addModels(t, model{id: endless, upstream: "sim+pace=20ms", more: everything})
+	g.addModels(t, model{id: endless, upstream: "sim+pace=20ms", provider: "meridian", more: everything})
 	p := customer{gateway: g.replicaOn(t, dataDir(t), "--drain-timeout", "200ms").gateway}
 	answers := map[string]answer{}
 	var mu sync.Mutex

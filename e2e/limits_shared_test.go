@@ -26,7 +26,7 @@ func TestLimitsHoldOverReplicas(t *testing.T) {
 	t.Parallel()
 	g := running(t)
 	quick, slow := once("test/shared-quick"), once("test/shared-slow")
-	g.addModels(t, model{id: quick, upstream: "sim"}, model{id: slow, upstream: "sim+pace=20ms"})
+	g.addModels(t, model{id: quick, upstream: "sim"}, model{id: slow, upstream: "sim+pace=20ms", provider: "meridian"})
 	redis := redistest.Start(t)
 	replicas := make([]production, sharedReplicas)
 	var starts sync.WaitGroup

@@ -73,7 +73,7 @@ func TestFaultTrialIsShedBeforePaid(t *testing.T) {
 	t.Parallel()
 	g := running(t)
 	endless := once("test/places")
-	g.addModels(t, model{id: endless, upstream: "sim+pace=50ms"})
+	g.addModels(t, model{id: endless, upstream: "sim+pace=50ms", provider: "meridian"})
 	p := g.replicaOn(t, dataDir(t), "--in-flight-max", "20", "--drain-timeout", "1s")
 	trial, paying := g.newCustomer(t, "trial"), g.newCustomer(t, "paying")
 	paying.setAvailable(t, 50_000_000_000)

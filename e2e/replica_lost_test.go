@@ -19,7 +19,7 @@ func TestFaultReplicaNeverReturns(t *testing.T) {
 	t.Parallel()
 	g := running(t)
 	slow := once("test/lost-replica")
-	g.addModels(t, model{id: slow, upstream: "sim+pace=20ms"})
+	g.addModels(t, model{id: slow, upstream: "sim+pace=20ms", provider: "meridian"})
 	c := g.newCustomer(t, "lost-replica")
 	data := dataDir(t)
 	p := c.replicaOn(t, data)

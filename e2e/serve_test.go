@@ -135,7 +135,7 @@ func TestAPIServeIsASecondReplica(t *testing.T) {
 func TestFaultShutdownLetsStreamsFinish(t *testing.T) {
 	t.Parallel()
 	g := start(t)
-	g.addModels(t, model{id: "test/paced", upstream: "sim+pace=20ms"})
+	g.addModels(t, model{id: "test/paced", upstream: "sim+pace=20ms", provider: "meridian"})
 	p := serve(t, g, "--drain-timeout", "20s")
 	req, err := p.request(context.Background(), "POST", "/v1/chat/completions",
 		ask("test/paced", "count to 50", `"stream":true`, `"stream_options":{"include_usage":true}`))
@@ -176,7 +176,7 @@ func TestFaultShutdownLetsStreamsFinish(t *testing.T) {
 func TestFaultShutdownEndsWhatOutlivesTheDrain(t *testing.T) {
 	t.Parallel()
 	g := start(t)
-	g.addModels(t, model{id: "test/endless", upstream: "sim+pace=20ms"})
+	g.addModels(t, model{id: "test/endless", upstream: "sim+pace=20ms", provider: "meridian"})
 	p := serve(t, g, "--drain-timeout", "300ms")
 	req, err := p.request(context.Background(), "POST", "/v1/chat/completions", ask("test/endless", "count to 2000", `"stream":true`))
 	if err != nil {

@@ -61,7 +61,7 @@ func tidy(page string) string {
 	}
 }
 
-var void = map[string]bool{"meta": true, "link": true, "input": true, "br": true, "hr": true, "img": true}
+var void = map[string]bool{"meta": true, "link": true, "input": true, "br": true, "wbr": true, "hr": true, "img": true}
 
 // framed are stories that are compared with all that surrounds them. Of the others only what is theirs is kept, so that a
 // change of the frame is seen in a few files and not in all.

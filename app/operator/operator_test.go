@@ -199,23 +199,25 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 		deed  operator.Deed
 		kind  app.Kind
 		param string
+		says  string
 	}{
-		"nothing":       {operator.Deed{Kind: operator.Add, Reason: "x"}, app.Invalid, "amount"},
-		"less":          {operator.Deed{Kind: operator.Take, Amount: -1, Reason: "x"}, app.Invalid, "amount"},
-		"too much":      {operator.Deed{Kind: operator.Add, Amount: operator.AmountMax + 1, Reason: "x"}, app.Invalid, "amount"},
-		"no reason":     {operator.Deed{Kind: operator.Add, Amount: 1, Reason: " \n"}, app.Invalid, "reason"},
-		"a long reason": {operator.Deed{Kind: operator.Freeze, Reason: strings.Repeat("é", 501)}, app.Invalid, "reason"},
-		"no text":       {operator.Deed{Kind: operator.Freeze, Reason: "a\x00b"}, app.Invalid, "reason"},
-		"no deed":       {operator.Deed{Kind: "melt", Reason: "x"}, app.NotFound, ""},
-		"no account":    {operator.Deed{Kind: operator.Freeze, AccountID: "acct_none", Reason: "x"}, app.NotFound, ""},
-		"a closed one":  {operator.Deed{Kind: operator.Add, AccountID: closed, Amount: 1, Reason: "x"}, app.Conflict, ""},
+		"nothing":       {operator.Deed{Kind: operator.Add, Reason: "x"}, app.Invalid, "amount", "more than 0 dollars"},
+		"less":          {operator.Deed{Kind: operator.Take, Amount: -1, Reason: "x"}, app.Invalid, "amount", "more than 0 dollars"},
+		"too much":      {operator.Deed{Kind: operator.Add, Amount: operator.AmountMax + 1, Reason: "x"}, app.Invalid, "amount", "at most $"},
+		"no reason":     {operator.Deed{Kind: operator.Add, Amount: 1, Reason: " \n"}, app.Invalid, "reason", "Say why"},
+		"a long reason": {operator.Deed{Kind: operator.Freeze, Reason: strings.Repeat("é", 501)}, app.Invalid, "reason", "longer than 500"},
+		"no text":       {operator.Deed{Kind: operator.Freeze, Reason: "a\x00b"}, app.Invalid, "reason", "bytes that are no text"},
+		"broken text":   {operator.Deed{Kind: operator.Freeze, Reason: "a\xffb"}, app.Invalid, "reason", "bytes that are no text"},
+		"no deed":       {operator.Deed{Kind: "melt", Reason: "x"}, app.NotFound, "", "no such deed"},
+		"no account":    {operator.Deed{Kind: operator.Freeze, AccountID: "acct_none", Reason: "x"}, app.NotFound, "", ""},
+		"a closed one":  {operator.Deed{Kind: operator.Add, AccountID: closed, Amount: 1, Reason: "x"}, app.Conflict, "", ""},
 	} {
 		c.deed.Operator, c.deed.Once = "ops", o.Once()
 		if c.deed.AccountID == "" {
 			c.deed.AccountID = id
 		}
 		done, err := o.Do(t.Context(), c.deed)
-		if done || app.KindOf(err) != c.kind || app.AsError(err).Param != c.param {
+		if done || app.KindOf(err) != c.kind || app.AsError(err).Param != c.param || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, %v", name, done, err)
 		}
 	}
