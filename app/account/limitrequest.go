@@ -64,7 +64,7 @@ func (s *Service) AskLimits(ctx context.Context, p app.Principal, model string, 
 	case reason == "":
 		return LimitRequest{}, invalid("reason", "Say in a sentence what you need it for, so that it can be decided.")
 	case utf8.RuneCountInString(reason) > limitReasonRunesMax || !utf8.ValidString(reason) || strings.ContainsRune(reason, 0):
-		return LimitRequest{}, invalid("reason", "The reason is longer than %d characters.", limitReasonRunesMax)
+		return LimitRequest{}, invalid("reason", "Say it in text of at most %d characters.", limitReasonRunesMax)
 	}
 	r := LimitRequest{
 		ID: s.o.IDs.New("lreq"), AccountID: p.AccountID, Model: model, Reason: reason, State: LimitOpen, CreatedAt: s.o.Now().UTC(),
@@ -103,7 +103,7 @@ func (s *Service) AnswerLimits(ctx context.Context, operator User, from app.Orig
 	case state != LimitDone && state != LimitDeclined:
 		return invalid("state", "The answer is %s or %s.", LimitDone, LimitDeclined)
 	case utf8.RuneCountInString(answer) > limitAnswerRunesMax || !utf8.ValidString(answer) || strings.ContainsRune(answer, 0):
-		return invalid("answer", "The answer is longer than %d characters.", limitAnswerRunesMax)
+		return invalid("answer", "The answer must be text of at most %d characters.", limitAnswerRunesMax)
 	case !operator.Operator:
 		return app.Errorf(app.NotFound, "not_found", "There is no such request.")
 	}

@@ -83,7 +83,7 @@ func (s *Service) CreatePromo(ctx context.Context, p Promo) (Promo, error) {
 	case !p.ExpiresAt.After(p.CreatedAt):
 		return Promo{}, invalid("until", "The code ends in the past.")
 	case utf8.RuneCountInString(p.Reason) > promoReasonRunesMax || !utf8.ValidString(p.Reason) || strings.ContainsRune(p.Reason, 0):
-		return Promo{}, invalid("reason", "The reason is longer than %d characters.", promoReasonRunesMax)
+		return Promo{}, invalid("reason", "What it is for must be text of at most %d characters.", promoReasonRunesMax)
 	}
 	made, err := insertPromo(ctx, s.db, p)
 	if err == nil && !made {

@@ -230,7 +230,7 @@ func codePages() []Story {
 		form("operator-code-hostile", "Create a promotion code, hostile text", 422, func(f *views.CodeForm) {
 			f.Code, f.Amount, f.Times, f.Days, f.Until = nastyText, nastyText, nastyText, nastyText, nastyText
 			f.Reason = strings.Repeat(nastyText, 20)
-			f.Problem, f.ReasonError = nastyText, "The reason is longer than 200 characters."
+			f.Problem, f.ReasonError = nastyText, "What it is for must be text of at most 200 characters."
 		}),
 		end("operator-code-end", "End a promotion code", func(*views.PromoCode) {}),
 		end("operator-code-end-hostile", "End a promotion code, the largest", func(c *views.PromoCode) {

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"html"
 	"strings"
 	"testing"
 
@@ -23,6 +24,22 @@ func TestHighlightKeepsEveryByte(t *testing.T) {
 			if b.String() != source {
 				t.Fatalf("%s: %q became %q", name, source, b.String())
 			}
+		}
+	})
+}
+
+// A long word of whatever was typed stays that word, and is no markup.
+func TestBreaksKeepEveryByte(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		source := rapid.StringMatching("([ -~é]|<wbr>|[._@]){0,60}").Draw(t, "source")
+		var b strings.Builder
+		if err := Breaks(source).Render(t.Context(), &b); err != nil {
+			t.Fatal(err)
+		}
+		plain := strings.ReplaceAll(b.String(), "<wbr>", "")
+		if html.UnescapeString(plain) != source || strings.ContainsAny(plain, "<>") || strings.HasSuffix(b.String(), "<wbr>") {
+			t.Fatalf("%q became %q", source, b.String())
 		}
 	})
 }
