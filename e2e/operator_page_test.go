@@ -136,7 +136,7 @@ func TestOperatorPagesAreNoneToOthers(t *testing.T) {
 		t.Error("the menu does not lead an operator to their pages")
 	}
 	for path, says := range map[string]string{
-		"": cheapModel, "/metrics": "Gateway overhead", "/catalog": "What changed", "/pause?kind=model&id=" + cheapModel: "model_temporarily_unavailable",
+		"": cheapModel, "/metrics": "Gateway overhead", "/catalog": "What changed", "/pause?kind=model&id=" + cheapModel: "What clients get until it goes on",
 		"/queues": "Kinds of work", "/trials": "The policy in force",
 	} {
 		if a := owner.visit(t, "/console/operator"+path, nil); a.status != http.StatusOK || !strings.Contains(a.body, says) {
