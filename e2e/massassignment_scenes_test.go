@@ -237,6 +237,14 @@ func developer(t *testing.T, m *assigner) scene {
 		`select user_id from memberships where account_id = $1 and role in ('developer', 'billing') order by user_id limit 1`, m.owner.accountID)}}
 }
 
+// justJoined is a member who has just come, so that every call meets one of the same role.
+func justJoined(t *testing.T, m *assigner) scene {
+	t.Helper()
+	m.member(t, "developer")
+	return scene{words: map[string]string{"member": m.newest(t,
+		`select user_id from memberships where account_id = $1 order by created_at desc limit 1`, m.owner.accountID)}}
+}
+
 // invited is an invitation that may be sent again.
 func invited(t *testing.T, m *assigner) scene {
 	t.Helper()
