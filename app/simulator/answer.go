@@ -272,7 +272,8 @@ var topics = []struct {
 	words []string
 	reply string
 }{
-	{[]string{"hello", "hi", "hey"}, "Hello! I am a simulated model, here to show how answers arrive. You wrote %s. What shall we try next?"},
+	{[]string{"hello", "hi", "hey"}, "Hello! I am a simulated model, here to show how answers arrive. " +
+		"You wrote %s, and here it is answered. What shall we try next?"},
 	{[]string{"code", "function", "program", "script"}, "Here is a small start for %s:\n\n```go\nfunc main() {\n\t" +
 		"fmt.Println(\"a simulated answer\")\n}\n```\n\nIt compiles once you import `fmt`; the rest is yours."},
 	{[]string{"list", "ideas", "steps", "plan"}, "For %s I would go step by step:\n\n1. **Say** what a good result looks like.\n" +
@@ -300,7 +301,9 @@ func converse(p *prompt) string {
 			}
 		}
 	}
-	openings := []string{"You said %s.", "Thank you for %s.", "I read %s with interest.", "Let us look at %s."}
+	openings := []string{
+		"You said %s, so here it goes.", "Thank you for %s, which I read twice.", "I read %s with interest.", "Let us look at %s together.",
+	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(p.asked))
 	return fmt.Sprintf(openings[h.Sum32()%uint32(len(openings))], said) +
