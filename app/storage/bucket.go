@@ -16,8 +16,6 @@ import (
 )
 
 const (
-	partBytes            = 16 << 20 // bodies longer than this go in parts
-	partsAtOnceMax       = 2
 	requestTriesMax      = 4
 	connectTimeout       = 5 * time.Second
 	silenceMax           = 60 * time.Second // on a connection, in both directions
@@ -178,9 +176,8 @@ func (b *bucket) Put(ctx context.Context, key, mediaType string, size int64, bod
 		return Info{}, err
 	}
 	defer s.close()
-	sent, err := b.core.Client.PutObject(ctx, b.name, b.prefix+key, io.NewSectionReader(s, 0, s.size), s.size, minio.PutObjectOptions{
+	sent, err := b.send(ctx, b.prefix+key, s, minio.PutObjectOptions{
 		ContentType: mediaType, UserMetadata: map[string]string{digestHeader: s.sha256},
-		PartSize: partBytes, NumThreads: partsAtOnceMax, SendContentMd5: s.size <= partBytes,
 	})
 	if err != nil {
 		return Info{}, fault("sending the blob", err)
@@ -193,6 +190,15 @@ func (b *bucket) Put(ctx context.Context, key, mediaType string, size int64, bod
 		info.ModifiedAt = b.now().UTC().Truncate(time.Second)
 	}
 	return info, nil
+}
+
+// send sends a body in one piece if it is short enough, else in parts.
+func (b *bucket) send(ctx context.Context, key string, body *spooled, o minio.PutObjectOptions) (minio.UploadInfo, error) {
+	if body.size > partBytes {
+		return b.sendParts(ctx, key, body, o)
+	}
+	o.SendContentMd5, o.DisableMultipart = true, true
+	return b.core.Client.PutObject(ctx, b.name, key, io.NewSectionReader(body, 0, body.size), body.size, o)
 }
 
 // Open asks what the blob is. Its bytes are asked for when they are read.

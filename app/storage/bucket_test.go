@@ -146,16 +146,67 @@ func TestABusyBucketIsAskedAgainAndNotForever(t *testing.T) {
 func TestAPartThatFailsForGoodLeavesNoUpload(t *testing.T) {
 	t.Parallel()
 	direct := newBucket(t)
+	var beside, begun atomic.Int64 // parts under way when the upload was given up, and all parts
+	firstCame, givenUp := make(chan struct{}), make(chan struct{})
+	var underWay atomic.Int64
 	s := openBucket(t, between(t, direct, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
-		if r.URL.Query().Get("partNumber") == "2" {
+		switch r.URL.Query().Get("partNumber") {
+		case "1": // is slow: it ends after the second was refused, and after the upload is given up, if that comes
+			begun.Add(1)
+			underWay.Add(1)
+			defer underWay.Add(-1)
+			close(firstCame)
+			select {
+			case <-givenUp:
+			case <-time.After(300 * time.Millisecond):
+			}
+			pass.ServeHTTP(w, r)
+		case "2":
+			begun.Add(1)
 			_, _ = io.Copy(io.Discard, r.Body)
+			<-firstCame
 			w.WriteHeader(http.StatusForbidden)
-			return
+		case "3", "4":
+			begun.Add(1)
+			pass.ServeHTTP(w, r)
+		default:
+			if r.Method == http.MethodDelete {
+				beside.Add(underWay.Load())
+				close(givenUp)
+			}
+			pass.ServeHTTP(w, r)
+		}
+	}))
+	if _, err := s.Put(t.Context(), "k", "video/mp4", -1, stream{io.LimitReader(noise(1), 3*partBytes+10)}); err == nil {
+		t.Fatal("a blob without its second part is taken")
+	}
+	if beside.Load() != 0 {
+		t.Error("the upload was given up while a part was under way, which may bring it back")
+	}
+	if begun.Load() != partsAtOnceMax {
+		t.Errorf("%d parts were begun, though one of the first %d had failed", begun.Load(), partsAtOnceMax)
+	}
+	lacks(t, s, "k")
+	if n := uploads(t, direct); n != 0 {
+		t.Errorf("%d uploads are left", n)
+	}
+}
+
+func TestACallerWhoLeavesBetweenPartsLeavesNoUpload(t *testing.T) {
+	t.Parallel()
+	direct := newBucket(t)
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	s := openBucket(t, between(t, direct, func(w http.ResponseWriter, r *http.Request, pass http.Handler) {
+		if r.URL.Query().Get("partNumber") != "" { // none reaches the server
+			_, _ = io.Copy(io.Discard, r.Body)
+			leave()
+			panic(http.ErrAbortHandler)
 		}
 		pass.ServeHTTP(w, r)
 	}))
-	if _, err := s.Put(t.Context(), "k", "video/mp4", -1, stream{io.LimitReader(noise(1), partBytes+10)}); err == nil {
-		t.Fatal("a blob without its second part is taken")
+	if _, err := s.Put(ctx, "k", "video/mp4", -1, stream{io.LimitReader(noise(1), partBytes+10)}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the caller left, and the error is %v", err)
 	}
 	lacks(t, s, "k")
 	if n := uploads(t, direct); n != 0 {

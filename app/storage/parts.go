@@ -1,0 +1,63 @@
+package storage
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	partBytes      = 16 << 20 // bodies longer than this go in parts
+	partsAtOnceMax = 2
+	abortTimeout   = 10 * time.Second
+)
+
+// sendParts makes one object of a body that goes in parts. No part is under way when it returns: the library's own
+// way of sending parts gives the upload up at the first that fails, and a part that comes in after that may bring the
+// upload back, unseen and paid for.
+func (b *bucket) sendParts(ctx context.Context, key string, body *spooled, o minio.PutObjectOptions) (minio.UploadInfo, error) {
+	id, err := b.core.NewMultipartUpload(ctx, b.name, key, o)
+	if err != nil {
+		return minio.UploadInfo{}, err
+	}
+	parts, err := b.sendEach(ctx, key, id, body)
+	var sent minio.UploadInfo
+	if err == nil {
+		sent, err = b.core.CompleteMultipartUpload(ctx, b.name, key, id, parts, minio.PutObjectOptions{})
+	}
+	if err != nil {
+		// A caller that left must not leave the upload; what this does not reach is removed at a start, when it is old.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
+		defer cancel()
+		_ = b.core.AbortMultipartUpload(ctx, b.name, key, id)
+		return minio.UploadInfo{}, err
+	}
+	sent.Size = body.size // the answer does not say; it is of the parts named, which have these bytes
+	return sent, nil
+}
+
+// sendEach sends the parts, some at once. After one has failed no further one begins, and those begun may end.
+func (b *bucket) sendEach(ctx context.Context, key, id string, body *spooled) ([]minio.CompletePart, error) {
+	parts := make([]minio.CompletePart, (body.size+partBytes-1)/partBytes)
+	sending, good := errgroup.WithContext(ctx)
+	sending.SetLimit(partsAtOnceMax)
+	for i := range parts {
+		sending.Go(func() error {
+			if err := good.Err(); err != nil {
+				return err
+			}
+			at := int64(i) * partBytes
+			size := min(partBytes, body.size-at)
+			part, err := b.core.PutObjectPart(ctx, b.name, key, id, i+1, io.NewSectionReader(body, at, size), size, minio.PutObjectPartOptions{})
+			parts[i] = minio.CompletePart{PartNumber: i + 1, ETag: part.ETag}
+			return err
+		})
+	}
+	if err := sending.Wait(); err != nil {
+		return nil, err
+	}
+	return parts, nil
+}
