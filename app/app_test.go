@@ -90,3 +90,16 @@ func TestNoErrorIsOfNoKind(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyTextThatCanBeKeptIsStorable(t *testing.T) {
+	for _, s := range []string{"", "a", "日本", "tab\tline\n", "\u0001", "�"} {
+		if !app.Storable(s) {
+			t.Errorf("%q is refused", s)
+		}
+	}
+	for _, s := range []string{"\x00", "a\x00b", "\xff", "a\xc3", "\xed\xa0\x80"} {
+		if app.Storable(s) {
+			t.Errorf("%q is taken", s)
+		}
+	}
+}

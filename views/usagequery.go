@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"umg/app"
 	"umg/views/ui"
 )
 
@@ -109,7 +110,7 @@ func (q UsageQuery) boundForm() string {
 // filterText is a filter as far as anything can match it.
 func filterText(text string) string {
 	text = strings.TrimSpace(text)
-	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) || utf8.RuneCountInString(text) > filterRunesMax {
+	if !app.Storable(text) || utf8.RuneCountInString(text) > filterRunesMax {
 		return ""
 	}
 	return text

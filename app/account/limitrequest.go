@@ -63,7 +63,7 @@ func (s *Service) AskLimits(ctx context.Context, p app.Principal, model string, 
 		return LimitRequest{}, invalid("model", "Choose one of the models, or all of them.")
 	case reason == "":
 		return LimitRequest{}, invalid("reason", "Say in a sentence what you need it for, so that it can be decided.")
-	case utf8.RuneCountInString(reason) > limitReasonRunesMax || !utf8.ValidString(reason) || strings.ContainsRune(reason, 0):
+	case utf8.RuneCountInString(reason) > limitReasonRunesMax || !app.Storable(reason):
 		return LimitRequest{}, invalid("reason", "Say it in text of at most %d characters.", limitReasonRunesMax)
 	}
 	r := LimitRequest{
@@ -102,7 +102,7 @@ func (s *Service) AnswerLimits(ctx context.Context, operator User, from app.Orig
 	switch {
 	case state != LimitDone && state != LimitDeclined:
 		return invalid("state", "The answer is %s or %s.", LimitDone, LimitDeclined)
-	case utf8.RuneCountInString(answer) > limitAnswerRunesMax || !utf8.ValidString(answer) || strings.ContainsRune(answer, 0):
+	case utf8.RuneCountInString(answer) > limitAnswerRunesMax || !app.Storable(answer):
 		return invalid("answer", "The answer must be text of at most %d characters.", limitAnswerRunesMax)
 	case !operator.Operator:
 		return app.Errorf(app.NotFound, "not_found", "There is no such request.")

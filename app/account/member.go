@@ -281,5 +281,5 @@ func pageOf(limit int) int {
 
 // sane reports whether the store can be asked about an id at all.
 func sane(id string) bool {
-	return len(id) <= 100 && utf8.ValidString(id) && !strings.ContainsRune(id, 0)
+	return len(id) <= 100 && app.Storable(id)
 }

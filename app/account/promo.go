@@ -82,7 +82,7 @@ func (s *Service) CreatePromo(ctx context.Context, p Promo) (Promo, error) {
 		return Promo{}, invalid("days", "The credit lasts 1 to 3,650 days, or 0 for ever.")
 	case !p.ExpiresAt.After(p.CreatedAt):
 		return Promo{}, invalid("until", "The code ends in the past.")
-	case utf8.RuneCountInString(p.Reason) > promoReasonRunesMax || !utf8.ValidString(p.Reason) || strings.ContainsRune(p.Reason, 0):
+	case utf8.RuneCountInString(p.Reason) > promoReasonRunesMax || !app.Storable(p.Reason):
 		return Promo{}, invalid("reason", "What it is for must be text of at most %d characters.", promoReasonRunesMax)
 	}
 	made, err := insertPromo(ctx, s.db, p)

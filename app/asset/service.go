@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/jmoiron/sqlx"
 
@@ -141,7 +140,7 @@ func (s *Service) List(ctx context.Context, p app.Principal, f Filter) (Page, er
 	}
 	page := Page{Page: f.Page, Size: f.Size}
 	for _, word := range []string{string(f.Kind), string(f.State), f.Text} {
-		if len(word) > textBytesMax || strings.ContainsRune(word, 0) || !utf8.ValidString(word) {
+		if len(word) > textBytesMax || !app.Storable(word) {
 			return page, nil // nothing can be like that
 		}
 	}

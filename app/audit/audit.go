@@ -150,7 +150,7 @@ func (l *Log) Write(ctx context.Context, q postgres.Queryer, p app.Principal, e 
 func (l *Log) List(ctx context.Context, accountID string, f Filter) (Page, error) {
 	f.Limit = min(max(f.Limit, 1), pageMax)
 	for _, word := range []string{string(f.Action), f.Actor, f.Object, f.After, f.Before} {
-		if len(word) > filterBytesMax || strings.ContainsRune(word, 0) || !utf8.ValidString(word) {
+		if len(word) > filterBytesMax || !app.Storable(word) {
 			return Page{}, nil // nothing is called that, and the store could not be asked
 		}
 	}

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/jmoiron/sqlx"
 
@@ -73,7 +71,7 @@ func (s *Service) Seen(ctx context.Context, r Reader) ([]string, error) {
 // See marks the notices as read. Those that are not among them are gone, and are forgotten.
 func (s *Service) See(ctx context.Context, r Reader, ids []string) error {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
-		return id == "" || len(id) > idBytesMax || !utf8.ValidString(id) || strings.ContainsRune(id, 0)
+		return id == "" || len(id) > idBytesMax || !app.Storable(id)
 	})
 	return wrap("mark notices as read", saveSeen(ctx, s.db, r, ids[:min(len(ids), seenMax)], s.now()))
 }

@@ -81,7 +81,7 @@ type Page struct {
 // Accounts lists accounts of everybody, at most 50.
 func (d *Desk) Accounts(ctx context.Context, q Query) (Page, error) {
 	q.Text = strings.ToLower(strings.TrimSpace(q.Text))
-	if utf8.RuneCountInString(q.Text) > queryMax || !storable(q.Text) || !storable(q.After) {
+	if utf8.RuneCountInString(q.Text) > queryMax || !app.Storable(q.Text) || !app.Storable(q.After) {
 		return Page{}, nil // nothing is called that
 	}
 	list, err := selectAccounts(ctx, d.db, q, PageMax+1)
@@ -92,8 +92,6 @@ func (d *Desk) Accounts(ctx context.Context, q Query) (Page, error) {
 	page.Spent = d.spent(ctx, page.Accounts)
 	return page, nil
 }
-
-func storable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
 // spent adds up what accounts spent lately, from the sums of quarter hours. An account with thousands of keys has very many of
 // those, and then it is left out rather than waited for.
@@ -130,7 +128,7 @@ type Whole struct {
 
 // Account reads one account for an operator with that user id.
 func (d *Desk) Account(ctx context.Context, id, reader string) (Whole, error) {
-	if !storable(id) {
+	if !app.Storable(id) {
 		return Whole{}, errNoAccount()
 	}
 	one, err := selectAccount(ctx, d.db, id)

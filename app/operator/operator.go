@@ -92,7 +92,7 @@ func Check(deed Deed) error {
 		return invalid("amount", "The amount must be more than 0 dollars and at most $%s.", AmountMax)
 	case deed.Reason == "" && deed.Kind != Unfreeze:
 		return invalid("reason", "Say why: the people of the account read it.")
-	case utf8.RuneCountInString(deed.Reason) > reasonRunesMax || !utf8.ValidString(deed.Reason) || strings.ContainsRune(deed.Reason, 0):
+	case utf8.RuneCountInString(deed.Reason) > reasonRunesMax || !app.Storable(deed.Reason):
 		return invalid("reason", "The reason must be text of at most %d characters.", reasonRunesMax)
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"umg/app"
 )
@@ -224,7 +223,7 @@ func checkText(field, text string, bytesMax int) error {
 	switch {
 	case len(text) > bytesMax:
 		return wrong(field, "%s is longer than %d bytes.", field, bytesMax)
-	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
+	case !app.Storable(text):
 		return wrong(field, "%s is not valid text in UTF-8.", field)
 	}
 	return nil

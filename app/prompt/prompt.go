@@ -232,7 +232,7 @@ type Page struct {
 // List returns prompts whose name or model has the words in it, the ones changed last first; no words are all prompts.
 func (s *Service) List(ctx context.Context, p app.Principal, words string, limit, offset int) (Page, error) {
 	words = strings.TrimSpace(words)
-	if utf8.RuneCountInString(words) > wordsRunesMax || !utf8.ValidString(words) || strings.ContainsRune(words, 0) {
+	if utf8.RuneCountInString(words) > wordsRunesMax || !app.Storable(words) {
 		return Page{}, nil // nothing is called that
 	}
 	total, err := countPrompts(ctx, s.db, p.AccountID, words)

@@ -64,7 +64,7 @@ func (s *Service) Save(ctx context.Context, o Owner, page Page, name, query stri
 	switch {
 	case err != nil:
 		return err
-	case len(query) > queryBytesMax || !utf8.ValidString(query) || strings.ContainsRune(query, 0):
+	case len(query) > queryBytesMax || !app.Storable(query):
 		return app.Errorf(app.Invalid, "view_too_long", "These filters are too long to be saved.").At("query")
 	}
 	return wrap("save", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {

@@ -76,9 +76,9 @@ func (q *Query) check() (states []string, err error) {
 		return nil, bad(paramAfter, "after must be the id of a video, such as the last_id of the page before.")
 	case q.RemixedFrom != "" && !wellFormed(q.RemixedFrom):
 		return nil, bad("remixed_from_video_id", "remixed_from_video_id must be the id of a video.")
-	case len(q.Model) > filterBytesMax || !plain(q.Model):
+	case len(q.Model) > filterBytesMax || !app.Storable(q.Model):
 		return nil, bad("model", "model must be the id of a model.")
-	case utf8.RuneCountInString(q.Search) > searchRunesMax || !plain(q.Search):
+	case utf8.RuneCountInString(q.Search) > searchRunesMax || !app.Storable(q.Search):
 		return nil, bad("search", "search must be a text of at most %d characters.", searchRunesMax)
 	}
 	if q.Status == "" {
@@ -96,8 +96,6 @@ func (q *Query) check() (states []string, err error) {
 }
 
 // plain reports whether the store can compare a text.
-func plain(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
-
 // conditions are the filters of a query as SQL, with their arguments behind the given ones.
 func (q *Query) conditions(states []string, args []any) (where string, all []any) {
 	var b strings.Builder
