@@ -18,25 +18,22 @@ const (
 // sendParts makes one object of a body that goes in parts. No part is under way when it returns: the library's own
 // way of sending parts gives the upload up at the first that fails, and a part that comes in after that may bring the
 // upload back, unseen and paid for.
-func (b *bucket) sendParts(ctx context.Context, key string, body *spooled, o minio.PutObjectOptions) (minio.UploadInfo, error) {
+func (b *bucket) sendParts(ctx context.Context, key string, body *spooled, o minio.PutObjectOptions) error {
 	id, err := b.core.NewMultipartUpload(ctx, b.name, key, o)
 	if err != nil {
-		return minio.UploadInfo{}, err
+		return err
 	}
 	parts, err := b.sendEach(ctx, key, id, body)
-	var sent minio.UploadInfo
 	if err == nil {
-		sent, err = b.core.CompleteMultipartUpload(ctx, b.name, key, id, parts, minio.PutObjectOptions{})
+		_, err = b.core.CompleteMultipartUpload(ctx, b.name, key, id, parts, minio.PutObjectOptions{})
 	}
 	if err != nil {
 		// A caller that left must not leave the upload; what this does not reach is removed at a start, when it is old.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 		defer cancel()
 		_ = b.core.AbortMultipartUpload(ctx, b.name, key, id)
-		return minio.UploadInfo{}, err
 	}
-	sent.Size = body.size // the answer does not say; it is of the parts named, which have these bytes
-	return sent, nil
+	return err
 }
 
 // sendEach sends the parts, some at once. After one has failed no further one begins, and those begun may end.
@@ -56,8 +53,5 @@ func (b *bucket) sendEach(ctx context.Context, key, id string, body *spooled) ([
 			return err
 		})
 	}
-	if err := sending.Wait(); err != nil {
-		return nil, err
-	}
-	return parts, nil
+	return parts, sending.Wait()
 }

@@ -95,7 +95,6 @@ func (q *Query) check() (states []string, err error) {
 	return states, nil
 }
 
-// plain reports whether the store can compare a text.
 // conditions are the filters of a query as SQL, with their arguments behind the given ones.
 func (q *Query) conditions(states []string, args []any) (where string, all []any) {
 	var b strings.Builder
