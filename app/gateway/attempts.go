@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -61,7 +62,7 @@ func (w *walk) open(ctx context.Context) error {
 	r := w.run
 	var last *provider.Fault
 	var soonest time.Duration
-	for r.attempts < attemptsMax {
+	for r.attempts < attemptsMax+r.attemptsMore {
 		begun, err := w.advance(ctx, last)
 		if err != nil && last == nil {
 			return err
@@ -183,7 +184,7 @@ func (r *run) again(ctx context.Context, last *provider.Fault) (bool, error) {
 	if r.expired() {
 		return false, provider.NewFault(provider.ClassTotal, provider.ErrTotal)
 	}
-	try, block := o.Health.Begin(r.route, !p.more())
+	try, block := o.Health.Begin(r.route, !p.more() && !r.sparing)
 	if block != "" {
 		return false, nil
 	}
@@ -213,8 +214,8 @@ func (w *walk) other() (bool, error) {
 }
 
 // pick draws the next route that can carry the call and that nothing speaks against. When none was tried yet and
-// something speaks against them all, those that are only in bad health are taken all the same. Without any it says why
-// none can carry the call, if that is the reason.
+// something speaks against them all, those that are only in bad health are taken all the same, unless a fallback model is
+// left to ask. Without any it says why none can carry the call, if that is the reason.
 func (r *run) pick(find chart) (*catalog.Route, error) {
 	if route := r.next; route != nil {
 		r.next = nil
@@ -223,10 +224,13 @@ func (r *run) pick(find chart) (*catalog.Route, error) {
 	var refusal error
 	for {
 		route := r.plan.next()
-		if route == nil && !r.plan.tried && r.plan.force() {
+		switch {
+		case route != nil:
+		case r.sparing && r.plan.held != [routesMax]bool{}:
+			return nil, nil
+		case !r.sparing && !r.plan.tried && r.plan.force():
 			continue
-		}
-		if route == nil {
+		default:
 			return nil, refusal
 		}
 		if block := r.gateway.o.Health.Blocked(route); block != "" && !r.plan.forced {
@@ -262,10 +266,11 @@ func given() *provider.Fault { return &provider.Fault{Class: provider.ClassEnded
 
 // timeLeft is what is left of the time the whole call may take, over all its attempts.
 func (r *run) timeLeft() (time.Duration, bool) {
-	if r.model.Timeout <= 0 {
+	timeout := cmp.Or(r.callTimeout, r.model.Timeout)
+	if timeout <= 0 {
 		return 0, false
 	}
-	return r.started.Add(r.model.Timeout).Sub(r.gateway.o.Now()), true
+	return r.started.Add(timeout).Sub(r.gateway.o.Now()), true
 }
 
 // totalOf is how long an attempt on a route may take: its own time, and no longer than the call may.
@@ -293,7 +298,7 @@ func (r *run) unavailable() *app.Error {
 	if r.plan.paused {
 		return Stopped(r.model.ID, "")
 	}
-	return app.Errorf(app.Unavailable, "no_available_provider",
+	return app.Errorf(app.Unavailable, codeNoProvider,
 		"No provider of %s can take this call right now. Please try again later.", r.model.ID).After(noneRetryAfter)
 }
 

@@ -200,7 +200,14 @@ func (r *run) admit() (err error) {
 	if err = r.price(r.model.RateCard); err != nil {
 		return err
 	}
-	return r.prepare()
+	if err = r.findFallbacks(); err != nil {
+		return err
+	}
+	r.sparing = len(r.fallbacks.left) > 0
+	if err = r.prepare(); err != nil && r.sparing && r.unserved(err) {
+		return nil // open finds out whether another model serves the call
+	}
+	return err
 }
 
 // peek finds the dialect of the call and reads its head.
@@ -222,7 +229,9 @@ func (r *run) enter() (err error) {
 
 // reserveCredit holds what the call may cost, or as much of it as is worthwhile.
 func (r *run) reserveCredit(ctx context.Context) (err error) {
-	if r.hold, err = r.gateway.o.Till.Hold(ctx, r.reserve.request(r.call)); err != nil {
+	ask := r.reserve.request(r.call)
+	ask.Want = max(ask.Want, r.fallbacks.want) // with less credit the own model may still be paid for
+	if r.hold, err = r.gateway.o.Till.Hold(ctx, ask); err != nil {
 		return err
 	}
 	r.bound()

@@ -85,7 +85,7 @@ func (r *run) chartOn(route *catalog.Route) error {
 func (r *run) attemptOn(ctx context.Context) *provider.Fault {
 	v := r.recovery
 	fault := r.attempt(ctx, r.route)
-	if fault == nil || fault.Class != provider.ClassRefused || !v.prefilled || r.attempts == attemptsMax {
+	if fault == nil || fault.Class != provider.ClassRefused || !v.prefilled || r.attempts == attemptsMax+r.attemptsMore {
 		return fault
 	}
 	r.opened(fault)

@@ -38,6 +38,11 @@ type run struct {
 	reserve reserve
 	lowered bool // the hold affords less output than was wanted
 
+	fallbacks    fallbacks
+	sparing      bool          // routes that are ejected are spared, since a fallback model may answer
+	callTimeout  time.Duration // of the model that was asked for, once another serves the call; else zero
+	attemptsMore int           // beyond attemptsMax, for other models
+
 	out   *outlet
 	watch *watch
 
