@@ -104,6 +104,12 @@ func (t *Transcript) event(e *llm.Event) {
 
 const partOverhead = 64
 
+// Size is about how many bytes the transcript holds.
+func (t *Transcript) Size() int { return t.bytes }
+
+// Lost reports whether no other stream can go on with the answer, whatever else the client is sent.
+func (t *Transcript) Lost() bool { return t.lost }
+
 // Whole reports whether everything that the client has is known, and another stream may go on with it.
 func (t *Transcript) Whole() bool {
 	_, ok := t.resume()
@@ -212,7 +218,7 @@ var ErrOtherAnswer = errors.New("dialect: the stream does not repeat what the cl
 // A stream that begins anew is kept back until it has repeated that, byte for byte. The ask has the client's request,
 // which some styles repeat at their end. It reports false when nothing can go on from there.
 func (w *Way) Continue(a Ask, t *Transcript, before Tally) (Stream, bool) {
-	t.ask.Request = a.Request
+	t.ask.Request, t.ask.Model = a.Request, a.Model
 	encoder, ok := t.resume()
 	if !ok {
 		return nil, false

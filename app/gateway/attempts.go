@@ -27,12 +27,13 @@ type walk struct {
 
 // reopen opens another route for an answer that was cut after it had begun. It ends the attempt that was cut, with its
 // fault, and then asks routes that this call has not asked yet, each once, within the bounds of every attempt: health,
-// credentials, the provider's retry budget, attemptsMax and the time the whole call may take. It asks none after a fault
-// that no other route can help.
+// credentials, the provider's retry budget, attemptsMax and the time the whole call may take. After the routes of the
+// model come those of the fallback models that may go on with the answer. It asks none after a fault that no other route
+// can help.
 //
 // For each of these routes chart sets r.way to the way to it, r.chart being the way that goes without a word of what was
 // delivered, or returns why there is none, whereupon the route is passed over. It needs the body of the call, which
-// keepsBody must have kept.
+// keepBody must have kept.
 //
 // When it returns nil then r.route, r.answer, r.frames, r.stream and r.tally are those of the new attempt, whose first
 // content is in the batch (r.room), as after open. The caller keeps what the client has of the answer before, since the
@@ -46,15 +47,14 @@ func (r *run) reopen(ctx context.Context, cut *provider.Fault, chart func(*catal
 	}
 	on := func(_ *run, route *catalog.Route) error { return chart(route) }
 	err := (&walk{run: r, chart: on, late: true}).open(ctx)
-	if err != nil && ctx.Err() == nil && !r.expired() {
+	if err == nil || r.fallOn(ctx, on) {
+		return nil
+	}
+	if ctx.Err() == nil && !r.expired() {
 		return cut
 	}
 	return err
 }
-
-// keepsBody reports whether the request is kept while its answer streams, since another route may be asked to go on
-// with it.
-func (r *run) keepsBody() bool { return r.head.Stream && r.model.OnCut == catalog.CutRecover }
 
 // open tries the routes of the model until one of them answers: with a whole body, or with the first content of a
 // stream. Nothing was sent to the client before, so every failure up to here costs nothing and shows nowhere.

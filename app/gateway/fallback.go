@@ -3,10 +3,12 @@ package gateway
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"umg/app"
 	"umg/app/catalog"
 	"umg/app/provider"
+	"umg/billing"
 )
 
 const (
@@ -122,10 +124,7 @@ func (r *run) unserved(failed error) bool {
 
 // fallTo makes the call one to a fallback model. The time that the whole call may take stays that of its own model.
 func (r *run) fallTo(ctx context.Context, m *catalog.Model) error {
-	if r.callTimeout == 0 {
-		r.callTimeout = r.model.Timeout
-	}
-	r.attemptsMore = max(r.attemptsMore, r.attempts+fallbackAttemptsMax-attemptsMax)
+	r.markFallback()
 	return r.moveTo(ctx, m)
 }
 
@@ -165,4 +164,75 @@ func (r *run) payable() app.Amount {
 		return min(r.hold.Amount, r.reserve.most)
 	}
 	return r.hold.Amount
+}
+
+// meters are what the charge of a text call can be made of.
+var meters = []billing.Meter{
+	billing.InputTokens, billing.CacheReadTokens, billing.CacheWriteTokens, billing.OutputTokens, billing.ReasoningTokens, billing.Requests,
+}
+
+// dearer reports whether a model has a price that is higher than that of the model that the call is made to.
+func (r *run) dearer(m *catalog.Model) bool { return m.RateCard.Exceeds(r.model.RateCard, meters...) }
+
+// mayFallOn reports whether a fallback model is left that may go on with an answer of this model that is cut.
+func (r *run) mayFallOn() bool {
+	s := r.gateway.o.Snapshot
+	return slices.ContainsFunc(r.fallbacks.left, func(id string) bool {
+		m, ok := s().Model(id)
+		return ok && r.call.Principal.MayUse(id) && !r.dearer(m)
+	})
+}
+
+// fallOn lets a fallback model go on with an answer that was cut after the client had a part of it. The whole answer is
+// charged at the prices of the model that ends it, so none may that has a higher one than the model that began it.
+func (r *run) fallOn(ctx context.Context, find chart) bool {
+	own := r.standing()
+	moved := false
+	for len(r.fallbacks.left) > 0 && ctx.Err() == nil && !r.expired() {
+		id := r.fallbacks.left[0]
+		r.fallbacks.left = r.fallbacks.left[1:]
+		m := r.admits(id)
+		if m == nil || r.inputEstimate() > m.ContextTokens || r.dearer(m) {
+			continue
+		}
+		moved = true
+		if r.goOnAt(m) == nil && (&walk{run: r, chart: find, late: true}).open(ctx) == nil {
+			return true
+		}
+		r.restore(&own)
+	}
+	if moved {
+		r.slot.Withdraw()
+		r.slot, _ = r.gateway.o.Limits.Take(r.turnstile()) // one that is refused still tells what is left
+	}
+	return false
+}
+
+// goOnAt makes a call whose answer has begun one to another model, which costs no more. What is paid for stays paid for.
+func (r *run) goOnAt(m *catalog.Model) error {
+	before := r.reserve.output
+	r.markFallback()
+	r.model, r.ask.Model, r.reserve, r.next = m, m.ID, reserve{}, nil
+	if err := r.price(m.RateCard); err != nil {
+		return err
+	}
+	if r.reserve.output = min(r.reserve.output, before); r.reserve.output <= r.outputCount() {
+		return errNoRoom
+	}
+	r.plan = newPlan(m, r.gateway.o.Random)
+	r.slot.Withdraw()
+	slot, err := r.gateway.o.Limits.Take(r.turnstile())
+	r.slot = slot
+	return err
+}
+
+// errNoRoom is why a model cannot go on with an answer that is as long as its own may be.
+var errNoRoom = errors.New("gateway: the answer is as long as the model's may be")
+
+// markFallback lets the call last as long as its own model allows, and have further attempts, at a fallback model.
+func (r *run) markFallback() {
+	if r.callTimeout == 0 {
+		r.callTimeout = r.model.Timeout
+	}
+	r.attemptsMore = max(r.attemptsMore, r.attempts+fallbackAttemptsMax-attemptsMax)
 }

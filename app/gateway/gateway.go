@@ -30,6 +30,7 @@ const (
 	batchBytes        = 1 << 10  // enough for a stream as slow as a model
 	batchBytesMax     = 32 << 10 // of frames that are written together
 	memoryStandard    = 512 << 20
+	keptStandard      = 64 << 20
 )
 
 // Till is what the corridor asks of the money.
@@ -61,6 +62,8 @@ type Options struct {
 	Silence   time.Duration // after what may be the end, before it is taken for the end; 2 s when zero
 	RetryWait time.Duration // at most, before the same route is tried again: it is chance; 100 ms when zero
 	Memory    *sse.Budget   // for large frames; 512 MiB when nil
+	// Kept bounds what is kept of requests and answers so that a stream that is cut can go on elsewhere; 64 MiB when nil.
+	Kept *sse.Budget
 }
 
 // Gateway serves text calls.
@@ -85,6 +88,9 @@ func New(o Options) *Gateway {
 	}
 	if o.Memory == nil {
 		o.Memory = sse.NewBudget(memoryStandard)
+	}
+	if o.Kept == nil {
+		o.Kept = sse.NewBudget(keptStandard)
 	}
 	return &Gateway{o: o}
 }
@@ -153,6 +159,7 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (*Report, e
 	ctx = r.traced(ctx)
 	defer r.untraced()
 	defer r.asked.giveBack()
+	defer r.kept.giveBack()
 	err := r.admit() // it keeps its contract, has its price, and a way to a provider
 	if err != nil {
 		return r.refused(err)

@@ -77,6 +77,7 @@ type run struct {
 	short    bool       // more was refused, as long as there is some left
 	more     *extension // that was asked for
 
+	kept     loan // for what a recovery of the answer needs
 	asked    loan // for the request
 	answered loan // for what has come and was not delivered yet
 
@@ -100,7 +101,10 @@ var (
 )
 
 func newRun(g *Gateway, call Call) *run {
-	return &run{gateway: g, call: call, started: g.o.Now(), asked: loan{budget: g.o.Memory}, answered: loan{budget: g.o.Memory}}
+	return &run{
+		gateway: g, call: call, started: g.o.Now(),
+		asked: loan{budget: g.o.Memory}, answered: loan{budget: g.o.Memory}, kept: loan{budget: g.o.Kept},
+	}
 }
 
 // begin prepares the client's side. From here on the watch runs.
@@ -113,12 +117,10 @@ func (r *run) begin(sink Sink) {
 	r.watch = newWatch(o.Now, r.out)
 }
 
-// forget lets go of the request, which no other provider will be asked any more.
+// forget lets go of the request once its answer has begun, but for a copy where another route may have to go on with the
+// answer.
 func (r *run) forget() {
-	if r.keepsBody() {
-		return
-	}
-	r.call.Body = nil
+	r.call.Body = r.keepBody()
 	r.original = nil
 	r.way.Forget()
 	r.asked.giveBack()
