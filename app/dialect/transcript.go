@@ -21,7 +21,9 @@ type Transcript struct {
 	ask     *Ask
 	decoder llm.StreamDecoder
 	seen    llm.Seen
+	source  bytes.Reader
 	frames  sse.Reader
+	pattern pattern
 	events  []llm.Event
 	parts   []told
 	bytes   int
@@ -46,7 +48,8 @@ func (t *Transcript) Add(frames []byte) {
 	if t.lost {
 		return
 	}
-	t.frames.Reset(bytes.NewReader(frames), nil)
+	t.source.Reset(frames)
+	t.frames.Reset(&t.source, nil)
 	for !t.lost {
 		f, err := t.frames.Next()
 		if err != nil {
@@ -57,6 +60,7 @@ func (t *Transcript) Add(frames []byte) {
 		}
 	}
 	t.frames.Close()
+	t.source.Reset(nil)
 	if t.lost { // and so nobody needs it
 		t.decoder, t.seen, t.parts, t.events = nil, nil, nil, nil
 	}
@@ -64,6 +68,9 @@ func (t *Transcript) Add(frames []byte) {
 
 func (t *Transcript) frame(f sse.Frame) {
 	var err error
+	if t.piece(f) {
+		return
+	}
 	t.seen.Note(f.Event, f.Data)
 	if t.events, err = t.decoder.Decode(t.events[:0], f.Event, f.Data); err != nil {
 		t.lost = true
@@ -71,7 +78,36 @@ func (t *Transcript) frame(f sse.Frame) {
 	for i := range t.events {
 		t.event(&t.events[i])
 	}
-	if t.bytes += frameOverhead; t.bytes > TranscriptBytesMax {
+	if len(t.events) == 1 && t.events[0].Kind == llm.EventDelta {
+		t.pattern.learn(f, t.events[0].Delta)
+	}
+	t.grow(frameOverhead)
+}
+
+// piece notes a frame that differs from the last one only in the piece of text that it says, which most frames do. It
+// reports false for every other frame.
+func (t *Transcript) piece(f sse.Frame) bool {
+	text, number, ok := t.pattern.match(f)
+	if !ok || len(t.parts) == 0 {
+		return false
+	}
+	if t.pattern.numbered {
+		counter, counts := t.seen.(llm.SeenCounter)
+		if !counts {
+			return false
+		}
+		counter.Count(number)
+	}
+	last := &t.parts[len(t.parts)-1]
+	if t.grow(len(text) + frameOverhead); !t.lost {
+		last.text = append(last.text, text...)
+	}
+	return true
+}
+
+// grow counts what the transcript holds. One that holds too much is lost.
+func (t *Transcript) grow(n int) {
+	if t.bytes += n; t.bytes > TranscriptBytesMax {
 		t.lost = true
 	}
 }
