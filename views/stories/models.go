@@ -49,6 +49,7 @@ func exampleModels() []views.Model {
 	mini.Now = views.ModelNow{
 		Answered: 2_204, Failed: 61, FirstByteP50: 171 * time.Millisecond, FirstByteP95: 640 * time.Millisecond, Speed: 212_700,
 	}
+	large.Fallbacks = []string{mini.ID}
 	paused := mini
 	paused.Description = "Thinks long about hard questions, and says how it got there."
 	paused.Parameters, paused.Now = []string{"tools", "reasoning_effort"}, views.ModelNow{}
