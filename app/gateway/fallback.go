@@ -231,6 +231,7 @@ var errNoRoom = errors.New("gateway: the answer is as long as the model's may be
 
 // markFallback lets the call last as long as its own model allows, and have further attempts, at a fallback model.
 func (r *run) markFallback() {
+	r.fellBack = true
 	if r.callTimeout == 0 {
 		r.callTimeout = r.model.Timeout
 	}
