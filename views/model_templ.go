@@ -698,7 +698,7 @@ func modelFallbacks(m Model) templ.Component {
 		}
 		for i, id := range m.Fallbacks {
 			if i > 0 {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 43, ", or else")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 43, "or else")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

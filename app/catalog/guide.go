@@ -259,7 +259,7 @@ func (m *Model) fallbackText() string {
 		return "When no provider of this model answers, `" + m.Fallbacks[0] + "` serves instead, at the price of `" + m.Fallbacks[0] +
 			"`. The answer names the model that served."
 	default:
-		return "When no provider of this model answers, `" + strings.Join(m.Fallbacks, "`, or else `") +
+		return "When no provider of this model answers, `" + strings.Join(m.Fallbacks, "` or else `") +
 			"` serves instead, at its own price. The answer names the model that served."
 	}
 }

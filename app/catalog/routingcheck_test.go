@@ -167,7 +167,7 @@ func TestAModelSaysWhichModelsServeInItsPlace(t *testing.T) {
 	several := strings.Replace(routingFile, "fallbacks: [acme/large]", "fallbacks: [acme/large, acme/middle]", 1) +
 		strings.ReplaceAll(routingFile[strings.Index(routingFile, "  - id: acme/large"):], "acme/large", "acme/middle")
 	small, _ = snapshotFrom(t, parse(t, several)).Model("acme/small")
-	if text := string(small.Markdown()); !strings.Contains(text, "`acme/large`, or else `acme/middle` serves instead, at its own price.") {
+	if text := string(small.Markdown()); !strings.Contains(text, "`acme/large` or else `acme/middle` serves instead, at its own price.") {
 		t.Error(text)
 	}
 }

@@ -216,7 +216,10 @@ func (r *run) goOnAt(m *catalog.Model) error {
 	if err := r.price(m.RateCard); err != nil {
 		return err
 	}
-	if r.reserve.output = min(r.reserve.output, before); r.reserve.output <= r.outputCount() {
+	if before < r.reserve.output {
+		r.reserve.output, r.lowered = before, true // so that the provider is told
+	}
+	if r.reserve.output <= r.outputCount() {
 		return errNoRoom
 	}
 	r.plan = newPlan(m, r.gateway.o.Random)
