@@ -79,9 +79,9 @@ var classicRows = []faultRow{
 		{does: "no-end;keep-open", form: streamOnly, every: true, speak: "chat messages", alone: well, helped: well},
 		// In these styles the end marker is what says how the answer ends.
 		{does: "no-end", form: streamOnly, every: true, speak: "responses native",
-			alone: breaksOff("upstream", 1, 0).behindText(), helped: breaksOff("upstream", 1, 0).behindText()},
+			alone: breaksOff("upstream", 1, 0).behindText(), helped: rescued.with("recovered")},
 		{does: "no-end;keep-open", form: streamOnly, every: true, tight: true, speak: "responses native",
-			alone: breaksOff("timeout", 1, 0).behindText().leaving(), helped: breaksOff("timeout", 1, 0).behindText().leaving()},
+			alone: breaksOff("timeout", 1, 0).behindText().leaving(), helped: rescued.with("recovered").leaving()},
 		{does: "cut-after=1", form: jsonOnly, alone: failsTwice, helped: rescuedBy2},
 	}},
 	{"context-length", []fault{

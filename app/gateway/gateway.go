@@ -239,7 +239,7 @@ func (r *run) enter() (err error) {
 // reserveCredit holds what the call may cost, or as much of it as is worthwhile.
 func (r *run) reserveCredit(ctx context.Context) (err error) {
 	ask := r.reserve.request(r.call)
-	ask.Want = max(ask.Want, r.fallbacks.want) // with less credit the own model may still be paid for
+	ask.Want = max(ask.Want, r.fallbacks.want) // The least stays that of the own model, which less credit may pay for.
 	if r.hold, err = r.gateway.o.Till.Hold(ctx, ask); err != nil {
 		return err
 	}
