@@ -22,6 +22,7 @@ type walk struct {
 	run   *run
 	chart chart
 	late  bool // the client has a part of the answer already: no route is asked twice, and each costs a retry
+	hedge bool // another route is asked beside the first attempt: it has no retry, and its cost was paid from the hedge budget
 }
 
 // reopen opens another route for an answer that was cut after it had begun. It ends the attempt that was cut, with its
@@ -223,7 +224,7 @@ func (r *run) pick(find chart) (*catalog.Route, error) {
 	var refusal error
 	for {
 		route := r.plan.next()
-		if route == nil && !r.plan.tried && r.plan.force() {
+		if route == nil && r.plan.force() {
 			continue
 		}
 		if route == nil {
@@ -245,6 +246,7 @@ func (r *run) pick(find chart) (*catalog.Route, error) {
 
 // take notes the try that has begun.
 func (r *run) take(try health.Try) {
+	try.Whole = !r.head.Stream
 	r.try, r.trying, r.tryAt, r.tryFirst = try, true, r.gateway.o.Now(), 0
 }
 

@@ -222,7 +222,7 @@ func TestOfSeveralWaitsTheShortestIsTold(t *testing.T) {
 		for _, more := range []string{"", streamed} {
 			b, m := all.fresh(t).watched()
 			if c.model == "test/hedged" {
-				b.warm()
+				b.warm(more)
 				b.open(startMoney)
 			}
 			b.fault("alpha", c.alpha)

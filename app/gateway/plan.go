@@ -15,6 +15,7 @@ type plan struct {
 	random  func(n int) int
 	left    [routesMax]bool
 	held    [routesMax]bool // back from the draw: ejected, or without a credential that does not rest
+	slow    [routesMax]bool // back from the draw until the others have failed
 	paused  bool            // some route is, by an operator
 	current int             // that is being tried
 	tried   bool            // one was
@@ -49,14 +50,19 @@ func (p *plan) hold(why health.Block) {
 	switch why {
 	case health.Ejected, health.Resting:
 		p.held[p.current] = !p.forced
+	case health.Slow:
+		p.slow[p.current] = !p.forced
 	case health.Paused:
 		p.paused = true
 	}
 }
 
-// force brings the routes back that were held: one of a model's routes is always asked.
+// force brings the routes back that were held. Those that are only slow come first, and are asked whenever the others have failed.
+// The rest are asked when no route was tried, as one of a model's routes always is.
 func (p *plan) force() bool {
-	p.left, p.held = p.held, [routesMax]bool{}
+	if p.left, p.slow = p.slow, [routesMax]bool{}; !p.more() && !p.tried {
+		p.left, p.held = p.held, [routesMax]bool{}
+	}
 	p.forced = p.more()
 	return p.forced
 }
