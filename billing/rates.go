@@ -104,6 +104,21 @@ func (c RateCard) Rate(m Meter) (Rate, bool) {
 	return Rate{}, false
 }
 
+// Exceeds reports whether the card prices one of the meters higher than the other card does.
+func (c RateCard) Exceeds(other RateCard, meters ...Meter) bool {
+	for _, m := range meters {
+		rate, priced := c.Rate(m)
+		if !priced || rate.Amount == 0 {
+			continue
+		}
+		limit, priced := other.Rate(m)
+		if !priced || limit.weight().less(rate.weight()) {
+			return true
+		}
+	}
+	return false
+}
+
 // Check says what is wrong with a rate card, nil when nothing is. A card that passes prices every usage within
 // bounds, apart from costs beyond nine billion dollars.
 func (c RateCard) Check() error {

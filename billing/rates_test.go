@@ -272,3 +272,28 @@ func BenchmarkCost(b *testing.B) {
 		}
 	}
 }
+
+func TestACardExceedsAnotherInAnyMeter(t *testing.T) {
+	t.Parallel()
+	card := func(rates ...billing.Rate) billing.RateCard { return billing.RateCard{Rates: rates} }
+	in := func(m billing.Meter, a app.Amount, per int64) billing.Rate { return billing.Rate{Meter: m, Amount: a, Per: per} }
+	base := card(in(billing.InputTokens, 3000, 1000), in(billing.OutputTokens, 15_000_000, 1_000_000))
+	for name, c := range map[string]struct {
+		card billing.RateCard
+		want bool
+	}{
+		"the same":               {base, false},
+		"the same, by the token": {card(in(billing.InputTokens, 3, 1), in(billing.OutputTokens, 15, 1)), false},
+		"dearer input":           {card(in(billing.InputTokens, 4, 1), in(billing.OutputTokens, 15, 1)), true},
+		"cheaper":                {card(in(billing.InputTokens, 2, 1), in(billing.OutputTokens, 14, 1)), false},
+		"dearer thoughts":        {card(in(billing.InputTokens, 2, 1), in(billing.OutputTokens, 14, 1), in(billing.ReasoningTokens, 16, 1)), true},
+		"a price of each call":   {card(in(billing.InputTokens, 2, 1), in(billing.OutputTokens, 14, 1), in(billing.Requests, 1, 1)), true},
+		"a call that is free":    {card(in(billing.InputTokens, 2, 1), in(billing.OutputTokens, 14, 1), in(billing.Requests, 0, 1)), false},
+		"a large price":          {card(in(billing.InputTokens, 1_000_000_000_000_000, 1), in(billing.OutputTokens, 1, 1)), true},
+		"a meter nobody asks of": {card(in(billing.InputTokens, 2, 1), in(billing.OutputTokens, 14, 1), in(billing.Images, 9, 1)), false},
+	} {
+		if got := c.card.Exceeds(base, billing.InputTokens, billing.OutputTokens, billing.ReasoningTokens, billing.Requests); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

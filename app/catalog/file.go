@@ -110,11 +110,14 @@ type FileModel struct {
 	Limits          Limits           `yaml:"limits,omitempty" json:"limits,omitzero"`
 	Timeout         Duration         `yaml:"timeout,omitempty" json:"timeout,omitempty"`  // of a whole call, over all its attempts; 10m
 	Timeouts        FileTimeouts     `yaml:"timeouts,omitempty" json:"timeouts,omitzero"` // of one attempt, over those of the providers
-	// OnCut is error, the usual, or recover.
+	// OnCut is recover, the default, or error.
 	OnCut OnCut `yaml:"on_cut,omitempty" json:"on_cut,omitempty"`
 	// LongerContext is the text model, with more room, that takes what is too long for this one: at its own price, and
 	// only for keys that may use it. It is asked at most once for a call, and the answer names it.
 	LongerContext string `yaml:"longer_context,omitempty" json:"longer_context,omitempty"`
+	// Fallbacks are text models, at most three, that serve a call in this order when no provider of this model answers:
+	// each at its own price and within its own limits, and only for keys that may use it. Their own fallbacks do not count.
+	Fallbacks []string `yaml:"fallbacks,omitempty,flow" json:"fallbacks,omitempty"`
 	// Hedge asks a second route when the first is later than nineteen of twenty of its answers, which text models do unless it is
 	// false. The first route with content wins. The other is cancelled and costs the client nothing, but its provider may charge what
 	// it has done so far. At most a tenth of a route's calls are hedged so, after the first ten.

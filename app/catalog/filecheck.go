@@ -135,6 +135,7 @@ func Check(f File) []error {
 	for i := range f.Models {
 		f.Models[i].checkSuccessor(p.at("models[%d]", i), seen)
 		f.Models[i].checkLonger(p.at("models[%d]", i), byID)
+		f.Models[i].checkFallbacks(p.at("models[%d]", i), byID)
 	}
 	return all
 }

@@ -12,6 +12,7 @@ const (
 	ejectionMin     = 10 * time.Millisecond
 	ejectionMax     = time.Hour
 	credentialsMax  = 16
+	fallbacksMax    = 3 // models, each of which costs a call that fails further attempts
 )
 
 // checkCredentials looks at what gets us into the provider, and at the way there.
@@ -91,6 +92,41 @@ func (m *FileModel) checkLonger(p problems, models map[string]*FileModel) {
 			return
 		}
 		longer = models[longer.LongerContext]
+	}
+}
+
+// checkFallbacks checks the models that serve a call when no provider of this model answers. Each must be a text model of
+// the file that is called in all styles of this one.
+func (m *FileModel) checkFallbacks(p problems, models map[string]*FileModel) {
+	if len(m.Fallbacks) == 0 {
+		return
+	}
+	if m.Kind != KindText {
+		p.addf("fallbacks", "only text models have some")
+		return
+	}
+	if len(m.Fallbacks) > fallbacksMax {
+		p.addf("fallbacks", "%d are more than %d", len(m.Fallbacks), fallbacksMax)
+	}
+	for i, id := range m.Fallbacks {
+		at := fmt.Sprintf("fallbacks[%d]", i)
+		fallback := models[id]
+		switch {
+		case id == m.ID:
+			p.addf(at, "%q is the model itself", id)
+		case slices.Contains(m.Fallbacks[:i], id):
+			p.addf(at, "%q is there twice", id)
+		case fallback == nil:
+			p.addf(at, "%q is not a model of this file", id)
+		case fallback.Kind != KindText:
+			p.addf(at, "%q is not a text model", id)
+		default:
+			for _, style := range m.Styles {
+				if !slices.Contains(fallback.Styles, style) {
+					p.addf(at, "%q is not called in the %s style, and this model is", id, style)
+				}
+			}
+		}
 	}
 }
 

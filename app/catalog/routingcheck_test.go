@@ -48,6 +48,7 @@ models:
       idle: 8s
     on_cut: recover
     longer_context: acme/large
+    fallbacks: [acme/large]
     hedge: true
     rates: {input_tokens: 1 per 1M, output_tokens: 1 per 1M}
     released: 2026-05-01
@@ -102,6 +103,11 @@ func TestWordsAboutRoutingAreChecked(t *testing.T) {
 		{"context_tokens: 5000", "context_tokens: 5000\n    longer_context: acme/small", "models[0].longer_context", "leads back"},
 		{"context_tokens: 5000", "context_tokens: 5000\n    longer_context: acme/small", "models[1].longer_context", "leads back"},
 		{"context_tokens: 5000", "context_tokens: 1000", "models[0].longer_context", "not more than the 1000"},
+		{"fallbacks: [acme/large]", "fallbacks: [acme/huge]", "models[0].fallbacks[0]", "not a model of this file"},
+		{"fallbacks: [acme/large]", "fallbacks: [acme/small]", "models[0].fallbacks[0]", "the model itself"},
+		{"fallbacks: [acme/large]", "fallbacks: [acme/large, acme/large]", "models[0].fallbacks[1]", "twice"},
+		{"fallbacks: [acme/large]", "fallbacks: [acme/a, acme/b, acme/c, acme/large]", "models[0].fallbacks", "4 are more than 3"},
+		{"styles: [chat]", "styles: [chat, native]", "models[0].fallbacks[0]", "not called in the native style"},
 	} {
 		t.Run(fmt.Sprintf("%02d %s", i, k.path), func(t *testing.T) {
 			t.Parallel()
@@ -119,14 +125,15 @@ func TestWordsAboutRoutingAreChecked(t *testing.T) {
 	}
 }
 
-func TestOnlyTextModelsHaveALongerOneAHedgeAndStreamsThatAreCut(t *testing.T) {
+func TestOnlyTextModelsHaveALongerOneFallbacksAHedgeAndStreamsThatAreCut(t *testing.T) {
 	t.Parallel()
-	raw := strings.Replace(smallFile, "availability: coming", "availability: coming\n    longer_context: acme/one\n    hedge: true\n    on_cut: error", 1)
+	raw := strings.Replace(smallFile, "availability: coming",
+		"availability: coming\n    longer_context: acme/one\n    fallbacks: [acme/one]\n    hedge: true\n    on_cut: error", 1)
 	var paths []string
 	for _, err := range Check(parse(t, raw)) {
 		paths = append(paths, err.(FileError).Path)
 	}
-	for _, want := range []string{"models[1].longer_context", "models[1].hedge", "models[1].on_cut"} {
+	for _, want := range []string{"models[1].longer_context", "models[1].fallbacks", "models[1].hedge", "models[1].on_cut"} {
 		if !slices.Contains(paths, want) {
 			t.Errorf("no problem at %s: %q", want, paths)
 		}
@@ -163,7 +170,7 @@ func TestWordsAboutRoutingSurviveTheStoreAndTheExport(t *testing.T) {
 	if p.Breaker != (Breaker{Failures: 3, FailurePercent: 40, CallsMin: 10, Ejection: time.Second, EjectionMax: 4 * time.Second}) || !slices.Equal(p.Prefill, []llm.Style{llm.Chat, llm.Messages}) {
 		t.Errorf("breaker %+v, prefill %q", p.Breaker, p.Prefill)
 	}
-	if small.OnCut != CutRecover || small.LongerContext != "acme/large" || !small.Hedge || small.Timeout != 20*time.Second {
+	if small.OnCut != CutRecover || small.LongerContext != "acme/large" || !slices.Equal(small.Fallbacks, []string{"acme/large"}) || !small.Hedge || small.Timeout != 20*time.Second {
 		t.Errorf("%+v", small)
 	}
 	// The route's waits are over the model's, and those over the provider's.
@@ -173,7 +180,7 @@ func TestWordsAboutRoutingSurviveTheStoreAndTheExport(t *testing.T) {
 	if w := small.Routes[1].Timeouts; w.FirstByte != 7*time.Second || w.Total != time.Second {
 		t.Errorf("%+v", w)
 	}
-	if large, _ := s.Model("acme/large"); large.Timeout != 30*time.Minute || large.OnCut != CutError || !large.Hedge {
+	if large, _ := s.Model("acme/large"); large.Timeout != 30*time.Minute || large.OnCut != CutRecover || !large.Hedge {
 		t.Errorf("a call may take %s where one attempt may take half an hour", large.Timeout)
 	}
 }
@@ -215,7 +222,7 @@ func TestABreakerIsCompletedWithDefaults(t *testing.T) {
 func TestADiffNamesWordsAboutRouting(t *testing.T) {
 	t.Parallel()
 	next := strings.NewReplacer("- ${THIRD}", "", "proxy: ${PROXY}", "proxy: http://proxy:1", "failures: 3", "failures: 4",
-		"on_cut: recover", "on_cut: error", "longer_context: acme/large", "", "hedge: true", "", "idle: 8s", "idle: 6s").Replace(routingFile)
+		"on_cut: recover", "on_cut: error", "longer_context: acme/large", "", "fallbacks: [acme/large]", "", "hedge: true", "", "idle: 8s", "idle: 6s").Replace(routingFile)
 	lines, err := Diff(parse(t, routingFile), parse(t, next))
 	if err != nil {
 		t.Fatal(err)
@@ -224,6 +231,7 @@ func TestADiffNamesWordsAboutRouting(t *testing.T) {
 	for _, want := range []string{
 		"~ provider north credentials [${SECOND}, ${THIRD}] → [${SECOND}]", "~ provider north proxy ${PROXY} → http://proxy:1",
 		"~ provider north breaker.failures 3 → 4", "~ model acme/small on_cut recover → error", "- model acme/small longer_context acme/large",
+		"- model acme/small fallbacks [acme/large]",
 		"- model acme/small hedge true", "~ model acme/small timeouts.idle 8s → 6s",
 	} {
 		if !strings.Contains(got, want) {

@@ -124,13 +124,15 @@ type Model struct {
 	Limits                            Limits
 	Timeout                           time.Duration // of a whole call, over all its attempts
 	OnCut                             OnCut
-	LongerContext                     string  // the model that takes what is too long for this one; empty for none
-	Hedge                             bool    // another route is asked beside one that is late
-	Routes                            []Route // those that can be used, in the order to try them
-	IdleRoutes                        []Route // those that cannot, each with its provider's reason
-	CreatedAt                         time.Time
-	DeprecatedAt, ShutdownAt          *time.Time
-	Successor                         string // the model to use instead, when this one goes
+	LongerContext                     string // the model that takes what is too long for this one; empty for none
+	// Fallbacks are the models that serve a call, in this order, when no provider of this one answers.
+	Fallbacks                []string
+	Hedge                    bool    // another route is asked beside one that is late
+	Routes                   []Route // those that can be used, in the order to try them
+	IdleRoutes               []Route // those that cannot, each with its provider's reason
+	CreatedAt                time.Time
+	DeprecatedAt, ShutdownAt *time.Time
+	Successor                string // the model to use instead, when this one goes
 
 	lifecycle []Header
 	served    []llm.Style
@@ -314,7 +316,7 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 		Available: m.Availability == Available,
 		Paused:    m.Paused, Notice: m.Notice, Prices: m.Rates, SizePrices: m.SizeRates, Announced: m.Announced.change(),
 		Limits:  m.Limits,
-		Timeout: cmp.Or(time.Duration(m.Timeout), totalDefault), OnCut: cmp.Or(m.OnCut, CutError), LongerContext: m.LongerContext,
+		Timeout: cmp.Or(time.Duration(m.Timeout), totalDefault), OnCut: cmp.Or(m.OnCut, CutRecover), LongerContext: m.LongerContext, Fallbacks: m.Fallbacks,
 		Hedge: m.Kind == KindText && (m.Hedge == nil || *m.Hedge), CreatedAt: time.Time(m.Released),
 		DeprecatedAt: m.Deprecated.pointer(), ShutdownAt: m.Shutdown.pointer(), Successor: m.Successor, contracts: map[llm.Style]*Contract{},
 	}

@@ -21,7 +21,9 @@ type Transcript struct {
 	ask     *Ask
 	decoder llm.StreamDecoder
 	seen    llm.Seen
+	source  bytes.Reader
 	frames  sse.Reader
+	pattern pattern
 	events  []llm.Event
 	parts   []told
 	bytes   int
@@ -46,7 +48,8 @@ func (t *Transcript) Add(frames []byte) {
 	if t.lost {
 		return
 	}
-	t.frames.Reset(bytes.NewReader(frames), nil)
+	t.source.Reset(frames)
+	t.frames.Reset(&t.source, nil)
 	for !t.lost {
 		f, err := t.frames.Next()
 		if err != nil {
@@ -57,6 +60,7 @@ func (t *Transcript) Add(frames []byte) {
 		}
 	}
 	t.frames.Close()
+	t.source.Reset(nil)
 	if t.lost { // and so nobody needs it
 		t.decoder, t.seen, t.parts, t.events = nil, nil, nil, nil
 	}
@@ -64,6 +68,9 @@ func (t *Transcript) Add(frames []byte) {
 
 func (t *Transcript) frame(f sse.Frame) {
 	var err error
+	if t.piece(f) {
+		return
+	}
 	t.seen.Note(f.Event, f.Data)
 	if t.events, err = t.decoder.Decode(t.events[:0], f.Event, f.Data); err != nil {
 		t.lost = true
@@ -71,7 +78,36 @@ func (t *Transcript) frame(f sse.Frame) {
 	for i := range t.events {
 		t.event(&t.events[i])
 	}
-	if t.bytes += frameOverhead; t.bytes > TranscriptBytesMax {
+	if len(t.events) == 1 && t.events[0].Kind == llm.EventDelta {
+		t.pattern.learn(f, t.events[0].Delta)
+	}
+	t.grow(frameOverhead)
+}
+
+// piece notes a frame that differs from the last one only in the piece of text that it says, which most frames do. It
+// reports false for every other frame.
+func (t *Transcript) piece(f sse.Frame) bool {
+	text, number, ok := t.pattern.match(f)
+	if !ok || len(t.parts) == 0 {
+		return false
+	}
+	if t.pattern.numbered {
+		counter, counts := t.seen.(llm.SeenCounter)
+		if !counts {
+			return false
+		}
+		counter.Count(number)
+	}
+	last := &t.parts[len(t.parts)-1]
+	if t.grow(len(text) + frameOverhead); !t.lost {
+		last.text = append(last.text, text...)
+	}
+	return true
+}
+
+// grow counts what the transcript holds. One that holds too much is lost.
+func (t *Transcript) grow(n int) {
+	if t.bytes += n; t.bytes > TranscriptBytesMax {
 		t.lost = true
 	}
 }
@@ -103,6 +139,12 @@ func (t *Transcript) event(e *llm.Event) {
 }
 
 const partOverhead = 64
+
+// Size is about how many bytes the transcript holds.
+func (t *Transcript) Size() int { return t.bytes }
+
+// Lost reports whether no other stream can go on with the answer, whatever else the client is sent.
+func (t *Transcript) Lost() bool { return t.lost }
 
 // Whole reports whether everything that the client has is known, and another stream may go on with it.
 func (t *Transcript) Whole() bool {
@@ -212,7 +254,7 @@ var ErrOtherAnswer = errors.New("dialect: the stream does not repeat what the cl
 // A stream that begins anew is kept back until it has repeated that, byte for byte. The ask has the client's request,
 // which some styles repeat at their end. It reports false when nothing can go on from there.
 func (w *Way) Continue(a Ask, t *Transcript, before Tally) (Stream, bool) {
-	t.ask.Request = a.Request
+	t.ask.Request, t.ask.Model = a.Request, a.Model
 	encoder, ok := t.resume()
 	if !ok {
 		return nil, false

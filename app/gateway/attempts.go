@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -27,12 +28,13 @@ type walk struct {
 
 // reopen opens another route for an answer that was cut after it had begun. It ends the attempt that was cut, with its
 // fault, and then asks routes that this call has not asked yet, each once, within the bounds of every attempt: health,
-// credentials, the provider's retry budget, attemptsMax and the time the whole call may take. It asks none after a fault
-// that no other route can help.
+// credentials, the provider's retry budget, attemptsMax and the time the whole call may take. After the routes of the
+// model come those of the fallback models that may go on with the answer. It asks none after a fault that no other route
+// can help.
 //
 // For each of these routes chart sets r.way to the way to it, r.chart being the way that goes without a word of what was
 // delivered, or returns why there is none, whereupon the route is passed over. It needs the body of the call, which
-// keepsBody must have kept.
+// keepBody must have kept.
 //
 // When it returns nil then r.route, r.answer, r.frames, r.stream and r.tally are those of the new attempt, whose first
 // content is in the batch (r.room), as after open. The caller keeps what the client has of the answer before, since the
@@ -46,15 +48,14 @@ func (r *run) reopen(ctx context.Context, cut *provider.Fault, chart func(*catal
 	}
 	on := func(_ *run, route *catalog.Route) error { return chart(route) }
 	err := (&walk{run: r, chart: on, late: true}).open(ctx)
-	if err != nil && ctx.Err() == nil && !r.expired() {
+	if err == nil || r.fallOn(ctx, on) {
+		return nil
+	}
+	if ctx.Err() == nil && !r.expired() {
 		return cut
 	}
 	return err
 }
-
-// keepsBody reports whether the request is kept while its answer streams, since another route may be asked to go on
-// with it.
-func (r *run) keepsBody() bool { return r.head.Stream && r.model.OnCut == catalog.CutRecover }
 
 // open tries the routes of the model until one of them answers: with a whole body, or with the first content of a
 // stream. Nothing was sent to the client before, so every failure up to here costs nothing and shows nowhere.
@@ -62,7 +63,7 @@ func (w *walk) open(ctx context.Context) error {
 	r := w.run
 	var last *provider.Fault
 	var soonest time.Duration
-	for r.attempts < attemptsMax {
+	for r.attempts < attemptsMax+r.attemptsMore {
 		begun, err := w.advance(ctx, last)
 		if err != nil && last == nil {
 			return err
@@ -184,7 +185,7 @@ func (r *run) again(ctx context.Context, last *provider.Fault) (bool, error) {
 	if r.expired() {
 		return false, provider.NewFault(provider.ClassTotal, provider.ErrTotal)
 	}
-	try, block := o.Health.Begin(r.route, !p.more())
+	try, block := o.Health.Begin(r.route, !p.more() && !r.sparing)
 	if block != "" {
 		return false, nil
 	}
@@ -214,8 +215,8 @@ func (w *walk) other() (bool, error) {
 }
 
 // pick draws the next route that can carry the call and that nothing speaks against. When none was tried yet and
-// something speaks against them all, those that are only in bad health are taken all the same. Without any it says why
-// none can carry the call, if that is the reason.
+// something speaks against them all, those that are only in bad health are taken all the same, unless a fallback model is
+// left to ask. Without any it says why none can carry the call, if that is the reason.
 func (r *run) pick(find chart) (*catalog.Route, error) {
 	if route := r.next; route != nil {
 		r.next = nil
@@ -224,10 +225,15 @@ func (r *run) pick(find chart) (*catalog.Route, error) {
 	var refusal error
 	for {
 		route := r.plan.next()
-		if route == nil && r.plan.force() {
+		switch {
+		case route != nil:
+		case r.plan.forceSlow():
 			continue
-		}
-		if route == nil {
+		case r.sparing && r.plan.held != [routesMax]bool{}:
+			return nil, nil
+		case !r.sparing && !r.plan.tried && r.plan.force():
+			continue
+		default:
 			return nil, refusal
 		}
 		if block := r.gateway.o.Health.Blocked(route); block != "" && !r.plan.forced {
@@ -264,10 +270,11 @@ func given() *provider.Fault { return &provider.Fault{Class: provider.ClassEnded
 
 // timeLeft is what is left of the time the whole call may take, over all its attempts.
 func (r *run) timeLeft() (time.Duration, bool) {
-	if r.model.Timeout <= 0 {
+	timeout := cmp.Or(r.callTimeout, r.model.Timeout)
+	if timeout <= 0 {
 		return 0, false
 	}
-	return r.started.Add(r.model.Timeout).Sub(r.gateway.o.Now()), true
+	return r.started.Add(timeout).Sub(r.gateway.o.Now()), true
 }
 
 // totalOf is how long an attempt on a route may take: its own time, and no longer than the call may.
@@ -295,7 +302,7 @@ func (r *run) unavailable() *app.Error {
 	if r.plan.paused {
 		return Stopped(r.model.ID, "")
 	}
-	return app.Errorf(app.Unavailable, "no_available_provider",
+	return app.Errorf(app.Unavailable, codeNoProvider,
 		"No provider of %s can take this call right now. Please try again later.", r.model.ID).After(noneRetryAfter)
 }
 

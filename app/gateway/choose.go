@@ -9,6 +9,12 @@ import (
 	"umg/app/dialect"
 )
 
+// Codes of calls that no provider of their model can take now.
+const (
+	codeStopped    = "model_temporarily_unavailable"
+	codeNoProvider = "no_available_provider"
+)
+
 const (
 	pausedRetryAfter = 30 * time.Second
 	distanceMax      = 3 // edits that still count as a slip of the pen
@@ -17,37 +23,46 @@ const (
 
 // choose finds the model of a call and checks the call against its contract.
 func (g *Gateway) choose(call *Call, head *dialect.Head, now time.Time) (*catalog.Model, error) {
-	s := g.o.Snapshot()
-	m, known := s.Model(head.Model)
-	if !known {
-		return nil, unknown(s, call.Principal, head.Model)
-	}
-	if !call.Principal.MayUse(m.ID) {
-		return nil, notAllowed(m.ID)
-	}
-	if err := m.Ended(now); err != nil {
+	m, contract, err := g.find(call, head, now)
+	if err != nil {
 		return nil, err
-	}
-	if !m.Available {
-		return nil, notFound("The model %s is not available yet. GET /v1/models lists those that are.", m.ID)
-	}
-	if m.Kind == catalog.KindVideo {
-		return nil, notFound("The model %s makes videos, which POST /v1/videos takes.", m.ID)
-	}
-	contract, ok := m.Contract(call.Style)
-	if !ok || !m.Serves(call.Style) && len(m.Routes) > 0 { // without any route it is served, but not now
-		return nil, notFound("The model %s is not served on this route. It answers in these styles: %s.", m.ID, stylesOf(m))
-	}
-	if m.Paused {
-		return nil, Stopped(m.ID, m.Notice)
-	}
-	if pause, paused := g.o.Health.ModelPaused(m.ID); paused {
-		return nil, Stopped(m.ID, pause.Reason)
 	}
 	if err := contract.Check(call.Body); err != nil {
 		return nil, err
 	}
 	return m, head.Err()
+}
+
+// find finds the model of a call, if the caller may use it now, and its contract.
+func (g *Gateway) find(call *Call, head *dialect.Head, now time.Time) (*catalog.Model, *catalog.Contract, error) {
+	s := g.o.Snapshot()
+	m, known := s.Model(head.Model)
+	if !known {
+		return nil, nil, unknown(s, call.Principal, head.Model)
+	}
+	if !call.Principal.MayUse(m.ID) {
+		return nil, nil, notAllowed(m.ID)
+	}
+	if err := m.Ended(now); err != nil {
+		return nil, nil, err
+	}
+	if !m.Available {
+		return nil, nil, notFound("The model %s is not available yet. GET /v1/models lists those that are.", m.ID)
+	}
+	if m.Kind == catalog.KindVideo {
+		return nil, nil, notFound("The model %s makes videos, which POST /v1/videos takes.", m.ID)
+	}
+	contract, ok := m.Contract(call.Style)
+	if !ok || !m.Serves(call.Style) && len(m.Routes) > 0 { // without any route it is served, but not now
+		return nil, nil, notFound("The model %s is not served on this route. It answers in these styles: %s.", m.ID, stylesOf(m))
+	}
+	if m.Paused {
+		return nil, nil, Stopped(m.ID, m.Notice)
+	}
+	if pause, paused := g.o.Health.ModelPaused(m.ID); paused {
+		return nil, nil, Stopped(m.ID, pause.Reason)
+	}
+	return m, contract, nil
 }
 
 // Permit reports whether the caller may use the model that a call names, as the call itself would.
@@ -78,7 +93,7 @@ func Stopped(id, reason string) *app.Error {
 		notice += strings.TrimSuffix(reason, ".") + ". "
 	}
 	notice += "Try again later or choose another model."
-	return app.Errorf(app.Unavailable, "model_temporarily_unavailable", "%s", notice).At("model").After(pausedRetryAfter)
+	return app.Errorf(app.Unavailable, codeStopped, "%s", notice).At("model").After(pausedRetryAfter)
 }
 
 func stylesOf(m *catalog.Model) string {

@@ -192,7 +192,7 @@ func TestAStreamThatBreaksOffIsChargedWhatCame(t *testing.T) {
 				b = hasty.fresh(t)
 			}
 			b.fault("alpha", spec)
-			c := b.call("test/two", "count to 50", withUsage)
+			c := b.call("test/two-cut", "count to 50", withUsage)
 			r, s, err := b.generate(c)
 			must(t, err)
 			a := readStream(t, s.text())

@@ -30,6 +30,7 @@ const (
 	batchBytes        = 1 << 10  // enough for a stream as slow as a model
 	batchBytesMax     = 32 << 10 // of frames that are written together
 	memoryStandard    = 512 << 20
+	keptStandard      = 64 << 20
 )
 
 // Till is what the corridor asks of the money.
@@ -61,6 +62,8 @@ type Options struct {
 	Silence   time.Duration // after what may be the end, before it is taken for the end; 2 s when zero
 	RetryWait time.Duration // at most, before the same route is tried again: it is chance; 100 ms when zero
 	Memory    *sse.Budget   // for large frames; 512 MiB when nil
+	// Kept bounds what is kept of requests and answers so that a stream that is cut can go on elsewhere; 64 MiB when nil.
+	Kept *sse.Budget
 }
 
 // Gateway serves text calls.
@@ -85,6 +88,9 @@ func New(o Options) *Gateway {
 	}
 	if o.Memory == nil {
 		o.Memory = sse.NewBudget(memoryStandard)
+	}
+	if o.Kept == nil {
+		o.Kept = sse.NewBudget(keptStandard)
 	}
 	return &Gateway{o: o}
 }
@@ -153,6 +159,7 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (*Report, e
 	ctx = r.traced(ctx)
 	defer r.untraced()
 	defer r.asked.giveBack()
+	defer r.kept.giveBack()
 	err := r.admit() // it keeps its contract, has its price, and a way to a provider
 	if err != nil {
 		return r.refused(err)
@@ -200,7 +207,14 @@ func (r *run) admit() (err error) {
 	if err = r.price(r.model.RateCard); err != nil {
 		return err
 	}
-	return r.prepare()
+	if err = r.findFallbacks(); err != nil {
+		return err
+	}
+	r.sparing = len(r.fallbacks.left) > 0
+	if err = r.prepare(); err != nil && r.sparing && r.unserved(err) {
+		return nil // open finds out whether another model serves the call
+	}
+	return err
 }
 
 // peek finds the dialect of the call and reads its head.
@@ -222,7 +236,9 @@ func (r *run) enter() (err error) {
 
 // reserveCredit holds what the call may cost, or as much of it as is worthwhile.
 func (r *run) reserveCredit(ctx context.Context) (err error) {
-	if r.hold, err = r.gateway.o.Till.Hold(ctx, r.reserve.request(r.call)); err != nil {
+	ask := r.reserve.request(r.call)
+	ask.Want = max(ask.Want, r.fallbacks.want) // with less credit the own model may still be paid for
+	if r.hold, err = r.gateway.o.Till.Hold(ctx, ask); err != nil {
 		return err
 	}
 	r.bound()

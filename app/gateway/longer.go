@@ -10,18 +10,22 @@ import (
 )
 
 // open asks the providers of the model for an answer. A call that is too long for the model goes to the one with more
-// room that the catalog names, once, as if it had been made to that model: at its price, within its limits and on its
-// routes.
+// room that the catalog names, once, and a call that none of them answers to the fallback models: as if it had been made
+// to that model, at its price, within its limits and on its routes.
 func (r *run) open(ctx context.Context) error {
 	err := (&walk{run: r, chart: (*run).chart}).open(ctx)
+	if err == nil {
+		return nil
+	}
 	fault, ok := errors.AsType[*provider.Fault](err)
 	if !ok || !fault.TooLong {
-		return err
+		return r.fallBack(ctx, err)
 	}
 	longer := r.longer()
 	if longer == nil {
 		return err
 	}
+	r.sparing = false
 	if err := r.moveTo(ctx, longer); err != nil {
 		return provider.NewRefusal(app.AsError(err))
 	}
@@ -35,6 +39,11 @@ func (r *run) longer() *catalog.Model {
 	if id == "" || r.model.ID != r.head.Model {
 		return nil
 	}
+	return r.admits(id)
+}
+
+// admits is the model of that id, if the call would be admitted there; else nil.
+func (r *run) admits(id string) *catalog.Model {
 	head := r.head
 	head.Model = id
 	m, err := r.gateway.choose(&r.call, &head, r.started)

@@ -57,12 +57,16 @@ func (p *plan) hold(why health.Block) {
 	}
 }
 
-// force brings the routes back that were held. Those that are only slow come first, and are asked whenever the others have failed.
-// The rest are asked when no route was tried, as one of a model's routes always is.
+// forceSlow brings the routes back that are only slow, for when the others have failed.
+func (p *plan) forceSlow() bool {
+	p.left, p.slow = p.slow, [routesMax]bool{}
+	p.forced = p.more()
+	return p.forced
+}
+
+// force brings the routes back that were held: one of a model's routes is always asked.
 func (p *plan) force() bool {
-	if p.left, p.slow = p.slow, [routesMax]bool{}; !p.more() && !p.tried {
-		p.left, p.held = p.held, [routesMax]bool{}
-	}
+	p.left, p.held = p.held, [routesMax]bool{}
 	p.forced = p.more()
 	return p.forced
 }

@@ -46,10 +46,7 @@ func (g *Gateway) Quote(ctx context.Context, call Call) (Quote, error) {
 		return Quote{}, err
 	}
 	defer slot.Release(0)
-	var input billing.Usage
-	input[billing.InputTokens] = r.inputEstimate()
-	input[billing.Requests] = 1
-	least, err := r.model.RateCard.Cost(input)
+	least, err := r.leastCost()
 	if err != nil {
 		return Quote{}, err
 	}
@@ -57,10 +54,21 @@ func (g *Gateway) Quote(ctx context.Context, call Call) (Quote, error) {
 	if err != nil {
 		return Quote{}, err
 	}
-	s, available := r.reserve, credit.Spendable()
+	s, f, available := r.reserve, r.fallbacks, credit.Spendable()
+	if f.any {
+		least = min(least, f.least)
+	}
 	return Quote{
-		Model: r.model.ID, RateCardID: r.model.RateCard.ID, InputEstimate: r.inputEstimate(), InputMost: s.input, OutputMost: s.output,
-		Choices: r.head.Choices, Least: least, Most: s.most, Reserve: s.want, LeastReserve: s.min,
-		Available: available, Funded: available >= s.min,
+		Model: r.model.ID, RateCardID: r.model.RateCard.ID, InputEstimate: r.inputEstimate(), InputMost: max(s.input, f.input),
+		OutputMost: max(s.output, f.output), Choices: r.head.Choices, Least: least, Most: max(s.most, f.most), Reserve: max(s.want, f.want),
+		LeastReserve: s.min, Available: available, Funded: available >= s.min,
 	}, nil
+}
+
+// leastCost is what the input alone costs, by the estimate.
+func (r *run) leastCost() (app.Amount, error) {
+	var input billing.Usage
+	input[billing.InputTokens] = r.inputEstimate()
+	input[billing.Requests] = 1
+	return r.model.RateCard.Cost(input)
 }

@@ -33,7 +33,7 @@ func (r *run) reason(ctx context.Context, ended error) billing.Reason {
 	}
 	cost, err := r.model.RateCard.Cost(readings(r.tally.Usage))
 	switch {
-	case err != nil || cost > r.hold.Amount:
+	case err != nil || cost > r.payable():
 		return billing.ReasonOverrun
 	case ctx.Err() != nil && provider.FaultOf(ctx, ctx.Err()).Class == provider.ClassClient:
 		return billing.ReasonClientLeftAtEnd

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -15,22 +16,58 @@ import (
 // recoveriesMax is how often another route may go on with one answer.
 const recoveriesMax = 2
 
-// recovery is what it takes to let another route go on with a stream that is cut. Only streams of models that ask for it
-// have one.
+// recovery is what it takes to let another route go on with a stream that is cut. Only streams have one that another
+// route, or a fallback model, is left for.
 type recovery struct {
 	transcript *dialect.Transcript // what the client has
 	base       dialect.Tally       // of that
 	request    *llm.Request
 	tries      int
-	going      bool // another route is asked, or goes on
-	prefilled  bool // it was given the beginning of the answer
+	going      bool  // another route is asked, or goes on
+	prefilled  bool  // it was given the beginning of the answer
+	room       int64 // bytes that the transcript may take
 }
 
-// keepTranscript begins to note what the client is sent, where another route may have to go on with it. Of several
-// choices nobody can say which of them the other would give.
-func (r *run) keepTranscript() {
-	if r.keepsBody() && r.head.Choices == 1 && r.body == nil {
-		r.recovery = &recovery{transcript: dialect.NewTranscript(r.style, r.ask)}
+// What is kept of a stream so that another route can go on with it.
+const (
+	keptBodyBytesMax  = 4 << 20  // of a request
+	keptSmallBytes    = 32 << 10 // a larger request is kept only while half of the room is free
+	transcriptBytes   = 4 << 10  // that a transcript takes at first, and then at a time
+	transcriptFactor  = 2        // of what it holds, since its buffers grow ahead
+	transcriptRoomMax = dialect.TranscriptBytesMax * transcriptFactor
+)
+
+// keepBody returns a copy of the request to keep while its answer streams, and begins to note what the client is sent,
+// where another route may have to go on with the answer. It returns nil where none can, and where there is no room. Of
+// several choices no one can say which of them the other would give.
+func (r *run) keepBody() []byte {
+	size := int64(len(r.call.Body))
+	switch {
+	case !r.head.Stream || r.head.Choices != 1 || r.model.OnCut != catalog.CutRecover || !r.plan.more() && !r.mayFallOn():
+		return nil
+	case size > keptBodyBytesMax, size > keptSmallBytes && r.gateway.o.Kept.Left() < keptStandard/2,
+		!r.kept.take(size + transcriptBytes):
+		return nil
+	}
+	r.recovery = &recovery{transcript: dialect.NewTranscript(r.style, r.ask), room: transcriptBytes}
+	return bytes.Clone(r.call.Body)
+}
+
+// note notes what the client was sent, where that is of use. A transcript that no other stream can go on with, and one
+// that there is no room for, is given up together with the request.
+func (r *run) note(sent []byte) {
+	v := r.recovery
+	if v == nil || r.settled {
+		return
+	}
+	v.transcript.Add(sent)
+	size := int64(v.transcript.Size()) * transcriptFactor
+	for size > v.room && v.room < transcriptRoomMax && r.kept.take(transcriptBytes) {
+		v.room += transcriptBytes
+	}
+	if v.transcript.Lost() || size > v.room {
+		r.recovery, r.call.Body = nil, nil
+		r.kept.giveBack()
 	}
 }
 
@@ -85,7 +122,7 @@ func (r *run) chartOn(route *catalog.Route) error {
 func (r *run) attemptOn(ctx context.Context) *provider.Fault {
 	v := r.recovery
 	fault := r.attempt(ctx, r.route)
-	if fault == nil || fault.Class != provider.ClassRefused || !v.prefilled || r.attempts == attemptsMax {
+	if fault == nil || fault.Class != provider.ClassRefused || !v.prefilled || r.attempts == attemptsMax+r.attemptsMore {
 		return fault
 	}
 	r.opened(fault)

@@ -28,7 +28,6 @@ func (r *run) relay(ctx context.Context) error {
 	if r.body != nil {
 		return nil
 	}
-	r.keepTranscript()
 	for {
 		if fault := r.fund(ctx); fault != nil {
 			return r.keepRest(fault)
@@ -165,9 +164,7 @@ func (r *run) deliver() error {
 	}
 	var err error
 	r.sent, err = r.out.send(http.StatusOK, eventStream, *r.batch)
-	if r.recovery != nil && !r.settled {
-		r.recovery.transcript.Add(*r.batch)
-	}
+	r.note(*r.batch)
 	r.clear()
 	r.answered.giveBack()
 	if err != nil {

@@ -170,3 +170,21 @@ func TestSilenceAfterTheEndIsNotWaitedOut(t *testing.T) {
 		r.end()
 	}
 }
+
+// BenchmarkRelay200FramesNoted is the same for a stream that another route could go on with.
+func BenchmarkRelay200FramesNoted(b *testing.B) {
+	g := &Gateway{o: Options{Now: time.Now, Till: &book{}}}
+	text, out := stream(200), &nobody{}
+	source := bytes.NewReader(text)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		source.Reset(text)
+		r := relayed(b, g, source, out)
+		r.recovery = &recovery{transcript: dialect.NewTranscript(r.style, r.ask), room: transcriptBytes}
+		if err := r.relay(b.Context()); err != nil || r.recovery == nil {
+			b.Fatal(err)
+		}
+		r.end()
+	}
+}

@@ -38,6 +38,11 @@ type run struct {
 	reserve reserve
 	lowered bool // the hold affords less output than was wanted
 
+	fallbacks    fallbacks
+	sparing      bool          // routes that are ejected are spared, since a fallback model may answer
+	callTimeout  time.Duration // of the model that was asked for, once another serves the call; else zero
+	attemptsMore int           // beyond attemptsMax, for other models
+
 	out   *outlet
 	watch *watch
 
@@ -72,6 +77,7 @@ type run struct {
 	short    bool       // more was refused, as long as there is some left
 	more     *extension // that was asked for
 
+	kept     loan // for what a recovery of the answer needs
 	asked    loan // for the request
 	answered loan // for what has come and was not delivered yet
 
@@ -95,7 +101,10 @@ var (
 )
 
 func newRun(g *Gateway, call Call) *run {
-	return &run{gateway: g, call: call, started: g.o.Now(), asked: loan{budget: g.o.Memory}, answered: loan{budget: g.o.Memory}}
+	return &run{
+		gateway: g, call: call, started: g.o.Now(),
+		asked: loan{budget: g.o.Memory}, answered: loan{budget: g.o.Memory}, kept: loan{budget: g.o.Kept},
+	}
 }
 
 // begin prepares the client's side. From here on the watch runs.
@@ -108,12 +117,10 @@ func (r *run) begin(sink Sink) {
 	r.watch = newWatch(o.Now, r.out)
 }
 
-// forget lets go of the request, which no other provider will be asked any more.
+// forget lets go of the request once its answer has begun, but for a copy where another route may have to go on with the
+// answer.
 func (r *run) forget() {
-	if r.keepsBody() {
-		return
-	}
-	r.call.Body = nil
+	r.call.Body = r.keepBody()
 	r.original = nil
 	r.way.Forget()
 	r.asked.giveBack()

@@ -43,6 +43,7 @@ providers:
   - {id: nameless, name: Nameless, base_url: "http://does-not-exist.invalid/v1", credential: "${SECRET}"}
 models:
   - {id: test/two, ROUTES [{provider: alpha, model: up-two, style: chat, order: 1}, {provider: beta, model: up-two-b, style: chat, order: 2}]}
+  - {id: test/two-cut, on_cut: error, ROUTES [{provider: alpha, model: up-two, style: chat, order: 1}, {provider: beta, model: up-two-b, style: chat, order: 2}]}
   - {id: test/one, ROUTES [{provider: alpha, model: up-one, style: chat}]}
   - {id: test/patient, ROUTES [{provider: beta, model: up-patient, style: chat}]}
   - {id: test/idle, ROUTES [{provider: nowhere, model: x, style: chat}]}

@@ -70,6 +70,9 @@ func (s *seen) Note(event, data []byte) {
 	}
 }
 
+// Count takes the number of a frame that says a piece of text.
+func (s *seen) Count(number int64) { s.number = max(s.number, number+1) }
+
 func (s *seen) added(f *seenFrame) {
 	w := readItem(f.Item)
 	s.unknown = s.unknown || s.item.kind != 0 || int(f.OutputIndex) != s.count

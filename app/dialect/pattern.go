@@ -1,0 +1,99 @@
+package dialect
+
+import (
+	"bytes"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/sse"
+)
+
+// pattern is the last frame that said a piece of text and nothing else. A frame that differs from it in the text, and in
+// its number where the style numbers frames, needs no decoder to be noted.
+type pattern struct {
+	head     []byte // up to the number, or up to the opening quote of the text where there is no number
+	middle   []byte // from behind the number up to the opening quote; empty without a number
+	tail     []byte // from the closing quote on
+	numbered bool
+	framing  int // bytes of the frame besides its data
+	misses   int // frames in a row that were no match
+	plain    []byte
+}
+
+// numberMember is the member that numbers the frames of the responses style.
+const numberMember = `"sequence_number":`
+
+// deltaEvent is how the names of the events end that say a piece of text.
+var deltaEvent = []byte("delta")
+
+// match returns the text of a frame that fits the pattern, valid until the next call, and its number.
+func (p *pattern) match(f sse.Frame) (text []byte, number int64, ok bool) {
+	if len(p.head) == 0 || len(f.Raw)-len(f.Data) != p.framing || !bytes.HasPrefix(f.Raw, p.head) || !bytes.HasSuffix(f.Raw, p.tail) {
+		return nil, 0, false
+	}
+	rest := f.Raw[len(p.head):]
+	if p.numbered {
+		digits := digitsOf(rest)
+		var err error
+		if number, err = strconv.ParseInt(string(rest[:digits]), 10, 64); err != nil || !bytes.HasPrefix(rest[digits:], p.middle) {
+			return nil, 0, false
+		}
+		rest = rest[digits+len(p.middle):]
+	}
+	end := len(rest) - len(p.tail) + 1
+	if end < 3 || stringEnd(rest, 0) != end {
+		return nil, 0, false // a text without a byte is no piece of one
+	}
+	if text, ok = p.unquote(rest[:end]); !ok {
+		p.head = p.head[:0] // half a letter, which the decoder may put together with what follows
+		return nil, 0, false
+	}
+	p.misses = 0
+	return text, number, true
+}
+
+// unquote returns what a JSON string says.
+func (p *pattern) unquote(quoted []byte) ([]byte, bool) {
+	inside := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(inside, '\\') < 0 {
+		return inside, utf8.Valid(inside)
+	}
+	var err error
+	p.plain, err = jsontext.AppendUnquote(p.plain[:0], quoted)
+	return p.plain, err == nil
+}
+
+// learn takes a frame that has said that piece of text and nothing else, if it is beyond doubt where.
+func (p *pattern) learn(f sse.Frame, text string) {
+	p.head = p.head[:0]
+	if p.misses++; p.misses > twinMissesMax || len(f.Raw) > twinBytesMax || len(f.Event) > 0 && !bytes.HasSuffix(f.Event, deltaEvent) {
+		return
+	}
+	quoted := append(append(append(p.plain[:0], '"'), text...), '"')
+	p.plain = quoted
+	data, at := len(f.Raw)-len(frameEnd)-len(f.Data), bytes.Index(f.Data, quoted)
+	if data < 0 || at < 0 || !bytes.HasPrefix(f.Raw[data:], f.Data) || bytes.Contains(f.Data[at+1:], quoted) || stringEnd(f.Data, at) != at+len(quoted) {
+		return
+	}
+	from := data + at
+	p.framing, p.numbered, p.middle = len(f.Raw)-len(f.Data), false, p.middle[:0]
+	p.tail = append(p.tail[:0], f.Raw[from+len(quoted)-1:]...)
+	if n := bytes.Index(f.Data[:at], []byte(numberMember)); n >= 0 {
+		n += data + len(numberMember)
+		digits := digitsOf(f.Raw[n:])
+		p.numbered, p.middle = true, append(p.middle, f.Raw[n+digits:from]...)
+		from = n
+	}
+	p.head = append(p.head, f.Raw[:from]...)
+}
+
+// digitsOf is how many digits a text begins with.
+func digitsOf(text []byte) int {
+	n := 0
+	for n < len(text) && text[n] >= '0' && text[n] <= '9' {
+		n++
+	}
+	return n
+}
