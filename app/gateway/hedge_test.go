@@ -189,3 +189,63 @@ func TestAClientThatLeavesEndsBothAttempts(t *testing.T) {
 	}
 	idle(t, m)
 }
+
+func TestAFirstRouteThatIsSlowGivesWayAndIsAskedWhenTheOthersFail(t *testing.T) {
+	t.Parallel()
+	const ejectedAfter = 5
+	b, m := setup(t, startMoney).watched()
+	b.warm(streamed)
+	b.fault("alpha", "slow-first=900ms")
+	for range ejectedAfter {
+		r, _, err := b.generate(b.call("test/hedged", "hi", streamed))
+		must(t, err)
+		if !r.Hedged || r.Provider != "beta" {
+			t.Fatalf("report %+v", r)
+		}
+	}
+	r, _, err := b.generate(b.call("test/hedged", "hi", streamed))
+	must(t, err)
+	if r.Hedged || r.Attempts != 1 || r.Provider != "beta" {
+		t.Errorf("the next call is asked of the slow route again: %+v", r)
+	}
+	b.fault("beta", "status=422;code=odd_value")
+	if _, _, err := b.generate(b.call("test/hedged", "hi", streamed)); app.AsError(err).Code != "odd_value" {
+		t.Errorf("a refusal for good is not told: %v", err)
+	}
+	b.fault("beta", "status=503")
+	b.open(startMoney)
+	r, _, err = b.generate(b.call("test/hedged", "count to 5", streamed))
+	must(t, err)
+	if r.Provider != "alpha" || r.Usage[3] != 5 {
+		t.Errorf("the slow route is not asked though the others fail: %+v", r)
+	}
+	b.settled(r.Cost)
+	idle(t, m)
+}
+
+func TestALateFirstTokenIsHedgedThoughNothingIsKnownOfItsRoute(t *testing.T) {
+	t.Parallel()
+	const standard, latest = 2 * time.Second, 3500 * time.Millisecond
+	b, m := setup(t, startMoney).watched()
+	b.fault("alpha", "slow-first=6s")
+	r, _, err := b.generate(b.call("test/two", "count to 5", streamed))
+	must(t, err)
+	if !r.Hedged || r.Provider != "beta" || r.FirstByte < standard || r.FirstByte > latest {
+		t.Errorf("report %+v", r)
+	}
+	b.settled(r.Cost)
+	idle(t, m)
+}
+
+func TestAModelThatSaysSoIsNotHedged(t *testing.T) {
+	t.Parallel()
+	b, m := setup(t, startMoney).watched()
+	b.fault("alpha", "slow-first=2500ms")
+	r, _, err := b.generate(b.call("test/unhedged", "count to 5", streamed))
+	must(t, err)
+	if r.Hedged || r.Attempts != 1 || r.Provider != "alpha" || b.asked("beta") != 0 {
+		t.Errorf("report %+v", r)
+	}
+	b.settled(r.Cost)
+	idle(t, m)
+}
