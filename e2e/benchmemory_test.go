@@ -39,6 +39,20 @@ func TestBenchMemoryOfSlowStreams(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for name, second := range map[string]string{"one route": "", "two routes": "crossroads"} {
+		g, err := startIn(dataDir(t), "--simulator-url", simURL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const id = "test/memory"
+		g.addModels(t, model{id: id, upstream: "sim", provider: "meridian", second: second,
+			more: "    styles: [chat]\n    limits: {requests_per_minute: 100000, tokens_per_minute: 100000000, concurrency: 2000}\n    input: [text]\n"})
+		s := way{"chat", "chat", id}.scenario("", eventsSlow, true)
+		printMemory(t, "gateway, "+name, target{"gateway", strings.TrimSuffix(g.BaseURL, "/v1"), g.APIKey, g.PID, 0}, s.path, s.body)
+		if err := g.stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	s := ways[0].scenario("", eventsSlow, true)
 	printMemory(t, "reverse proxy", startRefproxy(t, simURL), s.passed, s.passBody)
 }

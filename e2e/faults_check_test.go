@@ -61,7 +61,7 @@ func (h *faultHouse) sees(t *testing.T, s mishap, want fate, a answer) (shown sh
 	if text == "" {
 		text = faultAnswer
 	}
-	if shown.text != text || shown.model != s.served() || shown.stop != stopWords[want.stop][p.style] || len(shown.costs) != 1 {
+	if shown.text != text || shown.model != s.begin(want) || shown.stop != stopWords[want.stop][p.style] || len(shown.costs) != 1 {
 		t.Errorf("%s: the client has %q of %s, which ends with %s, and the costs %v: %.900s", s.id, shown.text, shown.model, shown.stop, shown.costs, a.body)
 	}
 	return shown
@@ -187,7 +187,7 @@ type faultRecord struct {
 }
 
 const faultQuery = `select request_id, reason, outcome, estimated, model, provider, attempts, input_tokens, output_tokens, milliseconds,
-	cost_nanos, reserved_nanos, overrun_nanos from usage_records where model in ($1, $1 || '-long') order by started_at desc, request_id desc limit 1`
+	cost_nanos, reserved_nanos, overrun_nanos from usage_records where model in ($1, $1 || '-long', $1 || '-fallback') order by started_at desc, request_id desc limit 1`
 
 // record waits for the books to have the latest call of a mishap's model.
 func (h *faultHouse) latest(t *testing.T, s mishap, id string) (r faultRecord) {

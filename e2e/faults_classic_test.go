@@ -8,8 +8,8 @@ import (
 // withoutThree is the usual answer where the third word cannot be read.
 const withoutThree = "1 2 4 5 6 7 8 9"
 
-// recovers lets a model's answers be taken up by another route where they were cut.
-const recovers = "    on_cut: recover\n"
+// endsCut lets a model's streams end with an error where they were cut, although it has another route.
+const endsCut = "    on_cut: error\n"
 
 // longPrompt is one whose answer is worth going on with where it was cut, and not only worth beginning anew.
 const longPrompt = "count to 60"
@@ -52,18 +52,19 @@ var classicRows = []faultRow{
 		{does: "slow-first=8s", more: "    hedge: true\n", drive: (*faultHouse).isHedged},
 	}},
 	{"cut-stream", []fault{
-		{does: "cut-after=40t;pace=1ms", prompt: longPrompt, form: streamOnly, every: true, more: recovers, second: prefills, begins: true,
+		{does: "cut-after=40t;pace=1ms", prompt: longPrompt, form: streamOnly, every: true, second: prefills, begins: true,
 			alone: breaksOff("upstream", 1, 0).saying(counted(60)), helped: recoveredLong},
-		{does: "cut-after=4t;pace=5ms", form: streamOnly, every: true, more: recovers, alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")},
-		{does: "reset-after=4t;pace=40ms", form: streamOnly, more: recovers, alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")},
-		{does: "error-after=4t;pace=5ms;status=503", form: streamOnly, more: recovers, alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")},
-		{does: "end-after=4t;pace=5ms", form: streamOnly, alone: breaksOff("upstream", 1, 0), helped: breaksOff("upstream", 1, 0)},
+		{does: "cut-after=4t;pace=5ms", form: streamOnly, every: true, alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")},
+		{does: "reset-after=4t;pace=40ms", form: streamOnly, alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")},
+		{does: "error-after=4t;pace=5ms;status=503", form: streamOnly, alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")},
+		{does: "end-after=4t;pace=5ms", form: streamOnly, alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")},
+		{does: "end-after=4t;pace=5ms", form: streamOnly, every: true, more: endsCut, alone: breaksOff("upstream", 1, 0), helped: breaksOff("upstream", 1, 0)},
 		{does: "end-after=1", form: jsonOnly, alone: failsTwice, helped: rescuedBy2},
 	}},
 	{"stall", []fault{
-		{does: "stall-after=40t;pace=1ms", prompt: longPrompt, form: streamOnly, every: true, tight: true, more: recovers, second: prefills, begins: true,
+		{does: "stall-after=40t;pace=1ms", prompt: longPrompt, form: streamOnly, every: true, tight: true, second: prefills, begins: true,
 			alone: breaksOff("timeout", 1, 0).saying(counted(60)).leaving(), helped: recoveredLong.leaving()},
-		{does: "stall-after=4t;pace=5ms", form: streamOnly, tight: true, more: recovers,
+		{does: "stall-after=4t;pace=5ms", form: streamOnly, tight: true,
 			alone: breaksOff("timeout", 1, 0).leaving(), helped: rescued.with("recovered").leaving()},
 		{does: "stall-after=1", form: jsonOnly, tight: true, alone: tooLate, helped: rescued.leaving()},
 	}},
@@ -78,9 +79,9 @@ var classicRows = []faultRow{
 		{does: "no-end;keep-open", form: streamOnly, every: true, speak: "chat messages", alone: well, helped: well},
 		// In these styles the end marker is what says how the answer ends.
 		{does: "no-end", form: streamOnly, every: true, speak: "responses native",
-			alone: breaksOff("upstream", 1, 0).behindText(), helped: breaksOff("upstream", 1, 0).behindText()},
+			alone: breaksOff("upstream", 1, 0).behindText(), helped: rescued.with("recovered")},
 		{does: "no-end;keep-open", form: streamOnly, every: true, tight: true, speak: "responses native",
-			alone: breaksOff("timeout", 1, 0).behindText().leaving(), helped: breaksOff("timeout", 1, 0).behindText().leaving()},
+			alone: breaksOff("timeout", 1, 0).behindText().leaving(), helped: rescued.with("recovered").leaving()},
 		{does: "cut-after=1", form: jsonOnly, alone: failsTwice, helped: rescuedBy2},
 	}},
 	{"context-length", []fault{
@@ -88,17 +89,25 @@ var classicRows = []faultRow{
 		{does: "context-length", alone: fails("invalid", "context_length_exceeded", 1), helped: fails("invalid", "context_length_exceeded", 1)},
 		{does: "status=422", alone: fails("refused", "", 1), helped: fails("refused", "", 1)}, // no other refusal is tried elsewhere
 	}},
+	{"fallback-model", []fault{
+		{does: "status=503", every: true, falls: true, alone: failsTwice, helped: rescuedBy2},
+		{does: "status=429;retry-after=30", falls: true, alone: fails("busy", rateLimited, 1), helped: rescued},
+		{does: "auth", falls: true, alone: elsewhere, helped: rescued},
+		{does: "stall", tight: true, falls: true, alone: tooLate, helped: rescued.leaving()},
+		{does: "status=422", falls: true, alone: fails("refused", "", 1), helped: fails("refused", "", 1)},
+		{does: "cut-after=4t;pace=5ms", form: streamOnly, every: true, falls: true, alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")},
+	}},
 	{"content-filter", []fault{
 		{does: "content-filter", every: true, alone: fails("invalid", "", 1), helped: fails("invalid", "", 1)},
 		{prompt: "refuse: it", alone: filtered, helped: filtered},
 	}},
 	{"cut-and-prefill-rejected", []fault{
-		{does: "cut-after=4t;pace=5ms", form: streamOnly, every: true, more: recovers, spare: "prefill=refuse",
+		{does: "cut-after=4t;pace=5ms", form: streamOnly, every: true, spare: "prefill=refuse",
 			alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")}, // it is not said to take one, so it gets none
-		{does: "cut-after=40t;pace=1ms", prompt: longPrompt, form: streamOnly, every: true, speak: "chat messages native", more: recovers,
+		{does: "cut-after=40t;pace=1ms", prompt: longPrompt, form: streamOnly, every: true, speak: "chat messages native",
 			second: prefills, spare: "prefill=refuse", // and is asked anew, for all of it
 			alone: breaksOff("upstream", 1, 0).saying(counted(60)), helped: answers(1, 2).with("recovered").saying(counted(60))},
-		{does: "cut-after=40t;pace=1ms", prompt: longPrompt, form: streamOnly, every: true, speak: "chat messages native", more: recovers,
+		{does: "cut-after=40t;pace=1ms", prompt: longPrompt, form: streamOnly, every: true, speak: "chat messages native",
 			second: prefills, spare: "prefill=restart", begins: true, // and begins anew of itself
 			alone: breaksOff("upstream", 1, 0).saying(counted(60)), helped: recoveredLong},
 		{does: "cut-after=1", form: jsonOnly, spare: "prefill=refuse", second: prefills, alone: failsTwice, helped: rescuedBy2},

@@ -58,6 +58,7 @@ type fault struct {
 	more   string // further lines of the model
 	begins bool   // the second provider is given the beginning of the answer, where its style has a place for it
 	longer bool   // help is another model, for what is too long for this one
+	falls  bool   // help is another model, for when no provider of this one answers
 
 	drive func(h *faultHouse, t *testing.T, s mishap) // makes the calls, where it takes more than one
 
@@ -129,10 +130,21 @@ func (s mishap) fate() fate {
 
 // served is the public id of the model that answers.
 func (s mishap) served() string {
-	if s.longer && s.helps {
+	switch {
+	case s.longer && s.helps:
 		return s.model() + "-long"
+	case s.falls && s.helps:
+		return s.model() + "-fallback"
 	}
 	return s.model()
+}
+
+// begin is the public id of the model that the beginning of an answer names.
+func (s mishap) begin(want fate) string {
+	if s.falls && want.reason == "recovered" {
+		return s.model()
+	}
+	return s.served()
 }
 
 // body is the request of a mishap.
@@ -289,10 +301,14 @@ func (h *faultHouse) add(t *testing.T, all []mishap) {
 		if s.helps {
 			h.provider(&providers, s.spareID(), s.upstream, "simulator", s.second)
 			help := route(s.spareID(), s.upstream, s.spare, 2, false)
-			if s.longer {
+			switch {
+			case s.longer:
 				more += "    longer_context: " + s.served() + "\n"
 				models.WriteString(faultModel(s.served(), s.client.style, 256_000, "", help))
-			} else {
+			case s.falls:
+				more += "    fallbacks: [" + s.served() + "]\n"
+				models.WriteString(faultModel(s.served(), s.client.style, 128_000, "", help))
+			default:
 				routes += help
 			}
 		}

@@ -239,7 +239,7 @@ var changeLabels = map[string]string{
 	"name": "Name", "description": "Description", "capabilities": "Capabilities", "input": "Input", "output": "Output",
 	"context_tokens": "Context", "max_output_tokens": "Max output", "styles": "API styles", "parameters": "Parameters",
 	"availability": "Availability", "paused": "Paused", "released": "Released", "deprecated": "Deprecated", "shutdown": "Shuts down",
-	"successor": "Successor", "sizes": "Sizes", "seconds": "Seconds", "assets": "Material assets of a call",
+	"successor": "Successor", "fallbacks": "Fallback models", "sizes": "Sizes", "seconds": "Seconds", "assets": "Material assets of a call",
 }
 
 // Text is the change in a sentence.

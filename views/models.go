@@ -55,7 +55,9 @@ type Model struct {
 	Parameters                         []string // optional members that its contracts allow
 	Now                                ModelNow
 	Successor                          string // the model to use instead, when this one goes
-	Deprecated, Shutdown               *time.Time
+	// Fallbacks are the models that serve, in this order, when no provider of this one answers.
+	Fallbacks            []string
+	Deprecated, Shutdown *time.Time
 }
 
 // Style is one of the API's protocol styles, by its stable name.
@@ -411,4 +413,12 @@ func (l Limits) rows() []limitRow {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// fallbackPrice says whose price a call costs that another model serves.
+func (m Model) fallbackPrice() string {
+	if len(m.Fallbacks) == 1 {
+		return m.Fallbacks[0] + "’s"
+	}
+	return "its own"
 }

@@ -238,10 +238,30 @@ func (m *Model) guideFacts(text *bytes.Buffer) {
 	if lifecycle := m.lifecycleText(); lifecycle != "" {
 		fmt.Fprintf(text, "- %s\n", lifecycle)
 	}
+	if fallback := m.fallbackText(); fallback != "" {
+		fmt.Fprintf(text, "- Fallback: %s Send `%s: none` to be served by this model alone.\n", fallback, fallbackHeader)
+	}
 	if m.Notice != "" {
 		fmt.Fprintf(text, "- Notice: %s\n", cell(m.Notice))
 	}
 	m.videoFacts(text)
+}
+
+// fallbackHeader is the header of a request that refuses fallback models.
+const fallbackHeader = "X-Gateway-Fallback"
+
+// fallbackText says which models serve when no provider of this one answers, and at which price; empty for none.
+func (m *Model) fallbackText() string {
+	switch n := len(m.Fallbacks); n {
+	case 0:
+		return ""
+	case 1:
+		return "When no provider of this model answers, `" + m.Fallbacks[0] + "` serves instead, at the price of `" + m.Fallbacks[0] +
+			"`. The answer names the model that served."
+	default:
+		return "When no provider of this model answers, `" + strings.Join(m.Fallbacks, "` or else `") +
+			"` serves instead, at its own price. The answer names the model that served."
+	}
 }
 
 // lifecycleText says when the model will go, and what comes after it.

@@ -54,6 +54,7 @@ type listEntry struct {
 	Successor           string               `json:"successor,omitempty"`
 	ContractHashes      map[llm.Style]string `json:"contract_hashes,omitempty"`
 	Endpoints           []string             `json:"endpoints,omitempty"` // of models that are called in no style
+	Fallbacks           []string             `json:"fallbacks,omitempty"` // the models that serve when no provider of this one answers
 }
 
 type architecture struct {
@@ -95,7 +96,7 @@ func (m *Model) render() []byte {
 		SupportedParameters: m.supportedParameters(), SupportedSizes: m.Sizes, SupportedSeconds: m.Seconds, MaxAssets: m.AssetsMax,
 		TopProvider: topProvider{ContextLength: orNull(m.ContextTokens), MaxCompletionTokens: orNull(m.MaxOutputTokens)},
 		RateLimits:  m.rateLimits(), DeprecationDate: day(m.DeprecatedAt), ShutdownDate: day(m.ShutdownAt),
-		DeprecatedAt: moment(m.DeprecatedAt), Successor: m.Successor,
+		DeprecatedAt: moment(m.DeprecatedAt), Successor: m.Successor, Fallbacks: m.Fallbacks,
 	}
 	for style, c := range m.contracts {
 		if m.Serves(style) {

@@ -60,6 +60,9 @@ func (g *guides) writeOpenAPI(m *Model) []byte {
 	if lifecycle := m.lifecycleText(); lifecycle != "" {
 		description += " " + lifecycle + "."
 	}
+	if fallback := m.fallbackText(); fallback != "" {
+		description += " " + fallback
+	}
 	doc := members(
 		"openapi", "3.1.0",
 		"info", members("title", m.Name, "version", m.ContractVersion(), "description", description),
@@ -124,6 +127,10 @@ func (g *guides) operation(m *Model, style llm.Style) *tree {
 		schema := members("type", "string", "enum", h.get("enum"))
 		parameters = append(parameters, members("name", h.word("name"), "in", "header", "required", false,
 			"description", h.word("description"), "schema", schema))
+	}
+	if len(m.Fallbacks) > 0 {
+		parameters = append(parameters, members("name", fallbackHeader, "in", "header", "required", false,
+			"description", "none lets no other model serve the call.", "schema", members("type", "string", "enum", []string{"none"})))
 	}
 	op := members("operationId", string(style), "summary", of.word("summary"), "description", description)
 	if m.DeprecatedAt != nil && !m.DeprecatedAt.After(g.o.Now()) {

@@ -142,6 +142,38 @@ func TestOnlyTextModelsHaveALongerOneFallbacksAHedgeAndStreamsThatAreCut(t *test
 	if all := Check(parse(t, film)); len(all) != 1 || !strings.Contains(all[0].Error(), "is not a text model") {
 		t.Errorf("%q", all)
 	}
+	film = strings.Replace(smallFile, "context_tokens: 1000", "context_tokens: 1000\n    fallbacks: [acme/film:fast]", 1)
+	if all := Check(parse(t, film)); len(all) != 1 || !strings.Contains(all[0].Error(), "is not a text model") {
+		t.Errorf("%q", all)
+	}
+}
+
+func TestAModelSaysWhichModelsServeInItsPlace(t *testing.T) {
+	t.Parallel()
+	s := snapshotWith(t, parse(t, routingFile), Options{Now: time.Now, Secrets: func(string) (string, bool) { return "http://proxy.example", true }})
+	small, _ := s.Model("acme/small")
+	large, _ := s.Model("acme/large")
+	if !strings.Contains(string(small.ListEntry()), `"fallbacks":["acme/large"]`) || strings.Contains(string(large.ListEntry()), "fallbacks") {
+		t.Errorf("%s, %s", small.ListEntry(), large.ListEntry())
+	}
+	const says = "When no provider of this model answers, `acme/large` serves instead, at the price of `acme/large`."
+	for name, of := range map[string]func(*Model) string{
+		"guide":   func(m *Model) string { return string(m.Markdown()) },
+		"OpenAPI": func(m *Model) string { return string(m.OpenAPI()) },
+	} {
+		if text := of(small); !strings.Contains(text, says) || !strings.Contains(text, "X-Gateway-Fallback") {
+			t.Errorf("%s: %s", name, text)
+		}
+		if text := of(large); strings.Contains(text, "X-Gateway-Fallback") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	several := strings.Replace(routingFile, "fallbacks: [acme/large]", "fallbacks: [acme/large, acme/middle]", 1) +
+		strings.ReplaceAll(routingFile[strings.Index(routingFile, "  - id: acme/large"):], "acme/large", "acme/middle")
+	small, _ = snapshotFrom(t, parse(t, several)).Model("acme/small")
+	if text := string(small.Markdown()); !strings.Contains(text, "`acme/large` or else `acme/middle` serves instead, at its own price.") {
+		t.Error(text)
+	}
 }
 
 func TestWordsAboutRoutingSurviveTheStoreAndTheExport(t *testing.T) {

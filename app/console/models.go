@@ -125,7 +125,7 @@ func viewModel(m *catalog.Model, factor int) views.Model {
 		Prices: viewPrices(m.Prices, m.Kind == catalog.KindText), Limits: viewLimits(m, int64(factor)),
 		Sizes: m.Sizes, Seconds: m.Seconds, State: stateOf(m),
 		Notice: m.Notice, Released: m.CreatedAt, Deprecated: m.DeprecatedAt, Shutdown: m.ShutdownAt, Parameters: m.Parameters,
-		Successor: m.Successor,
+		Successor: m.Successor, Fallbacks: m.Fallbacks,
 	}
 	for _, s := range m.Served() {
 		v.Styles = append(v.Styles, views.Style(s))

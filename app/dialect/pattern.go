@@ -17,7 +17,7 @@ type pattern struct {
 	middle   []byte // from behind the number up to the opening quote; empty without a number
 	tail     []byte // from the closing quote on
 	numbered bool
-	framing  int // bytes of the frame besides its data
+	framing  int // bytes of the frame that are not its data
 	misses   int // frames in a row that were no match
 	plain    []byte
 }

@@ -12,21 +12,26 @@ import (
 )
 
 const (
-	fallbackHeader      = "X-Gateway-Fallback"
-	fallbackNone        = "none"
-	fallbackAttemptsMax = 3 // at each fallback model, besides those that the call has had
+	// fallbackHeader is the header of a request whose value fallbackNone refuses fallback models.
+	fallbackHeader = "X-Gateway-Fallback"
+	fallbackNone   = "none"
+	// fallbackAttemptsMax bounds the attempts at each fallback model.
+	fallbackAttemptsMax = 3
 )
 
 // fallbacks are the models that may serve a call when no provider of its own model answers, and what the dearest of
 // them may take.
 type fallbacks struct {
-	any  bool     // there is a model that the call can go to
-	left []string // ids of those that the call has not gone to yet, in order; shared with the catalog, never written
-	want app.Amount
-	most app.Amount
-	// input and output are the most tokens that any of them may use; output is of each choice.
+	// any reports that the call can go to at least one model.
+	any bool
+	// left has the ids of the models that were not asked yet, in order. The catalog owns the list.
+	left []string
+	// want and most are the amounts of the dearest model, as in reserve.
+	want, most app.Amount
+	// input and output are the most tokens that any model may use. Output is of each choice.
 	input, output int64
-	least         app.Amount // for the input alone, by the estimate, of the cheapest
+	// least is what the input alone costs at the cheapest model, by the estimate.
+	least app.Amount
 }
 
 // findFallbacks notes which models may serve the call in place of its own, and what is reserved for that. A model that
@@ -137,7 +142,7 @@ func (r *run) goBack(ctx context.Context, own *standing, failed error) error {
 	r.slot.Withdraw()
 	r.restore(own)
 	slot, err := r.gateway.o.Limits.Take(r.turnstile())
-	r.slot = slot // of a call that is not let through any more it tells what is left
+	r.slot = slot // A refused slot still tells what is left.
 	for name, values := range r.header() {
 		r.out.tell(name, values[0])
 	}
@@ -203,7 +208,7 @@ func (r *run) fallOn(ctx context.Context, find chart) bool {
 	}
 	if moved {
 		r.slot.Withdraw()
-		r.slot, _ = r.gateway.o.Limits.Take(r.turnstile()) // one that is refused still tells what is left
+		r.slot, _ = r.gateway.o.Limits.Take(r.turnstile()) // A refused slot still tells what is left.
 	}
 	return false
 }
@@ -216,7 +221,10 @@ func (r *run) goOnAt(m *catalog.Model) error {
 	if err := r.price(m.RateCard); err != nil {
 		return err
 	}
-	if r.reserve.output = min(r.reserve.output, before); r.reserve.output <= r.outputCount() {
+	if before < r.reserve.output {
+		r.reserve.output, r.lowered = before, true // The request names the bound.
+	}
+	if r.reserve.output <= r.outputCount() {
 		return errNoRoom
 	}
 	r.plan = newPlan(m, r.gateway.o.Random)
@@ -229,8 +237,10 @@ func (r *run) goOnAt(m *catalog.Model) error {
 // errNoRoom is why a model cannot go on with an answer that is as long as its own may be.
 var errNoRoom = errors.New("gateway: the answer is as long as the model's may be")
 
-// markFallback lets the call last as long as its own model allows, and have further attempts, at a fallback model.
+// markFallback notes that the call goes to a fallback model. It may last as long as the model that was asked for allows,
+// and make fallbackAttemptsMax attempts more.
 func (r *run) markFallback() {
+	r.fellBack = true
 	if r.callTimeout == 0 {
 		r.callTimeout = r.model.Timeout
 	}

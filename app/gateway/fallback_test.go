@@ -81,7 +81,7 @@ func TestAnotherModelServesACallThatNoProviderOfItsOwnAnswers(t *testing.T) {
 					if ids := names(s.text()); !slices.Equal(ids, []string{serves}) || strings.Contains(s.text(), "up-") {
 						t.Errorf("the answer names %q: %s", ids, s.text())
 					}
-					if r.Model != serves || r.Provider != "gamma" || r.Attempts != 5 || r.Reason != billing.ReasonCompleted || r.Cost != 2*cost(r.Usage[0], 20) {
+					if r.Model != serves || r.Provider != "gamma" || r.Attempts != 5 || r.FallbackOf != "test/falls-"+string(first) || r.Reason != billing.ReasonCompleted || r.Cost != 2*cost(r.Usage[0], 20) {
 						t.Errorf("report %+v", r)
 					}
 					b.settled(r.Cost)
@@ -139,7 +139,7 @@ func TestACallThatNoModelServesEndsAsItWouldAlone(t *testing.T) {
 			b.fault("gamma", "status=400")
 			r, s, err := b.generate(b.styledCall(client, "test/falls-chat", asked{prompt: "count to 3", stream: stream}))
 			e := app.AsError(err)
-			if e == nil || e.Code != "rate_limit_exceeded" || strings.Contains(e.Message, "up-") || r.Model != "test/falls-chat" || r.Provider != "beta" || r.Cost != 0 {
+			if e == nil || e.Code != "rate_limit_exceeded" || strings.Contains(e.Message, "up-") || r.Model != "test/falls-chat" || r.FallbackOf != "" || r.Provider != "beta" || r.Cost != 0 {
 				t.Errorf("%v, report %+v: %s", err, r, s.text())
 			}
 			if b.asked("gamma") != 1 {

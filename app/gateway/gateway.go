@@ -133,22 +133,24 @@ type Report struct {
 	Attempts      int
 	Hedged        bool // a second route was asked beside the first
 	Recovered     int  // times another route went on with an answer that was cut
-	Streamed      bool
-	Estimated     bool
-	Outcome       string
-	Reason        billing.Reason
-	FinishReason  string
-	Usage         billing.Usage
-	Cost          app.Amount
-	FirstByte     time.Duration
-	Duration      time.Duration
-	Requests      limit.Window // what is left of the model's limits, or of the key's
-	Tokens        limit.Window
-	Tries         []Try          // the first attempts
-	Fault         provider.Class // of the last attempt that failed, although another may have answered
-	Upstream      time.Duration  // spent on waiting for providers until the answer began
-	Own           time.Duration  // that the gateway took itself, until the answer began and at its end
-	Err           *app.Error     // also when the client was told in the stream
+	// FallbackOf is the model that was asked for, where Model has served in its place; else empty.
+	FallbackOf   string
+	Streamed     bool
+	Estimated    bool
+	Outcome      string
+	Reason       billing.Reason
+	FinishReason string
+	Usage        billing.Usage
+	Cost         app.Amount
+	FirstByte    time.Duration
+	Duration     time.Duration
+	Requests     limit.Window // what is left of the model's limits, or of the key's
+	Tokens       limit.Window
+	Tries        []Try          // the first attempts
+	Fault        provider.Class // of the last attempt that failed, although another may have answered
+	Upstream     time.Duration  // spent on waiting for providers until the answer began
+	Own          time.Duration  // that the gateway took itself, until the answer began and at its end
+	Err          *app.Error     // also when the client was told in the stream
 }
 
 // Generate answers one text call. It is the whole path in order, and a hold has exactly one way out. It returns an
@@ -237,7 +239,7 @@ func (r *run) enter() (err error) {
 // reserveCredit holds what the call may cost, or as much of it as is worthwhile.
 func (r *run) reserveCredit(ctx context.Context) (err error) {
 	ask := r.reserve.request(r.call)
-	ask.Want = max(ask.Want, r.fallbacks.want) // with less credit the own model may still be paid for
+	ask.Want = max(ask.Want, r.fallbacks.want) // The least stays that of the own model, which less credit may pay for.
 	if r.hold, err = r.gateway.o.Till.Hold(ctx, ask); err != nil {
 		return err
 	}

@@ -239,8 +239,8 @@ func (r *run) charge(rule billing.Rule) (b billed) {
 	if b.cost, err = r.model.RateCard.Cost(b.readings()); err != nil {
 		b.cost = r.hold.Amount // it is more than an amount can say
 	}
-	if r.fallbacks.any {
-		b.cost = min(b.cost, r.payable())
+	if most := r.payable(); most < r.hold.Amount {
+		b.cost = min(b.cost, most)
 	}
 	return b
 }

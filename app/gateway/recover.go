@@ -28,12 +28,17 @@ type recovery struct {
 	room       int64 // bytes that the transcript may take
 }
 
-// What is kept of a stream so that another route can go on with it.
+// Bounds of what is kept of a stream so that another route can go on with it.
 const (
-	keptBodyBytesMax  = 4 << 20  // of a request
-	keptSmallBytes    = 32 << 10 // a larger request is kept only while half of the room is free
-	transcriptBytes   = 4 << 10  // that a transcript takes at first, and then at a time
-	transcriptFactor  = 2        // of what it holds, since its buffers grow ahead
+	keptBodyBytesMax = 4 << 20 // A longer request is never kept.
+	// keptSmallBytes is the length up to which a request is kept while there is any room. A longer one is kept only while
+	// keptFreeBytes are free.
+	keptSmallBytes = 32 << 10
+	keptFreeBytes  = keptStandard / 2
+	// transcriptBytes are reserved for a transcript when it begins, and each time that it has grown beyond its room.
+	transcriptBytes = 4 << 10
+	// transcriptFactor is the room that a transcript needs over its contents, since its buffers grow ahead.
+	transcriptFactor  = 2
 	transcriptRoomMax = dialect.TranscriptBytesMax * transcriptFactor
 )
 
@@ -45,7 +50,7 @@ func (r *run) keepBody() []byte {
 	switch {
 	case !r.head.Stream || r.head.Choices != 1 || r.model.OnCut != catalog.CutRecover || !r.plan.more() && !r.mayFallOn():
 		return nil
-	case size > keptBodyBytesMax, size > keptSmallBytes && r.gateway.o.Kept.Left() < keptStandard/2,
+	case size > keptBodyBytesMax, size > keptSmallBytes && r.gateway.o.Kept.Left() < keptFreeBytes,
 		!r.kept.take(size + transcriptBytes):
 		return nil
 	}

@@ -39,6 +39,7 @@ type run struct {
 	lowered bool // the hold affords less output than was wanted
 
 	fallbacks    fallbacks
+	fellBack     bool          // fallback models were asked
 	sparing      bool          // routes that are ejected are spared, since a fallback model may answer
 	callTimeout  time.Duration // of the model that was asked for, once another serves the call; else zero
 	attemptsMore int           // beyond attemptsMax, for other models
@@ -247,6 +248,9 @@ func (r *run) report(e *app.Error) *Report {
 	}
 	if r.model != nil {
 		p.Model = r.model.ID // another than was asked for, where that had no room
+		if r.fellBack && r.model.ID != r.head.Model {
+			p.FallbackOf = r.head.Model
+		}
 	}
 	if r.route != nil {
 		p.Provider, p.UpstreamModel = r.route.Provider.ID, r.route.Model

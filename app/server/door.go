@@ -143,6 +143,7 @@ func (s *Server) log(c echo.Context, x *api.Access, took time.Duration) {
 	text("key_id", x.KeyID)
 	text("style", x.Style)
 	text("model", x.Model)
+	text("fallback_of", x.FallbackOf)
 	text("provider", x.Provider)
 	attrs = append(attrs, slog.Int("status", c.Response().Status))
 	level := slog.LevelInfo

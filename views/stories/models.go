@@ -49,6 +49,7 @@ func exampleModels() []views.Model {
 	mini.Now = views.ModelNow{
 		Answered: 2_204, Failed: 61, FirstByteP50: 171 * time.Millisecond, FirstByteP95: 640 * time.Millisecond, Speed: 212_700,
 	}
+	large.Fallbacks = []string{mini.ID}
 	paused := mini
 	paused.Description = "Thinks long about hard questions, and says how it got there."
 	paused.Parameters, paused.Now = []string{"tools", "reasoning_effort"}, views.ModelNow{}
@@ -58,6 +59,7 @@ func exampleModels() []views.Model {
 	old := mini
 	old.Description = "The small model of last year, for programs that rely on it."
 	old.Now, old.Successor = views.ModelNow{Answered: 31, Failed: 6, FirstByteP50: 2300 * time.Millisecond, Speed: 9_300}, "borealis/thinker"
+	old.Fallbacks = []string{large.ID, mini.ID}
 	old.ID, old.Name, old.Owner, old.Deprecated, old.Shutdown = "borealis/elder", "Elder", "borealis", date(2026, 11, 1), date(2027, 6, 1)
 	old.Notice, old.Styles = "Elder will be replaced by Thinker on 1 June 2027.", allStyles[:1]
 	unserved := mini

@@ -1,0 +1,48 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"umg/api"
+)
+
+func TestCallsThatAFallbackModelServesAreCountedAndLogged(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	m := newMetrics(o)
+	served := &api.Access{Model: "acme/other", FallbackOf: "acme/one", Style: "chat", Outcome: "succeeded"}
+	m.observeText(served)
+	m.observeText(&api.Access{Model: "acme/one", Style: "chat", Outcome: "succeeded"})
+	families, err := m.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, family := range families {
+		if family.GetName() != "umg_text_fallbacks_total" {
+			continue
+		}
+		if all := family.GetMetric(); len(all) == 1 && all[0].GetCounter().GetValue() == 1 && all[0].GetLabel()[0].GetValue() == "acme/one" {
+			found = true
+		}
+	}
+	if !found {
+		t.Errorf("the call is not counted: %v", families)
+	}
+	var lines bytes.Buffer
+	s := &Server{o: Options{Log: slog.New(slog.NewJSONHandler(&lines, nil))}}
+	r := httptest.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost, "/v1/chat/completions", nil)
+	s.log(echo.New().NewContext(r, httptest.NewRecorder()), served, time.Millisecond)
+	if line := lines.String(); !strings.Contains(line, `"model":"acme/other"`) || !strings.Contains(line, `"fallback_of":"acme/one"`) {
+		t.Error(line)
+	}
+}
