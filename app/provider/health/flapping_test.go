@@ -40,7 +40,7 @@ type events []event
 func (e events) Len() int           { return len(e) }
 func (e events) Less(i, j int) bool { return e[i].at < e[j].at }
 func (e events) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)        { *e = append(*e, x.(event)) } //nolint:forcetypeassert // it holds nothing else
+func (e *events) Push(x any)        { *e = append(*e, x.(event)) }
 func (e *events) Pop() any {
 	last := (*e)[len(*e)-1]
 	*e = (*e)[:len(*e)-1]
@@ -58,7 +58,7 @@ func (s *simulation) plan(at time.Duration, do func()) { heap.Push(&s.queue, eve
 
 func (s *simulation) run() {
 	for len(s.queue) > 0 {
-		next := heap.Pop(&s.queue).(event) //nolint:forcetypeassert // it holds nothing else
+		next := heap.Pop(&s.queue).(event)
 		s.c.advance(next.at - s.now)
 		s.now = next.at
 		next.do()
@@ -152,11 +152,12 @@ const (
 
 func TestAFlappingRouteIsUsedSoonAfterItRecoversAndSeldomAskedWhileItIsDown(t *testing.T) {
 	t.Parallel()
-	for _, period := range []time.Duration{1, 2, 5, 10, 20, 30, 60, 120, 300, 600} {
+	for _, seconds := range []int{1, 2, 5, 10, 20, 30, 60, 120, 300, 600} {
+		half := time.Duration(seconds) * time.Second / 2
 		for _, every := range []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second, 10 * time.Second} {
 			for _, fails := range []time.Duration{time.Millisecond, 20 * time.Millisecond} {
 				o := outage{
-					down: period * time.Second / 2, up: period * time.Second / 2, callsEvery: every, failsAfter: fails,
+					down: half, up: half, callsEvery: every, failsAfter: fails,
 					answersAfter: contentAfter, class: provider.ClassServer, phases: 6, firstByteWait: time.Minute,
 				}
 				o.check(t)

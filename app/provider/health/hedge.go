@@ -11,7 +11,7 @@ import (
 // and than this. An answer in one piece takes as long as all of it, so there it is longer.
 const (
 	hedgeStandard      = 2 * time.Second
-	hedgeWholeStandard = 10 * time.Second
+	hedgeWholeStandard = 4 * time.Second
 	hedgeMin           = 20 * time.Millisecond
 	hedgePercentile    = 95
 )
