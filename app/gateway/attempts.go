@@ -237,6 +237,9 @@ func (r *run) pick(find chart) (*catalog.Route, error) {
 			return nil, refusal
 		}
 		if block := r.gateway.o.Health.Blocked(route); block != "" && !r.plan.forced {
+			if block == health.Slow {
+				r.gateway.o.Health.PassedOver(route)
+			}
 			r.plan.hold(block)
 			continue
 		}

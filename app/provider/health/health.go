@@ -117,8 +117,7 @@ func (m *Monitor) Begin(r *catalog.Route, force bool) (Try, Block) {
 	}, ""
 }
 
-// Blocked is what Begin would say, without taking anything. A call that goes elsewhere because the route is slow earns the route its
-// part of a hedge.
+// Blocked is what Begin would say, without taking anything.
 func (m *Monitor) Blocked(r *catalog.Route) Block {
 	if m.ProviderPaused(r.Provider.ID) {
 		return Paused
@@ -126,11 +125,7 @@ func (m *Monitor) Blocked(r *catalog.Route) Block {
 	now := m.since()
 	s := m.lock(r.Provider)
 	defer s.mu.Unlock()
-	u := s.upstream(r.Model, now)
-	_, block := s.check(r, u, now)
-	if block == Slow {
-		u.earnHedge()
-	}
+	_, block := s.check(r, s.upstream(r.Model, now), now)
 	return block
 }
 

@@ -61,6 +61,15 @@ func (t *Try) HedgeAfter(routes []catalog.Route) time.Duration {
 	return after
 }
 
+// PassedOver counts a call that goes elsewhere because the route is slow. It earns the route its part of a hedge, with which the route
+// is probed later.
+func (m *Monitor) PassedOver(r *catalog.Route) {
+	now := m.since()
+	s := m.lock(r.Provider)
+	defer s.mu.Unlock()
+	s.upstream(r.Model, now).earnHedge()
+}
+
 // MayHedge takes one hedge from the budget of the route whose answer is late.
 func (m *Monitor) MayHedge(r *catalog.Route) bool {
 	now := m.since()

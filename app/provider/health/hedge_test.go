@@ -48,7 +48,7 @@ func TestARouteThatIsAlwaysOutpacedGivesWayForAWhileAndHasNotFailed(t *testing.T
 	} else {
 		try.End(fault(provider.ClassEnded, 0), 0)
 	}
-	if up := m.Report().Upstreams[0]; up.FailuresMinute != 0 || up.LastFault != "" || up.State != health.StateEjected {
+	if up := m.Report().Upstreams[0]; up.FailuresMinute != 0 || up.LastFault != "" || up.State != health.StateEjected || !up.Slow {
 		t.Errorf("%+v", up)
 	}
 	c.advance(ejection)
@@ -101,6 +101,29 @@ func TestAHedgeComesLaterThanAnswersUsuallyDo(t *testing.T) {
 		answer(false, time.Millisecond)
 	}
 	want(false, 20*time.Millisecond, 20*time.Millisecond)
+}
+
+func TestAReportTellsHowSoonAnswersInOnePieceComeWhereFewAreStreamed(t *testing.T) {
+	t.Parallel()
+	m, _ := monitor()
+	r := upstream()
+	answer := func(whole bool, first time.Duration) {
+		try, _ := m.Begin(r, false)
+		try.Whole = whole
+		try.End(nil, first)
+	}
+	for range 40 {
+		answer(true, 4*time.Second)
+	}
+	if up := m.Report().Upstreams[0]; up.FirstByteP50 < 4*time.Second || up.FirstByteP95 < up.FirstByteP50 {
+		t.Errorf("%+v", up)
+	}
+	for range 40 {
+		answer(false, 300*time.Millisecond)
+	}
+	if up := m.Report().Upstreams[0]; up.FirstByteP50 < 300*time.Millisecond || up.FirstByteP95 > 400*time.Millisecond {
+		t.Errorf("%+v", up)
+	}
 }
 
 func TestAnswersThatAreOutpacedDoNotMoveThePercentile(t *testing.T) {
@@ -170,6 +193,7 @@ func (s *race) call() {
 		try, block = s.m.Begin(s.first, false)
 	}
 	if block != "" { // it goes to the second route alone
+		s.m.PassedOver(s.first)
 		other, _ := s.m.Begin(s.second, true)
 		s.answer(other, s.now, s.secondContent(s))
 		return
