@@ -104,6 +104,7 @@ type RouteSeen struct {
 	Status          int
 	FaultAt         time.Time
 	Until           time.Time // of the ejection
+	Slow            bool      // it is ejected because another route answers sooner
 	Ejections       int64
 	Calls, Failures int64 // of the last minute
 	P50, P95        time.Duration
@@ -289,6 +290,8 @@ func (s RouteSeen) reason() string {
 		return "The breaker watches text calls"
 	case s.State == RoutePaused:
 		return "Goes on when the provider is resumed"
+	case s.State == RouteEjected && s.Slow:
+		return "Another route answers sooner"
 	case s.Fault == "":
 		return ""
 	case s.State == RouteOpen || s.State == RouteUnseen:

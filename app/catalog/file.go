@@ -66,10 +66,13 @@ type FileAssets struct {
 
 // FileBreaker says when a provider's model is ejected; absent numbers take the defaults.
 type FileBreaker struct {
-	Failures       int      `yaml:"failures,omitempty" json:"failures,omitempty"`               // one after the other; 5
-	FailurePercent int      `yaml:"failure_percent,omitempty" json:"failure_percent,omitempty"` // of the last half minute; 50
-	CallsMin       int      `yaml:"calls_min,omitempty" json:"calls_min,omitempty"`             // before the percentage counts; 20
-	Ejection       Duration `yaml:"ejection,omitempty" json:"ejection,omitempty"`               // 30s, doubled on repeat
+	Failures       int `yaml:"failures,omitempty" json:"failures,omitempty"`               // one after the other; 5
+	FailurePercent int `yaml:"failure_percent,omitempty" json:"failure_percent,omitempty"` // of the last half minute; 50
+	CallsMin       int `yaml:"calls_min,omitempty" json:"calls_min,omitempty"`             // before the percentage counts; 20
+	// Ejection is how long the first one lasts: 5s. Each one that follows a failed probe lasts twice as long, up to EjectionMax. One
+	// that follows a failure for which callers had to wait, such as a timeout, lasts EjectionMax at once.
+	Ejection    Duration `yaml:"ejection,omitempty" json:"ejection,omitempty"`
+	EjectionMax Duration `yaml:"ejection_max,omitempty" json:"ejection_max,omitempty"` // 15s, or Ejection if that is longer
 }
 
 // ProviderLimits is what a provider lets us do; zero means nothing is known.
@@ -115,9 +118,10 @@ type FileModel struct {
 	// Fallbacks are text models, at most three, that serve a call in this order when no provider of this model answers:
 	// each at its own price and within its own limits, and only for keys that may use it. Their own fallbacks do not count.
 	Fallbacks []string `yaml:"fallbacks,omitempty,flow" json:"fallbacks,omitempty"`
-	// Hedge asks a second route when the first is later than nineteen of twenty of its answers. The first with content
-	// wins, the other is cancelled and costs the client nothing, but maybe us.
-	Hedge bool `yaml:"hedge,omitempty" json:"hedge,omitempty"`
+	// Hedge asks a second route when the first is later than nineteen of twenty of its answers, which text models do unless it is
+	// false. The first route with content wins. The other is cancelled and costs the client nothing, but its provider may charge what
+	// it has done so far. At most a tenth of a route's calls are hedged so, after the first ten.
+	Hedge *bool `yaml:"hedge,omitempty" json:"hedge,omitempty"`
 
 	Notice     string `yaml:"notice,omitempty" json:"notice,omitempty"`
 	Released   Date   `yaml:"released" json:"released,omitzero"`

@@ -52,8 +52,16 @@ func (b FileBreaker) check(p problems) {
 			p.addf(one.name, "%d is not between 1 and %d; without one it is the default", one.n, one.max)
 		}
 	}
-	if d := time.Duration(b.Ejection); d != 0 && (d < ejectionMin || d > ejectionMax) {
-		p.addf("ejection", "%s is not between %s and %s", d, ejectionMin, ejectionMax)
+	for _, one := range []struct {
+		name string
+		d    Duration
+	}{{"ejection", b.Ejection}, {"ejection_max", b.EjectionMax}} {
+		if d := time.Duration(one.d); d != 0 && (d < ejectionMin || d > ejectionMax) {
+			p.addf(one.name, "%s is not between %s and %s", d, ejectionMin, ejectionMax)
+		}
+	}
+	if b.EjectionMax != 0 && b.EjectionMax < b.Ejection {
+		p.addf("ejection_max", "%s is shorter than the ejection of %s", time.Duration(b.EjectionMax), time.Duration(b.Ejection))
 	}
 }
 
@@ -134,7 +142,7 @@ func (m *FileModel) checkRouting(p problems) {
 	if m.OnCut != "" {
 		p.addf("on_cut", "only text models stream")
 	}
-	if m.Hedge {
+	if m.Hedge != nil && *m.Hedge {
 		p.addf("hedge", "only text models ask two routes")
 	}
 }

@@ -28,6 +28,7 @@ providers:
       failure_percent: 40
       calls_min: 10
       ejection: 1s
+      ejection_max: 4s
     timeouts:
       first_byte: 7s
       idle: 9s
@@ -92,6 +93,9 @@ func TestWordsAboutRoutingAreChecked(t *testing.T) {
 		{"calls_min: 10", "calls_min: 10001", "providers[0].breaker.calls_min", "between"},
 		{"ejection: 1s", "ejection: 1ms", "providers[0].breaker.ejection", "between"},
 		{"ejection: 1s", "ejection: 2h", "providers[0].breaker.ejection", "between"},
+		{"ejection_max: 4s", "ejection_max: 1ms", "providers[0].breaker.ejection_max", "between"},
+		{"ejection_max: 4s", "ejection_max: 2h", "providers[0].breaker.ejection_max", "between"},
+		{"ejection_max: 4s", "ejection_max: 900ms", "providers[0].breaker.ejection_max", "shorter than the ejection of 1s"},
 		{"idle: 8s", "idle: -8s", "models[0].timeouts.idle", "between"},
 		{"on_cut: recover", "on_cut: ignore", "models[0].on_cut", "not one of error, recover"},
 		{"longer_context: acme/large", "longer_context: acme/huge", "models[0].longer_context", "not a model of this file"},
@@ -196,7 +200,7 @@ func TestWordsAboutRoutingSurviveTheStoreAndTheExport(t *testing.T) {
 	if !slices.Equal(revealed, []string{"one", "two", "three"}) || p.Proxy != secrets["PROXY"] || p.Unusable != "" {
 		t.Errorf("%q through %s", revealed, p.Proxy)
 	}
-	if p.Breaker != (Breaker{Failures: 3, FailurePercent: 40, CallsMin: 10, Ejection: time.Second}) || !slices.Equal(p.Prefill, []llm.Style{llm.Chat, llm.Messages}) {
+	if p.Breaker != (Breaker{Failures: 3, FailurePercent: 40, CallsMin: 10, Ejection: time.Second, EjectionMax: 4 * time.Second}) || !slices.Equal(p.Prefill, []llm.Style{llm.Chat, llm.Messages}) {
 		t.Errorf("breaker %+v, prefill %q", p.Breaker, p.Prefill)
 	}
 	if small.OnCut != CutRecover || small.LongerContext != "acme/large" || !slices.Equal(small.Fallbacks, []string{"acme/large"}) || !small.Hedge || small.Timeout != 20*time.Second {
@@ -209,8 +213,42 @@ func TestWordsAboutRoutingSurviveTheStoreAndTheExport(t *testing.T) {
 	if w := small.Routes[1].Timeouts; w.FirstByte != 7*time.Second || w.Total != time.Second {
 		t.Errorf("%+v", w)
 	}
-	if large, _ := s.Model("acme/large"); large.Timeout != 30*time.Minute || large.OnCut != CutRecover {
+	if large, _ := s.Model("acme/large"); large.Timeout != 30*time.Minute || large.OnCut != CutRecover || !large.Hedge {
 		t.Errorf("a call may take %s where one attempt may take half an hour", large.Timeout)
+	}
+}
+
+func TestAHedgeIsUsualAndCanBeTurnedOff(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(string) (string, bool) { return "https://proxy.example", true })
+	for text, want := range map[string]bool{"": true, "hedge: true": true, "hedge: false": false} {
+		raw := strings.Replace(routingFile, "hedge: true", text, 1)
+		b.apply(t, raw)
+		got, err := Export(t.Context(), b.db)
+		if err != nil || !reflect.DeepEqual(got, parse(t, raw)) {
+			t.Errorf("%q: %v, %+v", text, err, got)
+		}
+		if m, _ := b.awaitVersion(t, b.c).Model("acme/small"); m.Hedge != want {
+			t.Errorf("%q: hedged %t", text, m.Hedge)
+		}
+	}
+}
+
+func TestABreakerIsCompletedWithDefaults(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		file           FileBreaker
+		first, longest time.Duration
+	}{
+		{FileBreaker{}, 5 * time.Second, 15 * time.Second},
+		{FileBreaker{Ejection: Duration(time.Second)}, time.Second, 15 * time.Second},
+		{FileBreaker{Ejection: Duration(time.Minute)}, time.Minute, time.Minute},
+		{FileBreaker{EjectionMax: Duration(2 * time.Second)}, 2 * time.Second, 2 * time.Second},
+		{FileBreaker{Ejection: Duration(time.Second), EjectionMax: Duration(time.Hour)}, time.Second, time.Hour},
+	} {
+		if set := c.file.Settings(); set.Ejection != c.first || set.EjectionMax != c.longest || set.Failures != 5 || set.FailurePercent != 50 || set.CallsMin != 20 {
+			t.Errorf("%+v: %+v", c.file, set)
+		}
 	}
 }
 

@@ -127,7 +127,7 @@ type Model struct {
 	LongerContext                     string // the model that takes what is too long for this one; empty for none
 	// Fallbacks are the models that serve a call, in this order, when no provider of this one answers.
 	Fallbacks                []string
-	Hedge                    bool
+	Hedge                    bool    // another route is asked beside one that is late
 	Routes                   []Route // those that can be used, in the order to try them
 	IdleRoutes               []Route // those that cannot, each with its provider's reason
 	CreatedAt                time.Time
@@ -194,10 +194,11 @@ type Provider struct {
 	Unusable         string // why its routes cannot be used; empty when they can
 }
 
-// Breaker says when a provider's model is ejected.
+// Breaker says when a provider's model is ejected, and for how long.
 type Breaker struct {
 	Failures, FailurePercent, CallsMin int
-	Ejection                           time.Duration
+	Ejection                           time.Duration // the first one
+	EjectionMax                        time.Duration // the longest
 }
 
 // The breaker of a provider that names none.
@@ -205,14 +206,22 @@ const (
 	breakerFailuresDefault = 5
 	breakerPercentDefault  = 50
 	breakerCallsMinDefault = 20
-	breakerEjectDefault    = 30 * time.Second
+	breakerEjectDefault    = 5 * time.Second
+	breakerEjectMaxDefault = 15 * time.Second
 )
 
-func (b FileBreaker) breaker() Breaker {
-	return Breaker{
+// Settings are the numbers of a breaker with the defaults of those that are absent. The longest ejection is never shorter than
+// the first one.
+func (b FileBreaker) Settings() Breaker {
+	set := Breaker{
 		Failures: cmp.Or(b.Failures, breakerFailuresDefault), FailurePercent: cmp.Or(b.FailurePercent, breakerPercentDefault),
-		CallsMin: cmp.Or(b.CallsMin, breakerCallsMinDefault), Ejection: cmp.Or(time.Duration(b.Ejection), breakerEjectDefault),
+		CallsMin: cmp.Or(b.CallsMin, breakerCallsMinDefault), Ejection: time.Duration(b.Ejection), EjectionMax: time.Duration(b.EjectionMax),
 	}
+	if set.Ejection == 0 {
+		set.Ejection = min(breakerEjectDefault, cmp.Or(set.EjectionMax, breakerEjectMaxDefault))
+	}
+	set.EjectionMax = cmp.Or(set.EjectionMax, max(breakerEjectMaxDefault, set.Ejection))
+	return set
 }
 
 // Timeouts are the waits for a provider.
@@ -280,7 +289,7 @@ func (v *FileProvider) resolve(lookup Lookup) *Provider {
 	p := &Provider{
 		ID: v.ID, Name: v.Name, BaseURL: strings.TrimRight(fill(v.BaseURL), "/"), Credentials: []Secret{NewSecret(fill(v.Credential))},
 		CredentialHeader: v.CredentialHeader, Headers: map[string]string{}, Paths: maps.Clone(v.Paths), Limits: v.Limits,
-		AssetGroup: v.Assets.Group, Proxy: fill(v.Proxy), Prefill: v.Prefill, Breaker: v.Breaker.breaker(),
+		AssetGroup: v.Assets.Group, Proxy: fill(v.Proxy), Prefill: v.Prefill, Breaker: v.Breaker.Settings(),
 		Timeouts: v.Timeouts.over(Timeouts{Connect: connectDefault, FirstByte: firstByteDefault, Idle: idleDefault, Total: totalDefault}),
 	}
 	for _, one := range v.Credentials {
@@ -308,7 +317,7 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 		Paused:    m.Paused, Notice: m.Notice, Prices: m.Rates, SizePrices: m.SizeRates, Announced: m.Announced.change(),
 		Limits:  m.Limits,
 		Timeout: cmp.Or(time.Duration(m.Timeout), totalDefault), OnCut: cmp.Or(m.OnCut, CutRecover), LongerContext: m.LongerContext,
-		Fallbacks: m.Fallbacks, Hedge: m.Hedge, CreatedAt: time.Time(m.Released),
+		Fallbacks: m.Fallbacks, Hedge: m.Kind == KindText && (m.Hedge == nil || *m.Hedge), CreatedAt: time.Time(m.Released),
 		DeprecatedAt: m.Deprecated.pointer(), ShutdownAt: m.Shutdown.pointer(), Successor: m.Successor, contracts: map[llm.Style]*Contract{},
 	}
 	if err := out.price(card); err != nil {

@@ -139,7 +139,7 @@ func (s *sight) seen(r *catalog.Route, replica int) views.RouteSeen {
 		return views.RouteSeen{State: views.RouteUnseen}
 	}
 	seen := views.RouteSeen{
-		State: views.RouteOpen, Fault: string(u.LastFault), Status: u.LastStatus, FaultAt: u.LastFaultAt, Until: u.EjectedUntil,
+		State: views.RouteOpen, Slow: u.Slow, Fault: string(u.LastFault), Status: u.LastStatus, FaultAt: u.LastFaultAt, Until: u.EjectedUntil,
 		Ejections: u.Ejections, Calls: u.CallsMinute, Failures: u.FailuresMinute, P50: u.FirstByteP50, P95: u.FirstByteP95,
 		InFlight: int64(u.InFlight),
 	}

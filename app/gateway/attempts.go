@@ -23,6 +23,7 @@ type walk struct {
 	run   *run
 	chart chart
 	late  bool // the client has a part of the answer already: no route is asked twice, and each costs a retry
+	hedge bool // another route is asked beside the first attempt: it has no retry, and its cost was paid from the hedge budget
 }
 
 // reopen opens another route for an answer that was cut after it had begun. It ends the attempt that was cut, with its
@@ -226,6 +227,8 @@ func (r *run) pick(find chart) (*catalog.Route, error) {
 		route := r.plan.next()
 		switch {
 		case route != nil:
+		case r.plan.forceSlow():
+			continue
 		case r.sparing && r.plan.held != [routesMax]bool{}:
 			return nil, nil
 		case !r.sparing && !r.plan.tried && r.plan.force():
@@ -234,6 +237,9 @@ func (r *run) pick(find chart) (*catalog.Route, error) {
 			return nil, refusal
 		}
 		if block := r.gateway.o.Health.Blocked(route); block != "" && !r.plan.forced {
+			if block == health.Slow {
+				r.gateway.o.Health.PassedOver(route)
+			}
 			r.plan.hold(block)
 			continue
 		}
@@ -249,6 +255,7 @@ func (r *run) pick(find chart) (*catalog.Route, error) {
 
 // take notes the try that has begun.
 func (r *run) take(try health.Try) {
+	try.Whole = !r.head.Stream
 	r.try, r.trying, r.tryAt, r.tryFirst = try, true, r.gateway.o.Now(), 0
 }
 

@@ -24,6 +24,7 @@ const routed = `
   - {id: test/narrow, ROUTES [{provider: narrow, model: up-narrow, style: chat}, {provider: beta, model: up-narrow-b, style: chat, order: 2}]}
   - {id: test/narrow-only, ROUTES [{provider: narrow, model: up-narrow, style: chat}]}
   - {id: test/brief, timeout: 300ms, ROUTES [{provider: gamma, model: up-brief, style: chat, timeouts: {total: 100ms}}, {provider: beta, model: up-brief-b, style: chat, order: 2}]}
+  - {id: test/unhedged, hedge: false, ROUTES [{provider: alpha, model: up-unhedged, style: chat}, {provider: beta, model: up-unhedged-b, style: chat, order: 2}]}
   - {id: test/hedged, hedge: true, limits: {requests_per_minute: 100000000, tokens_per_minute: 100000000000}, ROUTES [{provider: alpha, model: up-hedged, style: chat}, {provider: beta, model: up-hedged-b, style: chat, order: 2}]}
 `
 
@@ -222,7 +223,7 @@ func TestOfSeveralWaitsTheShortestIsTold(t *testing.T) {
 		for _, more := range []string{"", streamed} {
 			b, m := all.fresh(t).watched()
 			if c.model == "test/hedged" {
-				b.warm()
+				b.warm(more)
 				b.open(startMoney)
 			}
 			b.fault("alpha", c.alpha)

@@ -108,7 +108,7 @@ func newBed(t testing.TB, alphaWait string) *bed {
 	}
 	l.upstream.Start()
 	stay{t}.Cleanup(l.upstream.Close)
-	text := strings.NewReplacer("ROUTES", common, "STYLED", styled, "ALPHA_WAIT", alphaWait).Replace(file + mended() + routed + longer + withFallbacks())
+	text := strings.NewReplacer("ROUTES", common, "STYLED", styled, "ALPHA_WAIT", alphaWait).Replace(file + mended() + routed + longer + withFallbacks() + failovers())
 	f, err := catalog.ParseFile([]byte(text))
 	must(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -16,8 +16,11 @@ func BenchmarkGenerate(b *testing.B) {
 		`data: {"id":"c","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":200}}` + "\n\ndata: [DONE]\n\n"
 	body := `{"id":"c","object":"chat.completion","created":1,"model":"up","choices":[{"index":0,"message":{"role":"assistant","content":"` +
 		strings.Repeat("word ", 150) + `"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":150}}`
-	for name, more := range map[string]string{"JSON": "", "Stream200": streamed} {
-		b.Run(name, func(b *testing.B) {
+	for _, c := range []struct{ name, model, more string }{
+		{"JSON", "test/fast", ""}, {"Stream200", "test/fast", streamed}, {"JSONOfTwoRoutes", "test/hedged", ""}, {"Stream200OfTwoRoutes", "test/hedged", streamed},
+	} {
+		more := c.more
+		b.Run(c.name, func(b *testing.B) {
 			bench := setup(b, 1000*app.Dollar)
 			bench.answerWith(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)
@@ -29,7 +32,7 @@ func BenchmarkGenerate(b *testing.B) {
 				w.Header().Set("Content-Type", "application/json")
 				_, _ = io.WriteString(w, body)
 			}))
-			call := bench.call("test/fast", strings.Repeat("some words ", 80), more+`,"max_tokens":300`)
+			call := bench.call(c.model, strings.Repeat("some words ", 80), more+`,"max_tokens":300`)
 			b.ReportAllocs()
 			for b.Loop() {
 				call.ID = bench.ids.New("req")

@@ -11,12 +11,6 @@ import (
 	"umg/app/provider"
 )
 
-// When a second route is asked beside the first, if nobody knows how soon that usually answers, and how soon at least.
-const (
-	hedgeStandard = 500 * time.Millisecond
-	hedgeLeast    = 20 * time.Millisecond
-)
-
 // errOvertaken is why an attempt is cancelled whose rival has answered first.
 var errOvertaken = errors.New("gateway: another route has answered first")
 
@@ -24,7 +18,9 @@ var errOvertaken = errors.New("gateway: another route has answered first")
 // first of them with content answers. The other is cancelled at once and has ended when the hedge has, so that nothing of
 // it outlasts the request that both send.
 type hedge struct {
-	rival *run // a run of its own, with what the call is and nothing of how it goes
+	first *run          // the call's, of which only what its first attempt leaves alone is read
+	after time.Duration // how late the first attempt must be
+	rival *run          // a run of its own, with what the call is and nothing of how it goes; made when the first attempt is late
 	timer *time.Timer
 	lose  context.CancelCauseFunc // ends the first attempt
 	ended chan struct{}           // the second, if it has begun
@@ -63,25 +59,26 @@ func (r *run) race(ctx context.Context) *provider.Fault {
 }
 
 func (r *run) newHedge(ctx context.Context, lose context.CancelCauseFunc) *hedge {
-	h := &hedge{lose: lose, ended: make(chan struct{})}
-	h.rival = &run{
+	h := &hedge{first: r, lose: lose, ended: make(chan struct{}), after: r.try.HedgeAfter(r.plan.routes)}
+	h.timer = time.AfterFunc(h.after, func() { h.run(ctx) })
+	return h
+}
+
+// newRival is the run of the second attempt.
+func (h *hedge) newRival() *run {
+	r := h.first
+	return &run{
 		gateway: r.gateway, call: r.call, started: r.started, style: r.style, head: r.head, ask: r.ask, model: r.model, hold: r.hold,
 		reserve: r.reserve, lowered: r.lowered, paid: r.paid, plan: r.plan, callTimeout: r.callTimeout, aside: true,
 		asked: loan{budget: r.gateway.o.Memory}, answered: loan{budget: r.gateway.o.Memory},
 	}
-	after, known := r.gateway.o.Health.FirstByteP95(r.route)
-	if !known {
-		after = hedgeStandard
-	}
-	h.timer = time.AfterFunc(max(after, hedgeLeast), func() { h.run(ctx) })
-	return h
 }
 
 // second begins and makes the rival's attempt. It is the body of the goroutine.
 func (h *hedge) second(ctx context.Context) *provider.Fault {
 	r := h.rival
 	defer r.asked.giveBack()
-	begun, err := (&walk{run: r, chart: (*run).chart, late: true}).other()
+	begun, err := (&walk{run: r, chart: (*run).chart, hedge: true}).other()
 	if !begun || err != nil {
 		return provider.NewFault(provider.ClassSetup, err)
 	}
@@ -132,6 +129,11 @@ func (r *run) join(h *hedge, fault *provider.Fault) *provider.Fault {
 	}
 	r.hedged = true
 	r.attempts += v.attempts
+	if h.won {
+		r.try.Hedged(h.after)
+	} else {
+		r.try.Hedged(0)
+	}
 	r.plan.left[v.plan.current] = false
 	r.trace.join(&v.trace)
 	if !h.won && (fault == nil || final(fault)) {

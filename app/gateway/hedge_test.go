@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,13 +13,13 @@ import (
 	"umg/app/simulator"
 )
 
-// warm makes as many quick calls to the hedged model as it takes to know how soon its first route answers.
-func (b *bench) warm() {
+// warm makes as many quick calls to the hedged model as it takes to know how soon its first route answers to such calls.
+func (b *bench) warm(more string) {
 	b.t.Helper()
 	const calls, stallsMax = 20, 2
 	stalls := 0
 	for n := 0; n < calls*(1+stalls); n++ {
-		r, _, err := b.generate(b.call("test/hedged", "hi", streamed))
+		r, _, err := b.generate(b.call("test/hedged", "hi", more))
 		must(b.t, err)
 		if r.Hedged && stalls < stallsMax { // the machine stood still for half a second; among twenty more that is none of the slowest
 			stalls++
@@ -51,7 +52,7 @@ func TestALateFirstRouteIsOvertakenByTheNext(t *testing.T) {
 	all := setup(t, startMoney)
 	for _, more := range []string{streamed, ""} {
 		b, m := all.fresh(t).watched()
-		b.warm()
+		b.warm(more)
 		b.open(startMoney)
 		b.fault("alpha", "slow-first=1500ms")
 		b.fault("beta", "slow-first=30ms")
@@ -87,7 +88,7 @@ func TestALateFirstRouteIsOvertakenByTheNext(t *testing.T) {
 func TestASecondRouteThatIsLaterLoses(t *testing.T) {
 	t.Parallel()
 	b, m := setup(t, startMoney).watched()
-	b.warm()
+	b.warm(streamed)
 	b.open(startMoney)
 	b.fault("alpha", "slow-first=250ms")
 	b.fault("beta", "slow-first=1500ms")
@@ -122,7 +123,7 @@ func TestAHedgeThatFailsToo(t *testing.T) {
 		{"slow-first=200ms;status=503", "status=429;retry-after=30", "", "rate_limit_exceeded", 2},
 	} {
 		b, m := all.fresh(t).watched()
-		b.warm()
+		b.warm(streamed)
 		b.open(startMoney)
 		b.fault("alpha", c.alpha)
 		b.fault("beta", c.beta)
@@ -138,24 +139,31 @@ func TestAHedgeThatFailsToo(t *testing.T) {
 	}
 }
 
-func TestHedgesStayWithinTheRetryBudget(t *testing.T) {
+func TestHedgesStayWithinTheirBudget(t *testing.T) {
 	t.Parallel()
 	b, m := setup(t, 100*app.Dollar).watched()
-	b.warm()
+	b.warm(streamed)
 	b.fault("alpha", "slow-first=200ms")
 	const calls, floor, share = 60, 10, 10
-	var all sync.WaitGroup
+	var (
+		all    sync.WaitGroup
+		hedges atomic.Int64
+	)
 	for range calls {
 		c := b.call("test/hedged", "hi", streamed)
 		c.LimitFactor = calls
 		all.Go(func() {
-			if _, err := b.gateway.Generate(t.Context(), c, &sink{}); err != nil {
+			r, err := b.gateway.Generate(t.Context(), c, &sink{})
+			if err != nil {
 				t.Error(err)
+			}
+			if r.Hedged {
+				hedges.Add(1)
 			}
 		})
 	}
 	all.Wait()
-	if n := b.asked("beta"); n == 0 || n > floor+calls/share {
+	if n := hedges.Load(); n == 0 || n > floor+calls/share {
 		t.Errorf("%d of %d calls had a second attempt", n, calls)
 	}
 	idle(t, m)
@@ -164,7 +172,7 @@ func TestHedgesStayWithinTheRetryBudget(t *testing.T) {
 func TestAClientThatLeavesEndsBothAttempts(t *testing.T) {
 	t.Parallel()
 	b, m := setup(t, startMoney).watched()
-	b.warm()
+	b.warm(streamed)
 	b.fault("alpha", "hold")
 	b.fault("beta", "hold")
 	ctx, leave := context.WithCancel(t.Context())
@@ -179,5 +187,65 @@ func TestAClientThatLeavesEndsBothAttempts(t *testing.T) {
 	if lost := b.of("beta"); !lost.ClientLeft {
 		t.Errorf("%+v", lost)
 	}
+	idle(t, m)
+}
+
+func TestAFirstRouteThatIsSlowGivesWayAndIsAskedWhenTheOthersFail(t *testing.T) {
+	t.Parallel()
+	const ejectedAfter = 5
+	b, m := setup(t, startMoney).watched()
+	b.warm(streamed)
+	b.fault("alpha", "slow-first=900ms")
+	for range ejectedAfter {
+		r, _, err := b.generate(b.call("test/hedged", "hi", streamed))
+		must(t, err)
+		if !r.Hedged || r.Provider != "beta" {
+			t.Fatalf("report %+v", r)
+		}
+	}
+	r, _, err := b.generate(b.call("test/hedged", "hi", streamed))
+	must(t, err)
+	if r.Hedged || r.Attempts != 1 || r.Provider != "beta" {
+		t.Errorf("the next call is asked of the slow route again: %+v", r)
+	}
+	b.fault("beta", "status=422;code=odd_value")
+	if _, _, err := b.generate(b.call("test/hedged", "hi", streamed)); app.AsError(err).Code != "odd_value" {
+		t.Errorf("a refusal for good is not told: %v", err)
+	}
+	b.fault("beta", "status=503")
+	b.open(startMoney)
+	r, _, err = b.generate(b.call("test/hedged", "count to 5", streamed))
+	must(t, err)
+	if r.Provider != "alpha" || r.Usage[3] != 5 {
+		t.Errorf("the slow route is not asked though the others fail: %+v", r)
+	}
+	b.settled(r.Cost)
+	idle(t, m)
+}
+
+func TestALateFirstTokenIsHedgedThoughNothingIsKnownOfItsRoute(t *testing.T) {
+	t.Parallel()
+	const standard, latest = 2 * time.Second, 3500 * time.Millisecond
+	b, m := setup(t, startMoney).watched()
+	b.fault("alpha", "slow-first=6s")
+	r, _, err := b.generate(b.call("test/two", "count to 5", streamed))
+	must(t, err)
+	if !r.Hedged || r.Provider != "beta" || r.FirstByte < standard || r.FirstByte > latest {
+		t.Errorf("report %+v", r)
+	}
+	b.settled(r.Cost)
+	idle(t, m)
+}
+
+func TestAModelThatSaysSoIsNotHedged(t *testing.T) {
+	t.Parallel()
+	b, m := setup(t, startMoney).watched()
+	b.fault("alpha", "slow-first=2500ms")
+	r, _, err := b.generate(b.call("test/unhedged", "count to 5", streamed))
+	must(t, err)
+	if r.Hedged || r.Attempts != 1 || r.Provider != "alpha" || b.asked("beta") != 0 {
+		t.Errorf("report %+v", r)
+	}
+	b.settled(r.Cost)
 	idle(t, m)
 }

@@ -15,6 +15,7 @@ type plan struct {
 	random  func(n int) int
 	left    [routesMax]bool
 	held    [routesMax]bool // back from the draw: ejected, or without a credential that does not rest
+	slow    [routesMax]bool // back from the draw until the others have failed
 	paused  bool            // some route is, by an operator
 	current int             // that is being tried
 	tried   bool            // one was
@@ -49,9 +50,18 @@ func (p *plan) hold(why health.Block) {
 	switch why {
 	case health.Ejected, health.Resting:
 		p.held[p.current] = !p.forced
+	case health.Slow:
+		p.slow[p.current] = !p.forced
 	case health.Paused:
 		p.paused = true
 	}
+}
+
+// forceSlow brings the routes back that are only slow, for when the others have failed.
+func (p *plan) forceSlow() bool {
+	p.left, p.slow = p.slow, [routesMax]bool{}
+	p.forced = p.more()
+	return p.forced
 }
 
 // force brings the routes back that were held: one of a model's routes is always asked.

@@ -74,6 +74,21 @@ func TestRoutesInBadHealthComeBackOnce(t *testing.T) {
 	}
 }
 
+func TestRoutesThatAreSlowAreAskedLast(t *testing.T) {
+	t.Parallel()
+	p := planOf(draws(0, 0, 0, 0, 0))
+	if got := p.ids(map[string]health.Block{"a": health.Slow, "b": health.Ejected}); got != "c" {
+		t.Errorf("%q were let through", got)
+	}
+	p.tried = true
+	if !p.forceSlow() || !p.forced || p.ids(nil) != "a" {
+		t.Error("the slow one does not come back")
+	}
+	if p.forceSlow() {
+		t.Error("it comes back twice")
+	}
+}
+
 func TestWeightsAreShares(t *testing.T) {
 	t.Parallel()
 	first := map[string]int{}

@@ -18,7 +18,7 @@ func TestARefusalOfTheFirstRouteIsFinalAlsoBesideAHedge(t *testing.T) {
 		"nor does one that answers":            {"slow-first=200ms;status=422;code=odd_value", "slow-first=400ms", "odd_value"},
 	} {
 		b, m := all.fresh(t).watched()
-		b.warm()
+		b.warm(streamed)
 		b.open(startMoney)
 		b.fault("alpha", c.alpha)
 		b.fault("beta", c.beta)

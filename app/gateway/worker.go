@@ -9,6 +9,10 @@ import (
 func (h *hedge) run(ctx context.Context) {
 	defer close(h.ended)
 	defer func() { h.crash = recover() }() // it goes on in the call's own goroutine
+	if !h.first.gateway.o.Health.MayHedge(h.first.route) {
+		return
+	}
+	h.rival = h.newRival()
 	ctx, cancel := context.WithCancelCause(ctx)
 	h.mu.Lock()
 	h.begun, h.cancel = true, cancel

@@ -11,10 +11,12 @@ import (
 
 // Limits of ejections.
 const (
-	ejectionTimesMax = 10 // a repeated ejection is at most so many times the first
-	gradeMax         = 5  // from here on it is that long
-	jitterOneOf      = 10 // replicas do not all probe at the same moment
-	probeMin         = time.Second
+	gradeMax    = 20 // doublings of an ejection
+	jitterOneOf = 10 // replicas do not all probe at the same moment
+	probeMin    = time.Second
+	probeMax    = 10 * time.Second // after it another probe is let through, although the one before may be silent for minutes
+	hungAfter   = time.Second      // a failure before any content is one that callers had to wait for
+	pendingMax  = 5                // attempts without an outcome in a row of failures that an earlier attempt's answer does not end
 )
 
 // verdict is what an outcome says about the provider's model.
@@ -24,10 +26,15 @@ const (
 	neither verdict = iota // nothing
 	good
 	bad
+	hung     // bad, and the caller waited for it
+	outpaced // another route was asked later and answered sooner
 )
 
-// judge tells failures of the provider from those of clients, of credentials and of limits.
-func judge(f *provider.Fault) verdict {
+func (v verdict) failed() bool { return v == bad || v == hung }
+
+// judge tells failures of the provider from those of clients, of credentials and of limits. Silent is how long the attempt had
+// no content.
+func judge(f *provider.Fault, silent time.Duration) verdict {
 	if f == nil {
 		return good
 	}
@@ -35,8 +42,13 @@ func judge(f *provider.Fault) verdict {
 		return neither // it was too large for what this replica has left just now
 	}
 	switch f.Class {
-	case provider.ClassConnect, provider.ClassDNS, provider.ClassTLS, provider.ClassReset, provider.ClassFirstByte, provider.ClassIdle,
-		provider.ClassTotal, provider.ClassServer, provider.ClassContent, provider.ClassTooLarge, provider.ClassRedirect, provider.ClassSetup:
+	case provider.ClassFirstByte, provider.ClassIdle, provider.ClassTotal:
+		return hung
+	case provider.ClassConnect, provider.ClassDNS, provider.ClassTLS, provider.ClassReset, provider.ClassServer, provider.ClassContent,
+		provider.ClassTooLarge, provider.ClassRedirect, provider.ClassSetup:
+		if silent >= hungAfter {
+			return hung
+		}
 		return bad
 	case provider.ClassRefused:
 		if f.Retry == provider.Nowhere {
@@ -49,9 +61,12 @@ func judge(f *provider.Fault) verdict {
 // breaker ejects a model of a provider whose calls fail, lets one probe through when the ejection ends, and goes by its outcome.
 type breaker struct {
 	window    window
-	inARow    int
-	grade     int // how many ejections make up the length of the last
+	begun     int64 // attempts, which are numbered in this order
+	inARow    int   // failures
+	rowFrom   int64 // the number of the first attempt among them
+	grade     int   // how often the first length was doubled for the last ejection, counted from one
 	ejected   bool
+	slow      bool          // it is ejected because another route answers sooner
 	until     time.Duration // of the ejection
 	closedAt  time.Duration // when the last ejection was over
 	probing   bool
@@ -70,8 +85,14 @@ func (b *breaker) enter(now, firstByte time.Duration) bool {
 	if !b.ejected || b.blocks(now) {
 		return false
 	}
-	b.probing, b.probeEnds = true, now+max(firstByte, probeMin)
+	b.probing, b.probeEnds = true, now+min(max(firstByte, probeMin), probeMax)
 	return true
+}
+
+// number counts an attempt that begins.
+func (b *breaker) number() int64 {
+	b.begun++
+	return b.begun
 }
 
 // leave ends an attempt. It returns for how long the model is ejected, when that is what follows.
@@ -84,19 +105,28 @@ func (b *breaker) leave(t Try, v verdict, now time.Duration, set catalog.Breaker
 		b.close(now)
 	case b.ejected && t.probe:
 		b.probing = false
-		if v == bad {
-			return b.eject(now, set, random)
+		if v.failed() || v == outpaced {
+			return b.eject(t, v, now, set, random)
 		}
 	case b.ejected:
-	case v == good:
+	case v == good && !b.precedesRow(t):
 		b.inARow = 0
-	case v == bad:
+	case v.failed(), v == outpaced:
+		if b.inARow == 0 || t.number < b.rowFrom {
+			b.rowFrom = t.number
+		}
 		if b.inARow++; b.trips(now, set) {
 			b.heal(now, set)
-			return b.eject(now, set, random)
+			return b.eject(t, v, now, set, random)
 		}
 	}
 	return 0
+}
+
+// precedesRow reports whether an attempt began before a row of failures in which nearly all that began since have failed. Its
+// answer says nothing about the time since: long answers would otherwise hide for long that no new ones begin.
+func (b *breaker) precedesRow(t Try) bool {
+	return b.inARow > 0 && t.number < b.rowFrom && b.begun-b.rowFrom < int64(b.inARow)+pendingMax
 }
 
 // trips reports whether a failure was one too many.
@@ -117,24 +147,34 @@ func (b *breaker) heal(now time.Duration, set catalog.Breaker) {
 	}
 }
 
-// eject begins an ejection, twice as long as the one before it.
-func (b *breaker) eject(now time.Duration, set catalog.Breaker, random func(int) int) time.Duration {
-	b.grade = min(b.grade+1, gradeMax)
-	length := lengthOf(b.grade, set)
-	length += time.Duration(random(int(length/jitterOneOf) + 1))
-	b.ejected, b.until, b.probing, b.inARow = true, now+length, false, 0
+// eject begins an ejection, twice as long as the one before it. A failure that callers had to wait for makes it as long as it
+// may be, as the next probe costs somebody such a wait. The time in which the attempt failed is a part of the ejection, but for the
+// first length of it, so that a slow failure does not keep a route out for longer after it recovers.
+func (b *breaker) eject(t Try, v verdict, now time.Duration, set catalog.Breaker, random func(int) int) time.Duration {
+	grade := min(b.grade+1, gradeMax)
+	for v == hung && grade < gradeMax && lengthOf(grade, set) < set.EjectionMax {
+		grade++
+	}
+	if b.grade == 0 || lengthOf(grade, set) > lengthOf(b.grade, set) {
+		b.grade = grade
+	}
+	jitter := func(length time.Duration) time.Duration {
+		return length + time.Duration(random(int(length/jitterOneOf)+1))
+	}
+	b.until = max(t.began+jitter(lengthOf(b.grade, set)), now+jitter(lengthOf(1, set)))
+	b.ejected, b.slow, b.probing, b.inARow = true, v == outpaced, false, 0
 	b.epoch++
 	b.ejections++
-	return length
+	return b.until - now
 }
 
 // close ends an ejection. The failures before it are forgiven.
 func (b *breaker) close(now time.Duration) {
-	b.ejected, b.probing, b.inARow, b.closedAt = false, false, 0, now
+	b.ejected, b.slow, b.probing, b.inARow, b.closedAt = false, false, false, 0, now
 	b.epoch++
 	b.window.forgive()
 }
 
 func lengthOf(grade int, set catalog.Breaker) time.Duration {
-	return set.Ejection * time.Duration(min(1<<(grade-1), ejectionTimesMax))
+	return min(set.Ejection<<(grade-1), max(set.Ejection, set.EjectionMax))
 }

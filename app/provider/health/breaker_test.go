@@ -106,6 +106,79 @@ func TestAnEjectionDoublesToTenTimesAndShrinksAfterAsLongInHealth(t *testing.T) 
 	wantBlock(t, m, r, "")
 }
 
+func TestAFailureThatCallersWaitedForEjectsForAsLongAsMayBe(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		class  provider.Class
+		waited time.Duration
+		length time.Duration // from its start
+	}{
+		{provider.ClassServer, time.Second - 1, ejection + time.Second - 1},
+		{provider.ClassServer, time.Second, 10 * ejection},
+		{provider.ClassConnect, 5 * time.Second, 10 * ejection},
+		{provider.ClassFirstByte, time.Minute, 10 * ejection},
+		{provider.ClassFirstByte, 20 * ejection, 21 * ejection}, // and yet the first length from its end
+	} {
+		m, clock := monitor()
+		r := upstream()
+		for range 4 {
+			call(t, m, r, broken())
+		}
+		try, _ := m.Begin(r, false)
+		clock.advance(c.waited)
+		try.End(fault(c.class, 0), 0)
+		clock.advance(c.length - c.waited - 1)
+		wantBlock(t, m, r, health.Ejected)
+		clock.advance(1)
+		wantBlock(t, m, r, "")
+	}
+}
+
+func TestAProbeThatIsSilentForLongHoldsOthersUpForTenSeconds(t *testing.T) {
+	t.Parallel()
+	m, c := monitor()
+	r := upstream()
+	r.Timeouts.FirstByte = 5 * time.Minute
+	eject(t, m, r)
+	c.advance(ejection)
+	silent, _ := m.Begin(r, false)
+	c.advance(10*time.Second - 1)
+	wantBlock(t, m, r, health.Ejected)
+	c.advance(1)
+	call(t, m, r, nil)
+	silent.End(fault(provider.ClassFirstByte, 0), 0)
+	wantBlock(t, m, r, "")
+}
+
+func TestAnswersThatBeganBeforeARowOfFailuresDoNotEndIt(t *testing.T) {
+	t.Parallel()
+	m, _ := monitor()
+	r := upstream()
+	var long []health.Try
+	for range 4 {
+		try, _ := m.Begin(r, false)
+		long = append(long, try)
+	}
+	for _, try := range long {
+		call(t, m, r, broken())
+		try.End(nil, time.Millisecond)
+	}
+	call(t, m, r, broken())
+	wantBlock(t, m, r, health.Ejected)
+
+	m, _ = monitor() // where others are on their way that may be answered, the answer counts
+	first, _ := m.Begin(r, false)
+	for range 4 {
+		call(t, m, r, broken())
+	}
+	for range 6 {
+		_, _ = m.Begin(r, false)
+	}
+	first.End(nil, time.Millisecond)
+	call(t, m, r, broken())
+	wantBlock(t, m, r, "")
+}
+
 func TestWhenAnEjectionEndsExactlyOneOfManyIsLetThrough(t *testing.T) {
 	t.Parallel()
 	m, c := monitor()

@@ -25,6 +25,7 @@ const (
 	Paused  Block = "paused"  // by an operator
 	Crowded Block = "crowded" // the provider's own limits are used up
 	Resting Block = "resting" // every credential was refused or told to wait
+	Slow    Block = "slow"    // it is ejected because another route answers sooner; it is asked when the others have failed
 )
 
 // Options of a Monitor. The clock and chance are required.
@@ -71,16 +72,21 @@ func (m *Monitor) since() time.Duration { return max(0, m.o.Now().Sub(m.born)) }
 
 // Try is one attempt that may be made. It ends with exactly one End; that of a Try which was blocked does nothing.
 type Try struct {
-	Credential int // index of the credential to use, in catalog.Provider.Credentials
+	Credential int  // index of the credential to use, in catalog.Provider.Credentials
+	Whole      bool // the answer counts when all of it is there, not when its first content is; set by the caller
 
 	monitor  *Monitor
 	route    *catalog.Route
 	supplier *supplier
 	upstream *upstream
 	began    time.Duration
+	number   int64  // of the attempt, in the order in which those of the route begin
 	epoch    uint32 // of the breaker, when it began
 	ejected  bool   // it was tried nevertheless
 	probe    bool
+
+	slowAfter     time.Duration // content that comes later shows that the route is slow; zero for none
+	outpacedAfter time.Duration // when another route was asked that has answered first; zero for none
 }
 
 // Begin asks for an attempt on a route. It counts against the provider's limits, takes the probe of a route whose ejection has
@@ -98,7 +104,7 @@ func (m *Monitor) Begin(r *catalog.Route, force bool) (Try, Block) {
 	if block != "" && (!force || block == Crowded) {
 		return Try{}, block
 	}
-	if block == Ejected { // the credential was not looked at
+	if block == Ejected || block == Slow { // the credential was not looked at
 		credential, _ = s.pick(u, now)
 	}
 	s.running++
@@ -106,7 +112,7 @@ func (m *Monitor) Begin(r *catalog.Route, force bool) (Try, Block) {
 	u.running++
 	u.usedAt = now
 	return Try{
-		Credential: credential, monitor: m, route: r, supplier: s, upstream: u, began: now, epoch: u.breaker.epoch,
+		Credential: credential, monitor: m, route: r, supplier: s, upstream: u, began: now, epoch: u.breaker.epoch, number: u.breaker.number(),
 		ejected: u.breaker.ejected, probe: u.breaker.enter(now, r.Timeouts.FirstByte),
 	}, ""
 }
@@ -131,8 +137,9 @@ func (t *Try) Answered() {
 	}
 	t.supplier.mu.Lock()
 	defer t.supplier.mu.Unlock()
-	if b := &t.upstream.breaker; b.epoch == t.epoch && b.ejected {
-		b.close(t.monitor.since())
+	now := t.monitor.since()
+	if b := &t.upstream.breaker; b.epoch == t.epoch && b.ejected && !t.slow(now-t.began) {
+		b.close(now)
 		t.epoch = b.epoch // a cut that follows is a failure like others
 	}
 }
@@ -145,7 +152,12 @@ func (t Try) End(f *provider.Fault, firstByte time.Duration) {
 	}
 	now := t.monitor.since()
 	ejected, refused := t.settle(f, firstByte, now)
-	if ejected > 0 {
+	switch {
+	case ejected == 0:
+	case f == nil || f.Class == provider.ClassEnded:
+		t.monitor.o.Log.Warn("a provider's model is ejected, as another route answers sooner", "provider", t.route.Provider.ID,
+			"model", t.route.Model, "for", ejected)
+	default:
 		t.monitor.o.Log.Warn("a provider's model is ejected, as its calls fail", "provider", t.route.Provider.ID, "model", t.route.Model,
 			"for", ejected, "last", string(f.Class), "status", f.Status)
 	}
@@ -163,12 +175,12 @@ func (t Try) settle(f *provider.Fault, firstByte, now time.Duration) (ejected, r
 	s.running--
 	u.running--
 	u.usedAt = now
-	if firstByte > 0 {
-		u.firstBytes.add(firstByte, now)
+	v, waited := t.verdict(f, firstByte, now)
+	if waited > 0 {
+		u.waits(t.Whole).add(waited, now)
 	}
-	v := judge(f)
 	u.breaker.window.count(now, v)
-	if v == bad {
+	if v.failed() {
 		u.lastFault, u.lastStatus, u.lastFaultAt = f.Class, f.Status, now
 	}
 	refused = s.settleCredential(t, f, now)
@@ -222,22 +234,4 @@ func (m *Monitor) MayRetry(providerID string) bool {
 	}
 	s.retries.add(now)
 	return true
-}
-
-// FirstByteP95 is the time in which 95 of 100 recent answers of a route began, when enough of them are known.
-func (m *Monitor) FirstByteP95(r *catalog.Route) (time.Duration, bool) {
-	now := m.since()
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	s := m.suppliers[r.Provider.ID]
-	if s == nil {
-		return 0, false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	u := s.upstreams[r.Model]
-	if u == nil {
-		return 0, false
-	}
-	return u.firstBytes.percentile(95, now)
 }

@@ -15,6 +15,7 @@ const (
 	answerWeight  = 16 // leaves something to halve
 	weightMax     = 2048 * answerWeight
 	weightMin     = 20 * answerWeight // before a percentile means anything
+	weightFew     = 5 * answerWeight  // before the longest means anything
 	halvedEvery   = time.Minute
 	halvingsMax   = 20
 	percentsWhole = 100
@@ -49,6 +50,16 @@ func (h *histogram) percentile(percent uint32, now time.Duration) (time.Duration
 		}
 	}
 	return endOf(stepsCount - 1), true
+}
+
+// longest is the longest time that is remembered; zero for none.
+func (h *histogram) longest() time.Duration {
+	for i := stepsCount - 1; i >= 0; i-- {
+		if h.steps[i] > 0 {
+			return endOf(i)
+		}
+	}
+	return 0
 }
 
 func (h *histogram) age(now time.Duration) {

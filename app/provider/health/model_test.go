@@ -17,11 +17,12 @@ type breakerModel struct {
 	set      catalog.Breaker
 	now      time.Duration
 	outcomes []outcome // that count, since the last change
-	inARow   int
+	begun    int
+	row      []*openTry // failures one after the other
 	ejected  bool
 	until    time.Duration
 	probe    *openTry
-	grade    int
+	length   time.Duration // of the last ejection that is remembered
 	closedAt time.Duration
 	changes  int
 }
@@ -36,27 +37,59 @@ type openTry struct {
 	changes int
 	probe   bool
 	began   time.Duration
+	number  int
 }
 
 const firstByteOfModel = 2 * time.Second
+
+// Failures after so long are those that callers had to wait for. So many attempts in a row of failures may have no outcome before
+// the answer of an earlier one ends the row.
+const (
+	waitedOfModel  = time.Second
+	pendingOfModel = 5
+)
 
 func (b *breakerModel) blocked() bool {
 	return b.ejected && (b.now < b.until || b.probe != nil && b.now < b.probe.began+firstByteOfModel)
 }
 
-func (b *breakerModel) length() time.Duration {
-	return b.set.Ejection * time.Duration([]int{0, 1, 2, 4, 8, 10}[b.grade])
+// shorter is the length of the ejection before one of a length.
+func (b *breakerModel) shorter(length time.Duration) time.Duration {
+	if length <= b.set.Ejection {
+		return 0
+	}
+	before := b.set.Ejection
+	for 2*before < length {
+		before *= 2
+	}
+	return before
 }
 
-func (b *breakerModel) eject() {
-	b.grade = min(b.grade+1, 5)
-	b.ejected, b.until, b.probe, b.inARow = true, b.now+b.length(), nil, 0
+func (b *breakerModel) eject(last *openTry, outpaced bool) {
+	b.length = min(max(b.set.Ejection, 2*b.length), b.set.EjectionMax)
+	if b.now-last.began >= waitedOfModel && !outpaced {
+		b.length = b.set.EjectionMax
+	}
+	b.ejected, b.until, b.probe, b.row = true, max(last.began+b.length, b.now+b.set.Ejection), nil, nil
 	b.changes++
+}
+
+// precedesRow reports whether an attempt began before a row of failures in which few attempts have no outcome.
+func (b *breakerModel) precedesRow(o *openTry) bool {
+	if len(b.row) == 0 {
+		return false
+	}
+	first := b.row[0].number
+	for _, failed := range b.row {
+		first = min(first, failed.number)
+	}
+	return o.number < first && b.begun-first-len(b.row) < pendingOfModel
 }
 
 func (b *breakerModel) end(o *openTry, f *provider.Fault) {
 	good := f == nil
 	bad := f != nil && f.Class == provider.ClassServer
+	outpaced := f != nil && f.Class == provider.ClassEnded
 	if o.changes != b.changes {
 		if good || bad { // it counts for the rate of calls all the same
 			b.outcomes = append(b.outcomes, outcome{b.now, bad})
@@ -68,23 +101,23 @@ func (b *breakerModel) end(o *openTry, f *provider.Fault) {
 	}
 	switch {
 	case b.ejected && good:
-		b.ejected, b.probe, b.closedAt, b.inARow, b.outcomes = false, nil, b.now, 0, nil
+		b.ejected, b.probe, b.closedAt, b.row, b.outcomes = false, nil, b.now, nil, nil
 		b.changes++
 	case b.ejected && o.probe:
 		b.probe = nil
-		if bad {
-			b.eject()
+		if bad || outpaced {
+			b.eject(o, outpaced)
 		}
 	case b.ejected:
-	case good:
-		b.inARow = 0
-	case bad:
-		b.inARow++
-		if b.inARow >= b.set.Failures || b.rate() {
-			for healthy := b.now - b.closedAt; b.grade > 0 && healthy >= b.length(); b.grade-- {
-				healthy -= b.length()
+	case good && !b.precedesRow(o):
+		b.row = nil
+	case bad, outpaced:
+		b.row = append(b.row, o)
+		if len(b.row) >= b.set.Failures || b.rate() {
+			for healthy := b.now - b.closedAt; b.length > 0 && healthy >= b.length; b.length = b.shorter(b.length) {
+				healthy -= b.length
 			}
-			b.eject()
+			b.eject(o, outpaced)
 		}
 	}
 }
@@ -112,9 +145,10 @@ func TestTheBreakerDoesWhatItsModelDoes(t *testing.T) {
 			Failures: rapid.IntRange(1, 4).Draw(t, "failures"), FailurePercent: rapid.IntRange(20, 100).Draw(t, "percent"),
 			CallsMin: rapid.IntRange(3, 8).Draw(t, "calls min"), Ejection: time.Duration(rapid.IntRange(1, 10).Draw(t, "ejection")) * time.Second,
 		}
+		r.Provider.Breaker.EjectionMax = r.Provider.Breaker.Ejection + time.Duration(rapid.IntRange(0, 100).Draw(t, "ejection max"))*time.Second
 		b := &breakerModel{set: r.Provider.Breaker}
 		var open []*openTry
-		outcomes := []*provider.Fault{nil, broken(), broken(), fault(provider.ClassClient, 0)}
+		outcomes := []*provider.Fault{nil, broken(), broken(), fault(provider.ClassClient, 0), fault(provider.ClassEnded, 0)}
 		for range rapid.IntRange(1, 120).Draw(t, "steps") {
 			switch rapid.IntRange(0, 3).Draw(t, "step") {
 			case 0:
@@ -131,7 +165,8 @@ func TestTheBreakerDoesWhatItsModelDoes(t *testing.T) {
 				if block != "" {
 					continue
 				}
-				o := &openTry{try: try, changes: b.changes, began: b.now, probe: b.ejected && !blocked}
+				b.begun++
+				o := &openTry{try: try, changes: b.changes, began: b.now, probe: b.ejected && !blocked, number: b.begun}
 				if o.probe {
 					b.probe = o
 				}
@@ -142,11 +177,14 @@ func TestTheBreakerDoesWhatItsModelDoes(t *testing.T) {
 				}
 				i := rapid.IntRange(0, len(open)-1).Draw(t, "which")
 				f := outcomes[rapid.IntRange(0, len(outcomes)-1).Draw(t, "outcome")]
+				if f != nil && f.Class == provider.ClassEnded {
+					open[i].try.Hedged(time.Second)
+				}
 				open[i].try.End(f, 0)
 				b.end(open[i], f)
 				open = append(open[:i], open[i+1:]...)
 			}
-			if got := m.Blocked(r) == health.Ejected; got != b.blocked() {
+			if got := m.Blocked(r) == health.Ejected || m.Blocked(r) == health.Slow; got != b.blocked() {
 				t.Fatalf("at %v ejected is %v, in the model %v", b.now, got, b.blocked())
 			}
 		}

@@ -37,10 +37,11 @@ type Upstream struct {
 	LastStatus     int            `json:"last_status,omitempty"`
 	LastFaultAt    time.Time      `json:"last_fault_at,omitzero"`
 	EjectedUntil   time.Time      `json:"ejected_until,omitzero"`
-	Ejections      int64          `json:"ejections"` // since the replica knows it
+	Slow           bool           `json:"slow,omitempty"` // it is ejected because another route answers sooner, and has not failed
+	Ejections      int64          `json:"ejections"`      // since the replica knows it
 	CallsMinute    int64          `json:"calls_minute"`
 	FailuresMinute int64          `json:"failures_minute"`
-	FirstByteP50   time.Duration  `json:"first_byte_p50"` // zero: too few answers to tell
+	FirstByteP50   time.Duration  `json:"first_byte_p50"` // of streams, else of answers in one piece; zero: too few to tell
 	FirstByteP95   time.Duration  `json:"first_byte_p95"`
 	InFlight       int            `json:"in_flight"`
 	Resting        []Rest         `json:"resting,omitempty"` // credentials that are not used for this model
@@ -107,14 +108,19 @@ func (m *Monitor) upstreamReport(providerID, model string, u *upstream, paused b
 		up.LastFaultAt = m.born.Add(u.lastFaultAt)
 	}
 	if up.State == StateEjected {
-		up.EjectedUntil = m.born.Add(u.breaker.until)
+		up.EjectedUntil, up.Slow = m.born.Add(u.breaker.until), u.breaker.slow
 	}
 	if paused {
 		up.State = StatePaused
 	}
 	up.CallsMinute, up.FailuresMinute = u.breaker.window.minute(now)
-	up.FirstByteP50, _ = u.firstBytes.percentile(50, now)
-	up.FirstByteP95, _ = u.firstBytes.percentile(95, now)
+	var known bool
+	if up.FirstByteP50, known = u.firstBytes.percentile(50, now); known {
+		up.FirstByteP95, _ = u.firstBytes.percentile(95, now)
+	} else {
+		up.FirstByteP50, _ = u.wholes.percentile(50, now)
+		up.FirstByteP95, _ = u.wholes.percentile(95, now)
+	}
 	return up
 }
 

@@ -41,7 +41,7 @@ const ejection = 30 * time.Second
 // upstream is a route of a provider with so many credentials.
 func upstream(credentials ...string) *catalog.Route {
 	p := &catalog.Provider{
-		ID: "meridian", Breaker: catalog.Breaker{Failures: 5, FailurePercent: 50, CallsMin: 20, Ejection: ejection},
+		ID: "meridian", Breaker: catalog.Breaker{Failures: 5, FailurePercent: 50, CallsMin: 20, Ejection: ejection, EjectionMax: 10 * ejection},
 	}
 	for _, c := range append(credentials, "last") {
 		p.Credentials = append(p.Credentials, catalog.NewSecret(c))

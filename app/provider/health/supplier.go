@@ -43,8 +43,10 @@ type supplier struct {
 // upstream is what is known of one model of a provider.
 type upstream struct {
 	breaker     breaker
-	firstBytes  histogram
-	rests       []rest // of the provider's credentials, for this model
+	firstBytes  histogram // of streams
+	wholes      histogram // of answers in one piece
+	hedgesSpent int       // of the hedge budget, in tenths of a hedge
+	rests       []rest    // of the provider's credentials, for this model
 	running     int
 	usedAt      time.Duration
 	lastFault   provider.Class
@@ -123,6 +125,8 @@ func (s *supplier) check(r *catalog.Route, u *upstream, now time.Duration) (cred
 	case limits.Concurrency > 0 && int64(s.running) >= limits.Concurrency,
 		limits.RequestsPerMinute > 0 && s.attempts.last(secondsPerMinute, now) >= limits.RequestsPerMinute:
 		return 0, Crowded
+	case u.breaker.blocks(now) && u.breaker.slow, u.waitsForHedge(now):
+		return 0, Slow
 	case u.breaker.blocks(now):
 		return 0, Ejected
 	}

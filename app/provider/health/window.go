@@ -29,11 +29,11 @@ func (w *window) count(now time.Duration, v verdict) {
 	switch v {
 	case good:
 		s.judgedCalls++
-	case bad:
+	case bad, hung:
 		s.failures++
 		s.judgedCalls++
 		s.judgedFail++
-	case neither:
+	case neither, outpaced:
 	}
 }
 
