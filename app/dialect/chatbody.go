@@ -31,6 +31,9 @@ func readChatBody(raw []byte, a Ask) (Body, error) {
 	if c.count == 0 {
 		return nil, llm.ErrBroken
 	}
+	if err := c.failedBy(raw); err != nil {
+		return nil, err
+	}
 	b.tally = Tally{ContentBytes: c.bytes}
 	if finish := text(c.finish.of(raw)); finish != "" {
 		b.tally.Finish = finishOf(chat.StopOf(finish), c.calls)

@@ -158,13 +158,18 @@ func (r *run) openStream() *provider.Fault {
 
 // faultOf says what an error of reading the answer was.
 func (r *run) faultOf(err error) *provider.Fault {
-	var said *llm.UpstreamError
+	var (
+		said   *llm.UpstreamError
+		failed *llm.FailedError
+	)
 	switch {
 	case errors.As(err, &said):
 		return r.answer.ErrorFault(said.Body)
+	case errors.As(err, &failed) && failed.Stop == llm.StopError:
+		return provider.NewFault(provider.ClassServer, err)
 	case differs(err):
 		return provider.NewFault(provider.ClassRefused, err)
-	case errors.Is(err, llm.ErrBroken), errors.Is(err, errCut):
+	case failed != nil, errors.Is(err, llm.ErrBroken), errors.Is(err, llm.ErrMalformed), errors.Is(err, errCut):
 		return r.answer.Unusable(err)
 	case errors.Is(err, sse.ErrTooLarge), errors.Is(err, sse.ErrBudget):
 		return provider.NewFault(provider.ClassTooLarge, err)

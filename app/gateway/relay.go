@@ -100,9 +100,6 @@ func (r *run) step() error {
 	case err != nil:
 		return err
 	case r.ends(broken) && (step == dialect.Done && r.tally.Ended || broken != nil && (r.tally.Ended || r.tally.Whole)):
-		if r.tally.Malformed > 0 && !r.tally.Reported {
-			return errCut // nobody can say what of the answer was lost
-		}
 		r.done = true // a connection that breaks behind a whole answer takes nothing from it
 	case broken != nil && !errors.Is(broken, io.EOF):
 		return broken
