@@ -32,6 +32,7 @@ func (r *run) hideUpstreamName(e *app.Error) {
 func (r *run) attempt(ctx context.Context, route *catalog.Route) *provider.Fault {
 	ctx, r.cancel = context.WithCancelCause(ctx)
 	r.watch.attempt(r.cancel, route.Timeouts.FirstByte, r.totalOf(route))
+	r.quiet = quiet{since: r.gateway.o.Now()}
 	if err := r.complete(ctx); err != nil {
 		return provider.NewRefusal(err)
 	}
@@ -137,6 +138,7 @@ func (r *run) openStream() *provider.Fault {
 			return r.faultOf(err)
 		}
 		source = bytes.NewReader(frames)
+		r.quiet.since = r.gateway.o.Now() // nothing of it is waited for
 	}
 	var err error
 	if r.stream, err = r.newStream(); err != nil {
