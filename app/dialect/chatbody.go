@@ -96,6 +96,9 @@ func chatFrames(raw []byte) ([]byte, error) {
 	if c.failure.found() && !isNull(c.failure.of(raw)) {
 		return append(sse.AppendData(nil, raw), chat.DoneFrame...), nil
 	}
+	if err := c.failedBy(raw); err != nil {
+		return nil, err
+	}
 	e := chat.Envelope{ID: `""`, Created: "0", Model: `""`}
 	for _, one := range []struct {
 		at span

@@ -215,6 +215,9 @@ func nativeFrames(raw []byte) ([]byte, error) {
 	if o := g.read(raw); !o.whole() {
 		return nil, llm.ErrBroken
 	}
+	if err := g.failedBy(raw); err != nil {
+		return nil, err
+	}
 	raw = oneLine(raw)
 	frame := append(append(make([]byte, 0, len(raw)+len(dataLine)+len(frameEnd)), dataLine...), raw...)
 	return append(frame, frameEnd...), nil

@@ -71,10 +71,16 @@ func (t *Transcript) frame(f sse.Frame) {
 	for i := range t.events {
 		t.event(&t.events[i])
 	}
+	if last := len(t.parts) - 1; last >= 0 && string(f.Event) == messagePartDone {
+		t.parts[last].ended = true
+	}
 	if t.bytes += frameOverhead; t.bytes > TranscriptBytesMax {
 		t.lost = true
 	}
 }
+
+// messagePartDone ends a part in the responses style, whose decoder tells that only with the end of the item.
+const messagePartDone = "response.content_part.done"
 
 // frameOverhead stands for what a style keeps of a frame besides its text.
 const frameOverhead = 1
