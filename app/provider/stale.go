@@ -16,6 +16,7 @@ const staleWaitMax = time.Second
 
 // connUse observes the connection that carries a request.
 type connUse struct {
+	trace    httptrace.ClientTrace
 	now      app.Clock
 	reused   bool        // it carried other requests before
 	got      time.Time   // when the request got it
@@ -24,10 +25,9 @@ type connUse struct {
 
 // traced is the context with which a request reports its connection to u.
 func (u *connUse) traced(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn:              func(info httptrace.GotConnInfo) { u.reused, u.got = info.Reused, u.now() },
-		GotFirstResponseByte: func() { u.answered.Store(true) },
-	})
+	u.trace.GotConn = func(info httptrace.GotConnInfo) { u.reused, u.got = info.Reused, u.now() }
+	u.trace.GotFirstResponseByte = func() { u.answered.Store(true) }
+	return httptrace.WithClientTrace(ctx, &u.trace)
 }
 
 // stale reports whether the request met a pooled connection that its server had closed: nothing came back, and that at

@@ -59,7 +59,7 @@ func (c *migrateCommand) Run(ctx context.Context) error {
 }
 
 type catalogCommands struct {
-	Check  catalogCheck  `cmd:"" help:"List every mistake in a catalog file."`
+	Check  catalogCheck  `cmd:"" help:"List every mistake in a catalog file, and warn of what it says without effect."`
 	Diff   catalogDiff   `cmd:"" help:"Say what applying a file would change."`
 	Apply  catalogApply  `cmd:"" help:"Put a file in force; running servers follow within a second."`
 	Export catalogExport `cmd:"" help:"Print the catalog in force as a file."`
