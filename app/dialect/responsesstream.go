@@ -84,6 +84,7 @@ func (s *responsesStream) read(f sse.Frame) (reading, error) {
 	if err := s.failed(&v, f); err != nil {
 		return reading{}, err
 	}
+	before := s.next
 	if n, ok := wholeNumber(v.number.of(doc)); ok && n >= s.next {
 		s.next = n + 1
 	}
@@ -108,6 +109,7 @@ func (s *responsesStream) read(f sse.Frame) (reading, error) {
 	}
 	finish, err := r.finish(doc, strings.TrimPrefix(string(s.event), "response."))
 	if err != nil {
+		s.next = before // the client does not get this frame
 		return reading{}, err
 	}
 	if s.tally.Finish = finish; s.tally.ContentBytes == 0 { // no deltas came

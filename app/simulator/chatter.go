@@ -1,16 +1,9 @@
 package simulator
 
-import (
-	"fmt"
-	"strings"
-	"time"
-)
+import "time"
 
 // chatterPeriod is the time between two signs of life of a stream that says nothing, unless the fault names a pace.
 const chatterPeriod = 20 * time.Millisecond
-
-// chatterNumber is the number of the first sign of life in a style that numbers its frames: behind all that came before.
-const chatterNumber = 100_000
 
 // chatterFrames are the signs of life of each style: comments, pings, and frames without content.
 var chatterFrames = map[string][]string{
@@ -25,8 +18,7 @@ var chatterFrames = map[string][]string{
 		"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"\"}}\n\n",
 	},
 	"responses": {
-		": keep-alive\n\n",
-		"event: keepalive\ndata: {\"type\":\"keepalive\",\"sequence_number\":%d}\n\n",
+		": keep-alive\n\n", // the frames of this style are numbered, these are not
 	},
 	"native": {
 		": keep-alive\n\n",
@@ -41,11 +33,7 @@ func (o *stream) chatter() {
 		period = pace
 	}
 	for n := 0; n < int(o.x.sim.options.StallMax/period); n++ {
-		frame := frames[n%len(frames)]
-		if strings.Contains(frame, "%d") {
-			frame = fmt.Sprintf(frame, chatterNumber+n)
-		}
-		if !o.x.pause(period) || !o.x.write([]byte(frame)) {
+		if !o.x.pause(period) || !o.x.write([]byte(frames[n%len(frames)])) {
 			return
 		}
 		o.x.flush()

@@ -20,8 +20,7 @@ func TestAStreamThatOnlyShowsThatItLivesSaysNothing(t *testing.T) {
 			}
 			signs := 0
 			for _, frame := range chatterFrames[style] {
-				beginning, _, _ := strings.Cut(frame, "%d")
-				signs += strings.Count(text, beginning)
+				signs += strings.Count(text, frame)
 			}
 			if signs < 3 {
 				t.Errorf("%s: %d signs of life: %q", spec, signs, text)
