@@ -86,7 +86,11 @@ type FileTimeouts struct {
 	Connect   Duration `yaml:"connect,omitempty" json:"connect,omitempty"`
 	FirstByte Duration `yaml:"first_byte,omitempty" json:"first_byte,omitempty"`
 	Idle      Duration `yaml:"idle,omitempty" json:"idle,omitempty"`
-	Total     Duration `yaml:"total,omitempty" json:"total,omitempty"`
+	// Content bounds the time without content in a stream whose provider gives other signs of life. It is five times
+	// first_byte, and behind the first content five times idle, but 5m at most, where it is not named.
+	Content Duration `yaml:"content,omitempty" json:"content,omitempty"`
+	// Total is of one attempt. The timeout of the model bounds it too; where no total is named it is that timeout.
+	Total Duration `yaml:"total,omitempty" json:"total,omitempty"`
 }
 
 // FileModel is a model as clients name it. What stands in tables of its own is not part of its JSON form.

@@ -245,7 +245,7 @@ func (t FileTimeouts) check(p problems) {
 	for _, wait := range []struct {
 		name string
 		d    Duration
-	}{{"connect", t.Connect}, {"first_byte", t.FirstByte}, {"idle", t.Idle}, {"total", t.Total}} {
+	}{{"connect", t.Connect}, {"first_byte", t.FirstByte}, {"idle", t.Idle}, {"content", t.Content}, {"total", t.Total}} {
 		checkTimeout(p, wait.name, wait.d)
 	}
 }

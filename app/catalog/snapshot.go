@@ -192,6 +192,8 @@ type Provider struct {
 	Limits           ProviderLimits
 	AssetGroup       string // the resource group of ours for material assets; empty when it keeps none
 	Unusable         string // why its routes cannot be used; empty when they can
+
+	totalNamed bool // Timeouts.Total is not the default
 }
 
 // Breaker says when a provider's model is ejected, and for how long.
@@ -224,13 +226,14 @@ func (b FileBreaker) Settings() Breaker {
 	return set
 }
 
-// Timeouts are the waits for a provider.
-type Timeouts struct{ Connect, FirstByte, Idle, Total time.Duration }
+// Timeouts are the waits for a provider. Content is zero where no file names it; see ContentMax.
+type Timeouts struct{ Connect, FirstByte, Idle, Content, Total time.Duration }
 
 func (t FileTimeouts) over(base Timeouts) Timeouts {
 	return Timeouts{
 		Connect: cmp.Or(time.Duration(t.Connect), base.Connect), FirstByte: cmp.Or(time.Duration(t.FirstByte), base.FirstByte),
-		Idle: cmp.Or(time.Duration(t.Idle), base.Idle), Total: cmp.Or(time.Duration(t.Total), base.Total),
+		Idle: cmp.Or(time.Duration(t.Idle), base.Idle), Content: cmp.Or(time.Duration(t.Content), base.Content),
+		Total: cmp.Or(time.Duration(t.Total), base.Total),
 	}
 }
 
@@ -290,7 +293,8 @@ func (v *FileProvider) resolve(lookup Lookup) *Provider {
 		ID: v.ID, Name: v.Name, BaseURL: strings.TrimRight(fill(v.BaseURL), "/"), Credentials: []Secret{NewSecret(fill(v.Credential))},
 		CredentialHeader: v.CredentialHeader, Headers: map[string]string{}, Paths: maps.Clone(v.Paths), Limits: v.Limits,
 		AssetGroup: v.Assets.Group, Proxy: fill(v.Proxy), Prefill: v.Prefill, Breaker: v.Breaker.Settings(),
-		Timeouts: v.Timeouts.over(Timeouts{Connect: connectDefault, FirstByte: firstByteDefault, Idle: idleDefault, Total: totalDefault}),
+		Timeouts:   v.Timeouts.over(Timeouts{Connect: connectDefault, FirstByte: firstByteDefault, Idle: idleDefault, Total: totalDefault}),
+		totalNamed: v.Timeouts.Total > 0,
 	}
 	for _, one := range v.Credentials {
 		p.Credentials = append(p.Credentials, NewSecret(fill(one)))
@@ -329,9 +333,8 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 			return nil, fmt.Errorf("provider %s does not exist", r.Provider)
 		}
 		route := Route{ID: r.id(m.ID), Provider: p, Model: r.Model, Style: r.Style, Order: r.Order, Weight: r.Weight}
-		base := p.Timeouts
-		base.Total = cmp.Or(time.Duration(m.Timeout), base.Total)
-		route.Timeouts = r.Timeouts.over(m.Timeouts.over(base))
+		route.Timeouts = r.Timeouts.over(m.Timeouts.over(p.Timeouts))
+		route.Timeouts.Total = m.attemptTotal(&r, p)
 		if m.Timeout == 0 {
 			out.Timeout = max(out.Timeout, route.Timeouts.Total)
 		}

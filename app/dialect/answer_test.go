@@ -195,7 +195,6 @@ func TestOddFramesBecomeOrdinaryOnes(t *testing.T) {
 		"unknown members":  {role + nulled(hello, `"x":{"y":[1.50,"\u00e9"]}`), role + nulled(hello, `"x":{"y":[1.50,"\u00e9"]}`)},
 		"not a chunk":      {role + "data: {\"ping\":1}\n\n" + hello, role + hello},
 		"a note":           {role + hello + chunk(""), role + hello + chunk("")},
-		"broken":           {role + "data: {\"choices\":[{\n\n" + hello, role + hello},
 		"not JSON":         {role + "data: hello\n\n" + hello, role + hello},
 		"a comment":        {": hi\n\n" + role + ": hi\n\n" + hello, role + hello},
 		"reasoning":        {role + delta(`{"reasoning_content":"hm"}`, "null"), role + delta(`{"reasoning_content":"hm"}`, "null")},

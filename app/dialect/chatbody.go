@@ -31,6 +31,9 @@ func readChatBody(raw []byte, a Ask) (Body, error) {
 	if c.count == 0 {
 		return nil, llm.ErrBroken
 	}
+	if err := c.failedBy(raw); err != nil {
+		return nil, err
+	}
 	b.tally = Tally{ContentBytes: c.bytes}
 	if finish := text(c.finish.of(raw)); finish != "" {
 		b.tally.Finish = finishOf(chat.StopOf(finish), c.calls)
@@ -92,6 +95,9 @@ func chatFrames(raw []byte) ([]byte, error) {
 	}
 	if c.failure.found() && !isNull(c.failure.of(raw)) {
 		return append(sse.AppendData(nil, raw), chat.DoneFrame...), nil
+	}
+	if err := c.failedBy(raw); err != nil {
+		return nil, err
 	}
 	e := chat.Envelope{ID: `""`, Created: "0", Model: `""`}
 	for _, one := range []struct {

@@ -64,6 +64,9 @@ func (s *chatStream) read(f sse.Frame) (reading, error) {
 	if c.failure.found() && !isNull(c.failure.of(f.Data)) || string(f.Event) == "error" {
 		return reading{}, failure(f.Data)
 	}
+	if err := c.failedBy(f.Data); err != nil {
+		return reading{}, err
+	}
 	if c.content {
 		s.counted(c.bytes)
 	}

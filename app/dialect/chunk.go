@@ -1,5 +1,16 @@
 package dialect
 
+import "umg/app/dialect/chat"
+
+// failedBy is the error of a chunk or an answer with a choice that has failed.
+func (c *chunk) failedBy(doc []byte) error {
+	if !c.failed.found() {
+		return nil
+	}
+	word := text(c.failed.of(doc))
+	return failedBy(chat.StopOf(word), word)
+}
+
 // member is one top-level member of an answer, and what becomes of it.
 type member struct {
 	at   span // key, colon and value
@@ -19,6 +30,7 @@ type chunk struct {
 	calls    bool // any choice calls a tool
 	bytes    int64
 	finish   span // the last finish reason
+	failed   span // the first of them that means a failure
 	strings  int  // that say something
 	text     span // the last of them
 	delta    span // of the last choice
@@ -90,7 +102,9 @@ func (c *chunk) readChoice(doc []byte, from int, part string) int {
 		case "finish_reason":
 			if !isNull(o.value.of(doc)) {
 				c.finished++
-				c.finish = o.value
+				if c.finish = o.value; !c.failed.found() && chat.StopOf(text(o.value.of(doc))).Failed() {
+					c.failed = o.value
+				}
 			}
 		case "index":
 		default:

@@ -121,15 +121,17 @@ type Tally struct {
 	ContentBytes  int64     // bytes of text, reasoning and tool arguments
 	ContentFrames int64     // frames they came in; zero for a body
 	Finish        string    // why the answer ended, in the words of llm.Stop; empty when it did not say
-	Malformed     int       // frames that could not be read, up to the end of the answer
+	Progress      int64     // bytes of content that the upstream has sent, also of what the client had before
 	Ended         bool      // the upstream gave its last mark, and the answer is whole
 	Whole         bool      // the answer is whole, though the last mark or the usage may not have come
 	Last          bool      // the answer may have ended, in a style that has no last mark
 	Doubtful      bool      // the upstream has said before that it had, and went on
 }
 
-// Empty reports whether the answer has neither content nor an end.
-func (t Tally) Empty() bool { return t.ContentBytes == 0 && t.Finish == "" }
+// Empty reports whether the answer has neither content nor an end that explains why.
+func (t Tally) Empty() bool {
+	return t.ContentBytes == 0 && (t.Finish == "" || t.Finish == string(llm.StopOther))
+}
 
 // Bill is what a finished answer tells the client of its price.
 type Bill struct {

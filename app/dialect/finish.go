@@ -1,6 +1,13 @@
 package dialect
 
-import "umg/app/llm"
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/llm"
+	"umg/app/sse"
+)
 
 // finishOf is why an answer ended, as the tally says it. An answer with tool calls ends with them, even where its
 // upstream only says that it ended.
@@ -12,4 +19,32 @@ func finishOf(stop llm.Stop, calls bool) string {
 		stop = llm.StopToolCalls
 	}
 	return string(stop)
+}
+
+// failedBy is the error of an answer that ended for a reason that means a failure, in its provider's word; nil for any other
+// reason.
+func failedBy(stop llm.Stop, word string) error {
+	if !stop.Failed() {
+		return nil
+	}
+	return &llm.FailedError{Stop: stop, Word: word}
+}
+
+// failedBy is the error of an answer that ended for a reason that its client would not read as an answer: the responses
+// style says failed of what it has no word for.
+func (w *Way) failedBy(stop llm.Stop) error {
+	if stop == llm.StopOther && w.client.Style == llm.Responses {
+		return &llm.FailedError{Stop: stop}
+	}
+	return failedBy(stop, "")
+}
+
+// holdsNothing reports whether a frame that cannot be read held nothing of the answer: it calls itself a ping, or it is one of
+// the remarks that some upstreams send as data. What has brackets or quotes may be a piece of the answer that was damaged.
+func holdsNothing(f sse.Frame) bool {
+	data := bytes.TrimSpace(f.Data)
+	if string(f.Event) == "ping" || !bytes.ContainsAny(data, "{}[]\"") {
+		return true
+	}
+	return data[0] == '"' && jsontext.Value(data).IsValid()
 }

@@ -13,6 +13,9 @@ func framesBy(codec llm.Codec, m *meter) func(raw []byte) ([]byte, error) {
 		a := &Ask{Model: text(memberOf(raw, "model").of(raw)), CallID: text(memberOf(raw, "id").of(raw)), Choices: 1}
 		a.Created, _ = wholeNumber(memberOf(raw, "created_at").of(raw)) // not every style dates its answers
 		answer, err := codec.DecodeResponse(raw, a)
+		if err == nil {
+			err = failedBy(answer.Stop, "") // the frames of some styles have no word for it
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -39,7 +39,11 @@ func readMessagesBody(raw []byte, a Ask) (Body, error) {
 		return nil, llm.ErrBroken
 	}
 	if word := text(stop.of(raw)); word != "" {
-		b.tally.Finish = finishOf(messages.StopOf(word), calls)
+		reason := messages.StopOf(word)
+		if err := failedBy(reason, word); err != nil {
+			return nil, err
+		}
+		b.tally.Finish = finishOf(reason, calls)
 	}
 	c := noCounts()
 	if usage := b.usage.of(raw); !isNull(usage) && c.readMessages(usage) {

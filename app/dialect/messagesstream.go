@@ -78,12 +78,13 @@ func (s *messagesStream) read(f sse.Frame) (reading, error) {
 		return reading{}, llm.ErrMalformed
 	}
 	if s.event = eventOf(f, v.kind); s.event == nil {
-		return reading{}, llm.ErrMalformed
+		return reading{}, nil // no event that anybody knows
 	}
 	if string(s.event) == "error" || string(f.Event) == "error" || !isNull(v.failure.of(doc)) {
 		return reading{}, failure(doc)
 	}
 	r := reading{says: note}
+	var err error
 	switch string(s.event) {
 	case "content_block_delta":
 		n, text := deltaBytes(doc[:v.delta.to], v.delta.from)
@@ -98,11 +99,11 @@ func (s *messagesStream) read(f sse.Frame) (reading, error) {
 	case "message_start":
 		s.readStart(doc, v.message)
 	case "message_delta":
-		r.says = s.readDelta(doc, &v)
+		r.says, err = s.readDelta(doc, &v)
 	case "message_stop":
 		r.last = true
 	}
-	return r, nil
+	return r, err
 }
 
 // said counts the content of a frame.
@@ -145,17 +146,21 @@ func (s *messagesStream) readUsage(raw []byte) {
 }
 
 // readDelta reads the frame that says why the answer has ended. One that does not say it only tells the usage so far.
-func (s *messagesStream) readDelta(doc []byte, v *messageEvent) saying {
+func (s *messagesStream) readDelta(doc []byte, v *messageEvent) (saying, error) {
 	s.readUsage(v.usage.of(doc))
 	delta := v.delta.of(doc)
-	if stop := text(memberOf(delta, "stop_reason").of(delta)); stop != "" {
-		s.tally.Finish = finishOf(messages.StopOf(stop), s.calls)
-		return bills
+	if word := text(memberOf(delta, "stop_reason").of(delta)); word != "" {
+		stop := messages.StopOf(word)
+		if err := failedBy(stop, word); err != nil {
+			return nothing, err
+		}
+		s.tally.Finish = finishOf(stop, s.calls)
+		return bills, nil
 	}
 	if s.phase == ending && !isNull(v.usage.of(doc)) {
-		return bills
+		return bills, nil
 	}
-	return note
+	return note, nil
 }
 
 func (s *messagesStream) append(dst []byte, f sse.Frame) []byte {

@@ -17,6 +17,7 @@ type generation struct {
 	calls    bool
 	finished int64 // candidates that say why they ended
 	reason   span  // the last of these reasons
+	failed   span  // the first of them that means a failure
 	blocked  span  // what says that the request was not answered
 }
 
@@ -81,7 +82,9 @@ func (g *generation) readCandidate(doc []byte, from int) int {
 		}
 		if string(key) == "finishReason" && isReason(o.value.of(doc)) {
 			g.finished++
-			g.reason = o.value
+			if g.reason = o.value; !g.failed.found() && native.StopOf(text(o.value.of(doc))).Failed() {
+				g.failed = o.value
+			}
 		}
 	}
 	return o.end()
@@ -159,6 +162,15 @@ func isReason(value []byte) bool {
 	return len(value) > len(`""`) && value[0] == '"' && !bytes.HasSuffix(value, []byte(`_UNSPECIFIED"`))
 }
 
+// failedBy is the error of an answer with a candidate that has failed.
+func (g *generation) failedBy(doc []byte) error {
+	if !g.failed.found() {
+		return nil
+	}
+	word := text(g.failed.of(doc))
+	return failedBy(native.StopOf(word), word)
+}
+
 // finish is why the answer ended; empty when it does not say.
 func (g *generation) finish(doc []byte, calls bool) string {
 	switch {
@@ -185,6 +197,9 @@ func readNativeBody(raw []byte, a Ask) (Body, error) {
 	if isEmpty(g.candidates.of(raw)) && !g.blocked.found() {
 		return nil, llm.ErrBroken
 	}
+	if err := g.failedBy(raw); err != nil {
+		return nil, err
+	}
 	b.usage = g.usage
 	if g.model.found() {
 		b.edits.rename(raw, g.model, quoted(a.Model))
@@ -199,6 +214,9 @@ func nativeFrames(raw []byte) ([]byte, error) {
 	var g generation
 	if o := g.read(raw); !o.whole() {
 		return nil, llm.ErrBroken
+	}
+	if err := g.failedBy(raw); err != nil {
+		return nil, err
 	}
 	raw = oneLine(raw)
 	frame := append(append(make([]byte, 0, len(raw)+len(dataLine)+len(frameEnd)), dataLine...), raw...)

@@ -79,6 +79,9 @@ func (s *nativeStream) read(f sse.Frame) (reading, error) {
 	if !isNull(g.failure.of(doc)) || string(f.Event) == "error" {
 		return reading{}, failure(doc)
 	}
+	if err := g.failedBy(doc); err != nil {
+		return reading{}, err
+	}
 	if s.phase == ending && g.finished == 0 && (g.bytes > 0 || !g.candidates.found() && isNull(g.usage.of(doc))) {
 		return reading{}, nil // behind the end, and so no part of the answer
 	}

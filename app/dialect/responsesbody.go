@@ -77,18 +77,25 @@ func (r *response) parts(raw []byte) {
 	}
 }
 
-// finish is why an answer of that status ended; empty when it has not.
-func (r *response) finish(doc []byte, status string) string {
-	switch {
-	case status == "incomplete":
+// finish is why an answer of that status ended; empty when it does not say. It is an error when the answer has failed.
+func (r *response) finish(doc []byte, status string) (string, error) {
+	word := status
+	if status == "incomplete" {
 		details := r.reason.of(doc)
-		return finishOf(responses.StopOf(text(memberOf(details, "reason").of(details))), false)
-	case status != "completed":
-		return ""
-	case r.refused && !r.calls:
-		return string(llm.StopRefusal)
+		word = text(memberOf(details, "reason").of(details))
 	}
-	return finishOf(llm.StopEnd, r.calls)
+	stop := responses.StopOf(word)
+	switch {
+	case stop.Failed():
+		return "", failedBy(stop, word)
+	case status == "incomplete":
+		return finishOf(stop, false), nil
+	case status != "completed":
+		return "", nil
+	case r.refused && !r.calls:
+		return string(llm.StopRefusal), nil
+	}
+	return finishOf(llm.StopEnd, r.calls), nil
 }
 
 // readResponsesBody checks that raw is a whole answer and notes what changes in it.
@@ -109,7 +116,11 @@ func readResponsesBody(raw []byte, a Ask) (Body, error) {
 	if r.model.found() {
 		b.edits.rename(raw, r.model, quoted(a.Model))
 	}
-	b.tally = Tally{ContentBytes: r.bytes, Finish: r.finish(raw, text(r.status.of(raw)))}
+	finish, err := r.finish(raw, text(r.status.of(raw)))
+	if err != nil {
+		return nil, err
+	}
+	b.tally = Tally{ContentBytes: r.bytes, Finish: finish}
 	b.tally.Usage, b.tally.Reported = responsesUsage(r.usage.of(raw))
 	return b, nil
 }

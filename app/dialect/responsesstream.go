@@ -79,11 +79,12 @@ func (s *responsesStream) read(f sse.Frame) (reading, error) {
 		return reading{}, llm.ErrMalformed
 	}
 	if s.event = eventOf(f, v.kind); s.event == nil {
-		return reading{}, llm.ErrMalformed
+		return reading{}, nil // no event that anybody knows
 	}
 	if err := s.failed(&v, f); err != nil {
 		return reading{}, err
 	}
+	before := s.next
 	if n, ok := wholeNumber(v.number.of(doc)); ok && n >= s.next {
 		s.next = n + 1
 	}
@@ -106,11 +107,15 @@ func (s *responsesStream) read(f sse.Frame) (reading, error) {
 		s.response = s.edits.appendPart(s.response[:0], doc, v.response) // for an end that does not come from the upstream
 		return reading{says: note}, nil
 	}
-	if s.tally.ContentBytes == 0 { // no deltas came
+	finish, err := r.finish(doc, strings.TrimPrefix(string(s.event), "response."))
+	if err != nil {
+		s.next = before // the client does not get this frame
+		return reading{}, err
+	}
+	if s.tally.Finish = finish; s.tally.ContentBytes == 0 { // no deltas came
 		s.tally.ContentBytes = r.bytes
 	}
 	s.reported(responsesUsage(r.usage.of(doc)))
-	s.tally.Finish = r.finish(doc, strings.TrimPrefix(string(s.event), "response."))
 	return reading{says: bills, last: true}, nil
 }
 

@@ -45,8 +45,8 @@ type reading struct {
 
 // reader knows the frames of one style.
 type reader interface {
-	// read counts what a frame says. It returns llm.ErrMalformed when the frame cannot be read, and an
-	// *llm.UpstreamError when it is an error.
+	// read counts what a frame says. It returns llm.ErrMalformed when the frame cannot be read, an *llm.UpstreamError
+	// when it is an error, and an *llm.FailedError when the answer ends with it and has failed.
 	read(f sse.Frame) (reading, error)
 	// append appends the frame that was read, as the client has it.
 	append(dst []byte, f sse.Frame) []byte
@@ -92,6 +92,7 @@ func (p *passer) trim(more ...*[]byte) {
 // Tally is what was seen so far.
 func (p *passer) Tally() Tally {
 	t := p.tally
+	t.Progress = t.ContentBytes
 	t.Ended = p.done && t.Finish != ""
 	t.Whole = !p.done && p.phase == ending && t.Finish != ""
 	return t
@@ -111,10 +112,8 @@ func (p *passer) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) {
 	}
 	r, err := p.reader.read(f)
 	if err != nil {
-		if errors.Is(err, llm.ErrMalformed) {
-			if err = nil; p.phase != ending {
-				p.tally.Malformed++
-			}
+		if errors.Is(err, llm.ErrMalformed) && (p.phase == ending || holdsNothing(f)) {
+			err = nil
 		}
 		return dst, Idle, err
 	}

@@ -76,7 +76,7 @@ func TestEveryStyleKeepsItsEndUntilTheChargeIsDurable(t *testing.T) {
 		if p.live != c.before+c.live || p.end != costed(c.end) || !reflect.DeepEqual(p.steps, c.steps) {
 			t.Errorf("%s: live %q\nend  %q\nsteps %v", style, p.live, p.end, p.steps)
 		}
-		want := dialect.Tally{Usage: bill.Usage, Reported: true, ContentBytes: 5, ContentFrames: 1, Finish: "stop", Last: style == llm.Native}
+		want := dialect.Tally{Usage: bill.Usage, Reported: true, ContentBytes: 5, ContentFrames: 1, Progress: 5, Finish: "stop", Last: style == llm.Native}
 		if !p.whole || p.tally != want {
 			t.Errorf("%s: whole %v, %+v", style, p.whole, p.tally)
 		}
@@ -151,7 +151,7 @@ func TestFramesOfAnyStyleBecomeAsTheirClientsReadThem(t *testing.T) {
 		"messages CRLF":                  {llm.Messages, strings.ReplaceAll(mStart+mHello, "\n", "\r\n"), mStart + mHello},
 		"messages with a mark":           {llm.Messages, mStart + data("[DONE]") + mHello, mStart + mHello},
 		"messages with a comment":        {llm.Messages, mStart + ": hi\n\n" + mHello, mStart + mHello},
-		"messages broken":                {llm.Messages, mStart + data(`{"type":"content_block_delta","delta":{"text":"x`) + data(`{}`) + data("7") + mHello, mStart + mHello},
+		"messages with remarks":          {llm.Messages, mStart + data(`{}`) + data("7") + data(`"hi"`) + "event: ping\n" + data("{") + mHello, mStart + mHello},
 		"messages type only in the line": {llm.Messages, mStart + "event: content_block_delta\ndata: {\"delta\":{\"text\":\"x\"}}\n\n", mStart + "event: content_block_delta\ndata: {\"delta\":{\"text\":\"x\"}}\n\n"},
 		"messages in two lines":          {llm.Messages, mStart + "data: {\"type\":\"content_block_delta\",\ndata: \"delta\":{\"text\":\"x\"}}\n\n", mStart + "event: content_block_delta\ndata: {\"type\":\"content_block_delta\", \"delta\":{\"text\":\"x\"}}\n\n"},
 		"messages tool":                  {llm.Messages, mStart + event("content_block_start", `,"index":0,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}`), mStart + event("content_block_start", `,"index":0,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}`)},
@@ -219,7 +219,7 @@ func TestEveryStyleSaysWhyItEnded(t *testing.T) {
 		rHello + strings.Replace(rEnd, `"text":`, `"refusal":`, 1):        {llm.Responses, llm.StopRefusal},
 		nHello + finish("MAX_TOKENS"):                                     {llm.Native, llm.StopLength},
 		nHello + finish("SAFETY"):                                         {llm.Native, llm.StopFilter},
-		nHello + finish("MALFORMED_FUNCTION_CALL"):                        {llm.Native, llm.StopMalformed},
+		nHello + finish("OTHER"):                                          {llm.Native, llm.StopOther},
 		answer(`{"functionCall":{"name":"f","args":{}}}`, `}]`) + nEnd:    {llm.Native, llm.StopToolCalls},
 		data(`{"promptFeedback":{"blockReason":"SAFETY"}` + nUsage + `}`): {llm.Native, llm.StopFilter},
 	} {

@@ -78,6 +78,9 @@ func (t *Transcript) frame(f sse.Frame) {
 	for i := range t.events {
 		t.event(&t.events[i])
 	}
+	if last := len(t.parts) - 1; last >= 0 && string(f.Event) == messagePartDone {
+		t.parts[last].ended = true
+	}
 	if len(t.events) == 1 && t.events[0].Kind == llm.EventDelta {
 		t.pattern.learn(f, t.events[0].Delta)
 	}
@@ -111,6 +114,9 @@ func (t *Transcript) grow(n int) {
 		t.lost = true
 	}
 }
+
+// messagePartDone ends a part in the responses style, whose decoder tells that only with the end of the item.
+const messagePartDone = "response.content_part.done"
 
 // frameOverhead stands for what a style keeps of a frame besides its text.
 const frameOverhead = 1

@@ -72,6 +72,7 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) 
 		s.last(f.Data)
 		s.events, err = s.decoder.Decode(s.events[:0], f.Event, f.Data)
 	}
+	failed := s.heard()
 	if s.catch != nil {
 		if err = s.caughtUp(err); errors.Is(err, ErrOtherAnswer) {
 			return dst, Idle, err
@@ -82,15 +83,31 @@ func (s *translatedStream) Frame(dst []byte, f sse.Frame) ([]byte, Step, error) 
 		dst = s.pass(dst, &s.events[i], &step)
 	}
 	switch {
-	case errors.Is(err, llm.ErrMalformed):
-		if !said {
-			s.tally.Malformed++
-		}
+	case failed != nil && s.phase != ending:
+		return dst, step, failed
+	case errors.Is(err, llm.ErrMalformed) && (said || holdsNothing(f)):
 		return dst, step, nil
 	case errors.Is(err, llm.ErrEnd), err == nil && s.phase == ending:
 		return dst, Done, nil
 	}
 	return dst, step, err
+}
+
+// heard counts what the upstream has said with the last frame. It returns the error of an answer that has failed, whose end is
+// taken out of the events.
+func (s *translatedStream) heard() error {
+	for i := range s.events {
+		e := &s.events[i]
+		s.tally.Progress += int64(len(e.Delta) + len(e.Call.Name))
+		if e.Kind != llm.EventFinish {
+			continue
+		}
+		if err := s.way.failedBy(e.Stop); err != nil {
+			s.events = s.events[:i]
+			return err
+		}
+	}
+	return nil
 }
 
 // last notes whether the answer may have ended with this frame. The native style says so in its last frame, and some of its
@@ -256,6 +273,9 @@ func (w *Way) ReadBody(raw []byte, a Ask) (Body, error) {
 		}
 	}
 	cutAt(answer, w.t.stops)
+	if err := w.failedBy(answer.Stop); err != nil {
+		return nil, err
+	}
 	return &translatedBody{codec: w.client.Codec, ask: full, answer: answer}, nil
 }
 

@@ -32,6 +32,7 @@ func (r *run) hideUpstreamName(e *app.Error) {
 func (r *run) attempt(ctx context.Context, route *catalog.Route) *provider.Fault {
 	ctx, r.cancel = context.WithCancelCause(ctx)
 	r.watch.attempt(r.cancel, route.Timeouts.FirstByte, r.totalOf(route))
+	r.quiet = quiet{since: r.gateway.o.Now()}
 	if err := r.complete(ctx); err != nil {
 		return provider.NewRefusal(err)
 	}
@@ -137,6 +138,7 @@ func (r *run) openStream() *provider.Fault {
 			return r.faultOf(err)
 		}
 		source = bytes.NewReader(frames)
+		r.quiet.since = r.gateway.o.Now() // nothing of it is waited for
 	}
 	var err error
 	if r.stream, err = r.newStream(); err != nil {
@@ -158,13 +160,18 @@ func (r *run) openStream() *provider.Fault {
 
 // faultOf says what an error of reading the answer was.
 func (r *run) faultOf(err error) *provider.Fault {
-	var said *llm.UpstreamError
+	var (
+		said   *llm.UpstreamError
+		failed *llm.FailedError
+	)
 	switch {
 	case errors.As(err, &said):
 		return r.answer.ErrorFault(said.Body)
+	case errors.As(err, &failed) && failed.Stop == llm.StopError:
+		return provider.NewFault(provider.ClassServer, err)
 	case differs(err):
 		return provider.NewFault(provider.ClassRefused, err)
-	case errors.Is(err, llm.ErrBroken), errors.Is(err, errCut):
+	case failed != nil, errors.Is(err, llm.ErrBroken), errors.Is(err, llm.ErrMalformed), errors.Is(err, errCut):
 		return r.answer.Unusable(err)
 	case errors.Is(err, sse.ErrTooLarge), errors.Is(err, sse.ErrBudget):
 		return provider.NewFault(provider.ClassTooLarge, err)

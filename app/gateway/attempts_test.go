@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -180,18 +179,16 @@ func (d *doorkeeper) keys() string {
 func TestARetryWaitsAsLongAsChanceSays(t *testing.T) {
 	t.Parallel()
 	const most = 3 * time.Second
-	var chance atomic.Int64
-	all := setup(t, startMoney, func(o *gateway.Options) {
-		o.RetryWait = most
-		o.Random = func(n int) int {
-			if n != int(most)+1 { // a draw of routes
-				return 0
-			}
-			return int(chance.Load())
-		}
-	})
 	for _, wait := range []time.Duration{0, 100 * time.Millisecond} {
-		chance.Store(int64(wait))
+		all := setup(t, startMoney, func(o *gateway.Options) { // with a pool that is empty when the first connection is reset
+			o.RetryWait = most
+			o.Random = func(n int) int {
+				if n != int(most)+1 { // a draw of routes
+					return 0
+				}
+				return int(wait)
+			}
+		})
 		for _, spec := range []string{"reset", "status=500", "status=429", "status=408"} {
 			b := all.fresh(t)
 			b.fault("alpha", "times=1;"+spec)

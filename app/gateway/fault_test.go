@@ -138,12 +138,13 @@ func TestAPassingFaultIsRetriedOnTheSameRoute(t *testing.T) {
 				b.fault("alpha", spec)
 				r, s, err := b.generate(b.call("test/one", "count to 5", more))
 				must(t, err)
-				want := 2
+				want, asked := 2, len(b.finished(1))
 				if strings.HasPrefix(spec, "close-idle") {
 					want = 1
 				}
-				if r.Attempts != want || !strings.Contains(s.text(), "stop") {
-					t.Errorf("%d attempts: %s", r.Attempts, s.text())
+				unseen := strings.HasPrefix(spec, "reset") && r.Attempts == 1 // on a connection that was used before it looks like a stale one
+				if r.Attempts != want && !unseen || asked != want || !strings.Contains(s.text(), "stop") {
+					t.Errorf("%d attempts, %d requests: %s", r.Attempts, asked, s.text())
 				}
 				b.settled(r.Cost)
 			})
@@ -185,6 +186,7 @@ func TestAStreamThatBreaksOffIsChargedWhatCame(t *testing.T) {
 		"error-after=10t;status=429":    {"rate_limit_exceeded", "cut"},
 		"malformed-at=12;cut-after=11t": {"upstream_error", "cut"},
 		"malformed-at=12;usage=none":    {"upstream_error", "cut"},
+		"malformed-at=12":               {"upstream_error", "cut"},
 	} {
 		t.Run(spec, func(t *testing.T) {
 			b := patient.fresh(t)
@@ -199,7 +201,7 @@ func TestAStreamThatBreaksOffIsChargedWhatCame(t *testing.T) {
 			if a.err == nil || a.err.Error.Code != want.code || a.err.Code < 400 || !a.done || a.finish != "" || a.usage == nil || a.usage.cost(t) != r.Cost || !strings.Contains(s.text(), c.ID) {
 				t.Errorf("%s", s.text())
 			}
-			if lost := strings.HasSuffix(spec, "usage=none"); lost && a.frames != 49 || !lost && (a.frames < 9 || a.frames > 11) {
+			if a.frames < 9 || a.frames > 11 {
 				t.Errorf("%d frames were delivered", a.frames)
 			}
 			if r.Attempts != 1 || !r.Estimated || r.Outcome != want.outcome || r.Err == nil || r.Usage[3] != int64(a.frames) || r.Usage[0] == 0 {
@@ -224,7 +226,7 @@ func TestOddStreamsEndWell(t *testing.T) {
 	all := setup(t, startMoney)
 	for _, spec := range []string{
 		"frames=crlf", "frames=cr", "frames=bom", "frames=comments", "frames=multiline", "frames=unknown", "frames=split",
-		"frames=crlf,bom,comments,multiline,unknown,split", "ok-then-extra", "keep-open", "no-end", "malformed-at=5", "json-instead-of-stream",
+		"frames=crlf,bom,comments,multiline,unknown,split", "ok-then-extra", "keep-open", "no-end", "json-instead-of-stream",
 		"usage=twice", "usage=every", "pace=1ms", "slow-first=20ms",
 	} {
 		t.Run(spec, func(t *testing.T) {
@@ -233,7 +235,7 @@ func TestOddStreamsEndWell(t *testing.T) {
 			r, s, err := b.generate(b.call("test/one", "count to 20", withUsage))
 			must(t, err)
 			a := readStream(t, s.text())
-			frames := map[string]int{"malformed-at=5": 19, "json-instead-of-stream": 1}
+			frames := map[string]int{"json-instead-of-stream": 1}
 			want, odd := frames[spec]
 			if !odd {
 				want = 20

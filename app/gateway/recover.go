@@ -96,10 +96,10 @@ func (r *run) mend(ctx context.Context, cut *provider.Fault) error {
 	return nil
 }
 
-// recoverable reports whether another route may go on with the answer. None can with one that lacks a frame.
+// recoverable reports whether another route may go on with the answer.
 func (r *run) recoverable(cut *provider.Fault) bool {
 	v := r.recovery
-	if v == nil || v.tries == recoveriesMax || r.ranOut || r.tally.Malformed > 0 || cut.Retry == provider.Nowhere && !r.outlasts(cut) {
+	if v == nil || v.tries == recoveriesMax || r.ranOut || cut.Retry == provider.Nowhere && !r.outlasts(cut) {
 		return false
 	}
 	if v.request == nil {

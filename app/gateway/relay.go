@@ -99,9 +99,6 @@ func (r *run) step() error {
 	case err != nil:
 		return err
 	case r.ends(broken) && (step == dialect.Done && r.tally.Ended || broken != nil && (r.tally.Ended || r.tally.Whole)):
-		if r.tally.Malformed > 0 && !r.tally.Reported {
-			return errCut // nobody can say what of the answer was lost
-		}
 		r.done = true // a connection that breaks behind a whole answer takes nothing from it
 	case broken != nil && !errors.Is(broken, io.EOF):
 		return broken
@@ -121,7 +118,9 @@ func (r *run) ends(broken error) bool {
 func (r *run) nextFrame() (err error) {
 	waits := !r.frames.Buffered()
 	if waits {
-		r.await()
+		if fault := r.await(); fault != nil {
+			return fault
+		}
 	}
 	r.sent = time.Time{}
 	r.frame, err = r.frames.Next()
@@ -132,13 +131,22 @@ func (r *run) nextFrame() (err error) {
 	return err
 }
 
-// await tells the watch that the corridor waits for a frame.
-func (r *run) await() {
+// await tells the watch that the corridor waits for a frame. It returns the fault of an upstream that has sent nothing of its
+// answer for too long.
+func (r *run) await() *provider.Fault {
 	if r.sent.IsZero() { // else that was just now
 		r.sent = r.gateway.o.Now()
 	}
+	r.quiet.note(r.sent, &r.tally)
 	limit, cause := r.patience()
+	if left, shorter := r.quietLeft(r.sent, limit); shorter {
+		limit, cause = left, r.quietCause()
+		if left <= 0 { // an upstream that never stops sending leaves the watch no time to fire
+			return provider.TimedOut(cause)
+		}
+	}
 	r.watch.wait(r.sent, limit, cause)
+	return nil
 }
 
 // patience is how long the next frame may take, and what is wrong when it does not come.

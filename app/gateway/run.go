@@ -69,6 +69,7 @@ type run struct {
 	frame    sse.Frame  // that was read last
 	batch    *[]byte    // what the client may have and was not sent yet; nil when that is nothing
 	came     bool       // the first frame
+	quiet    quiet      // how long it has sent nothing of its answer
 	sent     time.Time  // when the last batch was, if nothing else has happened since
 	done     bool       // the answer is whole
 	cutShort bool       // it was ended here, at the length that was paid for

@@ -33,7 +33,7 @@ import (
 // file is a catalog with two upstreams, alpha before beta, that are the same simulator below two names.
 const file = `
 providers:
-  - {id: alpha, name: Alpha, base_url: "${SIM}/alpha/v1", credential: "${SECRET}", timeouts: {first_byte: ALPHA_WAIT, idle: ALPHA_WAIT, total: 60s}}
+  - {id: alpha, name: Alpha, base_url: "${SIM}/alpha/v1", credential: "${SECRET}", timeouts: {first_byte: ALPHA_WAIT, idle: ALPHA_WAIT, content: ALPHA_WAIT, total: 60s}}
   - {id: beta, name: Beta, base_url: "${SIM}/beta/v1", credential: "${SECRET}", timeouts: {first_byte: 10s, idle: 10s, total: 60s}}
   - {id: gamma, name: Gamma, base_url: "${SIM}/gamma/v1", credential: "${SECRET}", prefill: [chat, messages, native], timeouts: {first_byte: 10s, idle: 10s}}
   - {id: delta, name: Delta, base_url: "${SIM}/delta/v1", credential: "${SECRET}", credentials: ["${SECOND}", "${THIRD}"], breaker: {failures: 10000, calls_min: 10000}}

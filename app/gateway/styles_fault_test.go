@@ -24,7 +24,7 @@ func TestEveryWayChargesABrokenStreamWithWhatCame(t *testing.T) {
 		"stall-after=10t":               {app.Timeout, "timed_out"},
 		"error-after=10t;status=503":    {app.Upstream, "cut"},
 		"error-after=10t;status=429":    {app.Exhausted, "cut"},
-		"malformed-at=12;cut-after=12t": {app.Upstream, "cut"},
+		"malformed-at=13;cut-after=16t": {app.Upstream, "cut"},
 		"usage=every;cut-after=10t":     {app.Upstream, "cut"},
 	} {
 		t.Run(spec, func(t *testing.T) {

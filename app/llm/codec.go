@@ -2,6 +2,7 @@ package llm
 
 import (
 	"errors"
+	"strconv"
 
 	"umg/app"
 )
@@ -71,6 +72,23 @@ var (
 type UpstreamError struct {
 	Body []byte // its JSON, as it came; what of it may be shown is not decided here
 }
+
+// FailedError says that an answer ended for a reason that means a failure.
+type FailedError struct {
+	Stop Stop
+	Word string // the provider's own; empty where only the meaning is known
+}
+
+// Error is the operator's view.
+func (e *FailedError) Error() string {
+	if e.Word == "" {
+		return "llm: the answer ended with " + string(e.Stop)
+	}
+	return "llm: the answer ended with " + strconv.Quote(e.Word[:min(len(e.Word), stopWordBytesMax)])
+}
+
+// stopWordBytesMax bounds what is shown of a provider's word for the end of an answer.
+const stopWordBytesMax = 64
 
 // Error is the operator's view; what the upstream said stays in Body.
 func (e *UpstreamError) Error() string { return "llm: the upstream sent an error" }

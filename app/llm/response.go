@@ -16,8 +16,12 @@ const (
 	StopRefusal     Stop = "refusal"
 	StopPause       Stop = "pause"
 	StopMalformed   Stop = "malformed" // the model's tool call could not be read
+	StopError       Stop = "error"     // the provider failed, or gave the answer up
 	StopOther       Stop = "other"
 )
+
+// Failed reports whether an answer that ended for this reason has failed: no client can use it as an answer.
+func (s Stop) Failed() bool { return s == StopError || s == StopMalformed }
 
 // Response is a whole answer.
 type Response struct {

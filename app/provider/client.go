@@ -24,13 +24,14 @@ const (
 
 	headerBytesMax  = 64 << 10
 	progressBytes   = 16 << 10
-	failureBytesMax = 64 << 10 // what is read of an error body
-	idleConnsMax    = 4096     // per provider host
+	failureBytesMax = 64 << 10               // what is read of an error body
+	failureWaitMax  = 250 * time.Millisecond // for an error body, whose status is known already
+	idleConnsMax    = 4096                   // per provider host
 	idleConnAgeMax  = 90 * time.Second
 	connectStandard = 5 * time.Second
 	keepAlivePeriod = 30 * time.Second
 	targetsMax      = 512
-	transportsMax   = 256
+	transportsMax   = 512
 	connBufferBytes = 2 << 10 // each way; what is larger goes past them, and a stream holds them as long as it lasts
 	userAgent       = "unified-model-gateway/1"
 )
@@ -80,6 +81,7 @@ type target struct {
 	header     http.Header
 	credential string
 	transport  *http.Transport
+	fresh      *http.Transport // dials a connection for each request
 	now        app.Clock
 }
 
@@ -90,10 +92,11 @@ type place struct {
 	connect                                  time.Duration
 }
 
-// line is how connections are made: within which time, and through which proxy.
+// line is how connections are made: within which time, through which proxy, and whether each is for one request only.
 type line struct {
 	connect time.Duration
 	proxy   string
+	single  bool
 }
 
 func (c *Client) prepare(p place) (*target, error) {
@@ -121,7 +124,11 @@ func (c *Client) prepare(p place) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &target{url: u, header: h, credential: p.credential, transport: transport, now: c.now}, nil
+	fresh, err := c.transport(line{connect: p.connect, proxy: p.proxy, single: true})
+	if err != nil {
+		return nil, err
+	}
+	return &target{url: u, header: h, credential: p.credential, transport: transport, fresh: fresh, now: c.now}, nil
 }
 
 // transport is shared by all providers with the same connect time-out and proxy. Names are looked up anew for every
@@ -152,6 +159,7 @@ func (c *Client) transport(l line) (*http.Transport, error) {
 		TLSHandshakeTimeout:    l.connect,
 		TLSClientConfig:        c.tls.Clone(),
 		TLSNextProto:           map[string]func(string, *tls.Conn) http.RoundTripper{}, // HTTP/1.1: a stream a connection
+		DisableKeepAlives:      l.single,
 		MaxIdleConns:           0,
 		MaxIdleConnsPerHost:    idleConnsMax,
 		IdleConnTimeout:        idleConnAgeMax,
@@ -195,11 +203,10 @@ func (c *Client) send(ctx context.Context, t *target, p *Payload, extra http.Hea
 	if err != nil {
 		return nil, NewFault(ClassSetup, err)
 	}
-	req := (&http.Request{
+	resp, err := t.roundTrip(ctx, &http.Request{
 		Method: http.MethodPost, URL: t.url, Host: t.url.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Body: body, GetBody: p.open, ContentLength: int64(len(p.Data)),
-	}).WithContext(ctx)
-	resp, err := t.transport.RoundTrip(req) //nolint:bodyclose // the answer closes it
+	}) //nolint:bodyclose // the answer closes it
 	if err != nil {
 		return nil, FaultOf(ctx, err)
 	}
@@ -240,12 +247,16 @@ func (a *Answer) check(h http.Header) *Fault {
 	return nil
 }
 
-// refused reads what it needs of an error answer and closes it.
+// refused reads what it needs of an error answer and closes it. The status counts even when the body never ends: what came
+// within failureWaitMax is all that is read of it.
 func (a *Answer) refused(resp *http.Response) *Fault {
 	defer a.Close()
+	defer time.AfterFunc(failureWaitMax, a.Close).Stop()
 	body, err := io.ReadAll(io.LimitReader(a.body, failureBytesMax))
 	if err != nil && context.Cause(a.ctx) != nil {
-		return FaultOf(a.ctx, err)
+		if f := FaultOf(a.ctx, err); f.Class == ClassClient || f.Class == ClassEnded {
+			return f
+		}
 	}
 	if resp.ContentLength < 0 || resp.ContentLength > failureBytesMax {
 		_, _ = io.CopyN(io.Discard, a.body, 1) // meets the end, so that the connection can be used again

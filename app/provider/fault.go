@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -56,6 +57,10 @@ var (
 	ErrFirstByte = errors.New("provider: nothing came in time")
 	ErrIdle      = errors.New("provider: nothing more came in time")
 	ErrTotal     = errors.New("provider: the call took too long")
+
+	// Signs of life came in time, but nothing of the answer.
+	ErrNoFirstContent = fmt.Errorf("%w of the answer, only signs of life", ErrFirstByte)
+	ErrNoContent      = fmt.Errorf("%w of the answer, only signs of life", ErrIdle)
 )
 
 // Fault is a failed attempt.
@@ -123,13 +128,8 @@ func FaultOf(ctx context.Context, err error) *Fault {
 		return known
 	}
 	if cause := context.Cause(ctx); cause != nil {
-		for _, c := range []struct {
-			err   error
-			class Class
-		}{{ErrFirstByte, ClassFirstByte}, {ErrIdle, ClassIdle}, {ErrTotal, ClassTotal}} {
-			if errors.Is(cause, c.err) {
-				return NewFault(c.class, err)
-			}
+		if class := classOfTimeout(cause); class != "" {
+			return NewFault(class, err)
 		}
 		if reason, ok := errors.AsType[*app.Error](cause); ok {
 			return &Fault{Class: ClassEnded, Retry: Nowhere, Err: reason}
@@ -140,6 +140,22 @@ func FaultOf(ctx context.Context, err error) *Fault {
 		return NewFault(ClassClient, err)
 	}
 	return NewFault(classOf(err), err)
+}
+
+// TimedOut is the fault of an attempt that its caller ends with one of the causes above.
+func TimedOut(cause error) *Fault { return NewFault(classOfTimeout(cause), cause) }
+
+// classOfTimeout is the class of a cause that means a time-out, and empty for any other.
+func classOfTimeout(cause error) Class {
+	switch {
+	case errors.Is(cause, ErrFirstByte):
+		return ClassFirstByte
+	case errors.Is(cause, ErrIdle):
+		return ClassIdle
+	case errors.Is(cause, ErrTotal):
+		return ClassTotal
+	}
+	return ""
 }
 
 func classOf(err error) Class {

@@ -250,6 +250,9 @@ func notJSON(err error) *failure {
 
 // finishWord is why a choice ends, in the words of chat.
 func (a *answer) finishWord() string {
+	if a.word != "" {
+		return a.word
+	}
 	return [...]string{endNatural: "stop", endStop: "stop", endLength: "length", endCalls: "tool_calls", endFilter: "content_filter"}[a.end]
 }
 

@@ -140,7 +140,7 @@ func (x *exchange) sendHalf(body []byte) {
 	}
 	x.flush()
 	switch x.fault.breaking {
-	case "stall":
+	case "stall", "chatter":
 		x.stall()
 	default:
 		x.drop(x.fault.breaking == "reset")

@@ -130,6 +130,8 @@
 //	cut-after=K                an end of the connection in the middle
 //	end-after=K                an orderly end of the body in the middle, without end marker
 //	stall-after=K              silence in the middle
+//	chatter-after=K            comments, pings and empty deltas from there on, and nothing more of the answer
+//	finish=WORD                the answer says that it ended for this reason
 //	error-after=K              an error event in the middle, with the words of status
 //	malformed-at=K             frame K is not JSON
 //	no-end                     everything but the end marker

@@ -161,6 +161,7 @@ func (x *exchange) authorised() bool {
 // respond gives the answer in the form the caller asked for, as slowly as the options and the fault say.
 func (x *exchange) respond() {
 	x.answer = answerTo(x.prompt, x.fault)
+	x.answer.word = x.fault.finish
 	x.entry.answered(x.answer.usage)
 	first := x.sim.options.FirstToken
 	if x.fault.slowFirst > 0 {

@@ -39,7 +39,8 @@ type fault struct {
 	hold                  bool
 	slowFirst, drip, pace time.Duration
 
-	breaking    string // reset, cut, stall, end or error, once so much of the stream is sent
+	finish      string // why answers end, in place of the true reason
+	breaking    string // reset, cut, stall, chatter, end or error, once so much of the stream is sent
 	breakAfter  int
 	breakTokens bool // breakAfter counts tokens, not frames
 	malformedAt int
@@ -129,6 +130,8 @@ var directives = map[string]func(f *fault, v string) error{
 	"cut-after":     breaking("cut"),
 	"stall-after":   breaking("stall"),
 	"end-after":     breaking("end"),
+	"chatter-after": breaking("chatter"),
+	"finish":        word(func(f *fault) *string { return &f.finish }),
 	"error-after":   breaking("error"),
 	"malformed-at":  setMalformed,
 	"no-end":        flag(func(f *fault) *bool { return &f.noEnd }),

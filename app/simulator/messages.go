@@ -239,6 +239,9 @@ func messagesError(b *buffer, x *exchange, e failure) {
 
 // stopReason is why the answer ends, in the words of messages.
 func (a *answer) stopReason() string {
+	if a.word != "" {
+		return a.word
+	}
 	words := [...]string{endNatural: "end_turn", endStop: "stop_sequence", endLength: "max_tokens", endCalls: "tool_use", endFilter: "refusal"}
 	return words[a.end]
 }

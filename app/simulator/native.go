@@ -258,6 +258,9 @@ func nativeError(b *buffer, _ *exchange, e failure) {
 
 // finishReason is why a candidate ends, in the words of native. Tool calls end like any other answer.
 func (a *answer) finishReason() string {
+	if a.word != "" {
+		return a.word
+	}
 	return [...]string{endNatural: "STOP", endStop: "STOP", endLength: "MAX_TOKENS", endCalls: "STOP", endFilter: "SAFETY"}[a.end]
 }
 

@@ -70,7 +70,7 @@ func newResponse(x *exchange) *response {
 }
 
 func (a *answer) responseStatus() string {
-	if a.end == endLength || a.end == endFilter {
+	if a.end == endLength || a.end == endFilter || a.word != "" {
 		return "incomplete"
 	}
 	return "completed"
@@ -91,6 +91,8 @@ func (r *response) object(b *buffer, status string, items []responsesOutput, cou
 	switch {
 	case status != "incomplete":
 		b.raw("null")
+	case x.answer.word != "":
+		b.raw(`{"reason":`).str(x.answer.word).raw("}")
 	case x.answer.end == endFilter:
 		b.raw(`{"reason":"content_filter"}`)
 	default:

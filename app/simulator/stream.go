@@ -165,6 +165,8 @@ func (o *stream) breakIfDue() {
 		o.x.drop(false)
 	case "stall":
 		o.x.stall()
+	case "chatter":
+		o.chatter()
 	}
 }
 

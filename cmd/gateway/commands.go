@@ -59,7 +59,7 @@ func (c *migrateCommand) Run(ctx context.Context) error {
 }
 
 type catalogCommands struct {
-	Check  catalogCheck  `cmd:"" help:"List every mistake in a catalog file."`
+	Check  catalogCheck  `cmd:"" help:"List every mistake in a catalog file, and warn of what it says without effect."`
 	Diff   catalogDiff   `cmd:"" help:"Say what applying a file would change."`
 	Apply  catalogApply  `cmd:"" help:"Put a file in force; running servers follow within a second."`
 	Export catalogExport `cmd:"" help:"Print the catalog in force as a file."`
@@ -69,7 +69,7 @@ type catalogFile struct {
 	File string `arg:"" help:"Catalog file (YAML)." type:"existingfile"`
 }
 
-// read parses and checks the file and reports every mistake at once.
+// read parses and checks the file and reports every mistake at once. What the file says without effect is a warning.
 func (f catalogFile) read() (catalog.File, error) {
 	text, err := os.ReadFile(f.File)
 	if err != nil {
@@ -81,6 +81,9 @@ func (f catalogFile) read() (catalog.File, error) {
 	}
 	if mistakes := catalog.Check(file); len(mistakes) > 0 {
 		return catalog.File{}, fmt.Errorf("%s has %d mistakes:\n%w", f.File, len(mistakes), errors.Join(mistakes...))
+	}
+	for _, warning := range catalog.Warnings(file) {
+		fmt.Fprintf(os.Stderr, "warning: %s: %s\n", f.File, warning)
 	}
 	return file, nil
 }

@@ -75,7 +75,26 @@ var stops = map[string]llm.Stop{
 	"recitation":    llm.StopFilter,
 	"refusal":       llm.StopRefusal,
 
+	"complete":    llm.StopEnd, // the next ones of Cohere
+	"tool_call":   llm.StopToolCalls,
+	"error_toxic": llm.StopFilter,
+	"error_limit": llm.StopContextFull,
+
+	"model_context_window_exceeded": llm.StopContextFull,
+
 	"malformed_function_call": llm.StopMalformed,
+	"malformed_tool_call":     llm.StopMalformed,
+
+	"error":                        llm.StopError,
+	"server_error":                 llm.StopError,
+	"network_error":                llm.StopError,
+	"insufficient_system_resource": llm.StopError,
+	"sensitive":                    llm.StopError,
+	"abort":                        llm.StopError,
+	"aborted":                      llm.StopError,
+	"cancelled":                    llm.StopError,
+	"user_cancel":                  llm.StopError,
+	"timeout":                      llm.StopError,
 }
 
 // stopWords are the style's words for the reasons; the others are "stop".

@@ -43,7 +43,7 @@ func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
 }
 
 // failed reports whether a reason without any content is a failure and no answer.
-func failed(s llm.Stop) bool { return s == llm.StopOther || s == llm.StopMalformed }
+func failed(s llm.Stop) bool { return s == llm.StopOther || s.Failed() }
 
 func has(parts []llm.Part, kind llm.PartKind) bool {
 	return slices.ContainsFunc(parts, func(p llm.Part) bool { return p.Kind == kind })

@@ -53,6 +53,7 @@ var stops = map[llm.Stop]string{
 	llm.StopRefusal:     "refusal",
 	llm.StopPause:       "pause_turn",
 	llm.StopMalformed:   "end_turn",
+	llm.StopError:       "end_turn",
 	llm.StopOther:       "end_turn",
 }
 
@@ -65,6 +66,19 @@ var reasons = map[string]llm.Stop{
 	"tool_use":                      llm.StopToolCalls,
 	"refusal":                       llm.StopRefusal,
 	"pause_turn":                    llm.StopPause,
+
+	// Providers of other styles that also speak this one say how they failed in their own words.
+	"malformed_tool_use":           llm.StopMalformed,
+	"malformed_model_output":       llm.StopMalformed,
+	"error":                        llm.StopError,
+	"server_error":                 llm.StopError,
+	"network_error":                llm.StopError,
+	"insufficient_system_resource": llm.StopError,
+	"sensitive":                    llm.StopError,
+	"abort":                        llm.StopError,
+	"aborted":                      llm.StopError,
+	"cancelled":                    llm.StopError,
+	"timeout":                      llm.StopError,
 }
 
 // StopOf is the reason that a stop_reason stands for: empty for none.

@@ -72,6 +72,19 @@ var stops = map[string]llm.Stop{
 	"UNEXPECTED_TOOL_CALL":     llm.StopMalformed,
 	"TOO_MANY_TOOL_CALLS":      llm.StopMalformed,
 	"CONTINUATION":             llm.StopPause,
+
+	"MISSING_THOUGHT_SIGNATURE": llm.StopMalformed,
+
+	// These are no words of the style, but of providers that translate into it.
+	"ERROR":                        llm.StopError,
+	"SERVER_ERROR":                 llm.StopError,
+	"NETWORK_ERROR":                llm.StopError,
+	"INSUFFICIENT_SYSTEM_RESOURCE": llm.StopError,
+	"SENSITIVE":                    llm.StopError,
+	"ABORT":                        llm.StopError,
+	"ABORTED":                      llm.StopError,
+	"CANCELLED":                    llm.StopError,
+	"TIMEOUT":                      llm.StopError,
 }
 
 // StopOf is what a finish reason means; empty for one that says nothing. That the answer has calls is not in the word.
@@ -80,6 +93,9 @@ func StopOf(word string) llm.Stop {
 		return ""
 	}
 	if stop, ok := stops[word]; ok {
+		return stop
+	}
+	if stop := stops[strings.ToUpper(word)]; stop == llm.StopError {
 		return stop
 	}
 	return llm.StopOther

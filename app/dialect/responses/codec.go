@@ -67,6 +67,8 @@ const (
 	statusCompleted  = "completed"
 	statusIncomplete = "incomplete"
 	statusFailed     = "failed"
+	statusCancelled  = "cancelled"
+	statusQueued     = "queued"
 
 	reasonLength = "max_output_tokens"
 	reasonFilter = "content_filter"
@@ -78,6 +80,19 @@ var stopsByWord = map[string]llm.Stop{
 	statusFailed:    llm.StopMalformed,
 	reasonLength:    llm.StopLength,
 	reasonFilter:    llm.StopFilter,
+
+	statusCancelled:  llm.StopError,
+	statusInProgress: llm.StopError, // an answer that has ended is not in progress
+	statusQueued:     llm.StopError,
+
+	"error":                        llm.StopError,
+	"server_error":                 llm.StopError,
+	"network_error":                llm.StopError,
+	"insufficient_system_resource": llm.StopError,
+	"sensitive":                    llm.StopError,
+	"abort":                        llm.StopError,
+	"aborted":                      llm.StopError,
+	"timeout":                      llm.StopError,
 }
 
 // StopOf reads a status, or the reason of an incomplete answer.

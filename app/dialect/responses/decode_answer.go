@@ -19,7 +19,7 @@ func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
 	if !isNull(w.Error) {
 		return nil, upstreamError(w.Error)
 	}
-	if w.Output.Kind() != '[' || w.Status == "queued" || w.Status == statusInProgress || w.Status == "cancelled" {
+	if w.Output.Kind() != '[' || w.Status == statusQueued || w.Status == statusInProgress || w.Status == statusCancelled {
 		return nil, llm.ErrBroken
 	}
 	if w.Status == statusFailed {

@@ -91,7 +91,7 @@ func (s *seen) added(f *seenFrame) {
 func (s *seen) ofItem(event string, f *seenFrame) {
 	it := &s.item
 	switch event {
-	case "response.in_progress", "response.queued":
+	case "response.in_progress", "response.queued", "keepalive", "ping":
 	case "response.content_part.added", "response.reasoning_summary_part.added":
 		s.unknown = s.unknown || it.open || int(max(f.ContentIndex, f.SummaryIndex)) != it.count
 		it.open = true
@@ -107,11 +107,12 @@ func (s *seen) ofItem(event string, f *seenFrame) {
 	}
 }
 
-// Resume goes on in the open part, or with the next item. A thought goes on in its first paragraph only, since what this
+// Resume goes on in the open part, with the next part of a message, or with the next item. A thought goes on in its first paragraph only, since what this
 // side writes has no more.
 func (s *seen) Resume(open llm.PartKind, text string) (llm.StreamEncoder, bool) {
 	it := &s.item
-	if s.unknown || s.id == "" || it.closes || it.open != (open != 0) || it.kind != home(open) ||
+	between := open == 0 && it.kind == llm.Text && it.count > 0 // the parts of a message have ended, and it has not
+	if s.unknown || s.id == "" || it.closes || it.open != (open != 0) || it.kind != home(open) && !between ||
 		it.kind == llm.Reasoning && it.count > 0 {
 		return nil, false
 	}
@@ -119,7 +120,10 @@ func (s *seen) Resume(open llm.PartKind, text string) (llm.StreamEncoder, bool) 
 	ask.Created = s.created
 	o := newOutput(&ask)
 	o.id, o.items, o.count, o.refused = s.id, s.items, s.count, open == llm.Refusal
-	if open != 0 {
+	switch {
+	case between:
+		o.item = outItem{kind: it.kind, id: it.id, parts: it.parts, count: it.count}
+	case open != 0:
 		o.item = outItem{kind: it.kind, part: open, id: it.id, parts: it.parts, count: it.count, text: escape(nil, text)}
 	}
 	return &encoder{

@@ -116,7 +116,7 @@ func compare(t *rapid.T, want, got *llm.Response, wire []byte) {
 	}
 }
 
-// DecodeStream reads a whole stream through a decoder. Malformed frames are passed over, as the corridor does.
+// DecodeStream reads a whole stream through a decoder. Malformed frames are passed over.
 func DecodeStream(d llm.StreamDecoder, wire []byte) ([]llm.Event, error) {
 	reader := sse.NewReader(bytes.NewReader(wire), sse.NewBudget(64<<20))
 	defer reader.Close()
