@@ -132,6 +132,7 @@ func (r *run) join(h *hedge, fault *provider.Fault) *provider.Fault {
 	}
 	r.hedged = true
 	r.attempts += v.attempts
+	r.taken = r.taken || v.taken
 	r.plan.left[v.plan.current] = false
 	r.trace.join(&v.trace)
 	if !h.won && (fault == nil || final(fault)) {
