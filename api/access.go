@@ -34,11 +34,13 @@ type Access struct {
 	Cost      app.Amount
 	Attempts  int
 	Tries     []gateway.Try
-	Hedged    bool          // a second route was asked beside the first
-	Recovered int           // times another route went on with an answer that was cut
-	Fault     string        // the class of the last attempt's that failed, although another may have answered
-	Upstream  time.Duration // spent on waiting for providers until the answer began
-	Own       time.Duration // that the gateway took itself, until the answer began and at its end; zero where nobody told it apart
+	Hedged    bool // a second route was asked beside the first
+	Recovered int  // times another route went on with an answer that was cut
+	// Implausible means that the provider's report of usage cannot be true as it stands.
+	Implausible bool
+	Fault       string        // the class of the last attempt's that failed, although another may have answered
+	Upstream    time.Duration // spent on waiting for providers until the answer began
+	Own         time.Duration // that the gateway took itself, until the answer began and at its end; zero where nobody told it apart
 
 	family  Family
 	mode    account.ErrorMode
@@ -92,6 +94,7 @@ func (x *Access) note(r *gateway.Report, known bool) {
 	}
 	x.Provider, x.Outcome, x.Attempts, x.Usage, x.Cost = r.Provider, r.Outcome, r.Attempts, r.Usage, r.Cost
 	x.Tries, x.Fault, x.Upstream, x.Hedged, x.Recovered = r.Tries, string(r.Fault), r.Upstream, r.Hedged, r.Recovered
+	x.Implausible = r.Implausible
 	if r.Err != nil {
 		x.Fail(r.Err)
 	}

@@ -31,7 +31,9 @@ type metrics struct {
 	upstream  *prometheus.HistogramVec
 	hedges    *prometheus.CounterVec
 	recovered *prometheus.CounterVec
-	repeats   *prometheus.CounterVec
+	// implausible counts reports of usage that cannot be true as they stand.
+	implausible *prometheus.CounterVec
+	repeats     *prometheus.CounterVec
 }
 
 var (
@@ -65,10 +67,12 @@ func newMetrics(o Options) *metrics {
 			secondsBuckets, "provider"),
 		hedges:    counter("umg_text_hedged_total", "Calls for which a second route was asked beside the first.", "model"),
 		recovered: counter("umg_text_recovered_total", "Times another route went on with an answer that was cut.", "model"),
-		repeats:   counter("umg_repeated_requests_total", "Requests that came again with their Idempotency-Key.", "answer"),
+		implausible: counter("umg_usage_implausible_total",
+			"Answers whose provider reported usage that cannot be true. What cannot be true was charged by an estimate.", "provider", "model"),
+		repeats: counter("umg_repeated_requests_total", "Requests that came again with their Idempotency-Key.", "answer"),
 	}
 	m.registry.MustRegister(m.requests, m.seconds, m.errors, m.text, m.firstByte, m.own, m.tokens, m.cost, m.retries, m.attempts, m.upstream,
-		m.hedges, m.recovered, m.repeats,
+		m.hedges, m.recovered, m.implausible, m.repeats,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "umg_http_in_flight", Help: "Requests being served now."},
 			func() float64 { return float64(m.inFlight.Load()) }),
@@ -160,6 +164,9 @@ func (m *metrics) observeText(x *api.Access) {
 	}
 	if x.Recovered > 0 {
 		m.recovered.WithLabelValues(x.Model).Add(float64(x.Recovered))
+	}
+	if x.Implausible {
+		m.implausible.WithLabelValues(orNone(x.Provider), x.Model).Inc()
 	}
 	if x.Attempts > 1 {
 		m.retries.WithLabelValues(x.Model).Add(float64(x.Attempts - 1))
