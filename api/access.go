@@ -38,9 +38,11 @@ type Access struct {
 	Recovered int  // times another route went on with an answer that was cut
 	// FallbackOf is the model that was asked for, where Model has served in its place; else empty.
 	FallbackOf string
-	Fault      string        // the class of the last attempt's that failed, although another may have answered
-	Upstream   time.Duration // spent on waiting for providers until the answer began
-	Own        time.Duration // that the gateway took itself, until the answer began and at its end; zero where nobody told it apart
+	// Implausible means that the provider's report of usage cannot be true as it stands.
+	Implausible bool
+	Fault       string        // the class of the last attempt's that failed, although another may have answered
+	Upstream    time.Duration // spent on waiting for providers until the answer began
+	Own         time.Duration // that the gateway took itself, until the answer began and at its end; zero where nobody told it apart
 
 	family  Family
 	mode    account.ErrorMode
@@ -94,7 +96,7 @@ func (x *Access) note(r *gateway.Report, known bool) {
 	}
 	x.Provider, x.Outcome, x.Attempts, x.Usage, x.Cost = r.Provider, r.Outcome, r.Attempts, r.Usage, r.Cost
 	x.Tries, x.Fault, x.Upstream, x.Hedged, x.Recovered = r.Tries, string(r.Fault), r.Upstream, r.Hedged, r.Recovered
-	x.FallbackOf = r.FallbackOf
+	x.FallbackOf, x.Implausible = r.FallbackOf, r.Implausible
 	if r.Err != nil {
 		x.Fail(r.Err)
 	}

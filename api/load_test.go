@@ -59,7 +59,7 @@ func TestTooManyCallsAtOnceAreRefusedAtTheDoor(t *testing.T) {
 	}
 }
 
-func TestAClientThatLeavesIsInTheLogAndPaysNothing(t *testing.T) {
+func TestAClientThatLeavesIsInTheLogAndPaysItsInput(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
 	ctx, leave := context.WithCancel(t.Context())
@@ -80,7 +80,7 @@ func TestAClientThatLeavesIsInTheLogAndPaysNothing(t *testing.T) {
 	leave()
 	<-gone
 	line := h.lineWith("client_request_id", "leaver")
-	if line["outcome"] != "client_left" || line["error_kind"] != "canceled" || line["cost_nanos"] != float64(0) {
+	if line["outcome"] != "client_left" || line["error_kind"] != "canceled" || line["cost_nanos"] == float64(0) {
 		t.Errorf("the line is %v", line)
 	}
 	h.release()
@@ -156,16 +156,19 @@ func TestMetricsOfCalls(t *testing.T) {
 	for _, body := range []string{ask("test/plain", ""), ask("test/failing", ""), ask("canary/model", "")} {
 		h.line(h.call("POST", "/v1/chat/completions", body, bearer(secret)...).header.Get("X-Request-Id"))
 	}
+	odd := `{"model":"test/plain","messages":[{"role":"user","content":"simulate: usage=1000000\ncount to 3"}]}`
+	h.line(h.call("POST", "/v1/chat/completions", odd, bearer(secret)...).header.Get("X-Request-Id"))
 	resp, err := http.Get(h.ops + "/metrics")
 	must(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	b, err := io.ReadAll(resp.Body)
 	must(t, err)
 	for _, want := range []string{
-		`umg_text_requests_total{model="test/plain",outcome="succeeded",provider="up",style="chat"} 1`,
+		`umg_usage_implausible_total{model="test/plain",provider="up"} 1`,
+		`umg_text_requests_total{model="test/plain",outcome="succeeded",provider="up",style="chat"} 2`,
 		`umg_text_requests_total{model="test/failing",outcome="failed",provider="up",style="chat"} 1`,
 		`umg_upstream_attempts_total{fault="server_error",model="test/failing",provider="up"} 2`, `umg_tokens_total{meter="output_tokens",model="test/plain"}`,
-		`umg_cost_nano_dollars_total{model="test/plain"}`, `umg_text_first_byte_seconds_count{model="test/plain"} 1`,
+		`umg_cost_nano_dollars_total{model="test/plain"}`, `umg_text_first_byte_seconds_count{model="test/plain"} 2`,
 		`umg_upstream_retries_total{model="test/failing"} 1`,
 	} {
 		if !strings.Contains(string(b), want) {

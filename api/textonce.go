@@ -83,7 +83,8 @@ func (o *textOnce) kept() func() {
 	return func() { o.close(o.api.repeats.Finish) }
 }
 
-// note takes over what became of the call. One that cost nothing and was not answered may be made again under its key.
+// note takes over what became of the call. One that was not answered may be made again under its key: it cost nothing, or its
+// client left a provider that worked on it. Where the answer was whole by then its key has it already.
 func (o *textOnce) note(r *gateway.Report, err error) {
 	o.noted, o.made = true, err == nil && (r.Err == nil || r.Cost > 0)
 }

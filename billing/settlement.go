@@ -31,6 +31,7 @@ const (
 	ReasonTimedOutUnanswered   Reason = "timed_out_unanswered"
 	ReasonTimedOut             Reason = "timed_out"
 	ReasonClientLeftUnanswered Reason = "client_left_unanswered"
+	ReasonClientLeftWaiting    Reason = "client_left_waiting"
 	ReasonClientLeft           Reason = "client_left"
 	ReasonClientLeftAtEnd      Reason = "client_left_at_end"
 	ReasonStoppedUnanswered    Reason = "stopped_unanswered"
@@ -61,6 +62,7 @@ type Charge string
 const (
 	ChargeUsage     Charge = "usage"     // what the provider counted
 	ChargeDelivered Charge = "delivered" // what the client was sent
+	ChargeReceived  Charge = "received"  // what the provider was sent, and what had come from it
 	ChargeReserve   Charge = "reserve"   // what was reserved, as it cost more
 	ChargeSeconds   Charge = "seconds"   // the length of a video
 	ChargeNothing   Charge = "nothing"
@@ -68,7 +70,7 @@ const (
 
 // charges says of each charge whether its usage is an estimate.
 var charges = map[Charge]bool{
-	ChargeUsage: false, ChargeDelivered: true, ChargeReserve: false, ChargeSeconds: false, ChargeNothing: false,
+	ChargeUsage: false, ChargeDelivered: true, ChargeReceived: true, ChargeReserve: false, ChargeSeconds: false, ChargeNothing: false,
 }
 
 var outcomes = []string{"succeeded", "cut", "timed_out", "client_left", "failed", "refused"}

@@ -32,7 +32,7 @@ func ModelVerdict(reason Reason) (answered, failed bool) {
 	switch {
 	case !known || slices.Contains(blameless, reason):
 		return false, false
-	case rule.Outcome == "succeeded" || rule.Outcome == "client_left" && rule.Charge != ChargeNothing:
+	case rule.Outcome == "succeeded" || rule.Outcome == "client_left" && rule.Charge != ChargeNothing && rule.Charge != ChargeReceived:
 		return true, false
 	case rule.Outcome == "failed" || rule.Outcome == "cut" || rule.Outcome == "timed_out":
 		return false, true

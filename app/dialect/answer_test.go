@@ -134,26 +134,30 @@ func TestAReadingThatContentFollowsIsNotTheLast(t *testing.T) {
 	}
 }
 
-func TestHostileUsageIsNoUsage(t *testing.T) {
+// TestHostileUsageIsReadCountByCount takes what can be true of a usage object and nothing else.
+func TestHostileUsageIsReadCountByCount(t *testing.T) {
 	t.Parallel()
-	for _, u := range []string{
-		`{"prompt_tokens":-1,"completion_tokens":3}`, `{"prompt_tokens":9,"completion_tokens":2147483649}`,
-		`{"prompt_tokens":"9","completion_tokens":3}`, `{"prompt_tokens":9.5,"completion_tokens":3}`,
-		`{"prompt_tokens":1e3,"completion_tokens":3}`, `{"completion_tokens":3}`, `{"prompt_tokens":9}`, `{}`,
-		`{"prompt_tokens":9,"completion_tokens":null}`, `{"prompt_tokens":9,"completion_tokens":99999999999999999999}`,
-		`{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":10}}`,
-		`{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":-1}}`,
-		`{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":7}`,
-		`{"prompt_tokens":9,"completion_tokens":3,"completion_tokens_details":{"reasoning_tokens":4}}`,
-		`"9"`, `[9,3]`, `true`,
+	noInput, noOutput := llm.Usage{Output: 3, Doubts: llm.InputUnknown}, llm.Usage{Input: 9, Doubts: llm.OutputUnknown}
+	for u, want := range map[string]llm.Usage{
+		`{"prompt_tokens":-1,"completion_tokens":3}`: noInput, `{"prompt_tokens":9,"completion_tokens":2147483649}`: noOutput,
+		`{"prompt_tokens":"9","completion_tokens":3}`: noInput, `{"prompt_tokens":9.5,"completion_tokens":3}`: noInput,
+		`{"prompt_tokens":1e3,"completion_tokens":3}`: noInput, `{"completion_tokens":3}`: noInput, `{"prompt_tokens":9}`: noOutput,
+		`{"prompt_tokens":9,"completion_tokens":null}`: noOutput, `{"prompt_tokens":9,"completion_tokens":99999999999999999999}`: noOutput,
+		`{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":10}}`:        {CacheRead: 9, Output: 3, Doubts: llm.PartUnknown},
+		`{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":-1}}`:        {Input: 9, Output: 3, Doubts: llm.PartUnknown},
+		`{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":{"cache_write_tokens":10}}`:   {Input: 9, Output: 3, Doubts: llm.PartUnknown},
+		`{"prompt_tokens":9,"completion_tokens":3,"prompt_tokens_details":7}`:                           {Input: 9, Output: 3, Doubts: llm.PartUnknown},
+		`{"prompt_tokens":9,"completion_tokens":3,"completion_tokens_details":{"reasoning_tokens":4}}`:  {Input: 9, Output: 3, Doubts: llm.PartUnknown},
+		`{"prompt_tokens":9,"completion_tokens":-3,"completion_tokens_details":{"reasoning_tokens":4}}`: noOutput,
+		`{"prompt_tokens":-9,"completion_tokens":-3}`:                                                   {}, `{}`: {}, `"9"`: {}, `[9,3]`: {}, `true`: {},
 	} {
 		in := strings.TrimSuffix(chunk(""), "}\n\n") + `,"usage":` + u + "}\n\n"
-		if p := pass(t, role+hello+stop+in+done, dialect.Ask{Choices: 1}, bill); p.tally.Reported || !p.whole {
+		if p := pass(t, role+hello+stop+in+done, dialect.Ask{Choices: 1}, bill); p.tally.Reported != (want != llm.Usage{}) || p.tally.Usage != want || !p.whole {
 			t.Errorf("%s: %+v", u, p.tally)
 		}
 		body := `{"id":"x","choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"stop"}],"usage":` + u + `}`
 		b, err := chatDialect(t).ReadBody([]byte(body), dialect.Ask{})
-		if err != nil || b.Tally().Reported {
+		if err != nil || b.Tally().Usage != want || b.Tally().Reported != (want != llm.Usage{}) {
 			t.Errorf("%s in a body: %v", u, err)
 			continue
 		}

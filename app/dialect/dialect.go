@@ -91,6 +91,16 @@ type Head struct {
 	Documents    int64 // that the provider fetches or keeps; nobody here knows how long they are
 	EndUser      string
 
+	// BodyBytes is the size of the whole request.
+	BodyBytes int64
+	// TextTokens is how many tokens the text has, by an estimate that usually stays below what providers count.
+	TextTokens int64
+	// MediaTokens is an estimate of the same kind for documents, sounds and films.
+	MediaTokens int64
+	// Opaque is the number of documents, sounds and films, whose tokens their bytes do not bound.
+	Opaque int64
+
+	text    textWeight
 	bad     *app.Error
 	spans   [fieldCount]span
 	members [fieldStream + 1]span // the model and the stream, with their names

@@ -17,7 +17,7 @@ func peekChat(body []byte) (Head, error) {
 	if h.readInside(body, fieldOptions, "stream_options", chatOptionNames) {
 		h.IncludeUsage = h.flag(body, fieldIncludeUsage, "stream_options.include_usage")
 	}
-	h.weigh(body, chatTurn, `"image_url"`, `"file"`)
+	h.weigh(body, chatTurn)
 	return h, nil
 }
 
@@ -60,7 +60,7 @@ func peekMessages(body []byte) (Head, error) {
 	if !isNull(h.spans[fieldThread].of(body)) {
 		return h, errThread()
 	}
-	h.weigh(body, messagesTurn, `"source"`)
+	h.weigh(body, messagesTurn)
 	return h, nil
 }
 
@@ -106,7 +106,7 @@ func peekResponses(body []byte) (Head, error) {
 	if h.EndUser = text(h.spans[fieldEndUser].of(body)); h.EndUser == "" {
 		h.EndUser = text(h.spans[fieldEndUserOld].of(body))
 	}
-	h.weigh(body, responsesItem, `"image_url"`, `"file_id"`, `"file_url"`)
+	h.weigh(body, responsesItem)
 	return h, nil
 }
 
@@ -138,7 +138,7 @@ func peekNative(body []byte) (Head, error) {
 		h.MaxTokens = h.count(body, fieldMaxTokens, "generationConfig.maxOutputTokens")
 		h.Choices = max(1, h.count(body, fieldChoices, "generationConfig.candidateCount"))
 	}
-	h.weigh(body, nativeTurn, `"inlineData"`, `"inline_data"`, `"fileData"`, `"file_data"`)
+	h.weigh(body, nativeTurn)
 	return h, nil
 }
 

@@ -45,9 +45,10 @@ func readMessagesBody(raw []byte, a Ask) (Body, error) {
 		}
 		b.tally.Finish = finishOf(reason, calls)
 	}
-	c := noCounts()
-	if usage := b.usage.of(raw); !isNull(usage) && c.readMessages(usage) {
-		b.tally.Usage, b.tally.Reported = c.usage()
+	c := missing()
+	if usage := b.usage.of(raw); !isNull(usage) {
+		readMessages(&c, usage)
+		b.tally.Usage, b.tally.Reported = c.Usage()
 	}
 	return b, nil
 }

@@ -18,7 +18,7 @@ type messagesStream struct {
 
 	event  []byte // of the frame being read
 	edits  edits
-	counts counts
+	counts llm.Report
 	calls  bool
 	index  []byte // of the block that has not ended, as JSON
 }
@@ -27,7 +27,7 @@ var messagesStreams = sync.Pool{New: func() any { return &messagesStream{} }}
 
 func newMessagesStream(a Ask) Stream {
 	s, _ := messagesStreams.Get().(*messagesStream)
-	*s = messagesStream{passer: s.renewed(a), counts: noCounts(), index: s.index[:0]}
+	*s = messagesStream{passer: s.renewed(a), counts: missing(), index: s.index[:0]}
 	s.reader = s
 	return s
 }
@@ -140,8 +140,8 @@ func (s *messagesStream) readStart(doc []byte, message span) {
 }
 
 func (s *messagesStream) readUsage(raw []byte) {
-	if !isNull(raw) && s.counts.readMessages(raw) {
-		s.reported(s.counts.usage())
+	if !isNull(raw) && readMessages(&s.counts, raw) {
+		s.reported(s.counts.Usage())
 	}
 }
 

@@ -44,8 +44,12 @@ type fields func(name []byte) (field, bool)
 // read walks a request once, notes where its members are and reads those that every style has.
 func (h *Head) read(body []byte, known fields) error {
 	o := openObject(body, 0)
-	for o.next() {
-		f, ok := known(o.name())
+	for o.nextKey() {
+		name := o.name()
+		if !o.close(h.text.valueEnd(body, o.value.from, depthMax, textKindOf(name))) {
+			break
+		}
+		f, ok := known(name)
 		if !ok {
 			continue
 		}
@@ -65,7 +69,8 @@ func (h *Head) read(body []byte, known fields) error {
 	}
 	h.Stream = h.flag(body, fieldStream, "stream")
 	h.Choices = 1
-	h.TextBytes = int64(len(body))
+	h.BodyBytes = int64(len(body))
+	h.TextBytes = h.BodyBytes
 	return nil
 }
 

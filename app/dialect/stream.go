@@ -163,9 +163,10 @@ func (p *passer) counted(contentBytes int64) {
 	p.tally.ContentFrames++
 }
 
-// reported notes a reading of the usage, if it can be true.
+// reported notes a reading of the usage, if it says anything. A sound reading is not replaced by one that is not, unless
+// there was more content.
 func (p *passer) reported(u llm.Usage, ok bool) {
-	if ok {
+	if ok && (u.Doubts == 0 || !p.tally.Reported || p.tally.Usage.Doubts != 0) {
 		p.tally.Usage, p.tally.Reported = u, true
 	}
 }

@@ -62,76 +62,61 @@ func appendWith(dst, object []byte, name string, value []byte) []byte {
 	return append(dst, object[brace:]...)
 }
 
-// counts are the tokens of a usage object. Each is -1 as long as nobody has said it.
-type counts struct{ input, cacheRead, cacheWrite, output, reasoning int64 }
-
-func noCounts() counts { return counts{-1, -1, -1, -1, -1} }
-
-// usage is what the counts say. It reports false when they lack the input or the output, or cannot be true: such a
-// reading prices nothing.
-func (c counts) usage() (llm.Usage, bool) {
-	if c.input < 0 || c.output < 0 {
-		return llm.Usage{}, false
-	}
-	u := llm.Usage{
-		Input: c.input, CacheRead: max(0, c.cacheRead), CacheWrite: max(0, c.cacheWrite), Output: c.output, Reasoning: max(0, c.reasoning),
-	}
-	return u, u.Valid()
-}
-
-// inclusive makes the input what is left of it without the cached tokens that it includes.
-func (c counts) inclusive() counts {
-	c.input -= max(0, c.cacheRead) + max(0, c.cacheWrite)
-	return c
-}
+// missing is a report in which nothing has been said yet.
+func missing() llm.Report { return llm.Report{Input: llm.Unknown, Output: llm.Unknown} }
 
 // chatUsage reads a usage object of the chat style.
 func chatUsage(raw []byte) (llm.Usage, bool) {
-	c, good := noCounts(), true
+	c := missing()
+	c.Inclusive = true
 	o := openObject(raw, 0)
 	for o.next() {
 		switch value := o.value.of(raw); string(o.key.of(raw)) {
 		case "prompt_tokens":
-			c.input = tokens(value, &good)
+			c.Input = tokens(value)
 		case "completion_tokens":
-			c.output = tokens(value, &good)
+			c.Output = tokens(value)
 		case "prompt_tokens_details":
-			c.cacheRead = detail(value, "cached_tokens", &good)
-			c.cacheWrite = detail(value, "cache_write_tokens", &good)
+			c.CacheRead, c.CacheWrite = detail(value, "cached_tokens"), detail(value, "cache_write_tokens")
 		case "completion_tokens_details":
-			c.reasoning = detail(value, "reasoning_tokens", &good)
+			c.Reasoning = detail(value, "reasoning_tokens")
 		}
 	}
-	u, ok := c.inclusive().usage()
-	return u, ok && good && !o.broken
+	return usageOf(c, &o)
 }
 
 // responsesUsage reads a usage object of the responses style.
 func responsesUsage(raw []byte) (llm.Usage, bool) {
-	c, good := noCounts(), true
+	c := missing()
+	c.Inclusive = true
 	o := openObject(raw, 0)
 	for o.next() {
 		switch value := o.value.of(raw); string(o.key.of(raw)) {
 		case "input_tokens":
-			c.input = tokens(value, &good)
+			c.Input = tokens(value)
 		case "output_tokens":
-			c.output = tokens(value, &good)
+			c.Output = tokens(value)
 		case "input_tokens_details":
-			c.cacheRead = detail(value, "cached_tokens", &good)
-			c.cacheWrite = detail(value, "cache_write_tokens", &good)
+			c.CacheRead, c.CacheWrite = detail(value, "cached_tokens"), detail(value, "cache_write_tokens")
 		case "output_tokens_details":
-			c.reasoning = detail(value, "reasoning_tokens", &good)
+			c.Reasoning = detail(value, "reasoning_tokens")
 		}
 	}
-	u, ok := c.inclusive().usage()
-	return u, ok && good && !o.broken
+	return usageOf(c, &o)
 }
 
-// readMessages takes over what a usage object of the messages style says; what it leaves out stays as it was, and a
-// reading that cannot be true changes nothing. It reports whether the object says the output so far.
-func (c *counts) readMessages(raw []byte) bool {
-	next, good := *c, true
-	next.output = -1
+// usageOf is what a report says whose object was walked. A broken object says nothing.
+func usageOf(c llm.Report, o *object) (llm.Usage, bool) {
+	if o.broken {
+		return llm.Usage{}, false
+	}
+	return c.Usage()
+}
+
+// readMessages takes over what a usage object of the messages style says; what it leaves out stays as it was. It reports
+// whether the object says the output so far.
+func readMessages(c *llm.Report, raw []byte) bool {
+	next, said := *c, false
 	o := openObject(raw, 0)
 	for o.next() {
 		value := o.value.of(raw)
@@ -140,23 +125,19 @@ func (c *counts) readMessages(raw []byte) bool {
 		}
 		switch string(o.key.of(raw)) {
 		case "input_tokens":
-			next.input = tokens(value, &good)
+			next.Input = tokens(value)
 		case "cache_read_input_tokens":
-			next.cacheRead = tokens(value, &good)
+			next.CacheRead = tokens(value)
 		case "cache_creation_input_tokens":
-			next.cacheWrite = tokens(value, &good)
+			next.CacheWrite = tokens(value)
 		case "output_tokens":
-			next.output = tokens(value, &good)
+			next.Output, said = tokens(value), true
 		case "output_tokens_details":
-			next.reasoning = detail(value, "thinking_tokens", &good)
+			next.Reasoning = detail(value, "thinking_tokens")
 		}
 	}
-	if o.broken || !good {
+	if o.broken {
 		return false
-	}
-	said := next.output >= 0
-	if !said {
-		next.output = c.output
 	}
 	*c = next
 	return said
@@ -164,8 +145,9 @@ func (c *counts) readMessages(raw []byte) bool {
 
 // nativeUsage reads a usageMetadata object. Counts of nothing are left out by this style.
 func nativeUsage(raw []byte) (llm.Usage, bool) {
-	c, good := noCounts(), true
-	toolUse, candidates := int64(0), int64(0)
+	c := missing()
+	c.Inclusive = true
+	toolUse, candidates, counted := int64(0), int64(0), false
 	o := openObject(raw, 0)
 	for o.next() {
 		value := o.value.of(raw)
@@ -174,58 +156,55 @@ func nativeUsage(raw []byte) (llm.Usage, bool) {
 		}
 		switch string(o.key.of(raw)) {
 		case "promptTokenCount":
-			c.input = tokens(value, &good)
+			c.Input = tokens(value)
 		case "toolUsePromptTokenCount":
-			toolUse = tokens(value, &good)
+			toolUse = tokens(value)
 		case "cachedContentTokenCount":
-			c.cacheRead = tokens(value, &good)
+			c.CacheRead = tokens(value)
 		case "candidatesTokenCount":
-			candidates = tokens(value, &good)
+			candidates, counted = tokens(value), true
 		case "thoughtsTokenCount":
-			c.reasoning = tokens(value, &good)
+			c.Reasoning = tokens(value)
 		}
 	}
-	if c.input >= 0 {
-		c.input += toolUse
+	c.Input = llm.Sum(c.Input, toolUse)
+	if counted || c.Reasoning > 0 || c.Input != llm.Unknown {
+		c.Output = llm.Sum(candidates, max(0, c.Reasoning))
 	}
-	c.output = candidates + max(0, c.reasoning)
-	u, ok := c.inclusive().usage()
-	return u, ok && good && !o.broken
+	return usageOf(c, &o)
 }
 
-// tokens reads a count and clears good when it is none.
-func tokens(value []byte, good *bool) int64 {
+// tokens reads a count. What is none is llm.Unknown.
+func tokens(value []byte) int64 {
 	n := int64(0)
 	if len(value) == 0 || len(value) > len("2147483648") {
-		*good = false
-		return 0
+		return llm.Unknown
 	}
 	for _, c := range value {
 		if c < '0' || c > '9' {
-			*good = false
-			return 0
+			return llm.Unknown
 		}
 		n = n*10 + int64(c-'0')
 	}
 	if n > countMax {
-		*good = false
+		return llm.Unknown
 	}
 	return n
 }
 
 // detail reads one count of a details object; absent and null are zero.
-func detail(value []byte, name string, good *bool) int64 {
+func detail(value []byte, name string) int64 {
 	if isNull(value) {
 		return 0
 	}
 	o := openObject(value, 0)
 	for o.next() {
 		if string(o.key.of(value)) == name && !isNull(o.value.of(value)) {
-			return tokens(o.value.of(value), good)
+			return tokens(o.value.of(value))
 		}
 	}
 	if o.broken {
-		*good = false
+		return llm.Unknown
 	}
 	return 0
 }

@@ -10,27 +10,54 @@ type media struct {
 	images    int64
 	documents int64 // known by their address only
 	foreign   int64 // bytes that are no text, such as those of an image
+
+	// opaque counts what its bytes do not bound: documents, sounds and films. Their tokens are an estimate that usually
+	// stays below the provider's count.
+	opaque, tokens int64
+	// apart is the weight that the text of the request has too much, as the walk has taken data for text.
+	apart int64
 }
 
 func (m media) plus(n media) media {
-	return media{m.images + n.images, m.documents + n.documents, m.foreign + n.foreign}
+	return media{
+		m.images + n.images, m.documents + n.documents, m.foreign + n.foreign, m.opaque + n.opaque, m.tokens + n.tokens, m.apart + n.apart,
+	}
+}
+
+// The estimates for media go by the size of their data in base64, in bytes a token, as documents, sounds and films usually
+// have fewer. A document of unknown size counts as a short one.
+const (
+	writtenBytesPerToken  = 8 // text
+	documentBytesPerToken = 64
+	streamBytesPerToken   = 8192 // sounds and films
+	documentTokensLeast   = 256
+)
+
+// opaqueData weighs data of which nobody here knows how many tokens it has.
+func opaqueData(data []byte, bytesPerToken int64) media {
+	return media{opaque: 1, tokens: int64(len(data)) / bytesPerToken, apart: weightOf(data, kindTurns)}
+}
+
+// documentData weighs a document that is given with its data, by its media type or the address that begins with it.
+func documentData(data, kind []byte) media {
+	if bytes.HasPrefix(kind, []byte(`"text/`)) || bytes.HasPrefix(kind, []byte(`"data:text/`)) {
+		return opaqueData(data, writtenBytesPerToken)
+	}
+	return opaqueData(data, documentBytesPerToken)
 }
 
 // weigh counts what can become input tokens of the conversation. Media weigh apart only where the style has them:
 // anywhere else the same members are text that the model reads, such as the arguments of a call or the schema of a
 // tool. The walk is spared where the request has none of the members that media stand in.
-func (h *Head) weigh(body []byte, turn func(value []byte) media, marks ...string) {
-	turns := h.spans[fieldTurns].of(body)
-	marked := bytes.Contains(turns, []byte(`\u`)) // a name may be written with escapes
-	for i := 0; i < len(marks) && !marked; i++ {
-		marked = bytes.Contains(turns, []byte(marks[i]))
-	}
-	if !marked {
+func (h *Head) weigh(body []byte, turn func(value []byte) media) {
+	h.TextTokens = h.text.units / unitsPerToken
+	if !h.text.hasMedia {
 		return
 	}
-	m := each(turns, turn)
-	h.Images, h.Documents = m.images, m.documents
+	m := each(h.spans[fieldTurns].of(body), turn)
+	h.Images, h.Documents, h.Opaque, h.MediaTokens = m.images, m.documents, m.opaque, m.tokens
 	h.TextBytes -= m.foreign
+	h.TextTokens = max(0, h.text.units-m.apart) / unitsPerToken
 }
 
 // each adds up what the elements of an array weigh, or what an object does that stands in place of it.
@@ -62,7 +89,12 @@ func chatPart(part []byte) media {
 		return imageAt(memberOf(at, "url").of(at))
 	case "file":
 		file := memberOf(part, "file").of(part)
-		return document(memberOf(file, "file_id").of(file))
+		return document(memberOf(file, "file_data").of(file), memberOf(file, "file_id").of(file))
+	case "input_audio":
+		sound := memberOf(part, "input_audio").of(part)
+		return opaqueData(memberOf(sound, "data").of(sound), streamBytesPerToken)
+	case "video_url":
+		return media{opaque: 1}
 	}
 	return media{}
 }
@@ -71,21 +103,27 @@ func chatPart(part []byte) media {
 func imageAt(address []byte) media {
 	for _, data := range [...]string{`"data:image/`, `"data:image\/`} { // some encoders escape the slash
 		if len(address) >= len(data) && bytes.EqualFold(address[:len(data)], []byte(data)) {
-			return media{images: 1, foreign: int64(len(address))}
+			return media{images: 1, foreign: int64(len(address)), apart: weightOf(address, kindTurns)}
 		}
 	}
 	return media{images: 1}
 }
 
-// document weighs a document by what its provider finds it by.
-func document(by ...[]byte) media {
+// document weighs a document that is given with its data, if it is, or else by what its provider finds it by.
+func document(data []byte, by ...[]byte) media {
 	for _, one := range by {
 		if !isEmpty(one) {
-			return media{documents: 1}
+			return linkedDocument()
 		}
+	}
+	if !isEmpty(data) {
+		return documentData(data, data)
 	}
 	return media{}
 }
+
+// linkedDocument weighs a document that its provider fetches or keeps.
+func linkedDocument() media { return media{documents: 1, opaque: 1, tokens: documentTokensLeast} }
 
 func messagesTurn(turn []byte) media { return inside(turn, "content", messagesBlock) }
 
@@ -112,7 +150,7 @@ func imageBlock(block []byte) media {
 
 func imageSource(source []byte) media {
 	if text(memberOf(source, "type").of(source)) == "base64" && isMedia(source, "media_type", "image/") {
-		return media{images: 1, foreign: int64(len(source))}
+		return media{images: 1, foreign: int64(len(source)), apart: weightOf(source, kindTurns)}
 	}
 	return media{images: 1}
 }
@@ -121,7 +159,9 @@ func imageSource(source []byte) media {
 func documentSource(source []byte) media {
 	switch text(memberOf(source, "type").of(source)) {
 	case "url", "file":
-		return media{documents: 1}
+		return linkedDocument()
+	case "base64":
+		return documentData(memberOf(source, "data").of(source), memberOf(source, "media_type").of(source))
 	case "content":
 		return inside(source, "content", imageBlock)
 	}
@@ -137,7 +177,10 @@ func responsesPart(part []byte) media {
 	case "input_image":
 		return imageAt(memberOf(part, "image_url").of(part))
 	case "input_file":
-		return document(memberOf(part, "file_id").of(part), memberOf(part, "file_url").of(part))
+		return document(memberOf(part, "file_data").of(part), memberOf(part, "file_id").of(part), memberOf(part, "file_url").of(part))
+	case "input_audio":
+		sound := memberOf(part, "input_audio").of(part)
+		return opaqueData(memberOf(sound, "data").of(sound), streamBytesPerToken)
 	}
 	return media{}
 }
@@ -173,16 +216,22 @@ func blob(value []byte) media {
 	is := func(family string) bool {
 		return isMedia(value, "mimeType", family) || isMedia(value, "mime_type", family)
 	}
-	size := int64(len(value))
+	size, data := int64(len(value)), memberOf(value, "data").of(value)
 	switch {
 	case linked && (is("image/") || !memberOf(value, "mimeType").found() && !memberOf(value, "mime_type").found()):
 		return media{images: 1}
 	case linked:
-		return media{documents: 1}
+		return linkedDocument()
 	case is("image/"):
-		return media{images: 1, foreign: size}
+		return media{images: 1, foreign: size, apart: weightOf(value, kindTurns)}
 	case is("audio/"), is("video/"):
-		return media{foreign: size - size/soundShare}
+		m := opaqueData(data, streamBytesPerToken)
+		m.foreign = size - size/soundShare
+		return m
+	case is("text/"):
+		return opaqueData(data, writtenBytesPerToken)
+	case len(data) > 0:
+		return opaqueData(data, documentBytesPerToken)
 	}
 	return media{}
 }

@@ -28,8 +28,16 @@ func (r *run) hideUpstreamName(e *app.Error) {
 	}
 }
 
-// attempt tries one route once.
+// attempt tries one route once, and notes when the client leaves a provider that has its request.
 func (r *run) attempt(ctx context.Context, route *catalog.Route) *provider.Fault {
+	fault := r.attemptRoute(ctx, route)
+	if fault != nil && fault.Class == provider.ClassClient && (fault.Sent || r.answer != nil) && !errors.Is(context.Cause(ctx), errOvertaken) {
+		r.taken = true
+	}
+	return fault
+}
+
+func (r *run) attemptRoute(ctx context.Context, route *catalog.Route) *provider.Fault {
 	ctx, r.cancel = context.WithCancelCause(ctx)
 	r.watch.attempt(r.cancel, route.Timeouts.FirstByte, r.totalOf(route))
 	r.quiet = quiet{since: r.gateway.o.Now()}

@@ -88,7 +88,9 @@ func (w *walk) open(ctx context.Context) error {
 		r.endTry(last)
 		r.drop()
 		r.out.tell(droppedHeader, "")
-		r.undo()
+		if last.Class != provider.ClassClient { // who pays for what came
+			r.undo()
+		}
 		r.clear()
 	}
 	if last == nil {

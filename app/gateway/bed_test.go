@@ -39,6 +39,8 @@ type bed struct {
 	catalog  *catalog.Catalog
 	conns    *atomic.Int64 // that the upstream has accepted
 	front    *atomic.Pointer[http.Handler]
+	mute     net.Listener  // of a provider that says nothing on its connections
+	muted    chan struct{} // has a word for each of them
 }
 
 // answerWith puts another upstream in the place of the simulator, for this test.
@@ -108,7 +110,10 @@ func newBed(t testing.TB, alphaWait string) *bed {
 	}
 	l.upstream.Start()
 	stay{t}.Cleanup(l.upstream.Close)
-	text := strings.NewReplacer("ROUTES", common, "STYLED", styled, "ALPHA_WAIT", alphaWait).Replace(file + mended() + routed + longer + withFallbacks() + failovers())
+	l.listenMutely(t)
+	text := strings.NewReplacer(
+		"ROUTES", common, "STYLED", styled, "SHORT", strings.Replace(styled, "context_tokens: 128000", "context_tokens: 32000", 1), "ALPHA_WAIT", alphaWait,
+	).Replace(file + mended() + routed + longer + withFallbacks() + failovers())
 	f, err := catalog.ParseFile([]byte(text))
 	must(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -119,12 +124,39 @@ func newBed(t testing.TB, alphaWait string) *bed {
 	return l
 }
 
+// listenMutely accepts connections and leaves them alone.
+func (l *bed) listenMutely(t testing.TB) {
+	t.Helper()
+	var err error
+	l.mute, err = net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	l.muted = make(chan struct{}, 100)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			conn, err := l.mute.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close() // with the listener
+			l.muted <- struct{}{}
+		}
+	}()
+	stay{t}.Cleanup(func() {
+		_ = l.mute.Close()
+		<-ended
+	})
+}
+
 const secret = "sk-upstream-0123456789"
 
 func (l *bed) lookup(name string) (string, bool) {
 	switch name {
 	case "SIM":
 		return l.upstream.URL, true
+	case "MUTE":
+		return "https://" + l.mute.Addr().String(), true
 	case "SECRET":
 		return secret, true
 	case "SECOND", "THIRD":

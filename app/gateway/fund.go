@@ -122,10 +122,11 @@ func (r *run) cover(ctx context.Context, ended error) {
 		e.stop()
 		_ = r.extended(<-e.answer)
 	}
-	if r.slice == 0 || ended != nil || r.cutShort || !r.tally.Reported || !r.plausible(r.tally.Usage) {
+	if r.slice == 0 || ended != nil || r.cutShort || !r.tally.Reported {
 		return
 	}
-	cost, err := r.model.RateCard.Cost(readings(r.tally.Usage))
+	used, _ := r.believed()
+	cost, err := r.model.RateCard.Cost(readings(used))
 	if more := min(cost, r.reserve.most) - r.hold.Amount; err == nil && more > 0 {
 		_ = r.gateway.o.Till.Extend(ctx, &r.hold, more)
 	}

@@ -137,6 +137,7 @@ type Report struct {
 	FallbackOf   string
 	Streamed     bool
 	Estimated    bool
+	Implausible  bool // the provider's report of usage cannot be true as it stands
 	Outcome      string
 	Reason       billing.Reason
 	FinishReason string
@@ -171,7 +172,7 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (*Report, e
 		return r.refused(err)
 	}
 	r.trace.admitted = r.since()
-	defer func() { r.slot.Release(r.bill.tokens()) }()
+	defer func() { r.slot.Release(r.limitedTokens(ctx)) }()
 
 	defer r.abandon(ctx)
 	if err = r.reserveCredit(ctx); err != nil {
@@ -252,5 +253,6 @@ func (r *run) reserveCredit(ctx context.Context) (err error) {
 func (r *run) turnstile() limit.Ask {
 	ask := r.gateway.limitsOn(r.model, r.call.Principal.AccountID, r.call.LimitFactor)
 	ask.Tokens, ask.Key = r.inputEstimate()+min(r.reserve.output, usefulTokens)*r.head.Choices, r.call.Key
+	r.counted = ask.Tokens
 	return ask
 }

@@ -134,6 +134,7 @@ func (r *run) join(h *hedge, fault *provider.Fault) *provider.Fault {
 	} else {
 		r.try.Hedged(0)
 	}
+	r.taken = r.taken || v.taken
 	r.plan.left[v.plan.current] = false
 	r.trace.join(&v.trace)
 	if !h.won && (fault == nil || final(fault)) {

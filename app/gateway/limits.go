@@ -1,8 +1,12 @@
 package gateway
 
 import (
+	"context"
+
 	"umg/app/catalog"
 	"umg/app/limit"
+	"umg/app/provider"
+	"umg/billing"
 )
 
 // limitsOn is what the limits are asked of a call of an account on a model, but for its tokens and its key.
@@ -23,4 +27,19 @@ func (g *Gateway) Left(accountID string, factor int, models []*catalog.Model) []
 		asks[i] = g.limitsOn(m, accountID, factor)
 	}
 	return g.o.Limits.Peek(asks)
+}
+
+// limitedTokens is what a call counts against the limits of tokens when it has ended: what was charged. A caller that leaves gets
+// nothing back of what the call was let through with, wherever it left, since a provider may be at work for it.
+func (r *run) limitedTokens(ctx context.Context) int64 {
+	used := r.bill.tokens()
+	switch r.rule.Reason {
+	case billing.ReasonClientLeft, billing.ReasonClientLeftWaiting, billing.ReasonClientLeftUnanswered:
+		return max(used, r.counted)
+	case billing.ReasonRefused: // before anything was reserved
+		if ctx.Err() != nil && provider.FaultOf(ctx, ctx.Err()).Class == provider.ClassClient {
+			return max(used, r.counted)
+		}
+	}
+	return used
 }

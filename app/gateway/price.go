@@ -11,15 +11,22 @@ import (
 )
 
 const (
-	// What a token takes of a text at least, for the upper bound of the input, and usually, for estimates.
+	// What a token takes of a text at least, for the upper bound of the input, and at most, for estimates of the output.
 	bytesPerTokenLeast = 2
-	bytesPerToken      = 4
-	// Frames with fewer bytes than this on average bring one token each, as most upstreams do.
+	bytesPerToken      = 5
+	// Frames with fewer bytes than this on average bring one token each, as most upstreams do. Frames with fewer than
+	// bytesPerFrameMin bring less.
+	bytesPerFrameMin = 2
 	bytesPerFrameMax = 12
 
 	promptOverheadTokens = 64 // what a protocol may add to a prompt
 	imageTokensMost      = 4096
-	imageTokens          = 1024
+	imageTokens          = 256 // of a small image, for estimates
+
+	// What is believed of a provider's count of the input: a token for each byte of the request, the prompts that the provider
+	// adds itself, for tools above all, and images at the dearest resolution there is.
+	hiddenTokensMost       = 16_384
+	imageTokensBelievedMax = 49_152
 
 	sliceTokens    = 2048 // of each choice, that a stream without a maximum reserves at a time
 	usefulTokens   = 256  // an answer of fewer is not worth a call that asked for more
@@ -149,14 +156,28 @@ func (r *run) endless(contentBytes int64) bool {
 	return contentBytes/bytesPerToken > cutFactor*r.outputMost()+cutSlackTokens
 }
 
+// inputEstimate is meant to stay below what a provider counts, since it is charged where no provider's count is known.
 func (r *run) inputEstimate() int64 {
-	return min(r.head.TextBytes/bytesPerToken+1+r.head.Images*imageTokens, r.reserve.input)
+	return min(r.head.TextTokens+r.head.MediaTokens+r.head.Images*imageTokens+1, r.reserve.input)
+}
+
+// inputBelieved is the most input that a provider's count is believed for: what was sent can come to no more, and the model
+// has no room for more.
+func (r *run) inputBelieved() int64 {
+	most := int64(countMax)
+	if r.head.Opaque == 0 {
+		most = r.head.BodyBytes + hiddenTokensMost + r.head.Images*imageTokensBelievedMax
+	}
+	if room := r.model.ContextTokens; room > 0 {
+		most = min(most, room*boundSlackTenths/10+boundSlackTokens) // catalogs round the room that models have
+	}
+	return min(most*max(1, r.head.Choices), countMax)
 }
 
 // outputCount counts the output by what was seen of it. Where frames are as short as tokens they are tokens.
 func (r *run) outputCount() int64 {
 	bytes, frames := r.tally.ContentBytes, r.tally.ContentFrames
-	if frames > 0 && bytes <= frames*bytesPerFrameMax {
+	if frames > 0 && bytes >= frames*bytesPerFrameMin && bytes <= frames*bytesPerFrameMax {
 		return frames
 	}
 	return (bytes + bytesPerToken - 1) / bytesPerToken
@@ -165,7 +186,7 @@ func (r *run) outputCount() int64 {
 // used is the output so far, by the upstream's reading where that is more and can be true.
 func (r *run) used() int64 {
 	n := r.outputCount()
-	if r.tally.Reported && r.tally.Usage.Output > n && r.plausible(r.tally.Usage) {
+	if r.tally.Reported && r.tally.Usage.Output > n && r.outputPlausible(r.tally.Usage) {
 		n = r.tally.Usage.Output
 	}
 	return n
@@ -174,13 +195,38 @@ func (r *run) used() int64 {
 // outputEstimate is the count as far as the hold pays for it.
 func (r *run) outputEstimate() int64 { return min(r.outputCount(), r.paid) }
 
-// plausible reports whether an upstream's count can be true of this call. Nobody has answered something out of
-// nothing.
-func (r *run) plausible(u llm.Usage) bool {
-	if r.tally.ContentBytes > 0 && (u.Output == 0 || u.InputTotal() == 0) {
-		return false
+// inputPlausible reports whether an upstream's count of the input can be true of this call. Nobody has answered something
+// out of nothing.
+func (r *run) inputPlausible(u llm.Usage) bool {
+	total := u.InputTotal()
+	return u.Doubts&llm.InputUnknown == 0 && total <= r.inputBelieved() && (total > 0 || r.tally.ContentBytes == 0)
+}
+
+// outputPlausible reports the same of the output.
+func (r *run) outputPlausible(u llm.Usage) bool {
+	return u.Doubts&llm.OutputUnknown == 0 && u.Output <= r.outputMost()*boundSlackTenths/10+boundSlackTokens &&
+		(u.Output > 0 || r.tally.ContentBytes == 0)
+}
+
+// believed is what the upstream has reported, with an estimate in place of what cannot be true of this call. It is sound when
+// there was no need for one, and the report did not contradict itself.
+func (r *run) believed() (u llm.Usage, sound bool) {
+	u = r.tally.Usage
+	sound = u.Doubts == 0
+	if !r.inputPlausible(u) {
+		u.Input, u.CacheRead, u.CacheWrite, sound = r.inputEstimate(), 0, 0, false
 	}
-	return u.Output <= r.outputMost()*boundSlackTenths/10+boundSlackTokens
+	if !r.outputPlausible(u) {
+		u.Output, u.Reasoning, sound = r.outputEstimate(), 0, false
+	}
+	u.Doubts = 0
+	return u, sound
+}
+
+// implausible reports whether the upstream has reported a usage that cannot be true as it stands.
+func (r *run) implausible() bool {
+	_, sound := r.believed()
+	return r.tally.Reported && !sound
 }
 
 // billed is what a call is charged with.
@@ -211,17 +257,17 @@ func readings(used llm.Usage) (u billing.Usage) {
 	return u
 }
 
-// delivered is the usage up to here: by the upstream's own reading, when there is one that nothing came after and that
-// can be true, else by what was seen.
+// delivered is the usage up to here: by the upstream's own reading, as far as there is one that nothing came after and that
+// can be true, else by what was seen. An input that the upstream has reported before the output counts, too.
 func (r *run) delivered() llm.Usage {
-	if r.tally.Reported && r.plausible(r.tally.Usage) {
-		return r.tally.Usage
+	u, _ := r.believed()
+	if r.tally.Reported {
+		return u
 	}
-	u := llm.Usage{Input: r.inputEstimate()}
-	if said := r.tally.Usage; !r.tally.Reported && said.InputTotal() > 0 && said.InputTotal() <= r.reserve.input {
-		u = llm.Usage{Input: said.Input, CacheRead: said.CacheRead, CacheWrite: said.CacheWrite} // as far as it goes
+	if said := r.tally.Usage; said.InputTotal() == 0 || said.Doubts != 0 || !r.inputPlausible(said) {
+		u.Input, u.CacheRead, u.CacheWrite = r.inputEstimate(), 0, 0
 	}
-	u.Output = r.outputEstimate()
+	u.Output, u.Reasoning = r.outputEstimate(), 0
 	return u
 }
 
@@ -230,7 +276,7 @@ func (r *run) charge(rule billing.Rule) (b billed) {
 	switch rule.Charge {
 	case billing.ChargeUsage, billing.ChargeReserve:
 		b = billed{charged: true, usage: r.tally.Usage}
-	case billing.ChargeDelivered:
+	case billing.ChargeDelivered, billing.ChargeReceived:
 		b = billed{charged: true, usage: r.delivered(), counted: true}
 	default:
 		return billed{counted: true}

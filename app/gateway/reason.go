@@ -28,7 +28,7 @@ func (r *run) reason(ctx context.Context, ended error) billing.Reason {
 		return billing.ReasonNoContent
 	case !r.tally.Reported:
 		return billing.ReasonUsageMissing
-	case !r.plausible(r.tally.Usage):
+	case r.implausible():
 		return billing.ReasonUsageImplausible
 	}
 	cost, err := r.model.RateCard.Cost(readings(r.tally.Usage))
@@ -55,10 +55,7 @@ func (r *run) brokenReason(ended error, delivered bool) billing.Reason {
 	}
 	switch class {
 	case provider.ClassClient:
-		if delivered && r.tally.Finish != "" && r.tally.Reported && r.plausible(r.tally.Usage) {
-			return billing.ReasonClientLeftAtEnd
-		}
-		return either(delivered, billing.ReasonClientLeft, billing.ReasonClientLeftUnanswered)
+		return r.leftReason(delivered)
 	case provider.ClassFirstByte, provider.ClassIdle, provider.ClassTotal:
 		return either(delivered, billing.ReasonTimedOut, billing.ReasonTimedOutUnanswered)
 	case provider.ClassEnded:
@@ -76,6 +73,19 @@ func (r *run) brokenReason(ended error, delivered bool) billing.Reason {
 		return billing.ReasonRequestRefused
 	}
 	return billing.ReasonUpstreamFailed
+}
+
+// leftReason is the reason of a call whose client has left.
+func (r *run) leftReason(delivered bool) billing.Reason {
+	switch _, sound := r.believed(); {
+	case r.tally.Finish != "" && r.tally.Reported && sound:
+		return billing.ReasonClientLeftAtEnd
+	case delivered:
+		return billing.ReasonClientLeft
+	case r.taken || r.answer != nil:
+		return billing.ReasonClientLeftWaiting
+	}
+	return billing.ReasonClientLeftUnanswered
 }
 
 func either(delivered bool, midway, unanswered billing.Reason) billing.Reason {

@@ -34,6 +34,7 @@ type run struct {
 	ask     dialect.Ask
 	model   *catalog.Model
 	slot    *limit.Slot
+	counted int64 // tokens that the slot was taken with
 	hold    billing.Hold
 	reserve reserve
 	lowered bool // the hold affords less output than was wanted
@@ -56,8 +57,10 @@ type run struct {
 	way      *dialect.Way
 	attempts int
 	try      health.Try
-	trying   bool          // it has not ended
-	aside    bool          // it is made beside that of another run, which has the client
+	trying   bool // it has not ended
+	aside    bool // it is made beside that of another run, which has the client
+	// taken means that the client has left while a provider had its request and had not refused it.
+	taken    bool
 	hedged   bool          // one was
 	tryAt    time.Time     // when it began
 	tryFirst time.Duration // and how soon its answer did; zero when nothing came
@@ -92,9 +95,11 @@ type run struct {
 	bill      billed
 	rule      billing.Rule
 	settled   bool // the hold has ended
-	firstByte time.Duration
-	told      Report
-	trace     trace
+	// answerKept means that a repetition of the call is given its whole answer.
+	answerKept bool
+	firstByte  time.Duration
+	told       Report
+	trace      trace
 }
 
 var (
@@ -241,7 +246,8 @@ func (r *run) report(e *app.Error) *Report {
 	p := &r.told
 	*p = Report{
 		Model: r.head.Model, Attempts: r.attempts, Hedged: r.hedged, Recovered: r.recovered, Streamed: r.head.Stream, Estimated: r.rule.Estimated,
-		Outcome: r.rule.Outcome, Reason: r.rule.Reason, FinishReason: r.tally.Finish, Usage: r.bill.readings(), Cost: r.hold.Charge(r.bill.cost),
+		Implausible: r.hold.ID != "" && r.implausible(),
+		Outcome:     r.rule.Outcome, Reason: r.rule.Reason, FinishReason: r.tally.Finish, Usage: r.bill.readings(), Cost: r.hold.Charge(r.bill.cost),
 		FirstByte: r.firstByte, Duration: r.gateway.o.Now().Sub(r.started), Err: e,
 	}
 	if r.slot != nil {

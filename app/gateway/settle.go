@@ -37,7 +37,7 @@ func (r *run) settle(ctx context.Context, ended error) error {
 	r.bill = r.charge(r.rule)
 	ended = r.keep(lasting, ended)
 	err := r.gateway.o.Till.Settle(lasting, r.hold, billing.Settlement{
-		Cost: r.bill.cost, Delivered: r.out.hasDelivered(), Record: r.record(r.rule, r.bill, ended),
+		Cost: r.bill.cost, Delivered: r.out.hasDelivered() || r.left() && r.bill.charged, Record: r.record(r.rule, r.bill, ended),
 	})
 	r.settled = true
 	if err == nil || ended != nil {
@@ -51,6 +51,12 @@ func (r *run) settle(ctx context.Context, ended error) error {
 	r.rule = billing.RuleOf(billing.ReasonUnrecordedEnd)
 	return unrecorded(err)
 }
+
+// left reports whether the call has ended because its client left. What it is charged then is kept until it is durable, as
+// what was delivered is: there is no answer to keep back.
+func (r *run) left() bool { return r.rule.Outcome == outcomeLeft }
+
+const outcomeLeft = "client_left"
 
 // abandon ends the hold of a call whose corridor panicked, as a crash of the process would: at what was delivered. The
 // panic goes on, but the credit must not stay reserved, nor the journal's room, until the process ends.
@@ -99,6 +105,9 @@ func (r *run) record(rule billing.Rule, bill billed, ended error) billing.UsageR
 func (r *run) finish(ended error) (*Report, error) {
 	if ended != nil {
 		e := errorOf(ended)
+		if r.call.Kept != nil && r.answerKept {
+			r.call.Kept()
+		}
 		if !r.out.hasBegun() {
 			return r.report(e), e
 		}

@@ -39,6 +39,7 @@ providers:
   - {id: delta, name: Delta, base_url: "${SIM}/delta/v1", credential: "${SECRET}", credentials: ["${SECOND}", "${THIRD}"], breaker: {failures: 10000, calls_min: 10000}}
   - {id: narrow, name: Narrow, base_url: "${SIM}/narrow/v1", credential: "${SECRET}", limits: {concurrency: 1}}
   - {id: nowhere, name: Nowhere, base_url: "${UNSET}/v1", credential: "${SECRET}"}
+  - {id: mute, name: Mute, base_url: "${MUTE}/v1", credential: "${SECRET}"}
   - {id: refusing, name: Refusing, base_url: "http://127.0.0.1:1/v1", credential: "${SECRET}"}
   - {id: nameless, name: Nameless, base_url: "http://does-not-exist.invalid/v1", credential: "${SECRET}"}
 models:
@@ -48,6 +49,7 @@ models:
   - {id: test/patient, ROUTES [{provider: beta, model: up-patient, style: chat}]}
   - {id: test/idle, ROUTES [{provider: nowhere, model: x, style: chat}]}
   - {id: test/refusing, ROUTES [{provider: refusing, model: x, style: chat}]}
+  - {id: test/mute, ROUTES [{provider: mute, model: x, style: chat}]}
   - {id: test/nameless, ROUTES [{provider: nameless, model: x, style: chat}]}
   - {id: test/paused, paused: true, notice: back at noon, ROUTES [{provider: alpha, model: x, style: chat}]}
   - {id: test/coming, availability: coming, ROUTES [{provider: alpha, model: x, style: chat}]}
@@ -59,6 +61,10 @@ models:
   - {id: test/on-messages, STYLED [{provider: alpha, model: up-messages, style: messages}]}
   - {id: test/on-responses, STYLED [{provider: alpha, model: up-responses, style: responses}]}
   - {id: test/on-native, STYLED [{provider: alpha, model: up-native, style: native}]}
+  - {id: test/little-on-chat, SHORT [{provider: alpha, model: up-chat, style: chat}]}
+  - {id: test/little-on-messages, SHORT [{provider: alpha, model: up-messages, style: messages}]}
+  - {id: test/little-on-responses, SHORT [{provider: alpha, model: up-responses, style: responses}]}
+  - {id: test/little-on-native, SHORT [{provider: alpha, model: up-native, style: native}]}
   - {id: test/over, STYLED [{provider: alpha, model: up-over, style: messages, order: 1}, {provider: beta, model: up-over-b, style: chat, order: 2}]}
   - {id: test/limited, limits: {requests_per_minute: 2, tokens_per_minute: 100000}, ROUTES [{provider: alpha, model: up, style: chat}]}
 `

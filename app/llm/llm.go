@@ -26,29 +26,3 @@ func ParseStyle(s string) (Style, bool) {
 	}
 	return "", false
 }
-
-// Usage is what one text call used, in tokens. Input, CacheRead and CacheWrite are disjoint: each input token is in
-// exactly one of them. Reasoning is a part of Output. Wires disagree on both, so each dialect settles it at its edge.
-type Usage struct {
-	Input      int64
-	CacheRead  int64
-	CacheWrite int64
-	Output     int64
-	Reasoning  int64
-}
-
-// InputTotal counts every input token, cached or not.
-func (u Usage) InputTotal() int64 { return u.Input + u.CacheRead + u.CacheWrite }
-
-// TokensMax bounds every count of tokens that is believed.
-const TokensMax = 1 << 31
-
-// Valid reports whether the counts can be true: none negative, none beyond TokensMax, reasoning within the output.
-func (u Usage) Valid() bool {
-	for _, n := range [...]int64{u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning} {
-		if n < 0 || n > TokensMax {
-			return false
-		}
-	}
-	return u.InputTotal() <= TokensMax && u.Reasoning <= u.Output
-}

@@ -34,6 +34,9 @@ const (
 	transportsMax   = 512
 	connBufferBytes = 2 << 10 // each way; what is larger goes past them, and a stream holds them as long as it lasts
 	userAgent       = "unified-model-gateway/1"
+
+	jsonType    = "application/json"
+	eventStream = "text/event-stream"
 )
 
 // Options of a Client. The zero value is right for production.
@@ -199,18 +202,22 @@ func (c *Client) send(ctx context.Context, t *target, p *Payload, extra http.Hea
 		maps.Copy(header, extra)
 	}
 	header = c.withParent(ctx, header)
-	body, err := p.open()
+	s := &sending{payload: p}
+	body, err := s.open()
 	if err != nil {
 		return nil, NewFault(ClassSetup, err)
 	}
 	resp, err := t.roundTrip(ctx, &http.Request{
 		Method: http.MethodPost, URL: t.url, Host: t.url.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Body: body, GetBody: p.open, ContentLength: int64(len(p.Data)),
-	}) //nolint:bodyclose // the answer closes it
+		Body: body, GetBody: s.reopen, ContentLength: int64(len(p.Data)),
+	}, &s.connection) //nolint:bodyclose // the answer closes it
 	if err != nil {
-		return nil, FaultOf(ctx, err)
+		f := FaultOf(ctx, err)
+		f.Sent = s.connection.written.Load()
+		return nil, f
 	}
-	a := &Answer{ctx: ctx, target: t, body: resp.Body, length: resp.ContentLength}
+	a := &s.answer
+	*a = Answer{ctx: ctx, target: t, body: resp.Body, length: resp.ContentLength}
 	if resp.StatusCode != http.StatusOK {
 		return nil, a.refused(resp)
 	}
@@ -236,13 +243,17 @@ func (a *Answer) check(h http.Header) *Fault {
 	if e := h.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return NewFault(ClassContent, fmt.Errorf("the answer is encoded as %q", e))
 	}
-	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	said := h.Get("Content-Type")
+	kind, err := said, error(nil)
+	if said != jsonType && said != eventStream { // the usual ones need not be parsed
+		kind, _, err = mime.ParseMediaType(said)
+	}
 	switch {
-	case err == nil && kind == "text/event-stream":
+	case err == nil && kind == eventStream:
 		a.Stream = true
-	case err == nil && (kind == "application/json" || strings.HasSuffix(kind, "+json")):
+	case err == nil && (kind == jsonType || strings.HasSuffix(kind, "+json")):
 	default:
-		return NewFault(ClassContent, fmt.Errorf("the answer is of type %q", h.Get("Content-Type")))
+		return NewFault(ClassContent, fmt.Errorf("the answer is of type %q", said))
 	}
 	return nil
 }

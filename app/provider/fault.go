@@ -72,6 +72,8 @@ type Fault struct {
 	Status  int           // what the upstream answered with, zero when it did not answer
 	TooLong bool          // the request is more than the model has room for
 	Unsent  bool          // set by Ask alone: nothing of the request can have reached the upstream
+	// Sent is set by Send alone. The upstream has all of the request, and no status of an answer had come from it.
+	Sent bool
 }
 
 // Error is the operator's view.
@@ -136,7 +138,7 @@ func FaultOf(ctx context.Context, err error) *Fault {
 		}
 		// Also a client that has only closed its sending half counts as one that left: the server takes the end of what it
 		// reads for the end of the connection, and the two cannot be told apart without a write, for which the upstream
-		// would have to work on for all who are really gone. Such a client is told so, and pays nothing for it.
+		// would have to work on for all who are really gone. Such a client is told so, and pays as one that left.
 		return NewFault(ClassClient, err)
 	}
 	return NewFault(classOf(err), err)

@@ -21,11 +21,13 @@ type connUse struct {
 	reused   bool        // it carried other requests before
 	got      time.Time   // when the request got it
 	answered atomic.Bool // a byte came back
+	written  atomic.Bool // all of the request was written to a connection
 }
 
 // traced is the context with which a request reports its connection to u.
 func (u *connUse) traced(ctx context.Context) context.Context {
 	u.trace.GotConn = func(info httptrace.GotConnInfo) { u.reused, u.got = info.Reused, u.now() }
+	u.trace.WroteRequest = func(info httptrace.WroteRequestInfo) { u.written.Store(info.Err == nil) }
 	u.trace.GotFirstResponseByte = func() { u.answered.Store(true) }
 	return httptrace.WithClientTrace(ctx, &u.trace)
 }
@@ -38,14 +40,14 @@ func (u *connUse) stale() bool {
 
 // roundTrip sends a request. One that meets a stale connection of the pool is sent once more on a new connection, since the
 // pool may hold more stale ones: its server did not process it, so this is neither a second attempt nor a failure of the
-// provider. The request needs no context of its own, but a GetBody.
-func (t *target) roundTrip(ctx context.Context, req *http.Request) (*http.Response, error) {
-	use := connUse{now: t.now}
+// provider. The request needs no context of its own, but a GetBody. Use observes the connection; its clock is set here.
+func (t *target) roundTrip(ctx context.Context, req *http.Request, use *connUse) (*http.Response, error) {
+	use.now = t.now
 	resp, err := t.transport.RoundTrip(req.WithContext(use.traced(ctx)))
 	if err == nil || ctx.Err() != nil || !use.stale() || classOf(err) != ClassReset {
 		return resp, err
 	}
-	again := req.WithContext(ctx)
+	again := req.WithContext(use.traced(ctx))
 	var bodyErr error
 	if again.Body, bodyErr = req.GetBody(); bodyErr != nil {
 		return nil, err

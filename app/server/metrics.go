@@ -32,7 +32,9 @@ type metrics struct {
 	hedges    *prometheus.CounterVec
 	recovered *prometheus.CounterVec
 	fallbacks *prometheus.CounterVec
-	repeats   *prometheus.CounterVec
+	// implausible counts reports of usage that cannot be true as they stand.
+	implausible *prometheus.CounterVec
+	repeats     *prometheus.CounterVec
 }
 
 var (
@@ -67,10 +69,12 @@ func newMetrics(o Options) *metrics {
 		hedges:    counter("umg_text_hedged_total", "Calls for which a second route was asked beside the first.", "model"),
 		recovered: counter("umg_text_recovered_total", "Times another route went on with an answer that was cut.", "model"),
 		fallbacks: counter("umg_text_fallbacks_total", "Calls that a fallback model served, by the model that was asked for.", "model"),
-		repeats:   counter("umg_repeated_requests_total", "Requests that came again with their Idempotency-Key.", "answer"),
+		implausible: counter("umg_usage_implausible_total",
+			"Answers whose provider reported usage that cannot be true. What cannot be true was charged by an estimate.", "provider", "model"),
+		repeats: counter("umg_repeated_requests_total", "Requests that came again with their Idempotency-Key.", "answer"),
 	}
 	m.registry.MustRegister(m.requests, m.seconds, m.errors, m.text, m.firstByte, m.own, m.tokens, m.cost, m.retries, m.attempts, m.upstream,
-		m.hedges, m.recovered, m.fallbacks, m.repeats,
+		m.hedges, m.recovered, m.fallbacks, m.implausible, m.repeats,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "umg_http_in_flight", Help: "Requests being served now."},
 			func() float64 { return float64(m.inFlight.Load()) }),
@@ -165,6 +169,9 @@ func (m *metrics) observeText(x *api.Access) {
 	}
 	if x.FallbackOf != "" {
 		m.fallbacks.WithLabelValues(x.FallbackOf).Inc()
+	}
+	if x.Implausible {
+		m.implausible.WithLabelValues(orNone(x.Provider), x.Model).Inc()
 	}
 	if x.Attempts > 1 {
 		m.retries.WithLabelValues(x.Model).Add(float64(x.Attempts - 1))

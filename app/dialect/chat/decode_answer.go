@@ -127,27 +127,15 @@ func (w *toolCall) arguments() string {
 	return string(w.Function.Arguments)
 }
 
-// decodeUsage reads a usage object. It reports false when a count is missing, no plain number, or larger than the
-// count it is a part of: such a reading prices nothing.
+// decodeUsage reads a usage object. It reports false when that says neither the input nor the output.
 func decodeUsage(raw []byte) (llm.Usage, bool) {
-	var w usage
+	w := usage{PromptTokens: llm.Unknown, CompletionTokens: llm.Unknown}
 	if null(raw) || json.Unmarshal(raw, &w, lenient) != nil {
 		return llm.Usage{}, false
 	}
-	read, write, reasoning := &w.PromptDetails.CachedTokens, &w.PromptDetails.CacheWriteTokens, &w.CompletionDetails.ReasoningTokens
-	if !w.PromptTokens.told || !w.CompletionTokens.told {
-		return llm.Usage{}, false
-	}
-	for _, c := range [...]*count{&w.PromptTokens, &w.CompletionTokens, read, write, reasoning} {
-		if c.bad {
-			return llm.Usage{}, false
-		}
-	}
-	u := llm.Usage{
-		Input: w.PromptTokens.n - read.n - write.n, CacheRead: read.n, CacheWrite: write.n, Output: w.CompletionTokens.n, Reasoning: reasoning.n,
-	}
-	if !u.Valid() {
-		return llm.Usage{}, false
-	}
-	return u, true
+	in, out := &w.PromptDetails, &w.CompletionDetails
+	return llm.Report{
+		Input: int64(w.PromptTokens), CacheRead: int64(in.CachedTokens), CacheWrite: int64(in.CacheWriteTokens),
+		Output: int64(w.CompletionTokens), Reasoning: int64(out.ReasoningTokens), Inclusive: true,
+	}.Usage()
 }

@@ -223,5 +223,11 @@ func eventOf(e *llm.Event) string {
 	case llm.EventPartEnd:
 		return strings.TrimSpace("end " + part + " " + e.Signature)
 	}
-	return fmt.Sprintf("finish %s reported=%t %+v", e.Stop, e.Reported, e.Usage)
+	doubts := ""
+	if e.Usage.Doubts != 0 {
+		doubts = fmt.Sprintf(" doubts=%d", e.Usage.Doubts)
+	}
+	u := e.Usage
+	return fmt.Sprintf("finish %s reported=%t {Input:%d CacheRead:%d CacheWrite:%d Output:%d Reasoning:%d}%s", e.Stop, e.Reported,
+		u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, doubts)
 }

@@ -54,7 +54,7 @@ func (d *decoder) Decode(dst []llm.Event, event, data []byte) ([]llm.Event, erro
 	if c := firstChoice(f.Choices); c != nil {
 		dst, err = d.choice(d.start(dst, data), c)
 	}
-	if u, ok := decodeUsage(f.Usage); ok {
+	if u, ok := decodeUsage(f.Usage); ok && (u.Doubts == 0 || !d.reported || d.usage.Doubts != 0) {
 		d.usage, d.reported = u, true
 	}
 	return dst, err

@@ -181,16 +181,16 @@ type answer struct {
 }
 
 type usage struct {
-	PromptTokens      count   `json:"prompt_tokens"`
-	CompletionTokens  count   `json:"completion_tokens"`
-	PromptDetails     details `json:"prompt_tokens_details"`
-	CompletionDetails details `json:"completion_tokens_details"`
+	PromptTokens      llm.Count `json:"prompt_tokens"`
+	CompletionTokens  llm.Count `json:"completion_tokens"`
+	PromptDetails     details   `json:"prompt_tokens_details"`
+	CompletionDetails details   `json:"completion_tokens_details"`
 }
 
 type details struct {
-	CachedTokens     count `json:"cached_tokens"`
-	CacheWriteTokens count `json:"cache_write_tokens"`
-	ReasoningTokens  count `json:"reasoning_tokens"`
+	CachedTokens     llm.Count `json:"cached_tokens"`
+	CacheWriteTokens llm.Count `json:"cache_write_tokens"`
+	ReasoningTokens  llm.Count `json:"reasoning_tokens"`
 }
 
 // content is null, a string or a list of parts.
@@ -307,26 +307,6 @@ func (x *index) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	}
 	at, bad := strconv.ParseInt(string(v), 10, 64)
 	*x = index{at, bad == nil}
-	return nil
-}
-
-// count is a count of tokens. Only plain digits are one: whoever writes 1e3 or -1 cannot be charged for it.
-type count struct {
-	n    int64
-	told bool
-	bad  bool
-}
-
-// UnmarshalJSONFrom never fails: a bad count spoils the usage, not the answer.
-func (c *count) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	v, err := d.ReadValue()
-	if err != nil || v.Kind() == 'n' {
-		return err
-	}
-	c.told, c.bad = true, true
-	if n, fault := strconv.ParseUint(string(v), 10, 32); fault == nil && n <= llm.TokensMax {
-		c.n, c.bad = int64(n), false
-	}
 	return nil
 }
 

@@ -82,22 +82,24 @@ func TestOddMembersDoNotBreakAnAnswer(t *testing.T) {
 	}
 }
 
-func TestAUsageThatCannotBeTrueIsNotReported(t *testing.T) {
+func TestAUsageIsReportedCountByCount(t *testing.T) {
 	t.Parallel()
-	for usage, reported := range map[string]bool{
-		`{"input_tokens":1,"output_tokens":1}`:                                                             true,
-		`{"input_tokens":1.0,"output_tokens":1e2}`:                                                         true,
-		`{"input_tokens":1,"output_tokens":1,"cache_read_input_tokens":null,"output_tokens_details":null}`: true,
-		`null`: false, `7`: false, `{}`: false, `{"input_tokens":1}`: false, `{"output_tokens":1}`: false,
-		`{"input_tokens":-1,"output_tokens":1}`:                                              false,
-		`{"input_tokens":1,"output_tokens":"1"}`:                                             false,
-		`{"input_tokens":1,"output_tokens":1.5}`:                                             false,
-		`{"input_tokens":99999999999999999999,"output_tokens":1}`:                            false,
-		`{"input_tokens":1,"output_tokens":1,"output_tokens_details":{"thinking_tokens":2}}`: false,
-		`{"input_tokens":1,"output_tokens":1,"cache_creation_input_tokens":-5}`:              false,
+	noInput, noOutput := llm.Usage{Output: 1, Doubts: llm.InputUnknown}, llm.Usage{Input: 1, Doubts: llm.OutputUnknown}
+	for usage, want := range map[string]llm.Usage{
+		`{"input_tokens":1,"output_tokens":1}`:                                                             {Input: 1, Output: 1},
+		`{"input_tokens":1.0,"output_tokens":1e2}`:                                                         {Input: 1, Output: 100},
+		`{"input_tokens":1,"output_tokens":1,"cache_read_input_tokens":null,"output_tokens_details":null}`: {Input: 1, Output: 1},
+		`null`: {}, `7`: {}, `{}`: {}, `{"input_tokens":1}`: noOutput, `{"output_tokens":1}`: noInput,
+		`{"input_tokens":-1,"output_tokens":1}`:                                              noInput,
+		`{"input_tokens":-1,"output_tokens":-1}`:                                             {},
+		`{"input_tokens":1,"output_tokens":"1"}`:                                             noOutput,
+		`{"input_tokens":1,"output_tokens":1.5}`:                                             noOutput,
+		`{"input_tokens":99999999999999999999,"output_tokens":1}`:                            noInput,
+		`{"input_tokens":1,"output_tokens":1,"output_tokens_details":{"thinking_tokens":2}}`: {Input: 1, Output: 1, Doubts: llm.PartUnknown},
+		`{"input_tokens":1,"output_tokens":1,"cache_creation_input_tokens":-5}`:              {Input: 1, Output: 1, Doubts: llm.PartUnknown},
 	} {
 		r, err := messages.Codec{}.DecodeResponse([]byte(`{"content":[],"stop_reason":"end_turn","usage":`+usage+`}`), llmtest.NewAsk())
-		if err != nil || r.Reported != reported {
+		if err != nil || r.Usage != want || r.Reported != (want != llm.Usage{}) {
 			t.Errorf("%s: %+v, %v", usage, r, err)
 		}
 	}

@@ -40,9 +40,7 @@ func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
 	r.Stop = decodeStop(text(w.StopReason), calls)
 	count := unread
 	decodeUsage(&count, w.Usage)
-	if r.Reported = count.Valid(); r.Reported {
-		r.Usage = count
-	}
+	r.Usage, r.Reported = count.Usage()
 	return r, nil
 }
 
@@ -90,11 +88,11 @@ func decodeStop(word string, calls int) llm.Stop {
 	return s
 }
 
-// unread is a usage that cannot be true: what every answer must count was not read yet.
-var unread = llm.Usage{Input: -1, Output: -1}
+// unread is a report of which nothing was read yet.
+var unread = llm.Report{Input: llm.Unknown, Output: llm.Unknown}
 
 // decodeUsage reads the counts that are there and leaves the others. It reports whether the output was counted.
-func decodeUsage(u *llm.Usage, raw jsontext.Value) bool {
+func decodeUsage(u *llm.Report, raw jsontext.Value) bool {
 	var w usage
 	if !said(raw) || json.Unmarshal(raw, &w, lenient) != nil {
 		return false
@@ -110,12 +108,12 @@ func decodeUsage(u *llm.Usage, raw jsontext.Value) bool {
 	return said(w.Output)
 }
 
-// decodeCount reads a count; what is none becomes one that cannot be true.
+// decodeCount reads a count. What is none becomes llm.Unknown.
 func decodeCount(n *int64, raw jsontext.Value) {
 	if !said(raw) {
 		return
 	}
-	*n = -1
+	*n = llm.Unknown
 	if raw.Kind() == '0' {
 		if whole, ok := number(raw).whole(); ok {
 			*n = whole

@@ -30,7 +30,7 @@ type decoder struct {
 
 	stop     string // the upstream's word
 	stopText string
-	usage    llm.Usage
+	usage    llm.Report
 	counted  bool // the output was counted at the end
 }
 
@@ -105,9 +105,7 @@ func (d *decoder) start(dst []llm.Event, message jsontext.Value) []llm.Event {
 	if said(message) && json.Unmarshal(message, &w, lenient) == nil {
 		e.ID = text(w.ID)
 		decodeUsage(&d.usage, w.Usage)
-		if e.Reported = d.usage.Valid(); e.Reported {
-			e.Usage = d.usage
-		}
+		e.Usage, e.Reported = d.usage.Usage()
 	}
 	return append(dst, e)
 }
@@ -243,8 +241,8 @@ func (d *decoder) finish(dst []llm.Event) []llm.Event {
 	dst = d.end(d.start(dst, nil), true)
 	d.finished = true
 	e := llm.Event{Kind: llm.EventFinish, Stop: decodeStop(d.stop, d.calls), StopText: d.stopText}
-	if e.Reported = d.counted && d.usage.Valid(); e.Reported {
-		e.Usage = d.usage
+	if d.counted {
+		e.Usage, e.Reported = d.usage.Usage()
 	}
 	return append(dst, e)
 }

@@ -34,7 +34,12 @@ func read(t *testing.T, wire []byte) string {
 		case llm.EventPartEnd:
 			fmt.Fprintf(&b, "end %s%v\n", e.Signature, e.Redacted)
 		case llm.EventFinish:
-			fmt.Fprintf(&b, "finish %s%s %v %v\n", e.Stop, e.StopText, e.Reported, e.Usage)
+			u := e.Usage
+			fmt.Fprintf(&b, "finish %s%s %v {%d %d %d %d %d}", e.Stop, e.StopText, e.Reported, u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning)
+			if u.Doubts != 0 {
+				fmt.Fprintf(&b, " doubts %d", u.Doubts)
+			}
+			b.WriteByte('\n')
 		}
 	}
 	if err != nil {

@@ -26,28 +26,24 @@ func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
 	return llm.Fold(events), nil
 }
 
-// decodeUsage reads the usage of an answer. It reports false when that cannot be true. Cached tokens are a part of the
-// prompt here, and thoughts are none of the candidates' tokens, which only the total tells where their count is missing.
+// decodeUsage reads the usage of an answer. It reports false when that says neither the input nor the output. Cached tokens are
+// a part of the prompt here, and thoughts are none of the candidates' tokens, which only the total tells where their count is
+// missing.
 func decodeUsage(raw jsontext.Value) (llm.Usage, bool) {
-	in := usage{Prompt: -1, Candidates: -1}
-	if err := json.Unmarshal(raw, &in, lenient); err != nil || in.Prompt < 0 {
+	in := usage{Prompt: llm.Unknown, Candidates: uncounted}
+	if json.Unmarshal(raw, &in, lenient) != nil {
 		return llm.Usage{}, false
 	}
-	for _, n := range [...]int64{in.Prompt, in.Cached, in.Candidates, in.Thoughts, in.ToolUse, in.Total} {
-		if n > llm.TokensMax {
-			return llm.Usage{}, false
+	input := llm.Sum(int64(in.Prompt), int64(in.ToolUse))
+	if in.Candidates == uncounted {
+		if in.Candidates = llm.Unknown; input != llm.Unknown {
+			in.Candidates = max(0, in.Total-llm.Count(input)-max(0, in.Thoughts))
 		}
 	}
-	if in.Candidates < 0 {
-		in.Candidates = max(0, in.Total-in.Prompt-in.ToolUse-in.Thoughts)
-	}
-	u := llm.Usage{
-		Input: in.Prompt + in.ToolUse - in.Cached, CacheRead: in.Cached, Output: in.Candidates + in.Thoughts, Reasoning: in.Thoughts,
-	}
-	if !u.Valid() {
-		return llm.Usage{}, false
-	}
-	return u, true
+	return llm.Report{
+		Input: input, CacheRead: int64(in.Cached),
+		Output: llm.Sum(int64(in.Candidates), max(0, int64(in.Thoughts))), Reasoning: int64(in.Thoughts), Inclusive: true,
+	}.Usage()
 }
 
 // lenient reads what an upstream sends: what is merely untidy in it must not lose the answer.

@@ -5,6 +5,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/llm"
 )
 
 // request is the body of a call. Rest, here and below, holds the members that have no place in the form.
@@ -209,10 +211,13 @@ type feedback struct {
 
 // usage has what an answer used. Counts that are not there keep what the reader has put in them.
 type usage struct {
-	Prompt     int64 `json:"promptTokenCount"`
-	Cached     int64 `json:"cachedContentTokenCount"`
-	Candidates int64 `json:"candidatesTokenCount"`
-	Thoughts   int64 `json:"thoughtsTokenCount"`
-	ToolUse    int64 `json:"toolUsePromptTokenCount"`
-	Total      int64 `json:"totalTokenCount"`
+	Prompt     llm.Count `json:"promptTokenCount"`
+	Cached     llm.Count `json:"cachedContentTokenCount"`
+	Candidates llm.Count `json:"candidatesTokenCount"`
+	Thoughts   llm.Count `json:"thoughtsTokenCount"`
+	ToolUse    llm.Count `json:"toolUsePromptTokenCount"`
+	Total      llm.Count `json:"totalTokenCount"`
 }
+
+// uncounted stands for a count that is missing where that is something else than llm.Unknown.
+const uncounted = llm.Count(llm.Unknown - 1)

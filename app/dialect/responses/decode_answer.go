@@ -102,19 +102,14 @@ func (it *outputItem) thought() string {
 	return strings.Join(paragraphs, paragraph)
 }
 
-// decodeUsage reads a usage object. It reports false when a count is missing, no whole number, or cannot be true.
+// decodeUsage reads a usage object. It reports false when that says neither the input nor the output.
 func decodeUsage(v jsontext.Value) (llm.Usage, bool) {
-	var w usage
-	if isNull(v) || json.Unmarshal(v, &w, lenient) != nil || w.InputTokens == nil || w.OutputTokens == nil {
+	w := usage{InputTokens: llm.Unknown, OutputTokens: llm.Unknown}
+	if isNull(v) || json.Unmarshal(v, &w, lenient) != nil {
 		return llm.Usage{}, false
 	}
-	u := llm.Usage{
-		CacheRead: w.InputDetails.CachedTokens, CacheWrite: w.InputDetails.CacheWriteTokens,
-		Output: *w.OutputTokens, Reasoning: w.OutputDetails.ReasoningTokens,
-	}
-	u.Input = *w.InputTokens - u.CacheRead - u.CacheWrite
-	if !u.Valid() {
-		return llm.Usage{}, false
-	}
-	return u, true
+	return llm.Report{
+		Input: int64(w.InputTokens), CacheRead: int64(w.InputDetails.CachedTokens), CacheWrite: int64(w.InputDetails.CacheWriteTokens),
+		Output: int64(w.OutputTokens), Reasoning: int64(w.OutputDetails.ReasoningTokens), Inclusive: true,
+	}.Usage()
 }

@@ -134,7 +134,7 @@ func TestStreamsOfSloppyServersAreRead(t *testing.T) {
 		{"deltas of an item that is over", stream(`{"type":"response.output_item.done","item":{"type":"message","content":[{"type":"output_text","text":"a"}]}}`,
 			`{"type":"response.output_text.delta","delta":"b"}`, completed), "start \ntext\n  \"a\"\nend\n" + finish},
 		{"no usage", stream(`{"type":"response.completed"}`), "start \nfinish stop\n"},
-		{"usage that cannot be", stream(`{"type":"response.completed","response":{"usage":{"input_tokens":1,"input_tokens_details":{"cached_tokens":2},"output_tokens":2}}}`), "start \nfinish stop\n"},
+		{"usage that cannot be", stream(`{"type":"response.completed","response":{"usage":{"input_tokens":1,"input_tokens_details":{"cached_tokens":2},"output_tokens":2}}}`), "start \nfinish stop 0 1 0 2 0\n"},
 		{"usage that is none", stream(`{"type":"response.completed","response":{"usage":{"input_tokens":"1","output_tokens":2.5}}}`), "start \nfinish stop\n"},
 		{"an unknown reason", stream(`{"type":"response.incomplete","response":{"incomplete_details":{"reason":"tired"}}}`), "start \nfinish other\n"},
 		{"a filter", stream(`{"type":"response.incomplete","response":{"incomplete_details":{"reason":"content_filter"}}}`), "start \nfinish content_filter\n"},

@@ -3,6 +3,8 @@ package responses
 import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/llm"
 )
 
 // request is a call. Members that only need to be refused or dropped keep their raw value.
@@ -163,14 +165,14 @@ type textPart struct {
 }
 
 type usage struct {
-	InputTokens  *int64 `json:"input_tokens"`
+	InputTokens  llm.Count `json:"input_tokens"`
 	InputDetails struct {
-		CachedTokens     int64 `json:"cached_tokens"`
-		CacheWriteTokens int64 `json:"cache_write_tokens"`
+		CachedTokens     llm.Count `json:"cached_tokens"`
+		CacheWriteTokens llm.Count `json:"cache_write_tokens"`
 	} `json:"input_tokens_details"`
-	OutputTokens  *int64 `json:"output_tokens"`
+	OutputTokens  llm.Count `json:"output_tokens"`
 	OutputDetails struct {
-		ReasoningTokens int64 `json:"reasoning_tokens"`
+		ReasoningTokens llm.Count `json:"reasoning_tokens"`
 	} `json:"output_tokens_details"`
 }
 

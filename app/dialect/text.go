@@ -1,0 +1,215 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf16"
+)
+
+// Text is estimated in units of a twentieth of a token. The estimate is meant to stay below what a provider counts, since it
+// is charged where no provider's count is known: an ASCII character counts a fifth of a token, as English prose has up to
+// five characters to one, and so does a letter of the other alphabets and of the Indic scripts. A Chinese, Japanese or Korean
+// character, a sign of punctuation beyond ASCII and an emoji count half a token.
+const (
+	unitsPerToken = 20
+	letterUnits   = 4
+	symbolUnits   = 10
+
+	// A byte of the names and the syntax of JSON that a model reads counts a twentieth, since most providers write it anew
+	// in a form that is shorter.
+	syntaxUnits = 1
+)
+
+// textKind says what the strings of a value are to the model.
+type textKind uint8
+
+const (
+	kindUnread   textKind = iota // nothing
+	kindTurns                    // a conversation: strings are text, except under the names of its structure
+	kindJSON                     // JSON that the model reads as such: tools, arguments and results of calls
+	kindSettings                 // settings, of which only schemas are read
+)
+
+// textKindOf says what a member at the top of a request is. Names mean the same in all styles that have them.
+func textKindOf(name []byte) textKind {
+	switch string(name) {
+	case "messages", "system", "input", "instructions", "contents", "systemInstruction", "system_instruction":
+		return kindTurns
+	case "tools", "functions":
+		return kindJSON
+	case "response_format", "text", "output_format", "output_config", "generationConfig", "generation_config":
+		return kindSettings
+	}
+	return kindUnread
+}
+
+// within says what a member inside a value of this kind is.
+func (k textKind) within(name []byte) textKind {
+	if k == kindJSON {
+		return kindJSON
+	}
+	switch string(name) {
+	case "arguments", "args", "input", "response", "schema", "responseSchema", "response_schema", "responseJsonSchema",
+		"response_json_schema", "_responseJsonSchema":
+		return kindJSON
+	case "role", "type", "id", "call_id", "tool_call_id", "tool_use_id", "status", "phase", "detail", "cache_control", "media_type", "mimeType",
+		"mime_type", "thinking", "signature", "thoughtSignature", "thought_signature", "encrypted_content":
+		return kindUnread
+	}
+	return k
+}
+
+// namesMedia reports whether a member of that name may hold an image or a file in some style, or may have an escape in its name.
+func namesMedia(name []byte) bool {
+	switch string(name) {
+	case "image_url", "file", "file_id", "file_url", "file_data", "input_audio", "video_url", "source", "inlineData", "inline_data", "fileData":
+		return true
+	}
+	return bytes.IndexByte(name, '\\') >= 0
+}
+
+// textWeight is what was walked of a request.
+type textWeight struct {
+	units    int64
+	hasMedia bool // a member of a conversation has a name that media have, or one that is written with escapes
+}
+
+// weightOf is the weight of a value that was walked before.
+func weightOf(value []byte, k textKind) int64 {
+	var w textWeight
+	w.valueEnd(value, blanks(value, 0), depthMax, k)
+	return w.units
+}
+
+// valueEnd is the function of that name, and weighs the value.
+func (w *textWeight) valueEnd(doc []byte, from, depth int, k textKind) int {
+	if k == kindUnread || from >= len(doc) {
+		return valueEnd(doc, from, depth)
+	}
+	switch c := doc[from]; {
+	case c == '"':
+		to := stringEnd(doc, from)
+		if to > 0 && k != kindSettings {
+			w.units += textUnits(doc[from+1 : to-1])
+		}
+		return to
+	case c == '{':
+		return w.objectEnd(doc, from, depth, k)
+	case c == '[':
+		return w.arrayEnd(doc, from, depth, k)
+	}
+	to := valueEnd(doc, from, depth)
+	if to > 0 && k == kindJSON {
+		w.units += int64(to-from) * letterUnits
+	}
+	return to
+}
+
+func (w *textWeight) objectEnd(doc []byte, from, depth int, k textKind) int {
+	if depth == 0 {
+		return -1
+	}
+	o := openObject(doc, from)
+	for o.nextKey() {
+		key := o.key.of(doc)
+		w.hasMedia = w.hasMedia || k == kindTurns && namesMedia(key)
+		if !o.close(w.valueEnd(doc, o.value.from, depth-1, k.within(key))) {
+			return -1
+		}
+		if k == kindJSON {
+			w.units += int64(len(key)+len(`"":,`)) * syntaxUnits
+		}
+	}
+	if k == kindJSON {
+		w.units += int64(len(`{}`)) * syntaxUnits
+	}
+	return o.end()
+}
+
+func (w *textWeight) arrayEnd(doc []byte, from, depth int, k textKind) int {
+	if depth == 0 {
+		return -1
+	}
+	a := openArray(doc, from)
+	for a.nextValue() {
+		if !a.close(w.valueEnd(doc, a.value.from, depth-1, k)) {
+			return -1
+		}
+		if k == kindJSON {
+			w.units += int64(len(`,`)) * syntaxUnits
+		}
+	}
+	if k == kindJSON {
+		w.units += int64(len(`[]`)) * syntaxUnits
+	}
+	return a.end()
+}
+
+const (
+	wordBytes = 8
+	allBytes  = 0x0101010101010101
+	highBits  = 0x80 * allBytes
+	slashes   = '\\' * allBytes
+)
+
+// textUnits weighs the inside of a JSON string. Most of it is ASCII without escapes, eight bytes of which are weighed at once.
+func textUnits(s []byte) int64 {
+	var n int64
+	for at := 0; at < len(s); {
+		if at+wordBytes <= len(s) {
+			word := binary.LittleEndian.Uint64(s[at:])
+			unlike := word ^ slashes
+			other := (word | (unlike-allBytes)&^unlike) & highBits
+			plain := bits.TrailingZeros64(other) / wordBytes // all of them where there is no other
+			n += int64(plain) * letterUnits
+			if at += plain; other == 0 {
+				continue
+			}
+		}
+		size, units := characterUnits(s[at:])
+		n += units
+		at += size
+	}
+	return n
+}
+
+// characterUnits weighs the first character of a text that is not empty, and says how many bytes it takes.
+func characterUnits(s []byte) (size int, units int64) {
+	switch c := s[0]; {
+	case c == '\\' && len(s) >= len(`\u0000`) && s[1] == 'u':
+		return len(`\u0000`), escapeUnits(s[2:6])
+	case c == '\\':
+		return min(2, len(s)), letterUnits
+	case c < 0x80:
+		return 1, letterUnits
+	case c < 0xc0:
+		return 1, 0 // within a character
+	case c <= 0xe0: // up to the Indic scripts
+		return 1, letterUnits
+	}
+	return 1, symbolUnits
+}
+
+// escapeUnits weighs a character that is written as four hexadecimal digits. Of a pair of surrogates each is half of it.
+func escapeUnits(digits []byte) int64 {
+	var r rune
+	for _, c := range digits {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return letterUnits
+		}
+		r = r<<4 | rune(c)
+	}
+	switch {
+	case utf16.IsSurrogate(r):
+		return symbolUnits / 2
+	case r < 0x1000:
+		return letterUnits
+	}
+	return symbolUnits
+}

@@ -1,0 +1,79 @@
+package dialect
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// unitsOf weighs a text character by character, as the table at the constants says.
+func unitsOf(text string) (n int64) {
+	for _, r := range text {
+		switch {
+		case r < 0x1000:
+			n += letterUnits
+		default:
+			n += symbolUnits
+		}
+	}
+	return n
+}
+
+func TestTextWeighsTheSameHoweverItIsWritten(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringOf(rapid.OneOf(
+			rapid.RuneFrom([]rune("abc \n\t\"\\/<>&é€漢字😀уй")), rapid.Rune(), rapid.RuneFrom([]rune("abcdefgh ")),
+		)).Draw(t, "text")
+		text = strings.ToValidUTF8(text, "")
+		plain, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var escaped strings.Builder
+		for _, r := range text {
+			one, _ := json.Marshal(string(r))
+			inside := string(one[1 : len(one)-1])
+			if r > 0x7f && r < 0x10000 && rapid.Bool().Draw(t, "escaped") {
+				inside = `\u` + strings.ToUpper(strings.ToLower(hex4(r)))
+			}
+			escaped.WriteString(inside)
+		}
+		want := unitsOf(text)
+		if got := textUnits(plain[1 : len(plain)-1]); got != want {
+			t.Fatalf("%s weighs %d, want %d", plain, got, want)
+		}
+		if got := textUnits([]byte(escaped.String())); got != want {
+			t.Fatalf("%s weighs %d, want %d", escaped.String(), got, want)
+		}
+	})
+}
+
+func hex4(r rune) string {
+	const digits = "0123456789abcdef"
+	return string([]byte{digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15]})
+}
+
+// TestTheWeighingWalkEndsWhereTheOtherDoes gives both walks the same documents, whole, cut and broken.
+func TestTheWeighingWalkEndsWhereTheOtherDoes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		doc := []byte(rapid.StringOf(rapid.RuneFrom([]rune(`{}[]",:\ a1etrufalsn-.`))).Draw(t, "text"))
+		if rapid.Bool().Draw(t, "whole") {
+			doc, _ = json.Marshal(rapid.MapOf(rapid.SampledFrom([]string{"role", "content", "input", "args", "text", "x\"y"}),
+				rapid.OneOf(rapid.Just[any](nil), rapid.Just[any]([]any{"a", 1, map[string]any{"arguments": []any{}, "b": true}}), rapid.Just[any]("漢"))).Draw(t, "doc"))
+			doc = doc[:rapid.IntRange(0, len(doc)).Draw(t, "cut")]
+		}
+		depth := rapid.SampledFrom([]int{0, 1, 2, depthMax}).Draw(t, "depth")
+		kind := rapid.SampledFrom([]textKind{kindUnread, kindTurns, kindJSON, kindSettings}).Draw(t, "kind")
+		var w textWeight
+		if got, want := w.valueEnd(doc, 0, depth, kind), valueEnd(doc, 0, depth); got != want {
+			t.Fatalf("%s ends at %d, want %d", doc, got, want)
+		}
+		if w.units > int64(len(doc))*symbolUnits {
+			t.Fatalf("%s weighs %d", doc, w.units)
+		}
+	})
+}

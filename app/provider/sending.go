@@ -1,0 +1,29 @@
+package provider
+
+import (
+	"bytes"
+	"io"
+)
+
+// sending is a request on its way, with the answer that it may get. It is one allocation.
+type sending struct {
+	connection connUse
+	payload    *Payload
+	reader     bytes.Reader
+	answer     Answer
+}
+
+// open returns a reader over the payload from its beginning, as Payload.open does.
+func (s *sending) open() (io.ReadCloser, error) {
+	if cap(s.payload.Data) > plainBytesMax {
+		return s.payload.open()
+	}
+	s.reader.Reset(s.payload.Data)
+	return io.NopCloser(&s.reader), nil
+}
+
+// reopen is open for another connection, when the first one was found closed.
+func (s *sending) reopen() (io.ReadCloser, error) {
+	s.connection.written.Store(false)
+	return s.payload.open()
+}
