@@ -424,7 +424,7 @@ func TestModelsAreThoseTheKeyMayCall(t *testing.T) {
 		return ids, l.HasMore
 	}
 	all, more := list("?client_version=1&unknown=2", secret)
-	if len(all) != 9 || more || slices.Contains(all, "test/coming") || all[0] != "test/plain" {
+	if len(all) != 10 || more || slices.Contains(all, "test/coming") || all[0] != "test/plain" {
 		t.Errorf("all: %v %v", all, more)
 	}
 	if got, _ := list("", narrow); !slices.Equal(got, []string{"test/plain", "test/slow"}) {
@@ -432,7 +432,7 @@ func TestModelsAreThoseTheKeyMayCall(t *testing.T) {
 	}
 	for query, want := range map[string][]string{
 		"?limit=2": all[:2], "?limit=1000": all, "?limit=2&after=" + all[1]: all[2:4], "?limit=1&after_id=" + all[0]: all[1:2],
-		"?before_id=" + all[2]: all[:2], "?after=" + all[8]: nil,
+		"?before_id=" + all[2]: all[:2], "?after=" + all[9]: nil,
 	} {
 		if got, _ := list(query, secret); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", query, got, want)

@@ -62,6 +62,7 @@ models:
   - {id: test/refusing, ROUTES [{provider: up, model: refusing, style: chat}]}
   - {id: test/failing, ROUTES [{provider: up, model: failing, style: chat}]}
   - {id: test/late, ROUTES [{provider: up, model: late, style: chat}]}
+  - {id: test/falls, fallbacks: [test/plain], ROUTES [{provider: unset, model: x, style: chat}]}
   - {id: test/nowhere, ROUTES [{provider: unset, model: x, style: chat}]}
   - {id: test/paused, paused: true, ROUTES [{provider: up, model: x, style: chat}]}
   - {id: test/coming, availability: coming, ROUTES [{provider: up, model: x, style: chat}]}

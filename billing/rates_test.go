@@ -276,7 +276,9 @@ func BenchmarkCost(b *testing.B) {
 func TestACardExceedsAnotherInAnyMeter(t *testing.T) {
 	t.Parallel()
 	card := func(rates ...billing.Rate) billing.RateCard { return billing.RateCard{Rates: rates} }
-	in := func(m billing.Meter, a app.Amount, per int64) billing.Rate { return billing.Rate{Meter: m, Amount: a, Per: per} }
+	in := func(m billing.Meter, a app.Amount, per int64) billing.Rate {
+		return billing.Rate{Meter: m, Amount: a, Per: per}
+	}
 	base := card(in(billing.InputTokens, 3000, 1000), in(billing.OutputTokens, 15_000_000, 1_000_000))
 	for name, c := range map[string]struct {
 		card billing.RateCard

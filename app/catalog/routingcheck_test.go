@@ -168,8 +168,9 @@ func TestAModelSaysWhichModelsServeInItsPlace(t *testing.T) {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
-	several := strings.Replace(routingFile, "fallbacks: [acme/large]", "fallbacks: [acme/large, acme/middle]", 1) +
-		strings.ReplaceAll(routingFile[strings.Index(routingFile, "  - id: acme/large"):], "acme/large", "acme/middle")
+	const begin = "  - id: acme/large"
+	_, last, _ := strings.Cut(routingFile, begin)
+	several := strings.Replace(routingFile, "fallbacks: [acme/large]", "fallbacks: [acme/large, acme/middle]", 1) + "  - id: acme/middle" + last
 	small, _ = snapshotFrom(t, parse(t, several)).Model("acme/small")
 	if text := string(small.Markdown()); !strings.Contains(text, "`acme/large` or else `acme/middle` serves instead, at its own price.") {
 		t.Error(text)

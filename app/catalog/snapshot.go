@@ -316,8 +316,8 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 		Available: m.Availability == Available,
 		Paused:    m.Paused, Notice: m.Notice, Prices: m.Rates, SizePrices: m.SizeRates, Announced: m.Announced.change(),
 		Limits:  m.Limits,
-		Timeout: cmp.Or(time.Duration(m.Timeout), totalDefault), OnCut: cmp.Or(m.OnCut, CutRecover), LongerContext: m.LongerContext, Fallbacks: m.Fallbacks,
-		Hedge: m.Kind == KindText && (m.Hedge == nil || *m.Hedge), CreatedAt: time.Time(m.Released),
+		Timeout: cmp.Or(time.Duration(m.Timeout), totalDefault), OnCut: cmp.Or(m.OnCut, CutRecover), LongerContext: m.LongerContext,
+		Fallbacks: m.Fallbacks, Hedge: m.Kind == KindText && (m.Hedge == nil || *m.Hedge), CreatedAt: time.Time(m.Released),
 		DeprecatedAt: m.Deprecated.pointer(), ShutdownAt: m.Shutdown.pointer(), Successor: m.Successor, contracts: map[llm.Style]*Contract{},
 	}
 	if err := out.price(card); err != nil {

@@ -74,7 +74,8 @@ func (p *pattern) learn(f sse.Frame, text string) {
 	quoted := append(append(append(p.plain[:0], '"'), text...), '"')
 	p.plain = quoted
 	data, at := len(f.Raw)-len(frameEnd)-len(f.Data), bytes.Index(f.Data, quoted)
-	if data < 0 || at < 0 || !bytes.HasPrefix(f.Raw[data:], f.Data) || bytes.Contains(f.Data[at+1:], quoted) || stringEnd(f.Data, at) != at+len(quoted) {
+	if data < 0 || at < 0 || !bytes.HasPrefix(f.Raw[data:], f.Data) || bytes.Contains(f.Data[at+1:], quoted) ||
+		stringEnd(f.Data, at) != at+len(quoted) {
 		return
 	}
 	from := data + at
