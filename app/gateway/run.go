@@ -36,7 +36,8 @@ type run struct {
 	slot    *limit.Slot
 	hold    billing.Hold
 	reserve reserve
-	lowered bool // the hold affords less output than was wanted
+	lowered bool     // the hold affords less output than was wanted
+	without []string // extras that the call asked for and that were taken out of it
 
 	out   *outlet
 	watch *watch
