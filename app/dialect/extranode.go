@@ -108,7 +108,7 @@ func (x *Extra) covers(value, kind []byte) bool {
 		return true
 	}
 	said := plainValue(value)
-	return (x.Only == nil || matchesAny(x.Only, said)) && !matchesAny(x.Free, said)
+	return (x.Only == nil || matchesAny(x.Only, bytes.ToLower(said))) && !matchesAny(x.Free, said)
 }
 
 // plainValue is a value as the patterns of the rows know it: a string without its quotes, and what is empty without blanks.
@@ -150,7 +150,7 @@ func matches(pattern string, s []byte) bool {
 	switch {
 	case at < 0:
 		return string(s) == pattern
-	case len(s) < at || !strings.EqualFold(pattern[:at], string(s[:at])):
+	case len(s) < at || string(s[:at]) != pattern[:at]:
 		return false
 	}
 	rest, s := pattern[at+1:], s[at:]

@@ -1,6 +1,10 @@
 package dialect
 
-import "umg/app/llm"
+import (
+	"bytes"
+
+	"umg/app/llm"
+)
 
 // ExtraRule is what becomes of an extra that a request asks for.
 type ExtraRule uint8
@@ -27,7 +31,7 @@ type Extra struct {
 	// Types limits the row to objects of these types, and Except to objects of all other types. For a * they are names of
 	// members instead.
 	Types, Except []string
-	// Only limits the row to these values. Values in Free are no extra: neither is null.
+	// Only limits the row to these values, in whatever case their letters are. Values in Free are no extra: neither is null.
 	Only, Free []string
 	// Unless are members that make an object no extra, where one of them is there and not empty.
 	Unless []string
@@ -226,4 +230,4 @@ func Extras(style llm.Style) []Extra { return extras[style] }
 func ExtraBetas() []string { return extraBetas }
 
 // IsExtraBeta reports whether a trial feature of the messages style switches an extra on.
-func IsExtraBeta(name string) bool { return matchesAny(extraBetas, []byte(name)) }
+func IsExtraBeta(name string) bool { return matchesAny(extraBetas, bytes.ToLower([]byte(name))) }

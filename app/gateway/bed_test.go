@@ -108,7 +108,8 @@ func newBed(t testing.TB, alphaWait string) *bed {
 	}
 	l.upstream.Start()
 	stay{t}.Cleanup(l.upstream.Close)
-	text := strings.NewReplacer("ROUTES", common, "STYLED", styled, "ALPHA_WAIT", alphaWait).Replace(file + mended() + routed + longer)
+	text := strings.NewReplacer("ROUTES", common, "STYLED", styled, "GENEROUS", generousTerms, "ALPHA_WAIT", alphaWait).Replace(
+		file + mended() + routed + longer + generous)
 	f, err := catalog.ParseFile([]byte(text))
 	must(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
