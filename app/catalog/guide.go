@@ -292,7 +292,8 @@ func (m *Model) writeLosses(text *bytes.Buffer, style llm.Style, losses []loss) 
 	upstream := m.upstreamStyles()
 	fmt.Fprintf(text, "\n### What is translated: %s\n\n", style)
 	if !slices.ContainsFunc(upstream, func(s llm.Style) bool { return s != style }) {
-		text.WriteString("Nothing: the providers of this model speak this style, and fields pass through untouched but for those of the next table.\n")
+		text.WriteString("Nothing: the providers of this model speak this style; fields pass through untouched " +
+			"but for those of the next table.\n")
 		return
 	}
 	names := make([]string, len(upstream))

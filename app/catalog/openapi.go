@@ -187,7 +187,7 @@ func answerHeaders(m *Model) *tree {
 	all := members(
 		"x-request-id", members("description", "The id of the request, for questions about it.", "schema", text),
 		"x-gateway-dropped", members("schema", text,
-			"description", "The fields that were left out because the provider's style has nothing like them, or because they ask for what is not offered."),
+			"description", "The fields that were left out, as the provider's style has nothing like them or they ask for what is not offered."),
 	)
 	if m.DeprecatedAt != nil {
 		all.set("deprecation", members("description", "When the model is deprecated (RFC 9745).", "schema", text))

@@ -65,7 +65,8 @@ func (r *run) race(ctx context.Context) *provider.Fault {
 func (r *run) newHedge(ctx context.Context, lose context.CancelCauseFunc) *hedge {
 	h := &hedge{lose: lose, ended: make(chan struct{})}
 	h.rival = &run{
-		gateway: r.gateway, call: r.call, started: r.started, style: r.style, head: r.head, without: r.without, ask: r.ask, model: r.model, hold: r.hold,
+		gateway: r.gateway, call: r.call, started: r.started, style: r.style, head: r.head, without: r.without, ask: r.ask,
+		model: r.model, hold: r.hold,
 		reserve: r.reserve, lowered: r.lowered, paid: r.paid, plan: r.plan, aside: true,
 		asked: loan{budget: r.gateway.o.Memory}, answered: loan{budget: r.gateway.o.Memory},
 	}
