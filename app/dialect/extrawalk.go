@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 	"strconv"
@@ -274,13 +275,16 @@ func (w *extraWalk) place() string {
 		case step.name == nil:
 			b.WriteString("[" + strconv.Itoa(step.index) + "]")
 		case i > 0:
-			b.WriteString("." + string(step.name))
+			b.WriteString("." + string(clip(step.name)))
 		default:
-			b.Write(step.name)
+			b.Write(clip(step.name))
 		}
 	}
 	return b.String()
 }
+
+// clip bounds what is repeated of a name that the client has made up.
+func clip(name []byte) []byte { return bytes.ToValidUTF8(name[:min(len(name), droppedBytesMax)], nil) }
 
 // refuse notes why the request must be refused, if nothing before it was a reason.
 func (w *extraWalk) refuse(row *Extra, at, kind string) {
@@ -289,7 +293,7 @@ func (w *extraWalk) refuse(row *Extra, at, kind string) {
 	}
 	shown := at
 	if kind != "" {
-		shown += " (" + strings.ToValidUTF8(kind[:min(len(kind), droppedBytesMax)], "") + ")"
+		shown += " (" + string(clip([]byte(kind))) + ")"
 	}
 	advice := "Leave it out."
 	if row.Rule == ExtraTool {
