@@ -24,6 +24,7 @@ func (a *API) countTokens(x *call) error {
 	if err != nil {
 		return err
 	}
+	x.tellDropped(count.Dropped)
 	if count.Estimated {
 		x.Response().Header().Set("X-Gateway-Estimated", "true")
 	}

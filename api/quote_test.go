@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -59,6 +60,29 @@ func TestADryRunAnswersTheBoundsAndSpendsNothing(t *testing.T) {
 	for range 3 {
 		if a := h.call("POST", "/v1/chat/completions", ask("test/rare", ""), dry...); a.status != http.StatusOK || !strings.Contains(a.body, "text.quote") {
 			t.Errorf("a limit of calls was used up: %s", a.body)
+		}
+	}
+}
+
+func TestWhatIsLeftOutOfARequestIsListedAlsoBeforeItIsSent(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	secret := bearer(h.secret())
+	const body = `{"model":"test/plain","max_tokens":100,"messages":[{"role":"user","content":"echo: hello"}],"service_tier":"auto","fallbacks":["dear"]}`
+	for name, a := range map[string]reply{
+		"quote": h.call("POST", "/v1/messages", body, append(secret, "X-Dry-Run", "1")...),
+		"count": h.call("POST", "/v1/messages/count_tokens", body, secret...),
+		"call":  h.call("POST", "/v1/messages", body, secret...),
+	} {
+		if list := a.header.Get("X-Gateway-Dropped"); a.status != http.StatusOK || list != "fallbacks,service_tier" {
+			t.Errorf("%s: %d %q %s", name, a.status, list, a.body)
+		}
+	}
+	const needs = `{"model":"test/plain","messages":[{"role":"user","content":"echo: hello"}],"plugins":[{"id":"web"}]}`
+	for _, dry := range [][]string{nil, {"X-Dry-Run", "1"}} {
+		a := h.call("POST", "/v1/chat/completions", needs, slices.Concat(secret, dry, []string{"X-Error-Status", "standard"})...)
+		if a.status != http.StatusBadRequest || a.header.Get("X-Error-Code") != "unsupported_parameter" || !strings.Contains(a.body, `"param":"plugins"`) {
+			t.Errorf("%v: %d %s", dry, a.status, a.body)
 		}
 	}
 }

@@ -119,8 +119,16 @@ func (a *API) quoteText(x *call, body []byte) error {
 		return err
 	}
 	x.access.Model, x.access.Outcome = q.Model, "quoted"
+	x.tellDropped(q.Dropped)
 	extendWrite(x.Response().Writer, a.now())
 	return x.Blob(http.StatusOK, jsonType, answer)
+}
+
+// tellDropped lists what of a request does not go upstream.
+func (x *call) tellDropped(list string) {
+	if list != "" {
+		x.Response().Header().Set("X-Gateway-Dropped", list)
+	}
 }
 
 // outlet is the client's end of a call.

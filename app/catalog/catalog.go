@@ -30,6 +30,8 @@ type Options struct {
 
 	BaseURL string                      // scheme and host that examples call; a placeholder when empty
 	Traits  func(llm.Style) *llm.Traits // what each style can say; without it documents do not tell what a translation loses
+	// Extras are what requests of a style may ask a provider to do beside answering, and what becomes of it here.
+	Extras func(llm.Style) []Extra
 	// Errors is the status and the body of an error in a style, for a request id. Without it there are no examples of errors.
 	Errors func(s llm.Style, e *app.Error, requestID string) (status int, body []byte)
 }

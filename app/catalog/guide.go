@@ -195,10 +195,13 @@ const everyCall = `
 
 - Send the key as "Authorization: Bearer", and the body as JSON in UTF-8 with "Content-Type: application/json".
 - Known fields are checked strictly: their type, their range, their spelling, and that none comes twice. Fields that are
-  not listed here pass through untouched to a provider that speaks the style of the call, and never steer the gateway.
+  not listed here pass through untouched to a provider that speaks the style of the call, unless they ask for what is not
+  offered, and never steer the gateway.
 - Answers carry x-request-id, and x-ratelimit-limit-…, x-ratelimit-remaining-… and x-ratelimit-reset-… for requests
   and tokens.
-- What was left out of a translated request is listed in x-gateway-dropped.
+- What providers do beside answering, at prices of their own, is not offered: tools that they run, other service tiers, longer
+  caches, files and answers that they keep. It is left out where the request makes sense without it, and refused where not.
+- What was left out of a request, for this reason or because it was translated, is listed in x-gateway-dropped.
 - retry-after says when another try makes sense, x-should-retry: false that none does, and x-error-code names the error.
 `
 
@@ -300,6 +303,7 @@ func (g *guides) writeStyle(text *bytes.Buffer, m *Model, style llm.Style) {
 	fmt.Fprintf(text, "\n### Answers: %s\n\n```json\n%s\n```\n\n", style, g.example(of.get("answer"), m).append(nil))
 	fmt.Fprintf(text, "%s\n\n```\n%s```\n", of.word("stream"), g.frames(m, style))
 	m.writeLosses(text, style, losses)
+	g.writeExtras(text, style)
 	g.writeFaults(text, style)
 }
 
@@ -308,7 +312,8 @@ func (m *Model) writeLosses(text *bytes.Buffer, style llm.Style, losses []loss) 
 	upstream := m.upstreamStyles()
 	fmt.Fprintf(text, "\n### What is translated: %s\n\n", style)
 	if !slices.ContainsFunc(upstream, func(s llm.Style) bool { return s != style }) {
-		text.WriteString("Nothing: the providers of this model speak this style, and fields pass through untouched.\n")
+		text.WriteString("Nothing: the providers of this model speak this style; fields pass through untouched " +
+			"but for those of the next table.\n")
 		return
 	}
 	names := make([]string, len(upstream))

@@ -179,7 +179,7 @@ func TestTheGuideTellsWhatATranslationLoses(t *testing.T) {
 		},
 		"quillon/folio-large": {"speak these styles, tried in this order: messages, chat.", "| `top_k` | drawing from the k most likely tokens | carried | dropped |"},
 		"boreal/fjord-pro": {
-			"| pictures by address | fetched and sent as data | carried |", "| files kept by a provider | refused | carried |",
+			"| pictures by address | fetched and sent as data | carried |",
 		},
 		"meridian/atlas-small": {"| more than one answer | refused |", "| probabilities of tokens | refused |"},
 		"tessera/grout":        {"| `stop` | texts that end the answer | done by the gateway | carried |"},

@@ -32,7 +32,6 @@ var wishes = [llm.FeatureCount]wish{
 	llm.FeatureImageURL:    {"pictures by address", "", "image"},
 	llm.FeatureFileData:    {"files as data", "", "file"},
 	llm.FeatureFileURL:     {"files by address", "", "file"},
-	llm.FeatureFileID:      {"files kept by a provider", "", "image file"},
 	llm.FeatureAudio:       {"sound", "", "audio"},
 	llm.FeatureVideo:       {"film", "", "video"},
 	llm.FeatureResultMedia: {"pictures and files in the result of a tool", "tools", "image file"},
@@ -83,7 +82,7 @@ func (g *guides) losses(m *Model, style llm.Style) []loss {
 	var all []loss
 	for f, field := range client.Fields {
 		feature := llm.Feature(f)
-		if field == "" || !wishes[feature].matters(m) {
+		if field == "" || feature == llm.FeatureFileID || !wishes[feature].matters(m) { // files that a provider keeps are refused everywhere
 			continue
 		}
 		l := loss{field: field, wish: wishes[feature].name}

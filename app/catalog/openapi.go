@@ -145,6 +145,9 @@ func (g *guides) operation(m *Model, style llm.Style) *tree {
 	if losses := g.losses(m, style); len(losses) > 0 {
 		op.set("x-translation", translation(m, losses))
 	}
+	if rows := g.extras(style); len(rows) > 0 {
+		op.set("x-not-offered", extrasTree(rows))
+	}
 	return op
 }
 
@@ -191,7 +194,7 @@ func answerHeaders(m *Model) *tree {
 	all := members(
 		"x-request-id", members("description", "The id of the request, for questions about it.", "schema", text),
 		"x-gateway-dropped", members("schema", text,
-			"description", "The fields that were left out because the provider's style has nothing like them."),
+			"description", "The fields that were left out, as the provider's style has nothing like them or they ask for what is not offered."),
 	)
 	if m.DeprecatedAt != nil {
 		all.set("deprecation", members("description", "When the model is deprecated (RFC 9745).", "schema", text))

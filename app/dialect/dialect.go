@@ -102,6 +102,7 @@ type Head struct {
 
 	text    textWeight
 	bad     *app.Error
+	extras  *extraWalk // what the request asks for beside an answer, and that does not go upstream; nil when that is nothing
 	spans   [fieldCount]span
 	members [fieldStream + 1]span // the model and the stream, with their names
 }
@@ -119,6 +120,7 @@ func (h *Head) Err() error {
 type Edit struct {
 	Model     string // the upstream's name of the model
 	MaxTokens int64  // the most output tokens of each choice; zero leaves the request's own bound
+	Counting  bool   // the request goes to the upstream's counting of tokens, which keeps nothing
 }
 
 // Ask is what the client asked for, as far as it shapes the answer.

@@ -1,11 +1,14 @@
 package dialect
 
-import "umg/app"
+import (
+	"umg/app"
+	"umg/app/llm"
+)
 
 // peekChat reads the head of a chat request.
 func peekChat(body []byte) (Head, error) {
 	var h Head
-	if err := h.read(body, chatNames); err != nil {
+	if err := h.read(body, llm.Chat, chatNames); err != nil {
 		return h, err
 	}
 	old := h.count(body, fieldMaxTokensOld, "max_tokens")
@@ -50,7 +53,7 @@ func chatOptionNames(name []byte) (field, bool) {
 // peekMessages reads the head of a messages request.
 func peekMessages(body []byte) (Head, error) {
 	var h Head
-	if err := h.read(body, messagesNames); err != nil {
+	if err := h.read(body, llm.Messages, messagesNames); err != nil {
 		return h, err
 	}
 	h.MaxTokens = h.count(body, fieldMaxTokens, "max_tokens")
@@ -99,7 +102,7 @@ func thinkingNames(name []byte) (field, bool) { return fieldBudget, string(name)
 // peekResponses reads the head of a responses request.
 func peekResponses(body []byte) (Head, error) {
 	var h Head
-	if err := h.read(body, responsesNames); err != nil {
+	if err := h.read(body, llm.Responses, responsesNames); err != nil {
 		return h, err
 	}
 	h.MaxTokens = h.count(body, fieldMaxTokens, "max_output_tokens")
@@ -124,6 +127,12 @@ func responsesNames(name []byte) (field, bool) {
 		return fieldEndUserOld, true
 	case "input":
 		return fieldTurns, true
+	case "store":
+		return fieldStore, true
+	case "include":
+		return fieldInclude, true
+	case "reasoning":
+		return fieldReasoning, true
 	}
 	return 0, false
 }
@@ -131,7 +140,7 @@ func responsesNames(name []byte) (field, bool) {
 // peekNative reads the head of a native request, whose members have two spellings each.
 func peekNative(body []byte) (Head, error) {
 	var h Head
-	if err := h.read(body, nativeNames); err != nil {
+	if err := h.read(body, llm.Native, nativeNames); err != nil {
 		return h, err
 	}
 	if h.readInside(body, fieldOptions, "generationConfig", generationNames) {

@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"umg/app"
+	"umg/app/llm"
 )
 
 // countMax bounds every count of tokens or answers.
@@ -35,26 +36,32 @@ const (
 	fieldToolChoice
 	fieldTurns // the conversation
 	fieldThread
+	fieldStore
+	fieldInclude
+	fieldReasoning
 	fieldCount
 )
 
 // fields are the members of an object that are read, by name.
 type fields func(name []byte) (field, bool)
 
-// read walks a request once, notes where its members are and reads those that every style has.
-func (h *Head) read(body []byte, known fields) error {
+// read walks a request once, notes where its members and its extras are and reads the members that every style has.
+func (h *Head) read(body []byte, style llm.Style, known fields) error {
+	w := extraWalk{doc: body}
+	var g gap
+	root := extraRoots[style]
 	o := openObject(body, 0)
 	for o.nextKey() {
 		name := o.name()
-		if !o.close(h.text.valueEnd(body, o.value.from, depthMax, textKindOf(name))) {
+		f, ok := known(name)
+		if !w.topMember(root, name, &o, &g) {
 			break
 		}
-		f, ok := known(name)
 		if !ok {
 			continue
 		}
 		if h.spans[f].found() {
-			return app.Errorf(app.Invalid, "invalid_request_error", "%s appears twice in the body; send it once.", o.name()).At(string(o.name()))
+			return app.Errorf(app.Invalid, "invalid_request_error", "%s appears twice in the body; send it once.", name).At(string(name))
 		}
 		h.spans[f] = o.value
 		if int(f) < len(h.members) {
@@ -67,6 +74,9 @@ func (h *Head) read(body []byte, known fields) error {
 	if err := h.readModel(body); err != nil {
 		return err
 	}
+	w.end(&g)
+	h.text = w.text
+	h.noteExtras(&w)
 	h.Stream = h.flag(body, fieldStream, "stream")
 	h.Choices = 1
 	h.BodyBytes = int64(len(body))

@@ -114,7 +114,32 @@ func spliceResponses(dst, body []byte, h *Head, e Edit) []byte {
 	case h.MaxTokens > 0 && h.MaxTokens < ResponseLeast:
 		all.replace(h.spans[fieldMaxTokens], strconv.Itoa(ResponseLeast))
 	}
+	if store := h.spans[fieldStore]; !e.Counting && isNull(store.of(body)) {
+		h.keepNothing(&all, body)
+	}
 	return all.append(dst, body)
+}
+
+// keepNothing switches the storage of an answer off, which is on where a request does not say. Reasoning then comes with
+// its proof, where the request asks for reasoning, since the next request cannot name what is not stored.
+func (h *Head) keepNothing(all *edits, body []byte) {
+	if store := h.spans[fieldStore]; store.found() {
+		all.replace(store, "false")
+	} else {
+		all.insert(behindBrace(body, 0), `"store":false,`)
+	}
+	if isEmpty(h.spans[fieldReasoning].of(body)) {
+		return
+	}
+	const proof = `"reasoning.encrypted_content"`
+	switch include := h.spans[fieldInclude]; {
+	case !include.found():
+		all.insert(behindBrace(body, 0), `"include":[`+proof+`],`)
+	case isEmpty(include.of(body)):
+		all.replace(include, `[`+proof+`]`)
+	case include.of(body)[0] == '[' && !bytes.Contains(include.of(body), []byte(proof)):
+		all.insert(behindBrace(body, include.from), proof+`,`)
+	}
 }
 
 // spliceNative sends a native request on. An upstream of this style has the model, and whether it streams, in its

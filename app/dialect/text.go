@@ -111,20 +111,39 @@ func (w *textWeight) objectEnd(doc []byte, from, depth int, k textKind) int {
 		return -1
 	}
 	o := openObject(doc, from)
+	w.opened(k)
 	for o.nextKey() {
-		key := o.key.of(doc)
-		w.hasMedia = w.hasMedia || k == kindTurns && namesMedia(key)
-		if !o.close(w.valueEnd(doc, o.value.from, depth-1, k.within(key))) {
+		if !o.close(w.valueEnd(doc, o.value.from, depth-1, w.member(o.key.of(doc), k))) {
 			return -1
 		}
-		if k == kindJSON {
-			w.units += int64(len(key)+len(`"":,`)) * syntaxUnits
-		}
 	}
+	return o.end()
+}
+
+// opened weighs the signs around an object or an array.
+func (w *textWeight) opened(k textKind) {
 	if k == kindJSON {
 		w.units += int64(len(`{}`)) * syntaxUnits
 	}
-	return o.end()
+}
+
+// member weighs the name of a member of a value of kind k, and says of which kind its own value is.
+func (w *textWeight) member(key []byte, k textKind) textKind {
+	w.hasMedia = w.hasMedia || k == kindTurns && namesMedia(key)
+	switch k {
+	case kindUnread:
+		return kindUnread
+	case kindJSON:
+		w.units += int64(len(key)+len(`"":,`)) * syntaxUnits
+	}
+	return k.within(key)
+}
+
+// element weighs what stands between two elements of an array.
+func (w *textWeight) element(k textKind) {
+	if k == kindJSON {
+		w.units += int64(len(`,`)) * syntaxUnits
+	}
 }
 
 func (w *textWeight) arrayEnd(doc []byte, from, depth int, k textKind) int {
@@ -132,16 +151,12 @@ func (w *textWeight) arrayEnd(doc []byte, from, depth int, k textKind) int {
 		return -1
 	}
 	a := openArray(doc, from)
+	w.opened(k)
 	for a.nextValue() {
+		w.element(k)
 		if !a.close(w.valueEnd(doc, a.value.from, depth-1, k)) {
 			return -1
 		}
-		if k == kindJSON {
-			w.units += int64(len(`,`)) * syntaxUnits
-		}
-	}
-	if k == kindJSON {
-		w.units += int64(len(`[]`)) * syntaxUnits
 	}
 	return a.end()
 }

@@ -25,6 +25,7 @@ type Way struct {
 	head             *Head
 	t                *translation // nil when bytes pass through
 	begun            string       // of the answer, that the request was made to end with
+	leftOut          []string     // members that were taken out of the client's request before it came on this way
 }
 
 // Straight is the way of a call whose route speaks its own style.
@@ -43,6 +44,9 @@ type translation struct {
 	stops    []string        // that the upstream's style cannot say; they are watched for here
 	dropped  []string
 }
+
+// LeaveOut notes members of the client's request that were taken out of it before it came on this way.
+func (w *Way) LeaveOut(names []string) { w.leftOut = names }
 
 // Translate is the way of a call whose route speaks another style, or whose history has signatures of several
 // providers. The request is not changed; outputMax stands for the bound on output of one that names none, in tokens. It
@@ -185,10 +189,19 @@ func (t *translation) drop(f llm.Feature) {
 
 // Dropped are the members of the client's request that do not go upstream, as its style names them, fit for a header.
 func (w *Way) Dropped() string {
-	if w.t == nil || len(w.t.dropped) == 0 {
+	list := w.leftOut
+	if w.t != nil {
+		list = slices.Concat(list, w.t.dropped)
+	}
+	return DroppedHeader(list)
+}
+
+// DroppedHeader writes the names of members that were dropped as the value of a header; empty for none.
+func DroppedHeader(names []string) string {
+	if len(names) == 0 {
 		return ""
 	}
-	list := slices.Compact(slices.Sorted(slices.Values(w.t.dropped)))
+	list := slices.Compact(slices.Sorted(slices.Values(names)))
 	if len(list) > droppedMax {
 		list = append(list[:droppedMax], "…")
 	}
@@ -321,6 +334,7 @@ func (w *Way) Forget() { w.body = nil }
 // Counted appends the request as it goes to the upstream's counting of tokens: only what is counted, when it was
 // translated, as those endpoints refuse members that they do not need.
 func (w *Way) Counted(dst []byte, e Edit) []byte {
+	e.Counting = true
 	if w.t == nil {
 		return w.Request(dst, e)
 	}

@@ -113,7 +113,8 @@ func newBed(t testing.TB, alphaWait string) *bed {
 	l.listenMutely(t)
 	text := strings.NewReplacer(
 		"ROUTES", common, "STYLED", styled, "SHORT", strings.Replace(styled, "context_tokens: 128000", "context_tokens: 32000", 1), "ALPHA_WAIT", alphaWait,
-	).Replace(file + mended() + routed + longer + withFallbacks() + failovers())
+		"GENEROUS", generousTerms,
+	).Replace(file + mended() + routed + longer + withFallbacks() + failovers() + generous)
 	f, err := catalog.ParseFile([]byte(text))
 	must(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

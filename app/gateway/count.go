@@ -20,7 +20,8 @@ const countWait = 60 * time.Second
 // Count is how many input tokens a request has.
 type Count struct {
 	Tokens    int64
-	Estimated bool // counted here, since no provider of the model counts
+	Estimated bool   // counted here, since no provider of the model counts
+	Dropped   string // what of the request is not counted, as a header lists it
 
 	Requests limit.Window // what is left of the account's limits, also when the call is refused
 	Left     limit.Window // of tokens
@@ -38,7 +39,7 @@ func (g *Gateway) CountTokens(ctx context.Context, call Call) (Count, error) {
 	ask := r.turnstile()
 	ask.Tokens = 0
 	r.slot, err = g.o.Limits.Take(ask)
-	count := Count{Requests: r.slot.Requests(), Left: r.slot.Tokens()}
+	count := Count{Requests: r.slot.Requests(), Left: r.slot.Tokens(), Dropped: r.way.Dropped()}
 	if err != nil {
 		return count, err
 	}

@@ -204,6 +204,9 @@ func (r *run) admit() (err error) {
 	if r.model, err = r.gateway.choose(&r.call, &r.head, r.started); err != nil {
 		return err
 	}
+	if err = r.leaveExtrasOut(); err != nil {
+		return err
+	}
 	r.ask = dialect.Ask{
 		Model: r.model.ID, CallID: r.call.ID, Created: r.started.Unix(), Choices: r.head.Choices, IncludeUsage: r.head.IncludeUsage,
 	}

@@ -68,8 +68,8 @@ func (r *run) newHedge(ctx context.Context, lose context.CancelCauseFunc) *hedge
 func (h *hedge) newRival() *run {
 	r := h.first
 	return &run{
-		gateway: r.gateway, call: r.call, started: r.started, style: r.style, head: r.head, ask: r.ask, model: r.model, hold: r.hold,
-		reserve: r.reserve, lowered: r.lowered, paid: r.paid, plan: r.plan, callTimeout: r.callTimeout, aside: true,
+		gateway: r.gateway, call: r.call, started: r.started, style: r.style, head: r.head, without: r.without, ask: r.ask, model: r.model,
+		hold: r.hold, reserve: r.reserve, lowered: r.lowered, paid: r.paid, plan: r.plan, callTimeout: r.callTimeout, aside: true,
 		asked: loan{budget: r.gateway.o.Memory}, answered: loan{budget: r.gateway.o.Memory},
 	}
 }

@@ -60,6 +60,14 @@ func (r *run) spareRequest() error {
 	return nil
 }
 
+// spareCopy takes the memory for a copy of a large request, until its answer has begun.
+func (r *run) spareCopy() error {
+	if n := int64(len(r.call.Body)); n >= largeRequestBytes && !r.asked.take(n) {
+		return errMemory()
+	}
+	return nil
+}
+
 // errMemory refuses what is large while too much of that is there already.
 func errMemory() *app.Error {
 	return app.Errorf(app.Unavailable, "service_unavailable",

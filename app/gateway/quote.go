@@ -25,6 +25,7 @@ type Quote struct {
 	LeastReserve  app.Amount // with less the call is refused; with less than Reserve its output is bounded
 	Available     app.Amount // of the account's credit now
 	Funded        bool       // the credit is enough for the call to begin
+	Dropped       string     // what of the request would not go upstream, as a header lists it
 }
 
 // Quote goes the way of Generate as far as the hold: a call that is wrong is refused in the same words, and one that is
@@ -61,7 +62,7 @@ func (g *Gateway) Quote(ctx context.Context, call Call) (Quote, error) {
 	return Quote{
 		Model: r.model.ID, RateCardID: r.model.RateCard.ID, InputEstimate: r.inputEstimate(), InputMost: max(s.input, f.input),
 		OutputMost: max(s.output, f.output), Choices: r.head.Choices, Least: least, Most: max(s.most, f.most), Reserve: max(s.want, f.want),
-		LeastReserve: s.min, Available: available, Funded: available >= s.min,
+		LeastReserve: s.min, Available: available, Funded: available >= s.min, Dropped: r.way.Dropped(),
 	}, nil
 }
 

@@ -37,7 +37,8 @@ type run struct {
 	counted int64 // tokens that the slot was taken with
 	hold    billing.Hold
 	reserve reserve
-	lowered bool // the hold affords less output than was wanted
+	lowered bool     // the hold affords less output than was wanted
+	without []string // extras that the call asked for and that were taken out of it
 
 	fallbacks    fallbacks
 	fellBack     bool          // fallback models were asked

@@ -17,15 +17,17 @@ func TestEveryWayChargesABrokenStreamWithWhatCame(t *testing.T) {
 	for spec, want := range map[string]struct {
 		kind    app.Kind
 		outcome string
+		least   int64 // output tokens
 	}{
-		"cut-after=10t":                 {app.Upstream, "cut"},
-		"reset-after=10t":               {app.Upstream, "cut"},
-		"end-after=10t":                 {app.Upstream, "cut"},
-		"stall-after=10t":               {app.Timeout, "timed_out"},
-		"error-after=10t;status=503":    {app.Upstream, "cut"},
-		"error-after=10t;status=429":    {app.Exhausted, "cut"},
-		"malformed-at=13;cut-after=16t": {app.Upstream, "cut"},
-		"usage=every;cut-after=10t":     {app.Upstream, "cut"},
+		"cut-after=10t":              {app.Upstream, "cut", 8},
+		"reset-after=10t":            {app.Upstream, "cut", 8},
+		"end-after=10t":              {app.Upstream, "cut", 8},
+		"stall-after=10t":            {app.Timeout, "timed_out", 8},
+		"error-after=10t;status=503": {app.Upstream, "cut", 8},
+		"error-after=10t;status=429": {app.Exhausted, "cut", 8},
+		// The styles have come to different words by this frame: 6 short words are estimated as 3 tokens by their length.
+		"malformed-at=13;cut-after=16t": {app.Upstream, "cut", 3},
+		"usage=every;cut-after=10t":     {app.Upstream, "cut", 8},
 	} {
 		t.Run(spec, func(t *testing.T) {
 			all := patient
@@ -40,7 +42,7 @@ func TestEveryWayChargesABrokenStreamWithWhatCame(t *testing.T) {
 				if h.err == nil || !h.told || h.cost != r.Cost || r.Err == nil || r.Err.Kind != want.kind || str(at(h.err, "message")) != r.Err.Message {
 					b.t.Errorf("error %v, report %+v", h.err, r)
 				}
-				if !r.Estimated || r.Outcome != want.outcome || r.Usage[0] == 0 || r.Usage[3] < 8 || r.Usage[3] > 12 || !strings.HasPrefix(h.text, "1 2 3 4 5 6") {
+				if !r.Estimated || r.Outcome != want.outcome || r.Usage[0] == 0 || r.Usage[3] < want.least || r.Usage[3] > 12 || !strings.HasPrefix(h.text, "1 2 3 4 5 6") {
 					b.t.Errorf("report %+v for %q", r, h.text)
 				}
 				if u := b.record(); u.Outcome != want.outcome || !u.Estimated || u.ErrorCode != r.Err.Code || u.Attempts != 1 {

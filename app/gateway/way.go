@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"umg/app"
@@ -11,12 +12,13 @@ import (
 	"umg/app/llm"
 )
 
-// forwardedHeaders go to providers of the messages style unchanged; service.md, "Messages". Clients and providers
-// may spell them as the catalog's aliases say.
-var forwardedHeaders = [...]string{versionHeader, "vendorb-beta"}
+// forwardedHeaders go to providers of the messages style unchanged, but for trial features that change the price. Clients
+// and providers may spell them as the catalog's aliases say.
+var forwardedHeaders = [...]string{versionHeader, betaHeader}
 
 const (
 	versionHeader   = "vendorb-version"
+	betaHeader      = "vendorb-beta"
 	versionStandard = "2023-06-01" // the version that has all parameters
 )
 
@@ -30,9 +32,33 @@ func (r *run) prepare() (err error) {
 	return err
 }
 
-// chart finds the way to a route: straight when it speaks the client's style, without the thoughts of other providers
-// where the history has some, else through a translation.
+// leaveExtrasOut takes out of the request what a provider would do beside answering it and nobody here has a price for.
+func (r *run) leaveExtrasOut() (err error) {
+	if r.without = r.head.Extras(); len(r.without) == 0 {
+		return nil
+	}
+	if err = r.spareCopy(); err != nil {
+		return err
+	}
+	r.call.Body = r.head.WithoutExtras()
+	if r.head, err = r.style.Peek(r.call.Body); err != nil {
+		return app.Errorf(app.Internal, "internal_error", "The request could not be prepared.").Because(err)
+	}
+	return nil
+}
+
+// chart finds the way to a route, and notes on it what was taken out of the request before.
 func (r *run) chart(route *catalog.Route) error {
+	if err := r.chartStyle(route); err != nil {
+		return err
+	}
+	r.way.LeaveOut(r.leftOut())
+	return nil
+}
+
+// chartStyle finds the way to a route: straight when it speaks the client's style, without the thoughts of other providers
+// where the history has some, else through a translation.
+func (r *run) chartStyle(route *catalog.Route) error {
 	if route.Style == r.call.Style {
 		if !dialect.Sealed(r.call.Body) {
 			r.way = dialect.Straight(r.style, r.call.Body, &r.head)
@@ -93,7 +119,10 @@ func (r *run) forwarded() http.Header {
 	out := make(http.Header, 2*len(forwardedHeaders))
 	for _, name := range forwardedHeaders {
 		spellings := names.Spellings(name)
-		values := r.said(spellings)
+		_, values := r.said(spellings)
+		if name == betaHeader {
+			values, _ = splitBetas(values)
+		}
 		if values == nil && name == versionHeader && !r.configured(spellings) {
 			values = []string{versionStandard}
 		}
@@ -106,17 +135,58 @@ func (r *run) forwarded() http.Header {
 	return out
 }
 
-// said are the values that the client gave a header under one of its spellings.
-func (r *run) said(spellings []string) []string {
+// said are the values that the client gave a header, and the spelling under which it did.
+func (r *run) said(spellings []string) (name string, values []string) {
 	if r.call.Style != llm.Messages {
-		return nil
+		return "", nil
 	}
 	for _, name := range spellings {
 		if values := r.call.Headers.Values(name); len(values) > 0 {
-			return values
+			return name, values
 		}
 	}
-	return nil
+	return "", nil
+}
+
+// splitBetas parts trial features into those that go upstream and those that would change the price there. A list of the
+// first kind alone stays as it is.
+func splitBetas(values []string) (kept, extra []string) {
+	for _, value := range values {
+		var left []string
+		split := false
+		for name := range strings.SplitSeq(value, ",") {
+			if dialect.IsExtraBeta(strings.TrimSpace(name)) {
+				extra, split = append(extra, strings.TrimSpace(name)), true
+			} else {
+				left = append(left, strings.TrimSpace(name))
+			}
+		}
+		if split {
+			value = strings.Join(left, ",")
+		}
+		if value != "" {
+			kept = append(kept, value)
+		}
+	}
+	return kept, extra
+}
+
+// leftOut names what of the call does not go to the route: the extras in its body, and its trial features that switch some
+// on, where the route takes any.
+func (r *run) leftOut() []string {
+	if r.call.Style != llm.Messages || r.way.Upstream() != llm.Messages {
+		return r.without
+	}
+	name, values := r.said(r.gateway.o.Snapshot().Spellings(betaHeader))
+	_, extra := splitBetas(values)
+	if len(extra) == 0 {
+		return r.without
+	}
+	list := slices.Clone(r.without)
+	for _, beta := range extra {
+		list = append(list, strings.ToLower(name)+" ("+beta+")")
+	}
+	return list
 }
 
 // configured reports whether the provider's own headers have one of the spellings.

@@ -1,0 +1,178 @@
+package dialect
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"umg/app/llm"
+)
+
+// extraNode is a place of a request at which, or below which, extras may stand.
+type extraNode struct {
+	members map[string]*extraNode // below an object
+	each    *extraNode            // of an array
+	rows    []*Extra              // of the value here
+	rest    *Extra                // of the members of an object that have no place of their own
+	typed   bool                  // some row asks for the type of the object here
+	tools   bool                  // the elements here are the tools of the request
+}
+
+// extraRoots are the trees of places of the styles.
+var extraRoots = func() map[llm.Style]*extraNode {
+	roots := map[llm.Style]*extraNode{}
+	for style, rows := range extras {
+		roots[style] = &extraNode{}
+		for i := range rows {
+			roots[style].add(&rows[i], style)
+		}
+	}
+	return roots
+}()
+
+// add makes the place of a row.
+func (n *extraNode) add(row *Extra, style llm.Style) {
+	names := strings.Split(strings.ReplaceAll(row.At, "[]", ".[]"), ".")
+	for i, name := range names {
+		switch {
+		case name == "*":
+			n.rest = row
+			for _, except := range row.Except {
+				n.member(except, style)
+			}
+			return
+		case name == "[]":
+			if n.each == nil {
+				n.each = &extraNode{tools: i == 1 && names[0] == "tools"}
+			}
+			n = n.each
+		default:
+			n = n.member(name, style)
+		}
+	}
+	n.rows = append(n.rows, row)
+	n.typed = n.typed || row.Types != nil || row.Except != nil
+}
+
+// member is the place of a member, under all of its spellings.
+func (n *extraNode) member(name string, style llm.Style) *extraNode {
+	if n.members == nil {
+		n.members = map[string]*extraNode{}
+	}
+	if n.members[name] == nil {
+		n.members[name] = &extraNode{}
+	}
+	if style == llm.Native {
+		n.members[snake(name)] = n.members[name]
+	}
+	return n.members[name]
+}
+
+// snake spells fileData as file_data.
+func snake(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if 'A' <= r && r <= 'Z' {
+			b.WriteByte('_')
+			r += 'a' - 'A'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// row is the first row that a value, which may be an object of a type, asks for.
+func (n *extraNode) row(value, kind []byte) *Extra {
+	if isNull(value) {
+		return nil
+	}
+	for _, row := range n.rows {
+		if row.covers(value, kind) {
+			return row
+		}
+	}
+	return nil
+}
+
+func (x *Extra) covers(value, kind []byte) bool {
+	if (x.Types != nil || x.Except != nil) && value[0] != '{' {
+		return false
+	}
+	if x.Types != nil && !matchesAny(x.Types, kind) || x.Except != nil && matchesAny(x.Except, kind) {
+		return false
+	}
+	if x.Unless != nil && hasAnyOf(value, x.Unless) {
+		return false
+	}
+	if x.Only == nil && x.Free == nil {
+		return true
+	}
+	said := plainValue(value)
+	return (x.Only == nil || matchesAny(x.Only, bytes.ToLower(said))) && !matchesAny(x.Free, said)
+}
+
+// plainValue is a value as the patterns of the rows know it: a string without its quotes, and what is empty without blanks.
+func plainValue(value []byte) []byte {
+	switch {
+	case value[0] == '"':
+		return plainText(value)
+	case isEmpty(value) && value[0] == '[':
+		return []byte("[]")
+	case isEmpty(value):
+		return []byte("{}")
+	}
+	return value
+}
+
+// plainText is text without a copy, where the string has no escapes.
+func plainText(value []byte) []byte {
+	if len(value) < 2 || value[0] != '"' {
+		return nil
+	}
+	if inside := value[1 : len(value)-1]; bytes.IndexByte(inside, '\\') < 0 {
+		return inside
+	}
+	return []byte(text(value))
+}
+
+func matchesAny(patterns []string, s []byte) bool {
+	for _, p := range patterns {
+		if matches(p, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches reports whether a text has the form of a pattern, in which * is any text and # is digits.
+func matches(pattern string, s []byte) bool {
+	at := strings.IndexAny(pattern, "*#")
+	switch {
+	case at < 0:
+		return string(s) == pattern
+	case len(s) < at || string(s[:at]) != pattern[:at]:
+		return false
+	}
+	rest, s := pattern[at+1:], s[at:]
+	if pattern[at] == '#' {
+		digits := len(s) - len(bytes.TrimLeft(s, "0123456789"))
+		return digits > 0 && matches(rest, s[digits:])
+	}
+	for i := range len(s) + 1 {
+		if rest == "" || matches(rest, s[i:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasAnyOf reports whether an object has one of some members with a value that is not empty.
+func hasAnyOf(object []byte, names []string) bool {
+	o := openObject(object, 0)
+	for o.next() {
+		if slices.Contains(names, string(o.name())) && !isEmpty(o.value.of(object)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,233 @@
+package dialect
+
+import (
+	"bytes"
+
+	"umg/app/llm"
+)
+
+// ExtraRule is what becomes of an extra that a request asks for.
+type ExtraRule uint8
+
+// The rules.
+const (
+	// ExtraDropped leaves the extra out and lists it for the client, since the request makes sense without it.
+	ExtraDropped ExtraRule = iota + 1
+	// ExtraRefused refuses the request, since it does not make sense without the extra.
+	ExtraRefused
+	// ExtraTool drops a tool where the request has other tools, and refuses the request where it has none.
+	ExtraTool
+)
+
+// Extra is something that a provider does beside answering, at a price or with an object that it keeps, and for which no
+// rate card has a meter. A request that asks for it never goes to a provider as it is.
+type Extra struct {
+	// At is where the extra stands in a request: names of members joined by dots, [] for each element of an array, and *
+	// for each member of an object. The native style has every name in both of its spellings.
+	At string
+	// What the extra is, for people.
+	What string
+	Rule ExtraRule
+	// Types limits the row to objects of these types, and Except to objects of all other types. For a * they are names of
+	// members instead.
+	Types, Except []string
+	// Only limits the row to these values, in whatever case their letters are. Values in Free are no extra: neither is null.
+	Only, Free []string
+	// Unless are members that make an object no extra, where one of them is there and not empty.
+	Unless []string
+	// Instead is the JSON value that a dropped member is left with; it is removed where this is empty.
+	Instead string
+	// Listed is the name in the list of what was dropped; it is the place in the request where this is empty.
+	Listed string
+}
+
+// Types and values are patterns: * stands for any text and # for digits.
+
+// What several rows are.
+const (
+	providerTool  = "a tool that the provider runs itself"
+	serviceTier   = "a service tier with a price of its own"
+	longCache     = "a cache that is kept longer, at another price"
+	keptFile      = "a file that the provider keeps"
+	keptAnswer    = "an answer or a conversation that the provider keeps"
+	keptPrompt    = "a prompt or a preset that the provider keeps"
+	keptCache     = "a cache that the provider keeps"
+	keptIdentity  = "an object of the provider's own account"
+	container     = "a container of the provider"
+	otherModel    = "another model, with another price"
+	otherProvider = "a choice of provider, which has a price of its own"
+	deferredWork  = "an answer that the provider keeps to be fetched later"
+	storage       = "storage at the provider"
+	otherMedium   = "an answer that is not text"
+	searchOfModel = "a web search by the provider"
+	calledByCode  = "a call of the tool by code that the provider runs"
+	compaction    = "a compaction by the provider, which is another call of the model"
+	serverOfTools = "servers whose tools the provider calls"
+	itemOfTool    = "a step of a tool that the provider ran"
+	otherPlace    = "a place of processing with a price of its own"
+	fasterMode    = "a faster mode with a price of its own"
+	screening     = "a screening with a template that the provider keeps"
+)
+
+// Types of tools that the client runs, or that cost nothing but the tokens of a call.
+var (
+	messagesTools = []string{
+		"", "custom", "bash_#", "text_editor_#", "memory_#", "computer_#", "computer_toolset_#", "browser_toolset_#", "tool_search_tool_*",
+	}
+	responsesTools = []string{
+		"function", "custom", "namespace", "local_shell", "shell", "apply_patch", "computer", "computer_use_preview", "tool_search",
+	}
+	chatTools   = []string{"function", "custom"}
+	nativeTools = []string{"functionDeclarations", "computerUse"}
+)
+
+// extras are all rows, by style. What only one provider has stands with the style that it speaks.
+var extras = map[llm.Style][]Extra{
+	llm.Chat: append([]Extra{
+		{At: "tools[]", What: providerTool, Rule: ExtraTool, Except: chatTools},
+		{At: "tools[].allowed_callers", What: calledByCode, Rule: ExtraDropped, Listed: "tools.allowed_callers"},
+		{At: "tool_choice", What: providerTool, Rule: ExtraRefused, Except: append([]string{"allowed_tools"}, chatTools...)},
+		{At: "tool_choice.allowed_tools.tools[]", What: providerTool, Rule: ExtraTool, Except: chatTools},
+		{At: "store", What: storage, Rule: ExtraDropped, Free: []string{"false"}, Instead: "false"},
+		{At: "web_search_options", What: searchOfModel, Rule: ExtraTool},
+		{At: "modalities[]", What: otherMedium, Rule: ExtraRefused, Free: []string{"text"}},
+		{At: "audio", What: otherMedium, Rule: ExtraDropped},
+		{At: "messages[].audio", What: keptFile, Rule: ExtraRefused},
+		fileID("messages[].content[].file.file_id"),
+		lifetime("messages[].cache_control.ttl"),
+		lifetime("messages[].content[].cache_control.ttl"),
+		lifetime("tools[].cache_control.ttl"),
+		lifetime("cache_control.ttl"),
+		{At: "search_parameters", What: searchOfModel, Rule: ExtraTool},
+		{At: "search_settings", What: searchOfModel, Rule: ExtraDropped},
+		{At: "compound_custom", What: providerTool, Rule: ExtraTool},
+		{At: "enable_search", What: searchOfModel, Rule: ExtraTool, Free: []string{"false"}},
+		{At: "search_options", What: searchOfModel, Rule: ExtraDropped},
+		{At: "enable_code_interpreter", What: providerTool, Rule: ExtraTool, Free: []string{"false"}},
+		{At: "cached_content", What: keptCache, Rule: ExtraRefused, Free: []string{""}},
+		{At: "extra_body.google.cached_content", What: keptCache, Rule: ExtraRefused, Free: []string{""}},
+		{At: "extra_body.google.tools[]", What: providerTool, Rule: ExtraTool},
+	}, likeChat...),
+	llm.Responses: append([]Extra{
+		{At: "tools[]", What: providerTool, Rule: ExtraTool, Except: responsesTools},
+		{At: "tools[].tools[]", What: providerTool, Rule: ExtraTool, Except: responsesTools},
+		{At: "tools[].allowed_callers", What: calledByCode, Rule: ExtraDropped, Listed: "tools.allowed_callers"},
+		{At: "tools[].environment", What: container, Rule: ExtraRefused, Types: []string{"container_*"}},
+		{At: "tool_choice", What: providerTool, Rule: ExtraRefused, Except: append([]string{"allowed_tools"}, responsesTools...)},
+		{At: "tool_choice.tools[]", What: providerTool, Rule: ExtraTool, Except: responsesTools},
+		{At: "input[].tools[]", What: providerTool, Rule: ExtraTool, Except: responsesTools},
+		{At: "input[].tools[].tools[]", What: providerTool, Rule: ExtraTool, Except: responsesTools},
+		{At: "input[].tools[].allowed_callers", What: calledByCode, Rule: ExtraDropped, Listed: "tools.allowed_callers"},
+		{At: "input[].tools[].environment", What: container, Rule: ExtraRefused, Types: []string{"container_*"}},
+		{At: "input[]", What: itemOfTool, Rule: ExtraDropped, Types: []string{
+			"code_interpreter_call", "image_generation_call", "file_search_call", "mcp_*",
+		}},
+		{At: "input[]", What: keptAnswer, Rule: ExtraRefused, Types: []string{"item_reference"}},
+		{
+			At: "input[]", What: keptAnswer, Rule: ExtraDropped, Types: []string{"reasoning"},
+			Unless: []string{"encrypted_content", "content", "summary"},
+		},
+		{At: "input[]", What: compaction, Rule: ExtraRefused, Types: []string{"compaction_trigger"}},
+		{At: "input[].environment", What: container, Rule: ExtraRefused, Types: []string{"container_*"}},
+		fileID("input[].content[].file_id"),
+		fileID("input[].output[].file_id"),
+		fileID("input[].output.file_id"),
+		{At: "store", What: storage, Rule: ExtraDropped, Free: []string{"false"}},
+		{At: "previous_response_id", What: keptAnswer, Rule: ExtraRefused, Free: []string{""}},
+		{At: "conversation", What: keptAnswer, Rule: ExtraRefused, Free: []string{""}},
+		{At: "prompt", What: keptPrompt, Rule: ExtraRefused},
+		{At: "background", What: deferredWork, Rule: ExtraRefused, Free: []string{"false"}},
+		{At: "context_management", What: compaction, Rule: ExtraDropped, Free: []string{"[]"}},
+		{At: "modalities[]", What: otherMedium, Rule: ExtraRefused, Free: []string{"text"}},
+		{At: "search_parameters", What: searchOfModel, Rule: ExtraTool},
+	}, likeChat...),
+	llm.Messages: {
+		{At: "tools[]", What: providerTool, Rule: ExtraTool, Except: messagesTools},
+		{At: "tools[].allowed_callers", What: calledByCode, Rule: ExtraDropped, Listed: "tools.allowed_callers"},
+		{At: "mcp_servers", What: serverOfTools, Rule: ExtraRefused, Free: []string{"[]"}},
+		{At: "container", What: container, Rule: ExtraRefused, Free: []string{"", "{}"}},
+		{At: "context_management.edits[]", What: compaction, Rule: ExtraDropped, Except: []string{"clear_tool_uses_#", "clear_thinking_#"}},
+		{At: "service_tier", What: serviceTier, Rule: ExtraDropped},
+		{At: "inference_geo", What: otherPlace, Rule: ExtraRefused, Free: []string{"", "global", "not_available"}},
+		{At: "speed", What: fasterMode, Rule: ExtraRefused, Free: []string{"standard"}},
+		{At: "fallbacks", What: otherModel, Rule: ExtraDropped, Free: []string{"[]"}},
+		{At: "user_profile_id", What: keptIdentity, Rule: ExtraRefused, Free: []string{""}},
+		{At: "workspace_id", What: keptIdentity, Rule: ExtraRefused, Free: []string{""}},
+		{At: "diagnostics", What: keptAnswer, Rule: ExtraDropped, Free: []string{"{}"}},
+		{At: "anthropic_beta", What: "trial features that change the price", Rule: ExtraDropped, Free: []string{"[]"}},
+		lifetime("cache_control.ttl"),
+		lifetime("system[].cache_control.ttl"),
+		lifetime("tools[].cache_control.ttl"),
+		lifetime("messages[].content[].cache_control.ttl"),
+		lifetime("messages[].content[].content[].cache_control.ttl"),
+		lifetime("messages[].content[].source.content[].cache_control.ttl"),
+		fileID("messages[].content[].source.file_id"),
+		fileID("messages[].content[].content[].source.file_id"),
+		fileID("messages[].content[].source.content[].source.file_id"),
+		{At: "messages[].content[]", What: container, Rule: ExtraRefused, Types: []string{"container_upload"}},
+		{At: "messages[].content[].content[]", What: container, Rule: ExtraRefused, Types: []string{"container_upload"}},
+		{At: "messages[].content[]", What: providerTool, Rule: ExtraRefused, Types: []string{"tool_addition"}},
+	},
+	llm.Native: {
+		{At: "tools[].*", What: providerTool, Rule: ExtraTool, Except: nativeTools},
+		{At: "cachedContent", What: keptCache, Rule: ExtraRefused, Free: []string{""}},
+		{At: "serviceTier", What: serviceTier, Rule: ExtraDropped},
+		{At: "store", What: storage, Rule: ExtraDropped, Free: []string{"false"}, Instead: "false"},
+		{At: "modelArmorConfig", What: screening, Rule: ExtraRefused, Free: []string{"{}"}},
+		{At: "generationConfig.responseModalities[]", What: otherMedium, Rule: ExtraRefused, Free: []string{"TEXT", "MODALITY_UNSPECIFIED"}},
+		{At: "generationConfig.speechConfig", What: otherMedium, Rule: ExtraDropped},
+		{At: "generationConfig.imageConfig", What: otherMedium, Rule: ExtraDropped},
+		{At: "generationConfig.routingConfig", What: otherModel, Rule: ExtraDropped, Free: []string{"{}"}},
+		{At: "generationConfig.modelSelectionConfig", What: otherModel, Rule: ExtraDropped, Free: []string{"{}"}},
+		{At: "contents[].parts[].fileData.fileUri", What: keptFile, Rule: ExtraRefused, Free: publicAddresses},
+		{At: "contents[].parts[].fileData.fileUri", What: keptFile, Rule: ExtraRefused, Only: keptAddresses},
+		{At: "contents[].parts[].functionResponse.parts[].fileData.fileUri", What: keptFile, Rule: ExtraRefused, Free: publicAddresses},
+		{At: "contents[].parts[].functionResponse.parts[].fileData.fileUri", What: keptFile, Rule: ExtraRefused, Only: keptAddresses},
+		{At: "systemInstruction.parts[].fileData", What: keptFile, Rule: ExtraRefused},
+	},
+}
+
+// likeChat are rows that the chat and the responses style share.
+var likeChat = []Extra{
+	{At: "service_tier", What: serviceTier, Rule: ExtraDropped},
+	{At: "prompt_cache_options.ttl", What: longCache, Rule: ExtraDropped, Free: []string{"30m"}},
+	{At: "inference_geo", What: otherPlace, Rule: ExtraRefused, Free: []string{"", "global"}},
+	{At: "deferred", What: deferredWork, Rule: ExtraRefused, Free: []string{"false"}},
+	{At: "plugins", What: "plugins of the provider", Rule: ExtraRefused, Free: []string{"[]"}},
+	{At: "preset", What: keptPrompt, Rule: ExtraRefused, Free: []string{""}},
+	{At: "models", What: otherModel, Rule: ExtraDropped, Free: []string{"[]"}},
+	{At: "route", What: otherModel, Rule: ExtraDropped, Free: []string{""}},
+	{At: "provider", What: otherProvider, Rule: ExtraDropped, Free: []string{"{}"}},
+}
+
+// lifetime is the row of the lifetime of a cache. All lifetimes are listed under one name.
+func lifetime(at string) Extra {
+	return Extra{At: at, What: longCache, Rule: ExtraDropped, Free: []string{"5m"}, Listed: "cache_control.ttl"}
+}
+
+// fileID is the row of a file that is named by the provider's id.
+func fileID(at string) Extra {
+	return Extra{At: at, What: keptFile, Rule: ExtraRefused, Free: []string{""}}
+}
+
+// Addresses of files: those that everybody can read, and those of them that lead to what a provider keeps.
+var (
+	publicAddresses = []string{"http://*", "https://*"}
+	keptAddresses   = []string{"*generativelanguage.googleapis.com*", "*aiplatform.googleapis.com*", "*storage.cloud.google.com*"}
+)
+
+// extraBetas are the trial features of the messages style that switch an extra on.
+var extraBetas = []string{
+	"advisor-tool-*", "code-execution-*", "compact-*", "context-1m-*", "extended-cache-ttl-*", "fast-mode-*", "files-api-*",
+	"managed-agents-*", "mcp-client-*", "mcp-servers-*", "message-batches-*", "server-side-fallback-*", "skills-*", "user-profiles-*",
+	"web-fetch-*", "web-search-*",
+}
+
+// Extras are the rows of a style.
+func Extras(style llm.Style) []Extra { return extras[style] }
+
+// ExtraBetas are the patterns of the trial features of the messages style that switch an extra on.
+func ExtraBetas() []string { return extraBetas }
+
+// IsExtraBeta reports whether a trial feature of the messages style switches an extra on.
+func IsExtraBeta(name string) bool { return matchesAny(extraBetas, bytes.ToLower([]byte(name))) }

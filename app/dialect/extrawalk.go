@@ -1,0 +1,396 @@
+package dialect
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"umg/app"
+)
+
+// extraWalk goes over the places of a request at which extras may stand, in the same pass that finds its members. It
+// notes what must be cut out of the request, and the first thing for which the request must be refused, and weighs the text
+// of what stays.
+type extraWalk struct {
+	doc     []byte
+	text    textWeight
+	path    [extraDepthMax]extraStep
+	depth   int
+	found   []foundExtra
+	cuts    []edit
+	refused *app.Error
+	last    foundExtra
+	kept    int        // tools that stay
+	dropped []string   // names of the tools that do not
+	optIn   foundExtra // the first switch that stands for a tool
+}
+
+// foundExtrasMax bounds how many of the extras that were dropped are remembered for the list.
+const foundExtrasMax = 64
+
+// extraDepthMax is more than the depth of any place that a row names.
+const extraDepthMax = 16
+
+// extraStep is a member, or an element of an array where it has no name.
+type extraStep struct {
+	name  []byte
+	index int
+}
+
+// foundExtra is an extra that was dropped.
+type foundExtra struct {
+	row  *Extra
+	at   string // where it stood
+	kind string // its type, where it has one
+}
+
+// gap follows which members of an object, or elements of an array, are cut out. They go with the commas between them.
+type gap struct{ kept, from, to int }
+
+// keep notes that a child stays: what was to be cut before it goes, up to its first byte.
+func (w *extraWalk) keep(g *gap, child span) {
+	if g.from > 0 {
+		w.cut(span{g.from, child.from}, "")
+		g.from = 0
+	}
+	g.kept = child.to
+}
+
+func (*extraWalk) drop(g *gap, child span) {
+	if g.from == 0 {
+		g.from = child.from
+	}
+	g.to = child.to
+}
+
+// end cuts what was to be cut behind the last child that stays. It reports whether none stays of some.
+func (w *extraWalk) end(g *gap) (emptied bool) {
+	switch {
+	case g.from == 0:
+		return false
+	case g.kept > 0:
+		w.cut(span{g.kept, g.to}, "")
+		return false
+	}
+	w.cut(span{g.from, g.to}, "")
+	return true
+}
+
+func (w *extraWalk) cut(at span, with string) { w.cuts = append(w.cuts, edit{at, with}) }
+
+// mark is how much was noted when a value began.
+type mark struct {
+	found, cuts, dropped, kept int
+	units                      int64
+	refused                    *app.Error
+}
+
+func (w *extraWalk) mark() mark {
+	return mark{len(w.found), len(w.cuts), len(w.dropped), w.kept, w.text.units, w.refused}
+}
+
+// forget takes back what was noted inside of a value that is cut out as a whole.
+func (w *extraWalk) forget(m mark) {
+	w.found, w.cuts, w.dropped, w.kept, w.refused = w.found[:m.found], w.cuts[:m.cuts], w.dropped[:m.dropped], m.kept, m.refused
+	w.text.units = m.units
+}
+
+// walked is what a walk over a value has seen.
+type walked struct {
+	to         int  // where the value ends, or -1
+	kind, name span // of an object
+	emptied    bool // nothing is left of what it had
+}
+
+// value walks over a value. One that has no places inside is only passed.
+func (w *extraWalk) value(n *extraNode, from, depth int, k textKind) walked {
+	switch {
+	case from >= len(w.doc) || depth == 0 || w.depth == extraDepthMax:
+	case w.doc[from] == '{' && (n.members != nil || n.rest != nil || n.typed):
+		return w.object(n, from, depth, k)
+	case w.doc[from] == '[' && n.each != nil:
+		return w.array(n.each, from, depth, k)
+	}
+	return walked{to: w.text.valueEnd(w.doc, from, depth, k)}
+}
+
+func (w *extraWalk) object(n *extraNode, from, depth int, k textKind) (seen walked) {
+	var g gap
+	o := openObject(w.doc, from)
+	w.text.opened(k)
+	for o.nextKey() {
+		name := o.name()
+		inside := w.text.member(o.key.of(w.doc), k)
+		child := n.members[string(name)]
+		if child == nil && n.rest == nil {
+			if !o.close(w.text.valueEnd(w.doc, o.value.from, depth-1, inside)) {
+				break
+			}
+			if n.typed {
+				seen.note(name, o.value)
+			}
+			w.keep(&g, o.member)
+			continue
+		}
+		w.step(extraStep{name: name})
+		if o.close(w.member(n, child, &o, &g, depth-1, inside)) && n.typed {
+			seen.note(name, o.value)
+		}
+		w.depth--
+	}
+	seen.to = o.end()
+	seen.emptied = seen.to >= 0 && w.end(&g)
+	return seen
+}
+
+func (seen *walked) note(name []byte, value span) {
+	switch string(name) {
+	case "type":
+		seen.kind = value
+	case "name":
+		seen.name = value
+	}
+}
+
+func (w *extraWalk) step(s extraStep) {
+	w.path[w.depth] = s
+	w.depth++
+}
+
+// member walks over the value of a member and decides what becomes of it. It returns where the value ends.
+func (w *extraWalk) member(n, child *extraNode, o *object, g *gap, depth int, k textKind) int {
+	before := w.mark()
+	if child == nil { // a member of the kind that only the rest has a row for
+		to := w.text.valueEnd(w.doc, o.value.from, depth, k)
+		if to < 0 {
+			return to
+		}
+		member := span{o.member.from, to}
+		if isNull(w.doc[o.value.from:to]) {
+			w.keep(g, member)
+		} else {
+			w.forget(before)
+			w.note(n.rest, "")
+			w.drop(g, member)
+		}
+		return to
+	}
+	seen := w.value(child, o.value.from, depth, k)
+	if seen.to < 0 {
+		return seen.to
+	}
+	member, value := span{o.member.from, seen.to}, span{o.value.from, seen.to}
+	kind := plainText(seen.kind.of(w.doc))
+	row := child.row(value.of(w.doc), kind)
+	switch {
+	case row == nil:
+		w.keep(g, member)
+	case row.Rule == ExtraRefused:
+		w.refuse(row, w.place(), string(kind))
+		w.keep(g, member)
+	case row.Instead != "":
+		w.forget(before)
+		w.note(row, "")
+		w.cut(value, row.Instead)
+		w.keep(g, member)
+	default:
+		w.forget(before)
+		w.note(row, "")
+		if row.Rule == ExtraTool && w.optIn.row == nil {
+			w.optIn = w.last
+		}
+		w.drop(g, member)
+	}
+	return seen.to
+}
+
+// array walks over the elements of an array.
+func (w *extraWalk) array(n *extraNode, from, depth int, k textKind) (seen walked) {
+	var g gap
+	var first foundExtra // of the tools that were dropped
+	a := openArray(w.doc, from)
+	w.text.opened(k)
+	for index := 0; a.nextValue(); index++ {
+		w.step(extraStep{index: index})
+		if w.element(n, &a, &g, depth-1, k) && first.row == nil {
+			first = w.last
+		}
+		w.depth--
+	}
+	seen.to = a.end()
+	if seen.to < 0 {
+		return seen
+	}
+	if seen.emptied = w.end(&g); seen.emptied && first.row != nil {
+		w.refuse(first.row, first.at, first.kind)
+	}
+	return seen
+}
+
+// element walks over an element of an array and decides what becomes of it. It reports whether a tool was dropped with it.
+func (w *extraWalk) element(n *extraNode, a *array, g *gap, depth int, k textKind) (tool bool) {
+	before := w.mark()
+	w.text.element(k)
+	seen := w.value(n, a.value.from, depth, k)
+	if !a.close(seen.to) {
+		return false
+	}
+	kind := plainText(seen.kind.of(w.doc))
+	row := n.row(a.value.of(w.doc), kind)
+	switch {
+	case row != nil && row.Rule == ExtraRefused:
+		w.refuse(row, w.place(), string(kind))
+		w.keep(g, a.value)
+	case row != nil:
+		w.forget(before)
+		w.note(row, string(kind))
+		w.drop(g, a.value)
+		if row.Rule == ExtraTool {
+			w.dropped = append(w.dropped, text(seen.name.of(w.doc)))
+		}
+		return row.Rule == ExtraTool
+	case seen.emptied && n.rest != nil:
+		w.cuts, w.text.units = w.cuts[:before.cuts], before.units
+		w.drop(g, a.value)
+		return true
+	default:
+		w.keep(g, a.value)
+		if n.tools {
+			w.kept++
+		}
+	}
+	return false
+}
+
+// note lists what is dropped at the present place. Extras that are listed under one name are listed once.
+func (w *extraWalk) note(row *Extra, kind string) {
+	w.last = foundExtra{row: row, kind: kind}
+	if row.Listed == "" {
+		w.last.at = w.place()
+	}
+	listed := func(one foundExtra) bool { return one.row.Listed == row.Listed }
+	if len(w.found) < foundExtrasMax && (row.Listed == "" || !slices.ContainsFunc(w.found, listed)) {
+		w.found = append(w.found, w.last)
+	}
+}
+
+// place is the path to the present value.
+func (w *extraWalk) place() string {
+	var b strings.Builder
+	for i, step := range w.path[:w.depth] {
+		switch {
+		case step.name == nil:
+			b.WriteString("[" + strconv.Itoa(step.index) + "]")
+		case i > 0:
+			b.WriteString("." + string(clip(step.name)))
+		default:
+			b.Write(clip(step.name))
+		}
+	}
+	return b.String()
+}
+
+// clip bounds what is repeated of a name that the client has made up.
+func clip(name []byte) []byte { return bytes.ToValidUTF8(name[:min(len(name), droppedBytesMax)], nil) }
+
+// refuse notes why the request must be refused, if nothing before it was a reason.
+func (w *extraWalk) refuse(row *Extra, at, kind string) {
+	if w.refused != nil {
+		return
+	}
+	shown := at
+	if kind != "" {
+		shown += " (" + string(clip([]byte(kind))) + ")"
+	}
+	advice := "Leave it out."
+	if row.Rule == ExtraTool {
+		advice = "Leave it out, or offer a tool of your own beside it."
+	}
+	w.refused = app.Errorf(app.Invalid, unsupportedParameter, "%s asks for %s, which this service does not offer. %s",
+		shown, row.What, advice).At(at)
+}
+
+// unsupportedParameter is the code of an error about a member that cannot be served.
+const unsupportedParameter = "unsupported_parameter"
+
+// topMember walks over a member of the request itself. It reports false when that is broken.
+func (w *extraWalk) topMember(root *extraNode, name []byte, o *object, g *gap) bool {
+	child, k := root.members[string(name)], textKindOf(name)
+	if child == nil {
+		if !o.close(w.text.valueEnd(w.doc, o.value.from, depthMax, k)) {
+			return false
+		}
+		w.keep(g, o.member)
+		return true
+	}
+	w.step(extraStep{name: name})
+	whole := o.close(w.member(root, child, o, g, depthMax, k))
+	w.depth--
+	return whole
+}
+
+// noteExtras takes over what a walk has found.
+func (h *Head) noteExtras(w *extraWalk) {
+	if choice := h.spans[fieldToolChoice]; choice.found() || w.optIn.row != nil {
+		w.settle(choice.of(w.doc))
+	}
+	if w.refused != nil {
+		h.bad = w.refused
+	}
+	if len(w.cuts) > 0 {
+		found := *w
+		h.extras = &found
+	}
+}
+
+// Extras are the extras that the request asks for and that are dropped, as the client's style names them.
+func (h *Head) Extras() []string {
+	if h.extras == nil {
+		return nil
+	}
+	return h.extras.names()
+}
+
+// WithoutExtras is a copy of the request without the extras that are dropped. Every other byte of it stays as it came.
+func (h *Head) WithoutExtras() []byte { return h.extras.without() }
+
+// settle decides what needs the whole request: a switch for a tool needs another tool, and a tool that is demanded must
+// be one that stays.
+func (w *extraWalk) settle(choice []byte) {
+	if w.optIn.row != nil && w.kept == 0 {
+		w.refuse(w.optIn.row, w.optIn.at, "")
+	}
+	if len(w.dropped) == 0 || len(choice) == 0 || choice[0] != '{' {
+		return
+	}
+	if chosen := text(valueOf(choice, "name")); chosen != "" && slices.Contains(w.dropped, chosen) {
+		w.refuse(&Extra{What: providerTool, Rule: ExtraRefused}, "tool_choice", chosen)
+	}
+}
+
+// names are the extras that were dropped, for the client.
+func (w *extraWalk) names() []string {
+	var list []string
+	for _, one := range w.found {
+		name := cmp.Or(one.row.Listed, one.at)
+		if one.kind != "" && one.row.Listed == "" {
+			name += " (" + one.kind + ")"
+		}
+		list = append(list, name)
+	}
+	return list
+}
+
+// without is the document without what was cut.
+func (w *extraWalk) without() []byte {
+	slices.SortFunc(w.cuts, func(a, b edit) int { return a.at.from - b.at.from })
+	out, last := make([]byte, 0, len(w.doc)), 0
+	for _, one := range w.cuts {
+		out = append(out, w.doc[last:one.at.from]...)
+		out = append(out, one.with...)
+		last = one.at.to
+	}
+	return append(out, w.doc[last:]...)
+}

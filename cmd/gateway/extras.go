@@ -1,0 +1,49 @@
+package main
+
+import (
+	"strings"
+
+	"umg/app/catalog"
+	"umg/app/dialect"
+	"umg/app/llm"
+)
+
+// extrasOf tells the guides of the models what a style can ask for that is not offered.
+func extrasOf(style llm.Style) []catalog.Extra {
+	var list []catalog.Extra
+	for _, row := range dialect.Extras(style) {
+		list = append(list, catalog.Extra{Field: fieldOf(row), What: row.What, Fate: fateOf(row)})
+	}
+	return list
+}
+
+// fieldOf is where an extra stands, with the types and the values that are none.
+func fieldOf(row dialect.Extra) string {
+	field := "`" + row.At + "`"
+	for _, limit := range []struct {
+		words string
+		list  []string
+	}{{" of type ", row.Types}, {" but for ", row.Except}, {" like ", row.Only}, {" but for ", row.Free}, {" without ", row.Unless}} {
+		var shown []string
+		for _, one := range limit.list {
+			if one != "" {
+				shown = append(shown, "`"+one+"`")
+			}
+		}
+		if len(shown) > 0 {
+			field += limit.words + strings.Join(shown, ", ")
+		}
+	}
+	return field
+}
+
+func fateOf(row dialect.Extra) string {
+	switch row.Rule {
+	case dialect.ExtraDropped:
+		return "left out"
+	case dialect.ExtraTool:
+		return "left out beside other tools, else refused"
+	default:
+		return "refused"
+	}
+}
