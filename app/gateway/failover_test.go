@@ -87,7 +87,9 @@ func (f failover) recorded(r gateway.Report, id string) {
 }
 
 // spare is a scenario in which the first provider fails so that the second answers.
-func spare(spec string, attemptsMax int) func(f failover) { return spareAsked(spec, attemptsMax, attemptsMax-1) }
+func spare(spec string, attemptsMax int) func(f failover) {
+	return spareAsked(spec, attemptsMax, attemptsMax-1)
+}
 
 // spareAsked is spare where the provider may see more requests than there are attempts.
 func spareAsked(spec string, attemptsMax, requestsMax int) func(f failover) {
