@@ -2,6 +2,7 @@ package journal
 
 import (
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -46,9 +47,13 @@ func (l *Log) measure(lsn LSN, bytes int64, at time.Time) {
 func (l *Log) Applied(upTo, open LSN) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.advanceApplied(max(l.usage.applied, min(upTo, l.durable)), open)
+}
+
+// advanceApplied moves the applied position forward. The caller holds mu.
+func (l *Log) advanceApplied(upTo, open LSN) {
 	u := &l.usage
-	u.applied = max(u.applied, min(upTo, l.durable))
-	u.open = u.applied + 1
+	u.applied, u.open = upTo, upTo+1
 	if open > 0 {
 		u.open = min(open, u.open)
 	}
@@ -58,6 +63,27 @@ func (l *Log) Applied(upTo, open LSN) {
 	}
 	u.steps = u.steps[i:]
 	l.judge(l.o.Now())
+}
+
+// resetApplied moves the applied position to where the books have it, which may be an earlier one than before. What they
+// lack is then counted by whole segments. The caller holds io and mu.
+func (l *Log) resetApplied(applied, open LSN) {
+	u := &l.usage
+	if applied < u.applied {
+		now, bytes := l.o.Now(), u.bytes
+		var steps []step
+		for i := len(l.segments) - 1; i >= 0 && (i == len(l.segments)-1 || l.segments[i+1].first > applied+1); i-- {
+			end := l.segments[i].size
+			if i == len(l.segments)-1 {
+				end = l.offset
+			}
+			bytes -= end - headerBytes
+			steps = append(steps, step{l.segments[i].first, bytes, now})
+		}
+		slices.Reverse(steps)
+		u.steps = steps
+	}
+	l.advanceApplied(applied, open)
 }
 
 // unapplied is an upper bound of what is not applied, too high by one step at most. The caller holds mu.

@@ -222,21 +222,34 @@ func (l *Log) Err() error {
 	return l.err
 }
 
-// StartAfter makes an empty journal number its records from the one after applied, as the books drop what is not newer
-// than their cursor. It fails when the journal has records and ends before: it is an older copy or lost its end.
-func (l *Log) StartAfter(applied LSN) error {
+// StartAfter tells the journal what the books have: all records up to applied, of which those from open on are still needed
+// by calls that never ended. Open is zero when no call is open. What is applied counts as unapplied no longer, whichever run
+// wrote it; after books that were restored to an earlier point, what they lack counts again. An empty journal numbers its
+// records from the one after applied, as the books drop what is not newer than their cursor. StartAfter fails when the
+// journal has records and ends before applied: it is an older copy or lost its end.
+func (l *Log) StartAfter(applied, open LSN) error {
+	if err := l.startAfter(applied, open); err != nil {
+		return err
+	}
+	if err := l.Tidy(); err != nil { // a disk that is short of room has some again
+		l.o.Log.Warn("the journal has no room prepared", "error", err)
+	}
+	return nil
+}
+
+func (l *Log) startAfter(applied, open LSN) error {
 	l.io.Lock()
 	defer l.io.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.last >= applied {
-		return nil
+	if l.last < applied {
+		if l.last > 0 || len(l.segments) > 0 {
+			return fmt.Errorf("journal: it ends with record %d, and the books applied record %d already: it lost its end, or is an older copy. "+
+				"Put the right files back, or move the journal's folder away to begin a new one", l.last, applied)
+		}
+		l.last, l.written, l.durable = applied, applied, applied
 	}
-	if l.last > 0 || len(l.segments) > 0 {
-		return fmt.Errorf("journal: it ends with record %d, and the books applied record %d already: it lost its end, or is an older copy. "+
-			"Put the right files back, or move the journal's folder away to begin a new one", l.last, applied)
-	}
-	l.last, l.written, l.durable = applied, applied, applied
+	l.resetApplied(applied, open)
 	return nil
 }
 
