@@ -26,16 +26,17 @@ type Log struct {
 	recordMax int
 
 	claims, claimsMax atomic.Int64
-	refusing          atomic.Int32 // the reason why claims are refused
+	refusing          atomic.Int32 // the reason why claims are refused; changed with mu held
 
 	mu       sync.Mutex
-	buffer   []byte // records to be written, without checksums
-	free     []byte // the other buffer, while it is not being written
-	last     LSN    // appended
-	written  LSN    // survives a kill
-	durable  LSN    // survives a power cut
-	wanted   LSN    // somebody waits for it
-	taken    LSN    // what the sync under way, or the last one, makes durable
+	since    time.Time // when refusing became what it is
+	buffer   []byte    // records to be written, without checksums
+	free     []byte    // the other buffer, while it is not being written
+	last     LSN       // appended
+	written  LSN       // survives a kill
+	durable  LSN       // survives a power cut
+	wanted   LSN       // somebody waits for it
+	taken    LSN       // what the sync under way, or the last one, makes durable
 	syncing  chan struct{}
 	next     chan struct{} // of the sync after that
 	busy     time.Time     // since when a write or sync is under way
@@ -87,8 +88,8 @@ func (l *Log) Append(kind Kind, data []byte) (LSN, error) {
 	if before == 0 {
 		signal(l.wake)
 	}
-	if before <= waitingBytesStop && len(l.buffer) > waitingBytesStop {
-		l.refusing.CompareAndSwap(int32(admitting), int32(congested))
+	if before <= waitingBytesStop && len(l.buffer) > waitingBytesStop && reason(l.refusing.Load()) == admitting {
+		l.refuse(congested, l.o.Now())
 	}
 	return l.last, nil
 }
@@ -169,6 +170,19 @@ func (r reason) Error() string {
 		full:      "the disk is nearly full",
 		roomless:  "no room is prepared",
 	}[r]
+}
+
+// lasts reports whether claims that are refused for the reason since then will be refused for long.
+func (r reason) lasts(refused time.Duration) bool {
+	switch r {
+	case admitting:
+		return false
+	case congested:
+		return refused > stalledAfter
+	case dead, stalled, behind, late, full, roomless:
+		return true
+	}
+	return true
 }
 
 // Claim sets room aside for what one call will write, so that a call that was admitted can always be recorded. It refuses

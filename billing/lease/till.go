@@ -42,6 +42,7 @@ type Till struct {
 	fenced   chan struct{} // tells that the epoch is over
 	applier  applier
 	reaping  reaping
+	health   health
 	counters counters
 }
 

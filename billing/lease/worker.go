@@ -22,6 +22,7 @@ const (
 	renewRetryEvery = time.Second
 	backoffMin      = 50 * time.Millisecond
 	backoffMax      = 2 * time.Second
+	beginRetryMax   = 30 * time.Second
 	drainMax        = 5 * time.Second // to bring everything into the books when the till closes
 	givers          = 4               // leases returned at a time
 	givesMax        = 1024
@@ -176,16 +177,28 @@ func (t *Till) applyAll(ctx context.Context) error {
 	return nil
 }
 
-// beginAnew registers the replica again after its epoch was over, until it works.
+// beginAnew registers the replica again after its epoch was over, until it works. Where trying again helps nobody, as another
+// process has the replica's id or the journal lacks what the books have, it is tried rarely: each try ends the other's run.
 func (t *Till) beginAnew(ctx context.Context) {
 	t.counters.fenced.Add(1)
+	t.health.fenced(t.mono())
 	t.o.Log.Warn("the replica's epoch is over before its time: it was silent for too long, or the books were restored; it begins anew")
+	helpless := 0
 	for wait := backoffMin; ; wait = min(2*wait, backoffMax) {
 		err := t.Recover(ctx)
-		if err == nil || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return
 		}
-		t.o.Log.Warn("the replica could not begin anew", "error", err)
+		t.health.begun(t.mono(), err)
+		if err == nil {
+			return
+		}
+		if transient(err) {
+			helpless = 0
+		} else if helpless++; helpless > 1 {
+			wait = beginRetryMax
+		}
+		t.o.Log.Error("the replica could not begin anew", "error", err, "retry_in", wait.String())
 		if t.pause(ctx, wait) != nil {
 			return
 		}

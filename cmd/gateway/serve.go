@@ -311,18 +311,15 @@ func (c *Config) proxies() []netip.Prefix {
 
 func (h *house) consoleURL() string { return h.cfg.BaseURL + "/console" }
 
-// unfit is why this replica must not be sent calls: charges cannot be recorded on its disk.
+// unfit is why this replica must not be sent calls: it refuses every one, and will do so for long.
 func (h *house) unfit() error {
-	if h.journal == nil {
-		return nil
-	}
-	return h.journal.Broken()
-}
-
-func (h *house) storeAway(ctx context.Context) error {
 	if err := h.till.Ready(); err != nil {
 		return err
 	}
+	return h.gate.Shut()
+}
+
+func (h *house) storeAway(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyCheckMax)
 	defer cancel()
 	return h.store.db.PingContext(ctx)
