@@ -117,9 +117,9 @@ var readinessOf = map[string]string{
 	"billing/stripe.unavailable: payments_unavailable":        "- the payment service",
 }
 
-// Who adds a reason to refuse calls decides whether it lasts, and where it does, adds a scene.
+// Who adds a reason to refuse calls decides whether it lasts, and where it does, adds a scene. The test does not run beside
+// tests that measure the heap.
 func TestEveryReasonToRefuseCallsHasItsReadiness(t *testing.T) {
-	t.Parallel()
 	shown := map[string]bool{}
 	for _, s := range scenes {
 		shown[s.name] = true
