@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jmoiron/sqlx"
 	"golang.org/x/sync/errgroup"
 
 	"umg/api"
@@ -68,6 +69,7 @@ type house struct {
 	ledger    *billing.Ledger
 	journal   *journal.Log // nil where settlements are kept in the database
 	folder    *journal.Directory
+	applier   *sqlx.DB // for batches of the journal
 	bank      *lease.SQLBank
 	till      *lease.Till
 	mail      *mail.Service
