@@ -38,7 +38,7 @@ type applier struct {
 	tried     []journal.LSN // where steps whose outcome is unknown may have moved it; one at most for each record of a batch
 	marked    time.Duration // when marks were written last, without a journal
 	size      batchSize
-	committer *committer    // without a journal
+	committer *committer // without a journal
 }
 
 // entry is a record to apply.

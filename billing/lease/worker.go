@@ -9,6 +9,7 @@ import (
 
 	"umg/app"
 	"umg/app/postgres"
+	"umg/billing/journal"
 )
 
 // The worker's limits.
@@ -218,13 +219,37 @@ func (t *Till) lookForIdle() {
 		return
 	}
 	now, applied := t.mono(), t.appliedTo()
-	b.each(func(l *lease) {
-		if l.idle(now, applied) {
-			t.freed(l, true)
-		} else {
-			b.forget(l, now, applied)
+	b.each(func(l *lease) { t.tend(b, l, now, applied) })
+}
+
+// tend has a lease's idle credit given back or credit taken ahead, and forgets a lease that has none.
+func (t *Till) tend(b *book, l *lease, now time.Duration, applied journal.LSN) {
+	switch {
+	case l.idle(now, applied):
+		t.freed(l, true)
+	case l.runsLow(now):
+		select {
+		case t.top <- l:
+		default:
 		}
-	})
+	default:
+		b.forget(l, now, applied)
+	}
+}
+
+// takeAhead takes credit for calls that will come, so that they need no database.
+func (t *Till) takeAhead(ctx context.Context, l *lease) error {
+	b := t.book.Load()
+	if b == nil || b.find(l.purse) != l || !b.trusted(t.mono()) {
+		return nil
+	}
+	a, low := l.beginAhead(t.mono())
+	if !low {
+		return nil
+	}
+	t.counters.takes.Add(1)
+	row, err := t.o.Bank.Take(ctx, b.replica, a)
+	return t.gave(b, l, row, err)
 }
 
 func (t *Till) keepGiving(ctx context.Context) {
@@ -234,6 +259,10 @@ func (t *Till) keepGiving(ctx context.Context) {
 			return
 		case l := <-t.give:
 			if err := t.giveBack(ctx, l); err != nil && transient(err) {
+				_ = t.pause(ctx, backoffMin)
+			}
+		case l := <-t.top:
+			if err := t.takeAhead(ctx, l); err != nil && transient(err) {
 				_ = t.pause(ctx, backoffMin)
 			}
 		}

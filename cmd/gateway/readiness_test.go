@@ -54,6 +54,7 @@ var readinessOf = map[string]string{
 	"billing/lease.step: errBusy":                  "- one account's calls took its credit from each other",
 	"billing/lease.errBusy: service_unavailable":   "- one account's calls took its credit from each other",
 	"billing/lease.storeError: billing.StoreError": "no lease is valid",
+	"billing/lease.Apply: app.ErrStore":            "a record is not applied for too long",
 	"billing.StoreError: app.ErrStore":             "no lease is valid",
 
 	"app/overload.reason: full":     "all places are taken",
