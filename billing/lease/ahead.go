@@ -38,7 +38,7 @@ func (l *lease) low(now time.Duration) bool {
 	if busy || l.exact || l.small() || now-l.used > usedWithin {
 		return false
 	}
-	return l.free() < min(l.ahead(now, lowSeconds), l.share())
+	return l.free() < min(l.ahead(now, lowSeconds), l.share()*lowSeconds/aheadSeconds)
 }
 
 // small reports whether the purse has little left for others. The caller holds mu.
