@@ -109,6 +109,31 @@ func (l *Ledger) Recall(ctx context.Context, purse string) error {
 	return wrap("recall", err)
 }
 
+// Limits of Reclaim.
+const (
+	reclaimLooksMax  = 15
+	reclaimLookEvery = 20 * time.Millisecond
+)
+
+// Reclaim is Recall, and waits for a moment until it has come back: what remains leased then is being spent.
+func (l *Ledger) Reclaim(ctx context.Context, purse string) error {
+	if err := l.Recall(ctx, purse); err != nil {
+		return err
+	}
+	for range reclaimLooksMax {
+		var leased app.Amount
+		if err := l.db.GetContext(ctx, &leased, `select leased_nanos($1)`, purse); err != nil || leased == 0 {
+			return wrap("reclaim", err)
+		}
+		select {
+		case <-ctx.Done():
+			return wrap("reclaim", ctx.Err())
+		case <-time.After(reclaimLookEvery):
+		}
+	}
+	return nil
+}
+
 // Freeze keeps an account from spending: it is given no more credit for calls, and replicas are asked to give back what they
 // hold for it. What already runs ends as usual. Freezing it again keeps the first reason, unless that was a debt: paying it
 // does not end this.

@@ -100,6 +100,17 @@ func selectExpiredGrants(ctx context.Context, q postgres.Queryer, limit int, at 
 	return ids, err
 }
 
+// recallExpiredGrants asks replicas for what they hold of accounts whose credit has expired, so that it is free at the next sweep.
+func recallExpiredGrants(ctx context.Context, q postgres.Queryer, limit int, at time.Time) error {
+	_, err := q.ExecContext(ctx, `
+		select recall_leases(expired.account_id) from (
+			select distinct g.account_id from grants g
+			where not g.spent and g.expires_at <= $2 and exists (
+				select from leases l where l.purse_id = g.account_id and l.state = 'open' and l.remaining_nanos > 0)
+			limit $1) expired`, limit, at)
+	return err
+}
+
 func expireGrant(ctx context.Context, q postgres.Queryer, id, transaction string, at time.Time) (taken app.Amount, err error) {
 	err = q.GetContext(ctx, &taken, `select expire_grant($1, $2, $3)`, id, transaction, at)
 	return taken, err

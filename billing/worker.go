@@ -99,6 +99,9 @@ func (l *Ledger) release(ctx context.Context) error {
 }
 
 func (l *Ledger) lapse(ctx context.Context) error {
+	if err := recallExpiredGrants(ctx, l.db, sweepGrantsMax, l.o.Now().UTC()); err != nil {
+		return err
+	}
 	grants, err := selectExpiredGrants(ctx, l.db, sweepGrantsMax, l.o.Now().UTC())
 	if err != nil {
 		return err

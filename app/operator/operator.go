@@ -112,6 +112,11 @@ func (d *Desk) Do(ctx context.Context, deed Deed) (done bool, err error) {
 	if deed.Operator == "" || deed.Once == "" || len(deed.Once) > onceBytesMax {
 		return false, fmt.Errorf("operator: %s: a deed needs an operator and a name that is used once", deed.Kind)
 	}
+	if deed.Kind == Take {
+		if err := d.o.Ledger.Reclaim(ctx, deed.AccountID); err != nil {
+			return false, wrap(string(deed.Kind), err)
+		}
+	}
 	err = postgres.InTx(ctx, d.db, func(tx *sqlx.Tx) error {
 		done, err = d.doIn(ctx, tx, deed)
 		return err

@@ -1,6 +1,7 @@
 package overload
 
 import (
+	"fmt"
 	"sync/atomic"
 	"time"
 )
@@ -31,13 +32,41 @@ type Reading struct {
 type law struct {
 	late     atomic.Bool
 	pressure int64
-	row      int // late looks in a row
+	row      int          // late looks in a row
+	shut     atomic.Int64 // looks in a row between which nobody was let in, and at which nobody would have been
+	entered  uint64       // calls let in until the last look
+}
+
+// shutMax is how long a replica that lets nobody in is taken to be overloaded for a moment.
+const shutMax = 30 * time.Second
+
+// Shut says why the gate has let nobody in for long, and is nil while it lets calls in or refuses them for a moment only.
+func (g *Gate) Shut() error {
+	if time.Duration(g.law.shut.Load())*lookEvery < shutMax {
+		return nil
+	}
+	if g.inFlight.Load() >= g.places(Paid) {
+		return fmt.Errorf("overload: all %d places have been taken for %v", g.places(Paid), shutMax)
+	}
+	return fmt.Errorf("overload: memory has been full for %v", shutMax)
+}
+
+// watchDoor counts the looks at which the gate is shut. It is not while calls that end make way for others.
+func (g *Gate) watchDoor() {
+	entered := g.entered.Load()
+	if entered != g.law.entered || g.misses(Paid, g.inFlight.Load()+1) == open {
+		g.law.shut.Store(0)
+	} else {
+		g.law.shut.Add(1)
+	}
+	g.law.entered = entered
 }
 
 // Look takes a reading and decides how many calls may pass until the next one. Readings come one after the other.
 func (g *Gate) Look(r Reading) {
 	g.held.Store(r.Held)
 	g.late.Store(int64(r.Late))
+	g.watchDoor()
 	l := &g.law
 	if r.Late > g.o.LateMax && r.Waited >= waitsSeenMin && g.inFlight.Load() >= g.o.Busy {
 		if l.row++; l.row >= patience {

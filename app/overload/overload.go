@@ -53,6 +53,7 @@ type Options struct {
 type Gate struct {
 	o        Options
 	inFlight atomic.Int64
+	entered  atomic.Uint64        // calls that are not vital and were let in so far
 	held     atomic.Int64         // bytes, when somebody last looked
 	late     atomic.Int64         // nanoseconds, when somebody last looked
 	let      [Vital]atomic.Int64  // of the class, in thousandths, while the process is late
@@ -79,6 +80,7 @@ const (
 	late
 	crowd
 	reasons
+	open = reasons // no reason
 )
 
 // New returns a gate that is open.
@@ -123,6 +125,9 @@ func (g *Gate) Enter(vital bool) (Place, error) {
 		g.inFlight.Add(-1)
 		return Place{}, err
 	}
+	if !vital {
+		g.entered.Add(1)
+	}
 	return Place{gate: g}, nil
 }
 
@@ -165,13 +170,21 @@ func (p *Place) Leave() {
 
 // fits refuses a class that has no place left, or no memory.
 func (g *Gate) fits(c Class, n int64) error {
-	if n > g.places(c) {
-		return g.refuse(full, c)
-	}
-	if limit := g.o.MemoryMax; limit > 0 && g.held.Load() > share(limit, memoryMille[c]) {
-		return g.refuse(memory, c)
+	if why := g.misses(c, n); why != open {
+		return g.refuse(why, c)
 	}
 	return nil
+}
+
+// misses is what keeps a class out that would be one of n calls, or open.
+func (g *Gate) misses(c Class, n int64) reason {
+	if n > g.places(c) {
+		return full
+	}
+	if limit := g.o.MemoryMax; limit > 0 && g.held.Load() > share(limit, memoryMille[c]) {
+		return memory
+	}
+	return open
 }
 
 // tight reports whether memory refuses anybody.

@@ -14,10 +14,9 @@ const storeCheckMax = time.Second
 
 // opsHandler is the operator's listener: health, readiness, metrics and profiles, none of which the public may see.
 //
-// /healthz answers while the process lives. /readyz fails while draining, and while this replica's own disk keeps it from
-// recording charges, so that balancers stop sending. It does not fail when the store is away, because cached keys, the
-// catalog and health still work, the store is the same for every replica, and a balancer without any replica would turn a
-// clear 503 into a dead address. It names the store's state.
+// /healthz answers while the process lives. /readyz fails while draining, and while this replica refuses every call for a
+// reason that lasts, which it names. A store that is away is no such reason as long as the replica has credit of accounts to
+// give, because their calls, cached keys and the catalog still work. /readyz then names the store's state.
 func (s *Server) opsHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))

@@ -63,7 +63,7 @@ type Options struct {
 	LameDuck     time.Duration // between failing /readyz and refusing connections
 	DrainTimeout time.Duration // for running requests to finish at shutdown
 
-	Unfit        func() error                // tells /readyz why this replica can serve nobody, while others may; nil for none
+	Unfit        func() error                // tells /readyz why this replica refuses every call for long; nil for none
 	StoreAway    func(context.Context) error // tells /readyz why the store cannot be reached; nil for none
 	Ledger       func() billing.Stats        // the ledger's counters, for metrics; nil for none
 	Figures      []Figure                    // more metrics, of the rooms that have workers

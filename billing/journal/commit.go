@@ -71,7 +71,7 @@ func (l *Log) fail(err error) {
 		return
 	}
 	l.err = err
-	l.refusing.Store(int32(dead))
+	l.refuse(dead, l.o.Now())
 	if l.taken > l.durable {
 		close(l.syncing)
 	}

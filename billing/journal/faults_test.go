@@ -258,7 +258,7 @@ func TestAJournalGoesOnAfterTheBooksCursor(t *testing.T) {
 	t.Parallel()
 	d := journaltest.New()
 	l := open(t, d)
-	if err := l.StartAfter(1000); err != nil {
+	if err := l.StartAfter(1000, 0); err != nil {
 		t.Fatal(err)
 	}
 	if s := l.Stats(); s.Durable != 1000 || s.UnappliedBytes != 0 {
@@ -275,10 +275,10 @@ func TestAJournalGoesOnAfterTheBooksCursor(t *testing.T) {
 	if l.First() != 1001 || l.Last() != 1001 {
 		t.Fatalf("%d to %d", l.First(), l.Last())
 	}
-	if err := l.StartAfter(1001); err != nil {
+	if err := l.StartAfter(1001, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.StartAfter(1002); err == nil || !strings.Contains(err.Error(), "1002") {
+	if err := l.StartAfter(1002, 0); err == nil || !strings.Contains(err.Error(), "1002") {
 		t.Fatalf("a journal that lost its end starts: %v", err)
 	}
 	if _, err := l.Read(5, 1, 1, nil); err == nil || !strings.Contains(err.Error(), "record 6 is wanted") {

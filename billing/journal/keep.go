@@ -2,6 +2,8 @@ package journal
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 )
 
@@ -46,9 +48,13 @@ func (l *Log) measure(lsn LSN, bytes int64, at time.Time) {
 func (l *Log) Applied(upTo, open LSN) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.advanceApplied(max(l.usage.applied, min(upTo, l.durable)), open)
+}
+
+// advanceApplied moves the applied position forward. The caller holds mu.
+func (l *Log) advanceApplied(upTo, open LSN) {
 	u := &l.usage
-	u.applied = max(u.applied, min(upTo, l.durable))
-	u.open = u.applied + 1
+	u.applied, u.open = upTo, upTo+1
 	if open > 0 {
 		u.open = min(open, u.open)
 	}
@@ -58,6 +64,27 @@ func (l *Log) Applied(upTo, open LSN) {
 	}
 	u.steps = u.steps[i:]
 	l.judge(l.o.Now())
+}
+
+// resetApplied moves the applied position to where the books have it, which may be an earlier one than before. What they
+// lack is then counted by whole segments. The caller holds io and mu.
+func (l *Log) resetApplied(applied, open LSN) {
+	u := &l.usage
+	if applied < u.applied {
+		now, bytes := l.o.Now(), u.bytes
+		var steps []step
+		for i := len(l.segments) - 1; i >= 0 && (i == len(l.segments)-1 || l.segments[i+1].first > applied+1); i-- {
+			end := l.segments[i].size
+			if i == len(l.segments)-1 {
+				end = l.offset
+			}
+			bytes -= end - headerBytes
+			steps = append(steps, step{l.segments[i].first, bytes, now})
+		}
+		slices.Reverse(steps)
+		u.steps = steps
+	}
+	l.advanceApplied(applied, open)
 }
 
 // unapplied is an upper bound of what is not applied, too high by one step at most. The caller holds mu.
@@ -87,7 +114,7 @@ func (l *Log) judge(now time.Time) {
 	case l.usage.freeBytes < l.o.FreeBytesMin:
 		why = full
 	}
-	l.refusing.Store(int32(why))
+	l.refuse(why, now)
 	// What is appended and not yet written takes room too, and so does a record that does not fit at a segment's end.
 	quarter := l.o.SegmentBytes / 4
 	slack := min(waitingBytesStop, quarter) + min(int64(room(l.recordMax)), quarter)
@@ -97,15 +124,26 @@ func (l *Log) judge(now time.Time) {
 	l.claimsMax.Store(max(0, (l.usage.roomBytes+l.usage.spareBytes-slack)/l.o.ClaimBytes))
 }
 
-// Broken says why no claims are given here that another disk would give: this one is dead, does not answer or is full. It is
-// nil while only the books are behind.
-func (l *Log) Broken() error {
-	if err := l.Err(); err != nil {
-		return err
+// refuse notes why claims are refused from now on. The caller holds mu.
+func (l *Log) refuse(why reason, now time.Time) {
+	if reason(l.refusing.Swap(int32(why))) != why {
+		l.since = now
 	}
-	switch r := reason(l.refusing.Load()); {
-	case r == stalled, r == full:
-		return r
+}
+
+// Broken says why no claims are given here and will not be given for long: the journal is dead, the disk does not answer, does
+// not keep up or is full, or the books have been behind for too long. It is nil while claims are refused for a moment only.
+func (l *Log) Broken() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return fmt.Errorf("%w: %w", dead, l.err)
+	}
+	now := l.o.Now()
+	l.judge(now)
+	switch why := reason(l.refusing.Load()); {
+	case why.lasts(now.Sub(l.since)):
+		return why
 	case l.claimsMax.Load() == 0:
 		return roomless
 	}
@@ -169,11 +207,12 @@ func (l *Log) removeOld(freeBytes int64) error {
 	return nil
 }
 
-// Stats are what the journal counts. All but the sums of the unapplied, Claims and Segments only grow.
+// Stats are what the journal counts. All but the sums of the unapplied, FreeBytes, Claims and Segments only grow.
 type Stats struct {
 	First, Last, Durable, Applied LSN
 	UnappliedBytes                int64
 	UnappliedAge                  time.Duration // of the oldest record that is not applied
+	FreeBytes                     int64         // of the disk, when last asked
 	Claims                        int64         // given now
 	Segments                      int64
 	Records                       int64 // written, with those found at the start
@@ -190,7 +229,7 @@ func (l *Log) Stats() Stats {
 	return Stats{
 		First: l.firstKept(), Last: l.last, Durable: l.durable, Applied: l.usage.applied,
 		UnappliedBytes: bytes, UnappliedAge: age,
-		Claims: l.claims.Load(), Segments: int64(len(l.segments)),
+		FreeBytes: l.usage.freeBytes, Claims: l.claims.Load(), Segments: int64(len(l.segments)),
 		Records: l.records, Writes: l.writes, Commits: l.commits, Dead: l.err != nil,
 	}
 }

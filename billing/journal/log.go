@@ -26,16 +26,17 @@ type Log struct {
 	recordMax int
 
 	claims, claimsMax atomic.Int64
-	refusing          atomic.Int32 // the reason why claims are refused
+	refusing          atomic.Int32 // the reason why claims are refused; changed with mu held
 
 	mu       sync.Mutex
-	buffer   []byte // records to be written, without checksums
-	free     []byte // the other buffer, while it is not being written
-	last     LSN    // appended
-	written  LSN    // survives a kill
-	durable  LSN    // survives a power cut
-	wanted   LSN    // somebody waits for it
-	taken    LSN    // what the sync under way, or the last one, makes durable
+	since    time.Time // when refusing became what it is
+	buffer   []byte    // records to be written, without checksums
+	free     []byte    // the other buffer, while it is not being written
+	last     LSN       // appended
+	written  LSN       // survives a kill
+	durable  LSN       // survives a power cut
+	wanted   LSN       // somebody waits for it
+	taken    LSN       // what the sync under way, or the last one, makes durable
 	syncing  chan struct{}
 	next     chan struct{} // of the sync after that
 	busy     time.Time     // since when a write or sync is under way
@@ -87,8 +88,8 @@ func (l *Log) Append(kind Kind, data []byte) (LSN, error) {
 	if before == 0 {
 		signal(l.wake)
 	}
-	if before <= waitingBytesStop && len(l.buffer) > waitingBytesStop {
-		l.refusing.CompareAndSwap(int32(admitting), int32(congested))
+	if before <= waitingBytesStop && len(l.buffer) > waitingBytesStop && reason(l.refusing.Load()) == admitting {
+		l.refuse(congested, l.o.Now())
 	}
 	return l.last, nil
 }
@@ -171,6 +172,19 @@ func (r reason) Error() string {
 	}[r]
 }
 
+// lasts reports whether claims that are refused for the reason since then will be refused for long.
+func (r reason) lasts(refused time.Duration) bool {
+	switch r {
+	case admitting:
+		return false
+	case congested:
+		return refused > stalledAfter
+	case dead, stalled, behind, late, full, roomless:
+		return true
+	}
+	return true
+}
+
 // Claim sets room aside for what one call will write, so that a call that was admitted can always be recorded. It refuses
 // with app.Unavailable while the journal could not keep that promise for long. Unclaim ends each claim that was given.
 func (l *Log) Claim() error {
@@ -222,21 +236,34 @@ func (l *Log) Err() error {
 	return l.err
 }
 
-// StartAfter makes an empty journal number its records from the one after applied, as the books drop what is not newer
-// than their cursor. It fails when the journal has records and ends before: it is an older copy or lost its end.
-func (l *Log) StartAfter(applied LSN) error {
+// StartAfter tells the journal what the books have: all records up to applied, of which those from open on are still needed
+// by calls that never ended. Open is zero when no call is open. What is applied counts as unapplied no longer, whichever run
+// wrote it; after books that were restored to an earlier point, what they lack counts again. An empty journal numbers its
+// records from the one after applied, as the books drop what is not newer than their cursor. StartAfter fails when the
+// journal has records and ends before applied: it is an older copy or lost its end.
+func (l *Log) StartAfter(applied, open LSN) error {
+	if err := l.startAfter(applied, open); err != nil {
+		return err
+	}
+	if err := l.Tidy(); err != nil { // a disk that is short of room has some again
+		l.o.Log.Warn("the journal has no room prepared", "error", err)
+	}
+	return nil
+}
+
+func (l *Log) startAfter(applied, open LSN) error {
 	l.io.Lock()
 	defer l.io.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.last >= applied {
-		return nil
+	if l.last < applied {
+		if l.last > 0 || len(l.segments) > 0 {
+			return fmt.Errorf("journal: it ends with record %d, and the books applied record %d already: it lost its end, or is an older copy. "+
+				"Put the right files back, or move the journal's folder away to begin a new one", l.last, applied)
+		}
+		l.last, l.written, l.durable = applied, applied, applied
 	}
-	if l.last > 0 || len(l.segments) > 0 {
-		return fmt.Errorf("journal: it ends with record %d, and the books applied record %d already: it lost its end, or is an older copy. "+
-			"Put the right files back, or move the journal's folder away to begin a new one", l.last, applied)
-	}
-	l.last, l.written, l.durable = applied, applied, applied
+	l.resetApplied(applied, open)
 	return nil
 }
 

@@ -81,11 +81,11 @@ func (l *Log) setRunning(running bool) {
 	l.running = running
 }
 
-// keepTidy logs a trouble when it begins and when it ends.
+// keepTidy logs a trouble when it begins and when it ends, and so a lasting reason why claims are refused.
 func (l *Log) keepTidy(ctx context.Context) {
 	ticker := time.NewTicker(tidyEvery)
 	defer ticker.Stop()
-	before := ""
+	before, refused := "", error(nil)
 	for {
 		select {
 		case <-ctx.Done():
@@ -101,5 +101,23 @@ func (l *Log) keepTidy(ctx context.Context) {
 			l.o.Log.Warn("the journal's room changed: claims are refused while there is an error", "error", err)
 		}
 		before = now
+		refused = l.logRefusal(refused)
 	}
+}
+
+// logRefusal logs when claims begin and cease to be refused for a reason that lasts, or for another one, and returns the
+// reason. Who runs the journal logs its death.
+func (l *Log) logRefusal(before error) error {
+	why, s := l.Broken(), l.Stats()
+	if errors.Is(why, dead) || errors.Is(why, before) {
+		return before
+	}
+	if before != nil {
+		l.o.Log.Info("journal: refusal of calls ended", "reason", before.Error())
+	}
+	if why != nil {
+		l.o.Log.Error("journal: every call is refused", "reason", why.Error(), "unapplied_bytes", s.UnappliedBytes,
+			"unapplied_age", s.UnappliedAge.String(), "free_bytes", s.FreeBytes)
+	}
+	return why
 }

@@ -17,6 +17,13 @@ import (
 // cursorEvery is how often the cursor moves over records that charge nothing.
 const cursorEvery = time.Second
 
+// A batch that the books take for longer than slowBatch, or not at all in the time they give, is halved, down to one record. The
+// next ones are doubled when they take less than quickBatch.
+const (
+	slowBatch  = time.Second
+	quickBatch = 250 * time.Millisecond
+)
+
 // errMoved means that the books' cursor is not where this run left it: they were restored, or another run moved it.
 var errMoved = errors.New("lease: the books are not where this run left them")
 
@@ -30,7 +37,8 @@ type applier struct {
 	moved     time.Duration // when the cursor moved last
 	tried     []journal.LSN // where steps whose outcome is unknown may have moved it; one at most for each record of a batch
 	marked    time.Duration // when marks were written last, without a journal
-	committer *committer    // without a journal
+	size      batchSize
+	committer *committer // without a journal
 }
 
 // entry is a record to apply.
@@ -45,6 +53,24 @@ func (a *applier) wake() <-chan struct{} {
 		return nil
 	}
 	return a.committer.wake
+}
+
+// batchSize is how many records a batch may have.
+type batchSize struct{ halvings atomic.Int32 }
+
+func (s *batchSize) max() int { return max(1, batchRecordsMax>>s.halvings.Load()) }
+
+// took notes how long a batch took that the books have, or that it took them too long. It says whether a smaller one is left
+// to be tried.
+func (s *batchSize) took(d time.Duration, err error) (smaller bool) {
+	switch slow := errors.Is(err, ErrSlow); {
+	case (slow || err == nil && d > slowBatch) && s.max() > 1:
+		s.halvings.Add(1)
+		return slow
+	case err == nil && d < quickBatch && s.halvings.Load() > 0:
+		s.halvings.Add(-1)
+	}
+	return false
 }
 
 func (t *Till) appliedTo() journal.LSN { return journal.LSN(t.applier.applied.Load()) }
@@ -63,17 +89,27 @@ func (t *Till) apply(ctx context.Context, r Replica) (more bool, err error) {
 		return false, nil
 	}
 	open := min(t.calls.firstMark(t.o.Journal.Last()+1), to+1)
+	began := t.mono()
 	err = t.applyEntries(ctx, r, Batch{From: from, To: to, Open: open}, entries)
-	if errors.Is(err, errBehind) {
+	if t.resize(t.mono()-began, err) || errors.Is(err, errBehind) {
 		return true, nil
 	}
 	return more && err == nil, err
 }
 
+// resize adapts the next batch to how long this one took, and says whether a smaller one is to be tried instead of it.
+func (t *Till) resize(took time.Duration, err error) (smaller bool) {
+	smaller = t.applier.size.took(took, err)
+	if smaller {
+		t.o.Log.Warn("settlements: batch too slow, halved", "records_max", t.applier.size.max(), "took", took.String())
+	}
+	return smaller
+}
+
 // collect reads the next settlements from the journal, and says up to where.
 func (t *Till) collect(from journal.LSN) (entries []entry, to journal.LSN, more bool, err error) {
-	records, size := 0, 0
-	to, err = t.o.Journal.Read(from, batchRecordsMax, batchBytesMax, func(r journal.Record) error {
+	records, size, most := 0, 0, t.applier.size.max()
+	to, err = t.o.Journal.Read(from, most, batchBytesMax, func(r journal.Record) error {
 		records++
 		size += len(r.Data)
 		if r.Kind == kindSettlement {
@@ -81,7 +117,7 @@ func (t *Till) collect(from journal.LSN) (entries []entry, to journal.LSN, more 
 		}
 		return nil
 	})
-	return entries, to, records == batchRecordsMax || size >= batchBytesMax, err
+	return entries, to, records == most || size >= batchBytesMax, err
 }
 
 // applyEntries applies a batch. When the books refuse it for what is in it, it is halved until the record at fault is
@@ -153,16 +189,20 @@ func (t *Till) commit(ctx context.Context, r Replica) (more bool, err error) {
 	c := t.applier.committer
 	now := t.mono()
 	if b := t.book.Load(); b != nil && !b.live(now) {
-		lost, _ := c.next(false)
+		lost, _ := c.next(batchRecordsMax, false)
 		c.committed(lost, errAway("The service could not reach its books for too long."))
 		return len(lost) > 0, nil
 	}
 	withMarks := now-t.applier.marked >= marksEvery
-	batch, marks := c.next(withMarks)
+	batch, marks := c.next(t.applier.size.max(), withMarks)
 	if len(batch) == 0 && len(marks) == 0 {
 		return false, nil
 	}
-	if err := t.commitBatch(ctx, r, batch, slices.Collect(maps.Values(marks))); err != nil {
+	err = t.commitBatch(ctx, r, batch, slices.Collect(maps.Values(marks)))
+	if t.resize(t.mono()-now, err) {
+		return true, nil
+	}
+	if err != nil {
 		return false, err
 	}
 	if withMarks {
@@ -223,11 +263,16 @@ func (t *Till) settleMarks(ctx context.Context, r Replica) error {
 		if len(over) == 0 {
 			return nil
 		}
-		if err := t.commitBatch(ctx, r, over, nil); err != nil {
+		now, began := over[:min(len(over), t.applier.size.max())], t.mono()
+		err = t.commitBatch(ctx, r, now, nil)
+		if t.resize(t.mono()-began, err) {
+			continue
+		}
+		if err != nil {
 			return err
 		}
-		t.counters.orphans.Add(int64(len(over)))
-		if len(over) < len(marks) {
+		t.counters.orphans.Add(int64(len(now)))
+		if len(now) == len(over) && len(over) < len(marks) {
 			return nil
 		}
 	}

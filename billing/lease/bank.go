@@ -27,6 +27,7 @@ const (
 // transaction, which locks the rows of the money it moves first and in the order of their ids.
 type SQLBank struct {
 	db             *sqlx.DB
+	applier        *sqlx.DB // for batches of the journal, which may take longer than what a call waits for
 	now            app.Clock
 	ids            app.IDs
 	late, overruns atomic.Int64
@@ -34,8 +35,15 @@ type SQLBank struct {
 
 // OpenBank makes the bank over a migrated store.
 func OpenBank(db *sqlx.DB, now app.Clock, ids app.IDs) *SQLBank {
-	return &SQLBank{db: db, now: now, ids: ids}
+	return &SQLBank{db: db, applier: db, now: now, ids: ids}
 }
+
+// ApplyStatementMax is how long a batch of the journal may take. Its rows of accounts are locked for so long.
+const ApplyStatementMax = 10 * time.Second
+
+// SetApplier gives batches of the journal a pool of their own, whose statements may take ApplyStatementMax. It must be called
+// before the bank is used.
+func (b *SQLBank) SetApplier(db *sqlx.DB) { b.applier = db }
 
 // Counts of the bank since the start: settlements whose lease was gone, and calls that cost more than was paid for them.
 type Counts struct {
@@ -141,7 +149,10 @@ func (b *SQLBank) Apply(ctx context.Context, r Replica, batch Batch) (journal.LS
 	if batch.To == 0 {
 		err = b.stepIfHeard(ctx, "apply", batch.Seal, query, args, answer...)
 	} else {
-		err = b.step(ctx, "apply", query, args, answer...)
+		err = stepOver(ctx, b.applier, "apply", query, args, answer...)
+	}
+	if tookTooLong(err) {
+		err = app.ErrStore(errors.Join(ErrSlow, err))
 	}
 	if err != nil {
 		return 0, err
@@ -229,9 +240,19 @@ func (b *SQLBank) closeAll(ctx context.Context, id string, epoch int64, state st
 
 // step runs one statement that answers with one row.
 func (b *SQLBank) step(ctx context.Context, verb, query string, args []any, dest ...any) error {
+	return stepOver(ctx, b.db, verb, query, args, dest...)
+}
+
+func stepOver(ctx context.Context, db *sqlx.DB, verb, query string, args []any, dest ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, stepMax)
 	defer cancel()
-	return storeError(verb, postgres.QueryRow(ctx, b.db, query, args, dest...))
+	return storeError(verb, postgres.QueryRow(ctx, db, query, args, dest...))
+}
+
+// tookTooLong reports whether the database ended a statement, and its transaction, as it took longer than it may.
+func tookTooLong(err error) bool {
+	var coded interface{ SQLState() string }
+	return errors.As(err, &coded) && coded.SQLState() == "57014"
 }
 
 // stepIfHeard is step for what must not happen when nobody learns of it: the answer of a call is kept back when its charge

@@ -12,14 +12,13 @@ import (
 
 // The book's own limits.
 const (
-	shardCount   = 64
-	spendSeconds = 5 // how far back a purse's spend is looked at to know how much credit to take
-	spendFactor  = 4
-	idleAfter    = 5 * time.Second  // free credit of a lease that nobody used for so long goes back
-	forgetAfter  = 60 * time.Second // a lease without credit that nobody used for so long is forgotten
-	leaseTrust   = 75 * time.Second // after the request of the last renewal that worked
-	retriesMax   = 3                // of a take whose purse has credit in other replicas
-	asksMax      = 8                // takes of one quest, whatever they answer
+	shardCount  = 64
+	idleAfter   = 5 * time.Second  // free credit that nobody used for so long goes back to a purse with little left,
+	keepFor     = time.Hour        // and after so long to any
+	forgetAfter = 60 * time.Second // a lease without credit that nobody used for so long is forgotten
+	leaseTrust  = 75 * time.Second // after the request of the last renewal that worked
+	retriesMax  = 3                // of a take whose purse has credit in other replicas
+	asksMax     = 8                // takes of one quest, whatever they answer
 )
 
 // retryPauses is how long a quest waits for other replicas to give credit back: 300 ms in all.
@@ -81,7 +80,7 @@ func (b *book) open(purse string, now time.Duration) *lease {
 	defer s.mu.Unlock()
 	l := s.leases[purse]
 	if l == nil {
-		l = &lease{purse: purse, used: now, fresh: true, refused: refusal{sent: -1}}
+		l = &lease{purse: purse, used: now, fresh: true, refused: refusal{sent: -1}, toppedAt: now - topEvery}
 		s.leases[purse] = l
 	}
 	return l
@@ -131,6 +130,9 @@ type lease struct {
 	last                               journal.LSN // of the last settlement against it
 	used                               time.Duration
 	spend                              spend
+	purseFree                          app.Amount    // what the purse had for anybody after the last step
+	asked                              largest       // wanted by one call
+	toppedAt                           time.Duration // when credit was taken ahead last, or others needed it
 	refused                            refusal
 	flight                             *flight // the step at the books that runs now; there is one at a time
 	fresh                              bool    // the books were not asked yet
@@ -162,6 +164,7 @@ func (l *lease) reserve(now time.Duration, amount app.Amount) bool {
 	if ok {
 		l.reserved += amount
 		l.used = now
+		l.asked.add(now, amount)
 	}
 	l.mu.Unlock()
 	return ok
@@ -248,7 +251,7 @@ func (l *lease) callBack(now, rest time.Duration) bool {
 	if now-l.used < rest {
 		return false
 	}
-	l.recalled = true
+	l.recalled, l.toppedAt = true, now+recallRest
 	return l.free() > 0 || l.unsure
 }
 
@@ -262,23 +265,19 @@ func (l *lease) endFlight() {
 // adopt takes over a row. Sums only grow within an epoch, so less than before means that the books are older than the
 // lease.
 func (l *lease) adopt(row Row) (backward bool) {
+	l.purseFree = row.Free
+	l.exact = row.Exact
 	if l.fresh {
 		l.granted, l.returned, l.spent, l.fresh = row.Granted, row.Returned, row.Spent, false
-		l.exact, l.unsure = row.Exact, false
+		l.unsure = false
 		return false
 	}
-	l.exact = row.Exact
 	if row.Granted < l.granted || row.Returned < l.returned && !l.unsure {
 		return true
 	}
 	l.granted = row.Granted
 	l.unsure = row.Returned < l.returned // a return got lost
 	return false
-}
-
-// wanting is how much a take should ask for when one who asks misses so much.
-func (l *lease) wanting(now time.Duration, missing app.Amount) app.Amount {
-	return max(spendFactor*l.spend.sum(now), missing+l.waiting)
 }
 
 // idle reports whether the lease's free credit should go back.
@@ -288,33 +287,14 @@ func (l *lease) idle(now time.Duration, applied journal.LSN) bool {
 	if l.unsure || l.clearable(now, applied) {
 		return true
 	}
-	return l.free() > 0 && (l.exact && l.users == 0 || l.recalled || now-l.used >= idleAfter)
+	return l.free() > 0 && (l.exact && l.users == 0 || l.recalled || now-l.used >= l.restMax())
 }
 
-// spend is what a purse spent in each of the last seconds.
-type spend struct {
-	second int64
-	sums   [spendSeconds]app.Amount
-}
-
-func (s *spend) add(now time.Duration, cost app.Amount) {
-	s.turn(int64(now / time.Second))
-	s.sums[s.second%spendSeconds] += cost
-}
-
-func (s *spend) sum(now time.Duration) (total app.Amount) {
-	s.turn(int64(now / time.Second))
-	for _, sum := range s.sums {
-		total += sum
+// restMax is how long free credit may stay here unused. A purse that has at least as much for others lets it stay, so that a call
+// after a pause needs no database; others ask for it when they need it.
+func (l *lease) restMax() time.Duration {
+	if l.exact || l.purseFree < l.free() || l.small() {
+		return idleAfter
 	}
-	return total
-}
-
-// turn forgets the seconds that are too old.
-func (s *spend) turn(second int64) {
-	for range min(second-s.second, spendSeconds) {
-		s.second++
-		s.sums[s.second%spendSeconds] = 0
-	}
-	s.second = max(s.second, second)
+	return keepFor
 }

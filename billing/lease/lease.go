@@ -60,6 +60,9 @@ var (
 	// ErrShort means that a purse has less than was needed. Elsewhere says whether other replicas hold some of it, who
 	// were asked to give it back.
 	ErrShort = errors.New("lease: the purse has too little")
+	// ErrSlow means that the books did not take a batch in the time they give one statement, so nothing of it happened. A
+	// smaller one may be in time.
+	ErrSlow = errors.New("lease: the batch takes too long")
 	// ErrFenced means that the run is over: another one took its place, or it was silent for too long.
 	ErrFenced = errors.New("lease: the replica's epoch is over")
 )

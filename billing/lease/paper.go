@@ -149,22 +149,22 @@ func (c *committer) remove(one *committing) {
 	}
 }
 
-// next lists what the next transaction has: settlements in order, and marks when asked for.
-func (c *committer) next(withMarks bool) (batch []*committing, marks map[string][]byte) {
+// next lists what the next transaction has: so many settlements in order, and marks when asked for.
+func (c *committer) next(most int, withMarks bool) (batch []*committing, marks map[string][]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	size := 0
 	for _, one := range c.queue {
-		if len(batch) == batchRecordsMax || size > batchBytesMax {
+		if len(batch) == most || size > batchBytesMax {
 			break
 		}
 		size += len(one.data)
 		batch = append(batch, one)
 	}
 	if withMarks {
-		marks = make(map[string][]byte, min(len(c.marks), batchRecordsMax))
+		marks = make(map[string][]byte, min(len(c.marks), most))
 		for id, data := range c.marks {
-			if len(marks) == batchRecordsMax {
+			if len(marks) == most {
 				break
 			}
 			marks[id] = data

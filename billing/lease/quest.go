@@ -90,6 +90,7 @@ func (q *quest) step(now time.Duration) next {
 	q.asks++
 	l.flight = &flight{done: make(chan struct{}), sent: now}
 	missing := q.want - l.free()
+	l.asked.add(now, q.want)
 	a := Ask{Purse: l.purse, Need: missing, Want: l.wanting(now, missing)}
 	if q.rest {
 		a.Need = min(missing, q.need)
@@ -127,6 +128,7 @@ func (q *quest) take(now time.Duration) next {
 	l := q.lease
 	got := min(q.want, l.free())
 	l.reserved += got
+	l.asked.add(now, got)
 	l.used = now
 	return next{verdict: reserved, got: got}
 }

@@ -74,7 +74,7 @@ func (t *Till) Recover(ctx context.Context) error {
 // readJournal finds the calls that never ended, by their ids, with their last marks.
 func (t *Till) readJournal(start Start) (map[string][]byte, error) {
 	log := t.o.Journal
-	if err := log.StartAfter(start.Applied); err != nil {
+	if err := log.StartAfter(start.Applied, start.Open); err != nil {
 		return nil, err
 	}
 	if first := log.First(); first > start.Applied+1 && log.Last() >= first {

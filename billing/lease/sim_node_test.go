@@ -254,11 +254,7 @@ func (n *node) lookForIdle() {
 	b := n.till.book.Load()
 	for _, purse := range n.w.purses {
 		if l := b.find(purse); l != nil {
-			if l.idle(n.w.now, n.till.appliedTo()) {
-				n.till.freed(l, true)
-			} else {
-				b.forget(l, n.w.now, n.till.appliedTo())
-			}
+			n.till.tend(b, l, n.w.now, n.till.appliedTo())
 		}
 	}
 }
@@ -277,6 +273,10 @@ func (n *node) giveAll() {
 		select {
 		case l := <-n.till.give:
 			_ = n.till.giveBack(context.Background(), l)
+		case l := <-n.till.top:
+			if n.w.o.ahead {
+				_ = n.till.takeAhead(context.Background(), l)
+			}
 		default:
 			return
 		}

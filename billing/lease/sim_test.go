@@ -54,7 +54,7 @@ func TestMoneyIsRightUnderEverySeed(t *testing.T) {
 func TestSeedsThatFoundSomethingFindNothingMore(t *testing.T) {
 	t.Parallel()
 	for _, k := range kept {
-		if err := play(k.seed, func(o *options) { o.limits = 0 }); err != nil {
+		if err := play(k.seed, func(o *options) { o.limits, o.ahead = 0, false }); err != nil {
 			t.Errorf("%s: %v", k.why, err)
 		}
 	}

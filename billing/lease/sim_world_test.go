@@ -27,6 +27,7 @@ type options struct {
 	eager                         bool // control: answers before the settlement is durable
 	careless                      bool // control: neither cursor nor ids guard what is applied
 	limits                        float64
+	ahead                         bool // leases take credit ahead
 }
 
 func deriveOptions(seed uint64) options {
@@ -50,6 +51,7 @@ func deriveOptions(seed uint64) options {
 	if limits := rand.New(rand.NewPCG(seed, 4)); limits.Float64() < 0.4 {
 		o.limits = 0.1 * limits.Float64()
 	}
+	o.ahead = rand.New(rand.NewPCG(seed, 6)).Float64() < 0.7
 	if !o.journal { // without a second copy a backup is all there is
 		o.restores = 0
 	}
@@ -312,10 +314,13 @@ func (w *world) end() {
 	w.judge()
 }
 
-// rest waits until leases are idle: then their credit must be back, and everything in the books.
+// rest waits until leases are idle and called back: then their credit must be back, and everything in the books.
 func (w *world) rest() {
 	for range 3 {
-		w.now += idleAfter + time.Second
+		w.now += idleAfter + usedWithin
+		for _, purse := range w.purses {
+			w.books.recall(Replica{}, purse)
+		}
 		for _, n := range w.nodes {
 			if w.err == nil {
 				n.tick()

@@ -2,7 +2,6 @@ package lease
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -65,26 +64,6 @@ func (t *Till) Stats() Stats {
 		})
 	}
 	return s
-}
-
-// untrustedMax is how long a replica without valid leases counts as ready: the books may be back in a moment.
-const untrustedMax = 15 * time.Second
-
-// Ready says why no calls can be taken, for whoever sends traffic here.
-func (t *Till) Ready() error {
-	b := t.book.Load()
-	if b == nil {
-		return errors.New("lease: the till is not open")
-	}
-	if t.o.Journal != nil {
-		if err := t.o.Journal.Broken(); err != nil {
-			return err
-		}
-	}
-	if !b.trusted(t.mono() - untrustedMax) {
-		return errors.New("lease: the books were not reached for too long, so no lease is valid")
-	}
-	return nil
 }
 
 // bookedEvery is how often Booked looks.

@@ -39,9 +39,11 @@ type Till struct {
 	calls    *calls
 	later    later
 	give     chan *lease   // leases whose free credit should go back at once
+	top      chan *lease   // leases that should take credit ahead
 	fenced   chan struct{} // tells that the epoch is over
 	applier  applier
 	reaping  reaping
+	health   health
 	counters counters
 }
 
@@ -55,7 +57,7 @@ func New(o Options) (*Till, error) {
 	}
 	start := o.Now()
 	t := &Till{
-		o: o, calls: newCalls(), give: make(chan *lease, givesMax), fenced: make(chan struct{}, 1),
+		o: o, calls: newCalls(), give: make(chan *lease, givesMax), top: make(chan *lease, givesMax), fenced: make(chan struct{}, 1),
 		mono: func() time.Duration { return o.Now().Sub(start) }, pause: sleep,
 	}
 	if o.Journal == nil {

@@ -9,6 +9,7 @@ import (
 
 	"umg/app"
 	"umg/app/postgres"
+	"umg/billing/journal"
 )
 
 // The worker's limits.
@@ -22,6 +23,7 @@ const (
 	renewRetryEvery = time.Second
 	backoffMin      = 50 * time.Millisecond
 	backoffMax      = 2 * time.Second
+	beginRetryMax   = 30 * time.Second
 	drainMax        = 5 * time.Second // to bring everything into the books when the till closes
 	givers          = 4               // leases returned at a time
 	givesMax        = 1024
@@ -176,16 +178,28 @@ func (t *Till) applyAll(ctx context.Context) error {
 	return nil
 }
 
-// beginAnew registers the replica again after its epoch was over, until it works.
+// beginAnew registers the replica again after its epoch was over, until it works. Where trying again helps nobody, as another
+// process has the replica's id or the journal lacks what the books have, it is tried rarely: each try ends the other's run.
 func (t *Till) beginAnew(ctx context.Context) {
 	t.counters.fenced.Add(1)
+	t.health.fenced(t.mono())
 	t.o.Log.Warn("the replica's epoch is over before its time: it was silent for too long, or the books were restored; it begins anew")
+	helpless := 0
 	for wait := backoffMin; ; wait = min(2*wait, backoffMax) {
 		err := t.Recover(ctx)
-		if err == nil || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return
 		}
-		t.o.Log.Warn("the replica could not begin anew", "error", err)
+		t.health.begun(t.mono(), err)
+		if err == nil {
+			return
+		}
+		if transient(err) {
+			helpless = 0
+		} else if helpless++; helpless > 1 {
+			wait = beginRetryMax
+		}
+		t.o.Log.Error("the replica could not begin anew", "error", err, "retry_in", wait.String())
 		if t.pause(ctx, wait) != nil {
 			return
 		}
@@ -205,13 +219,37 @@ func (t *Till) lookForIdle() {
 		return
 	}
 	now, applied := t.mono(), t.appliedTo()
-	b.each(func(l *lease) {
-		if l.idle(now, applied) {
-			t.freed(l, true)
-		} else {
-			b.forget(l, now, applied)
+	b.each(func(l *lease) { t.tend(b, l, now, applied) })
+}
+
+// tend has a lease's idle credit given back or credit taken ahead, and forgets a lease that has none.
+func (t *Till) tend(b *book, l *lease, now time.Duration, applied journal.LSN) {
+	switch {
+	case l.idle(now, applied):
+		t.freed(l, true)
+	case l.runsLow(now):
+		select {
+		case t.top <- l:
+		default:
 		}
-	})
+	default:
+		b.forget(l, now, applied)
+	}
+}
+
+// takeAhead takes credit for calls that will come, so that they need no database.
+func (t *Till) takeAhead(ctx context.Context, l *lease) error {
+	b := t.book.Load()
+	if b == nil || b.find(l.purse) != l || !b.trusted(t.mono()) {
+		return nil
+	}
+	a, low := l.beginAhead(t.mono())
+	if !low {
+		return nil
+	}
+	t.counters.takes.Add(1)
+	row, err := t.o.Bank.Take(ctx, b.replica, a)
+	return t.gave(b, l, row, err)
 }
 
 func (t *Till) keepGiving(ctx context.Context) {
@@ -221,6 +259,10 @@ func (t *Till) keepGiving(ctx context.Context) {
 			return
 		case l := <-t.give:
 			if err := t.giveBack(ctx, l); err != nil && transient(err) {
+				_ = t.pause(ctx, backoffMin)
+			}
+		case l := <-t.top:
+			if err := t.takeAhead(ctx, l); err != nil && transient(err) {
 				_ = t.pause(ctx, backoffMin)
 			}
 		}

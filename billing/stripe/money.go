@@ -25,6 +25,11 @@ const (
 // moveBack takes back what has left us since the last decision, and gives back what has returned. While a card's bank
 // holds the money the account is frozen.
 func (s *Service) moveBack(ctx context.Context, tx *sqlx.Tx, was, next topupRow) error {
+	if next.TakenCents > was.TakenCents { // what replicas keep at hand is free, and not owed
+		if err := s.o.Ledger.Reclaim(ctx, next.AccountID); err != nil {
+			return err
+		}
+	}
 	if next.State.withheld() && !was.State.withheld() {
 		if err := s.freezeFor(ctx, tx, next); err != nil {
 			return err

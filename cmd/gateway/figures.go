@@ -76,7 +76,28 @@ func (h *house) figures() []server.Figure {
 	list = append(list,
 		total("umg_settlements_late_total", "Settlements whose lease was gone.", func() int64 { return h.bank.Counts().Late }),
 		total("umg_overruns_total", "Calls that cost more than they had reserved.", func() int64 { return h.bank.Counts().Overruns }))
-	return slices.Concat(list, h.limitFigures(), h.payFigures(), h.traces.figures())
+	return slices.Concat(list, h.journalFigures(), h.limitFigures(), h.payFigures(), h.traces.figures())
+}
+
+// journalFigures are the numbers of the journal, where there is one.
+func (h *house) journalFigures() []server.Figure {
+	if h.journal == nil {
+		return nil
+	}
+	return []server.Figure{
+		{
+			Name: "umg_journal_unapplied_bytes", Help: "Journal records that the books do not have yet.", Gauge: true,
+			Value: func() int64 { return h.journal.Stats().UnappliedBytes },
+		},
+		{
+			Name: "umg_journal_unapplied_seconds", Help: "Age of the oldest of them.", Gauge: true,
+			Value: func() int64 { return int64(h.journal.Stats().UnappliedAge.Seconds()) },
+		},
+		{
+			Name: "umg_journal_segments", Help: "Files that the journal keeps.", Gauge: true,
+			Value: func() int64 { return h.journal.Stats().Segments },
+		},
+	}
 }
 
 // payFigures are the numbers of payments.

@@ -35,7 +35,8 @@ type commands struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once, as it would any other
+	signal.Ignore(syscall.SIGXFSZ) // a file that may not grow is an error of the write
+	context.AfterFunc(ctx, stop)   // a second signal ends the process at once, as it would any other
 	err := run(ctx, os.Args[1:])
 	stop()
 	if err != nil {

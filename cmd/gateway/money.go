@@ -13,6 +13,7 @@ import (
 	"umg/app"
 	"umg/app/console"
 	"umg/app/mail"
+	"umg/app/postgres"
 	"umg/billing"
 	"umg/billing/journal"
 	"umg/billing/lease"
@@ -91,6 +92,13 @@ func (h *house) openTill(ctx context.Context, ids app.IDs) (err error) {
 		ReplicaID: ids.New("rep"), DSN: h.store.dsn, Now: time.Now, Log: h.log,
 	}
 	h.bank = lease.OpenBank(h.store.db, time.Now, ids)
+	h.applier, err = postgres.Open(ctx, h.store.dsn, postgres.Options{
+		Name: "gateway applier", Connections: 1, StatementMax: lease.ApplyStatementMax,
+	})
+	if err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	h.bank.SetApplier(h.applier)
 	o.Bank, o.Registry = h.bank, h.bank
 	if h.cfg.Journal != journalInDatabase {
 		folder := h.cfg.Journal
@@ -134,11 +142,14 @@ func replicaID(folder, fresh string) (string, error) {
 	return fresh, writeFileOnce(path, []byte(fresh+"\n"))
 }
 
-// closeMoney gives the journal's folder back.
+// closeMoney gives the journal's folder back and closes the applier's connection.
 func (h *house) closeMoney() error {
 	var err error
+	if h.applier != nil {
+		err = h.applier.Close()
+	}
 	if h.journal != nil {
-		err = h.journal.Close()
+		err = errors.Join(err, h.journal.Close())
 	}
 	if h.folder != nil {
 		err = errors.Join(err, h.folder.Close())

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jmoiron/sqlx"
 	"golang.org/x/sync/errgroup"
 
 	"umg/api"
@@ -68,6 +69,7 @@ type house struct {
 	ledger    *billing.Ledger
 	journal   *journal.Log // nil where settlements are kept in the database
 	folder    *journal.Directory
+	applier   *sqlx.DB // for batches of the journal
 	bank      *lease.SQLBank
 	till      *lease.Till
 	mail      *mail.Service
@@ -311,24 +313,21 @@ func (c *Config) proxies() []netip.Prefix {
 
 func (h *house) consoleURL() string { return h.cfg.BaseURL + "/console" }
 
-// unfit is why this replica must not be sent calls: charges cannot be recorded on its disk.
+// unfit is why this replica must not be sent calls: it refuses every one, and will do so for long.
 func (h *house) unfit() error {
-	if h.journal == nil {
-		return nil
-	}
-	return h.journal.Broken()
-}
-
-func (h *house) storeAway(ctx context.Context) error {
 	if err := h.till.Ready(); err != nil {
 		return err
 	}
+	return h.gate.Shut()
+}
+
+func (h *house) storeAway(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyCheckMax)
 	defer cancel()
 	return h.store.db.PingContext(ctx)
 }
 
-// run serves until ctx ends. The workers outlive the server, because the last answers still settle through them.
+// run serves until ctx ends or the journal is dead. The workers outlive the server, because the last answers still settle through them.
 func (h *house) run(ctx context.Context) error {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
@@ -336,8 +335,13 @@ func (h *house) run(ctx context.Context) error {
 	var writing errgroup.Group
 	write, stopWriting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWriting()
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
 	if h.journal != nil {
-		writing.Go(func() error { return h.journal.Run(write) })
+		writing.Go(func() error {
+			defer leave()
+			return h.keepJournal(write)
+		})
 	}
 	duties := []func(context.Context) error{
 		h.gate.Run, h.limits.Run, h.till.Run, h.ledger.Run, h.mail.Run, h.accounts.Run, h.repeats.Run, h.assets.Run, h.pulse.Run, h.arrivals.Run,
@@ -367,6 +371,16 @@ func (h *house) run(ctx context.Context) error {
 	err = errors.Join(err, workers.Wait())
 	stopWriting() // the last settlements are in the books, or in the journal
 	return errors.Join(err, writing.Wait())
+}
+
+// keepJournal writes the journal until ctx ends or the disk fails. Nobody knows what a disk has after it failed, so this process
+// takes no more calls, settles those that run in the database, and ends.
+func (h *house) keepJournal(ctx context.Context) error {
+	err := h.journal.Run(ctx)
+	if err != nil {
+		h.log.Error("journal: dead, the replica leaves", "error", err)
+	}
+	return err
 }
 
 func (h *house) close() error {

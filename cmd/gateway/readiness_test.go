@@ -1,0 +1,301 @@
+package main
+
+import (
+	"log/slog"
+	mathrand "math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"umg/app/overload"
+	"umg/billing/journal"
+	"umg/billing/lease"
+)
+
+// Of each place that refuses for the service's own sake, this says which scene of TestALastingRefusalMakesTheReplicaUnready
+// shows its readiness. Where no scene is named, the text after the dash says why the replica stays ready.
+var readinessOf = map[string]string{
+	"billing/journal.reason: admitting": "- it refuses nothing",
+	"billing/journal.reason: dead":      "the journal is dead",
+	"billing/journal.reason: congested": "the journal's disk does not keep up",
+	"billing/journal.reason: stalled":   "the journal's disk does not answer",
+	"billing/journal.reason: behind":    "too much is not applied",
+	"billing/journal.reason: late":      "a record is not applied for too long",
+	"billing/journal.reason: full":      "the journal's disk is nearly full",
+	"billing/journal.reason: roomless":  "the journal has no room",
+
+	"billing/journal.Append: unavailable":              "the journal is dead",
+	"billing/journal.Wait: unavailable":                "the journal is dead",
+	"billing/journal.flush: unavailable":               "the journal is dead",
+	"billing/journal.Claim: unavailable":               "- it renders the reasons above",
+	"billing/journal.unavailable: service_unavailable": "- it renders the reasons above",
+
+	"billing/lease.serving: errAway":               "no lease is valid",
+	"billing/lease.refusal: errAway":               "the replica could not begin a new run",
+	"billing/lease.Extend: errAway":                "another process has the replica's id",
+	"billing/lease.put: errAway":                   "no lease is valid",
+	"billing/lease.commit: errAway":                "no lease is valid",
+	"billing/lease.applyDirectly: errAway":         "the replica has not begun",
+	"billing/lease.Hold: unavailable":              "- it renders the reasons of the journal",
+	"billing/lease.settleDirectly: unavailable":    "- one answer is kept back; what lasts is seen at the next call",
+	"billing/lease.unavailable: errAway":           "- it renders the reasons of the journal",
+	"billing/lease.errAway: service_unavailable":   "- it renders the reasons above",
+	"billing/lease.claim: errAway":                 "- for a moment: more than 20,000 calls run, and others end",
+	"billing/lease.step: errBusy":                  "- one account's calls took its credit from each other",
+	"billing/lease.errBusy: service_unavailable":   "- one account's calls took its credit from each other",
+	"billing/lease.storeError: billing.StoreError": "no lease is valid",
+	"billing/lease.Apply: app.ErrStore":            "a record is not applied for too long",
+	"billing.StoreError: app.ErrStore":             "no lease is valid",
+
+	"app/overload.reason: full":     "all places are taken",
+	"app/overload.reason: memory":   "memory is full",
+	"app/overload.reason: late":     "- it lets a share of the paid calls in at any time",
+	"app/overload.reason: crowd":    "- one account has its share of the places",
+	"app/overload.reason: reasons":  "- it is the number of reasons",
+	"app/overload.reason: open":     "- it is no reason",
+	"app/overload.refuse: computed": "- it renders the reasons above",
+
+	"app/server.drain: shutting_down": "- the process ends, and /readyz has failed since the signal came",
+
+	// The store is away: what needs it is refused, but the calls of accounts whose credit is here are taken until no lease is valid.
+	"app/account.lastGood: app.ErrStore":                "- keys that were seen before are known; see no lease is valid",
+	"app/account.storeError: app.ErrStore":              "- accounts and people only, see no lease is valid",
+	"app/arrival.read: app.ErrStore":                    "- a page of operators",
+	"app/asset.wrap: app.ErrStore":                      "- assets only, see no lease is valid",
+	"app/audit.wrap: app.ErrStore":                      "- the history only, see no lease is valid",
+	"app/catalog.Cards: app.ErrStore":                   "- the history of prices only",
+	"app/catalog.historyError: app.ErrStore":            "- the history of prices only",
+	"app/content.wrap: app.ErrStore":                    "- kept content only",
+	"app/idempotency.storeError: app.ErrStore":          "- calls with an Idempotency-Key only, see no lease is valid",
+	"app/mail.wrap: app.ErrStore":                       "- mails only",
+	"app/notice.wrap: app.ErrStore":                     "- notices of the console only",
+	"app/operator.wrap: app.ErrStore":                   "- pages of operators only",
+	"app/prompt.wrap: app.ErrStore":                     "- saved prompts only",
+	"app/provider/health.storeError: store_unavailable": "- pauses by operators only",
+	"app/pulse.Hour: app.ErrStore":                      "- a page of operators",
+	"app/saved.wrap: app.ErrStore":                      "- saved filters only",
+	"app/video.lost: app.ErrStore":                      "- videos only, see no lease is valid",
+	"app/video.wrap: app.ErrStore":                      "- videos only, see no lease is valid",
+	"app/webhook.wrap: app.ErrStore":                    "- webhooks only, see no lease is valid",
+	"billing/stripe.wrap: billing.StoreError":           "- payments only",
+
+	"api.carry: overloaded":                        "- for a moment: uploads that are under way end within their limit",
+	"app/account.turn: busy":                       "- for a moment: passwords are hashed a few at a time",
+	"app/asset.take: overloaded":                   "- for a moment: sources are looked at a few at a time",
+	"app/console.live: too_many_streams":           "- one person's pages",
+	"app/gateway.errMemory: service_unavailable":   "- for a moment: large translated calls end within their limit",
+	"app/gateway.unrecorded: service_unavailable":  "- one answer is kept back; what lasts is seen at the next call",
+	"app/gateway.Quote: service_unavailable":       "- a gateway without a ledger, which only tests have",
+	"app/idempotency.Prepare: service_unavailable": "- one call took longer than its key is known",
+	"app/video.Follow: service_unavailable":        "- for a moment: those who follow videos leave",
+
+	// Providers are the same for every replica, and another replica would not reach them either.
+	"app/asset.nobody: no_available_provider":                 "- one model's providers",
+	"app/console.call: no_available_provider":                 "- an empty catalog: the console works, and operators fill it there",
+	"app/console.sendSample: no_available_provider":           "- an empty catalog: the console works, and operators fill it there",
+	"app/egress.Check: url_not_checked":                       "- one address",
+	"app/gateway.Stopped: model_temporarily_unavailable":      "- one model, paused by an operator",
+	"app/gateway.unavailable: no_available_provider":          "- one model's providers",
+	"app/provider/health.change: traffic_control_unavailable": "- a gateway without a store, which only tests have",
+	"app/video.giveUp: unavailable":                           "- one model's providers",
+	"app/video.noProvider: no_available_provider":             "- one model's providers",
+	"app/video.paused: model_temporarily_unavailable":         "- one model, paused by an operator",
+	"app/video.recopy: unavailable":                           "- one video",
+	"billing/stripe.answers: unavailable":                     "- the payment service",
+	"billing/stripe.asked: unavailable":                       "- the payment service",
+	"billing/stripe.open: unavailable":                        "- the payment service",
+	"billing/stripe.opened: unavailable":                      "- the payment service",
+	"billing/stripe.unavailable: payments_unavailable":        "- the payment service",
+}
+
+// Who adds a reason to refuse calls decides whether it lasts, and where it does, adds a scene. The test does not run beside
+// tests that measure the heap.
+func TestEveryReasonToRefuseCallsHasItsReadiness(t *testing.T) {
+	shown := map[string]bool{}
+	for _, s := range scenes {
+		shown[s.name] = true
+	}
+	found := refusals(t)
+	for _, site := range found {
+		scene, listed := readinessOf[site]
+		switch {
+		case !listed:
+			t.Errorf("%s refuses calls: say in readinessOf whether that makes the replica unready", site)
+		case !strings.HasPrefix(scene, "- ") && !shown[scene]:
+			t.Errorf("%s: there is no scene %q", site, scene)
+		}
+	}
+	for site := range readinessOf {
+		if !slices.Contains(found, site) {
+			t.Errorf("%s is listed and refuses nothing", site)
+		}
+	}
+}
+
+// scene brings one lasting refusal about. Its words are in what /readyz says. Where moment is set, the refusal has just begun
+// then and the replica is still ready.
+type scene struct {
+	name, words string
+	play        func(s *stage, moment func())
+}
+
+var scenes = []scene{
+	{"the journal is dead", "it is dead", func(s *stage, _ func()) {
+		s.begin()
+		s.disk.FailSync(mathrand.New(mathrand.NewPCG(1, 1)))
+		s.append(1)
+		if s.log.Commit() == nil {
+			s.Fatal("the sync did not fail")
+		}
+	}},
+	{"the journal's disk does not keep up", "does not keep up", func(s *stage, moment func()) {
+		s.begin()
+		s.append(5 << 20)
+		moment()
+		s.pass(6 * time.Second)
+	}},
+	{"the journal's disk does not answer", "does not answer", func(s *stage, moment func()) {
+		s.begin()
+		s.append(1)
+		s.commit()
+		s.hang = make(chan struct{})
+		s.append(1)
+		ended := make(chan error, 1)
+		go func() { ended <- s.log.Commit() }()
+		<-s.held
+		moment()
+		s.pass(6 * time.Second)
+		s.Cleanup(func() {
+			close(s.hang)
+			if err := <-ended; err != nil {
+				s.Error(err)
+			}
+		})
+	}},
+	{"too much is not applied", "too much is not applied", func(s *stage, _ func()) {
+		s.begin()
+		for range 4 {
+			s.append(2 << 20)
+			s.commit()
+		}
+	}},
+	{"a record is not applied for too long", "too old", func(s *stage, moment func()) {
+		s.begin()
+		s.append(1)
+		s.commit()
+		moment()
+		s.pass(11 * time.Minute)
+	}},
+	{"the journal's disk is nearly full", "nearly full", func(s *stage, _ func()) {
+		s.begin()
+		s.disk.SetFree(stageFree - 1)
+		if err := s.log.Tidy(); err != nil {
+			s.Fatal(err)
+		}
+	}},
+	{"the journal has no room", "no room is prepared", func(s *stage, _ func()) {
+		s.disk.SetFree(0)
+		log, err := journal.Open(s.disk.Boot(), journal.Options{Owner: "rep_2", FreeBytesMin: -1, Now: s.now})
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.house.till, err = lease.New(lease.Options{
+			Bank: s.bank, Registry: s.bank, Journal: log, ReplicaID: "rep_2", Now: s.now, Log: slog.New(s),
+		})
+		if err != nil {
+			s.Fatal(err)
+		}
+		if err := s.house.till.Recover(s.Context()); err != nil {
+			s.Fatal(err)
+		}
+	}},
+	{"the replica has not begun", "not open", func(*stage, func()) {}},
+	{"no lease is valid", "no lease is valid", func(s *stage, moment func()) {
+		s.begin()
+		s.away.Store(true)
+		s.pass(74 * time.Second)
+		moment()
+		s.pass(2 * time.Second)
+		moment() // its calls are refused now
+		s.pass(5 * time.Second)
+	}},
+	{"the replica could not begin a new run", "could not begin a new run", func(s *stage, moment func()) {
+		s.begin()
+		s.work()
+		s.full.Store(true)
+		s.loseRun()
+		s.hear("could not begin anew")
+		moment()
+		s.pass(6 * time.Second)
+		s.hear("could not begin anew")
+	}},
+	{"another process has the replica's id", "another process uses its replica id", func(s *stage, moment func()) {
+		s.begin()
+		s.work()
+		for range 3 {
+			moment()
+			s.loseRun()
+			s.hear("the till is open")
+		}
+	}},
+	{"all places are taken", "places have been taken", func(s *stage, moment func()) {
+		s.begin()
+		for range 64 {
+			if _, err := s.house.gate.Enter(false); err != nil {
+				s.Fatal(err)
+			}
+		}
+		s.look(500, 0)
+		moment()
+		s.look(200, 0)
+	}},
+	{"memory is full", "memory has been full", func(s *stage, moment func()) {
+		s.begin()
+		s.look(500, 1<<30)
+		moment()
+		s.look(200, 1<<30)
+	}},
+}
+
+// It does not run beside tests that measure the heap.
+func TestALastingRefusalMakesTheReplicaUnready(t *testing.T) {
+	for _, c := range scenes {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			c.play(s, func() {
+				t.Helper()
+				if err := s.house.unfit(); err != nil {
+					t.Errorf("for a moment, and not ready: %v", err)
+				}
+			})
+			if err := s.house.unfit(); err == nil || !strings.Contains(err.Error(), c.words) {
+				t.Errorf("/readyz says %v, not %q", err, c.words)
+			}
+		})
+	}
+}
+
+// While calls end and others take their places, a replica is busy and not shut.
+// It does not run beside tests that measure the heap.
+func TestABusyReplicaIsReady(t *testing.T) {
+	s := newStage(t)
+	s.begin()
+	gate := s.house.gate
+	var last overload.Place
+	for range 64 {
+		last, _ = gate.Enter(false)
+	}
+	for range 1000 {
+		last.Leave()
+		var err error
+		if last, err = gate.Enter(false); err != nil {
+			t.Fatal(err)
+		}
+		s.look(1, 0)
+	}
+	if err := s.house.unfit(); err != nil {
+		t.Error(err)
+	}
+}
