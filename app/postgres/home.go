@@ -305,6 +305,7 @@ var sessionRefusals = [][]byte{
 func (h home) whyNoStart(from int64) string {
 	text := h.logFrom(from)
 	for line := range bytes.Lines(text) {
+		line = withoutTime(line)
 		fatal := bytes.Contains(line, []byte("FATAL:")) || bytes.Contains(line, []byte("PANIC:"))
 		if fatal && !slices.ContainsFunc(sessionRefusals, func(refusal []byte) bool { return bytes.Contains(line, refusal) }) {
 			return " (" + filepath.Join(h.dir, logName) + " says: " + string(bytes.TrimSpace(line)) + ")"
@@ -320,7 +321,15 @@ func (h home) ending(text []byte) string {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return ""
 	}
-	return " (" + filepath.Join(h.dir, logName) + " ends with: " + lastLine(text) + ")"
+	return " (" + filepath.Join(h.dir, logName) + " ends with: " + string(withoutTime([]byte(lastLine(text)))) + ")"
+}
+
+// withoutTime is a line of the log without the time and the process in front, so that one failure has one text.
+func withoutTime(line []byte) []byte {
+	if _, rest, found := bytes.Cut(line, []byte("] ")); found && line[0] >= '0' && line[0] <= '9' {
+		return rest
+	}
+	return line
 }
 
 // logFrom reads the server's log from a place on, but only the end of what is long; nothing where it cannot be read.

@@ -50,8 +50,8 @@ type migrateCommand struct {
 }
 
 // Run brings the database to this version.
-func (c *migrateCommand) Run(ctx context.Context) error {
-	s, err := commandStore(ctx, c.storeFlags)
+func (c *migrateCommand) Run(ctx context.Context, log *slog.Logger) error {
+	s, err := commandStore(ctx, c.storeFlags, log)
 	if err != nil {
 		return err
 	}
@@ -104,8 +104,8 @@ type catalogDiff struct {
 }
 
 // Run prints a line for each change.
-func (c *catalogDiff) Run(ctx context.Context) error {
-	return withStore(ctx, c.storeFlags, func(s *store) error {
+func (c *catalogDiff) Run(ctx context.Context, log *slog.Logger) error {
+	return withStore(ctx, c.storeFlags, log, func(s *store) error {
 		_, err := c.compare(ctx, s)
 		return err
 	})
@@ -135,8 +135,8 @@ type catalogApply struct {
 }
 
 // Run prints the changes and puts them in force.
-func (c *catalogApply) Run(ctx context.Context) error {
-	return withStore(ctx, c.storeFlags, func(s *store) error {
+func (c *catalogApply) Run(ctx context.Context, log *slog.Logger) error {
+	return withStore(ctx, c.storeFlags, log, func(s *store) error {
 		next, err := c.compare(ctx, s)
 		if err != nil {
 			return err
@@ -162,8 +162,8 @@ type catalogExport struct {
 }
 
 // Run prints the catalog in force.
-func (c *catalogExport) Run(ctx context.Context) error {
-	return withStore(ctx, c.storeFlags, func(s *store) error {
+func (c *catalogExport) Run(ctx context.Context, log *slog.Logger) error {
+	return withStore(ctx, c.storeFlags, log, func(s *store) error {
 		file, err := catalog.Export(ctx, s.db)
 		if err != nil {
 			return err
@@ -251,8 +251,8 @@ type booksCommand struct {
 }
 
 // Run prints each invariant and whether it holds.
-func (c *booksCommand) Run(ctx context.Context) error {
-	return withStore(ctx, c.storeFlags, func(s *store) error {
+func (c *booksCommand) Run(ctx context.Context, log *slog.Logger) error {
+	return withStore(ctx, c.storeFlags, log, func(s *store) error {
 		checks, err := billing.Books(ctx, s.db)
 		if err != nil {
 			return err
@@ -274,8 +274,8 @@ func (c *booksCommand) Run(ctx context.Context) error {
 	})
 }
 
-func withStore(ctx context.Context, flags storeFlags, work func(*store) error) error {
-	s, err := commandStore(ctx, flags)
+func withStore(ctx context.Context, flags storeFlags, log *slog.Logger, work func(*store) error) error {
+	s, err := commandStore(ctx, flags, log)
 	if err != nil {
 		return err
 	}
@@ -285,7 +285,7 @@ func withStore(ctx context.Context, flags storeFlags, work func(*store) error) e
 func withServices(
 	ctx context.Context, flags storeFlags, log *slog.Logger, work func(*store, *account.Service, *billing.Ledger) error,
 ) error {
-	return withStore(ctx, flags, func(s *store) error {
+	return withStore(ctx, flags, log, func(s *store) error {
 		ids := app.IDs{Now: time.Now, Random: rand.Reader}
 		ledger := billing.NewLedger(s.db, billing.Options{Now: time.Now, IDs: ids, Log: log})
 		return work(s, account.New(s.db, ledger, account.Options{

@@ -123,7 +123,7 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 			h = nil
 		}
 	}()
-	if h.store, err = openStore(ctx, cfg.storeFlags, postgres.Options{Name: "gateway", Connections: cfg.Connections}); err != nil {
+	if h.store, err = openStore(ctx, cfg.storeFlags, postgres.Options{Name: "gateway", Connections: cfg.Connections}, log); err != nil {
 		return h, err
 	}
 	if err = migrate(ctx, h.store); err != nil {
@@ -348,7 +348,7 @@ func (h *house) run(ctx context.Context) error {
 		func(ctx context.Context) error { return h.keys.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.catalog.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.health.Run(ctx, h.store.dsn) },
-		func(ctx context.Context) error { return h.store.keep(ctx, h.log) },
+		h.store.keep,
 	}
 	if h.payments.Enabled() {
 		duties = append(duties, h.payments.Run)
