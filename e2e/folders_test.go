@@ -106,3 +106,21 @@ func TestFaultAddressFileCannotBeWritten(t *testing.T) {
 		t.Errorf("an operator's command without the address file: %s", out)
 	}
 }
+
+// TestFaultNewerSchemaIsRefused starts the binary on a database of a newer one: neither serving nor migrating touches it.
+func TestFaultNewerSchemaIsRefused(t *testing.T) {
+	t.Parallel()
+	g := start(t)
+	if _, err := g.db(t).Exec("insert into goose_db_version (version_id, is_applied) values (9998, true)"); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"DATABASE_URL=" + g.databaseURL(t)}
+	for _, args := range [][]string{
+		{"migrate"}, {"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--data", dataDir(t)},
+	} {
+		out, status := run(t, env, args...)
+		if status == 0 || !strings.Contains(out, "newer gateway") || strings.Count(strings.TrimSpace(out), "\n") > 0 {
+			t.Errorf("%s: status %d: %s", args[0], status, out)
+		}
+	}
+}

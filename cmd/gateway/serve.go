@@ -129,15 +129,15 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 	if err = migrate(ctx, h.store); err != nil {
 		return h, err
 	}
+	key, err := acceptedKey(ctx, h.store.db, cfg)
+	if err != nil {
+		return h, err
+	}
 	if err = h.listen(ctx); err != nil {
 		return h, err
 	}
 	ids := app.IDs{Now: time.Now, Random: rand.Reader}
 	if err = h.openMoney(ctx, ids); err != nil {
-		return h, err
-	}
-	key, err := secretKey(cfg.SecretKey, cfg.Data)
-	if err != nil {
 		return h, err
 	}
 	trial := h.openAccounts(ids, key)
