@@ -87,10 +87,24 @@ func (c *Catalog) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.warn(next)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.snapshot.Store(next)
 	close(c.changed)
 	c.changed = make(chan struct{})
 	return nil
+}
+
+// warn logs each provider that cannot be called from here, unless the present snapshot has the same to say of it.
+func (c *Catalog) warn(next *Snapshot) {
+	known := map[string]string{}
+	if present := c.snapshot.Load(); present != nil {
+		known = present.Unusable()
+	}
+	for _, p := range next.providers {
+		if p.Unusable != "" && p.Unusable != known[p.ID] {
+			c.o.Log.Warn("catalog: provider cannot be called from this server, its routes are passed over", "provider", p.ID, "reason", p.Unusable)
+		}
+	}
 }

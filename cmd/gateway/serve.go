@@ -183,7 +183,10 @@ func (h *house) openHealth(ctx context.Context) error {
 	if host, err := os.Hostname(); err == nil {
 		name = host + "/" + name
 	}
-	h.health = health.New(health.Options{Now: time.Now, Random: mathrand.IntN, DB: h.store.db, Log: h.log, Replica: name})
+	h.health = health.New(health.Options{
+		Now: time.Now, Random: mathrand.IntN, DB: h.store.db, Log: h.log, Replica: name,
+		Unusable: func() map[string]string { return h.catalog.Snapshot().Unusable() },
+	})
 	h.pulse = pulse.New(h.store.db, pulse.Options{
 		Now: time.Now, Replica: name, Log: h.log, InFlight: func() int64 { return h.gate.InFlight() },
 	})
