@@ -26,6 +26,8 @@ type Options struct {
 	Secrets Lookup // finds what ${NAME} stands for; usually the environment
 	Log     *slog.Logger
 
+	Replica string // names this replica among those whose catalog AwaitReplicas waits for; empty: it is not waited for
+
 	// What the documents about models say besides, as the catalog knows no wire format itself.
 
 	BaseURL string                      // scheme and host that examples call; a placeholder when empty
@@ -55,7 +57,13 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Catalog, error) {
 		return nil, err
 	}
 	c := &Catalog{db: db, o: o, contracts: contracts, changed: make(chan struct{})}
-	return c, c.reload(ctx)
+	if err := c.reload(ctx); err != nil || o.Replica == "" {
+		return c, err
+	}
+	if err := c.report(ctx); err != nil {
+		return nil, err
+	}
+	return c, c.reload(ctx) // an apply that ended before the report did not wait for this replica
 }
 
 // Snapshot is the newest version. It costs one atomic load.

@@ -61,7 +61,7 @@ func (c *migrateCommand) Run(ctx context.Context, log *slog.Logger) error {
 type catalogCommands struct {
 	Check  catalogCheck  `cmd:"" help:"List every mistake in a catalog file."`
 	Diff   catalogDiff   `cmd:"" help:"Say what applying a file would change."`
-	Apply  catalogApply  `cmd:"" help:"Put a file in force; running servers follow within a second."`
+	Apply  catalogApply  `cmd:"" help:"Put a file in force; it ends when all running servers serve it."`
 	Export catalogExport `cmd:"" help:"Print the catalog in force as a file."`
 }
 
@@ -128,6 +128,9 @@ func (c *catalogDiff) compare(ctx context.Context, s *store) (catalog.File, erro
 	return next, err
 }
 
+// inForceMax bounds the wait for running servers to serve a catalog. One of 557 models takes them 0.5 to 3 s.
+const inForceMax = 30 * time.Second
+
 type catalogApply struct {
 	catalogDiff
 	By   string `help:"Who applies it, for the history; default: the user and the machine." placeholder:"NAME"`
@@ -141,7 +144,17 @@ func (c *catalogApply) Run(ctx context.Context, log *slog.Logger) error {
 		if err != nil {
 			return err
 		}
-		return catalog.ApplyAs(ctx, s.db, next, catalog.Deed{By: cmp.Or(c.By, whoAmI()), Note: c.Note})
+		if err := catalog.ApplyAs(ctx, s.db, next, catalog.Deed{By: cmp.Or(c.By, whoAmI()), Note: c.Note}); err != nil {
+			return err
+		}
+		waiting, cancel := context.WithTimeout(ctx, inForceMax)
+		defer cancel()
+		behind, err := catalog.AwaitReplicas(waiting, s.db)
+		if len(behind) > 0 {
+			return fmt.Errorf("the catalog is stored, but after %s these servers still serve the one before; see their logs: %s",
+				inForceMax, strings.Join(behind, ", "))
+		}
+		return err
 	})
 }
 

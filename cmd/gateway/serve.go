@@ -144,7 +144,7 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 	h.history = audit.New(h.store.db, time.Now, ids)
 	h.keys = account.NewKeyRing(h.store.db, account.KeyRingOptions{Now: time.Now, Log: log})
 	h.catalog, err = catalog.Open(ctx, h.store.db, catalog.Options{
-		Now: time.Now, Secrets: secrets, Log: log, BaseURL: h.cfg.BaseURL, Traits: dialect.Traits, Errors: dialect.Error,
+		Now: time.Now, Secrets: secrets, Log: log, Replica: h.replica, BaseURL: h.cfg.BaseURL, Traits: dialect.Traits, Errors: dialect.Error,
 	})
 	if err != nil {
 		return h, fmt.Errorf("catalog: %w", err)
