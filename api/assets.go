@@ -131,7 +131,7 @@ func (a *API) createAsset(x *call, f *members) error {
 	spec.ID = claim.ResultID
 	body, err := a.makeAsset(x, spec)
 	if err != nil {
-		return errors.Join(err, a.repeats.Forget(context.WithoutCancel(ctx), claim))
+		return errors.Join(err, a.forget(ctx, claim, err))
 	}
 	kept := a.repeats.Keep(context.WithoutCancel(ctx), claim, idempotency.Answer{Status: http.StatusOK, Body: body})
 	if kept != nil {

@@ -167,7 +167,7 @@ func (a *API) topUpOnce(x *call, amount app.Amount, payKey string, claim *idempo
 	})
 	if err != nil {
 		if claim != nil {
-			err = errors.Join(err, a.repeats.Forget(context.WithoutCancel(ctx), *claim))
+			err = errors.Join(err, a.forget(ctx, *claim, err))
 		}
 		return err
 	}

@@ -23,7 +23,6 @@ import (
 
 const (
 	errorStatusHeader = "X-Error-Status"
-	retryAfterMax     = 60 * time.Second // clients sleep exactly as long as they are told
 	codeBytesMax      = 64
 	statusClientLeft  = 499 // what proxies log for a client that did not wait
 	eventStream       = "text/event-stream; charset=utf-8"
@@ -92,8 +91,8 @@ func (a *API) WriteError(c echo.Context, err error) error {
 	if e.NoRetry {
 		h.Set("X-Should-Retry", "false")
 	}
-	if wait := min(e.RetryAfter, retryAfterMax); wait > 0 {
-		h.Set("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))
+	if wait := e.RetryIn(); wait > 0 {
+		h.Set("Retry-After", strconv.FormatInt(e.RetrySeconds(), 10))
 		h.Set("Retry-After-Ms", strconv.FormatInt(int64((wait+time.Millisecond-1)/time.Millisecond), 10))
 	}
 	x.sayTiming(h, a.now())

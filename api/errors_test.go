@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -140,7 +142,7 @@ func TestErrorHeaders(t *testing.T) {
 		t.Errorf("got %v", h)
 	}
 	h = failed(t, "/v1/models", "", "", false, app.Errorf(app.Exhausted, "rate_limit_exceeded", "m").After(3*time.Hour)).Header()
-	if h.Get("Retry-After") != "60" || h.Get("Retry-After-Ms") != "60000" || h.Get("X-Should-Retry") != "" {
+	if h.Get("Retry-After") != "59" || h.Get("Retry-After-Ms") != "59000" || h.Get("X-Should-Retry") != "" {
 		t.Errorf("clients would sleep for hours: %v", h)
 	}
 	h = failed(t, "/v1/models", "", "", false, unauthenticated("m")).Header()
@@ -151,6 +153,44 @@ func TestErrorHeaders(t *testing.T) {
 		if got := failed(t, "/v1/models", "", "", false, app.Errorf(app.Upstream, code, "m")).Header().Get("X-Error-Code"); got != "error" {
 			t.Errorf("code %q became the header %q", code, got)
 		}
+	}
+}
+
+// TestEveryRouteSaysWhenToTryAgain fails every route as what is away and what is limited do, with waits that are missing, tiny
+// and far too long.
+func TestEveryRouteSaysWhenToTryAgain(t *testing.T) {
+	t.Parallel()
+	delay := regexp.MustCompile(`"retryDelay":"(\d+)s"`)
+	families := map[Family]int{}
+	for _, route := range Routes() {
+		for _, mode := range []account.ErrorMode{account.Documented, account.Standard, ""} {
+			for _, wait := range []time.Duration{0, 1, 2500 * time.Millisecond, 59 * time.Second, time.Minute, 3 * time.Hour} {
+				for _, kind := range []app.Kind{app.Unavailable, app.Exhausted} {
+					w := failed(t, route.Path, mode, "", true, app.Errorf(kind, "code", "m").After(wait))
+					said := w.Header().Get("Retry-After")
+					if kind == app.Exhausted && wait == 0 {
+						if said != "" {
+							t.Errorf("%s: a limit that names no time says %s", route.Path, said)
+						}
+						continue
+					}
+					seconds, err := strconv.Atoi(said)
+					ms, errMs := strconv.Atoi(w.Header().Get("Retry-After-Ms"))
+					if err != nil || errMs != nil || seconds < 1 || seconds > 59 || ms < 1 || ms > 59_000 {
+						t.Errorf("%s %s after %s, mode %q: %v", route.Method, route.Path, wait, mode, w.Header())
+					}
+					if route.Family == NativeFamily {
+						if in := delay.FindStringSubmatch(w.Body.String()); in == nil || in[1] != said {
+							t.Errorf("%s after %s: the body says %v, the header %s", route.Path, wait, in, said)
+						}
+					}
+					families[route.Family]++
+				}
+			}
+		}
+	}
+	if len(families) != len(layouts) {
+		t.Errorf("only these families were seen: %v", families)
 	}
 }
 

@@ -168,7 +168,7 @@ func (a *API) createOnce(x *call, c video.Call, claim *idempotency.Claim) error 
 	gateway.SetLimitHeaders(x.Response().Header(), made.Requests, limit.Window{})
 	if err != nil {
 		if claim != nil {
-			err = errors.Join(err, a.repeats.Forget(context.WithoutCancel(ctx), *claim))
+			err = errors.Join(err, a.forget(ctx, *claim, err))
 		}
 		return err
 	}
@@ -190,6 +190,23 @@ func (a *API) createOnce(x *call, c video.Call, claim *idempotency.Claim) error 
 	a.hintPoll(x)
 	extendWrite(x.Response().Writer, a.now())
 	return x.Blob(http.StatusOK, jsonType, body)
+}
+
+// How long a failed call waits until its Idempotency-Key is given up. What is not given up ends by itself.
+const (
+	forgetMax       = 2 * time.Second
+	forgetSilentMax = 200 * time.Millisecond // where the store has just failed the call, whose caller has waited for it already
+)
+
+// forget gives up the key of a call that made nothing because of cause.
+func (a *API) forget(ctx context.Context, claim idempotency.Claim, cause error) error {
+	most := forgetMax
+	if app.AsError(cause).Code == "service_unavailable" {
+		most = forgetSilentMax
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
+	defer cancel()
+	return a.repeats.Forget(ctx, claim)
 }
 
 // dryRun reports whether only the price is asked for.

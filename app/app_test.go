@@ -44,6 +44,26 @@ func TestParseAmountRefusesWhatIsNotMoney(t *testing.T) {
 	}
 }
 
+func TestClientsAreToldToWaitAtMost59Seconds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind    app.Kind
+		after   time.Duration
+		wait    time.Duration
+		seconds int64
+	}{
+		{app.Exhausted, 0, 0, 0}, {app.Exhausted, time.Millisecond, time.Millisecond, 1}, {app.Exhausted, 1500 * time.Millisecond, 1500 * time.Millisecond, 2},
+		{app.Exhausted, 58*time.Second + 1, 58*time.Second + 1, 59}, {app.Exhausted, time.Minute, 59 * time.Second, 59},
+		{app.Exhausted, 24 * time.Hour, 59 * time.Second, 59}, {app.Upstream, 0, 0, 0}, {app.Internal, 0, 0, 0}, {app.Exhausted, -1, 0, 0},
+		{app.Unavailable, 0, 5 * time.Second, 5}, {app.Unavailable, -time.Second, 5 * time.Second, 5}, {app.Unavailable, time.Minute, 59 * time.Second, 59},
+	} {
+		e := app.Errorf(c.kind, "code", "m").After(c.after)
+		if e.RetryIn() != c.wait || e.RetrySeconds() != c.seconds {
+			t.Errorf("kind %d after %s: %s and %d s, want %s and %d s", c.kind, c.after, e.RetryIn(), e.RetrySeconds(), c.wait, c.seconds)
+		}
+	}
+}
+
 func TestForeignErrorsAreInternalAndSilent(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("password=hunter2")

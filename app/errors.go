@@ -84,6 +84,25 @@ func (e *Error) After(d time.Duration) *Error {
 	return e
 }
 
+// Bounds of what clients are told to wait.
+const (
+	RetryMax         = 59 * time.Second // clients sleep as long as they are told, and some ignore a minute
+	unavailableRetry = 5 * time.Second  // for what is away and says no time
+)
+
+// RetryIn is how long clients are told to wait before they try again, at most RetryMax; zero when waiting does not help.
+// Whatever is temporarily away is worth another try, also where nobody said when.
+func (e *Error) RetryIn() time.Duration {
+	wait := e.RetryAfter
+	if wait <= 0 && e.Kind == Unavailable {
+		wait = unavailableRetry
+	}
+	return min(max(wait, 0), RetryMax)
+}
+
+// RetrySeconds is RetryIn in whole seconds, as the header Retry-After has it.
+func (e *Error) RetrySeconds() int64 { return int64((e.RetryIn() + time.Second - 1) / time.Second) }
+
 // Final says that no retry can succeed until a person acts.
 func (e *Error) Final() *Error {
 	e.NoRetry = true

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/lib/pq"
+
 	"umg/app"
 	"umg/app/postgres"
 )
@@ -12,16 +14,13 @@ const sweepDebtsMax = 100 // transactions of one pass
 
 // collect nets what accounts owe with what is free of their credit by now.
 func (l *Ledger) collect(ctx context.Context) error {
-	accounts, err := selectDebtors(ctx, l.db, sweepDebtsMax)
+	accounts, err := selectDebtors(ctx, l.db, sweepDebtsMax, l.failed.take(&l.failed.accounts))
 	if err != nil {
 		return err
 	}
-	for _, id := range accounts {
-		if err := l.settleDebt(ctx, l.db, id); err != nil {
-			return err
-		}
-	}
-	return nil
+	failed, err := sweepEach(ctx, accounts, func(id string) error { return l.settleDebt(ctx, l.db, id) })
+	l.failed.keep(&l.failed.accounts, failed)
+	return err
 }
 
 // settleDebt nets what an account owes with what is free of its credit. An account that only its debt has frozen may spend
@@ -59,10 +58,10 @@ func settleDebt(ctx context.Context, q postgres.Queryer, accountID, transaction 
 }
 
 // selectDebtors are accounts that can pay some of what they owe now, or have paid it.
-func selectDebtors(ctx context.Context, q postgres.Queryer, limit int) (ids []string, err error) {
+func selectDebtors(ctx context.Context, q postgres.Queryer, limit int, except []string) (ids []string, err error) {
 	err = q.SelectContext(ctx, &ids, `
 		select r.account_id from receivables r join credit_accounts a on a.id = r.account_id
-		where (r.owed_nanos > 0 and a.posted_nanos > a.held_nanos) or (r.owed_nanos = 0 and r.froze)
-		order by r.account_id limit $1`, limit)
+		where ((r.owed_nanos > 0 and a.posted_nanos > a.held_nanos) or (r.owed_nanos = 0 and r.froze)) and r.account_id <> all($2)
+		order by r.account_id limit $1`, limit, pq.Array(except))
 	return ids, err
 }

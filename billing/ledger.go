@@ -42,6 +42,7 @@ type Ledger struct {
 	db       *sqlx.DB
 	o        Options
 	counters counters
+	failed   failures
 }
 
 // NewLedger makes a ledger over a migrated store. It panics when an option is missing.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lib/pq"
+
 	"umg/app"
 	"umg/app/postgres"
 )
@@ -92,11 +94,11 @@ func releaseExpiredHolds(ctx context.Context, q postgres.Queryer, limit int, at 
 }
 
 // selectExpiredGrants are grants with something left that no open hold may count on.
-func selectExpiredGrants(ctx context.Context, q postgres.Queryer, limit int, at time.Time) (ids []string, err error) {
+func selectExpiredGrants(ctx context.Context, q postgres.Queryer, limit int, at time.Time, except []string) (ids []string, err error) {
 	err = q.SelectContext(ctx, &ids, `
 		select g.id from grants g join credit_accounts a on a.id = g.account_id
-		where not g.spent and g.expires_at <= $2 and a.posted_nanos > a.held_nanos
-		order by g.expires_at limit $1`, limit, at)
+		where not g.spent and g.expires_at <= $2 and a.posted_nanos > a.held_nanos and g.id <> all($3)
+		order by g.expires_at limit $1`, limit, at, pq.Array(except))
 	return ids, err
 }
 

@@ -2,8 +2,13 @@ package billing
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"umg/app/postgres"
 )
 
 // Limits of the worker.
@@ -67,18 +72,44 @@ func (l *Ledger) Run(ctx context.Context) error {
 }
 
 // Sweep makes one pass over what is over: holds give their credit back, expired grants lose what is left of them, debts
-// are paid from what is free, budgets begin their next period. A backlog is worked off over several passes.
+// are paid from what is free, budgets begin their next period. A backlog is worked off over several passes. No part waits
+// for another: the error names each grant and each account that failed, and the pass does the rest. Only a store that is
+// away ends the pass early.
 func (l *Ledger) Sweep(ctx context.Context) error {
-	if err := l.release(ctx); err != nil {
-		return wrap("release holds", err)
+	var failed error
+	for _, part := range []struct {
+		verb string
+		run  func(context.Context) error
+	}{
+		{"release holds", l.release}, {"expire grants", l.lapse}, {"collect debts", l.collect}, {"refill budgets", l.refill},
+	} {
+		err := part.run(ctx)
+		failed = errors.Join(failed, wrap(part.verb, err))
+		if away(ctx, err) {
+			return failed
+		}
 	}
-	if err := l.lapse(ctx); err != nil {
-		return wrap("expire grants", err)
+	return failed
+}
+
+// away reports whether there is no sense in asking the store for more.
+func away(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || err != nil && postgres.Unavailable(err)
+}
+
+// sweepEach does one thing for each id and returns the ids that failed, with their errors.
+func sweepEach(ctx context.Context, ids []string, do func(id string) error) (failed []string, err error) {
+	for _, id := range ids {
+		one := do(id)
+		if one == nil {
+			continue
+		}
+		failed, err = append(failed, id), errors.Join(err, fmt.Errorf("%s: %w", id, one))
+		if away(ctx, one) {
+			return failed, err
+		}
 	}
-	if err := l.collect(ctx); err != nil {
-		return wrap("collect debts", err)
-	}
-	return wrap("refill budgets", l.refill(ctx))
+	return failed, err
 }
 
 func (l *Ledger) release(ctx context.Context) error {
@@ -102,18 +133,38 @@ func (l *Ledger) lapse(ctx context.Context) error {
 	if err := recallExpiredGrants(ctx, l.db, sweepGrantsMax, l.o.Now().UTC()); err != nil {
 		return err
 	}
-	grants, err := selectExpiredGrants(ctx, l.db, sweepGrantsMax, l.o.Now().UTC())
+	grants, err := selectExpiredGrants(ctx, l.db, sweepGrantsMax, l.o.Now().UTC(), l.failed.take(&l.failed.grants))
 	if err != nil {
 		return err
 	}
-	for _, id := range grants {
+	failed, err := sweepEach(ctx, grants, func(id string) error {
 		taken, err := expireGrant(ctx, l.db, id, l.o.IDs.New("txn"), l.o.Now().UTC())
-		if err != nil {
-			return err
-		}
 		if taken > 0 {
 			l.counters.lapsed.Add(1)
 		}
-	}
-	return nil
+		return err
+	})
+	l.failed.keep(&l.failed.grants, failed)
+	return err
+}
+
+// failures are what the last pass could not do. The next one leaves it out, so that many failures do not keep what comes
+// after them from its turn; the pass after that tries them again.
+type failures struct {
+	mu               sync.Mutex
+	grants, accounts []string
+}
+
+func (f *failures) take(list *[]string) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	taken := append([]string{}, *list...)
+	*list = nil
+	return taken
+}
+
+func (f *failures) keep(list *[]string, failed []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	*list = failed
 }

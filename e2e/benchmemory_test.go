@@ -106,8 +106,10 @@ func TestBenchStart(t *testing.T) {
 	dsn := g.databaseURL(t)
 	var times []float64
 	for range startTimeRoundsMax {
+		dir := dataDir(t)
+		g.lendKey(t, dir)
 		from := time.Now()
-		other, err := startIn(dataDir(t), "--database-url", dsn)
+		other, err := startIn(dir, "--database-url", dsn)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,6 +50,9 @@ func serveBinary(bin string, env []string, databaseURL string, beside *gateway, 
 		"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--lame-duck", "0s",
 	}, args...)...)
 	g.cmd.Env = append(g.cmd.Environ(), "DATABASE_URL="+databaseURL, "UMG_SIMULATOR_URL="+beside.SimulatorURL, "UMG_SIMULATOR_KEY=any")
+	if key, err := os.ReadFile(filepath.Join(beside.dir, "data", "secret.key")); err == nil {
+		g.cmd.Env = append(g.cmd.Env, "UMG_SECRET_KEY="+strings.TrimSpace(string(key)))
+	}
 	g.cmd.Env = append(g.cmd.Env, env...)
 	stderr, err := g.cmd.StderrPipe()
 	if err != nil {

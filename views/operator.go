@@ -119,7 +119,11 @@ type TrafficProvider struct {
 	Stranded           []string // models that would have no other route while it is paused
 	Concurrency, RPM   int64    // its own limits on each replica; zero: none is known
 	Seen               []ProviderSeen
+	UnusableOn         []UnusableOn // replicas that cannot call it, where others can
 }
+
+// UnusableOn is a replica that cannot call a provider, and why.
+type UnusableOn struct{ Replica, Reason string }
 
 // ProviderSeen is how one replica sees a provider.
 type ProviderSeen struct {

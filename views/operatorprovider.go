@@ -13,6 +13,8 @@ func (p TrafficProvider) verdict() verdict {
 	switch {
 	case p.Unusable != "":
 		return verdict{ui.Danger, "Not set up"}
+	case len(p.UnusableOn) > 0:
+		return verdict{ui.Danger, "Not set up everywhere"}
 	case p.Pause != nil:
 		return verdict{ui.Warning, "Paused"}
 	case len(p.rests()) > 0:

@@ -191,14 +191,18 @@ func hide(ctx context.Context, q postgres.Queryer, accountID, id string, now tim
 	return r, err
 }
 
-// claimDue takes rows that are due and nobody's.
-func claimDue(ctx context.Context, q postgres.Queryer, now, until time.Time, limit int) (rows []assetRow, err error) {
+// claimDue takes rows that are due and nobody's. Those of the providers away, which cannot be called from here, are left to
+// other replicas, but for removals that began before the moment old and so are given up.
+func claimDue(
+	ctx context.Context, q postgres.Queryer, now, until time.Time, limit int, away []string, old time.Time,
+) (rows []assetRow, err error) {
 	err = q.SelectContext(ctx, &rows, `
 		update assets a set claimed_until = $2
 		where a.id in (select d.id from assets d
 			where d.due_at <= $1 and (d.claimed_until is null or d.claimed_until <= $1)
+				and (d.provider <> all($4) or coalesce(d.pending_at, d.deleted_at) <= $5)
 			order by d.due_at limit $3 for update skip locked)
-		returning `+columns, now, until, limit)
+		returning `+columns, now, until, limit, pq.StringArray(away), old)
 	return rows, err
 }
 

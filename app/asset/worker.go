@@ -3,7 +3,9 @@ package asset
 import (
 	"context"
 	"errors"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +26,7 @@ const (
 	oldAge      = 24 * time.Hour // of an asset that is not ready
 	removeLeast = 5 * time.Second
 	removeMost  = time.Hour
+	othersMax   = time.Hour // after giveUpAge, for replicas that can call the provider
 	giveUpAge   = 7 * 24 * time.Hour
 )
 
@@ -55,7 +58,8 @@ func (s *Service) Run(ctx context.Context) error {
 // work takes what is due, as much as may run at once, and waits for it. It says how much that was.
 func (s *Service) work(ctx context.Context) (int, error) {
 	now := s.now()
-	rows, err := claimDue(ctx, s.db, now, now.Add(claimMax), stepsMax)
+	away := slices.AppendSeq([]string{}, maps.Keys(s.o.Snapshot().Unusable()))
+	rows, err := claimDue(ctx, s.db, now, now.Add(claimMax), stepsMax, away, now.Add(-giveUpAge-othersMax))
 	if err != nil {
 		return 0, wrap("look for what is due", err)
 	}

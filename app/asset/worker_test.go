@@ -124,7 +124,7 @@ func TestNothingIsLeftBehindWhereverACreateIsCut(t *testing.T) {
 			b.clock.advance(settleStandard)
 			ctx, cancel := context.WithCancel(b.Context())
 			cancel()
-			rows, err := claimDue(b.Context(), b.db, b.clock.now(), b.clock.now().Add(claimMax), 1)
+			rows, err := claimDue(b.Context(), b.db, b.clock.now(), b.clock.now().Add(claimMax), 1, []string{}, time.Time{})
 			b.must(err)
 			b.service.safely(ctx, &rows[0])
 			if n, _ := b.service.Live(b.Context(), b.me.AccountID); n != 1 {
@@ -231,7 +231,7 @@ func TestADeleteIsNotPutOffByALookThatIsUnderWay(t *testing.T) {
 	b := setup(t)
 	made := b.create("looked at")
 	b.clock.advance(firstStandard)
-	rows, err := claimDue(t.Context(), b.db, b.clock.now(), b.clock.now().Add(claimMax), 1)
+	rows, err := claimDue(t.Context(), b.db, b.clock.now(), b.clock.now().Add(claimMax), 1, []string{}, time.Time{})
 	b.must(err)
 	b.must(b.service.Delete(t.Context(), b.me, made.ID))
 	b.must(b.service.step(t.Context(), &rows[0]))

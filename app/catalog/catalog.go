@@ -26,6 +26,8 @@ type Options struct {
 	Secrets Lookup // finds what ${NAME} stands for; usually the environment
 	Log     *slog.Logger
 
+	Replica string // names this replica among those whose catalog AwaitReplicas waits for; empty: it is not waited for
+
 	// What the documents about models say besides, as the catalog knows no wire format itself.
 
 	BaseURL string                      // scheme and host that examples call; a placeholder when empty
@@ -57,7 +59,13 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Catalog, error) {
 		return nil, err
 	}
 	c := &Catalog{db: db, o: o, contracts: contracts, changed: make(chan struct{})}
-	return c, c.reload(ctx)
+	if err := c.reload(ctx); err != nil || o.Replica == "" {
+		return c, err
+	}
+	if err := c.report(ctx); err != nil {
+		return nil, err
+	}
+	return c, c.reload(ctx) // an apply that ended before the report did not wait for this replica
 }
 
 // Snapshot is the newest version. It costs one atomic load.
@@ -89,10 +97,24 @@ func (c *Catalog) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.warn(next)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.snapshot.Store(next)
 	close(c.changed)
 	c.changed = make(chan struct{})
 	return nil
+}
+
+// warn logs each provider that cannot be called from here, unless the present snapshot has the same to say of it.
+func (c *Catalog) warn(next *Snapshot) {
+	known := map[string]string{}
+	if present := c.snapshot.Load(); present != nil {
+		known = present.Unusable()
+	}
+	for _, p := range next.providers {
+		if p.Unusable != "" && p.Unusable != known[p.ID] {
+			c.o.Log.Warn("catalog: provider cannot be called from this server, its routes are passed over", "provider", p.ID, "reason", p.Unusable)
+		}
+	}
 }

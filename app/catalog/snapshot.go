@@ -60,6 +60,18 @@ func (s *Snapshot) Provider(id string) (*Provider, bool) {
 	return s.providers[i], true
 }
 
+// Unusable are the providers that this process cannot call, by id, and why: mostly as their credentials are not in its
+// environment. Another process may be able to.
+func (s *Snapshot) Unusable() map[string]string {
+	why := map[string]string{}
+	for _, p := range s.providers {
+		if p.Unusable != "" {
+			why[p.ID] = p.Unusable
+		}
+	}
+	return why
+}
+
 // AssetProvider is where new material assets are registered: the first provider in catalog order that keeps assets and
 // can be used.
 func (s *Snapshot) AssetProvider() (*Provider, bool) {

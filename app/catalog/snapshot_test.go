@@ -134,6 +134,12 @@ func TestAProviderWithoutItsCredentialIsKeptButNotUsed(t *testing.T) {
 			if len(m.Routes) != 1 || m.Routes[0].Provider.ID != "south" || len(m.IdleRoutes) != 1 || m.IdleRoutes[0].Provider.Unusable != k.reason {
 				t.Errorf("routes %v, idle %v for %q", m.Routes, m.IdleRoutes, m.IdleRoutes[0].Provider.Unusable)
 			}
+			if why := s.Unusable(); why[m.IdleRoutes[0].Provider.ID] != k.reason {
+				t.Errorf("unusable are %v", why)
+			}
+			if said := b.log.String(); strings.Count(said, "provider=north reason=") != 1 || !strings.Contains(said, k.reason) {
+				t.Errorf("the log does not warn once of %q: %s", k.reason, said)
+			}
 			if !m.Serves(llm.Chat) || !m.Available || len(s.Providers()) != 2 {
 				t.Errorf("served %v", m.Served())
 			}

@@ -33,14 +33,24 @@ func (c *Catalog) Run(ctx context.Context, dsn string) error {
 }
 
 func (c *Catalog) follow(ctx context.Context, wake <-chan struct{}) {
-	tick := time.NewTicker(reloadEvery)
+	tick, seen := time.NewTicker(reloadEvery), time.NewTicker(seenEvery)
 	defer tick.Stop()
+	defer seen.Stop()
+	defer c.leave(ctx)
+	lost := false
 	for {
+		err := c.report(ctx)
+		if err != nil && !lost && ctx.Err() == nil {
+			c.o.Log.Warn("catalog: version not reported, so an apply does not wait for this replica", "error", err)
+		}
+		lost = err != nil
 		select {
 		case <-ctx.Done():
 			return
 		case <-wake:
 		case <-tick.C:
+		case <-seen.C:
+			continue
 		}
 		if c.Snapshot().due(c.o.Now()) {
 			if err := enforce(ctx, c.db); err != nil && ctx.Err() == nil {

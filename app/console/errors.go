@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -54,7 +53,7 @@ func (c *Console) WriteError(e echo.Context, cause error) error {
 	shell.Path = tryAgainAt(e.Request())
 	failure := views.Failure{
 		Shell: shell, Status: status, Title: titles[status], Message: err.Message,
-		RequestID: e.Response().Header().Get(echo.HeaderXRequestID), Wait: err.RetryAfter,
+		RequestID: e.Response().Header().Get(echo.HeaderXRequestID), Wait: err.RetryIn(),
 	}
 	component := views.ErrorPage(failure)
 	switch {
@@ -63,8 +62,8 @@ func (c *Console) WriteError(e echo.Context, cause error) error {
 	case err.Code == roleNotAllowed:
 		component = views.RoleRefusedPage(failure)
 	}
-	if err.RetryAfter > 0 {
-		e.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(int(err.RetryAfter/time.Second)+1))
+	if seconds := err.RetrySeconds(); seconds > 0 {
+		e.Response().Header().Set(echo.HeaderRetryAfter, strconv.FormatInt(seconds, 10))
 	}
 	var b bytes.Buffer
 	if err := component.Render(e.Request().Context(), &b); err != nil {

@@ -216,9 +216,10 @@ func inOrder(routes []sightRoute) []sightRoute {
 
 func (s *sight) provider(p *catalog.Provider, pause health.Pause, paused bool) views.TrafficProvider {
 	v := views.TrafficProvider{
-		ID: p.ID, Name: cmp.Or(p.Name, p.ID), Unusable: p.Unusable, Credentials: len(p.Credentials),
+		ID: p.ID, Name: cmp.Or(p.Name, p.ID), Credentials: len(p.Credentials),
 		Concurrency: p.Limits.Concurrency, RPM: p.Limits.RequestsPerMinute,
 	}
+	v.Unusable, v.UnusableOn = s.unusable(p)
 	if paused {
 		v.Stranded = s.stranded(p.ID)
 		one := pauseOf(pause, firstOf(v.Stranded))
@@ -250,4 +251,17 @@ func (s *sight) provider(p *catalog.Provider, pause health.Pause, paused bool) v
 		v.Seen = append(v.Seen, seen)
 	}
 	return v
+}
+
+// unusable is why no replica can call a provider, or else which replicas cannot.
+func (s *sight) unusable(p *catalog.Provider) (everywhere string, on []views.UnusableOn) {
+	for _, report := range s.reports {
+		if why := report.Unusable[p.ID]; why != "" {
+			on = append(on, views.UnusableOn{Replica: report.Replica, Reason: why})
+		}
+	}
+	if len(on) == len(s.reports) {
+		return p.Unusable, nil
+	}
+	return "", on
 }

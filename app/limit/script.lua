@@ -9,6 +9,8 @@
 --   does so once, for the first gate always has a place to give back. peek only looks.
 --   They answer 0, or 10 times the gate and what was met there (1 places, 2 requests, 3 day, 4 tokens); the microseconds to
 --   wait; then for each gate how many run, and of its three buckets what is left and the microseconds until they are full.
+-- carry   KEYS  one gate as in take     ARGV  mode, milliseconds, requests of the minute, tokens, requests of the day; then the
+--                                             gate's four limits: what a replica let through while it was alone
 -- renew   KEYS  one set of places      ARGV  mode, milliseconds, leases
 -- drop    KEYS  as take                ARGV  mode, milliseconds, lease
 
@@ -144,6 +146,14 @@ if mode == 'take' and answer[1] == 0 then
     spend(gate, 3, need(gate, 3, tokens))
     save_gate(gate)
   end
+elseif mode == 'carry' then
+  -- No bucket is emptied below zero: from now on the rate holds, and no caller has to wait for what others let through.
+  local used_alone = {tonumber(ARGV[3]), tonumber(ARGV[5]), tonumber(ARGV[4])}
+  for k = 1, 3 do
+    local level = gates[1].level[k]
+    gates[1].level[k] = math.max(math.min(level, 0), level - used_alone[k])
+  end
+  save_gate(gates[1])
 elseif mode == 'settle' or mode == 'refund' then
   local held = redis.call('ZREM', gates[1].places, lease)
   for number, gate in ipairs(gates) do

@@ -57,6 +57,7 @@ type shared struct {
 	up     atomic.Bool // Redis answers in time
 	late   atomic.Int64
 	counts struct{ away, alone, late, lost atomic.Int64 }
+	alone  offlineUse
 
 	mu      sync.Mutex
 	number  uint64
@@ -103,6 +104,7 @@ type lease struct {
 	bounds []bounds // of the gates that the keys are of
 	gates  []int    // which those are
 	tokens int64
+	alone  bool // it was let through while Redis was away, which does not know its use
 
 	state int
 	used  int64
@@ -183,6 +185,8 @@ func (s *shared) take(l *Limiter, a *Ask, b *[gatesCount]bounds) (*Slot, refusal
 	switch {
 	case met.what == nothing && le == nil:
 		le = s.lease(a, b)
+		le.alone = true
+		s.alone.add(le, s.now())
 		s.enlist(le)
 	case met.what != nothing && le != nil:
 		s.refund(le)
@@ -205,12 +209,18 @@ func (s *Slot) tell(said *said) {
 // the lease.
 func (s *shared) settle(le *lease, used int64) {
 	s.retire(le, isOver, used)
+	if le.alone && !s.up.Load() {
+		s.alone.correct(le, used, s.now())
+	}
 	s.later(&job{mode: "settle", lease: le, used: used})
 }
 
 // refund gives back all that a call was counted with.
 func (s *shared) refund(le *lease) {
 	s.retire(le, isRefused, 0)
+	if le.alone && !s.up.Load() {
+		s.alone.remove(le, s.now())
+	}
 	s.later(&job{mode: "refund", lease: le})
 }
 

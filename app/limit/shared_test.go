@@ -74,3 +74,62 @@ func TestARealRedisMayFreezeAndDieUnderLoad(t *testing.T) {
 	stop.Store(true)
 	load.Wait()
 }
+
+// TestLimitsHoldAsSoonAsRedisIsBack spends the whole limit at each replica while Redis is away: from the moment it is back
+// all replicas together let the rate through, although Redis has forgotten everything and its buckets are full.
+func TestLimitsHoldAsSoonAsRedisIsBack(t *testing.T) {
+	t.Parallel()
+	const perMinute = 600
+	asks := map[string]limit.Ask{
+		"requests": {AccountID: "requests", Model: "m", RequestsPerMinute: perMinute},
+		"tokens":   {AccountID: "tokens", Model: "m", Tokens: 1, TokensPerMinute: perMinute},
+		"account":  {AccountID: "account", Model: "m", Account: limit.Account{RequestsPerMinute: perMinute}},
+		"key":      {AccountID: "key", Model: "m", Key: limit.Key{ID: "k", RequestsPerMinute: perMinute}},
+	}
+	let := func(l *limit.Limiter, a limit.Ask) bool {
+		s, err := l.Take(a)
+		if err == nil {
+			s.Release(a.Tokens)
+		}
+		return err == nil
+	}
+	server := redistest.Start(t)
+	all := replicas(t, server.Address, limit.Shared{Wait: time.Second}, time.Now)
+	server.Kill(t)
+	for _, l := range all {
+		eventually(t, "replicas notice that Redis is away", func() bool { let(l, limit.Ask{AccountID: "other", Model: "m"}); return !l.Stats().Up })
+	}
+	for name, a := range asks {
+		for i, l := range all {
+			alone := 0
+			for let(l, a) {
+				alone++
+			}
+			if alone < perMinute {
+				t.Fatalf("%s: replica %d let %d calls through alone, want its whole limit of %d", name, i, alone, perMinute)
+			}
+		}
+	}
+	server.Restart(t)
+	for _, l := range all {
+		eventually(t, "replicas share again", func() bool { return l.Stats().Up })
+	}
+	from, through := time.Now(), map[string]int{}
+	for time.Since(from) < 4*time.Second {
+		for name, a := range asks {
+			for _, l := range all {
+				if let(l, a) {
+					through[name]++
+				}
+			}
+		}
+		time.Sleep(pollEvery)
+	}
+	// Besides the rate, what refilled between the last call alone and the first shared one may be there.
+	most := int(perMinute*time.Since(from).Minutes()) + perMinute*int(3*time.Second)/int(time.Minute)
+	for name := range asks {
+		if n := through[name]; n == 0 || n > most {
+			t.Errorf("%s: %d calls in %s after Redis was back, want 1 to %d", name, n, time.Since(from), most)
+		}
+	}
+}

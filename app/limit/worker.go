@@ -96,8 +96,8 @@ func (s *shared) watch(ctx context.Context, c *connection) {
 	}
 }
 
-// join connects, and makes all that runs here known, so that nobody is let into a place that is taken. Only a server that
-// answers in time is gone back to.
+// join connects, and makes all that runs here and all that was used alone known, so that nobody is let into a place that is
+// taken, or gets what is used up. Only a server that answers in time is gone back to.
 func (s *shared) join(ctx context.Context, c *connection) error {
 	client := c.get()
 	if client == nil {
@@ -110,6 +110,9 @@ func (s *shared) join(ctx context.Context, c *connection) error {
 	if err := s.renew(ctx, client); err != nil {
 		return err
 	}
+	if err := s.carryOver(ctx, client); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, s.o.Wait)
 	defer cancel()
 	if err := s.mark(ctx, client); err != nil {
@@ -117,6 +120,21 @@ func (s *shared) join(ctx context.Context, c *connection) error {
 	}
 	s.late.Store(0)
 	s.up.Store(true)
+	return nil
+}
+
+// carryOver makes known what was used alone. Where that fails half-way it is told once more later: a bucket that is empty by
+// then gets no emptier.
+func (s *shared) carryOver(ctx context.Context, client rueidis.Client) error {
+	used := s.alone.pending(s.now(), s.o.Lease)
+	steps := make([]step, len(used))
+	for i := range used {
+		steps[i] = used[i].step
+	}
+	if err := s.all(ctx, client, steps); err != nil {
+		return err
+	}
+	s.alone.carried(used)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"database/sql/driver"
 	"net"
 	"time"
 )
@@ -36,26 +37,60 @@ func (d boundedDialer) DialContext(ctx context.Context, network, address string)
 	if err != nil {
 		return nil, err
 	}
-	return boundedConn{conn, d.limit}, nil
+	bounded := &boundedConn{Conn: conn, limit: d.limit}
+	if g, ok := ctx.Value(greetingKey{}).(*greeting); ok {
+		bounded.until, _ = ctx.Deadline()
+		g.conn = bounded
+	}
+	return bounded, nil
 }
 
 type boundedConn struct {
 	net.Conn
 
 	limit time.Duration
+	until time.Time // while the server greets, of the context that waits for the connection; zero for none
+}
+
+// deadline is when the next bytes must have come.
+func (c *boundedConn) deadline() time.Time {
+	end := time.Now().Add(c.limit)
+	if !c.until.IsZero() && c.until.Before(end) {
+		return c.until
+	}
+	return end
+}
+
+// boundedConnector gives up a connection whose server does not greet before the context ends. The driver itself looks at the
+// context only while it dials.
+type boundedConnector struct{ driver.Connector }
+
+type greetingKey struct{}
+
+// greeting finds the connection that the driver dials for one Connect.
+type greeting struct{ conn *boundedConn }
+
+// Connect connects within the time that ctx has.
+func (c boundedConnector) Connect(ctx context.Context) (driver.Conn, error) {
+	g := &greeting{}
+	conn, err := c.Connector.Connect(context.WithValue(ctx, greetingKey{}, g))
+	if g.conn != nil {
+		g.conn.until = time.Time{} // from now on it serves other contexts
+	}
+	return conn, err
 }
 
 // Read waits at most the limit for the next bytes.
-func (c boundedConn) Read(p []byte) (int, error) {
-	if err := c.SetReadDeadline(time.Now().Add(c.limit)); err != nil {
+func (c *boundedConn) Read(p []byte) (int, error) {
+	if err := c.SetReadDeadline(c.deadline()); err != nil {
 		return 0, err
 	}
 	return c.Conn.Read(p)
 }
 
 // Write waits at most the limit for the network to take the bytes.
-func (c boundedConn) Write(p []byte) (int, error) {
-	if err := c.SetWriteDeadline(time.Now().Add(c.limit)); err != nil {
+func (c *boundedConn) Write(p []byte) (int, error) {
+	if err := c.SetWriteDeadline(c.deadline()); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(p)

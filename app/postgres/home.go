@@ -14,6 +14,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -230,11 +231,7 @@ func syncDir(dir string) error {
 // socketDir makes the folder of the socket: inside the data folder, or under the system's temporary folder when the
 // path would be too long for a socket. A folder that others could enter is refused.
 func (h home) socketDir() (string, error) {
-	dir := filepath.Join(h.dir, runName)
-	if len(dir)+1+len(socketName) > socketBytesMax {
-		sum := sha256.Sum256([]byte(h.dir))
-		dir = filepath.Join(os.TempDir(), "umg-"+hex.EncodeToString(sum[:6]))
-	}
+	dir := h.socketPath()
 	if err := os.Mkdir(dir, 0o700); err == nil {
 		if err := h.give(dir); err != nil {
 			return "", err
@@ -256,6 +253,16 @@ func (h home) socketDir() (string, error) {
 	return dir, nil
 }
 
+// socketPath is where socketDir makes the folder.
+func (h home) socketPath() string {
+	dir := filepath.Join(h.dir, runName)
+	if len(dir)+1+len(socketName) <= socketBytesMax {
+		return dir
+	}
+	sum := sha256.Sum256([]byte(h.dir))
+	return filepath.Join(os.TempDir(), "umg-"+hex.EncodeToString(sum[:6]))
+}
+
 // openLog returns where the server writes, a file in the data folder by default. A long file of an earlier run is put
 // aside, and replaces the one put aside before.
 func (h home) openLog(given io.Writer) (io.Writer, io.Closer, error) {
@@ -275,22 +282,67 @@ func (h home) openLog(given io.Writer) (io.Writer, io.Closer, error) {
 	return f, f, nil
 }
 
+// logTailMax bounds what is read of the server's log to explain an end.
+const logTailMax = 64 << 10
+
+// logSize is how long the server's log is now, in bytes.
+func (h home) logSize() int64 {
+	info, err := os.Stat(filepath.Join(h.dir, logName))
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// sessionRefusals are the fatal lines of sessions that came too early or too late. They tell nothing of the server's end.
+var sessionRefusals = [][]byte{
+	[]byte("the database system is starting up"), []byte("the database system is not yet accepting connections"),
+	[]byte("the database system is shutting down"), []byte("the database system is in recovery mode"),
+}
+
+// whyNoStart is the first line of the server's log from a place on that names an error which ends a server, as an addition
+// to an error. Without such a line it is the last line.
+func (h home) whyNoStart(from int64) string {
+	text := h.logFrom(from)
+	for line := range bytes.Lines(text) {
+		line = withoutTime(line)
+		fatal := bytes.Contains(line, []byte("FATAL:")) || bytes.Contains(line, []byte("PANIC:"))
+		if fatal && !slices.ContainsFunc(sessionRefusals, func(refusal []byte) bool { return bytes.Contains(line, refusal) }) {
+			return " (" + filepath.Join(h.dir, logName) + " says: " + string(bytes.TrimSpace(line)) + ")"
+		}
+	}
+	return h.ending(text)
+}
+
 // lastWords is the last line of the server's log, as an addition to an error.
-func (h home) lastWords() string {
+func (h home) lastWords() string { return h.ending(h.logFrom(0)) }
+
+func (h home) ending(text []byte) string {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return ""
+	}
+	return " (" + filepath.Join(h.dir, logName) + " ends with: " + string(withoutTime([]byte(lastLine(text)))) + ")"
+}
+
+// withoutTime is a line of the log without the time and the process in front, so that one failure has one text.
+func withoutTime(line []byte) []byte {
+	if _, rest, found := bytes.Cut(line, []byte("] ")); found && line[0] >= '0' && line[0] <= '9' {
+		return rest
+	}
+	return line
+}
+
+// logFrom reads the server's log from a place on, but only the end of what is long; nothing where it cannot be read.
+func (h home) logFrom(from int64) []byte {
 	f, err := os.Open(filepath.Join(h.dir, logName))
 	if err != nil {
-		return ""
+		return nil
 	}
-	defer func() { _ = f.Close() }()
-	const tail = 4 << 10
-	if info, err := f.Stat(); err == nil && info.Size() > tail {
-		_, _ = f.Seek(-tail, io.SeekEnd) // otherwise the first lines are read, which is no harm
-	}
-	text, err := io.ReadAll(io.LimitReader(f, tail))
-	if err != nil || len(bytes.TrimSpace(text)) == 0 {
-		return ""
-	}
-	return " (" + f.Name() + " ends with: " + lastLine(text) + ")"
+	defer func() { _ = f.Close() }() // was only read
+	size := h.logSize()
+	text := make([]byte, logTailMax)
+	n, _ := f.ReadAt(text, max(from, size-logTailMax, 0)) // a short read is what there is
+	return text[:n]
 }
 
 func lastLine(text []byte) string {

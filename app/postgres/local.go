@@ -115,6 +115,9 @@ func startLocked(ctx context.Context, h home, bin binaries, o LocalOptions) (*Lo
 	if err != nil {
 		return nil, err
 	}
+	if err := removeSocket(socket); err != nil {
+		return nil, err
+	}
 	log, closer, err := h.openLog(o.Log)
 	if err != nil {
 		return nil, err
@@ -122,6 +125,7 @@ func startLocked(ctx context.Context, h home, bin binaries, o LocalOptions) (*Lo
 	l := &Local{socket: socket, log: closer, stopping: make(chan struct{}), exited: make(chan error, 1)}
 	l.dsn = localDSN(socket, "umg")
 	for try := 1; ; try++ {
+		began := h.logSize()
 		l.server, err = startChild(h.serverCommand(bin, socket, o.Durable, log))
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("postgres: start %s: %w", bin.dir, err), closer.Close())
@@ -130,7 +134,7 @@ func startLocked(ctx context.Context, h home, bin binaries, o LocalOptions) (*Lo
 		if err == nil {
 			break
 		}
-		err = errors.Join(fmt.Errorf("%w%s", err, h.lastWords()), l.end(killWait))
+		err = errors.Join(fmt.Errorf("%w%s", err, h.whyNoStart(began)), l.end(killWait))
 		if try == startTriesMax || ctx.Err() != nil {
 			return nil, errors.Join(err, closer.Close())
 		}

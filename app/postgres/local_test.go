@@ -270,7 +270,7 @@ func TestLocalRecoversFromAKilledGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := startLocal(t, LocalOptions{Dir: dir})
-	if now, _ := h.postmaster(); now == old {
+	if now, _ := h.postmaster(); now.pid == old.pid {
 		t.Fatal("the old server was adopted, which would end with nobody")
 	}
 	if n := rows(t, openLocal(t, l.DSN())); n != 7 {

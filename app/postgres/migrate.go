@@ -21,17 +21,34 @@ const (
 )
 
 // Migrate brings the schema to the newest version and returns how many files it applied. Any number of replicas may
-// call it at once.
+// call it at once. A schema that a newer gateway made is refused: this one would not keep its rules.
 func Migrate(ctx context.Context, db *sqlx.DB) (int, error) {
 	provider, err := goose.NewProvider(goose.DialectPostgres, db.DB, migrations.FS, goose.WithSessionLocker(tryLock{}))
 	if err != nil {
 		return 0, fmt.Errorf("postgres: read migrations: %w", err)
+	}
+	if err := refuseNewer(ctx, provider); err != nil {
+		return 0, err
 	}
 	applied, err := provider.Up(ctx)
 	if err != nil {
 		return len(applied), fmt.Errorf("postgres: migrate: %w", err)
 	}
 	return len(applied), nil
+}
+
+// refuseNewer returns an error when the schema has a version that this binary does not know.
+func refuseNewer(ctx context.Context, provider *goose.Provider) error {
+	schema, err := provider.GetDBVersion(ctx)
+	if err != nil {
+		return fmt.Errorf("postgres: read the version of the schema: %w", err)
+	}
+	sources := provider.ListSources()
+	if known := sources[len(sources)-1].Version; schema > known {
+		return fmt.Errorf("the database was brought to schema %d by a newer gateway, and this one knows schemas up to %d: "+
+			"start the newer gateway, or use a copy of the database from before it; nothing was changed", schema, known)
+	}
+	return nil
 }
 
 // Pending reports whether the schema is older than this binary. It takes no lock.

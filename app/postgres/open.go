@@ -22,7 +22,8 @@ const (
 	connectionsMax = 24
 	idleTimeMax    = 5 * time.Minute
 	lifetimeMax    = time.Hour
-	connectMax     = 5 * time.Second
+	connectMax     = 5 * time.Second         // of a listener, for which no caller waits
+	poolConnectMax = 2500 * time.Millisecond // callers are told of a store in a black hole within 3 s
 	statementMax   = 2 * time.Second
 )
 
@@ -57,7 +58,7 @@ func Open(ctx context.Context, dsn string, o Options) (*sqlx.DB, error) {
 		cfg.ApplicationName = or(o.Name, "umg")
 	}
 	if cfg.ConnectTimeout == 0 {
-		cfg.ConnectTimeout = or(o.ConnectMax, connectMax)
+		cfg.ConnectTimeout = or(o.ConnectMax, poolConnectMax)
 	}
 	limit := or(o.StatementMax, statementMax)
 	if limit > 0 {
@@ -73,7 +74,7 @@ func Open(ctx context.Context, dsn string, o Options) (*sqlx.DB, error) {
 	if limit > 0 {
 		connector.Dialer(boundedDialer{limit: limit + answerSlack})
 	}
-	db := sqlx.NewDb(sql.OpenDB(connector), "postgres")
+	db := sqlx.NewDb(sql.OpenDB(boundedConnector{connector}), "postgres")
 	open := or(o.Connections, connectionsMax)
 	db.SetMaxOpenConns(open)
 	db.SetMaxIdleConns(open) // fewer would close and open connections all the time under load; idle ones end by age

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -20,26 +21,33 @@ const (
 	orphanEvery  = 20 * time.Millisecond
 )
 
+// lockNote is what a server writes into its lock file, postmaster.pid.
+type lockNote struct {
+	pid    int    // zero when the file holds no process number
+	dir    string // the cluster that the server was started on
+	socket string // the folder of its socket
+}
+
 // awaitOrphan returns when no earlier server uses the cluster. A killed gateway leaves a server that shuts down by
 // itself where the kernel tells it, and one that serves on where it does not. The caller holds the lock of the data
 // folder, so no other gateway owns that server.
 func (h home) awaitOrphan(ctx context.Context) error {
 	start, asked := time.Now(), false
 	for {
-		pid, socket := h.postmaster()
-		if pid == 0 {
-			return nil
-		}
-		if !serves(pid) {
-			return h.disown(pid)
-		}
+		note, exists := h.postmaster()
 		waited := time.Since(start)
-		if waited > orphanMax {
-			return fmt.Errorf("process %d still uses %s: stop it, then start the gateway again", pid, h.cluster)
-		}
-		if waited > orphanPolite && !asked && answers(ctx, socket) {
+		switch {
+		case !exists:
+			return nil
+		case note.pid == 0 && waited > orphanPolite:
+			return h.removeNote()
+		case note.pid != 0 && !h.serves(note):
+			return h.disown(note.pid)
+		case waited > orphanMax:
+			return fmt.Errorf("process %d still uses %s: stop it, then start the gateway again", note.pid, h.cluster)
+		case note.pid != 0 && waited > orphanPolite && !asked && answers(ctx, note.socket):
 			asked = true
-			if err := syscall.Kill(pid, syscall.SIGINT); err != nil && !errors.Is(err, syscall.ESRCH) {
+			if err := syscall.Kill(note.pid, syscall.SIGINT); err != nil && !errors.Is(err, syscall.ESRCH) {
 				return fmt.Errorf("postgres: stop the server of an earlier gateway: %w", err)
 			}
 		}
@@ -51,44 +59,58 @@ func (h home) awaitOrphan(ctx context.Context) error {
 	}
 }
 
-// postmaster reads the process and the socket's folder of the server that last used the cluster; zero when it ended
-// cleanly.
-func (h home) postmaster() (pid int, socket string) {
-	text, err := os.ReadFile(filepath.Join(h.cluster, "postmaster.pid"))
+// postmaster reads what the server that last used the cluster noted; nothing exists when that ended cleanly.
+func (h home) postmaster() (note lockNote, exists bool) {
+	text, err := os.ReadFile(h.notePath())
 	if err != nil {
-		return 0, ""
+		return note, !errors.Is(err, fs.ErrNotExist)
 	}
 	lines := strings.Split(string(text), "\n")
-	pid, err = strconv.Atoi(strings.TrimSpace(lines[0]))
-	if err != nil || pid <= 0 {
-		return 0, ""
+	if pid, err := strconv.Atoi(strings.TrimSpace(lines[0])); err == nil && pid > 0 {
+		note.pid = pid
+	}
+	if len(lines) > 1 {
+		note.dir = lines[1]
 	}
 	if len(lines) > 4 {
-		socket = lines[4]
+		note.socket = lines[4]
 	}
-	return pid, socket
+	return note, true
 }
 
-// serves reports whether the process may be a PostgreSQL server. A number that was given to another program after a
-// restart is not, nor is a dead process that nobody has waited for.
-func serves(pid int) bool {
-	if err := syscall.Kill(pid, 0); errors.Is(err, syscall.ESRCH) {
+func (h home) notePath() string { return filepath.Join(h.cluster, "postmaster.pid") }
+
+// serves reports whether the process may be a PostgreSQL server on this very cluster. A number that was given to another
+// program after a restart is not, nor is a dead process that its parent has not waited for, nor the server of the folder
+// that this one is a copy of. A server works in the folder of its cluster, and one whose working folder we may not see
+// is another user's, so it cannot be ours.
+func (h home) serves(note lockNote) bool {
+	if err := syscall.Kill(note.pid, 0); errors.Is(err, syscall.ESRCH) {
 		return false
 	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", note.pid))
 	if err != nil {
-		return true // no such file system here: the process exists, and that must do
+		return sameFolder(note.dir, h.cluster) // there is no such file system here, so the server's own note decides
 	}
 	_, rest, found := bytes.Cut(stat, []byte("(postgres) "))
-	return found && !bytes.HasPrefix(rest, []byte("Z"))
+	return found && !bytes.HasPrefix(rest, []byte("Z")) && sameFolder(fmt.Sprintf("/proc/%d/cwd", note.pid), h.cluster)
 }
 
-// disown makes the note of a dead server one that the new server sees through. PostgreSQL trusts a process number
-// that is alive, whoever it belongs to by now, except its parent's, which will be us. The rest of the note stays, so
-// that PostgreSQL still checks whether a session of the dead server survives.
+// sameFolder reports whether two paths lead to one folder, by whatever links.
+func sameFolder(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}
+
+// disown writes our process number into the note of a dead server. PostgreSQL trusts a process number that is alive,
+// whoever it belongs to by now, except its parent's, which will be us. The rest of the note stays: PostgreSQL uses it
+// to check whether a session of the dead server survives.
 func (h home) disown(pid int) error {
-	path := filepath.Join(h.cluster, "postmaster.pid")
-	text, err := os.ReadFile(path)
+	text, err := os.ReadFile(h.notePath())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -97,8 +119,27 @@ func (h home) disown(pid int) error {
 	}
 	_, rest, _ := bytes.Cut(text, []byte("\n"))
 	ours := append([]byte(strconv.Itoa(os.Getpid())+"\n"), rest...)
-	if err := os.WriteFile(path, ours, 0o600); err != nil {
+	if err := os.WriteFile(h.notePath(), ours, 0o600); err != nil {
 		return fmt.Errorf("postgres: take over from process %d: %w", pid, err)
+	}
+	return nil
+}
+
+// removeNote removes a note that was cut by a crash. PostgreSQL refuses to start beside an empty one.
+func (h home) removeNote() error {
+	if err := os.Remove(h.notePath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("postgres: remove the broken note of an earlier server: %w", err)
+	}
+	return nil
+}
+
+// removeSocket removes the socket of a dead server and the lock beside it, which PostgreSQL trusts as it does its note.
+// The caller holds the lock of the data folder and has seen that no server uses the cluster.
+func removeSocket(dir string) error {
+	for _, name := range []string{socketName, socketName + ".lock"} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("postgres: remove the socket of an earlier server: %w", err)
+		}
 	}
 	return nil
 }

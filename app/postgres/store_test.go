@@ -162,6 +162,20 @@ func TestMigrateAppliesEachFileOnceForManyReplicas(t *testing.T) {
 	}
 }
 
+// TestMigrateRefusesANewerSchema gives the database a version that no file of this binary has.
+func TestMigrateRefusesANewerSchema(t *testing.T) {
+	t.Parallel()
+	db := openLocal(t, shared(t).DSN())
+	if _, err := Migrate(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	mustExec(t, db, "insert into goose_db_version (version_id, is_applied) values (9998, true)")
+	applied, err := Migrate(t.Context(), db)
+	if err == nil || applied != 0 || !strings.Contains(err.Error(), "9998") || !strings.Contains(err.Error(), "newer gateway") {
+		t.Fatalf("a newer schema was taken: %d files, %v", applied, err)
+	}
+}
+
 // heard collects what a listener says, one line each.
 type heard chan string
 

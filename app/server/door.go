@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -96,6 +97,14 @@ func (s *Server) limitTime(c echo.Context, now time.Time) {
 	}
 }
 
+// sayWhenToRetry completes a page that is answered with 503, whatever rendered it.
+func sayWhenToRetry(r *echo.Response) {
+	if r.Status == http.StatusServiceUnavailable && r.Header().Get(echo.HeaderRetryAfter) == "" {
+		away := app.Error{Kind: app.Unavailable}
+		r.Header().Set(echo.HeaderRetryAfter, strconv.FormatInt(away.RetrySeconds(), 10))
+	}
+}
+
 // sameOrigin protects pages: forms are taken from our own pages only, and pages run our own code only.
 func (s *Server) sameOrigin() echo.MiddlewareFunc {
 	protection := http.NewCrossOriginProtection()
@@ -107,6 +116,7 @@ func (s *Server) sameOrigin() echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			s.pageHeaders(c)
+			c.Response().Before(func() { sayWhenToRetry(c.Response()) })
 			if err := protection.Check(c.Request()); err != nil {
 				return app.Errorf(app.Forbidden, "cross_origin", "This form was sent from another site, so nothing was done.").Because(err)
 			}

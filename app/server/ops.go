@@ -10,7 +10,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-const storeCheckMax = time.Second
+const (
+	storeCheckMax     = time.Second
+	readyRetrySeconds = "5" // after which a balancer may look at a replica again that is not ready
+)
 
 // opsHandler is the operator's listener: health, readiness, metrics and profiles, none of which the public may see.
 //
@@ -55,6 +58,9 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 func state(w http.ResponseWriter, status int, v map[string]any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", readyRetrySeconds)
+	}
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v) //nolint:errchkjson // words and truth values only, to an operator who may have left
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 
 	"umg/app"
 	"umg/app/asset"
@@ -204,7 +205,8 @@ func costOf(card billing.RateCard, seconds int64) (app.Amount, error) {
 	return card.Cost(usage)
 }
 
-// open holds the credit and keeps the job, both or neither.
+// open holds the credit and keeps the job, both or neither. A store that answers is given time, as calls of one account wait
+// for each other there. A store that does not answer at all is not asked again, so its caller is told within 3 s.
 func (s *Service) open(ctx context.Context, c *Call, p *plan) (*jobRow, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), openMax)
 	defer cancel()
@@ -213,18 +215,42 @@ func (s *Service) open(ctx context.Context, c *Call, p *plan) (*jobRow, error) {
 		return nil, err
 	}
 	for tries := range opensMax {
-		err = s.openOnce(ctx, c, p, row)
+		once, done := context.WithTimeout(ctx, silentMax)
+		err = s.openOnce(once, c, p, row)
+		done()
 		if err != nil && tries < recallsMax && app.KindOf(err) == app.Unfunded && s.recall(ctx, c) {
 			continue // what replicas kept at hand for calls may be enough
 		}
 		if err == nil || !isStore(err) || ctx.Err() != nil {
 			break
 		}
-		if _, found, lost := find(ctx, s.db, row.AccountID, row.ID); lost == nil && found {
+		found, lost := s.kept(ctx, row, fromServer(err))
+		if found {
 			return row, nil // only the answer of the store was lost
+		}
+		if lost != nil && !fromServer(err) {
+			break
 		}
 	}
 	return row, err
+}
+
+// kept reports whether a job is in the store after all. A store that said nothing before is not waited for long.
+func (s *Service) kept(ctx context.Context, row *jobRow, answers bool) (bool, error) {
+	most := silentFindMax
+	if answers {
+		most = silentMax
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	_, found, err := find(ctx, s.db, row.AccountID, row.ID)
+	return found && err == nil, err
+}
+
+// fromServer reports whether the store itself said what went wrong.
+func fromServer(err error) bool {
+	_, said := errors.AsType[*pq.Error](err)
+	return said
 }
 
 // recall asks for credit that waits in leases, and waits for it. It says whether there was time.

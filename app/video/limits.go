@@ -21,7 +21,9 @@ const (
 	storeMax           = 5 * time.Second
 	openMax            = 10 * time.Second // for a hold and its job, tries included
 	opensMax           = 4
-	recallsMax         = 2 // of credit that waits in leases, before a job is refused for want of it
+	silentMax          = 2700 * time.Millisecond // for a store that does not answer at all, before the call is answered 503
+	silentFindMax      = 200 * time.Millisecond  // for one more look at such a store
+	recallsMax         = 2                       // of credit that waits in leases, before a job is refused for want of it
 	recallWait         = 120 * time.Millisecond
 	runningRetryAfter  = 15 * time.Second
 	retryAfterMax      = time.Minute

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -48,6 +49,9 @@ var lateCodes = []string{codeUpstream, codeLost, codeNoVerdict}
 
 // errRoute means that the catalog has no provider of that name any more.
 var errRoute = errors.New("video: the provider of the job is not in the catalog")
+
+// errUnusable means that the provider cannot be called from here.
+var errUnusable = errors.New("video: the provider of the job cannot be called from this server")
 
 // step does the one thing that a claimed job needs now. What it returns is written together with the results of other
 // steps; nil when the step has written all there was. A step that is cut is done again by whoever claims the job next.
@@ -140,6 +144,9 @@ func giveUp(r *jobRow) ending {
 // route is how the provider that has the job is reached, which may differ from how it was when the job began.
 func (s *Service) route(r *jobRow) (*catalog.Route, *provider.Fault) {
 	for _, p := range s.o.Snapshot().Providers() {
+		if p.ID == r.Provider && p.Unusable != "" {
+			return nil, provider.NewFault(provider.ClassSetup, fmt.Errorf("%w: %s", errUnusable, p.Unusable))
+		}
 		if p.ID == r.Provider {
 			return &catalog.Route{Provider: p, Model: r.UpstreamModel, Style: r.Style, Timeouts: p.Timeouts}, nil
 		}

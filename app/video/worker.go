@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -324,7 +325,9 @@ func (p *pump) refill(ctx context.Context, due time.Time) error {
 		return ctx.Err()
 	}
 	now := p.s.now()
-	rows, err := claimDue(ctx, p.s.db, claim{due: due, now: now, until: now.Add(claimMax), copies: p.copies, busy: p.crowded(), limit: free})
+	rows, err := claimDue(ctx, p.s.db, claim{
+		due: due, now: now, until: now.Add(claimMax), copies: p.copies, busy: p.crowded(), away: p.away(), limit: free,
+	})
 	if err != nil {
 		return err
 	}
@@ -349,6 +352,11 @@ func (p *pump) crowded() []string {
 		list = append(list, r.Provider)
 	}
 	return list
+}
+
+// away are the providers that cannot be called from here. Replicas that can call them have their jobs.
+func (p *pump) away() []string {
+	return slices.AppendSeq([]string{}, maps.Keys(p.s.o.Snapshot().Unusable()))
 }
 
 // measure keeps how late the claimed jobs are.

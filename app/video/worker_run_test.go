@@ -122,7 +122,7 @@ func TestACallbackDuringALookIsNotLost(t *testing.T) {
 	b := setup(t)
 	id := b.sent("test/film", simulate("render=hold", "called back"))
 	now := b.service.now()
-	rows, err := claimDue(t.Context(), b.db, claim{due: now, now: now, until: now.Add(claimMax), limit: 10, busy: []string{}})
+	rows, err := claimDue(t.Context(), b.db, claim{due: now, now: now, until: now.Add(claimMax), limit: 10, busy: []string{}, away: []string{}})
 	b.must(err)
 	b.must(b.service.Wake(t.Context(), *rows[0].CallbackToken))
 	later := now.Add(time.Hour)
@@ -216,7 +216,8 @@ func TestAClaimReadsAnIndexAndNoEndedJobs(t *testing.T) {
 	b.must(err)
 	now := b.service.now()
 	var plan []string
-	b.must(b.db.SelectContext(t.Context(), &plan, `explain `+claimQuery, now, now, false, pq.Array([]string{}), looksMax, now.Add(claimMax)))
+	b.must(b.db.SelectContext(t.Context(), &plan, `explain `+claimQuery, now, now, false, pq.Array([]string{}), looksMax, now.Add(claimMax),
+		pq.Array([]string{"meridian", "alpine"}), now))
 	text := strings.Join(plan, "\n")
 	if !strings.Contains(text, "video_jobs_due") || strings.Contains(text, "Seq Scan on video_jobs") {
 		t.Errorf("a claim reads more than what is due:\n%s", text)

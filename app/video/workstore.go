@@ -17,20 +17,26 @@ type claim struct {
 	until  time.Time // when the claim ends by itself
 	copies bool      // content to copy, or everything else
 	busy   []string  // providers that get no more calls for now
+	away   []string  // providers that cannot be called from here
 	limit  int
 }
+
+// othersMax is how long after its deadline a job is left to replicas that can call its provider. Then any replica ends it.
+const othersMax = 5 * time.Minute
 
 const claimQuery = `
 	with due as (
 		select id as due_id from video_jobs
 		where due_at <= $1 and (claimed_until is null or claimed_until <= $2)
 			and (state = 'storing' and deleted_at is null) = $3 and provider <> all($4)
+			and (provider <> all($7) or state = 'completed' or deadline_at <= $8)
 		order by due_at limit $5 for update skip locked)
 	update video_jobs set claimed_until = $6 from due where id = due_id returning ` + columns
 
 // claimDue takes jobs that nobody works on. What another worker takes at this moment is passed over, not waited for.
 func claimDue(ctx context.Context, q postgres.Queryer, c claim) (rows []jobRow, err error) {
-	err = q.SelectContext(ctx, &rows, claimQuery, c.due, c.now, c.copies, pq.Array(c.busy), c.limit, c.until)
+	err = q.SelectContext(ctx, &rows, claimQuery, c.due, c.now, c.copies, pq.Array(c.busy), c.limit, c.until,
+		pq.Array(c.away), c.now.Add(-othersMax))
 	return rows, wrap("claim", err)
 }
 

@@ -19,18 +19,19 @@ import (
 
 // commands is the command line.
 type commands struct {
-	Serve     serveCommand     `cmd:"" help:"Serve the API and the console."`
-	Demo      demoCommand      `cmd:"" help:"Serve with a local database, a simulated upstream and a seeded account."`
-	Simulator simulatorCommand `cmd:"" help:"Serve the simulated upstream alone."`
-	Migrate   migrateCommand   `cmd:"" help:"Bring the database to this version."`
-	Catalog   catalogCommands  `cmd:"" help:"Check, compare, apply or export the catalog of providers, models and routes."`
-	Credit    creditCommands   `cmd:"" help:"Move credit by hand."`
-	Promo     promoCommands    `cmd:"" help:"Make codes that people redeem for credit."`
-	Operator  operatorCommands `cmd:"" help:"Manage operators."`
-	Limits    limitsCommand    `cmd:"" help:"Multiply the limits of an account."`
-	Webhooks  webhookCommands  `cmd:"" help:"Try webhooks on this machine."`
-	Routes    routesCommand    `cmd:"" help:"List every route of the API and the console, and what it takes to use it."`
-	Books     booksCommand     `cmd:"" help:"Check every invariant of the ledger; exit status 1 when one does not hold."`
+	Serve     serveCommand      `cmd:"" help:"Serve the API and the console."`
+	Demo      demoCommand       `cmd:"" help:"Serve with a local database, a simulated upstream and a seeded account."`
+	Simulator simulatorCommand  `cmd:"" help:"Serve the simulated upstream alone."`
+	Migrate   migrateCommand    `cmd:"" help:"Bring the database to this version."`
+	Catalog   catalogCommands   `cmd:"" help:"Check, compare, apply or export the catalog of providers, models and routes."`
+	Credit    creditCommands    `cmd:"" help:"Move credit by hand."`
+	Promo     promoCommands     `cmd:"" help:"Make codes that people redeem for credit."`
+	Operator  operatorCommands  `cmd:"" help:"Manage operators."`
+	SecretKey secretKeyCommands `cmd:"" name:"secret-key" help:"Manage the key that seals secrets in the database."`
+	Limits    limitsCommand     `cmd:"" help:"Multiply the limits of an account."`
+	Webhooks  webhookCommands   `cmd:"" help:"Try webhooks on this machine."`
+	Routes    routesCommand     `cmd:"" help:"List every route of the API and the console, and what it takes to use it."`
+	Books     booksCommand      `cmd:"" help:"Check every invariant of the ledger; exit status 1 when one does not hold."`
 }
 
 func main() {

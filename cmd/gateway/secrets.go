@@ -2,43 +2,78 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+
+	"github.com/jmoiron/sqlx"
+
 	"umg/api"
+	"umg/app/account"
 )
 
 const secretKeyBytes = 32
 
-// secretKey returns the key that seals secrets at rest: the configured one, or one that is generated once into the
-// data folder, readable by its owner only.
-func secretKey(configured, dataDir string) (key [secretKeyBytes]byte, err error) {
+// acceptedKey returns the key of this server once the database has taken it. A key that was made just now and is refused
+// does not stay in the data folder.
+func acceptedKey(ctx context.Context, db *sqlx.DB, cfg Config) (key [secretKeyBytes]byte, err error) {
+	key, made, err := secretKey(cfg.SecretKey, cfg.Data)
+	if err != nil {
+		return key, err
+	}
+	err = account.CheckSecretKey(ctx, db, key)
+	if !errors.Is(err, account.ErrSecretKey) {
+		return key, err
+	}
+	path := secretKeyFile(cfg.Data)
+	wrong := "the key in " + path + " is another one"
+	switch {
+	case cfg.SecretKey != "":
+		wrong = "UMG_SECRET_KEY is another one"
+	case made:
+		wrong = "there is no " + path
+		if err := os.Remove(path); err != nil {
+			return key, fmt.Errorf("secret key: %w", err)
+		}
+	}
+	return key, fmt.Errorf("this database's secrets are sealed with a key that this server does not have: %s. "+
+		"Set UMG_SECRET_KEY to the key of the other servers of this database, or put their secret.key at %s. "+
+		"If that key is lost, see gateway secret-key replace --help", wrong, path)
+}
+
+func secretKeyFile(dataDir string) string { return filepath.Join(dataDir, "secret.key") }
+
+// secretKey returns the key that seals secrets at rest: the configured one, or the one in the data folder, readable by
+// its owner only. When there is none yet it is made.
+func secretKey(configured, dataDir string) (key [secretKeyBytes]byte, made bool, err error) {
 	text := []byte(configured)
 	if configured == "" {
-		if text, err = readOrCreateSecret(filepath.Join(dataDir, "secret.key")); err != nil {
-			return key, fmt.Errorf("secret key: %w", err)
+		if text, made, err = readOrCreateSecret(secretKeyFile(dataDir)); err != nil {
+			return key, made, fmt.Errorf("secret key: %w", err)
 		}
 	}
 	raw, err := base64.StdEncoding.AppendDecode(nil, bytes.TrimSpace(text))
 	if err != nil || len(raw) != secretKeyBytes {
-		return key, fmt.Errorf("the secret key is not %d bytes in base64", secretKeyBytes)
+		return key, made, fmt.Errorf("the secret key is not %d bytes in base64", secretKeyBytes)
 	}
-	return [secretKeyBytes]byte(raw), nil
+	return [secretKeyBytes]byte(raw), made, nil
 }
 
-func readOrCreateSecret(path string) ([]byte, error) {
-	text, err := os.ReadFile(path)
+func readOrCreateSecret(path string) (text []byte, made bool, err error) {
+	text, err = os.ReadFile(path)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return text, err
+		return text, false, err
 	}
 	raw := make([]byte, secretKeyBytes)
 	rand.Read(raw)
 	text = base64.StdEncoding.AppendEncode(nil, raw)
-	return text, writeFileOnce(path, text)
+	return text, true, writeFileOnce(path, text)
 }
 
 // writeFileOnce writes a whole file or none, readable by its owner only: a crash must not leave half a secret behind.
@@ -68,4 +103,39 @@ func leakKeys(path string) (api.LeakKeys, error) {
 		return nil, fmt.Errorf("--leak-report-keys: %w", err)
 	}
 	return api.ParseLeakKeys(document)
+}
+
+type secretKeyCommands struct {
+	Replace secretKeyReplace `cmd:"" help:"Go on with another secret key after the one before was lost."`
+}
+
+type secretKeyReplace struct {
+	storeFlags
+	SecretKey string `env:"UMG_SECRET_KEY" help:"The new key, 32 bytes in base64; else the data folder's, made if need be." placeholder:"BASE64"`
+	Yes       bool   `help:"Do it. What the lost key sealed stays unreadable."`
+}
+
+// Help tells what is lost.
+func (c *secretKeyReplace) Help() string {
+	return "Stop all servers of this database first, and start them with the new key afterwards. Everybody is signed out. " +
+		"Webhooks cannot be signed until the secret of each endpoint is rotated. Users with sign-in codes cannot sign in until " +
+		"gateway operator totp-off turns their codes off."
+}
+
+// Run makes the database take the key that servers have from now on.
+func (c *secretKeyReplace) Run(ctx context.Context, log *slog.Logger) error {
+	if !c.Yes {
+		return errors.New("replacing the secret key loses what it sealed; see gateway secret-key replace --help, and add --yes")
+	}
+	return withStore(ctx, c.storeFlags, log, func(s *store) error {
+		key, _, err := secretKey(c.SecretKey, c.Data)
+		if err != nil {
+			return err
+		}
+		if err := account.ReplaceSecretKey(ctx, s.db, key); err != nil {
+			return err
+		}
+		fmt.Println("the secret key is replaced")
+		return nil
+	})
 }

@@ -125,10 +125,14 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 			h = nil
 		}
 	}()
-	if h.store, err = openStore(ctx, cfg.storeFlags, postgres.Options{Name: "gateway", Connections: cfg.Connections}); err != nil {
+	if h.store, err = openStore(ctx, cfg.storeFlags, postgres.Options{Name: "gateway", Connections: cfg.Connections}, log); err != nil {
 		return h, err
 	}
 	if err = migrate(ctx, h.store); err != nil {
+		return h, err
+	}
+	key, err := acceptedKey(ctx, h.store.db, cfg)
+	if err != nil {
 		return h, err
 	}
 	if err = h.listen(ctx); err != nil {
@@ -138,15 +142,12 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 	if err = h.openMoney(ctx, ids); err != nil {
 		return h, err
 	}
-	key, err := secretKey(cfg.SecretKey, cfg.Data)
-	if err != nil {
-		return h, err
-	}
 	trial := h.openAccounts(ids, key)
 	h.history = audit.New(h.store.db, time.Now, ids)
 	h.keys = account.NewKeyRing(h.store.db, account.KeyRingOptions{Now: time.Now, Log: log})
 	h.catalog, err = catalog.Open(ctx, h.store.db, catalog.Options{
-		Now: time.Now, Secrets: secrets, Log: log, BaseURL: h.cfg.BaseURL, Traits: dialect.Traits, Extras: extrasOf, Errors: dialect.Error,
+		Now: time.Now, Secrets: secrets, Log: log, Replica: h.replica, BaseURL: h.cfg.BaseURL, Traits: dialect.Traits, Extras: extrasOf,
+		Errors: dialect.Error,
 	})
 	if err != nil {
 		return h, fmt.Errorf("catalog: %w", err)
@@ -185,7 +186,10 @@ func (h *house) openHealth(ctx context.Context) error {
 	if host, err := os.Hostname(); err == nil {
 		name = host + "/" + name
 	}
-	h.health = health.New(health.Options{Now: time.Now, Random: mathrand.IntN, DB: h.store.db, Log: h.log, Replica: name})
+	h.health = health.New(health.Options{
+		Now: time.Now, Random: mathrand.IntN, DB: h.store.db, Log: h.log, Replica: name,
+		Unusable: func() map[string]string { return h.catalog.Snapshot().Unusable() },
+	})
 	h.pulse = pulse.New(h.store.db, pulse.Options{
 		Now: time.Now, Replica: name, Log: h.log, InFlight: func() int64 { return h.gate.InFlight() },
 	})
@@ -352,7 +356,7 @@ func (h *house) run(ctx context.Context) error {
 		func(ctx context.Context) error { return h.keys.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.catalog.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.health.Run(ctx, h.store.dsn) },
-		func(ctx context.Context) error { return h.store.keep(ctx, h.log) },
+		h.store.keep,
 	}
 	if h.payments.Enabled() {
 		duties = append(duties, h.payments.Run)

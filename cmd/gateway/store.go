@@ -19,28 +19,31 @@ const (
 	storeStopMax   = 15 * time.Second
 	restartEvery   = time.Second
 	commandTimeMax = time.Minute
-	connectTimeMax = 2 * time.Second
 	connectionsMin = 4 // with fewer, workers and requests wait for each other
 )
 
 // store is the open database and, when none is configured, the local cluster that this process owns.
 type store struct {
-	db    *sqlx.DB
-	dsn   string
-	local *postgres.Local
-	flags storeFlags
+	db         *sqlx.DB
+	dsn        string
+	local      *postgres.Local
+	flags      storeFlags
+	log        *slog.Logger
+	fileFailed bool   // the failure to write the address file was logged
+	restartErr string // the last failure to restart that was logged, so that a lasting one is logged once
 }
 
 // openStore connects, starting the local cluster where no database is configured.
-func openStore(ctx context.Context, flags storeFlags, o postgres.Options) (*store, error) {
+func openStore(ctx context.Context, flags storeFlags, o postgres.Options, log *slog.Logger) (*store, error) {
 	if flags.Connections != 0 && flags.Connections < connectionsMin {
 		return nil, fmt.Errorf("--database-connections must be 0 or at least %d, not %d", connectionsMin, flags.Connections)
 	}
-	s := &store{dsn: flags.DatabaseURL, flags: flags}
+	s := &store{dsn: flags.DatabaseURL, flags: flags, log: log}
 	if s.dsn == "" {
 		if err := s.startLocal(ctx); err != nil {
 			return nil, err
 		}
+		s.dsn = s.local.DSN() // a restart does not change it
 	}
 	db, err := postgres.Open(ctx, s.dsn, o)
 	if err != nil {
@@ -50,22 +53,27 @@ func openStore(ctx context.Context, flags storeFlags, o postgres.Options) (*stor
 	return s, nil
 }
 
-// startLocal starts the cluster and leaves its address in the data folder, for the operator's commands that run
-// beside the server.
+// startLocal starts the cluster and leaves its address in the data folder, for people and for the operator's commands that
+// run beside the server with another temporary folder. Nothing that matters needs the file, so the server runs without it.
 func (s *store) startLocal(ctx context.Context) error {
 	local, err := postgres.StartLocal(ctx, postgres.LocalOptions{Dir: s.flags.Data, Bin: s.flags.PGBin, Durable: true})
 	if err != nil {
 		return err
 	}
-	s.local, s.dsn = local, local.DSN()
-	return writeFileOnce(addressFile(s.flags.Data), []byte(s.dsn+"\n"))
+	s.local = local
+	err = writeFileOnce(addressFile(s.flags.Data), []byte(local.DSN()+"\n"))
+	if err != nil && !s.fileFailed {
+		s.log.Warn("local database: address file not written", "error", err)
+	}
+	s.fileFailed = err != nil
+	return nil
 }
 
 func addressFile(dataDir string) string { return filepath.Join(dataDir, "database.url") }
 
 // keep restarts the local cluster when it ends by itself, until ctx ends: a database that was killed recovers without
-// a person, and calls answer 503 meanwhile.
-func (s *store) keep(ctx context.Context, log *slog.Logger) error {
+// a person, and calls are answered 503 until it has.
+func (s *store) keep(ctx context.Context) error {
 	if s.local == nil {
 		<-ctx.Done()
 		return nil
@@ -75,15 +83,37 @@ func (s *store) keep(ctx context.Context, log *slog.Logger) error {
 		case <-ctx.Done():
 			return nil
 		case err := <-s.local.Exited():
-			log.Error("the local database ended; starting it again", "error", err)
+			s.log.Error("the local database ended; starting it again", "error", err)
 		}
-		_ = s.local.Stop(ctx)
-		for s.startLocal(ctx) != nil {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-time.After(restartEvery):
-			}
+		if err := s.restart(ctx); err != nil {
+			return nil // ctx ended
+		}
+	}
+}
+
+// restart tries until the cluster runs or ctx ends.
+func (s *store) restart(ctx context.Context) error {
+	if err := s.local.Stop(ctx); err != nil {
+		s.log.Warn("local database: files of the ended server not closed", "error", err)
+	}
+	for {
+		err := s.startLocal(ctx)
+		if err == nil {
+			s.restartErr = ""
+			s.log.Info("local database: restarted")
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if text := err.Error(); text != s.restartErr {
+			s.restartErr = text
+			s.log.Error("local database: restart failed, next try in a second", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(restartEvery):
 		}
 	}
 }
@@ -103,17 +133,30 @@ func (s *store) close() error {
 
 // commandStore opens the database for an operator's command: the configured one, the one a running server owns on the
 // same data folder, or the local cluster, started for as long as the command runs.
-func commandStore(ctx context.Context, flags storeFlags) (*store, error) {
+func commandStore(ctx context.Context, flags storeFlags, log *slog.Logger) (*store, error) {
 	o := postgres.Options{Name: "gateway command", Connections: 4, StatementMax: commandTimeMax}
-	if flags.DatabaseURL == "" {
-		if address, err := os.ReadFile(addressFile(flags.Data)); err == nil {
-			quick, cancel := context.WithTimeout(ctx, connectTimeMax)
-			defer cancel()
-			dsn := strings.TrimSpace(string(address))
-			if db, err := postgres.Open(quick, dsn, o); err == nil {
-				return &store{db: db, dsn: dsn, flags: flags}, nil
-			}
-		}
+	if flags.DatabaseURL != "" {
+		return openStore(ctx, flags, o, log)
 	}
-	return openStore(ctx, flags, o)
+	dsn, err := postgres.RunningLocal(ctx, flags.Data, knownAddress(flags.Data)...)
+	if err != nil {
+		return nil, err
+	}
+	if dsn != "" {
+		db, err := postgres.Open(ctx, dsn, o)
+		if err != nil {
+			return nil, fmt.Errorf("database: %w", err)
+		}
+		return &store{db: db, dsn: dsn, flags: flags, log: log}, nil
+	}
+	return openStore(ctx, flags, o, log)
+}
+
+// knownAddress is what the address file says. It may be the file of the folder that this one was copied from.
+func knownAddress(dataDir string) []string {
+	text, err := os.ReadFile(addressFile(dataDir))
+	if address := strings.TrimSpace(string(text)); err == nil && address != "" {
+		return []string{address}
+	}
+	return nil
 }

@@ -195,6 +195,8 @@ func twoReplicas(t *views.Traffic) {
 			r.Seen = append(r.Seen, other)
 		}
 	}
+	last := &t.Providers[len(t.Providers)-1]
+	last.UnusableOn = []views.UnusableOn{{Replica: replicaTwo, Reason: "not set: UMG_PROVIDER_KESTREL_KEY"}}
 	for i := range t.Providers {
 		if p := &t.Providers[i]; len(p.Seen) > 0 {
 			other := p.Seen[0]
@@ -227,6 +229,7 @@ func hostileTraffic(t *views.Traffic) {
 	p := &t.Providers[0]
 	t.Providers = t.Providers[:1]
 	p.Name, p.ID, p.Unusable, p.Pause, p.Stranded = nastyText+long, nastyText+long, nastyText, m.Pause, []string{nastyText + long}
+	p.UnusableOn = []views.UnusableOn{{Replica: nastyText + long, Reason: nastyText + long}}
 	p.Seen[0].Resting = []views.RestSeen{
 		{Replica: nastyText + long, Credential: 1, Model: nastyText + long, Fault: nastyText, Until: at(-time.Second)},
 	}

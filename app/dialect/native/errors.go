@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -97,9 +96,9 @@ func AppendError(dst []byte, e *app.Error, requestID string) []byte {
 		dst = append(dst, `,"description":`...)
 		dst = append(quote(dst, e.Message), "}]}"...)
 	}
-	if e.RetryAfter > 0 {
+	if seconds := e.RetrySeconds(); seconds > 0 {
 		dst = append(dst, detailRetry+`"`...)
-		dst = strconv.AppendInt(dst, int64((e.RetryAfter+time.Second-1)/time.Second), 10)
+		dst = strconv.AppendInt(dst, seconds, 10)
 		dst = append(dst, `s"}`...)
 	}
 	return append(dst, "]}}"...)

@@ -36,6 +36,9 @@ type Options struct {
 	DB      *sqlx.DB     // where pauses and reports are shared with other replicas; nil: nowhere
 	Log     *slog.Logger // nil: nobody is told of ejections and refused credentials
 	Replica string       // names this replica in reports; required with a DB
+
+	// Unusable are the providers that this replica cannot call, by id, and why, for reports; nil: none.
+	Unusable func() map[string]string
 }
 
 // Monitor watches the attempts of one replica. It is safe for many goroutines.

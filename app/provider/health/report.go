@@ -26,6 +26,8 @@ type Report struct {
 	At        time.Time  `json:"at"`
 	Upstreams []Upstream `json:"upstreams"` // by provider and model
 	Suppliers []Supplier `json:"suppliers"` // by provider
+
+	Unusable map[string]string `json:"unusable,omitempty"` // the providers that the replica cannot call, by id, and why
 }
 
 // Upstream is how one model of a provider does. Times that never were are zero.
@@ -71,6 +73,9 @@ type Rest struct {
 func (m *Monitor) Report() Report {
 	now := m.since()
 	r := Report{Replica: m.o.Replica, At: m.born.Add(now)}
+	if m.o.Unusable != nil {
+		r.Unusable = m.o.Unusable()
+	}
 	paused := m.pauses.Load().providers
 	m.mu.RLock()
 	defer m.mu.RUnlock()

@@ -1,0 +1,86 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app/postgres"
+)
+
+const (
+	seenEvery    = 3 * time.Second       // between two reports of a replica
+	seenMax      = 15 * time.Second      // after its last report a replica counts as ended; a reload may take 10 s
+	awaitEvery   = 20 * time.Millisecond // between two looks at the reports
+	reportMax    = 2 * time.Second       // for one report
+	behindMax    = 100                   // replicas that are named
+	forgottenAge = time.Hour             // of reports that are removed
+)
+
+// AwaitReplicas waits until all running replicas serve the catalog that is stored now. When ctx ends first it returns the
+// names of those that do not, and no error.
+func AwaitReplicas(ctx context.Context, db *sqlx.DB) (behind []string, err error) {
+	newest, err := version(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		found, err := replicasBehind(ctx, db, newest)
+		switch {
+		case ctx.Err() != nil:
+			return behind, nil
+		case err != nil:
+			return nil, err
+		case len(found) == 0:
+			return nil, nil
+		}
+		behind = found
+		select {
+		case <-ctx.Done():
+			return behind, nil
+		case <-time.After(awaitEvery):
+		}
+	}
+}
+
+func replicasBehind(ctx context.Context, q postgres.Queryer, newest int64) (names []string, err error) {
+	err = q.SelectContext(ctx, &names, `
+		select replica from catalog_replicas where version < $1 and seen_at > now() - $2 * interval '1 second' order by replica limit $3`,
+		newest, seenMax.Seconds(), behindMax)
+	if err != nil {
+		return nil, fmt.Errorf("catalog: read what replicas serve: %w", err)
+	}
+	return names, nil
+}
+
+// report stores which version this replica serves.
+func (c *Catalog) report(ctx context.Context) error {
+	if c.o.Replica == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, reportMax)
+	defer cancel()
+	_, err := c.db.ExecContext(ctx, `
+		with old as (delete from catalog_replicas where seen_at < now() - $3 * interval '1 second' and replica <> $1)
+		insert into catalog_replicas (replica, version, seen_at) values ($1, $2, now())
+		on conflict (replica) do update set version = excluded.version, seen_at = excluded.seen_at`,
+		c.o.Replica, c.Snapshot().Version(), forgottenAge.Seconds())
+	if err != nil {
+		return fmt.Errorf("catalog: report the version: %w", err)
+	}
+	return nil
+}
+
+// leave removes the report of this replica, so that no one waits for it.
+func (c *Catalog) leave(ctx context.Context) {
+	if c.o.Replica == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportMax)
+	defer cancel()
+	if _, err := c.db.ExecContext(ctx, `delete from catalog_replicas where replica = $1`, c.o.Replica); err != nil {
+		c.o.Log.Warn("catalog: report of this replica not removed", "error", err)
+	}
+}

@@ -1,0 +1,82 @@
+package billing_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"umg/app"
+	"umg/billing"
+)
+
+// TestASweepGoesOnAfterWhatFails makes the store refuse one grant and one debt: everything else of the pass is done, and the
+// error names both.
+func TestASweepGoesOnAfterWhatFails(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	soon := time.Now().Add(time.Hour)
+	expired := func(source string) (account string) {
+		account = h.account(0)
+		h.grant(billing.Grant{AccountID: account, Kind: billing.Trial, Amount: 100, ExpiresAt: &soon, Source: source})
+		return account
+	}
+	bad, good := expired("bad"), expired("good")
+	h.exec(`update grants set expires_at = now() - case source when 'bad' then interval '1 hour' else interval '1 minute' end
+		where source in ('bad', 'good')`)
+
+	owing := func() (account string) {
+		account = h.customer(100)
+		lease := h.hold(account, 100)
+		if owed := h.refund(account, 60); owed != 60 {
+			t.Fatalf("%d is owed, want 60", owed)
+		}
+		h.settle(lease, 0)
+		return account
+	}
+	badDebt, goodDebt := owing(), owing()
+
+	account, key := h.account(1000), h.ids.New("key")
+	budget := billing.Budget{KeyID: key, AccountID: account, Limit: 100, Period: billing.EachDay}
+	if err := h.ledger.OpenBudget(h.ctx, h.db, budget); err != nil {
+		t.Fatal(err)
+	}
+	hold, err := h.ledger.HoldFor(h.ctx, h.db, billing.HoldRequest{ID: "video_1", AccountID: account, BudgetID: key, Want: 70}, time.Hour)
+	if err = errors.Join(err, h.settleJob(hold, 70)); err != nil {
+		t.Fatal(err)
+	}
+	h.exec(`update key_budgets set period_start = period_start - interval '1 day'`)
+
+	h.exec(`create function refuse() returns trigger language plpgsql as $$ begin raise exception 'refused by the test'; end $$`)
+	h.exec(`create trigger refuse_bad before update on grants for each row when (old.source = 'bad') execute function refuse()`)
+	h.exec(`create table refused (id text primary key)`)
+	h.exec(`insert into refused values ($1)`, badDebt)
+	h.exec(`create function refuse_debt() returns trigger language plpgsql as $$ begin
+		if exists (select from refused where id = new.account_id) then raise exception 'refused by the test'; end if; return new; end $$`)
+	h.exec(`create trigger refuse_debt before update on receivables for each row execute function refuse_debt()`)
+
+	err = h.ledger.Sweep(h.ctx)
+	for _, name := range []string{"expire grants", "collect debts", badDebt} {
+		if err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("the error does not name %s: %v", name, err)
+		}
+	}
+	h.balance(bad, 100, 0)
+	h.balance(good, 0, 0)
+	h.owes(badDebt, 60, true)
+	h.owes(goodDebt, 0, false)
+	budgets, err := h.ledger.Budgets(h.ctx, account)
+	if b := budgets[key]; err != nil || b.Spent != 0 || b.Left != app.Amount(100) {
+		t.Errorf("the budget was not refilled: %+v, %v", b, err)
+	}
+
+	if err := h.ledger.Sweep(h.ctx); err != nil {
+		t.Errorf("the pass after a failure tries it again at once, so that many failures would stop all that follows: %v", err)
+	}
+	h.exec(`drop trigger refuse_bad on grants`)
+	h.exec(`drop trigger refuse_debt on receivables`)
+	h.sweep()
+	h.balance(bad, 0, 0)
+	h.owes(badDebt, 0, false)
+	h.books()
+}
