@@ -133,11 +133,11 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 		return h, err
 	}
 	ids := app.IDs{Now: time.Now, Random: rand.Reader}
-	if err = h.openMoney(ctx, ids); err != nil {
-		return h, err
-	}
 	key, err := secretKey(cfg.SecretKey, cfg.Data)
 	if err != nil {
+		return h, err
+	}
+	if err = h.openMoney(ctx, ids, key); err != nil {
 		return h, err
 	}
 	trial := h.openAccounts(ids, key)
