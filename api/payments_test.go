@@ -35,7 +35,7 @@ func seller(t *testing.T, db *sqlx.DB, base, secret string) *stripe.Service {
 func newSeller(t *testing.T, db *sqlx.DB, key, base, secret string) (*stripe.Service, error) {
 	t.Helper()
 	ids, log := app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.DiscardHandler)
-	mails, err := mail.New(db, mail.Options{Now: time.Now, IDs: ids, Log: log})
+	mails, err := mail.New(db, mail.Options{Key: [32]byte{7}, Now: time.Now, IDs: ids, Log: log})
 	must(t, err)
 	return stripe.New(db, stripe.Options{
 		Key: key, WebhookSecret: secret, APIBase: base, BaseURL: "https://gateway.example", Now: time.Now, IDs: ids, Log: log,

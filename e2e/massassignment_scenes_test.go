@@ -89,7 +89,17 @@ func somebody(t *testing.T, m *assigner) scene {
 	t.Helper()
 	p, email := newPerson(t, m.g), m.name()+"@example.com"
 	p.signUp(t, email, "correct horse battery staple")
+	p.verify(t, email)
 	return scene{person: p, words: map[string]string{"email": email}}
+}
+
+// unproven is somebody who has signed up and did not open the link in their mail.
+func unproven(t *testing.T, m *assigner) scene {
+	t.Helper()
+	p, email := newPerson(t, m.g), m.name()+"@example.com"
+	p.signUp(t, email, "correct horse battery staple")
+	_, token, _ := strings.Cut(p.mailedLink(t, "verify_email", email), "?token=")
+	return scene{person: p, words: map[string]string{"email": email, "token": token}}
 }
 
 func visitor(t *testing.T, m *assigner) scene { return scene{person: newPerson(t, m.g)} }
@@ -102,15 +112,12 @@ func strangerAgain(t *testing.T, m *assigner) scene {
 	return s
 }
 
-// mailed is somebody who got a link of a kind; ask makes it be sent.
+// mailed is somebody who got a link of a kind, which ask makes be sent.
 func mailed(kind string, ask func(t *testing.T, m *assigner, s scene) (to string)) func(*testing.T, *assigner) scene {
 	return func(t *testing.T, m *assigner) scene {
 		t.Helper()
 		s := somebody(t, m)
-		to := s.words["email"]
-		if ask != nil {
-			to = ask(t, m, s)
-		}
+		to := ask(t, m, s)
 		_, s.words["token"], _ = strings.Cut(s.person.mailedLink(t, kind, to), "?token=")
 		return s
 	}
@@ -133,7 +140,7 @@ func moves(t *testing.T, m *assigner, s scene) string {
 func enrolled(t *testing.T, m *assigner) scene {
 	t.Helper()
 	s := somebody(t, m)
-	d, _ := s.person.enrols(t)
+	d, _ := s.person.enrols(t, "correct horse battery staple")
 	s.words["code"] = d.code(t)
 	return s
 }
@@ -152,7 +159,7 @@ func enrolling(t *testing.T, m *assigner) scene {
 	t.Helper()
 	s := somebody(t, m)
 	const base = "/console/settings/security/codes"
-	s.person.visit(t, base, url.Values{})
+	s.person.visit(t, base, url.Values{"current_password": {"correct horse battery staple"}})
 	found := seedPattern.FindStringSubmatch(s.person.visit(t, base, nil).body)
 	if found == nil {
 		t.Fatal("no secret is shown")

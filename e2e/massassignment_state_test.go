@@ -86,7 +86,7 @@ func neutralRow(line string) string {
 var moving = map[string]string{
 	"": "last_used_at,previous_used_at,last_used_ip,last_seen_at,seen_at,due_at,claimed_until,last_four,previous_last_four,secret_hint,prefix," +
 		"live,seq,data,ip,tries,checked_at",
-	"mails":              "state,attempts,ended_at,body_text,body_html,subject",
+	"mails":              "state,attempts,ended_at,body_sealed,subject",
 	"webhook_deliveries": "state,attempts,last_status,last_error,updated_at",
 	"assets":             "state,extra",
 	"webhook_attempts":   "number,duration_ms,request_headers,response_headers,response_body",

@@ -69,7 +69,7 @@ func (m *tenants) otherStates(t *testing.T) {
 // secondStep opens the pages that only those have who enrolled a device, and the one on which its code is asked for.
 func (m *tenants) secondStep(t *testing.T, reader *reading, paths []string) {
 	t.Helper()
-	m.signedIn.enrols(t)
+	m.signedIn.enrols(t, m.owner.Password)
 	for _, path := range paths {
 		reader.page(path, http.StatusOK)
 	}
@@ -96,7 +96,7 @@ func newReaders(t *testing.T) *tenants {
 	if a := m.signedIn.visit(t, "/console/operator/pause", url.Values{"kind": {"model"}, "id": {m.things["paused"]}, "reason": {"It moves house"}}); a.status >= 400 {
 		t.Fatalf("pause: %d %s", a.status, a.body)
 	}
-	m.signedIn.visit(t, "/console/settings/security/codes", url.Values{})
+	m.signedIn.visit(t, "/console/settings/security/codes", url.Values{"current_password": {m.owner.Password}})
 	return m
 }
 

@@ -28,7 +28,7 @@ func TestExportHasEverythingButSecrets(t *testing.T) {
 	t.Parallel()
 	c, neighbour := filmmaker(t, videoDemo(t), "exports"), videoDemo(t).newCustomer(t, "neighbour")
 	p, db := c.signedIn(t), c.db(t)
-	_, codes := p.enrols(t)
+	_, codes := p.enrols(t, c.Password)
 	hook := c.listens(t, newReceiver(t))
 	asset := textAt(c.makeAsset(t, "image", "picture.png", "exported picture"), "asset_id")
 	request := c.call(t, http.MethodPost, chatPath, ask(cheapModel, "echo: exported")).header.Get("X-Request-Id")

@@ -82,6 +82,19 @@ func (p *person) signUp(t *testing.T, email, password string) {
 	}
 }
 
+// verify opens the link that was mailed to the person's address, and presses its button where they are signed in.
+func (p *person) verify(t *testing.T, email string) {
+	t.Helper()
+	page := p.mailedLink(t, "verify_email", email)
+	if a := p.visit(t, page, nil); a.status != http.StatusOK || !strings.Contains(a.body, email) {
+		t.Fatalf("the link that was mailed: %d %s", a.status, a.body)
+	}
+	path, token, _ := strings.Cut(page, "?token=")
+	if a := p.visit(t, path, url.Values{"token": {token}}); a.status != http.StatusSeeOther {
+		t.Fatalf("verify: %d %s", a.status, a.body)
+	}
+}
+
 func (p *person) signIn(t *testing.T, email, password string) answer {
 	t.Helper()
 	return p.visit(t, "/console/sign-in", url.Values{"email": {email}, "password": {password}})

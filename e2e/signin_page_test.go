@@ -110,10 +110,10 @@ func newDevice(t *testing.T, secret string) *device {
 }
 
 // enrols sets the second step up by plain forms.
-func (p *person) enrols(t *testing.T) (*device, []string) {
+func (p *person) enrols(t *testing.T, password string) (*device, []string) {
 	t.Helper()
 	const base = "/console/settings/security/codes"
-	p.visit(t, base, url.Values{})
+	p.visit(t, base, url.Values{"current_password": {password}})
 	found := seedPattern.FindStringSubmatch(p.visit(t, base, nil).body)
 	if found == nil {
 		t.Fatal("no secret is shown")
@@ -191,6 +191,7 @@ func TestSignInCodes(t *testing.T) {
 	p.must(p.expect.Locator(p.Locator("#balance")).ToBeVisible())
 	p.open(c.ConsoleURL + "/console/settings/security")
 	p.check("security")
+	p.types("#current-password", c.Password)
 	p.activates(playwright.AriaRoleButton, "Set up sign-in codes")
 	secret, err := p.Locator("#totp-secret").TextContent()
 	p.must(err)
@@ -341,7 +342,7 @@ func TestOperatorHelpsPeopleSignIn(t *testing.T) {
 	t.Parallel()
 	c := running(t).newCustomer(t, "locked-out")
 	p, other := c.signedIn(t), c.signedIn(t)
-	d, _ := p.enrols(t)
+	d, _ := p.enrols(t, c.Password)
 	env := []string{"DATABASE_URL=" + c.databaseURL(t), "UMG_BASE_URL=" + c.ConsoleURL}
 	out, status := run(t, env, "operator", "reset-link", c.Email)
 	link, ok := strings.CutPrefix(strings.TrimSpace(out), c.ConsoleURL)

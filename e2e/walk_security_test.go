@@ -60,6 +60,7 @@ func (w *walker) resets(password string) {
 func (w *walker) usesCodes() {
 	w.t.Helper()
 	w.link("Security")
+	w.hand.writes(w.Locator("#current-password"), w.c.Password)
 	w.button("Set up sign-in codes")
 	secret, err := w.Locator("#totp-secret").TextContent()
 	w.must(err)

@@ -45,7 +45,7 @@ type Entry struct {
 }
 
 // PasswordCharsMin is the shortest password that the sign-up page promises to take.
-const PasswordCharsMin = 10
+const PasswordCharsMin = 12
 
 // SignUpPage is where an account begins.
 func SignUpPage(e Entry) templ.Component {

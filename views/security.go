@@ -13,6 +13,8 @@ const securityPath = settingsPath + "/security"
 // Security is the page about the second step of signing in, and about sessions.
 type Security struct {
 	Shell
+	FormError     string // why the second step is not set up
+	PasswordError string
 	EnabledAt *time.Time // since when there is a second step; nil for none
 	CodesLeft int        // recovery codes that were not used
 	Sessions  []Session

@@ -98,7 +98,7 @@ func TestAClosedAccountLeavesTheBooksAndNothingPersonal(t *testing.T) {
 		b.clock.advance(time.Second)
 		return u
 	}
-	owner, other := sign("jane@example.com"), sign("other@example.com")
+	owner, other := b.proven(t, sign("jane@example.com")), sign("other@example.com")
 	must(t, b.ledger.Grant(t.Context(), b.db, billing.Grant{AccountID: owner.AccountID, Kind: billing.Purchased, Amount: app.Dollar, Source: "s"}))
 	must(t, insertMembership(t.Context(), b.db, owner.AccountID, other.ID, Developer, b.clock.Now()))
 	p := owner.Principal()

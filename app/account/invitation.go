@@ -107,6 +107,9 @@ func (s *Service) Invite(ctx context.Context, p app.Principal, email string, rol
 		ID: s.o.IDs.New("inv"), Email: address, Role: role, CreatedAt: now, SentAt: now, ExpiresAt: now.Add(invitationAgeMax),
 	}
 	err = s.manage(ctx, p, app.ManageMembers, func(d desk) error {
+		if err := s.needsVerified(ctx, d.tx, p.UserID, "invite people"); err != nil {
+			return err
+		}
 		if err := s.mayInvite(ctx, d, address, role, now); err != nil {
 			return err
 		}

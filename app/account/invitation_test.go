@@ -33,7 +33,7 @@ func invited(t *testing.T, post *mail.Service, email string) string {
 func TestAnInvitedPersonJoinsAndTheirAddressIsProved(t *testing.T) {
 	t.Parallel()
 	b, post := verifying(t)
-	owner := b.member(t, "owner@example.com")
+	owner := b.proven(t, b.member(t, "owner@example.com"))
 	i, err := b.Invite(t.Context(), owner.Principal(), " New@Example.com ", Developer)
 	if err != nil || i.Email != "new@example.com" || i.Link != "" || i.InvitedBy != owner.Email || !i.ExpiresAt.Equal(i.CreatedAt.Add(7*24*time.Hour)) {
 		t.Fatalf("%+v %v", i, err)
@@ -80,7 +80,7 @@ func TestAnInvitedPersonJoinsAndTheirAddressIsProved(t *testing.T) {
 func TestLinksOfInvitationsEnd(t *testing.T) {
 	t.Parallel()
 	b, post := verifying(t)
-	owner, u := b.member(t, "owner@example.com"), b.member(t, "new@example.com")
+	owner, u := b.proven(t, b.member(t, "owner@example.com")), b.member(t, "new@example.com")
 	invite := func() (Invitation, string) {
 		b.clock.advance(25 * time.Hour) // beyond the throttle
 		i, err := b.Invite(t.Context(), owner.Principal(), u.Email, Developer)

@@ -38,20 +38,11 @@ func (s *Service) join(ctx context.Context, tx *sqlx.Tx, p app.Principal, r invi
 		return Membership{}, invitationNotFound()
 	}
 	if s.Verifies() && !u.Verified {
-		if err := s.proveByLink(ctx, tx, u, p.From.IP, now); err != nil {
+		if _, err := s.prove(ctx, tx, u.ID, p.From, now); err != nil {
 			return Membership{}, err
 		}
 	}
 	return s.admit(ctx, tx, p, u, r, now)
-}
-
-// proveByLink verifies the address of a user who came by a link that was mailed to it.
-func (s *Service) proveByLink(ctx context.Context, tx *sqlx.Tx, u User, ip string, now time.Time) error {
-	u, err := s.verify(ctx, tx, u.ID, now)
-	if err == nil && s.o.Trial.RequireVerified {
-		_, err = s.grantTrial(ctx, tx, u, ip)
-	}
-	return err
 }
 
 // admit writes the membership, within the limits of the account and of the user. Who is a member already keeps their role.

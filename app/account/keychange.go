@@ -56,6 +56,9 @@ func (s *Service) CreateKey(ctx context.Context, p app.Principal, spec KeySpec) 
 		LogContent: spec.LogContent, BudgetAlerts: spec.BudgetAlerts,
 	}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		if err := s.mayMakeKey(ctx, tx, p, spec); err != nil {
+			return err
+		}
 		made, err := insertKey(ctx, tx, k, fingerprintOf(secret))
 		if err == nil && !made {
 			return app.Errorf(app.Conflict, "too_many_keys", "An account has at most %d keys. Delete one that is not used.", keysMax)
@@ -247,14 +250,19 @@ func (s *Service) DisableKey(ctx context.Context, p app.Principal, id string, di
 // DeleteKey ends a key for good, and its budget with it. Its row stays, because usage refers to it.
 func (s *Service) DeleteKey(ctx context.Context, p app.Principal, id string) error {
 	return s.changeKey(ctx, p, id, "delete key", func(tx *sqlx.Tx, k Key, b *Budget) (audit.Event, error) {
-		if err := setKeyDeleted(ctx, tx, p.AccountID, id, s.o.Now().UTC()); err != nil {
-			return audit.Event{}, err
-		}
-		if err := forgetNetworks(ctx, tx, p.AccountID, id); err != nil {
-			return audit.Event{}, err
-		}
-		return audit.Event{Action: "key.deleted"}, s.setBudget(ctx, tx, k, b, nil)
+		return audit.Event{Action: "key.deleted"}, s.endKey(ctx, tx, p, k, b)
 	})
+}
+
+// endKey deletes a locked key with its budget and the networks it was used from.
+func (s *Service) endKey(ctx context.Context, tx *sqlx.Tx, p app.Principal, k Key, b *Budget) error {
+	if err := setKeyDeleted(ctx, tx, p.AccountID, k.ID, s.o.Now().UTC()); err != nil {
+		return err
+	}
+	if err := forgetNetworks(ctx, tx, p.AccountID, k.ID); err != nil {
+		return err
+	}
+	return s.setBudget(ctx, tx, k, b, nil)
 }
 
 // setBudget makes the budget of a key what it is to be. Setting the same again changes nothing.

@@ -131,7 +131,7 @@ func TestOwnersAdminsAndTheMakerAreToldOfALeakOnce(t *testing.T) {
 	b.joins(t, u.AccountID, "admin@example.com", Admin)
 	b.joins(t, u.AccountID, "money@example.com", Billing)
 	b.joins(t, u.AccountID, "idle@example.com", Developer)
-	maker, gone := b.joins(t, u.AccountID, "maker@example.com", Developer), b.joins(t, u.AccountID, "gone@example.com", Developer)
+	maker, gone := b.proven(t, b.joins(t, u.AccountID, "maker@example.com", Developer)), b.proven(t, b.joins(t, u.AccountID, "gone@example.com", Developer))
 	by := u.Principal()
 	by.UserID = maker.ID
 	_, secret := b.key(t, by, KeySpec{})

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/mail"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/alexedwards/argon2id"
 	"golang.org/x/sync/semaphore"
@@ -15,8 +14,6 @@ import (
 
 // Limits of a sign-in.
 const (
-	passwordCharsMin = 10
-	passwordBytesMax = 128
 	emailBytesMax    = 254
 	hashesMax        = 2  // at the same time: each takes a core for tens of milliseconds and 19 MiB
 	hashesWaitingMax = 64 // beyond those that run
@@ -84,16 +81,6 @@ func (p *passwords) matches(ctx context.Context, password, hash string) (bool, e
 		return false, fmt.Errorf("account: compare a password: %w", err)
 	}
 	return same, nil
-}
-
-func checkPassword(password string) error {
-	switch {
-	case utf8.RuneCountInString(password) < passwordCharsMin:
-		return app.Errorf(app.Invalid, "password_too_short", "A password has at least %d characters.", passwordCharsMin).At("password")
-	case len(password) > passwordBytesMax:
-		return app.Errorf(app.Invalid, "password_too_long", "A password has at most %d bytes.", passwordBytesMax).At("password")
-	}
-	return nil
 }
 
 // normaliseEmail returns the one spelling under which an address is stored. Only ASCII is taken: letters that look

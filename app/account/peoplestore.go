@@ -49,11 +49,28 @@ func useLink(ctx context.Context, q postgres.Queryer, f fingerprint, now time.Ti
 	return ids[0], true, nil
 }
 
-func setVerified(ctx context.Context, q postgres.Queryer, userID string, now time.Time) error {
-	_, err := q.ExecContext(ctx, `
+// setVerified marks the user's address as theirs and every link to it as used. It reports whether this was the first proof.
+func setVerified(ctx context.Context, q postgres.Queryer, userID string, now time.Time) (first bool, err error) {
+	done, err := q.ExecContext(ctx, `
 		with ended as (update email_links set used_at = $2 where user_id = $1 and used_at is null)
-		update users set verified_at = coalesce(verified_at, $2) where id = $1`, userID, now)
-	return err
+		update users set verified_at = $2 where id = $1 and verified_at is null`, userID, now)
+	return changed(done, err)
+}
+
+// accountsOwnedAlone are the accounts of which the user is the only owner.
+func accountsOwnedAlone(ctx context.Context, q postgres.Queryer, userID string) (ids []string, err error) {
+	err = q.SelectContext(ctx, &ids, `
+		select m.account_id from memberships m where m.user_id = $1 and m.role = 'owner' and not exists (
+			select from memberships o where o.account_id = m.account_id and o.role = 'owner' and o.user_id <> $1)
+		order by m.account_id limit $2`, userID, membershipsMax)
+	return ids, err
+}
+
+// liveKeys are the ids of keys that were not deleted.
+func liveKeys(ctx context.Context, q postgres.Queryer, accountID string, limit int) (ids []string, err error) {
+	err = q.SelectContext(ctx, &ids, `
+		select id from api_keys where account_id = $1 and deleted_at is null order by id limit $2`, accountID, limit)
+	return ids, err
 }
 
 func deleteOldLinks(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {

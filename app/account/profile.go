@@ -62,7 +62,11 @@ func (s *Service) Rename(ctx context.Context, p app.Principal, name string) erro
 
 // ChangePassword sets a new password for whoever knows the current one. All their sessions but one are ended.
 func (s *Service) ChangePassword(ctx context.Context, p app.Principal, current, next, keepSession string) error {
-	if err := checkPassword(next); err != nil {
+	who, err := s.person(ctx, p.UserID)
+	if err != nil {
+		return err
+	}
+	if err := checkPassword(next, who.Email); err != nil {
 		return err
 	}
 	proof, err := s.proved(ctx, p.UserID, current)
@@ -178,6 +182,11 @@ func (s *Service) ChangeEmail(ctx context.Context, token string, from app.Origin
 				return err
 			}
 			return errLinkUnknown()
+		}
+		if s.Verifies() { // whoever reads the new address owns the account from now on
+			if _, err := s.prove(ctx, tx, who.ID, p.From, now); err != nil {
+				return err
+			}
 		}
 		free, err := setEmail(ctx, tx, who.ID, to, now)
 		if err != nil {

@@ -92,13 +92,13 @@ func (s *Service) ResetLink(ctx context.Context, token string) (string, error) {
 }
 
 // ResetPassword uses a link: the password is the new one, and every session of the user is ended. A second step of signing
-// in stays as it is.
+// in stays as it is, unless the address was not verified before: the link proves it, and ends what was made until then.
 func (s *Service) ResetPassword(ctx context.Context, token, password string, from app.Origin) error {
 	row, f, err := s.changeLink(ctx, s.db, token, false)
 	if err != nil {
 		return err
 	}
-	if err := checkPassword(password); err != nil {
+	if err := checkPassword(password, row.Email); err != nil {
 		return err
 	}
 	hash, err := s.passwords.hash(ctx, password)
@@ -117,6 +117,11 @@ func (s *Service) ResetPassword(ctx context.Context, token, password string, fro
 				return err
 			}
 			return errLinkUnknown()
+		}
+		if s.Verifies() {
+			if _, err := s.prove(ctx, tx, who.ID, from, now); err != nil {
+				return err
+			}
 		}
 		return s.putPassword(ctx, tx, p, who, hash, "")
 	})

@@ -7,13 +7,14 @@ import (
 	"fmt"
 
 	"umg/app/postgres"
+	"umg/app/seal"
 )
 
 // ErrSecretKey is returned for a key that is not the one which the secrets in the database are sealed with.
 var ErrSecretKey = errors.New("account: the secrets in the database are sealed with another key")
 
 // secretKeyCheck is what the database holds of a key.
-func secretKeyCheck(key [32]byte) []byte { return derive(key, "umg secret key check") }
+func secretKeyCheck(key [32]byte) []byte { return seal.Derive(key, "umg secret key check") }
 
 // CheckSecretKey returns ErrSecretKey when the database has taken another key. A database without a key takes this one, so
 // of several replicas that start on a new database at once, the first decides.

@@ -3,7 +3,6 @@ package account
 import (
 	"bytes"
 	"context"
-	"crypto/cipher"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/base64"
@@ -19,6 +18,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/app/seal"
 )
 
 // Limits of a session.
@@ -56,7 +56,7 @@ type SessionOptions struct {
 type SessionStore struct {
 	db   *sqlx.DB
 	o    SessionOptions
-	seal cipher.AEAD
+	seal *seal.Sealer
 }
 
 var _ sessions.Store = (*SessionStore)(nil)
@@ -77,7 +77,7 @@ func NewSessionStore(db *sqlx.DB, o SessionOptions) *SessionStore {
 	if db == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Random == nil || o.ClientIP == nil || o.Key == [32]byte{} {
 		panic("account.NewSessionStore: an option is missing")
 	}
-	return &SessionStore{db: db, o: o, seal: newSeal(o.Key, "umg session data")}
+	return &SessionStore{db: db, o: o, seal: seal.New(o.Key, "umg session data")}
 }
 
 // Name is the name of the cookie.
@@ -170,7 +170,7 @@ func (s *SessionStore) Save(r *http.Request, w http.ResponseWriter, session *ses
 	case bytes.Equal(plain, st.plain):
 		return nil
 	}
-	err = updateSession(r.Context(), s.db, st.token, s.seal.Seal(nil, nil, plain, st.token[:]))
+	err = updateSession(r.Context(), s.db, st.token, s.seal.Seal(plain, string(st.token[:])))
 	if err != nil {
 		return storeError("save session", err)
 	}
@@ -230,7 +230,7 @@ func (s *SessionStore) create(r *http.Request, w http.ResponseWriter, session *s
 	f := fingerprint(sha256.Sum256(token))
 	row := sessionRow{
 		ID: s.o.IDs.New("ses"), UserID: sql.NullString{String: u.ID, Valid: u.ID != ""},
-		Data: s.seal.Seal(nil, nil, plain, f[:]), IP: s.o.ClientIP(r), UserAgent: userAgent(r), CreatedAt: s.o.Now().UTC(),
+		Data: s.seal.Seal(plain, string(f[:])), IP: s.o.ClientIP(r), UserAgent: userAgent(r), CreatedAt: s.o.Now().UTC(),
 	}
 	started, err := insertSession(r.Context(), s.db, f, row, u.PasswordAt)
 	if err != nil {
@@ -246,7 +246,7 @@ func (s *SessionStore) create(r *http.Request, w http.ResponseWriter, session *s
 }
 
 func (s *SessionStore) open(sealed []byte, f fingerprint) ([]byte, error) {
-	plain, err := s.seal.Open(nil, nil, sealed, f[:])
+	plain, err := s.seal.Open(sealed, string(f[:]))
 	if err != nil {
 		return nil, fmt.Errorf("account: unseal session: %w", err)
 	}

@@ -66,6 +66,15 @@ func (b bundle) member(t *testing.T, email string) User {
 	return u
 }
 
+// proven verifies the address of a user who has made nothing before.
+func (b bundle) proven(t *testing.T, u User) User {
+	t.Helper()
+	_, err := setVerified(t.Context(), b.db, u.ID, b.clock.Now())
+	must(t, err)
+	u.Verified = true
+	return u
+}
+
 func (b bundle) key(t *testing.T, p app.Principal, spec KeySpec) (Key, string) {
 	t.Helper()
 	if spec.Name == "" {

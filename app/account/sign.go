@@ -27,7 +27,7 @@ func (s *Service) SignUp(ctx context.Context, in SignUp) (User, error) {
 	if err != nil {
 		return User{}, err
 	}
-	if err := checkPassword(in.Password); err != nil {
+	if err := checkPassword(in.Password, email); err != nil {
 		return User{}, err
 	}
 	if err := s.throttle.admit(ctx, signUpIP(s.o.SignUpsMax).of(placeOf(in.IP))); err != nil {

@@ -27,7 +27,7 @@ func proving(t *testing.T, email string) (bundle, *mail.Service, User) {
 	b, post := verifying(t, func(o *Options) { o.Key = [32]byte{7} })
 	u, err := b.SignUp(t.Context(), SignUp{Email: email, Password: goodPassword, IP: "192.0.2.1"})
 	must(t, err)
-	return b, post, u
+	return b, post, b.proven(t, u)
 }
 
 // mailed is the latest mail of a kind to an address, and the token in it if there is one.
@@ -267,7 +267,7 @@ func (d device) code(t *testing.T) string {
 // enrolled turns on sign-in codes, and waits for the code after the one that did it.
 func enrolled(t *testing.T, b bundle, u User) (device, []string) {
 	t.Helper()
-	must(t, b.BeginTOTP(t.Context(), u.Principal()))
+	must(t, b.BeginTOTP(t.Context(), u.Principal(), goodPassword))
 	e, pending, err := b.PendingTOTP(t.Context(), u)
 	if err != nil || !pending || !strings.Contains(e.URL, "otpauth://totp/") {
 		t.Fatalf("%+v, %v, %v", e, pending, err)
@@ -295,7 +295,7 @@ func TestASecondStepIsAskedForAndTakesNoCodeTwice(t *testing.T) {
 	if in, err := b.SignIn(t.Context(), u.Email, goodPassword, "192.0.2.1"); err != nil || in.Ticket != "" {
 		t.Fatalf("%+v, %v", in, err)
 	}
-	must(t, b.BeginTOTP(t.Context(), u.Principal()))
+	must(t, b.BeginTOTP(t.Context(), u.Principal(), goodPassword))
 	_, err := b.ConfirmTOTP(t.Context(), u.Principal(), "000000")
 	wantError(t, err, app.Unauthenticated, "invalid_code")
 	if in, err := b.SignIn(t.Context(), u.Email, goodPassword, "192.0.2.1"); err != nil || in.Ticket != "" {
@@ -322,7 +322,7 @@ func TestASecondStepIsAskedForAndTakesNoCodeTwice(t *testing.T) {
 	b.clock.advance(stepSeconds * time.Second)
 	_, err = b.FinishSignIn(t.Context(), half(t, b, u), earlier, app.Origin{})
 	wantError(t, err, app.Unauthenticated, "code_used")
-	wantError(t, b.BeginTOTP(t.Context(), u.Principal()), app.Conflict, "totp_enabled")
+	wantError(t, b.BeginTOTP(t.Context(), u.Principal(), goodPassword), app.Conflict, "totp_enabled")
 }
 
 func TestOneCodeOpensOneSessionHoweverManyTryAtOnce(t *testing.T) {
@@ -372,7 +372,7 @@ func TestATicketIsGoodForTenMinutesAndItsPassword(t *testing.T) {
 	t.Parallel()
 	b, post, u := proving(t, "ada@example.com")
 	d, _ := enrolled(t, b, u)
-	for _, bad := range []string{"", "AAAA", "not base32!", half(t, b, u)[8:]} {
+	for _, bad := range []string{"", "AAAA", "not base32!", half(t, b, u)[16:]} {
 		_, err := b.FinishSignIn(t.Context(), bad, d.code(t), app.Origin{})
 		wantError(t, err, app.Unauthenticated, "ticket_expired")
 	}
@@ -442,7 +442,7 @@ func TestTheSecondStepEndsWithPasswordAndCode(t *testing.T) {
 func TestSetUpThatNobodyFinishedIsForgotten(t *testing.T) {
 	t.Parallel()
 	b, _, u := proving(t, "ada@example.com")
-	must(t, b.BeginTOTP(t.Context(), u.Principal()))
+	must(t, b.BeginTOTP(t.Context(), u.Principal(), goodPassword))
 	b.clock.advance(enrolMax)
 	if _, pending, err := b.PendingTOTP(t.Context(), u); err != nil || pending {
 		t.Errorf("%v, %v", pending, err)

@@ -68,8 +68,16 @@ func errWrongCode() error {
 		"That code is not right. Codes change every 30 seconds: type the one shown now, and check the clock of your device.").At("code")
 }
 
-// BeginTOTP draws the seed of a second step, which replaces one that is still being set up.
-func (s *Service) BeginTOTP(ctx context.Context, p app.Principal) error {
+// BeginTOTP draws the seed of a second step, which replaces one that is still being set up. It takes the user's password: a
+// session that somebody else got hold of must not lock its owner out. Where addresses are verified theirs must be, so that
+// nobody puts a second step before the account of an address that is not theirs.
+func (s *Service) BeginTOTP(ctx context.Context, p app.Principal, password string) error {
+	if err := s.needsVerified(ctx, s.db, p.UserID, "set up sign-in codes"); err != nil {
+		return err
+	}
+	if _, err := s.proved(ctx, p.UserID, password); err != nil {
+		return err
+	}
 	seed := make([]byte, seedBytes)
 	if _, err := io.ReadFull(s.o.Random, seed); err != nil {
 		return fmt.Errorf("account: draw a seed: %w", err)

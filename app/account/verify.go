@@ -33,6 +33,7 @@ var (
 // Verification is what came of opening a link: the user, and their trial credit where there is any.
 type Verification struct {
 	User  User
+	First bool // the address was not verified before, so what was made before has ended
 	Trial Trial
 }
 
@@ -104,7 +105,7 @@ func (s *Service) Link(ctx context.Context, token string) (string, error) {
 	return row.Email, row.refuse(s.o.Now())
 }
 
-// VerifyEmail uses a link: the address is verified, and the trial credit given where there is some. Of many who use it at
+// VerifyEmail uses a link: the address is verified, what was made before is ended, and the trial credit given where there is some. Of many who use it at
 // the same time one succeeds.
 func (s *Service) VerifyEmail(ctx context.Context, token, ip string) (v Verification, err error) {
 	f, err := linkFingerprint(token)
@@ -121,10 +122,7 @@ func (s *Service) VerifyEmail(ctx context.Context, token, ip string) (v Verifica
 			row, err := s.linkRow(ctx, tx, f)
 			return errors.Join(err, row.refuseOr(now))
 		}
-		if v.User, err = s.verify(ctx, tx, userID, now); err != nil || !s.o.Trial.RequireVerified {
-			return err
-		}
-		v.Trial, err = s.grantTrial(ctx, tx, v.User, ip)
+		v, err = s.prove(ctx, tx, userID, app.Origin{IP: ip}, now)
 		return err
 	})
 	if err != nil {
@@ -147,7 +145,10 @@ func (s *Service) Vouch(ctx context.Context, email string) (v Verification, err 
 		return Verification{}, app.Errorf(app.NotFound, "user_not_found", "Nobody has signed up with %s.", address).At("email")
 	}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		if v.User, err = s.verify(ctx, tx, u.ID, s.o.Now().UTC()); err != nil || !s.o.Trial.RequireVerified {
+		if _, err := setVerified(ctx, tx, u.ID, s.o.Now().UTC()); err != nil {
+			return err
+		}
+		if v.User, err = userByID(ctx, tx, u.ID); err != nil || !s.o.Trial.RequireVerified {
 			return err
 		}
 		v.Trial, err = s.grantTrial(ctx, tx, v.User, "")
@@ -156,12 +157,21 @@ func (s *Service) Vouch(ctx context.Context, email string) (v Verification, err 
 	return v, storeError("vouch", err)
 }
 
-// verify marks the user's address as theirs, and every link to it as used.
-func (s *Service) verify(ctx context.Context, tx *sqlx.Tx, userID string, now time.Time) (User, error) {
-	if err := setVerified(ctx, tx, userID, now); err != nil {
-		return User{}, err
+// prove marks the address of a user as theirs, since they came by a link that was mailed to it. The first time it ends what was
+// made before, and gives the trial credit that waits for the proof.
+func (s *Service) prove(ctx context.Context, tx *sqlx.Tx, userID string, from app.Origin, now time.Time) (v Verification, err error) {
+	v.First, err = setVerified(ctx, tx, userID, now)
+	if err == nil && v.First {
+		err = s.endUnproven(ctx, tx, userID, from, now)
 	}
-	return userByID(ctx, tx, userID)
+	if err != nil {
+		return v, err
+	}
+	if v.User, err = userByID(ctx, tx, userID); err != nil || !v.First || !s.o.Trial.RequireVerified {
+		return v, err
+	}
+	v.Trial, err = s.grantTrial(ctx, tx, v.User, from.IP)
+	return v, err
 }
 
 func linkFingerprint(token string) (fingerprint, error) {

@@ -27,7 +27,7 @@ func verifying(t *testing.T, change ...func(*Options)) (bundle, *mail.Service) {
 	var post *mail.Service
 	b := setupOn(db, append([]func(*Options){func(o *Options) {
 		var err error
-		post, err = mail.New(db, mail.Options{Now: o.Now, IDs: app.IDs{Now: o.Now, Random: rand.Reader}, Log: slog.New(slog.DiscardHandler)})
+		post, err = mail.New(db, mail.Options{Key: [32]byte{7}, Now: o.Now, IDs: app.IDs{Now: o.Now, Random: rand.Reader}, Log: slog.New(slog.DiscardHandler)})
 		must(t, err)
 		o.Mail, o.BaseURL, o.SignUpsMax = post, "https://gateway.example", 10_000
 		o.Trial = TrialPolicy{Amount: 5 * app.Dollar, Days: 30, RequireVerified: true}

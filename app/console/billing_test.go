@@ -47,7 +47,7 @@ func withPayments(t *testing.T) *till {
 	t.Helper()
 	ids, log, db := app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.DiscardHandler), pgtest.New(t)
 	h := &till{told: make(chan error, 100), ledger: billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log})}
-	mails, err := mail.New(db, mail.Options{Now: time.Now, IDs: ids, Log: log})
+	mails, err := mail.New(db, mail.Options{Key: [32]byte{7}, Now: time.Now, IDs: ids, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -221,6 +221,14 @@ func (c *Console) acceptOffer(p *page) error {
 	if err != nil {
 		return c.backToOffer(p, err)
 	}
+	// The session is renewed, as its user has more rights now; the first proof of an address has even ended it.
+	user, err := c.o.Accounts.User(p.Request().Context(), p.user.ID)
+	if err != nil {
+		return err
+	}
+	if err := c.o.Sessions.Start(p.Response(), p.Request(), user); err != nil {
+		return err
+	}
 	return c.work(p, m, "You are "+string(m.Role)+" of "+m.Name+" now.")
 }
 

@@ -51,7 +51,7 @@ func withOperators(t *testing.T) *control {
 		o.Health, o.Pulse, o.MetricsURL = k.monitor, counts, "http://box-1:9090/metrics"
 		ids := app.IDs{Now: time.Now, Random: rand.Reader}
 		o.Desk = operator.New(db, operator.Options{Ledger: o.Ledger, Now: time.Now, IDs: ids})
-		letters, err := mail.New(db, mail.Options{Now: time.Now, IDs: ids, Log: slog.New(slog.DiscardHandler)})
+		letters, err := mail.New(db, mail.Options{Key: [32]byte{7}, Now: time.Now, IDs: ids, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

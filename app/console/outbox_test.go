@@ -28,7 +28,7 @@ func TestTheOutboxExistsOnlyWhereItIsAskedFor(t *testing.T) {
 func TestTheOutboxShowsMailsToVisitors(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
-	mails, err := mail.New(db, mail.Options{Now: time.Now, IDs: app.IDs{Now: time.Now, Random: rand.Reader}, Log: slog.New(slog.DiscardHandler)})
+	mails, err := mail.New(db, mail.Options{Key: [32]byte{7}, Now: time.Now, IDs: app.IDs{Now: time.Now, Random: rand.Reader}, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,10 @@ func securityRoutes() []Route {
 	}
 }
 
-func (c *Console) security(p *page) error {
+func (c *Console) security(p *page) error { return c.renderSecurity(p, http.StatusOK, "", "") }
+
+// renderSecurity shows the page, and why setting up the second step was refused.
+func (c *Console) renderSecurity(p *page, status int, problem, passwordProblem string) error {
 	ctx := p.Request().Context()
 	found, err := c.o.Accounts.Security(ctx, p.user.ID)
 	if err != nil {
@@ -41,13 +44,15 @@ func (c *Console) security(p *page) error {
 	if err != nil {
 		return err
 	}
-	v := views.Security{Shell: c.shell(p), EnabledAt: found.EnabledAt, CodesLeft: found.CodesLeft}
+	v := views.Security{
+		Shell: c.shell(p), EnabledAt: found.EnabledAt, CodesLeft: found.CodesLeft, FormError: problem, PasswordError: passwordProblem,
+	}
 	for _, s := range list {
 		v.Sessions = append(v.Sessions, views.Session{
 			ID: s.ID, Agent: s.UserAgent, IP: s.IP, CreatedAt: s.CreatedAt, SeenAt: s.SeenAt, Current: s.ID == account.SessionID(p.session),
 		})
 	}
-	return c.render(p, http.StatusOK, views.SecurityPage(v))
+	return c.render(p, status, views.SecurityPage(v))
 }
 
 // totpPage shows what a device is told while the second step is being set up.
@@ -70,10 +75,19 @@ func (c *Console) enrol(p *page, status int, problem string, wait int) error {
 }
 
 func (c *Console) beginTOTP(p *page) error {
-	if err := c.o.Accounts.BeginTOTP(p.Request().Context(), p.principal()); err != nil {
-		return c.backToSecurity(p, err)
+	err := c.o.Accounts.BeginTOTP(p.Request().Context(), p.principal(), p.FormValue("current_password"))
+	refusal := app.AsError(err)
+	switch {
+	case err == nil:
+		return p.Redirect(http.StatusSeeOther, totpPath)
+	case refusal.Kind == app.Exhausted:
+		return c.renderSecurity(p, http.StatusTooManyRequests, refusal.Message, "")
+	case refusal.Code == "email_unverified":
+		return c.renderSecurity(p, http.StatusForbidden, refusal.Message, "")
+	case refusal.Param == "current_password":
+		return c.renderSecurity(p, http.StatusUnprocessableEntity, "", refusal.Message)
 	}
-	return p.Redirect(http.StatusSeeOther, totpPath)
+	return c.backToSecurity(p, err)
 }
 
 // backToSecurity tells on the page why something was not done, where that is the reader's to know.

@@ -34,7 +34,7 @@ func posting(t *testing.T) (*house, *mail.Service) {
 	t.Helper()
 	db := pgtest.New(t)
 	ids, log := app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.DiscardHandler)
-	post, err := mail.New(db, mail.Options{Now: time.Now, IDs: ids, Log: log})
+	post, err := mail.New(db, mail.Options{Key: [32]byte{7}, Now: time.Now, IDs: ids, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,8 @@ func (p *person) wants(a reply, status int, says string) reply {
 func (p *person) enrol() (string, [][]string) {
 	p.t.Helper()
 	const base = "/console/settings/security/codes"
-	p.wants(p.send(base, nil), http.StatusSeeOther, base)
+	p.wants(p.send(base, nil), http.StatusUnprocessableEntity, "not your password")
+	p.wants(p.send(base, url.Values{"current_password": {password}}), http.StatusSeeOther, base)
 	page := p.wants(p.see(base), http.StatusOK, `class="qr"`)
 	secret := strings.ReplaceAll(secretShown.FindStringSubmatch(page.body)[1], " ", "")
 	p.wants(p.send(base+"/confirm", url.Values{"code": {"000000"}}), http.StatusUnprocessableEntity, "That code is not right")
@@ -165,7 +166,7 @@ func TestALostPasswordIsFoundByMail(t *testing.T) {
 	for range 2 {
 		v.wants(v.see(link[1]), http.StatusOK, "Set the password")
 	}
-	v.wants(v.send("/console/reset", url.Values{"token": {link[2]}, "password": {"short"}}), http.StatusUnprocessableEntity, "at least 10")
+	v.wants(v.send("/console/reset", url.Values{"token": {link[2]}, "password": {"short"}}), http.StatusUnprocessableEntity, "at least 12")
 	p.wants(p.send("/console/reset", url.Values{"token": {link[2]}, "password": {nextPassword}}), http.StatusOK, "Your password was changed")
 	p.wants(p.see("/console"), http.StatusSeeOther, "/console/sign-in")
 	v.wants(v.see(link[1]), http.StatusConflict, "This link does not work")
@@ -223,6 +224,8 @@ func TestAProfileByPlainForms(t *testing.T) {
 	v.wants(v.see(link[1]), http.StatusOK, "Use this address")
 	v.wants(v.send("/console/email", url.Values{"token": {link[2]}}), http.StatusOK, "From now on you sign in with")
 	v.wants(v.send("/console/email", url.Values{"token": {link[2]}}), http.StatusConflict, "This link does not work")
+	p.wants(p.see("/console/settings"), http.StatusSeeOther, "/console/sign-in") // it was the first proof of an address
+	p.wants(p.send("/console/sign-in", url.Values{"email": {"new@example.com"}, "password": {password}}), http.StatusSeeOther, "/console")
 	p.wants(p.see("/console/settings"), http.StatusOK, "new@example.com")
 
 	change := func(current, next string) reply {

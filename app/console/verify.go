@@ -125,8 +125,16 @@ func (c *Console) verify(p *page) error {
 	if err != nil {
 		return c.refuseLink(p, err)
 	}
-	said, tone := trialWords(v.User.Email+" is verified.", v.Trial)
+	verified := v.User.Email + " is verified."
+	if v.First {
+		verified += " Keys that were made before have ended: create new ones."
+	}
+	said, tone := trialWords(verified, v.Trial)
 	if p.user.ID == v.User.ID {
+		// The proof has ended all sessions. Whoever opens the link where they are signed in goes on in a new one.
+		if err := c.o.Sessions.Start(p.Response(), p.Request(), v.User); err != nil {
+			return err
+		}
 		return c.say(p, tone, said, consolePath)
 	}
 	return c.render(p, http.StatusOK, views.VerifyPage(views.Verify{Shell: c.shell(p), Email: v.User.Email, Title: said, Done: true}))

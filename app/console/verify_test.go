@@ -23,7 +23,7 @@ func TestALinkVerifiesOnlyWhenItsButtonIsPressed(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)
 	ids, log := app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.DiscardHandler)
-	post, err := mail.New(db, mail.Options{Now: time.Now, IDs: ids, Log: log})
+	post, err := mail.New(db, mail.Options{Key: [32]byte{7}, Now: time.Now, IDs: ids, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

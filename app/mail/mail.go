@@ -17,6 +17,7 @@ import (
 
 	"umg/app"
 	"umg/app/postgres"
+	"umg/app/seal"
 )
 
 // The limits of a message.
@@ -55,8 +56,9 @@ type Mail struct {
 	Kind      string     `db:"kind"`
 	To        string     `db:"recipient"`
 	Subject   string     `db:"subject"`
-	Text      string     `db:"body_text"`
+	Text      string     `db:"body_text"` // empty once the mail was sent or given up: it may hold a link that lets somebody in
 	HTML      string     `db:"body_html"`
+	Sealed    []byte     `db:"body_sealed"` // text and page in the store, which Service opens; nil in what it returns
 	State     State      `db:"state"`
 	Attempts  int        `db:"attempts"`
 	DueAt     *time.Time `db:"due_at"`
@@ -65,10 +67,11 @@ type Mail struct {
 	EndedAt   *time.Time `db:"ended_at"`
 }
 
-// Options are the rooms around this one. All but SMTP are required; From is not without SMTP.
+// Options of the service. All but SMTP are required; From is not without SMTP.
 type Options struct {
-	SMTP *SMTP  // nil keeps every mail in the store
-	From string // "Name <address>", or an address
+	Key  [seal.KeyBytes]byte // the server's secret key, which seals the bodies of mails in the store
+	SMTP *SMTP               // nil keeps every mail in the store
+	From string              // "Name <address>", or an address
 	Now  app.Clock
 	IDs  app.IDs
 	Log  *slog.Logger
@@ -76,17 +79,18 @@ type Options struct {
 
 // Service keeps mails and delivers them. It is safe for concurrent use.
 type Service struct {
-	db   *sqlx.DB
-	o    Options
-	from *netmail.Address
+	db     *sqlx.DB
+	o      Options
+	bodies *seal.Sealer
+	from   *netmail.Address
 }
 
 // New makes the service.
 func New(db *sqlx.DB, o Options) (*Service, error) {
-	if db == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Log == nil {
-		return nil, errors.New("mail: a room is missing")
+	if db == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Log == nil || o.Key == [seal.KeyBytes]byte{} {
+		return nil, errors.New("mail.New: an option is missing")
 	}
-	s := &Service{db: db, o: o}
+	s := &Service{db: db, o: o, bodies: seal.New(o.Key, "umg mail bodies")}
 	if o.SMTP == nil {
 		return s, nil
 	}
@@ -112,12 +116,18 @@ func (s *Service) Send(ctx context.Context, q postgres.Queryer, m Message) error
 	if s.o.SMTP == nil {
 		one.State, one.DueAt, one.EndedAt = Kept, nil, &now
 	}
+	if err := s.sealBody(&one); err != nil {
+		return err
+	}
 	return wrap("queue a mail", insert(ctx, q, one))
 }
 
 // Outbox are the latest mails, newest first.
 func (s *Service) Outbox(ctx context.Context, limit int) ([]Mail, error) {
 	list, err := latest(ctx, s.db, min(max(limit, 1), outboxMax))
+	for i := range list {
+		err = errors.Join(err, s.openBody(&list[i]))
+	}
 	return list, wrap("list mails", err)
 }
 
@@ -126,6 +136,9 @@ func (s *Service) Get(ctx context.Context, id string) (Mail, error) {
 	m, found, err := byID(ctx, s.db, id)
 	if err == nil && !found {
 		return Mail{}, app.Errorf(app.NotFound, "mail_not_found", "There is no such mail; mails are removed after 7 days.")
+	}
+	if err == nil {
+		err = s.openBody(&m)
 	}
 	return m, wrap("read a mail", err)
 }

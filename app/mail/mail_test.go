@@ -376,3 +376,50 @@ func TestTheAddressOfTheServerIsReadOrRefused(t *testing.T) {
 		t.Errorf("the error repeats the password: %v", err)
 	}
 }
+
+// TestNobodyReadsALinkOfAMailInTheDatabase looks at every column of every row, while the mail waits and after it was sent.
+func TestNobodyReadsALinkOfAMailInTheDatabase(t *testing.T) {
+	t.Parallel()
+	p := open(t, nil, false)
+	b := setup(t, p)
+	const token = "aSecretThatOpensAnAccount"
+	m := message()
+	m.Text, m.HTML = "Open https://example.com/reset?token="+token, `<a href="https://example.com/reset?token=`+token+`">Open</a>`
+	queued := b.queue(m)
+	stored := func() (row string) {
+		t.Helper()
+		if err := b.db.GetContext(t.Context(), &row, `select m::text || encode(coalesce(body_sealed, ''), 'escape') from mails m`); err != nil {
+			t.Fatal(err)
+		}
+		return row
+	}
+	if strings.Contains(stored(), token) {
+		t.Error("the link can be read while the mail waits")
+	}
+	if got, err := b.Get(t.Context(), queued.ID); err != nil || got.Text != m.Text || got.HTML != m.HTML {
+		t.Errorf("%+v, %v", got, err)
+	}
+	b.deliver(1)
+	if got := p.letters(); len(got) != 1 || !strings.Contains(got[0].data, token) {
+		t.Fatalf("what came: %+v", got)
+	}
+	sealed := 0
+	if err := b.db.GetContext(t.Context(), &sealed, `select count(*) from mails where body_sealed is not null or body_text <> '' or body_html <> ''`); err != nil || sealed != 0 {
+		t.Errorf("%d bodies are left after the mail was sent, %v", sealed, err)
+	}
+}
+
+// TestAMailOfBeforeBodiesWereSealedIsSent is one that waited while the server was brought up to date.
+func TestAMailOfBeforeBodiesWereSealedIsSent(t *testing.T) {
+	t.Parallel()
+	p := open(t, nil, false)
+	b := setup(t, p)
+	m := b.queue(message())
+	if _, err := b.db.ExecContext(t.Context(), `update mails set body_sealed = null, body_text = $1 where id = $2`, message().Text, m.ID); err != nil {
+		t.Fatal(err)
+	}
+	b.deliver(1)
+	if got := p.letters(); len(got) != 1 || !strings.Contains(got[0].data, "Go to") {
+		t.Fatalf("what came: %+v", got)
+	}
+}

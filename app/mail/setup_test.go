@@ -240,7 +240,7 @@ func setup(t *testing.T, p *postbox, change ...func(*Options)) *bench {
 func (b *bench) another(p *postbox, change ...func(*Options)) *Service {
 	b.Helper()
 	o := Options{
-		From: "Model Gateway <gateway@example.com>", Now: b.clock.Now, IDs: app.IDs{Now: b.clock.Now, Random: rand.Reader},
+		Key: [32]byte{7}, From: "Model Gateway <gateway@example.com>", Now: b.clock.Now, IDs: app.IDs{Now: b.clock.Now, Random: rand.Reader},
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	if p != nil {

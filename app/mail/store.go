@@ -11,12 +11,12 @@ import (
 	"umg/app/postgres"
 )
 
-const columns = `id, kind, recipient, subject, body_text, body_html, state, attempts, due_at, last_error, created_at, ended_at`
+const columns = `id, kind, recipient, subject, body_text, body_html, body_sealed, state, attempts, due_at, last_error, created_at, ended_at`
 
 func insert(ctx context.Context, q postgres.Queryer, m Mail) error {
 	_, err := q.ExecContext(ctx, `
-		insert into mails (`+columns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		m.ID, m.Kind, m.To, m.Subject, m.Text, m.HTML, m.State, m.Attempts, m.DueAt, m.LastError, m.CreatedAt, m.EndedAt)
+		insert into mails (`+columns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		m.ID, m.Kind, m.To, m.Subject, m.Text, m.HTML, m.Sealed, m.State, m.Attempts, m.DueAt, m.LastError, m.CreatedAt, m.EndedAt)
 	return err
 }
 
@@ -57,14 +57,17 @@ type verdict struct {
 	words string     // why it failed
 }
 
-// finish writes down what came of an attempt, unless another replica has taken the mail over.
+// finish writes down what came of an attempt, unless another replica has taken the mail over. A mail that ends loses its body.
 func finish(ctx context.Context, db *sqlx.DB, c claimed, v verdict, now time.Time) (ours bool, err error) {
 	var ended *time.Time
 	if v.state != Queued {
 		ended = &now
 	}
 	done, err := db.ExecContext(ctx, `
-		update mails set state = $3, due_at = $4, last_error = $5, ended_at = $6, claimed_until = null
+		update mails set state = $3, due_at = $4, last_error = $5, ended_at = $6, claimed_until = null,
+			body_sealed = case when $6::timestamptz is null then body_sealed end,
+			body_text = case when $6::timestamptz is null then body_text else '' end,
+			body_html = case when $6::timestamptz is null then body_html else '' end
 		where id = $1 and claimed_until = $2`, c.ID, c.Until, v.state, v.dueAt, v.words, ended)
 	if err != nil {
 		return false, err

@@ -74,7 +74,10 @@ func (s *Service) Deliver(ctx context.Context) (int, error) {
 // attempt sends one mail and writes down what came of it. Being told to stop does not cut it short: a mail that the server
 // has just taken would go out again.
 func (s *Service) attempt(ctx context.Context, c claimed) {
-	err := s.transmit(context.WithoutCancel(ctx), c.Mail)
+	err := s.openBody(&c.Mail)
+	if err == nil {
+		err = s.transmit(context.WithoutCancel(ctx), c.Mail)
+	}
 	now := s.now()
 	v := judge(c, err, now)
 	switch v.state {

@@ -95,7 +95,7 @@ func open(t *testing.T, change ...func(*Options)) *shop {
 	h.ids = app.IDs{Now: h.clock.now, Random: rand.Reader}
 	log := slog.New(slog.NewTextHandler(h.Output(), nil))
 	var err error
-	h.mails, err = mail.New(h.db, mail.Options{Now: h.clock.now, IDs: h.ids, Log: log})
+	h.mails, err = mail.New(h.db, mail.Options{Key: [32]byte{7}, Now: h.clock.now, IDs: h.ids, Log: log})
 	h.must(err)
 	h.ledger = billing.NewLedger(h.db, billing.Options{Now: h.clock.now, IDs: h.ids, Log: log})
 	hooks := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.receive(w, r) }))

@@ -123,6 +123,7 @@ type creditRefund struct {
 
 	StripeKey string     `required:"" env:"UMG_STRIPE_KEY" help:"Secret key of the payment service." placeholder:"KEY"`
 	StripeURL string     `env:"UMG_STRIPE_URL" help:"Another address of the payment service, for a stand-in." placeholder:"URL"`
+	SecretKey string     `env:"UMG_SECRET_KEY" help:"Seals secrets at rest; else the key of the data folder." placeholder:"BASE64"`
 	MailFrom  string     `default:"gateway@localhost" env:"UMG_MAIL_FROM" help:"Sender of mails." placeholder:"ADDRESS"`
 	Topup     string     `arg:"" help:"Id of the top-up, such as top_01…"`
 	Amount    app.Amount `arg:"" help:"Dollars, in whole cents."`
@@ -135,8 +136,12 @@ func (c *creditRefund) Run(ctx context.Context, log *slog.Logger) error {
 		return errors.New("the amount must be more than 0 dollars, in whole cents")
 	}
 	return withServices(ctx, c.storeFlags, log, func(s *store, _ *account.Service, ledger *billing.Ledger) error {
+		key, err := acceptedKey(ctx, s.db, c.SecretKey, c.Data)
+		if err != nil {
+			return err
+		}
 		ids := app.IDs{Now: time.Now, Random: rand.Reader}
-		letters, err := mail.New(s.db, mail.Options{From: c.MailFrom, Now: time.Now, IDs: ids, Log: log})
+		letters, err := mail.New(s.db, mail.Options{Key: key, From: c.MailFrom, Now: time.Now, IDs: ids, Log: log})
 		if err != nil {
 			return err
 		}

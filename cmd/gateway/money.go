@@ -59,7 +59,7 @@ func (f *moneyFlags) check() error {
 }
 
 // openMoney puts the rooms of money together: the books, the till in front of them, mail and payments.
-func (h *house) openMoney(ctx context.Context, ids app.IDs) error {
+func (h *house) openMoney(ctx context.Context, ids app.IDs, key [secretKeyBytes]byte) error {
 	h.ledger = billing.NewLedger(h.store.db, billing.Options{
 		Now: time.Now, IDs: ids, Log: h.log, RecordsKept: h.cfg.RecordsKept,
 	})
@@ -75,7 +75,7 @@ func (h *house) openMoney(ctx context.Context, ids app.IDs) error {
 			return err
 		}
 	}
-	h.mail, err = mail.New(h.store.db, mail.Options{SMTP: server, From: h.cfg.MailFrom, Now: time.Now, IDs: ids, Log: h.log})
+	h.mail, err = mail.New(h.store.db, mail.Options{Key: key, SMTP: server, From: h.cfg.MailFrom, Now: time.Now, IDs: ids, Log: h.log})
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ import (
 func TestOwnersAndAdminsAreWrittenToAboutAnEndpoint(t *testing.T) {
 	t.Parallel()
 	db, ids, log := pgtest.New(t), app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.DiscardHandler)
-	letters, err := mail.New(db, mail.Options{Now: time.Now, IDs: ids, Log: log})
+	letters, err := mail.New(db, mail.Options{Key: [32]byte{7}, Now: time.Now, IDs: ids, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

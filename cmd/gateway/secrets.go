@@ -22,8 +22,8 @@ const secretKeyBytes = 32
 
 // acceptedKey returns the key of this server once the database has taken it. A key that was made just now and is refused
 // does not stay in the data folder.
-func acceptedKey(ctx context.Context, db *sqlx.DB, cfg Config) (key [secretKeyBytes]byte, err error) {
-	key, made, err := secretKey(cfg.SecretKey, cfg.Data)
+func acceptedKey(ctx context.Context, db *sqlx.DB, configured, dataDir string) (key [secretKeyBytes]byte, err error) {
+	key, made, err := secretKey(configured, dataDir)
 	if err != nil {
 		return key, err
 	}
@@ -31,10 +31,10 @@ func acceptedKey(ctx context.Context, db *sqlx.DB, cfg Config) (key [secretKeyBy
 	if !errors.Is(err, account.ErrSecretKey) {
 		return key, err
 	}
-	path := secretKeyFile(cfg.Data)
+	path := secretKeyFile(dataDir)
 	wrong := "the key in " + path + " is another one"
 	switch {
-	case cfg.SecretKey != "":
+	case configured != "":
 		wrong = "UMG_SECRET_KEY is another one"
 	case made:
 		wrong = "there is no " + path
@@ -118,7 +118,7 @@ type secretKeyReplace struct {
 // Help tells what is lost.
 func (c *secretKeyReplace) Help() string {
 	return "Stop all servers of this database first, and start them with the new key afterwards. Everybody is signed out. " +
-		"Webhooks cannot be signed until the secret of each endpoint is rotated. Users with sign-in codes cannot sign in until " +
+		"Webhooks cannot be signed until the secret of each endpoint is rotated. Mails that wait are not sent. Users with sign-in codes cannot sign in until " +
 		"gateway operator totp-off turns their codes off."
 }
 

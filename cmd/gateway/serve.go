@@ -131,7 +131,7 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 	if err = migrate(ctx, h.store); err != nil {
 		return h, err
 	}
-	key, err := acceptedKey(ctx, h.store.db, cfg)
+	key, err := acceptedKey(ctx, h.store.db, cfg.SecretKey, cfg.Data)
 	if err != nil {
 		return h, err
 	}
@@ -139,7 +139,7 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 		return h, err
 	}
 	ids := app.IDs{Now: time.Now, Random: rand.Reader}
-	if err = h.openMoney(ctx, ids); err != nil {
+	if err = h.openMoney(ctx, ids, key); err != nil {
 		return h, err
 	}
 	trial := h.openAccounts(ids, key)

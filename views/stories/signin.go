@@ -56,7 +56,7 @@ func signIn() []Story {
 		forgot("forgot-no-mail", "A lost password, where no mail is sent", 200, views.Forgot{NoMail: true}),
 		reset("reset", "A new password", 200, views.Reset{Token: "an-example", Email: Email}),
 		reset("reset-short", "A new password, too short", 422, views.Reset{
-			Token: "an-example", Email: Email, PasswordError: "A password has at least 10 characters.",
+			Token: "an-example", Email: Email, PasswordError: "A password has at least 12 characters.",
 		}),
 		reset("reset-expired", "A new password, the link has expired", 409, views.Reset{Problem: expired}),
 		reset("reset-done", "A new password, set", 200, views.Reset{Email: Email, Done: true}),
@@ -89,7 +89,7 @@ func profile() []Story {
 			Name: "Ada\u200b", NameError: "A name has at most 80 printable characters.",
 			NewEmail: "ada@", NewEmailError: "That is not an e-mail address such as name@example.com.",
 			EmailPasswordError: "That is not your password.",
-			CurrentError:       "That is not your password.", PasswordError: "A password has at least 10 characters.",
+			CurrentError:       "That is not your password.", PasswordError: "A password has at least 12 characters.",
 		}),
 		page("profile-throttled", "Profile, throttled", 429,
 			views.Profile{PasswordFormError: "Too many attempts. Wait 8 seconds and try again."}),

@@ -108,7 +108,7 @@ func entry() []Story {
 		signUp("sign-up-no-trial", "Sign up, without trial credit", 200, func(e *views.Entry) { e.Trial = nil }),
 		signUp("sign-up-errors", "Sign up, both fields refused", 422, func(e *views.Entry) {
 			e.Email, e.EmailError = "ada@example", "Enter a complete e-mail address, such as you@company.com."
-			e.PasswordError = "Use at least 10 characters; this one has 6."
+			e.PasswordError = "A password has at least 12 characters."
 		}),
 		signUp("sign-up-taken", "Sign up, address already in use", 422, func(e *views.Entry) {
 			e.Email, e.FormError = Email, "We could not create this account. If you have one already, sign in instead."

@@ -1,0 +1,155 @@
+package account
+
+import (
+	"testing"
+
+	"umg/app"
+	"umg/app/mail"
+)
+
+// squatted is an account that somebody made with the address of another person, and all that they may make before its owner
+// shows up, and what they could make while that was not bounded.
+type squatted struct {
+	bundle
+	post    *mail.Service
+	user    User
+	secret  string
+	ring    *KeyRing
+	session sessionBundle
+}
+
+func squats(t *testing.T) squatted {
+	t.Helper()
+	b, post := verifying(t, func(o *Options) { o.Key = [32]byte{7} })
+	u, err := b.SignUp(t.Context(), SignUp{Email: "victim@example.com", Password: goodPassword, IP: "198.51.100.66"})
+	must(t, err)
+	s := squatted{bundle: b, post: post, user: u, ring: b.ring(t), session: newSessions(t, b)}
+	_, s.secret = b.key(t, u.Principal(), KeySpec{Budget: &Budget{Limit: app.Dollar, Period: "day"}})
+	must(t, s.session.begin(t, u))
+	// A second step and an invitation as they could be made before there was a rule against it.
+	seed, err := b.vault.lock([]byte("01234567890123456789"), seedPurpose+u.ID)
+	must(t, err)
+	_, err = beginTOTP(t.Context(), b.db, u.ID, seed, b.clock.Now())
+	must(t, err)
+	must(t, enableTOTP(t.Context(), b.db, u.ID, 1, b.clock.Now()))
+	_, f, err := b.newLink()
+	must(t, err)
+	must(t, insertInvitation(t.Context(), b.db, u.AccountID, u.ID, Invitation{
+		ID: "inv_1", Email: "accomplice@example.com", Role: Admin, CreatedAt: b.clock.Now(), SentAt: b.clock.Now(),
+		ExpiresAt: b.clock.Now().Add(invitationAgeMax),
+	}, f))
+	return s
+}
+
+// evicted expects that nothing is left that whoever squatted could use.
+func (s squatted) evicted(t *testing.T, sessions int) {
+	t.Helper()
+	if _, err := s.ring.Find(t.Context(), s.secret, "198.51.100.66"); app.KindOf(err) != app.Unauthenticated {
+		t.Errorf("the key of before: %v", err)
+	}
+	for what, query := range map[string]string{
+		"second steps":     `select count(*) from totps where user_id = $1`,
+		"open invitations": `select count(*) from invitations i join memberships m using (account_id) where m.user_id = $1 and i.ended is null`,
+		"budgets of keys":  `select count(*) from key_budgets b join memberships m using (account_id) where m.user_id = $1`,
+	} {
+		if n := count(t, s.db, query, s.user.ID); n != 0 {
+			t.Errorf("%d %s are left", n, what)
+		}
+	}
+	if n := count(t, s.db, `select count(*) from sessions where user_id = $1`, s.user.ID); n != sessions {
+		t.Errorf("%d sessions are left, want %d", n, sessions)
+	}
+	if u, err := s.User(t.Context(), s.user.ID); err != nil || !u.Verified {
+		t.Errorf("afterwards: %+v, %v", u, err)
+	}
+	s.log(t, s.user.AccountID, "key.deleted")
+	s.log(t, s.user.AccountID, "invitation.revoked")
+}
+
+func TestTheFirstProofOfAnAddressEndsWhatWasMadeBefore(t *testing.T) {
+	t.Parallel()
+	t.Run("by its link", func(t *testing.T) {
+		t.Parallel()
+		s := squats(t)
+		v, err := s.VerifyEmail(t.Context(), lastToken(t, s.post, s.user.Email), "192.0.2.1")
+		if err != nil || !v.First || v.Trial.Amount != 5*app.Dollar {
+			t.Fatalf("%+v, %v", v, err)
+		}
+		s.evicted(t, 0)
+	})
+	t.Run("by a reset", func(t *testing.T) {
+		t.Parallel()
+		s := squats(t)
+		must(t, s.AskReset(t.Context(), s.user.Email, "192.0.2.1"))
+		_, token := mailed(t, s.post, "reset_password", s.user.Email)
+		must(t, s.ResetPassword(t.Context(), token, "another good password", app.Origin{IP: "192.0.2.1"}))
+		s.evicted(t, 0)
+		if in, err := s.SignIn(t.Context(), s.user.Email, "another good password", "192.0.2.1"); err != nil || in.Ticket != "" {
+			t.Errorf("the owner signs in: %+v, %v", in, err)
+		}
+		if _, err := s.SignIn(t.Context(), s.user.Email, goodPassword, "192.0.2.1"); app.KindOf(err) != app.Unauthenticated {
+			t.Errorf("the password of before: %v", err)
+		}
+	})
+}
+
+func TestAResetOfAVerifiedAddressKeepsKeysAndTheSecondStep(t *testing.T) {
+	t.Parallel()
+	b, post, u := proving(t, "ada@example.com")
+	d, _ := enrolled(t, b, u)
+	_, secret := b.key(t, u.Principal(), KeySpec{})
+	s := newSessions(t, b)
+	must(t, s.begin(t, u))
+	must(t, b.AskReset(t.Context(), u.Email, "192.0.2.1"))
+	_, token := mailed(t, post, "reset_password", u.Email)
+	must(t, b.ResetPassword(t.Context(), token, "another good password", app.Origin{}))
+	if n := count(t, b.db, `select count(*) from sessions where user_id = $1`, u.ID); n != 0 {
+		t.Errorf("%d sessions are left", n)
+	}
+	if _, err := b.ring(t).Find(t.Context(), secret, "192.0.2.1"); err != nil {
+		t.Errorf("the key: %v", err)
+	}
+	in, err := b.SignIn(t.Context(), u.Email, "another good password", "192.0.2.1")
+	if err != nil || in.Ticket == "" {
+		t.Fatalf("no code is asked for: %+v, %v", in, err)
+	}
+	if _, err := b.FinishSignIn(t.Context(), in.Ticket, d.code(t), app.Origin{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnUnverifiedAddressMayDoLittle(t *testing.T) {
+	t.Parallel()
+	b, _ := verifying(t, func(o *Options) { o.Key = [32]byte{7} })
+	u, err := b.SignUp(t.Context(), SignUp{Email: "ada@example.com", Password: goodPassword, IP: "192.0.2.1"})
+	must(t, err)
+	p := u.Principal()
+	_, _, err = b.CreateKey(t.Context(), p, KeySpec{Name: "manager", Scopes: []Scope{Management}})
+	wantError(t, err, app.Forbidden, "email_unverified")
+	k, _ := b.key(t, p, KeySpec{})
+	_, _, err = b.CreateKey(t.Context(), p, KeySpec{Name: "second"})
+	wantError(t, err, app.Forbidden, "email_unverified")
+	must(t, b.DeleteKey(t.Context(), p, k.ID))
+	b.key(t, p, KeySpec{})
+	_, err = b.Invite(t.Context(), p, "friend@example.com", Developer)
+	wantError(t, err, app.Forbidden, "email_unverified")
+	wantError(t, b.BeginTOTP(t.Context(), p, goodPassword), app.Forbidden, "email_unverified")
+	b.proven(t, u)
+	b.key(t, p, KeySpec{})
+	_, err = b.Invite(t.Context(), p, "friend@example.com", Developer)
+	must(t, err)
+	wantError(t, b.BeginTOTP(t.Context(), p, "not the password"), app.Invalid, "wrong_password")
+	must(t, b.BeginTOTP(t.Context(), p, goodPassword))
+}
+
+func TestWithoutMailNothingWaitsForAVerifiedAddress(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *Options) { o.Key = [32]byte{7} })
+	u, err := b.SignUp(t.Context(), SignUp{Email: "ada@example.com", Password: goodPassword, IP: "192.0.2.1"})
+	must(t, err)
+	b.key(t, u.Principal(), KeySpec{})
+	b.key(t, u.Principal(), KeySpec{})
+	_, err = b.Invite(t.Context(), u.Principal(), "friend@example.com", Developer)
+	must(t, err)
+	must(t, b.BeginTOTP(t.Context(), u.Principal(), goodPassword))
+}

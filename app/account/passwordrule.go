@@ -1,0 +1,86 @@
+package account
+
+import (
+	_ "embed"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"umg/app"
+)
+
+// What a new password must be. Passwords that were set under other rules go on to work.
+const (
+	passwordCharsMin   = 12
+	passwordBytesMax   = 128
+	paddingBytesMax    = 8 // digits and signs around a common password that make it no harder to guess
+	addressPartMin     = 4 // characters of an address that a password must not mostly be made of
+	repeatedBytesUpper = 6 // a password that repeats so few bytes is as easy as those
+)
+
+// commonPasswords is a list of one password a line, sorted and in lower case, after the notice of its licence.
+//
+//go:embed commonpasswords.txt
+var commonPasswords string
+
+// checkPassword refuses a new password that is too short, too long, or among those that are tried first: common ones, also with
+// digits and signs around them, few characters repeated, and the user's own address.
+func checkPassword(password, email string) error {
+	switch {
+	case utf8.RuneCountInString(password) < passwordCharsMin:
+		return app.Errorf(app.Invalid, "password_too_short", "A password has at least %d characters.", passwordCharsMin).At("password")
+	case len(password) > passwordBytesMax:
+		return app.Errorf(app.Invalid, "password_too_long", "A password has at most %d bytes.", passwordBytesMax).At("password")
+	case guessable(strings.ToLower(password), email):
+		return app.Errorf(app.Invalid, "password_common",
+			"This password is easy to guess. Choose another, such as four words that do not belong together.").At("password")
+	}
+	return nil
+}
+
+// guessable takes the password in lower case.
+func guessable(password, email string) bool {
+	if common(password) || common(strings.ReplaceAll(password, " ", "")) {
+		return true
+	}
+	core := strings.TrimFunc(password, func(r rune) bool { return !unicode.IsLetter(r) })
+	if core != "" && len(password)-len(core) <= paddingBytesMax && common(core) {
+		return true
+	}
+	unit := repeated(password)
+	if len(unit) < len(password) && (len(unit) <= repeatedBytesUpper || common(unit)) || sequence(password) {
+		return true
+	}
+	name, domain := splitEmail(email)
+	for _, part := range []string{name, domain, organisationName(domain)} {
+		if len(part) >= addressPartMin && 2*len(part)*strings.Count(password, part) > len(password) {
+			return true
+		}
+	}
+	return false
+}
+
+// common searches the list as a whole: it is asked rarely, and an index would take more memory than the list.
+func common(password string) bool {
+	return password != "" && !strings.ContainsAny(password, "\n#") && strings.Contains(commonPasswords, "\n"+password+"\n")
+}
+
+// repeated is the shortest beginning of s that gives s when it is repeated.
+func repeated(s string) string {
+	return s[:strings.Index((s + s)[1:], s)+1]
+}
+
+// sequence reports whether each byte is the one before plus one, or each minus one.
+func sequence(s string) bool {
+	up, down := true, true
+	for i := 1; i < len(s); i++ {
+		up, down = up && s[i] == s[i-1]+1, down && s[i] == s[i-1]-1
+	}
+	return up || down
+}
+
+// organisationName is a domain's name without what it ends in: example for www.example.co.uk.
+func organisationName(domain string) string {
+	name, _, _ := strings.Cut(organisation(domain), ".")
+	return name
+}
