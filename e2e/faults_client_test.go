@@ -39,7 +39,8 @@ var clientRows = []faultRow{
 	}},
 }
 
-// leavesUnanswered goes before anything was answered: the upstream is told at once, nobody else is asked, and nothing costs.
+// leavesUnanswered goes before anything was answered: the upstream is told at once, nobody else is asked, and the input costs,
+// since the upstream had it.
 func (h *faultHouse) leavesUnanswered(t *testing.T, s mishap) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -53,7 +54,7 @@ func (h *faultHouse) leavesUnanswered(t *testing.T, s mishap) {
 	cancel()
 	<-done
 	h.isToldOfLeaving(t, s, left)
-	h.recorded(t, s, fate{as: "gone", first: 1, reason: "client_left_unanswered"}, "", showing{})
+	h.recorded(t, s, fate{as: "gone", first: 1, reason: "client_left_waiting"}, "", showing{})
 }
 
 // isToldOfLeaving waits until the upstream knows that its caller has gone, and insists that nobody else was asked.
@@ -141,8 +142,8 @@ func (h *faultHouse) rest(t *testing.T, conn net.Conn) answer {
 	return answer{status: resp.StatusCode, header: resp.Header, body: string(text)}
 }
 
-// closesHalf says that nothing more will be sent, before the answer begins. A client that leaves looks the same, and must
-// not be paid for: the call ends, the upstream is told at once and nothing costs. What still listens is told so.
+// closesHalf says that nothing more will be sent, before the answer begins. A client that leaves looks the same: the call ends, the
+// upstream is told at once and the input costs. What still listens is told so.
 func (h *faultHouse) closesHalf(t *testing.T, s mishap) {
 	conn := h.raw(t, s, faultPrompt)
 	until(t, "the upstream has the call", func() bool { return len(h.asked(t, s.firstID())) == 1 })
@@ -155,7 +156,7 @@ func (h *faultHouse) closesHalf(t *testing.T, s mishap) {
 		t.Errorf("%s: %d %s", s.id, a.status, a.body)
 	}
 	h.isToldOfLeaving(t, s, left)
-	h.recorded(t, s, fate{as: "gone", first: 1, reason: "client_left_unanswered"}, a.header.Get("X-Request-Id"), showing{})
+	h.recorded(t, s, fate{as: "gone", first: 1, reason: "client_left_waiting"}, a.header.Get("X-Request-Id"), showing{})
 }
 
 // readsSlowly reads nothing for a while, and then little by little: the answer is whole, and costs what it shows.

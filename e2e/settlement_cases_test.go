@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -64,7 +65,8 @@ var settlingRows = map[string]settlingRow{
 	"timed_out": {calls: []settlingCase{
 		{prompt: "count to 99", does: "stall-after=10t;pace=1ms", only: streamOnly, impatient: true},
 	}},
-	"client_left_unanswered": {drive: func(s *settling, t *testing.T, reason string) {
+	"client_left_unanswered": {drive: (*settling).leavesUnsent},
+	"client_left_waiting": {drive: func(s *settling, t *testing.T, reason string) {
 		s.leaves(t, reason, "simulate: stall\nleft unanswered", "", "left unanswered")
 	}},
 	"client_left": {drive: func(s *settling, t *testing.T, reason string) {
@@ -90,8 +92,10 @@ var settlingRows = map[string]settlingRow{
 	"video_deleted":      {drive: videoEnds("render=hold", "delete", "")},
 }
 
-// addSilent adds a model whose upstream answers every call with neither content nor a reason for its end.
+// addSilent adds a model whose upstream answers every call with neither content nor a reason for its end, and one whose upstream
+// says nothing on its connections.
 func (s *settling) addSilent(t *testing.T) {
+	mute := s.listenMutely(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(io.LimitReader(r.Body, hitBytes))
 		if err == nil && strings.Contains(string(body), `"stream":true`) {
@@ -112,6 +116,10 @@ func (s *settling) addSilent(t *testing.T) {
     name: Silent upstream
     base_url: `+server.URL+`/v1
     credential: ${UMG_SIMULATOR_KEY}
+  - id: mute
+    name: Mute upstream
+    base_url: https://`+mute+`/v1
+    credential: ${UMG_SIMULATOR_KEY}
 `), 1)
 	file := filepath.Join(dataDir(t), "catalog.yaml")
 	err := os.WriteFile(file, []byte(text), 0o600)
@@ -120,11 +128,64 @@ func (s *settling) addSilent(t *testing.T) {
 	if err != nil || status != 0 {
 		t.Fatalf("catalog apply: %v %s", err, out)
 	}
-	s.addModels(t, model{id: s.silent, upstream: "m", provider: "silent", more: everything})
+	s.mute = s.silent + "-mute"
+	s.addModels(t, model{id: s.silent, upstream: "m", provider: "silent", more: everything},
+		model{id: s.mute, upstream: "m", provider: "mute", more: everything})
+}
+
+// listenMutely accepts connections and leaves them alone. It returns the address.
+func (s *settling) listenMutely(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.muted = make(chan struct{}, 100)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close() // with the listener
+			s.muted <- struct{}{}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-ended
+	})
+	return l.Addr().String()
+}
+
+// leavesUnsent has clients of every style leave before there is a connection to the upstream.
+func (s *settling) leavesUnsent(t *testing.T, reason string) {
+	seen := "" // the last call that was found without its id
+	for _, p := range allProtocols() {
+		ctx, cancel := context.WithCancel(context.Background())
+		req, err := s.request(ctx, http.MethodPost, p.path, p.ask(s.mute, "hello", `"stream":true`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if resp, err := client.Do(req); err == nil {
+				_ = resp.Body.Close()
+			}
+		}()
+		<-s.muted
+		cancel()
+		<-done
+		seen = s.latest(t, reason, seen)
+		s.check(t, reason, p.style, seen, nil)
+	}
 }
 
 // leaves has clients of every style leave streams: once the upstream has the call, or once they have read a text.
 func (s *settling) leaves(t *testing.T, reason, prompt, after, mark string) {
+	seen := "" // the last call that was found without its id
 	for _, p := range allProtocols() {
 		ctx, cancel := context.WithCancel(context.Background())
 		req, err := s.request(ctx, http.MethodPost, p.path, p.ask(s.patient, prompt, `"stream":true`, p.wantsUsage()))
@@ -142,7 +203,8 @@ func (s *settling) leaves(t *testing.T, reason, prompt, after, mark string) {
 			until(t, "the upstream has the call", func() bool { return strings.Contains(s.received(t, mark), mark) })
 			cancel()
 			<-done
-			s.check(t, reason, p.style, s.latest(t, reason), nil)
+			seen = s.latest(t, reason, seen)
+			s.check(t, reason, p.style, seen, nil)
 			s.simulator(t, http.MethodDelete, "/_control/requests", "")
 			continue
 		}

@@ -52,8 +52,9 @@ type settling struct {
 	table                      map[string]rule
 	db                         *sqlx.DB
 	patient, impatient, silent string // models at 1 and 2 dollars a million tokens
+	mute                       string // one whose upstream accepts connections and says nothing on them
+	muted                      chan struct{}
 	recovers                   string // and one whose first provider cuts every answer
-	looked                     string // the last call that was found without its id
 }
 
 // Prices of the models, in nano-dollars a token.
@@ -192,7 +193,7 @@ func (s *settling) priced(t *testing.T, what string, rule rule, r settledCall) {
 	switch rule.Charge {
 	case "nothing":
 		right = right && r.Cost == 0 && r.Overrun == 0
-	case "usage", "delivered":
+	case "usage", "delivered", "received":
 		right = right && r.Cost == price && r.Cost > 0 && r.Overrun == 0
 	case "reserve":
 		right = right && r.Cost == r.Reserved && r.Overrun > 0 && r.Cost+r.Overrun == price
@@ -214,15 +215,13 @@ func (s *settling) unknown(t *testing.T, id string) {
 }
 
 // latest waits for a call of the customer with a reason that was not looked at before, whose client never learnt its id.
-func (s *settling) latest(t *testing.T, reason string) (id string) {
+func (s *settling) latest(t *testing.T, reason, seen string) (id string) {
 	t.Helper()
-	seen := &s.looked
 	until(t, "a record with "+reason, func() bool {
 		err := s.db.Get(&id, `select request_id from usage_records where account_id = $1 and reason = $2 and request_id > $3
-			order by request_id limit 1`, s.accountID, reason, *seen)
+			order by request_id limit 1`, s.accountID, reason, seen)
 		return err == nil
 	})
-	*seen = id
 	return id
 }
 
