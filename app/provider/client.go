@@ -203,10 +203,10 @@ func (c *Client) send(ctx context.Context, t *target, p *Payload, extra http.Hea
 	if err != nil {
 		return nil, NewFault(ClassSetup, err)
 	}
-	resp, err := t.roundTrip(ctx, &http.Request{
+	resp, err := t.roundTrip(ctx, &http.Request{ //nolint:bodyclose // the answer closes it
 		Method: http.MethodPost, URL: t.url, Host: t.url.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Body: body, GetBody: p.open, ContentLength: int64(len(p.Data)),
-	}) //nolint:bodyclose // the answer closes it
+	})
 	if err != nil {
 		return nil, FaultOf(ctx, err)
 	}
