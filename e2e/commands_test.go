@@ -76,7 +76,7 @@ func TestAPICatalogCommands(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	write(strings.Replace(text, "    timeout: 20m\n", "    timeout: 20m\n    timeouts: {total: 40m}\n", 1))
+	write(strings.Replace(text, "    timeout: 20m0s\n", "    timeout: 20m0s\n    timeouts: {total: 40m}\n", 1))
 	for _, command := range []string{"check", "apply"} {
 		if out, status := run(t, env, "catalog", command, file); status != 0 || !strings.Contains(out, "warning: ") || !strings.Contains(out, "the timeouts.total of the model is 40m0s") {
 			t.Errorf("catalog %s, status %d: %s", command, status, out)
