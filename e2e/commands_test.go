@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -76,7 +77,7 @@ func TestAPICatalogCommands(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	write(strings.Replace(text, "    timeout: 20m\n", "    timeout: 20m\n    timeouts: {total: 40m}\n", 1))
+	write(regexp.MustCompile(`(?m)^( +)timeout: 20m0s$`).ReplaceAllString(text, "${1}timeout: 20m0s\n${1}timeouts: {total: 40m}"))
 	for _, command := range []string{"check", "apply"} {
 		if out, status := run(t, env, "catalog", command, file); status != 0 || !strings.Contains(out, "warning: ") || !strings.Contains(out, "the timeouts.total of the model is 40m0s") {
 			t.Errorf("catalog %s, status %d: %s", command, status, out)

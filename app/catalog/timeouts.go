@@ -8,8 +8,10 @@ import (
 
 // The bound on the time without content where a file names none.
 const (
-	contentFactor     = 5               // times the wait for the next sign of life
-	contentDefaultMax = 5 * time.Minute // models that hide their reasoning are silent for minutes; half of totalDefault is left for another route
+	contentFactor = 5 // times the wait for the next sign of life
+
+	// Models that hide their reasoning say nothing for minutes. Half of totalDefault is left for another route.
+	contentDefaultMax = 5 * time.Minute
 )
 
 // ContentMax is how long a stream may go on without content while its provider gives other signs of life, each within sign:

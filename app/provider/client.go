@@ -207,10 +207,10 @@ func (c *Client) send(ctx context.Context, t *target, p *Payload, extra http.Hea
 	if err != nil {
 		return nil, NewFault(ClassSetup, err)
 	}
-	resp, err := t.roundTrip(ctx, &http.Request{
+	resp, err := t.roundTrip(ctx, &http.Request{ //nolint:bodyclose // the answer closes it
 		Method: http.MethodPost, URL: t.url, Host: t.url.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Body: body, GetBody: s.reopen, ContentLength: int64(len(p.Data)),
-	}, &s.connection) //nolint:bodyclose // the answer closes it
+	}, &s.connection)
 	if err != nil {
 		f := FaultOf(ctx, err)
 		f.Sent = s.connection.written.Load()

@@ -9,13 +9,15 @@ const chatterPeriod = 20 * time.Millisecond
 var chatterFrames = map[string][]string{
 	"chat": {
 		": keep-alive\n\n",
-		`data: {"id":"chatcmpl-idle","object":"chat.completion.chunk","created":1,"model":"idle","choices":[{"index":0,"delta":{},"finish_reason":null}]}` + "\n\n",
-		`data: {"id":"chatcmpl-idle","object":"chat.completion.chunk","created":1,"model":"idle","choices":[{"index":0,"delta":{"content":""},"finish_reason":null}]}` + "\n\n",
+		`data: {"id":"chatcmpl-idle","object":"chat.completion.chunk","created":1,"model":"idle",` +
+			`"choices":[{"index":0,"delta":{},"finish_reason":null}]}` + "\n\n",
+		`data: {"id":"chatcmpl-idle","object":"chat.completion.chunk","created":1,"model":"idle",` +
+			`"choices":[{"index":0,"delta":{"content":""},"finish_reason":null}]}` + "\n\n",
 	},
 	"messages": {
 		"event: ping\ndata: {\"type\":\"ping\"}\n\n",
 		": keep-alive\n\n",
-		"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"\"}}\n\n",
+		"event: content_block_delta\n" + `data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""}}` + "\n\n",
 	},
 	"responses": {
 		": keep-alive\n\n", // the frames of this style are numbered, these are not

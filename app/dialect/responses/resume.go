@@ -107,8 +107,8 @@ func (s *seen) ofItem(event string, f *seenFrame) {
 	}
 }
 
-// Resume goes on in the open part, with the next part of a message, or with the next item. A thought goes on in its first paragraph only, since what this
-// side writes has no more.
+// Resume goes on in the open part, with the next part of a message, or with the next item. A thought goes on in its first
+// paragraph only, since what this side writes has no more.
 func (s *seen) Resume(open llm.PartKind, text string) (llm.StreamEncoder, bool) {
 	it := &s.item
 	between := open == 0 && it.kind == llm.Text && it.count > 0 // the parts of a message have ended, and it has not
