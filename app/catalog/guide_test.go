@@ -42,6 +42,9 @@ func wordy() Options {
 	return Options{
 		Now: func() time.Time { return time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC) }, Secrets: lookup, BaseURL: "https://gateway.example/",
 		Traits: func(s llm.Style) *llm.Traits { return traits[s] },
+		Extras: func(s llm.Style) []Extra {
+			return []Extra{{Field: "`tools[]` but for `own`, " + string(s), What: "a tool | of theirs", Fate: "left out"}}
+		},
 		Errors: func(s llm.Style, e *app.Error, id string) (int, []byte) {
 			status := 400 + int(e.Kind)
 			layout := map[llm.Style]string{
@@ -196,6 +199,28 @@ func TestTheGuideTellsWhatATranslationLoses(t *testing.T) {
 	}
 	if m, _ := defaultSnapshot(t).Model("quillon/folio-large"); strings.Contains(string(m.Markdown()), "All else is carried") {
 		t.Error("a guide that knows nothing of the styles promises something")
+	}
+}
+
+func TestTheDocumentsTellWhatIsNotOffered(t *testing.T) {
+	t.Parallel()
+	s := wordySnapshot(t)
+	m, _ := s.Model("meridian/atlas-small")
+	for _, style := range m.Served() {
+		row := "| `tools[]` but for `own`, " + string(style) + " | a tool \\| of theirs | left out |"
+		if text := string(m.Markdown()); !strings.Contains(text, "### What is not offered: "+string(style)) || !strings.Contains(text, row) {
+			t.Errorf("the guide does not say %q", row)
+		}
+		if field := "\"x-not-offered\":{\"`tools[]` but for `own`, " + string(style) + "\":\"left out\"}"; !strings.Contains(string(m.OpenAPI()), field) {
+			t.Errorf("the document for programs does not say %s", field)
+		}
+	}
+	for _, promise := range []string{"Voice and format", "Lets the model search", "kept by a provider", "The tier of the provider"} {
+		for _, m := range s.Models() {
+			if m.Kind != KindVideo && strings.Contains(string(m.Markdown()), promise) {
+				t.Errorf("the guide of %s promises %q", m.ID, promise)
+			}
+		}
 	}
 }
 

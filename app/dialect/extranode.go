@@ -146,11 +146,11 @@ func matchesAny(patterns []string, s []byte) bool {
 
 // matches reports whether a text has the form of a pattern, in which * is any text and # is digits.
 func matches(pattern string, s []byte) bool {
+	if string(s) == pattern {
+		return true
+	}
 	at := strings.IndexAny(pattern, "*#")
-	switch {
-	case at < 0:
-		return string(s) == pattern
-	case len(s) < at || string(s[:at]) != pattern[:at]:
+	if at < 0 || len(s) < at || string(s[:at]) != pattern[:at] {
 		return false
 	}
 	rest, s := pattern[at+1:], s[at:]

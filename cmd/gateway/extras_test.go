@@ -1,0 +1,27 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"umg/app/llm"
+)
+
+func TestTheGuidesNameEveryExtraOnce(t *testing.T) {
+	t.Parallel()
+	for _, style := range llm.Styles() {
+		seen := map[string]bool{}
+		for _, row := range extrasOf(style) {
+			if !strings.HasPrefix(row.Field, "`") || row.What == "" || row.Fate == "" {
+				t.Errorf("%s: %+v", style, row)
+			}
+			if seen[row.Field] {
+				t.Errorf("%s: %s comes twice", style, row.Field)
+			}
+			seen[row.Field] = true
+		}
+		if len(seen) == 0 {
+			t.Errorf("%s: no row", style)
+		}
+	}
+}
