@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"net/http"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -123,6 +124,71 @@ func TestFaultJournalDiesAndTheReplicaLeaves(t *testing.T) {
 	again := c.replicaOn(t, data)
 	again.stopAtEnd(t)
 	shown += nanos(t, string(decodeCompletion(t, again.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: as before"))).Usage.Cost))
+	if after := c.balanceOf(t, c.accountID); before.Posted-after.Posted != shown {
+		t.Errorf("%d shown, %d gone", shown, before.Posted-after.Posted)
+	}
+	c.books(t)
+}
+
+// TestFaultTwoReplicasWithOneFolder runs two processes on copies of one folder, so with one replica id. Whose journal lacks what
+// the other has applied refuses every call, says so at /readyz, and leaves the other to its work.
+func TestFaultTwoReplicasWithOneFolder(t *testing.T) {
+	t.Parallel()
+	g := running(t)
+	mine := once("test/one-folder") // which has no limits
+	g.addModels(t, model{id: mine, upstream: "sim", provider: "meridian"})
+	c := g.newCustomer(t, "one-folder")
+	before := c.balanceOf(t, c.accountID)
+	data := dataDir(t)
+	first := c.replicaOn(t, data)
+	shown := nanos(t, string(decodeCompletion(t, first.call(t, "POST", "/v1/chat/completions", ask(mine, "echo: one"))).Usage.Cost))
+	if err := first.stop(); err != nil {
+		t.Fatal(err)
+	}
+	copied := dataDir(t)
+	if out, err := exec.Command("cp", "-a", data+"/.", copied).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	both := []production{c.replicaOn(t, data), c.replicaOn(t, copied)}
+	for _, p := range both {
+		p.stopAtEnd(t)
+	}
+	unready := -1
+	for deadline := time.Now().Add(callTimeMax); unready < 0; time.Sleep(50 * time.Millisecond) {
+		for i, p := range both {
+			a := p.call(t, "POST", "/v1/chat/completions", ask(mine, "echo: which"), "X-Error-Status", "standard")
+			switch a.status {
+			case http.StatusOK:
+				shown += nanos(t, string(decodeCompletion(t, a).Usage.Cost))
+			case http.StatusServiceUnavailable:
+			default:
+				t.Fatalf("%d %s", a.status, a.body)
+			}
+			if r := p.ask(t, "/readyz"); r.status == http.StatusServiceUnavailable && strings.Contains(r.body, "could not begin a new run") {
+				unready = i
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("both are ready\n%s\n%s", both[0].log, both[1].log)
+		}
+	}
+	answered, refused := 0, 0
+	for range 40 {
+		a := both[1-unready].call(t, "POST", "/v1/chat/completions", ask(mine, "echo: the other"), "X-Error-Status", "standard")
+		switch a.status {
+		case http.StatusOK:
+			answered++
+			shown += nanos(t, string(decodeCompletion(t, a).Usage.Cost))
+		case http.StatusServiceUnavailable:
+			refused++
+		default:
+			t.Fatalf("%d %s", a.status, a.body)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if t.Logf("%d answered, %d refused", answered, refused); refused > 2 {
+		t.Errorf("the replica that owns the journal refused %d of %d calls", refused, answered+refused)
+	}
 	if after := c.balanceOf(t, c.accountID); before.Posted-after.Posted != shown {
 		t.Errorf("%d shown, %d gone", shown, before.Posted-after.Posted)
 	}
