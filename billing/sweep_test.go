@@ -2,11 +2,13 @@ package billing_test
 
 import (
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"umg/app"
+	"umg/app/postgres"
 	"umg/billing"
 )
 
@@ -79,4 +81,39 @@ func TestASweepGoesOnAfterWhatFails(t *testing.T) {
 	h.balance(bad, 0, 0)
 	h.owes(badDebt, 0, false)
 	h.books()
+}
+
+// TestAWrongClockOfAReplicaTakesNothingBack sets the clock of a replica 500 days ahead: records that are kept for 400 days stay,
+// and so does credit that has not expired by the time of the database.
+func TestAWrongClockOfAReplicaTakesNothingBack(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	soon := time.Now().Add(time.Hour)
+	account := h.account(0)
+	h.grant(billing.Grant{AccountID: account, Kind: billing.Trial, Amount: 100, ExpiresAt: &soon, Source: "trial"})
+	months := func() (names string) {
+		t.Helper()
+		if err := h.db.GetContext(h.ctx, &names, `
+			select string_agg(inhrelid::regclass::text, ' ' order by inhrelid::regclass::text) from pg_inherits where inhparent = 'usage_records'::regclass`); err != nil {
+			t.Fatal(err)
+		}
+		return names
+	}
+	if err := h.ledger.Upkeep(h.ctx); err != nil {
+		t.Fatal(err)
+	}
+	before := months()
+	log := slog.New(slog.DiscardHandler)
+	clock, err := postgres.NewClock(h.ctx, h.db, func() time.Time { return time.Now().AddDate(0, 0, 500) }, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replica := billing.NewLedger(h.db, billing.Options{Now: clock.Now, IDs: h.ids, Log: log})
+	if err := errors.Join(replica.Upkeep(h.ctx), replica.Sweep(h.ctx)); err != nil {
+		t.Fatal(err)
+	}
+	if after := months(); after != before {
+		t.Errorf("the months of records are %s, but were %s", after, before)
+	}
+	h.balance(account, 100, 0)
 }

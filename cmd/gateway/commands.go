@@ -19,6 +19,7 @@ import (
 	"umg/app"
 	"umg/app/account"
 	"umg/app/catalog"
+	"umg/app/postgres"
 	"umg/app/simulator"
 	"umg/billing"
 )
@@ -302,10 +303,14 @@ func withServices(
 	ctx context.Context, flags storeFlags, log *slog.Logger, work func(*store, *account.Service, *billing.Ledger) error,
 ) error {
 	return withStore(ctx, flags, log, func(s *store) error {
-		ids := app.IDs{Now: time.Now, Random: rand.Reader}
-		ledger := billing.NewLedger(s.db, billing.Options{Now: time.Now, IDs: ids, Log: log})
+		clock, err := postgres.NewClock(ctx, s.db, time.Now, log)
+		if err != nil {
+			return err
+		}
+		ids := app.IDs{Now: clock.Now, Random: rand.Reader}
+		ledger := billing.NewLedger(s.db, billing.Options{Now: clock.Now, IDs: ids, Log: log})
 		return work(s, account.New(s.db, ledger, account.Options{
-			Now: time.Now, IDs: ids, Random: rand.Reader, Log: log,
+			Now: clock.Now, IDs: ids, Random: rand.Reader, Log: log,
 		}), ledger)
 	})
 }

@@ -61,7 +61,7 @@ func (f *moneyFlags) check() error {
 // openMoney puts the rooms of money together: the books, the till in front of them, mail and payments.
 func (h *house) openMoney(ctx context.Context, ids app.IDs, key [secretKeyBytes]byte) error {
 	h.ledger = billing.NewLedger(h.store.db, billing.Options{
-		Now: time.Now, IDs: ids, Log: h.log, RecordsKept: h.cfg.RecordsKept,
+		Now: h.clock.Now, IDs: ids, Log: h.log, RecordsKept: h.cfg.RecordsKept,
 	})
 	if err := h.openTill(ctx, ids); err != nil {
 		return err
@@ -75,13 +75,13 @@ func (h *house) openMoney(ctx context.Context, ids app.IDs, key [secretKeyBytes]
 			return err
 		}
 	}
-	h.mail, err = mail.New(h.store.db, mail.Options{Key: key, SMTP: server, From: h.cfg.MailFrom, Now: time.Now, IDs: ids, Log: h.log})
+	h.mail, err = mail.New(h.store.db, mail.Options{Key: key, SMTP: server, From: h.cfg.MailFrom, Now: h.clock.Now, IDs: ids, Log: h.log})
 	if err != nil {
 		return err
 	}
 	h.payments, err = stripe.New(h.store.db, stripe.Options{
 		Key: h.cfg.StripeKey, WebhookSecret: h.cfg.StripeWebhookSecret, APIBase: h.cfg.StripeURL, BaseURL: h.cfg.BaseURL,
-		Ledger: h.ledger, Mail: h.mail, Now: time.Now, IDs: ids, Log: h.log,
+		Ledger: h.ledger, Mail: h.mail, Now: h.clock.Now, IDs: ids, Log: h.log,
 	})
 	return err
 }

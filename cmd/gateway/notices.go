@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"log/slog"
-	"time"
 
 	"umg/app/account"
 	"umg/app/mail"
@@ -37,6 +36,6 @@ func (h *house) tellOfEndpoint(ctx context.Context, q postgres.Queryer, n webhoo
 // priceNotices writes to those whose models change in price.
 func (h *house) priceNotices() *pricenotice.Service {
 	return pricenotice.New(h.store.db, pricenotice.Options{
-		Catalog: h.catalog.Snapshot, Accounts: h.accounts, Mail: h.mail, Now: time.Now, BaseURL: h.cfg.BaseURL, Log: h.log,
+		Catalog: h.catalog.Snapshot, Accounts: h.accounts, Mail: h.mail, Now: h.clock.Now, BaseURL: h.cfg.BaseURL, Log: h.log,
 	})
 }

@@ -65,6 +65,7 @@ type house struct {
 	cfg       Config
 	log       *slog.Logger
 	store     *store
+	clock     *postgres.Clock
 	traces    *traces // nil where nobody wants them
 	ledger    *billing.Ledger
 	journal   *journal.Log // nil where settlements are kept in the database
@@ -131,6 +132,9 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 	if err = migrate(ctx, h.store); err != nil {
 		return h, err
 	}
+	if h.clock, err = postgres.NewClock(ctx, h.store.db, time.Now, log); err != nil {
+		return h, err
+	}
 	key, err := acceptedKey(ctx, h.store.db, cfg.SecretKey, cfg.Data)
 	if err != nil {
 		return h, err
@@ -138,15 +142,15 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 	if err = h.listen(ctx); err != nil {
 		return h, err
 	}
-	ids := app.IDs{Now: time.Now, Random: rand.Reader}
+	ids := app.IDs{Now: h.clock.Now, Random: rand.Reader}
 	if err = h.openMoney(ctx, ids, key); err != nil {
 		return h, err
 	}
 	trial := h.openAccounts(ids, key)
-	h.history = audit.New(h.store.db, time.Now, ids)
-	h.keys = account.NewKeyRing(h.store.db, account.KeyRingOptions{Now: time.Now, Log: log})
+	h.history = audit.New(h.store.db, h.clock.Now, ids)
+	h.keys = account.NewKeyRing(h.store.db, account.KeyRingOptions{Now: h.clock.Now, Log: log})
 	h.catalog, err = catalog.Open(ctx, h.store.db, catalog.Options{
-		Now: time.Now, Secrets: secrets, Log: log, Replica: h.replica, BaseURL: h.cfg.BaseURL, Traits: dialect.Traits, Extras: extrasOf,
+		Now: h.clock.Now, Secrets: secrets, Log: log, Replica: h.replica, BaseURL: h.cfg.BaseURL, Traits: dialect.Traits, Extras: extrasOf,
 		Errors: dialect.Error,
 	})
 	if err != nil {
@@ -205,7 +209,7 @@ func (h *house) openAccounts(ids app.IDs, key [secretKeyBytes]byte) account.Tria
 		NetworkDayMax: h.cfg.trialsMax, DomainDayMax: h.cfg.trialsMax,
 	}
 	o := account.Options{
-		Now: time.Now, IDs: ids, Random: rand.Reader, Log: h.log, Trial: trial, SignUpsMax: h.cfg.signUpsMax, BaseURL: h.cfg.BaseURL, Key: key,
+		Now: h.clock.Now, IDs: ids, Random: rand.Reader, Log: h.log, Trial: trial, SignUpsMax: h.cfg.signUpsMax, BaseURL: h.cfg.BaseURL, Key: key,
 	}
 	if h.cfg.mails() {
 		o.Mail = h.mail
@@ -224,7 +228,7 @@ func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes
 		return fmt.Errorf("--storage: %w", err)
 	}
 	h.webhooks, err = webhook.New(h.store.db, webhook.Options{
-		Egress: h.egress, Now: time.Now, IDs: ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: h.log, Key: key,
+		Egress: h.egress, Now: h.clock.Now, IDs: ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: h.log, Key: key,
 		Notify: h.tellOfEndpoint,
 	})
 	if err != nil {
@@ -234,17 +238,17 @@ func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes
 	if !pictures.Available() {
 		h.log.Warn("there is no ffmpeg, so videos whose provider makes no thumbnail or spritesheet have none; see --ffmpeg")
 	}
-	h.repeats = idempotency.New(h.store.db, idempotency.Options{Now: time.Now, Log: h.log})
-	h.content = content.New(h.store.db, content.Options{Audit: h.history, Now: time.Now, Log: h.log})
-	h.prompts = prompt.New(h.store.db, prompt.Options{Audit: h.history, Now: time.Now, IDs: ids, Random: rand.Reader})
+	h.repeats = idempotency.New(h.store.db, idempotency.Options{Now: h.clock.Now, Log: h.log})
+	h.content = content.New(h.store.db, content.Options{Audit: h.history, Now: h.clock.Now, Log: h.log})
+	h.prompts = prompt.New(h.store.db, prompt.Options{Audit: h.history, Now: h.clock.Now, IDs: ids, Random: rand.Reader})
 	h.assets = asset.New(h.store.db, asset.Options{
-		Egress: h.egress, Snapshot: h.catalog.Snapshot, Upstreams: material.New(h.providers), Now: time.Now, IDs: ids, Log: h.log,
+		Egress: h.egress, Snapshot: h.catalog.Snapshot, Upstreams: material.New(h.providers), Now: h.clock.Now, IDs: ids, Log: h.log,
 		Jitter: mathrand.Int64N, Waits: h.cfg.assetWaits,
 	})
 	h.videos = video.New(h.store.db, video.Options{
 		Ledger: h.ledger, Snapshot: h.catalog.Snapshot, Limits: h.limits, Health: h.health,
 		Upstreams: render.New(h.providers, h.files), Store: h.blobs, Stills: pictures, Events: h.webhooks, Egress: h.egress,
-		Assets: h.assets, Now: time.Now, IDs: ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: h.log,
+		Assets: h.assets, Now: h.clock.Now, IDs: ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: h.log,
 		Tracer: h.traces.tracer(), BaseURL: h.cfg.BaseURL, Retention: h.cfg.VideoRetention, Waits: h.cfg.videoWaits,
 	})
 	return nil
@@ -275,7 +279,7 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 	})
 	proxies := h.cfg.proxies()
 	sessions := account.NewSessionStore(h.store.db, account.SessionOptions{
-		Key: key, Now: time.Now, IDs: ids, Random: rand.Reader, Insecure: !h.cfg.secureCookies(), ClientIP: server.ClientIP(proxies),
+		Key: key, Now: h.clock.Now, IDs: ids, Random: rand.Reader, Insecure: !h.cfg.secureCookies(), ClientIP: server.ClientIP(proxies),
 	})
 	var outbox *mail.Service
 	if h.cfg.outbox && h.cfg.SMTP == "" {
@@ -293,8 +297,8 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 			Payments: h.payments, Booked: h.till.Booked, IDs: ids, Now: time.Now,
 			BaseURL: h.cfg.BaseURL, Prompts: h.prompts, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health,
 			Pulse: h.pulse, Arrivals: h.arrivals, Content: h.content,
-			Desk:  operator.New(h.store.db, operator.Options{Ledger: h.ledger, Now: time.Now, IDs: ids}),
-			Saved: saved.New(h.store.db, time.Now), Notices: notice.New(h.store.db, time.Now),
+			Desk:  operator.New(h.store.db, operator.Options{Ledger: h.ledger, Now: h.clock.Now, IDs: ids}),
+			Saved: saved.New(h.store.db, h.clock.Now), Notices: notice.New(h.store.db, h.clock.Now),
 			MetricsURL: "http://" + h.ops.Addr().String() + "/metrics", Mail: h.mail, Settling: h.settling,
 		}),
 		Tables: h.upstreamTables(), Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
@@ -356,7 +360,7 @@ func (h *house) run(ctx context.Context) error {
 		func(ctx context.Context) error { return h.keys.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.catalog.Run(ctx, h.store.dsn) },
 		func(ctx context.Context) error { return h.health.Run(ctx, h.store.dsn) },
-		h.store.keep,
+		h.store.keep, h.clock.Run,
 	}
 	if h.payments.Enabled() {
 		duties = append(duties, h.payments.Run)

@@ -1,0 +1,75 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"umg/app"
+)
+
+const (
+	clockEvery    = 10 * time.Second // between two measurements
+	clockAskMax   = time.Second      // for one; half of it is how far a measurement may be off
+	differenceMax = time.Second      // a smaller difference of the clocks is left alone
+)
+
+// Clock tells the time of the database, so that a replica whose own clock is wrong does not drop records that are young,
+// take credit back that has not expired, or take over work that others still do. As long as the clocks agree to a second
+// it is the replica's own clock.
+type Clock struct {
+	db     *sqlx.DB
+	local  app.Clock
+	log    *slog.Logger
+	offset atomic.Int64 // nanoseconds from the local time to the database's
+}
+
+// NewClock measures the time of the database against a local clock. Run keeps it right.
+func NewClock(ctx context.Context, db *sqlx.DB, local app.Clock, log *slog.Logger) (*Clock, error) {
+	c := &Clock{db: db, local: local, log: log}
+	return c, c.measure(ctx)
+}
+
+// Now is the time of the database.
+func (c *Clock) Now() time.Time { return c.local().Add(time.Duration(c.offset.Load())) }
+
+// Run measures again and again until ctx ends. While the database is away the last measurement stands.
+func (c *Clock) Run(ctx context.Context) error {
+	tick := time.NewTicker(clockEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			_ = c.measure(ctx)
+		}
+	}
+}
+
+func (c *Clock) measure(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, statementMax)
+	defer cancel()
+	var there time.Time
+	before := c.local()
+	if err := c.db.GetContext(ctx, &there, `select clock_timestamp()`); err != nil {
+		return fmt.Errorf("postgres: read the time: %w", err)
+	}
+	took := c.local().Sub(before)
+	if took > clockAskMax {
+		return nil // too slow to tell
+	}
+	offset := there.Sub(before.Add(took / 2))
+	if offset.Abs() <= differenceMax {
+		offset = 0
+	}
+	was := time.Duration(c.offset.Swap(int64(offset)))
+	if (offset - was).Abs() > differenceMax {
+		c.log.Warn("clock: time of this machine and of the database differ, the database's is used", "offset_ms", offset.Milliseconds())
+	}
+	return nil
+}
