@@ -139,6 +139,9 @@ type lease struct {
 	exact                              bool    // nothing may stay here without need
 	recalled                           bool    // somebody else needs what is free
 	gone                               bool    // it was forgotten; look it up again
+
+	// fundedUntil is how long the purse counts as having credit because a call got some. Zero means that it does not.
+	fundedUntil time.Duration
 }
 
 // flight is one step at the books. It is closed when its outcome is in the lease.
@@ -162,6 +165,7 @@ func (l *lease) reserve(now time.Duration, amount app.Amount) bool {
 	if ok {
 		l.reserved += amount
 		l.used = now
+		l.fundedUntil = now + fundedFor
 	}
 	l.mu.Unlock()
 	return ok
