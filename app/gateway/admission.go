@@ -15,11 +15,11 @@ type Work int
 
 // The kinds of work.
 const (
-	TextWork   Work = iota // a call of a text model
-	VideoWork              // a call of a video model
+	ChangeWork Work = iota // it changes what an account has, and is no call
+	ReadWork               // it changes nothing
 	CheckWork              // a dry run or a count of tokens: it reads a body and charges nothing
-	ReadWork               // a request that changes nothing
-	ChangeWork             // any other request
+	TextWork               // a call of a text model
+	VideoWork              // a call of a video model
 )
 
 // Rates are what an account with the usual limits may send in a minute, besides its calls. Numbers of zero are no limit.
