@@ -23,7 +23,7 @@ func (x *call) work() gateway.Work {
 	case x.route.Method == http.MethodGet:
 		return gateway.ReadWork
 	case w == gateway.TextWork || w == gateway.VideoWork:
-		if dry, err := x.dryRun(); dry && err == nil {
+		if dry, err := x.dryRun(); dry || err != nil {
 			return gateway.CheckWork
 		}
 	}

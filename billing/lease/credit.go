@@ -27,12 +27,7 @@ func (t *Till) CheckCredit(ctx context.Context, r billing.HoldRequest) error {
 	if err := t.pursue(ctx, &g); err != nil {
 		return err
 	}
-	// The credit stays in the leases for the call that follows. What is not used goes back with the next look at all leases.
-	for _, l := range [...]*lease{g.c.account, g.c.budget} {
-		if l != nil {
-			l.release(t.mono(), g.c.amount, 0, 0)
-		}
-	}
+	t.letGo(g.c)
 	return nil
 }
 
