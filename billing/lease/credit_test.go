@@ -1,80 +1,116 @@
 package lease
 
 import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"umg/app"
 	"umg/billing"
 )
+
+// lookingTill is a till that counts how often it looks at a balance.
+func lookingTill(s *shop) (till *Till, looks *atomic.Int64, away *atomic.Bool) {
+	s.Helper()
+	looks, away = &atomic.Int64{}, &atomic.Bool{}
+	till, err := New(Options{
+		Bank: s.bank, Registry: s.bank, ReplicaID: "one", Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Balance: func(ctx context.Context, account string) (billing.Balance, error) {
+			looks.Add(1)
+			if away.Load() {
+				return billing.Balance{}, app.ErrStore(errors.New("away"))
+			}
+			return s.ledger.Balance(ctx, account)
+		},
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := till.Recover(s.Context()); err != nil {
+		s.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- till.Run(ctx) }()
+	s.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			s.Error(err)
+		}
+	})
+	return till, looks, away
+}
 
 // TestCreditIsCheckedInMemoryForFundedAccounts checks credit as it is done before the body of a call is read.
 func TestCreditIsCheckedInMemoryForFundedAccounts(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.account("acc_rich", app.Dollar)
-	s.account("acc_poor", 100)
-	if err := s.ledger.OpenBudget(t.Context(), s.db, billing.Budget{
-		KeyID: "key_small", AccountID: "acc_rich", Limit: 50, Period: billing.InTotal,
-	}); err != nil {
+	s.account("acc_poor", 999)
+	till, looks, away := lookingTill(s)
+	check := func(account string) error {
+		return till.CheckCredit(t.Context(), billing.HoldRequest{ID: "req_1", AccountID: account, Want: 1000, Min: 1000})
+	}
+	if err := check("acc_rich"); err != nil || looks.Load() != 1 {
+		t.Fatalf("an account that was not seen yet: %v after %d looks", err, looks.Load())
+	}
+	if b := s.balance("acc_rich"); b.Held != 0 {
+		t.Errorf("the check reserves: %+v", b)
+	}
+	h, err := till.Hold(t.Context(), billing.HoldRequest{ID: "req_1", AccountID: "acc_rich", Want: 1000})
+	if err != nil {
 		t.Fatal(err)
 	}
-	till, end := s.open("one", true)
-	ask := func(account, budget string) error {
-		return till.CheckCredit(t.Context(), billing.HoldRequest{ID: "req_1", AccountID: account, BudgetID: budget, Want: 1000, Min: 1000})
-	}
-	if err := ask("acc_rich", ""); err != nil {
-		t.Fatalf("an account with credit: %v", err)
-	}
-	asked := till.Stats().Takes
 	for range 100 {
-		if err := ask("acc_rich", ""); err != nil {
+		if err := check("acc_rich"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if takes := till.Stats().Takes - asked; takes > 0 {
-		t.Errorf("the books were asked %d times about an account that is known to have credit", takes)
+	if n := looks.Load(); n != 1 {
+		t.Errorf("the books were asked %d times about an account that has credit in its lease", n-1)
 	}
 	for range 2 {
-		if err := ask("acc_poor", ""); app.KindOf(err) != app.Unfunded {
+		if err := check("acc_poor"); app.KindOf(err) != app.Unfunded {
 			t.Errorf("an account without enough credit: %v", err)
 		}
-		if err := ask("acc_rich", "key_small"); app.KindOf(err) != app.Unfunded {
-			t.Errorf("a key without enough budget: %v", err)
-		}
 	}
-	if stats := till.Stats(); stats.Running != 0 || stats.Reserved != 0 {
-		t.Errorf("after the checks %d calls run and %d are reserved", stats.Running, stats.Reserved)
+	away.Store(true)
+	if err := check("acc_poor"); err != nil {
+		t.Errorf("while the books are away: %v", err)
 	}
-	end()
-	if b := s.balance("acc_rich"); b != (billing.Balance{Posted: app.Dollar}) {
-		t.Errorf("the account has %+v", b)
+	if n := till.Stats().RefusedUnfunded; n != 2 {
+		t.Errorf("%d refusals are counted", n)
 	}
-	s.books()
+	if err := till.Settle(t.Context(), h, settlementOf("req_1", 0)); err != nil {
+		t.Fatal(err)
+	}
 }
 
-// TestCreditThatIsUsedUpIsNotTakenForGranted uses all credit up: the next check asks the books.
-func TestCreditThatIsUsedUpIsNotTakenForGranted(t *testing.T) {
+// TestCreditThatRunningCallsHoldIsCredit holds all of an account's credit, then spends it.
+func TestCreditThatRunningCallsHoldIsCredit(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.account("acc_1", 1000)
-	till, end := s.open("one", true)
-	defer end()
+	till, looks, _ := lookingTill(s)
 	r := billing.HoldRequest{ID: "req_1", AccountID: "acc_1", Want: 1000, Min: 1000}
 	h, err := till.Hold(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := till.CheckCredit(t.Context(), r); err != nil {
-		t.Errorf("while a call runs that may give credit back: %v", err)
+	r.ID = "req_2"
+	if _, err := till.Hold(t.Context(), r); app.KindOf(err) != app.Unfunded {
+		t.Fatalf("a second call beside it: %v", err)
+	}
+	if err := till.CheckCredit(t.Context(), r); err != nil || looks.Load() != 1 {
+		t.Errorf("while a call runs that may give credit back: %v after %d looks", err, looks.Load())
 	}
 	if err := till.Settle(t.Context(), h, settlementOf("req_1", 1000)); err != nil {
 		t.Fatal(err)
 	}
-	r.ID = "req_2"
-	if _, err := till.Hold(t.Context(), r); app.KindOf(err) != app.Unfunded {
-		t.Fatalf("a second call: %v", err)
-	}
 	if err := till.CheckCredit(t.Context(), r); app.KindOf(err) != app.Unfunded {
-		t.Errorf("an account whose last call was refused: %v", err)
+		t.Errorf("when it has spent all: %v", err)
 	}
 }
