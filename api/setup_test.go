@@ -94,7 +94,7 @@ type house struct {
 
 type plan struct {
 	api  api.Options
-	text gateway.Options // of which api.Gateway is made
+	text gateway.Options  // of which api.Gateway is made
 	keys *account.KeyRing // nil: on the house's own store
 	db   *sqlx.DB         // the house's own
 }
