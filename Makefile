@@ -56,6 +56,7 @@ soak: tools ## kill and flood the gateway longer than every change does (over an
 	@E2E_RACE=1 $(GO) test -tags soak ./e2e -run '^(TestFault|TestAPIOverspend|TestPayments)' -v -count=1 -parallel 6 -timeout 40m
 	@$(GO) test -race -tags soak ./billing/stripe -run '^TestAFlood' -v -count=1 -timeout 30m
 	@$(GO) test -tags soak ./e2e -run '^(TestSpeed|TestWalk|TestPages)' -v -count=1 -parallel 1 -timeout 20m
+	@$(GO) test -tags soak ./e2e -run '^TestHostile' -v -count=1 -parallel 1 -timeout 30m
 	@$(GO) test -tags soak ./e2e -run '^TestChaos' -v -count=1 -timeout 90m
 
 fmt: ## format Go and templ

@@ -48,6 +48,7 @@ type Access struct {
 	mode    account.ErrorMode
 	known   bool // whether the key, and with it the mode, is known
 	streams bool // whether the caller asked for a stream
+	unread  bool // the request was refused before that could be known
 	timing  gateway.Timing
 	tape    *content.Tape // of a call that has failed before anything was sent: the error is its answer
 	reading time.Duration // that the caller's body took to come

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,10 +31,8 @@ import (
 
 const (
 	bodyBytesMaxDefault = 32 << 20
+	countSuffix         = ".count" // of the operations that count tokens
 	writeStallMax       = 30 * time.Second
-	overloadRetry       = time.Second
-	skippedBytesMax     = 64 << 10             // of the body of a call that gets no place
-	skipMax             = 2 * time.Millisecond // for them to be there
 )
 
 // Options are what the machine's face is made of.
@@ -80,12 +77,11 @@ type API struct {
 	waiting  atomic.Int64 // requests for a usage record that is not written yet
 	repeats  *idempotency.Service
 	ids      app.IDs
-	uploads  atomic.Int64 // bytes of large bodies whose calls run
 	now      app.Clock
 	baseURL  string
 	bodyMax  int64
 	gate     *overload.Gate
-	buffers  sync.Pool
+	buffers  buffers
 
 	paths      map[string]bool   // of the routes
 	operations map[string]string // the paths that aliases may stand for
@@ -109,7 +105,7 @@ func New(o Options) *API {
 			a.operations[r.Operation] = r.Path
 		}
 	}
-	a.bodyMax, a.gate = o.BodyBytesMax, o.Gate
+	a.bodyMax, a.gate, a.buffers = o.BodyBytesMax, o.Gate, newBuffers()
 	if a.bodyMax <= 0 {
 		a.bodyMax = bodyBytesMaxDefault
 	}
@@ -131,6 +127,7 @@ type Route struct {
 	Right app.Rights
 	// Operation is what aliases in the catalog call the route; empty where none may stand for it.
 	Operation string
+	work      gateway.Work // that its requests want, dry runs and reads aside
 	serve     func(*API, *call) error
 }
 
@@ -154,8 +151,12 @@ func Routes() []Route {
 }
 
 func text(path string, family Family, style llm.Style, operation string, serve func(*API, *call) error) Route {
+	work := gateway.TextWork
+	if strings.HasSuffix(operation, countSuffix) {
+		work = gateway.CheckWork
+	}
 	return Route{
-		Method: http.MethodPost, Path: path, Right: app.CallText, Family: family, Style: style, Operation: operation, serve: serve,
+		Method: http.MethodPost, Path: path, Right: app.CallText, Family: family, Style: style, Operation: operation, work: work, serve: serve,
 	}
 }
 
@@ -187,7 +188,9 @@ type call struct {
 	key       account.Key
 	access    *Access
 	mediaType string // of a prepared body; JSON when empty
-	carried   int64  // bytes of a large body that are counted against all calls' memory
+	place     *overload.Place
+	admission *gateway.Admission // nil before it, and for open routes
+	bodyBytes int64              // that were read
 }
 
 // handle is the frame of every route: a place, key, route, error. What people look with, and what partners tell us, gets a
@@ -201,6 +204,7 @@ func (a *API) handle(r Route) echo.HandlerFunc {
 		a.stamp(x)
 		place, err := a.gate.Enter(vital)
 		defer place.Leave()
+		x.place = &place
 		if err != nil {
 			return a.turnAway(x, err)
 		}
@@ -214,6 +218,10 @@ func (a *API) handle(r Route) echo.HandlerFunc {
 			if err := x.key.Permit(r.Right); err != nil {
 				return a.WriteError(c, err)
 			}
+			if err := a.admit(x); err != nil {
+				return a.refuseUnread(x, err)
+			}
+			defer func() { x.admission.Release(x.bodyBytes) }()
 		}
 		if err := r.serve(a, x); err != nil {
 			return a.WriteError(c, err)
@@ -222,20 +230,10 @@ func (a *API) handle(r Route) echo.HandlerFunc {
 	}
 }
 
-// turnAway answers a call that gets no place. Nobody waits for its body: a small one that is there already is skipped, so
-// that the connection can be used again, and any other ends with it.
+// turnAway answers a call that gets no place.
 func (a *API) turnAway(x *call, err error) error {
-	r, h := x.Request(), x.Response().Header()
-	h["X-Should-Retry"] = []string{"true"}
-	if r.ContentLength != 0 && r.ProtoMajor == 1 {
-		until := a.now()
-		if r.ContentLength > 0 && r.ContentLength <= skippedBytesMax {
-			until = until.Add(skipMax)
-		} else {
-			h["Connection"] = []string{"close"}
-		}
-		_ = http.NewResponseController(x.Response().Writer).SetReadDeadline(until)
-	}
+	x.Response().Header()["X-Should-Retry"] = []string{"true"}
+	a.endBody(x)
 	return a.WriteError(x, err)
 }
 

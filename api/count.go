@@ -49,6 +49,7 @@ func (x *call) textCall(body []byte, taken func()) gateway.Call {
 		Taken:       taken,
 		Headers:     x.Request().Header,
 		Key:         x.keyLimits(),
+		Place:       x.slot(),
 		LimitFactor: x.key.LimitFactor,
 		Timing:      &x.access.timing,
 	}

@@ -103,7 +103,7 @@ func (a *API) WriteError(c echo.Context, err error) error {
 	}
 	body = withDoc(body, as.end, help)
 	contentType := jsonType
-	if x.family == ChatFamily && !alwaysTrue[e.Kind] && !alwaysTrueCodes[e.Code] && a.documented(c, x) {
+	if x.family == ChatFamily && !alwaysTrue[e.Kind] && !alwaysTrueCodes[e.Code] && !x.unread && a.documented(c, x) {
 		status = http.StatusOK
 		if x.streams {
 			contentType = eventStream

@@ -15,15 +15,13 @@ import (
 )
 
 const (
-	formPartsMax        = 64
-	formTextBytesMax    = 21 << 20 // of one field: an image as a data: URL
-	uploadBytesMax      = 20 << 20
-	uploadsBytesMax     = 512 << 20 // of all large bodies whose calls run at once
-	formDepthMax        = 3         // of names like metadata[a][b]
-	fileField           = "input_reference"
-	streamField         = "stream"
-	assetsField         = "asset_ids"
-	largeBodyBytesLeast = 1 << 20
+	formPartsMax     = 64
+	formTextBytesMax = 21 << 20 // of one field: an image as a data: URL
+	uploadBytesMax   = 20 << 20
+	formDepthMax     = 3 // of names like metadata[a][b]
+	fileField        = "input_reference"
+	streamField      = "stream"
+	assetsField      = "asset_ids"
 )
 
 // readVideo reads the body of a create or a remix, JSON or a form, and gives it one form: a JSON object, and the file.
@@ -37,11 +35,7 @@ func (a *API) readVideo(x *call) (video.Call, error) {
 		if err != nil {
 			return video.Call{}, err
 		}
-		defer a.release(body)
-		if err := a.carry(x, int64(body.Len())); err != nil {
-			return video.Call{}, err
-		}
-		return video.Call{Body: bytes.Clone(body.Bytes())}, nil
+		return video.Call{Body: body.Bytes()}, nil // the call keeps it, so its buffer is never used again
 	}
 	if params["boundary"] == "" {
 		return video.Call{}, badForm("The Content-Type multipart/form-data must name its boundary.")
@@ -49,30 +43,13 @@ func (a *API) readVideo(x *call) (video.Call, error) {
 	if err := plainBody(x.Request().Header); err != nil {
 		return video.Call{}, err
 	}
-	body, err := a.readAll(x)
+	body, err := a.readAll(x, FileTimeMax)
 	if err != nil {
 		return video.Call{}, err
 	}
-	defer a.release(body)
-	if err := a.carry(x, int64(body.Len())); err != nil {
-		return video.Call{}, err
-	}
+	defer a.buffers.put(body.Bytes()) // its bytes stay counted, for the copies that the parts are
 	return parseForm(multipart.NewReader(bytes.NewReader(body.Bytes()), params["boundary"]))
 }
-
-// carry counts a large body against what all calls may hold in memory, until the call ends and setDown gives it back.
-func (a *API) carry(x *call, size int64) error {
-	if size < largeBodyBytesLeast {
-		return nil
-	}
-	x.carried += size
-	if a.uploads.Add(size) > uploadsBytesMax {
-		return app.Errorf(app.Unavailable, "overloaded", "The service is taking too many uploads; try again shortly.").After(overloadRetry)
-	}
-	return nil
-}
-
-func (a *API) setDown(x *call) { a.uploads.Add(-x.carried) }
 
 func badForm(format string, args ...any) *app.Error {
 	return app.Errorf(app.Invalid, "invalid_body", format, args...)

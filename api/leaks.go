@@ -130,7 +130,7 @@ func (a *API) readReport(x *call) (body []byte, signed bool, err error) {
 		return nil, false, tooLarge(leakBytesMax)
 	}
 	r.Body = http.MaxBytesReader(nil, r.Body, leakBytesMax)
-	b, err := a.readAll(x)
+	b, err := a.readAll(x, jsonTimeMax)
 	if err != nil && app.KindOf(err) == app.TooLarge {
 		return nil, false, tooLarge(leakBytesMax)
 	}

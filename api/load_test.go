@@ -183,7 +183,7 @@ func TestMetricsOfCalls(t *testing.T) {
 // TestABodyThatStopsHalfwayIsGivenUp uses a clock by which the body's grace is almost over when it begins.
 func TestABodyThatStopsHalfwayIsGivenUp(t *testing.T) {
 	t.Parallel()
-	h := setup(t, func(p *plan) { p.api.Now = func() time.Time { return time.Now().Add(-29500 * time.Millisecond) } })
+	h := setup(t, func(p *plan) { p.api.Now = func() time.Time { return time.Now().Add(-4500 * time.Millisecond) } })
 	conn, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
 	must(t, err)
 	defer func() { _ = conn.Close() }()

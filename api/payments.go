@@ -25,7 +25,7 @@ func (a *API) receivePayment(x *call) error {
 		return tooLarge(paymentEventBytesMax)
 	}
 	r.Body = http.MaxBytesReader(nil, r.Body, paymentEventBytesMax)
-	b, err := a.readAll(x)
+	b, err := a.readAll(x, jsonTimeMax)
 	if err != nil && app.KindOf(err) == app.TooLarge {
 		return tooLarge(paymentEventBytesMax)
 	}

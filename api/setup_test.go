@@ -95,6 +95,7 @@ type house struct {
 
 type plan struct {
 	api  api.Options
+	text gateway.Options  // of which api.Gateway is made
 	keys *account.KeyRing // nil: on the house's own store
 	db   *sqlx.DB         // the house's own
 }
@@ -125,15 +126,16 @@ func build(t testing.TB, change ...func(*plan)) (*house, *server.Server) {
 	p := plan{db: h.db, keys: account.NewKeyRing(h.db, account.KeyRingOptions{Now: time.Now, Log: log})}
 	p.api = api.Options{
 		Catalog: catalogue, Now: time.Now, BaseURL: "https://gateway.example", Ledger: ledger,
-		Gateway: gateway.New(gateway.Options{
-			Till: openTill(t, h.db, ids), Balance: ledger.Balance, Snapshot: catalogue.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers,
-			Now: time.Now, Random: mathrand.IntN, RetryWait: time.Millisecond,
-		}),
+	}
+	till := openTill(t, h.db, ids, ledger)
+	p.text = gateway.Options{
+		Till: till, Credit: till.CheckCredit, Balance: ledger.Balance, Snapshot: catalogue.Snapshot,
+		Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers, Now: time.Now, Random: mathrand.IntN, RetryWait: time.Millisecond,
 	}
 	for _, f := range change {
 		f(&p)
 	}
-	p.api.Keys = p.keys
+	p.api.Keys, p.api.Gateway = p.keys, gateway.New(p.text)
 	return h, server.New(server.Options{
 		API: api.New(p.api), IDs: ids, Now: time.Now, Log: log, DrainTimeout: 100 * time.Millisecond, Ledger: ledger.Stats,
 	})

@@ -1,15 +1,10 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"maps"
 	"mime"
-	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -22,11 +17,7 @@ import (
 )
 
 const (
-	bodyGrace          = 30 * time.Second // a body may be slow for so long before its rate counts
-	bodyRateMin        = 1 << 10          // bytes per second, from then on
-	bodyStep           = 32 << 10         // progress after which the deadline of the body moves
-	bufferBytesKeepMax = 1 << 20          // larger buffers are left to the garbage collector
-	writeDeadlineStep  = 5 * time.Second  // deadlines are renewed no more often than this
+	writeDeadlineStep = 5 * time.Second // deadlines are renewed no more often than this
 )
 
 // generate serves one text call: it reads the body, hands it to the corridor, and lets the corridor write.
@@ -144,63 +135,11 @@ func (a *API) outlet(x *call) gateway.Sink {
 }
 
 // readBody reads a body of JSON.
-func (a *API) readBody(x *call) (*bytes.Buffer, error) {
+func (a *API) readBody(x *call) (*body, error) {
 	if err := jsonBody(x.Request().Header); err != nil {
 		return nil, err
 	}
-	return a.readAll(x)
-}
-
-// readAll takes the whole body into memory: the upstream must be handed an in-memory body, and no rule can be checked
-// on half of one.
-func (a *API) readAll(x *call) (*bytes.Buffer, error) {
-	r := x.Request()
-	if r.ContentLength > a.bodyMax {
-		return nil, tooLarge(a.bodyMax)
-	}
-	b, _ := a.buffers.Get().(*bytes.Buffer)
-	if b == nil {
-		b = &bytes.Buffer{}
-	}
-	if r.ContentLength > 0 {
-		b.Grow(int(r.ContentLength) + bytes.MinRead)
-	}
-	began := a.now()
-	_, err := b.ReadFrom(PaceBody(x.Response().Writer, r.Body, a.bodyMax, a.now))
-	x.access.reading += a.now().Sub(began)
-	if err == nil {
-		_ = r.Body.Close() // else the answer's head looks for more of it
-		return b, nil
-	}
-	a.release(b)
-	var large *http.MaxBytesError
-	var network *net.OpError
-	switch {
-	case errors.As(err, &large):
-		return nil, tooLarge(a.bodyMax)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		x.Response().Header().Set("Connection", "close")
-		return nil, app.Errorf(app.Invalid, "request_timeout",
-			"The body came slower than %d bytes per second. Send the request again.", bodyRateMin)
-	case errors.As(err, &network):
-		return nil, app.Errorf(app.Canceled, "client_left", "The connection closed before the body was complete.").Because(err)
-	default:
-		x.Response().Header().Set("Connection", "close")
-		return nil, app.Errorf(app.Invalid, "invalid_body",
-			"The body could not be read: its framing (Content-Length or chunks) is broken.").Because(err)
-	}
-}
-
-// release keeps a buffer for the next call. Nobody may hold the body any more.
-func (a *API) release(b *bytes.Buffer) {
-	if b.Cap() <= bufferBytesKeepMax {
-		b.Reset()
-		a.buffers.Put(b)
-	}
-}
-
-func tooLarge(limit int64) *app.Error {
-	return app.Errorf(app.TooLarge, "request_too_large", "The body is larger than %d bytes; send a smaller one.", limit)
+	return a.readAll(x, jsonTimeMax)
 }
 
 // jsonBody refuses bodies that are not plain JSON.
@@ -228,40 +167,6 @@ func isJSON(contentType string) bool {
 	t, params, err := mime.ParseMediaType(contentType)
 	charset, has := params["charset"]
 	return err == nil && t == "application/json" && (!has || strings.EqualFold(charset, "utf-8"))
-}
-
-// PaceBody bounds a request body in size and in time: a grace, and from then on a rate. Where it fails the connection
-// cannot be used again.
-func PaceBody(w http.ResponseWriter, body io.ReadCloser, bytesMax int64, now app.Clock) io.ReadCloser {
-	controller := http.NewResponseController(w)
-	return &pacedBody{
-		ReadCloser: http.MaxBytesReader(w, body, bytesMax), started: now(),
-		move: func(t time.Time) { _ = controller.SetReadDeadline(t) },
-	}
-}
-
-type pacedBody struct {
-	io.ReadCloser
-
-	started time.Time
-	read    int64
-	next    int64
-	move    func(time.Time)
-}
-
-// Read moves the read deadline on as bytes arrive, and takes it away at the end of the body: left behind, it would
-// later look like a client that leaves. After a failure it stays, as the server still tries to drain the connection.
-func (p *pacedBody) Read(b []byte) (int, error) {
-	if p.read >= p.next {
-		p.move(p.started.Add(bodyGrace + time.Duration(p.read/bodyRateMin)*time.Second))
-		p.next = p.read + bodyStep
-	}
-	n, err := p.ReadCloser.Read(b)
-	p.read += int64(n)
-	if errors.Is(err, io.EOF) {
-		p.move(time.Time{})
-	}
-	return n, err
 }
 
 // sink lets the corridor write to the client's socket.

@@ -19,7 +19,7 @@ func paced(t *testing.T, bytesMax int64, left time.Duration) (*httptest.Server, 
 	result := make(chan error, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now := func() time.Time { return time.Now().Add(left - bodyGrace) }
-		_, err := io.ReadAll(PaceBody(w, r.Body, bytesMax, now))
+		_, err := io.ReadAll(PaceBody(w, r.Body, bytesMax, jsonTimeMax, now))
 		result <- err
 		if err == nil && r.Context().Err() != nil {
 			t.Error("a deadline of the body outlived it and looks like a client that left")

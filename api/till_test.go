@@ -9,15 +9,16 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"umg/app"
+	"umg/billing"
 	"umg/billing/lease"
 )
 
 // openTill opens a till that keeps its journal in the database.
-func openTill(t testing.TB, db *sqlx.DB, ids app.IDs) *lease.Till {
+func openTill(t testing.TB, db *sqlx.DB, ids app.IDs, ledger *billing.Ledger) *lease.Till {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	bank := lease.OpenBank(db, time.Now, ids)
-	till, err := lease.New(lease.Options{Bank: bank, Registry: bank, ReplicaID: "test", Now: time.Now, Log: log})
+	till, err := lease.New(lease.Options{Bank: bank, Registry: bank, ReplicaID: "test", Now: time.Now, Log: log, Balance: ledger.Balance})
 	if err == nil {
 		err = till.Recover(t.Context())
 	}

@@ -34,21 +34,22 @@ var videoPaths = []string{"/v1/videos", "/v1/vendora/videos", "/videos"}
 // videoRoutes are all operations on videos, once for each spelling. The rows whose path lacks an id exist to say so.
 func videoRoutes() []Route {
 	var routes []Route
-	add := func(right app.Rights, method, path, operation string, serve func(*API, *call) error) {
+	add := func(right app.Rights, method, path, operation string, serve func(*API, *call) error) *Route {
 		routes = append(routes, Route{
 			Method: method, Path: path, Right: right, Family: OpenAIFamily, Operation: operation, serve: withVideos(serve),
 		})
+		return &routes[len(routes)-1]
 	}
 	for i, base := range videoPaths {
 		operation := ""
 		if i == 0 {
 			operation = videosOperation
 		}
-		add(app.MakeVideos, http.MethodPost, base, operation, (*API).createVideo)
+		add(app.MakeVideos, http.MethodPost, base, operation, (*API).createVideo).work = gateway.VideoWork
 		add(app.UseVideos, http.MethodGet, base, "", (*API).listVideos)
 		add(app.UseVideos, http.MethodGet, base+"/:id", "", (*API).getVideo)
 		add(app.UseVideos, http.MethodDelete, base+"/:id", "", (*API).deleteVideo)
-		add(app.MakeVideos, http.MethodPost, base+"/:id/remix", "", (*API).remixVideo)
+		add(app.MakeVideos, http.MethodPost, base+"/:id/remix", "", (*API).remixVideo).work = gateway.VideoWork
 		add(app.UseVideos, http.MethodGet, base+"/:id/content", "", (*API).getContent)
 		add(app.UseVideos, http.MethodGet, base+"/", "", (*API).missingVideo)
 		add(app.UseVideos, http.MethodDelete, base+"/", "", (*API).missingVideo)
@@ -96,7 +97,6 @@ func (a *API) unservedVideo(*call) error {
 
 // createVideo serves POST /v1/videos: JSON or a form.
 func (a *API) createVideo(x *call) error {
-	defer a.setDown(x)
 	body, err := a.readVideo(x)
 	if err != nil {
 		return err
@@ -110,7 +110,6 @@ func (a *API) remixVideo(x *call) error {
 	if source == "" {
 		return noVideoID()
 	}
-	defer a.setDown(x)
 	body, err := a.readVideo(x)
 	if err != nil {
 		return err
@@ -121,7 +120,7 @@ func (a *API) remixVideo(x *call) error {
 
 // makeVideo quotes, or creates once for each Idempotency-Key.
 func (a *API) makeVideo(x *call, operation string, c video.Call) error {
-	c.Principal, c.LimitFactor, c.Key = x.principal(), x.key.LimitFactor, x.keyLimits()
+	c.Principal, c.LimitFactor, c.Key, c.Place = x.principal(), x.key.LimitFactor, x.keyLimits(), x.slot()
 	if dry, err := x.dryRun(); dry || err != nil {
 		if err != nil {
 			return err
@@ -163,7 +162,10 @@ func (a *API) makeVideo(x *call, operation string, c video.Call) error {
 func (a *API) createOnce(x *call, c video.Call, claim *idempotency.Claim) error {
 	ctx := x.Request().Context()
 	c.Headers, c.RequestID = x.Request().Header, x.access.RequestID
+	streams := asksForStream(c.Body)
 	made, err := a.videos.Create(ctx, c)
+	c.Body, c.Upload = nil, nil // a stream may follow that lasts as long as the render
+	x.place.Shrink()
 	x.access.created = made.Upstream
 	gateway.SetLimitHeaders(x.Response().Header(), made.Requests, limit.Window{})
 	if err != nil {
@@ -184,7 +186,7 @@ func (a *API) createOnce(x *call, c video.Call, claim *idempotency.Claim) error 
 			x.access.Cause = kept // the job is made and told; a repetition finds it by its id
 		}
 	}
-	if asksForStream(c.Body) {
+	if streams {
 		return a.followVideo(x, made.Job)
 	}
 	a.hintPoll(x)

@@ -79,6 +79,11 @@ var callFixes = map[string]Fix{
 		Text:  "Wait as long as the answer says in Retry-After, then go on.",
 		Link:  limitsPath, Label: "See your limits",
 	},
+	"body_bytes_exceeded": {
+		Cause: "Too many large bodies came at once",
+		Text:  "Wait until a call with a large body has ended.",
+		Link:  limitsPath, Label: "See your limits",
+	},
 	"max_concurrency_exceeded": {
 		Cause: "Too many calls ran at once",
 		Text:  "Wait until others have ended.",

@@ -103,6 +103,7 @@ var causes = map[string]string{
 	"spend_limit_exceeded":          "The account's spend limit is used up",
 	"rate_limit_exceeded":           "Over the model's rate limit",
 	"max_concurrency_exceeded":      "Too many requests at once",
+	"body_bytes_exceeded":           "Too many large requests at once",
 	"no_available_provider":         "No provider could take it",
 	"model_temporarily_unavailable": "The model is paused",
 	"model_not_found":               "Unknown model",

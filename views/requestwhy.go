@@ -242,6 +242,7 @@ var fixes = map[string]string{
 	"spend_limit_exceeded":          "Raise the account's spend limit on the billing page, or wait until it begins anew.",
 	"rate_limit_exceeded":           "Wait as long as the answer's Retry-After says, or spread the calls.",
 	"max_concurrency_exceeded":      "Let a running call end first, or spread the calls.",
+	"body_bytes_exceeded":           "Let a call with a large body end first.",
 	"no_available_provider":         "Try again in a moment, or use another model.",
 	"model_temporarily_unavailable": "Use another model until it is back.",
 	"model_not_found":               "Take the name from the page of models.",

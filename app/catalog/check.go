@@ -15,6 +15,13 @@ import (
 // depthMax bounds how deep arrays and objects of a body may be nested.
 const depthMax = 128
 
+// namesMax bounds the members of an object and of those around it together: the decoder remembers the names of all of them, which
+// takes far more memory and time than the rest of the check. The number is looked at once in namesStep tokens of an object.
+const (
+	namesMax  = 200_000
+	namesStep = 8192
+)
+
 // scratchBytesMax bounds what a resting checker keeps.
 const scratchBytesMax = 64 << 10
 
@@ -221,6 +228,24 @@ func (c *checker) close() *app.Error {
 	return nil
 }
 
+// crowded refuses objects with too many members. It is called after each name.
+func (c *checker) crowded() *app.Error {
+	depth := c.dec.StackDepth()
+	if kind, tokens := c.dec.StackIndex(depth); kind != jsontext.KindBeginObject || tokens%namesStep != 1 {
+		return nil
+	}
+	names := int64(0)
+	for i := range depth {
+		if kind, tokens := c.dec.StackIndex(i + 1); kind == jsontext.KindBeginObject {
+			names += (tokens + 1) / 2
+		}
+	}
+	if names > namesMax {
+		return c.tooManyNames()
+	}
+	return nil
+}
+
 // skip reads a value that nothing is asked of, except what is asked of all JSON.
 func (c *checker) skip(kind jsontext.Kind) *app.Error {
 	c.state = byte(kind)
@@ -252,6 +277,9 @@ func (c *checker) skipTo(kind jsontext.Kind, depth int) *app.Error {
 			raw, err := c.dec.ReadValue()
 			if err != nil {
 				return c.syntax(err)
+			}
+			if e := c.crowded(); e != nil {
+				return e
 			}
 			if kind == jsontext.KindNumber && !sound(raw) {
 				return c.notANumber(raw)

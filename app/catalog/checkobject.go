@@ -86,6 +86,9 @@ func (c *checker) member(o *object, states *[membersMax]byte) *app.Error {
 	if err != nil {
 		return c.syntax(err)
 	}
+	if e := c.crowded(); e != nil {
+		return e
+	}
 	name := c.unquote(raw)
 	if i, ok := o.index[string(name)]; ok {
 		if e := c.value(o.members[i].node); e != nil {

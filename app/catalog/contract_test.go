@@ -109,6 +109,9 @@ func TestInvalidJSONIsNamedWithItsPlace(t *testing.T) {
 		"too deep":             {user(`,"x":` + strings.Repeat("[", depthMax) + strings.Repeat("]", depthMax)), "deeper than 128 levels"},
 		"far too deep":         {user(`,"x":` + strings.Repeat(`{"a":`, 100_000)), "deeper than 128 levels"},
 		"number as a name":     {`{1:2}`, "byte"},
+		"too many names":       {user(`,"x":` + names(namesMax+namesStep) + `}`), "more than 200000 members"},
+		"too many at the top":  {user(`,` + names(namesMax + namesStep)[1:]), "more than 200000 members"},
+		"too many, nested":     {user(`,"x":` + strings.Repeat(names(namesMax/8)+`,"z":`, 9) + "1"), "more than 200000 members"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -117,6 +120,28 @@ func TestInvalidJSONIsNamedWithItsPlace(t *testing.T) {
 				t.Errorf("got %v, want %s with %q", e, codeInvalidJSON, k.says)
 			}
 		})
+	}
+}
+
+// names is the beginning of an object with so many members.
+func names(n int) string {
+	var b strings.Builder
+	b.WriteByte('{')
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `"n%d":0`, i)
+	}
+	return b.String()
+}
+
+// TestManySmallObjectsAreNoCrowd has as many names as a large object may not have, in objects that follow each other.
+func TestManySmallObjectsAreNoCrowd(t *testing.T) {
+	t.Parallel()
+	c := contractFor(t, llm.Chat, everything(t))
+	if err := c.Check([]byte(user(`,"x":[` + strings.Repeat(`{"a":1,"b":2},`, namesMax) + names(namesMax/2) + `}]`))); err != nil {
+		t.Error(err)
 	}
 }
 

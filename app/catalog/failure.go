@@ -64,6 +64,10 @@ func (c *checker) duplicate(s *jsontext.SyntacticError) *app.Error {
 	return c.fail(c.pathOf(s.JSONPointer), "occurs more than once in its object, again at byte %d; every name may occur once.", s.ByteOffset)
 }
 
+func (c *checker) tooManyNames() *app.Error {
+	return c.invalidJSON(c.dec.InputOffset(), fmt.Sprintf("an object and those around it have more than %d members", namesMax))
+}
+
 func (c *checker) tooDeep() *app.Error {
 	return c.invalidJSON(c.dec.InputOffset(), fmt.Sprintf("arrays and objects are nested deeper than %d levels", depthMax))
 }

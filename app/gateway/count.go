@@ -38,7 +38,7 @@ func (g *Gateway) CountTokens(ctx context.Context, call Call) (Count, error) {
 	}
 	ask := r.turnstile()
 	ask.Tokens = 0
-	r.slot, err = g.o.Limits.Take(ask)
+	r.slot, err = r.call.take(g.o.Limits, ask)
 	count := Count{Requests: r.slot.Requests(), Left: r.slot.Tokens(), Dropped: r.way.Dropped()}
 	if err != nil {
 		return count, err

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"umg/app"
@@ -57,6 +58,10 @@ type Options struct {
 	Random    func(n int) int // a number from 0 to n-1
 	Egress    *egress.Client  // for images whose address a provider cannot be given; none is fetched when nil
 	Tracer    *tracing.Tracer // nil where no calls are traced
+	Rates     Rates           // of requests besides calls, and of bodies
+
+	// Credit fails when the account or the key's budget has no credit for a hold. It reserves nothing; nil asks no one.
+	Credit func(ctx context.Context, q billing.HoldRequest) error
 
 	KeepAlive time.Duration // silence after which a stream is kept open; 15 s when zero
 	Silence   time.Duration // after what may be the end, before it is taken for the end; 2 s when zero
@@ -67,7 +72,10 @@ type Options struct {
 }
 
 // Gateway serves text calls.
-type Gateway struct{ o Options }
+type Gateway struct {
+	o      Options
+	leasts atomic.Pointer[leastHolds]
+}
 
 // New makes a Gateway. It panics when a room is missing.
 func New(o Options) *Gateway {
@@ -105,6 +113,8 @@ type Call struct {
 	Taken     func() // nil when nobody waits for the body
 	Headers   http.Header
 	Key       limit.Key // the limits of the key that makes the call; none for a member in the console
+	// Place is what the call took before its body was read, in the limits of the account and the key; nil when it took none.
+	Place *limit.Slot
 	// Keep is handed an answer in one piece before its charge is made durable; where it fails the call fails uncharged. Kept is
 	// called when the charge of a whole answer is durable, before the client can know that the answer is whole. Both may be nil.
 	Keep func(ctx context.Context, answer []byte) error
@@ -236,8 +246,16 @@ func (r *run) peek() (err error) {
 
 // enter takes a place within the limits.
 func (r *run) enter() (err error) {
-	r.slot, err = r.gateway.o.Limits.Take(r.turnstile())
+	r.slot, err = r.call.take(r.gateway.o.Limits, r.turnstile())
 	return err
+}
+
+// take counts the call against all its limits, beginning with the place that it has.
+func (c *Call) take(limits *limit.Limiter, a limit.Ask) (*limit.Slot, error) {
+	if c.Place == nil {
+		return limits.Take(a)
+	}
+	return c.Place, c.Place.Join(a)
 }
 
 // reserveCredit holds what the call may cost, or as much of it as is worthwhile.

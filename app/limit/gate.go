@@ -33,16 +33,15 @@ type account struct {
 	fullAt time.Time // when all its buckets are full again, and it can be forgotten
 	models map[string]*gate
 	keys   map[string]*gate
+
+	classes *[classesCount]gate // nil until a request of some class is counted
 }
 
 // gates are those of a call, brought up to now.
 func (acc *account) gates(a *Ask, b *[gatesCount]bounds, now time.Time) [gatesCount]*gate {
 	found := [gatesCount]*gate{accountGate: &acc.gate, modelGate: find(acc.models, a.Model, accountModelsMax)}
 	if a.Key.limited() {
-		if acc.keys == nil {
-			acc.keys = make(map[string]*gate)
-		}
-		found[keyGate] = find(acc.keys, a.Key.ID, accountKeysMax)
+		found[keyGate] = acc.keyGate(a.Key.ID)
 	}
 	for i, g := range found {
 		if g != nil {
@@ -50,6 +49,14 @@ func (acc *account) gates(a *Ask, b *[gatesCount]bounds, now time.Time) [gatesCo
 		}
 	}
 	return found
+}
+
+// keyGate finds or adds the gate of a key.
+func (acc *account) keyGate(id string) *gate {
+	if acc.keys == nil {
+		acc.keys = make(map[string]*gate)
+	}
+	return find(acc.keys, id, accountKeysMax)
 }
 
 // gate counts the calls of an account, on one model, or by one key.
@@ -70,6 +77,11 @@ func (g *gate) enter(a *account, tokens int64, now time.Time) int64 {
 	g.running++
 	g.requests.take(1)
 	g.daily.take(1)
+	return g.spend(a, tokens, now)
+}
+
+// spend counts the tokens of a call that was counted without them, and returns how many that are.
+func (g *gate) spend(a *account, tokens int64, now time.Time) int64 {
 	counted := int64(g.tokens.need(tokens))
 	g.tokens.take(counted)
 	g.touch(a, now)

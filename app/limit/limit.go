@@ -34,6 +34,8 @@ type Ask struct {
 	Tokens            int64 // what the call will use, as far as one can tell
 
 	Key Key // that makes the call, with limits of its own beside those above
+
+	slot *Slot // of a call that was admitted before its model was known; nil for others
 }
 
 // Account is what an account may do over all models and keys. Numbers of zero are no limit.
@@ -102,6 +104,8 @@ type Limiter struct {
 	shards  [shardsCount]shard
 	refused [whatsCount]atomic.Int64
 	shared  *shared // nil for a replica that is alone
+
+	refusedOf [classesCount]atomic.Int64
 }
 
 // New makes a Limiter that counts in this process. It panics without a clock.
@@ -153,8 +157,11 @@ func (l *Limiter) enter(a *Ask, b *[gatesCount]bounds, steps int) (*Slot, refusa
 	acc := sh.account(a.AccountID, now)
 	gates := acc.gates(a, b, now)
 	if steps&check != 0 {
-		if met := refusalOf(&gates, b, a.Tokens); met.what != nothing {
-			s := &Slot{limiter: l, account: acc, released: true}
+		if met := refusalOf(&gates, b, a.Tokens, a.slot != nil); met.what != nothing {
+			s := a.slot
+			if s == nil {
+				s = &Slot{limiter: l, account: acc, released: true}
+			}
 			s.look(&gates)
 			return s, met
 		}
@@ -162,9 +169,17 @@ func (l *Limiter) enter(a *Ask, b *[gatesCount]bounds, steps int) (*Slot, refusa
 	if steps&count == 0 {
 		return nil, refusal{}
 	}
-	s := &Slot{limiter: l, account: acc, model: gates[modelGate], key: gates[keyGate]}
+	s := a.slot
+	if s == nil {
+		s = &Slot{limiter: l, account: acc, key: gates[keyGate]}
+	}
+	s.model = gates[modelGate]
 	for i, g := range gates {
-		if g != nil {
+		switch {
+		case g == nil:
+		case i != modelGate && a.slot != nil:
+			s.tokens[i] = g.spend(acc, a.Tokens, now)
+		default:
 			s.tokens[i] = g.enter(acc, a.Tokens, now)
 		}
 	}
@@ -187,6 +202,7 @@ type Slot struct {
 
 // look notes what is left in the tightest of the gates.
 func (s *Slot) look(gates *[gatesCount]*gate) {
+	s.requests, s.left = Window{}, Window{}
 	for _, g := range gates {
 		if g != nil {
 			s.requests, s.left = tighter(s.requests, g.requests.window()), tighter(s.left, g.tokens.window())

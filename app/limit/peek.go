@@ -89,6 +89,10 @@ type Stats struct {
 	RefusedRequests int64 // beyond requests per minute
 	RefusedDaily    int64 // beyond requests per day
 	RefusedTokens   int64 // beyond tokens per minute
+	RefusedReads    int64 // read requests beyond their rate
+	RefusedChanges  int64 // changes beyond their rate
+	RefusedChecks   int64 // dry runs and counts of tokens beyond their rate
+	RefusedBodies   int64 // calls whose account has sent too many bytes of bodies in a minute
 
 	Shared bool  // limits are to be shared
 	Up     bool  // and are
@@ -103,7 +107,8 @@ type Stats struct {
 func (l *Limiter) Stats() Stats {
 	st := Stats{
 		RefusedPlaces: l.refused[places].Load(), RefusedRequests: l.refused[requests].Load(), RefusedDaily: l.refused[daily].Load(),
-		RefusedTokens: l.refused[tokens].Load(),
+		RefusedTokens: l.refused[tokens].Load(), RefusedReads: l.refusedOf[Reads].Load(), RefusedChanges: l.refusedOf[Changes].Load(),
+		RefusedChecks: l.refusedOf[Checks].Load(), RefusedBodies: l.refusedOf[Bodies].Load(),
 	}
 	if s := l.shared; s != nil {
 		s.mu.Lock()

@@ -30,12 +30,20 @@ type refusal struct {
 	wait       time.Duration
 }
 
-// refusalOf says which limit stands in the way, if any. The gates are up to now.
-func refusalOf(gates *[gatesCount]*gate, b *[gatesCount]bounds, n int64) refusal {
+// refusalOf says which limit stands in the way, if any. The gates are up to now. An admitted call has its place and its request
+// in the account and the key already.
+func refusalOf(gates *[gatesCount]*gate, b *[gatesCount]bounds, n int64, admitted bool) refusal {
 	for i, g := range gates {
-		switch {
-		case g == nil:
+		if g == nil {
 			continue
+		}
+		if admitted && i != modelGate {
+			if !g.tokens.allows(n) {
+				return refusal{i, tokens, g.tokens.wait(n)}
+			}
+			continue
+		}
+		switch {
 		case b[i].places > 0 && g.running >= b[i].places:
 			return refusal{i, places, waitWhenCrowded}
 		case !g.requests.allows(1):

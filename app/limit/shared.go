@@ -170,7 +170,10 @@ func (s *shared) take(l *Limiter, a *Ask, b *[gatesCount]bounds) (*Slot, refusal
 		switch said, ok := s.ask(&job{mode: "take", lease: le, answer: make(chan said, 1)}, time.NewTimer(s.o.Wait)); {
 		case ok && said.met.what != nothing:
 			s.retire(le, isRefused, 0)
-			slot := &Slot{limiter: l, released: true}
+			slot := a.slot
+			if slot == nil {
+				slot = &Slot{limiter: l, released: true}
+			}
 			slot.tell(&said)
 			return slot, said.met
 		case ok:

@@ -47,6 +47,9 @@ type Options struct {
 	LateMax     time.Duration // how late goroutines of a healthy process may get to run; zero: 25 ms
 	Busy        int64         // calls in flight below which lateness refuses nobody; zero: 32 for each core
 	Cores       int           // zero: one
+
+	BodyBytesMax    int64 // that the bodies of all calls may hold; zero: a quarter of MemoryMax, or 512 MiB
+	AccountBytesMax int64 // and those of one account; zero: 64 MiB, or half of BodyBytesMax where that is less
 }
 
 // Gate lets calls in. It is safe for concurrent use.
@@ -60,6 +63,7 @@ type Gate struct {
 	turns    [Vital]atomic.Uint64 // thousandths of calls let in so far, to spread refusals evenly
 	waits    atomic.Uint64
 	refused  [reasons][classes]atomic.Int64
+	bodies   atomic.Int64 // bytes that bodies hold
 	law      law
 	seed     maphash.Seed
 	accounts [shards]shard
@@ -69,6 +73,7 @@ type Gate struct {
 type shard struct {
 	mu    sync.Mutex
 	calls map[string]int64
+	bytes map[string]int64 // that their bodies hold; only accounts that have any
 }
 
 // reason is why a call was refused.
@@ -79,6 +84,8 @@ const (
 	memory
 	late
 	crowd
+	bodies
+	accountBodies
 	reasons
 	open = reasons // no reason
 )
@@ -97,12 +104,18 @@ func New(o Options) *Gate {
 	if o.Busy <= 0 {
 		o.Busy = busyPerCore * int64(o.Cores)
 	}
+	if o.BodyBytesMax <= 0 {
+		o.BodyBytesMax = bodyBytesMax(o.MemoryMax)
+	}
+	if o.AccountBytesMax <= 0 {
+		o.AccountBytesMax = min(accountBytesDefault, max(1, o.BodyBytesMax/accountShare))
+	}
 	g := &Gate{o: o, seed: maphash.MakeSeed()}
 	for i := range g.let {
 		g.let[i].Store(perMille)
 	}
 	for i := range g.accounts {
-		g.accounts[i].calls = map[string]int64{}
+		g.accounts[i].calls, g.accounts[i].bytes = map[string]int64{}, map[string]int64{}
 	}
 	return g
 }
@@ -111,6 +124,7 @@ func New(o Options) *Gate {
 type Place struct {
 	gate    *Gate
 	account string
+	bytes   int64 // that its body was counted with
 }
 
 // Enter takes a place before anything is known about the caller, so of those who may be shed only what would not be let in
@@ -161,6 +175,7 @@ func (p *Place) Leave() {
 	if p.gate == nil {
 		return
 	}
+	p.Shrink()
 	if p.account != "" {
 		p.gate.part(p.account)
 	}

@@ -21,6 +21,53 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// TestBodiesAreBoundForAnAccountAndForAll grows bodies until the bounds refuse them, and ends the calls.
+func TestBodiesAreBoundForAnAccountAndForAll(t *testing.T) {
+	t.Parallel()
+	g := New(Options{InFlightMax: 10, BodyBytesMax: 100, AccountBytesMax: 60})
+	first, err := enter(g, "a", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := enter(g, "a", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := enter(g, "b", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grow := func(p *Place, n int64, code string) {
+		t.Helper()
+		err := p.Grow(n)
+		if e, ok := errors.AsType[*app.Error](err); (err == nil) != (code == "") || ok && (e.Code != code || e.RetryAfter < time.Second) {
+			t.Errorf("%d bytes more: %v, want %q", n, err, code)
+		}
+	}
+	grow(first, 40, "")
+	grow(second, 20, "")
+	grow(second, 1, "body_bytes_exceeded")
+	grow(other, 41, "overloaded")
+	grow(other, 40, "")
+	if g.BodyBytes() != 100 || g.RefusedBodies() != 1 || g.RefusedAccountBodies() != 1 {
+		t.Errorf("%d bytes are held, %d and %d calls refused", g.BodyBytes(), g.RefusedBodies(), g.RefusedAccountBodies())
+	}
+	first.Shrink() // its body is not needed any more, and it runs on
+	grow(second, 40, "")
+	for _, p := range []*Place{first, second, other} {
+		p.Leave()
+	}
+	if g.BodyBytes() != 0 || len(g.shard("a").bytes) != 0 || len(g.shard("b").bytes) != 0 {
+		t.Errorf("%d bytes are held after all calls have ended", g.BodyBytes())
+	}
+	if small := New(Options{MemoryMax: 80 << 20}); small.o.BodyBytesMax != 20<<20 || small.BodyBytesMax() != 10<<20 {
+		t.Errorf("of 80 MiB bodies may hold %d, those of an account %d", small.o.BodyBytesMax, small.BodyBytesMax())
+	}
+	if usual := New(Options{}); usual.BodyBytesMax() != 64<<20 {
+		t.Errorf("an account may hold %d", usual.BodyBytesMax())
+	}
+}
+
 // enter takes a place for a known caller and returns how to give it back.
 func enter(g *Gate, account string, paid bool) (*Place, error) {
 	p, err := g.Enter(false)

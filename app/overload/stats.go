@@ -42,3 +42,15 @@ func (g *Gate) sum(why reason) int64 {
 	}
 	return n
 }
+
+// BodyBytes is how many bytes the bodies of calls hold now.
+func (g *Gate) BodyBytes() int64 { return g.bodies.Load() }
+
+// BodyBytesMax is how many the body of one call may have at most.
+func (g *Gate) BodyBytesMax() int64 { return g.o.AccountBytesMax }
+
+// RefusedBodies is how many calls were refused as all bodies held what they may.
+func (g *Gate) RefusedBodies() int64 { return g.sum(bodies) }
+
+// RefusedAccountBodies is how many calls were refused as the bodies of their account held what they may.
+func (g *Gate) RefusedAccountBodies() int64 { return g.sum(accountBodies) }

@@ -92,8 +92,15 @@ func (s *Server) limitTime(c echo.Context, now time.Time) {
 		_ = controller.SetReadDeadline(now.Add(bodyFirstByteMax))
 	}
 	if !machine {
-		r.Body = api.PaceBody(w, r.Body, max(pageBodyBytesMax, s.o.FormBytesMax[r.URL.Path]), s.o.Now)
-		_ = controller.SetWriteDeadline(now.Add(pageWriteMax))
+		bytesMax, timeMax := int64(pageBodyBytesMax), api.PageTimeMax
+		if form := s.o.FormBytesMax[r.URL.Path]; form > bytesMax {
+			bytesMax, timeMax = form, api.FileTimeMax
+		}
+		r.Body = api.PaceBody(w, r.Body, bytesMax, timeMax, s.o.Now)
+		if r.ContentLength == 0 {
+			timeMax = 0
+		}
+		_ = controller.SetWriteDeadline(now.Add(timeMax + pageWriteMax))
 	}
 }
 

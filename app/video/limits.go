@@ -50,6 +50,9 @@ func (s *Service) enter(c *Call, m *catalog.Model, quote bool) (*limit.Slot, err
 		ask.Key, ask.Account = limit.Key{}, limit.Account{}
 		ask.Model, ask.RequestsPerMinute, ask.RequestsPerDay = "quotes of "+m.ID, quotesPerMinuteMax*int64(factor), 0
 	}
+	if c.Place != nil && !quote {
+		return c.Place, c.Place.Join(ask)
+	}
 	return s.o.Limits.Take(ask)
 }
 

@@ -141,6 +141,9 @@ type lease struct {
 	exact                              bool    // nothing may stay here without need
 	recalled                           bool    // somebody else needs what is free
 	gone                               bool    // it was forgotten; look it up again
+
+	// fundedUntil is how long the purse counts as having credit because a call got some. Zero means that it does not.
+	fundedUntil time.Duration
 }
 
 // flight is one step at the books. It is closed when its outcome is in the lease.
@@ -165,6 +168,7 @@ func (l *lease) reserve(now time.Duration, amount app.Amount) bool {
 		l.reserved += amount
 		l.used = now
 		l.asked.add(now, amount)
+		l.fundedUntil = now + fundedFor
 	}
 	l.mu.Unlock()
 	return ok

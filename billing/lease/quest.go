@@ -118,6 +118,9 @@ func (q *quest) answer(row Row, err error, now time.Duration) (n next, backward 
 	}
 	l.unsure = l.unsure || isAway(err) // a refusal does not tell what an earlier step has granted
 	l.refused = refusal{sent: sent, err: err}
+	if !isAway(err) {
+		l.fundedUntil = 0
+	}
 	if n, decided := q.consider(err, now); decided {
 		return n, false
 	}
@@ -130,6 +133,7 @@ func (q *quest) take(now time.Duration) next {
 	l.reserved += got
 	l.asked.add(now, got)
 	l.used = now
+	l.fundedUntil = now + fundedFor
 	return next{verdict: reserved, got: got}
 }
 

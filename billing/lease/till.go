@@ -22,6 +22,7 @@ type Options struct {
 	Bank      Bank
 	Registry  Registry
 	Journal   *journal.Log
+	Balance   func(ctx context.Context, accountID string) (billing.Balance, error) // for CheckCredit, which passes all without it
 	ReplicaID string
 	DSN       string // where recalls are heard; empty hears none
 	Now       app.Clock

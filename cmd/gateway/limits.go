@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"umg/app"
+	"umg/app/gateway"
 	"umg/app/limit"
 	"umg/app/server"
 )
@@ -15,16 +16,19 @@ const redisWaitMax = time.Second
 type limitFlags struct {
 	RedisURL string `env:"REDIS_URL" help:"Redis or Valkey that replicas share limits by; without it each counts alone." placeholder:"URL"`
 
-	AccountRequests int64 `default:"0" env:"UMG_ACCOUNT_REQUESTS" help:"Requests a minute of an account on all models; 0 is no limit."`
+	AccountRequests int64 `default:"600" env:"UMG_ACCOUNT_REQUESTS" help:"Calls a minute of an account on all models; 0 is no limit."`
 	AccountTokens   int64 `default:"0" env:"UMG_ACCOUNT_TOKENS" help:"Tokens a minute of an account on all models; 0 is no limit."`
+	AccountReads    int64 `default:"1200" env:"UMG_ACCOUNT_READS" help:"GET requests a minute of an account; 0 is no limit."`
+	AccountChanges  int64 `default:"600" env:"UMG_ACCOUNT_CHANGES" help:"Other requests that are no calls a minute; 0 is no limit."`
+	AccountDryRuns  int64 `default:"120" env:"UMG_ACCOUNT_DRY_RUNS" help:"Dry runs and token counts a minute; 0 is no limit."`
 
 	RedisWait  time.Duration `default:"40ms" hidden:"" env:"UMG_REDIS_WAIT" help:"How long a call waits for Redis, then it is counted here."`
 	RedisLease time.Duration `default:"12s" hidden:"" env:"UMG_REDIS_LEASE" help:"After which the places of a dead replica are free."`
 }
 
 func (f *limitFlags) checkLimits() error {
-	if f.AccountRequests < 0 || f.AccountTokens < 0 {
-		return fmt.Errorf("--account-requests and --account-tokens must not be negative")
+	if min(f.AccountRequests, f.AccountTokens, f.AccountReads, f.AccountChanges, f.AccountDryRuns) < 0 {
+		return fmt.Errorf("--account-requests, -tokens, -reads, -changes and -dry-runs must not be negative")
 	}
 	if f.RedisURL == "" {
 		return nil
@@ -54,6 +58,11 @@ func (h *house) openLimits(ids app.IDs) (err error) {
 	return nil
 }
 
+// rates are those of requests that are no calls, and of bodies.
+func (f *limitFlags) rates() gateway.Rates {
+	return gateway.StandardRates(f.AccountReads, f.AccountChanges, f.AccountDryRuns)
+}
+
 // limitFigures are the numbers of the turnstile.
 func (h *house) limitFigures() []server.Figure {
 	var list []server.Figure
@@ -72,6 +81,12 @@ func (h *house) limitFigures() []server.Figure {
 		{"umg_limits_refused_places_total", "Calls beyond what may run at once.", false, func(s limit.Stats) int64 { return s.RefusedPlaces }},
 		{"umg_limits_refused_requests_total", "Calls beyond requests a minute.", false, func(s limit.Stats) int64 { return s.RefusedRequests }},
 		{"umg_limits_refused_daily_total", "Calls beyond requests a day.", false, func(s limit.Stats) int64 { return s.RefusedDaily }},
+		{"umg_limits_refused_reads_total", "GET requests beyond their rate.", false, func(s limit.Stats) int64 { return s.RefusedReads }},
+		{"umg_limits_refused_changes_total", "Changes beyond their rate.", false, func(s limit.Stats) int64 { return s.RefusedChanges }},
+		{"umg_limits_refused_checks_total", "Dry runs and token counts beyond their rate.", false,
+			func(s limit.Stats) int64 { return s.RefusedChecks }},
+		{"umg_limits_refused_bodies_total", "Calls of accounts that sent too many bytes.", false,
+			func(s limit.Stats) int64 { return s.RefusedBodies }},
 		{"umg_limits_refused_tokens_total", "Calls beyond tokens a minute.", false, func(s limit.Stats) int64 { return s.RefusedTokens }},
 	} {
 		list = append(list, server.Figure{Name: f.name, Help: f.help, Gauge: f.gauge, Value: func() int64 { return f.value(h.limits.Stats()) }})

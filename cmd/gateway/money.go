@@ -89,7 +89,7 @@ func (h *house) openMoney(ctx context.Context, ids app.IDs, key [secretKeyBytes]
 // openTill opens the journal and takes up what an earlier run of this replica left in it.
 func (h *house) openTill(ctx context.Context, ids app.IDs) (err error) {
 	o := lease.Options{
-		ReplicaID: ids.New("rep"), DSN: h.store.dsn, Now: time.Now, Log: h.log,
+		ReplicaID: ids.New("rep"), DSN: h.store.dsn, Now: time.Now, Log: h.log, Balance: h.ledger.Balance,
 	}
 	h.bank = lease.OpenBank(h.store.db, time.Now, ids)
 	h.applier, err = postgres.Open(ctx, h.store.dsn, postgres.Options{

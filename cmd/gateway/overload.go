@@ -45,6 +45,10 @@ func (h *house) gateFigures() []server.Figure {
 		{"umg_refused_memory_total", "Calls refused for want of memory.", false, h.gate.RefusedMemory},
 		{"umg_refused_late_total", "Calls refused as this process was late.", false, h.gate.RefusedLate},
 		{"umg_refused_crowd_total", "Calls refused as their account had its share of places.", false, h.gate.RefusedCrowd},
+		{"umg_overload_body_bytes", "Memory that the bodies of calls hold.", true, h.gate.BodyBytes},
+		{"umg_refused_bodies_total", "Calls refused as all bodies held what they may.", false, h.gate.RefusedBodies},
+		{"umg_refused_account_bodies_total", "Calls refused as the bodies of their account held what they may.", false,
+			h.gate.RefusedAccountBodies},
 		{"umg_refused_trial_total", "Of all calls refused at the door, those with trial credit only.", false, h.gate.RefusedTrial},
 	} {
 		list = append(list, server.Figure{Name: f.name, Help: f.help, Gauge: f.gauge, Value: f.value})

@@ -276,6 +276,7 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 	texts := gateway.New(gateway.Options{
 		Till: h.till, Balance: h.ledger.Funds, Snapshot: h.catalog.Snapshot, Limits: h.limits, Providers: h.providers, Health: h.health,
 		Now: time.Now, Random: mathrand.IntN, Egress: h.egress, KeepAlive: h.cfg.KeepAlive, Tracer: h.traces.tracer(),
+		Credit: h.till.CheckCredit, Rates: h.cfg.rates(),
 	})
 	proxies := h.cfg.proxies()
 	sessions := account.NewSessionStore(h.store.db, account.SessionOptions{

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"io"
+	"net/http"
+	"time"
+
+	"umg/app/gateway"
+	"umg/app/limit"
+	"umg/billing"
+)
+
+const (
+	skippedBytesMax = 64 << 10             // of the body of a call that is refused
+	skipMax         = 2 * time.Millisecond // for them to be there
+	streamPeekMax   = 250 * time.Millisecond
+)
+
+// work is what the request wants.
+func (x *call) work() gateway.Work {
+	w := x.route.work
+	switch {
+	case x.route.Method == http.MethodGet:
+		return gateway.ReadWork
+	case w == gateway.TextWork || w == gateway.VideoWork:
+		if dry, err := x.dryRun(); dry || err != nil {
+			return gateway.CheckWork
+		}
+	}
+	return w
+}
+
+// admit lets the request in before its body is read. What it took is given back when the request ends.
+func (a *API) admit(x *call) error {
+	w := x.work()
+	if x.key.Frozen && (w == gateway.TextWork || w == gateway.VideoWork) {
+		return billing.Frozen()
+	}
+	admitted, window, err := a.gateway.Admit(x.Request().Context(), gateway.Arrival{
+		ID: x.access.RequestID, Work: w, Principal: x.principal(), Key: x.keyLimits(), LimitFactor: x.key.LimitFactor,
+		BodyBytes: x.Request().ContentLength,
+	})
+	if err != nil {
+		gateway.SetLimitHeaders(x.Response().Header(), window, limit.Window{})
+		return err
+	}
+	x.admission = admitted
+	return nil
+}
+
+// slot is what the request took in the limits of calls; nil for a request that is no call.
+func (x *call) slot() *limit.Slot {
+	if x.admission == nil {
+		return nil
+	}
+	return x.admission.Place
+}
+
+// refuseUnread answers a request that was refused before its body was read. On the chat route a key may want its errors in the form
+// of the answer that it waits for, which stands in the body. A small body is read for that, and others are answered with the
+// true status, which every client understands.
+func (a *API) refuseUnread(x *call, err error) error {
+	r := x.Request()
+	switch {
+	case r.ContentLength == 0:
+	case x.route.Family == ChatFamily && a.documented(x, x.access) && r.ContentLength > 0 && r.ContentLength <= skippedBytesMax:
+		small, complete := a.peekBody(x)
+		x.access.unread = !complete
+		x.access.streams = complete && asksForStream(small)
+	default:
+		x.access.unread = true
+		a.endBody(x)
+	}
+	return a.WriteError(x, err)
+}
+
+// peekBody reads a small body, if it comes at once. Otherwise its connection ends with the answer.
+func (a *API) peekBody(x *call) (small []byte, complete bool) {
+	r := x.Request()
+	controller := http.NewResponseController(x.Response().Writer)
+	_ = controller.SetReadDeadline(a.now().Add(streamPeekMax))
+	small, err := io.ReadAll(io.LimitReader(r.Body, skippedBytesMax))
+	if err != nil {
+		x.Response().Header()["Connection"] = []string{"close"}
+		return nil, false
+	}
+	_ = controller.SetReadDeadline(time.Time{})
+	return small, true
+}
+
+// endBody makes sure that nobody waits for the body of a request that is refused: a small one that is there already is skipped,
+// so that the connection can be used again, and any other ends with it.
+func (a *API) endBody(x *call) {
+	r := x.Request()
+	if r.ContentLength == 0 || r.ProtoMajor != 1 {
+		return
+	}
+	until := a.now()
+	if r.ContentLength > 0 && r.ContentLength <= skippedBytesMax && x.bodyBytes == 0 {
+		until = until.Add(skipMax)
+	} else {
+		x.Response().Header()["Connection"] = []string{"close"}
+	}
+	_ = http.NewResponseController(x.Response().Writer).SetReadDeadline(until)
+}

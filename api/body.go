@@ -1,0 +1,208 @@
+package api
+
+import (
+	"errors"
+	"io"
+	"math/bits"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"umg/app"
+	"umg/app/overload"
+)
+
+const (
+	bodyGrace      = 5 * time.Second // a body may be slow for so long before its rate counts
+	bodyRateMin    = 16 << 10        // bytes per second, from then on
+	bodyStep       = 32 << 10        // progress after which the deadline of the body moves
+	jsonTimeMax    = 120 * time.Second
+	bufferBytesMin = 16 << 10
+	bufferBytesMax = 1 << 20 // larger buffers are left to the garbage collector
+)
+
+// FileTimeMax is how long a body that holds a file may take: 20 MiB over a line of 600 kbit/s.
+const FileTimeMax = 300 * time.Second
+
+// PageTimeMax is how long any other form of a page may take.
+const PageTimeMax = jsonTimeMax
+
+// bufferSizes are how many sizes of buffers are pooled, each twice as large as the one before.
+var bufferSizes = bits.Len(bufferBytesMax / bufferBytesMin)
+
+// buffers keeps buffers for the next body, by size.
+type buffers struct {
+	pools []sync.Pool
+}
+
+func newBuffers() buffers { return buffers{pools: make([]sync.Pool, bufferSizes)} }
+
+// get returns an empty buffer of at least so many bytes.
+func (p *buffers) get(size int) []byte {
+	if size > bufferBytesMax {
+		return make([]byte, 0, size)
+	}
+	class := bits.Len(uint(max(size, bufferBytesMin)-1) / bufferBytesMin)
+	if b, ok := p.pools[class].Get().(*[]byte); ok {
+		return (*b)[:0]
+	}
+	return make([]byte, 0, bufferBytesMin<<class)
+}
+
+// put keeps a buffer that nothing refers to any more.
+func (p *buffers) put(b []byte) {
+	if size := cap(b); size >= bufferBytesMin && size <= bufferBytesMax && size&(size-1) == 0 {
+		p.pools[bits.Len(uint(size/bufferBytesMin))-1].Put(&b)
+	}
+}
+
+// body is a request body in memory.
+type body struct {
+	data  []byte
+	place *overload.Place // counts what the buffer holds beyond the smallest
+}
+
+// Bytes is the body. It is good until the body is released.
+func (b *body) Bytes() []byte { return b.data }
+
+// Len is how many bytes the body has.
+func (b *body) Len() int { return len(b.data) }
+
+// readAll takes the whole body into memory: the upstream must be handed an in-memory body, and no rule can be checked
+// on half of one. Memory grows with what has come, whatever was declared.
+func (a *API) readAll(x *call, timeMax time.Duration) (*body, error) {
+	r := x.Request()
+	bytesMax := min(a.bodyMax, a.gate.BodyBytesMax())
+	if r.ContentLength > bytesMax {
+		return nil, tooLarge(bytesMax)
+	}
+	began := a.now()
+	b, err := a.fill(x, PaceBody(x.Response().Writer, r.Body, bytesMax, timeMax, a.now), r.ContentLength)
+	x.access.reading += a.now().Sub(began)
+	if err == nil {
+		_ = r.Body.Close() // else the answer's head looks for more of it
+		return b, nil
+	}
+	a.release(b)
+	return nil, a.explainBody(x, err, bytesMax, timeMax)
+}
+
+// fill reads a body into a buffer that is doubled as often as it is full.
+func (a *API) fill(x *call, in io.Reader, declared int64) (*body, error) {
+	b := &body{data: a.buffers.get(bufferBytesMin), place: x.place}
+	for {
+		if len(b.data) == cap(b.data) {
+			if err := a.grow(b, declared); err != nil {
+				return b, err
+			}
+		}
+		n, err := in.Read(b.data[len(b.data):cap(b.data)])
+		b.data = b.data[:len(b.data)+n]
+		x.bodyBytes += int64(n)
+		if errors.Is(err, io.EOF) {
+			return b, nil
+		}
+		if err != nil {
+			return b, err
+		}
+	}
+}
+
+// grow doubles a full buffer, or makes it as large as the declared body where that is less.
+func (a *API) grow(b *body, declared int64) error {
+	size := 2 * cap(b.data)
+	if most := int(declared) + 1; size > bufferBytesMax && most > cap(b.data) { // one more byte has room for the end to be read
+		size = min(size, most)
+	}
+	more := int64(size - cap(b.data))
+	if cap(b.data) == bufferBytesMin {
+		more = int64(size) // the smallest buffer was not counted
+	}
+	if b.place != nil {
+		if err := b.place.Grow(more); err != nil {
+			return err
+		}
+	}
+	larger := append(a.buffers.get(size), b.data...)
+	a.buffers.put(b.data)
+	b.data = larger
+	return nil
+}
+
+// release ends a body: nothing may refer to its bytes any more. A second release does nothing.
+func (a *API) release(b *body) {
+	if b.data == nil {
+		return
+	}
+	a.buffers.put(b.data)
+	b.data = nil
+	if b.place != nil {
+		b.place.Shrink()
+	}
+}
+
+// explainBody is what the client is told of a body that was not read to its end. The connection ends unless it has ended.
+func (a *API) explainBody(x *call, err error, bytesMax int64, timeMax time.Duration) error {
+	var network *net.OpError
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return tooLarge(bytesMax)
+	}
+	timely := !errors.Is(err, os.ErrDeadlineExceeded)
+	if timely && errors.As(err, &network) {
+		return app.Errorf(app.Canceled, "client_left", "The connection closed before the body was complete.").Because(err)
+	}
+	x.Response().Header().Set("Connection", "close")
+	if !timely {
+		return app.Errorf(app.Invalid, "request_timeout",
+			"The body came slower than %d bytes per second, or took longer than %s. Send the request again.", bodyRateMin, timeMax)
+	}
+	if e, ok := errors.AsType[*app.Error](err); ok { // there is no room for more of it
+		x.access.unread = true
+		a.endBody(x)
+		return e
+	}
+	return app.Errorf(app.Invalid, "invalid_body",
+		"The body could not be read: its framing (Content-Length or chunks) is broken.").Because(err)
+}
+
+func tooLarge(limit int64) *app.Error {
+	return app.Errorf(app.TooLarge, "request_too_large", "The body is larger than %d bytes; send a smaller one.", limit)
+}
+
+// PaceBody bounds a request body in size and in time: a grace, from then on a rate, and a time for all of it. Where it fails the
+// connection cannot be used again.
+func PaceBody(w http.ResponseWriter, body io.ReadCloser, bytesMax int64, timeMax time.Duration, now app.Clock) io.ReadCloser {
+	controller := http.NewResponseController(w)
+	return &pacedBody{
+		ReadCloser: http.MaxBytesReader(w, body, bytesMax), started: now(), timeMax: timeMax,
+		move: func(t time.Time) { _ = controller.SetReadDeadline(t) },
+	}
+}
+
+type pacedBody struct {
+	io.ReadCloser
+
+	started time.Time
+	timeMax time.Duration
+	read    int64
+	next    int64
+	move    func(time.Time)
+}
+
+// Read moves the read deadline on as bytes arrive, and takes it away at the end of the body: left behind, it would
+// later look like a client that leaves. After a failure it stays, as the server still tries to drain the connection.
+func (p *pacedBody) Read(b []byte) (int, error) {
+	if p.read >= p.next {
+		patience := bodyGrace + time.Duration(p.read)*time.Second/bodyRateMin
+		p.move(p.started.Add(min(patience, p.timeMax)))
+		p.next = p.read + bodyStep
+	}
+	n, err := p.ReadCloser.Read(b)
+	p.read += int64(n)
+	if errors.Is(err, io.EOF) {
+		p.move(time.Time{})
+	}
+	return n, err
+}

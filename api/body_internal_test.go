@@ -1,0 +1,63 @@
+package api
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// trickle is a body of so many bytes.
+func trickle(n int) io.ReadCloser { return io.NopCloser(strings.NewReader(strings.Repeat("x", n))) }
+
+// TestTheDeadlineOfABodyMovesWithItsBytes reads a body in steps and looks at the deadline that each has.
+func TestTheDeadlineOfABodyMovesWithItsBytes(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	var deadline time.Duration
+	p := &pacedBody{ReadCloser: trickle(8 << 20), started: began, timeMax: jsonTimeMax, move: func(at time.Time) { deadline = at.Sub(began) }}
+	read := 0
+	for _, c := range []struct {
+		bytes int
+		until time.Duration
+	}{
+		{0, 5 * time.Second}, {32 << 10, 7 * time.Second}, {160 << 10, 15 * time.Second}, {1600 << 10, 105 * time.Second},
+		{4 << 20, 120 * time.Second},
+	} {
+		if _, err := io.CopyN(io.Discard, p, int64(c.bytes-read)); err != nil {
+			t.Fatal(err)
+		}
+		read = c.bytes
+		if _, err := p.Read(make([]byte, 0)); err != nil {
+			t.Fatal(err)
+		}
+		if deadline != c.until {
+			t.Errorf("after %d KiB the next must come within %s, want %s", c.bytes>>10, deadline, c.until)
+		}
+	}
+}
+
+// TestBuffersAreNoLargerThanTwiceWhatHasCome grows a buffer by a body that declares far more.
+func TestBuffersAreNoLargerThanTwiceWhatHasCome(t *testing.T) {
+	t.Parallel()
+	a := &API{buffers: newBuffers()}
+	for _, size := range []int{0, 1, bufferBytesMin - 1, bufferBytesMin, bufferBytesMin + 1, 100_000, 1 << 20, 3<<20 + 5} {
+		for _, declared := range []int64{-1, int64(size), 32 << 20} {
+			b, err := a.fill(&call{}, trickle(size), declared)
+			if err != nil || b.Len() != size || string(b.Bytes()) != strings.Repeat("x", size) {
+				t.Fatalf("%d bytes, %d declared: %d read, %v", size, declared, b.Len(), err)
+			}
+			if room := cap(b.data); room > max(bufferBytesMin, 2*size) || declared == int64(size) && size > 2<<20 && room > size+1<<10 {
+				t.Errorf("%d bytes, %d declared: the buffer has room for %d", size, declared, room)
+			}
+			a.release(b)
+			a.release(b)
+		}
+	}
+	for size := range 3 * bufferBytesMin { // what is put is found where it is looked for
+		a.buffers.put(a.buffers.get(size))
+		if b := a.buffers.get(size); cap(b) < size {
+			t.Fatalf("for %d bytes there is a buffer of %d", size, cap(b))
+		}
+	}
+}

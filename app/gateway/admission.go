@@ -1,0 +1,221 @@
+package gateway
+
+import (
+	"context"
+
+	"umg/app"
+	"umg/app/catalog"
+	"umg/app/dialect"
+	"umg/app/limit"
+	"umg/billing"
+)
+
+// Work is what a request wants, as far as its method, path and headers tell.
+type Work int
+
+// The kinds of work.
+const (
+	ChangeWork Work = iota // it changes what an account has, and is no call
+	ReadWork               // it changes nothing
+	CheckWork              // a dry run or a count of tokens: it reads a body and charges nothing
+	TextWork               // a call of a text model
+	VideoWork              // a call of a video model
+)
+
+// Rates are what an account with the usual limits may send in a minute, besides its calls. Numbers of zero are no limit.
+type Rates struct{ Reads, Changes, Checks, Bodies limit.Rate }
+
+// What bodies an account may send in a minute. Reading and checking a mebibyte takes 10 to 60 ms of a processor, so these bound
+// what one account takes of it without ever paying.
+const (
+	callBytesPerMinuteMax  = 256 << 20
+	checkBytesPerMinuteMax = 16 << 20
+	bodyBytesUnknown       = 1 << 20 // what a body of unknown length is counted with until it has ended
+)
+
+// StandardRates are the rates of an account with so many reads and checks a minute.
+func StandardRates(reads, changes, checks int64) Rates {
+	return Rates{
+		Reads: limit.Rate{Requests: reads}, Changes: limit.Rate{Requests: changes},
+		Checks: limit.Rate{Requests: checks, Bytes: checkBytesPerMinuteMax}, Bodies: limit.Rate{Bytes: callBytesPerMinuteMax},
+	}
+}
+
+// Arrival is a request whose caller is known and whose body was not read yet.
+type Arrival struct {
+	ID          string
+	Work        Work
+	Principal   app.Principal
+	Key         limit.Key
+	LimitFactor int
+	BodyBytes   int64 // as declared; below zero when unknown
+}
+
+// Admission is a request that may send its body. It ends with Release.
+type Admission struct {
+	Place *limit.Slot // of a call, which takes it over; nil for other requests
+
+	limits  *limit.Limiter
+	account string
+	class   limit.Class
+	counted int64 // bytes of the body
+}
+
+// Admit lets a request in before its body is read, if the account and the key are within their limits and, for a call, there is
+// credit for the smallest hold of the cheapest model that the key may use. The window says which rate of requests was met.
+func (g *Gateway) Admit(ctx context.Context, a Arrival) (*Admission, limit.Window, error) {
+	switch a.Work {
+	case ReadWork:
+		return g.count(a, limit.Reads, g.o.Rates.Reads, 0)
+	case ChangeWork:
+		return g.count(a, limit.Changes, g.o.Rates.Changes, 0)
+	case CheckWork:
+		return g.count(a, limit.Checks, g.o.Rates.Checks, a.bytes())
+	}
+	slot, err := g.o.Limits.Admit(limit.Ask{
+		AccountID: a.Principal.AccountID, Concurrency: limit.ConcurrencyStandard * max(a.LimitFactor, 1),
+		Account: g.o.Limits.Account(a.LimitFactor), Key: a.Key,
+	})
+	if err != nil {
+		return nil, slot.Requests(), err
+	}
+	admitted, window, err := g.count(a, limit.Bodies, g.o.Rates.Bodies, a.bytes())
+	if err == nil {
+		admitted.Place = slot
+		err = g.checkCredit(ctx, a)
+	}
+	if err != nil {
+		slot.Release(0)
+		admitted.Release(0)
+		return nil, window, err
+	}
+	return admitted, limit.Window{}, nil
+}
+
+// count counts a request against a rate of its account.
+func (g *Gateway) count(a Arrival, c limit.Class, r limit.Rate, bytes int64) (*Admission, limit.Window, error) {
+	factor := int64(max(a.LimitFactor, 1))
+	r.Requests, r.Bytes = r.Requests*factor, r.Bytes*factor
+	window, err := g.o.Limits.Count(a.Principal.AccountID, c, r, bytes)
+	if err != nil {
+		return nil, window, err
+	}
+	return &Admission{limits: g.o.Limits, account: a.Principal.AccountID, class: c, counted: min(bytes, r.Bytes)}, limit.Window{}, nil
+}
+
+// bytes is what the body is counted with before it has come.
+func (a Arrival) bytes() int64 {
+	if a.BodyBytes < 0 {
+		return bodyBytesUnknown
+	}
+	return a.BodyBytes
+}
+
+// Release ends a request of whose body so many bytes were read. A place that its call has released already stays as it is. A
+// nil admission has nothing to release.
+func (a *Admission) Release(bytesRead int64) {
+	if a == nil {
+		return
+	}
+	if a.Place != nil {
+		a.Place.Release(0)
+	}
+	if a.counted != bytesRead && (a.class == limit.Checks || a.class == limit.Bodies) {
+		a.limits.Correct(a.account, a.class, bytesRead-a.counted)
+	}
+}
+
+// checkCredit refuses a call that no credit of its account or key can pay for, whatever it will ask. Where the books cannot be
+// asked the call goes on: taking its hold decides.
+func (g *Gateway) checkCredit(ctx context.Context, a Arrival) error {
+	least := g.leastHold(a.Principal, a.Work)
+	if g.o.Credit == nil || least <= 0 {
+		return nil
+	}
+	err := g.o.Credit(ctx, billing.HoldRequest{
+		ID: a.ID, AccountID: a.Principal.AccountID, BudgetID: a.Principal.BudgetID, Want: least, Min: least,
+	})
+	switch app.KindOf(err) {
+	case app.Unfunded, app.Forbidden:
+		return err
+	}
+	return nil
+}
+
+// leastHolds are the smallest holds that calls of a snapshot's models can have.
+type leastHolds struct {
+	snapshot *catalog.Snapshot
+	of       map[string]app.Amount
+	cheapest map[catalog.Kind]app.Amount
+}
+
+// leastHold is the smallest hold of the cheapest model that the principal may call. It is zero where there is no such model,
+// since the call then fails for that.
+func (g *Gateway) leastHold(p app.Principal, w Work) app.Amount {
+	s := g.o.Snapshot()
+	holds := g.leasts.Load()
+	if holds == nil || holds.snapshot != s {
+		holds = newLeastHolds(s)
+		g.leasts.Store(holds)
+	}
+	kind := catalog.KindText
+	if w == VideoWork {
+		kind = catalog.KindVideo
+	}
+	if len(p.Models) == 0 {
+		return holds.cheapest[kind]
+	}
+	least, found := app.Amount(0), false
+	for _, id := range p.Models {
+		amount, priced := holds.of[id]
+		if m, known := s.Model(id); priced && known && m.Kind == kind && (!found || amount < least) {
+			least, found = amount, true
+		}
+	}
+	return least
+}
+
+func newLeastHolds(s *catalog.Snapshot) *leastHolds {
+	holds := &leastHolds{snapshot: s, of: map[string]app.Amount{}, cheapest: map[catalog.Kind]app.Amount{}}
+	for _, m := range s.Models() {
+		if !m.Available {
+			continue
+		}
+		amount, err := leastHoldOf(m)
+		if err != nil {
+			amount = 0 // its price is none that a call could pay, which the call itself is told
+		}
+		holds.of[m.ID] = amount
+		if cheapest, found := holds.cheapest[m.Kind]; !found || amount < cheapest {
+			holds.cheapest[m.Kind] = amount
+		}
+	}
+	return holds
+}
+
+const millisecondsPerSecond = 1000
+
+// leastHoldOf is what the smallest call of a model needs.
+func leastHoldOf(m *catalog.Model) (app.Amount, error) {
+	if m.Kind != catalog.KindVideo {
+		r := run{model: m, head: dialect.Head{MaxTokens: 1, Choices: 1}}
+		err := r.price(m.RateCard)
+		return r.reserve.min, err
+	}
+	seconds := int64(0)
+	for i, n := range m.Seconds {
+		if i == 0 || n < seconds {
+			seconds = n
+		}
+	}
+	usage := billing.Usage{}
+	usage[billing.Seconds] = seconds * millisecondsPerSecond
+	least, err := m.RateCard.Cost(usage)
+	for _, card := range m.SizeRateCards {
+		cost, problem := card.Cost(usage)
+		if err == nil {
+			least, err = min(least, cost), problem
+		}
+	}
+	return least, err
+}

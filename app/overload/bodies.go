@@ -1,0 +1,70 @@
+package overload
+
+import (
+	"time"
+
+	"umg/app"
+)
+
+// What the bodies of calls may hold in memory, from when they come until their call needs them no more.
+const (
+	bodyBytesStandard   = 512 << 20 // of all calls, where no limit of memory is known
+	bodyShare           = 4         // where one is known: this part of it
+	accountBytesDefault = 64 << 20  // of the calls of one account
+	accountBytesWait    = time.Second
+)
+
+// Grow counts so many more bytes of the body of a call, or none and says which bound they would pass. Leave gives them back.
+func (p *Place) Grow(bytes int64) error {
+	g := p.gate
+	if g.bodies.Add(bytes) > g.o.BodyBytesMax {
+		g.bodies.Add(-bytes)
+		return g.refuse(bodies, Paid)
+	}
+	if p.account != "" && !g.grow(p.account, bytes) {
+		g.bodies.Add(-bytes)
+		g.refused[accountBodies][Paid].Add(1)
+		return app.Errorf(app.Exhausted, "body_bytes_exceeded",
+			"The bodies of this account's running calls would hold more than %d MiB. Nothing was charged; try again when one has ended.",
+			g.o.AccountBytesMax>>20).After(accountBytesWait)
+	}
+	p.bytes += bytes
+	return nil
+}
+
+// Shrink gives back all bytes that the body was counted with, since nothing holds it any more.
+func (p *Place) Shrink() {
+	if p.bytes == 0 {
+		return
+	}
+	p.gate.bodies.Add(-p.bytes)
+	if p.account != "" {
+		p.gate.grow(p.account, -p.bytes)
+	}
+	p.bytes = 0
+}
+
+// grow counts bytes of an account, which may be below zero, and reports whether they are within its bound.
+func (g *Gate) grow(account string, bytes int64) bool {
+	s := g.shard(account)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.bytes[account] + bytes
+	switch {
+	case bytes > 0 && n > g.o.AccountBytesMax:
+		return false
+	case n <= 0:
+		delete(s.bytes, account)
+	default:
+		s.bytes[account] = n
+	}
+	return true
+}
+
+// bodyBytesMax is what all bodies may hold where the operator has not said.
+func bodyBytesMax(memoryMax int64) int64 {
+	if memoryMax > 0 {
+		return memoryMax / bodyShare
+	}
+	return bodyBytesStandard
+}

@@ -1,0 +1,120 @@
+//go:build soak
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+const (
+	hostileVariable = "E2E_HOSTILE_PART" // how long each quiet and each attacked part takes, such as 10s
+	hostilePart     = time.Minute
+	hostilePairs    = 5
+	hostileShare    = 0.5 // of one processor, that the attacking program may use
+	hostileCredit   = 100_000_000_000
+
+	payingRate       = 50 // calls a second
+	payingMore       = 1.2
+	payingSlack      = 5 * time.Millisecond
+	hostileGrowthMax = 256 // MiB above idle
+)
+
+// attacked is what the attacking program says came of it.
+type attacked struct {
+	Answers   map[string]int
+	Processor float64
+}
+
+// TestHostileAccount has one account attack a replica in all ways at once while another pays for 50 calls a second: the one that
+// pays is as well off as without the attack, and the replica stays small.
+func TestHostileAccount(t *testing.T) {
+	part := hostilePart
+	if text := os.Getenv(hostileVariable); text != "" {
+		var err error
+		if part, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := start(t)
+	p := g.replicaOn(t, dataDir(t), "--drain-timeout", "5s")
+	p.stopAtEnd(t)
+	hostile, paying := g.newCustomer(t, "hostile"), g.newCustomer(t, "paying")
+	for _, c := range []customer{hostile, paying} {
+		c.setAvailable(t, hostileCredit)
+	}
+	paying.setLimits(t, 100)
+	program := filepath.Join(dataDir(t), "hostile")
+	if out, err := exec.Command("go", "build", "-o", program, "./hostile").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	gen := newGenerator(t, p, ask(cheapModel, "echo: paying"))
+	gen.offer(t, payingRate, 5*time.Second, paying.APIKey)
+	idle := p.vitals(t).residentMiB
+	var quiet, beside []float64
+	for pair := range hostilePairs {
+		calm := gen.offer(t, payingRate, part, paying.APIKey)
+		cmd := exec.Command(program, "-url", strings.TrimSuffix(p.BaseURL, "/v1"), "-key", hostile.APIKey, "-model", cheapModel,
+			"-for", part.String(), "-share", strconv.FormatFloat(hostileShare, 'f', 2, 64))
+		var said strings.Builder
+		cmd.Stdout, cmd.Stderr = &said, os.Stderr
+		before := p.taken(t)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		harmed := gen.offer(t, payingRate, part, paying.APIKey)
+		if err := cmd.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		var attack attacked
+		if err := json.Unmarshal([]byte(said.String()), &attack); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("pair %d, load average %s\nquiet  %+v\nbeside %+v\nthe replica used %.2f processors\nthe attack %+v", pair+1, loads(t), calm, harmed,
+			(p.taken(t)-before).Seconds()/part.Seconds(), attack)
+		for what, o := range map[string]offered{"quiet": calm, "attacked": harmed} {
+			if o.Refused > 0 || o.Failed > 0 || o.Good != o.Offered {
+				t.Errorf("pair %d, %s: of %d calls that are paid for %d were refused and %d failed", pair+1, what, o.Offered, o.Refused, o.Failed)
+			}
+		}
+		if attack.Processor > hostileShare*1.1 {
+			t.Errorf("the attacking program used %.2f processors", attack.Processor)
+		}
+		quiet, beside = append(quiet, calm.GoodP99), append(beside, harmed.GoodP99)
+	}
+	slices.Sort(quiet)
+	slices.Sort(beside)
+	calm, harmed := quiet[len(quiet)/2], beside[len(beside)/2]
+	most := max(payingMore*calm, calm+float64(payingSlack.Milliseconds()))
+	grown := p.peakMiB(t) - idle
+	t.Logf("p99 of the paying account: quiet %.1f ms (%.1f), attacked %.1f ms (%.1f), at most %.1f; %d MiB above idle (%d)",
+		calm, quiet, harmed, beside, most, grown, idle)
+	if harmed > most {
+		t.Errorf("p99 is %.1f ms beside the attack and %.1f ms without; at most %.1f is allowed", harmed, calm, most)
+	}
+	if grown > hostileGrowthMax {
+		t.Errorf("the replica grew by %d MiB", grown)
+	}
+}
+
+// peakMiB is the most memory that the process ever held.
+func (p production) peakMiB(t *testing.T) (mib int) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.cmd.Process.Pid), "status"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	if _, err := fmt.Sscan(rest, &mib); err != nil {
+		t.Fatal(err)
+	}
+	return mib >> 10
+}
