@@ -55,7 +55,7 @@ func TestCreditIsAskedForTheSmallestCall(t *testing.T) {
 		kind   app.Kind // none when it goes on
 	}{
 		"a key for one model":        {models: []string{"test/one"}, work: gateway.TextWork, asks: 1},
-		"a key for no model":         {models: []string{"test/gone", "test/coming"}, work: gateway.TextWork},
+		"a key for no model":         {models: []string{"test/unheard-of", "test/coming"}, work: gateway.TextWork},
 		"no model of the kind":       {work: gateway.VideoWork},
 		"a dry run":                  {work: gateway.CheckWork},
 		"a look":                     {work: gateway.ReadWork},
