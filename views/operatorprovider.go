@@ -14,7 +14,7 @@ func (p TrafficProvider) verdict() verdict {
 	case p.Unusable != "":
 		return verdict{ui.Danger, "Not set up"}
 	case len(p.UnusableOn) > 0:
-		return verdict{ui.Danger, "Not set up everywhere"}
+		return verdict{ui.Danger, "Not set up on some replicas"}
 	case p.Pause != nil:
 		return verdict{ui.Warning, "Paused"}
 	case len(p.rests()) > 0:
