@@ -88,8 +88,8 @@ func (a *API) peekBody(x *call) (small []byte, complete bool) {
 	return small, true
 }
 
-// endBody makes sure that nobody waits for the body of a request that is refused: a small one that is there already is skipped,
-// so that the connection can be used again, and any other ends with it.
+// endBody ends the wait for the body of a refused request. It skips a small one that is there already, so that the connection can
+// be used again; any other connection ends with the answer.
 func (a *API) endBody(x *call) {
 	r := x.Request()
 	if r.ContentLength == 0 || r.ProtoMajor != 1 {

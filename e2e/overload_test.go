@@ -221,16 +221,24 @@ func TestFaultMemoryIsShed(t *testing.T) {
 	slow := once("test/large")
 	g.addModels(t, model{id: slow, upstream: "sim+slow-first=1s", provider: "meridian"})
 	p := g.replicaOn(t, dataDir(t), "--memory-max", strconv.Itoa(memoryMaxMiB), "--in-flight-max", "2000", "--drain-timeout", "1s")
+	keys := []string{p.APIKey} // of several accounts: the bodies of one have half of the room for bodies at most
+	for range 2 {
+		other := g.newCustomer(t, "large")
+		other.setAvailable(t, 500_000_000_000)
+		other.setLimits(t, 1000)
+		keys = append(keys, other.APIKey)
+	}
 	body := ask(slow, strings.Repeat("word ", largeBytes/5))
 	flood, enough := context.WithTimeout(context.Background(), floodMax)
 	defer enough()
 	var mu sync.Mutex
 	seen := map[string]int{}
 	var all sync.WaitGroup
-	for range largeCalls {
+	for i := range largeCalls {
+		key := "Bearer " + keys[i%len(keys)]
 		all.Go(func() {
 			for flood.Err() == nil {
-				a, err := p.tryCall(flood, "POST", "/v1/chat/completions", body, "X-Error-Status", "standard")
+				a, err := p.tryCall(flood, "POST", "/v1/chat/completions", body, "X-Error-Status", "standard", "Authorization", key)
 				if err != nil {
 					return // the flood is over
 				}
