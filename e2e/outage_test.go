@@ -144,7 +144,7 @@ func (o outage) play(t *testing.T) {
 			t.Fatal(out)
 		}
 		c.before = c.balanceOf(t, c.accountID)
-		c.customer.gateway = o.as(c.customer)
+		c.gateway = o.as(c.customer)
 	}
 	for _, c := range idle {
 		c.callOnce(t)

@@ -15,9 +15,9 @@ type Security struct {
 	Shell
 	FormError     string // why the second step is not set up
 	PasswordError string
-	EnabledAt *time.Time // since when there is a second step; nil for none
-	CodesLeft int        // recovery codes that were not used
-	Sessions  []Session
+	EnabledAt     *time.Time // since when there is a second step; nil for none
+	CodesLeft     int        // recovery codes that were not used
+	Sessions      []Session
 }
 
 // fewCodes is when the page asks for new recovery codes.

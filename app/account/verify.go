@@ -105,8 +105,8 @@ func (s *Service) Link(ctx context.Context, token string) (string, error) {
 	return row.Email, row.refuse(s.o.Now())
 }
 
-// VerifyEmail uses a link: the address is verified, what was made before is ended, and the trial credit given where there is some. Of many who use it at
-// the same time one succeeds.
+// VerifyEmail uses a link: the address is verified, what was made before is ended, and the trial credit given where there is
+// some. Of many who use it at the same time one succeeds.
 func (s *Service) VerifyEmail(ctx context.Context, token, ip string) (v Verification, err error) {
 	f, err := linkFingerprint(token)
 	if err != nil {

@@ -28,13 +28,11 @@ func AwaitReplicas(ctx context.Context, db *sqlx.DB) (behind []string, err error
 	}
 	for {
 		found, err := replicasBehind(ctx, db, newest)
-		switch {
-		case ctx.Err() != nil:
-			return behind, nil
-		case err != nil:
+		if ctx.Err() != nil {
+			return behind, nil //nolint:nilerr // an error is what is left of a question that nobody waits for any more
+		}
+		if err != nil || len(found) == 0 {
 			return nil, err
-		case len(found) == 0:
-			return nil, nil
 		}
 		behind = found
 		select {

@@ -34,14 +34,14 @@ var extraRoots = func() map[llm.Style]*extraNode {
 func (n *extraNode) add(row *Extra, style llm.Style) {
 	names := strings.Split(strings.ReplaceAll(row.At, "[]", ".[]"), ".")
 	for i, name := range names {
-		switch {
-		case name == "*":
+		switch name {
+		case "*":
 			n.rest = row
 			for _, except := range row.Except {
 				n.member(except, style)
 			}
 			return
-		case name == "[]":
+		case "[]":
 			if n.each == nil {
 				n.each = &extraNode{tools: i == 1 && names[0] == "tools"}
 			}

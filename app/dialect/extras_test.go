@@ -37,7 +37,7 @@ func anyWord(patterns []string, s string) bool {
 func (o oracle) row(at string, v any) *dialect.Extra {
 	m, isObject := v.(map[string]any)
 	kind, _ := m["type"].(string)
-	said := ""
+	var said string
 	switch v := v.(type) {
 	case nil:
 		return nil

@@ -53,8 +53,8 @@ func (k textKind) within(name []byte) textKind {
 	case "arguments", "args", "input", "response", "schema", "responseSchema", "response_schema", "responseJsonSchema",
 		"response_json_schema", "_responseJsonSchema":
 		return kindJSON
-	case "role", "type", "id", "call_id", "tool_call_id", "tool_use_id", "status", "phase", "detail", "cache_control", "media_type", "mimeType",
-		"mime_type", "thinking", "signature", "thoughtSignature", "thought_signature", "encrypted_content":
+	case "role", "type", "id", "call_id", "tool_call_id", "tool_use_id", "status", "phase", "detail", "cache_control", "media_type",
+		"mimeType", "mime_type", "thinking", "signature", "thoughtSignature", "thought_signature", "encrypted_content":
 		return kindUnread
 	}
 	return k
@@ -63,7 +63,8 @@ func (k textKind) within(name []byte) textKind {
 // namesMedia reports whether a member of that name may hold an image or a file in some style, or may have an escape in its name.
 func namesMedia(name []byte) bool {
 	switch string(name) {
-	case "image_url", "file", "file_id", "file_url", "file_data", "input_audio", "video_url", "source", "inlineData", "inline_data", "fileData":
+	case "image_url", "file", "file_id", "file_url", "file_data", "input_audio", "video_url", "source", "inlineData", "inline_data",
+		"fileData":
 		return true
 	}
 	return bytes.IndexByte(name, '\\') >= 0
@@ -75,10 +76,10 @@ type textWeight struct {
 	hasMedia bool // a member of a conversation has a name that media have, or one that is written with escapes
 }
 
-// weightOf is the weight of a value that was walked before.
-func weightOf(value []byte, k textKind) int64 {
+// weightOf is the weight of a value inside of a conversation that was walked before.
+func weightOf(value []byte) int64 {
 	var w textWeight
-	w.valueEnd(value, blanks(value, 0), depthMax, k)
+	w.valueEnd(value, blanks(value, 0), depthMax, kindTurns)
 	return w.units
 }
 
@@ -87,16 +88,16 @@ func (w *textWeight) valueEnd(doc []byte, from, depth int, k textKind) int {
 	if k == kindUnread || from >= len(doc) {
 		return valueEnd(doc, from, depth)
 	}
-	switch c := doc[from]; {
-	case c == '"':
+	switch doc[from] {
+	case '"':
 		to := stringEnd(doc, from)
 		if to > 0 && k != kindSettings {
 			w.units += textUnits(doc[from+1 : to-1])
 		}
 		return to
-	case c == '{':
+	case '{':
 		return w.objectEnd(doc, from, depth, k)
-	case c == '[':
+	case '[':
 		return w.arrayEnd(doc, from, depth, k)
 	}
 	to := valueEnd(doc, from, depth)

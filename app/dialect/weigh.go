@@ -35,7 +35,7 @@ const (
 
 // opaqueData weighs data of which nobody here knows how many tokens it has.
 func opaqueData(data []byte, bytesPerToken int64) media {
-	return media{opaque: 1, tokens: int64(len(data)) / bytesPerToken, apart: weightOf(data, kindTurns)}
+	return media{opaque: 1, tokens: int64(len(data)) / bytesPerToken, apart: weightOf(data)}
 }
 
 // documentData weighs a document that is given with its data, by its media type or the address that begins with it.
@@ -103,7 +103,7 @@ func chatPart(part []byte) media {
 func imageAt(address []byte) media {
 	for _, data := range [...]string{`"data:image/`, `"data:image\/`} { // some encoders escape the slash
 		if len(address) >= len(data) && bytes.EqualFold(address[:len(data)], []byte(data)) {
-			return media{images: 1, foreign: int64(len(address)), apart: weightOf(address, kindTurns)}
+			return media{images: 1, foreign: int64(len(address)), apart: weightOf(address)}
 		}
 	}
 	return media{images: 1}
@@ -150,7 +150,7 @@ func imageBlock(block []byte) media {
 
 func imageSource(source []byte) media {
 	if text(memberOf(source, "type").of(source)) == "base64" && isMedia(source, "media_type", "image/") {
-		return media{images: 1, foreign: int64(len(source)), apart: weightOf(source, kindTurns)}
+		return media{images: 1, foreign: int64(len(source)), apart: weightOf(source)}
 	}
 	return media{images: 1}
 }
@@ -223,7 +223,7 @@ func blob(value []byte) media {
 	case linked:
 		return linkedDocument()
 	case is("image/"):
-		return media{images: 1, foreign: size, apart: weightOf(value, kindTurns)}
+		return media{images: 1, foreign: size, apart: weightOf(value)}
 	case is("audio/"), is("video/"):
 		m := opaqueData(data, streamBytesPerToken)
 		m.foreign = size - size/soundShare

@@ -29,9 +29,9 @@ func (p *listPrice) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body := string(raw)
 	usage := map[string]any{"input_tokens": 100, "output_tokens": 50}
 	worth := app.Amount(100*3000 + 50*15000)
-	write := int64(0)
 	if strings.Contains(body, `"cache_control"`) {
-		write, worth = 4000, worth+4000*3750
+		const write = int64(4000)
+		worth += 4000 * 3750
 		usage["cache_creation_input_tokens"] = write
 		usage["cache_creation"] = map[string]any{"ephemeral_5m_input_tokens": write, "ephemeral_1h_input_tokens": 0}
 		if strings.Contains(body, `"1h"`) {

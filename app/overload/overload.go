@@ -87,8 +87,10 @@ const (
 	bodies
 	accountBodies
 	reasons
-	open = reasons // no reason
 )
+
+// open is no reason.
+const open = reasons
 
 // New returns a gate that is open.
 func New(o Options) *Gate {

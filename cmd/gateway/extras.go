@@ -19,7 +19,8 @@ func extrasOf(style llm.Style) []catalog.Extra {
 
 // fieldOf is where an extra stands, with the types and the values that are none.
 func fieldOf(row dialect.Extra) string {
-	field := "`" + row.At + "`"
+	var field strings.Builder
+	field.WriteString("`" + row.At + "`")
 	for _, limit := range []struct {
 		words string
 		list  []string
@@ -31,10 +32,10 @@ func fieldOf(row dialect.Extra) string {
 			}
 		}
 		if len(shown) > 0 {
-			field += limit.words + strings.Join(shown, ", ")
+			field.WriteString(limit.words + strings.Join(shown, ", "))
 		}
 	}
-	return field
+	return field.String()
 }
 
 func fateOf(row dialect.Extra) string {

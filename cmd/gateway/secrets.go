@@ -111,14 +111,15 @@ type secretKeyCommands struct {
 
 type secretKeyReplace struct {
 	storeFlags
-	SecretKey string `env:"UMG_SECRET_KEY" help:"The new key, 32 bytes in base64; else the data folder's, made if need be." placeholder:"BASE64"`
+	SecretKey string `env:"UMG_SECRET_KEY" help:"The new key in base64; else the data folder's, made if need be." placeholder:"BASE64"`
 	Yes       bool   `help:"Do it. What the lost key sealed stays unreadable."`
 }
 
 // Help tells what is lost.
 func (c *secretKeyReplace) Help() string {
 	return "Stop all servers of this database first, and start them with the new key afterwards. Everybody is signed out. " +
-		"Webhooks cannot be signed until the secret of each endpoint is rotated. Mails that wait are not sent. Users with sign-in codes cannot sign in until " +
+		"Webhooks cannot be signed until the secret of each endpoint is rotated. Mails that wait are not sent. " +
+		"Users with sign-in codes cannot sign in until " +
 		"gateway operator totp-off turns their codes off."
 }
 

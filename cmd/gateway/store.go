@@ -86,7 +86,7 @@ func (s *store) keep(ctx context.Context) error {
 			s.log.Error("the local database ended; starting it again", "error", err)
 		}
 		if err := s.restart(ctx); err != nil {
-			return nil // ctx ended
+			return nil //nolint:nilerr // it fails only when ctx has ended, which is the end of this loop
 		}
 	}
 }
