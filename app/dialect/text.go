@@ -53,8 +53,8 @@ func (k textKind) within(name []byte) textKind {
 	case "arguments", "args", "input", "response", "schema", "responseSchema", "response_schema", "responseJsonSchema",
 		"response_json_schema", "_responseJsonSchema":
 		return kindJSON
-	case "role", "type", "id", "call_id", "tool_call_id", "tool_use_id", "status", "phase", "detail", "cache_control", "media_type", "mimeType",
-		"mime_type", "thinking", "signature", "thoughtSignature", "thought_signature", "encrypted_content":
+	case "role", "type", "id", "call_id", "tool_call_id", "tool_use_id", "status", "phase", "detail", "cache_control", "media_type",
+		"mimeType", "mime_type", "thinking", "signature", "thoughtSignature", "thought_signature", "encrypted_content":
 		return kindUnread
 	}
 	return k
@@ -63,7 +63,8 @@ func (k textKind) within(name []byte) textKind {
 // namesMedia reports whether a member of that name may hold an image or a file in some style, or may have an escape in its name.
 func namesMedia(name []byte) bool {
 	switch string(name) {
-	case "image_url", "file", "file_id", "file_url", "file_data", "input_audio", "video_url", "source", "inlineData", "inline_data", "fileData":
+	case "image_url", "file", "file_id", "file_url", "file_data", "input_audio", "video_url", "source", "inlineData",
+		"inline_data", "fileData":
 		return true
 	}
 	return bytes.IndexByte(name, '\\') >= 0

@@ -237,9 +237,9 @@ func (r *run) report(e *app.Error) *Report {
 	p := &r.told
 	*p = Report{
 		Model: r.head.Model, Attempts: r.attempts, Hedged: r.hedged, Recovered: r.recovered, Streamed: r.head.Stream, Estimated: r.rule.Estimated,
-		Implausible: r.hold.ID != "" && r.implausible(),
-		Outcome:     r.rule.Outcome, Reason: r.rule.Reason, FinishReason: r.tally.Finish, Usage: r.bill.readings(), Cost: r.hold.Charge(r.bill.cost),
-		FirstByte: r.firstByte, Duration: r.gateway.o.Now().Sub(r.started), Err: e,
+		Outcome: r.rule.Outcome, Reason: r.rule.Reason, FinishReason: r.tally.Finish, Usage: r.bill.readings(),
+		Cost: r.hold.Charge(r.bill.cost), Implausible: r.hold.ID != "" && r.implausible(), FirstByte: r.firstByte,
+		Duration: r.gateway.o.Now().Sub(r.started), Err: e,
 	}
 	if r.slot != nil {
 		p.Requests, p.Tokens = r.slot.Requests(), r.slot.Tokens()
