@@ -168,8 +168,11 @@ func TestACallThatItsClientLeftGivesItsKeyUp(t *testing.T) {
 	<-gone
 	h.lineWith("client_request_id", "leaver") // the call has ended, and its key is free
 	input := h.records(1)
+	answered := make(chan reply, 1)
+	go func() { answered <- h.once(secret, "k", path, "test/slow", "echo: once more", "") }()
+	h.waiting("1")
 	h.release()
-	first := h.once(secret, "k", path, "test/slow", "echo: once more", "")
+	first := <-answered
 	again := h.once(secret, "k", path, "test/slow", "echo: once more", "")
 	if first.status != 200 || first.header.Get("Idempotency-Replayed") != "" || again.body != first.body || again.header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("the repetition is answered %d %s, and then %d %s", first.status, first.body, again.status, again.body)
