@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -139,6 +140,47 @@ func TestAFailedCallGivesItsKeyUp(t *testing.T) {
 		t.Errorf("a key with a tab: %d %s", r.status, r.body)
 	}
 	h.records(2)
+}
+
+// TestACallThatItsClientLeftGivesItsKeyUp leaves while the provider works. The repetition is a call of its own, whose answer is then
+// told again without a charge.
+func TestACallThatItsClientLeftGivesItsKeyUp(t *testing.T) {
+	t.Parallel()
+	h, _ := keyed(t)
+	secret := h.secret()
+	const path = "/v1/chat/completions"
+	ctx, leave := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url+path, strings.NewReader(fmt.Sprintf(keyedPaths[path], "test/slow", "echo: once more", "")))
+	must(t, err)
+	req.Header.Set("Authorization", "Bearer "+secret)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", "k")
+	req.Header.Set("X-Client-Request-Id", "leaver")
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		if resp, err := http.DefaultTransport.RoundTrip(req); err == nil {
+			_ = resp.Body.Close()
+			t.Error("an answer came though the upstream holds it")
+		}
+	}()
+	h.waiting("1")
+	leave()
+	<-gone
+	h.lineWith("client_request_id", "leaver") // the call has ended, and its key is free
+	input := h.records(1)
+	answered := make(chan reply, 1)
+	go func() { answered <- h.once(secret, "k", path, "test/slow", "echo: once more", "") }()
+	h.waiting("1")
+	h.release()
+	first := <-answered
+	again := h.once(secret, "k", path, "test/slow", "echo: once more", "")
+	if first.status != 200 || first.header.Get("Idempotency-Replayed") != "" || again.body != first.body || again.header.Get("Idempotency-Replayed") != "true" {
+		t.Errorf("the repetition is answered %d %s, and then %d %s", first.status, first.body, again.status, again.body)
+	}
+	if both := h.records(2); input == 0 || both <= input {
+		t.Errorf("leaving cost %d, and both calls %d", input, both)
+	}
 }
 
 func TestKeysOfOneAccountSayNothingToAnother(t *testing.T) {

@@ -58,7 +58,8 @@ func (r *run) reopen(ctx context.Context, cut *provider.Fault, chart func(*catal
 }
 
 // open tries the routes of the model until one of them answers: with a whole body, or with the first content of a
-// stream. Nothing was sent to the client before, so every failure up to here costs nothing and shows nowhere.
+// stream. Nothing was sent to the client before, so every failure of a provider up to here costs nothing and shows
+// nowhere. A client that leaves pays for the attempt that was under way.
 func (w *walk) open(ctx context.Context) error {
 	r := w.run
 	var last *provider.Fault
