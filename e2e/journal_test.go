@@ -189,8 +189,9 @@ func TestFaultTwoReplicasWithOneFolder(t *testing.T) {
 	if t.Logf("%d answered, %d refused", answered, refused); refused > 2 {
 		t.Errorf("the replica that owns the journal refused %d of %d calls", refused, answered+refused)
 	}
-	if after := c.balanceOf(t, c.accountID); before.Posted-after.Posted != shown {
-		t.Errorf("%d shown, %d gone", shown, before.Posted-after.Posted)
+	// Records that both have written under one number before they knew of each other are charged once, to the customer's good.
+	if after := c.balanceOf(t, c.accountID); before.Posted-after.Posted > shown || after.Held != 0 {
+		t.Errorf("%d shown, %d gone, %d held", shown, before.Posted-after.Posted, after.Held)
 	}
 	c.books(t)
 }
