@@ -29,7 +29,12 @@ type office struct {
 
 func open(t *testing.T) *office {
 	t.Helper()
-	db, ids := pgtest.New(t), app.IDs{Now: time.Now, Random: rand.Reader}
+	made := time.Now()
+	later := func() time.Time { // accounts are listed by ids, which begin with their millisecond
+		made = made.Add(time.Millisecond)
+		return made
+	}
+	db, ids := pgtest.New(t), app.IDs{Now: later, Random: rand.Reader}
 	ledger := billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: slog.New(slog.DiscardHandler)})
 	return &office{Desk: operator.New(db, operator.Options{Ledger: ledger, Now: time.Now, IDs: ids}), t: t, db: db, ledger: ledger, ids: ids}
 }

@@ -53,8 +53,12 @@ var readinessOf = map[string]string{
 	"app/overload.reason: late":     "- it lets a share of the paid calls in at any time",
 	"app/overload.reason: crowd":    "- one account has its share of the places",
 	"app/overload.reason: reasons":  "- it is the number of reasons",
-	"app/overload.reason: open":     "- it is no reason",
 	"app/overload.refuse: computed": "- it renders the reasons above",
+
+	"app/overload.reason: bodies":        "- for a moment: a body comes within two minutes, and is let go when its provider answers",
+	"app/overload.reason: accountBodies": "- one account has its share of the bodies",
+
+	"app/server.sayWhenToRetry: computed": "- it says when to try again, and refuses nothing",
 
 	"app/server.drain: shutting_down": "- the process ends, and /readyz has failed since the signal came",
 
@@ -80,7 +84,6 @@ var readinessOf = map[string]string{
 	"app/webhook.wrap: app.ErrStore":                    "- webhooks only, see no lease is valid",
 	"billing/stripe.wrap: billing.StoreError":           "- payments only",
 
-	"api.carry: overloaded":                        "- for a moment: uploads that are under way end within their limit",
 	"app/account.turn: busy":                       "- for a moment: passwords are hashed a few at a time",
 	"app/asset.take: overloaded":                   "- for a moment: sources are looked at a few at a time",
 	"app/console.live: too_many_streams":           "- one person's pages",
@@ -95,8 +98,8 @@ var readinessOf = map[string]string{
 	"app/console.call: no_available_provider":                 "- an empty catalog: the console works, and operators fill it there",
 	"app/console.sendSample: no_available_provider":           "- an empty catalog: the console works, and operators fill it there",
 	"app/egress.Check: url_not_checked":                       "- one address",
-	"app/gateway.Stopped: model_temporarily_unavailable":      "- one model, paused by an operator",
-	"app/gateway.unavailable: no_available_provider":          "- one model's providers",
+	"app/gateway.Stopped: computed":                           "- one model, paused by an operator",
+	"app/gateway.unavailable: computed":                       "- one model's providers",
 	"app/provider/health.change: traffic_control_unavailable": "- a gateway without a store, which only tests have",
 	"app/video.giveUp: unavailable":                           "- one model's providers",
 	"app/video.noProvider: no_available_provider":             "- one model's providers",
