@@ -11,6 +11,11 @@ import (
 	"unsafe"
 )
 
+// killAtEnd leaves no process behind, whatever a test ends with.
+func (g *gateway) killAtEnd(t *testing.T) {
+	t.Cleanup(func() { _ = g.cmd.Process.Kill() }) // which fails where it has ended
+}
+
 // takenWithin is how soon after a start a replica must take calls.
 const takenWithin = 2 * time.Second
 
@@ -25,6 +30,7 @@ func TestFaultRestartsLeaveNothingUnapplied(t *testing.T) {
 	var shown int64
 	for _, end := range []string{"clean", "killed", "clean", "at the end"} {
 		p := c.replicaOn(t, data)
+		p.killAtEnd(t)
 		began := time.Now()
 		if a := p.ask(t, "/metrics"); !strings.Contains(a.body, "\numg_journal_unapplied_bytes 0\n") ||
 			!strings.Contains(a.body, "\numg_journal_unapplied_seconds 0\n") {
@@ -82,6 +88,7 @@ func TestFaultJournalDiesAndTheReplicaLeaves(t *testing.T) {
 	data := dataDir(t)
 	before := c.balanceOf(t, c.accountID)
 	p := c.replicaOn(t, data, "--lame-duck", "2s")
+	p.killAtEnd(t)
 	shown := nanos(t, string(decodeCompletion(t, p.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: well"))).Usage.Cost))
 	streams := p.openStreams(t, 3, ask(slow, "count to 150", `"stream":true`, `"stream_options":{"include_usage":true}`))
 	for i := range streams {
@@ -122,6 +129,7 @@ func TestFaultJournalDiesAndTheReplicaLeaves(t *testing.T) {
 	}
 
 	again := c.replicaOn(t, data)
+	again.killAtEnd(t)
 	again.stopAtEnd(t)
 	shown += nanos(t, string(decodeCompletion(t, again.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: as before"))).Usage.Cost))
 	if after := c.balanceOf(t, c.accountID); before.Posted-after.Posted != shown {
@@ -141,6 +149,7 @@ func TestFaultTwoReplicasWithOneFolder(t *testing.T) {
 	before := c.balanceOf(t, c.accountID)
 	data := dataDir(t)
 	first := c.replicaOn(t, data)
+	first.killAtEnd(t)
 	shown := nanos(t, string(decodeCompletion(t, first.call(t, "POST", "/v1/chat/completions", ask(mine, "echo: one"))).Usage.Cost))
 	if err := first.stop(); err != nil {
 		t.Fatal(err)
@@ -149,9 +158,12 @@ func TestFaultTwoReplicasWithOneFolder(t *testing.T) {
 	if out, err := exec.Command("cp", "-a", data+"/.", copied).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	both := []production{c.replicaOn(t, data), c.replicaOn(t, copied)}
-	for _, p := range both {
+	var both []production
+	for _, folder := range []string{data, copied} {
+		p := c.replicaOn(t, folder)
+		p.killAtEnd(t)
 		p.stopAtEnd(t)
+		both = append(both, p)
 	}
 	unready := -1
 	for deadline := time.Now().Add(callTimeMax); unready < 0; time.Sleep(50 * time.Millisecond) {

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -94,27 +93,23 @@ func TestFaultDatabaseIsAwayForAMinute(t *testing.T) {
 func stoppedDatabase(t *testing.T) outage {
 	dir := grownDir(t)
 	_, simulatorURL := startSimulator(t)
-	owner, err := startIn(dir, "--simulator-url", simulatorURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	owner.SimulatorURL = simulatorURL
-	p := serve(t, owner)
-	return outage{gateway: p.gateway, owner: owner, goAway: func(t *testing.T) {
-		if err := owner.stop(); err != nil {
-			t.Fatal(err)
-		}
-	}, comeBack: func(t *testing.T) *gateway {
-		back, err := startIn(dir, "--simulator-url", simulatorURL)
+	begin := func(t *testing.T) *gateway {
+		g, err := startIn(dir, "--simulator-url", simulatorURL)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() {
-			if err := errors.Join(p.stop(), back.stop()); err != nil && !t.Failed() {
-				t.Error(err)
-			}
-		})
-		return back
+		g.killAtEnd(t)
+		g.SimulatorURL = simulatorURL
+		return g
+	}
+	owner := begin(t)
+	p := serve(t, owner)
+	p.killAtEnd(t)
+	p.stopAtEnd(t)
+	return outage{gateway: p.gateway, owner: owner, comeBack: begin, goAway: func(t *testing.T) {
+		if err := owner.stop(); err != nil {
+			t.Fatal(err)
+		}
 	}}
 }
 
