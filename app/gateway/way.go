@@ -32,7 +32,7 @@ func (r *run) prepare() (err error) {
 	return err
 }
 
-// leaveExtrasOut takes out of the request what a provider would do beside answering it and nobody here has a price for.
+// leaveExtrasOut takes out of the request what a provider would do beside answering it and for which no card has a price.
 func (r *run) leaveExtrasOut() (err error) {
 	if r.without = r.head.Extras(); len(r.without) == 0 {
 		return nil
