@@ -105,11 +105,14 @@ func stoppedDatabase(t *testing.T) outage {
 	owner := begin(t)
 	p := serve(t, owner)
 	p.killAtEnd(t)
-	p.stopAtEnd(t)
-	return outage{gateway: p.gateway, owner: owner, comeBack: begin, goAway: func(t *testing.T) {
+	return outage{gateway: p.gateway, owner: owner, goAway: func(t *testing.T) {
 		if err := owner.stop(); err != nil {
 			t.Fatal(err)
 		}
+	}, comeBack: func(t *testing.T) *gateway {
+		back := begin(t)
+		p.stopAtEnd(t)
+		return back
 	}}
 }
 
