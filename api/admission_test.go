@@ -88,7 +88,9 @@ func heap() uint64 {
 // TestDeclaredBodiesTakeNoMemory has connections declare 3 GiB together and send 20 KB.
 func TestDeclaredBodiesTakeNoMemory(t *testing.T) {
 	t.Parallel()
-	h := setup(t)
+	h := setup(t, func(p *plan) { // with room for what is declared
+		p.api.Gate = overload.New(overload.Options{AccountBytesMax: declaringConns * 2 * declaredBytes})
+	})
 	must(t, h.accounts.SetLimitFactor(t.Context(), h.owner.Principal(), declaringConns))
 	_, secret := h.key(account.KeySpec{})
 	before := heap()
@@ -113,7 +115,7 @@ func TestMoreCallsThanPlacesAreRefusedBeforeTheirBodies(t *testing.T) {
 	_, secret := h.key(account.KeySpec{})
 	for i := range limit.ConcurrencyStandard + 3 {
 		c := h.dial(t)
-		c.announce("/v1/chat/completions", secret, declaredBytes)
+		c.announce("/v1/chat/completions", secret, mebibyte)
 		a := c.answer()
 		if i < limit.ConcurrencyStandard {
 			if a.status != http.StatusContinue {
@@ -124,6 +126,22 @@ func TestMoreCallsThanPlacesAreRefusedBeforeTheirBodies(t *testing.T) {
 		if a.status != http.StatusTooManyRequests || a.header.Get("X-Error-Code") != "max_concurrency_exceeded" ||
 			a.header.Get("Retry-After") == "" || a.header.Get("Connection") != "close" {
 			t.Errorf("call %d: %d %v %s", i, a.status, a.header, a.body)
+		}
+	}
+}
+
+// TestBodiesThatDoNotFitTogetherAreRefusedUnread declares more than an account may hold: what would be refused in part is not read.
+func TestBodiesThatDoNotFitTogetherAreRefusedUnread(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	_, secret := h.key(account.KeySpec{})
+	for i := range 3 {
+		c := h.dial(t)
+		c.announce("/v1/chat/completions", secret, declaredBytes)
+		a := c.answer()
+		if i < 2 && a.status != http.StatusContinue || i == 2 && (a.status != http.StatusTooManyRequests ||
+			a.header.Get("X-Error-Code") != "body_bytes_exceeded" || a.header.Get("Connection") != "close") {
+			t.Errorf("body %d: %d %v %s", i, a.status, a.header, a.body)
 		}
 	}
 }
@@ -320,7 +338,7 @@ func TestReadsChangesAndDryRunsHaveRatesOfTheirOwn(t *testing.T) {
 	const requests = 3
 	h := setup(t, func(p *plan) {
 		p.text.Limits = limit.New(limit.Options{Now: standing()})
-		p.text.Rates = gateway.StandardRates(requests, requests, requests)
+		p.text.Rates = gateway.StandardRates(0, requests, requests, requests)
 	})
 	_, secret := h.key(account.KeySpec{ErrorMode: account.Standard})
 	dry := append(bearer(secret), "X-Dry-Run", "1")
@@ -350,7 +368,7 @@ func TestLargeDryRunsAreBoundByTheirBytes(t *testing.T) {
 	t.Parallel()
 	h := setup(t, func(p *plan) {
 		p.text.Limits = limit.New(limit.Options{Now: standing()})
-		p.text.Rates = gateway.StandardRates(0, 0, 0)
+		p.text.Rates = gateway.StandardRates(0, 0, 0, 0)
 	})
 	_, secret := h.key(account.KeySpec{})
 	first := h.dial(t)
@@ -360,7 +378,7 @@ func TestLargeDryRunsAreBoundByTheirBytes(t *testing.T) {
 	}
 	second := h.dial(t)
 	second.announce("/v1/chat/completions", secret, 10*mebibyte, "X-Dry-Run", "1")
-	if a := second.answer(); a.status != http.StatusTooManyRequests || !strings.Contains(a.body, "16 MiB a minute") {
+	if a := second.answer(); a.status != http.StatusTooManyRequests || !strings.Contains(a.body, "16 MiB of the bodies") {
 		t.Errorf("the second: %d %s", a.status, a.body)
 	}
 	_ = first.Close() // of whose body nothing came

@@ -20,7 +20,7 @@ const (
 	bodyStep       = 32 << 10        // progress after which the deadline of the body moves
 	jsonTimeMax    = 120 * time.Second
 	bufferBytesMin = 16 << 10
-	bufferBytesMax = 1 << 20 // larger buffers are left to the garbage collector
+	bufferBytesMax = bodyBytesMaxDefault // larger buffers are left to the garbage collector
 )
 
 // FileTimeMax is how long a body that holds a file may take: 20 MiB over a line of 600 kbit/s.
@@ -78,8 +78,13 @@ func (a *API) readAll(x *call, timeMax time.Duration) (*body, error) {
 	if r.ContentLength > bytesMax {
 		return nil, tooLarge(bytesMax)
 	}
+	if x.place != nil && r.ContentLength > bufferBytesMin {
+		if err := x.place.Declare(bufferFor(r.ContentLength)); err != nil {
+			return nil, a.explainBody(x, err, bytesMax, timeMax)
+		}
+	}
 	began := a.now()
-	b, err := a.fill(x, PaceBody(x.Response().Writer, r.Body, bytesMax, timeMax, a.now), r.ContentLength)
+	b, err := a.fill(x, PaceBody(x.Response().Writer, r.Body, bytesMax, timeMax, a.now))
 	x.access.reading += a.now().Sub(began)
 	if err == nil {
 		_ = r.Body.Close() // else the answer's head looks for more of it
@@ -89,18 +94,30 @@ func (a *API) readAll(x *call, timeMax time.Duration) (*body, error) {
 	return nil, a.explainBody(x, err, bytesMax, timeMax)
 }
 
-// fill reads a body into a buffer that is doubled as often as it is full.
-func (a *API) fill(x *call, in io.Reader, declared int64) (*body, error) {
+// bufferFor is the size of the buffer that a body of so many bytes ends in.
+func bufferFor(bytes int64) int64 {
+	return max(bufferBytesMin, int64(1)<<bits.Len64(uint64(bytes-1)))
+}
+
+// fill reads a body into a buffer that is doubled as often as it is full and more comes.
+func (a *API) fill(x *call, in io.Reader) (*body, error) {
 	b := &body{data: a.buffers.get(bufferBytesMin), place: x.place}
+	var next [1]byte
 	for {
-		if len(b.data) == cap(b.data) {
-			if err := a.grow(b, declared); err != nil {
+		into := b.data[len(b.data):cap(b.data)]
+		if len(into) == 0 {
+			into = next[:]
+		}
+		n, err := in.Read(into)
+		x.bodyBytes += int64(n)
+		if len(b.data) == cap(b.data) && n > 0 {
+			if err := a.grow(b); err != nil {
 				return b, err
 			}
+			b.data = append(b.data, next[0])
+		} else {
+			b.data = b.data[:len(b.data)+n]
 		}
-		n, err := in.Read(b.data[len(b.data):cap(b.data)])
-		b.data = b.data[:len(b.data)+n]
-		x.bodyBytes += int64(n)
 		if errors.Is(err, io.EOF) {
 			return b, nil
 		}
@@ -110,17 +127,14 @@ func (a *API) fill(x *call, in io.Reader, declared int64) (*body, error) {
 	}
 }
 
-// grow doubles a full buffer, or makes it as large as the declared body where that is less.
-func (a *API) grow(b *body, declared int64) error {
+// grow doubles a full buffer.
+func (a *API) grow(b *body) error {
 	size := 2 * cap(b.data)
-	if most := int(declared) + 1; size > bufferBytesMax && most > cap(b.data) { // one more byte has room for the end to be read
-		size = min(size, most)
-	}
-	more := int64(size - cap(b.data))
-	if cap(b.data) == bufferBytesMin {
-		more = int64(size) // the smallest buffer was not counted
-	}
 	if b.place != nil {
+		more := int64(size - cap(b.data))
+		if cap(b.data) == bufferBytesMin {
+			more = int64(size) // the smallest buffer was not counted
+		}
 		if err := b.place.Grow(more); err != nil {
 			return err
 		}

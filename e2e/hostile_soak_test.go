@@ -44,6 +44,7 @@ func TestHostileAccount(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	t.Setenv("GOGC", "100") // as in production, whatever the tests are run with
 	g := start(t)
 	p := g.replicaOn(t, dataDir(t), "--drain-timeout", "5s")
 	p.stopAtEnd(t)

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"time"
 
 	"umg/app"
 	"umg/app/catalog"
@@ -22,10 +23,10 @@ const (
 	VideoWork              // a call of a video model
 )
 
-// Rates are what an account with the usual limits may send in a minute, besides its calls. Numbers of zero are no limit.
-type Rates struct{ Reads, Changes, Checks, Bodies limit.Rate }
+// Rates are what an account with the usual limits may send. Numbers of zero are no limit.
+type Rates struct{ Reads, Changes, Checks, Calls limit.Rate }
 
-// What bodies an account may send in a minute. Reading and checking a mebibyte takes 10 to 60 ms of a processor, so these bound
+// What bodies an account may send in a minute. Reading and checking a mebibyte takes 5 to 40 ms of a processor, so these bound
 // what one account takes of it without ever paying.
 const (
 	callBytesPerMinuteMax  = 256 << 20
@@ -33,12 +34,28 @@ const (
 	bodyBytesUnknown       = 1 << 20 // what a body of unknown length is counted with until it has ended
 )
 
-// StandardRates are the rates of an account with so many reads and checks a minute.
-func StandardRates(reads, changes, checks int64) Rates {
-	return Rates{
-		Reads: limit.Rate{Requests: reads}, Changes: limit.Rate{Requests: changes},
-		Checks: limit.Rate{Requests: checks, Bytes: checkBytesPerMinuteMax}, Bodies: limit.Rate{Bytes: callBytesPerMinuteMax},
+// Parts of a minute's requests that may come at once. A whole minute's would keep a small machine busy for seconds.
+const (
+	callParts = 4
+	readParts = 10
+)
+
+// StandardRates are the rates of an account with so many calls, reads, changes and checks a minute.
+func StandardRates(calls, reads, changes, checks int64) Rates {
+	r := Rates{
+		Reads: partOf(reads, readParts), Changes: partOf(changes, readParts),
+		Checks: limit.Rate{Requests: checks, Bytes: checkBytesPerMinuteMax}, Calls: partOf(calls, callParts),
 	}
+	r.Calls.Bytes = callBytesPerMinuteMax * int64(r.Calls.Period) / int64(time.Minute)
+	return r
+}
+
+// partOf is a rate by the minute as one of a shorter period. A rate of a few requests keeps its minute.
+func partOf(perMinute, parts int64) limit.Rate {
+	if perMinute > 0 && perMinute < parts*parts {
+		parts = 1
+	}
+	return limit.Rate{Requests: (perMinute + parts - 1) / parts, Period: time.Minute / time.Duration(parts)}
 }
 
 // Arrival is a request whose caller is known and whose body was not read yet.
@@ -79,7 +96,7 @@ func (g *Gateway) Admit(ctx context.Context, a Arrival) (*Admission, limit.Windo
 	if err != nil {
 		return nil, slot.Requests(), err
 	}
-	admitted, window, err := g.count(a, limit.Bodies, g.o.Rates.Bodies, a.bytes())
+	admitted, window, err := g.count(a, limit.Calls, g.o.Rates.Calls, a.bytes())
 	if err == nil {
 		admitted.Place = slot
 		err = g.checkCredit(ctx, a)
@@ -120,7 +137,7 @@ func (a *Admission) Release(bytesRead int64) {
 	if a.Place != nil {
 		a.Place.Release(0)
 	}
-	if a.counted != bytesRead && (a.class == limit.Checks || a.class == limit.Bodies) {
+	if a.counted != bytesRead && (a.class == limit.Checks || a.class == limit.Calls) {
 		a.limits.Correct(a.account, a.class, bytesRead-a.counted)
 	}
 }

@@ -15,12 +15,15 @@ const (
 	Reads   Class = iota // requests that change nothing
 	Changes              // requests that change what an account has, such as its keys, and are no calls
 	Checks               // requests that read a body and charge nothing, such as dry runs and counts of tokens
-	Bodies               // the bodies of calls; the calls themselves are counted as such
+	Calls                // calls and their bodies, so that those of a minute do not come all at once
 	classesCount
 )
 
-// Rate is how much of a class an account may do in a minute. Numbers of zero are no limit.
-type Rate struct{ Requests, Bytes int64 }
+// Rate is how much of a class an account may do in a period, and at once. Numbers of zero are no limit.
+type Rate struct {
+	Requests, Bytes int64
+	Period          time.Duration // zero: a minute
+}
 
 // Admit lets a call in before its body is read. It counts one place and one request of the account and of the key in this
 // replica; Join counts the rest once the model is known. The slot ends with exactly one Release, also when Join is never called.
@@ -77,14 +80,18 @@ func (l *Limiter) Count(accountID string, c Class, r Rate, bytes int64) (Window,
 	if acc.classes == nil {
 		acc.classes = new([classesCount]gate)
 	}
+	if r.Period <= 0 {
+		r.Period = time.Minute
+	}
 	g := &acc.classes[c]
-	g.fill(&bounds{requests: r.Requests, tokens: r.Bytes}, now)
+	g.requests.fill(r.Requests, r.Period, now)
+	g.tokens.fill(r.Bytes, r.Period, now)
 	var err error
 	switch {
 	case !g.requests.allows(1):
-		err = c.refuse(fmt.Sprintf("%d %s a minute", r.Requests, c.noun()), g.requests.wait(1))
+		err = c.refuse(fmt.Sprintf("%d %s in %s", r.Requests, c.noun(), r.Period), g.requests.wait(1))
 	case !g.tokens.allows(bytes):
-		err = c.refuse(fmt.Sprintf("%d MiB a minute of the bodies of %s", r.Bytes>>20, c.noun()), g.tokens.wait(bytes))
+		err = c.refuse(fmt.Sprintf("%d MiB of the bodies of %s in %s", r.Bytes>>20, c.noun(), r.Period), g.tokens.wait(bytes))
 	default:
 		g.requests.take(1)
 		g.tokens.take(int64(g.tokens.need(bytes)))
@@ -107,7 +114,7 @@ func (l *Limiter) Correct(accountID string, c Class, more int64) {
 		return
 	}
 	g := &acc.classes[c]
-	g.tokens.fill(g.tokens.limit, time.Minute, now)
+	g.tokens.fill(g.tokens.limit, g.tokens.period, now)
 	g.tokens.take(more)
 	g.touch(acc, now)
 }
@@ -115,7 +122,7 @@ func (l *Limiter) Correct(accountID string, c Class, more int64) {
 // noun is what requests of the class are called in errors.
 func (c Class) noun() string {
 	return [classesCount]string{
-		Reads: "read requests", Changes: "requests that change something", Checks: "dry runs and token counts", Bodies: "calls",
+		Reads: "read requests", Changes: "requests that change something", Checks: "dry runs and token counts", Calls: "calls",
 	}[c]
 }
 

@@ -92,7 +92,7 @@ type Stats struct {
 	RefusedReads    int64 // read requests beyond their rate
 	RefusedChanges  int64 // changes beyond their rate
 	RefusedChecks   int64 // dry runs and counts of tokens beyond their rate
-	RefusedBodies   int64 // calls whose account has sent too many bytes of bodies in a minute
+	RefusedBursts   int64 // calls or bytes of their bodies beyond what may come within some seconds
 
 	Shared bool  // limits are to be shared
 	Up     bool  // and are
@@ -108,7 +108,7 @@ func (l *Limiter) Stats() Stats {
 	st := Stats{
 		RefusedPlaces: l.refused[places].Load(), RefusedRequests: l.refused[requests].Load(), RefusedDaily: l.refused[daily].Load(),
 		RefusedTokens: l.refused[tokens].Load(), RefusedReads: l.refusedOf[Reads].Load(), RefusedChanges: l.refusedOf[Changes].Load(),
-		RefusedChecks: l.refusedOf[Checks].Load(), RefusedBodies: l.refusedOf[Bodies].Load(),
+		RefusedChecks: l.refusedOf[Checks].Load(), RefusedBursts: l.refusedOf[Calls].Load(),
 	}
 	if s := l.shared; s != nil {
 		s.mu.Lock()

@@ -14,19 +14,28 @@ const (
 	accountBytesWait    = time.Second
 )
 
+// Declare counts a body of so many bytes in its account before it comes, or fails. No memory is taken for it, and other accounts
+// are not held to it: without it bodies that do not fit together would be read in part and then refused.
+func (p *Place) Declare(bytes int64) error {
+	if p.account == "" || bytes <= p.claimed {
+		return nil
+	}
+	if !p.gate.grow(p.account, bytes-p.claimed) {
+		return p.gate.refuseBodies()
+	}
+	p.claimed = bytes
+	return nil
+}
+
 // Grow counts so many more bytes of the body of a call, or none and says which bound they would pass. Leave gives them back.
 func (p *Place) Grow(bytes int64) error {
+	if err := p.Declare(p.bytes + bytes); err != nil {
+		return err
+	}
 	g := p.gate
 	if g.bodies.Add(bytes) > g.o.BodyBytesMax {
 		g.bodies.Add(-bytes)
 		return g.refuse(bodies, Paid)
-	}
-	if p.account != "" && !g.grow(p.account, bytes) {
-		g.bodies.Add(-bytes)
-		g.refused[accountBodies][Paid].Add(1)
-		return app.Errorf(app.Exhausted, "body_bytes_exceeded",
-			"The bodies of this account's running calls would hold more than %d MiB. Nothing was charged; try again when one has ended.",
-			g.o.AccountBytesMax>>20).After(accountBytesWait)
 	}
 	p.bytes += bytes
 	return nil
@@ -34,14 +43,20 @@ func (p *Place) Grow(bytes int64) error {
 
 // Shrink gives back all bytes that the body was counted with, since nothing holds it any more.
 func (p *Place) Shrink() {
-	if p.bytes == 0 {
-		return
+	if p.bytes > 0 {
+		p.gate.bodies.Add(-p.bytes)
 	}
-	p.gate.bodies.Add(-p.bytes)
-	if p.account != "" {
-		p.gate.grow(p.account, -p.bytes)
+	if p.claimed > 0 {
+		p.gate.grow(p.account, -p.claimed)
 	}
-	p.bytes = 0
+	p.bytes, p.claimed = 0, 0
+}
+
+func (g *Gate) refuseBodies() error {
+	g.refused[accountBodies][Paid].Add(1)
+	return app.Errorf(app.Exhausted, "body_bytes_exceeded",
+		"The bodies of this account's running calls would hold more than %d MiB. Nothing was charged; try again when one has ended.",
+		g.o.AccountBytesMax>>20).After(accountBytesWait)
 }
 
 // grow counts bytes of an account, which may be below zero, and reports whether they are within its bound.

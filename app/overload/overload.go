@@ -126,7 +126,8 @@ func New(o Options) *Gate {
 type Place struct {
 	gate    *Gate
 	account string
-	bytes   int64 // that its body was counted with
+	bytes   int64 // that its body holds
+	claimed int64 // that its body is counted with in its account
 }
 
 // Enter takes a place before anything is known about the caller, so of those who may be shed only what would not be let in

@@ -49,7 +49,10 @@ func TestBodiesAreBoundForAnAccountAndForAll(t *testing.T) {
 	grow(second, 1, "body_bytes_exceeded")
 	grow(other, 41, "overloaded")
 	grow(other, 40, "")
-	if g.BodyBytes() != 100 || g.RefusedBodies() != 1 || g.RefusedAccountBodies() != 1 {
+	if err := other.Declare(61); err == nil {
+		t.Error("a body may declare more than an account may hold")
+	}
+	if g.BodyBytes() != 100 || g.RefusedBodies() != 1 || g.RefusedAccountBodies() != 2 {
 		t.Errorf("%d bytes are held, %d and %d calls refused", g.BodyBytes(), g.RefusedBodies(), g.RefusedAccountBodies())
 	}
 	first.Shrink() // its body is not needed any more, and it runs on

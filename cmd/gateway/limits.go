@@ -60,7 +60,7 @@ func (h *house) openLimits(ids app.IDs) (err error) {
 
 // rates are those of requests that are no calls, and of bodies.
 func (f *limitFlags) rates() gateway.Rates {
-	return gateway.StandardRates(f.AccountReads, f.AccountChanges, f.AccountDryRuns)
+	return gateway.StandardRates(f.AccountRequests, f.AccountReads, f.AccountChanges, f.AccountDryRuns)
 }
 
 // limitFigures are the numbers of the turnstile.
@@ -85,8 +85,8 @@ func (h *house) limitFigures() []server.Figure {
 		{"umg_limits_refused_changes_total", "Changes beyond their rate.", false, func(s limit.Stats) int64 { return s.RefusedChanges }},
 		{"umg_limits_refused_checks_total", "Dry runs and token counts beyond their rate.", false,
 			func(s limit.Stats) int64 { return s.RefusedChecks }},
-		{"umg_limits_refused_bodies_total", "Calls of accounts that sent too many bytes.", false,
-			func(s limit.Stats) int64 { return s.RefusedBodies }},
+		{"umg_limits_refused_bursts_total", "Calls that came too many at once, or with too many bytes.", false,
+			func(s limit.Stats) int64 { return s.RefusedBursts }},
 		{"umg_limits_refused_tokens_total", "Calls beyond tokens a minute.", false, func(s limit.Stats) int64 { return s.RefusedTokens }},
 	} {
 		list = append(list, server.Figure{Name: f.name, Help: f.help, Gauge: f.gauge, Value: func() int64 { return f.value(h.limits.Stats()) }})

@@ -21,7 +21,8 @@ const (
 
 	declaredBytes = 32 << 20
 	largeBytes    = 24 << 20
-	answerMax     = 60 * time.Second
+	lateMax       = time.Second // for the last answers
+	getMax        = 5 * time.Second
 	paceLook      = 2 * time.Millisecond
 	writeBytes    = 64 << 10
 	dribbleEvery  = 500 * time.Millisecond
@@ -34,9 +35,10 @@ type attack struct {
 	lasting                  time.Duration
 	share                    float64
 
-	began time.Time
-	mu    sync.Mutex
-	found report
+	client *http.Client
+	began  time.Time
+	mu     sync.Mutex
+	found  report
 }
 
 // report is what came of the attack.
@@ -48,6 +50,7 @@ type report struct {
 // run attacks with all kinds at once until the time is over.
 func (a *attack) run() report {
 	a.began, a.found.Answers = time.Now(), map[string]int{}
+	a.client = &http.Client{Timeout: getMax}
 	words := `{"model":"` + a.model + `","messages":[{"role":"user","content":"` + strings.Repeat("word ", largeBytes/5) + `"}]}`
 	names := a.names()
 	var all sync.WaitGroup
@@ -122,7 +125,7 @@ func (a *attack) open(length int, headers string) (net.Conn, bool) {
 		time.Sleep(dialPause)
 		return nil, false
 	}
-	_ = conn.SetDeadline(time.Now().Add(answerMax))
+	_ = conn.SetDeadline(a.began.Add(a.lasting + lateMax))
 	_, err = fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n"+
 		"Content-Type: application/json\r\nX-Error-Status: standard\r\nContent-Length: %d\r\n%s\r\n", a.key, length, headers)
 	return conn, err == nil
@@ -201,7 +204,7 @@ func (a *attack) get(path string) int {
 		return 0
 	}
 	req.Header.Set("Authorization", "Bearer "+a.key)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := a.client.Do(req)
 	if err != nil {
 		return 0
 	}
