@@ -80,8 +80,10 @@ const (
 	late
 	crowd
 	reasons
-	open = reasons // no reason
 )
+
+// open is no reason.
+const open = reasons
 
 // New returns a gate that is open.
 func New(o Options) *Gate {

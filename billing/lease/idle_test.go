@@ -111,8 +111,8 @@ func TestCreditIsTakenAheadForAMinuteWithoutTheBooks(t *testing.T) {
 	t.Parallel()
 	l := &lease{purse: "acc_1", granted: 100, purseFree: 1_000_000}
 	now := time.Hour
-	for second := range 40 * time.Second / time.Second {
-		at := now + second*time.Second
+	for second := range 40 {
+		at := now + time.Duration(second)*time.Second
 		l.spend.add(at, 10)
 		l.asked.add(at, 30)
 		l.used = at

@@ -53,7 +53,6 @@ var readinessOf = map[string]string{
 	"app/overload.reason: late":     "- it lets a share of the paid calls in at any time",
 	"app/overload.reason: crowd":    "- one account has its share of the places",
 	"app/overload.reason: reasons":  "- it is the number of reasons",
-	"app/overload.reason: open":     "- it is no reason",
 	"app/overload.refuse: computed": "- it renders the reasons above",
 
 	"app/server.drain: shutting_down": "- the process ends, and /readyz has failed since the signal came",
