@@ -27,6 +27,7 @@ type caller struct {
 	answered, away, shown int64
 	wrong                 []string
 	slowest               time.Duration
+	since                 time.Time
 	before                balance
 	calling               sync.WaitGroup
 }
@@ -49,6 +50,7 @@ func (c *caller) callOnce(t *testing.T) {
 		c.shown += nanos(t, string(decodeCompletion(t, a).Usage.Cost))
 	case a.status == http.StatusServiceUnavailable && a.header.Get("Retry-After") != "":
 		c.away++
+		t.Log(c.name, "after", time.Since(c.since), a.body)
 	default:
 		c.wrong = append(c.wrong, fmt.Sprint(a.status, " ", a.body))
 	}
@@ -152,7 +154,7 @@ func (o outage) play(t *testing.T) {
 		if c.away > 0 || len(c.wrong) > 0 {
 			t.Fatalf("before the outage %s: %d refused, %q", c.name, c.away, c.wrong)
 		}
-		c.answered, c.slowest = 0, 0
+		c.answered, c.slowest, c.since = 0, 0, time.Now()
 	}
 	o.goAway(t)
 	atOnce(all, func(c *caller) { c.callFor(t, outageTime) })

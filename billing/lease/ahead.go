@@ -34,7 +34,7 @@ func (l *lease) wanting(now time.Duration, missing app.Amount) app.Amount {
 
 // low reports whether credit should be taken ahead now. The caller holds mu.
 func (l *lease) low(now time.Duration) bool {
-	busy := l.fresh || l.recalled || l.gone || l.flight != nil || now-l.toppedAt < topEvery
+	busy := l.fresh || l.unsure || l.recalled || l.gone || l.flight != nil || now-l.toppedAt < topEvery
 	if busy || l.exact || l.small() || now-l.used > usedWithin {
 		return false
 	}

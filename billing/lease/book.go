@@ -209,6 +209,8 @@ func (l *lease) beginReturn(now time.Duration, applied journal.LSN) (total app.A
 		return 0, nothing
 	case l.fresh:
 		s = asking
+	case l.unsure && !l.spare(now):
+		s = giving // nothing more than was given before: the answer tells what the books have
 	default:
 		s = giving
 		l.returned += max(free, 0)
@@ -291,6 +293,11 @@ func (l *lease) idle(now time.Duration, applied journal.LSN) bool {
 	if l.unsure || l.clearable(now, applied) {
 		return true
 	}
+	return l.spare(now)
+}
+
+// spare reports whether free credit should go back. The caller holds mu.
+func (l *lease) spare(now time.Duration) bool {
 	return l.free() > 0 && (l.exact && l.users == 0 || l.recalled || now-l.used >= l.restMax())
 }
 

@@ -111,12 +111,13 @@ func (g *holding) endQuest() {
 	}
 }
 
-// abandon gives back what was reserved. It returns its argument, as what the caller is told.
+// abandon gives back what was reserved. It returns what the caller is told: its argument, or that the caller itself left. Books
+// that did not answer in time are not a caller who left.
 func (g *holding) abandon(err error) error {
 	g.endQuest()
 	g.t.letGo(g.c)
 	g.c.account, g.c.budget, g.c.amount = nil, nil, 0
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if !isAway(err) && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		return app.Errorf(app.Canceled, "canceled", "The client left while credit was being reserved.").Because(err)
 	}
 	return err

@@ -21,11 +21,27 @@ type sharedBooks struct {
 	mu    sync.Mutex
 	books *books
 	began time.Time
+	away  bool
+	hangs time.Duration // until those who ask learn that they are away
+}
+
+// goAway makes the books unreachable, or reachable again.
+func (s *sharedBooks) goAway(away bool, hangs time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away, s.hangs = away, hangs
 }
 
 func newSharedBooks() *sharedBooks { return &sharedBooks{books: newBooks(), began: time.Now()} }
 
-func exclusively[T any](s *sharedBooks, ask func(*books) (T, error)) (T, error) {
+func exclusively[T any](s *sharedBooks, ask func(*books) (T, error)) (answer T, err error) {
+	s.mu.Lock()
+	away, hangs := s.away, s.hangs
+	s.mu.Unlock()
+	if away {
+		time.Sleep(hangs)
+		return answer, errLine
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.books.now = time.Hour + time.Since(s.began)

@@ -1,0 +1,112 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"umg/app"
+	"umg/billing"
+)
+
+// Accounts that have credit go on while the books are away for a minute, whether they call often, now and then or for the first
+// time after a pause, and whether the books refuse at once or hang.
+func TestAMinuteWithoutTheBooksRefusesNoAccountWithCredit(t *testing.T) {
+	t.Parallel()
+	for _, hangs := range []time.Duration{0, stepMax} {
+		for _, pause := range []time.Duration{0, 10 * time.Second, 10 * time.Minute} {
+			t.Run(fmt.Sprintf("hangs %v, after a pause of %v", hangs, pause), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { playAway(t, hangs, pause) })
+			})
+		}
+	}
+}
+
+func playAway(t *testing.T, hangs, pause time.Duration) {
+	r := newReplica(t)
+	accounts := map[string]time.Duration{"acc_busy": time.Second / 15, "acc_steady": time.Second / 2, "acc_rare": 7 * time.Second}
+	for id := range accounts {
+		r.books.books.open(id, false, false)
+		r.books.books.grant(id, 1_000_000_000, 0)
+	}
+	r.start()
+	t.Cleanup(func() { r.stop() })
+	calls := func(d time.Duration) {
+		var all sync.WaitGroup
+		for id, every := range accounts {
+			all.Go(func() {
+				for n, end := 0, time.Now().Add(d); time.Now().Before(end); n++ {
+					all.Go(func() { awayCall(t, r.till, fmt.Sprint(id, time.Now().UnixNano()), id) })
+					time.Sleep(every)
+				}
+			})
+		}
+		all.Wait()
+	}
+	calls(8 * time.Second)
+	time.Sleep(pause)
+	if pause == 0 {
+		r.books.goAway(true, hangs)
+		calls(time.Minute)
+	} else {
+		r.books.goAway(true, hangs)
+		time.Sleep(5 * time.Second)
+		calls(55 * time.Second)
+	}
+	r.books.goAway(false, 0)
+	calls(3 * time.Second)
+	if err := r.till.Booked(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := r.till.Stats()
+	if s.RefusedAway > 0 || s.Kept > 0 || s.Undelivered > 0 {
+		t.Errorf("%+v", s)
+	}
+	if err := r.books.books.check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// awayCall is a call that reserves much more than it costs and takes half a second.
+func awayCall(t *testing.T, till *Till, id, account string) {
+	const want, cost = 32_000, 40
+	h, err := till.Hold(t.Context(), billing.HoldRequest{ID: id, AccountID: account, Want: want})
+	if err != nil {
+		return // it is counted
+	}
+	time.Sleep(500 * time.Millisecond)
+	if err := till.Settle(t.Context(), h, settlementOf(id, app.Amount(cost))); err != nil {
+		t.Error(err)
+	}
+}
+
+// late are books that never answer in time.
+type late struct{ Bank }
+
+func (late) Take(context.Context, Replica, Ask) (Row, error) {
+	return Row{}, billing.StoreError("lease: take", context.DeadlineExceeded)
+}
+
+// Who waits for books that are too late is told to come back, and not that it has left.
+func TestBooksThatAreTooLateAreNotACallerWhoLeft(t *testing.T) {
+	t.Parallel()
+	b := newBooks()
+	b.open("acc_1", false, false)
+	b.grant("acc_1", 1000, 0)
+	till, err := New(Options{Bank: late{b}, Registry: b, ReplicaID: "r", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := till.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = till.Hold(t.Context(), billing.HoldRequest{ID: "req_1", AccountID: "acc_1", Want: 10})
+	if e := app.AsError(err); e.Kind != app.Unavailable || e.RetryAfter <= 0 {
+		t.Errorf("%v", err)
+	}
+}
