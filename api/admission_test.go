@@ -392,3 +392,31 @@ func TestLargeDryRunsAreBoundByTheirBytes(t *testing.T) {
 		}
 	}
 }
+
+// TestManyRefusalsAreAnsweredLate refuses one account again and again: its answers wait, and those of another account do not.
+func TestManyRefusalsAreAnsweredLate(t *testing.T) {
+	t.Parallel()
+	const inTime, delay = 100, 500 * time.Millisecond
+	h := setup(t, func(p *plan) {
+		p.text.Limits = limit.New(limit.Options{Now: standing()})
+		p.text.Rates = gateway.StandardRates(0, 1, 0, 0)
+	})
+	_, secret := h.key(account.KeySpec{})
+	other, err := h.accounts.SignUp(t.Context(), account.SignUp{Email: "other@example.com", Password: "a long enough passphrase", IP: "192.0.2.1"})
+	must(t, err)
+	_, others, err := h.accounts.CreateKey(t.Context(), other.Principal(), account.KeySpec{Name: "other"})
+	must(t, err)
+	for range 1 + inTime {
+		h.call("GET", "/v1/models", "", bearer(secret)...)
+	}
+	began := time.Now()
+	if a := h.call("GET", "/v1/models", "", bearer(secret)...); a.status != http.StatusTooManyRequests || time.Since(began) < delay {
+		t.Errorf("refusal %d comes after %s: %d", inTime+1, time.Since(began), a.status)
+	}
+	if a := h.call("POST", "/v1/chat/completions", ask("test/plain", ""), bearer(secret)...); a.status != http.StatusOK {
+		t.Errorf("a call that is within the limits: %d %s", a.status, a.body)
+	}
+	if a := h.call("GET", "/v1/models", "", bearer(others)...); a.status != http.StatusOK {
+		t.Errorf("another account: %d %s", a.status, a.body)
+	}
+}

@@ -14,6 +14,7 @@ const (
 	skippedBytesMax = 64 << 10             // of the body of a call that is refused
 	skipMax         = 2 * time.Millisecond // for them to be there
 	streamPeekMax   = 250 * time.Millisecond
+	delayedMax      = 1024 // refusals whose answers wait at once
 )
 
 // work is what the request wants.
@@ -54,6 +55,25 @@ func (x *call) slot() *limit.Slot {
 		return nil
 	}
 	return x.admission.Place
+}
+
+// delayRefusal waits before the answer to a refused request where the account has had many refusals already. It holds no place
+// then.
+func (a *API) delayRefusal(x *call) {
+	delay := a.gateway.RefusalDelay(x.key.AccountID)
+	if delay == 0 {
+		return
+	}
+	defer a.delayed.Add(-1)
+	if a.delayed.Add(1) > delayedMax {
+		return
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-x.Request().Context().Done():
+	}
 }
 
 // refuseUnread answers a request that was refused before its body was read. On the chat route a key may want its errors in the form

@@ -75,6 +75,7 @@ type API struct {
 	audit    *audit.Log
 	content  *content.Service
 	waiting  atomic.Int64 // requests for a usage record that is not written yet
+	delayed  atomic.Int64 // refusals whose answers wait
 	repeats  *idempotency.Service
 	ids      app.IDs
 	now      app.Clock
@@ -219,6 +220,8 @@ func (a *API) handle(r Route) echo.HandlerFunc {
 				return a.WriteError(c, err)
 			}
 			if err := a.admit(x); err != nil {
+				place.Leave()
+				a.delayRefusal(x)
 				return a.refuseUnread(x, err)
 			}
 			defer func() { x.admission.Release(x.bodyBytes) }()

@@ -34,6 +34,13 @@ const (
 	bodyBytesUnknown       = 1 << 20 // what a body of unknown length is counted with until it has ended
 )
 
+// refusalsInTime are the refusals of an account in refusalPeriod that are answered at once.
+const (
+	refusalsInTime = 100
+	refusalPeriod  = 10 * time.Second
+	refusalDelay   = 500 * time.Millisecond
+)
+
 // Parts of a minute's requests that may come at once. A whole minute's would keep a small machine busy for seconds.
 const (
 	callParts = 4
@@ -107,6 +114,15 @@ func (g *Gateway) Admit(ctx context.Context, a Arrival) (*Admission, limit.Windo
 		return nil, window, err
 	}
 	return admitted, limit.Window{}, nil
+}
+
+// RefusalDelay counts a refused request of an account, and returns how long its answer should wait. A client that goes on at once
+// after each refusal would otherwise have many thousands of requests refused each second.
+func (g *Gateway) RefusalDelay(accountID string) time.Duration {
+	if _, err := g.o.Limits.Count(accountID, limit.Refusals, limit.Rate{Requests: refusalsInTime, Period: refusalPeriod}, 0); err != nil {
+		return refusalDelay
+	}
+	return 0
 }
 
 // count counts a request against a rate of its account.

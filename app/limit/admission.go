@@ -12,10 +12,11 @@ type Class int
 
 // The classes of requests.
 const (
-	Reads   Class = iota // requests that change nothing
-	Changes              // requests that change what an account has, such as its keys, and are no calls
-	Checks               // requests that read a body and charge nothing, such as dry runs and counts of tokens
-	Calls                // calls and their bodies, so that those of a minute do not come all at once
+	Reads    Class = iota // requests that change nothing
+	Changes               // requests that change what an account has, such as its keys, and are no calls
+	Checks                // requests that read a body and charge nothing, such as dry runs and counts of tokens
+	Calls                 // calls and their bodies, so that those of a minute do not come all at once
+	Refusals              // requests that were refused
 	classesCount
 )
 
@@ -123,6 +124,7 @@ func (l *Limiter) Correct(accountID string, c Class, more int64) {
 func (c Class) noun() string {
 	return [classesCount]string{
 		Reads: "read requests", Changes: "requests that change something", Checks: "dry runs and token counts", Calls: "calls",
+		Refusals: "refusals",
 	}[c]
 }
 
