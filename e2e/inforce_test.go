@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,10 +40,7 @@ func TestAPICatalogIsInForceWhenApplyEnds(t *testing.T) {
 		}
 	}
 	for i := len(models); i < modelsMany; i++ {
-		copied := map[string]any{}
-		for name, value := range pattern {
-			copied[name] = value
-		}
+		copied := maps.Clone(pattern)
 		copied["id"] = fmt.Sprintf("meridian/copy-%d", i)
 		models = append(models, copied)
 	}

@@ -9,22 +9,6 @@ import (
 	"testing"
 )
 
-// lendKey puts the secret key of this gateway into the data folder of another demo on the same database.
-func (g *gateway) lendKey(t *testing.T, dir string) {
-	t.Helper()
-	key, err := os.ReadFile(filepath.Join(g.dir, "data", "secret.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	data := filepath.Join(dir, "data")
-	if err := os.MkdirAll(data, 0o711); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(data, "secret.key"), key, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestFaultAnotherSecretKeyIsRefused starts replicas without the key of the first one: they say what to do and leave no
 // key of their own behind, while the first serves on.
 func TestFaultAnotherSecretKeyIsRefused(t *testing.T) {

@@ -27,16 +27,18 @@ func AwaitReplicas(ctx context.Context, db *sqlx.DB) (behind []string, err error
 		return nil, err
 	}
 	for {
+		if ctx.Err() != nil {
+			return behind, nil
+		}
 		found, err := replicasBehind(ctx, db, newest)
 		switch {
-		case ctx.Err() != nil:
-			return behind, nil
-		case err != nil:
+		case err != nil && ctx.Err() == nil:
 			return nil, err
-		case len(found) == 0:
+		case err == nil && len(found) == 0:
 			return nil, nil
+		case err == nil:
+			behind = found
 		}
-		behind = found
 		select {
 		case <-ctx.Done():
 			return behind, nil
