@@ -26,10 +26,7 @@ func AwaitReplicas(ctx context.Context, db *sqlx.DB) (behind []string, err error
 	if err != nil {
 		return nil, err
 	}
-	for {
-		if ctx.Err() != nil {
-			return behind, nil
-		}
+	for ctx.Err() == nil {
 		found, err := replicasBehind(ctx, db, newest)
 		switch {
 		case err != nil && ctx.Err() == nil:
@@ -41,10 +38,10 @@ func AwaitReplicas(ctx context.Context, db *sqlx.DB) (behind []string, err error
 		}
 		select {
 		case <-ctx.Done():
-			return behind, nil
 		case <-time.After(awaitEvery):
 		}
 	}
+	return behind, nil
 }
 
 func replicasBehind(ctx context.Context, q postgres.Queryer, newest int64) (names []string, err error) {

@@ -78,17 +78,15 @@ func (s *store) keep(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	for {
+	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-			return nil
 		case err := <-s.local.Exited():
 			s.log.Error("the local database ended; starting it again", "error", err)
-		}
-		if s.restart(ctx); ctx.Err() != nil {
-			return nil
+			s.restart(ctx)
 		}
 	}
+	return nil
 }
 
 // restart tries until the cluster runs or ctx ends.
