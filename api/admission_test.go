@@ -86,8 +86,7 @@ func heap() uint64 {
 }
 
 // TestDeclaredBodiesTakeNoMemory has connections declare 3 GiB together and send 20 KB.
-func TestDeclaredBodiesTakeNoMemory(t *testing.T) {
-	t.Parallel()
+func TestDeclaredBodiesTakeNoMemory(t *testing.T) { // not beside others, whose memory would count as well
 	h := setup(t, func(p *plan) { // with room for what is declared
 		p.api.Gate = overload.New(overload.Options{AccountBytesMax: declaringConns * 2 * declaredBytes})
 	})

@@ -26,21 +26,22 @@ func AwaitReplicas(ctx context.Context, db *sqlx.DB) (behind []string, err error
 	if err != nil {
 		return nil, err
 	}
-	for {
+	for ctx.Err() == nil {
 		found, err := replicasBehind(ctx, db, newest)
-		if ctx.Err() != nil {
-			return behind, nil //nolint:nilerr // an error is what is left of a question that nobody waits for any more
-		}
-		if err != nil || len(found) == 0 {
+		switch {
+		case err != nil && ctx.Err() == nil:
 			return nil, err
+		case err == nil && len(found) == 0:
+			return nil, nil
+		case err == nil:
+			behind = found
 		}
-		behind = found
 		select {
 		case <-ctx.Done():
-			return behind, nil
 		case <-time.After(awaitEvery):
 		}
 	}
+	return behind, nil
 }
 
 func replicasBehind(ctx context.Context, q postgres.Queryer, newest int64) (names []string, err error) {

@@ -78,21 +78,19 @@ func (s *store) keep(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	for {
+	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-			return nil
 		case err := <-s.local.Exited():
 			s.log.Error("the local database ended; starting it again", "error", err)
-		}
-		if err := s.restart(ctx); err != nil {
-			return nil //nolint:nilerr // it fails only when ctx has ended, which is the end of this loop
+			s.restart(ctx)
 		}
 	}
+	return nil
 }
 
 // restart tries until the cluster runs or ctx ends.
-func (s *store) restart(ctx context.Context) error {
+func (s *store) restart(ctx context.Context) {
 	if err := s.local.Stop(ctx); err != nil {
 		s.log.Warn("local database: files of the ended server not closed", "error", err)
 	}
@@ -101,10 +99,10 @@ func (s *store) restart(ctx context.Context) error {
 		if err == nil {
 			s.restartErr = ""
 			s.log.Info("local database: restarted")
-			return nil
+			return
 		}
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return
 		}
 		if text := err.Error(); text != s.restartErr {
 			s.restartErr = text
@@ -112,7 +110,7 @@ func (s *store) restart(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return
 		case <-time.After(restartEvery):
 		}
 	}
