@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -8,8 +9,10 @@ import (
 )
 
 // loss is what becomes of members on their way to providers of each style: nothing when they are carried, the names in
-// x-gateway-dropped, or 400 and the field that the error names.
+// x-gateway-dropped, or 400 and the field that the error names. The code of the error is unsupported_parameter unless code says
+// another one, which contracts do.
 type loss struct {
+	code    string
 	style   string
 	members string
 	to      map[string]string
@@ -22,6 +25,17 @@ func dropped(names string, styles ...string) map[string]string {
 	for _, style := range styles {
 		to[style] = names
 	}
+	return to
+}
+
+// everywhere says that all styles drop these names, the client's own among them.
+func everywhere(names string) map[string]string {
+	return dropped(names, "chat", "messages", "responses", "native")
+}
+
+// with changes what is dropped on the way to one style.
+func with(to map[string]string, style, names string) map[string]string {
+	to[style] = names
 	return to
 }
 
@@ -38,7 +52,7 @@ var losses = []loss{
 	{style: "chat", members: `"parallel_tool_calls":false,"tools":[` + lookUpTool + `]`, to: dropped("parallel_tool_calls", "native")},
 	{style: "chat", members: `"verbosity":"low"`, to: dropped("verbosity", "messages", "native")},
 	{style: "chat", members: `"prompt_cache_key":"k","service_tier":"auto","store":true`,
-		to: dropped("prompt_cache_key,service_tier,store", "messages", "responses", "native")},
+		to: with(everywhere("prompt_cache_key,service_tier,store"), "chat", "service_tier,store")},
 	{style: "chat", members: `"unknown":{"a":1},"zebra":false`, to: dropped("unknown,zebra", "messages", "responses", "native")},
 	{style: "chat", members: `"messages":[{"role":"user","name":"ann","content":"echo: x"}]`, to: dropped("messages[].name", "messages", "responses", "native"), instead: true},
 	{style: "chat", members: `"logprobs":true`, to: dropped("400 logprobs", "messages", "responses", "native")},
@@ -51,28 +65,30 @@ var losses = []loss{
 	{style: "chat", members: `"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}]}]`,
 		to: dropped("400 input_audio", "messages", "responses"), instead: true},
 	{style: "chat", members: `"messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f1"}}]}]`,
-		to: dropped("400 file.file_id", "messages", "responses", "native"), instead: true},
+		to: everywhere("400 messages[0].content[0].file.file_id"), instead: true, code: "invalid_request_error"},
 
 	{style: "messages", members: `"temperature":0.5,"top_p":0.5,"max_tokens":50,"stop_sequences":["END"],"metadata":{}`, to: nil},
 	{style: "messages", members: `"top_k":5`, to: dropped("top_k", "chat", "responses")},
 	{style: "messages", members: `"metadata":{"user_id":"u","team":"red"}`,
 		to: map[string]string{"chat": "metadata.team", "responses": "metadata.team", "native": "metadata.team,metadata.user_id"}},
-	{style: "messages", members: `"service_tier":"auto"`, to: dropped("service_tier", "chat", "responses", "native")},
+	{style: "messages", members: `"service_tier":"auto"`, to: everywhere("service_tier")},
 	{style: "messages", members: `"system":[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}]`, to: dropped("cache_control", "chat", "responses", "native")},
 	{style: "messages", members: `"tools":[{"type":"web_search_20250305","name":"web_search"}]`,
-		to: dropped("tools[0] (web_search_20250305)", "chat", "responses", "native")},
+		to: everywhere("400 tools[0]")},
+	{style: "messages", members: `"tools":[{"type":"web_search_20250305","name":"web_search"},` + strings.TrimPrefix(messagesTools, `"tools":[`),
+		to: everywhere("tools[0] (web_search_20250305)")},
 	{style: "messages", members: `"tools":[{"type":"web_search_20250305","name":"web_search"}],"tool_choice":{"type":"tool","name":"web_search"}`,
-		to: dropped("400 tool_choice", "chat", "responses", "native")},
+		to: everywhere("400 tools[0]")},
 	{style: "messages", members: messagesTools + `,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`,
 		to: dropped("tool_choice.disable_parallel_tool_use", "native")},
-	{style: "messages", members: `"container":"c_1"`, to: dropped("400 container", "chat", "responses", "native")},
+	{style: "messages", members: `"container":"c_1"`, to: everywhere("400 container"), code: "invalid_request_error"},
 	{style: "messages", members: `"messages":[{"role":"user","content":[{"type":"container_upload","file_id":"f"},{"type":"text","text":"echo: x"}]}]`,
-		to: dropped("400 messages[0].content[0]", "chat", "responses", "native"), instead: true},
+		to: everywhere("400 messages[0].content[0].type"), instead: true, code: "invalid_request_error"},
 	{style: "messages", members: `"unknown":1`, to: dropped("unknown", "chat", "responses", "native")},
 
 	{style: "responses", members: `"temperature":0.5,"top_p":0.5,"max_output_tokens":50,"truncation":"disabled","background":false,"store":false`, to: nil},
 	{style: "responses", members: `"store":true,"truncation":"auto","max_tool_calls":3,"prompt_cache_key":"k","service_tier":"auto"`,
-		to: dropped("max_tool_calls,prompt_cache_key,service_tier,store,truncation", "chat", "messages", "native")},
+		to: with(everywhere("max_tool_calls,prompt_cache_key,service_tier,store,truncation"), "responses", "service_tier,store")},
 	{style: "responses", members: `"safety_identifier":"s"`, to: dropped("safety_identifier", "native")},
 	{style: "responses", members: `"user":"u"`, to: dropped("user", "native")},
 	{style: "responses", members: `"top_logprobs":3`, to: dropped("400 top_logprobs", "chat", "messages", "native")},
@@ -82,16 +98,17 @@ var losses = []loss{
 	{style: "responses", members: `"parallel_tool_calls":false`, to: dropped("parallel_tool_calls", "native")},
 	{style: "responses", members: `"text":{"verbosity":"low"}`, to: dropped("text.verbosity", "messages", "native")},
 	{style: "responses", members: `"reasoning":{"context":"auto"}`, to: dropped("reasoning.context", "chat", "messages", "native")},
-	{style: "responses", members: `"tools":[{"type":"web_search"}]`, to: dropped("tools[0] (web_search)", "chat", "messages", "native")},
-	{style: "responses", members: `"tools":[{"type":"web_search"}],"tool_choice":{"type":"web_search"}`, to: dropped("400 tool_choice", "chat", "messages", "native")},
+	{style: "responses", members: `"tools":[{"type":"web_search"}]`, to: everywhere("400 tools[0]")},
+	{style: "responses", members: `"tools":[{"type":"web_search"}],"tool_choice":{"type":"web_search"}`, to: everywhere("400 tool_choice.type"),
+		code: "invalid_value"},
 	{style: "responses", members: `"client_metadata":{"a":"b"}`, to: dropped("client_metadata", "chat", "messages", "native")},
 	{style: "responses", members: `"input":[{"role":"user","content":[{"type":"input_image","file_id":"f1"}]}]`,
-		to: dropped("400 file_id", "chat", "messages", "native"), instead: true},
+		to: everywhere("400 input[0].content[0].file_id"), instead: true, code: "invalid_value"},
 
 	{style: "native", members: `"generationConfig":{"temperature":0.5,"topP":0.5,"maxOutputTokens":50,"stopSequences":["END"],"candidateCount":1}`, to: nil},
 	{style: "native", members: `"safetySettings":` + safetyValues, to: dropped("safetySettings", "chat", "messages", "responses")},
 	{style: "native", members: `"labels":{"a":"b"}`, to: dropped("labels", "messages")},
-	{style: "native", members: `"serviceTier":"standard"`, to: dropped("serviceTier", "chat", "messages", "responses")},
+	{style: "native", members: `"serviceTier":"standard"`, to: everywhere("serviceTier")},
 	{style: "native", members: `"generationConfig":{"topK":5}`, to: dropped("generationConfig.topK", "chat", "responses")},
 	{style: "native", members: `"generationConfig":{"seed":5}`, to: dropped("generationConfig.seed", "messages", "responses")},
 	{style: "native", members: `"generation_config":{"frequency_penalty":0.5}`, to: dropped("generationConfig.frequencyPenalty", "messages", "responses")},
@@ -99,10 +116,10 @@ var losses = []loss{
 	{style: "native", members: `"generationConfig":{"candidateCount":2}`, to: dropped("400 generationConfig.candidateCount", "chat", "messages", "responses")},
 	{style: "native", members: `"generationConfig":{"responseLogprobs":true}`, to: dropped("400 generationConfig.responseLogprobs", "chat", "messages", "responses")},
 	{style: "native", members: `"generationConfig":{"responseMimeType":"application/json"}`, to: dropped("400 generationConfig.responseMimeType", "messages")},
-	{style: "native", members: `"tools":[{"googleSearch":{}}]`, to: dropped("tools[0] (googleSearch)", "chat", "messages", "responses")},
+	{style: "native", members: `"tools":[{"googleSearch":{}}]`, to: everywhere("400 tools[0].googleSearch")},
 	{style: "native", members: `"unknown":1`, to: dropped("unknown", "chat", "messages", "responses")},
 	{style: "native", members: `"contents":[{"parts":[{"fileData":{"mimeType":"image/png","fileUri":"files/1"}}]}]`,
-		to: dropped("400 contents[0].parts[0].fileData", "chat", "messages", "responses"), instead: true},
+		to: everywhere("400 contents[0].parts[0].fileData.fileUri"), instead: true, code: "invalid_request_error"},
 	{style: "native", members: `"contents":[{"parts":[{"inlineData":{"mimeType":"audio/wav","data":"AAAA"}}]}]`,
 		to: dropped("400 inlineData", "messages", "responses"), instead: true},
 }
@@ -137,7 +154,7 @@ func (l loss) becomes(t *testing.T, k *checklist, upstream, id string) {
 	param, refused := strings.CutPrefix(l.to[upstream], "400 ")
 	switch {
 	case refused:
-		if r := p.fails(t, a, "invalid", "unsupported_parameter", param); !strings.Contains(r.message, param) {
+		if r := p.fails(t, a, "invalid", cmp.Or(l.code, "unsupported_parameter"), param); !strings.Contains(r.message, param) {
 			t.Errorf("to %s: %s", upstream, r.message)
 		}
 		if after := k.balanceOf(t, k.accountID); after != before || k.simulator(t, http.MethodGet, "/_control/stats", "") != seen {

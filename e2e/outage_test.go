@@ -143,6 +143,7 @@ func (o outage) play(t *testing.T) {
 		if out, status := run(t, env, "credit", "grant", c.Email, "1000", "--reason", "a test"); status != 0 {
 			t.Fatal(out)
 		}
+		c.setLimits(t, 10)
 		c.before = c.balanceOf(t, c.accountID)
 		c.gateway = o.as(c.customer)
 	}

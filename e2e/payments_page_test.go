@@ -235,7 +235,7 @@ func TestConsoleRefundAndDispute(t *testing.T) {
 	db := c.db(t)
 	until(t, "it is paid", func() bool { return c.topUps(t, db) == 1 })
 
-	env := append(pay.env(), "DATABASE_URL="+c.databaseURL(t))
+	env := append(pay.env(), "DATABASE_URL="+c.databaseURL(t), "UMG_SECRET_KEY="+c.secretKey(t))
 	if out, status := run(t, env, "credit", "refund", row.ID, "7.50", "--reason", "asked for it"); status != 0 || !strings.Contains(out, "750 of 2000 cents") {
 		t.Fatalf("refund: %d %s", status, out)
 	}

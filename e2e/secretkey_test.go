@@ -9,6 +9,16 @@ import (
 	"testing"
 )
 
+// secretKey is the key that this gateway seals secrets with.
+func (g *gateway) secretKey(t *testing.T) string {
+	t.Helper()
+	key, err := os.ReadFile(filepath.Join(g.dir, "data", "secret.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(key)
+}
+
 // TestFaultAnotherSecretKeyIsRefused starts replicas without the key of the first one: they say what to do and leave no
 // key of their own behind, while the first serves on.
 func TestFaultAnotherSecretKeyIsRefused(t *testing.T) {

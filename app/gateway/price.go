@@ -15,9 +15,9 @@ const (
 	bytesPerTokenLeast = 2
 	bytesPerToken      = 5
 	// Frames with fewer bytes than this on average bring one token each, as most upstreams do. Frames with fewer than
-	// bytesPerFrameMin bring less.
-	bytesPerFrameMin = 2
-	bytesPerFrameMax = 12
+	// one and a half bring less: their upstream sends single characters.
+	halfBytesPerFrameMin = 3
+	bytesPerFrameMax     = 12
 
 	promptOverheadTokens = 64 // what a protocol may add to a prompt
 	imageTokensMost      = 4096
@@ -177,7 +177,7 @@ func (r *run) inputBelieved() int64 {
 // outputCount counts the output by what was seen of it. Where frames are as short as tokens they are tokens.
 func (r *run) outputCount() int64 {
 	bytes, frames := r.tally.ContentBytes, r.tally.ContentFrames
-	if frames > 0 && bytes >= frames*bytesPerFrameMin && bytes <= frames*bytesPerFrameMax {
+	if frames > 0 && 2*bytes >= frames*halfBytesPerFrameMin && bytes <= frames*bytesPerFrameMax {
 		return frames
 	}
 	return (bytes + bytesPerToken - 1) / bytesPerToken
