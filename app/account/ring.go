@@ -61,6 +61,7 @@ type KeyRing struct {
 	hearing bool                      // notifications arrive
 	deafAt  time.Time                 // since when they do not
 	retryAt time.Time                 // when the store may be asked again
+	away    bool                      // the last query failed, and nothing was heard from the store since
 
 	queries atomic.Int64 // for tests: how often the store was asked
 
@@ -155,10 +156,11 @@ func (r *KeyRing) recall(f fingerprint, now time.Time) (k *ringKey, known, fresh
 	return nil, false, refused && now.Sub(at) < unknownAgeMax
 }
 
-// ask reads the key from the store, once for all who ask at the same time. It returns nil for an unknown key.
+// ask reads the key from the store, once for all who ask at the same time. It returns nil for an unknown key. While the store
+// is away nobody waits for it whose key is known well enough: the next one learns what it said, if it did.
 func (r *KeyRing) ask(ctx context.Context, f fingerprint, now time.Time) (*ringKey, error) {
 	r.mu.RLock()
-	pause := now.Before(r.retryAt)
+	pause, away := now.Before(r.retryAt), r.away
 	r.mu.RUnlock()
 	if pause {
 		return r.lastGood(f, now, errors.New("account: the store was away a moment ago"))
@@ -169,6 +171,11 @@ func (r *KeyRing) ask(ctx context.Context, f fingerprint, now time.Time) (*ringK
 		}
 		return r.read(ctx, f)
 	})
+	if away {
+		if k, err := r.lastGood(f, now, nil); err == nil {
+			return k, nil
+		}
+	}
 	select {
 	case <-ctx.Done():
 		return nil, storeError("find key", ctx.Err())
@@ -209,10 +216,11 @@ func (r *KeyRing) read(ctx context.Context, f fingerprint) (*ringKey, error) {
 	defer r.mu.Unlock()
 	if err != nil {
 		if postgres.Unavailable(err) {
-			r.retryAt = now.Add(awayPause)
+			r.retryAt, r.away = now.Add(awayPause), true
 		}
 		return nil, err
 	}
+	r.away = false
 	if !found {
 		delete(r.keys, f)
 		if changes == r.changes {
@@ -287,7 +295,7 @@ func (r *KeyRing) heard(_, payload string) {
 		return
 	}
 	r.epoch++
-	r.hearing = true
+	r.hearing, r.away = true, false
 	clear(r.unknown)
 }
 

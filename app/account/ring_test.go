@@ -282,6 +282,41 @@ func TestRingOutlivesAnOutageOfTheStore(t *testing.T) {
 	}
 }
 
+// A store that hangs is asked behind the backs of calls whose keys are known, after the first of them has waited in vain.
+func TestRingDoesNotWaitForAStoreThatHangs(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.member(t, "ada@example.com").Principal()
+	_, seen := b.key(t, p, KeySpec{})
+	r := b.ring(t)
+	_, err := r.Find(t.Context(), seen, "192.0.2.1")
+	must(t, err)
+	tx, err := b.db.BeginTxx(t.Context(), nil)
+	must(t, err)
+	defer func() { _ = tx.Rollback() }()
+	_, err = tx.ExecContext(t.Context(), `lock table api_keys in access exclusive mode`)
+	must(t, err)
+	for n := range 4 {
+		b.clock.advance(deafAgeMax)
+		began := time.Now()
+		_, err := r.Find(t.Context(), seen, "192.0.2.1")
+		must(t, err)
+		if took := time.Since(began); n > 0 && took > lookupMax/4 {
+			t.Errorf("call %d waited %v", n, took)
+		}
+	}
+	must(t, tx.Rollback())
+	queries := r.queries.Load()
+	eventually(t, 20*time.Second, "the store is asked again and answers", func() bool {
+		b.clock.advance(deafAgeMax)
+		_, err := r.Find(t.Context(), seen, "192.0.2.1")
+		must(t, err)
+		r.mu.RLock()
+		defer r.mu.RUnlock()
+		return !r.away && r.queries.Load() > queries
+	})
+}
+
 func TestRingNotesUseToTheMinute(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
