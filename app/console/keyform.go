@@ -182,7 +182,7 @@ func addAddress(p *page, f *views.KeyForm) bool {
 // explainKey puts a refusal beside the field it concerns; other faults come back as they are.
 func explainKey(form *views.KeyForm, err error) error {
 	refusal := app.AsError(err)
-	if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict {
+	if refusal.Kind != app.Invalid && refusal.Kind != app.Conflict && refusal.Code != "email_unverified" {
 		return err
 	}
 	fields := map[string]*string{

@@ -144,10 +144,10 @@ func replicaID(folder, fresh string) (string, error) {
 
 // closeMoney gives the journal's folder back and closes the applier's connection.
 func (h *house) closeMoney() error {
-	var err error
 	if h.applier != nil {
-		err = h.applier.Close()
+		closeDatabase(h.applier, h.log)
 	}
+	var err error
 	if h.journal != nil {
 		err = errors.Join(err, h.journal.Close())
 	}

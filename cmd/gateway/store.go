@@ -116,12 +116,17 @@ func (s *store) restart(ctx context.Context) {
 	}
 }
 
+// closeDatabase closes a pool. Closing a connection whose server has ended fails, and loses nothing: whatever had to be written
+// was committed before.
+func closeDatabase(db *sqlx.DB, log *slog.Logger) {
+	if err := db.Close(); err != nil {
+		log.Debug("database: connections not closed in order", "error", err)
+	}
+}
+
 func (s *store) close() error {
 	if s.db != nil {
-		// Closing a connection whose server has ended fails, and loses nothing: whatever had to be written was committed before.
-		if err := s.db.Close(); err != nil {
-			s.log.Debug("database: connections not closed in order", "error", err)
-		}
+		closeDatabase(s.db, s.log)
 	}
 	if s.local == nil {
 		return nil
