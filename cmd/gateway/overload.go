@@ -12,7 +12,7 @@ import (
 // overloadFlags say how much one replica takes on. Zero is what suits the machine.
 type overloadFlags struct {
 	InFlightMax int64         `default:"0" env:"UMG_IN_FLIGHT_MAX" help:"API calls at once; 0: what memory and open files allow."`
-	MemoryMax   int64         `default:"0" env:"UMG_MEMORY_MAX" help:"MiB to hold, a quarter for bodies; 0: GOMEMLIMIT, or 90 % of a container."`
+	MemoryMax   int64         `default:"0" env:"UMG_MEMORY_MAX" help:"MiB to hold, 1/4 for bodies; 0: GOMEMLIMIT, or 90 % of a container."`
 	LateMax     time.Duration `default:"25ms" env:"UMG_LATE_MAX" help:"How late the process may run before calls are refused."`
 }
 
