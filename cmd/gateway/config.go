@@ -64,6 +64,8 @@ type storeFlags struct {
 	Data        string `default:"${default_data}" env:"UMG_DATA" help:"Folder of the local database and generated secrets." placeholder:"DIR"`
 	Connections int    `name:"database-connections" env:"UMG_DATABASE_CONNECTIONS" help:"Connections to Postgres; 0: 24. 5 come on top."`
 	PGBin       string `env:"UMG_PG_BIN" help:"Folder of initdb and postgres for the local database." placeholder:"DIR"`
+
+	MigrationLockMS int64 `name:"migration-lock-ms" default:"2000" env:"UMG_MIGRATION_LOCK_MS" help:"Milliseconds a migration waits for a lock."`
 }
 
 // variablesElsewhere are environment names of ours that no field reads: the bench and browser tests use them, and

@@ -427,6 +427,8 @@ func migrate(ctx context.Context, s *store) error {
 	if err != nil {
 		return fmt.Errorf("database: %w", err)
 	}
-	_, err = postgres.Migrate(ctx, db)
+	_, err = postgres.MigrateWith(ctx, db, postgres.MigrateOptions{
+		LockWaitMax: time.Duration(s.flags.MigrationLockMS) * time.Millisecond, Log: s.log,
+	})
 	return errors.Join(err, db.Close())
 }
