@@ -93,6 +93,47 @@ func TestTrialCallsAreRefusedBeforePaidOnes(t *testing.T) {
 	}
 }
 
+// TestLooksAreShedLastAndBounded calls a replica that stays late, and one where an account has many looks open.
+func TestLooksAreShedLastAndBounded(t *testing.T) {
+	t.Parallel()
+	gate := overload.New(overload.Options{InFlightMax: 100, Busy: 1, LateMax: 10 * time.Millisecond})
+	h := setup(t, func(p *plan) { p.api.Gate = gate })
+	secret := h.secret()
+	look := func(n int) (passed int) {
+		for range n {
+			a := h.call("GET", "/v1/models", "", bearer(secret)...)
+			switch {
+			case a.status == http.StatusOK:
+				passed++
+			case a.status != http.StatusServiceUnavailable || a.header.Get("X-Error-Code") != "overloaded" || a.header.Get("Retry-After") == "":
+				t.Fatalf("a look: %d %s", a.status, a.body)
+			}
+		}
+		return passed
+	}
+	_, err := gate.Enter(false)
+	must(t, err)
+	late := overload.Reading{Late: time.Second, Waited: 1000}
+	for range 17 { // all trial calls are refused, and paid ones begin to be
+		gate.Look(late)
+	}
+	if n := look(20); n != 20 {
+		t.Errorf("%d of 20 looks pass where calls are refused", n)
+	}
+	for range 50 {
+		gate.Look(late)
+	}
+	if n := look(50); n < 5 || n > 25 {
+		t.Errorf("%d of 50 looks at a replica that stays late pass", n)
+	}
+	for range 100 {
+		gate.Look(overload.Reading{})
+	}
+	if n := look(20); n != 20 {
+		t.Errorf("%d of 20 looks pass after it", n)
+	}
+}
+
 // TestARefusalWaitsForNoBody promises bodies that never come. A small one would be skipped, and with a large one the connection
 // ends; a small one that came lets the connection be used again.
 func TestARefusalWaitsForNoBody(t *testing.T) {

@@ -19,9 +19,11 @@ import (
 	"umg/app/content"
 	"umg/app/gateway"
 	"umg/app/idempotency"
+	"umg/app/limit"
 	"umg/app/mail"
 	"umg/app/notice"
 	"umg/app/operator"
+	"umg/app/overload"
 	"umg/app/prompt"
 	"umg/app/provider/health"
 	"umg/app/pulse"
@@ -64,6 +66,9 @@ type Options struct {
 	Mail       *mail.Service   // whose queue operators see; nil: that is not known
 	Trial      account.TrialPolicy
 	Secure     bool // cookies of preferences carry Secure
+
+	Gate      *overload.Gate   // nil: this replica is never taken to be overloaded
+	Addresses *limit.Addresses // counts the requests of visitors; nil: they have no limit
 }
 
 // Console serves the pages.
@@ -140,8 +145,9 @@ func (c *Console) Mount(g *echo.Group) {
 			g.Add(http.MethodHead, r.Path, c.handle(r))
 		}
 	}
-	g.RouteNotFound("", notFound)
-	g.RouteNotFound("/*", notFound)
+	unknown := c.handle(Route{Open: true, serve: func(*Console, *page) error { return notFound(nil) }})
+	g.RouteNotFound("", unknown)
+	g.RouteNotFound("/*", unknown)
 }
 
 func notFound(echo.Context) error {

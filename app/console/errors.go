@@ -45,10 +45,11 @@ func (c *Console) WriteError(e echo.Context, cause error) error {
 	if !known {
 		status = http.StatusInternalServerError
 	}
-	p, openErr := c.open(e)
 	shell := views.Shell{Path: e.Request().URL.Path, Theme: themeOf(e.Request()), Now: c.o.Now()}
-	if openErr == nil {
-		shell = c.shell(p)
+	if !shed(err) {
+		if p, openErr := c.open(e); openErr == nil {
+			shell = c.shell(p)
+		}
 	}
 	shell.Path = tryAgainAt(e.Request())
 	failure := views.Failure{
@@ -70,6 +71,11 @@ func (c *Console) WriteError(e echo.Context, cause error) error {
 		return err
 	}
 	return e.HTMLBlob(status, b.Bytes())
+}
+
+// shed reports whether a request was refused to spare this replica work. Its page asks no service.
+func shed(err *app.Error) bool {
+	return err.Kind == app.Exhausted && (err.Code == "too_many_requests" || err.Code == "rate_limit_exceeded") || err.Code == "overloaded"
 }
 
 // tryAgainAt is where trying again leads: to the page itself, or from a form or a part to the page it stood on.

@@ -92,6 +92,7 @@ func (c *Console) live(p *page, every time.Duration, look look) error {
 			"Too many pages are kept up to date at once. Close some of them, or reload the page when you need it.").After(liveRetryAfter)
 	}
 	defer c.lives.give(p.user.ID)
+	p.place.Leave() // a stream takes none of the places of calls, because its number is bounded by itself
 	h := p.Response().Header()
 	h.Set(echo.HeaderContentType, liveKind)
 	h.Set("X-Accel-Buffering", "no")

@@ -15,6 +15,9 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/gateway"
+	"umg/app/limit"
+	"umg/app/overload"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -38,14 +41,24 @@ type page struct {
 	echo.Context
 	session *sessions.Session
 	user    account.User // zero for visitors
+	place   *overload.Place
 }
 
 func (p *page) signedIn() bool { return p.user.ID != "" }
 
 func (c *Console) handle(r Route) echo.HandlerFunc {
 	return func(e echo.Context) error {
+		place, err := c.takePlace()
+		if err != nil {
+			return err
+		}
+		defer place.Leave()
 		p, err := c.open(e)
 		if err != nil {
+			return err
+		}
+		p.place = &place
+		if err := c.admit(p); err != nil {
 			return err
 		}
 		if !r.Open && !p.signedIn() {
@@ -62,6 +75,35 @@ func (c *Console) handle(r Route) echo.HandlerFunc {
 		}
 		return r.serve(c, p)
 	}
+}
+
+// takePlace takes a place of this replica. Pages are vital: people need them to see what goes on.
+func (c *Console) takePlace() (overload.Place, error) {
+	if c.o.Gate == nil {
+		return overload.Place{}, nil
+	}
+	return c.o.Gate.Enter(true)
+}
+
+// admit counts a request: of a visitor by address, of a person by themselves, so that an office behind one address can work.
+func (c *Console) admit(p *page) error {
+	reads := p.Request().Method == http.MethodGet || p.Request().Method == http.MethodHead
+	switch {
+	case !p.signedIn() && reads:
+		return c.o.Addresses.Count(p.RealIP(), limit.Pages)
+	case !p.signedIn():
+		return c.o.Addresses.Count(p.RealIP(), limit.Forms)
+	}
+	if c.o.Gate != nil {
+		if err := p.place.Admit("person:"+p.user.ID, false, true); err != nil {
+			return err
+		}
+	}
+	work := gateway.ChangeWork
+	if reads {
+		work = gateway.ReadWork
+	}
+	return c.o.Gateway.AdmitPerson(p.user.ID, p.user.LimitFactor, work)
 }
 
 // roleNotAllowed is the code of what is for other roles.

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"umg/app"
@@ -114,6 +115,22 @@ func (g *Gateway) Admit(ctx context.Context, a Arrival) (*Admission, limit.Windo
 		return nil, window, err
 	}
 	return admitted, limit.Window{}, nil
+}
+
+// AdmitPerson counts a request that a person makes in the console, by the rates that an account has for its reads and its changes.
+// They are counted apart from the account's own, so that people can look while their programs are refused.
+func (g *Gateway) AdmitPerson(userID string, factor int, work Work) error {
+	class, rate := limit.Reads, g.o.Rates.Reads
+	if work != ReadWork {
+		class, rate = limit.Changes, g.o.Rates.Changes
+	}
+	_, _, err := g.count(Arrival{Principal: app.Principal{AccountID: "person:" + userID}, LimitFactor: factor}, class, rate, 0)
+	refused, ok := errors.AsType[*app.Error](err)
+	if !ok {
+		return err
+	}
+	return app.Errorf(app.Exhausted, refused.Code, "You sent more than %d requests in %s, and nothing was done. Try again in %d s.",
+		rate.Requests*int64(max(factor, 1)), max(rate.Period, time.Second), refused.RetrySeconds()).After(refused.RetryAfter)
 }
 
 // RefusalDelay counts a refused request of an account, and returns how long its answer should wait. A client that goes on at once

@@ -77,3 +77,36 @@ func TestCreditIsAskedForTheSmallestCall(t *testing.T) {
 		}
 	}
 }
+
+// TestAPersonHasARateOfTheirOwn lets people look and change beside an account whose programs have used up its rates.
+func TestAPersonHasARateOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	b := setup(t, app.Dollar, func(o *gateway.Options) { o.Rates = gateway.StandardRates(0, 20, 10, 0) })
+	g := gateway.New(b.options)
+	for _, c := range []struct {
+		name   string
+		user   string
+		factor int
+		work   gateway.Work
+		passed int
+	}{
+		{"reads", "user_1", 1, gateway.ReadWork, 20}, {"changes", "user_1", 1, gateway.ChangeWork, 10},
+		{"reads of another", "user_2", 0, gateway.ReadWork, 20}, {"reads with a factor", "user_3", 2, gateway.ReadWork, 40},
+	} {
+		passed := 0
+		for range 60 {
+			err := g.AdmitPerson(c.user, c.factor, c.work)
+			if err == nil {
+				passed++
+			} else if e, ok := errors.AsType[*app.Error](err); !ok || e.Kind != app.Exhausted || e.RetryAfter <= 0 {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+		}
+		if passed != c.passed {
+			t.Errorf("%s: %d of 60 pass, want %d", c.name, passed, c.passed)
+		}
+	}
+	if _, _, err := g.Admit(t.Context(), gateway.Arrival{Work: gateway.ReadWork, Principal: app.Principal{AccountID: "user_1"}}); err != nil {
+		t.Errorf("the account has what its person used: %v", err)
+	}
+}

@@ -6,13 +6,17 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"umg/app/limit"
 	"umg/app/manual"
 )
 
 // documents are the documentation for programs that read: a list of its pages, and all of them in one text.
-func documents(e *echo.Echo, values func() map[string]string) {
+func documents(e *echo.Echo, values func() map[string]string, addresses *limit.Addresses) {
 	plain := func(text func(map[string]string) string) echo.HandlerFunc {
 		return func(c echo.Context) error {
+			if err := addresses.Count(c.RealIP(), limit.Pages); err != nil {
+				return err
+			}
 			c.Response().Header().Set("Cache-Control", "public, max-age=300")
 			return c.Blob(http.StatusOK, "text/plain; charset=utf-8", []byte(text(values())))
 		}

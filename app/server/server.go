@@ -22,6 +22,7 @@ import (
 	"umg/api"
 	"umg/app"
 	"umg/app/arrival"
+	"umg/app/limit"
 	"umg/app/pulse"
 	"umg/billing"
 )
@@ -59,6 +60,8 @@ type Options struct {
 	BaseURL        string         // the address people use; https turns on HSTS
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed; empty: nobody's
 	H2C            bool           // serve HTTP/2 without TLS, for a proxy in front that speaks it
+
+	Addresses *limit.Addresses // counts readers of documents; nil: they have no limit
 
 	Profiles bool // the operator's listener serves profiles of the process
 
@@ -105,7 +108,7 @@ func New(o Options) *Server {
 		e.HEAD(staticPath+"/*", static)
 	}
 	if o.Manual != nil {
-		documents(e, o.Manual)
+		documents(e, o.Manual, o.Addresses)
 	}
 	if o.Console != nil {
 		o.Console.Mount(e.Group(consolePath, s.sameOrigin()))

@@ -22,6 +22,9 @@ type limitFlags struct {
 	AccountChanges  int64 `default:"600" env:"UMG_ACCOUNT_CHANGES" help:"Other requests that are no calls a minute; 0 is no limit."`
 	AccountDryRuns  int64 `default:"120" env:"UMG_ACCOUNT_DRY_RUNS" help:"Dry runs and token counts a minute; 0 is no limit."`
 
+	AddressPages int64 `default:"600" env:"UMG_ADDRESS_PAGES" help:"Pages a minute for visitors at one address, here; 0 is no limit."`
+	AddressForms int64 `default:"120" env:"UMG_ADDRESS_FORMS" help:"Forms such as sign-in a minute from one address, here; 0 is no limit."`
+
 	RedisWait  time.Duration `default:"40ms" hidden:"" env:"UMG_REDIS_WAIT" help:"How long a call waits for Redis, then it is counted here."`
 	RedisLease time.Duration `default:"12s" hidden:"" env:"UMG_REDIS_LEASE" help:"After which the places of a dead replica are free."`
 }
@@ -29,6 +32,9 @@ type limitFlags struct {
 func (f *limitFlags) checkLimits() error {
 	if min(f.AccountRequests, f.AccountTokens, f.AccountReads, f.AccountChanges, f.AccountDryRuns) < 0 {
 		return fmt.Errorf("--account-requests, -tokens, -reads, -changes and -dry-runs must not be negative")
+	}
+	if min(f.AddressPages, f.AddressForms) < 0 {
+		return fmt.Errorf("--address-pages and --address-forms must not be negative")
 	}
 	if f.RedisURL == "" {
 		return nil
@@ -41,6 +47,9 @@ func (f *limitFlags) checkLimits() error {
 
 // openLimits makes the turnstile, shared when there is a Redis.
 func (h *house) openLimits(ids app.IDs) (err error) {
+	h.addresses = limit.NewAddresses(limit.AddressOptions{
+		Now: time.Now, PagesPerMinute: h.cfg.AddressPages, FormsPerMinute: h.cfg.AddressForms,
+	})
 	o := limit.Options{
 		Now:     time.Now,
 		Account: limit.Account{RequestsPerMinute: h.cfg.AccountRequests, TokensPerMinute: h.cfg.AccountTokens},
@@ -91,7 +100,12 @@ func (h *house) limitFigures() []server.Figure {
 	} {
 		list = append(list, server.Figure{Name: f.name, Help: f.help, Gauge: f.gauge, Value: func() int64 { return f.value(h.limits.Stats()) }})
 	}
-	return list
+	return append(list,
+		server.Figure{Name: "umg_limits_refused_pages_total", Help: "Pages that visitors at one address asked for beyond their rate.",
+			Value: func() int64 { return h.addresses.Refused(limit.Pages) }},
+		server.Figure{Name: "umg_limits_refused_forms_total", Help: "Forms that visitors at one address sent beyond their rate.",
+			Value: func() int64 { return h.addresses.Refused(limit.Forms) }},
+	)
 }
 
 func bit(b bool) int64 {
