@@ -125,7 +125,9 @@ func oldestTransaction(ctx context.Context, db *sqlx.DB) []any {
 	if err != nil {
 		return nil
 	}
-	return []any{"oldest_transaction_pid", oldest.PID, "oldest_transaction_application", oldest.Name, "oldest_transaction_seconds", oldest.Seconds}
+	return []any{
+		"oldest_transaction_pid", oldest.PID, "oldest_transaction_application", oldest.Name, "oldest_transaction_seconds", oldest.Seconds,
+	}
 }
 
 // refuseNewer returns an error when the schema has a version that this binary does not know.

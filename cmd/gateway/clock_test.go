@@ -12,7 +12,7 @@ import (
 // others get the clock of the database.
 var localClocks = []string{
 	"postgres.NewClock", "health.Options", "pulse.Options", "arrival.New", "storage.Open", "gateway.Options", "api.Options", "console.Options",
-	"server.Options", "lease.Options", "lease.OpenBank", "journal.Options", "limit.Options",
+	"server.Options", "lease.Options", "lease.OpenBank", "journal.Options", "limit.Options", "limit.AddressOptions",
 }
 
 // TestPartsThatShareTheStoreUseItsClock reads the wiring of the server.

@@ -30,7 +30,7 @@ type Config struct {
 	overloadFlags
 	limitFlags
 
-	SecretKey string `env:"UMG_SECRET_KEY" secret:"value" help:"32 bytes in base64 that seal secrets at rest; else generated." placeholder:"BASE64"`
+	SecretKey string `env:"UMG_SECRET_KEY" secret:"value" help:"32 bytes that seal secrets at rest; else generated." placeholder:"BASE64"`
 
 	TrialCredit app.Amount `default:"0" env:"UMG_TRIAL_CREDIT" help:"Dollars granted at sign-up; 0 grants none." placeholder:"DOLLARS"`
 	TrialDays   int        `default:"30" env:"UMG_TRIAL_DAYS" help:"Days until the trial credit expires." placeholder:"DAYS"`
@@ -65,7 +65,7 @@ type storeFlags struct {
 	Connections int    `name:"database-connections" env:"UMG_DATABASE_CONNECTIONS" help:"Connections to Postgres; 0: 24. 5 come on top."`
 	PGBin       string `env:"UMG_PG_BIN" help:"Folder of initdb and postgres for the local database." placeholder:"DIR"`
 
-	MigrationLockMS int64 `name:"migration-lock-ms" default:"2000" env:"UMG_MIGRATION_LOCK_MS" help:"Milliseconds a migration waits for a lock."`
+	MigrationLockMS int64 `name:"migration-lock-ms" default:"2000" env:"UMG_MIGRATION_LOCK_MS" help:"How long a migration waits for a lock."`
 }
 
 // variablesElsewhere are environment names of ours that no field reads: the bench and browser tests use them, and

@@ -140,7 +140,8 @@ func (c *demoCommand) logFile() string { return filepath.Join(c.Data, "gateway.l
 // serve builds the house, and lets the payment service run beside it as soon as it knows where the house is.
 func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *payService, beside func(string), log *slog.Logger) error {
 	cfg := Config{
-		Listen: c.Listen, OpsListen: c.OpsListen, Profiles: c.Profiles, storeFlags: storeFlags{DatabaseURL: c.DatabaseURL, Data: c.Data, PGBin: c.PGBin},
+		Listen: c.Listen, OpsListen: c.OpsListen, Profiles: c.Profiles,
+		storeFlags:  storeFlags{DatabaseURL: c.DatabaseURL, Data: c.Data, PGBin: c.PGBin},
 		TrialCredit: demoTrial, TrialDays: demoTrialDays, TrialDailyMax: demoTrialsMax * demoTrial,
 		signUpsMax: demoSignUpsMax, trialsMax: demoTrialsMax, DrainTimeout: demoDrainMax, KeepAlive: c.KeepAlive,
 		Storage: c.Storage, VideoRetention: demoRetention, EgressAllow: c.EgressAllow, outbox: true,

@@ -22,7 +22,7 @@ type webhookListen struct {
 	Forward string        `required:"" help:"Address that gets the events, such as http://localhost:3000/hook." placeholder:"URL"`
 	Events  []string      `help:"Event types to forward; default: all." placeholder:"TYPE"`
 	Since   time.Duration `default:"0s" help:"Begin with events of this long ago, at most 24h."`
-	Secret  string        `env:"UMG_WEBHOOK_SECRET" secret:"local" help:"Secret (whsec_…) to sign with; default: a new one." placeholder:"SECRET"`
+	Secret  string        `env:"UMG_WEBHOOK_SECRET" secret:"local" help:"Secret to sign with; else a new one." placeholder:"SECRET"`
 }
 
 // Run forwards until a signal ends ctx.
