@@ -44,7 +44,7 @@ const (
 // Parts of a minute's requests that may come at once. A whole minute's would keep a small machine busy for seconds.
 const (
 	callParts = 4
-	readParts = 30
+	readParts = 10
 )
 
 // StandardRates are the rates of an account with so many calls, reads, changes and checks a minute.
