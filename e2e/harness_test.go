@@ -95,7 +95,8 @@ func gatewayBinary() (string, error) {
 type ready struct {
 	BaseURL      string `json:"base_url"`
 	ConsoleURL   string `json:"console_url"`
-	APIKey       string `json:"api_key"`
+	APIKey       string `json:"api_key"`     // in documented mode
+	SDKAPIKey    string `json:"sdk_api_key"` // with true statuses
 	Email        string `json:"email"`
 	Password     string `json:"password"`
 	SimulatorURL string `json:"simulator_url"`

@@ -234,7 +234,7 @@ func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes
 	}
 	h.webhooks, err = webhook.New(h.store.db, webhook.Options{
 		Egress: h.egress, Now: h.clock.Now, IDs: ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: h.log, Key: key,
-		Notify: h.tellOfEndpoint,
+		Notify: h.tellOfEndpoint, LockActor: h.accounts.LockActor,
 	})
 	if err != nil {
 		return err
@@ -245,7 +245,7 @@ func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes
 	}
 	h.repeats = idempotency.New(h.store.db, idempotency.Options{Now: h.clock.Now, Log: h.log})
 	h.content = content.New(h.store.db, content.Options{Audit: h.history, Now: h.clock.Now, Log: h.log})
-	h.prompts = prompt.New(h.store.db, prompt.Options{Audit: h.history, Now: h.clock.Now, IDs: ids, Random: rand.Reader})
+	h.prompts = prompt.New(h.store.db, prompt.Options{Audit: h.history, Now: h.clock.Now, IDs: ids, Random: rand.Reader, LockActor: h.accounts.LockActor})
 	h.assets = asset.New(h.store.db, asset.Options{
 		Egress: h.egress, Snapshot: h.catalog.Snapshot, Upstreams: material.New(h.providers), Now: h.clock.Now, IDs: ids, Log: h.log,
 		Jitter: mathrand.Int64N, Waits: h.cfg.assetWaits,
