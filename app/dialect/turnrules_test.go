@@ -114,6 +114,10 @@ var turnRules = []turnRule{
 		path: "contents[1].parts[0].function_response.id", words: `"i7" answers no call`,
 	},
 	{
+		style: llm.Native, name: "the model begins", to: []llm.Style{llm.Messages},
+		body: `"contents":[{"role":"model","parts":[{"text":"a"}]},{"parts":[{"text":"q"}]}]`, path: "contents[0]", words: "begins with the assistant",
+	},
+	{
 		style: llm.Native, name: "a call without a response", to: elsewhere(llm.Native),
 		body: `"contents":[` + nativeCall + `,{"parts":[{"text":"go on"}]}]`, path: "contents[1].parts[0].functionCall", words: `The call of the tool "f" has no result`,
 	},
