@@ -64,6 +64,9 @@ type Options struct {
 	Mail       *mail.Service   // whose queue operators see; nil: that is not known
 	Trial      account.TrialPolicy
 	Secure     bool // cookies of preferences carry Secure
+
+	// OperatorsNeedNoCode lets operators without a second step of signing in reach their pages. It is for demos.
+	OperatorsNeedNoCode bool
 }
 
 // Console serves the pages.

@@ -297,6 +297,7 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 			Assets: h.assets, Webhooks: h.webhooks, Repeats: h.repeats, Outbox: outbox,
 			Payments: h.payments, Booked: h.till.Booked, IDs: ids, Now: time.Now,
 			BaseURL: h.cfg.BaseURL, Prompts: h.prompts, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health,
+			OperatorsNeedNoCode: h.cfg.operatorsNeedNoCode,
 			Pulse: h.pulse, Arrivals: h.arrivals, Content: h.content,
 			Desk:  operator.New(h.store.db, operator.Options{Ledger: h.ledger, Now: h.clock.Now, IDs: ids}),
 			Saved: saved.New(h.store.db, h.clock.Now), Notices: notice.New(h.store.db, h.clock.Now),
