@@ -15,6 +15,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/billing"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -200,7 +201,12 @@ func (c *Console) balanceOf(p *page) views.Balance {
 	if err != nil {
 		return views.Balance{}
 	}
-	return views.Balance{Known: true, Available: b.Spendable(), LowAt: lowBalanceAt}
+	shown := views.Balance{Known: true, Available: b.Spendable(), LowAt: lowBalanceAt}
+	if shown.Available <= 0 {
+		before, err := c.o.Ledger.EntryList(p.Request().Context(), billing.EntryQuery{AccountID: p.user.AccountID, Limit: 1})
+		shown.NeverFunded = err == nil && len(before.Entries) == 0
+	}
+	return shown
 }
 
 // bookedMax is how long a page waits for the cost of a call to show in the balance.
