@@ -213,6 +213,9 @@ func (h *house) openAccounts(ids app.IDs, key [secretKeyBytes]byte) account.Tria
 	}
 	if h.cfg.mails() {
 		o.Mail = h.mail
+	} else {
+		h.log.Warn("accounts: no mail server, addresses are not verified", "setting", "--smtp",
+			"unverified", "any number of keys, management keys, invitations and sign-in codes")
 	}
 	h.accounts = account.New(h.store.db, h.ledger, o)
 	return trial
@@ -302,7 +305,7 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 			Payments: h.payments, Booked: h.till.Booked, IDs: ids, Now: time.Now,
 			BaseURL: h.cfg.BaseURL, Prompts: h.prompts, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health,
 			OperatorsNeedNoCode: h.cfg.operatorsNeedNoCode,
-			Pulse: h.pulse, Arrivals: h.arrivals, Content: h.content,
+			Pulse:               h.pulse, Arrivals: h.arrivals, Content: h.content,
 			Desk:  operator.New(h.store.db, operator.Options{Ledger: h.ledger, Now: h.clock.Now, IDs: ids}),
 			Saved: saved.New(h.store.db, h.clock.Now), Notices: notice.New(h.store.db, h.clock.Now),
 			MetricsURL: "http://" + h.ops.Addr().String() + "/metrics", Mail: h.mail, Settling: h.settling,
