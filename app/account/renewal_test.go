@@ -10,61 +10,73 @@ import (
 	"umg/app"
 )
 
-// TestEveryChangeOfRightRenewsOrEndsSessions has a user signed in twice, changes what they may do, and expects that neither token
-// of before opens anything after its next request.
-func TestEveryChangeOfRightRenewsOrEndsSessions(t *testing.T) {
-	t.Parallel()
-	type scene struct {
-		bundle
-		owner, user User
-		p           app.Principal // of the user, in the first session
-	}
-	password := func(b bundle, u User) { // who proves one needs a real one
-		hash, err := b.passwords.hash(t.Context(), goodPassword)
-		must(t, err)
-		b.db.MustExec(`update users set password_hash = $2 where id = $1`, u.ID, hash)
-	}
-	for _, c := range []struct {
-		what   string
-		ended  bool // of the first session; else it is renewed
-		before func(scene)
-		change func(scene) error
-	}{
-		{what: "made an operator", change: func(s scene) error { return s.MakeOperator(t.Context(), app.Origin{}, s.user.Email) }},
-		{what: "another role", change: func(s scene) error { return errOf(s.SetRole(t.Context(), s.owner.Principal(), s.user.ID, Billing)) }},
-		{what: "removed from an account", change: func(s scene) error { return errOf(s.RemoveMember(t.Context(), s.owner.Principal(), s.user.ID)) }},
-		{what: "left an account", change: func(s scene) error {
+// renewal is a user who is signed in twice, and a member of the account of somebody else.
+type renewal struct {
+	bundle
+	owner, user User
+	p           app.Principal // of the user, in the first session
+}
+
+// rightChange is something that changes what a user may do.
+type rightChange struct {
+	what   string
+	ended  bool // of the first session; else it is renewed
+	before func(renewal)
+	change func(renewal) error
+}
+
+// password gives the user one that can be proved.
+func (s renewal) password(t *testing.T) {
+	t.Helper()
+	hash, err := s.passwords.hash(t.Context(), goodPassword)
+	must(t, err)
+	s.db.MustExec(`update users set password_hash = $2 where id = $1`, s.user.ID, hash)
+}
+
+func rightChanges(t *testing.T) []rightChange {
+	t.Helper()
+	return []rightChange{{what: "made an operator", change: func(s renewal) error { return s.MakeOperator(t.Context(), app.Origin{}, s.user.Email) }},
+		{what: "another role", change: func(s renewal) error { return errOf(s.SetRole(t.Context(), s.owner.Principal(), s.user.ID, Billing)) }},
+		{what: "removed from an account", change: func(s renewal) error { return errOf(s.RemoveMember(t.Context(), s.owner.Principal(), s.user.ID)) }},
+		{what: "left an account", change: func(s renewal) error {
 			p := s.p
 			p.AccountID = s.owner.AccountID
 			return s.Leave(t.Context(), p)
 		}},
-		{what: "vouched for", change: func(s scene) error { return errOf(s.Vouch(t.Context(), s.user.Email)) }},
-		{what: "another password", before: func(s scene) { password(s.bundle, s.user) }, change: func(s scene) error {
+		{what: "vouched for", change: func(s renewal) error { return errOf(s.Vouch(t.Context(), s.user.Email)) }},
+		{what: "another password", before: func(s renewal) { s.password(t) }, change: func(s renewal) error {
 			return s.ChangePassword(t.Context(), s.p, goodPassword, "another good password", s.p.SessionID)
 		}},
-		{what: "the first proof", ended: true, change: func(s scene) error {
+		{what: "the first proof", ended: true, change: func(s renewal) error {
 			tx := s.db.MustBegin()
 			_, err := s.prove(t.Context(), tx, s.user.ID, app.Origin{}, s.clock.Now())
 			must(t, err)
 			return tx.Commit()
 		}},
-		{what: "codes turned on", before: func(s scene) { password(s.bundle, s.user) }, change: func(s scene) error {
+		{what: "codes turned on", before: func(s renewal) { s.password(t) }, change: func(s renewal) error {
 			must(t, s.BeginTOTP(t.Context(), s.p, goodPassword))
 			e, _, err := s.PendingTOTP(t.Context(), s.user)
 			must(t, err)
 			return errOf(s.ConfirmTOTP(t.Context(), s.p, deviceOf(s.bundle, e).code(t)))
 		}},
-		{what: "codes turned off by a command", before: func(s scene) {
-			password(s.bundle, s.user)
+		{what: "codes turned off by a command", before: func(s renewal) {
+			s.password(t)
 			must(t, s.BeginTOTP(t.Context(), s.user.Principal(), goodPassword))
 			must(t, enableTOTP(t.Context(), s.db, s.user.ID, 1, s.clock.Now()))
-		}, change: func(s scene) error { return s.RemoveTOTP(t.Context(), s.user.Email) }},
-	} {
+		}, change: func(s renewal) error { return s.RemoveTOTP(t.Context(), s.user.Email) }},
+	}
+}
+
+// TestEveryChangeOfRightRenewsOrEndsSessions has a user signed in twice, changes what they may do, and expects that neither token
+// of before opens anything after its next request.
+func TestEveryChangeOfRightRenewsOrEndsSessions(t *testing.T) {
+	t.Parallel()
+	for _, c := range rightChanges(t) {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t, func(o *Options) { o.Key = [32]byte{7} })
 			owner := b.member(t, "owner@example.com")
-			s := scene{bundle: b, owner: owner, user: b.member(t, "ada@example.com")}
+			s := renewal{bundle: b, owner: owner, user: b.member(t, "ada@example.com")}
 			must(t, insertMembership(t.Context(), b.db, owner.AccountID, s.user.ID, Developer, b.clock.Now()))
 			if c.before != nil {
 				c.before(s)

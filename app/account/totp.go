@@ -157,7 +157,8 @@ func (s *Service) ConfirmTOTP(ctx context.Context, p app.Principal, code string)
 			return err
 		}
 		return s.notice(ctx, tx, p, who.Email, "Sign-in codes were turned on", "totp_enabled",
-			"From now on a code of your device is asked for after the password. All other sessions were ended. Keep your recovery codes where you find them without it.")
+			"From now on a code of your device is asked for after the password. All other sessions were ended. "+
+				"Keep your recovery codes where you find them without it.")
 	})
 	if err != nil {
 		return nil, storeError("enable second step", err)
