@@ -1,6 +1,7 @@
 package views
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ type Security struct {
 	EnabledAt     *time.Time // since when there is a second step; nil for none
 	CodesLeft     int        // recovery codes that were not used
 	Sessions      []Session
+	Operator      bool // runs the gateway, and must set up the second step first
 }
 
 // fewCodes is when the page asks for new recovery codes.
@@ -42,14 +44,18 @@ type TOTPSetup struct {
 	Picture   QR
 	CodeError string
 	Throttled bool // the error is about too many attempts
+	Operator  bool // runs the gateway, and must set up the second step first
 }
 
 // RecoveryCodes is the page that shows codes once.
 type RecoveryCodes struct {
 	Shell
 	Codes   []string
-	Enabled bool // the second step has just been turned on
+	Enabled bool   // the second step has just been turned on
+	Next    string // where the reader was going; empty for the page about security
 }
+
+func (r RecoveryCodes) next() string { return cmp.Or(r.Next, securityPath) }
 
 func (r RecoveryCodes) title() string {
 	if r.Enabled {

@@ -24,14 +24,15 @@ import (
 // User is a person who signs in, seen as a member of an account. One who is a member of none has no AccountID, no role
 // and no right.
 type User struct {
-	ID        string    `db:"id"`
-	Email     string    `db:"email"`
-	AccountID string    `db:"account_id"`
-	Role      Role      `db:"role"`
-	Account   string    `db:"account_name"` // as people call it
-	Operator  bool      `db:"operator"`
-	CreatedAt time.Time `db:"created_at"`
-	Verified  bool      `db:"verified"` // the e-mail address has proved to be theirs
+	ID         string    `db:"id"`
+	Email      string    `db:"email"`
+	AccountID  string    `db:"account_id"`
+	Role       Role      `db:"role"`
+	Account    string    `db:"account_name"` // as people call it
+	Operator   bool      `db:"operator"`
+	SecondStep bool      `db:"second_step"` // signing in takes a code besides the password
+	CreatedAt  time.Time `db:"created_at"`
+	Verified   bool      `db:"verified"` // the e-mail address has proved to be theirs
 
 	// PasswordAt is when the password was set that the user was read with, nil since they signed up. A session is only started
 	// while it still is that one.

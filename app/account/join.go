@@ -74,6 +74,9 @@ func (s *Service) admit(ctx context.Context, tx *sqlx.Tx, p app.Principal, u Use
 	if err := insertMembership(ctx, tx, r.AccountID, u.ID, r.Role, now); err != nil {
 		return m, err
 	}
+	if err := renewSessions(ctx, tx, u.ID); err != nil {
+		return m, err
+	}
 	p.AccountID = r.AccountID
 	return m, s.audit.Write(ctx, tx, p, audit.Event{Action: "member.joined", Object: u.ID, Name: u.Email,
 		Changes: []audit.Change{{Field: "role", To: string(r.Role)}}})

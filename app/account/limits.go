@@ -58,6 +58,9 @@ func (s *Service) MakeOperator(ctx context.Context, from app.Origin, email strin
 		if err != nil || !fresh {
 			return err
 		}
+		if err := renewSessions(ctx, tx, id); err != nil {
+			return err
+		}
 		return s.noteEverywhere(ctx, tx, app.Principal{UserID: id, From: from}, audit.Event{
 			Action: "user.made_operator", Object: id, Name: address, Operator: true,
 		})

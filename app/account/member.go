@@ -187,6 +187,9 @@ func (s *Service) SetRole(ctx context.Context, p app.Principal, userID string, r
 		if err := updateRole(ctx, d.tx, p.AccountID, userID, role); err != nil {
 			return err
 		}
+		if err := renewSessions(ctx, d.tx, userID); err != nil {
+			return err
+		}
 		return s.audit.Write(ctx, d.tx, p, audit.Event{Action: "member.role_changed", Object: userID, Name: m.Email,
 			Changes: audit.Changed(audit.Change{Field: "role", From: string(before), To: string(role)})})
 	})
@@ -225,6 +228,9 @@ func (s *Service) part(ctx context.Context, d desk, m Member, action audit.Actio
 	}
 	if err := s.audit.Write(ctx, d.tx, d.p, audit.Event{Action: action, Object: m.UserID, Name: m.Email,
 		Changes: []audit.Change{{Field: "role", From: string(m.Role)}}}); err != nil {
+		return err
+	}
+	if err := renewSessions(ctx, d.tx, m.UserID); err != nil {
 		return err
 	}
 	return deleteMembership(ctx, d.tx, d.p.AccountID, m.UserID)

@@ -136,6 +136,9 @@ func (s *Service) putPassword(ctx context.Context, tx *sqlx.Tx, p app.Principal,
 	if _, err := deleteOtherSessions(ctx, tx, who.ID, keepSession); err != nil {
 		return err
 	}
+	if err := renewSessions(ctx, tx, who.ID); err != nil {
+		return err
+	}
 	ended := "All sessions were ended: sign in again with the new password."
 	if keepSession != "" {
 		ended = "All sessions but the one in which it was changed were ended."

@@ -70,6 +70,7 @@ type state struct {
 	id     string
 	userID string
 	plain  []byte
+	renew  bool
 }
 
 // NewSessionStore returns a store. It panics when an option is missing.
@@ -144,7 +145,7 @@ func (s *SessionStore) New(r *http.Request, name string) (*sessions.Session, err
 		return session, nil //nolint:nilerr // sealed with a key we no longer have: its owner signs in again
 	}
 	session.ID, session.IsNew = cookie.Value, false
-	session.Values[loaded{}] = &state{token: f, id: row.ID, userID: row.UserID.String, plain: plain}
+	session.Values[loaded{}] = &state{token: f, id: row.ID, userID: row.UserID.String, plain: plain, renew: row.Renew}
 	if now.Sub(row.SeenAt) >= sessionTouchEvery {
 		err = touchSession(r.Context(), s.db, f, now, s.o.ClientIP(r), userAgent(r))
 	}
@@ -199,6 +200,40 @@ func (s *SessionStore) Start(w http.ResponseWriter, r *http.Request, u User) err
 	return s.create(r, w, session, u, plain)
 }
 
+// Renew gives the request's session another token where what its user may do has changed, so that a token that somebody got hold
+// of before is worth nothing. It reports false when another request has just done so: the caller is a visitor until their browser
+// sends the token that one was given.
+func (s *SessionStore) Renew(w http.ResponseWriter, r *http.Request) (current bool, err error) {
+	session, err := s.Current(r)
+	if err != nil {
+		return false, err
+	}
+	st := stateOf(session)
+	if st == nil || !st.renew {
+		return true, nil
+	}
+	token, f, err := s.newToken()
+	if err != nil {
+		return false, err
+	}
+	renewed, err := replaceToken(r.Context(), s.db, st.token, f, s.seal.Seal(st.plain, string(f[:])))
+	if err != nil || !renewed {
+		return false, storeError("renew session", err)
+	}
+	st.token, st.renew, session.ID = f, false, token
+	http.SetCookie(w, sessions.NewCookie(session.Name(), session.ID, session.Options))
+	return true, nil
+}
+
+// newToken draws a token as the cookie carries it, and what is stored of it.
+func (s *SessionStore) newToken() (string, fingerprint, error) {
+	token := make([]byte, tokenBytes)
+	if _, err := io.ReadFull(s.o.Random, token); err != nil {
+		return "", fingerprint{}, fmt.Errorf("account: draw a session token: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(token), sha256.Sum256(token), nil
+}
+
 // End signs out: the session is deleted and the cookie taken back.
 func (s *SessionStore) End(w http.ResponseWriter, r *http.Request) error {
 	session, err := s.Current(r)
@@ -223,11 +258,10 @@ func (s *SessionStore) end(ctx context.Context, w http.ResponseWriter, session *
 
 // create stores a session under a new random token and sets the cookie.
 func (s *SessionStore) create(r *http.Request, w http.ResponseWriter, session *sessions.Session, u User, plain []byte) error {
-	token := make([]byte, tokenBytes)
-	if _, err := io.ReadFull(s.o.Random, token); err != nil {
-		return fmt.Errorf("account: draw a session token: %w", err)
+	token, f, err := s.newToken()
+	if err != nil {
+		return err
 	}
-	f := fingerprint(sha256.Sum256(token))
 	row := sessionRow{
 		ID: s.o.IDs.New("ses"), UserID: sql.NullString{String: u.ID, Valid: u.ID != ""},
 		Data: s.seal.Seal(plain, string(f[:])), IP: s.o.ClientIP(r), UserAgent: userAgent(r), CreatedAt: s.o.Now().UTC(),
@@ -239,7 +273,7 @@ func (s *SessionStore) create(r *http.Request, w http.ResponseWriter, session *s
 	if !started {
 		return app.Errorf(app.Unauthenticated, "password_changed", "Your password was changed a moment ago. Sign in with the new one.")
 	}
-	session.ID, session.IsNew = base64.RawURLEncoding.EncodeToString(token), false
+	session.ID, session.IsNew = token, false
 	session.Values[loaded{}] = &state{token: f, id: row.ID, userID: u.ID, plain: plain}
 	http.SetCookie(w, sessions.NewCookie(session.Name(), session.ID, session.Options))
 	return nil

@@ -9,7 +9,8 @@ import (
 	"umg/app/postgres"
 )
 
-const userColumns = `u.id, u.email, u.operator, u.created_at, u.verified_at is not null as verified, u.password_changed_at,
+const userColumns = `u.id, u.email, u.operator, u.created_at,
+	exists(select from totps t where t.user_id = u.id and t.enabled_at is not null) as second_step, u.verified_at is not null as verified, u.password_changed_at,
 	coalesce(m.account_id, '') as account_id, coalesce(m.role, '') as role, coalesce(m.name, '') as account_name,
 	coalesce(m.limit_factor, 1) as limit_factor, coalesce(m.frozen, false) as frozen, coalesce(m.frozen_reason, '') as frozen_reason,
 	coalesce(m.keep_content, false) as keep_content`
@@ -137,6 +138,7 @@ type sessionRow struct {
 	UserAgent string         `db:"user_agent"`
 	CreatedAt time.Time      `db:"created_at"`
 	SeenAt    time.Time      `db:"seen_at"`
+	Renew     bool           `db:"renew"`
 }
 
 // sessionAlive is the condition under which a session still counts; $1 is now.
@@ -153,7 +155,7 @@ func seconds(d time.Duration) int64 { return int64(d / time.Second) }
 // sessionByToken reports false when there is no such session or it has expired.
 func sessionByToken(ctx context.Context, q postgres.Queryer, f fingerprint, now time.Time) (r sessionRow, found bool, err error) {
 	err = q.GetContext(ctx, &r, `
-		select id, user_id, data, ip, user_agent, created_at, seen_at from sessions
+		select id, user_id, data, ip, user_agent, created_at, seen_at, renew from sessions
 		where token_hash = $5 and `+sessionAlive, aliveArgs(now, f[:])...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return sessionRow{}, false, nil
@@ -207,6 +209,20 @@ func deleteOtherSessions(ctx context.Context, q postgres.Queryer, userID, keep s
 		return 0, err
 	}
 	return done.RowsAffected()
+}
+
+// renewSessions has every session of a user renewed at its next request. Whatever changes what a user may do calls this, unless it
+// ends their sessions.
+func renewSessions(ctx context.Context, q postgres.Queryer, userID string) error {
+	_, err := q.ExecContext(ctx, `update sessions set renew = true where user_id = $1`, userID)
+	return err
+}
+
+// replaceToken gives a session that is to be renewed its next token. It reports false when another request was quicker.
+func replaceToken(ctx context.Context, q postgres.Queryer, was, next fingerprint, data []byte) (bool, error) {
+	done, err := q.ExecContext(ctx, `
+		update sessions set token_hash = $2, data = $3, renew = false where token_hash = $1 and renew`, was[:], next[:], data)
+	return changed(done, err)
 }
 
 // lockSession keeps a session from being deleted until the transaction ends, and reports whether it is there.

@@ -149,8 +149,16 @@ func (s *Service) ConfirmTOTP(ctx context.Context, p app.Principal, code string)
 		if codes, err = s.freshCodes(ctx, tx, who.ID); err != nil {
 			return err
 		}
+		// Where nobody has given a code, nobody goes on.
+		if _, err := deleteOtherSessions(ctx, tx, who.ID, p.SessionID); err != nil {
+			return err
+		}
+		if err := renewSessions(ctx, tx, who.ID); err != nil {
+			return err
+		}
 		return s.notice(ctx, tx, p, who.Email, "Sign-in codes were turned on", "totp_enabled",
-			"From now on a code of your device is asked for after the password. Keep your recovery codes where you find them without it.")
+			"From now on a code of your device is asked for after the password. All other sessions were ended. "+
+				"Keep your recovery codes where you find them without it.")
 	})
 	if err != nil {
 		return nil, storeError("enable second step", err)
@@ -240,6 +248,9 @@ func (s *Service) RemoveTOTP(ctx context.Context, email string) error {
 
 func (s *Service) endTOTP(ctx context.Context, tx *sqlx.Tx, p app.Principal, who personRow) error {
 	if err := deleteTOTP(ctx, tx, who.ID); err != nil {
+		return err
+	}
+	if err := renewSessions(ctx, tx, who.ID); err != nil {
 		return err
 	}
 	return s.notice(ctx, tx, p, who.Email, "Sign-in codes were turned off", "totp_disabled",

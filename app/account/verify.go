@@ -148,6 +148,9 @@ func (s *Service) Vouch(ctx context.Context, email string) (v Verification, err 
 		if _, err := setVerified(ctx, tx, u.ID, s.o.Now().UTC()); err != nil {
 			return err
 		}
+		if err := renewSessions(ctx, tx, u.ID); err != nil {
+			return err
+		}
 		if v.User, err = userByID(ctx, tx, u.ID); err != nil || !s.o.Trial.RequireVerified {
 			return err
 		}

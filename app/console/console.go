@@ -69,6 +69,8 @@ type Options struct {
 
 	Gate      *overload.Gate   // nil: this replica is never taken to be overloaded
 	Addresses *limit.Addresses // counts the requests of visitors; nil: they have no limit
+	// OperatorsNeedNoCode lets operators without a second step of signing in reach their pages. It is for demos.
+	OperatorsNeedNoCode bool
 }
 
 // Console serves the pages.

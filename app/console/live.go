@@ -122,7 +122,8 @@ func (c *Console) stillThere(ctx context.Context, p *page) bool {
 	}
 	chosen, _ := session.Values[accountValue].(string)
 	user, err := c.o.Accounts.UserIn(ctx, p.user.ID, chosen)
-	return err == nil && user.AccountID == p.user.AccountID && user.Role == p.user.Role
+	user, _ = c.reader(user)
+	return err == nil && user.AccountID == p.user.AccountID && user.Role == p.user.Role && user.Operator == p.user.Operator
 }
 
 // lastSeen is how far the reader has come: what the browser says when it connects again, or what the page says when it does.

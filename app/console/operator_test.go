@@ -48,6 +48,7 @@ func withOperators(t *testing.T) *control {
 	counts := pulse.New(db, pulse.Options{Now: time.Now, Replica: "box-1", InFlight: func() int64 { return 0 }})
 	secrets := map[string]string{"UMG_SIMULATOR_URL": "http://127.0.0.1:9", "UMG_SIMULATOR_KEY": "any"}
 	k.house = over(t, db, db, secrets, func(o *console.Options) {
+		o.OperatorsNeedNoCode = true
 		o.Health, o.Pulse, o.MetricsURL = k.monitor, counts, "http://box-1:9090/metrics"
 		ids := app.IDs{Now: time.Now, Random: rand.Reader}
 		o.Desk = operator.New(db, operator.Options{Ledger: o.Ledger, Now: time.Now, IDs: ids})

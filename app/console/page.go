@@ -43,6 +43,7 @@ type page struct {
 	session *sessions.Session
 	user    account.User // zero for visitors
 	place   *overload.Place
+	enrols  bool // the reader is an operator who has no second step of signing in yet, and so is none here
 }
 
 func (p *page) signedIn() bool { return p.user.ID != "" }
@@ -64,6 +65,9 @@ func (c *Console) handle(r Route) echo.HandlerFunc {
 		}
 		if !r.Open && !p.signedIn() {
 			return p.toSignIn()
+		}
+		if r.Operator && p.enrols {
+			return c.toEnrolment(p)
 		}
 		if r.Operator && !p.user.Operator {
 			return notFound(p)
@@ -131,14 +135,31 @@ func (c *Console) open(e echo.Context) (*page, error) {
 		return nil, err
 	}
 	p := &page{Context: e, session: session}
-	if id := account.UserID(session); id != "" {
-		chosen, _ := session.Values[accountValue].(string)
-		p.user, err = c.o.Accounts.UserIn(e.Request().Context(), id, chosen)
-		if err != nil && app.KindOf(err) != app.NotFound {
-			return nil, err
-		}
+	id := account.UserID(session)
+	if id == "" {
+		return p, nil
 	}
+	current, err := c.o.Sessions.Renew(e.Response(), e.Request())
+	if err != nil || !current {
+		return p, err
+	}
+	chosen, _ := session.Values[accountValue].(string)
+	user, err := c.o.Accounts.UserIn(e.Request().Context(), id, chosen)
+	if err != nil && app.KindOf(err) != app.NotFound {
+		return nil, err
+	}
+	p.user, p.enrols = c.reader(user)
 	return p, nil
+}
+
+// reader is a user as the pages know them. An operator without a second step of signing in is none until they have set it up:
+// no page, action, stream or entry of a menu is theirs before.
+func (c *Console) reader(u account.User) (_ account.User, enrols bool) {
+	if u.Operator && !u.SecondStep && !c.o.OperatorsNeedNoCode {
+		u.Operator = false
+		return u, true
+	}
+	return u, false
 }
 
 // toSignIn leads a visitor to the sign-in page, and back again afterwards. The script that asked for a part of a page is

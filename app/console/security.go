@@ -12,6 +12,8 @@ import (
 const (
 	securityPath = settingsPath + "/security"
 	totpPath     = securityPath + "/codes"
+
+	afterCodesValue = "after_codes" // the session's, of where an operator was going who had to set up a second step first
 )
 
 // securityRoutes are the second step of signing in, and where somebody is signed in.
@@ -31,6 +33,15 @@ func securityRoutes() []Route {
 	}
 }
 
+// toEnrolment leads an operator to where the second step is set up, and remembers where they were going.
+func (c *Console) toEnrolment(p *page) error {
+	p.session.Values[afterCodesValue] = askedFor(p.Request())
+	if err := c.o.Sessions.Save(p.Request(), p.Response(), p.session); err != nil {
+		return err
+	}
+	return p.leave(securityPath)
+}
+
 func (c *Console) security(p *page) error { return c.renderSecurity(p, http.StatusOK, "", "") }
 
 // renderSecurity shows the page, and why setting up the second step was refused.
@@ -46,6 +57,7 @@ func (c *Console) renderSecurity(p *page, status int, problem, passwordProblem s
 	}
 	v := views.Security{
 		Shell: c.shell(p), EnabledAt: found.EnabledAt, CodesLeft: found.CodesLeft, FormError: problem, PasswordError: passwordProblem,
+		Operator: p.enrols,
 	}
 	for _, s := range list {
 		v.Sessions = append(v.Sessions, views.Session{
@@ -70,7 +82,7 @@ func (c *Console) enrol(p *page, status int, problem string, wait int) error {
 	if err != nil {
 		return err
 	}
-	v := views.TOTPSetup{Shell: c.shell(p), Secret: found.Secret, Picture: picture, CodeError: problem, Throttled: wait > 0}
+	v := views.TOTPSetup{Shell: c.shell(p), Secret: found.Secret, Picture: picture, CodeError: problem, Throttled: wait > 0, Operator: p.enrols}
 	return c.render(p, status, views.TOTPSetupPage(v))
 }
 
@@ -104,6 +116,10 @@ func (c *Console) confirmTOTP(p *page) error {
 	switch {
 	case err == nil:
 		v := views.RecoveryCodes{Shell: c.shell(p), Codes: codes, Enabled: true}
+		if next, ok := p.session.Values[afterCodesValue].(string); ok {
+			v.Next = safeNext(next)
+			delete(p.session.Values, afterCodesValue)
+		}
 		return c.render(p, http.StatusOK, views.RecoveryCodesPage(v))
 	case refusal.Kind == app.Exhausted:
 		return c.enrol(p, http.StatusTooManyRequests, refusal.Message, 1)

@@ -138,10 +138,14 @@ func (c *Console) signInCode(p *page) error {
 // enter starts a fresh session, so that one that somebody else planted is worth nothing.
 func (c *Console) enter(p *page, user account.User) error {
 	delete(p.session.Values, ticketValue)
+	next := safeNext(p.FormValue("next"))
+	if _, enrols := c.reader(user); enrols {
+		p.session.Values[afterCodesValue], next = next, securityPath
+	}
 	if err := c.o.Sessions.Start(p.Response(), p.Request(), user); err != nil {
 		return err
 	}
-	return p.Redirect(http.StatusSeeOther, safeNext(p.FormValue("next")))
+	return p.Redirect(http.StatusSeeOther, next)
 }
 
 func (c *Console) signOut(p *page) error {

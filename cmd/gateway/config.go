@@ -50,12 +50,13 @@ type Config struct {
 	EgressAllow     []string      `env:"UMG_EGRESS_ALLOW" help:"Private host:port that addresses of users may be." placeholder:"HOST:PORT"`
 	KeepAlive       time.Duration `default:"15s" env:"UMG_KEEP_ALIVE" help:"Silence after which a stream's headers and keep-alives go out."`
 
-	baseFromListen bool // BaseURL was not given
-	signUpsMax     int  // an hour from one address; zero takes the default
-	trialsMax      int  // trials a day of one network, and of one domain; zero takes the default
-	videoWaits     video.Waits
-	assetWaits     asset.Waits
-	outbox         bool // mails that cannot be sent can be read in the console
+	baseFromListen      bool // BaseURL was not given
+	signUpsMax          int  // an hour from one address; zero takes the default
+	trialsMax           int  // trials a day of one network, and of one domain; zero takes the default
+	videoWaits          video.Waits
+	assetWaits          asset.Waits
+	outbox              bool // mails that cannot be sent can be read in the console
+	operatorsNeedNoCode bool // operators of a demo reach their pages without a second step of signing in
 }
 
 // storeFlags say which database a command works on.

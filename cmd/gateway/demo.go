@@ -146,7 +146,7 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 		storeFlags:  storeFlags{DatabaseURL: c.DatabaseURL, Data: c.Data, PGBin: c.PGBin},
 		TrialCredit: demoTrial, TrialDays: demoTrialDays, TrialDailyMax: demoTrialsMax * demoTrial,
 		signUpsMax: demoSignUpsMax, trialsMax: demoTrialsMax, DrainTimeout: demoDrainMax, KeepAlive: c.KeepAlive,
-		Storage: c.Storage, VideoRetention: demoRetention, EgressAllow: c.EgressAllow, outbox: true,
+		Storage: c.Storage, VideoRetention: demoRetention, EgressAllow: c.EgressAllow, outbox: true, operatorsNeedNoCode: true,
 		moneyFlags: moneyFlags{
 			Journal: c.Journal, JournalFree: demoJournalFree, RecordsKept: demoRecordsKept,
 			StripeKey: pay.key, StripeWebhookSecret: pay.secret, StripeURL: pay.url(),

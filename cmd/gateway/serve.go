@@ -214,6 +214,9 @@ func (h *house) openAccounts(ids app.IDs, key [secretKeyBytes]byte) account.Tria
 	}
 	if h.cfg.mails() {
 		o.Mail = h.mail
+	} else {
+		h.log.Warn("accounts: no mail server, addresses are not verified", "setting", "--smtp",
+			"unverified", "any number of keys, management keys, invitations and sign-in codes")
 	}
 	h.accounts = account.New(h.store.db, h.ledger, o)
 	return trial
@@ -303,8 +306,9 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 			Payments: h.payments, Booked: h.till.Booked, IDs: ids, Now: time.Now,
 			BaseURL: h.cfg.BaseURL, Prompts: h.prompts, Trial: trial, Secure: h.cfg.secureCookies(), Health: h.health,
 			Pulse: h.pulse, Arrivals: h.arrivals, Content: h.content, Gate: h.gate, Addresses: h.addresses,
-			Desk:  operator.New(h.store.db, operator.Options{Ledger: h.ledger, Now: h.clock.Now, IDs: ids}),
-			Saved: saved.New(h.store.db, h.clock.Now), Notices: notice.New(h.store.db, h.clock.Now),
+			OperatorsNeedNoCode: h.cfg.operatorsNeedNoCode,
+			Desk:                operator.New(h.store.db, operator.Options{Ledger: h.ledger, Now: h.clock.Now, IDs: ids}),
+			Saved:               saved.New(h.store.db, h.clock.Now), Notices: notice.New(h.store.db, h.clock.Now),
 			MetricsURL: "http://" + h.ops.Addr().String() + "/metrics", Mail: h.mail, Settling: h.settling,
 		}),
 		Tables: h.upstreamTables(), Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
