@@ -125,19 +125,57 @@ func (p *Part) says(upstream *Traits) bool {
 	return true
 }
 
-// callState is a call, with its turn among those that are not the system's, and whether it has its result.
+// callState is a call, with its turn among those that are not the system's.
 type callState struct {
 	part     *Part
 	turn     int
 	answered bool
+	next     int // the next call of the same id
+}
+
+// callQueue are the calls of one id, by their places in a list. Those from the first on have no result yet; the first is
+// noCall where all have one.
+type callQueue struct{ first, last int }
+
+const noCall = -1
+
+// callList are the calls of a conversation so far.
+type callList struct {
+	all  []callState
+	byID map[string]callQueue
+}
+
+func (l *callList) add(p *Part, turn int) {
+	n := len(l.all)
+	l.all = append(l.all, callState{part: p, turn: turn, next: noCall})
+	queue, known := l.byID[p.Call.ID]
+	if known {
+		l.all[queue.last].next = n
+	}
+	if !known || queue.first == noCall {
+		queue.first = n
+	}
+	queue.last = n
+	l.byID[p.Call.ID] = queue
+}
+
+// answer gives a result to the first call of its id that waits for one; nil when there is none. Known says that there was.
+func (l *callList) answer(p *Part) (call *callState, known bool) {
+	queue, known := l.byID[p.Result.CallID]
+	if !known || queue.first == noCall {
+		return nil, known
+	}
+	call = &l.all[queue.first]
+	call.answered = true
+	queue.first = call.next
+	l.byID[p.Result.CallID] = queue
+	return call, true
 }
 
 // checkCalls checks that each call has its result and each result its call. Calls that share an id get their results in
 // order.
 func (r *Request) checkCalls(upstream *Traits) error {
-	var all []*callState
-	open := map[string][]*callState{} // by id, in order; those at the front have no result yet
-	known := map[string]bool{}
+	list := callList{byID: map[string]callQueue{}}
 	turn, role := 0, System
 	for i := range r.Turns {
 		if t := &r.Turns[i]; t.Role != System && t.Role != role && t.says(upstream) {
@@ -146,27 +184,24 @@ func (r *Request) checkCalls(upstream *Traits) error {
 		for j := range r.Turns[i].Parts {
 			switch p := &r.Turns[i].Parts[j]; p.Kind {
 			case Call:
-				state := &callState{part: p, turn: turn}
-				all, known[p.Call.ID] = append(all, state), true
-				open[p.Call.ID] = append(open[p.Call.ID], state)
+				list.add(p, turn)
 			case Result:
-				id := p.Result.CallID
-				if len(open[id]) == 0 {
-					return r.strayResult(p, known[id], upstream)
-				}
-				state := open[id][0]
-				state.answered = true
-				if open[id] = open[id][1:]; upstream.ResultsNext && state.turn+1 != turn {
+				call, known := list.answer(p)
+				if call == nil {
+					if err := r.strayResult(p, known, upstream); err != nil {
+						return err
+					}
+				} else if upstream.ResultsNext && call.turn+1 != turn {
 					return p.Refuse(codeInvalid, upstream, "The result of the call%s must stand in the turn right behind the call, as the "+
 						"provider of this model demands.", p.shownID())
 				}
 			}
 		}
 	}
-	for _, state := range all {
-		if !state.answered {
-			return state.part.Refuse(codeInvalid, upstream, "The call%s of the tool %q has no result; each call needs one before the "+
-				"conversation goes on.", state.part.shownID(), state.part.Call.Name)
+	for i := range list.all {
+		if call := &list.all[i]; !call.answered {
+			return call.part.Refuse(codeInvalid, upstream, "The call%s of the tool %q has no result; each call needs one before the "+
+				"conversation goes on.", call.part.shownID(), call.part.Call.Name)
 		}
 	}
 	return nil
@@ -178,7 +213,8 @@ func (r *Request) strayResult(p *Part, known bool, upstream *Traits) error {
 		return nil // a second result, which some providers take
 	}
 	if known {
-		return p.Refuse(codeInvalid, upstream, "The call%s has a result already; the provider of this model takes one for each call.", p.shownID())
+		return p.Refuse(codeInvalid, upstream, "The call%s has a result already; the provider of this model takes one for each call.",
+			p.shownID())
 	}
 	for i := range r.Turns {
 		for j := range r.Turns[i].Parts {

@@ -86,7 +86,8 @@ type respelled struct {
 }
 
 // camelCase is the body with the one spelling that the decoder reads. A body that has it already is returned as it is.
-// It also returns the client's spelling of the members that were changed. Both spellings of one member become the same member twice, which the decoder refuses.
+// Snake is the client's spelling of the members that were changed. Both spellings of one member become the same member
+// twice, which the decoder refuses.
 func camelCase(body []byte) (camel []byte, snake map[string]string, err error) {
 	s := spelling{dec: jsontext.NewDecoder(bytes.NewBuffer(body))}
 	if err := s.value(true); err != nil {
