@@ -18,7 +18,8 @@ import (
 const (
 	wordParameter   = "x-parameter"   // the property or branch exists when the model supports this parameter
 	wordInput       = "x-input"       // the property or branch exists when the model reads one of these modalities
-	wordMedia       = "x-media"       // the text is a media type of a modality that the model reads
+	wordMedia       = "x-media"       // the text is a media type that the model reads, as data or by url
+	wordURL         = "x-url"         // the property exists when some media can be carried by address
 	wordNames       = "x-names"       // snake: every member may also be spelled in snake case
 	wordSameAs      = "x-same-as"     // left on such another spelling: the member's own name
 	wordMaximum     = "x-maximum"     // the maximum is this limit of the model
@@ -83,19 +84,26 @@ type terms struct {
 	ranges          map[string]Range
 	sizes           []string
 	seconds         []int64
-	assets          int64           // how many a video call may name
-	applied         map[string]bool // which parts of which ranges narrow something, or only stand where they cannot; nil: nobody asks
+	assets          int64                       // how many a video call may name
+	style           llm.Style                   // of the contract
+	upstream        []llm.Style                 // that the model's providers speak; empty: nobody knows
+	traits          func(llm.Style) *llm.Traits // what the styles can say; nil: everything
+	applied         map[string]bool             // which parts of which ranges narrow something, or only stand where they cannot; nil: nobody asks
 }
 
 func (m *FileModel) terms() terms {
+	var upstream []llm.Style
+	for _, r := range m.Routes {
+		upstream = append(upstream, r.Style)
+	}
 	return terms{
-		model: m.ID, maxOutputTokens: m.MaxOutputTokens, inputs: m.Input, parameters: m.Parameters, ranges: m.Ranges,
+		upstream: upstream, model: m.ID, maxOutputTokens: m.MaxOutputTokens, inputs: m.Input, parameters: m.Parameters, ranges: m.Ranges,
 		sizes: m.Sizes, seconds: m.Seconds, assets: m.Assets,
 	}
 }
 
 // assemble makes the JSON Schema of one model in one style from the base fragment and the model's own terms.
-func assemble(base *tree, style llm.Style, t terms) (*tree, error) {
+func assemble(base *tree, style llm.Style, t terms, extras []Extra) (*tree, error) {
 	doc := &tree{kind: jsontext.KindBeginObject}
 	doc.set("$schema", textTree("https://json-schema.org/draft/2020-12/schema"))
 	doc.set("title", textTree(t.model+", "+string(style)+" style"))
@@ -106,6 +114,7 @@ func assemble(base *tree, style llm.Style, t terms) (*tree, error) {
 	if err := t.fit(doc); err != nil {
 		return nil, err
 	}
+	refuse(doc, extras)
 	prune(doc)
 	if doc.word(wordNames) != "" {
 		doc.drop(wordNames)
@@ -123,9 +132,11 @@ func (t terms) fit(s *tree) error {
 		}
 	}
 	t.fitVideo(s)
+	t.fitStraight(s)
 	if s.word(wordMedia) != "" {
+		byURL := s.word(wordMedia) == "url"
 		s.drop(wordMedia)
-		s.set("pattern", textTree(t.mediaPattern()))
+		s.set("pattern", textTree(t.mediaPattern(byURL)))
 	}
 	if p := s.word(wordParameter); p != "" {
 		if err := t.narrow(p, s); err != nil {
@@ -154,7 +165,7 @@ func (t terms) fit(s *tree) error {
 func (t terms) fitMembers(members *tree) error {
 	for i, member := range members.items {
 		if !t.supports(member) {
-			members.items[i] = unsupported(member)
+			members.items[i] = t.unsupported(member)
 			continue
 		}
 		if err := t.fit(member); err != nil {
@@ -181,33 +192,31 @@ func (t terms) supports(s *tree) bool {
 	if s.word(wordAssets) != "" && t.assets == 0 {
 		return false
 	}
+	if f, named := featureWords[s.word(wordFeature)]; named && !t.carries(f) {
+		return false
+	}
+	if s.word(wordURL) != "" && t.mediaPattern(true) == "" {
+		return false
+	}
 	in := strings.Fields(s.word(wordInput))
 	return len(in) == 0 || slices.ContainsFunc(in, func(modality string) bool { return slices.Contains(t.inputs, modality) })
 }
 
-// mediaPattern matches the media types of what the model reads besides text.
-func (t terms) mediaPattern() string {
-	ways := map[string]string{"image": "image/", "audio": "audio/", "video": "video/", "file": "application/|text/"}
-	var all []string
-	for _, in := range t.inputs {
-		if way := ways[in]; way != "" {
-			all = append(all, way)
-		}
-	}
-	return "^(" + strings.Join(all, "|") + ")"
-}
-
 // unsupported replaces a property the model does not know by the values that change nothing, so that clients which
 // always send every field with its default still work.
-func unsupported(member *tree) *tree {
+func (t terms) unsupported(member *tree) *tree {
 	rest := member.get(wordElse)
 	if rest == nil {
 		rest = &tree{kind: jsontext.KindBeginObject}
 		rest.set("type", textTree("null"))
 	}
 	rest = rest.clone()
-	rest.set(wordUnsupported, textTree(cmp.Or(member.word(wordParameter), member.word(wordInput), member.word(wordAssets))))
-	rest.set("description", textTree("Not supported by this model."))
+	named, says := cmp.Or(member.word(wordParameter), member.word(wordInput), member.word(wordAssets)), "Not supported by this model."
+	if p := member.word(wordParameter); named == "" || p != "" && slices.Contains(t.parameters, p) {
+		named, says = wordStyle, "Not supported by this model in this style: none of its providers can carry it."
+	}
+	rest.set(wordUnsupported, textTree(named))
+	rest.set("description", textTree(says))
 	return rest
 }
 

@@ -119,7 +119,7 @@ func (t terms) narrowValues(parameter string, s *tree) {
 		target.set(wordUnsupported, textTree(parameter))
 	}
 	for _, item := range target.get("enum").items {
-		if item.kind != jsontext.KindString {
+		if item.kind != jsontext.KindString || strings.HasSuffix(item.text, "_UNSPECIFIED") { // the latter say nothing
 			enum.items = append(enum.items, item)
 		}
 	}
