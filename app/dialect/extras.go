@@ -75,7 +75,8 @@ var (
 		"", "custom", "bash_#", "text_editor_#", "memory_#", "computer_#", "computer_toolset_#", "browser_toolset_#", "tool_search_tool_*",
 	}
 	responsesTools = []string{
-		"function", "custom", "namespace", "local_shell", "shell", "apply_patch", "computer", "computer_use_preview", "tool_search",
+		"function", "custom", "namespace", "local_shell", "shell", "apply_patch", "computer", "computer_use",
+		"computer_use_preview", "tool_search",
 	}
 	chatTools   = []string{"function", "custom"}
 	nativeTools = []string{"functionDeclarations", "computerUse"}
