@@ -111,7 +111,7 @@ func nearest(path string) string {
 	}
 	var all []near
 	for _, r := range Routes() {
-		if r.Open || len(path) > nearBytesMax || slices.ContainsFunc(all, func(n near) bool { return n.route.Path == r.Path && n.route.Method == r.Method }) {
+		if r.Open || len(path) > nearBytesMax {
 			continue
 		}
 		if far := distance(path, filled(r.Path, path)); far > 0 && far <= max(2, len(path)/3) {

@@ -121,6 +121,9 @@ func (s *Service) manage(ctx context.Context, p app.Principal, need app.Rights, 
 		} else if !d.rights.Has(need) {
 			return errNotYours()
 		}
+		if err := s.LockActor(ctx, tx, p); err != nil {
+			return err
+		}
 		return change(d)
 	})
 }

@@ -16,7 +16,7 @@ import (
 // The words by which a fragment speaks to the assembler. They start with x-, which JSON Schema and OpenAPI leave to
 // us, and those that still matter to a reader stay in the assembled document.
 const (
-	wordParameter   = "x-parameter"   // the property or branch exists when the model supports this parameter
+	wordParameter   = "x-parameter"   // the property or branch exists when the model supports one of these parameters
 	wordInput       = "x-input"       // the property or branch exists when the model reads one of these modalities
 	wordMedia       = "x-media"       // the text is a media type that the model reads, as data or by url
 	wordURL         = "x-url"         // the property exists when some media can be carried by address
@@ -29,6 +29,8 @@ const (
 	wordAssets      = "x-assets"      // the property exists when the model takes material assets, and has at most as many items
 	wordElse        = "x-else"        // what an unsupported property may still be; null when absent
 	wordUnsupported = "x-unsupported" // left in the document in place of x-parameter
+	wordHint        = "x-hint"        // a request makes sense without the property, so drop or clamp what the model does not take
+	wordStyle       = "x-style"       // beside a hint until the document is compiled: what the style takes there
 	wordState       = "state"         // in place of a parameter: the style has it, but this service keeps no state
 )
 
@@ -66,8 +68,10 @@ func (f fragments) parameters(styles []llm.Style) []string {
 }
 
 func (t *tree) collect(word string, into []string) []string {
-	if v := t.word(word); v != "" && !slices.Contains(into, v) {
-		into = append(into, v)
+	for _, v := range strings.Fields(t.word(word)) {
+		if !slices.Contains(into, v) {
+			into = append(into, v)
+		}
 	}
 	for _, item := range t.items {
 		into = item.collect(word, into)
@@ -86,9 +90,10 @@ type terms struct {
 	seconds         []int64
 	assets          int64                       // how many a video call may name
 	style           llm.Style                   // of the contract
-	upstream        []llm.Style                 // that the model's providers speak; empty: nobody knows
+	upstream        []llm.Style                 // that the model's providers speak; empty: they can do everything
 	traits          func(llm.Style) *llm.Traits // what the styles can say; nil: everything
-	applied         map[string]bool             // which parts of which ranges narrow something, or only stand where they cannot; nil: nobody asks
+	// applied notes which parts of which ranges narrow something, or only stand where they cannot; nil: nobody asks.
+	applied map[string]bool
 }
 
 func (m *FileModel) terms() terms {
@@ -138,9 +143,9 @@ func (t terms) fit(s *tree) error {
 		s.drop(wordMedia)
 		s.set("pattern", textTree(t.mediaPattern(byURL)))
 	}
-	if p := s.word(wordParameter); p != "" {
-		if err := t.narrow(p, s); err != nil {
-			return fmt.Errorf("ranges.%s: %w", p, err)
+	if p := strings.Fields(s.word(wordParameter)); len(p) > 0 {
+		if err := t.narrow(p[0], s); err != nil {
+			return fmt.Errorf("ranges.%s: %w", p[0], err)
 		}
 	}
 	s.drop(wordElse)
@@ -164,12 +169,19 @@ func (t terms) fit(s *tree) error {
 
 func (t terms) fitMembers(members *tree) error {
 	for i, member := range members.items {
+		base := member.clone()
 		if !t.supports(member) {
 			members.items[i] = t.unsupported(member)
+			members.items[i].soften(base)
 			continue
 		}
 		if err := t.fit(member); err != nil {
 			return err
+		}
+		if base.word(wordHint) == hintClamp {
+			member.soften(base)
+		} else {
+			member.drop(wordHint)
 		}
 	}
 	return nil
@@ -185,8 +197,13 @@ func (t terms) fitBranches(branches *tree) error {
 	return nil
 }
 
+// oneOf reports whether one of some names is known; no names ask for nothing.
+func oneOf(names, known []string) bool {
+	return len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return slices.Contains(known, name) })
+}
+
 func (t terms) supports(s *tree) bool {
-	if p := s.word(wordParameter); p != "" && !slices.Contains(t.parameters, p) {
+	if !oneOf(strings.Fields(s.word(wordParameter)), t.parameters) {
 		return false
 	}
 	if s.word(wordAssets) != "" && t.assets == 0 {
@@ -198,8 +215,7 @@ func (t terms) supports(s *tree) bool {
 	if s.word(wordURL) != "" && t.mediaPattern(true) == "" {
 		return false
 	}
-	in := strings.Fields(s.word(wordInput))
-	return len(in) == 0 || slices.ContainsFunc(in, func(modality string) bool { return slices.Contains(t.inputs, modality) })
+	return oneOf(strings.Fields(s.word(wordInput)), t.inputs)
 }
 
 // unsupported replaces a property the model does not know by the values that change nothing, so that clients which
@@ -211,9 +227,13 @@ func (t terms) unsupported(member *tree) *tree {
 		rest.set("type", textTree("null"))
 	}
 	rest = rest.clone()
-	named, says := cmp.Or(member.word(wordParameter), member.word(wordInput), member.word(wordAssets)), "Not supported by this model."
-	if p := member.word(wordParameter); named == "" || p != "" && slices.Contains(t.parameters, p) {
-		named, says = wordStyle, "Not supported by this model in this style: none of its providers can carry it."
+	parameters := strings.Fields(member.word(wordParameter))
+	named, says := cmp.Or(member.word(wordInput), member.word(wordAssets)), "Not supported by this model."
+	if len(parameters) > 0 {
+		named = parameters[0]
+	}
+	if named == "" || len(parameters) > 0 && oneOf(parameters, t.parameters) {
+		named, says = notCarried, "Not supported by this model in this style: none of its providers can carry it."
 	}
 	rest.set(wordUnsupported, textTree(named))
 	rest.set("description", textTree(says))

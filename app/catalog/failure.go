@@ -104,7 +104,7 @@ func (c *checker) notSupported(n *node) *app.Error {
 		return c.fail(c.path(), "asks for %s, which this gateway does not offer for any model. %s", n.notOffered, n.advice)
 	case n.notOffered != "":
 		return c.fail(c.path(), "asks for %s, which this gateway does not offer for any model. %s.", n.notOffered, advice)
-	case n.unsupported == wordStyle:
+	case n.unsupported == notCarried:
 		return c.fail(c.path(), "cannot be used with the model %s in this style: none of its providers can carry it. %s.",
 			c.contract.model, advice)
 	}

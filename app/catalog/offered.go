@@ -16,7 +16,7 @@ const (
 	wordStraight   = "x-straight"    // values of the enum that only providers of the style itself take
 	wordNotOffered = "x-not-offered" // left on a member that the gateway offers for no model: what it asks for
 	wordAdvice     = "x-instead"     // left beside it: what to do, as a sentence
-	wordStyle      = "style"         // in x-unsupported: no provider of the model can carry the member from this style
+	notCarried     = "style"         // in x-unsupported: no provider of the model can carry the member from this style
 )
 
 // featureWords are the words of x-feature.

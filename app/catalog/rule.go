@@ -46,6 +46,7 @@ type node struct {
 	unsupported string // the parameter this model does not support
 	notOffered  string // what the member asks for, which no model is offered with
 	advice      string // what to send instead, as a sentence
+	hint        *hint  // in place of all of these
 }
 
 // rule is what is asked of a value of one shape. Limits that are not set are nil or -1.
