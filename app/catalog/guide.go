@@ -65,8 +65,10 @@ func loadGuides() map[llm.Style]guide {
 
 // textHeaders are the headers that calls of every text style take beside those of the style.
 const textHeaders = `[
-	{"name": "Idempotency-Key", "schema": {"type": "string", "minLength": 1, "maxLength": 255}, ` +
-	`"description": "A name of your own for the call: a repetition within 24 hours gets the first answer again, and is neither served nor charged twice."},
+	{"name": "Idempotency-Key", ` +
+	`"schema": {"type": "string", "minLength": 1, "maxLength": 255}, ` +
+	`"description": "A name of your own for the call: a repetition within 24 hours gets the ` +
+	`first answer again, and is neither served nor charged twice."},
 	{"name": "X-Dry-Run", "schema": {"enum": ["1"]}, ` +
 	`"description": "1 answers what the call may cost; no provider is asked and nothing is charged."}
 ]`

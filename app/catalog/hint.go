@@ -169,7 +169,8 @@ func (h *hint) nearestWord(value []byte) string {
 	}
 	for i := range all.literals {
 		word := all.literals[i].text
-		if all.literals[i].kind != jsontext.KindString || !some.lists(jsontext.KindString, word) || (word == effortNone || strings.HasSuffix(word, unspecified)) && i != asked {
+		silent := word == effortNone || strings.HasSuffix(word, unspecified)
+		if all.literals[i].kind != jsontext.KindString || !some.lists(jsontext.KindString, word) || silent && i != asked {
 			continue
 		}
 		if best < 0 || max(i-asked, asked-i) < max(best-asked, asked-best) {
