@@ -33,6 +33,9 @@ func bearer(h http.Header, aliases []string) (string, error) {
 	if len(values) == 1 {
 		scheme, secret, _ := strings.Cut(values[0], " ")
 		secret = strings.Trim(secret, " ")
+		if strings.EqualFold(scheme, "Bearer") && secret == "" || values[0] == "" {
+			return "", noKey("The Authorization header bears no key.")
+		}
 		if !strings.EqualFold(scheme, "Bearer") || secret == "" || strings.ContainsAny(secret, " \t,") {
 			return "", unauthenticated("The Authorization header must be of the form: Bearer YOUR_API_KEY.")
 		}
@@ -48,9 +51,14 @@ func bearer(h http.Header, aliases []string) (string, error) {
 		}
 	}
 	if secret == "" {
-		return "", unauthenticated("The request bears no key; send the header Authorization: Bearer YOUR_API_KEY.")
+		return "", noKey("The request bears no key.")
 	}
 	return secret, nil
+}
+
+// noKey refuses a request without a key. Mostly the variable that holds it is empty where the client runs.
+func noKey(which string) *app.Error {
+	return unauthenticated(which + " Send Authorization: Bearer YOUR_API_KEY, with a key of the console; is the variable that holds it set?")
 }
 
 func unauthenticated(message string) *app.Error {

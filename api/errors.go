@@ -156,10 +156,7 @@ func Explain(c echo.Context, err error) *app.Error {
 			return notFound(c.Request().URL.Path)
 		case http.StatusMethodNotAllowed:
 			allow, _ := c.Get(echo.ContextKeyHeaderAllow).(string)
-			e := app.Errorf(app.MethodNotAllowed, "method_not_allowed", "This endpoint takes the methods %s, not %q.",
-				allow, shorten(c.Request().Method))
-			e.Allow = allow
-			return e
+			return wrongMethod(c.Request().Method, c.Request().URL.Path, allow)
 		}
 	}
 	if errors.Is(err, context.Canceled) && c.Request().Context().Err() != nil {

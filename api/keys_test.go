@@ -165,8 +165,8 @@ func TestABodyAboutAKeyIsTakenAtItsWord(t *testing.T) {
 		`{"name":"x","budget_alerts":{"at":80}}`:                   "budget_alerts",
 		`{"name":"x","name":"y"}`:                                  "name",
 		`{"name":"x","budget":{"limit":"1","limit":"2"}}`:          "budget.limit",
-		`["name"]`:                                                 "",
-		`{`:                                                        "",
+		`["name"]`: "",
+		`{`:        "",
 	} {
 		for _, path := range []string{allKeys, allKeys + "/" + k.ID} {
 			if r := h.call("POST", path, body, auth...); r.status != 400 || r.param(t) != param {

@@ -19,6 +19,9 @@ const (
 
 // listModels answers GET /v1/models from memory: the models that this key may call, in catalog order.
 func (a *API) listModels(x *call) error {
+	if speaksNative(x) {
+		return a.listNative(x)
+	}
 	snapshot := a.catalog.Snapshot()
 	page, messages := catalog.Page{}, a.speaksMessages(x)
 	if x.Request().URL.RawQuery != "" {
@@ -66,6 +69,18 @@ func (a *API) speaksMessages(x *call) bool {
 	return false
 }
 
+// nativeClient is how the official clients of the native style begin to name themselves. Some of them list models under /v1.
+const nativeClient = "google-genai-sdk/"
+
+// speaksNative reports whether an official client of the native style asks about models.
+func speaksNative(x *call) bool {
+	if !strings.HasPrefix(x.Request().UserAgent(), nativeClient) {
+		return false
+	}
+	x.access.family = NativeFamily
+	return true
+}
+
 // listNative answers GET /v1beta/models: the models that answer in the native style, in its layout.
 func (a *API) listNative(x *call) error {
 	page, err := catalog.ParseNativePage(x.QueryParams())
@@ -96,6 +111,9 @@ func (a *API) getNative(x *call) error {
 // getModel answers GET /v1/models/{id}. Ids have slashes, which some clients escape and some do not, so the id is
 // the whole rest of the path. Models that are only announced are unknown here, as they are not on the list.
 func (a *API) getModel(x *call) error {
+	if speaksNative(x) {
+		return a.getNative(x)
+	}
 	messages := a.speaksMessages(x)
 	m, err := a.modelOfPath(x)
 	if err != nil {

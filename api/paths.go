@@ -4,8 +4,6 @@ import (
 	"strings"
 
 	"github.com/labstack/echo/v4"
-
-	"umg/app"
 )
 
 const shownBytesMax = 200
@@ -35,6 +33,8 @@ var prefixes = []prefix{
 	{"/files", OpenAIFamily},
 	{"/completions", OpenAIFamily},
 	{"/embeddings", OpenAIFamily},
+	{"/api/v1", OpenAIFamily},
+	{"/openai/v1", OpenAIFamily},
 }
 
 // familyOf finds the layout for a path, and whether the path is the machine's at all.
@@ -59,36 +59,6 @@ func tolerate(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		return next(c)
 	}
-}
-
-// operations are what may follow /v1 today, for the hint in a 404.
-var operations = []string{"/chat/completions", "/messages", "/responses", "/models", "/videos", "/files", "/model"}
-
-// notFound explains an unknown path, and names the mistake where it is one of the usual ones with base URLs.
-func notFound(path string) *app.Error {
-	e := app.Errorf(app.NotFound, "not_found", "There is no endpoint at %q.", shorten(path))
-	switch clean := "/" + strings.TrimLeft(path, "/"); {
-	case strings.HasPrefix(path, "//"):
-		e.Message += " The path begins with two slashes: remove the slash at the end of the base URL."
-	case strings.HasPrefix(clean, "/v1/v1/"):
-		e.Message += " The path repeats /v1: this client adds it by itself, so leave it out of the base URL."
-	case startsWithAny(clean, operations):
-		e.Message += " Add /v1 to the base URL."
-	case strings.HasSuffix(clean, "/") && len(clean) > 1:
-		e.Message += " Remove the slash at its end."
-	default:
-		e.Message += " There are POST /v1/chat/completions, /v1/messages, /v1/responses, /vendorc/native and /v1/videos, and GET /v1/models."
-	}
-	return e
-}
-
-func startsWithAny(path string, list []string) bool {
-	for _, p := range list {
-		if rest, ok := strings.CutPrefix(path, p); ok && (rest == "" || rest[0] == '/') {
-			return true
-		}
-	}
-	return false
 }
 
 // shorten bounds what a message repeats of a path.

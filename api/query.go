@@ -17,7 +17,9 @@ var pageParams = []string{"after", "limit"}
 
 // otherPaging are the names by which other APIs turn pages. Lists that take unknown parameters refuse these: a client whose
 // cursor is ignored reads the first page without end.
-var otherPaging = []string{"before", "before_id", "after_id", "cursor", "offset", "page", "page_size", "page_token", "pageSize", "pageToken", "sort"}
+var otherPaging = []string{
+	"before", "before_id", "after_id", "cursor", "offset", "page", "page_size", "page_token", "pageSize", "pageToken", "sort",
+}
 
 // listParams are the parameters that the list of a route takes. Routes that are not here take what clients add to every call,
 // or check their parameters themselves.

@@ -68,7 +68,7 @@ var breaches = map[string][]breach{
 			param: "contents[0].parts[0].inline_data.mime_type", instead: true},
 		{name: "nested twice", members: `"generationConfig":{"seed":1,"seed":2}`, param: "generationConfig.seed"},
 		{name: "nested case", members: `"generationConfig":{"Seed":1}`, param: "generationConfig.Seed"},
-		{name: "state", members: `"cachedContent":"cachedContents/1"`, param: "cachedContent", says: "not supported"},
+		{name: "state", members: `"cachedContent":"cachedContents/1"`, param: "cachedContent", says: "does not offer for any model"},
 		{name: "not for this model", members: `"generationConfig":{"candidateCount":2}`, param: "generationConfig.candidateCount", says: "not supported"},
 	},
 }

@@ -62,7 +62,7 @@ func sdkProgram(t *testing.T, name string) string {
 	}
 	folder := filepath.Join(buildDir, "sdk") + string(filepath.Separator)
 	sdkBuildOnce.Do(func() {
-		cmd := exec.Command("go", "build", "-o", folder, "./openai", "./webhooks", "./anthropic1", "./anthropic2", "./genai")
+		cmd := exec.Command("go", "build", "-o", folder, "./openai", "./webhooks", "./anthropic1", "./anthropic2", "./genai", "./lists")
 		cmd.Dir = "sdk"
 		sdkBuildOut, errSDKBuild = cmd.CombinedOutput()
 	})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -98,7 +99,7 @@ func NewKeyRing(db *sqlx.DB, o KeyRingOptions) *KeyRing {
 // away is told as such, never as an unknown key. Beside a refusal of the address there is the key, so that logs can name it.
 func (r *KeyRing) Find(ctx context.Context, secret, from string) (Key, error) {
 	if !wellFormed(secret) {
-		return Key{}, errUnknownKey()
+		return Key{}, errBrokenKey(secret)
 	}
 	f, now := fingerprintOf(secret), r.o.Now()
 	k, known, fresh := r.recall(f, now)
@@ -137,8 +138,23 @@ func (r *KeyRing) admit(k *ringKey, f fingerprint, from string, now time.Time) (
 
 func errUnknownKey() error {
 	return app.Errorf(app.Unauthenticated, "invalid_api_key",
-		"The API key is not valid. Check that it was copied whole (%s and %d characters) and was not deleted.",
-		secretPrefix, secretChars+checksumChars).Final()
+		"The API key is not valid: it was mistyped, or was deleted. Copy it again, or create another one in the console under API keys.").Final()
+}
+
+// errBrokenKey refuses what cannot be a key. It repeats nothing of it: it may be the key of another service.
+func errBrokenKey(secret string) error {
+	const whole = len(secretPrefix) + secretChars + checksumChars
+	switch {
+	case !strings.HasPrefix(secret, secretPrefix):
+		return app.Errorf(app.Unauthenticated, "invalid_api_key",
+			"What the request bears is not a key of this gateway: those begin with %s. Create one in the console under API keys.",
+			secretPrefix).Final()
+	case len(secret) != whole:
+		return app.Errorf(app.Unauthenticated, "invalid_api_key",
+			"The API key has %d characters, and a whole one has %d. Copy it again.", len(secret), whole).Final()
+	default:
+		return errUnknownKey()
+	}
 }
 
 // recall looks into memory. fresh says that the answer needs no query, be it a key or that there is none.

@@ -18,7 +18,8 @@ import (
 const (
 	wordParameter   = "x-parameter"   // the property or branch exists when the model supports one of these parameters
 	wordInput       = "x-input"       // the property or branch exists when the model reads one of these modalities
-	wordMedia       = "x-media"       // the text is a media type of a modality that the model reads
+	wordMedia       = "x-media"       // the text is a media type that the model reads, as data or by url
+	wordURL         = "x-url"         // the property exists when some media can be carried by address
 	wordNames       = "x-names"       // snake: every member may also be spelled in snake case
 	wordSameAs      = "x-same-as"     // left on such another spelling: the member's own name
 	wordMaximum     = "x-maximum"     // the maximum is this limit of the model
@@ -87,19 +88,27 @@ type terms struct {
 	ranges          map[string]Range
 	sizes           []string
 	seconds         []int64
-	assets          int64           // how many a video call may name
-	applied         map[string]bool // which parts of which ranges narrow something, or only stand where they cannot; nil: nobody asks
+	assets          int64                       // how many a video call may name
+	style           llm.Style                   // of the contract
+	upstream        []llm.Style                 // that the model's providers speak; empty: they can do everything
+	traits          func(llm.Style) *llm.Traits // what the styles can say; nil: everything
+	// applied notes which parts of which ranges narrow something, or only stand where they cannot; nil: nobody asks.
+	applied map[string]bool
 }
 
 func (m *FileModel) terms() terms {
+	var upstream []llm.Style
+	for _, r := range m.Routes {
+		upstream = append(upstream, r.Style)
+	}
 	return terms{
-		model: m.ID, maxOutputTokens: m.MaxOutputTokens, inputs: m.Input, parameters: m.Parameters, ranges: m.Ranges,
+		upstream: upstream, model: m.ID, maxOutputTokens: m.MaxOutputTokens, inputs: m.Input, parameters: m.Parameters, ranges: m.Ranges,
 		sizes: m.Sizes, seconds: m.Seconds, assets: m.Assets,
 	}
 }
 
 // assemble makes the JSON Schema of one model in one style from the base fragment and the model's own terms.
-func assemble(base *tree, style llm.Style, t terms) (*tree, error) {
+func assemble(base *tree, style llm.Style, t terms, extras []Extra) (*tree, error) {
 	doc := &tree{kind: jsontext.KindBeginObject}
 	doc.set("$schema", textTree("https://json-schema.org/draft/2020-12/schema"))
 	doc.set("title", textTree(t.model+", "+string(style)+" style"))
@@ -110,6 +119,7 @@ func assemble(base *tree, style llm.Style, t terms) (*tree, error) {
 	if err := t.fit(doc); err != nil {
 		return nil, err
 	}
+	refuse(doc, extras)
 	prune(doc)
 	if doc.word(wordNames) != "" {
 		doc.drop(wordNames)
@@ -127,9 +137,11 @@ func (t terms) fit(s *tree) error {
 		}
 	}
 	t.fitVideo(s)
+	t.fitStraight(s)
 	if s.word(wordMedia) != "" {
+		byURL := s.word(wordMedia) == "url"
 		s.drop(wordMedia)
-		s.set("pattern", textTree(t.mediaPattern()))
+		s.set("pattern", textTree(t.mediaPattern(byURL)))
 	}
 	if p := strings.Fields(s.word(wordParameter)); len(p) > 0 {
 		if err := t.narrow(p[0], s); err != nil {
@@ -159,7 +171,7 @@ func (t terms) fitMembers(members *tree) error {
 	for i, member := range members.items {
 		base := member.clone()
 		if !t.supports(member) {
-			members.items[i] = unsupported(member)
+			members.items[i] = t.unsupported(member)
 			members.items[i].soften(base)
 			continue
 		}
@@ -185,43 +197,46 @@ func (t terms) fitBranches(branches *tree) error {
 	return nil
 }
 
+// oneOf reports whether one of some names is known; no names ask for nothing.
+func oneOf(names, known []string) bool {
+	return len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return slices.Contains(known, name) })
+}
+
 func (t terms) supports(s *tree) bool {
-	oneOf := func(names, known []string) bool {
-		return len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return slices.Contains(known, name) })
-	}
 	if !oneOf(strings.Fields(s.word(wordParameter)), t.parameters) {
 		return false
 	}
 	if s.word(wordAssets) != "" && t.assets == 0 {
 		return false
 	}
-	return oneOf(strings.Fields(s.word(wordInput)), t.inputs)
-}
-
-// mediaPattern matches the media types of what the model reads besides text.
-func (t terms) mediaPattern() string {
-	ways := map[string]string{"image": "image/", "audio": "audio/", "video": "video/", "file": "application/|text/"}
-	var all []string
-	for _, in := range t.inputs {
-		if way := ways[in]; way != "" {
-			all = append(all, way)
-		}
+	if f, named := featureWords[s.word(wordFeature)]; named && !t.carries(f) {
+		return false
 	}
-	return "^(" + strings.Join(all, "|") + ")"
+	if s.word(wordURL) != "" && t.mediaPattern(true) == "" {
+		return false
+	}
+	return oneOf(strings.Fields(s.word(wordInput)), t.inputs)
 }
 
 // unsupported replaces a property the model does not know by the values that change nothing, so that clients which
 // always send every field with its default still work.
-func unsupported(member *tree) *tree {
+func (t terms) unsupported(member *tree) *tree {
 	rest := member.get(wordElse)
 	if rest == nil {
 		rest = &tree{kind: jsontext.KindBeginObject}
 		rest.set("type", textTree("null"))
 	}
 	rest = rest.clone()
-	parameter, _, _ := strings.Cut(member.word(wordParameter), " ")
-	rest.set(wordUnsupported, textTree(cmp.Or(parameter, member.word(wordInput), member.word(wordAssets))))
-	rest.set("description", textTree("Not supported by this model."))
+	parameters := strings.Fields(member.word(wordParameter))
+	named, says := cmp.Or(member.word(wordInput), member.word(wordAssets)), "Not supported by this model."
+	if len(parameters) > 0 {
+		named = parameters[0]
+	}
+	if named == "" || len(parameters) > 0 && oneOf(parameters, t.parameters) {
+		named, says = notCarried, "Not supported by this model in this style: none of its providers can carry it."
+	}
+	rest.set(wordUnsupported, textTree(named))
+	rest.set("description", textTree(says))
 	return rest
 }
 

@@ -54,7 +54,7 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Catalog, error) {
 	if o.Now == nil || o.Secrets == nil || o.Log == nil {
 		panic("catalog: Open needs Now, Secrets and Log")
 	}
-	contracts, err := newContractBuilder()
+	contracts, err := newContractBuilder(o)
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func (c *compiler) fill(n *node, s *tree) error {
 		}
 	}
 	asks := len(asked(s))
-	n.unsupported = s.word(wordUnsupported)
+	n.unsupported, n.notOffered, n.advice = s.word(wordUnsupported), s.word(wordNotOffered), s.word(wordAdvice)
 	choice := s.get("anyOf")
 	if choice == nil {
 		choice = s.get("oneOf")

@@ -63,18 +63,25 @@ func (c *Contract) rest(k *checker) {
 // contractBuilder makes the contracts of snapshots.
 type contractBuilder struct {
 	fragments fragments
+	traits    func(llm.Style) *llm.Traits
+	extras    func(llm.Style) []Extra
 	pool      *sync.Pool
 	guides    func() map[llm.Style]guide
 	patterns  sync.Map // *regexp.Regexp by text
 }
 
-func newContractBuilder() (*contractBuilder, error) {
+// newContractBuilder takes what styles can say and what is offered from the options, where they are there.
+func newContractBuilder(o Options) (*contractBuilder, error) {
 	f, err := loadFragments()
 	if err != nil {
 		return nil, err
 	}
+	if o.Extras == nil {
+		o.Extras = func(llm.Style) []Extra { return nil }
+	}
 	return &contractBuilder{
-		fragments: f, pool: &sync.Pool{New: func() any { return new(checker) }}, guides: sync.OnceValue(loadGuides),
+		fragments: f, traits: o.Traits, extras: o.Extras, pool: &sync.Pool{New: func() any { return new(checker) }},
+		guides: sync.OnceValue(loadGuides),
 	}, nil
 }
 
@@ -84,7 +91,8 @@ func (b *contractBuilder) build(style llm.Style, t terms) (*Contract, bool, erro
 	if base == nil {
 		return nil, false, nil
 	}
-	doc, err := assemble(base, style, t)
+	t.style, t.traits = style, b.traits
+	doc, err := assemble(base, style, t, b.extras(style))
 	if err != nil {
 		return nil, false, err
 	}

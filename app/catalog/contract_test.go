@@ -26,7 +26,7 @@ func everything(t testing.TB) terms {
 
 func contractFor(t testing.TB, style llm.Style, of terms) *Contract {
 	t.Helper()
-	b, err := newContractBuilder()
+	b, err := newContractBuilder(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestRangesNarrowTheContract(t *testing.T) {
 		}
 	}
 	of.ranges = map[string]Range{"top_p": {Min: "1", Max: "0.5"}}
-	b, err := newContractBuilder()
+	b, err := newContractBuilder(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

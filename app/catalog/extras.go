@@ -13,6 +13,13 @@ type Extra struct {
 	Field string // where it stands in a request, and which values ask for it
 	What  string // what it is
 	Fate  string // what becomes of it
+
+	// What contracts are made of: the place, in the words of dialects; whether every request with it is refused; the values that
+	// do not ask for it; whether only some types or values at the place do; and what to do instead, as a sentence.
+	At               string
+	Refused, Limited bool
+	Free             []string
+	Advice           string
 }
 
 func (g *guides) extras(style llm.Style) []Extra {

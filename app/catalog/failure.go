@@ -99,6 +99,15 @@ func (c *checker) notSupported(n *node) *app.Error {
 	if allowed := n.allowed(); allowed != "null" {
 		advice += ", or send " + allowed
 	}
+	switch {
+	case n.notOffered != "" && n.advice != "":
+		return c.fail(c.path(), "asks for %s, which this gateway does not offer for any model. %s", n.notOffered, n.advice)
+	case n.notOffered != "":
+		return c.fail(c.path(), "asks for %s, which this gateway does not offer for any model. %s.", n.notOffered, advice)
+	case n.unsupported == notCarried:
+		return c.fail(c.path(), "cannot be used with the model %s in this style: none of its providers can carry it. %s.",
+			c.contract.model, advice)
+	}
 	return c.fail(c.path(), "is not supported by the model %s. %s.", c.contract.model, advice)
 }
 

@@ -303,7 +303,7 @@ func TestDiffReadsLikeAChangeLog(t *testing.T) {
 // FuzzFile proves that no file, however odd, does more than be refused, and that what passes can be loaded.
 func FuzzFile(f *testing.F) {
 	f.Add([]byte(smallFile))
-	contracts, err := newContractBuilder()
+	contracts, err := newContractBuilder(Options{})
 	if err != nil {
 		f.Fatal(err)
 	}

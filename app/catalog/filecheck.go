@@ -97,7 +97,7 @@ func (p problems) oneOf(field, word string, known []string) {
 func Check(f File) []error {
 	var all []error
 	p := problems{all: &all}
-	contracts, err := newContractBuilder()
+	contracts, err := newContractBuilder(Options{})
 	if err != nil {
 		return []error{err}
 	}

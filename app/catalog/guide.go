@@ -53,10 +53,25 @@ func loadGuides() map[llm.Style]guide {
 		if err != nil {
 			panic("catalog: " + err.Error())
 		}
-		all[style] = guide{mustParse(raw), string(samples)}
+		of := mustParse(raw)
+		if style != VideosStyle {
+			headers := of.get("headers")
+			headers.items = append(headers.items, mustParse([]byte(textHeaders)).items...)
+		}
+		all[style] = guide{of, string(samples)}
 	}
 	return all
 }
+
+// textHeaders are the headers that calls of every text style take beside those of the style.
+const textHeaders = `[
+	{"name": "Idempotency-Key", ` +
+	`"schema": {"type": "string", "minLength": 1, "maxLength": 255}, ` +
+	`"description": "A name of your own for the call: a repetition within 24 hours gets the ` +
+	`first answer again, and is neither served nor charged twice."},
+	{"name": "X-Dry-Run", "schema": {"enum": ["1"]}, ` +
+	`"description": "1 answers what the call may cost; no provider is asked and nothing is charged."}
+]`
 
 // mustParse reads what this package has written or carries.
 func mustParse(raw []byte) *tree {

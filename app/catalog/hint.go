@@ -58,7 +58,7 @@ func (t *tree) soften(base *tree) {
 
 // bare takes the words for the assembler out of a schema.
 func (t *tree) bare() {
-	for _, word := range []string{wordParameter, wordInput, wordElse, wordMaximum, wordHint} {
+	for _, word := range []string{wordParameter, wordInput, wordElse, wordMaximum, wordHint, wordFeature, wordStraight, wordURL, wordMedia} {
 		t.drop(word)
 	}
 	for _, item := range t.items {
@@ -169,7 +169,8 @@ func (h *hint) nearestWord(value []byte) string {
 	}
 	for i := range all.literals {
 		word := all.literals[i].text
-		if all.literals[i].kind != jsontext.KindString || !some.lists(jsontext.KindString, word) || word == effortNone && i != asked {
+		silent := word == effortNone || strings.HasSuffix(word, unspecified)
+		if all.literals[i].kind != jsontext.KindString || !some.lists(jsontext.KindString, word) || silent && i != asked {
 			continue
 		}
 		if best < 0 || max(i-asked, asked-i) < max(best-asked, asked-best) {

@@ -86,7 +86,7 @@ func (m *Model) render() []byte {
 		ID: m.ID, Object: "model", Type: "model", Created: m.CreatedAt.Unix(), CreatedAt: m.CreatedAt.UTC().Format(time.RFC3339),
 		OwnedBy: m.Owner, Name: m.Name, DisplayName: m.Name, Description: m.Description, Kind: m.Kind,
 		CanonicalSlug: m.ID, // tools send it as the model
-		Availability: m.availability(),
+		Availability:  m.availability(),
 		ContextLength: orNull(m.ContextTokens), ContextWindow: orNull(m.ContextTokens),
 		MaxOutputTokens: orNull(m.MaxOutputTokens), MaxTokens: orNull(m.MaxOutputTokens),
 		Architecture: architecture{

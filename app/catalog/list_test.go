@@ -27,7 +27,7 @@ func snapshotAt(t testing.TB, f File, now time.Time) *Snapshot {
 
 func snapshotWith(t testing.TB, f File, o Options) *Snapshot {
 	t.Helper()
-	contracts, err := newContractBuilder()
+	contracts, err := newContractBuilder(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

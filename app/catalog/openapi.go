@@ -124,7 +124,10 @@ func (g *guides) operation(m *Model, style llm.Style) *tree {
 	}
 	var parameters []*tree
 	for _, h := range of.get("headers").items {
-		schema := members("type", "string", "enum", h.get("enum"))
+		schema := h.get("schema")
+		if schema == nil {
+			schema = members("type", "string", "enum", h.get("enum"))
+		}
 		parameters = append(parameters, members("name", h.word("name"), "in", "header", "required", false,
 			"description", h.word("description"), "schema", schema))
 	}

@@ -101,6 +101,9 @@ func narrowBound(s *tree, keyword, value string) bool {
 	return true
 }
 
+// unspecified ends the words of the native style that say nothing: every model takes them.
+const unspecified = "_UNSPECIFIED"
+
 // narrowValues keeps of a style's words those that the range has; styles write them in different cases.
 func (t terms) narrowValues(parameter string, s *tree) {
 	target := withKeyword(s, "enum")
@@ -119,7 +122,7 @@ func (t terms) narrowValues(parameter string, s *tree) {
 		target.set(wordUnsupported, textTree(parameter))
 	}
 	for _, item := range target.get("enum").items {
-		if item.kind != jsontext.KindString {
+		if item.kind != jsontext.KindString || strings.HasSuffix(item.text, unspecified) {
 			enum.items = append(enum.items, item)
 		}
 	}

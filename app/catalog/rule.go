@@ -44,6 +44,8 @@ type node struct {
 	shaped      bool // on has all its rules, even if these are still in the making
 	on          [shapeCount]*rule
 	unsupported string // the parameter this model does not support
+	notOffered  string // what the member asks for, which no model is offered with
+	advice      string // what to send instead, as a sentence
 	hint        *hint  // in place of all of these
 }
 

@@ -56,7 +56,9 @@ type nativeEntry struct {
 const nativeNamePrefix = "models/"
 
 // NativeMethods are what a model answers in the native style, as its lists name them.
-func NativeMethods() []string { return []string{"generateContent", "streamGenerateContent", "countTokens"} }
+func NativeMethods() []string {
+	return []string{"generateContent", "streamGenerateContent", "countTokens"}
+}
 
 // NativeEntry is the model in the layout of the native style, as JSON.
 func (m *Model) NativeEntry() []byte {

@@ -52,7 +52,7 @@ func (m *Model) renders() bool { return m.video != nil && len(m.Routes) > 0 }
 
 // buildVideo makes the contracts of a video model.
 func (b *contractBuilder) buildVideo(t terms) (create, remix *Contract, err error) {
-	doc, err := assemble(b.fragments[VideosStyle], VideosStyle, t)
+	doc, err := assemble(b.fragments[VideosStyle], VideosStyle, t, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -20,7 +20,7 @@ func filmTerms() terms {
 
 func filmContracts(t *testing.T, of terms) (create, remix *Contract) {
 	t.Helper()
-	b, err := newContractBuilder()
+	b, err := newContractBuilder(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,8 @@ var (
 		"", "custom", "bash_#", "text_editor_#", "memory_#", "computer_#", "computer_toolset_#", "browser_toolset_#", "tool_search_tool_*",
 	}
 	responsesTools = []string{
-		"function", "custom", "namespace", "local_shell", "shell", "apply_patch", "computer", "computer_use_preview", "tool_search",
+		"function", "custom", "namespace", "local_shell", "shell", "apply_patch", "computer", "computer_use",
+		"computer_use_preview", "tool_search",
 	}
 	chatTools   = []string{"function", "custom"}
 	nativeTools = []string{"functionDeclarations", "computerUse"}
@@ -233,3 +234,15 @@ func ExtraBetas() []string { return extraBetas }
 
 // IsExtraBeta reports whether a trial feature of the messages style switches an extra on.
 func IsExtraBeta(name string) bool { return matchesAny(extraBetas, bytes.ToLower([]byte(name))) }
+
+// advice is what to send in place of some of what is refused, by what it is.
+var advice = map[string]string{
+	keptAnswer:   "Send the whole conversation with every call.",
+	keptPrompt:   "Send the text itself.",
+	keptFile:     "Send the file itself, or its public address where the contract has one.",
+	keptCache:    "Send the text itself: what begins alike is cached without a name where the model has caches.",
+	deferredWork: "Leave it out: every call is answered while it is open.",
+}
+
+// Advice is what to do in place of what the row refuses, as a sentence; empty when it is to be left out.
+func (e *Extra) Advice() string { return advice[e.What] }

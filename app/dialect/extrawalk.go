@@ -304,11 +304,11 @@ func (w *extraWalk) refuse(row *Extra, at, kind string) {
 	if kind != "" {
 		shown += " (" + string(clip([]byte(kind))) + ")"
 	}
-	advice := "Leave it out."
+	advice := cmp.Or(row.Advice(), "Leave it out.")
 	if row.Rule == ExtraTool {
 		advice = "Leave it out, or offer a tool of your own beside it."
 	}
-	w.refused = app.Errorf(app.Invalid, unsupportedParameter, "%s asks for %s, which this service does not offer. %s",
+	w.refused = app.Errorf(app.Invalid, unsupportedParameter, "%s asks for %s, which this gateway does not offer for any model. %s",
 		shown, row.What, advice).At(at)
 }
 

@@ -94,8 +94,8 @@ func TestAListIsFiltered(t *testing.T) {
 		"until":            {Query{CreatedBefore: middle}, []string{a.ID}},
 		"before all":       {Query{CreatedBefore: start}, nil},
 		"of everything":    {Query{Status: "completed", Search: "bird", Model: "test/film", CreatedAfter: middle}, []string{d.ID}},
-		"behind unknown":   {Query{After: "video_0", Ascending: true}, []string{a.ID, c.ID, d.ID, e.ID}},
-		"nothing behind":   {Query{After: "video_0"}, nil},
+		"behind unknown":   {Query{After: "video_00000000000000000000000000", Ascending: true}, []string{a.ID, c.ID, d.ID, e.ID}},
+		"nothing behind":   {Query{After: "video_00000000000000000000000000"}, nil},
 		"behind the first": {Query{After: a.ID, Ascending: true}, []string{c.ID, d.ID, e.ID}},
 	} {
 		got := idsOf(b.list(want.q).Jobs)

@@ -12,7 +12,10 @@ import (
 func extrasOf(style llm.Style) []catalog.Extra {
 	var list []catalog.Extra
 	for _, row := range dialect.Extras(style) {
-		list = append(list, catalog.Extra{Field: fieldOf(row), What: row.What, Fate: fateOf(row)})
+		list = append(list, catalog.Extra{
+			Field: fieldOf(row), What: row.What, Fate: fateOf(row), At: row.At, Refused: row.Rule == dialect.ExtraRefused,
+			Limited: len(row.Types)+len(row.Except)+len(row.Only)+len(row.Unless) > 0, Free: row.Free, Advice: row.Advice(),
+		})
 	}
 	return list
 }

@@ -1,0 +1,206 @@
+package catalog
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"umg/app/llm"
+)
+
+// The words of a fragment about what only some providers can do, and what the assembler leaves of them.
+const (
+	wordFeature    = "x-feature"     // the property or branch exists when a provider of the model can carry this feature of the style
+	wordStraight   = "x-straight"    // values of the enum that only providers of the style itself take
+	wordNotOffered = "x-not-offered" // left on a member that the gateway offers for no model: what it asks for
+	wordAdvice     = "x-instead"     // left beside it: what to do, as a sentence
+	notCarried     = "style"         // in x-unsupported: no provider of the model can carry the member from this style
+)
+
+// featureWords are the words of x-feature.
+var featureWords = map[string]llm.Feature{
+	"choices": llm.FeatureChoices, "log_probs": llm.FeatureLogProbs, "schema": llm.FeatureSchema, "json": llm.FeatureJSON,
+	"image_data": llm.FeatureImageData, "file_data": llm.FeatureFileData, "audio": llm.FeatureAudio, "video": llm.FeatureVideo,
+	"result_media": llm.FeatureResultMedia,
+}
+
+// carries reports whether some provider of the model can carry a feature of the style. It is the rule by which translations
+// refuse what they cannot carry.
+func (t terms) carries(f llm.Feature) bool {
+	return t.anyUpstream(func(client, upstream *llm.Traits) bool {
+		fate := fateOf(f, client, upstream)
+		return fate != fateRefused
+	})
+}
+
+// straight reports whether some provider of the model speaks the style itself.
+func (t terms) straight() bool {
+	return t.anyUpstream(func(client, upstream *llm.Traits) bool { return client == upstream })
+}
+
+// anyUpstream asks about each style that the model's providers speak. A model without routes may do everything.
+func (t terms) anyUpstream(can func(client, upstream *llm.Traits) bool) bool {
+	if t.traits == nil || t.traits(t.style) == nil || len(t.upstream) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(t.upstream, func(s llm.Style) bool { return can(t.traits(t.style), t.traits(s)) })
+}
+
+// fitStraight takes the values away that only providers of the style itself take.
+func (t terms) fitStraight(s *tree) {
+	values := s.words(wordStraight)
+	s.drop(wordStraight)
+	enum := s.get("enum")
+	if len(values) == 0 || enum == nil || t.straight() {
+		return
+	}
+	enum.items = slices.DeleteFunc(enum.items, func(v *tree) bool {
+		return v.kind == jsontext.KindString && slices.Contains(values, v.text)
+	})
+}
+
+// media are the kinds of input with the beginnings of their media types, and the features of a style that carry them as data and
+// by address.
+var media = []struct {
+	input, types string
+	data, url    llm.Feature
+}{
+	{"image", "image/", llm.FeatureImageData, llm.FeatureImageURL},
+	{"audio", "audio/", llm.FeatureAudio, llm.FeatureAudio},
+	{"video", "video/", llm.FeatureVideo, llm.FeatureVideo},
+	{"file", "application/|text/", llm.FeatureFileData, llm.FeatureFileURL},
+}
+
+// mediaPattern matches the media types of what the model reads besides text and what a provider of it can carry; empty for none.
+func (t terms) mediaPattern(byURL bool) string {
+	var all []string
+	for _, m := range media {
+		feature := m.data
+		if byURL {
+			feature = m.url
+		}
+		if slices.Contains(t.inputs, m.input) && t.carriesMedia(feature) {
+			all = append(all, m.types)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "^(" + strings.Join(all, "|") + ")"
+}
+
+// carriesMedia is carries for media, of which the style itself may have no word for one that it can still be translated from.
+func (t terms) carriesMedia(f llm.Feature) bool {
+	return t.anyUpstream(func(client, upstream *llm.Traits) bool {
+		return client == upstream || upstream != nil && upstream.Fields[f] != "" || f == llm.FeatureImageURL && upstream != nil &&
+			upstream.Fields[llm.FeatureImageData] != ""
+	})
+}
+
+// refuse writes the rows of what the gateway offers for no model into a contract: the members that ask for it may only have
+// the values that do not.
+func refuse(doc *tree, rows []Extra) {
+	for _, row := range rows {
+		if !row.Refused || strings.Contains(row.At, "*") {
+			continue
+		}
+		rest := neutralOf(row)
+		steps := strings.Split(strings.ReplaceAll(row.At, "[]", ".[]"), ".")
+		last := steps[len(steps)-1]
+		if rest == nil || last == "[]" {
+			continue
+		}
+		objects := slices.DeleteFunc(places(doc, []*tree{doc}, steps[:len(steps)-1]), func(s *tree) bool { return s.get("properties") == nil })
+		known := slices.ContainsFunc(objects, func(s *tree) bool { return s.get("properties").get(last) != nil })
+		for _, s := range objects {
+			if props := s.get("properties"); !known || props.get(last) != nil {
+				props.set(last, rest.clone())
+			}
+		}
+	}
+}
+
+// neutralOf is what a refused member may still be; nil when its values are patterns, which a fragment says better.
+func neutralOf(row Extra) *tree {
+	literals := arrayTree()
+	rest := members()
+	for _, free := range row.Free {
+		switch {
+		case strings.Contains(free, "*"):
+			return nil
+		case free == "[]":
+			rest.set("type", textsTree([]string{"array", "null"}))
+			rest.set("maxItems", numberTree("0"))
+		case free == "{}":
+			rest.set("type", textsTree([]string{"object", "null"}))
+			rest.set("maxProperties", numberTree("0"))
+		case free == "false":
+			literals.items = append(literals.items, &tree{kind: jsontext.KindFalse})
+		default:
+			literals.items = append(literals.items, textTree(free))
+		}
+	}
+	if row.Limited {
+		return nil
+	}
+	literals.items = append(literals.items, &tree{kind: jsontext.KindNull})
+	switch hasShape := rest.get("type") != nil; {
+	case hasShape && len(literals.items) > 1:
+		rest.set("type", textTree(rest.words("type")[0])) // null is one of the literals
+		rest = members("anyOf", arrayTree(members("enum", literals), rest))
+	case len(literals.items) > 1:
+		rest = members("enum", literals)
+	case !hasShape:
+		rest = members("type", "null")
+	}
+	rest.set(wordUnsupported, textTree(wordState))
+	rest.set(wordNotOffered, textTree(row.What))
+	if row.Advice != "" {
+		rest.set(wordAdvice, textTree(row.Advice))
+	}
+	rest.set("description", textTree("Not offered for any model: "+row.What+". "+cmp.Or(row.Advice, "Leave it out.")))
+	return rest
+}
+
+// places are the schemas at a path, through references and all branches of choices.
+func places(doc *tree, at []*tree, steps []string) []*tree {
+	for _, step := range append(slices.Clone(steps), "") {
+		var open []*tree
+		seen := map[*tree]bool{}
+		var expand func(s *tree)
+		expand = func(s *tree) {
+			if s == nil || seen[s] {
+				return
+			}
+			seen[s] = true
+			if name, ok := strings.CutPrefix(s.word("$ref"), refPrefix); ok {
+				expand(doc.get("$defs").get(name))
+				return
+			}
+			open = append(open, s)
+			if s.get("properties") != nil {
+				return // its choices are about which members are there
+			}
+			for _, branch := range append(childrenOf(s, "anyOf"), childrenOf(s, "oneOf")...) {
+				expand(branch)
+			}
+		}
+		for _, s := range at {
+			expand(s)
+		}
+		at = nil
+		for _, s := range open {
+			switch {
+			case step == "":
+				at = append(at, s)
+			case step == "[]" && s.get("items") != nil:
+				at = append(at, s.get("items"))
+			case step != "[]" && s.get("properties") != nil && s.get("properties").get(step) != nil:
+				at = append(at, s.get("properties").get(step))
+			}
+		}
+	}
+	return at
+}
