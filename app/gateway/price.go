@@ -264,7 +264,7 @@ func (r *run) delivered() llm.Usage {
 	if r.tally.Reported {
 		return u
 	}
-	if said := r.tally.Usage; said.InputTotal() == 0 || said.Doubts != 0 || !r.inputPlausible(said) {
+	if r.tally.Usage.InputTotal() == 0 { // believed has replaced one that cannot be true
 		u.Input, u.CacheRead, u.CacheWrite = r.inputEstimate(), 0, 0
 	}
 	u.Output, u.Reasoning = r.outputEstimate(), 0
