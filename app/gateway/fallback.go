@@ -52,7 +52,7 @@ func (r *run) findFallbacks() error {
 		head := r.head
 		head.Model = id
 		m, _, err := r.gateway.find(&r.call, &head, r.started)
-		if err != nil || r.inputEstimate() > m.ContextTokens {
+		if err != nil || r.inputLeast() > m.ContextTokens {
 			continue
 		}
 		at := run{gateway: r.gateway, call: r.call, style: r.style, head: r.head, model: m}
@@ -112,7 +112,7 @@ func (r *run) fallBack(ctx context.Context, failed error) error {
 		id := r.fallbacks.left[0]
 		r.fallbacks.left = r.fallbacks.left[1:]
 		m, hints := r.admits(id)
-		if m == nil || r.inputEstimate() > m.ContextTokens || r.fallTo(ctx, m, hints) != nil {
+		if m == nil || r.inputLeast() > m.ContextTokens || r.fallTo(ctx, m, hints) != nil {
 			continue
 		}
 		if (&walk{run: r, chart: (*run).chart}).open(ctx) == nil {
@@ -208,7 +208,7 @@ func (r *run) fallOn(ctx context.Context, find chart) bool {
 		id := r.fallbacks.left[0]
 		r.fallbacks.left = r.fallbacks.left[1:]
 		m, hints := r.admits(id)
-		if m == nil || r.inputEstimate() > m.ContextTokens || r.dearer(m) {
+		if m == nil || r.inputLeast() > m.ContextTokens || r.dearer(m) {
 			continue
 		}
 		moved = true
