@@ -50,6 +50,7 @@ func (x *call) textCall(body []byte, taken func()) gateway.Call {
 		Headers:     x.Request().Header,
 		Key:         x.keyLimits(),
 		Place:       x.slot(),
+		Strict:      x.key.Strict,
 		LimitFactor: x.key.LimitFactor,
 		Timing:      &x.access.timing,
 	}

@@ -175,6 +175,7 @@ type keyAnswer struct {
 	Models         []string        `json:"models"`
 	Addresses      []string        `json:"addresses"`
 	LogContent     bool            `json:"log_content"`
+	Strict         bool            `json:"strict"`
 	RateLimits     keyLimits       `json:"rate_limits"`
 	Frozen         bool            `json:"account_frozen"`
 	CreatedAt      string          `json:"created_at"`
@@ -211,7 +212,7 @@ func (a *API) getKey(x *call) error {
 	k := x.key
 	answer := keyAnswer{
 		ID: k.ID, Label: k.Prefix + "…" + k.LastFour, Name: k.Name, Environment: k.Env, Frozen: k.Frozen, Scopes: k.Scopes,
-		Models: append([]string{}, k.Models...), Addresses: networksOf(k), LogContent: k.LogContent, RateLimits: limitsOf(k),
+		Models: append([]string{}, k.Models...), Addresses: networksOf(k), LogContent: k.LogContent, Strict: k.Strict, RateLimits: limitsOf(k),
 		CreatedAt: k.CreatedAt.UTC().Format(time.RFC3339), ExpiresAt: moment(k.ExpiresAt),
 	}
 	if k.PreviousUntil != nil && k.PreviousUntil.After(a.now()) {

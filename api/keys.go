@@ -74,6 +74,7 @@ type keyJSON struct {
 	TokensPerMinute   int64             `json:"tokens_per_minute"`
 	Concurrency       int               `json:"concurrency"`
 	LogContent        bool              `json:"log_content"`
+	Strict            bool              `json:"strict"` // hints that a model does not take are refused
 	ExpiresAt         *int64            `json:"expires_at"`
 	CreatedAt         int64             `json:"created_at"`
 	CreatedBy         *string           `json:"created_by"`
@@ -91,7 +92,7 @@ func (a *API) keyBody(k account.Key, budgets map[string]billing.Budget, secret s
 		ID: k.ID, Object: "api_key", Name: k.Name, Secret: secret, Prefix: k.Prefix, LastFour: k.LastFour, Environment: k.Env,
 		Status: "active", ErrorMode: k.ErrorMode, Scopes: k.Scopes, Models: append([]string{}, k.Models...), Addresses: networksOf(k),
 		BudgetAlerts: append([]int{}, k.BudgetAlerts...), RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute,
-		Concurrency: k.Concurrency, LogContent: k.LogContent,
+		Concurrency: k.Concurrency, LogContent: k.LogContent, Strict: k.Strict,
 		ExpiresAt: seconds(k.ExpiresAt), CreatedAt: k.CreatedAt.Unix(), CreatedBy: orNull(k.CreatedBy), CreatedByKey: orNull(k.CreatedByKey),
 		LastUsedAt: seconds(k.LastUsedAt), LastUsedIP: orNull(k.LastUsedIP), RotatedAt: seconds(k.RotatedAt),
 		OldSecretUntil: seconds(k.PreviousUntil), OldSecretUsedAt: seconds(k.PreviousUsedAt), LeakedAt: seconds(k.LeakedAt),
@@ -165,7 +166,7 @@ func (a *API) listKeys(x *call) error {
 // would leave a key wider than its maker meant it.
 var keyMembers = []string{
 	"name", "environment", "error_mode", "scopes", "models", "addresses", "budget", "budget_alerts", "requests_per_minute",
-	"tokens_per_minute", "concurrency", "log_content", "expires_at",
+	"tokens_per_minute", "concurrency", "log_content", "strict", "expires_at",
 }
 
 // readKey takes what a body says of a key; what it leaves out stays nil. A null ends a budget, or an expiry.
@@ -176,7 +177,7 @@ func (a *API) readKey(x *call) (account.KeyPatch, error) {
 		return c, err
 	}
 	f.notNull("name", "environment", "error_mode", "scopes", "models", "addresses", "budget_alerts", "requests_per_minute",
-		"tokens_per_minute", "concurrency", "log_content")
+		"tokens_per_minute", "concurrency", "log_content", "strict")
 	f.read("name", "a string", &c.Name)
 	f.read("environment", "a string", &c.Env)
 	f.read("error_mode", `"documented" or "standard"`, &c.ErrorMode)
@@ -186,6 +187,7 @@ func (a *API) readKey(x *call) (account.KeyPatch, error) {
 	f.read("tokens_per_minute", "a whole number", &c.TokensPerMinute)
 	f.read("concurrency", "a whole number", &c.Concurrency)
 	f.read("log_content", "true or false", &c.LogContent)
+	f.read("strict", "true or false", &c.Strict)
 	c.Addresses = f.addresses("addresses")
 	c.ExpiresAt = f.moment("expires_at")
 	c.Budget = f.budget("budget")

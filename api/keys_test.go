@@ -39,6 +39,7 @@ type told struct {
 	TokensPerMinute                               int64 `json:"tokens_per_minute"`
 	Concurrency                                   int
 	LogContent                                    bool    `json:"log_content"`
+	Strict                                        bool    `json:"strict"`
 	BudgetAlerts                                  []int   `json:"budget_alerts"`
 	ExpiresAt                                     *int64  `json:"expires_at"`
 	CreatedByKey                                  *string `json:"created_by_key"`
@@ -53,12 +54,12 @@ func TestAKeyIsManagedByAPIFromItsMakingToItsEnd(t *testing.T) {
 	h, boss, auth := managing(t)
 	made := decode[told](t, h.call("POST", allKeys, `{"name":"Laptop","environment":"staging","error_mode":"standard","scopes":["models:read","inference:text"],
 		"models":["test/plain"],"addresses":["127.0.0.1","::1/128","2001:db8::7/32"],"budget":{"limit":"2.50","period":"month"},"budget_alerts":[90,50],"requests_per_minute":60,
-		"tokens_per_minute":9000,"concurrency":3,"log_content":true,"expires_at":4102444800}`, auth...), 200)
+		"tokens_per_minute":9000,"concurrency":3,"log_content":true,"strict":true,"expires_at":4102444800}`, auth...), 200)
 	if made.Object != "api_key" || made.Secret == "" || made.Name != "Laptop" || made.Environment != "staging" || made.Status != "active" ||
 		made.ErrorMode != "standard" || strings.Join(made.Scopes, " ") != "inference:text models:read" || made.Models[0] != "test/plain" ||
 		strings.Join(made.Addresses, " ") != "127.0.0.1/32 ::1/128 2001:db8::/32" || made.Budget == nil || made.Budget.Limit != "2.5" ||
 		made.Budget.Remaining != "2.5" || made.RequestsPerMinute != 60 || made.TokensPerMinute != 9000 || made.Concurrency != 3 ||
-		!made.LogContent || fmt.Sprint(made.BudgetAlerts) != "[50 90]" || *made.ExpiresAt != 4102444800 || *made.CreatedByKey != boss.ID {
+		!made.LogContent || !made.Strict || fmt.Sprint(made.BudgetAlerts) != "[50 90]" || *made.ExpiresAt != 4102444800 || *made.CreatedByKey != boss.ID {
 		t.Errorf("%+v", made)
 	}
 	one := allKeys + "/" + made.ID
@@ -144,6 +145,7 @@ func TestABodyAboutAKeyIsTakenAtItsWord(t *testing.T) {
 		`{"name":"x","addresses":null}`:                            "addresses",
 		`{"name":"x","concurrency":null}`:                          "concurrency",
 		`{"name":"x","log_content":null}`:                          "log_content",
+		`{"name":"x","strict":"yes"}`:                              "strict",
 		`{"name":"x","scopes":[]}`:                                 "scopes",
 		`{"name":"x","scopes":"videos"}`:                           "scopes",
 		`{"name":"x","scopes":["root"]}`:                           "scopes",
@@ -277,6 +279,31 @@ func TestAKeyTellsItsBearerItsLimits(t *testing.T) {
 	if got.Addresses[0] != "127.0.0.0/8" || !got.LogContent || got.OldSecretUntil == nil || got.OldSecretUntil.Unix() != *made.OldSecretUntil ||
 		got.RateLimits.Concurrency != 2 || *got.RateLimits.RequestsPerMinute != 5 || *got.RateLimits.TokensPerMinute != 50 {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestAStrictKeyIsRefusedForAHint(t *testing.T) {
+	t.Parallel()
+	h, _, auth := managing(t)
+	k, secret := h.key(account.KeySpec{ErrorMode: account.Standard})
+	send := func() reply {
+		return h.call("POST", "/v1/chat/completions", ask("test/plain", `,"verbosity":"low","max_tokens":1000000`), bearer(secret)...)
+	}
+	if r := send(); r.status != 200 || !strings.Contains(r.header.Get("X-Gateway-Dropped"), "verbosity") {
+		t.Fatalf("%d %v %s", r.status, r.header, r.body)
+	}
+	for _, strict := range []bool{true, false, true} {
+		got := decode[told](t, h.call("PATCH", allKeys+"/"+k.ID, fmt.Sprintf(`{"strict":%t}`, strict), auth...), 200)
+		if got.Strict != strict {
+			t.Fatalf("%+v", got)
+		}
+		r := send()
+		for deadline := time.Now().Add(10 * time.Second); (r.status == 400) != strict && time.Now().Before(deadline); {
+			r = send() // the change is on its way to the key that is in memory
+		}
+		if (r.status == 400) != strict || strict && !strings.Contains(r.body, `"param":"verbosity"`) {
+			t.Errorf("strict %t: %d %s", strict, r.status, r.body)
+		}
 	}
 }
 

@@ -84,6 +84,7 @@ type KeyForm struct {
 	Expiry      string
 	ExpiryDay   string
 	LogContent  bool
+	Strict      bool
 	Budget      BudgetForm
 
 	NameError        string
@@ -116,7 +117,7 @@ func FormOf(k Key, c KeyChoices) KeyForm {
 	f := KeyForm{
 		Choices: c, Name: k.Name, Env: k.Env, Mode: k.ErrorMode, Scopes: k.Scopes, Models: k.Models, Requests: plainCount(k.Requests),
 		Tokens: plainCount(k.Tokens), Concurrency: plainCount(k.Concurrency), Addresses: strings.Join(k.Addresses, "\n"),
-		Expiry: ExpiryNever, LogContent: k.LogContent, Budget: BudgetForm{Period: "month"},
+		Expiry: ExpiryNever, LogContent: k.LogContent, Strict: k.Strict, Budget: BudgetForm{Period: "month"},
 	}
 	if k.manages() {
 		f.Kind = ScopeManagement
@@ -149,7 +150,7 @@ func plainCount(n int64) string {
 func (f KeyForm) tucked() bool {
 	wrong := f.ScopesError + f.ModelsError + f.RequestsError + f.TokensError + f.ConcurrencyError + f.AddressesError + f.ExpiryError
 	said := f.Requests + f.Tokens + f.Concurrency + strings.TrimSpace(f.Addresses)
-	return wrong+said != "" || len(f.Models) > 0 || f.LogContent || (f.Expiry != ExpiryNever && f.Expiry != "") || f.AddressAdded ||
+	return wrong+said != "" || len(f.Models) > 0 || f.LogContent || f.Strict || (f.Expiry != ExpiryNever && f.Expiry != "") || f.AddressAdded ||
 		f.scopesMissing()
 }
 

@@ -47,6 +47,7 @@ type Key struct {
 	Tokens      int64    // a minute
 	Concurrency int64
 	LogContent  bool
+	Strict      bool
 	Leaked      *time.Time      // when a secret of it was found in public; nil once it has another
 	Previous    *PreviousSecret // while the secret of before the last rotation works
 }

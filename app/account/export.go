@@ -43,7 +43,7 @@ var chapters = []chapter{
 		columns: "id, email, role, created_at, expires_at, ended, ended_at"},
 	{name: "api_keys", table: "api_keys t", keys: []string{"id"}, types: []string{"text"},
 		columns: `id, name, prefix, last_four, env as environment, error_mode, scopes, models, addresses, requests_per_minute,
-			tokens_per_minute, concurrency, log_content, created_at, expires_at, disabled_at, deleted_at, last_used_at, last_used_ip,
+			tokens_per_minute, concurrency, log_content, strict, created_at, expires_at, disabled_at, deleted_at, last_used_at, last_used_ip,
 			rotated_at, leaked_at, budget_alerts`},
 	{name: "key_budgets", table: "key_budgets t", keys: []string{"key_id"}, types: []string{"text"},
 		columns: "key_id, limit_nanos, period, period_start, spent_nanos"},

@@ -59,6 +59,7 @@ type Key struct {
 	Scopes       []Scope
 	Rights       app.Rights // what the scopes allow
 	LogContent   bool       // it asks for what is said through it to be kept
+	Strict       bool       // hints that a model does not take are refused, and not left out
 
 	// Limits of the key alone, beside those of its account and of models; zero for none.
 	Concurrency       int
@@ -106,6 +107,7 @@ type KeySpec struct {
 	Addresses         []netip.Prefix // networks it is taken from; empty for all
 	Scopes            []Scope        // empty for the standard ones
 	LogContent        bool
+	Strict            bool  // hints that a model does not take are refused, and not left out
 	Concurrency       int   // calls at the same time; zero for the account's limit only
 	RequestsPerMinute int64 // zero for the limits of models only
 	TokensPerMinute   int64
@@ -123,6 +125,7 @@ type KeyPatch struct {
 	Addresses         *[]netip.Prefix
 	Scopes            *[]Scope
 	LogContent        *bool
+	Strict            *bool
 	Concurrency       *int
 	RequestsPerMinute *int64
 	TokensPerMinute   *int64
@@ -143,6 +146,7 @@ func (c KeyPatch) over(s KeySpec) KeySpec {
 	set(&s.Addresses, c.Addresses)
 	set(&s.Scopes, c.Scopes)
 	set(&s.LogContent, c.LogContent)
+	set(&s.Strict, c.Strict)
 	set(&s.Concurrency, c.Concurrency)
 	set(&s.RequestsPerMinute, c.RequestsPerMinute)
 	set(&s.TokensPerMinute, c.TokensPerMinute)

@@ -11,7 +11,7 @@ import (
 func (k Key) spec(b *Budget) KeySpec {
 	return KeySpec{
 		Name: k.Name, Env: k.Env, ErrorMode: k.ErrorMode, Models: k.Models, Addresses: k.Addresses, Scopes: k.Scopes,
-		LogContent: k.LogContent, Concurrency: k.Concurrency, RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute,
+		LogContent: k.LogContent, Strict: k.Strict, Concurrency: k.Concurrency, RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute,
 		ExpiresAt: k.ExpiresAt, Budget: b, BudgetAlerts: k.BudgetAlerts,
 	}
 }
@@ -38,6 +38,7 @@ func (spec KeySpec) fields() []audit.Change {
 		{Field: "requests_per_minute", From: countOf(spec.RequestsPerMinute)},
 		{Field: "tokens_per_minute", From: countOf(spec.TokensPerMinute)},
 		{Field: "log_content", From: answerOf(spec.LogContent)},
+		{Field: "strict", From: answerOf(spec.Strict)},
 		{Field: "expires_at", From: momentOf(spec.ExpiresAt)},
 		{Field: "budget", From: spec.Budget.String()},
 		alertsOf(spec.BudgetAlerts),

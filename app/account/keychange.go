@@ -53,7 +53,7 @@ func (s *Service) CreateKey(ctx context.Context, p app.Principal, spec KeySpec) 
 		LastFour: secret[len(secret)-lastChars:], Env: spec.Env, ErrorMode: spec.ErrorMode, CreatedBy: p.UserID, CreatedByKey: p.KeyID,
 		CreatedAt: now, ExpiresAt: spec.ExpiresAt, Models: spec.Models, Concurrency: spec.Concurrency, Scopes: spec.Scopes,
 		Addresses: spec.Addresses, RequestsPerMinute: spec.RequestsPerMinute, TokensPerMinute: spec.TokensPerMinute,
-		LogContent: spec.LogContent, BudgetAlerts: spec.BudgetAlerts,
+		LogContent: spec.LogContent, Strict: spec.Strict, BudgetAlerts: spec.BudgetAlerts,
 	}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		if err := s.mayMakeKey(ctx, tx, p, spec); err != nil {

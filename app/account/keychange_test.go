@@ -54,10 +54,10 @@ func TestAnUpdateChangesWhatItNamesAndWritesItDown(t *testing.T) {
 	nets := []netip.Prefix{netip.MustParsePrefix("203.0.113.9/24")}
 	got, err := b.UpdateKey(t.Context(), p, k.ID, KeyPatch{
 		Name: new(" New "), ErrorMode: new(Standard), Models: &[]string{"m"}, Addresses: &nets, Scopes: &[]Scope{"videos", "inference:text"},
-		LogContent: new(true), RequestsPerMinute: new(int64(60)), TokensPerMinute: new(int64(9000)), ExpiresAt: new(&end), Budget: &limit,
+		LogContent: new(true), Strict: new(true), RequestsPerMinute: new(int64(60)), TokensPerMinute: new(int64(9000)), ExpiresAt: new(&end), Budget: &limit,
 	})
 	must(t, err)
-	if got.Name != "New" || got.Env != "staging" || got.Concurrency != 4 || got.ErrorMode != Standard || !got.LogContent ||
+	if got.Name != "New" || got.Env != "staging" || got.Concurrency != 4 || got.ErrorMode != Standard || !got.LogContent || !got.Strict ||
 		got.RequestsPerMinute != 60 || got.TokensPerMinute != 9000 || !got.ExpiresAt.Equal(end) || got.BudgetID != k.ID ||
 		!slices.Equal(got.Models, []string{"m"}) || !slices.Equal(got.Scopes, []Scope{"inference:text", "videos"}) ||
 		got.Rights != app.CallText|app.UseVideos || got.Addresses[0].String() != "203.0.113.0/24" || got.LastFour != k.LastFour {
@@ -68,7 +68,7 @@ func TestAnUpdateChangesWhatItNamesAndWritesItDown(t *testing.T) {
 		{Field: "name", From: "Old", To: "New"}, {Field: "error_mode", From: "documented", To: "standard"},
 		{Field: "scopes", From: joined(StandardScopes()), To: "inference:text, videos"}, {Field: "models", To: "m"},
 		{Field: "addresses", To: "203.0.113.0/24"}, {Field: "requests_per_minute", To: "60"}, {Field: "tokens_per_minute", To: "9000"},
-		{Field: "log_content", To: "yes"}, {Field: "expires_at", To: end.Format(time.RFC3339)}, {Field: "budget", To: limit.String()},
+		{Field: "log_content", To: "yes"}, {Field: "strict", To: "yes"}, {Field: "expires_at", To: end.Format(time.RFC3339)}, {Field: "budget", To: limit.String()},
 	}
 	if !slices.Equal(changes, want) || actor != "user" {
 		t.Errorf("%s wrote %+v", actor, changes)

@@ -16,7 +16,7 @@ import (
 )
 
 const keyColumns = `k.id, k.account_id, k.name, k.prefix, k.last_four, k.env, k.error_mode, k.models, k.scopes,
-	k.addresses::text[] as addresses, k.requests_per_minute, k.tokens_per_minute, k.log_content, k.concurrency, k.created_by_key,
+	k.addresses::text[] as addresses, k.requests_per_minute, k.tokens_per_minute, k.log_content, k.strict, k.concurrency, k.created_by_key,
 	k.created_at, k.expires_at, k.last_used_at, k.last_used_ip, k.rotated_at, k.previous_until,
 	coalesce(k.previous_last_four, '') as previous_last_four, k.previous_used_at, k.leaked_at, k.disabled_at is not null as disabled,
 	k.budget_alerts`
@@ -42,6 +42,7 @@ type keyRow struct {
 	RequestsPerMinute int64          `db:"requests_per_minute"`
 	TokensPerMinute   int64          `db:"tokens_per_minute"`
 	LogContent        bool           `db:"log_content"`
+	Strict            bool           `db:"strict"`
 	Concurrency       int            `db:"concurrency"`
 	CreatedBy         string         `db:"created_by"`
 	CreatedByKey      string         `db:"created_by_key"`
@@ -74,7 +75,7 @@ func (r keyRow) key() Key {
 	}
 	return Key{
 		Scopes: scopes, Rights: rightsOf(scopes), Addresses: r.Addresses, RequestsPerMinute: r.RequestsPerMinute,
-		TokensPerMinute: r.TokensPerMinute, LogContent: r.LogContent,
+		TokensPerMinute: r.TokensPerMinute, LogContent: r.LogContent, Strict: r.Strict,
 		ID: r.ID, AccountID: r.AccountID, Name: r.Name, Prefix: r.Prefix, LastFour: r.LastFour, Env: r.Env,
 		ErrorMode: r.ErrorMode, Disabled: r.Disabled, CreatedBy: r.CreatedBy, CreatedByKey: r.CreatedByKey, CreatedAt: r.CreatedAt,
 		LastUsedAt: r.LastUsedAt, LastUsedIP: r.LastUsedIP, ExpiresAt: r.ExpiresAt, Models: r.Models, Concurrency: r.Concurrency,
@@ -117,12 +118,12 @@ func insertKey(ctx context.Context, q postgres.Queryer, k Key, f fingerprint) (b
 	done, err := q.ExecContext(ctx, `
 		insert into api_keys (id, account_id, secret_hash, name, prefix, last_four, env, error_mode, models, scopes, concurrency,
 			created_by, created_at, expires_at, addresses, requests_per_minute, tokens_per_minute, log_content, created_by_key,
-			budget_alerts)
-		select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, nullif($12, ''), $13, $14, $15::text[]::cidr[], $16, $17, $18, $19, $21::smallint[]
+			budget_alerts, strict)
+		select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, nullif($12, ''), $13, $14, $15::text[]::cidr[], $16, $17, $18, $19, $21::smallint[], $22
 		where (select count(*) from api_keys where account_id = $2 and deleted_at is null) < $20`,
 		k.ID, k.AccountID, f[:], k.Name, k.Prefix, k.LastFour, k.Env, k.ErrorMode, pq.StringArray(orEmpty(k.Models)), pq.Array(k.Scopes),
 		k.Concurrency, k.CreatedBy, k.CreatedAt, k.ExpiresAt, wordsOf(k.Addresses), k.RequestsPerMinute, k.TokensPerMinute, k.LogContent,
-		k.CreatedByKey, keysMax, pq.Array(k.BudgetAlerts))
+		k.CreatedByKey, keysMax, pq.Array(k.BudgetAlerts), k.Strict)
 	return changed(done, err)
 }
 
@@ -214,10 +215,10 @@ func updateKey(ctx context.Context, q postgres.Queryer, accountID, id string, s 
 	_, err := q.ExecContext(ctx, `
 		update api_keys set name = $3, env = $4, error_mode = $5, models = $6, scopes = $7, addresses = $8::text[]::cidr[],
 			requests_per_minute = $9, tokens_per_minute = $10, log_content = $11, concurrency = $12, expires_at = $13,
-			budget_alerts = $14::smallint[]
+			budget_alerts = $14::smallint[], strict = $15
 		where account_id = $1 and id = $2 and deleted_at is null`,
 		accountID, id, s.Name, s.Env, s.ErrorMode, pq.StringArray(orEmpty(s.Models)), pq.Array(s.Scopes), wordsOf(s.Addresses),
-		s.RequestsPerMinute, s.TokensPerMinute, s.LogContent, s.Concurrency, s.ExpiresAt, pq.Array(s.BudgetAlerts))
+		s.RequestsPerMinute, s.TokensPerMinute, s.LogContent, s.Concurrency, s.ExpiresAt, pq.Array(s.BudgetAlerts), s.Strict)
 	return err
 }
 

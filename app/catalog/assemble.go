@@ -29,7 +29,7 @@ const (
 	wordAssets      = "x-assets"      // the property exists when the model takes material assets, and has at most as many items
 	wordElse        = "x-else"        // what an unsupported property may still be; null when absent
 	wordUnsupported = "x-unsupported" // left in the document in place of x-parameter
-	wordHint        = "x-hint"        // a request makes sense without the property, so drop or clamp what the model does not take
+	wordHint        = "x-hint"        // a request makes sense without the property, so drop, clamp or bound it
 	wordStyle       = "x-style"       // beside a hint until the document is compiled: what the style takes there
 	wordState       = "state"         // in place of a parameter: the style has it, but this service keeps no state
 )
@@ -178,10 +178,10 @@ func (t terms) fitMembers(members *tree) error {
 		if err := t.fit(member); err != nil {
 			return err
 		}
-		if base.word(wordHint) == hintClamp {
-			member.soften(base)
-		} else {
+		if base.word(wordHint) == hintDrop {
 			member.drop(wordHint)
+		} else {
+			member.soften(base)
 		}
 	}
 	return nil

@@ -21,6 +21,8 @@ type Hint struct {
 	Value string
 	// Instead is the JSON value that the model takes in its place. It is empty where the member is left out.
 	Instead string
+	// Bound means that the member bounds the output.
+	Bound bool
 }
 
 // Listed is the hint in the list of what was dropped: its field, and both values where it has another.
@@ -34,7 +36,8 @@ func (h *Hint) Listed() string {
 // The values of x-hint.
 const (
 	hintDrop  = "drop"  // what a model does not support is left out
-	hintClamp = "clamp" // also, what is above or beside what it takes becomes the nearest that it takes
+	hintClamp = "clamp" // also, what is beside what it takes becomes the nearest that it takes
+	hintBound = "bound" // a bound on the output that is above the model's becomes that
 )
 
 // effortNone is the one effort that asks for something else than the others: no thinking.
@@ -43,6 +46,7 @@ const effortNone = "none"
 // hint is what is asked of a hint: by the style of every request, and by the model of those that are not to be changed.
 type hint struct {
 	style, model *node
+	bound        bool
 }
 
 // soften notes beside a hint what its style takes, where the model takes less.
@@ -88,7 +92,7 @@ func (c *compiler) hintNode(s, base *tree) (*node, error) {
 		return nil, err
 	}
 	n := *model
-	n.hint = &hint{style: style, model: model}
+	n.hint = &hint{style: style, model: model, bound: s.word(wordHint) == hintBound}
 	return &n, nil
 }
 
@@ -105,7 +109,7 @@ func (c *checker) hint(h *hint) *app.Error {
 	if c.contract.takes(h.model, value) {
 		return nil
 	}
-	c.hints = append(c.hints, Hint{Field: c.path(), At: from, Value: string(value), Instead: h.nearest(value)})
+	c.hints = append(c.hints, Hint{Field: c.path(), At: from, Value: string(value), Instead: h.nearest(value), Bound: h.bound})
 	return nil
 }
 

@@ -44,7 +44,7 @@ func (c *Console) readKeyForm(p *page, manages bool) (views.KeyForm, account.Key
 		Choices: c.keyChoices(p), Name: p.FormValue("name"), Env: p.FormValue("env"), Mode: p.FormValue("mode"),
 		Requests: p.FormValue("requests"), Tokens: p.FormValue("tokens"), Concurrency: p.FormValue("concurrency"),
 		Addresses: p.FormValue("addresses"), Expiry: cmp.Or(p.FormValue("expiry"), views.ExpiryNever), ExpiryDay: p.FormValue("expiry_day"),
-		LogContent: p.FormValue("log_content") == "true", Budget: budgetForm(p),
+		LogContent: p.FormValue("log_content") == "true", Strict: p.FormValue("strict") == "true", Budget: budgetForm(p),
 	}
 	values, _ := p.FormParams() // one that cannot be read has no fields, which is refused by the name that is missing
 	f.Scopes, f.Models = values["scopes"], values["models"]
@@ -55,7 +55,7 @@ func (c *Console) readKeyForm(p *page, manages bool) (views.KeyForm, account.Key
 		f.Kind = views.ScopeManagement
 	}
 	spec := account.KeySpec{
-		Name: f.Name, Env: f.Env, ErrorMode: account.ErrorMode(f.Mode), LogContent: f.LogContent, Scopes: readScopes(&f),
+		Name: f.Name, Env: f.Env, ErrorMode: account.ErrorMode(f.Mode), LogContent: f.LogContent, Strict: f.Strict, Scopes: readScopes(&f),
 		RequestsPerMinute: readCount(f.Requests, &f.RequestsError), TokensPerMinute: readCount(f.Tokens, &f.TokensError),
 		Concurrency: int(min(readCount(f.Concurrency, &f.ConcurrencyError), 1<<30)), Addresses: readAddresses(&f), ExpiresAt: c.readExpiry(&f),
 	}

@@ -112,7 +112,7 @@ func viewKey(k account.Key) views.Key {
 		ID: k.ID, Name: k.Name, Masked: k.Prefix + maskEllipse + k.LastFour, Env: k.Env, ErrorMode: string(k.ErrorMode), Disabled: k.Disabled,
 		CreatedAt: k.CreatedAt, CreatedBy: k.CreatedBy, LastUsed: k.LastUsedAt, LastFrom: k.LastUsedIP, ExpiresAt: k.ExpiresAt,
 		Models: k.Models, Requests: k.RequestsPerMinute, Tokens: k.TokensPerMinute, Concurrency: int64(k.Concurrency),
-		LogContent: k.LogContent, Leaked: k.LeakedAt, Alerts: k.BudgetAlerts,
+		LogContent: k.LogContent, Strict: k.Strict, Leaked: k.LeakedAt, Alerts: k.BudgetAlerts,
 	}
 	for _, s := range k.Scopes {
 		v.Scopes = append(v.Scopes, string(s))
@@ -202,8 +202,9 @@ func (c *Console) updateKey(p *page) error {
 		return c.renderKey(p, http.StatusUnprocessableEntity, k, form)
 	}
 	patch := account.KeyPatch{
-		Name: &spec.Name, Env: &spec.Env, Models: &spec.Models, Addresses: &spec.Addresses, Scopes: &spec.Scopes, LogContent: &spec.LogContent,
-		Concurrency: &spec.Concurrency, RequestsPerMinute: &spec.RequestsPerMinute, TokensPerMinute: &spec.TokensPerMinute, Budget: &spec.Budget,
+		Name: &spec.Name, Env: &spec.Env, Models: &spec.Models, Addresses: &spec.Addresses, Scopes: &spec.Scopes,
+		LogContent: &spec.LogContent, Strict: &spec.Strict, Concurrency: &spec.Concurrency,
+		RequestsPerMinute: &spec.RequestsPerMinute, TokensPerMinute: &spec.TokensPerMinute, Budget: &spec.Budget,
 	}
 	if spec.ErrorMode != "" {
 		patch.ErrorMode = &spec.ErrorMode

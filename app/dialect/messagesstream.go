@@ -140,8 +140,16 @@ func (s *messagesStream) readStart(doc []byte, message span) {
 }
 
 func (s *messagesStream) readUsage(raw []byte) {
-	if !isNull(raw) && readMessages(&s.counts, raw) {
-		s.reported(s.counts.Usage())
+	if isNull(raw) {
+		return
+	}
+	said := readMessages(&s.counts, raw)
+	u, ok := s.counts.Usage()
+	switch {
+	case said:
+		s.reported(u, ok)
+	case ok && !s.tally.Reported:
+		s.tally.Usage = u // the input alone, for an answer that is cut before its output is told
 	}
 }
 

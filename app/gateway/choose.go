@@ -21,16 +21,23 @@ const (
 	lettersPerSlip   = 4 // in a short name one edit may be all that it has in common
 )
 
-// choose finds the model of a call and checks the call against its contract.
-func (g *Gateway) choose(call *Call, head *dialect.Head, now time.Time) (*catalog.Model, error) {
+// choose finds the model of a call and checks the call against its contract. The hints are those that the model does not
+// take; of a strict call they are faults.
+func (g *Gateway) choose(call *Call, head *dialect.Head, now time.Time) (*catalog.Model, []catalog.Hint, error) {
 	m, contract, err := g.find(call, head, now)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := contract.Check(call.Body); err != nil {
-		return nil, err
+	var hints []catalog.Hint
+	if call.Strict {
+		err = contract.Check(call.Body)
+	} else {
+		hints, err = contract.Admit(call.Body)
 	}
-	return m, head.Err()
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, hints, head.Err()
 }
 
 // find finds the model of a call, if the caller may use it now, and its contract.

@@ -7,6 +7,8 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/dialect"
+	"umg/app/llm"
 	"umg/app/provider"
 	"umg/billing"
 )
@@ -50,7 +52,7 @@ func (r *run) findFallbacks() error {
 		head := r.head
 		head.Model = id
 		m, _, err := r.gateway.find(&r.call, &head, r.started)
-		if err != nil || r.inputEstimate() > m.ContextTokens {
+		if err != nil || r.inputLeast() > m.ContextTokens {
 			continue
 		}
 		at := run{gateway: r.gateway, call: r.call, style: r.style, head: r.head, model: m}
@@ -63,8 +65,10 @@ func (r *run) findFallbacks() error {
 		}
 		s := &at.reserve
 		dearer := s.want > max(f.want, r.reserve.want) || s.most > max(f.most, r.reserve.most)
-		if dearer && r.admits(id) == nil {
-			continue
+		if dearer {
+			if admitted, _ := r.admits(id); admitted == nil {
+				continue
+			}
 		}
 		if !f.any || least < f.least {
 			f.any, f.least = true, least
@@ -75,7 +79,8 @@ func (r *run) findFallbacks() error {
 	return nil
 }
 
-// standing is what a call has at the model that it is made to: a price, limits, and an order of routes.
+// standing is what a call has at the model that it is made to: a price, limits, an order of
+// routes, and the request without what the model does not take.
 type standing struct {
 	model       *catalog.Model
 	reserve     reserve
@@ -83,11 +88,16 @@ type standing struct {
 	paid, slice int64
 	plan        plan
 	next, route *catalog.Route
+	body        []byte
+	head        dialect.Head
+	without     []string
+	original    *llm.Request
 }
 
 func (r *run) standing() standing {
 	return standing{
 		model: r.model, reserve: r.reserve, lowered: r.lowered, paid: r.paid, slice: r.slice, plan: r.plan, next: r.next, route: r.route,
+		body: r.call.Body, head: r.head, without: r.without, original: r.original,
 	}
 }
 
@@ -101,8 +111,8 @@ func (r *run) fallBack(ctx context.Context, failed error) error {
 	for len(r.fallbacks.left) > 0 && ctx.Err() == nil && !r.expired() {
 		id := r.fallbacks.left[0]
 		r.fallbacks.left = r.fallbacks.left[1:]
-		m := r.admits(id)
-		if m == nil || r.inputEstimate() > m.ContextTokens || r.fallTo(ctx, m) != nil {
+		m, hints := r.admits(id)
+		if m == nil || r.inputLeast() > m.ContextTokens || r.fallTo(ctx, m, hints) != nil {
 			continue
 		}
 		if (&walk{run: r, chart: (*run).chart}).open(ctx) == nil {
@@ -128,9 +138,9 @@ func (r *run) unserved(failed error) bool {
 }
 
 // fallTo makes the call one to a fallback model. The time that the whole call may take stays that of its own model.
-func (r *run) fallTo(ctx context.Context, m *catalog.Model) error {
+func (r *run) fallTo(ctx context.Context, m *catalog.Model, hints []catalog.Hint) error {
 	r.markFallback()
-	return r.moveTo(ctx, m)
+	return r.moveTo(ctx, m, hints)
 }
 
 // goBack makes the call one to its own model again, after no fallback model has served it. Routes of the model that were
@@ -160,6 +170,7 @@ func (r *run) goBack(ctx context.Context, own *standing, failed error) error {
 func (r *run) restore(s *standing) {
 	r.model, r.ask.Model, r.reserve, r.lowered, r.paid, r.slice = s.model, s.model.ID, s.reserve, s.lowered, s.paid, s.slice
 	r.plan, r.next, r.route = s.plan, s.next, s.route
+	r.call.Body, r.head, r.without, r.original = s.body, s.head, s.without, s.original
 }
 
 // payable is what the account can be charged for the call: what is held, but not what is held for dearer models than the
@@ -196,12 +207,12 @@ func (r *run) fallOn(ctx context.Context, find chart) bool {
 	for len(r.fallbacks.left) > 0 && ctx.Err() == nil && !r.expired() {
 		id := r.fallbacks.left[0]
 		r.fallbacks.left = r.fallbacks.left[1:]
-		m := r.admits(id)
-		if m == nil || r.inputEstimate() > m.ContextTokens || r.dearer(m) {
+		m, hints := r.admits(id)
+		if m == nil || r.inputLeast() > m.ContextTokens || r.dearer(m) {
 			continue
 		}
 		moved = true
-		if r.goOnAt(m) == nil && (&walk{run: r, chart: find, late: true}).open(ctx) == nil {
+		if r.goOnAt(m, hints) == nil && (&walk{run: r, chart: find, late: true}).open(ctx) == nil {
 			return true
 		}
 		r.restore(&own)
@@ -214,10 +225,13 @@ func (r *run) fallOn(ctx context.Context, find chart) bool {
 }
 
 // goOnAt makes a call whose answer has begun one to another model, which costs no more. What is paid for stays paid for.
-func (r *run) goOnAt(m *catalog.Model) error {
+func (r *run) goOnAt(m *catalog.Model, hints []catalog.Hint) error {
 	before := r.reserve.output
 	r.markFallback()
 	r.model, r.ask.Model, r.reserve, r.next = m, m.ID, reserve{}, nil
+	if err := r.leaveHintsOut(hints); err != nil {
+		return err
+	}
 	if err := r.price(m.RateCard); err != nil {
 		return err
 	}

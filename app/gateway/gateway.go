@@ -120,6 +120,7 @@ type Call struct {
 	Keep func(ctx context.Context, answer []byte) error
 	Kept func()
 
+	Strict      bool    // hints that the model does not take are refused, and not left out
 	LimitFactor int     // multiplies the usual limits of the account; zero is one
 	Timing      *Timing // to be kept while the call runs; nil when nobody asks
 
@@ -211,7 +212,11 @@ func (r *run) admit() (err error) {
 	if err = r.peek(); err != nil {
 		return err
 	}
-	if r.model, err = r.gateway.choose(&r.call, &r.head, r.started); err != nil {
+	var hints []catalog.Hint
+	if r.model, hints, err = r.gateway.choose(&r.call, &r.head, r.started); err != nil {
+		return err
+	}
+	if err = r.leaveHintsOut(hints); err != nil {
 		return err
 	}
 	if err = r.leaveExtrasOut(); err != nil {

@@ -146,7 +146,7 @@ func TestRefusalsBeforeAnyUpstream(t *testing.T) {
 		"another style":       {"test/other", `,"logprobs":true`, app.Invalid, "unsupported_parameter", "logprobs", "cannot be used"},
 		"no such style":       {"test/silent", "", app.NotFound, "model_not_found", "model", "not served on this route"},
 		"contract":            {"test/two", `,"temperature":7`, app.Invalid, "invalid_request_error", "temperature", ""},
-		"too many tokens":     {"test/two", `,"max_tokens":5000`, app.Invalid, "invalid_request_error", "max_tokens", ""},
+		"too many tokens":     {"test/two", `,"max_tokens":5000000000`, app.Invalid, "invalid_request_error", "max_tokens", ""},
 		"duplicate key":       {"test/two", `,"messages":[]`, app.Invalid, "", "", ""},
 		"stream as a string":  {"test/two", `,"stream":"true"`, app.Invalid, "invalid_request_error", "stream", ""},
 		"invalid JSON":        {"test/two", `,`, app.Invalid, "invalid_json", "", "at byte"},

@@ -21,12 +21,12 @@ func (r *run) open(ctx context.Context) error {
 	if !ok || !fault.TooLong {
 		return r.fallBack(ctx, err)
 	}
-	longer := r.longer()
+	longer, hints := r.longer()
 	if longer == nil {
 		return err
 	}
 	r.sparing = false
-	if err := r.moveTo(ctx, longer); err != nil {
+	if err := r.moveTo(ctx, longer, hints); err != nil {
 		return provider.NewRefusal(app.AsError(err))
 	}
 	return (&walk{run: r, chart: (*run).chart}).open(ctx)
@@ -34,33 +34,36 @@ func (r *run) open(ctx context.Context) error {
 
 // longer is the model that takes what is too long for this one, if the call would be admitted there. It is nil for a
 // call that has moved already.
-func (r *run) longer() *catalog.Model {
+func (r *run) longer() (*catalog.Model, []catalog.Hint) {
 	id := r.model.LongerContext
 	if id == "" || r.model.ID != r.head.Model {
-		return nil
+		return nil, nil
 	}
 	return r.admits(id)
 }
 
-// admits is the model of that id, if the call would be admitted there; else nil.
-func (r *run) admits(id string) *catalog.Model {
+// admits is the model of that id, if the call would be admitted there, and the hints that it does not take; else nil.
+func (r *run) admits(id string) (*catalog.Model, []catalog.Hint) {
 	head := r.head
 	head.Model = id
-	m, err := r.gateway.choose(&r.call, &head, r.started)
+	m, hints, err := r.gateway.choose(&r.call, &head, r.started)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	return m
+	return m, hints
 }
 
 // moveTo makes the call one to another model. Its place within the limits and its hold are changed for those it needs
 // there; when they cannot be had then the call ends with that, since it might be served in a moment.
-func (r *run) moveTo(ctx context.Context, m *catalog.Model) error {
+func (r *run) moveTo(ctx context.Context, m *catalog.Model, hints []catalog.Hint) error {
 	for name := range r.header() { // which speaks of the other model
 		r.out.tell(name, "")
 	}
 	r.model, r.ask.Model = m, m.ID
 	r.reserve, r.lowered, r.paid, r.slice = reserve{}, false, 0, 0
+	if err := r.leaveHintsOut(hints); err != nil {
+		return err
+	}
 	if err := r.price(m.RateCard); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 const (
 	// What a token takes of a text at least, for the upper bound of the input, and at most, for estimates of the output.
 	bytesPerTokenLeast = 2
+	bytesPerTokenMost  = 8 // of any text, for the lower bound of the input
 	bytesPerToken      = 5
 	// Frames with fewer bytes than this on average bring one token each, as most upstreams do. Frames with fewer than
 	// one and a half bring less: their upstream sends single characters.
@@ -161,6 +162,10 @@ func (r *run) inputEstimate() int64 {
 	return min(r.head.TextTokens+r.head.MediaTokens+r.head.Images*imageTokens+1, r.reserve.input)
 }
 
+// inputLeast is the fewest tokens that the input can have, media aside. A model is only passed over for its length where even
+// these are too many: else its provider decides.
+func (r *run) inputLeast() int64 { return r.head.TextBytes / bytesPerTokenMost }
+
 // inputBelieved is the most input that a provider's count is believed for: what was sent can come to no more, and the model
 // has no room for more.
 func (r *run) inputBelieved() int64 {
@@ -264,7 +269,7 @@ func (r *run) delivered() llm.Usage {
 	if r.tally.Reported {
 		return u
 	}
-	if said := r.tally.Usage; said.InputTotal() == 0 || said.Doubts != 0 || !r.inputPlausible(said) {
+	if r.tally.Usage.InputTotal() == 0 { // believed has replaced one that cannot be true
 		u.Input, u.CacheRead, u.CacheWrite = r.inputEstimate(), 0, 0
 	}
 	u.Output, u.Reasoning = r.outputEstimate(), 0

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -55,4 +56,44 @@ func TestEveryWayChargesABrokenStreamWithTheInputThatWasCounted(t *testing.T) {
 		}
 		b.settled(r.Cost)
 	})
+}
+
+// inputFirst are streams of upstreams that count their input when they begin, and say nothing of the output before its end.
+var inputFirst = map[llm.Style][]string{
+	llm.Messages: {
+		"event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"type\":\"message\",\"role\":\"assistant\",\"content\":[]," +
+			"\"model\":\"x\",\"usage\":{\"input_tokens\":77,\"cache_read_input_tokens\":11}}}\n\n",
+		"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
+		"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"one two \"}}\n\n",
+		"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"three \"}}\n\n",
+	},
+	llm.Native: {
+		"data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"one two \"}]},\"index\":0}]," +
+			"\"usageMetadata\":{\"promptTokenCount\":88,\"cachedContentTokenCount\":11}}\n\n",
+		"data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"three \"}]},\"index\":0}]}\n\n",
+	},
+}
+
+func TestAnInputThatWasCountedWithoutAnyOutputIsCharged(t *testing.T) {
+	t.Parallel()
+	all := setup(t, startMoney)
+	for upstream, frames := range inputFirst {
+		for _, client := range llm.Styles() {
+			b := all.fresh(t)
+			b.answerWith(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				for _, frame := range frames {
+					_, _ = w.Write([]byte(frame))
+				}
+				_ = http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
+			}))
+			r, _, err := b.generate(b.styledCall(client, on(upstream), asked{prompt: "count to 3", stream: true}))
+			must(t, err)
+			if r.Usage[0] != 77 || r.Usage[1] != 11 || !r.Estimated || r.Usage[3] == 0 {
+				t.Errorf("%s on %s: report %+v", client, upstream, r)
+			}
+			b.settled(r.Cost)
+		}
+	}
 }

@@ -35,16 +35,49 @@ func (r *run) prepare() (err error) {
 
 // leaveExtrasOut takes out of the request what a provider would do beside answering it and for which no card has a price.
 func (r *run) leaveExtrasOut() (err error) {
-	if r.without = r.head.Extras(); len(r.without) == 0 {
+	extras := r.head.Extras()
+	if len(extras) == 0 {
 		return nil
 	}
 	if err = r.spareCopy(); err != nil {
 		return err
 	}
-	r.call.Body = r.head.WithoutExtras()
-	if r.head, err = r.style.Peek(r.call.Body); err != nil {
+	r.without = append(r.without, extras...)
+	return r.replaceBody(r.head.WithoutExtras())
+}
+
+// leaveHintsOut takes out of the request the hints that the model does not take, or puts the nearest value that it takes in
+// their place. A bound on the output stays as it came: the one that goes upstream is lowered with what depends on it.
+func (r *run) leaveHintsOut(hints []catalog.Hint) error {
+	if len(hints) == 0 {
+		return nil
+	}
+	var changes []dialect.Change
+	r.without = slices.Clone(r.without)
+	for i := range hints {
+		h := &hints[i]
+		r.without = slices.DeleteFunc(r.without, func(name string) bool { return strings.HasPrefix(name, h.Field+"=") })
+		r.without = append(r.without, h.Listed())
+		if !h.Bound {
+			changes = append(changes, dialect.Change{At: h.At, With: h.Instead})
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	if err := r.spareCopy(); err != nil {
+		return err
+	}
+	return r.replaceBody(dialect.Amend(r.call.Body, changes))
+}
+
+// replaceBody makes a changed request the one of the call.
+func (r *run) replaceBody(body []byte) error {
+	head, err := r.style.Peek(body)
+	if err != nil {
 		return app.Errorf(app.Internal, "internal_error", "The request could not be prepared.").Because(err)
 	}
+	r.call.Body, r.head, r.original = body, head, nil
 	return nil
 }
 

@@ -35,7 +35,7 @@ func exampleKeys() []views.Key {
 			LastFrom: "2001:db8:51::c0de:7",
 			Scopes:   []string{"inference:text", "models:read"}, Models: []string{Model, "aurora-large"},
 			Addresses: []string{"203.0.113.0/24", "2001:db8:51::/48"},
-			Requests:  600, Tokens: 1_500_000, Concurrency: 20, ExpiresAt: in(200 * oneDay),
+			Requests:  600, Tokens: 1_500_000, Concurrency: 20, Strict: true, ExpiresAt: in(200 * oneDay),
 			Budget: &views.KeyBudget{Limit: 100 * app.Dollar, Spent: 91_400_000_000, Left: 8_600_000_000, Period: "week", ResetsAt: &resets},
 		},
 		{
@@ -129,7 +129,7 @@ func keyForms() []Story {
 	asked := func(f *views.KeyForm) {
 		f.Name, f.Env, f.Scopes, f.Models = "Support assistant", "production", []string{"inference:text"}, []string{Model, "gone-model"}
 		f.Requests, f.Tokens, f.Concurrency, f.Addresses = "600", "1500000", "20", "203.0.113.0/24\n2001:db8:51::/48"
-		f.Expiry, f.ExpiryDay, f.LogContent, f.Budget.Limit = views.ExpiryOn, "2027-03-31", true, "100"
+		f.Expiry, f.ExpiryDay, f.LogContent, f.Strict, f.Budget.Limit = views.ExpiryOn, "2027-03-31", true, true, "100"
 	}
 	return []Story{
 		story("key-new", "Create a key", 200, func(*views.KeyForm) {}),

@@ -1,0 +1,41 @@
+package dialect
+
+// Change is what becomes of the value of a member of a document: another JSON value, or, where With is empty, the member goes.
+type Change struct {
+	At   int // where the value begins
+	With string
+}
+
+// Amend is a copy of a document with changes to members of its objects, which are in the order of the document. Every other
+// byte stays as it came.
+func Amend(doc []byte, changes []Change) []byte {
+	w := extraWalk{doc: doc}
+	w.amend(0, changes)
+	return w.without()
+}
+
+// amend notes the changes inside of the object that begins at a byte.
+func (w *extraWalk) amend(from int, changes []Change) {
+	var g gap
+	o := openObject(w.doc, from)
+	for (len(changes) > 0 || g.from > 0) && o.next() {
+		inside := 0
+		for inside < len(changes) && changes[inside].At < o.value.to {
+			inside++
+		}
+		switch here := changes[:inside]; {
+		case inside == 0:
+			w.keep(&g, o.member)
+		case here[0].At != o.value.from:
+			w.keep(&g, o.member)
+			w.amend(o.value.from, here)
+		case here[0].With == "":
+			w.drop(&g, o.member)
+		default:
+			w.keep(&g, o.member)
+			w.cut(o.value, here[0].With)
+		}
+		changes = changes[inside:]
+	}
+	w.end(&g)
+}
