@@ -313,8 +313,8 @@ var intrusions = map[string]intrusion{
 	"POST /console/billing/limit":                                {body: "limit=900&period=month"},
 	"POST /console/billing/promo":                                {body: "code=bad"},
 	"POST /console/views":                                        {body: "page=usage&name=stolen&query=by=key"},
-	"POST /console/views/rename":                                 {body: "page=usage&view=mine&name=stolen"},
-	"POST /console/views/delete":                                 {body: "page=usage&view=mine"},
+	"POST /console/views/rename":                                 {body: "page=usage&view={view}&name=stolen"},
+	"POST /console/views/delete":                                 {body: "page=usage&view={view}"},
 	"POST /console/billing/portal":                               {},
 	"GET /console/billing/topups/:id":                            {},
 	"GET /console/billing/topups/:id/progress":                   {},
@@ -369,10 +369,14 @@ func newTenants(t *testing.T, g *gateway) *tenants {
 		keys: map[string]string{}, narrow: map[string]string{}, members: map[string]*person{},
 	}
 	m.signedIn, m.foreign = owner.signedIn(t), m.stranger.signedIn(t)
+	m.stranger.setLimits(t, 1000)
 	m.things = map[string]string{"model": cheapModel, "account": owner.accountID}
 	m.makeThings(t)
 	m.makePrompt(t)
 	m.things["share"] = m.newestShare(t)
+	m.makeUpstreamIDs(t)
+	m.makeView(t)
+	m.revokeShare(t)
 	m.makeKeys(t)
 	for role := range lackingRoles {
 		m.members[role] = m.member(t, role)
@@ -423,6 +427,21 @@ func (m *tenants) newestShare(t *testing.T) (id string) {
 	return id
 }
 
+// revokeShare makes a second link to the prompt and takes it back.
+func (m *tenants) revokeShare(t *testing.T) {
+	t.Helper()
+	path := "/console/prompts/" + m.things["prompt"]
+	a := m.signedIn.visit(t, path+"/share", url.Values{"version": {"1"}, "end": {"7"}})
+	link := sharedLink.FindStringSubmatch(a.body)
+	if link == nil {
+		t.Fatalf("no second link: %d %s", a.status, a.body)
+	}
+	m.things["revoked"] = link[1]
+	if a := m.signedIn.visit(t, path+"/shares/"+m.newestShare(t)+"/revoke", url.Values{}); a.status != http.StatusSeeOther {
+		t.Fatalf("the link is not taken back: %d %s", a.status, a.body)
+	}
+}
+
 // makeKeys makes keys that are worth nothing, and for each right one that lacks it. The database tells the gateway of each
 // change, which a key that has changed shows by being refused.
 func (m *tenants) makeKeys(t *testing.T) {
@@ -433,6 +452,10 @@ func (m *tenants) makeKeys(t *testing.T) {
 		db.MustExec(`update api_keys set `+set+` where account_id = $1 and name = $2`, append([]any{m.owner.accountID, name}, args...)...)
 		return secret
 	}
+	m.ownerManages = change("manages", "scopes = string_to_array($3, ',')", "management")
+	m.strangerManages = m.foreign.makeKey(t, "manages")
+	db.MustExec(`update api_keys set scopes = string_to_array($2, ',') where account_id = $1 and name = 'manages'`, m.stranger.accountID,
+		"management")
 	m.keys["expired"] = change("expired", "expires_at = now() - interval '1 hour'")
 	m.keys["disabled"] = change("disabled", "disabled_at = now()")
 	m.keys["deleted"] = change("deleted", "deleted_at = now()")
