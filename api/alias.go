@@ -34,7 +34,8 @@ func (a *API) alias(next echo.HandlerFunc) echo.HandlerFunc {
 		if a.paths[u.Path] {
 			return next(c)
 		}
-		for spelling, operation := range a.catalog.Snapshot().Aliases().Paths {
+		for _, other := range a.catalog.Snapshot().PathAliases() {
+			spelling, operation := other.Path, other.Operation
 			path, known := a.operations[strings.TrimSuffix(operation, streamSuffix)]
 			if !known {
 				continue
@@ -71,13 +72,14 @@ func match(spelling, path string) (aliased, bool) {
 		return aliased{}, false
 	}
 	id, ok := strings.CutSuffix(rest, after)
-	if !ok || id == "" {
+	if !ok {
 		return aliased{}, false
 	}
 	if plain, err := url.PathUnescape(id); err == nil {
 		id = plain
 	}
-	return aliased{model: strings.TrimPrefix(id, modelsPrefix)}, true
+	id = strings.TrimPrefix(id, modelsPrefix)
+	return aliased{model: id}, id != ""
 }
 
 // named puts what the path of an alias says into the body, where every room looks for it.

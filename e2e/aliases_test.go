@@ -37,19 +37,20 @@ func TestAPIAliasesOfTheNativeStyle(t *testing.T) {
 	p := protocols["native"]
 	colon := once("test/with:variant")
 	k.addModels(t, model{id: colon, upstream: "sim-colon", speaks: "native", more: everything})
-	for _, version := range []string{"v1beta", "v1"} {
+	for _, folder := range []string{"/v1beta/models/", "/v1/models/", "/v1beta/"} {
 		for _, id := range []string{"boreal/fjord-flash", cheapModel, colon, k.speaks["messages"], k.speaks["responses"]} {
 			for _, spelled := range spellings(id) {
-				t.Run(version+" "+url.PathEscape(spelled), func(t *testing.T) {
-					a := k.call(t, http.MethodPost, nativeAt(version, spelled, "generateContent"), p.unnamed("echo: by the path"))
+				t.Run(url.PathEscape(folder+spelled), func(t *testing.T) {
+					at := folder + spelled
+					a := k.call(t, http.MethodPost, at+":generateContent", p.unnamed("echo: by the path"))
 					if s := p.whole(t, object(t, a.body)); a.status != http.StatusOK || s.model != id || s.text != "by the path" || s.cost == "" {
 						t.Errorf("%d %s", a.status, a.body)
 					}
-					count := k.call(t, http.MethodPost, nativeAt(version, spelled, "countTokens"), p.unnamed("echo: by the path"))
+					count := k.call(t, http.MethodPost, at+":countTokens", p.unnamed("echo: by the path"))
 					if count.status != http.StatusOK || tokensAt(t, object(t, count.body), "totalTokens") < 4 {
 						t.Errorf("%d %s", count.status, count.body)
 					}
-					streamed := k.call(t, http.MethodPost, nativeAt(version, spelled, "streamGenerateContent")+"?alt=sse", p.unnamed("count to 5"))
+					streamed := k.call(t, http.MethodPost, at+":streamGenerateContent?alt=sse", p.unnamed("count to 5"))
 					all := p.frames(t, streamed.body)
 					if p.last(t, all); streamed.status != http.StatusOK || p.textOf(t, all) != "1 2 3 4 5" || !strings.HasPrefix(streamed.header.Get("Content-Type"), "text/event-stream") {
 						t.Errorf("%d %v %s", streamed.status, streamed.header, streamed.body)
@@ -83,8 +84,8 @@ func TestAPIAliasesStreamAsOneArray(t *testing.T) {
 	k.speaking(t)
 	p := protocols["native"]
 	for upstream, id := range k.speaks {
-		for _, version := range []string{"v1beta", "v1"} {
-			path := nativeAt(version, id, "streamGenerateContent")
+		for _, folder := range []string{"/v1beta/models/", "/v1/models/", "/v1beta/"} {
+			path := folder + id + ":streamGenerateContent"
 			for _, query := range []string{"", "?alt=json", "?$alt=json&prettyPrint=false", "?key=" + k.APIKey} {
 				all := elements(t, k.call(t, http.MethodPost, path+query, p.unnamed("count to 30")))
 				if p.last(t, all); len(all) < 2 || len(strings.Fields(p.textOf(t, all))) != 30 || nativeSaid(t, object(t, all[len(all)-1].data)).cost == "" {
@@ -103,7 +104,7 @@ func TestAPIAliasesStreamAsOneArray(t *testing.T) {
 			}
 			p.fails(t, k.call(t, http.MethodPost, path, p.unnamed("simulate: status=422\nx")), "refused", "", "")
 			p.fails(t, k.call(t, http.MethodPost, path, p.unnamed("x", `"safetySettings":7`)), "invalid", "", "safetySettings")
-			p.fails(t, k.call(t, http.MethodPost, nativeAt(version, "nobody/nothing", "streamGenerateContent"), p.unnamed("x")), "not found", "model_not_found", "model")
+			p.fails(t, k.call(t, http.MethodPost, folder+"nobody/nothing:streamGenerateContent", p.unnamed("x")), "not found", "model_not_found", "model")
 		}
 	}
 }
@@ -121,7 +122,10 @@ func TestAPIAliasesNameTheModelOnce(t *testing.T) {
 		}
 	}
 	p.fails(t, c.call(t, http.MethodPost, nativeAt("v1beta", "tessera/mosaic", "generateContent"), p.unnamed("x")), "not found", "model_not_found", "model")
-	for _, path := range []string{nativeAt("v1beta", "boreal/fjord-flash", "embedContent"), "/v1beta/models/boreal/fjord-flash", "/v1beta/models/:generateContent", "/v1beta/nothing"} {
+	for _, path := range []string{
+		nativeAt("v1beta", "boreal/fjord-flash", "embedContent"), "/v1beta/models/boreal/fjord-flash", "/v1beta/models/:generateContent", "/v1beta/:generateContent", "/v1beta/nothing",
+		"/v1beta/boreal/fjord-flash", "/v1beta/boreal/fjord-flash:embedContent",
+	} {
 		p.fails(t, c.call(t, http.MethodPost, path, p.unnamed("x")), "not found", "not_found", "")
 	}
 	p.fails(t, c.call(t, http.MethodGet, path, ""), "method", "method_not_allowed", "")
@@ -160,7 +164,7 @@ func TestAPIAliasesOfKeys(t *testing.T) {
 		paths := []string{p.path}
 		switch p.style {
 		case "native":
-			paths = append(paths, nativeAt("v1beta", p.model, "generateContent"), nativeAt("v1", p.model, "generateContent"))
+			paths = append(paths, nativeAt("v1beta", p.model, "generateContent"), nativeAt("v1", p.model, "generateContent"), "/v1beta/"+p.model+":generateContent")
 		case "messages":
 			paths = append(paths, "/anthropic/v1/messages")
 		}

@@ -11,7 +11,7 @@ import (
 type Onboarding struct {
 	KeyError string // why no key was made
 	HasKey   bool   // the account has a usable key
-	KeyHint  string // the masked form of the newest key
+	KeyHint  string // the masked form of the newest key, of one with true statuses where there is any
 	Fresh    *FreshKey
 	MayCall  bool // the reader may call models from the console
 

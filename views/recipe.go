@@ -84,7 +84,7 @@ type RecipeDetail struct {
 	Shell
 	Recipe   Recipe
 	Model    string // that the snippets name; empty where none answers
-	KeyHint  string // of the newest key, empty for none
+	KeyHint  string // of the newest key, of one with true statuses where there is any; empty for none
 	Fresh    *FreshKey
 	KeyError string
 	MayKey   bool // the reader may make keys

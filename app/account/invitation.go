@@ -64,8 +64,8 @@ func invitationNotFound() error {
 // Invitations lists the account's open invitations. After is the id of the one before the page.
 func (s *Service) Invitations(ctx context.Context, p app.Principal, after string, limit int) (Invitations, error) {
 	limit = pageOf(limit)
-	if !sane(after) {
-		return Invitations{}, nil
+	if after != "" && !app.IsID("inv", after) {
+		return Invitations{}, invalid("after", "after must be the id of an invitation, such as the last_id of the page before.")
 	}
 	rows, err := invitationsOf(ctx, s.db, p.AccountID, after, limit+1)
 	if err != nil {

@@ -114,7 +114,12 @@ func (s *Service) AskEmail(ctx context.Context, p app.Principal, password, email
 	if err := s.throttle.admit(ctx, changedEmail.of(p.UserID), changedEmail.of("to", address)); err != nil {
 		return "", storeError("count links", err)
 	}
-	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error { return s.sendEmailLink(ctx, tx, who, address) })
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		if err := s.LockActor(ctx, tx, p); err != nil {
+			return err
+		}
+		return s.sendEmailLink(ctx, tx, who, address)
+	})
 	return address, storeError("send link", err)
 }
 

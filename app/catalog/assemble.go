@@ -16,7 +16,7 @@ import (
 // The words by which a fragment speaks to the assembler. They start with x-, which JSON Schema and OpenAPI leave to
 // us, and those that still matter to a reader stay in the assembled document.
 const (
-	wordParameter   = "x-parameter"   // the property or branch exists when the model supports this parameter
+	wordParameter   = "x-parameter"   // the property or branch exists when the model supports one of these parameters
 	wordInput       = "x-input"       // the property or branch exists when the model reads one of these modalities
 	wordMedia       = "x-media"       // the text is a media type of a modality that the model reads
 	wordNames       = "x-names"       // snake: every member may also be spelled in snake case
@@ -28,6 +28,8 @@ const (
 	wordAssets      = "x-assets"      // the property exists when the model takes material assets, and has at most as many items
 	wordElse        = "x-else"        // what an unsupported property may still be; null when absent
 	wordUnsupported = "x-unsupported" // left in the document in place of x-parameter
+	wordHint        = "x-hint"        // a request makes sense without the property, so drop or clamp what the model does not take
+	wordStyle       = "x-style"       // beside a hint until the document is compiled: what the style takes there
 	wordState       = "state"         // in place of a parameter: the style has it, but this service keeps no state
 )
 
@@ -65,8 +67,10 @@ func (f fragments) parameters(styles []llm.Style) []string {
 }
 
 func (t *tree) collect(word string, into []string) []string {
-	if v := t.word(word); v != "" && !slices.Contains(into, v) {
-		into = append(into, v)
+	for _, v := range strings.Fields(t.word(word)) {
+		if !slices.Contains(into, v) {
+			into = append(into, v)
+		}
 	}
 	for _, item := range t.items {
 		into = item.collect(word, into)
@@ -127,9 +131,9 @@ func (t terms) fit(s *tree) error {
 		s.drop(wordMedia)
 		s.set("pattern", textTree(t.mediaPattern()))
 	}
-	if p := s.word(wordParameter); p != "" {
-		if err := t.narrow(p, s); err != nil {
-			return fmt.Errorf("ranges.%s: %w", p, err)
+	if p := strings.Fields(s.word(wordParameter)); len(p) > 0 {
+		if err := t.narrow(p[0], s); err != nil {
+			return fmt.Errorf("ranges.%s: %w", p[0], err)
 		}
 	}
 	s.drop(wordElse)
@@ -153,12 +157,19 @@ func (t terms) fit(s *tree) error {
 
 func (t terms) fitMembers(members *tree) error {
 	for i, member := range members.items {
+		base := member.clone()
 		if !t.supports(member) {
 			members.items[i] = unsupported(member)
+			members.items[i].soften(base)
 			continue
 		}
 		if err := t.fit(member); err != nil {
 			return err
+		}
+		if base.word(wordHint) == hintClamp {
+			member.soften(base)
+		} else {
+			member.drop(wordHint)
 		}
 	}
 	return nil
@@ -175,14 +186,16 @@ func (t terms) fitBranches(branches *tree) error {
 }
 
 func (t terms) supports(s *tree) bool {
-	if p := s.word(wordParameter); p != "" && !slices.Contains(t.parameters, p) {
+	oneOf := func(names, known []string) bool {
+		return len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return slices.Contains(known, name) })
+	}
+	if !oneOf(strings.Fields(s.word(wordParameter)), t.parameters) {
 		return false
 	}
 	if s.word(wordAssets) != "" && t.assets == 0 {
 		return false
 	}
-	in := strings.Fields(s.word(wordInput))
-	return len(in) == 0 || slices.ContainsFunc(in, func(modality string) bool { return slices.Contains(t.inputs, modality) })
+	return oneOf(strings.Fields(s.word(wordInput)), t.inputs)
 }
 
 // mediaPattern matches the media types of what the model reads besides text.
@@ -206,7 +219,8 @@ func unsupported(member *tree) *tree {
 		rest.set("type", textTree("null"))
 	}
 	rest = rest.clone()
-	rest.set(wordUnsupported, textTree(cmp.Or(member.word(wordParameter), member.word(wordInput), member.word(wordAssets))))
+	parameter, _, _ := strings.Cut(member.word(wordParameter), " ")
+	rest.set(wordUnsupported, textTree(cmp.Or(parameter, member.word(wordInput), member.word(wordAssets))))
 	rest.set("description", textTree("Not supported by this model."))
 	return rest
 }

@@ -35,6 +35,8 @@ type checker struct {
 	dec      jsontext.Decoder
 	scratch  []byte // a text with its escapes resolved
 	state    byte   // the state of the value read last, for conditions
+	lenient  bool   // hints that the model does not take are no faults
+	hints    []Hint // that were found
 }
 
 func (c *checker) run(contract *Contract, body []byte) *app.Error {
@@ -55,7 +57,7 @@ func (c *checker) run(contract *Contract, body []byte) *app.Error {
 
 // forget lets go of the body before the checker rests in the pool.
 func (c *checker) forget() {
-	c.contract, c.body, c.buf = nil, nil, bytes.Buffer{}
+	c.contract, c.body, c.buf, c.lenient, c.hints = nil, nil, bytes.Buffer{}, false, nil
 	c.dec.Reset(&c.buf)
 	if cap(c.scratch) > scratchBytesMax {
 		c.scratch = nil
@@ -64,6 +66,9 @@ func (c *checker) forget() {
 
 // value checks the next value. Whatever is wrong with it, it is read first, because the decoder tells where it is.
 func (c *checker) value(n *node) *app.Error {
+	if n.hint != nil {
+		return c.hint(n.hint)
+	}
 	kind := c.dec.PeekKind()
 	if n.free {
 		return c.skip(kind)

@@ -61,6 +61,9 @@ func (c *compiler) node(s *tree) (*node, error) {
 	if s.kind == jsontext.KindTrue {
 		return &node{free: true}, nil
 	}
+	if base := s.get(wordStyle); base != nil {
+		return c.hintNode(s, base)
+	}
 	if s.get("$ref") != nil {
 		return c.refer(s)
 	}

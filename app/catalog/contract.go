@@ -30,15 +30,34 @@ func (c *Contract) Hash() string { return c.hash }
 // Check reads the whole body once and returns nil or the first fault as an *app.Error of kind Invalid: with code
 // invalid_json when it is no JSON, else with code invalid_request_error and the path of the field at fault.
 func (c *Contract) Check(body []byte) error {
-	k, _ := c.pool.Get().(*checker)
-	defer func() {
-		k.forget()
-		c.pool.Put(k)
-	}()
+	k := c.checker()
+	defer c.rest(k)
 	if e := k.run(c, body); e != nil {
 		return e
 	}
 	return nil
+}
+
+// Admit checks a body as Check does, but for hints: those that the style takes and the model does not are no faults, and
+// are returned in the order of the body.
+func (c *Contract) Admit(body []byte) ([]Hint, error) {
+	k := c.checker()
+	defer c.rest(k)
+	k.lenient = true
+	if e := k.run(c, body); e != nil {
+		return nil, e
+	}
+	return k.hints, nil
+}
+
+func (c *Contract) checker() *checker {
+	k, _ := c.pool.Get().(*checker)
+	return k
+}
+
+func (c *Contract) rest(k *checker) {
+	k.forget()
+	c.pool.Put(k)
 }
 
 // contractBuilder makes the contracts of snapshots.
@@ -82,6 +101,8 @@ func (b *contractBuilder) finish(doc *tree, t terms) (*Contract, error) {
 	if err != nil {
 		return nil, err
 	}
+	doc.dropStyles()
+	prune(doc)
 	schema := doc.append(nil)
 	sum := sha256.Sum256(schema)
 	return &Contract{

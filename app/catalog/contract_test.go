@@ -265,14 +265,16 @@ func TestUnsupportedParametersAreRefusedInEveryStyle(t *testing.T) {
 			user(`,"thinking":{"type":"enabled","budget_tokens":2000}`): "thinking.type", user(`,"output_config":{"effort":"low"}`): "output_config.effort",
 			user(`,"tool_choice":"any"`): "tool_choice",
 			message(`{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://a"}}]}`): "messages[0].content[0].type",
-			user(`,"tools":[],"temperature":1,"top_p":1.0,"stop_sequences":[],"thinking":{"type":"disabled"},"output_config":{},"top_k":5,` +
+			user(`,"tools":[],"temperature":1,"top_p":1.0,"stop_sequences":[],"thinking":{"type":"disabled"},"output_config":{},` +
 				`"tool_choice":{"type":"auto"}`): "",
+			user(`,"top_k":5`): "top_k",
 			user(`,"tool_choice":"none","thinking":{"type":"adaptive"}`): "",
 		},
 		llm.Responses: {
 			ask(`,"tools":[{"type":"web_search"}]`): "tools", ask(`,"reasoning":{"effort":"low"}`): "reasoning.effort", ask(`,"text":{"verbosity":"low"}`): "text.verbosity",
 			ask(`,"text":{"format":{"type":"json_object"}}`): "text.format.type", ask(`,"top_logprobs":1`): "top_logprobs",
-			ask(`,"tools":[],"parallel_tool_calls":false,"tool_choice":"auto","reasoning":{"effort":null,"summary":"auto"},"text":{"format":{"type":"text"},` +
+			ask(`,"reasoning":{"summary":"auto"}`): "reasoning.summary",
+			ask(`,"tools":[],"parallel_tool_calls":false,"tool_choice":"auto","reasoning":{"effort":null},"text":{"format":{"type":"text"},` +
 				`"verbosity":"medium"},"temperature":1,"include":[],"store":true`): "",
 		},
 		llm.Native: {
@@ -281,7 +283,8 @@ func TestUnsupportedParametersAreRefusedInEveryStyle(t *testing.T) {
 			config(`"responseMimeType":"application/json"`): "generationConfig.responseMimeType", config(`"responseModalities":["AUDIO"]`): "generationConfig.responseModalities[0]",
 			nativeUser(`,"toolConfig":{"functionCallingConfig":{"mode":"ANY"}}`):                         "toolConfig.functionCallingConfig.mode",
 			`{"model":"a","contents":[{"parts":[{"inline_data":{"mime_type":"image/png","data":""}}]}]}`: "contents[0].parts[0].inline_data",
-			config(`"temperature":1,"topK":40,"candidateCount":1,"thinkingConfig":{"includeThoughts":false,"thinking_budget":0},"responseMimeType":"text/plain",` +
+			config(`"topK":40`): "generationConfig.topK",
+			config(`"temperature":1,"candidateCount":1,"thinkingConfig":{"includeThoughts":false,"thinking_budget":0},"responseMimeType":"text/plain",` +
 				`"stop_sequences":[],"response_modalities":["TEXT"]`): "",
 			nativeUser(`,"tools":[],"tool_config":{"function_calling_config":{"mode":"AUTO"}}`): "",
 		},

@@ -24,7 +24,8 @@ func TestTheDefaultCatalogIsRight(t *testing.T) {
 		}
 	}
 	for _, alias := range []string{"/v1/openai/videos", "/anthropic/v1/messages", "/v1beta/models/{model}:generateContent",
-		"/v1beta/models/{model}:streamGenerateContent", "/v1beta/models/{model}:countTokens"} {
+		"/v1beta/models/{model}:streamGenerateContent", "/v1beta/models/{model}:countTokens",
+		"/v1beta/{model}:generateContent", "/v1beta/{model}:streamGenerateContent", "/v1beta/{model}:countTokens"} {
 		if f.Aliases.Paths[alias] == "" {
 			t.Errorf("no path alias %s", alias)
 		}

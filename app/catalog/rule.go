@@ -44,6 +44,7 @@ type node struct {
 	shaped      bool // on has all its rules, even if these are still in the making
 	on          [shapeCount]*rule
 	unsupported string // the parameter this model does not support
+	hint        *hint  // in place of all of these
 }
 
 // rule is what is asked of a value of one shape. Limits that are not set are nil or -1.

@@ -28,7 +28,7 @@ type Snapshot struct {
 	models    []*Model
 	byID      map[string]*Model
 	providers []*Provider
-	aliases   Aliases
+	aliases   []PathAlias
 	spellings map[string][]string
 	keys      []string
 	list      []byte
@@ -110,8 +110,21 @@ func (s *Snapshot) Spellings(header string) []string {
 	return []string{http.CanonicalHeaderKey(header)}
 }
 
-// Aliases are the other spellings the API answers under. The caller must not change them.
-func (s *Snapshot) Aliases() Aliases { return s.aliases }
+// PathAlias is another path of an operation, in which {model} stands for an id of any number of segments.
+type PathAlias struct{ Path, Operation string }
+
+// PathAliases are the other paths that the API answers under, the longest first: the first that matches is the most exact.
+// The caller must not change them.
+func (s *Snapshot) PathAliases() []PathAlias { return s.aliases }
+
+func pathAliases(paths map[string]string) []PathAlias {
+	list := make([]PathAlias, 0, len(paths))
+	for _, path := range sortedKeys(paths) {
+		list = append(list, PathAlias{Path: path, Operation: paths[path]})
+	}
+	slices.SortStableFunc(list, func(a, b PathAlias) int { return len(b.Path) - len(a.Path) })
+	return list
+}
 
 // Model is what a client names, with all that a call to it needs. It is read-only.
 type Model struct {
@@ -254,8 +267,9 @@ type Lookup func(name string) (string, bool)
 
 // snapshotOf prepares everything a version of the catalog needs.
 func snapshotOf(s stored, contracts *contractBuilder, o Options) (*Snapshot, error) {
-	snap := &Snapshot{version: s.version, aliases: s.file.Aliases, byID: map[string]*Model{}, loadedAt: o.Now()}
-	about := &guides{o: o, aliases: snap.aliases, byStyle: contracts.guides}
+	aliases := s.file.Aliases
+	snap := &Snapshot{version: s.version, aliases: pathAliases(aliases.Paths), byID: map[string]*Model{}, loadedAt: o.Now()}
+	about := &guides{o: o, aliases: aliases, byStyle: contracts.guides}
 	providers := map[string]*Provider{}
 	for i := range s.file.Providers {
 		p := s.file.Providers[i].resolve(o.Secrets)
@@ -273,13 +287,13 @@ func snapshotOf(s stored, contracts *contractBuilder, o Options) (*Snapshot, err
 		snap.byID[m.ID] = m
 	}
 	snap.spellings = map[string][]string{}
-	for _, alias := range sortedKeys(snap.aliases.Headers) {
-		header := http.CanonicalHeaderKey(snap.aliases.Headers[alias])
+	for _, alias := range sortedKeys(aliases.Headers) {
+		header := http.CanonicalHeaderKey(aliases.Headers[alias])
 		if snap.spellings[header] == nil {
 			snap.spellings[header] = []string{header}
 		}
 		snap.spellings[header] = append(snap.spellings[header], http.CanonicalHeaderKey(alias))
-		if snap.aliases.Headers[alias] == "authorization" {
+		if aliases.Headers[alias] == "authorization" {
 			snap.keys = append(snap.keys, alias)
 		}
 	}

@@ -16,7 +16,7 @@ func spell(s *tree) {
 			for _, item := range child.items {
 				spell(item)
 			}
-		case "items", "additionalProperties":
+		case "items", "additionalProperties", wordStyle:
 			spell(child)
 		}
 	}

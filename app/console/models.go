@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -202,18 +203,30 @@ func sampleRequest(m *catalog.Model, style llm.Style) []byte {
 	return body
 }
 
-// keyHint is the masked form of the newest key that works, empty when there is none.
+// keyHint is the masked form of the key that examples are for, empty when there is none.
 func (c *Console) keyHint(p *page) (string, error) {
 	keys, err := c.listKeys(p)
 	if err != nil {
 		return "", err
 	}
+	k, _ := exampleKey(keys, c.o.Now())
+	return k.Masked, nil
+}
+
+// exampleKey is the newest key that works and answers with true statuses, as the SDKs of the examples expect; else the newest that works.
+func exampleKey(keys []views.Key, now time.Time) (newest views.Key, ok bool) {
 	for _, k := range keys {
-		if !k.Disabled && (k.ExpiresAt == nil || k.ExpiresAt.After(c.o.Now())) {
-			return k.Masked, nil
+		if k.Disabled || k.ExpiresAt != nil && !k.ExpiresAt.After(now) {
+			continue
+		}
+		if k.ErrorMode == views.ModeStandard {
+			return k, true
+		}
+		if !ok {
+			newest, ok = k, true
 		}
 	}
-	return "", nil
+	return newest, ok
 }
 
 // modelDocument serves what the API serves at /v1/model/api.md and openapi.json, to readers without a key.

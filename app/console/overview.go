@@ -103,11 +103,8 @@ func (c *Console) onboarding(p *page, keys []views.Key, s start) (*views.Onboard
 		o.Unfunded = true
 	}
 	c.fillSamples(o)
-	for _, k := range keys {
-		if !k.Disabled && (k.ExpiresAt == nil || k.ExpiresAt.After(c.o.Now())) {
-			o.HasKey, o.KeyHint = true, k.Masked
-			break
-		}
+	if k, ok := exampleKey(keys, c.o.Now()); ok {
+		o.HasKey, o.KeyHint = true, k.Masked
 	}
 	return o, nil
 }

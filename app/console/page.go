@@ -77,6 +77,7 @@ func notForRole(role account.Role) error {
 // principal is the reader as somebody who acts for their account.
 func (p *page) principal() app.Principal {
 	who := p.user.Principal()
+	who.SessionID = account.SessionID(p.session)
 	who.From = app.Origin{IP: p.RealIP(), Agent: p.Request().UserAgent(), RequestID: requestID(p)}
 	return who
 }

@@ -85,7 +85,7 @@ func (r *run) chartStyle(route *catalog.Route) error {
 	}
 	r.way = way
 	if len(way.Images()) > 0 {
-		return nil // it is written once they are here
+		return way.Check() // it is written once they are here
 	}
 	return way.Prepare()
 }

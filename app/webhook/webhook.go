@@ -61,7 +61,11 @@ type Options struct {
 	// Notify tells the people of an account about an endpoint, in the transaction that makes it true. An error means that
 	// the store failed, and undoes it; nil tells nobody.
 	Notify func(ctx context.Context, q postgres.Queryer, n Notice) error
-	Waits  Waits // zero values take the defaults of production
+
+	// LockActor refuses who makes an endpoint when their session or key has ended since the request began, and keeps it from
+	// ending before the transaction does; nil refuses no one.
+	LockActor func(ctx context.Context, q postgres.Queryer, p app.Principal) error
+	Waits     Waits // zero values take the defaults of production
 }
 
 // Notice is something that the people of an account should know about one of its endpoints.

@@ -29,7 +29,7 @@ type simulatorCommand struct {
 	Listen    string        `default:"127.0.0.1:9090" help:"Address; port 0 takes a free one." placeholder:"HOST:PORT"`
 	Pace      time.Duration `help:"Pause between two tokens of a stream."`
 	Render    time.Duration `default:"8s" help:"Time that a simulated video takes."`
-	Key       string        `env:"UMG_SIMULATOR_KEY" help:"API key that callers must send; default: any." placeholder:"KEY"`
+	Key       string        `env:"UMG_SIMULATOR_KEY" secret:"local" help:"API key that callers must send; default: any." placeholder:"KEY"`
 	ReadyFile string        `help:"File to write the address to once it listens." placeholder:"FILE"`
 }
 

@@ -49,10 +49,11 @@ type demoCommand struct {
 	OpsListen    string        `default:"127.0.0.1:0" help:"Address of /metrics and health." placeholder:"HOST:PORT"`
 	Data         string        `default:"${default_data}-demo" env:"UMG_DATA" help:"Data folder." placeholder:"DIR"`
 	PGBin        string        `env:"UMG_PG_BIN" help:"Folder of initdb and postgres." placeholder:"DIR"`
-	DatabaseURL  string        `help:"Postgres to use instead of a local one." placeholder:"URL"`
+	Profiles     bool          `env:"UMG_PROFILES" help:"Serve profiles of the process (pprof) at the ops address."`
+	DatabaseURL  string        `secret:"address" help:"Postgres to use instead of a local one." placeholder:"URL"`
 	SimulatorURL string        `help:"A simulator that runs already, instead of one inside." placeholder:"URL"`
 	Pace         time.Duration `default:"15ms" help:"Pause between two tokens of a simulated stream."`
-	ReadyFile    string        `help:"File to write the addresses, the login and the key to once all is ready." placeholder:"FILE"`
+	ReadyFile    string        `help:"File to write the addresses, the login and the keys to once all is ready." placeholder:"FILE"`
 	Render       time.Duration `default:"8s" help:"Time that a simulated video takes."`
 	Storage      string        `help:"Folder or s3://BUCKET?… of finished videos; else in the data folder." placeholder:"ADDRESS"`
 	VideoPoll    time.Duration `default:"1s" help:"Pause between two looks at a running video."`
@@ -68,7 +69,8 @@ type demoCommand struct {
 type ready struct {
 	BaseURL      string `json:"base_url,omitempty"`
 	ConsoleURL   string `json:"console_url,omitempty"`
-	APIKey       string `json:"api_key,omitempty"`
+	APIKey       string `json:"api_key,omitempty"`     // answers errors in the documented mode
+	SDKAPIKey    string `json:"sdk_api_key,omitempty"` // answers errors with true statuses, as SDKs and tools expect
 	Email        string `json:"email,omitempty"`
 	Password     string `json:"password,omitempty"`
 	SimulatorURL string `json:"simulator_url"`
@@ -80,11 +82,12 @@ type ready struct {
 	PaymentsSecret string `json:"payments_secret,omitempty"`
 }
 
-// seed is the demo's login and key, made at random once and kept in its data folder: there are no default credentials.
+// seed is the demo's login and keys, made at random once and kept in its data folder: there are no default credentials.
 type seed struct {
-	Email    string `json:"email"`
-	Password string `json:"password"`
-	APIKey   string `json:"api_key"`
+	Email     string `json:"email"`
+	Password  string `json:"password"`
+	APIKey    string `json:"api_key"`
+	SDKAPIKey string `json:"sdk_api_key"`
 }
 
 // Run serves the demo until a signal ends ctx.
@@ -139,7 +142,7 @@ func (c *demoCommand) logFile() string { return filepath.Join(c.Data, "gateway.l
 // serve builds the house, and lets the payment service run beside it as soon as it knows where the house is.
 func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *payService, beside func(string), log *slog.Logger) error {
 	cfg := Config{
-		Listen: c.Listen, OpsListen: c.OpsListen, storeFlags: storeFlags{DatabaseURL: c.DatabaseURL, Data: c.Data, PGBin: c.PGBin},
+		Listen: c.Listen, OpsListen: c.OpsListen, Profiles: c.Profiles, storeFlags: storeFlags{DatabaseURL: c.DatabaseURL, Data: c.Data, PGBin: c.PGBin},
 		TrialCredit: demoTrial, TrialDays: demoTrialDays, TrialDailyMax: demoTrialsMax * demoTrial,
 		signUpsMax: demoSignUpsMax, trialsMax: demoTrialsMax, DrainTimeout: demoDrainMax, KeepAlive: c.KeepAlive,
 		Storage: c.Storage, VideoRetention: demoRetention, EgressAllow: c.EgressAllow, outbox: true,
@@ -163,7 +166,7 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 		case "UMG_SIMULATOR_KEY":
 			return "simulated", true
 		}
-		return os.LookupEnv(name)
+		return credentials(log)(name)
 	}, log)
 	if err != nil {
 		return err
@@ -175,8 +178,8 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 	}
 	debug.FreeOSMemory() // hashing the seed's password took 64 MiB that nobody needs from here on
 	err = c.announce(ready{
-		BaseURL: h.cfg.BaseURL + "/v1", ConsoleURL: h.cfg.BaseURL, APIKey: who.APIKey, Email: who.Email, Password: who.Password,
-		SimulatorURL: simulatorURL, MetricsURL: "http://" + h.ops.Addr().String(), PID: os.Getpid(),
+		BaseURL: h.cfg.BaseURL + "/v1", ConsoleURL: h.cfg.BaseURL, APIKey: who.APIKey, SDKAPIKey: who.SDKAPIKey,
+		Email: who.Email, Password: who.Password, SimulatorURL: simulatorURL, MetricsURL: "http://" + h.ops.Addr().String(), PID: os.Getpid(),
 		PaymentsURL: pay.url(), PaymentsKey: pay.key, PaymentsSecret: pay.secret,
 	})
 	if err != nil {
@@ -185,7 +188,7 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 	return errors.Join(h.run(ctx), h.close())
 }
 
-// seed gives an empty database the default catalog, and makes the demo's user, credit and key once. Each step is kept
+// seed gives an empty database the default catalog, and makes the demo's user, credit and keys once. Each step is kept
 // before the next, so that a start that was interrupted is taken up where it ended.
 func (c *demoCommand) seed(ctx context.Context, h *house) (seed, error) {
 	if err := seedCatalog(ctx, h); err != nil {
@@ -196,7 +199,7 @@ func (c *demoCommand) seed(ctx context.Context, h *house) (seed, error) {
 	if err != nil {
 		return who, err
 	}
-	if _, err := h.keys.Find(ctx, who.APIKey, demoAddress); err == nil || app.KindOf(err) == app.Forbidden {
+	if isKey(ctx, h, who.APIKey) && isKey(ctx, h, who.SDKAPIKey) {
 		return who, nil
 	}
 	if err := who.save(path); err != nil {
@@ -213,10 +216,16 @@ func (c *demoCommand) seed(ctx context.Context, h *house) (seed, error) {
 	if err != nil {
 		return who, fmt.Errorf("seed the demo's user: %w", err)
 	}
-	if who.APIKey, err = equip(ctx, h, user); err != nil {
+	if err := who.equip(ctx, h, user); err != nil {
 		return who, err
 	}
 	return who, who.save(path)
+}
+
+// isKey reports whether the secret is one of a key that exists, even if that may not be used from here.
+func isKey(ctx context.Context, h *house, secret string) bool {
+	_, err := h.keys.Find(ctx, secret, demoAddress)
+	return err == nil || app.KindOf(err) == app.Forbidden
 }
 
 // readSeed returns what an earlier start left, or a login that nobody knows yet.
@@ -252,24 +261,36 @@ func (s *seed) signUp(ctx context.Context, h *house, path string) (account.User,
 	return h.accounts.SignUp(ctx, account.SignUp{Email: s.Email, Password: s.Password, IP: demoAddress})
 }
 
-// equip gives the user credit, room to try hard, and a key.
-func equip(ctx context.Context, h *house, user account.User) (secret string, err error) {
-	err = h.ledger.Grant(ctx, h.store.db, billing.Grant{
+// equip gives the user credit, room to try hard, and the keys that are missing. The console lists the newest key first,
+// so the one for SDKs is made last.
+func (s *seed) equip(ctx context.Context, h *house, user account.User) error {
+	err := h.ledger.Grant(ctx, h.store.db, billing.Grant{
 		AccountID: user.AccountID, Kind: billing.Promotional, Amount: demoCredit, Source: "demo:" + user.AccountID, Reason: "demo credit",
 	})
 	if err != nil && !errors.Is(err, billing.ErrGrantExists) {
-		return "", fmt.Errorf("seed the demo's credit: %w", err)
+		return fmt.Errorf("seed the demo's credit: %w", err)
 	}
 	if err := h.accounts.SetLimitFactor(ctx, byCommand(user.AccountID, "demo"), demoLimitFactor); err != nil {
-		return "", fmt.Errorf("seed the demo's limits: %w", err)
+		return fmt.Errorf("seed the demo's limits: %w", err)
 	}
-	_, secret, err = h.accounts.CreateKey(ctx, user.Principal(), account.KeySpec{
-		Name: "Demo key", Env: "development", ErrorMode: account.Documented,
-	})
-	if err != nil {
-		return "", fmt.Errorf("seed the demo's key: %w", err)
+	for _, k := range []struct {
+		name   string
+		mode   account.ErrorMode
+		secret *string
+	}{
+		{"Demo key", account.Documented, &s.APIKey},
+		{"Demo key for SDKs", account.Standard, &s.SDKAPIKey},
+	} {
+		if isKey(ctx, h, *k.secret) {
+			continue
+		}
+		_, secret, err := h.accounts.CreateKey(ctx, user.Principal(), account.KeySpec{Name: k.name, Env: "development", ErrorMode: k.mode})
+		if err != nil {
+			return fmt.Errorf("seed the key %q: %w", k.name, err)
+		}
+		*k.secret = secret
 	}
-	return secret, nil
+	return nil
 }
 
 // seedCatalog puts the default catalog in force where there is none yet.
@@ -295,7 +316,8 @@ Unified Model Gateway is ready.
   console    %s/console
   login      %s  password %s
   base URL   %s
-  API key    %s
+  API key    %s  for SDKs and tools: errors have true statuses
+             %s  for the API as documented: some errors have status 200
   metrics    %s/metrics
   log        %s
 
@@ -305,7 +327,7 @@ Try it:
     -H "Authorization: Bearer %s" -H "Content-Type: application/json" \
     -d '{"model":"%s","messages":[{"role":"user","content":"Hello!"}]}'
 
-`, r.ConsoleURL, r.Email, r.Password, r.BaseURL, r.APIKey, r.MetricsURL, c.logFile(), r.BaseURL, r.APIKey, demoModel)
+`, r.ConsoleURL, r.Email, r.Password, r.BaseURL, r.SDKAPIKey, r.APIKey, r.MetricsURL, c.logFile(), r.BaseURL, r.SDKAPIKey, demoModel)
 	return writeReady(c.ReadyFile, r)
 }
 

@@ -15,9 +15,6 @@ import (
 // stand here until the request is sent.
 func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	turns := mergeTurns(r.Turns)
-	if len(turns) == 0 || turns[0].Role != llm.User {
-		return nil, invalidTurns("The conversation must begin with a turn of the user: the provider of this model takes no other beginning.")
-	}
 	dst := quote(append(make([]byte, 0, 1024), `{"model":`...), r.Model)
 	if r.Stream {
 		dst = append(dst, `,"stream":true`...)
