@@ -17,10 +17,11 @@ type claim struct {
 	Test string `yaml:"test"`
 }
 
-// measuredFigure is a measured number of README, and the benchmark or test that prints it.
+// measuredFigure is a measured number of README, and the benchmark or test that prints it, or why it cannot stay as it is.
 type measuredFigure struct {
-	Says string `yaml:"says"`
-	By   string `yaml:"by"`
+	Says   string `yaml:"says"`
+	By     string `yaml:"by"`
+	Remove string `yaml:"remove"`
 }
 
 type claimsFile struct {
@@ -72,7 +73,9 @@ func TestClaims(t *testing.T) {
 		if !strings.Contains(readme, whiteSpace.ReplaceAllString(f.Says, " ")) {
 			t.Errorf("README does not say %q any more", f.Says)
 		}
-		holds(t, f.By)
+		if f.By != "" || f.Remove == "" {
+			holds(t, f.By)
+		}
 	}
 	pages, err := filepath.Glob("../app/manual/pages/*.md")
 	if err != nil || len(pages) == 0 {

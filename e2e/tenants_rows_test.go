@@ -47,6 +47,8 @@ var intrusions = map[string]intrusion{
 	"GET /v1/model/openapi.json":         {query: "model={model}", public: true},
 	"GET /v1/model/api.md":               {query: "model={model}", public: true},
 	"GET /v1/models/*":                   {public: true},
+	"GET /v1beta/models":                 {},
+	"GET /v1beta/models/*":               {public: true},
 	"POST /v1/videos":                    {body: remixBody},
 	"GET /v1/videos":                     {},
 	"GET /v1/videos/:id":                 {},
