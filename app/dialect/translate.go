@@ -254,6 +254,31 @@ func (w *Way) Images() []*llm.Media {
 	return list
 }
 
+// ImagePath is where the first of Images stands in the client's request; empty when that is not known.
+func (w *Way) ImagePath() string {
+	for i := range w.t.request.Turns {
+		parts := w.t.request.Turns[i].Parts
+		for j := range parts {
+			if path := imagePath(parts[j].Result.Parts); path != "" {
+				return path
+			}
+		}
+		if path := imagePath(parts); path != "" {
+			return path
+		}
+	}
+	return ""
+}
+
+func imagePath(parts []llm.Part) string {
+	for i := range parts {
+		if parts[i].Kind == llm.Image && parts[i].Media.URL != "" {
+			return parts[i].Place.Path
+		}
+	}
+	return ""
+}
+
 func imagesByURL(parts []llm.Part) []*llm.Media {
 	var list []*llm.Media
 	for i := range parts {

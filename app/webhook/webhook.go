@@ -73,8 +73,9 @@ type Notice struct {
 	AccountID  string
 	EndpointID string
 	Name       string // of the endpoint
+	Address    string // of the endpoint, without its query
 	Disabled   bool   // nothing is sent to it any more; else it is failing
-	Text       string
+	Text       string // what happened to it, in sentences that name neither
 }
 
 // Waits are the limits and pauses of the worker, so that tests need not wait.

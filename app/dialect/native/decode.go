@@ -20,7 +20,8 @@ const droppedMax = 64
 type requestReader struct {
 	out   llm.Request
 	snake map[string]string // the members that the client spelled with underscores
-	calls []llm.Place       // of the calls that the model has made in its present turn
+	model string            // where the present turn of the model begins; empty outside of one
+	calls []llm.Place       // of the calls in that turn
 }
 
 // DecodeRequest reads a request, in either spelling of its members.

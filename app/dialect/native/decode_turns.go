@@ -2,6 +2,7 @@ package native
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"iter"
 	"strconv"
@@ -28,6 +29,7 @@ func (d *requestReader) decodeContents(in *request) error {
 				return err
 			}
 		case "model":
+			d.model = cmp.Or(d.model, field)
 			for j := range c.Parts {
 				p := &c.Parts[j]
 				d.drop(p.Rest)
@@ -51,14 +53,14 @@ func (d *requestReader) endModel(model *decoder, said []llm.Event) []llm.Event {
 	if parts := llm.Fold(said).Parts; len(parts) > 0 {
 		n := 0
 		for i := range parts {
-			if parts[i].Kind == llm.Call { // each has come whole, in one part
+			if parts[i].Place.Path = d.model; parts[i].Kind == llm.Call { // each has come whole, in one part
 				parts[i].Place = d.calls[n]
 				n++
 			}
 		}
 		d.out.Turns = append(d.out.Turns, llm.Turn{Role: llm.Assistant, Parts: parts})
 	}
-	d.calls = d.calls[:0]
+	d.model, d.calls = "", d.calls[:0]
 	return said[:0]
 }
 

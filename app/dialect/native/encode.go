@@ -53,7 +53,7 @@ func encodeSystem(dst []byte, turns []llm.Turn) []byte {
 			continue
 		}
 		for _, p := range turns[i].Parts {
-			if p.Kind == llm.Text && p.Text != "" {
+			if p.Text != "" {
 				dst = append(dst, open...)
 				dst = appendText(dst, p.Text)
 				open = ","

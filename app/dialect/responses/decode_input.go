@@ -19,6 +19,9 @@ func (r *reader) conversation(w *request) {
 	if w.Input.plain {
 		r.add(llm.User, plainText(w.Input.text, "input"))
 	}
+	if w.Input.object {
+		r.wrongType("input")
+	}
 	for i := range w.Input.things {
 		r.item(&w.Input.things[i], index("input", i))
 	}
@@ -54,10 +57,10 @@ func (r *reader) item(it *item, at string) {
 		r.message(it, at)
 	case "function_call", "custom_tool_call":
 		call := llm.ToolCall{
-			ID: llm.UnfitID(it.CallID), Name: it.Name, Group: it.Namespace, Arguments: it.Arguments, Custom: it.Type == "custom_tool_call",
+			ID: llm.UnfitID(it.CallID), Name: it.Name, Group: it.Namespace, Arguments: string(it.Arguments), Custom: it.Type == "custom_tool_call",
 		}
 		if call.Custom {
-			call.Arguments = it.Input
+			call.Arguments = string(it.Input)
 		}
 		r.names[it.CallID] = it.Name
 		r.add(llm.Assistant, llm.Part{Kind: llm.Call, Call: call, Place: llm.Place{Path: at + ".call_id", ID: it.CallID}})
@@ -93,6 +96,11 @@ func ofModel(kind string) bool {
 
 var stepsOfModels = []string{"mcp_list_tools", "mcp_approval_request", "program", "program_output"}
 
+// wrongType refuses an object where a text or a list must be.
+func (r *reader) wrongType(at string) {
+	r.refuse(invalidValue, at, "%s has a value of the wrong type.", at)
+}
+
 // kept refuses an item that stands for something only the provider that made it can read.
 func (r *reader) kept(at, kind string) {
 	r.refuse(unsupported, at, "%s is of type %s, which cannot be carried to the provider of this model because what it stands for is "+
@@ -105,6 +113,10 @@ func (r *reader) message(it *item, at string) {
 		return
 	}
 	r.rest("", it.Rest)
+	if it.Content.object {
+		r.wrongType(at + ".content")
+		return
+	}
 	switch it.Role {
 	case "user":
 		r.add(llm.User, r.parts(&it.Content, at+".content")...)
@@ -119,6 +131,10 @@ func (r *reader) message(it *item, at string) {
 
 func (r *reader) result(it *item, at string) {
 	r.rest("", it.Rest)
+	if it.Output.object {
+		r.wrongType(at + ".output")
+		return
+	}
 	result := llm.ToolResult{CallID: llm.UnfitID(it.CallID), Name: it.Name, Custom: it.Type == "custom_tool_call_output"}
 	if result.Name == "" {
 		result.Name = r.names[it.CallID]
