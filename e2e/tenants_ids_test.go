@@ -91,6 +91,9 @@ var idPlaces = []place{
 // upstreamKinds are the ids that come from providers or that answers carry, and none of which opens anything here.
 var upstreamKinds = []string{"upstream_video", "upstream_asset", "completion", "message", "response", "output_item", "native_response", "tool_call"}
 
+// pageKinds are those of them that are tried on pages.
+var pageKinds = []string{"upstream_video", "upstream_asset", "response", "tool_call"}
+
 // makeUpstreamIDs collects the ids that providers gave to objects of the account, and those that answers of every style carry.
 func (m *tenants) makeUpstreamIDs(t *testing.T) {
 	t.Helper()
@@ -164,6 +167,8 @@ func (m *tenants) probePlaces(t *testing.T) {
 		t.Run(fmt.Sprintf("%02d%s", i, strings.ReplaceAll(r.Path, "/", "_")), func(t *testing.T) {
 			if r.Face == "api" { // pages show what another place has just said to the same session
 				t.Parallel()
+			} else {
+				m.foreign.visit(t, "/console/usage", nil) // shows what is left to be said
 			}
 			if p.of != "" {
 				m.tells(t, r, p)
@@ -192,12 +197,12 @@ func (m *tenants) probePlaces(t *testing.T) {
 }
 
 // kindsAt are the kinds of ids that are tried in a place: all of them by API, and on pages, which take longer, the one that belongs
-// there, those of providers and one of each other way to name something.
+// there, and some that are not.
 func (m *tenants) kindsAt(p place, r routeRow) []string {
 	if r.Face == "api" {
 		return m.kindsOfIDs()
 	}
-	kinds := append([]string{"account", "key", "request", "video", "view", "transaction", "end_user"}, upstreamKinds...)
+	kinds := append([]string{"account", "request", "view"}, pageKinds...)
 	if p.of != "" && !slices.Contains(kinds, p.of) {
 		kinds = append(kinds, p.of)
 	}
@@ -307,7 +312,7 @@ func (m *tenants) otherKinds(t *testing.T, r routeRow, p intrusion) {
 	if p.public || r.Operator || r.Open || !parameter.MatchString(r.Path) {
 		return
 	}
-	kinds := upstreamKinds
+	kinds := pageKinds
 	if r.Face == "api" {
 		kinds = m.kindsOfIDs()
 	}
