@@ -145,6 +145,21 @@ func (m *tenants) makeView(t *testing.T) {
 	}
 }
 
+// revokeShare makes a second link to the prompt and takes it back.
+func (m *tenants) revokeShare(t *testing.T) {
+	t.Helper()
+	path := "/console/prompts/" + m.things["prompt"]
+	a := m.signedIn.visit(t, path+"/share", url.Values{"version": {"1"}, "end": {"7"}})
+	link := sharedLink.FindStringSubmatch(a.body)
+	if link == nil {
+		t.Fatalf("no second link: %d %s", a.status, a.body)
+	}
+	m.things["revoked"] = link[1]
+	if a := m.signedIn.visit(t, path+"/shares/"+m.newestShare(t)+"/revoke", url.Values{}); a.status != http.StatusSeeOther {
+		t.Fatalf("the link is not taken back: %d %s", a.status, a.body)
+	}
+}
+
 // kindsOfIDs are all kinds of ids that the account has, by name.
 func (m *tenants) kindsOfIDs() []string {
 	kinds := sortedNames(m.things)

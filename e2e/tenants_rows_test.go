@@ -429,21 +429,6 @@ func (m *tenants) newestShare(t *testing.T) (id string) {
 	return id
 }
 
-// revokeShare makes a second link to the prompt and takes it back.
-func (m *tenants) revokeShare(t *testing.T) {
-	t.Helper()
-	path := "/console/prompts/" + m.things["prompt"]
-	a := m.signedIn.visit(t, path+"/share", url.Values{"version": {"1"}, "end": {"7"}})
-	link := sharedLink.FindStringSubmatch(a.body)
-	if link == nil {
-		t.Fatalf("no second link: %d %s", a.status, a.body)
-	}
-	m.things["revoked"] = link[1]
-	if a := m.signedIn.visit(t, path+"/shares/"+m.newestShare(t)+"/revoke", url.Values{}); a.status != http.StatusSeeOther {
-		t.Fatalf("the link is not taken back: %d %s", a.status, a.body)
-	}
-}
-
 // makeKeys makes keys that are worth nothing, and for each right one that lacks it. The database tells the gateway of each
 // change, which a key that has changed shows by being refused.
 func (m *tenants) makeKeys(t *testing.T) {
