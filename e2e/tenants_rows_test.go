@@ -315,8 +315,8 @@ var intrusions = map[string]intrusion{
 	"POST /console/billing/limit":                                {body: "limit=900&period=month"},
 	"POST /console/billing/promo":                                {body: "code=bad"},
 	"POST /console/views":                                        {body: "page=usage&name=stolen&query=by=key"},
-	"POST /console/views/rename":                                 {body: "page=usage&view=mine&name=stolen"},
-	"POST /console/views/delete":                                 {body: "page=usage&view=mine"},
+	"POST /console/views/rename":                                 {body: "page=usage&view={view}&name=stolen"},
+	"POST /console/views/delete":                                 {body: "page=usage&view={view}"},
 	"POST /console/billing/portal":                               {},
 	"GET /console/billing/topups/:id":                            {},
 	"GET /console/billing/topups/:id/progress":                   {},
@@ -371,10 +371,14 @@ func newTenants(t *testing.T, g *gateway) *tenants {
 		keys: map[string]string{}, narrow: map[string]string{}, members: map[string]*person{},
 	}
 	m.signedIn, m.foreign = owner.signedIn(t), m.stranger.signedIn(t)
+	m.stranger.setLimits(t, 1000)
 	m.things = map[string]string{"model": cheapModel, "account": owner.accountID}
 	m.makeThings(t)
 	m.makePrompt(t)
 	m.things["share"] = m.newestShare(t)
+	m.makeUpstreamIDs(t)
+	m.makeView(t)
+	m.revokeShare(t)
 	m.makeKeys(t)
 	for role := range lackingRoles {
 		m.members[role] = m.member(t, role)
@@ -435,6 +439,10 @@ func (m *tenants) makeKeys(t *testing.T) {
 		db.MustExec(`update api_keys set `+set+` where account_id = $1 and name = $2`, append([]any{m.owner.accountID, name}, args...)...)
 		return secret
 	}
+	m.ownerManages = change("manages", "scopes = string_to_array($3, ',')", "management")
+	m.strangerManages = m.foreign.makeKey(t, "manages")
+	db.MustExec(`update api_keys set scopes = string_to_array($2, ',') where account_id = $1 and name = 'manages'`, m.stranger.accountID,
+		"management")
 	m.keys["expired"] = change("expired", "expires_at = now() - interval '1 hour'")
 	m.keys["disabled"] = change("disabled", "disabled_at = now()")
 	m.keys["deleted"] = change("deleted", "deleted_at = now()")

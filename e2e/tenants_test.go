@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jmoiron/sqlx"
@@ -30,6 +31,11 @@ func TestTenantMatrix(t *testing.T) {
 		}
 		t.Run(r.Method+strings.ReplaceAll(r.Path, "/", "_"), func(t *testing.T) { m.intrude(t, r, p) })
 	}
+	t.Run("places", m.probePlaces)
+	t.Run("aliases", m.probeAliases)
+	t.Run("views", m.probeViews)
+	t.Run("links", m.probeLinks)
+	t.Run("times", m.probeTimes)
 	for name := range intrusions {
 		if !slices.ContainsFunc(m.routes, func(r routeRow) bool { return r.Method+" "+r.Path == name }) {
 			t.Errorf("there is no route %s any more", name)
@@ -38,7 +44,7 @@ func TestTenantMatrix(t *testing.T) {
 	if after := m.state(t); after != before {
 		t.Errorf("something changed for the account or for its neighbour:\n%s", firstDifferentLine(before, after))
 	}
-	t.Logf("%d routes, %d refusals compared", len(m.routes), m.cases)
+	t.Logf("%d routes, %d refusals compared", len(m.routes), m.cases.Load())
 }
 
 // routeRow is a route as `gateway routes --json` tells it.
@@ -74,7 +80,9 @@ type tenants struct {
 	foreign  *person            // signed in, of another account
 	members  map[string]*person // of the account, by role
 	signedIn *person            // the owner
-	cases    int
+	cases    atomic.Int64
+
+	strangerManages, ownerManages string // secrets of keys with the scope management
 }
 
 var parameter = regexp.MustCompile(`([a-z_]+)/(:[a-z_]+|\*)`)
@@ -127,9 +135,13 @@ func (m *tenants) nobodys(kind string) string {
 	if !ok {
 		return kind
 	}
-	head, _, _ := strings.Cut(id, "_")
-	return head + "_" + strings.Repeat("0", 26)
+	return id[:max(len(id)-lastDigits, 0)] + zeros.ReplaceAllString(id[max(len(id)-lastDigits, 0):], "0")
 }
+
+// lastDigits of an id are zero in one that nobody has: it keeps its form, whoever gave it out.
+const lastDigits = 8
+
+var zeros = regexp.MustCompile(`[A-Za-z0-9]`)
 
 func (m *tenants) intrude(t *testing.T, r routeRow, p intrusion) {
 	if r.Face == "api" {
@@ -141,18 +153,22 @@ func (m *tenants) intrude(t *testing.T, r routeRow, p intrusion) {
 
 func (m *tenants) probeAPI(t *testing.T, r routeRow, p intrusion) {
 	path, body := p.fill(t, r.Path, m.theirs)
-	call := func(headers ...string) answer { m.cases++; return m.g.call(t, r.Method, path, body, headers...) }
+	call := func(headers ...string) answer { m.cases.Add(1); return m.g.call(t, r.Method, path, body, headers...) }
 	if p.namesObjects(r.Path) {
 		absentPath, absentBody := p.fill(t, r.Path, m.nobodys)
-		foreign := call("Authorization", "Bearer "+m.stranger.APIKey)
-		absent := m.g.call(t, r.Method, absentPath, absentBody, "Authorization", "Bearer "+m.stranger.APIKey)
+		foreign := call(bearer(m.strangerKey(r))...)
+		absent := m.g.call(t, r.Method, absentPath, absentBody, bearer(m.strangerKey(r))...)
 		m.same(t, foreign, absent)
+		if foreign.header.Get("X-Error-Code") == "insufficient_scope" {
+			t.Errorf("the stranger's key has no right to this route, which proves nothing: %s", foreign.body)
+		}
 	}
+	m.otherKinds(t, r, p)
 	if r.Open {
 		return
 	}
 	if m.harmless(r) && !p.namesObjects(r.Path) {
-		m.silent(t, call("Authorization", "Bearer "+m.stranger.APIKey))
+		m.silent(t, call(bearer(m.strangerKey(r))...))
 	}
 	for what, secret := range m.keys {
 		if a := call("Authorization", "Bearer "+secret); a.status != http.StatusUnauthorized {
@@ -189,7 +205,10 @@ func (m *tenants) same(t *testing.T, foreign, absent answer) {
 		a.body = m.neutral(a.body + a.header.Get("Location"))
 	}
 	if foreign.status != absent.status || foreign.body != absent.body {
-		t.Errorf("a foreign object and none differ:\n%d %s\n%d %s", foreign.status, foreign.body, absent.status, absent.body)
+		t.Errorf("a foreign object and none differ: %d and %d\n%s", foreign.status, absent.status, difference(foreign.body, absent.body))
+	}
+	if a, b := m.headersOf(foreign), m.headersOf(absent); a != b {
+		t.Errorf("a foreign object and none have other headers:\n%s", firstDifferentLine(a, b))
 	}
 }
 
@@ -211,15 +230,23 @@ func (m *tenants) silent(t *testing.T, a answer) {
 	}
 }
 
-var requestIDs = regexp.MustCompile(`req_[0-9a-z]+`)
+// requestIDs are ids that every answer has of its own: of the request, and of a form that is to be sent once.
+var requestIDs = regexp.MustCompile(`(req|form)_[0-9a-z]+`)
 
 // neutral takes out of an answer what the request put in.
 func (m *tenants) neutral(body string) string {
+	var ids []string
 	for kind, id := range m.things {
-		body = strings.ReplaceAll(strings.ReplaceAll(body, id, "ID"), m.nobodys(kind), "ID")
-		body = strings.ReplaceAll(strings.ReplaceAll(body, url.QueryEscape(id), "ID"), url.QueryEscape(m.nobodys(kind)), "ID")
+		for _, one := range []string{id, m.nobodys(kind)} {
+			ids = append(ids, one, url.QueryEscape(one), url.PathEscape(one))
+		}
 	}
-	return requestIDs.ReplaceAllString(body, "req")
+	slices.SortFunc(ids, func(a, b string) int { return len(b) - len(a) }) // an id may begin with another
+	pairs := make([]string, 0, 2*len(ids))
+	for _, id := range ids {
+		pairs = append(pairs, id, "ID")
+	}
+	return requestIDs.ReplaceAllString(strings.NewReplacer(pairs...).Replace(body), "req")
 }
 
 func (m *tenants) probeConsole(t *testing.T, r routeRow, p intrusion) {
@@ -245,6 +272,7 @@ func (m *tenants) probeConsole(t *testing.T, r routeRow, p intrusion) {
 		}
 		m.same(t, foreign, absent)
 	}
+	m.otherKinds(t, r, p)
 	if m.harmless(r) && !p.namesObjects(r.Path) {
 		m.silent(t, m.as(t, m.foreign, r.Method, path, body))
 	}
@@ -281,7 +309,7 @@ func (m *tenants) pathless(page, path string) string {
 // as is a request of a person: a form where there is a body.
 func (m *tenants) as(t *testing.T, p *person, method, path, body string, headers ...string) answer {
 	t.Helper()
-	m.cases++
+	m.cases.Add(1)
 	if method != http.MethodPost {
 		return p.visit(t, path, nil, headers...)
 	}
@@ -337,6 +365,16 @@ func (m *tenants) rows(t *testing.T, db *sqlx.DB, table string) string {
 		t.Fatalf("%s: %v", table, err)
 	}
 	return table + "\n" + strings.Join(rows, "\n") + "\n"
+}
+
+// difference is where two texts part, with what stands around it.
+func difference(a, b string) string {
+	at := 0
+	for at < min(len(a), len(b)) && a[at] == b[at] {
+		at++
+	}
+	around := func(s string) string { return s[max(at-80, 0):min(at+120, len(s))] }
+	return around(a) + "\n" + around(b)
 }
 
 func firstDifferentLine(a, b string) string {

@@ -78,7 +78,7 @@ var actions = []SearchHit{
 // pageWords are other words that people look for a page by.
 var pageWords = map[string]string{
 	"/console": "home dashboard start", usagePath: "spend cost statistics tokens chart", requestsPath: "logs history calls errors",
-	billingPath: "credit balance payment invoice receipt ledger", keysPath: "token secret", webhooksPath: "events endpoint",
+	billingPath: "credit balance payment receipt ledger", keysPath: "token secret", webhooksPath: "events endpoint",
 	modelsPath: "prices catalogue", playgroundPath: "chat try prompt prompts", limitsPath: "rate quota rpm tpm",
 	settingsPath + "/security": "password two-factor 2fa sessions", auditPath: "history changes", notificationsPath: "notices bell",
 	docsPath: "documentation help api reference manual", notifySettingsPath: "e-mail mails alerts",

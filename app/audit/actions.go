@@ -55,7 +55,7 @@ var known = []Known{
 	{"billing.low_balance_changed", "changed the notice about low credit", "account"},
 	{"billing.spend_limit_changed", "changed the spend limit of", "account"},
 	{"billing.promo_redeemed", "redeemed a promotion code for", "account"},
-	{"billing.portal_opened", "opened the payment service's page about cards and invoices", "account"},
+	{"billing.portal_opened", "opened the payment service's page about cards", "account"},
 	{"billing.refunded", "refunded a top-up", "top-up"},
 	{"billing.credit_granted", "added credit", "account"},
 	{"billing.credit_taken", "took credit back", "account"},

@@ -210,8 +210,8 @@ const everyCall = `
 
 - Send the key as "Authorization: Bearer", and the body as JSON in UTF-8 with "Content-Type: application/json".
 - Known fields are checked strictly: their type, their range, their spelling, and that none comes twice. Fields that are
-  not listed here pass through untouched to a provider that speaks the style of the call, unless they ask for what is not
-  offered, and never steer the gateway.
+  not listed here go to a provider that speaks the style of the call, unless they ask for what is not offered. A translation
+  leaves them out. They never steer the gateway.
 - Answers carry x-request-id, and x-ratelimit-limit-…, x-ratelimit-remaining-… and x-ratelimit-reset-… for requests
   and tokens.
 - What providers do beside answering, at prices of their own, is not offered: tools that they run, other service tiers, longer
@@ -327,8 +327,8 @@ func (m *Model) writeLosses(text *bytes.Buffer, style llm.Style, losses []loss) 
 	upstream := m.upstreamStyles()
 	fmt.Fprintf(text, "\n### What is translated: %s\n\n", style)
 	if !slices.ContainsFunc(upstream, func(s llm.Style) bool { return s != style }) {
-		text.WriteString("Nothing: the providers of this model speak this style; fields pass through untouched " +
-			"but for those of the next table.\n")
+		text.WriteString("Nothing: the providers of this model speak this style; other fields than those of the " +
+			"next table go on as they came.\n")
 		return
 	}
 	names := make([]string, len(upstream))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"umg/billing"
 )
 
 // fieldText is a text of a provider that may hold ${NAME} references, and the field that it stands in.
@@ -58,7 +60,20 @@ func Unset(f File, lookup Lookup) []string {
 
 // Warnings lists what a file, which must be right, says without effect, and what most files have and this one lacks, a line
 // each.
-func Warnings(f File) []string { return append(missingAliases(f.Aliases), idleTotals(f)...) }
+func Warnings(f File) []string { return slices.Concat(missingAliases(f.Aliases), idleTotals(f), idleRates(f)) }
+
+// idleRates warns of prices for what no call counts.
+func idleRates(f File) (all []string) {
+	for i := range f.Models {
+		m := &f.Models[i]
+		for _, meter := range []billing.Meter{billing.Images, billing.Characters} {
+			if _, priced := m.Rates[meter.String()]; priced && m.Availability == Available {
+				all = append(all, fmt.Sprintf("models[%d].rates.%s: no call of %s counts %s, so the price has no effect", i, meter, m.ID, meter))
+			}
+		}
+	}
+	return all
+}
 
 // missingAliases warns of spellings that the built-in catalog has and a file lacks: official SDKs use them.
 func missingAliases(a Aliases) []string {

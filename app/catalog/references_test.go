@@ -50,3 +50,13 @@ func TestAFileWithoutAliasesIsWarnedOf(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestPricesOfWhatNobodyCountsAreWarnedOf: a picture in a prompt is charged by its tokens, so a price of pictures does nothing.
+func TestPricesOfWhatNobodyCountsAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	priced := strings.Replace(smallFile, "rates: {input_tokens:", "rates: {images: 0.01 per 1, input_tokens:", 1)
+	got := idleRates(parse(t, priced))
+	if len(got) != 1 || !strings.Contains(got[0], "models[0].rates.images") || len(idleRates(parse(t, smallFile))) != 0 {
+		t.Errorf("%q", got)
+	}
+}

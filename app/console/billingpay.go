@@ -118,7 +118,7 @@ func (c *Console) openPortal(p *page) error {
 	}
 	return c.leaveFor(p, views.Leaving{
 		Title: "On to the payment service", Link: "Go to the payment service", URL: address,
-		Text: "Cards, billing details and invoices are kept there. If your browser stays on this page, use the button.",
+		Text: "Your cards are kept there. If your browser stays on this page, use the button.",
 	})
 }
 

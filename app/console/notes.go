@@ -40,8 +40,8 @@ func idOf(kind, about string, since *time.Time) string {
 	return id
 }
 
-// balanceNotes tell of the account itself: that it is frozen, and that it has no credit yet, or that its credit is used up or low. Where the payment
-// service has told of low credit already, once is enough.
+// balanceNotes tell of the account itself: that it is frozen, that it has no credit yet, or that its credit is used up or low.
+// Where the payment service has told of low credit already, once is enough.
 func (c *Console) balanceNotes(ctx context.Context, p *page, b views.Balance, others []note) (list []note) {
 	if p.user.Frozen {
 		text := "Nothing may cost the account anything until that is settled."

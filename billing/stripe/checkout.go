@@ -180,7 +180,7 @@ func (s *Service) customer(ctx context.Context, accountID, email string) (string
 	return or(a.CustomerID, made), nil
 }
 
-// Portal is the address of the payment service's own page for cards, receipts and billing details.
+// Portal is the address of the payment service's own page for cards.
 func (s *Service) Portal(ctx context.Context, p app.Principal) (string, error) {
 	if err := s.needEnabled(); err != nil {
 		return "", err

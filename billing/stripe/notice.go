@@ -52,7 +52,8 @@ func (s *Service) Notices(ctx context.Context, accountID string) ([]Notice, erro
 	}
 	if a.LowSince != nil {
 		list = append(list, Notice{
-			Kind: LowCredit, At: a.LowSince, Text: fmt.Sprintf("There is less than $%s of credit. A call that may cost more than there is gets refused.", a.low()),
+			Kind: LowCredit, At: a.LowSince,
+			Text: fmt.Sprintf("There is less than $%s of credit. A call that may cost more than there is gets refused.", a.low()),
 		})
 	}
 	return list, nil

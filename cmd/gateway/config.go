@@ -40,7 +40,7 @@ type Config struct {
 
 	Storage        string        `env:"UMG_STORAGE" help:"Folder or s3://BUCKET?… of videos; else in the data folder." placeholder:"URL"`
 	VideoRetention time.Duration `default:"720h" env:"UMG_VIDEO_RETENTION" help:"How long finished videos can be downloaded."`
-	FFmpeg         string        `name:"ffmpeg" env:"UMG_FFMPEG" help:"The ffmpeg that makes thumbnails; else the one on the PATH." placeholder:"FILE"`
+	FFmpeg         string        `name:"ffmpeg" env:"UMG_FFMPEG" help:"The ffmpeg for thumbnails; else that on the PATH." placeholder:"FILE"`
 
 	LeakReportKeys  string        `env:"UMG_LEAK_REPORT_KEYS" help:"File of public keys that leak reports are signed with." placeholder:"FILE"`
 	TrustedProxies  []string      `env:"UMG_TRUSTED_PROXIES" help:"Networks whose X-Forwarded-For is believed." placeholder:"CIDR"`
