@@ -395,7 +395,7 @@ func TestLargeDryRunsAreBoundByTheirBytes(t *testing.T) {
 // TestManyRefusalsAreAnsweredLate refuses one account again and again: its answers wait, and those of another account do not.
 func TestManyRefusalsAreAnsweredLate(t *testing.T) {
 	t.Parallel()
-	const inTime, delay = 100, 500 * time.Millisecond
+	const inTime, delay = 100, 250 * time.Millisecond // the least that it may be
 	h := setup(t, func(p *plan) {
 		p.text.Limits = limit.New(limit.Options{Now: standing()})
 		p.text.Rates = gateway.StandardRates(0, 1, 0, 0)

@@ -147,6 +147,8 @@ func Routes() []Route {
 		{Method: http.MethodGet, Path: "/v1/model/openapi.json", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getContract},
 		{Method: http.MethodGet, Path: "/v1/model/api.md", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getGuide},
 		{Method: http.MethodGet, Path: "/v1/models/*", Right: app.ReadModels, Family: OpenAIFamily, serve: (*API).getModel},
+		{Method: http.MethodGet, Path: "/v1beta/models", Right: app.ReadModels, Family: NativeFamily, serve: (*API).listNative},
+		{Method: http.MethodGet, Path: "/v1beta/models/*", Right: app.ReadModels, Family: NativeFamily, serve: (*API).getNative},
 	}, videoRoutes(), assetRoutes(), webhookRoutes(), paymentRoutes(), usageRoutes(), billingRoutes(), auditRoutes(),
 		spendLimitRoutes(), contentRoutes(), keyRoutes(), memberRoutes(), leakRoutes())
 }
@@ -225,6 +227,9 @@ func (a *API) handle(r Route) echo.HandlerFunc {
 				return a.refuseUnread(x, err)
 			}
 			defer func() { x.admission.Release(x.bodyBytes) }()
+		}
+		if err := x.checkQuery(); err != nil {
+			return a.WriteError(c, err)
 		}
 		if err := r.serve(a, x); err != nil {
 			return a.WriteError(c, err)

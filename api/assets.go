@@ -18,19 +18,21 @@ const assetsPath = "/v1/files/vendorx/assets"
 
 // assetRoutes are the four operations on material assets, each a POST with a JSON body, as the service document has them.
 func assetRoutes() []Route {
-	post := func(path string, serve func(*API, *call, *members) error) Route {
-		return Route{Method: http.MethodPost, Path: assetsPath + path, Right: app.UseAssets, Family: OpenAIFamily, serve: withAssets(serve)}
+	post := func(path string, serve func(*API, *call, *members) error, names ...string) Route {
+		return Route{
+			Method: http.MethodPost, Path: assetsPath + path, Right: app.UseAssets, Family: OpenAIFamily, serve: withAssets(serve, names),
+		}
 	}
 	return []Route{
-		post("", (*API).createAsset),
-		post("/get", (*API).getAsset),
-		post("/list", (*API).listAssets),
-		post("/delete", (*API).deleteAsset),
+		post("", (*API).createAsset, "asset_type", "url", "name"),
+		post("/get", (*API).getAsset, "asset_id"),
+		post("/list", (*API).listAssets, "page", "page_size"),
+		post("/delete", (*API).deleteAsset, "asset_id"),
 	}
 }
 
 // withAssets reads the body, which must say that it is JSON, and keeps the routes unknown where nothing serves them.
-func withAssets(serve func(*API, *call, *members) error) func(*API, *call) error {
+func withAssets(serve func(*API, *call, *members) error, names []string) func(*API, *call) error {
 	return func(a *API, x *call) error {
 		if a.assets == nil {
 			return notFound(x.Request().URL.Path)
@@ -40,7 +42,7 @@ func withAssets(serve func(*API, *call, *members) error) func(*API, *call) error
 				return err
 			}
 		}
-		f, err := a.fields(x)
+		f, err := a.strict(x, names...)
 		if err != nil {
 			return err
 		}

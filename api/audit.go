@@ -1,10 +1,8 @@
 package api
 
 import (
-	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"umg/app"
@@ -78,16 +76,8 @@ func (a *API) listAudit(x *call) error {
 // auditFilter reads the parameters of the list; each refusal names its parameter.
 func (x *call) auditFilter() (f audit.Filter, err error) {
 	q := x.QueryParams()
-	for _, name := range slices.Sorted(maps.Keys(q)) {
-		switch {
-		case !slices.Contains(auditParams, name):
-			return f, app.Errorf(app.Invalid, "unknown_parameter", "There is no parameter %q here. There are %s.",
-				shorten(name), strings.Join(auditParams, ", ")).At(shorten(name))
-		case len(q[name]) > 1:
-			return f, usageError(name, "%s is given %d times; give it once.", name, len(q[name]))
-		case len(q.Get(name)) > auditFilterBytes:
-			return f, usageError(name, "%s has more than %d bytes.", name, auditFilterBytes)
-		}
+	if err := onlyParams(q, auditParams, auditFilterBytes); err != nil {
+		return f, err
 	}
 	if f.Limit, err = x.limit(); err != nil {
 		return f, err
@@ -96,7 +86,7 @@ func (x *call) auditFilter() (f audit.Filter, err error) {
 		f.Limit = auditPageUsual
 	}
 	f.After, f.Actor, f.Object, f.Action = q.Get("after"), q.Get("actor"), q.Get("object"), audit.Action(q.Get("action"))
-	if f.After != "" && !strings.HasPrefix(f.After, "audit_") {
+	if f.After != "" && !app.IsID("audit", f.After) {
 		return f, usageError("after", "after must be the id of an entry.")
 	}
 	if f.Action != "" && !knownAction(f.Action) {

@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -298,26 +296,6 @@ func (a *API) openPortal(x *call) error {
 	}{"billing_portal", address})
 }
 
-// strict reads a small body that has these members and no others: what is misspelt about money must not pass for nothing.
-func (a *API) strict(x *call, names ...string) (*members, error) {
-	f, err := a.fields(x)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(f.of)) {
-		if slices.Contains(names, name) {
-			continue
-		}
-		if len(names) == 0 {
-			return nil, app.Errorf(app.Invalid, "unknown_parameter", "There is no member %q here: the body is an empty object.",
-				shorten(name)).At(shorten(name))
-		}
-		return nil, app.Errorf(app.Invalid, "unknown_parameter", "There is no member %q here. There are %s.",
-			shorten(name), strings.Join(names, ", ")).At(shorten(name))
-	}
-	return f, nil
-}
-
 // dollars takes one member that is an amount of whole cents, and says whether it is there.
 func (f *members) dollars(name string, least, most app.Amount) (n app.Amount, given bool) {
 	var text *string
@@ -331,10 +309,4 @@ func (f *members) dollars(name string, least, most app.Amount) (n app.Amount, gi
 		f.err = wrongField(name, what)
 	}
 	return n, true
-}
-
-func missingField(name, message string) error {
-	e := app.Errorf(app.Invalid, "invalid_request_error", "%s", message).At(name)
-	e.Missing = true
-	return e
 }

@@ -20,7 +20,7 @@ const (
 	bodyStep       = 32 << 10        // progress after which the deadline of the body moves
 	jsonTimeMax    = 120 * time.Second
 	bufferBytesMin = 16 << 10
-	bufferBytesMax = bodyBytesMaxDefault // larger buffers are left to the garbage collector
+	bufferBytesMax = 4 << 20 // larger buffers are left to the garbage collector, as few would wait for a next body of their size
 )
 
 // FileTimeMax is how long a body that holds a file may take: 20 MiB over a line of 600 kbit/s.
@@ -84,7 +84,7 @@ func (a *API) readAll(x *call, timeMax time.Duration) (*body, error) {
 		}
 	}
 	began := a.now()
-	b, err := a.fill(x, PaceBody(x.Response().Writer, r.Body, bytesMax, timeMax, a.now))
+	b, err := a.fill(x, PaceBody(x.Response().Writer, r.Body, bytesMax, timeMax, a.now), r.ContentLength)
 	x.access.reading += a.now().Sub(began)
 	if err == nil {
 		_ = r.Body.Close() // else the answer's head looks for more of it
@@ -94,13 +94,16 @@ func (a *API) readAll(x *call, timeMax time.Duration) (*body, error) {
 	return nil, a.explainBody(x, err, bytesMax, timeMax)
 }
 
-// bufferFor is the size of the buffer that a body of so many bytes ends in.
+// bufferFor is the size of the buffer that a body of so many declared bytes ends in.
 func bufferFor(bytes int64) int64 {
+	if bytes > bufferBytesMax {
+		return bytes
+	}
 	return max(bufferBytesMin, int64(1)<<bits.Len64(uint64(bytes-1)))
 }
 
-// fill reads a body into a buffer that is doubled as often as it is full and more comes.
-func (a *API) fill(x *call, in io.Reader) (*body, error) {
+// fill reads a body, of so many bytes unless that is below zero, into a buffer that grows as often as it is full and more comes.
+func (a *API) fill(x *call, in io.Reader, declared int64) (*body, error) {
 	b := &body{data: a.buffers.get(bufferBytesMin), place: x.place}
 	var next [1]byte
 	for {
@@ -111,7 +114,7 @@ func (a *API) fill(x *call, in io.Reader) (*body, error) {
 		n, err := in.Read(into)
 		x.bodyBytes += int64(n)
 		if len(b.data) == cap(b.data) && n > 0 {
-			if err := a.grow(b); err != nil {
+			if err := a.grow(b, declared); err != nil {
 				return b, err
 			}
 			b.data = append(b.data, next[0])
@@ -127,9 +130,12 @@ func (a *API) fill(x *call, in io.Reader) (*body, error) {
 	}
 }
 
-// grow doubles a full buffer.
-func (a *API) grow(b *body) error {
+// grow doubles a full buffer. That of a large body never grows beyond the size that was declared.
+func (a *API) grow(b *body, declared int64) error {
 	size := 2 * cap(b.data)
+	if declared > bufferBytesMax && declared > int64(cap(b.data)) {
+		size = min(size, int(declared))
+	}
 	if b.place != nil {
 		more := int64(size - cap(b.data))
 		if cap(b.data) == bufferBytesMin {

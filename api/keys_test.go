@@ -163,7 +163,8 @@ func TestABodyAboutAKeyIsTakenAtItsWord(t *testing.T) {
 		`{"name":"x","budget_alerts":[80,0]}`:                      "budget_alerts",
 		`{"name":"x","budget_alerts":["80"]}`:                      "budget_alerts",
 		`{"name":"x","budget_alerts":{"at":80}}`:                   "budget_alerts",
-		`{"name":"x","name":"y"}`:                                  "",
+		`{"name":"x","name":"y"}`:                                  "name",
+		`{"name":"x","budget":{"limit":"1","limit":"2"}}`:          "budget.limit",
 		`["name"]`:                                                 "",
 		`{`:                                                        "",
 	} {

@@ -9,6 +9,7 @@ import (
 
 	"umg/app"
 	"umg/app/catalog"
+	"umg/app/llm"
 )
 
 const (
@@ -19,12 +20,19 @@ const (
 // listModels answers GET /v1/models from memory: the models that this key may call, in catalog order.
 func (a *API) listModels(x *call) error {
 	snapshot := a.catalog.Snapshot()
-	page := catalog.Page{}
+	page, messages := catalog.Page{}, a.speaksMessages(x)
 	if x.Request().URL.RawQuery != "" {
-		var err error
-		if page, err = catalog.ParsePage(x.Request().URL.Query()); err != nil {
+		q := x.Request().URL.Query()
+		err := noOtherPaging(q, "Pages are turned with after (or after_id), before_id and limit.", "after_id", "before_id")
+		if err != nil {
 			return err
 		}
+		if page, err = catalog.ParsePage(q); err != nil {
+			return err
+		}
+	}
+	if messages {
+		page.Style = llm.Messages
 	}
 	if page == (catalog.Page{}) && len(x.key.Models) == 0 {
 		if takesGzip(x.Request().Header) {
@@ -41,9 +49,68 @@ func (a *API) listModels(x *call) error {
 	return x.cached(body, catalog.ETag(body))
 }
 
+// versionHeader is what clients of the messages style send with every call, in its canonical spelling.
+const versionHeader = "vendorb-version"
+
+// speaksMessages reports whether a client of the messages style asks about models: it reads their layout, and its people choose
+// from the list what they call in that style.
+func (a *API) speaksMessages(x *call) bool {
+	names := a.catalog.Snapshot().Spellings(versionHeader)
+	x.Response().Header().Set("Vary", strings.Join(names, ", ")) // tagged adds the rest
+	for _, name := range names {
+		if len(x.Request().Header[name]) > 0 {
+			x.access.family = MessagesFamily
+			return true
+		}
+	}
+	return false
+}
+
+// listNative answers GET /v1beta/models: the models that answer in the native style, in its layout.
+func (a *API) listNative(x *call) error {
+	page, err := catalog.ParseNativePage(x.QueryParams())
+	if err != nil {
+		return err
+	}
+	body, err := a.catalog.Snapshot().NativeList(x.principal().MayUse, page)
+	if err != nil {
+		return err
+	}
+	return x.cached(body, catalog.ETag(body))
+}
+
+// getNative answers GET /v1beta/models/{id}.
+func (a *API) getNative(x *call) error {
+	m, err := a.modelOfPath(x)
+	if err == nil && !m.Serves(llm.Native) {
+		err = app.Errorf(app.NotFound, "model_not_found",
+			"The model %q does not answer in this style. GET /v1beta/models lists those that do.", m.ID).At("model")
+	}
+	if err != nil {
+		return err
+	}
+	x.announce(m)
+	return x.cached(m.NativeEntry(), catalog.ETag(m.NativeEntry()))
+}
+
 // getModel answers GET /v1/models/{id}. Ids have slashes, which some clients escape and some do not, so the id is
 // the whole rest of the path. Models that are only announced are unknown here, as they are not on the list.
 func (a *API) getModel(x *call) error {
+	messages := a.speaksMessages(x)
+	m, err := a.modelOfPath(x)
+	if err != nil {
+		return err
+	}
+	x.announce(m)
+	entry := m.ListEntry()
+	if messages {
+		entry = m.MessagesEntry(a.now())
+	}
+	return x.cached(entry, catalog.ETag(entry))
+}
+
+// modelOfPath is the model that the rest of the path names, when it exists and the key may use it.
+func (a *API) modelOfPath(x *call) (*catalog.Model, error) {
 	id := x.Param("*")
 	if x.Request().URL.RawPath != "" { // else routing saw the path unescaped already
 		var err error
@@ -52,15 +119,10 @@ func (a *API) getModel(x *call) error {
 		}
 	}
 	if id == "" {
-		return app.Errorf(app.Invalid, "missing_required_parameter",
+		return nil, app.Errorf(app.Invalid, "missing_required_parameter",
 			"The path names no model: GET /v1/models lists them, GET /v1/models/{id} shows one.").At("model")
 	}
-	m, err := a.callable(x, id)
-	if err != nil {
-		return err
-	}
-	x.announce(m)
-	return x.cached(m.ListEntry(), catalog.ETag(m.ListEntry()))
+	return a.callable(x, id)
 }
 
 // callable is the model that the caller asks about, when it exists and the key may use it.
@@ -125,7 +187,7 @@ func (x *call) cached(body []byte, tag string) error {
 func (x *call) tagged(body []byte, tag string) error {
 	h := x.Response().Header()
 	h.Set("ETag", tag)
-	h.Set("Vary", "Authorization, Origin, Accept-Encoding")
+	h.Set("Vary", strings.Join(append(h["Vary"], "Authorization, Origin, Accept-Encoding"), ", "))
 	extendWrite(x.Response().Writer, x.access.Started)
 	for _, v := range x.Request().Header.Values("If-None-Match") {
 		for t := range strings.SplitSeq(v, ",") {

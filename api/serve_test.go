@@ -18,7 +18,7 @@ import (
 )
 
 // samples are a path for every route that ends in a wildcard.
-var samples = map[string]string{"/v1/models/*": "/v1/models/test/plain"}
+var samples = map[string]string{"/v1/models/*": "/v1/models/test/plain", "/v1beta/models/*": "/v1beta/models/test/plain"}
 
 func TestEveryRouteWithoutAKeyAnswers401InItsLayout(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,6 @@ package api
 
 import (
 	"errors"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -21,7 +20,6 @@ const (
 	usageDaysDefault   = 30
 	usageDaysMax       = 3660
 	usageHourDaysMax   = 366
-	usageFilterBytes   = 512
 	usageSlot          = 15 * time.Minute // what usage is summed up by
 	usageDate          = "2006-01-02"
 	usageZoneBytesMax  = 64
@@ -105,16 +103,8 @@ func (a *API) getUsage(x *call) error {
 
 // readUsage reads the parameters of a report; each refusal names its parameter.
 func (a *API) readUsage(q url.Values) (u usageRequest, err error) {
-	for _, name := range slices.Sorted(maps.Keys(q)) {
-		switch {
-		case !slices.Contains(usageParams, name):
-			return u, app.Errorf(app.Invalid, "unknown_parameter", "There is no parameter %q here. There are %s.",
-				shorten(name), strings.Join(usageParams, ", ")).At(shorten(name))
-		case len(q[name]) > 1:
-			return u, usageError(name, "%s is given %d times; give it once.", name, len(q[name]))
-		case len(q.Get(name)) > usageFilterBytes:
-			return u, usageError(name, "%s has more than %d bytes.", name, usageFilterBytes)
-		}
+	if err := onlyParams(q, usageParams, queryValueBytesMax); err != nil {
+		return u, err
 	}
 	u.Model, u.KeyID, u.EndUser = q.Get("model"), q.Get("key_id"), q.Get("end_user")
 	u.Style, u.Reason, u.Modality = q.Get("style"), q.Get("reason"), q.Get("modality")

@@ -132,9 +132,12 @@ func (a *API) listVideos(x *call) error {
 	return x.JSON(http.StatusOK, list)
 }
 
-// videoQuery reads the parameters of a list. Unknown ones belong to somebody else.
+// videoQuery reads the parameters of a list. Unknown ones belong to somebody else, but for the words of other APIs for pages.
 func videoQuery(x *call) (video.Query, error) {
 	in := x.QueryParams()
+	if err := noOtherPaging(in, "Pages are turned with after (the last_id of the page before), limit and order."); err != nil {
+		return video.Query{}, err
+	}
 	q := video.Query{
 		After: in.Get("after"), Limit: listStandard, Status: in.Get("status"), Model: in.Get("model"),
 		Search: in.Get("search"), RemixedFrom: in.Get("remixed_from_video_id"),

@@ -5,9 +5,6 @@ import (
 	"net/http"
 	"strconv"
 	"time"
-	"unicode/utf8"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"umg/app"
 	"umg/app/webhook"
@@ -120,7 +117,7 @@ func (a *API) listEndpoints(x *call) error {
 }
 
 func (a *API) createEndpoint(x *call) error {
-	f, err := a.fields(x)
+	f, err := a.strict(x, "name", "url", "event_types")
 	if err != nil {
 		return err
 	}
@@ -147,7 +144,7 @@ func (a *API) getEndpoint(x *call) error {
 }
 
 func (a *API) updateEndpoint(x *call) error {
-	f, err := a.fields(x)
+	f, err := a.strict(x, "name", "url", "event_types", "status")
 	if err != nil {
 		return err
 	}
@@ -175,7 +172,7 @@ func (a *API) deleteEndpoint(x *call) error {
 }
 
 func (a *API) rotateSecret(x *call) error {
-	f, err := a.fields(x)
+	f, err := a.strict(x, "keep_old_secret_active_for_24_hours")
 	if err != nil {
 		return err
 	}
@@ -215,7 +212,7 @@ func exchangeBody(e webhook.Exchange) exchangeJSON {
 // testEndpoint answers with what the receiver said. Clients read every answer of this route as one of the receiver, so
 // no answer is an error, which is not worth a retry.
 func (a *API) testEndpoint(x *call) error {
-	f, err := a.fields(x)
+	f, err := a.strict(x, "event_type")
 	if err != nil {
 		return err
 	}
@@ -242,7 +239,7 @@ func (a *API) testEndpoint(x *call) error {
 }
 
 func (a *API) recoverEvents(x *call) error {
-	f, err := a.fields(x)
+	f, err := a.strict(x, "since")
 	if err != nil {
 		return err
 	}
@@ -352,6 +349,9 @@ func (a *API) getDelivery(x *call) error {
 }
 
 func (a *API) resendDelivery(x *call) error {
+	if _, err := a.strict(x); err != nil {
+		return err
+	}
 	found, err := a.delivery(x)
 	if err != nil {
 		return err
@@ -423,57 +423,6 @@ func (a *API) object(x *call, v any) error {
 	}
 	extendWrite(x.Response().Writer, a.now())
 	return x.Blob(http.StatusOK, jsonType, body)
-}
-
-// members are those of a small body.
-type members struct {
-	of  map[string]json.RawMessage
-	err error // about the first one that was wrong
-}
-
-// fields reads a small body. None at all stands for an empty object, as some clients send nothing where all is optional.
-func (a *API) fields(x *call) (*members, error) {
-	r := x.Request()
-	if r.ContentLength == 0 {
-		return &members{}, nil
-	}
-	if r.ContentLength > webhookBodyBytesMax {
-		return nil, tooLarge(webhookBodyBytesMax)
-	}
-	r.Body = http.MaxBytesReader(nil, r.Body, webhookBodyBytesMax)
-	b, err := a.readBody(x)
-	if err != nil && app.KindOf(err) == app.TooLarge {
-		return nil, tooLarge(webhookBodyBytesMax)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer a.release(b)
-	f := &members{}
-	if !utf8.Valid(b.Bytes()) || json.Unmarshal(b.Bytes(), &f.of) != nil || f.of == nil || twice(b.Bytes()) {
-		return nil, app.Errorf(app.Invalid, "invalid_json", "The body must be a JSON object in UTF-8 that has no member twice.")
-	}
-	return f, nil
-}
-
-// twice reports whether an object anywhere in a body has a member twice: readers differ on which of the two counts.
-func twice(body []byte) bool {
-	return jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true)) && !jsontext.Value(body).IsValid()
-}
-
-// read takes one member, if it is there and not null.
-func (f *members) read(name, what string, into any) {
-	raw, ok := f.of[name]
-	if !ok || f.err != nil || string(raw) == "null" {
-		return
-	}
-	if json.Unmarshal(raw, into) != nil {
-		f.err = wrongField(name, what)
-	}
-}
-
-func wrongField(name, what string) error {
-	return app.Errorf(app.Invalid, "invalid_request_error", "%s must be %s.", name, what).At(name)
 }
 
 func seconds(t *time.Time) *int64 {

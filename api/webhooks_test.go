@@ -103,7 +103,7 @@ func TestEndpointsAreManagedAsTheSDKDoesIt(t *testing.T) {
 	auth := bearer(h.secret())
 	const all = "/v1/webhook_endpoints"
 	made := decode[endpoint](t, h.call("POST", all,
-		`{"name":"mine","url":"`+in.URL+`/hook","event_types":["video.completed"],"unknown":{"a":1}}`, auth...), 200)
+		`{"name":"mine","url":"`+in.URL+`/hook","event_types":["video.completed"]}`, auth...), 200)
 	if !strings.HasPrefix(made.ID, "whe_") || made.Object != "webhook_endpoint" || !strings.HasPrefix(made.Secret, "whsec_") || made.Hint == "" ||
 		made.CreatedAt == 0 || made.UpdatedAt != made.CreatedAt || made.Name != "mine" || made.URL != in.URL+"/hook" || made.Status != "enabled" {
 		t.Errorf("%+v", made)

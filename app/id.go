@@ -24,3 +24,10 @@ func (g IDs) New(prefix string) string {
 	id := ulid.MustNew(ulid.Timestamp(g.Now()), g.Random)
 	return prefix + "_" + strings.ToLower(id.String())
 }
+
+// IsID reports whether s has the form of what New returns for the prefix. Lists take such a text as a cursor, also where the
+// object is gone by now.
+func IsID(prefix, s string) bool {
+	rest, found := strings.CutPrefix(s, prefix+"_")
+	return found && len(rest) == ulid.EncodedSize && strings.Trim(rest, "0123456789abcdefghjkmnpqrstvwxyz") == ""
+}

@@ -257,7 +257,7 @@ func (g *gateway) setAliases(t *testing.T, aliases string) {
 	if err := os.WriteFile(file, []byte(aliases+text[at:]), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, status := run(t, env, "catalog", "apply", file); status != 0 {
+	if out, status := run(t, env, "catalog", "apply", "--allow-unset", file); status != 0 {
 		t.Fatalf("catalog apply: %s", out)
 	}
 }

@@ -99,7 +99,7 @@ func (g *gateway) putCatalog(t *testing.T, providers, models, last string) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, status := run(t, env, "catalog", "apply", file); status != 0 {
+	if out, status := run(t, env, "catalog", "apply", "--allow-unset", file); status != 0 {
 		t.Fatalf("catalog apply: %s", out)
 	}
 	for deadline := time.Now().Add(callTimeMax); ; time.Sleep(10 * time.Millisecond) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -51,7 +52,8 @@ func TestAPICommandsRefuseWhatTheyDoNotKnow(t *testing.T) {
 func TestAPICatalogCommands(t *testing.T) {
 	t.Parallel()
 	g := start(t)
-	env := []string{"DATABASE_URL=" + g.databaseURL(t)}
+	bare := []string{"DATABASE_URL=" + g.databaseURL(t)}
+	env := slices.Concat(bare, []string{"UMG_SIMULATOR_URL=http://127.0.0.1:1", "UMG_SIMULATOR_KEY=x"})
 	text, _ := run(t, env, "catalog", "export")
 	file := filepath.Join(dataDir(t), "catalog.yaml")
 	write := func(content string) {
@@ -61,8 +63,17 @@ func TestAPICatalogCommands(t *testing.T) {
 		}
 	}
 	write(text)
-	if out, status := run(t, env, "catalog", "check", file); status != 0 {
+	if out, status := run(t, env, "catalog", "check", file); status != 0 || !strings.Contains(out, " is right: ") {
 		t.Errorf("an export is wrong: %s", out)
+	}
+	for _, command := range []string{"check", "apply"} {
+		out, status := run(t, bare, "catalog", command, file)
+		if status == 0 || !strings.Contains(out, "providers[0].credential: ${UMG_SIMULATOR_KEY} of provider meridian is not set") {
+			t.Errorf("catalog %s without the variables, status %d: %s", command, status, out)
+		}
+	}
+	if out, status := run(t, bare, "catalog", "check", "--allow-unset", file); status != 0 || !strings.Contains(out, "warning: ") || strings.Contains(out, "is right") {
+		t.Errorf("with --allow-unset, status %d: %s", status, out)
 	}
 	if out, _ := run(t, env, "catalog", "diff", file); !strings.Contains(out, "no change") {
 		t.Errorf("an export differs: %s", out)
@@ -82,6 +93,11 @@ func TestAPICatalogCommands(t *testing.T) {
 		if out, status := run(t, env, "catalog", command, file); status != 0 || !strings.Contains(out, "warning: ") || !strings.Contains(out, "the timeouts.total of the model is 40m0s") {
 			t.Errorf("catalog %s, status %d: %s", command, status, out)
 		}
+	}
+	_, unaliased, _ := strings.Cut(text, "providers:\n")
+	write("providers:\n" + unaliased)
+	if out, status := run(t, env, "catalog", "check", file); status != 0 || strings.Contains(out, "is right") || !strings.Contains(out, "x-api-key") {
+		t.Errorf("a catalog without aliases, status %d: %s", status, out)
 	}
 	write(strings.Replace(text, "provider: meridian", "provider: nobody", 1))
 	if out, status := run(t, env, "catalog", "check", file); status == 0 || !strings.Contains(out, "nobody") {

@@ -145,7 +145,7 @@ func startBinary(bin string, env []string, dir string, args ...string) (*gateway
 	_ = os.Remove(readyFile)
 	g := &gateway{dir: dir, log: &lockedBuffer{}, exited: make(chan error, 1)}
 	g.cmd = exec.Command(bin, append([]string{
-		"demo", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
+		"demo", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--profiles",
 		"--data", filepath.Join(dir, "data"), "--ready-file", readyFile,
 	}, args...)...)
 	g.cmd.Env = append(os.Environ(), env...)

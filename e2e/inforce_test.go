@@ -56,7 +56,7 @@ func TestAPICatalogIsInForceWhenApplyEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		out, status := run(t, env, "catalog", "apply", path)
+		out, status := run(t, env, "catalog", "apply", "--allow-unset", path)
 		took := time.Since(began)
 		for name, replica := range map[string]*gateway{"first": g, "second": p.gateway} {
 			if a := replica.call(t, "GET", "/v1/models/"+cheapModel, ""); !strings.Contains(a.body, "0.000000"+price[2:]) {

@@ -63,7 +63,7 @@ var losses = []loss{
 		to: dropped("tools[].custom.format", "messages", "native")},
 	{style: "chat", members: `"tools":[{"type":"custom","custom":{"name":"c"}}],"tool_choice":{"type":"custom","custom":{"name":"c"}}`, to: nil},
 	{style: "chat", members: `"messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}]}]`,
-		to: dropped("400 input_audio", "messages", "responses"), instead: true},
+		to: dropped("400 messages[0].content[0].input_audio", "messages", "responses"), instead: true},
 	{style: "chat", members: `"messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f1"}}]}]`,
 		to: everywhere("400 messages[0].content[0].file.file_id"), instead: true, code: "invalid_request_error"},
 
@@ -121,7 +121,7 @@ var losses = []loss{
 	{style: "native", members: `"contents":[{"parts":[{"fileData":{"mimeType":"image/png","fileUri":"files/1"}}]}]`,
 		to: everywhere("400 contents[0].parts[0].fileData.fileUri"), instead: true, code: "invalid_request_error"},
 	{style: "native", members: `"contents":[{"parts":[{"inlineData":{"mimeType":"audio/wav","data":"AAAA"}}]}]`,
-		to: dropped("400 inlineData", "messages", "responses"), instead: true},
+		to: dropped("400 contents[0].parts[0].inlineData", "messages", "responses"), instead: true},
 }
 
 // TestAPIChecklistLosses sends members that not every style can say to providers of all styles: x-gateway-dropped lists

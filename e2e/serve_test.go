@@ -47,7 +47,7 @@ func serveBinary(bin string, env []string, databaseURL string, beside *gateway, 
 	p := production{gateway: &g}
 	g.exited, g.log = make(chan error, 1), &lockedBuffer{}
 	g.cmd = exec.Command(bin, append([]string{
-		"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--lame-duck", "0s",
+		"serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--profiles", "--lame-duck", "0s",
 	}, args...)...)
 	g.cmd.Env = append(g.cmd.Environ(), "DATABASE_URL="+databaseURL, "UMG_SIMULATOR_URL="+beside.SimulatorURL, "UMG_SIMULATOR_KEY=any")
 	if key, err := os.ReadFile(filepath.Join(beside.dir, "data", "secret.key")); err == nil {

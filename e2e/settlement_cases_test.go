@@ -123,7 +123,7 @@ func (s *settling) addSilent(t *testing.T) {
 `), 1)
 	file := filepath.Join(dataDir(t), "catalog.yaml")
 	err := os.WriteFile(file, []byte(text), 0o600)
-	out, status := run(t, env, "catalog", "apply", file)
+	out, status := run(t, env, "catalog", "apply", "--allow-unset", file)
 	catalogs.Unlock()
 	if err != nil || status != 0 {
 		t.Fatalf("catalog apply: %v %s", err, out)

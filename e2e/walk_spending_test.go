@@ -66,7 +66,7 @@ func walkWithoutCredit(w *walker) {
 	}
 	w.at("#balance")
 	w.title("Billing")
-	w.shows("#credit-notice", "Your credit is used up")
+	w.shows("#credit-notice", "You have no credit yet")
 	w.at("#credit-notice a")
 	w.must(w.expect.Page(w.Page).ToHaveURL(regexp.MustCompile("#add-credit$")))
 }

@@ -1,5 +1,15 @@
 // Package migrations carries the numbered SQL files that make the schema, forward only, inside the binary. It knows
 // their bytes. It does not know how, when or where they are run.
+//
+// A file runs in one transaction, whose statements give up when they do not get a lock in time and are tried again. From 0037 on an
+// index on a table of an earlier file is built in a file of its own, which writers do not wait for:
+//
+//	-- +goose NO TRANSACTION
+//	-- +goose Up
+//	create index concurrently if not exists NAME on TABLE (COLUMN);
+//
+// On a partitioned table the index is first made `on only` the parent, in the transaction of another file, then on each partition in
+// this way, and attached. Files before 0037 build theirs in a transaction, because no database had rows when they were written.
 package migrations
 
 import "embed"

@@ -65,12 +65,12 @@ var callFixes = map[string]Fix{
 		Link: "/console/billing", Label: "Add credit",
 	},
 	"budget_exceeded": {
-		Cause: "The key’s budget is used up",
+		Cause: "The key’s budget does not cover this call",
 		Text:  "Raise the budget of the key, or wait until it is refilled.",
 		Link:  "/console/keys", Label: "See your keys",
 	},
 	"spend_limit_exceeded": {
-		Cause: "The account’s spend limit is used up",
+		Cause: "The account’s spend limit does not cover this call",
 		Text:  "Whoever may manage money can raise it; otherwise wait until it begins anew.",
 		Link:  billingPath + "#spend-limit", Label: "See the limit",
 	},

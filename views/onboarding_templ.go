@@ -1086,7 +1086,7 @@ func FirstRequestPart(o Onboarding, live bool) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 69, "<strong>There is no credit yet</strong> <span>Requests are refused until there is. The notice on this page says how to get it.</span></div>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 69, "<strong>There is no credit</strong> <span>Requests are refused until there is some. The notice on this page says how to get it.</span></div>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -99,8 +99,8 @@ func (r Request) verdict() verdict {
 // causes put error codes into words, from the reader's side.
 var causes = map[string]string{
 	"insufficient_quota":            "Not enough credit",
-	"budget_exceeded":               "The key's budget is used up",
-	"spend_limit_exceeded":          "The account's spend limit is used up",
+	"budget_exceeded":               "The key's budget did not cover it",
+	"spend_limit_exceeded":          "The account's spend limit did not cover it",
 	"rate_limit_exceeded":           "Over the model's rate limit",
 	"max_concurrency_exceeded":      "Too many requests at once",
 	"body_bytes_exceeded":           "Too many large requests at once",

@@ -68,6 +68,8 @@ type Balance struct {
 	Known     bool
 	Available app.Amount
 	LowAt     app.Amount // amber at or below this
+
+	NeverFunded bool // no credit has ever come in
 }
 
 // Tone is red for nothing left, amber for little.
@@ -97,6 +99,8 @@ func (b Balance) State() string {
 	switch {
 	case !b.Known:
 		return ", not available right now"
+	case b.Tone() == ui.Danger && b.NeverFunded:
+		return ", no credit yet"
 	case b.Tone() == ui.Danger:
 		return ", used up"
 	case b.Tone() == ui.Warning:

@@ -139,10 +139,11 @@ func (b passedBudget) letter(baseURL string) (l mail.Letter, subject string) {
 	return mail.Letter{
 		Title: "A key " + said,
 		Paragraphs: []string{
-			fmt.Sprintf("The key “%s” (it ends in %s) %s: $%s of $%s. %s", b.Name, b.LastFour, said, b.Spent, b.Limit, then), next,
+			fmt.Sprintf("The key %s (it ends in %s) %s: $%s of $%s. %s", mail.Quote(b.Name), b.LastFour, said, b.Spent, b.Limit, then),
+			next, mail.WrittenBy(byMembers),
 		},
 		Action: mail.Action{Label: "Open the key", URL: baseURL + "/console/keys/" + b.KeyID},
 		Footer: "You get this message as an owner or admin of the account, or because you made the key. " +
 			"Choose your mails in the console under Settings, Notifications.",
-	}, "The key " + b.Name + " " + said
+	}, "The key " + mail.Quote(b.Name) + " " + said
 }

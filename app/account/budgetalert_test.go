@@ -41,7 +41,7 @@ func TestPeopleHearOnceOfEachShareOfABudgetThatIsSpent(t *testing.T) {
 		must(t, err)
 		for _, m := range mails {
 			if m.Kind == budgetEvent {
-				_, said, _ := strings.Cut(m.Subject, "busy has spent ")
+				_, said, _ := strings.Cut(m.Subject, "busy” has spent ")
 				got = append(got, m.To+" "+said)
 			}
 		}

@@ -95,17 +95,8 @@ func (s *Service) tellOfEnd(ctx context.Context, d desk, members []Member) error
 		return nil
 	}
 	for _, member := range members {
-		letter := mail.Letter{
-			Title: "The account " + d.name + " was deleted",
-			Paragraphs: []string{
-				fmt.Sprintf("An owner deleted the account “%s”, of which you were %s. Its keys are refused from now on, and its videos, "+
-					"assets and webhooks are removed. This cannot be undone.", d.name, member.Role),
-				"Whoever was a member of no other account has no sign-in any more; what was known of them is erased.",
-			},
-			Footer: "Records of what was bought and charged are kept, because the law asks for them.",
-		}
 		err := mail.SendAll(ctx, d.tx, s.o.Mail, s.o.Log, mail.Round{
-			Letter: letter, Subject: letter.Title, Kind: "account_deleted", To: []string{member.Email},
+			Letter: endLetter(d.name, member.Role), Subject: endSubject, Kind: "account_deleted", To: []string{member.Email},
 			About: slog.String("account_id", d.p.AccountID),
 		})
 		if err != nil {
@@ -114,6 +105,24 @@ func (s *Service) tellOfEnd(ctx context.Context, d desk, members []Member) error
 	}
 	return nil
 }
+
+const endSubject = "An account of yours was deleted"
+
+func endLetter(name string, role Role) mail.Letter {
+	return mail.Letter{
+		Title: endSubject,
+		Paragraphs: []string{
+			fmt.Sprintf("An owner deleted the account %s, of which you were %s. Its keys are refused from now on, and its videos, "+
+				"assets and webhooks are removed. This cannot be undone.", mail.Quote(name), role),
+			mail.WrittenBy(byMembers),
+			"Whoever was a member of no other account has no sign-in any more; what was known of them is erased.",
+		},
+		Footer: "Records of what was bought and charged are kept, because the law asks for them.",
+	}
+}
+
+// byMembers are the authors of names that mails to members show.
+const byMembers = "members of the account"
 
 // end takes everything from an account that this room knows of.
 func (s *Service) end(ctx context.Context, d desk, members []Member) error {

@@ -64,8 +64,8 @@ func invitationNotFound() error {
 // Invitations lists the account's open invitations. After is the id of the one before the page.
 func (s *Service) Invitations(ctx context.Context, p app.Principal, after string, limit int) (Invitations, error) {
 	limit = pageOf(limit)
-	if !sane(after) {
-		return Invitations{}, nil
+	if after != "" && !app.IsID("inv", after) {
+		return Invitations{}, invalid("after", "after must be the id of an invitation, such as the last_id of the page before.")
 	}
 	rows, err := invitationsOf(ctx, s.db, p.AccountID, after, limit+1)
 	if err != nil {
@@ -226,22 +226,26 @@ func (s *Service) deliver(ctx context.Context, d desk, id, token string) (Invita
 		r.Link = link
 		return r.Invitation, nil
 	}
-	m, err := inviteLetter(r, link).To(r.Email, "You are invited to "+r.Account, "invitation")
+	m, err := inviteLetter(r, link).To(r.Email, inviteSubject, "invitation")
 	if err != nil {
 		return Invitation{}, err
 	}
 	return r.Invitation, s.o.Mail.Send(ctx, d.tx, m)
 }
 
+const inviteSubject = "You are invited to an account"
+
 func inviteLetter(r inviteRow, link string) mail.Letter {
-	who := r.InvitedBy
-	if who == "" {
-		who = "Somebody"
+	who := "A key of its owners"
+	if r.InvitedBy != "" {
+		who = mail.ShowAddress(r.InvitedBy)
 	}
 	return mail.Letter{
-		Title: "You are invited to an account",
+		Title: inviteSubject,
 		Paragraphs: []string{
-			fmt.Sprintf("%s invites you to the account “%s” of the Unified Model Gateway, as %s.", who, r.Account, r.Role),
+			fmt.Sprintf("%s invites you to an account of the Unified Model Gateway, as %s. Its people call the account %s.",
+				who, r.Role, mail.Quote(r.Account)),
+			mail.WrittenBy("the people of that account"),
 			fmt.Sprintf("In it you may use: %s.", r.Role.Meaning()),
 		},
 		Action: mail.Action{Label: "Look at the invitation", URL: link},

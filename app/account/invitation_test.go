@@ -190,7 +190,8 @@ func TestWhoMayInviteWhom(t *testing.T) {
 	wantError(t, err, app.Invalid, "invalid_value")
 	i, err := b.Invite(t.Context(), owner.Principal(), "second@example.com", Owner)
 	must(t, err)
-	for _, p := range []app.Principal{stranger.Principal(), {AccountID: stranger.AccountID, KeyID: "key_1", Rights: app.ManageMembers}} {
+	theirs, _ := b.key(t, stranger.Principal(), KeySpec{Scopes: []Scope{Management}})
+	for _, p := range []app.Principal{stranger.Principal(), theirs.Principal()} {
 		_, err = b.RevokeInvitation(t.Context(), p, i.ID)
 		wantError(t, err, app.NotFound, "invitation_not_found")
 		_, err = b.ResendInvitation(t.Context(), p, i.ID)

@@ -182,6 +182,14 @@ func keyByFingerprint(ctx context.Context, q postgres.Queryer, f fingerprint) (k
 	return r.key(), r.Previous, err == nil, err
 }
 
+// lockLiveKey keeps a key from being deleted until the transaction ends, and reports whether it is there.
+func lockLiveKey(ctx context.Context, q postgres.Queryer, accountID, id string) (there bool, err error) {
+	var ids []string
+	err = q.SelectContext(ctx, &ids, `
+		select id from api_keys where account_id = $1 and id = $2 and deleted_at is null for share`, accountID, id)
+	return len(ids) > 0, err
+}
+
 // lockKey keeps a key as it is until the transaction ends, and reads it with its budget.
 func lockKey(ctx context.Context, q postgres.Queryer, accountID, id string) (Key, *Budget, error) {
 	var r struct {

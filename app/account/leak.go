@@ -77,7 +77,7 @@ func (s *Service) reportLeak(ctx context.Context, l Leak, from app.Origin, signe
 		}
 		place := "The audit log of the account has what the report says of the place."
 		if at, ok := l.address(); signed && ok {
-			place = "It was found at " + at + "."
+			place = "It was found at " + mail.Quote(at) + "; the audit log has the whole address."
 		}
 		return s.tellOfLeak(ctx, tx, k, place)
 	})
@@ -109,16 +109,22 @@ func (s *Service) tellOfLeak(ctx context.Context, tx *sqlx.Tx, k Key, place stri
 			people = append(people, k.CreatedBy)
 		}
 	}
-	letter := mail.Letter{
-		Title: "A key was found in public and is switched off",
+	return mail.SendAll(ctx, tx, s.o.Mail, s.o.Log, mail.Round{
+		Letter: leakLetter(k, s.o.BaseURL, place), Subject: leakSubject, Kind: "key_leaked", To: people, About: slog.String("key_id", k.ID),
+	})
+}
+
+const leakSubject = "A key was found in public and is switched off"
+
+func leakLetter(k Key, baseURL, place string) mail.Letter {
+	return mail.Letter{
+		Title: leakSubject,
 		Paragraphs: []string{
-			fmt.Sprintf("Somebody reported a secret of the key “%s” (it ends in %s). %s", k.Name, k.LastFour, place),
+			fmt.Sprintf("Somebody reported a secret of the key %s (it ends in %s). %s", mail.Quote(k.Name), k.LastFour, place),
 			"The key is refused from now on. Look at its requests of the last days, then rotate it and enable it again.",
+			mail.WrittenBy("members of the account, or by whoever reported the secret"),
 		},
-		Action: mail.Action{Label: "Open the key", URL: s.o.BaseURL + "/console/keys/" + k.ID},
+		Action: mail.Action{Label: "Open the key", URL: baseURL + "/console/keys/" + k.ID},
 		Footer: "You get this message as an owner or admin of the account, or because you made the key.",
 	}
-	return mail.SendAll(ctx, tx, s.o.Mail, s.o.Log, mail.Round{
-		Letter: letter, Subject: "The key " + k.Name + " was found in public", Kind: "key_leaked", To: people, About: slog.String("key_id", k.ID),
-	})
 }

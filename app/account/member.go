@@ -67,8 +67,12 @@ func (s *Service) Memberships(ctx context.Context, userID string) ([]Membership,
 // Members lists who belongs to the account. After is the id of the user before the page.
 func (s *Service) Members(ctx context.Context, p app.Principal, after string, limit int) (Members, error) {
 	limit = pageOf(limit)
-	if !sane(after) {
-		return Members{}, nil
+	if after != "" {
+		if _, err := s.Member(ctx, p, after); err != nil && app.KindOf(err) != app.NotFound {
+			return Members{}, err
+		} else if err != nil {
+			return Members{}, invalid("after", "after must be the id of a member, such as the last_id of the page before.")
+		}
 	}
 	list, err := membersOf(ctx, s.db, p.AccountID, after, limit+1)
 	if err != nil {
@@ -116,6 +120,9 @@ func (s *Service) manage(ctx context.Context, p app.Principal, need app.Rights, 
 			}
 		} else if !d.rights.Has(need) {
 			return errNotYours()
+		}
+		if err := s.LockActor(ctx, tx, p); err != nil {
+			return err
 		}
 		return change(d)
 	})

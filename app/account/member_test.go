@@ -63,7 +63,8 @@ func TestRolesAreChangedByThoseWhoMay(t *testing.T) {
 	admin := b.joined(t, owner.AccountID, "admin@example.com", Admin)
 	dev := b.joined(t, owner.AccountID, "dev@example.com", Developer)
 	stranger := b.member(t, "stranger@example.com")
-	key := app.Principal{AccountID: owner.AccountID, KeyID: "key_1", Rights: rightsOf([]Scope{Management})}
+	manager, _ := b.key(t, owner.Principal(), KeySpec{Scopes: []Scope{Management}})
+	key := manager.Principal()
 	refused := []struct {
 		who    app.Principal
 		target string

@@ -87,6 +87,9 @@ func (s *Service) change(ctx context.Context, p app.Principal, e audit.Event, do
 		if err != nil {
 			return personError(err)
 		}
+		if err := s.LockActor(ctx, tx, p); err != nil {
+			return err
+		}
 		if err := do(tx, who); err != nil {
 			return err
 		}

@@ -114,7 +114,12 @@ func (s *Service) AskEmail(ctx context.Context, p app.Principal, password, email
 	if err := s.throttle.admit(ctx, changedEmail.of(p.UserID), changedEmail.of("to", address)); err != nil {
 		return "", storeError("count links", err)
 	}
-	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error { return s.sendEmailLink(ctx, tx, who, address) })
+	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		if err := s.LockActor(ctx, tx, p); err != nil {
+			return err
+		}
+		return s.sendEmailLink(ctx, tx, who, address)
+	})
 	return address, storeError("send link", err)
 }
 
@@ -131,27 +136,36 @@ func (s *Service) sendEmailLink(ctx context.Context, tx *sqlx.Tx, who personRow,
 	if err != nil {
 		return err
 	}
-	l := mail.Letter{
-		Title:      "Use this e-mail address to sign in",
-		Paragraphs: []string{"Open this link and press the button on its page to sign in with " + address + " instead of " + who.Email + "."},
-		Action:     mail.Action{Label: "Use " + address, URL: s.o.BaseURL + emailPath + token},
-		Footer:     "The link works once, for 24 hours. If you did not ask for it, ignore this message: nothing happens without it.",
-	}
+	l := emailLetter(who.Email, address, s.o.BaseURL+emailPath+token)
 	if owner.ID != "" {
-		l = mail.Letter{
-			Title: "This e-mail address is in use",
-			Paragraphs: []string{
-				who.Email + " asked to sign in with " + address + " from now on. Somebody has signed up with that address already, " +
-					"so nothing was changed.",
-			},
-			Footer: "If you have both accounts, change the address of the one that has " + address + " first.",
-		}
+		l = emailTakenLetter(who.Email, address)
 	}
 	m, err := l.To(address, l.Title, "change_email")
 	if err != nil {
 		return err
 	}
 	return s.o.Mail.Send(ctx, tx, m)
+}
+
+func emailLetter(from, to, link string) mail.Letter {
+	from = mail.ShowAddress(from)
+	return mail.Letter{
+		Title:      "Use this e-mail address to sign in",
+		Paragraphs: []string{"Open this link and press the button on its page to sign in with " + to + " instead of " + from + "."},
+		Action:     mail.Action{Label: "Use " + to, URL: link},
+		Footer:     "The link works once, for 24 hours. If you did not ask for it, ignore this message: nothing happens without it.",
+	}
+}
+
+func emailTakenLetter(from, to string) mail.Letter {
+	return mail.Letter{
+		Title: "This e-mail address is in use",
+		Paragraphs: []string{
+			mail.ShowAddress(from) + " asked to sign in with " + to + " from now on. Somebody has signed up with that address already, " +
+				"so nothing was changed.",
+		},
+		Footer: "If you have both accounts, change the address of the one that has " + to + " first.",
+	}
 }
 
 // EmailLink looks at a link without using it: the address it replaces, and the one it makes of it.

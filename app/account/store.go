@@ -209,6 +209,13 @@ func deleteOtherSessions(ctx context.Context, q postgres.Queryer, userID, keep s
 	return done.RowsAffected()
 }
 
+// lockSession keeps a session from being deleted until the transaction ends, and reports whether it is there.
+func lockSession(ctx context.Context, q postgres.Queryer, userID, id string) (there bool, err error) {
+	var ids []string
+	err = q.SelectContext(ctx, &ids, `select id from sessions where id = $1 and user_id = $2 for key share`, id, userID)
+	return len(ids) > 0, err
+}
+
 func deleteExpiredSessions(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
 	done, err := q.ExecContext(ctx, `
 		delete from sessions where id in (

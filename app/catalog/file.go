@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -35,8 +34,10 @@ type Aliases struct {
 // the credential and in headers is looked up when the catalog is loaded; values are never stored. Without a credential
 // header the credential travels as Authorization: Bearer.
 type FileProvider struct {
-	ID         string `yaml:"id" json:"id"`
-	Name       string `yaml:"name" json:"name"`
+	ID   string `yaml:"id" json:"id"`
+	Name string `yaml:"name" json:"name"`
+	// Disabled providers are never called, and their variables need not be set.
+	Disabled   bool   `yaml:"disabled,omitempty" json:"disabled,omitempty"`
 	BaseURL    string `yaml:"base_url" json:"base_url"`
 	Credential string `yaml:"credential,omitempty" json:"credential,omitempty"`
 	// Credentials are further ones, for when the first is refused or used up. Calls about videos and assets use the first
@@ -297,23 +298,4 @@ func (f File) Bytes() ([]byte, error) {
 		return nil, fmt.Errorf("catalog: print: %w", err)
 	}
 	return b.Bytes(), nil
-}
-
-// Names lists the ${NAME} references of the file, each once, in order.
-func (f File) Names() []string {
-	var names []string
-	for _, p := range f.Providers {
-		texts := append([]string{p.BaseURL, p.Credential, p.Proxy}, p.Credentials...)
-		for _, h := range sortedKeys(p.Headers) {
-			texts = append(texts, p.Headers[h])
-		}
-		for _, text := range texts {
-			for _, match := range reference.FindAllStringSubmatch(text, -1) {
-				if !slices.Contains(names, match[1]) {
-					names = append(names, match[1])
-				}
-			}
-		}
-	}
-	return names
 }

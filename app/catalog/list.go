@@ -85,7 +85,8 @@ func (m *Model) render() []byte {
 	e := listEntry{
 		ID: m.ID, Object: "model", Type: "model", Created: m.CreatedAt.Unix(), CreatedAt: m.CreatedAt.UTC().Format(time.RFC3339),
 		OwnedBy: m.Owner, Name: m.Name, DisplayName: m.Name, Description: m.Description, Kind: m.Kind,
-		CanonicalSlug: m.ID + "-" + m.CreatedAt.UTC().Format("2006-01"), Availability: m.availability(),
+		CanonicalSlug: m.ID, // tools send it as the model
+		Availability: m.availability(),
 		ContextLength: orNull(m.ContextTokens), ContextWindow: orNull(m.ContextTokens),
 		MaxOutputTokens: orNull(m.MaxOutputTokens), MaxTokens: orNull(m.MaxOutputTokens),
 		Architecture: architecture{
@@ -237,10 +238,10 @@ func (s *Snapshot) listed(may func(id string) bool) []*Model {
 }
 
 func (s *Snapshot) renderList(may func(id string) bool) []byte {
-	return renderPage(s.listed(may), false)
+	return renderPage(s.listed(may), false, (*Model).ListEntry)
 }
 
-func renderPage(models []*Model, more bool) []byte {
+func renderPage(models []*Model, more bool, entry func(*Model) []byte) []byte {
 	b := []byte(`{"object":"list","has_more":` + strconv.FormatBool(more) + `,"first_id":`)
 	if len(models) == 0 {
 		return append(b, `null,"last_id":null,"data":[]}`...)
@@ -253,7 +254,7 @@ func renderPage(models []*Model, more bool) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, m.entry...)
+		b = append(b, entry(m)...)
 	}
 	return append(b, "]}"...)
 }
@@ -262,11 +263,16 @@ func renderPage(models []*Model, more bool) []byte {
 type Page struct {
 	Limit         int // zero: no limit
 	After, Before string
+	Kind          Kind      // empty: all kinds
+	Style         llm.Style // only models that answer in it, in its layout; empty: all models, in the layout of all tools
 }
 
-// ParsePage reads limit, after, after_id and before_id; other parameters belong to somebody else.
+// ParsePage reads limit, after, after_id, before_id and kind; other parameters belong to clients.
 func ParsePage(q url.Values) (Page, error) {
-	p := Page{After: q.Get("after"), Before: q.Get("before_id")}
+	p := Page{After: q.Get("after"), Before: q.Get("before_id"), Kind: Kind(q.Get("kind"))}
+	if p.Kind != "" && !slices.Contains(knownKinds, string(p.Kind)) {
+		return Page{}, app.Errorf(app.Invalid, codeInvalid, "kind must be %s, not %s.", quotedList(knownKinds), shown([]byte(p.Kind))).At("kind")
+	}
 	if p.After == "" {
 		p.After = q.Get("after_id")
 	}
@@ -289,34 +295,49 @@ func (s *Snapshot) ListPage(may func(id string) bool, p Page) ([]byte, error) {
 	if p == (Page{}) {
 		return s.List(may), nil
 	}
-	all := s.listed(may)
+	all := slices.DeleteFunc(s.listed(may), func(m *Model) bool {
+		return p.Kind != "" && m.Kind != p.Kind || p.Style != "" && !m.Serves(p.Style)
+	})
+	page, more, err := p.of(all)
+	if err != nil {
+		return nil, err
+	}
+	entry := (*Model).ListEntry
+	if p.Style == llm.Messages {
+		entry = func(m *Model) []byte { return m.MessagesEntry(s.loadedAt) }
+	}
+	return renderPage(page, more, entry), nil
+}
+
+// of cuts the page out of a list. more says whether there are further models in the direction of the page.
+func (p Page) of(all []*Model) (page []*Model, more bool, err error) {
 	find := func(param, id string) (int, error) {
 		i := slices.IndexFunc(all, func(m *Model) bool { return m.ID == id })
 		if i < 0 {
-			return 0, app.Errorf(app.Invalid, codeInvalid, "%s names no model of the list.", param).At(param)
+			return 0, app.Errorf(app.Invalid, codeInvalid, "%s names no model of the list: %s.", param, shown([]byte(id))).At(param)
 		}
 		return i, nil
 	}
 	if p.Before != "" {
 		i, err := find("before_id", p.Before)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		all = all[:i]
 		if p.Limit > 0 && len(all) > p.Limit {
-			return renderPage(all[len(all)-p.Limit:], true), nil
+			return all[len(all)-p.Limit:], true, nil
 		}
-		return renderPage(all, false), nil
+		return all, false, nil
 	}
 	if p.After != "" {
 		i, err := find("after", p.After)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		all = all[i+1:]
 	}
 	if p.Limit > 0 && len(all) > p.Limit {
-		return renderPage(all[:p.Limit], true), nil
+		return all[:p.Limit], true, nil
 	}
-	return renderPage(all, false), nil
+	return all, false, nil
 }

@@ -97,7 +97,7 @@ func TestTheListHasWhatEveryToolReads(t *testing.T) {
 		t.Errorf("pricing %v", pricing)
 	}
 	if entry["created"] != 1778544000.0 || entry["created_at"] != "2026-05-12T00:00:00Z" ||
-		entry["canonical_slug"] != "meridian/atlas-large-2026-05" {
+		entry["canonical_slug"] != entry["id"] {
 		t.Errorf("dates %v, %v, %v", entry["created"], entry["created_at"], entry["canonical_slug"])
 	}
 	if a := entry["architecture"].(map[string]any); a["modality"] != "text+image->text" {
@@ -158,6 +158,7 @@ func TestPagesOfTheList(t *testing.T) {
 	for query, want := range map[string]string{
 		"": "a b c d e", "limit=2": "a b +", "limit=5": "a b c d e", "limit=1000": "a b c d e", "limit=100000": "a b c d e",
 		"limit=2&after=b": "c d +", "after_id=c": "d e", "limit=2&after_id=c": "d e", "after=e": "", "before_id=c": "a b",
+		"kind=text": "a b c d e", "kind=video": "", "kind=text&limit=2&after=b": "c d +",
 		"limit=1&before_id=c": "b +", "before_id=a": "", "client_version=7&limit=1": "a +", "limit=": "a b c d e",
 	} {
 		q, err := url.ParseQuery(query)
@@ -182,6 +183,7 @@ func TestPagesOfTheList(t *testing.T) {
 	}
 	for query, param := range map[string]string{
 		"limit=0": "limit", "limit=-1": "limit", "limit=many": "limit", "limit=1.5": "limit", "after=a&before_id=b": "before_id",
+		"kind=books": "kind", "kind=TEXT": "kind", "kind=video&after=a": "after",
 		"after=zz": "after", "before_id=zz": "before_id", "limit=" + strings.Repeat("9", 50): "limit",
 	} {
 		q, _ := url.ParseQuery(query)

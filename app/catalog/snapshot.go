@@ -328,7 +328,9 @@ func (v *FileProvider) resolve(lookup Lookup) *Provider {
 	for _, name := range sortedKeys(v.Headers) {
 		p.Headers[name] = fill(v.Headers[name])
 	}
-	if len(missing) > 0 {
+	if v.Disabled {
+		p.Unusable = "disabled in the catalog"
+	} else if len(missing) > 0 {
 		p.Unusable = "not set: " + strings.Join(missing, ", ")
 	} else if reason := badURL(p.BaseURL); reason != "" {
 		p.Unusable = "base_url " + reason

@@ -33,8 +33,8 @@ func (m *FileModel) attemptTotal(r *FileRoute, p *Provider) time.Duration {
 	return cmp.Or(time.Duration(r.Timeouts.Total), time.Duration(m.Timeouts.Total), named, time.Duration(m.Timeout), p.Timeouts.Total)
 }
 
-// Warnings lists what a file, which must be right, says without effect, a line each.
-func Warnings(f File) []string {
+// idleTotals warns of totals that can have no effect, a line each.
+func idleTotals(f File) []string {
 	var all []string
 	providers := make(map[string]*FileProvider, len(f.Providers))
 	for i := range f.Providers {

@@ -36,7 +36,7 @@ func TestTheTotalOfAnAttemptAndTheTimeoutOfACallBothHold(t *testing.T) {
 		if got := m.Routes[0].Timeouts.Total; got != c.total || m.Timeout != c.timeout {
 			t.Errorf("%s: an attempt may take %s and the call %s, want %s and %s", c.name, got, m.Timeout, c.total, c.timeout)
 		}
-		warnings := Warnings(file)
+		warnings := idleTotals(file)
 		if c.warns == "" && len(warnings) > 0 || c.warns != "" && (len(warnings) != 1 || !strings.Contains(warnings[0], c.warns) ||
 			!strings.HasPrefix(warnings[0], "models[0].routes[0]: ") || !strings.Contains(warnings[0], "2m")) {
 			t.Errorf("%s: the warnings are %q", c.name, warnings)

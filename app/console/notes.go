@@ -40,7 +40,7 @@ func idOf(kind, about string, since *time.Time) string {
 	return id
 }
 
-// balanceNotes tell of the account itself: that it is frozen, and that its credit is used up or low. Where the payment
+// balanceNotes tell of the account itself: that it is frozen, and that it has no credit yet, or that its credit is used up or low. Where the payment
 // service has told of low credit already, once is enough.
 func (c *Console) balanceNotes(ctx context.Context, p *page, b views.Balance, others []note) (list []note) {
 	if p.user.Frozen {
@@ -63,6 +63,9 @@ func (c *Console) balanceNotes(ctx context.Context, p *page, b views.Balance, ot
 	switch b.Tone() {
 	case ui.Danger:
 		kind, n.Title, n.Text = "used_up", "The credit is used up", "Calls are refused until there is credit again."
+		if b.NeverFunded {
+			kind, n.Title, n.Text = "no_credit", "There is no credit yet", "Calls are refused until there is credit."
+		}
 	case ui.Warning:
 		n.Title = "Little credit is left"
 		n.Text = views.Dollars(b.Available) + " is left. Calls are refused when it is used up."

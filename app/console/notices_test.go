@@ -177,3 +177,21 @@ func TestTheStripNamesModelsWhoseProvidersFail(t *testing.T) {
 		t.Error("a model that fails is not named")
 	}
 }
+
+// TestCreditThatNeverWasIsNotUsedUp opens an account without a trial: nothing says that its credit is used up, before it has had
+// any.
+func TestCreditThatNeverWasIsNotUsedUp(t *testing.T) {
+	t.Parallel()
+	h := withPayments(t)
+	p := h.signedIn("newcomer@example.com")
+	a := p.send("/console/account/new", url.Values{"name": {"Second"}})
+	if a.status != http.StatusSeeOther {
+		t.Fatalf("a second account: %d %s", a.status, a.body)
+	}
+	for _, path := range []string{"/console", "/console/billing", "/console/notifications"} {
+		a := p.see(path)
+		if a.status != http.StatusOK || strings.Contains(strings.ToLower(a.body), "used up") || !strings.Contains(a.body, "no credit yet") {
+			t.Errorf("%s of an account that never had credit: %d", path, a.status)
+		}
+	}
+}

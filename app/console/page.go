@@ -15,6 +15,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/billing"
 	"umg/views"
 	"umg/views/ui"
 )
@@ -76,6 +77,7 @@ func notForRole(role account.Role) error {
 // principal is the reader as somebody who acts for their account.
 func (p *page) principal() app.Principal {
 	who := p.user.Principal()
+	who.SessionID = account.SessionID(p.session)
 	who.From = app.Origin{IP: p.RealIP(), Agent: p.Request().UserAgent(), RequestID: requestID(p)}
 	return who
 }
@@ -178,7 +180,12 @@ func (c *Console) balanceOf(p *page) views.Balance {
 	if err != nil {
 		return views.Balance{}
 	}
-	return views.Balance{Known: true, Available: b.Spendable(), LowAt: lowBalanceAt}
+	shown := views.Balance{Known: true, Available: b.Spendable(), LowAt: lowBalanceAt}
+	if shown.Available <= 0 {
+		before, err := c.o.Ledger.EntryList(p.Request().Context(), billing.EntryQuery{AccountID: p.user.AccountID, Limit: 1})
+		shown.NeverFunded = err == nil && len(before.Entries) == 0
+	}
+	return shown
 }
 
 // bookedMax is how long a page waits for the cost of a call to show in the balance.

@@ -64,6 +64,7 @@ const (
 	compaction    = "a compaction by the provider, which is another call of the model"
 	serverOfTools = "servers whose tools the provider calls"
 	itemOfTool    = "a step of a tool that the provider ran"
+	approval      = "a call of a tool by the provider, which it approves"
 	otherPlace    = "a place of processing with a price of its own"
 	fasterMode    = "a faster mode with a price of its own"
 	screening     = "a screening with a template that the provider keeps"
@@ -119,6 +120,7 @@ var extras = map[llm.Style][]Extra{
 		{At: "input[].tools[].tools[]", What: providerTool, Rule: ExtraTool, Except: responsesTools},
 		{At: "input[].tools[].allowed_callers", What: calledByCode, Rule: ExtraDropped, Listed: "tools.allowed_callers"},
 		{At: "input[].tools[].environment", What: container, Rule: ExtraRefused, Types: []string{"container_*"}},
+		{At: "input[]", What: approval, Rule: ExtraRefused, Types: []string{"mcp_approval_response"}},
 		{At: "input[]", What: itemOfTool, Rule: ExtraDropped, Types: []string{
 			"code_interpreter_call", "image_generation_call", "file_search_call", "mcp_*",
 		}},

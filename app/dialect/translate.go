@@ -112,7 +112,7 @@ func (t *translation) reduce(client, upstream *llm.Traits) error {
 		if !asked || upstream.Fields[feature] != "" && (feature.Translated() || kept) {
 			continue
 		}
-		field := cmp.Or(client.Fields[feature], client.Conversation)
+		field := cmp.Or(t.original.MediaPath(feature), client.Fields[feature], client.Conversation)
 		switch {
 		case feature == llm.FeatureStop, feature == llm.FeatureImageURL && upstream.Fields[llm.FeatureImageData] != "":
 		case feature == llm.FeatureCustomTool: // they become functions, whose arguments no grammar rules
@@ -254,6 +254,31 @@ func (w *Way) Images() []*llm.Media {
 	return list
 }
 
+// ImagePath is where the first of Images stands in the client's request; empty when that is not known.
+func (w *Way) ImagePath() string {
+	for i := range w.t.request.Turns {
+		parts := w.t.request.Turns[i].Parts
+		for j := range parts {
+			if path := imagePath(parts[j].Result.Parts); path != "" {
+				return path
+			}
+		}
+		if path := imagePath(parts); path != "" {
+			return path
+		}
+	}
+	return ""
+}
+
+func imagePath(parts []llm.Part) string {
+	for i := range parts {
+		if parts[i].Kind == llm.Image && parts[i].Media.URL != "" {
+			return parts[i].Place.Path
+		}
+	}
+	return ""
+}
+
 func imagesByURL(parts []llm.Part) []*llm.Media {
 	var list []*llm.Media
 	for i := range parts {
@@ -270,6 +295,9 @@ func (w *Way) Prepare() error {
 	if w.body != nil {
 		return nil
 	}
+	if err := w.Check(); err != nil {
+		return err
+	}
 	body, err := w.upstream.Codec.EncodeRequest(w.t.request)
 	if err != nil {
 		return w.inWordsOfClient(err)
@@ -280,6 +308,19 @@ func (w *Way) Prepare() error {
 	}
 	w.body, w.head = body, &head
 	w.noteLost()
+	return nil
+}
+
+// Check refuses a translated conversation that the upstream's style has no place for. It returns an *app.Error that names
+// the client's field. A provider of the client's own style is asked, where that style lets it take what others refuse.
+func (w *Way) Check() error {
+	upstream := w.upstream.Codec.Traits()
+	if w.t == nil || w.client == w.upstream && !upstream.ResultsNext {
+		return nil
+	}
+	if err := w.t.request.Check(upstream); err != nil {
+		return w.inWordsOfClient(err)
+	}
 	return nil
 }
 

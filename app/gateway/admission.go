@@ -38,7 +38,7 @@ const (
 const (
 	refusalsInTime = 100
 	refusalPeriod  = 10 * time.Second
-	refusalDelay   = 500 * time.Millisecond
+	refusalDelay   = 500 * time.Millisecond // on average; half of it is left to chance on either side
 )
 
 // Parts of a minute's requests that may come at once. A whole minute's would keep a small machine busy for seconds.
@@ -117,10 +117,11 @@ func (g *Gateway) Admit(ctx context.Context, a Arrival) (*Admission, limit.Windo
 }
 
 // RefusalDelay counts a refused request of an account, and returns how long its answer should wait. A client that goes on at once
-// after each refusal would otherwise have many thousands of requests refused each second.
+// after each refusal would otherwise have many thousands of requests refused each second. The delays differ, as many requests that were
+// refused at one time would otherwise come again at one time.
 func (g *Gateway) RefusalDelay(accountID string) time.Duration {
 	if _, err := g.o.Limits.Count(accountID, limit.Refusals, limit.Rate{Requests: refusalsInTime, Period: refusalPeriod}, 0); err != nil {
-		return refusalDelay
+		return refusalDelay/2 + time.Duration(g.o.Random(int(refusalDelay)+1))
 	}
 	return 0
 }

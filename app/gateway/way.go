@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -85,7 +86,7 @@ func (r *run) chartStyle(route *catalog.Route) error {
 	}
 	r.way = way
 	if len(way.Images()) > 0 {
-		return nil // it is written once they are here
+		return way.Check() // it is written once they are here
 	}
 	return way.Prepare()
 }
@@ -99,7 +100,7 @@ func (r *run) complete(ctx context.Context) *app.Error {
 	if err := r.gateway.fetchImages(ctx, images, &r.asked); err != nil {
 		e := *app.AsError(err)
 		if e.Param == imagesParam { // said in the client's words
-			return e.At(r.style.Codec.Traits().Fields[llm.FeatureImageURL])
+			return e.At(cmp.Or(r.way.ImagePath(), r.style.Codec.Traits().Fields[llm.FeatureImageURL]))
 		}
 		return &e
 	}

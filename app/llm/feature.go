@@ -57,10 +57,17 @@ type Traits struct {
 	// be white space only.
 	StopsMax   int
 	StopsBlank bool
+	TurnsBlank bool // a turn may be white space only
 	// NameMax is how long the name of a tool may be, and NameAlso the characters it may have besides A-Z a-z 0-9 _ -.
 	NameMax  int
 	NameAlso string
 	NameWord bool // a name begins with a letter or _
+	// UserFirst says that a conversation begins with the user, and UserLast that it does not end with the assistant's words.
+	UserFirst, UserLast bool
+	// ResultsNext says that results of tools stand in the turn right behind their calls, one for each.
+	ResultsNext bool
+	// SystemMedia says that images and files may stand among the instructions.
+	SystemMedia bool
 }
 
 // Features notes what a request asks for.
@@ -107,23 +114,52 @@ func (f *Features) parts(parts []Part, inResult bool) {
 
 func (f *Features) media(p *Part, inResult bool) {
 	f[FeatureResultMedia] = f[FeatureResultMedia] || inResult
+	f[p.mediaFeature()] = true
+	f[FeatureDetail] = f[FeatureDetail] || p.Media.Detail != ""
+}
+
+// mediaFeature is what a part that is no words asks for.
+func (p *Part) mediaFeature() Feature {
 	switch m := &p.Media; {
 	case m.FileID != "":
-		f[FeatureFileID] = true
+		return FeatureFileID
 	case p.Kind == Audio:
-		f[FeatureAudio] = true
+		return FeatureAudio
 	case p.Kind == Video:
-		f[FeatureVideo] = true
+		return FeatureVideo
 	case p.Kind == Image && m.URL != "":
-		f[FeatureImageURL] = true
+		return FeatureImageURL
 	case p.Kind == Image:
-		f[FeatureImageData] = true
+		return FeatureImageData
 	case m.URL != "":
-		f[FeatureFileURL] = true
+		return FeatureFileURL
 	default:
-		f[FeatureFileData] = true
+		return FeatureFileData
 	}
-	f[FeatureDetail] = f[FeatureDetail] || p.Media.Detail != ""
+}
+
+// MediaPath is where the first part stands that asks for a feature of media; empty where none does or its place is not
+// known.
+func (r *Request) MediaPath(f Feature) string {
+	for i := range r.Turns {
+		if path := mediaPath(r.Turns[i].Parts, f, false); path != "" {
+			return path
+		}
+	}
+	return ""
+}
+
+func mediaPath(parts []Part, f Feature, inResult bool) string {
+	for i := range parts {
+		p := &parts[i]
+		if media.has(p.Kind) && (p.mediaFeature() == f || inResult && f == FeatureResultMedia) {
+			return p.Place.Path
+		}
+		if path := mediaPath(p.Result.Parts, f, true); path != "" {
+			return path
+		}
+	}
+	return ""
 }
 
 // TakesName reports whether a tool may have this name in the style.

@@ -86,6 +86,7 @@ type Part struct {
 	Signature string
 	// Redacted says that the signature is the whole reasoning: its text was withheld.
 	Redacted bool
+	Place    Place
 }
 
 // Media is what an image, a sound, a film or a file is. Exactly one of Data, URL, FileID and Text is set.

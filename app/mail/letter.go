@@ -23,7 +23,7 @@ type Action struct {
 // letterTemplate has its styles in the elements, since mailboxes drop all others.
 var letterTemplate = template.Must(template.New("letter").Parse(`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark"><title>{{.Title}}</title></head>
+<meta name="color-scheme" content="light dark"><meta name="format-detection" content="telephone=no,date=no,address=no,email=no,url=no"><title>{{.Title}}</title></head>
 <body style="margin:0;padding:24px;font-family:system-ui,-apple-system,'Segoe UI',sans-serif;font-size:16px;line-height:1.5">
 <div style="max-width:32rem;margin:0 auto">
 <h1 style="font-size:20px;margin:0 0 16px">{{.Title}}</h1>

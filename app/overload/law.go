@@ -6,17 +6,18 @@ import (
 	"time"
 )
 
-// The law by which lateness refuses calls. Pressure runs from none to 1 for all trial calls and on to 2 for paid ones; it
-// climbs the faster the later the process is, and falls steadily, so that a process in good time takes everybody again.
+// The law by which lateness refuses calls. Pressure runs from none to 1 for all trial calls, on to 2 for paid ones and to 3 for
+// vital ones; it climbs the faster the later the process is, and falls steadily, so that a process in good time takes everybody again.
 const (
 	lookEvery    = 50 * time.Millisecond
 	climbMax     = 120 // thousandths a look, at several times the lateness that is allowed
 	climbPer     = 40  // thousandths a look and each time the allowed lateness above it
 	fall         = 40  // thousandths a look
 	patience     = 2   // looks in a row that must be late: a single one is a pause of the garbage collector
-	pressureMax  = 2 * perMille
-	paidLetMin   = 50 // thousandths of paid calls that always pass, so that the service is never shut by its own lateness
-	waitsSeenMin = 16 // goroutines that must have waited in a look, for it to say anything
+	pressureMax  = int64(classes) * perMille
+	paidLetMin   = 50  // thousandths of paid calls that always pass, so that the service is never shut by its own lateness
+	vitalLetMin  = 200 // and of vital ones, so that people see what goes on
+	waitsSeenMin = 16  // goroutines that must have waited in a look, for it to say anything
 )
 
 // Reading is what somebody saw of the process.
@@ -77,7 +78,8 @@ func (g *Gate) Look(r Reading) {
 		l.row = 0
 		l.pressure = max(0, l.pressure-fall)
 	}
-	g.let[Trial].Store(max(0, perMille-l.pressure))
-	g.let[Paid].Store(min(perMille, max(paidLetMin, pressureMax-l.pressure)))
+	for class, letMin := range [classes]int64{Trial: 0, Paid: paidLetMin, Vital: vitalLetMin} {
+		g.let[class].Store(min(perMille, max(letMin, (int64(class)+1)*perMille-l.pressure)))
+	}
 	l.late.Store(l.pressure > 0)
 }

@@ -56,11 +56,11 @@ type Options struct {
 type Gate struct {
 	o        Options
 	inFlight atomic.Int64
-	entered  atomic.Uint64        // calls that are not vital and were let in so far
-	held     atomic.Int64         // bytes, when somebody last looked
-	late     atomic.Int64         // nanoseconds, when somebody last looked
-	let      [Vital]atomic.Int64  // of the class, in thousandths, while the process is late
-	turns    [Vital]atomic.Uint64 // thousandths of calls let in so far, to spread refusals evenly
+	entered  atomic.Uint64          // calls that are not vital and were let in so far
+	held     atomic.Int64           // bytes, when somebody last looked
+	late     atomic.Int64           // nanoseconds, when somebody last looked
+	let      [classes]atomic.Int64  // of the class, in thousandths, while the process is late
+	turns    [classes]atomic.Uint64 // thousandths of calls let in so far, to spread refusals evenly
 	waits    atomic.Uint64
 	refused  [reasons][classes]atomic.Int64
 	bodies   atomic.Int64 // bytes that bodies hold
@@ -144,14 +144,22 @@ func (g *Gate) Enter(vital bool) (Place, error) {
 	}
 	if !vital {
 		g.entered.Add(1)
+	} else if g.law.late.Load() && !g.turn(Vital) {
+		g.inFlight.Add(-1)
+		return Place{}, g.refuse(late, Vital)
 	}
 	return Place{gate: g}, nil
 }
 
-// Admit decides once more when the caller is known. A vital call stays what it is. It may be called once for a place.
+// Admit decides once more when the caller is known. A vital call stays what it is, and its account has places for some of them
+// beyond those of its other calls. It may be called once for a place.
 func (p *Place) Admit(account string, paid, vital bool) error {
 	g := p.gate
 	if vital {
+		if !g.join(account, Vital) {
+			return g.refuse(crowd, Vital)
+		}
+		p.account = account
 		return nil
 	}
 	class := Trial
@@ -166,7 +174,7 @@ func (p *Place) Admit(account string, paid, vital bool) error {
 	if g.law.late.Load() && !g.turn(class) {
 		return g.refuse(late, class)
 	}
-	if !g.join(account) {
+	if !g.join(account, class) {
 		return g.refuse(crowd, class)
 	}
 	p.account = account
@@ -223,12 +231,16 @@ func (g *Gate) turn(c Class) bool {
 }
 
 // join counts a call of an account, unless it has its share of all places already: a flood of one leaves places to others.
-func (g *Gate) join(account string) bool {
+func (g *Gate) join(account string, c Class) bool {
+	placesMax := max(1, g.o.InFlightMax/accountShare)
+	if c == Vital {
+		placesMax += max(1, (g.places(Vital)-g.o.InFlightMax)/accountShare)
+	}
 	s := g.shard(account)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := s.calls[account]
-	if n >= max(1, g.o.InFlightMax/accountShare) {
+	if n >= placesMax {
 		return false
 	}
 	s.calls[account] = n + 1

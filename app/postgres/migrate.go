@@ -2,11 +2,14 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
+	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"time"
 
 	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
 	"github.com/pressly/goose/v3"
 
 	"umg/migrations"
@@ -20,21 +23,109 @@ const (
 	lockEvery     = 100 * time.Millisecond
 )
 
-// Migrate brings the schema to the newest version and returns how many files it applied. Any number of replicas may
-// call it at once. A schema that a newer gateway made is refused: this one would not keep its rules.
+// A statement of a migration that waits for a lock on a table makes everybody wait who comes after it. It gives up after the lock
+// wait and leaves the table to others for as long, lockTriesMax times.
+const (
+	lockWaitMaxDefault = 2 * time.Second
+	lockTriesMax       = 60
+	lockNotAvailable   = "55P03"
+	deadlockDetected   = "40P01"
+)
+
+// MigrateOptions of a migration. Zero values take defaults.
+type MigrateOptions struct {
+	LockWaitMax time.Duration // for one lock of a statement; zero: 2 s
+	Log         *slog.Logger  // hears of locks that are waited for; nil for none
+}
+
+// Migrate is MigrateWith the default options.
 func Migrate(ctx context.Context, db *sqlx.DB) (int, error) {
-	provider, err := goose.NewProvider(goose.DialectPostgres, db.DB, migrations.FS, goose.WithSessionLocker(tryLock{}))
+	return MigrateWith(ctx, db, MigrateOptions{})
+}
+
+// MigrateWith brings the schema to the newest version and returns how many files it applied. Any number of replicas may
+// call it at once. A schema that a newer gateway made is refused: this one would not keep its rules. A file that does not get its
+// locks is tried again while others use the tables, and is an error after some minutes, in which nothing of it is applied.
+func MigrateWith(ctx context.Context, db *sqlx.DB, o MigrateOptions) (int, error) {
+	return migrate(ctx, db, migrations.FS, o)
+}
+
+func migrate(ctx context.Context, db *sqlx.DB, files fs.FS, o MigrateOptions) (applied int, err error) {
+	if o.LockWaitMax <= 0 {
+		o.LockWaitMax = lockWaitMaxDefault
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	built, err := concurrentFiles(files)
 	if err != nil {
 		return 0, fmt.Errorf("postgres: read migrations: %w", err)
+	}
+	locker := &sessionLock{o: o, concurrent: built}
+	provider, err := goose.NewProvider(goose.DialectPostgres, db.DB, files, goose.WithSessionLocker(locker))
+	if err != nil {
+		return 0, fmt.Errorf("postgres: read migrations: %w", err)
+	}
+	for _, source := range provider.ListSources() {
+		locker.versions = append(locker.versions, source.Version)
 	}
 	if err := refuseNewer(ctx, provider); err != nil {
 		return 0, err
 	}
-	applied, err := provider.Up(ctx)
-	if err != nil {
-		return len(applied), fmt.Errorf("postgres: migrate: %w", err)
+	for tries := 1; ; {
+		_, err := provider.UpByOne(ctx)
+		switch {
+		case err == nil:
+			applied, tries = applied+1, 1
+			continue
+		case errors.Is(err, goose.ErrNoNextVersion):
+			return applied, nil
+		case !waitedForLock(err):
+			return applied, fmt.Errorf("postgres: migrate: %w", err)
+		case tries >= lockTriesMax:
+			return applied, fmt.Errorf("postgres: migrate: other sessions held a table for all of %d tries of %s each; "+
+				"end their transactions, which pg_stat_activity lists, and start again; nothing of the file was applied: %w",
+				lockTriesMax, o.LockWaitMax, err)
+		}
+		o.Log.WarnContext(ctx, "migration: lock not available, next try follows", append(oldestTransaction(ctx, db),
+			"file", failedFile(err), "try", tries, "tries_max", lockTriesMax, "wait_ms", o.LockWaitMax.Milliseconds(), "error", err)...)
+		tries++
+		select {
+		case <-ctx.Done():
+			return applied, ctx.Err()
+		case <-time.After(o.LockWaitMax):
+		}
 	}
-	return len(applied), nil
+}
+
+// waitedForLock reports whether a migration failed only because others held what it needs.
+func waitedForLock(err error) bool {
+	from, ok := errors.AsType[*pq.Error](err)
+	return ok && (from.Code == lockNotAvailable || from.Code == deadlockDetected)
+}
+
+// failedFile names the file that failed.
+func failedFile(err error) string {
+	if partial, ok := errors.AsType[*goose.PartialError](err); ok && partial.Failed != nil && partial.Failed.Source != nil {
+		return partial.Failed.Source.Path
+	}
+	return ""
+}
+
+// oldestTransaction tells a log which session most likely holds the lock. It never tells a query, which may hold anything.
+func oldestTransaction(ctx context.Context, db *sqlx.DB) []any {
+	var oldest struct {
+		PID     int    `db:"pid"`
+		Name    string `db:"application_name"`
+		Seconds int64  `db:"seconds"`
+	}
+	err := db.GetContext(ctx, &oldest, `
+		select pid, application_name, extract(epoch from now() - xact_start)::bigint as seconds from pg_stat_activity
+		where datname = current_database() and xact_start is not null and pid <> pg_backend_pid() order by xact_start limit 1`)
+	if err != nil {
+		return nil
+	}
+	return []any{"oldest_transaction_pid", oldest.PID, "oldest_transaction_application", oldest.Name, "oldest_transaction_seconds", oldest.Seconds}
 }
 
 // refuseNewer returns an error when the schema has a version that this binary does not know.
@@ -62,36 +153,4 @@ func Pending(ctx context.Context, db *sqlx.DB) (bool, error) {
 		return false, fmt.Errorf("postgres: compare schema: %w", err)
 	}
 	return pending, nil
-}
-
-// tryLock keeps replicas from migrating at the same time. The connection it locks on is the one that migrates, so the
-// time limit of the serving pool is lifted there as well.
-type tryLock struct{}
-
-// SessionLock waits until this connection holds the lock or ctx ends.
-func (tryLock) SessionLock(ctx context.Context, c *sql.Conn) error {
-	if _, err := c.ExecContext(ctx, "set statement_timeout = 0"); err != nil {
-		return err
-	}
-	for {
-		var held bool
-		if err := c.QueryRowContext(ctx, "select pg_try_advisory_lock($1)", migrationLock).Scan(&held); err != nil || held {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(lockEvery):
-		}
-	}
-}
-
-// SessionUnlock gives the lock back, and the pool its time limit.
-func (tryLock) SessionUnlock(ctx context.Context, c *sql.Conn) error {
-	_, err := c.ExecContext(ctx, "select pg_advisory_unlock_all()")
-	if err != nil {
-		return err
-	}
-	_, err = c.ExecContext(ctx, "reset statement_timeout")
-	return err
 }

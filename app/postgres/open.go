@@ -6,6 +6,7 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -50,7 +51,7 @@ type Queryer interface {
 func Open(ctx context.Context, dsn string, o Options) (*sqlx.DB, error) {
 	cfg, err := pq.NewConfig(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("postgres: the database address cannot be read: %w", err)
+		return nil, addressError(err)
 	}
 	cfg.BinaryParameters = true
 	cfg.TZ = "UTC"
@@ -69,7 +70,7 @@ func Open(ctx context.Context, dsn string, o Options) (*sqlx.DB, error) {
 	}
 	connector, err := pq.NewConnectorConfig(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("postgres: the database address cannot be used: %w", err)
+		return nil, addressError(err)
 	}
 	if limit > 0 {
 		connector.Dialer(boundedDialer{limit: limit + answerSlack})
@@ -85,6 +86,16 @@ func Open(ctx context.Context, dsn string, o Options) (*sqlx.DB, error) {
 		return nil, fmt.Errorf("postgres: open: %w", err)
 	}
 	return db, nil
+}
+
+// addressError says what is wrong with an address without repeating it, because it may hold a password. The driver quotes the whole
+// address, or the part that it stumbled over, unless only the value of a known parameter is wrong.
+func addressError(err error) error {
+	if text := err.Error(); strings.HasPrefix(text, "pq: wrong value for ") {
+		return fmt.Errorf("postgres: the database address cannot be used: %s", text)
+	}
+	return errors.New("postgres: the database address cannot be read: it must be postgres://USER:PASSWORD@HOST:PORT/DATABASE, " +
+		"with special characters of the password as %XX, or host=… user=… password=… dbname=…")
 }
 
 // withConnectTimeout adds a bound for one dial to an address that has none.

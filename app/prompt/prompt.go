@@ -35,6 +35,10 @@ type Options struct {
 	Now    app.Clock
 	IDs    app.IDs
 	Random io.Reader // of the secrets of links
+
+	// LockActor refuses who makes a link when their session has ended since the request began, and keeps it from ending before the
+	// transaction does; nil refuses no one.
+	LockActor func(ctx context.Context, q postgres.Queryer, p app.Principal) error
 }
 
 // Service keeps prompts. It is safe for concurrent use.

@@ -60,6 +60,11 @@ func (s *Service) Share(ctx context.Context, p app.Principal, id string, number 
 	token := base64.RawURLEncoding.EncodeToString(raw)
 	row := shareRow{ID: s.o.IDs.New("share"), Number: number, CreatedAt: now, ExpiresAt: until.UTC()}
 	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		if s.o.LockActor != nil {
+			if err := s.o.LockActor(ctx, tx, p); err != nil {
+				return err
+			}
+		}
 		if _, err := latestOf(ctx, tx, p.AccountID, id); err != nil { // locks the prompt
 			return err
 		}

@@ -3,8 +3,10 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/pprof"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -15,7 +17,8 @@ const (
 	readyRetrySeconds = "5" // after which a balancer may look at a replica again that is not ready
 )
 
-// opsHandler is the operator's listener: health, readiness, metrics and profiles, none of which the public may see.
+// opsHandler is the operator's listener: health, readiness, metrics and, where the operator asks for them, profiles, none of which the
+// public may see.
 //
 // /healthz answers while the process lives. /readyz fails while draining, and while this replica refuses every call for a
 // reason that lasts, which it names. A store that is away is no such reason as long as the replica has credit of accounts to
@@ -25,12 +28,20 @@ func (s *Server) opsHandler() http.Handler {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { state(w, http.StatusOK, map[string]any{"ok": true}) })
 	mux.HandleFunc("GET /readyz", s.ready)
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	if s.o.Profiles {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/cmdline", program)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
 	return mux
+}
+
+// program answers with the name of the program alone, because its arguments may hold secrets.
+func program(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.WriteString(w, os.Args[0]) //nolint:gosec // the operator started the program by this name
 }
 
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {

@@ -60,6 +60,8 @@ type Options struct {
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed; empty: nobody's
 	H2C            bool           // serve HTTP/2 without TLS, for a proxy in front that speaks it
 
+	Profiles bool // the operator's listener serves profiles of the process
+
 	LameDuck     time.Duration // between failing /readyz and refusing connections
 	DrainTimeout time.Duration // for running requests to finish at shutdown
 

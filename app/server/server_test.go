@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -366,7 +367,23 @@ func TestOperatorsListener(t *testing.T) {
 	if r := call(t, "GET", s.ops+"/readyz", ""); r.status != http.StatusOK || !strings.Contains(r.body, `"store":"unreachable"`) {
 		t.Errorf("/readyz without a store: %d %s", r.status, r.body)
 	}
-	if r := call(t, "GET", s.ops+"/debug/pprof/goroutine?debug=1", ""); r.status != http.StatusOK || !strings.Contains(r.body, "goroutine") {
-		t.Errorf("pprof: %d", r.status)
+}
+
+// TestProfilesAreServedOnlyWhereTheOperatorAsks and never with the arguments of the program.
+func TestProfilesAreServedOnlyWhereTheOperatorAsks(t *testing.T) {
+	t.Parallel()
+	paths := []string{"", "cmdline", "profile?seconds=1", "symbol", "trace?seconds=0.01", "goroutine?debug=1", "heap", "allocs"}
+	closed := start(t, nil)
+	for _, path := range paths {
+		if r := call(t, "GET", closed.ops+"/debug/pprof/"+path, ""); r.status != http.StatusNotFound {
+			t.Errorf("/debug/pprof/%s without the setting: %d %.60s", path, r.status, r.body)
+		}
+	}
+	open := start(t, func(o *Options) { o.Profiles = true })
+	if r := call(t, "GET", open.ops+"/debug/pprof/goroutine?debug=1", ""); r.status != http.StatusOK || !strings.Contains(r.body, "goroutine") {
+		t.Errorf("goroutines with the setting: %d", r.status)
+	}
+	if r := call(t, "GET", open.ops+"/debug/pprof/cmdline", ""); r.status != http.StatusOK || r.body != os.Args[0] {
+		t.Errorf("cmdline with the setting: %d %q", r.status, r.body)
 	}
 }

@@ -141,6 +141,18 @@ func (p *prompt) reasons() bool {
 	return p.thinking == thinkingOn || p.thinking == thinkingByModel && strings.Contains(p.model, "reason")
 }
 
+// openingBytesMax is how much of a long text decides what the answer to it says.
+const openingBytesMax = 64 << 10
+
+// opening is the beginning of a text. A provider reads a prompt of many megabytes in no more time than others, so the simulator does not
+// look for words in all of it.
+func opening(text string) string {
+	if len(text) <= openingBytesMax {
+		return text
+	}
+	return strings.ToValidUTF8(text[:openingBytesMax], "")
+}
+
 // command recognises the prompts that tests use because they determine the answer to the letter.
 func command(asked string) (text string, end ending, ok bool) {
 	word, rest, found := strings.Cut(asked, ":")
@@ -154,7 +166,7 @@ func command(asked string) (text string, end ending, ok bool) {
 			return "", endFilter, true
 		}
 	}
-	fields := strings.Fields(asked)
+	fields := strings.Fields(opening(asked))
 	if len(fields) != 3 {
 		return "", endNatural, false
 	}
@@ -233,7 +245,7 @@ func (p *prompt) callsFor() []call {
 			chosen = i
 		}
 	}
-	lower := strings.ToLower(p.asked)
+	lower := strings.ToLower(opening(p.asked))
 	if chosen < 0 && p.choice.mode == "auto" && !strings.Contains(lower, "call") && !strings.Contains(lower, "tool") {
 		return nil
 	}
@@ -252,7 +264,7 @@ func (p *prompt) callsFor() []call {
 
 // mentions reports whether a name stands in a text as a word of its own.
 func mentions(text, name string) bool {
-	words := strings.FieldsFunc(text, func(r rune) bool {
+	words := strings.FieldsFunc(opening(text), func(r rune) bool {
 		return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})
 	return slices.Contains(words, name)
@@ -294,7 +306,7 @@ func converse(p *prompt) string {
 		return "Hello! What would you like to talk about?"
 	}
 	said := quote(p.asked)
-	words := strings.FieldsFunc(strings.ToLower(p.asked), func(r rune) bool { return !unicode.IsLetter(r) })
+	words := strings.FieldsFunc(strings.ToLower(opening(p.asked)), func(r rune) bool { return !unicode.IsLetter(r) })
 	for _, topic := range topics {
 		for _, word := range topic.words {
 			if slices.Contains(words, word) {
@@ -312,7 +324,7 @@ func converse(p *prompt) string {
 }
 
 func quote(s string) string {
-	return "“" + shorten(strings.Join(strings.Fields(s), " "), quoteRunesMax) + "”"
+	return "“" + shorten(strings.Join(strings.Fields(opening(s)), " "), quoteRunesMax) + "”"
 }
 
 // shorten cuts s to at most runes runes and shows that it did.
@@ -325,7 +337,7 @@ func shorten(s string, runes int) string {
 
 // newObject answers a request for JSON without a schema.
 func newObject(asked string) string {
-	v, err := json.Marshal(map[string]string{"answer": "a simulated reply", "prompt": shorten(asked, quoteRunesMax)})
+	v, err := json.Marshal(map[string]string{"answer": "a simulated reply", "prompt": shorten(opening(asked), quoteRunesMax)})
 	if err != nil {
 		return "{}"
 	}

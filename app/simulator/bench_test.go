@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -38,5 +39,21 @@ func BenchmarkAnswer(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// BenchmarkLargePrompt measures a prompt of many words, which no answer to others should have to wait for.
+func BenchmarkLargePrompt(b *testing.B) {
+	sim := New(Options{})
+	raw := []byte(`{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat("word ", 8<<20/5) + `"}]}`)
+	b.SetBytes(int64(len(raw)))
+	b.ReportAllocs()
+	for b.Loop() {
+		r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, "/v1/chat/completions", bytes.NewReader(raw))
+		if err != nil {
+			b.Fatal(err)
+		}
+		r.Header = http.Header{"Content-Type": {"application/json"}}
+		sim.ServeHTTP(&nowhere{header: http.Header{}}, r)
 	}
 }

@@ -24,7 +24,7 @@ type hints struct {
 
 func hintsOf(asked string) hints {
 	h := hints{named: map[string]string{}}
-	for i, field := range strings.Fields(asked) {
+	for i, field := range strings.Fields(opening(asked)) {
 		field = strings.Trim(field, ".,;:!?\"'()")
 		if name, value, ok := strings.Cut(field, "="); ok && name != "" && value != "" {
 			h.named[name] = value

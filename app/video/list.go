@@ -72,7 +72,7 @@ func (q *Query) check() (states []string, err error) {
 	switch {
 	case q.Limit < 1 || q.Limit > pageMax:
 		return nil, bad("limit", "limit must be a whole number from 1 to %d.", pageMax)
-	case q.After != "" && !wellFormed(q.After):
+	case q.After != "" && !app.IsID(idPrefix, q.After):
 		return nil, bad(paramAfter, "after must be the id of a video, such as the last_id of the page before.")
 	case q.RemixedFrom != "" && !wellFormed(q.RemixedFrom):
 		return nil, bad("remixed_from_video_id", "remixed_from_video_id must be the id of a video.")

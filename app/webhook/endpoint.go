@@ -93,6 +93,11 @@ func (s *Service) Create(ctx context.Context, p app.Principal, spec EndpointSpec
 		return Endpoint{}, "", err
 	}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
+		if s.o.LockActor != nil {
+			if err := s.o.LockActor(ctx, tx, p); err != nil {
+				return err
+			}
+		}
 		made, err := insertEndpoint(ctx, tx, p.AccountID, e, box)
 		if err == nil && !made {
 			return app.Errorf(app.Invalid, "webhook_endpoints_exhausted",

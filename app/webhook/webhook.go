@@ -61,7 +61,11 @@ type Options struct {
 	// Notify tells the people of an account about an endpoint, in the transaction that makes it true. An error means that
 	// the store failed, and undoes it; nil tells nobody.
 	Notify func(ctx context.Context, q postgres.Queryer, n Notice) error
-	Waits  Waits // zero values take the defaults of production
+
+	// LockActor refuses who makes an endpoint when their session or key has ended since the request began, and keeps it from
+	// ending before the transaction does; nil refuses no one.
+	LockActor func(ctx context.Context, q postgres.Queryer, p app.Principal) error
+	Waits     Waits // zero values take the defaults of production
 }
 
 // Notice is something that the people of an account should know about one of its endpoints.
@@ -69,8 +73,9 @@ type Notice struct {
 	AccountID  string
 	EndpointID string
 	Name       string // of the endpoint
+	Address    string // of the endpoint, without its query
 	Disabled   bool   // nothing is sent to it any more; else it is failing
-	Text       string
+	Text       string // what happened to it, in sentences that name neither
 }
 
 // Waits are the limits and pauses of the worker, so that tests need not wait.

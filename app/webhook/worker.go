@@ -230,20 +230,21 @@ func (s *Service) count(x Exchange, v verdict, o outcome) {
 // tell hands what happened to an endpoint over to those who write to the people of its account, in the transaction in which
 // it happens.
 func (s *Service) tell(ctx context.Context, tx *sqlx.Tx, c claimed, o outcome) error {
-	n := Notice{AccountID: c.AccountID, EndpointID: c.EndpointID, Name: o.name, Disabled: o.disabled != ""}
-	address := withoutQuery(c.URL)
+	n := Notice{
+		AccountID: c.AccountID, EndpointID: c.EndpointID, Name: o.name, Address: withoutQuery(c.URL), Disabled: o.disabled != "",
+	}
 	switch {
 	case o.disabled == ByGone:
-		n.Text = "The webhook endpoint " + address + " answered 410 Gone and was disabled. Enable it on the webhooks page when it is back."
+		n.Text = "It answered 410 Gone and was disabled. Enable it on the webhooks page when it is back."
 	case o.disabled == ByFailures:
-		n.Text = "The webhook endpoint " + address + " has only failed for 5 days and was disabled. " +
+		n.Text = "It has only failed for 5 days and was disabled. " +
 			"Enable it on the webhooks page when it is back, and send again what it missed with Recover."
 	case o.warned > 0:
 		span := "a day"
 		if o.warned > 1 {
 			span = fmt.Sprintf("%d days", o.warned)
 		}
-		n.Text = "Every attempt to reach the webhook endpoint " + address + " has failed for " + span +
+		n.Text = "Every attempt to reach it has failed for " + span +
 			" or more. It is disabled after 5 days."
 	}
 	if n.Text == "" {

@@ -52,7 +52,7 @@ func (s *Service) Notices(ctx context.Context, accountID string) ([]Notice, erro
 	}
 	if a.LowSince != nil {
 		list = append(list, Notice{
-			Kind: LowCredit, At: a.LowSince, Text: fmt.Sprintf("Less than $%s of credit is left. Calls are refused when it is used up.", a.low()),
+			Kind: LowCredit, At: a.LowSince, Text: fmt.Sprintf("There is less than $%s of credit. A call that may cost more than there is gets refused.", a.low()),
 		})
 	}
 	return list, nil
@@ -134,7 +134,7 @@ func (s *Service) notifyOne(ctx context.Context, tx *sqlx.Tx, accountID string) 
 	}
 	return s.write(ctx, tx, accountID, mail.Message{
 		Kind: "low_balance", Subject: "Your credit is low",
-		Text: fmt.Sprintf("$%s of credit is left, which is less than $%s. Calls are refused when it is used up.\n\n"+
+		Text: fmt.Sprintf("There is $%s of credit, which is less than $%s. A call that may cost more than there is gets refused.\n\n"+
 			"Buy credit, or change when you are told:\n%s\n",
 			left, a.low(), s.o.BaseURL+"/console/billing"),
 	})

@@ -122,8 +122,9 @@ func (s *Service) Topups(ctx context.Context, accountID string, limit int) ([]To
 
 // TopupsAfter are those that are older than the one with the id, of the same account; an empty id begins with the newest.
 func (s *Service) TopupsAfter(ctx context.Context, accountID, after string, limit int) ([]Topup, error) {
-	if after != "" && !validID(after) {
-		return nil, app.Errorf(app.Invalid, "invalid_request_error", "after must be the id of a top-up.").At("after")
+	if after != "" && !app.IsID("top", after) {
+		return nil, app.Errorf(app.Invalid, "invalid_request_error",
+			"after must be the id of a top-up, such as the last_id of the page before.").At("after")
 	}
 	rows, err := topupsOf(ctx, s.db, accountID, after, min(max(limit, 1), listRowsMax))
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/user"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ type simulatorCommand struct {
 	Listen    string        `default:"127.0.0.1:9090" help:"Address; port 0 takes a free one." placeholder:"HOST:PORT"`
 	Pace      time.Duration `help:"Pause between two tokens of a stream."`
 	Render    time.Duration `default:"8s" help:"Time that a simulated video takes."`
-	Key       string        `env:"UMG_SIMULATOR_KEY" help:"API key that callers must send; default: any." placeholder:"KEY"`
+	Key       string        `env:"UMG_SIMULATOR_KEY" secret:"local" help:"API key that callers must send; default: any." placeholder:"KEY"`
 	ReadyFile string        `help:"File to write the address to once it listens." placeholder:"FILE"`
 }
 
@@ -67,26 +68,34 @@ type catalogCommands struct {
 }
 
 type catalogFile struct {
-	File string `arg:"" help:"Catalog file (YAML)." type:"existingfile"`
+	File       string `arg:"" help:"Catalog file (YAML)." type:"existingfile"`
+	AllowUnset bool   `help:"Only warn of variables that are not set here, as the servers have them."`
 }
 
-// read parses and checks the file and reports every mistake at once. What the file says without effect is a warning.
-func (f catalogFile) read() (catalog.File, error) {
+// read parses and checks the file and reports every mistake at once. A variable that is not set is a mistake unless allowUnset.
+// The number of warnings, which are printed, is returned.
+func (f catalogFile) read(allowUnset bool) (catalog.File, int, error) {
 	text, err := os.ReadFile(f.File)
 	if err != nil {
-		return catalog.File{}, err
+		return catalog.File{}, 0, err
 	}
 	file, err := catalog.ParseFile(text)
 	if err != nil {
-		return catalog.File{}, fmt.Errorf("%s: %w", f.File, err)
+		return catalog.File{}, 0, fmt.Errorf("%s: %w", f.File, err)
 	}
 	if mistakes := catalog.Check(file); len(mistakes) > 0 {
-		return catalog.File{}, fmt.Errorf("%s has %d mistakes:\n%w", f.File, len(mistakes), errors.Join(mistakes...))
+		return catalog.File{}, 0, fmt.Errorf("%s has %d mistakes:\n%w", f.File, len(mistakes), errors.Join(mistakes...))
 	}
-	for _, warning := range catalog.Warnings(file) {
+	unset := catalog.Unset(file, os.LookupEnv)
+	if len(unset) > 0 && !allowUnset {
+		return catalog.File{}, 0, fmt.Errorf("%s names variables that are not set here:\n%s\nSet them, write disabled: true at the "+
+			"provider, or say --allow-unset when the servers have them", f.File, strings.Join(unset, "\n"))
+	}
+	warnings := slices.Concat(unset, catalog.Warnings(file))
+	for _, warning := range warnings {
 		fmt.Fprintf(os.Stderr, "warning: %s: %s\n", f.File, warning)
 	}
-	return file, nil
+	return file, len(warnings), nil
 }
 
 type catalogCheck struct {
@@ -95,11 +104,16 @@ type catalogCheck struct {
 
 // Run checks a file without a database.
 func (c *catalogCheck) Run() error {
-	file, err := c.read()
-	if err == nil {
+	file, warnings, err := c.read(c.AllowUnset)
+	switch {
+	case err != nil:
+		return err
+	case warnings > 0:
+		fmt.Printf("%s can be applied, with %d warnings: %d providers, %d models\n", c.File, warnings, len(file.Providers), len(file.Models))
+	default:
 		fmt.Printf("%s is right: %d providers, %d models\n", c.File, len(file.Providers), len(file.Models))
 	}
-	return err
+	return nil
 }
 
 type catalogDiff struct {
@@ -110,13 +124,13 @@ type catalogDiff struct {
 // Run prints a line for each change.
 func (c *catalogDiff) Run(ctx context.Context, log *slog.Logger) error {
 	return withStore(ctx, c.storeFlags, log, func(s *store) error {
-		_, err := c.compare(ctx, s)
+		_, err := c.compare(ctx, s, true)
 		return err
 	})
 }
 
-func (c *catalogDiff) compare(ctx context.Context, s *store) (catalog.File, error) {
-	next, err := c.read()
+func (c *catalogDiff) compare(ctx context.Context, s *store, allowUnset bool) (catalog.File, error) {
+	next, _, err := c.read(allowUnset)
 	if err != nil {
 		return next, err
 	}
@@ -144,7 +158,7 @@ type catalogApply struct {
 // Run prints the changes and puts them in force.
 func (c *catalogApply) Run(ctx context.Context, log *slog.Logger) error {
 	return withStore(ctx, c.storeFlags, log, func(s *store) error {
-		next, err := c.compare(ctx, s)
+		next, err := c.compare(ctx, s, c.AllowUnset)
 		if err != nil {
 			return err
 		}

@@ -21,6 +21,7 @@ import (
 type Config struct {
 	Listen    string `default:"127.0.0.1:8080" env:"UMG_LISTEN" help:"Address of the API and the console." placeholder:"HOST:PORT"`
 	OpsListen string `default:"127.0.0.1:9464" env:"UMG_OPS_LISTEN" help:"Address of metrics, health and profiles." placeholder:"HOST:PORT"`
+	Profiles  bool   `env:"UMG_PROFILES" help:"Serve profiles of the process (pprof) at the ops address."`
 	BaseURL   string `env:"UMG_BASE_URL" help:"Address the server is reached at; default http://LISTEN." placeholder:"URL"`
 
 	storeFlags
@@ -29,7 +30,7 @@ type Config struct {
 	overloadFlags
 	limitFlags
 
-	SecretKey string `env:"UMG_SECRET_KEY" help:"32 bytes in base64 that seal secrets at rest; else generated." placeholder:"BASE64"`
+	SecretKey string `env:"UMG_SECRET_KEY" secret:"value" help:"32 bytes in base64 that seal secrets at rest; else generated." placeholder:"BASE64"`
 
 	TrialCredit app.Amount `default:"0" env:"UMG_TRIAL_CREDIT" help:"Dollars granted at sign-up; 0 grants none." placeholder:"DOLLARS"`
 	TrialDays   int        `default:"30" env:"UMG_TRIAL_DAYS" help:"Days until the trial credit expires." placeholder:"DAYS"`
@@ -39,7 +40,7 @@ type Config struct {
 
 	Storage        string        `env:"UMG_STORAGE" help:"Folder or s3://BUCKET?… of videos; else in the data folder." placeholder:"URL"`
 	VideoRetention time.Duration `default:"720h" env:"UMG_VIDEO_RETENTION" help:"How long finished videos can be downloaded."`
-	FFmpeg         string        `env:"UMG_FFMPEG" help:"The ffmpeg that makes thumbnails; else the one on the PATH." placeholder:"FILE"`
+	FFmpeg         string        `name:"ffmpeg" env:"UMG_FFMPEG" help:"The ffmpeg that makes thumbnails; else the one on the PATH." placeholder:"FILE"`
 
 	LeakReportKeys  string        `env:"UMG_LEAK_REPORT_KEYS" help:"File of public keys that leak reports are signed with." placeholder:"FILE"`
 	TrustedProxies  []string      `env:"UMG_TRUSTED_PROXIES" help:"Networks whose X-Forwarded-For is believed." placeholder:"CIDR"`
@@ -59,10 +60,12 @@ type Config struct {
 
 // storeFlags say which database a command works on.
 type storeFlags struct {
-	DatabaseURL string `env:"DATABASE_URL" help:"Postgres to use; without it, a local one." placeholder:"URL"`
+	DatabaseURL string `env:"DATABASE_URL" secret:"address" help:"Postgres to use; without it, a local one." placeholder:"URL"`
 	Data        string `default:"${default_data}" env:"UMG_DATA" help:"Folder of the local database and generated secrets." placeholder:"DIR"`
 	Connections int    `name:"database-connections" env:"UMG_DATABASE_CONNECTIONS" help:"Connections to Postgres; 0: 24. 5 come on top."`
 	PGBin       string `env:"UMG_PG_BIN" help:"Folder of initdb and postgres for the local database." placeholder:"DIR"`
+
+	MigrationLockMS int64 `name:"migration-lock-ms" default:"2000" env:"UMG_MIGRATION_LOCK_MS" help:"Milliseconds a migration waits for a lock."`
 }
 
 // variablesElsewhere are environment names of ours that no field reads: the bench and browser tests use them, and

@@ -121,9 +121,9 @@ const unusedBaseURL = "http://localhost"
 type creditRefund struct {
 	storeFlags
 
-	StripeKey string     `required:"" env:"UMG_STRIPE_KEY" help:"Secret key of the payment service." placeholder:"KEY"`
+	StripeKey string     `required:"" env:"UMG_STRIPE_KEY" secret:"value" help:"Secret key of the payment service." placeholder:"KEY"`
 	StripeURL string     `env:"UMG_STRIPE_URL" help:"Another address of the payment service, for a stand-in." placeholder:"URL"`
-	SecretKey string     `env:"UMG_SECRET_KEY" help:"Seals secrets at rest; else the key of the data folder." placeholder:"BASE64"`
+	SecretKey string     `env:"UMG_SECRET_KEY" secret:"value" help:"Seals secrets at rest; else the key of the data folder." placeholder:"BASE64"`
 	MailFrom  string     `default:"gateway@localhost" env:"UMG_MAIL_FROM" help:"Sender of mails." placeholder:"ADDRESS"`
 	Topup     string     `arg:"" help:"Id of the top-up, such as top_01…"`
 	Amount    app.Amount `arg:"" help:"Dollars, in whole cents."`

@@ -49,7 +49,8 @@ type demoCommand struct {
 	OpsListen    string        `default:"127.0.0.1:0" help:"Address of /metrics and health." placeholder:"HOST:PORT"`
 	Data         string        `default:"${default_data}-demo" env:"UMG_DATA" help:"Data folder." placeholder:"DIR"`
 	PGBin        string        `env:"UMG_PG_BIN" help:"Folder of initdb and postgres." placeholder:"DIR"`
-	DatabaseURL  string        `help:"Postgres to use instead of a local one." placeholder:"URL"`
+	Profiles     bool          `env:"UMG_PROFILES" help:"Serve profiles of the process (pprof) at the ops address."`
+	DatabaseURL  string        `secret:"address" help:"Postgres to use instead of a local one." placeholder:"URL"`
 	SimulatorURL string        `help:"A simulator that runs already, instead of one inside." placeholder:"URL"`
 	Pace         time.Duration `default:"15ms" help:"Pause between two tokens of a simulated stream."`
 	ReadyFile    string        `help:"File to write the addresses, the login and the keys to once all is ready." placeholder:"FILE"`
@@ -141,7 +142,7 @@ func (c *demoCommand) logFile() string { return filepath.Join(c.Data, "gateway.l
 // serve builds the house, and lets the payment service run beside it as soon as it knows where the house is.
 func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *payService, beside func(string), log *slog.Logger) error {
 	cfg := Config{
-		Listen: c.Listen, OpsListen: c.OpsListen, storeFlags: storeFlags{DatabaseURL: c.DatabaseURL, Data: c.Data, PGBin: c.PGBin},
+		Listen: c.Listen, OpsListen: c.OpsListen, Profiles: c.Profiles, storeFlags: storeFlags{DatabaseURL: c.DatabaseURL, Data: c.Data, PGBin: c.PGBin},
 		TrialCredit: demoTrial, TrialDays: demoTrialDays, TrialDailyMax: demoTrialsMax * demoTrial,
 		signUpsMax: demoSignUpsMax, trialsMax: demoTrialsMax, DrainTimeout: demoDrainMax, KeepAlive: c.KeepAlive,
 		Storage: c.Storage, VideoRetention: demoRetention, EgressAllow: c.EgressAllow, outbox: true,
@@ -165,7 +166,7 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 		case "UMG_SIMULATOR_KEY":
 			return "simulated", true
 		}
-		return os.LookupEnv(name)
+		return credentials(log)(name)
 	}, log)
 	if err != nil {
 		return err

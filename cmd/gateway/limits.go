@@ -14,7 +14,7 @@ const redisWaitMax = time.Second
 
 // limitFlags say what an account may do besides the limits of models, and where replicas share what it has done.
 type limitFlags struct {
-	RedisURL string `env:"REDIS_URL" help:"Redis or Valkey that replicas share limits by; without it each counts alone." placeholder:"URL"`
+	RedisURL string `env:"REDIS_URL" secret:"address" help:"Redis or Valkey that replicas share limits by; without it each counts alone." placeholder:"URL"`
 
 	AccountRequests int64 `default:"600" env:"UMG_ACCOUNT_REQUESTS" help:"Calls a minute of an account on all models; 0 is no limit."`
 	AccountTokens   int64 `default:"0" env:"UMG_ACCOUNT_TOKENS" help:"Tokens a minute of an account on all models; 0 is no limit."`

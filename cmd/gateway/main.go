@@ -48,12 +48,14 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	var line commands
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	parser, err := kong.New(&line,
 		kong.Name("gateway"),
 		kong.Description("One API in front of generative models, and a console beside it."),
 		kong.Vars{"default_data": defaultDataDir()},
 		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(slog.New(slog.NewJSONHandler(os.Stderr, nil))),
+		kong.Bind(log),
+		kong.Resolvers(kong.ResolverFunc(secretFromFile)),
 	)
 	if err != nil {
 		return err
@@ -62,6 +64,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	warnOfSecrets(parsed, log)
 	if err := parsed.Run(); err != nil && !errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -81,12 +84,15 @@ func defaultDataDir() string {
 	return filepath.Join(home, ".local", "share", "umg")
 }
 
-// configVariables lists the environment names that the fields of Config read.
+// configVariables lists the environment names that the fields of Config read, and those of files that hold its secrets.
 func configVariables() []string {
 	var names []string
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
 		if name := field.Tag.Get("env"); name != "" {
 			names = append(names, name)
+			if field.Tag.Get(secretTag) != "" {
+				names = append(names, name+fileSuffix)
+			}
 		}
 	}
 	return names

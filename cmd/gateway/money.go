@@ -29,11 +29,11 @@ type moneyFlags struct {
 	JournalFree int64         `default:"1024" env:"UMG_JOURNAL_FREE_MIB" help:"MiB of free disk below which calls are refused."`
 	RecordsKept time.Duration `default:"9600h" env:"UMG_RECORDS_KEPT" help:"How long the record of each request is kept, by whole months."`
 
-	StripeKey           string `env:"UMG_STRIPE_KEY" help:"Secret key of the payment service; else nothing is sold." placeholder:"KEY"`
-	StripeWebhookSecret string `env:"UMG_STRIPE_WEBHOOK_SECRET" help:"Signs its events; else none are taken." placeholder:"SECRET"`
+	StripeKey           string `env:"UMG_STRIPE_KEY" secret:"value" help:"Secret key of the payment service; else nothing is sold." placeholder:"KEY"`
+	StripeWebhookSecret string `env:"UMG_STRIPE_WEBHOOK_SECRET" secret:"value" help:"Signs its events; else none are taken." placeholder:"SECRET"`
 	StripeURL           string `env:"UMG_STRIPE_URL" help:"Another address of the payment service, for a stand-in." placeholder:"URL"`
 
-	SMTP     string `env:"UMG_SMTP" help:"smtp://USER:PASSWORD@HOST:PORT; without it mails are kept, not sent." placeholder:"URL"`
+	SMTP     string `env:"UMG_SMTP" secret:"address" help:"smtp://USER:PASSWORD@HOST:PORT; without it mails are kept, not sent." placeholder:"URL"`
 	MailFrom string `env:"UMG_MAIL_FROM" help:"Sender of mails." placeholder:"ADDRESS"`
 }
 

@@ -23,14 +23,21 @@ func (h *house) tellOfEndpoint(ctx context.Context, q postgres.Queryer, n webhoo
 	if n.Disabled {
 		state, kind = "is disabled", "webhook_disabled"
 	}
-	letter := mail.Letter{
-		Title: "The webhook endpoint “" + n.Name + "” " + state, Paragraphs: []string{n.Text},
-		Action: mail.Action{Label: "Open the endpoint", URL: h.cfg.BaseURL + "/console/webhooks/" + n.EndpointID},
+	return mail.SendAll(ctx, q, h.mail, h.log, mail.Round{
+		Letter: endpointLetter(n, state, h.cfg.BaseURL), Subject: "A webhook endpoint " + state, Kind: kind, To: to, About: slog.String("account_id", n.AccountID),
+	})
+}
+
+func endpointLetter(n webhook.Notice, state, baseURL string) mail.Letter {
+	return mail.Letter{
+		Title: "A webhook endpoint " + state,
+		Paragraphs: []string{
+			"This is about the endpoint " + mail.Quote(n.Name) + " at " + mail.Quote(n.Address) + ". " + n.Text,
+			mail.WrittenBy("members of the account"),
+		},
+		Action: mail.Action{Label: "Open the endpoint", URL: baseURL + "/console/webhooks/" + n.EndpointID},
 		Footer: "You get this mail as an owner or admin of the account. Settings, Notifications says which mails you get.",
 	}
-	return mail.SendAll(ctx, q, h.mail, h.log, mail.Round{
-		Letter: letter, Subject: "A webhook endpoint " + state, Kind: kind, To: to, About: slog.String("account_id", n.AccountID),
-	})
 }
 
 // priceNotices writes to those whose models change in price.

@@ -111,7 +111,7 @@ type secretKeyCommands struct {
 
 type secretKeyReplace struct {
 	storeFlags
-	SecretKey string `env:"UMG_SECRET_KEY" help:"The new key, 32 bytes in base64; else that of the data folder." placeholder:"BASE64"`
+	SecretKey string `env:"UMG_SECRET_KEY" secret:"value" help:"The new key, 32 bytes in base64; else that of the data folder." placeholder:"BASE64"`
 	Yes       bool   `help:"Do it. What the lost key sealed stays unreadable."`
 }
 

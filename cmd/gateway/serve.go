@@ -106,7 +106,7 @@ type serveCommand struct {
 
 // Run serves until a signal ends ctx.
 func (c *serveCommand) Run(ctx context.Context, log *slog.Logger) error {
-	h, err := build(ctx, c.Config, os.LookupEnv, log)
+	h, err := build(ctx, c.Config, credentials(log), log)
 	if err != nil {
 		return err
 	}
@@ -224,12 +224,16 @@ func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes
 	if address == "" {
 		address = filepath.Join(h.cfg.Data, "blobs")
 	}
-	if h.blobs, err = storage.Open(ctx, address, os.Getenv, time.Now); err != nil {
+	keys, err := bucketKeys()
+	if err != nil {
+		return err
+	}
+	if h.blobs, err = storage.Open(ctx, address, keys, time.Now); err != nil {
 		return fmt.Errorf("--storage: %w", err)
 	}
 	h.webhooks, err = webhook.New(h.store.db, webhook.Options{
 		Egress: h.egress, Now: h.clock.Now, IDs: ids, Random: rand.Reader, Jitter: mathrand.Int64N, Log: h.log, Key: key,
-		Notify: h.tellOfEndpoint,
+		Notify: h.tellOfEndpoint, LockActor: h.accounts.LockActor,
 	})
 	if err != nil {
 		return err
@@ -240,7 +244,7 @@ func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes
 	}
 	h.repeats = idempotency.New(h.store.db, idempotency.Options{Now: h.clock.Now, Log: h.log})
 	h.content = content.New(h.store.db, content.Options{Audit: h.history, Now: h.clock.Now, Log: h.log})
-	h.prompts = prompt.New(h.store.db, prompt.Options{Audit: h.history, Now: h.clock.Now, IDs: ids, Random: rand.Reader})
+	h.prompts = prompt.New(h.store.db, prompt.Options{Audit: h.history, Now: h.clock.Now, IDs: ids, Random: rand.Reader, LockActor: h.accounts.LockActor})
 	h.assets = asset.New(h.store.db, asset.Options{
 		Egress: h.egress, Snapshot: h.catalog.Snapshot, Upstreams: material.New(h.providers), Now: h.clock.Now, IDs: ids, Log: h.log,
 		Jitter: mathrand.Int64N, Waits: h.cfg.assetWaits,
@@ -303,7 +307,7 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 			MetricsURL: "http://" + h.ops.Addr().String() + "/metrics", Mail: h.mail, Settling: h.settling,
 		}),
 		Tables: h.upstreamTables(), Static: static.Handler(), IDs: ids, Now: time.Now, Log: h.log, BaseURL: h.cfg.BaseURL,
-		TrustedProxies: proxies, LameDuck: h.cfg.LameDuck, DrainTimeout: h.cfg.DrainTimeout,
+		Profiles: h.cfg.Profiles, TrustedProxies: proxies, LameDuck: h.cfg.LameDuck, DrainTimeout: h.cfg.DrainTimeout,
 		Unfit: h.unfit, StoreAway: h.storeAway, Ledger: h.ledger.Stats, Figures: slices.Concat(h.figures(), h.gateFigures(), h.contentFigures()),
 		FormBytesMax: console.FormBytesMax(), Pulse: h.pulse, Arrivals: h.arrivals,
 		Manual: func() map[string]string { return console.DocsValues(h.catalog.Snapshot(), h.cfg.BaseURL, nil) },
@@ -423,6 +427,8 @@ func migrate(ctx context.Context, s *store) error {
 	if err != nil {
 		return fmt.Errorf("database: %w", err)
 	}
-	_, err = postgres.Migrate(ctx, db)
+	_, err = postgres.MigrateWith(ctx, db, postgres.MigrateOptions{
+		LockWaitMax: time.Duration(s.flags.MigrationLockMS) * time.Millisecond, Log: s.log,
+	})
 	return errors.Join(err, db.Close())
 }

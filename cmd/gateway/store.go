@@ -15,6 +15,9 @@ import (
 	"umg/app/postgres"
 )
 
+// migrationLockMSMax keeps a migration from blocking a table for longer than callers wait.
+const migrationLockMSMax = 30_000
+
 const (
 	storeStopMax   = 15 * time.Second
 	restartEvery   = time.Second
@@ -37,6 +40,9 @@ type store struct {
 func openStore(ctx context.Context, flags storeFlags, o postgres.Options, log *slog.Logger) (*store, error) {
 	if flags.Connections != 0 && flags.Connections < connectionsMin {
 		return nil, fmt.Errorf("--database-connections must be 0 or at least %d, not %d", connectionsMin, flags.Connections)
+	}
+	if flags.MigrationLockMS < 0 || flags.MigrationLockMS > migrationLockMSMax {
+		return nil, fmt.Errorf("--migration-lock-ms must be from 0, which is 2000, to %d", migrationLockMSMax)
 	}
 	s := &store{dsn: flags.DatabaseURL, flags: flags, log: log}
 	if s.dsn == "" {

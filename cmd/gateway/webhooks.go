@@ -18,11 +18,11 @@ type webhookCommands struct {
 // webhookListen needs no database: it is for developers, against any gateway they have a key of.
 type webhookListen struct {
 	Gateway string        `default:"http://localhost:8080" env:"UMG_GATEWAY" help:"Address of the gateway." placeholder:"URL"`
-	Key     string        `env:"UMG_API_KEY" help:"API key with the scope webhooks." placeholder:"KEY"`
+	Key     string        `env:"UMG_API_KEY" secret:"local" help:"API key with the scope webhooks." placeholder:"KEY"`
 	Forward string        `required:"" help:"Address that gets the events, such as http://localhost:3000/hook." placeholder:"URL"`
 	Events  []string      `help:"Event types to forward; default: all." placeholder:"TYPE"`
 	Since   time.Duration `default:"0s" help:"Begin with events of this long ago, at most 24h."`
-	Secret  string        `env:"UMG_WEBHOOK_SECRET" help:"Secret (whsec_…) to sign with; default: a new one." placeholder:"SECRET"`
+	Secret  string        `env:"UMG_WEBHOOK_SECRET" secret:"local" help:"Secret (whsec_…) to sign with; default: a new one." placeholder:"SECRET"`
 }
 
 // Run forwards until a signal ends ctx.

@@ -62,7 +62,7 @@ func overview() []Story {
 			o.Onboarding.Unfunded = true
 			o.Onboarding.Sent = &views.SentCall{Trouble: "The account has no credit for this request.", Fix: &fix}
 			o.Credit = &views.Credit{}
-		}), views.Balance{Known: true, LowAt: app.Dollar}),
+		}), views.Balance{Known: true, LowAt: app.Dollar, NeverFunded: true}),
 		story("overview-busy", "A busy account", 200, busy),
 		story("overview-huge", "Great numbers", 200, huge),
 	}

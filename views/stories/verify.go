@@ -20,7 +20,7 @@ func verify() []Story {
 		return Story{Name: name, Group: "Verifying an address", Title: title, Status: 200, Path: "/console",
 			View: func(s views.Shell) templ.Component {
 				o := newcomer(s)
-				o.Credit, o.Balance = &views.Credit{}, views.Balance{Known: true, LowAt: app.Dollar}
+				o.Credit, o.Balance = &views.Credit{}, views.Balance{Known: true, LowAt: app.Dollar, NeverFunded: true}
 				o.Unverified, o.Onboarding.Unfunded = &u, true
 				return views.OverviewPage(o)
 			}}

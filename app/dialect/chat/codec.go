@@ -53,8 +53,8 @@ var traits = llm.Traits{
 
 		llm.FeatureResultMedia: "image_url", // in the message after the result
 	},
-	StopsMax: 4,
-	NameMax:  64,
+	StopsMax: 4, TurnsBlank: true,
+	NameMax: 64,
 }
 
 // stops are the words for why an answer ended: the style's own, and those that other makers of it use.

@@ -47,10 +47,29 @@ func (d *reading) turn(m *message, at string) error {
 	default:
 		return wrong(at+".role", "%s.role must be system, developer, user, assistant or tool.", at)
 	}
+	if err == nil && t.Role != llm.Assistant {
+		err = onlyAssistants(m, at)
+	}
 	if err == nil {
 		d.add(t)
 	}
 	return err
+}
+
+// onlyAssistants refuses what a message of an assistant alone can say.
+func onlyAssistants(m *message, at string) error {
+	name := ""
+	switch {
+	case len(m.ToolCalls) > 0:
+		name = "tool_calls"
+	case m.FunctionCall.Name != "":
+		name = "function_call"
+	case m.Refusal != "":
+		name = "refusal"
+	default:
+		return nil
+	}
+	return wrong(at+"."+name, "%s.%s can stand in a message of the role assistant only.", at, name)
 }
 
 // add appends a turn or, when the same side goes on, its parts. Tool results belong to whoever speaks next to them.
@@ -81,7 +100,7 @@ func resultsOnly(parts []llm.Part) bool {
 // parts reads content that is no assistant's.
 func (d *reading) parts(c *content, at string) ([]llm.Part, error) {
 	if c.parts == nil {
-		return []llm.Part{{Kind: llm.Text, Text: c.text}}, nil
+		return []llm.Part{{Kind: llm.Text, Text: c.text, Place: llm.Place{Path: at + ".content"}}}, nil
 	}
 	out := make([]llm.Part, 0, len(c.parts))
 	for i := range c.parts {
@@ -92,6 +111,9 @@ func (d *reading) parts(c *content, at string) ([]llm.Part, error) {
 		}
 		if m := &p.Media; p.Kind != llm.Text && p.Kind != llm.Refusal && m.URL+m.Data+m.FileID == "" {
 			return nil, wrong(at+"."+c.parts[i].Type, "%s.%s is empty.", at, c.parts[i].Type)
+		}
+		if p.Place.Path = at; p.Kind != llm.Text && p.Kind != llm.Refusal {
+			p.Place.Path += "." + c.parts[i].Type
 		}
 		out = append(out, p)
 	}
@@ -171,11 +193,18 @@ func (d *reading) said(m *message, at string) ([]llm.Part, error) {
 			return nil, wrong(place(at+".content", i)+".type", "%s.type must be text or refusal.", place(at+".content", i))
 		}
 	}
+	for i := range m.ToolCalls {
+		if m.ToolCalls[i].name() == "" {
+			at := place(at+".tool_calls", i)
+			return nil, wrong(at, "%s must be of type function or custom and name its tool.", at)
+		}
+	}
 	parts := decodeSaid(&m.Content, &s, d.mint)
+	placeSaid(parts, m, at)
 	d.pairTwins(s.ToolCalls, parts)
 	parts = signThoughts(parts)
 	if len(parts) == 0 && m.Content.said {
-		parts = []llm.Part{{Kind: llm.Text}}
+		parts = []llm.Part{{Kind: llm.Text, Place: llm.Place{Path: at + ".content"}}}
 	}
 	for i := range parts {
 		if c := &parts[i].Call; parts[i].Kind == llm.Call {
@@ -192,6 +221,23 @@ func (d *reading) said(m *message, at string) ([]llm.Part, error) {
 		}
 	}
 	return parts, nil
+}
+
+// placeSaid notes where the parts of an assistant's message stand. Each of its calls is one part, in their order.
+func placeSaid(parts []llm.Part, m *message, at string) {
+	n := 0
+	for i := range parts {
+		p := &parts[i]
+		switch {
+		case p.Kind == llm.Call && n < len(m.ToolCalls):
+			p.Place = llm.Place{Path: place(at+".tool_calls", n) + ".id", ID: string(m.ToolCalls[n].ID)}
+			n++
+		case p.Kind == llm.Call:
+			p.Place.Path = at + ".function_call"
+		default:
+			p.Place.Path = at
+		}
+	}
 }
 
 // pairTwins notes the calls of a message that share an id on the wire. Their results come in order.
@@ -263,5 +309,9 @@ func (d *reading) result(m *message, at string) ([]llm.Part, error) {
 	}
 	parts, err := d.parts(&m.Content, at)
 	r.Parts = parts
-	return []llm.Part{{Kind: llm.Result, Result: r}}, err
+	from := llm.Place{Path: at + ".tool_call_id", ID: string(m.ToolCallID)}
+	if m.Role == "function" {
+		from = llm.Place{Path: at}
+	}
+	return []llm.Part{{Kind: llm.Result, Result: r, Place: from}}, err
 }

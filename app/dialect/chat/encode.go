@@ -40,15 +40,14 @@ func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	}
 	body, err := json.Marshal(&w, verbatim)
 	if err != nil {
-		return nil, cannot("a number or a schema in it is not valid JSON").Because(err)
+		return nil, cannot(nil, "a number or a schema in it is not valid JSON").Because(err)
 	}
 	return body, nil
 }
 
-// cannot is a request that the style cannot say.
-func cannot(why string) *app.Error {
-	return app.Errorf(app.Invalid, "unsupported_parameter", "The request cannot be carried to the provider of this model, because %s.", why).
-		At(traits.Conversation)
+// cannot is a request that the style cannot say, for one of its parts or for a value that is nil here.
+func cannot(p *llm.Part, why string) *app.Error {
+	return p.Refuse("unsupported_parameter", &traits, "The request cannot be carried to the provider of this model, because %s.", why)
 }
 
 // whole is a number, or nothing for zero.
@@ -261,7 +260,7 @@ func encodeParts(parts []llm.Part, where string) (content, error) {
 	for i := range parts {
 		p, why := encodePart(&parts[i])
 		if why != "" {
-			return c, cannot(where + " can hold no " + why)
+			return c, cannot(&parts[i], where+" can hold no "+why)
 		}
 		c.parts = append(c.parts, p)
 	}

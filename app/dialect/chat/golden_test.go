@@ -158,6 +158,9 @@ func oneLine(t *testing.T, v any) string {
 func saying(member string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
+		if member == "Place" {
+			return nil
+		}
 		out := map[string]any{}
 		for name, value := range v {
 			if value = saying(name, value); value != nil {

@@ -29,8 +29,8 @@ var traits = llm.Traits{
 		llm.FeatureFileID:      "source.file_id",
 		llm.FeatureResultMedia: "tool_result.content",
 	},
-	StopsMax: stopsMax,
-	NameMax:  nameMax,
+	StopsMax: stopsMax, UserFirst: true, ResultsNext: true,
+	NameMax: nameMax,
 }
 
 // Traits are the rules of the style.

@@ -21,7 +21,7 @@ func (d *requestDecoder) systemTurns(c content, at string) error {
 			return invalid(index(at, i)+".type", "must be text: instructions are text.")
 		}
 		d.rest(b.Rest, "")
-		d.r.Turns = append(d.r.Turns, llm.Turn{Role: llm.System, Parts: []llm.Part{{Kind: llm.Text, Text: b.Text}}})
+		d.r.Turns = append(d.r.Turns, llm.Turn{Role: llm.System, Parts: []llm.Part{textPart(b.Text, c.place(at, i))}})
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ func (d *requestDecoder) decodeMessages(w *request) error {
 			return invalid(at+".role", "must be user, assistant or system.")
 		}
 		for j := range m.Content {
-			parts, err := d.decodeBlock(turn.Parts, &m.Content[j], turn.Role, index(at+".content", j))
+			parts, err := d.decodeBlock(turn.Parts, &m.Content[j], turn.Role, m.Content.place(at+".content", j))
 			if err != nil {
 				return err
 			}
@@ -75,9 +75,9 @@ func (d *requestDecoder) decodeBlock(dst []llm.Part, b *block, role llm.Role, at
 	}
 	switch b.Type {
 	case "thinking":
-		dst = append(dst, llm.Part{Kind: llm.Reasoning, Text: b.Thinking, Signature: b.Signature})
+		dst = append(dst, llm.Part{Kind: llm.Reasoning, Text: b.Thinking, Signature: b.Signature, Place: llm.Place{Path: at}})
 	case "redacted_thinking":
-		dst = append(dst, llm.Part{Kind: llm.Reasoning, Signature: b.Data, Redacted: true})
+		dst = append(dst, llm.Part{Kind: llm.Reasoning, Signature: b.Data, Redacted: true, Place: llm.Place{Path: at}})
 	case "tool_use":
 		input := []byte("{}")
 		if said(b.Input) {
@@ -91,20 +91,29 @@ func (d *requestDecoder) decodeBlock(dst []llm.Part, b *block, role llm.Role, at
 			return nil, invalid(at+".name", "is required: the name of the tool that was called.")
 		}
 		d.tools[call.ID] = call.Name
-		dst = append(dst, llm.Part{Kind: llm.Call, Call: call})
+		dst = append(dst, llm.Part{Kind: llm.Call, Call: call, Place: llm.Place{Path: at + ".id", ID: b.ID}})
 	case "tool_result":
 		result, err := d.decodeResult(b, at)
 		if err != nil {
 			return nil, err
 		}
-		dst = append(dst, llm.Part{Kind: llm.Result, Result: result})
+		dst = append(dst, llm.Part{Kind: llm.Result, Result: result, Place: llm.Place{Path: at + ".tool_use_id", ID: b.ToolUseID}})
 	case "container_upload":
 		return nil, cannotCarry(at, "what is in a container is kept by another provider")
 	default:
+		if role == llm.Assistant && !contentTypes[b.Type] && b.Type != "" {
+			d.drop("content (" + b.Type + ")") // a step of the model's own, about which its own words follow
+			return dst, nil
+		}
 		return d.decodeContent(dst, b, at)
 	}
 	d.rest(b.Rest, "")
 	return dst, nil
+}
+
+// contentTypes are the blocks that decodeContent reads.
+var contentTypes = map[string]bool{
+	"text": true, "image": true, "document": true, "search_result": true, "compaction": true, "tool_reference": true,
 }
 
 // owners are the roles that alone may say a block.
@@ -113,6 +122,18 @@ var owners = map[string]llm.Role{
 	"redacted_thinking": llm.Assistant,
 	"tool_use":          llm.Assistant,
 	"tool_result":       llm.User,
+
+	// Steps of tools that a provider has run.
+	"server_tool_use":                        llm.Assistant,
+	"web_search_tool_result":                 llm.Assistant,
+	"web_fetch_tool_result":                  llm.Assistant,
+	"code_execution_tool_result":             llm.Assistant,
+	"bash_code_execution_tool_result":        llm.Assistant,
+	"text_editor_code_execution_tool_result": llm.Assistant,
+	"tool_search_tool_result":                llm.Assistant,
+	"mcp_tool_use":                           llm.Assistant,
+	"mcp_tool_result":                        llm.Assistant,
+	"advisor_tool_result":                    llm.Assistant,
 }
 
 func (d *requestDecoder) decodeResult(b *block, at string) (llm.ToolResult, error) {
@@ -128,7 +149,7 @@ func (d *requestDecoder) decodeResult(b *block, at string) (llm.ToolResult, erro
 		}
 	}
 	for i := range list {
-		parts, err := d.decodeContent(result.Parts, &list[i], index(at+".content", i))
+		parts, err := d.decodeContent(result.Parts, &list[i], list.place(at+".content", i))
 		if err != nil {
 			return result, err
 		}
@@ -137,38 +158,57 @@ func (d *requestDecoder) decodeResult(b *block, at string) (llm.ToolResult, erro
 	return result, nil
 }
 
-// decodeContent appends the parts of a block that may stand in a turn and in the result of a tool alike. What only
-// the tools of one vendor say is dropped: the model's own words about it follow in the history.
+// decodeContent appends the parts of a block that may stand in a turn and in the result of a tool alike. A block that
+// is not known is refused: what a user has said is never left out.
 func (d *requestDecoder) decodeContent(dst []llm.Part, b *block, at string) ([]llm.Part, error) {
 	d.rest(b.Rest, "")
 	switch b.Type {
 	case "text":
-		return append(dst, llm.Part{Kind: llm.Text, Text: b.Text}), nil
+		return append(dst, textPart(b.Text, at)), nil
 	case "image":
 		s, err := decodeSource(b, at)
 		if err != nil {
 			return nil, err
 		}
 		media, err := decodeImage(&s, at)
-		return append(dst, llm.Part{Kind: llm.Image, Media: media}), err
+		return append(dst, llm.Part{Kind: llm.Image, Media: media, Place: llm.Place{Path: at + ".source"}}), err
 	case "document":
 		return d.decodeDocument(dst, b, at)
 	case "search_result":
 		return decodeSearchResult(dst, b, at)
 	case "compaction": // what was said before it, in short
-		var list content
-		if err := json.Unmarshal(b.Content, &list); err != nil {
-			return nil, unreadable(err, at+".content")
+		texts, err := decodeTexts(b, at)
+		if err == nil && len(texts) == 0 {
+			err = cannotCarry(at, "what it stands for can only be read by the provider that made it")
 		}
-		for i := range list {
-			dst = append(dst, llm.Part{Kind: llm.Text, Text: list[i].Text})
+		for i := range texts {
+			dst = append(dst, textPart(texts[i], at+".content"))
 		}
-		return dst, nil
+		return dst, err
+	case "tool_reference": // a tool that a search of the client has found; every tool is offered without it
+		return append(dst, textPart(b.ToolName, at)), nil
 	case "":
 		return nil, invalid(at+".type", "is required: it says what the block is.")
 	}
-	d.drop("content (" + b.Type + ")")
-	return dst, nil
+	return nil, cannotCarry(at+".type", "a block of type "+strconv.Quote(b.Type)+" means something to one provider alone")
+}
+
+// decodeTexts reads the content of a block that is made of text alone.
+func decodeTexts(b *block, at string) ([]string, error) {
+	var list content
+	if len(b.Content) > 0 {
+		if err := json.Unmarshal(b.Content, &list); err != nil {
+			return nil, unreadable(err, at+".content")
+		}
+	}
+	texts := make([]string, 0, len(list))
+	for i := range list {
+		if list[i].Type != "text" {
+			return nil, invalid(list.place(at+".content", i)+".type", "must be text.")
+		}
+		texts = append(texts, list[i].Text)
+	}
+	return texts, nil
 }
 
 func decodeSource(b *block, at string) (source, error) {
@@ -201,17 +241,17 @@ func (d *requestDecoder) decodeDocument(dst []llm.Part, b *block, at string) ([]
 		return nil, err
 	}
 	if b.Context != "" {
-		dst = append(dst, llm.Part{Kind: llm.Text, Text: b.Context})
+		dst = append(dst, textPart(b.Context, at+".context"))
 	}
 	switch s.Type {
 	case "text":
-		return append(dst, file(llm.Media{Type: "text/plain", Text: s.Data, Name: b.Title})), nil
+		return append(dst, file(llm.Media{Type: "text/plain", Text: s.Data, Name: b.Title}, at+".source")), nil
 	case "content":
 		return d.decodeParagraphs(dst, s.Content, b.Title, at+".source.content")
 	}
 	media, err := decodeImage(&s, at)
 	media.Name = b.Title
-	return append(dst, file(media)), err
+	return append(dst, file(media, at+".source")), err
 }
 
 // decodeParagraphs reads a document that is made of blocks.
@@ -219,7 +259,7 @@ func (d *requestDecoder) decodeParagraphs(dst []llm.Part, list content, title, a
 	var words []string
 	flush := func() {
 		if len(words) > 0 {
-			dst = append(dst, file(llm.Media{Type: "text/plain", Text: strings.Join(words, "\n\n"), Name: title}))
+			dst = append(dst, file(llm.Media{Type: "text/plain", Text: strings.Join(words, "\n\n"), Name: title}, at))
 			words = nil
 		}
 	}
@@ -244,29 +284,36 @@ func (d *requestDecoder) decodeParagraphs(dst []llm.Part, list content, title, a
 	return dst, nil
 }
 
-func file(m llm.Media) llm.Part { return llm.Part{Kind: llm.File, Media: m} }
+func file(m llm.Media, at string) llm.Part {
+	return llm.Part{Kind: llm.File, Media: m, Place: llm.Place{Path: at}}
+}
+
+func textPart(s, at string) llm.Part {
+	return llm.Part{Kind: llm.Text, Text: s, Place: llm.Place{Path: at}}
+}
 
 // decodeSearchResult writes a passage that the caller found as text, with its title and where it is from.
 func decodeSearchResult(dst []llm.Part, b *block, at string) ([]llm.Part, error) {
-	var (
-		list content
-		from string
-	)
-	if len(b.Content) > 0 {
-		if err := json.Unmarshal(b.Content, &list); err != nil {
-			return nil, unreadable(err, at+".content")
-		}
+	texts, err := decodeTexts(b, at)
+	if err != nil {
+		return nil, err
 	}
+	var from string
 	if len(b.Source) > 0 {
 		if err := json.Unmarshal(b.Source, &from); err != nil {
 			return nil, unreadable(err, at+".source")
 		}
 	}
-	lines := []string{b.Title, from, ""}
-	for i := range list {
-		lines = append(lines, list[i].Text)
-	}
-	return append(dst, llm.Part{Kind: llm.Text, Text: strings.Join(lines, "\n")}), nil
+	lines := append([]string{b.Title, from, ""}, texts...)
+	return append(dst, textPart(strings.Join(lines, "\n"), at)), nil
 }
 
 func index(at string, i int) string { return at + "[" + strconv.Itoa(i) + "]" }
+
+// place is the path to a block: to the content itself where that was written as a plain string.
+func (c content) place(at string, i int) string {
+	if c[i].plain {
+		return at
+	}
+	return index(at, i)
+}

@@ -23,10 +23,7 @@ const (
 
 // EncodeRequest writes a request for an upstream of the style.
 func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
-	systems, turns, err := arrange(r.Turns)
-	if err != nil {
-		return nil, err
-	}
+	systems, turns := arrange(r.Turns)
 	e := &requestEncoder{r: r}
 	e.dst = append(e.dst, `{"model":`...)
 	e.dst = quote(e.dst, r.Model)
@@ -71,7 +68,13 @@ type requestEncoder struct {
 	err *app.Error
 }
 
-func (e *requestEncoder) refuse(param, format string, args ...any) {
+func (e *requestEncoder) refuse(p *llm.Part, format string, args ...any) {
+	if e.err == nil {
+		e.err = p.Refuse("invalid_request_error", &traits, format, args...)
+	}
+}
+
+func (e *requestEncoder) refuseField(param, format string, args ...any) {
 	if e.err == nil {
 		e.err = app.Errorf(app.Invalid, "invalid_request_error", format, args...).At(param)
 	}
@@ -110,12 +113,12 @@ func (e *requestEncoder) encodeSampling(thinks bool) {
 
 func (e *requestEncoder) number(name string, n llm.Number) {
 	if jsontext.Value(n).Kind() != '0' {
-		e.refuse(name, "%s must be a number.", name)
+		e.refuseField(name, "%s must be a number.", name)
 		return
 	}
 	e.dst = append(e.dst, `,"`+name+`":`...)
 	if !e.raw([]byte(n)) {
-		e.refuse(name, "%s must be a number.", name)
+		e.refuseField(name, "%s must be a number.", name)
 	}
 }
 
@@ -175,7 +178,7 @@ func (e *requestEncoder) encodeSchema(t *llm.Tool) {
 		return
 	}
 	if jsontext.Value(t.Parameters).Kind() != '{' || !e.raw(t.Parameters) {
-		e.refuse("tools", "The parameters of the tool %q must be a JSON Schema that is an object.", t.Name)
+		e.refuseField("tools", "The parameters of the tool %q must be a JSON Schema that is an object.", t.Name)
 		return
 	}
 	if !hasType(e.dst[from:]) {
@@ -303,7 +306,7 @@ func (e *requestEncoder) encodeOutput() {
 		}
 		e.dst = append(e.dst, `"format":{"type":"json_schema","schema":`...)
 		if jsontext.Value(e.r.Format.Schema).Kind() != '{' || !e.raw(e.r.Format.Schema) {
-			e.refuse("output_config.format", "The schema of the answer must be a JSON object.")
+			e.refuseField("output_config.format", "The schema of the answer must be a JSON object.")
 		}
 		e.dst = append(e.dst, '}')
 	}

@@ -10,13 +10,12 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"umg/app"
 	"umg/app/llm"
 )
 
-// arrange puts turns into the order that the style demands: instructions apart, no two neighbours of one role, results
-// first in the turn after their calls, and a user's turn at the beginning.
-func arrange(all []llm.Turn) (systems, turns []llm.Turn, err error) {
+// arrange puts turns into the order that the style demands: instructions apart, no two neighbours of one role, and
+// results first in the turn after their calls.
+func arrange(all []llm.Turn) (systems, turns []llm.Turn) {
 	for _, t := range all {
 		if t.Role == llm.System {
 			systems = append(systems, t)
@@ -32,25 +31,13 @@ func arrange(all []llm.Turn) (systems, turns []llm.Turn, err error) {
 			turns = append(turns, t)
 		}
 	}
-	if len(turns) == 0 || turns[0].Role != llm.User {
-		return nil, nil, refused("The conversation must begin with a message of the user that is not empty, as the provider of this " +
-			"model demands.")
-	}
-	var asked []llm.Part
 	for i := range turns {
 		slices.SortStableFunc(turns[i].Parts, func(a, b llm.Part) int { return rank(&a) - rank(&b) })
-		if err := answered(asked, turns[i].Parts); err != nil {
-			return nil, nil, err
-		}
-		asked = turns[i].Parts
 	}
-	trimEnd(&turns[len(turns)-1])
-	return systems, turns, answered(asked, nil)
-}
-
-// refused is a conversation that this style cannot say.
-func refused(format string, args ...any) *app.Error {
-	return app.Errorf(app.Invalid, "invalid_request_error", format, args...).At(traits.Conversation)
+	if len(turns) > 0 {
+		trimEnd(&turns[len(turns)-1])
+	}
+	return systems, turns
 }
 
 // unsaid reports whether a part has no place in this style: text that is empty, and reasoning that nobody has signed.
@@ -85,32 +72,6 @@ func rank(p *llm.Part) int {
 	return 1
 }
 
-// answered checks that each call of a turn has its result in the next turn, and each result there its call.
-func answered(parts, next []llm.Part) error {
-	results := map[string]bool{} // whether they have a call
-	for i := range next {
-		if next[i].Kind == llm.Result {
-			results[next[i].Result.CallID] = false
-		}
-	}
-	for i := range parts {
-		if parts[i].Kind != llm.Call {
-			continue
-		}
-		c := &parts[i].Call
-		if _, ok := results[c.ID]; !ok {
-			return refused("The call %q of the tool %q has no result; each call needs one before the conversation goes on.", c.ID, c.Name)
-		}
-		results[c.ID] = true
-	}
-	for i := range next {
-		if id := next[i].Result.CallID; next[i].Kind == llm.Result && !results[id] {
-			return refused("The result of the call %q answers no call of the message before it, as the provider of this model demands.", id)
-		}
-	}
-	return nil
-}
-
 // thoughtless reports whether the model is in the middle of calling tools and began to do so without thoughts that it
 // can be shown. Turns are arranged: results stand first.
 func thoughtless(turns []llm.Turn) bool {
@@ -127,9 +88,7 @@ func (e *requestEncoder) encodeSystem(systems []llm.Turn) {
 		var words []string
 		for j := range systems[i].Parts {
 			p := &systems[i].Parts[j]
-			if p.Kind != llm.Text {
-				e.refuse("messages", "Instructions must be text for the provider of this model.")
-			} else if p.Text != "" {
+			if p.Text != "" {
 				words = append(words, p.Text)
 			}
 		}
@@ -152,8 +111,11 @@ func appendText(dst []byte, s string) []byte {
 }
 
 func (e *requestEncoder) encodeTurns(turns []llm.Turn) {
+	e.dst = append(e.dst, `,"messages":[`...)
 	for i := range turns {
-		e.dst = append(e.dst, separator(i, `,"messages":[`)...)
+		if i > 0 {
+			e.dst = append(e.dst, ',')
+		}
 		role := `{"role":"user","content":[`
 		if turns[i].Role == llm.Assistant {
 			role = `{"role":"assistant","content":[`
@@ -172,17 +134,17 @@ func (e *requestEncoder) encodePart(p *llm.Part) {
 	case llm.Text, llm.Refusal:
 		e.dst = appendText(e.dst, p.Text)
 	case llm.Image:
-		e.encodeImage(&p.Media)
+		e.encodeImage(p)
 	case llm.File:
-		e.encodeFile(&p.Media)
+		e.encodeFile(p)
 	case llm.Reasoning:
 		e.dst = appendThinking(e.dst, p)
 	case llm.Call:
-		e.encodeCall(&p.Call)
+		e.encodeCall(p)
 	case llm.Result:
 		e.encodeResult(&p.Result)
 	default:
-		e.refuse("messages", "The provider of this model takes neither sound nor films.")
+		e.refuse(p, "The provider of this model takes neither sound nor films.")
 	}
 }
 
@@ -197,7 +159,8 @@ func appendThinking(dst []byte, p *llm.Part) []byte {
 	return append(quote(dst, p.Signature), '}')
 }
 
-func (e *requestEncoder) encodeCall(c *llm.ToolCall) {
+func (e *requestEncoder) encodeCall(p *llm.Part) {
+	c := &p.Call
 	e.dst = append(e.dst, `{"type":"tool_use","id":`...)
 	e.dst = quote(e.dst, llm.FitID(c.ID, idMax))
 	e.dst = append(e.dst, `,"name":`...)
@@ -211,7 +174,7 @@ func (e *requestEncoder) encodeCall(c *llm.ToolCall) {
 	case input == "":
 		e.dst = append(e.dst, "{}"...)
 	case input[0] != '{' || !e.raw([]byte(input)):
-		e.refuse("messages", "The arguments of the call %q of the tool %q must be a JSON object.", c.ID, c.Name)
+		e.refuse(p, "The arguments of the call of the tool %q must be a JSON object for the provider of this model.", c.Name)
 	}
 	e.dst = append(e.dst, '}')
 }
@@ -222,12 +185,8 @@ func (e *requestEncoder) encodeResult(r *llm.ToolResult) {
 	n := 0
 	for i := range r.Parts {
 		p := &r.Parts[i]
-		switch {
-		case unsaid(p):
+		if unsaid(p) {
 			continue
-		case p.Kind != llm.Text && p.Kind != llm.Image && p.Kind != llm.File:
-			e.refuse("messages", "The result of the call %q must be made of text, images and files.", r.CallID)
-			return
 		}
 		e.dst = append(e.dst, separator(n, `,"content":[`)...)
 		e.encodePart(p)
@@ -247,7 +206,8 @@ var magic = []struct{ prefix, mediaType string }{
 	{"iVBORw0KGgo", "image/png"}, {"/9j/", "image/jpeg"}, {"R0lGOD", "image/gif"}, {"UklGR", "image/webp"},
 }
 
-func (e *requestEncoder) encodeImage(m *llm.Media) {
+func (e *requestEncoder) encodeImage(p *llm.Part) {
+	m := &p.Media
 	e.dst = append(e.dst, `{"type":"image","source":`...)
 	if !e.encodeElsewhere(m) {
 		kind := strings.ToLower(m.Type)
@@ -261,7 +221,7 @@ func (e *requestEncoder) encodeImage(m *llm.Media) {
 			kind = "image/jpeg"
 		case "image/png", "image/jpeg", "image/gif", "image/webp":
 		default:
-			e.refuse("messages", "Images must be PNG, JPEG, GIF or WebP for the provider of this model, not %q.", m.Type)
+			e.refuse(p, "Images must be PNG, JPEG, GIF or WebP for the provider of this model, not %q.", m.Type)
 		}
 		e.encodeData(kind, m.Data)
 	}
@@ -297,9 +257,10 @@ const (
 )
 
 // encodeFile writes a document. The style takes PDF and plain text, so every file that is text goes as that.
-func (e *requestEncoder) encodeFile(m *llm.Media) {
+func (e *requestEncoder) encodeFile(p *llm.Part) {
+	m := &p.Media
 	if m.Data != "" && strings.HasPrefix(m.Type, "image/") {
-		e.encodeImage(m)
+		e.encodeImage(p)
 		return
 	}
 	e.dst = append(e.dst, `{"type":"document","source":`...)
@@ -313,7 +274,7 @@ func (e *requestEncoder) encodeFile(m *llm.Media) {
 			words, ok = plainText(m.Data)
 		}
 		if !ok {
-			e.refuse("messages", "Files must be PDF or text for the provider of this model, not %q.", m.Type)
+			e.refuse(p, "Files must be PDF or text for the provider of this model, not %q.", m.Type)
 		}
 		e.dst = append(e.dst, `{"type":"text","media_type":"text/plain","data":`...)
 		e.dst = append(quote(e.dst, words), '}')

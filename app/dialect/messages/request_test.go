@@ -12,6 +12,7 @@ import (
 	"umg/app"
 	"umg/app/dialect/messages"
 	"umg/app/llm"
+	"umg/app/llm/llmtest"
 )
 
 func decode(t *testing.T, body string) *llm.Request {
@@ -20,7 +21,16 @@ func decode(t *testing.T, body string) *llm.Request {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, body)
 	}
+	llmtest.ForgetPlaces(r)
 	return r
+}
+
+// encodeChecked writes a request for an upstream, unless that has no place for its conversation.
+func encodeChecked(r *llm.Request) ([]byte, error) {
+	if err := r.Check(messages.Codec{}.Traits()); err != nil {
+		return nil, err
+	}
+	return messages.Codec{}.EncodeRequest(r)
 }
 
 // with is a request with one turn and more members.
@@ -287,7 +297,7 @@ func TestEncodeRefusesWhatTheStyleCannotSay(t *testing.T) {
 		"a schema of no object":    {Turns: []llm.Turn{user}, Format: llm.Format{Kind: llm.FormatSchema}},
 		"a temperature in words":   {Turns: []llm.Turn{user}, Sampling: llm.Sampling{Temperature: "warm"}},
 	} {
-		_, err := messages.Codec{}.EncodeRequest(r)
+		_, err := encodeChecked(r)
 		e, ok := errors.AsType[*app.Error](err)
 		if !ok || e.Kind != app.Invalid || e.Param == "" {
 			t.Errorf("%s: %v", name, err)

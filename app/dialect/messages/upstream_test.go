@@ -49,7 +49,7 @@ func TestWhiteSpaceThatUpstreamsRefuseIsLeftOut(t *testing.T) {
 			t.Errorf("%s: %s, %v", name, body, err)
 		}
 	}
-	_, err := messages.Codec{}.EncodeRequest(&llm.Request{Model: "m", Turns: []llm.Turn{user(says(" "))}})
+	_, err := encodeChecked(&llm.Request{Model: "m", Turns: []llm.Turn{user(says(" "))}})
 	if e, ok := errors.AsType[*app.Error](err); !ok || e.Param != "messages" {
 		t.Errorf("nothing but white space: %v", err)
 	}
@@ -63,7 +63,7 @@ func TestCallsAndResultsThatDoNotMatchAreRefusedHere(t *testing.T) {
 		"a call at the end":       {user(says("q")), assistant(calls("a"))},
 		"a result that is late":   {user(says("q")), assistant(calls("a")), user(answers("a")), assistant(says("x")), user(answers("a"))},
 	} {
-		_, err := messages.Codec{}.EncodeRequest(&llm.Request{Model: "m", Turns: turns})
+		_, err := encodeChecked(&llm.Request{Model: "m", Turns: turns})
 		if e, ok := errors.AsType[*app.Error](err); !ok || e.Kind != app.Invalid || e.Param != "messages" {
 			t.Errorf("%s: %v", name, err)
 		}

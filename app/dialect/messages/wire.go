@@ -54,7 +54,7 @@ func (c *content) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if err != nil {
 		return err
 	}
-	*c = content{{Type: "text", Text: t.String()}}
+	*c = content{{Type: "text", Text: t.String(), plain: true}}
 	return nil
 }
 
@@ -74,7 +74,10 @@ type block struct {
 	Context   string         `json:"context"`
 	Source    jsontext.Value `json:"source"`
 	Content   jsontext.Value `json:"content"`
+	ToolName  string         `json:"tool_name"`
 	Rest      jsontext.Value `json:",embed"`
+
+	plain bool // it was written as a plain string
 }
 
 // source is where an image or a document comes from.

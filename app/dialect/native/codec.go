@@ -34,7 +34,7 @@ var traits = llm.Traits{
 		llm.FeatureVideo:       "inlineData",
 		llm.FeatureResultMedia: "functionResponse.parts",
 	},
-	StopsMax: 5,
+	StopsMax: 5, TurnsBlank: true, UserFirst: true, ResultsNext: true,
 	NameMax:  128,
 	NameAlso: ".:",
 	NameWord: true,

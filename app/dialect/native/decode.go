@@ -17,11 +17,16 @@ import (
 const droppedMax = 64
 
 // requestReader turns the wire's request into the form.
-type requestReader struct{ out llm.Request }
+type requestReader struct {
+	out   llm.Request
+	snake map[string]string // the members that the client spelled with underscores
+	model string            // where the present turn of the model begins; empty outside of one
+	calls []llm.Place       // of the calls in that turn
+}
 
 // DecodeRequest reads a request, in either spelling of its members.
 func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
-	body, err := camelCase(body)
+	body, snake, err := camelCase(body)
 	if err != nil {
 		return nil, refuseJSON(err)
 	}
@@ -29,7 +34,7 @@ func (Codec) DecodeRequest(body []byte) (*llm.Request, error) {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return nil, refuseJSON(err)
 	}
-	d := requestReader{out: llm.Request{Model: in.Model, Stream: in.Stream}}
+	d := requestReader{out: llm.Request{Model: in.Model, Stream: in.Stream}, snake: snake}
 	d.drop(in.Rest)
 	steps := []func(*request) error{
 		d.decodeState, d.decodeSystem, d.decodeContents, d.decodeTools, d.decodeChoice, d.decodeConfig, d.decodeLabels,
@@ -88,13 +93,15 @@ func (d *requestReader) decodeSystem(in *request) error {
 	d.drop(in.System.Rest)
 	turn := llm.Turn{Role: llm.System}
 	for i := range in.System.Parts {
-		p := &in.System.Parts[i]
-		d.drop(p.Rest)
-		if p.Inline != nil || p.File != nil || p.Call != nil || p.Response != nil {
-			return invalid(fmt.Sprintf("systemInstruction.parts[%d]", i), "must be a text.")
+		p, field := &in.System.Parts[i], fmt.Sprintf("%s.parts[%d]", d.spelled("systemInstruction"), i)
+		if kinds := p.kinds(); len(kinds) > 0 && (kinds[0] != "text" || len(kinds) > 1) {
+			return invalid(field+"."+d.spelled(kinds[len(kinds)-1]), "has no place there: instructions are text.")
+		}
+		if err := d.known(p, field); err != nil {
+			return err
 		}
 		if p.Text != "" {
-			turn.Parts = append(turn.Parts, llm.Part{Kind: llm.Text, Text: p.Text})
+			turn.Parts = append(turn.Parts, llm.Part{Kind: llm.Text, Text: p.Text, Place: llm.Place{Path: field}})
 		}
 	}
 	if len(turn.Parts) > 0 {

@@ -2,6 +2,7 @@ package native
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"iter"
 	"strconv"
@@ -28,10 +29,11 @@ func (d *requestReader) decodeContents(in *request) error {
 				return err
 			}
 		case "model":
+			d.model = cmp.Or(d.model, field)
 			for j := range c.Parts {
 				p := &c.Parts[j]
 				d.drop(p.Rest)
-				if err := modelPart(p, fmt.Sprintf("%s.parts[%d]", field, j)); err != nil {
+				if err := d.modelPart(p, fmt.Sprintf("%s.parts[%d]", field, j)); err != nil {
 					return err
 				}
 				said = model.piece(said, &p.piece)
@@ -49,36 +51,64 @@ func (d *requestReader) decodeContents(in *request) error {
 func (d *requestReader) endModel(model *decoder, said []llm.Event) []llm.Event {
 	said = model.close(said, "")
 	if parts := llm.Fold(said).Parts; len(parts) > 0 {
+		n := 0
+		for i := range parts {
+			if parts[i].Place.Path = d.model; parts[i].Kind == llm.Call { // each has come whole, in one part
+				parts[i].Place = d.calls[n]
+				n++
+			}
+		}
 		d.out.Turns = append(d.out.Turns, llm.Turn{Role: llm.Assistant, Parts: parts})
 	}
+	d.model, d.calls = "", d.calls[:0]
 	return said[:0]
 }
 
 // modelPart refuses what the turn of a model cannot hold.
-func modelPart(p *part, field string) error {
+func (d *requestReader) modelPart(p *part, field string) error {
+	call := field + "." + d.spelled("functionCall")
 	switch {
 	case p.Response != nil:
-		return invalid(field+".functionResponse", "must be in a turn of the user.")
+		return invalid(field+"."+d.spelled("functionResponse"), "must be in a turn of the user.")
 	case p.Inline != nil:
-		return unsupported(field+".inlineData", "its models say only text")
+		return unsupported(field+"."+d.spelled("inlineData"), "its models say only text")
 	case p.File != nil:
-		return unsupported(field+".fileData", "its models say only text")
+		return unsupported(field+"."+d.spelled("fileData"), "its models say only text")
 	case p.Call == nil:
-		return nil
+		return d.single(p, field)
 	case p.Call.Name == "":
-		return invalid(field+".functionCall.name", "is required.")
+		return invalid(call+".name", "is required.")
 	}
 	if _, ok := p.Call.arguments(); !ok {
-		return invalid(field+".functionCall.args", "must be an object.")
+		return invalid(call+".args", "must be an object.")
 	}
+	if err := d.single(p, field); err != nil {
+		return err
+	}
+	d.calls = append(d.calls, placeOf(call, p.Call.ID))
 	return nil
+}
+
+// placeOf is the place of a call or of a response: its id, where it has one.
+func placeOf(field, id string) llm.Place {
+	if id != "" {
+		field += ".id"
+	}
+	return llm.Place{Path: field, ID: id}
+}
+
+// spelled is a member as the client spells it.
+func (d *requestReader) spelled(name string) string {
+	if own, ok := d.snake[name]; ok {
+		return own
+	}
+	return name
 }
 
 // decodeUser reads what the user says, in one turn with what the user has said right before.
 func (d *requestReader) decodeUser(c *content, field string) error {
 	var parts []llm.Part
 	for j := range c.Parts {
-		d.drop(c.Parts[j].Rest)
 		p, err := d.decodePart(&c.Parts[j], fmt.Sprintf("%s.parts[%d]", field, j))
 		if err != nil {
 			return err
@@ -97,18 +127,71 @@ func (d *requestReader) decodeUser(c *content, field string) error {
 
 // decodePart reads one part of a user's turn. An empty one has no kind.
 func (d *requestReader) decodePart(p *part, field string) (llm.Part, error) {
+	if err := d.known(p, field); err != nil {
+		return llm.Part{}, err
+	}
 	switch {
 	case p.Call != nil:
-		return llm.Part{}, invalid(field+".functionCall", "must be in a turn of the model.")
+		return llm.Part{}, invalid(field+"."+d.spelled("functionCall"), "must be in a turn of the model.")
 	case p.Response != nil:
-		return d.decodeResult(p.Response, field+".functionResponse")
+		return d.decodeResult(p.Response, field+"."+d.spelled("functionResponse"))
 	case p.Inline != nil || p.File != nil:
 		return d.decodeMedia(p, field)
 	}
 	if text := p.text(); text != "" {
-		return llm.Part{Kind: llm.Text, Text: text}, nil
+		return llm.Part{Kind: llm.Text, Text: text, Place: llm.Place{Path: field}}, nil
 	}
 	return llm.Part{}, nil
+}
+
+// kinds are the members of a part that say what it is. A part has one.
+func (p *part) kinds() []string {
+	var list []string
+	for _, one := range [...]struct {
+		name string
+		said bool
+	}{
+		{"text", p.Text != ""}, {"functionCall", p.Call != nil}, {"functionResponse", p.Response != nil}, {"inlineData", p.Inline != nil},
+		{"fileData", p.File != nil}, {"executableCode", p.Code != nil}, {"codeExecutionResult", p.Output != nil},
+	} {
+		if one.said {
+			list = append(list, one.name)
+		}
+	}
+	return list
+}
+
+// known refuses a part that is several things at once, and one that is something which is not known: only one of them
+// would be carried, or nothing.
+func (d *requestReader) known(p *part, field string) error {
+	if err := d.single(p, field); err != nil {
+		return err
+	}
+	if len(p.kinds()) == 0 {
+		for name, value := range members(p.Rest) {
+			if value.Kind() != 'n' && !beside[name] {
+				return unsupported(field+"."+name, "it has no place in other styles")
+			}
+		}
+	}
+	d.drop(p.Rest)
+	return nil
+}
+
+// single refuses a part that is several things at once.
+func (d *requestReader) single(p *part, field string) error {
+	kinds := p.kinds()
+	if len(kinds) < 2 {
+		return nil
+	}
+	return invalid(field+"."+d.spelled(kinds[1]), "stands beside %s; a part is one of the two, so send each in a part of its own.",
+		d.spelled(kinds[0]))
+}
+
+// beside are the members that say something about a part and nothing on their own.
+var beside = map[string]bool{
+	"videoMetadata": true, "video_metadata": true, "mediaResolution": true, "media_resolution": true, "partMetadata": true,
+	"part_metadata": true, "speechMetadata": true, "speech_metadata": true,
 }
 
 // text is what a part says in words. The code that a model has run, and what came out, are fenced.
@@ -128,9 +211,12 @@ func fenced(language, text string) string {
 
 func (d *requestReader) decodeMedia(p *part, field string) (llm.Part, error) {
 	var m llm.Media
+	inline, file := field+"."+d.spelled("inlineData"), field+"."+d.spelled("fileData")
+	at := file
 	if p.Inline != nil {
+		at = inline
 		if p.Inline.Data == "" {
-			return llm.Part{}, invalid(field+".inlineData.data", "must not be empty.")
+			return llm.Part{}, invalid(inline+".data", "must not be empty.")
 		}
 		d.drop(p.Inline.Rest)
 		m = llm.Media{Type: p.Inline.Type, Data: standard(p.Inline.Data), Name: p.Inline.Name}
@@ -138,14 +224,14 @@ func (d *requestReader) decodeMedia(p *part, field string) (llm.Part, error) {
 		d.drop(p.File.Rest)
 		m = llm.Media{Type: p.File.Type, URL: p.File.URI, Name: p.File.Name}
 		if !strings.HasPrefix(m.URL, "https://") {
-			return llm.Part{}, unsupported(field+".fileData", "it names a file that another provider keeps")
+			return llm.Part{}, unsupported(file, "it names a file that another provider keeps")
 		}
 	}
 	kind := mediaKind(m.Type)
 	if kind != llm.File {
 		m.Name = ""
 	}
-	return llm.Part{Kind: kind, Media: m}, nil
+	return llm.Part{Kind: kind, Media: m, Place: llm.Place{Path: at}}, nil
 }
 
 func mediaKind(mediaType string) llm.PartKind {
@@ -181,22 +267,22 @@ func (d *requestReader) decodeResult(f *functionResponse, field string) (llm.Par
 			text = f.Response
 		}
 		if said := plain(text); said != "" {
-			r.Parts = append(r.Parts, llm.Part{Kind: llm.Text, Text: said})
+			r.Parts = append(r.Parts, llm.Part{Kind: llm.Text, Text: said, Place: llm.Place{Path: field + ".response"}})
 		}
 	}
 	for i := range f.Parts {
-		p := &f.Parts[i]
-		d.drop(p.Rest)
-		if p.Inline == nil && p.File == nil {
-			continue
-		}
-		media, err := d.decodeMedia(p, fmt.Sprintf("%s.parts[%d]", field, i))
-		if err != nil {
+		p, at := &f.Parts[i], fmt.Sprintf("%s.parts[%d]", field, i)
+		said, err := d.decodePart(p, at)
+		switch {
+		case err != nil:
 			return llm.Part{}, err
+		case said.Kind == llm.Result:
+			return llm.Part{}, invalid(at+"."+d.spelled("functionResponse"), "cannot stand inside of another one.")
+		case said.Kind != 0:
+			r.Parts = append(r.Parts, said)
 		}
-		r.Parts = append(r.Parts, media)
 	}
-	return llm.Part{Kind: llm.Result, Result: r}, nil
+	return llm.Part{Kind: llm.Result, Result: r, Place: placeOf(field, f.ID)}, nil
 }
 
 // plain is the text of a value: its own when it is one, and otherwise its JSON.

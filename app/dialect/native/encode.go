@@ -15,9 +15,6 @@ import (
 // stand here until the request is sent.
 func (Codec) EncodeRequest(r *llm.Request) ([]byte, error) {
 	turns := mergeTurns(r.Turns)
-	if len(turns) == 0 || turns[0].Role != llm.User {
-		return nil, invalidTurns("The conversation must begin with a turn of the user: the provider of this model takes no other beginning.")
-	}
 	dst := quote(append(make([]byte, 0, 1024), `{"model":`...), r.Model)
 	if r.Stream {
 		dst = append(dst, `,"stream":true`...)
@@ -56,7 +53,7 @@ func encodeSystem(dst []byte, turns []llm.Turn) []byte {
 			continue
 		}
 		for _, p := range turns[i].Parts {
-			if p.Kind == llm.Text && p.Text != "" {
+			if p.Text != "" {
 				dst = append(dst, open...)
 				dst = appendText(dst, p.Text)
 				open = ","

@@ -6,7 +6,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"umg/app"
 	"umg/app/llm"
 )
 
@@ -48,12 +47,9 @@ func encodeTurn(dst []byte, turns []llm.Turn, i int) ([]byte, error) {
 	if turn.Role == llm.Assistant {
 		w := said{dst: append(dst, `{"role":"model","parts":[`...), forged: true}
 		w.parts(turn.Parts)
-		if w.malformed {
-			return nil, invalidTurns("The arguments of a tool call in the conversation are no JSON object, and the provider of this model " +
-				"takes nothing else.")
-		}
-		if len(calls(turns[i:i+1])) > 0 && i+1 == len(turns) {
-			return nil, missingResult(calls(turns[i : i+1])[0])
+		if w.broken != nil {
+			return nil, w.broken.Refuse("invalid_request_error", &traits, "The arguments of the call of the tool %q must be a JSON object "+
+				"for the provider of this model.", w.broken.Call.Name)
 		}
 		return append(w.dst, "]}"...), nil
 	}
@@ -63,10 +59,7 @@ func encodeTurn(dst []byte, turns []llm.Turn, i int) ([]byte, error) {
 	}
 	dst = append(dst, `{"role":"user","parts":[`...)
 	start := len(dst)
-	dst, err := encodeResults(dst, turn.Parts, asked)
-	if err != nil {
-		return nil, err
-	}
+	dst = encodeResults(dst, turn.Parts, asked)
 	for j := range turn.Parts {
 		p := &turn.Parts[j]
 		if p.Kind == llm.Result || p.Kind == llm.Text && p.Text == "" {
@@ -85,42 +78,23 @@ func encodeTurn(dst []byte, turns []llm.Turn, i int) ([]byte, error) {
 	return append(dst, "]}"...), nil
 }
 
-// encodeResults appends the results of a turn's calls, in the order of the calls, one for each.
-func encodeResults(dst []byte, parts []llm.Part, asked []*llm.ToolCall) ([]byte, error) {
+// encodeResults appends the results of a turn's calls, in the order of the calls.
+func encodeResults(dst []byte, parts []llm.Part, asked []*llm.ToolCall) []byte {
 	results := map[string][]*llm.ToolResult{} // of each call, in order
 	for j := range parts {
 		if r := &parts[j].Result; parts[j].Kind == llm.Result {
 			results[r.CallID] = append(results[r.CallID], r)
 		}
 	}
-	for i, c := range asked {
-		mine := results[c.ID]
-		if len(mine) == 0 {
-			return nil, missingResult(c)
-		}
-		results[c.ID] = mine[1:]
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = encodeResult(dst, mine[0], c)
-	}
-	for j := range parts {
-		if r := &parts[j].Result; parts[j].Kind == llm.Result && len(results[r.CallID]) > 0 {
-			return nil, invalidTurns("The tool result for %q answers no call of the turn before it, and the provider of this model "+
-				"takes none such.", r.CallID)
+	separator := ""
+	for _, c := range asked {
+		if mine := results[c.ID]; len(mine) > 0 {
+			results[c.ID] = mine[1:]
+			dst = encodeResult(append(dst, separator...), mine[0], c)
+			separator = ","
 		}
 	}
-	return dst, nil
-}
-
-// invalidTurns is a conversation that this style cannot say.
-func invalidTurns(format string, args ...any) *app.Error {
-	return app.Errorf(app.Invalid, "invalid_request_error", format, args...).At(traits.Conversation)
-}
-
-func missingResult(c *llm.ToolCall) error {
-	return invalidTurns("The call %q of the tool %s has no result in the turn after it, which the provider of this model demands.",
-		c.ID, c.Name)
+	return dst
 }
 
 // encodeResult appends one result. All its text is one text here, and its media stand beside that.
@@ -159,13 +133,14 @@ func encodeResult(dst []byte, r *llm.ToolResult, c *llm.ToolCall) []byte {
 // said writes what a model has said, in an answer or in the history of a request.
 type said struct {
 	dst       []byte
-	seal      bool   // signatures go to a client
-	hidden    bool   // thoughts do not
-	forged    bool   // the first call must have a signature, if only the dummy
-	begun     bool   // a part is written
-	called    bool   // a call is written
-	malformed bool   // a call had no JSON for arguments and was left out
-	signature string // of the thought right before, which the next call carries
+	seal      bool      // signatures go to a client
+	hidden    bool      // thoughts do not
+	forged    bool      // the first call must have a signature, if only the dummy
+	begun     bool      // a part is written
+	called    bool      // a call is written
+	malformed bool      // a call had no JSON for arguments and was left out
+	signature string    // of the thought right before, which the next call carries
+	broken    *llm.Part // the first call that was malformed, in the history of a request
 }
 
 func (w *said) parts(parts []llm.Part) {
@@ -179,7 +154,9 @@ func (w *said) parts(parts []llm.Part) {
 			}
 			w.thought(p.Text, signature)
 		case llm.Call:
-			w.call(&p.Call, p.Call.Arguments)
+			if w.call(&p.Call, p.Call.Arguments); w.malformed && w.broken == nil {
+				w.broken = p
+			}
 		case llm.Text, llm.Refusal:
 			if p.Text != "" {
 				w.comma()

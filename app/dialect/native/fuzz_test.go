@@ -58,7 +58,7 @@ func requestSettles(t failing, body []byte) bool {
 		callersMistake(t, err)
 		return false
 	}
-	wire, err := native.Codec{}.EncodeRequest(first)
+	wire, err := encodeChecked(first)
 	if err != nil {
 		callersMistake(t, err)
 		return false

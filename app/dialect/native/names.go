@@ -81,28 +81,30 @@ type spelling struct {
 }
 
 type respelled struct {
-	from, to int64
-	name     string
+	from, to  int64
+	name, own string
 }
 
 // camelCase is the body with the one spelling that the decoder reads. A body that has it already is returned as it is.
-// Both spellings of one member become the same member twice, which the decoder refuses.
-func camelCase(body []byte) ([]byte, error) {
+// It also returns the client's spelling of the members that were changed. Both spellings of one member become the same member twice, which the decoder refuses.
+func camelCase(body []byte) (camel []byte, snake map[string]string, err error) {
 	s := spelling{dec: jsontext.NewDecoder(bytes.NewBuffer(body))}
 	if err := s.value(true); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(s.edits) == 0 {
-		return body, nil
+		return body, nil, nil
 	}
+	snake = map[string]string{}
 	out := make([]byte, 0, len(body))
 	from := int64(0)
 	for _, e := range s.edits {
+		snake[e.name] = e.own
 		out = append(out, body[from:e.from]...)
 		out = quote(out, e.name)
 		from = e.to
 	}
-	return append(out, body[from:]...), nil
+	return append(out, body[from:]...), snake, nil
 }
 
 // value passes over one value, and looks into it when it is open.
@@ -141,7 +143,7 @@ func (s *spelling) name() (bool, error) {
 	name := unquote(raw)
 	if camel, ok := camels[name]; ok {
 		to := s.dec.InputOffset()
-		s.edits = append(s.edits, respelled{from: to - int64(len(raw)), to: to, name: camel})
+		s.edits = append(s.edits, respelled{from: to - int64(len(raw)), to: to, name: camel, own: name})
 		name = camel
 	}
 	return opened[name], nil

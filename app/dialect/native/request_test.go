@@ -11,6 +11,7 @@ import (
 	"umg/app"
 	"umg/app/dialect/native"
 	"umg/app/llm"
+	"umg/app/llm/llmtest"
 )
 
 func readFile(t testing.TB, name string) []byte {
@@ -28,7 +29,16 @@ func decodeRequest(t testing.TB, body string) *llm.Request {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, body)
 	}
+	llmtest.ForgetPlaces(r)
 	return r
+}
+
+// encodeChecked writes a request for an upstream, unless that has no place for its conversation.
+func encodeChecked(r *llm.Request) ([]byte, error) {
+	if err := r.Check(native.Codec{}.Traits()); err != nil {
+		return nil, err
+	}
+	return native.Codec{}.EncodeRequest(r)
 }
 
 // equal compares two values and says where they begin to differ.
@@ -214,7 +224,7 @@ func TestWhatChangesTheMeaningIsRefused(t *testing.T) {
 		`{"contents":[{"role":"model","parts":[{"functionCall":{"args":{}}}]}]}`:           "contents[0].parts[0].functionCall.name",
 		`{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f","args":1}}]}]}`: "contents[0].parts[0].functionCall.args",
 		`{"contents":[{"parts":[{"text":1}]}]}`:                                            "contents[0].parts[0].text",
-		say(`"systemInstruction":{"parts":[{"inlineData":{}}]}`):                           "systemInstruction.parts[0]",
+		say(`"systemInstruction":{"parts":[{"inlineData":{}}]}`):                           "systemInstruction.parts[0].inlineData",
 		say(`"toolConfig":{"functionCallingConfig":{"mode":"any"}}`):                       "toolConfig.functionCallingConfig.mode",
 		say(`"tools":[{"functionDeclarations":[{}]}]`):                                     "tools[0].functionDeclarations[0].name",
 		say(`"labels":{"a":1}`):                                "labels.a",
@@ -420,7 +430,7 @@ func TestRefusedTurnsNameTheConversation(t *testing.T) {
 		"no such call":   {{Parts: []llm.Part{text("Hi"), result}}},
 		"nothing at all": {},
 	} {
-		_, err := native.Codec{}.EncodeRequest(&llm.Request{Turns: turns})
+		_, err := encodeChecked(&llm.Request{Turns: turns})
 		if e, ok := errors.AsType[*app.Error](err); !ok || e.Param != "contents" {
 			t.Errorf("%s: %v", name, err)
 		}

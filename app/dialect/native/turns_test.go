@@ -86,7 +86,7 @@ func TestWhatThisStyleCannotSayIsRefused(t *testing.T) {
 		"a broken format":       {Turns: []llm.Turn{hi}, Format: llm.Format{Kind: llm.FormatSchema, Schema: []byte(`{`)}},
 		"an unknown effort":     {Turns: []llm.Turn{hi}, Reasoning: llm.ReasoningOptions{Effort: "heroic"}},
 	} {
-		body, err := native.Codec{}.EncodeRequest(r)
+		body, err := encodeChecked(r)
 		if e, ok := errors.AsType[*app.Error](err); !ok || e.Kind != app.Invalid || e.Message == "" {
 			t.Errorf("%s: %s, %v", name, body, err)
 		}

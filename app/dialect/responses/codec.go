@@ -32,6 +32,9 @@ var traits = llm.Traits{
 	Style:        llm.Responses,
 	Conversation: "input",
 	NameMax:      128,
+	TurnsBlank:   true,
+	UserLast:     true,
+	SystemMedia:  true,
 	Fields: [llm.FeatureCount]string{
 		llm.FeatureVerbosity:   "text.verbosity",
 		llm.FeatureMetadata:    "metadata",

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"encoding/base64"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -13,10 +14,13 @@ const textDocument = "text/plain;charset=utf-8" // how a file that is plain text
 // conversation reads the instructions and the input.
 func (r *reader) conversation(w *request) {
 	if w.Instructions != "" {
-		r.add(llm.System, llm.Part{Kind: llm.Text, Text: w.Instructions})
+		r.add(llm.System, plainText(w.Instructions, "instructions"))
 	}
 	if w.Input.plain {
-		r.add(llm.User, llm.Part{Kind: llm.Text, Text: w.Input.text})
+		r.add(llm.User, plainText(w.Input.text, "input"))
+	}
+	if w.Input.object {
+		r.wrongType("input")
 	}
 	for i := range w.Input.things {
 		r.item(&w.Input.things[i], index("input", i))
@@ -53,28 +57,48 @@ func (r *reader) item(it *item, at string) {
 		r.message(it, at)
 	case "function_call", "custom_tool_call":
 		call := llm.ToolCall{
-			ID: llm.UnfitID(it.CallID), Name: it.Name, Group: it.Namespace, Arguments: it.Arguments, Custom: it.Type == "custom_tool_call",
+			ID: llm.UnfitID(it.CallID), Name: it.Name, Group: it.Namespace, Arguments: string(it.Arguments), Custom: it.Type == "custom_tool_call",
 		}
 		if call.Custom {
-			call.Arguments = it.Input
+			call.Arguments = string(it.Input)
 		}
 		r.names[it.CallID] = it.Name
-		r.add(llm.Assistant, llm.Part{Kind: llm.Call, Call: call})
+		r.add(llm.Assistant, llm.Part{Kind: llm.Call, Call: call, Place: llm.Place{Path: at + ".call_id", ID: it.CallID}})
 		r.rest("", it.Rest)
 	case "function_call_output", "custom_tool_call_output":
 		r.result(it, at)
 	case "reasoning":
-		r.add(llm.Assistant, decodeReasoning(it))
+		thought := decodeReasoning(it)
+		thought.Place.Path = at
+		r.add(llm.Assistant, thought)
 		r.rest("", it.Rest)
-	case "additional_tools":
+	case "additional_tools", "tool_search_output": // what a search of the client has found
 		r.tools(it.Tools, at+".tools", "")
 	case "item_reference":
 		r.kept(at, it.Type)
 	case "compaction", "compaction_trigger":
 		r.kept(at, it.Type)
 	default:
+		if !ofModel(it.Type) {
+			r.refuse(unsupported, at+".type", "%s.type is %q, which cannot be carried to the provider of this model because it has no place in "+
+				"other styles; use message, function_call_output or custom_tool_call_output.", at, it.Type)
+			return
+		}
 		r.drop(at + " (" + it.Type + ")")
 	}
+}
+
+// ofModel reports whether an item is a step that a model took with a tool that is offered by its provider alone. It is left
+// out: the model's own words about it follow. All other items are somebody's words, or results of theirs.
+func ofModel(kind string) bool {
+	return strings.HasSuffix(kind, "_call") || slices.Contains(stepsOfModels, kind)
+}
+
+var stepsOfModels = []string{"mcp_list_tools", "mcp_approval_request", "program", "program_output"}
+
+// wrongType refuses an object where a text or a list must be.
+func (r *reader) wrongType(at string) {
+	r.refuse(invalidValue, at, "%s has a value of the wrong type.", at)
 }
 
 // kept refuses an item that stands for something only the provider that made it can read.
@@ -89,6 +113,10 @@ func (r *reader) message(it *item, at string) {
 		return
 	}
 	r.rest("", it.Rest)
+	if it.Content.object {
+		r.wrongType(at + ".content")
+		return
+	}
 	switch it.Role {
 	case "user":
 		r.add(llm.User, r.parts(&it.Content, at+".content")...)
@@ -103,12 +131,20 @@ func (r *reader) message(it *item, at string) {
 
 func (r *reader) result(it *item, at string) {
 	r.rest("", it.Rest)
+	if it.Output.object {
+		r.wrongType(at + ".output")
+		return
+	}
 	result := llm.ToolResult{CallID: llm.UnfitID(it.CallID), Name: it.Name, Custom: it.Type == "custom_tool_call_output"}
 	if result.Name == "" {
 		result.Name = r.names[it.CallID]
 	}
 	result.Parts = r.parts(&it.Output, at+".output")
-	r.add(llm.User, llm.Part{Kind: llm.Result, Result: result})
+	r.add(llm.User, llm.Part{Kind: llm.Result, Result: result, Place: llm.Place{Path: at + ".call_id", ID: it.CallID}})
+}
+
+func plainText(s, at string) llm.Part {
+	return llm.Part{Kind: llm.Text, Text: s, Place: llm.Place{Path: at}}
 }
 
 // decodeReasoning joins the paragraphs of a thought. A proof without any is all there is to it.
@@ -128,30 +164,47 @@ func decodeReasoning(it *item) llm.Part {
 
 func (r *reader) parts(c *list[part], at string) []llm.Part {
 	if c.plain {
-		return []llm.Part{{Kind: llm.Text, Text: c.text}}
+		return []llm.Part{plainText(c.text, at)}
 	}
 	var out []llm.Part
 	for i := range c.things {
-		p := &c.things[i]
+		p, at := &c.things[i], index(at, i)
 		r.rest("", p.Rest)
 		switch p.Type {
 		case "input_text", "output_text", "text":
 			if len(p.Annotations) > len("[]") && !isNull(p.Annotations) {
 				r.drop("annotations")
 			}
-			out = append(out, llm.Part{Kind: llm.Text, Text: p.Text})
+			out = append(out, plainText(p.Text, at))
 		case "refusal":
-			out = append(out, llm.Part{Kind: llm.Refusal, Text: p.Refusal})
+			out = append(out, llm.Part{Kind: llm.Refusal, Text: p.Refusal, Place: llm.Place{Path: at}})
 		case "input_image":
-			out = append(out, llm.Part{Kind: llm.Image, Media: r.image(p, index(at, i))})
+			out = append(out, llm.Part{Kind: llm.Image, Media: r.image(p, at), Place: llm.Place{Path: at + "." + p.source(at, r)}})
 		case "input_file":
-			out = append(out, llm.Part{Kind: llm.File, Media: r.file(p, index(at, i))})
+			out = append(out, llm.Part{Kind: llm.File, Media: r.file(p, at), Place: llm.Place{Path: at + "." + p.source(at, r)}})
 		default:
-			r.refuse(unsupported, index(at, i), "%s is of type %q, which cannot be carried to the provider of this model because it has no "+
-				"place in other styles; use input_text, input_image or input_file.", index(at, i), p.Type)
+			r.refuse(unsupported, at+".type", "%s.type is %q, which cannot be carried to the provider of this model because it has no "+
+				"place in other styles; use input_text, input_image or input_file.", at, p.Type)
 		}
 	}
 	return out
+}
+
+// source is the member that has the media, of which a part has one.
+func (p *part) source(at string, r *reader) string {
+	found := ""
+	for _, one := range [...]struct{ name, value string }{
+		{"image_url", p.ImageURL}, {"file_data", p.FileData}, {"file_url", p.FileURL}, {"file_id", p.FileID},
+	} {
+		switch {
+		case one.value == "":
+		case found == "":
+			found = one.name
+		default:
+			r.refuse(invalidValue, at+"."+one.name, "%s has both %s and %s; send one of them.", at, found, one.name)
+		}
+	}
+	return found
 }
 
 func (r *reader) image(p *part, at string) llm.Media {

@@ -221,7 +221,7 @@ func TestWhatChangesTheMeaningIsRefused(t *testing.T) {
 		{`{"input":[{"role":"user","content":"a"},{"id":"x"}]}`, "input[1]", "unsupported_parameter"},
 		{`{"input":[{"type":"compaction","encrypted_content":"x"}]}`, "input[0]", "unsupported_parameter"},
 		{`{"input":[{"role":"critic","content":"a"}]}`, "input[0].role", "invalid_value"},
-		{`{"input":[{"role":"user","content":[{"type":"input_audio"}]}]}`, "input[0].content[0]", "unsupported_parameter"},
+		{`{"input":[{"role":"user","content":[{"type":"input_audio"}]}]}`, "input[0].content[0].type", "unsupported_parameter"},
 		{`{"input":[{"role":"user","content":[{"type":"input_image"}]}]}`, "input[0].content[0]", "missing_required_parameter"},
 		{`{"input":[{"type":"function_call","name":"f"}]}`, "input[0].call_id", "missing_required_parameter"},
 		{`{"input":[{"type":"custom_tool_call","call_id":"c"}]}`, "input[0].name", "missing_required_parameter"},

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"umg/app"
 	"umg/app/llm"
 )
 
@@ -76,10 +75,6 @@ func reasons(r *llm.Request) bool {
 
 // speakable refuses what has no words in this style.
 func speakable(r *llm.Request) error {
-	if n := len(r.Turns); n > 0 && r.Turns[n-1].Role == llm.Assistant {
-		return app.Errorf(app.Invalid, unsupported, "The conversation ends with the assistant's own words, which cannot be carried to the "+
-			"provider of this model because it does not continue them; end with a turn of the user or with tool results.").At("input")
-	}
 	for i := range r.Turns {
 		for j := range r.Turns[i].Parts {
 			p := &r.Turns[i].Parts[j]
@@ -98,8 +93,8 @@ func speakable(r *llm.Request) error {
 
 func speakablePart(p *llm.Part) error {
 	if p.Kind == llm.Audio || p.Kind == llm.Video {
-		return app.Errorf(app.Invalid, unsupported, "Audio and video cannot be carried to the provider of this model because it takes text, "+
-			"images and files only.").At("input")
+		return p.Refuse(unsupported, &traits, "Audio and video cannot be carried to the provider of this model because it takes text, images "+
+			"and files only.")
 	}
 	return nil
 }

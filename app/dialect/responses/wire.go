@@ -41,9 +41,10 @@ type list[T any] struct {
 	plain   bool // it is a text
 	things  []T
 	present bool
+	object  bool // it is an object, as only some items have it
 }
 
-// UnmarshalJSONFrom reads either form; null is neither.
+// UnmarshalJSONFrom reads either form; null is neither, and an object is passed over.
 func (l *list[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	*l = list[T]{}
 	switch d.PeekKind() {
@@ -52,6 +53,9 @@ func (l *list[T]) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	case '"':
 		l.plain, l.present = true, true
 		return json.UnmarshalDecode(d, &l.text)
+	case '{':
+		l.object = true
+		return d.SkipValue()
 	}
 	l.present = true
 	return json.UnmarshalDecode(d, &l.things)
@@ -67,13 +71,26 @@ type item struct {
 	CallID           string         `json:"call_id"`
 	Name             string         `json:"name"`
 	Namespace        string         `json:"namespace"`
-	Arguments        string         `json:"arguments"`
-	Input            string         `json:"input"`
+	Arguments        looseText      `json:"arguments"`
+	Input            looseText      `json:"input"`
 	Output           list[part]     `json:"output"`
 	Summary          []part         `json:"summary"`
 	EncryptedContent string         `json:"encrypted_content"`
 	Tools            []tool         `json:"tools"`
 	Rest             jsontext.Value `json:",embed"`
+}
+
+// looseText is a text where some items have an object, which is then kept as its JSON.
+type looseText string
+
+// UnmarshalJSONFrom reads either form.
+func (t *looseText) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() != '{' {
+		return json.UnmarshalDecode(d, (*string)(t))
+	}
+	v, err := d.ReadValue()
+	*t = looseText(v)
+	return err
 }
 
 type part struct {

@@ -1,0 +1,202 @@
+package llm
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Codes of errors about a conversation.
+const (
+	codeInvalid     = "invalid_request_error"
+	codeUnsupported = "unsupported_parameter"
+)
+
+// Check refuses a conversation that providers of a style would refuse, or of which the style could say a part only: what
+// kinds of parts each role may have, whose turn is first and last, and that calls and results belong together. It
+// returns an *app.Error of kind Invalid that names the client's field and has the client's ids.
+func (r *Request) Check(upstream *Traits) error {
+	for i := range r.Turns {
+		if err := r.Turns[i].checkKinds(upstream); err != nil {
+			return err
+		}
+	}
+	if err := r.checkEnds(upstream); err != nil {
+		return err
+	}
+	return r.checkCalls(upstream)
+}
+
+// kinds is a set of kinds of parts.
+type kinds uint16
+
+func setOf(list ...PartKind) kinds {
+	var set kinds
+	for _, kind := range list {
+		set |= 1 << kind
+	}
+	return set
+}
+
+func (s kinds) has(kind PartKind) bool { return s&(1<<kind) != 0 }
+
+// media are the kinds of parts that are no words.
+var media = setOf(Image, Audio, Video, File)
+
+// takes are the kinds of parts that a turn of each role may have. Results of tools take words and media.
+var takes = map[Role]kinds{
+	User:      setOf(Text, Refusal, Result) | media,
+	Assistant: setOf(Text, Refusal, Reasoning, Call),
+	System:    setOf(Text, Refusal),
+}
+
+// roleNames are for error messages.
+var roleNames = map[Role]string{User: "user", Assistant: "assistant", System: "system"}
+
+// kindNames are for error messages.
+var kindNames = map[PartKind]string{
+	Text: "Text", Image: "An image", Audio: "A sound", Video: "A video", File: "A file", Call: "A tool call", Result: "A tool result",
+	Reasoning: "Reasoning", Refusal: "A refusal",
+}
+
+func (t *Turn) checkKinds(upstream *Traits) error {
+	may := takes[t.Role]
+	if t.Role == System && upstream.SystemMedia {
+		may |= setOf(Image, File)
+	}
+	for i := range t.Parts {
+		p := &t.Parts[i]
+		if !may.has(p.Kind) {
+			return p.Refuse(codeUnsupported, upstream, "%s cannot stand in a turn of the role %s for the provider of this model; "+
+				"move it to a turn of the user.", kindNames[p.Kind], roleNames[t.Role])
+		}
+		for j := range p.Result.Parts {
+			if inside := &p.Result.Parts[j]; !(takes[User] &^ setOf(Result)).has(inside.Kind) {
+				return inside.Refuse(codeUnsupported, upstream, "%s cannot stand in a tool result.", kindNames[inside.Kind])
+			}
+		}
+	}
+	return nil
+}
+
+// checkEnds checks whose turn is first and last. Turns that say nothing do not count.
+func (r *Request) checkEnds(upstream *Traits) error {
+	var first, last *Turn
+	for i := range r.Turns {
+		t := &r.Turns[i]
+		if t.Role == System || !t.says(upstream) {
+			continue
+		}
+		if first == nil {
+			first = t
+		}
+		last = t
+	}
+	switch {
+	case first == nil && upstream.UserFirst:
+		return (*Part)(nil).Refuse(codeInvalid, upstream, "The conversation must begin with a turn of the user that is not empty, as "+
+			"the provider of this model demands.")
+	case upstream.UserFirst && first.Role != User:
+		return first.Parts[0].Refuse(codeInvalid, upstream, "The conversation begins with the assistant; the provider of this model "+
+			"demands a turn of the user before it.")
+	case last != nil && upstream.UserLast && last.Role == Assistant && !last.calls():
+		return last.Parts[0].Refuse(codeUnsupported, upstream, "The conversation ends with the assistant's own words, which the provider "+
+			"of this model does not continue; end with a turn of the user or with tool results.")
+	}
+	return nil
+}
+
+func (t *Turn) says(upstream *Traits) bool {
+	return slices.ContainsFunc(t.Parts, func(p Part) bool { return p.says(upstream) })
+}
+
+func (t *Turn) calls() bool {
+	return slices.ContainsFunc(t.Parts, func(p Part) bool { return p.Kind == Call })
+}
+
+// says reports whether a part is more than nothing, and more than blanks where those are not taken.
+func (p *Part) says(upstream *Traits) bool {
+	switch p.Kind {
+	case Text, Refusal:
+		return p.Text != "" && (upstream.TurnsBlank || strings.TrimSpace(p.Text) != "")
+	case Reasoning:
+		return p.Signature != "" || p.Text != "" && upstream.TurnsBlank
+	}
+	return true
+}
+
+// callState is a call, with its turn among those that are not the system's, and whether it has its result.
+type callState struct {
+	part     *Part
+	turn     int
+	answered bool
+}
+
+// checkCalls checks that each call has its result and each result its call. Calls that share an id get their results in
+// order.
+func (r *Request) checkCalls(upstream *Traits) error {
+	var all []*callState
+	open := map[string][]*callState{} // by id, in order; those at the front have no result yet
+	known := map[string]bool{}
+	turn, role := 0, System
+	for i := range r.Turns {
+		if t := &r.Turns[i]; t.Role != System && t.Role != role && t.says(upstream) {
+			turn, role = turn+1, t.Role
+		}
+		for j := range r.Turns[i].Parts {
+			switch p := &r.Turns[i].Parts[j]; p.Kind {
+			case Call:
+				state := &callState{part: p, turn: turn}
+				all, known[p.Call.ID] = append(all, state), true
+				open[p.Call.ID] = append(open[p.Call.ID], state)
+			case Result:
+				id := p.Result.CallID
+				if len(open[id]) == 0 {
+					return r.strayResult(p, known[id], upstream)
+				}
+				state := open[id][0]
+				state.answered = true
+				if open[id] = open[id][1:]; upstream.ResultsNext && state.turn+1 != turn {
+					return p.Refuse(codeInvalid, upstream, "The result of the call%s must stand in the turn right behind the call, as the "+
+						"provider of this model demands.", p.shownID())
+				}
+			}
+		}
+	}
+	for _, state := range all {
+		if !state.answered {
+			return state.part.Refuse(codeInvalid, upstream, "The call%s of the tool %q has no result; each call needs one before the "+
+				"conversation goes on.", state.part.shownID(), state.part.Call.Name)
+		}
+	}
+	return nil
+}
+
+// strayResult says why a result has no call that waits for it.
+func (r *Request) strayResult(p *Part, known bool, upstream *Traits) error {
+	if known && !upstream.ResultsNext {
+		return nil // a second result, which some providers take
+	}
+	if known {
+		return p.Refuse(codeInvalid, upstream, "The call%s has a result already; the provider of this model takes one for each call.", p.shownID())
+	}
+	for i := range r.Turns {
+		for j := range r.Turns[i].Parts {
+			if later := &r.Turns[i].Parts[j]; later.Kind == Call && later.Call.ID == p.Result.CallID {
+				return p.Refuse(codeInvalid, upstream, "The result of the call%s stands before the call; move it behind.", p.shownID())
+			}
+		}
+	}
+	return p.Refuse(codeInvalid, upstream, "The tool result%s answers no call of the turns before it.", p.shownID())
+}
+
+// shownID is the id of a call or of a result as the client knows it, quoted, behind a space.
+func (p *Part) shownID() string {
+	if p.Place.ID == "" {
+		return ""
+	}
+	return " " + strconv.Quote(p.Place.ID[:min(len(p.Place.ID), shownIDBytesMax)])
+}
+
+// shownIDBytesMax bounds what is repeated of an id in an error.
+const shownIDBytesMax = 128

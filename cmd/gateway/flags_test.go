@@ -1,0 +1,111 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// flagsOfOthers belong to programs that the texts name beside the gateway.
+var flagsOfOthers = []string{"--no-install-recommends"}
+
+var namedFlag = regexp.MustCompile(`--[a-z][a-z0-9-]+`)
+
+// TestFlagsThatTextsNameExist looks for each flag that README, the manual, the views and messages of the gateway name among
+// those that the gateway takes.
+func TestFlagsThatTextsNameExist(t *testing.T) {
+	t.Parallel()
+	flags := flagsTaken(t)
+	if len(flags) < 40 {
+		t.Fatalf("the gateway takes %d flags: %v", len(flags), flags)
+	}
+	named := 0
+	for place, text := range textsOfOperators(t) {
+		for _, flag := range namedFlag.FindAllString(text, -1) {
+			named++
+			if !slices.Contains(flags, flag) && !slices.Contains(flagsOfOthers, flag) {
+				t.Errorf("%s names %s, and the gateway has no such flag", place, flag)
+			}
+		}
+	}
+	if named < 30 {
+		t.Errorf("only %d flags are named", named)
+	}
+}
+
+func flagsTaken(t *testing.T) (names []string) {
+	t.Helper()
+	var line commands
+	k, err := kong.New(&line, kong.Vars{"default_data": ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var collect func(n *kong.Node)
+	collect = func(n *kong.Node) {
+		for _, f := range n.Flags {
+			names = append(names, "--"+f.Name)
+		}
+		for _, below := range n.Children {
+			collect(below)
+		}
+	}
+	collect(k.Model.Node)
+	return names
+}
+
+// textsOfOperators are README, the pages of the manual, and the strings of the command, by place.
+func textsOfOperators(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, pattern := range []string{"../../README.md", "../../app/manual/pages/*.md", "../../views/*.templ"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[file] = withoutProperties.ReplaceAllString(string(text), "")
+		}
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !strings.HasSuffix(file, "_test.go") {
+			texts[file] = stringsOf(t, file)
+		}
+	}
+	return texts
+}
+
+// withoutProperties are what CSS calls custom properties, which begin like flags.
+var withoutProperties = regexp.MustCompile(`var\(--[a-z0-9-]+\)|--[a-z0-9-]+:`)
+
+// stringsOf are the string literals of a Go file that are no arguments for another program.
+func stringsOf(t *testing.T, file string) string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if one, ok := n.(*ast.BasicLit); ok && one.Kind == token.STRING {
+			all = append(all, one.Value)
+		}
+		return true
+	})
+	return strings.Join(all, "\n")
+}
