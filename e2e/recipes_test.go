@@ -92,7 +92,8 @@ func toolPrograms(t *testing.T) string {
 	}
 	link(node, "node")
 	for _, tool := range recipeTools {
-		program, err := filepath.Abs(filepath.Join("agents", "node_modules", strings.NewReplacer("ARCH", arch, "TRIPLE", triple).Replace(tool.program)))
+		inside := strings.NewReplacer("ARCH", arch, "TRIPLE", triple).Replace(tool.program)
+		program, err := filepath.Abs(filepath.Join("agents", "node_modules", inside))
 		if err != nil {
 			t.Fatal(err)
 		}

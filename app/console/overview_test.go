@@ -168,7 +168,8 @@ func TestARecipeChoosesAModelThatCanDoTheWork(t *testing.T) {
 	holds(t, "a model that is not there", p.see("/console/recipes/claude-code?model=nobody/nothing"), http.StatusUnprocessableEntity, "not in the catalog")
 	made := p.send("/console/recipes/claude-code/key", url.Values{"model": {"quillon/marginalia"}})
 	holds(t, "the model beside a new key", made, http.StatusOK, `<option value="quillon/marginalia" selected`, "400000", secretPattern.FindString(made.body))
-	if at := p.see("/console/recipes/claude-code?since=now&model=quillon/marginalia").header.Get("Location"); !strings.HasSuffix(at, "&model=quillon%2Fmarginalia") {
+	at := p.see("/console/recipes/claude-code?since=now&model=quillon/marginalia").header.Get("Location")
+	if !strings.HasSuffix(at, "&model=quillon%2Fmarginalia") {
 		t.Errorf("the test forgets the model: %s", at)
 	}
 }

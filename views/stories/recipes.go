@@ -72,7 +72,9 @@ func recipeModels() []views.RecipeModel {
 
 func recipeOthers() []views.RecipeModel {
 	return []views.RecipeModel{
-		{ID: "meridian/atlas-nano", Reasons: []string{"takes no tools", "has a context of 32000 tokens, not 128000", "writes at most 4096 tokens, not 32000"}},
+		{ID: "meridian/atlas-nano", Reasons: []string{
+			"takes no tools", "has a context of 32000 tokens, not 128000", "writes at most 4096 tokens, not 32000",
+		}},
 		{ID: "tessera/mosaic", Reasons: []string{"does not answer in the messages style"}},
 	}
 }
