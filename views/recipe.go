@@ -9,6 +9,57 @@ import (
 
 const recipesPath = "/console/recipes"
 
+// Needs are what a tool asks of a model: numbers in tokens, zero for any.
+type Needs struct {
+	Tools      bool // it sends functions
+	Effort     bool // it sends how hard to think
+	ContextMin int64
+	OutputMin  int64
+}
+
+// listed joins what is of one kind in a sentence.
+func listed(all []string) string {
+	if len(all) < 2 {
+		return strings.Join(all, "")
+	}
+	return strings.Join(all[:len(all)-1], ", ") + " and " + all[len(all)-1]
+}
+
+// any reports whether every model that answers in the style will do.
+func (n Needs) any() bool { return n == Needs{} }
+
+// text names the needs, to follow "needs".
+func (n Needs) text() string {
+	var all []string
+	for _, part := range []struct {
+		is   bool
+		text string
+	}{
+		{n.Tools, "tools"},
+		{n.Effort, "an effort that can be set"},
+		{n.ContextMin > 0, "a context of " + Count(n.ContextMin) + " tokens"},
+		{n.OutputMin > 0, "answers of " + Count(n.OutputMin) + " tokens"},
+	} {
+		if part.is {
+			all = append(all, part.text)
+		}
+	}
+	return listed(all)
+}
+
+// RecipeModel is a model as the picker of a recipe shows it.
+type RecipeModel struct {
+	ID        string
+	Context   int64 // tokens
+	MaxOutput int64 // tokens
+	Price     string
+	Reasons   []string // why it does not fit; empty where it does
+}
+
+func (m RecipeModel) label() string {
+	return m.ID + " · " + Count(m.Context) + " context · " + Count(m.MaxOutput) + " out · " + m.Price
+}
+
 // Recipe is how one tool is set up for this gateway.
 type Recipe struct {
 	ID    string
@@ -17,14 +68,18 @@ type Recipe struct {
 	Text  string // what it is
 	Style Style  // that it speaks
 	Base  string // baseV1 or baseBare: which base URL it wants
-	Steps []RecipeStep
-	Trips []string // where people trip over
+	// Install is the command that installs the tool, empty where there is none.
+	Install string
+	Needs   Needs
+	Steps   []RecipeStep
+	Trips   []string // where people trip over
 }
 
 // RecipeStep is one thing to do: in words, and as text to copy where there is any.
 type RecipeStep struct {
+	Title   string // empty for the usual one of its place
 	Text    string
-	Samples []ui.Sample // with {base}, {origin}, {key} and {model} to be filled in
+	Samples []ui.Sample // with {base}, {origin}, {key}, {model}, {context} and {output} to be filled in
 }
 
 // The base URLs that tools want.
@@ -82,16 +137,20 @@ func (RecipeList) of(kind string) (list []Recipe) {
 // RecipeDetail is the page with one recipe.
 type RecipeDetail struct {
 	Shell
-	Recipe   Recipe
-	Model    string // that the snippets name; empty where none answers
-	KeyHint  string // of the newest key, of one with true statuses where there is any; empty for none
-	Fresh    *FreshKey
-	KeyError string
-	MayKey   bool // the reader may make keys
-	Language string
-	Since    time.Time // since when the test waits; zero when it does not
-	Late     bool      // it has waited for a minute
-	Arrived  []Arrival // the newest first
+	Recipe Recipe
+	Model  RecipeModel   // that the snippets name; without an id where none fits
+	Models []RecipeModel // that fit, the best first
+	Others []RecipeModel // that do not
+	// ModelError says why the model that was asked for is not used.
+	ModelError string
+	KeyHint    string // of the newest key, of one with true statuses where there is any; empty for none
+	Fresh      *FreshKey
+	KeyError   string
+	MayKey     bool // the reader may make keys
+	Language   string
+	Since      time.Time // since when the test waits; zero when it does not
+	Late       bool      // it has waited for a minute
+	Arrived    []Arrival // the newest first
 }
 
 func (r Recipe) path() string { return RecipePath(r.ID) }
@@ -115,7 +174,8 @@ func (d RecipeDetail) key() string {
 
 // code is the text of a step with the reader's own values in it.
 func (d RecipeDetail) code(i int, s RecipeStep) ui.CodeProps {
-	fill := strings.NewReplacer("{base}", d.BaseURL, "{origin}", d.origin(), "{key}", d.key(), "{model}", d.Model)
+	fill := strings.NewReplacer("{base}", d.BaseURL, "{origin}", d.origin(), "{key}", d.key(), "{model}", d.Model.ID,
+		"{context}", whole64(d.Model.Context), "{output}", whole64(d.Model.MaxOutput))
 	c := ui.CodeProps{ID: "recipe-" + whole(i), Title: "Language", Group: "language", Selected: d.Language}
 	for _, sample := range s.Samples {
 		sample.Source = fill.Replace(sample.Source)
@@ -138,6 +198,18 @@ func (d RecipeDetail) callsPath() string {
 	return d.Recipe.path() + "/calls?since=" + d.Since.UTC().Format(time.RFC3339)
 }
 
+// testPath begins the test, with the model that the page shows.
+func (d RecipeDetail) testPath() string {
+	return d.Recipe.path() + "?since=now&model=" + queryEscaped(d.Model.ID)
+}
+
+func (d RecipeDetail) modelOptions() (all []ui.Option) {
+	for _, m := range d.Models {
+		all = append(all, ui.Option{Value: m.ID, Label: m.label()})
+	}
+	return all
+}
+
 // lateHint is what to look at when no call comes.
 func (d RecipeDetail) lateHint() string {
 	text := "Nothing has arrived for a minute. Is the base URL exactly " + d.baseURL() + "? If the tool still uses its old settings, " +
@@ -158,6 +230,8 @@ func (r Recipe) header() string {
 
 func recipeTitle(r Recipe, i int) string {
 	switch {
+	case r.Steps[i].Title != "":
+		return r.Steps[i].Title
 	case len(r.Steps) == 1:
 		return "Run this"
 	case i == 0:

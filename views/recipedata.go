@@ -4,102 +4,17 @@ import "umg/views/ui"
 
 const noteAISDK = "npm install ai @ai-sdk/openai-compatible"
 
-var codingRecipes = []Recipe{
-	{
-		ID: "claude-code", Name: "Claude Code", Kind: kindCoding,
-		Text: "Coding in the terminal.", Style: "messages", Base: baseBare,
-		Steps: []RecipeStep{
-			{"Set these variables in the shell, or under “env” in ~/.claude/settings.json.", lines("Shell", `export ANTHROPIC_BASE_URL="{origin}"
-export ANTHROPIC_AUTH_TOKEN="{key}"
-export ANTHROPIC_MODEL="{model}"
-export ANTHROPIC_DEFAULT_HAIKU_MODEL="{model}"`)},
-			{"Ask something in the same shell.", lines("Shell", `claude -p "Say hello in one short sentence."`)},
-		},
-		Trips: []string{
-			"Unset ANTHROPIC_API_KEY: with both set, the other one may be sent.",
-			"The list that /model shows has only names that begin with claude or anthropic. Other models are named in ANTHROPIC_MODEL, as above.",
-			"It sends long prompts with many tools. Choose a model with a large context that can call tools.",
-		},
-	},
-	{
-		ID: "codex", Name: "Codex CLI", Kind: kindCoding,
-		Text: "Coding in the terminal.", Style: "responses", Base: baseV1,
-		Steps: []RecipeStep{
-			{"Write this into ~/.codex/config.toml.", lines("config.toml", `model = "{model}"
-model_provider = "umg"
-
-[model_providers.umg]
-name = "Unified Model Gateway"
-base_url = "{base}"
-env_key = "UMG_API_KEY"
-wire_api = "responses"`)},
-			{"Set the key and ask something.", lines("Shell", `export UMG_API_KEY="{key}"
-codex exec "Say hello in one short sentence."`)},
-		},
-		Trips: []string{
-			"wire_api must be responses; Codex no longer speaks chat completions.",
-			"A warning about the list of models at the start is harmless: Codex expects a list of its own making.",
-		},
-	},
-	{
-		ID: "cline", Name: "Cline", Kind: kindCoding,
-		Text: "Coding in VS Code.", Style: "chat", Base: baseV1,
-		Steps: []RecipeStep{
-			{"Open Cline’s settings, choose “OpenAI Compatible” as the API provider, and fill in:", lines("Settings", `Base URL   {base}
-API Key    {key}
-Model ID   {model}`)},
-			{"Press Done, and ask something in the chat.", nil},
-		},
-		Trips: []string{
-			"Choose “OpenAI Compatible”, not “OpenAI”: only the former asks for a base URL.",
-			"Set the context window in “Model Configuration” to the model’s, or Cline cuts conversations off early.",
-		},
-	},
-	{
-		ID: "continue", Name: "Continue", Kind: kindCoding,
-		Text: "Coding in VS Code and JetBrains.", Style: "chat", Base: baseV1,
-		Steps: []RecipeStep{
-			{"Write this into ~/.continue/config.yaml.", lines("config.yaml", `name: Unified Model Gateway
-version: 1.0.0
-schema: v1
-models:
-  - name: {model}
-    provider: openai
-    model: {model}
-    apiBase: {base}
-    apiKey: {key}
-    roles: [chat, edit, apply]`)},
-			{"Choose the model in the panel, and ask something.", nil},
-		},
-		Trips: []string{"Leave the role autocomplete out: it uses the old completions endpoint, which answers 404 here."},
-	},
-	{
-		ID: "aider", Name: "aider", Kind: kindCoding,
-		Text: "Pair programming in the terminal.", Style: "chat", Base: baseV1,
-		Steps: []RecipeStep{
-			{"Set these variables in the shell, or in an .env file of the project.", lines("Shell", `export OPENAI_API_BASE="{base}"
-export OPENAI_API_KEY="{key}"`)},
-			{"Start it with the model’s name after openai/.", lines("Shell",
-				`aider --model "openai/{model}" --no-show-model-warnings --message "Say hello in one short sentence."`)},
-		},
-		Trips: []string{
-			"The prefix openai/ tells aider which style to speak. It is taken off before the call, so the vendor’s own prefix stays.",
-			"Costs that aider shows are its own guess; the exact ones stand under Requests.",
-		},
-	},
-}
-
 var chatRecipes = []Recipe{
 	{
 		ID: "open-webui", Name: "Open WebUI", Kind: kindChat,
 		Text: "A chat for a whole team.", Style: "chat", Base: baseV1,
 		Steps: []RecipeStep{
-			{"Start it with these variables, or add a connection under Admin Settings → Connections → OpenAI API.",
-				lines("Shell", `docker run -d -p 3000:8080 \
+			{Text: "Start it with these variables, or add a connection under Admin Settings → Connections → OpenAI API.",
+				Samples: lines("Shell", `docker run -d -p 3000:8080 \
   -e OPENAI_API_BASE_URL="{base}" \
   -e OPENAI_API_KEY="{key}" \
   -v open-webui:/app/backend/data --name open-webui ghcr.io/open-webui/open-webui:main`)},
-			{"Open it in the browser, choose a model above the chat, and ask something.", nil},
+			{Text: "Open it in the browser, choose a model above the chat, and ask something."},
 		},
 		Trips: []string{
 			"In a container 127.0.0.1 is the container itself: write host.docker.internal instead.",
@@ -111,7 +26,7 @@ var chatRecipes = []Recipe{
 		ID: "librechat", Name: "LibreChat", Kind: kindChat,
 		Text: "A chat with many providers, for a whole team.", Style: "chat", Base: baseV1,
 		Steps: []RecipeStep{
-			{"Add an endpoint to librechat.yaml.", lines("librechat.yaml", `version: 1.2.1
+			{Text: "Add an endpoint to librechat.yaml.", Samples: lines("librechat.yaml", `version: 1.2.1
 endpoints:
   custom:
     - name: "Unified Model Gateway"
@@ -122,7 +37,7 @@ endpoints:
         fetch: true
       titleConvo: true
       titleModel: "{model}"`)},
-			{"Add the key to .env, and restart.", lines(".env", `UMG_API_KEY={key}`)},
+			{Text: "Add the key to .env, and restart.", Samples: lines(".env", `UMG_API_KEY={key}`)},
 		},
 		Trips: []string{
 			"In a container 127.0.0.1 is the container itself: write host.docker.internal instead.",
@@ -133,9 +48,9 @@ endpoints:
 		ID: "n8n", Name: "n8n", Kind: kindChat,
 		Text: "Workflows without code.", Style: "chat", Base: baseV1,
 		Steps: []RecipeStep{
-			{"Add a credential of the kind “OpenAI”, and fill in:", lines("Credential", `API Key    {key}
+			{Text: "Add a credential of the kind “OpenAI”, and fill in:", Samples: lines("Credential", `API Key    {key}
 Base URL   {base}`)},
-			{"Add an “OpenAI Chat Model” node, choose the model “By ID”, and write:", lines("Model", `{model}`)},
+			{Text: "Add an “OpenAI Chat Model” node, choose the model “By ID”, and write:", Samples: lines("Model", `{model}`)},
 		},
 		Trips: []string{
 			"Saving the credential calls GET /models as a test, which the test below tells of, too.",
@@ -148,7 +63,7 @@ var libraryRecipes = []Recipe{
 	{
 		ID: "langchain", Name: "LangChain", Kind: kindLibrary,
 		Text: "Chains and agents in Python and JavaScript.", Style: "chat", Base: baseV1,
-		Steps: []RecipeStep{{"Install the package that is named below the code, and run it.", []ui.Sample{
+		Steps: []RecipeStep{{Text: "Install the package that is named below the code, and run it.", Samples: []ui.Sample{
 			{Name: "python", Label: "Python", Note: "pip install langchain-openai", Source: `from langchain_openai import ChatOpenAI
 
 model = ChatOpenAI(
@@ -171,7 +86,7 @@ console.log((await model.invoke("Say hello in one short sentence.")).content);`}
 	{
 		ID: "ai-sdk", Name: "AI SDK", Kind: kindLibrary,
 		Text: "Apps in TypeScript.", Style: "chat", Base: baseV1,
-		Steps: []RecipeStep{{"Install the packages that are named below the code, and run it.", []ui.Sample{
+		Steps: []RecipeStep{{Text: "Install the packages that are named below the code, and run it.", Samples: []ui.Sample{
 			{Name: "javascript", Label: "JavaScript", Note: noteAISDK, Source: `import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText } from "ai";
 
@@ -192,7 +107,7 @@ console.log(text);`},
 	{
 		ID: "openai-sdk", Name: "OpenAI SDK", Kind: kindOfficial,
 		Text: "Python, JavaScript and Go; works with responses as well.", Style: "chat", Base: baseV1,
-		Steps: []RecipeStep{{"Install the package that is named below the code, and run it.", openAISamples}},
+		Steps: []RecipeStep{{Text: "Install the package that is named below the code, and run it.", Samples: openAISamples}},
 		Trips: []string{
 			"The variables OPENAI_BASE_URL and OPENAI_API_KEY do the same without a change of the code.",
 			"The SDKs try again by themselves after 429 and 5xx, which a key in documented mode hides.",
@@ -201,13 +116,13 @@ console.log(text);`},
 	{
 		ID: "anthropic-sdk", Name: "Anthropic SDK", Kind: kindOfficial,
 		Text: "Python and JavaScript.", Style: "messages", Base: baseBare,
-		Steps: []RecipeStep{{"Install the package that is named below the code, and run it.", anthropicSamples}},
+		Steps: []RecipeStep{{Text: "Install the package that is named below the code, and run it.", Samples: anthropicSamples}},
 		Trips: []string{"The base URL has no /v1 here: the SDK adds it. With it every call is a 404."},
 	},
 	{
 		ID: "genai-sdk", Name: "Google Gen AI SDK", Kind: kindOfficial,
 		Text: "Python and JavaScript.", Style: "native", Base: baseBare,
-		Steps: []RecipeStep{{"Install the package that is named below the code, and run it.", genAISamples}},
+		Steps: []RecipeStep{{Text: "Install the package that is named below the code, and run it.", Samples: genAISamples}},
 		Trips: []string{"The base URL has no /v1 here: the SDK adds the version itself."},
 	},
 }

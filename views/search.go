@@ -65,7 +65,7 @@ var actions = []SearchHit{
 	{Icon: ui.IconPlus, Title: "Create an API key", Href: keysPath + "/new", Keys: "c", need: app.ManageKeys,
 		keywords: "new add secret token"},
 	{Icon: ui.IconTerminal, Title: "Set up my tool", Href: recipesPath,
-		keywords: "recipe recipes claude code codex cline continue aider webui langchain sdk connect"},
+		keywords: "recipe recipes claude code codex opencode gemini qwen cline continue aider webui langchain sdk connect"},
 	{Icon: ui.IconFilm, Title: "Make a video", Href: videoPlayPath, need: app.MakeVideos, keywords: "new create generate"},
 	{Icon: ui.IconWebhook, Title: "Add a webhook endpoint", Href: webhooksPath + "/new", need: app.UseWebhooks, keywords: "new create hook"},
 	{Icon: ui.IconWallet, Title: "Add credit", Href: billingPath + "#add-credit", need: app.ManageMoney, keywords: "top up pay balance money"},

@@ -13,11 +13,11 @@ func (s *Snapshot) Cheapest(style llm.Style) (*Model, bool) {
 	var best *Model
 	var lowest app.Amount
 	for _, m := range s.models {
-		rate, priced := m.RateCard.Rate(billing.OutputTokens)
+		_, priced := m.RateCard.Rate(billing.OutputTokens)
 		if !m.Available || m.Paused || m.ended(s.loadedAt) || !priced || !m.Serves(style) {
 			continue
 		}
-		if price := rate.Amount * app.Amount(millionTokens/max(rate.Per, 1)); best == nil || price < lowest {
+		if price := m.OutputPrice(); best == nil || price < lowest {
 			best, lowest = m, price
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -131,5 +132,44 @@ func eventually(t *testing.T, what string, there func() bool) {
 			t.Fatalf("%s never came", what)
 		}
 		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// Each tool gets a model that can do its work: the best one first, others on demand, and none that would fail.
+func TestARecipeChoosesAModelThatCanDoTheWork(t *testing.T) {
+	t.Parallel()
+	p := withModels(t).signedIn("recipemodels@example.com")
+	chosen := func(path string) string {
+		t.Helper()
+		a := p.see("/console/recipes/" + path)
+		found := regexp.MustCompile(`<option value="([^"]+)" selected`).FindStringSubmatch(a.body)
+		if a.status != http.StatusOK || found == nil {
+			t.Fatalf("%s: %d, no model is chosen", path, a.status)
+		}
+		return found[1]
+	}
+	for path, want := range map[string]string{
+		"claude-code": "quillon/folio-swift", "codex": "boreal/fjord-flash", "cline": "boreal/fjord-flash", "continue": "boreal/fjord-flash",
+		"opencode": "boreal/fjord-flash", "gemini-cli": "boreal/fjord-flash", "qwen-code": "boreal/fjord-flash", "openai-sdk": "meridian/atlas-nano",
+		"claude-code?model=quillon/marginalia": "quillon/marginalia",
+	} {
+		if got := chosen(path); got != want {
+			t.Errorf("%s chooses %s, not %s", path, got, want)
+		}
+	}
+	page := p.see("/console/recipes/claude-code?model=quillon/marginalia")
+	holds(t, "the limits of the model", page, http.StatusOK, "400000", "64000", "tessera/mosaic-pro", "quillon/folio-pocket",
+		"takes no effort, has a context of 100000 tokens, not 128000 and writes at most 8192 tokens, not 32000.")
+	if strings.Contains(page.body, `<option value="meridian/atlas-nano"`) {
+		t.Error("a model that takes no tools can be chosen")
+	}
+	holds(t, "a model that cannot do it", p.see("/console/recipes/claude-code?model=meridian/atlas-nano"), http.StatusUnprocessableEntity,
+		"meridian/atlas-nano cannot be used with Claude Code: it does not answer in the messages style")
+	holds(t, "a model that is not there", p.see("/console/recipes/claude-code?model=nobody/nothing"), http.StatusUnprocessableEntity, "not in the catalog")
+	made := p.send("/console/recipes/claude-code/key", url.Values{"model": {"quillon/marginalia"}})
+	holds(t, "the model beside a new key", made, http.StatusOK, `<option value="quillon/marginalia" selected`, "400000", secretPattern.FindString(made.body))
+	at := p.see("/console/recipes/claude-code?since=now&model=quillon/marginalia").header.Get("Location")
+	if !strings.HasSuffix(at, "&model=quillon%2Fmarginalia") {
+		t.Errorf("the test forgets the model: %s", at)
 	}
 }

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"umg/app"
 	"umg/app/account"
+	"umg/app/catalog"
 	"umg/app/llm"
 	"umg/billing"
 	"umg/views"
@@ -47,9 +49,7 @@ func (c *Console) recipeAt(p *page) (views.RecipeDetail, error) {
 	d := views.RecipeDetail{
 		Shell: c.shell(p), Recipe: r, Language: language(p), MayKey: p.user.Role.Rights().Has(app.ManageKeys),
 	}
-	if m, ok := c.o.Catalog.Snapshot().Cheapest(llm.Style(r.Style)); ok {
-		d.Model = m.ID
-	}
+	c.fillModels(&d, p.FormValue("model"))
 	var err error
 	if d.MayKey {
 		d.KeyHint, err = c.keyHint(p)
@@ -65,13 +65,48 @@ func (c *Console) recipe(p *page) error {
 	switch since := p.QueryParam("since"); {
 	case since == "now":
 		now := c.o.Now().UTC().Truncate(time.Second).Format(time.RFC3339)
-		return p.Redirect(http.StatusSeeOther, views.RecipePath(d.Recipe.ID)+"?since="+now)
+		return p.Redirect(http.StatusSeeOther, views.RecipePath(d.Recipe.ID)+"?since="+now+"&model="+url.QueryEscape(d.Model.ID))
 	case since != "" && p.user.Role.Rights().Has(app.ReadUsage):
 		if err := c.fillTest(p.Request().Context(), p, &d); err != nil {
 			return err
 		}
 	}
+	if d.ModelError != "" {
+		return c.render(p, http.StatusUnprocessableEntity, views.RecipePage(d))
+	}
 	return c.render(p, http.StatusOK, views.RecipePage(d))
+}
+
+// fillModels finds the models that can do the work of the tool, and takes the one that is asked for, or the best.
+func (c *Console) fillModels(d *views.RecipeDetail, asked string) {
+	n := d.Recipe.Needs
+	fitting, others := c.o.Catalog.Snapshot().Fitting(catalog.Needs{
+		Style: llm.Style(d.Recipe.Style), Tools: n.Tools, Effort: n.Effort, ContextMin: n.ContextMin, OutputMin: n.OutputMin,
+	})
+	for _, m := range fitting {
+		d.Models = append(d.Models, recipeModel(m, nil))
+	}
+	for _, o := range others {
+		d.Others = append(d.Others, recipeModel(o.Model, o.Reasons))
+	}
+	if len(d.Models) == 0 {
+		return
+	}
+	d.Model = d.Models[0]
+	named := func(m views.RecipeModel) bool { return m.ID == asked }
+	if i := slices.IndexFunc(d.Models, named); i >= 0 {
+		d.Model = d.Models[i]
+	} else if i := slices.IndexFunc(d.Others, named); i >= 0 {
+		d.ModelError = "The model " + asked + " cannot be used with " + d.Recipe.Name + ": it " + strings.Join(d.Others[i].Reasons, ", ") + "."
+	} else if asked != "" {
+		d.ModelError = "The model that was asked for is not in the catalog. Choose one of the list."
+	}
+}
+
+func recipeModel(m *catalog.Model, reasons []string) views.RecipeModel {
+	return views.RecipeModel{
+		ID: m.ID, Context: m.ContextTokens, MaxOutput: m.MaxOutputTokens, Price: views.Dollars(m.OutputPrice()) + " / 1M", Reasons: reasons,
+	}
 }
 
 // fillTest reads the calls that arrived since the test began. A test of long ago is none.

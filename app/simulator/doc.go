@@ -39,8 +39,9 @@
 // from the JSON schema of the tool: "city=Rome" in the prompt gives that member, else words with a capital fill in.
 // A turn with tool results is answered with a text that quotes them. A JSON format is answered with the smallest
 // value of its schema. Attachments are acknowledged: "I see 1 image (image/png, 120 bytes)." Everything else gets a
-// short reply that mentions the prompt. A model whose name contains "reason", and any that is asked to, reasons
-// first, and proves it by a signature where the style has a place for one; a signature that comes back must be one
+// short reply that mentions the prompt. Elements at its beginning whose names are of several words, such as
+// <environment_context>, are what coding tools add: they are counted and not answered.
+// A model whose name contains "reason", and any that is asked to, reasons first, and proves it by a signature where the style has a place for one; a signature that comes back must be one
 // that the same provider made. Limits of output and stop sequences are respected. A conversation that ends with a text
 // of the assistant has begun the answer, which is gone on with; the messages style takes none that ends with white space.
 //

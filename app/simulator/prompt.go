@@ -130,9 +130,11 @@ func (p *prompt) addSystem(text string) {
 	}
 }
 
-// addUser adds a text of the user. Texts since the assistant last spoke belong together.
+// addUser adds a text of the user. Texts since the assistant last spoke belong together. What coding tools add of their
+// own is counted, but is nothing that the user asks.
 func (p *prompt) addUser(text string) {
 	p.input += countTokens(text)
+	text = withoutContext(text)
 	if text == "" {
 		return
 	}
@@ -141,6 +143,26 @@ func (p *prompt) addUser(text string) {
 	}
 	p.asked = text
 	p.begun = begun{}
+}
+
+// withoutContext is a text without the elements that it begins with, such as <system-reminder>…</system-reminder>, by
+// which coding tools tell models of the surroundings. Their names are of several words, unlike those of HTML.
+func withoutContext(text string) string {
+	for {
+		rest := strings.TrimLeft(text, " \n")
+		if !strings.HasPrefix(rest, "<") {
+			return text
+		}
+		name, inside, found := strings.Cut(rest[1:], ">")
+		if !found || !strings.ContainsAny(name, "-_") || strings.ContainsAny(name, " /<") {
+			return text
+		}
+		_, after, closed := strings.Cut(inside, "</"+name+">")
+		if !closed {
+			return text
+		}
+		text = strings.TrimLeft(after, " \n")
+	}
 }
 
 func (p *prompt) addMedia(m media) {

@@ -13,7 +13,8 @@ func recipes() []Story {
 		return Story{Name: name, Group: "Recipes", Title: title, Status: 200, Path: "/console/recipes/" + tool,
 			View: func(s views.Shell) templ.Component {
 				r, _ := views.RecipeOf(tool)
-				d := views.RecipeDetail{Shell: s, Recipe: r, Model: Model, KeyHint: "sk-umg-7H…f3Qk", MayKey: true}
+				d := views.RecipeDetail{Shell: s, Recipe: r, KeyHint: "sk-umg-7H…f3Qk", MayKey: true, Models: recipeModels(), Others: recipeOthers()}
+				d.Model = d.Models[0]
 				change(&d)
 				return views.RecipePage(d)
 			}}
@@ -46,6 +47,12 @@ func recipes() []Story {
 		story("recipe-key-error", "No key could be made", "cline", func(d *views.RecipeDetail) {
 			d.KeyError = "An account has at most 200 keys. Delete one that is not used."
 		}),
+		story("recipe-no-model", "No model can do the work", "codex", func(d *views.RecipeDetail) {
+			d.Model, d.Models = views.RecipeModel{}, nil
+		}),
+		story("recipe-wrong-model", "A model was asked for that cannot do the work", "claude-code", func(d *views.RecipeDetail) {
+			d.ModelError = "The model meridian/atlas-nano cannot be used with Claude Code: it takes no tools."
+		}),
 		story("recipe-key-created", "A key was made for the tool", "claude-code", func(d *views.RecipeDetail) {
 			d.Fresh = &views.FreshKey{Key: exampleKeys()[0], Secret: Secret}
 		}),
@@ -54,4 +61,20 @@ func recipes() []Story {
 		list = append(list, story("recipe-"+r.ID, r.Name, r.ID, func(*views.RecipeDetail) {}))
 	}
 	return list
+}
+
+func recipeModels() []views.RecipeModel {
+	return []views.RecipeModel{
+		{ID: Model, Context: 200_000, MaxOutput: 32_000, Price: "$4.00 / 1M"},
+		{ID: "quillon/marginalia", Context: 400_000, MaxOutput: 64_000, Price: "$8.00 / 1M"},
+	}
+}
+
+func recipeOthers() []views.RecipeModel {
+	return []views.RecipeModel{
+		{ID: "meridian/atlas-nano", Reasons: []string{
+			"takes no tools", "has a context of 32000 tokens, not 128000", "writes at most 4096 tokens, not 32000",
+		}},
+		{ID: "tessera/mosaic", Reasons: []string{"does not answer in the messages style"}},
+	}
 }
