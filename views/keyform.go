@@ -150,7 +150,8 @@ func plainCount(n int64) string {
 func (f KeyForm) tucked() bool {
 	wrong := f.ScopesError + f.ModelsError + f.RequestsError + f.TokensError + f.ConcurrencyError + f.AddressesError + f.ExpiryError
 	said := f.Requests + f.Tokens + f.Concurrency + strings.TrimSpace(f.Addresses)
-	return wrong+said != "" || len(f.Models) > 0 || f.LogContent || f.Strict || (f.Expiry != ExpiryNever && f.Expiry != "") || f.AddressAdded ||
+	return wrong+said != "" || len(f.Models) > 0 || f.LogContent || f.Strict ||
+		(f.Expiry != ExpiryNever && f.Expiry != "") || f.AddressAdded ||
 		f.scopesMissing()
 }
 

@@ -14,13 +14,15 @@ var codingRecipes = []Recipe{
 		Text: "Coding in the terminal.", Style: "messages", Base: baseBare, Install: "npm install -g @anthropic-ai/claude-code",
 		Needs: Needs{Tools: true, Effort: true, ContextMin: codingContext, OutputMin: codingOutput},
 		Steps: []RecipeStep{
-			{Text: "Set these variables in the shell, or under “env” in ~/.claude/settings.json.", Samples: lines("Shell", `export ANTHROPIC_BASE_URL="{origin}"
+			{Text: "Set these variables in the shell, or under “env” in ~/.claude/settings.json.",
+				Samples: lines("Shell", `export ANTHROPIC_BASE_URL="{origin}"
 export ANTHROPIC_AUTH_TOKEN="{key}"
 export ANTHROPIC_MODEL="{model}"
 export ANTHROPIC_DEFAULT_HAIKU_MODEL="{model}"
 export CLAUDE_CODE_MAX_CONTEXT_TOKENS="{context}"
 export CLAUDE_CODE_MAX_OUTPUT_TOKENS="{output}"`)},
-			{Text: "Ask something in the same shell.", Samples: lines("Shell", `claude -p "Say hello in one short sentence."`)},
+			{Text: "Ask something in the same shell.",
+				Samples: lines("Shell", `claude -p "Say hello in one short sentence."`)},
 		},
 		Trips: []string{
 			"Unset ANTHROPIC_API_KEY: with both set, the other one may be sent.",
@@ -33,7 +35,8 @@ export CLAUDE_CODE_MAX_OUTPUT_TOKENS="{output}"`)},
 		Text: "Coding in the terminal.", Style: "responses", Base: baseV1, Install: "npm install -g @openai/codex",
 		Needs: Needs{Tools: true, Effort: true, ContextMin: codingContext, OutputMin: codingOutput},
 		Steps: []RecipeStep{
-			{Text: "Write this into the file.", Samples: lines("~/.codex/config.toml", `model = "{model}"
+			{Text: "Write this into the file.",
+				Samples: lines("~/.codex/config.toml", `model = "{model}"
 model_provider = "umg"
 model_context_window = {context}
 
@@ -42,7 +45,8 @@ name = "Unified Model Gateway"
 base_url = "{base}"
 env_key = "UMG_API_KEY"
 wire_api = "responses"`)},
-			{Text: "In the folder of a project, set the key and ask something.", Samples: lines("Shell", `export UMG_API_KEY="{key}"
+			{Text: "In the folder of a project, set the key and ask something.",
+				Samples: lines("Shell", `export UMG_API_KEY="{key}"
 codex exec "Say hello in one short sentence."`)},
 		},
 		Trips: []string{
@@ -55,7 +59,8 @@ codex exec "Say hello in one short sentence."`)},
 		ID: "opencode", Name: "opencode", Kind: kindCoding,
 		Text: "Coding in the terminal.", Style: "chat", Base: baseV1, Install: "npm install -g opencode-ai", Needs: codingNeeds,
 		Steps: []RecipeStep{
-			{Text: "Write this into the file, or into opencode.json in the folder of a project.", Samples: lines("~/.config/opencode/opencode.json", `{
+			{Text: "Write this into the file, or into opencode.json in the folder of a project.",
+				Samples: lines("~/.config/opencode/opencode.json", `{
   "$schema": "https://opencode.ai/config.json",
   "model": "umg/{model}",
   "small_model": "umg/{model}",
@@ -70,7 +75,8 @@ codex exec "Say hello in one short sentence."`)},
     }
   }
 }`)},
-			{Text: "Set the key and ask something.", Samples: lines("Shell", `export UMG_API_KEY="{key}"
+			{Text: "Set the key and ask something.",
+				Samples: lines("Shell", `export UMG_API_KEY="{key}"
 opencode run "Say hello in one short sentence."`)},
 		},
 		Trips: []string{
@@ -83,11 +89,13 @@ opencode run "Say hello in one short sentence."`)},
 		Text: "Coding in the terminal.", Style: "native", Base: baseBare, Install: "npm install -g @google/gemini-cli",
 		Needs: Needs{Tools: true, Effort: true, ContextMin: codingContext, OutputMin: codingOutput},
 		Steps: []RecipeStep{
-			{Text: "Write this into the file.", Samples: lines("~/.gemini/settings.json", `{
+			{Text: "Write this into the file.",
+				Samples: lines("~/.gemini/settings.json", `{
   "security": { "auth": { "selectedType": "gemini-api-key" } },
   "model": { "name": "{model}" }
 }`)},
-			{Text: "In the folder of a project, set these variables and ask something.", Samples: lines("Shell", `export GOOGLE_GEMINI_BASE_URL="{origin}"
+			{Text: "In the folder of a project, set these variables and ask something.",
+				Samples: lines("Shell", `export GOOGLE_GEMINI_BASE_URL="{origin}"
 export GEMINI_API_KEY="{key}"
 gemini --skip-trust -p "Say hello in one short sentence."`)},
 		},
@@ -100,10 +108,12 @@ gemini --skip-trust -p "Say hello in one short sentence."`)},
 		ID: "qwen-code", Name: "Qwen Code", Kind: kindCoding,
 		Text: "Coding in the terminal.", Style: "chat", Base: baseV1, Install: "npm install -g @qwen-code/qwen-code", Needs: codingNeeds,
 		Steps: []RecipeStep{
-			{Text: "Set these variables in the shell, or in an .env file of the project.", Samples: lines("Shell", `export OPENAI_BASE_URL="{base}"
+			{Text: "Set these variables in the shell, or in an .env file of the project.",
+				Samples: lines("Shell", `export OPENAI_BASE_URL="{base}"
 export OPENAI_API_KEY="{key}"
 export OPENAI_MODEL="{model}"`)},
-			{Text: "Ask something in the same shell.", Samples: lines("Shell", `qwen --auth-type openai -p "Say hello in one short sentence."`)},
+			{Text: "Ask something in the same shell.",
+				Samples: lines("Shell", `qwen --auth-type openai -p "Say hello in one short sentence."`)},
 		},
 		Trips: []string{
 			"Without --auth-type openai it asks how to sign in, once; choose the key of an OpenAI-compatible service.",
@@ -122,7 +132,8 @@ Context Window  {context}
 Max Output      {output}`)},
 			{Title: "Or configure the terminal", Text: "Run this once.",
 				Samples: lines("Shell", `cline auth -p openai -k "{key}" -b "{base}" -m "{model}"`)},
-			{Text: "Ask something in the chat, or in the terminal.", Samples: lines("Shell", `cline "Say hello in one short sentence."`)},
+			{Text: "Ask something in the chat, or in the terminal.",
+				Samples: lines("Shell", `cline "Say hello in one short sentence."`)},
 		},
 		Trips: []string{
 			"Choose “OpenAI Compatible”, not “OpenAI”: only the former asks for a base URL.",
@@ -134,7 +145,8 @@ Max Output      {output}`)},
 		Text: "Coding in VS Code, JetBrains and the terminal.", Style: "chat", Base: baseV1, Install: "npm install -g @continuedev/cli",
 		Needs: codingNeeds,
 		Steps: []RecipeStep{
-			{Text: "Write this into the file.", Samples: lines("~/.continue/config.yaml", `name: Unified Model Gateway
+			{Text: "Write this into the file.",
+				Samples: lines("~/.continue/config.yaml", `name: Unified Model Gateway
 version: 1.0.0
 schema: v1
 models:
@@ -148,7 +160,8 @@ models:
     defaultCompletionOptions:
       contextLength: {context}
       maxTokens: {output}`)},
-			{Text: "Choose the model in the panel and ask something, or ask in the terminal.", Samples: lines("Shell", `cn -p "Say hello in one short sentence."`)},
+			{Text: "Choose the model in the panel and ask something, or ask in the terminal.",
+				Samples: lines("Shell", `cn -p "Say hello in one short sentence."`)},
 		},
 		Trips: []string{
 			"Leave the role autocomplete out: it uses the old completions endpoint, which answers 404 here.",
@@ -160,10 +173,12 @@ models:
 		Text: "Pair programming in the terminal.", Style: "chat", Base: baseV1,
 		Install: "python -m pip install aider-install && aider-install", Needs: Needs{ContextMin: codingContext, OutputMin: codingOutput},
 		Steps: []RecipeStep{
-			{Text: "Set these variables in the shell, or in an .env file of the project.", Samples: lines("Shell", `export OPENAI_API_BASE="{base}"
+			{Text: "Set these variables in the shell, or in an .env file of the project.",
+				Samples: lines("Shell", `export OPENAI_API_BASE="{base}"
 export OPENAI_API_KEY="{key}"`)},
-			{Text: "Start it with the model’s name after openai/.", Samples: lines("Shell",
-				`aider --model "openai/{model}" --no-show-model-warnings --message "Say hello in one short sentence."`)},
+			{Text: "Start it with the model’s name after openai/.",
+				Samples: lines("Shell",
+					`aider --model "openai/{model}" --no-show-model-warnings --message "Say hello in one short sentence."`)},
 		},
 		Trips: []string{
 			"The prefix openai/ tells aider which style to speak. It is taken off before the call, so the vendor’s own prefix stays.",

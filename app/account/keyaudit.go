@@ -11,7 +11,8 @@ import (
 func (k Key) spec(b *Budget) KeySpec {
 	return KeySpec{
 		Name: k.Name, Env: k.Env, ErrorMode: k.ErrorMode, Models: k.Models, Addresses: k.Addresses, Scopes: k.Scopes,
-		LogContent: k.LogContent, Strict: k.Strict, Concurrency: k.Concurrency, RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute,
+		LogContent: k.LogContent, Strict: k.Strict, Concurrency: k.Concurrency,
+		RequestsPerMinute: k.RequestsPerMinute, TokensPerMinute: k.TokensPerMinute,
 		ExpiresAt: k.ExpiresAt, Budget: b, BudgetAlerts: k.BudgetAlerts,
 	}
 }

@@ -60,7 +60,9 @@ func Unset(f File, lookup Lookup) []string {
 
 // Warnings lists what a file, which must be right, says without effect, and what most files have and this one lacks, a line
 // each.
-func Warnings(f File) []string { return slices.Concat(missingAliases(f.Aliases), idleTotals(f), idleRates(f)) }
+func Warnings(f File) []string {
+	return slices.Concat(missingAliases(f.Aliases), idleTotals(f), idleRates(f))
+}
 
 // idleRates warns of prices for what no call counts.
 func idleRates(f File) (all []string) {

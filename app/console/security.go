@@ -82,7 +82,9 @@ func (c *Console) enrol(p *page, status int, problem string, wait int) error {
 	if err != nil {
 		return err
 	}
-	v := views.TOTPSetup{Shell: c.shell(p), Secret: found.Secret, Picture: picture, CodeError: problem, Throttled: wait > 0, Operator: p.enrols}
+	v := views.TOTPSetup{
+		Shell: c.shell(p), Secret: found.Secret, Picture: picture, CodeError: problem, Throttled: wait > 0, Operator: p.enrols,
+	}
 	return c.render(p, status, views.TOTPSetupPage(v))
 }
 

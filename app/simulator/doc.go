@@ -41,8 +41,8 @@
 // value of its schema. Attachments are acknowledged: "I see 1 image (image/png, 120 bytes)." Everything else gets a
 // short reply that mentions the prompt. Elements at its beginning whose names are of several words, such as
 // <environment_context>, are what coding tools add: they are counted and not answered.
-// A model whose name contains "reason", and any that is asked to, reasons first, and proves it by a signature where the style has a place for one; a signature that comes back must be one
-// that the same provider made. Limits of output and stop sequences are respected. A conversation that ends with a text
+// A model whose name contains "reason", and any that is asked to, reasons first, and proves it by a signature where the style
+// has a place for one; a signature that comes back must be one that the same provider made. Limits of output and stop sequences are respected. A conversation that ends with a text
 // of the assistant has begun the answer, which is gone on with; the messages style takes none that ends with white space.
 //
 // # Tokens

@@ -24,7 +24,8 @@ func (h *house) tellOfEndpoint(ctx context.Context, q postgres.Queryer, n webhoo
 		state, kind = "is disabled", "webhook_disabled"
 	}
 	return mail.SendAll(ctx, q, h.mail, h.log, mail.Round{
-		Letter: endpointLetter(n, state, h.cfg.BaseURL), Subject: "A webhook endpoint " + state, Kind: kind, To: to, About: slog.String("account_id", n.AccountID),
+		Letter: endpointLetter(n, state, h.cfg.BaseURL), Subject: "A webhook endpoint " + state, Kind: kind, To: to,
+		About: slog.String("account_id", n.AccountID),
 	})
 }
 

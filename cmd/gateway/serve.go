@@ -248,7 +248,9 @@ func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes
 	}
 	h.repeats = idempotency.New(h.store.db, idempotency.Options{Now: h.clock.Now, Log: h.log})
 	h.content = content.New(h.store.db, content.Options{Audit: h.history, Now: h.clock.Now, Log: h.log})
-	h.prompts = prompt.New(h.store.db, prompt.Options{Audit: h.history, Now: h.clock.Now, IDs: ids, Random: rand.Reader, LockActor: h.accounts.LockActor})
+	h.prompts = prompt.New(h.store.db, prompt.Options{
+		Audit: h.history, Now: h.clock.Now, IDs: ids, Random: rand.Reader, LockActor: h.accounts.LockActor,
+	})
 	h.assets = asset.New(h.store.db, asset.Options{
 		Egress: h.egress, Snapshot: h.catalog.Snapshot, Upstreams: material.New(h.providers), Now: h.clock.Now, IDs: ids, Log: h.log,
 		Jitter: mathrand.Int64N, Waits: h.cfg.assetWaits,

@@ -155,7 +155,9 @@ func security() []Story {
 			EnabledAt: ago(40 * 24 * time.Hour), CodesLeft: 9, Sessions: many,
 		}),
 		overview("security-few", "Recovery codes used up", views.Security{EnabledAt: ago(40 * 24 * time.Hour), Sessions: many}),
-		overview("security-operator", "An operator who must set up a second step", views.Security{Sessions: []views.Session{here}, Operator: true}),
+		overview("security-operator", "An operator who must set up a second step", views.Security{
+			Sessions: []views.Session{here}, Operator: true,
+		}),
 		setup("totp", "Setting up sign-in codes", 200, views.TOTPSetup{}),
 		setup("totp-operator", "Setting up sign-in codes, as an operator", 200, views.TOTPSetup{Operator: true}),
 		setup("totp-wrong", "Setting up sign-in codes, wrong code", 422, views.TOTPSetup{
