@@ -166,7 +166,7 @@ func wrongMethod(method, path, allow string) *app.Error {
 	if _, native := nativeMethod(path); native && method == http.MethodPost {
 		return notFound(path)
 	}
-	e := app.Errorf(app.MethodNotAllowed, "method_not_allowed", "%s takes %s, not %q.", shorten(path), allow, shorten(method))
+	e := app.Errorf(app.MethodNotAllowed, "method_not_allowed", "The path %s takes %s, not %q.", shorten(path), allow, shorten(method))
 	e.Allow = allow
 	return e
 }

@@ -20,6 +20,9 @@ func peekChat(body []byte) (Head, error) {
 	if h.readInside(body, fieldOptions, "stream_options", chatOptionNames) {
 		h.IncludeUsage = h.flag(body, fieldIncludeUsage, "stream_options.include_usage")
 	}
+	if h.readInside(body, fieldUsage, "usage", chatUsageNames) && h.flag(body, fieldUsageInclude, "usage.include") {
+		h.IncludeUsage = true
+	}
 	h.weigh(body, chatTurn)
 	return h, nil
 }
@@ -32,6 +35,8 @@ func chatNames(name []byte) (field, bool) {
 		return fieldStream, true
 	case "stream_options":
 		return fieldOptions, true
+	case "usage":
+		return fieldUsage, true
 	case "max_completion_tokens":
 		return fieldMaxTokens, true
 	case "max_tokens":
@@ -48,6 +53,10 @@ func chatNames(name []byte) (field, bool) {
 
 func chatOptionNames(name []byte) (field, bool) {
 	return fieldIncludeUsage, string(name) == "include_usage"
+}
+
+func chatUsageNames(name []byte) (field, bool) {
+	return fieldUsageInclude, string(name) == "include"
 }
 
 // peekMessages reads the head of a messages request.

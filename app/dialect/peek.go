@@ -25,6 +25,8 @@ const (
 	fieldStream
 	fieldOptions // of the stream, or of the generation
 	fieldIncludeUsage
+	fieldUsage // in which clients of one provider ask for what the stream's options ask for
+	fieldUsageInclude
 	fieldMaxTokens    // the one that wins
 	fieldMaxTokensOld // its former name
 	fieldChoices

@@ -36,6 +36,8 @@ func TestPeekReadsTheHeadWhereverItStands(t *testing.T) {
 		`{"model":"m","max_tokens":1e2,"user":"u-1"}`:                        {Model: "m", MaxTokens: 100, Choices: 1, EndUser: "u-1"},
 		`{"model":"m","stream":true,"stream_options":null}`:                  {Model: "m", Stream: true, Choices: 1},
 		`{"model":"m","stream_options":{"x":1,"include_usage":true}}`:        {Model: "m", IncludeUsage: true, Choices: 1},
+		`{"model":"m","usage":{"include":true}}`:                             {Model: "m", IncludeUsage: true, Choices: 1},
+		`{"model":"m","usage":{"include":false}}`:                            {Model: "m", Choices: 1},
 		`{"model":"m","x":{"model":"other","max_tokens":3,"n":9}}`:           {Model: "m", Choices: 1},
 		`{"model":"m","x":"\"model\":\"other\"}","y":["{","[","\\\"",0]}`:    {Model: "m", Choices: 1},
 	} {

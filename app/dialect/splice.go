@@ -10,7 +10,7 @@ import (
 func spliceChat(dst, body []byte, h *Head, e Edit) []byte {
 	var all edits
 	all.replace(h.spans[fieldModel], quoted(e.Model))
-	if h.Stream && !h.IncludeUsage {
+	if h.Stream && string(h.spans[fieldIncludeUsage].of(body)) != "true" {
 		h.askForUsage(&all, body)
 	}
 	switch {
