@@ -26,7 +26,7 @@ func TestThePasswordOfTheDatabaseIsShownNowhere(t *testing.T) {
 	}
 	for _, path := range []string{"/readyz", "/healthz", "/metrics", "/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/goroutine?debug=2",
 		"/debug/pprof/heap?debug=1", "/debug/pprof/allocs?debug=1"} {
-		if a := p.ask(t, path); strings.Contains(string(a.body), canary) {
+		if a := p.ask(t, path); strings.Contains(a.body, canary) {
 			t.Errorf("%s shows the password", path)
 		}
 	}

@@ -12,18 +12,17 @@ import (
 	"time"
 )
 
-// place is where a route takes an id beside its path: in its query, its body or a header. ID stands for the id there.
+// place is where a route takes an id beside its path: in its query or its body. ID stands for the id there.
 type place struct {
 	route       string // as the table of routes has it
 	query, body string
-	header      string
 	of          string // the kind of id that belongs there: the owner's answer must tell theirs from one that does not exist
 	as          string // what is asked of the owner when that is not the id itself: "silent" where nobody is told anything
 }
 
 const silent = "silent"
 
-// idPlaces are all members of queries, bodies and headers that look for something by its id.
+// idPlaces are all members of queries and bodies that look for something by its id.
 var idPlaces = []place{
 	{route: "GET /v1/generation", query: "id=ID", of: "request"},
 	{route: "GET /v1/usage", query: "key_id=ID", of: "key"},

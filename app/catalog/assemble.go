@@ -68,7 +68,7 @@ func (f fragments) parameters(styles []llm.Style) []string {
 }
 
 func (t *tree) collect(word string, into []string) []string {
-	for _, v := range strings.Fields(t.word(word)) {
+	for v := range strings.FieldsSeq(t.word(word)) {
 		if !slices.Contains(into, v) {
 			into = append(into, v)
 		}

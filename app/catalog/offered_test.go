@@ -75,7 +75,7 @@ func TestWhatIsRefusedIsNotPromised(t *testing.T) {
 		{llm.Messages, llm.Messages, `"mcp_servers":[{}]`, limit},
 		{llm.Messages, llm.Messages, `"mcp_servers":[]`, ""},
 	} {
-		body := turns[c.style][0] + strings.Replace(turns[c.style][2], "}]}", "}]}", 1)
+		body := turns[c.style][0] + turns[c.style][2]
 		body = strings.Replace(body, `"generationConfig":{"temperature":0.7,"max_output_tokens":256},`, "", 1)
 		body = body[:len(body)-1] + "," + c.members + "}"
 		e := app.AsError(offeredContract(t, c.style, c.upstream).Check([]byte(body)))

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"reflect"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -57,7 +58,7 @@ func readSecretFile(path string) (string, error) {
 	if err == nil && !about.Mode().IsRegular() {
 		return "", errors.New("is not a regular file")
 	}
-	f, err := os.Open(path) //nolint:gosec // the operator names the file
+	f, err := os.Open(path)
 	if err != nil {
 		return "", fmt.Errorf("cannot be read: %w", bare(err))
 	}
@@ -101,7 +102,7 @@ func warnOfSecrets(line *kong.Context, log *slog.Logger) {
 		if flag == nil || path.Resolved || len(flag.Envs) == 0 {
 			continue
 		}
-		text, _ := flag.Target.Interface().(string)
+		text, _ := reflect.TypeAssert[string](flag.Target)
 		if kind := flag.Tag.Get(secretTag); kind == secretValue || kind == secretAddress && hasPassword(text) {
 			log.Warn("command line: every user of this machine can read a secret on it",
 				"flag", "--"+flag.Name, "use", flag.Envs[0]+" or "+flag.Envs[0]+fileSuffix)

@@ -58,7 +58,7 @@ func (d *reading) turn(m *message, at string) error {
 
 // onlyAssistants refuses what a message of an assistant alone can say.
 func onlyAssistants(m *message, at string) error {
-	name := ""
+	var name string
 	switch {
 	case len(m.ToolCalls) > 0:
 		name = "tool_calls"

@@ -48,27 +48,33 @@ func Check(t *testing.T, m mail.Message, own ...string) {
 		if found := link.FindString(text); found != "" {
 			t.Errorf("%s: the %s has a link: %q", m.Kind, what, found)
 		}
-		for _, r := range text {
-			if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029') {
-				t.Errorf("%s: the %s has the character %U", m.Kind, what, r)
-			}
-		}
-		for _, line := range strings.Split(text, "\n") {
-			at := strings.Index(line, Marker)
-			switch {
-			case at < 0:
-			case !strings.HasSuffix(line[:at], "“") || !strings.Contains(line[at:], "”"):
-				t.Errorf("%s: the %s shows the name outside quotation marks: %q", m.Kind, what, line)
-			case len([]rune(line[at:strings.Index(line, "”")+len("”")])) > shownMax || strings.Count(line, "long ") > 30:
-				t.Errorf("%s: the %s shows %d bytes of a name", m.Kind, what, len(line))
-			}
-		}
+		checkLines(t, m.Kind+": the "+what, text)
 	}
 	if quoted && !strings.Contains(m.Text, "What stands in quotation marks was written by ") {
 		t.Errorf("%s: it does not say who wrote the name: %s", m.Kind, m.Text)
 	}
 	if strings.Contains(m.Text, "\n\nYour account is closed.") || strings.Contains(m.HTML, "<img") {
 		t.Errorf("%s: the name breaks out of its place", m.Kind)
+	}
+}
+
+// checkLines looks for hidden characters, and for names that are long or stand outside quotation marks.
+func checkLines(t *testing.T, where, text string) {
+	t.Helper()
+	for _, r := range text {
+		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029') {
+			t.Errorf("%s has the character %U", where, r)
+		}
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		at := strings.Index(line, Marker)
+		switch {
+		case at < 0:
+		case !strings.HasSuffix(line[:at], "“") || !strings.Contains(line[at:], "”"):
+			t.Errorf("%s shows the name outside quotation marks: %q", where, line)
+		case len([]rune(line[at:strings.Index(line, "”")+len("”")])) > shownMax || strings.Count(line, "long ") > 30:
+			t.Errorf("%s shows %d bytes of a name", where, len(line))
+		}
 	}
 }
 
