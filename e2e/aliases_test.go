@@ -123,12 +123,15 @@ func TestAPIAliasesNameTheModelOnce(t *testing.T) {
 	}
 	p.fails(t, c.call(t, http.MethodPost, nativeAt("v1beta", "tessera/mosaic", "generateContent"), p.unnamed("x")), "not found", "model_not_found", "model")
 	for _, path := range []string{
-		nativeAt("v1beta", "boreal/fjord-flash", "embedContent"), "/v1beta/models/boreal/fjord-flash", "/v1beta/models/:generateContent", "/v1beta/:generateContent", "/v1beta/nothing",
+		nativeAt("v1beta", "boreal/fjord-flash", "embedContent"), "/v1beta/:generateContent", "/v1beta/nothing",
 		"/v1beta/boreal/fjord-flash", "/v1beta/boreal/fjord-flash:embedContent",
 	} {
 		p.fails(t, c.call(t, http.MethodPost, path, p.unnamed("x")), "not found", "not_found", "")
 	}
 	p.fails(t, c.call(t, http.MethodGet, path, ""), "method", "method_not_allowed", "")
+	for _, path := range []string{"/v1beta/models/boreal/fjord-flash", "/v1beta/models/:generateContent"} { // the list of models is read there
+		p.fails(t, c.call(t, http.MethodPost, path, p.unnamed("x")), "method", "method_not_allowed", "")
+	}
 	p.fails(t, c.call(t, http.MethodPost, path, `[1]`), "invalid", "", "")
 	p.fails(t, c.call(t, http.MethodPost, path, `{`), "invalid", "invalid_json", "")
 	p.fails(t, c.call(t, http.MethodPost, path, p.unnamed("x"), "Content-Type", "text/plain"), "media", "unsupported_media_type", "")
@@ -217,7 +220,8 @@ func TestAPIAliasesAreConfiguration(t *testing.T) {
 		}
 	}
 	for _, method := range []string{"generateContent", "streamGenerateContent", "streamGenerateContent?alt=sse", "countTokens"} {
-		native.fails(t, c.call(t, http.MethodPost, nativeAt("v1beta", native.model, method), native.unnamed("x")), "not found", "not_found", "")
+		// The list of models is still read there.
+		native.fails(t, c.call(t, http.MethodPost, nativeAt("v1beta", native.model, method), native.unnamed("x")), "method", "method_not_allowed", "")
 		if a := c.call(t, http.MethodPost, nativeAt("v1", native.model, method), native.unnamed("x")); a.status != http.StatusMethodNotAllowed && a.status != http.StatusNotFound {
 			t.Errorf("under /v1/models: %d %s", a.status, a.body)
 		}

@@ -136,3 +136,11 @@ func (c customer) setLimits(t *testing.T, factor int) {
 		t.Fatal(out)
 	}
 }
+
+// setStrict makes the customer's keys refuse hints that a model does not take, as its contract says. No key was used yet.
+func (c customer) setStrict(t *testing.T) {
+	t.Helper()
+	if _, err := c.db(t).Exec(`update api_keys set strict = true where account_id = $1`, c.accountID); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -102,6 +102,7 @@ func bodiesAreJSON(t *testing.T, k *checklist) {
 // schemaFirst sends what one model refuses and another takes: only the second reaches a provider and the ledger.
 func schemaFirst(t *testing.T, k *checklist) {
 	c := k.newCustomer(t, "schema")
+	c.setStrict(t)
 	rows := func() (n int) {
 		t.Helper()
 		k.applied(t)

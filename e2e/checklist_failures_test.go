@@ -259,8 +259,8 @@ func modelLimits(t *testing.T, k *checklist) {
 func contractsDifferAndAreRead(t *testing.T, k *checklist) {
 	for _, c := range []struct{ style, member, written, takes, refuses string }{
 		{"chat", "tools", `"tools":[` + lookUpTool + `]`, cheapModel, "meridian/atlas-nano"},
-		{"messages", "stop_sequences", `"stop_sequences":["END"]`, "quillon/folio-large", "tessera/mosaic-pro"},
-		{"responses", "tools", `"tools":[{"type":"function","name":"f"}]`, "tessera/grout", "meridian/atlas-nano"},
+		{"messages", "thinking", `"max_tokens":4096,"thinking":{"type":"enabled","budget_tokens":1024}`, "quillon/folio-large", "quillon/folio-pocket"},
+		{"responses", "temperature", `"temperature":0.5`, "tessera/grout", "tessera/mosaic"},
 		{"native", "tools", nativeTools, "boreal/fjord-flash", "boreal/fjord-lite"},
 	} {
 		p := protocols[c.style]

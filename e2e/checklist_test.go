@@ -39,6 +39,7 @@ func TestAPIChecklist(t *testing.T) {
 	t.Parallel()
 	k := &checklist{customer: start(t, "--pace", "0s").newCustomer(t, "checklist")}
 	k.setLimits(t, 1000)
+	k.setStrict(t)
 	k.answer = k.chat(t, ask(cheapModel, "echo: one answer"))
 	k.whole = object(t, k.answer.body)
 	k.stream = k.chat(t, ask(cheapModel, "count to 20", `"stream":true`))

@@ -27,6 +27,8 @@ func TestAPIContracts(t *testing.T) {
 		t.Errorf("with its ETag: %d", again.status)
 	}
 	schema, _ := requestSchemaOf(t, document.body, "chat")
+	strict := g.newCustomer(t, "contracts")
+	strict.setStrict(t)
 	for body, want := range map[string]bool{
 		ask(cheapModel, "echo: x"):                          true,
 		ask(cheapModel, "echo: x", `"temperature":0.5`):     true,
@@ -40,7 +42,7 @@ func TestAPIContracts(t *testing.T) {
 			t.Fatal(err)
 		}
 		published := schema.Validate(value) == nil
-		accepted := g.call(t, "POST", "/v1/chat/completions", body, "X-Error-Status", "standard").status == http.StatusOK
+		accepted := strict.call(t, "POST", "/v1/chat/completions", body, "X-Error-Status", "standard").status == http.StatusOK
 		if published != want || accepted != want {
 			t.Errorf("%s: the schema says %v, the API %v, want %v", body, published, accepted, want)
 		}

@@ -82,6 +82,7 @@ func TestAPIChecklistContractsAreEnforced(t *testing.T) {
 			t.Parallel()
 			c := running(t).newCustomer(t, "breaches")
 			c.setLimits(t, 1000)
+			c.setStrict(t)
 			before := c.balanceOf(t, c.accountID)
 			mark := once("never to be seen upstream")
 			for _, b := range breaches[p.style] {

@@ -51,7 +51,7 @@ var sayings = []saying{
 	{"native", "a part of a response that nobody knows", `"contents":[` + nativeCalls + `,{"parts":[{"functionResponse":{"name":"f","response":{},"parts":[{"hologram":"%s"}]}}]}]`,
 		dropped("contents[2].parts[0].functionResponse.parts[0].hologram", "chat", "messages", "responses")},
 	{"native", "sound", `"contents":[{"parts":[{"text":"echo: x"},{"inline_data":{"mime_type":"audio/wav","data":"%s"}}]}]`,
-		dropped("contents[0].parts[1].inline_data", "messages", "responses")},
+		dropped("contents[0].parts[1].inline_data.mime_type", "messages", "responses")},
 	{"native", "a response without a call", `"contents":[{"parts":[{"text":"echo: x"}]},{"parts":[{"functionResponse":{"id":"i7","name":"f","response":{"output":"%s"}}}]}]`,
 		dropped("contents[1].parts[0].functionResponse.id", "chat", "messages", "responses")},
 	{"native", "a call without a response", `"contents":[` + nativeCalls + `,{"parts":[{"text":"%s"}]}]`,

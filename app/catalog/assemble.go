@@ -169,18 +169,25 @@ func (t terms) fit(s *tree) error {
 
 func (t terms) fitMembers(members *tree) error {
 	for i, member := range members.items {
-		base := member.clone()
+		kind, base := member.word(wordHint), member
+		if kind != "" {
+			base = member.clone()
+		}
 		if !t.supports(member) {
 			members.items[i] = t.unsupported(member)
-			members.items[i].soften(base)
+			if kind != "" {
+				members.items[i].soften(base)
+			}
 			continue
 		}
 		if err := t.fit(member); err != nil {
 			return err
 		}
-		if base.word(wordHint) == hintDrop {
+		switch kind {
+		case "":
+		case hintDrop:
 			member.drop(wordHint)
-		} else {
+		default:
 			member.soften(base)
 		}
 	}

@@ -52,9 +52,6 @@ type hint struct {
 // soften notes beside a hint what its style takes, where the model takes less.
 func (t *tree) soften(base *tree) {
 	kind := base.word(wordHint)
-	if kind == "" {
-		return
-	}
 	base.bare()
 	t.set(wordHint, textTree(kind))
 	t.set(wordStyle, base)

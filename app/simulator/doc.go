@@ -42,8 +42,9 @@
 // short reply that mentions the prompt. Elements at its beginning whose names are of several words, such as
 // <environment_context>, are what coding tools add: they are counted and not answered.
 // A model whose name contains "reason", and any that is asked to, reasons first, and proves it by a signature where the style
-// has a place for one; a signature that comes back must be one that the same provider made. Limits of output and stop sequences are respected. A conversation that ends with a text
-// of the assistant has begun the answer, which is gone on with; the messages style takes none that ends with white space.
+// has a place for one; a signature that comes back must be one that the same provider made. Limits of output and stop sequences are
+// respected. A conversation that ends with a text of the assistant has begun the answer, which is gone on with; the messages
+// style takes none that ends with white space.
 //
 // # Tokens
 //
