@@ -336,6 +336,9 @@ func (p *person) cookies(g *gateway) string {
 // unsteady are columns that move without anybody's doing.
 var unsteady = []string{"last_used_at", "previous_used_at", "last_used_ip", "last_seen_at", "due_at", "claimed_until", "viewed_at"}
 
+// unsteadyTopups are those of top-ups: the gateway asks the payment service about an open one from time to time.
+var unsteadyTopups = []string{"asked_at", "version"}
+
 // state is everything the two accounts have, row by row, apart from when something was last used.
 func (m *tenants) state(t *testing.T) string {
 	t.Helper()
@@ -359,8 +362,12 @@ func (m *tenants) state(t *testing.T) string {
 func (m *tenants) rows(t *testing.T, db *sqlx.DB, table string) string {
 	t.Helper()
 	var rows []string
+	without := unsteady
+	if table == "topups" {
+		without = slices.Concat(unsteady, unsteadyTopups)
+	}
 	err := db.Select(&rows, fmt.Sprintf(`select (to_jsonb(r) - $3::text[])::text from %s r where account_id in ($1, $2) order by 1`, table),
-		m.owner.accountID, m.stranger.accountID, "{"+strings.Join(unsteady, ",")+"}")
+		m.owner.accountID, m.stranger.accountID, "{"+strings.Join(without, ",")+"}")
 	if err != nil {
 		t.Fatalf("%s: %v", table, err)
 	}
