@@ -230,6 +230,9 @@ func TestChatFailuresThroughTheWholeHouse(t *testing.T) {
 			for _, mode := range []string{"", "documented", "standard"} {
 				t.Run(fmt.Sprintf("%s/stream=%v/%s", c.name, streams, mode), func(t *testing.T) {
 					t.Parallel()
+					if c.name == "rate" { // a minute may have passed since the first call
+						h.call("POST", "/v1/chat/completions", ask("test/rare", ""), bearer(secret)...)
+					}
 					body := strings.Replace(c.body, "STREAM", map[bool]string{true: `,"stream":true`}[streams], 1)
 					a := h.call("POST", "/v1/chat/completions", body, append(bearer(c.key), "X-Error-Status", mode)...)
 					readable := strings.Contains(c.body, "STREAM")
