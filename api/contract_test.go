@@ -26,11 +26,11 @@ models:
   - {id: test/gone, deprecated: 2020-02-01, shutdown: 2021-06-01, successor: test/stays, ROUTES [{provider: up, model: c, style: chat}]}
 `
 
-// withLifecycles puts a catalog with these models before the face.
-func withLifecycles(t *testing.T) func(*plan) {
+// withModels serves a catalog, in which ROUTES stands for cheap routes.
+func withModels(t *testing.T, text string) func(*plan) {
 	t.Helper()
 	db := pgtest.New(t)
-	f, err := catalog.ParseFile([]byte(strings.ReplaceAll(lifecycleModels, "ROUTES", cheap)))
+	f, err := catalog.ParseFile([]byte(strings.ReplaceAll(text, "ROUTES", cheap)))
 	must(t, err)
 	must(t, catalog.Apply(t.Context(), db, f))
 	c, err := catalog.Open(t.Context(), db, catalog.Options{
@@ -42,7 +42,7 @@ func withLifecycles(t *testing.T) func(*plan) {
 
 func TestContractsComeInTwoForms(t *testing.T) {
 	t.Parallel()
-	h := setup(t, withLifecycles(t))
+	h := setup(t, withModels(t, lifecycleModels))
 	secret := h.secret()
 	for path, mediaType := range map[string]string{"openapi.json": "application/json", "api.md": "text/markdown; charset=utf-8"} {
 		path = "/v1/model/" + path + "?model=test/goes"
@@ -81,7 +81,7 @@ func TestContractsComeInTwoForms(t *testing.T) {
 
 func TestModelsShowTheStylesTheyAreServedIn(t *testing.T) {
 	t.Parallel()
-	h := setup(t, withLifecycles(t))
+	h := setup(t, withModels(t, lifecycleModels))
 	a := h.call("GET", "/v1/models/test/goes", "", bearer(h.secret())...)
 	var m struct {
 		Protocols []llm.Style          `json:"protocols"`
@@ -94,7 +94,7 @@ func TestModelsShowTheStylesTheyAreServedIn(t *testing.T) {
 
 func TestModelsThatWillGoSaySo(t *testing.T) {
 	t.Parallel()
-	h := setup(t, withLifecycles(t))
+	h := setup(t, withModels(t, lifecycleModels))
 	secret := h.secret()
 	for _, path := range []string{"/v1/models/test/goes", "/v1/model/api.md?model=test/goes", "/v1/model/openapi.json?model=test/goes"} {
 		a := h.call("GET", path, "", bearer(secret)...)

@@ -2,16 +2,12 @@ package api_test
 
 import (
 	"encoding/json"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"umg/app/account"
-	"umg/app/catalog"
-	"umg/app/postgres/pgtest"
 	"umg/app/webhook"
 )
 
@@ -89,23 +85,9 @@ models:
   - {id: test/messages, styles: [messages], ROUTES [{provider: up, model: b, style: messages}]}
 `
 
-// withStyles puts a catalog with these models before the face.
-func withStyles(t *testing.T) func(*plan) {
-	t.Helper()
-	db := pgtest.New(t)
-	f, err := catalog.ParseFile([]byte(strings.ReplaceAll(styledModels, "ROUTES", cheap)))
-	must(t, err)
-	must(t, catalog.Apply(t.Context(), db, f))
-	c, err := catalog.Open(t.Context(), db, catalog.Options{
-		Now: time.Now, Log: slog.New(slog.DiscardHandler), Secrets: func(string) (string, bool) { return "", false },
-	})
-	must(t, err)
-	return func(p *plan) { p.api.Catalog = c }
-}
-
 func TestTheListForClientsOfTheMessagesStyle(t *testing.T) {
 	t.Parallel()
-	h := setup(t, withStyles(t))
+	h := setup(t, withModels(t, styledModels))
 	ask := []string{"X-Api-Key", h.secret(), "Anthropic-Version", "2023-06-01"}
 	r := h.call("GET", "/v1/models?limit=1", "", ask...)
 	if got := idsOf(t, r, "data", "id"); !slices.Equal(got, []string{"test/all"}) || !strings.Contains(r.body, `"has_more":true,"first_id":"test/all","last_id":"test/all"`) ||

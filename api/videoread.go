@@ -132,7 +132,7 @@ func (a *API) listVideos(x *call) error {
 	return x.JSON(http.StatusOK, list)
 }
 
-// videoQuery reads the parameters of a list. Unknown ones belong to somebody else, but for the words of other APIs for pages.
+// videoQuery reads the parameters of a list. Unknown parameters are ignored, except those by which other APIs turn pages.
 func videoQuery(x *call) (video.Query, error) {
 	in := x.QueryParams()
 	if err := noOtherPaging(in, "Pages are turned with after (the last_id of the page before), limit and order."); err != nil {

@@ -202,7 +202,7 @@ func verifyWords(v Verify) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			if v.Viewer == nil {
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<p class=\"muted\">Confirm only if you signed up yourself, as whoever signed up knows the password. Otherwise <a class=\"link\" href=\"/console/forgot\">choose a new password</a> instead, which ends all that was made before.</p>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<p class=\"muted\">Confirm only if you signed up yourself, because the person who signed up knows the password. Otherwise <a class=\"link\" href=\"/console/forgot\">choose a new password</a> instead, which ends all that was made before.</p>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

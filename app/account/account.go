@@ -24,11 +24,12 @@ import (
 // User is a person who signs in, seen as a member of an account. One who is a member of none has no AccountID, no role
 // and no right.
 type User struct {
-	ID         string    `db:"id"`
-	Email      string    `db:"email"`
-	AccountID  string    `db:"account_id"`
-	Role       Role      `db:"role"`
-	Account    string    `db:"account_name"` // as people call it
+	ID        string `db:"id"`
+	Email     string `db:"email"`
+	AccountID string `db:"account_id"`
+	Role      Role   `db:"role"`
+	// Account is the name of the account that people gave it.
+	Account    string    `db:"account_name"`
 	Operator   bool      `db:"operator"`
 	SecondStep bool      `db:"second_step"` // signing in takes a code besides the password
 	CreatedAt  time.Time `db:"created_at"`

@@ -115,7 +115,7 @@ func endLetter(name string, role Role) mail.Letter {
 			fmt.Sprintf("An owner deleted the account %s, of which you were %s. Its keys are refused from now on, and its videos, "+
 				"assets and webhooks are removed. This cannot be undone.", mail.Quote(name), role),
 			mail.WrittenBy(byMembers),
-			"Whoever was a member of no other account has no sign-in any more; what was known of them is erased.",
+			"Members who belong to no other account can no longer sign in, and their personal data is erased.",
 		},
 		Footer: "Records of what was bought and charged are kept, because the law asks for them.",
 	}

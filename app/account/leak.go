@@ -120,9 +120,9 @@ func leakLetter(k Key, baseURL, place string) mail.Letter {
 	return mail.Letter{
 		Title: leakSubject,
 		Paragraphs: []string{
-			fmt.Sprintf("Somebody reported a secret of the key %s (it ends in %s). %s", mail.Quote(k.Name), k.LastFour, place),
+			fmt.Sprintf("A secret of the key %s (it ends in %s) was reported to us. %s", mail.Quote(k.Name), k.LastFour, place),
 			"The key is refused from now on. Look at its requests of the last days, then rotate it and enable it again.",
-			mail.WrittenBy("members of the account, or by whoever reported the secret"),
+			mail.WrittenBy("members of the account, or by the reporter of the secret"),
 		},
 		Action: mail.Action{Label: "Open the key", URL: baseURL + "/console/keys/" + k.ID},
 		Footer: "You get this message as an owner or admin of the account, or because you made the key.",

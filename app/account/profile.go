@@ -161,7 +161,7 @@ func emailTakenLetter(from, to string) mail.Letter {
 	return mail.Letter{
 		Title: "This e-mail address is in use",
 		Paragraphs: []string{
-			mail.ShowAddress(from) + " asked to sign in with " + to + " from now on. Somebody has signed up with that address already, " +
+			mail.ShowAddress(from) + " asked to sign in with " + to + " from now on. Another user has signed up with that address already, " +
 				"so nothing was changed.",
 		},
 		Footer: "If you have both accounts, change the address of the one that has " + to + " first.",

@@ -10,17 +10,19 @@ import (
 	"umg/app"
 )
 
-// renewal is a user who is signed in twice, and a member of the account of somebody else.
+// renewal is a user with two sessions, who is also a member of another owner's account.
 type renewal struct {
 	bundle
 	owner, user User
-	p           app.Principal // of the user, in the first session
+	// p is the user in the first session.
+	p app.Principal
 }
 
 // rightChange is something that changes what a user may do.
 type rightChange struct {
-	what   string
-	ended  bool // of the first session; else it is renewed
+	what string
+	// ended says that the change ends the first session. The session is renewed otherwise.
+	ended  bool
 	before func(renewal)
 	change func(renewal) error
 }

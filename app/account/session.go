@@ -200,8 +200,8 @@ func (s *SessionStore) Start(w http.ResponseWriter, r *http.Request, u User) err
 	return s.create(r, w, session, u, plain)
 }
 
-// Renew gives the request's session another token where what its user may do has changed, so that a token that somebody got hold
-// of before is worth nothing. It reports false when another request has just done so: the caller is a visitor until their browser
+// Renew gives the request's session another token where what its user may do has changed: a token that was stolen before then no
+// longer works. It reports false when another request has just done so: the caller is a visitor until their browser
 // sends the token that one was given.
 func (s *SessionStore) Renew(w http.ResponseWriter, r *http.Request) (current bool, err error) {
 	session, err := s.Current(r)

@@ -149,7 +149,7 @@ func (s *Service) ConfirmTOTP(ctx context.Context, p app.Principal, code string)
 		if codes, err = s.freshCodes(ctx, tx, who.ID); err != nil {
 			return err
 		}
-		// Where nobody has given a code, nobody goes on.
+		// A session that has not given a code must not continue.
 		if _, err := deleteOtherSessions(ctx, tx, who.ID, p.SessionID); err != nil {
 			return err
 		}

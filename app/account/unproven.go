@@ -16,7 +16,8 @@ import (
 type unprovenEnd struct {
 	table     string
 	statement string
-	action    audit.Action // what the audit log calls it; empty for what is not told there
+	// action is the entry in the audit log. An empty action writes none.
+	action audit.Action
 }
 
 // unprovenOfUser and unprovenOfAccount are what the first proof of an address ends besides keys and invitations. The test beside

@@ -144,7 +144,8 @@ func TestWhoActsIsRefusedOnceTheirSessionOrKeyHasEnded(t *testing.T) {
 	withKey := app.Principal{AccountID: u.AccountID, KeyID: k.ID, Rights: app.ManageKeys}
 	must(t, b.LockActor(t.Context(), b.db, inSession))
 	must(t, b.LockActor(t.Context(), b.db, withKey))
-	must(t, b.LockActor(t.Context(), b.db, u.Principal())) // of a command
+	// A command acts without a session and without a key.
+	must(t, b.LockActor(t.Context(), b.db, u.Principal()))
 	_, err := b.EndOtherSessions(t.Context(), u.Principal(), "")
 	must(t, err)
 	must(t, b.DeleteKey(t.Context(), u.Principal(), k.ID))

@@ -88,10 +88,13 @@ type terms struct {
 	ranges          map[string]Range
 	sizes           []string
 	seconds         []int64
-	assets          int64                       // how many a video call may name
-	style           llm.Style                   // of the contract
-	upstream        []llm.Style                 // that the model's providers speak; empty: they can do everything
-	traits          func(llm.Style) *llm.Traits // what the styles can say; nil: everything
+	// assets is the number of assets that a video call may name.
+	assets int64
+	// style is the style of the contract.
+	style llm.Style
+	// upstream lists the styles that the model's providers speak. An empty list puts no limit on what they can carry.
+	upstream []llm.Style
+	traits   func(llm.Style) *llm.Traits // what the styles can say; nil: everything
 	// applied notes which parts of which ranges narrow something, or only stand where they cannot; nil: nobody asks.
 	applied map[string]bool
 }
