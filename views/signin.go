@@ -49,6 +49,7 @@ type EmailChange struct {
 	From, To string
 	Problem  string // why the link does not work
 	Done     bool
+	Password LinkPassword
 }
 
 func (e EmailChange) title() string {

@@ -1,5 +1,14 @@
 package views
 
+import "time"
+
+// LinkPassword is the password that the form of a mailed link asks for, where its reader is not signed in as the user of the link.
+type LinkPassword struct {
+	Asked bool
+	Error string        // why the password that was sent is refused
+	Wait  time.Duration // set while too many attempts were made
+}
+
 // Verify is the page of a link that proves an e-mail address, and of asking for one.
 type Verify struct {
 	Shell
@@ -11,6 +20,8 @@ type Verify struct {
 	Trial   *Trial // credit that verifying brings, or that can be asked for once Verified
 	Done    bool   // the address is verified
 	Claim   bool   // the trial credit can be asked for
+	// Password is that of the user whose address is Email. It is asked for of a reader who is not signed in as that user.
+	Password LinkPassword
 }
 
 func (v Verify) title() string {

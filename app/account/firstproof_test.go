@@ -1,6 +1,7 @@
 package account
 
 import (
+	"strings"
 	"testing"
 
 	"umg/app"
@@ -71,7 +72,7 @@ func TestTheFirstProofOfAnAddressEndsWhatWasMadeBefore(t *testing.T) {
 	t.Run("by its link", func(t *testing.T) {
 		t.Parallel()
 		s := squats(t)
-		v, err := s.VerifyEmail(t.Context(), lastToken(t, s.post, s.user.Email), "192.0.2.1")
+		v, err := s.VerifyEmail(t.Context(), visitorAt("192.0.2.1"), lastToken(t, s.post, s.user.Email), goodPassword)
 		if err != nil || !v.First || v.Trial.Amount != 5*app.Dollar {
 			t.Fatalf("%+v, %v", v, err)
 		}
@@ -91,6 +92,88 @@ func TestTheFirstProofOfAnAddressEndsWhatWasMadeBefore(t *testing.T) {
 			t.Errorf("the password of before: %v", err)
 		}
 	})
+}
+
+// TestAFirstProofByLinkTakesASessionOrThePassword has the owner of the address open the link without either. The
+// person who signed up with the address gets no verified account by it.
+func TestAFirstProofByLinkTakesASessionOrThePassword(t *testing.T) {
+	t.Parallel()
+	s := squats(t)
+	token := lastToken(t, s.post, s.user.Email)
+	other := s.member(t, "bob@example.com")
+	for _, reader := range []app.Principal{visitorAt("192.0.2.1"), at(other, "192.0.2.2")} {
+		for _, typed := range []string{"", "not the password", goodPassword + strings.Repeat("x", passwordBytesMax)} {
+			_, err := s.VerifyEmail(t.Context(), reader, token, typed)
+			if e := wantError(t, err, app.Invalid, "wrong_password"); e.Param != "password" {
+				t.Errorf("the refusal is at %q", e.Param)
+			}
+		}
+	}
+	if u, err := s.User(t.Context(), s.user.ID); err != nil || u.Verified {
+		t.Fatalf("verified without the password: %+v, %v", u, err)
+	}
+	if keys, err := liveKeys(t.Context(), s.db, s.user.AccountID, keysMax); err != nil || len(keys) != 1 {
+		t.Errorf("after wrong passwords there are the keys %v, %v", keys, err)
+	}
+	if _, err := s.VerifyEmail(t.Context(), visitorAt("192.0.2.3"), token, goodPassword); err != nil {
+		t.Fatalf("the link after wrong passwords: %v", err)
+	}
+	s.evicted(t, 0)
+}
+
+func TestASessionThatHasEndedProvesNothing(t *testing.T) {
+	t.Parallel()
+	b, post := verifying(t)
+	u, token := b.unverified(t, post, "ada@example.com")
+	p := at(u, "192.0.2.1")
+	p.SessionID = "ses_ended"
+	_, err := b.VerifyEmail(t.Context(), p, token, "")
+	wantError(t, err, app.Unauthenticated, "session_ended")
+	if read, err := b.User(t.Context(), u.ID); err != nil || read.Verified {
+		t.Errorf("%+v, %v", read, err)
+	}
+}
+
+// TestGuessesThroughALinkCountAsSignIns uses up the tries of one place and address with a link, and of the next with sign-ins.
+func TestGuessesThroughALinkCountAsSignIns(t *testing.T) {
+	t.Parallel()
+	b, post := verifying(t)
+	u, err := b.SignUp(t.Context(), SignUp{Email: "ada@example.com", Password: goodPassword, IP: "198.51.100.1"})
+	must(t, err)
+	token := lastToken(t, post, u.Email)
+	byLink := func(ip, password string) error {
+		return errOf(b.VerifyEmail(t.Context(), visitorAt(ip), token, password))
+	}
+	bySignIn := func(ip, password string) error { return errOf(b.SignIn(t.Context(), u.Email, password, ip)) }
+	for ip, way := range map[string]struct {
+		guess, other func(ip, password string) error
+	}{
+		"192.0.2.1": {byLink, bySignIn}, "192.0.2.2": {bySignIn, byLink},
+	} {
+		for range signInPair.free + 1 {
+			if err := way.guess(ip, "not the password"); err == nil {
+				t.Fatal("a wrong password is taken")
+			}
+		}
+		wantError(t, way.guess(ip, goodPassword), app.Exhausted, "too_many_attempts")
+		wantError(t, way.other(ip, goodPassword), app.Exhausted, "too_many_attempts")
+	}
+	b.clock.advance(signInPair.most)
+	must(t, byLink("192.0.2.1", goodPassword))
+}
+
+func TestAPasswordThatWasReplacedWhileALinkIsUsedIsRefused(t *testing.T) {
+	t.Parallel()
+	b, _, u := proving(t, "ada@example.com")
+	reader, err := b.linkReader(t.Context(), visitorAt("192.0.2.1"), u.ID, u.Email, goodPassword)
+	must(t, err)
+	who, err := b.person(t.Context(), u.ID)
+	must(t, err)
+	must(t, reader.check(who))
+	must(t, b.ChangePassword(t.Context(), u.Principal(), goodPassword, nextPassword, ""))
+	who, err = b.person(t.Context(), u.ID)
+	must(t, err)
+	wantError(t, reader.check(who), app.Invalid, "wrong_password")
 }
 
 func TestAResetOfAVerifiedAddressKeepsKeysAndTheSecondStep(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 // linkRow is a link as the table holds it, beside the address that its user has now.
 type linkRow struct {
+	UserID    string     `db:"user_id"`
 	Email     string     `db:"email"`
 	Current   string     `db:"current"`
 	ExpiresAt time.Time  `db:"expires_at"`
@@ -25,7 +26,7 @@ func insertLink(ctx context.Context, q postgres.Queryer, f fingerprint, u User, 
 
 func linkByToken(ctx context.Context, q postgres.Queryer, f fingerprint) (r linkRow, err error) {
 	err = q.GetContext(ctx, &r, `
-		select l.email, u.email as current, l.expires_at, l.used_at
+		select l.user_id, l.email, u.email as current, l.expires_at, l.used_at
 		from email_links l join users u on u.id = l.user_id where l.token_hash = $1`, f[:])
 	return r, err
 }

@@ -177,15 +177,24 @@ func (s *Service) EmailLink(ctx context.Context, token string) (from, to string,
 	return row.Email, *row.NewEmail, nil
 }
 
-// ChangeEmail uses a link: its user signs in with the new address, which is verified thereby. The old one is told.
-func (s *Service) ChangeEmail(ctx context.Context, token string, from app.Origin) (string, error) {
+// ChangeEmail uses a link: its user signs in with the new address, which is verified thereby. The old one is told. A reader who is
+// not signed in as that user needs the user's password, because the reader of a mailbox may not be the
+// owner of an account that someone else moves there.
+func (s *Service) ChangeEmail(ctx context.Context, p app.Principal, token, password string) (string, error) {
 	row, f, err := s.changeLink(ctx, s.db, token, true)
 	if err != nil {
 		return "", err
 	}
-	to, p := *row.NewEmail, app.Principal{UserID: row.UserID, From: from}
+	reader, err := s.linkReader(ctx, p, row.UserID, row.Email, password)
+	if err != nil {
+		return "", err
+	}
+	to, p := *row.NewEmail, reader.Principal
 	changes := audit.Changed(audit.Change{Field: "email", From: row.Email, To: to})
 	err = s.change(ctx, p, audit.Event{Action: "user.email_changed", Changes: changes}, func(tx *sqlx.Tx, who personRow) error {
+		if err := reader.check(who); err != nil {
+			return err
+		}
 		now := s.o.Now().UTC()
 		used, err := useChange(ctx, tx, f, now)
 		if err != nil {

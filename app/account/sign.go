@@ -88,42 +88,50 @@ type SignedIn struct {
 	Ticket string
 }
 
-// SignIn returns the user whose e-mail address and password these are. Tries are counted by address, by e-mail and by
-// both, where the user has been before only by both; a hash is computed whether or not there is such a user.
+// SignIn returns the user whose e-mail address and password these are.
 func (s *Service) SignIn(ctx context.Context, email, password, ip string) (SignedIn, error) {
 	address, invalidEmail := normaliseEmail(email)
 	if invalidEmail != nil {
 		address = ""
 	}
+	u, hash, err := s.checkCredentials(ctx, address, password, ip)
+	if err != nil {
+		return SignedIn{}, err
+	}
+	ticket, err := s.issue(ctx, u.ID, hash)
+	return SignedIn{User: u, Ticket: ticket}, err
+}
+
+// checkCredentials returns the user of a normalised address and the hash that the password matches. Tries are counted by
+// address, by e-mail and by both, where the user has been before only by both; a hash is computed whether or not there is such
+// a user. Every way of guessing the password of a user who is not signed in goes through here.
+func (s *Service) checkCredentials(ctx context.Context, address, password, ip string) (User, string, error) {
 	pair := signInPair.of(address, placeOf(ip))
 	trusted, err := trustedPlace(ctx, s.db, pair, s.o.Now().UTC().Add(-trustMax))
 	if err != nil {
-		return SignedIn{}, storeError("count sign-ins", err)
+		return User{}, "", storeError("count sign-ins", err)
 	}
 	tries := []try{pair}
 	if !trusted {
 		tries = []try{signInEmail.of(address), signInIP.of(placeOf(ip)), pair}
 	}
 	if err := s.throttle.admit(ctx, tries...); err != nil {
-		return SignedIn{}, storeError("count sign-ins", err)
+		return User{}, "", storeError("count sign-ins", err)
 	}
 	u, hash, err := userByEmail(ctx, s.db, address)
 	if err != nil {
-		return SignedIn{}, storeError("read user", err)
+		return User{}, "", storeError("read user", err)
 	}
+	checked := hash
 	if len(password) > passwordBytesMax { // never hash what nobody's password can be
-		password, hash = password[:passwordBytesMax], ""
+		password, checked = password[:passwordBytesMax], ""
 	}
-	same, err := s.passwords.matches(ctx, password, hash)
+	same, err := s.passwords.matches(ctx, password, checked)
 	if err != nil {
-		return SignedIn{}, err
+		return User{}, "", err
 	}
 	if !same {
-		return SignedIn{}, errWrongPassword()
+		return User{}, "", errWrongPassword()
 	}
-	if err := trustPlace(ctx, s.db, pair, s.o.Now().UTC()); err != nil {
-		return SignedIn{}, storeError("count sign-ins", err)
-	}
-	ticket, err := s.issue(ctx, u.ID, hash)
-	return SignedIn{User: u, Ticket: ticket}, err
+	return u, hash, storeError("count sign-ins", trustPlace(ctx, s.db, pair, s.o.Now().UTC()))
 }

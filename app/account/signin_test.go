@@ -206,12 +206,21 @@ func TestAnAddressChangesWithTheLinkThatWasSentThere(t *testing.T) {
 	if profile, err := b.Profile(t.Context(), u.ID); err != nil || profile.Pending != "new@example.com" || profile.Email != u.Email {
 		t.Errorf("%+v, %v", profile, err)
 	}
-	_, err = b.ChangeEmail(t.Context(), first, app.Origin{})
+	_, err = b.ChangeEmail(t.Context(), p, first, "")
 	wantError(t, err, app.Conflict, "link_used")
 	if from, to, err := b.EmailLink(t.Context(), token); err != nil || from != u.Email || to != "new@example.com" {
 		t.Errorf("%s %s %v", from, to, err)
 	}
-	if _, err := b.ChangeEmail(t.Context(), token, app.Origin{}); err != nil {
+	for _, reader := range []app.Principal{visitorAt("192.0.2.7"), at(bob, "192.0.2.8")} {
+		for _, typed := range []string{"", "not the password"} {
+			_, err := b.ChangeEmail(t.Context(), reader, token, typed)
+			wantError(t, err, app.Invalid, "wrong_password")
+		}
+	}
+	if read, err := b.User(t.Context(), u.ID); err != nil || read.Email != u.Email {
+		t.Fatalf("moved without the password: %+v, %v", read, err)
+	}
+	if _, err := b.ChangeEmail(t.Context(), visitorAt("192.0.2.7"), token, goodPassword); err != nil {
 		t.Fatal(err)
 	}
 	if read, err := b.User(t.Context(), u.ID); err != nil || read.Email != "new@example.com" || !read.Verified {
@@ -220,7 +229,7 @@ func TestAnAddressChangesWithTheLinkThatWasSentThere(t *testing.T) {
 	if m, _ := mailed(t, post, "email_changed", u.Email); m.ID == "" || b.audited(t, "user.email_changed", u.AccountID) != 1 {
 		t.Error("the old address was not told")
 	}
-	_, err = b.ChangeEmail(t.Context(), token, app.Origin{})
+	_, err = b.ChangeEmail(t.Context(), p, token, "")
 	wantError(t, err, app.Conflict, "link_used")
 }
 
@@ -231,7 +240,7 @@ func TestAnAddressThatSomebodyTookMeanwhileStaysTheirs(t *testing.T) {
 	must(t, err)
 	_, token := mailed(t, post, "change_email", "wanted@example.com")
 	b.member(t, "wanted@example.com")
-	_, err = b.ChangeEmail(t.Context(), token, app.Origin{})
+	_, err = b.ChangeEmail(t.Context(), u.Principal(), token, "")
 	wantError(t, err, app.Conflict, "email_taken")
 	if read, err := b.User(t.Context(), u.ID); err != nil || read.Email != u.Email {
 		t.Errorf("%+v, %v", read, err)

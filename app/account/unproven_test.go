@@ -80,7 +80,7 @@ func TestTheFirstProofEndsEndpointsLinksAndChangesOfAddress(t *testing.T) {
 	who, err := s.person(t.Context(), s.user.ID)
 	must(t, err)
 	must(t, insertEmailLink(t.Context(), s.db, f, who, "stranger@example.com", s.clock.Now(), s.clock.Now().Add(emailAgeMax)))
-	_, err = s.VerifyEmail(t.Context(), lastToken(t, s.post, s.user.Email), "192.0.2.1")
+	_, err = s.VerifyEmail(t.Context(), at(s.user, "192.0.2.1"), lastToken(t, s.post, s.user.Email), "")
 	must(t, err)
 	for what, query := range map[string]string{
 		"webhook endpoints":            `select count(*) from webhook_endpoints where account_id = $1 and (deleted_at is null or secret <> '')`,
@@ -112,7 +112,7 @@ func TestNoKeyIsMadeAroundTheFirstProof(t *testing.T) {
 		var both sync.WaitGroup
 		var makeErr, proofErr error
 		both.Go(func() { _, _, makeErr = b.CreateKey(t.Context(), p, KeySpec{Name: "mine"}) })
-		both.Go(func() { _, proofErr = b.VerifyEmail(t.Context(), token, "192.0.2.1") })
+		both.Go(func() { _, proofErr = b.VerifyEmail(t.Context(), at(u, "192.0.2.1"), token, "") })
 		both.Wait()
 		must(t, proofErr)
 		if makeErr == nil {

@@ -106,13 +106,25 @@ func (s *Service) Link(ctx context.Context, token string) (string, error) {
 }
 
 // VerifyEmail uses a link: the address is verified, what was made before is ended, and the trial credit given where there is
-// some. Of many who use it at the same time one succeeds.
-func (s *Service) VerifyEmail(ctx context.Context, token, ip string) (v Verification, err error) {
+// some. A reader who is not signed in as the user of the link needs the user's password. The link stays good after a wrong one.
+// Of many who use it at the same time one succeeds.
+func (s *Service) VerifyEmail(ctx context.Context, p app.Principal, token, password string) (v Verification, err error) {
 	f, err := linkFingerprint(token)
 	if err != nil {
 		return Verification{}, err
 	}
 	now := s.o.Now().UTC()
+	row, err := s.linkRow(ctx, s.db, f)
+	if err != nil {
+		return Verification{}, storeError("read link", err)
+	}
+	if err := row.refuse(now); err != nil {
+		return Verification{}, err
+	}
+	reader, err := s.linkReader(ctx, p, row.UserID, row.Email, password)
+	if err != nil {
+		return Verification{}, err
+	}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		userID, used, err := useLink(ctx, tx, f, now)
 		if err != nil {
@@ -122,7 +134,17 @@ func (s *Service) VerifyEmail(ctx context.Context, token, ip string) (v Verifica
 			row, err := s.linkRow(ctx, tx, f)
 			return errors.Join(err, row.refuseOr(now))
 		}
-		v, err = s.prove(ctx, tx, userID, app.Origin{IP: ip}, now)
+		who, err := personByID(ctx, tx, userID) // which useLink has locked
+		if err != nil {
+			return personError(err)
+		}
+		if err := reader.check(who); err != nil {
+			return err
+		}
+		if err := s.LockActor(ctx, tx, reader.Principal); err != nil {
+			return err
+		}
+		v, err = s.prove(ctx, tx, userID, reader.From, now)
 		return err
 	})
 	if err != nil {

@@ -44,6 +44,16 @@ func (b bundle) unverified(t *testing.T, post *mail.Service, email string) (User
 	return u, lastToken(t, post, email)
 }
 
+// at is the user in a session of theirs at an address.
+func at(u User, ip string) app.Principal {
+	p := u.Principal()
+	p.From = app.Origin{IP: ip}
+	return p
+}
+
+// visitorAt is a reader at an address who is not signed in.
+func visitorAt(ip string) app.Principal { return app.Principal{From: app.Origin{IP: ip}} }
+
 func lastToken(t *testing.T, post *mail.Service, email string) string {
 	t.Helper()
 	mails, err := post.Outbox(t.Context(), 200)
@@ -80,11 +90,11 @@ func TestTheTrialComesWithTheVerifiedAddress(t *testing.T) {
 			t.Fatalf("%q, %v", email, err)
 		}
 	}
-	v, err := b.VerifyEmail(t.Context(), token, "192.0.2.1")
+	v, err := b.VerifyEmail(t.Context(), visitorAt("192.0.2.1"), token, goodPassword)
 	if err != nil || !v.User.Verified || v.Trial.Amount != 5*app.Dollar || b.balance(t, u) != 5*app.Dollar {
 		t.Fatalf("%+v, %v", v, err)
 	}
-	_, err = b.VerifyEmail(t.Context(), token, "192.0.2.1")
+	_, err = b.VerifyEmail(t.Context(), visitorAt("192.0.2.1"), token, goodPassword)
 	wantError(t, err, app.Conflict, "link_used")
 	wantError(t, b.ResendLink(t.Context(), u.ID, "192.0.2.1"), app.Conflict, "email_verified")
 	if n := count(t, b.db, `select count(*) from email_links where position(encode(token_hash, 'base64') in $1) > 0`, token); n != 0 {
@@ -97,7 +107,7 @@ func TestALinkThatIsNoGoodSaysWhy(t *testing.T) {
 	b, post := verifying(t)
 	u, token := b.unverified(t, post, "ada@example.com")
 	for _, bad := range []string{"", "x", token[1:], token + "A", strings.Repeat("A", 43), "\x00"} {
-		_, err := b.VerifyEmail(t.Context(), bad, "192.0.2.1")
+		_, err := b.VerifyEmail(t.Context(), at(u, "192.0.2.1"), bad, "")
 		wantError(t, err, app.NotFound, "link_unknown")
 		_, err = b.Link(t.Context(), bad)
 		wantError(t, err, app.NotFound, "link_unknown")
@@ -105,16 +115,16 @@ func TestALinkThatIsNoGoodSaysWhy(t *testing.T) {
 	if _, err := b.db.Exec(`update users set email = 'new@example.com' where id = $1`, u.ID); err != nil {
 		t.Fatal(err)
 	}
-	_, err := b.VerifyEmail(t.Context(), token, "192.0.2.1")
+	_, err := b.VerifyEmail(t.Context(), at(u, "192.0.2.1"), token, "")
 	wantError(t, err, app.Conflict, "link_void")
 	_, err = b.db.Exec(`update users set email = 'ada@example.com' where id = $1`, u.ID)
 	must(t, err)
 	b.clock.advance(linkAgeMax)
-	_, err = b.VerifyEmail(t.Context(), token, "192.0.2.1")
+	_, err = b.VerifyEmail(t.Context(), at(u, "192.0.2.1"), token, "")
 	wantError(t, err, app.Conflict, "link_expired")
 	b.clock.advance(linkKeptMax + time.Second)
 	must(t, b.sweep(t.Context()))
-	_, err = b.VerifyEmail(t.Context(), token, "192.0.2.1")
+	_, err = b.VerifyEmail(t.Context(), at(u, "192.0.2.1"), token, "")
 	wantError(t, err, app.NotFound, "link_unknown")
 	if read, err := b.User(t.Context(), u.ID); err != nil || read.Verified {
 		t.Errorf("%+v, %v", read, err)
@@ -136,7 +146,7 @@ func TestLinksCannotBeAskedForWithoutEnd(t *testing.T) {
 	if sent != linkEmail.free {
 		t.Errorf("%d links were sent at once", sent)
 	}
-	if _, err := b.VerifyEmail(t.Context(), first, "192.0.2.1"); err != nil {
+	if _, err := b.VerifyEmail(t.Context(), at(u, "192.0.2.1"), first, ""); err != nil {
 		t.Errorf("the first of them: %v", err)
 	}
 }
@@ -146,8 +156,8 @@ func TestLinksCannotBeAskedForWithoutEnd(t *testing.T) {
 func TestAHundredAtOnceGetOneTrial(t *testing.T) {
 	t.Parallel()
 	b, post := verifying(t, func(o *Options) { o.Trial.NetworkDayMax = 1000 })
-	tokens := make([]string, 100)
-	for i := range tokens {
+	users := map[string]User{}
+	for i := range 100 {
 		email := fmt.Sprintf("a.da+%d@gmail.com", i)
 		if i%2 == 1 {
 			email = fmt.Sprintf("ad.a+%d@googlemail.com", i)
@@ -156,15 +166,15 @@ func TestAHundredAtOnceGetOneTrial(t *testing.T) {
 		must(t, b.ledger.OpenAccount(t.Context(), b.db, u.AccountID))
 		b.clock.advance(time.Hour)
 		must(t, b.ResendLink(t.Context(), u.ID, fmt.Sprintf("203.0.%d.1", i)))
-		tokens[i] = lastToken(t, post, email)
+		users[lastToken(t, post, email)] = u
 		b.clock.advance(-time.Hour)
 	}
 	var given, had atomic.Int32
 	var all sync.WaitGroup
-	for _, token := range tokens {
+	for token, u := range users {
 		for range 2 {
 			all.Go(func() {
-				v, err := b.VerifyEmail(t.Context(), token, "192.0.2.1")
+				v, err := b.VerifyEmail(t.Context(), at(u, "192.0.2.1"), token, "")
 				switch {
 				case err != nil:
 					wantErrorOf(t, err, "link_used")
@@ -220,7 +230,7 @@ func TestTrialsOfADayAreLimited(t *testing.T) {
 			var last User
 			for i := range 4 {
 				u, token := b.unverified(t, post, c.email(i))
-				v, err := b.VerifyEmail(t.Context(), token, c.ip(i))
+				v, err := b.VerifyEmail(t.Context(), at(u, c.ip(i)), token, "")
 				switch {
 				case err != nil || !v.User.Verified:
 					t.Fatal(err)

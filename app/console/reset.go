@@ -95,12 +95,22 @@ func (c *Console) reset(p *page) error {
 
 // emailPage shows what a link to another address would do.
 func (c *Console) emailPage(p *page) error {
-	token := p.QueryParam("token")
-	from, to, err := c.o.Accounts.EmailLink(p.Request().Context(), token)
+	e, err := c.openEmail(p, p.QueryParam("token"))
 	if err != nil {
 		return c.refuseEmail(p, err)
 	}
-	return c.render(p, http.StatusOK, views.EmailChangePage(views.EmailChange{Shell: c.shell(p), Token: token, From: from, To: to}))
+	return c.render(p, http.StatusOK, views.EmailChangePage(e))
+}
+
+// openEmail is the page of a link that can be used. It asks for the password where the reader is not signed in as the user whose
+// address the link changes.
+func (c *Console) openEmail(p *page, token string) (views.EmailChange, error) {
+	from, to, err := c.o.Accounts.EmailLink(p.Request().Context(), token)
+	if err != nil {
+		return views.EmailChange{}, err
+	}
+	return views.EmailChange{Shell: c.shell(p), Token: token, From: from, To: to,
+		Password: views.LinkPassword{Asked: p.user.Email != from}}, nil
 }
 
 func (c *Console) refuseEmail(p *page, err error) error {
@@ -113,7 +123,16 @@ func (c *Console) refuseEmail(p *page, err error) error {
 }
 
 func (c *Console) changeEmail(p *page) error {
-	to, err := c.o.Accounts.ChangeEmail(p.Request().Context(), p.FormValue("token"), p.principal().From)
+	token := p.FormValue("token")
+	to, err := c.o.Accounts.ChangeEmail(p.Request().Context(), p.principal(), token, p.FormValue("password"))
+	if wrong, status := refusedPassword(err); status != 0 {
+		again, err := c.openEmail(p, token)
+		if err != nil {
+			return c.refuseEmail(p, err)
+		}
+		again.Password = wrong
+		return c.render(p, status, views.EmailChangePage(again))
+	}
 	if err != nil {
 		return c.refuseEmail(p, err)
 	}

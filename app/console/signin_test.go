@@ -222,7 +222,7 @@ func TestAProfileByPlainForms(t *testing.T) {
 	link := sentLink(t, post, "new@example.com")
 	v := h.visitor()
 	v.wants(v.see(link[1]), http.StatusOK, "Use this address")
-	v.wants(v.send("/console/email", url.Values{"token": {link[2]}}), http.StatusOK, "From now on you sign in with")
+	v.wants(v.send("/console/email", url.Values{"token": {link[2]}, "password": {password}}), http.StatusOK, "From now on you sign in with")
 	v.wants(v.send("/console/email", url.Values{"token": {link[2]}}), http.StatusConflict, "This link does not work")
 	p.wants(p.see("/console/settings"), http.StatusSeeOther, "/console/sign-in") // it was the first proof of an address
 	p.wants(p.send("/console/sign-in", url.Values{"email": {"new@example.com"}, "password": {password}}), http.StatusSeeOther, "/console")

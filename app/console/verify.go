@@ -44,15 +44,25 @@ func (c *Console) verifyPage(p *page) error {
 		}
 		return c.render(p, http.StatusOK, views.VerifyPage(v))
 	}
-	email, err := c.o.Accounts.Link(p.Request().Context(), token)
+	v, err := c.openLink(p, token)
 	if err != nil {
 		return c.refuseLink(p, err)
 	}
-	v := views.Verify{Shell: c.shell(p), Token: token, Email: email}
+	return c.render(p, http.StatusOK, views.VerifyPage(v))
+}
+
+// openLink is the page of a link that can be used. It asks for the password where the reader is not signed in as the user whose
+// address the link verifies.
+func (c *Console) openLink(p *page, token string) (views.Verify, error) {
+	email, err := c.o.Accounts.Link(p.Request().Context(), token)
+	if err != nil {
+		return views.Verify{}, err
+	}
+	v := views.Verify{Shell: c.shell(p), Token: token, Email: email, Password: views.LinkPassword{Asked: p.user.Email != email}}
 	if trial := c.trial(); trial != nil && trial.Verified {
 		v.Trial = trial
 	}
-	return c.render(p, http.StatusOK, views.VerifyPage(v))
+	return v, nil
 }
 
 // standing is what the page says without a link.
@@ -121,7 +131,16 @@ func (c *Console) keptMail(p *page) string {
 
 // verify uses a link.
 func (c *Console) verify(p *page) error {
-	v, err := c.o.Accounts.VerifyEmail(p.Request().Context(), p.FormValue("token"), p.RealIP())
+	token := p.FormValue("token")
+	v, err := c.o.Accounts.VerifyEmail(p.Request().Context(), p.principal(), token, p.FormValue("password"))
+	if wrong, status := refusedPassword(err); status != 0 {
+		again, err := c.openLink(p, token)
+		if err != nil {
+			return c.refuseLink(p, err)
+		}
+		again.Password = wrong
+		return c.render(p, status, views.VerifyPage(again))
+	}
 	if err != nil {
 		return c.refuseLink(p, err)
 	}
@@ -130,14 +149,31 @@ func (c *Console) verify(p *page) error {
 		verified += " Keys that were made before have ended: create new ones."
 	}
 	said, tone := trialWords(verified, v.Trial)
-	if p.user.ID == v.User.ID {
-		// The proof has ended all sessions. Whoever opens the link where they are signed in goes on in a new one.
+	// The proof has ended all sessions of the user, who goes on in a new one. A visitor gave the password, and signs in with it: the
+	// first proof has ended any second step. A reader who is signed in as another user stays so.
+	if p.user.ID == v.User.ID || !p.signedIn() && v.First {
+		delete(p.session.Values, ticketValue)
 		if err := c.o.Sessions.Start(p.Response(), p.Request(), v.User); err != nil {
 			return err
 		}
 		return c.say(p, tone, said, consolePath)
 	}
 	return c.render(p, http.StatusOK, views.VerifyPage(views.Verify{Shell: c.shell(p), Email: v.User.Email, Title: said, Done: true}))
+}
+
+// refusedPassword is what the form of a mailed link says about the password that was sent with it, and the status of the page. The
+// status is 0 where the password was not refused.
+func refusedPassword(err error) (views.LinkPassword, int) {
+	refusal := app.AsError(err)
+	switch {
+	case err == nil:
+		return views.LinkPassword{}, 0
+	case refusal.Kind == app.Exhausted:
+		return views.LinkPassword{Asked: true, Wait: max(refusal.RetryAfter, 1)}, http.StatusTooManyRequests
+	case refusal.Param == "password":
+		return views.LinkPassword{Asked: true, Error: refusal.Message}, http.StatusUnprocessableEntity
+	}
+	return views.LinkPassword{}, 0
 }
 
 // trialWords add to a sentence what became of the trial credit.

@@ -93,8 +93,15 @@ func profile() []Story {
 		}),
 		page("profile-throttled", "Profile, throttled", 429,
 			views.Profile{PasswordFormError: "Too many attempts. Wait 8 seconds and try again."}),
-		change("email-change", "A link to another address", 200, true, views.EmailChange{
+		change("email-change", "A link to another address", 200, false, views.EmailChange{
 			Token: "an-example", From: Email, To: "countess@example.org",
+		}),
+		change("email-change-out", "A link to another address, not signed in", 200, true, views.EmailChange{
+			Token: "an-example", From: Email, To: "countess@example.org", Password: views.LinkPassword{Asked: true},
+		}),
+		change("email-change-wrong-out", "A link to another address, wrong password", 422, true, views.EmailChange{
+			Token: "an-example", From: Email, To: "countess@example.org",
+			Password: views.LinkPassword{Asked: true, Error: "That is not the password of this account."},
 		}),
 		change("email-change-used", "A link to another address, used", 409, false, views.EmailChange{
 			Problem: "This link was used, or another change has made it void. Ask for a new one if you need it."}),

@@ -1,6 +1,8 @@
 package stories
 
 import (
+	"time"
+
 	"github.com/a-h/templ"
 
 	"umg/app"
@@ -38,7 +40,20 @@ func verify() []Story {
 		{Name: "sign-up-verified", Group: "Sign-up and sign-in", Title: "Sign up, credit after verification", Status: 200, Out: true,
 			Path: "/console/sign-up",
 			View: func(s views.Shell) templ.Component { return views.SignUpPage(views.Entry{Shell: s, Trial: trial}) }},
-		story("verify", "A link that works", 200, true, views.Verify{Token: "an-example", Email: Email, Trial: trial}),
+		story("verify", "A link that works", 200, false, views.Verify{Token: "an-example", Email: Email, Trial: trial}),
+		story("verify-out", "A link that works, not signed in", 200, true, views.Verify{
+			Token: "an-example", Email: Email, Trial: trial, Password: views.LinkPassword{Asked: true},
+		}),
+		story("verify-wrong-out", "A link that works, wrong password", 422, true, views.Verify{
+			Token: "an-example", Email: Email, Trial: trial,
+			Password: views.LinkPassword{Asked: true, Error: "That is not the password of this account."},
+		}),
+		story("verify-throttled-out", "A link that works, throttled", 429, true, views.Verify{
+			Token: "an-example", Email: Email, Trial: trial, Password: views.LinkPassword{Asked: true, Wait: 8 * time.Second},
+		}),
+		story("verify-other", "A link that works, signed in as another user", 200, false, views.Verify{
+			Token: "an-example", Email: "countess.of.lovelace@example.org", Password: views.LinkPassword{Asked: true},
+		}),
 		story("verify-waiting", "Waiting for the link", 200, false, views.Verify{Email: Email, Resend: true, Trial: trial}),
 		story("verify-expired", "A link that has expired", 409, false, views.Verify{
 			Email: Email, Resend: true, Title: "This link does not work",
