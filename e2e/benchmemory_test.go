@@ -181,19 +181,3 @@ func median(v []float64) float64 {
 	v = slices.Sorted(slices.Values(v))
 	return v[len(v)/2]
 }
-
-// lendKey puts the secret key of this gateway into the data folder of another demo on the same database.
-func (g *gateway) lendKey(t *testing.T, dir string) {
-	t.Helper()
-	key, err := os.ReadFile(filepath.Join(g.dir, "data", "secret.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	data := filepath.Join(dir, "data")
-	if err := os.MkdirAll(data, 0o711); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(data, "secret.key"), key, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
