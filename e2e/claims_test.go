@@ -30,6 +30,15 @@ type plainWords struct {
 	Why  string `yaml:"why"`
 }
 
+// namedConstant is a number of a document that the program has as a constant or as the default of a flag: a package and a name,
+// and how the number is written there.
+type namedConstant struct {
+	File  string `yaml:"file"`
+	Says  string `yaml:"says"`
+	Const string `yaml:"const"`
+	Is    string `yaml:"is"`
+}
+
 type claimsFile struct {
 	Claims []struct {
 		File string  `yaml:"file"`
@@ -37,6 +46,8 @@ type claimsFile struct {
 	} `yaml:"claims"`
 	Figures []measuredFigure `yaml:"figures"`
 	Plain   []plainWords     `yaml:"plain"`
+
+	Constants []namedConstant `yaml:"constants"`
 }
 
 var (

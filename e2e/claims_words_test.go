@@ -20,7 +20,7 @@ var (
 	codeBlock   = regexp.MustCompile("(?ms)^```.*?^```$")
 	frontMatter = regexp.MustCompile(`(?s)^---\n.*?\n---\n`)
 	blockBorder = regexp.MustCompile(`\n(?:\s*\n|[ \t]*(?:[-*] |\d\. |#|\|))`)
-	sentenceEnd = regexp.MustCompile(`[.:!?)] `)
+	sentenceEnd = regexp.MustCompile(`[.!?] `)
 )
 
 // pathsBesideRoutes are paths in documents that the table of routes does not have: the beginning of others, and aliases of the
@@ -44,7 +44,7 @@ func documents(t *testing.T) []string {
 }
 
 // TestClaimsCoverWhatAProgramCanTell looks at each number with a unit and each header that a document names: the sentence, or the row
-// of a table, is a claim with a test, or stands among the plain words with a reason.
+// of a table, is a claim with a test, a figure, a constant, or stands among the plain words with a reason.
 func TestClaimsCoverWhatAProgramCanTell(t *testing.T) {
 	t.Parallel()
 	list := readClaims(t)
@@ -56,6 +56,9 @@ func TestClaimsCoverWhatAProgramCanTell(t *testing.T) {
 	}
 	for _, f := range list.Figures {
 		covers["README.md"] = append(covers["README.md"], f.Says)
+	}
+	for _, c := range list.Constants {
+		covers[c.File] = append(covers[c.File], c.Says)
 	}
 	for _, p := range list.Plain {
 		if !strings.Contains(flatText(t, p.File), p.Says) || p.Why == "" {
@@ -213,4 +216,30 @@ func sourceText(t *testing.T) string {
 		}
 	}
 	return all.String()
+}
+
+// TestNumbersOfDocumentsAreTheProgramsOwn compares numbers of the documents with the constants and the defaults of flags that hold.
+func TestNumbersOfDocumentsAreTheProgramsOwn(t *testing.T) {
+	t.Parallel()
+	list := readClaims(t).Constants
+	for _, c := range list {
+		if !strings.Contains(flatText(t, c.File), c.Says) {
+			t.Errorf("%s does not say %q any more", c.File, c.Says)
+		}
+		dir, name, _ := strings.Cut(c.Const, " ")
+		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(c.Const, err)
+		}
+		want := regexp.MustCompile(`(?m)^(?:const |var )?\s*` + regexp.QuoteMeta(name) + `\b.*[ "=]` + regexp.QuoteMeta(c.Is) + `(?:"|,|\s|$)`)
+		if !slices.ContainsFunc(files, func(file string) bool {
+			text, err := os.ReadFile(file)
+			return err == nil && !strings.HasSuffix(file, "_test.go") && want.Match(text)
+		}) {
+			t.Errorf("%s says %q, and %s is not %s", c.File, c.Says, c.Const, c.Is)
+		}
+	}
+	if len(list) < 30 {
+		t.Errorf("only %d numbers are compared", len(list))
+	}
 }

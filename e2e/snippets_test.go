@@ -219,3 +219,26 @@ func main() {
 		t.Errorf("it says %v", got)
 	}
 }
+
+// TestTheManualIsThereForPrograms reads the list of the pages, all of them in one, and each as Markdown.
+func TestTheManualIsThereForPrograms(t *testing.T) {
+	t.Parallel()
+	g := videoDemo(t)
+	list, whole := g.call(t, http.MethodGet, "/llms.txt", ""), g.call(t, http.MethodGet, "/llms-full.txt", "")
+	if list.status != http.StatusOK || whole.status != http.StatusOK {
+		t.Fatalf("%d and %d", list.status, whole.status)
+	}
+	pages, err := filepath.Glob("../app/manual/pages/*.md")
+	if err != nil || len(pages) < 15 {
+		t.Fatal(pages, err)
+	}
+	for _, page := range pages {
+		name := filepath.Base(page)
+		one := g.call(t, http.MethodGet, "/console/docs/"+name, "")
+		_, body, _ := strings.Cut(one.body, "\n## ")
+		paragraph, _, _ := strings.Cut(body, "\n\n")
+		if one.status != http.StatusOK || paragraph == "" || !strings.Contains(list.body, "/console/docs/"+name) || !strings.Contains(whole.body, paragraph) {
+			t.Errorf("%s is not among those for programs, or not whole: %d %.100s", name, one.status, paragraph)
+		}
+	}
+}
