@@ -15,6 +15,8 @@ var (
 		`weeks?|months?|times|characters|dollars?|calls|requests|GET requests|changes|dry runs|pages|forms|secrets|connections|spans|assets|addresses)(?:$|[^\w])`)
 	headerName = regexp.MustCompile("`((?:[xX]-|[rR]etry-|[iI]dempotency-|webhook-|[sS]erver-|request-)[a-zA-Z-]*[a-zA-Z…])(?:: [^`]*)?`")
 	routeName  = regexp.MustCompile("(?:`|\\b(GET|POST|PATCH|DELETE) |\\{\\{base_url\\}\\}|\\{\\{server\\}\\}|127\\.0\\.0\\.1:8080)(/[a-z][\\w{}.:/*%…-]*)")
+	errorCode  = regexp.MustCompile("\\b[45]\\d\\d (?:\\[)?`([a-z_]+)`")
+	metricName = regexp.MustCompile(`\bumg_[a-z_]+`)
 	faceOfPath = regexp.MustCompile(`^/(?:v1|v1beta|vendorc|videos|webhooks|console)(?:/|$)`)
 
 	codeBlock   = regexp.MustCompile("(?ms)^```.*?^```$")
@@ -145,8 +147,8 @@ func overlap(a, b string) bool {
 	return false
 }
 
-// TestDocumentsNameWhatExists looks for each route and header that README and the manual name, code included, among those of the
-// program, and for each error code behind a status among those of the manual.
+// TestDocumentsNameWhatExists looks for each route, header and metric that README and the manual name, code included, among those of
+// the program, and for each error code behind a status among those of the manual.
 func TestDocumentsNameWhatExists(t *testing.T) {
 	t.Parallel()
 	routes, source, codes := routesOf(t), strings.ToLower(sourceText(t)), flatText(t, "app/manual/errors.yaml")
@@ -158,7 +160,8 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 		}
 		text := string(raw)
 		for _, m := range routeName.FindAllStringSubmatch(text, -1) {
-			path := strings.TrimRight(strings.SplitN(m[2], "?", 2)[0], ".")
+			path, _, _ := strings.Cut(m[2], "?")
+			path = strings.TrimRight(path, ".")
 			if strings.Contains(m[0], "base_url") {
 				path = "/v1" + path
 			}
@@ -176,14 +179,20 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 				t.Errorf("%s names the header %s, which the program does not know", file, m[1])
 			}
 		}
-		for _, m := range regexp.MustCompile("\\b[45]\\d\\d (?:\\[)?`([a-z_]+)`").FindAllStringSubmatch(text, -1) {
+		for _, m := range errorCode.FindAllStringSubmatch(text, -1) {
 			named["codes"]++
 			if !strings.Contains(codes, "code: "+m[1]+" ") {
 				t.Errorf("%s names the error code %s, which app/manual/errors.yaml does not have", file, m[1])
 			}
 		}
 	}
-	if named["routes"] < 150 || named["headers"] < 60 || named["codes"] < 20 {
+	for _, name := range metricName.FindAllString(flatText(t, "README.md"), -1) {
+		named["metrics"]++
+		if !strings.Contains(source, `"`+name) {
+			t.Errorf("README names the metric %s, which the program does not have", name)
+		}
+	}
+	if named["metrics"] < 40 || named["routes"] < 150 || named["headers"] < 60 || named["codes"] < 20 {
 		t.Errorf("only these are found: %v", named)
 	}
 }

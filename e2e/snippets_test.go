@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -22,6 +23,7 @@ var (
 
 	// indentedCode is what README writes code as.
 	indentedCode = regexp.MustCompile(`(?m)(?:^    .*\n)+`)
+	indent       = regexp.MustCompile(`(?m)^    `)
 
 	// apiError is how the answers of all styles hold an error, which the chat route sends with status 200.
 	apiError = regexp.MustCompile(`"error"\s*:\s*\{`)
@@ -111,7 +113,7 @@ func (r *reader) snippets(t *testing.T) (all []snippet) {
 		t.Fatal(err)
 	}
 	for _, block := range indentedCode.FindAllString(string(readme), -1) {
-		code := r.places.Replace(regexp.MustCompile(`(?m)^    `).ReplaceAllString(block, ""))
+		code := r.places.Replace(indent.ReplaceAllString(block, ""))
 		switch {
 		case strings.HasPrefix(code, "curl "):
 			all = append(all, snippet{"README.md", "curl", code})
@@ -168,10 +170,7 @@ func (r *reader) verifies(t *testing.T, s snippet) {
 	event := on.hits()[0].as("", h.secret)
 	again := func(change func(d *delivered)) delivered {
 		d := event
-		d.Headers = map[string]string{}
-		for name, value := range event.Headers {
-			d.Headers[name] = value
-		}
+		d.Headers = maps.Clone(event.Headers)
 		change(&d)
 		return d
 	}

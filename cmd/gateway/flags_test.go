@@ -92,7 +92,7 @@ func TestCommandsThatReadmeNamesExist(t *testing.T) {
 			at := []*kong.Node{k.Model.Node}
 			for word := range strings.FieldsSeq(m[1]) {
 				var next []*kong.Node
-				for _, name := range strings.Split(word, "|") {
+				for name := range strings.SplitSeq(word, "|") {
 					for _, child := range at[0].Children {
 						if child.Name == name {
 							next = append(next, child)
