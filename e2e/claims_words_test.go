@@ -11,7 +11,7 @@ import (
 
 // Facts that a program can tell from other words.
 var (
-	numberWithUnit = regexp.MustCompile(`(?:^|[^\w./:-])\$?\d[\d,.]*(?: (?:to|and|or) \d[\d,.]*)?[ -]?(?:ms|s|µs|kB|MB|GB|[KMG]iB|px|%|seconds?|minutes?|hours?|days?|` +
+	numberWithUnit = regexp.MustCompile(`(?:^|[^\w./:-])(?:\$?\d[\d,.]*(?: (?:to|and|or) \d[\d,.]*)?|two|three|four|five|six|ten|half an?|within a)[ -]?(?:ms|s|µs|kB|MB|GB|[KMG]iB|px|%|seconds?|minutes?|hours?|days?|` +
 		`weeks?|months?|times|characters|dollars?|calls|requests|GET requests|changes|dry runs|pages|forms|secrets|connections|spans|assets|addresses)(?:$|[^\w])`)
 	headerName = regexp.MustCompile("`((?:[xX]-|[rR]etry-|[iI]dempotency-|webhook-|[sS]erver-|request-)[a-zA-Z-]*[a-zA-Z…])(?:: [^`]*)?`")
 	routeName  = regexp.MustCompile("(?:`|\\b(GET|POST|PATCH|DELETE) |\\{\\{base_url\\}\\}|\\{\\{server\\}\\}|127\\.0\\.0\\.1:8080)(/[a-z][\\w{}.:/*%…-]*)")
