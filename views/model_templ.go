@@ -1009,7 +1009,7 @@ func modelLimitRows(d ModelDetail) templ.Component {
 		}
 		ctx = templ.ClearChildren(ctx)
 		if rows := d.Model.Limits.rows(); len(rows) == 0 {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 65, "<p class=\"card-note\">This model has no limits besides your credit.</p>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 65, "<p class=\"card-note\">This model has no limits of its own; those of the account count.</p>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

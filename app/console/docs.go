@@ -160,5 +160,10 @@ func DocsValues(s *catalog.Snapshot, baseURL string, only []string) map[string]s
 			values["asset_model"] = m.ID
 		}
 	}
+	values["tools_model"] = docsModel
+	able, _ := s.Fitting(catalog.Needs{Style: llm.Chat, Tools: true})
+	if i := slices.IndexFunc(able, may); i >= 0 {
+		values["tools_model"] = able[i].ID
+	}
 	return values
 }

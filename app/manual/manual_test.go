@@ -18,7 +18,7 @@ import (
 
 var values = map[string]string{
 	"server": "https://gateway.example", "base_url": "https://gateway.example/v1", "key": "sk-umg-…EPn1", "model": "a/b", "messages_model": "a/b",
-	"responses_model": "a/b", "native_model": "a/b", "video_model": "a/v", "asset_model": "a/v",
+	"responses_model": "a/b", "native_model": "a/b", "video_model": "a/v", "asset_model": "a/v", "tools_model": "a/t",
 }
 
 func TestEveryPageSaysWhatItIsAndIsFilled(t *testing.T) {

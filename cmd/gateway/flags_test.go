@@ -41,6 +41,81 @@ func TestFlagsThatTextsNameExist(t *testing.T) {
 	}
 }
 
+// variablesOfOthers are set by callers of the API for programs of their own.
+var variablesOfOthers = []string{"UMG_MANAGEMENT_KEY"}
+
+var namedVariable = regexp.MustCompile(`\bUMG_[A-Z0-9_]*[A-Z0-9]\b`)
+
+// TestVariablesThatTextsNameExist looks for each variable of ours that the texts name among those that the gateway reads.
+func TestVariablesThatTextsNameExist(t *testing.T) {
+	t.Parallel()
+	known, named := slices.Concat(configVariables(), variablesElsewhere, variablesOfOthers), 0
+	for _, flag := range flagsOf(t) {
+		known = append(known, flag.Envs...)
+	}
+	for place, text := range textsOfOperators(t) {
+		for _, name := range namedVariable.FindAllString(text, -1) {
+			named++
+			if !slices.ContainsFunc(known, func(k string) bool {
+				prefix, isOpen := strings.CutSuffix(k, "*")
+				return k == strings.TrimSuffix(name, fileSuffix) || isOpen && strings.HasPrefix(name, prefix)
+			}) {
+				t.Errorf("%s names %s, which the gateway does not read", place, name)
+			}
+		}
+	}
+	if named < 30 {
+		t.Errorf("only %d variables are named", named)
+	}
+}
+
+// commandLine is a line of README that begins with a command.
+var commandLine = regexp.MustCompile(`(?:^    |, |bin/)gateway ((?:[a-z|-]+ ?)+)`)
+
+// TestCommandsThatReadmeNamesExist looks for each command of README's code among those of the gateway.
+func TestCommandsThatReadmeNamesExist(t *testing.T) {
+	t.Parallel()
+	k, err := kong.New(&commands{}, kong.Vars{"default_data": ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "    ") {
+			continue
+		}
+		for _, m := range commandLine.FindAllStringSubmatch(line, -1) {
+			at := []*kong.Node{k.Model.Node}
+			for word := range strings.FieldsSeq(m[1]) {
+				var next []*kong.Node
+				for name := range strings.SplitSeq(word, "|") {
+					for _, child := range at[0].Children {
+						if child.Name == name {
+							next = append(next, child)
+						}
+					}
+				}
+				if len(at[0].Children) == 0 {
+					break // words behind the command
+				}
+				if len(next) != strings.Count(word, "|")+1 {
+					t.Errorf("README names gateway %s, and there is no %s", m[1], word)
+					break
+				}
+				at = next
+				named++
+			}
+		}
+	}
+	if named < 15 {
+		t.Errorf("only %d words of commands are found", named)
+	}
+}
+
 func flagsTaken(t *testing.T) (names []string) {
 	t.Helper()
 	var line commands

@@ -34,6 +34,11 @@ func bucketSecrets() []string {
 	return []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}
 }
 
+// collectorSecrets are the variables with the headers that go to a collector of traces, the narrower one first.
+func collectorSecrets() []string {
+	return []string{"OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"}
+}
+
 // secretOf returns the secret NAME of the environment, or what the file that NAME_FILE names holds, without the end of its last
 // line. Its error names the variable and the file, and never the secret.
 func secretOf(name string) (value string, found bool, err error) {

@@ -41,7 +41,7 @@ func flagsOf(t *testing.T) []*kong.Flag {
 // secretNames are the variables of all secrets.
 func secretNames(t *testing.T) []string {
 	t.Helper()
-	names := bucketSecrets()
+	names := slices.Concat(bucketSecrets(), collectorSecrets())
 	for _, flag := range flagsOf(t) {
 		if flag.Tag.Has(secretTag) {
 			names = append(names, flag.Envs...)
@@ -62,7 +62,7 @@ func TestEveryFlagNamedLikeASecretIsOne(t *testing.T) {
 			t.Errorf("--%s: %q is no kind of secret", flag.Name, kind)
 		}
 	}
-	if names := secretNames(t); len(names) < 11 {
+	if names := secretNames(t); len(names) < 13 {
 		t.Errorf("only %v are secrets", names)
 	}
 }

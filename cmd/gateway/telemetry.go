@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"golang.org/x/net/http/httpguts"
 
 	"umg/app/provider/health"
 	"umg/app/server"
@@ -74,7 +75,12 @@ func openTraces(ctx context.Context, f telemetryFlags, log *slog.Logger) (*trace
 	if address == "" {
 		return nil, nil //nolint:nilnil // none is what a gateway without a collector has
 	}
+	headers, err := collectorHeaders()
+	if err != nil {
+		return nil, err
+	}
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(address), otlptracehttp.WithTimeout(spansSendMax),
+		otlptracehttp.WithHeaders(headers),
 		otlptracehttp.WithMaxResponseSize(collectorBodyBytes), otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
 			Enabled: true, InitialInterval: time.Second, MaxInterval: time.Second, MaxElapsedTime: spansSendMax,
 		}))
@@ -94,6 +100,45 @@ func openTraces(ctx context.Context, f telemetryFlags, log *slog.Logger) (*trace
 		sdktrace.WithBatcher(sender, sdktrace.WithMaxQueueSize(spansQueuedMax), sdktrace.WithMaxExportBatchSize(spansSentMax),
 			sdktrace.WithBatchTimeout(spansSentEvery), sdktrace.WithExportTimeout(spansSendMax)),
 	)}, nil
+}
+
+// collectorHeaders are the headers that go to the collector with each batch, from the environment or from a file: names and
+// values as OpenTelemetry writes them, NAME=VALUE,NAME=VALUE with values in percent-encoding. OpenTelemetry's package would write a
+// malformed one into the log, so it is an error here, which names the variable and no value.
+func collectorHeaders() (map[string]string, error) {
+	var chosen map[string]string
+	for _, variable := range collectorSecrets() {
+		text, _, err := secretOf(variable)
+		if err != nil {
+			return nil, err
+		}
+		headers, err := parseHeaders(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", variable, err)
+		}
+		if chosen == nil && len(headers) > 0 {
+			chosen = headers
+		}
+	}
+	return chosen, nil
+}
+
+// parseHeaders reads a list of headers. Its errors say which header is wrong by its number, as each may hold a secret.
+func parseHeaders(text string) (map[string]string, error) {
+	headers := map[string]string{}
+	for i, pair := range strings.Split(text, ",") {
+		if strings.TrimSpace(pair) == "" {
+			continue
+		}
+		name, coded, found := strings.Cut(pair, "=")
+		name = strings.TrimSpace(name)
+		value, err := url.PathUnescape(strings.TrimSpace(coded))
+		if err != nil || !found || !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
+			return nil, fmt.Errorf("header %d is not NAME=VALUE with the value in percent-encoding", i+1)
+		}
+		headers[name] = value
+	}
+	return headers, nil
 }
 
 // tracer makes the spans of calls, nil where nobody wants them.

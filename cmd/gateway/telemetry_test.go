@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -74,6 +76,48 @@ func TestACollectorThatTakesNothingIsToldOfOnce(t *testing.T) {
 	}
 	if n := strings.Count(told.String(), "does not take them"); n != 1 || all.sender.lost.Load() != 3 || all.sender.sent.Load() != 0 {
 		t.Errorf("%d spans are lost, %d sent, and it was said %d times: %s", all.sender.lost.Load(), all.sender.sent.Load(), n, told.String())
+	}
+}
+
+// TestTheHeadersOfACollectorComeFromAFileOrTheEnvironment sends a span for each way to name them, and reads what came with it.
+func TestTheHeadersOfACollectorComeFromAFileOrTheEnvironment(t *testing.T) { //nolint:paralleltest // sets the environment
+	const all, traces = "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"
+	path := filepath.Join(t.TempDir(), "headers")
+	if err := os.WriteFile(path, []byte("Authorization=Basic%20Q0FOQVJZ, x-tenant = ours\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		environment             map[string]string
+		authorization, ofTenant string
+	}{
+		"none":                 {nil, "", ""},
+		"a file":               {map[string]string{all + fileSuffix: path}, "Basic Q0FOQVJZ", "ours"},
+		"a file of traces":     {map[string]string{traces + fileSuffix: path, all: "x-tenant=another"}, "Basic Q0FOQVJZ", "ours"},
+		"the environment":      {map[string]string{all: "x-tenant=another"}, "", "another"},
+		"an environment twice": {map[string]string{all + fileSuffix: path, traces: "x-tenant=another"}, "", "another"},
+	} {
+		t.Run(name, func(t *testing.T) { //nolint:paralleltest // sets the environment
+			for variable, value := range c.environment {
+				t.Setenv(variable, value)
+			}
+			came := make(chan http.Header, 1)
+			sent := collectorOf(t, slog.New(slog.DiscardHandler), func(_ http.ResponseWriter, r *http.Request) { came <- r.Header })
+			_, call := sent.tracer().Call(t.Context(), tracing.Chat, nil, time.Now())
+			call.End(&tracing.Ending{})
+			sent.close()
+			if got := <-came; got.Get("Authorization") != c.authorization || got.Get("X-Tenant") != c.ofTenant {
+				t.Errorf("the collector gets %v", got)
+			}
+		})
+	}
+	for name, wrong := range map[string]string{
+		"no value": "CANARY", "no name": "=CANARY", "a space in a name": "a b=CANARY", "a broken escape": "x-tenant=%zzCANARY", "a line": "x-tenant=CANARY%0Ab",
+	} {
+		t.Setenv(all, wrong)
+		_, err := openTraces(t.Context(), telemetryFlags{OTLPEndpoint: "http://127.0.0.1:1"}, slog.New(slog.DiscardHandler))
+		if err == nil || !strings.Contains(err.Error(), all) || strings.Contains(err.Error(), "CANARY") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
