@@ -15,7 +15,7 @@ PG_NPM  := @embedded-postgres/linux-$(if $(filter aarch64 arm64,$(shell uname -m
 # The pages are a hundred thousand lines of generated calls: inlining them makes nothing faster but takes the compiler half a minute.
 export GOFLAGS := -mod=readonly -gcflags=umg/views=-l
 
-.PHONY: help run dev build test check bench chaos soak storybook shots fmt generate lint vet generated layout unit e2e tools pg db-reset clean
+.PHONY: help run dev build test check check-all bench chaos soak storybook shots fmt generate lint vet generated layout unit e2e tools pg db-reset clean
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -40,8 +40,11 @@ shots: tools ## draw every page in every state, light and dark, wide and narrow,
 test: tools ## run the tests of both modules, end-to-end tests included
 	@bash .ci/stages tests
 
-check: ## everything that must be green before a change lands
+check: tools ## format, generated files, vet, lint and unit tests, while a change is written
 	@bash .ci/stages check
+
+check-all: ## everything that must be green before a change lands
+	@bash .ci/stages check-all
 
 bench: build pg ## measure the gateway against a bare reverse proxy in the same run (under ten minutes, loopback only)
 	@$(MAKE) -s pg-bin | { read -r bin; UMG_PG_BIN=$${UMG_PG_BIN:-$$bin} $(GO) test -tags bench ./e2e -run '^TestBench' -v -count=1 -timeout 15m; }
