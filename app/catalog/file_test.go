@@ -323,7 +323,7 @@ func FuzzFile(f *testing.F) {
 		if lines, err := Diff(file, again); err != nil || len(lines) > 0 {
 			t.Fatalf("printing changed the file: %q, %v", lines, err)
 		}
-		if _, err := snapshotOf(stored{file: again}, contracts, Options{Now: time.Now, Secrets: lookup}); err != nil {
+		if _, err := snapshotOf(stored{file: again}, nil, contracts, Options{Now: time.Now, Secrets: lookup}); err != nil {
 			t.Fatalf("a checked file cannot be loaded: %v", err)
 		}
 	})
