@@ -2,7 +2,11 @@ package catalog
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
+
+	"umg/app/postgres/pgtest"
 )
 
 // modelsMany is how many models the largest catalogs have that people use.
@@ -52,6 +56,15 @@ func BenchmarkManyModels(b *testing.B) {
 			}
 		}
 	})
+	b.Run("diff of all prices", func(b *testing.B) {
+		b.ReportAllocs()
+		next := repriced(f, "0.99 per 1M")
+		for b.Loop() {
+			if lines, err := Diff(f, next); err != nil || len(lines) < modelsMany/2 {
+				b.Fatal(len(lines), err)
+			}
+		}
+	})
 	b.Run("print", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -66,4 +79,28 @@ func BenchmarkManyModels(b *testing.B) {
 			snapshotFrom(b, f)
 		}
 	})
+}
+
+// repriced is a file in which the input of text models has another price.
+func repriced(f File, price string) File {
+	f.Models = slices.Clone(f.Models)
+	for i := range f.Models {
+		if m := &f.Models[i]; m.Rates["input_tokens"] != (Price{}) {
+			m.Rates = maps.Clone(m.Rates)
+			m.Rates["input_tokens"], _ = ParsePrice(price)
+		}
+	}
+	return f
+}
+
+// BenchmarkApplyManyModels puts catalogs in force in which each model has another price than before, without a server.
+func BenchmarkApplyManyModels(b *testing.B) {
+	db := pgtest.New(b)
+	f := manyModels(b)
+	files := []File{repriced(f, "0.25 per 1M"), repriced(f, "0.35 per 1M")}
+	for i := 0; b.Loop(); i++ {
+		if err := Apply(b.Context(), db, files[i%2]); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -34,9 +34,9 @@ func (c *contractCheck) ranges(m *FileModel, styles []llm.Style) (map[string]boo
 		return nil, nil
 	}
 	of := m.terms()
-	of.upstream = nil // without the traits of styles it makes no difference
+	// Without the traits of styles the providers make no difference, and no parameter is bounded by the tokens of the model.
 	alike := of
-	alike.model = ""
+	alike.model, alike.upstream, alike.maxOutputTokens = "", nil, 0
 	key := string(m.Kind) + " " + alike.key()
 	if applied, known := c.applied[key]; known {
 		return applied, nil

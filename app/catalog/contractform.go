@@ -92,6 +92,17 @@ func (t terms) key() string {
 	return fmt.Sprintf("%#v", t)
 }
 
+// mayNotCompile reports whether a file can have made a schema of the terms that is assembled but does not compile. Numbers of
+// items are the one part of terms that only the compiler reads, so other forms need not be compiled to be proven.
+func (t terms) mayNotCompile() bool {
+	for _, r := range t.ranges {
+		if r.MaxItems != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // contractSet makes the contracts of one snapshot. Models with equal terms share a form.
 type contractSet struct {
 	builder *contractBuilder
@@ -149,14 +160,13 @@ func (s *contractSet) make(t terms, key, title string, assemble func() (*tree, e
 	}, nil
 }
 
-// add proves that a new form can be made, and prints it. Ranges are the only terms by which a file could make a schema that
-// does not compile, so the forms of other terms are compiled when they are needed.
+// add proves that a new form can be made, and prints it.
 func (s *contractSet) add(form *contractForm, t terms) error {
 	doc, err := form.assemble()
 	if err != nil {
 		return err
 	}
-	if len(t.ranges) > 0 {
+	if t.mayNotCompile() {
 		if _, err := form.compile(doc); err != nil {
 			return fmt.Errorf("catalog: contract of %s in style %s: %w", t.model, t.style, err)
 		}

@@ -227,9 +227,9 @@ func TestASnapshotKeepsTheContractsOfTheOneBefore(t *testing.T) {
 	}
 }
 
-// TestEveryContractWithoutRangesCompiles tries terms without ranges, whose forms are compiled only when they are needed: each
-// parameter, input and style of providers alone and missing from all.
-func TestEveryContractWithoutRangesCompiles(t *testing.T) {
+// TestEveryContractThatIsNotProvenCompiles tries terms whose forms are compiled only when they are needed: each parameter,
+// input and style of providers alone and missing from all, and ranges without numbers of items.
+func TestEveryContractThatIsNotProvenCompiles(t *testing.T) {
 	t.Parallel()
 	b, err := newContractBuilder(wordy())
 	if err != nil {
@@ -242,6 +242,11 @@ func TestEveryContractWithoutRangesCompiles(t *testing.T) {
 		one.parameters = whole.parameters[i : i+1]
 		less.parameters = slices.Delete(slices.Clone(whole.parameters), i, i+1)
 		tried = append(tried, one, less)
+		for _, r := range []Range{{Values: []string{"unheard of"}}, {Min: "-1.5", Max: "1e3", Default: "0.7"}, {Max: "-0.5"}} {
+			ranged := whole
+			ranged.ranges = map[string]Range{whole.parameters[i]: r}
+			tried = append(tried, ranged)
+		}
 	}
 	for i := range whole.inputs {
 		one, less := plain(), whole
@@ -249,16 +254,54 @@ func TestEveryContractWithoutRangesCompiles(t *testing.T) {
 		less.inputs = slices.Delete(slices.Clone(whole.inputs), i, i+1)
 		tried = append(tried, one, less)
 	}
-	for _, style := range contractStyles() {
-		for _, of := range tried {
-			for _, upstream := range [][]llm.Style{nil, {llm.Chat}, {llm.Messages}, {llm.Responses}, {llm.Native}, llm.Styles()} {
-				of.upstream = upstream
-				c := mustContract(t, b.set(nil), style, of)
-				if _, err := c.form.compiled(); err != nil {
-					t.Errorf("%s of %v by %v: %v", style, of.parameters, upstream, err)
-				}
+	refused := 0
+	for i, of := range tried {
+		for _, style := range contractStyles() {
+			of.upstream = [][]llm.Style{nil, {llm.Chat}, {llm.Messages}, {llm.Responses}, {llm.Native}, llm.Styles()}[i%6]
+			c, _, err := b.build(style, of)
+			if err != nil && len(of.ranges) > 0 {
+				refused++ // when it is assembled
+				continue
+			}
+			if err != nil || of.mayNotCompile() {
+				t.Fatalf("%s of %v: %v", style, of.parameters, err)
+			}
+			if _, err := c.form.compiled(); err != nil {
+				t.Errorf("%s of %v %v by %v: %v", style, of.parameters, of.ranges, of.upstream, err)
 			}
 		}
+	}
+	if refused == 0 || refused > len(tried) {
+		t.Errorf("%d contracts of %d terms are refused when they are assembled", refused, len(tried))
+	}
+}
+
+// TestNoParameterIsBoundedByTheTokensOfTheModel is why the check of ranges need not tell models apart by their tokens.
+func TestNoParameterIsBoundedByTheTokensOfTheModel(t *testing.T) {
+	t.Parallel()
+	all, err := loadFragments()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bounded := 0
+	var visit func(style llm.Style, s *tree, inside bool)
+	visit = func(style llm.Style, s *tree, inside bool) {
+		inside = inside || s.word(wordParameter) != ""
+		if s.word(wordMaximum) != "" {
+			bounded++
+			if inside {
+				t.Errorf("a parameter of style %s is bounded by %s", style, s.word(wordMaximum))
+			}
+		}
+		for _, item := range s.items {
+			visit(style, item, inside)
+		}
+	}
+	for style, fragment := range all {
+		visit(style, fragment, false)
+	}
+	if bounded == 0 {
+		t.Error("no style bounds the tokens of an answer")
 	}
 }
 

@@ -202,6 +202,8 @@ func problemCases() []problemCase {
 		{"max: 1.5", "max: 2.5", "models[0].ranges.temperature", "wider"},
 		{"{temperature: {max: 1.5}}", "{top_p: {max: 0.5}}", "models[0].ranges.top_p", "not one of the model's parameters"},
 		{"{temperature: {max: 1.5}}", "{stop: {max: 5}}", "models[0].ranges.stop", "has no maximum"},
+		{"reasoning_effort]\n    ranges: {temperature: {max: 1.5}}", "logprobs]\n    ranges: {logprobs: {default: 1}}",
+			"models[0].ranges.logprobs", "has no default"},
 		{"{temperature: {max: 1.5}}", "{reasoning_effort: {values: [huge]}}", "models[0].ranges.reasoning_effort", "not a value of any style"},
 		{"rates: {input_tokens: 0.15 per 1M, output_tokens: 0.60 per 1M}", "paused: true", "models[0].rates", "without rates"},
 		{"input_tokens: 0.15 per 1M", "input_tokens: -0.15 per 1M", "models[0].rates", "between $0"},
