@@ -104,3 +104,18 @@ func BenchmarkApplyManyModels(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkFirstCheck measures what the first call in a style adds to its latency: the form of its contract is compiled.
+func BenchmarkFirstCheck(b *testing.B) {
+	for _, style := range contractStyles() {
+		b.Run(string(style), func(b *testing.B) {
+			c := contractFor(b, style, everything(b))
+			for b.Loop() {
+				c.form.root.Store(nil)
+				if _, err := c.form.compiled(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

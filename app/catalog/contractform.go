@@ -120,8 +120,9 @@ func (s *contractSet) contract(style llm.Style, t terms) (*Contract, bool, error
 	if s.builder.fragments[style] == nil {
 		return nil, false, nil
 	}
-	t.style, t.traits = style, s.builder.traits
-	c, err := s.make(t, t.key(), t.model+", "+string(style)+" style", func() (*tree, error) { return s.builder.assemble(t) })
+	b := s.builder // the form outlives the set
+	t.style, t.traits = style, b.traits
+	c, err := s.make(t, t.key(), t.model+", "+string(style)+" style", func() (*tree, error) { return b.assemble(t) })
 	return c, err == nil, err
 }
 
@@ -131,8 +132,9 @@ func (s *contractSet) video(t terms) (create, remix *Contract, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	t.style, t.traits = VideosStyle, s.builder.traits
-	remix, err = s.make(t, "remix "+t.key(), t.model+", remix", func() (*tree, error) { return s.builder.assembleRemix(t) })
+	b := s.builder
+	t.style, t.traits = VideosStyle, b.traits
+	remix, err = s.make(t, "remix "+t.key(), t.model+", remix", func() (*tree, error) { return b.assembleRemix(t) })
 	return create, remix, err
 }
 

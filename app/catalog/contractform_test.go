@@ -322,3 +322,17 @@ func TestRangesThatCannotBeCompiledAreRefusedAtOnce(t *testing.T) {
 		t.Errorf("the snapshot says %v", err)
 	}
 }
+
+// TestModelsThatAreAlikeAddNoForms is why a catalog of many models costs a server little time and memory.
+func TestModelsThatAreAlikeAddNoForms(t *testing.T) {
+	t.Parallel()
+	few, many := defaultSnapshot(t), snapshotFrom(t, manyModels(t))
+	if len(many.Models()) != modelsMany || len(many.forms) != len(few.forms) {
+		t.Errorf("%d models have %d forms, the %d of the default catalog %d", len(many.Models()), len(many.forms), len(few.Models()), len(few.forms))
+	}
+	for key, form := range many.forms {
+		if form.root.Load() != nil && !strings.Contains(key, "MaxItems:\"") {
+			t.Errorf("a form is compiled before a body is checked: %s", key)
+		}
+	}
+}
