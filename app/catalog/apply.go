@@ -134,12 +134,24 @@ func writeModels(ctx context.Context, q postgres.Queryer, all []FileModel) error
 	if err != nil {
 		return err
 	}
+	routes, err := asJSON(routesOf(all))
+	if err != nil {
+		return err
+	}
 	if err := exec(ctx, q, "remove routes", `delete from routes`); err != nil {
+		return err
+	}
+	ids := make([]string, len(all))
+	for i := range all {
+		ids[i] = all[i].ID
+	}
+	stay, err := asJSON(ids)
+	if err != nil {
 		return err
 	}
 	if err := exec(ctx, q, "retire models", `
 		update models set retired_at = now() where retired_at is null
-			and id not in (select e -> 'entry' ->> 'id' from jsonb_array_elements($1::jsonb) e)`, models); err != nil {
+			and id not in (select jsonb_array_elements_text($1::jsonb))`, stay); err != nil {
 		return err
 	}
 	if err := exec(ctx, q, "write models", `
@@ -152,15 +164,24 @@ func writeModels(ctx context.Context, q postgres.Queryer, all []FileModel) error
 	}
 	return exec(ctx, q, "write routes", `
 		insert into routes (model_id, position, provider_id, model, style, preference, weight, timeouts)
-		select e -> 'entry' ->> 'id', n, r ->> 'provider', r ->> 'model', coalesce(r ->> 'style', ''),
+		select e.key, n, r ->> 'provider', r ->> 'model', coalesce(r ->> 'style', ''),
 			(r ->> 'order')::integer, (r ->> 'weight')::integer, coalesce(r -> 'timeouts', '{}')
-		from jsonb_array_elements($1::jsonb) e, jsonb_array_elements(e -> 'routes') with ordinality as x (r, n)`, models)
+		from jsonb_each($1::jsonb) e, jsonb_array_elements(e.value) with ordinality as x (r, n)`, routes)
+}
+
+// routesOf are the routes of models by their ids.
+func routesOf(all []FileModel) map[string][]FileRoute {
+	by := make(map[string][]FileRoute, len(all))
+	for i := range all {
+		by[all[i].ID] = append([]FileRoute{}, all[i].Routes...)
+	}
+	return by
 }
 
 func rowsOf(all []FileModel) []storedModel {
 	rows := make([]storedModel, len(all))
 	for i, m := range all {
-		rows[i] = storedModel{Entry: m, Availability: m.Availability, Paused: m.Paused, Routes: append([]FileRoute{}, m.Routes...)}
+		rows[i] = storedModel{Entry: m, Paused: m.Paused}
 	}
 	return rows
 }
@@ -205,12 +226,16 @@ func writeRates(ctx context.Context, q postgres.Queryer, models []*FileModel) er
 }
 
 func writeAvailability(ctx context.Context, q postgres.Queryer, all []FileModel) error {
-	models, err := asJSON(rowsOf(all))
+	by := make(map[string]Availability, len(all))
+	for i := range all {
+		by[all[i].ID] = all[i].Availability
+	}
+	list, err := asJSON(by)
 	if err != nil {
 		return err
 	}
 	return exec(ctx, q, "write availability", `
-		update models set availability = e ->> 'availability' from jsonb_array_elements($1::jsonb) e where id = e -> 'entry' ->> 'id'`, models)
+		update models set availability = e.value from jsonb_each_text($1::jsonb) e where id = e.key and availability <> e.value`, list)
 }
 
 // announce raises the version, which tells replicas that something changed, and wakes them.
