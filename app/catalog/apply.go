@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 
 	"github.com/jmoiron/sqlx"
+	"gopkg.in/yaml.v3"
 
 	"umg/app/postgres"
 )
@@ -26,14 +28,40 @@ func ApplyAs(ctx context.Context, db *sqlx.DB, f File, d Deed) error {
 	return replace(ctx, db, d, func(File, bool) (File, error) { return f, nil })
 }
 
-// equal compares canonical forms.
+// equal compares canonical forms, up to the first difference.
 func equal(a, b File) (bool, error) {
-	x, err := a.Bytes()
-	if err != nil {
+	if same, err := equalParts([]Aliases{a.Aliases}, []Aliases{b.Aliases}); !same || err != nil {
 		return false, err
 	}
-	y, err := b.Bytes()
-	return bytes.Equal(x, y), err
+	if same, err := equalParts(a.Providers, b.Providers); !same || err != nil {
+		return false, err
+	}
+	return equalParts(a.Models, b.Models)
+}
+
+// equalParts compares two lists. Entries that are not the same in memory may still be printed the same: an absent list and an
+// empty one, for instance.
+func equalParts[T any](a, b []T) (bool, error) {
+	if len(a) != len(b) {
+		return false, nil
+	}
+	for i := range a {
+		if reflect.DeepEqual(a[i], b[i]) {
+			continue
+		}
+		x, err := yaml.Marshal(a[i])
+		if err != nil {
+			return false, fmt.Errorf("catalog: compare: %w", err)
+		}
+		y, err := yaml.Marshal(b[i])
+		if err != nil {
+			return false, fmt.Errorf("catalog: compare: %w", err)
+		}
+		if !bytes.Equal(x, y) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 func write(ctx context.Context, tx *sqlx.Tx, f, old File) error {
@@ -47,14 +75,15 @@ func write(ctx context.Context, tx *sqlx.Tx, f, old File) error {
 	if err := writeModels(ctx, tx, f.Models); err != nil {
 		return err
 	}
+	var repriced []*FileModel
 	for i := range f.Models {
 		m := &f.Models[i]
-		if known := before[m.ID]; known != nil && samePrices(known, m) {
-			continue
+		if known := before[m.ID]; known == nil || !samePrices(known, m) {
+			repriced = append(repriced, m)
 		}
-		if err := writeRates(ctx, tx, m); err != nil {
-			return err
-		}
+	}
+	if err := writeRates(ctx, tx, repriced); err != nil {
+		return err
 	}
 	if err := writeAvailability(ctx, tx, f.Models); err != nil {
 		return err
@@ -105,12 +134,24 @@ func writeModels(ctx context.Context, q postgres.Queryer, all []FileModel) error
 	if err != nil {
 		return err
 	}
+	routes, err := asJSON(routesOf(all))
+	if err != nil {
+		return err
+	}
 	if err := exec(ctx, q, "remove routes", `delete from routes`); err != nil {
+		return err
+	}
+	ids := make([]string, len(all))
+	for i := range all {
+		ids[i] = all[i].ID
+	}
+	stay, err := asJSON(ids)
+	if err != nil {
 		return err
 	}
 	if err := exec(ctx, q, "retire models", `
 		update models set retired_at = now() where retired_at is null
-			and id not in (select e -> 'entry' ->> 'id' from jsonb_array_elements($1::jsonb) e)`, models); err != nil {
+			and id not in (select jsonb_array_elements_text($1::jsonb))`, stay); err != nil {
 		return err
 	}
 	if err := exec(ctx, q, "write models", `
@@ -123,47 +164,78 @@ func writeModels(ctx context.Context, q postgres.Queryer, all []FileModel) error
 	}
 	return exec(ctx, q, "write routes", `
 		insert into routes (model_id, position, provider_id, model, style, preference, weight, timeouts)
-		select e -> 'entry' ->> 'id', n, r ->> 'provider', r ->> 'model', coalesce(r ->> 'style', ''),
+		select e.key, n, r ->> 'provider', r ->> 'model', coalesce(r ->> 'style', ''),
 			(r ->> 'order')::integer, (r ->> 'weight')::integer, coalesce(r -> 'timeouts', '{}')
-		from jsonb_array_elements($1::jsonb) e, jsonb_array_elements(e -> 'routes') with ordinality as x (r, n)`, models)
+		from jsonb_each($1::jsonb) e, jsonb_array_elements(e.value) with ordinality as x (r, n)`, routes)
+}
+
+// routesOf are the routes of models by their ids.
+func routesOf(all []FileModel) map[string][]FileRoute {
+	by := make(map[string][]FileRoute, len(all))
+	for i := range all {
+		by[all[i].ID] = append([]FileRoute{}, all[i].Routes...)
+	}
+	return by
 }
 
 func rowsOf(all []FileModel) []storedModel {
 	rows := make([]storedModel, len(all))
 	for i, m := range all {
-		rows[i] = storedModel{Entry: m, Availability: m.Availability, Paused: m.Paused, Routes: append([]FileRoute{}, m.Routes...)}
+		rows[i] = storedModel{Entry: m, Paused: m.Paused}
 	}
 	return rows
 }
 
-// writeRates adds a version to the model's rate card, or takes the card away from a model that has no prices.
-func writeRates(ctx context.Context, q postgres.Queryer, m *FileModel) error {
-	rates, err := m.storedRates()
-	if err != nil {
-		return fmt.Errorf("catalog: rates of %s: %w", m.ID, err)
+// writeRates adds a version to the rate card of each model, or takes the card away from a model that has no prices.
+func writeRates(ctx context.Context, q postgres.Queryer, models []*FileModel) error {
+	type card struct {
+		Model string       `json:"model"`
+		Rates []storedRate `json:"rates"`
 	}
-	if len(rates) == 0 {
-		return exec(ctx, q, "remove rates", `update models set rate_version = null where id = $1`, m.ID)
+	priced, free := []card{}, []string{}
+	for _, m := range models {
+		rates, err := m.storedRates()
+		if err != nil {
+			return fmt.Errorf("catalog: rates of %s: %w", m.ID, err)
+		}
+		if len(rates) == 0 {
+			free = append(free, m.ID)
+			continue
+		}
+		priced = append(priced, card{m.ID, rates})
 	}
-	list, err := asJSON(rates)
+	names, err := asJSON(free)
 	if err != nil {
+		return err
+	}
+	cards, err := asJSON(priced)
+	if err != nil {
+		return err
+	}
+	if err := exec(ctx, q, "remove rates", `
+		update models set rate_version = null where id in (select jsonb_array_elements_text($1::jsonb))`, names); err != nil {
 		return err
 	}
 	return exec(ctx, q, "write rates", `
 		with card as (
 			insert into rate_cards (model_id, version, rates)
-			select $1, coalesce(max(version), 0) + 1, $2::jsonb from rate_cards where model_id = $1
-			returning version)
-		update models set rate_version = card.version from card where id = $1`, m.ID, list)
+			select e ->> 'model', coalesce((select max(r.version) from rate_cards r where r.model_id = e ->> 'model'), 0) + 1, e -> 'rates'
+			from jsonb_array_elements($1::jsonb) e
+			returning model_id, version)
+		update models set rate_version = card.version from card where id = card.model_id`, cards)
 }
 
 func writeAvailability(ctx context.Context, q postgres.Queryer, all []FileModel) error {
-	models, err := asJSON(rowsOf(all))
+	by := make(map[string]Availability, len(all))
+	for i := range all {
+		by[all[i].ID] = all[i].Availability
+	}
+	list, err := asJSON(by)
 	if err != nil {
 		return err
 	}
 	return exec(ctx, q, "write availability", `
-		update models set availability = e ->> 'availability' from jsonb_array_elements($1::jsonb) e where id = e -> 'entry' ->> 'id'`, models)
+		update models set availability = e.value from jsonb_each_text($1::jsonb) e where id = e.key and availability <> e.value`, list)
 }
 
 // announce raises the version, which tells replicas that something changed, and wakes them.

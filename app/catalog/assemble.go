@@ -110,11 +110,12 @@ func (m *FileModel) terms() terms {
 	}
 }
 
-// assemble makes the JSON Schema of one model in one style from the base fragment and the model's own terms.
-func assemble(base *tree, style llm.Style, t terms, extras []Extra) (*tree, error) {
+// assemble makes the JSON Schema of one model in one style from the base fragment of the style and the model's own terms. Its
+// title is empty, as the title is what tells the contracts of models with equal terms apart.
+func assemble(base *tree, t terms, extras []Extra) (*tree, error) {
 	doc := &tree{kind: jsontext.KindBeginObject}
 	doc.set("$schema", textTree("https://json-schema.org/draft/2020-12/schema"))
-	doc.set("title", textTree(t.model+", "+string(style)+" style"))
+	doc.set("title", textTree(""))
 	body := base.clone()
 	for i, name := range body.names {
 		doc.set(name, body.items[i])

@@ -93,7 +93,7 @@ func (c *Catalog) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	next, err := snapshotOf(s, c.contracts, c.o)
+	next, err := snapshotOf(s, c.snapshot.Load(), c.contracts, c.o)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,11 @@ func (c *checker) run(contract *Contract, body []byte) *app.Error {
 	if c.dec.PeekKind() != jsontext.KindBeginObject {
 		return c.notAnObject()
 	}
-	if e := c.value(contract.root); e != nil {
+	root, err := contract.form.compiled()
+	if err != nil {
+		return app.AsError(err)
+	}
+	if e := c.value(root); e != nil {
 		return e
 	}
 	if _, err := c.dec.ReadToken(); !errors.Is(err, io.EOF) {

@@ -1,9 +1,6 @@
 package catalog
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"sync"
 
 	"umg/app/llm"
@@ -13,16 +10,16 @@ import (
 // reads a body once. The check asks a little more than the schema can say: names must not come twice nor in another
 // case, nesting and numbers have bounds, and texts must be valid Unicode. As in JSON Schema, 1.0 is an integer.
 type Contract struct {
-	model  string
-	doc    string
-	hash   string
-	schema []byte
-	root   *node
-	pool   *sync.Pool // of *checker, shared by the contracts of one builder
+	model string
+	title string // the title of the schema, which names the model
+	doc   string
+	hash  string
+	form  *contractForm
+	pool  *sync.Pool // of *checker, shared by the contracts of one builder
 }
 
-// Schema is the JSON Schema 2020-12 document. The caller must not change it.
-func (c *Contract) Schema() []byte { return c.schema }
+// Schema is the JSON Schema 2020-12 document. It is printed for each call of Schema.
+func (c *Contract) Schema() []byte { return c.form.text().with(c.title) }
 
 // Hash names the version of the contract: equal documents have equal hashes on every replica.
 func (c *Contract) Hash() string { return c.hash }
@@ -60,14 +57,14 @@ func (c *Contract) rest(k *checker) {
 	c.pool.Put(k)
 }
 
-// contractBuilder makes the contracts of snapshots.
+// contractBuilder makes contracts.
 type contractBuilder struct {
 	fragments fragments
 	traits    func(llm.Style) *llm.Traits
 	extras    func(llm.Style) []Extra
 	pool      *sync.Pool
 	guides    func() map[llm.Style]guide
-	patterns  sync.Map // *regexp.Regexp by text
+	patterns  *sync.Map // *regexp.Regexp by text
 }
 
 // newContractBuilder takes what styles can say and what is offered from the options, where they are there.
@@ -81,40 +78,31 @@ func newContractBuilder(o Options) (*contractBuilder, error) {
 	}
 	return &contractBuilder{
 		fragments: f, traits: o.Traits, extras: o.Extras, pool: &sync.Pool{New: func() any { return new(checker) }},
-		guides: sync.OnceValue(loadGuides),
+		guides: sync.OnceValue(loadGuides), patterns: &sync.Map{},
 	}, nil
 }
 
-// build makes the contract of a model in a style. It reports false when the style has no fragment.
+// build makes the contract of a model in a style alone. It reports false when the style has no fragment.
 func (b *contractBuilder) build(style llm.Style, t terms) (*Contract, bool, error) {
-	base := b.fragments[style]
-	if base == nil {
-		return nil, false, nil
-	}
-	t.style, t.traits = style, b.traits
-	doc, err := assemble(base, style, t, b.extras(style))
-	if err != nil {
-		return nil, false, err
-	}
-	c, err := b.finish(doc, t)
-	if err != nil {
-		return nil, false, fmt.Errorf("catalog: contract of %s in style %s: %w", t.model, style, err)
-	}
-	return c, true, nil
+	return b.set(nil).contract(style, t)
 }
 
-// finish compiles an assembled document.
-func (b *contractBuilder) finish(doc *tree, t terms) (*Contract, error) {
-	root, err := compile(doc, &b.patterns)
+// assemble makes the schema of terms that have a style, with an empty title.
+func (b *contractBuilder) assemble(t terms) (*tree, error) {
+	var extras []Extra
+	if t.style != VideosStyle {
+		extras = b.extras(t.style)
+	}
+	return assemble(b.fragments[t.style], t, extras)
+}
+
+// assembleRemix makes the schema of a remix, with an empty title.
+func (b *contractBuilder) assembleRemix(t terms) (*tree, error) {
+	create, err := b.assemble(t)
 	if err != nil {
 		return nil, err
 	}
-	doc.dropStyles()
-	prune(doc)
-	schema := doc.append(nil)
-	sum := sha256.Sum256(schema)
-	return &Contract{
-		model: t.model, doc: guidePath(t.model), hash: hex.EncodeToString(sum[:8]),
-		schema: schema, root: root, pool: b.pool,
-	}, nil
+	create.dropStyles()
+	prune(create)
+	return remixOf(create), nil
 }

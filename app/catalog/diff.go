@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -12,7 +13,7 @@ import (
 // ~ for what becomes different.
 func Diff(old, next File) ([]string, error) {
 	var lines []string
-	settings, err := changes("", aliasesOnly(old), aliasesOnly(next))
+	settings, err := changes("", fileAliases{old.Aliases}, fileAliases{next.Aliases})
 	if err != nil {
 		return nil, err
 	}
@@ -25,30 +26,32 @@ func Diff(old, next File) ([]string, error) {
 	return slices.Concat(lines, providers, models), err
 }
 
-func aliasesOnly(f File) any {
-	return struct {
-		Aliases Aliases `yaml:"aliases,omitempty"`
-	}{f.Aliases}
+// fileAliases is a file with nothing but its aliases.
+type fileAliases struct {
+	Aliases Aliases `yaml:"aliases,omitempty"`
 }
 
 func diffList[T any](what string, old, next []T, id func(T) string) ([]string, error) {
 	var lines []string
 	var oldOrder, nextOrder []string
-	for _, item := range old {
-		if !slices.ContainsFunc(next, func(n T) bool { return id(n) == id(item) }) {
-			lines = append(lines, "- "+what+" "+id(item))
+	before, after := placesByID(old, id), placesByID(next, id)
+	for i := range old {
+		name := id(old[i])
+		if _, stays := after[name]; !stays {
+			lines = append(lines, "- "+what+" "+name)
 			continue
 		}
-		oldOrder = append(oldOrder, id(item))
+		oldOrder = append(oldOrder, name)
 	}
-	for _, item := range next {
-		i := slices.IndexFunc(old, func(o T) bool { return id(o) == id(item) })
-		if i < 0 {
-			lines = append(lines, "+ "+what+" "+id(item))
+	for i := range next {
+		name := id(next[i])
+		place, known := before[name]
+		if !known {
+			lines = append(lines, "+ "+what+" "+name)
 			continue
 		}
-		nextOrder = append(nextOrder, id(item))
-		changed, err := changes(what+" "+id(item)+" ", old[i], item)
+		nextOrder = append(nextOrder, name)
+		changed, err := changes(what+" "+name+" ", old[place], next[i])
 		if err != nil {
 			return nil, err
 		}
@@ -60,8 +63,38 @@ func diffList[T any](what string, old, next []T, id func(T) string) ([]string, e
 	return lines, nil
 }
 
-// changes compares two entries leaf by leaf.
-func changes(prefix string, old, next any) ([]string, error) {
+// placesByID are the indices of the items of a list by id. Of two items with one id it has the first.
+func placesByID[T any](list []T, id func(T) string) map[string]int {
+	places := make(map[string]int, len(list))
+	for i := range list {
+		if _, known := places[id(list[i])]; !known {
+			places[id(list[i])] = i
+		}
+	}
+	return places
+}
+
+// changes compares two entries leaf by leaf. Printing is what takes time, so fields that are the same in both are left out of
+// both first.
+func changes[T any](prefix string, old, next T) ([]string, error) {
+	same := true
+	a, b := reflect.ValueOf(&old).Elem(), reflect.ValueOf(&next).Elem()
+	for i := range a.NumField() {
+		if !reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
+			same = false
+			continue
+		}
+		a.Field(i).SetZero()
+		b.Field(i).SetZero()
+	}
+	if same {
+		return nil, nil
+	}
+	return leafChanges(prefix, old, next)
+}
+
+// leafChanges compares all leaves of two entries.
+func leafChanges(prefix string, old, next any) ([]string, error) {
 	before, beforeOrder, err := leaves(old)
 	if err != nil {
 		return nil, err

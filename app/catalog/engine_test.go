@@ -15,11 +15,15 @@ func contractOf(t testing.TB, raw string) (*Contract, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := compile(doc, &sync.Map{})
-	if err != nil {
+	titled := members("title", "")
+	for i, name := range doc.names {
+		titled.set(name, doc.items[i])
+	}
+	form := &contractForm{assemble: func() (*tree, error) { return titled.clone(), nil }, patterns: &sync.Map{}}
+	if _, err := form.compiled(); err != nil {
 		return nil, err
 	}
-	return &Contract{model: "m", schema: []byte(raw), root: root, pool: &sync.Pool{New: func() any { return new(checker) }}}, nil
+	return &Contract{model: "m", title: "m", form: form, pool: &sync.Pool{New: func() any { return new(checker) }}}, nil
 }
 
 // engineCases are documents with what later fragments need, beyond the chat fragment, and bodies on both sides.

@@ -202,6 +202,7 @@ func problemCases() []problemCase {
 		{"max: 1.5", "max: 2.5", "models[0].ranges.temperature", "wider"},
 		{"{temperature: {max: 1.5}}", "{top_p: {max: 0.5}}", "models[0].ranges.top_p", "not one of the model's parameters"},
 		{"{temperature: {max: 1.5}}", "{stop: {max: 5}}", "models[0].ranges.stop", "has no maximum"},
+		{"effort]\n    ranges: {temperature: {max: 1.5}}", "effort, logprobs]\n    ranges: {logprobs: {default: 1}}", "models[0].ranges.logprobs", "no default"},
 		{"{temperature: {max: 1.5}}", "{reasoning_effort: {values: [huge]}}", "models[0].ranges.reasoning_effort", "not a value of any style"},
 		{"rates: {input_tokens: 0.15 per 1M, output_tokens: 0.60 per 1M}", "paused: true", "models[0].rates", "without rates"},
 		{"input_tokens: 0.15 per 1M", "input_tokens: -0.15 per 1M", "models[0].rates", "between $0"},
@@ -323,7 +324,7 @@ func FuzzFile(f *testing.F) {
 		if lines, err := Diff(file, again); err != nil || len(lines) > 0 {
 			t.Fatalf("printing changed the file: %q, %v", lines, err)
 		}
-		if _, err := snapshotOf(stored{file: again}, contracts, Options{Now: time.Now, Secrets: lookup}); err != nil {
+		if _, err := snapshotOf(stored{file: again}, nil, contracts, Options{Now: time.Now, Secrets: lookup}); err != nil {
 			t.Fatalf("a checked file cannot be loaded: %v", err)
 		}
 	})

@@ -97,7 +97,7 @@ func (p problems) oneOf(field, word string, known []string) {
 func Check(f File) []error {
 	var all []error
 	p := problems{all: &all}
-	contracts, err := newContractBuilder(Options{})
+	contracts, err := newContractCheck()
 	if err != nil {
 		return []error{err}
 	}
@@ -126,7 +126,7 @@ func Check(f File) []error {
 		m.check(at)
 		m.checkRoutes(at, providers)
 		m.checkAssets(at, providers)
-		m.checkContracts(at, contracts)
+		contracts.check(at, m)
 	}
 	byID := map[string]*FileModel{}
 	for i := range f.Models {

@@ -308,7 +308,7 @@ func (g *guides) writeStyle(text *bytes.Buffer, m *Model, style llm.Style) {
 	}
 	fmt.Fprintf(text, "\n\n%s\n### Fields of a request: %s\n\n", g.fill(of.samples, m), style)
 	losses := g.losses(m, style)
-	w := fieldWriter{text: text, doc: mustParse(m.contracts[style].schema), notes: lost(losses)}
+	w := fieldWriter{text: text, doc: mustParse(m.contracts[style].Schema()), notes: lost(losses)}
 	w.explain()
 	fmt.Fprintf(text, "\n### Examples: %s\n", style)
 	_, summaries, bodies := g.requests(m, style)

@@ -35,7 +35,7 @@ func snapshotWith(t testing.TB, f File, o Options) *Snapshot {
 	for _, m := range f.Models {
 		cards[m.ID] = m.ID + "@1"
 	}
-	s, err := snapshotOf(stored{file: f, cards: cards, version: 1}, contracts, o)
+	s, err := snapshotOf(stored{file: f, cards: cards, version: 1}, nil, contracts, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func (g *guides) writeOpenAPI(m *Model) []byte {
 
 // addSchemas adds the contract of a style with its definitions, and what answers look like.
 func (g *guides) addSchemas(schemas *tree, m *Model, style llm.Style) {
-	doc := mustParse(m.contracts[style].schema)
+	doc := mustParse(m.contracts[style].Schema())
 	rename(doc, style)
 	model := doc.get("properties").get("model")
 	model.drop("minLength")

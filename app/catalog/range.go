@@ -69,7 +69,7 @@ func (t terms) narrow(parameter string, s *tree) error {
 			t.narrowValues(parameter, s)
 			continue
 		}
-		if target := withKeyword(s, keyword); target != nil {
+		if target := withKeyword(s, keyword); target != nil && target.get(keyword).kind == jsontext.KindNumber {
 			t.note(parameter+" "+keyword, narrowBound(target, keyword, bounds[keyword]))
 		}
 	}

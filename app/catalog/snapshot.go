@@ -34,6 +34,7 @@ type Snapshot struct {
 	list      []byte
 	etag      string
 	loadedAt  time.Time
+	forms     map[string]*contractForm // those of all contracts, by key
 }
 
 // Version counts the changes of the catalog. Replicas with the same version hold the same catalog.
@@ -265,11 +266,13 @@ func (t FileTimeouts) over(base Timeouts) Timeouts {
 // Lookup finds the value behind a ${NAME} reference.
 type Lookup func(name string) (string, bool)
 
-// snapshotOf prepares everything a version of the catalog needs.
-func snapshotOf(s stored, contracts *contractBuilder, o Options) (*Snapshot, error) {
+// snapshotOf prepares everything a version of the catalog needs. It takes over the contracts of the snapshot before whose terms
+// are the same; there need not be one.
+func snapshotOf(s stored, before *Snapshot, contracts *contractBuilder, o Options) (*Snapshot, error) {
 	aliases := s.file.Aliases
 	snap := &Snapshot{version: s.version, aliases: pathAliases(aliases.Paths), byID: map[string]*Model{}, loadedAt: o.Now()}
 	about := &guides{o: o, aliases: aliases, byStyle: contracts.guides}
+	set := contracts.set(before)
 	providers := map[string]*Provider{}
 	for i := range s.file.Providers {
 		p := s.file.Providers[i].resolve(o.Secrets)
@@ -278,7 +281,7 @@ func snapshotOf(s stored, contracts *contractBuilder, o Options) (*Snapshot, err
 	}
 	for i := range s.file.Models {
 		fm := &s.file.Models[i]
-		m, err := fm.prepare(s.cards[fm.ID], providers, contracts)
+		m, err := fm.prepare(s.cards[fm.ID], providers, set)
 		if err != nil {
 			return nil, fmt.Errorf("catalog: model %s: %w", fm.ID, err)
 		}
@@ -297,6 +300,7 @@ func snapshotOf(s stored, contracts *contractBuilder, o Options) (*Snapshot, err
 			snap.keys = append(snap.keys, alias)
 		}
 	}
+	snap.forms = set.forms
 	snap.list = snap.renderList(nil)
 	snap.etag = ETag(snap.list)
 	return snap, nil
@@ -340,7 +344,7 @@ func (v *FileProvider) resolve(lookup Lookup) *Provider {
 	return p
 }
 
-func (m *FileModel) prepare(card string, providers map[string]*Provider, contracts *contractBuilder) (*Model, error) {
+func (m *FileModel) prepare(card string, providers map[string]*Provider, contracts *contractSet) (*Model, error) {
 	out := &Model{
 		ID: m.ID, Name: m.Name, Description: m.Description, Owner: m.Owner, Kind: m.Kind, Capabilities: m.Capabilities,
 		InputModalities: m.Input, OutputModalities: m.Output, ContextTokens: m.ContextTokens, MaxOutputTokens: m.MaxOutputTokens,
@@ -374,7 +378,7 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 	}
 	slices.SortStableFunc(out.Routes, func(a, b Route) int { return cmp.Compare(a.Order, b.Order) })
 	for _, style := range m.Styles {
-		c, ok, err := contracts.build(style, m.terms())
+		c, ok, err := contracts.contract(style, m.terms())
 		if err != nil {
 			return nil, err
 		}
@@ -384,7 +388,7 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 	}
 	if m.Kind == KindVideo {
 		var err error
-		if out.video, out.remix, err = contracts.buildVideo(m.terms()); err != nil {
+		if out.video, out.remix, err = contracts.video(m.terms()); err != nil {
 			return nil, err
 		}
 	}

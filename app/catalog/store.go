@@ -40,10 +40,10 @@ func load(ctx context.Context, q postgres.Queryer) (stored, error) {
 	}
 	err := q.GetContext(ctx, &row, `
 		select s.version, s.aliases,
-			(select coalesce(jsonb_agg(p.entry order by p.position), '[]') from providers p) as providers,
-			(select coalesce(jsonb_agg(jsonb_build_object(
+			(select coalesce(json_agg(p.entry order by p.position), '[]') from providers p) as providers,
+			(select coalesce(json_agg(json_build_object(
 				'entry', m.entry, 'availability', m.availability, 'paused', m.paused, 'card', c.id, 'rates', c.rates,
-				'routes', (select coalesce(jsonb_agg(jsonb_build_object(
+				'routes', (select coalesce(json_agg(json_build_object(
 					'provider', r.provider_id, 'model', r.model, 'style', r.style, 'order', r.preference,
 					'weight', r.weight, 'timeouts', r.timeouts) order by r.position), '[]')
 					from routes r where r.model_id = m.id)

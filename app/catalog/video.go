@@ -50,23 +50,9 @@ func (m *Model) Answers() bool { return len(m.served) > 0 || m.renders() }
 // renders reports whether the model makes videos today.
 func (m *Model) renders() bool { return m.video != nil && len(m.Routes) > 0 }
 
-// buildVideo makes the contracts of a video model.
-func (b *contractBuilder) buildVideo(t terms) (create, remix *Contract, err error) {
-	doc, err := assemble(b.fragments[VideosStyle], VideosStyle, t, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	if create, err = b.finish(doc, t); err != nil {
-		return nil, nil, err
-	}
-	remix, err = b.finish(remixOf(doc, t), t)
-	return create, remix, err
-}
-
 // remixOf is the contract of a remix. The source is named by the path and gives what the body leaves out.
-func remixOf(create *tree, t terms) *tree {
+func remixOf(create *tree) *tree {
 	doc := create.clone()
-	doc.set("title", textTree(t.model+", remix"))
 	doc.set("required", textsTree([]string{"prompt"}))
 	properties := doc.get("properties")
 	properties.drop("remix_video_id")

@@ -24,7 +24,7 @@ func filmContracts(t *testing.T, of terms) (create, remix *Contract) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if create, remix, err = b.buildVideo(of); err != nil {
+	if create, remix, err = b.set(nil).video(of); err != nil {
 		t.Fatal(err)
 	}
 	return create, remix

@@ -78,8 +78,8 @@ func (g *guides) addVideo(doc, paths, schemas *tree, m *Model) {
 
 // addVideoSchemas adds the two contracts, the form, and what answers look like.
 func (g *guides) addVideoSchemas(schemas *tree, m *Model) {
-	request := mustParse(m.video.schema)
-	remix := mustParse(m.remix.schema)
+	request := mustParse(m.video.Schema())
+	remix := mustParse(m.remix.Schema())
 	request.drop("$schema")
 	remix.drop("$schema")
 	schemas.set(pascal(VideosStyle, "request"), request)

@@ -156,7 +156,7 @@ func (g *guides) writeVideoBodies(text *bytes.Buffer, m *Model, op *tree) {
 	}
 	if contract := m.videoContractOf(op); contract != nil {
 		fmt.Fprintf(text, "\n### Fields of a request: %s\n\n", id)
-		w := fieldWriter{text: text, doc: mustParse(contract.schema)}
+		w := fieldWriter{text: text, doc: mustParse(contract.Schema())}
 		w.explain()
 		fmt.Fprintf(text, "\n### Examples: %s\n", id)
 		_, summaries, bodies := g.videoRequests(m, op)

@@ -146,7 +146,7 @@ func (c *catalogDiff) compare(ctx context.Context, s *store, allowUnset bool) (c
 	return next, err
 }
 
-// inForceMax bounds the wait for running servers to serve a catalog. One of 557 models takes them 0.5 to 3 s.
+// inForceMax bounds the wait for running servers to serve a catalog. One of 557 models takes them less than a second.
 const inForceMax = 30 * time.Second
 
 type catalogApply struct {

@@ -1,0 +1,96 @@
+package catalog
+
+import (
+	"slices"
+
+	"umg/app/llm"
+)
+
+// contractCheck looks at the parameters and ranges of the models of a file, at those of equal terms once.
+type contractCheck struct {
+	builder *contractBuilder
+	text    []string // the parameters that text styles know
+	video   []string // those that videos know
+	// applied says for the key of terms which parts of their ranges narrow something in some style. Terms are in it whose
+	// contracts can be made.
+	applied map[string]map[string]bool
+}
+
+func newContractCheck() (*contractCheck, error) {
+	b, err := newContractBuilder(Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &contractCheck{
+		builder: b, text: b.fragments.parameters(llm.Styles()), video: b.fragments.parameters([]llm.Style{VideosStyle}),
+		applied: map[string]map[string]bool{},
+	}, nil
+}
+
+// ranges makes the contracts of a model with ranges in some styles, and says which parts of the ranges narrow something. Terms
+// without ranges hold nothing that could keep a contract from being made.
+func (c *contractCheck) ranges(m *FileModel, styles []llm.Style) (map[string]bool, error) {
+	if len(m.Ranges) == 0 {
+		return nil, nil
+	}
+	of := m.terms()
+	// Without the traits of styles the providers make no difference, and no parameter is bounded by the tokens of the model.
+	alike := of
+	alike.model, alike.upstream, alike.maxOutputTokens = "", nil, 0
+	key := string(m.Kind) + " " + alike.key()
+	if applied, known := c.applied[key]; known {
+		return applied, nil
+	}
+	of.applied = map[string]bool{}
+	for _, style := range styles {
+		if _, _, err := c.builder.build(style, of); err != nil {
+			return nil, err
+		}
+	}
+	c.applied[key] = of.applied
+	return of.applied, nil
+}
+
+// check assembles what contracts the model would have as far as its file can be wrong about them, so that a file which passes
+// can be loaded.
+func (c *contractCheck) check(p problems, m *FileModel) {
+	styles, known := llm.Styles(), c.text
+	if m.Kind == KindVideo {
+		styles, known = []llm.Style{VideosStyle}, c.video
+	}
+	for i, name := range m.Parameters {
+		p.oneOf("parameters", name, known)
+		if slices.Contains(m.Parameters[:i], name) {
+			p.addf("parameters", "%q is there twice", name)
+		}
+	}
+	applied, err := c.ranges(m, styles)
+	if err != nil {
+		p.addf("", "%v", err)
+		return
+	}
+	for _, name := range sortedKeys(m.Ranges) {
+		if !slices.Contains(m.Parameters, name) {
+			p.addf("ranges."+name, "is not one of the model's parameters")
+			continue
+		}
+		r := m.Ranges[name]
+		for _, keyword := range sortedKeys(r.bounds()) {
+			narrows, known := applied[name+" "+keyword]
+			switch {
+			case keyword == "enum":
+			case !known:
+				p.addf("ranges."+name, "this parameter has no %s", keyword)
+			case !narrows:
+				p.addf("ranges."+name, "%s %s is wider than any style's own", keyword, r.bounds()[keyword])
+			}
+		}
+		for _, value := range r.Values {
+			if narrows, known := applied[name+" "+value]; !known {
+				p.addf("ranges."+name, "this parameter has no values to choose from")
+			} else if !narrows {
+				p.addf("ranges."+name, "%q is not a value of any style", value)
+			}
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package catalog
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"umg/app/llm"
+)
+
+// contractForm is what the contracts of models with equal terms share: everything but the title. It is compiled when the first
+// body is checked, which takes less than a millisecond, since most models of a large catalog are called rarely or never.
+type contractForm struct {
+	key      string                // the key of its terms
+	assemble func() (*tree, error) // makes the schema, with an empty title
+	patterns *sync.Map             // *regexp.Regexp by text, shared with other forms
+
+	root atomic.Pointer[node] // nil until it is compiled
+	mu   sync.Mutex           // held while it is compiled
+}
+
+// compiled is the check of the form.
+func (f *contractForm) compiled() (*node, error) {
+	if root := f.root.Load(); root != nil {
+		return root, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if root := f.root.Load(); root != nil {
+		return root, nil
+	}
+	doc, err := f.assemble()
+	if err != nil {
+		return nil, err
+	}
+	return f.compile(doc)
+}
+
+func (f *contractForm) compile(doc *tree) (*node, error) {
+	root, err := compile(doc, f.patterns)
+	if err != nil {
+		return nil, err
+	}
+	f.root.Store(root)
+	return root, nil
+}
+
+// text prints the schema. The form has been assembled before, so that nothing is left to go wrong.
+func (f *contractForm) text() schemaText {
+	doc, err := f.assemble()
+	if err != nil {
+		panic("catalog: a contract cannot be assembled a second time: " + err.Error())
+	}
+	return printed(doc)
+}
+
+// schemaText is a printed schema: what stands before the value of its title, and what stands behind it.
+type schemaText struct{ head, tail []byte }
+
+// printed prints a document with an empty title, which is the first empty text in it.
+func printed(doc *tree) schemaText {
+	doc.dropStyles()
+	prune(doc)
+	head, tail, _ := bytes.Cut(doc.append(nil), []byte(`""`))
+	return schemaText{head, tail}
+}
+
+func (s schemaText) with(title string) []byte {
+	return slices.Concat(s.head, appendQuoted(nil, title), s.tail)
+}
+
+// hash is the beginning of the SHA-256 of the schema with a title.
+func (s schemaText) hash(title string) string {
+	h := sha256.New()
+	for _, part := range [][]byte{s.head, appendQuoted(nil, title), s.tail} {
+		_, _ = h.Write(part) // a hash never fails
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// key tells terms apart: contracts of terms with equal keys differ in nothing but their titles. It covers every field, those
+// that are added later as well, except what all contracts of a builder share. Only the contracts of videos name their model.
+func (t terms) key() string {
+	if t.style != VideosStyle {
+		t.model = ""
+	}
+	t.traits, t.applied = nil, nil
+	return fmt.Sprintf("%#v", t)
+}
+
+// mayNotCompile reports whether a file can have made a schema of the terms that is assembled but does not compile. Numbers of
+// items are the one part of terms that only the compiler reads, so other forms need not be compiled to be proven.
+func (t terms) mayNotCompile() bool {
+	for _, r := range t.ranges {
+		if r.MaxItems != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// contractSet makes the contracts of one snapshot. Models with equal terms share a form.
+type contractSet struct {
+	builder *contractBuilder
+	before  *Snapshot // whose forms and contracts are kept where the terms are equal; nil for none
+	forms   map[string]*contractForm
+	texts   map[*contractForm]schemaText // of forms that got a new contract
+}
+
+func (b *contractBuilder) set(before *Snapshot) *contractSet {
+	return &contractSet{builder: b, before: before, forms: map[string]*contractForm{}, texts: map[*contractForm]schemaText{}}
+}
+
+// contract makes the contract of a model in a style. It reports false when the style has no fragment.
+func (s *contractSet) contract(style llm.Style, t terms) (*Contract, bool, error) {
+	if s.builder.fragments[style] == nil {
+		return nil, false, nil
+	}
+	b := s.builder // the form outlives the set
+	t.style, t.traits = style, b.traits
+	c, err := s.make(t, t.key(), t.model+", "+string(style)+" style", func() (*tree, error) { return b.assemble(t) })
+	return c, err == nil, err
+}
+
+// video makes the contracts of a video model.
+func (s *contractSet) video(t terms) (create, remix *Contract, err error) {
+	create, _, err = s.contract(VideosStyle, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	b := s.builder
+	t.style, t.traits = VideosStyle, b.traits
+	remix, err = s.make(t, "remix "+t.key(), t.model+", remix", func() (*tree, error) { return b.assembleRemix(t) })
+	return create, remix, err
+}
+
+func (s *contractSet) make(t terms, key, title string, assemble func() (*tree, error)) (*Contract, error) {
+	if known := s.before.contract(t.model, title); known != nil && known.form.key == key {
+		s.forms[key] = known.form
+		return known, nil
+	}
+	form := s.forms[key]
+	if form == nil {
+		form = s.before.form(key)
+	}
+	if form == nil {
+		form = &contractForm{key: key, assemble: assemble, patterns: s.builder.patterns}
+		if err := s.add(form, t); err != nil {
+			return nil, err
+		}
+	}
+	s.forms[key] = form
+	if _, there := s.texts[form]; !there {
+		s.texts[form] = form.text()
+	}
+	return &Contract{
+		model: t.model, title: title, doc: guidePath(t.model), hash: s.texts[form].hash(title), form: form, pool: s.builder.pool,
+	}, nil
+}
+
+// add proves that a new form can be made, and prints it.
+func (s *contractSet) add(form *contractForm, t terms) error {
+	doc, err := form.assemble()
+	if err != nil {
+		return err
+	}
+	if t.mayNotCompile() {
+		if _, err := form.compile(doc); err != nil {
+			return fmt.Errorf("catalog: contract of %s in style %s: %w", t.model, t.style, err)
+		}
+	}
+	s.texts[form] = printed(doc)
+	return nil
+}
+
+// contract is the contract of a model with a title, or nil. A nil snapshot has none.
+func (s *Snapshot) contract(model, title string) *Contract {
+	if s == nil || s.byID[model] == nil {
+		return nil
+	}
+	m := s.byID[model]
+	for _, c := range m.contracts {
+		if c.title == title {
+			return c
+		}
+	}
+	for _, c := range []*Contract{m.video, m.remix} {
+		if c != nil && c.title == title {
+			return c
+		}
+	}
+	return nil
+}
+
+// form is the form of terms with a key, or nil. A nil snapshot has none.
+func (s *Snapshot) form(key string) *contractForm {
+	if s == nil {
+		return nil
+	}
+	return s.forms[key]
+}
