@@ -15,6 +15,8 @@ type ThinkingFit struct {
 	Changes []Change
 	// Listed says what was changed or left out, in the words of the list of what was dropped.
 	Listed []string
+	// EffortAdded means that the request names an effort now that it did not name before.
+	EffortAdded bool
 }
 
 // FitThinking puts the thinking of a request into the form that the model takes. A budget of tokens becomes adaptive thinking, with the
@@ -41,7 +43,7 @@ func FitThinking(body []byte, forms *llm.ThinkingForms, outputMost int64) Thinki
 		t.listed = append(t.listed, "thinking.type="+text(t.kind.of(body))+"->"+instead)
 	}
 	slices.SortFunc(t.changes, func(a, b Change) int { return a.At - b.At })
-	return ThinkingFit{Changes: t.changes, Listed: t.listed}
+	return ThinkingFit{Changes: t.changes, Listed: t.listed, EffortAdded: t.effortAdded}
 }
 
 // The types of thinking that are converted into each other.
@@ -59,8 +61,9 @@ type thinkingRequest struct {
 	choice, messages, edits span
 	management              span
 
-	changes []Change
-	listed  []string
+	changes     []Change
+	listed      []string
+	effortAdded bool
 }
 
 func readThinking(body []byte) *thinkingRequest {
@@ -110,8 +113,9 @@ func (t *thinkingRequest) adapt(forms *llm.ThinkingForms) {
 	behind := ""
 	effort := forms.Effort(llm.Number(t.budget.of(t.body)))
 	member := `"effort":"` + string(effort) + `"`
+	t.effortAdded = effort != "" && isNull(t.effort.of(t.body))
 	switch config := t.config.of(t.body); {
-	case effort == "" || !isNull(t.effort.of(t.body)):
+	case !t.effortAdded:
 	case t.effort.found():
 		t.change(t.effort, `"`+string(effort)+`"`)
 	case !t.config.found():
