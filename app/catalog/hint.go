@@ -54,12 +54,36 @@ type hint struct {
 	thinking     bool
 }
 
-// soften notes beside a hint what its style takes, where the model takes less.
+// hintTexts say what becomes of a hint that the model does not take, by the values of x-hint.
+var hintTexts = map[string]string{
+	hintDrop:    "It is left out of a request, or refused where the key is strict.",
+	hintClamp:   "Another value of the style becomes the nearest of these, or is refused where the key is strict.",
+	hintConvert: "Another form of the style becomes one of these, or is refused where the key is strict.",
+	hintBound:   "A larger value becomes the maximum, or is refused where the key is strict.",
+}
+
+// soften notes beside a hint what its style takes, where the model takes less, and says what becomes of the rest.
 func (t *tree) soften(base *tree) {
 	kind := base.word(wordHint)
 	base.bare()
+	text := hintTexts[kind]
+	switch {
+	case t.word(wordUnsupported) != "":
+		text = hintTexts[hintDrop]
+	case kind == hintClamp && sameEnum(t, base), kind == hintBound && t.get("maximum") == nil:
+		text = ""
+	}
+	if text != "" {
+		t.set("description", textTree(strings.TrimSpace(t.word("description")+" "+text)))
+	}
 	t.set(wordHint, textTree(kind))
 	t.set(wordStyle, base)
+}
+
+// sameEnum reports whether a model takes all values that its style has.
+func sameEnum(model, style *tree) bool {
+	a, b := withKeyword(model, "enum"), withKeyword(style, "enum")
+	return a != nil && b != nil && slices.Equal(a.words("enum"), b.words("enum"))
 }
 
 // bare takes the words for the assembler out of a schema.
