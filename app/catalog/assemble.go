@@ -107,8 +107,8 @@ func (m *FileModel) terms() terms {
 		upstream = append(upstream, r.Style)
 	}
 	return terms{
-		upstream: upstream, model: m.ID, maxOutputTokens: m.MaxOutputTokens, inputs: m.Input, parameters: m.Parameters, ranges: m.Ranges, thinking: m.Thinking,
-		sizes: m.Sizes, seconds: m.Seconds, assets: m.Assets,
+		upstream: upstream, model: m.ID, maxOutputTokens: m.MaxOutputTokens, inputs: m.Input, parameters: m.Parameters, ranges: m.Ranges,
+		thinking: m.Thinking, sizes: m.Sizes, seconds: m.Seconds, assets: m.Assets,
 	}
 }
 

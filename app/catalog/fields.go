@@ -15,8 +15,8 @@ type fieldWriter struct {
 	doc   *tree
 	notes map[string]string // what else to say about fields, by path
 
-	known   map[string]bool // definitions that are explained, or will be
-	queue   []place
+	known map[string]bool // definitions that are explained, or will be
+	queue []place
 	// Fields of the present table that the model does not support: those that are refused, and the hints that are left out.
 	refused, hints []string
 }

@@ -88,7 +88,9 @@ func sameEnum(model, style *tree) bool {
 
 // bare takes the words for the assembler out of a schema.
 func (t *tree) bare() {
-	for _, word := range []string{wordParameter, wordInput, wordElse, wordMaximum, wordHint, wordThinking, wordFeature, wordStraight, wordURL, wordMedia} {
+	for _, word := range []string{
+		wordParameter, wordInput, wordElse, wordMaximum, wordHint, wordThinking, wordFeature, wordStraight, wordURL, wordMedia,
+	} {
 		t.drop(word)
 	}
 	for _, item := range t.items {

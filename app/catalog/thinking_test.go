@@ -79,3 +79,27 @@ func TestAModelSaysWhichThinkingItRefuses(t *testing.T) {
 		t.Errorf("a model that does not think takes %+v", got)
 	}
 }
+
+func TestAFileNamesFormsOfThinkingThatThereAre(t *testing.T) {
+	t.Parallel()
+	const released, parameters = "released: 2026-05-01", "parameters: [temperature, stop, reasoning_effort]"
+	for _, c := range []struct{ old, next, says string }{
+		{released, released + "\n    thinking: [smell]", "not one of"},
+		{released, released + "\n    thinking: []", "empty"},
+		{released, released + "\n    thinking: [adaptive, adaptive]", "twice"},
+		{released, released + "\n    thinking: [effort]", "needs enabled or adaptive"},
+		{parameters, "parameters: [temperature]\n    thinking: [enabled]", "parameter reasoning_effort"},
+		{released, released + "\n    thinking: [enabled, adaptive, effort]", ""},
+	} {
+		all := Check(parse(t, with(t, c.old, c.next)))
+		found := 0
+		for _, problem := range all {
+			if text := problem.Error(); strings.Contains(text, "models[0].thinking") && strings.Contains(text, c.says) {
+				found++
+			}
+		}
+		if (found > 0) != (c.says != "") || c.says == "" && len(all) > 0 {
+			t.Errorf("%s: %v", c.next, all)
+		}
+	}
+}

@@ -69,7 +69,8 @@ type thinkingRequest struct {
 func readThinking(body []byte) *thinkingRequest {
 	t := &thinkingRequest{body: body}
 	t.readMembers(span{0, len(body)}, map[string]*span{
-		"thinking": &t.thinking, "output_config": &t.config, "tool_choice": &t.choice, "messages": &t.messages, "context_management": &t.management,
+		"thinking": &t.thinking, "output_config": &t.config, "tool_choice": &t.choice, "messages": &t.messages,
+		"context_management": &t.management,
 	})
 	t.readMembers(t.thinking, map[string]*span{"type": &t.kind, "budget_tokens": &t.budget, "display": &t.display})
 	t.readMembers(t.config, map[string]*span{"effort": &t.effort})
