@@ -1521,20 +1521,20 @@ func modelParameters(d ModelDetail) templ.Component {
 								return templ_7745c5c3_Err
 							}
 						}
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 104, " <p class=\"muted text-xs mt-3\">Requests are checked against exactly this contract, version <code class=\"mono\">")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 104, " <p class=\"muted text-xs mt-3\">Requests are checked against this contract, version <code class=\"mono\">")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
 						var templ_7745c5c3_Var64 string
 						templ_7745c5c3_Var64, templ_7745c5c3_Err = templ.JoinStringErrs(c.Hash)
 						if templ_7745c5c3_Err != nil {
-							return templ.Error{Err: templ_7745c5c3_Err, FileName: `model.templ`, Line: 333, Col: 94}
+							return templ.Error{Err: templ_7745c5c3_Err, FileName: `model.templ`, Line: 333, Col: 86}
 						}
 						_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var64))
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
-						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 105, "</code>. Members it does not name go to providers that speak the style of the call, unless they ask for what is not offered; a translation leaves them out. Programs read it at <code class=\"mono\">")
+						templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 105, "</code>. A hint that it does not allow is left out or becomes the nearest value, unless the key is strict. Members it does not name go to providers that speak the style of the call, unless they ask for what is not offered; a translation leaves them out. Programs read it at <code class=\"mono\">")
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}

@@ -64,7 +64,8 @@ func (p PlayPane) formID() string {
 	return "play" + strconv.Itoa(p.Number+1)
 }
 
-// formats are the formats of an answer that the model takes in the pane's style. One that was chosen before stays, so that it can be changed.
+// formats are the formats of an answer that the model takes in the pane's style. One that was chosen before stays, so that it can be
+// changed.
 func (p PlayPane) formats() []ui.ChipOption {
 	object, schema := p.supports("response_format"), p.supports("structured_outputs")
 	switch p.Style {
