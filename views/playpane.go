@@ -85,7 +85,9 @@ func (p PlayPane) formats() []ui.ChipOption {
 }
 
 // supports reports whether the pane's model has a parameter.
-func (p PlayPane) supports(parameter string) bool { return slices.Contains(p.Model.Parameters, parameter) }
+func (p PlayPane) supports(parameter string) bool {
+	return slices.Contains(p.Model.Parameters, parameter)
+}
 
 // offersTools reports whether the form has a place for tools: the model takes some, or the form holds some that must be taken out.
 func (p PlayPane) offersTools() bool { return p.supports("tools") || p.Form.Tools != "" }
