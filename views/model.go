@@ -29,7 +29,8 @@ type ModelContract struct {
 	Style   Style
 	Hash    string
 	Fields  []Field
-	Without []string // members of the style that the model does not support
+	Hints   []string // members of the style that the model does not support, and that are left out of requests
+	Without []string // members of the style that the model does not support, and that are refused
 	Sample  []byte   // a short request, as JSON
 }
 

@@ -238,6 +238,7 @@ type ModelChange struct {
 var changeLabels = map[string]string{
 	"name": "Name", "description": "Description", "capabilities": "Capabilities", "input": "Input", "output": "Output",
 	"context_tokens": "Context", "max_output_tokens": "Max output", "styles": "API styles", "parameters": "Parameters",
+	"thinking":     "Forms of thinking",
 	"availability": "Availability", "paused": "Paused", "released": "Released", "deprecated": "Deprecated", "shutdown": "Shuts down",
 	"successor": "Successor", "fallbacks": "Fallback models", "sizes": "Sizes", "seconds": "Seconds", "assets": "Material assets of a call",
 }

@@ -64,9 +64,33 @@ func (p PlayPane) formID() string {
 	return "play" + strconv.Itoa(p.Number+1)
 }
 
+// formats are the formats of an answer that the model takes in the pane's style. One that was chosen before stays, so that it can be
+// changed.
 func (p PlayPane) formats() []ui.ChipOption {
-	return []ui.ChipOption{{Value: "text", Label: "Text"}, {Value: "json_object", Label: "JSON"}, {Value: "json_schema", Label: "Schema"}}
+	object, schema := p.supports("response_format"), p.supports("structured_outputs")
+	switch p.Style {
+	case "messages":
+		object = false // the style has no word for it
+	case "chat", "responses":
+		schema = schema && object
+	}
+	list := []ui.ChipOption{{Value: "text", Label: "Text"}}
+	if object || p.Form.Format == "json_object" {
+		list = append(list, ui.ChipOption{Value: "json_object", Label: "JSON"})
+	}
+	if schema || p.Form.Format == "json_schema" {
+		list = append(list, ui.ChipOption{Value: "json_schema", Label: "Schema"})
+	}
+	return list
 }
+
+// supports reports whether the pane's model has a parameter.
+func (p PlayPane) supports(parameter string) bool {
+	return slices.Contains(p.Model.Parameters, parameter)
+}
+
+// offersTools reports whether the form has a place for tools: the model takes some, or the form holds some that must be taken out.
+func (p PlayPane) offersTools() bool { return p.supports("tools") || p.Form.Tools != "" }
 
 // format is the chosen one; an unknown word is the usual.
 func (p PlayPane) format() string {

@@ -195,7 +195,7 @@ func TestHostileTextStaysText(t *testing.T) {
 	}
 	field := views.Field{Name: evil, Types: evil, Text: evil, Default: evil, Allowed: []string{evil}}
 	field.Fields = []views.Field{field}
-	contract := views.ModelContract{Style: "chat", Hash: evil, Fields: []views.Field{field}, Without: []string{evil}, Sample: []byte(`{"a":"<img src=x>"}`)}
+	contract := views.ModelContract{Style: "chat", Hash: evil, Fields: []views.Field{field}, Hints: []string{evil}, Without: []string{evil}, Sample: []byte(`{"a":"<img src=x>"}`)}
 	turn := views.PlayTurn{Answer: true, Text: evil, Thought: evil, Image: evil, Note: evil}
 	called := views.PlayTurn{Answer: true, Calls: []views.PlayToolCall{{ID: evil, Name: evil, Arguments: evil}}}
 	param := views.Param{Path: evil, Key: evil, Kind: views.ParamEnum, Text: evil, Default: evil, Bounds: evil, Options: []string{evil}, Value: evil, Error: evil}

@@ -29,7 +29,8 @@ const (
 	wordAssets      = "x-assets"      // the property exists when the model takes material assets, and has at most as many items
 	wordElse        = "x-else"        // what an unsupported property may still be; null when absent
 	wordUnsupported = "x-unsupported" // left in the document in place of x-parameter
-	wordHint        = "x-hint"        // a request makes sense without the property, so drop, clamp or bound it
+	wordThinking    = "x-thinking"    // the property or branch exists when the model takes this form of a wish for thinking
+	wordHint        = "x-hint"        // a request makes sense without the property, so drop, clamp, convert or bound it
 	wordStyle       = "x-style"       // beside a hint until the document is compiled: what the style takes there
 	wordState       = "state"         // in place of a parameter: the style has it, but this service keeps no state
 )
@@ -86,6 +87,7 @@ type terms struct {
 	inputs          []string
 	parameters      []string
 	ranges          map[string]Range
+	thinking        []string // the forms of a wish for thinking; nil: all
 	sizes           []string
 	seconds         []int64
 	// assets is the number of assets that a video call may name.
@@ -106,7 +108,7 @@ func (m *FileModel) terms() terms {
 	}
 	return terms{
 		upstream: upstream, model: m.ID, maxOutputTokens: m.MaxOutputTokens, inputs: m.Input, parameters: m.Parameters, ranges: m.Ranges,
-		sizes: m.Sizes, seconds: m.Seconds, assets: m.Assets,
+		thinking: m.Thinking, sizes: m.Sizes, seconds: m.Seconds, assets: m.Assets,
 	}
 }
 
@@ -140,6 +142,7 @@ func (t terms) fit(s *tree) error {
 			s.set("maximum", numberTree(strconv.FormatInt(t.maxOutputTokens, 10)))
 		}
 	}
+	s.drop(wordThinking)
 	t.fitVideo(s)
 	t.fitStraight(s)
 	if s.word(wordMedia) != "" {
@@ -187,9 +190,9 @@ func (t terms) fitMembers(members *tree) error {
 		if err := t.fit(member); err != nil {
 			return err
 		}
-		switch kind {
-		case "":
-		case hintDrop:
+		switch {
+		case kind == "":
+		case kind == hintDrop, kind == hintConvert && t.thinking == nil:
 			member.drop(wordHint)
 		default:
 			member.soften(base)
@@ -213,11 +216,17 @@ func oneOf(names, known []string) bool {
 	return len(names) == 0 || slices.ContainsFunc(names, func(name string) bool { return slices.Contains(known, name) })
 }
 
+// takesThinking reports whether the model takes the form of a wish for thinking that a schema is about, if it is about one.
+func (t terms) takesThinking(s *tree) bool {
+	form := s.word(wordThinking)
+	return form == "" || t.thinking == nil || slices.Contains(t.thinking, form)
+}
+
 func (t terms) supports(s *tree) bool {
 	if !oneOf(strings.Fields(s.word(wordParameter)), t.parameters) {
 		return false
 	}
-	if s.word(wordAssets) != "" && t.assets == 0 {
+	if s.word(wordAssets) != "" && t.assets == 0 || !t.takesThinking(s) {
 		return false
 	}
 	if f, named := featureWords[s.word(wordFeature)]; named && !t.carries(f) {
@@ -243,7 +252,7 @@ func (t terms) unsupported(member *tree) *tree {
 	if len(parameters) > 0 {
 		named = parameters[0]
 	}
-	if named == "" || len(parameters) > 0 && oneOf(parameters, t.parameters) {
+	if named == "" || len(parameters) > 0 && oneOf(parameters, t.parameters) && t.takesThinking(member) {
 		named, says = notCarried, "Not supported by this model in this style: none of its providers can carry it."
 	}
 	rest.set(wordUnsupported, textTree(named))

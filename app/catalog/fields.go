@@ -15,9 +15,10 @@ type fieldWriter struct {
 	doc   *tree
 	notes map[string]string // what else to say about fields, by path
 
-	known   map[string]bool // definitions that are explained, or will be
-	queue   []place
-	missing []string // fields of the present table that the model does not support
+	known map[string]bool // definitions that are explained, or will be
+	queue []place
+	// Fields of the present table that the model does not support: those that are refused, and the hints that are left out.
+	refused, hints []string
 }
 
 // place is a definition and where a request has it first.
@@ -108,11 +109,15 @@ func literalWords(s *tree) []string {
 func (w *fieldWriter) table(prefix, path string, s *tree) {
 	w.text.WriteString("| field | type | allowed | default | meaning |\n| --- | --- | --- | --- | --- |\n")
 	w.rows(prefix, path, s)
-	if len(w.missing) > 0 {
-		fmt.Fprintf(w.text, "\nNot supported by this model, and refused unless null or a value that changes nothing: %s.\n",
-			strings.Join(w.missing, ", "))
-		w.missing = nil
+	if len(w.hints) > 0 {
+		fmt.Fprintf(w.text, "\nHints that this model does not take: %s. They are left out and listed in `x-gateway-dropped`. A strict key is "+
+			"refused instead, unless the value is null or changes nothing.\n", strings.Join(w.hints, ", "))
 	}
+	if len(w.refused) > 0 {
+		fmt.Fprintf(w.text, "\nNot supported by this model, and refused unless null or a value that changes nothing: %s.\n",
+			strings.Join(w.refused, ", "))
+	}
+	w.hints, w.refused = nil, nil
 }
 
 // rows writes the members of an object, the required ones first, each followed by the members of what it holds.
@@ -131,12 +136,21 @@ func (w *fieldWriter) rows(prefix, path string, s *tree) {
 			switch {
 			case slices.Contains(required, name) != first, member.word(wordSameAs) != "":
 			case member.word(wordUnsupported) != "" && member.word(wordUnsupported) != wordState:
-				w.missing = append(w.missing, w.neutral(prefix+name, member))
+				w.leave(prefix+name, member)
 			default:
 				w.row(prefix, joined(path, name), name, member, s, first)
 			}
 		}
 	}
+}
+
+// leave notes a field that the model does not support: a hint is left out of requests, and any other is refused.
+func (w *fieldWriter) leave(name string, member *tree) {
+	list := &w.refused
+	if member.word(wordHint) != "" {
+		list = &w.hints
+	}
+	*list = append(*list, w.neutral(name, member))
 }
 
 // neutral names a field that the model does not support, with the values that change nothing.

@@ -109,12 +109,15 @@ type FileModel struct {
 	Styles          []llm.Style      `yaml:"styles,omitempty,flow" json:"styles,omitempty"`
 	Parameters      []string         `yaml:"parameters,omitempty,flow" json:"parameters,omitempty"`
 	Ranges          map[string]Range `yaml:"ranges,omitempty" json:"ranges,omitempty"`
-	Sizes           []string         `yaml:"sizes,omitempty,flow" json:"sizes,omitempty"`
-	Seconds         []int64          `yaml:"seconds,omitempty,flow" json:"seconds,omitempty"`
-	Assets          int64            `yaml:"assets,omitempty" json:"assets,omitempty"` // how many a video call may name
-	Limits          Limits           `yaml:"limits,omitempty" json:"limits,omitzero"`
-	Timeout         Duration         `yaml:"timeout,omitempty" json:"timeout,omitempty"`  // of a whole call, over all its attempts; 10m
-	Timeouts        FileTimeouts     `yaml:"timeouts,omitempty" json:"timeouts,omitzero"` // of one attempt, over those of the providers
+	// Thinking lists the forms of a wish for thinking that providers of the messages style take for this model: enabled (a budget of
+	// tokens), adaptive and effort (output_config.effort). An absent list takes all three.
+	Thinking []string     `yaml:"thinking,omitempty,flow" json:"thinking,omitempty"`
+	Sizes    []string     `yaml:"sizes,omitempty,flow" json:"sizes,omitempty"`
+	Seconds  []int64      `yaml:"seconds,omitempty,flow" json:"seconds,omitempty"`
+	Assets   int64        `yaml:"assets,omitempty" json:"assets,omitempty"` // how many a video call may name
+	Limits   Limits       `yaml:"limits,omitempty" json:"limits,omitzero"`
+	Timeout  Duration     `yaml:"timeout,omitempty" json:"timeout,omitempty"`  // of a whole call, over all its attempts; 10m
+	Timeouts FileTimeouts `yaml:"timeouts,omitempty" json:"timeouts,omitzero"` // of one attempt, over those of the providers
 	// OnCut is recover, the default, or error.
 	OnCut OnCut `yaml:"on_cut,omitempty" json:"on_cut,omitempty"`
 	// LongerContext is the text model, with more room, that takes what is too long for this one: at its own price, and

@@ -209,14 +209,17 @@ const everyCall = `
 ## Every call
 
 - Send the key as "Authorization: Bearer", and the body as JSON in UTF-8 with "Content-Type: application/json".
-- Known fields are checked strictly: their type, their range, their spelling, and that none comes twice. Fields that are
-  not listed here go to a provider that speaks the style of the call, unless they ask for what is not offered. A translation
-  leaves them out. They never steer the gateway.
+- Known fields are checked: their type, their range, their spelling, and that none comes twice.
+- A hint that the style has and this model does not take is left out, or becomes the nearest value that the model takes. A strict
+  key is refused instead. Each table below says which fields are such hints; all others are refused for every key.
+- Fields that are not listed here go to a provider that speaks the style of the call, unless they ask for what is not offered. A
+  translation leaves them out. They never steer the gateway.
 - Answers carry x-request-id, and x-ratelimit-limit-…, x-ratelimit-remaining-… and x-ratelimit-reset-… for requests
   and tokens.
 - What providers do beside answering, at prices of their own, is not offered: tools that they run, other service tiers, longer
   caches, files and answers that they keep. It is left out where the request makes sense without it, and refused where not.
-- What was left out of a request, for this reason or because it was translated, is listed in x-gateway-dropped.
+- What was left out of a request or changed in it, for one of these reasons or because it was translated, is listed in
+  x-gateway-dropped.
 - retry-after says when another try makes sense, x-should-retry: false that none does, and x-error-code names the error.
 `
 
@@ -327,8 +330,8 @@ func (m *Model) writeLosses(text *bytes.Buffer, style llm.Style, losses []loss) 
 	upstream := m.upstreamStyles()
 	fmt.Fprintf(text, "\n### What is translated: %s\n\n", style)
 	if !slices.ContainsFunc(upstream, func(s llm.Style) bool { return s != style }) {
-		text.WriteString("Nothing: the providers of this model speak this style; other fields than those of the " +
-			"next table go on as they came.\n")
+		text.WriteString("Nothing: the providers of this model speak this style. Fields go on as they came, but for hints that the " +
+			"model does not take and the fields of the next table.\n")
 		return
 	}
 	names := make([]string, len(upstream))

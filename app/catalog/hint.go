@@ -23,6 +23,9 @@ type Hint struct {
 	Instead string
 	// Bound means that the member bounds the output.
 	Bound bool
+	// Thinking means that the member asks for thinking in a form that the model does not take. What becomes of it depends on the rest
+	// of the request.
+	Thinking bool
 }
 
 // Listed is the hint in the list of what was dropped: its field, and both values where it has another.
@@ -35,9 +38,10 @@ func (h *Hint) Listed() string {
 
 // The values of x-hint.
 const (
-	hintDrop  = "drop"  // what a model does not support is left out
-	hintClamp = "clamp" // also, what is beside what it takes becomes the nearest that it takes
-	hintBound = "bound" // a bound on the output that is above the model's becomes that
+	hintDrop    = "drop"    // what a model does not support is left out
+	hintClamp   = "clamp"   // also, what is beside what it takes becomes the nearest that it takes
+	hintConvert = "convert" // also, thinking in another form than it takes is put into that form
+	hintBound   = "bound"   // a bound on the output that is above the model's becomes that
 )
 
 // effortNone is the one effort that asks for something else than the others: no thinking.
@@ -47,19 +51,46 @@ const effortNone = "none"
 type hint struct {
 	style, model *node
 	bound        bool
+	thinking     bool
 }
 
-// soften notes beside a hint what its style takes, where the model takes less.
+// hintTexts say what becomes of a hint that the model does not take, by the values of x-hint.
+var hintTexts = map[string]string{
+	hintDrop:    "It is left out of a request, or refused where the key is strict.",
+	hintClamp:   "Another value of the style becomes the nearest of these, or is refused where the key is strict.",
+	hintConvert: "Another form of the style becomes one of these, or is refused where the key is strict.",
+	hintBound:   "A larger value becomes the maximum, or is refused where the key is strict.",
+}
+
+// soften notes beside a hint what its style takes, where the model takes less, and says what becomes of the rest.
 func (t *tree) soften(base *tree) {
 	kind := base.word(wordHint)
 	base.bare()
+	text := hintTexts[kind]
+	switch {
+	case t.word(wordUnsupported) != "":
+		text = hintTexts[hintDrop]
+	case kind == hintClamp && sameEnum(t, base), kind == hintBound && t.get("maximum") == nil:
+		text = ""
+	}
+	if text != "" {
+		t.set("description", textTree(strings.TrimSpace(t.word("description")+" "+text)))
+	}
 	t.set(wordHint, textTree(kind))
 	t.set(wordStyle, base)
 }
 
+// sameEnum reports whether a model takes all values that its style has.
+func sameEnum(model, style *tree) bool {
+	a, b := withKeyword(model, "enum"), withKeyword(style, "enum")
+	return a != nil && b != nil && slices.Equal(a.words("enum"), b.words("enum"))
+}
+
 // bare takes the words for the assembler out of a schema.
 func (t *tree) bare() {
-	for _, word := range []string{wordParameter, wordInput, wordElse, wordMaximum, wordHint, wordFeature, wordStraight, wordURL, wordMedia} {
+	for _, word := range []string{
+		wordParameter, wordInput, wordElse, wordMaximum, wordHint, wordThinking, wordFeature, wordStraight, wordURL, wordMedia,
+	} {
 		t.drop(word)
 	}
 	for _, item := range t.items {
@@ -89,7 +120,7 @@ func (c *compiler) hintNode(s, base *tree) (*node, error) {
 		return nil, err
 	}
 	n := *model
-	n.hint = &hint{style: style, model: model, bound: s.word(wordHint) == hintBound}
+	n.hint = &hint{style: style, model: model, bound: s.word(wordHint) == hintBound, thinking: s.word(wordHint) == hintConvert}
 	return &n, nil
 }
 
@@ -106,7 +137,9 @@ func (c *checker) hint(h *hint) *app.Error {
 	if c.contract.takes(h.model, value) {
 		return nil
 	}
-	c.hints = append(c.hints, Hint{Field: c.path(), At: from, Value: string(value), Instead: h.nearest(value), Bound: h.bound})
+	c.hints = append(c.hints, Hint{
+		Field: c.path(), At: from, Value: string(value), Instead: h.nearest(value), Bound: h.bound, Thinking: h.thinking,
+	})
 	return nil
 }
 

@@ -31,6 +31,7 @@ func (m *FileModel) check(p problems) {
 	checkWords(p, "input", m.Input, knownModalities)
 	checkWords(p, "output", m.Output, knownModalities)
 	m.checkStyles(p)
+	m.checkThinking(p)
 	m.checkSizes(p)
 	m.checkRates(p)
 	m.checkAnnounced(p)

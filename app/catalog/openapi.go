@@ -197,7 +197,8 @@ func answerHeaders(m *Model) *tree {
 	all := members(
 		"x-request-id", members("description", "The id of the request, for questions about it.", "schema", text),
 		"x-gateway-dropped", members("schema", text,
-			"description", "The fields that were left out, as the provider's style has nothing like them or they ask for what is not offered."),
+			"description", "The fields that were left out or changed: hints that the model does not take, fields that the provider's style "+
+				"has nothing like, and what is not offered. A hint that was changed stands there with both values."),
 	)
 	if m.DeprecatedAt != nil {
 		all.set("deprecation", members("description", "When the model is deprecated (RFC 9745).", "schema", text))

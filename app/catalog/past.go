@@ -56,6 +56,7 @@ type ModelChange struct {
 // publicFields are what of a model everybody may know; what follows a point belongs to its field.
 var publicFields = []string{
 	"name", "description", "capabilities", "input", "output", "context_tokens", "max_output_tokens", "styles", "parameters", "ranges",
+	"thinking",
 	"rates", "size_rates", "limits", "availability", "paused", "released", "deprecated", "shutdown", "announced", "successor", "fallbacks",
 	"sizes", "seconds", "assets",
 }

@@ -136,6 +136,7 @@ type Model struct {
 	ContextTokens, MaxOutputTokens    int64
 	Styles                            []llm.Style // it may be called in; see Served
 	Parameters                        []string
+	Thinking                          llm.ThinkingForms // how requests of the messages style may ask for thinking
 	Sizes                             []string
 	Seconds                           []int64
 	AssetsMax                         int  // how many material assets a video call may name; 0: none
@@ -348,7 +349,7 @@ func (m *FileModel) prepare(card string, providers map[string]*Provider, contrac
 	out := &Model{
 		ID: m.ID, Name: m.Name, Description: m.Description, Owner: m.Owner, Kind: m.Kind, Capabilities: m.Capabilities,
 		InputModalities: m.Input, OutputModalities: m.Output, ContextTokens: m.ContextTokens, MaxOutputTokens: m.MaxOutputTokens,
-		Styles: m.Styles, Parameters: m.Parameters, Sizes: m.Sizes, Seconds: m.Seconds, AssetsMax: int(m.Assets),
+		Styles: m.Styles, Parameters: m.Parameters, Thinking: m.thinkingForms(), Sizes: m.Sizes, Seconds: m.Seconds, AssetsMax: int(m.Assets),
 		Available: m.Availability == Available,
 		Paused:    m.Paused, Notice: m.Notice, Prices: m.Rates, SizePrices: m.SizeRates, Announced: m.Announced.change(),
 		Limits:  m.Limits,

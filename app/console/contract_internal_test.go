@@ -95,7 +95,7 @@ func TestContractsAreReadWhole(t *testing.T) {
 	for _, m := range defaultModels(t) {
 		for _, style := range m.Served() {
 			contract, _ := m.Contract(style)
-			fields, without := fieldsOf(contract.Schema())
+			fields, hints, without := fieldsOf(contract.Schema())
 			names := map[string]bool{}
 			for _, f := range fields {
 				names[f.Name] = true
@@ -106,8 +106,8 @@ func TestContractsAreReadWhole(t *testing.T) {
 			if err := json.Unmarshal(contract.Schema(), &document); err != nil {
 				t.Fatal(err)
 			}
-			if len(fields)+len(without) != len(document.Properties) || !fields[0].Required || fields[0].Name != "model" || !names["stream"] {
-				t.Errorf("%s, %s: %d fields and %d without, of %d", m.ID, style, len(fields), len(without), len(document.Properties))
+			if len(fields)+len(hints)+len(without) != len(document.Properties) || !fields[0].Required || fields[0].Name != "model" || !names["stream"] {
+				t.Errorf("%s, %s: %d fields, %d hints and %d without, of %d", m.ID, style, len(fields), len(hints), len(without), len(document.Properties))
 			}
 			checkFields(t, m.ID+", "+string(style), fields, 0)
 			if body := sampleRequest(m, style); contract.Check(body) != nil {

@@ -107,16 +107,16 @@ func (c *Console) addPast(p *page, d *views.ModelDetail, id string) error {
 func modelContracts(m *catalog.Model) (contracts []views.ModelContract) {
 	for _, style := range m.Served() {
 		if contract, ok := m.Contract(style); ok {
-			fields, without := fieldsOf(contract.Schema())
+			fields, hints, without := fieldsOf(contract.Schema())
 			contracts = append(contracts, views.ModelContract{
-				Style: views.Style(style), Hash: contract.Hash(), Fields: fields, Without: without, Sample: sampleRequest(m, style),
+				Style: views.Style(style), Hash: contract.Hash(), Fields: fields, Hints: hints, Without: without, Sample: sampleRequest(m, style),
 			})
 		}
 	}
 	if contract := m.VideoContract(); contract != nil {
-		fields, without := fieldsOf(contract.Schema())
+		fields, hints, without := fieldsOf(contract.Schema())
 		contracts = append(contracts, views.ModelContract{
-			Style: views.Style(catalog.VideosStyle), Hash: contract.Hash(), Fields: fields, Without: without,
+			Style: views.Style(catalog.VideosStyle), Hash: contract.Hash(), Fields: fields, Hints: hints, Without: without,
 		})
 	}
 	return contracts

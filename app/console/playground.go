@@ -74,7 +74,9 @@ func (c *Console) play(p *page) error {
 	return c.playWhole(p, s)
 }
 
-// call is the call of the corridor for the form. It is the account's, made by its user and not by a key.
+// call is the call of the corridor for the form. It is the account's, made by its user and not by a key. It is strict: a person who sets
+// a parameter by hand wants to know that the model does not take it, as the request that is shown beside the answer would not be the
+// one that was sent.
 func (s *play) call(p *page, stream bool) (gateway.Call, error) {
 	if s.model == nil {
 		return gateway.Call{}, app.Errorf(app.Unavailable, "no_available_provider", "No model can be called right now.")
@@ -92,6 +94,7 @@ func (s *play) call(p *page, stream bool) (gateway.Call, error) {
 	}
 	return gateway.Call{
 		ID: requestID(p), Principal: p.principal(), Style: s.style, Body: body, Headers: http.Header{}, LimitFactor: p.factor(),
+		Strict: true,
 	}, nil
 }
 

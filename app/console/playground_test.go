@@ -189,6 +189,7 @@ func TestPlaygroundTellsWhatWasRefused(t *testing.T) {
 		field, says string
 	}{
 		"out of range":   {url.Values{"param.temperature": {"9"}}, "temperature", "from 0 to 2"},
+		"beyond a model": {url.Values{"param.max": {"99999999"}}, "max_completion_tokens", "must be an integer from 1 to"},
 		"no number":      {url.Values{"param.temperature": {"warm"}}, "temperature", "must be a number"},
 		"nothing to say": {url.Values{"prompt": {" "}}, "prompt", "Write a message"},
 		"plain address":  {url.Values{"image_url": {"http://x/y.png"}}, "image_url", "https://"},

@@ -13,25 +13,32 @@ const (
 	boundDigitsMax = 9 // a bound with more is the machine's, not the model's
 )
 
-// unsupportedMark is what a contract has beside a member that the model does not support.
-const unsupportedMark = "x-unsupported"
+// What a contract has beside a member that the model does not support, and beside one that is left out of a request then.
+const (
+	unsupportedMark = "x-unsupported"
+	hintMark        = "x-hint"
+)
 
 // schemaReader turns a contract into what people read of it.
 type schemaReader struct{ root *tree }
 
-// fieldsOf are the members of a request that a contract names, the required ones first, and the names of those that the
-// model does not support.
-func fieldsOf(schema []byte) (fields []views.Field, without []string) {
+// fieldsOf are the members of a request that a contract names, the required ones first. Of those that the model does not support,
+// hints are left out of requests, and without are refused.
+func fieldsOf(schema []byte) (fields []views.Field, hints, without []string) {
 	root := parseTree(schema)
 	r := schemaReader{root}
 	if properties := root.get("properties"); properties != nil {
 		for i, name := range properties.names {
-			if r.unsupported(properties.items[i]) {
+			switch {
+			case !r.unsupported(properties.items[i]):
+			case properties.items[i].get(hintMark) != nil:
+				hints = append(hints, name)
+			default:
 				without = append(without, name)
 			}
 		}
 	}
-	return r.members(root, nil), without
+	return r.members(root, nil), hints, without
 }
 
 func (r schemaReader) unsupported(n *tree) bool { return n.get(unsupportedMark) != nil }

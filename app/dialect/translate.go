@@ -350,7 +350,7 @@ func (w *Way) noteLost() {
 		return // the provider will say what it thinks of it
 	}
 	fields := &w.client.Codec.Traits().Fields
-	if arrived.Reasoning == (llm.ReasoningOptions{}) {
+	if arrived.Reasoning == (llm.ReasoningOptions{}) || sent.Reasoning.AsksAmount() && !arrived.Reasoning.AsksAmount() {
 		w.t.dropped = append(w.t.dropped, fields[llm.FeatureReasoning])
 	}
 	if arrived.Sampling.TopK == "" && sent.Sampling.TopK != "" {

@@ -113,8 +113,8 @@ func newBed(t testing.TB, alphaWait string) *bed {
 	l.listenMutely(t)
 	text := strings.NewReplacer(
 		"ROUTES", common, "STYLED", styled, "SHORT", strings.Replace(styled, "context_tokens: 128000", "context_tokens: 32000", 1), "ALPHA_WAIT", alphaWait,
-		"GENEROUS", generousTerms, "MODEST2", thoughtfulTerms, "MODEST", modestTerms,
-	).Replace(file + mended() + routed + longer + withFallbacks() + failovers() + generous + modest)
+		"GENEROUS", generousTerms, "MODEST2", thoughtfulTerms, "THINKER", thinkerTerms, "MODEST", modestTerms,
+	).Replace(file + mended() + routed + longer + withFallbacks() + failovers() + generous + modest + thinkers)
 	f, err := catalog.ParseFile([]byte(text))
 	must(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

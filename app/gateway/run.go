@@ -39,6 +39,8 @@ type run struct {
 	reserve reserve
 	lowered bool     // the hold affords less output than was wanted
 	without []string // extras that the call asked for and that were taken out of it
+	// effortAdded means that the request has an effort that the client did not send.
+	effortAdded bool
 
 	fallbacks    fallbacks
 	fellBack     bool          // fallback models were asked

@@ -46,31 +46,6 @@ func (r *run) leaveExtrasOut() (err error) {
 	return r.replaceBody(r.head.WithoutExtras())
 }
 
-// leaveHintsOut takes out of the request the hints that the model does not take, or puts the nearest value that it takes in
-// their place. A bound on the output stays as it came: the one that goes upstream is lowered with what depends on it.
-func (r *run) leaveHintsOut(hints []catalog.Hint) error {
-	if len(hints) == 0 {
-		return nil
-	}
-	var changes []dialect.Change
-	r.without = slices.Clone(r.without)
-	for i := range hints {
-		h := &hints[i]
-		r.without = slices.DeleteFunc(r.without, func(name string) bool { return strings.HasPrefix(name, h.Field+"=") })
-		r.without = append(r.without, h.Listed())
-		if !h.Bound {
-			changes = append(changes, dialect.Change{At: h.At, With: h.Instead})
-		}
-	}
-	if len(changes) == 0 {
-		return nil
-	}
-	if err := r.spareCopy(); err != nil {
-		return err
-	}
-	return r.replaceBody(dialect.Amend(r.call.Body, changes))
-}
-
 // replaceBody makes a changed request the one of the call.
 func (r *run) replaceBody(body []byte) error {
 	head, err := r.style.Peek(body)
@@ -113,7 +88,9 @@ func (r *run) chartStyle(route *catalog.Route) error {
 			return err
 		}
 	}
-	way, err := dialect.Translate(r.style, upstream, r.original, route.Provider.ID, r.reserve.output)
+	asked := *r.original
+	asked.Thinking = r.model.Thinking
+	way, err := dialect.Translate(r.style, upstream, &asked, route.Provider.ID, r.reserve.output)
 	if err != nil {
 		return err
 	}

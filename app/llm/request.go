@@ -16,6 +16,8 @@ type Request struct {
 	Stop      []string
 	Format    Format
 	Reasoning ReasoningOptions
+	// Thinking says which forms of Reasoning the model refuses in the messages style.
+	Thinking  ThinkingForms
 	Verbosity string // low, medium or high
 	EndUser   string
 	// EndUserField is the member that named the end user, where its style has several and it was not the usual one.

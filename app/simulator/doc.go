@@ -115,6 +115,8 @@
 //	context-length             400 in the style's words for a prompt that is too long
 //	content-filter             400 in the style's words for a prompt that a content filter stopped
 //	prefill=FORM               refuse or restart: what becomes of an answer that the conversation has begun
+//	thinking=TYPE              enabled or adaptive: the only thinking.type that a model takes in the messages style
+//	no-effort                  a model that takes no output_config.effort
 //	auth                       401
 //	error-in-200               the error of status, or 500, under status 200
 //	redirect=URL               302, to the address of cloud metadata when there is no URL

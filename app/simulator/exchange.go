@@ -103,6 +103,9 @@ func (x *exchange) understand() *failure {
 	if bad := x.prefillRefused(); bad != nil && f.whole == "" {
 		return bad
 	}
+	if bad := x.thinkingRefused(); bad != nil && f.whole == "" {
+		return bad
+	}
 	switch {
 	case p.choices < 1 || p.choices > choicesMax:
 		return badRequest("n", "The number of choices must be from 1 to 128.")

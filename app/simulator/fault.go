@@ -35,6 +35,8 @@ type fault struct {
 	retryIn    int64
 	url        string
 	prefill    string // refuse or restart; empty goes on with a begun answer
+	thinking   string // the only type of thinking that the model takes, enabled or adaptive; empty takes both
+	noEffort   bool   // the model takes no output_config.effort
 
 	hold                  bool
 	slowFirst, drip, pace time.Duration
@@ -110,6 +112,8 @@ var directives = map[string]func(f *fault, v string) error{
 	"retry-after":   word(func(f *fault) *string { return &f.retryAfter }),
 	"retry-date":    number(1, 86_400, func(f *fault) *int64 { return &f.retryIn }),
 	"prefill":       oneOf(func(f *fault) *string { return &f.prefill }, "refuse", "restart"),
+	"thinking":      oneOf(func(f *fault) *string { return &f.thinking }, thinkingEnabled, thinkingAdaptive),
+	"no-effort":     flag(func(f *fault) *bool { return &f.noEffort }),
 	"auth":          func(f *fault, _ string) error { f.whole, f.status = "status", http.StatusUnauthorized; return nil },
 	"redirect":      setRedirect,
 	"html":          whole("html"),

@@ -47,6 +47,7 @@ type messagesRequest struct {
 		Display string `json:"display"`
 	} `json:"thinking"`
 	OutputConfig struct {
+		Effort string `json:"effort"`
 		Format *struct {
 			Type   string          `json:"type"`
 			Schema json.RawMessage `json:"schema"`
@@ -145,12 +146,12 @@ func (r *messagesRequest) choose(p *prompt) {
 }
 
 func (r *messagesRequest) think(p *prompt) *failure {
-	p.showThoughts = true
+	p.showThoughts, p.effort = true, r.OutputConfig.Effort
 	if r.Thinking == nil {
 		return nil
 	}
 	p.showThoughts = r.Thinking.Display != "omitted"
-	p.thinking = thinkingOn
+	p.thinking, p.thinkingType = thinkingOn, r.Thinking.Type
 	switch {
 	case r.Thinking.Type == "disabled":
 		p.thinking = thinkingOff

@@ -44,6 +44,8 @@ type prompt struct {
 
 	thinking     thinking
 	showThoughts bool
+	thinkingType string // how thinking is asked for, in the words of the messages style
+	effort       string // output_config.effort of the messages style
 	format       string // empty, "object" or "schema"
 	schema       json.RawMessage
 

@@ -134,7 +134,8 @@ func modelPages() []Story {
 	var contracts []views.ModelContract
 	for _, style := range allStyles {
 		contracts = append(contracts, views.ModelContract{
-			Style: style, Hash: "5f3a9c0e11d2b476", Fields: exampleFields(), Without: []string{"seed", "logit_bias"}, Sample: exampleBody(style),
+			Style: style, Hash: "5f3a9c0e11d2b476", Fields: exampleFields(), Hints: []string{"seed"}, Without: []string{"logit_bias"},
+			Sample: exampleBody(style),
 		})
 	}
 	full := func(d *views.ModelDetail) { d.Days, d.Changes = exampleDays(), modelStory() }

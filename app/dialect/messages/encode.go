@@ -17,7 +17,6 @@ const (
 	endUserMax = 256 // characters of the caller's own id of a person
 	phoneMin   = 6   // digits that no phone has
 
-	budgetMin    = 1024 // tokens of thinking, the least that the style can ask for
 	topPThinking = 0.95 // the least top_p that goes with thinking
 )
 
@@ -230,25 +229,30 @@ func (e *requestEncoder) encodeChoice() {
 }
 
 // budget is how many tokens the model may think: none when nothing is said or when there is no room for it, and -1
-// when it is left to the model.
+// when it is left to the model. A wish in a form that the model refuses is said in the other form.
 func (e *requestEncoder) budget() (n int64, asked bool) {
 	o, most := &e.r.Reasoning, e.r.MaxOutput
 	n, asked = llm.BudgetOf(o.Effort)
 	if o.Budget != "" {
 		n, asked = number(o.Budget).whole()
 	}
+	forms := &e.r.Thinking
 	switch {
+	case asked && n != 0 && forms.NoBudget:
+		return -1, !forms.NoAdaptive
+	case asked && n < 0 && forms.NoAdaptive:
+		return llm.ThinkingBudget(o.Effort, most)
 	case !asked || n <= 0:
 		return max(n, -1), asked
-	case n < budgetMin:
-		n = budgetMin
+	case n < llm.ThinkingBudgetMin:
+		n = llm.ThinkingBudgetMin
 	}
 	// The thoughts count inside of the bound on the output. Who has named both numbers knows what is left to say; else half
 	// of it is.
 	if most > 0 && (n >= most || o.Budget == "") {
 		n = min(n, most/2)
 	}
-	return n, n >= budgetMin
+	return n, n >= llm.ThinkingBudgetMin
 }
 
 // encodeThinking writes how the model thinks. It reports whether it does, as far as the request says. A turn that was
@@ -290,8 +294,20 @@ var efforts = map[llm.Effort]string{
 	"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh", "max": "max",
 }
 
+// effort is how hard to think, in the words of the style. Where the model takes no budget of tokens, an effort stands for it.
+func (e *requestEncoder) effort() string {
+	forms, o := &e.r.Thinking, &e.r.Reasoning
+	switch {
+	case forms.NoEffort:
+		return ""
+	case forms.NoBudget && o.Effort == "":
+		return efforts[forms.Effort(o.Budget)]
+	}
+	return efforts[o.Effort]
+}
+
 func (e *requestEncoder) encodeOutput() {
-	effort := efforts[e.r.Reasoning.Effort]
+	effort := e.effort()
 	schema := e.r.Format.Kind == llm.FormatSchema
 	if effort == "" && !schema {
 		return

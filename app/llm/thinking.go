@@ -1,0 +1,74 @@
+package llm
+
+import (
+	"slices"
+	"strconv"
+)
+
+// ThinkingBudgetMin is the least budget of tokens for thinking that the messages style has.
+const ThinkingBudgetMin = 1024
+
+// ThinkingForms says which forms of a wish for thinking the providers of a model refuse in the messages style. The zero value
+// refuses none.
+type ThinkingForms struct {
+	// NoBudget says that thinking.type enabled, with a budget of tokens, is refused.
+	NoBudget bool
+	// NoAdaptive says that thinking.type adaptive is refused. With NoBudget the model does not think at all.
+	NoAdaptive bool
+	// NoEffort says that output_config.effort is refused.
+	NoEffort bool
+	// Efforts are those that the model takes. An empty list takes all of them.
+	Efforts []Effort
+}
+
+// Effort is the effort that stands for a budget of tokens, in the words of the messages style: the nearest that the model takes, the
+// lower one of two. It is empty where the model takes none, or the budget asks for no thinking.
+func (f *ThinkingForms) Effort(budget Number) Effort {
+	asked := EffortOf(budget)
+	if f.NoEffort || asked == "" || asked == "none" {
+		return ""
+	}
+	at := indexOfEffort(asked)
+	best, distance := Effort(""), len(budgets)
+	for i, b := range budgets {
+		if b.effort == "none" || b.effort == "minimal" || len(f.Efforts) > 0 && !slices.Contains(f.Efforts, b.effort) {
+			continue
+		}
+		if d := max(i-at, at-i); d < distance {
+			best, distance = b.effort, d
+		}
+	}
+	return best
+}
+
+func indexOfEffort(e Effort) int {
+	for i, b := range budgets {
+		if b.effort == e {
+			return i
+		}
+	}
+	return -1
+}
+
+// ThinkingBudget is the budget of tokens that stands for adaptive thinking: half of the bound on the output, no more than the effort
+// stands for where one is named, and at least ThinkingBudgetMin. It reports false when the bound leaves no room for that. A bound of
+// zero is an unknown one.
+func ThinkingBudget(e Effort, outputMost int64) (int64, bool) {
+	n := outputMost / 2
+	if tokens, known := BudgetOf(e); known && tokens > 0 && (outputMost <= 0 || tokens < n) {
+		n = tokens
+	}
+	n = max(n, ThinkingBudgetMin)
+	return n, outputMost <= 0 || n < outputMost
+}
+
+// budgetAsked reports whether a budget asks for a number of tokens, and does not leave it to the model.
+func (o *ReasoningOptions) budgetAsked() bool {
+	n, err := strconv.ParseInt(string(o.Budget), 10, 64)
+	return err == nil && n > 0
+}
+
+// AsksAmount reports whether the options say how much to think: by an effort or by a budget of tokens.
+func (o *ReasoningOptions) AsksAmount() bool {
+	return o.Effort != "" && o.Effort != "none" || o.budgetAsked()
+}
