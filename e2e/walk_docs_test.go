@@ -56,7 +56,7 @@ func walkRecipes(w *walker) {
 	w.button("Make a key for it")
 	w.sees("This is the only time the key is shown")
 	secret := w.freshSecret()
-	w.link("Test")
+	w.link("Start the test")
 	w.sees("Waiting for a call of aider…")
 	w.keyAnswers(secret, http.StatusOK)
 	w.shows("#recipe-calls .arrived", "Key")
