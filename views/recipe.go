@@ -53,8 +53,8 @@ type RecipeModel struct {
 	Context   int64 // tokens
 	MaxOutput int64 // tokens
 	// Price is what a million output tokens cost. It is empty for a model without such a price.
-	Price     string
-	Reasons   []string // why it does not fit; empty where it does
+	Price   string
+	Reasons []string // why it does not fit; empty where it does
 }
 
 func (m RecipeModel) label() string {

@@ -46,7 +46,7 @@ const (
 )
 
 type demoCommand struct {
-	Listen       string        `default:"127.0.0.1:8080" env:"UMG_LISTEN" help:"Address of the API and the console; or port 0." placeholder:"H:P"`
+	Listen       string        `default:"127.0.0.1:8080" env:"UMG_LISTEN" help:"Address of API and console, or port 0." placeholder:"H:P"`
 	OpsListen    string        `default:"127.0.0.1:0" env:"UMG_OPS_LISTEN" help:"Address of /metrics and health." placeholder:"HOST:PORT"`
 	Data         string        `default:"${default_data}-demo" env:"UMG_DATA" help:"Data folder." placeholder:"DIR"`
 	PGBin        string        `env:"UMG_PG_BIN" help:"Folder of initdb and postgres." placeholder:"DIR"`
