@@ -241,7 +241,7 @@ func (c *demoCommand) seed(ctx context.Context, h *house) (seed, error) {
 
 // isKey reports whether the secret is one of a key that exists, even if that may not be used from here.
 func isKey(ctx context.Context, h *house, secret string) bool {
-	_, err := h.keys.Find(ctx, secret, demoAddress)
+	err := h.keys.Check(ctx, secret, demoAddress)
 	return err == nil || app.KindOf(err) == app.Forbidden
 }
 
