@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -140,6 +142,25 @@ func TestFaultSecondGatewayOnTheSameFolder(t *testing.T) {
 		t.Errorf("status %d: %s", status, out)
 	}
 	decodeCompletion(t, g.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: x")))
+}
+
+// A demo takes its address from UMG_LISTEN, as a server does. Where another program has the address, the demo says how to
+// choose another one before it makes a database.
+func TestADemoWhoseAddressIsTakenSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	other, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	data := filepath.Join(t.TempDir(), "data")
+	out, status := run(t, []string{"UMG_LISTEN=" + other.Addr().String()}, "demo", "--data", data)
+	if status == 0 || !strings.Contains(out, other.Addr().String()) || !strings.Contains(out, "UMG_LISTEN=127.0.0.1:") {
+		t.Errorf("status %d: %s", status, out)
+	}
+	if _, err := os.Stat(data); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a data folder was made: %v", err)
+	}
 }
 
 // TestFaultKilledGatewayComesBack kills the gateway hard in the middle of a call: the next start has the same login, key

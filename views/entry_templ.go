@@ -81,7 +81,7 @@ func SignUpPage(e Entry) templ.Component {
 				}()
 			}
 			ctx = templ.InitializeContext(ctx)
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<header><h1>Create your account</h1><p>One key for every model. You see the exact cost of each call.</p></header>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 1, "<header><h1>Create your account</h1><p>One key for every model, prepaid and without a subscription. You see the exact cost of each call.</p></header>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -546,7 +546,7 @@ func entry(s Shell, title string) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "</main><footer class=\"entry-foot\"><span>Prepaid, no subscription</span>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "</main><footer class=\"entry-foot\"><nav class=\"entry-open\" aria-label=\"Open to everyone\"><a class=\"link\" href=\"/console/models\">Models and prices</a> <a class=\"link\" href=\"/console/docs\">Docs</a></nav>")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

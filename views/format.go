@@ -22,7 +22,7 @@ func dollars(a app.Amount) (main, fine string) {
 	for len(fraction) < 2 {
 		fraction += "0"
 	}
-	main = "$" + grouped(whole)
+	main = "$" + app.GroupThousands(whole)
 	if negative {
 		main = "\u2212" + main
 	}
@@ -35,20 +35,9 @@ func dollars(a app.Amount) (main, fine string) {
 // Count prints a count with its thousands apart.
 func Count(n int64) string {
 	if n < 0 {
-		return "\u2212" + grouped(strconv.FormatInt(n, 10)[1:])
+		return "\u2212" + app.GroupThousands(strconv.FormatInt(n, 10)[1:])
 	}
-	return grouped(strconv.FormatInt(n, 10))
-}
-
-func grouped(digits string) string {
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
+	return app.GroupThousands(strconv.FormatInt(n, 10))
 }
 
 // counted is a count with its noun.

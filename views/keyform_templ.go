@@ -204,7 +204,7 @@ func keyNewPart(f KeyForm) templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = ui.DialogPart(ui.DialogProps{Title: "Create an API key", Text: "The key is shown once, right after this."}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = ui.DialogPart(ui.DialogProps{Title: "Create an API key", Text: "You see the key once, right after you create it."}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var4), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -408,7 +408,7 @@ func keyFields(f KeyForm) templ.Component {
 			return templ_7745c5c3_Err
 		}
 		templ_7745c5c3_Err = ui.Select(ui.SelectProps{
-			FieldProps: ui.FieldProps{ID: "key-env", Label: "Environment", Optional: true, Error: f.EnvError, Hint: "A tag to tell keys apart."},
+			FieldProps: ui.FieldProps{ID: "key-env", Label: "Environment", Optional: true, Error: f.EnvError, Hint: "This tag helps you tell keys apart."},
 			Name:       "env", Value: f.Env, Options: f.envs(),
 		}).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
@@ -513,7 +513,7 @@ func budgetFields(f BudgetForm) templ.Component {
 		templ_7745c5c3_Err = ui.Input(ui.InputProps{
 			FieldProps: ui.FieldProps{
 				ID: "key-budget", Label: "Budget in dollars", Optional: true, Error: f.LimitError,
-				Hint: "What the key may spend at most; calls beyond it are refused. Empty for no limit but your credit.",
+				Hint: "Calls beyond this budget are refused. Leave the field empty to limit the key by your credit alone.",
 			},
 			Name: "budget", Value: f.Limit, Placeholder: "25", Autocomplete: "off", MaxLength: "24",
 			Attrs: templ.Attributes{"inputmode": "decimal"},
@@ -572,7 +572,7 @@ func alertsField(f BudgetForm) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<p id=\"key-alerts-hint\">By mail and in the console, once each in a period. Choose none to hear nothing.</p>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<p id=\"key-alerts-hint\">You hear of each share once in a period, by mail and in the console. Choose none to hear nothing.</p>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -839,7 +839,7 @@ func modelsField(f KeyForm) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 48, "<p id=\"key-models-hint\">Tick none to allow all, those that come later included.</p></fieldset>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 48, "<p id=\"key-models-hint\">Tick none to allow all models, also those that are added later.</p></fieldset>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -884,7 +884,7 @@ func rateFields(f KeyForm) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 50, "</div><p>They count beside the limits of your account, and the tighter one decides. Empty for none.</p></fieldset>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 50, "</div><p>These limits apply in addition to the limits of your account, and the tighter one decides. Leave a field empty for no limit.</p></fieldset>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -951,8 +951,8 @@ func addressesField(f KeyForm) templ.Component {
 		}
 		templ_7745c5c3_Err = ui.TextArea(ui.TextAreaProps{
 			FieldProps: ui.FieldProps{
-				ID: "key-addresses", Label: "Addresses it is taken from", Optional: true, Error: f.AddressesError,
-				Hint: "One address or network a line, such as 203.0.113.7 or 2001:db8::/32. Empty for everywhere.",
+				ID: "key-addresses", Label: "Addresses that may use it", Optional: true, Error: f.AddressesError,
+				Hint: "Write one address or network a line, such as 203.0.113.7 or 2001:db8::/32. Leave the field empty to allow all.",
 			},
 			Name: "addresses", Value: f.Addresses, Rows: "3", Autofocus: f.AddressAdded,
 			Attrs: templ.Attributes{"data-grow": true, "spellcheck": "false", "autocomplete": "off", "data-modal-focus": f.AddressAdded},
@@ -1149,7 +1149,7 @@ func strictField(f KeyForm) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 64, " aria-describedby=\"key-strict-hint\"> <span>Refuse such calls</span></label><p id=\"key-strict-hint\">Many clients send an effort, a temperature or a large <code class=\"mono\">max_tokens</code> to every model. Without this, we leave out or lower what the model doesn't take and list it in <code class=\"mono\">x-gateway-dropped</code>. <a class=\"link\" href=\"/console/docs/text#hints\">How hints are treated</a></p></fieldset>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 64, " aria-describedby=\"key-strict-hint\"> <span>Refuse calls with a setting that the model does not take</span></label><p id=\"key-strict-hint\">Many clients send an effort, a temperature or a large <code class=\"mono\">max_tokens</code> to every model. If you leave this box empty, we leave out or lower what the model does not take and list it in the header <code class=\"mono\">x-gateway-dropped</code>. <a class=\"link\" href=\"/console/docs/text#hints\">How hints are treated</a></p></fieldset>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

@@ -206,7 +206,7 @@ func (k Key) notes(now time.Time) []healthNote {
 	if n := k.Network; n != nil {
 		notes = append(notes, healthNote{
 			"network", ui.Warning, "Used from a new network " + n.Network + ", " + n.Since.UTC().Format("2 Jan"),
-			"If that is nobody of yours, rotate the key. It can be narrowed to addresses below.",
+			"If you do not know this network, rotate the key. Under “Limits and restrictions” you can name the addresses that may use it.",
 		})
 	}
 	switch {

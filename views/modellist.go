@@ -344,7 +344,7 @@ func shiftedRight(a app.Amount, places int) string {
 	for len(fraction) < 2 {
 		fraction += "0"
 	}
-	return grouped(whole) + "." + fraction
+	return app.GroupThousands(whole) + "." + fraction
 }
 
 // unitWord is the unit of prices of tokens for heads of columns.

@@ -10,8 +10,8 @@ import (
 
 const outboxPath = "/console/outbox"
 
-const outboxIntro = "What this server would have mailed, were a mail server configured. Anybody who can open this page can read it: " +
-	"it exists in demos only, and mails go after 7 days."
+const outboxIntro = "The mails that this server would send if a mail server were configured. Everyone who can open this page can read " +
+	"them. The page exists in demos only, and mails are deleted after 7 days."
 
 // The states of a mail.
 const (

@@ -52,13 +52,30 @@ type RecipeModel struct {
 	ID        string
 	Context   int64 // tokens
 	MaxOutput int64 // tokens
-	Price     string
-	Reasons   []string // why it does not fit; empty where it does
+	// Price is what a million output tokens cost. It is empty for a model without such a price.
+	Price   string
+	Reasons []string // why it does not fit; empty where it does
 }
 
 func (m RecipeModel) label() string {
-	return m.ID + " · " + Count(m.Context) + " context · " + Count(m.MaxOutput) + " out · " + m.Price
+	label := m.ID + " · " + Count(m.Context) + " context · " + Count(m.MaxOutput) + " output"
+	if m.Price != "" {
+		label += " · " + m.Price + " per 1M output tokens"
+	}
+	return label
 }
+
+// text says in sentences what the label says in short, because a narrow window cuts the label off.
+func (m RecipeModel) text() string {
+	text := m.ID + " takes up to " + Count(m.Context) + " tokens of context and answers with up to " + Count(m.MaxOutput) + " tokens."
+	if m.Price != "" {
+		text += " It costs " + m.Price + " per million output tokens."
+	}
+	return text
+}
+
+// Why names what the model lacks, to follow its name.
+func (m RecipeModel) Why() string { return listed(m.Reasons) }
 
 // Recipe is how one tool is set up for this gateway.
 type Recipe struct {

@@ -52,7 +52,7 @@ codex exec "Say hello in one short sentence."`)},
 		Trips: []string{
 			"wire_api must be responses; Codex no longer speaks chat completions.",
 			"A warning that there is no metadata of the model is harmless: model_context_window says what counts.",
-			"Outside of a Git repository codex exec wants --skip-git-repo-check.",
+			"Outside of a Git repository codex exec needs --skip-git-repo-check.",
 		},
 	},
 	{

@@ -100,7 +100,7 @@ func exactWords(n *big.Int) string {
 	for len(fraction) < 2 {
 		fraction += "0"
 	}
-	return "$" + grouped(digits[:point]) + "." + fraction
+	return "$" + app.GroupThousands(digits[:point]) + "." + fraction
 }
 
 func (l PriceLine) amount() string { return exactWords(l.exact()) }

@@ -9,6 +9,7 @@ import "github.com/a-h/templ"
 import templruntime "github.com/a-h/templ/runtime"
 
 import (
+	"net/http"
 	"strings"
 	"time"
 
@@ -114,7 +115,7 @@ func NotFoundPage(s Shell) templ.Component {
 							var templ_7745c5c3_Var6 string
 							templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(part.Text)
 							if templ_7745c5c3_Err != nil {
-								return templ.Error{Err: templ_7745c5c3_Err, FileName: `trouble.templ`, Line: 33, Col: 17}
+								return templ.Error{Err: templ_7745c5c3_Err, FileName: `trouble.templ`, Line: 34, Col: 17}
 							}
 							_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 							if templ_7745c5c3_Err != nil {
@@ -272,7 +273,7 @@ func ErrorPage(f Failure) templ.Component {
 				}
 				return nil
 			})
-			templ_7745c5c3_Err = ui.Notice(ui.NoticeProps{Icon: ui.IconServerCrash, Title: f.Title, Text: f.text(), RequestID: f.RequestID}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ui.Notice(ui.NoticeProps{Icon: f.icon(), Title: f.Title, Text: f.text(), RequestID: f.RequestID}).Render(templ.WithChildren(ctx, templ_7745c5c3_Var10), templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -284,6 +285,14 @@ func ErrorPage(f Failure) templ.Component {
 		}
 		return nil
 	})
+}
+
+// icon shows a clock where the reader has to wait, and a broken server for all other failures.
+func (f Failure) icon() ui.IconName {
+	if f.Status == http.StatusTooManyRequests {
+		return ui.IconClock
+	}
+	return ui.IconServerCrash
 }
 
 func (f Failure) text() string {

@@ -98,25 +98,51 @@ func NewKeyRing(db *sqlx.DB, o KeyRingOptions) *KeyRing {
 // expired, rotated, or not from there. What does not look like a key is refused without asking anybody. A store that is
 // away is told as such, never as an unknown key. Beside a refusal of the address there is the key, so that logs can name it.
 func (r *KeyRing) Find(ctx context.Context, secret, from string) (Key, error) {
-	if !wellFormed(secret) {
-		return Key{}, errBrokenKey(secret)
+	now := r.o.Now()
+	k, f, err := r.find(ctx, secret, now)
+	if err != nil {
+		return Key{}, err
 	}
-	f, now := fingerprintOf(secret), r.o.Now()
+	found, err := k.admit(from, now)
+	if err != nil {
+		return found, err
+	}
+	r.noteUse(k, f, from, now)
+	r.noteNetwork(k, f, from, now)
+	return found, nil
+}
+
+// Check returns the error that Find would return, and does not count as a use of the key.
+func (r *KeyRing) Check(ctx context.Context, secret, from string) error {
+	now := r.o.Now()
+	k, _, err := r.find(ctx, secret, now)
+	if err != nil {
+		return err
+	}
+	_, err = k.admit(from, now)
+	return err
+}
+
+func (r *KeyRing) find(ctx context.Context, secret string, now time.Time) (*ringKey, fingerprint, error) {
+	if !wellFormed(secret) {
+		return nil, fingerprint{}, errBrokenKey(secret)
+	}
+	f := fingerprintOf(secret)
 	k, known, fresh := r.recall(f, now)
 	if !fresh {
 		var err error
 		if k, err = r.ask(ctx, f, now); err != nil {
-			return Key{}, err
+			return nil, f, err
 		}
 		known = k != nil
 	}
 	if !known {
-		return Key{}, errUnknownKey()
+		return nil, f, errUnknownKey()
 	}
-	return r.admit(k, f, from, now)
+	return k, f, nil
 }
 
-func (r *KeyRing) admit(k *ringKey, f fingerprint, from string, now time.Time) (Key, error) {
+func (k *ringKey) admit(from string, now time.Time) (Key, error) {
 	switch {
 	case k.previous && !now.Before(*k.key.PreviousUntil):
 		return Key{}, app.Errorf(app.Unauthenticated, "key_rotated",
@@ -131,8 +157,6 @@ func (r *KeyRing) admit(k *ringKey, f fingerprint, from string, now time.Time) (
 		return k.key, app.Errorf(app.Forbidden, "address_not_allowed",
 			"The key %q is not taken from the address %s. Add the address to the key's list, or use another key.", k.key.Name, from).Final()
 	}
-	r.noteUse(k, f, from, now)
-	r.noteNetwork(k, f, from, now)
 	return k.key, nil
 }
 

@@ -466,3 +466,21 @@ func TestRingKnowsWhoHasHadMoreThanATrial(t *testing.T) {
 		t.Errorf("after a second payment %d accounts have paid, before it %d", n, since)
 	}
 }
+
+func TestRingChecksAKeyWithoutAUse(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.member(t, "ada@example.com").Principal()
+	k, secret := b.key(t, p, KeySpec{})
+	r := b.ring(t)
+	must(t, r.Check(t.Context(), secret, "192.0.2.1"))
+	r.writeUse(t.Context())
+	keys, err := b.Keys(t.Context(), p)
+	must(t, err)
+	if keys[0].LastUsedAt != nil {
+		t.Errorf("a check counts as a use at %v", keys[0].LastUsedAt)
+	}
+	must(t, b.DisableKey(t.Context(), p, k.ID, true))
+	b.clock.advance(deafAgeMax)
+	wantError(t, r.Check(t.Context(), secret, "192.0.2.1"), app.Unauthenticated, "key_disabled")
+}

@@ -5,7 +5,6 @@ import (
 
 	"umg/app"
 	"umg/app/llm"
-	"umg/billing"
 )
 
 // Cheapest is the model that answers in the style for the lowest price of a word out, for examples that people run.
@@ -13,11 +12,11 @@ func (s *Snapshot) Cheapest(style llm.Style) (*Model, bool) {
 	var best *Model
 	var lowest app.Amount
 	for _, m := range s.models {
-		_, priced := m.RateCard.Rate(billing.OutputTokens)
+		price, priced := m.OutputPrice()
 		if !m.Available || m.Paused || m.ended(s.loadedAt) || !priced || !m.Serves(style) {
 			continue
 		}
-		if price := m.OutputPrice(); best == nil || price < lowest {
+		if best == nil || price < lowest {
 			best, lowest = m, price
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"umg/app"
 	"umg/app/llm"
@@ -42,7 +43,7 @@ func (s *Snapshot) Fitting(n Needs) (fitting []*Model, others []Misfit) {
 		return cmp.Or(
 			cmp.Compare(unwanted(a.DeprecatedAt != nil), unwanted(b.DeprecatedAt != nil)),
 			cmp.Compare(unwanted(n.Tools && !a.codes()), unwanted(n.Tools && !b.codes())),
-			cmp.Compare(a.OutputPrice(), b.OutputPrice()),
+			byOutputPrice(a, b),
 			cmp.Compare(a.ID, b.ID),
 		)
 	})
@@ -60,26 +61,39 @@ func (s *Snapshot) misfit(m *Model, n Needs) (reasons []string) {
 		reasons = append(reasons, "takes no tools")
 	}
 	if n.Effort && !slices.Contains(m.Parameters, "reasoning_effort") {
-		reasons = append(reasons, "takes no effort")
+		reasons = append(reasons, "takes no reasoning effort")
 	}
 	if m.ContextTokens < n.ContextMin {
-		reasons = append(reasons, fmt.Sprintf("has a context of %d tokens, not %d", m.ContextTokens, n.ContextMin))
+		reasons = append(reasons, "has a context of "+instead(m.ContextTokens, n.ContextMin))
 	}
 	if m.MaxOutputTokens < n.OutputMin {
-		reasons = append(reasons, fmt.Sprintf("writes at most %d tokens, not %d", m.MaxOutputTokens, n.OutputMin))
+		reasons = append(reasons, "writes at most "+instead(m.MaxOutputTokens, n.OutputMin))
 	}
 	return reasons
 }
 
+// instead says how many tokens a model takes and how many are needed.
+func instead(tokens, needed int64) string {
+	group := func(n int64) string { return app.GroupThousands(strconv.FormatInt(n, 10)) }
+	return group(tokens) + " tokens instead of " + group(needed)
+}
+
 func (m *Model) codes() bool { return slices.Contains(m.Capabilities, "code") }
 
-// OutputPrice is what a million tokens out cost. A model without such a price comes last.
-func (m *Model) OutputPrice() app.Amount {
+// OutputPrice is what a million output tokens cost, and whether the model has a price for them.
+func (m *Model) OutputPrice() (price app.Amount, priced bool) {
 	rate, priced := m.RateCard.Rate(billing.OutputTokens)
 	if !priced {
-		return 1 << 62
+		return 0, false
 	}
-	return rate.Amount * app.Amount(millionTokens/max(rate.Per, 1))
+	return rate.Amount * app.Amount(millionTokens/max(rate.Per, 1)), true
+}
+
+// byOutputPrice puts the cheaper model first, and models without a price last.
+func byOutputPrice(a, b *Model) int {
+	aPrice, aPriced := a.OutputPrice()
+	bPrice, bPriced := b.OutputPrice()
+	return cmp.Or(cmp.Compare(unwanted(!aPriced), unwanted(!bPriced)), cmp.Compare(aPrice, bPrice))
 }
 
 func unwanted(is bool) int {

@@ -200,6 +200,15 @@ func TestEveryPageAsksWhoIsThere(t *testing.T) {
 	}
 }
 
+// The pages that are open to everyone can be reached from those that ask for an account.
+func TestSignInAndSignUpLeadToModelsAndDocs(t *testing.T) {
+	t.Parallel()
+	visitor := setup(t).visitor()
+	for _, path := range []string{"/console/sign-in", "/console/sign-up"} {
+		has(t, path, visitor.see(path), http.StatusOK, `<a class="link" href="/console/models">`, `<a class="link" href="/console/docs">`)
+	}
+}
+
 func TestAVisitorIsLedBackToThePageAfterwards(t *testing.T) {
 	t.Parallel()
 	h := setup(t)

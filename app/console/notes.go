@@ -167,7 +167,7 @@ func (c *Console) keyNotes(ctx context.Context, p *page) (list []note, _ error) 
 func networkNote(n views.Note, name string, at account.NewNetwork) views.Note {
 	n.ID, n.Tone, n.At = idOf("network", at.KeyID+"/"+at.Network.String(), &at.Since), ui.Warning, &at.Since
 	n.Title = "The key “" + name + "” is used from a new network"
-	n.Text = "It was not used from " + at.Network.String() + " in the 30 days before. If that is nobody of yours, rotate the key."
+	n.Text = "It was not used from " + at.Network.String() + " in the 30 days before. If you do not know this network, rotate the key."
 	return n
 }
 

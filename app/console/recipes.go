@@ -97,16 +97,18 @@ func (c *Console) fillModels(d *views.RecipeDetail, asked string) {
 	if i := slices.IndexFunc(d.Models, named); i >= 0 {
 		d.Model = d.Models[i]
 	} else if i := slices.IndexFunc(d.Others, named); i >= 0 {
-		d.ModelError = "The model " + asked + " cannot be used with " + d.Recipe.Name + ": it " + strings.Join(d.Others[i].Reasons, ", ") + "."
+		d.ModelError = "The model " + asked + " cannot be used with " + d.Recipe.Name + ": it " + d.Others[i].Why() + "."
 	} else if asked != "" {
-		d.ModelError = "The model that was asked for is not in the catalog. Choose one of the list."
+		d.ModelError = "The model that was asked for is not in the catalog. Choose one from the list."
 	}
 }
 
 func recipeModel(m *catalog.Model, reasons []string) views.RecipeModel {
-	return views.RecipeModel{
-		ID: m.ID, Context: m.ContextTokens, MaxOutput: m.MaxOutputTokens, Price: views.Dollars(m.OutputPrice()) + " / 1M", Reasons: reasons,
+	r := views.RecipeModel{ID: m.ID, Context: m.ContextTokens, MaxOutput: m.MaxOutputTokens, Reasons: reasons}
+	if price, priced := m.OutputPrice(); priced {
+		r.Price = views.Dollars(price)
 	}
+	return r
 }
 
 // fillTest reads the calls that arrived since the test began. A test of long ago is none.

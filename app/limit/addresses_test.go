@@ -35,7 +35,7 @@ func TestAnAddressIsLimitedByClassAndOnlyForAWhile(t *testing.T) {
 		}
 		err := a.Count("192.0.2.1", limit.Forms)
 		e, ok := errors.AsType[*app.Error](err)
-		if !ok || e.Kind != app.Exhausted || e.RetryAfter != 10*time.Second || !strings.Contains(e.Message, "10 s") {
+		if !ok || e.Kind != app.Exhausted || e.RetryAfter != 10*time.Second || !strings.HasSuffix(e.Message, " Try again in 10 seconds.") {
 			t.Errorf("the refusal is %+v", err)
 		}
 		if n := counted(a, "192.0.2.2", limit.Forms, 6); n != 6 {

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -45,8 +46,8 @@ const (
 )
 
 type demoCommand struct {
-	Listen       string        `default:"127.0.0.1:8080" help:"Address of the API and the console; port 0 takes a free one." placeholder:"H:P"`
-	OpsListen    string        `default:"127.0.0.1:0" help:"Address of /metrics and health." placeholder:"HOST:PORT"`
+	Listen       string        `default:"127.0.0.1:8080" env:"UMG_LISTEN" help:"Address of API and console, or port 0." placeholder:"H:P"`
+	OpsListen    string        `default:"127.0.0.1:0" env:"UMG_OPS_LISTEN" help:"Address of /metrics and health." placeholder:"HOST:PORT"`
 	Data         string        `default:"${default_data}-demo" env:"UMG_DATA" help:"Data folder." placeholder:"DIR"`
 	PGBin        string        `env:"UMG_PG_BIN" help:"Folder of initdb and postgres." placeholder:"DIR"`
 	Profiles     bool          `env:"UMG_PROFILES" help:"Serve profiles of the process (pprof) at the ops address."`
@@ -95,6 +96,9 @@ func (c *demoCommand) Run(ctx context.Context) error {
 	if err := refuseUnknownVariables(os.Environ()); err != nil {
 		return err
 	}
+	if err := c.checkAddress(ctx); err != nil {
+		return err
+	}
 	log, closeLog, err := c.openLog()
 	if err != nil {
 		return err
@@ -122,6 +126,18 @@ func (c *demoCommand) Run(ctx context.Context) error {
 	err = errors.Join(err, upstream.Wait())
 	_ = pay.listener.Close() // when it was never served
 	return err
+}
+
+// checkAddress reports an address that another program listens at. It runs first, because a new database takes seconds.
+func (c *demoCommand) checkAddress(ctx context.Context) error {
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Listen)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("another program listens at %s: choose another address, such as UMG_LISTEN=127.0.0.1:8090", c.Listen)
+	}
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	return ln.Close()
 }
 
 // openLog keeps the terminal calm: the request log goes to a file in the data folder.
@@ -225,7 +241,7 @@ func (c *demoCommand) seed(ctx context.Context, h *house) (seed, error) {
 
 // isKey reports whether the secret is one of a key that exists, even if that may not be used from here.
 func isKey(ctx context.Context, h *house, secret string) bool {
-	_, err := h.keys.Find(ctx, secret, demoAddress)
+	err := h.keys.Check(ctx, secret, demoAddress)
 	return err == nil || app.KindOf(err) == app.Forbidden
 }
 
@@ -319,6 +335,7 @@ Unified Model Gateway is ready.
   base URL   %s
   API key    %s  for SDKs and tools: errors have true statuses
              %s  for the API as documented: some errors have status 200
+  mails      %s/console/outbox  (the demo sends no mail and keeps it there)
   metrics    %s/metrics
   log        %s
 
@@ -328,7 +345,10 @@ Try it:
     -H "Authorization: Bearer %s" -H "Content-Type: application/json" \
     -d '{"model":"%s","messages":[{"role":"user","content":"Hello!"}]}'
 
-`, r.ConsoleURL, r.Email, r.Password, r.BaseURL, r.SDKAPIKey, r.APIKey, r.MetricsURL, c.logFile(), r.BaseURL, r.SDKAPIKey, demoModel)
+Stop it with Ctrl-C. What is in it stays in %s for the next start.
+
+`, r.ConsoleURL, r.Email, r.Password, r.BaseURL, r.SDKAPIKey, r.APIKey, r.ConsoleURL, r.MetricsURL,
+		c.logFile(), r.BaseURL, r.SDKAPIKey, demoModel, c.Data)
 	return writeReady(c.ReadyFile, r)
 }
 

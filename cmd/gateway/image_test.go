@@ -2,10 +2,12 @@ package main
 
 import (
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gopkg.in/yaml.v3"
 )
@@ -68,10 +70,21 @@ func TestTheCompositionKeepsSecretsInFiles(t *testing.T) {
 			Image       string
 			Environment map[string]string
 			Ports       []string
+			Healthcheck struct{ Test []string }
+			Grace       time.Duration `yaml:"stop_grace_period"`
 		}
 	}
 	if err := yaml.Unmarshal([]byte(readRoot(t, "compose.yaml")), &file); err != nil {
 		t.Fatal(err)
+	}
+	// The image's first start runs a server on a socket alone while it makes the database, and stops that server again.
+	if test := file.Services["postgres"].Healthcheck.Test; !slices.Contains(test, "127.0.0.1") {
+		t.Errorf("the health check %v passes before Postgres can be reached", test)
+	}
+	field, _ := reflect.TypeFor[Config]().FieldByName("DrainTimeout")
+	drain, err := time.ParseDuration(field.Tag.Get("default"))
+	if grace := file.Services["gateway"].Grace; err != nil || grace <= drain {
+		t.Errorf("the gateway is killed after %s, while streams may run for %s: %v", grace, drain, err)
 	}
 	known := configVariables()
 	for name, s := range file.Services {

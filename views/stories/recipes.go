@@ -65,15 +65,15 @@ func recipes() []Story {
 
 func recipeModels() []views.RecipeModel {
 	return []views.RecipeModel{
-		{ID: Model, Context: 200_000, MaxOutput: 32_000, Price: "$4.00 / 1M"},
-		{ID: "quillon/marginalia", Context: 400_000, MaxOutput: 64_000, Price: "$8.00 / 1M"},
+		{ID: Model, Context: 200_000, MaxOutput: 32_000, Price: "$4.00"},
+		{ID: "quillon/marginalia", Context: 400_000, MaxOutput: 64_000, Price: "$8.00"},
 	}
 }
 
 func recipeOthers() []views.RecipeModel {
 	return []views.RecipeModel{
 		{ID: "meridian/atlas-nano", Reasons: []string{
-			"takes no tools", "has a context of 32000 tokens, not 128000", "writes at most 4096 tokens, not 32000",
+			"takes no tools", "has a context of 32,000 tokens instead of 128,000", "writes at most 4,096 tokens instead of 32,000",
 		}},
 		{ID: "tessera/mosaic", Reasons: []string{"does not answer in the messages style"}},
 	}

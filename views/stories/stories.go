@@ -134,6 +134,20 @@ func trouble() []Story {
 					Message: "The fault is on our side and has been recorded. Nothing was charged.",
 				})
 			}},
+		{Name: "error-address-out", Group: "Errors", Title: "Too many pages from one address", Status: 429, Path: "/console/docs", Out: true,
+			View: func(s views.Shell) templ.Component {
+				return views.ErrorPage(views.Failure{
+					Shell: s, Status: 429, Title: "Too many requests", RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr",
+					Message: "More than 600 pages a minute came from your network address. Try again in 7 seconds.", Wait: 7 * time.Second,
+				})
+			}},
+		{Name: "error-address-forms", Group: "Errors", Title: "Too many forms from one address", Status: 429, Path: "/console/sign-in",
+			Out: true, View: func(s views.Shell) templ.Component {
+				return views.ErrorPage(views.Failure{
+					Shell: s, Status: 429, Title: "Too many requests", RequestID: "req_01kb4a7m9x3v5d2c8n6q1w0zpr",
+					Message: "More than 120 forms a minute came from your network address. Try again in 7 seconds.", Wait: 7 * time.Second,
+				})
+			}},
 		{Name: "error-store-out", Group: "Errors", Title: "The store is away, outside the shell", Status: 503, Path: "/console", Out: true,
 			View: func(s views.Shell) templ.Component {
 				return views.ErrorPage(views.Failure{
