@@ -128,6 +128,8 @@ func TestEveryTermIsInTheKey(t *testing.T) {
 			of.seconds = []int64{1}
 		case "assets":
 			of.assets = 1
+		case "thinking":
+			of.thinking = []string{"x"}
 		case "style":
 		case "upstream":
 			of.upstream = []llm.Style{llm.Chat}
