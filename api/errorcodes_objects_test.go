@@ -11,8 +11,8 @@ import (
 // prepareObjects makes the videos, assets and webhook endpoints that rows name.
 func (w *errorWorld) prepareObjects(t *testing.T) {
 	t.Helper()
-	w.names["film"] = w.film("A lighthouse")
-	w.names["expired"] = w.film("A harbour")
+	w.names["film"], w.names["expired"] = w.film("test/film", "A lighthouse"), w.film("test/film", "A harbour")
+	w.names["bare"] = w.film("test/assets", "A bridge")
 	w.db.MustExec(`update video_jobs set expires_at = now() - interval '1 day' where id = $1`, w.names["expired"])
 	running := w.send("caller", http.MethodPost, "/v1/videos", `{"model":"test/film","prompt":"A storm","size":"1280x720","seconds":"4"}`)
 	w.names["running"] = decode[struct{ ID string }](t, running, http.StatusOK).ID
@@ -41,7 +41,7 @@ var requestErrors = []errorRow{
 			1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 from generate_series(1, 20001) n`, w.owner.AccountID)
 		return w.send("caller", "GET", "/v1/usage?group_by=model", "")
 	}, param: "from", says: []string{"20000 lines", "shorter"}, world: world(nil, nil)},
-	{code: "request_timeout", ask: halfway, says: []string{"16384 bytes per second", "Send the request again"},
+	{code: "request_timeout", ask: halfway, says: []string{"16384 bytes per second", "120 seconds", "Send the request again"},
 		world: world(func(p *plan) { p.api.Now = func() time.Time { return time.Now().Add(-4500 * time.Millisecond) } }, nil)},
 }
 
@@ -51,7 +51,7 @@ var accountErrors = []errorRow{
 	{code: "member_not_found", ask: on("manager", "GET", "/v1/members/user_nothing", ""), says: []string{`"user_nothing"`, "GET /v1/members"}},
 	{code: "invitation_not_found", ask: on("manager", "GET", "/v1/invitations/inv_nothing", ""), says: []string{`"inv_nothing"`, "GET /v1/invitations"}},
 	{code: "already_member", ask: on("manager", "POST", "/v1/invitations", `{"email":"owner@example.com","role":"admin"}`), param: "email",
-		says: []string{"owner@example.com", "POST /v1/members/"}},
+		says: []string{"owner@example.com", "Change their role"}},
 	{code: "owner_required", ask: on("manager", "POST", "/v1/invitations", `{"email":"x@example.com","role":"owner"}`), says: []string{"Only an owner", "console"}},
 	{code: "too_many_keys", ask: func(w *errorWorld, _ string) (a reply) {
 		for n := range 250 {
@@ -77,7 +77,7 @@ var videoErrors = []errorRow{
 	{code: "video_not_ready", ask: on("caller", "POST", "/v1/videos/{running}/remix", `{"prompt":"x"}`), param: "video_id",
 		says: []string{"its status is", "Wait until it is completed"}},
 	{code: "video_expired", ask: on("caller", "GET", "/v1/videos/{expired}/content", ""), param: "video_id", says: []string{"no longer kept", "Create the video again"}},
-	{code: "variant_unavailable", ask: on("caller", "GET", "/v1/videos/{film}/content?variant=spritesheet", ""), param: "variant",
+	{code: "variant_unavailable", ask: on("caller", "GET", "/v1/videos/{bare}/content?variant=spritesheet", ""), param: "variant",
 		says: []string{"spritesheet", "video"}},
 	{code: "range_not_satisfiable", ask: on("caller", "GET", "/v1/videos/{film}/content", "", "Range", "bytes=99999999-"), param: "Range",
 		says: []string{"bytes=99999999-", "it has ", "bytes=0-1023"}},
@@ -89,13 +89,13 @@ var videoErrors = []errorRow{
 	{code: "rate_limit_exceeded", ask: func(w *errorWorld, _ string) reply {
 		on("caller", "POST", "/v1/videos", `{"model":"test/reel","prompt":"x"}`)(w, "")
 		return on("caller", "POST", "/v1/videos", `{"model":"test/reel","prompt":"x"}`)(w, "")
-	}, says: []string{"The 1 video of test/reel", "24 hours", "is possible in 24 hours"}},
+	}, says: []string{"1 video of test/reel in 24 hours", "The next is possible in 24 hours"}},
 }
 
 // assetErrors are about material assets.
 var assetErrors = []errorRow{
 	{code: "asset_not_found", ask: on("caller", "POST", assetsPath+"/get", `{"asset_id":"asset_nothing"}`), param: "asset_id",
-		says: []string{`"asset_nothing"`, "POST /v1/files/vendorx/assets/list"}},
+		says: []string{"no such asset in this account", "POST /v1/files/vendorx/assets/list"}},
 	{code: "asset_not_ready", ask: func(w *errorWorld, _ string) reply {
 		w.db.MustExec(`update assets set state = 'failed', reason = 'x' where id = $1`, w.names["broken"])
 		return w.send("caller", "POST", "/v1/videos", `{"model":"test/assets","prompt":"x","asset_ids":["{broken}"]}`)
@@ -117,7 +117,7 @@ var assetErrors = []errorRow{
 var webhookErrors = []errorRow{
 	{code: "webhook_endpoint_not_found", ask: on("caller", "GET", "/v1/webhook_endpoints/whe_nothing", ""),
 		says: []string{`"whe_nothing"`, "GET /v1/webhook_endpoints"}},
-	{code: "webhook_delivery_not_found", ask: on("caller", "GET", "/v1/webhook_deliveries/whd_nothing", ""), says: []string{`"whd_nothing"`, "30 days"}},
+	{code: "webhook_delivery_not_found", ask: on("caller", "GET", "/v1/webhook_endpoints/{endpoint}/deliveries/whd_nothing", ""), says: []string{`"whd_nothing"`, "GET /v1/webhook_endpoints/{id}/deliveries"}},
 	{code: "url_not_allowed", ask: on("caller", "POST", "/v1/webhook_endpoints", `{"name":"n","url":"https://10.0.0.1/","event_types":["video.failed"]}`),
 		param: "url", says: []string{"10.0.0.1", "public"}},
 	{code: "webhook_endpoints_exhausted", ask: func(w *errorWorld, _ string) (a reply) {

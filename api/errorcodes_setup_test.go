@@ -107,7 +107,7 @@ func newErrorWorld(t *testing.T, change ...func(*plan)) *errorWorld {
 		w.control("faults", map[string]string{"model": model, "spec": spec})
 	}
 	must(t, w.ledger().Grant(t.Context(), w.db,
-		billing.Grant{AccountID: w.owner.AccountID, Kind: billing.Purchased, Amount: 100 * app.Dollar, Source: "paid"}))
+		billing.Grant{AccountID: w.owner.AccountID, Kind: billing.Trial, Amount: 100 * app.Dollar, Source: "more"}))
 	w.makeKeys()
 	return w
 }
@@ -184,7 +184,9 @@ func (w *errorWorld) makeKeys() {
 	}
 	_, w.secrets["models"] = w.key(account.KeySpec{Scopes: []account.Scope{"models:read"}, ErrorMode: account.Standard})
 	must(w.t, w.accounts.DisableKey(w.t.Context(), w.owner.Principal(), w.names["key:off"], true))
-	_, _, err := w.accounts.RotateKey(w.t.Context(), w.owner.Principal(), w.names["key:rotated"], 0)
+	_, _, err := w.accounts.RotateKey(w.t.Context(), w.owner.Principal(), w.names["key:rotated"], time.Hour)
+	must(w.t, err)
+	_, err = w.db.Exec(`update api_keys set previous_until = now() - interval '1 minute' where id = $1`, w.names["key:rotated"])
 	must(w.t, err)
 	_, err = w.db.Exec(`update api_keys set expires_at = now() - interval '1 day' where id = $1`, w.names["key:old"])
 	must(w.t, err)
@@ -221,9 +223,9 @@ func text(path, model, prompt, more string) string {
 }
 
 // film makes a video and works until it has ended.
-func (w *errorWorld) film(prompt string) string {
+func (w *errorWorld) film(model, prompt string) string {
 	w.t.Helper()
-	made := w.send("caller", http.MethodPost, "/v1/videos", `{"model":"test/film","prompt":"`+prompt+`","size":"1280x720","seconds":"4"}`)
+	made := w.send("caller", http.MethodPost, "/v1/videos", `{"model":"`+model+`","prompt":"`+prompt+`","size":"1280x720","seconds":"4"}`)
 	id := decode[struct{ ID string }](w.t, made, http.StatusOK).ID
 	for range 2000 {
 		_, err := w.videos.Work(w.t.Context())

@@ -2,8 +2,8 @@ package video
 
 import (
 	"context"
-	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -67,7 +67,7 @@ func checkJobs(ctx context.Context, tx *sqlx.Tx, c *Call, m *catalog.Model, now 
 		}
 		if running >= most {
 			return app.Errorf(app.Exhausted, "rate_limit_exceeded",
-				"This account may render %d videos of %s at a time, and does. Wait for one to finish, or delete one.", most, m.ID).
+				"This account may render %s of %s at a time, and does. Wait for one to finish, or delete one.", videos(most), m.ID).
 				After(runningRetryAfter)
 		}
 	}
@@ -79,7 +79,7 @@ func checkJobs(ctx context.Context, tx *sqlx.Tx, c *Call, m *catalog.Model, now 
 		if made >= most {
 			wait := oldest.Add(day).Sub(now)
 			return app.Errorf(app.Exhausted, "rate_limit_exceeded",
-				"The %d videos of %s that this account may make in 24 hours are used up. The next is possible in %s.", most, m.ID, spoken(wait)).
+				"This account may make %s of %s in 24 hours, and has. The next is possible in %s.", videos(most), m.ID, spoken(wait)).
 				After(min(max(wait, time.Second), retryAfterMax))
 		}
 	}
@@ -105,7 +105,17 @@ func (s *Service) Uses(ctx context.Context, accountID string) (map[string]Use, e
 // spoken is a wait as people say it.
 func spoken(wait time.Duration) string {
 	if minutes := int64(math.Ceil(wait.Minutes())); minutes < 120 {
-		return fmt.Sprintf("%d min", max(minutes, 1))
+		return counted(max(minutes, 1), "minute")
 	}
-	return fmt.Sprintf("%d h", int64(math.Ceil(wait.Hours())))
+	return counted(int64(math.Ceil(wait.Hours())), "hour")
+}
+
+func videos(n int64) string { return counted(n, "video") }
+
+// counted is a number with its noun.
+func counted(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.FormatInt(n, 10) + " " + noun
 }
