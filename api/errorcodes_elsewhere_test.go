@@ -1,5 +1,46 @@
 package api_test
 
-// elsewhereErrors are the codes that no request can be answered with in the table: what only a crash, a race, the console, a
-// command or the end of a video brings about. Each names the test that does.
-var elsewhereErrors = []elsewhereRow{}
+// elsewhereErrors are the codes that no request of the table is answered with: those that a crash, a race, the console, a command, a
+// client that left or the end of a video brings about. Each names the test that does.
+var elsewhereErrors = []elsewhereRow{
+	{"key_ended", "app/account TestWhoActsIsRefusedOnceTheirSessionOrKeyHasEnded"},
+	{"session_ended", "app/account TestWhoActsIsRefusedOnceTheirSessionOrKeyHasEnded"},
+	{"role_not_allowed", "app/account TestRolesAreChangedByThoseWhoMay"},
+	{"last_owner", "app/account TestRolesAreChangedByThoseWhoMay"},
+	{"account_closed", "app/asset TestAClosedAccountGetsNoAssetEvenWhereTheCallWasLetIn"},
+	{"account_not_found", "app/account TestAnAccountIsToldThatItsLimitsWereChanged"},
+	{"content_not_found", "app/content TestContentGoesByHandAndByItsDays"},
+	{"email_unverified", "app/account TestAnUnverifiedAddressMayDoLittle"},
+	{"invalid_name", "app/account TestANameIsTidiedAndBounded"},
+	{"invalid_cursor", "billing TestRecordsAreFoundAndPaged"},
+	{"export_too_long", "app/audit TestAnExportThatIsTooLongSaysHowLongItMayBe"},
+	{"url_not_checked", "app/egress TestUnknownAndUncheckableHosts"},
+	{"url_timeout", "app/egress TestAnswersAreBounded"},
+	{"url_unreachable", "app/egress TestAnswersAreBounded"},
+	{"insufficient_credit", "billing TestAnOperatorCorrectsABalanceWithinWhatIsFree"},
+	{"refund_refused", "billing/stripe TestAnOperatorRefundsOnceToTheCent"},
+	{"not_refundable", "billing/stripe TestAnOperatorRefundsOnceToTheCent"},
+	{"busy", "app/account TestTooManyHashesAtOnceAreRefusedAndNotQueuedForEver"},
+	{"too_many_members", "app/account TestAnAccountHasNoMoreMembersThanItMay"},
+	{"too_many_accounts", "app/account TestAUserInNoAccountIsAUserStill"},
+	{"shutting_down", "e2e TestFaultShutdownEndsWhatOutlivesTheDrain"},
+	{"client_left", "api TestAClientThatLeavesIsInTheLogAndPaysItsInput"},
+	{"canceled", "app/gateway TestCreditIsAskedForTheSmallestCall"},
+	{"video_not_remixable", "app/provider/render TestARemixOfAVideoThatIsGoneIsRefusedAndNeverAmbiguous"},
+	{"moderation_blocked", "app/video TestAFailureCostsNothingAndSaysWhy"},
+	{"generation_failed", "app/video TestAFailureCostsNothingAndSaysWhy"},
+	{"generation_cancelled", "app/video TestFollowingEndsWithADelete"},
+	{"upstream_job_lost", "e2e TestFaultVideoUpstreamMisbehaves"},
+	{"upstream_status_unavailable", "e2e TestFaultVideoUpstreamMisbehaves"},
+	{"content_unavailable", "e2e TestFaultVideoUpstreamMisbehaves"},
+	{"asset_not_shown", "app/asset TestAPictureIsShownAsItIsNow"},
+	{"asset_in_progress", "app/asset TestACreateThatIsTriedAgainIsTheSameAsset"},
+	{"asset_failed", "api TestAssetsAreCreatedReadListedAndDeleted"},
+	{"invitation_used", "app/account TestAnInvitedPersonJoinsAndTheirAddressIsProved"},
+	{"invitation_revoked", "app/account TestLinksOfInvitationsEnd"},
+	{"invitation_replaced", "app/account TestLinksOfInvitationsEnd"},
+	{"invitation_declined", "app/account TestLinksOfInvitationsEnd"},
+	{"invitation_expired", "app/account TestLinksOfInvitationsEnd"},
+	{"user_not_found", "app/account TestMakeOperator"},
+	{"mail_not_found", "app/mail TestAMailThatIsNotThereIsNotFound"},
+}

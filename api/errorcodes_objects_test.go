@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"umg/app/webhook"
 )
 
 // prepareObjects makes the videos, assets and webhook endpoints that rows name.
@@ -21,9 +23,11 @@ func (w *errorWorld) prepareObjects(t *testing.T) {
 		return decode[assetReply](t, made, http.StatusOK).ID
 	}
 	w.names["asset"], w.names["apart"], w.names["broken"] = asset("one"), asset("two"), asset("three")
-	w.names["inbox"] = newInbox(t).URL
-	made := w.send("caller", http.MethodPost, "/v1/webhook_endpoints", `{"name":"n","url":"`+w.upstream+`/health","event_types":["video.failed"]}`)
+	made := w.send("caller", http.MethodPost, "/v1/webhook_endpoints", `{"name":"n","url":"{gone}","event_types":["video.failed"]}`)
 	w.names["endpoint"] = decode[endpoint](t, made, http.StatusOK).ID
+	must(t, w.webhooks.Emit(t.Context(), w.db, webhook.Event{AccountID: w.owner.AccountID, Type: webhook.VideoFailed, ObjectID: "video_1"}))
+	listed := w.send("caller", http.MethodGet, "/v1/webhook_endpoints/{endpoint}/deliveries", "")
+	w.names["delivery"] = decode[struct{ Data []struct{ ID string } }](t, listed, http.StatusOK).Data[0].ID
 }
 
 // requestErrors are about requests whatever they are for.
@@ -120,6 +124,16 @@ var webhookErrors = []errorRow{
 	{code: "webhook_delivery_not_found", ask: on("caller", "GET", "/v1/webhook_endpoints/{endpoint}/deliveries/whd_nothing", ""), says: []string{`"whd_nothing"`, "GET /v1/webhook_endpoints/{id}/deliveries"}},
 	{code: "url_not_allowed", ask: on("caller", "POST", "/v1/webhook_endpoints", `{"name":"n","url":"https://10.0.0.1/","event_types":["video.failed"]}`),
 		param: "url", says: []string{"10.0.0.1", "public"}},
+	{code: "webhook_endpoint_unreachable", ask: on("caller", "POST", "/v1/webhook_endpoints/{endpoint}/test", `{"event_type":"video.failed"}`),
+		says: []string{"The test event was not answered", "Make sure that"}},
+	{code: "webhook_attempts_exhausted", ask: func(w *errorWorld, _ string) reply {
+		w.db.MustExec(`update webhook_deliveries set attempts = 100`)
+		return w.send("caller", "POST", "/v1/webhook_endpoints/{endpoint}/deliveries/{delivery}/resend", "")
+	}, says: []string{"100 times", "GET /v1/webhook_events"}},
+	{code: "webhook_endpoint_disabled", ask: func(w *errorWorld, _ string) reply {
+		w.send("caller", "POST", "/v1/webhook_endpoints/{endpoint}", `{"status":"disabled"}`)
+		return w.send("caller", "POST", "/v1/webhook_endpoints/{endpoint}/deliveries/{delivery}/resend", "")
+	}, param: "status", says: []string{"POST /v1/webhook_endpoints/{id}", "status enabled"}},
 	{code: "webhook_endpoints_exhausted", ask: func(w *errorWorld, _ string) (a reply) {
 		for n := range 30 {
 			a = w.send("caller", "POST", "/v1/webhook_endpoints", fmt.Sprintf(`{"name":"n%d","url":"%s/health","event_types":["video.failed"]}`, n, w.upstream))

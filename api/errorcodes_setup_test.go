@@ -106,8 +106,6 @@ func newErrorWorld(t *testing.T, change ...func(*plan)) *errorWorld {
 	for model, spec := range errorFaults {
 		w.control("faults", map[string]string{"model": model, "spec": spec})
 	}
-	must(t, w.ledger().Grant(t.Context(), w.db,
-		billing.Grant{AccountID: w.owner.AccountID, Kind: billing.Trial, Amount: 100 * app.Dollar, Source: "more"}))
 	w.makeKeys()
 	return w
 }
@@ -118,7 +116,10 @@ func (w *errorWorld) serveAll(t *testing.T, p *plan) {
 	ids, log := app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.DiscardHandler)
 	secrets := func(name string) (string, bool) { return p.sim, name == "SIM" }
 	models := openErrorModels(t, p, secrets)
-	out, err := egress.New(egress.Options{Exceptions: []string{strings.TrimPrefix(p.sim, "http://")}})
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	w.names["gone"] = gone.URL
+	out, err := egress.New(egress.Options{Exceptions: []string{strings.TrimPrefix(p.sim, "http://"), strings.TrimPrefix(gone.URL, "http://")}})
 	must(t, err)
 	providers := provider.New(provider.Options{})
 	store, err := storage.NewFolder(t.TempDir(), time.Now)
@@ -134,7 +135,7 @@ func (w *errorWorld) serveAll(t *testing.T, p *plan) {
 	})
 	w.videos = video.New(p.db, video.Options{
 		Ledger: p.api.Ledger, Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Upstreams: render.New(providers, out),
-		Store: store, Stills: stills.New(""), Events: w.webhooks, Egress: out, Assets: assets, Now: time.Now, IDs: ids, Random: rand.Reader,
+		Store: store, Stills: stills.New("no such program"), Events: w.webhooks, Egress: out, Assets: assets, Now: time.Now, IDs: ids, Random: rand.Reader,
 		Jitter: func(int64) int64 { return 0 }, Log: log, BaseURL: "https://gateway.example",
 		Waits: video.Waits{PollMin: time.Millisecond, PollMax: 2 * time.Millisecond, RetryMin: time.Millisecond},
 	})
@@ -151,7 +152,7 @@ func (w *errorWorld) serveAll(t *testing.T, p *plan) {
 
 func openErrorModels(t *testing.T, p *plan, secrets func(string) (string, bool)) *catalog.Catalog {
 	t.Helper()
-	text := strings.NewReplacer("TEXT", cheap, "DEAR", dear, "COSTLY", strings.ReplaceAll(dear, "90000", "200"), "SEEING", strings.Replace(cheap, "input: [text]", "input: [text, image]", 1),
+	text := strings.NewReplacer("TEXT", cheap, "DEAR", strings.ReplaceAll(dear, "90000", "1000000"), "COSTLY", strings.ReplaceAll(dear, "90000", "200"), "SEEING", strings.Replace(cheap, "input: [text]", "input: [text, image]", 1),
 		"VIDEO", errorFilm).Replace(errorModels)
 	f, err := catalog.ParseFile([]byte(text))
 	must(t, err)

@@ -1,7 +1,9 @@
 package api_test
 
 import (
+	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -85,6 +87,7 @@ var textErrors = []errorRow{
 	{code: "no_available_provider", paths: textPaths, ask: calls("caller", "test/nowhere", ""), says: []string{"test/nowhere", "Try again"}},
 	{code: "upstream_error", paths: textPaths, ask: calls("caller", "test/failing", ""), says: []string{"failed to answer", "try again"}},
 	{code: "upstream_timeout", paths: textPaths, ask: calls("caller", "test/late", ""), says: []string{"did not answer in time", "try again"}},
+	{code: "client_closed_request", paths: textPaths, ask: halfClosed, says: []string{"The client closed the connection"}},
 	{code: "invalid_image", paths: []string{"/v1/chat/completions"}, ask: func(w *errorWorld, path string) reply {
 		return w.send("caller", http.MethodPost, path, `{"model":"test/seeing","messages":[{"role":"user","content":[{"type":"text","text":"x"},`+
 			`{"type":"image_url","image_url":{"url":"`+w.upstream+`/no/such/picture.png"}}]}]}`)
@@ -117,7 +120,7 @@ var keyErrors = []errorRow{
 
 // moneyErrors are about what a call may cost, and about buying credit.
 var moneyErrors = []errorRow{
-	{code: "insufficient_quota", paths: textPaths, ask: calls("caller", "test/dear", ""), says: []string{"This call needs $", "$10", "/console/billing"}},
+	{code: "insufficient_quota", paths: textPaths, ask: calls("caller", "test/dear", ""), says: []string{"This call needs $", "$4.", "/console/billing"}},
 	{code: "budget_exceeded", paths: textPaths, ask: calls("budget", "test/costly", ""),
 		says: []string{"This call needs $", "$0.01", "/console/keys", "on 20", " UTC"}},
 	{code: "spend_limit_exceeded", paths: textPaths, ask: calls("caller", "test/costly", ""),
@@ -177,6 +180,8 @@ var limitErrors = []errorRow{
 	}, says: []string{"Wait", "second"}, world: world(nil, nil)},
 	{code: "service_unavailable", paths: textPaths, ask: calls("caller", "test/plain", ""), says: []string{"Nothing was charged", "try again in a few seconds"},
 		world: storelessWorld},
+	{code: "internal_error", paths: textPaths, ask: calls("caller", "test/plain", ""), says: []string{"on our side", "Try again", "x-request-id"},
+		world: world(nil, func(w *errorWorld) { must(w.t, w.db.Close()) })},
 }
 
 // storelessWorld has a store that refuses connections when a key is looked up.
@@ -188,6 +193,20 @@ func storelessWorld(t *testing.T) *errorWorld {
 	return newErrorWorld(t, func(p *plan) {
 		p.keys = account.NewKeyRing(away, account.KeyRingOptions{Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	})
+}
+
+// halfClosed closes the sending half of its connection while the call runs, and reads on.
+func halfClosed(w *errorWorld, path string) reply {
+	c := w.dial(w.t.(*testing.T))
+	body := text(path, "test/held", "echo: x", "")
+	_, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nX-Error-Status: standard\r\n"+
+		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, w.secrets["caller"], len(body), body)
+	must(w.t, err)
+	w.waiting("1")
+	must(w.t, c.Conn.(*net.TCPConn).CloseWrite())
+	a := c.answer()
+	w.release()
+	return a
 }
 
 // fullWorld has no place for a call.

@@ -81,7 +81,7 @@ func (a *API) WriteError(c echo.Context, err error) error {
 	h.Set("X-Error-Code", token(e.Code))
 	h.Set("Cache-Control", "no-store")
 	h.Add("Link", a.helpLink(e))     // beside a link to the successor of a model
-	h.Set("Request-Id", x.RequestID)        // errors of routing come past no route that stamps it
+	h.Set("Request-Id", x.RequestID) // errors of routing come past no route that stamps it
 	if e.Kind == app.Unauthenticated {
 		h.Set("WWW-Authenticate", "Bearer")
 	}

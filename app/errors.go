@@ -118,7 +118,10 @@ func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	return &Error{Kind: Internal, Code: "internal_error", Message: "Something went wrong on our side.", Err: err}
+	return &Error{
+		Kind: Internal, Code: "internal_error", Err: err,
+		Message: "Something went wrong on our side. Try again; if it stays, tell the operator the x-request-id of this answer.",
+	}
 }
 
 // KindOf is the kind of err; foreign errors are Internal, and no error is of none of the kinds.
