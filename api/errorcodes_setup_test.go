@@ -20,9 +20,11 @@ import (
 	"umg/app/audit"
 	"umg/app/catalog"
 	"umg/app/content"
+	"umg/app/dialect"
 	"umg/app/egress"
 	"umg/app/idempotency"
 	"umg/app/limit"
+	"umg/app/llm"
 	"umg/app/provider"
 	"umg/app/provider/material"
 	"umg/app/provider/render"
@@ -157,9 +159,22 @@ func openErrorModels(t *testing.T, p *plan, secrets func(string) (string, bool))
 	f, err := catalog.ParseFile([]byte(text))
 	must(t, err)
 	must(t, catalog.Apply(t.Context(), p.db, f))
-	c, err := catalog.Open(t.Context(), p.db, catalog.Options{Now: time.Now, Log: slog.New(slog.DiscardHandler), Secrets: secrets})
+	c, err := catalog.Open(t.Context(), p.db, catalog.Options{
+		Now: time.Now, Log: slog.New(slog.DiscardHandler), Secrets: secrets, Traits: dialect.Traits, Extras: notOffered,
+	})
 	must(t, err)
 	return c
+}
+
+// notOffered are the rows of what the gateway offers for no model, as the contracts of a server have them.
+func notOffered(style llm.Style) (list []catalog.Extra) {
+	for _, row := range dialect.Extras(style) {
+		list = append(list, catalog.Extra{
+			What: row.What, At: row.At, Refused: row.Rule == dialect.ExtraRefused, Free: row.Free, Advice: row.Advice(),
+			Limited: len(row.Types)+len(row.Except)+len(row.Only)+len(row.Unless) > 0,
+		})
+	}
+	return list
 }
 
 // makeKeys makes the keys that rows call by name, each of which is refused for another reason.
@@ -239,7 +254,7 @@ func (w *errorWorld) film(model, prompt string) string {
 	return ""
 }
 
-// control of the simulator's own clock of calls: waits until so many wait, and lets them go.
+// whileOneRuns makes a request while a call of the same key waits for its provider.
 func (w *errorWorld) whileOneRuns(key string, then func() reply) reply {
 	w.t.Helper()
 	first := make(chan reply, 1)

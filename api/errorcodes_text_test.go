@@ -62,6 +62,11 @@ var textErrors = []errorRow{
 		says: []string{"model is required", "GET /v1/models"}},
 	{code: "invalid_value", paths: []string{"/v1/responses"}, ask: calls("caller", "test/plain", `,"temperature":9`), param: "temperature",
 		says: []string{"temperature must be a number from 0 to 2, not 9."}},
+	{code: "unsupported_parameter", paths: []string{"/v1/messages"}, ask: posts("caller", `{"model":"test/plain","max_tokens":9,"messages":[`+
+		`{"role":"user","content":[{"type":"txt","text":"x"}]}]}`), param: "messages[0].content[0].type",
+		says: []string{`"txt"`, "use text, image, document"}},
+	{code: "unsupported_parameter", paths: []string{"/v1/responses"}, ask: posts("caller", `{"model":"test/plain","input":[{"type":"txt"}]}`),
+		param: "input[0].type", says: []string{`"txt"`, "use message"}},
 	{code: "invalid_json", paths: textPaths, ask: posts("caller", `{"model":"test/plain",`), says: []string{"The body is not valid JSON", "byte"}},
 	{code: "request_too_large", paths: textPaths, ask: func(w *errorWorld, path string) reply {
 		c := w.dial(w.t.(*testing.T))

@@ -71,7 +71,7 @@ func (a *API) WriteError(c echo.Context, err error) error {
 	if x.family == "" {
 		x.family, _ = familyOf(c.Request().URL.Path)
 	}
-	e := named(c, coded(x.family, Explain(c, err)))
+	e := bounded(named(c, coded(x.family, Explain(c, err))))
 	x.Fail(e)
 	defer x.tape.End()
 	if c.Response().Committed {
@@ -144,6 +144,27 @@ func named(c echo.Context, e *app.Error) *app.Error {
 	}
 	id, exact := c.Param(of.param), *e
 	exact.Message = "This account has no " + of.noun + " " + quoted(shorten(id)) + ". " + of.list + " lists those it has."
+	return &exact
+}
+
+// Bounds of an error, whatever the caller has sent.
+const (
+	messageBytesMax = 900
+	paramBytesMax   = 256
+)
+
+// bounded cuts what is too long in an error: names and values in it may be the caller's.
+func bounded(e *app.Error) *app.Error {
+	if len(e.Message) <= messageBytesMax && len(e.Param) <= paramBytesMax {
+		return e
+	}
+	exact := *e
+	if len(e.Message) > messageBytesMax {
+		exact.Message = strings.ToValidUTF8(e.Message[:messageBytesMax], "") + "… This message is cut."
+	}
+	if len(e.Param) > paramBytesMax {
+		exact.Param = strings.ToValidUTF8(e.Param[:paramBytesMax], "") + "…"
+	}
 	return &exact
 }
 

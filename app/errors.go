@@ -3,6 +3,8 @@ package app
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 	"time"
 )
 
@@ -61,10 +63,19 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Errorf makes an Error whose message is for the caller. A %w verb is not supported: attach a cause with Because,
-// so that it can never leak into the message.
+// so that it can never leak into the message. A text among the arguments may be a caller's and of any length; the message has its
+// beginning.
 func Errorf(kind Kind, code, format string, args ...any) *Error {
+	for i, arg := range args {
+		if v := reflect.ValueOf(arg); v.Kind() == reflect.String && v.Len() > shownBytesMax {
+			args[i] = strings.ToValidUTF8(v.String()[:shownBytesMax], "") + "…"
+		}
+	}
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
 }
+
+// shownBytesMax is how much of one text a message repeats.
+const shownBytesMax = 400
 
 // At names the field at fault.
 func (e *Error) At(param string) *Error {
