@@ -96,6 +96,9 @@ func (a *API) WriteError(c echo.Context, err error) error {
 		h.Set("Retry-After-Ms", strconv.FormatInt(int64((wait+time.Millisecond-1)/time.Millisecond), 10))
 	}
 	x.sayTiming(h, a.now())
+	if x.family == ChatFamily {
+		h.Add("Vary", errorStatusHeader) // which decides whether the status is the true one
+	}
 	as := layouts[x.family]
 	status, body := dialect.Error(as.style, e, x.RequestID)
 	body = withDoc(body, as.end, a.baseURL+cmp.Or(e.Doc, manual.ErrorPath(e.Code)))
