@@ -51,9 +51,9 @@ var requestErrors = []errorRow{
 
 // accountErrors are about keys, members and the account by API.
 var accountErrors = []errorRow{
-	{code: "key_not_found", ask: on("manager", "GET", "/v1/keys/key_nothing", ""), says: []string{`"key_nothing"`, "GET /v1/keys"}},
-	{code: "member_not_found", ask: on("manager", "GET", "/v1/members/user_nothing", ""), says: []string{`"user_nothing"`, "GET /v1/members"}},
-	{code: "invitation_not_found", ask: on("manager", "GET", "/v1/invitations/inv_nothing", ""), says: []string{`"inv_nothing"`, "GET /v1/invitations"}},
+	{code: "key_not_found", ask: on("manager", "GET", "/v1/keys/key_nothing", ""), says: []string{"of this id in the account", "GET /v1/keys"}},
+	{code: "member_not_found", ask: on("manager", "GET", "/v1/members/user_nothing", ""), says: []string{"of this id in the account", "GET /v1/members"}},
+	{code: "invitation_not_found", ask: on("manager", "GET", "/v1/invitations/inv_nothing", ""), says: []string{"of this id in the account", "GET /v1/invitations"}},
 	{code: "already_member", ask: on("manager", "POST", "/v1/invitations", `{"email":"owner@example.com","role":"admin"}`), param: "email",
 		says: []string{"owner@example.com", "Change their role"}},
 	{code: "owner_required", ask: on("manager", "POST", "/v1/invitations", `{"email":"x@example.com","role":"owner"}`), says: []string{"Only an owner", "console"}},
@@ -77,7 +77,7 @@ var accountErrors = []errorRow{
 
 // videoErrors are about videos.
 var videoErrors = []errorRow{
-	{code: "video_not_found", ask: on("caller", "GET", "/v1/videos/video_nothing", ""), param: "video_id", says: []string{`"video_nothing"`, "GET /v1/videos"}},
+	{code: "video_not_found", ask: on("caller", "GET", "/v1/videos/video_nothing", ""), param: "video_id", says: []string{"of this id in the account", "GET /v1/videos"}},
 	{code: "video_not_ready", ask: on("caller", "POST", "/v1/videos/{running}/remix", `{"prompt":"x"}`), param: "video_id",
 		says: []string{"its status is", "Wait until it is completed"}},
 	{code: "video_expired", ask: on("caller", "GET", "/v1/videos/{expired}/content", ""), param: "video_id", says: []string{"no longer kept", "Create the video again"}},
@@ -120,8 +120,8 @@ var assetErrors = []errorRow{
 // webhookErrors are about webhook endpoints and deliveries.
 var webhookErrors = []errorRow{
 	{code: "webhook_endpoint_not_found", ask: on("caller", "GET", "/v1/webhook_endpoints/whe_nothing", ""),
-		says: []string{`"whe_nothing"`, "GET /v1/webhook_endpoints"}},
-	{code: "webhook_delivery_not_found", ask: on("caller", "GET", "/v1/webhook_endpoints/{endpoint}/deliveries/whd_nothing", ""), says: []string{`"whd_nothing"`, "GET /v1/webhook_endpoints/{id}/deliveries"}},
+		says: []string{"of this id in the account", "GET /v1/webhook_endpoints"}},
+	{code: "webhook_delivery_not_found", ask: on("caller", "GET", "/v1/webhook_endpoints/{endpoint}/deliveries/whd_nothing", ""), says: []string{"of this id in the account", "GET /v1/webhook_endpoints/{id}/deliveries"}},
 	{code: "url_not_allowed", ask: on("caller", "POST", "/v1/webhook_endpoints", `{"name":"n","url":"https://10.0.0.1/","event_types":["video.failed"]}`),
 		param: "url", says: []string{"10.0.0.1", "public"}},
 	{code: "webhook_endpoint_unreachable", ask: on("caller", "POST", "/v1/webhook_endpoints/{endpoint}/test", `{"event_type":"video.failed"}`),

@@ -150,7 +150,7 @@ var moneyErrors = []errorRow{
 		}
 		return a
 	}, says: []string{"10 top-ups", "Pay one of them", "24 hours"}},
-	{code: "topup_not_found", ask: on("manager", "GET", "/v1/top_ups/top_nothing", ""), says: []string{`"top_nothing"`, "GET /v1/top_ups"}},
+	{code: "topup_not_found", ask: on("manager", "GET", "/v1/top_ups/top_nothing", ""), says: []string{"of this id in the account", "GET /v1/top_ups"}},
 	{code: "invalid_signature", ask: on("nobody", "POST", leaksPath, leakOf("sk-umg-x"), "Github-Public-Key-Identifier", "two", "Github-Public-Key-Signature", "AA=="),
 		says: []string{"Nothing was done"}},
 	{code: "invalid_event", ask: on("nobody", "POST", paymentPath, "paid", "Stripe-Signature", signedEvent("paid")), says: []string{"The body is not an event"}},

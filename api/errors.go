@@ -133,8 +133,8 @@ var listsOf = map[string]struct{ param, noun, list string }{
 	"webhook_delivery_not_found": {"delivery", "delivery", "GET /v1/webhook_endpoints/{id}/deliveries"},
 }
 
-// named adds to an error the name of its field where its message lacks it, and the id that the path has where the account has no such
-// object.
+// named adds to an error the name of its field where its message lacks it, and where to find the ids of objects where the path has one
+// that the account does not have. It does not repeat the id: foreign and unknown ids are answered with the same bytes.
 func named(c echo.Context, e *app.Error) *app.Error {
 	if e.Kind == app.Invalid && !strings.Contains(strings.ToLower(e.Message), strings.ToLower(lastName(e.Param))) {
 		exact := *e
@@ -145,8 +145,8 @@ func named(c echo.Context, e *app.Error) *app.Error {
 	if !known || c.Param(of.param) == "" {
 		return e
 	}
-	id, exact := c.Param(of.param), *e
-	exact.Message = "This account has no " + of.noun + " " + quoted(shorten(id)) + ". " + of.list + " lists those it has."
+	exact := *e
+	exact.Message = "There is no " + of.noun + " of this id in the account. " + of.list + " lists those it has."
 	return &exact
 }
 
