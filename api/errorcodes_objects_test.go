@@ -93,7 +93,7 @@ var videoErrors = []errorRow{
 	{code: "rate_limit_exceeded", ask: func(w *errorWorld, _ string) reply {
 		on("caller", "POST", "/v1/videos", `{"model":"test/reel","prompt":"x"}`)(w, "")
 		return on("caller", "POST", "/v1/videos", `{"model":"test/reel","prompt":"x"}`)(w, "")
-	}, says: []string{"1 video of test/reel in 24 hours", "The next is possible in 24 hours"}},
+	}, says: []string{"1 video of test/reel in 24 hours", "The next is possible in 24 h."}},
 }
 
 // assetErrors are about material assets.

@@ -29,7 +29,8 @@ func (a *API) serveBlob(x *call, blob storage.Blob) error {
 	if !w.beyond {
 		return nil
 	}
-	e := app.Errorf(app.Invalid, "range_not_satisfiable", "Range %s is no part of the file: it has %d bytes. Range is written as in bytes=0-1023.",
+	e := app.Errorf(app.Invalid, "range_not_satisfiable",
+		"Range %s is no part of the file: it has %d bytes. Range is written as in bytes=0-1023.",
 		quoted(shorten(asked)), blob.Info().Size).At("Range")
 	x.access.Fail(e)
 	h := x.Response().Header()

@@ -228,7 +228,8 @@ func (a *API) testEndpoint(x *call) error {
 		return err
 	}
 	if e.Status == 0 {
-		return app.Errorf(app.Upstream, "webhook_endpoint_unreachable", "The test event was not answered: %s. Make sure that the address of the endpoint is public and answers.",
+		return app.Errorf(app.Upstream, "webhook_endpoint_unreachable",
+			"The test event was not answered: %s. Make sure that the address of the endpoint is public and answers.",
 			strings.TrimSuffix(e.Error, ".")).Final()
 	}
 	return a.object(x, struct {

@@ -35,7 +35,8 @@ const (
 // their number and bytes are bounded for the whole call, and what comes must be an image of a kind that providers read.
 func (g *Gateway) fetchImages(ctx context.Context, list []*llm.Media, memory *loan) error {
 	if g.o.Egress == nil {
-		return app.Errorf(app.Invalid, imageUnreadable, "Images by address cannot be used with this model; send the image as data.").At(imagesParam)
+		return app.Errorf(app.Invalid, imageUnreadable,
+			"Images by address cannot be used with this model; send the image as data.").At(imagesParam)
 	}
 	left := int64(imagesBytesMax)
 	fetched := map[string]*llm.Media{} // agents send the images of their history with every call
@@ -93,8 +94,8 @@ func (g *Gateway) fetchImage(ctx context.Context, address string, bytesMax int64
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return nil, badImage(address, "cannot be had: its server answered %d. Send the address of a PNG, JPEG, GIF or WebP image, or the image as data.",
-			resp.StatusCode)
+		return nil, badImage(address,
+			"cannot be had: its server answered %d. Send the address of a PNG, JPEG, GIF or WebP image, or the image as data.", resp.StatusCode)
 	}
 	raw, err := io.ReadAll(resp.Body)
 	switch {

@@ -2,6 +2,7 @@ package video
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"strconv"
 	"time"
@@ -105,17 +106,15 @@ func (s *Service) Uses(ctx context.Context, accountID string) (map[string]Use, e
 // spoken is a wait as people say it.
 func spoken(wait time.Duration) string {
 	if minutes := int64(math.Ceil(wait.Minutes())); minutes < 120 {
-		return counted(max(minutes, 1), "minute")
+		return fmt.Sprintf("%d min", max(minutes, 1))
 	}
-	return counted(int64(math.Ceil(wait.Hours())), "hour")
+	return fmt.Sprintf("%d h", int64(math.Ceil(wait.Hours())))
 }
 
-func videos(n int64) string { return counted(n, "video") }
-
-// counted is a number with its noun.
-func counted(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
+// videos is a number of videos.
+func videos(n int64) string {
+	if n == 1 {
+		return "1 video"
 	}
-	return strconv.FormatInt(n, 10) + " " + noun
+	return strconv.FormatInt(n, 10) + " videos"
 }
