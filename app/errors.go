@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -66,16 +67,25 @@ func (e *Error) Unwrap() error { return e.Err }
 // so that it can never leak into the message. A text among the arguments may be a caller's and of any length; the message has its
 // beginning.
 func Errorf(kind Kind, code, format string, args ...any) *Error {
-	for i, arg := range args {
-		if v := reflect.ValueOf(arg); v.Kind() == reflect.String && v.Len() > shownBytesMax {
-			args[i] = strings.ToValidUTF8(v.String()[:shownBytesMax], "") + "…"
-		}
+	if format != "%s" { // with that format the text is the whole message
+		args = shorten(args)
 	}
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 // shownBytesMax is how much of one text a message repeats.
-const shownBytesMax = 400
+const shownBytesMax = 600
+
+// shorten cuts the texts among the arguments of a message.
+func shorten(args []any) []any {
+	short := slices.Clone(args)
+	for i, arg := range args {
+		if v := reflect.ValueOf(arg); v.Kind() == reflect.String && v.Len() > shownBytesMax {
+			short[i] = strings.ToValidUTF8(v.String()[:shownBytesMax], "") + "…"
+		}
+	}
+	return short
+}
 
 // At names the field at fault.
 func (e *Error) At(param string) *Error {
