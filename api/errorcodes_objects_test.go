@@ -88,7 +88,7 @@ var videoErrors = []errorRow{
 	{code: "unsupported_endpoint", ask: on("caller", "POST", "/v1/videos/edits", "{}"), says: []string{"/v1/videos/edits", "POST /v1/videos"}},
 	{code: "content_policy_violation", ask: on("caller", "POST", "/v1/videos", `{"model":"test/film","prompt":"guardrail: likeness"}`), param: "prompt",
 		says: []string{"likeness"}},
-	{code: "callback_not_found", ask: on("nobody", "POST", "/callbacks/videos/nothing", ""), says: []string{"No video job has this callback address"}},
+	{code: "callback_not_found", ask: on("none", "POST", "/callbacks/videos/nothing", ""), says: []string{"No video job has this callback address"}},
 	{code: "invalid_body", ask: on("caller", "POST", "/v1/videos", "x", "Content-Type", "multipart/form-data"), says: []string{"boundary"}},
 	{code: "rate_limit_exceeded", ask: func(w *errorWorld, _ string) reply {
 		on("caller", "POST", "/v1/videos", `{"model":"test/reel","prompt":"x"}`)(w, "")

@@ -42,7 +42,8 @@ const errorModels = `
 aliases:
   headers: {x-api-key: authorization, x-goog-api-key: authorization, anthropic-version: vendorb-version}
 providers:
-  - {id: secretly-one, name: Secretly One, base_url: "${SIM}/secretly-one/v1", timeouts: {first_byte: 1s, idle: 2s, total: 20s}}
+  - {id: secretly-one, name: Secretly One, base_url: "${SIM}/secretly-one/v1"}
+  - {id: secretly-late, name: Secretly Late, base_url: "${SIM}/secretly-late/v1", timeouts: {first_byte: 500ms, idle: 1s, total: 20s}}
   - {id: secretly-slow, name: Secretly Slow, base_url: "${SIM}/secretly-slow/v1"}
   - {id: secretly-native, name: Secretly Native, base_url: "${SIM}/secretly-native/v1beta"}
   - {id: secretly-shelf, name: Secretly Shelf, base_url: "${SIM}/secretly-shelf/v1", assets: {group: tests}}
@@ -54,7 +55,7 @@ models:
   - {id: test/chatonly, styles: [chat], TEXT [{provider: secretly-one, model: hidden-chatonly, style: chat}]}
   - {id: test/failing, TEXT [{provider: secretly-one, model: hidden-failing, style: chat}]}
   - {id: test/refusing, TEXT [{provider: secretly-one, model: hidden-refusing, style: chat}]}
-  - {id: test/late, TEXT [{provider: secretly-one, model: hidden-late, style: chat}]}
+  - {id: test/late, TEXT [{provider: secretly-late, model: hidden-late, style: chat}]}
   - {id: test/short, TEXT [{provider: secretly-one, model: hidden-short, style: chat}]}
   - {id: test/filtered, TEXT [{provider: secretly-one, model: hidden-filtered, style: chat}]}
   - {id: test/nowhere, TEXT [{provider: secretly-away, model: hidden-x, style: chat}]}
@@ -94,7 +95,7 @@ type errorWorld struct {
 // newErrorWorld serves all routes over one simulated upstream. The payment service is a simulated one as well.
 func newErrorWorld(t *testing.T, change ...func(*plan)) *errorWorld {
 	t.Helper()
-	w := &errorWorld{names: map[string]string{}, secrets: map[string]string{"nobody": ""}}
+	w := &errorWorld{names: map[string]string{}, secrets: map[string]string{"none": ""}}
 	till := payments.New(payments.Options{Now: time.Now, Random: rand.Reader, Key: "sk_test_key", Control: true})
 	w.payments = httptest.NewServer(till)
 	t.Cleanup(func() { w.payments.Close(); till.Close() })

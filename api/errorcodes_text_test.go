@@ -105,7 +105,7 @@ var textErrors = []errorRow{
 
 // keyErrors are about the key of a request.
 var keyErrors = []errorRow{
-	{code: "invalid_api_key", paths: textPaths, ask: calls("nobody", "test/plain", ""),
+	{code: "invalid_api_key", paths: textPaths, ask: calls("none", "test/plain", ""),
 		says: []string{"The request bears no key.", "Send Authorization: Bearer YOUR_API_KEY", "the variable that holds it is not set"}},
 	{code: "key_disabled", paths: textPaths, ask: calls("off", "test/plain", ""), says: []string{"is disabled", "Enable it in the console"}},
 	{code: "key_expired", paths: textPaths, ask: calls("old", "test/plain", ""), says: []string{"expired on 20", " UTC", "Create a new one in the console"}},
@@ -118,7 +118,7 @@ var keyErrors = []errorRow{
 	{code: "account_frozen", paths: textPaths, ask: calls("caller", "test/plain", ""), says: []string{"This account is frozen", "support"},
 		world: world(nil, func(w *errorWorld) { must(w.t, w.ledger().Freeze(w.t.Context(), w.db, w.owner.AccountID, "a dispute")) })},
 	{code: "key_leaked", ask: func(w *errorWorld, _ string) reply {
-		w.send("nobody", "POST", leaksPath, leakOf(w.secrets["leaked"]))
+		w.send("none", "POST", leaksPath, leakOf(w.secrets["leaked"]))
 		return w.send("manager", "POST", "/v1/keys/{key:leaked}/enable", "")
 	}, says: []string{"found in public", "Rotate the key first"}},
 }
@@ -151,9 +151,9 @@ var moneyErrors = []errorRow{
 		return a
 	}, says: []string{"10 top-ups", "Pay one of them", "24 hours"}},
 	{code: "topup_not_found", ask: on("manager", "GET", "/v1/top_ups/top_nothing", ""), says: []string{"of this id in the account", "GET /v1/top_ups"}},
-	{code: "invalid_signature", ask: on("nobody", "POST", leaksPath, leakOf("sk-umg-x"), "Github-Public-Key-Identifier", "two", "Github-Public-Key-Signature", "AA=="),
+	{code: "invalid_signature", ask: on("none", "POST", leaksPath, leakOf("sk-umg-x"), "Github-Public-Key-Identifier", "two", "Github-Public-Key-Signature", "AA=="),
 		says: []string{"Nothing was done"}},
-	{code: "invalid_event", ask: on("nobody", "POST", paymentPath, "paid", "Stripe-Signature", signedEvent("paid")), says: []string{"The body is not an event"}},
+	{code: "invalid_event", ask: on("none", "POST", paymentPath, "paid", "Stripe-Signature", signedEvent("paid")), says: []string{"The body is not an event"}},
 }
 
 // limitErrors are about how much may be done at once, in a minute or in a day.
@@ -179,7 +179,7 @@ var limitErrors = []errorRow{
 		world: fullWorld},
 	{code: "too_many_attempts", ask: func(w *errorWorld, _ string) (a reply) {
 		for range 5 {
-			a = w.send("nobody", "POST", leaksPath, leakOf(make([]string, 20)...))
+			a = w.send("none", "POST", leaksPath, leakOf(make([]string, 20)...))
 		}
 		return a
 	}, says: []string{"Wait", "second"}, world: world(nil, nil)},
