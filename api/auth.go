@@ -58,7 +58,8 @@ func bearer(h http.Header, aliases []string) (string, error) {
 
 // noKey refuses a request without a key. Mostly the variable that holds it is empty where the client runs.
 func noKey(which string) *app.Error {
-	return unauthenticated(which + " Send Authorization: Bearer YOUR_API_KEY, with a key of the console; is the variable that holds it set?")
+	return unauthenticated(which + " Send Authorization: Bearer YOUR_API_KEY, with a key of the console. " +
+		"If you did, the variable that holds it is not set where the client runs.")
 }
 
 func unauthenticated(message string) *app.Error {

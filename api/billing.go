@@ -306,7 +306,7 @@ func (f *members) dollars(name string, least, most app.Amount) (n app.Amount, gi
 	}
 	n, err := app.ParseAmount(*text)
 	if err != nil || n < least || n > most || n%app.Cent != 0 {
-		f.err = wrongField(name, what)
+		f.err = wrongField(name, what+", not "+quoted(shorten(*text)))
 	}
 	return n, true
 }

@@ -176,7 +176,8 @@ func (a *API) explainBody(x *call, err error, bytesMax int64, timeMax time.Durat
 	x.Response().Header().Set("Connection", "close")
 	if !timely {
 		return app.Errorf(app.Invalid, "request_timeout",
-			"The body came slower than %d bytes per second, or took longer than %s. Send the request again.", bodyRateMin, timeMax)
+			"The body came slower than %d bytes per second, or took longer than %d seconds. Send the request again.",
+			bodyRateMin, timeMax/time.Second)
 	}
 	if e, ok := errors.AsType[*app.Error](err); ok { // there is no room for more of it
 		x.access.unread = true

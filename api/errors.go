@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -70,7 +71,7 @@ func (a *API) WriteError(c echo.Context, err error) error {
 	if x.family == "" {
 		x.family, _ = familyOf(c.Request().URL.Path)
 	}
-	e := coded(x.family, Explain(c, err))
+	e := bounded(named(c, coded(x.family, Explain(c, err))))
 	x.Fail(e)
 	defer x.tape.End()
 	if c.Response().Committed {
@@ -79,9 +80,8 @@ func (a *API) WriteError(c echo.Context, err error) error {
 	h := c.Response().Header()
 	h.Set("X-Error-Code", token(e.Code))
 	h.Set("Cache-Control", "no-store")
-	help := a.baseURL + manual.ErrorPath(e.Code)
-	h.Add("Link", "<"+help+`>; rel="help"`) // beside a link to the successor of a model
-	h.Set("Request-Id", x.RequestID)        // errors of routing come past no route that stamps it
+	h.Add("Link", a.helpLink(e))     // beside a link to the successor of a model
+	h.Set("Request-Id", x.RequestID) // errors of routing come past no route that stamps it
 	if e.Kind == app.Unauthenticated {
 		h.Set("WWW-Authenticate", "Bearer")
 	}
@@ -96,12 +96,12 @@ func (a *API) WriteError(c echo.Context, err error) error {
 		h.Set("Retry-After-Ms", strconv.FormatInt(int64((wait+time.Millisecond-1)/time.Millisecond), 10))
 	}
 	x.sayTiming(h, a.now())
+	if x.family == ChatFamily {
+		h.Add("Vary", errorStatusHeader) // which decides whether the status is the true one
+	}
 	as := layouts[x.family]
 	status, body := dialect.Error(as.style, e, x.RequestID)
-	if e.Doc != "" {
-		help = a.baseURL + e.Doc
-	}
-	body = withDoc(body, as.end, help)
+	body = withDoc(body, as.end, a.baseURL+cmp.Or(e.Doc, manual.ErrorPath(e.Code)))
 	contentType := jsonType
 	if x.family == ChatFamily && !alwaysTrue[e.Kind] && !alwaysTrueCodes[e.Code] && !x.unread && a.documented(c, x) {
 		status = http.StatusOK
@@ -115,6 +115,66 @@ func (a *API) WriteError(c echo.Context, err error) error {
 	x.tape.Error(body)
 	extendWrite(c.Response().Writer, a.now())
 	return c.Blob(status, contentType, body)
+}
+
+// helpLink is the value of the header that leads to what the documentation says of an error.
+func (a *API) helpLink(e *app.Error) string {
+	return "<" + a.baseURL + manual.ErrorPath(e.Code) + `>; rel="help"`
+}
+
+// listsOf are what lists the objects whose absence has a code of its own.
+var listsOf = map[string]struct{ param, noun, list string }{
+	"key_not_found":              {idParam, "key", "GET /v1/keys"},
+	"member_not_found":           {idParam, "member", "GET /v1/members"},
+	"invitation_not_found":       {idParam, "open invitation", "GET /v1/invitations"},
+	"topup_not_found":            {idParam, "top-up", "GET /v1/top_ups"},
+	"video_not_found":            {idParam, "video", "GET /v1/videos"},
+	"webhook_endpoint_not_found": {idParam, "webhook endpoint", "GET /v1/webhook_endpoints"},
+	"webhook_delivery_not_found": {"delivery", "delivery", "GET /v1/webhook_endpoints/{id}/deliveries"},
+}
+
+// named adds to an error the name of its field where its message lacks it, and where to find the ids of objects where the path has one
+// that the account does not have. It does not repeat the id: foreign and unknown ids are answered with the same bytes.
+func named(c echo.Context, e *app.Error) *app.Error {
+	if e.Kind == app.Invalid && !strings.Contains(strings.ToLower(e.Message), strings.ToLower(lastName(e.Param))) {
+		exact := *e
+		exact.Message = e.Param + ": " + e.Message
+		return &exact
+	}
+	of, known := listsOf[e.Code]
+	if !known || c.Param(of.param) == "" {
+		return e
+	}
+	exact := *e
+	exact.Message = "There is no " + of.noun + " of this id in the account. " + of.list + " lists those it has."
+	return &exact
+}
+
+// Bounds of an error, whatever the caller has sent.
+const (
+	messageBytesMax = 900
+	paramBytesMax   = 256
+)
+
+// bounded cuts what is too long in an error: names and values in it may be the caller's.
+func bounded(e *app.Error) *app.Error {
+	if len(e.Message) <= messageBytesMax && len(e.Param) <= paramBytesMax {
+		return e
+	}
+	exact := *e
+	if len(e.Message) > messageBytesMax {
+		exact.Message = strings.ToValidUTF8(e.Message[:messageBytesMax], "") + "… This message is cut."
+	}
+	if len(e.Param) > paramBytesMax {
+		exact.Param = strings.ToValidUTF8(e.Param[:paramBytesMax], "") + "…"
+	}
+	return &exact
+}
+
+// lastName is the last name of a path, such as type of messages[0].content[1].type.
+func lastName(path string) string {
+	name, _, _ := strings.Cut(path[strings.LastIndexByte(path, '.')+1:], "[")
+	return name
 }
 
 // coded gives an error about a field the code that clients of the family match on; wire.md section 1.5. The chat route

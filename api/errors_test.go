@@ -196,12 +196,12 @@ func TestEveryRouteSaysWhenToTryAgain(t *testing.T) {
 
 func TestErrorsNameTheirPage(t *testing.T) {
 	t.Parallel()
-	e := app.Errorf(app.Invalid, "invalid_request_error", "m").At("n")
+	e := app.Errorf(app.Invalid, "invalid_request_error", "n is wrong.").At("n")
 	e.Doc = "/v1/model/openapi.json?model=a/b&x=1"
 	for path, want := range map[string]string{
-		"/v1/chat/completions": `{"code":400,"error":{"code":"invalid_request_error","message":"m","type":"invalid_request_error","param":"n",` +
+		"/v1/chat/completions": `{"code":400,"error":{"code":"invalid_request_error","message":"n is wrong.","type":"invalid_request_error","param":"n",` +
 			`"doc_url":"https://gateway.example/v1/model/openapi.json?model=a/b&x=1"},"request_id":"req_1"}`,
-		"/v1/models": `{"error":{"message":"m","type":"invalid_request_error","param":"n","code":"invalid_value",` +
+		"/v1/models": `{"error":{"message":"n is wrong.","type":"invalid_request_error","param":"n","code":"invalid_value",` +
 			`"doc_url":"https://gateway.example/v1/model/openapi.json?model=a/b&x=1"}}`,
 	} {
 		if got := failed(t, path, account.Standard, "", false, e).Body.String(); got != want {

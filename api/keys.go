@@ -147,7 +147,7 @@ func (a *API) listKeys(x *call) error {
 	}
 	order := x.QueryParam("order")
 	if order != "" && order != "asc" && order != "desc" {
-		return app.Errorf(app.Invalid, "invalid_request_error", "order must be asc or desc.").At("order")
+		return app.Errorf(app.Invalid, "invalid_request_error", "order must be asc or desc, not %q.", shorten(order)).At("order")
 	}
 	page, err := a.accounts.KeysPage(x.Request().Context(), x.principal(),
 		account.KeyQuery{After: x.QueryParam("after"), Limit: limit, OldestFirst: order == "asc"})

@@ -319,7 +319,7 @@ func TestALimitOfAKeyRefusesByItsName(t *testing.T) {
 	}
 	r := h.call("POST", "/v1/chat/completions", body, bearer(secret)...)
 	if r.status != 429 || r.header.Get("X-Error-Code") != "rate_limit_exceeded" ||
-		!strings.Contains(r.message(t), "1 requests per minute of this API key") || r.header.Get("Retry-After") == "" {
+		!strings.Contains(r.message(t), "1 request per minute of this API key") || r.header.Get("Retry-After") == "" {
 		t.Errorf("%d %v %s", r.status, r.header, r.body)
 	}
 	if r := h.call("POST", "/v1/chat/completions", body, bearer(other)...); r.status != 200 {

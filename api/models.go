@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,11 +20,11 @@ const (
 
 // listModels answers GET /v1/models from memory: the models that this key may call, in catalog order.
 func (a *API) listModels(x *call) error {
-	if speaksNative(x) {
+	family := a.layoutOf(x)
+	if family == NativeFamily {
 		return a.listNative(x)
 	}
-	snapshot := a.catalog.Snapshot()
-	page, messages := catalog.Page{}, a.speaksMessages(x)
+	snapshot, page := a.catalog.Snapshot(), catalog.Page{}
 	if x.Request().URL.RawQuery != "" {
 		q := x.Request().URL.Query()
 		err := noOtherPaging(q, "Pages are turned with after (or after_id), before_id and limit.", "after_id", "before_id")
@@ -34,7 +35,7 @@ func (a *API) listModels(x *call) error {
 			return err
 		}
 	}
-	if messages {
+	if family == MessagesFamily {
 		page.Style = llm.Messages
 	}
 	if page == (catalog.Page{}) && len(x.key.Models) == 0 {
@@ -55,30 +56,22 @@ func (a *API) listModels(x *call) error {
 // versionHeader is what clients of the messages style send with every call, in its canonical spelling.
 const versionHeader = "vendorb-version"
 
-// speaksMessages reports whether a client of the messages style asks about models: it reads their layout, and its people choose
-// from the list what they call in that style.
-func (a *API) speaksMessages(x *call) bool {
-	names := a.catalog.Snapshot().Spellings(versionHeader)
-	x.Response().Header().Set("Vary", strings.Join(names, ", ")) // tagged adds the rest
-	for _, name := range names {
-		if len(x.Request().Header[name]) > 0 {
-			x.access.family = MessagesFamily
-			return true
-		}
-	}
-	return false
-}
-
 // nativeClient is how the official clients of the native style begin to name themselves. Some of them list models under /v1.
 const nativeClient = "google-genai-sdk/"
 
-// speaksNative reports whether an official client of the native style asks about models.
-func speaksNative(x *call) bool {
-	if !strings.HasPrefix(x.Request().UserAgent(), nativeClient) {
-		return false
+// layoutOf decides in whose layout a route about models answers, and says in Vary which headers decide it. Clients of the messages
+// style read their layout, and their people choose from the list what they call in that style.
+func (a *API) layoutOf(x *call) Family {
+	versions := a.catalog.Snapshot().Spellings(versionHeader)
+	x.Response().Header().Set("Vary", strings.Join(append([]string{"User-Agent"}, versions...), ", ")) // tagged adds the rest
+	x.access.family = OpenAIFamily
+	switch {
+	case strings.HasPrefix(x.Request().UserAgent(), nativeClient):
+		x.access.family = NativeFamily
+	case slices.ContainsFunc(versions, func(name string) bool { return len(x.Request().Header[name]) > 0 }):
+		x.access.family = MessagesFamily
 	}
-	x.access.family = NativeFamily
-	return true
+	return x.access.family
 }
 
 // listNative answers GET /v1beta/models: the models that answer in the native style, in its layout.
@@ -111,17 +104,17 @@ func (a *API) getNative(x *call) error {
 // getModel answers GET /v1/models/{id}. Ids have slashes, which some clients escape and some do not, so the id is
 // the whole rest of the path. Models that are only announced are unknown here, as they are not on the list.
 func (a *API) getModel(x *call) error {
-	if speaksNative(x) {
+	family := a.layoutOf(x)
+	if family == NativeFamily {
 		return a.getNative(x)
 	}
-	messages := a.speaksMessages(x)
 	m, err := a.modelOfPath(x)
 	if err != nil {
 		return err
 	}
 	x.announce(m)
 	entry := m.ListEntry()
-	if messages {
+	if family == MessagesFamily {
 		entry = m.MessagesEntry(a.now())
 	}
 	return x.cached(entry, catalog.ETag(entry))

@@ -17,7 +17,8 @@ const rangeUnit = "bytes="
 // route, and not a line of text.
 func (a *API) serveBlob(x *call, blob storage.Blob) error {
 	r := x.Request()
-	switch asked := r.Header.Get("Range"); {
+	asked := r.Header.Get("Range")
+	switch {
 	case len(asked) < len(rangeUnit) || !strings.EqualFold(asked[:len(rangeUnit)], rangeUnit):
 		r.Header.Del("Range")
 	default:
@@ -28,8 +29,9 @@ func (a *API) serveBlob(x *call, blob storage.Blob) error {
 	if !w.beyond {
 		return nil
 	}
-	e := app.Errorf(app.Invalid, "range_not_satisfiable", "The file has no such part; it has %d bytes. Range is written as in bytes=0-1023.",
-		blob.Info().Size).At("Range")
+	e := app.Errorf(app.Invalid, "range_not_satisfiable",
+		"Range %s is no part of the file: it has %d bytes. Range is written as in bytes=0-1023.",
+		quoted(shorten(asked)), blob.Info().Size).At("Range")
 	x.access.Fail(e)
 	h := x.Response().Header()
 	h.Del("Content-Disposition")
@@ -37,6 +39,7 @@ func (a *API) serveBlob(x *call, blob storage.Blob) error {
 	h.Set("Content-Range", fmt.Sprintf("bytes */%d", blob.Info().Size))
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Error-Code", e.Code)
+	h.Add("Link", a.helpLink(e))
 	_, body := dialect.Error(layouts[x.route.Family].style, e, x.access.RequestID)
 	return x.Blob(http.StatusRequestedRangeNotSatisfiable, jsonType, body)
 }

@@ -98,6 +98,7 @@ type plan struct {
 	text gateway.Options  // of which api.Gateway is made
 	keys *account.KeyRing // nil: on the house's own store
 	db   *sqlx.DB         // the house's own
+	sim  string           // address of the simulated upstream
 }
 
 func setup(t *testing.T, change ...func(*plan)) *house {
@@ -123,7 +124,7 @@ func build(t testing.TB, change ...func(*plan)) (*house, *server.Server) {
 	catalogue := h.openCatalog(log)
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
-	p := plan{db: h.db, keys: account.NewKeyRing(h.db, account.KeyRingOptions{Now: time.Now, Log: log})}
+	p := plan{db: h.db, sim: h.upstream, keys: account.NewKeyRing(h.db, account.KeyRingOptions{Now: time.Now, Log: log})}
 	p.api = api.Options{
 		Catalog: catalogue, Now: time.Now, BaseURL: "https://gateway.example", Ledger: ledger,
 	}

@@ -117,7 +117,7 @@ func (a *API) readUsage(q url.Values) (u usageRequest, err error) {
 		{"modality", u.Modality, []string{usageModalityText, usageModalityVideo}},
 	} {
 		if choice.value != "" && !slices.Contains(choice.allowed, choice.value) {
-			return u, usageError(choice.name, "%s is one of %s.", choice.name, strings.Join(choice.allowed, ", "))
+			return u, usageError(choice.name, "%s is one of %s, not %q.", choice.name, strings.Join(choice.allowed, ", "), shorten(choice.value))
 		}
 	}
 	if u.groups, err = readGroups(q.Get("group_by")); err != nil {
@@ -168,11 +168,13 @@ func readGroups(text string) ([]string, error) {
 			others++
 		} else {
 			return nil, usageError("group_by",
-				"group_by is one of model, key, style, end_user and reason, or hour or day, or one of each such as day,model.")
+				"group_by is one of model, key, style, end_user and reason, or hour or day, or one of each such as day,model, not %q.",
+				shorten(text))
 		}
 	}
 	if steps > 1 || others > 1 {
-		return nil, usageError("group_by", "group_by takes one of hour and day, and one of model, key, style, end_user and reason.")
+		return nil, usageError("group_by", "group_by takes one of hour and day, and one of model, key, style, end_user and reason, not %q.",
+			shorten(text))
 	}
 	return groups, nil
 }
@@ -234,7 +236,7 @@ func readTime(param, text string, zone *time.Location) (time.Time, error) {
 	}
 	if err != nil || t.Year() < 2000 || t.Year() > yearMax {
 		return time.Time{}, usageError(param,
-			"%s is a date such as 2026-11-22 or a time such as 2026-11-22T14:30:00Z, from the year 2000 on.", param)
+			"%s is a date such as 2026-11-22 or a time such as 2026-11-22T14:30:00Z, from the year 2000 on, not %q.", param, shorten(text))
 	}
 	return t.UTC(), nil
 }

@@ -90,9 +90,10 @@ func noVideoID() error {
 }
 
 // unservedVideo answers operations that official clients have and this service does not.
-func (a *API) unservedVideo(*call) error {
+func (a *API) unservedVideo(x *call) error {
 	return app.Errorf(app.NotFound, "unsupported_endpoint",
-		"This service creates, remixes, lists, downloads and deletes videos; it has no such operation.").Final()
+		"This gateway does not offer %s for any model. It makes videos at POST /v1/videos and changes them at POST /v1/videos/{id}/remix.",
+		shorten(x.Request().URL.Path)).Final()
 }
 
 // createVideo serves POST /v1/videos: JSON or a form.

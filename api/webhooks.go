@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"umg/app"
@@ -227,7 +228,9 @@ func (a *API) testEndpoint(x *call) error {
 		return err
 	}
 	if e.Status == 0 {
-		return app.Errorf(app.Upstream, "webhook_endpoint_unreachable", "The test event was not answered: %s", e.Error).Final()
+		return app.Errorf(app.Upstream, "webhook_endpoint_unreachable",
+			"The test event was not answered: %s. Make sure that the address of the endpoint is public and answers.",
+			strings.TrimSuffix(e.Error, ".")).Final()
 	}
 	return a.object(x, struct {
 		Object     string `json:"object"`

@@ -84,7 +84,7 @@ type endpoint struct {
 	PreviousUntil                 *int64   `json:"previous_secret_valid_until"`
 }
 
-func decode[T any](t *testing.T, r reply, status int) (v T) {
+func decode[T any](t testing.TB, r reply, status int) (v T) {
 	t.Helper()
 	if r.status != status {
 		t.Fatalf("%d %s", r.status, r.body)

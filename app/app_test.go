@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
@@ -121,5 +122,19 @@ func TestOnlyTextThatCanBeKeptIsStorable(t *testing.T) {
 		if app.Storable(s) {
 			t.Errorf("%q is taken", s)
 		}
+	}
+}
+
+// TestAMessageRepeatsTheBeginningOfALongText gives texts of a caller to messages, in a type of their own too.
+func TestAMessageRepeatsTheBeginningOfALongText(t *testing.T) {
+	t.Parallel()
+	type word string
+	long := strings.Repeat("ü", 2500)
+	e := app.Errorf(app.Invalid, "x", "%q and %s are no scopes; send 1 to %d.", long, word(long), 9)
+	if len(e.Message) > 1300 || !utf8.ValidString(e.Message) || !strings.HasSuffix(e.Message, "… are no scopes; send 1 to 9.") {
+		t.Errorf("%d bytes: %s", len(e.Message), e.Message)
+	}
+	if e := app.Errorf(app.Invalid, "x", "%s", long); e.Message != long {
+		t.Errorf("a whole message of %d bytes has %d", len(long), len(e.Message))
 	}
 }

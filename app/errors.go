@@ -3,6 +3,9 @@ package app
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -61,9 +64,27 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // Errorf makes an Error whose message is for the caller. A %w verb is not supported: attach a cause with Because,
-// so that it can never leak into the message.
+// so that it can never leak into the message. A text among the arguments may be a caller's and of any length; the message has its
+// beginning.
 func Errorf(kind Kind, code, format string, args ...any) *Error {
+	if format != "%s" { // with that format the text is the whole message
+		args = shorten(args)
+	}
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// shownBytesMax is how much of one text a message repeats.
+const shownBytesMax = 600
+
+// shorten cuts the texts among the arguments of a message.
+func shorten(args []any) []any {
+	short := slices.Clone(args)
+	for i, arg := range args {
+		if v := reflect.ValueOf(arg); v.Kind() == reflect.String && v.Len() > shownBytesMax {
+			short[i] = strings.ToValidUTF8(v.String()[:shownBytesMax], "") + "…"
+		}
+	}
+	return short
 }
 
 // At names the field at fault.
@@ -118,7 +139,10 @@ func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	return &Error{Kind: Internal, Code: "internal_error", Message: "Something went wrong on our side.", Err: err}
+	return &Error{
+		Kind: Internal, Code: "internal_error", Err: err,
+		Message: "Something went wrong on our side. Try again; if it stays, tell the operator the x-request-id of this answer.",
+	}
 }
 
 // KindOf is the kind of err; foreign errors are Internal, and no error is of none of the kinds.

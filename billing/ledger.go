@@ -180,7 +180,7 @@ func (l *Ledger) HoldFor(ctx context.Context, q postgres.Queryer, r HoldRequest,
 	case "":
 		return Hold{ID: r.ID, AccountID: r.AccountID, BudgetID: r.BudgetID, Amount: r.Want}, nil
 	case "budget":
-		return Hold{}, OverBudget(r.Want, row.Balance)
+		return Hold{}, OverBudget(r.Want, row.Balance, row.Refill.Next(l.o.Now()))
 	case "limit":
 		return Hold{}, OverLimit(r.Want, row.Balance, row.Limit)
 	case "frozen":
@@ -196,11 +196,18 @@ func Frozen() *app.Error {
 		"This account is frozen, so nothing can run for it. Write to support to find out why.").Final()
 }
 
-// OverBudget is Unfunded for a key whose own limit is used up, whatever the account has.
-func OverBudget(needed app.Amount, b Balance) *app.Error {
+// momentLayout is how errors say until when something holds.
+const momentLayout = "2006-01-02 at 15:04 UTC"
+
+// OverBudget is Unfunded for a key whose own limit is used up, whatever the account has. A nil time is that of a budget in total.
+func OverBudget(needed app.Amount, b Balance, refilled *time.Time) *app.Error {
+	otherwise := "use another key: the budget is one in total and is not refilled"
+	if refilled != nil {
+		otherwise = "wait until it is refilled on " + refilled.UTC().Format(momentLayout)
+	}
 	e := app.Errorf(app.Unfunded, "budget_exceeded",
 		"This call needs $%s of the key's budget; $%s of it is left%s. Raise the key's budget on the keys page of the console "+
-			"(/console/keys), or wait until it is refilled.", needed, b.Available(), reserved(b)).Final()
+			"(/console/keys), or %s.", needed, b.Available(), reserved(b), otherwise).Final()
 	e.Doc = "/console/keys"
 	return e
 }

@@ -106,7 +106,7 @@ func OverLimit(needed app.Amount, b Balance, s SpendLimit) *app.Error {
 	e := app.Errorf(app.Unfunded, "spend_limit_exceeded",
 		"This call needs $%s; $%s is left of this account's spend limit of $%s %s%s. The limit begins anew on %s. Raise it on the "+
 			"billing page of the console (/console/billing), or wait until then.",
-		needed, b.Available(), s.Limit, periodNames[s.Period], reserved(b), s.ResetsAt.UTC().Format("2006-01-02 at 15:04 UTC")).Final()
+		needed, b.Available(), s.Limit, periodNames[s.Period], reserved(b), s.ResetsAt.UTC().Format(momentLayout)).Final()
 	e.Doc = "/console/billing"
 	return e
 }

@@ -157,6 +157,12 @@ func TestRecordsAreFoundAndPaged(t *testing.T) {
 	if len(seen) != 7 || seen[0] != ids[6] {
 		t.Fatalf("seen %v of %v", seen, ids)
 	}
+	for _, bad := range []string{"x", "1.", "-1.req_1", "9999999999999999999.req_1"} {
+		_, err := h.ledger.Records(h.ctx, billing.RecordQuery{AccountID: account, Limit: 2, After: bad})
+		if e := app.AsError(err); e == nil || e.Code != "invalid_cursor" || e.Param != "after" {
+			t.Errorf("the cursor %q: %v", bad, err)
+		}
+	}
 	found, err := h.ledger.Record(h.ctx, account, ids[3])
 	if err != nil || found.EndUser != "u3" || found.Cost != 3 || found.TransactionID == "" {
 		t.Errorf("record %+v, %v", found, err)

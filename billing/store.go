@@ -43,15 +43,17 @@ type jobRow struct {
 	Short   string
 	Balance Balance
 	Limit   SpendLimit
+	Refill  Period // of the key's budget; empty for none
 }
 
 func holdJob(ctx context.Context, q postgres.Queryer, r HoldRequest, expires time.Time) (jobRow, error) {
 	var row jobRow
 	var limit, period, start = new(int64), new(string), new(time.Time)
 	err := q.QueryRowxContext(ctx, `
-		select short, coalesce(posted, 0), coalesce(held, 0), cap_nanos, cap_period, cap_start from hold_job($1, $2, $3, $4, $5)`,
+		select short, coalesce(posted, 0), coalesce(held, 0), cap_nanos, cap_period, cap_start,
+			coalesce((select period from key_budgets where key_id = $3), '') from hold_job($1, $2, $3, $4, $5)`,
 		r.ID, r.AccountID, r.BudgetID, int64(r.Want), expires).
-		Scan(&row.Short, &row.Balance.Posted, &row.Balance.Held, &limit, &period, &start)
+		Scan(&row.Short, &row.Balance.Posted, &row.Balance.Held, &limit, &period, &start, &row.Refill)
 	if errors.Is(err, sql.ErrNoRows) {
 		return row, fmt.Errorf("account %s has no credit account", r.AccountID)
 	}

@@ -139,7 +139,8 @@ func (s *Service) mayInvite(ctx context.Context, d desk, address string, role Ro
 		return err
 	}
 	if member {
-		return app.Errorf(app.Conflict, "already_member", "%s is a member of this account already.", address).At("email")
+		return app.Errorf(app.Conflict, "already_member",
+			"%q is the address of a member of this account already. Change their role instead.", address).At("email")
 	}
 	if err := replaceInvitation(ctx, d.tx, d.p.AccountID, address, now); err != nil {
 		return err

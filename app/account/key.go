@@ -304,7 +304,7 @@ func (spec *KeySpec) checkAddresses() error {
 func checkScopes(list []Scope) error {
 	for _, s := range list {
 		if !slices.Contains(Scopes(), s) {
-			return invalid("scopes", "%q is no scope; the scopes are %v.", s, Scopes())
+			return invalid("scopes", "%q is no scope; the scopes are %s.", s, joined(Scopes()))
 		}
 	}
 	if slices.Contains(list, Management) && rightsOf(list)&managementExcludes != 0 {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/mail"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/alexedwards/argon2id"
 	"golang.org/x/sync/semaphore"
@@ -83,11 +85,20 @@ func (p *passwords) matches(ctx context.Context, password, hash string) (bool, e
 	return same, nil
 }
 
+// shownAddress repeats what was entered as an address, as far as an error has room for it.
+func shownAddress(email string) string {
+	const runesMax = 60
+	if email = strings.ToValidUTF8(email, "?"); utf8.RuneCountInString(email) > runesMax {
+		email = string([]rune(email)[:runesMax]) + "…"
+	}
+	return strconv.Quote(email)
+}
+
 // normaliseEmail returns the one spelling under which an address is stored. Only ASCII is taken: letters that look
 // like others, or become others when lower-cased, would let two people share what looks like one address.
 func normaliseEmail(email string) (string, error) {
 	email = strings.TrimSpace(email)
-	bad := app.Errorf(app.Invalid, "invalid_email", "That is not an e-mail address such as name@example.com.").At("email")
+	bad := app.Errorf(app.Invalid, "invalid_email", "%s is not an e-mail address such as name@example.com.", shownAddress(email)).At("email")
 	if len(email) > emailBytesMax || strings.IndexFunc(email, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0 {
 		return "", bad
 	}

@@ -146,19 +146,22 @@ func (k *ringKey) admit(from string, now time.Time) (Key, error) {
 	switch {
 	case k.previous && !now.Before(*k.key.PreviousUntil):
 		return Key{}, app.Errorf(app.Unauthenticated, "key_rotated",
-			"This API key was rotated, and its old secret has ended. Use the new one.").Final()
+			"This API key was rotated, and its old secret ended on %s. Use the new one.", moment(*k.key.PreviousUntil)).Final()
 	case k.key.Disabled:
 		return Key{}, app.Errorf(app.Unauthenticated, "key_disabled",
-			"This API key is disabled. Enable it in the console or use another one.").Final()
+			"This API key is disabled. Enable it in the console under API keys, or use another one.").Final()
 	case k.key.ExpiresAt != nil && !now.Before(*k.key.ExpiresAt):
 		return Key{}, app.Errorf(app.Unauthenticated, "key_expired",
-			"This API key has expired. Create a new one in the console.").Final()
+			"This API key expired on %s. Create a new one in the console under API keys.", moment(*k.key.ExpiresAt)).Final()
 	case !k.key.permits(from):
 		return k.key, app.Errorf(app.Forbidden, "address_not_allowed",
 			"The key %q is not taken from the address %s. Add the address to the key's list, or use another key.", k.key.Name, from).Final()
 	}
 	return k.key, nil
 }
+
+// moment is a time as errors say it.
+func moment(t time.Time) string { return t.UTC().Format("2006-01-02 at 15:04 UTC") }
 
 func errUnknownKey() error {
 	return app.Errorf(app.Unauthenticated, "invalid_api_key",

@@ -121,7 +121,7 @@ func plausible(id string) bool {
 
 func noAsset() *app.Error {
 	return app.Errorf(app.NotFound, "asset_not_found",
-		"There is no such asset. POST /v1/files/vendorx/assets/list lists those of your account.").At("asset_id")
+		"There is no such asset in this account. POST /v1/files/vendorx/assets/list lists those of your account.").At("asset_id")
 }
 
 // List is a page of the assets of an account, newest first, as they were when their provider was last heard of.

@@ -110,6 +110,8 @@ type Log struct {
 	db  *sqlx.DB
 	now app.Clock
 	ids app.IDs
+	// pagesMax bounds an export.
+	pagesMax int
 }
 
 // New opens the log. It panics when a room is missing, which is a mistake in the wiring.
@@ -117,7 +119,7 @@ func New(db *sqlx.DB, now app.Clock, ids app.IDs) *Log {
 	if db == nil || now == nil || ids.Now == nil || ids.Random == nil {
 		panic("audit: a room is missing")
 	}
-	return &Log{db: db, now: now, ids: ids}
+	return &Log{db: db, now: now, ids: ids, pagesMax: pagesMax}
 }
 
 // Write adds an entry in the caller's transaction. A principal without user and key is the system.
@@ -173,7 +175,7 @@ func (l *Log) List(ctx context.Context, accountID string, f Filter) (Page, error
 func (l *Log) Pages(ctx context.Context, accountID string, f Filter) iter.Seq2[[]Entry, error] {
 	f.After, f.Before, f.Limit = "", "", pageMax
 	return func(yield func([]Entry, error) bool) {
-		for range pagesMax {
+		for range l.pagesMax {
 			page, err := l.List(ctx, accountID, f)
 			if !yield(page.Entries, err) || err != nil || !page.More {
 				return
@@ -181,7 +183,7 @@ func (l *Log) Pages(ctx context.Context, accountID string, f Filter) iter.Seq2[[
 			f.After = page.Entries[len(page.Entries)-1].ID
 		}
 		yield(nil, app.Errorf(app.Unprocessable, "export_too_long",
-			"More than %d entries match. Narrow the time with from and to.", pagesMax*pageMax))
+			"More than %d entries match. Narrow the time with from and to.", l.pagesMax*pageMax))
 	}
 }
 

@@ -51,7 +51,7 @@ func (c *checker) object(n *node, r *rule) *app.Error {
 	}
 	for _, condition := range o.conditions {
 		if !condition.holds(&states) {
-			return c.unmet(o, condition)
+			return c.unmet(o, condition, &states)
 		}
 	}
 	c.state = byte(jsontext.KindBeginObject)

@@ -191,19 +191,24 @@ func (c *checker) wrongVariant(v *variants, raw []byte) *app.Error {
 }
 
 // unmet explains a condition by what its alternatives ask for; the first is the usual one and gives the path.
-func (c *checker) unmet(o *object, cond condition) *app.Error {
+func (c *checker) unmet(o *object, cond condition, states *[membersMax]byte) *app.Error {
 	var ways []string
-	subject := ""
+	subject, missing := "", false
 	for _, a := range cond {
 		var asks []string
 		for _, s := range a.shaped {
 			name := o.members[s.member].name
 			if subject == "" {
-				subject = name
+				subject, missing = name, states[s.member] == stateAbsent && len(a.shaped) == 1
 			}
 			asks = append(asks, name+" ("+statesName(s.states)+")")
 		}
 		ways = append(ways, strings.Join(asks, " and "))
+	}
+	if missing && len(ways) > 1 {
+		e := c.fail(under(c.path(), subject), "is required: the object needs %s.", anyOf(ways))
+		e.Missing = true
+		return e
 	}
 	return c.fail(under(c.path(), subject), "does not go with the other fields of its object. Needed is %s.", anyOf(ways))
 }

@@ -71,7 +71,7 @@ func TestContentGoesByHandAndByItsDays(t *testing.T) {
 	if k, found := b.kept("acct_a", "req_1"); !found || k.DeletedAt == nil || k.Request+k.Answer != "" {
 		t.Errorf("%v %+v", found, k)
 	}
-	if err := b.Delete(t.Context(), of("acct_a"), "req_1"); app.KindOf(err) != app.NotFound {
+	if err := b.Delete(t.Context(), of("acct_a"), "req_1"); app.KindOf(err) != app.NotFound || app.AsError(err).Code != "content_not_found" {
 		t.Errorf("twice: %v", err)
 	}
 	slow := b.Start(Call{AccountID: "acct_a", RequestID: "req_3", Style: "chat", At: b.clock()})

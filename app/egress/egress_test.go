@@ -195,7 +195,7 @@ func TestUnknownAndUncheckableHosts(t *testing.T) {
 	t.Parallel()
 	wantRefusal(t, "a host that is not in DNS", client(t, egress.Options{}).Check(t.Context(), "https://nowhere.example/"))
 	err := client(t, egress.Options{Resolver: brokenResolver{}}).Check(t.Context(), "https://some.example/")
-	if e := app.AsError(err); e.Kind != app.Unavailable || e.RetryAfter == 0 {
+	if e := app.AsError(err); e.Kind != app.Unavailable || e.Code != "url_not_checked" || e.RetryAfter == 0 {
 		t.Errorf("a resolver that is down gives %v, want Unavailable with a retry", err)
 	}
 }
@@ -331,10 +331,10 @@ func TestAnswersAreBounded(t *testing.T) {
 	if got, err := read("/", 4); !errors.Is(err, egress.ErrBodyTooLarge) || got != "1234" {
 		t.Errorf("one byte too many: %q, %v", got, err)
 	}
-	if _, err := read("/headers", 100); app.KindOf(err) != app.Upstream {
+	if _, err := read("/headers", 100); app.KindOf(err) != app.Upstream || app.AsError(err).Code != "url_unreachable" {
 		t.Errorf("200 kB of headers: %v", err)
 	}
-	if _, err := read("/slow", 100); app.KindOf(err) != app.Timeout {
+	if _, err := read("/slow", 100); app.KindOf(err) != app.Timeout || app.AsError(err).Code != "url_timeout" {
 		t.Errorf("no answer: %v", err)
 	}
 	if _, err := read("/drip", 100); err == nil {

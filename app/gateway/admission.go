@@ -129,8 +129,8 @@ func (g *Gateway) AdmitPerson(userID string, factor int, work Work) error {
 	if !ok {
 		return err
 	}
-	return app.Errorf(app.Exhausted, refused.Code, "You sent more than %d requests in %s, and nothing was done. Try again in %d s.",
-		rate.Requests*int64(max(factor, 1)), max(rate.Period, time.Second), refused.RetrySeconds()).After(refused.RetryAfter)
+	return app.Errorf(app.Exhausted, refused.Code, "You sent more than %d requests in %d s, and nothing was done. Try again in %d s.",
+		rate.Requests*int64(max(factor, 1)), max(rate.Period, time.Second)/time.Second, refused.RetrySeconds()).After(refused.RetryAfter)
 }
 
 // RefusalDelay counts a refused request of an account, and returns how long its answer should wait. A client that goes on at once

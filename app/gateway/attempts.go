@@ -309,7 +309,8 @@ func (r *run) unavailable() *app.Error {
 		return Stopped(r.model.ID, "")
 	}
 	return app.Errorf(app.Unavailable, codeNoProvider,
-		"No provider of %s can take this call right now. Please try again later.", r.model.ID).After(noneRetryAfter)
+		"No provider of %s can take this call right now. Try again in %d s, or choose another model.", r.model.ID, noneRetryAfter/time.Second).
+		After(noneRetryAfter)
 }
 
 func pause(ctx context.Context, wait time.Duration) error {

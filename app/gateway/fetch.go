@@ -5,12 +5,15 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"image"
 	_ "image/gif"  // the formats whose size can be read
 	_ "image/jpeg" // before the pixels are
 	_ "image/png"
 	"io"
 	"net/http"
+	"strconv"
+	"strings"
 
 	_ "golang.org/x/image/webp" // and the one that the standard library lacks
 
@@ -32,7 +35,8 @@ const (
 // their number and bytes are bounded for the whole call, and what comes must be an image of a kind that providers read.
 func (g *Gateway) fetchImages(ctx context.Context, list []*llm.Media, memory *loan) error {
 	if g.o.Egress == nil {
-		return badImage("Images by address cannot be used with this model; send the image as data.")
+		return app.Errorf(app.Invalid, imageUnreadable,
+			"Images by address cannot be used with this model; send the image as data.").At(imagesParam)
 	}
 	left := int64(imagesBytesMax)
 	fetched := map[string]*llm.Media{} // agents send the images of their history with every call
@@ -41,7 +45,7 @@ func (g *Gateway) fetchImages(ctx context.Context, list []*llm.Media, memory *lo
 		if same, ok := fetched[address]; ok {
 			n := int64(base64.StdEncoding.DecodedLen(len(same.Data)))
 			if left -= n; left < 0 {
-				return errImageSize()
+				return errImageSize(address)
 			}
 			if n >= largeRequestBytes && !memory.take(n*imageCopies) {
 				return errMemory()
@@ -50,7 +54,8 @@ func (g *Gateway) fetchImages(ctx context.Context, list []*llm.Media, memory *lo
 			continue
 		}
 		if len(fetched) == imagesMax {
-			return badImage("A call with this model may have at most 20 images by address.")
+			return badImage(address, "is number %d, and a call with this model may have %d images by address. Send fewer, or send some as data.",
+				imagesMax+1, imagesMax)
 		}
 		raw, err := g.fetchImage(ctx, address, min(left, imageBytesMax))
 		if err != nil {
@@ -62,10 +67,10 @@ func (g *Gateway) fetchImages(ctx context.Context, list []*llm.Media, memory *lo
 		}
 		config, format, err := image.DecodeConfig(bytes.NewReader(raw))
 		if err != nil {
-			return badImage("An image address did not give a PNG, JPEG, GIF or WebP image.")
+			return badImage(address, "is not a PNG, JPEG, GIF or WebP image that can be read. Send one that opens elsewhere.")
 		}
 		if config.Width*config.Height > imagePixelsMax {
-			return badImage("An image has more than 40 million pixels.")
+			return badImage(address, "has %d x %d pixels, and an image may have 40 million. Send a smaller one.", config.Width, config.Height)
 		}
 		m.Type, m.Data, m.URL = "image/"+format, base64.StdEncoding.EncodeToString(raw), ""
 		fetched[address] = m
@@ -76,34 +81,43 @@ func (g *Gateway) fetchImages(ctx context.Context, list []*llm.Media, memory *lo
 func (g *Gateway) fetchImage(ctx context.Context, address string, bytesMax int64) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, badImage("An image address is not a URL.")
+		return nil, badImage(address, "has no address that can be fetched. Send a URL that begins with https://.")
 	}
 	resp, err := g.o.Egress.Do(req, bytesMax)
 	if err != nil {
 		if refused, ok := errors.AsType[*app.Error](err); ok {
 			e := *refused
+			e.Message = imageAt(address) + " cannot be fetched: " + e.Message
 			return nil, e.At(imagesParam)
 		}
-		return nil, badImage("An image could not be fetched from its address.").Because(err)
+		return nil, badImage(address, "could not be fetched. Send another address, or the image as data.").Because(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return nil, badImage("An image address did not answer with an image.")
+		return nil, badImage(address,
+			"cannot be had: its server answered %d. Send the address of a PNG, JPEG, GIF or WebP image, or the image as data.", resp.StatusCode)
 	}
 	raw, err := io.ReadAll(resp.Body)
 	switch {
 	case errors.Is(err, egress.ErrBodyTooLarge):
-		return nil, errImageSize()
+		return nil, errImageSize(address)
 	case err != nil:
-		return nil, badImage("An image could not be fetched from its address.").Because(err)
+		return nil, badImage(address, "did not come to its end. Send another address, or the image as data.").Because(err)
 	}
 	return raw, nil
 }
 
-func errImageSize() *app.Error {
-	return badImage("An image is larger than 10 MiB, or all of them than 20 MiB.")
+func errImageSize(address string) *app.Error {
+	return badImage(address, "is larger than 10 MiB, or makes all images of the call larger than 20 MiB. Send a smaller one.")
 }
 
-func badImage(message string) *app.Error {
-	return app.Errorf(app.Invalid, imageUnreadable, "%s", message).At(imagesParam)
+// imageAt names an image by its address without the query, which may hold a secret.
+func imageAt(address string) string {
+	address, _, _ = strings.Cut(address, "?")
+	return "The image at " + strconv.Quote(clip(address))
+}
+
+// badImage refuses the image at an address. The format goes on with a sentence that begins with the image.
+func badImage(address, format string, args ...any) *app.Error {
+	return app.Errorf(app.Invalid, imageUnreadable, "%s %s", imageAt(address), fmt.Sprintf(format, args...)).At(imagesParam)
 }

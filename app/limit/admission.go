@@ -2,6 +2,7 @@ package limit
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"umg/app"
@@ -90,9 +91,9 @@ func (l *Limiter) Count(accountID string, c Class, r Rate, bytes int64) (Window,
 	var err error
 	switch {
 	case !g.requests.allows(1):
-		err = c.refuse(fmt.Sprintf("%d %s in %s", r.Requests, c.noun(), r.Period), g.requests.wait(1))
+		err = c.refuse(fmt.Sprintf("%d %s in %s", r.Requests, c.noun(), spoken(r.Period)), g.requests.wait(1))
 	case !g.tokens.allows(bytes):
-		err = c.refuse(fmt.Sprintf("%d MiB of the bodies of %s in %s", r.Bytes>>20, c.noun(), r.Period), g.tokens.wait(bytes))
+		err = c.refuse(fmt.Sprintf("%d MiB of the bodies of %s in %s", r.Bytes>>20, c.noun(), spoken(r.Period)), g.tokens.wait(bytes))
 	default:
 		g.requests.take(1)
 		g.tokens.take(int64(g.tokens.need(bytes)))
@@ -126,6 +127,14 @@ func (c Class) noun() string {
 		Reads: "read requests", Changes: "requests that change something", Checks: "dry runs and token counts", Calls: "calls",
 		Refusals: "refusals",
 	}[c]
+}
+
+// spoken is a period of a rate in whole seconds, as errors say it.
+func spoken(period time.Duration) string {
+	if period == time.Minute {
+		return "a minute"
+	}
+	return strconv.FormatInt(int64(period/time.Second), 10) + " s"
 }
 
 func (c Class) refuse(what string, wait time.Duration) error {

@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"fmt"
 	"math"
 	"time"
 
@@ -71,15 +70,19 @@ func (r refusal) explain(a *Ask, b *[gatesCount]bounds) *app.Error {
 			"Too many concurrent requests%s: %s may run %d at a time. Wait for one to finish%s.", where, who, b[r.gate].places, hint).
 			After(waitWhenCrowded)
 	}
-	most, unit := b[r.gate].requests, "requests per minute"
+	most, unit, period := b[r.gate].requests, "request", "minute"
 	switch r.what {
 	case daily:
-		most, unit = b[r.gate].daily, "requests per day"
+		most, period = b[r.gate].daily, "day"
 	case tokens:
-		most, unit = b[r.gate].tokens, "tokens per minute"
+		most, unit = b[r.gate].tokens, "token"
+	}
+	plural, verb := "s", "are"
+	if most == 1 {
+		plural, verb = "", "is"
 	}
 	of := [gatesCount]string{accountGate: "of this account", modelGate: "for " + a.Model, keyGate: "of this API key"}[r.gate]
 	seconds := int64(math.Ceil(min(waitMax, max(waitMin, r.wait)).Seconds()))
-	return app.Errorf(app.Exhausted, "rate_limit_exceeded", "%s are used up. Try again in %d s.",
-		fmt.Sprintf("The %d %s %s", most, unit, of), seconds).After(time.Duration(seconds) * time.Second)
+	return app.Errorf(app.Exhausted, "rate_limit_exceeded", "The %d %s%s per %s %s %s used up. Try again in %d s.",
+		most, unit, plural, period, of, verb, seconds).After(time.Duration(seconds) * time.Second)
 }

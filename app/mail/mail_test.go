@@ -48,6 +48,14 @@ func TestAMailArrivesWithItsTextAndItsPage(t *testing.T) {
 	b.deliver(0)
 }
 
+func TestAMailThatIsNotThereIsNotFound(t *testing.T) {
+	t.Parallel()
+	b := setup(t, open(t, nil, false))
+	if _, err := b.Get(t.Context(), "mail_nothing"); app.KindOf(err) != app.NotFound || app.AsError(err).Code != "mail_not_found" {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestAMailGoesOutOnlyWithTheTransactionThatWroteIt(t *testing.T) {
 	t.Parallel()
 	p := open(t, nil, false)

@@ -55,7 +55,7 @@ func (p *Place) Shrink() {
 func (g *Gate) refuseBodies() error {
 	g.refused[accountBodies][Paid].Add(1)
 	return app.Errorf(app.Exhausted, "body_bytes_exceeded",
-		"The bodies of this account's running calls would hold more than %d MiB. Nothing was charged; try again when one has ended.",
+		"The bodies of this account's running calls would take more than %d MiB of memory. Nothing was charged; try again when one has ended.",
 		g.o.AccountBytesMax>>20).After(accountBytesWait)
 }
 

@@ -117,7 +117,7 @@ func (s *Service) routesOf(p *plan) ([]*catalog.Route, error) {
 
 func noProvider(m *catalog.Model) error {
 	return app.Errorf(app.Unavailable, "no_available_provider",
-		"No provider of %s can take this call right now. Please try again later.", m.ID)
+		"No provider of %s can take this call right now. Try again in a few seconds, or choose another model.", m.ID)
 }
 
 // canChange reports whether a route can change a video. Where a change takes everything but its prompt from the source,

@@ -24,8 +24,8 @@ func (s *Service) gather(ctx context.Context, c *Call, p *plan) (err error) {
 	keeper := p.assets[0].Provider
 	for _, one := range p.assets[1:] {
 		if one.Provider != keeper {
-			return app.Errorf(app.Invalid, "assets_apart", "asset_ids names assets that are kept by different providers, and no one of them "+
-				"can use all. Make one video of those that belong together, or create the others anew.").At(paramAssets).Final()
+			return app.Errorf(app.Invalid, "assets_apart", "asset_ids: %s and %s are kept by different providers, and no one of "+
+				"them can use both. Make a video with one of them, or create the other again.", p.assets[0].ID, one.ID).At(paramAssets).Final()
 		}
 	}
 	p.routes = slices.DeleteFunc(p.routes, func(r *catalog.Route) bool { return r.Provider.ID != keeper || !render.Carries(r) })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -67,7 +68,7 @@ func checkJobs(ctx context.Context, tx *sqlx.Tx, c *Call, m *catalog.Model, now 
 		}
 		if running >= most {
 			return app.Errorf(app.Exhausted, "rate_limit_exceeded",
-				"This account may render %d videos of %s at a time, and does. Wait for one to finish, or delete one.", most, m.ID).
+				"This account may render %s of %s at a time, and does. Wait for one to finish, or delete one.", videos(most), m.ID).
 				After(runningRetryAfter)
 		}
 	}
@@ -79,7 +80,7 @@ func checkJobs(ctx context.Context, tx *sqlx.Tx, c *Call, m *catalog.Model, now 
 		if made >= most {
 			wait := oldest.Add(day).Sub(now)
 			return app.Errorf(app.Exhausted, "rate_limit_exceeded",
-				"The %d videos of %s that this account may make in 24 hours are used up. The next is possible in %s.", most, m.ID, spoken(wait)).
+				"This account may make %s of %s in 24 hours, and has. The next is possible in %s.", videos(most), m.ID, spoken(wait)).
 				After(min(max(wait, time.Second), retryAfterMax))
 		}
 	}
@@ -108,4 +109,12 @@ func spoken(wait time.Duration) string {
 		return fmt.Sprintf("%d min", max(minutes, 1))
 	}
 	return fmt.Sprintf("%d h", int64(math.Ceil(wait.Hours())))
+}
+
+// videos is a number of videos.
+func videos(n int64) string {
+	if n == 1 {
+		return "1 video"
+	}
+	return strconv.FormatInt(n, 10) + " videos"
 }

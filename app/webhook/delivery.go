@@ -152,7 +152,7 @@ func (s *Service) Resend(ctx context.Context, p app.Principal, id string) (Deliv
 	}
 	if found.Attempts >= attemptsMax {
 		return Delivery{}, app.Errorf(app.Invalid, "webhook_attempts_exhausted",
-			"This event was sent %d times, which is the limit for one delivery.", attemptsMax)
+			"This event was sent %d times, which is the limit for one delivery. GET /v1/webhook_events has what it says.", attemptsMax)
 	}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		if err := endPause(ctx, tx, p.AccountID, e.ID); err != nil {

@@ -86,9 +86,11 @@ func (b *SQLBank) Take(ctx context.Context, r Replica, a Ask) (Row, error) {
 	}
 	row, result := leaseRow{Row: Row{Purse: a.Purse}}, ""
 	var limit, period, start = new(int64), new(string), new(time.Time)
-	err := b.step(ctx, "take", `select `+leaseColumns+`, cap_nanos, cap_period, cap_start from take_lease($1, $2, $3, $4, $5)`,
+	var refill billing.Period
+	err := b.step(ctx, "take", `select `+leaseColumns+`, cap_nanos, cap_period, cap_start,
+			coalesce((select period from key_budgets where key_id = $3), '') from take_lease($1, $2, $3, $4, $5)`,
 		[]any{r.ID, r.Epoch, a.Purse, int64(a.Need), int64(max(a.Need, a.Want))},
-		append(row.into(&result), &limit, &period, &start)...)
+		append(row.into(&result), &limit, &period, &start, &refill)...)
 	row.Free = row.balance.Available()
 	if err != nil {
 		return Row{}, err
@@ -97,7 +99,9 @@ func (b *SQLBank) Take(ctx context.Context, r Replica, a Ask) (Row, error) {
 	case "granted":
 		return row.Row, nil
 	case "short", "elsewhere":
-		return Row{}, &Short{Balance: row.balance, Elsewhere: result == "elsewhere", Limit: billing.LimitOf(limit, period, start)}
+		return Row{}, &Short{
+			Balance: row.balance, Elsewhere: result == "elsewhere", Limit: billing.LimitOf(limit, period, start), Period: refill,
+		}
 	case "fenced":
 		return Row{}, ErrFenced
 	case "frozen":

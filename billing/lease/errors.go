@@ -37,7 +37,7 @@ func (t *Till) refusal(err error, r billing.HoldRequest, budget bool) error {
 	case errors.As(err, &short):
 		switch {
 		case budget:
-			return t.refuse(billing.OverBudget(r.Min, short.Balance), &t.counters.refusedBudget)
+			return t.refuse(billing.OverBudget(r.Min, short.Balance, short.Period.Next(t.o.Now())), &t.counters.refusedBudget)
 		case short.Limit.Set():
 			return t.refuse(billing.OverLimit(r.Min, short.Balance, short.Limit), &t.counters.refusedLimit)
 		}

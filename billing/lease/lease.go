@@ -72,6 +72,8 @@ type Short struct {
 	Balance   billing.Balance
 	Elsewhere bool
 	Limit     billing.SpendLimit
+	// Period is how often the budget is refilled that is short; empty where the account is.
+	Period billing.Period
 }
 
 // Error is the text of ErrShort.

@@ -181,7 +181,11 @@ func (b *books) Take(_ context.Context, r Replica, a Ask) (Row, error) {
 	sum, limit := p.sum()
 	free := sum - p.held
 	if free < a.Need {
-		return Row{}, &Short{Balance: billing.Balance{Posted: sum, Held: p.held}, Elsewhere: b.recall(r, a.Purse), Limit: limit}
+		short := &Short{Balance: billing.Balance{Posted: sum, Held: p.held}, Elsewhere: b.recall(r, a.Purse), Limit: limit}
+		if p.budget {
+			short.Period = billing.InTotal // as are all budgets of these books
+		}
+		return Row{}, short
 	}
 	grant := max(a.Need, min(max(a.Need, a.Want), free/2))
 	exact := p.exact || (free-grant)/20 < a.Need

@@ -88,8 +88,8 @@ func (s *Service) checkAuto(ctx context.Context, accountID string, to AutoTopup)
 		return app.Errorf(app.Invalid, "invalid_amount", "threshold must be more than $0 and at most $%s.", thresholdMax).At("threshold")
 	}
 	if to.MonthlyCapCents < to.Cents || to.MonthlyCapCents > capCentsMax {
-		return app.Errorf(app.Invalid, "invalid_amount", "monthly_cap must be at least the amount, $%s, and at most $%s.",
-			nanos(to.Cents), nanos(capCentsMax)).At("monthly_cap")
+		return app.Errorf(app.Invalid, "invalid_amount", "monthly_cap must be at least the amount, $%s, and at most $%s, not $%s.",
+			nanos(to.Cents), nanos(capCentsMax), nanos(to.MonthlyCapCents)).At("monthly_cap")
 	}
 	return nil
 }

@@ -53,7 +53,8 @@ func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Topup, error
 	row, err := s.order(ctx, r)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Topup{}, app.Errorf(app.Exhausted, "too_many_open_topups",
-			"%d top-ups of this account wait for payment already. Pay one of them, or wait until they expire.", openMax).After(time.Hour)
+			"This account has %d top-ups that wait for payment, which is the limit. Pay one of them, or try again when the oldest has "+
+				"expired, 24 hours after it was made.", openMax).After(time.Hour)
 	}
 	if err != nil {
 		return Topup{}, wrap("make a top-up", err)

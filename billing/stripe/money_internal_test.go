@@ -180,6 +180,9 @@ func TestAnOperatorRefundsOnceToTheCent(t *testing.T) {
 	h.books()
 	_, err = h.s.Refund(t.Context(), r)
 	h.kind(err, app.Conflict, "not_refundable") // nothing is free
+	h.control(http.MethodPut, "faults", `{"mode":"error","status":400,"times":1,"method":"POST","path":"/v1/refunds"}`)
+	_, err = h.s.Refund(t.Context(), RefundRequest{TopupID: h.bought(account, 500).ID, Operator: "ops@example.com", Reason: "a test"})
+	h.kind(err, app.Conflict, "refund_refused")
 	r.Cents = 252
 	_, err = h.s.Refund(t.Context(), r)
 	h.kind(err, app.Invalid, "invalid_amount")

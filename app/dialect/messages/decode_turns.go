@@ -190,7 +190,8 @@ func (d *requestDecoder) decodeContent(dst []llm.Part, b *block, at string) ([]l
 	case "":
 		return nil, invalid(at+".type", "is required: it says what the block is.")
 	}
-	return nil, cannotCarry(at+".type", "a block of type "+strconv.Quote(b.Type)+" means something to one provider alone")
+	return nil, cannotCarry(at+".type", "a block of type "+strconv.Quote(b.Type)+" means something to one provider alone; use text, image, "+
+		"document, search_result, tool_use or tool_result")
 }
 
 // decodeTexts reads the content of a block that is made of text alone.
