@@ -138,16 +138,7 @@ func DocsValues(s *catalog.Snapshot, baseURL string, only []string) map[string]s
 	for name, style := range map[string]llm.Style{
 		"model": llm.Chat, "messages_model": llm.Messages, "responses_model": llm.Responses, "native_model": llm.Native,
 	} {
-		values[name] = docsModel
-		if m, ok := s.Cheapest(style); ok {
-			values[name] = m.ID
-		}
-		for _, m := range s.Models() {
-			if len(only) > 0 && may(m) && m.Available && !m.Paused && m.Serves(style) {
-				values[name] = m.ID
-				break
-			}
-		}
+		values[name] = docsTextModel(s, style, only)
 	}
 	for _, m := range s.Models() {
 		if m.Kind != catalog.KindVideo || !m.Available || m.Paused || !may(m) {
@@ -166,4 +157,17 @@ func DocsValues(s *catalog.Snapshot, baseURL string, only []string) map[string]s
 		values["tools_model"] = able[i].ID
 	}
 	return values
+}
+
+// docsTextModel is the model of the examples of a style: the first usable one of only, or the cheapest where only lists none.
+func docsTextModel(s *catalog.Snapshot, style llm.Style, only []string) string {
+	for _, m := range s.Models() {
+		if slices.Contains(only, m.ID) && m.Available && !m.Paused && m.Serves(style) {
+			return m.ID
+		}
+	}
+	if m, ok := s.Cheapest(style); ok {
+		return m.ID
+	}
+	return docsModel
 }
