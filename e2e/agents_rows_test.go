@@ -124,7 +124,7 @@ func oddHistories(t *testing.T, m *matrix) {
 		"instructions in the middle":         `{"role":"assistant","content":"Hi."},{"role":"system","content":"Be brief."}`,
 		"the model twice":                    `{"role":"assistant","content":"One."},{"role":"assistant","content":"Two.","tool_calls":[` + call + `]},{"role":"tool","tool_call_id":"call_0","content":"a"},{"role":"assistant","content":"Three."}`,
 		"calls of the former kind":           `{"role":"assistant","content":null,"function_call":{"name":"get_weather","arguments":"{}"}},{"role":"function","name":"get_weather","content":"a"}`,
-		"thoughts that nobody has signed":    `{"role":"assistant","content":"Hi.","reasoning_content":"Hm."}`,
+		"unsigned thoughts":                  `{"role":"assistant","content":"Hi.","reasoning_content":"Hm."}`,
 		"a refusal, and members of answers":  `{"role":"assistant","content":null,"refusal":"No.","annotations":[],"audio":null,"function_call":null,"tool_calls":null}`,
 		"names that some do not have":        `{"role":"assistant","name":"bot","content":"Hi."},{"role":"user","name":"bob","content":"x"}`,
 		"an image among texts":               `{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"` + dataImage + `","detail":"high"}},{"type":"text","text":"b"}]}`,

@@ -35,7 +35,7 @@ func TestBenchFirstByte(t *testing.T) {
 	fmt.Printf("\nLoad average at the end: %s\n", loadAverage(t))
 }
 
-// customer is somebody who has trial credit only.
+// customer is an account that has trial credit only.
 func (b bench) customer(t *testing.T) customer {
 	t.Helper()
 	c := b.home.newCustomer(t, "trial")

@@ -67,7 +67,7 @@ func TestChaos(t *testing.T) {
 	c.rest(t)
 	v := c.compare(t)
 	fmt.Printf("%d of %d answers were streams; %d hard stops of the database; %s; %d refused for want of credit; "+
-		"%d charged whose last byte nobody saw; delivered and not charged at most %d tokens a stream\n",
+		"%d charged whose last byte no client saw; delivered and not charged at most %d tokens a stream\n",
 		v.streams, v.answers, c.stops.Load(), time.Since(started).Round(time.Second), v.unfunded, v.unseen, v.behindMost)
 	fmt.Printf("answers=%d kills=%d lost=%d duplicate=%d wrong=%d overspent=%d\n",
 		v.answers, c.kills.Load(), v.lost, v.duplicate, v.wrong, c.overspent.Load()+v.overspent)

@@ -36,7 +36,7 @@ type sight struct {
 	left      bool // the client went away by itself
 }
 
-// witness is one client. It calls whoever serves and remembers what it got.
+// witness is one client. It calls a replica that serves and records the answers it got.
 type witness struct {
 	chaos  *chaos
 	random *rand.Rand

@@ -154,7 +154,7 @@ func exactlyTwoTypes(t *testing.T, v *films) {
 	}
 }
 
-// silentJobs makes jobs of which nobody is told, and one at the end of which somebody is.
+// silentJobs makes jobs without a webhook, and a last one whose end is delivered to a webhook.
 func silentJobs(t *testing.T, v *films) {
 	c, r, h := v.listener(t, "silent")
 	for _, model := range []string{reelModel, fastModel, swiftModel} {

@@ -72,7 +72,7 @@ var failureLines = []checkLine{
 	{"L248 concurrent text requests are limited, and excess gives max_concurrency_exceeded", concurrencyOfAllStyles},
 	{"L249 per-model limits are enforced, and are those that the models page shows", modelLimits},
 	{"L251 vendorb-version and vendorb-beta pass upstream unchanged", func(t *testing.T, k *checklist) {
-		forwardsHeader("vendorb-version", "anthropic-version", "a version nobody knows; v=1", "2023-06-01")(t, k)
+		forwardsHeader("vendorb-version", "anthropic-version", "an unknown version; v=1", "2023-06-01")(t, k)
 		forwardsHeader("vendorb-beta", "anthropic-beta", "b ,a,, a;x=1", "")(t, k)
 	}},
 	{"L252 request contracts differ per model and are readable from the contract routes", contractsDifferAndAreRead},

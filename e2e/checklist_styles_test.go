@@ -88,7 +88,7 @@ func namesModel(style string) func(*testing.T, *checklist) {
 	}
 }
 
-// identifiers counts the models of a route, calls each of them there, and every other text model in vain.
+// identifiers counts the models of a route, and calls each of them there. Calls of every other text model must fail.
 func identifiers(style string, want int) func(*testing.T, *checklist) {
 	return func(t *testing.T, k *checklist) {
 		t.Helper()

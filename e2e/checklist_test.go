@@ -377,9 +377,9 @@ func capabilitiesWithoutEndpoints(t *testing.T, k *checklist) {
 
 func prepaid(t *testing.T, k *checklist) {
 	c := k.newPauper(t, "prepaid")
-	unpaid := ask(cheapModel, "echo: nobody paid for this")
+	unpaid := ask(cheapModel, "echo: no credit for this")
 	c.refuses(t, unpaid, 402, "insufficient_quota", "")
-	if got := c.received(t, "nobody paid for this"); got != "" {
+	if got := c.received(t, "no credit for this"); got != "" {
 		t.Errorf("an unpaid call was forwarded: %s", got)
 	}
 	const credit = 200_000 // a call is admitted while it could still be answered usefully
@@ -417,7 +417,7 @@ func trialCredit(t *testing.T, _ *checklist) {
 	g := start(t)
 	with := g.newCustomer(t, "trial")
 	if all := with.grants(t); len(all) != 1 || all[0] != (trialGrant{"trial", 5_000_000_000, true}) {
-		t.Errorf("of whoever proved an address there is %+v", all)
+		t.Errorf("the account with a verified address has %+v", all)
 	}
 	unproved := g.newPauper(t, "unproved")
 	if all := unproved.grants(t); len(all) != 0 {

@@ -265,7 +265,7 @@ func listFilters(t *testing.T, v *films) {
 	isDeleted(t, c.call(t, "DELETE", videosPath+"/"+running, ""), running)
 }
 
-// listMoves makes and deletes videos between two pages: nothing is told twice, and nothing that stays is left out.
+// listMoves makes and deletes videos between two pages: the list repeats no video and leaves out no video that stays.
 func listMoves(t *testing.T, v *films) {
 	c, ids := library(t, v, 6)
 	first := c.page(t, "?limit=2")
@@ -282,6 +282,6 @@ func listMoves(t *testing.T, v *films) {
 		t.Errorf("upwards there is %v", got)
 	}
 	if got := v.listVideos(t, "?limit=100"); slices.Contains(got, made) {
-		t.Error("somebody else's video is listed")
+		t.Error("another account's video is listed")
 	}
 }

@@ -179,10 +179,10 @@ func unfundedVideos(t *testing.T, v *films) {
 	c.setAvailable(t, 320_000_000) // what four seconds cost
 	source := textAt(c.film(t, videoBody(reelModel, "x")), "id")
 	for _, id := range videoModels {
-		c.isUnfunded(t, videosPath, videoBody(id, "nobody paid for this"))
+		c.isUnfunded(t, videosPath, videoBody(id, "no credit for this"))
 	}
-	c.isUnfunded(t, videosPath+"/"+source+"/remix", `{"prompt":"nobody paid for this"}`)
-	if got := v.received(t, "nobody paid for this"); got != "" {
+	c.isUnfunded(t, videosPath+"/"+source+"/remix", `{"prompt":"no credit for this"}`)
+	if got := v.received(t, "no credit for this"); got != "" {
 		t.Errorf("a provider got %s", got)
 	}
 	c.setAvailable(t, 320_000_000-1) // a nano-dollar too little

@@ -91,7 +91,7 @@ func missingIDs(t *testing.T, v *films) {
 	}
 }
 
-// foreignAndUnknown insists that somebody else's video, a deleted one, one that never was and no id at all are the same
+// foreignAndUnknown insists that another account's video, a deleted one, one that never was and no id at all are the same
 // to every operation, byte for byte.
 func foreignAndUnknown(t *testing.T, v *films) {
 	c := filmmaker(t, v.gateway, "stranger")

@@ -225,7 +225,7 @@ func createTakesJSON(t *testing.T, v *films) {
 	for _, accept := range []string{"application/binary", "text/html", "image/png"} {
 		taskOf(t, v.call(t, "POST", videosPath, videoBody(reelModel, "x"), "Accept", accept))
 	}
-	isNew(t, v.makeVideo(t, videoBody(reelModel, "x", `"nobody_knows":[1]`, `"size":null`, `"seconds":null`, `"input_reference":null`)))
+	isNew(t, v.makeVideo(t, videoBody(reelModel, "x", `"unknown_member":[1]`, `"size":null`, `"seconds":null`, `"input_reference":null`)))
 }
 
 func createTakesForms(t *testing.T, v *films) {

@@ -276,7 +276,8 @@ func (g *gateway) freezeDatabase(t *testing.T) (thaw func()) {
 		t.Fatalf("the processes of the database are not to be found: %q, %v", first, err)
 	}
 	for _, path := range stats {
-		stat, _ := os.ReadFile(path) // it may have ended meanwhile
+		// A process that has ended has no such file.
+		stat, _ := os.ReadFile(path)
 		_, after, _ := strings.Cut(string(stat), ") ")
 		if fields := strings.Fields(after); len(fields) > 1 && fields[1] == first {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))

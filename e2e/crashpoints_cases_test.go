@@ -302,7 +302,7 @@ func databaseIsRestored(t *testing.T, _ *gateway) {
 	}
 }
 
-// diskIsGone loses a replica's folder with a settlement that was not applied: nobody is charged for it, and the credit
+// diskIsGone loses a replica's folder with a settlement that was not applied: no account is charged for it, and the credit
 // that the replica held comes back when it is given up.
 func diskIsGone(t *testing.T, g *gateway) {
 	db := g.db(t)
@@ -395,8 +395,8 @@ func filmIsCut(t *testing.T, at, ends string, renders int) {
 	sameOnEachTry(t, hear.hits())
 }
 
-// paymentIsCut lets the process die between a payment and the credit for it. Whoever asks or is told next credits it, and
-// nobody does so twice.
+// paymentIsCut lets the process die between a payment and the credit for it. The next page view or webhook credits it, and
+// it is credited once only.
 func paymentIsCut(t *testing.T, g *gateway) {
 	var pay struct {
 		URL    string `json:"payments_url"`

@@ -276,7 +276,8 @@ type crash struct {
 	stream  bool
 	reasons string // of the one record, separated by spaces; with "none" where there may be none
 	whole   bool   // the client has the end of its answer
-	torn    string // what is done to the journal meanwhile
+	// torn is what the test does to the journal between the kill and the restart.
+	torn string
 }
 
 var crashes = map[string][]crash{

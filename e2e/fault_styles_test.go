@@ -224,7 +224,7 @@ func TestFaultSilentStreamsAreKeptOpen(t *testing.T) {
 	g.books(t)
 }
 
-// TestFaultNativeArraysStayArrays streams native answers without events, as that style does where nobody asks for
+// TestFaultNativeArraysStayArrays streams native answers without events, as that style does where the request does not ask for
 // them: whatever happens, and however long it is silent, what the client reads is one JSON array.
 func TestFaultNativeArraysStayArrays(t *testing.T) {
 	t.Parallel()

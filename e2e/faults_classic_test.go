@@ -9,7 +9,7 @@ import (
 // endsCut lets a model's streams end with an error where they were cut, although it has another route.
 const endsCut = "    on_cut: error\n"
 
-// longPrompt is one whose answer is worth going on with where it was cut, and not only worth beginning anew.
+// longPrompt has an answer that is long enough to be resumed where it was cut, and not only to be started again.
 const longPrompt = "count to 60"
 
 // recoveredLong is the answer to it, when it was cut and taken up.
@@ -114,10 +114,12 @@ var classicRows = []faultRow{
 		{does: "cut-after=4t;pace=5ms", form: streamOnly, every: true, spare: "prefill=refuse",
 			alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")}, // it is not said to take one, so it gets none
 		{does: "cut-after=40t;pace=1ms", prompt: longPrompt, form: streamOnly, every: true, speak: "chat messages native",
-			second: prefills, spare: "prefill=refuse", // and is asked anew, for all of it
+			// The second provider refuses the prefill, and is asked again for the whole answer.
+			second: prefills, spare: "prefill=refuse",
 			alone: breaksOff("upstream", 1, 0).saying(counted(60)), helped: answers(1, 2).with("recovered").saying(counted(60))},
 		{does: "cut-after=40t;pace=1ms", prompt: longPrompt, form: streamOnly, every: true, speak: "chat messages native",
-			second: prefills, spare: "prefill=restart", begins: true, // and begins anew of itself
+			// The second provider ignores the prefill and starts the answer again.
+			second: prefills, spare: "prefill=restart", begins: true,
 			alone: breaksOff("upstream", 1, 0).saying(counted(60)), helped: recoveredLong},
 		{does: "cut-after=1", form: jsonOnly, spare: "prefill=refuse", second: prefills, alone: failsTwice, helped: rescuedBy2},
 	}},

@@ -39,8 +39,8 @@ var clientRows = []faultRow{
 	}},
 }
 
-// leavesUnanswered goes before anything was answered: the upstream is told at once, nobody else is asked, and the input costs,
-// since the upstream had it.
+// leavesUnanswered leaves before the answer begins. The gateway cancels the upstream's call at once and asks no other upstream. The input is
+// charged, since the upstream had it.
 func (h *faultHouse) leavesUnanswered(t *testing.T, s mishap) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -57,7 +57,7 @@ func (h *faultHouse) leavesUnanswered(t *testing.T, s mishap) {
 	h.recorded(t, s, fate{as: "gone", first: 1, reason: "client_left_waiting"}, "", showing{})
 }
 
-// isToldOfLeaving waits until the upstream knows that its caller has gone, and insists that nobody else was asked.
+// isToldOfLeaving waits until the upstream knows that its caller has gone, and insists that no other upstream was asked.
 func (h *faultHouse) isToldOfLeaving(t *testing.T, s mishap, left time.Time) {
 	t.Helper()
 	h.asks(t, s, well.leaving())
@@ -142,8 +142,8 @@ func (h *faultHouse) rest(t *testing.T, conn net.Conn) answer {
 	return answer{status: resp.StatusCode, header: resp.Header, body: string(text)}
 }
 
-// closesHalf says that nothing more will be sent, before the answer begins. A client that leaves looks the same: the call ends, the
-// upstream is told at once and the input costs. What still listens is told so.
+// closesHalf says that the client sends nothing more, before the answer begins. A client that leaves looks the same: the call ends, the
+// gateway cancels the upstream's call at once, and the input is charged. A client that still reads gets an error.
 func (h *faultHouse) closesHalf(t *testing.T, s mishap) {
 	conn := h.raw(t, s, faultPrompt)
 	until(t, "the upstream has the call", func() bool { return len(h.asked(t, s.firstID())) == 1 })
@@ -194,7 +194,7 @@ func (h *faultHouse) stopsReading(t *testing.T, s mishap) {
 	}
 }
 
-// sendsSlowly opens connections that send a part of a head or of a body and then nothing. Calls are answered meanwhile.
+// sendsSlowly opens connections that send a part of a head or of a body and then nothing. Other calls are still answered.
 func (h *faultHouse) sendsSlowly(t *testing.T, s mishap) {
 	const slow = 60
 	host := strings.TrimSuffix(strings.TrimPrefix(h.BaseURL, "http://"), "/v1")
@@ -249,7 +249,7 @@ func (h *faultHouse) overruns(t *testing.T, s mishap) {
 }
 
 // floods lets one tenant make more calls at once than it may: what is too much is refused at once, and costs nothing, and
-// another tenant is served meanwhile.
+// another tenant's calls are still served.
 func (h *faultHouse) floods(t *testing.T, s mishap) {
 	const calls = 40
 	flooder := h.newCustomer(t, "flooder")

@@ -198,7 +198,7 @@ func (h *faultHouse) isEjected(t *testing.T, s mishap) {
 				t.Errorf("%s: %+v", s.id, r)
 			}
 		}
-		// The fifth failure ejects it. There is nobody else to ask.
+		// The fifth failure opens the breaker. There is no other provider to ask.
 		for range 2 {
 			if a, r := send(); a.status != 200 || !strings.Contains(a.body, `"cost"`) || r.Provider != s.firstID() {
 				t.Errorf("%s: %+v %s", s.id, r, a.body)

@@ -75,8 +75,9 @@ type fate struct {
 	stop         string // why the answer ends, when not of itself: length or filter
 	reason       string // of the usage record, when it is not the usual one
 	cancelled    bool   // the first upstream is left before it has answered
-	retryAfter   int    // seconds, that the client is told at least
-	lasts        time.Duration
+	// retryAfter is the least that the client's Retry-After may be, in seconds.
+	retryAfter int
+	lasts      time.Duration
 }
 
 // uncounted stands for requests of an upstream that does not count them.
@@ -178,7 +179,7 @@ func (r faultRow) mishaps(stream, helps bool) (all []mishap) {
 }
 
 // pairs are the styles of clients and upstreams that a fault is shown in: chat; or all straight and each translated once,
-// and half of these where nobody helps.
+// and half of these where no other provider helps.
 func (f fault) pairs(helps bool) [][2]string {
 	switch {
 	case !f.every:
@@ -272,7 +273,7 @@ func newFaultHouse(t *testing.T) *faultHouse {
 	}
 	pid, upstreams := startSimulator(t, "--key", "simulated")
 	at, trusted := places(t, upstreams)
-	env := []string{wrongKeyVariable + "=nobody-knows-it", "SSL_CERT_FILE=" + trusted}
+	env := []string{wrongKeyVariable + "=wrong-provider-key", "SSL_CERT_FILE=" + trusted}
 	g, err := startBinary(bin, env, grownDir(t), "--simulator-url", upstreams)
 	if err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// A binary with the race detector would sleep for a second at each exit, in case somebody still races then.
+	// A binary with the race detector would sleep for a second at each exit, waiting for late races.
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	code := m.Run()
 	for _, g := range []*gateway{shared, videosShared} {
@@ -230,7 +230,8 @@ func dataDir(t *testing.T) string {
 	if err := os.Chmod(dir, 0o711); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // after whoever works in it has stopped: a journal alone sets 128 MB aside
+	// The folder goes after its gateway has stopped. A journal alone takes 128 MB of disk.
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
 

@@ -30,7 +30,7 @@ var repeatedCrashes = []repeatedCrash{
 }
 
 // TestAnIdempotencyKeySurvivesACrash kills a replica at the moments between a call and its charge: the repetition is given the
-// first answer or made anew, and one call at most is charged.
+// first answer or answered again, and one call at most is charged.
 func TestAnIdempotencyKeySurvivesACrash(t *testing.T) {
 	t.Parallel()
 	g := start(t, "--pace", "0s")

@@ -87,7 +87,7 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-// houseMap reads the package table of README.md: package → the packages of ours that it may import.
+// houseMap reads the package table of README.md: package → the packages of this module that it may import.
 func houseMap(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(projectRoot(t), "README.md"))
@@ -353,7 +353,7 @@ func exportedReceiver(list *ast.FieldList) bool {
 	return ok && id.IsExported()
 }
 
-// TestLayoutSpeaksOnlyOfTheProduct keeps addresses of registries and paths of somebody's machine out of the tree.
+// TestLayoutSpeaksOnlyOfTheProduct keeps addresses of registries and paths of a developer's machine out of the tree.
 func TestLayoutSpeaksOnlyOfTheProduct(t *testing.T) {
 	t.Parallel()
 	hosts := []string{"registry." + "npmjs.org", "proxy." + "golang.org", "deb." + "debian.org", "/" + "work/", "../" + "shared"}

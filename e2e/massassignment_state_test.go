@@ -74,7 +74,7 @@ var neutralParts = []struct {
 	{regexp.MustCompile(`^(spend_limits .*"spent_nanos": )\d+`), `${1}N`}, // grows with each call of the account
 }
 
-// neutralRow leaves out of a row what is another each time, though nobody said so.
+// neutralRow replaces the parts of a row that differ in every run and that no request sets.
 func neutralRow(line string) string {
 	for _, part := range neutralParts {
 		line = part.found.ReplaceAllString(line, part.word)
@@ -108,7 +108,8 @@ func (m *assigner) look(t *testing.T, a assignment) map[string]bool {
 	m.list(t, db, &users, `select id from users
 		where email like 'mass-%' or id = any($2) or id in (select user_id from memberships where account_id = any($1))`,
 		pq.Array([]string{m.owner.accountID, m.stranger.accountID}), pq.Array(m.known))
-	m.known = users // somebody who leaves is looked at all the same
+	// A person who leaves the account must still be compared.
+	m.known = users
 	m.list(t, db, &accounts, `select distinct account_id from memberships where user_id = any($1)`, pq.Array(users))
 	m.list(t, db, &emails, `select email from users where id = any($1)`, pq.Array(users))
 	rows := map[string]bool{}

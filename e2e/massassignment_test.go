@@ -270,7 +270,7 @@ func (m *assigner) one(t *testing.T, r routeRow, a assignment, s scene, v varian
 	return m.g.call(t, r.Method, path, body, append(headers, "Content-Type", mediaType)...)
 }
 
-// page sends a form, as somebody who may or as the person of the scene.
+// page sends a form, as a person with the right to or as the person of the scene.
 func (m *assigner) page(t *testing.T, a assignment, s scene, v variant, path, body string) answer {
 	t.Helper()
 	values, err := url.ParseQuery(body)

@@ -18,7 +18,7 @@ type matrixCase struct {
 	finish string
 	thinks bool   // the answer begins with thoughts
 	mode   string // json or stream, where only one is meant
-	// uncounted is the style of upstream that tells no usage, as nobody asked for it.
+	// uncounted is an upstream style whose answers have no usage unless the request asks for it.
 	uncounted string
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// errorCase is something that goes wrong upstream, and what the client is told of it: its status, and the word of each
+// errorCase is an error of the upstream, and the error that the client gets: its status, and the word of each
 // style for it.
 type errorCase struct {
 	name   string

@@ -13,7 +13,8 @@ import (
 var sampled = []struct {
 	name string
 	said map[string]string // what stands in a request of the style
-	lost map[string]string // what a client of the style is told it was called, when the upstream has no word for it
+	// lost has, for each style of client, the parameter that the error names when the upstream's style cannot express it.
+	lost map[string]string
 }{
 	{"temperature", map[string]string{"chat": `"temperature":0.25`, "messages": `"temperature":0.25`, "responses": `"temperature":0.25`,
 		"native": `"temperature":0.25`}, nil},
@@ -54,7 +55,7 @@ func testMatrixRequests(m *matrix, t *testing.T) {
 				switch {
 				case from == "" || to == "":
 					if to != "" && strings.Contains(got.Body, to) {
-						t.Errorf("nobody asked for %s: %s", one.name, got.Body)
+						t.Errorf("the request did not ask for %s: %s", one.name, got.Body)
 					}
 					if from != "" {
 						lost = append(lost, one.lost[p.client.style])

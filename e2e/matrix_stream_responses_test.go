@@ -122,6 +122,6 @@ func (s *responsesState) piece(t *testing.T, e *responsesEvent, data string) {
 			t.Errorf("the deltas are %q: %s", said, data)
 		}
 	default:
-		t.Errorf("an event nobody knows: %s", data)
+		t.Errorf("an unknown event: %s", data)
 	}
 }

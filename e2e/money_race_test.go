@@ -22,7 +22,7 @@ const (
 )
 
 // TestMoneyRaceForTenHolds lets many calls, in one piece and as streams, race for a balance of exactly ten holds, at one
-// replica and at three, while the upstream answers nobody. Ten are admitted and the others refused for lack of credit. As
+// replica and at three, while the upstream answers no call. Ten are admitted and the others refused for lack of credit. As
 // soon as the ten are settled, what they did not use is there for every replica.
 func TestMoneyRaceForTenHolds(t *testing.T) {
 	t.Parallel()
@@ -168,7 +168,7 @@ func (r *moneyRace) goesOn(t *testing.T) int64 {
 
 // TestMoneyRaceOfSlices lets streams that name no maximum take slice after slice from a balance that is too small for
 // them, at three replicas, while every third client that was let in leaves. No more is charged than there was, all that was delivered to
-// those who stayed is charged, and some stream is told that the credit ran out.
+// those who stayed is charged, and at least one stream ends with the error for exhausted credit.
 func TestMoneyRaceOfSlices(t *testing.T) {
 	t.Parallel()
 	g := start(t)

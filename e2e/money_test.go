@@ -212,7 +212,7 @@ func TestAPICostLeavesTheBalance(t *testing.T) {
 			ask(cheapModel, "count to 30", `"stream":true`, `"stream_options":{"include_usage":true}`))
 		shown += streamCost(t, a.body)
 	}
-	// Trial credit never waits in the memory of a replica: nobody has to ask for it.
+	// Trial credit is never leased to a replica, so there is none to give back.
 	for deadline := time.Now().Add(lookMax); ; time.Sleep(5 * time.Millisecond) {
 		if b, _ := c.balanceNow(t, c.accountID); b.Held == 0 {
 			break
@@ -253,7 +253,7 @@ func (g *gateway) holdOf(t *testing.T, body string) int64 {
 }
 
 // TestAPIOverspend fills a balance of exactly ten holds with a hundred calls at once, while the upstream answers
-// nobody: ten are admitted, ninety are refused for lack of credit, and what the ten were shown is what is gone.
+// no call: ten are admitted, ninety are refused for lack of credit, and the balance falls by the holds of the ten.
 func TestAPIOverspend(t *testing.T) {
 	t.Parallel()
 	g := start(t)

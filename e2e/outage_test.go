@@ -13,8 +13,9 @@ import (
 const (
 	outageTime        = 60 * time.Second
 	outageAnsweredMin = 0.99
-	outageModel       = "test/outage"   // which has no limits
-	outageWarm        = 6 * time.Second // of calls before it; accounts that are idle meanwhile were called before
+	outageModel       = "test/outage" // which has no limits
+	// Accounts that make no calls during the outage are called for this long before it.
+	outageWarm = 6 * time.Second
 )
 
 // caller is a customer who calls at a steady rate, whether or not answers come, and counts what they got.

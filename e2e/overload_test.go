@@ -162,7 +162,7 @@ func (p production) healthy(t *testing.T) []time.Duration {
 	return took
 }
 
-// TestFaultSlowReadersAndBodies opens bodies that stop and streams that nobody reads: healthy calls go on beside them, memory
+// TestFaultSlowReadersAndBodies opens bodies that stop and streams that the client does not read: healthy calls go on beside them, memory
 // stays small, and when they leave nothing of them is left.
 func TestFaultSlowReadersAndBodies(t *testing.T) {
 	t.Parallel()

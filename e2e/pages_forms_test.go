@@ -9,7 +9,7 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// plainForm is a form that somebody fills who has no scripts: fields by their selector, a button, and what stands on the page that
+// plainForm is a form as a browser without scripts fills it: fields by their selector, a button, and a text on the page that
 // answers.
 type plainForm struct {
 	path   string

@@ -39,7 +39,7 @@ const runAxe = `async ({one, around}) => (await axe.run(around ? {exclude: ["mai
 		preload: false, resultTypes: ["violations"], ...(one ? {runOnly: {type: "rule", values: [one]}} : {}),
 	})).violations.map(v => v.id + ": " + v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary.split("\n").slice(1).join(" ")).join(", "))`
 
-// reads opens a browser for a person, or for a visitor when there is none. It waits for nobody to move anything.
+// reads opens a browser for a person, or for a visitor when there is none. The browser asks for reduced motion.
 func reads(t *testing.T, g *gateway, p *person) *reading {
 	t.Helper()
 	o := playwright.BrowserNewContextOptions{ReducedMotion: playwright.ReducedMotionReduce}
@@ -97,7 +97,7 @@ func (r *reading) page(path string, status int) {
 	r.furniture(path)
 }
 
-// frame opens a page that somebody else has read, and looks at what is around its main part alone.
+// frame opens a page that another person has read, and looks only at what is around its main part.
 func (r *reading) frame(path string) {
 	r.t.Helper()
 	r.must(r.SetViewportSize(1440, 900))

@@ -181,8 +181,8 @@ func (f *fleet) makeKeys(t *testing.T, n int) {
 	}
 }
 
-// startsCold starts all replicas at once; each has all clients at its door when it opens. Nobody who calls is told that the
-// key is unknown, and nothing else goes wrong either.
+// startsCold starts all replicas at once, and each gets calls of all clients as soon as it is ready. No call is refused
+// for an unknown key, and no call fails otherwise.
 func (f *fleet) startsCold(t *testing.T) {
 	t.Helper()
 	f.seats = make([]*seat, replicas)

@@ -27,7 +27,7 @@ var sdkUpstreams = map[string]string{"chat": "meridian", "messages": "quillon", 
 // sdkElsewhere is another upstream style for each style of clients, so that failures are translated, too.
 var sdkElsewhere = map[string]string{"chat": "native", "messages": "chat", "responses": "messages", "native": "responses"}
 
-// sdkConfig is what a program is told: where the gateway is and which models play which part.
+// sdkConfig is the configuration of a program: the gateway's address and the models for each case.
 type sdkConfig struct {
 	Origin string            `json:"origin"`
 	Key    string            `json:"key"`

@@ -55,7 +55,7 @@ func TestShots(t *testing.T) {
 				p.must(p.SetViewportSize(look.width, 900))
 				p.open(book + "/stories/" + name + "?still=1&theme=" + look.theme)
 				file := filepath.Join(shotsFolder, name+"-"+look.name+".png")
-				// A window as high as its page: Chromium lays some tables out anew, and wrongly, for pictures beyond the window.
+				// A window as high as its page: Chromium lays some tables out again, and wrongly, for pictures beyond the window.
 				tall, err := strconv.Atoi(fmt.Sprint(p.measure(`() => Math.min(document.documentElement.scrollHeight, 12000)`)))
 				p.must(err)
 				p.must(p.SetViewportSize(look.width, max(tall, 900)))

@@ -50,7 +50,7 @@ const watchKeys = `() => {
 		.observe({type: "event", durationThreshold: 16});
 }`
 
-// TestSpeedALongAnswerStaysSmooth streams ten thousand tokens while somebody types the next message.
+// TestSpeedALongAnswerStaysSmooth streams ten thousand tokens while a person types the next message.
 func TestSpeedALongAnswerStaysSmooth(t *testing.T) {
 	c := filmmaker(t, videoDemo(t), "smooth")
 	p := hurried(c, t)

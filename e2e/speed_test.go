@@ -86,7 +86,7 @@ func TestSpeedPagesAreLightAndStill(t *testing.T) {
 			t.Errorf("%s moves by %.4f while it comes", path, shifted)
 		}
 		if n := figure(about["transitions"]); n != 0 {
-			t.Errorf("%s begins %.0f transitions for somebody who wants no motion", path, n)
+			t.Errorf("%s begins %.0f transitions for a person who asked for reduced motion", path, n)
 		}
 		if figure(about["others"]) != 0 {
 			t.Errorf("%s fetches from elsewhere", path)

@@ -312,7 +312,7 @@ func tracesThem(t *testing.T, g *gateway, r *spanCollector, plain, streamed, res
 	}
 }
 
-// growsNoSeries sends what callers can invent, which must not fill the memory of whoever keeps the metrics.
+// growsNoSeries sends values that callers can invent. They must not add metric series, which fill the memory of the metrics server.
 func (g *gateway) growsNoSeries(t *testing.T) {
 	t.Helper()
 	invent := func(i int) {

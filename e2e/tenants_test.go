@@ -18,7 +18,7 @@ import (
 // TestTenantMatrix walks every route that the binary says it has, with every identity that must not get in: another
 // account's key, a key of the account with too few scopes, deleted, disabled and expired keys, none at all, a session where a
 // key belongs and the other way round, another account's session, and members whose role is too small. Each is refused as
-// designed, nothing of the account changes, and nobody pays. A route that the table does not know fails the test.
+// designed, nothing of the account changes, and no account pays. A route that the table does not know fails the test.
 func TestTenantMatrix(t *testing.T) {
 	t.Parallel()
 	m := newTenants(t, videoDemo(t))
@@ -58,7 +58,7 @@ type routeRow struct {
 	Operator bool `json:"operator"`
 }
 
-// intrusion is what somebody who means harm puts into a route. In the query and the body {kind} stands for the id of such an
+// intrusion is what an attacker puts into a route. In the query and the body {kind} is replaced by the id of such an
 // object of the account; the path names its objects by itself.
 type intrusion struct {
 	query  string
@@ -129,8 +129,8 @@ func (m *tenants) theirs(kind string) string {
 	return kind
 }
 
-// nobodys is an id of the same form that no object has.
-func (m *tenants) nobodys(kind string) string {
+// absentID is an id of the same form that no object has.
+func (m *tenants) absentID(kind string) string {
 	id, ok := m.things[kind]
 	if !ok {
 		return kind
@@ -138,7 +138,7 @@ func (m *tenants) nobodys(kind string) string {
 	return id[:max(len(id)-lastDigits, 0)] + zeros.ReplaceAllString(id[max(len(id)-lastDigits, 0):], "0")
 }
 
-// lastDigits of an id are zero in one that nobody has: it keeps its form, whoever gave it out.
+// lastDigits of an id are replaced by zeros to make an id that no object has and that keeps its form.
 const lastDigits = 8
 
 var zeros = regexp.MustCompile(`[A-Za-z0-9]`)
@@ -155,7 +155,7 @@ func (m *tenants) probeAPI(t *testing.T, r routeRow, p intrusion) {
 	path, body := p.fill(t, r.Path, m.theirs)
 	call := func(headers ...string) answer { m.cases.Add(1); return m.g.call(t, r.Method, path, body, headers...) }
 	if p.namesObjects(r.Path) {
-		absentPath, absentBody := p.fill(t, r.Path, m.nobodys)
+		absentPath, absentBody := p.fill(t, r.Path, m.absentID)
 		foreign := call(bearer(m.strangerKey(r))...)
 		absent := m.g.call(t, r.Method, absentPath, absentBody, bearer(m.strangerKey(r))...)
 		m.same(t, foreign, absent)
@@ -195,7 +195,7 @@ func (m *tenants) probeAPI(t *testing.T, r routeRow, p intrusion) {
 	}
 }
 
-// same insists that a foreign object is told apart from none at all by nothing.
+// same insists that the answer for a foreign object is the same as for none at all.
 func (m *tenants) same(t *testing.T, foreign, absent answer) {
 	t.Helper()
 	if (foreign.status < 400 || foreign.status >= 500) && foreign.status != http.StatusSeeOther { // a form about many leads back
@@ -215,7 +215,7 @@ func (m *tenants) same(t *testing.T, foreign, absent answer) {
 // quiet are forms about many objects: what is not the reader's is left out, and the answer is a page about nothing.
 var quiet = []string{"POST /console/videos/delete", "POST /console/assets/delete"}
 
-// harmless are routes that leave nothing behind for whoever is let in: an export is noted in the audit log of its account.
+// harmless are routes that change nothing when a permitted person calls them: an export is noted in the audit log of its account.
 func (m *tenants) harmless(r routeRow) bool {
 	return r.Method == http.MethodGet && !strings.HasSuffix(r.Path, "/export")
 }
@@ -224,8 +224,9 @@ func (m *tenants) harmless(r routeRow) bool {
 func (m *tenants) silent(t *testing.T, a answer) {
 	t.Helper()
 	for kind, id := range m.things {
-		if kind != "model" && kind != "shared" && strings.Contains(a.body, id) { // whoever has a link to a prompt may know it
-			t.Errorf("a stranger is told of the %s %s: %d", kind, id, a.status)
+		// Models are public, and a reader with a link to a prompt may see its id.
+		if kind != "model" && kind != "shared" && strings.Contains(a.body, id) {
+			t.Errorf("a stranger's answer names the %s %s: %d", kind, id, a.status)
 		}
 	}
 }
@@ -237,7 +238,7 @@ var requestIDs = regexp.MustCompile(`(req|form)_[0-9a-z]+`)
 func (m *tenants) neutral(body string) string {
 	var ids []string
 	for kind, id := range m.things {
-		for _, one := range []string{id, m.nobodys(kind)} {
+		for _, one := range []string{id, m.absentID(kind)} {
 			ids = append(ids, one, url.QueryEscape(one), url.PathEscape(one))
 		}
 	}
@@ -265,7 +266,7 @@ func (m *tenants) probeConsole(t *testing.T, r routeRow, p intrusion) {
 		return
 	}
 	if p.namesObjects(r.Path) {
-		absentPath, absentBody := p.fill(t, r.Path, m.nobodys)
+		absentPath, absentBody := p.fill(t, r.Path, m.absentID)
 		foreign, absent := m.as(t, m.foreign, r.Method, path, body), m.as(t, m.foreign, r.Method, absentPath, absentBody)
 		if slices.Contains(quiet, r.Method+" "+r.Path) && foreign.status == http.StatusOK {
 			foreign.status, absent.status = http.StatusSeeOther, http.StatusSeeOther

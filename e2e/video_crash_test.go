@@ -68,7 +68,7 @@ func (m *mortal) rise(t *testing.T) {
 	m.lapse(t)
 }
 
-// lapse lets the time pass after which nobody waits for the dead.
+// lapse lets the claims of the dead process expire.
 func (m *mortal) lapse(t *testing.T) {
 	t.Helper()
 	db := m.db(t)
@@ -453,7 +453,7 @@ func TestFaultVideoKilledAtAnyMoment(t *testing.T) {
 }
 
 // oneOfMany makes a job whose fate depends on its number: it may complete, fail early or late, or be deleted. It reports
-// false when nobody answers.
+// false when no process answers.
 func (m *mortal) oneOfMany(ctx context.Context, i int) (string, bool) {
 	model := []string{reelModel, fastModel, reelModel}[i%3]
 	prompt := fmt.Sprintf("moment %04d.", i)

@@ -51,7 +51,7 @@ var videoFaults = []videoFault{
 	{name: "completed, then failed, operations", model: fastModel, does: "flip", ends: "completed", made: 1},
 	{name: "progress 150", model: reelModel, does: "progress=150", ends: "completed", made: 1},
 	{name: "progress -1", model: reelModel, does: "progress=-1", ends: "completed", made: 1},
-	{name: "a word nobody knows", model: reelModel, does: "unknown-status", ends: "completed", made: 1},
+	{name: "an unknown status", model: reelModel, does: "unknown-status", ends: "completed", made: 1},
 	{name: "looks fail for a while", model: fastModel, does: "on=status;status=500;times=3", ends: "completed", made: 1},
 	{name: "never terminal", model: reelModel, does: "never", ends: "failed", code: "upstream_status_unavailable",
 		made: 1, moves: aDayLater, at: `state = 'in_progress'`},
@@ -236,7 +236,7 @@ func abuses(t *testing.T) []abuse {
 
 const fileFieldName = "input_reference"
 
-// TestFaultMultipartAbuse sends forms that are made to hurt: each is a clear 400, costs nothing, reaches nobody, and
+// TestFaultMultipartAbuse sends forms that are made to hurt: each is a clear 400, costs nothing, reaches no upstream, and
 // leaves neither memory nor files behind.
 func TestFaultMultipartAbuse(t *testing.T) {
 	t.Parallel()

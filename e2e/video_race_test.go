@@ -270,7 +270,7 @@ func TestFaultListIsWalkedWhileItChanges(t *testing.T) {
 }
 
 // TestFaultTwoReplicasShareVideoJobs lets two replicas work on the jobs of one customer, and kills one in the middle. All
-// jobs end once, whoever made them.
+// jobs end once, for every account.
 func TestFaultTwoReplicasShareVideoJobs(t *testing.T) {
 	t.Parallel()
 	m := newMortal(t, "replicas")

@@ -56,7 +56,8 @@ func (g *gateway) storeLoad(t *testing.T) storeLoad {
 		t.Fatal(err)
 	}
 	for _, path := range stats {
-		text, _ := os.ReadFile(path) // it may have ended meanwhile
+		// A process that has ended has no such file.
+		text, _ := os.ReadFile(path)
 		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 		pid := filepath.Base(filepath.Dir(path))
 		if len(fields) > 12 && (fields[1] == first || pid == first) {
@@ -96,7 +97,7 @@ func TestBenchVideoJobs(t *testing.T) {
 	fmt.Printf("%d jobs were made in %.1f s by %d clients (%d answers of 503). Load average at the start: %s\n\n"+
 		"| %d running jobs, a look each %s | gateway CPU, s/min | Postgres CPU, s/min | commits/s | rows read/s | rows written/s |\n"+
 		"| --- | --- | --- | --- | --- | --- |\n", benchJobs, made.Seconds(), floodClients, again.Load(), loadAverage(t), benchJobs, benchPoll)
-	m.printLoad(t, "nobody looks", func() { time.Sleep(benchWindow) })
+	m.printLoad(t, "no requests", func() { time.Sleep(benchWindow) })
 	var p50, p99 time.Duration
 	var rate float64
 	m.printLoad(t, fmt.Sprintf("clients look %d times a second", statusRate), func() { p50, p99, rate = m.lookOften(t, ids) })

@@ -114,7 +114,7 @@ func (c customer) task(t *testing.T, id string) map[string]any {
 	return taskOf(t, c.call(t, http.MethodGet, videosPath+"/"+id, ""))
 }
 
-// ended looks at a job until it has ended, and insists that it only moves forward meanwhile.
+// ended reads a job until it has ended, and insists that its status and progress only move forward.
 func (c customer) ended(t *testing.T, id string) map[string]any {
 	t.Helper()
 	order := map[string]int{"queued": 0, "in_progress": 1, "completed": 2, "failed": 2}

@@ -9,7 +9,7 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// walkDeveloper works in somebody else's account, is told what the role there does not include, and signs out.
+// walkDeveloper works in another person's account, reads what the role there does not include, and signs out.
 func walkDeveloper(w *walker) {
 	owner, guest := w.c.newCustomer(w.t, "owner"), w.c.newCustomer(w.t, "guest")
 	w.c.db(w.t).MustExec(`insert into memberships (account_id, user_id, role, created_at) select $1, id, 'developer', now() from users where email = $2`,

@@ -146,7 +146,7 @@ func flood(t *testing.T, events int, produce func(*mortal) []string) {
 	m.audit(t, before)
 }
 
-// deliveriesAgree compares what the console shows of attempts with what the receiver counted: none is told that did not
+// deliveriesAgree compares what the console shows of attempts with what the receiver counted: it shows no attempt that did not
 // happen, and only attempts that the kill cut may be missing.
 func (m *mortal) deliveriesAgree(t *testing.T, to *receiver, events int) {
 	t.Helper()

@@ -41,7 +41,7 @@ type attack struct {
 	found  report
 }
 
-// report is what came of the attack.
+// report is the result of the attack.
 type report struct {
 	Answers   map[string]int `json:"answers"`   // by kind and status; 0 is a connection that ended without one
 	Processor float64        `json:"processor"` // that the program used, in processors

@@ -23,7 +23,7 @@ type load struct {
 	lasting   time.Duration
 }
 
-// report is what came of the load. Times are in milliseconds, from when a call was due.
+// report is the result of the load. Times are in milliseconds, from when a call was due.
 type report struct {
 	Offered    int     `json:"offered"`
 	Good       int     `json:"good"`

@@ -28,11 +28,11 @@ type sentences struct {
 
 // expected is the error table of each style, as its clients read it.
 func expected(style string) sentences {
-	const nobody = "nobody/nothing"
+	const unknownModel = "nobody/nothing"
 	switch style {
 	case "messages":
 		return sentences{
-			badModel: wanted{status: 404, kind: "not_found_error", says: nobody},
+			badModel: wanted{status: 404, kind: "not_found_error", says: unknownModel},
 			missing:  wanted{status: 400, kind: "invalid_request_error", says: "messages"},
 			wrongKey: wanted{status: 401, kind: "authentication_error"},
 			down:     wanted{status: 502, kind: "api_error"},
@@ -40,7 +40,7 @@ func expected(style string) sentences {
 		}
 	case "responses":
 		return sentences{
-			badModel: wanted{404, "invalid_request_error", "model_not_found", "model", nobody},
+			badModel: wanted{404, "invalid_request_error", "model_not_found", "model", unknownModel},
 			missing:  wanted{400, "invalid_request_error", "missing_required_parameter", "input", "input"},
 			wrongKey: wanted{401, "authentication_error", "invalid_api_key", "", ""},
 			down:     wanted{502, "server_error", "upstream_error", "", ""},
@@ -48,7 +48,7 @@ func expected(style string) sentences {
 		}
 	case "native":
 		return sentences{
-			badModel: wanted{status: 404, kind: "NOT_FOUND", says: nobody},
+			badModel: wanted{status: 404, kind: "NOT_FOUND", says: unknownModel},
 			missing:  wanted{status: 400, kind: "INVALID_ARGUMENT", says: "contents"},
 			wrongKey: wanted{status: 401, kind: "UNAUTHENTICATED"},
 			down:     wanted{status: 502, kind: "INTERNAL"},
@@ -56,7 +56,7 @@ func expected(style string) sentences {
 		}
 	default:
 		return sentences{
-			badModel: wanted{404, "invalid_request_error", "model_not_found", "model", nobody},
+			badModel: wanted{404, "invalid_request_error", "model_not_found", "model", unknownModel},
 			missing:  wanted{400, "invalid_request_error", "invalid_request_error", "messages", "messages"},
 			wrongKey: wanted{401, "authentication_error", "invalid_api_key", "", ""},
 			down:     wanted{502, "server_error", "upstream_error", "", ""},
@@ -72,7 +72,7 @@ func (r *run) errors() {
 	for _, mode := range []string{"standard", "documented"} {
 		documented := mode == "documented" && r.kind.Style == "chat" // the other styles have true statuses in both
 		o := Options{Header: map[string]string{"X-Error-Status": mode}}
-		r.failing(mode+"/bad model", o, Question{Model: "nobody/nothing", Prompt: "x"}, documented, want.badModel)
+		r.failing(mode+"/bad model", o, Question{Model: unknownModel, Prompt: "x"}, documented, want.badModel)
 		o.LeaveOut = true
 		r.failing(mode+"/missing field", o, Question{Model: model, Prompt: "x"}, documented, want.missing)
 		o.LeaveOut = false

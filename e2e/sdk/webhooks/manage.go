@@ -68,7 +68,7 @@ func (m *managing) get(ctx context.Context) error {
 	}
 	return errors.Join(
 		cases.Same("the name", e.Name, "first"), cases.Same("the hint", e.SigningSecretHint, m.first.SigningSecretHint),
-		cases.Same("the secret is told", strings.Contains(e.RawJSON(), m.first.SigningSecret), false),
+		cases.Same("get shows the secret", strings.Contains(e.RawJSON(), m.first.SigningSecret), false),
 	)
 }
 
