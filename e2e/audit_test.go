@@ -287,7 +287,7 @@ func (a *auditor) did(t *testing.T, d auditedAction, want trace) {
 }
 
 // shown insists that the page has the entry.
-func (a *auditor) shown(t *testing.T, d deed, e auditEntry) {
+func (a *auditor) shown(t *testing.T, d auditedAction, e auditEntry) {
 	t.Helper()
 	query := url.Values{"kind": {d.action}, "actor": {e.Actor.ID}}
 	if e.Target != nil {
