@@ -17,12 +17,16 @@ import (
 // auditedAction is one action on an account, by the API and by a form of the console. {kind} is replaced by the id of the object
 // of that kind that was made last, {source} for a sample that an asset may be made of, and {receiver} for where webhooks may go.
 type auditedAction struct {
-	action string // as the log calls it
-	on     string // the kind of its object; empty for the account itself
-	call   string // method and path
-	body   string
-	page   string // below /console, of a form unless it begins with GET
-	form   string
+	// action is the name of the action in the log.
+	action string
+	// on is the kind of its object; empty for the account itself.
+	on string
+	// call is the method and the path of the API call.
+	call string
+	body string
+	// page is the path of the form below /console. It is a page without a form when it begins with GET.
+	page string
+	form string
 }
 
 // auditedActions run in this order, because later actions use the objects that earlier ones make.
@@ -142,12 +146,14 @@ func TestAuditLogHasEveryActionOfTheAPIAndTheConsole(t *testing.T) {
 // auditor is an account on which the test does every action, and the person who does them.
 type auditor struct {
 	customer
-	p       *person
-	manager string // secret of a key that manages
+	p *person
+	// manager is the secret of a key with the management scope.
+	manager string
 	db      *sqlx.DB
 	ids     map[string]string
 	seen    map[string]bool
-	places  map[string]string // what a form or a body names besides ids
+	// places has the values for placeholders of a form or a body that are not ids.
+	places map[string]string
 }
 
 // trace is the entry that an action must leave in the log.

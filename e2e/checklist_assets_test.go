@@ -373,7 +373,8 @@ func assetCreateFails(t *testing.T, v *films) {
 		name := once("fails")
 		a := c.assets(t, "", assetBody("image", c.source("picture.png"), "simulate: "+fault+" "+name))
 		if fault == "late-create;reset" || fault == "late-create;status=503" {
-			if a.status == 200 { // it was found by its reference, and is the account's
+			// The gateway finds the asset by its reference, and it belongs to the account.
+			if a.status == 200 {
 				c.assets(t, "/delete", `{"asset_id":"`+textAt(object(t, a.body), "asset_id")+`"}`)
 			}
 			c.goneUpstream(t, name)

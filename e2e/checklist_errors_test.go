@@ -166,7 +166,8 @@ func (g *gateway) providersAsked(t *testing.T, mark string) (names []string) {
 // once makes a name that was not used before on this gateway.
 func once(name string) string { return fmt.Sprint(name, "-", time.Now().UnixNano()) }
 
-const twoRoutes = "meridian/forge" // at meridian first, then at crossroads
+// twoRoutes has a first route to meridian and a second to crossroads.
+const twoRoutes = "meridian/forge"
 
 // breaks makes a provider fail for the model with two routes, until the test ends.
 func (g *gateway) breaks(t *testing.T, provider, upstream string) {

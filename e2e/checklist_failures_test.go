@@ -104,7 +104,8 @@ func upstreamFailures(t *testing.T, k *checklist, p protocol) {
 		prompt := "simulate: " + kind.does + "\necho: x"
 		for upstream, id := range k.speaks {
 			if kind.does != "status=500" && kind.does != "status=422" && upstream != p.style {
-				continue // the others differ by what the upstream does, and not by what it speaks
+				// The other models differ in what the simulated upstream does, and not in its style.
+				continue
 			}
 			for _, members := range [][]string{nil, {`"stream":true`}} {
 				a := p.send(t, c, p.ask(id, prompt, members...))

@@ -110,7 +110,8 @@ func contentVariants(t *testing.T, v *films) {
 			a := v.call(t, "GET", path+"?variant="+variant, "")
 			got := a.header.Get("Content-Type")
 			if id != reelModel && variant == "thumbnail" {
-				mediaType = "image/jpeg" // is made of the video, as the upstream has none
+				// The upstream has no thumbnail, so the gateway makes it from the video.
+				mediaType = "image/jpeg"
 			}
 			if a.status != http.StatusOK || got != mediaType || !magic(got, a.body) || a.header.Get("Content-Length") != fmt.Sprint(len(a.body)) {
 				t.Errorf("%s of %s: %d %v %.60q", variant, id, a.status, a.header, a.body)
@@ -270,7 +271,8 @@ func listMoves(t *testing.T, v *films) {
 	c, ids := library(t, v, 6)
 	first := c.page(t, "?limit=2")
 	made := textAt(c.makeVideo(t, videoBody(reelModel, "newer")), "id")
-	isDeleted(t, c.call(t, "DELETE", videosPath+"/"+ids[4], ""), ids[4]) // the cursor itself
+	// This video is the cursor of the next page.
+	isDeleted(t, c.call(t, "DELETE", videosPath+"/"+ids[4], ""), ids[4])
 	isDeleted(t, c.call(t, "DELETE", videosPath+"/"+ids[2], ""), ids[2])
 	if got := first.ids(); !slices.Equal(got, []string{ids[5], ids[4]}) {
 		t.Errorf("the first page is %v", got)

@@ -31,8 +31,10 @@ var (
 type films struct {
 	customer
 
-	made map[string]map[string]any // what create answered, by model
-	done map[string]map[string]any // the same tasks in the end
+	// made has the answers of create, by model.
+	made map[string]map[string]any
+	// done has the same tasks after their end.
+	done map[string]map[string]any
 }
 
 func newFilms(t *testing.T) *films {

@@ -248,7 +248,8 @@ func TestFaultDatabaseIsAwayWhileServing(t *testing.T) {
 	paid := p.lease(t, 8)
 	stopped := make(chan error, 1)
 	go func() { stopped <- owner.stop() }()
-	calling := func() { // which keeps the lease in use
+	// A call keeps the lease in use.
+	calling := func() {
 		paid += nanos(t, string(decodeCompletion(t, p.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: x"))).Usage.Cost))
 	}
 	for len(stopped) == 0 {

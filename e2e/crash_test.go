@@ -183,7 +183,8 @@ func TestFaultDatabaseFreezesDuringSettlement(t *testing.T) {
 		call := g.callWhileFrozen(t, ask(cheapModel, "echo: "+name))
 		a := <-call.answer
 		cost := nanos(t, string(decodeCompletion(t, a).Usage.Cost))
-		time.Sleep(freeze) // the freeze itself
+		// The process is stopped for this time, so this is no wait for a state.
+		time.Sleep(freeze)
 		call.thaw()
 		if r := g.record(t, a.header.Get("X-Request-Id")); r.Cost != cost || r.Outcome != "succeeded" || cost == 0 {
 			t.Errorf("%s: shown %d, recorded %+v", name, cost, r)
@@ -205,7 +206,8 @@ func TestFaultDatabaseFreezesWithoutAJournal(t *testing.T) {
 	before := g.balance(t)
 
 	short := g.callWhileFrozen(t, ask(cheapModel, "echo: short"))
-	time.Sleep(300 * time.Millisecond) // the freeze itself
+	// The process is stopped for this time, so this is no wait for a state.
+	time.Sleep(300 * time.Millisecond)
 	select {
 	case a := <-short.answer:
 		t.Errorf("status %d before the charge was recorded: %s", a.status, a.body)

@@ -13,7 +13,8 @@ type breach struct {
 	members string
 	param   string
 	says    string
-	instead bool // the members stand for the whole conversation
+	// instead is true when the members replace the whole conversation.
+	instead bool
 }
 
 var breaches = map[string][]breach{

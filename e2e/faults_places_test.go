@@ -40,7 +40,8 @@ func places(t *testing.T, simulator string) (all map[string]string, trusted stri
 		"misnamed":  strings.Replace(secured(t, valid), "127.0.0.1", "localhost", 1),
 		"expired":   secured(t, expired),
 		"handshake": "https://" + socket(t, func(c net.Conn) {
-			_ = c.(*net.TCPConn).SetLinger(0) // a reset
+			// Closing without lingering sends a reset.
+			_ = c.(*net.TCPConn).SetLinger(0)
 		}),
 		"mute": "http://" + socket(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }),
 	}, trusted
@@ -77,7 +78,8 @@ func certificate(t *testing.T, file string, until time.Time) *tls.Certificate {
 func secured(t *testing.T, own *tls.Certificate) string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it is refused by everybody
+	// Every client refuses the certificate, which the server would log.
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	if own != nil {
 		server.TLS = &tls.Config{Certificates: []tls.Certificate{*own}}
 	}

@@ -93,10 +93,12 @@ func gatewayBinary() (string, error) {
 
 // ready is what `gateway demo` writes to its ready file.
 type ready struct {
-	BaseURL      string `json:"base_url"`
-	ConsoleURL   string `json:"console_url"`
-	APIKey       string `json:"api_key"`     // in documented mode
-	SDKAPIKey    string `json:"sdk_api_key"` // with true statuses
+	BaseURL    string `json:"base_url"`
+	ConsoleURL string `json:"console_url"`
+	// APIKey is a key with documented statuses.
+	APIKey string `json:"api_key"`
+	// SDKAPIKey is a key with true statuses.
+	SDKAPIKey    string `json:"sdk_api_key"`
 	Email        string `json:"email"`
 	Password     string `json:"password"`
 	SimulatorURL string `json:"simulator_url"`

@@ -43,7 +43,8 @@ func newAssigner(t *testing.T, g *gateway) *assigner {
 	}
 	m.things["tool"] = "aider"
 	m.strange = m.strangeMembers()
-	m.things["key"] = newKey(t, m).words["key"] // not the one that calls
+	// This is not the key that makes the call.
+	m.things["key"] = newKey(t, m).words["key"]
 	return m
 }
 

@@ -15,7 +15,8 @@ import (
 
 const (
 	raceCalls = 200
-	raceFits  = 10 // holds that the balance has room for
+	// raceFits is the number of holds that the balance has room for.
+	raceFits = 10
 	// falseRefusalMax is how long a call may be refused although there is credit for it, which other replicas have yet to
 	// give back.
 	falseRefusalMax = 300 * time.Millisecond
@@ -54,7 +55,8 @@ func raceBody(i int) string {
 	if i%2 == 1 {
 		more = append(more, `"stream":true`, `"stream_options":{"include_usage":true}`)
 	}
-	return fmt.Sprintf("%-200s", ask(cheapModel, fmt.Sprintf("echo: call %03d", i), more...)) // what is reserved depends on the length
+	// The hold depends on the length of the body, so all bodies have the same length.
+	return fmt.Sprintf("%-200s", ask(cheapModel, fmt.Sprintf("echo: call %03d", i), more...))
 }
 
 // moneyRace is a customer who calls several replicas at once.
@@ -62,7 +64,8 @@ type moneyRace struct {
 	customer
 
 	replicas []*gateway
-	admitted atomic.Int64 // streams
+	// admitted counts streams.
+	admitted atomic.Int64
 }
 
 // at is a replica as the customer calls it.

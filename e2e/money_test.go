@@ -41,7 +41,8 @@ func (g *gateway) balance(t *testing.T) balance {
 func (g *gateway) balanceOf(t *testing.T, account string) balance {
 	t.Helper()
 	db := g.db(t)
-	defer db.Close() // some tests ask often
+	// Some tests call this often, so it must not keep connections.
+	defer db.Close()
 	for round, deadline := 0, time.Now().Add(callTimeMax); ; round++ {
 		b, leased := balanceIn(t, db, account)
 		switch {

@@ -13,7 +13,8 @@ import (
 const (
 	outageTime        = 60 * time.Second
 	outageAnsweredMin = 0.99
-	outageModel       = "test/outage" // which has no limits
+	// outageModel has no rate limits.
+	outageModel = "test/outage"
 	// Accounts that make no calls during the outage are called for this long before it.
 	outageWarm = 6 * time.Second
 )
@@ -74,10 +75,13 @@ func (c *caller) callFor(t *testing.T, d time.Duration) {
 
 // outage is a gateway whose database goes away and comes back.
 type outage struct {
-	gateway  *gateway // that is called
-	owner    *gateway // of the database
-	goAway   func(t *testing.T)
-	comeBack func(t *testing.T) *gateway // the owner afterwards
+	// gateway gets the calls.
+	gateway *gateway
+	// owner owns the database.
+	owner  *gateway
+	goAway func(t *testing.T)
+	// comeBack ends the outage and returns the owner of the database.
+	comeBack func(t *testing.T) *gateway
 }
 
 // TestFaultDatabaseIsAwayForAMinute takes the database away from accounts that have credit, one of which calls often, one now and

@@ -14,8 +14,9 @@ import (
 // reading is a browser in which pages are opened one after the other, with what they have in common.
 type reading struct {
 	*tab
-	g      *gateway
-	titles map[string]string // the page that has a title
+	g *gateway
+	// titles has the page of each title.
+	titles map[string]string
 }
 
 const axeFile = "node_modules/axe-core/axe.min.js"

@@ -49,12 +49,15 @@ func settlementTable(t *testing.T) map[string]rule {
 type settling struct {
 	customer
 
-	table                      map[string]rule
-	db                         *sqlx.DB
-	patient, impatient, silent string // models at 1 and 2 dollars a million tokens
-	mute                       string // one whose upstream accepts connections and says nothing on them
-	muted                      chan struct{}
-	recovers                   string // and one whose first provider cuts every answer
+	table map[string]rule
+	db    *sqlx.DB
+	// These models cost 1 and 2 dollars a million tokens.
+	patient, impatient, silent string
+	// The upstream of mute accepts connections and sends nothing.
+	mute  string
+	muted chan struct{}
+	// The first provider of recovers cuts every answer.
+	recovers string
 }
 
 // Prices of the models, in nano-dollars a token.

@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	shotsFolder  = "../.shots"
-	storybookMax = 40 * time.Minute // to build it, and to look at all of it
+	shotsFolder = "../.shots"
+	// storybookMax is the time to build the storybook and to draw all of it.
+	storybookMax = 40 * time.Minute
 	shotTabs     = 3
 	storiesMax   = 2000
 )

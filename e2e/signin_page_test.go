@@ -154,7 +154,8 @@ func TestSignInForgottenPassword(t *testing.T) {
 	}
 
 	link := old.mailedLink(t, "reset_password", c.Email)
-	old.in(t) // the link alone, and looking at it, change nothing
+	// The link alone, and opening it, change nothing.
+	old.in(t)
 	p.open(c.ConsoleURL + link)
 	p.types("#password", "short")
 	p.key("Enter")
@@ -215,7 +216,8 @@ func TestSignInCodes(t *testing.T) {
 	p.signsIn(c.gateway, c.Email, c.Password)
 	p.focused("#code")
 	p.check("code")
-	p.open(c.ConsoleURL + "/console/keys") // half a sign-in opens nothing
+	// A password without a code opens no page.
+	p.open(c.ConsoleURL + "/console/keys")
 	p.must(p.expect.Page(p.Page).ToHaveURL(regexp.MustCompile(`/console/sign-in\?next=`)))
 	p.open(c.ConsoleURL + "/console/sign-in/code")
 	p.refusesCode("000000")
@@ -288,7 +290,8 @@ func TestSignInSessionsAddressAndPassword(t *testing.T) {
 	other := c.signedIn(t)
 	p.open(c.ConsoleURL + "/console/settings/security")
 	row := p.Locator(`[data-testid="session"]`).Filter(playwright.LocatorFilterOptions{HasText: "Go program"})
-	for n, err := row.Count(); n > 1; n, err = row.Count() { // the session that signed up is of a program too
+	// The session of the sign-up belongs to a program, too.
+	for n, err := row.Count(); n > 1; n, err = row.Count() {
 		p.must(err)
 		p.reach(row.GetByRole("button").First())
 		p.key("Enter")

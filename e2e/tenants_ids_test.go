@@ -14,9 +14,11 @@ import (
 
 // place is where a route takes an id beside its path: in its query or its body. ID stands for the id there.
 type place struct {
-	route       string // as the table of routes has it
+	// route is the route as in the table of routes.
+	route       string
 	query, body string
-	of          string // the kind of id that belongs there: the owner's answer must tell theirs from one that does not exist
+	// of is the kind of id at this place. The owner's answers for their own id and for an absent one must differ.
+	of string
 	// as is the request that the owner makes when it is not the id itself. It is "silent" where no caller gets an answer.
 	as string
 }
@@ -180,10 +182,12 @@ func (m *tenants) probePlaces(t *testing.T) {
 	for i, p := range idPlaces {
 		r := m.routeOf(t, p.route)
 		t.Run(fmt.Sprintf("%02d%s", i, strings.ReplaceAll(r.Path, "/", "_")), func(t *testing.T) {
-			if r.Face == "api" { // pages show what another place has just said to the same session
+			// A page may show a notice of an earlier request of the same session.
+			if r.Face == "api" {
 				t.Parallel()
 			} else {
-				m.foreign.visit(t, "/console/usage", nil) // shows what is left to be said
+				// This page shows the pending notices, so that the next one has none.
+				m.foreign.visit(t, "/console/usage", nil)
 			}
 			if p.of != "" {
 				m.tells(t, r, p)
@@ -196,7 +200,8 @@ func (m *tenants) probePlaces(t *testing.T) {
 				}
 				m.alike(t, kind, foreign, absent)
 			}
-			if r.Path == "/v1/generation" { // which waits for a second before it knows of nothing
+			// The route waits for a second before it answers 404.
+			if r.Path == "/v1/generation" {
 				var all sync.WaitGroup
 				for _, kind := range append([]string{"request", "video"}, upstreamKinds...) {
 					all.Go(func() { one(kind) })

@@ -182,7 +182,7 @@ var intrusions = map[string]intrusion{
 	"POST /console/playground/settings":                          {body: "model=" + cheapModel},
 	"POST /console/playground/code":                              {body: "model=" + cheapModel + "&text=hi"},
 	"POST /console/playground/estimate":                          {body: "model=" + cheapModel + "&prompt=hi"},
-	"GET /console/playground/calls/:id":                          {public: true}, // of calls that still run, in the reader's own session
+	"GET /console/playground/calls/:id":                          {public: true}, // It shows running calls of the reader's own session.
 	"GET /console/playground/video":                              {query: "remix={video}", public: true},
 	"POST /console/playground/video":                             {body: "model=meridian/reel&prompt=hi"},
 	"GET /console/prompts":                                       {},

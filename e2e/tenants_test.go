@@ -61,9 +61,10 @@ type routeRow struct {
 // intrusion is what an attacker puts into a route. In the query and the body {kind} is replaced by the id of such an
 // object of the account; the path names its objects by itself.
 type intrusion struct {
-	query  string
-	body   string
-	public bool // everybody may have what the path names, such as a model
+	query string
+	body  string
+	// public is true when every caller may read the object that the path names, such as a model.
+	public bool
 }
 
 // tenants are an account with something of everything, and everybody who must not get at it.
@@ -71,18 +72,25 @@ type tenants struct {
 	g      *gateway
 	owner  customer
 	routes []routeRow
-	things map[string]string // ids of the account's objects by kind
+	// things has the ids of the account's objects by kind.
+	things map[string]string
 
-	keys     map[string]string // secrets of keys of the account that are worth nothing, by what is wrong
-	narrow   map[string]string // secrets of keys of the account by the rights they lack
+	// keys has the secrets of the account's unusable keys, by the reason.
+	keys map[string]string
+	// narrow has the secrets of the account's keys, by the scopes that they lack.
+	narrow   map[string]string
 	stranger customer
 	visitor  *person
-	foreign  *person            // signed in, of another account
-	members  map[string]*person // of the account, by role
-	signedIn *person            // the owner
+	// foreign is a signed-in person of another account.
+	foreign *person
+	// members has the account's members by role.
+	members map[string]*person
+	// signedIn is the owner's session.
+	signedIn *person
 	cases    atomic.Int64
 
-	strangerManages, ownerManages string // secrets of keys with the scope management
+	// Both are secrets of keys with the scope management.
+	strangerManages, ownerManages string
 }
 
 var parameter = regexp.MustCompile(`([a-z_]+)/(:[a-z_]+|\*)`)
@@ -198,7 +206,8 @@ func (m *tenants) probeAPI(t *testing.T, r routeRow, p intrusion) {
 // same insists that the answer for a foreign object is the same as for none at all.
 func (m *tenants) same(t *testing.T, foreign, absent answer) {
 	t.Helper()
-	if (foreign.status < 400 || foreign.status >= 500) && foreign.status != http.StatusSeeOther { // a form about many leads back
+	// A form about several objects redirects to its page.
+	if (foreign.status < 400 || foreign.status >= 500) && foreign.status != http.StatusSeeOther {
 		t.Errorf("a foreign object: %d %s", foreign.status, foreign.body)
 	}
 	for _, a := range []*answer{&foreign, &absent} {
@@ -242,7 +251,8 @@ func (m *tenants) neutral(body string) string {
 			ids = append(ids, one, url.QueryEscape(one), url.PathEscape(one))
 		}
 	}
-	slices.SortFunc(ids, func(a, b string) int { return len(b) - len(a) }) // an id may begin with another
+	// An id may be the beginning of another, so the longest come first.
+	slices.SortFunc(ids, func(a, b string) int { return len(b) - len(a) })
 	pairs := make([]string, 0, 2*len(ids))
 	for _, id := range ids {
 		pairs = append(pairs, id, "ID")
@@ -343,7 +353,8 @@ var unsteadyTopups = []string{"asked_at", "version"}
 // state is everything the two accounts have, row by row, apart from when something was last used.
 func (m *tenants) state(t *testing.T) string {
 	t.Helper()
-	m.g.balanceOf(t, m.owner.accountID) // nothing is leased then
+	// After this no credit is leased.
+	m.g.balanceOf(t, m.owner.accountID)
 	m.g.balanceOf(t, m.stranger.accountID)
 	db := m.g.db(t)
 	var tables []string

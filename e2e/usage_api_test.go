@@ -210,7 +210,8 @@ func TestAPIDryRunBoundsTheCost(t *testing.T) {
 // nothingHappened insists that an account's money is as it was, and that no call of it is recorded.
 func (c customer) nothingHappened(t *testing.T, before balance) {
 	t.Helper()
-	running(t).applied(t) // by a call of another account
+	// The call of another account must not show in this one's usage.
+	running(t).applied(t)
 	var rows int
 	err := c.db(t).Get(&rows, `select (select count(*) from usage_records where account_id = $1) + (select count(*) from holds where account_id = $1)
 		+ (select count(*) from leases where purse_id = $1)`, c.accountID)

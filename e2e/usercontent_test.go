@@ -11,8 +11,9 @@ import (
 // styles that are not there it goes, with its mark.
 type saying struct {
 	style, name string
-	members     string // with %s for a mark
-	to          map[string]string
+	// members has %s for a mark.
+	members string
+	to      map[string]string
 }
 
 const (

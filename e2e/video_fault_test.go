@@ -24,11 +24,15 @@ import (
 type videoFault struct {
 	name  string
 	model string
-	does  string // in the upstream's own words
-	ends  string
-	code  string // of the failure
-	made  int    // renders that the upstream has made
-	moves string // a change to the job's row that stands for time which passes, once it is as at says
+	// does is a directive of the simulator.
+	does string
+	ends string
+	// code is that of the failure.
+	code string
+	// made is the number of renders that the upstream has made.
+	made int
+	// moves is a change to the job's row that has the effect of time passing. It runs when the condition at holds.
+	moves string
 	at    string
 }
 
@@ -131,7 +135,7 @@ func (c customer) rangesOf(t *testing.T, id string) {
 		"bytes=999999999999-":                          {http.StatusRequestedRangeNotSatisfiable, ""},
 		fmt.Sprintf("bytes=0-%d", 1<<40):               {http.StatusPartialContent, whole.body},
 		"bytes=9-1":                                    {http.StatusRequestedRangeNotSatisfiable, ""},
-		"furlongs=1-2":                                 {http.StatusOK, whole.body}, // RFC 9110, section 14.2: unknown units are ignored
+		"furlongs=1-2":                                 {http.StatusOK, whole.body}, // RFC 9110, section 14.2: unknown units are ignored.
 		"bytes=" + strings.Repeat("0-0,", 200) + "1-1": {0, ""},
 	} {
 		a := c.call(t, http.MethodGet, path, "", "Range", value)
@@ -191,7 +195,8 @@ type abuse struct {
 	name        string
 	body        string
 	contentType string
-	says        string // a part of the message
+	// says is a part of the message.
+	says string
 }
 
 func abuses(t *testing.T) []abuse {
@@ -267,7 +272,8 @@ func TestFaultMultipartAbuse(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	const roomMax = 400 << 20 // eight calls at once, each with a picture, its pixels, and twice that under the race detector
+	// roomMax is for eight calls at once, each with a picture, its pixels, and twice that under the race detector.
+	const roomMax = 400 << 20
 	if peak := c.peakMemory(t); peak > calm+roomMax {
 		t.Errorf("memory went from %d to %d MiB", calm>>20, peak>>20)
 	} else {

@@ -306,7 +306,8 @@ func TestFaultTwoReplicasShareVideoJobs(t *testing.T) {
 		})
 	}
 	<-kill
-	time.Sleep(100 * time.Millisecond) // while both are at work
+	// The kill comes while both replicas work.
+	time.Sleep(100 * time.Millisecond)
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

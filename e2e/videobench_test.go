@@ -20,17 +20,20 @@ import (
 )
 
 const (
-	benchJobs      = 1000
-	benchPoll      = 10 * time.Second // between two looks at a job, as in production at an age of 80 s
-	benchWindow    = time.Minute
-	statusRate     = 500 // looks of clients a second
-	statusWindow   = 20 * time.Second
-	statusGoal     = 5 * time.Millisecond
-	floodLarge     = 10_000
-	walkLarge      = 10_000
-	walkChanges    = 500
-	walkPage       = 100
-	statsFlushTime = 1200 * time.Millisecond // after which the store has counted what was done
+	benchJobs = 1000
+	// benchPoll is the time between two polls of a job, as in production at an age of 80 s.
+	benchPoll   = 10 * time.Second
+	benchWindow = time.Minute
+	// statusRate is the number of clients' status requests a second.
+	statusRate   = 500
+	statusWindow = 20 * time.Second
+	statusGoal   = 5 * time.Millisecond
+	floodLarge   = 10_000
+	walkLarge    = 10_000
+	walkChanges  = 500
+	walkPage     = 100
+	// statsFlushTime is the time after which the database has counted the statements.
+	statsFlushTime = 1200 * time.Millisecond
 )
 
 // storeLoad is what the store has done so far.
@@ -188,7 +191,8 @@ func TestBenchListWalk(t *testing.T) {
 	defer cancel()
 	var changing sync.WaitGroup
 	changing.Go(func() {
-		for i := range walkChanges { // each twentieth goes, and as many come at the end
+		// Each twentieth video is deleted, and as many are added at the end.
+		for i := range walkChanges {
 			id := fmt.Sprintf("video_00%024d", 20*(i+1))
 			if a, err := m.tryCall(ctx, http.MethodDelete, videosPath+"/"+id, ""); err != nil || a.status != http.StatusOK {
 				t.Errorf("%d %s %v", a.status, a.body, err)

@@ -22,7 +22,8 @@ func walkDeveloper(w *walker) {
 	w.sees("You work in ")
 	w.menu("Settings")
 	w.must(w.expect.Locator(w.on(playwright.AriaRoleLink, "Members")).ToBeVisible())
-	w.must(w.expect.Locator(w.on(playwright.AriaRoleLink, "Audit log")).ToHaveCount(0)) // nothing leads where the role does not reach
+	// The menu must have no link that the role may not follow.
+	w.must(w.expect.Locator(w.on(playwright.AriaRoleLink, "Audit log")).ToHaveCount(0))
 	w.to("/settings/audit")
 	w.title("This is for other roles")
 	w.sees("Your role in this account is developer")

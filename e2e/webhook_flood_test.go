@@ -29,7 +29,8 @@ func moody(attempts *atomic.Int64) func(http.ResponseWriter, *http.Request) {
 				conn.Close()
 			}
 		case 14:
-			time.Sleep(slowTime) // and then says no
+			// The receiver answers slowly, and then with an error.
+			time.Sleep(slowTime)
 			w.WriteHeader(http.StatusServiceUnavailable)
 		case 0:
 			time.Sleep(slowTime)
@@ -160,7 +161,8 @@ func (m *mortal) deliveriesAgree(t *testing.T, to *receiver, events int) {
 		m.accountID, to.url); err != nil {
 		t.Fatal(err)
 	}
-	const cutMax = 8 // attempts of one endpoint that are under way at once, and their answers
+	// cutMax is the number of attempts to one endpoint that a kill may cut, requests and answers.
+	const cutMax = 8
 	came := len(to.hits())
 	if told.Deliveries != events || told.Delivered != events || told.Succeeded != events || told.Attempts > came || told.Attempts < came-cutMax {
 		t.Errorf("%d attempts came, the tables say %+v", came, told)

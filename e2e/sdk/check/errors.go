@@ -18,7 +18,8 @@ type wanted struct {
 	status      int
 	kind        string
 	code, param string
-	says        string // a part of the message
+	// says is a part of the message.
+	says string
 }
 
 // sentences are the errors of one style.
@@ -70,7 +71,8 @@ func (r *run) errors() {
 	want := expected(r.kind.Style)
 	model := r.Models[r.kind.Style]
 	for _, mode := range []string{"standard", "documented"} {
-		documented := mode == "documented" && r.kind.Style == "chat" // the other styles have true statuses in both
+		// The other styles have true statuses in both modes.
+		documented := mode == "documented" && r.kind.Style == "chat"
 		o := Options{Header: map[string]string{"X-Error-Status": mode}}
 		r.failing(mode+"/bad model", o, Question{Model: unknownModel, Prompt: "x"}, documented, want.badModel)
 		o.LeaveOut = true

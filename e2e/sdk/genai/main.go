@@ -186,7 +186,8 @@ func (c *collected) answer(contents []*genai.Content) check.Answer {
 }
 
 func (c client) Count(ctx context.Context, q check.Question) (int64, error) {
-	contents, _ := c.params(q) // this style counts contents alone
+	// This style counts contents alone.
+	contents, _ := c.params(q)
 	n, err := c.api.Models.CountTokens(ctx, q.Model, contents, nil)
 	if err != nil {
 		return 0, err

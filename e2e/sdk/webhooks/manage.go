@@ -92,7 +92,8 @@ func (m *managing) list(ctx context.Context) error {
 		}
 		want = append(want, e.ID)
 	}
-	slices.Reverse(want) // the newest comes first
+	// The list has the newest first.
+	slices.Reverse(want)
 	var got []string
 	pages := m.api.Webhooks.ListAutoPaging(ctx, webhooks.WebhookListParams{Limit: openai.Int(2)})
 	for pages.Next() {

@@ -46,7 +46,7 @@ document.addEventListener("htmx:before:request", (event) => {
 
 document.addEventListener("htmx:finally:request", (event) => {
   const { ctx } = event.detail;
-  // The sender that a dialog refused above has no such mark.
+  // A request that was refused above never set the mark.
   delete ctx.sentBy?.dataset.sent;
   const pressed = ctx.request.submitter ?? ctx.sourceElement;
   pressed?.removeAttribute?.("aria-busy");

@@ -55,7 +55,7 @@ export const put = (element, fragment) => {
   return rows.length;
 };
 
-// ended asks once why a connection was refused. Where a page stands in the place of the stream, it is the one to sign in at.
+// ended asks once why a connection was refused. A page in the place of the stream is the sign-in page.
 const ended = async (url) => {
   try {
     const answer = await fetch(url, { method: "HEAD", redirect: "manual", cache: "no-store", headers: { Accept: "text/event-stream" } });
