@@ -27,9 +27,11 @@ type sentences struct {
 	badModel, missing, wrongKey, down, cut wanted
 }
 
+// unknownModel is in no catalog.
+const unknownModel = "nobody/nothing"
+
 // expected is the error table of each style, as its clients read it.
 func expected(style string) sentences {
-	const unknownModel = "nobody/nothing"
 	switch style {
 	case "messages":
 		return sentences{
