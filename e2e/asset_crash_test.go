@@ -27,7 +27,7 @@ const (
 // assetPaces are how the upstream takes its time: before it keeps an asset, after it has, or not at all.
 var assetPaces = []string{"simulate: slow-first=150ms", "simulate: late-create;slow-first=150ms", "plain", "simulate: late-create;slow-first=400ms"}
 
-// told is what clients know of their assets.
+// told has what the API answered to the clients about their assets.
 type told struct {
 	mu sync.Mutex
 	// made has the ids of creates that were answered.

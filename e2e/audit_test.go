@@ -245,7 +245,7 @@ var newest = map[string]string{
 	"invitation": `select id from invitations where account_id = $1 order by created_at desc limit 1`,
 }
 
-// auditEntry is an entry of the log as the API tells it.
+// auditEntry is an entry of the log as the API returns it.
 type auditEntry struct {
 	ID     string
 	Action string

@@ -81,7 +81,7 @@ func printMemory(t *testing.T, name string, to target, path, body string) {
 	done.Wait()
 }
 
-// readSlowly reads a stream until ctx ends, and says when the first line is there.
+// readSlowly reads a stream until ctx ends, and reports when the first line arrived.
 func readSlowly(ctx context.Context, to target, path, body string, open *sync.WaitGroup) {
 	opened := sync.OnceFunc(open.Done)
 	defer opened()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// streamBreak is a way for a stream to break off, the kind of error that a client reads, and what the ledger calls it.
+// streamBreak is a way for a stream to break off, with the kind of error that a client reads and the reason in the ledger.
 type streamBreak struct{ does, as, outcome string }
 
 var streamBreaks = []streamBreak{

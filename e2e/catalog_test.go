@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// model is one entry that a test adds to the catalog: the upstream's model name says how the simulator behaves.
+// model is one entry that a test adds to the catalog: the upstream's model name has the directives of the simulator.
 type model struct {
 	id       string
 	upstream string

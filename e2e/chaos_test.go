@@ -171,7 +171,7 @@ func (c *chaos) sample(t *testing.T) {
 	}
 }
 
-// feed gives the poor a little at a time, so that they run dry again.
+// feed gives the poor a little at a time, so that they use up their credit again.
 func (c *chaos) feed(ctx context.Context, t *testing.T) {
 	url := "DATABASE_URL=" + c.home.databaseURL(t)
 	for n := 0; ; n++ {
@@ -185,7 +185,7 @@ func (c *chaos) feed(ctx context.Context, t *testing.T) {
 	}
 }
 
-// rest waits until everything that was settled is in the books, and ends the replicas in order.
+// rest waits until the database has every settlement, and then stops the replicas gracefully.
 func (c *chaos) rest(t *testing.T) {
 	t.Helper()
 	deadline := time.Now().Add(chaosSettleMax)

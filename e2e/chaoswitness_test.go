@@ -234,7 +234,7 @@ func (c *chaos) compare(t *testing.T) (v verdict) {
 	return v
 }
 
-// judge compares one sight with its record. A cost of -1 means that there is none.
+// judge compares what a client saw of a call with its usage record. A cost of -1 means that there is none.
 func (v *verdict) judge(s sight, cost, output int64) {
 	switch s.saw {
 	case sawWhole:
@@ -278,7 +278,7 @@ func (v *verdict) find(what string, s sight, cost, output int64) {
 	}
 }
 
-// spent looks whether an account was charged more than it was ever given.
+// spent insists that no account was charged more than all of its credit.
 func (c *chaos) spent(t *testing.T, v *verdict) {
 	t.Helper()
 	if err := c.home.db(t).Get(&v.overspent, `

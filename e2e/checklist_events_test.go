@@ -174,7 +174,7 @@ func silentJobs(t *testing.T, v *films) {
 	isQuiet(t, c, r, 1)
 }
 
-// pollingAndWebhooks lets a receiver refuse everything, and be gone: polling shows the end all the same.
+// pollingAndWebhooks lets a receiver refuse everything, and be gone: polling still shows the end.
 func pollingAndWebhooks(t *testing.T, v *films) {
 	c, r, _ := v.listener(t, "both")
 	r.answers(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })

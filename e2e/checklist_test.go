@@ -419,7 +419,7 @@ func (c customer) grants(t *testing.T) (all []trialGrant) {
 	return all
 }
 
-// trialCredit compares the demo, which gives trial credit, with the production form, which gives none unless told.
+// trialCredit compares the demo, which gives trial credit, with the production form, which gives none by default.
 func trialCredit(t *testing.T, _ *checklist) {
 	g := start(t)
 	with := g.newCustomer(t, "trial")

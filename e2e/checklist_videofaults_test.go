@@ -69,7 +69,7 @@ func upstreamRemixFails(t *testing.T, v *films) {
 	}
 }
 
-// statusOutlivesFaults lets the looks at a job fail in every way: the task is still shown from what is known, and ends.
+// statusOutlivesFaults lets the looks at a job fail in every way: the API still shows the last known state, and the task ends.
 func statusOutlivesFaults(t *testing.T, v *films) {
 	c := filmmaker(t, v.gateway, "status-fails")
 	for _, id := range []string{reelModel, fastModel, swiftModel} {

@@ -142,7 +142,7 @@ func movesForward(t *testing.T, v *films) {
 	}
 }
 
-// pollingIsFree looks far more often than anybody should, with limits that are not raised.
+// pollingIsFree polls far more often than a client should, with the default limits.
 func pollingIsFree(t *testing.T, v *films) {
 	c := v.newCustomer(t, "poller")
 	id := textAt(c.film(t, videoBody(reelModel, "polled")), "id")

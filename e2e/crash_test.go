@@ -90,7 +90,7 @@ func (g *gateway) chargedAtItsMark(t *testing.T, id string, delivered int64) int
 	return r.Cost
 }
 
-// markBehindMax is how many tokens that were delivered before a crash may be given away.
+// markBehindMax is the number of tokens that may be delivered before a crash and not charged.
 const markBehindMax = 64
 
 // replicaOn starts a replica on a data folder, which may be that of one that was killed.

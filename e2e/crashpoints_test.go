@@ -29,7 +29,7 @@ const (
 	crashPrompt   = "simulate: pace=1ms\ncount to 300"
 )
 
-// The binary that can be told where to die is built once.
+// The binary with crash points is built once.
 var (
 	mortalOnce   sync.Once
 	mortalBinary string
@@ -177,7 +177,7 @@ func (v *victim) count(t *testing.T, prompt string, stream bool) (got seen) {
 	return got
 }
 
-// charge is what the books have about a request of a replica.
+// charge is what the database has about a request of a replica.
 type charge struct {
 	ID        string `db:"request_id"`
 	Reason    string

@@ -160,7 +160,7 @@ func streamStop(t *testing.T, p protocol, all []sseFrame) (stop string) {
 	return stop
 }
 
-// hides insists that an error tells nothing of the upstream.
+// hides insists that an error contains no detail of the upstream.
 func (h *faultHouse) hides(t *testing.T, s mishap, text string) {
 	t.Helper()
 	text = withoutHelp(text)

@@ -230,7 +230,7 @@ func (h *faultHouse) isEjected(t *testing.T, s mishap) {
 	})
 }
 
-// isCutAtLength lets an upstream go on for ever: the answer is ended at the maximum, and the upstream is left.
+// isCutAtLength lets an upstream send without end: the answer is ended at the maximum, and the upstream is left.
 func (h *faultHouse) isCutAtLength(t *testing.T, s mishap) {
 	a := s.client.send(t, h.customer, s.body(faultPrompt))
 	p := s.client

@@ -81,7 +81,7 @@ type fault struct {
 	alone, helped fate
 }
 
-// fate is what becomes of a call.
+// fate is the expected result of a call.
 type fate struct {
 	// first and spare are the numbers of requests that the two upstreams get.
 	first, spare int
@@ -104,7 +104,7 @@ type fate struct {
 	lasts      time.Duration
 }
 
-// uncounted stands for requests of an upstream that does not count them.
+// uncounted replaces the number of requests of an upstream that does not count them.
 const uncounted = -1
 
 // answers is a whole answer.
@@ -277,7 +277,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// plays makes the call of a mishap and looks at what became of it.
+// plays makes the call of a mishap and checks its result.
 func (h *faultHouse) plays(t *testing.T, s mishap) {
 	done := false
 	defer func() {
@@ -392,7 +392,7 @@ func faultModel(id, style string, room int, more, routes string) string {
 %s`, id, room, style, more, routes)
 }
 
-// upstreamRequest is what the simulator says of a request.
+// upstreamRequest is a request as the simulator reports it.
 type upstreamRequest struct {
 	Number     int64      `json:"number"`
 	Status     int        `json:"status"`

@@ -32,7 +32,7 @@ const (
 	hostileGrowthMax = 256
 )
 
-// attacked is what the attacking program says came of it.
+// attacked is the report of the attacking program.
 type attacked struct {
 	Answers   map[string]int
 	Processor float64

@@ -171,7 +171,7 @@ func everyRow(t *testing.T, db *sqlx.DB) string {
 	return strings.Join(all, "\nunion all\n")
 }
 
-// still waits until no job runs and all that was spent is in the books.
+// still waits until no job runs and every settlement is in the database.
 func (m *assigner) still(t *testing.T, db *sqlx.DB) {
 	t.Helper()
 	for deadline := time.Now().Add(filmMax); ; time.Sleep(lookEvery) {

@@ -65,7 +65,7 @@ func TestConsoleModelsAreFoundByPriceAndPurpose(t *testing.T) {
 	p.must(p.expect.Locator(p.Locator("#play-model")).ToContainText("Fjord Pro"))
 }
 
-// TestConsoleModelPageSaysWhatTheAPIDoes compares limits, prices and the contract's version with what programs are told.
+// TestConsoleModelPageSaysWhatTheAPIDoes compares limits, prices and the contract's version with the answers of the API.
 func TestConsoleModelPageSaysWhatTheAPIDoes(t *testing.T) {
 	t.Parallel()
 	c := running(t).newCustomer(t, "model-page")

@@ -144,7 +144,7 @@ func (g *gateway) books(t *testing.T) {
 	}
 }
 
-// customer is an account of its own on a running gateway, so that a test's money is its own.
+// customer is an account of its own on a running gateway, so that no other test changes its balance.
 type customer struct {
 	*gateway
 	accountID string

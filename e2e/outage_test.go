@@ -123,7 +123,7 @@ func stoppedDatabase(t *testing.T) outage {
 	}}
 }
 
-// frozenDatabase is a gateway whose own database stands still.
+// frozenDatabase is a gateway whose own database is stopped with SIGSTOP.
 func frozenDatabase(t *testing.T) outage {
 	g := start(t)
 	var thaw func()
@@ -191,7 +191,7 @@ func (o outage) as(c customer) *gateway {
 	return &g
 }
 
-// paidBy is a caller's balance when all that was answered is in the books.
+// paidBy is a caller's balance when the database has the settlements of all answers.
 func (g *gateway) paidBy(t *testing.T, c *caller) (b balance) {
 	t.Helper()
 	for deadline := time.Now().Add(callTimeMax); ; time.Sleep(20 * time.Millisecond) {

@@ -26,7 +26,7 @@ const (
 	soakLameDuck = "2s"
 )
 
-// offered is what the open-loop generator says came of its calls.
+// offered is the report of the open-loop generator.
 type offered struct {
 	Offered, Good, Refused, Failed int
 

@@ -71,7 +71,7 @@ func (p *person) state(g *gateway) *playwright.OptionalStorageState {
 	return s
 }
 
-// page opens one page in the four ways and says all that is wrong with it.
+// page opens one page in the four ways and reports all that is wrong with it.
 func (r *reading) page(path string, status int) {
 	r.t.Helper()
 	began := time.Now()

@@ -195,7 +195,7 @@ func (p *tab) playsToTheEnd() {
 	}
 }
 
-// seeks loads the film again, in pieces, jumps close to its end and back, and looks at what the browser asked for.
+// seeks loads the film again, in pieces, jumps close to its end and back, and checks what the browser asked for.
 func (p *tab) seeks(t *testing.T, from *cinema, film played) {
 	t.Helper()
 	before := len(from.seen())

@@ -39,7 +39,7 @@ type protocol struct {
 	late func(t *testing.T, frames []sseFrame) string
 }
 
-// standing is how a style says a kind of failure.
+// standing is the form of a kind of failure in a style.
 type standing struct {
 	status int
 	kind   string
@@ -48,7 +48,7 @@ type standing struct {
 // refusal is a failure as a client reads it, whatever the layout.
 type refusal struct{ kind, code, param, message string }
 
-// said is what a whole answer says, whatever its style. The cost stays text, so that no float touches it.
+// said is the content of a whole answer, in every style. The cost stays text, so that no float touches it.
 type said struct {
 	model, text, stop string
 	input, output     int64
@@ -122,7 +122,7 @@ func (p protocol) ask(model, prompt string, members ...string) string {
 	return p.with(model, append([]string{fmt.Sprintf(p.prompt, text)}, members...)...)
 }
 
-// with is a request that has only these members besides the model.
+// with is a request that has only these members and the model.
 func (p protocol) with(model string, members ...string) string {
 	return fmt.Sprintf(`{"model":%q,%s}`, model, strings.Join(members, ","))
 }

@@ -45,7 +45,7 @@ func number(v any) json.Number {
 	return n
 }
 
-// only insists that an object has no member besides these.
+// only insists that an object has no other member than these.
 func only(t *testing.T, o any, names ...string) {
 	t.Helper()
 	members, isObject := o.(map[string]any)

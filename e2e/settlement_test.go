@@ -138,7 +138,7 @@ func (s *settling) settles(t *testing.T, reason string, c settlingCase, p protoc
 	s.check(t, reason, fmt.Sprintf("%s %q stream %v", p.style, c.does, stream), a.header.Get("X-Request-Id"), &a)
 }
 
-// settledCall is what the books have about a call.
+// settledCall is what the database has about a call.
 type settledCall struct {
 	Reason    string
 	Outcome   string
@@ -260,7 +260,7 @@ func (s *settling) adds(t *testing.T, before balance) {
 	s.books(t)
 }
 
-// videoEnds makes a video whose upstream does something, moves its row when it is as told, and holds its end against the
+// videoEnds makes a video whose upstream does something, moves its row when the row is in the given state, and holds its end against the
 // table.
 func videoEnds(does, moves, at string) func(s *settling, t *testing.T, reason string) {
 	return func(s *settling, t *testing.T, reason string) {

@@ -47,7 +47,7 @@ func TestTenantMatrix(t *testing.T) {
 	t.Logf("%d routes, %d refusals compared", len(m.routes), m.cases.Load())
 }
 
-// routeRow is a route as `gateway routes --json` tells it.
+// routeRow is a route as `gateway routes --json` prints it.
 type routeRow struct {
 	Face   string `json:"face"`
 	Method string `json:"method"`
@@ -67,7 +67,7 @@ type intrusion struct {
 	public bool
 }
 
-// tenants are an account with something of everything, and everybody who must not get at it.
+// tenants are an account with an object of every kind, and all the callers who must not get at it.
 type tenants struct {
 	g      *gateway
 	owner  customer
@@ -229,7 +229,7 @@ func (m *tenants) harmless(r routeRow) bool {
 	return r.Method == http.MethodGet && !strings.HasSuffix(r.Path, "/export")
 }
 
-// silent insists that what a stranger may see for themself tells nothing about the account.
+// silent insists that what a stranger may see contains nothing about the account.
 func (m *tenants) silent(t *testing.T, a answer) {
 	t.Helper()
 	for kind, id := range m.things {
@@ -344,7 +344,7 @@ func (p *person) cookies(g *gateway) string {
 	return strings.Join(all, "; ")
 }
 
-// unsteady are columns that move without anybody's doing.
+// unsteady are columns that change without a request.
 var unsteady = []string{"last_used_at", "previous_used_at", "last_used_ip", "last_seen_at", "due_at", "claimed_until", "viewed_at"}
 
 // unsteadyTopups are those of top-ups: the gateway asks the payment service about an open one from time to time.

@@ -24,7 +24,7 @@ func (c customer) data(t *testing.T, path string) map[string]any {
 	return o
 }
 
-// spent is what the ledger charged an account so far, once all is in the books.
+// spent is what the ledger charged an account so far, once the database has every settlement.
 func (c customer) spent(t *testing.T) int64 {
 	t.Helper()
 	c.balanceOf(t, c.accountID)

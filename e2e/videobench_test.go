@@ -108,7 +108,7 @@ func TestBenchVideoJobs(t *testing.T) {
 		rate, statusRate, p50.Seconds()*1e3, p99.Seconds()*1e3, statusGoal, loadAverage(t))
 }
 
-// printLoad prints what the gateway and the store do while something goes on.
+// printLoad prints what the gateway and the store do while the function runs.
 func (m *mortal) printLoad(t *testing.T, name string, during func()) {
 	t.Helper()
 	store, cpu, began := m.storeLoad(t), cpuTime(t, m.PID), time.Now()

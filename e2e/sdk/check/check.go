@@ -67,7 +67,7 @@ type Call struct {
 	Arguments string
 }
 
-// Answer is what a call gave, in words that all styles share.
+// Answer is what a call gave, in terms that all styles share.
 type Answer struct {
 	Text     string
 	Thoughts string

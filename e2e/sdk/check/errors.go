@@ -13,7 +13,7 @@ import (
 // leaveAfter is how many pieces of a stream come before the program leaves.
 const leaveAfter = 4
 
-// wanted is how a style says an error. What is empty or zero the style, or its client, does not say.
+// wanted is the form of an error in a style. A field is empty or zero when the style, or its client, does not have it.
 type wanted struct {
 	status      int
 	kind        string

@@ -116,7 +116,7 @@ func (c client) Stream(ctx context.Context, q check.Question, seen func()) (chec
 	return all.answer(contents), nil
 }
 
-// collected is what the chunks of an answer have said so far.
+// collected is the content of the chunks so far.
 type collected struct {
 	parts          []*genai.Part
 	text, thoughts string
