@@ -100,7 +100,8 @@ func chatAgent(name string, keep func(*testing.T, string) (string, []called, str
 		keep:  keep,
 		give: func(calls []called, said []string) string {
 			var all []string
-			for _, i := range []int{2, 0, 1} { // in whatever order the tools ended
+			// Agents send results in the order in which the tools ended, so the test mixes the order.
+			for _, i := range []int{2, 0, 1} {
 				all = append(all, fmt.Sprintf(`{"role":"tool","tool_call_id":%q,"name":%q,"content":%q}`, calls[i].id, calls[i].name, said[i]))
 			}
 			return strings.Join(all, ",")
@@ -124,7 +125,7 @@ func oddHistories(t *testing.T, m *matrix) {
 		"instructions in the middle":         `{"role":"assistant","content":"Hi."},{"role":"system","content":"Be brief."}`,
 		"the model twice":                    `{"role":"assistant","content":"One."},{"role":"assistant","content":"Two.","tool_calls":[` + call + `]},{"role":"tool","tool_call_id":"call_0","content":"a"},{"role":"assistant","content":"Three."}`,
 		"calls of the former kind":           `{"role":"assistant","content":null,"function_call":{"name":"get_weather","arguments":"{}"}},{"role":"function","name":"get_weather","content":"a"}`,
-		"thoughts that nobody has signed":    `{"role":"assistant","content":"Hi.","reasoning_content":"Hm."}`,
+		"unsigned thoughts":                  `{"role":"assistant","content":"Hi.","reasoning_content":"Hm."}`,
 		"a refusal, and members of answers":  `{"role":"assistant","content":null,"refusal":"No.","annotations":[],"audio":null,"function_call":null,"tool_calls":null}`,
 		"names that some do not have":        `{"role":"assistant","name":"bot","content":"Hi."},{"role":"user","name":"bob","content":"x"}`,
 		"an image among texts":               `{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"` + dataImage + `","detail":"high"}},{"type":"text","text":"b"}]}`,
@@ -132,7 +133,8 @@ func oddHistories(t *testing.T, m *matrix) {
 	} {
 		for _, up := range wires {
 			if up.style == "chat" && (strings.HasPrefix(name, "ids of one") || name == "no content at all") {
-				continue // what passes through is between the client and the provider
+				// The gateway passes a body of the same style through unread, so only the provider can refuse it.
+				continue
 			}
 			mark := m.marked()
 			body := `{"model":"agents/` + up.style + `","messages":[{"role":"system","content":"` + mark + `"},{"role":"user","content":"Hello"},` + history +

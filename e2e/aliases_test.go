@@ -129,7 +129,8 @@ func TestAPIAliasesNameTheModelOnce(t *testing.T) {
 		p.fails(t, c.call(t, http.MethodPost, path, p.unnamed("x")), "not found", "not_found", "")
 	}
 	p.fails(t, c.call(t, http.MethodGet, path, ""), "method", "method_not_allowed", "")
-	for _, path := range []string{"/v1beta/models/boreal/fjord-flash", "/v1beta/models/:generateContent"} { // the list of models is read there
+	// At the first path SDKs read the list of models.
+	for _, path := range []string{"/v1beta/models/boreal/fjord-flash", "/v1beta/models/:generateContent"} {
 		p.fails(t, c.call(t, http.MethodPost, path, p.unnamed("x")), "method", "method_not_allowed", "")
 	}
 	p.fails(t, c.call(t, http.MethodPost, path, `[1]`), "invalid", "", "")

@@ -16,20 +16,26 @@ import (
 )
 
 const (
-	assetLives     = 5                      // of the gateway that end without warning
-	assetsEachLife = 8                      // creates that run when it is killed
-	killStep       = 120 * time.Millisecond // each life ends in a later one, at a random moment of it
+	// assetLives is the number of times that the test kills the gateway.
+	assetLives = 5
+	// assetsEachLife is the number of creates that run at each kill.
+	assetsEachLife = 8
+	// killStep is the time by which each kill comes later than the one before, at most. The exact moment is random.
+	killStep = 120 * time.Millisecond
 )
 
 // assetPaces are how the upstream takes its time: before it keeps an asset, after it has, or not at all.
 var assetPaces = []string{"simulate: slow-first=150ms", "simulate: late-create;slow-first=150ms", "plain", "simulate: late-create;slow-first=400ms"}
 
-// told is what clients know of their assets.
+// told has what the API answered to the clients about their assets.
 type told struct {
-	mu      sync.Mutex
-	made    map[string]bool // ids of creates that were answered
-	deleted map[string]bool // of those, the deletes that were asked for; true where one was answered
-	cut     int             // creates without an answer
+	mu sync.Mutex
+	// made has the ids of creates that were answered.
+	made map[string]bool
+	// deleted has the ids of assets whose delete was sent. The value is true where the gateway answered the delete.
+	deleted map[string]bool
+	// cut counts the creates without an answer.
+	cut int
 }
 
 // busy keeps creates and a delete running until all have ended, well or cut.
@@ -99,12 +105,14 @@ func TestFaultAssetKilledDuringCreates(t *testing.T) {
 	for life := range assetLives {
 		calls := m.busy(t, known, life)
 		after := time.Duration(life)*killStep + rand.N(killStep)
-		time.Sleep(after) // the moment of the crash is what is random here
+		// The test kills the gateway at a random moment, so this is no wait for a state.
+		time.Sleep(after)
 		m.kill(t)
 		calls.Wait()
 		m.rise(t)
 		db := m.db(t)
-		db.MustExec(`update assets set claimed_until = null where claimed_until > $1`, m.killed.Add(claimTime/2)) // by the dead worker
+		// This ends the claims of the dead worker without waiting for them to expire.
+		db.MustExec(`update assets set claimed_until = null where claimed_until > $1`, m.killed.Add(claimTime/2))
 		var pending int
 		if err := db.Get(&pending, `select count(*) from assets where pending_at is not null and account_id = $1`, m.accountID); err != nil {
 			t.Fatal(err)

@@ -40,7 +40,8 @@ func (p *tab) registers(c customer, name string) (id string) {
 		p.t.Error("the page was loaded again to show that the asset is active")
 	}
 	_, id, _ = strings.Cut(p.URL(), "/console/assets/")
-	id, _, _ = strings.Cut(id, "#") // the place on the page
+	// The fragment of the address is the place on the page.
+	id, _, _ = strings.Cut(id, "#")
 	return id
 }
 
@@ -97,7 +98,8 @@ func TestAssetIsRegisteredUsedAndDeletedWithTheKeyboardAlone(t *testing.T) {
 	p.open(c.ConsoleURL + "/console/assets/" + id)
 	p.activates(playwright.AriaRoleLink, "Delete…")
 	p.must(p.expect.Locator(p.Locator("dialog[open]")).ToContainText("Harbour at dusk"))
-	p.must(p.expect.Locator(p.GetByRole("banner")).ToHaveCount(1)) // a dialog's head is not the page's
+	// The head of a dialog must not count as a second banner of the page.
+	p.must(p.expect.Locator(p.GetByRole("banner")).ToHaveCount(1))
 	p.must(p.expect.Locator(p.GetByRole("contentinfo")).ToHaveCount(0))
 	p.axe()
 	p.key("Escape")

@@ -14,19 +14,23 @@ import (
 	"github.com/jmoiron/sqlx"
 )
 
-// deed is one thing that is done to an account, by API and by a form of the console. {kind} stands for the id of what was
-// made of that kind last, {source} for a sample that an asset may be made of, and {receiver} for where webhooks may go.
-type deed struct {
-	action string // as the log calls it
-	on     string // the kind of its object; empty for the account itself
-	call   string // method and path
-	body   string
-	page   string // below /console, of a form unless it begins with GET
-	form   string
+// auditedAction is one action on an account, by the API and by a form of the console. {kind} is replaced by the id of the object
+// of that kind that was made last, {source} for a sample that an asset may be made of, and {receiver} for where webhooks may go.
+type auditedAction struct {
+	// action is the name of the action in the log.
+	action string
+	// on is the kind of its object; empty for the account itself.
+	on string
+	// call is the method and the path of the API call.
+	call string
+	body string
+	// page is the path of the form below /console. It is a page without a form when it begins with GET.
+	page string
+	form string
 }
 
-// deeds are done in this order, so that each finds what it is about.
-var deeds = []deed{
+// auditedActions run in this order, because later actions use the objects that earlier ones make.
+var auditedActions = []auditedAction{
 	{"key.created", "key", "POST /v1/keys", `{"name":"audited"}`, "/keys", "name=audited&mode=documented"},
 	{"key.updated", "key", "POST /v1/keys/{key}", `{"name":"audited again"}`, "/keys/{key}", "name=audited again&mode=documented&kind=standard&scopes=models:read"},
 	{"key.updated", "key", "POST /v1/keys/{key}", `{"budget":{"limit":"5","period":"month"}}`,
@@ -68,10 +72,10 @@ var deeds = []deed{
 	{"billing.portal_opened", "", "POST /v1/billing_portal", `{}`, "/billing/portal", ""},
 }
 
-// undone are the actions that no deed of both faces stands for, and why.
+// undone are the logged actions that cannot be done both by the API and by a form, with the reason for each.
 var undone = map[string]string{
 	"key.leaked":               "the gateway does it when a secret is reported",
-	"account.settings_changed": "a command of whoever runs the gateway does it",
+	"account.settings_changed": "the operator does it with a command",
 	"account.frozen":           "a dispute or a command does it",
 	"account.unfrozen":         "a dispute that is won or a command does it",
 	"billing.refunded":         "a command does it",
@@ -86,12 +90,12 @@ var undone = map[string]string{
 	"user.codes_renewed":       "people do it to themselves, which no key can",
 	"user.code_used":           "people do it to themselves, which no key can",
 	"user.sessions_ended":      "people do it to themselves, which no key can",
-	"member.joined":            "only whoever was invited does it, in the console",
+	"member.joined":            "only the invited person does it, in the console",
 	"member.left":              "only the member does it, in the console",
-	"invitation.declined":      "only whoever was invited does it, in the console",
+	"invitation.declined":      "only the invited person does it, in the console",
 	"account.deleted":          "only an owner does it, in the console, with a password",
 	"account.limits_requested": "people ask for it in the console, which no key can",
-	"account.limits_answered":  "whoever runs the gateway does it, in the console",
+	"account.limits_answered":  "the operator does it, in the console",
 	"billing.promo_redeemed":   "people redeem codes in the console, which no key can enter",
 	"content.deleted":          "people delete what they see, in the console, which no key can enter",
 	"prompt.created":           "prompts are of the console, which no key can enter",
@@ -102,16 +106,16 @@ var undone = map[string]string{
 
 var actionPattern = regexp.MustCompile(`(?m)^\t\{"([a-z]+\.[a-z_]+)", "`)
 
-// TestAuditKnowsEveryDeedOfBothFaces does whatever can be done to an account, by API and by the forms of the console, and
-// finds each deed in the log with whoever did it, what they did it to and where from. An action that the log knows and
-// nothing here does needs a reason.
-func TestAuditKnowsEveryDeedOfBothFaces(t *testing.T) {
+// TestAuditLogHasEveryActionOfTheAPIAndTheConsole does every action on an account, by the API and by the forms of the console. The log
+// must have an entry for each with its actor, its object and its origin. An action that the product can log and that
+// the test does not do needs a reason in undone.
+func TestAuditLogHasEveryActionOfTheAPIAndTheConsole(t *testing.T) {
 	t.Parallel()
 	g := videoDemo(t)
 	t.Run("api", func(t *testing.T) {
 		t.Parallel()
 		a := newAuditor(t, g, "audited-api")
-		for _, d := range deeds {
+		for _, d := range auditedActions {
 			a.did(t, d, a.byAPI(t, d))
 		}
 		a.bounded(t)
@@ -119,7 +123,7 @@ func TestAuditKnowsEveryDeedOfBothFaces(t *testing.T) {
 	t.Run("console", func(t *testing.T) {
 		t.Parallel()
 		a := newAuditor(t, g, "audited-console")
-		for _, d := range deeds {
+		for _, d := range auditedActions {
 			a.did(t, d, a.byForm(t, d))
 		}
 	})
@@ -132,25 +136,27 @@ func TestAuditKnowsEveryDeedOfBothFaces(t *testing.T) {
 		t.Fatalf("only %d actions are known", len(known))
 	}
 	for _, k := range known {
-		done := slices.ContainsFunc(deeds, func(d deed) bool { return d.action == k[1] })
+		done := slices.ContainsFunc(auditedActions, func(d auditedAction) bool { return d.action == k[1] })
 		if why := undone[k[1]]; done == (why != "") {
-			t.Errorf("%s: done by a deed: %v; reason for none: %q", k[1], done, why)
+			t.Errorf("%s: done by the test: %v; reason for leaving it out: %q", k[1], done, why)
 		}
 	}
 }
 
-// auditor is an account to which everything is done, and whoever does it.
+// auditor is an account on which the test does every action, and the person who does them.
 type auditor struct {
 	customer
-	p       *person
-	manager string // secret of a key that manages
+	p *person
+	// manager is the secret of a key with the management scope.
+	manager string
 	db      *sqlx.DB
 	ids     map[string]string
 	seen    map[string]bool
-	places  map[string]string // what a form or a body names besides ids
+	// places has the values for placeholders of a form or a body that are not ids.
+	places map[string]string
 }
 
-// trace is what a deed should have left in the log.
+// trace is the entry that an action must leave in the log.
 type trace struct{ kind, actor, name, agent, request string }
 
 const (
@@ -193,7 +199,7 @@ func (a *auditor) fill(text string) string {
 	return text
 }
 
-func (a *auditor) byAPI(t *testing.T, d deed) trace {
+func (a *auditor) byAPI(t *testing.T, d auditedAction) trace {
 	t.Helper()
 	secret, key := a.manager, "manager"
 	if d.on == "hook" || d.on == "asset" {
@@ -210,7 +216,7 @@ func (a *auditor) byAPI(t *testing.T, d deed) trace {
 	}
 }
 
-func (a *auditor) byForm(t *testing.T, d deed) trace {
+func (a *auditor) byForm(t *testing.T, d auditedAction) trace {
 	t.Helper()
 	form, err := url.ParseQuery(a.fill(d.form))
 	if err != nil {
@@ -239,7 +245,7 @@ var newest = map[string]string{
 	"invitation": `select id from invitations where account_id = $1 order by created_at desc limit 1`,
 }
 
-// auditEntry is an entry of the log as the API tells it.
+// auditEntry is an entry of the log as the API returns it.
 type auditEntry struct {
 	ID     string
 	Action string
@@ -251,8 +257,8 @@ type auditEntry struct {
 	Call   string `json:"request_id"`
 }
 
-// did insists that the log has exactly one new entry about a deed, in the API as well as on the page.
-func (a *auditor) did(t *testing.T, d deed, want trace) {
+// did insists that the log has exactly one new entry about the action, in the API as well as on the page.
+func (a *auditor) did(t *testing.T, d auditedAction, want trace) {
 	t.Helper()
 	if query := newest[d.on]; query != "" && a.ids[d.on] == "" {
 		a.ids[d.on] = a.one(t, query, a.accountID)
@@ -287,7 +293,7 @@ func (a *auditor) did(t *testing.T, d deed, want trace) {
 }
 
 // shown insists that the page has the entry.
-func (a *auditor) shown(t *testing.T, d deed, e auditEntry) {
+func (a *auditor) shown(t *testing.T, d auditedAction, e auditEntry) {
 	t.Helper()
 	query := url.Values{"kind": {d.action}, "actor": {e.Actor.ID}}
 	if e.Target != nil {

@@ -21,10 +21,11 @@ import (
 
 const (
 	benchRounds = 3
-	benchTime   = 1500 * time.Millisecond // and the calls that run then end
-	clients     = 32
-	callsWarm   = 3
-	callsLost   = 10
+	// benchTime is the length of a round. Calls that still run at its end are finished.
+	benchTime = 1500 * time.Millisecond
+	clients   = 32
+	callsWarm = 3
+	callsLost = 10
 
 	eventsAsked = "count to 200"
 	eventsPaced = `simulate: pace=5ms\ncount to 200`
@@ -33,18 +34,21 @@ const (
 
 // scenario is one kind of traffic, kept up by clients that each wait for their answer.
 type scenario struct {
-	name     string
-	path     string
-	body     string
-	passed   string // the path and the body for the reverse proxy, which leads straight to the upstream
+	name string
+	path string
+	body string
+	// passed and passBody are the path and the body for the reverse proxy, which forwards straight to the upstream.
+	passed   string
 	passBody string
 }
 
 // speech is how clients speak a style, and how the simulated upstream of the default catalog does.
 type speech struct {
-	path     string
-	upstream string // the path at the simulator, with %s for the model
-	body     string // with %s for the members that name the model and the stream, and for the prompt
+	path string
+	// upstream is the path at the simulator, with %s for the model.
+	upstream string
+	// body has %s for the members that name the model and the stream, and for the prompt.
+	body string
 }
 
 var speeches = map[string]speech{
@@ -200,7 +204,8 @@ func (b bench) warm(t *testing.T, s scenario) {
 			}
 		}
 	}
-	for range callsLost { // the proxy loses some, see drive
+	// The proxy loses some calls: see drive.
+	for range callsLost {
 		if oneCall(b.proxy, s.passed, s.passBody) {
 			return
 		}
@@ -217,10 +222,13 @@ type load struct {
 }
 
 type figures struct {
-	cpu   float64 // microseconds of the process a request
-	books float64 // and of the database
+	// cpu is the processor time of the process, in microseconds a request.
+	cpu float64
+	// books is the processor time of the database, in microseconds a request.
+	books float64
 	rate  float64
-	first []time.Duration // to the first byte of each answer, sorted
+	// first has the times to the first byte of each answer, sorted.
+	first []time.Duration
 }
 
 func drive(t *testing.T, to target, l load) figures {
@@ -274,7 +282,8 @@ func timedCall(to target, path, body string) (first time.Duration, ok bool) {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+cmp.Or(to.key, "simulated"))
-	req.Header.Set("Vendorb-Version", "2023-06-01") // without it the upstream takes no messages from the reverse proxy
+	// The upstream refuses messages of the reverse proxy without this header.
+	req.Header.Set("Vendorb-Version", "2023-06-01")
 	sent := time.Now()
 	resp, err := client.Do(req)
 	first = time.Since(sent)
@@ -288,11 +297,12 @@ func timedCall(to target, path, body string) (first time.Duration, ok bool) {
 
 // target is a process whose CPU time is compared.
 type target struct {
-	name       string
-	origin     string
-	key        string
-	pid        int
-	postmaster int // the process that owns those of its database; 0 without one
+	name   string
+	origin string
+	key    string
+	pid    int
+	// postmaster is the parent process of the target's database processes; 0 without a database.
+	postmaster int
 }
 
 func startRefproxy(t *testing.T, upstream string) target {

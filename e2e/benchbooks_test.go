@@ -35,7 +35,7 @@ func TestBenchFirstByte(t *testing.T) {
 	fmt.Printf("\nLoad average at the end: %s\n", loadAverage(t))
 }
 
-// customer is somebody who has trial credit only.
+// customer is an account that has trial credit only.
 func (b bench) customer(t *testing.T) customer {
 	t.Helper()
 	c := b.home.newCustomer(t, "trial")
@@ -77,12 +77,14 @@ func serverTime(t *testing.T, postmaster int) (sum time.Duration) {
 	for _, name := range stats {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			continue // it has ended
+			// The process has ended.
+			continue
 		}
 		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 		times := fields[11:13]
 		if filepath.Base(filepath.Dir(name)) == strconv.Itoa(postmaster) {
-			times = fields[11:15] // with those of its children that have ended
+			// The last two fields are the times of children that have ended.
+			times = fields[11:15]
 		} else if fields[1] != strconv.Itoa(postmaster) {
 			continue
 		}

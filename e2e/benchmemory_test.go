@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	clockTick          = 10 * time.Millisecond // what the kernel counts processor time in
+	// clockTick is the unit in which the kernel reports processor time.
+	clockTick          = 10 * time.Millisecond
 	slowStreams        = 1000
 	startTimeRoundsMax = 5
 )
@@ -31,7 +32,8 @@ func TestBenchMemoryOfSlowStreams(t *testing.T) {
 	_, simURL := startSimulator(t)
 	for _, w := range []way{ways[0], ways[2], ways[4], ways[6]} {
 		s := w.scenario(w.String(), eventsSlow, true)
-		g, err := startIn(dataDir(t), "--simulator-url", simURL) // a fresh process, since memory is not given back at once
+		// The test needs a fresh process, since Go gives memory back to the system late.
+		g, err := startIn(dataDir(t), "--simulator-url", simURL)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +81,7 @@ func printMemory(t *testing.T, name string, to target, path, body string) {
 	done.Wait()
 }
 
-// readSlowly reads a stream until ctx ends, and says when the first line is there.
+// readSlowly reads a stream until ctx ends, and reports when the first line arrived.
 func readSlowly(ctx context.Context, to target, path, body string, open *sync.WaitGroup) {
 	opened := sync.OnceFunc(open.Done)
 	defer opened()

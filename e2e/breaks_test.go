@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// streamBreak is a way for a stream to break off, the kind of error that a client reads, and what the ledger calls it.
+// streamBreak is a way for a stream to break off, with the kind of error that a client reads and the reason in the ledger.
 type streamBreak struct{ does, as, outcome string }
 
 var streamBreaks = []streamBreak{
@@ -37,7 +37,8 @@ func TestAPIChecklistStreamsThatBreak(t *testing.T) {
 			t.Parallel()
 			for upstream, id := range k.speaks {
 				for _, b := range streamBreaks {
-					if b.does == "stall-after=6t" && upstream != p.style { // it takes its time, and is the same for all
+					// This case waits for a timeout and is the same for all pairs of styles, so one pair is enough.
+					if b.does == "stall-after=6t" && upstream != p.style {
 						continue
 					}
 					b.isTold(t, k, p, id)

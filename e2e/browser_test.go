@@ -107,7 +107,8 @@ type tab struct {
 
 func newTab(t *testing.T, o playwright.BrowserNewContextOptions) *tab {
 	t.Helper()
-	if o.ReducedMotion == nil { // what pulses is drawn sixty times a second, for nobody
+	// Without this the browser draws pulsing elements sixty times a second, which costs processor time and shows the test nothing.
+	if o.ReducedMotion == nil {
 		o.ReducedMotion = playwright.ReducedMotionReduce
 	}
 	ctx, err := browser(t).NewContext(o)

@@ -11,15 +11,19 @@ import (
 	"time"
 )
 
-// model is one entry that a test adds to the catalog: the upstream's model name says how the simulator behaves.
+// model is one entry that a test adds to the catalog: the upstream's model name has the directives of the simulator.
 type model struct {
 	id       string
 	upstream string
-	provider string // when empty the test provider, which is given up after 0.7 s of silence: too soon for what is to stream on under load
-	second   string // a provider to ask after that one; none when empty
-	paused   bool
-	speaks   string // the style of the upstream; chat when empty
-	more     string // further lines of the entry; served in chat, with few parameters, when empty
+	// provider is the test provider when empty. Its timeout is 0.7 s of silence, which is too short for streams under load.
+	provider string
+	// second is the provider of the second route; there is none when empty.
+	second string
+	paused bool
+	// speaks is the style of the upstream; chat when empty.
+	speaks string
+	// more has further lines of the entry. When empty, the model is served in chat with few parameters.
+	more string
 }
 
 // everything lets a test model be called in every style, with whatever any model takes.

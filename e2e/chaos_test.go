@@ -16,28 +16,38 @@ import (
 
 // The shape of the load. How long it lasts stands in the files of the two forms.
 const (
-	chaosReplicas   = 3
-	chaosClients    = 160
-	chaosAccounts   = 12
-	chaosPoor       = 2                      // of them have little, and pay for each call at the books
-	chaosPoorShare  = 25                     // one of so many calls is of a poor account
-	chaosGrant      = 2_000_000              // nano-dollars that a poor account gets at a time
-	chaosPauseMin   = 800 * time.Millisecond // between two kills
+	chaosReplicas = 3
+	chaosClients  = 160
+	chaosAccounts = 12
+	// chaosPoor is the number of accounts with little credit, whose calls take their holds from the database.
+	chaosPoor = 2
+	// chaosPoorShare is the number of calls to one call of a poor account.
+	chaosPoorShare = 25
+	// chaosGrant is the credit that a poor account gets at a time, in nano-dollars.
+	chaosGrant = 2_000_000
+	// chaosPauseMin and chaosPauseMax bound the time between two kills.
+	chaosPauseMin   = 800 * time.Millisecond
 	chaosPauseMax   = 1800 * time.Millisecond
 	chaosFeedEvery  = 2 * time.Second
 	chaosSampleWait = 50 * time.Millisecond
-	chaosRetryWait  = 100 * time.Millisecond // before a replica that did not start is started again
-	chaosSettleMax  = 3 * time.Minute
-	chaosStops      = 12 // kills to one hard stop of the database
+	// chaosRetryWait is the wait before the test starts a replica again that did not start.
+	chaosRetryWait = 100 * time.Millisecond
+	chaosSettleMax = 3 * time.Minute
+	// chaosStops is the number of kills to one hard stop of the database.
+	chaosStops = 12
 )
 
 // chaos is one run: replicas that are killed, a database that is stopped hard, and clients who write down what they saw.
 type chaos struct {
-	binary    string   // of the replicas
-	env       []string // of the replicas, besides the usual
-	wanted    chaosSize
-	silent    bool     // findings are counted, and fail nothing
-	home      *gateway // owns the database and restarts it; it serves no call of the run
+	// binary is the program of the replicas.
+	binary string
+	// env has the replicas' variables in addition to the usual ones.
+	env    []string
+	wanted chaosSize
+	// silent is true when findings are counted and do not fail the test.
+	silent bool
+	// home owns the database and restarts it; it serves no call of the run.
+	home      *gateway
 	replicas  []*mortalReplica
 	customers []customer
 	seen      []*witness
@@ -67,7 +77,7 @@ func TestChaos(t *testing.T) {
 	c.rest(t)
 	v := c.compare(t)
 	fmt.Printf("%d of %d answers were streams; %d hard stops of the database; %s; %d refused for want of credit; "+
-		"%d charged whose last byte nobody saw; delivered and not charged at most %d tokens a stream\n",
+		"%d charged whose last byte no client saw; delivered and not charged at most %d tokens a stream\n",
 		v.streams, v.answers, c.stops.Load(), time.Since(started).Round(time.Second), v.unfunded, v.unseen, v.behindMost)
 	fmt.Printf("answers=%d kills=%d lost=%d duplicate=%d wrong=%d overspent=%d\n",
 		v.answers, c.kills.Load(), v.lost, v.duplicate, v.wrong, c.overspent.Load()+v.overspent)
@@ -153,14 +163,15 @@ func (c *chaos) sample(t *testing.T) {
 			return
 		case <-time.After(chaosSampleWait):
 		}
-		var below int64 // a database that is away says nothing
+		// The query fails while the database is stopped, and the count then stays zero.
+		var below int64
 		if db.Get(&below, `select count(*) from credit_accounts where posted_nanos - held_nanos < 0 or posted_nanos < 0`) == nil {
 			c.overspent.Add(below)
 		}
 	}
 }
 
-// feed gives the poor a little at a time, so that they run dry again.
+// feed gives the poor a little at a time, so that they use up their credit again.
 func (c *chaos) feed(ctx context.Context, t *testing.T) {
 	url := "DATABASE_URL=" + c.home.databaseURL(t)
 	for n := 0; ; n++ {
@@ -174,7 +185,7 @@ func (c *chaos) feed(ctx context.Context, t *testing.T) {
 	}
 }
 
-// rest waits until everything that was settled is in the books, and ends the replicas in order.
+// rest waits until the database has every settlement, and then stops the replicas gracefully.
 func (c *chaos) rest(t *testing.T) {
 	t.Helper()
 	deadline := time.Now().Add(chaosSettleMax)
@@ -189,14 +200,16 @@ func (c *chaos) rest(t *testing.T) {
 // mortalReplica is a replica with a journal of its own that is started again whenever it was killed.
 type mortalReplica struct {
 	chaos *chaos
-	url   string // of the database
-	data  string
+	// url is the address of the database.
+	url  string
+	data string
 
 	mu     sync.Mutex
 	now    production
 	ending bool
-	alive  atomic.Pointer[string] // its address while it serves
-	over   chan struct{}
+	// alive is the replica's address while it serves, and nil otherwise.
+	alive atomic.Pointer[string]
+	over  chan struct{}
 }
 
 func newMortalReplica(t *testing.T, c *chaos) *mortalReplica {

@@ -19,24 +19,31 @@ import (
 
 // What became of a call, as its client saw it.
 const (
-	sawNothing  = iota // not even a request id
-	sawWhole           // an answer with its end and its cost
-	sawPart            // some of a stream
-	sawRefusal         // an error and nothing else
-	sawUnfunded        // the refusal for want of credit
+	// sawNothing means no answer, not even a request id.
+	sawNothing = iota
+	// sawWhole means an answer with its end and its cost.
+	sawWhole
+	// sawPart means the beginning of a stream.
+	sawPart
+	// sawRefusal means an error and nothing else.
+	sawRefusal
+	// sawUnfunded means a refusal for lack of credit.
+	sawUnfunded
 )
 
 // sight is what a client saw of one call.
 type sight struct {
-	id        string
-	cost      int64
-	delivered int32 // tokens of a stream
+	id   string
+	cost int64
+	// delivered is the number of tokens of a stream that arrived.
+	delivered int32
 	saw       uint8
 	streamed  bool
-	left      bool // the client went away by itself
+	// left is true when the client closed the connection itself.
+	left bool
 }
 
-// witness is one client. It calls whoever serves and remembers what it got.
+// witness is one client. It calls a replica that serves and records the answers it got.
 type witness struct {
 	chaos  *chaos
 	random *rand.Rand
@@ -227,7 +234,7 @@ func (c *chaos) compare(t *testing.T) (v verdict) {
 	return v
 }
 
-// judge compares one sight with its record. A cost of -1 means that there is none.
+// judge compares what a client saw of a call with its usage record. A cost of -1 means that there is none.
 func (v *verdict) judge(s sight, cost, output int64) {
 	switch s.saw {
 	case sawWhole:
@@ -256,12 +263,14 @@ func (v *verdict) judge(s sight, cost, output int64) {
 			v.wrong++
 			v.find("was refused and charged", s, cost, output)
 		} else if cost > 0 {
-			v.unseen++ // an answer that was recorded, but could not be sent any more
+			// The gateway recorded the answer, and the kill came before it could send the answer.
+			v.unseen++
 		}
 	}
 }
 
-const findingsMost = 20 // that are shown
+// findingsMost is the number of findings that the test prints.
+const findingsMost = 20
 
 func (v *verdict) find(what string, s sight, cost, output int64) {
 	if len(v.findings) < findingsMost {
@@ -269,7 +278,7 @@ func (v *verdict) find(what string, s sight, cost, output int64) {
 	}
 }
 
-// spent looks whether an account was charged more than it was ever given.
+// spent insists that no account was charged more than all of its credit.
 func (c *chaos) spent(t *testing.T, v *verdict) {
 	t.Helper()
 	if err := c.home.db(t).Get(&v.overspent, `

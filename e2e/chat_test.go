@@ -139,7 +139,7 @@ func TestAPIChatCompletionStream(t *testing.T) {
 			t.Fatalf("chunk %d is not a chunk of this model: %s", i, data)
 		}
 		if c.Usage != nil || strings.Contains(data, `"usage"`) {
-			t.Errorf("chunk %d has usage that nobody asked for: %s", i, data)
+			t.Errorf("chunk %d has usage that the request did not ask for: %s", i, data)
 		}
 		one := c.Choices[0]
 		last := i == len(all)-2

@@ -30,7 +30,7 @@ var assetLines = []checkLine{
 	{"K235 K239 K245 every asset route demands a key", filmed(assetKeys)},
 	{"K236 an upstream that does not take an asset leaves nothing behind", filmed(assetCreateFails)},
 	{"K238 asset_id is required", filmed(assetIDs)},
-	{"K242 an upstream that cannot be asked is told as such by get", filmed(assetGetFails)},
+	{"K242 get reports an upstream that cannot be reached", filmed(assetGetFails)},
 	{"K246 list needs no upstream", filmed(assetListNeedsNoUpstream)},
 	{"L247 an account has 10,000 assets and not one more", filmed(assetLimit)},
 	{"L247 an Idempotency-Key makes one asset of one request that is sent again", filmed(assetOnce)},
@@ -199,7 +199,7 @@ func assetFollowed(t *testing.T, v *films) {
 	if !strings.Contains(textAt(failed, "error", "message")+textAt(failed, "error", "code"), "bad_source") {
 		t.Errorf("it does not say why: %v", failed)
 	}
-	// The upstream's own word passes through where it is none of ours.
+	// The gateway passes the upstream's own status through when it has no word for it.
 	o = v.makeAsset(t, "image", "picture.png", "simulate: unknown-status;render=1h")
 	v.settled(t, textAt(o, "asset_id"), "transcoding")
 }
@@ -373,7 +373,8 @@ func assetCreateFails(t *testing.T, v *films) {
 		name := once("fails")
 		a := c.assets(t, "", assetBody("image", c.source("picture.png"), "simulate: "+fault+" "+name))
 		if fault == "late-create;reset" || fault == "late-create;status=503" {
-			if a.status == 200 { // it was found by its reference, and is the account's
+			// The gateway finds the asset by its reference, and it belongs to the account.
+			if a.status == 200 {
 				c.assets(t, "/delete", `{"asset_id":"`+textAt(object(t, a.body), "asset_id")+`"}`)
 			}
 			c.goneUpstream(t, name)
@@ -397,7 +398,7 @@ func assetCreateFails(t *testing.T, v *films) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d assets count that nobody has", live)
+			t.Fatalf("%d assets count that no account has", live)
 		}
 	}
 }

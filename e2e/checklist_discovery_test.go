@@ -102,7 +102,8 @@ func listsModels(t *testing.T, k *checklist) {
 			isText(t, o, name)
 		}
 		counts := []string{"created", "context_length", "max_output_tokens"}
-		if o["kind"] == "video" { // is measured otherwise
+		// Video models are measured in other units.
+		if o["kind"] == "video" {
 			counts = counts[:1]
 			for _, name := range []string{"supported_sizes", "supported_seconds", "endpoints"} {
 				if list, _ := o[name].([]any); len(list) == 0 {

@@ -74,7 +74,7 @@ func invalidKey(t *testing.T, k *checklist) {
 	if strings.HasSuffix(k.APIKey, last) {
 		last = "B"
 	}
-	// The last one is well formed: it has the checksum of 32 zeros, but nobody ever made it.
+	// The last one is well formed: it has the checksum of 32 zeros, but the gateway never issued it.
 	for _, secret := range []string{"nonsense", k.APIKey[:20], k.APIKey[:len(k.APIKey)-1] + last, "sk-umg-" + strings.Repeat("0", 32) + "2wjyrI"} {
 		k.demandsKey(t, "", bearer(secret)...)
 	}
@@ -166,7 +166,8 @@ func (g *gateway) providersAsked(t *testing.T, mark string) (names []string) {
 // once makes a name that was not used before on this gateway.
 func once(name string) string { return fmt.Sprint(name, "-", time.Now().UnixNano()) }
 
-const twoRoutes = "meridian/forge" // at meridian first, then at crossroads
+// twoRoutes has a first route to meridian and a second to crossroads.
+const twoRoutes = "meridian/forge"
 
 // breaks makes a provider fail for the model with two routes, until the test ends.
 func (g *gateway) breaks(t *testing.T, provider, upstream string) {
@@ -228,8 +229,8 @@ func forwardedOrError(t *testing.T, k *checklist) {
 	}
 	id := once("test/nobody")
 	k.addModels(t, model{id: id, upstream: "sim", provider: "test-lost"})
-	k.refuses(t, ask(id, "echo: nobody to ask"), 503, "no_available_provider", "")
-	if got := k.providersAsked(t, "nobody to ask"); got != nil {
+	k.refuses(t, ask(id, "echo: no upstream to ask"), 503, "no_available_provider", "")
+	if got := k.providersAsked(t, "no upstream to ask"); got != nil {
 		t.Errorf("%v were asked", got)
 	}
 	for _, p := range newProtocols() {

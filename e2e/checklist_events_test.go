@@ -154,7 +154,7 @@ func exactlyTwoTypes(t *testing.T, v *films) {
 	}
 }
 
-// silentJobs makes jobs of which nobody is told, and one at the end of which somebody is.
+// silentJobs makes jobs without a webhook, and a last one whose end is delivered to a webhook.
 func silentJobs(t *testing.T, v *films) {
 	c, r, h := v.listener(t, "silent")
 	for _, model := range []string{reelModel, fastModel, swiftModel} {
@@ -174,7 +174,7 @@ func silentJobs(t *testing.T, v *films) {
 	isQuiet(t, c, r, 1)
 }
 
-// pollingAndWebhooks lets a receiver refuse everything, and be gone: polling shows the end all the same.
+// pollingAndWebhooks lets a receiver refuse everything, and be gone: polling still shows the end.
 func pollingAndWebhooks(t *testing.T, v *films) {
 	c, r, _ := v.listener(t, "both")
 	r.answers(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })

@@ -72,7 +72,7 @@ var failureLines = []checkLine{
 	{"L248 concurrent text requests are limited, and excess gives max_concurrency_exceeded", concurrencyOfAllStyles},
 	{"L249 per-model limits are enforced, and are those that the models page shows", modelLimits},
 	{"L251 vendorb-version and vendorb-beta pass upstream unchanged", func(t *testing.T, k *checklist) {
-		forwardsHeader("vendorb-version", "anthropic-version", "a version nobody knows; v=1", "2023-06-01")(t, k)
+		forwardsHeader("vendorb-version", "anthropic-version", "an unknown version; v=1", "2023-06-01")(t, k)
 		forwardsHeader("vendorb-beta", "anthropic-beta", "b ,a,, a;x=1", "")(t, k)
 	}},
 	{"L252 request contracts differ per model and are readable from the contract routes", contractsDifferAndAreRead},
@@ -104,7 +104,8 @@ func upstreamFailures(t *testing.T, k *checklist, p protocol) {
 		prompt := "simulate: " + kind.does + "\necho: x"
 		for upstream, id := range k.speaks {
 			if kind.does != "status=500" && kind.does != "status=422" && upstream != p.style {
-				continue // the others differ by what the upstream does, and not by what it speaks
+				// The other models differ in what the simulated upstream does, and not in its style.
+				continue
 			}
 			for _, members := range [][]string{nil, {`"stream":true`}} {
 				a := p.send(t, c, p.ask(id, prompt, members...))

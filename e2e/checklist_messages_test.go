@@ -199,7 +199,8 @@ func messagesMaxTokens(t *testing.T, k *checklist) {
 			t.Errorf("without max_tokens the provider of %s got %s", id, got)
 		}
 	}
-	for _, style := range []string{"chat", "responses", "native"} { // an upstream of the messages style needs it, whoever calls
+	// An upstream of the messages style needs the header, in whatever style the client calls.
+	for _, style := range []string{"chat", "responses", "native"} {
 		mark := once("echo: filled in")
 		protocols[style].answers(t, k.customer, protocols[style].ask(k.speaks["messages"], mark))
 		if got := k.received(t, mark); !strings.Contains(got, `"max_tokens":16000`) {

@@ -88,7 +88,7 @@ func namesModel(style string) func(*testing.T, *checklist) {
 	}
 }
 
-// identifiers counts the models of a route, calls each of them there, and every other text model in vain.
+// identifiers counts the models of a route, and calls each of them there. Calls of every other text model must fail.
 func identifiers(style string, want int) func(*testing.T, *checklist) {
 	return func(t *testing.T, k *checklist) {
 		t.Helper()
@@ -139,12 +139,16 @@ func (c customer) protocolsOf(t *testing.T) map[string][]string {
 // member is a member of a request: how right values are written, what an error calls it, and which values are wrong.
 type member struct {
 	style string
-	param string   // as errors name it
-	form  string   // the member with %s for a value
-	takes []string // values that reach a provider of the style as they are
+	// param is the name of the member in errors.
+	param string
+	// form is the member with %s for a value.
+	form string
+	// takes has values that reach a provider of the style unchanged.
+	takes []string
 	wrong []string
 
-	beside string // members that must be there too
+	// beside has members that the request needs too.
+	beside string
 	// carried is what providers of other styles get of the first right value.
 	carried map[string]string
 }

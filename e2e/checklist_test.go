@@ -17,15 +17,20 @@ const chatPath = "/v1/chat/completions"
 type checklist struct {
 	customer
 
-	whole  map[string]any // a completion as one JSON object
+	// whole is a completion as one JSON object.
+	whole  map[string]any
 	answer answer
 	stream answer
-	chunks []string // the events of the stream, the end marker included
+	// chunks are the events of the stream, the end marker included.
+	chunks []string
 
-	speaks map[string]string         // a model for every style that an upstream may speak
-	wholes map[string]map[string]any // an answer for every pair of a client's style and an upstream's
+	// speaks has a model for every style that an upstream may speak.
+	speaks map[string]string
+	// wholes has an answer for every pair of a client's style and an upstream's.
+	wholes map[string]map[string]any
 
-	films *films // what the lines about videos share, on a gateway of their own
+	// films is the state that the lines about videos share, on a gateway of their own.
+	films *films
 }
 
 // checkLine is a line of the checklist by its number, and the proof of it.
@@ -138,7 +143,8 @@ func (c customer) listedModels(t *testing.T) map[string][]string {
 	}
 	models := map[string][]string{}
 	for _, m := range list.Data {
-		if !strings.HasPrefix(m.ID, "test/") && len(m.Protocols) > 0 { // tests add models that fail
+		// Models below test/ were added by tests, and fail.
+		if !strings.HasPrefix(m.ID, "test/") && len(m.Protocols) > 0 {
 			models[m.ID] = m.Parameters
 		}
 	}
@@ -377,12 +383,13 @@ func capabilitiesWithoutEndpoints(t *testing.T, k *checklist) {
 
 func prepaid(t *testing.T, k *checklist) {
 	c := k.newPauper(t, "prepaid")
-	unpaid := ask(cheapModel, "echo: nobody paid for this")
+	unpaid := ask(cheapModel, "echo: no credit for this")
 	c.refuses(t, unpaid, 402, "insufficient_quota", "")
-	if got := c.received(t, "nobody paid for this"); got != "" {
+	if got := c.received(t, "no credit for this"); got != "" {
 		t.Errorf("an unpaid call was forwarded: %s", got)
 	}
-	const credit = 200_000 // a call is admitted while it could still be answered usefully
+	// The gateway admits a call while the credit is enough for a useful answer.
+	const credit = 200_000
 	c.setAvailable(t, credit)
 	var spent int64
 	for range 100 {
@@ -412,12 +419,12 @@ func (c customer) grants(t *testing.T) (all []trialGrant) {
 	return all
 }
 
-// trialCredit compares the demo, which gives trial credit, with the production form, which gives none unless told.
+// trialCredit compares the demo, which gives trial credit, with the production form, which gives none by default.
 func trialCredit(t *testing.T, _ *checklist) {
 	g := start(t)
 	with := g.newCustomer(t, "trial")
 	if all := with.grants(t); len(all) != 1 || all[0] != (trialGrant{"trial", 5_000_000_000, true}) {
-		t.Errorf("of whoever proved an address there is %+v", all)
+		t.Errorf("the account with a verified address has %+v", all)
 	}
 	unproved := g.newPauper(t, "unproved")
 	if all := unproved.grants(t); len(all) != 0 {

@@ -110,7 +110,8 @@ func contentVariants(t *testing.T, v *films) {
 			a := v.call(t, "GET", path+"?variant="+variant, "")
 			got := a.header.Get("Content-Type")
 			if id != reelModel && variant == "thumbnail" {
-				mediaType = "image/jpeg" // is made of the video, as the upstream has none
+				// The upstream has no thumbnail, so the gateway makes it from the video.
+				mediaType = "image/jpeg"
 			}
 			if a.status != http.StatusOK || got != mediaType || !magic(got, a.body) || a.header.Get("Content-Length") != fmt.Sprint(len(a.body)) {
 				t.Errorf("%s of %s: %d %v %.60q", variant, id, a.status, a.header, a.body)
@@ -265,12 +266,13 @@ func listFilters(t *testing.T, v *films) {
 	isDeleted(t, c.call(t, "DELETE", videosPath+"/"+running, ""), running)
 }
 
-// listMoves makes and deletes videos between two pages: nothing is told twice, and nothing that stays is left out.
+// listMoves makes and deletes videos between two pages: the list repeats no video and leaves out no video that stays.
 func listMoves(t *testing.T, v *films) {
 	c, ids := library(t, v, 6)
 	first := c.page(t, "?limit=2")
 	made := textAt(c.makeVideo(t, videoBody(reelModel, "newer")), "id")
-	isDeleted(t, c.call(t, "DELETE", videosPath+"/"+ids[4], ""), ids[4]) // the cursor itself
+	// This video is the cursor of the next page.
+	isDeleted(t, c.call(t, "DELETE", videosPath+"/"+ids[4], ""), ids[4])
 	isDeleted(t, c.call(t, "DELETE", videosPath+"/"+ids[2], ""), ids[2])
 	if got := first.ids(); !slices.Equal(got, []string{ids[5], ids[4]}) {
 		t.Errorf("the first page is %v", got)
@@ -282,6 +284,6 @@ func listMoves(t *testing.T, v *films) {
 		t.Errorf("upwards there is %v", got)
 	}
 	if got := v.listVideos(t, "?limit=100"); slices.Contains(got, made) {
-		t.Error("somebody else's video is listed")
+		t.Error("another account's video is listed")
 	}
 }

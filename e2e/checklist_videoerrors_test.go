@@ -176,16 +176,18 @@ func minuteLimit(t *testing.T, v *films) {
 
 func unfundedVideos(t *testing.T, v *films) {
 	c := v.newPauper(t, "unfunded")
-	c.setAvailable(t, 320_000_000) // what four seconds cost
+	// This is the price of four seconds.
+	c.setAvailable(t, 320_000_000)
 	source := textAt(c.film(t, videoBody(reelModel, "x")), "id")
 	for _, id := range videoModels {
-		c.isUnfunded(t, videosPath, videoBody(id, "nobody paid for this"))
+		c.isUnfunded(t, videosPath, videoBody(id, "no credit for this"))
 	}
-	c.isUnfunded(t, videosPath+"/"+source+"/remix", `{"prompt":"nobody paid for this"}`)
-	if got := v.received(t, "nobody paid for this"); got != "" {
+	c.isUnfunded(t, videosPath+"/"+source+"/remix", `{"prompt":"no credit for this"}`)
+	if got := v.received(t, "no credit for this"); got != "" {
 		t.Errorf("a provider got %s", got)
 	}
-	c.setAvailable(t, 320_000_000-1) // a nano-dollar too little
+	// This is one nano-dollar less than the price.
+	c.setAvailable(t, 320_000_000-1)
 	c.isUnfunded(t, videosPath, videoBody(reelModel, "x"))
 	c.setAvailable(t, 320_000_000)
 	o := c.film(t, videoBody(reelModel, "to the last"))
@@ -309,7 +311,8 @@ func sameKeySameJob(t *testing.T, v *films) {
 	if left := c.listVideos(t, "?limit=100"); len(ids) != 1 || len(left) != 3 {
 		t.Errorf("%v were answered, %v are listed", ids, left)
 	}
-	refused := once("refused") // a request that made nothing gives its key up
+	// A request that makes no video releases its key.
+	refused := once("refused")
 	isRefused(t, c.call(t, "POST", videosPath, videoBody(reelModel, "guardrail: minors"), "Idempotency-Key", refused), 400, "content_policy_violation", "prompt")
 	isNew(t, taskOf(t, c.call(t, "POST", videosPath, videoBody(reelModel, "milder"), "Idempotency-Key", refused)))
 }

@@ -69,7 +69,7 @@ func upstreamRemixFails(t *testing.T, v *films) {
 	}
 }
 
-// statusOutlivesFaults lets the looks at a job fail in every way: the task is still shown from what is known, and ends.
+// statusOutlivesFaults lets the looks at a job fail in every way: the API still shows the last known state, and the task ends.
 func statusOutlivesFaults(t *testing.T, v *films) {
 	c := filmmaker(t, v.gateway, "status-fails")
 	for _, id := range []string{reelModel, fastModel, swiftModel} {
@@ -91,7 +91,7 @@ func missingIDs(t *testing.T, v *films) {
 	}
 }
 
-// foreignAndUnknown insists that somebody else's video, a deleted one, one that never was and no id at all are the same
+// foreignAndUnknown insists that another account's video, a deleted one, one that never was and no id at all are the same
 // to every operation, byte for byte.
 func foreignAndUnknown(t *testing.T, v *films) {
 	c := filmmaker(t, v.gateway, "stranger")

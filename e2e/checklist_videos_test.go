@@ -31,8 +31,10 @@ var (
 type films struct {
 	customer
 
-	made map[string]map[string]any // what create answered, by model
-	done map[string]map[string]any // the same tasks in the end
+	// made has the answers of create, by model.
+	made map[string]map[string]any
+	// done has the same tasks after their end.
+	done map[string]map[string]any
 }
 
 func newFilms(t *testing.T) *films {
@@ -225,7 +227,7 @@ func createTakesJSON(t *testing.T, v *films) {
 	for _, accept := range []string{"application/binary", "text/html", "image/png"} {
 		taskOf(t, v.call(t, "POST", videosPath, videoBody(reelModel, "x"), "Accept", accept))
 	}
-	isNew(t, v.makeVideo(t, videoBody(reelModel, "x", `"nobody_knows":[1]`, `"size":null`, `"seconds":null`, `"input_reference":null`)))
+	isNew(t, v.makeVideo(t, videoBody(reelModel, "x", `"unknown_member":[1]`, `"size":null`, `"seconds":null`, `"input_reference":null`)))
 }
 
 func createTakesForms(t *testing.T, v *films) {

@@ -142,7 +142,7 @@ func movesForward(t *testing.T, v *films) {
 	}
 }
 
-// pollingIsFree looks far more often than anybody should, with limits that are not raised.
+// pollingIsFree polls far more often than a client should, with the default limits.
 func pollingIsFree(t *testing.T, v *films) {
 	c := v.newCustomer(t, "poller")
 	id := textAt(c.film(t, videoBody(reelModel, "polled")), "id")
@@ -302,7 +302,8 @@ func deletesRunning(t *testing.T, v *films) {
 		}
 		isDeleted(t, c.call(t, "DELETE", videosPath+"/"+id, ""), id)
 		c.isGone(t, id)
-		v.simulator(t, "POST", "/_control/finish?id="+mark, "") // where nothing can be called off, it ends
+		// An upstream that cannot cancel a video finishes it.
+		v.simulator(t, "POST", "/_control/finish?id="+mark, "")
 	}
 	for deadline := time.Now().Add(filmMax); c.money(t).Held != 0; time.Sleep(lookEvery) {
 		if time.Now().After(deadline) {

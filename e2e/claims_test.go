@@ -99,7 +99,8 @@ func TestClaims(t *testing.T) {
 	}
 	for _, page := range pages {
 		name := strings.TrimPrefix(page, "../")
-		if filepath.Base(page) != "changelog.md" && !listed[name] { // the past is told there, and no test holds it
+		// The changelog describes the past, and no test can hold it.
+		if filepath.Base(page) != "changelog.md" && !listed[name] {
 			t.Errorf("%s has no row in testdata/claims.yaml", name)
 		}
 	}

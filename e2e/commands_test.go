@@ -120,7 +120,7 @@ func TestAPIOperatorCommands(t *testing.T) {
 		t.Errorf("the balance went from %d to %d", before.Posted, after.Posted)
 	}
 	for name, args := range map[string][]string{
-		"nobody": {"credit", "grant", "nobody@example.com", "1", "--reason", "x"}, "not money": {"credit", "grant", c.Email, "1e3", "--reason", "x"},
+		"unknown address": {"credit", "grant", "nobody@example.com", "1", "--reason", "x"}, "not money": {"credit", "grant", c.Email, "1e3", "--reason", "x"},
 		"nothing": {"credit", "grant", c.Email, "0", "--reason", "x"}, "no reason": {"credit", "grant", c.Email, "1"},
 		"unknown operator": {"operator", "add", "nobody@example.com"}, "no factor": {"limits", c.Email, "0"},
 	} {
@@ -206,8 +206,8 @@ func TestFaultKilledGatewayComesBack(t *testing.T) {
 	second.books(t)
 }
 
-// TestFaultDatabaseIsKilledWhileServing kills the local database: it is started again, and meanwhile calls are answered
-// or told 503, and nothing else.
+// TestFaultDatabaseIsKilledWhileServing kills the local database. The gateway starts it again; until it runs, calls are answered
+// or refused with 503, and nothing else.
 func TestFaultDatabaseIsKilledWhileServing(t *testing.T) {
 	t.Parallel()
 	g := start(t)
@@ -269,7 +269,8 @@ func TestFaultDatabaseIsAwayWhileServing(t *testing.T) {
 	paid := p.lease(t, 8)
 	stopped := make(chan error, 1)
 	go func() { stopped <- owner.stop() }()
-	calling := func() { // which keeps the lease in use
+	// A call keeps the lease in use.
+	calling := func() {
 		paid += nanos(t, string(decodeCompletion(t, p.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: x"))).Usage.Cost))
 	}
 	for len(stopped) == 0 {
@@ -331,7 +332,7 @@ func (p production) lease(t *testing.T, calls int) (paid int64) {
 	return paid
 }
 
-// isAway insists that an account without a lease is told when to come back.
+// isAway insists that a call of an account without a lease is refused with a Retry-After.
 func (c customer) isAway(t *testing.T) {
 	t.Helper()
 	a := c.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: x"), "X-Error-Status", "standard")
@@ -340,7 +341,7 @@ func (c customer) isAway(t *testing.T) {
 	}
 }
 
-// staysClosed insists that a replica without a database lets nobody in whom it does not know.
+// staysClosed insists that a replica without a database refuses keys that it has not verified before.
 func (p production) staysClosed(t *testing.T, key string) {
 	t.Helper()
 	unknown := key[:len(key)-1] + "~"

@@ -127,7 +127,8 @@ func TestConsoleFirstLight(t *testing.T) {
 	if key == "" {
 		t.Fatal("the key is not shown")
 	}
-	p.sees("Waiting for") // the first one, or the next where a call of the same address was refused
+	// The page waits for the first call, or for the next where a call of the same address was refused.
+	p.sees("Waiting for")
 	p.picture("key")
 	p.axe()
 

@@ -82,7 +82,7 @@ func (k *checklist) isCount(t *testing.T, p protocol, a answer, upstream, body s
 	}
 }
 
-// failsToCount lets the upstream fail: that is told in the layout of the route, unless the gateway counts by itself.
+// failsToCount lets the upstream fail. The client gets an error in the layout of its route, unless the gateway counts by itself.
 func (k *checklist) failsToCount(t *testing.T, p protocol, upstream, id string) {
 	t.Helper()
 	a := k.call(t, http.MethodPost, p.count, p.ask(id, "simulate: status=422\nx"))

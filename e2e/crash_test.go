@@ -90,7 +90,7 @@ func (g *gateway) chargedAtItsMark(t *testing.T, id string, delivered int64) int
 	return r.Cost
 }
 
-// markBehindMax is how many tokens that were delivered before a crash may be given away.
+// markBehindMax is the number of tokens that may be delivered before a crash and not charged.
 const markBehindMax = 64
 
 // replicaOn starts a replica on a data folder, which may be that of one that was killed.
@@ -183,7 +183,8 @@ func TestFaultDatabaseFreezesDuringSettlement(t *testing.T) {
 		call := g.callWhileFrozen(t, ask(cheapModel, "echo: "+name))
 		a := <-call.answer
 		cost := nanos(t, string(decodeCompletion(t, a).Usage.Cost))
-		time.Sleep(freeze) // the freeze itself
+		// The process is stopped for this time, so this is no wait for a state.
+		time.Sleep(freeze)
 		call.thaw()
 		if r := g.record(t, a.header.Get("X-Request-Id")); r.Cost != cost || r.Outcome != "succeeded" || cost == 0 {
 			t.Errorf("%s: shown %d, recorded %+v", name, cost, r)
@@ -205,7 +206,8 @@ func TestFaultDatabaseFreezesWithoutAJournal(t *testing.T) {
 	before := g.balance(t)
 
 	short := g.callWhileFrozen(t, ask(cheapModel, "echo: short"))
-	time.Sleep(300 * time.Millisecond) // the freeze itself
+	// The process is stopped for this time, so this is no wait for a state.
+	time.Sleep(300 * time.Millisecond)
 	select {
 	case a := <-short.answer:
 		t.Errorf("status %d before the charge was recorded: %s", a.status, a.body)
@@ -276,7 +278,8 @@ func (g *gateway) freezeDatabase(t *testing.T) (thaw func()) {
 		t.Fatalf("the processes of the database are not to be found: %q, %v", first, err)
 	}
 	for _, path := range stats {
-		stat, _ := os.ReadFile(path) // it may have ended meanwhile
+		// A process that has ended has no such file.
+		stat, _ := os.ReadFile(path)
 		_, after, _ := strings.Cut(string(stat), ") ")
 		if fields := strings.Fields(after); len(fields) > 1 && fields[1] == first {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))

@@ -21,9 +21,10 @@ import (
 // crashPoint is one of the design's crash points: what happens there that is more than a death under one call, and the
 // tests of the simulated disk that prove what no real one does on demand.
 type crashPoint struct {
-	name   string
-	drive  func(t *testing.T, g *gateway)
-	proofs []string // folder and name of a test
+	name  string
+	drive func(t *testing.T, g *gateway)
+	// proofs are tests, each as its folder and its name.
+	proofs []string
 }
 
 // crashPoints are all of them, in the order of the design.
@@ -152,7 +153,8 @@ func killedWhileItRecovers(t *testing.T, g *gateway) {
 
 // gate lets connections to a database pass, until it is shut.
 type gate struct {
-	dsn      string // of the database behind it
+	// dsn is the address of the database.
+	dsn      string
 	listener net.Listener
 	mu       sync.Mutex
 	shut     bool
@@ -224,7 +226,8 @@ func databaseGoesAway(t *testing.T, g *gateway) {
 	v := &victim{beside: g, dir: dataDir(t), dsn: door.dsn}
 	v.rise(t, "")
 	v.id = strings.TrimSpace(readFile(t, filepath.Join(v.dir, "journal", "replica.id")))
-	warm := v.count(t, "count to 2", true) // its lease has room for the next
+	// This call gets a lease that has credit for the next call.
+	warm := v.count(t, "count to 2", true)
 	g.record(t, warm.id)
 	for _, dies := range []bool{false, true} {
 		stream := v.openStreams(t, 1, ask(cheapModel, crashPrompt, `"stream":true`, `"stream_options":{"include_usage":true}`))[0]
@@ -302,7 +305,7 @@ func databaseIsRestored(t *testing.T, _ *gateway) {
 	}
 }
 
-// diskIsGone loses a replica's folder with a settlement that was not applied: nobody is charged for it, and the credit
+// diskIsGone loses a replica's folder with a settlement that was not applied: no account is charged for it, and the credit
 // that the replica held comes back when it is given up.
 func diskIsGone(t *testing.T, g *gateway) {
 	db := g.db(t)
@@ -372,7 +375,8 @@ func filmIsCut(t *testing.T, at, ends string, renders int) {
 	before := m.money(t)
 	ctx, cancel := context.WithTimeout(context.Background(), deathMax)
 	defer cancel()
-	_, _ = m.tryCall(ctx, http.MethodPost, videosPath, videoBody(reelModel, "cut at "+at)) // it may be cut
+	// The crash may cut this call, so its answer is not checked.
+	_, _ = m.tryCall(ctx, http.MethodPost, videosPath, videoBody(reelModel, "cut at "+at))
 	select {
 	case <-m.home.exited:
 	case <-ctx.Done():
@@ -395,8 +399,8 @@ func filmIsCut(t *testing.T, at, ends string, renders int) {
 	sameOnEachTry(t, hear.hits())
 }
 
-// paymentIsCut lets the process die between a payment and the credit for it. Whoever asks or is told next credits it, and
-// nobody does so twice.
+// paymentIsCut lets the process die between a payment and the credit for it. The next page view or webhook credits it, and
+// it is credited once only.
 func paymentIsCut(t *testing.T, g *gateway) {
 	var pay struct {
 		URL    string `json:"payments_url"`

@@ -22,13 +22,14 @@ import (
 )
 
 const (
-	tokensLostMax = 64 // that were delivered and are not charged, after any crash
+	// tokensLostMax is the number of tokens that may be delivered and not charged, after any crash.
+	tokensLostMax = 64
 	deathMax      = 30 * time.Second
 	crashTokens   = 300
 	crashPrompt   = "simulate: pace=1ms\ncount to 300"
 )
 
-// The binary that can be told where to die is built once.
+// The binary with crash points is built once.
 var (
 	mortalOnce   sync.Once
 	mortalBinary string
@@ -59,7 +60,8 @@ type victim struct {
 	dsn    string
 	args   []string
 	env    []string
-	id     string // of the replica, as its journal says
+	// id is the id of the replica in its journal.
+	id string
 }
 
 // victimOf starts a replica that dies at a point, as in C6:3, or only when it is killed.
@@ -140,9 +142,10 @@ func (v *victim) kill(t *testing.T) {
 
 // seen is what the client of a call got before its server was gone.
 type seen struct {
-	id    string
-	text  string
-	whole bool // with its end
+	id   string
+	text string
+	// whole is true when the stream had its end.
+	whole bool
 }
 
 var tokenSeen = regexp.MustCompile(`"content":" ?(\d+)"`)
@@ -174,7 +177,7 @@ func (v *victim) count(t *testing.T, prompt string, stream bool) (got seen) {
 	return got
 }
 
-// charge is what the books have about a request of a replica.
+// charge is what the database has about a request of a replica.
 type charge struct {
 	ID        string `db:"request_id"`
 	Reason    string
@@ -272,11 +275,14 @@ func (v *victim) tear(t *testing.T, half bool) {
 
 // crash is a point at which the process dies under one call, and what the books must say of the call afterwards.
 type crash struct {
-	at      string
-	stream  bool
-	reasons string // of the one record, separated by spaces; with "none" where there may be none
-	whole   bool   // the client has the end of its answer
-	torn    string // what is done to the journal meanwhile
+	at     string
+	stream bool
+	// reasons are those allowed for the one usage record, separated by spaces. They include "none" where there may be no record.
+	reasons string
+	// whole is true when the client has the end of its answer.
+	whole bool
+	// torn is what the test does to the journal between the kill and the restart.
+	torn string
 }
 
 var crashes = map[string][]crash{

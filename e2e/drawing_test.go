@@ -53,7 +53,8 @@ func (d drawing) vary(t *testing.T, schema any, depth int, use func(member strin
 	properties, _ := at(d.resolve(schema), "properties").(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		of := d.resolve(properties[name])
-		if name == "stream" { // it changes the form of the answer, and has lines of its own
+		// The parameter changes the form of the answer, and has checklist lines of its own.
+		if name == "stream" {
 			continue
 		}
 		for _, value := range d.values(t, of) {

@@ -13,7 +13,8 @@ type breach struct {
 	members string
 	param   string
 	says    string
-	instead bool // the members stand for the whole conversation
+	// instead is true when the members replace the whole conversation.
+	instead bool
 }
 
 var breaches = map[string][]breach{
@@ -122,7 +123,7 @@ func (b breach) isRefused(t *testing.T, p protocol, c customer, mark string) {
 	}
 }
 
-// TestAPIChecklistNoCredit refuses calls that nobody pays for with 402 in the layout of every style, and counts tokens
+// TestAPIChecklistNoCredit refuses calls of an account without credit with 402 in the layout of every style, and counts tokens
 // all the same, since that costs nothing.
 func TestAPIChecklistNoCredit(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,8 @@ func TestOperatorsOfAServerEnrolBeforeTheirPages(t *testing.T) {
 		p.sees("This is the only time these codes are shown")
 		p.activates(playwright.AriaRoleLink, "I stored them")
 		p.must(p.expect.Page(p.Page).ToHaveURL(regexp.MustCompile(`/console/operator/catalog$`)))
-		if _, err := g.db(t).Exec(`delete from totps`); err != nil { // the next screen begins as this one
+		// The next screen must begin in the same state as this one.
+		if _, err := g.db(t).Exec(`delete from totps`); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -62,7 +63,8 @@ func TestOperatorsOfAServerEnrolBeforeTheirPages(t *testing.T) {
 	if a := plain.visit(t, "/console/operator/queues", nil); a.status != http.StatusOK {
 		t.Errorf("after enrolling: %d", a.status)
 	}
-	demo := newPerson(t, g) // whose operators need none
+	// Operators of the demo need no second factor.
+	demo := newPerson(t, g)
 	if _, err := g.db(t).Exec(`delete from totps`); err != nil {
 		t.Fatal(err)
 	}

@@ -39,8 +39,9 @@ type chatFailure struct {
 	code    int
 	errCode string
 	errType string
-	param   string // also the message must name what is wrong
-	says    string
+	// The message must also name param.
+	param string
+	says  string
 }
 
 var chatFailures = []chatFailure{
@@ -86,7 +87,8 @@ var chatFailures = []chatFailure{
 // TestAPIChatErrors goes through the table in both error-status modes, as JSON and as a stream.
 func TestAPIChatErrors(t *testing.T) {
 	t.Parallel()
-	g := running(t).newCustomer(t, "mistakes") // whose money no other test moves
+	// No other test changes the balance of this account.
+	g := running(t).newCustomer(t, "mistakes")
 	before := g.balanceOf(t, g.accountID)
 	for _, c := range chatFailures {
 		t.Run(c.name, func(t *testing.T) {

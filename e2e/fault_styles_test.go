@@ -20,8 +20,9 @@ import (
 type begun struct {
 	styledCall
 
-	id   string
-	text string // that was read so far
+	id string
+	// text is the text read so far.
+	text string
 	rest *bufio.Reader
 }
 
@@ -197,7 +198,8 @@ func TestFaultSilentStreamsAreKeptOpen(t *testing.T) {
 	t.Parallel()
 	g := start(t, "--keep-alive", "40ms", "--pace", "0s")
 	slow := g.addStyled(t, "thinking", "+slow-first=150ms")
-	g.addModels(t, model{id: "test/mute", upstream: "sim+stall", more: everything}) // of the impatient provider
+	// The default provider of tests has a short timeout.
+	g.addModels(t, model{id: "test/mute", upstream: "sim+stall", more: everything})
 	for _, one := range streamsOf(slow, "count to 5") {
 		a := g.call(t, http.MethodPost, one.path, one.body)
 		rest, kept := withoutKeepAlives(one.style, a.body)
@@ -224,7 +226,7 @@ func TestFaultSilentStreamsAreKeptOpen(t *testing.T) {
 	g.books(t)
 }
 
-// TestFaultNativeArraysStayArrays streams native answers without events, as that style does where nobody asks for
+// TestFaultNativeArraysStayArrays streams native answers without events, as that style does where the request does not ask for
 // them: whatever happens, and however long it is silent, what the client reads is one JSON array.
 func TestFaultNativeArraysStayArrays(t *testing.T) {
 	t.Parallel()
@@ -236,7 +238,8 @@ func TestFaultNativeArraysStayArrays(t *testing.T) {
 		ids, more := styledModels("array"+strings.Map(letters, does), does)
 		styled[does], models = ids, append(models, more...)
 	}
-	g.addModels(t, models...) // at once, as each change of the catalog takes a while
+	// One change of the catalog takes a while, so all models are added together.
+	g.addModels(t, models...)
 	for does, fails := range cases {
 		for upstream, id := range styled[does] {
 			a := g.call(t, http.MethodPost, "/v1beta/models/"+id+":streamGenerateContent",

@@ -45,7 +45,7 @@ func (h *faultHouse) sees(t *testing.T, s mishap, want fate, a answer) (shown sh
 		h.hides(t, s, a.body)
 		retry, _ := strconv.Atoi(a.header.Get("Retry-After"))
 		if retry < want.retryAfter || retry > 60 || want.as == "busy" && retry == 0 {
-			t.Errorf("%s: another try is told after %q", s.id, a.header.Get("Retry-After"))
+			t.Errorf("%s: the Retry-After is %q", s.id, a.header.Get("Retry-After"))
 		}
 		return shown
 	case !s.stream:
@@ -160,11 +160,11 @@ func streamStop(t *testing.T, p protocol, all []sseFrame) (stop string) {
 	return stop
 }
 
-// hides insists that an error tells nothing of the upstream.
+// hides insists that an error contains no detail of the upstream.
 func (h *faultHouse) hides(t *testing.T, s mishap, text string) {
 	t.Helper()
 	text = withoutHelp(text)
-	for _, secret := range []string{"127.0.0.1", "simulated", "nobody-knows-it", s.firstID(), "Incorrect API key", "m+", "Checking your browser"} {
+	for _, secret := range []string{"127.0.0.1", "simulated", "wrong-provider-key", s.firstID(), "Incorrect API key", "m+", "Checking your browser"} {
 		if strings.Contains(text, secret) {
 			t.Errorf("%s: the error tells of the upstream: %s", s.id, text)
 		}

@@ -9,7 +9,7 @@ import (
 // endsCut lets a model's streams end with an error where they were cut, although it has another route.
 const endsCut = "    on_cut: error\n"
 
-// longPrompt is one whose answer is worth going on with where it was cut, and not only worth beginning anew.
+// longPrompt has an answer that is long enough to be resumed where it was cut, and not only to be started again.
 const longPrompt = "count to 60"
 
 // recoveredLong is the answer to it, when it was cut and taken up.
@@ -43,7 +43,8 @@ var classicRows = []faultRow{
 	}},
 	{"silence", []fault{
 		{does: "stall", tight: true, alone: tooLate, helped: rescued.leaving()},
-		{does: "stall;times=1", tight: true, alone: tooLate, helped: rescued.leaving()}, // a silent upstream is not tried twice
+		// The gateway does not repeat a call to a silent upstream.
+		{does: "stall;times=1", tight: true, alone: tooLate, helped: rescued.leaving()},
 	}},
 	{"slow-first-token", []fault{
 		{does: "slow-first=150ms", alone: well, helped: well},
@@ -96,7 +97,8 @@ var classicRows = []faultRow{
 	{"context-length", []fault{
 		{does: "context-length", every: true, longer: true, alone: fails("invalid", "context_length_exceeded", 1), helped: rescued},
 		{does: "context-length", alone: fails("invalid", "context_length_exceeded", 1), helped: fails("invalid", "context_length_exceeded", 1)},
-		{does: "status=422", alone: fails("refused", "", 1), helped: fails("refused", "", 1)}, // no other refusal is tried elsewhere
+		// The gateway tries no other route after any other refusal.
+		{does: "status=422", alone: fails("refused", "", 1), helped: fails("refused", "", 1)},
 	}},
 	{"fallback-model", []fault{
 		{does: "status=503", every: true, falls: true, alone: failsTwice, helped: rescuedBy2},
@@ -112,12 +114,14 @@ var classicRows = []faultRow{
 	}},
 	{"cut-and-prefill-rejected", []fault{
 		{does: "cut-after=4t;pace=5ms", form: streamOnly, every: true, spare: "prefill=refuse",
-			alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")}, // it is not said to take one, so it gets none
+			alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")}, // The catalog declares no prefill for it, so it gets none.
 		{does: "cut-after=40t;pace=1ms", prompt: longPrompt, form: streamOnly, every: true, speak: "chat messages native",
-			second: prefills, spare: "prefill=refuse", // and is asked anew, for all of it
+			// The second provider refuses the prefill, and is asked again for the whole answer.
+			second: prefills, spare: "prefill=refuse",
 			alone: breaksOff("upstream", 1, 0).saying(counted(60)), helped: answers(1, 2).with("recovered").saying(counted(60))},
 		{does: "cut-after=40t;pace=1ms", prompt: longPrompt, form: streamOnly, every: true, speak: "chat messages native",
-			second: prefills, spare: "prefill=restart", begins: true, // and begins anew of itself
+			// The second provider ignores the prefill and starts the answer again.
+			second: prefills, spare: "prefill=restart", begins: true,
 			alone: breaksOff("upstream", 1, 0).saying(counted(60)), helped: recoveredLong},
 		{does: "cut-after=1", form: jsonOnly, spare: "prefill=refuse", second: prefills, alone: failsTwice, helped: rescuedBy2},
 	}},
@@ -152,7 +156,8 @@ func (h *faultHouse) isHedged(t *testing.T, s mishap) {
 // flaps calls an upstream that fails every other time: every call is answered.
 func (h *faultHouse) flaps(t *testing.T, s mishap) {
 	want := answers(2, 0)
-	if strings.HasPrefix(s.does, "reset") { // which may look like a stale connection, and not like an attempt that failed
+	// A reset may look like a stale connection, which is not counted as a failed attempt.
+	if strings.HasPrefix(s.does, "reset") {
 		want = answers(uncounted, 0)
 	}
 	for range 3 {

@@ -15,32 +15,33 @@ import (
 
 // clientRows are the faults of clients, numbered as in the list. What their upstreams do only makes them longer.
 var clientRows = []faultRow{
-	{"47", []fault{ // leaves
+	{"47", []fault{ // The client leaves.
 		{does: "stall", drive: (*faultHouse).leavesUnanswered},
 		{does: "pace=10ms", prompt: "count to 900", form: streamOnly, every: true, drive: (*faultHouse).leavesMidway},
 		{does: "no-end;keep-open", form: streamOnly, every: true, drive: (*faultHouse).leavesAtEnd},
 		{does: "stall-after=1", form: jsonOnly, drive: (*faultHouse).leavesUnanswered},
 	}},
-	{"48", []fault{ // closes its half of the connection, and reads on
+	{"48", []fault{ // The client closes its half of the connection, and still reads.
 		{does: "slow-first=9s", drive: (*faultHouse).closesHalf},
 	}},
-	{"49", []fault{ // reads slowly, or stops
+	{"49", []fault{ // The client reads slowly, or stops reading.
 		{prompt: "say 2000 words", drive: (*faultHouse).readsSlowly},
 		{does: "endless", max: 15000, form: streamOnly, drive: (*faultHouse).stopsReading},
 	}},
-	{"50", []fault{ // sends slowly
+	{"50", []fault{ // The client sends slowly.
 		{drive: (*faultHouse).sendsSlowly},
 	}},
-	{"62", []fault{ // more calls than there is room for
-		{more: "    hedge: false\n", drive: (*faultHouse).overruns}, // so many at once are late, and none of them is to be asked twice
+	{"62", []fault{ // More calls arrive than the gateway admits.
+		// So many calls at once are slow, and a hedge would ask the upstream twice.
+		{more: "    hedge: false\n", drive: (*faultHouse).overruns},
 	}},
-	{"63", []fault{ // one tenant takes all it can
+	{"63", []fault{ // One tenant makes as many calls as it can.
 		{does: "slow-first=400ms", drive: (*faultHouse).floods},
 	}},
 }
 
-// leavesUnanswered goes before anything was answered: the upstream is told at once, nobody else is asked, and the input costs,
-// since the upstream had it.
+// leavesUnanswered leaves before the answer begins. The gateway cancels the upstream's call at once and asks no other upstream. The input is
+// charged, since the upstream had it.
 func (h *faultHouse) leavesUnanswered(t *testing.T, s mishap) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -57,7 +58,7 @@ func (h *faultHouse) leavesUnanswered(t *testing.T, s mishap) {
 	h.recorded(t, s, fate{as: "gone", first: 1, reason: "client_left_waiting"}, "", showing{})
 }
 
-// isToldOfLeaving waits until the upstream knows that its caller has gone, and insists that nobody else was asked.
+// isToldOfLeaving waits until the upstream knows that its caller has gone, and insists that no other upstream was asked.
 func (h *faultHouse) isToldOfLeaving(t *testing.T, s mishap, left time.Time) {
 	t.Helper()
 	h.asks(t, s, well.leaving())
@@ -142,8 +143,8 @@ func (h *faultHouse) rest(t *testing.T, conn net.Conn) answer {
 	return answer{status: resp.StatusCode, header: resp.Header, body: string(text)}
 }
 
-// closesHalf says that nothing more will be sent, before the answer begins. A client that leaves looks the same: the call ends, the
-// upstream is told at once and the input costs. What still listens is told so.
+// closesHalf says that the client sends nothing more, before the answer begins. A client that leaves looks the same: the call ends, the
+// gateway cancels the upstream's call at once, and the input is charged. A client that still reads gets an error.
 func (h *faultHouse) closesHalf(t *testing.T, s mishap) {
 	conn := h.raw(t, s, faultPrompt)
 	until(t, "the upstream has the call", func() bool { return len(h.asked(t, s.firstID())) == 1 })
@@ -162,7 +163,8 @@ func (h *faultHouse) closesHalf(t *testing.T, s mishap) {
 // readsSlowly reads nothing for a while, and then little by little: the answer is whole, and costs what it shows.
 func (h *faultHouse) readsSlowly(t *testing.T, s mishap) {
 	conn := h.raw(t, s, s.prompt)
-	time.Sleep(300 * time.Millisecond) // that is the fault
+	// The slow client is the fault, so this is no wait for a state.
+	time.Sleep(300 * time.Millisecond)
 	a := h.rest(t, slowly{conn})
 	want := well.saying(words(2000))
 	shown := h.sees(t, s, want, a)
@@ -184,7 +186,8 @@ func (h *faultHouse) stopsReading(t *testing.T, s mishap) {
 	if _, err := io.ReadFull(conn, make([]byte, 2000)); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(300 * time.Millisecond) // that is the fault
+	// The slow client is the fault, so this is no wait for a state.
+	time.Sleep(300 * time.Millisecond)
 	_ = conn.SetLinger(0)
 	_ = conn.Close()
 	h.asks(t, s, well.leaving())
@@ -194,7 +197,7 @@ func (h *faultHouse) stopsReading(t *testing.T, s mishap) {
 	}
 }
 
-// sendsSlowly opens connections that send a part of a head or of a body and then nothing. Calls are answered meanwhile.
+// sendsSlowly opens connections that send a part of a head or of a body and then nothing. Other calls are still answered.
 func (h *faultHouse) sendsSlowly(t *testing.T, s mishap) {
 	const slow = 60
 	host := strings.TrimSuffix(strings.TrimPrefix(h.BaseURL, "http://"), "/v1")
@@ -249,7 +252,7 @@ func (h *faultHouse) overruns(t *testing.T, s mishap) {
 }
 
 // floods lets one tenant make more calls at once than it may: what is too much is refused at once, and costs nothing, and
-// another tenant is served meanwhile.
+// another tenant's calls are still served.
 func (h *faultHouse) floods(t *testing.T, s mishap) {
 	const calls = 40
 	flooder := h.newCustomer(t, "flooder")
@@ -268,7 +271,8 @@ func (h *faultHouse) floods(t *testing.T, s mishap) {
 				shown += costIn(t, a.body)
 				return
 			}
-			if refused++; a.status == http.StatusServiceUnavailable { // there are other floods
+			// Other tests may flood the same gateway, which then refuses with 503.
+			if refused++; a.status == http.StatusServiceUnavailable {
 				s.client.fails(t, a, "unavailable", "overloaded", "")
 				return
 			}

@@ -24,8 +24,8 @@ import (
 	"time"
 )
 
-// places are where providers are: at the simulator, and where nothing answers well. The certificates in the file are
-// trusted by the gateway that is told of it.
+// places are the addresses of providers: the simulator, and servers that fail in different ways. The certificates in the file are
+// trusted by a gateway that is started with the file.
 func places(t *testing.T, simulator string) (all map[string]string, trusted string) {
 	t.Helper()
 	port := simulator[strings.LastIndex(simulator, ":"):]
@@ -40,7 +40,8 @@ func places(t *testing.T, simulator string) (all map[string]string, trusted stri
 		"misnamed":  strings.Replace(secured(t, valid), "127.0.0.1", "localhost", 1),
 		"expired":   secured(t, expired),
 		"handshake": "https://" + socket(t, func(c net.Conn) {
-			_ = c.(*net.TCPConn).SetLinger(0) // a reset
+			// Closing without lingering sends a reset.
+			_ = c.(*net.TCPConn).SetLinger(0)
 		}),
 		"mute": "http://" + socket(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }),
 	}, trusted
@@ -77,7 +78,8 @@ func certificate(t *testing.T, file string, until time.Time) *tls.Certificate {
 func secured(t *testing.T, own *tls.Certificate) string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it is refused by everybody
+	// Every client refuses the certificate, which the server would log.
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	if own != nil {
 		server.TLS = &tls.Config{Certificates: []tls.Certificate{*own}}
 	}
@@ -86,8 +88,8 @@ func secured(t *testing.T, own *tls.Certificate) string {
 	return server.URL
 }
 
-// socket is the address of something that does this with each connection and closes it, until the test ends. Where it
-// does nothing, nobody listens.
+// socket is the address of a listener that runs a function on each connection and then closes it, until the test ends. Where
+// the function is nil, connections are refused.
 func socket(t *testing.T, does func(net.Conn)) string {
 	t.Helper()
 	if does == nil {
@@ -113,7 +115,7 @@ func socket(t *testing.T, does func(net.Conn)) string {
 	return ln.Addr().String()
 }
 
-// deafSocket is an address that refuses connections, and that nobody else is given meanwhile.
+// deafSocket is an address that refuses connections. It stays reserved until the test ends, so no other process gets it.
 func deafSocket(t *testing.T) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)

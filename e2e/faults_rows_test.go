@@ -31,31 +31,31 @@ const manyWords = 3000
 
 // upstreamRows are the faults of upstreams, numbered as in the list.
 var upstreamRows = []faultRow{
-	{"25", []fault{ // accepts and never answers, or does not accept
+	{"25", []fault{ // The upstream accepts the connection and never answers, or does not accept it.
 		{does: "stall", tight: true, alone: tooLate, helped: rescued.leaving()},
 		{at: "mute", tight: true, alone: fails("timeout", upstreamTimeout, uncounted), helped: answers(uncounted, 1)},
 		{at: "closed", alone: fails("upstream", upstreamError, uncounted), helped: answers(uncounted, 1)},
 	}},
-	{"26", []fault{ // too many requests
+	{"26", []fault{ // The upstream answers that there are too many requests.
 		{does: "status=429", alone: fails("busy", rateLimited, 2), helped: rescued},
 		{does: "status=429;retry-after=30", alone: fails("busy", rateLimited, 1).telling(29), helped: rescued},
 		{does: "status=429;retry-date=40", alone: fails("busy", rateLimited, 1).telling(35), helped: rescued},
 		{does: "status=429;retry-after=1;times=1", first: breakerOfOne, alone: answers(2, 0).after(time.Second), helped: answers(2, 0).after(time.Second)},
 	}},
-	{"27", []fault{ // fails again and again
+	{"27", []fault{ // The upstream fails repeatedly.
 		{does: "status=500;times=5", first: breakerOfFive, drive: (*faultHouse).isEjected},
 		{does: "status=502;times=5", first: breakerOfFive, drive: (*faultHouse).isEjected},
 		{does: "status=503;times=5", first: breakerOfFive, drive: (*faultHouse).isEjected},
 		{does: "status=529;times=5", first: breakerOfFive, drive: (*faultHouse).isEjected},
 	}},
-	{"28", []fault{ // refuses our credential
+	{"28", []fault{ // The upstream refuses the provider's credential.
 		{does: "auth", alone: elsewhere, helped: rescued},
 		{does: "status=403", alone: elsewhere, helped: rescued},
 		{does: "status=402", alone: elsewhere, helped: rescued},
 		{first: wrongCredential, alone: elsewhere, helped: rescued},
 		{first: wrongCredential + "    credentials: [\"${UMG_SIMULATOR_KEY}\"]\n", alone: answers(2, 0), helped: answers(2, 0)},
 	}},
-	{"29", []fault{ // something else than an answer
+	{"29", []fault{ // The upstream sends a body that is not an answer.
 		{does: "html", alone: unusable, helped: rescued},
 		{does: "empty", alone: unusable, helped: rescued},
 		{does: "truncated-json", alone: unusable, helped: rescued},
@@ -64,7 +64,7 @@ var upstreamRows = []faultRow{
 		{does: "json-instead-of-stream", form: streamOnly, alone: well, helped: well},
 		{does: "stream-instead-of-json", form: jsonOnly, alone: well.with("usage_missing"), helped: well.with("usage_missing")},
 	}},
-	{"30", []fault{ // cut in the middle
+	{"30", []fault{ // The upstream cuts the answer in the middle.
 		{does: "cut-after=4t;pace=5ms", form: streamOnly, every: true, alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")},
 		{does: "reset-after=4t;pace=40ms", form: streamOnly, alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")},
 		{does: "end-after=4t;pace=5ms", form: streamOnly, every: true, alone: breaksOff("upstream", 1, 0), helped: rescued.with("recovered")},
@@ -73,23 +73,23 @@ var upstreamRows = []faultRow{
 		{does: "cut-after=1", form: jsonOnly, alone: failsTwice, helped: rescuedBy2},
 		{does: "reset-after=1", form: jsonOnly, alone: failsTwice, helped: rescuedBy2},
 	}},
-	{"31", []fault{ // silence in the middle
+	{"31", []fault{ // The upstream stops sending in the middle.
 		{does: "stall-after=4t;pace=5ms", form: streamOnly, every: true, tight: true,
 			alone: breaksOff("timeout", 1, 0).leaving(), helped: rescued.with("recovered").leaving()},
 		{does: "stall-after=1", form: streamOnly, tight: true, alone: tooLate, helped: rescued.leaving()},
 		{does: "stall-after=1", form: jsonOnly, tight: true, alone: tooLate, helped: rescued.leaving()},
 	}},
-	{"32", []fault{ // a byte now and then
+	{"32", []fault{ // The upstream sends single bytes with long pauses.
 		{does: "slow-drip=60ms", tight: true, alone: tooLate, helped: rescued.leaving()},
 	}},
-	{"33", []fault{ // a line beyond every limit; very many small ones
+	{"33", []fault{ // The upstream sends a line beyond every limit, or very many small ones.
 		{does: "huge-line=17000000", form: streamOnly, alone: unusable, helped: rescued},
 		{does: "huge-line=34000000", form: jsonOnly, alone: unusable, helped: rescued},
 		{does: "huge-line=1000000", alone: well, helped: well},
 		{prompt: "say 3000 words", alone: well.saying(words(manyWords)), helped: well.saying(words(manyWords))},
 	}},
 	{"34", frameForms()},
-	{"35", []fault{ // usage that cannot be true
+	{"35", []fault{ // The upstream reports impossible usage.
 		{does: "usage=none", every: true, alone: well.with("usage_missing"), helped: well.with("usage_missing")},
 		{does: "usage=negative", alone: well.with("usage_missing"), helped: well.with("usage_missing")},
 		{does: "usage=huge", alone: well.with("usage_missing"), helped: well.with("usage_missing")},
@@ -99,42 +99,42 @@ var upstreamRows = []faultRow{
 		{does: "usage=twice", every: true, alone: well, helped: well},
 		{does: "usage=every", alone: well, helped: well},
 	}},
-	{"36", []fault{ // usage beyond the reserve
+	{"36", []fault{ // The upstream reports more usage than the hold covers.
 		{does: "usage=390", max: 300, alone: well.with("overrun"), helped: well.with("overrun")},
 	}},
-	{"37", []fault{ // no end
+	{"37", []fault{ // The upstream's stream has no end marker.
 		{does: "endless;pace=1ms", max: 20, form: streamOnly, every: true, drive: (*faultHouse).isCutAtLength},
 		{does: "ignore-max-tokens", prompt: "count to 30", max: 20, form: jsonOnly,
 			alone: well.saying(counted(30)), helped: well.saying(counted(30))},
 	}},
-	{"38", []fault{ // more than an answer, or an answer that does not end
+	{"38", []fault{ // The upstream sends more than an answer, or an answer that does not end.
 		{does: "ok-then-extra", form: streamOnly, every: true, alone: well, helped: well},
 		{does: "ok-then-extra", form: jsonOnly, alone: unusable, helped: rescued},
 		{does: "keep-open", form: streamOnly, every: true, alone: well, helped: well},
 	}},
-	{"39", []fault{ // somewhere else
+	{"39", []fault{ // The upstream redirects.
 		{does: "redirect", alone: unusable, helped: rescued},
 		{does: "redirect=http://127.0.0.1:9/v1/chat/completions", alone: unusable, helped: rescued},
 	}},
-	{"40", []fault{ // a head that is too large, or none
+	{"40", []fault{ // The upstream's header is too large, or missing.
 		{does: "headers=10000", alone: unusable, helped: rescued},
 		{does: "header-bytes=1000000", alone: unusable, helped: rescued},
 		{does: "bad-header", alone: unusable, helped: rescued},
 	}},
-	{"41", []fault{ // a bomb
+	{"41", []fault{ // The upstream sends a compression bomb.
 		{does: "gzip=50000000", alone: unusable, helped: rescued},
 	}},
-	{"42", []fault{ // certificates
+	{"42", []fault{ // The upstream's certificate is invalid.
 		{at: "unknown", alone: fails("upstream", upstreamError, uncounted), helped: answers(uncounted, 1)},
 		{at: "expired", alone: fails("upstream", upstreamError, uncounted), helped: answers(uncounted, 1)},
 		{at: "misnamed", alone: fails("upstream", upstreamError, uncounted), helped: answers(uncounted, 1)},
 		{at: "handshake", alone: fails("upstream", upstreamError, uncounted), helped: answers(uncounted, 1)},
 	}},
-	{"43", []fault{ // names
+	{"43", []fault{ // The upstream's name does not resolve.
 		{at: "nowhere", alone: fails("unavailable", noProvider, uncounted), helped: answers(uncounted, 1)},
 		{at: "two", alone: well, helped: well},
 	}},
-	{"44", []fault{ // connections that are closed when they are used again
+	{"44", []fault{ // The upstream closes idle connections when they are used again.
 		{does: "close-idle", drive: (*faultHouse).comesAgain},
 	}},
 }
@@ -198,7 +198,7 @@ func (h *faultHouse) isEjected(t *testing.T, s mishap) {
 				t.Errorf("%s: %+v", s.id, r)
 			}
 		}
-		// The fifth failure ejects it. There is nobody else to ask.
+		// The fifth failure opens the breaker. There is no other provider to ask.
 		for range 2 {
 			if a, r := send(); a.status != 200 || !strings.Contains(a.body, `"cost"`) || r.Provider != s.firstID() {
 				t.Errorf("%s: %+v %s", s.id, r, a.body)
@@ -230,7 +230,7 @@ func (h *faultHouse) isEjected(t *testing.T, s mishap) {
 	})
 }
 
-// isCutAtLength lets an upstream go on for ever: the answer is ended at the maximum, and the upstream is left.
+// isCutAtLength lets an upstream send without end: the answer is ended at the maximum, and the upstream is left.
 func (h *faultHouse) isCutAtLength(t *testing.T, s mishap) {
 	a := s.client.send(t, h.customer, s.body(faultPrompt))
 	p := s.client

@@ -43,43 +43,68 @@ type faultRow struct {
 
 // fault is what the upstream of a model's first route does, and what becomes of a call then.
 type fault struct {
-	does  string // in the words of the simulator
-	form  string // stream or json; both when empty
-	at    string // where the first provider is, when it is no simulator
-	every bool   // of all client styles, straight and translated; chat alone otherwise
-	speak string // the styles of upstreams that do so; all when empty
+	// does is the upstream's behavior, as a directive of the simulator.
+	does string
+	// form is stream or json; both when empty.
+	form string
+	// at is the name of the first provider's address when the provider is not the simulator.
+	at string
+	// every is true when all client styles are tested, untranslated and translated. Otherwise chat alone is.
+	every bool
+	// speak has the styles of upstreams that have the fault; all when empty.
+	speak string
 
-	prompt string // count to 9 when empty
-	max    int    // tokens, if any
-	tight  bool   // the first route waits for little
-	first  string // further lines of the first provider
-	spare  string // what the second one does
-	second string // further lines of the second provider
-	more   string // further lines of the model
-	begins bool   // the second provider is given the beginning of the answer, where its style has a place for it
-	longer bool   // help is another model, for what is too long for this one
-	falls  bool   // help is another model, for when no provider of this one answers
+	// prompt is "count to 9" when empty.
+	prompt string
+	// max is the limit of output tokens; none when zero.
+	max int
+	// tight is true when the first route has a short timeout.
+	tight bool
+	// first has further catalog lines of the first provider.
+	first string
+	// spare is the behavior of the second provider.
+	spare string
+	// second has further catalog lines of the second provider.
+	second string
+	// more has further catalog lines of the model.
+	more string
+	// begins is true when the second provider gets the beginning of the answer, where its style has a place for it.
+	begins bool
+	// longer is true when the fallback is another model with a longer context.
+	longer bool
+	// falls is true when the fallback is another model for the case that no provider of this one answers.
+	falls bool
 
-	drive func(h *faultHouse, t *testing.T, s mishap) // makes the calls, where it takes more than one
+	// drive makes the calls, where one call is not enough. It may be nil.
+	drive func(h *faultHouse, t *testing.T, s mishap)
 
 	alone, helped fate
 }
 
-// fate is what becomes of a call.
+// fate is the expected result of a call.
 type fate struct {
-	first, spare int    // requests that each upstream gets
-	as, code     string // how it fails, in the words of protocol.standing; an answer when empty
-	late         bool   // it fails after content
-	full         bool   // and that was all of the text
-	text         string // of an answer, when it is not the usual one
-	stop         string // why the answer ends, when not of itself: length or filter
-	reason       string // of the usage record, when it is not the usual one
-	cancelled    bool   // the first upstream is left before it has answered
-	retryAfter   int    // seconds, that the client is told at least
-	lasts        time.Duration
+	// first and spare are the numbers of requests that the two upstreams get.
+	first, spare int
+	// as is the kind of the failure, in the words of protocol.standing. When as is empty the call gets an answer.
+	as, code string
+	// late is true when the call fails after content was sent.
+	late bool
+	// full is true when all of the text was sent before the failure.
+	full bool
+	// text is the answer's text, when it is not the usual one.
+	text string
+	// stop is length or filter when the answer ends for that reason.
+	stop string
+	// reason is that of the usage record, when it is not the usual one.
+	reason string
+	// cancelled is true when the gateway leaves the first upstream before its answer.
+	cancelled bool
+	// retryAfter is the least that the client's Retry-After may be, in seconds.
+	retryAfter int
+	lasts      time.Duration
 }
 
-// uncounted stands for requests of an upstream that does not count them.
+// uncounted replaces the number of requests of an upstream that does not count them.
 const uncounted = -1
 
 // answers is a whole answer.
@@ -109,12 +134,15 @@ func (f fate) attempts() (n int, told bool) {
 type mishap struct {
 	fault
 
-	id       string // of the model, behind its prefix
-	row      string
-	stream   bool
-	helps    bool // there is a fallback
-	client   protocol
-	upstream string // the style that the first provider speaks
+	// id is the model's id without its prefix.
+	id     string
+	row    string
+	stream bool
+	// helps is true when the model has a second route or a fallback.
+	helps  bool
+	client protocol
+	// upstream is the style of the first provider.
+	upstream string
 }
 
 func (s mishap) model() string   { return "test/" + s.id }
@@ -178,7 +206,7 @@ func (r faultRow) mishaps(stream, helps bool) (all []mishap) {
 }
 
 // pairs are the styles of clients and upstreams that a fault is shown in: chat; or all straight and each translated once,
-// and half of these where nobody helps.
+// and half of these where no other provider helps.
 func (f fault) pairs(helps bool) [][2]string {
 	switch {
 	case !f.every:
@@ -207,8 +235,9 @@ func (s mishap) variant() string {
 type faultHouse struct {
 	customer
 
-	db        *sqlx.DB
-	upstreams int // the process
+	db *sqlx.DB
+	// upstreams is the process id of the simulator.
+	upstreams int
 	places    map[string]string
 	table     map[string]rule
 }
@@ -248,7 +277,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// plays makes the call of a mishap and looks at what became of it.
+// plays makes the call of a mishap and checks its result.
 func (h *faultHouse) plays(t *testing.T, s mishap) {
 	done := false
 	defer func() {
@@ -272,7 +301,7 @@ func newFaultHouse(t *testing.T) *faultHouse {
 	}
 	pid, upstreams := startSimulator(t, "--key", "simulated")
 	at, trusted := places(t, upstreams)
-	env := []string{wrongKeyVariable + "=nobody-knows-it", "SSL_CERT_FILE=" + trusted}
+	env := []string{wrongKeyVariable + "=wrong-provider-key", "SSL_CERT_FILE=" + trusted}
 	g, err := startBinary(bin, env, grownDir(t), "--simulator-url", upstreams)
 	if err != nil {
 		t.Fatal(err)
@@ -363,7 +392,7 @@ func faultModel(id, style string, room int, more, routes string) string {
 %s`, id, room, style, more, routes)
 }
 
-// upstreamRequest is what the simulator says of a request.
+// upstreamRequest is a request as the simulator reports it.
 type upstreamRequest struct {
 	Number     int64      `json:"number"`
 	Status     int        `json:"status"`
@@ -420,7 +449,8 @@ func (h *faultHouse) leavesNothing(t *testing.T) {
 	t.Cleanup(func() {
 		var charged int64
 		var end balance
-		for deadline := time.Now().Add(faultSlack); ; time.Sleep(50 * time.Millisecond) { // calls whose clients left may end a moment later
+		// Calls whose clients left may end a moment later.
+		for deadline := time.Now().Add(faultSlack); ; time.Sleep(50 * time.Millisecond) {
 			if err := h.db.Get(&charged, `select coalesce(sum(cost_nanos), 0)::bigint from usage_records where account_id = $1`, h.accountID); err != nil {
 				t.Fatal(err)
 			}

@@ -42,7 +42,7 @@ func TestFaultCommandsOnACopiedFolderLeaveTheOriginalAlone(t *testing.T) {
 	decodeCompletion(t, g.call(t, "POST", "/v1/chat/completions", ask(cheapModel, "echo: still here")))
 }
 
-// restarted is what the log says of each restart of the local database.
+// restarted is the log message of each restart of the local database.
 const restarted = "local database: restarted"
 
 // killDatabase kills the server of the local database and returns when the gateway has started another one, which answers.

@@ -49,7 +49,7 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// A binary with the race detector would sleep for a second at each exit, in case somebody still races then.
+	// A binary with the race detector would sleep for a second at each exit, waiting for late races.
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	code := m.Run()
 	for _, g := range []*gateway{shared, videosShared} {
@@ -93,10 +93,12 @@ func gatewayBinary() (string, error) {
 
 // ready is what `gateway demo` writes to its ready file.
 type ready struct {
-	BaseURL      string `json:"base_url"`
-	ConsoleURL   string `json:"console_url"`
-	APIKey       string `json:"api_key"`     // in documented mode
-	SDKAPIKey    string `json:"sdk_api_key"` // with true statuses
+	BaseURL    string `json:"base_url"`
+	ConsoleURL string `json:"console_url"`
+	// APIKey is a key with documented statuses.
+	APIKey string `json:"api_key"`
+	// SDKAPIKey is a key with true statuses.
+	SDKAPIKey    string `json:"sdk_api_key"`
 	Email        string `json:"email"`
 	Password     string `json:"password"`
 	SimulatorURL string `json:"simulator_url"`
@@ -230,7 +232,8 @@ func dataDir(t *testing.T) string {
 	if err := os.Chmod(dir, 0o711); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // after whoever works in it has stopped: a journal alone sets 128 MB aside
+	// The folder goes after its gateway has stopped. A journal alone takes 128 MB of disk.
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
 

@@ -16,19 +16,23 @@ import (
 )
 
 const (
-	hostileVariable = "E2E_HOSTILE_PART" // how long each quiet and each attacked part takes, such as 10s
+	// hostileVariable sets the length of each quiet and each attacked part, such as 10s.
+	hostileVariable = "E2E_HOSTILE_PART"
 	hostilePart     = time.Minute
 	hostilePairs    = 5
-	hostileShare    = 0.5 // of one processor, that the attacking program may use
-	hostileCredit   = 100_000_000_000
+	// hostileShare is the part of one processor that the attacking program may use.
+	hostileShare  = 0.5
+	hostileCredit = 100_000_000_000
 
-	payingRate       = 50 // calls a second
-	payingMore       = 1.2
-	payingSlack      = 5 * time.Millisecond
-	hostileGrowthMax = 256 // MiB above idle
+	// payingRate is in calls a second.
+	payingRate  = 50
+	payingMore  = 1.2
+	payingSlack = 5 * time.Millisecond
+	// hostileGrowthMax is in MiB above the memory of the idle gateway.
+	hostileGrowthMax = 256
 )
 
-// attacked is what the attacking program says came of it.
+// attacked is the report of the attacking program.
 type attacked struct {
 	Answers   map[string]int
 	Processor float64
@@ -44,7 +48,8 @@ func TestHostileAccount(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Setenv("GOGC", "100") // as in production, whatever the tests are run with
+	// The gateway must run with the collector's setting of production.
+	t.Setenv("GOGC", "100")
 	g := start(t)
 	p := g.replicaOn(t, dataDir(t), "--drain-timeout", "5s")
 	p.stopAtEnd(t)

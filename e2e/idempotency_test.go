@@ -10,18 +10,22 @@ import (
 // repeatedCrash is a moment at which the process dies under a call with an Idempotency-Key, and what the repetition gets when
 // the process is back.
 type repeatedCrash struct {
-	at      string
-	stream  bool
-	status  int
-	replay  bool // the answer of the first call
-	charged int  // calls that cost anything, in the end
-	known   bool // the key had its answer before, so that nothing has to be waited for
+	at     string
+	stream bool
+	status int
+	// replay is true when the retry gets the answer of the first call.
+	replay bool
+	// charged is the number of calls that are charged in the end.
+	charged int
+	// known is true when the key had its answer before the crash, so that the retry does not wait.
+	known bool
 }
 
 var repeatedCrashes = []repeatedCrash{
 	{at: "C2:1", status: 200, charged: 1},
 	{at: "C3:1", status: 200, charged: 1},
-	{at: "C5:1", status: 200, replay: true, charged: 0}, // kept, and not charged yet: given away rather than charged for twice
+	// The answer was stored and not charged yet. The gateway does not charge for it, so that no call is charged twice.
+	{at: "C5:1", status: 200, replay: true, charged: 0},
 	{at: "C7:1", status: 200, replay: true, charged: 1},
 	{at: "C9:1", status: 200, replay: true, charged: 1, known: true},
 	{at: "C3:1", stream: true, status: 422, charged: 0},
@@ -30,7 +34,7 @@ var repeatedCrashes = []repeatedCrash{
 }
 
 // TestAnIdempotencyKeySurvivesACrash kills a replica at the moments between a call and its charge: the repetition is given the
-// first answer or made anew, and one call at most is charged.
+// first answer or answered again, and one call at most is charged.
 func TestAnIdempotencyKeySurvivesACrash(t *testing.T) {
 	t.Parallel()
 	g := start(t, "--pace", "0s")
@@ -53,7 +57,8 @@ func (c repeatedCrash) run(t *testing.T, g *gateway) {
 	body := ask(cheapModel, crashPrompt, members...)
 	ctx, cancel := context.WithTimeout(context.Background(), callTimeMax)
 	defer cancel()
-	_, _ = v.tryCall(ctx, http.MethodPost, chatPath, body, "Idempotency-Key", key) // it dies under the client
+	// The gateway dies during this call, so its answer is not checked.
+	_, _ = v.tryCall(ctx, http.MethodPost, chatPath, body, "Idempotency-Key", key)
 	v.dies(t, c.at)
 	v.rise(t, "")
 	if a := v.call(t, http.MethodPost, chatPath, body, "Idempotency-Key", key, "X-Error-Status", "standard"); a.status != http.StatusConflict && !c.known {
@@ -68,7 +73,8 @@ func (c repeatedCrash) run(t *testing.T, g *gateway) {
 	if again.status != a.status || c.status == http.StatusOK && again.body != a.body {
 		t.Errorf("and once more: %d %s", again.status, again.body)
 	}
-	v.ends(t) // from here on everything is in the books
+	// After its end every settlement is in the database.
+	v.ends(t)
 	charged, cost := 0, int64(0)
 	for _, r := range v.charges(t, db) {
 		if r.Cost > 0 {

@@ -10,11 +10,11 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// invites asks somebody to join, by keyboard, and returns the page that the mailed link leads to.
+// invites asks a person to join, by keyboard, and returns the page that the mailed link leads to.
 func (p *tab) invites(c customer, email string) string {
 	p.t.Helper()
 	p.open(c.ConsoleURL + "/console/settings/members")
-	p.types("#invite-email", "nobody at all")
+	p.types("#invite-email", "not an address")
 	p.key("Enter")
 	p.must(p.expect.Locator(p.Locator("#invite-email-error")).ToBeVisible())
 	p.focused("#invite-email")
@@ -40,7 +40,7 @@ func (p *tab) joins(c customer, link, email string) {
 	p.sees("You are developer of ")
 }
 
-// TestInvitationLeadsIntoTheAccount invites an address by keyboard; whoever has it signs up through the mailed link and works
+// TestInvitationLeadsIntoTheAccount invites an address by keyboard; its owner signs up through the mailed link and works
 // in the account, with what developers may do and nothing else. The only owner stays.
 func TestInvitationLeadsIntoTheAccount(t *testing.T) {
 	t.Parallel()
@@ -68,7 +68,7 @@ func TestInvitationLeadsIntoTheAccount(t *testing.T) {
 	p.sees("This invitation was accepted already.")
 	asOwner := c.signedIn(t)
 	if a := asOwner.visit(t, link, nil); a.status != http.StatusNotFound {
-		t.Errorf("the used link for somebody else: %d", a.status)
+		t.Errorf("the used link for another person: %d", a.status)
 	}
 	owner.staysOwner(c, email)
 }

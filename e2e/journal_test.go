@@ -13,7 +13,8 @@ import (
 
 // killAtEnd leaves no process behind, whatever a test ends with.
 func (g *gateway) killAtEnd(t *testing.T) {
-	t.Cleanup(func() { _ = g.cmd.Process.Kill() }) // which fails where it has ended
+	// The kill fails when the process has ended, which is no error.
+	t.Cleanup(func() { _ = g.cmd.Process.Kill() })
 }
 
 // takenWithin is how soon after a start a replica must take calls.
@@ -143,7 +144,8 @@ func TestFaultJournalDiesAndTheReplicaLeaves(t *testing.T) {
 func TestFaultTwoReplicasWithOneFolder(t *testing.T) {
 	t.Parallel()
 	g := running(t)
-	mine := once("test/one-folder") // which has no limits
+	// The model has no rate limits.
+	mine := once("test/one-folder")
 	g.addModels(t, model{id: mine, upstream: "sim", provider: "meridian"})
 	c := g.newCustomer(t, "one-folder")
 	before := c.balanceOf(t, c.accountID)

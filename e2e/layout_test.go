@@ -34,7 +34,8 @@ var topLevel = []string{
 var goroutineFiles = []string{"worker.go", "server.go", "relay.go", "listen.go"}
 
 type source struct {
-	path string // slash-separated, from the root
+	// path is slash-separated and begins at the root of the module.
+	path string
 	dir  string
 	text []byte
 	file *ast.File
@@ -87,7 +88,7 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-// houseMap reads the package table of README.md: package → the packages of ours that it may import.
+// houseMap reads the package table of README.md: package → the packages of this module that it may import.
 func houseMap(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(projectRoot(t), "README.md"))
@@ -170,7 +171,8 @@ func TestLayoutImportsFollowTheMap(t *testing.T) {
 func TestLayoutWebFrameworkStaysAtTheFaces(t *testing.T) {
 	t.Parallel()
 	faces := []string{"api", "app/console", "app/server"}
-	programs := []string{"app/postgres", "app/stills", "app/limit/redistest"} // the last for tests alone
+	// The last one is used by tests alone.
+	programs := []string{"app/postgres", "app/stills", "app/limit/redistest"}
 	banned := regexp.MustCompile(`middleware\.(Proxy|BodyDump|Decompress)`)
 	for _, s := range sources(t) {
 		if s.test() {
@@ -200,7 +202,8 @@ func TestLayoutSizes(t *testing.T) {
 			t.Errorf("%s has %d lines, more than %d", s.path, n, fileLinesMax)
 		}
 		for i, line := range strings.Split(string(s.text), "\n") {
-			if n := len([]rune(line)); n > lineCharsMax && !s.test() { // what stands on a wire is easier to read unbroken
+			// Tests may have longer lines, because a request body is easier to read unbroken.
+			if n := len([]rune(line)); n > lineCharsMax && !s.test() {
 				t.Errorf("%s:%d has %d characters, more than %d", s.path, i+1, n, lineCharsMax)
 			}
 		}
@@ -353,7 +356,7 @@ func exportedReceiver(list *ast.FieldList) bool {
 	return ok && id.IsExported()
 }
 
-// TestLayoutSpeaksOnlyOfTheProduct keeps addresses of registries and paths of somebody's machine out of the tree.
+// TestLayoutSpeaksOnlyOfTheProduct keeps addresses of registries and paths of a developer's machine out of the tree.
 func TestLayoutSpeaksOnlyOfTheProduct(t *testing.T) {
 	t.Parallel()
 	hosts := []string{"registry." + "npmjs.org", "proxy." + "golang.org", "deb." + "debian.org", "/" + "work/", "../" + "shared"}

@@ -76,7 +76,7 @@ func TestAPILifecycleHeaders(t *testing.T) {
 	k.ofTheDefaultCatalog(t)
 }
 
-// ofTheDefaultCatalog looks at the one model of it that will go, and at one that stays.
+// ofTheDefaultCatalog checks the one deprecated model of the catalog, and one without an end.
 func (k *checklist) ofTheDefaultCatalog(t *testing.T) {
 	t.Helper()
 	for _, p := range []protocol{protocols["chat"], protocols["native"]} {

@@ -14,10 +14,12 @@ import (
 )
 
 const (
-	sharedReplicas  = 3
-	sharedKeyMinute = 20 // requests that a key may make
-	sharedPlaces    = 16 // calls that an account may run at once
-	sharedPatience  = 30 * time.Second
+	sharedReplicas = 3
+	// sharedKeyMinute is the number of requests that a key may make in a minute.
+	sharedKeyMinute = 20
+	// sharedPlaces is the number of calls that an account may run at once.
+	sharedPlaces   = 16
+	sharedPatience = 30 * time.Second
 )
 
 // TestLimitsHoldOverReplicas runs three replicas on one database and one Redis. What a key may do it may do over all of them;
@@ -44,7 +46,8 @@ func TestLimitsHoldOverReplicas(t *testing.T) {
 	if t.Failed() {
 		t.FailNow()
 	}
-	for _, p := range replicas[:sharedReplicas-1] { // the last is killed
+	// The test kills the last replica.
+	for _, p := range replicas[:sharedReplicas-1] {
 		p.stopAtEnd(t)
 	}
 	awaitShared(t, replicas, 1)
@@ -152,7 +155,8 @@ func placesOfTheDeadAreFree(t *testing.T, g *gateway, replicas []production, id 
 	doomed.kill(t)
 	for deadline := time.Now().Add(sharedPatience); ; time.Sleep(50 * time.Millisecond) {
 		a := try()
-		if a.status == http.StatusOK || a.status == http.StatusPaymentRequired { // credit of the dead calls is another matter
+		// A refusal for lack of credit is allowed, since the dead replica's calls still hold credit.
+		if a.status == http.StatusOK || a.status == http.StatusPaymentRequired {
 			return
 		}
 		if a.status != http.StatusTooManyRequests || time.Now().After(deadline) {

@@ -16,7 +16,8 @@ type loss struct {
 	style   string
 	members string
 	to      map[string]string
-	instead bool // the members stand for the whole conversation
+	// instead is true when the members replace the whole conversation.
+	instead bool
 }
 
 // dropped says the same of all the other styles.

@@ -43,7 +43,8 @@ func newAssigner(t *testing.T, g *gateway) *assigner {
 	}
 	m.things["tool"] = "aider"
 	m.strange = m.strangeMembers()
-	m.things["key"] = newKey(t, m).words["key"] // not the one that calls
+	// This is not the key that makes the call.
+	m.things["key"] = newKey(t, m).words["key"]
 	return m
 }
 
@@ -84,8 +85,8 @@ func (m *assigner) name() string {
 	return fmt.Sprintf("mass-%d-%d", m.made, time.Now().UnixNano())
 }
 
-// somebody has just signed up, with an account of their own.
-func somebody(t *testing.T, m *assigner) scene {
+// signedUp is a person who has just signed up, with an account of their own.
+func signedUp(t *testing.T, m *assigner) scene {
 	t.Helper()
 	p, email := newPerson(t, m.g), m.name()+"@example.com"
 	p.signUp(t, email, "correct horse battery staple")
@@ -93,7 +94,7 @@ func somebody(t *testing.T, m *assigner) scene {
 	return scene{person: p, words: map[string]string{"email": email}}
 }
 
-// unproven is somebody who has signed up and did not open the link in their mail.
+// unproven is a person who has signed up and did not open the link in their mail.
 func unproven(t *testing.T, m *assigner) scene {
 	t.Helper()
 	p, email := newPerson(t, m.g), m.name()+"@example.com"
@@ -104,19 +105,19 @@ func unproven(t *testing.T, m *assigner) scene {
 
 func visitor(t *testing.T, m *assigner) scene { return scene{person: newPerson(t, m.g)} }
 
-// strangerAgain is somebody who has signed up and is signed out.
+// strangerAgain is a person who has signed up and is signed out.
 func strangerAgain(t *testing.T, m *assigner) scene {
 	t.Helper()
-	s := somebody(t, m)
+	s := signedUp(t, m)
 	s.person = newPerson(t, m.g)
 	return s
 }
 
-// mailed is somebody who got a link of a kind, which ask makes be sent.
+// mailed is a person who got a link of the given kind by mail. The function ask requests the mail.
 func mailed(kind string, ask func(t *testing.T, m *assigner, s scene) (to string)) func(*testing.T, *assigner) scene {
 	return func(t *testing.T, m *assigner) scene {
 		t.Helper()
-		s := somebody(t, m)
+		s := signedUp(t, m)
 		to := ask(t, m, s)
 		_, s.words["token"], _ = strings.Cut(s.person.mailedLink(t, kind, to), "?token=")
 		return s
@@ -136,16 +137,16 @@ func moves(t *testing.T, m *assigner, s scene) string {
 	return to
 }
 
-// enrolled is somebody who signs in with codes, and has a new one.
+// enrolled is a person who signs in with codes, and has an unused one.
 func enrolled(t *testing.T, m *assigner) scene {
 	t.Helper()
-	s := somebody(t, m)
+	s := signedUp(t, m)
 	d, _ := s.person.enrols(t, "correct horse battery staple")
 	s.words["code"] = d.code(t)
 	return s
 }
 
-// halfIn is somebody who gave their password and not yet a code.
+// halfIn is a person who gave the right password and no code yet.
 func halfIn(t *testing.T, m *assigner) scene {
 	t.Helper()
 	s := enrolled(t, m)
@@ -154,10 +155,10 @@ func halfIn(t *testing.T, m *assigner) scene {
 	return s
 }
 
-// enrolling is somebody who is shown a secret for codes.
+// enrolling is a person to whom the page shows a secret for codes.
 func enrolling(t *testing.T, m *assigner) scene {
 	t.Helper()
-	s := somebody(t, m)
+	s := signedUp(t, m)
 	const base = "/console/settings/security/codes"
 	s.person.visit(t, base, url.Values{"current_password": {"correct horse battery staple"}})
 	found := seedPattern.FindStringSubmatch(s.person.visit(t, base, nil).body)
@@ -168,18 +169,18 @@ func enrolling(t *testing.T, m *assigner) scene {
 	return s
 }
 
-// alone is somebody without an account.
+// alone is a person without an account.
 func alone(t *testing.T, m *assigner) scene {
 	t.Helper()
-	s := somebody(t, m)
+	s := signedUp(t, m)
 	m.db.MustExec(`delete from memberships where user_id = (select id from users where email = $1)`, s.words["email"])
 	return s
 }
 
-// twicePlaced is somebody who is signed in at two places, of which the other is to be ended.
+// twicePlaced is a person with two sessions, of which the route ends the other one.
 func twicePlaced(t *testing.T, m *assigner) scene {
 	t.Helper()
-	s := somebody(t, m)
+	s := signedUp(t, m)
 	newPerson(t, m.g).signIn(t, s.words["email"], "correct horse battery staple")
 	s.words["session"] = m.newest(t, `select s.id from sessions s join users u on u.id = s.user_id where u.email = $1 order by s.created_at desc limit 1`,
 		s.words["email"])
@@ -266,20 +267,20 @@ func invited(t *testing.T, m *assigner) scene {
 // guest is a member who works in the account.
 func guest(t *testing.T, m *assigner) scene { return scene{person: m.member(t, "developer")} }
 
-// asked is somebody who was invited and may say yes or no.
+// asked is a person who was invited and may accept or decline.
 func asked(t *testing.T, m *assigner) scene {
 	t.Helper()
-	s := somebody(t, m)
+	s := signedUp(t, m)
 	m.g.call(t, http.MethodPost, "/v1/invitations", `{"email":"`+s.words["email"]+`","role":"billing"}`, bearer(m.keeper)...)
 	kind := m.newest(t, `select kind from mails where recipient = $1 and kind <> 'verify_email' order by created_at desc limit 1`, s.words["email"])
 	_, s.words["token"], _ = strings.Cut(s.person.mailedLink(t, kind, s.words["email"]), "?token=")
 	return s
 }
 
-// closing is somebody who may end the account that is theirs.
+// closing is a person who may delete an account, which they own.
 func closing(t *testing.T, m *assigner) scene {
 	t.Helper()
-	s := somebody(t, m)
+	s := signedUp(t, m)
 	s.words["name"] = url.QueryEscape(m.newest(t, `select a.name from accounts a join memberships s on s.account_id = a.id
 		join users u on u.id = s.user_id where u.email = $1`, s.words["email"]))
 	return s

@@ -13,8 +13,9 @@ import (
 
 // changes are the rows that came and went between two looks: as they are, and how often with what is new each time left out.
 type changes struct {
-	calls      int
-	spent      int64 // nano-dollars of the account
+	calls int
+	// spent is in nano-dollars of the account.
+	spent      int64
 	raw        map[string]bool
 	came, went map[string]int
 }
@@ -44,7 +45,8 @@ func differences(before, after map[string]bool) changes {
 			c.went[neutralRow(line)]++
 		}
 	}
-	for line, n := range c.came { // a row that only has newer times or another number
+	// A row may have newer times or another number, and nothing else.
+	for line, n := range c.came {
 		same := min(n, c.went[line])
 		if c.came[line], c.went[line] = n-same, c.went[line]-same; c.came[line] == 0 {
 			delete(c.came, line)
@@ -69,12 +71,14 @@ var neutralParts = []struct {
 	{regexp.MustCompile(`…[0-9A-Za-z]{4}`), "…TAIL"},
 	{regexp.MustCompile(`/hook/\d+`), "/hook/N"},
 	{regexp.MustCompile(`"amount_nanos": -\d+`), `"amount_nanos": -N`},
-	{regexp.MustCompile(`"last_step": \d+`), `"last_step": N`}, // of a sign-in code: the half minute
+	// The last step of a sign-in code is the number of its half minute.
+	{regexp.MustCompile(`"last_step": \d+`), `"last_step": N`},
 	{regexp.MustCompile(`"trail": "[^"]*"`), `"trail": "STEPS"`},
-	{regexp.MustCompile(`^(spend_limits .*"spent_nanos": )\d+`), `${1}N`}, // grows with each call of the account
+	// The sum grows with each call of the account.
+	{regexp.MustCompile(`^(spend_limits .*"spent_nanos": )\d+`), `${1}N`},
 }
 
-// neutralRow leaves out of a row what is another each time, though nobody said so.
+// neutralRow replaces the parts of a row that differ in every run and that no request sets.
 func neutralRow(line string) string {
 	for _, part := range neutralParts {
 		line = part.found.ReplaceAllString(line, part.word)
@@ -90,11 +94,13 @@ var moving = map[string]string{
 	"webhook_deliveries": "state,attempts,last_status,last_error,updated_at",
 	"assets":             "state,extra",
 	"webhook_attempts":   "number,duration_ms,request_headers,response_headers,response_body",
-	"usage_records":      "duration_micros,first_byte_micros,reserved_nanos", // a longer body reserves more
-	"video_jobs":         "callback_token,content",
-	"credit_accounts":    "posted_nanos,held_nanos", // spent says what became of the balance
-	"ledger_entries":     "id,posted_after",
-	"grants":             "remaining_nanos,spent",
+	// A longer body needs a larger hold.
+	"usage_records": "duration_micros,first_byte_micros,reserved_nanos",
+	"video_jobs":    "callback_token,content",
+	// The test compares the balance by the amount spent.
+	"credit_accounts": "posted_nanos,held_nanos",
+	"ledger_entries":  "id,posted_after",
+	"grants":          "remaining_nanos,spent",
 }
 
 // look is every row of the people and accounts here, once nothing moves by itself any more where the route sets something going.
@@ -108,7 +114,8 @@ func (m *assigner) look(t *testing.T, a assignment) map[string]bool {
 	m.list(t, db, &users, `select id from users
 		where email like 'mass-%' or id = any($2) or id in (select user_id from memberships where account_id = any($1))`,
 		pq.Array([]string{m.owner.accountID, m.stranger.accountID}), pq.Array(m.known))
-	m.known = users // somebody who leaves is looked at all the same
+	// A person who leaves the account must still be compared.
+	m.known = users
 	m.list(t, db, &accounts, `select distinct account_id from memberships where user_id = any($1)`, pq.Array(users))
 	m.list(t, db, &emails, `select email from users where id = any($1)`, pq.Array(users))
 	rows := map[string]bool{}
@@ -164,7 +171,7 @@ func everyRow(t *testing.T, db *sqlx.DB) string {
 	return strings.Join(all, "\nunion all\n")
 }
 
-// still waits until no job runs and all that was spent is in the books.
+// still waits until no job runs and every settlement is in the database.
 func (m *assigner) still(t *testing.T, db *sqlx.DB) {
 	t.Helper()
 	for deadline := time.Now().Add(filmMax); ; time.Sleep(lookEvery) {

@@ -41,13 +41,17 @@ func TestMassAssignment(t *testing.T) {
 // assignment is a valid body of a route. In it {kind} stands for the id of such an object of the account, for a word of the
 // scene, or for a name that is new each time when it is {fresh}.
 type assignment struct {
-	query   string
-	body    string
-	known   []string // foreign members that the route documents
-	status  int      // of the answer; zero: 200, or 303 of a form
+	query string
+	body  string
+	// known has the foreign members that the route documents.
+	known []string
+	// status is that of the answer; zero means 200, or 303 of a form.
+	status  int
 	headers []string
-	few     bool // only bodies with all at once: calls that cost, or whose scene does
-	settles bool // what it sets going has to come to its end before the rows are looked at
+	// few is true when only bodies with all members at once are sent, because the call or its scene costs much time.
+	few bool
+	// settles is true when the work that the call starts must end before the test compares the rows.
+	settles bool
 	scene   func(*testing.T, *assigner) scene
 }
 
@@ -60,13 +64,16 @@ type scene struct {
 // assigner is the account that sends the bodies, and what it knows of its neighbour.
 type assigner struct {
 	*tenants
-	keeper  string // the secret of a key that manages the account
+	// keeper is the secret of a key with the management scope.
+	keeper  string
 	strange []extra
 	films   []string
-	known   []string // ids of all people seen so far
-	made    int
-	db      *sqlx.DB
-	every   string // the query of all rows
+	// known has the ids of all people seen so far.
+	known []string
+	made  int
+	db    *sqlx.DB
+	// every is the query of all rows.
+	every string
 
 	cases, refused int
 }
@@ -79,10 +86,12 @@ type extra struct {
 
 // variant is one way to send foreign members beside a valid body.
 type variant struct {
-	names   []string // of the members, one of which a refusal has to name
+	// names are those of the members. A refusal must name one of them.
+	names   []string
 	members []extra
 	query   url.Values
-	form    bool // multipart instead of JSON
+	// form is true for multipart instead of JSON.
+	form bool
 }
 
 // assign sends the valid body twice, to learn what it changes, and then the others.
@@ -103,7 +112,8 @@ func (m *assigner) assign(t *testing.T, r routeRow, a assignment) {
 	for i, one := range answers {
 		m.cases++
 		switch {
-		case one.status == want && (want != http.StatusOK || one.header.Get("X-Error-Code") == ""): // chat refuses with 200, too
+		// Chat in documented mode refuses with status 200, too.
+		case one.status == want && (want != http.StatusOK || one.header.Get("X-Error-Code") == ""):
 			taken++
 			m.silentAbout(t, variants[i], one)
 		case r.Face == "api" && (one.status == http.StatusBadRequest || one.status == want) && names(one.body, variants[i].names):
@@ -138,7 +148,8 @@ func (m *assigner) variants(r routeRow, a assignment) (list []variant) {
 		query.Set(one.name, text(one.value))
 		spelt = append(spelt, extra{camel(one.name), one.value}, extra{strings.ToUpper(one.name), one.value})
 	}
-	together := map[string]int{"api": 1, "console": 8}[r.Face] // a form refuses none, so several tell as much as one
+	// A form ignores unknown members, so one request can test several.
+	together := map[string]int{"api": 1, "console": 8}[r.Face]
 	for part := range slices.Chunk(all, together) {
 		if !a.few {
 			list = append(list, variant{members: part})
@@ -152,7 +163,8 @@ func (m *assigner) variants(r routeRow, a assignment) (list []variant) {
 		}
 	} else {
 		list = append(list, variant{members: lists(all)}, variant{members: brackets(all)})
-		if a.few { // forms have no members that are refused, so one call can carry all of them
+		// A form ignores unknown members, so one call can carry all of them.
+		if a.few {
 			list = []variant{{query: query, members: slices.Concat(all, spelt, lists(all), brackets(all))}}
 		}
 	}
@@ -270,7 +282,7 @@ func (m *assigner) one(t *testing.T, r routeRow, a assignment, s scene, v varian
 	return m.g.call(t, r.Method, path, body, append(headers, "Content-Type", mediaType)...)
 }
 
-// page sends a form, as somebody who may or as the person of the scene.
+// page sends a form, as a person with the right to or as the person of the scene.
 func (m *assigner) page(t *testing.T, a assignment, s scene, v variant, path, body string) answer {
 	t.Helper()
 	values, err := url.ParseQuery(body)

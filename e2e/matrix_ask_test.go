@@ -15,8 +15,10 @@ type wire struct {
 	ask    func(q *question) any
 	answer func(m *matrix, t *testing.T, body string) reply
 	stream func(m *matrix, t *testing.T, body string) reply
-	stops  int  // how many stop sequences a request may have
-	tells  bool // the answer says which stop sequence it met
+	// stops is the number of stop sequences that a request may have.
+	stops int
+	// tells is true when the answer names the stop sequence that was met.
+	tells bool
 }
 
 var wires = []*wire{
@@ -28,22 +30,24 @@ var wires = []*wire{
 
 // question is a call before a wire gives it its form.
 type question struct {
-	model   string
-	system  string
-	turns   []turn
-	tools   bool
-	thinks  bool
-	schema  string
-	limit   int
-	stops   []string
-	samples bool // temperature and whatever else the style has to draw tokens
+	model  string
+	system string
+	turns  []turn
+	tools  bool
+	thinks bool
+	schema string
+	limit  int
+	stops  []string
+	// samples is true when the request has temperature and the style's other sampling parameters.
+	samples bool
 	stream  bool
 }
 
 // turn is what the user says, with an image or the results of tools; or what the model said before.
 type turn struct {
-	text    string
-	image   string // a data URL, or the address of one
+	text string
+	// image is a data URL, or the address of an image.
+	image   string
 	results []result
 	said    *reply
 }
@@ -61,9 +65,11 @@ type part struct {
 
 // reply is an answer as a client understands it.
 type reply struct {
-	parts  []part
-	finish string // end, stop, length, calls or filter
-	stop   string // the stop sequence that was met, where the wire says so
+	parts []part
+	// finish is end, stop, length, calls or filter.
+	finish string
+	// stop is the stop sequence that was met, where the style reports it.
+	stop   string
 	tokens tokens
 	cost   string
 	model  string
@@ -112,7 +118,8 @@ func (q *question) body(w *wire) string {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(w.ask(q)); err != nil {
-		panic(err) // the question is the test's own
+		// The test made the question itself, so it always has a JSON form.
+		panic(err)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -10,15 +10,19 @@ import (
 
 // matrixCase is a row of the matrix: what is asked, and what every cell must say.
 type matrixCase struct {
-	name   string
-	ask    question
-	text   string
-	begins bool   // the text only begins so
-	calls  []part // names and arguments
+	name string
+	ask  question
+	text string
+	// begins is true when the text is only the beginning of the answer.
+	begins bool
+	// calls have names and arguments.
+	calls  []part
 	finish string
-	thinks bool   // the answer begins with thoughts
-	mode   string // json or stream, where only one is meant
-	// uncounted is the style of upstream that tells no usage, as nobody asked for it.
+	// thinks is true when the answer begins with thoughts.
+	thinks bool
+	// mode is json or stream; both when empty.
+	mode string
+	// uncounted is an upstream style whose answers have no usage unless the request asks for it.
 	uncounted string
 }
 
@@ -193,7 +197,8 @@ func (m *matrix) reached(t *testing.T, p pair, q *question, mark string) {
 	}
 	want := q.limit
 	if want == 0 && p.upstream.style == "messages" {
-		want = matrixOutputMax // the style has no request without a bound
+		// Every request of the style has an output limit.
+		want = matrixOutputMax
 	}
 	if got := boundOf(t, p.upstream, top); got != want {
 		t.Errorf("the upstream got the bound %d: %s", got, a.Body)

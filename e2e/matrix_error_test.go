@@ -8,16 +8,18 @@ import (
 	"testing"
 )
 
-// errorCase is something that goes wrong upstream, and what the client is told of it: its status, and the word of each
+// errorCase is an error of the upstream, and the error that the client gets: its status, and the word of each
 // style for it.
 type errorCase struct {
-	name   string
-	does   string // what the simulator does
+	name string
+	// does is the behavior of the simulator.
+	does   string
 	status int
 	// statusOf is the status in styles that have another one.
 	statusOf map[string]int
 	words    map[string]string
-	tries    int // how often the upstream was asked
+	// tries is the number of requests that the upstream gets.
+	tries int
 }
 
 // errorsBefore come before anything was said: an error answer in the client's style, and nothing to pay.

@@ -12,8 +12,10 @@ import (
 // sampled are the wishes of question.samples, as each style writes them; what a style lacks has no place in it.
 var sampled = []struct {
 	name string
-	said map[string]string // what stands in a request of the style
-	lost map[string]string // what a client of the style is told it was called, when the upstream has no word for it
+	// said has the expected part of the upstream's request, by the upstream's style.
+	said map[string]string
+	// lost has, for each style of client, the parameter that the error names when the upstream's style cannot express it.
+	lost map[string]string
 }{
 	{"temperature", map[string]string{"chat": `"temperature":0.25`, "messages": `"temperature":0.25`, "responses": `"temperature":0.25`,
 		"native": `"temperature":0.25`}, nil},
@@ -40,7 +42,8 @@ func testMatrixRequests(m *matrix, t *testing.T) {
 			t.Parallel()
 			q := question{model: p.model(), samples: true, limit: 9, turns: says("echo: x")}
 			if p.client.style == "responses" || p.upstream.style == "responses" {
-				q.limit = 16 // the least that it takes
+				// The style accepts no smaller limit.
+				q.limit = 16
 			}
 			s := m.send(t, p.client, q, "Vendorb-Version", "2026-10-21", "Vendorb-Beta", "one,two", "Cookie", "a=b", "X-Trace", "7")
 			if s.status != http.StatusOK {
@@ -54,7 +57,7 @@ func testMatrixRequests(m *matrix, t *testing.T) {
 				switch {
 				case from == "" || to == "":
 					if to != "" && strings.Contains(got.Body, to) {
-						t.Errorf("nobody asked for %s: %s", one.name, got.Body)
+						t.Errorf("the request did not ask for %s: %s", one.name, got.Body)
 					}
 					if from != "" {
 						lost = append(lost, one.lost[p.client.style])

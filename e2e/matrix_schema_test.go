@@ -58,7 +58,8 @@ func loadPublished(t *testing.T) published {
 			t.Fatal(err)
 		}
 		if name == "open" {
-			doc = map[string]any{"components": doc.(map[string]any)["components"]} // the rest is no schema
+			// The other parts of the document are no schemas.
+			doc = map[string]any{"components": doc.(map[string]any)["components"]}
 		}
 		tighten(name, doc)
 		if err := c.AddResource("test:///"+name, doc); err != nil {

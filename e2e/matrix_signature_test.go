@@ -53,7 +53,8 @@ func (p pair) opened(t *testing.T, r *reply) []string {
 	if p.upstream.style != "responses" {
 		return []string{`"` + raw + `"`}
 	}
-	id, raw, ok := strings.Cut(raw, ".") // its proof is for one item
+	// The proof in a signature holds for one item only.
+	id, raw, ok := strings.Cut(raw, ".")
 	if !ok || !strings.HasPrefix(id, "rs_") {
 		t.Fatalf("the signature %q does not say which item it is for", signature)
 	}

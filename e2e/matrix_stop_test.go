@@ -13,7 +13,8 @@ type stopCase struct {
 	prompt string
 	text   string
 	met    string
-	blank  bool // a sequence is white space only, which not every style can say
+	// blank is true when a sequence is white space only, which not every style accepts.
+	blank bool
 }
 
 var stopCases = []stopCase{
@@ -32,7 +33,8 @@ func testMatrixStops(m *matrix, t *testing.T) {
 	for _, c := range stopCases {
 		for _, p := range pairs() {
 			if len(c.stops) > p.client.stops || c.blank && p.client.style == "messages" {
-				continue // the client's own style has no words for it
+				// The client's own style has no stop sequences.
+				continue
 			}
 			for _, stream := range []bool{false, true} {
 				t.Run(c.name+"/"+p.String()+"/"+modeOf(stream), func(t *testing.T) {

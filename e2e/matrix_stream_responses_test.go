@@ -9,12 +9,16 @@ import (
 // responsesState is how far a responses stream has come.
 type responsesState struct {
 	number int64
-	order  []string        // of the events that are not about an item
-	items  []responsesItem // those that were added, and what their deltas add up to
-	done   []bool
-	parts  map[string]string // what the deltas of one part add up to
-	ids    map[string]bool   // of the answer
-	final  *response
+	// order has the events that are not about an item.
+	order []string
+	// items are those added, each with the sum of its deltas.
+	items []responsesItem
+	done  []bool
+	// parts has the sum of the deltas of each part.
+	parts map[string]string
+	// ids are the ids of the answer.
+	ids   map[string]bool
+	final *response
 }
 
 type responsesEvent struct {
@@ -122,6 +126,6 @@ func (s *responsesState) piece(t *testing.T, e *responsesEvent, data string) {
 			t.Errorf("the deltas are %q: %s", said, data)
 		}
 	default:
-		t.Errorf("an event nobody knows: %s", data)
+		t.Errorf("an unknown event: %s", data)
 	}
 }

@@ -141,11 +141,15 @@ func (r *reply) addChatCall(t *testing.T, c chatCall, data string) {
 
 // messagesState is how far a messages stream has come.
 type messagesState struct {
-	order []string // of the events that are not deltas
-	open  int      // the index of the open block, or -1
-	next  int
-	input string // the arguments of the open call
-	sign  bool   // its signature has come
+	// order has the events that are not deltas.
+	order []string
+	// open is the index of the open block, or -1.
+	open int
+	next int
+	// input has the arguments of the open call.
+	input string
+	// sign is true after the signature of the block.
+	sign bool
 }
 
 type messagesEvent struct {
@@ -176,7 +180,8 @@ func messagesStreamed(m *matrix, t *testing.T, body string) reply {
 	s := messagesState{open: -1}
 	for _, f := range framesOf(t, body, true) {
 		if f.event == "ping" {
-			continue // in no schema, but legal
+			// The event is in no schema, and legal.
+			continue
 		}
 		m.schemas.fits(t, "messages#/definitions/RawMessageStreamEvent", f.data)
 		s.read(t, &r, f)

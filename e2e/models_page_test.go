@@ -27,7 +27,8 @@ func TestConsoleModelsAreFoundByPriceAndPurpose(t *testing.T) {
 	p := c.tab(t, playwright.BrowserNewContextOptions{Viewport: &playwright.Size{Width: 1280, Height: 900}})
 	p.follow("Models")
 	rows := p.Locator(`[data-testid="model"]`)
-	p.sees("$0.10") // a second of video
+	// This is the price of a second of video.
+	p.sees("$0.10")
 	p.sees("per second")
 	p.sees("per image")
 	p.sees("per 1M characters")
@@ -44,7 +45,8 @@ func TestConsoleModelsAreFoundByPriceAndPurpose(t *testing.T) {
 	p.must(p.expect.Locator(rows.First()).ToContainText("Fjord Flash"))
 	p.follow("Input / 1M")
 	p.must(p.expect.Locator(rows.First()).ToContainText("Fjord Pro"))
-	if _, err := p.Reload(); err != nil { // the address says it all
+	// The filters are part of the address, so they survive a reload.
+	if _, err := p.Reload(); err != nil {
 		t.Fatal(err)
 	}
 	p.must(p.expect.Locator(rows).ToHaveCount(2))
@@ -56,13 +58,14 @@ func TestConsoleModelsAreFoundByPriceAndPurpose(t *testing.T) {
 	p.sees("1M tokens")
 	p.must(p.Locator("#fields-style").GetByRole("tab", playwright.LocatorGetByRoleOptions{Name: "Native"}).Click())
 	p.must(p.expect.Locator(p.Locator("#fields-style-panel-native").GetByText("generationConfig").First()).ToBeVisible())
-	p.must(p.expect.Locator(p.Locator("#code-style-panel-native")).ToBeVisible()) // the two sets of tabs choose together
+	// Both sets of tabs follow the same choice.
+	p.must(p.expect.Locator(p.Locator("#code-style-panel-native")).ToBeVisible())
 	p.axe()
 	p.follow("Open in playground")
 	p.must(p.expect.Locator(p.Locator("#play-model")).ToContainText("Fjord Pro"))
 }
 
-// TestConsoleModelPageSaysWhatTheAPIDoes compares limits, prices and the contract's version with what programs are told.
+// TestConsoleModelPageSaysWhatTheAPIDoes compares limits, prices and the contract's version with the answers of the API.
 func TestConsoleModelPageSaysWhatTheAPIDoes(t *testing.T) {
 	t.Parallel()
 	c := running(t).newCustomer(t, "model-page")

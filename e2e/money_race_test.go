@@ -15,14 +15,15 @@ import (
 
 const (
 	raceCalls = 200
-	raceFits  = 10 // holds that the balance has room for
+	// raceFits is the number of holds that the balance has room for.
+	raceFits = 10
 	// falseRefusalMax is how long a call may be refused although there is credit for it, which other replicas have yet to
 	// give back.
 	falseRefusalMax = 300 * time.Millisecond
 )
 
 // TestMoneyRaceForTenHolds lets many calls, in one piece and as streams, race for a balance of exactly ten holds, at one
-// replica and at three, while the upstream answers nobody. Ten are admitted and the others refused for lack of credit. As
+// replica and at three, while the upstream answers no call. Ten are admitted and the others refused for lack of credit. As
 // soon as the ten are settled, what they did not use is there for every replica.
 func TestMoneyRaceForTenHolds(t *testing.T) {
 	t.Parallel()
@@ -54,7 +55,8 @@ func raceBody(i int) string {
 	if i%2 == 1 {
 		more = append(more, `"stream":true`, `"stream_options":{"include_usage":true}`)
 	}
-	return fmt.Sprintf("%-200s", ask(cheapModel, fmt.Sprintf("echo: call %03d", i), more...)) // what is reserved depends on the length
+	// The hold depends on the length of the body, so all bodies have the same length.
+	return fmt.Sprintf("%-200s", ask(cheapModel, fmt.Sprintf("echo: call %03d", i), more...))
 }
 
 // moneyRace is a customer who calls several replicas at once.
@@ -62,7 +64,8 @@ type moneyRace struct {
 	customer
 
 	replicas []*gateway
-	admitted atomic.Int64 // streams
+	// admitted counts streams.
+	admitted atomic.Int64
 }
 
 // at is a replica as the customer calls it.
@@ -168,7 +171,7 @@ func (r *moneyRace) goesOn(t *testing.T) int64 {
 
 // TestMoneyRaceOfSlices lets streams that name no maximum take slice after slice from a balance that is too small for
 // them, at three replicas, while every third client that was let in leaves. No more is charged than there was, all that was delivered to
-// those who stayed is charged, and some stream is told that the credit ran out.
+// those who stayed is charged, and at least one stream ends with the error for exhausted credit.
 func TestMoneyRaceOfSlices(t *testing.T) {
 	t.Parallel()
 	g := start(t)

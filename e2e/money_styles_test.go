@@ -14,7 +14,7 @@ import (
 // styledProviders are providers of the default catalog that speak the styles.
 var styledProviders = map[string]string{"chat": "meridian", "messages": "quillon", "responses": "tessera", "native": "boreal"}
 
-// addStyled adds one model for each style of upstream, all at one price, whose simulator behaves as told. It returns
+// addStyled adds one model for each style of upstream, all at one price, whose simulator follows the directives. It returns
 // their ids by style.
 func (g *gateway) addStyled(t *testing.T, name, does string) map[string]string {
 	t.Helper()

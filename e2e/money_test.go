@@ -41,7 +41,8 @@ func (g *gateway) balance(t *testing.T) balance {
 func (g *gateway) balanceOf(t *testing.T, account string) balance {
 	t.Helper()
 	db := g.db(t)
-	defer db.Close() // some tests ask often
+	// Some tests call this often, so it must not keep connections.
+	defer db.Close()
 	for round, deadline := 0, time.Now().Add(callTimeMax); ; round++ {
 		b, leased := balanceIn(t, db, account)
 		switch {
@@ -143,7 +144,7 @@ func (g *gateway) books(t *testing.T) {
 	}
 }
 
-// customer is an account of its own on a running gateway, so that a test's money is its own.
+// customer is an account of its own on a running gateway, so that no other test changes its balance.
 type customer struct {
 	*gateway
 	accountID string
@@ -212,7 +213,7 @@ func TestAPICostLeavesTheBalance(t *testing.T) {
 			ask(cheapModel, "count to 30", `"stream":true`, `"stream_options":{"include_usage":true}`))
 		shown += streamCost(t, a.body)
 	}
-	// Trial credit never waits in the memory of a replica: nobody has to ask for it.
+	// Trial credit is never leased to a replica, so there is none to give back.
 	for deadline := time.Now().Add(lookMax); ; time.Sleep(5 * time.Millisecond) {
 		if b, _ := c.balanceNow(t, c.accountID); b.Held == 0 {
 			break
@@ -253,7 +254,7 @@ func (g *gateway) holdOf(t *testing.T, body string) int64 {
 }
 
 // TestAPIOverspend fills a balance of exactly ten holds with a hundred calls at once, while the upstream answers
-// nobody: ten are admitted, ninety are refused for lack of credit, and what the ten were shown is what is gone.
+// no call: ten are admitted, ninety are refused for lack of credit, and the balance falls by the holds of the ten.
 func TestAPIOverspend(t *testing.T) {
 	t.Parallel()
 	g := start(t)

@@ -21,7 +21,7 @@ func (c customer) runsIt(t *testing.T) {
 	}
 }
 
-// ownModel adds a model with an upstream of its own, whose breaker nobody else trips.
+// ownModel adds a model with an upstream of its own, whose breaker no other test trips.
 func (g *gateway) ownModel(t *testing.T) (id, upstream string) {
 	t.Helper()
 	upstream = once("op")
@@ -72,10 +72,11 @@ func TestOperatorPausesAndResumesAModelByKeyboard(t *testing.T) {
 	refused := c.answersSoon(t, id, "model_temporarily_unavailable")
 	told := textAt(object(t, refused.body), "error", "message")
 	if !strings.Contains(told, "It moves house.") || refused.header.Get("Retry-After") == "" {
-		t.Errorf("a client is told %s", refused.body)
+		t.Errorf("the client's error is %s", refused.body)
 	}
 	group := p.Locator(fmt.Sprintf(`[data-model=%q]`, id))
-	p.must(p.expect.Locator(group).ToContainText(told)) // the page says what clients read
+	// The page shows the text that clients read.
+	p.must(p.expect.Locator(group).ToContainText(told))
 	p.must(p.expect.Locator(group).ToContainText(c.Email))
 	p.opensBy("Enter", "link", "Resume "+id)
 	p.must(p.expect.Locator(p.Locator("dialog[open]")).ToContainText("It moves house"))
@@ -131,7 +132,8 @@ func TestOperatorPagesAreNoneToOthers(t *testing.T) {
 	if strings.Contains(owner.visit(t, "/console", nil).body, "/console/operator") {
 		t.Error("the menu leads an owner to the operators' pages")
 	}
-	c.runsIt(t) // the next page knows
+	// The next page knows that the person is an operator.
+	c.runsIt(t)
 	if !strings.Contains(owner.visit(t, "/console", nil).body, `href="/console/operator"`) {
 		t.Error("the menu does not lead an operator to their pages")
 	}

@@ -13,8 +13,10 @@ import (
 const (
 	outageTime        = 60 * time.Second
 	outageAnsweredMin = 0.99
-	outageModel       = "test/outage"   // which has no limits
-	outageWarm        = 6 * time.Second // of calls before it; accounts that are idle meanwhile were called before
+	// outageModel has no rate limits.
+	outageModel = "test/outage"
+	// Accounts that make no calls during the outage are called for this long before it.
+	outageWarm = 6 * time.Second
 )
 
 // caller is a customer who calls at a steady rate, whether or not answers come, and counts what they got.
@@ -73,10 +75,13 @@ func (c *caller) callFor(t *testing.T, d time.Duration) {
 
 // outage is a gateway whose database goes away and comes back.
 type outage struct {
-	gateway  *gateway // that is called
-	owner    *gateway // of the database
-	goAway   func(t *testing.T)
-	comeBack func(t *testing.T) *gateway // the owner afterwards
+	// gateway gets the calls.
+	gateway *gateway
+	// owner owns the database.
+	owner  *gateway
+	goAway func(t *testing.T)
+	// comeBack ends the outage and returns the owner of the database.
+	comeBack func(t *testing.T) *gateway
 }
 
 // TestFaultDatabaseIsAwayForAMinute takes the database away from accounts that have credit, one of which calls often, one now and
@@ -118,7 +123,7 @@ func stoppedDatabase(t *testing.T) outage {
 	}}
 }
 
-// frozenDatabase is a gateway whose own database stands still.
+// frozenDatabase is a gateway whose own database is stopped with SIGSTOP.
 func frozenDatabase(t *testing.T) outage {
 	g := start(t)
 	var thaw func()
@@ -186,7 +191,7 @@ func (o outage) as(c customer) *gateway {
 	return &g
 }
 
-// paidBy is a caller's balance when all that was answered is in the books.
+// paidBy is a caller's balance when the database has the settlements of all answers.
 func (g *gateway) paidBy(t *testing.T, c *caller) (b balance) {
 	t.Helper()
 	for deadline := time.Now().Add(callTimeMax); ; time.Sleep(20 * time.Millisecond) {

@@ -16,15 +16,17 @@ import (
 )
 
 const (
-	peakRate     = 250 // calls a second; 64 places and answers after 200 ms have room for 320
+	// peakRate is in calls a second. 64 places and answers after 200 ms have room for 320.
+	peakRate     = 250
 	overloadBy   = 10
 	loadTime     = 10 * time.Second
 	soakStreams  = 500
 	soakRestarts = 10
-	soakLameDuck = "2s" // the balancer's looks are late too
+	// soakLameDuck is long because the balancer's health checks are late under load, too.
+	soakLameDuck = "2s"
 )
 
-// offered is what the open-loop generator says came of its calls.
+// offered is the report of the open-loop generator.
 type offered struct {
 	Offered, Good, Refused, Failed int
 
@@ -35,7 +37,8 @@ type offered struct {
 	RefusedP99 float64 `json:"refused_p99"`
 	SentP99    float64 `json:"sent_p99"`
 
-	Taken time.Duration `json:"-"` // of the replica's processor time
+	// Taken is the replica's processor time.
+	Taken time.Duration `json:"-"`
 }
 
 // generator is the program that offers load, in a process of its own.
@@ -85,7 +88,8 @@ func crowded(t *testing.T) (production, generator, []string) {
 // it refuses at once.
 func TestFaultSoakOverload(t *testing.T) {
 	p, gen, keys := crowded(t)
-	gen.offer(t, peakRate, 2*time.Second, keys...) // warm
+	// These calls fill caches and leases before the measurement.
+	gen.offer(t, peakRate, 2*time.Second, keys...)
 	idle := p.taken(t)
 	peak := gen.offer(t, peakRate, loadTime, keys...)
 	peak.Taken = p.taken(t) - idle
@@ -106,7 +110,8 @@ func TestFaultSoakOverload(t *testing.T) {
 		t.Errorf("goodput %.0f of %.0f a second, p99 %.0f of %.0f ms, refusals p99 %.1f ms, %d failed",
 			over.GoodRate, peak.GoodRate, over.GoodP99, peak.GoodP99, p99, over.Failed)
 	}
-	if recovery > 9*time.Second { // 20 calls of 200 ms, and 5 s
+	// The backlog is 20 calls of 200 ms, and 5 s are the allowance.
+	if recovery > 9*time.Second {
 		t.Errorf("recovery took %v", recovery)
 	}
 }

@@ -16,18 +16,21 @@ import (
 )
 
 const (
-	idleSlack     = 24 // goroutines and descriptors that come and go by themselves
-	slowBodies    = 200
-	slowReaders   = 40
-	healthyCalls  = 60
-	largeCalls    = 160
-	largeBytes    = 300 << 10
-	floodMax      = 10 * time.Second
-	memoryMaxMiB  = 80
-	memoryTopMiB  = 192 // of the whole process, with what the limit does not count and the overshoot of a flood
-	orderlyMax    = 5 * time.Second
-	baselineMax   = 15 * time.Second
-	healthyCalled = 5 * time.Second // for a healthy call among slow ones, on a busy machine
+	// idleSlack is the number of goroutines and descriptors that an idle gateway may have more or less.
+	idleSlack    = 24
+	slowBodies   = 200
+	slowReaders  = 40
+	healthyCalls = 60
+	largeCalls   = 160
+	largeBytes   = 300 << 10
+	floodMax     = 10 * time.Second
+	memoryMaxMiB = 80
+	// memoryTopMiB holds for the whole process, with memory that the limit does not count and the overshoot of a flood.
+	memoryTopMiB = 192
+	orderlyMax   = 5 * time.Second
+	baselineMax  = 15 * time.Second
+	// healthyCalled is the time for a healthy call among slow ones, on a busy machine.
+	healthyCalled = 5 * time.Second
 )
 
 // holding opens streams that last until release is called, which waits until their places are free.
@@ -162,7 +165,7 @@ func (p production) healthy(t *testing.T) []time.Duration {
 	return took
 }
 
-// TestFaultSlowReadersAndBodies opens bodies that stop and streams that nobody reads: healthy calls go on beside them, memory
+// TestFaultSlowReadersAndBodies opens bodies that stop and streams that the client does not read: healthy calls go on beside them, memory
 // stays small, and when they leave nothing of them is left.
 func TestFaultSlowReadersAndBodies(t *testing.T) {
 	t.Parallel()
@@ -221,7 +224,8 @@ func TestFaultMemoryIsShed(t *testing.T) {
 	slow := once("test/large")
 	g.addModels(t, model{id: slow, upstream: "sim+slow-first=1s", provider: "meridian"})
 	p := g.replicaOn(t, dataDir(t), "--memory-max", strconv.Itoa(memoryMaxMiB), "--in-flight-max", "2000", "--drain-timeout", "1s")
-	keys := []string{p.APIKey} // of several accounts: the bodies of one have half of the room for bodies at most
+	// The keys are of several accounts, because one account's bodies get half of the memory for bodies at most.
+	keys := []string{p.APIKey}
 	for range 2 {
 		other := g.newCustomer(t, "large")
 		other.setAvailable(t, 500_000_000_000)
@@ -240,7 +244,8 @@ func TestFaultMemoryIsShed(t *testing.T) {
 			for flood.Err() == nil {
 				a, err := p.tryCall(flood, "POST", "/v1/chat/completions", body, "X-Error-Status", "standard", "Authorization", key)
 				if err != nil {
-					return // the flood is over
+					// The flood has ended.
+					return
 				}
 				mu.Lock()
 				if seen[fmt.Sprint(a.status, " ", a.header.Get("X-Error-Code"))]++; a.header.Get("X-Error-Code") == "overloaded" {

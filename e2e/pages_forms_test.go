@@ -9,12 +9,13 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// plainForm is a form that somebody fills who has no scripts: fields by their selector, a button, and what stands on the page that
+// plainForm is a form as a browser without scripts fills it: fields by their selector, a button, and a text on the page that
 // answers.
 type plainForm struct {
 	path   string
 	fields [][2]string
-	button string // the last submit of the form of the first field when empty
+	// button is the last submit button of the first field's form when empty.
+	button string
 	sees   string
 }
 
@@ -71,7 +72,8 @@ func (p *tab) sends(form plainForm, words *strings.Replacer) {
 	button := p.Locator(form.button)
 	if form.button == "" {
 		button = p.Locator(fmt.Sprintf("form:has(%s) button[type=submit]", form.fields[0][0])).Last()
-		if n, err := button.Count(); err == nil && n == 0 { // a field of a search is sent by Enter
+		// A search field has no button and is sent by Enter.
+		if n, err := button.Count(); err == nil && n == 0 {
 			p.must(p.Locator(form.fields[0][0]).First().Press("Enter"))
 			p.must(p.expect.Locator(p.Locator("main").GetByText(form.sees).First()).ToBeVisible())
 			return

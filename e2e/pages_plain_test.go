@@ -7,7 +7,7 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// countClicks remembers over pages how often somebody pressed the button of their mouse, or Enter.
+// countClicks counts over pages how often the person pressed the button of their mouse, or Enter.
 const countClicks = `addEventListener("click", e => {
 	if (e.isTrusted) sessionStorage.setItem("clicks", Number(sessionStorage.getItem("clicks") || 0) + 1);
 }, true);`

@@ -3,8 +3,10 @@ package e2e
 // pageLook is how one page is seen: with which query, and by whom.
 type pageLook struct {
 	query string
-	part  string // why it is no page of its own; it is not walked then
-	who   string // visitor: only they see it; enrolled: only who has a second step; half: who has not yet given their code
+	// part is the reason why the route is no page of its own. Such a route is not opened.
+	part string
+	// who may open the page: visitor; enrolled, a person with a second factor; half, a person who still has to give a code.
+	who string
 }
 
 // pageLooks say how each address is opened that `gateway routes` tells of. {kind} in a query is the id of such a thing.

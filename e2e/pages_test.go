@@ -14,8 +14,9 @@ import (
 // reading is a browser in which pages are opened one after the other, with what they have in common.
 type reading struct {
 	*tab
-	g      *gateway
-	titles map[string]string // the page that has a title
+	g *gateway
+	// titles has the page of each title.
+	titles map[string]string
 }
 
 const axeFile = "node_modules/axe-core/axe.min.js"
@@ -39,7 +40,7 @@ const runAxe = `async ({one, around}) => (await axe.run(around ? {exclude: ["mai
 		preload: false, resultTypes: ["violations"], ...(one ? {runOnly: {type: "rule", values: [one]}} : {}),
 	})).violations.map(v => v.id + ": " + v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary.split("\n").slice(1).join(" ")).join(", "))`
 
-// reads opens a browser for a person, or for a visitor when there is none. It waits for nobody to move anything.
+// reads opens a browser for a person, or for a visitor when there is none. The browser asks for reduced motion.
 func reads(t *testing.T, g *gateway, p *person) *reading {
 	t.Helper()
 	o := playwright.BrowserNewContextOptions{ReducedMotion: playwright.ReducedMotionReduce}
@@ -70,7 +71,7 @@ func (p *person) state(g *gateway) *playwright.OptionalStorageState {
 	return s
 }
 
-// page opens one page in the four ways and says all that is wrong with it.
+// page opens one page in the four ways and reports all that is wrong with it.
 func (r *reading) page(path string, status int) {
 	r.t.Helper()
 	began := time.Now()
@@ -97,7 +98,7 @@ func (r *reading) page(path string, status int) {
 	r.furniture(path)
 }
 
-// frame opens a page that somebody else has read, and looks at what is around its main part alone.
+// frame opens a page that another person has read, and looks only at what is around its main part.
 func (r *reading) frame(path string) {
 	r.t.Helper()
 	r.must(r.SetViewportSize(1440, 900))

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestPagesAreWholeForReadersAndVisitors opens every page that `gateway routes` tells of as somebody to whom all of them are open, and
-// those for everybody as a visitor: wide and narrow, light and dark. A route without a row fails.
+// TestPagesAreWholeForReadersAndVisitors opens every page of `gateway routes` as a person who may read all of them, and
+// the public ones as a visitor: wide and narrow, light and dark. A route without a row fails.
 func TestPagesAreWholeForReadersAndVisitors(t *testing.T) {
 	t.Parallel()
 	m := newReaders(t)
@@ -138,7 +138,7 @@ func (m *tenants) makePrompt(t *testing.T) {
 	m.things["shared"] = link[1]
 }
 
-// makeLinks are links that were mailed and not opened: of somebody who signed up, forgot their password, moves, and was invited.
+// makeLinks are unopened mailed links: to confirm an address, to reset a password, to change an address, and to join an account.
 func (m *tenants) makeLinks(t *testing.T) {
 	t.Helper()
 	p := newPerson(t, m.g)
@@ -165,7 +165,7 @@ var emptyPages = []string{
 	"/limits", "/recipes", "/notifications", "/settings/audit", "/settings/members",
 }
 
-// TestPagesOfAnEmptyAccount opens what somebody sees who signed up a moment ago, and the pages of things that do not exist.
+// TestPagesOfAnEmptyAccount opens the pages of a person who has just signed up, and the pages of things that do not exist.
 func TestPagesOfAnEmptyAccount(t *testing.T) {
 	t.Parallel()
 	g := videoDemo(t)

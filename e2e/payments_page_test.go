@@ -92,7 +92,8 @@ func TestConsoleTopUpInEveryWayItCanEnd(t *testing.T) {
 	err := c.db(t).Get(&session, `select session_id from topups where account_id = $1 and cents = 10000`, c.accountID)
 	p.must(err)
 	pay.ask(t, "POST", "/_control/payments/"+session+"/resolve?outcome=succeeded", "")
-	p.topUpIs("paid") // the page asks by itself
+	// The page polls by itself.
+	p.topUpIs("paid")
 	p.has("$127.34")
 
 	line := p.entry(c, "grant")
@@ -179,7 +180,8 @@ func TestConsoleAutomaticTopUp(t *testing.T) {
 			err := db.Get(&n, `select count(*) from topups where account_id = $1 and auto and state = 'FAILED'`, c.accountID)
 			return err == nil && n == failures
 		})
-		db.MustExec(`update payment_accounts set auto_due_at = null where account_id = $1`, c.accountID) // the wait is over
+		// This ends the wait before the next automatic payment.
+		db.MustExec(`update payment_accounts set auto_due_at = null where account_id = $1`, c.accountID)
 	}
 	if n := c.mails(t, db, "auto_topup_off"); n != 1 {
 		t.Errorf("%d mails say that automatic top-up is off", n)

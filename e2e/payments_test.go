@@ -116,7 +116,7 @@ func (g *gateway) topUp(t *testing.T, id string) topUpRow {
 }
 
 // TestPaymentsCreditWithinTwoSeconds pays as a person would on the payment service's page, and finds the credit in the
-// API two seconds later at most, exactly once and with the bonus of nobody.
+// API two seconds later at most, exactly once and without another account's bonus.
 func TestPaymentsCreditWithinTwoSeconds(t *testing.T) {
 	t.Parallel()
 	g := running(t)
@@ -299,8 +299,8 @@ func deliver(g *gateway, body []byte, signature string) (status int, text string
 	return a.status, a.body
 }
 
-// forgedEvents posts what somebody would who has no secret, or an old recording. Nothing of it is believed, and a true
-// signature over a lie moves no money either, since the payment service is asked.
+// forgedEvents posts events without the secret, and old recordings. The gateway ignores all of them. A right
+// signature over a false event moves no money either, since the gateway asks the payment service.
 func forgedEvents(t *testing.T, all []*gateway, pay payService) {
 	c := all[0].newPauper(t, "forger")
 	row := c.order(t, c.signedIn(t), "100")

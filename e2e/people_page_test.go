@@ -112,7 +112,8 @@ func TestMembershipCountsWithTheNextRequest(t *testing.T) {
 	if a := c.call(t, http.MethodDelete, "/v1/members/"+user, "", bearer(manager)...); a.status != http.StatusOK {
 		t.Fatalf("remove: %d %s", a.status, a.body)
 	}
-	p.open(g.ConsoleURL + "/console/keys") // of their own account again
+	// The session is in the person's own account again.
+	p.open(g.ConsoleURL + "/console/keys")
 	p.must(p.expect.Locator(p.Locator(`[data-testid="key"]`).Filter(playwright.LocatorFilterOptions{HasText: "guest"})).ToHaveCount(1))
 	p.must(p.expect.Locator(theirs).ToHaveCount(0))
 	isRefused(t, c.call(t, http.MethodPost, "/v1/members/"+owner, `{"role":"admin"}`, bearer(manager)...), http.StatusForbidden, "owner_required", "")

@@ -17,7 +17,8 @@ import (
 func pngOf(t *testing.T, width, height int, face bool) string {
 	t.Helper()
 	colors := color.Palette{color.RGBA{30, 90, 160, 255}, color.RGBA{240, 220, 90, 255}}
-	if face { // the bytes that the simulator looks for, as a palette
+	// The simulator looks for these bytes, which are a palette.
+	if face {
 		colors = color.Palette{color.RGBA{'f', 'a', 'c', 255}, color.RGBA{'e', 0, 0, 255}}
 	}
 	m := image.NewPaletted(image.Rect(0, 0, width, height), colors)
@@ -63,15 +64,19 @@ func webpOf(width, height int) string {
 	put(0x2f, 8)
 	put(uint64(width-1), 14)
 	put(uint64(height-1), 14)
-	put(0, 4) // no alpha, version 0
-	put(0, 3) // no transform, no colour cache, one group of codes
+	// The header has no alpha and version 0.
+	put(0, 4)
+	// There is no transform, no colour cache and one group of codes.
+	put(0, 3)
 	for _, word := range []uint64{120, 60, 200, 255} {
-		put(1, 1) // a simple code
-		put(0, 1) // of one word
-		put(1, 1) // in eight bits
+		// These bits are a simple code of one word, which has eight bits.
+		put(1, 1)
+		put(0, 1)
+		put(1, 1)
 		put(word, 8)
 	}
-	put(1, 4) // distances: a simple code of one word in one bit, which is 0
+	// Distances have a simple code of one word in one bit, which is 0.
+	put(1, 4)
 	put(0, 8)
 	if len(data)%2 == 1 {
 		data = append(data, 0)

@@ -19,7 +19,8 @@ import (
 // played is a film that a browser plays, and what it must find.
 type played struct {
 	model, size, seconds string
-	thumbnail            string // media type
+	// thumbnail is a media type.
+	thumbnail string
 }
 
 // TestPlaybackInABrowser plays films of each style of upstream in Chromium, from the content route itself, with no more
@@ -58,7 +59,8 @@ type cinema struct {
 
 // served is one answer of the content route.
 type served struct {
-	asked, told string // Range and Content-Range
+	// asked is the Range of a request, and told the Content-Range of its answer.
+	asked, told string
 	status      int
 }
 
@@ -96,7 +98,8 @@ func newCinema(t *testing.T, c customer) *cinema {
 			all.served = append(all.served, served{r.Request.Header.Get("Range"), r.Header.Get("Content-Range"), r.StatusCode})
 			return nil
 		},
-		ErrorHandler: func(http.ResponseWriter, *http.Request, error) {}, // a browser leaves what it does not need
+		// A browser cancels requests that it does not need, which is no error.
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) {},
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, videosPath+"/") {
@@ -192,7 +195,7 @@ func (p *tab) playsToTheEnd() {
 	}
 }
 
-// seeks loads the film anew, in pieces, jumps close to its end and back, and looks at what the browser asked for.
+// seeks loads the film again, in pieces, jumps close to its end and back, and checks what the browser asked for.
 func (p *tab) seeks(t *testing.T, from *cinema, film played) {
 	t.Helper()
 	before := len(from.seen())

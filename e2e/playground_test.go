@@ -23,7 +23,7 @@ func (p *tab) answered(n int) {
 	p.must(p.expect.Locator(p.Locator("#play[data-state=idle] [data-answer] [data-facts] dl")).ToHaveCount(n))
 }
 
-// fact is what is said below the newest answer.
+// fact is the text below the newest answer.
 func (p *tab) fact(name string) string {
 	p.t.Helper()
 	text, err := p.Locator("[data-answer]").Last().Locator("[data-facts] div").

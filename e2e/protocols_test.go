@@ -12,25 +12,34 @@ import (
 type protocol struct {
 	style string
 	path  string
-	count string // where its input tokens are counted, if anywhere
+	// count is the path that counts input tokens; empty when the style has none.
+	count string
 
-	model  string // of the default catalog, served here by a provider that speaks the style
-	other  string // served here too, but by a provider of another style first
-	absent string // a text model that is not served here
+	// model is one of the default catalog, served at this path by a provider of the same style.
+	model string
+	// other is served at this path too, with a first route to a provider of another style.
+	other string
+	// absent is a text model that is not served at this path.
+	absent string
 
-	turns    string // the member that holds the conversation
-	prompt   string // that member, with %s for a text of the user
-	bound    string // the member that bounds the answer, with %d for its tokens
+	// turns is the member with the conversation.
+	turns string
+	// prompt is that member, with %s for a text of the user.
+	prompt string
+	// bound is the member that limits the answer, with %d for its tokens.
+	bound    string
 	standing map[string]standing
 	refusal  func(t *testing.T, a answer) refusal
 
 	whole func(t *testing.T, o map[string]any) said
-	piece func(t *testing.T, f sseFrame) string // what a frame of a stream adds to the text
-	last  func(t *testing.T, frames []sseFrame) // what every stream of the style ends with
-	late  func(t *testing.T, frames []sseFrame) string
+	// piece returns the text that a frame of a stream adds.
+	piece func(t *testing.T, f sseFrame) string
+	// last checks the end of a stream of the style.
+	last func(t *testing.T, frames []sseFrame)
+	late func(t *testing.T, frames []sseFrame) string
 }
 
-// standing is how a style says a kind of failure.
+// standing is the form of a kind of failure in a style.
 type standing struct {
 	status int
 	kind   string
@@ -39,7 +48,7 @@ type standing struct {
 // refusal is a failure as a client reads it, whatever the layout.
 type refusal struct{ kind, code, param, message string }
 
-// said is what a whole answer says, whatever its style. The cost stays text, so that no float touches it.
+// said is the content of a whole answer, in every style. The cost stays text, so that no float touches it.
 type said struct {
 	model, text, stop string
 	input, output     int64
@@ -113,7 +122,7 @@ func (p protocol) ask(model, prompt string, members ...string) string {
 	return p.with(model, append([]string{fmt.Sprintf(p.prompt, text)}, members...)...)
 }
 
-// with is a request that has only these members besides the model.
+// with is a request that has only these members and the model.
 func (p protocol) with(model string, members ...string) string {
 	return fmt.Sprintf(`{"model":%q,%s}`, model, strings.Join(members, ","))
 }

@@ -45,7 +45,7 @@ func number(v any) json.Number {
 	return n
 }
 
-// only insists that an object has no member besides these.
+// only insists that an object has no other member than these.
 func only(t *testing.T, o any, names ...string) {
 	t.Helper()
 	members, isObject := o.(map[string]any)
@@ -212,7 +212,8 @@ func nativePiece(t *testing.T, f sseFrame) string {
 func chatLast(t *testing.T, frames []sseFrame) {
 	t.Helper()
 	end := len(frames) - 2
-	if object(t, frames[end].data)["usage"] != nil { // comes last where it was asked for
+	// The usage is in the last chunk when the request asks for it.
+	if object(t, frames[end].data)["usage"] != nil {
 		end--
 	}
 	if frames[len(frames)-1].data != "[DONE]" || textAt(object(t, frames[end].data), "choices", 0, "finish_reason") == "" {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestConsoleDemoKeys holds the two keys of a demo against what is said of them: SDKs are to take the one with true
+// TestConsoleDemoKeys holds the two keys of a demo against the text about them: SDKs are to take the one with true
 // statuses, so the terminal and the console name it first. A data folder from before there were two gets the second one.
 func TestConsoleDemoKeys(t *testing.T) {
 	t.Parallel()

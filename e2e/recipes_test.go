@@ -27,10 +27,13 @@ const (
 
 // recipeTool is a tool whose package has what its recipe runs.
 type recipeTool struct {
-	recipe  string // its id
+	// recipe is the id of the recipe.
+	recipe  string
 	command string
-	program string // below e2e/agents/node_modules, with ARCH for this machine's
-	models  bool   // every model that the recipe offers is tried, else the one that it chooses
+	// program is a path below e2e/agents/node_modules, with ARCH for the architecture of this machine.
+	program string
+	// models is true when the test tries every model that the recipe offers, and not only the one that it chooses.
+	models bool
 }
 
 var recipeTools = []recipeTool{

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// reapTimeMax is how long the others may take to give a lost replica up: one that has just started judges nobody before it
-// was heard for as long as its leases are trusted.
+// reapTimeMax is how long the other replicas may take to give up a lost one. A replica that has just started gives up none before it
+// has run for as long as leases are trusted.
 const reapTimeMax = 150 * time.Second
 
 // TestFaultReplicaNeverReturns kills a replica under streams and leaves its folder to itself. When it has been silent for
-// long enough the other replica gives the credit of its leases back, at no charge, since nobody knows what was delivered.
+// long enough the other replica gives the credit of its leases back, at no charge, since no process knows what was delivered.
 // When the folder turns up after all, what its journal knows to be delivered is charged.
 func TestFaultReplicaNeverReturns(t *testing.T) {
 	t.Parallel()

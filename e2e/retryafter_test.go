@@ -19,7 +19,8 @@ func TestFaultEvery503SaysWhenToTryAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // the last settlements need the database
+	// The last settlements need the database.
+	t.Cleanup(func() {
 		door.set(false)
 		if err := p.stop(); err != nil {
 			t.Error(err)

@@ -43,12 +43,14 @@ func TestConsoleKeysByKeyboard(t *testing.T) {
 	p.must(p.expect.Locator(p.Locator("dialog[open] #key-name")).ToBeFocused())
 	p.must(p.Keyboard().Type("By  keyboard"))
 	p.key("Enter")
-	p.focused("[data-copy-from=fresh-key]") // and not on what closes the only sight of the key
+	// The focus must not be on the button that closes the dialog, because the key is shown once.
+	p.focused("[data-copy-from=fresh-key]")
 	p.key("Escape")
 	p.must(p.expect.Locator(p.Locator("dialog[open] #fresh-key")).ToBeVisible())
 	p.must(p.GetByRole("link", playwright.PageGetByRoleOptions{Name: "I stored it"}).Focus())
 	p.key("Enter")
-	p.focused("#main") // what opened the dialog is gone, so the page's content
+	// The element that opened the dialog is gone, so the focus goes to the page's content.
+	p.focused("#main")
 	if html, err := p.Content(); err != nil || secretPattern.MatchString(html) {
 		t.Errorf("the secret outlived its dialog: %v", err)
 	}
@@ -56,14 +58,16 @@ func TestConsoleKeysByKeyboard(t *testing.T) {
 	p.pick("Rotate")
 	p.must(p.expect.Locator(p.Locator("dialog[open] input[name=overlap]:checked")).ToHaveValue("86400"))
 	p.must(p.Locator("dialog[open] input[name=overlap]:checked").Focus())
-	p.key("ArrowDown") // seven days
+	// The next option is seven days.
+	p.key("ArrowDown")
 	p.key("Enter")
 	p.focused("[data-copy-from=fresh-key]")
 	p.key("Escape")
 	p.must(p.expect.Locator(p.Locator("dialog[open] #fresh-key")).ToBeVisible())
 	p.must(p.GetByRole("link", playwright.PageGetByRoleOptions{Name: "I stored it"}).Focus())
 	p.key("Enter")
-	p.sees("Two secrets of this key work") // on the page of the key
+	// The text is on the page of the key.
+	p.sees("Two secrets of this key work")
 	p.must(p.GetByRole("link", playwright.PageGetByRoleOptions{Name: "End the old secret now…"}).Focus())
 	p.key("Enter")
 	p.focused("dialog[open] a:has-text('Cancel')")
@@ -110,7 +114,8 @@ func TestConsoleAFormPressedTwiceIsSentOnce(t *testing.T) {
 	p.focused("[data-copy-from=fresh-key]")
 	address, err := p.Locator("#account-menu").TextContent()
 	p.must(err)
-	running(t).db(t).MustExec(`update users set verified_at = now() where email = $1`, // further keys are for verified addresses
+	// Only a verified address may create further keys.
+	running(t).db(t).MustExec(`update users set verified_at = now() where email = $1`,
 		regexp.MustCompile(`review-\d+@example\.com`).FindString(address))
 	p.open(strings.TrimSuffix(p.URL(), "/") + "/keys")
 	p.must(p.GetByRole("link", playwright.PageGetByRoleOptions{Name: "Create key"}).First().Click())
@@ -138,7 +143,8 @@ func TestConsoleAnEndedSessionLeavesThePage(t *testing.T) {
 	p.open(p.URL() + "/limits")
 	p.sees("Usual limits")
 	p.must(p.Context().ClearCookies())
-	p.must(p.WaitForURL("**/console/sign-in?next=*")) // the page asks every five seconds by itself
+	// The page polls every five seconds by itself.
+	p.must(p.WaitForURL("**/console/sign-in?next=*"))
 	if n, err := p.Locator("#limits-now").Count(); err != nil || n != 0 {
 		t.Errorf("the sign-in page stands inside another: %v", err)
 	}
@@ -153,7 +159,8 @@ func TestAPIModelsComeCompressedToWhoReadsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+g.APIKey)
-	resp, err := http.DefaultClient.Do(req) // the client asks for gzip by itself and hides it
+	// Go's client asks for gzip by itself and hides the header of the answer.
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +178,8 @@ func TestConsoleSaysEverythingWithoutScripts(t *testing.T) {
 	p.fill("Name", "plain")
 	p.press("Create key")
 	for _, code := range []string{"from openai import OpenAI", `import OpenAI from "openai";`, "package main"} {
-		p.sees(code) // languages are tabs where scripts run
+		// With scripts, languages are tabs.
+		p.sees(code)
 	}
 	p.picture("created")
 	if _, err := p.GoBack(); err != nil {

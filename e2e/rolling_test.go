@@ -20,16 +20,20 @@ import (
 )
 
 const (
-	replicas      = 3
-	healthEvery   = 20 * time.Millisecond // a balancer's look at /readyz
+	replicas = 3
+	// healthEvery is the balancer's interval between two requests of /readyz.
+	healthEvery   = 20 * time.Millisecond
 	lameDuck      = "500ms"
 	rolledStreams = 300
-	rolledTokens  = 12 // 100 ms apart
-	coldKeys      = 60
-	coldClients   = 48
-	coldTime      = 2 * time.Second
-	coldWaitMax   = time.Second // for an answer in the second half of that time, at the 99th percentile
-	heardMax      = time.Second // for a revoked key to be refused everywhere, at the 99th percentile
+	// rolledTokens are the tokens of a stream, 100 ms apart.
+	rolledTokens = 12
+	coldKeys     = 60
+	coldClients  = 48
+	coldTime     = 2 * time.Second
+	// coldWaitMax is the limit for answers in the second half of that time, at the 99th percentile.
+	coldWaitMax = time.Second
+	// heardMax is the time until a revoked key is refused by all replicas, at the 99th percentile.
+	heardMax = time.Second
 )
 
 // seat is a place behind a balancer, in which one replica after the other sits.
@@ -43,9 +47,11 @@ type seat struct {
 // balancer sends calls to the replicas that say they are ready, in turn, and tries nothing twice.
 type balancer struct {
 	seats []*seat
-	mu    sync.RWMutex // guards who sits in the seats
-	turn  atomic.Int64
-	lost  atomic.Int64 // calls that no replica answered
+	// mu guards the replicas in the seats.
+	mu   sync.RWMutex
+	turn atomic.Int64
+	// lost counts calls that no replica answered.
+	lost  atomic.Int64
 	front *httptest.Server
 }
 
@@ -64,7 +70,8 @@ func newBalancer(t *testing.T, seats []*seat) *balancer {
 		},
 	}
 	b.front = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body) // one that is still tied to the client's connection loses streams of an upstream that answers at once
+		// The proxy reads the body first. A body tied to the client's connection loses streams of an upstream that answers at once.
+		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return
 		}
@@ -181,8 +188,8 @@ func (f *fleet) makeKeys(t *testing.T, n int) {
 	}
 }
 
-// startsCold starts all replicas at once; each has all clients at its door when it opens. Nobody who calls is told that the
-// key is unknown, and nothing else goes wrong either.
+// startsCold starts all replicas at once, and each gets calls of all clients as soon as it is ready. No call is refused
+// for an unknown key, and no call fails otherwise.
 func (f *fleet) startsCold(t *testing.T) {
 	t.Helper()
 	f.seats = make([]*seat, replicas)
@@ -260,7 +267,8 @@ func (f *fleet) revokes(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			for k := range turns {
-				for _, s := range f.seats { // all know it
+				// Every replica must know the key.
+				for _, s := range f.seats {
 					if a := s.call(t, "GET", "/v1/models", "", bearer(k.Secret)...); a.status != http.StatusOK {
 						t.Errorf("%d %s", a.status, a.body)
 					}
@@ -315,7 +323,8 @@ func (f *fleet) rolls(t *testing.T, model string, streams, rounds int) {
 				if err := wholeStream(&through, body, begun); err != nil {
 					broken.Add(1)
 					t.Errorf("a stream: %v", err)
-					select { // it may not have begun
+					// The stream may not have begun.
+					select {
 					case begun <- struct{}{}:
 					default:
 					}

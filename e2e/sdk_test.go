@@ -27,7 +27,7 @@ var sdkUpstreams = map[string]string{"chat": "meridian", "messages": "quillon", 
 // sdkElsewhere is another upstream style for each style of clients, so that failures are translated, too.
 var sdkElsewhere = map[string]string{"chat": "native", "messages": "chat", "responses": "messages", "native": "responses"}
 
-// sdkConfig is what a program is told: where the gateway is and which models play which part.
+// sdkConfig is the configuration of a program: the gateway's address and the models for each case.
 type sdkConfig struct {
 	Origin string            `json:"origin"`
 	Key    string            `json:"key"`
@@ -35,14 +35,16 @@ type sdkConfig struct {
 	Down   map[string]string `json:"down"`
 	Cut    map[string]string `json:"cut"`
 	Slow   string            `json:"slow"`
-	Leave  string            `json:"leave"` // the prompt of the stream that the program leaves
+	// Leave is the prompt of the stream that the program leaves.
+	Leave string `json:"leave"`
 }
 
 // sdkClient is a program that calls with one official client, in one style.
 type sdkClient struct {
 	name  string
 	style string
-	leave string // a prompt of its own, by which the upstream's request is found
+	// leave is a prompt of this program alone, by which the test finds the upstream's request.
+	leave string
 	args  []string
 }
 
@@ -57,7 +59,8 @@ var (
 // sdkProgram builds the programs and returns the path of one.
 func sdkProgram(t *testing.T, name string) string {
 	t.Helper()
-	if _, err := gatewayBinary(); err != nil { // it makes the folder
+	// gatewayBinary creates the folder.
+	if _, err := gatewayBinary(); err != nil {
 		t.Fatal(err)
 	}
 	folder := filepath.Join(buildDir, "sdk") + string(filepath.Separator)
@@ -97,7 +100,8 @@ func runSDKs(t *testing.T, clients []sdkClient) {
 			customer.sawTheClientLeave(t, c)
 		})
 	}
-	t.Cleanup(func() { g.books(t) }) // when all of them are done
+	// The ledger is checked after all programs have ended.
+	t.Cleanup(func() { g.books(t) })
 }
 
 // runSDK runs the program and reports the cases that failed.
@@ -149,7 +153,8 @@ func (s sdkClient) config(g *gateway) sdkConfig {
 // that breaks off and a slow one.
 func (g *gateway) addSDKModels(t *testing.T) {
 	t.Helper()
-	const atOnce = "+slow-first=1us+pace=1us" // the demo's upstream takes its time to be watched
+	// The demo's upstream is slow by default, so that people can watch a stream.
+	const atOnce = "+slow-first=1us+pace=1us"
 	var added []model
 	for style, provider := range sdkUpstreams {
 		for id, does := range map[string]string{

@@ -187,9 +187,9 @@ func probe(t *testing.T, file string) {
 		duration, err := strconv.ParseFloat(p.Format.Duration, 64)
 		good = good && err == nil && s.Width == width && s.Height == height && frames >= seconds &&
 			duration > float64(seconds)-0.1 && duration < float64(seconds)+0.1 && strings.Contains(p.Format.Name, "mp4")
-	case strings.Contains(base, "-thumbnail_"): // at most 640 wide and 1280 high
+	case strings.Contains(base, "-thumbnail_"): // A thumbnail is at most 640 wide and 1280 high.
 		good = good && frames == 1 && s.Width <= 640 && s.Height <= 1280 && alike(s.Width, s.Height, width, height)
-	default: // a grid of five by two
+	default: // A spritesheet is a grid of five by two.
 		good = good && frames == 1 && s.Width%5 == 0 && s.Height%2 == 0 && alike(s.Width/5, s.Height/2, width, height)
 	}
 	if !good {
@@ -221,7 +221,8 @@ func (c customer) paidForFilms(t *testing.T) {
 		}
 		cost += seconds * map[string]int64{reelModel: 80_000_000, fastModel: 100_000_000, swiftModel: 60_000_000}[textAt(v, "model")]
 	}
-	cost += 4 * 80_000_000 // the deleted one
+	// This is the price of the deleted video.
+	cost += 4 * 80_000_000
 	if usage != cost {
 		t.Errorf("%d jobs cost %d and not %d nano-dollars", jobs, usage, cost)
 	}

@@ -149,7 +149,7 @@ func tampered(good delivered) []delivered {
 		panic(err)
 	}
 	return []delivered{
-		good.at("signed anew", now), body.refused(),
+		good.at("signed again", now), body.refused(),
 		good.at("old", now.Add(-10*time.Minute)).refused(), good.at("of the future", now.Add(10*time.Minute)).refused(),
 		good.with("another time", "webhook-timestamp", strconv.FormatInt(seconds-1, 10)).refused(),
 		good.with("another id", "webhook-id", good.Headers["webhook-id"]+"0").refused(),

@@ -42,7 +42,8 @@ func TestFaultAnotherSecretKeyIsRefused(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(data, "secret.key")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a key that was refused stays in the data folder: %v", err)
 	}
-	p := serve(t, g) // with the key of the first
+	// The second gateway has the secret key of the first.
+	p := serve(t, g)
 	if err := p.stop(); err != nil {
 		t.Error(err)
 	}

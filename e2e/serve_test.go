@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// production is `gateway serve` on a database that somebody else runs.
+// production is `gateway serve` on a database that the gateway did not start itself.
 type production struct {
 	*gateway
 	ops string

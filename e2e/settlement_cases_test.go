@@ -17,14 +17,21 @@ import (
 
 // settlingCase is a way to bring about a row of the settlement table: what is asked, and what the upstream does then.
 type settlingCase struct {
-	prompt    string
-	does      string // in the simulator's own words
-	max       int    // tokens, if any
-	only      string // stream or json; both when empty
-	style     string // of the client; all when empty
-	impatient bool   // the upstream is given little time
-	silent    bool   // the upstream is one that answers nothing, properly
-	recovers  bool   // the first upstream cuts its answers, and another goes on with them
+	prompt string
+	// does is a directive of the simulator.
+	does string
+	// max is the limit of output tokens; none when zero.
+	max int
+	// only is stream or json; both when empty.
+	only string
+	// style is the client's; all when empty.
+	style string
+	// impatient is true when the upstream's timeout is short.
+	impatient bool
+	// silent is true when the upstream sends a valid answer without content.
+	silent bool
+	// recovers is true when the first upstream cuts its answers, and another resumes them.
+	recovers bool
 }
 
 // settlingRow says how a row is proven: by calls, by something that is done to them, or by another test.
@@ -148,7 +155,8 @@ func (s *settling) listenMutely(t *testing.T) string {
 			if err != nil {
 				return
 			}
-			defer conn.Close() // with the listener
+			// The connection stays open until the listener closes.
+			defer conn.Close()
 			s.muted <- struct{}{}
 		}
 	}()
@@ -161,7 +169,8 @@ func (s *settling) listenMutely(t *testing.T) string {
 
 // leavesUnsent has clients of every style leave before there is a connection to the upstream.
 func (s *settling) leavesUnsent(t *testing.T, reason string) {
-	seen := "" // the last call that was found without its id
+	// seen is the id of the last call that was found without its id.
+	seen := ""
 	for _, p := range allProtocols() {
 		ctx, cancel := context.WithCancel(context.Background())
 		req, err := s.request(ctx, http.MethodPost, p.path, p.ask(s.mute, "hello", `"stream":true`))
@@ -185,7 +194,8 @@ func (s *settling) leavesUnsent(t *testing.T, reason string) {
 
 // leaves has clients of every style leave streams: once the upstream has the call, or once they have read a text.
 func (s *settling) leaves(t *testing.T, reason, prompt, after, mark string) {
-	seen := "" // the last call that was found without its id
+	// seen is the id of the last call that was found without its id.
+	seen := ""
 	for _, p := range allProtocols() {
 		ctx, cancel := context.WithCancel(context.Background())
 		req, err := s.request(ctx, http.MethodPost, p.path, p.ask(s.patient, prompt, `"stream":true`, p.wantsUsage()))
@@ -217,7 +227,8 @@ func (s *settling) leaves(t *testing.T, reason, prompt, after, mark string) {
 		for lines.Scan() && !strings.Contains(lines.Text(), " "+after+`"`) {
 			continue
 		}
-		time.Sleep(200 * time.Millisecond) // what follows the last content in the upstream's words is there, and the client does not see it
+		// The gateway reads the upstream's last frames, which the client does not see, within this time.
+		time.Sleep(200 * time.Millisecond)
 		cancel()
 		_ = resp.Body.Close()
 		s.check(t, reason, p.style, id, nil)
@@ -319,7 +330,8 @@ func (s *settling) losesItsBooks(t *testing.T, reason string) {
 		}()
 	}
 	until(t, "the upstream has all calls", func() bool { return strings.Count(s.received(t, mark), "\n") >= cap(answers) })
-	time.Sleep(time.Second / 2) // the first words are out, or none are
+	// After this time the first words were sent, or the upstream sends none.
+	time.Sleep(time.Second / 2)
 	door.set(true)
 	for range cap(answers) {
 		got := <-answers
@@ -360,7 +372,8 @@ func (s *settling) runsOut(t *testing.T, reason string) {
 	poor.customer = c
 	for _, p := range allProtocols() {
 		until(t, "nothing is held", func() bool { return c.money(t).Held == 0 })
-		c.setAvailable(t, 5_000_000) // a slice of 2,048 tokens, and one of 256
+		// The credit is enough for a hold of 2,048 tokens, and for one of 256.
+		c.setAvailable(t, 5_000_000)
 		a := p.send(t, c, p.ask(s.patient, "simulate: pace=200us\ncount to 9000", `"stream":true`, p.wantsUsage()))
 		poor.check(t, reason, p.style, a.header.Get("X-Request-Id"), &a)
 	}

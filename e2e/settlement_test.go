@@ -49,12 +49,15 @@ func settlementTable(t *testing.T) map[string]rule {
 type settling struct {
 	customer
 
-	table                      map[string]rule
-	db                         *sqlx.DB
-	patient, impatient, silent string // models at 1 and 2 dollars a million tokens
-	mute                       string // one whose upstream accepts connections and says nothing on them
-	muted                      chan struct{}
-	recovers                   string // and one whose first provider cuts every answer
+	table map[string]rule
+	db    *sqlx.DB
+	// These models cost 1 and 2 dollars a million tokens.
+	patient, impatient, silent string
+	// The upstream of mute accepts connections and sends nothing.
+	mute  string
+	muted chan struct{}
+	// The first provider of recovers cuts every answer.
+	recovers string
 }
 
 // Prices of the models, in nano-dollars a token.
@@ -135,7 +138,7 @@ func (s *settling) settles(t *testing.T, reason string, c settlingCase, p protoc
 	s.check(t, reason, fmt.Sprintf("%s %q stream %v", p.style, c.does, stream), a.header.Get("X-Request-Id"), &a)
 }
 
-// settledCall is what the books have about a call.
+// settledCall is what the database has about a call.
 type settledCall struct {
 	Reason    string
 	Outcome   string
@@ -257,7 +260,7 @@ func (s *settling) adds(t *testing.T, before balance) {
 	s.books(t)
 }
 
-// videoEnds makes a video whose upstream does something, moves its row when it is as told, and holds its end against the
+// videoEnds makes a video whose upstream does something, moves its row when the row is in the given state, and holds its end against the
 // table.
 func videoEnds(does, moves, at string) func(s *settling, t *testing.T, reason string) {
 	return func(s *settling, t *testing.T, reason string) {

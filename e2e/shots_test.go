@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	shotsFolder  = "../.shots"
-	storybookMax = 40 * time.Minute // to build it, and to look at all of it
+	shotsFolder = "../.shots"
+	// storybookMax is the time to build the storybook and to draw all of it.
+	storybookMax = 40 * time.Minute
 	shotTabs     = 3
 	storiesMax   = 2000
 )
@@ -55,7 +56,7 @@ func TestShots(t *testing.T) {
 				p.must(p.SetViewportSize(look.width, 900))
 				p.open(book + "/stories/" + name + "?still=1&theme=" + look.theme)
 				file := filepath.Join(shotsFolder, name+"-"+look.name+".png")
-				// A window as high as its page: Chromium lays some tables out anew, and wrongly, for pictures beyond the window.
+				// A window as high as its page: Chromium lays some tables out again, and wrongly, for pictures beyond the window.
 				tall, err := strconv.Atoi(fmt.Sprint(p.measure(`() => Math.min(document.documentElement.scrollHeight, 12000)`)))
 				p.must(err)
 				p.must(p.SetViewportSize(look.width, max(tall, 900)))

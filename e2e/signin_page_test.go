@@ -62,7 +62,7 @@ func (p *tab) signsIn(g *gateway, email, password string) {
 	p.key("Enter")
 }
 
-// out insists that somebody's session is over.
+// out insists that the person's session is over.
 func (p *person) out(t *testing.T) {
 	t.Helper()
 	if a := p.visit(t, "/console", nil); a.status != http.StatusSeeOther || !strings.HasPrefix(a.header.Get("Location"), "/console/sign-in") {
@@ -70,7 +70,7 @@ func (p *person) out(t *testing.T) {
 	}
 }
 
-// in insists that somebody is signed in.
+// in insists that the person is signed in.
 func (p *person) in(t *testing.T) {
 	t.Helper()
 	if a := p.visit(t, "/console", nil); a.status != http.StatusOK {
@@ -131,7 +131,7 @@ func (p *person) enrols(t *testing.T, password string) (*device, []string) {
 }
 
 // TestSignInForgottenPassword asks for a link, sets a password with it and signs in, by keyboard alone. Sessions of before,
-// the old password and the used link are worth nothing; nobody learns whether an address has signed up.
+// the old password and the used link no longer work. The answers do not show whether an address has signed up.
 func TestSignInForgottenPassword(t *testing.T) {
 	t.Parallel()
 	c := running(t).newCustomer(t, "forgets")
@@ -140,7 +140,7 @@ func TestSignInForgottenPassword(t *testing.T) {
 	p.open(c.ConsoleURL + "/console/sign-in")
 	p.activates(playwright.AriaRoleLink, "Forgot your password?")
 	p.must(p.WaitForURL("**/console/forgot"))
-	p.types("#email", "nobody at all")
+	p.types("#email", "not an address")
 	p.key("Enter")
 	p.must(p.expect.Locator(p.Locator("#email-error")).ToBeVisible())
 	p.focused("#email")
@@ -150,11 +150,12 @@ func TestSignInForgottenPassword(t *testing.T) {
 	p.check("forgot")
 	unknown := fmt.Sprintf("unknown-%d@example.com", time.Now().UnixNano())
 	if a := old.visit(t, "/console/forgot", url.Values{"email": {unknown}}); a.status != http.StatusOK || !strings.Contains(a.body, "Check your mail") {
-		t.Errorf("an address nobody has: %d", a.status)
+		t.Errorf("an unknown address: %d", a.status)
 	}
 
 	link := old.mailedLink(t, "reset_password", c.Email)
-	old.in(t) // the link alone, and looking at it, change nothing
+	// The link alone, and opening it, change nothing.
+	old.in(t)
 	p.open(c.ConsoleURL + link)
 	p.types("#password", "short")
 	p.key("Enter")
@@ -215,7 +216,8 @@ func TestSignInCodes(t *testing.T) {
 	p.signsIn(c.gateway, c.Email, c.Password)
 	p.focused("#code")
 	p.check("code")
-	p.open(c.ConsoleURL + "/console/keys") // half a sign-in opens nothing
+	// A password without a code opens no page.
+	p.open(c.ConsoleURL + "/console/keys")
 	p.must(p.expect.Page(p.Page).ToHaveURL(regexp.MustCompile(`/console/sign-in\?next=`)))
 	p.open(c.ConsoleURL + "/console/sign-in/code")
 	p.refusesCode("000000")
@@ -288,7 +290,8 @@ func TestSignInSessionsAddressAndPassword(t *testing.T) {
 	other := c.signedIn(t)
 	p.open(c.ConsoleURL + "/console/settings/security")
 	row := p.Locator(`[data-testid="session"]`).Filter(playwright.LocatorFilterOptions{HasText: "Go program"})
-	for n, err := row.Count(); n > 1; n, err = row.Count() { // the session that signed up is of a program too
+	// The session of the sign-up belongs to a program, too.
+	for n, err := row.Count(); n > 1; n, err = row.Count() {
 		p.must(err)
 		p.reach(row.GetByRole("button").First())
 		p.key("Enter")
@@ -368,7 +371,7 @@ func TestOperatorHelpsPeopleSignIn(t *testing.T) {
 	c.signedIn(t).in(t)
 	for _, command := range []string{"reset-link", "totp-off"} {
 		if out, status := run(t, env, "operator", command, "nobody-at-all@example.com"); status == 0 || !strings.Contains(out, "Nobody has signed up") {
-			t.Errorf("%s for nobody: %d %s", command, status, out)
+			t.Errorf("%s for an unknown address: %d %s", command, status, out)
 		}
 	}
 	if out, status := run(t, env, "operator", "totp-off", c.Email); status == 0 || !strings.Contains(out, "not on") {

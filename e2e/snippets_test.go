@@ -140,7 +140,8 @@ func (r *reader) runs(t *testing.T, program, file, code string, stdin ...string)
 		t.Fatal(err)
 	}
 	args := []string{path}
-	if program == "go" { // in the module that has the official clients
+	// The program needs the module with the official clients.
+	if program == "go" {
 		args, dir = []string{"run", path}, "sdk"
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), snippetTimeMax)
@@ -152,7 +153,8 @@ func (r *reader) runs(t *testing.T, program, file, code string, stdin ...string)
 	cmd.Env = append(os.Environ(), "UMG_API_KEY="+r.APIKey, "UMG_MANAGEMENT_KEY="+r.management)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	isContract := strings.Contains(code, "/v1/model/") // has errors as examples
+	// A contract contains errors as examples.
+	isContract := strings.Contains(code, "/v1/model/")
 	if err := cmd.Run(); err != nil || !isContract && apiError.MatchString(out.String()) {
 		t.Errorf("%v: %.2000s\nof\n%s", err, out.String(), code)
 	}

@@ -7,9 +7,11 @@ const (
 	floodEvents = 150
 	randomKills = 2
 	sharedJobs  = 24
-	deliveries  = 5000 // of payment events
+	// deliveries is the number of payment events.
+	deliveries = 5000
 
-	bothThemesEverywhere = false // or one theme in each size of a window
+	// Each size of a window gets one theme only.
+	bothThemesEverywhere = false
 )
 
 // walkingHands go through the stories. The keyboard is the stricter one; every other test of pages uses the mouse.

@@ -7,9 +7,11 @@ const (
 	floodEvents = 2000
 	randomKills = 12
 	sharedJobs  = 300
-	deliveries  = 100_000 // of payment events
+	// deliveries is the number of payment events.
+	deliveries = 100_000
 
-	bothThemesEverywhere = true // or one theme in each size of a window
+	// Each size of a window gets both themes.
+	bothThemesEverywhere = true
 )
 
 // walkingHands go through the stories. The keyboard is the stricter one; every other test of pages uses the mouse.

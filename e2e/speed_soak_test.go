@@ -9,10 +9,14 @@ import (
 )
 
 const (
-	slowdown   = 4      // of the processor
-	largestMax = 1000.0 // milliseconds until the largest thing of a page is drawn, so slowed down
-	longMax    = 200.0  // milliseconds of one task at the usual speed
-	typingMax  = 100.0  // milliseconds from a key to its picture
+	// slowdown is the factor by which the browser slows the processor.
+	slowdown = 4
+	// largestMax is the time to the largest contentful paint with the slowdown, in milliseconds.
+	largestMax = 1000.0
+	// longMax is the time of one task without the slowdown, in milliseconds.
+	longMax = 200.0
+	// typingMax is the time from a key press to its paint, in milliseconds.
+	typingMax  = 100.0
 	manyKeys   = 10
 	manyRows   = 10_000
 	manyTokens = 10_000
@@ -24,7 +28,8 @@ func TestSpeedPagesComeAtOnce(t *testing.T) {
 	p := hurried(c, t)
 	session, err := p.Context().NewCDPSession(p.Page)
 	p.must(err)
-	for range 2 { // the first time warms the server
+	// The first round fills the server's caches.
+	for range 2 {
 		_, err = session.Send("Emulation.setCPUThrottlingRate", map[string]any{"rate": slowdown})
 		p.must(err)
 		for _, path := range quickPages {
@@ -50,7 +55,7 @@ const watchKeys = `() => {
 		.observe({type: "event", durationThreshold: 16});
 }`
 
-// TestSpeedALongAnswerStaysSmooth streams ten thousand tokens while somebody types the next message.
+// TestSpeedALongAnswerStaysSmooth streams ten thousand tokens while a person types the next message.
 func TestSpeedALongAnswerStaysSmooth(t *testing.T) {
 	c := filmmaker(t, videoDemo(t), "smooth")
 	p := hurried(c, t)
@@ -89,7 +94,8 @@ func (p *tab) noLongTasks(what string) {
 
 // TestSpeedALongLogStaysSmooth goes through ten thousand requests, as many on a page as there may be.
 func TestSpeedALongLogStaysSmooth(t *testing.T) {
-	c := start(t).newCustomer(t, "log") // its books do not balance any more
+	// The test changes this account's rows, so its ledger no longer balances.
+	c := start(t).newCustomer(t, "log")
 	id := c.call(t, "POST", chatPath, ask(cheapModel, "echo: one")).header.Get("X-Request-Id")
 	c.record(t, id)
 	c.db(t).MustExec(`insert into usage_records select (jsonb_populate_record(r, jsonb_build_object('request_id', r.request_id || 'x' || n))).*

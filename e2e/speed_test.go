@@ -10,9 +10,11 @@ import (
 )
 
 const (
-	scriptBytesMax = 45 << 10 // of a page, as they travel
+	// scriptBytesMax is for the compressed scripts of a page.
+	scriptBytesMax = 45 << 10
 	sheetBytesMax  = 40 << 10
-	shiftMax       = 0.02 // of the layout, while a page loads or an answer comes
+	// shiftMax is the layout shift while a page loads or an answer arrives.
+	shiftMax = 0.02
 )
 
 // quickPages are those that people open most.
@@ -86,7 +88,7 @@ func TestSpeedPagesAreLightAndStill(t *testing.T) {
 			t.Errorf("%s moves by %.4f while it comes", path, shifted)
 		}
 		if n := figure(about["transitions"]); n != 0 {
-			t.Errorf("%s begins %.0f transitions for somebody who wants no motion", path, n)
+			t.Errorf("%s begins %.0f transitions for a person who asked for reduced motion", path, n)
 		}
 		if figure(about["others"]) != 0 {
 			t.Errorf("%s fetches from elsewhere", path)
@@ -117,7 +119,8 @@ func TestSpeedNothingMovesWhenTheFontComes(t *testing.T) {
 		select {
 		case held <- r:
 		default:
-			_ = r.Continue() // a page that has left does not need it
+			// The call fails when the page has been left, which is no error.
+			_ = r.Continue()
 		}
 	}))
 	for _, path := range quickPages {

@@ -52,7 +52,8 @@ func startS3(t *testing.T, bucket string) (endpoint, folder string) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	for end := time.Now().Add(s3WaitMax); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // it tells nobody when it is ready
+	// The storage does not say when it is ready, so the test asks until it answers.
+	for end := time.Now().Add(s3WaitMax); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if c, err := net.DialTimeout("tcp", address, time.Second); err == nil {
 			_ = c.Close()
 			return "http://" + address, folder

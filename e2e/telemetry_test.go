@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	inventions   = 1000 // models, paths and methods
+	// inventions is the number of invented models, paths and methods.
+	inventions   = 1000
 	tracedModel  = "meridian/atlas-small"
 	tracedPrompt = "canary-prompt-7f3a"
 	tracedParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -29,9 +30,10 @@ const (
 
 // spanCollector is a collector of traces that can be made to hang.
 type spanCollector struct {
-	url     string
-	hangs   atomic.Bool
-	waiting atomic.Int64 // requests that hang
+	url   string
+	hangs atomic.Bool
+	// waiting counts the requests that hang.
+	waiting atomic.Int64
 	release chan struct{}
 	came    chan struct{}
 
@@ -312,7 +314,7 @@ func tracesThem(t *testing.T, g *gateway, r *spanCollector, plain, streamed, res
 	}
 }
 
-// growsNoSeries sends what callers can invent, which must not fill the memory of whoever keeps the metrics.
+// growsNoSeries sends values that callers can invent. They must not add metric series, which fill the memory of the metrics server.
 func (g *gateway) growsNoSeries(t *testing.T) {
 	t.Helper()
 	invent := func(i int) {
@@ -326,7 +328,8 @@ func (g *gateway) growsNoSeries(t *testing.T) {
 			t.Error(err1, err2, err3)
 		}
 	}
-	invent(0) // the kinds of failures are series
+	// The kinds of failures are series, so the first round adds them.
+	invent(0)
 	before := g.measured(t)
 	var all sync.WaitGroup
 	for part := range 4 {

@@ -14,10 +14,13 @@ import (
 
 // place is where a route takes an id beside its path: in its query or its body. ID stands for the id there.
 type place struct {
-	route       string // as the table of routes has it
+	// route is the route as in the table of routes.
+	route       string
 	query, body string
-	of          string // the kind of id that belongs there: the owner's answer must tell theirs from one that does not exist
-	as          string // what is asked of the owner when that is not the id itself: "silent" where nobody is told anything
+	// of is the kind of id at this place. The owner's answers for their own id and for an absent one must differ.
+	of string
+	// as is the request that the owner makes when it is not the id itself. It is "silent" where no caller gets an answer.
+	as string
 }
 
 const silent = "silent"
@@ -134,7 +137,7 @@ func (m *tenants) makeUpstreamIDs(t *testing.T) {
 	}
 }
 
-// makeView saves filters under a name that nobody else has.
+// makeView saves filters under a name that no other view has.
 func (m *tenants) makeView(t *testing.T) {
 	t.Helper()
 	m.things["view"] = "view_7k2f8s4j6h1d9a3g5b7t"
@@ -179,23 +182,26 @@ func (m *tenants) probePlaces(t *testing.T) {
 	for i, p := range idPlaces {
 		r := m.routeOf(t, p.route)
 		t.Run(fmt.Sprintf("%02d%s", i, strings.ReplaceAll(r.Path, "/", "_")), func(t *testing.T) {
-			if r.Face == "api" { // pages show what another place has just said to the same session
+			// A page may show a notice of an earlier request of the same session.
+			if r.Face == "api" {
 				t.Parallel()
 			} else {
-				m.foreign.visit(t, "/console/usage", nil) // shows what is left to be said
+				// This page shows the pending notices, so that the next one has none.
+				m.foreign.visit(t, "/console/usage", nil)
 			}
 			if p.of != "" {
 				m.tells(t, r, p)
 			}
 			one := func(kind string) {
-				foreign, absent := m.atPlace(t, r, p, m.theirs(kind), false), m.atPlace(t, r, p, m.nobodys(kind), false)
+				foreign, absent := m.atPlace(t, r, p, m.theirs(kind), false), m.atPlace(t, r, p, m.absentID(kind), false)
 				if p.of == "shared" && kind == "shared" {
 					m.silent(t, foreign)
 					return
 				}
 				m.alike(t, kind, foreign, absent)
 			}
-			if r.Path == "/v1/generation" { // which waits for a second before it knows of nothing
+			// The route waits for a second before it answers 404.
+			if r.Path == "/v1/generation" {
 				var all sync.WaitGroup
 				for _, kind := range append([]string{"request", "video"}, upstreamKinds...) {
 					all.Go(func() { one(kind) })
@@ -235,9 +241,9 @@ func (m *tenants) routeOf(t *testing.T, name string) routeRow {
 // tells insists that a place works: its owner is answered something else about their own object than about none.
 func (m *tenants) tells(t *testing.T, r routeRow, p place) {
 	t.Helper()
-	own, none := m.atPlace(t, r, p, m.theirs(p.of), true), m.atPlace(t, r, p, m.nobodys(p.of), true)
+	own, none := m.atPlace(t, r, p, m.theirs(p.of), true), m.atPlace(t, r, p, m.absentID(p.of), true)
 	if m.neutral(own.body) == m.neutral(none.body) && own.status == none.status {
-		t.Errorf("the owner is told the same of their %s as of none: %d %.300s", p.of, own.status, own.body)
+		t.Errorf("the owner gets the same answer for their %s as for none: %d %.300s", p.of, own.status, own.body)
 	}
 }
 
@@ -249,7 +255,7 @@ func (m *tenants) atPlace(t *testing.T, r routeRow, p place, id string, owner bo
 		if kinds[before] == p.of {
 			return before + "/" + url.PathEscape(id)
 		}
-		return before + "/" + m.nobodys(kinds[before])
+		return before + "/" + m.absentID(kinds[before])
 	})
 	if p.query != "" {
 		path += "?" + strings.ReplaceAll(p.query, "ID", url.QueryEscape(id))
@@ -332,7 +338,7 @@ func (m *tenants) otherKinds(t *testing.T, r routeRow, p intrusion) {
 	}
 	for _, kind := range kinds {
 		own := func(string) string { return url.PathEscape(m.theirs(kind)) }
-		none := func(string) string { return url.PathEscape(m.nobodys(kind)) }
+		none := func(string) string { return url.PathEscape(m.absentID(kind)) }
 		path, body := p.fill(t, r.Path, own)
 		absentPath, absentBody := p.fill(t, r.Path, none)
 		if r.Face == "api" {
@@ -350,7 +356,7 @@ func (m *tenants) probeAliases(t *testing.T) {
 	video := func(id string) []string {
 		return []string{"GET /v1/openai/videos/" + id, "DELETE /v1/openai/videos/" + id, "GET /v1/openai/videos/" + id + "/content"}
 	}
-	foreign, absent := video(m.things["video"]), video(m.nobodys("video"))
+	foreign, absent := video(m.things["video"]), video(m.absentID("video"))
 	for i := range foreign {
 		method, path, _ := strings.Cut(foreign[i], " ")
 		_, none, _ := strings.Cut(absent[i], " ")
@@ -383,14 +389,14 @@ func (m *tenants) probeViews(t *testing.T) {
 		}
 		for _, form := range []string{"rename?page=usage&name=stolen&view=", "delete?page=usage&view="} {
 			action, body, _ := strings.Cut(form, "?")
-			own, none := m.things["view"], m.nobodys("view")
+			own, none := m.things["view"], m.absentID("view")
 			m.alike(t, "view", m.as(t, p, http.MethodPost, "/console/views/"+action, body+own),
 				m.as(t, p, http.MethodPost, "/console/views/"+action, body+none))
 		}
 	}
 }
 
-// probeLinks: a link to a prompt shows the prompt alone to whoever has it, and once it is revoked no more than one that never was.
+// probeLinks: a link to a prompt shows only the prompt to its reader, and a revoked link shows no more than one that never was.
 func (m *tenants) probeLinks(t *testing.T) {
 	for _, path := range []string{"/console/shared/", "/console/shared/%s/copy"} {
 		at := func(token string) string {
@@ -405,7 +411,7 @@ func (m *tenants) probeLinks(t *testing.T) {
 			if strings.Contains(shown.body, m.owner.Email) {
 				t.Errorf("%s reads on %s whose prompt it is", who, path)
 			}
-			m.alike(t, "revoked link", m.as(t, p, http.MethodGet, at(m.things["revoked"]), ""), m.as(t, p, http.MethodGet, at(m.nobodys("revoked")), ""))
+			m.alike(t, "revoked link", m.as(t, p, http.MethodGet, at(m.things["revoked"]), ""), m.as(t, p, http.MethodGet, at(m.absentID("revoked")), ""))
 		}
 	}
 }
@@ -413,7 +419,7 @@ func (m *tenants) probeLinks(t *testing.T) {
 // slowerMax is how much longer an answer about a foreign object may take than one about none, each at its quickest.
 const slowerMax = 10 * time.Millisecond
 
-// probeTimes: the time of an answer does not tell whether somebody else has the object.
+// probeTimes: the time of an answer does not tell whether another account has the object.
 func (m *tenants) probeTimes(t *testing.T) {
 	for _, c := range []struct{ route, query, body, of string }{
 		{"GET /v1/videos/:id", "", "", "video"}, {"GET /v1/videos/:id/content", "", "", "video"}, {"GET /v1/keys/:id", "", "", "key"},
@@ -428,7 +434,7 @@ func (m *tenants) probeTimes(t *testing.T) {
 		}
 		foreign, absent := time.Hour, time.Hour
 		for range 15 {
-			foreign, absent = min(foreign, quickest(m.theirs(c.of))), min(absent, quickest(m.nobodys(c.of)))
+			foreign, absent = min(foreign, quickest(m.theirs(c.of))), min(absent, quickest(m.absentID(c.of)))
 		}
 		if (foreign - absent).Abs() > slowerMax {
 			t.Errorf("%s: a foreign %s takes %s, none %s", c.route, c.of, foreign, absent)

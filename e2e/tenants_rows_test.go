@@ -82,7 +82,7 @@ var intrusions = map[string]intrusion{
 	"POST /videos/edits":                 {body: `{}`},
 	"POST /videos/extensions":            {body: `{}`},
 	"POST /videos/characters":            {body: `{}`},
-	"POST /callbacks/videos/:token":      {body: `{"id":"{video}"}`, public: true}, // it says nothing, whatever it is told
+	"POST /callbacks/videos/:token":      {body: `{"id":"{video}"}`, public: true}, // The answer is empty for every body.
 
 	"POST /v1/files/vendorx/assets":        {body: `{"asset_type":"image","url":"https://example.com/a.png"}`},
 	"POST /v1/files/vendorx/assets/get":    {body: `{"asset_id":"{asset}"}`},
@@ -182,7 +182,7 @@ var intrusions = map[string]intrusion{
 	"POST /console/playground/settings":                          {body: "model=" + cheapModel},
 	"POST /console/playground/code":                              {body: "model=" + cheapModel + "&text=hi"},
 	"POST /console/playground/estimate":                          {body: "model=" + cheapModel + "&prompt=hi"},
-	"GET /console/playground/calls/:id":                          {public: true}, // of calls that still run, in the reader's own session
+	"GET /console/playground/calls/:id":                          {public: true}, // It shows running calls of the reader's own session.
 	"GET /console/playground/video":                              {query: "remix={video}", public: true},
 	"POST /console/playground/video":                             {body: "model=meridian/reel&prompt=hi"},
 	"GET /console/prompts":                                       {},
@@ -201,7 +201,7 @@ var intrusions = map[string]intrusion{
 	"GET /console/prompts/:id/share":                             {},
 	"POST /console/prompts/:id/share":                            {body: "version=1&end=7"},
 	"POST /console/prompts/:id/shares/:share/revoke":             {},
-	"GET /console/shared/:token":                                 {public: true}, // whoever has the token may read it
+	"GET /console/shared/:token":                                 {public: true}, // A reader needs the token only.
 	"GET /console/shared/:token/copy":                            {public: true},
 	"POST /console/shared/:token/copy":                           {body: "name=mine", public: true},
 	"GET /console/videos":                                        {},
@@ -465,7 +465,7 @@ func (m *tenants) makeKeys(t *testing.T) {
 	}
 }
 
-// member is somebody with a small role in the account, who works in it.
+// member is a person with a restricted role in the account, who works in it.
 func (m *tenants) member(t *testing.T, role string) *person {
 	t.Helper()
 	c, p := m.g.signUp(t, role)

@@ -18,7 +18,7 @@ import (
 // TestTenantMatrix walks every route that the binary says it has, with every identity that must not get in: another
 // account's key, a key of the account with too few scopes, deleted, disabled and expired keys, none at all, a session where a
 // key belongs and the other way round, another account's session, and members whose role is too small. Each is refused as
-// designed, nothing of the account changes, and nobody pays. A route that the table does not know fails the test.
+// designed, nothing of the account changes, and no account pays. A route that the table does not know fails the test.
 func TestTenantMatrix(t *testing.T) {
 	t.Parallel()
 	m := newTenants(t, videoDemo(t))
@@ -47,7 +47,7 @@ func TestTenantMatrix(t *testing.T) {
 	t.Logf("%d routes, %d refusals compared", len(m.routes), m.cases.Load())
 }
 
-// routeRow is a route as `gateway routes --json` tells it.
+// routeRow is a route as `gateway routes --json` prints it.
 type routeRow struct {
 	Face   string `json:"face"`
 	Method string `json:"method"`
@@ -58,31 +58,39 @@ type routeRow struct {
 	Operator bool `json:"operator"`
 }
 
-// intrusion is what somebody who means harm puts into a route. In the query and the body {kind} stands for the id of such an
+// intrusion is what an attacker puts into a route. In the query and the body {kind} is replaced by the id of such an
 // object of the account; the path names its objects by itself.
 type intrusion struct {
-	query  string
-	body   string
-	public bool // everybody may have what the path names, such as a model
+	query string
+	body  string
+	// public is true when every caller may read the object that the path names, such as a model.
+	public bool
 }
 
-// tenants are an account with something of everything, and everybody who must not get at it.
+// tenants are an account with an object of every kind, and all the callers who must not get at it.
 type tenants struct {
 	g      *gateway
 	owner  customer
 	routes []routeRow
-	things map[string]string // ids of the account's objects by kind
+	// things has the ids of the account's objects by kind.
+	things map[string]string
 
-	keys     map[string]string // secrets of keys of the account that are worth nothing, by what is wrong
-	narrow   map[string]string // secrets of keys of the account by the rights they lack
+	// keys has the secrets of the account's unusable keys, by the reason.
+	keys map[string]string
+	// narrow has the secrets of the account's keys, by the scopes that they lack.
+	narrow   map[string]string
 	stranger customer
 	visitor  *person
-	foreign  *person            // signed in, of another account
-	members  map[string]*person // of the account, by role
-	signedIn *person            // the owner
+	// foreign is a signed-in person of another account.
+	foreign *person
+	// members has the account's members by role.
+	members map[string]*person
+	// signedIn is the owner's session.
+	signedIn *person
 	cases    atomic.Int64
 
-	strangerManages, ownerManages string // secrets of keys with the scope management
+	// Both are secrets of keys with the scope management.
+	strangerManages, ownerManages string
 }
 
 var parameter = regexp.MustCompile(`([a-z_]+)/(:[a-z_]+|\*)`)
@@ -129,8 +137,8 @@ func (m *tenants) theirs(kind string) string {
 	return kind
 }
 
-// nobodys is an id of the same form that no object has.
-func (m *tenants) nobodys(kind string) string {
+// absentID is an id of the same form that no object has.
+func (m *tenants) absentID(kind string) string {
 	id, ok := m.things[kind]
 	if !ok {
 		return kind
@@ -138,7 +146,7 @@ func (m *tenants) nobodys(kind string) string {
 	return id[:max(len(id)-lastDigits, 0)] + zeros.ReplaceAllString(id[max(len(id)-lastDigits, 0):], "0")
 }
 
-// lastDigits of an id are zero in one that nobody has: it keeps its form, whoever gave it out.
+// lastDigits of an id are replaced by zeros to make an id that no object has and that keeps its form.
 const lastDigits = 8
 
 var zeros = regexp.MustCompile(`[A-Za-z0-9]`)
@@ -155,7 +163,7 @@ func (m *tenants) probeAPI(t *testing.T, r routeRow, p intrusion) {
 	path, body := p.fill(t, r.Path, m.theirs)
 	call := func(headers ...string) answer { m.cases.Add(1); return m.g.call(t, r.Method, path, body, headers...) }
 	if p.namesObjects(r.Path) {
-		absentPath, absentBody := p.fill(t, r.Path, m.nobodys)
+		absentPath, absentBody := p.fill(t, r.Path, m.absentID)
 		foreign := call(bearer(m.strangerKey(r))...)
 		absent := m.g.call(t, r.Method, absentPath, absentBody, bearer(m.strangerKey(r))...)
 		m.same(t, foreign, absent)
@@ -195,10 +203,11 @@ func (m *tenants) probeAPI(t *testing.T, r routeRow, p intrusion) {
 	}
 }
 
-// same insists that a foreign object is told apart from none at all by nothing.
+// same insists that the answer for a foreign object is the same as for none at all.
 func (m *tenants) same(t *testing.T, foreign, absent answer) {
 	t.Helper()
-	if (foreign.status < 400 || foreign.status >= 500) && foreign.status != http.StatusSeeOther { // a form about many leads back
+	// A form about several objects redirects to its page.
+	if (foreign.status < 400 || foreign.status >= 500) && foreign.status != http.StatusSeeOther {
 		t.Errorf("a foreign object: %d %s", foreign.status, foreign.body)
 	}
 	for _, a := range []*answer{&foreign, &absent} {
@@ -215,17 +224,18 @@ func (m *tenants) same(t *testing.T, foreign, absent answer) {
 // quiet are forms about many objects: what is not the reader's is left out, and the answer is a page about nothing.
 var quiet = []string{"POST /console/videos/delete", "POST /console/assets/delete"}
 
-// harmless are routes that leave nothing behind for whoever is let in: an export is noted in the audit log of its account.
+// harmless are routes that change nothing when a permitted person calls them: an export is noted in the audit log of its account.
 func (m *tenants) harmless(r routeRow) bool {
 	return r.Method == http.MethodGet && !strings.HasSuffix(r.Path, "/export")
 }
 
-// silent insists that what a stranger may see for themself tells nothing about the account.
+// silent insists that what a stranger may see contains nothing about the account.
 func (m *tenants) silent(t *testing.T, a answer) {
 	t.Helper()
 	for kind, id := range m.things {
-		if kind != "model" && kind != "shared" && strings.Contains(a.body, id) { // whoever has a link to a prompt may know it
-			t.Errorf("a stranger is told of the %s %s: %d", kind, id, a.status)
+		// Models are public, and a reader with a link to a prompt may see its id.
+		if kind != "model" && kind != "shared" && strings.Contains(a.body, id) {
+			t.Errorf("a stranger's answer names the %s %s: %d", kind, id, a.status)
 		}
 	}
 }
@@ -237,11 +247,12 @@ var requestIDs = regexp.MustCompile(`(req|form)_[0-9a-z]+`)
 func (m *tenants) neutral(body string) string {
 	var ids []string
 	for kind, id := range m.things {
-		for _, one := range []string{id, m.nobodys(kind)} {
+		for _, one := range []string{id, m.absentID(kind)} {
 			ids = append(ids, one, url.QueryEscape(one), url.PathEscape(one))
 		}
 	}
-	slices.SortFunc(ids, func(a, b string) int { return len(b) - len(a) }) // an id may begin with another
+	// An id may be the beginning of another, so the longest come first.
+	slices.SortFunc(ids, func(a, b string) int { return len(b) - len(a) })
 	pairs := make([]string, 0, 2*len(ids))
 	for _, id := range ids {
 		pairs = append(pairs, id, "ID")
@@ -265,7 +276,7 @@ func (m *tenants) probeConsole(t *testing.T, r routeRow, p intrusion) {
 		return
 	}
 	if p.namesObjects(r.Path) {
-		absentPath, absentBody := p.fill(t, r.Path, m.nobodys)
+		absentPath, absentBody := p.fill(t, r.Path, m.absentID)
 		foreign, absent := m.as(t, m.foreign, r.Method, path, body), m.as(t, m.foreign, r.Method, absentPath, absentBody)
 		if slices.Contains(quiet, r.Method+" "+r.Path) && foreign.status == http.StatusOK {
 			foreign.status, absent.status = http.StatusSeeOther, http.StatusSeeOther
@@ -333,7 +344,7 @@ func (p *person) cookies(g *gateway) string {
 	return strings.Join(all, "; ")
 }
 
-// unsteady are columns that move without anybody's doing.
+// unsteady are columns that change without a request.
 var unsteady = []string{"last_used_at", "previous_used_at", "last_used_ip", "last_seen_at", "due_at", "claimed_until", "viewed_at"}
 
 // unsteadyTopups are those of top-ups: the gateway asks the payment service about an open one from time to time.
@@ -342,7 +353,8 @@ var unsteadyTopups = []string{"asked_at", "version"}
 // state is everything the two accounts have, row by row, apart from when something was last used.
 func (m *tenants) state(t *testing.T) string {
 	t.Helper()
-	m.g.balanceOf(t, m.owner.accountID) // nothing is leased then
+	// After this no credit is leased.
+	m.g.balanceOf(t, m.owner.accountID)
 	m.g.balanceOf(t, m.stranger.accountID)
 	db := m.g.db(t)
 	var tables []string

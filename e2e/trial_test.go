@@ -9,7 +9,7 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// inEverySize looks for what axe finds, and for pages wider than their window: dark on a telephone, light on a desk. Each
+// inEverySize looks for what axe finds, and for pages wider than their window: dark on a telephone, light on a large screen. Each
 // look takes long on a busy machine, so make soak alone looks at both themes in both sizes.
 func (p *tab) inEverySize(name string) {
 	p.t.Helper()

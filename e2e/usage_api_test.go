@@ -24,7 +24,7 @@ func (c customer) data(t *testing.T, path string) map[string]any {
 	return o
 }
 
-// spent is what the ledger charged an account so far, once all is in the books.
+// spent is what the ledger charged an account so far, once the database has every settlement.
 func (c customer) spent(t *testing.T) int64 {
 	t.Helper()
 	c.balanceOf(t, c.accountID)
@@ -210,7 +210,8 @@ func TestAPIDryRunBoundsTheCost(t *testing.T) {
 // nothingHappened insists that an account's money is as it was, and that no call of it is recorded.
 func (c customer) nothingHappened(t *testing.T, before balance) {
 	t.Helper()
-	running(t).applied(t) // by a call of another account
+	// The call of another account must not show in this one's usage.
+	running(t).applied(t)
 	var rows int
 	err := c.db(t).Get(&rows, `select (select count(*) from usage_records where account_id = $1) + (select count(*) from holds where account_id = $1)
 		+ (select count(*) from leases where purse_id = $1)`, c.accountID)

@@ -11,8 +11,9 @@ import (
 // styles that are not there it goes, with its mark.
 type saying struct {
 	style, name string
-	members     string // with %s for a mark
-	to          map[string]string
+	// members has %s for a mark.
+	members string
+	to      map[string]string
 }
 
 const (
@@ -23,7 +24,7 @@ const (
 )
 
 var sayings = []saying{
-	{"messages", "a block that nobody knows", `"messages":[{"role":"user","content":[{"type":"text","text":"echo: x"},{"type":"hologram","data":"%s"}]}]`,
+	{"messages", "a block of an unknown type", `"messages":[{"role":"user","content":[{"type":"text","text":"echo: x"},{"type":"hologram","data":"%s"}]}]`,
 		dropped("messages[0].content[1].type", "chat", "responses", "native")},
 	{"messages", "a block in a tool result", `"messages":[` + messagesCalls + `,{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":[{"type":"browser_state","data":"%s"}]}]}]`,
 		dropped("messages[2].content[0].content[0].type", "chat", "responses", "native")},
@@ -33,7 +34,7 @@ var sayings = []saying{
 		dropped("messages[1].content[0].id", "chat", "responses", "native")},
 	{"messages", "a search result", `"messages":[{"role":"user","content":[{"type":"text","text":"echo: x"},{"type":"search_result","title":"t","source":"s","content":[{"type":"text","text":"%s"}]}]}]`, nil},
 
-	{"responses", "a part that nobody knows", `"input":[{"role":"user","content":[{"type":"input_text","text":"echo: x"},{"type":"hologram","data":"%s"}]}]`,
+	{"responses", "a part of an unknown type", `"input":[{"role":"user","content":[{"type":"input_text","text":"echo: x"},{"type":"hologram","data":"%s"}]}]`,
 		dropped("input[0].content[1].type", "chat", "messages", "native")},
 	{"responses", "an output of a tool of one style", `"input":[{"role":"user","content":"echo: x"},{"type":"computer_call_output","call_id":"c9","output":{"type":"computer_screenshot","image_url":"data:image/png;base64,%s"}}]`,
 		dropped("input[1].type", "chat", "messages", "native")},
@@ -44,11 +45,11 @@ var sayings = []saying{
 	{"responses", "a call without an output", `"input":[` + itemCalls + `,{"role":"user","content":"%s"}]`,
 		dropped("input[1].call_id", "chat", "messages", "native")},
 
-	{"native", "a part that nobody knows", `"contents":[{"parts":[{"text":"echo: x"},{"hologram":{"data":"%s"}}]}]`,
+	{"native", "a part of an unknown type", `"contents":[{"parts":[{"text":"echo: x"},{"hologram":{"data":"%s"}}]}]`,
 		dropped("contents[0].parts[1].hologram", "chat", "messages", "responses")},
 	{"native", "a part that is two things", `"contents":[{"parts":[{"text":"echo: x","inline_data":{"mime_type":"image/png","data":"%s"}}]}]`,
 		dropped("contents[0].parts[0].inline_data", "chat", "messages", "responses")},
-	{"native", "a part of a response that nobody knows", `"contents":[` + nativeCalls + `,{"parts":[{"functionResponse":{"name":"f","response":{},"parts":[{"hologram":"%s"}]}}]}]`,
+	{"native", "a part of a response of an unknown type", `"contents":[` + nativeCalls + `,{"parts":[{"functionResponse":{"name":"f","response":{},"parts":[{"hologram":"%s"}]}}]}]`,
 		dropped("contents[2].parts[0].functionResponse.parts[0].hologram", "chat", "messages", "responses")},
 	{"native", "sound", `"contents":[{"parts":[{"text":"echo: x"},{"inline_data":{"mime_type":"audio/wav","data":"%s"}}]}]`,
 		dropped("contents[0].parts[1].inline_data.mime_type", "messages", "responses")},

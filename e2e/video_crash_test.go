@@ -20,15 +20,18 @@ import (
 )
 
 const (
-	claimTime  = time.Minute      // after which what a dead process was at is anybody's, see app/video and app/webhook
-	recoverMax = 60 * time.Second // for the next job of a test to end
+	// claimTime is the time after which another process takes over the work of a dead one: see app/video and app/webhook.
+	claimTime = time.Minute
+	// recoverMax is the time in which the next job of a test must end.
+	recoverMax = 60 * time.Second
 )
 
 // mortal is a customer whose gateway is killed and started again on its data, while the upstream runs on elsewhere.
 type mortal struct {
 	customer
 
-	home   *gateway // as the demo was started; its fields change with each life
+	// home is the demo as it was started. Its fields change with each restart.
+	home   *gateway
 	args   []string
 	killed time.Time
 }
@@ -68,7 +71,7 @@ func (m *mortal) rise(t *testing.T) {
 	m.lapse(t)
 }
 
-// lapse lets the time pass after which nobody waits for the dead.
+// lapse lets the claims of the dead process expire.
 func (m *mortal) lapse(t *testing.T) {
 	t.Helper()
 	db := m.db(t)
@@ -120,20 +123,24 @@ func (c customer) settle(t *testing.T) {
 
 // story is all that the tables say of a job.
 type story struct {
-	ID        string
-	Prompt    string
-	State     string
-	Code      string `db:"error_code"`
-	Held      int64  `db:"hold_nanos"`
-	Cost      int64  `db:"cost_nanos"`
-	Content   []byte
-	Deleted   bool
-	Records   int    // of usage
-	Charged   int64  // by them
-	Outcome   string // of the last one
-	Hold      string // its state
-	Captured  int64
-	Completed int // events that say so
+	ID      string
+	Prompt  string
+	State   string
+	Code    string `db:"error_code"`
+	Held    int64  `db:"hold_nanos"`
+	Cost    int64  `db:"cost_nanos"`
+	Content []byte
+	Deleted bool
+	// Records is the number of usage records, and Charged their sum in nano-dollars.
+	Records int
+	Charged int64
+	// Outcome is that of the last record.
+	Outcome string
+	// Hold is the state of the hold.
+	Hold     string
+	Captured int64
+	// Completed is the number of events that report the completion.
+	Completed int
 	Failed    int
 }
 
@@ -263,16 +270,22 @@ func until(t *testing.T, what string, so func() bool) {
 
 // stage is a step of a job at which its gateway is killed.
 type stage struct {
-	name    string
-	model   string
-	does    string // what the upstream does, in its own words
-	asked   bool   // the create call does not end before the kill
-	at      string // the condition of the job's row then
-	deleted bool   // by its owner, once it is in progress
-	renders int    // that the upstream remembers; one that was called off it may forget
+	name  string
+	model string
+	// does is a directive of the simulator.
+	does string
+	// asked is true when the create call does not end before the kill.
+	asked bool
+	// at is the condition of the job's row at the kill.
+	at string
+	// deleted is true when the owner deletes the job once it is in progress.
+	deleted bool
+	// renders is the number of renders that the upstream remembers. It may forget a cancelled one.
+	renders int
 	ends    string
-	code    string // of the failure
-	events  int
+	// code is that of the failure.
+	code   string
+	events int
 }
 
 // stages are those of billing.md C18 to C20, and the steps between. An upstream that has no look-up is never asked
@@ -309,7 +322,8 @@ func (s stage) begin(t *testing.T, m *mortal, db *sqlx.DB) {
 		go func() {
 			ctx, cancel := context.WithTimeout(context.Background(), recoverMax)
 			defer cancel()
-			_, _ = m.tryCall(ctx, http.MethodPost, videosPath, videoBody(s.model, s.prompt())) // it is cut
+			// The kill cuts this call, so its answer is not checked.
+			_, _ = m.tryCall(ctx, http.MethodPost, videosPath, videoBody(s.model, s.prompt()))
 		}()
 	} else {
 		id := textAt(m.makeVideo(t, videoBody(s.model, s.prompt())), "id")
@@ -336,7 +350,8 @@ func TestFaultVideoKilledAtEveryStep(t *testing.T) {
 	db := m.db(t)
 	hear := newReceiver(t)
 	m.listens(t, hear)
-	deaf := newReceiver(t) // whose first attempt is cut by the kill
+	// The kill cuts the first attempt to this receiver.
+	deaf := newReceiver(t)
 	told, leave := make(chan struct{}, hitsMax), make(chan struct{})
 	deaf.answers(func(_ http.ResponseWriter, r *http.Request) {
 		told <- struct{}{}
@@ -358,7 +373,8 @@ func TestFaultVideoKilledAtEveryStep(t *testing.T) {
 	deaf.answers(nil)
 	m.simulator(t, "POST", "/_control/finish?id=killed+while+it+is+rendered", "")
 	m.rise(t)
-	time.Sleep(time.Duration(rand.IntN(1000)) * time.Millisecond) // in the middle of what recovers, wherever that is
+	// The second kill comes at a random moment of the recovery.
+	time.Sleep(time.Duration(rand.IntN(1000)) * time.Millisecond)
 	m.kill(t)
 	m.rise(t)
 	m.settle(t)
@@ -422,7 +438,8 @@ func TestFaultVideoKilledAtAnyMoment(t *testing.T) {
 				for i := first; i < first+100; i++ {
 					id, ok := m.oneOfMany(ctx, i)
 					if !ok {
-						return // the gateway is dead
+						// The gateway is dead.
+						return
 					}
 					mu.Lock()
 					told[id] = true
@@ -453,7 +470,7 @@ func TestFaultVideoKilledAtAnyMoment(t *testing.T) {
 }
 
 // oneOfMany makes a job whose fate depends on its number: it may complete, fail early or late, or be deleted. It reports
-// false when nobody answers.
+// false when no process answers.
 func (m *mortal) oneOfMany(ctx context.Context, i int) (string, bool) {
 	model := []string{reelModel, fastModel, reelModel}[i%3]
 	prompt := fmt.Sprintf("moment %04d.", i)

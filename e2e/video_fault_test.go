@@ -24,11 +24,15 @@ import (
 type videoFault struct {
 	name  string
 	model string
-	does  string // in the upstream's own words
-	ends  string
-	code  string // of the failure
-	made  int    // renders that the upstream has made
-	moves string // a change to the job's row that stands for time which passes, once it is as at says
+	// does is a directive of the simulator.
+	does string
+	ends string
+	// code is that of the failure.
+	code string
+	// made is the number of renders that the upstream has made.
+	made int
+	// moves is a change to the job's row that has the effect of time passing. It runs when the condition at holds.
+	moves string
 	at    string
 }
 
@@ -51,7 +55,7 @@ var videoFaults = []videoFault{
 	{name: "completed, then failed, operations", model: fastModel, does: "flip", ends: "completed", made: 1},
 	{name: "progress 150", model: reelModel, does: "progress=150", ends: "completed", made: 1},
 	{name: "progress -1", model: reelModel, does: "progress=-1", ends: "completed", made: 1},
-	{name: "a word nobody knows", model: reelModel, does: "unknown-status", ends: "completed", made: 1},
+	{name: "an unknown status", model: reelModel, does: "unknown-status", ends: "completed", made: 1},
 	{name: "looks fail for a while", model: fastModel, does: "on=status;status=500;times=3", ends: "completed", made: 1},
 	{name: "never terminal", model: reelModel, does: "never", ends: "failed", code: "upstream_status_unavailable",
 		made: 1, moves: aDayLater, at: `state = 'in_progress'`},
@@ -131,7 +135,7 @@ func (c customer) rangesOf(t *testing.T, id string) {
 		"bytes=999999999999-":                          {http.StatusRequestedRangeNotSatisfiable, ""},
 		fmt.Sprintf("bytes=0-%d", 1<<40):               {http.StatusPartialContent, whole.body},
 		"bytes=9-1":                                    {http.StatusRequestedRangeNotSatisfiable, ""},
-		"furlongs=1-2":                                 {http.StatusOK, whole.body}, // RFC 9110, section 14.2: unknown units are ignored
+		"furlongs=1-2":                                 {http.StatusOK, whole.body}, // RFC 9110, section 14.2: unknown units are ignored.
 		"bytes=" + strings.Repeat("0-0,", 200) + "1-1": {0, ""},
 	} {
 		a := c.call(t, http.MethodGet, path, "", "Range", value)
@@ -191,7 +195,8 @@ type abuse struct {
 	name        string
 	body        string
 	contentType string
-	says        string // a part of the message
+	// says is a part of the message.
+	says string
 }
 
 func abuses(t *testing.T) []abuse {
@@ -236,7 +241,7 @@ func abuses(t *testing.T) []abuse {
 
 const fileFieldName = "input_reference"
 
-// TestFaultMultipartAbuse sends forms that are made to hurt: each is a clear 400, costs nothing, reaches nobody, and
+// TestFaultMultipartAbuse sends forms that are made to hurt: each is a clear 400, costs nothing, reaches no upstream, and
 // leaves neither memory nor files behind.
 func TestFaultMultipartAbuse(t *testing.T) {
 	t.Parallel()
@@ -267,7 +272,8 @@ func TestFaultMultipartAbuse(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	const roomMax = 400 << 20 // eight calls at once, each with a picture, its pixels, and twice that under the race detector
+	// roomMax is for eight calls at once, each with a picture, its pixels, and twice that under the race detector.
+	const roomMax = 400 << 20
 	if peak := c.peakMemory(t); peak > calm+roomMax {
 		t.Errorf("memory went from %d to %d MiB", calm>>20, peak>>20)
 	} else {

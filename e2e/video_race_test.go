@@ -270,7 +270,7 @@ func TestFaultListIsWalkedWhileItChanges(t *testing.T) {
 }
 
 // TestFaultTwoReplicasShareVideoJobs lets two replicas work on the jobs of one customer, and kills one in the middle. All
-// jobs end once, whoever made them.
+// jobs end once, for every account.
 func TestFaultTwoReplicasShareVideoJobs(t *testing.T) {
 	t.Parallel()
 	m := newMortal(t, "replicas")
@@ -306,7 +306,8 @@ func TestFaultTwoReplicasShareVideoJobs(t *testing.T) {
 		})
 	}
 	<-kill
-	time.Sleep(100 * time.Millisecond) // while both are at work
+	// The kill comes while both replicas work.
+	time.Sleep(100 * time.Millisecond)
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

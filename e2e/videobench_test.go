@@ -20,17 +20,20 @@ import (
 )
 
 const (
-	benchJobs      = 1000
-	benchPoll      = 10 * time.Second // between two looks at a job, as in production at an age of 80 s
-	benchWindow    = time.Minute
-	statusRate     = 500 // looks of clients a second
-	statusWindow   = 20 * time.Second
-	statusGoal     = 5 * time.Millisecond
-	floodLarge     = 10_000
-	walkLarge      = 10_000
-	walkChanges    = 500
-	walkPage       = 100
-	statsFlushTime = 1200 * time.Millisecond // after which the store has counted what was done
+	benchJobs = 1000
+	// benchPoll is the time between two polls of a job, as in production at an age of 80 s.
+	benchPoll   = 10 * time.Second
+	benchWindow = time.Minute
+	// statusRate is the number of clients' status requests a second.
+	statusRate   = 500
+	statusWindow = 20 * time.Second
+	statusGoal   = 5 * time.Millisecond
+	floodLarge   = 10_000
+	walkLarge    = 10_000
+	walkChanges  = 500
+	walkPage     = 100
+	// statsFlushTime is the time after which the database has counted the statements.
+	statsFlushTime = 1200 * time.Millisecond
 )
 
 // storeLoad is what the store has done so far.
@@ -56,7 +59,8 @@ func (g *gateway) storeLoad(t *testing.T) storeLoad {
 		t.Fatal(err)
 	}
 	for _, path := range stats {
-		text, _ := os.ReadFile(path) // it may have ended meanwhile
+		// A process that has ended has no such file.
+		text, _ := os.ReadFile(path)
 		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 		pid := filepath.Base(filepath.Dir(path))
 		if len(fields) > 12 && (fields[1] == first || pid == first) {
@@ -96,7 +100,7 @@ func TestBenchVideoJobs(t *testing.T) {
 	fmt.Printf("%d jobs were made in %.1f s by %d clients (%d answers of 503). Load average at the start: %s\n\n"+
 		"| %d running jobs, a look each %s | gateway CPU, s/min | Postgres CPU, s/min | commits/s | rows read/s | rows written/s |\n"+
 		"| --- | --- | --- | --- | --- | --- |\n", benchJobs, made.Seconds(), floodClients, again.Load(), loadAverage(t), benchJobs, benchPoll)
-	m.printLoad(t, "nobody looks", func() { time.Sleep(benchWindow) })
+	m.printLoad(t, "no requests", func() { time.Sleep(benchWindow) })
 	var p50, p99 time.Duration
 	var rate float64
 	m.printLoad(t, fmt.Sprintf("clients look %d times a second", statusRate), func() { p50, p99, rate = m.lookOften(t, ids) })
@@ -104,7 +108,7 @@ func TestBenchVideoJobs(t *testing.T) {
 		rate, statusRate, p50.Seconds()*1e3, p99.Seconds()*1e3, statusGoal, loadAverage(t))
 }
 
-// printLoad prints what the gateway and the store do while something goes on.
+// printLoad prints what the gateway and the store do while the function runs.
 func (m *mortal) printLoad(t *testing.T, name string, during func()) {
 	t.Helper()
 	store, cpu, began := m.storeLoad(t), cpuTime(t, m.PID), time.Now()
@@ -187,7 +191,8 @@ func TestBenchListWalk(t *testing.T) {
 	defer cancel()
 	var changing sync.WaitGroup
 	changing.Go(func() {
-		for i := range walkChanges { // each twentieth goes, and as many come at the end
+		// Each twentieth video is deleted, and as many are added at the end.
+		for i := range walkChanges {
 			id := fmt.Sprintf("video_00%024d", 20*(i+1))
 			if a, err := m.tryCall(ctx, http.MethodDelete, videosPath+"/"+id, ""); err != nil || a.status != http.StatusOK {
 				t.Errorf("%d %s %v", a.status, a.body, err)

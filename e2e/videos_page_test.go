@@ -44,7 +44,8 @@ func (p *tab) measure(expression string) any {
 // TestVideoIsMadeFromACroppedPictureWatchedRemixedAndDeleted goes the whole way in a browser, and pays what was shown.
 func TestVideoIsMadeFromACroppedPictureWatchedRemixedAndDeleted(t *testing.T) {
 	t.Parallel()
-	c := start(t, "--render", "1s", "--video-poll", "100ms").newCustomer(t, "studio") // slow enough to be seen
+	// The render is slow enough for the page to show its progress.
+	c := start(t, "--render", "1s", "--video-poll", "100ms").newCustomer(t, "studio")
 	before := c.balanceOf(t, c.accountID)
 	p := c.wide(t)
 	p.open(c.ConsoleURL + "/console/playground/video")

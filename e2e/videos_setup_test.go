@@ -23,14 +23,22 @@ import (
 
 const (
 	videosPath = "/v1/videos"
-	reelModel  = "meridian/reel"       // upstream in the videos style
-	fastModel  = "boreal/drift:fast"   // upstream in the operations style
-	proModel   = "boreal/drift:pro"    // the same, better and dearer
-	swiftModel = "kestrel/swift"       // upstream in the tasks style
-	filmMax    = 30 * time.Second      // for one job of the shared demo to end
-	hitsMax    = 20_000                // requests that one receiver remembers
-	hitBytes   = 1 << 20               // of a request's body that are read
-	lookEvery  = 25 * time.Millisecond // between two looks at a job
+	// The upstream of reelModel has the videos style.
+	reelModel = "meridian/reel"
+	// The upstream of fastModel has the operations style.
+	fastModel = "boreal/drift:fast"
+	// The upstream of proModel has the operations style; the model is better and more expensive.
+	proModel = "boreal/drift:pro"
+	// The upstream of swiftModel has the tasks style.
+	swiftModel = "kestrel/swift"
+	// filmMax is the time in which one job of the shared demo must end.
+	filmMax = 30 * time.Second
+	// hitsMax is the number of requests that one receiver remembers.
+	hitsMax = 20_000
+	// hitBytes is the part of a request's body that a receiver reads.
+	hitBytes = 1 << 20
+	// lookEvery is the time between two reads of a job.
+	lookEvery = 25 * time.Millisecond
 )
 
 // The gateway that all tests of videos share: renders take 0.3 s, and a receiver of webhooks stands beside it.
@@ -114,7 +122,7 @@ func (c customer) task(t *testing.T, id string) map[string]any {
 	return taskOf(t, c.call(t, http.MethodGet, videosPath+"/"+id, ""))
 }
 
-// ended looks at a job until it has ended, and insists that it only moves forward meanwhile.
+// ended reads a job until it has ended, and insists that its status and progress only move forward.
 func (c customer) ended(t *testing.T, id string) map[string]any {
 	t.Helper()
 	order := map[string]int{"queued": 0, "in_progress": 1, "completed": 2, "failed": 2}

@@ -16,7 +16,7 @@ func TestVisitorsAreLimitedByTheAddressThatAProxySays(t *testing.T) {
 	const forms = 5
 	limited := []string{"--address-forms", strconv.Itoa(forms), "--address-pages", "20"}
 	send := func(p production, method, path, from string) *http.Response {
-		req, err := http.NewRequestWithContext(context.Background(), method, p.ConsoleURL+path, strings.NewReader("email=nobody%40example.com&password=x"))
+		req, err := http.NewRequestWithContext(context.Background(), method, p.ConsoleURL+path, strings.NewReader("email=unknown%40example.com&password=x"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,7 +32,7 @@ func walkDocs(w *walker) {
 // followsError opens what the answer of a failed call says explains it, and finds the same words by the page of the call.
 func (w *walker) followsError() {
 	w.t.Helper()
-	failed := w.c.call(w.t, http.MethodPost, chatPath, `{"model":"nobody/knows","messages":[{"role":"user","content":"hi"}]}`,
+	failed := w.c.call(w.t, http.MethodPost, chatPath, `{"model":"unknown/model","messages":[{"role":"user","content":"hi"}]}`,
 		"X-Error-Status", "standard")
 	w.open(textAt(object(w.t, failed.body), "error", "doc_url"))
 	w.title("Errors")

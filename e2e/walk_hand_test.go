@@ -20,7 +20,7 @@ type hand interface {
 	shortcut(keys []string, instead ...playwright.Locator)
 }
 
-// drawn waits until the page's scripts have run: nobody is quicker than they are, but a busy machine's browser is slower than a hand
+// drawn waits until the page's scripts have run. No person is quicker than they are, but a busy machine's browser is slower than a hand
 // that is a program.
 func (p *tab) drawn() {
 	p.t.Helper()
@@ -147,7 +147,7 @@ func (k keysHand) seek(what playwright.Locator) {
 	k.p.must(err)
 }
 
-// sought asks what is sought for something, and gives nil where the page was drawn anew without it.
+// sought asks the found element for something, and returns nil where the page replaced the element.
 func (k keysHand) sought(question string) (any, error) {
 	return k.p.Evaluate("() => window.sought?.isConnected ? (" + question + ")(window.sought) : null")
 }
@@ -189,7 +189,7 @@ func (k keysHand) reaches(what playwright.Locator) {
 	k.p.t.Fatalf("no key leads to %v of %s:\n%s", what, k.p.URL(), strings.Join(way, "\n"))
 }
 
-// presses reaches the control and uses the key of its kind. It is reached again where the page is drawn anew under the hand.
+// presses reaches the control and uses the key of its kind. It is reached again where the page replaced the control.
 func (k keysHand) presses(what playwright.Locator) {
 	k.p.t.Helper()
 	for range keysMax {
@@ -206,7 +206,7 @@ func (k keysHand) presses(what playwright.Locator) {
 		}
 		return
 	}
-	k.p.t.Fatalf("%v is drawn anew all the time", what)
+	k.p.t.Fatalf("the page keeps replacing %v", what)
 }
 
 func (k keysHand) writes(where playwright.Locator, text string) {
@@ -216,7 +216,7 @@ func (k keysHand) writes(where playwright.Locator, text string) {
 	k.p.must(k.p.Keyboard().Type(text))
 }
 
-// chooses goes through the options with the arrows. The page may draw the list anew with each of them.
+// chooses goes through the options with the arrows. The page may draw the list again with each of them.
 func (k keysHand) chooses(from playwright.Locator, option string) {
 	k.p.t.Helper()
 	k.reaches(from)

@@ -43,7 +43,8 @@ func walkKeys(w *walker) {
 	w.keyAnswers(second, http.StatusOK)
 	w.onKey("Delete…")
 	w.button("Delete key")
-	w.must(w.expect.Locator(w.Locator("#delete-name")).ToBeFocused()) // where the mistake is
+	// The focus goes to the field with the mistake.
+	w.must(w.expect.Locator(w.Locator("#delete-name")).ToBeFocused())
 	w.hand.writes(w.Locator("#delete-name"), "Nightly jobs")
 	w.button("Delete key")
 	w.count(`[data-testid="key"]`, 1)

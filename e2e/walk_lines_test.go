@@ -87,7 +87,7 @@ var walked = []struct{ promise, by string }{
 	{"settings: audit log, filter, export", "settings"},
 	{"settings: export of everything, deletion of the account", "settings"},
 	{"members: invite, role, remove", "members"},
-	{"invitation of somebody without an account", "TestInvitationLeadsIntoTheAccount"},
+	{"invitation of a person without an account", "TestInvitationLeadsIntoTheAccount"},
 	{"another account, no permission there, sign out", "developer"},
 
 	// Documentation, 2.13.
@@ -101,7 +101,7 @@ var walked = []struct{ promise, by string }{
 	{"operator: a provider that fails is seen", "TestOperatorSeesAnUpstreamEjected"},
 }
 
-// TestEveryPromiseOfTheConsoleIsWalked finds each story and test that the list names. A promise that nobody walks fails, and so does
+// TestEveryPromiseOfTheConsoleIsWalked finds each story and test that the list names. A promise without a story fails, and so does
 // a story that nothing was promised for.
 func TestEveryPromiseOfTheConsoleIsWalked(t *testing.T) {
 	t.Parallel()
@@ -121,7 +121,7 @@ func TestEveryPromiseOfTheConsoleIsWalked(t *testing.T) {
 		story := slices.ContainsFunc(walks, func(s walk) bool { return s.name == w.by })
 		switch {
 		case w.by == "":
-			t.Errorf("with both hands nobody walks: %s", w.promise)
+			t.Errorf("no story with both hands: %s", w.promise)
 		case !story && !strings.Contains(text.String(), "func "+w.by+"("):
 			t.Errorf("%s is said to be walked by %s, which is not there", w.promise, w.by)
 		}

@@ -51,7 +51,8 @@ func walkBilling(w *walker) {
 	w.hand.presses(w.Locator("#topup-10"))
 	w.button("Continue to payment")
 	w.must(w.expect.Locator(w.GetByRole("heading", playwright.PageGetByRoleOptions{Name: "Checkout"})).ToBeVisible())
-	w.press("Pay with test card") // the payment service's page, which is not ours
+	// This button is on the payment service's page.
+	w.press("Pay with test card")
 	w.topUpIs("paid")
 	w.has("$15")
 	w.menu("Billing")

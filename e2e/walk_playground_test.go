@@ -114,7 +114,8 @@ func (w *walker) inspects() {
 func walkPanes(w *walker) {
 	w.opensPlayground("walks-panes", cheapModel+"&model=meridian/atlas-large&model=quillon/folio-swift", "chat")
 	w.count("[data-pane]", 3)
-	w.button("Add model") // whichever comes next, and may be paused by a test of operators
+	// The next model is not fixed, because a test of operators may pause one.
+	w.button("Add model")
 	w.count("[data-pane]", 4)
 	const first, second, third = "#play", "#play2", "#play3"
 	w.hand.presses(w.Locator(second + " [data-toggle-side]"))

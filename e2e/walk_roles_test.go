@@ -9,7 +9,7 @@ import (
 	"github.com/playwright-community/playwright-go"
 )
 
-// walkDeveloper works in somebody else's account, is told what the role there does not include, and signs out.
+// walkDeveloper works in another person's account, reads what the role there does not include, and signs out.
 func walkDeveloper(w *walker) {
 	owner, guest := w.c.newCustomer(w.t, "owner"), w.c.newCustomer(w.t, "guest")
 	w.c.db(w.t).MustExec(`insert into memberships (account_id, user_id, role, created_at) select $1, id, 'developer', now() from users where email = $2`,
@@ -22,7 +22,8 @@ func walkDeveloper(w *walker) {
 	w.sees("You work in ")
 	w.menu("Settings")
 	w.must(w.expect.Locator(w.on(playwright.AriaRoleLink, "Members")).ToBeVisible())
-	w.must(w.expect.Locator(w.on(playwright.AriaRoleLink, "Audit log")).ToHaveCount(0)) // nothing leads where the role does not reach
+	// The menu must have no link that the role may not follow.
+	w.must(w.expect.Locator(w.on(playwright.AriaRoleLink, "Audit log")).ToHaveCount(0))
 	w.to("/settings/audit")
 	w.title("This is for other roles")
 	w.sees("Your role in this account is developer")

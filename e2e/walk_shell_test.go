@@ -28,8 +28,10 @@ func walkShell(w *walker) {
 	w.sees("Single-key shortcuts are off in this browser.")
 	w.must(w.expect.Locator(w.Locator("html[data-keys-off]")).ToBeAttached())
 	w.key("t")
-	w.must(w.expect.Locator(w.Locator("html")).ToHaveClass("system")) // the key did nothing
-	w.finds("create an api key", "Create an API key")                 // the palette works even so
+	// The key must do nothing.
+	w.must(w.expect.Locator(w.Locator("html")).ToHaveClass("system"))
+	// The palette still works.
+	w.finds("create an api key", "Create an API key")
 	w.must(w.expect.Locator(w.Locator("#key-name")).ToBeVisible())
 	w.finds("settings", "Settings")
 	w.title("Profile")

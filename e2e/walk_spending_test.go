@@ -55,7 +55,7 @@ func walkViews(w *walker) {
 	w.count(".saved-chip", 0)
 }
 
-// walkWithoutCredit is told on every page that nothing is left, and where credit is bought; a call says the same.
+// walkWithoutCredit sees on every page that no credit is left and where to buy it; a refused call says the same.
 func walkWithoutCredit(w *walker) {
 	w.c = w.c.newPauper(w.t, "walks-pauper")
 	w.signsWith(w.c.Email, w.c.Password)

@@ -27,7 +27,8 @@ func walkFirstRequest(w *walker) {
 	w.must(w.expect.Locator(w.Locator("[data-copy-from=fresh-key]")).ToBeVisible())
 	w.hand.presses(w.on(playwright.AriaRoleTab, "Messages"))
 	w.shows("#call-styles-panel-messages", "/v1/messages")
-	w.sees("Waiting for") // the first one, or the next where a call of the same address was refused
+	// The page waits for the first call, or for the next where a call of the same address was refused.
+	w.sees("Waiting for")
 	w.button("Send it from here")
 	w.sees("Your first request was answered")
 	w.menu("Requests")

@@ -2,7 +2,7 @@ package e2e
 
 import "testing"
 
-// walk is one story of a person in the console, told once and done by both hands.
+// walk is one story of a person in the console, written once and done by both hands.
 type walk struct {
 	name  string
 	plays func(w *walker)

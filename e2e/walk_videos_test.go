@@ -86,7 +86,7 @@ func walkAssets(w *walker) {
 	w.count(rows, 1)
 }
 
-// walkMembers invites somebody, who joins; gives them another role, and removes them.
+// walkMembers invites a person, who joins; gives them another role, and removes them.
 func walkMembers(w *walker) {
 	w.enters("walks-members")
 	guest := w.other(w.c.newCustomer(w.t, "walks-guest"))

@@ -29,7 +29,8 @@ func moody(attempts *atomic.Int64) func(http.ResponseWriter, *http.Request) {
 				conn.Close()
 			}
 		case 14:
-			time.Sleep(slowTime) // and then says no
+			// The receiver answers slowly, and then with an error.
+			time.Sleep(slowTime)
 			w.WriteHeader(http.StatusServiceUnavailable)
 		case 0:
 			time.Sleep(slowTime)
@@ -146,7 +147,7 @@ func flood(t *testing.T, events int, produce func(*mortal) []string) {
 	m.audit(t, before)
 }
 
-// deliveriesAgree compares what the console shows of attempts with what the receiver counted: none is told that did not
+// deliveriesAgree compares what the console shows of attempts with what the receiver counted: it shows no attempt that did not
 // happen, and only attempts that the kill cut may be missing.
 func (m *mortal) deliveriesAgree(t *testing.T, to *receiver, events int) {
 	t.Helper()
@@ -160,7 +161,8 @@ func (m *mortal) deliveriesAgree(t *testing.T, to *receiver, events int) {
 		m.accountID, to.url); err != nil {
 		t.Fatal(err)
 	}
-	const cutMax = 8 // attempts of one endpoint that are under way at once, and their answers
+	// cutMax is the number of attempts to one endpoint that a kill may cut, requests and answers.
+	const cutMax = 8
 	came := len(to.hits())
 	if told.Deliveries != events || told.Delivered != events || told.Succeeded != events || told.Attempts > came || told.Attempts < came-cutMax {
 		t.Errorf("%d attempts came, the tables say %+v", came, told)

@@ -13,7 +13,8 @@ func (p *tab) everywhere() {
 	p.t.Helper()
 	for _, scheme := range []*playwright.ColorScheme{playwright.ColorSchemeDark, playwright.ColorSchemeLight} {
 		p.must(p.EmulateMedia(playwright.PageEmulateMediaOptions{
-			ColorScheme: scheme, ReducedMotion: playwright.ReducedMotionReduce, // colours change at once
+			// With reduced motion colours change at once.
+			ColorScheme: scheme, ReducedMotion: playwright.ReducedMotionReduce,
 		}))
 		_, err := p.Evaluate(coloursSettled)
 		p.must(err)
@@ -84,7 +85,8 @@ func TestConsoleWebhooksFromCreationToDeletion(t *testing.T) {
 	id := textAt(c.film(t, videoBody(reelModel, "a boat")), "id")
 	r.about(t, "video.completed", id)[0].signed(t, secret)
 	delivered := p.Locator(`[data-testid="delivery"]`).First()
-	p.must(p.expect.Locator(delivered).ToContainText("Delivered")) // it comes by itself
+	// The page refreshes itself.
+	p.must(p.expect.Locator(delivered).ToContainText("Delivered"))
 
 	r.answers(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
 	p.follow("video.completed")

@@ -18,7 +18,7 @@ func (r *guarded) files(button playwright.Locator, file playwright.InputFile) {
 }
 
 // TestHostileFilesStayText uploads files whose names and contents would run: pictures to playgrounds, conversations, and prompts that
-// are whole, or wrong in a way that is told.
+// are whole, or invalid with a known error.
 func TestHostileFilesStayText(t *testing.T) {
 	t.Parallel()
 	s := newStranger(t)

@@ -133,7 +133,7 @@ for (const [name, file] of Object.entries(fonts)) {
 }
 emit("app.css", css);
 emit("noscript.css", read("src", "noscript.css"));
-// Sheets that only some pages need, so that no other waits for them: views.go says which.
+// Sheets that only some pages need, so that the other pages do not wait for them. views.go lists the pages.
 const sheets = {
   "money.css": ["billing", "usage", "requests"],
   "account.css": ["account", "keys", "assets", "operator", "operatorwork"],

@@ -1,6 +1,6 @@
 // Package static holds the console's stylesheet, script and fonts, embedded under names that carry the hash of their
-// content, and serves them with what lets a browser keep them for ever. It knows files, content types and encodings.
-// It does not know pages, accounts or where the files are mounted besides their common prefix.
+// content, and serves them with headers that let a browser cache them without limit. A page gets the address of
+// a file from URL, and the server mounts Handler at Prefix.
 package static
 
 import (
@@ -20,10 +20,10 @@ const Prefix = "/static/"
 //go:embed all:dist
 var dist embed.FS
 
-// table is made once from the embedded files and never changed.
+// table is made once from the embedded files and is never changed.
 var table = load()
 
-// asset is one file in the encodings it is kept in; identity is always there.
+// asset is one file in the encodings that are embedded; identity is always among them.
 type asset struct {
 	contentType string
 	tag         string
@@ -35,7 +35,7 @@ type assets struct {
 	byFile map[string]asset
 }
 
-// contentTypes are the few that occur; the operating system's own list is not asked.
+// contentTypes are those of the embedded files. The operating system's own list is not used, since it differs between machines.
 var contentTypes = map[string]string{
 	".css":   "text/css; charset=utf-8",
 	".js":    "text/javascript; charset=utf-8",
@@ -46,7 +46,7 @@ var contentTypes = map[string]string{
 	".webmanifest": "application/manifest+json",
 }
 
-// encodings are in the order we like them.
+// encodings are in the order of preference.
 var encodings = []struct{ name, suffix string }{{"br", ".br"}, {"gzip", ".gz"}}
 
 // load reads the manifest and the files it names. What is embedded was checked when it was built, so a fault in it is
@@ -135,7 +135,7 @@ func (a asset) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // choose picks the best encoding that we have and the client accepts. Weights other than a refusal are ignored: the
-// files are the same to read, and the smallest is the best for everybody.
+// files have the same content, and the smallest is the best for every client.
 func (a asset) choose(header string) string {
 	accepted := map[string]bool{}
 	for part := range strings.SplitSeq(header, ",") {

@@ -143,7 +143,7 @@ func TestNothingElseIsServed(t *testing.T) {
 	}
 }
 
-// TestScriptsStayWithinTheirBudget holds what a page may load before anybody notices it on a slow line.
+// TestScriptsStayWithinTheirBudget limits the size of a page's scripts, so that pages load fast on a slow line.
 func TestScriptsStayWithinTheirBudget(t *testing.T) {
 	t.Parallel()
 	for name, most := range map[string]int{

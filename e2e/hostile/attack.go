@@ -21,12 +21,13 @@ const (
 
 	declaredBytes = 32 << 20
 	largeBytes    = 24 << 20
-	lateMax       = time.Second // for the last answers
-	getMax        = 5 * time.Second
-	paceLook      = 2 * time.Millisecond
-	writeBytes    = 64 << 10
-	dribbleEvery  = 500 * time.Millisecond
-	dialPause     = 50 * time.Millisecond
+	// lateMax is how long the program waits for the last answers.
+	lateMax      = time.Second
+	getMax       = 5 * time.Second
+	paceLook     = 2 * time.Millisecond
+	writeBytes   = 64 << 10
+	dribbleEvery = 500 * time.Millisecond
+	dialPause    = 50 * time.Millisecond
 )
 
 // attack is what to do and for how long.
@@ -41,10 +42,12 @@ type attack struct {
 	found  report
 }
 
-// report is what came of the attack.
+// report is the result of the attack.
 type report struct {
-	Answers   map[string]int `json:"answers"`   // by kind and status; 0 is a connection that ended without one
-	Processor float64        `json:"processor"` // that the program used, in processors
+	// Answers counts answers by kind and status. Status 0 is a connection that ended without an answer.
+	Answers map[string]int `json:"answers"`
+	// Processor is the processor time that the program used, in processors.
+	Processor float64 `json:"processor"`
 }
 
 // run attacks with all kinds at once until the time is over.

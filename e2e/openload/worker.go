@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	outstandingMax = 16 << 10 // calls on their way; what is due beyond counts as failed
+	// outstandingMax is the number of calls that may run at once. A call that is due beyond it counts as failed.
+	outstandingMax = 16 << 10
 	callTimeMax    = 30 * time.Second
 	idleConnsMax   = 4096
 )
@@ -23,7 +24,7 @@ type load struct {
 	lasting   time.Duration
 }
 
-// report is what came of the load. Times are in milliseconds, from when a call was due.
+// report is the result of the load. Times are in milliseconds, from when a call was due.
 type report struct {
 	Offered    int     `json:"offered"`
 	Good       int     `json:"good"`
@@ -34,7 +35,8 @@ type report struct {
 	GoodP99    float64 `json:"good_p99"`
 	RefusedP50 float64 `json:"refused_p50"`
 	RefusedP99 float64 `json:"refused_p99"`
-	SentP99    float64 `json:"sent_p99"` // how late this program itself was to send what was due
+	// SentP99 is the delay with which this program itself sent the calls that were due.
+	SentP99 float64 `json:"sent_p99"`
 }
 
 // run offers the load and waits for the last answer.

@@ -18,8 +18,10 @@ import (
 )
 
 const (
-	outputMax   = 4000 // the style demands a limit of every request
-	thinkingMax = 1024 // its smallest budget
+	// outputMax is set because the style demands a limit in every request.
+	outputMax = 4000
+	// thinkingMax is the smallest budget of the style.
+	thinkingMax = 1024
 )
 
 func main() {
@@ -139,7 +141,8 @@ func answer(p anthropic.MessageNewParams, done *anthropic.Message) check.Answer 
 	}
 	var text strings.Builder
 	for _, block := range done.Content {
-		switch block.Type { // a block that is not complete has only this form
+		// A block that is not complete has only this form.
+		switch block.Type {
 		case "text":
 			text.WriteString(block.Text)
 		case "thinking":

@@ -30,7 +30,8 @@ func (r *Run) Check(name string, run func(context.Context) error) {
 	}
 	text, err := json.Marshal(line)
 	if err != nil {
-		panic(err) // two texts always have a form
+		// Two texts always have a JSON form.
+		panic(err)
 	}
 	fmt.Println(string(text))
 }

@@ -78,7 +78,8 @@ func (r *run) pieces(ctx context.Context, model string) error {
 }
 
 func (r *run) length(ctx context.Context, model string, ask call) error {
-	const limit = 20 // no style of upstream refuses it as too small
+	// No style of upstream refuses this limit as too small.
+	const limit = 20
 	a, err := ask(ctx, Question{Model: model, Prompt: "count to 100", MaxOutput: limit})
 	if err != nil {
 		return err
@@ -240,7 +241,8 @@ func portrait() []byte {
 	}
 	var b bytes.Buffer
 	if err := png.Encode(&b, picture); err != nil {
-		panic(err) // a picture of this size always has an encoding
+		// A picture of this size always has an encoding.
+		panic(err)
 	}
 	return b.Bytes()
 }

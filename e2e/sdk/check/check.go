@@ -20,30 +20,38 @@ const (
 // Config says where the gateway is and which of its models play which part. The keys of the maps are the styles of
 // the upstreams.
 type Config struct {
-	Origin string            `json:"origin"` // without a path
+	// Origin is the gateway's address without a path.
+	Origin string            `json:"origin"`
 	Key    string            `json:"key"`
 	Models map[string]string `json:"models"`
-	Down   map[string]string `json:"down"`  // fail before the first byte
-	Cut    map[string]string `json:"cut"`   // fail in the middle of a stream
-	Slow   string            `json:"slow"`  // takes its time between tokens
-	Leave  string            `json:"leave"` // the prompt of the stream that is left, a long one
+	// Down has models that fail before the first byte.
+	Down map[string]string `json:"down"`
+	// Cut has models that fail in the middle of a stream.
+	Cut map[string]string `json:"cut"`
+	// Slow is a model that pauses between tokens.
+	Slow string `json:"slow"`
+	// Leave is the long prompt of the stream that the client leaves.
+	Leave string `json:"leave"`
 }
 
 // Options are what one client is made with.
 type Options struct {
-	Origin   string
-	Key      string
-	Header   map[string]string
-	LeaveOut bool // the member that the style cannot do without
+	Origin string
+	Key    string
+	Header map[string]string
+	// LeaveOut is true when the request lacks the member that the style requires.
+	LeaveOut bool
 }
 
 // Question is one call.
 type Question struct {
-	Model     string
-	Prompt    string
-	PNG       []byte
-	Tools     bool // those of Tools
-	Think     bool // and show the thoughts
+	Model  string
+	Prompt string
+	PNG    []byte
+	// Tools is true when the request offers the tools of the variable Tools.
+	Tools bool
+	// Think is true when the request asks for thoughts and for showing them.
+	Think     bool
 	MaxOutput int64
 
 	// After is the answer whose tool calls Results answer, in their order.
@@ -53,22 +61,26 @@ type Question struct {
 
 // Call is a tool call that the model asks for.
 type Call struct {
-	ID        string
-	Name      string
-	Arguments string // JSON
+	ID   string
+	Name string
+	// Arguments is JSON.
+	Arguments string
 }
 
-// Answer is what a call gave, in words that all styles share.
+// Answer is what a call gave, in terms that all styles share.
 type Answer struct {
 	Text     string
 	Thoughts string
 	Model    string
-	Finish   string // one of the Finish words
-	Calls    []Call
-	Pieces   int // of text that a stream came in
+	// Finish is one of the Finish constants.
+	Finish string
+	Calls  []Call
+	// Pieces is the number of text pieces in the stream.
+	Pieces int
 
 	Input, Output, Total int64
-	Memory               any // the conversation with this answer, in the client's own types
+	// Memory is the conversation with this answer, in the client's own types.
+	Memory any
 }
 
 // The ways an answer ends. A style that has no word of its own for tool calls ends them naturally.
@@ -81,8 +93,10 @@ const (
 
 // Failure is how the client shows an error to the program.
 type Failure struct {
-	Raised  bool // as an error of the client, and not as an answer that holds an error
-	Status  int  // zero when the client does not say
+	// Raised is true for an error of the client, and false for an answer that holds an error.
+	Raised bool
+	// Status is zero when the client does not report it.
+	Status  int
 	Type    string
 	Code    string
 	Param   string
@@ -101,7 +115,8 @@ type Client interface {
 
 // Kind is what the cases must know about a client besides its calls.
 type Kind struct {
-	Style  string // that it speaks: chat, messages, responses or native
+	// Style is the client's: chat, messages, responses or native.
+	Style  string
 	Counts bool
 	Dial   func(Options) (Client, error)
 }
@@ -180,7 +195,8 @@ func (r *run) check(name string, do func(ctx context.Context) error) {
 	line.Milliseconds = time.Since(started).Milliseconds()
 	text, err := json.Marshal(line)
 	if err != nil {
-		panic(err) // two strings
+		// Two strings always have a JSON form.
+		panic(err)
 	}
 	fmt.Println(string(text))
 }

@@ -13,12 +13,13 @@ import (
 // leaveAfter is how many pieces of a stream come before the program leaves.
 const leaveAfter = 4
 
-// wanted is how a style says an error. What is empty or zero the style, or its client, does not say.
+// wanted is the form of an error in a style. A field is empty or zero when the style, or its client, does not have it.
 type wanted struct {
 	status      int
 	kind        string
 	code, param string
-	says        string // a part of the message
+	// says is a part of the message.
+	says string
 }
 
 // sentences are the errors of one style.
@@ -26,13 +27,15 @@ type sentences struct {
 	badModel, missing, wrongKey, down, cut wanted
 }
 
+// unknownModel is in no catalog.
+const unknownModel = "nobody/nothing"
+
 // expected is the error table of each style, as its clients read it.
 func expected(style string) sentences {
-	const nobody = "nobody/nothing"
 	switch style {
 	case "messages":
 		return sentences{
-			badModel: wanted{status: 404, kind: "not_found_error", says: nobody},
+			badModel: wanted{status: 404, kind: "not_found_error", says: unknownModel},
 			missing:  wanted{status: 400, kind: "invalid_request_error", says: "messages"},
 			wrongKey: wanted{status: 401, kind: "authentication_error"},
 			down:     wanted{status: 502, kind: "api_error"},
@@ -40,7 +43,7 @@ func expected(style string) sentences {
 		}
 	case "responses":
 		return sentences{
-			badModel: wanted{404, "invalid_request_error", "model_not_found", "model", nobody},
+			badModel: wanted{404, "invalid_request_error", "model_not_found", "model", unknownModel},
 			missing:  wanted{400, "invalid_request_error", "missing_required_parameter", "input", "input"},
 			wrongKey: wanted{401, "authentication_error", "invalid_api_key", "", ""},
 			down:     wanted{502, "server_error", "upstream_error", "", ""},
@@ -48,7 +51,7 @@ func expected(style string) sentences {
 		}
 	case "native":
 		return sentences{
-			badModel: wanted{status: 404, kind: "NOT_FOUND", says: nobody},
+			badModel: wanted{status: 404, kind: "NOT_FOUND", says: unknownModel},
 			missing:  wanted{status: 400, kind: "INVALID_ARGUMENT", says: "contents"},
 			wrongKey: wanted{status: 401, kind: "UNAUTHENTICATED"},
 			down:     wanted{status: 502, kind: "INTERNAL"},
@@ -56,7 +59,7 @@ func expected(style string) sentences {
 		}
 	default:
 		return sentences{
-			badModel: wanted{404, "invalid_request_error", "model_not_found", "model", nobody},
+			badModel: wanted{404, "invalid_request_error", "model_not_found", "model", unknownModel},
 			missing:  wanted{400, "invalid_request_error", "invalid_request_error", "messages", "messages"},
 			wrongKey: wanted{401, "authentication_error", "invalid_api_key", "", ""},
 			down:     wanted{502, "server_error", "upstream_error", "", ""},
@@ -70,9 +73,10 @@ func (r *run) errors() {
 	want := expected(r.kind.Style)
 	model := r.Models[r.kind.Style]
 	for _, mode := range []string{"standard", "documented"} {
-		documented := mode == "documented" && r.kind.Style == "chat" // the other styles have true statuses in both
+		// The other styles have true statuses in both modes.
+		documented := mode == "documented" && r.kind.Style == "chat"
 		o := Options{Header: map[string]string{"X-Error-Status": mode}}
-		r.failing(mode+"/bad model", o, Question{Model: "nobody/nothing", Prompt: "x"}, documented, want.badModel)
+		r.failing(mode+"/bad model", o, Question{Model: unknownModel, Prompt: "x"}, documented, want.badModel)
 		o.LeaveOut = true
 		r.failing(mode+"/missing field", o, Question{Model: model, Prompt: "x"}, documented, want.missing)
 		o.LeaveOut = false

@@ -116,7 +116,7 @@ func (c client) Stream(ctx context.Context, q check.Question, seen func()) (chec
 	return all.answer(contents), nil
 }
 
-// collected is what the chunks of an answer have said so far.
+// collected is the content of the chunks so far.
 type collected struct {
 	parts          []*genai.Part
 	text, thoughts string
@@ -186,7 +186,8 @@ func (c *collected) answer(contents []*genai.Content) check.Answer {
 }
 
 func (c client) Count(ctx context.Context, q check.Question) (int64, error) {
-	contents, _ := c.params(q) // this style counts contents alone
+	// This style counts contents alone.
+	contents, _ := c.params(q)
 	n, err := c.api.Models.CountTokens(ctx, q.Model, contents, nil)
 	if err != nil {
 		return 0, err

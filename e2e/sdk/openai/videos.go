@@ -22,27 +22,34 @@ import (
 )
 
 const (
-	pollMS     = 100
-	listedMore = 26 // with what the other cases make, more than one page of any usual size
+	pollMS = 100
+	// listedMore videos and those of the other cases are more than one page of any usual size.
+	listedMore = 26
 )
 
 // videosConfig says where the gateway is, and who calls.
 type videosConfig struct {
-	Origin string                       `json:"origin"`
-	Key    string                       `json:"key"`
-	Busy   string                       `json:"busy"`   // a key of a customer who may render two of the pro model at a time, and has five dollars
-	Folder string                       `json:"folder"` // for what is downloaded; the test looks at it
-	Frame  string                       `json:"frame"`  // a PNG as large as the standard size
-	Models map[string]openai.VideoModel `json:"models"` // by the style of their upstream
-	Pro    openai.VideoModel            `json:"pro"`    // the dear one
+	Origin string `json:"origin"`
+	Key    string `json:"key"`
+	// Busy is a key of a customer with five dollars who may render two videos of the pro model at a time.
+	Busy string `json:"busy"`
+	// Folder is for downloads, which the test checks.
+	Folder string `json:"folder"`
+	// Frame is a PNG of the standard size.
+	Frame string `json:"frame"`
+	// Models has a model for each style of upstream.
+	Models map[string]openai.VideoModel `json:"models"`
+	// Pro is the expensive model.
+	Pro openai.VideoModel `json:"pro"`
 }
 
 // filming is the state of the cases, which build on each other as a program would.
 type filming struct {
 	videosConfig
 	cases.Run
-	api  openai.Client
-	made []string // ids, in the order in which they were made, without the deleted
+	api openai.Client
+	// made has the ids in the order of creation, without the deleted ones.
+	made []string
 }
 
 // videos runs all cases of the video routes.
@@ -136,7 +143,8 @@ func (f *filming) keep(ctx context.Context, v *openai.Video, name, variant strin
 	}
 	mediaType, ends := "video/mp4", ".mp4"
 	switch {
-	case variant == "thumbnail" && v.Model == f.Models["videos"]: // the upstream's own
+	// This upstream has a thumbnail of its own.
+	case variant == "thumbnail" && v.Model == f.Models["videos"]:
 		mediaType, ends = "image/webp", ".webp"
 	case variant != "video":
 		mediaType, ends = "image/jpeg", ".jpg"

@@ -32,7 +32,7 @@ func (f *filming) failures() {
 		"400 file_id": {f.Key, "invalid_value", "input_reference.file_id", 400, changed(func(p *openai.VideoNewParams) {
 			p.InputReference.OfImageInputReference = &openai.ImageInputReferenceParam{FileID: openai.String("file-1")}
 		})},
-		"401":       {"umg_nobody", "invalid_api_key", "", 401, good},
+		"401":       {"umg_unknown", "invalid_api_key", "", 401, good},
 		"402":       {f.Busy, "insufficient_quota", "", 402, changed(func(p *openai.VideoNewParams) { p.Model, p.Size, p.Seconds = f.Pro, "1920x1080", "20" })},
 		"404 model": {f.Key, "model_not_found", "model", 404, changed(func(p *openai.VideoNewParams) { p.Model = "no/such" })},
 	} {

@@ -68,7 +68,7 @@ func (m *managing) get(ctx context.Context) error {
 	}
 	return errors.Join(
 		cases.Same("the name", e.Name, "first"), cases.Same("the hint", e.SigningSecretHint, m.first.SigningSecretHint),
-		cases.Same("the secret is told", strings.Contains(e.RawJSON(), m.first.SigningSecret), false),
+		cases.Same("get shows the secret", strings.Contains(e.RawJSON(), m.first.SigningSecret), false),
 	)
 }
 
@@ -92,7 +92,8 @@ func (m *managing) list(ctx context.Context) error {
 		}
 		want = append(want, e.ID)
 	}
-	slices.Reverse(want) // the newest comes first
+	// The list has the newest first.
+	slices.Reverse(want)
 	var got []string
 	pages := m.api.Webhooks.ListAutoPaging(ctx, webhooks.WebhookListParams{Limit: openai.Int(2)})
 	for pages.Next() {

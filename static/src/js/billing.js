@@ -1,11 +1,12 @@
 // The form that buys credit says what the choice as it stands costs, in the server's own words.
 import { closest } from "./dom.js";
 
-const least = 500; // cents
+// The server accepts no smaller payment, in cents.
+const least = 500;
 const most = 1_000_000;
 const count = new Intl.NumberFormat("en-US");
 
-// cents reads whole cents of dollars; undefined for what the server would refuse.
+// cents reads whole cents of dollars; it returns undefined for an amount that the server would refuse.
 const cents = (text) => {
   const parts = /^(\d{1,5})(?:\.(\d{1,2})0{0,7})?$/.exec(text.trim());
   const n = parts ? Number(parts[1]) * 100 + Number((parts[2] ?? "").padEnd(2, "0")) : 0;
@@ -27,7 +28,7 @@ document.addEventListener("input", (event) => {
   }
 });
 
-// Coming back by the browser's history restores a choice without telling.
+// The browser restores a choice from its history without an event, so the page reads the choice itself.
 addEventListener("pageshow", () => {
   const form = document.querySelector("[data-topup]");
   if (form) {

@@ -1,5 +1,5 @@
 // Buttons with data-copy put a value on the clipboard: their own, the text of the element that data-copy-from names, or the
-// code of the block that they stand in.
+// code of their block.
 import { closest } from "./dom.js";
 import { say } from "./toasts.js";
 

@@ -14,7 +14,7 @@ export const remember = (name, value) => {
   document.cookie = `${name}=${encodeURIComponent(value)}; Path=/console; Max-Age=31536000; SameSite=Lax${secure}`;
 };
 
-// polls tells a request that a page repeats by itself from one that a person made.
+// polls reports whether a page repeats the request by itself. A person's requests return false.
 export const polls = (ctx) => ctx.sourceElement?.hasAttribute("data-poll");
 
 // fetchPart asks for a part of a page the way htmx does. Where the session ended it leaves for the sign-in page.

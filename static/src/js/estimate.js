@@ -2,7 +2,8 @@
 import { composer, page, panes, part, valuesOf } from "./playdom.js";
 import { waits } from "./playturns.js";
 
-const restMilliseconds = 450; // after the last key
+// The page waits this long after the last key before it asks for an estimate.
+const restMilliseconds = 450;
 const nanosPerDollar = 1_000_000_000n;
 let timer = 0;
 let asking = null;
@@ -63,7 +64,7 @@ const reckon = async () => {
       show(place, quotes.filter(Boolean));
     }
   } catch {
-    // Left for a newer question, or the line is down: no range is better than an old one.
+    // A newer question cancelled this one, or the network failed: no range is better than an old one.
   }
 };
 

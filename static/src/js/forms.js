@@ -1,4 +1,4 @@
-// A form that is on its way shows it and is not sent twice; password fields can be looked at.
+// A form that is being sent shows it and is not sent twice; password fields can be made readable.
 import { closest } from "./dom.js";
 
 document.addEventListener("submit", (event) => {
@@ -46,7 +46,8 @@ document.addEventListener("htmx:before:request", (event) => {
 
 document.addEventListener("htmx:finally:request", (event) => {
   const { ctx } = event.detail;
-  delete ctx.sentBy?.dataset.sent; // the one refused above never set it
+  // A request that was refused above never set the mark.
+  delete ctx.sentBy?.dataset.sent;
   const pressed = ctx.request.submitter ?? ctx.sourceElement;
   pressed?.removeAttribute?.("aria-busy");
 });

@@ -1,12 +1,15 @@
-// Parts of pages that the server keeps up to date while somebody looks. An element says where from (data-live), into what
+// Parts of pages that the server keeps up to date while the page is visible. An element says where from (data-live), into what
 // (data-live-into), how (data-live-how: replace, prepend or append) and how many rows stay (data-live-max). A page may hold
 // an event back: "live:event" can be prevented, and its fragment be put in later with put().
 import htmx from "htmx.org/dist/htmx.esm.js";
 import { onContent } from "./dom.js";
 
-const againMilliseconds = 30_000; // after a refusal; what merely broke is opened again by the browser
-const open = new Map(); // element -> its connection
-const seen = new WeakMap(); // element -> the id of the last event
+// The page opens a refused connection again after this time. A connection that broke is opened again by the browser.
+const againMilliseconds = 30_000;
+// Maps an element to its connection.
+const open = new Map();
+// Maps an element to the id of its last event.
+const seen = new WeakMap();
 
 const parse = (html) => {
   const template = document.createElement("template");
@@ -25,9 +28,11 @@ export const put = (element, fragment) => {
   const how = element.dataset.liveHow;
   if (how !== "prepend" && how !== "append") {
     if (words(into) === words(fragment)) {
-      return 0; // nothing is read out twice
+      // An unchanged fragment is dropped, or a screen reader would read it out again.
+      return 0;
     }
-    if (into.contains(document.activeElement)) { // nothing moves under who works in it
+    // A row must not move while the reader works in the list.
+    if (into.contains(document.activeElement)) {
       into.addEventListener("focusout", () => setTimeout(() => put(element, fragment)), { once: true });
       return 0;
     }
@@ -50,14 +55,15 @@ export const put = (element, fragment) => {
   return rows.length;
 };
 
-// ended asks once why a connection was refused. Where a page stands in the place of the stream, it is the one to sign in at.
+// ended asks once why a connection was refused. A page in the place of the stream is the sign-in page.
 const ended = async (url) => {
   try {
     const answer = await fetch(url, { method: "HEAD", redirect: "manual", cache: "no-store", headers: { Accept: "text/event-stream" } });
     const page = answer.ok && !(answer.headers.get("Content-Type") ?? "").startsWith("text/event-stream");
     return page || answer.type === "opaqueredirect" || answer.status === 401;
   } catch {
-    return false; // nobody answers
+    // The network failed, which does not show whether the session ended.
+    return false;
   }
 };
 
@@ -66,14 +72,16 @@ const stop = (element) => {
   open.delete(element);
 };
 
-// refused is what follows a connection that the browser does not open again by itself.
+// refused handles a connection that the browser does not open again by itself.
 const refused = async (element, source, url) => {
   const over = await ended(url);
   if (open.get(element) !== source) {
-    return; // the reader has gone on meanwhile
+    // The reader has left the page while the question was asked.
+    return;
   }
   if (over) {
-    location.reload(); // which leads to the sign-in page, and from there back to this one
+    // The server redirects to the sign-in page, and from there back to this page.
+    location.reload();
     return;
   }
   setTimeout(() => {
@@ -117,7 +125,7 @@ const start = (element) => {
   });
 };
 
-// follow opens what is in the page and looked at, and closes everything else.
+// follow opens the connections of the elements that are visible, and closes all others.
 const follow = () => {
   for (const element of open.keys()) {
     if (document.hidden || !element.isConnected || !element.hasAttribute("data-live")) {

@@ -57,7 +57,7 @@ document.addEventListener(
       return;
     }
     event.target.querySelector("#modal-body")?.replaceChildren();
-    // What opened it may have been replaced meanwhile; then reading goes on at the top of the page's content.
+    // The element that opened the dialog may have been replaced. Then the focus goes to the top of the page's content.
     (opener?.isConnected ? opener : document.getElementById("main"))?.focus();
     opener = null;
   },

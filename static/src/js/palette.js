@@ -11,10 +11,12 @@ const keptMax = 30;
 const dialog = document.getElementById("palette");
 const field = document.getElementById("palette-q");
 const results = dialog?.querySelector(".palette-results");
-const kept = new Map(); // answers by what was asked, while the dialog is open
+// Answers by question, for as long as the dialog is open.
+const kept = new Map();
 let asking = null;
 let timer = 0;
-let pressed = false; // Enter, while the answer to the newest question was on its way
+// True when Enter was pressed before the answer to the newest question arrived.
+let pressed = false;
 
 const options = () => [...results.querySelectorAll('[role="option"]')];
 const chosen = () => results.querySelector('[aria-selected="true"]');
@@ -86,7 +88,7 @@ const acts = {
   "sign-out": () => document.querySelector('form[action="/console/sign-out"]')?.requestSubmit(),
 };
 
-// run does what an option stands for. With a modifier the browser opens it beside, as it does with links.
+// run follows the link of an option or does its action. With a modifier key the browser opens a link in a new tab.
 const run = (option, beside) => {
   const { do: act } = option.dataset;
   if (beside && option.href) {
@@ -121,7 +123,8 @@ const onKey = (event) => {
 if (dialog) {
   field.addEventListener("input", () => {
     pressed = false;
-    asking?.abort(); // its answer would be to less than what stands there now
+    // The running question is about an older text, so its answer is not needed.
+    asking?.abort();
     asking = null;
     clearTimeout(timer);
     results.setAttribute("aria-busy", "true");

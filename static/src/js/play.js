@@ -94,7 +94,7 @@ document.addEventListener("submit", (event) => {
   } else {
     send();
   }
-}, true); // before the forms of every page are marked as sent
+}, true); // This listener runs before the one that marks forms as sent.
 
 // again asks for another answer: from a turn on, or after one.
 const again = ({ form, from, after }) => {

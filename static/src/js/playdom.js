@@ -1,6 +1,7 @@
 // What the modules of the playground share: its panes, the one composer of them all, and shapes to fill.
 export const page = () => document.querySelector("[data-play]");
-export const panes = () => [...document.querySelectorAll("[data-pane-list] > [data-pane]")]; // not those that are put away
+// panes returns the visible panes, without those that are put away.
+export const panes = () => [...document.querySelectorAll("[data-pane-list] > [data-pane]")];
 export const composer = () => document.querySelector("[data-composer]");
 export const part = (root, name) => root.querySelector(`[data-${name}]`);
 export const field = (name) => composer().querySelector(`[name="${name}"]`);
@@ -17,7 +18,8 @@ export const valuesOf = (form) => {
       data.append(control.name, control.value);
     }
   }
-  data.delete("image_file"); // the hidden field has it
+  // The hidden field has the picture already.
+  data.delete("image_file");
   return data;
 };
 
@@ -30,7 +32,7 @@ export const settingsOf = (form) => {
   return data;
 };
 
-// changed tells the other modules that what would be sent is not what it was.
+// changed tells the other modules that the request to be sent has changed.
 export const changed = (root = page()) => root.dispatchEvent(new CustomEvent("play:changed", { bubbles: true }));
 
 // fetched posts a form and gives the page that comes back.

@@ -4,8 +4,10 @@ import { fetched, part, valuesOf } from "./playdom.js";
 import { showJSON } from "./playjson.js";
 import { toEnd } from "./playstream.js";
 
-const eventsMax = 300; // kept of one answer, the newest
-const kept = new WeakMap(); // by the form of the pane
+// The inspector keeps the newest events of an answer, up to this number.
+const eventsMax = 300;
+// The log of each pane, by the pane's form.
+const kept = new WeakMap();
 
 const memory = (form) => {
   if (!kept.has(form)) {
@@ -108,7 +110,7 @@ const response = (run, event, m) => {
   });
 };
 
-// heard keeps a raw piece, or at the end the answer in one piece.
+// heard stores a raw piece, or at the end the answer in one piece.
 export const heard = (run, event) => {
   const { form } = run;
   const m = memory(form);

@@ -2,8 +2,10 @@
 import { page, panes, part, valuesOf } from "./playdom.js";
 
 const restMilliseconds = 250;
-const passing = ["pane", "turn_note", "stream"]; // what is no part of a prompt
-const began = new WeakMap(); // what a pane said when it was drawn
+// These fields are not part of a prompt.
+const passing = ["pane", "turn_note", "stream"];
+// The values of each pane when it was drawn.
+const began = new WeakMap();
 
 const words = (form) => JSON.stringify([...valuesOf(form)].filter(([name]) => !passing.includes(name)));
 

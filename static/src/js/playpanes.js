@@ -10,7 +10,7 @@ const settingsPath = "/console/playground/settings";
 const most = () => Number(page().dataset.most);
 const couldNot = () => toast("danger", "The settings could not be loaded. Try again in a moment.");
 
-// settle brings everything up to date that follows from which panes there are.
+// settle updates everything that depends on the number and the order of the panes.
 export const settle = () => {
   const all = panes();
   page().dataset.panes = String(all.length);
@@ -88,10 +88,12 @@ export const addPane = async (from, { model = another(from), last = null } = {})
   data.set("model", model);
   try {
     const form = (await fetched(settingsPath, data)).querySelector("[data-pane]");
-    forget(); // they may have its number
+    // A pane that was put away may have the same number.
+    forget();
     from.after(form);
     for (const one of [from, form]) {
-      part(one, "system").open = false; // beside each other there is little room
+      // Panes beside each other have little room.
+      part(one, "system").open = false;
     }
     copyTurns(from, form, last);
     form.dispatchEvent(new CustomEvent("page:content", { bubbles: true }));
@@ -243,7 +245,8 @@ document.addEventListener(
 
 document.addEventListener("click", (event) => {
   const row = closest(event, ".model-row > input");
-  if (row && event.detail > 0) { // by a pointer: the arrow keys click, too
+  // Only a click of a pointer has a detail: the arrow keys cause clicks, too.
+  if (row && event.detail > 0) {
     row.form.dataset.stale = "true";
     row.closest("[popover]").hidePopover();
   }

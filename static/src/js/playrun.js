@@ -1,4 +1,4 @@
-// The answers that are on their way, one a pane at most, each of its own: what becomes of one disturbs no other.
+// The running answers, at most one in each pane. A failure of one does not affect the others.
 import { changed, composer, factList, field, modelName, page, panes, part, shape, valuesOf, wait } from "./playdom.js";
 import { heard, sent } from "./playinspect.js";
 import { addTurn, asJSON, bare, finish, setCalls, waits } from "./playturns.js";
@@ -6,7 +6,8 @@ import { listen, toEnd, writer } from "./playstream.js";
 import { say } from "./toasts.js";
 
 const askAgainMilliseconds = [150, 350, 700, 1500];
-export const runs = new Map(); // by the form of the pane
+// The running answers, by the form of their pane.
+export const runs = new Map();
 
 const sole = () => panes().length === 1;
 
@@ -52,7 +53,7 @@ export const clearTrouble = (form) => {
   }
 };
 
-// blame puts a mistake beside its field.
+// blame shows a validation error beside its field.
 export const blame = (wrong, text) => {
   const control = wrong.querySelector("input, select, textarea");
   const note = part(wrong, "param-error");

@@ -3,11 +3,14 @@
 import { part } from "./playdom.js";
 
 const lines = "application/x-ndjson";
-const nearPixels = 48; // from the end, where the reader is taken to follow
-const chunkCharacters = 4000; // of text in one element, so that a frame lays out little
+// A reader this close to the end follows the text, so the page scrolls along.
+const nearPixels = 48;
+// The text of one element, at most, so that a frame lays out little.
+const chunkCharacters = 4000;
 
 const atEnd = (log) => log.scrollHeight - log.scrollTop - log.clientHeight < nearPixels;
-const left = new WeakMap(); // logs whose reader has gone up, by where they were
+// Logs whose reader has scrolled up, with the reader's position.
+const left = new WeakMap();
 
 // A reader who scrolls up is not pulled down again, and gets a button that leads there.
 document.addEventListener(

@@ -104,7 +104,8 @@ export const copyTurns = (from, to, last) => {
   const log = part(to, "talk");
   for (const turn of turnsOf(from)) {
     if (turn.dataset.state) {
-      break; // on its way
+      // The last answer is still running.
+      break;
     }
     const copy = turn.cloneNode(true);
     part(copy, "turn-text").value = textOf(turn);
@@ -192,7 +193,7 @@ const copy = async (turn, button) => {
   say((await write(textOf(turn), button)) ? "Copied as Markdown" : "Copying was refused by the browser.");
 };
 
-// act does what a button of a turn is for. What needs a call or another pane is told to the page.
+// act runs the button of a turn. It sends an event to the page when the action needs a call or another pane.
 export const act = (button) => {
   const turn = button.closest("[data-turn]");
   const form = button.closest("[data-pane]");

@@ -1,9 +1,10 @@
-// The log of requests, live: new rows come on top by themselves, unless somebody reads or works in the list or has paused
+// The log of requests, live: new rows come on top by themselves, unless the reader is further down or works in the list or has paused
 // it; then they wait behind a button that says how many there are.
 import { closest, onContent } from "./dom.js";
 import { put } from "./live.js";
 
-const saidMilliseconds = 5000; // a screen reader hears of new rows at most so often
+// A screen reader announces new rows at most once in this time.
+const saidMilliseconds = 5000;
 const heldMax = 1000;
 const states = new WeakMap();
 
@@ -28,7 +29,7 @@ const draw = (element) => {
   element.toggleAttribute("data-paused", state.paused);
 };
 
-// say tells of new rows together, politely.
+// say announces new rows together, in the polite live region.
 const say = (element, n) => {
   const state = stateOf(element);
   state.fresh += n;
@@ -40,14 +41,15 @@ const say = (element, n) => {
   }
 };
 
-// busy reports whether somebody reads the list further down, works in it, or points at one of its rows.
+// busy reports whether the reader is further down the list, works in it, or points at one of its rows.
 const busy = (into) => into.getBoundingClientRect().top < 0 || into.contains(document.activeElement) || into.matches(":hover");
 
 const show = (element) => {
   const state = stateOf(element);
   const rows = state.held.splice(0);
   if (!document.querySelector(element.dataset.liveInto)) {
-    location.reload(); // the first call of all: there is no list yet
+    // This is the account's first call, and the page has no list yet.
+    location.reload();
     return;
   }
   const fragment = document.createDocumentFragment();

@@ -23,7 +23,7 @@ const reach = (box) => {
 
 const sizes = new ResizeObserver((entries) => entries.forEach(({ target }) => reach(target)));
 
-// What came in by itself may have taken the attributes away again: whoever is watched anew is told anew, once it is laid out.
+// A swapped-in fragment may have removed the attributes. Observing a box again makes the observer set them after the layout.
 onContent(() =>
   document.querySelectorAll(".table-container, .play-trouble").forEach((box) => {
     sizes.unobserve(box);

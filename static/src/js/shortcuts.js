@@ -1,9 +1,10 @@
 // Keys that work alone: one that leads to a field, which names it in data-shortcut, and those of the whole console. They
-// are left alone while somebody types, in dialogs, and where the reader switched them off.
+// are left alone while the reader types, in dialogs, and where the reader switched them off.
 import { changeTheme } from "./theme.js";
 
 const jumpMilliseconds = 1500;
-let jumping = 0; // when g was pressed
+// The time at which g was pressed.
+let jumping = 0;
 
 const typing = (event) =>
   event.isComposing || event.target.closest?.("input, textarea, select, [contenteditable], [role=tab]") || document.querySelector("dialog[open]");

@@ -1,5 +1,5 @@
 // What htmx does not decide itself: failed requests become a toast, an answer without the expected part becomes a
-// visit, and polling rests while nobody looks.
+// visit, and polling pauses while the page is hidden.
 import htmx from "htmx.org/dist/htmx.esm.js";
 import { polls } from "./dom.js";
 import { toast } from "./toasts.js";
@@ -20,7 +20,7 @@ document.addEventListener("htmx:before:swap", (event) => {
   }
 });
 
-// What a script of a page has fetched and put into it by itself works like the rest.
+// htmx also processes fragments that a script of the page has fetched and inserted itself.
 document.addEventListener("page:content", (event) => htmx.process(event.target));
 
 // An answer that says what is already there is dropped: a live region would be read out again at every poll.
@@ -50,7 +50,8 @@ document.addEventListener("htmx:error", (event) => {
 });
 
 document.addEventListener("htmx:before:request", (event) => {
-  const unwatched = document.hidden || document.documentElement.hasAttribute("data-still"); // a storybook's page is a picture
+  // A page of the storybook is a picture and does not poll.
+  const unwatched = document.hidden || document.documentElement.hasAttribute("data-still");
   if (unwatched && polls(event.detail.ctx)) {
     event.preventDefault();
   }

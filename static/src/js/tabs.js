@@ -23,7 +23,8 @@ document.addEventListener("keydown", (event) => {
   }
   event.preventDefault();
   const target = tabs[(next + tabs.length) % tabs.length];
-  target.click(); // what waits for a press learns of the keys, too
+  // A click also runs the handlers that wait for a press of the tab.
+  target.click();
   target.focus();
 });
 

@@ -1,7 +1,7 @@
 // The theme is a form that works by itself; here it changes the page at once and tells the server behind the scenes.
 import { closest } from "./dom.js";
 
-// changeTheme goes to the theme that does not show: dark where it is light, whether chosen or the system's.
+// changeTheme switches to the other theme: dark when the page is light now, by choice or by the system's setting.
 export const changeTheme = () => {
   const root = document.documentElement;
   const dark = root.classList.contains("dark") || (root.classList.contains("system") && matchMedia("(prefers-color-scheme: dark)").matches);

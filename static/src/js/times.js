@@ -1,4 +1,4 @@
-// The server prints UTC; here every <time data-time> is told in the reader's own zone, and its tooltip shows both.
+// The server prints UTC. The page shows every <time data-time> in the reader's own zone, with both times in its tooltip.
 import { onContent } from "./dom.js";
 
 const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -13,7 +13,7 @@ const dayOf = (at) => `${at.getDate()} ${months[at.getMonth()]}`;
 const whole = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long" });
 const wholeUTC = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "long", timeZone: "UTC" });
 
-// The words are the server's own, so that nothing jumps when they are told again.
+// The words are the same as the server's, so that the page does not change when the script writes them again.
 const tell = {
   moment: (at) =>
     at.toDateString() === new Date().toDateString()

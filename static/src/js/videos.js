@@ -1,5 +1,5 @@
 // The video pages: what a video will cost while its form is filled in, how long it has been waited for, the frames of its
-// spritesheet one by one, and how many videos of the list are ticked.
+// spritesheet one by one, and the number of ticked videos in the list.
 import { closest, onContent } from "./dom.js";
 
 const nanosPerDollar = 1_000_000_000n;
@@ -26,7 +26,7 @@ const rate = (option, size) => {
   return pair === undefined ? undefined : BigInt(pair.slice(size.length + 1));
 };
 
-// disagree takes back an agreement to a price that is another now.
+// disagree clears the reader's agreement when the price has changed.
 const disagree = (form) => {
   form.querySelector('[name="agreed"]')?.remove();
   form.querySelector("#video-agree")?.remove();
@@ -34,7 +34,7 @@ const disagree = (form) => {
   relabel(form);
 };
 
-// relabel says on the button what it does, unless it asks for an agreement.
+// relabel writes the action on the button, unless the button asks for an agreement.
 const relabel = (form) => {
   if (!form.querySelector('[name="agreed"]')) {
     form.querySelector("[data-video-label]").textContent = chosen(form).length > 1 ? "Make 2 videos" : "Make video";
@@ -134,7 +134,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// How much of a text is written.
+// This counts the written characters of a text.
 const tell = (area) => {
   const note = document.getElementById(area.dataset.count);
   const most = Number(area.dataset.countMax);
@@ -150,7 +150,7 @@ document.addEventListener("input", (event) => {
   }
 });
 
-// The time that has been waited, counted on between two looks at the server.
+// The waiting time counts on between two requests to the server.
 const words = (seconds) => {
   if (seconds < 60) {
     return `${seconds} s`;
@@ -227,7 +227,7 @@ for (const kind of ["change", "click"]) {
   });
 }
 
-// How many videos are ticked.
+// This counts the ticked videos.
 const tally = () => {
   const bulk = document.querySelector("[data-bulk]");
   if (!bulk) {

@@ -5,9 +5,11 @@ import { closest } from "./dom.js";
 const step = 0.02;
 const bigStep = 0.1;
 const quality = 0.92;
-const viewMax = 640; // pixels of the preview, at most
+// The largest side of the preview, in pixels.
+const viewMax = 640;
 
-let picture = null; // { bitmap, file, at, kept }
+// The picture to crop is { bitmap, file, at, kept }.
+let picture = null;
 let turn = 0;
 
 const parts = () => {
@@ -141,7 +143,8 @@ const cut = async (p, size, piece) => {
     blob = await encode(canvas, "image/jpeg");
   }
   if (mine !== turn) {
-    return; // the frame was moved meanwhile
+    // The reader has moved the frame while the file was made.
+    return;
   }
   p.button.disabled = false;
   if (blob) {
@@ -187,7 +190,7 @@ document.addEventListener("change", async (event) => {
   }
 });
 
-// Another model may have brought other sizes.
+// Another model may offer other sizes.
 document.addEventListener("htmx:after:swap", (event) => {
   if (picture && event.detail.ctx.sourceElement?.hasAttribute("data-video-model")) {
     refresh(parts());
@@ -219,7 +222,8 @@ document.addEventListener("keydown", async (event) => {
   }
 });
 
-let grip = null; // where the frame was taken hold of
+// The point where the pointer took hold of the frame.
+let grip = null;
 
 document.addEventListener("pointerdown", (event) => {
   const frame = closest(event, "[data-crop-frame]");

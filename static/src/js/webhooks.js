@@ -1,4 +1,4 @@
-// A page that looks for news by itself leaves open what a person opened.
+// A page that refreshes itself keeps the details open that the reader opened.
 import { polls } from "./dom.js";
 
 let open = null;
