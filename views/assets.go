@@ -72,7 +72,7 @@ func (a Asset) title() string {
 // settled reports whether the state will not change by itself any more.
 func (a Asset) settled() bool { return a.State == AssetActive || a.State == AssetFailed }
 
-// awaited reports whether a page asks by itself how it is. It does not ask for ever.
+// awaited reports whether the page polls for the state. It stops after a limited time.
 func (a Asset) awaited(now time.Time) bool {
 	return !a.settled() && now.Sub(a.CreatedAt) < assetPollFor
 }

@@ -29,7 +29,7 @@ type AuditEntry struct {
 	Actor     string // one of the kinds below
 	ActorID   string
 	ActorName string
-	Words     string // what was done, after whoever did it
+	Words     string // what was done, as words that follow the actor
 	Object    string // id of what it was done to, empty for the account itself
 	Name      string
 	Href      string // of the object's page; empty where it has none, or no longer
@@ -50,7 +50,7 @@ const (
 	AuditSystem   = "system"
 )
 
-// who is whoever acted, as people call them.
+// who returns the display name of the actor.
 func (e AuditEntry) who() string {
 	switch {
 	case e.Actor == AuditOperator:
@@ -65,7 +65,7 @@ func (e AuditEntry) who() string {
 	return "Somebody"
 }
 
-// kind says what whoever acted is, where their name does not.
+// kind returns the kind of the actor, where the name does not show it.
 func (e AuditEntry) kind() string {
 	switch e.Actor {
 	case AuditUser:

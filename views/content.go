@@ -38,7 +38,7 @@ type ContentSettings struct {
 	DaysError string
 }
 
-// words say it to somebody who cannot change it.
+// words return the setting as text for a user who cannot change it.
 func (c ContentSettings) words() string {
 	days, _ := strconv.Atoi(c.Days)
 	for_ := " for " + counted(int64(days), "day", "days") + "."

@@ -37,7 +37,7 @@ type Key struct {
 	LastFrom  string // the address of then, where it is known
 	ExpiresAt *time.Time
 	Budget    *KeyBudget // nil for none
-	Alerts    []int      // hundredths of the budget at which people are told, in order
+	Alerts    []int      // hundredths of the budget at which alerts are sent, in ascending order
 	Network   *KeyNetwork
 
 	Scopes      []string
@@ -188,7 +188,7 @@ type BudgetForm struct {
 	LimitError  string
 	Period      string
 	PeriodError string
-	Alerts      []string // hundredths of it at which people are told
+	Alerts      []string // hundredths of the budget at which alerts are sent
 	AlertsError string
 }
 

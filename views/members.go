@@ -75,7 +75,7 @@ func capital(word string) string {
 	return string(word[0]-'a'+'A') + word[1:]
 }
 
-// Invitation is somebody who was asked to join.
+// Invitation is an open invitation to join the account.
 type Invitation struct {
 	ID        string
 	Email     string

@@ -78,7 +78,7 @@ func (l LastCalls) difference() string {
 	return "the same"
 }
 
-// partPath is where a part of the model's page is drawn anew.
+// partPath is the address from which a part of the model's page is loaded again.
 func (m Model) partPath(part string) string {
 	return "/console/model/" + part + "?" + url.Values{"model": {m.ID}}.Encode()
 }

@@ -54,7 +54,7 @@ const (
 	failingFrom  = 100
 )
 
-// health is how the model does, in a word; there is none when nobody called it.
+// health describes the model's health in a word; it is empty for a model without calls.
 func (n ModelNow) health() (verdict, bool) {
 	switch calls := n.calls(); {
 	case calls == 0:

@@ -100,7 +100,7 @@ type Limits struct {
 	RequestsPerMinute, RequestsPerDay, TokensPerMinute, Concurrency, JobsPerDay, JobsRunning int64
 
 	AccountRequests, AccountTokens int64       // a minute, on all models together
-	Left                           *LimitsLeft // now; nil when nobody has looked
+	Left                           *LimitsLeft // now; nil when it was not read
 }
 
 // LimitsLeft is what is left of limits now, as far as there are such limits.

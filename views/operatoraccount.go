@@ -8,7 +8,7 @@ import (
 	"umg/views/ui"
 )
 
-// OperatorAccountView is all that operators are told of one account.
+// OperatorAccountView is all that operators see of one account.
 type OperatorAccountView struct {
 	Shell
 	Account     OperatorAccount
@@ -40,7 +40,7 @@ type OperatorEntry struct {
 	By string
 }
 
-// deeds are those that make sense now.
+// deeds returns the adjustments that make sense now.
 func (v OperatorAccountView) deeds() []operatorDeed {
 	if v.Account.Closed {
 		return nil
@@ -65,7 +65,7 @@ const (
 	DeedUnfreeze = "unfreeze"
 )
 
-// operatorDeed is how a deed is called.
+// operatorDeed holds the texts of an adjustment.
 type operatorDeed struct {
 	kind, title string
 	icon        ui.IconName
@@ -177,7 +177,7 @@ func (d OperatorDeed) amountHint() string {
 	return "Dollars, such as 25 or 0.000001. It does not expire."
 }
 
-// effect says what a deed does besides moving money.
+// effect describes what an adjustment does besides moving money.
 func (d OperatorDeed) effect() string {
 	switch d.Kind {
 	case DeedFreeze:

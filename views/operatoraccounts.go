@@ -22,7 +22,7 @@ type OperatorAccounts struct {
 // OperatorAccount is an account as operators see it.
 type OperatorAccount struct {
 	ID, Name     string
-	Owner        string // e-mail address of the first owner; empty where nobody is one
+	Owner        string // e-mail address of the first owner; empty without one
 	People       int
 	Balance      app.Amount
 	Owed         app.Amount

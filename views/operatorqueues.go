@@ -77,7 +77,7 @@ type QueueReplica struct {
 // QueueItem is one thing that waits too long.
 type QueueItem struct {
 	Kind, ID  string
-	AccountID string // empty where it is nobody's
+	AccountID string // empty when it belongs to no account
 	Since     time.Time
 	Why       string
 }
@@ -112,7 +112,7 @@ func (r queueRule) words() string {
 // together keeps the number of a time and its unit on one line.
 func together(d time.Duration) string { return strings.ReplaceAll(lasted(d), " ", "\u00a0") }
 
-// lasted is a time in short words. Whole minutes and hours are told as such.
+// lasted prints a duration in short words. Whole minutes and hours have no smaller unit.
 func lasted(d time.Duration) string {
 	switch {
 	case d < time.Minute, d < 2*time.Minute && d%time.Minute != 0:

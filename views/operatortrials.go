@@ -17,7 +17,7 @@ const (
 	trialBarWidth = 70  // percent of a column's place
 )
 
-// Why nobody gets trial credit.
+// These are the reasons why no user gets trial credit.
 const (
 	TrialsOff      = "off"
 	TrialsUnmailed = "unmailed"
@@ -28,7 +28,7 @@ const (
 type Trials struct {
 	Shell
 	Rules   TrialRules
-	Closed  string     // why nobody gets any now; empty where somebody may
+	Closed  string     // why no user gets trial credit now; empty while trials are open
 	FreeAt  *time.Time // before which no more is given
 	Given   app.Amount // in the last 24 hours
 	Count   int64      // in the last 24 hours
@@ -71,7 +71,7 @@ type PromoCode struct {
 	Code             string
 	Amount           app.Amount
 	Redeemed, Times  int64
-	Days             int // that the credit lasts; 0 for ever
+	Days             int // validity of the credit in days; 0 means that it does not expire
 	Reason, By       string
 	EndedBy          string
 	CreatedAt, Until time.Time
@@ -96,7 +96,7 @@ func (t Trials) settings() []trialSetting {
 	}
 }
 
-// closedTitle and closedText say why nobody gets trial credit, and what to do about it.
+// closedTitle and closedText say why no user gets trial credit, and what to do about it.
 func (t Trials) closedTitle() string {
 	switch t.Closed {
 	case TrialsOff:

@@ -95,7 +95,7 @@ func (f PlayForm) toolNames() []string {
 	return names
 }
 
-// toolChoices are whom the model may call: as it likes, nobody, somebody, or one by name.
+// toolChoices are the values of tool_choice: auto, none, required, or one tool by name.
 func (f PlayForm) toolChoices() []ui.Option {
 	options := []ui.Option{
 		{Value: "auto", Label: "As the model likes"}, {Value: "none", Label: "No tool"}, {Value: "required", Label: "At least one"},

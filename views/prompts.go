@@ -153,7 +153,7 @@ type PromptContent struct {
 	System    string
 	Turns     []PromptTurn
 	Message   PromptTurn // that is not sent yet
-	Variables []PlayVar  // with what they are filled with unless somebody says otherwise
+	Variables []PlayVar  // with their default values
 	Tools     string
 	Schema    string
 }
@@ -332,7 +332,7 @@ type PromptSave struct {
 	FormError string
 }
 
-// PromptConflict says that somebody saved a newer version.
+// PromptConflict says that another user saved a newer version.
 type PromptConflict struct {
 	Shell
 	Prompt   Prompt

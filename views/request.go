@@ -126,7 +126,7 @@ func (d RequestDetail) rounded() bool {
 	return whole.Cmp(d.sum()) != 0
 }
 
-// waived is what the lines come to and nobody paid, by the rule of this end.
+// waived is the sum of the lines that the account did not pay, by the rule for this finish reason.
 func (d RequestDetail) waived() app.Amount { return max(d.Computed-d.Request.Cost-d.Overrun, 0) }
 
 // released is what was reserved and not needed.

@@ -37,7 +37,7 @@ type Session struct {
 	Current   bool // the one that looks at the page
 }
 
-// TOTPSetup is the page on which a device is told its secret.
+// TOTPSetup is the page that shows the secret for the device.
 type TOTPSetup struct {
 	Shell
 	Secret    string

@@ -11,7 +11,7 @@ type SecondStep struct {
 	Next      string        // where to go afterwards; empty for the overview
 }
 
-// Forgot is the page on which somebody asks for a link that sets a new password.
+// Forgot is the page on which a user asks for a link that sets a new password.
 type Forgot struct {
 	Shell
 	Email      string

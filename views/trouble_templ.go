@@ -15,7 +15,7 @@ import (
 	"umg/views/ui"
 )
 
-// Failure is a page that could not be shown: a fault of ours, a store that is away, a form that came from elsewhere.
+// Failure is a page that could not be shown: a server error, an unavailable database, or a form that came from another site.
 type Failure struct {
 	Shell
 	Status    int

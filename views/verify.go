@@ -16,7 +16,7 @@ type Verify struct {
 	Email   string // the address it is about, where it is known
 	Title   string // what became of it, where something did
 	Problem string // why a link or a request for one was refused
-	Resend  bool   // whoever looks may have another link sent to Email
+	Resend  bool   // the reader may have another link sent to Email
 	Trial   *Trial // credit that verifying brings, or that can be asked for once Verified
 	Done    bool   // the address is verified
 	Claim   bool   // the trial credit can be asked for
@@ -45,5 +45,5 @@ type Unverified struct {
 
 // Freeze is why nothing may cost the account anything.
 type Freeze struct {
-	Reason string // empty when nobody gave one
+	Reason string // empty when no reason was given
 }

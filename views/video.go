@@ -48,7 +48,7 @@ type Video struct {
 	RemixedFrom             string
 	Assets                  []string // ids of the assets it was asked for with
 	FirstFrame              bool     // it was given a picture to begin with
-	KeyID, Person           string   // who asked for it; a key or somebody of the account
+	KeyID, Person           string   // the key or the user that asked for it
 	CreatedAt               time.Time
 	StartedAt, EndedAt      *time.Time
 	ExpiresAt               *time.Time
@@ -170,7 +170,7 @@ func (v Video) took(now time.Time) time.Duration {
 	return max(now.Sub(v.CreatedAt), 0)
 }
 
-// Elapsed is a time that passes while somebody looks: whole seconds.
+// Elapsed is a running time in whole seconds that the page updates.
 func Elapsed(d time.Duration) string {
 	s := int64(d / time.Second)
 	if s < 60 {

@@ -214,7 +214,7 @@ func (p VideoPlayground) countWords() string {
 	return "video"
 }
 
-// AskWords say when somebody is asked before videos are made.
+// AskWords say when the page asks for confirmation before it makes videos.
 func AskWords(above app.Amount) string {
 	if above == 0 {
 		return "before each video"

@@ -41,7 +41,7 @@ type Viewer struct {
 	Operator bool            // runs the gateway
 }
 
-// AccountChoice is an account somebody may change to.
+// AccountChoice is an account to which the user may switch.
 type AccountChoice struct {
 	ID, Name, Role string
 	Current        bool
@@ -216,8 +216,7 @@ func within(path, href string) bool {
 
 func below(path, href string) bool { return path == href || strings.HasPrefix(path, href+"/") }
 
-// lobbies are the pages that are open to visitors and still have a menu: what there is, how to use it, and what somebody
-// shared.
+// lobbies are the pages that are open to visitors and still have a menu: the catalog, the documentation and shared prompts.
 var lobbies = []string{modelsPath, comparePath, docsPath, sharedPath, searchPath}
 
 // lobby reports whether a visitor reads one of them.

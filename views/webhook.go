@@ -138,7 +138,7 @@ func (h WebhookHealth) rate() string { return Percent(h.Succeeded, h.attempts())
 // cause puts a failed attempt into words.
 func (f WebhookFailure) cause() string { return outcomeWords(f.Status, f.Error) }
 
-// outcomeWords say what came of an attempt.
+// outcomeWords describe the result of an attempt.
 func outcomeWords(status int, failure string) string {
 	switch {
 	case status == 0 && failure == "":
@@ -256,7 +256,7 @@ type WebhookDetail struct {
 	More       bool
 }
 
-// WebhookTest is what came of a test event. A test that was not sent has only a Refusal.
+// WebhookTest is the result of a test event. A test that was not sent has only a Refusal.
 type WebhookTest struct {
 	Event   string
 	Refusal string
@@ -358,7 +358,7 @@ func (d Delivery) status() verdict {
 	}
 }
 
-// last says what came of the last attempt.
+// last describes the result of the last attempt.
 func (d Delivery) last() string {
 	switch {
 	case d.Attempts == 0 && d.State == DeliveryPending:

@@ -45,7 +45,7 @@ type User struct {
 	KeepContent  bool   `db:"keep_content"` // what is said in the playground is kept
 }
 
-// Principal is the user as somebody who acts for the account.
+// Principal returns the user as a principal of the account.
 func (u User) Principal() app.Principal {
 	return app.Principal{AccountID: u.AccountID, UserID: u.ID, Rights: u.Role.Rights()}
 }
@@ -108,7 +108,7 @@ func (s *Service) UserIn(ctx context.Context, id, accountID string) (User, error
 	return u, storeError("read user", err)
 }
 
-// storeError wraps what the store said: temporary trouble is told as such, and a caller who left is no trouble.
+// storeError wraps an error of the database. A temporary failure becomes app.Unavailable, and a canceled request stays as it is.
 func storeError(doing string, err error) error {
 	switch {
 	case err == nil:

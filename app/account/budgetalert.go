@@ -30,7 +30,7 @@ const (
 	budgetEvent = "key_budget"
 )
 
-// UsualBudgetAlerts are the shares of a budget, in hundredths, at which its people are told where nobody has chosen.
+// UsualBudgetAlerts are the default shares of a budget, in hundredths, at which the gateway sends budget alerts.
 func UsualBudgetAlerts() []int { return []int{80, 100} }
 
 // checkAlerts brings the alerts of a new or changed key into order. Nil is the usual ones, an empty list none.
@@ -62,7 +62,7 @@ func alertWords(list []int) string {
 	return strings.Join(words, ", ")
 }
 
-// alertsOf are the alerts in a change, empty where nobody has chosen.
+// alertsOf returns the alerts in a change, or an empty list when the change sets none.
 func alertsOf(list []int) audit.Change {
 	c := audit.Change{Field: "budget_alerts", From: alertWords(list)}
 	switch {
@@ -115,7 +115,7 @@ func (s *Service) tellBudgets(ctx context.Context) error {
 	return nil
 }
 
-// tellOfBudget writes to owners and admins, and to whoever made the key.
+// tellOfBudget writes to owners and admins, and to the user who made the key.
 func (s *Service) tellOfBudget(ctx context.Context, tx *sqlx.Tx, b passedBudget) error {
 	people, err := budgetPeople(ctx, tx, b.AccountID, b.Maker)
 	if err != nil {

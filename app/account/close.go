@@ -57,8 +57,8 @@ type Closing struct {
 	Name     string // of the account, typed
 }
 
-// CloseAccount deletes an account. From then on no key of it is taken, nobody is a member and nothing can begin in it. What
-// the books need stays; what else there is of it is erased by a worker, soon.
+// CloseAccount deletes an account. Its keys and memberships end at once, and no new work can begin in it. The ledger keeps what
+// accounting needs; a worker erases the rest within minutes.
 func (s *Service) CloseAccount(ctx context.Context, p app.Principal, c Closing) error {
 	if p.UserID == "" {
 		return (desk{p: p}).may(Owner)

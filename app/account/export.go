@@ -100,7 +100,7 @@ type Export struct {
 	at      time.Time
 }
 
-// Export begins an export for somebody who manages the account, and notes that in the audit log.
+// Export begins an export for a user who manages the account, and writes an audit entry.
 func (s *Service) Export(ctx context.Context, p app.Principal) (*Export, error) {
 	now := s.o.Now().UTC()
 	e := &Export{Name: "account-" + now.Format("2006-01-02") + ".json", db: s.db, at: now}

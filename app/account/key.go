@@ -75,8 +75,8 @@ type Key struct {
 	LeakedAt *time.Time // a secret of it was found in public: it stays off until it is rotated
 
 	LimitFactor int    // multiplies the account's limits; set where a key is recognised
-	BudgetID    string // the purse of its budget, empty without one
-	// BudgetAlerts are the hundredths of its budget at which its people are told, in order.
+	BudgetID    string // the credit account of its budget, empty without a budget
+	// BudgetAlerts are the hundredths of its budget at which the gateway sends alerts, in ascending order.
 	BudgetAlerts []int
 	Paid         bool // its account has had credit besides the trial's; set where a key is recognised
 	Frozen       bool // its account may be looked at, but nothing may cost it anything; set where a key is recognised
@@ -98,7 +98,7 @@ func (k Key) Permit(need app.Rights) error {
 		joined(scopesFor(need)), k.Name, joined(k.Scopes)).Final()
 }
 
-// KeySpec is what somebody decides about a new key. Only the name is required.
+// KeySpec is the caller's choice for a new key. Only the name is required.
 type KeySpec struct {
 	Name              string
 	Env               string
@@ -113,10 +113,10 @@ type KeySpec struct {
 	TokensPerMinute   int64
 	ExpiresAt         *time.Time
 	Budget            *Budget // nil for none: only the account's credit limits it
-	BudgetAlerts      []int   // hundredths of it at which its people are told; nil for the usual ones
+	BudgetAlerts      []int   // hundredths of the budget at which alerts are sent; nil for the defaults
 }
 
-// KeyPatch is what somebody changes about a key. What is nil stays as it is.
+// KeyPatch is the caller's change of a key. A nil field is not changed.
 type KeyPatch struct {
 	Name              *string
 	Env               *string

@@ -122,8 +122,8 @@ func (s *Service) KeysPage(ctx context.Context, p app.Principal, page KeyQuery) 
 	return KeyPage{Keys: keys}, nil
 }
 
-// mayManage refuses keys that can do more than whoever makes or changes them: those with the management scope are for
-// those who manage members.
+// mayManage refuses keys that can do more than the user who makes or changes them: only users who manage members may manage keys
+// with the management scope.
 func mayManage(p app.Principal, scopes []Scope) error {
 	if !slices.Contains(scopes, Management) || p.Rights.Has(app.ManageMembers) {
 		return nil
@@ -132,8 +132,8 @@ func mayManage(p app.Principal, scopes []Scope) error {
 		"Keys with the scope %s can only be made and changed by owners and admins, or with such a key.", Management).Final()
 }
 
-// changeKey runs fn on a key that stays as it is meanwhile, for somebody who may change it, and writes an entry about it.
-// An entry without an action means that nothing came of it.
+// changeKey locks a key, runs fn on it for a user who may change it, and writes an audit entry. An entry without an action means
+// that nothing changed.
 func (s *Service) changeKey(
 	ctx context.Context, p app.Principal, id, doing string, fn func(tx *sqlx.Tx, k Key, b *Budget) (audit.Event, error),
 ) error {

@@ -15,7 +15,7 @@ const (
 	networkBits4  = 24
 	networkBits6  = 48
 	networkAbsent = 30 * 24 * time.Hour // after which a network is new again
-	networkNews   = 7 * 24 * time.Hour  // that people are told of one
+	networkNews   = 7 * 24 * time.Hour  // age up to which a new network is shown to people
 )
 
 // NewNetwork is a network from which a key was not used in the 30 days before.

@@ -9,7 +9,7 @@ import (
 	"umg/app/audit"
 )
 
-// command is where an operator's deed comes from.
+// command is the source of an operator's action.
 var command = app.Origin{Agent: "gateway test"}
 
 // told are the entries of an account's log, oldest first.
@@ -56,7 +56,7 @@ func TestEveryAccountOfAUserIsToldThatTheyRunTheGateway(t *testing.T) {
 		list := b.told(t, account)
 		if len(list) != 1 || list[0].Action != "user.made_operator" || list[0].Actor != audit.ByOperator || list[0].Object != ada.ID ||
 			list[0].Name != ada.Email || list[0].Agent != "gateway test" {
-			t.Errorf("%s is told %+v", account, list)
+			t.Errorf("%s is notified of %+v", account, list)
 		}
 	}
 }

@@ -90,7 +90,8 @@ func (s *Service) Member(ctx context.Context, p app.Principal, userID string) (M
 	return m, storeError("read member", err)
 }
 
-// desk is where the people of an account are managed: one change at a time, by somebody who may at that moment.
+// desk manages the members of an account. It makes one change at a time, for a user whose rights are checked in the same
+// transaction.
 type desk struct {
 	tx     *sqlx.Tx
 	p      app.Principal
@@ -98,8 +99,8 @@ type desk struct {
 	rights app.Rights // of who acts, as they are now
 }
 
-// manage runs one change. The account's row is locked, so that what was counted stays so until the change is there, and
-// whoever lost their role a moment ago is refused.
+// manage runs one change. It locks the account's row, so that counts stay valid until the commit, and refuses a user who has just
+// lost their role.
 func (s *Service) manage(ctx context.Context, p app.Principal, need app.Rights, change func(d desk) error) error {
 	return postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		d := desk{tx: tx, p: p, rights: p.Rights}
@@ -265,7 +266,7 @@ func checkRole(role Role) error {
 	return nil
 }
 
-// accountNameFor is what a new account of a user is called until somebody renames it.
+// accountNameFor returns the name of a user's new account until a member renames it.
 func accountNameFor(email string) string {
 	name, _ := splitEmail(email)
 	const ending = "'s account"

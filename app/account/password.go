@@ -66,7 +66,7 @@ func (p *passwords) hash(ctx context.Context, password string) (string, error) {
 	return hash, nil
 }
 
-// matches takes the same time whatever the answer is. An empty hash is nobody's.
+// matches takes the same time for every answer. An empty hash matches no password.
 func (p *passwords) matches(ctx context.Context, password, hash string) (bool, error) {
 	done, err := p.turn(ctx)
 	if err != nil {

@@ -127,7 +127,7 @@ func insertTrial(ctx context.Context, q postgres.Queryer, r trialRow) error {
 	return err
 }
 
-// forgetPlaces removes from old trials where they were given, which nobody counts any more.
+// forgetPlaces removes network and domain from old trials, because the limits no longer count them.
 func forgetPlaces(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
 	done, err := q.ExecContext(ctx, `
 		update trials set network = '', domain = '' where identity in (

@@ -30,9 +30,9 @@ const (
 	unknownAgeMax  = 30 * time.Second
 	lastGoodMax    = 10 * time.Minute
 	lookupsMax     = 8    // queries at the same time, however many unknown keys arrive: replicas that all start at once share a store
-	lookupQueueMax = 1024 // keys that wait for their query; more are told to come back
+	lookupQueueMax = 1024 // keys waiting for their query; further ones are asked to retry
 	lookupMax      = 2 * time.Second
-	awayPause      = 500 * time.Millisecond // after a failed query, nobody else tries for so long
+	awayPause      = 500 * time.Millisecond // after a failed query, no further query starts for this long
 	usedEvery      = time.Minute            // precision of last_used_at
 	usedMax        = 50_000                 // keys whose use is not written yet
 )
@@ -94,9 +94,9 @@ func NewKeyRing(db *sqlx.DB, o KeyRingOptions) *KeyRing {
 	}
 }
 
-// Find returns the key of a secret that came from an address, or why it may not be used: unknown, deleted, disabled,
-// expired, rotated, or not from there. What does not look like a key is refused without asking anybody. A store that is
-// away is told as such, never as an unknown key. Beside a refusal of the address there is the key, so that logs can name it.
+// Find returns the key of a secret that came from an address, or why it may not be used: unknown, deleted, disabled, expired,
+// rotated, or not allowed from there. A malformed key is refused without a query. When the database is unavailable the error says
+// so, and never that the key is unknown. A refusal of the address also returns the key, so that logs can name it.
 func (r *KeyRing) Find(ctx context.Context, secret, from string) (Key, error) {
 	if !wellFormed(secret) {
 		return Key{}, errBrokenKey(secret)
@@ -172,8 +172,8 @@ func (r *KeyRing) recall(f fingerprint, now time.Time) (k *ringKey, known, fresh
 	return nil, false, refused && now.Sub(at) < unknownAgeMax
 }
 
-// ask reads the key from the store, once for all who ask at the same time. It returns nil for an unknown key. While the store
-// is away nobody waits for it whose key is known well enough: the next one learns what it said, if it did.
+// ask reads the key from the database, once for all callers at the same time. It returns nil for an unknown key. While the database
+// is unavailable, callers whose key is cached recently enough do not wait: the next call uses the result of the query.
 func (r *KeyRing) ask(ctx context.Context, f fingerprint, now time.Time) (*ringKey, error) {
 	r.mu.RLock()
 	pause, away := now.Before(r.retryAt), r.away

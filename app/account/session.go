@@ -92,7 +92,7 @@ func (s *SessionStore) Name() string {
 // Current returns the session of the request, a new one when it has none. The error is one of the store being away.
 func (s *SessionStore) Current(r *http.Request) (*sessions.Session, error) { return s.Get(r, s.Name()) }
 
-// UserID is who is signed in with the session, empty for nobody.
+// UserID returns the user who is signed in with the session, or an empty string for a visitor.
 func UserID(session *sessions.Session) string {
 	if st := stateOf(session); st != nil {
 		return st.userID
@@ -179,9 +179,9 @@ func (s *SessionStore) Save(r *http.Request, w http.ResponseWriter, session *ses
 	return nil
 }
 
-// Start signs the user in: the session of before, whoever planted it, is gone, and a new one takes over its values. For
-// a zero user it is a visitor's, for somebody who has still to prove more. Who proved a password that is another by now is
-// refused: the change of it has ended their sessions, also those that were just beginning.
+// Start signs the user in. It ends the previous session, which an attacker may have planted, and moves its values to a new one. A
+// zero user makes a visitor's session, for a user who still has to prove more. A user whose password was replaced since they proved
+// it is refused, because the replacement ends all sessions, also those that are just starting.
 func (s *SessionStore) Start(w http.ResponseWriter, r *http.Request, u User) error {
 	session, err := s.Current(r)
 	if err != nil {

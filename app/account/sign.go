@@ -123,7 +123,8 @@ func (s *Service) checkCredentials(ctx context.Context, address, password, ip st
 		return User{}, "", storeError("read user", err)
 	}
 	checked := hash
-	if len(password) > passwordBytesMax { // never hash what nobody's password can be
+	// No stored password is this long, so the gateway does not hash it.
+	if len(password) > passwordBytesMax {
 		password, checked = password[:passwordBytesMax], ""
 	}
 	same, err := s.passwords.matches(ctx, password, checked)

@@ -16,7 +16,7 @@ import (
 
 // Limits of the throttle.
 const (
-	trustMax       = 90 * 24 * time.Hour // a place somebody signed in from is trusted so long with their e-mail address
+	trustMax       = 90 * 24 * time.Hour // how long an address is trusted for a user after a sign-in from it
 	ipv6SubnetBits = 64                  // a household or a rented server has at least so much
 	signUpsMax     = 20                  // sign-ups an hour from one address, before it has to wait
 )

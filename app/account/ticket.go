@@ -16,7 +16,7 @@ import (
 	"umg/app/postgres"
 )
 
-// ticket is what somebody has who gave the right password and not yet a code.
+// ticket proves that the password was correct. It is exchanged for a session when the TOTP code is correct.
 type ticket struct {
 	user string
 	at   time.Time

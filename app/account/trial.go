@@ -25,8 +25,8 @@ const (
 type TrialPolicy struct {
 	Amount app.Amount
 	Days   int
-	// RequireVerified gives the credit when the e-mail address has proved to be the user's, not at sign-up. Where no mail
-	// can be sent nothing is ever proved, and nobody gets any.
+	// RequireVerified gives the credit when the user has verified their e-mail address, not at sign-up. Without mail no address is
+	// verified, and no user gets any.
 	RequireVerified bool
 	NetworkDayMax   int        // trials a day for one network: 256 IPv4 addresses, or one IPv6 subnet
 	DomainDayMax    int        // trials a day for one domain of e-mail addresses, other than those that millions share
@@ -49,7 +49,7 @@ func (p TrialPolicy) withDefaults() TrialPolicy {
 	return p
 }
 
-// Trial is what came of asking for trial credit. Amount is zero when none was given, and Refusal says why.
+// Trial is the result of a request for trial credit. Amount is zero when none was given, and Refusal says why.
 type Trial struct {
 	Amount    app.Amount
 	ExpiresAt *time.Time

@@ -7,18 +7,18 @@ import (
 	"umg/app"
 )
 
-// Limits of what is told of trials.
+// These limits bound the report about trials.
 const (
 	trialReportDays   = 30
 	trialPlacesMax    = 20 // networks, and domains, at their limit
 	trialPlacesSought = 500
 )
 
-// TrialReport is how trial credit was given lately, for whoever runs the gateway.
+// TrialReport reports the trial credit that was given recently. Operators read it.
 type TrialReport struct {
 	Policy TrialPolicy // as this replica was started, with the defaults
 	Mails  bool        // mails are sent, so that addresses can be verified
-	Closed TrialClosed // why nobody gets any now; empty where somebody may
+	Closed TrialClosed // why trials are closed for all users; empty while they are open
 	Given  app.Amount  // in the last 24 hours, which the limit of a day counts
 	Count  int         // in the last 24 hours
 	FreeAt *time.Time  // when the oldest of them counts no more, while the limit of a day is reached; none is given before
@@ -69,7 +69,7 @@ func (s *Service) Trials(ctx context.Context) (TrialReport, error) {
 	return r, nil
 }
 
-// TrialClosed is why nobody gets trial credit, whoever asks.
+// TrialClosed is the reason why no user gets trial credit.
 type TrialClosed string
 
 // The reasons.

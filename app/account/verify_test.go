@@ -342,5 +342,5 @@ func TestARingKnowsAtOnceThatAnAccountIsFrozenOrKeepsContentOrAKeyHasABudget(t *
 	must(t, err)
 	is("that asks for it", func(k Key) bool { return k.KeepContent })
 	keep("never")
-	is("that asks for it in vain", func(k Key) bool { return !k.KeepContent })
+	is("that asks for it and is refused", func(k Key) bool { return !k.KeepContent })
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Known is an action as people read it: somebody did these words to the object.
+// Known is an action with the words that the console shows for it: an actor did this to the object.
 type Known struct {
 	Action Action
 	Words  string // after the actor's name: "created the key"
@@ -82,7 +82,7 @@ var known = []Known{
 // Actions lists all actions, by kind of object.
 func Actions() []Known { return slices.Clone(known) }
 
-// Describe puts an action into words. One that a later version wrote is told by its name.
+// Describe returns the words of an action. An action that a later version wrote is shown by its name.
 func Describe(a Action) Known {
 	for _, k := range known {
 		if k.Action == a {

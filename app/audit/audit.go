@@ -36,14 +36,14 @@ const (
 // Action is what was done, as object.verb.
 type Action string
 
-// Actor is the kind of whoever acted.
+// Actor is the kind of the actor of an entry.
 type Actor string
 
 // The kinds of actors.
 const (
 	ByUser     Actor = "user"
 	ByKey      Actor = "key"
-	ByOperator Actor = "operator" // whoever runs the gateway
+	ByOperator Actor = "operator" // the operator of the server
 	BySystem   Actor = "system"   // the gateway itself, such as a leaked key that it switched off
 )
 
@@ -60,7 +60,7 @@ type Event struct {
 	Object   string // id of the object, empty for the account itself
 	Name     string // of the object at that time, as people know it
 	Changes  []Change
-	Operator bool // whoever runs the gateway did it, by command or in the console
+	Operator bool // an operator did it, by command or in the console
 }
 
 // Entry is an event with its actor and its time.
@@ -98,7 +98,7 @@ type Page struct {
 	More    bool
 }
 
-// Who is somebody who acted, as their latest entry names them.
+// Who is an actor, as their latest entry names them.
 type Who struct {
 	Kind Actor  `db:"actor"`
 	ID   string `db:"actor_id"`

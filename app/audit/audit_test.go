@@ -211,7 +211,7 @@ func TestFiltersNarrowTheLog(t *testing.T) {
 		"an object":         {audit.Filter{Object: "k1"}, "k1 k1"},
 		"from":              {audit.Filter{From: between}, "w1"},
 		"to":                {audit.Filter{To: between}, "k1 k1"},
-		"somebody else's":   {audit.Filter{Object: "theirs"}, ""},
+		"another account's": {audit.Filter{Object: "theirs"}, ""},
 		"a zero byte":       {audit.Filter{Object: "k1\x00"}, ""},
 		"no text":           {audit.Filter{Actor: "\xff"}, ""},
 		"longer than an id": {audit.Filter{After: strings.Repeat("z", 201)}, ""},

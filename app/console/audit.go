@@ -35,7 +35,7 @@ func withAudit(serve func(*Console, *page) error) func(*Console, *page) error {
 	}
 }
 
-// audit lists entries. A store that does not answer in time is told of on the page.
+// audit lists entries. The page says so when the database does not answer in time.
 func (c *Console) audit(p *page) error {
 	l := views.AuditLog{Shell: c.shell(p), Query: views.ParseAuditQuery(p.QueryParams())}
 	if forScript(p.Request()) {

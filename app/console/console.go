@@ -48,9 +48,9 @@ type Options struct {
 	Prompts  *prompt.Service             // nil: the pages about saved prompts are unknown
 	Repeats  *idempotency.Service        // nil: a form that is sent twice makes its videos twice; needs IDs
 	Desk     *operator.Desk              // nil: the operators' pages about accounts are unknown
-	Health   *health.Monitor             // nil: nothing is told to operators of the traffic
-	Pulse    *pulse.Log                  // nil: nothing is told to operators of the last hour
-	Arrivals *arrival.Log                // nil: nobody is told of calls that were refused at the door
+	Health   *health.Monitor             // nil: operators see no provider health
+	Pulse    *pulse.Log                  // nil: operators see no traffic of the last hour
+	Arrivals *arrival.Log                // nil: users see no calls that were refused before authentication
 	Outbox   *mail.Service               // of a demo without a mail server; nil keeps mails to their readers
 	Booked   func(context.Context) error // waits until what calls cost shows in the balance; nil: it always does
 	Payments *stripe.Service             // nil where credit was never bought

@@ -84,7 +84,7 @@ func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, chang
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
 	texts := gateway.New(gateway.Options{
-		Till: openTill(t, readable, ids), Balance: ledger.Balance, Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers,
+		Till: openLeaseManager(t, readable, ids), Balance: ledger.Balance, Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers,
 		Now: time.Now, Random: mathrand.IntN, RetryWait: time.Millisecond,
 	})
 	face := api.New(api.Options{

@@ -146,8 +146,8 @@ func entryCells(e *billing.Entry) []string {
 	}
 }
 
-// csvText keeps a spreadsheet from running a text as a formula: what begins like one is quoted. Amounts of ours may begin
-// with a minus and are not texts.
+// csvText keeps a spreadsheet from running a text as a formula: a text that begins like one is quoted. Amounts may begin with a
+// minus sign and are not texts.
 func csvText(s string) string {
 	if strings.IndexAny(strings.TrimLeft(s, " \u00a0"), "=+-@\t\r\n") == 0 {
 		return "'" + s

@@ -147,7 +147,7 @@ type liveStream struct {
 	left  <-chan struct{}
 }
 
-// run looks and writes until somebody leaves or the stream is old.
+// run polls and writes until the client leaves or the stream reaches its maximum age.
 func (s *liveStream) run(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, liveAgeMax)
 	defer cancel()

@@ -188,7 +188,7 @@ func (c *Console) leaveAccount(p *page) error {
 	return c.say(p, ui.Success, "You left "+p.user.Account+".", consolePath)
 }
 
-// offer shows where the link of an invitation leads, to whoever opens it.
+// offer shows where the link of an invitation leads, to the user who opens it.
 func (c *Console) offer(p *page) error {
 	token := p.QueryParam("token")
 	found, err := c.o.Accounts.Offer(p.Request().Context(), token)

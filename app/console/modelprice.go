@@ -147,7 +147,7 @@ func price(c *views.Calculation, card billing.RateCard, usage billing.Usage, req
 	return ""
 }
 
-// modelPrice draws the result of the calculator anew.
+// modelPrice renders the result of the calculator for a changed form.
 func (c *Console) modelPrice(p *page) error {
 	m, err := c.modelAt(p.QueryParam("model"))
 	if err != nil {

@@ -76,8 +76,8 @@ func (c *Console) balanceNotes(ctx context.Context, p *page, b views.Balance, ot
 	return append(list, note{Note: n, event: notice.LowBalance})
 }
 
-// lastCredit names how credit came in last, so that credit that runs out again is told of again. Where that is not known it
-// is the account.
+// lastCredit identifies the latest top-up or grant, so that the notice appears again when that credit runs out too. Where it is not
+// known, lastCredit returns the account.
 func (c *Console) lastCredit(ctx context.Context, p *page) string {
 	found, err := c.o.Ledger.EntryList(ctx, billing.EntryQuery{AccountID: p.user.AccountID, Kinds: []string{"grant"}, Limit: 1})
 	if err != nil || len(found.Entries) == 0 {
@@ -283,8 +283,8 @@ func (c *Console) videoNotes(ctx context.Context, p *page) (list []note, _ error
 // strandedMax is how many models the line under the top bar counts.
 const strandedMax = 99
 
-// statusOf are the models the reader may call that no call reaches as it should: those paused, and those all of whose
-// providers are set aside because they fail. It looks at what this replica holds in memory and asks nobody.
+// statusOf returns the models the reader may call that are degraded: paused models, and models all of whose providers are set aside
+// because they fail. It reads the memory of this replica and queries nothing.
 func (c *Console) statusOf(p *page) (lines []views.StatusLine) {
 	if c.o.Health == nil || !p.user.Role.Rights().Has(app.ReadModels) {
 		return nil

@@ -81,5 +81,5 @@ func (s *wholeSink) Write(p []byte) error {
 	return nil
 }
 
-// Flush has nobody to write to until the answer is whole.
+// Flush does nothing, because the answer is sent only when it is complete.
 func (s *wholeSink) Flush() error { return nil }

@@ -36,7 +36,7 @@ func withOperators(t *testing.T) *control {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, by := range []string{"ada@desk", "bob@<b>desk</b>"} {
+	for _, by := range []string{"ada@ops", "bob@<b>ops</b>"} {
 		if err := catalog.ApplyAs(t.Context(), db, file, catalog.Deed{By: by, Note: "a note of " + by}); err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +156,7 @@ func TestOperatorsReadTheCatalogsOfThePast(t *testing.T) {
 	t.Parallel()
 	k := withOperators(t)
 	p := k.operator("ann@example.com")
-	shows(t, p.see("/console/operator/catalog"), http.StatusOK, "ada@desk", "bob@&lt;b&gt;desk&lt;/b&gt;", "In force")
+	shows(t, p.see("/console/operator/catalog"), http.StatusOK, "ada@ops", "bob@&lt;b&gt;ops&lt;/b&gt;", "In force")
 	shows(t, p.see("/console/operator/catalog/2"), http.StatusOK, "In force", "Renamed &lt;i&gt;model&lt;/i&gt;")
 	shows(t, p.see("/console/operator/catalog/1"), http.StatusOK, "version 2 is in force", "What is different now")
 	file := p.see("/console/operator/catalog/1/catalog.yaml")
@@ -169,7 +169,7 @@ func TestOperatorsReadTheCatalogsOfThePast(t *testing.T) {
 	for _, path := range []string{"3", "0", "x", "-1", "99999999999999999999", "3/catalog.yaml", "x/catalog.yaml"} {
 		shows(t, p.see("/console/operator/catalog/"+path), http.StatusNotFound)
 	}
-	shows(t, p.see("/console/operator/catalog?before=2"), http.StatusOK, "ada@desk", "Newest")
+	shows(t, p.see("/console/operator/catalog?before=2"), http.StatusOK, "ada@ops", "Newest")
 	shows(t, p.see("/console/operator/catalog?before=x"), http.StatusNotFound)
 }
 

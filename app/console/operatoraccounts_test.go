@@ -10,7 +10,7 @@ import (
 
 const trialNanos = 5_000_000_000 // that everybody gets here
 
-// deedName is what the question of a deed names itself.
+// deedName finds the idempotency name in the page that asks for confirmation.
 var deedName = regexp.MustCompile(`name="once" value="(adj_[0-9a-z]{26})"`)
 
 // accountOf is the account of the person with that address.

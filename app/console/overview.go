@@ -147,7 +147,7 @@ func (c *Console) firstSteps(ctx context.Context, p *page) (*views.Onboarding, e
 	return o, err
 }
 
-// refusedCall is the latest call since a moment that was refused at the door, nil where none was or nobody is told of them.
+// refusedCall returns the latest call since a moment that was refused before authentication, or nil.
 func (c *Console) refusedCall(ctx context.Context, p *page, from time.Time) (*views.Arrival, error) {
 	if c.o.Arrivals == nil {
 		return nil, nil

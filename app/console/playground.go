@@ -74,7 +74,7 @@ func (c *Console) play(p *page) error {
 	return c.playWhole(p, s)
 }
 
-// call is the call of the corridor for the form. It is the account's, made by its user and not by a key.
+// call is the call of the text pipeline for the form. It belongs to the account, and is made by its user and not by a key.
 func (s *play) call(p *page, stream bool) (gateway.Call, error) {
 	if s.model == nil {
 		return gateway.Call{}, app.Errorf(app.Unavailable, "no_available_provider", "No model can be called right now.")

@@ -33,7 +33,7 @@ type listener interface {
 	flush(told bool) error
 }
 
-// playSink reads what the corridor writes, in whatever style that is, and says what is in it.
+// playSink parses the answer that the text pipeline writes, in any style.
 type playSink struct {
 	codec   llm.Codec
 	ask     *llm.Ask

@@ -147,7 +147,7 @@ func (s *play) asked() []views.PlayTurn {
 	return turns
 }
 
-// sayable reports whether somebody waits for an answer at the end of a conversation.
+// sayable reports whether the conversation ends with a message that needs an answer.
 func sayable(turns []views.PlayTurn) bool {
 	for _, t := range slices.Backward(turns) {
 		if !blankTurn(t) {

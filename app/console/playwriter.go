@@ -232,7 +232,7 @@ func (o *playWriter) push() {
 	o.last = o.now()
 }
 
-// end draws what is still open, writes the last event and lets nobody write any more.
+// end renders the remaining content, writes the last event and refuses further writes.
 func (o *playWriter) end(e playEvent) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

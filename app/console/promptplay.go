@@ -44,8 +44,8 @@ func (c *Console) promptValues(p *page) (url.Values, error) {
 	return values, nil
 }
 
-// nameOpened names the saved prompt that a pane was opened with, and says whether the pane is still what that version says. A prompt
-// that was deleted meanwhile is not the pane's any more, so that saving makes a new one.
+// nameOpened names the saved prompt that a pane was opened with, and reports whether the pane still has the content of that
+// version. When the prompt was deleted in between, the pane loses its name, so that saving makes a new prompt.
 func (c *Console) nameOpened(p *page, s *play, pane *views.PlayPane) error {
 	f := &pane.Form
 	id := f.PromptID

@@ -157,8 +157,8 @@ func TestAPromptIsExportedAndImportedAndAWrongFileIsRefusedWithItsField(t *testi
 	}
 }
 
-// TestALinkShowsAPromptToWhoeverHasItAndNothingAfterItsEnd: nobody can tell a link that ended, was revoked or never was.
-func TestALinkShowsAPromptToWhoeverHasItAndNothingAfterItsEnd(t *testing.T) {
+// TestALinkShowsAPromptUntilItsEnd checks that links that ended, were revoked or never existed have the same answer.
+func TestALinkShowsAPromptUntilItsEnd(t *testing.T) {
 	t.Parallel()
 	h := withModels(t)
 	p := h.signedIn("share@example.com")
@@ -276,7 +276,7 @@ func TestThePaneNamesTheSavedPromptItWasOpenedWith(t *testing.T) {
 	}
 	pane.Set("save_as", "new")
 	if a := p.send("/console/prompts", pane); !strings.Contains(a.body, "Save the prompt") {
-		t.Errorf("saved anew: %d %s", a.status, a.header.Get("Location"))
+		t.Errorf("saved again: %d %s", a.status, a.header.Get("Location"))
 	}
 	p.send("/console/prompts/"+id+"/delete", nil)
 	pane.Del("save_as")

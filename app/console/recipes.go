@@ -22,7 +22,7 @@ const (
 	testLookEvery = time.Second
 	testLateAfter = time.Minute
 	testAgeMax    = time.Hour // a test that began before is one of a stale page
-	testCallsMax  = 3         // that are told of
+	testCallsMax  = 3         // number of test calls that the page shows
 )
 
 // recipeRoutes are the pages that say how tools are set up.

@@ -94,12 +94,13 @@ func TestSigningInTakesTwoStepsAndNothingBetweenThem(t *testing.T) {
 	p.send("/console/sign-in", form)
 	planted := p.cookies["__Host-umg"].Value
 	if planted == first.Value {
-		t.Error("a session that somebody planted learns that the password was right")
+		t.Error("a session that an attacker planted learns that the password was right")
 	}
 	planter := h.visitor()
 	planter.cookies["__Host-umg"] = first
 	planter.wants(planter.see("/console/sign-in/code"), http.StatusSeeOther, "/console/sign-in")
-	for _, r := range console.Routes() { // whoever gave the password alone is nobody yet
+	// A user who gave only the password is not signed in on any page.
+	for _, r := range console.Routes() {
 		if r.Open || r.Method != http.MethodGet {
 			continue
 		}

@@ -121,8 +121,8 @@ func (s *Service) Change(ctx context.Context, p app.Principal, keep Keep, days i
 	}))
 }
 
-// Clear deletes all that is kept of an account. Nobody sees any of it from then on; rows beyond the first go within minutes. The
-// content of calls that run now is not kept either.
+// Clear deletes all content of an account. It is hidden at once; rows beyond the first batch are deleted within minutes. The
+// content of calls that run now is not stored either.
 func (s *Service) Clear(ctx context.Context, p app.Principal) error {
 	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		_, name, err := lockSettings(ctx, tx, p.AccountID, s.now())
@@ -189,7 +189,7 @@ func (s *Service) Delete(ctx context.Context, p app.Principal, requestID string)
 
 func (s *Service) now() time.Time { return s.o.Now().UTC() }
 
-// wrap says what was being done when the store failed; temporary trouble is told as such.
+// wrap adds the action to an error of the database; a temporary failure becomes app.Unavailable.
 func wrap(doing string, err error) error {
 	switch {
 	case err == nil:

@@ -49,14 +49,14 @@ type Tape struct {
 	stream  *stream // of an answer in events
 	held    int64   // of the shared memory
 	lost    bool    // there was no memory left
-	ends    bool    // somebody will end it
+	ends    bool    // a caller will end the recording
 	over    bool    // it ended, or was given up
 }
 
 // Start begins to take a call down.
 func (s *Service) Start(c Call) *Tape { return &Tape{service: s, call: c} }
 
-// Hear is told the request. Its memory is the caller's until Taken or End was called.
+// Hear sets the request. Its memory belongs to the caller until Taken or End was called.
 func (t *Tape) Hear(body []byte) {
 	if t != nil {
 		t.body = body
@@ -129,7 +129,7 @@ func (w *tapped) Begin(status int, contentType string, header http.Header) error
 	return w.Sink.Begin(status, contentType, header)
 }
 
-// Write passes on first, so that nobody waits for the tape.
+// Write passes the bytes on first, so that the client does not wait for the tape.
 func (w *tapped) Write(p []byte) error {
 	err := w.Sink.Write(p)
 	if err == nil {
@@ -193,7 +193,7 @@ func (t *Tape) End() {
 	}
 }
 
-// Abandon gives up a tape that nobody will end.
+// Abandon gives up a tape that no caller will end.
 func (t *Tape) Abandon() {
 	if t != nil && !t.over && !t.ends {
 		t.over, t.body = true, nil

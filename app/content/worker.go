@@ -41,7 +41,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// flush writes what waits. What the store does not take is lost: nobody is owed it, and memory is.
+// flush writes the queued records. Records that the database refuses are lost: no caller depends on them, and they use memory.
 func (s *Service) flush(ctx context.Context) {
 	for {
 		rows := make([]row, 0, min(len(s.queue), writeCallsMax))

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Limits of what is told of the queue.
+// These limits bound the report about the queue.
 const (
-	backlogCountMax   = 100_000 // of each kind; more is told as so many
+	backlogCountMax   = 100_000 // of each kind; a larger count is shown as this one
 	backlogShownMax   = 10      // mails
 	backlogSpan       = time.Hour
 	backlogFailedSpan = 24 * time.Hour
-	backlogLate       = 10 * time.Minute // that a mail may wait before it is told
+	backlogLate       = 10 * time.Minute // waiting time of a mail after which the report says so
 )
 
-// Backlog is how mails stand, for whoever runs the gateway. It names nobody.
+// Backlog is the state of the mail queue. Operators read it, and it contains no addresses.
 type Backlog struct {
 	Delivers bool       // there is a mail server; without one mails are only kept
 	Due      int64      `db:"due"`      // could be sent now

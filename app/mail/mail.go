@@ -30,7 +30,7 @@ const (
 	outboxMax       = 200 // mails on the page
 )
 
-// Message is what somebody is told. HTML is optional; where it is shown it replaces the text.
+// Message is the content of a mail. HTML is optional; where it is shown it replaces the text.
 type Message struct {
 	To      string // an address, without a name
 	Subject string
@@ -56,7 +56,7 @@ type Mail struct {
 	Kind      string     `db:"kind"`
 	To        string     `db:"recipient"`
 	Subject   string     `db:"subject"`
-	Text      string     `db:"body_text"` // empty once the mail was sent or given up: it may hold a link that lets somebody in
+	Text      string     `db:"body_text"` // empty once the mail was sent or given up: it may hold a sign-in link
 	HTML      string     `db:"body_html"`
 	Sealed    []byte     `db:"body_sealed"` // text and page in the store, which Service opens; nil in what it returns
 	State     State      `db:"state"`

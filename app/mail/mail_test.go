@@ -140,7 +140,7 @@ func TestTheWayToTheServerIsProtectedAsConfigured(t *testing.T) {
 		stranger.queue(message())
 		stranger.deliver(1)
 		if got := p.letters(); len(got) != 1 || stranger.newest().State != Queued {
-			t.Errorf("%s: a certificate that nobody vouches for was taken", security)
+			t.Errorf("%s: a self-signed certificate was taken", security)
 		}
 	}
 	plain := open(t, nil, false)

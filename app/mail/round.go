@@ -13,7 +13,7 @@ type Sender interface {
 	Send(ctx context.Context, q postgres.Queryer, m Message) error
 }
 
-// Round is one letter to several people. About is what a log line names when somebody cannot be reached.
+// Round is one letter to several people. About is the attribute of a log line when a person cannot be reached.
 type Round struct {
 	Letter        Letter
 	Subject, Kind string

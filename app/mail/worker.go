@@ -21,7 +21,7 @@ const (
 	sweepEvery    = 10 * time.Minute
 	sweepBatchMax = 500
 	sweepRounds   = 100
-	recordMax     = 20 * time.Second // for writing down what came of an attempt
+	recordMax     = 20 * time.Second // timeout for storing the result of an attempt
 	recordPause   = 100 * time.Millisecond
 )
 
@@ -71,8 +71,8 @@ func (s *Service) Deliver(ctx context.Context) (int, error) {
 	return len(list), nil
 }
 
-// attempt sends one mail and writes down what came of it. Being told to stop does not cut it short: a mail that the server
-// has just taken would go out again.
+// attempt sends one mail and stores the result. A shutdown does not cancel it, because a mail that the server has just accepted
+// would be sent again.
 func (s *Service) attempt(ctx context.Context, c claimed) {
 	err := s.openBody(&c.Mail)
 	if err == nil {
@@ -94,8 +94,8 @@ func (s *Service) attempt(ctx context.Context, c claimed) {
 	}
 }
 
-// record writes down what came of an attempt, and tries again while the store may come back: what is not written is
-// sent twice.
+// record stores the result of an attempt, and retries while the database is unavailable: a mail without a stored result is sent
+// twice.
 func (s *Service) record(ctx context.Context, c claimed, v verdict, now time.Time) error {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordMax)
 	defer cancel()

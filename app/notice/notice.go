@@ -14,7 +14,7 @@ import (
 	"umg/app/postgres"
 )
 
-// Event is a kind of thing that people are told about.
+// Event is a kind of event that people are notified of.
 type Event string
 
 // The events that people may choose about.
@@ -45,7 +45,7 @@ const (
 	idBytesMax = 120
 )
 
-// Choice is how somebody wants to hear of an event.
+// Choice says how a user wants to be notified of an event.
 type Choice struct {
 	ByMail, InConsole bool
 }

@@ -16,7 +16,7 @@ import (
 // Limits of what is read.
 const (
 	PageMax      = 50                  // accounts of a page
-	SpentOver    = 30 * 24 * time.Hour // that the spend of an account is told of
+	SpentOver    = 30 * 24 * time.Hour // the period over which an account's spend is shown
 	spentTimeMax = time.Second         // for adding it up, which a page does not need
 	queryMax     = 200                 // characters that accounts are looked for by
 	peopleShown  = 100
@@ -60,7 +60,7 @@ type Account struct {
 	Name         string     `db:"name"`
 	CreatedAt    time.Time  `db:"created_at"`
 	LimitFactor  int        `db:"limit_factor"`
-	Owner        string     `db:"owner"` // e-mail address of the first owner, empty where nobody is one
+	Owner        string     `db:"owner"` // e-mail address of the first owner, empty without one
 	People       int        `db:"people"`
 	Balance      app.Amount `db:"posted_nanos"`
 	Owed         app.Amount `db:"owed_nanos"`
@@ -117,7 +117,7 @@ type Standing struct {
 	Own      bool `db:"own"` // the reader is a member of it
 }
 
-// Whole is all that is told of one account.
+// Whole is all that operators see of one account.
 type Whole struct {
 	Account
 

@@ -16,7 +16,7 @@ import (
 	"umg/app/postgres"
 )
 
-// When accounts are told.
+// These are the times at which accounts are notified.
 const (
 	Ahead  = 14 * 24 * time.Hour // before a price changes
 	UsedIn = 30 * 24 * time.Hour // back from now: who has called the model

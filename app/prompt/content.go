@@ -37,7 +37,7 @@ type Content struct {
 	SchemaName string            `json:"schema_name,omitempty"`
 	Schema     json.RawMessage   `json:"schema,omitempty"`
 	Params     map[string]string `json:"params,omitempty"`
-	Variables  map[string]string `json:"variables,omitempty"` // what the places are filled with unless somebody says otherwise
+	Variables  map[string]string `json:"variables,omitempty"` // default values of the placeholders
 }
 
 // The roles of turns.

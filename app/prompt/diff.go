@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	cellsMax = 4_000_000 // of the table that a comparison fills; longer texts are told as wholly different
+	cellsMax = 4_000_000 // size of the table of a comparison; longer texts count as wholly different
 	sumShown = 4         // bytes of a hash that tell two images of one size apart
 )
 

@@ -48,8 +48,7 @@ func Export(name string, c Content) ([]byte, error) {
 	return tight.Bytes(), nil
 }
 
-// Import reads a file that Export has written, or that somebody wrote like one. It takes nothing that it does not know:
-// an error names the field and the line.
+// Import reads a file that Export wrote, or a hand-written one. It refuses unknown fields: an error names the field and the line.
 func Import(file []byte) (name string, c Content, err error) {
 	if len(file) > FileBytesMax {
 		return "", c, app.Errorf(app.Invalid, "prompt_too_large", "The file is larger than %d MB.", FileBytesMax>>20)

@@ -21,13 +21,13 @@ import (
 const (
 	sharesMax       = 20 // of one prompt that work at once
 	shareDaysMax    = 365
-	tokenBytes      = 24 // of a link's secret: nobody guesses it
+	tokenBytes      = 24 // of a link's secret, too many to guess
 	tokenChars      = 32 // of the same in base64
 	viewedEvery     = time.Minute
 	shareRemembered = 30 * 24 * time.Hour // a link that does not work any more
 )
 
-// Share is a link that shows one version of a prompt to whoever has it.
+// Share is a link that shows one version of a prompt to every holder of the link.
 type Share struct {
 	ID        string
 	Number    int // of the version
@@ -37,7 +37,7 @@ type Share struct {
 	ViewedAt  *time.Time // nil before the first time; kept to the minute
 }
 
-// Shared is what a link shows: nothing of the account, and nobody's name.
+// Shared is the content of a link: nothing of the account, and no person's name.
 type Shared struct {
 	Name      string
 	Content   Content
