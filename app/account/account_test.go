@@ -215,7 +215,7 @@ func TestSignInThrottlesGuessingAndNotTheOwner(t *testing.T) {
 	if e := wantError(t, err, app.Exhausted, "too_many_attempts"); e.RetryAfter != time.Second {
 		t.Fatalf("wait %s", e.RetryAfter)
 	}
-	for range signInEmail.free { // by many strangers, each from a place of their own
+	for range signInEmail.free { // many strangers, each from another address
 		must(t, b.throttle.admit(t.Context(), signInEmail.of("ada@example.com")))
 		b.clock.advance(time.Millisecond)
 		if row, err := lockThrottle(t.Context(), b.db, signInEmail.of("ada@example.com"), b.clock.Now()); err != nil || row.BlockedUntil != nil {

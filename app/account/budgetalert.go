@@ -20,10 +20,10 @@ import (
 
 // Limits of the alerts about budgets.
 const (
-	budgetAlertsMax  = 8 // of one key
+	budgetAlertsMax  = 8 // alerts of one key
 	budgetAlertEvery = time.Minute
 	budgetAlertBatch = 50 // budgets of one transaction
-	budgetAlertTurns = 20 // of one look, so that other work gets its turn
+	budgetAlertTurns = 20 // transactions of one round, so that other work gets its turn
 	budgetWhole      = 100
 
 	// budgetEvent is what people choose about.
@@ -85,8 +85,8 @@ type passedBudget struct {
 	Spent     app.Amount     `db:"spent_nanos"`
 	Period    billing.Period `db:"period"`
 	Start     time.Time      `db:"period_start"`
-	Reached   int            `db:"reached"` // the highest alert that the spending has passed; zero for none
-	Told      int            `db:"told"`    // of this period
+	Reached   int            `db:"reached"` // the highest alert that the spend has passed; zero for none
+	Told      int            `db:"told"`    // the highest alert that was sent in this period
 }
 
 // tellBudgets tells the people of budgets whose spending has passed one of their alerts: once each in a period, or again when a

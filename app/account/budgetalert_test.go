@@ -35,7 +35,7 @@ func TestPeopleHearOnceOfEachShareOfABudgetThatIsSpent(t *testing.T) {
 		t.Helper()
 		b.clock.advance(budgetAlertEvery)
 		must(t, b.tellBudgets(t.Context()))
-		must(t, b.tellBudgets(t.Context())) // as another replica would, or the next look
+		must(t, b.tellBudgets(t.Context())) // another replica, or the next round
 		var got []string
 		mails, err := post.Outbox(t.Context(), 200)
 		must(t, err)

@@ -18,7 +18,7 @@ const (
 type Erasures struct {
 	Waiting  int64      `db:"waiting"`
 	Oldest   *time.Time `db:"oldest"`    // when the first of them was closed
-	DueSince *time.Time `db:"due_since"` // of the round that is overdue longest
+	DueSince *time.Time `db:"due_since"` // due time of the round that is overdue longest
 	Trouble  []Erasure  `db:"-"`         // the ten that are overdue longest
 }
 

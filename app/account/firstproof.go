@@ -37,7 +37,7 @@ func (s *Service) mayMakeKey(ctx context.Context, tx *sqlx.Tx, p app.Principal, 
 	if !s.Verifies() || p.UserID == "" {
 		return s.LockActor(ctx, tx, p)
 	}
-	if _, err := lockPerson(ctx, tx, p.UserID); err != nil { // so that two requests at once make no two keys
+	if _, err := lockPerson(ctx, tx, p.UserID); err != nil { // the lock makes parallel requests share one limit
 		return personError(err)
 	}
 	if err := s.LockActor(ctx, tx, p); err != nil {

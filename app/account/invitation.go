@@ -22,7 +22,7 @@ import (
 const (
 	invitationAgeMax  = 7 * 24 * time.Hour
 	invitationKeptMax = 30 * 24 * time.Hour // after it expired, so that a late reader learns why the link fails
-	invitationsMax    = 50                  // open ones of an account
+	invitationsMax    = 50                  // open invitations of an account
 	invitationPath    = "/console/invitations?token="
 )
 
@@ -37,7 +37,7 @@ type Invitation struct {
 	ID        string    `db:"id"`
 	Email     string    `db:"email"`
 	Role      Role      `db:"role"`
-	InvitedBy string    `db:"invited_by"` // e-mail address; empty when a key did
+	InvitedBy string    `db:"invited_by"` // e-mail address; empty when a key invited
 	CreatedAt time.Time `db:"created_at"`
 	SentAt    time.Time `db:"sent_at"`
 	ExpiresAt time.Time `db:"expires_at"`
@@ -55,7 +55,7 @@ type Invitations struct {
 type Offer struct {
 	Invitation
 	AccountID string
-	Account   string // its name
+	Account   string // the account's name
 }
 
 func invitationNotFound() error {

@@ -82,7 +82,7 @@ func TestLinksOfInvitationsEnd(t *testing.T) {
 	b, post := verifying(t)
 	owner, u := b.proven(t, b.member(t, "owner@example.com")), b.member(t, "new@example.com")
 	invite := func() (Invitation, string) {
-		b.clock.advance(25 * time.Hour) // beyond the throttle
+		b.clock.advance(25 * time.Hour) // beyond the period of the throttle
 		i, err := b.Invite(t.Context(), owner.Principal(), u.Email, Developer)
 		must(t, err)
 		return i, invited(t, post, u.Email)

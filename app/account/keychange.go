@@ -19,7 +19,7 @@ import (
 type KeyQuery struct {
 	After       string // id of the key before the page; empty for the first page
 	Limit       int    // 1 to 100
-	OldestFirst bool   // else the newest are
+	OldestFirst bool   // the oldest keys first instead of the newest
 }
 
 // KeyPage is a part of an account's keys.
@@ -167,7 +167,7 @@ func (s *Service) UpdateKey(ctx context.Context, p app.Principal, id string, pat
 		before := k.spec(b)
 		after := patch.over(before)
 		now := s.o.Now().UTC()
-		if patch.ExpiresAt == nil { // one that has passed need not be changed to change something else
+		if patch.ExpiresAt == nil { // a time in the past is allowed when the patch does not change it
 			after.ExpiresAt = nil
 		}
 		if err := after.check(now); err != nil {

@@ -29,7 +29,7 @@ var leakIP = rule{scope: "leak_ip", free: 60, first: time.Minute, most: time.Hou
 type Leak struct {
 	Secret string
 	URL    string // where it was found, empty when the report does not say
-	Source string // what kind of place that is
+	Source string // the kind of place, as the reporter names it
 }
 
 // ReportLeaks switches off the keys whose secrets were found in public, and notifies their people. It reports for each leak whether

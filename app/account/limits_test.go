@@ -28,7 +28,7 @@ func TestAnAccountIsToldThatItsLimitsWereChanged(t *testing.T) {
 	b := setup(t)
 	u := b.member(t, "ada@example.com")
 	p := app.Principal{AccountID: u.AccountID, From: command}
-	for _, factor := range []int{1, 7, 7} { // only one of them changes something
+	for _, factor := range []int{1, 7, 7} { // only one of them is a change
 		must(t, b.SetLimitFactor(t.Context(), p, factor))
 	}
 	wantError(t, b.SetLimitFactor(t.Context(), p, 0), app.Invalid, "invalid_value")
@@ -102,7 +102,7 @@ func TestAnAccountAsksForHigherLimitsOnceAtATime(t *testing.T) {
 	if list, err := b.LimitRequests(t.Context(), other.AccountID); err != nil || len(list) != 0 {
 		t.Errorf("a stranger sees %+v, %v", list, err)
 	}
-	wantError(t, b.AnswerLimits(t.Context(), op, command, asked.ID, LimitDone, ""), app.NotFound, "not_found") // no operator
+	wantError(t, b.AnswerLimits(t.Context(), op, command, asked.ID, LimitDone, ""), app.NotFound, "not_found") // not an operator
 	op.Operator = true
 	wantError(t, b.AnswerLimits(t.Context(), op, command, asked.ID, "open", ""), app.Invalid, "invalid_value")
 	must(t, b.AnswerLimits(t.Context(), op, command, asked.ID, LimitDone, "Have fun."))

@@ -20,9 +20,9 @@ import (
 const (
 	accountNameChars = 80
 	membershipsMax   = 100 // accounts of one user
-	membersMax       = 100 // of one account
-	accountsOwnedMax = 10  // by one user, as far as they may make more
-	peoplePageMax    = 100 // members or invitations of a page
+	membersMax       = 100 // members of one account
+	accountsOwnedMax = 10  // accounts that one user may own
+	peoplePageMax    = 100 // members or invitations per page
 )
 
 // Membership is an account that a user is a member of.
@@ -37,10 +37,10 @@ type Membership struct {
 type Member struct {
 	UserID    string    `db:"user_id"`
 	Email     string    `db:"email"`
-	Name      string    `db:"name"` // what they call themselves, often empty
+	Name      string    `db:"name"` // display name, often empty
 	Role      Role      `db:"role"`
 	JoinedAt  time.Time `db:"created_at"`
-	TwoFactor bool      `db:"two_factor"` // signing in takes a second step
+	TwoFactor bool      `db:"two_factor"` // signing in needs a second step
 }
 
 // Members is a page of them, in the order in which they joined.
@@ -95,8 +95,8 @@ func (s *Service) Member(ctx context.Context, p app.Principal, userID string) (M
 type desk struct {
 	tx     *sqlx.Tx
 	p      app.Principal
-	name   string     // of the account
-	rights app.Rights // of who acts, as they are now
+	name   string     // the account's name
+	rights app.Rights // the caller's rights, read in the transaction
 }
 
 // manage runs one change. It locks the account's row, so that counts stay valid until the commit, and refuses a user who has just

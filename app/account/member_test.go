@@ -113,7 +113,7 @@ func TestRolesAreChangedByThoseWhoMay(t *testing.T) {
 		t.Errorf("an owner among several may step down: %v", err)
 	}
 	_, err = b.SetRole(t.Context(), owner.Principal(), dev.ID, Admin)
-	wantError(t, err, app.Forbidden, "role_not_allowed") // the rights of before are worth nothing
+	wantError(t, err, app.Forbidden, "role_not_allowed") // the previous role's rights no longer count
 }
 
 func TestOfTwoOwnersWhoDemoteEachOtherOneRemains(t *testing.T) {

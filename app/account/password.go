@@ -15,8 +15,8 @@ import (
 // Limits of a sign-in.
 const (
 	emailBytesMax    = 254
-	hashesMax        = 2  // at the same time: each takes a core for tens of milliseconds and 19 MiB
-	hashesWaitingMax = 64 // beyond those that run
+	hashesMax        = 2  // parallel hashes: each takes a core for tens of milliseconds and 19 MiB
+	hashesWaitingMax = 64 // hashes that wait for their turn
 	hashMemoryKiB    = 19 * 1024
 	hashRounds       = 2
 )

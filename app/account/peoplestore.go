@@ -36,7 +36,7 @@ func useLink(ctx context.Context, q postgres.Queryer, f fingerprint, now time.Ti
 	var ids []string
 	err = q.SelectContext(ctx, &ids, `
 		select u.id from email_links l join users u on u.id = l.user_id where l.token_hash = $1 for no key update of u`, f[:])
-	if err != nil || len(ids) == 0 { // the user first, as several links of one user may be opened at the same time
+	if err != nil || len(ids) == 0 { // locks the user first, because several links of one user may be opened at the same time
 		return "", false, err
 	}
 	ids = ids[:0]

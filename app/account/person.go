@@ -20,7 +20,7 @@ import (
 
 // Limits of what people change about how they sign in.
 const (
-	toldAccountsMax = 1000 // accounts whose logs tell of a change
+	toldAccountsMax = 1000 // accounts whose audit logs record a change
 	resetAgeMax     = time.Hour
 	emailAgeMax     = 24 * time.Hour
 	resetPath       = "/console/reset?token="

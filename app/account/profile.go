@@ -22,8 +22,8 @@ const nameCharsMax = 80
 type Profile struct {
 	Name      string
 	Email     string
-	Pending   string     // the address that an open link would give them
-	ChangedAt *time.Time // the password, since they signed up
+	Pending   string     // the new address that awaits verification
+	ChangedAt *time.Time // when the password was last changed; nil since sign-up
 }
 
 // Profile reads a user's profile.

@@ -106,7 +106,7 @@ func TestRingLimitsQueriesForDifferentUnknownKeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.ring(t)
-	for range cap(r.lookups) { // as many queries as may run are stuck
+	for range cap(r.lookups) { // every query slot is taken
 		r.lookups <- struct{}{}
 	}
 	secret, err := newSecret(b.o.Random)
@@ -367,7 +367,7 @@ func TestRingsWriteTheUseOfTheSameKeysWithoutADeadlock(t *testing.T) {
 					r.used[f] = secretUse{at: b.clock.Now().Add(time.Duration(round*10+n) * time.Second), ip: "192.0.2.1"}
 				}
 				mine, uses := []fingerprint{}, []secretUse{}
-				for f, use := range r.used { // in another order each time
+				for f, use := range r.used { // map order differs each time
 					mine, uses = append(mine, f), append(uses, use)
 				}
 				if err := setSecretsUsed(t.Context(), b.db, mine, uses); err != nil {
@@ -394,7 +394,7 @@ func TestRingMemoryIsBounded(t *testing.T) {
 	}
 }
 
-func TestRunOfARingEndsWithItsContext(t *testing.T) { //nolint:paralleltest // counts the goroutines of the process
+func TestRunOfARingEndsWithItsContext(t *testing.T) { //nolint:paralleltest // not parallel: it counts the goroutines of the process
 	b := setup(t)
 	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), KeySpec{})
 	dsn := pgtest.DSN(t, b.db)

@@ -72,7 +72,7 @@ const Management Scope = "management"
 var scopes = []struct {
 	scope    Scope
 	rights   app.Rights
-	standard bool // part of a key about which nothing was said
+	standard bool // part of a key without explicit scopes
 	meaning  string
 }{
 	{"inference:text", app.CallText, true, "Have text generated"},

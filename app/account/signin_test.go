@@ -369,7 +369,7 @@ func TestCodesCannotBeGuessedWithoutEnd(t *testing.T) {
 	if _, err := b.FinishSignIn(t.Context(), ticket, d.code(t), app.Origin{}); err != nil {
 		t.Errorf("after the wait: %v", err)
 	}
-	for range 3 * secondStep.free { // those who are right never wait
+	for range 3 * secondStep.free { // correct codes never wait
 		b.clock.advance(stepSeconds * time.Second)
 		if _, err := b.FinishSignIn(t.Context(), half(t, b, u), d.code(t), app.Origin{}); err != nil {
 			t.Fatal(err)

@@ -20,13 +20,13 @@ import (
 
 // What a second step of signing in is made of.
 const (
-	enrolMax      = time.Hour // to finish setting it up
+	enrolMax      = time.Hour // time to finish the setup
 	seedBytes     = 20
 	stepSeconds   = 30
 	stepSkew      = 1 // steps that a device's clock may be off
 	codeDigits    = 6
 	recoveryCodes = 10
-	recoveryChars = 10 // of a recovery code, 5 bits each
+	recoveryChars = 10 // characters of a recovery code, 5 bits each
 	recoveryAlpha = "0123456789abcdefghjkmnpqrstvwxyz"
 	totpIssuer    = "Unified Model Gateway"
 	seedPurpose   = "sign-in seed of "
@@ -34,14 +34,14 @@ const (
 
 // Enrolment is a second step that is being set up: the secret for the device.
 type Enrolment struct {
-	Secret string // to type, in groups of four
-	URL    string // to scan
+	Secret string // the secret to type, in groups of four characters
+	URL    string // the secret to scan
 }
 
 // Security is how a user signs in.
 type Security struct {
-	EnabledAt *time.Time // since when there is a second step
-	CodesLeft int        // recovery codes that were not used
+	EnabledAt *time.Time // when the second step was enabled
+	CodesLeft int        // unused recovery codes
 }
 
 // Security reads how a user signs in.

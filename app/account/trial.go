@@ -17,7 +17,7 @@ import (
 const (
 	trialsNetworkDayMax = 5
 	trialsDomainDayMax  = 10
-	trialsDayMax        = 200 // trials a day by which the daily amount is reckoned
+	trialsDayMax        = 200 // trials per day from which the default daily amount is computed
 	trialDay            = 24 * time.Hour
 )
 
@@ -28,9 +28,9 @@ type TrialPolicy struct {
 	// RequireVerified gives the credit when the user has verified their e-mail address, not at sign-up. Without mail no address is
 	// verified, and no user gets any.
 	RequireVerified bool
-	NetworkDayMax   int        // trials a day for one network: 256 IPv4 addresses, or one IPv6 subnet
-	DomainDayMax    int        // trials a day for one domain of e-mail addresses, other than those that millions share
-	DailyMax        app.Amount // trial credit a day for everybody together
+	NetworkDayMax   int        // trials per day for one network: 256 IPv4 addresses, or one IPv6 subnet
+	DomainDayMax    int        // trials per day for one domain of e-mail addresses, except public mail services
+	DailyMax        app.Amount // trial credit per day for all users together
 }
 
 func (p TrialPolicy) withDefaults() TrialPolicy {
@@ -53,7 +53,7 @@ func (p TrialPolicy) withDefaults() TrialPolicy {
 type Trial struct {
 	Amount    app.Amount
 	ExpiresAt *time.Time
-	Refusal   *app.Error // nil as well when trials are off
+	Refusal   *app.Error // also nil when trials are off
 }
 
 // TrialOpen says whether a user may still get trial credit.

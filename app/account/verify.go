@@ -33,7 +33,7 @@ var (
 // Verification is the result of opening a link: the user, and their trial credit where there is any.
 type Verification struct {
 	User  User
-	First bool // the address was not verified before, so what was made before has ended
+	First bool // the address was not verified before, so everything made before has ended
 	Trial Trial
 }
 
@@ -134,7 +134,7 @@ func (s *Service) VerifyEmail(ctx context.Context, p app.Principal, token, passw
 			row, err := s.linkRow(ctx, tx, f)
 			return errors.Join(err, row.refuseOr(now))
 		}
-		who, err := personByID(ctx, tx, userID) // which useLink has locked
+		who, err := personByID(ctx, tx, userID) // useLink has locked the row
 		if err != nil {
 			return personError(err)
 		}

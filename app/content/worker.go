@@ -35,7 +35,7 @@ func (s *Service) Run(ctx context.Context) error {
 			s.flush(ctx)
 		case <-sweeps.C:
 			if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
-				s.o.Log.Warn("content: what is over could not be deleted yet", "error", err)
+				s.o.Log.Warn("content worker: deleting expired content failed, retrying", "error", err)
 			}
 		}
 	}
@@ -54,7 +54,7 @@ func (s *Service) flush(ctx context.Context) {
 		}
 		if err := s.write(ctx, rows); err != nil {
 			s.dropped.Add(int64(len(rows)))
-			s.o.Log.Warn("content: the content of some calls was not kept", "calls", len(rows), "error", err)
+			s.o.Log.Warn("content worker: storing content failed, content lost", "calls", len(rows), "error", err)
 		}
 	}
 }

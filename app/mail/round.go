@@ -30,7 +30,7 @@ func SendAll(ctx context.Context, q postgres.Queryer, out Sender, log *slog.Logg
 			err = out.Send(ctx, q, m)
 		}
 		if err != nil && app.KindOf(err) == app.Invalid {
-			log.WarnContext(ctx, "a mail cannot be sent to an address", "mail", r.Kind, r.About.Key, r.About.Value, "error", err)
+			log.WarnContext(ctx, "mail recipient rejected", "mail", r.Kind, r.About.Key, r.About.Value, "error", err)
 			continue
 		}
 		if err != nil {

@@ -35,12 +35,12 @@ func (s *Service) Run(ctx context.Context) error {
 		if now := time.Now(); now.Sub(swept) >= sweepEvery {
 			swept = now
 			if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
-				s.o.Log.Warn("mail: old mails could not be removed", "error", err)
+				s.o.Log.Warn("mail worker: deleting old mails failed", "error", err)
 			}
 		}
 		sent, err := s.Deliver(ctx)
 		if err != nil && ctx.Err() == nil {
-			s.o.Log.Warn("mail: mails could not be claimed", "error", err)
+			s.o.Log.Warn("mail worker: claiming mails failed", "error", err)
 		}
 		if sent > 0 {
 			continue // there may be more
@@ -82,15 +82,15 @@ func (s *Service) attempt(ctx context.Context, c claimed) {
 	v := judge(c, err, now)
 	switch v.state {
 	case Sent:
-		s.o.Log.Info("mail: sent", "mail_id", c.ID, "kind", c.Kind, "attempts", c.Attempts)
+		s.o.Log.Info("mail sent", "mail_id", c.ID, "kind", c.Kind, "attempts", c.Attempts)
 	case Failed:
-		s.o.Log.Warn("mail: given up", "mail_id", c.ID, "kind", c.Kind, "attempts", c.Attempts, "error", err)
+		s.o.Log.Warn("mail delivery failed, giving up", "mail_id", c.ID, "kind", c.Kind, "attempts", c.Attempts, "error", err)
 	default:
-		s.o.Log.Info("mail: not sent; it is tried again",
+		s.o.Log.Info("mail delivery failed, retrying",
 			"mail_id", c.ID, "kind", c.Kind, "attempts", c.Attempts, "due_at", v.dueAt, "error", err)
 	}
 	if err := s.record(ctx, c, v, now); err != nil {
-		s.o.Log.Warn("mail: an attempt could not be written down; it will be made again", "mail_id", c.ID, "error", err)
+		s.o.Log.Warn("mail worker: storing attempt failed, mail will be sent again", "mail_id", c.ID, "error", err)
 	}
 }
 
