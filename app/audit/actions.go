@@ -8,8 +8,8 @@ import (
 // Known is an action with the words that the console shows for it: an actor did this to the object.
 type Known struct {
 	Action Action
-	Words  string // after the actor's name: "created the key"
-	Object string // what kind of thing the object is, as it is called after its id or name
+	Words  string // words that follow the actor's name: "created the key"
+	Object string // kind of the object, as shown after its id or name
 }
 
 // known are all actions that are written, by kind of object.
@@ -95,8 +95,8 @@ func Describe(a Action) Known {
 
 // Kind is a group of actions that a list can be narrowed to.
 type Kind struct {
-	Actions Action // the beginning that they share, for a Filter
-	Name    string // "API keys"
+	Actions Action // common beginning of the actions, for a Filter
+	Name    string // display name, such as "API keys"
 }
 
 // Kinds are the groups, in the order in which they are offered.

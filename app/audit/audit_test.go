@@ -125,7 +125,8 @@ func TestActorsAreNamedAsTheyWereCalledAtThatTime(t *testing.T) {
 	b.db.MustExec(`update users set email = 'anna@example.com'`)
 	b.write(ann, audit.Event{Action: "key.created", Object: "2"})
 	b.write(app.Principal{AccountID: "acct_a", KeyID: "key_a"}, audit.Event{Action: "key.created", Object: "3"})
-	b.write(app.Principal{AccountID: "acct_a", KeyID: "key_b"}, audit.Event{Action: "key.created", Object: "4"}) // whose name is not told
+	// The key has no name in the database.
+	b.write(app.Principal{AccountID: "acct_a", KeyID: "key_b"}, audit.Event{Action: "key.created", Object: "4"})
 	b.write(app.Principal{AccountID: "acct_a", From: app.Origin{Agent: "gateway credit grant"}},
 		audit.Event{Action: "billing.credit_granted", Object: "5", Operator: true})
 	b.write(app.Principal{AccountID: "acct_a"}, audit.Event{Action: "key.leaked", Object: "6"})

@@ -54,7 +54,7 @@ func (c *Console) assetPreview(p *page) error {
 	if p.Request().Method == http.MethodHead {
 		return nil
 	}
-	_, err = io.CopyN(p.Response(), picture, size) // one that ends early breaks the connection, which has promised more
+	_, err = io.CopyN(p.Response(), picture, size) // a source that ends early breaks the connection, because Content-Length is already sent
 	return err
 }
 

@@ -39,8 +39,8 @@ var (
 type paymentConsole struct {
 	*house
 	ledger *billing.Ledger
-	sim    string     // address of the stand-in
-	told   chan error // what became of each of its events
+	sim    string     // address of the test server
+	told   chan error // the result of each of its events
 }
 
 func withPayments(t *testing.T) *paymentConsole {

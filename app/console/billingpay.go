@@ -16,7 +16,7 @@ import (
 
 const (
 	payKeyPrefix     = "pay"
-	waitForPayMax    = 5 * time.Minute // that the page of a top-up asks by itself
+	waitForPayMax    = 5 * time.Minute // time for which the page of a top-up polls
 	thresholdMin     = app.Dollar
 	thresholdMax     = 10_000 * app.Dollar
 	monthlyMax       = 1_000_000 * app.Dollar

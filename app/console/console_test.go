@@ -347,7 +347,7 @@ func TestKeysByPlainForms(t *testing.T) {
 	if a := p.send(confirm, url.Values{"name": {"wrong"}}); a.status != http.StatusUnprocessableEntity {
 		t.Errorf("deleted without its name: %d", a.status)
 	}
-	shown := strings.Join(strings.Fields(name), " ") // as a browser shows it
+	shown := strings.Join(strings.Fields(name), " ") // a browser collapses white space
 	if a := p.send(confirm, url.Values{"name": {shown}}); a.status != http.StatusSeeOther {
 		t.Errorf("its name as shown: %d", a.status)
 	}

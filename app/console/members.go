@@ -11,7 +11,7 @@ import (
 
 const (
 	membersPath     = settingsPath + "/members"
-	membersShownMax = 100 // as many as an account has
+	membersShownMax = 100 // an account has at most as many
 )
 
 // memberRoutes are about who works in the account, and about invitations from both of their ends.

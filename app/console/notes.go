@@ -26,7 +26,7 @@ const (
 	topupsLooked  = 5
 	videosLooked  = 5
 	centsInDollar = 100
-	budgetNear    = 5 // a fifth of a limit is little
+	budgetNear    = 5 // a notice appears when less than a fifth of the budget is left
 	dayForm       = "2 Jan 2006"
 	billingLink   = "Open billing"
 )
@@ -222,7 +222,7 @@ func (c *Console) modelNotes(ctx context.Context, p *page) (list []note, _ error
 	}
 	const quarter = 15 * time.Minute
 	now := c.o.Now().UTC().Truncate(quarter)
-	used, err := c.o.Ledger.UsageReport(ctx, billing.UsageQuery{ // sums, which are few however many calls there were
+	used, err := c.o.Ledger.UsageReport(ctx, billing.UsageQuery{ // the report has few rows, however many calls there were
 		AccountID: p.user.AccountID, From: now.Add(-modelUsedIn), To: now.Add(quarter), Group: billing.ByModel,
 	})
 	for _, m := range models {

@@ -11,7 +11,7 @@ import (
 	"umg/views"
 )
 
-const sentBytesMax = 1 << 20 // of the answer to a short question
+const sentBytesMax = 1 << 20 // bytes of the answer to the test call
 
 // sendFirst sends the request of the first steps from the page itself, as a call of the reader's, for who has no terminal at hand.
 func (c *Console) sendFirst(p *page) error {

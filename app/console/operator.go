@@ -17,7 +17,7 @@ import (
 
 const (
 	operatorPath    = consolePath + "/operator"
-	operatorTimeMax = 2 * time.Second // for what is read from the store
+	operatorTimeMax = 2 * time.Second // timeout of the database queries of a page
 	deedsShown      = 8
 )
 
@@ -91,7 +91,7 @@ func (c *Console) askPause(p *page) error {
 func (c *Console) renderPause(p *page, status int, kind, id, reason, problem string) error {
 	snapshot := c.o.Catalog.Snapshot()
 	a := views.TrafficAsk{Shell: c.shell(p), Kind: kind, ID: id, ReasonError: problem}
-	a.Path = operatorPath // the form of the theme leads back to it
+	a.Path = operatorPath // the theme form returns to this path
 	switch kind {
 	case health.KindModel:
 		if _, known := snapshot.Model(id); !known {

@@ -26,7 +26,7 @@ const pausable = "meridian/atlas-small"
 type control struct {
 	*house
 	monitor *health.Monitor
-	own     console.Settling // what the replica says of its settlements
+	own     console.Settling // the settlement state that the replica reports
 }
 
 func withOperators(t *testing.T) *control {
@@ -120,7 +120,7 @@ func TestOperatorsPauseAndResumeWithoutScripts(t *testing.T) {
 	shows(t, p.see("/console/operator"), http.StatusOK, "Paused "+pausable, "1 model is paused", "It &lt;b&gt;moves&lt;/b&gt;", "ann@example.com")
 	shows(t, p.see("/console/operator/resume"+ask), http.StatusOK, "It &lt;b&gt;moves&lt;/b&gt;", "Resume model")
 
-	for _, said := range []string{"Resumed " + pausable, "is not paused"} { // the second time nothing is to be done
+	for _, said := range []string{"Resumed " + pausable, "is not paused"} { // the second attempt finds the pause ended
 		if a := p.send("/console/operator/resume", decision("model", pausable, "")); a.status != http.StatusSeeOther {
 			t.Fatalf("%d", a.status)
 		}
@@ -137,7 +137,7 @@ func TestAPauseOfAProviderSaysWhichModelsItLeavesWithoutARoute(t *testing.T) {
 		t.Error("models that have another route are said to have none")
 	}
 	shows(t, p.see(ask), http.StatusOK, "go on with other routes", pausable)
-	for i, id := range []string{"crossroads", "meridian"} { // every model has a route through the first
+	for i, id := range []string{"crossroads", "meridian"} { // every model has a route through the first provider
 		if a := p.send("/console/operator/pause", decision("provider", id, "secret plans")); a.status != http.StatusSeeOther {
 			t.Fatalf("%s: %d", id, a.status)
 		}

@@ -144,7 +144,7 @@ func (c *Console) deedOf(p *page, kind string) (views.OperatorDeed, error) {
 		return d, err
 	}
 	d.Shell, d.Account, d.Own, d.Free = c.shell(p), viewAccount(&one.Account), one.Own, credit.Available()
-	d.Path = operatorAccountsPath // the form of the theme leads back to it
+	d.Path = operatorAccountsPath // the theme form returns to this path
 	return d, nil
 }
 

@@ -33,7 +33,7 @@ const (
 	lowBalanceAt     = app.Dollar
 	toastTone        = "toast_tone"
 	toastText        = "toast_text"
-	accountValue     = "account" // the session's, of the account its user chose
+	accountValue     = "account" // session value of the account that the user chose
 	nextBytesMax     = 2000
 )
 
@@ -43,7 +43,7 @@ type page struct {
 	session *sessions.Session
 	user    account.User // zero for visitors
 	place   *overload.Place
-	enrols  bool // the reader is an operator who has no second step of signing in yet, and so is none here
+	enrols  bool // the reader is an operator without a second step, and so has no operator rights yet
 }
 
 func (p *page) signedIn() bool { return p.user.ID != "" }
@@ -309,7 +309,7 @@ func (p *page) takeToast() []ui.Toast {
 
 // prefer keeps a choice of the person's in a cookie, so that the next page is already drawn that way.
 func (c *Console) prefer(p *page, name, value string) {
-	//nolint:gosec // a preference is no secret: scripts read it, and plain http on another machine may be meant
+	//nolint:gosec // a preference is no secret: scripts read it, and plain http may be intended
 	p.SetCookie(&http.Cookie{
 		Name: name, Value: value, Path: consolePath, MaxAge: int(preferenceAgeMax / time.Second), Secure: c.o.Secure,
 		HttpOnly: name == onboardingCookie, SameSite: http.SameSiteLaxMode,

@@ -16,9 +16,9 @@ import (
 
 const (
 	playgroundPath = consolePath + "/playground"
-	recentPlaysMax = 50 // among which the record of a stopped answer is looked for
+	recentPlaysMax = 50 // records among which the one of a stopped answer is searched
 
-	requestShownMax = 256 << 10 // bytes of a request that is shown to the letter; of a longer one the images are shortened
+	requestShownMax = 256 << 10 // bytes of a request that is shown unchanged; in a longer one the images are shortened
 )
 
 func (c *Console) playground(p *page) error {
@@ -116,7 +116,7 @@ func (c *Console) generate(p *page, s *play, call gateway.Call, out listener) (v
 	}
 	report, err := c.generateKept(p, call, sink)
 	if err != nil {
-		_ = sink.refused(s.style, app.AsError(err)) // a browser that is gone is found out at the end
+		_ = sink.refused(s.style, app.AsError(err)) // a disconnected browser is noticed at the end
 	} else if err = sink.finish(); report.Err != nil {
 		err = report.Err
 	}

@@ -21,7 +21,7 @@ import (
 const (
 	testLookEvery = time.Second
 	testLateAfter = time.Minute
-	testAgeMax    = time.Hour // a test that began before is one of a stale page
+	testAgeMax    = time.Hour // an older start belongs to a stale page
 	testCallsMax  = 3         // number of test calls that the page shows
 )
 

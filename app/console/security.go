@@ -13,7 +13,7 @@ const (
 	securityPath = settingsPath + "/security"
 	totpPath     = securityPath + "/codes"
 
-	afterCodesValue = "after_codes" // the session's, of where an operator was going who had to set up a second step first
+	afterCodesValue = "after_codes" // session value with the page to open after an operator has set up the second step
 )
 
 // securityRoutes are the pages about the second step of signing in, and about the user's sessions.

@@ -17,8 +17,8 @@ const (
 // Backlog is the number of accounts with expired content. Operators read it.
 type Backlog struct {
 	Accounts int
-	DueSince *time.Time // when the first of it was over
-	Trouble  []Overdue  // the ten accounts whose content stays longest, of those where it stays for long
+	DueSince *time.Time // when the oldest expired content was due for deletion
+	Trouble  []Overdue  // the ten accounts whose expired content has been waiting longest
 }
 
 // Overdue is an account with content whose time is over.

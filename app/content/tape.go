@@ -22,7 +22,7 @@ type Call struct {
 	KeyID     string // empty for the playground
 	RequestID string
 	Style     string
-	At        time.Time // when it began
+	At        time.Time // start of the call
 }
 
 // clipGrow is what a clip grows by at least.
@@ -32,7 +32,7 @@ const clipGrow = 1 << 10
 type clip struct {
 	text  []byte
 	total int64 // bytes of the body
-	cut   bool  // there was more than is in text
+	cut   bool  // the body was longer than text
 }
 
 // Tape takes down one call while it runs: the beginning of its request and of what its client was sent. It holds a bounded part of
@@ -41,16 +41,16 @@ type clip struct {
 type Tape struct {
 	service *Service
 	call    Call
-	model   string // that was called
-	body    []byte // the caller's, until it was taken
+	model   string // the called model
+	body    []byte // the caller's memory, until Taken copies it
 	taken   bool
 	request clip
 	answer  clip
-	stream  *stream // of an answer in events
-	held    int64   // of the shared memory
-	lost    bool    // there was no memory left
+	stream  *stream // set when the answer is a stream of events
+	held    int64   // bytes reserved from the shared memory
+	lost    bool    // the shared memory was used up
 	ends    bool    // a caller will end the recording
-	over    bool    // it ended, or was given up
+	over    bool    // the recording ended, or was given up
 }
 
 // Start begins to take a call down.

@@ -12,13 +12,13 @@ import (
 // How content is written and deleted.
 const (
 	writeEvery       = 200 * time.Millisecond
-	writeCallsMax    = 50 // in one statement
+	writeCallsMax    = 50 // calls of one statement
 	writeTimeMax     = 3 * time.Second
 	sweepEvery       = time.Minute
 	sweepTimeMax     = 30 * time.Second
-	sweepAccountsMax = 100 // of one round
-	sweepRowsMax     = 200 // of one statement
-	sweepBatchesMax  = 50  // of one account in one round
+	sweepAccountsMax = 100 // accounts of one round
+	sweepRowsMax     = 200 // rows of one statement
+	sweepBatchesMax  = 50  // batches of one account in one round
 )
 
 // Run writes what was taken down, and deletes what is over, until ctx ends. What waits then is written once more.
@@ -76,8 +76,8 @@ func (s *Service) write(ctx context.Context, rows []row) error {
 		for _, r := range rows {
 			w, still := wanted[r.call.AccountID]
 			switch {
-			case !still || w.ClearedAt != nil && !r.call.At.After(*w.ClearedAt): // decided otherwise since the call began
-			case w.KeptBytes > s.most+s.most/4: // deleting cannot keep pace
+			case !still || w.ClearedAt != nil && !r.call.At.After(*w.ClearedAt): // the account changed its settings since the call began
+			case w.KeptBytes > s.most+s.most/4: // deleting cannot keep up
 				s.dropped.Add(1)
 			default:
 				keep = append(keep, r)

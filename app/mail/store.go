@@ -53,8 +53,8 @@ func claim(ctx context.Context, db *sqlx.DB, limit int, now, until time.Time) (l
 // verdict is what follows from an attempt.
 type verdict struct {
 	state State
-	dueAt *time.Time // of the next attempt
-	words string     // why it failed
+	dueAt *time.Time // time of the next attempt
+	words string     // reason of the failure
 }
 
 // finish stores the result of an attempt, unless another replica has taken the mail over. A mail that ends loses its body.

@@ -12,7 +12,7 @@ import (
 // How mails are tried and how long they are kept.
 const (
 	pollEvery     = time.Second
-	atOnceMax     = 8 // of this replica
+	atOnceMax     = 8 // parallel attempts of this replica
 	claimFor      = 5 * time.Minute
 	backOffMin    = time.Minute
 	backOffMax    = 6 * time.Hour
@@ -43,7 +43,7 @@ func (s *Service) Run(ctx context.Context) error {
 			s.o.Log.Warn("mail worker: claiming mails failed", "error", err)
 		}
 		if sent > 0 {
-			continue // there may be more
+			continue // a full batch means that more mails may be due
 		}
 		select {
 		case <-ctx.Done():
@@ -123,7 +123,7 @@ func judge(c claimed, err error, now time.Time) verdict {
 		return v
 	}
 	wait := backOffMax
-	if c.Attempts < 10 { // beyond it a shift says nothing new
+	if c.Attempts < 10 { // a larger shift would exceed the maximum delay
 		wait = min(backOffMin<<max(0, c.Attempts-1), backOffMax)
 	}
 	due := now.Add(wait)

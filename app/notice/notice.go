@@ -41,7 +41,7 @@ func (e Event) Mailed() bool {
 }
 
 const (
-	seenMax    = 200 // ids that a marker holds
+	seenMax    = 200 // ids of a read marker
 	idBytesMax = 120
 )
 

@@ -31,8 +31,8 @@ type Kind string
 
 // The kinds of adjustments.
 const (
-	Add      Kind = "add"  // credit, which does not expire
-	Take     Kind = "take" // credit, as far as it is free
+	Add      Kind = "add"  // adds credit, which does not expire
+	Take     Kind = "take" // takes credit back, at most what is free
 	Freeze   Kind = "freeze"
 	Unfreeze Kind = "unfreeze"
 )
@@ -41,10 +41,10 @@ const (
 type Deed struct {
 	Kind      Kind
 	AccountID string
-	Amount    app.Amount // of credit
-	Reason    string     // the account's people read it; needed for all but Unfreeze
-	Operator  string     // who does it, as the ledger names them
-	UserID    string     // of the operator; empty for a command
+	Amount    app.Amount // amount of credit, positive
+	Reason    string     // shown to the account's members; required for all but Unfreeze
+	Operator  string     // the operator's name in the ledger
+	UserID    string     // user id of the operator; empty for a command
 	From      app.Origin
 	Once      string // from Desk.Once; an adjustment sent twice with it is made once
 }
@@ -132,7 +132,7 @@ func (d *Desk) doIn(ctx context.Context, tx *sqlx.Tx, deed Deed) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	frozen := was.Frozen && !was.Indebted // what only a debt froze can be frozen for good
+	frozen := was.Frozen && !was.Indebted // an account frozen for a debt can also be frozen by an operator
 	if deed.Kind == Freeze && frozen || deed.Kind == Unfreeze && !was.Frozen {
 		return false, nil
 	}

@@ -154,7 +154,7 @@ func TestTakingMoreThanIsFreeChangesNothing(t *testing.T) {
 		t.Errorf("the audit log has an entry about an adjustment that was not made: %v", told)
 	}
 	take.Amount = 10 * app.Dollar
-	o.does(take, true) // the form was not used up
+	o.does(take, true) // the failed attempt did not use up the form
 	o.balance(id, 0)
 }
 

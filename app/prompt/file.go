@@ -41,7 +41,7 @@ func Export(name string, c Content) ([]byte, error) {
 	if err != nil || b.Len() <= FileBytesMax {
 		return b.Bytes(), err
 	}
-	var tight bytes.Buffer // what the file could not hold with its indents, it holds without
+	var tight bytes.Buffer // the indents made the file too large, so it is written without them
 	if err := json.Compact(&tight, b.Bytes()); err != nil {
 		return nil, err
 	}
@@ -113,9 +113,9 @@ func (r *reader) content(c *Content) members {
 type reader struct {
 	data  []byte
 	dec   *json.Decoder
-	lines map[string]int // of the fields so far
+	lines map[string]int // number of each field's line
 
-	counted, newlines int // how far line breaks are counted, and how many there were
+	counted, newlines int // offset up to which line breaks are counted, and their number
 }
 
 // member reads the value of one field; members are those that an object may have.

@@ -28,7 +28,7 @@ const (
 
 // Limits of saved views.
 const (
-	Max           = 20 // of one person in one account, of each page
+	Max           = 20 // views of one user in one account, per page
 	nameRunesMax  = 60
 	queryBytesMax = 2000
 )
