@@ -12,8 +12,8 @@ type Arrival struct {
 	Style   string
 	Model   string
 	Status  int
-	Code    string   // of the error; empty where the call was answered
-	Logged  *Request // the usage record, where there is one
+	Code    string   // error code; empty for an answered call
+	Logged  *Request // the usage record, if the call has one
 	Unknown bool     // it came from the reader's address with an unknown key
 }
 
@@ -21,7 +21,7 @@ type Arrival struct {
 type Fix struct {
 	Cause string
 	Text  string
-	Link  string // where it is put right; may be empty
+	Link  string // address of the fix; may be empty
 	Label string
 }
 

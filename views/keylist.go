@@ -15,7 +15,7 @@ import (
 type Keys struct {
 	Shell
 	Query KeyQuery
-	Keys  []Key // all of the account's
+	Keys  []Key // all keys of the account
 }
 
 // KeyQuery says which keys are listed, in which order. It is the address of the page.
@@ -182,7 +182,7 @@ const (
 
 // healthNote is a warning about a key.
 type healthNote struct {
-	name   string // as the filter of the list has it
+	name   string // value of the note in the list's filter
 	tone   ui.Tone
 	text   string
 	advice string

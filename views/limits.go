@@ -17,10 +17,10 @@ const (
 // LimitsView is the page with what an account may do, and what of it is used now.
 type LimitsView struct {
 	Shell
-	Factor   int // how many times the usual limits
+	Factor   int // multiplier of the default limits
 	Account  []Gauge
 	Models   []ModelGauges
-	Keys     []Key // that have limits of their own
+	Keys     []Key // keys with limits of their own
 	Requests []LimitWish
 	Form     WishForm
 	MayAsk   bool

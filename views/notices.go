@@ -16,7 +16,7 @@ type Note struct {
 	Title  string
 	Text   string
 	Href   string
-	Link   string // what the link says
+	Link   string // text of the link
 	At     *time.Time
 	Unread bool
 }
@@ -25,7 +25,7 @@ type Note struct {
 type Notes struct {
 	Shell
 	List    []Note
-	Missing bool // something could not be asked
+	Missing bool // some notices could not be read
 }
 
 func (n Notes) unread() int {
@@ -59,8 +59,8 @@ func (s Shell) bellLabel() string {
 type NotifyEvent struct {
 	Name              string // of the event; empty for an event that users cannot switch off
 	Title, Text       string
-	Mailed            bool // a mail is ever sent about it
-	Shown             bool // it is ever among the notices
+	Mailed            bool // the event has mails
+	Shown             bool // the event has notices
 	ByMail, InConsole bool
 	Need              app.Rights
 }

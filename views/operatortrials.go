@@ -13,8 +13,8 @@ import (
 const (
 	trialsPath    = operatorPath + "/trials"
 	codesPath     = trialsPath + "/codes"
-	pastCodesMax  = 100 // shown of those that give nothing any more
-	trialBarWidth = 70  // percent of a column's place
+	pastCodesMax  = 100 // ended codes that the page shows
+	trialBarWidth = 70  // percent of a column's width
 )
 
 // These are the reasons why no user gets trial credit.
@@ -29,14 +29,14 @@ type Trials struct {
 	Shell
 	Rules   TrialRules
 	Closed  string     // why no user gets trial credit now; empty while trials are open
-	FreeAt  *time.Time // before which no more is given
-	Given   app.Amount // in the last 24 hours
-	Count   int64      // in the last 24 hours
-	Days    []TrialDay // the oldest first
+	FreeAt  *time.Time // when the next trial can be given
+	Given   app.Amount // amount of the last 24 hours
+	Count   int64      // trials of the last 24 hours
+	Days    []TrialDay // oldest first
 	Places  []TrialPlace
-	Codes   []PromoCode // the newest first
-	More    bool        // there are older ones
-	Made    string      // a code that was made just now
+	Codes   []PromoCode // newest first
+	More    bool        // there are older codes
+	Made    string      // a code that was just made
 	Failure *Trouble
 }
 
@@ -44,7 +44,7 @@ type Trials struct {
 type TrialRules struct {
 	Amount, DailyMax app.Amount
 	Days             int
-	Verified         bool // only those get it whose address is verified
+	Verified         bool // only users with a verified address get it
 	Mails            bool
 	NetworkMax       int
 	DomainMax        int
@@ -55,7 +55,7 @@ type TrialDay struct {
 	Day    time.Time
 	Count  int64
 	Amount app.Amount
-	Paid   int64 // accounts of them that bought credit since
+	Paid   int64 // accounts with a trial of that day that have bought credit since
 }
 
 // TrialPlace is a network or a domain that gets no more for now.

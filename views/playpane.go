@@ -14,8 +14,8 @@ import (
 
 // PlaySent is what the pane's last request looked like, for a page that is drawn whole after it.
 type PlaySent struct {
-	Request  string // in JSON
-	Response string // the same, of the answer
+	Request  string // the request as JSON
+	Response string // the answer as JSON
 }
 
 // panes are all of the page's, from the first.

@@ -22,7 +22,7 @@ type Failure struct {
 	Title     string
 	Message   string
 	RequestID string
-	Wait      time.Duration // when trying again is worth it
+	Wait      time.Duration // set when a retry makes sense
 }
 
 // NotFoundPage answers for a path that is not there, inside the shell or outside.

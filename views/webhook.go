@@ -14,7 +14,7 @@ const (
 	webhooksPath   = "/console/webhooks"
 	webhookNameMax = "80"
 	webhookURLMax  = "2048"
-	soonAt         = time.Minute // what is due within it is looked after often
+	soonAt         = time.Minute // deliveries due within this time make the page poll often
 )
 
 // The states of a delivery, as addresses write them.
@@ -36,8 +36,8 @@ const (
 type Webhook struct {
 	ID, Name, URL  string
 	Events         []string
-	Hint           string     // the end of the secret
-	OldUntil       *time.Time // the secret before it is also signed with until then
+	Hint           string     // end of the secret
+	OldUntil       *time.Time // until then the previous secret signs, too
 	Disabled       bool
 	DisabledReason string
 	DisabledAt     *time.Time
@@ -192,7 +192,7 @@ type Webhooks struct {
 // WebhookEdit is the form for a new endpoint, or for the one it names.
 type WebhookEdit struct {
 	Shell
-	ID   string // empty for a new one
+	ID   string // empty for a new endpoint
 	Form WebhookForm
 }
 

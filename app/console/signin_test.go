@@ -225,7 +225,7 @@ func TestAProfileByPlainForms(t *testing.T) {
 	v.wants(v.see(link[1]), http.StatusOK, "Use this address")
 	v.wants(v.send("/console/email", url.Values{"token": {link[2]}, "password": {password}}), http.StatusOK, "From now on you sign in with")
 	v.wants(v.send("/console/email", url.Values{"token": {link[2]}}), http.StatusConflict, "This link does not work")
-	// The reset link was the first verification of the address, which ends all sessions.
+	// The link was the first verification of an address of the user, which ends all sessions.
 	p.wants(p.see("/console/settings"), http.StatusSeeOther, "/console/sign-in")
 	p.wants(p.send("/console/sign-in", url.Values{"email": {"new@example.com"}, "password": {password}}), http.StatusSeeOther, "/console")
 	p.wants(p.see("/console/settings"), http.StatusOK, "new@example.com")
