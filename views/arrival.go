@@ -2,26 +2,26 @@ package views
 
 import "time"
 
-// Arrival is a call as somebody who sets a program up is told of it: an answered one, or one that was refused at the door.
+// Arrival is a recent call, shown while a user sets up a program: an answered call, or one that was refused before authentication.
 type Arrival struct {
 	At      time.Time
 	ID      string
 	Method  string
 	Route   string
-	KeyName string // empty where nobody has the key
+	KeyName string // empty for an unknown key
 	Style   string
 	Model   string
 	Status  int
-	Code    string   // of the error; empty where the call was answered
-	Logged  *Request // the usage record, where there is one
-	Unknown bool     // it came from the reader's address with a key that nobody has
+	Code    string   // error code; empty for an answered call
+	Logged  *Request // the usage record, if the call has one
+	Unknown bool     // it came from the reader's address with an unknown key
 }
 
 // Fix is what was wrong with a call, and how it is put right.
 type Fix struct {
 	Cause string
 	Text  string
-	Link  string // where it is put right; may be empty
+	Link  string // address of the fix; may be empty
 	Label string
 }
 

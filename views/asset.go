@@ -10,7 +10,7 @@ import (
 	"umg/views/ui"
 )
 
-// stateWords say what the state means for whoever wants to use the asset.
+// stateWords explain the state to a user who wants to use the asset.
 func (d AssetDetail) stateWords() string {
 	switch {
 	case d.Asset.State == AssetActive:
@@ -79,7 +79,7 @@ func AssetsFull(most int) *AssetClosed {
 	}
 }
 
-// AssetsUnkept is why nobody makes assets while no provider keeps them.
+// AssetsUnkept is the reason why assets cannot be made when no provider stores them.
 func AssetsUnkept() *AssetClosed {
 	return &AssetClosed{
 		Title: "No provider keeps assets right now", Text: "Assets can be registered again as soon as one does. Those you have can be deleted.",

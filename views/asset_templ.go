@@ -575,7 +575,7 @@ func AssetPage(d AssetDetail) templ.Component {
 	})
 }
 
-// AssetLivePart is the asset and how far it is. It is fetched again until that is settled, though not for ever.
+// AssetLivePart is the asset and its progress. The page polls it until the asset is ready or failed, for a limited time.
 func AssetLivePart(d AssetDetail) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

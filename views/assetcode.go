@@ -10,11 +10,11 @@ import (
 
 // AssetCall is what the code that uses assets needs to be run as it stands.
 type AssetCall struct {
-	BaseURL  string // ending in /v1
-	Model    string // takes assets; empty where none does
+	BaseURL  string // ends in /v1
+	Model    string // a model that takes assets; empty without one
 	Size     string
 	Seconds  int
-	Language string // of the tab that is open
+	Language string // the language of the open tab
 	KeyHint  string
 }
 

@@ -18,9 +18,9 @@ const (
 	assetNameMax        = "200"
 	assetURLMax         = "2048"
 	assetPollEvery      = "every 3s"
-	assetPollFor        = 10 * time.Minute // a page asks by itself after assets younger than this
-	assetPreviewMax     = 8 << 20          // bytes of a picture that is fetched for its preview
-	assetQuotaNearly    = 90               // percent of the limit from which the page warns
+	assetPollFor        = 10 * time.Minute // the page polls for assets younger than this
+	assetPreviewMax     = 8 << 20          // bytes of an image that is fetched for its preview
+	assetQuotaNearly    = 90               // percent of the limit at which the page warns
 	assetSizeDefault    = 20
 	percentAll          = 100
 )
@@ -46,12 +46,12 @@ const AssetPreviewMax = assetPreviewMax
 // Asset is one material asset of the account.
 type Asset struct {
 	ID, Kind, Name, URL string
-	State, Reason       string // the reason of a failure
-	MediaType           string // proven by the source's first bytes
-	Bytes               int64  // zero when its server did not say
-	Width, Height       int    // of pictures
+	State, Reason       string // Reason is set for failed assets
+	MediaType           string // detected from the first bytes of the source
+	Bytes               int64  // zero when the source's server did not send it
+	Width, Height       int    // pixels of an image
 	UpstreamID          string
-	Extra               string // JSON: what else the upstream says; empty for nothing
+	Extra               string // further JSON from the provider; empty without any
 	CreatedAt           time.Time
 }
 
@@ -72,7 +72,7 @@ func (a Asset) title() string {
 // settled reports whether the state will not change by itself any more.
 func (a Asset) settled() bool { return a.State == AssetActive || a.State == AssetFailed }
 
-// awaited reports whether a page asks by itself how it is. It does not ask for ever.
+// awaited reports whether the page polls for the state. It stops after a limited time.
 func (a Asset) awaited(now time.Time) bool {
 	return !a.settled() && now.Sub(a.CreatedAt) < assetPollFor
 }
@@ -185,11 +185,11 @@ type Assets struct {
 	Shell
 	Query  AssetQuery
 	Assets []Asset
-	Total  int // that the filter lets through
-	Live   int // of the account
-	Max    int // that an account may have
+	Total  int // assets that match the filter
+	Live   int // assets of the account
+	Max    int // limit of the account
 	Call   AssetCall
-	Closed *AssetClosed // nil where assets can be made
+	Closed *AssetClosed // nil while assets can be made
 }
 
 // AssetClosed says why no asset can be made right now.
@@ -326,7 +326,7 @@ func (l Assets) quotaNote() string {
 type AssetNew struct {
 	Shell
 	Form   AssetForm
-	Closed *AssetClosed // nil where assets can be made
+	Closed *AssetClosed // nil while assets can be made
 }
 
 // AssetForm is what was written into the form, and what is wrong with it.
@@ -358,7 +358,7 @@ type AssetDetail struct {
 	Shell
 	Asset    Asset
 	Call     AssetCall
-	NotAsked string // why the provider could not be asked how the asset is; empty when it was, or need not be
+	NotAsked string // why the provider's state is not known; empty when it is, or is not needed
 }
 
 // AssetDelete asks before assets are deleted.

@@ -483,7 +483,7 @@ func assetFilter(l Assets) templ.Component {
 	})
 }
 
-// AssetResults is the list itself. It asks again by itself while an asset is being taken in, though not for ever.
+// AssetResults is the list itself. It polls while an asset is being processed, for a limited time.
 func AssetResults(l Assets) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -14,10 +14,10 @@ const auditPath = settingsPath + "/audit"
 type AuditLog struct {
 	Shell
 	Query   AuditQuery
-	Kinds   []ui.Option // of objects, by the beginning of their actions
-	Actors  []ui.Option // members and keys who did something lately
+	Kinds   []ui.Option // kinds of objects, as prefixes of actions
+	Actors  []ui.Option // members and keys with recent entries
 	Entries []AuditEntry
-	Newer   bool // there are entries that are newer than those of the page
+	Newer   bool // there are entries newer than those of the page
 	Older   bool
 	Failure *Trouble
 }
@@ -26,13 +26,13 @@ type AuditLog struct {
 type AuditEntry struct {
 	ID        string
 	At        time.Time
-	Actor     string // one of the kinds below
+	Actor     string // one of the actor kinds below
 	ActorID   string
 	ActorName string
-	Words     string // what was done, after whoever did it
-	Object    string // id of what it was done to, empty for the account itself
+	Words     string // what was done, as words that follow the actor
+	Object    string // id of the object, empty for the account itself
 	Name      string
-	Href      string // of the object's page; empty where it has none, or no longer
+	Href      string // address of the object's page; empty without one
 	IP        string
 	Agent     string
 	RequestID string
@@ -50,7 +50,7 @@ const (
 	AuditSystem   = "system"
 )
 
-// who is whoever acted, as people call them.
+// who returns the display name of the actor.
 func (e AuditEntry) who() string {
 	switch {
 	case e.Actor == AuditOperator:
@@ -65,7 +65,7 @@ func (e AuditEntry) who() string {
 	return "Somebody"
 }
 
-// kind says what whoever acted is, where their name does not.
+// kind returns the kind of the actor, where the name does not show it.
 func (e AuditEntry) kind() string {
 	switch e.Actor {
 	case AuditUser:
@@ -118,12 +118,12 @@ func (c AuditChange) label() string { return strings.ReplaceAll(c.Field, "_", " 
 
 // AuditQuery says which entries are listed. It is the address of the page.
 type AuditQuery struct {
-	Kind     string // the beginning of actions, or a whole one
+	Kind     string // an action, or a prefix of actions
 	Actor    string
 	Object   string
 	From, To string // days in UTC, both included; empty for no bound
-	After    string // the entry before the page
-	Before   string // the entry after the page
+	After    string // id of the last entry of the previous page
+	Before   string // id of the first entry of the next page
 }
 
 // ParseAuditQuery reads an address; what cannot be meant is left out.

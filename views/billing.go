@@ -19,16 +19,16 @@ const (
 type Billing struct {
 	Shell
 	Credit  Credit
-	Debt    bool      // only what is owed keeps the account frozen, and buying credit pays it
+	Debt    bool      // the account is frozen only for its debt, and buying credit pays it
 	Failure *Trouble  // set when the balance could not be read
 	Proof   *Proof    // nil when the sums could not be compared
-	Spend   Breakdown // of one month
+	Spend   Breakdown // spend of one month
 	Pay     *Payments // nil where no payment service is configured
 	Limit   SpendLimit
 	Promo   PromoForm
 
 	Receipts     []TopUp
-	MoreReceipts bool // there are more than shown
+	MoreReceipts bool // there are more receipts than shown
 }
 
 // Payments is the part of the page that needs a payment service.
@@ -36,7 +36,7 @@ type Payments struct {
 	TopUp   TopUpForm
 	Auto    AutoTopUp
 	Low     LowBalance
-	Failure *Trouble // set when none of this could be read
+	Failure *Trouble // set when the payments could not be read
 }
 
 // payable reports whether credit can be bought on the page.
@@ -141,10 +141,10 @@ func (p Proof) exact() bool {
 // TopUpForm is how much credit is to be bought.
 type TopUpForm struct {
 	Choice    string // a preset in dollars, or "own"
-	Own       string // as it was typed
+	Own       string // the amount as the user typed it
 	OwnError  string
 	FormError string
-	Key       string // makes sending the form twice buy once
+	Key       string // idempotency key: sending the form twice buys once
 }
 
 // OwnAmount is the choice of an amount that no preset has.
@@ -179,16 +179,16 @@ func (f TopUpForm) sum() string {
 // AutoTopUp is the form of automatic top-ups, and how they stand.
 type AutoTopUp struct {
 	Enabled                            bool
-	Threshold, Amount, Cap             string // as typed
+	Threshold, Amount, Cap             string // as the user typed them
 	ThresholdError, AmountError        string
 	CapError, FormError                string
-	On                                 bool // as it is saved
+	On                                 bool // the saved setting
 	HasCard                            bool
 	Failures                           int
-	Off                                string     // why it was switched off by the gateway
-	ChargesNow                         app.Amount // what saving the form charges at once; the person is asked first
+	Off                                string     // why the gateway switched it off
+	ChargesNow                         app.Amount // charge that saving the form makes at once; the user confirms it first
 	Balance                            app.Amount
-	SavedThreshold, SavedSize, SavedIn app.Amount // the saved figures, for the sentence above the form
+	SavedThreshold, SavedSize, SavedIn app.Amount // the saved amounts, for the sentence above the form
 }
 
 // LowBalance is the form of the mail about little credit.
@@ -216,11 +216,11 @@ type TopUp struct {
 	Amount     app.Amount
 	Refunded   app.Amount
 	State      string
-	Failure    string // what the card's bank said
+	Failure    string // the message of the card's bank
 	ReceiptURL string
 	CreatedAt  time.Time
 	PaidAt     *time.Time
-	Auto       bool // made by the automatic top-up
+	Auto       bool // the automatic top-up made it
 }
 
 func (t TopUp) path() string { return billingPath + "/topups/" + t.ID }
@@ -243,10 +243,10 @@ func (t TopUp) verdict() verdict {
 type TopUpDetail struct {
 	Shell
 	TopUp     TopUp
-	Cancelled bool // the person came back from the payment page without paying
+	Cancelled bool // the user returned from the payment page without paying
 	PayURL    string
-	Since     int64 // when the waiting began, in Unix seconds
-	Asking    bool  // the page still asks by itself
+	Since     int64 // start of the waiting, in Unix seconds
+	Asking    bool  // the page still polls
 }
 
 func (d TopUpDetail) waiting() bool { return d.TopUp.State == TopUpWaiting && !d.Cancelled }

@@ -43,7 +43,7 @@ func TestHostileTextStaysTextOnThePagesAboutMoney(t *testing.T) {
 	}
 }
 
-// TestAProofNamesBothSumsThatDiffer: nobody is told that all is well when one nano-dollar is missing.
+// TestAProofNamesBothSumsThatDiffer checks that a proof is not shown as correct when one nano-dollar is missing.
 func TestAProofNamesBothSumsThatDiffer(t *testing.T) {
 	t.Parallel()
 	good := views.Proof{Usage: 5, Charges: 5, Entries: 7, Posted: 7, Grants: 7, At: stories.Now()}

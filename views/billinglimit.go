@@ -10,9 +10,9 @@ const (
 
 // SpendLimit is the most the account may spend in a period, and the form that changes it.
 type SpendLimit struct {
-	Limit   *KeyBudget // nil for none
+	Limit   *KeyBudget // nil for no limit
 	Form    LimitForm
-	Failure *Trouble // set when it could not be read
+	Failure *Trouble // set when the limit could not be read
 }
 
 // LimitForm is a spend limit as it was typed. An empty period is no limit.
@@ -47,7 +47,7 @@ func (s SpendLimit) state() verdict {
 	return verdict{ui.Success, "On"}
 }
 
-const promoLengthMax = "64" // typed, with spaces and dashes
+const promoLengthMax = "64" // characters as typed, with spaces and dashes
 
 // PromoForm is a promotion code as it was typed.
 type PromoForm struct {

@@ -34,8 +34,8 @@ type Breakdown struct {
 // SpendQuery says which month is shown, divided by what. It is part of the page's address.
 type SpendQuery struct {
 	By    string
-	Month time.Time // its first moment, in UTC
-	Last  bool      // it is the present month
+	Month time.Time // first moment of the month, in UTC
+	Last  bool      // it is the current month
 }
 
 const monthForm = "2006-01"
@@ -101,7 +101,7 @@ func (q SpendQuery) column() string {
 // SpendLine is what one model, key or day has cost.
 type SpendLine struct {
 	Name     string
-	Note     string // of a key: that it was deleted
+	Note     string // says that a key was deleted
 	Requests int64
 	Cost     app.Amount
 }

@@ -10,7 +10,7 @@ import (
 // Code is a request to be shown as programs that send exactly it.
 type Code struct {
 	Style   Style
-	BaseURL string // ending in /v1
+	BaseURL string // ends in /v1
 	Key     string // empty for the placeholder
 	Body    []byte // a JSON object
 }

@@ -56,7 +56,7 @@ func TestCodeSendsExactlyTheRequest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = json.Unmarshal(body, &want) // as JSON keeps it: bytes that are not UTF-8 are replaced
+		_ = json.Unmarshal(body, &want) // JSON replaces bytes that are not UTF-8
 		for style := range stylePaths {
 			for _, s := range CodeSamples(Code{Style: style, BaseURL: "https://x/v1", Body: body}) {
 				if s.Name != "curl" && s.Name != "go" {

@@ -15,9 +15,9 @@ const comparePath = "/console/compare"
 type Comparison struct {
 	Shell
 	Models  []Model
-	Unknown []string // asked for, and not in the catalog
-	Others  []Model  // that could be added
-	Only    bool     // just the rows that differ
+	Unknown []string // requested ids that the catalog does not have
+	Others  []Model  // models that the reader could add
+	Only    bool     // show only rows that differ
 }
 
 // ComparePath is the comparison of models.
@@ -76,7 +76,7 @@ type compareRow struct {
 	name    string
 	cells   []string // empty for what a model does not have
 	differs bool
-	yes     bool // the cells say yes and no
+	yes     bool // the cells say yes or no
 }
 
 // groups are the rows that say something of at least one model, in their parts.
@@ -208,7 +208,7 @@ func (c Comparison) abilityRows() []compareRow {
 	var parameters []string
 	for _, m := range c.Models {
 		for _, p := range m.Parameters {
-			if p != "stream" && !slices.Contains(parameters, p) { // every text model streams, whether its catalog says so or not
+			if p != "stream" && !slices.Contains(parameters, p) { // every text model streams, even if its catalog entry does not say so
 				parameters = append(parameters, p)
 			}
 		}

@@ -18,7 +18,7 @@ const (
 const (
 	contentPath      = accountPath + "/content"
 	contentClearPath = contentPath + "/delete"
-	colouredBytesMax = 24 << 10 // of a text with colours; a longer one has none, so that its page stays light
+	colouredBytesMax = 24 << 10 // bytes of a highlighted text; a longer text has no colors, so that its page stays small
 )
 
 var keepOptions = []ui.Option{
@@ -31,14 +31,14 @@ var keepOptions = []ui.Option{
 // ContentSettings are what an account has decided about keeping what is asked and answered.
 type ContentSettings struct {
 	Keep      string
-	Days      string // as it was typed
+	Days      string // as the user typed it
 	KeptBytes int64
 	MostBytes int64
 	KeepError string
 	DaysError string
 }
 
-// words say it to somebody who cannot change it.
+// words return the setting as text for a user who cannot change it.
 func (c ContentSettings) words() string {
 	days, _ := strconv.Atoi(c.Days)
 	for_ := " for " + counted(int64(days), "day", "days") + "."
@@ -79,24 +79,24 @@ type ContentState string
 // The states.
 const (
 	ContentKept    ContentState = "kept"
-	ContentDeleted ContentState = "deleted" // by hand, this one
-	ContentCleared ContentState = "cleared" // by hand, with all of its time
-	ContentOver    ContentState = "over"    // its days are
-	ContentOff     ContentState = "off"     // the account keeps nothing
-	ContentSilent  ContentState = "silent"  // the key did not ask
-	ContentPlayed  ContentState = "played"  // from the playground, which only "all calls" includes
-	ContentBefore  ContentState = "before"  // the account decided later
+	ContentDeleted ContentState = "deleted" // the content of this call was deleted by hand
+	ContentCleared ContentState = "cleared" // all content of that time was deleted by hand
+	ContentOver    ContentState = "over"    // the retention time is over
+	ContentOff     ContentState = "off"     // the account stores no content
+	ContentSilent  ContentState = "silent"  // the key did not ask for it
+	ContentPlayed  ContentState = "played"  // a playground call, which only "all calls" includes
+	ContentBefore  ContentState = "before"  // the account switched storing on later
 	ContentVideo   ContentState = "video"
-	ContentSoon    ContentState = "soon" // it is not written yet
+	ContentSoon    ContentState = "soon" // the content is not written yet
 	ContentNone    ContentState = "none"
-	ContentHidden  ContentState = "hidden" // from the reader's role
+	ContentHidden  ContentState = "hidden" // the reader's role may not see it
 )
 
 // ContentText is one side of a call.
 type ContentText struct {
 	Text  string
 	JSON  bool
-	Bytes int64 // as it was sent
+	Bytes int64 // size as it was sent
 	Cut   bool
 }
 
@@ -112,7 +112,7 @@ type CallContent struct {
 	State     ContentState
 	Request   ContentText
 	Answer    ContentText
-	Streamed  bool // the answer is what the events of a stream come to
+	Streamed  bool // the answer was assembled from the events of a stream
 	Redacted  int
 	Days      int
 	ExpiresAt time.Time
@@ -168,8 +168,8 @@ func requestContentPath(id string) string { return RequestPath(id) + "/content/d
 // ContentDelete asks before content goes.
 type ContentDelete struct {
 	Shell
-	RequestID string // empty for all of the account
-	KeptBytes int64  // of all
+	RequestID string // empty for all content of the account
+	KeptBytes int64  // bytes of all content
 }
 
 func (d ContentDelete) title() string {

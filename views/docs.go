@@ -40,9 +40,9 @@ type DocsPage struct {
 	Shell
 	Title, Description, Group string
 	Path                      string
-	Markdown                  string // the whole page, to take away
-	Language                  string // of code, as the reader chose it
-	Try                       string // where the example of the page can be run; empty for none
+	Markdown                  string // the whole page as a Markdown download
+	Language                  string // language of code samples, as the reader chose it
+	Try                       string // where the reader can run the page's example; empty without one
 	Groups                    []DocsGroup
 	Blocks                    []DocsBlock
 	Headings                  []markup.Heading

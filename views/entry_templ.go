@@ -21,7 +21,7 @@ import (
 type Trial struct {
 	Amount   app.Amount
 	Days     int
-	Verified bool // it takes a verified e-mail address
+	Verified bool // it requires a verified e-mail address
 }
 
 // when says what the credit waits for.
@@ -38,10 +38,10 @@ type Entry struct {
 	Email         string
 	EmailError    string
 	PasswordError string
-	FormError     string        // what concerns no single field, such as a wrong password
-	Wait          time.Duration // set while too many attempts were made
+	FormError     string        // an error without a field, such as a wrong password
+	Wait          time.Duration // set after too many attempts
 	Trial         *Trial        // sign-up only; nil when trials are off
-	Next          string        // where to go afterwards; empty for the overview
+	Next          string        // the page to open afterwards; empty for the overview
 }
 
 // PasswordCharsMin is the shortest password that the sign-up page promises to take.

@@ -10,12 +10,12 @@ import (
 
 // Spending is what was spent and called, by days in UTC, each beside the period before it.
 type Spending struct {
-	Today, Yesterday app.Amount // of yesterday as far as to this hour
+	Today, Yesterday app.Amount // yesterday up to the same hour
 	ByHour           []app.Amount
-	Month, LastMonth app.Amount // of last month as far as to this day and hour
+	Month, LastMonth app.Amount // last month up to the same day and hour
 	ByDay            []app.Amount
 
-	Requests, RequestsBefore int64 // of the last 30 days, and the 30 before
+	Requests, RequestsBefore int64 // the last 30 days, and the 30 days before
 	RequestsByDay            []int64
 	Failed, FailedBefore     int64
 	FailedByDay              []int64
@@ -23,12 +23,12 @@ type Spending struct {
 
 // Speed is how long text calls took that were answered in the last 24 hours.
 type Speed struct {
-	Calls  int  // that were looked at
-	Capped bool // there were more, of which these are the latest
+	Calls  int  // calls in the sample
+	Capped bool // there were more calls; these are the latest
 
 	Whole, First             Quantiles // First is until the first token of streams
 	WholeBefore, FirstBefore Quantiles
-	ByHour                   []time.Duration // the median of each, zero where nothing was called
+	ByHour                   []time.Duration // median of each hour, zero without calls
 }
 
 // Quantiles are the times that half of all calls and nineteen of twenty took at most.
@@ -37,7 +37,7 @@ type Quantiles struct{ P50, P95 time.Duration }
 // TopModels are the models that most was spent on this month.
 type TopModels struct {
 	Models []ModelSpend
-	Spend  app.Amount // on all
+	Spend  app.Amount // spend on all models
 }
 
 // ModelSpend is what a model cost.

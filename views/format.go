@@ -98,7 +98,7 @@ func decimal(n int64, places int) string {
 	return s[:len(s)-places] + "." + s[len(s)-places:]
 }
 
-// Wait prints a time to wait in words, rounded up, so that nobody comes back too early.
+// Wait prints a time to wait in words, rounded up, so that no user comes back too early.
 func Wait(d time.Duration) string {
 	seconds := int64((d + time.Second - 1) / time.Second)
 	switch {

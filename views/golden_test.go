@@ -14,7 +14,7 @@ import (
 	"umg/views/ui"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // draw is a story as HTML.
 func draw(t *testing.T, s stories.Story) string {

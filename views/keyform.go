@@ -55,15 +55,15 @@ var scopeWords = map[string]string{
 type ScopeChoice struct {
 	Value  string
 	Text   string
-	Spends bool // it spends or holds what was made, so a management key cannot have it
+	Spends bool // the scope spends or reads content, so a management key cannot have it
 }
 
 // KeyChoices are what the form of a key offers to its reader.
 type KeyChoices struct {
 	Scopes     []ScopeChoice
 	Models     []string
-	Address    string // the reader's own, empty where it is not known
-	Management bool   // the reader may make keys that manage the account
+	Address    string // the reader's own address, empty if unknown
+	Management bool   // the reader may make management keys
 	Content    ContentChoice
 }
 
@@ -77,10 +77,10 @@ type KeyForm struct {
 	Kind        string // ScopeManagement, or empty for a key that calls models
 	Scopes      []string
 	Models      []string
-	Requests    string // numbers as they were typed
+	Requests    string // numbers as the user typed them
 	Tokens      string
 	Concurrency string
-	Addresses   string // one a line
+	Addresses   string // one per line
 	Expiry      string
 	ExpiryDay   string
 	LogContent  bool
@@ -100,7 +100,7 @@ type KeyForm struct {
 	ExpiryError      string
 	FormError        string
 
-	AddressAdded bool // the reader's address was just put into the list, so reading goes on there
+	AddressAdded bool // the reader's address was just added to the list, which gets the focus
 }
 
 // NewKeyForm is the form as it is first shown: most keys are for an SDK, and may do what keys usually may.

@@ -535,7 +535,7 @@ func budgetFields(f BudgetForm) templ.Component {
 	})
 }
 
-// alertsField is at which shares of the budget people are told. The empty field says that the form asks for them.
+// alertsField asks for the shares of the budget at which alerts are sent. The empty field says that the form has this question.
 func alertsField(f BudgetForm) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

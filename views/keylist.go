@@ -15,7 +15,7 @@ import (
 type Keys struct {
 	Shell
 	Query KeyQuery
-	Keys  []Key // all of the account's
+	Keys  []Key // all keys of the account
 }
 
 // KeyQuery says which keys are listed, in which order. It is the address of the page.
@@ -180,9 +180,9 @@ const (
 	expiringWhen = 14 * 24 * time.Hour
 )
 
-// healthNote is something about a key that somebody should know.
+// healthNote is a warning about a key.
 type healthNote struct {
-	name   string // as the filter of the list has it
+	name   string // value of the note in the list's filter
 	tone   ui.Tone
 	text   string
 	advice string
@@ -276,7 +276,7 @@ func (k Key) bounds() string {
 	return strings.Join(words, " · ")
 }
 
-// alertWords say at which shares of its budget people are told.
+// alertWords return the shares of a key's budget at which alerts are sent.
 func (k Key) alertWords() string {
 	if len(k.Alerts) == 0 {
 		return "no alerts"

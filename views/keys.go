@@ -19,7 +19,7 @@ const (
 
 const (
 	keysPath   = "/console/keys"
-	keyNameMax = "80" // the longest name that the forms take
+	keyNameMax = "80" // the longest name that the forms allow
 )
 
 // Key is one API key, without its secret.
@@ -32,24 +32,24 @@ type Key struct {
 	Disabled  bool
 	CreatedAt time.Time
 	CreatedBy string
-	ByKey     string // the name of the management key that made it, empty for a person
+	ByKey     string // name of the management key that made it, empty for a user
 	LastUsed  *time.Time
-	LastFrom  string // the address of then, where it is known
+	LastFrom  string // address of the last use, if known
 	ExpiresAt *time.Time
-	Budget    *KeyBudget // nil for none
-	Alerts    []int      // hundredths of the budget at which people are told, in order
+	Budget    *KeyBudget // nil for no budget
+	Alerts    []int      // hundredths of the budget at which alerts are sent, in ascending order
 	Network   *KeyNetwork
 
 	Scopes      []string
-	Models      []string // empty for all
-	Addresses   []string // the networks it is taken from, empty for all
-	Requests    int64    // a minute; zero for the models' limits
-	Tokens      int64    // a minute
+	Models      []string // empty for all models
+	Addresses   []string // networks that may use the key, empty for all
+	Requests    int64    // per minute; zero for the models' limits
+	Tokens      int64    // per minute
 	Concurrency int64
 	LogContent  bool
 	Strict      bool
-	Leaked      *time.Time      // when a secret of it was found in public; nil once it has another
-	Previous    *PreviousSecret // while the secret of before the last rotation works
+	Leaked      *time.Time      // when a secret of it was found in public; nil after the rotation
+	Previous    *PreviousSecret // set while the previous secret works
 }
 
 // KeyNetwork is a network from which a key was used that it was not used from lately.
@@ -71,7 +71,7 @@ type KeyBudget struct {
 	Spent    app.Amount
 	Left     app.Amount
 	Period   string
-	ResetsAt *time.Time // nil for one that is not refilled
+	ResetsAt *time.Time // nil for a budget that does not reset
 }
 
 // periodWords say over what time a budget is spent.
@@ -184,11 +184,11 @@ const keysIntro = "A key lets a program call any model on this account's credit.
 
 // BudgetForm is the part of a form that is about a key's budget.
 type BudgetForm struct {
-	Limit       string // dollars as they were typed
+	Limit       string // dollars as the user typed them
 	LimitError  string
 	Period      string
 	PeriodError string
-	Alerts      []string // hundredths of it at which people are told
+	Alerts      []string // hundredths of the budget at which alerts are sent
 	AlertsError string
 }
 
@@ -278,7 +278,7 @@ type KeyAsk struct {
 type KeyDelete struct {
 	Shell
 	Key       Key
-	TypeName  bool // the key was used in the last 24 hours, so its name must be typed
+	TypeName  bool // the key was used in the last 24 hours, so the user must type its name
 	NameError string
 }
 

@@ -83,7 +83,7 @@ func TestKeysAreFoundFilteredAndSortedByTheAddress(t *testing.T) {
 	}
 }
 
-// TestTheFormOpensWhereItHoldsSomething: nobody saves restrictions or misses a mistake that they do not see.
+// TestTheFormOpensWhereItHoldsSomething checks that a section with restrictions or an error is open, so that the user sees them.
 func TestTheFormOpensWhereItHoldsSomething(t *testing.T) {
 	t.Parallel()
 	choices := views.KeyChoices{Scopes: []views.ScopeChoice{{Value: "videos"}, {Value: "webhooks"}}, Models: []string{"m"}}

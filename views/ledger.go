@@ -30,8 +30,8 @@ type LedgerEntry struct {
 	Reason      string
 	Amount      app.Amount
 	After       app.Amount
-	Requests    int64  // of a charge
-	TopUp       string // the id of the top-up it belongs to, empty when it is none's
+	Requests    int64  // number of requests in a charge
+	TopUp       string // id of the top-up it belongs to, empty without one
 	At          time.Time
 }
 
@@ -123,7 +123,7 @@ func (e LedgerEntry) tone() string {
 type LedgerQuery struct {
 	Kinds    []string
 	From, To string // days in UTC, both included; empty for no bound
-	Before   int64  // the entry after which the page begins
+	Before   int64  // the page begins after this entry
 }
 
 const dayForm = "2006-01-02"

@@ -17,16 +17,17 @@ const (
 // LimitsView is the page with what an account may do, and what of it is used now.
 type LimitsView struct {
 	Shell
-	Factor   int // how many times the usual limits
+	Factor   int // multiplier of the default limits
 	Account  []Gauge
 	Models   []ModelGauges
-	Keys     []Key // that have limits of their own
+	Keys     []Key // keys with limits of their own
 	Requests []LimitWish
 	Form     WishForm
 	MayAsk   bool
 }
 
-// Gauge is one limit: what is allowed, and what of it is used now. Known is false where nobody counts the use for this page.
+// Gauge is one limit: the allowed amount, and how much of it is used now. Known is false where the use is not counted for this
+// page.
 type Gauge struct {
 	Name        string
 	Limit, Used int64
@@ -138,7 +139,7 @@ func (v LimitsView) byUse() []ModelGauges {
 	return list
 }
 
-// unit is the word for what a limit counts that nobody counts here.
+// unit returns the word for the unit of a limit whose use is not counted here.
 func (g Gauge) unit() string {
 	if strings.HasPrefix(g.Name, "Jobs") {
 		return "jobs"

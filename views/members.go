@@ -18,9 +18,9 @@ type Members struct {
 	Shell
 	Members     []Member
 	Invitations []Invitation
-	Roles       []RoleChoice // that the reader may give; none for readers who may not manage members
+	Roles       []RoleChoice // roles that the reader may give; empty for readers who may not manage members
 	Form        InviteForm
-	Link        string // of an invitation that was just made, where no mail goes out
+	Link        string // link of a new invitation, where the server sends no mail
 	LinkFor     string
 }
 
@@ -36,7 +36,7 @@ type Member struct {
 	JoinedAt  time.Time
 	TwoFactor bool
 	Self      bool
-	Fixed     bool // the reader may not change them
+	Fixed     bool // the reader may not change the member
 }
 
 func (m Member) path(verb string) string { return membersPath + "/" + m.ID + "/" + verb }
@@ -75,7 +75,7 @@ func capital(word string) string {
 	return string(word[0]-'a'+'A') + word[1:]
 }
 
-// Invitation is somebody who was asked to join.
+// Invitation is an open invitation to join the account.
 type Invitation struct {
 	ID        string
 	Email     string
@@ -108,7 +108,7 @@ type Offer struct {
 	Account string
 	Role    RoleChoice
 	Email   string
-	Problem string // why it cannot be accepted, empty when it can
+	Problem string // why the invitation cannot be accepted, empty when it can
 	Wrong   bool   // the reader is signed in with another address
 }
 
@@ -125,10 +125,10 @@ type AccountSettings struct {
 	NameError string
 	CreatedAt time.Time
 	Members   int
-	Owner     bool // the reader owns it
+	Owner     bool // the reader owns the account
 	MayRename bool
 	OnlyOwner bool
-	Content   *ContentSettings // nil where the server keeps no content
+	Content   *ContentSettings // nil when the server stores no content
 }
 
 // AccountDelete asks before an account ends.

@@ -798,7 +798,7 @@ func inviteCard(m Members) templ.Component {
 	})
 }
 
-// MemberRemovePage asks before somebody goes, or the reader does.
+// MemberRemovePage asks for confirmation before a member is removed, or before the reader leaves.
 func MemberRemovePage(c MemberChange) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -978,7 +978,7 @@ func (c MemberChange) title() string {
 	return "Remove " + c.Member.title()
 }
 
-// deed names nobody: an address is often wider than a button, or than a narrow page.
+// deed returns the action without a name, because an address is often wider than a button or a narrow page.
 func (c MemberChange) deed() string {
 	if c.Leave {
 		return "Leave the account"

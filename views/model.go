@@ -11,17 +11,17 @@ import (
 type ModelDetail struct {
 	Shell
 	Model     Model
-	Contracts []ModelContract // of the styles it answers in
-	KeyHint   string          // the masked form of a key of the reader's, empty when there is none
-	Language  string          // the sample to show first, from the cookie umg_language
-	Style     string          // the style to show first, from the cookie umg_style
-	Factor    int             // how many times the usual limits the account has
-	Days      []ModelDay      // of the last ninety, in order of time
-	Past      []PastPrices    // the newest first
-	Next      *PastPrices     // that were announced; nil for none
-	Changes   []ModelChange   // the newest first
+	Contracts []ModelContract // contracts of the styles in which the model answers
+	KeyHint   string          // masked form of one of the reader's keys, empty without one
+	Language  string          // language of the first sample, from the cookie umg_language
+	Style     string          // style of the first sample, from the cookie umg_style
+	Factor    int             // multiplier of the account's default limits
+	Days      []ModelDay      // the last 90 days, in order of time
+	Past      []PastPrices    // newest first
+	Next      *PastPrices     // announced prices; nil without any
+	Changes   []ModelChange   // newest first
 	Calc      *Calculation    // nil for a model without prices
-	Last      *LastCalls      // nil until the reader asks
+	Last      *LastCalls      // nil until the reader asks for it
 }
 
 // ModelContract is what a model takes in one style.
@@ -37,7 +37,7 @@ type ModelContract struct {
 // Field is one member of a request, or one form that a member may take.
 type Field struct {
 	Name     string
-	Variant  bool // a form of the field above it, not a member
+	Variant  bool // a variant of the field above it, not a member
 	Types    string
 	Required bool
 	Default  string

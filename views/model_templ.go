@@ -851,7 +851,7 @@ func priceRow(label string, p Price) templ.Component {
 	})
 }
 
-// ModelLimits are the limits that hold for the reader, and what is left of them. They are drawn anew while the page is there.
+// ModelLimits are the reader's limits, and what is left of them. The page polls them while it is open.
 func ModelLimits(d ModelDetail) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

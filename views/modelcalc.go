@@ -12,14 +12,14 @@ import (
 // Calculation is what a call of a model costs, for quantities that the reader chose.
 type Calculation struct {
 	Inputs   []CalcInput
-	Sizes    []string // to choose from, empty where the size does not matter
+	Sizes    []string // sizes to choose from, empty when the price does not depend on it
 	Size     string
-	Requests CalcInput // a day
+	Requests CalcInput // requests per day
 	Lines    []CalcLine
 	Total    app.Amount
-	Day      app.Amount // of that many requests
-	Month    app.Amount // of thirty days
-	Error    string     // instead of a result
+	Day      app.Amount // cost of a day's requests
+	Month    app.Amount // cost of thirty days
+	Error    string     // replaces the result
 }
 
 // CalcInput is a quantity: the meter's name, how it is called, and what was entered.
@@ -38,7 +38,7 @@ func (in CalcInput) attrs() templ.Attributes {
 type CalcLine struct {
 	Label    string
 	Quantity int64
-	Rate     string // as people read it
+	Rate     string // display form of the rate
 	Amount   app.Amount
 }
 
@@ -56,7 +56,7 @@ type LastCalls struct {
 	Count       int64
 	From, To    time.Time
 	Paid, Would app.Amount
-	Models      []LastModel // by what was paid
+	Models      []LastModel // by cost
 	Error       string
 }
 
@@ -78,7 +78,7 @@ func (l LastCalls) difference() string {
 	return "the same"
 }
 
-// partPath is where a part of the model's page is drawn anew.
+// partPath is the address from which a part of the model's page is loaded again.
 func (m Model) partPath(part string) string {
 	return "/console/model/" + part + "?" + url.Values{"model": {m.ID}}.Encode()
 }

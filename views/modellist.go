@@ -16,21 +16,21 @@ type Models struct {
 	Shell
 	Query ModelQuery
 	All   []Model
-	Keys  []KeyAllows // of the account, to choose one of; empty for visitors
-	Cards bool        // drawn as cards
+	Keys  []KeyAllows // keys of the account, to filter by one; empty for visitors
+	Cards bool        // cards instead of a table
 }
 
 // KeyAllows is a key and the models that it may use.
 type KeyAllows struct {
 	ID, Name string
-	Models   []string // empty for all
+	Models   []string // empty for all models
 }
 
 // ModelNow is how a model did in the last hour, over all accounts. What is not known is zero.
 type ModelNow struct {
 	Answered, Failed           int64
 	FirstByteP50, FirstByteP95 time.Duration
-	Speed                      int64 // thousandths of tokens a second
+	Speed                      int64 // thousandths of tokens per second
 }
 
 // calls is how many speak of the model.
@@ -54,7 +54,7 @@ const (
 	failingFrom  = 100
 )
 
-// health is how the model does, in a word; there is none when nobody called it.
+// health describes the model's health in a word; it is empty for a model without calls.
 func (n ModelNow) health() (verdict, bool) {
 	switch calls := n.calls(); {
 	case calls == 0:

@@ -24,7 +24,7 @@ func pageNumber(text string) int {
 // modelPage is a part of the models that were found.
 type modelPage struct {
 	rows         []Model
-	from, all    int // the first of them, from zero, and how many there are on all pages
+	from, all    int // zero-based index of the first model, and the number on all pages
 	number, last int
 }
 

@@ -18,7 +18,7 @@ type ModelDay struct {
 
 const (
 	stripDays  = 90
-	stripStep  = 4 // width of a day in the picture, and of its gap
+	stripStep  = 4 // width of a day in the picture with its gap
 	dayHours   = 24 * time.Hour
 	thousandth = 1000
 )

@@ -49,7 +49,7 @@ func TestNinetyDaysAreDrawnAlsoWhereNothingIsKnown(t *testing.T) {
 	t.Parallel()
 	today := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	d := ModelDetail{Shell: Shell{Now: today.Add(9 * time.Hour)}, Days: []ModelDay{
-		{Day: today.AddDate(0, 0, -90), Answered: 5, Failed: 5}, // a day too old
+		{Day: today.AddDate(0, 0, -90), Answered: 5, Failed: 5}, // one day too old
 		{Day: today.AddDate(0, 0, -89), Answered: 3}, {Day: today.AddDate(0, 0, -2), Answered: 990, Failed: 10},
 		{Day: today.AddDate(0, 0, -1), Answered: 9, Failed: 1}, {Day: today},
 	}}
@@ -120,7 +120,7 @@ func TestChangesAreSentences(t *testing.T) {
 
 func TestAComparisonMarksWhatDiffers(t *testing.T) {
 	t.Parallel()
-	c := Comparison{Models: someModels()[2:]} // b and a
+	c := Comparison{Models: someModels()[2:]} // models b and a
 	differs := map[string]bool{}
 	for _, g := range c.groups() {
 		for _, r := range g.rows {

@@ -16,19 +16,19 @@ type ModelQuery struct {
 	Text         string
 	Capabilities []string
 	Styles       []string
-	Inputs       []string // modalities that it reads, all of them
-	Outputs      []string // modalities that it makes, any of them
-	Features     []string // it supports, all of them
+	Inputs       []string // input modalities, all of them required
+	Outputs      []string // output modalities, one of them required
+	Features     []string // features, all of them required
 	Statuses     []string
-	Parameter    string // of the contract, that a request to it may have
-	From, To     string // dollars of the price that heads the model; empty for no bound
-	Context      int64  // tokens at least
-	Key          string // id of a key that may use it
-	Sort         string // one of the orders, with a minus before it for the other way round
-	Unit         string // thousand, else a million tokens
-	View         string // table or cards, empty for what the reader chose before
+	Parameter    string // a parameter that the contract must allow
+	From, To     string // dollars of the model's headline price; empty for no bound
+	Context      int64  // minimum number of tokens
+	Key          string // id of a key that may call the model
+	Sort         string // a sort order, with a minus sign for descending
+	Unit         string // thousand; otherwise a million tokens
+	View         string // table or cards, empty for the reader's saved choice
 	Marked       []string
-	Page         int // from 2; zero is the first
+	Page         int // from 2; zero is the first page
 }
 
 // The units of prices of tokens, and the ways to draw the list.

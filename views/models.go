@@ -43,7 +43,7 @@ type Model struct {
 	ID, Name, Description, Owner, Kind string
 	Capabilities, Input, Output        []string
 	ContextTokens, MaxOutput           int64
-	Styles                             []Style // it answers in today
+	Styles                             []Style // styles in which it answers today
 	Prices                             []Price
 	SizePrices                         []SizePrice
 	Limits                             Limits
@@ -54,7 +54,7 @@ type Model struct {
 	Released                           time.Time
 	Parameters                         []string // optional members that its contracts allow
 	Now                                ModelNow
-	Successor                          string // the model to use instead, when this one goes
+	Successor                          string // the model to use when this one is removed
 	// Fallbacks are the models that serve, in this order, when no provider of this one answers.
 	Fallbacks            []string
 	Deprecated, Shutdown *time.Time
@@ -99,8 +99,8 @@ var stylePaths = map[Style]string{
 type Limits struct {
 	RequestsPerMinute, RequestsPerDay, TokensPerMinute, Concurrency, JobsPerDay, JobsRunning int64
 
-	AccountRequests, AccountTokens int64       // a minute, on all models together
-	Left                           *LimitsLeft // now; nil when nobody has looked
+	AccountRequests, AccountTokens int64       // per minute, on all models together
+	Left                           *LimitsLeft // now; nil when it was not read
 }
 
 // LimitsLeft is what is left of limits now, as far as there are such limits.
@@ -113,7 +113,7 @@ type Price struct {
 	Meter  string // such as input_tokens
 	Amount app.Amount
 	Per    int64
-	Like   string // the meter whose price this one shares, when it has none of its own
+	Like   string // the meter whose price applies when this one has none
 }
 
 // SizePrice is a price that differs by the size of the output.

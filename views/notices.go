@@ -16,7 +16,7 @@ type Note struct {
 	Title  string
 	Text   string
 	Href   string
-	Link   string // what the link says
+	Link   string // text of the link
 	At     *time.Time
 	Unread bool
 }
@@ -25,7 +25,7 @@ type Note struct {
 type Notes struct {
 	Shell
 	List    []Note
-	Missing bool // something could not be asked
+	Missing bool // some notices could not be read
 }
 
 func (n Notes) unread() int {
@@ -57,10 +57,10 @@ func (s Shell) bellLabel() string {
 
 // NotifyEvent is one line of the choice of how to hear of what.
 type NotifyEvent struct {
-	Name              string // of the event; empty for one that nobody can choose about
+	Name              string // of the event; empty for an event that users cannot switch off
 	Title, Text       string
-	Mailed            bool // a mail is ever sent about it
-	Shown             bool // it is ever among the notices
+	Mailed            bool // the event has mails
+	Shown             bool // the event has notices
 	ByMail, InConsole bool
 	Need              app.Rights
 }
@@ -73,7 +73,7 @@ type NotifySettings struct {
 	Email  string
 }
 
-// AlwaysTold are the events that are told whatever anybody chose, for safety or because nothing works without.
+// AlwaysTold are the events that are sent whatever the user chose, because they concern safety or stop all calls.
 func AlwaysTold() []NotifyEvent {
 	return []NotifyEvent{
 		{Title: "Key found in public", Text: "A secret of the account was reported, and its key is switched off.", Mailed: true, Shown: true},

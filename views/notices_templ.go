@@ -452,7 +452,7 @@ func notesActions(n Notes) templ.Component {
 	})
 }
 
-// NotifySettingsPage is where somebody says how they want to hear of what.
+// NotifySettingsPage is the page on which a user chooses how they are notified of which event.
 func NotifySettingsPage(n NotifySettings) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

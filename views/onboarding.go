@@ -11,20 +11,20 @@ import (
 type Onboarding struct {
 	KeyError string // why no key was made
 	HasKey   bool   // the account has a usable key
-	KeyHint  string // the masked form of the newest key, of one with true statuses where there is any
+	KeyHint  string // masked form of the newest key, with preference for keys with true statuses
 	Fresh    *FreshKey
 	MayCall  bool // the reader may call models from the console
 
-	BaseURL  string // of the API, ending in /v1
-	Model    string // a cheap one that answers; empty where none does
+	BaseURL  string // base URL of the API, ends in /v1
+	Model    string // a cheap model that can be called; empty without one
 	Bodies   []StyleBody
-	Language string // the sample to show first, from the cookie umg_language
-	Style    string // the same of styles, from the cookie umg_style
+	Language string // language of the first sample, from the cookie umg_language
+	Style    string // style of the first sample, from the cookie umg_style
 
-	Unfunded bool // calls would be refused for want of credit
+	Unfunded bool // calls would be refused because there is no credit
 	Mails    string
 	First    *FirstRequest
-	Refused  *Arrival // the latest call that was refused at the door
+	Refused  *Arrival // the latest call that was refused before authentication
 	Sent     *SentCall
 }
 
@@ -42,7 +42,7 @@ type FreshKey struct {
 
 // SentCall is what became of the request that was sent from the page itself.
 type SentCall struct {
-	Answer  string // text of the model
+	Answer  string // text of the model's answer
 	Model   string
 	ID      string
 	Cost    app.Amount

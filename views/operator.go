@@ -18,7 +18,7 @@ const (
 	operatorAccountsPath = operatorPath + "/accounts"
 
 	unknownSpan  = "–"
-	troubleNamed = 3 // models in a sentence
+	troubleNamed = 3 // models named in a sentence
 )
 
 // operatorTabs are the pages of who runs the gateway. The first is what the menu leads to.
@@ -35,28 +35,28 @@ var operatorTabs = []ui.NavItem{
 // Traffic is where calls go at this moment: the models with their routes, and the providers.
 type Traffic struct {
 	Shell
-	Replica   string // of which alone is told; empty for all
+	Replica   string // the replica that the page is about; empty for all replicas
 	Replicas  []TrafficReplica
 	Models    []TrafficModel
 	Providers []TrafficProvider
 	Deeds     []TrafficDeed // newest first
-	Failure   *Trouble      // the other replicas and the deeds could not be read
+	Failure   *Trouble      // the other replicas and the pauses could not be read
 }
 
 // TrafficReplica is a replica that tells how it sees the providers.
 type TrafficReplica struct {
 	Name string
 	At   time.Time
-	Own  bool // it has drawn the page
+	Own  bool // the replica that rendered the page
 }
 
 // TrafficPause is an operator's word that something takes no new calls.
 type TrafficPause struct {
 	Reason, By string
 	At         time.Time
-	Status     int    // what clients get
-	Code       string // what clients get
-	Told       string // the message to clients
+	Status     int    // status that clients get
+	Code       string // error code that clients get
+	Told       string // error message that clients get
 	Wait       time.Duration
 }
 
@@ -64,7 +64,7 @@ type TrafficPause struct {
 type TrafficModel struct {
 	ID     string
 	Video  bool
-	Pause  *TrafficPause // by an operator
+	Pause  *TrafficPause // pause by an operator
 	Closed string        // the catalog's own notice, when the catalog has paused the model
 	Stops  bool          // the catalog has paused it
 	Routes []TrafficRoute
@@ -76,13 +76,13 @@ type RouteState string
 // The states of a route.
 const (
 	RouteOpen      RouteState = "open"
-	RouteUnseen    RouteState = "unseen"  // no replica has tried it lately
-	RouteTrial     RouteState = "trial"   // one call at a time, to see whether it works again
+	RouteUnseen    RouteState = "unseen"  // no replica has tried it recently
+	RouteTrial     RouteState = "trial"   // gets one call at a time, to test whether it works again
 	RouteCrowded   RouteState = "crowded" // the provider's own limits are used up
-	RouteResting   RouteState = "resting" // every credential of the provider rests
+	RouteResting   RouteState = "resting" // every credential of the provider is in its cooldown
 	RouteEjected   RouteState = "ejected"
-	RoutePaused    RouteState = "paused"    // with its provider
-	RouteUnusable  RouteState = "unusable"  // the provider is not set up
+	RoutePaused    RouteState = "paused"    // paused with its provider
+	RouteUnusable  RouteState = "unusable"  // the provider is not configured
 	RouteUnwatched RouteState = "unwatched" // videos have no breaker
 )
 
@@ -90,10 +90,10 @@ const (
 type TrafficRoute struct {
 	Provider, ProviderName string
 	Upstream, Style        string
-	Place                  int   // in the order of trying; zero: it would not be tried
-	Share                  int64 // in percent, where chance decides between routes of one place; zero where it does not
+	Place                  int   // position in the order of attempts; zero: it would not be tried
+	Share                  int64 // percent, between routes of one place; zero without a random choice
 	Unusable               string
-	Seen                   []RouteSeen // by replica
+	Seen                   []RouteSeen // state on each replica
 }
 
 // RouteSeen is how one replica sees a route.
@@ -103,10 +103,10 @@ type RouteSeen struct {
 	Fault           string // class of the last failure
 	Status          int
 	FaultAt         time.Time
-	Until           time.Time // of the ejection
-	Slow            bool      // it is ejected because another route answers sooner
+	Until           time.Time // end of the ejection
+	Slow            bool      // it is ejected because another route is faster
 	Ejections       int64
-	Calls, Failures int64 // of the last minute
+	Calls, Failures int64 // counts of the last minute
 	P50, P95        time.Duration
 	InFlight        int64
 }
@@ -116,10 +116,10 @@ type TrafficProvider struct {
 	ID, Name, Unusable string
 	Credentials        int
 	Pause              *TrafficPause
-	Stranded           []string // models that would have no other route while it is paused
-	Concurrency, RPM   int64    // its own limits on each replica; zero: none is known
+	Stranded           []string // models that would have no other route during a pause
+	Concurrency, RPM   int64    // the provider's own limits on each replica; zero if unknown
 	Seen               []ProviderSeen
-	UnusableOn         []UnusableOn // replicas that cannot call it, where others can
+	UnusableOn         []UnusableOn // replicas that cannot call it, while others can
 }
 
 // UnusableOn is a replica that cannot call a provider, and why.
@@ -136,7 +136,7 @@ type ProviderSeen struct {
 type RestSeen struct {
 	Replica    string
 	Credential int
-	Model      string // empty: for all
+	Model      string // empty for all models
 	Fault      string
 	Status     int
 	Until      time.Time
@@ -154,11 +154,11 @@ type TrafficDeed struct {
 type TrafficAsk struct {
 	Shell
 	Kind, ID    string
-	Pause       TrafficPause // in force, or as it would be
-	Paused      bool         // now
+	Pause       TrafficPause // the pause in force, or the one to be confirmed
+	Paused      bool         // the pause is in force
 	ReasonError string
 	Stranded    []string // models without another route, when a provider is paused
-	Others      []string // models that go on with other routes
+	Others      []string // models that continue on other routes
 }
 
 func (a TrafficAsk) verb() string {
@@ -479,7 +479,7 @@ func (t Traffic) sums() (calls, failures, inFlight int64) {
 	for _, m := range t.Models {
 		for _, r := range m.Routes {
 			id := r.Provider + " " + r.Upstream
-			if seen[id] { // two models may share what serves them
+			if seen[id] { // two models may share a provider
 				continue
 			}
 			seen[id] = true

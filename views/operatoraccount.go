@@ -8,18 +8,18 @@ import (
 	"umg/views/ui"
 )
 
-// OperatorAccountView is all that operators are told of one account.
+// OperatorAccountView is all that operators see of one account.
 type OperatorAccountView struct {
 	Shell
 	Account     OperatorAccount
-	Own         bool // the reader is a member of it
+	Own         bool // the reader is a member of the account
 	LimitFactor int
 	PaidAt      *time.Time
 	FrozenAt    *time.Time
-	FrozenBy    string // empty where it was not by hand
+	FrozenBy    string // empty when no operator froze it
 	Credit      Credit
-	Leased      app.Amount // that replicas keep at hand for its calls
-	Free        app.Amount // that could be taken back now
+	Leased      app.Amount // credit leased by replicas
+	Free        app.Amount // credit that could be taken back now
 	Members     []OperatorPerson
 	Entries     []OperatorEntry
 	History     []AuditEntry
@@ -29,7 +29,7 @@ type OperatorAccountView struct {
 type OperatorPerson struct {
 	Email, Name, Role              string
 	Verified, SecondStep, Operator bool
-	Self                           bool // the reader
+	Self                           bool // the person is the reader
 	SignedInAt                     *time.Time
 }
 
@@ -40,7 +40,7 @@ type OperatorEntry struct {
 	By string
 }
 
-// deeds are those that make sense now.
+// deeds returns the adjustments that make sense now.
 func (v OperatorAccountView) deeds() []operatorDeed {
 	if v.Account.Closed {
 		return nil
@@ -49,7 +49,7 @@ func (v OperatorAccountView) deeds() []operatorDeed {
 	if v.Account.Frozen {
 		list[2] = deedNamed(DeedUnfreeze)
 	}
-	if v.Account.Frozen && v.Account.Indebted { // paying would let it go on, unless it is frozen for good
+	if v.Account.Frozen && v.Account.Indebted { // a payment would unfreeze it, unless an operator freezes it
 		forGood := deedNamed(DeedFreeze)
 		forGood.title = "Freeze for good"
 		list = append(list, forGood)
@@ -65,11 +65,11 @@ const (
 	DeedUnfreeze = "unfreeze"
 )
 
-// operatorDeed is how a deed is called.
+// operatorDeed holds the texts of an adjustment.
 type operatorDeed struct {
 	kind, title string
 	icon        ui.IconName
-	hint        string // of the reason
+	hint        string // hint of the reason field
 }
 
 var operatorDeeds = []operatorDeed{
@@ -96,12 +96,12 @@ type OperatorDeed struct {
 	Own     bool // the reader is a member of the account
 	Free    app.Amount
 
-	Amount, Reason           string // as they were sent
+	Amount, Reason           string // as the operator typed them
 	AmountError, ReasonError string
 
-	Asks          bool       // is it to be done
-	Value         app.Amount // the amount, understood
-	Once          string     // makes it happen once
+	Asks          bool       // the page asks for confirmation
+	Value         app.Amount // the parsed amount
+	Once          string     // idempotency name: the adjustment is made once
 	PasswordError string
 	FormError     string
 }
@@ -177,7 +177,7 @@ func (d OperatorDeed) amountHint() string {
 	return "Dollars, such as 25 or 0.000001. It does not expire."
 }
 
-// effect says what a deed does besides moving money.
+// effect describes what an adjustment does besides moving money.
 func (d OperatorDeed) effect() string {
 	switch d.Kind {
 	case DeedFreeze:

@@ -15,22 +15,22 @@ type OperatorAccounts struct {
 	Shell
 	Query   AccountsQuery
 	List    []OperatorAccount
-	More    bool // there are further ones
+	More    bool // there are further accounts
 	Failure *Trouble
 }
 
 // OperatorAccount is an account as operators see it.
 type OperatorAccount struct {
 	ID, Name     string
-	Owner        string // e-mail address of the first owner; empty where nobody is one
+	Owner        string // e-mail address of the first owner; empty without one
 	People       int
 	Balance      app.Amount
 	Owed         app.Amount
-	Spent        *app.Amount // in 30 days; nil where it was not added up in time
+	Spent        *app.Amount // spend of 30 days; nil when adding it up took too long
 	CreatedAt    time.Time
 	Paid         bool // it has had other credit than the trial's
 	Frozen       bool
-	Indebted     bool // frozen for what it owes and nothing else
+	Indebted     bool // frozen only because of its debt
 	Closed       bool
 	FrozenReason string
 }
@@ -89,8 +89,8 @@ type AccountsQuery struct {
 	Text  string
 	State string
 	Sort  string
-	After string     // the last account of the page before
-	Below app.Amount // its balance, in the order of balances
+	After string     // id of the last account of the previous page
+	Below app.Amount // balance of that account, when sorted by balance
 }
 
 // ParseAccountsQuery reads an address; what cannot be meant is left out.

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	diffLinesMax    = 400 // drawn of one difference
+	diffLinesMax    = 400 // rendered lines of one difference
 	diffSummaryMost = 3
 	settingsChanged = "settings changed"
 )
@@ -19,20 +19,20 @@ const (
 type CatalogHistory struct {
 	Shell
 	Versions []CatalogVersion // newest first
-	Current  int64            // in force
+	Current  int64            // the version in force
 	Newer    bool             // the list does not begin with the newest
-	Older    int64            // where the next page begins; zero: this is the last
+	Older    int64            // start of the next page; zero on the last one
 	Failure  *Trouble
 }
 
 // CatalogVersion is one catalog that was put in force.
 type CatalogVersion struct {
 	Number   int64
-	At       time.Time // zero for what was in force before the history was kept
+	At       time.Time // zero for the version from before the history was stored
 	By, Note string
 	Changes  []string
-	Whole    bool // what it replaced could not be read
-	Kept     bool // its file is there
+	Whole    bool // the previous version could not be read, so all lines are shown
+	Kept     bool // the version's file is stored
 }
 
 // CatalogChange is one version, and what is different since.
@@ -40,8 +40,8 @@ type CatalogChange struct {
 	Shell
 	Version CatalogVersion
 	Current int64
-	Since   []string // what is different in the catalog in force
-	Problem string   // why that cannot be told
+	Since   []string // differences from the catalog in force
+	Problem string   // why the differences are not known
 }
 
 func (v CatalogVersion) name() string { return "Version " + strconv.FormatInt(v.Number, 10) }
@@ -105,10 +105,10 @@ func (v CatalogVersion) summary() string {
 
 // catalogChange is one line of a difference, taken apart.
 type catalogChange struct {
-	sign string // + - ~
+	sign string // one of + - ~
 	what string // provider, model or settings
-	name string // of the provider or model
-	rest string // of the line, empty when the whole object came or went
+	name string // name of the provider or model
+	rest string // rest of the line, empty when the whole object was added or removed
 }
 
 func changeOf(line string) catalogChange {
@@ -171,7 +171,7 @@ func (c catalogChange) line() diffLine {
 	default:
 		var both bool
 		if l.from, l.to, both = strings.Cut(value, " → "); !both {
-			l.field, l.from, l.to = c.rest, "", "" // such as the order of models
+			l.field, l.from, l.to = c.rest, "", "" // a difference without values, such as the order of models
 		}
 	}
 	return l

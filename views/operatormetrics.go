@@ -7,16 +7,16 @@ import (
 
 const (
 	metricsColumns = 60
-	minuteTicks    = 10 // minutes between two names below a chart
-	minuteWidth    = 82 // percent of a column's place
+	minuteTicks    = 10 // minutes between two labels below a chart
+	minuteWidth    = 82 // percent of a column's width
 )
 
 // Metrics is what the calls of the last hour were like.
 type Metrics struct {
 	Shell
-	RawURL   string         // of the raw figures of this replica
-	Minutes  []MetricMinute // sixty, oldest first
-	Hour     MetricMinute   // all of them together
+	RawURL   string         // address of the raw metrics of this replica
+	Minutes  []MetricMinute // sixty minutes, oldest first
+	Hour     MetricMinute   // sum of all minutes
 	Replicas []MetricReplica
 	Failure  *Trouble
 }
@@ -24,11 +24,11 @@ type Metrics struct {
 // MetricMinute is one minute of all replicas.
 type MetricMinute struct {
 	Start                         time.Time
-	Seen                          bool // some replica ran
+	Seen                          bool // a replica reported this minute
 	Calls, Errors                 int64
 	Limited, Unfunded, Overloaded int64
-	InFlightMax                   int64         // the sum of each replica's most
-	First50, First95              time.Duration // zero: not known
+	InFlightMax                   int64         // the sum of each replica's maximum
+	First50, First95              time.Duration // zero if unknown
 	Own50, Own95                  time.Duration
 }
 
@@ -54,8 +54,8 @@ func (m Metrics) inFlight() int64 {
 // metricChart is one picture of the hour.
 type metricChart struct {
 	id, title, note string
-	names           []string // of the series, from the front
-	over            bool     // the series stand in front of each other, and not on each other
+	names           []string // names of the series, from the front
+	over            bool     // the series overlap instead of being stacked
 	words           func(int64) string
 	values          func(MetricMinute) []int64
 }
@@ -135,7 +135,7 @@ func (k metricChart) place(col *chartColumn, m MetricMinute, i int, top int64) {
 	foot := wholeUnits
 	for s := range col.values {
 		if k.over {
-			s = len(col.values) - 1 - s // the tallest is behind
+			s = len(col.values) - 1 - s // the tallest is drawn first
 		}
 		col.hint += ", " + k.names[s] + " " + k.words(col.values[s])
 		height := heightOf(col.values[s], top)

@@ -10,7 +10,7 @@ import (
 
 const (
 	queuesPath    = operatorPath + "/queues"
-	queueCountMax = 100_000 // which is as far as the stores count
+	queueCountMax = 100_000 // the largest count that the database queries return
 	silentAfter   = 20 * time.Second
 )
 
@@ -28,9 +28,9 @@ const (
 type Queues struct {
 	Shell
 	Kinds     []QueueKind
-	Providers []QueueProvider // that have videos which have not ended
+	Providers []QueueProvider // providers with running videos
 	Replicas  []QueueReplica
-	Items     []QueueItem // what waits longest of what waits too long, the oldest first
+	Items     []QueueItem // the work that waits too long, oldest first
 	Failure   *Trouble
 }
 
@@ -38,26 +38,26 @@ type Queues struct {
 type QueueKind struct {
 	ID               string
 	Waiting, Working int64
-	Parts            []QueuePart // what waits, more exactly
+	Parts            []QueuePart // the waiting work, by part
 	Oldest           *time.Time
-	Behind           time.Duration // what its rule measures
-	Trouble          string        // what is wrong besides that, in a sentence: late at least
-	Broken           bool          // stuck, whatever the time says
-	Done             []QueuePart   // in the last hour
-	Off              string        // why there is no such work here
+	Behind           time.Duration // the value that the rule measures
+	Trouble          string        // a further problem as a sentence; the queue is then at least late
+	Broken           bool          // stuck, whatever the time is
+	Done             []QueuePart   // work done in the last hour
+	Off              string        // why the server has no such work
 }
 
 // QueuePart is a number of things and what they are.
 type QueuePart struct {
 	Count int64
-	What  string // after the number
+	What  string // words after the number
 }
 
 // QueueProvider are the videos at one provider that have not ended.
 type QueueProvider struct {
 	Name                     string
 	Queued, Running, Storing int64
-	Vain                     int64 // that it tells nothing of
+	Vain                     int64 // jobs without an answer of the provider
 	Oldest                   time.Time
 	Behind                   time.Duration
 }
@@ -69,15 +69,15 @@ type QueueReplica struct {
 	Lost   bool
 	Heard  time.Time
 	Since  time.Time
-	Left   app.Amount // credit that it holds although it is over
+	Left   app.Amount // credit that the stopped replica still holds
 	Leases int64
-	Marks  int64 // calls that it never settled
+	Marks  int64 // calls without a settlement
 }
 
 // QueueItem is one thing that waits too long.
 type QueueItem struct {
 	Kind, ID  string
-	AccountID string // empty where it is nobody's
+	AccountID string // empty when it belongs to no account
 	Since     time.Time
 	Why       string
 }
@@ -87,7 +87,7 @@ type queueRule struct {
 	name, what  string
 	icon        ui.IconName
 	late, stuck time.Duration
-	measure     string // "late when … for", with the time after it
+	measure     string // "late when … for", before the time
 }
 
 var queueRules = map[string]queueRule{
@@ -112,7 +112,7 @@ func (r queueRule) words() string {
 // together keeps the number of a time and its unit on one line.
 func together(d time.Duration) string { return strings.ReplaceAll(lasted(d), " ", "\u00a0") }
 
-// lasted is a time in short words. Whole minutes and hours are told as such.
+// lasted prints a duration in short words. Whole minutes and hours have no smaller unit.
 func lasted(d time.Duration) string {
 	switch {
 	case d < time.Minute, d < 2*time.Minute && d%time.Minute != 0:

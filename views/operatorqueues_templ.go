@@ -12,7 +12,7 @@ import "umg/views/ui"
 
 const queuesIntro = "Work that goes on behind calls, of all accounts and replicas. Counts end at 100,000."
 
-// QueuesPage shows how far the gateway is with what nobody waits for in a call.
+// QueuesPage shows the state of the gateway's background queues.
 func QueuesPage(q Queues) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -166,7 +166,7 @@ func QueuesPage(q Queues) templ.Component {
 	})
 }
 
-// QueuesPart is what of the page changes while somebody looks at it.
+// QueuesPart is the part of the page that changes while it is open.
 func QueuesPart(q Queues) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

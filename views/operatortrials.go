@@ -13,11 +13,11 @@ import (
 const (
 	trialsPath    = operatorPath + "/trials"
 	codesPath     = trialsPath + "/codes"
-	pastCodesMax  = 100 // shown of those that give nothing any more
-	trialBarWidth = 70  // percent of a column's place
+	pastCodesMax  = 100 // ended codes that the page shows
+	trialBarWidth = 70  // percent of a column's width
 )
 
-// Why nobody gets trial credit.
+// These are the reasons why no user gets trial credit.
 const (
 	TrialsOff      = "off"
 	TrialsUnmailed = "unmailed"
@@ -28,15 +28,15 @@ const (
 type Trials struct {
 	Shell
 	Rules   TrialRules
-	Closed  string     // why nobody gets any now; empty where somebody may
-	FreeAt  *time.Time // before which no more is given
-	Given   app.Amount // in the last 24 hours
-	Count   int64      // in the last 24 hours
-	Days    []TrialDay // the oldest first
+	Closed  string     // why no user gets trial credit now; empty while trials are open
+	FreeAt  *time.Time // when the next trial can be given
+	Given   app.Amount // amount of the last 24 hours
+	Count   int64      // trials of the last 24 hours
+	Days    []TrialDay // oldest first
 	Places  []TrialPlace
-	Codes   []PromoCode // the newest first
-	More    bool        // there are older ones
-	Made    string      // a code that was made just now
+	Codes   []PromoCode // newest first
+	More    bool        // there are older codes
+	Made    string      // a code that was just made
 	Failure *Trouble
 }
 
@@ -44,7 +44,7 @@ type Trials struct {
 type TrialRules struct {
 	Amount, DailyMax app.Amount
 	Days             int
-	Verified         bool // only those get it whose address is verified
+	Verified         bool // only users with a verified address get it
 	Mails            bool
 	NetworkMax       int
 	DomainMax        int
@@ -55,7 +55,7 @@ type TrialDay struct {
 	Day    time.Time
 	Count  int64
 	Amount app.Amount
-	Paid   int64 // accounts of them that bought credit since
+	Paid   int64 // accounts with a trial of that day that have bought credit since
 }
 
 // TrialPlace is a network or a domain that gets no more for now.
@@ -71,7 +71,7 @@ type PromoCode struct {
 	Code             string
 	Amount           app.Amount
 	Redeemed, Times  int64
-	Days             int // that the credit lasts; 0 for ever
+	Days             int // validity of the credit in days; 0 means that it does not expire
 	Reason, By       string
 	EndedBy          string
 	CreatedAt, Until time.Time
@@ -96,7 +96,7 @@ func (t Trials) settings() []trialSetting {
 	}
 }
 
-// closedTitle and closedText say why nobody gets trial credit, and what to do about it.
+// closedTitle and closedText say why no user gets trial credit, and what to do about it.
 func (t Trials) closedTitle() string {
 	switch t.Closed {
 	case TrialsOff:

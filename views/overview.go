@@ -10,7 +10,7 @@ import (
 // Overview is the first page of the console. A part of it that could not be read is nil, and says so in its own place.
 type Overview struct {
 	Shell
-	Onboarding *Onboarding // nil once dismissed
+	Onboarding *Onboarding // nil after the user dismissed it
 	Credit     *Credit
 	Spending   *Spending
 	Speed      *Speed
@@ -19,9 +19,9 @@ type Overview struct {
 	Recent     *Recent
 	Running    int      // videos that are being made
 	Payable    bool     // credit can be bought on this server
-	Failure    *Trouble // set when anything could not be read
+	Failure    *Trouble // set when a part could not be read
 	Unverified *Unverified
-	Hooks      []Webhook // endpoints that were disabled for failing, or are about to be
+	Hooks      []Webhook // endpoints that were disabled after failures, or are about to be
 }
 
 // neverFunded says whether the account waits for its first credit, which the notice about its address tells how to get.
@@ -43,7 +43,7 @@ type Credit struct {
 	Purchased    app.Amount
 	Granted      app.Amount // promotions and corrections
 	Held         app.Amount
-	Owed         app.Amount // to us, because credit that was spent was taken back
+	Owed         app.Amount // debt of the account, because spent credit was taken back
 }
 
 // Request is one row of the request table.
@@ -54,13 +54,13 @@ type Request struct {
 	KeyName   string
 	Style     string
 	Streamed  bool
-	Outcome   string // of the usage record: succeeded, failed, client_left, cut, timed_out
+	Outcome   string // outcome of the usage record: succeeded, failed, client_left, cut, timed_out
 	ErrorCode string
 	Estimated bool
-	Seconds   int64 // of a video; it has no tokens
-	Input     int64 // all tokens read, cached ones included
+	Seconds   int64 // seconds of a video, which has no tokens
+	Input     int64 // all input tokens, cached ones included
 	Cached    int64
-	Output    int64 // all tokens written, reasoning included
+	Output    int64 // all output tokens, reasoning included
 	Cost      app.Amount
 	FirstByte time.Duration
 	Duration  time.Duration

@@ -15,8 +15,8 @@ import (
 	"umg/views/ui"
 )
 
-// htmxConfig is read from the page's head: nothing is swapped for an answer without content or for a fault of ours,
-// and the script neither adds styles of its own nor copies style attributes from old content to new.
+// htmxConfig is read from the page's head. Nothing is swapped for an answer without content or for a server error, and the script
+// neither adds styles of its own nor copies style attributes from old content to new.
 const htmxConfig = `{"noSwap":[204,304,"5xx"],"history":true,"includeIndicatorCSS":false,"defaultSettleDelay":0}`
 
 func money(a app.Amount) templ.Component {

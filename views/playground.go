@@ -17,15 +17,15 @@ const playgroundPath = "/console/playground"
 const (
 	PlaySend       = "send"
 	PlayClear      = "clear"
-	PlayEdit       = "edit-" // the turn becomes the prompt again, and what follows it goes
+	PlayEdit       = "edit-" // moves the turn back into the prompt and removes what follows
 	PlayDelete     = "delete-"
 	PlayUp         = "up-"
 	PlayDown       = "down-"
-	PlayBranch     = "branch-"       // the conversation up to the turn, alone
-	PlayRegenerate = "regenerate"    // the last answer again
-	PlayAddUser    = "add-user"      // the prompt becomes a turn that is not sent yet
-	PlayAddAnswer  = "add-assistant" // the same, as if the model had said it
-	PlayAddResult  = "add-result"    // a turn for the result of each call that has none
+	PlayBranch     = "branch-"       // opens the conversation up to the turn in its own page
+	PlayRegenerate = "regenerate"    // asks for the last answer again
+	PlayAddUser    = "add-user"      // makes the prompt a turn that is not sent yet
+	PlayAddAnswer  = "add-assistant" // makes the prompt a turn of the assistant
+	PlayAddResult  = "add-result"    // adds a turn for each call without a result
 )
 
 // PlayPanesMax is how many models can be asked side by side.
@@ -35,9 +35,9 @@ const PlayPanesMax = 4
 type Playground struct {
 	Shell
 	PlayPane
-	Others   []PlayPane // beside the first, at most PlayPanesMax with it
-	Models   []Model    // that can be called
-	ImageMax int64      // bytes an image may have
+	Others   []PlayPane // panes beside the first, at most PlayPanesMax with it
+	Models   []Model    // models that can be called
+	ImageMax int64      // maximum bytes of an image
 }
 
 // PlayPane is one model with its settings and its conversation: one form. The form's field "pane" gives its number back, so
@@ -49,7 +49,7 @@ type PlayPane struct {
 	Params  []Param
 	Form    PlayForm
 	Trouble *PlayTrouble
-	Sent    *PlaySent // the inspector is open on it
+	Sent    *PlaySent // set when the inspector is open
 }
 
 // PlayForm is what the reader has written and heard so far.
@@ -64,19 +64,19 @@ type PlayForm struct {
 	ToolChoice string // auto, none, required or the name of a tool
 	Format     string // text, json_object or json_schema
 	SchemaName string
-	Schema     string // JSON Schema
+	Schema     string // a JSON Schema
 	Vars       []PlayVar
 
 	// PromptID is of the saved prompt that was opened, and PromptVersion of the version begun from: saving makes the next one.
 	PromptID, PromptVersion string
-	Opened                  *PlayPrompt // the same by its name, where the page is drawn whole
+	Opened                  *PlayPrompt // the saved prompt with its name, when the whole page is rendered
 }
 
 // PlayPrompt is the saved prompt that a pane was opened with.
 type PlayPrompt struct {
 	Prompt  Prompt
-	Version int  // that the pane began from
-	Changed bool // the pane is not what that version says
+	Version int  // the version from which the pane was opened
+	Changed bool // the pane differs from that version
 }
 
 // next says what saving makes of the pane.
@@ -97,12 +97,12 @@ type PlayVar struct{ Name, Value string }
 type PlayTurn struct {
 	Answer  bool
 	Text    string
-	HTML    markup.HTML    // the text drawn, for an answer that is whole; else the text itself is shown
-	Thought string         // what the model thought; only in the turn that was just made
+	HTML    markup.HTML    // the rendered text of a complete answer; otherwise Text is shown
+	Thought string         // the model's reasoning; only in the newest turn
 	Image   string         // an https: or data: URL
-	Note    string         // in one line, what the turn took
-	Calls   []PlayToolCall // that the answer asks for
-	CallID  string         // of the call that the text is the result of
+	Note    string         // one line about tokens, cost and time
+	Calls   []PlayToolCall // calls that the answer asks for
+	CallID  string         // id of the call whose result the text is
 	Result  *PlayResult
 }
 
@@ -118,22 +118,22 @@ type PlayResult struct {
 	RequestID string
 	FirstByte time.Duration
 	Total     time.Duration
-	Input     int64 // not from a cache
+	Input     int64 // without cached tokens
 	CacheRead int64
 	CacheMade int64
-	Output    int64 // without reasoning
+	Output    int64 // without reasoning tokens
 	Reasoning int64
 	Finish    string
 	Cost      app.Amount
 	Estimated bool
-	Left      bool // the reader stopped it
+	Left      bool // the reader stopped the answer
 }
 
 // PlayTrouble is why there is no answer.
 type PlayTrouble struct {
 	Message   string
 	Code      string
-	Doc       string // the page that explains the code
+	Doc       string // address of the documentation of the code
 	Field     string
 	RequestID string
 	Wait      time.Duration
@@ -149,13 +149,13 @@ const (
 	ParamInteger ParamKind = "integer"
 	ParamEnum    ParamKind = "enum"
 	ParamBoolean ParamKind = "boolean"
-	ParamList    ParamKind = "list" // texts, one a line
+	ParamList    ParamKind = "list" // texts, one per line
 )
 
 // Param is one setting of a request, drawn from the model's contract.
 type Param struct {
-	Path     string // in the request, such as reasoning.effort
-	Key      string // the same for a setting that the styles name differently
+	Path     string // path in the request, such as reasoning.effort
+	Key      string // common name of a setting that the styles name differently
 	Kind     ParamKind
 	Text     string
 	Default  string
@@ -164,7 +164,7 @@ type Param struct {
 	Options  []string
 	Value    string
 	Error    string
-	First    bool // among those that are shown at once
+	First    bool // shown without opening further settings
 }
 
 // FormName is the name of the parameter's field in the form.
@@ -318,7 +318,7 @@ func (r PlayResult) Note() string {
 // PlayCode is the request that the playground would send, as programs in each of the model's styles.
 type PlayCode struct {
 	Shell
-	Pane     int // the number of the pane that asks, so that ids are unique in its page
+	Pane     int // number of the pane that asks, so that ids are unique in its page
 	Model    Model
 	Style    Style
 	Language string

@@ -14,8 +14,8 @@ import (
 
 // PlaySent is what the pane's last request looked like, for a page that is drawn whole after it.
 type PlaySent struct {
-	Request  string // in JSON
-	Response string // the same, of the answer
+	Request  string // the request as JSON
+	Response string // the answer as JSON
 }
 
 // panes are all of the page's, from the first.
@@ -119,7 +119,7 @@ func (f PlayForm) toolNames() []string {
 	return names
 }
 
-// toolChoices are whom the model may call: as it likes, nobody, somebody, or one by name.
+// toolChoices are the values of tool_choice: auto, none, required, or one tool by name.
 func (f PlayForm) toolChoices() []ui.Option {
 	options := []ui.Option{
 		{Value: "auto", Label: "As the model likes"}, {Value: "none", Label: "No tool"}, {Value: "required", Label: "At least one"},

@@ -8,16 +8,16 @@ type Profile struct {
 	Name       string
 	NameError  string
 	Email      string
-	Pending    string // the address that waits for its link to be opened
+	Pending    string // the new address that awaits verification
 	PasswordAt *time.Time
-	NoMail     bool // this server sends none, so the address stays as it is
+	NoMail     bool // the server sends no mail, so the address cannot change
 
 	NewEmail           string
 	NewEmailError      string
 	EmailPasswordError string
 	EmailFormError     string
 
-	VideoAsk      string // in dollars, above which making videos is asked about
+	VideoAsk      string // dollars above which videos need a confirmation
 	VideoAskError string
 
 	CurrentError      string

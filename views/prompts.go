@@ -21,10 +21,10 @@ const (
 // Prompt is a saved prompt as the list shows it.
 type Prompt struct {
 	ID, Name  string
-	Latest    int // the number of its newest version
+	Latest    int // number of its newest version
 	Model     string
 	Variables []string
-	Author    string // of the newest version
+	Author    string // author of the newest version
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }
@@ -98,8 +98,8 @@ type Prompts struct {
 	Shell
 	Query PromptQuery
 	List  []Prompt
-	Total int  // that match
-	Some  bool // the account has any
+	Total int  // prompts that match
+	Some  bool // the account has at least one prompt
 }
 
 func (p Prompts) found() string {
@@ -119,7 +119,7 @@ type PromptVersion struct {
 	Number    int
 	Model     string
 	Author    string
-	Restored  int // the number of the version that this one is again; zero for none
+	Restored  int // number of the version that this version restores; zero for none
 	CreatedAt time.Time
 }
 
@@ -140,7 +140,7 @@ type PromptDetail struct {
 	Shell
 	Prompt   Prompt
 	Version  PromptVersion
-	Versions []PromptVersion // all, the newest first
+	Versions []PromptVersion // all versions, newest first
 	Content  PromptContent
 	Shares   []PromptShare
 }
@@ -152,8 +152,8 @@ type PromptContent struct {
 	Settings  []Fact
 	System    string
 	Turns     []PromptTurn
-	Message   PromptTurn // that is not sent yet
-	Variables []PlayVar  // with what they are filled with unless somebody says otherwise
+	Message   PromptTurn // the message that is not sent yet
+	Variables []PlayVar  // with their default values
 	Tools     string
 	Schema    string
 }
@@ -162,9 +162,9 @@ type PromptContent struct {
 type PromptTurn struct {
 	Role   string // user, assistant or tool
 	Text   string
-	HTML   markup.HTML // the text drawn, for answers
+	HTML   markup.HTML // the rendered text of an answer
 	Image  string
-	Words  string // that name the image
+	Words  string // words that name the image
 	Calls  []PlayToolCall
 	CallID string
 }
@@ -279,7 +279,7 @@ func (d PromptDiff) options() []ui.Option {
 	return options
 }
 
-const diffContext = 3 // unchanged lines that are shown around what differs
+const diffContext = 3 // unchanged lines that are shown around a difference
 
 // shown are the lines near a difference; a run of others is one line that says how many they are.
 func (c PromptChange) shown() []PromptLine {
@@ -332,7 +332,7 @@ type PromptSave struct {
 	FormError string
 }
 
-// PromptConflict says that somebody saved a newer version.
+// PromptConflict says that another user saved a newer version.
 type PromptConflict struct {
 	Shell
 	Prompt   Prompt
@@ -352,7 +352,7 @@ type PromptAsk struct {
 type PromptImport struct {
 	Shell
 	Error string
-	Field string // of the file, that the error is about
+	Field string // the file's field with the error
 }
 
 // The ends that a link can be given.
@@ -373,7 +373,7 @@ type PromptShareForm struct {
 	Shell
 	Prompt     Prompt
 	Number     int
-	End        string // one of the ends above
+	End        string // one of the end choices above
 	Until      string // a day, for ShareDate
 	UntilError string
 	FormError  string
@@ -397,7 +397,7 @@ type SharedPrompt struct {
 	Name      string
 	Content   PromptContent
 	ExpiresAt time.Time
-	Path      string // of the page
+	Path      string // path of the page
 }
 
 // copyPath leads to the copy in the reader's own account, through the sign-in page for a visitor.

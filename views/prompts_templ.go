@@ -1348,7 +1348,7 @@ func promptNameField(value, problem string) templ.Component {
 	})
 }
 
-// PromptConflictPage lets the reader choose what becomes of a version that somebody else's has overtaken.
+// PromptConflictPage lets the reader decide about their version after another user saved a newer one.
 func PromptConflictPage(p PromptConflict) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

@@ -12,7 +12,7 @@ const recipesPath = "/console/recipes"
 // Needs are what a tool asks of a model: numbers in tokens, zero for any.
 type Needs struct {
 	Tools      bool // it sends functions
-	Effort     bool // it sends how hard to think
+	Effort     bool // it sends a reasoning effort
 	ContextMin int64
 	OutputMin  int64
 }
@@ -54,7 +54,7 @@ type RecipeModel struct {
 	MaxOutput int64 // tokens
 	// Price is what a million output tokens cost. It is empty for a model without such a price.
 	Price   string
-	Reasons []string // why it does not fit; empty where it does
+	Reasons []string // why the model does not fit; empty when it does
 }
 
 func (m RecipeModel) label() string {
@@ -81,22 +81,22 @@ func (m RecipeModel) Why() string { return listed(m.Reasons) }
 type Recipe struct {
 	ID    string
 	Name  string
-	Kind  string // the group that it stands in
-	Text  string // what it is
-	Style Style  // that it speaks
-	Base  string // baseV1 or baseBare: which base URL it wants
+	Kind  string // the group of the program
+	Text  string // description of the program
+	Style Style  // style of its requests
+	Base  string // baseV1 or baseBare: the base URL that it needs
 	// Install is the command that installs the tool, empty where there is none.
 	Install string
 	Needs   Needs
 	Steps   []RecipeStep
-	Trips   []string // where people trip over
+	Trips   []string // common mistakes
 }
 
 // RecipeStep is one thing to do: in words, and as text to copy where there is any.
 type RecipeStep struct {
-	Title   string // empty for the usual one of its place
+	Title   string // empty for the default title
 	Text    string
-	Samples []ui.Sample // with {base}, {origin}, {key}, {model}, {context} and {output} to be filled in
+	Samples []ui.Sample // samples with {base}, {origin}, {key}, {model}, {context} and {output} as placeholders
 }
 
 // The base URLs that tools want.
@@ -155,19 +155,19 @@ func (RecipeList) of(kind string) (list []Recipe) {
 type RecipeDetail struct {
 	Shell
 	Recipe Recipe
-	Model  RecipeModel   // that the snippets name; without an id where none fits
-	Models []RecipeModel // that fit, the best first
-	Others []RecipeModel // that do not
+	Model  RecipeModel   // the model in the snippets; has no id when none fits
+	Models []RecipeModel // models that fit, the best first
+	Others []RecipeModel // models that do not fit
 	// ModelError says why the model that was asked for is not used.
 	ModelError string
-	KeyHint    string // of the newest key, of one with true statuses where there is any; empty for none
+	KeyHint    string // masked form of the newest key, with preference for keys with true statuses; empty without a key
 	Fresh      *FreshKey
 	KeyError   string
 	MayKey     bool // the reader may make keys
 	Language   string
-	Since      time.Time // since when the test waits; zero when it does not
-	Late       bool      // it has waited for a minute
-	Arrived    []Arrival // the newest first
+	Since      time.Time // start of the test; zero when none runs
+	Late       bool      // the test has waited for a minute
+	Arrived    []Arrival // newest first
 }
 
 func (r Recipe) path() string { return RecipePath(r.ID) }

@@ -987,7 +987,7 @@ func recipeKey(d RecipeDetail) templ.Component {
 	})
 }
 
-// recipeTest waits for the call of the tool and says what came of it.
+// recipeTest waits for the tool's call and shows its result.
 func recipeTest(d RecipeDetail) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

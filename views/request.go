@@ -16,22 +16,22 @@ type RequestDetail struct {
 	Shell
 	Request   LoggedRequest
 	Rule      Rule
-	RateCard  string // the id of the version of the prices that was in force; empty for none
-	Known     bool   // that version is known
+	RateCard  string // id of the rate card that was in force; empty without one
+	Known     bool   // the rate card is known
 	Lines     []PriceLine
-	Computed  app.Amount // the price of the lines, rounded up once
+	Computed  app.Amount // price of the lines, rounded up once
 	Reserved  app.Amount
-	Overrun   app.Amount // what the call cost beyond the reserve, which the platform bore
+	Overrun   app.Amount // cost beyond the hold, which the platform absorbed
 	Attempts  int
-	Trail     Trail // empty for records of before it was kept
+	Trail     Trail // empty for records from before attempts were stored
 	Reasoning int64 // tokens of the output
-	Entry     int64 // of the ledger; zero where it was not found
+	Entry     int64 // id of the ledger entry; zero without one
 	Charge    string
-	Query     RequestQuery // of the list that the reader came from
-	Newer     string       // the ids of its neighbours there, empty for none
+	Query     RequestQuery // query of the list that the reader came from
+	Newer     string       // ids of the neighbors in that list, empty without one
 	Older     string
 	Content   CallContent
-	ErrorDocs string // where the documentation explains its error code
+	ErrorDocs string // address of the documentation of the error code
 }
 
 // near is the page of a neighbour, in the same list.
@@ -126,7 +126,7 @@ func (d RequestDetail) rounded() bool {
 	return whole.Cmp(d.sum()) != 0
 }
 
-// waived is what the lines come to and nobody paid, by the rule of this end.
+// waived is the sum of the lines that the account did not pay, by the rule for this finish reason.
 func (d RequestDetail) waived() app.Amount { return max(d.Computed-d.Request.Cost-d.Overrun, 0) }
 
 // released is what was reserved and not needed.
@@ -174,7 +174,7 @@ func (d RequestDetail) phases() []phase {
 type moment struct {
 	icon  ui.IconName
 	title string
-	after time.Duration // since the beginning
+	after time.Duration // since the beginning of the call
 	text  string
 }
 

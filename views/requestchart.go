@@ -9,7 +9,7 @@ type CallPicture struct {
 	From, To time.Time
 	Step     time.Duration
 	Bars     []CallBar
-	Since    time.Time // where the counting begins; From where all is counted
+	Since    time.Time // start of the counted span; From when all is counted
 }
 
 // CallBar is the calls of one step.
@@ -19,7 +19,7 @@ type CallBar struct {
 }
 
 const (
-	pictureUsual    = 24 * time.Hour // of a list without bounds
+	pictureUsual    = 24 * time.Hour // span of a list without bounds
 	pictureBarsMax  = 60
 	pictureSpansMax = 366 * 24 * time.Hour
 )
@@ -62,7 +62,7 @@ type callColumn struct {
 	href, hint, name string
 	hitX, hitWidth   string
 	x, width, middle string
-	y, height        string // of what went well
+	y, height        string // geometry of the successful calls
 	badY, badHeight  string
 	tick             string
 	unknown          bool

@@ -14,19 +14,19 @@ import (
 // RequestQuery says which calls are listed, and how. It is the address of the page.
 type RequestQuery struct {
 	Range    string    // a span that ends now; From and To are then empty
-	From, To time.Time // zero for no bound; To is not included
-	Zone     string    // in which moments without one are meant and shown
+	From, To time.Time // zero for no bound; To is exclusive
+	Zone     string    // time zone in which moments are parsed and shown
 	Model, KeyID, Style, Reason, Outcome,
 	EndUser, Transaction, Search string
 	Provider, Used, Error, Finish string // Used is the provider's name of the model
-	Tag                           string // of keys
+	Tag                           string // tag of keys
 	Streamed                      string // yes, no or empty for both
 	Source                        string // api, playground or empty for both
-	CostFrom, CostTo              string // of dollars, both included
-	Slower                        string // seconds
+	CostFrom, CostTo              string // dollars, both included
+	Slower                        string // minimum seconds
 	Hidden                        []string
 	Rows                          int
-	After                         string // where the page begins
+	After                         string // the page begins after this request
 }
 
 const (
@@ -34,7 +34,7 @@ const (
 	momentFormZ = momentForm + "Z"
 	slowestMax  = 24 * time.Hour
 	rowsUsual   = 50
-	rowsDense   = 1000 // from so many on rows are one line high
+	rowsDense   = 1000 // from this many rows on, each row is one line high
 )
 
 // The answers to yes-or-no filters.
@@ -43,7 +43,7 @@ const (
 	FilterNo         = "no"
 	SourceAPI        = "api"
 	SourcePlayground = "playground"
-	OutcomeErrors    = "not_succeeded" // every outcome but success and a client that left
+	OutcomeErrors    = "not_succeeded" // every outcome but success and a disconnected client
 )
 
 var (
@@ -80,7 +80,7 @@ type requestField struct {
 	name, label string
 	of          func(*RequestQuery) *string
 	read        func(string) string
-	options     []ui.Option // whose labels say what a value means
+	options     []ui.Option // options whose labels explain the values
 }
 
 func choiceOf(options []ui.Option) func(string) string {

@@ -18,10 +18,10 @@ type RequestLog struct {
 	Query    RequestQuery
 	Choices  UsageChoices
 	Requests []LoggedRequest
-	Next     string       // where the next page begins; empty on the last
-	Tail     string       // where the tail begins; empty where nothing new can match
-	Picture  *CallPicture // nil where it could not be drawn
-	Problem  string       // why nothing could be looked for
+	Next     string       // start of the next page; empty on the last one
+	Tail     string       // start of the live tail; empty when no new request can match
+	Picture  *CallPicture // nil when the counts could not be read
+	Problem  string       // why the filter cannot be used
 	Failure  *Trouble
 	Views    SavedViews
 }
@@ -34,7 +34,7 @@ type LoggedRequest struct {
 	Provider, Upstream string
 	Finish, Reason     string
 	EndUser            string
-	Tag                string // of its key
+	Tag                string // tag of the request's key
 }
 
 // RequestPath is the address of a call's page.

@@ -22,11 +22,11 @@ type Trail struct {
 // TrailAttempt is one request to a provider.
 type TrailAttempt struct {
 	Provider string
-	Status   int           // zero where nothing was answered
-	Cause    string        // empty for the one that answered
+	Status   int           // zero without an answer
+	Cause    string        // empty for the attempt that answered
 	Start    time.Duration // since the beginning of the call
-	First    time.Duration // how long until it had content; zero when it never had
-	Took     time.Duration // how long until it failed; zero for the one that answered
+	First    time.Duration // time until the first content; zero without any
+	Took     time.Duration // time until it failed; zero for the attempt that answered
 }
 
 // known reports whether the record has a trail; those of before have none.
@@ -41,12 +41,12 @@ type trailBar struct {
 // trailStep is one line of the timeline.
 type trailStep struct {
 	title  string
-	status string // that a provider answered with
+	status string // status of the provider's answer
 	text   string
 	tone   ui.Tone
-	begun  time.Duration // counted from the beginning of the call
+	begun  time.Duration // since the beginning of the call
 	took   time.Duration // zero for a moment
-	before bool          // it came before the beginning
+	before bool          // it was before the beginning of the call
 	bars   []trailBar
 }
 

@@ -76,8 +76,8 @@ var priceAnswers = []said{
 }
 
 const (
-	longInput  = 20_000 // tokens, from which on reading them is felt
-	longOutput = 1_000  // tokens, from which on writing them is
+	longInput  = 20_000 // input tokens that take a noticeable time
+	longOutput = 1_000  // output tokens that take a noticeable time
 )
 
 var timeAnswers = []said{

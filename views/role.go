@@ -30,7 +30,7 @@ func (s Shell) powers() []rolePower {
 	return list
 }
 
-// roleTitle begins what is said to somebody whose role allows only a part.
+// roleTitle is the heading for a user whose role allows only a part.
 func (s Shell) roleTitle() string {
 	if s.Viewer == nil || s.Viewer.Role == "" {
 		return "You have no role in this account"

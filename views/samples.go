@@ -13,7 +13,7 @@ const KeyPlaceholder = "YOUR_API_KEY"
 
 // Call is what a sample needs to be run as it stands.
 type Call struct {
-	BaseURL string // ending in /v1
+	BaseURL string // ends in /v1
 	Key     string // the secret, or empty for the placeholder
 	Model   string
 }

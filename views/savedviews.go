@@ -17,9 +17,9 @@ const (
 
 // SavedViews are filters of a page that the reader has named, and those that the page has now.
 type SavedViews struct {
-	Page  string // empty where none are kept
+	Page  string // empty where views cannot be saved
 	List  []SavedView
-	Query string // of the page as it is, to be saved
+	Query string // current query of the page, to be saved
 	Most  int
 }
 

@@ -14,8 +14,8 @@ import (
 	"umg/views/ui"
 )
 
-// savedViews are the reader's own views of the page above its filters. It is drawn anew with the page's results, so that what is saved
-// is what is seen.
+// savedViews are the reader's own views of the page above its filters. It is rendered again with the page's results, so that the
+// saved view has the filters that the reader sees.
 func savedViews(s SavedViews) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

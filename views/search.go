@@ -12,7 +12,7 @@ import (
 const (
 	searchPath     = "/console/search"
 	shortcutsPath  = "/console/shortcuts"
-	pageHitsMax    = 6 // of the pages and of the actions, once something is asked for
+	pageHitsMax    = 6 // hits among pages and actions, for a search text
 	keywordRank    = 3
 	notFoundRank   = 4
 	hitIDPrefix    = "hit-"
@@ -23,14 +23,14 @@ const (
 type SearchHit struct {
 	Icon  ui.IconName
 	Title string
-	Note  string // said beside the title, such as what it costs or when it was
+	Note  string // text beside the title, such as a price or a time
 	Href  string
-	Do    SearchAct // instead of leading somewhere
-	Keys  string    // the shortcut that does the same
+	Do    SearchAct // an action instead of an address
+	Keys  string    // the shortcut with the same effect
 	Mono  bool      // the title is an identifier
 
 	need     app.Rights
-	keywords string // other words for it
+	keywords string // further words that find it
 }
 
 // SearchAct is what is done without leaving the page.
@@ -54,7 +54,7 @@ type Search struct {
 	Shell
 	Query   string
 	Found   []SearchGroup
-	Missing []string // what could not be asked, such as "keys"
+	Missing []string // parts that could not be searched, such as "keys"
 }
 
 // SearchText is a text to search for as it can be meant.
@@ -199,7 +199,7 @@ func hitID(group, i int) string { return hitIDPrefix + strconv.Itoa(group) + "-"
 // Shortcuts is the list of shortcuts, and whether single keys do something.
 type Shortcuts struct {
 	Shell
-	Next string // where the choice leads back to
+	Next string // the page to which the choice returns
 }
 
 // keyLine is one line of the list.

@@ -16,10 +16,10 @@ type Security struct {
 	Shell
 	FormError     string // why the second step is not set up
 	PasswordError string
-	EnabledAt     *time.Time // since when there is a second step; nil for none
-	CodesLeft     int        // recovery codes that were not used
+	EnabledAt     *time.Time // when the second step was enabled; nil without one
+	CodesLeft     int        // unused recovery codes
 	Sessions      []Session
-	Operator      bool // runs the gateway, and must set up the second step first
+	Operator      bool // the user is an operator, and must set up the second step first
 }
 
 // fewCodes is when the page asks for new recovery codes.
@@ -30,29 +30,29 @@ func (s Security) others() int { return max(len(s.Sessions)-1, 0) }
 // Session is one place where the user is signed in.
 type Session struct {
 	ID        string
-	Agent     string // as the browser names itself
+	Agent     string // the browser's user agent
 	IP        string
 	CreatedAt time.Time
 	SeenAt    time.Time
-	Current   bool // the one that looks at the page
+	Current   bool // the session of this request
 }
 
-// TOTPSetup is the page on which a device is told its secret.
+// TOTPSetup is the page that shows the secret for the device.
 type TOTPSetup struct {
 	Shell
 	Secret    string
 	Picture   QR
 	CodeError string
 	Throttled bool // the error is about too many attempts
-	Operator  bool // runs the gateway, and must set up the second step first
+	Operator  bool // the user is an operator, and must set up the second step first
 }
 
 // RecoveryCodes is the page that shows codes once.
 type RecoveryCodes struct {
 	Shell
 	Codes   []string
-	Enabled bool   // the second step has just been turned on
-	Next    string // where the reader was going; empty for the page about security
+	Enabled bool   // the second step has just been enabled
+	Next    string // the page to open afterwards; empty for the page about security
 }
 
 func (r RecoveryCodes) next() string { return cmp.Or(r.Next, securityPath) }
@@ -77,8 +77,8 @@ type ProofOf int
 
 // What such forms do.
 const (
-	TurnOff ProofOf = iota // the second step
-	Renew                  // the recovery codes
+	TurnOff ProofOf = iota // turn off the second step
+	Renew                  // renew the recovery codes
 )
 
 // SecurityProof is such a form.

@@ -7,24 +7,24 @@ type SecondStep struct {
 	Shell
 	Recovery  bool // it asks for a recovery code
 	CodeError string
-	Wait      time.Duration // set while too many attempts were made
-	Next      string        // where to go afterwards; empty for the overview
+	Wait      time.Duration // set after too many attempts
+	Next      string        // the page to open afterwards; empty for the overview
 }
 
-// Forgot is the page on which somebody asks for a link that sets a new password.
+// Forgot is the page on which a user asks for a link that sets a new password.
 type Forgot struct {
 	Shell
 	Email      string
 	EmailError string
 	Wait       time.Duration
-	Sent       bool // a link is on its way, if the address is known
-	NoMail     bool // this server sends none
+	Sent       bool // the link was sent, if the address is known
+	NoMail     bool // the server sends no mail
 }
 
 // Reset is the page of such a link.
 type Reset struct {
 	Shell
-	Token         string // of a link that can be used; empty otherwise
+	Token         string // token of a valid link; empty otherwise
 	Email         string
 	PasswordError string
 	Problem       string // why the link does not work
@@ -45,7 +45,7 @@ func (r Reset) title() string {
 // EmailChange is the page of a link to another e-mail address.
 type EmailChange struct {
 	Shell
-	Token    string // of a link that can be used; empty otherwise
+	Token    string // token of a valid link; empty otherwise
 	From, To string
 	Problem  string // why the link does not work
 	Done     bool

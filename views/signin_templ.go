@@ -326,7 +326,7 @@ func newPasswordField(problem string, size ui.Size, focus bool) templ.Component 
 	})
 }
 
-// ForgotPage is where somebody asks for a new password.
+// ForgotPage is the page on which a user asks for a new password.
 func ForgotPage(f Forgot) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context

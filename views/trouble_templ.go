@@ -16,14 +16,14 @@ import (
 	"umg/views/ui"
 )
 
-// Failure is a page that could not be shown: a fault of ours, a store that is away, a form that came from elsewhere.
+// Failure is a page that could not be shown: a server error, an unavailable database, or a form that came from another site.
 type Failure struct {
 	Shell
 	Status    int
 	Title     string
 	Message   string
 	RequestID string
-	Wait      time.Duration // when trying again is worth it
+	Wait      time.Duration // set when a retry makes sense
 }
 
 // NotFoundPage answers for a path that is not there, inside the shell or outside.

@@ -23,23 +23,23 @@ type Usage struct {
 	Choices UsageChoices
 	Lines   []UsageLine
 	Total   UsageLine
-	Before  *UsagePeriod // nil where the period before was not read
-	Books   *Proof       // nil where the sums could not be compared
+	Before  *UsagePeriod // nil when the previous period was not read
+	Books   *Proof       // nil when the sums could not be compared
 	Problem string       // why there is no report
 	Failure *Trouble
-	Took    *UsageTook   // of reports of latencies
-	Budget  *UsageBudget // of the key that is filtered by
-	Limit   *UsageBudget // of the account, nil for none
+	Took    *UsageTook   // set for reports of latencies
+	Budget  *UsageBudget // budget of the key in the filter
+	Limit   *UsageBudget // spend limit of the account, nil without one
 	Views   SavedViews
-	Notes   []string // what rules say of the last days
+	Notes   []string // results of rules about the last days
 }
 
 // UsageTook is how long calls took: of each step, of each group and of all.
 type UsageTook struct {
-	Steps  map[int64]UsageTimes // by the second at which a step begins
+	Steps  map[int64]UsageTimes // keyed by the Unix second at which a step begins
 	Groups map[string]UsageTimes
 	All    UsageTimes
-	Sample string // what it is made of
+	Sample string // description of the sample
 }
 
 // UsageTimes are percentiles of a duration and of the time to the first byte.
@@ -72,18 +72,18 @@ type UsagePeriod struct {
 // UsageChoices are what the reports may be filtered by.
 type UsageChoices struct {
 	Models, Keys, Reasons []ui.Option
-	Tags                  []ui.Option // of keys
+	Tags                  []ui.Option // tags of keys
 }
 
 // UsageLine is what one group used in one step of time.
 type UsageLine struct {
 	Start            time.Time
-	ID, Name         string // of the group; the ID is what it is filtered by
+	ID, Name         string // name of the group; ID is its filter value
 	Requests, Errors int64
-	Limited          int64 // refused for too many requests
-	Input, Cached    int64 // Input includes what was read from a cache
+	Limited          int64 // requests refused with 429
+	Input, Cached    int64 // Input includes cached tokens
 	Output, Images   int64
-	Milliseconds     int64 // of video
+	Milliseconds     int64 // milliseconds of video
 	Cost, Overrun    app.Amount
 }
 
@@ -108,7 +108,7 @@ type usageMetric struct {
 	of          func(UsageLine) int64
 	words       func(int64) string
 	short       func(int64) string
-	took        func(UsageTimes) time.Duration // of a latency, which cannot be added up
+	took        func(UsageTimes) time.Duration // value of a latency, which cannot be added up
 }
 
 func amountWords(n int64) string { return Dollars(app.Amount(n)) }
@@ -207,12 +207,12 @@ var modalityOptions = []ui.Option{{Value: "text", Label: "Text"}, {Value: "video
 // usageGroup is one group of the whole range: its colour, and its sum.
 type usageGroup struct {
 	UsageLine
-	series int // its colour; the last one is that of all others
+	series int // its color; the last series is all others
 }
 
 const (
-	seriesMax      = 6  // groups with a colour of their own
-	usageGroupsMax = 50 // rows before the rest is one row
+	seriesMax      = 6  // groups with their own color
+	usageGroupsMax = 50 // rows; further groups are one row
 )
 
 // groups are the groups in the order of the metric, the largest first.

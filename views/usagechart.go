@@ -8,25 +8,25 @@ import (
 // The chart is drawn in percent of its place, so that it fits every width and its words are never stretched.
 const (
 	wholeUnits    = 10_000 // hundredths of a percent
-	chartLeast    = 60     // what is more than nothing is always seen
-	chartTicks    = 8      // steps with words below them
-	chartTicksFew = 4      // where the place is narrow
+	chartLeast    = 60     // smallest height of a value above zero
+	chartTicks    = 8      // steps with labels below them
+	chartTicksFew = 4      // labels on narrow screens
 
-	budgetShownMax = 10 // times the largest bar: a budget beyond that would flatten the bars
+	budgetShownMax = 10 // multiple of the largest bar: a larger budget would flatten the bars
 )
 
 // usageChart is the bars of a report, ready to be drawn.
 type usageChart struct {
 	columns   []chartColumn
-	top, half string // the words of the scale
+	top, half string // labels of the scale
 	names     []string
 	compared  bool
-	said      string // the chart in a sentence
-	budget    int64  // of a step, zero for none
+	said      string // summary of the chart in a sentence
+	budget    int64  // budget of a step, zero without one
 	budgetY   string
 
 	budgetName string
-	slim       bool // a second chart below the first, whose budget is always seen
+	slim       bool // a second chart below the first, which always shows its budget
 }
 
 // chartColumn is one step.
@@ -34,13 +34,13 @@ type chartColumn struct {
 	start          time.Time
 	name, full     string
 	href           string
-	hitX, hitWidth string // the whole place of the column
+	hitX, hitWidth string // the whole area of the column
 	x, width       string
 	middle         string
 	pieces         []chartPiece
-	before         string // how high the period before was, as a place from above; empty for none
+	before         string // y position of the previous period's value; empty without one
 	beforeX, beforeEnd,
-	tick string // "", "many" or "few": where its name is shown
+	tick string // "", "many" or "few": on which widths its label is shown
 	values    []int64
 	total     int64
 	beforeSum int64
@@ -144,7 +144,7 @@ func (c *usageChart) compare(u Usage, first time.Time, hourly bool) {
 	for _, l := range u.Before.Lines {
 		i := int(l.Start.Sub(from) / u.Query.step())
 		if !hourly {
-			i = (i + hoursOfDay/2) / hoursOfDay // days of 23 and 25 hours are days
+			i = (i + hoursOfDay/2) / hoursOfDay // days of 23 and 25 hours count as days
 		}
 		if i >= 0 && i < len(c.columns) {
 			c.columns[i].beforeSum += u.Query.metric().of(l)
@@ -181,7 +181,7 @@ func (c *usageChart) draw(m usageMetric) {
 func (col *chartColumn) draw(i, n int, top int64, m usageMetric, compared bool) {
 	const (
 		fewColumns = 40
-		bar        = 70 // percent of a column's place
+		bar        = 70 // percent of a column's width
 		barOfMany  = 86
 	)
 	left, right := wholeUnits*i/n, wholeUnits*(i+1)/n

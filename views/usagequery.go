@@ -27,27 +27,27 @@ var usageRanges = []ui.ChipOption{
 
 const (
 	usageDaysMax    = 366
-	hourlyDaysMax   = 3 // up to so many days are divided by hours
+	hourlyDaysMax   = 3 // ranges up to this many days have steps of an hour
 	daysOfWeek      = 7
 	daysOfMonth     = 30
 	hoursOfDay      = 24
 	zoneBytesMax    = 64
 	filterRunesMax  = 200
 	quarterOfAnHour = 15 * time.Minute
-	minutelyMax     = 2 * time.Hour // up to so long is divided by minutes
+	minutelyMax     = 2 * time.Hour // ranges up to this long have steps of a minute
 )
 
 // UsageQuery says which report is shown. It is the address of the page.
 type UsageQuery struct {
 	Range    string
 	From, To string // days of a custom range, both included
-	Zone     string // of days; empty is UTC
+	Zone     string // time zone of days; empty is UTC
 	By       string
 	Metric   string
 	Compare  bool
 	Model, KeyID, Style, Reason,
 	EndUser, Modality string
-	Tag string // of keys
+	Tag string // tag of keys
 }
 
 // ParseUsageQuery reads an address; what cannot be meant is left out.

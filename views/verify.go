@@ -5,21 +5,21 @@ import "time"
 // LinkPassword is the password that the form of a mailed link asks for, where its reader is not signed in as the user of the link.
 type LinkPassword struct {
 	Asked bool
-	Error string        // why the password that was sent is refused
-	Wait  time.Duration // set while too many attempts were made
+	Error string        // why the submitted password is refused
+	Wait  time.Duration // set after too many attempts
 }
 
 // Verify is the page of a link that proves an e-mail address, and of asking for one.
 type Verify struct {
 	Shell
-	Token   string // of a link that can be used; empty otherwise
-	Email   string // the address it is about, where it is known
-	Title   string // what became of it, where something did
+	Token   string // token of a valid link; empty otherwise
+	Email   string // the address to verify, if known
+	Title   string // result of the link, if there is one
 	Problem string // why a link or a request for one was refused
-	Resend  bool   // whoever looks may have another link sent to Email
-	Trial   *Trial // credit that verifying brings, or that can be asked for once Verified
+	Resend  bool   // the reader may have another link sent to Email
+	Trial   *Trial // credit for verifying the address, which can also be claimed once Verified
 	Done    bool   // the address is verified
-	Claim   bool   // the trial credit can be asked for
+	Claim   bool   // the trial credit can be claimed
 	// Password is that of the user whose address is Email. It is asked for of a reader who is not signed in as that user.
 	Password LinkPassword
 }
@@ -38,12 +38,12 @@ func (v Verify) title() string {
 // Unverified is what the overview says to a user whose address is not verified, or who has not had trial credit yet.
 type Unverified struct {
 	Email string
-	Trial *Trial // nil where none is to be had
+	Trial *Trial // nil when no trial credit can be claimed
 	Claim bool   // the address is verified and only the credit is missing
-	Mail  string // where a demo, which sends no mail, shows the one with the link; empty elsewhere
+	Mail  string // the mail with the link in the outbox of a demo; empty elsewhere
 }
 
 // Freeze is why nothing may cost the account anything.
 type Freeze struct {
-	Reason string // empty when nobody gave one
+	Reason string // empty when no reason was given
 }

@@ -14,7 +14,7 @@ const (
 	videosPath        = "/console/videos"
 	videoPlayPath     = "/console/playground/video"
 	videoPromptMax    = 32_000
-	videoFrames       = 10 // of a spritesheet
+	videoFrames       = 10 // frames of a spritesheet
 	videoFrameColumns = 5
 	videoPollEvery    = "every 2s"
 )
@@ -39,20 +39,20 @@ type Video struct {
 	ID, Model, Prompt, Size string
 	Seconds                 int
 	Status                  string
-	Storing                 bool // rendered, and being copied
+	Storing                 bool // rendered, and being stored
 	Progress                int  // percent
 	ErrorCode, ErrorMessage string
-	PerSecond               app.Amount  // zero when its price is not known any more
-	Held                    app.Amount  // while it runs
+	PerSecond               app.Amount  // zero when its price is no longer known
+	Held                    app.Amount  // hold while it runs
 	Cost                    *app.Amount // nil until it has ended
 	RemixedFrom             string
-	Assets                  []string // ids of the assets it was asked for with
-	FirstFrame              bool     // it was given a picture to begin with
-	KeyID, Person           string   // who asked for it; a key or somebody of the account
+	Assets                  []string // ids of the assets in the request
+	FirstFrame              bool     // the request had a first frame
+	KeyID, Person           string   // the key or the user that asked for it
 	CreatedAt               time.Time
 	StartedAt, EndedAt      *time.Time
 	ExpiresAt               *time.Time
-	Gone                    bool // its content is not kept any more
+	Gone                    bool // its content was deleted
 	Files                   []VideoFile
 }
 
@@ -170,7 +170,7 @@ func (v Video) took(now time.Time) time.Duration {
 	return max(now.Sub(v.CreatedAt), 0)
 }
 
-// Elapsed is a time that passes while somebody looks: whole seconds.
+// Elapsed is a running time in whole seconds that the page updates.
 func Elapsed(d time.Duration) string {
 	s := int64(d / time.Second)
 	if s < 60 {

@@ -13,18 +13,18 @@ import (
 // VideoPlayground is the page to make videos on.
 type VideoPlayground struct {
 	Shell
-	Models   []VideoModel // that make videos today
+	Models   []VideoModel // models that make videos today
 	Form     VideoForm
-	Errors   map[string]string // what is wrong, by field: model, also, prompt, size, seconds, input_reference, asset_ids
+	Errors   map[string]string // errors by field: model, also, prompt, size, seconds, input_reference, asset_ids
 	Trouble  *PlayTrouble
-	Ask      app.Amount // above which the price must be agreed to; zero asks each time
-	Confirm  bool       // it must be
-	Total    app.Amount // that is to be agreed to
-	Once     string     // sent with the form, so that one that is sent twice makes its videos once
-	Started  []Video    // the videos that were just asked for
-	ImageMax int64      // bytes a picture may have
-	Assets   []Asset    // active ones of the account to choose from, newest first
-	More     int        // active ones beyond those
+	Ask      app.Amount // price above which a confirmation is needed; zero always asks
+	Confirm  bool       // the price needs a confirmation
+	Total    app.Amount // the price to confirm
+	Once     string     // idempotency name: a form that is sent twice makes its videos once
+	Started  []Video    // the videos that the form started
+	ImageMax int64      // maximum bytes of an image
+	Assets   []Asset    // active assets of the account to choose from, newest first
+	More     int        // number of further active assets
 }
 
 // VideoModel is a model that makes videos, with what it takes and charges.
@@ -32,17 +32,17 @@ type VideoModel struct {
 	ID, Name, Owner, Description string
 	Sizes                        []string
 	Seconds                      []int
-	PerSecond                    map[string]app.Amount // by size
+	PerSecond                    map[string]app.Amount // price per second, by size
 	Pictures                     bool                  // it takes a first frame
-	Assets                       int                   // how many assets a video of it may use; zero for a model that takes none
+	Assets                       int                   // maximum number of assets in a request; zero for a model that takes none
 }
 
 // VideoForm is what was written into the form.
 type VideoForm struct {
 	Model, Also, Prompt, Size string
 	Seconds                   int
-	Assets                    []string // ids
-	HadImage                  bool     // a picture came with the form; a browser does not keep it
+	Assets                    []string // asset ids
+	HadImage                  bool     // an image came with the form; a browser does not keep it
 }
 
 // VideoPlayPath is the playground with what a video was made of.
@@ -56,7 +56,7 @@ func VideoPlayPath(v Video) string {
 	return videoPlayPath + "?" + values.Encode()
 }
 
-const videoLinkRunesMax = 2000 // of a prompt in an address
+const videoLinkRunesMax = 2000 // characters of a prompt in an address
 
 func (p VideoPlayground) find(id string) (VideoModel, bool) {
 	for _, m := range p.Models {
@@ -214,7 +214,7 @@ func (p VideoPlayground) countWords() string {
 	return "video"
 }
 
-// AskWords say when somebody is asked before videos are made.
+// AskWords say when the page asks for confirmation before it makes videos.
 func AskWords(above app.Amount) string {
 	if above == 0 {
 		return "before each video"

@@ -19,11 +19,11 @@ type Videos struct {
 	Query     VideoQuery
 	Videos    []Video
 	Older     string   // cursor of the next page, empty on the last
-	Newer     string   // cursor of the page before, empty on the first
-	Models    []string // ids to filter by
+	Newer     string   // cursor of the previous page, empty on the first
+	Models    []string // model ids for the filter
 	Stored    int64    // videos of the account
-	Bytes     int64    // kept of them
-	Retention string   // how long content is kept, in words
+	Bytes     int64    // stored bytes of them
+	Retention string   // retention time of content, in words
 }
 
 // VideoQuery says which videos are listed, and how. It is the address of the page.
@@ -182,12 +182,12 @@ func (d VideoDelete) back() string {
 type VideoDetail struct {
 	Shell
 	Video      Video
-	Typical    string // how long such videos took lately, empty when there were none
-	Source     *Video // that it was made from, nil when it is none or is gone
+	Typical    string // recent duration of such videos, empty without any
+	Source     *Video // the video it was made from, nil without one
 	Remixes    []Video
 	MoreRemix  bool // there are more remixes than shown
 	Remix      VideoRemix
-	FrameTimes []string // of the spritesheet's frames
+	FrameTimes []string // times of the spritesheet's frames
 }
 
 // VideoRemix is the form that makes another video from one.
@@ -197,7 +197,7 @@ type VideoRemix struct {
 	NoCredit            bool
 	PerSecond, Cost     app.Amount
 	Closed              string     // why no remix can be made; empty when one can
-	Ask                 app.Amount // above which its price must be agreed to; zero asks each time
-	Once                string     // sent with the form, so that one that is sent twice makes one video
-	Confirm             bool       // the price must be agreed to
+	Ask                 app.Amount // price above which a confirmation is needed; zero always asks
+	Once                string     // idempotency name: a form that is sent twice makes one video
+	Confirm             bool       // the price needs a confirmation
 }

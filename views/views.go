@@ -15,20 +15,20 @@ import (
 
 // Shell is what surrounds the content of every page.
 type Shell struct {
-	Path    string // the page's own path: marks the navigation, and is where the theme form returns to
+	Path    string // path of the page: marks the navigation, and the theme form returns to it
 	Theme   ui.Theme
 	Now     time.Time
-	Viewer  *Viewer // nil for visitors who are not signed in; they get the bare page
-	BaseURL string  // of the API, ending in /v1
+	Viewer  *Viewer // nil for visitors who are not signed in; they get the page without navigation
+	BaseURL string  // base URL of the API, ends in /v1
 	Balance Balance
 	Frozen  *Freeze // nil for an account that is not frozen
 	Toasts  []ui.Toast
-	Still   bool         // times stay as the server wrote them; for pictures of pages
-	Summary string       // of an open page, for search engines; empty takes the one that fits its address
+	Still   bool         // times are not converted by scripts; for screenshots
+	Summary string       // summary of an open page for search engines; empty takes the default of its path
 	Mac     bool         // the reader's keyboard has a command key
-	KeysOff bool         // keys that work alone do nothing
-	Unread  int          // notices
-	Status  []StatusLine // models that do not do as they should
+	KeysOff bool         // single-key shortcuts are off
+	Unread  int          // number of unread notices
+	Status  []StatusLine // degraded models
 }
 
 // Viewer is who looks at the page.
@@ -36,12 +36,12 @@ type Viewer struct {
 	Email    string
 	Rights   app.Rights
 	Role     string
-	Account  string          // the name of the account they work in
-	Accounts []AccountChoice // all of theirs; one that works in a single account has no choice
-	Operator bool            // runs the gateway
+	Account  string          // name of the current account
+	Accounts []AccountChoice // all accounts of the user; no choice is shown for a single one
+	Operator bool            // the user is an operator
 }
 
-// AccountChoice is an account somebody may change to.
+// AccountChoice is an account to which the user may switch.
 type AccountChoice struct {
 	ID, Name, Role string
 	Current        bool
@@ -67,9 +67,9 @@ func (v Viewer) menuLabel() string {
 type Balance struct {
 	Known     bool
 	Available app.Amount
-	LowAt     app.Amount // amber at or below this
+	LowAt     app.Amount // the balance is amber at or below this
 
-	NeverFunded bool // no credit has ever come in
+	NeverFunded bool // the account has never had credit
 }
 
 // Tone is red for nothing left, amber for little.
@@ -216,8 +216,7 @@ func within(path, href string) bool {
 
 func below(path, href string) bool { return path == href || strings.HasPrefix(path, href+"/") }
 
-// lobbies are the pages that are open to visitors and still have a menu: what there is, how to use it, and what somebody
-// shared.
+// lobbies are the pages that are open to visitors and still have a menu: the catalog, the documentation and shared prompts.
 var lobbies = []string{modelsPath, comparePath, docsPath, sharedPath, searchPath}
 
 // lobby reports whether a visitor reads one of them.
@@ -246,7 +245,7 @@ type sheet struct {
 	name   string
 	exact  string // a whole address
 	begins []string
-	hidden []string // the same, for pages that only operators have: to all others such an address is no page
+	hidden []string // prefixes of operator pages, which are unknown to other users
 }
 
 // sheets are loaded after the one that all pages share.

@@ -14,7 +14,7 @@ const (
 	webhooksPath   = "/console/webhooks"
 	webhookNameMax = "80"
 	webhookURLMax  = "2048"
-	soonAt         = time.Minute // what is due within it is looked after often
+	soonAt         = time.Minute // deliveries due within this time make the page poll often
 )
 
 // The states of a delivery, as addresses write them.
@@ -36,8 +36,8 @@ const (
 type Webhook struct {
 	ID, Name, URL  string
 	Events         []string
-	Hint           string     // the end of the secret
-	OldUntil       *time.Time // the secret before it is also signed with until then
+	Hint           string     // end of the secret
+	OldUntil       *time.Time // until then the previous secret signs, too
 	Disabled       bool
 	DisabledReason string
 	DisabledAt     *time.Time
@@ -138,7 +138,7 @@ func (h WebhookHealth) rate() string { return Percent(h.Succeeded, h.attempts())
 // cause puts a failed attempt into words.
 func (f WebhookFailure) cause() string { return outcomeWords(f.Status, f.Error) }
 
-// outcomeWords say what came of an attempt.
+// outcomeWords describe the result of an attempt.
 func outcomeWords(status int, failure string) string {
 	switch {
 	case status == 0 && failure == "":
@@ -192,7 +192,7 @@ type Webhooks struct {
 // WebhookEdit is the form for a new endpoint, or for the one it names.
 type WebhookEdit struct {
 	Shell
-	ID   string // empty for a new one
+	ID   string // empty for a new endpoint
 	Form WebhookForm
 }
 
@@ -256,7 +256,7 @@ type WebhookDetail struct {
 	More       bool
 }
 
-// WebhookTest is what came of a test event. A test that was not sent has only a Refusal.
+// WebhookTest is the result of a test event. A test that was not sent has only a Refusal.
 type WebhookTest struct {
 	Event   string
 	Refusal string
@@ -358,7 +358,7 @@ func (d Delivery) status() verdict {
 	}
 }
 
-// last says what came of the last attempt.
+// last describes the result of the last attempt.
 func (d Delivery) last() string {
 	switch {
 	case d.Attempts == 0 && d.State == DeliveryPending:

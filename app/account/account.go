@@ -31,21 +31,21 @@ type User struct {
 	// Account is the name of the account that people gave it.
 	Account    string    `db:"account_name"`
 	Operator   bool      `db:"operator"`
-	SecondStep bool      `db:"second_step"` // signing in takes a code besides the password
+	SecondStep bool      `db:"second_step"` // signing in needs a code besides the password
 	CreatedAt  time.Time `db:"created_at"`
-	Verified   bool      `db:"verified"` // the e-mail address has proved to be theirs
+	Verified   bool      `db:"verified"` // the user has verified the e-mail address
 
 	// PasswordAt is when the password was set that the user was read with, nil since they signed up. A session is only started
 	// while it still is that one.
 	PasswordAt *time.Time `db:"password_changed_at"`
 
-	LimitFactor  int    `db:"limit_factor"` // multiplies the usual limits of the account
-	Frozen       bool   `db:"frozen"`       // the account may be looked at, but nothing may cost it anything
+	LimitFactor  int    `db:"limit_factor"` // multiplier of the account's default limits
+	Frozen       bool   `db:"frozen"`       // members can read the account, but nothing may cost it anything
 	FrozenReason string `db:"frozen_reason"`
-	KeepContent  bool   `db:"keep_content"` // what is said in the playground is kept
+	KeepContent  bool   `db:"keep_content"` // content of playground calls is stored
 }
 
-// Principal is the user as somebody who acts for the account.
+// Principal returns the user as a principal of the account.
 func (u User) Principal() app.Principal {
 	return app.Principal{AccountID: u.AccountID, UserID: u.ID, Rights: u.Role.Rights()}
 }
@@ -57,10 +57,10 @@ type Options struct {
 	Random     io.Reader
 	Log        *slog.Logger
 	Trial      TrialPolicy
-	SignUpsMax int         // sign-ups an hour from one address before it has to wait; zero takes the default
+	SignUpsMax int         // sign-ups per hour from one address before it has to wait; zero takes the default
 	Mail       mail.Sender // nil: e-mail addresses are not verified
-	BaseURL    string      // scheme and host that links in mails begin with
-	Key        [32]byte    // the server's secret; commands that neither sign anybody in nor seal anything may leave it zero
+	BaseURL    string      // scheme and host of links in mails
+	Key        [32]byte    // the server's secret; may be zero in commands that neither sign users in nor encrypt
 }
 
 // Service makes users, accounts and keys.
@@ -108,7 +108,7 @@ func (s *Service) UserIn(ctx context.Context, id, accountID string) (User, error
 	return u, storeError("read user", err)
 }
 
-// storeError wraps what the store said: temporary trouble is told as such, and a caller who left is no trouble.
+// storeError wraps an error of the database. A temporary failure becomes app.Unavailable, and a canceled request stays as it is.
 func storeError(doing string, err error) error {
 	switch {
 	case err == nil:

@@ -169,13 +169,13 @@ func TestNobodysHashTakesAsLongAsARealOne(t *testing.T) {
 	must(t, err)
 	real, _, realKey, err := argon2id.DecodeHash(hash)
 	must(t, err)
-	nobody, _, nobodyKey, err := argon2id.DecodeHash(nobodysHash)
+	dummy, _, dummyKey, err := argon2id.DecodeHash(nobodysHash)
 	must(t, err)
-	if *real != *nobody || len(realKey) != len(nobodyKey) {
-		t.Fatalf("%+v against %+v", *real, *nobody)
+	if *real != *dummy || len(realKey) != len(dummyKey) {
+		t.Fatalf("%+v against %+v", *real, *dummy)
 	}
 	if same, err := p.matches(t.Context(), goodPassword, ""); err != nil || same {
-		t.Fatalf("nobody's password is known: %v", err)
+		t.Fatalf("the dummy hash matches a password: %v", err)
 	}
 }
 
@@ -215,7 +215,7 @@ func TestSignInThrottlesGuessingAndNotTheOwner(t *testing.T) {
 	if e := wantError(t, err, app.Exhausted, "too_many_attempts"); e.RetryAfter != time.Second {
 		t.Fatalf("wait %s", e.RetryAfter)
 	}
-	for range signInEmail.free { // by many strangers, each from a place of their own
+	for range signInEmail.free { // many strangers, each from another address
 		must(t, b.throttle.admit(t.Context(), signInEmail.of("ada@example.com")))
 		b.clock.advance(time.Millisecond)
 		if row, err := lockThrottle(t.Context(), b.db, signInEmail.of("ada@example.com"), b.clock.Now()); err != nil || row.BlockedUntil != nil {

@@ -20,17 +20,17 @@ import (
 
 // Limits of the alerts about budgets.
 const (
-	budgetAlertsMax  = 8 // of one key
+	budgetAlertsMax  = 8 // alerts of one key
 	budgetAlertEvery = time.Minute
 	budgetAlertBatch = 50 // budgets of one transaction
-	budgetAlertTurns = 20 // of one look, so that other work gets its turn
+	budgetAlertTurns = 20 // transactions of one round, so that other work gets its turn
 	budgetWhole      = 100
 
 	// budgetEvent is what people choose about.
 	budgetEvent = "key_budget"
 )
 
-// UsualBudgetAlerts are the shares of a budget, in hundredths, at which its people are told where nobody has chosen.
+// UsualBudgetAlerts are the default shares of a budget, in hundredths, at which the gateway sends budget alerts.
 func UsualBudgetAlerts() []int { return []int{80, 100} }
 
 // checkAlerts brings the alerts of a new or changed key into order. Nil is the usual ones, an empty list none.
@@ -62,7 +62,7 @@ func alertWords(list []int) string {
 	return strings.Join(words, ", ")
 }
 
-// alertsOf are the alerts in a change, empty where nobody has chosen.
+// alertsOf returns the alerts in a change, or an empty list when the change sets none.
 func alertsOf(list []int) audit.Change {
 	c := audit.Change{Field: "budget_alerts", From: alertWords(list)}
 	switch {
@@ -85,8 +85,8 @@ type passedBudget struct {
 	Spent     app.Amount     `db:"spent_nanos"`
 	Period    billing.Period `db:"period"`
 	Start     time.Time      `db:"period_start"`
-	Reached   int            `db:"reached"` // the highest alert that the spending has passed; zero for none
-	Told      int            `db:"told"`    // of this period
+	Reached   int            `db:"reached"` // the highest alert that the spend has passed; zero for none
+	Told      int            `db:"told"`    // the highest alert that was sent in this period
 }
 
 // tellBudgets tells the people of budgets whose spending has passed one of their alerts: once each in a period, or again when a
@@ -115,7 +115,7 @@ func (s *Service) tellBudgets(ctx context.Context) error {
 	return nil
 }
 
-// tellOfBudget writes to owners and admins, and to whoever made the key.
+// tellOfBudget writes to owners and admins, and to the user who made the key.
 func (s *Service) tellOfBudget(ctx context.Context, tx *sqlx.Tx, b passedBudget) error {
 	people, err := budgetPeople(ctx, tx, b.AccountID, b.Maker)
 	if err != nil {

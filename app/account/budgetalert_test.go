@@ -35,7 +35,7 @@ func TestPeopleHearOnceOfEachShareOfABudgetThatIsSpent(t *testing.T) {
 		t.Helper()
 		b.clock.advance(budgetAlertEvery)
 		must(t, b.tellBudgets(t.Context()))
-		must(t, b.tellBudgets(t.Context())) // as another replica would, or the next look
+		must(t, b.tellBudgets(t.Context())) // another replica, or the next round
 		var got []string
 		mails, err := post.Outbox(t.Context(), 200)
 		must(t, err)
@@ -61,7 +61,7 @@ func TestPeopleHearOnceOfEachShareOfABudgetThatIsSpent(t *testing.T) {
 	bigger := &Budget{Limit: 2 * app.Dollar, Period: billing.EachMonth}
 	_, err = b.UpdateKey(t.Context(), p, k.ID, KeyPatch{Budget: &bigger, BudgetAlerts: &[]int{90, 50, 50}})
 	must(t, err)
-	look("half of a larger one, of which its people are told now")
+	look("half of a larger one, which is alerted now")
 	b.spendBudget(t, k.ID, 1_800_000_000)
 	look("nine tenths of it", both("90% of its budget")...)
 	_, err = b.db.Exec(`update key_budgets set spent_nanos = 1000000000, period_start = period_start + interval '1 month'`)
@@ -70,7 +70,7 @@ func TestPeopleHearOnceOfEachShareOfABudgetThatIsSpent(t *testing.T) {
 	_, err = b.UpdateKey(t.Context(), p, k.ID, KeyPatch{BudgetAlerts: &[]int{}})
 	must(t, err)
 	b.spendBudget(t, k.ID, 2*app.Dollar)
-	look("nobody wants to hear")
+	look("alerts are switched off")
 	if changes, _ := b.entry(t, "key.updated", k.ID); len(changes) != 1 || changes[0].From != "50%, 90%" || changes[0].To != "none" {
 		t.Errorf("the audit log says %+v", changes)
 	}

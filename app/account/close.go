@@ -20,7 +20,7 @@ type Account struct {
 	ID           string    `db:"id"`
 	Name         string    `db:"name"`
 	CreatedAt    time.Time `db:"created_at"`
-	LimitFactor  int       `db:"limit_factor"` // multiplies the usual limits
+	LimitFactor  int       `db:"limit_factor"` // multiplier of the default limits
 	Frozen       bool      `db:"frozen"`
 	FrozenReason string    `db:"frozen_reason"`
 	Members      int       `db:"members"`
@@ -54,11 +54,11 @@ func (s *Service) RenameAccount(ctx context.Context, p app.Principal, name strin
 // Closing is what the owner of an account gives to delete it.
 type Closing struct {
 	Password string
-	Name     string // of the account, typed
+	Name     string // the account's name, as the user typed it
 }
 
-// CloseAccount deletes an account. From then on no key of it is taken, nobody is a member and nothing can begin in it. What
-// the books need stays; what else there is of it is erased by a worker, soon.
+// CloseAccount deletes an account. Its keys and memberships end at once, and no new work can begin in it. The ledger keeps what
+// accounting needs; a worker erases the rest within minutes.
 func (s *Service) CloseAccount(ctx context.Context, p app.Principal, c Closing) error {
 	if p.UserID == "" {
 		return (desk{p: p}).may(Owner)

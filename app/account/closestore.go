@@ -45,8 +45,8 @@ func endKeys(ctx context.Context, q postgres.Queryer, accountID string, now time
 	return budgets, err
 }
 
-// eraseMembers ends all memberships of an account, and erases the users who are then a member of none: their rows stay
-// without anything that tells who they were. Rows are locked first, in one order, so that nobody joins elsewhere meanwhile.
+// eraseMembers ends all memberships of an account, and erases the users who then have no other account: their rows stay without
+// personal data. It locks rows in one order, so that no user joins another account at the same time.
 func eraseMembers(ctx context.Context, q postgres.Queryer, accountID string, users []string, now time.Time) error {
 	for _, statement := range []string{
 		`select from users where id = any($2) and $1 <> '' order by id for update`,

@@ -11,11 +11,11 @@ import (
 const (
 	eraseEvery       = 5 * time.Second
 	eraseRoundMax    = time.Minute
-	eraseAccountsMax = 20 // in one round
+	eraseAccountsMax = 20 // accounts of one round
 	eraseBatchMax    = 500
-	eraseBatchesMax  = 20             // of one table and account in one round
-	eraseAgain       = time.Hour      // after a round that found nothing, for what was still running
-	eraseUntil       = 25 * time.Hour // after the account closed: nothing of it runs so long
+	eraseBatchesMax  = 20             // batches of one table and account in one round
+	eraseAgain       = time.Hour      // delay after a round that found nothing, for work that was still running
+	eraseUntil       = 25 * time.Hour // time after the account closed in which its work may still run
 	eraseRetry       = time.Minute
 )
 

@@ -183,7 +183,7 @@ func TestErasingGoesOnUntilNothingRuns(t *testing.T) {
 	b.clock.advance(eraseUntil)
 	must(t, b.eraseRound(t.Context()))
 	if count(t, b.db, erased) != 1 {
-		t.Error("the worker looks for ever")
+		t.Error("the worker never stops looking")
 	}
 }
 

@@ -7,18 +7,18 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of what is told of erasures.
+// These limits bound the report about erasures.
 const (
 	erasureCountMax = 100_000
 	erasureShownMax = 10
-	erasureLate     = 10 * time.Minute // that a round may be overdue before it is told
+	erasureLate     = 10 * time.Minute // overdue time after which a round is reported
 )
 
-// Erasures are closed accounts that may have something left to erase, for whoever runs the gateway.
+// Erasures reports closed accounts that may still have data to erase. Operators read it.
 type Erasures struct {
 	Waiting  int64      `db:"waiting"`
 	Oldest   *time.Time `db:"oldest"`    // when the first of them was closed
-	DueSince *time.Time `db:"due_since"` // of the round that is overdue longest
+	DueSince *time.Time `db:"due_since"` // due time of the round that is overdue longest
 	Trouble  []Erasure  `db:"-"`         // the ten that are overdue longest
 }
 

@@ -28,10 +28,10 @@ type chapter struct {
 	name    string
 	table   string
 	columns string
-	keys    []string // of the order; together unique in an account
-	types   []string // of the keys
-	where   string   // which rows, besides those of the account; empty for all
-	page    int      // rows that are read at once, where they are large; zero for the usual number
+	keys    []string // columns of the order, unique together in an account
+	types   []string // types of the keys
+	where   string   // a further condition on the rows; empty for all rows of the account
+	page    int      // rows per query of a table with large rows; zero for the default
 }
 
 // chapters are everything that is kept about an account and is not a secret. It is the one place that knows of the tables
@@ -94,13 +94,13 @@ var chapters = []chapter{
 
 // Export is everything about an account as one JSON document, read while it is written.
 type Export struct {
-	Name    string // for the file
+	Name    string // name of the file
 	db      *sqlx.DB
 	account Account
 	at      time.Time
 }
 
-// Export begins an export for somebody who manages the account, and notes that in the audit log.
+// Export begins an export for a user who manages the account, and writes an audit entry.
 func (s *Service) Export(ctx context.Context, p app.Principal) (*Export, error) {
 	now := s.o.Now().UTC()
 	e := &Export{Name: "account-" + now.Format("2006-01-02") + ".json", db: s.db, at: now}

@@ -9,13 +9,13 @@ import (
 	"umg/app/postgres"
 )
 
-// Until an address is verified, whoever signed up with it may not be its owner. So little can be made before, and the first
-// proof ends all of it.
+// Until an address is verified, the user who signed up with it may not be its owner. So an unverified user can make only a little,
+// and the first verification ends all of it.
 
 // unprovenKeysMax is how many keys an account may have while its user's address is not verified.
 const unprovenKeysMax = 1
 
-// needsVerified refuses something to a user whose address is not verified. A server that sends no mail verifies nobody, and
+// needsVerified refuses an action to a user whose address is not verified. A server that sends no mail cannot verify addresses, and
 // refuses nothing.
 func (s *Service) needsVerified(ctx context.Context, q postgres.Queryer, userID, doing string) error {
 	if !s.Verifies() || userID == "" {
@@ -37,7 +37,7 @@ func (s *Service) mayMakeKey(ctx context.Context, tx *sqlx.Tx, p app.Principal, 
 	if !s.Verifies() || p.UserID == "" {
 		return s.LockActor(ctx, tx, p)
 	}
-	if _, err := lockPerson(ctx, tx, p.UserID); err != nil { // so that two requests at once make no two keys
+	if _, err := lockPerson(ctx, tx, p.UserID); err != nil { // the lock makes parallel requests share one limit
 		return personError(err)
 	}
 	if err := s.LockActor(ctx, tx, p); err != nil {

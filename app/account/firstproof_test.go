@@ -8,8 +8,8 @@ import (
 	"umg/app/mail"
 )
 
-// squatted is an account that somebody made with the address of another person, and all that they may make before its owner
-// shows up, and what they could make while that was not bounded.
+// squatted is an account that a user made with the address of another person. It holds everything that such a user may make, and
+// everything they could make before that was limited.
 type squatted struct {
 	bundle
 	post    *mail.Service
@@ -42,7 +42,7 @@ func squats(t *testing.T) squatted {
 	return s
 }
 
-// evicted expects that nothing is left that whoever squatted could use.
+// evicted checks that nothing is left that the squatter could use.
 func (s squatted) evicted(t *testing.T, sessions int) {
 	t.Helper()
 	if _, err := s.ring.Find(t.Context(), s.secret, "198.51.100.66"); app.KindOf(err) != app.Unauthenticated {

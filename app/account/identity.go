@@ -87,7 +87,7 @@ func splitEmail(email string) (name, domain string) {
 	return name, domain
 }
 
-// organisation is the part of a domain that somebody registered: whoever owns it owns every name below it.
+// organisation returns the registered part of a domain. Its owner owns every name below it.
 func organisation(domain string) string {
 	if registered, err := publicsuffix.EffectiveTLDPlusOne(domain); err == nil {
 		return registered

@@ -21,12 +21,12 @@ import (
 // Limits of invitations.
 const (
 	invitationAgeMax  = 7 * 24 * time.Hour
-	invitationKeptMax = 30 * 24 * time.Hour // after it expired, so that whoever comes late is told why it does not work
-	invitationsMax    = 50                  // open ones of an account
+	invitationKeptMax = 30 * 24 * time.Hour // after it expired, so that a late reader learns why the link fails
+	invitationsMax    = 50                  // open invitations of an account
 	invitationPath    = "/console/invitations?token="
 )
 
-// How often people may be invited, so that nobody's mailbox is flooded from here, and no account becomes a sender of mail.
+// These limits bound how often people are invited, so that no mailbox is flooded and no account becomes a sender of mail.
 var (
 	inviteEmail   = rule{scope: "invite_email", free: 3, first: time.Minute, most: 6 * time.Hour, window: 24 * time.Hour}
 	inviteAccount = rule{scope: "invite_account", free: 100, first: time.Minute, most: time.Hour, window: 24 * time.Hour}
@@ -37,11 +37,12 @@ type Invitation struct {
 	ID        string    `db:"id"`
 	Email     string    `db:"email"`
 	Role      Role      `db:"role"`
-	InvitedBy string    `db:"invited_by"` // e-mail address; empty when a key did
+	InvitedBy string    `db:"invited_by"` // e-mail address; empty when a key invited
 	CreatedAt time.Time `db:"created_at"`
 	SentAt    time.Time `db:"sent_at"`
 	ExpiresAt time.Time `db:"expires_at"`
-	Link      string    // only where it was just made and no mail goes out: whoever invites has to pass it on
+	// Link is set only in the answer that creates the invitation, and only when the server sends no mail. The inviter passes it on.
+	Link string
 }
 
 // Invitations is a page of them, newest first.
@@ -54,7 +55,7 @@ type Invitations struct {
 type Offer struct {
 	Invitation
 	AccountID string
-	Account   string // its name
+	Account   string // the account's name
 }
 
 func invitationNotFound() error {
@@ -214,7 +215,7 @@ func (s *Service) newLink() (token string, f fingerprint, err error) {
 	return base64.RawURLEncoding.EncodeToString(raw), sha256.Sum256(raw), nil
 }
 
-// deliver sends the link in the transaction of the invitation, or hands it to whoever invites where no mail goes out.
+// deliver sends the link in the transaction of the invitation. Without mail it returns the link to the inviter.
 func (s *Service) deliver(ctx context.Context, d desk, id, token string) (Invitation, error) {
 	r, err := openInvitation(ctx, d.tx, d.p.AccountID, id)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -26,7 +26,7 @@ func invited(t *testing.T, post *mail.Service, email string) string {
 			return found[1]
 		}
 	}
-	t.Fatalf("nobody invited %s", email)
+	t.Fatalf("no invitation was sent to %s", email)
 	return ""
 }
 
@@ -82,7 +82,7 @@ func TestLinksOfInvitationsEnd(t *testing.T) {
 	b, post := verifying(t)
 	owner, u := b.proven(t, b.member(t, "owner@example.com")), b.member(t, "new@example.com")
 	invite := func() (Invitation, string) {
-		b.clock.advance(25 * time.Hour) // beyond the throttle
+		b.clock.advance(25 * time.Hour) // beyond the period of the throttle
 		i, err := b.Invite(t.Context(), owner.Principal(), u.Email, Developer)
 		must(t, err)
 		return i, invited(t, post, u.Email)
@@ -134,7 +134,7 @@ func TestLinksOfInvitationsEnd(t *testing.T) {
 	b.clock.advance(invitationKeptMax + invitationAgeMax + time.Hour)
 	must(t, b.sweep(t.Context()))
 	if n := count(t, b.db, `select count(*) from invitations`); n != 0 {
-		t.Errorf("%d invitations are kept for ever", n)
+		t.Errorf("%d invitations are never deleted", n)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestInvitationsAreBoundedAndThrottled(t *testing.T) {
 	for n := range invitationsMax {
 		i, err := b.Invite(t.Context(), owner.Principal(), fmt.Sprintf("p%d@example.com", n), Billing)
 		if err != nil || !strings.HasPrefix(i.Link, "https://gateway.example/console/invitations?token=") {
-			t.Fatalf("without mail whoever invites passes the link on: %+v %v", i, err)
+			t.Fatalf("without mail the inviter gets the link: %+v %v", i, err)
 		}
 	}
 	_, err := b.Invite(t.Context(), owner.Principal(), "more@example.com", Billing)

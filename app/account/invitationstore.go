@@ -63,7 +63,7 @@ func openInvitation(ctx context.Context, q postgres.Queryer, accountID, id strin
 	return r, err
 }
 
-// invitationByToken finds what a link is about. Whoever has the link may know: the account is what it finds out.
+// invitationByToken returns the invitation of a link. The holder of the link may see it, and learns which account it is for.
 func invitationByToken(ctx context.Context, q postgres.Queryer, f fingerprint) (r inviteRow, err error) {
 	err = q.GetContext(ctx, &r, `select `+inviteColumns+inviteFrom+`where i.token_hash = $1`, f[:])
 	return r, err
@@ -82,7 +82,7 @@ func endInvitation(ctx context.Context, q postgres.Queryer, accountID, id, how s
 	return changed(done, err)
 }
 
-// deleteOldInvitations forgets whom nobody asks about any more.
+// deleteOldInvitations deletes invitations whose retention time is over.
 func deleteOldInvitations(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
 	done, err := q.ExecContext(ctx, `
 		delete from invitations where id in (

@@ -82,7 +82,7 @@ func (s *Service) admit(ctx context.Context, tx *sqlx.Tx, p app.Principal, u Use
 		Changes: []audit.Change{{Field: "role", To: string(r.Role)}}})
 }
 
-// Decline ends an invitation on the word of whoever has its link.
+// Decline ends an invitation for the holder of its link.
 func (s *Service) Decline(ctx context.Context, p app.Principal, token string) (o Offer, err error) {
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		r, err := s.inviteRow(ctx, tx, token)
@@ -101,7 +101,7 @@ func (s *Service) Decline(ctx context.Context, p app.Principal, token string) (o
 			return err
 		}
 		o = Offer{Invitation: r.Invitation, AccountID: r.AccountID, Account: r.Account}
-		who := app.Principal{AccountID: r.AccountID, From: p.From} // the link says nothing of who holds it
+		who := app.Principal{AccountID: r.AccountID, From: p.From} // the link does not identify its holder
 		return s.audit.Write(ctx, tx, who, audit.Event{Action: "invitation.declined", Object: r.ID, Name: r.Email})
 	})
 	return o, storeError("decline invitation", err)

@@ -15,15 +15,15 @@ import (
 
 // Limits of a key.
 const (
-	keysMax        = 200 // per account, deleted ones aside
+	keysMax        = 200 // per account, without deleted keys
 	keyNameChars   = 80
 	keyModelsMax   = 100
 	modelNameBytes = 200
 	concurrencyMax = 10_000
 	addressesMax   = 50
-	mappedBits     = 96                // of an IPv6 address before an IPv4 address that is written as one
-	expiryYearMax  = 9999              // what every program can write down
-	perMinuteMax   = 1_000_000_000_000 // requests or tokens; no upstream serves more
+	mappedBits     = 96                // length of the IPv6 prefix before a mapped IPv4 address
+	expiryYearMax  = 9999              // the last year that RFC 3339 can write
+	perMinuteMax   = 1_000_000_000_000 // requests or tokens; no provider serves more
 	keysPageMax    = 100
 )
 
@@ -48,18 +48,18 @@ type Key struct {
 	Env          string // a tag such as production or development
 	ErrorMode    ErrorMode
 	Disabled     bool
-	CreatedBy    string // the e-mail address of who made it
+	CreatedBy    string // e-mail address of the user who made it
 	CreatedByKey string // id of the management key that made it
 	CreatedAt    time.Time
-	LastUsedAt   *time.Time // to the minute
-	LastUsedIP   string     // where that came from
+	LastUsedAt   *time.Time // precise to the minute
+	LastUsedIP   string     // address of the last use
 	ExpiresAt    *time.Time
-	Models       []string       // the models it may call; empty for all
-	Addresses    []netip.Prefix // it is taken from these networks only; empty for all
+	Models       []string       // the models that the key may call; empty for all
+	Addresses    []netip.Prefix // the networks that may use the key; empty for all
 	Scopes       []Scope
-	Rights       app.Rights // what the scopes allow
-	LogContent   bool       // it asks for what is said through it to be kept
-	Strict       bool       // hints that a model does not take are refused, and not left out
+	Rights       app.Rights // rights that the scopes give
+	LogContent   bool       // the key asks to store the content of its calls
+	Strict       bool       // parameters that a model does not support are refused instead of ignored
 
 	// Limits of the key alone, beside those of its account and of models; zero for none.
 	Concurrency       int
@@ -68,19 +68,19 @@ type Key struct {
 
 	// The secret of before the last rotation.
 	RotatedAt        *time.Time
-	PreviousUntil    *time.Time // it is good until then; nil where there is none
+	PreviousUntil    *time.Time // the previous secret works until then; nil without one
 	PreviousLastFour string
-	PreviousUsedAt   *time.Time // to the minute
+	PreviousUsedAt   *time.Time // precise to the minute
 
-	LeakedAt *time.Time // a secret of it was found in public: it stays off until it is rotated
+	LeakedAt *time.Time // a secret of the key was found in public: the key stays off until it is rotated
 
-	LimitFactor int    // multiplies the account's limits; set where a key is recognised
-	BudgetID    string // the purse of its budget, empty without one
-	// BudgetAlerts are the hundredths of its budget at which its people are told, in order.
+	LimitFactor int    // multiplier of the account's limits; set by Find
+	BudgetID    string // the credit account of its budget, empty without a budget
+	// BudgetAlerts are the hundredths of its budget at which the gateway sends alerts, in ascending order.
 	BudgetAlerts []int
-	Paid         bool // its account has had credit besides the trial's; set where a key is recognised
-	Frozen       bool // its account may be looked at, but nothing may cost it anything; set where a key is recognised
-	KeepContent  bool // what is said through it is kept, as its account has decided; set where a key is recognised
+	Paid         bool // the account has had credit besides the trial's; set by Find
+	Frozen       bool // the account is frozen, so nothing may cost it anything; set by Find
+	KeepContent  bool // the account decided to store content of the key's calls; set by Find
 }
 
 // Principal is the account, with the key acting for it.
@@ -98,25 +98,25 @@ func (k Key) Permit(need app.Rights) error {
 		joined(scopesFor(need)), k.Name, joined(k.Scopes)).Final()
 }
 
-// KeySpec is what somebody decides about a new key. Only the name is required.
+// KeySpec is the caller's choice for a new key. Only the name is required.
 type KeySpec struct {
 	Name              string
 	Env               string
 	ErrorMode         ErrorMode
 	Models            []string
-	Addresses         []netip.Prefix // networks it is taken from; empty for all
-	Scopes            []Scope        // empty for the standard ones
+	Addresses         []netip.Prefix // networks that may use the key; empty for all
+	Scopes            []Scope        // empty for the standard scopes
 	LogContent        bool
-	Strict            bool  // hints that a model does not take are refused, and not left out
-	Concurrency       int   // calls at the same time; zero for the account's limit only
-	RequestsPerMinute int64 // zero for the limits of models only
+	Strict            bool  // parameters that a model does not support are refused instead of ignored
+	Concurrency       int   // parallel calls; zero for the account's limit only
+	RequestsPerMinute int64 // zero for the models' limits only
 	TokensPerMinute   int64
 	ExpiresAt         *time.Time
-	Budget            *Budget // nil for none: only the account's credit limits it
-	BudgetAlerts      []int   // hundredths of it at which its people are told; nil for the usual ones
+	Budget            *Budget // nil for no budget: only the account's credit limits the key
+	BudgetAlerts      []int   // hundredths of the budget at which alerts are sent; nil for the defaults
 }
 
-// KeyPatch is what somebody changes about a key. What is nil stays as it is.
+// KeyPatch is the caller's change of a key. A nil field is not changed.
 type KeyPatch struct {
 	Name              *string
 	Env               *string
@@ -129,7 +129,7 @@ type KeyPatch struct {
 	Concurrency       *int
 	RequestsPerMinute *int64
 	TokensPerMinute   *int64
-	ExpiresAt         **time.Time // points to nil for a key that never expires
+	ExpiresAt         **time.Time // points to nil for a key without expiry
 	Budget            **Budget    // points to nil for no budget
 	BudgetAlerts      *[]int
 }
@@ -320,7 +320,7 @@ func inOrder(list []Scope) []Scope {
 	ordered := slices.DeleteFunc(slices.Clone(known), func(s Scope) bool { return !slices.Contains(list, s) })
 	for _, s := range list {
 		if !slices.Contains(known, s) {
-			ordered = append(ordered, s) // it is refused next, by its name
+			ordered = append(ordered, s) // the next check refuses the unknown scope by its name
 		}
 	}
 	return ordered

@@ -19,7 +19,7 @@ import (
 type KeyQuery struct {
 	After       string // id of the key before the page; empty for the first page
 	Limit       int    // 1 to 100
-	OldestFirst bool   // else the newest are
+	OldestFirst bool   // the oldest keys first instead of the newest
 }
 
 // KeyPage is a part of an account's keys.
@@ -122,8 +122,8 @@ func (s *Service) KeysPage(ctx context.Context, p app.Principal, page KeyQuery) 
 	return KeyPage{Keys: keys}, nil
 }
 
-// mayManage refuses keys that can do more than whoever makes or changes them: those with the management scope are for
-// those who manage members.
+// mayManage refuses keys that can do more than the user who makes or changes them: only users who manage members may manage keys
+// with the management scope.
 func mayManage(p app.Principal, scopes []Scope) error {
 	if !slices.Contains(scopes, Management) || p.Rights.Has(app.ManageMembers) {
 		return nil
@@ -132,8 +132,8 @@ func mayManage(p app.Principal, scopes []Scope) error {
 		"Keys with the scope %s can only be made and changed by owners and admins, or with such a key.", Management).Final()
 }
 
-// changeKey runs fn on a key that stays as it is meanwhile, for somebody who may change it, and writes an entry about it.
-// An entry without an action means that nothing came of it.
+// changeKey locks a key, runs fn on it for a user who may change it, and writes an audit entry. An entry without an action means
+// that nothing changed.
 func (s *Service) changeKey(
 	ctx context.Context, p app.Principal, id, doing string, fn func(tx *sqlx.Tx, k Key, b *Budget) (audit.Event, error),
 ) error {
@@ -167,7 +167,7 @@ func (s *Service) UpdateKey(ctx context.Context, p app.Principal, id string, pat
 		before := k.spec(b)
 		after := patch.over(before)
 		now := s.o.Now().UTC()
-		if patch.ExpiresAt == nil { // one that has passed need not be changed to change something else
+		if patch.ExpiresAt == nil { // a time in the past is allowed when the patch does not change it
 			after.ExpiresAt = nil
 		}
 		if err := after.check(now); err != nil {

@@ -11,11 +11,11 @@ import (
 
 // Limits of what is remembered of the networks that keys are used from.
 const (
-	networksMax   = 16 // of one key; the one that was not used for the longest time goes first
+	networksMax   = 16 // networks of one key; the least recently used is dropped first
 	networkBits4  = 24
 	networkBits6  = 48
-	networkAbsent = 30 * 24 * time.Hour // after which a network is new again
-	networkNews   = 7 * 24 * time.Hour  // that people are told of one
+	networkAbsent = 30 * 24 * time.Hour // absence after which a network counts as new again
+	networkNews   = 7 * 24 * time.Hour  // age up to which a new network is shown to people
 )
 
 // NewNetwork is a network from which a key was not used in the 30 days before.
@@ -100,7 +100,7 @@ func (r *KeyRing) writeNetworks(ctx context.Context, noted map[networkUse]time.T
 	}
 	for batch := range slices.Chunk(uses, usedBatchMax) {
 		if err := setNetworksUsed(ctx, r.db, batch, noted); err != nil {
-			r.o.Log.Warn("keys: the networks of some keys were not written", "networks", len(batch), "error", err)
+			r.o.Log.Warn("key cache: writing networks failed", "networks", len(batch), "error", err)
 			return
 		}
 	}

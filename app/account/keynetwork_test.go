@@ -15,7 +15,7 @@ func TestANetworkIsNewWhereAKeyWasNotUsedForThirtyDays(t *testing.T) {
 	k, secret := b.key(t, p, KeySpec{})
 	use := func(what, want string, from ...string) {
 		t.Helper()
-		r := b.ring(t) // one that has noted nothing, as after some minutes
+		r := b.ring(t) // a cache without recent uses, like one some minutes later
 		for _, one := range from {
 			if code := finds(t, r, secret, one); code != "" {
 				t.Fatal(what, code)

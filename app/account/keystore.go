@@ -253,8 +253,8 @@ type secretUse struct {
 	ip string
 }
 
-// setSecretsUsed notes when secrets of keys of any account were last used. A secret that was rotated meanwhile counts as
-// the one of before, and one that is gone not at all. Rows are locked in one order, since every replica does this.
+// setSecretsUsed stores when secrets of keys of any account were last used. A secret that was rotated at the same time counts as
+// the previous one, and a deleted secret is ignored. It locks rows in one order, because every replica runs it.
 func setSecretsUsed(ctx context.Context, q postgres.Queryer, secrets []fingerprint, uses []secretUse) error {
 	hashes, at, ips := make(pq.ByteaArray, len(secrets)), make([]time.Time, len(secrets)), make(pq.StringArray, len(secrets))
 	for i := range secrets {

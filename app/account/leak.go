@@ -25,16 +25,16 @@ const LeaksMax = 100
 // leakIP is how many secrets may be reported from one place without a partner's signature, however many a report names.
 var leakIP = rule{scope: "leak_ip", free: 60, first: time.Minute, most: time.Hour, window: time.Hour}
 
-// Leak is a secret that somebody found where everybody can read it.
+// Leak is a secret that was found in a public place.
 type Leak struct {
 	Secret string
-	URL    string // where it was found, empty when nobody says
-	Source string // what kind of place that is
+	URL    string // where it was found, empty when the report does not say
+	Source string // the kind of place, as the reporter names it
 }
 
-// ReportLeaks switches off the keys whose secrets were found in public, and tells their people. It answers for each leak
-// whether it was a secret of a key. Reports of signed partners are not counted; from anybody else, to hold the secret is
-// reason enough, as whoever holds it could do worse with it.
+// ReportLeaks switches off the keys whose secrets were found in public, and notifies their people. It reports for each leak whether
+// it was a secret of a key. Reports of signed partners are not rate limited. An anonymous reporter only needs the secret, because
+// its holder could do worse with it.
 func (s *Service) ReportLeaks(ctx context.Context, leaks []Leak, from app.Origin, signed bool) ([]bool, error) {
 	if !signed {
 		if err := s.throttle.admit(ctx, leakIP.of(placeOf(from.IP)).times(len(leaks))); err != nil {
@@ -54,7 +54,7 @@ func (s *Service) ReportLeaks(ctx context.Context, leaks []Leak, from app.Origin
 	return ours, nil
 }
 
-// reportLeak switches off one key, once: a report that comes again finds it off and tells nobody again.
+// reportLeak switches off one key, once: a repeated report finds the key off and sends no second mail.
 func (s *Service) reportLeak(ctx context.Context, l Leak, from app.Origin, signed bool) (ours bool, err error) {
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		k, err := lockLeakedKey(ctx, tx, fingerprintOf(l.Secret), s.o.Now().UTC())
@@ -93,8 +93,8 @@ func (l Leak) address() (string, bool) {
 	return u.String(), !strings.ContainsFunc(u.String(), func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// tellOfLeak writes to owners and admins, and to whoever made the key if they still work in the account. An address that no
-// mail can be sent to must not keep the key on.
+// tellOfLeak writes to owners and admins, and to the user who made the key if they are still a member. An address that cannot
+// receive mail must not keep the key on.
 func (s *Service) tellOfLeak(ctx context.Context, tx *sqlx.Tx, k Key, place string) error {
 	people, err := recipients(ctx, tx, k.AccountID, "", []Role{Owner, Admin})
 	if err != nil {

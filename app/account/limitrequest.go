@@ -21,8 +21,8 @@ const (
 	limitAnswerRunesMax = 500
 	limitModelBytesMax  = 200
 	limitTimesMax       = 1000
-	limitRequestsShown  = 200 // to operators
-	limitRequestsOwn    = 5   // to the account
+	limitRequestsShown  = 200 // requests that operators see
+	limitRequestsOwn    = 5   // requests that the account sees
 )
 
 // LimitState is how far a request for higher limits is.
@@ -39,11 +39,11 @@ const (
 type LimitRequest struct {
 	ID         string     `db:"id"`
 	AccountID  string     `db:"account_id"`
-	Account    string     `db:"account"` // its name
-	Email      string     `db:"email"`   // of who asked
-	Model      string     `db:"model"`   // empty for all
+	Account    string     `db:"account"` // the account's name
+	Email      string     `db:"email"`   // e-mail address of the user who asked
+	Model      string     `db:"model"`   // empty for all models
 	FactorThen int        `db:"factor_then"`
-	Factor     int        `db:"factor"` // that is asked for: how many times the usual limits
+	Factor     int        `db:"factor"` // requested multiplier of the default limits
 	FactorNow  int        `db:"factor_now"`
 	Reason     string     `db:"reason"`
 	State      LimitState `db:"state"`

@@ -9,7 +9,7 @@ import (
 	"umg/app/audit"
 )
 
-// command is where an operator's deed comes from.
+// command is the source of an operator's action.
 var command = app.Origin{Agent: "gateway test"}
 
 // told are the entries of an account's log, oldest first.
@@ -28,7 +28,7 @@ func TestAnAccountIsToldThatItsLimitsWereChanged(t *testing.T) {
 	b := setup(t)
 	u := b.member(t, "ada@example.com")
 	p := app.Principal{AccountID: u.AccountID, From: command}
-	for _, factor := range []int{1, 7, 7} { // only one of them changes something
+	for _, factor := range []int{1, 7, 7} { // only one of them is a change
 		must(t, b.SetLimitFactor(t.Context(), p, factor))
 	}
 	wantError(t, b.SetLimitFactor(t.Context(), p, 0), app.Invalid, "invalid_value")
@@ -56,7 +56,7 @@ func TestEveryAccountOfAUserIsToldThatTheyRunTheGateway(t *testing.T) {
 		list := b.told(t, account)
 		if len(list) != 1 || list[0].Action != "user.made_operator" || list[0].Actor != audit.ByOperator || list[0].Object != ada.ID ||
 			list[0].Name != ada.Email || list[0].Agent != "gateway test" {
-			t.Errorf("%s is told %+v", account, list)
+			t.Errorf("%s is notified of %+v", account, list)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func TestAnAccountAsksForHigherLimitsOnceAtATime(t *testing.T) {
 	if list, err := b.LimitRequests(t.Context(), other.AccountID); err != nil || len(list) != 0 {
 		t.Errorf("a stranger sees %+v, %v", list, err)
 	}
-	wantError(t, b.AnswerLimits(t.Context(), op, command, asked.ID, LimitDone, ""), app.NotFound, "not_found") // no operator
+	wantError(t, b.AnswerLimits(t.Context(), op, command, asked.ID, LimitDone, ""), app.NotFound, "not_found") // not an operator
 	op.Operator = true
 	wantError(t, b.AnswerLimits(t.Context(), op, command, asked.ID, "open", ""), app.Invalid, "invalid_value")
 	must(t, b.AnswerLimits(t.Context(), op, command, asked.ID, LimitDone, "Have fun."))

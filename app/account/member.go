@@ -20,9 +20,9 @@ import (
 const (
 	accountNameChars = 80
 	membershipsMax   = 100 // accounts of one user
-	membersMax       = 100 // of one account
-	accountsOwnedMax = 10  // by one user, as far as they may make more
-	peoplePageMax    = 100 // members or invitations of a page
+	membersMax       = 100 // members of one account
+	accountsOwnedMax = 10  // accounts that one user may own
+	peoplePageMax    = 100 // members or invitations per page
 )
 
 // Membership is an account that a user is a member of.
@@ -37,10 +37,10 @@ type Membership struct {
 type Member struct {
 	UserID    string    `db:"user_id"`
 	Email     string    `db:"email"`
-	Name      string    `db:"name"` // what they call themselves, often empty
+	Name      string    `db:"name"` // display name, often empty
 	Role      Role      `db:"role"`
 	JoinedAt  time.Time `db:"created_at"`
-	TwoFactor bool      `db:"two_factor"` // signing in takes a second step
+	TwoFactor bool      `db:"two_factor"` // signing in needs a second step
 }
 
 // Members is a page of them, in the order in which they joined.
@@ -90,16 +90,17 @@ func (s *Service) Member(ctx context.Context, p app.Principal, userID string) (M
 	return m, storeError("read member", err)
 }
 
-// desk is where the people of an account are managed: one change at a time, by somebody who may at that moment.
+// desk manages the members of an account. It makes one change at a time, for a user whose rights are checked in the same
+// transaction.
 type desk struct {
 	tx     *sqlx.Tx
 	p      app.Principal
-	name   string     // of the account
-	rights app.Rights // of who acts, as they are now
+	name   string     // the account's name
+	rights app.Rights // the caller's rights, read in the transaction
 }
 
-// manage runs one change. The account's row is locked, so that what was counted stays so until the change is there, and
-// whoever lost their role a moment ago is refused.
+// manage runs one change. It locks the account's row, so that counts stay valid until the commit, and refuses a user who has just
+// lost their role.
 func (s *Service) manage(ctx context.Context, p app.Principal, need app.Rights, change func(d desk) error) error {
 	return postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		d := desk{tx: tx, p: p, rights: p.Rights}
@@ -265,7 +266,7 @@ func checkRole(role Role) error {
 	return nil
 }
 
-// accountNameFor is what a new account of a user is called until somebody renames it.
+// accountNameFor returns the name of a user's new account until a member renames it.
 func accountNameFor(email string) string {
 	name, _ := splitEmail(email)
 	const ending = "'s account"

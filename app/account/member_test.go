@@ -48,7 +48,7 @@ func TestAUserWorksInTheAccountTheyChose(t *testing.T) {
 	}
 	u, err := b.UserIn(t.Context(), bob.ID, ada.AccountID)
 	if err != nil || u.AccountID != bob.AccountID {
-		t.Errorf("an account of somebody else opened: %+v %v", u, err)
+		t.Errorf("another user's account opened: %+v %v", u, err)
 	}
 	list, err := b.Memberships(t.Context(), ada.ID)
 	if err != nil || len(list) != 2 || list[0].AccountID != ada.AccountID || list[1].Role != Billing || list[1].Name != "bob's account" {
@@ -113,7 +113,7 @@ func TestRolesAreChangedByThoseWhoMay(t *testing.T) {
 		t.Errorf("an owner among several may step down: %v", err)
 	}
 	_, err = b.SetRole(t.Context(), owner.Principal(), dev.ID, Admin)
-	wantError(t, err, app.Forbidden, "role_not_allowed") // the rights of before are worth nothing
+	wantError(t, err, app.Forbidden, "role_not_allowed") // the previous role's rights no longer count
 }
 
 func TestOfTwoOwnersWhoDemoteEachOtherOneRemains(t *testing.T) {
@@ -144,7 +144,7 @@ func TestOfTwoOwnersWhoDemoteEachOtherOneRemains(t *testing.T) {
 			}
 		}
 		if n := count(t, b.db, `select count(*) from memberships where account_id = $1 and role = 'owner'`, one.AccountID); n < 1 {
-			t.Fatalf("round %d: nobody owns the account", round)
+			t.Fatalf("round %d: the account has no owner", round)
 		}
 	}
 }

@@ -14,8 +14,8 @@ func membershipsOf(ctx context.Context, q postgres.Queryer, userID string) (list
 	return list, err
 }
 
-// insertOwnedAccount makes an account with its owner, and reports false for a user who owns as many as they may. The
-// user's row is locked meanwhile, so that many at once do not add up to more.
+// insertOwnedAccount makes an account with its owner, and reports false for a user who owns as many as they may. It locks the
+// user's row, so that parallel calls cannot exceed the limit.
 func insertOwnedAccount(ctx context.Context, q postgres.Queryer, userID string, m Membership) (bool, error) {
 	if _, err := q.ExecContext(ctx, `select from users where id = $1 for no key update`, userID); err != nil {
 		return false, err

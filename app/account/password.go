@@ -17,8 +17,8 @@ import (
 // Limits of a sign-in.
 const (
 	emailBytesMax    = 254
-	hashesMax        = 2  // at the same time: each takes a core for tens of milliseconds and 19 MiB
-	hashesWaitingMax = 64 // beyond those that run
+	hashesMax        = 2  // parallel hashes: each takes a core for tens of milliseconds and 19 MiB
+	hashesWaitingMax = 64 // hashes that wait for their turn
 	hashMemoryKiB    = 19 * 1024
 	hashRounds       = 2
 )
@@ -68,7 +68,7 @@ func (p *passwords) hash(ctx context.Context, password string) (string, error) {
 	return hash, nil
 }
 
-// matches takes the same time whatever the answer is. An empty hash is nobody's.
+// matches takes the same time for every answer. An empty hash matches no password.
 func (p *passwords) matches(ctx context.Context, password, hash string) (bool, error) {
 	done, err := p.turn(ctx)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 const (
 	passwordCharsMin   = 12
 	passwordBytesMax   = 128
-	paddingBytesMax    = 8 // digits and signs around a common password that make it no harder to guess
-	addressPartMin     = 4 // characters of an address that a password must not mostly be made of
-	repeatedBytesUpper = 6 // a password that repeats so few bytes is as easy as those
+	paddingBytesMax    = 8 // digits and signs around a common password, which do not make it harder to guess
+	addressPartMin     = 4 // shortest part of an address that a password must not mostly repeat
+	repeatedBytesUpper = 6 // a password with at most this many distinct bytes is easy to guess
 )
 
 // commonPasswords is a list of one password a line, sorted and in lower case, after the notice of its licence.

@@ -36,7 +36,7 @@ func useLink(ctx context.Context, q postgres.Queryer, f fingerprint, now time.Ti
 	var ids []string
 	err = q.SelectContext(ctx, &ids, `
 		select u.id from email_links l join users u on u.id = l.user_id where l.token_hash = $1 for no key update of u`, f[:])
-	if err != nil || len(ids) == 0 { // the user first, as several links of one user may be opened at the same time
+	if err != nil || len(ids) == 0 { // locks the user first, because several links of one user may be opened at the same time
 		return "", false, err
 	}
 	ids = ids[:0]
@@ -127,7 +127,7 @@ func insertTrial(ctx context.Context, q postgres.Queryer, r trialRow) error {
 	return err
 }
 
-// forgetPlaces removes from old trials where they were given, which nobody counts any more.
+// forgetPlaces removes network and domain from old trials, because the limits no longer count them.
 func forgetPlaces(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
 	done, err := q.ExecContext(ctx, `
 		update trials set network = '', domain = '' where identity in (

@@ -20,7 +20,7 @@ import (
 
 // Limits of what people change about how they sign in.
 const (
-	toldAccountsMax = 1000 // accounts whose logs tell of a change
+	toldAccountsMax = 1000 // accounts whose audit logs record a change
 	resetAgeMax     = time.Hour
 	emailAgeMax     = 24 * time.Hour
 	resetPath       = "/console/reset?token="
@@ -28,8 +28,8 @@ const (
 	forgotPath      = "/console/forgot"
 )
 
-// How often secrets may be guessed and mails be asked for. What concerns a user is counted wherever it comes from: whoever
-// guesses there is signed in, or knows the password.
+// These limits bound guesses of secrets and requests for mails. Limits of a user count requests from every address, because a
+// guesser there is already signed in or knows the password.
 var (
 	ownPassword  = rule{scope: "own_password", free: 5, first: time.Second, most: 15 * time.Minute, window: 24 * time.Hour}
 	secondStep   = rule{scope: "second_step", free: 5, first: time.Second, most: 15 * time.Minute, window: 24 * time.Hour}
@@ -39,7 +39,7 @@ var (
 	changedEmail = rule{scope: "changed_email", free: 3, first: time.Minute, most: 6 * time.Hour, window: 24 * time.Hour}
 )
 
-// errUserGone is told to somebody whose user was removed while they were signed in.
+// errUserGone is the error for a signed-in user whose record was removed.
 func errUserGone() error { return app.Errorf(app.NotFound, "user_not_found", "There is no such user.") }
 
 // person reads how a user signs in.
@@ -143,7 +143,7 @@ func (s *Service) newToken() (string, fingerprint, error) {
 	return base64.RawURLEncoding.EncodeToString(token), sha256.Sum256(token), nil
 }
 
-// changeLink reads a link that changes how somebody signs in, and refuses one that is no good.
+// changeLink reads a link that changes how a user signs in, and refuses an invalid or expired one.
 func (s *Service) changeLink(ctx context.Context, q postgres.Queryer, token string, toEmail bool) (changeRow, fingerprint, error) {
 	f, err := linkFingerprint(token)
 	if err != nil {

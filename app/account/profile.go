@@ -22,8 +22,8 @@ const nameCharsMax = 80
 type Profile struct {
 	Name      string
 	Email     string
-	Pending   string     // the address that an open link would give them
-	ChangedAt *time.Time // the password, since they signed up
+	Pending   string     // the new address that awaits verification
+	ChangedAt *time.Time // when the password was last changed; nil since sign-up
 }
 
 // Profile reads a user's profile.
@@ -60,7 +60,7 @@ func (s *Service) Rename(ctx context.Context, p app.Principal, name string) erro
 	return storeError("rename", err)
 }
 
-// ChangePassword sets a new password for whoever knows the current one. All their sessions but one are ended.
+// ChangePassword sets a new password for a user who knows the current one. It ends all of their sessions but the current one.
 func (s *Service) ChangePassword(ctx context.Context, p app.Principal, current, next, keepSession string) error {
 	who, err := s.person(ctx, p.UserID)
 	if err != nil {
@@ -89,13 +89,13 @@ func (s *Service) ChangePassword(ctx context.Context, p app.Principal, current, 
 	return storeError("change password", err)
 }
 
-// errChangedMeanwhile is told to whoever proved a password that another request has just replaced.
+// errChangedMeanwhile is the error for a user whose password was replaced by another request after they proved it.
 func errChangedMeanwhile() error {
 	return app.Errorf(app.Conflict, "password_changed", "Your password was changed a moment ago in another place. Sign in again.")
 }
 
-// AskEmail sends a link to an address that its reader makes the user's. Somebody who has signed up with it already is told
-// so there; here nobody learns it.
+// AskEmail sends a link to a new address; opening the link makes it the user's. If the address already belongs to another user, the
+// mail says so, and the caller does not learn it.
 func (s *Service) AskEmail(ctx context.Context, p app.Principal, password, email string) (string, error) {
 	if s.o.Mail == nil {
 		return "", errNoMail()
@@ -177,9 +177,9 @@ func (s *Service) EmailLink(ctx context.Context, token string) (from, to string,
 	return row.Email, *row.NewEmail, nil
 }
 
-// ChangeEmail uses a link: its user signs in with the new address, which is verified thereby. The old one is told. A reader who is
-// not signed in as that user needs the user's password, because the reader of a mailbox may not be the
-// owner of an account that someone else moves there.
+// ChangeEmail uses a link: its user signs in with the new address, which is verified by that. The old address gets a mail. A reader
+// who is not signed in as that user needs the user's password, because the reader of a mailbox may not be the owner of an account
+// that another user moves there.
 func (s *Service) ChangeEmail(ctx context.Context, p app.Principal, token, password string) (string, error) {
 	row, f, err := s.changeLink(ctx, s.db, token, true)
 	if err != nil {
@@ -206,7 +206,8 @@ func (s *Service) ChangeEmail(ctx context.Context, p app.Principal, token, passw
 			}
 			return errLinkUnknown()
 		}
-		if s.Verifies() { // whoever reads the new address owns the account from now on
+		// From now on the reader of the new address owns the account.
+		if s.Verifies() {
 			if _, err := s.prove(ctx, tx, who.ID, p.From, now); err != nil {
 				return err
 			}
@@ -258,7 +259,7 @@ func (s *Service) EndOtherSessions(ctx context.Context, p app.Principal, keepID 
 	return n, storeError("end sessions", err)
 }
 
-// Prove checks the password of whoever is signed in once more, before something that a stolen session must not do.
+// Prove checks the password of the signed-in user again, before an action that a stolen session must not take.
 func (s *Service) Prove(ctx context.Context, p app.Principal, password string) error {
 	_, err := s.proved(ctx, p.UserID, password)
 	return err

@@ -24,10 +24,10 @@ const (
 	promoReasonRunesMax = 200
 	promoTimesMax       = 1_000_000
 	promoDaysMax        = 3650
-	PromosListed        = 500 // the latest
+	PromosListed        = 500 // the latest codes
 	promoAmountMax      = 100_000 * app.Dollar
 	promoMadeBytes      = 8
-	promoMadeLength     = 12 // 60 bits, far more than anybody can try
+	promoMadeLength     = 12 // 60 bits, too many to guess
 )
 
 // A code is guessed with few tries and then with long waits: by an account, and from one address whatever account asks.
@@ -43,14 +43,14 @@ var promoForm = regexp.MustCompile(`^[A-Z0-9]{6,40}$`)
 type Promo struct {
 	Code      string     `db:"code"`
 	Amount    app.Amount `db:"amount_nanos"`
-	Times     int        `db:"redemptions_max"` // in all
+	Times     int        `db:"redemptions_max"` // redemptions in total
 	Redeemed  int        `db:"redeemed"`
-	Days      int        `db:"credit_days"` // that the credit lasts; 0 for ever
+	Days      int        `db:"credit_days"` // validity of the credit in days; 0 means that it does not expire
 	Reason    string     `db:"reason"`
 	CreatedBy string     `db:"created_by"`
 	CreatedAt time.Time  `db:"created_at"`
-	ExpiresAt time.Time  `db:"expires_at"` // of the code
-	EndedBy   string     `db:"ended_by"`   // who ended it before its time; empty for nobody
+	ExpiresAt time.Time  `db:"expires_at"` // expiry of the code
+	EndedBy   string     `db:"ended_by"`   // the operator who ended it early; empty when it was not ended early
 }
 
 // Redeemed is what a code gave.
@@ -107,7 +107,7 @@ func (s *Service) FindPromo(ctx context.Context, typed string) (Promo, error) {
 	return p, storeError("read promotion code", err)
 }
 
-// NewPromoCode is a code that nobody has, and that nobody guesses.
+// NewPromoCode returns a new random code that cannot be guessed.
 func (s *Service) NewPromoCode() (string, error) {
 	raw := make([]byte, promoMadeBytes)
 	if _, err := io.ReadFull(s.o.Random, raw); err != nil {

@@ -8,11 +8,10 @@ import (
 	"umg/app/postgres"
 )
 
-const recipientsMax = 20 // of one message about an account
+const recipientsMax = 20 // addresses of one message about an account
 
-// Recipients are the addresses of the members with one of the roles, who are to be told something about their account. They
-// are read in the transaction that makes it true. Whoever chose no mails about the event is left out; one that nobody can
-// choose about is empty.
+// Recipients returns the addresses of the members with one of the roles, for a notification about their account. It reads them in
+// the transaction of the event. Members who switched off mails about the event are left out; an empty event cannot be switched off.
 func (s *Service) Recipients(ctx context.Context, q postgres.Queryer, accountID, event string, roles ...Role) ([]string, error) {
 	addresses, err := recipients(ctx, q, accountID, event, roles)
 	return addresses, storeError("find who is to be told", err)

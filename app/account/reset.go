@@ -42,7 +42,8 @@ func (s *Service) AskReset(ctx context.Context, email, ip string) error {
 	return storeError("send link", postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error { return s.sendReset(ctx, tx, f, address, m) }))
 }
 
-// sendReset writes the link and the mail. For nobody's address it writes the mail as well, and takes it back.
+// sendReset writes the link and the mail. For an unknown address it writes the mail as well and rolls it back, so that both cases
+// take the same time.
 func (s *Service) sendReset(ctx context.Context, tx *sqlx.Tx, f fingerprint, address string, m mail.Message) error {
 	if _, err := tx.ExecContext(ctx, `savepoint known`); err != nil {
 		return err
@@ -63,7 +64,7 @@ func (s *Service) sendReset(ctx context.Context, tx *sqlx.Tx, f fingerprint, add
 	return err
 }
 
-// MakeResetLink makes the link that AskReset sends, for whoever runs the gateway to hand over. It is the path only.
+// MakeResetLink makes the link that AskReset sends, for an operator to hand over. It returns the path only.
 func (s *Service) MakeResetLink(ctx context.Context, email string) (string, error) {
 	address, err := normaliseEmail(email)
 	if err != nil {

@@ -29,12 +29,12 @@ const (
 	deafAgeMax     = 5 * time.Second
 	unknownAgeMax  = 30 * time.Second
 	lastGoodMax    = 10 * time.Minute
-	lookupsMax     = 8    // queries at the same time, however many unknown keys arrive: replicas that all start at once share a store
-	lookupQueueMax = 1024 // keys that wait for their query; more are told to come back
+	lookupsMax     = 8    // parallel queries for unknown keys: replicas that start together share a database
+	lookupQueueMax = 1024 // keys waiting for their query; further ones are asked to retry
 	lookupMax      = 2 * time.Second
-	awayPause      = 500 * time.Millisecond // after a failed query, nobody else tries for so long
+	awayPause      = 500 * time.Millisecond // after a failed query, no further query starts for this long
 	usedEvery      = time.Minute            // precision of last_used_at
-	usedMax        = 50_000                 // keys whose use is not written yet
+	usedMax        = 50_000                 // keys whose last use is not written yet
 )
 
 // errLookupQueue is what keys get that come when too many wait already: the store is slow, and nothing is said about them.
@@ -51,35 +51,35 @@ type KeyRing struct {
 	db      *sqlx.DB
 	o       KeyRingOptions
 	flight  singleflight.Group
-	lookups chan struct{} // one slot a query
-	queued  atomic.Int64  // of those that wait for a slot or have one
+	lookups chan struct{} // one slot per query
+	queued  atomic.Int64  // queries that wait for a slot or have one
 
 	mu      sync.RWMutex
 	keys    map[fingerprint]*ringKey
-	unknown map[fingerprint]time.Time // when the store did not know them
+	unknown map[fingerprint]time.Time // when the database did not know the keys
 	epoch   uint64                    // entries of an earlier epoch must be read again
-	changes uint64                    // notifications so far, to tell a query that one overtook it
+	changes uint64                    // notifications so far; shows a query that a notification overtook it
 	hearing bool                      // notifications arrive
-	deafAt  time.Time                 // since when they do not
-	retryAt time.Time                 // when the store may be asked again
-	away    bool                      // the last query failed, and nothing was heard from the store since
+	deafAt  time.Time                 // when notifications stopped
+	retryAt time.Time                 // when the next query may start
+	away    bool                      // the last query failed, and no notification has arrived since
 
-	queries atomic.Int64 // for tests: how often the store was asked
+	queries atomic.Int64 // queries made, for tests
 
 	usedMu   sync.Mutex
-	used     map[fingerprint]secretUse // not written yet
-	networks map[networkUse]time.Time  // likewise
+	used     map[fingerprint]secretUse // uses that are not written yet
+	networks map[networkUse]time.Time  // networks that are not written yet
 }
 
 // ringKey is a key in memory, under one of its secrets. All but what is atomic is guarded by the ring's lock.
 type ringKey struct {
 	key      Key
-	previous bool // the secret is the one of before the last rotation
+	previous bool // the secret is the one from before the last rotation
 	readAt   time.Time
 	epoch    uint64
-	usedAt   atomic.Int64                   // Unix seconds of the last use of the secret that was noted
+	usedAt   atomic.Int64                   // Unix seconds of the last noted use of the secret
 	from     atomic.Pointer[string]         // the address whose network was noted last
-	networks atomic.Pointer[[]netip.Prefix] // those that were noted since it was read
+	networks atomic.Pointer[[]netip.Prefix] // networks that were noted since the key was read
 }
 
 // NewKeyRing returns an empty ring. It panics when an option is missing.
@@ -94,9 +94,9 @@ func NewKeyRing(db *sqlx.DB, o KeyRingOptions) *KeyRing {
 	}
 }
 
-// Find returns the key of a secret that came from an address, or why it may not be used: unknown, deleted, disabled,
-// expired, rotated, or not from there. What does not look like a key is refused without asking anybody. A store that is
-// away is told as such, never as an unknown key. Beside a refusal of the address there is the key, so that logs can name it.
+// Find returns the key of a secret that came from an address, or why it may not be used: unknown, deleted, disabled, expired,
+// rotated, or not allowed from there. A malformed key is refused without a query. When the database is unavailable the error says
+// so, and never that the key is unknown. A refusal of the address also returns the key, so that logs can name it.
 func (r *KeyRing) Find(ctx context.Context, secret, from string) (Key, error) {
 	now := r.o.Now()
 	k, f, err := r.find(ctx, secret, now)
@@ -199,8 +199,8 @@ func (r *KeyRing) recall(f fingerprint, now time.Time) (k *ringKey, known, fresh
 	return nil, false, refused && now.Sub(at) < unknownAgeMax
 }
 
-// ask reads the key from the store, once for all who ask at the same time. It returns nil for an unknown key. While the store
-// is away nobody waits for it whose key is known well enough: the next one learns what it said, if it did.
+// ask reads the key from the database, once for all callers at the same time. It returns nil for an unknown key. While the database
+// is unavailable, callers whose key is cached recently enough do not wait: the next call uses the result of the query.
 func (r *KeyRing) ask(ctx context.Context, f fingerprint, now time.Time) (*ringKey, error) {
 	r.mu.RLock()
 	pause, away := now.Before(r.retryAt), r.away
@@ -209,7 +209,7 @@ func (r *KeyRing) ask(ctx context.Context, f fingerprint, now time.Time) (*ringK
 		return r.lastGood(f, now, errors.New("account: the store was away a moment ago"))
 	}
 	asked := r.flight.DoChan(string(f[:]), func() (any, error) {
-		if k, _, fresh := r.recall(f, r.o.Now()); fresh { // the flight before has landed since the first look
+		if k, _, fresh := r.recall(f, r.o.Now()); fresh { // another query has finished since the first look
 			return k, nil
 		}
 		return r.read(ctx, f)
@@ -277,7 +277,7 @@ func (r *KeyRing) read(ctx context.Context, f fingerprint) (*ringKey, error) {
 		k.usedAt.Store(at.Unix())
 	}
 	delete(r.unknown, f)
-	if changes == r.changes { // else the row may have changed since it was read: the answer serves once
+	if changes == r.changes { // otherwise the row may have changed since it was read, so the answer is used once and not cached
 		makeRoom(r.keys, ringKeysMax)
 		r.keys[f] = k
 	}
@@ -348,7 +348,7 @@ func (r *KeyRing) lost(err error) {
 	defer r.mu.Unlock()
 	if r.hearing {
 		r.hearing, r.deafAt = false, r.o.Now()
-		r.o.Log.Warn("keys: notifications are lost; reading keys again until they are back", "error", err)
+		r.o.Log.Warn("key cache: notifications lost, reading keys from the database", "error", err)
 	}
 }
 

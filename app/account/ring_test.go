@@ -47,7 +47,7 @@ func TestRingSaysWhyAKeyMayNotBeUsed(t *testing.T) {
 	unknown := wantError(t, find(never), app.Unauthenticated, "invalid_api_key")
 	must(t, b.DeleteKey(t.Context(), p, gone.ID))
 	if e := wantError(t, find(deleted), app.Unauthenticated, "invalid_api_key"); e.Error() != unknown.Error() {
-		t.Errorf("a deleted key is told apart from an unknown one: %v", e)
+		t.Errorf("a deleted key has another error than an unknown one: %v", e)
 	}
 	must(t, b.DisableKey(t.Context(), p, good.ID, true))
 	b.clock.advance(deafAgeMax)
@@ -106,7 +106,7 @@ func TestRingLimitsQueriesForDifferentUnknownKeys(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	r := b.ring(t)
-	for range cap(r.lookups) { // as many queries as may run are stuck
+	for range cap(r.lookups) { // every query slot is taken
 		r.lookups <- struct{}{}
 	}
 	secret, err := newSecret(b.o.Random)
@@ -196,7 +196,7 @@ func TestRingReadsAgainAfterNotificationsWereLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.lost(context.DeadlineExceeded)
-	must(t, b.DisableKey(t.Context(), p, k.ID, true)) // nobody hears of it
+	must(t, b.DisableKey(t.Context(), p, k.ID, true)) // no notification reaches the cache
 	r.heard("keys", "")
 	_, err := r.Find(t.Context(), secret, "192.0.2.1")
 	wantError(t, err, app.Unauthenticated, "key_disabled")
@@ -282,7 +282,8 @@ func TestRingOutlivesAnOutageOfTheStore(t *testing.T) {
 	}
 }
 
-// A store that hangs is asked behind the backs of calls whose keys are known, after the first of them has waited in vain.
+// A database that hangs is queried in the background of calls whose keys are cached, after the first of them has waited until its
+// timeout.
 func TestRingDoesNotWaitForAStoreThatHangs(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -366,7 +367,7 @@ func TestRingsWriteTheUseOfTheSameKeysWithoutADeadlock(t *testing.T) {
 					r.used[f] = secretUse{at: b.clock.Now().Add(time.Duration(round*10+n) * time.Second), ip: "192.0.2.1"}
 				}
 				mine, uses := []fingerprint{}, []secretUse{}
-				for f, use := range r.used { // in another order each time
+				for f, use := range r.used { // map order differs each time
 					mine, uses = append(mine, f), append(uses, use)
 				}
 				if err := setSecretsUsed(t.Context(), b.db, mine, uses); err != nil {
@@ -393,7 +394,7 @@ func TestRingMemoryIsBounded(t *testing.T) {
 	}
 }
 
-func TestRunOfARingEndsWithItsContext(t *testing.T) { //nolint:paralleltest // counts the goroutines of the process
+func TestRunOfARingEndsWithItsContext(t *testing.T) { //nolint:paralleltest // not parallel: it counts the goroutines of the process
 	b := setup(t)
 	_, secret := b.key(t, b.member(t, "ada@example.com").Principal(), KeySpec{})
 	dsn := pgtest.DSN(t, b.db)
@@ -412,8 +413,8 @@ func TestRunOfARingEndsWithItsContext(t *testing.T) { //nolint:paralleltest // c
 	goleak.VerifyNone(t, known, goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"))
 }
 
-// While the store is slow, keys wait for their turn up to a bound: what comes then is told to come back, never that it is
-// unknown, and a key in memory goes on with what was known of it.
+// While the database is slow, a bounded number of keys wait for their query. Further callers are asked to retry, never refused as
+// unknown, and a cached key keeps working.
 func TestRingTellsKeysBeyondItsQueueToComeBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -6,7 +6,7 @@ import (
 	"umg/app"
 )
 
-// Role is what somebody is in an account.
+// Role is the role of a user in an account.
 type Role string
 
 // The roles.
@@ -17,7 +17,7 @@ const (
 	Billing   Role = "billing"
 )
 
-// roles say what each role may do, and to whom it is told.
+// roles maps each role to its rights and to its description.
 var roles = []struct {
 	role    Role
 	rights  app.Rights
@@ -72,7 +72,7 @@ const Management Scope = "management"
 var scopes = []struct {
 	scope    Scope
 	rights   app.Rights
-	standard bool // part of a key about which nothing was said
+	standard bool // part of a key without explicit scopes
 	meaning  string
 }{
 	{"inference:text", app.CallText, true, "Have text generated"},

@@ -14,7 +14,7 @@ const (
 	secretPrefix  = "sk-umg-"
 	secretChars   = 32
 	checksumChars = 6
-	shownChars    = len(secretPrefix) + 4 // what remains visible as Key.Prefix
+	shownChars    = len(secretPrefix) + 4 // characters that remain visible as Key.Prefix
 	lastChars     = 4
 )
 

@@ -25,7 +25,7 @@ import (
 const (
 	sessionAgeMax     = 30 * 24 * time.Hour
 	sessionIdleMax    = 14 * 24 * time.Hour
-	visitorIdleMax    = time.Hour // without a user
+	visitorIdleMax    = time.Hour // for a session without a user
 	sessionTouchEvery = time.Minute
 	sessionsListMax   = 100
 	sessionDataMax    = 16 << 10
@@ -42,11 +42,11 @@ const (
 
 // SessionOptions of a store. All but Insecure must be set.
 type SessionOptions struct {
-	Key      [32]byte // seals what sessions hold at rest
+	Key      [32]byte // encrypts session data in the database
 	Now      app.Clock
 	IDs      app.IDs
 	Random   io.Reader
-	Insecure bool // the console is served over plain http on an address that is not this machine
+	Insecure bool // the console is served over plain http on an address other than loopback
 	ClientIP func(*http.Request) string
 }
 
@@ -92,7 +92,7 @@ func (s *SessionStore) Name() string {
 // Current returns the session of the request, a new one when it has none. The error is one of the store being away.
 func (s *SessionStore) Current(r *http.Request) (*sessions.Session, error) { return s.Get(r, s.Name()) }
 
-// UserID is who is signed in with the session, empty for nobody.
+// UserID returns the user who is signed in with the session, or an empty string for a visitor.
 func UserID(session *sessions.Session) string {
 	if st := stateOf(session); st != nil {
 		return st.userID
@@ -127,11 +127,11 @@ func (s *SessionStore) New(r *http.Request, name string) (*sessions.Session, err
 	session.IsNew = true
 	cookie, err := r.Cookie(name)
 	if err != nil {
-		return session, nil //nolint:nilerr // no cookie is a new visitor, not a fault
+		return session, nil //nolint:nilerr // a request without a cookie comes from a new visitor, and is no error
 	}
 	token, err := base64.RawURLEncoding.DecodeString(cookie.Value)
 	if err != nil || len(token) != tokenBytes {
-		return session, nil //nolint:nilerr // a cookie that we never set leads nowhere
+		return session, nil //nolint:nilerr // a cookie that the server never set starts a new session
 	}
 	f := fingerprint(sha256.Sum256(token))
 	now := s.o.Now().UTC()
@@ -142,7 +142,7 @@ func (s *SessionStore) New(r *http.Request, name string) (*sessions.Session, err
 	plain, err := s.open(row.Data, f)
 	if err != nil || decode(plain, session.Values) != nil {
 		clear(session.Values)
-		return session, nil //nolint:nilerr // sealed with a key we no longer have: its owner signs in again
+		return session, nil //nolint:nilerr // the session was encrypted with a key that is gone, so its owner signs in again
 	}
 	session.ID, session.IsNew = cookie.Value, false
 	session.Values[loaded{}] = &state{token: f, id: row.ID, userID: row.UserID.String, plain: plain, renew: row.Renew}
@@ -179,9 +179,9 @@ func (s *SessionStore) Save(r *http.Request, w http.ResponseWriter, session *ses
 	return nil
 }
 
-// Start signs the user in: the session of before, whoever planted it, is gone, and a new one takes over its values. For
-// a zero user it is a visitor's, for somebody who has still to prove more. Who proved a password that is another by now is
-// refused: the change of it has ended their sessions, also those that were just beginning.
+// Start signs the user in. It ends the previous session, which an attacker may have planted, and moves its values to a new one. A
+// zero user makes a visitor's session, for a user who still has to prove more. A user whose password was replaced since they proved
+// it is refused, because the replacement ends all sessions, also those that are just starting.
 func (s *SessionStore) Start(w http.ResponseWriter, r *http.Request, u User) error {
 	session, err := s.Current(r)
 	if err != nil {
@@ -336,7 +336,7 @@ type SessionInfo struct {
 	IP        string
 	UserAgent string
 	CreatedAt time.Time
-	SeenAt    time.Time // to the minute
+	SeenAt    time.Time // precise to the minute
 }
 
 // Sessions lists where a user is signed in, last seen first.

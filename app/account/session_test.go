@@ -88,7 +88,7 @@ func TestSessionCookieIsOpaqueAndClosed(t *testing.T) {
 		t.Fatal("the token itself is stored")
 	}
 	if s.who(t, w) != u.ID {
-		t.Fatal("nobody is signed in")
+		t.Fatal("the user is not signed in")
 	}
 }
 
@@ -112,7 +112,7 @@ func TestSessionOfAVisitorLeavesNoRow(t *testing.T) {
 	}
 	for _, forged := range []string{"x", strings.Repeat("A", 43), strings.Repeat("!", 43), "' or 1=1 --"} {
 		if s.who(t, &browser{cookie: &http.Cookie{Name: s.Name(), Value: forged}}) != "" {
-			t.Fatalf("%q is somebody", forged)
+			t.Fatalf("the forged cookie %q signs a user in", forged)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestFlashIsSealedShownOnceAndNotBroughtBack(t *testing.T) {
 	var first, second []any
 	s.visit(t, w, func(_ http.ResponseWriter, _ *http.Request, slow *sessions.Session) {
 		s.visit(t, w, func(_ http.ResponseWriter, _ *http.Request, quick *sessions.Session) { first = quick.Flashes("key") })
-		_ = slow // a slow page that read the flash with the session, but did not show it, is saved last
+		_ = slow // the slow page read the flash with the session, did not show it, and is saved last
 	})
 	s.visit(t, w, func(_ http.ResponseWriter, _ *http.Request, session *sessions.Session) {
 		second = session.Flashes("key")
@@ -199,7 +199,7 @@ func TestSessionExpires(t *testing.T) {
 		}
 	})
 	if s.who(t, busy) != u.ID {
-		t.Fatal("nobody is signed in")
+		t.Fatal("the user is not signed in")
 	}
 	for range 2 {
 		s.b.clock.advance(sessionIdleMax - visitorIdleMax)

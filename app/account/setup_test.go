@@ -124,7 +124,7 @@ func eventually(t *testing.T, limit time.Duration, what string, yes func() bool)
 	}
 }
 
-// wantError checks what a caller is told.
+// wantError checks the error that a caller gets.
 func wantError(t *testing.T, err error, kind app.Kind, code string) *app.Error {
 	t.Helper()
 	if err == nil {

@@ -39,7 +39,7 @@ func (s *Service) SignUp(ctx context.Context, in SignUp) (User, error) {
 	}
 	u := User{
 		ID: s.o.IDs.New("user"), Email: email, AccountID: s.o.IDs.New("acct"), Role: Owner, Account: accountNameFor(email), LimitFactor: 1,
-		CreatedAt: s.o.Now().UTC().Truncate(time.Microsecond), // as precise as the store keeps it
+		CreatedAt: s.o.Now().UTC().Truncate(time.Microsecond), // the precision of the database
 	}
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		if err := s.open(ctx, tx, u, hash, in.IP); err != nil {
@@ -73,7 +73,7 @@ func (s *Service) open(ctx context.Context, tx *sqlx.Tx, u User, hash, ip string
 	if s.o.Trial.RequireVerified {
 		return nil
 	}
-	_, err = s.grantTrial(ctx, tx, u, ip) // an account begins without the credit it is refused
+	_, err = s.grantTrial(ctx, tx, u, ip) // a refusal of trial credit does not fail the sign-up
 	return err
 }
 
@@ -123,7 +123,8 @@ func (s *Service) checkCredentials(ctx context.Context, address, password, ip st
 		return User{}, "", storeError("read user", err)
 	}
 	checked := hash
-	if len(password) > passwordBytesMax { // never hash what nobody's password can be
+	// No stored password is this long, so the gateway does not hash it.
+	if len(password) > passwordBytesMax {
 		password, checked = password[:passwordBytesMax], ""
 	}
 	same, err := s.passwords.matches(ctx, password, checked)

@@ -115,7 +115,7 @@ func TestAskingForAResetTellsNobodyWhoHasSignedUp(t *testing.T) {
 		must(t, b.AskReset(t.Context(), u.Email, "192.0.2.1"))
 		must(t, b.AskReset(t.Context(), "nobody@example.com", "192.0.2.2"))
 		if n := count(t, b.db, `select count(*) from mails where recipient = 'nobody@example.com'`); n != 0 {
-			t.Fatalf("mail %d went to nobody", i)
+			t.Fatalf("mail %d went to an unknown address", i)
 		}
 	}
 	if n := count(t, b.db, `select count(*) from mails`); n != before+3 {
@@ -171,7 +171,7 @@ func TestAPasswordIsChangedByWhoKnowsItAndEndsOtherSessions(t *testing.T) {
 	}
 	wantError(t, b.ResetPassword(t.Context(), open, goodPassword, app.Origin{}), app.Conflict, "link_used")
 	if m, _ := mailed(t, post, "password_changed", u.Email); m.ID == "" || b.audited(t, "user.password_changed", u.AccountID) != 1 {
-		t.Error("nobody was told")
+		t.Error("no mail was sent")
 	}
 	for range 20 {
 		if err := b.ChangePassword(t.Context(), p, "not the password", goodPassword, current); app.KindOf(err) == app.Exhausted {
@@ -315,7 +315,7 @@ func TestASecondStepIsAskedForAndTakesNoCodeTwice(t *testing.T) {
 		t.Errorf("%d codes", len(codes))
 	}
 	if m, _ := mailed(t, post, "totp_enabled", u.Email); m.ID == "" {
-		t.Error("nobody was told")
+		t.Error("no mail was sent")
 	}
 	if n := count(t, b.db, `select count(*) from totps where position(convert_to($1, 'UTF8') in seed) > 0`, d.secret); n != 0 {
 		t.Error("the seed is stored as it is")
@@ -369,7 +369,7 @@ func TestCodesCannotBeGuessedWithoutEnd(t *testing.T) {
 	if _, err := b.FinishSignIn(t.Context(), ticket, d.code(t), app.Origin{}); err != nil {
 		t.Errorf("after the wait: %v", err)
 	}
-	for range 3 * secondStep.free { // those who are right never wait
+	for range 3 * secondStep.free { // correct codes never wait
 		b.clock.advance(stepSeconds * time.Second)
 		if _, err := b.FinishSignIn(t.Context(), half(t, b, u), d.code(t), app.Origin{}); err != nil {
 			t.Fatal(err)

@@ -11,13 +11,13 @@ import (
 	"umg/app/postgres"
 )
 
-// personRow is a user as somebody who signs in.
+// personRow is a user with the fields that signing in needs.
 type personRow struct {
 	ID        string     `db:"id"`
 	Email     string     `db:"email"`
 	Name      string     `db:"name"`
 	Hash      string     `db:"password_hash"`
-	ChangedAt *time.Time `db:"password_changed_at"` // the password; null since they signed up
+	ChangedAt *time.Time `db:"password_changed_at"` // when the password was changed; null since sign-up
 }
 
 const personColumns = `id, email, name, password_hash, password_changed_at`
@@ -27,7 +27,7 @@ func personByID(ctx context.Context, q postgres.Queryer, userID string) (r perso
 	return r, err
 }
 
-// lockPerson keeps how a user signs in as it is until the transaction ends. Whoever changes any of it locks this first.
+// lockPerson locks how a user signs in until the transaction ends. Every writer of these fields takes this lock first.
 func lockPerson(ctx context.Context, q postgres.Queryer, userID string) (r personRow, err error) {
 	err = q.GetContext(ctx, &r, `select `+personColumns+` from users where id = $1 for no key update`, userID)
 	return r, err
@@ -38,8 +38,8 @@ func setName(ctx context.Context, q postgres.Queryer, userID, name string) error
 	return err
 }
 
-// setPassword also voids all links that would change how the user signs in: whoever asked for them knew the old password,
-// or read the mail of that time.
+// setPassword also voids all links that would change how the user signs in, because their requester knew the old password or read
+// the mail at that time.
 func setPassword(ctx context.Context, q postgres.Queryer, userID, hash string, now time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		with ended as (update change_links set used_at = $3 where user_id = $1 and used_at is null)
@@ -50,7 +50,7 @@ func setPassword(ctx context.Context, q postgres.Queryer, userID, hash string, n
 // uniqueViolation is the SQLSTATE of a value that another row has.
 const uniqueViolation = "23505"
 
-// setEmail reports false when the address is somebody else's, which ends the transaction. It is taken as verified.
+// setEmail reports false when the address belongs to another user, which ends the transaction. It marks the address as verified.
 func setEmail(ctx context.Context, q postgres.Queryer, userID, email string, now time.Time) (bool, error) {
 	_, err := q.ExecContext(ctx, `update users set email = $2, verified_at = $3 where id = $1`, userID, email, now)
 	if refused, ok := errors.AsType[*pq.Error](err); ok && refused.Code == uniqueViolation {
@@ -59,7 +59,7 @@ func setEmail(ctx context.Context, q postgres.Queryer, userID, email string, now
 	return err == nil, err
 }
 
-// accountsOf are the accounts in whose audit logs a user's changes to themself are told.
+// accountsOf returns the accounts whose audit logs record a user's changes to their own profile.
 func accountsOf(ctx context.Context, q postgres.Queryer, userID string) (ids []string, err error) {
 	err = q.SelectContext(ctx, &ids, `
 		select account_id from memberships where user_id = $1 order by created_at, account_id limit $2`, userID, toldAccountsMax)
@@ -127,7 +127,7 @@ func voidEmailLinks(ctx context.Context, q postgres.Queryer, userID string, now 
 	return err
 }
 
-// deleteOldChanges removes links that ended long ago, and second steps that nobody finished setting up.
+// deleteOldChanges deletes links that ended long ago, and second steps whose setup was not finished.
 func deleteOldChanges(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (int64, error) {
 	done, err := q.ExecContext(ctx, `
 		with unfinished as (delete from totps where enabled_at is null and created_at < $3)

@@ -9,7 +9,7 @@ import (
 	"umg/billing"
 )
 
-// LimitPeriods are those that an account's spend limit may have. It always begins anew: what an account may spend in total is its
+// LimitPeriods are the periods of an account's spend limit. A spend limit always resets: the total that an account may spend is its
 // credit.
 func LimitPeriods() []billing.Period {
 	return []billing.Period{billing.EachDay, billing.EachWeek, billing.EachMonth}

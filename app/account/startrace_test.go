@@ -10,13 +10,13 @@ import (
 	"umg/app/postgres"
 )
 
-// begin starts a session as the page of a sign-in does, and says what came of it.
+// begin starts a session as the sign-in page does, and returns the result.
 func (s sessionBundle) begin(t *testing.T, u User) error {
 	t.Helper()
 	return s.Start(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), u)
 }
 
-// Whoever knows the old password and signs in again and again always has a sign-in under way when it is replaced.
+// A user who knows the old password and signs in repeatedly always has a sign-in under way when the password is replaced.
 func TestASignInThatAnotherPasswordOvertakesStartsNoSession(t *testing.T) {
 	t.Parallel()
 	b, post, u := proving(t, "ada@example.com")

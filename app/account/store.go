@@ -175,7 +175,7 @@ func insertSession(ctx context.Context, q postgres.Queryer, f fingerprint, r ses
 	return changed(done, err)
 }
 
-// updateSession replaces the data of a session that still exists. A session that was revoked meanwhile stays gone.
+// updateSession replaces the data of a session that still exists. It does not restore a session that was revoked in between.
 func updateSession(ctx context.Context, q postgres.Queryer, f fingerprint, data []byte) error {
 	_, err := q.ExecContext(ctx, `update sessions set data = $2 where token_hash = $1`, f[:], data)
 	return err

@@ -16,9 +16,9 @@ import (
 
 // Limits of the throttle.
 const (
-	trustMax       = 90 * 24 * time.Hour // a place somebody signed in from is trusted so long with their e-mail address
-	ipv6SubnetBits = 64                  // a household or a rented server has at least so much
-	signUpsMax     = 20                  // sign-ups an hour from one address, before it has to wait
+	trustMax       = 90 * 24 * time.Hour // how long an address is trusted for a user after a sign-in from it
+	ipv6SubnetBits = 64                  // smallest subnet that a household or a rented server has
+	signUpsMax     = 20                  // sign-ups per hour from one address before it has to wait
 )
 
 // rule is how often something may be tried: so many times in a window without waiting, then with waits that double.
@@ -58,7 +58,7 @@ func (r rule) wait(tries int) time.Duration {
 type try struct {
 	rule    rule
 	subject [sha256.Size]byte
-	count   int // how many tries it stands for
+	count   int // number of tries that it counts as
 }
 
 // times is a try that counts as n, and at least as one.

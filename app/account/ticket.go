@@ -16,11 +16,11 @@ import (
 	"umg/app/postgres"
 )
 
-// ticket is what somebody has who gave the right password and not yet a code.
+// ticket proves that the password was correct. It is exchanged for a session when the TOTP code is correct.
 type ticket struct {
 	user string
 	at   time.Time
-	mark string // of the password: another one makes the ticket void
+	mark string // fingerprint of the password: a new password voids the ticket
 }
 
 const (
@@ -106,7 +106,7 @@ func (s *Service) FinishSignIn(ctx context.Context, ticket, code string, from ap
 		return User{}, storeError("sign in", err)
 	}
 	u, err := s.User(ctx, t.user)
-	u.PasswordAt = passwordAt // the one that was proved, whatever it is by now
+	u.PasswordAt = passwordAt // the version of the password that was proved, even if it has changed since
 	return u, err
 }
 

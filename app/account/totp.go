@@ -20,28 +20,28 @@ import (
 
 // What a second step of signing in is made of.
 const (
-	enrolMax      = time.Hour // to finish setting it up
+	enrolMax      = time.Hour // time to finish the setup
 	seedBytes     = 20
 	stepSeconds   = 30
 	stepSkew      = 1 // steps that a device's clock may be off
 	codeDigits    = 6
 	recoveryCodes = 10
-	recoveryChars = 10 // of a recovery code, 5 bits each
+	recoveryChars = 10 // characters of a recovery code, 5 bits each
 	recoveryAlpha = "0123456789abcdefghjkmnpqrstvwxyz"
 	totpIssuer    = "Unified Model Gateway"
 	seedPurpose   = "sign-in seed of "
 )
 
-// Enrolment is a second step that is being set up: what a device is told.
+// Enrolment is a second step that is being set up: the secret for the device.
 type Enrolment struct {
-	Secret string // to type, in groups of four
-	URL    string // to scan
+	Secret string // the secret to type, in groups of four characters
+	URL    string // the secret to scan
 }
 
 // Security is how a user signs in.
 type Security struct {
-	EnabledAt *time.Time // since when there is a second step
-	CodesLeft int        // recovery codes that were not used
+	EnabledAt *time.Time // when the second step was enabled
+	CodesLeft int        // unused recovery codes
 }
 
 // Security reads how a user signs in.
@@ -68,9 +68,9 @@ func errWrongCode() error {
 		"That code is not right. Codes change every 30 seconds: type the one shown now, and check the clock of your device.").At("code")
 }
 
-// BeginTOTP draws the seed of a second step, which replaces one that is still being set up. It takes the user's password: a
-// session that somebody else got hold of must not lock its owner out. Where addresses are verified theirs must be, so that
-// nobody puts a second step before the account of an address that is not theirs.
+// BeginTOTP draws the seed of a second step, and replaces one that is still being set up. It takes the user's password, because a
+// stolen session must not lock its owner out. Where addresses are verified the user's must be, so that no user puts a second step
+// before the account of an address that is not theirs.
 func (s *Service) BeginTOTP(ctx context.Context, p app.Principal, password string) error {
 	if err := s.needsVerified(ctx, s.db, p.UserID, "set up sign-in codes"); err != nil {
 		return err
@@ -116,8 +116,8 @@ func (r totpRow) pending(now time.Time) bool {
 	return r.Seed != nil && !r.enabled() && now.Sub(r.CreatedAt) < enrolMax
 }
 
-// ConfirmTOTP puts the second step in force once a code proves that a device knows the seed, and returns recovery codes,
-// which are known to nobody afterwards.
+// ConfirmTOTP puts the second step in force once a code proves that a device knows the seed. It returns recovery codes, which the
+// server cannot show again.
 func (s *Service) ConfirmTOTP(ctx context.Context, p app.Principal, code string) (codes []string, err error) {
 	one := secondStep.of(p.UserID)
 	if err := s.throttle.admit(ctx, one); err != nil {
@@ -193,7 +193,7 @@ func (s *Service) RenewCodes(ctx context.Context, p app.Principal, password stri
 	return codes, nil
 }
 
-// DisableTOTP ends the second step for whoever knows the password and has a code, of the device or for recovery.
+// DisableTOTP ends the second step for a user who knows the password and has a code, of the device or for recovery.
 func (s *Service) DisableTOTP(ctx context.Context, p app.Principal, password, code string) error {
 	proof, err := s.proved(ctx, p.UserID, password)
 	if err != nil {
@@ -218,8 +218,7 @@ func (s *Service) DisableTOTP(ctx context.Context, p app.Principal, password, co
 	return storeError("disable second step", err)
 }
 
-// RemoveTOTP ends the second step of somebody who lost their device and their recovery codes, on the word of whoever runs
-// the gateway.
+// RemoveTOTP ends the second step of a user who lost their device and their recovery codes. An operator runs it.
 func (s *Service) RemoveTOTP(ctx context.Context, email string) error {
 	address, err := normaliseEmail(email)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 const (
 	trialsNetworkDayMax = 5
 	trialsDomainDayMax  = 10
-	trialsDayMax        = 200 // trials a day by which the daily amount is reckoned
+	trialsDayMax        = 200 // trials per day from which the default daily amount is computed
 	trialDay            = 24 * time.Hour
 )
 
@@ -25,12 +25,12 @@ const (
 type TrialPolicy struct {
 	Amount app.Amount
 	Days   int
-	// RequireVerified gives the credit when the e-mail address has proved to be the user's, not at sign-up. Where no mail
-	// can be sent nothing is ever proved, and nobody gets any.
+	// RequireVerified gives the credit when the user has verified their e-mail address, not at sign-up. Without mail no address is
+	// verified, and no user gets any.
 	RequireVerified bool
-	NetworkDayMax   int        // trials a day for one network: 256 IPv4 addresses, or one IPv6 subnet
-	DomainDayMax    int        // trials a day for one domain of e-mail addresses, other than those that millions share
-	DailyMax        app.Amount // trial credit a day for everybody together
+	NetworkDayMax   int        // trials per day for one network: 256 IPv4 addresses, or one IPv6 subnet
+	DomainDayMax    int        // trials per day for one domain of e-mail addresses, except public mail services
+	DailyMax        app.Amount // trial credit per day for all users together
 }
 
 func (p TrialPolicy) withDefaults() TrialPolicy {
@@ -49,11 +49,11 @@ func (p TrialPolicy) withDefaults() TrialPolicy {
 	return p
 }
 
-// Trial is what came of asking for trial credit. Amount is zero when none was given, and Refusal says why.
+// Trial is the result of a request for trial credit. Amount is zero when none was given, and Refusal says why.
 type Trial struct {
 	Amount    app.Amount
 	ExpiresAt *time.Time
-	Refusal   *app.Error // nil as well when trials are off
+	Refusal   *app.Error // also nil when trials are off
 }
 
 // TrialOpen says whether a user may still get trial credit.

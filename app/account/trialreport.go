@@ -7,22 +7,22 @@ import (
 	"umg/app"
 )
 
-// Limits of what is told of trials.
+// These limits bound the report about trials.
 const (
 	trialReportDays   = 30
-	trialPlacesMax    = 20 // networks, and domains, at their limit
+	trialPlacesMax    = 20 // networks or domains at their limit
 	trialPlacesSought = 500
 )
 
-// TrialReport is how trial credit was given lately, for whoever runs the gateway.
+// TrialReport reports the trial credit that was given recently. Operators read it.
 type TrialReport struct {
-	Policy TrialPolicy // as this replica was started, with the defaults
-	Mails  bool        // mails are sent, so that addresses can be verified
-	Closed TrialClosed // why nobody gets any now; empty where somebody may
-	Given  app.Amount  // in the last 24 hours, which the limit of a day counts
-	Count  int         // in the last 24 hours
-	FreeAt *time.Time  // when the oldest of them counts no more, while the limit of a day is reached; none is given before
-	Days   []TrialDay  // the last 30 days of UTC, the oldest first, and today
+	Policy TrialPolicy // the configured policy with its defaults
+	Mails  bool        // the server sends mails, so addresses can be verified
+	Closed TrialClosed // why trials are closed for all users; empty while they are open
+	Given  app.Amount  // amount in the last 24 hours, which the daily limit counts
+	Count  int         // trials in the last 24 hours
+	FreeAt *time.Time  // when the oldest of them leaves the daily limit, while that is reached
+	Days   []TrialDay  // the last 30 UTC days, the oldest first, and today
 	Places []TrialPlace
 }
 
@@ -31,14 +31,14 @@ type TrialDay struct {
 	Day    time.Time
 	Count  int
 	Amount app.Amount
-	Paid   int // accounts of them that have bought credit since
+	Paid   int // accounts with a trial of that day that have bought credit since
 }
 
 // TrialPlace is a network or a domain that gets no more trials for now.
 type TrialPlace struct {
-	Network bool // else a domain of e-mail addresses
+	Network bool // a network; otherwise a domain of e-mail addresses
 	Name    string
-	Count   int // in the last 24 hours
+	Count   int // trials in the last 24 hours
 	FreeAt  time.Time
 }
 
@@ -69,14 +69,14 @@ func (s *Service) Trials(ctx context.Context) (TrialReport, error) {
 	return r, nil
 }
 
-// TrialClosed is why nobody gets trial credit, whoever asks.
+// TrialClosed is the reason why no user gets trial credit.
 type TrialClosed string
 
 // The reasons.
 const (
 	TrialsOff      TrialClosed = "off"
-	TrialsUnmailed TrialClosed = "unmailed" // addresses must be verified, and no mail is sent
-	TrialsGiven    TrialClosed = "given"    // the limit of a day is reached
+	TrialsUnmailed TrialClosed = "unmailed" // addresses must be verified, but the server sends no mail
+	TrialsGiven    TrialClosed = "given"    // the daily limit is reached
 )
 
 func (p TrialPolicy) closed(mails bool, given app.Amount) TrialClosed {

@@ -21,11 +21,11 @@ func TestATrialReportCountsWhatWasGivenAndWhoIsAtTheirLimit(t *testing.T) {
 	old := sign("old@elsewhere.example", "198.51.100.1")
 	b.clock.advance(25 * time.Hour)
 	began := b.clock.Now()
-	for i := range 4 { // two from one network, and three of one domain; the fourth is refused by the domain
+	for i := range 4 { // two from one network, and three of one domain; the domain's limit refuses the fourth
 		sign(fmt.Sprintf("u%d@school.example", i), fmt.Sprintf("192.0.%d.7", 2+i/2))
 		b.clock.advance(time.Minute)
 	}
-	for i, ip := range []string{"192.0.3.9", "198.51.100.2", "198.51.101.2"} { // the first is of the second network
+	for i, ip := range []string{"192.0.3.9", "198.51.100.2", "198.51.101.2"} { // the first address is in the second network
 		sign(fmt.Sprintf("mailbox%d@gmail.com", i), ip)
 	}
 	r, err := b.Trials(t.Context())

@@ -42,11 +42,11 @@ var unprovenOfAccount = []unprovenEnd{
 		where p.id = s.prompt_id and s.account_id = $1 and s.revoked_at is null returning p.id, p.name`, "prompt.share_revoked"},
 }
 
-// endUnproven ends what was made before the user's address was verified for the first time: their sessions, second step and
-// links, and the keys, open invitations, webhook endpoints and shared links of the accounts that nobody else owns. It may all be
-// the work of somebody who signed up with an address that is not theirs.
+// endUnproven ends what was made before the user's address was verified for the first time: their sessions, second step and links,
+// and the keys, open invitations, webhook endpoints and shared links of the accounts that no other user owns. All of it may be the
+// work of a person who signed up with an address that is not theirs.
 //
-// The user is locked. Sessions end first: LockActor holds the session of whoever makes something, so what is under way is
+// The user is locked. Sessions end first: LockActor holds the session of the user who makes something, so what is under way is
 // committed before its session can be deleted and is ended here, and everything else is refused.
 func (s *Service) endUnproven(ctx context.Context, tx *sqlx.Tx, userID string, from app.Origin, now time.Time) error {
 	p := app.Principal{UserID: userID, From: from}
@@ -102,7 +102,7 @@ func (s *Service) endUnprovenKeys(ctx context.Context, tx *sqlx.Tx, p app.Princi
 		for _, id := range ids {
 			k, budget, err := lockKey(ctx, tx, p.AccountID, id)
 			if app.KindOf(err) == app.NotFound {
-				continue // its owner deleted it meanwhile
+				continue // its owner deleted it in between
 			}
 			if err != nil {
 				return err
@@ -134,7 +134,7 @@ func (s *Service) endUnprovenInvitations(ctx context.Context, tx *sqlx.Tx, p app
 }
 
 // LockActor refuses a principal whose session or key has ended since the request began, and keeps either from ending before the
-// transaction of q does. Whoever makes something that outlives a session calls it, after any lock of the user's row.
+// transaction of q does. Every function that makes something that outlives a session calls it, after any lock of the user's row.
 func (s *Service) LockActor(ctx context.Context, q postgres.Queryer, p app.Principal) error {
 	switch {
 	case p.SessionID != "":

@@ -34,11 +34,11 @@ var stays = map[string]string{
 
 	"credit_accounts": "books", "ledger_entries": "books", "grants": "books", "holds": "books", "usage_records": "books",
 	"usage_slots": "books", "receivables": "books", "leases": "books", "spend_limits": "a limit, which costs no one anything",
-	"payment_accounts": "whoever gave the card pays", "topups": "whoever gave the card pays",
+	"payment_accounts": "the owner of the card pays", "topups": "the owner of the card pays",
 }
 
-// TestEveryTableOfAccountsIsDecidedAboutAtTheFirstProof fails for a table that names accounts or users until somebody has decided
-// whether what it holds lets a stranger in.
+// TestEveryTableOfAccountsIsDecidedAboutAtTheFirstProof fails for a table that names accounts or users until it lists whether the
+// table's content lets a stranger in.
 func TestEveryTableOfAccountsIsDecidedAboutAtTheFirstProof(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -9,10 +9,10 @@ import (
 	"umg/app/seal"
 )
 
-// vault seals what only the server may read, and hashes what nobody may guess from a copy of the database.
+// vault encrypts secrets with AES-GCM and hashes tokens with a keyed hash, so that a copy of the database does not reveal them.
 type vault struct {
 	seal  *seal.Sealer
-	codes []byte // the key of the hashes of recovery codes
+	codes []byte // key of the hashes of recovery codes
 }
 
 // newVault returns nil without a key, for commands that neither seal nor open anything.

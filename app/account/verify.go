@@ -20,20 +20,20 @@ import (
 // Limits of the links that prove an address.
 const (
 	linkAgeMax  = 24 * time.Hour
-	linkKeptMax = 7 * 24 * time.Hour // after it ended, so that whoever comes late is told why it does not work
+	linkKeptMax = 7 * 24 * time.Hour // after it ended, so that a late reader learns why the link fails
 	linkPath    = "/console/verify?token="
 )
 
-// How often a link may be asked for, so that nobody's mailbox is flooded from here.
+// These limits bound how often a link may be requested, so that no mailbox is flooded.
 var (
 	linkEmail = rule{scope: "link_email", free: 3, first: time.Minute, most: 6 * time.Hour, window: 24 * time.Hour}
 	linkIP    = rule{scope: "link_ip", free: 30, first: time.Minute, most: time.Hour, window: time.Hour}
 )
 
-// Verification is what came of opening a link: the user, and their trial credit where there is any.
+// Verification is the result of opening a link: the user, and their trial credit where there is any.
 type Verification struct {
 	User  User
-	First bool // the address was not verified before, so what was made before has ended
+	First bool // the address was not verified before, so everything made before has ended
 	Trial Trial
 }
 
@@ -134,7 +134,7 @@ func (s *Service) VerifyEmail(ctx context.Context, p app.Principal, token, passw
 			row, err := s.linkRow(ctx, tx, f)
 			return errors.Join(err, row.refuseOr(now))
 		}
-		who, err := personByID(ctx, tx, userID) // which useLink has locked
+		who, err := personByID(ctx, tx, userID) // useLink has locked the row
 		if err != nil {
 			return personError(err)
 		}
@@ -153,7 +153,7 @@ func (s *Service) VerifyEmail(ctx context.Context, p app.Principal, token, passw
 	return v, nil
 }
 
-// Vouch verifies the address of a user without a link, on the word of whoever runs the gateway.
+// Vouch verifies the address of a user without a link. An operator runs it.
 func (s *Service) Vouch(ctx context.Context, email string) (v Verification, err error) {
 	address, err := normaliseEmail(email)
 	if err != nil {

@@ -85,7 +85,7 @@ func TestTheTrialComesWithTheVerifiedAddress(t *testing.T) {
 		t.Fatal("credit before the address is verified")
 	}
 	token := lastToken(t, post, "ada@example.com")
-	for range 3 { // a program that looks at every link of a mail
+	for range 3 { // a program that opens every link of a mail
 		if email, err := b.Link(t.Context(), token); err != nil || email != "ada@example.com" {
 			t.Fatalf("%q, %v", email, err)
 		}
@@ -342,5 +342,5 @@ func TestARingKnowsAtOnceThatAnAccountIsFrozenOrKeepsContentOrAKeyHasABudget(t *
 	must(t, err)
 	is("that asks for it", func(k Key) bool { return k.KeepContent })
 	keep("never")
-	is("that asks for it in vain", func(k Key) bool { return !k.KeepContent })
+	is("that asks for it and is refused", func(k Key) bool { return !k.KeepContent })
 }

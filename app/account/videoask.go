@@ -6,7 +6,7 @@ import (
 	"umg/app"
 )
 
-// videoAskMax is the largest amount above which somebody can want to be asked.
+// videoAskMax is the highest threshold that a user can set for confirming the price of videos.
 const videoAskMax = 1_000_000 * app.Dollar
 
 // VideoAskAbove is the price above which a user is asked before videos are made; zero asks each time.

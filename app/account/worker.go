@@ -72,7 +72,7 @@ func (r *KeyRing) writeUse(ctx context.Context) {
 
 func (r *KeyRing) writeBatch(ctx context.Context, secrets []fingerprint, uses []secretUse) bool {
 	if err := setSecretsUsed(ctx, r.db, secrets, uses); err != nil {
-		r.o.Log.Warn("keys: the last use of some keys was not written", "keys", len(secrets), "error", err)
+		r.o.Log.Warn("key cache: writing last use failed", "keys", len(secrets), "error", err)
 		return false
 	}
 	return true
@@ -88,15 +88,15 @@ func (s *Service) Run(ctx context.Context) error {
 	for due := true; ; {
 		if due {
 			if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
-				s.o.Log.Warn("account: the sweep of expired rows stopped early", "error", err)
+				s.o.Log.Warn("account worker: deleting expired rows failed", "error", err)
 			}
 		}
 		if err := s.eraseRound(ctx); err != nil && ctx.Err() == nil {
-			s.o.Log.Warn("account: something of closed accounts could not be erased yet", "error", err)
+			s.o.Log.Warn("account worker: erasing closed accounts failed, retrying", "error", err)
 		}
 		if now := s.o.Now(); now.Sub(told) >= budgetAlertEvery {
 			if err := s.tellBudgets(ctx); err != nil && ctx.Err() == nil {
-				s.o.Log.Warn("account: people are told of budgets later", "error", err)
+				s.o.Log.Warn("account worker: sending budget alerts failed, retrying", "error", err)
 			}
 			told = now
 		}

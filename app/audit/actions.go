@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Known is an action as people read it: somebody did these words to the object.
+// Known is an action with the words that the console shows for it: an actor did this to the object.
 type Known struct {
 	Action Action
-	Words  string // after the actor's name: "created the key"
-	Object string // what kind of thing the object is, as it is called after its id or name
+	Words  string // words that follow the actor's name: "created the key"
+	Object string // kind of the object, as shown after its id or name
 }
 
 // known are all actions that are written, by kind of object.
@@ -82,7 +82,7 @@ var known = []Known{
 // Actions lists all actions, by kind of object.
 func Actions() []Known { return slices.Clone(known) }
 
-// Describe puts an action into words. One that a later version wrote is told by its name.
+// Describe returns the words of an action. An action that a later version wrote is shown by its name.
 func Describe(a Action) Known {
 	for _, k := range known {
 		if k.Action == a {
@@ -95,8 +95,8 @@ func Describe(a Action) Known {
 
 // Kind is a group of actions that a list can be narrowed to.
 type Kind struct {
-	Actions Action // the beginning that they share, for a Filter
-	Name    string // "API keys"
+	Actions Action // common beginning of the actions, for a Filter
+	Name    string // display name, such as "API keys"
 }
 
 // Kinds are the groups, in the order in which they are offered.

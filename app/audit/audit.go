@@ -22,7 +22,7 @@ import (
 // Limits of an entry and of a page of them.
 const (
 	pageMax        = 100
-	pagesMax       = 10_000 // of an export
+	pagesMax       = 10_000 // pages of an export
 	nameRunesMax   = 200
 	valueRunesMax  = 500
 	agentRunesMax  = 300
@@ -30,21 +30,21 @@ const (
 	changesMax     = 50
 	filterBytesMax = 200
 	actorsMax      = 100
-	actorsFromMax  = 5000 // latest entries whose actors are offered
+	actorsFromMax  = 5000 // latest entries from which the actor filter takes its actors
 )
 
 // Action is what was done, as object.verb.
 type Action string
 
-// Actor is the kind of whoever acted.
+// Actor is the kind of the actor of an entry.
 type Actor string
 
 // The kinds of actors.
 const (
 	ByUser     Actor = "user"
 	ByKey      Actor = "key"
-	ByOperator Actor = "operator" // whoever runs the gateway
-	BySystem   Actor = "system"   // the gateway itself, such as a leaked key that it switched off
+	ByOperator Actor = "operator" // the operator of the server
+	BySystem   Actor = "system"   // the gateway itself, for example when it switched off a leaked key
 )
 
 // Change is one field of the object. Values are written as people read them; secrets are never among them.
@@ -58,9 +58,9 @@ type Change struct {
 type Event struct {
 	Action   Action
 	Object   string // id of the object, empty for the account itself
-	Name     string // of the object at that time, as people know it
+	Name     string // display name of the object at that time
 	Changes  []Change
-	Operator bool // whoever runs the gateway did it, by command or in the console
+	Operator bool // an operator did it, by command or in the console
 }
 
 // Entry is an event with its actor and its time.
@@ -68,8 +68,8 @@ type Entry struct {
 	ID        string
 	At        time.Time
 	Actor     Actor
-	ActorID   string // of the user or key
-	ActorName string // the e-mail address or the key's name at that time
+	ActorID   string // id of the user or key
+	ActorName string // e-mail address or key name at that time
 	Action    Action
 	Object    string
 	Name      string
@@ -81,13 +81,13 @@ type Entry struct {
 
 // Filter narrows a list. Zero members do not.
 type Filter struct {
-	Action Action // a whole action, or its object with a dot at the end for all actions on such objects: "key."
+	Action Action // a whole action, or an object with a dot at the end for all its actions: "key."
 	Actor  string // id of a user or key
 	Object string
-	From   time.Time // not before
-	To     time.Time // before
-	After  string    // id of the entry before the page: older ones follow
-	Before string    // id of the entry after the page: the ones that are just newer, in place of After
+	From   time.Time // inclusive
+	To     time.Time // exclusive
+	After  string    // id of the last entry of the previous page: older entries follow
+	Before string    // id of the first entry of the next page: the entries just newer, instead of After
 	Limit  int       // 1 to 100
 }
 
@@ -98,7 +98,7 @@ type Page struct {
 	More    bool
 }
 
-// Who is somebody who acted, as their latest entry names them.
+// Who is an actor, as their latest entry names them.
 type Who struct {
 	Kind Actor  `db:"actor"`
 	ID   string `db:"actor_id"`
@@ -134,7 +134,7 @@ func (l *Log) Write(ctx context.Context, q postgres.Queryer, p app.Principal, e 
 	switch {
 	case e.Operator:
 		row.Actor = ByOperator
-		if row.IP != "" { // a browser's: the account's people read this, and where their operator works is not theirs to know
+		if row.IP != "" { // a browser's address: members read this log, and an operator's location must not be visible to them
 			row.IP, row.Agent = "", ""
 		}
 	case p.UserID != "":
@@ -153,7 +153,7 @@ func (l *Log) List(ctx context.Context, accountID string, f Filter) (Page, error
 	f.Limit = min(max(f.Limit, 1), pageMax)
 	for _, word := range []string{string(f.Action), f.Actor, f.Object, f.After, f.Before} {
 		if len(word) > filterBytesMax || !app.Storable(word) {
-			return Page{}, nil // nothing is called that, and the store could not be asked
+			return Page{}, nil // the filter matches no name, so the database is not queried
 		}
 	}
 	entries, err := list(ctx, l.db, accountID, f)

@@ -125,7 +125,8 @@ func TestActorsAreNamedAsTheyWereCalledAtThatTime(t *testing.T) {
 	b.db.MustExec(`update users set email = 'anna@example.com'`)
 	b.write(ann, audit.Event{Action: "key.created", Object: "2"})
 	b.write(app.Principal{AccountID: "acct_a", KeyID: "key_a"}, audit.Event{Action: "key.created", Object: "3"})
-	b.write(app.Principal{AccountID: "acct_a", KeyID: "key_b"}, audit.Event{Action: "key.created", Object: "4"}) // whose name is not told
+	// The key has no name in the database.
+	b.write(app.Principal{AccountID: "acct_a", KeyID: "key_b"}, audit.Event{Action: "key.created", Object: "4"})
 	b.write(app.Principal{AccountID: "acct_a", From: app.Origin{Agent: "gateway credit grant"}},
 		audit.Event{Action: "billing.credit_granted", Object: "5", Operator: true})
 	b.write(app.Principal{AccountID: "acct_a"}, audit.Event{Action: "key.leaked", Object: "6"})
@@ -211,7 +212,7 @@ func TestFiltersNarrowTheLog(t *testing.T) {
 		"an object":         {audit.Filter{Object: "k1"}, "k1 k1"},
 		"from":              {audit.Filter{From: between}, "w1"},
 		"to":                {audit.Filter{To: between}, "k1 k1"},
-		"somebody else's":   {audit.Filter{Object: "theirs"}, ""},
+		"another account's": {audit.Filter{Object: "theirs"}, ""},
 		"a zero byte":       {audit.Filter{Object: "k1\x00"}, ""},
 		"no text":           {audit.Filter{Actor: "\xff"}, ""},
 		"longer than an id": {audit.Filter{After: strings.Repeat("z", 201)}, ""},

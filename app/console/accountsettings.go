@@ -89,7 +89,8 @@ type patientWriter struct {
 
 // Write passes a piece on.
 func (w *patientWriter) Write(b []byte) (int, error) {
-	_ = http.NewResponseController(w.to).SetWriteDeadline(w.now().Add(exportPieceMax)) // not every writer has one
+	// Some writers support no deadline, so the error is ignored.
+	_ = http.NewResponseController(w.to).SetWriteDeadline(w.now().Add(exportPieceMax))
 	return w.to.Write(b)
 }
 

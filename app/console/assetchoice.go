@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	assetChoicesMax   = 50  // active assets that the form of a video lists
-	assetIDsMax       = 100 // that are read from the form; the model's own limit is refused with its words
+	assetChoicesMax   = 50  // active assets that the video form lists
+	assetIDsMax       = 100 // ids that are read from the form; the model's own lower limit gives the error
 	assetIDsBytesMax  = 8 << 10
 	assetIDSeparators = ",;"
 )

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// previewPolicy makes whatever is at the address inert, should somebody open it as a page.
+	// previewPolicy makes the image inert when a browser opens its address as a page.
 	previewPolicy = "default-src 'none'; sandbox"
 	// previewCache spares sources: they are asked again ten minutes later.
 	previewCache = "private, max-age=600"
@@ -25,7 +25,7 @@ const (
 // previewTypes are the only types that are handed on: pictures that no browser runs anything in.
 var previewTypes = []string{"image/png", "image/jpeg", "image/webp", "image/gif"}
 
-// assetPreview fetches the source of a picture, so that the browser asks nobody but us. Its type is what its bytes prove.
+// assetPreview fetches the source of an image, so that the browser contacts only this server. Its type is what its bytes prove.
 func (c *Console) assetPreview(p *page) error {
 	body, mediaType, size, err := c.o.Assets.Open(p.Request().Context(), p.principal(), p.Param("id"))
 	if err != nil {
@@ -54,11 +54,11 @@ func (c *Console) assetPreview(p *page) error {
 	if p.Request().Method == http.MethodHead {
 		return nil
 	}
-	_, err = io.CopyN(p.Response(), picture, size) // one that ends early breaks the connection, which has promised more
+	_, err = io.CopyN(p.Response(), picture, size) // a source that ends early breaks the connection, because Content-Length is already sent
 	return err
 }
 
-// noPreview answers for a source that gives no picture: there is nobody to read a page. Faults of ours stay faults.
+// noPreview answers for a source that gives no image. No person reads the answer, so it has no body; server errors stay errors.
 func noPreview(p *page, err error) error {
 	switch app.KindOf(err) {
 	case app.Unavailable, app.Canceled:

@@ -17,9 +17,9 @@ import (
 
 const (
 	assetsPath         = consolePath + "/assets"
-	assetsDeleteMax    = 100             // at once
-	assetAskMax        = 3 * time.Second // that a page waits for the provider's word
-	assetExtraBytesMax = 16 << 10        // shown of what a provider says beyond what we know
+	assetsDeleteMax    = 100             // assets deleted by one form
+	assetAskMax        = 3 * time.Second // time that a page waits for the provider's answer
+	assetExtraBytesMax = 16 << 10        // shown bytes of the provider's further fields
 )
 
 // assetRoutes are the pages about material assets.

@@ -251,7 +251,7 @@ func TestSeveralAssetsAreDeletedAfterAQuestion(t *testing.T) {
 	has(t, "nothing", p.send("/console/assets/delete", nil), http.StatusOK, "Nothing is selected")
 	form := url.Values{"id": append(ids[:2:2], "asset_none")}
 	has(t, "the question", p.send("/console/assets/delete", form), http.StatusOK, "Delete 2 assets?", "one", "two")
-	has(t, "meanwhile", p.see("/console/assets"), http.StatusOK, "3 of 10,000 assets")
+	has(t, "before the answer", p.see("/console/assets"), http.StatusOK, "3 of 10,000 assets")
 	form.Set("sure", "true")
 	if a := p.send("/console/assets/delete", form); a.status != http.StatusSeeOther {
 		t.Errorf("%d", a.status)

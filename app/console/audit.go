@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	auditPageMax = 50 // entries of a page
+	auditPageMax = 50 // entries per page
 	auditCSVName = "audit-log"
 )
 
@@ -35,7 +35,7 @@ func withAudit(serve func(*Console, *page) error) func(*Console, *page) error {
 	}
 }
 
-// audit lists entries. A store that does not answer in time is told of on the page.
+// audit lists entries. The page says so when the database does not answer in time.
 func (c *Console) audit(p *page) error {
 	l := views.AuditLog{Shell: c.shell(p), Query: views.ParseAuditQuery(p.QueryParams())}
 	if forScript(p.Request()) {
@@ -110,7 +110,7 @@ func viewAudit(e audit.Entry) views.AuditEntry {
 		ID: e.ID, At: e.At, Actor: string(e.Actor), ActorID: e.ActorID, ActorName: e.ActorName, Words: audit.Describe(e.Action).Words,
 		Object: e.Object, Name: e.Name, IP: e.IP, Agent: e.Agent, RequestID: e.RequestID,
 	}
-	if e.Object == e.ActorID && e.ActorID != "" { // who did something to themself is named once
+	if e.Object == e.ActorID && e.ActorID != "" { // a user who changed their own record is named once
 		v.Object, v.Name = "", ""
 	}
 	for _, c := range e.Changes {
@@ -151,7 +151,7 @@ func (c *Console) exportAudit(p *page) error {
 			_ = out.Write([]string{
 				"time", "entry", "actor_kind", "actor_id", "actor", "action", "words", "object_id", "object", "field", "from", "to", "ip", "agent",
 				"request",
-			}) // what goes wrong shows when it is flushed
+			}) // errors show when the writer is flushed
 		}
 		for _, e := range entries {
 			for _, cells := range auditCells(e) {

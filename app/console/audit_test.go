@@ -38,7 +38,7 @@ func withAudit(t *testing.T) *archive {
 	return a
 }
 
-// who is the person with the address, as somebody who acts.
+// who returns the user with the address as a principal.
 func (a *archive) who(email string) app.Principal {
 	a.t.Helper()
 	p := app.Principal{From: app.Origin{IP: "198.51.100.3", Agent: "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"}}
@@ -127,7 +127,7 @@ func TestTheAuditPageTurnsBothWays(t *testing.T) {
 		for _, id := range objects.FindAllString(last.body, -1) {
 			seen[id]++
 		}
-		a.write(ann, audit.Event{Action: "key.created", Object: "new"}) // meanwhile
+		a.write(ann, audit.Event{Action: "key.created", Object: "new"}) // an entry that is written between two pages
 		at = link(last, "Older")
 	}
 	if len(seen) != 120 || at != "" || rows(last) != 20 {

@@ -16,7 +16,7 @@ import (
 
 const (
 	billingPath = consolePath + "/billing"
-	receiptsMax = 12 // that the page shows
+	receiptsMax = 12 // receipts that the page shows
 )
 
 // billingRoutes are the pages about money. The rules are everybody's to read.

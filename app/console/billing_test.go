@@ -35,18 +35,18 @@ var (
 	transaction = regexp.MustCompile(`/console/requests\?transaction=txn_[0-9a-z]{26}`)
 )
 
-// till is a console that sells credit, over a stand-in for the payment service.
-type till struct {
+// paymentConsole is a console that sells credit, over a test server of the payment service.
+type paymentConsole struct {
 	*house
 	ledger *billing.Ledger
-	sim    string     // address of the stand-in
-	told   chan error // what became of each of its events
+	sim    string     // address of the test server
+	told   chan error // the result of each of its events
 }
 
-func withPayments(t *testing.T) *till {
+func withPayments(t *testing.T) *paymentConsole {
 	t.Helper()
 	ids, log, db := app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.DiscardHandler), pgtest.New(t)
-	h := &till{told: make(chan error, 100), ledger: billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log})}
+	h := &paymentConsole{told: make(chan error, 100), ledger: billing.NewLedger(db, billing.Options{Now: time.Now, IDs: ids, Log: log})}
 	mails, err := mail.New(db, mail.Options{Key: [32]byte{7}, Now: time.Now, IDs: ids, Log: log})
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func withPayments(t *testing.T) *till {
 }
 
 // control tells the stand-in something.
-func (h *till) control(path string) {
+func (h *paymentConsole) control(path string) {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, h.sim+"/_control/"+path, nil)
 	if err != nil {
@@ -95,7 +95,7 @@ func (h *till) control(path string) {
 }
 
 // order sends the form for an amount, and gives the path of the top-up's page and the session to pay.
-func (h *till) order(p *person, amount string) (at, session string) {
+func (h *paymentConsole) order(p *person, amount string) (at, session string) {
 	h.t.Helper()
 	key := formKey.FindStringSubmatch(p.see("/console/billing").body)
 	a := p.send("/console/billing/topups", url.Values{"amount": {amount}, "key": {key[1]}})
@@ -108,7 +108,7 @@ func (h *till) order(p *person, amount string) (at, session string) {
 }
 
 // paid reports the page of a top-up once an event has credited it.
-func (h *till) paid(p *person, at, session string) reply {
+func (h *paymentConsole) paid(p *person, at, session string) reply {
 	h.t.Helper()
 	h.control("sessions/" + session + "/pay")
 	for range cap(h.told) {
@@ -168,7 +168,7 @@ func TestCreditIsBoughtByPlainForms(t *testing.T) {
 	slow := p.see(at + "/progress?since=" + strconv.FormatInt(time.Now().Add(-time.Hour).Unix(), 10))
 	has(t, "asked for long", slow, 200, "The payment is not confirmed yet")
 	if strings.Contains(slow.body, "data-poll") {
-		t.Error("the page asks for ever")
+		t.Error("the page never stops polling")
 	}
 	delete(p.headers, "HX-Request")
 	done := h.paid(p, at, session)
@@ -182,8 +182,8 @@ func TestCreditIsBoughtByPlainForms(t *testing.T) {
 	has(t, "afterwards", p.see("/console/billing"), 200, "$30.00", "Paid", "/receipts/", "agree to the nano-dollar")
 	has(t, "the ledger", p.see("/console/billing/ledger"), 200, "+$25.00", "Top-up and receipt", at, "Trial credit")
 	other := h.signedIn("stranger@example.com")
-	has(t, "somebody else's", other.see(at), 404)
-	has(t, "somebody else's part", other.see(at+"/progress"), 303)
+	has(t, "another account's", other.see(at), 404)
+	has(t, "another account's part", other.see(at+"/progress"), 303)
 }
 
 func TestSendingAPurchaseTwiceBuysOnce(t *testing.T) {
@@ -254,7 +254,7 @@ func TestAutomaticTopUpAsksBeforeItCharges(t *testing.T) {
 	if !strings.Contains(portal.header.Get("Refresh"), h.sim+"/portal/") {
 		t.Errorf("the portal is at %q", portal.header.Get("Refresh"))
 	}
-	has(t, "a portal of nobody", h.signedIn("nobody@example.com").do(http.MethodPost, "/console/billing/portal", url.Values{}), 303)
+	has(t, "a portal of an account without a customer", h.signedIn("nobody@example.com").do(http.MethodPost, "/console/billing/portal", url.Values{}), 303)
 }
 
 func TestWithoutAPaymentServiceNothingCanBeBought(t *testing.T) {

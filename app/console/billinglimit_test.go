@@ -86,6 +86,6 @@ func TestViewsAreSavedAsThePageWritesThem(t *testing.T) {
 	if a := p.send("/console/views", url.Values{"page": {"https://evil.example"}, "name": {"x"}}); a.status != http.StatusNotFound {
 		t.Errorf("a view of no page: %d", a.status)
 	}
-	has(t, "somebody else's", h.signedIn("other@example.com").see("/console/usage"), 200, "None yet.")
+	has(t, "another account's", h.signedIn("other@example.com").see("/console/usage"), 200, "None yet.")
 	has(t, "deleted", p.after(p.send("/console/views/delete", url.Values{"page": {"usage"}, "view": {"Keys"}})), 200, "The view is deleted.", "None yet.")
 }

@@ -16,7 +16,7 @@ import (
 
 const (
 	payKeyPrefix     = "pay"
-	waitForPayMax    = 5 * time.Minute // that the page of a top-up asks by itself
+	waitForPayMax    = 5 * time.Minute // time for which the page of a top-up polls
 	thresholdMin     = app.Dollar
 	thresholdMax     = 10_000 * app.Dollar
 	monthlyMax       = 1_000_000 * app.Dollar
@@ -100,8 +100,8 @@ func (c *Console) billingAgain(p *page, status int, change func(*views.Payments)
 	return c.render(p, status, views.BillingPage(b))
 }
 
-// leaveFor leads to another server by a page of ours: what a form's answer redirects to must be ours too, and somebody
-// whose browser does not go on by itself sees where to.
+// leaveFor leads to another server by a page of this server: the content security policy allows redirects of a form only to this
+// server, and a user whose browser does not go on by itself sees the target.
 func (c *Console) leaveFor(p *page, l views.Leaving) error {
 	l.Shell = c.shell(p)
 	p.Response().Header().Set("Refresh", "0; url="+l.URL)
@@ -205,7 +205,7 @@ func (c *Console) setLowBalance(p *page) error {
 	return c.billingAgain(p, http.StatusUnprocessableEntity, func(pay *views.Payments) { pay.Low = form })
 }
 
-// topUp is where somebody comes back to from the payment page.
+// topUp is the page to which the payment page returns the user.
 func (c *Console) topUp(p *page) error {
 	d, err := c.topUpDetail(p, c.o.Now().Unix())
 	if err != nil {

@@ -48,26 +48,26 @@ type Options struct {
 	Prompts  *prompt.Service             // nil: the pages about saved prompts are unknown
 	Repeats  *idempotency.Service        // nil: a form that is sent twice makes its videos twice; needs IDs
 	Desk     *operator.Desk              // nil: the operators' pages about accounts are unknown
-	Health   *health.Monitor             // nil: nothing is told to operators of the traffic
-	Pulse    *pulse.Log                  // nil: nothing is told to operators of the last hour
-	Arrivals *arrival.Log                // nil: nobody is told of calls that were refused at the door
-	Outbox   *mail.Service               // of a demo without a mail server; nil keeps mails to their readers
-	Booked   func(context.Context) error // waits until what calls cost shows in the balance; nil: it always does
-	Payments *stripe.Service             // nil where credit was never bought
-	Content  *content.Service            // nil: nothing of what is asked and answered is kept
+	Health   *health.Monitor             // nil: operators see no provider health
+	Pulse    *pulse.Log                  // nil: operators see no traffic of the last hour
+	Arrivals *arrival.Log                // nil: users see no calls that were refused before authentication
+	Outbox   *mail.Service               // mails of a demo without a mail server; nil: the outbox page is unknown
+	Booked   func(context.Context) error // waits until charges show in the balance; nil: they always do
+	Payments *stripe.Service             // nil: credit cannot be bought
+	Content  *content.Service            // nil: no content of calls is stored
 	Notices  *notice.Service             // nil: there are no notices
 	Saved    *saved.Service              // nil: filters are not saved
-	IDs      app.IDs                     // needed with Payments
+	IDs      app.IDs                     // required with Payments
 	Now      app.Clock
 	BaseURL  string // scheme and host of the server
 
-	MetricsURL string          // of the raw metrics of this replica, for operators
-	Settling   func() Settling // how settlements of this replica stand, for operators; nil: that is not known
-	Mail       *mail.Service   // whose queue operators see; nil: that is not known
+	MetricsURL string          // address of this replica's raw metrics, for operators
+	Settling   func() Settling // state of this replica's settlements, for operators; nil: unknown
+	Mail       *mail.Service   // the mail queue that operators see; nil: unknown
 	Trial      account.TrialPolicy
-	Secure     bool // cookies of preferences carry Secure
+	Secure     bool // cookies of preferences get the Secure attribute
 
-	Gate      *overload.Gate   // nil: this replica is never taken to be overloaded
+	Gate      *overload.Gate   // nil: this replica never sheds load
 	Addresses *limit.Addresses // counts the requests of visitors; nil: they have no limit
 	// OperatorsNeedNoCode lets operators without a second step of signing in reach their pages. It is for demos.
 	OperatorsNeedNoCode bool
@@ -95,11 +95,11 @@ func New(o Options) *Console {
 // Route is one page or form. Open ones take visitors; all others lead visitors to the sign-in page.
 type Route struct {
 	Method string
-	Path   string // below /console
+	Path   string // path below /console
 	Open   bool
-	Right  app.Rights // what the reader's role must allow; zero for every member
+	Right  app.Rights // right that the reader's role needs; zero for every member
 
-	Operator bool // only for users who run the gateway; to all others there is no such page
+	Operator bool // only operators may open the page; for other users it is unknown
 
 	serve func(*Console, *page) error
 }

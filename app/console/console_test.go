@@ -84,7 +84,7 @@ func over(t *testing.T, readable, db *sqlx.DB, upstream map[string]string, chang
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
 	texts := gateway.New(gateway.Options{
-		Till: openTill(t, readable, ids), Balance: ledger.Balance, Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers,
+		Till: openLeaseManager(t, readable, ids), Balance: ledger.Balance, Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers,
 		Now: time.Now, Random: mathrand.IntN, RetryWait: time.Millisecond,
 	})
 	face := api.New(api.Options{
@@ -356,7 +356,7 @@ func TestKeysByPlainForms(t *testing.T) {
 	if a := p.send(confirm, url.Values{"name": {"wrong"}}); a.status != http.StatusUnprocessableEntity {
 		t.Errorf("deleted without its name: %d", a.status)
 	}
-	shown := strings.Join(strings.Fields(name), " ") // as a browser shows it
+	shown := strings.Join(strings.Fields(name), " ") // a browser collapses white space
 	if a := p.send(confirm, url.Values{"name": {shown}}); a.status != http.StatusSeeOther {
 		t.Errorf("its name as shown: %d", a.status)
 	}

@@ -17,7 +17,7 @@ import (
 
 const (
 	docsHitsMax    = 20
-	docsModel      = "a/model" // where the catalog has none yet
+	docsModel      = "a/model" // placeholder while the catalog has no model
 	docsKey        = "sk-umg-…"
 	quickstartPage = "quickstart"
 )
@@ -73,7 +73,7 @@ func (c *Console) document(p *page) error {
 		return err
 	}
 	if plain {
-		p.Response().Header().Set("Cache-Control", "no-store") // it may name the reader's key
+		p.Response().Header().Set("Cache-Control", "no-store") // the page may contain the reader's key hint
 		return p.Blob(http.StatusOK, "text/markdown; charset=utf-8", []byte(found.Markdown(values)))
 	}
 	before, after := found.Around()

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	addressLinesMax = 200      // of a form; a key takes fewer
-	expiryDaysMax   = 10 * 366 // of the choices that are numbers of days
+	addressLinesMax = 200      // lines of a form; a key allows fewer networks
+	expiryDaysMax   = 10 * 366 // longest choice, in days
 	oneDay          = 24 * time.Hour
 )
 
@@ -46,7 +46,7 @@ func (c *Console) readKeyForm(p *page, manages bool) (views.KeyForm, account.Key
 		Addresses: p.FormValue("addresses"), Expiry: cmp.Or(p.FormValue("expiry"), views.ExpiryNever), ExpiryDay: p.FormValue("expiry_day"),
 		LogContent: p.FormValue("log_content") == "true", Strict: p.FormValue("strict") == "true", Budget: budgetForm(p),
 	}
-	values, _ := p.FormParams() // one that cannot be read has no fields, which is refused by the name that is missing
+	values, _ := p.FormParams() // a body that cannot be parsed has no fields, and the missing name is refused
 	f.Scopes, f.Models = values["scopes"], values["models"]
 	if _, asked := values["kind"]; !asked && !manages && len(f.Scopes) == 0 && p.Param("id") == "" {
 		f.Scopes = words(account.StandardScopes())

@@ -17,7 +17,7 @@ import (
 
 const (
 	keysPath    = consolePath + "/keys"
-	lately      = 24 * time.Hour // a key used since is in use
+	lately      = 24 * time.Hour // a key used within this time counts as in use
 	maskEllipse = "…"
 )
 

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	ledgerPageMax  = 50  // entries of a page
-	exportPageMax  = 200 // entries read at once
+	ledgerPageMax  = 50  // entries per page
+	exportPageMax  = 200 // entries of one query
 	exportPagesMax = 10_000
-	exportStallMax = 30 * time.Second // that one piece of an export may take to be fetched
+	exportStallMax = 30 * time.Second // timeout for fetching one piece of an export
 	topUpsKnownMax = 200
 )
 
@@ -56,7 +56,7 @@ func (c *Console) topUpsBySource(p *page) (map[string]string, error) {
 	}
 	sources := make(map[string]string, len(list))
 	for _, t := range list {
-		sources["stripe:"+t.ID] = t.ID // of what was taken back of it
+		sources["stripe:"+t.ID] = t.ID // source of the entries that take it back
 		if t.Source != "" {
 			sources[t.Source] = t.ID
 		}
@@ -146,8 +146,8 @@ func entryCells(e *billing.Entry) []string {
 	}
 }
 
-// csvText keeps a spreadsheet from running a text as a formula: what begins like one is quoted. Amounts of ours may begin
-// with a minus and are not texts.
+// csvText keeps a spreadsheet from running a text as a formula: a text that begins like one is quoted. Amounts may begin with a
+// minus sign and are not texts.
 func csvText(s string) string {
 	if strings.IndexAny(strings.TrimLeft(s, " \u00a0"), "=+-@\t\r\n") == 0 {
 		return "'" + s

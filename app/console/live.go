@@ -18,16 +18,16 @@ import (
 
 const (
 	liveKind       = "text/event-stream"
-	livesOfUserMax = 6   // streams of one reader at once
-	livesMax       = 300 // of this replica
+	livesOfUserMax = 6   // parallel streams of one reader
+	livesMax       = 300 // parallel streams of this replica
 	liveAgeMax     = 10 * time.Minute
 	liveBeatEvery  = 15 * time.Second
-	liveLookMax    = 5 * time.Second  // for one look
-	liveStallMax   = 10 * time.Second // for a browser to take what is written
+	liveLookMax    = 5 * time.Second  // timeout of one poll
+	liveStallMax   = 10 * time.Second // timeout of one write to the browser
 	liveRetryAfter = 30 * time.Second
-	liveFaultsMax  = 3 // looks in a row that fail
+	liveFaultsMax  = 3 // consecutive failed polls after which the stream ends
 	liveSeenMax    = 200
-	liveLost       = "last" // the parameter that says how far a reader came whose browser begins a new connection
+	liveLost       = "last" // the parameter with the last event id, for a browser that reconnects
 	liveHead       = "retry: 2000\n\n"
 	liveBeat       = ": still here\n\n"
 )
@@ -92,7 +92,7 @@ func (c *Console) live(p *page, every time.Duration, look look) error {
 			"Too many pages are kept up to date at once. Close some of them, or reload the page when you need it.").After(liveRetryAfter)
 	}
 	defer c.lives.give(p.user.ID)
-	p.place.Leave() // a stream takes none of the places of calls, because its number is bounded by itself
+	p.place.Leave() // streams have their own limit, so they do not take a place of a call
 	h := p.Response().Header()
 	h.Set(echo.HeaderContentType, liveKind)
 	h.Set("X-Accel-Buffering", "no")
@@ -147,7 +147,7 @@ type liveStream struct {
 	left  <-chan struct{}
 }
 
-// run looks and writes until somebody leaves or the stream is old.
+// run polls and writes until the client leaves or the stream reaches its maximum age.
 func (s *liveStream) run(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, liveAgeMax)
 	defer cancel()

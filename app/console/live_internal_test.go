@@ -47,7 +47,7 @@ func TestALiveStreamEndsByItself(t *testing.T) {
 		t.Errorf("one whose looks fail lasted %s", lasted)
 	}
 	if _, lasted := stream(t, func(s *liveStream) { s.write = func(string) error { return fails } }); lasted != 0 {
-		t.Errorf("one that nobody reads lasted %s", lasted)
+		t.Errorf("a stream without a reader lasted %s", lasted)
 	}
 	if _, lasted := stream(t, func(s *liveStream) {
 		left := newLives()

@@ -11,7 +11,7 @@ import (
 
 const (
 	membersPath     = settingsPath + "/members"
-	membersShownMax = 100 // as many as an account has
+	membersShownMax = 100 // an account has at most as many
 )
 
 // memberRoutes are about who works in the account, and about invitations from both of their ends.
@@ -188,7 +188,7 @@ func (c *Console) leaveAccount(p *page) error {
 	return c.say(p, ui.Success, "You left "+p.user.Account+".", consolePath)
 }
 
-// offer shows where the link of an invitation leads, to whoever opens it.
+// offer shows where the link of an invitation leads, to the user who opens it.
 func (c *Console) offer(p *page) error {
 	token := p.QueryParam("token")
 	found, err := c.o.Accounts.Offer(p.Request().Context(), token)

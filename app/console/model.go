@@ -46,7 +46,7 @@ func (c *Console) model(p *page) error {
 	return c.render(p, http.StatusOK, views.ModelPage(d))
 }
 
-// modelLimits draws what is left of the limits anew.
+// modelLimits renders what is left of the limits, for a page that polls.
 func (c *Console) modelLimits(p *page) error {
 	m, err := c.modelAt(p.QueryParam("model"))
 	if err != nil {

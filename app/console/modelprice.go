@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	calcQuantityMax = 1_000_000_000 // of one request
+	calcQuantityMax = 1_000_000_000 // largest quantity of one request
 	calcSecondsMax  = 3_600
-	calcRequestsMax = 1_000_000_000 // a day
+	calcRequestsMax = 1_000_000_000 // requests per day
 	calcMonthDays   = 30
 	lastCallsMax    = 100
 	milliseconds    = 1_000
@@ -147,7 +147,7 @@ func price(c *views.Calculation, card billing.RateCard, usage billing.Usage, req
 	return ""
 }
 
-// modelPrice draws the result of the calculator anew.
+// modelPrice renders the result of the calculator for a changed form.
 func (c *Console) modelPrice(p *page) error {
 	m, err := c.modelAt(p.QueryParam("model"))
 	if err != nil {

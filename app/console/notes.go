@@ -26,7 +26,7 @@ const (
 	topupsLooked  = 5
 	videosLooked  = 5
 	centsInDollar = 100
-	budgetNear    = 5 // a fifth of a limit is little
+	budgetNear    = 5 // a notice appears when less than a fifth of the budget is left
 	dayForm       = "2 Jan 2006"
 	billingLink   = "Open billing"
 )
@@ -76,8 +76,8 @@ func (c *Console) balanceNotes(ctx context.Context, p *page, b views.Balance, ot
 	return append(list, note{Note: n, event: notice.LowBalance})
 }
 
-// lastCredit names how credit came in last, so that credit that runs out again is told of again. Where that is not known it
-// is the account.
+// lastCredit identifies the latest top-up or grant, so that the notice appears again when that credit runs out too. Where it is not
+// known, lastCredit returns the account.
 func (c *Console) lastCredit(ctx context.Context, p *page) string {
 	found, err := c.o.Ledger.EntryList(ctx, billing.EntryQuery{AccountID: p.user.AccountID, Kinds: []string{"grant"}, Limit: 1})
 	if err != nil || len(found.Entries) == 0 {
@@ -222,7 +222,7 @@ func (c *Console) modelNotes(ctx context.Context, p *page) (list []note, _ error
 	}
 	const quarter = 15 * time.Minute
 	now := c.o.Now().UTC().Truncate(quarter)
-	used, err := c.o.Ledger.UsageReport(ctx, billing.UsageQuery{ // sums, which are few however many calls there were
+	used, err := c.o.Ledger.UsageReport(ctx, billing.UsageQuery{ // the report has few rows, however many calls there were
 		AccountID: p.user.AccountID, From: now.Add(-modelUsedIn), To: now.Add(quarter), Group: billing.ByModel,
 	})
 	for _, m := range models {
@@ -283,8 +283,8 @@ func (c *Console) videoNotes(ctx context.Context, p *page) (list []note, _ error
 // strandedMax is how many models the line under the top bar counts.
 const strandedMax = 99
 
-// statusOf are the models the reader may call that no call reaches as it should: those paused, and those all of whose
-// providers are set aside because they fail. It looks at what this replica holds in memory and asks nobody.
+// statusOf returns the models the reader may call that are degraded: paused models, and models all of whose providers are set aside
+// because they fail. It reads the memory of this replica and queries nothing.
 func (c *Console) statusOf(p *page) (lines []views.StatusLine) {
 	if c.o.Health == nil || !p.user.Role.Rights().Has(app.ReadModels) {
 		return nil

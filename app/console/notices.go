@@ -18,12 +18,12 @@ const (
 	notifySettingsPath = settingsPath + "/notifications"
 
 	noteWait      = 2 * time.Second
-	notesKept     = 30 * time.Second // that the count in the bell may be late
-	noteShelfMax  = 5000             // readers
+	notesKept     = 30 * time.Second // how long the count at the bell is cached
+	noteShelfMax  = 5000             // readers in the cache
 	notesMax      = 100
 	keyEndsWithin = 7 * 24 * time.Hour
-	newsWithin    = 7 * 24 * time.Hour  // a top-up or a failed video is news
-	modelUsedIn   = 30 * 24 * time.Hour // a model is in use
+	newsWithin    = 7 * 24 * time.Hour  // age up to which a top-up or a failed video is shown
+	modelUsedIn   = 30 * 24 * time.Hour // a model counts as used within this time
 )
 
 // noticeRoutes are about what people of an account should know. Where notices are not kept there are none.

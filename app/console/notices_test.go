@@ -120,7 +120,7 @@ func TestAnEndpointThatIsDisabledIsANoticeWhateverIsMailed(t *testing.T) {
 	}
 	p.send("/console/settings/notifications", url.Values{"mail": {"webhook"}})
 	if _, ids := p.notices(); len(ids) != 0 {
-		t.Errorf("what nobody wants to see in the console is there: %v", ids)
+		t.Errorf("notices that are switched off for the console are there: %v", ids)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"umg/views"
 )
 
-const sentBytesMax = 1 << 20 // of the answer to a short question
+const sentBytesMax = 1 << 20 // bytes of the answer to the test call
 
 // sendFirst sends the request of the first steps from the page itself, as a call of the reader's, for who has no terminal at hand.
 func (c *Console) sendFirst(p *page) error {
@@ -81,5 +81,5 @@ func (s *wholeSink) Write(p []byte) error {
 	return nil
 }
 
-// Flush has nobody to write to until the answer is whole.
+// Flush does nothing, because the answer is sent only when it is complete.
 func (s *wholeSink) Flush() error { return nil }

@@ -17,7 +17,7 @@ import (
 
 const (
 	operatorPath    = consolePath + "/operator"
-	operatorTimeMax = 2 * time.Second // for what is read from the store
+	operatorTimeMax = 2 * time.Second // timeout of the database queries of a page
 	deedsShown      = 8
 )
 
@@ -42,7 +42,7 @@ func operatorRoutes() []Route {
 	}
 }
 
-// withHealth keeps the pages unknown where nobody watches the providers.
+// withHealth keeps the pages unknown where the server has no health monitor.
 func withHealth(serve func(*Console, *page) error) func(*Console, *page) error {
 	return func(c *Console, p *page) error {
 		if c.o.Health == nil {
@@ -91,7 +91,7 @@ func (c *Console) askPause(p *page) error {
 func (c *Console) renderPause(p *page, status int, kind, id, reason, problem string) error {
 	snapshot := c.o.Catalog.Snapshot()
 	a := views.TrafficAsk{Shell: c.shell(p), Kind: kind, ID: id, ReasonError: problem}
-	a.Path = operatorPath // the form of the theme leads back to it
+	a.Path = operatorPath // the theme form returns to this path
 	switch kind {
 	case health.KindModel:
 		if _, known := snapshot.Model(id); !known {
@@ -117,7 +117,8 @@ func firstOf(list []string) string {
 	return list[0]
 }
 
-// pauseOf is a pause with what clients get of a model meanwhile. The reason for a provider is not told to clients.
+// pauseOf returns a pause with the error that clients of a model get during it. The reason for pausing a provider is not shown to
+// clients.
 func pauseOf(pause health.Pause, modelID string) views.TrafficPause {
 	reason := pause.Reason
 	if pause.Kind == health.KindProvider {
@@ -163,7 +164,7 @@ func (c *Console) askResume(p *page) error {
 func (c *Console) resume(p *page) error {
 	id := p.FormValue("id")
 	err := c.o.Health.Resume(p.Request().Context(), p.FormValue("kind"), id, p.user.Email)
-	if err != nil && app.KindOf(err) == app.NotFound { // somebody else was quicker
+	if err != nil && app.KindOf(err) == app.NotFound { // another operator was quicker
 		return c.say(p, ui.Info, app.AsError(err).Message, operatorPath)
 	}
 	if err != nil {

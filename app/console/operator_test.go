@@ -26,7 +26,7 @@ const pausable = "meridian/atlas-small"
 type control struct {
 	*house
 	monitor *health.Monitor
-	own     console.Settling // what the replica says of its settlements
+	own     console.Settling // the settlement state that the replica reports
 }
 
 func withOperators(t *testing.T) *control {
@@ -36,7 +36,7 @@ func withOperators(t *testing.T) *control {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, by := range []string{"ada@desk", "bob@<b>desk</b>"} {
+	for _, by := range []string{"ada@ops", "bob@<b>ops</b>"} {
 		if err := catalog.ApplyAs(t.Context(), db, file, catalog.Deed{By: by, Note: "a note of " + by}); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestOperatorsPauseAndResumeWithoutScripts(t *testing.T) {
 	shows(t, p.see("/console/operator"), http.StatusOK, "Paused "+pausable, "1 model is paused", "It &lt;b&gt;moves&lt;/b&gt;", "ann@example.com")
 	shows(t, p.see("/console/operator/resume"+ask), http.StatusOK, "It &lt;b&gt;moves&lt;/b&gt;", "Resume model")
 
-	for _, said := range []string{"Resumed " + pausable, "is not paused"} { // the second time nothing is to be done
+	for _, said := range []string{"Resumed " + pausable, "is not paused"} { // the second attempt finds the pause ended
 		if a := p.send("/console/operator/resume", decision("model", pausable, "")); a.status != http.StatusSeeOther {
 			t.Fatalf("%d", a.status)
 		}
@@ -137,7 +137,7 @@ func TestAPauseOfAProviderSaysWhichModelsItLeavesWithoutARoute(t *testing.T) {
 		t.Error("models that have another route are said to have none")
 	}
 	shows(t, p.see(ask), http.StatusOK, "go on with other routes", pausable)
-	for i, id := range []string{"crossroads", "meridian"} { // every model has a route through the first
+	for i, id := range []string{"crossroads", "meridian"} { // every model has a route through the first provider
 		if a := p.send("/console/operator/pause", decision("provider", id, "secret plans")); a.status != http.StatusSeeOther {
 			t.Fatalf("%s: %d", id, a.status)
 		}
@@ -156,7 +156,7 @@ func TestOperatorsReadTheCatalogsOfThePast(t *testing.T) {
 	t.Parallel()
 	k := withOperators(t)
 	p := k.operator("ann@example.com")
-	shows(t, p.see("/console/operator/catalog"), http.StatusOK, "ada@desk", "bob@&lt;b&gt;desk&lt;/b&gt;", "In force")
+	shows(t, p.see("/console/operator/catalog"), http.StatusOK, "ada@ops", "bob@&lt;b&gt;ops&lt;/b&gt;", "In force")
 	shows(t, p.see("/console/operator/catalog/2"), http.StatusOK, "In force", "Renamed &lt;i&gt;model&lt;/i&gt;")
 	shows(t, p.see("/console/operator/catalog/1"), http.StatusOK, "version 2 is in force", "What is different now")
 	file := p.see("/console/operator/catalog/1/catalog.yaml")
@@ -169,7 +169,7 @@ func TestOperatorsReadTheCatalogsOfThePast(t *testing.T) {
 	for _, path := range []string{"3", "0", "x", "-1", "99999999999999999999", "3/catalog.yaml", "x/catalog.yaml"} {
 		shows(t, p.see("/console/operator/catalog/"+path), http.StatusNotFound)
 	}
-	shows(t, p.see("/console/operator/catalog?before=2"), http.StatusOK, "ada@desk", "Newest")
+	shows(t, p.see("/console/operator/catalog?before=2"), http.StatusOK, "ada@ops", "Newest")
 	shows(t, p.see("/console/operator/catalog?before=x"), http.StatusNotFound)
 }
 

@@ -33,7 +33,7 @@ func operatorAccountRoutes() []Route {
 	return routes
 }
 
-// atDesk keeps the pages unknown where nobody deals with accounts.
+// atDesk keeps the pages unknown where the server has no operator service.
 func atDesk(serve func(*Console, *page) error) func(*Console, *page) error {
 	return func(c *Console, p *page) error {
 		if c.o.Desk == nil {
@@ -75,7 +75,7 @@ func viewAccount(a *operator.Account) views.OperatorAccount {
 	}
 }
 
-// operatorAccount is all that is told of one account. Neither its keys nor what it asked for are part of it.
+// operatorAccount shows one account. Neither its keys nor its prompts and answers are part of it.
 func (c *Console) operatorAccount(p *page) error {
 	ctx, cancel := context.WithTimeout(p.Request().Context(), operatorTimeMax)
 	defer cancel()
@@ -144,11 +144,11 @@ func (c *Console) deedOf(p *page, kind string) (views.OperatorDeed, error) {
 		return d, err
 	}
 	d.Shell, d.Account, d.Own, d.Free = c.shell(p), viewAccount(&one.Account), one.Own, credit.Available()
-	d.Path = operatorAccountsPath // the form of the theme leads back to it
+	d.Path = operatorAccountsPath // the theme form returns to this path
 	return d, nil
 }
 
-// unneeded says that a deed would change nothing, and leads to the account.
+// unneeded says that an adjustment would change nothing, and leads to the account.
 func (c *Console) unneeded(p *page, d views.OperatorDeed) (bool, error) {
 	to := operatorAccountsPath + "/" + d.Account.ID
 	switch {
@@ -211,8 +211,8 @@ func (c *Console) doOperatorDeed(p *page, kind string) error {
 	return c.say(p, ui.Success, doneWords(d), to)
 }
 
-// readDeed understands the fields, and reports whether they can be meant. What a form that may have been sent before takes need not
-// be free any more: the desk knows whether it was done.
+// readDeed parses the fields, and reports whether they are valid. For a form that may have been sent before, the amount need not be
+// free any more: the operator service knows whether the adjustment was made.
 func readDeed(d *views.OperatorDeed, deed *operator.Deed, again bool) bool {
 	moves := d.Kind == views.DeedAdd || d.Kind == views.DeedTake
 	if moves {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-const trialNanos = 5_000_000_000 // that everybody gets here
+const trialNanos = 5_000_000_000 // trial credit of every new account
 
-// deedName is what the question of a deed names itself.
+// deedName finds the idempotency name in the page that asks for confirmation.
 var deedName = regexp.MustCompile(`name="once" value="(adj_[0-9a-z]{26})"`)
 
 // accountOf is the account of the person with that address.
@@ -66,7 +66,7 @@ func TestOperatorsMoveCreditOnceAndAfterTheirPassword(t *testing.T) {
 	shows(t, p.send(at+"/add", form), http.StatusUnprocessableEntity, "That is not your password.", once[1])
 	form.Set("current_password", password)
 	form.Set("once", "adj_anything")
-	shows(t, p.send(at+"/add", form), http.StatusOK, "Your current password") // asked once more
+	shows(t, p.send(at+"/add", form), http.StatusOK, "Your current password") // asks for the password again
 	if n := k.posted(id); n != trialNanos {
 		t.Fatalf("%d before it was confirmed", n)
 	}
@@ -84,7 +84,7 @@ func TestOperatorsMoveCreditOnceAndAfterTheirPassword(t *testing.T) {
 	asked = p.send(at+"/take", deed("7.5", "Too much", "ask", ""))
 	shows(t, asked, http.StatusOK, "Take $7.50 back from", "becomes")
 	form = deed("7.5", "Too much", "do", deedName.FindStringSubmatch(asked.body)[1])
-	for range 2 { // the second time nothing is free any more, and nothing is to be done
+	for range 2 { // the second attempt is a repeat, although no credit is free any more
 		if a := p.send(at+"/take", form); a.status != http.StatusSeeOther {
 			t.Errorf("%d", a.status)
 		}

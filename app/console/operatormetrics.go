@@ -13,7 +13,7 @@ import (
 
 const (
 	metricMinutes = 60
-	toldAgoMax    = 20 * time.Second // after which what is in flight on a replica is not known any more
+	toldAgoMax    = 20 * time.Second // age after which a replica's number of running calls is unknown
 	middle, high  = 50, 95           // percentiles
 )
 
@@ -78,7 +78,7 @@ func fillMetrics(m *views.Metrics, minutes []pulse.Minute) {
 		for _, t := range []*tally{&hour, byMinute[start], byReplica[one.Replica]} {
 			t.add(one)
 		}
-		last[one.Replica] = one // in order of time
+		last[one.Replica] = one // minutes are in order of time
 	}
 	m.Hour = hour.view()
 	begin := m.Now.UTC().Truncate(time.Minute).Add(-(metricMinutes - 1) * time.Minute)

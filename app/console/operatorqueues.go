@@ -24,16 +24,16 @@ const (
 	queuesPath      = operatorPath + "/queues"
 	queuesEvery     = 5 * time.Second
 	queueItemsMax   = 10
-	queueLeftMax    = 10 * time.Minute // that credit of a replica which is over may wait to be given back
+	queueLeftMax    = 10 * time.Minute // time for which a stopped replica's leases may wait to be released
 	queueAssetSlow  = time.Hour
-	queueBehindMany = 10_000 // settlements that the books do not have: more than a replica writes in two seconds
+	queueBehindMany = 10_000 // unposted settlements: more than a replica writes in two seconds
 )
 
 // Settling is how the settlements of this replica stand.
 type Settling struct {
-	Behind  int64 // in its journal, and not in the books yet
-	Kept    int64 // that neither journal nor books took yet
-	Refused int64 // by the books, since the process began
+	Behind  int64 // in the replica's journal, but not posted yet
+	Kept    int64 // neither in the journal nor posted yet
+	Refused int64 // refused by the ledger since the process began
 	Running int64 // calls that hold credit
 }
 

@@ -17,7 +17,7 @@ import (
 const (
 	trialsPath       = operatorPath + "/trials"
 	codesPath        = trialsPath + "/codes"
-	codeUntilDefault = 30 // days from now, as the form proposes
+	codeUntilDefault = 30 // default of the form: days from now
 )
 
 // trials shows the policy of trials, how they went, and the promotion codes.
@@ -74,7 +74,7 @@ func (c *Console) newCode(p *page) error {
 
 func (c *Console) renderCode(p *page, status int, f views.CodeForm) error {
 	f.Shell = c.shell(p)
-	f.Path = codesPath + "/new" // the form of the theme leads back to it
+	f.Path = codesPath + "/new" // the theme form returns to this path
 	return c.render(p, status, views.CodeFormPage(f))
 }
 
@@ -126,7 +126,7 @@ func readCode(f *views.CodeForm) (one account.Promo, ok bool) {
 	if err != nil {
 		f.UntilError = "Enter a day, such as 2027-01-31."
 	}
-	one.ExpiresAt = last.AddDate(0, 0, 1) // the last day counts
+	one.ExpiresAt = last.AddDate(0, 0, 1) // the last day is included
 	return one, f.AmountError+f.TimesError+f.DaysError+f.UntilError == ""
 }
 

@@ -75,7 +75,7 @@ func TestOperatorsMakeACodeOnceAndEndIt(t *testing.T) {
 	}
 	shows(t, p.see("/console/operator/trials"), http.StatusOK, "No code gives credit now", "has ended", "Ended")
 	if n := k.number(`select count(*) from promo_codes where ended_by = 'ann@example.com' and expires_at <= now()`); n != 1 {
-		t.Error("the code has not ended, or nobody knows by whom")
+		t.Error("the code has not ended, or without the name of who ended it")
 	}
 }
 

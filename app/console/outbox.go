@@ -10,8 +10,8 @@ import (
 // outboxShownMax is how many mails the outbox shows.
 const outboxShownMax = 100
 
-// outboxRoutes are the pages with the mails of a demo, which has no mail server. They are open, since the first mail is
-// the one that lets somebody in; where Options.Outbox is not set they do not exist.
+// outboxRoutes are the pages with the mails of a demo, which has no mail server. They need no session, because the first mail has
+// the link that lets a user sign in. They exist only where Options.Outbox is set.
 func outboxRoutes() []Route {
 	return []Route{
 		{Method: http.MethodGet, Path: "/outbox", Open: true, serve: withOutbox((*Console).outbox)},
@@ -19,7 +19,7 @@ func outboxRoutes() []Route {
 	}
 }
 
-// withOutbox keeps the pages unknown where mails are nobody's to read.
+// withOutbox keeps the pages unknown where the server has no outbox.
 func withOutbox(serve func(*Console, *page) error) func(*Console, *page) error {
 	return func(c *Console, p *page) error {
 		if c.o.Outbox == nil {

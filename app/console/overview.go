@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	firstRequestsMax = 20 // among which the first answered one is looked for
+	firstRequestsMax = 20 // latest requests among which the first answered one is searched
 	waitLookEvery    = time.Second
 	recentLookEvery  = 3 * time.Second
-	refusedWithin    = 10 * time.Minute // a call that was refused longer ago is not told of
-	settledAfter     = views.RecentMax  // calls, after which the first steps stay away unless they are asked for
+	refusedWithin    = 10 * time.Minute // age up to which a refused call is shown
+	settledAfter     = views.RecentMax  // number of calls after which the first steps are hidden by default
 	hidden           = "hidden"
 	shown            = "shown"
 )
@@ -73,7 +73,7 @@ func (c *Console) drawOverview(p *page, status int, s start) error {
 			return err
 		}
 	}
-	o.Path = consolePath // also where a form of the page was sent somewhere else
+	o.Path = consolePath // also when a form of the page was sent to another path
 	return c.render(p, status, views.OverviewPage(o))
 }
 
@@ -147,7 +147,7 @@ func (c *Console) firstSteps(ctx context.Context, p *page) (*views.Onboarding, e
 	return o, err
 }
 
-// refusedCall is the latest call since a moment that was refused at the door, nil where none was or nobody is told of them.
+// refusedCall returns the latest call since a moment that was refused before authentication, or nil.
 func (c *Console) refusedCall(ctx context.Context, p *page, from time.Time) (*views.Arrival, error) {
 	if c.o.Arrivals == nil {
 		return nil, nil

@@ -106,7 +106,7 @@ func TestLimitsAreShownAndMoreIsAskedForOnce(t *testing.T) {
 	_, rest, _ := strings.Cut(list.body, `action="/console/operator/limits/`)
 	id, _, _ := strings.Cut(rest, `"`)
 	if a := p.send("/console/operator/limits/"+id, url.Values{"state": {"done"}}); a.status != http.StatusNotFound {
-		t.Errorf("answered by somebody: %d", a.status)
+		t.Errorf("answered by a user: %d", a.status)
 	}
 	if a := op.send("/console/operator/limits/"+id, url.Values{"state": {"declined"}, "answer": {"Not yet."}}); a.status != http.StatusSeeOther {
 		t.Errorf("answered: %d", a.status)

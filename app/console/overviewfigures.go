@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	figuresTimeMax   = 2 * time.Second // for all of them; what is not there by then says so
+	figuresTimeMax   = 2 * time.Second // timeout for all figures; a late one is shown as missing
 	figureDays       = 30
 	topModelsShown   = 5
 	failuresShown    = 5
@@ -104,7 +104,7 @@ func figuresSince(now time.Time) time.Time {
 func spendingOf(hours []billing.Hour, now time.Time) *views.Spending {
 	today, month, hour := now.Truncate(oneDay), monthOf(now), now.Truncate(time.Hour)
 	lastMonth := month.AddDate(0, -1, 0)
-	lastMonthEnd := lastMonth.Add(hour.Sub(month)) // the hour of then that this one is compared with
+	lastMonthEnd := lastMonth.Add(hour.Sub(month)) // the same hour of last month
 	if !lastMonthEnd.Before(month) {
 		lastMonthEnd = month.Add(-time.Hour)
 	}

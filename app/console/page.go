@@ -33,7 +33,7 @@ const (
 	lowBalanceAt     = app.Dollar
 	toastTone        = "toast_tone"
 	toastText        = "toast_text"
-	accountValue     = "account" // the session's, of the account its user chose
+	accountValue     = "account" // session value of the account that the user chose
 	nextBytesMax     = 2000
 )
 
@@ -43,7 +43,7 @@ type page struct {
 	session *sessions.Session
 	user    account.User // zero for visitors
 	place   *overload.Place
-	enrols  bool // the reader is an operator who has no second step of signing in yet, and so is none here
+	enrols  bool // the reader is an operator without a second step, and so has no operator rights yet
 }
 
 func (p *page) signedIn() bool { return p.user.ID != "" }
@@ -120,7 +120,7 @@ func notForRole(role account.Role) error {
 		"Your role in this account is %s, which does not include this. An owner or admin of the account can change your role.", role)
 }
 
-// principal is the reader as somebody who acts for their account.
+// principal returns the reader as a principal of their account.
 func (p *page) principal() app.Principal {
 	who := p.user.Principal()
 	who.SessionID = account.SessionID(p.session)
@@ -172,7 +172,8 @@ func (p *page) toSignIn() error {
 	return p.leave(target)
 }
 
-// leave leads to another page. The script that asked for a part of a page is told to leave the page.
+// leave leads to another page. For a script that asked for a part of a page it sends the header that makes the script leave the
+// page.
 func (p *page) leave(target string) error {
 	if forScript(p.Request()) {
 		p.Response().Header().Set("HX-Redirect", target)
@@ -196,8 +197,8 @@ func askedFor(r *http.Request) string {
 // forScript reports whether the script asks on behalf of a page that is already there.
 func forScript(r *http.Request) bool { return r.Header.Get("HX-Request") == "true" }
 
-// safeNext is where a form may lead afterwards: a page of the console with its query, and nothing a stranger put into a
-// link. The query is written anew from what was understood of it, so that it can only be one.
+// safeNext returns where a form may lead afterwards: a page of the console with its query, and nothing that a stranger put into a
+// link. It encodes the parsed query again, so that the result can only be a query.
 func safeNext(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || len(next) > nextBytesMax || u.Scheme != "" || u.Host != "" || u.User != nil || strings.Contains(next, `\`) ||
@@ -254,8 +255,7 @@ func (c *Console) balanceOf(p *page) views.Balance {
 // bookedMax is how long a page waits for the cost of a call to show in the balance.
 const bookedMax = 500 * time.Millisecond
 
-// awaitBooks waits until the cost of what was just done shows in the balance. A page that waited in vain shows the balance
-// before it.
+// awaitBooks waits until the cost of the call shows in the balance. A page whose wait times out shows the balance before it.
 func (c *Console) awaitBooks(p *page) {
 	if c.o.Booked == nil {
 		return
@@ -309,7 +309,7 @@ func (p *page) takeToast() []ui.Toast {
 
 // prefer keeps a choice of the person's in a cookie, so that the next page is already drawn that way.
 func (c *Console) prefer(p *page, name, value string) {
-	//nolint:gosec // a preference is no secret: scripts read it, and plain http on another machine may be meant
+	//nolint:gosec // a preference is no secret: scripts read it, and plain http may be intended
 	p.SetCookie(&http.Cookie{
 		Name: name, Value: value, Path: consolePath, MaxAge: int(preferenceAgeMax / time.Second), Secure: c.o.Secure,
 		HttpOnly: name == onboardingCookie, SameSite: http.SameSiteLaxMode,

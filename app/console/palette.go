@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	hitsMax          = 5 // of each kind
+	hitsMax          = 5 // hits of each kind
 	searchWait       = 2 * time.Second
-	partBytesMin     = 2 // of a name or a prompt, from which on looking for it is worth it
+	partBytesMin     = 2 // shortest part of a name or prompt that is searched
 	requestIDPrefix  = "req_"
 	videoIDPrefix    = "video_"
 	shortcutsCookie  = "umg_shortcuts"
@@ -50,9 +50,9 @@ func (c *Console) search(p *page) error {
 
 // finder looks for things of one kind. What it may not or need not look for it does not find.
 type finder struct {
-	title, what string // heading, and the word for what is missing
+	title, what string // heading, and the word for a failed search
 	right       app.Rights
-	open        bool // to all the world
+	open        bool // visitors may search it, too
 	find        func(context.Context, *page, string) ([]views.SearchHit, error)
 }
 

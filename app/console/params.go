@@ -142,12 +142,12 @@ func paramValue(p views.Param, text string) (*tree, error) {
 		}
 		return list, nil
 	default:
-		for _, o := range p.Options { // the styles write the same word in another case
+		for _, o := range p.Options { // the styles write the same word with different case
 			if strings.EqualFold(o, text) {
 				return textTree(o), nil
 			}
 		}
-		return nil, nil // a word of the style before
+		return nil, nil // the value belongs to the style chosen before
 	}
 }
 

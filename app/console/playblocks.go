@@ -8,27 +8,27 @@ import (
 )
 
 const (
-	exactBytesMax = 256 << 10 // of an answer that is drawn once more as a whole when it has ended
-	codeIndent    = 4         // columns in front of a line of code
+	exactBytesMax = 256 << 10 // largest answer that is rendered again as a whole at its end
+	codeIndent    = 4         // columns that indent a line of code
 	fenceMin      = 3
-	noItem        = 1 << 20 // columns in front of what goes on with an item that cannot be gone on with
+	noItem        = 1 << 20 // indent of a continuation that cannot occur
 )
 
 // textBlocks finds out, while an answer comes, which blocks of its Markdown have ended: those can be drawn, and what still
 // comes does not change them. Where that is in doubt it waits, so that the drawn pieces together are the drawn whole. Each
 // byte is looked at once.
 type textBlocks struct {
-	open  []byte // from the beginning of the first block that has not ended
-	line  int    // in it, where the first line begins that was not looked at
-	seen  int    // and how far its end was looked for
+	open  []byte // text from the start of the first block that has not ended
+	line  int    // offset in open of the first unparsed line
+	seen  int    // offset in open up to which the line's end was searched
 	state blockState
-	blank bool // the last line was
+	blank bool // the last line was blank
 	quote bool // the block begins with a quote
 
-	fence      byte // of a fenced block: its character, and how often it stands there
+	fence      byte // character of a fenced block's fence, whose length is fenceCount
 	fenceCount int
-	item       int  // of a list: the columns in front of what belongs to its last outermost item
-	bare       bool // that item has nothing but its mark
+	item       int  // columns that indent the content of a list's last outermost item
+	bare       bool // the item has no content after its marker
 }
 
 type blockState uint8
@@ -37,7 +37,7 @@ const (
 	blockNone  blockState = iota // only blank lines so far
 	blockWords                   // a paragraph, a quote or a table
 	blockList
-	blockCode // indented
+	blockCode // an indented code block
 	blockFence
 )
 
@@ -234,7 +234,7 @@ func (b *textBlocks) more(columns int, words []byte) bool {
 		}
 	case blockWords:
 		if item, _, marked := listMark(columns, words); marked && b.quote && columns < codeIndent {
-			b.state, b.item, b.bare = blockList, item, isMark(words) // or it goes on with the quote, and nothing is lost by waiting
+			b.state, b.item, b.bare = blockList, item, isMark(words) // the line may also continue the quote; waiting loses nothing
 			return false
 		}
 		// A line below a paragraph makes it a heading.

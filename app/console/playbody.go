@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	messagesOutput = 4096 // the bound of a request in the messages style that names none: the style's SDKs insist on one
+	messagesOutput = 4096 // max_tokens of a request without one in the messages style, whose SDKs require it
 	maxKey         = "max"
 )
 
@@ -87,7 +87,8 @@ func (s *play) request(turns []views.PlayTurn, stream bool) (r *llm.Request, err
 		if len(turn.Parts) == 0 {
 			continue
 		}
-		if n := len(r.Turns); n > 0 && r.Turns[n-1].Role == turn.Role { // results of tools, or an answer between them was lost
+		// Two results of tools follow each other, or the answer between them was lost.
+		if n := len(r.Turns); n > 0 && r.Turns[n-1].Role == turn.Role {
 			r.Turns[n-1].Parts = append(r.Turns[n-1].Parts, turn.Parts...)
 			continue
 		}

@@ -16,8 +16,8 @@ import (
 	"umg/app/simulator"
 )
 
-// anyForm is a form of the playground as somebody may have filled it in: with turns, images, calls of tools and their results,
-// tools, a schema, variables and settings.
+// anyForm is a form of the playground with random values of every kind: turns, images, tool calls and their results, tools, a
+// schema, variables and settings.
 func anyForm(r *rand.Rand) url.Values {
 	one := func(words ...string) string { return words[r.IntN(len(words))] }
 	text := func() string {
@@ -66,12 +66,12 @@ func anyForm(r *rand.Rand) url.Values {
 
 var shownBodies = regexp.MustCompile(`(?s)<pre hidden hx-ignore data-body="([a-z]+)"[^>]*>(.*?)</pre>`)
 
-// TestTheCodeIsWhatIsSent compares the bodies of the code view in all styles with the bodies that the providers' corridor is given,
-// for whatever the form holds. A style that cannot say it says so at both places.
+// TestTheCodeIsWhatIsSent compares the bodies of the code view in all styles with the bodies that the text pipeline gets, for
+// random forms. A style that cannot express a form says so in both places.
 func TestTheCodeIsWhatIsSent(t *testing.T) {
 	t.Parallel()
 	p := withModels(t).signedIn("code@example.com")
-	r := rand.New(rand.NewPCG(7, 7)) // a seed, so that a failure comes again
+	r := rand.New(rand.NewPCG(7, 7)) // a fixed seed makes failures reproducible
 	equal := func(a, b string) bool {
 		var one, other any
 		x, y := json.NewDecoder(strings.NewReader(a)), json.NewDecoder(strings.NewReader(b))

@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	imageBytesMax   = 500_000 // a page takes a body of one mebibyte, and later turns send the image again
+	imageBytesMax   = 500_000 // a body has at most one mebibyte, and later turns send the image again
 	turnsMax        = 500
 	varPrefix       = "var_"
 	formMemoryBytes = 8 << 20
-	filledBytesMax  = 4 << 20 // of all texts of a request: values may stand in each of them
+	filledBytesMax  = 4 << 20 // bytes of all texts of a request after the variables were filled in
 )
 
 // imageData is an image of a kind that every style can carry.
@@ -37,8 +37,8 @@ type play struct {
 	model  *catalog.Model
 	style  llm.Style
 	action string
-	refuse error // what is wrong with the form itself
-	bytes  int   // of texts that were filled in for one request
+	refuse error // the error of the form itself
+	bytes  int   // bytes of texts that were filled in for one request
 }
 
 // readPlay reads the form of one pane. What a person may have mistyped is kept in the view and noted in refuse, so that the
@@ -59,7 +59,7 @@ func (c *Console) readPlay(p *page) (*play, error) {
 	if p.Request().Method == http.MethodPost {
 		return s, nil
 	}
-	for i, model := range models[1:min(len(models), views.PlayPanesMax)] { // side by side with the first
+	for i, model := range models[1:min(len(models), views.PlayPanesMax)] { // the panes beside the first
 		other := c.readPane(p, form, model)
 		other.view.Number = i + 1
 		s.view.Others = append(s.view.Others, other.view.PlayPane)
@@ -158,7 +158,7 @@ func playValues(p *page) (url.Values, error) {
 	}
 	err := r.ParseMultipartForm(formMemoryBytes)
 	if errors.Is(err, http.ErrNotMultipart) {
-		err = nil // ParseMultipartForm has read the plain form
+		err = nil // ParseMultipartForm has parsed the plain form
 	}
 	if err == nil {
 		_, err = io.Copy(io.Discard, r.Body)
@@ -277,7 +277,7 @@ func checkImage(f *views.PlayForm) error {
 	switch {
 	case f.Image == "":
 		return nil
-	case base64.StdEncoding.DecodedLen(len(f.Image)) > imageBytesMax+len(f.Image)/100: // its prefix is not of the image
+	case base64.StdEncoding.DecodedLen(len(f.Image)) > imageBytesMax+len(f.Image)/100: // the length includes the prefix
 		return tooLargeImage(f)
 	case !imageData.MatchString(f.Image):
 		f.Image = ""

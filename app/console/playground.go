@@ -16,9 +16,9 @@ import (
 
 const (
 	playgroundPath = consolePath + "/playground"
-	recentPlaysMax = 50 // among which the record of a stopped answer is looked for
+	recentPlaysMax = 50 // records among which the one of a stopped answer is searched
 
-	requestShownMax = 256 << 10 // bytes of a request that is shown to the letter; of a longer one the images are shortened
+	requestShownMax = 256 << 10 // bytes of a request that is shown unchanged; in a longer one the images are shortened
 )
 
 func (c *Console) playground(p *page) error {
@@ -74,9 +74,9 @@ func (c *Console) play(p *page) error {
 	return c.playWhole(p, s)
 }
 
-// call is the call of the corridor for the form. It is the account's, made by its user and not by a key. It is strict: a person who sets
-// a parameter by hand wants to know that the model does not take it, as the request that is shown beside the answer would not be the
-// one that was sent.
+// call is the call of the text pipeline for the form. It belongs to the account, and is made by its user and not by a key. It is
+// strict: a person who sets a parameter by hand wants to know that the model does not take it, as the request that is shown beside
+// the answer would not be the one that was sent.
 func (s *play) call(p *page, stream bool) (gateway.Call, error) {
 	if s.model == nil {
 		return gateway.Call{}, app.Errorf(app.Unavailable, "no_available_provider", "No model can be called right now.")
@@ -119,7 +119,7 @@ func (c *Console) generate(p *page, s *play, call gateway.Call, out listener) (v
 	}
 	report, err := c.generateKept(p, call, sink)
 	if err != nil {
-		_ = sink.refused(s.style, app.AsError(err)) // a browser that is gone is found out at the end
+		_ = sink.refused(s.style, app.AsError(err)) // a disconnected browser is noticed at the end
 	} else if err = sink.finish(); report.Err != nil {
 		err = report.Err
 	}

@@ -33,7 +33,7 @@ type listener interface {
 	flush(told bool) error
 }
 
-// playSink reads what the corridor writes, in whatever style that is, and says what is in it.
+// playSink parses the answer that the text pipeline writes, in any style.
 type playSink struct {
 	codec   llm.Codec
 	ask     *llm.Ask
@@ -41,16 +41,16 @@ type playSink struct {
 	out     listener
 
 	isStream bool
-	pending  []byte // of a frame that has not ended, or of an answer in one piece
+	pending  []byte // an incomplete frame, or an answer without streaming
 	events   []llm.Event
-	failed   bool // the stream holds an error; what it says is in the report, too
-	told     bool // something was passed on since the last flush
+	failed   bool // the stream has an error; the report has its text, too
+	told     bool // there were events since the last flush
 
 	calls     int
-	open      llm.ToolCall // that is being made
+	open      llm.ToolCall // the call that is being received
 	arguments strings.Builder
 	spoken    bool // there was text
-	apart     bool // and something else after it
+	apart     bool // there was something else after the text
 }
 
 // Begin learns which form the answer has.
@@ -145,7 +145,7 @@ func (s *playSink) delta(e *llm.Event) error {
 	}
 	s.told = true
 	text := e.Delta
-	if s.apart { // what was said before a call and what is said after it are two paragraphs
+	if s.apart { // text before and after a call makes two paragraphs
 		text = paragraphGap + text
 	}
 	s.spoken, s.apart = true, false
@@ -186,7 +186,7 @@ func (s *playSink) end() error {
 	if s.failed {
 		return nil
 	}
-	events, _ := s.decoder.End(s.events[:0]) // whether the answer is whole stands in the report
+	events, _ := s.decoder.End(s.events[:0]) // the report says whether the answer is complete
 	for i := range events {
 		if err := s.tell(&events[i]); err != nil {
 			return err

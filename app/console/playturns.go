@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	callsMax   = 128 // of one turn
+	callsMax   = 128 // calls of one turn
 	noCall     = "call_unknown"
 	roleAnswer = "assistant"
 	roleTool   = "tool"
@@ -147,7 +147,7 @@ func (s *play) asked() []views.PlayTurn {
 	return turns
 }
 
-// sayable reports whether somebody waits for an answer at the end of a conversation.
+// sayable reports whether the conversation ends with a message that needs an answer.
 func sayable(turns []views.PlayTurn) bool {
 	for _, t := range slices.Backward(turns) {
 		if !blankTurn(t) {
@@ -181,7 +181,7 @@ func (s *play) arrange() bool {
 		verb, number, found := strings.Cut(s.action, "-")
 		n, err := strconv.Atoi(number)
 		if !found || err != nil || n < 0 || n >= len(f.Turns) {
-			return found // the page is older than the conversation: it is shown as it is
+			return found // the page is older than the conversation and is shown unchanged
 		}
 		s.arrangeTurn(verb+"-", n)
 	}
@@ -196,7 +196,7 @@ func (s *play) arrangeTurn(verb string, n int) {
 		s.edit(n)
 	case views.PlayDelete:
 		end := n + 1
-		for f.Turns[n].Answer && end < len(f.Turns) && f.Turns[end].CallID != "" { // its results say nothing without it
+		for f.Turns[n].Answer && end < len(f.Turns) && f.Turns[end].CallID != "" { // results without their call are removed, too
 			end++
 		}
 		f.Turns = slices.Delete(f.Turns, n, end)

@@ -16,10 +16,10 @@ import (
 
 const (
 	playLines      = "application/x-ndjson"
-	playStallMax   = 30 * time.Second // for the browser to take what is written
+	playStallMax   = 30 * time.Second // timeout of one write to the browser
 	playFlushEvery = 50 * time.Millisecond
-	playBatchBytes = 64 << 10 // that wait to be written together
-	playRawMax     = 2 << 20  // bytes of an answer that are shown as they came
+	playBatchBytes = 64 << 10 // bytes that are collected before a write
+	playRawMax     = 2 << 20  // bytes of an answer that are shown raw
 	playRawNotice  = "\n\n: The log ends here: it holds the first 2 MB of an answer.\n\n"
 )
 
@@ -47,9 +47,9 @@ type playEvent struct {
 	Estimated bool       `json:"estimated,omitempty"`
 	Field     string     `json:"field,omitempty"`
 	Code      string     `json:"code,omitempty"`
-	Doc       string     `json:"doc,omitempty"` // the page that explains the code
+	Doc       string     `json:"doc,omitempty"` // address of the documentation of the code
 	Balance   *playFunds `json:"balance,omitempty"`
-	Credit    bool       `json:"credit,omitempty"` // the balance does not cover it
+	Credit    bool       `json:"credit,omitempty"` // the balance does not cover the request
 }
 
 // playCalled is a call of a tool that the answer asks for, complete.
@@ -61,7 +61,7 @@ type playCalled struct {
 // playFunds is the new balance for the top of the page.
 type playFunds struct {
 	Main  string `json:"main"`
-	Fine  string `json:"fine"` // the digits beyond the cents
+	Fine  string `json:"fine"` // digits after the cents
 	State string `json:"state"`
 	Tone  string `json:"tone"`
 }
@@ -75,16 +75,16 @@ type playWriter struct {
 
 	mu     sync.Mutex
 	queue  []playPiece
-	frames []byte // that were not written yet
-	waits  int    // bytes that do
+	frames []byte // frames that are not written yet
+	waits  int    // bytes in the queue
 	last   time.Time
 	timer  *time.Timer
-	err    error // of the first write that failed
+	err    error // error of the first failed write
 	closed bool
 
 	blocks   textBlocks
-	said     strings.Builder // the whole answer, as long as it may have to be drawn as a whole
-	drawn    strings.Builder // and what was drawn of it
+	said     strings.Builder // the whole answer, while it may be rendered again as a whole
+	drawn    strings.Builder // the HTML that was sent for it
 	rawBytes int
 }
 
@@ -96,7 +96,7 @@ type playPiece struct {
 
 func newPlayWriter(w http.ResponseWriter, now app.Clock) *playWriter {
 	out := &playWriter{w: w, controller: http.NewResponseController(w), now: now}
-	_ = out.controller.SetWriteDeadline(time.Time{}) // the model may think for minutes before there is anything to write
+	_ = out.controller.SetWriteDeadline(time.Time{}) // the model may think for minutes before it sends anything
 	h := w.Header()
 	h.Set("Content-Type", playLines)
 	h.Set("X-Accel-Buffering", "no")
@@ -232,7 +232,7 @@ func (o *playWriter) push() {
 	o.last = o.now()
 }
 
-// end draws what is still open, writes the last event and lets nobody write any more.
+// end renders the remaining content, writes the last event and refuses further writes.
 func (o *playWriter) end(e playEvent) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -44,12 +44,12 @@ func (c *Console) promptValues(p *page) (url.Values, error) {
 	return values, nil
 }
 
-// nameOpened names the saved prompt that a pane was opened with, and says whether the pane is still what that version says. A prompt
-// that was deleted meanwhile is not the pane's any more, so that saving makes a new one.
+// nameOpened names the saved prompt that a pane was opened with, and reports whether the pane still has the content of that
+// version. When the prompt was deleted in between, the pane loses its name, so that saving makes a new prompt.
 func (c *Console) nameOpened(p *page, s *play, pane *views.PlayPane) error {
 	f := &pane.Form
 	id := f.PromptID
-	number, _ := strconv.Atoi(f.PromptVersion) // zero is no version
+	number, _ := strconv.Atoi(f.PromptVersion) // an invalid number becomes zero, which is no version
 	f.PromptID, f.PromptVersion = "", ""
 	if id == "" || number == 0 || c.o.Prompts == nil {
 		return nil
@@ -70,7 +70,7 @@ func (c *Console) nameOpened(p *page, s *play, pane *views.PlayPane) error {
 		return err
 	}
 	form := maps.Clone(s.form)
-	if len(s.form["model"]) > 1 { // panes side by side differ in their model
+	if len(s.form["model"]) > 1 { // panes side by side have different models
 		form.Set("model", pane.Model.ID)
 	}
 	written, err := paneContent(p, form)

@@ -17,7 +17,7 @@ import (
 
 const (
 	promptsPath        = consolePath + "/prompts"
-	promptFormBytesMax = 3 << 20 // a file of one mebibyte, in whatever way a form writes it
+	promptFormBytesMax = 3 << 20 // a file of one mebibyte, in any form encoding
 )
 
 // promptRoutes are the pages about saved prompts, and about what links show of them.

@@ -157,8 +157,8 @@ func TestAPromptIsExportedAndImportedAndAWrongFileIsRefusedWithItsField(t *testi
 	}
 }
 
-// TestALinkShowsAPromptToWhoeverHasItAndNothingAfterItsEnd: nobody can tell a link that ended, was revoked or never was.
-func TestALinkShowsAPromptToWhoeverHasItAndNothingAfterItsEnd(t *testing.T) {
+// TestALinkShowsAPromptUntilItsEnd checks that links that ended, were revoked or never existed have the same answer.
+func TestALinkShowsAPromptUntilItsEnd(t *testing.T) {
 	t.Parallel()
 	h := withModels(t)
 	p := h.signedIn("share@example.com")
@@ -184,7 +184,7 @@ func TestALinkShowsAPromptToWhoeverHasItAndNothingAfterItsEnd(t *testing.T) {
 	if strings.Contains(open.body, "share@example.com") || strings.Contains(open.body, "prompt_") {
 		t.Error("the shared page tells whose it is")
 	}
-	revoke := revokePattern.FindAllStringSubmatch(page.body, -1)[0][1] // the newest stands first
+	revoke := revokePattern.FindAllStringSubmatch(page.body, -1)[0][1] // the newest link is listed first
 	if a := p.send(revoke, nil); a.status != http.StatusSeeOther {
 		t.Errorf("revoke: %d", a.status)
 	}
@@ -195,7 +195,7 @@ func TestALinkShowsAPromptToWhoeverHasItAndNothingAfterItsEnd(t *testing.T) {
 	var gone []string
 	for _, path := range []string{links[2][1], links[1][1], "/console/shared/" + strings.Repeat("x", 32), "/console/shared/short"} {
 		a := v.see(path)
-		own := strings.NewReplacer(path, "", url.QueryEscape(path), "") // what leads back to the page names it
+		own := strings.NewReplacer(path, "", url.QueryEscape(path), "") // links that lead back to the page contain its path
 		gone = append(gone, madeIDs.ReplaceAllString(own.Replace(a.body), ""))
 		if a.status != http.StatusNotFound || !strings.Contains(a.body, "This link shows nothing") || gone[0] != gone[len(gone)-1] {
 			t.Errorf("%s: %d", path, a.status)
@@ -276,7 +276,7 @@ func TestThePaneNamesTheSavedPromptItWasOpenedWith(t *testing.T) {
 	}
 	pane.Set("save_as", "new")
 	if a := p.send("/console/prompts", pane); !strings.Contains(a.body, "Save the prompt") {
-		t.Errorf("saved anew: %d %s", a.status, a.header.Get("Location"))
+		t.Errorf("saved again: %d %s", a.status, a.header.Get("Location"))
 	}
 	p.send("/console/prompts/"+id+"/delete", nil)
 	pane.Del("save_as")

@@ -156,7 +156,7 @@ func (c *Console) copyShared(p *page) error {
 const (
 	sharedWindow       = time.Minute
 	sharedOfAddressMax = 120
-	sharedAddressesMax = 10_000 // that are counted apart; all others count together
+	sharedAddressesMax = 10_000 // addresses with their own counter; further ones share one
 	ipv6HouseholdBits  = 64
 )
 

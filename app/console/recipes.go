@@ -21,8 +21,8 @@ import (
 const (
 	testLookEvery = time.Second
 	testLateAfter = time.Minute
-	testAgeMax    = time.Hour // a test that began before is one of a stale page
-	testCallsMax  = 3         // that are told of
+	testAgeMax    = time.Hour // an older start belongs to a stale page
+	testCallsMax  = 3         // number of test calls that the page shows
 )
 
 // recipeRoutes are the pages that say how tools are set up.

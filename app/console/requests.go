@@ -17,8 +17,8 @@ import (
 
 const (
 	tailEvery      = 2 * time.Second
-	entriesNearMax = 200         // charges that are looked through for the one of a call
-	settledWithin  = time.Minute // after a call's end, usually
+	entriesNearMax = 200         // charges that are searched for the one of a call
+	settledWithin  = time.Minute // usual delay of a charge after the end of its call
 	clockSlack     = time.Second
 )
 
@@ -155,7 +155,8 @@ func (c *Console) requestsLive(p *page) error {
 	if place == "" {
 		place = c.o.Ledger.TailStart()
 	}
-	if _, _, err = c.o.Ledger.Tail(p.Request().Context(), q, place); err != nil { // said while it still can be
+	// An error can still be shown here, because nothing was written yet.
+	if _, _, err = c.o.Ledger.Tail(p.Request().Context(), q, place); err != nil {
 		return err
 	}
 	return c.live(p, tailEvery, func(ctx context.Context) (views.LiveEvent, bool, error) {
@@ -166,7 +167,7 @@ func (c *Console) requestsLive(p *page) error {
 		place = next
 		rows := make([]views.LoggedRequest, len(records))
 		for i := range records {
-			rows[len(records)-1-i] = loggedRequest(&records[i], keys.names) // the newest first
+			rows[len(records)-1-i] = loggedRequest(&records[i], keys.names) // newest first
 		}
 		return views.LiveEvent{ID: place, HTML: views.LogRows(rows, query, views.Shell{Now: c.o.Now()})}, true, nil
 	})

@@ -137,11 +137,11 @@ type exportedRecord struct {
 // exportedAttempt is one request to a provider. Times count from the beginning of the call.
 type exportedAttempt struct {
 	Provider string `json:"provider"`
-	Status   int    `json:"status"` // zero where nothing was answered
-	Cause    string `json:"cause"`  // why it failed; empty for the one that answered
+	Status   int    `json:"status"` // zero without an answer
+	Cause    string `json:"cause"`  // reason of the failure; empty for the attempt that answered
 	Started  int64  `json:"started_ms"`
-	First    int64  `json:"first_content_ms"` // from its start; zero where it had none
-	Failed   int64  `json:"failed_ms"`        // from its start; zero where it answered
+	First    int64  `json:"first_content_ms"` // milliseconds after the attempt's start; zero without content
+	Failed   int64  `json:"failed_ms"`        // milliseconds after the attempt's start; zero when it answered
 }
 
 func attemptsOut(t billing.Trail) []exportedAttempt {

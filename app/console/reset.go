@@ -7,7 +7,7 @@ import (
 	"umg/views"
 )
 
-// signInRoutes are the pages around signing in: the second step, and the way back for whoever lost their password.
+// signInRoutes are the pages around signing in: the second step, and the reset of a lost password.
 func signInRoutes() []Route {
 	return []Route{
 		{Method: http.MethodGet, Path: "/sign-in/code", Open: true, serve: (*Console).codePage},
@@ -29,7 +29,7 @@ func (c *Console) forgotten(p *page) views.Forgot {
 	return views.Forgot{Shell: c.shell(p), Email: p.FormValue("email"), NoMail: !c.o.Accounts.Verifies()}
 }
 
-// forgot answers the same whoever the address belongs to.
+// forgot gives the same answer for known and unknown addresses.
 func (c *Console) forgot(p *page) error {
 	f := c.forgotten(p)
 	if f.NoMail {
@@ -69,7 +69,7 @@ func (c *Console) refuseReset(p *page, err error) error {
 	return c.render(p, statusOf[refusal.Kind], views.ResetPage(r))
 }
 
-// reset uses a link. Whoever is signed in with this browser as the user of it is so no longer.
+// reset uses a link. It signs the link's user out of this browser.
 func (c *Console) reset(p *page) error {
 	ctx, token := p.Request().Context(), p.FormValue("token")
 	email, err := c.o.Accounts.ResetLink(ctx, token)

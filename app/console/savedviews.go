@@ -9,7 +9,7 @@ import (
 	"umg/views/ui"
 )
 
-// savedRoutes keep named filters of the pages about usage, for whoever may see those.
+// savedRoutes keep named filters of the usage pages, for users who may see those pages.
 func savedRoutes() []Route {
 	post := func(path string, serve func(*Console, *page) error) Route {
 		return Route{Method: http.MethodPost, Path: "/views" + path, Right: app.ReadUsage, serve: withSaved(serve)}
@@ -64,7 +64,7 @@ func (c *Console) deleteView(p *page) error {
 	return c.viewChanged(p, err, "The view is deleted.")
 }
 
-// viewChanged leads back to the page as it was, and says what came of it.
+// viewChanged leads back to the same page, and shows the result of the change.
 func (c *Console) viewChanged(p *page, err error, done string) error {
 	of := p.FormValue("page")
 	query, _ := views.SavedQuery(of, p.FormValue("query"))

@@ -10,7 +10,7 @@ import (
 
 const (
 	schemaDepthMax = 6
-	boundDigitsMax = 9 // a bound with more is the machine's, not the model's
+	boundDigitsMax = 9 // a bound with more digits is a limit of the integer type
 )
 
 // What a contract has beside a member that the model does not support, and beside one that is left out of a request then.
@@ -247,7 +247,7 @@ func typeOfValue(v *tree) string {
 func allowed(n *tree) []string {
 	var words []string
 	for _, v := range append(n.get("enum").list(), n.get("const")) {
-		if w := v.word(); w != "" && w != "null" && !slices.Contains(words, w) { // a number may also come as a text
+		if w := v.word(); w != "" && w != "null" && !slices.Contains(words, w) { // a number may also be sent as a string
 			words = append(words, w)
 		}
 	}

@@ -13,10 +13,10 @@ const (
 	securityPath = settingsPath + "/security"
 	totpPath     = securityPath + "/codes"
 
-	afterCodesValue = "after_codes" // the session's, of where an operator was going who had to set up a second step first
+	afterCodesValue = "after_codes" // session value with the page to open after an operator has set up the second step
 )
 
-// securityRoutes are the second step of signing in, and where somebody is signed in.
+// securityRoutes are the pages about the second step of signing in, and about the user's sessions.
 func securityRoutes() []Route {
 	const base = "/settings/security"
 	return []Route{
@@ -67,7 +67,7 @@ func (c *Console) renderSecurity(p *page, status int, problem, passwordProblem s
 	return c.render(p, status, views.SecurityPage(v))
 }
 
-// totpPage shows what a device is told while the second step is being set up.
+// totpPage shows the secret for the device while the second step is being set up.
 func (c *Console) totpPage(p *page) error { return c.enrol(p, http.StatusOK, "", 0) }
 
 func (c *Console) enrol(p *page, status int, problem string, wait int) error {

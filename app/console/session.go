@@ -12,7 +12,7 @@ import (
 
 const (
 	codePath    = signInPath + "/code"
-	ticketValue = "ticket" // the session's, of whoever gave the right password and not yet a code
+	ticketValue = "ticket" // session value of a user who gave the password but no code yet
 )
 
 func (c *Console) entry(p *page) views.Entry {
@@ -69,7 +69,7 @@ func (c *Console) signIn(p *page) error {
 	return c.enter(p, in.User)
 }
 
-// halfway starts a fresh session of nobody, which remembers that the password was right.
+// halfway starts a fresh visitor's session, which remembers that the password was right.
 func (c *Console) halfway(p *page, ticket string) error {
 	p.session.Values[ticketValue] = ticket
 	if err := c.o.Sessions.Start(p.Response(), p.Request(), account.User{}); err != nil {
@@ -135,7 +135,7 @@ func (c *Console) signInCode(p *page) error {
 	return err
 }
 
-// enter starts a fresh session, so that one that somebody else planted is worth nothing.
+// enter starts a fresh session, so that a session that an attacker planted is worth nothing.
 func (c *Console) enter(p *page, user account.User) error {
 	delete(p.session.Values, ticketValue)
 	next := safeNext(p.FormValue("next"))

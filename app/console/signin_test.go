@@ -94,12 +94,13 @@ func TestSigningInTakesTwoStepsAndNothingBetweenThem(t *testing.T) {
 	p.send("/console/sign-in", form)
 	planted := p.cookies["__Host-umg"].Value
 	if planted == first.Value {
-		t.Error("a session that somebody planted learns that the password was right")
+		t.Error("a session that an attacker planted learns that the password was right")
 	}
 	planter := h.visitor()
 	planter.cookies["__Host-umg"] = first
 	planter.wants(planter.see("/console/sign-in/code"), http.StatusSeeOther, "/console/sign-in")
-	for _, r := range console.Routes() { // whoever gave the password alone is nobody yet
+	// A user who gave only the password is not signed in on any page.
+	for _, r := range console.Routes() {
 		if r.Open || r.Method != http.MethodGet {
 			continue
 		}
@@ -224,7 +225,8 @@ func TestAProfileByPlainForms(t *testing.T) {
 	v.wants(v.see(link[1]), http.StatusOK, "Use this address")
 	v.wants(v.send("/console/email", url.Values{"token": {link[2]}, "password": {password}}), http.StatusOK, "From now on you sign in with")
 	v.wants(v.send("/console/email", url.Values{"token": {link[2]}}), http.StatusConflict, "This link does not work")
-	p.wants(p.see("/console/settings"), http.StatusSeeOther, "/console/sign-in") // it was the first proof of an address
+	// The link was the first verification of an address of the user, which ends all sessions.
+	p.wants(p.see("/console/settings"), http.StatusSeeOther, "/console/sign-in")
 	p.wants(p.send("/console/sign-in", url.Values{"email": {"new@example.com"}, "password": {password}}), http.StatusSeeOther, "/console")
 	p.wants(p.see("/console/settings"), http.StatusOK, "new@example.com")
 

@@ -15,7 +15,7 @@ import (
 )
 
 // call takes credit as a call with this record would, and gives the call's id.
-func (h *till) call(account string, cost app.Amount, r billing.UsageRecord) string {
+func (h *paymentConsole) call(account string, cost app.Amount, r billing.UsageRecord) string {
 	h.t.Helper()
 	r.RequestID = app.IDs{Now: time.Now, Random: rand.Reader}.New("req")
 	if r.Reason == "" {
@@ -72,7 +72,7 @@ func TestUsageAddsUpToTheChargesInEveryView(t *testing.T) {
 		t.Fatal(err)
 	}
 	has(t, "wrong books", p.see("/console/usage"), 200, "do not agree")
-	has(t, "somebody else's", h.signedIn("stranger@example.com").see("/console/usage"), 200, "Nothing was used in this range")
+	has(t, "another account's", h.signedIn("stranger@example.com").see("/console/usage"), 200, "Nothing was used in this range")
 }
 
 func TestUsageIsExportedAsItIsShown(t *testing.T) {
@@ -155,7 +155,7 @@ func TestRequestsAreFilteredPagedAndExported(t *testing.T) {
 	has(t, "a call in its list", p.see("/console/requests/"+video+"?cost_to=0.000000009"), 200, "Older", "/console/playground/video?model=reel")
 	has(t, "many rows", p.see("/console/requests?rows=10000&hide=tokens"), 200, "54 requests<", `class="table log-dense`)
 	has(t, "a tag that no key has", p.see("/console/requests?tag=none"), 200, "No request matches")
-	has(t, "somebody else's", h.signedIn("stranger@example.com").see("/console/requests"), 200, "No requests yet")
+	has(t, "another account's", h.signedIn("stranger@example.com").see("/console/requests"), 200, "No requests yet")
 }
 
 // hrefWith is the first link with a text in its address.
@@ -216,5 +216,5 @@ func TestARequestIsPricedAgainByTheVersionItNames(t *testing.T) {
 	has(t, "one that failed", p.see("/console/requests/"+h.call(account, 0, record)), 200, "Nothing was charged", "Why did it not succeed?", "The provider failed",
 		"safe to send it again", "No ledger entry")
 	has(t, "an unknown one", p.see("/console/requests/req_none"), 404)
-	has(t, "somebody else's", h.signedIn("stranger@example.com").see("/console/requests/"+id), 404)
+	has(t, "another account's", h.signedIn("stranger@example.com").see("/console/requests/"+id), 404)
 }

@@ -14,7 +14,7 @@ const (
 	verifyMailKind = "verify_email"
 )
 
-// verifyRoutes take whoever holds a link, signed in or not, as mail is read where one is not.
+// verifyRoutes take the holder of a link, signed in or not, because users often read mail in another browser.
 func verifyRoutes() []Route {
 	return []Route{
 		{Method: http.MethodGet, Path: "/verify", Open: true, serve: (*Console).verifyPage},

@@ -29,8 +29,8 @@ func (c *Console) onceToken() string {
 	return c.o.IDs.New("form")
 }
 
-// videoOnce makes a video for a form. The same wish of the same form, sent again by a second click or a page that was loaded
-// anew, gets the same video.
+// videoOnce makes a video for a form. The same request of the same form, sent again by a second click or a reloaded page, returns
+// the same video.
 func (c *Console) videoOnce(p *page, call video.Call, once string) (video.Job, error) {
 	ctx := p.Request().Context()
 	if c.o.Repeats == nil || !onceForm.MatchString(once) {

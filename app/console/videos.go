@@ -234,7 +234,7 @@ func (c *Console) videoProgress(p *page) error {
 	}
 }
 
-// gone tells the script of a page that the video it looks at was deleted meanwhile: the page is loaded again.
+// gone tells the script of a page that its video was deleted, so that the script reloads the page.
 func (c *Console) gone(p *page, err error) error {
 	if app.KindOf(err) != app.NotFound {
 		return err

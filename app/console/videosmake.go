@@ -218,7 +218,7 @@ func (c *Console) refuseVideo(p *page, v views.VideoPlayground, call int, err er
 	}
 	status, known := statusOf[refusal.Kind]
 	if !known || status == http.StatusBadRequest || status >= http.StatusInternalServerError {
-		status = http.StatusUnprocessableEntity // a page of ours with the words of the refusal, which scripts put in
+		status = http.StatusUnprocessableEntity // a local page with the refusal, which scripts insert
 	}
 	return c.renderVideoPlay(p, status, v)
 }

@@ -91,5 +91,5 @@ func TestTheAmountToBeAskedAboveIsTheReaders(t *testing.T) {
 		t.Errorf("agreed: %d %v", a.status, alerts(a.body))
 	}
 	other := s.signedIn("other@example.com")
-	has(t, "somebody else", other.see(filmsPath), http.StatusOK, "more than $5.00")
+	has(t, "another user", other.see(filmsPath), http.StatusOK, "more than $5.00")
 }

@@ -84,7 +84,7 @@ func shownBody(body []byte) string {
 	return strings.ReplaceAll(text, "\x00", replacement)
 }
 
-// testWebhook waits for the receiver and shows what it said. A refusal of ours is shown in the same place.
+// testWebhook waits for the receiver and shows its answer. A refusal by the gateway is shown in the same place.
 func (c *Console) testWebhook(p *page) error {
 	eventType := p.FormValue("event_type")
 	x, err := c.o.Webhooks.Test(p.Request().Context(), p.principal(), p.Param("id"), eventType)

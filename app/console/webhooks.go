@@ -79,7 +79,7 @@ func (c *Console) listWebhooks(p *page) ([]views.Webhook, error) {
 	return list, nil
 }
 
-// troubledWebhooks are the endpoints that somebody should look after.
+// troubledWebhooks returns the endpoints that need attention.
 func (c *Console) troubledWebhooks(p *page) ([]views.Webhook, error) {
 	if c.o.Webhooks == nil || !p.principal().Rights.Has(app.UseWebhooks) {
 		return nil, nil

@@ -7,18 +7,18 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of what is told of content that is over.
+// These limits bound the report about expired content.
 const (
 	backlogAccountsMax = 10_000
 	backlogShownMax    = 10
-	backlogLate        = 10 * time.Minute // that content may stay after its time before it is told
+	backlogLate        = 10 * time.Minute // delay of deletion after which the report says so
 )
 
-// Backlog is how many accounts have content whose time is over, for whoever runs the gateway.
+// Backlog is the number of accounts with expired content. Operators read it.
 type Backlog struct {
 	Accounts int
-	DueSince *time.Time // when the first of it was over
-	Trouble  []Overdue  // the ten accounts whose content stays longest, of those where it stays for long
+	DueSince *time.Time // when the oldest expired content was due for deletion
+	Trouble  []Overdue  // the ten accounts whose expired content has been waiting longest
 }
 
 // Overdue is an account with content whose time is over.

@@ -20,13 +20,13 @@ import (
 
 // Bounds of what is kept.
 const (
-	BytesMax     = 64 << 10 // of one request, and of one answer
+	BytesMax     = 64 << 10 // stored bytes of one request, and of one answer
 	DaysMax      = 90
 	DaysStandard = 30
 
-	accountBytesMax = 1_000_000_000 // of one account; beyond it the oldest go first
-	memoryBytesMax  = 64 << 20      // of calls that run or wait to be written, on one replica
-	queueCallsMax   = 1024          // that wait to be written
+	accountBytesMax = 1_000_000_000 // bytes of one account; above it the oldest content is deleted first
+	memoryBytesMax  = 64 << 20      // bytes of running and queued calls on one replica
+	queueCallsMax   = 1024          // calls that wait to be written
 )
 
 // Keep is which calls of an account have their content kept.
@@ -35,15 +35,15 @@ type Keep string
 // The choices. An account decides; a key can only ask, and that is heard where the account says so.
 const (
 	Never Keep = "never"
-	Asked Keep = "asked" // of keys that ask for it
-	All   Keep = "all"   // of every key, and of the playground
+	Asked Keep = "asked" // calls of keys that ask for it
+	All   Keep = "all"   // calls of every key, and of the playground
 )
 
 // Settings are what an account has decided. Without a decision nothing is kept.
 type Settings struct {
 	Keep      Keep
-	Days      int        // after which content is deleted
-	ClearedAt *time.Time // what began until then was deleted by hand
+	Days      int        // days after which content is deleted
+	ClearedAt *time.Time // content of calls that began before was deleted by hand
 	KeptBytes int64
 	ChangedAt time.Time // zero before the first decision
 }
@@ -66,7 +66,7 @@ type Service struct {
 	queue   chan *Tape
 	kept    atomic.Int64
 	dropped atomic.Int64
-	most    int64 // bytes of one account
+	most    int64 // maximum bytes of one account
 }
 
 // New opens the service. It panics when an option is missing, which is a mistake in the wiring.
@@ -82,7 +82,7 @@ func New(db *sqlx.DB, o Options) *Service {
 // Stats are what became of the content of calls on this replica.
 type Stats struct {
 	Kept    int64
-	Dropped int64 // for want of memory, room in the queue, or the store
+	Dropped int64 // calls whose content was lost because memory, the queue or the database was full or failed
 }
 
 // Stats returns them.
@@ -121,8 +121,8 @@ func (s *Service) Change(ctx context.Context, p app.Principal, keep Keep, days i
 	}))
 }
 
-// Clear deletes all that is kept of an account. Nobody sees any of it from then on; rows beyond the first go within minutes. The
-// content of calls that run now is not kept either.
+// Clear deletes all content of an account. It is hidden at once; rows beyond the first batch are deleted within minutes. The
+// content of calls that run now is not stored either.
 func (s *Service) Clear(ctx context.Context, p app.Principal) error {
 	err := postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		_, name, err := lockSettings(ctx, tx, p.AccountID, s.now())
@@ -147,13 +147,13 @@ type Kept struct {
 	Style        string     `db:"style"`
 	At           time.Time  `db:"at"`
 	Request      string     `db:"request"`
-	RequestBytes int64      `db:"request_bytes"` // as it was sent
-	RequestCut   bool       `db:"request_cut"`   // only its beginning was kept
+	RequestBytes int64      `db:"request_bytes"` // size as the client sent it
+	RequestCut   bool       `db:"request_cut"`   // only the beginning is stored
 	Answer       string     `db:"answer"`
-	AnswerBytes  int64      `db:"answer_bytes"` // as they were sent, of a stream with all its frames
+	AnswerBytes  int64      `db:"answer_bytes"` // size as sent to the client, with all frames of a stream
 	AnswerCut    bool       `db:"answer_cut"`
-	Streamed     bool       `db:"streamed"` // the answer is what the events of a stream come to
-	Redacted     int        `db:"redacted"` // secrets that were taken out
+	Streamed     bool       `db:"streamed"` // Answer is the message assembled from the events of a stream
+	Redacted     int        `db:"redacted"` // number of secrets that were removed
 	DeletedAt    *time.Time `db:"deleted_at"`
 	ExpiresAt    time.Time  `db:"expires_at"`
 }
@@ -189,7 +189,7 @@ func (s *Service) Delete(ctx context.Context, p app.Principal, requestID string)
 
 func (s *Service) now() time.Time { return s.o.Now().UTC() }
 
-// wrap says what was being done when the store failed; temporary trouble is told as such.
+// wrap adds the action to an error of the database; a temporary failure becomes app.Unavailable.
 func wrap(doing string, err error) error {
 	switch {
 	case err == nil:

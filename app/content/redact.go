@@ -4,8 +4,8 @@ import "strings"
 
 const (
 	lettersAndDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-	secretMax        = 4 << 10  // characters of one; what is longer is redacted in pieces
-	blockMax         = 16 << 10 // bytes of a private key in its frame
+	secretMax        = 4 << 10  // characters of one secret; a longer one is redacted in pieces
+	blockMax         = 16 << 10 // bytes of a private key with its header and footer
 	betweenMax       = 8        // spaces, quotes and the like between a name and its value
 	loginMax         = 256      // characters of a name and password in an address
 	valueLeast       = 6
@@ -14,10 +14,10 @@ const (
 
 // rule tells one kind of secret by its form.
 type rule struct {
-	what   string // that stands in its place
-	prefix string // in lower case where the case says nothing
+	what   string // text that replaces the secret
+	prefix string // lower case when fold is set
 	fold   bool
-	edge   bool // it begins a word
+	edge   bool // the prefix must begin a word
 	// find returns where the secret is, for a prefix that ends at a place. None of them looks further than a fixed distance behind
 	// what it finds, or else behind the prefix.
 	find func(text string, begin, end int) (from, to int, found bool)
@@ -103,7 +103,7 @@ func Redact(text string) (string, int) {
 	count, copied := 0, 0
 	for at := 0; at+1 < len(text); at++ {
 		for _, r := range byFirst[text[at]] {
-			if second := text[at+1]; second != r.prefix[1] && (!r.fold || second|' ' != r.prefix[1]) { // as most words go
+			if second := text[at+1]; second != r.prefix[1] && (!r.fold || second|' ' != r.prefix[1]) { // most words fail this check first
 				continue
 			}
 			from, to, found := r.at(text, at)
@@ -174,7 +174,7 @@ func behind(find func(string, int, int) (int, int, bool)) func(string, int, int)
 func named(text string, _, end int) (int, int, bool) {
 	from, said := end, false
 	for from < len(text) && from-end < betweenMax && betweens[text[from]] {
-		if text[from] == '\\' { // only a quote is between when it is escaped, and a backslash; all else is part of what is said
+		if text[from] == '\\' { // between them only an escaped quote and a backslash may stand; other text is content
 			if from+1 >= len(text) || text[from+1] != '"' && text[from+1] != '\\' {
 				break
 			}
@@ -233,7 +233,7 @@ func privateKey(text string, begin, end int) (int, int, bool) {
 	for to < len(text) && to-from < blockMax && keySet[text[to]] {
 		to++
 	}
-	for text[to-1] == '\\' { // it belongs to the quote behind it
+	for text[to-1] == '\\' { // the backslash belongs to the quote after it
 		to--
 	}
 	return begin, to, true

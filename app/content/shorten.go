@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	blobLeast  = 512 // characters of Base64 in a row that are no words
-	beforeBlob = 64  // bytes before it that may say what it is
+	blobLeast  = 512 // shortest run of Base64 characters that counts as binary data
+	beforeBlob = 64  // bytes before it that may name its media type
 )
 
 // inBlob are the characters of Base64 in both alphabets, and the backslash of its escaped slashes and line ends.
@@ -44,7 +44,7 @@ func appendShort(dst, src []byte, most int) (out []byte, cut bool) {
 			end++
 		}
 		at = end
-		for end > start && src[end-1] == '\\' { // it belongs to the quote behind it
+		for end > start && src[end-1] == '\\' { // the backslash belongs to the quote after it
 			end--
 		}
 		if end-start < blobLeast {

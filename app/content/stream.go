@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	foldBytes     = 16 << 10  // of frames that are read together, behind the client's back
-	frameBytesMax = 256 << 10 // of frames that wait to be read; what has none that ends there is not read at all
-	eventsMax     = 1 << 20   // of a stream, whatever it says
-	partsMax      = 1000      // texts, thoughts and calls
+	foldBytes     = 16 << 10  // bytes of frames that are parsed together, off the client's path
+	frameBytesMax = 256 << 10 // bytes of unparsed frames; a stream with a longer frame is not parsed further
+	eventsMax     = 1 << 20   // events of one stream
+	partsMax      = 1000      // texts, thoughts and calls of one answer
 	failureMax    = 16 << 10  // bytes of an error
 	streamBytes   = foldBytes + 2*BytesMax
 	frameEnd      = "\n\n"
@@ -24,7 +24,7 @@ const (
 // stream puts the answer together that the events of a stream come to: their frames say the same words in a hundred times the bytes,
 // and a secret that is spread over many of them could not be told.
 type stream struct {
-	begun   bool // its memory is taken
+	begun   bool // the stream's memory is reserved
 	codec   llm.Codec
 	ask     *llm.Ask
 	decoder llm.StreamDecoder
@@ -34,7 +34,7 @@ type stream struct {
 	parts   int
 	said    int // bytes of texts, thoughts and arguments
 	cut     bool
-	failure []byte // the error that the stream ends with
+	failure []byte // the error that ends the stream
 }
 
 // newStream reads streams of a style; nil is a stream in no style that is spoken, which is kept as it comes.
@@ -54,7 +54,7 @@ func (s *stream) hear(p []byte) {
 		s.fold()
 	}
 	if len(s.pending)+len(p) > frameBytesMax {
-		s.cut = true // one frame of that size holds a picture, not words
+		s.cut = true // a frame of that size holds an image, not text
 		s.pending = s.pending[:0]
 		if end := bytes.LastIndex(p, []byte(frameEnd)); end >= 0 {
 			p = p[end+len(frameEnd):]
@@ -134,7 +134,7 @@ func (s *stream) fitting(text string) string {
 func (s *stream) end() {
 	s.read(s.pending)
 	s.pending = nil
-	s.events, _ = s.decoder.End(s.events[:0]) // whether the answer is whole stands in the record of the call
+	s.events, _ = s.decoder.End(s.events[:0]) // the usage record says whether the answer is complete
 	s.add()
 }
 

@@ -22,7 +22,7 @@ type Call struct {
 	KeyID     string // empty for the playground
 	RequestID string
 	Style     string
-	At        time.Time // when it began
+	At        time.Time // start of the call
 }
 
 // clipGrow is what a clip grows by at least.
@@ -32,7 +32,7 @@ const clipGrow = 1 << 10
 type clip struct {
 	text  []byte
 	total int64 // bytes of the body
-	cut   bool  // there was more than is in text
+	cut   bool  // the body was longer than text
 }
 
 // Tape takes down one call while it runs: the beginning of its request and of what its client was sent. It holds a bounded part of
@@ -41,22 +41,22 @@ type clip struct {
 type Tape struct {
 	service *Service
 	call    Call
-	model   string // that was called
-	body    []byte // the caller's, until it was taken
+	model   string // the called model
+	body    []byte // the caller's memory, until Taken copies it
 	taken   bool
 	request clip
 	answer  clip
-	stream  *stream // of an answer in events
-	held    int64   // of the shared memory
-	lost    bool    // there was no memory left
-	ends    bool    // somebody will end it
-	over    bool    // it ended, or was given up
+	stream  *stream // set when the answer is a stream of events
+	held    int64   // bytes reserved from the shared memory
+	lost    bool    // the shared memory was used up
+	ends    bool    // a caller will end the recording
+	over    bool    // the recording ended, or was given up
 }
 
 // Start begins to take a call down.
 func (s *Service) Start(c Call) *Tape { return &Tape{service: s, call: c} }
 
-// Hear is told the request. Its memory is the caller's until Taken or End was called.
+// Hear sets the request. Its memory belongs to the caller until Taken or End was called.
 func (t *Tape) Hear(body []byte) {
 	if t != nil {
 		t.body = body
@@ -129,7 +129,7 @@ func (w *tapped) Begin(status int, contentType string, header http.Header) error
 	return w.Sink.Begin(status, contentType, header)
 }
 
-// Write passes on first, so that nobody waits for the tape.
+// Write passes the bytes on first, so that the client does not wait for the tape.
 func (w *tapped) Write(p []byte) error {
 	err := w.Sink.Write(p)
 	if err == nil {
@@ -193,7 +193,7 @@ func (t *Tape) End() {
 	}
 }
 
-// Abandon gives up a tape that nobody will end.
+// Abandon gives up a tape that no caller will end.
 func (t *Tape) Abandon() {
 	if t != nil && !t.over && !t.ends {
 		t.over, t.body = true, nil

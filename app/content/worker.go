@@ -12,13 +12,13 @@ import (
 // How content is written and deleted.
 const (
 	writeEvery       = 200 * time.Millisecond
-	writeCallsMax    = 50 // in one statement
+	writeCallsMax    = 50 // calls of one statement
 	writeTimeMax     = 3 * time.Second
 	sweepEvery       = time.Minute
 	sweepTimeMax     = 30 * time.Second
-	sweepAccountsMax = 100 // of one round
-	sweepRowsMax     = 200 // of one statement
-	sweepBatchesMax  = 50  // of one account in one round
+	sweepAccountsMax = 100 // accounts of one round
+	sweepRowsMax     = 200 // rows of one statement
+	sweepBatchesMax  = 50  // batches of one account in one round
 )
 
 // Run writes what was taken down, and deletes what is over, until ctx ends. What waits then is written once more.
@@ -35,13 +35,13 @@ func (s *Service) Run(ctx context.Context) error {
 			s.flush(ctx)
 		case <-sweeps.C:
 			if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
-				s.o.Log.Warn("content: what is over could not be deleted yet", "error", err)
+				s.o.Log.Warn("content worker: deleting expired content failed, retrying", "error", err)
 			}
 		}
 	}
 }
 
-// flush writes what waits. What the store does not take is lost: nobody is owed it, and memory is.
+// flush writes the queued records. Records that the database refuses are lost: no caller depends on them, and they use memory.
 func (s *Service) flush(ctx context.Context) {
 	for {
 		rows := make([]row, 0, min(len(s.queue), writeCallsMax))
@@ -54,7 +54,7 @@ func (s *Service) flush(ctx context.Context) {
 		}
 		if err := s.write(ctx, rows); err != nil {
 			s.dropped.Add(int64(len(rows)))
-			s.o.Log.Warn("content: the content of some calls was not kept", "calls", len(rows), "error", err)
+			s.o.Log.Warn("content worker: storing content failed, content lost", "calls", len(rows), "error", err)
 		}
 	}
 }
@@ -76,8 +76,8 @@ func (s *Service) write(ctx context.Context, rows []row) error {
 		for _, r := range rows {
 			w, still := wanted[r.call.AccountID]
 			switch {
-			case !still || w.ClearedAt != nil && !r.call.At.After(*w.ClearedAt): // decided otherwise since the call began
-			case w.KeptBytes > s.most+s.most/4: // deleting cannot keep pace
+			case !still || w.ClearedAt != nil && !r.call.At.After(*w.ClearedAt): // the account changed its settings since the call began
+			case w.KeptBytes > s.most+s.most/4: // deleting cannot keep up
 				s.dropped.Add(1)
 			default:
 				keep = append(keep, r)

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// Limits of what is told of the queue.
+// These limits bound the report about the queue.
 const (
-	backlogCountMax   = 100_000 // of each kind; more is told as so many
-	backlogShownMax   = 10      // mails
+	backlogCountMax   = 100_000 // of each kind; a larger count is shown as this one
+	backlogShownMax   = 10      // mails that the report lists
 	backlogSpan       = time.Hour
 	backlogFailedSpan = 24 * time.Hour
-	backlogLate       = 10 * time.Minute // that a mail may wait before it is told
+	backlogLate       = 10 * time.Minute // waiting time of a mail after which the report says so
 )
 
-// Backlog is how mails stand, for whoever runs the gateway. It names nobody.
+// Backlog is the state of the mail queue. Operators read it, and it contains no addresses.
 type Backlog struct {
-	Delivers bool       // there is a mail server; without one mails are only kept
-	Due      int64      `db:"due"`      // could be sent now
-	Sending  int64      `db:"sending"`  // are under way
-	Retrying int64      `db:"retrying"` // failed, and wait for their next attempt
-	Oldest   *time.Time `db:"oldest"`   // when the first of those that wait was written
-	Sent     int64      `db:"-"`        // in the last hour
-	Failed   int64      `db:"-"`        // given up in the last 24 hours
-	Trouble  []Stalled  `db:"-"`        // the ten that were written first, of those that wait for long
+	Delivers bool       // a mail server is configured; without one mails are only stored
+	Due      int64      `db:"due"`      // mails that could be sent now
+	Sending  int64      `db:"sending"`  // mails of which an attempt is running
+	Retrying int64      `db:"retrying"` // mails that failed and wait for their next attempt
+	Oldest   *time.Time `db:"oldest"`   // when the oldest waiting mail was written
+	Sent     int64      `db:"-"`        // mails of the last hour
+	Failed   int64      `db:"-"`        // mails given up in the last 24 hours
+	Trouble  []Stalled  `db:"-"`        // the ten oldest mails that have waited too long
 }
 
 // Stalled is a mail that could not be sent for a while.

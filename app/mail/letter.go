@@ -10,7 +10,7 @@ import (
 type Letter struct {
 	Title      string
 	Paragraphs []string
-	Action     Action // shown after the paragraphs unless it is empty
+	Action     Action // a button after the paragraphs, unless it is empty
 	Footer     string
 }
 

@@ -30,13 +30,13 @@ const (
 	outboxMax       = 200 // mails on the page
 )
 
-// Message is what somebody is told. HTML is optional; where it is shown it replaces the text.
+// Message is the content of a mail. HTML is optional; where it is shown it replaces the text.
 type Message struct {
 	To      string // an address, without a name
 	Subject string
 	Text    string
 	HTML    string
-	Kind    string // a word for what it is about, such as verify_email
+	Kind    string // kind of mail, such as verify_email
 }
 
 // State is what became of a mail.
@@ -44,10 +44,10 @@ type State string
 
 // The states of a mail.
 const (
-	Queued State = "queued" // on its way
-	Sent   State = "sent"   // a mail server has taken it
-	Failed State = "failed" // refused for good, or tried for a day
-	Kept   State = "kept"   // there is no mail server: it is shown in the outbox only
+	Queued State = "queued" // waiting for an attempt
+	Sent   State = "sent"   // accepted by a mail server
+	Failed State = "failed" // rejected permanently, or failed for a day
+	Kept   State = "kept"   // no mail server is configured: the mail is shown only in the outbox
 )
 
 // Mail is a message and what became of it.
@@ -56,9 +56,9 @@ type Mail struct {
 	Kind      string     `db:"kind"`
 	To        string     `db:"recipient"`
 	Subject   string     `db:"subject"`
-	Text      string     `db:"body_text"` // empty once the mail was sent or given up: it may hold a link that lets somebody in
+	Text      string     `db:"body_text"` // empty once the mail was sent or given up: it may hold a sign-in link
 	HTML      string     `db:"body_html"`
-	Sealed    []byte     `db:"body_sealed"` // text and page in the store, which Service opens; nil in what it returns
+	Sealed    []byte     `db:"body_sealed"` // encrypted text and HTML in the database, which Service decrypts; nil in what it returns
 	State     State      `db:"state"`
 	Attempts  int        `db:"attempts"`
 	DueAt     *time.Time `db:"due_at"`
@@ -69,8 +69,8 @@ type Mail struct {
 
 // Options of the service. All but SMTP are required; From is not without SMTP.
 type Options struct {
-	Key  [seal.KeyBytes]byte // the server's secret key, which seals the bodies of mails in the store
-	SMTP *SMTP               // nil keeps every mail in the store
+	Key  [seal.KeyBytes]byte // the server's secret key, which encrypts the bodies of mails in the database
+	SMTP *SMTP               // nil stores every mail without sending it
 	From string              // "Name <address>", or an address
 	Now  app.Clock
 	IDs  app.IDs

@@ -148,7 +148,7 @@ func TestTheWayToTheServerIsProtectedAsConfigured(t *testing.T) {
 		stranger.queue(message())
 		stranger.deliver(1)
 		if got := p.letters(); len(got) != 1 || stranger.newest().State != Queued {
-			t.Errorf("%s: a certificate that nobody vouches for was taken", security)
+			t.Errorf("%s: a self-signed certificate was taken", security)
 		}
 	}
 	plain := open(t, nil, false)
@@ -243,7 +243,7 @@ func TestAMailWhoseSenderDiedGoesOutAgainUnderTheSameID(t *testing.T) {
 	p := open(t, nil, false)
 	b := setup(t, p)
 	queued := b.queue(message())
-	list, err := claim(t.Context(), b.db, 1, b.now(), b.now().Add(claimFor)) // and dies after the server has taken it
+	list, err := claim(t.Context(), b.db, 1, b.now(), b.now().Add(claimFor)) // the sender crashes after the server has accepted the mail
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%v %v", list, err)
 	}

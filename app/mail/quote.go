@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// quoteRunesMax bounds what a mail shows of a text that somebody else wrote.
+// quoteRunesMax bounds the length of a text by another user in a mail.
 const quoteRunesMax = 60
 
 // The signs that make mail programs turn words into links, with the forms that other scripts have of them, and what is shown
@@ -18,9 +18,9 @@ const (
 	ats    = "@＠﹫"
 )
 
-// Quote is how a mail shows a text that somebody else wrote, such as the name of an account: in quotation marks, on one line, at
-// most 60 characters long, without characters that do not show, and with nothing that a mail program makes a link of.
-// The letter says beside it who wrote the text; see WrittenBy.
+// Quote returns how a mail shows a text that another user wrote, such as the name of an account: in quotation marks, on one line,
+// at most 60 characters long, without characters that do not show, and with nothing that a mail program makes a link of. The letter
+// says beside it who wrote the text; see WrittenBy.
 func Quote(text string) string {
 	var b strings.Builder
 	runes := []rune(visible(text))
@@ -33,7 +33,7 @@ func Quote(text string) string {
 			b.WriteString("[:]")
 		case strings.ContainsRune(ats, r):
 			b.WriteString("[at]")
-		case strings.ContainsRune("“”„‟\"", r): // no text ends its own quotation
+		case strings.ContainsRune("“”„‟\"", r): // a text must not end its own quotation
 			b.WriteByte('\'')
 		default:
 			b.WriteRune(r)
@@ -67,8 +67,8 @@ func WrittenBy(author string) string {
 // plainAddress is an address without signs that a mail program could take for the path of a link.
 var plainAddress = regexp.MustCompile(`^[a-z0-9._+-]{1,64}@[a-z0-9.-]{1,190}$`)
 
-// ShowAddress is how a mail shows the address of somebody who is not its reader: as it is, or as a quotation when it has signs
-// that addresses seldom have.
+// ShowAddress returns how a mail shows the address of a person other than its reader: as it is, or as a quotation when it has
+// characters that addresses seldom have.
 func ShowAddress(address string) string {
 	if plainAddress.MatchString(address) {
 		return address

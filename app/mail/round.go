@@ -13,7 +13,7 @@ type Sender interface {
 	Send(ctx context.Context, q postgres.Queryer, m Message) error
 }
 
-// Round is one letter to several people. About is what a log line names when somebody cannot be reached.
+// Round is one letter to several people. About is the attribute of a log line when a person cannot be reached.
 type Round struct {
 	Letter        Letter
 	Subject, Kind string
@@ -30,7 +30,7 @@ func SendAll(ctx context.Context, q postgres.Queryer, out Sender, log *slog.Logg
 			err = out.Send(ctx, q, m)
 		}
 		if err != nil && app.KindOf(err) == app.Invalid {
-			log.WarnContext(ctx, "a mail cannot be sent to an address", "mail", r.Kind, r.About.Key, r.About.Value, "error", err)
+			log.WarnContext(ctx, "mail recipient rejected", "mail", r.Kind, r.About.Key, r.About.Value, "error", err)
 			continue
 		}
 		if err != nil {

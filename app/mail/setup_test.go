@@ -28,11 +28,11 @@ import (
 // postbox is a small mail server on a real socket. Its answers to commands can be replaced.
 type postbox struct {
 	listener net.Listener
-	config   *tls.Config // offers STARTTLS
-	login    string      // "user password" that it asks for
+	config   *tls.Config // enables STARTTLS
+	login    string      // required "user password"
 
 	mu      sync.Mutex
-	answers map[string][]string // the next answers to a command; an empty one hangs up
+	answers map[string][]string // the next answers to a command; an empty answer closes the connection
 	got     []letter
 	all     sync.WaitGroup
 }

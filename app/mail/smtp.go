@@ -20,14 +20,14 @@ type Security string
 
 // The ways to protect it.
 const (
-	StartTLS Security = "starttls" // plain at first; it must change to TLS before anything else is said
-	TLS      Security = "tls"      // from the first byte
-	NoTLS    Security = "none"     // for a server on this machine or on a private network
+	StartTLS Security = "starttls" // plain at first; must upgrade to TLS before login and mail
+	TLS      Security = "tls"      // TLS from the first byte
+	NoTLS    Security = "none"     // no TLS, for a server on loopback or on a private network
 )
 
 const (
-	halfMax  = 10 * time.Second // for each half of an attempt: to be let in, and to hand over the mail
-	wordsMax = 500              // bytes kept of an error
+	halfMax  = 10 * time.Second // timeout of each half of an attempt: connecting and login, and the transfer
+	wordsMax = 500              // stored bytes of an error
 )
 
 // SMTP is the mail server.
@@ -35,9 +35,9 @@ type SMTP struct {
 	Host     string
 	Port     int
 	Security Security
-	Username string // empty: the server asks for none
+	Username string // empty: the server needs no login
 	Password string
-	TLS      *tls.Config // nil trusts what this machine trusts
+	TLS      *tls.Config // nil trusts the certificate authorities of the system
 }
 
 // ParseSMTP reads smtp://user:password@host:587 (STARTTLS; none with ?security=none) or smtps://user:password@host:465.
@@ -132,7 +132,7 @@ func (w *way) client() (*gomail.Client, error) {
 	case NoTLS:
 		policy = gomail.NoTLS
 	case TLS:
-		policy = gomail.TLSOpportunistic // it finds the connection protected already
+		policy = gomail.TLSOpportunistic // the connection is already encrypted
 	}
 	options := []gomail.Option{
 		gomail.WithPort(w.Port), gomail.WithTimeout(halfMax), gomail.WithTLSPolicy(policy), gomail.WithTLSConfig(w.config()),

@@ -39,7 +39,7 @@ type claimed struct {
 	Until time.Time `db:"claimed_until"`
 }
 
-// claim takes what is due. Attempts are counted here, so that a mail that brings down whoever sends it is given up too.
+// claim takes mails that are due. It counts attempts, so that a mail that crashes its sender is given up too.
 func claim(ctx context.Context, db *sqlx.DB, limit int, now, until time.Time) (list []claimed, err error) {
 	err = db.SelectContext(ctx, &list, `
 		update mails set claimed_until = $2, attempts = attempts + 1
@@ -53,11 +53,11 @@ func claim(ctx context.Context, db *sqlx.DB, limit int, now, until time.Time) (l
 // verdict is what follows from an attempt.
 type verdict struct {
 	state State
-	dueAt *time.Time // of the next attempt
-	words string     // why it failed
+	dueAt *time.Time // time of the next attempt
+	words string     // reason of the failure
 }
 
-// finish writes down what came of an attempt, unless another replica has taken the mail over. A mail that ends loses its body.
+// finish stores the result of an attempt, unless another replica has taken the mail over. A mail that ends loses its body.
 func finish(ctx context.Context, db *sqlx.DB, c claimed, v verdict, now time.Time) (ours bool, err error) {
 	var ended *time.Time
 	if v.state != Queued {

@@ -12,7 +12,7 @@ import (
 // How mails are tried and how long they are kept.
 const (
 	pollEvery     = time.Second
-	atOnceMax     = 8 // of this replica
+	atOnceMax     = 8 // parallel attempts of this replica
 	claimFor      = 5 * time.Minute
 	backOffMin    = time.Minute
 	backOffMax    = 6 * time.Hour
@@ -21,7 +21,7 @@ const (
 	sweepEvery    = 10 * time.Minute
 	sweepBatchMax = 500
 	sweepRounds   = 100
-	recordMax     = 20 * time.Second // for writing down what came of an attempt
+	recordMax     = 20 * time.Second // timeout for storing the result of an attempt
 	recordPause   = 100 * time.Millisecond
 )
 
@@ -35,15 +35,15 @@ func (s *Service) Run(ctx context.Context) error {
 		if now := time.Now(); now.Sub(swept) >= sweepEvery {
 			swept = now
 			if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
-				s.o.Log.Warn("mail: old mails could not be removed", "error", err)
+				s.o.Log.Warn("mail worker: deleting old mails failed", "error", err)
 			}
 		}
 		sent, err := s.Deliver(ctx)
 		if err != nil && ctx.Err() == nil {
-			s.o.Log.Warn("mail: mails could not be claimed", "error", err)
+			s.o.Log.Warn("mail worker: claiming mails failed", "error", err)
 		}
 		if sent > 0 {
-			continue // there may be more
+			continue // a full batch means that more mails may be due
 		}
 		select {
 		case <-ctx.Done():
@@ -71,8 +71,8 @@ func (s *Service) Deliver(ctx context.Context) (int, error) {
 	return len(list), nil
 }
 
-// attempt sends one mail and writes down what came of it. Being told to stop does not cut it short: a mail that the server
-// has just taken would go out again.
+// attempt sends one mail and stores the result. A shutdown does not cancel it, because a mail that the server has just accepted
+// would be sent again.
 func (s *Service) attempt(ctx context.Context, c claimed) {
 	err := s.openBody(&c.Mail)
 	if err == nil {
@@ -82,20 +82,20 @@ func (s *Service) attempt(ctx context.Context, c claimed) {
 	v := judge(c, err, now)
 	switch v.state {
 	case Sent:
-		s.o.Log.Info("mail: sent", "mail_id", c.ID, "kind", c.Kind, "attempts", c.Attempts)
+		s.o.Log.Info("mail sent", "mail_id", c.ID, "kind", c.Kind, "attempts", c.Attempts)
 	case Failed:
-		s.o.Log.Warn("mail: given up", "mail_id", c.ID, "kind", c.Kind, "attempts", c.Attempts, "error", err)
+		s.o.Log.Warn("mail delivery failed, giving up", "mail_id", c.ID, "kind", c.Kind, "attempts", c.Attempts, "error", err)
 	default:
-		s.o.Log.Info("mail: not sent; it is tried again",
+		s.o.Log.Info("mail delivery failed, retrying",
 			"mail_id", c.ID, "kind", c.Kind, "attempts", c.Attempts, "due_at", v.dueAt, "error", err)
 	}
 	if err := s.record(ctx, c, v, now); err != nil {
-		s.o.Log.Warn("mail: an attempt could not be written down; it will be made again", "mail_id", c.ID, "error", err)
+		s.o.Log.Warn("mail worker: storing attempt failed, mail will be sent again", "mail_id", c.ID, "error", err)
 	}
 }
 
-// record writes down what came of an attempt, and tries again while the store may come back: what is not written is
-// sent twice.
+// record stores the result of an attempt, and retries while the database is unavailable: a mail without a stored result is sent
+// twice.
 func (s *Service) record(ctx context.Context, c claimed, v verdict, now time.Time) error {
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordMax)
 	defer cancel()
@@ -123,7 +123,7 @@ func judge(c claimed, err error, now time.Time) verdict {
 		return v
 	}
 	wait := backOffMax
-	if c.Attempts < 10 { // beyond it a shift says nothing new
+	if c.Attempts < 10 { // a larger shift would exceed the maximum delay
 		wait = min(backOffMin<<max(0, c.Attempts-1), backOffMax)
 	}
 	due := now.Add(wait)

@@ -14,7 +14,7 @@ import (
 	"umg/app/postgres"
 )
 
-// Event is a kind of thing that people are told about.
+// Event is a kind of event that people are notified of.
 type Event string
 
 // The events that people may choose about.
@@ -41,11 +41,11 @@ func (e Event) Mailed() bool {
 }
 
 const (
-	seenMax    = 200 // ids that a marker holds
+	seenMax    = 200 // ids of a read marker
 	idBytesMax = 120
 )
 
-// Choice is how somebody wants to hear of an event.
+// Choice says how a user wants to be notified of an event.
 type Choice struct {
 	ByMail, InConsole bool
 }

@@ -15,10 +15,10 @@ import (
 
 // Limits of what is read.
 const (
-	PageMax      = 50                  // accounts of a page
-	SpentOver    = 30 * 24 * time.Hour // that the spend of an account is told of
-	spentTimeMax = time.Second         // for adding it up, which a page does not need
-	queryMax     = 200                 // characters that accounts are looked for by
+	PageMax      = 50                  // accounts per page
+	SpentOver    = 30 * 24 * time.Hour // the period over which an account's spend is shown
+	spentTimeMax = time.Second         // timeout for adding it up; a page works without it
+	queryMax     = 200                 // characters of a search text
 	peopleShown  = 100
 	entriesShown = 20
 	historyShown = 10
@@ -32,7 +32,7 @@ const (
 	All    State = ""
 	Frozen State = "frozen"
 	Owing  State = "owing"
-	Unpaid State = "unpaid" // that never had other credit than the trial's
+	Unpaid State = "unpaid" // the account has had only trial credit
 )
 
 // Sort is the order of accounts.
@@ -41,13 +41,13 @@ type Sort string
 // The orders of accounts.
 const (
 	Newest  Sort = ""
-	Balance Sort = "balance" // the highest first
+	Balance Sort = "balance" // highest balance first
 )
 
 // Query says which accounts are listed. After is the last account of the page before, and Below its balance in the order of
 // balances.
 type Query struct {
-	Text  string // in an e-mail address of a member or in the account's name, or the whole id
+	Text  string // part of a member's e-mail address or of the account's name, or the whole id
 	State State
 	Sort  Sort
 	After string
@@ -60,14 +60,14 @@ type Account struct {
 	Name         string     `db:"name"`
 	CreatedAt    time.Time  `db:"created_at"`
 	LimitFactor  int        `db:"limit_factor"`
-	Owner        string     `db:"owner"` // e-mail address of the first owner, empty where nobody is one
+	Owner        string     `db:"owner"` // e-mail address of the first owner, empty without one
 	People       int        `db:"people"`
 	Balance      app.Amount `db:"posted_nanos"`
 	Owed         app.Amount `db:"owed_nanos"`
 	PaidAt       *time.Time `db:"paid_at"` // since when it has had other credit than the trial's
 	FrozenAt     *time.Time `db:"frozen_at"`
 	FrozenReason string     `db:"frozen_reason"`
-	Indebted     bool       `db:"indebted"` // frozen for what it owes and nothing else
+	Indebted     bool       `db:"indebted"` // frozen only because of its debt
 	Closed       bool       `db:"closed"`
 }
 
@@ -82,7 +82,7 @@ type Page struct {
 func (d *Desk) Accounts(ctx context.Context, q Query) (Page, error) {
 	q.Text = strings.ToLower(strings.TrimSpace(q.Text))
 	if utf8.RuneCountInString(q.Text) > queryMax || !app.Storable(q.Text) || !app.Storable(q.After) {
-		return Page{}, nil // nothing is called that
+		return Page{}, nil // the search text matches no name
 	}
 	list, err := selectAccounts(ctx, d.db, q, PageMax+1)
 	if err != nil {
@@ -114,16 +114,16 @@ type Standing struct {
 	Frozen   bool `db:"frozen"`
 	Indebted bool `db:"indebted"`
 	Closed   bool `db:"closed"`
-	Own      bool `db:"own"` // the reader is a member of it
+	Own      bool `db:"own"` // the reader is a member of the account
 }
 
-// Whole is all that is told of one account.
+// Whole is all that operators see of one account.
 type Whole struct {
 	Account
 
-	FrozenBy string      // the operator, where it was one
-	Spent    *app.Amount // lately; nil where adding it up took too long
-	Own      bool        // the reader is a member of it
+	FrozenBy string      // the operator who froze it, or empty
+	Spent    *app.Amount // recent spend; nil when adding it up took too long
+	Own      bool        // the reader is a member of the account
 }
 
 // Account reads one account for an operator with that user id.
@@ -162,7 +162,7 @@ type Person struct {
 	SecondStep bool       `db:"second_step"`
 	Operator   bool       `db:"operator"`
 	JoinedAt   time.Time  `db:"joined_at"`
-	SignedInAt *time.Time `db:"signed_in_at"` // of the latest session that is still kept
+	SignedInAt *time.Time `db:"signed_in_at"` // start of the latest stored session
 }
 
 // People are the members of an account, owners first, at most 100.

@@ -1,6 +1,6 @@
-// Package operator is what whoever runs the gateway reads of all accounts, and does to one by hand: credit is added or taken back,
-// an account is frozen or let go on. A deed, its entry in the audit log and the mark that it was done are one transaction. It
-// knows accounts, their people, their credit and their ledgers. It does not know who may be an operator, nor any page or command.
+// Package operator lets operators read all accounts and adjust one by hand: credit is added or taken back, an account is frozen or
+// unfrozen. One transaction holds an adjustment, its entry in the audit log and the mark that it was made. It knows accounts, their
+// people, their credit and their ledgers; the caller decides who is an operator.
 package operator
 
 import (
@@ -19,9 +19,9 @@ import (
 	"umg/billing"
 )
 
-// Limits of deeds.
+// These limits hold for adjustments.
 const (
-	AmountMax      = 100_000_000 * app.Dollar // of one deed
+	AmountMax      = 100_000_000 * app.Dollar // of one adjustment
 	reasonRunesMax = 500
 	onceBytesMax   = 100
 )
@@ -29,24 +29,24 @@ const (
 // Kind is what can be done to an account.
 type Kind string
 
-// The kinds of deeds.
+// The kinds of adjustments.
 const (
-	Add      Kind = "add"  // credit, which does not expire
-	Take     Kind = "take" // credit, as far as it is free
+	Add      Kind = "add"  // adds credit, which does not expire
+	Take     Kind = "take" // takes credit back, at most what is free
 	Freeze   Kind = "freeze"
 	Unfreeze Kind = "unfreeze"
 )
 
-// Deed is something that an operator does to an account.
+// Deed is an adjustment that an operator makes to an account.
 type Deed struct {
 	Kind      Kind
 	AccountID string
-	Amount    app.Amount // of credit
-	Reason    string     // the account's people read it; needed for all but Unfreeze
-	Operator  string     // who does it, as the ledger names them
-	UserID    string     // of the operator; empty for a command
+	Amount    app.Amount // amount of credit, positive
+	Reason    string     // shown to the account's members; required for all but Unfreeze
+	Operator  string     // the operator's name in the ledger
+	UserID    string     // user id of the operator; empty for a command
 	From      app.Origin
-	Once      string // from Desk.Once: what is sent twice with it is done once
+	Once      string // from Desk.Once; an adjustment sent twice with it is made once
 }
 
 // actions are how the audit log calls what was done.
@@ -57,32 +57,32 @@ var actions = map[Kind]audit.Action{
 // ownAccount is what the audit log says of an operator who deals with an account of theirs.
 const ownAccount = "The operator is a member of this account."
 
-// Options of a desk. All must be set.
+// Options of the operator service. All must be set.
 type Options struct {
 	Ledger *billing.Ledger
 	Now    app.Clock
 	IDs    app.IDs
 }
 
-// Desk is where operators deal with accounts. It is safe for concurrent use.
+// Desk is the operator service. It is safe for concurrent use.
 type Desk struct {
 	db      *sqlx.DB
 	o       Options
 	history *audit.Log
 }
 
-// New opens the desk. It panics when an option is missing, which is a mistake in the wiring.
+// New returns the operator service. It panics when an option is missing, which is a mistake in the wiring.
 func New(db *sqlx.DB, o Options) *Desk {
 	if db == nil || o.Ledger == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil {
-		panic("operator: a desk needs a store, a ledger, a clock and identifiers")
+		panic("operator.New: the store and Options.Ledger, Now and IDs are required")
 	}
 	return &Desk{db: db, o: o, history: audit.New(db, o.Now, o.IDs)}
 }
 
-// Once names a deed that is to be done one time, however often it is sent.
+// Once returns a name under which an adjustment is made only once, however often it is sent.
 func (d *Desk) Once() string { return d.o.IDs.New("adj") }
 
-// Check refuses a deed that no account could have done to it. The parameter says which field to mend.
+// Check refuses an adjustment that is invalid for every account. The parameter of the error names the field to correct.
 func Check(deed Deed) error {
 	moves := deed.Kind == Add || deed.Kind == Take
 	switch {
@@ -102,15 +102,15 @@ func invalid(param, format string, args ...any) error {
 	return app.Errorf(app.Invalid, "invalid_"+param, format, args...).At(param)
 }
 
-// Do does it, once: of a deed that was done already, and of freezing what is frozen or unfreezing what is not, it says that
-// nothing was done. An operator who is a member of the account is told on in its audit log.
+// Do makes the adjustment once. It returns false for an adjustment that was made before, for freezing a frozen account, and for
+// unfreezing one that is not frozen. The audit log says when the operator is a member of the account.
 func (d *Desk) Do(ctx context.Context, deed Deed) (done bool, err error) {
 	deed.Reason = strings.TrimSpace(deed.Reason)
 	if err := Check(deed); err != nil {
 		return false, err
 	}
 	if deed.Operator == "" || deed.Once == "" || len(deed.Once) > onceBytesMax {
-		return false, fmt.Errorf("operator: %s: a deed needs an operator and a name that is used once", deed.Kind)
+		return false, fmt.Errorf("operator: %s: Operator and Once are required", deed.Kind)
 	}
 	if deed.Kind == Take {
 		if err := d.o.Ledger.Reclaim(ctx, deed.AccountID); err != nil {
@@ -132,7 +132,7 @@ func (d *Desk) doIn(ctx context.Context, tx *sqlx.Tx, deed Deed) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	frozen := was.Frozen && !was.Indebted // what only a debt froze can be frozen for good
+	frozen := was.Frozen && !was.Indebted // an account frozen for a debt can also be frozen by an operator
 	if deed.Kind == Freeze && frozen || deed.Kind == Unfreeze && !was.Frozen {
 		return false, nil
 	}
@@ -158,7 +158,7 @@ func (d *Desk) doIn(ctx context.Context, tx *sqlx.Tx, deed Deed) (bool, error) {
 	return true, d.history.Write(ctx, tx, app.Principal{AccountID: deed.AccountID, From: deed.From}, e)
 }
 
-// act is the part of a deed that the ledger does.
+// act makes the part of an adjustment that belongs to the ledger.
 func (d *Desk) act(ctx context.Context, q postgres.Queryer, deed Deed) error {
 	source := "operator:" + deed.Once
 	switch deed.Kind {
@@ -188,5 +188,5 @@ func (d *Desk) Credit(ctx context.Context, accountID string) (billing.Credit, er
 	return d.o.Ledger.Credit(ctx, accountID)
 }
 
-// spentSince is where the days begin whose spend is told.
+// spentSince returns the first moment of the period over which spend is shown.
 func (d *Desk) spentSince() time.Time { return d.o.Now().UTC().Add(-SpentOver) }

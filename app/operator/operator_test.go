@@ -18,7 +18,7 @@ import (
 	"umg/billing"
 )
 
-// office is a desk over a store with accounts.
+// office is an operator service over a store with accounts.
 type office struct {
 	*operator.Desk
 	t      *testing.T
@@ -151,10 +151,10 @@ func TestTakingMoreThanIsFreeChangesNothing(t *testing.T) {
 		t.Errorf("%v, %v", done, err)
 	}
 	if told := o.told(id); len(told) != 0 {
-		t.Errorf("what was not done is told: %v", told)
+		t.Errorf("the audit log has an entry about an adjustment that was not made: %v", told)
 	}
 	take.Amount = 10 * app.Dollar
-	o.does(take, true) // the form was not used up
+	o.does(take, true) // the failed attempt did not use up the form
 	o.balance(id, 0)
 }
 
@@ -206,16 +206,16 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 		param string
 		says  string
 	}{
-		"nothing":       {operator.Deed{Kind: operator.Add, Reason: "x"}, app.Invalid, "amount", "more than 0 dollars"},
-		"less":          {operator.Deed{Kind: operator.Take, Amount: -1, Reason: "x"}, app.Invalid, "amount", "more than 0 dollars"},
-		"too much":      {operator.Deed{Kind: operator.Add, Amount: operator.AmountMax + 1, Reason: "x"}, app.Invalid, "amount", "at most $"},
-		"no reason":     {operator.Deed{Kind: operator.Add, Amount: 1, Reason: " \n"}, app.Invalid, "reason", "Say why"},
-		"a long reason": {operator.Deed{Kind: operator.Freeze, Reason: strings.Repeat("é", 501)}, app.Invalid, "reason", "text of at most 500"},
-		"no text":       {operator.Deed{Kind: operator.Freeze, Reason: "a\x00b"}, app.Invalid, "reason", "text of at most 500"},
-		"broken text":   {operator.Deed{Kind: operator.Freeze, Reason: "a\xffb"}, app.Invalid, "reason", "text of at most 500"},
-		"no deed":       {operator.Deed{Kind: "melt", Reason: "x"}, app.NotFound, "", "no such deed"},
-		"no account":    {operator.Deed{Kind: operator.Freeze, AccountID: "acct_none", Reason: "x"}, app.NotFound, "", ""},
-		"a closed one":  {operator.Deed{Kind: operator.Add, AccountID: closed, Amount: 1, Reason: "x"}, app.Conflict, "", ""},
+		"nothing":         {operator.Deed{Kind: operator.Add, Reason: "x"}, app.Invalid, "amount", "more than 0 dollars"},
+		"less":            {operator.Deed{Kind: operator.Take, Amount: -1, Reason: "x"}, app.Invalid, "amount", "more than 0 dollars"},
+		"too much":        {operator.Deed{Kind: operator.Add, Amount: operator.AmountMax + 1, Reason: "x"}, app.Invalid, "amount", "at most $"},
+		"no reason":       {operator.Deed{Kind: operator.Add, Amount: 1, Reason: " \n"}, app.Invalid, "reason", "Say why"},
+		"a long reason":   {operator.Deed{Kind: operator.Freeze, Reason: strings.Repeat("é", 501)}, app.Invalid, "reason", "text of at most 500"},
+		"no text":         {operator.Deed{Kind: operator.Freeze, Reason: "a\x00b"}, app.Invalid, "reason", "text of at most 500"},
+		"broken text":     {operator.Deed{Kind: operator.Freeze, Reason: "a\xffb"}, app.Invalid, "reason", "text of at most 500"},
+		"an unknown kind": {operator.Deed{Kind: "melt", Reason: "x"}, app.NotFound, "", "no such deed"},
+		"no account":      {operator.Deed{Kind: operator.Freeze, AccountID: "acct_none", Reason: "x"}, app.NotFound, "", ""},
+		"a closed one":    {operator.Deed{Kind: operator.Add, AccountID: closed, Amount: 1, Reason: "x"}, app.Conflict, "", ""},
 	} {
 		c.deed.Operator, c.deed.Once = "ops", o.Once()
 		if c.deed.AccountID == "" {

@@ -124,7 +124,7 @@ func selectEntries(ctx context.Context, q postgres.Queryer, accountID string, li
 	return entries, err
 }
 
-// insertDeed marks a deed as done. It reports false when one of that name was done before.
+// insertDeed marks an adjustment as made. It reports false when one of that name was made before.
 func insertDeed(ctx context.Context, q postgres.Queryer, deed Deed, at time.Time) (bool, error) {
 	done, err := q.ExecContext(ctx, `
 		insert into operator_deeds (once, account_id, deed, operator, at) values ($1, $2, $3, $4, $5) on conflict (once) do nothing`,

@@ -16,15 +16,15 @@ import (
 	"umg/app/postgres"
 )
 
-// When accounts are told.
+// These are the times at which accounts are notified.
 const (
-	Ahead  = 14 * 24 * time.Hour // before a price changes
-	UsedIn = 30 * 24 * time.Hour // back from now: who has called the model
-	Event  = "price"             // as people choose about it
+	Ahead  = 14 * 24 * time.Hour // lead time of a notification before a price changes
+	UsedIn = 30 * 24 * time.Hour // accounts that called the model within this time are notified
+	Event  = "price"             // name of the event in notification settings
 
 	lookEvery   = 10 * time.Minute
 	batchMax    = 100 // accounts of one transaction
-	batchesMax  = 50  // of one model and pass
+	batchesMax  = 50  // batches of one model in one round
 	pathOfModel = "/console/models/"
 )
 

@@ -73,11 +73,11 @@ func TestThoseWhoUsedAModelAreToldOnceOfEachChangeOfItsPrice(t *testing.T) {
 		return to, text
 	}
 	if to, _ := told(20, 1); len(to) != 0 {
-		t.Errorf("%v are told too early", to)
+		t.Errorf("%v are notified too early", to)
 	}
 	to, text := told(10, 1)
 	if len(to) != 2 || !strings.Contains(strings.Join(to, " "), "owner@used.example") || !strings.Contains(strings.Join(to, " "), "owner@lately.example") {
-		t.Errorf("%v are told", to)
+		t.Errorf("%v are notified", to)
 	}
 	if !strings.Contains(text, m.ID) || !strings.Contains(text, " → $") || !strings.Contains(text, "/console/models/"+m.ID+"#price-history") {
 		t.Errorf("the mail says %s", text)
@@ -86,7 +86,7 @@ func TestThoseWhoUsedAModelAreToldOnceOfEachChangeOfItsPrice(t *testing.T) {
 		t.Fatal(err)
 	}
 	if to, _ := told(10, 2); len(to) != 1 || to[0] != "owner@lately.example" {
-		t.Errorf("of another change %v are told", to)
+		t.Errorf("of another change %v are notified", to)
 	}
 }
 

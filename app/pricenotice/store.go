@@ -7,8 +7,8 @@ import (
 	"umg/app/postgres"
 )
 
-// mark notes that accounts which used a model since then are told of a change, at most a batch of them, and says which. Replicas that
-// do it at the same time mark different ones.
+// mark records that accounts which used a model since then are notified of a change, at most a batch of them, and returns them.
+// Replicas that run it at the same time mark different ones.
 func mark(ctx context.Context, q postgres.Queryer, model, change string, since, now time.Time) (accounts []string, err error) {
 	err = q.SelectContext(ctx, &accounts, `
 		with used as (

@@ -11,7 +11,7 @@ func (s *Service) Run(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		if err := s.Tell(ctx); err != nil && ctx.Err() == nil {
-			s.o.Log.Warn("notices about prices wait for the store", "error", err)
+			s.o.Log.Warn("price notices: database error, retrying", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -13,12 +13,12 @@ import (
 
 // Limits of what a prompt consists of.
 const (
-	contentBytesMax = FileBytesMax - 4096 // as a document, images included: a file holds it and a few words more
+	contentBytesMax = FileBytesMax - 4096 // bytes as JSON, images included; the file around it needs the rest
 	turnsMax        = 500
-	callsMax        = 128 // of one turn
+	callsMax        = 128 // tool calls of one turn
 	toolsMax        = 128
 	paramsMax       = 100
-	wordBytesMax    = 300 // of names and of other short texts
+	wordBytesMax    = 300 // bytes of names and of other short texts
 	paramBytesMax   = 10_000
 )
 
@@ -30,14 +30,14 @@ type Content struct {
 	System     string            `json:"system,omitempty"`
 	Turns      []Turn            `json:"turns,omitempty"`
 	Prompt     string            `json:"prompt,omitempty"` // the message that is not sent yet
-	Image      string            `json:"image,omitempty"`  // of that message: a data: or https: URL
+	Image      string            `json:"image,omitempty"`  // image of that message: a data: or https: URL
 	Tools      json.RawMessage   `json:"tools,omitempty"`  // an array of objects
 	ToolChoice string            `json:"tool_choice,omitempty"`
 	Format     string            `json:"format,omitempty"`
 	SchemaName string            `json:"schema_name,omitempty"`
 	Schema     json.RawMessage   `json:"schema,omitempty"`
 	Params     map[string]string `json:"params,omitempty"`
-	Variables  map[string]string `json:"variables,omitempty"` // what the places are filled with unless somebody says otherwise
+	Variables  map[string]string `json:"variables,omitempty"` // default values of the placeholders
 }
 
 // The roles of turns.
@@ -52,7 +52,7 @@ type Turn struct {
 	Role  string `json:"role"`
 	Text  string `json:"text,omitempty"`
 	Image string `json:"image,omitempty"`
-	Calls []Call `json:"calls,omitempty"` // of an assistant's turn
+	Calls []Call `json:"calls,omitempty"` // tool calls of an assistant's turn
 	Call  string `json:"call,omitempty"`  // of a tool's turn: the id of the call that it answers
 }
 

@@ -41,15 +41,14 @@ func Export(name string, c Content) ([]byte, error) {
 	if err != nil || b.Len() <= FileBytesMax {
 		return b.Bytes(), err
 	}
-	var tight bytes.Buffer // what the file could not hold with its indents, it holds without
+	var tight bytes.Buffer // the indents made the file too large, so it is written without them
 	if err := json.Compact(&tight, b.Bytes()); err != nil {
 		return nil, err
 	}
 	return tight.Bytes(), nil
 }
 
-// Import reads a file that Export has written, or that somebody wrote like one. It takes nothing that it does not know:
-// an error names the field and the line.
+// Import reads a file that Export wrote, or a hand-written one. It refuses unknown fields: an error names the field and the line.
 func Import(file []byte) (name string, c Content, err error) {
 	if len(file) > FileBytesMax {
 		return "", c, app.Errorf(app.Invalid, "prompt_too_large", "The file is larger than %d MB.", FileBytesMax>>20)
@@ -114,9 +113,9 @@ func (r *reader) content(c *Content) members {
 type reader struct {
 	data  []byte
 	dec   *json.Decoder
-	lines map[string]int // of the fields so far
+	lines map[string]int // number of each field's line
 
-	counted, newlines int // how far line breaks are counted, and how many there were
+	counted, newlines int // offset up to which line breaks are counted, and their number
 }
 
 // member reads the value of one field; members are those that an object may have.

@@ -22,10 +22,10 @@ import (
 // Limits of what an account keeps.
 const (
 	promptsMax    = 500
-	versionsMax   = 200 // of one prompt
+	versionsMax   = 200 // versions of one prompt
 	keptBytesMax  = 200 << 20
 	nameRunesMax  = 80
-	wordsRunesMax = 200 // of a search
+	wordsRunesMax = 200 // characters of a search text
 	pageMax       = 100
 )
 
@@ -34,7 +34,7 @@ type Options struct {
 	Audit  *audit.Log
 	Now    app.Clock
 	IDs    app.IDs
-	Random io.Reader // of the secrets of links
+	Random io.Reader // source of the secrets of links
 
 	// LockActor refuses who makes a link when their session has ended since the request began, and keeps it from ending before the
 	// transaction does; nil refuses no one.
@@ -61,10 +61,10 @@ func (s *Service) now() time.Time { return s.o.Now().UTC() }
 type Prompt struct {
 	ID        string
 	Name      string
-	Latest    int // the number of its newest version
+	Latest    int // number of the newest version
 	Model     string
 	Variables []string
-	Author    string // of the newest version, by name or e-mail address; empty when they are gone
+	Author    string // author of the newest version, by name or e-mail address; empty when the user is gone
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }
@@ -75,9 +75,9 @@ type Version struct {
 	Bytes     int64
 	Model     string
 	Author    string
-	Restored  int // the number of the version that this one is again; zero for none
+	Restored  int // number of the version that this version restores; zero for none
 	CreatedAt time.Time
-	Content   Content // only of a version that was asked for by its number
+	Content   Content // set only for a version that was requested by its number
 }
 
 func (r promptRow) prompt() Prompt {
@@ -230,14 +230,14 @@ func (s *Service) add(
 // Page is a part of the list of prompts.
 type Page struct {
 	Prompts []Prompt
-	Total   int // that match
+	Total   int // prompts that match
 }
 
 // List returns prompts whose name or model has the words in it, the ones changed last first; no words are all prompts.
 func (s *Service) List(ctx context.Context, p app.Principal, words string, limit, offset int) (Page, error) {
 	words = strings.TrimSpace(words)
 	if utf8.RuneCountInString(words) > wordsRunesMax || !app.Storable(words) {
-		return Page{}, nil // nothing is called that
+		return Page{}, nil // the search text matches no name
 	}
 	total, err := countPrompts(ctx, s.db, p.AccountID, words)
 	if err != nil {

@@ -19,25 +19,25 @@ import (
 
 // Limits of links.
 const (
-	sharesMax       = 20 // of one prompt that work at once
+	sharesMax       = 20 // active links of one prompt
 	shareDaysMax    = 365
-	tokenBytes      = 24 // of a link's secret: nobody guesses it
-	tokenChars      = 32 // of the same in base64
+	tokenBytes      = 24 // of a link's secret, too many to guess
+	tokenChars      = 32 // characters of the same secret in base64
 	viewedEvery     = time.Minute
-	shareRemembered = 30 * 24 * time.Hour // a link that does not work any more
+	shareRemembered = 30 * 24 * time.Hour // retention time of a link after its end
 )
 
-// Share is a link that shows one version of a prompt to whoever has it.
+// Share is a link that shows one version of a prompt to every holder of the link.
 type Share struct {
 	ID        string
-	Number    int // of the version
+	Number    int // number of the version
 	Author    string
 	CreatedAt time.Time
 	ExpiresAt time.Time
-	ViewedAt  *time.Time // nil before the first time; kept to the minute
+	ViewedAt  *time.Time // nil until the first view; precise to the minute
 }
 
-// Shared is what a link shows: nothing of the account, and nobody's name.
+// Shared is the content of a link: nothing of the account, and no person's name.
 type Shared struct {
 	Name      string
 	Content   Content
@@ -65,7 +65,7 @@ func (s *Service) Share(ctx context.Context, p app.Principal, id string, number 
 				return err
 			}
 		}
-		if _, err := latestOf(ctx, tx, p.AccountID, id); err != nil { // locks the prompt
+		if _, err := latestOf(ctx, tx, p.AccountID, id); err != nil { // latestOf locks the prompt
 			return err
 		}
 		if _, err := versionByNumber(ctx, tx, p.AccountID, id, number); err != nil {

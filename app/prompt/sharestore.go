@@ -34,7 +34,7 @@ func liveShares(ctx context.Context, q postgres.Queryer, accountID, promptID str
 	return list, err
 }
 
-// dropShares forgets links that have not worked for so long that nobody asks after them.
+// dropShares deletes links that ended so long ago that their retention time is over.
 func dropShares(ctx context.Context, q postgres.Queryer, accountID, promptID string, before time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		delete from prompt_shares where account_id = $1 and prompt_id = $2 and least(expires_at, revoked_at) < $3`, accountID, promptID, before)

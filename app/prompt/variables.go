@@ -12,8 +12,8 @@ import (
 
 // Limits of variables.
 const (
-	variablesMax   = 100     // different ones in a prompt
-	filledBytesMax = 4 << 20 // of a text with its values
+	variablesMax   = 100     // distinct variables of a prompt
+	filledBytesMax = 4 << 20 // bytes of a text with its values
 	nameForm       = `[A-Za-z][A-Za-z0-9_]{0,39}`
 )
 

@@ -1,5 +1,5 @@
-// Package saved keeps filters of a page that somebody has named: for themself, in one account. It knows pages, names and the query of an
-// address as text. It does not know what a query means: the page that made it reads it again when it is opened.
+// Package saved stores filters of a page that a user has named, for themself, in one account. It treats the query of an address as
+// text: the page that made it parses it when the view is opened.
 package saved
 
 import (
@@ -28,7 +28,7 @@ const (
 
 // Limits of saved views.
 const (
-	Max           = 20 // of one person in one account, of each page
+	Max           = 20 // views of one user in one account, per page
 	nameRunesMax  = 60
 	queryBytesMax = 2000
 )

@@ -29,7 +29,7 @@ func TestViewsAreKeptForOnePersonInOneAccountUpToAMost(t *testing.T) {
 	if err := s.Save(t.Context(), me, saved.Usage, "one more", ""); app.KindOf(err) != app.Conflict {
 		t.Errorf("more than the most: %v", err)
 	}
-	must(s.Save(t.Context(), me, saved.Usage, "  view   03 ", "by=model")) // replaced
+	must(s.Save(t.Context(), me, saved.Usage, "  view   03 ", "by=model")) // replaces the first view
 	must(s.Save(t.Context(), me, saved.Requests, "errors", "outcome=failed"))
 	must(s.Save(t.Context(), saved.Owner{UserID: "u", AccountID: "b"}, saved.Usage, "elsewhere", ""))
 	list, err := s.List(t.Context(), me, saved.Usage)

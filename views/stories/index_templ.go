@@ -14,7 +14,7 @@ import (
 	"umg/views/ui"
 )
 
-// FirstRequest is the made-up request that arrives while somebody waits for it.
+// FirstRequest is the example request that arrives while the onboarding page waits for it.
 func FirstRequest() *views.FirstRequest {
 	row := exampleRequests()[0]
 	row.Cost, row.Input, row.Cached, row.Output = 7_500, 14, 0, 9

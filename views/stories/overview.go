@@ -264,7 +264,7 @@ func exampleRequests() []views.Request {
 	return all
 }
 
-// troubled is a busy account with a video among its requests, and endpoints that somebody should look after.
+// troubled is a busy account with a video among its requests, and endpoints that need attention.
 func troubled(o *views.Overview) {
 	busy(o)
 	film := exampleRequests()[0]

@@ -12,7 +12,7 @@ const (
 	billingRights   = app.ReadModels | app.ReadUsage | app.ManageMoney
 )
 
-// as is a story through the eyes of somebody with another role.
+// as shows a story to a user with another role.
 func as(role string, rights app.Rights, name, title string, s Story) Story {
 	before := s.Adjust
 	s.Name, s.Group, s.Title = name, "Roles", title

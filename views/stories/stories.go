@@ -15,7 +15,7 @@ import (
 
 // Story is one view in one state.
 type Story struct {
-	Name   string // stable, and the name of its golden file
+	Name   string // stable, and the name of the golden file
 	Group  string
 	Title  string
 	Status int
@@ -35,7 +35,7 @@ const Email = "ada@example.com"
 const BaseURL = "https://models.example.com/v1"
 
 // Secret is a made-up key; its checksum is wrong on purpose.
-const Secret = "sk-umg-7Hq2LmVx0RtYw9KdBn4ZsEaJcPu5GfTi8Oe1f3Qk" //nolint:gosec // made up
+const Secret = "sk-umg-7Hq2LmVx0RtYw9KdBn4ZsEaJcPu5GfTi8Oe1f3Qk" //nolint:gosec // not a real secret
 
 // Model is a made-up cheap model.
 const Model = "aurora-mini"

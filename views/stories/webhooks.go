@@ -10,7 +10,7 @@ import (
 )
 
 // HookSecret is a made-up signing secret.
-const HookSecret = "whsec_bWFkZSB1cCBmb3IgdGhlIHN0b3J5Ym9vayBvbmx5ISE=" //nolint:gosec // made up
+const HookSecret = "whsec_bWFkZSB1cCBmb3IgdGhlIHN0b3J5Ym9vayBvbmx5ISE=" //nolint:gosec // not a real secret
 
 const hookVideo = "video_01kb4a6zt4h2s8j5y7r3w9mvkd"
 

@@ -15,7 +15,7 @@ type ButtonProps struct {
 	Type     string
 	Name     string
 	Value    string
-	Label    string // for buttons without words
+	Label    string // name of a button without text
 	Class    string
 	Disabled bool
 	Attrs    templ.Attributes
@@ -309,10 +309,10 @@ func LinkButton(l LinkProps) templ.Component {
 type CopyProps struct {
 	Text  string
 	From  string
-	Label string // what it says to screen readers, and on the button when Words is set
+	Label string // name for screen readers, and the button's text when Words is set
 	Said  string // announced after copying
 	Words bool
-	Focus bool // where a dialog or a swapped part begins
+	Focus bool // gets the focus when its dialog or part opens
 	Size  Size
 }
 

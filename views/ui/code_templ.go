@@ -25,7 +25,7 @@ type CodeProps struct {
 	Title    string
 	Group    string
 	Selected string
-	Shown    bool // only to be looked at: no copy button
+	Shown    bool // read only: no copy button
 	Samples  []Sample
 }
 

@@ -14,8 +14,8 @@ type language struct {
 	keywords string // words between spaces, with one at either end
 	comment  string
 	quotes   string
-	flags    bool // -words are names, as in a shell
-	numbers  bool // numbers have a colour of their own
+	flags    bool // words that begin with - are names, as in a shell
+	numbers  bool // numbers have their own color
 }
 
 var languages = map[string]language{

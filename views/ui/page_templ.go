@@ -99,8 +99,8 @@ type NavItem struct {
 	Icon IconName
 	Text string
 	Href string
-	Need app.Rights // what the reader must be allowed to do to be shown it
-	Jump string     // the key that leads there after g
+	Need app.Rights // right that the reader needs
+	Jump string     // the key that opens it after g
 }
 
 // NavLink is a link of the main navigation.

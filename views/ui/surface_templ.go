@@ -203,7 +203,7 @@ type AlertProps struct {
 	ID    string
 	Tone  Tone
 	Title string
-	Live  bool // announced when it appears
+	Live  bool // screen readers announce it when it appears
 }
 
 // Alert is a message inside a page.

@@ -34,7 +34,7 @@ func ParseTheme(s string) Theme {
 // Class is the class of the root element.
 func (t Theme) Class() string { return string(ParseTheme(string(t))) }
 
-// ColorScheme is what the browser is told before any stylesheet arrives.
+// ColorScheme is the color scheme that the browser applies before a stylesheet arrives.
 func (t Theme) ColorScheme() string {
 	if t = ParseTheme(string(t)); t == System {
 		return "light dark"

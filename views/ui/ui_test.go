@@ -78,7 +78,7 @@ func TestThemesComeFromACookieThatAnybodyCanWrite(t *testing.T) {
 		}
 	}
 	if System.ColorScheme() != "light dark" || Dark.ColorScheme() != "dark" {
-		t.Error("the browser is told the wrong colour scheme")
+		t.Error("the page declares the wrong colour scheme")
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package mailtest checks that mails show harmlessly what somebody else wrote. Tests give each name of Hostile to whatever a mail
-// names, and hand the mail to Check.
+// Package mailtest checks that mails show harmlessly the texts that other users wrote. Tests give each name of Hostile to all that
+// a mail names, and hand the mail to Check.
 package mailtest
 
 import (
@@ -14,7 +14,7 @@ import (
 // shownMax is how many characters of one name a mail may show, with its quotation marks and what stands for links in it.
 const shownMax = 400
 
-// Hostile are names as somebody gives them who wants to write mails of their own in ours. Marker is in each.
+// Hostile are names of a user who wants to write their own mails within mails of the gateway. Marker is in each.
 func Hostile() []string {
 	return []string{
 		Marker + " http://evil.example/login?next=1",
@@ -36,8 +36,8 @@ const Marker = "Zqx"
 // link is what mail programs make links of, besides the addresses of the server and of people.
 var link = regexp.MustCompile(`(?i)https?:|www\.|mailto:|[\pL\pN-]+[.．。｡][\pL]{2,}|[\pL\pN.]+[@＠][\pL\pN]`)
 
-// Check refuses a mail that shows a name in a way that a reader could take for ours. Own are the texts of ours in which a mail
-// program finds links: the address of the server, those of people.
+// Check refuses a mail that shows a name in a way that a reader could take for the gateway's own text. Own are the gateway's texts
+// in which a mail program finds links: the address of the server and the addresses of people.
 func Check(t *testing.T, m mail.Message, own ...string) {
 	t.Helper()
 	quoted := strings.Contains(m.Text, Marker)

@@ -12,26 +12,26 @@ import (
 	"umg/billing/lease"
 )
 
-// openTill opens a till that keeps its journal in the database.
-func openTill(t testing.TB, db *sqlx.DB, ids app.IDs) *lease.Till {
+// openLeaseManager opens a lease manager that keeps its journal in the database.
+func openLeaseManager(t testing.TB, db *sqlx.DB, ids app.IDs) *lease.Till {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	bank := lease.OpenBank(db, time.Now, ids)
-	till, err := lease.New(lease.Options{Bank: bank, Registry: bank, ReplicaID: "test", Now: time.Now, Log: log})
+	manager, err := lease.New(lease.Options{Bank: bank, Registry: bank, ReplicaID: "test", Now: time.Now, Log: log})
 	if err == nil {
-		err = till.Recover(t.Context())
+		err = manager.Recover(t.Context())
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- till.Run(ctx) }()
+	go func() { ended <- manager.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
-	return till
+	return manager
 }
