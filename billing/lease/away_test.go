@@ -13,8 +13,9 @@ import (
 	"umg/billing"
 )
 
-// Accounts that have credit go on while the books are away for a minute, whether they call often, now and then or for the first
-// time after a pause, and whether the books refuse at once or hang.
+// TestAMinuteWithoutTheBooksRefusesNoAccountWithCredit makes the database unavailable for a minute, once with errors and once
+// with timeouts. Accounts with credit keep working, whether they call often, now and then, or for the first time after a
+// pause.
 func TestAMinuteWithoutTheBooksRefusesNoAccountWithCredit(t *testing.T) {
 	t.Parallel()
 	for _, hangs := range []time.Duration{0, stepMax} {
@@ -72,12 +73,12 @@ func playAway(t *testing.T, hangs, pause time.Duration) {
 	}
 }
 
-// awayCall is a call that reserves much more than it costs and takes half a second.
+// awayCall makes a call that reserves much more than it costs and takes half a second.
 func awayCall(t *testing.T, till *Till, id, account string) {
 	const want, cost = 32_000, 40
 	h, err := till.Hold(t.Context(), billing.HoldRequest{ID: id, AccountID: account, Want: want})
 	if err != nil {
-		return // it is counted
+		return // The manager counts the refusal.
 	}
 	time.Sleep(500 * time.Millisecond)
 	if err := till.Settle(t.Context(), h, settlementOf(id, app.Amount(cost))); err != nil {
@@ -85,14 +86,15 @@ func awayCall(t *testing.T, till *Till, id, account string) {
 	}
 }
 
-// late are books that never answer in time.
+// late is a bank that never answers in time.
 type late struct{ Bank }
 
 func (late) Take(context.Context, Replica, Ask) (Row, error) {
 	return Row{}, billing.StoreError("lease: take", context.DeadlineExceeded)
 }
 
-// Who waits for books that are too late is told to come back, and not that it has left.
+// TestBooksThatAreTooLateAreNotACallerWhoLeft expects a timeout of the database to be reported as unavailable, not as a
+// canceled call.
 func TestBooksThatAreTooLateAreNotACallerWhoLeft(t *testing.T) {
 	t.Parallel()
 	b := newBooks()

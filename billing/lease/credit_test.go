@@ -12,7 +12,7 @@ import (
 	"umg/billing"
 )
 
-// lookingTill is a till that counts how often it looks at a balance.
+// lookingTill is a lease manager that counts how often it reads a balance.
 func lookingTill(s *shop) (till *Till, looks *atomic.Int64, away *atomic.Bool) {
 	s.Helper()
 	looks, away = &atomic.Int64{}, &atomic.Bool{}

@@ -7,8 +7,9 @@ import (
 	"umg/app"
 )
 
-// The books decide on the epoch of a take before they wait for the purse. While they wait the run may end and its leases
-// be closed, and then the take opens one that nobody knows of.
+// TestALeaseThatAnOldRunOpenedTooLateIsGivenBack covers a take that passed the epoch check and then waited for a row lock.
+// The epoch may end and its leases be closed before the take continues, and the take then opens a lease that no replica knows
+// of.
 func TestALeaseThatAnOldRunOpenedTooLateIsGivenBack(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)

@@ -12,7 +12,8 @@ import (
 	"umg/billing/journal/journaltest"
 )
 
-// A replica that refuses every call must not be sent any, while others have room.
+// TestAReplicaWhoseJournalTakesNoCallsIsNotReady expects a replica that refuses every call to be not ready, because other
+// replicas can take its calls.
 func TestAReplicaWhoseJournalTakesNoCallsIsNotReady(t *testing.T) {
 	t.Parallel()
 	b := newBooks()

@@ -14,7 +14,7 @@ import (
 	"umg/billing/journal"
 )
 
-// slowRecords makes the database take so long for each record of a call that it learns of.
+// slowRecords delays the database by the given time for each record of a call.
 func (s *shop) slowRecords(each time.Duration) {
 	s.Helper()
 	s.db.MustExec(fmt.Sprintf(`
@@ -26,7 +26,7 @@ func (s *shop) slowRecords(each time.Duration) {
 	s.db.MustExec(`create trigger slow_record before insert on usage_records for each row execute function slow_record()`)
 }
 
-// slowApplier gives the bank an applier that the database gives so long for a batch.
+// slowApplier gives the bank an applier with the given statement timeout.
 func (s *shop) slowApplier(limit time.Duration) {
 	s.Helper()
 	db, err := postgres.Open(s.Context(), pgtest.DSN(s, s.db), postgres.Options{Connections: 1, StatementMax: limit})
@@ -37,7 +37,7 @@ func (s *shop) slowApplier(limit time.Duration) {
 	s.bank.SetApplier(db)
 }
 
-// hindered are books that are away for batches until they are let through.
+// hindered is a bank that is unavailable for batches until the test lets them pass.
 type hindered struct {
 	Bank
 
@@ -53,7 +53,8 @@ func (h *hindered) Apply(ctx context.Context, r Replica, b Batch) (journal.LSN, 
 	}
 }
 
-// A batch that takes longer than the database gives it would take as long the next time, so smaller ones are tried.
+// TestABatchThatIsTooSlowIsHalvedUntilTheBooksTakeIt expects smaller batches after a timeout, because the same batch would
+// time out again.
 func TestABatchThatIsTooSlowIsHalvedUntilTheBooksTakeIt(t *testing.T) {
 	t.Parallel()
 	const calls, each, limit = 300, 5 * time.Millisecond, 400 * time.Millisecond
@@ -86,7 +87,7 @@ func TestABatchThatIsTooSlowIsHalvedUntilTheBooksTakeIt(t *testing.T) {
 	s.books()
 }
 
-// A replica that begins with such a batch in its journal begins all the same.
+// TestAReplicaBeginsThoughTheBooksAreSlow expects a replica with such a batch in its journal to start.
 func TestAReplicaBeginsThoughTheBooksAreSlow(t *testing.T) {
 	t.Parallel()
 	const calls, each, limit = 200, 5 * time.Millisecond, 400 * time.Millisecond

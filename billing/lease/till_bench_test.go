@@ -11,7 +11,7 @@ import (
 	"umg/billing"
 )
 
-// funded is a till whose one lease has more than any benchmark takes.
+// funded is a lease manager whose one lease has more than any benchmark takes.
 func funded(tb testing.TB) *Till {
 	tb.Helper()
 	till, err := New(Options{Bank: newBooks(), Registry: newBooks(), ReplicaID: "r", Now: time.Now, Log: slog.New(slog.DiscardHandler)})

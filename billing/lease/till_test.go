@@ -19,7 +19,7 @@ import (
 	"umg/billing/journal"
 )
 
-// shop is tills over one database.
+// shop is several lease managers over one database.
 type shop struct {
 	testing.TB
 
@@ -49,7 +49,7 @@ func (s *shop) account(id string, credit app.Amount) {
 	}
 }
 
-// open starts a till with its workers. The function it returns ends both and waits for them.
+// open starts a lease manager with its workers. The function it returns stops both and waits for them.
 func (s *shop) open(id string, journaled bool) (*Till, func()) {
 	s.Helper()
 	return s.openOver(id, journaled, s.bank)
@@ -149,7 +149,7 @@ func TestManyCallsAtOnceAreEachChargedOnce(t *testing.T) {
 					if err := till.Extend(t.Context(), &h, app.Cent); err != nil || h.Amount != 2*app.Cent {
 						t.Errorf("extended to %d: %v", h.Amount, err)
 					}
-					for range 2 { // the second changes nothing
+					for range 2 { // The second settlement changes nothing.
 						if err := till.Settle(t.Context(), h, settlementOf(id, app.Cent+1)); err != nil {
 							t.Error(err)
 						}
@@ -195,7 +195,7 @@ func TestARefusalSaysWhatIsMissing(t *testing.T) {
 		if e := app.AsError(err); e == nil || e.Kind != app.Unfunded || e.Code != c.code || !e.NoRetry {
 			t.Errorf("%s: %v", c.code, err)
 		}
-		r.Min = 10 // what there is will do
+		r.Min = 10 // The caller accepts what there is.
 		h, err := till.Hold(t.Context(), r)
 		if err != nil || h.Amount != map[string]app.Amount{"": 100, "key_small": 50}[c.budget] {
 			t.Errorf("held %d: %v", h.Amount, err)
@@ -217,7 +217,8 @@ func TestCreditInAnotherReplicaIsCalledBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := one.book.Load().find("acc_1")
-	row, err := s.bank.Take(t.Context(), one.book.Load().replica, Ask{Purse: "acc_1", Need: 90 * app.Cent}) // more than it needs
+	// The replica takes more than it needs.
+	row, err := s.bank.Take(t.Context(), one.book.Load().replica, Ask{Purse: "acc_1", Need: 90 * app.Cent})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +253,7 @@ func TestAReplicaThatHoldsOnMakesOthersWaitForAMoment(t *testing.T) {
 	})
 }
 
-// stuck are books whose takes wait until they are let go.
+// stuck is a bank whose takes wait until the test releases them.
 type stuck struct {
 	*books
 
