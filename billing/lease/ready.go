@@ -10,7 +10,7 @@ import (
 // These limits decide when a replica is not ready.
 const (
 	refusedMax   = 5 * time.Second // A replica that refuses every call for this long is not ready.
-	fencesMax    = 3               // More than this many fenced epochs within fencesWithin mean that another process has the replica's id.
+	fencesMax    = 3               // This many fenced epochs within fencesWithin mean that another process has the replica's id.
 	fencesWithin = time.Minute
 )
 
