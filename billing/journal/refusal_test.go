@@ -15,7 +15,7 @@ import (
 	"umg/billing/journal/journaltest"
 )
 
-// lines is a slog handler that keeps its records.
+// lines is a writer that keeps the log's output.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -27,7 +27,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// about returns the levels of the records that name a reason, in order.
+// about returns the levels of the lines that name a reason, in order.
 func (l *lines) about(reason string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -97,8 +97,12 @@ func (l *Log) keepTidy(ctx context.Context) {
 		if err != nil && !errors.Is(err, l.Err()) {
 			now = err.Error()
 		}
-		if now != before {
-			l.o.Log.Warn("journal upkeep state changed", "error", err)
+		switch {
+		case now == before:
+		case now != "":
+			l.o.Log.Warn("journal maintenance failed, refusing claims", "error", err)
+		default:
+			l.o.Log.Info("journal maintenance recovered")
 		}
 		before = now
 		refused = l.logRefusal(refused)
