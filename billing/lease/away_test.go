@@ -42,7 +42,7 @@ func playAway(t *testing.T, hangs, pause time.Duration) {
 		for id, every := range accounts {
 			all.Go(func() {
 				for n, end := 0, time.Now().Add(d); time.Now().Before(end); n++ {
-					all.Go(func() { awayCall(t, r.till, fmt.Sprint(id, time.Now().UnixNano()), id) })
+					all.Go(func() { awayCall(t, r.manager, fmt.Sprint(id, time.Now().UnixNano()), id) })
 					time.Sleep(every)
 				}
 			})
@@ -61,10 +61,10 @@ func playAway(t *testing.T, hangs, pause time.Duration) {
 	}
 	r.books.goAway(false, 0)
 	calls(3 * time.Second)
-	if err := r.till.Booked(t.Context()); err != nil {
+	if err := r.manager.Booked(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s := r.till.Stats()
+	s := r.manager.Stats()
 	if s.RefusedAway > 0 || s.Kept > 0 || s.Undelivered > 0 {
 		t.Errorf("%+v", s)
 	}
@@ -74,14 +74,14 @@ func playAway(t *testing.T, hangs, pause time.Duration) {
 }
 
 // awayCall makes a call that reserves much more than it costs and takes half a second.
-func awayCall(t *testing.T, till *Till, id, account string) {
+func awayCall(t *testing.T, manager *Till, id, account string) {
 	const want, cost = 32_000, 40
-	h, err := till.Hold(t.Context(), billing.HoldRequest{ID: id, AccountID: account, Want: want})
+	h, err := manager.Hold(t.Context(), billing.HoldRequest{ID: id, AccountID: account, Want: want})
 	if err != nil {
 		return // The manager counts the refusal.
 	}
 	time.Sleep(500 * time.Millisecond)
-	if err := till.Settle(t.Context(), h, settlementOf(id, app.Amount(cost))); err != nil {
+	if err := manager.Settle(t.Context(), h, settlementOf(id, app.Amount(cost))); err != nil {
 		t.Error(err)
 	}
 }
@@ -100,14 +100,14 @@ func TestBooksThatAreTooLateAreNotACallerWhoLeft(t *testing.T) {
 	b := newBooks()
 	b.open("acc_1", false, false)
 	b.grant("acc_1", 1000, 0)
-	till, err := New(Options{Bank: late{b}, Registry: b, ReplicaID: "r", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	manager, err := New(Options{Bank: late{b}, Registry: b, ReplicaID: "r", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := till.Recover(t.Context()); err != nil {
+	if err := manager.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	_, err = till.Hold(t.Context(), billing.HoldRequest{ID: "req_1", AccountID: "acc_1", Want: 10})
+	_, err = manager.Hold(t.Context(), billing.HoldRequest{ID: "req_1", AccountID: "acc_1", Want: 10})
 	if e := app.AsError(err); e.Kind != app.Unavailable || e.RetryAfter <= 0 {
 		t.Errorf("%v", err)
 	}

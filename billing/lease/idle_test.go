@@ -12,16 +12,16 @@ import (
 func (s *shop) idleLease(credit app.Amount) {
 	s.Helper()
 	s.account("acc_1", credit)
-	till, end := s.open("one", true)
+	manager, end := s.open("one", true)
 	s.Cleanup(end)
-	h, err := till.Hold(s.Context(), billing.HoldRequest{ID: "req_1", AccountID: "acc_1", Want: app.Cent})
+	h, err := manager.Hold(s.Context(), billing.HoldRequest{ID: "req_1", AccountID: "acc_1", Want: app.Cent})
 	if err != nil {
 		s.Fatal(err)
 	}
-	if err := till.Settle(s.Context(), h, settlementOf("req_1", app.Cent)); err != nil {
+	if err := manager.Settle(s.Context(), h, settlementOf("req_1", app.Cent)); err != nil {
 		s.Fatal(err)
 	}
-	if err := till.Booked(s.Context()); err != nil {
+	if err := manager.Booked(s.Context()); err != nil {
 		s.Fatal(err)
 	}
 	if b := s.balance("acc_1"); b.Held < app.Cent || b.Held > credit/2 {

@@ -28,7 +28,7 @@ type Start struct {
 	Open    journal.LSN
 }
 
-// Ask requests credit of a purse, the credit account of an account or a key's budget: at least Need, and Want if there is
+// Ask requests credit from the credit account of an account or a key's budget: at least Need, and Want if there is
 // plenty.
 type Ask struct {
 	Purse      string

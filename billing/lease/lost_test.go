@@ -35,13 +35,13 @@ func TestALostAnswerOfTheBooksDoesNotEndTheRun(t *testing.T) {
 	s := openShop(t)
 	s.account("acc_1", 100*app.Dollar)
 	d := &deaf{Bank: s.bank, missed: make(chan struct{}, 10)}
-	till, end := s.openOver("one", true, d)
+	manager, end := s.openOver("one", true, d)
 	settle := func(id string) {
-		h, err := till.Hold(t.Context(), billing.HoldRequest{ID: id, AccountID: "acc_1", Want: app.Cent})
+		h, err := manager.Hold(t.Context(), billing.HoldRequest{ID: id, AccountID: "acc_1", Want: app.Cent})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := till.Settle(t.Context(), h, settlementOf(id, app.Cent)); err != nil {
+		if err := manager.Settle(t.Context(), h, settlementOf(id, app.Cent)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,7 +52,7 @@ func TestALostAnswerOfTheBooksDoesNotEndTheRun(t *testing.T) {
 		settle(fmt.Sprint("req_", 2*i+1)) // The next batch goes further than the one whose answer was lost.
 	}
 	end()
-	if got := till.Stats(); got.Fenced != 0 || got.Epoch > 1 {
+	if got := manager.Stats(); got.Fenced != 0 || got.Epoch > 1 {
 		t.Errorf("a new epoch began: %+v", got)
 	}
 	if b := s.balance("acc_1"); b.Posted != 100*app.Dollar-6*app.Cent || b.Held != 0 {

@@ -100,7 +100,7 @@ type replica struct {
 	books *sharedBooks
 	disk  *journaltest.Disk
 
-	till         *Till
+	manager      *Till
 	log          *journal.Log
 	stop         func()
 	ids, charged int
@@ -122,20 +122,20 @@ func (r *replica) start() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.till, err = New(Options{
+	r.manager, err = New(Options{
 		Bank: r.books, Registry: r.books, Journal: r.log, ReplicaID: "r", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if err := r.till.Recover(r.t.Context()); err != nil {
+	if err := r.manager.Recover(r.t.Context()); err != nil {
 		r.t.Fatal(err)
 	}
 	var settling, writing sync.WaitGroup
 	settle, stopSettling := context.WithCancel(context.Background())
 	write, stopWriting := context.WithCancel(context.Background())
-	till, log := r.till, r.log
-	settling.Go(func() { _ = till.Run(settle) })
+	manager, log := r.manager, r.log
+	settling.Go(func() { _ = manager.Run(settle) })
 	writing.Go(func() { _ = log.Run(write) })
 	r.stop = func() {
 		r.stop = func() {}
@@ -151,14 +151,14 @@ func (r *replica) start() {
 func (r *replica) call(pieces int) error {
 	r.ids++
 	id := fmt.Sprint("req_", r.ids)
-	h, err := r.till.Hold(r.t.Context(), billing.HoldRequest{ID: id, AccountID: "acc_1", Want: 1})
+	h, err := r.manager.Hold(r.t.Context(), billing.HoldRequest{ID: id, AccountID: "acc_1", Want: 1})
 	if err != nil {
 		return err
 	}
 	for range pieces {
-		r.till.Progress(h, settlementOf(id, 1))
+		r.manager.Progress(h, settlementOf(id, 1))
 	}
-	err = r.till.Settle(r.t.Context(), h, settlementOf(id, 1))
+	err = r.manager.Settle(r.t.Context(), h, settlementOf(id, 1))
 	if err == nil {
 		r.charged++
 	}
@@ -180,7 +180,7 @@ func (r *replica) fill(segments int64) {
 	r.t.Helper()
 	for r.log.Stats().Segments < segments {
 		r.mustCall(10, 5)
-		if err := r.till.Booked(r.t.Context()); err != nil {
+		if err := r.manager.Booked(r.t.Context()); err != nil {
 			r.t.Fatal(err)
 		}
 	}
@@ -192,7 +192,7 @@ func (r *replica) emptyTail() {
 	const beforeRecord = 3 // These are syncs of the last segment, and a write and a sync of the next segment's header.
 	segments, last := r.log.Stats().Segments, r.log.Last()
 	for seed := uint64(0); r.log.Err() == nil; seed++ {
-		if err := r.till.Booked(r.t.Context()); err != nil {
+		if err := r.manager.Booked(r.t.Context()); err != nil {
 			r.t.Fatal(err)
 		}
 		last = r.log.Last()
@@ -281,11 +281,11 @@ func (c restartCase) play(t *testing.T) {
 	if c.end == "clean" {
 		r.stop()
 	} else { // The process dies during a call that has marks.
-		h, err := r.till.Hold(t.Context(), billing.HoldRequest{ID: "req_cut", AccountID: "acc_1", Want: 1})
+		h, err := r.manager.Hold(t.Context(), billing.HoldRequest{ID: "req_cut", AccountID: "acc_1", Want: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.till.Progress(h, settlementOf("req_cut", 1))
+		r.manager.Progress(h, settlementOf("req_cut", 1))
 		if c.end == "killed" {
 			time.Sleep(10 * time.Millisecond)
 			r.disk.Kill()
@@ -305,7 +305,7 @@ func (c restartCase) play(t *testing.T) {
 	if after := r.log.Stats().Segments; c.missing > 0 && after > before {
 		t.Errorf("%d segments became %d on a disk that is short of room", before, after)
 	}
-	if err := r.till.Booked(t.Context()); err != nil {
+	if err := r.manager.Booked(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if s := r.log.Stats(); s.UnappliedBytes != 0 || s.UnappliedAge != 0 {

@@ -50,7 +50,7 @@ func BenchmarkSettle(b *testing.B) {
 type counter struct {
 	*vault
 
-	till     *lease.Till
+	manager  *lease.Till
 	log      *journal.Log
 	accounts []string
 	server   int // This is the id of the process that owns the database processes.
@@ -79,11 +79,11 @@ func newCounter(b *testing.B, accounts int) *counter {
 	if c.log, err = journal.Open(folder, journal.Options{Owner: "bench", FreeBytesMin: 1}); err != nil {
 		b.Fatal(err)
 	}
-	c.till, err = lease.New(lease.Options{
+	c.manager, err = lease.New(lease.Options{
 		Bank: v.bank, Registry: v.bank, Journal: c.log, ReplicaID: "bench", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err == nil {
-		err = c.till.Recover(b.Context())
+		err = c.manager.Recover(b.Context())
 	}
 	if err != nil {
 		b.Fatal(err)
@@ -91,7 +91,7 @@ func newCounter(b *testing.B, accounts int) *counter {
 	ctx, stop := context.WithCancel(context.Background())
 	write, stopWriting := context.WithCancel(context.Background())
 	var duties, writing sync.WaitGroup
-	duties.Go(func() { _ = c.till.Run(ctx) })
+	duties.Go(func() { _ = c.manager.Run(ctx) })
 	writing.Go(func() { _ = c.log.Run(write) })
 	b.Cleanup(func() {
 		stop()
@@ -123,7 +123,7 @@ func (c *counter) run(b *testing.B, rate int) {
 	b.Helper()
 	var calls sync.WaitGroup
 	start, ours, servers := time.Now(), ownTime(b), c.serverTime()
-	lagMost, before := int64(0), c.till.Stats()
+	lagMost, before := int64(0), c.manager.Stats()
 	for n := range rate * settleSeconds {
 		due := start.Add(time.Duration(n) * time.Second / time.Duration(rate))
 		if wait := time.Until(due); wait > 0 {
@@ -142,7 +142,7 @@ func (c *counter) run(b *testing.B, rate int) {
 		time.Sleep(time.Millisecond)
 	}
 	done := time.Since(start)
-	after, all := c.till.Stats(), float64(rate*settleSeconds)
+	after, all := c.manager.Stats(), float64(rate*settleSeconds)
 	b.ReportMetric(all/sent.Seconds(), "reached/s")
 	b.ReportMetric(milliseconds(c.writes, 50), "settle-p50-ms")
 	b.ReportMetric(milliseconds(c.writes, 99), "settle-p99-ms")
@@ -165,13 +165,13 @@ func (c *counter) call(b *testing.B, account string) {
 		UpstreamModel: "atlas-large-2", Style: "chat", RateCardID: "rate_01jd0000000000000000000000", FinishReason: "stop",
 		Outcome: "failed", Reason: "crashed_unanswered", Attempts: 1, StartedAt: began,
 	}
-	h, err := c.till.Hold(b.Context(), billing.HoldRequest{ID: c.ids.New("req"), AccountID: account, Want: app.Cent})
+	h, err := c.manager.Hold(b.Context(), billing.HoldRequest{ID: c.ids.New("req"), AccountID: account, Want: app.Cent})
 	held := time.Now()
 	if err == nil {
-		c.till.Progress(h, billing.Settlement{Record: record})
+		c.manager.Progress(h, billing.Settlement{Record: record})
 		record.Outcome, record.Reason = "succeeded", "completed"
 		record.Usage[billing.InputTokens], record.Usage[billing.OutputTokens] = 1234, 321
-		err = c.till.Settle(b.Context(), h, billing.Settlement{Cost: 123_456, Delivered: true, Record: record})
+		err = c.manager.Settle(b.Context(), h, billing.Settlement{Cost: 123_456, Delivered: true, Record: record})
 	}
 	settled := time.Now()
 	c.mu.Lock()

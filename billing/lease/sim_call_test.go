@@ -75,7 +75,7 @@ func (c *simCall) reservedOf(l *lease) (sum app.Amount) {
 	if c.g != nil {
 		add(c.g.c)
 	}
-	if one, exists := c.n.till.calls.shard(c.id).calls[c.id]; exists {
+	if one, exists := c.n.manager.calls.shard(c.id).calls[c.id]; exists {
 		add(one)
 	}
 	return sum
@@ -98,9 +98,9 @@ func (w *world) start(n *node) {
 		c.over = app.Amount(w.r.IntN(100))
 	}
 	w.calls = append(w.calls, c)
-	b, err := n.till.serving()
+	b, err := n.manager.serving()
 	if err == nil {
-		err = n.till.paper.claim()
+		err = n.manager.paper.claim()
 	}
 	if err != nil {
 		c.refuse(err)
@@ -110,7 +110,7 @@ func (w *world) start(n *node) {
 	if w.chance(0.5) {
 		r.Min = min(want, 1+want/4)
 	}
-	c.g = &holding{t: n.till, r: r, want: want, c: call{book: b, began: n.till.mono()}}
+	c.g = &holding{t: n.manager, r: r, want: want, c: call{book: b, began: n.manager.mono()}}
 	n.calls = append(n.calls, c)
 	c.proceed(c.g.step())
 }
@@ -139,7 +139,7 @@ func (c *simCall) proceed(n next) {
 
 // held ends a hold or an extension that succeeded. The node must still own its credit.
 func (c *simCall) held() {
-	t, w := c.n.till, c.n.w
+	t, w := c.n.manager, c.n.w
 	for _, l := range []*lease{c.g.c.account, c.g.c.budget} {
 		if l == nil || w.restored {
 			continue
@@ -172,13 +172,13 @@ func (c *simCall) ended(err error) {
 		c.phase, c.pieces = streams, 0
 		return
 	}
-	c.n.till.paper.unclaim()
+	c.n.manager.paper.unclaim()
 	c.refuse(err)
 }
 
 // mark records what was delivered, as the manager's Progress does.
 func (c *simCall) mark() {
-	t := c.n.till
+	t := c.n.manager
 	s := c.settlement(c.delivered, billing.ReasonCrashed)
 	missed := t.counters.marksMissed.Load()
 	t.Progress(c.hold, s)
@@ -193,7 +193,7 @@ func (c *simCall) mark() {
 
 // advance performs the next event of a call.
 func (c *simCall) advance() {
-	w, t := c.n.w, c.n.till
+	w, t := c.n.w, c.n.manager
 	switch {
 	case c.answer != nil:
 		do := c.answer
@@ -223,14 +223,14 @@ func (c *simCall) piece() {
 	w := c.n.w
 	cost := app.Amount(1 + w.r.IntN(60))
 	if c.delivered+cost > c.hold.Amount {
-		b := c.n.till.book.Load()
+		b := c.n.manager.book.Load()
 		if b == nil || !b.trusted(w.now) || b.replica.Epoch != c.hold.Epoch || c.hold.Amount == 0 {
 			c.pieces = 0
 			return
 		}
 		more := app.Amount(100)
 		r := billing.HoldRequest{ID: c.id, AccountID: c.account, BudgetID: c.budget, Want: more, Min: more}
-		c.g, c.phase = &holding{t: c.n.till, r: r, want: more, c: call{book: b}}, extends
+		c.g, c.phase = &holding{t: c.n.manager, r: r, want: more, c: call{book: b}}, extends
 		c.proceed(c.g.step())
 		return
 	}
@@ -243,7 +243,7 @@ func (c *simCall) piece() {
 
 // settle appends the settlement.
 func (c *simCall) settle() {
-	w, t := c.n.w, c.n.till
+	w, t := c.n.w, c.n.manager
 	final := c.delivered
 	if !c.stream {
 		final = app.Amount(w.r.Int64N(int64(c.hold.Amount) + 1))
@@ -272,7 +272,7 @@ func (c *simCall) settle() {
 
 // lookWhetherDurable ends the settlement once it is durable.
 func (c *simCall) lookWhetherDurable() {
-	t := c.n.till
+	t := c.n.manager
 	if c.n.log == nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		one := t.applier.committer.waiting[c.at]
@@ -304,14 +304,14 @@ func (c *simCall) lookWhetherDurable() {
 }
 
 func (c *simCall) done(at journal.LSN) {
-	c.n.till.endSettle(c.p, c.p.cost, at)
+	c.n.manager.endSettle(c.p, c.p.cost, at)
 	c.seen, c.phase = true, finished
 	c.n.drop(c)
 }
 
 // directly settles at the database because the disk did not take the settlement.
 func (c *simCall) directly(cause error) {
-	t := c.n.till
+	t := c.n.manager
 	c.appended = true
 	err := t.settleDirectly(context.Background(), c.p, cause)
 	c.n.w.note("%s: %s settles directly: %v", c.n.id, c.id, err)

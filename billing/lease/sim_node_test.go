@@ -108,7 +108,7 @@ type node struct {
 	id          string
 	disk        *journaltest.Disk
 	log         *journal.Log // The log is nil without a journal.
-	till        *Till
+	manager     *Till
 	up          bool // The process runs.
 	open        bool // The process takes calls.
 	pausedUntil time.Duration
@@ -135,17 +135,17 @@ func (n *node) boot() {
 		}
 		n.log, o.Journal, n.written = log, log, log.Last()
 	}
-	till, err := New(o)
+	manager, err := New(o)
 	if err != nil {
 		n.w.fail("%s: %v", n.id, err)
 		return
 	}
-	till.mono = func() time.Duration { return n.w.now }
-	till.pause = func(_ context.Context, d time.Duration) error {
+	manager.mono = func() time.Duration { return n.w.now }
+	manager.pause = func(_ context.Context, d time.Duration) error {
 		n.w.now += d
 		return nil
 	}
-	n.till, n.up, n.open, n.calls = till, true, false, nil
+	n.manager, n.up, n.open, n.calls = manager, true, false, nil
 	n.w.note("%s boots", n.id)
 }
 
@@ -153,7 +153,7 @@ const segmentBytes = 32 << 10
 
 // recover opens the manager, or leaves that to a later attempt.
 func (n *node) recover() {
-	err := n.till.Recover(context.Background())
+	err := n.manager.Recover(context.Background())
 	n.w.note("%s recovers: %v", n.id, err)
 	n.open = n.open || err == nil
 	n.renewed = n.w.now
@@ -183,7 +183,7 @@ func (n *node) die(power bool) {
 	for _, c := range n.calls {
 		c.orphan(survives, n.log != nil)
 	}
-	n.up, n.open, n.till, n.log, n.calls = false, false, nil, nil, nil
+	n.up, n.open, n.manager, n.log, n.calls = false, false, nil, nil, nil
 	n.pausedUntil = 0
 }
 
@@ -222,7 +222,7 @@ func (n *node) commit() {
 // tick performs one round of every task of Run.
 func (n *node) tick() {
 	ctx := context.Background()
-	t := n.till
+	t := n.manager
 	select {
 	case <-t.fenced:
 		n.w.note("%s recovers", n.id)
@@ -251,31 +251,31 @@ func (n *node) tick() {
 
 // lookForIdle does what the manager's method does, in the order of the names.
 func (n *node) lookForIdle() {
-	b := n.till.book.Load()
+	b := n.manager.book.Load()
 	for _, purse := range n.w.purses {
 		if l := b.find(purse); l != nil {
-			n.till.tend(b, l, n.w.now, n.till.appliedTo())
+			n.manager.tend(b, l, n.w.now, n.manager.appliedTo())
 		}
 	}
 }
 
 // giveAll returns what is queued for return, and handles the recalls of others.
 func (n *node) giveAll() {
-	b := n.till.book.Load()
+	b := n.manager.book.Load()
 	if n.w.now >= n.cutUntil {
 		for _, purse := range n.w.purses {
 			if l := n.w.books.leases[leaseKey{n.id, b.replica.Epoch, purse}]; l != nil && l.recalled {
-				n.till.recall(purse)
+				n.manager.recall(purse)
 			}
 		}
 	}
 	for {
 		select {
-		case l := <-n.till.give:
-			_ = n.till.giveBack(context.Background(), l)
-		case l := <-n.till.top:
+		case l := <-n.manager.give:
+			_ = n.manager.giveBack(context.Background(), l)
+		case l := <-n.manager.top:
 			if n.w.o.ahead {
-				_ = n.till.takeAhead(context.Background(), l)
+				_ = n.manager.takeAhead(context.Background(), l)
 			}
 		default:
 			return
@@ -288,7 +288,7 @@ func (n *node) check() {
 	if !n.open {
 		return
 	}
-	b := n.till.book.Load()
+	b := n.manager.book.Load()
 	if b == nil { // The manager is closed.
 		return
 	}

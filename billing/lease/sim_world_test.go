@@ -355,7 +355,7 @@ func (w *world) finishNode(n *node) bool {
 		n.die(w.chance(0.5))
 		return true
 	}
-	return n.till.calls.running.Load() > 0 || len(n.calls) > 0 && !n.allFinished() || len(n.till.fenced) > 0
+	return n.manager.calls.running.Load() > 0 || len(n.calls) > 0 && !n.allFinished() || len(n.manager.fenced) > 0
 }
 
 func (n *node) allFinished() bool {
@@ -372,18 +372,18 @@ func (w *world) closeNode(n *node) {
 	if w.err != nil {
 		return
 	}
-	if running := n.till.calls.running.Load(); running > 0 {
+	if running := n.manager.calls.running.Load(); running > 0 {
 		w.fail("%s: %d calls never end", n.id, running)
 		return
 	}
-	if err := n.till.close(context.Background()); err != nil || n.till.book.Load() != nil {
+	if err := n.manager.close(context.Background()); err != nil || n.manager.book.Load() != nil {
 		w.fail("%s does not close: %v", n.id, err)
 	}
 	switch {
-	case n.till.later.count() > 0:
-		w.fail("%s: %d settlements were kept and never applied", n.id, n.till.later.count())
-	case n.log != nil && n.till.appliedTo() != n.log.Last():
-		w.fail("%s: applied to %d, its journal ends at %d", n.id, n.till.appliedTo(), n.log.Last())
+	case n.manager.later.count() > 0:
+		w.fail("%s: %d settlements were kept and never applied", n.id, n.manager.later.count())
+	case n.log != nil && n.manager.appliedTo() != n.log.Last():
+		w.fail("%s: applied to %d, its journal ends at %d", n.id, n.manager.appliedTo(), n.log.Last())
 	case w.books.replicas[n.id].state != "ended":
 		w.fail("%s: its run is %s", n.id, w.books.replicas[n.id].state)
 	}

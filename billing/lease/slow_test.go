@@ -63,22 +63,22 @@ func TestABatchThatIsTooSlowIsHalvedUntilTheBooksTakeIt(t *testing.T) {
 	s.slowRecords(each)
 	s.slowApplier(limit)
 	h := &hindered{Bank: s.bank, through: make(chan struct{})}
-	till, end := s.openOver("one", true, h)
+	manager, end := s.openOver("one", true, h)
 	for i := range calls {
 		id := fmt.Sprint("req_", i)
-		hold, err := till.Hold(t.Context(), billing.HoldRequest{ID: id, AccountID: "acc_1", Want: app.Cent / 100})
+		hold, err := manager.Hold(t.Context(), billing.HoldRequest{ID: id, AccountID: "acc_1", Want: app.Cent / 100})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := till.Settle(t.Context(), hold, settlementOf(id, app.Cent/100)); err != nil {
+		if err := manager.Settle(t.Context(), hold, settlementOf(id, app.Cent/100)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	close(h.through)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if err := till.Booked(ctx); err != nil {
-		t.Fatalf("%v: %d of %d records are not in the books", err, till.Stats().Unapplied, calls)
+	if err := manager.Booked(ctx); err != nil {
+		t.Fatalf("%v: %d of %d records are not in the books", err, manager.Stats().Unapplied, calls)
 	}
 	end()
 	if b := s.balance("acc_1"); b.Posted != 100*app.Dollar-calls*(app.Cent/100) || b.Held != 0 {
@@ -116,14 +116,14 @@ func TestAReplicaBeginsThoughTheBooksAreSlow(t *testing.T) {
 	if err := log.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	till, err := New(Options{Bank: s.bank, Registry: s.bank, Journal: log, ReplicaID: "one", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	manager, err := New(Options{Bank: s.bank, Registry: s.bank, Journal: log, ReplicaID: "one", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := till.Recover(t.Context()); err != nil {
+	if err := manager.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if at := till.appliedTo(); at != calls {
+	if at := manager.appliedTo(); at != calls {
 		t.Errorf("applied to %d of %d", at, calls)
 	}
 	s.books()

@@ -306,7 +306,7 @@ func TestLowCreditIsToldOncePerCrossing(t *testing.T) {
 	account := h.account()
 	h.s.pass(t.Context())
 	if kinds := h.written(); len(kinds) != 0 {
-		t.Errorf("who never bought credit is told: %v", kinds)
+		t.Errorf("an account that never bought credit is notified: %v", kinds)
 	}
 	h.bought(account, 2000)
 	h.spend(account, 16*app.Dollar)
