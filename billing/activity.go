@@ -12,7 +12,8 @@ import (
 // TimingsMax is how many calls Timings reads, which keeps its page fast for accounts with many calls.
 const TimingsMax = 2000
 
-const failuresMax = 50 // failuresMax is the length of the list that Failures returns.
+// failuresMax is the length of the list that Failures returns.
+const failuresMax = 50
 
 // Hour is what an account did in one hour, as the sum of its usage records.
 type Hour struct {

@@ -2,7 +2,7 @@ package billing
 
 import (
 	"bytes"
-	_ "embed" // for the settlement table
+	_ "embed" // The settlement table is embedded.
 	"fmt"
 	"slices"
 
