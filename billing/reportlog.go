@@ -15,7 +15,7 @@ const (
 	sampledMax     = 200_000     // One histogram reads at most this many records.
 	stepsMax       = 400         // One histogram has at most this many steps.
 	sampleAllMax   = 60_000      // Latencies read at most this many records.
-	sampleLeast    = 5           // Latencies read at least this many records of each interval.
+	sampleLeast    = 5           // The share of an interval is never below this many records.
 )
 
 // TailStart is the position of a tail that shows what is settled from now on.

@@ -11,7 +11,7 @@ import (
 	"umg/app/postgres"
 )
 
-// claimWatch locks the time up to which settlements were processed. It returns no row while another replica holds the lock.
+// claimWatch locks the time up to which settlements were processed. It returns false while another replica holds the lock.
 func claimWatch(ctx context.Context, q postgres.Queryer) (until time.Time, free bool, err error) {
 	err = q.GetContext(ctx, &until, `select until from model_watch for update skip locked`)
 	if errors.Is(err, sql.ErrNoRows) {

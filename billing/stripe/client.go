@@ -71,8 +71,8 @@ func newClient(key, base string) *client {
 	}
 }
 
-// asked converts Stripe's error: an unknown object is errMissing, and everything else is an unavailable service. A declined
-// card stays as it is.
+// asked converts Stripe's error: an unknown object is errMissing, a rejected request keeps its error under the step's name,
+// and a declined card stays as it is. Every other error means that Stripe is unavailable.
 func asked(ctx context.Context, doing string, err error) error {
 	if err == nil {
 		return nil
