@@ -9,21 +9,22 @@ import (
 	"umg/app/postgres"
 )
 
-// TimingsMax is how many calls are looked at for how long calls take, so that a page of figures stays quick however many there are.
+// TimingsMax is how many calls Timings reads, which keeps its page fast for accounts with many calls.
 const TimingsMax = 2000
 
-const failuresMax = 50 // of a list
+// failuresMax is the length of the list that Failures returns.
+const failuresMax = 50
 
-// Hour is what an account did in one hour, as its usage records add up.
+// Hour is what an account did in one hour, as the sum of its usage records.
 type Hour struct {
-	At       time.Time  `db:"hour"` // when it begins
+	At       time.Time  `db:"hour"` // At is the beginning of the hour.
 	Spend    app.Amount `db:"spend"`
 	Requests int64      `db:"requests"`
-	Failed   int64      `db:"failed"` // that neither succeeded nor were left by their client
+	Failed   int64      `db:"failed"` // Failed counts calls that neither succeeded nor were ended by their client.
 }
 
-// Hours are the hours since a moment in which the account did anything, the oldest first. They are added up from the sums of
-// quarter hours, of which there are few however many calls there were.
+// Hours are the hours since a given time in which the account made calls, the oldest first. They are sums of quarter hours,
+// of which there are few however many calls there were.
 func (l *Ledger) Hours(ctx context.Context, accountID string, since time.Time) ([]Hour, error) {
 	hours, err := selectHours(ctx, l.db, accountID, since)
 	for i := range hours {
@@ -32,7 +33,7 @@ func (l *Ledger) Hours(ctx context.Context, accountID string, since time.Time) (
 	return hours, wrap("hours", err)
 }
 
-// Timing is how long a text call took that was answered.
+// Timing is how long one answered text call took.
 type Timing struct {
 	At        time.Time
 	FirstByte time.Duration
@@ -40,7 +41,7 @@ type Timing struct {
 	Streamed  bool
 }
 
-// Timings are the latest text calls that were answered between two moments, the newest first, 2,000 at most.
+// Timings are the latest answered text calls between two times, the newest first, 2,000 at most.
 func (l *Ledger) Timings(ctx context.Context, accountID string, from, to time.Time) ([]Timing, error) {
 	rows, err := selectTimings(ctx, l.db, accountID, from, to)
 	timings := make([]Timing, len(rows))
@@ -53,7 +54,7 @@ func (l *Ledger) Timings(ctx context.Context, accountID string, from, to time.Ti
 	return timings, wrap("timings", err)
 }
 
-// Failures are the latest calls since a moment that neither succeeded nor were ended by their caller, the newest first.
+// Failures are the latest calls since a given time that neither succeeded nor were ended by their caller, the newest first.
 func (l *Ledger) Failures(ctx context.Context, accountID string, since time.Time, limit int) ([]UsageRecord, error) {
 	rows, err := selectFailures(ctx, l.db, accountID, since, min(limit, failuresMax))
 	records := make([]UsageRecord, len(rows))
@@ -63,20 +64,20 @@ func (l *Ledger) Failures(ctx context.Context, accountID string, since time.Time
 	return records, wrap("failures", err)
 }
 
-// Credit is what an account may still spend, by where it came from. Held is the part that running calls have reserved.
+// Credit is what an account may still spend, by its origin. Held is the part that running calls have reserved.
 type Credit struct {
 	Balance
 	Trial        app.Amount
-	TrialExpires *time.Time // when the first of it goes, if any does
+	TrialExpires *time.Time // TrialExpires is when the first trial credit expires, or nil if none does.
 	Purchased    app.Amount
-	Granted      app.Amount // promotions and adjustments
-	Owed         app.Amount // to us, because credit that was spent was taken back
+	Granted      app.Amount // Granted is the credit from promotions and adjustments.
+	Owed         app.Amount // The account owes this to the operator, because spent credit was taken back.
 	Frozen       bool
 	FrozenReason string
-	Indebted     bool // frozen for what it owes and nothing else, so that buying credit lets it spend again
+	Indebted     bool // Indebted means that only a debt froze the account, so buying credit lets it spend again.
 }
 
-// Credit reads the account's balance and the grants it consists of, as one moment saw them.
+// Credit reads the account's balance and its grants in one snapshot.
 func (l *Ledger) Credit(ctx context.Context, accountID string) (Credit, error) {
 	row, err := selectCredit(ctx, l.db, accountID)
 	return row, wrap("credit", err)
@@ -106,7 +107,7 @@ func selectTimings(ctx context.Context, q postgres.Queryer, accountID string, fr
 	return rows, err
 }
 
-// selectFailures names the outcomes as the index of failures does, so that it is used.
+// selectFailures lists the outcomes exactly as the index of failures does, because the planner only then uses it.
 func selectFailures(ctx context.Context, q postgres.Queryer, accountID string, since time.Time, limit int) (rows []usageRow, err error) {
 	err = q.SelectContext(ctx, &rows, `
 		select `+recordColumns+` from usage_records

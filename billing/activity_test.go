@@ -41,7 +41,7 @@ func TestActivityAndCreditAddUp(t *testing.T) {
 	}
 }
 
-// TestFiguresLookAtWhatTheySay makes calls of each kind and looks for each where it belongs, and for no other account's.
+// TestFiguresLookAtWhatTheySay makes calls of each kind and expects each in its own figure, and none from another account.
 func TestFiguresLookAtWhatTheySay(t *testing.T) {
 	t.Parallel()
 	h := setup(t)

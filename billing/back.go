@@ -11,19 +11,19 @@ import (
 	"umg/app/postgres"
 )
 
-// shortState is the error of a store that was asked to take more than is free.
+// shortState is the SQLSTATE of a store that was asked to take more than is free.
 const shortState = "UM001"
 
-// RefundKind says why credit that was bought is taken back.
+// RefundKind is why purchased credit is taken back.
 type RefundKind string
 
-// The kinds of refunds.
+// These are the kinds of refunds.
 const (
-	Refunded RefundKind = "refund"  // the money went back to the customer
-	Disputed RefundKind = "dispute" // the customer's bank took it
+	Refunded RefundKind = "refund"  // The money went back to the customer.
+	Disputed RefundKind = "dispute" // The customer's bank took the money back.
 )
 
-// Refund takes credit back whose money is gone. Source makes it happen once; Grant is the source of the credit that it
+// Refund takes back credit whose payment was returned. Source makes it happen once. Grant is the source of the credit that it
 // takes first.
 type Refund struct {
 	AccountID string
@@ -31,14 +31,14 @@ type Refund struct {
 	Amount    app.Amount
 	Source    string
 	Grant     string
-	Freeze    bool   // also when nothing stays owed
-	Reason    string // shown to the customer
+	Freeze    bool   // Freeze also freezes an account that owes nothing afterwards.
+	Reason    string // Reason is shown to the customer.
 	Operator  string
 }
 
-// Refund takes back what is free of the amount, and books the rest as owed by the account, which is frozen then until it
-// has paid: what calls have reserved stays theirs, and no balance goes below zero. It says what is owed of it. A second
-// time it is ErrGrantExists.
+// Refund takes back what is free of the amount, books the rest as owed by the account, and freezes the account until it has
+// paid. Credit reserved by calls stays reserved, and no balance goes below zero. It returns what is owed of the refund. A
+// second refund of the same source is ErrGrantExists.
 func (l *Ledger) Refund(ctx context.Context, q postgres.Queryer, r Refund) (owed app.Amount, err error) {
 	if r.Kind != Refunded && r.Kind != Disputed || r.Amount <= 0 || r.Amount > grantNanosMax || r.Source == "" ||
 		len(r.Source) > sourceBytesMax {
@@ -61,20 +61,20 @@ func (l *Ledger) Refund(ctx context.Context, q postgres.Queryer, r Refund) (owed
 	return row.Owed, err
 }
 
-// Restore gives back what a refund took, as after a dispute that was won: first what the account owes, the rest as credit.
-// The source is another one than the refund's.
+// Restore returns what a refund took, for example after a dispute was won. It pays what the account owes first, and grants
+// the rest as credit. Its source must differ from the refund's.
 func (l *Ledger) Restore(ctx context.Context, q postgres.Queryer, r Refund) error {
 	return l.Grant(ctx, q, Grant{
 		AccountID: r.AccountID, Kind: Purchased, Amount: r.Amount, Source: r.Source, Reason: r.Reason, Operator: r.Operator,
 	})
 }
 
-// Correction is a change of a balance by an operator. Source makes it happen once.
+// Correction is an operator's change of a balance. Source makes it happen once.
 type Correction struct {
 	AccountID        string
-	Amount           app.Amount // below zero to take credit, which must be free
+	Amount           app.Amount // A negative amount takes credit, which must be free.
 	Source           string
-	Reason, Operator string // both are required
+	Reason, Operator string // Both are required.
 }
 
 // Adjust corrects an account's balance. Taking more than is free is Unfunded and changes nothing.
@@ -102,20 +102,20 @@ func (l *Ledger) Adjust(ctx context.Context, q postgres.Queryer, c Correction) e
 	return wrap("adjust", err)
 }
 
-// Recall asks every replica to give back what it holds of an account, or of the budget of a key, without need. It comes
-// back within a moment, or is being spent.
+// Recall asks every replica to return the free credit that it leases of an account, or of a key's budget. The credit returns
+// within a moment unless calls spend it.
 func (l *Ledger) Recall(ctx context.Context, purse string) error {
 	_, err := l.db.ExecContext(ctx, `select recall_leases($1)`, purse)
 	return wrap("recall", err)
 }
 
-// Limits of Reclaim.
+// These limits bound Reclaim.
 const (
 	reclaimLooksMax  = 15
 	reclaimLookEvery = 20 * time.Millisecond
 )
 
-// Reclaim is Recall, and waits for a moment until it has come back: what remains leased then is being spent.
+// Reclaim is Recall, and waits briefly until the credit has returned. What remains leased then is being spent.
 func (l *Ledger) Reclaim(ctx context.Context, purse string) error {
 	if err := l.Recall(ctx, purse); err != nil {
 		return err
@@ -134,9 +134,9 @@ func (l *Ledger) Reclaim(ctx context.Context, purse string) error {
 	return nil
 }
 
-// Freeze keeps an account from spending: it is given no more credit for calls, and replicas are asked to give back what they
-// hold for it. What already runs ends as usual. Freezing it again keeps the first reason, unless that was a debt: paying it
-// does not end this.
+// Freeze stops an account from spending: the ledger grants it no credit for calls, and asks replicas to return what they
+// lease for it. Running calls end as usual. A second Freeze keeps the first reason, unless that was a debt, because paying
+// the debt must not lift this freeze.
 func (l *Ledger) Freeze(ctx context.Context, q postgres.Queryer, accountID, reason string) error {
 	_, err := q.ExecContext(ctx, `
 		with frozen as (
@@ -149,7 +149,7 @@ func (l *Ledger) Freeze(ctx context.Context, q postgres.Queryer, accountID, reas
 	return wrap("freeze", err)
 }
 
-// Unfreeze lets an account spend again, when what it owes is paid as far as it can be. One that was closed stays as it is.
+// Unfreeze lets an account spend again, after paying what it owes from its free credit. A closed account stays closed.
 func (l *Ledger) Unfreeze(ctx context.Context, q postgres.Queryer, accountID string) error {
 	if err := l.settleDebt(ctx, q, accountID); err != nil {
 		return wrap("unfreeze", err)

@@ -9,7 +9,7 @@ import (
 	"umg/billing"
 )
 
-// customer opens an account as it is in operation, with a row that can be frozen.
+// customer opens an account with a row in accounts, which can be frozen.
 func (h *house) customer(credit app.Amount) string {
 	h.Helper()
 	id := h.account(credit)
@@ -53,7 +53,7 @@ func TestARefundTakesWhatIsFreeAndTheRestIsOwed(t *testing.T) {
 	if _, err := h.holdJob(account, "video_2", 1); err == nil {
 		t.Error("a frozen account without credit starts a job")
 	}
-	if err := h.settleJob(running, 90); err != nil { // what ran was promised
+	if err := h.settleJob(running, 90); err != nil { // A running job keeps the credit that it reserved.
 		t.Fatal(err)
 	}
 	h.balance(account, 0, 0)

@@ -12,21 +12,21 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of a check of the books.
+// These limits bound a check of the ledger.
 const (
-	booksMax      = 10 * time.Minute // reads every entry there is
-	findingsMax   = 5                // named in the detail of one check
+	booksMax      = 10 * time.Minute // A check reads every entry of the ledger.
+	findingsMax   = 5                // The detail of one check names at most this many findings.
 	findingsQuery = "select count(*) over () as total, finding from (%s) f (finding) order by finding limit %d"
 )
 
-// Check is one invariant of the books: whether it holds, and where and by how much it does not.
+// Check is the result of one ledger invariant: whether it holds, and where and by how much it does not.
 type Check struct {
 	Name   string
 	Holds  bool
 	Detail string
 }
 
-// invariants are queries that find what must not exist, one sentence a finding.
+// invariants are queries for rows that must not exist. Each row is one finding as a sentence.
 var invariants = []struct{ name, findings string }{
 	{"posted equals entries", `
 		select format('account %s: posted %s, its entries sum to %s, off by %s nano-dollars', id, posted, entries, posted - entries)
@@ -161,8 +161,8 @@ var invariants = []struct{ name, findings string }{
 		from grants where remaining_nanos not between 0 and amount_nanos`},
 }
 
-// Books checks every invariant on one snapshot, so that traffic in between cannot look like an error. It reads every
-// entry, so a large ledger wants a pool without a statement limit.
+// Books checks every invariant on one snapshot, because concurrent traffic would otherwise look like an error. It reads every
+// entry, so a large ledger needs a pool without a statement timeout.
 func Books(ctx context.Context, db *sqlx.DB) ([]Check, error) {
 	ctx, cancel := context.WithTimeout(ctx, booksMax)
 	defer cancel()
@@ -170,7 +170,7 @@ func Books(ctx context.Context, db *sqlx.DB) ([]Check, error) {
 	if err != nil {
 		return nil, wrap("books", err)
 	}
-	defer func() { _ = tx.Rollback() }() // it only reads
+	defer func() { _ = tx.Rollback() }() // The transaction only reads.
 	checks := make([]Check, 0, len(invariants))
 	for _, i := range invariants {
 		found, err := selectFindings(ctx, tx, i.findings)

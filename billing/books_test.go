@@ -11,8 +11,7 @@ import (
 	"umg/billing"
 )
 
-// traffic leaves a bit of everything: a capture, an overrun, a release and an open hold. It returns the account and
-// the captured hold.
+// traffic makes a capture, an overrun, a release and an open hold. It returns the account and the captured hold.
 func traffic(h *house) (string, billing.Hold) {
 	account := h.account(app.Dollar)
 	captured := h.hold(account, 10)
@@ -23,14 +22,14 @@ func traffic(h *house) (string, billing.Hold) {
 	return account, captured
 }
 
-// TestBooksFindEveryCorruption is the negative control: each check must fail when what it checks is broken behind the
-// back of the constraints.
+// TestBooksFindEveryCorruption is the negative control: each check must fail when a test bypasses the constraints and
+// corrupts what it checks.
 func TestBooksFindEveryCorruption(t *testing.T) {
 	t.Parallel()
 	const free = `alter table ledger_entries disable trigger all; alter table ledger_transactions disable trigger all;`
 	for _, c := range []struct{ name, check, sql string }{
 		{"a cached sum", "posted equals entries", `update credit_accounts set posted_nanos = posted_nanos + 1 where id = '{account}'`},
-		{"an entry of nobody", "posted equals entries", free + `update ledger_entries set account_id = 'acc_ghost'
+		{"an entry of no account", "posted equals entries", free + `update ledger_entries set account_id = 'acc_ghost'
 			where account_id = '{account}' and amount_nanos = -7`},
 		{"a lost entry", "posted equals entries", free + `delete from ledger_entries where account_id = '{account}' and amount_nanos = -7`},
 		{"a running sum", "each entry continues its account", free + `update ledger_entries set posted_after = posted_after - 1
@@ -140,11 +139,11 @@ func TestTheStoreRefusesWhatBreaksAnInvariant(t *testing.T) {
 	const begin = `insert into ledger_transactions (id, kind, ref, at) values ('txn_x', 'adjustment', 'x', now());
 		insert into ledger_entries (transaction_id, account_id, amount_nanos, posted_after) values `
 	for name, query := range map[string]string{
-		"one side only":            begin + `('txn_x', '{account}', 5, 5)`,
-		"sides that differ":        begin + `('txn_x', '{account}', 5, 5), ('txn_x', 'internal:breakage', -4, null)`,
-		"an account of nobody":     begin + `('txn_x', 'acc_ghost', 5, 5), ('txn_x', 'internal:breakage', -5, null)`,
-		"a customer without a sum": begin + `('txn_x', '{account}', 5, null), ('txn_x', 'internal:breakage', -5, null)`,
-		"an entry of nothing":      begin + `('txn_x', '{account}', 0, 5)`,
+		"one side only":                  begin + `('txn_x', '{account}', 5, 5)`,
+		"sides that differ":              begin + `('txn_x', '{account}', 5, 5), ('txn_x', 'internal:breakage', -4, null)`,
+		"an account that does not exist": begin + `('txn_x', 'acc_ghost', 5, 5), ('txn_x', 'internal:breakage', -5, null)`,
+		"a customer without a sum":       begin + `('txn_x', '{account}', 5, null), ('txn_x', 'internal:breakage', -5, null)`,
+		"an entry of nothing":            begin + `('txn_x', '{account}', 0, 5)`,
 		"an entry of no cause": `insert into ledger_entries (transaction_id, account_id, amount_nanos)
 			values ('txn_none', 'internal:breakage', 1)`,
 		"more held than posted":     `update credit_accounts set held_nanos = posted_nanos + 1 where id = '{account}'`,

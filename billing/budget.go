@@ -12,7 +12,7 @@ import (
 // Period is how often a budget is refilled.
 type Period string
 
-// The periods of a budget, which begin at midnight UTC: of any day, of a Monday, of the first of a month.
+// These are the periods of a budget. They begin at midnight UTC: of any day, of a Monday, or of the first of a month.
 const (
 	InTotal   Period = "total"
 	EachDay   Period = "day"
@@ -22,7 +22,7 @@ const (
 
 const daysOfWeek = 7
 
-// begin is when the period that holds a moment began. One in total begins with itself.
+// begin returns the start of the period that contains a time. The total period has no other start than that time.
 func (p Period) begin(now time.Time) time.Time {
 	now = now.UTC()
 	day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
@@ -38,7 +38,7 @@ func (p Period) begin(now time.Time) time.Time {
 	}
 }
 
-// Next is when the period after the one that holds a moment begins, nil for one in total.
+// Next returns the start of the period after the one that contains a time, or nil for the total period.
 func (p Period) Next(now time.Time) *time.Time {
 	start := p.begin(now)
 	switch p {
@@ -54,25 +54,25 @@ func (p Period) Next(now time.Time) *time.Time {
 	return &start
 }
 
-// Budget is how much one API key may spend in a period, and how much of that is left. Held is the part of what is left
-// that running calls have reserved.
+// Budget is how much one API key may spend in a period, and what is left of that. Held is the part of the rest that running
+// calls have reserved.
 type Budget struct {
 	KeyID     string
 	AccountID string
 	Limit     app.Amount
 	Period    Period
-	Spent     app.Amount // in this period
-	Left      app.Amount // never below zero; a limit that was lowered may be spent already
+	Spent     app.Amount // Spent is what the key spent in this period.
+	Left      app.Amount // Left is never below zero, even when a lowered limit is already exceeded.
 	Held      app.Amount
-	ResetsAt  *time.Time // nil for a budget in total
+	ResetsAt  *time.Time // ResetsAt is nil for a total budget.
 }
 
-// OpenBudget gives a key a budget, or SetBudget's change where it has one.
+// OpenBudget gives a key a budget, or changes the budget it has as SetBudget does.
 func (l *Ledger) OpenBudget(ctx context.Context, q postgres.Queryer, b Budget) error {
 	return l.SetBudget(ctx, q, b)
 }
 
-// SetBudget changes the limit and period of a key's budget. What was spent in this period stays spent.
+// SetBudget changes the limit and period of a key's budget. What the key spent in this period stays spent.
 func (l *Ledger) SetBudget(ctx context.Context, q postgres.Queryer, b Budget) error {
 	switch {
 	case b.KeyID == "" || b.AccountID == "" || b.Limit <= 0 || b.Limit > grantNanosMax:
@@ -87,13 +87,13 @@ func (l *Ledger) SetBudget(ctx context.Context, q postgres.Queryer, b Budget) er
 	return wrap("set budget", err)
 }
 
-// CloseBudget takes a key's budget away, so that only the account's credit limits it. Closing none changes nothing.
+// CloseBudget removes a key's budget, so only the account's credit limits the key. It changes nothing for a key without one.
 func (l *Ledger) CloseBudget(ctx context.Context, q postgres.Queryer, accountID, keyID string) error {
 	_, err := q.ExecContext(ctx, `select close_budget($1, $2)`, keyID, accountID)
 	return wrap("close budget", err)
 }
 
-// Budgets are the budgets of an account's keys, by the key's id.
+// Budgets returns the budgets of an account's keys, by key id.
 func (l *Ledger) Budgets(ctx context.Context, accountID string) (map[string]Budget, error) {
 	rows, err := selectBudgets(ctx, l.db, accountID)
 	if err != nil {
@@ -109,12 +109,13 @@ func (l *Ledger) Budgets(ctx context.Context, accountID string) (map[string]Budg
 	return budgets, nil
 }
 
-// Reached is the highest of some shares, in hundredths, that the spending of this period has passed; zero for none of them.
+// Reached returns the highest of the given shares, in hundredths, that the spending of this period has passed, or zero for
+// none.
 func (b Budget) Reached(shares []int) (reached int) {
 	const whole = 100
 	for _, share := range shares {
 		n := app.Amount(share)
-		part := b.Limit/whole*n + (b.Limit%whole*n+whole-1)/whole // rounded up, and in steps that cannot overflow
+		part := b.Limit/whole*n + (b.Limit%whole*n+whole-1)/whole // The share is rounded up, in steps that cannot overflow.
 		if b.Limit > 0 && b.Spent >= part {
 			reached = max(reached, share)
 		}
@@ -134,7 +135,7 @@ type budgetRow struct {
 
 func setBudget(ctx context.Context, q postgres.Queryer, b Budget, start time.Time) (done bool, err error) {
 	err = q.GetContext(ctx, &done, `select set_budget($1, $2, $3, $4, $5)`, b.KeyID, b.AccountID, int64(b.Limit), string(b.Period), start)
-	if err == nil && done { // what replicas hold of it without need may be above the new limit
+	if err == nil && done { // Replicas may lease more of the budget than the new limit allows.
 		_, err = q.ExecContext(ctx, `select recall_leases($1)`, b.KeyID)
 	}
 	return done, err

@@ -10,9 +10,9 @@ import (
 	"umg/app/postgres"
 )
 
-const sweepDebtsMax = 100 // transactions of one pass
+const sweepDebtsMax = 100 // One pass runs at most this many transactions.
 
-// collect nets what accounts owe with what is free of their credit by now.
+// collect pays what accounts owe from the credit that is free now.
 func (l *Ledger) collect(ctx context.Context) error {
 	accounts, err := selectDebtors(ctx, l.db, sweepDebtsMax, l.failed.take(&l.failed.accounts))
 	if err != nil {
@@ -23,12 +23,12 @@ func (l *Ledger) collect(ctx context.Context) error {
 	return err
 }
 
-// settleDebt nets what an account owes with what is free of its credit. An account that only its debt has frozen may spend
-// again when nothing is owed any more.
+// settleDebt pays what an account owes from its free credit. An account frozen only for its debt may spend again when nothing
+// is owed any more.
 func (l *Ledger) settleDebt(ctx context.Context, q postgres.Queryer, accountID string) error {
 	row, err := settleDebt(ctx, q, accountID, l.o.IDs.New("txn"), l.o.Now().UTC())
 	if err == nil && (row.Taken > 0 || row.Freed) {
-		l.o.Log.Info("an account has paid what it owed, or some of it", "account_id", accountID, "paid_nanos", int64(row.Taken),
+		l.o.Log.Info("account debt paid", "account_id", accountID, "paid_nanos", int64(row.Taken),
 			"owed_nanos", int64(row.Owed), "unfrozen", row.Freed)
 	}
 	return err
@@ -57,7 +57,7 @@ func settleDebt(ctx context.Context, q postgres.Queryer, accountID, transaction 
 	return row, err
 }
 
-// selectDebtors are accounts that can pay some of what they owe now, or have paid it.
+// selectDebtors finds accounts that can pay some of what they owe now, or have paid all of it.
 func selectDebtors(ctx context.Context, q postgres.Queryer, limit int, except []string) (ids []string, err error) {
 	err = q.SelectContext(ctx, &ids, `
 		select r.account_id from receivables r join credit_accounts a on a.id = r.account_id

@@ -26,7 +26,7 @@ func (h *house) owes(account string, owed app.Amount, frozen bool) {
 	h.books()
 }
 
-// A lease that is idle is credit that nobody has spent, but that is not free when it is to be taken.
+// An idle lease holds credit that no call has spent, but that is not free when a refund takes it.
 func TestWhatIsOwedIsPaidFromCreditThatComesBackAndTheAccountSpendsAgain(t *testing.T) {
 	t.Parallel()
 	h := setup(t)

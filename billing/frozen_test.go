@@ -32,7 +32,7 @@ func TestAFrozenStoreIsUnavailable(t *testing.T) {
 	}
 	signal := func(s syscall.Signal) {
 		for _, pid := range append([]int{postmaster}, backends...) {
-			_ = syscall.Kill(pid, s) // a process that has ended is frozen enough
+			_ = syscall.Kill(pid, s) // A process that has already ended needs no signal.
 		}
 	}
 	signal(syscall.SIGSTOP)
@@ -41,10 +41,10 @@ func TestAFrozenStoreIsUnavailable(t *testing.T) {
 	h.allVerbsUnavailable(account, hold)
 	thaw()
 	h.settle(hold, 7)
-	var meanwhile app.Amount // the store may have done the hold that it had no time to answer
-	if err := h.db.GetContext(t.Context(), &meanwhile, `select coalesce(sum(amount_nanos), 0)::bigint from holds where state = 'open'`); err != nil {
+	var inTime app.Amount // The database may have committed the hold that the ledger gave up on.
+	if err := h.db.GetContext(t.Context(), &inTime, `select coalesce(sum(amount_nanos), 0)::bigint from holds where state = 'open'`); err != nil {
 		t.Fatal(err)
 	}
-	h.balance(account, app.Dollar-7, meanwhile)
+	h.balance(account, app.Dollar-7, inTime)
 	h.books()
 }

@@ -13,7 +13,7 @@ import (
 	"umg/billing"
 )
 
-// holdJob holds credit for a job in a transaction of its own.
+// holdJob holds credit for a job in its own transaction.
 func (h *house) holdJob(account, id string, want app.Amount) (hold billing.Hold, err error) {
 	err = postgres.InTx(h.ctx, h.db, func(tx *sqlx.Tx) (err error) {
 		hold, err = h.ledger.HoldFor(h.ctx, tx, billing.HoldRequest{ID: id, AccountID: account, Want: want}, time.Hour)
@@ -68,7 +68,7 @@ func TestAJobIsHeldAndChargedWithWhatHappensBesideIt(t *testing.T) {
 	h.books()
 }
 
-func TestAJobOutlivesThePassesThatReleaseWhatNobodyRenews(t *testing.T) {
+func TestARenewedJobSurvivesTheReleaseOfExpiredHolds(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
 	account := h.account(app.Dollar)
@@ -82,7 +82,7 @@ func TestAJobOutlivesThePassesThatReleaseWhatNobodyRenews(t *testing.T) {
 	h.exec(`update holds set expires_at = expires_at - interval '10 minutes' where id = $1`, hold.ID)
 	h.sweep()
 	h.balance(account, app.Dollar, 0)
-	if err := h.settleJob(hold, app.Cent); err != nil { // late: from what is free
+	if err := h.settleJob(hold, app.Cent); err != nil { // The settlement is late, so free credit pays for it.
 		t.Fatal(err)
 	}
 	h.balance(account, 99*app.Cent, 0)

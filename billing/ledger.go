@@ -16,28 +16,28 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of the ledger.
+// These limits apply to the ledger.
 const (
-	pageSizeMax    = 200 // rows of one list
+	pageSizeMax    = 200 // One list has at most this many rows.
 	grantNanosMax  = app.Amount(math.MaxInt64 / 64)
-	textBytesMax   = 512 // of one free text of a usage record
+	textBytesMax   = 512 // One free text of a usage record has at most this many bytes.
 	sourceBytesMax = 200
 )
 
-// ErrGrantExists means that the source of a grant was used before, so the credit is already there.
+// ErrGrantExists means that the source of a grant was used before, so the account already has the credit.
 var ErrGrantExists = errors.New("billing: credit from this source was granted before")
 
-// Options of a ledger.
+// Options configure a ledger.
 type Options struct {
 	Now app.Clock
 	IDs app.IDs
-	Log *slog.Logger // for the worker, which has nobody to return an error to
-	// RecordsKept is how long usage records are kept, 400 days when zero. They are dropped by whole months.
+	Log *slog.Logger // The worker logs its errors, because it has no caller.
+	// RecordsKept is how long usage records are kept; zero means 400 days. Whole months are dropped.
 	RecordsKept time.Duration
 }
 
-// Ledger keeps prepaid credit. Every verb is one transaction of the store, which checks the invariants itself; no
-// balance is remembered in memory, so any number of replicas may share the store.
+// Ledger keeps prepaid credit. Every method is one transaction of the store, which checks the invariants itself. The ledger
+// caches no balance, so any number of replicas may share the store.
 type Ledger struct {
 	db       *sqlx.DB
 	o        Options
@@ -45,7 +45,7 @@ type Ledger struct {
 	failed   failures
 }
 
-// NewLedger makes a ledger over a migrated store. It panics when an option is missing.
+// NewLedger returns a ledger over a migrated store. It panics when a required option is missing.
 func NewLedger(db *sqlx.DB, o Options) *Ledger {
 	if db == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Log == nil {
 		panic("billing: a ledger needs a store, a clock, identifiers and a log")
@@ -56,10 +56,10 @@ func NewLedger(db *sqlx.DB, o Options) *Ledger {
 	return &Ledger{db: db, o: o}
 }
 
-// GrantKind says why credit was given.
+// GrantKind is why credit was given.
 type GrantKind string
 
-// The kinds of grants.
+// These are the kinds of grants.
 const (
 	Trial       GrantKind = "trial"
 	Purchased   GrantKind = "purchased"
@@ -67,7 +67,7 @@ const (
 	Adjustment  GrantKind = "adjustment"
 )
 
-// grantSources is the account that gives the credit of each kind.
+// grantSources maps each kind to the ledger account that pays for its grants.
 var grantSources = map[GrantKind]string{
 	Trial:       "internal:promotions",
 	Purchased:   "internal:payment_clearing",
@@ -75,74 +75,74 @@ var grantSources = map[GrantKind]string{
 	Adjustment:  "internal:promotions",
 }
 
-// grantPriorities say what is drawn first: the trial, then what was given, then what was bought. Of one kind what expires
-// first goes first, and then the oldest.
+// grantPriorities is the order in which credit is spent: trial, gifts, then purchases. Within one kind the earliest expiry
+// goes first, then the oldest grant.
 var grantPriorities = map[GrantKind]int{Trial: 10, Promotional: 20, Adjustment: 20, Purchased: 30}
 
-// Grant is credit for an account. Source makes it happen once: the trial of an account, a payment, an operator's
+// Grant is credit for an account. Source makes it happen once: the trial of an account, a payment, or an operator's
 // reference.
 type Grant struct {
 	AccountID string
 	Kind      GrantKind
 	Amount    app.Amount
-	ExpiresAt *time.Time // nil for never
+	ExpiresAt *time.Time // A nil time means that the credit never expires.
 	Source    string
-	Reason    string // shown to the customer
-	Operator  string // who gave it, empty for the gateway itself
+	Reason    string // Reason is shown to the customer.
+	Operator  string // Operator is empty when the gateway itself gave the credit.
 }
 
-// Balance is an account's money: what the ledger says it has, and what open holds reserve of it.
+// Balance is an account's posted credit and the part of it that open holds reserve.
 type Balance struct {
 	Posted app.Amount `db:"posted_nanos"`
 	Held   app.Amount `db:"held_nanos"`
-	Leased app.Amount `db:"leased_nanos"` // the part of Held that replicas keep at hand for calls, running or soon to come
+	Leased app.Amount `db:"leased_nanos"` // Leased is the part of Held that replicas lease for running and future calls.
 }
 
 // Available is what a new hold may take.
 func (b Balance) Available() app.Amount { return b.Posted - b.Held }
 
-// Spendable is what calls may still spend: leases are for them. Only what jobs hold is set aside for good.
+// Spendable is what calls may still spend. It includes leases, which exist for calls, and excludes the holds of jobs.
 func (b Balance) Spendable() app.Amount { return b.Posted - (b.Held - b.Leased) }
 
-// Entry is one movement of an account's credit. Ref names its cause: the request, the source of the grant.
+// Entry is one change of an account's credit. Ref names its cause: the request, or the source of the grant.
 type Entry struct {
 	ID            int64      `db:"id"`
 	TransactionID string     `db:"transaction_id"`
-	Kind          string     `db:"kind"` // grant, charge, refund, expiry, adjustment
+	Kind          string     `db:"kind"` // Kind is grant, charge, refund, expiry or adjustment.
 	Ref           string     `db:"ref"`
 	Amount        app.Amount `db:"amount_nanos"`
 	PostedAfter   app.Amount `db:"posted_after"`
 	Reason        string     `db:"reason"`
 	At            time.Time  `db:"at"`
-	Requests      int64      `db:"requests"` // that a charge consists of
+	Requests      int64      `db:"requests"` // Requests is how many requests a charge consists of.
 }
 
-// HoldRequest asks to reserve credit for a call. ID is the request's id and is used once. Want is the most the call
-// can cost; Min is the least that makes it worthwhile, all of Want when it is zero.
+// HoldRequest asks to reserve credit for a call. ID is the request's id and is used once. Want is the most the call can cost.
+// Min is the least that lets the call run; zero means all of Want.
 //
-// BudgetID is the purse of the key's budget, empty for a key without one.
+// BudgetID is the credit account of the key's budget, and empty for a key without one.
 type HoldRequest struct {
 	ID, AccountID, BudgetID string
 	Want, Min               app.Amount
 }
 
-// Hold is reserved credit. It ends in exactly one settlement.
+// Hold is reserved credit. Exactly one settlement ends it.
 type Hold struct {
 	ID, AccountID, BudgetID string
 	Amount                  app.Amount
-	Epoch                   int64 // of the replica's run that took it
+	Epoch                   int64 // Epoch is the epoch of the replica that took the hold.
 }
 
-// Charge is what settling the hold at a cost takes from the account: never more than the hold, the platform bears the
-// rest. It is what the caller may be shown as the cost.
+// Charge is what settling the hold at a cost takes from the account: never more than the hold, because the platform bears the
+// rest. The caller may be shown it as the cost.
 func (h Hold) Charge(cost app.Amount) app.Amount { return min(cost, h.Amount) }
 
-// OpenAccount gives an account a balance of zero. Opening it again changes nothing.
+// OpenAccount gives an account a balance of zero. It changes nothing for an account that has a balance.
 func (l *Ledger) OpenAccount(ctx context.Context, q postgres.Queryer, accountID string) error {
 	return wrap("open account", insertAccount(ctx, q, accountID))
 }
 
-// Grant adds credit once per source, in the caller's transaction when q is one.
+// Grant adds credit once per source. It uses the caller's transaction when q is one.
 func (l *Ledger) Grant(ctx context.Context, q postgres.Queryer, g Grant) error {
 	from, known := grantSources[g.Kind]
 	switch {
@@ -159,15 +159,15 @@ func (l *Ledger) Grant(ctx context.Context, q postgres.Queryer, g Grant) error {
 	if err == nil && !done {
 		return ErrGrantExists
 	}
-	if err == nil && g.Kind == Purchased { // which may have paid the last of a debt
+	if err == nil && g.Kind == Purchased { // A purchase may pay the last of a debt.
 		err = l.settleDebt(ctx, q, g.AccountID)
 	}
 	return wrap("grant", err)
 }
 
-// HoldFor reserves credit for a job that outlives its request and this process: part of the caller's transaction, all of
-// Want or nothing, of the account and of the key's budget, and good for as long as said. What is not settled by then is
-// released.
+// HoldFor reserves credit for a job that outlives its request and this process. It runs in the caller's transaction and
+// reserves all of Want or nothing, from the account and from the key's budget. A hold that is not settled within the given
+// time is released.
 func (l *Ledger) HoldFor(ctx context.Context, q postgres.Queryer, r HoldRequest, lasting time.Duration) (Hold, error) {
 	if r.ID == "" || r.Want < 0 || lasting < time.Minute {
 		return Hold{}, fmt.Errorf("billing: hold %q: wants %d for %s", r.ID, r.Want, lasting)
@@ -190,7 +190,7 @@ func (l *Ledger) HoldFor(ctx context.Context, q postgres.Queryer, r HoldRequest,
 	}
 }
 
-// Frozen is what an account is told that was frozen: nothing is charged to it, so nothing runs for it.
+// Frozen is the refusal for a frozen account: the gateway charges it nothing, so it runs nothing for it.
 func Frozen() *app.Error {
 	return app.Errorf(app.Forbidden, "account_frozen",
 		"This account is frozen, so nothing can run for it. Write to support to find out why.").Final()
@@ -212,7 +212,7 @@ func OverBudget(needed app.Amount, b Balance, refilled *time.Time) *app.Error {
 	return e
 }
 
-// Unfunded tells the person who reads it what is missing and where to get it.
+// Unfunded is the refusal that says what is missing and where to buy it.
 func Unfunded(needed app.Amount, b Balance) *app.Error {
 	e := app.Errorf(app.Unfunded, "insufficient_quota",
 		"This call needs $%s of credit; $%s is available%s. Add credit on the billing page of the console (/console/billing).",
@@ -228,17 +228,17 @@ func reserved(b Balance) string {
 	return fmt.Sprintf(" and $%s is reserved by calls that are still running", b.Held)
 }
 
-// Settlement is the outcome of a call: its cost and the facts that explain it.
+// Settlement is the result of a call: its cost and the facts that explain it.
 type Settlement struct {
 	Cost   app.Amount
 	Record UsageRecord
-	// Delivered says that the client has the answer, or some of it, so that its cost must get into the books.
+	// Delivered means that the client has some of the answer, so its cost must reach the ledger.
 	Delivered bool
 }
 
-// SettleIn ends the hold of a job in the transaction that ends the job, so that its end and its charge are one: the account
-// pays the cost up to the hold, the platform bears the rest, what was not used is free again and the usage record is kept.
-// Settling a hold a second time changes nothing. One that expired is charged from what is free.
+// SettleIn ends the hold of a job in the transaction that ends the job, so both happen or neither. The account pays the cost
+// up to the hold, the platform bears the rest, the unused part is free again, and the usage record is stored. Settling a hold
+// a second time changes nothing. An expired hold is charged from free credit.
 func (l *Ledger) SettleIn(ctx context.Context, q postgres.Queryer, h Hold, s Settlement) error {
 	if s.Cost < 0 || s.Record.RequestID != h.ID {
 		return fmt.Errorf("billing: settle %s: request %q at a cost of %d", h.ID, s.Record.RequestID, s.Cost)
@@ -263,19 +263,19 @@ func (l *Ledger) SettleIn(ctx context.Context, q postgres.Queryer, h Hold, s Set
 	return nil
 }
 
-// Balance is the account's money now.
+// Balance returns the account's balance now.
 func (l *Ledger) Balance(ctx context.Context, accountID string) (Balance, error) {
 	b, err := selectBalance(ctx, l.db, accountID)
 	return b, wrap("balance", err)
 }
 
-// Spend is what the calls an account started since then have cost, and how many they were.
+// Spend returns the cost and the number of the calls that an account started since the given time.
 func (l *Ledger) Spend(ctx context.Context, accountID string, since time.Time) (app.Amount, int64, error) {
 	cost, requests, err := selectSpend(ctx, l.db, accountID, since)
 	return cost, requests, wrap("spend", err)
 }
 
-// Requests are the account's latest usage records, newest first, at most 200.
+// Requests returns the account's latest usage records, newest first, at most 200.
 func (l *Ledger) Requests(ctx context.Context, accountID string, limit int) ([]UsageRecord, error) {
 	rows, err := selectRecords(ctx, l.db, accountID, pageSize(limit))
 	if err != nil {
@@ -288,7 +288,7 @@ func (l *Ledger) Requests(ctx context.Context, accountID string, limit int) ([]U
 	return records, nil
 }
 
-// Entries are the account's latest movements of credit, newest first, at most 200.
+// Entries returns the account's latest ledger entries, newest first, at most 200.
 func (l *Ledger) Entries(ctx context.Context, accountID string, limit int) ([]Entry, error) {
 	entries, err := selectEntries(ctx, l.db, accountID, pageSize(limit))
 	return entries, wrap("entries", err)
@@ -296,7 +296,7 @@ func (l *Ledger) Entries(ctx context.Context, accountID string, limit int) ([]En
 
 func pageSize(limit int) int { return min(max(limit, 1), pageSizeMax) }
 
-// wrap names the verb, and turns a store that is away into the error every room answers with.
+// wrap adds the name of the method, and turns the error of an unavailable store into the API's error for it.
 func wrap(verb string, err error) error {
 	if err == nil {
 		return nil
@@ -304,8 +304,8 @@ func wrap(verb string, err error) error {
 	return StoreError("billing: "+verb, err)
 }
 
-// StoreError names the step that failed, and makes of a store that is away, or could not do it now, the error that every
-// room answers with.
+// StoreError adds the name of the step. It turns the error of a store that is unavailable, or cannot do the step now, into
+// the API's error for that.
 func StoreError(step string, err error) error {
 	err = fmt.Errorf("%s: %w", step, err)
 	if postgres.Unavailable(err) || hindered(err) {
@@ -314,8 +314,8 @@ func StoreError(step string, err error) error {
 	return err
 }
 
-// hindrances are the classes of SQLSTATE in which the store is there, but could not do this transaction now: it ended
-// a conflict, ran out of disk or memory, could not get a lock, or its system failed.
+// hindrances are the classes of SQLSTATE with which a reachable store fails a transaction that may succeed later: it resolved
+// a conflict, ran out of disk or memory, could not get a lock, or had a system error.
 var hindrances = []string{"40", "53", "55", "58"}
 
 func hindered(err error) bool {

@@ -165,10 +165,10 @@ func TestWrongCallsAreInternalAndChangeNothing(t *testing.T) {
 		"grant of no kind":                    granted(billing.Grant{AccountID: account, Kind: "gift", Amount: 1, Source: "s"}),
 		"grant without a source":              granted(billing.Grant{AccountID: account, Kind: billing.Trial, Amount: 1}),
 		"grant of a long source":              granted(billing.Grant{AccountID: account, Kind: billing.Trial, Amount: 1, Source: past}),
-		"grant to nobody":                     granted(billing.Grant{AccountID: "acc_none", Kind: billing.Trial, Amount: 1, Source: "s"}),
+		"grant to an unknown account":         granted(billing.Grant{AccountID: "acc_none", Kind: billing.Trial, Amount: 1, Source: "s"}),
 		"grant to an internal account":        granted(billing.Grant{AccountID: "internal:breakage", Kind: billing.Trial, Amount: 1, Source: "s"}),
 		"grant more than an account can hold": granted(billing.Grant{AccountID: account, Kind: billing.Trial, Amount: 1 << 62, Source: "s"}),
-		"balance of nobody": func(ctx context.Context) error {
+		"balance of an unknown account": func(ctx context.Context) error {
 			_, err := h.ledger.Balance(ctx, "acc_none")
 			return err
 		},

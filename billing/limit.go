@@ -11,13 +11,13 @@ import (
 	"umg/app/postgres"
 )
 
-// SpendLimit is how much an account may spend in a period, whatever its credit and the budgets of its keys leave. The zero value is
-// none.
+// SpendLimit is how much an account may spend in a period, in addition to the limits of its credit and its keys' budgets. The
+// zero value is no limit.
 type SpendLimit struct {
 	Limit    app.Amount
 	Period   Period
-	Spent    app.Amount // in this period
-	Held     app.Amount // by calls and jobs that run; what they cost counts when they end
+	Spent    app.Amount // Spent is what the account spent in this period.
+	Held     app.Amount // Running calls and jobs hold this; their cost counts when they end.
 	ResetsAt time.Time
 }
 
@@ -27,7 +27,7 @@ func (s SpendLimit) Set() bool { return s.Limit > 0 }
 // Left is what is neither spent nor held, and never below zero.
 func (s SpendLimit) Left() app.Amount { return max(s.Limit-s.Spent-s.Held, 0) }
 
-// LimitOf is a limit as the books tell of it: nil for none. What was spent of it they do not say.
+// LimitOf converts the columns of a limit, which are nil for none. The columns do not include what was spent.
 func LimitOf(limit *int64, period *string, start *time.Time) SpendLimit {
 	if limit == nil || period == nil || start == nil {
 		return SpendLimit{}
@@ -36,8 +36,8 @@ func LimitOf(limit *int64, period *string, start *time.Time) SpendLimit {
 	return SpendLimit{Limit: app.Amount(*limit), Period: p, ResetsAt: *p.Next(*start)}
 }
 
-// SetSpendLimit gives an account a limit or changes it. What it spent in this period stays spent, and counts also for a limit that
-// is new. Leases that replicas hold without need go back at once.
+// SetSpendLimit sets or changes an account's limit. What the account spent in this period counts, also for a new limit.
+// Replicas return their unused leases at once.
 func (l *Ledger) SetSpendLimit(ctx context.Context, q postgres.Queryer, accountID string, limit app.Amount, period Period) error {
 	now := l.o.Now()
 	if limit <= 0 || limit > grantNanosMax || period.Next(now) == nil {
@@ -51,13 +51,13 @@ func (l *Ledger) SetSpendLimit(ctx context.Context, q postgres.Queryer, accountI
 	return wrap("set spend limit", err)
 }
 
-// CloseSpendLimit takes an account's limit away. Closing none changes nothing.
+// CloseSpendLimit removes an account's limit. It changes nothing for an account without one.
 func (l *Ledger) CloseSpendLimit(ctx context.Context, q postgres.Queryer, accountID string) error {
 	_, err := q.ExecContext(ctx, `delete from spend_limits where account_id = $1`, accountID)
 	return wrap("close spend limit", err)
 }
 
-// SpendLimit is the account's limit, the zero value when it has none.
+// SpendLimit returns the account's limit, or the zero value.
 func (l *Ledger) SpendLimit(ctx context.Context, q postgres.Queryer, accountID string) (SpendLimit, error) {
 	row, err := selectSpendLimit(ctx, q, accountID)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -68,7 +68,7 @@ func (l *Ledger) SpendLimit(ctx context.Context, q postgres.Queryer, accountID s
 	}
 	s := SpendLimit{Limit: row.Limit, Period: row.Period, Spent: row.Spent, Held: row.Held}
 	start := row.Period.begin(l.o.Now())
-	if start.After(row.Start) { // nothing has happened yet in the period that has begun
+	if start.After(row.Start) { // The account has spent nothing in the new period yet.
 		s.Spent = 0
 	} else {
 		start = row.Start
@@ -77,7 +77,7 @@ func (l *Ledger) SpendLimit(ctx context.Context, q postgres.Queryer, accountID s
 	return s, nil
 }
 
-// AccountSpendLimit is SpendLimit outside of a transaction.
+// AccountSpendLimit is SpendLimit without a transaction of the caller.
 func (l *Ledger) AccountSpendLimit(ctx context.Context, accountID string) (SpendLimit, error) {
 	return l.SpendLimit(ctx, l.db, accountID)
 }
@@ -90,7 +90,7 @@ type spendLimitRow struct {
 	Held   app.Amount `db:"held_nanos"`
 }
 
-// selectSpendLimit leaves out of what is held what replicas only keep at hand: it comes back when nothing needs it.
+// selectSpendLimit excludes idle leases from the held amount, because their credit returns when no call needs it.
 func selectSpendLimit(ctx context.Context, q postgres.Queryer, accountID string) (row spendLimitRow, err error) {
 	err = q.GetContext(ctx, &row, `
 		select s.limit_nanos, s.period, s.period_start, s.spent_nanos, a.held_nanos - leased_nanos(a.id) as held_nanos
@@ -98,7 +98,7 @@ func selectSpendLimit(ctx context.Context, q postgres.Queryer, accountID string)
 	return row, err
 }
 
-// periodNames are the periods as sentences have them.
+// periodNames are the periods as they appear in sentences.
 var periodNames = map[Period]string{EachDay: "a day", EachWeek: "a week", EachMonth: "a month"}
 
 // OverLimit is Unfunded for an account whose own spend limit is used up, whatever credit it has.
@@ -111,7 +111,7 @@ func OverLimit(needed app.Amount, b Balance, s SpendLimit) *app.Error {
 	return e
 }
 
-// Funds is Balance as far as the account's spend limit leaves it: what calls may spend now.
+// Funds is Balance capped by the account's spend limit: what calls may spend now.
 func (l *Ledger) Funds(ctx context.Context, accountID string) (Balance, error) {
 	var b Balance
 	err := l.db.GetContext(ctx, &b, `

@@ -11,7 +11,7 @@ import (
 	"umg/migrations"
 )
 
-// TestOldRecordsMoveIntoMonths brings books that were kept before there were leases to the newest schema.
+// TestOldRecordsMoveIntoMonths migrates a ledger from before leases existed to the newest schema.
 func TestOldRecordsMoveIntoMonths(t *testing.T) {
 	t.Parallel()
 	local, err := postgres.StartLocal(t.Context(), postgres.LocalOptions{Dir: shortDir(t)})

@@ -47,7 +47,7 @@ func TestSettlementsOfOneHoldHaveOneEffect(t *testing.T) {
 	for round := range 20 {
 		account := h.account(app.Dollar)
 		hold := h.hold(account, 10*app.Cent)
-		if round%2 == 1 { // every other hold expires first, so the settlements are late
+		if round%2 == 1 { // Every other hold expires first, so its settlement is late.
 			h.expire(hold)
 			h.sweep()
 		}
@@ -87,8 +87,8 @@ func TestASecondSettlementKeepsTheFirstOutcome(t *testing.T) {
 	h.books()
 }
 
-// TestBooksBalanceUnderTraffic runs every verb on few accounts at once, so that they meet, and checks the books on
-// the way.
+// TestBooksBalanceUnderTraffic runs every method concurrently on few accounts, which makes them conflict, and checks the
+// ledger in between.
 func TestBooksBalanceUnderTraffic(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
@@ -143,7 +143,7 @@ func act(t *testing.T, h *house, account string, random *rand.Rand) {
 	}
 }
 
-// TestAnySequenceKeepsTheBooks compares random sequences with a model that knows only sums.
+// TestAnySequenceKeepsTheBooks compares random sequences with a model that tracks only sums.
 func TestAnySequenceKeepsTheBooks(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
@@ -160,8 +160,8 @@ func TestAnySequenceKeepsTheBooks(t *testing.T) {
 	})
 }
 
-// model is what one account should look like. Expired credit is whatever the ledger says it took: the order of
-// expiry and draw-down has its own test.
+// model is the expected state of one account. It takes expired credit from the ledger: the order of expiry and spending has
+// its own test.
 type model struct {
 	*rapid.T
 
@@ -182,7 +182,7 @@ func (m *model) grant() {
 	m.posted += amount
 }
 
-// lapsingGrant adds credit that is over at once, so the sweep takes back what no hold counts on.
+// lapsingGrant adds credit that expires at once, so the sweep takes back what no hold reserves.
 func (m *model) lapsingGrant() {
 	amount, past := m.amount(), time.Now().Add(-time.Hour)
 	m.h.grant(billing.Grant{AccountID: m.account, Kind: billing.Trial, Amount: amount, ExpiresAt: &past})

@@ -9,9 +9,9 @@ import (
 	"umg/app"
 )
 
-// Bounds that keep every product and sum within 128 bits: nine lines of at most 2^31 × 10^15 × 10^6 < 2^101 each.
+// These bounds keep every product and sum within 128 bits: nine lines of at most 2^31 × 10^15 × 10^6 < 2^101 each.
 const (
-	priceNanosMax = 1_000_000_000_000_000 // a million dollars per Per
+	priceNanosMax = 1_000_000_000_000_000 // This is a million dollars per Per.
 	quantityMax   = 1 << 31
 	perMax        = 1_000_000
 )
@@ -19,7 +19,7 @@ const (
 // Meter is something a call consumes and a rate card may price.
 type Meter uint8
 
-// The meters of a call. Tokens are disjoint: input excludes what was read from or written to a cache, and output
+// These are the meters of a call. Tokens are disjoint: input excludes tokens read from or written to a cache, and output
 // excludes reasoning. Seconds are counted in milliseconds, so a price per second is a rate per 1,000.
 const (
 	InputTokens Meter = iota
@@ -31,7 +31,7 @@ const (
 	Seconds
 	Characters
 	Requests
-	MeterCount // how many meters there are; not a meter
+	MeterCount // MeterCount is the number of meters and not a meter itself.
 )
 
 var meterNames = [MeterCount]string{
@@ -39,7 +39,7 @@ var meterNames = [MeterCount]string{
 	"images", "seconds", "characters", "requests",
 }
 
-// String is the meter's name in the catalog, in tables and on the wire.
+// String is the meter's name in the catalog, in tables and in the API.
 func (m Meter) String() string {
 	if m >= MeterCount {
 		return fmt.Sprintf("meter(%d)", uint8(m))
@@ -64,7 +64,7 @@ type Usage [MeterCount]int64
 type Rate struct {
 	Meter  Meter
 	Amount app.Amount
-	Per    int64 // 1, 1,000 or 1,000,000; any divisor of a million
+	Per    int64 // Per is 1, 1,000, 1,000,000 or another divisor of a million.
 }
 
 // RateCard is one version of a model's prices. A meter without a rate is free, except that cached input falls back to
@@ -74,20 +74,20 @@ type RateCard struct {
 	Rates []Rate
 }
 
-// fallbacks are the meters that another meter's rate prices when they have none of their own.
+// fallbacks maps a meter without its own rate to the meter whose rate prices it.
 var fallbacks = [...]struct{ meter, priced Meter }{
 	{CacheReadTokens, InputTokens},
 	{CacheWriteTokens, InputTokens},
 	{ReasoningTokens, OutputTokens},
 }
 
-// Errors of prices and quantities. They mean a broken catalog or a broken count, never a caller's mistake.
+// These errors of prices and quantities mean a broken catalog or a broken count, never a caller's mistake.
 var (
 	errQuantity = errors.New("billing: a quantity is negative or beyond 2^31")
 	errOverflow = errors.New("billing: the cost is more than an amount can hold")
 )
 
-// Rate is the rate that prices a meter, fallbacks included, and whether there is one.
+// Rate returns the rate that prices a meter, fallbacks included, and whether there is one.
 func (c RateCard) Rate(m Meter) (Rate, bool) {
 	for _, r := range c.Rates {
 		if r.Meter == m {
@@ -104,7 +104,7 @@ func (c RateCard) Rate(m Meter) (Rate, bool) {
 	return Rate{}, false
 }
 
-// Exceeds reports whether the card prices one of the meters higher than the other card does.
+// Exceeds reports whether the card prices any meter higher than the other card does.
 func (c RateCard) Exceeds(other RateCard, meters ...Meter) bool {
 	for _, m := range meters {
 		rate, priced := c.Rate(m)
@@ -119,8 +119,8 @@ func (c RateCard) Exceeds(other RateCard, meters ...Meter) bool {
 	return false
 }
 
-// Check says what is wrong with a rate card, nil when nothing is. A card that passes prices every usage within
-// bounds, apart from costs beyond nine billion dollars.
+// Check returns what is wrong with a rate card, or nil. A card that passes prices every usage within bounds, apart from costs
+// beyond nine billion dollars.
 func (c RateCard) Check() error {
 	if len(c.Rates) == 0 {
 		return errors.New("a rate card needs at least one rate")
@@ -150,8 +150,8 @@ func (r Rate) check() error {
 	return nil
 }
 
-// Cost is the exact price of a usage: all lines are added in 128 bits as millionths of a nano-dollar, and the sum is
-// rounded up once, so every replica and every check comes to the same amount.
+// Cost is the exact price of a usage: all lines are added in 128 bits as millionths of a nano-dollar, and the sum is rounded
+// up once. Every replica and every check therefore computes the same amount.
 func (c RateCard) Cost(u Usage) (app.Amount, error) {
 	sum, err := c.millionths(u)
 	if err != nil {
@@ -168,8 +168,8 @@ func (c RateCard) Cost(u Usage) (app.Amount, error) {
 	return app.Amount(nanos), nil
 }
 
-// Affordable is the largest quantity of m that can be added to fixed so that the whole costs no more than budget, and
-// zero when not even fixed does. It is exact: one more would cost more than budget, or is beyond what a call may count.
+// Affordable is the largest quantity of m that can be added to fixed while the total cost stays within budget, or zero when
+// fixed alone exceeds it. It is exact: one more would exceed the budget or the limit of a count.
 func (c RateCard) Affordable(budget app.Amount, fixed Usage, m Meter) int64 {
 	if m >= MeterCount || budget < 0 {
 		return 0
@@ -183,12 +183,12 @@ func (c RateCard) Affordable(budget app.Amount, fixed Usage, m Meter) int64 {
 	if limit.less(base) {
 		return 0
 	}
-	var weight wide // a meter without a rate is free
+	var weight wide // A meter without a rate is free.
 	if priced {
 		weight = rate.weight()
 	}
 	low, high := int64(0), quantityMax-fixed[m] //nolint:gosec // m is below MeterCount
-	for low < high {                            // halves at most 31 times
+	for low < high {                            // The loop halves the range at most 31 times.
 		middle := low + (high-low+1)/2
 		if limit.less(base.plus(weight.times(uint64(middle)))) {
 			high = middle - 1
@@ -222,7 +222,7 @@ func (c RateCard) millionths(u Usage) (wide, error) {
 	return sum, nil
 }
 
-// weight is the price of one of the meter in millionths of a nano-dollar. The rate has passed its check.
+// weight is the price of one unit of the meter in millionths of a nano-dollar. The rate has passed its check.
 func (r Rate) weight() wide {
 	return wide{lo: uint64(r.Amount)}.times(uint64(perMax / r.Per))
 }

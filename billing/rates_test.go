@@ -284,15 +284,15 @@ func TestACardExceedsAnotherInAnyMeter(t *testing.T) {
 		card billing.RateCard
 		want bool
 	}{
-		"the same":               {base, false},
-		"the same, by the token": {card(in(billing.InputTokens, 3, 1), in(billing.OutputTokens, 15, 1)), false},
-		"dearer input":           {card(in(billing.InputTokens, 4, 1), in(billing.OutputTokens, 15, 1)), true},
-		"cheaper":                {card(in(billing.InputTokens, 2, 1), in(billing.OutputTokens, 14, 1)), false},
-		"dearer thoughts":        {card(in(billing.InputTokens, 2, 1), in(billing.OutputTokens, 14, 1), in(billing.ReasoningTokens, 16, 1)), true},
-		"a price of each call":   {card(in(billing.InputTokens, 2, 1), in(billing.OutputTokens, 14, 1), in(billing.Requests, 1, 1)), true},
-		"a call that is free":    {card(in(billing.InputTokens, 2, 1), in(billing.OutputTokens, 14, 1), in(billing.Requests, 0, 1)), false},
-		"a large price":          {card(in(billing.InputTokens, 1_000_000_000_000_000, 1), in(billing.OutputTokens, 1, 1)), true},
-		"a meter nobody asks of": {card(in(billing.InputTokens, 2, 1), in(billing.OutputTokens, 14, 1), in(billing.Images, 9, 1)), false},
+		"the same":                       {base, false},
+		"the same, by the token":         {card(in(billing.InputTokens, 3, 1), in(billing.OutputTokens, 15, 1)), false},
+		"dearer input":                   {card(in(billing.InputTokens, 4, 1), in(billing.OutputTokens, 15, 1)), true},
+		"cheaper":                        {card(in(billing.InputTokens, 2, 1), in(billing.OutputTokens, 14, 1)), false},
+		"dearer thoughts":                {card(in(billing.InputTokens, 2, 1), in(billing.OutputTokens, 14, 1), in(billing.ReasoningTokens, 16, 1)), true},
+		"a price of each call":           {card(in(billing.InputTokens, 2, 1), in(billing.OutputTokens, 14, 1), in(billing.Requests, 1, 1)), true},
+		"a call that is free":            {card(in(billing.InputTokens, 2, 1), in(billing.OutputTokens, 14, 1), in(billing.Requests, 0, 1)), false},
+		"a large price":                  {card(in(billing.InputTokens, 1_000_000_000_000_000, 1), in(billing.OutputTokens, 1, 1)), true},
+		"a meter that was not requested": {card(in(billing.InputTokens, 2, 1), in(billing.OutputTokens, 14, 1), in(billing.Images, 9, 1)), false},
 	} {
 		if got := c.card.Exceeds(base, billing.InputTokens, billing.OutputTokens, billing.ReasoningTokens, billing.Requests); got != c.want {
 			t.Errorf("%s: %t", name, got)

@@ -8,27 +8,27 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of what is told of replicas.
+// These limits apply to the list of replicas.
 const (
 	replicasShownMax = 200
-	replicaLostShown = 24 * time.Hour // after the last word of one that was lost and has left nothing behind
+	replicaLostShown = 24 * time.Hour // A lost replica that left nothing behind is listed for this long after its last heartbeat.
 )
 
-// Replica is a process that spends credit of leases, as the books know it.
+// Replica is a process that spends leased credit, as the database records it.
 type Replica struct {
 	ID          string    `db:"id"`
-	State       string    `db:"state"` // live, lost or ended
+	State       string    `db:"state"` // State is live, lost or ended.
 	StartedAt   time.Time `db:"started_at"`
 	HeartbeatAt time.Time `db:"heartbeat_at"`
 
-	// What runs that are over have left: credit that they still hold, and calls whose marks this database keeps.
+	// These count what ended epochs left: credit that they still hold, and calls whose marks are in the database.
 	Left   app.Amount `db:"left_nanos"`
 	Leases int64      `db:"leases"`
 	Marks  int64      `db:"marks"`
 }
 
-// Replicas are those that live, those that were lost in the last day, and those that have left something to be given back or
-// settled; the latest first.
+// Replicas lists live replicas, those lost in the last day, and those with credit to return or calls to settle, the latest
+// first.
 func (l *Ledger) Replicas(ctx context.Context) ([]Replica, error) {
 	list, err := selectReplicas(ctx, l.db, l.o.Now().Add(-replicaLostShown), replicasShownMax)
 	return list, wrap("list replicas", err)

@@ -12,10 +12,10 @@ import (
 	"umg/app"
 )
 
-// Grouping is what a usage report is divided by.
+// Grouping is how a usage report is divided.
 type Grouping string
 
-// The groupings of a report. Nothing gives totals.
+// These are the groupings of a report. The empty one gives totals.
 const (
 	ByNothing  Grouping = ""
 	ByModel    Grouping = "model"
@@ -23,42 +23,42 @@ const (
 	ByStyle    Grouping = "style"
 	ByReason   Grouping = "reason"
 	ByModality Grouping = "modality"
-	ByEndUser  Grouping = "end_user" // from the records themselves, so only as far back as these are kept
+	ByEndUser  Grouping = "end_user" // This grouping reads the records, so it reaches only as far back as they are kept.
 )
 
 // Step is the length of a report's intervals.
 type Step string
 
-// The steps of a report. A day begins where the report's time zone says.
+// These are the steps of a report. A day begins according to the report's time zone.
 const (
 	NoStep   Step = ""
 	Hourly   Step = "hour"
 	Daily    Step = "day"
-	Minutely Step = "minute" // from the records themselves
+	Minutely Step = "minute" // This step reads the records, so it reaches only as far back as they are kept.
 )
 
-// UsageQuery asks what an account used and paid from From (inclusive) to To (exclusive), both on a quarter of an hour.
+// UsageQuery selects what an account used and paid from From (inclusive) to To (exclusive), both on a quarter of an hour.
 type UsageQuery struct {
 	AccountID         string
 	From, To          time.Time
-	Zone              *time.Location // of days; UTC when nil
+	Zone              *time.Location // Zone decides when days begin; nil means UTC.
 	Group             Grouping
 	Step              Step
-	Model, KeyID      string // filters; empty for all
+	Model, KeyID      string // An empty filter matches all.
 	Style, Reason     string
-	EndUser, Modality string   // modality is text or video
-	Keys              []string // any of them; nil for all
-	Limited           bool     // counts answers of too many requests, which only the records know
+	EndUser, Modality string   // Modality is text or video.
+	Keys              []string // Keys matches any of these keys; nil matches all.
+	Limited           bool     // Limited also counts responses with status 429, which only the records contain.
 }
 
 // UsageLine is one interval of one group.
 type UsageLine struct {
-	Start         time.Time // zero without a step
+	Start         time.Time // Start is zero without a step.
 	Group         string
 	Requests      int64
-	Failed        int64 // that neither succeeded nor were left by their client
+	Failed        int64 // Failed counts calls that neither succeeded nor were ended by their client.
 	Streamed      int64
-	Limited       int64 // that were refused for too many requests; counted where the query says so
+	Limited       int64 // Limited counts responses with status 429, if the query asks for them.
 	Usage         Usage
 	Cost, Overrun app.Amount
 }
@@ -69,11 +69,11 @@ type UsageReport struct {
 	Total UsageLine
 }
 
-// slotLength is what usage is summed up by: the days and hours of every time zone begin on one.
+// slotLength is the interval of the stored sums: the days and hours of every time zone begin on one.
 const slotLength = 15 * time.Minute
 
-// UsageReport adds up usage from the sums of quarter hours, which outlive the records. Reports by the minute, of end users and
-// of what was refused for too many requests are added up from the records.
+// UsageReport reads the sums of quarter hours, which outlive the records. Reports by the minute, by end user, and of
+// responses with status 429 read the records.
 func (l *Ledger) UsageReport(ctx context.Context, q UsageQuery) (UsageReport, error) {
 	if q.Zone == nil {
 		q.Zone = time.UTC
@@ -102,7 +102,7 @@ func (l *Ledger) UsageReport(ctx context.Context, q UsageQuery) (UsageReport, er
 	return report, nil
 }
 
-// add sums lines up.
+// add adds another line's numbers.
 func (u *UsageLine) add(line UsageLine) {
 	u.Requests += line.Requests
 	u.Failed += line.Failed
@@ -115,25 +115,25 @@ func (u *UsageLine) add(line UsageLine) {
 	}
 }
 
-// RecordQuery asks for usage records, newest first. After is the Next of the page before.
+// RecordQuery selects usage records, newest first. After is the Next of the previous page.
 type RecordQuery struct {
 	AccountID            string
-	From, To             time.Time // zero for no bound
+	From, To             time.Time // A zero time is no bound.
 	Model, KeyID, Style  string
-	Reason, Outcome      string // NotSucceeded takes every outcome but success and a client that left
+	Reason, Outcome      string // NotSucceeded matches every outcome but success and a client that left.
 	EndUser, Transaction string
-	Provider, Used       string // Used is the provider's name of the model
+	Provider, Used       string // Used is the provider's name of the model.
 	ErrorCode, Finish    string
-	Keys                 []string    // any of them; nil for all
-	Streamed, Played     *bool       // nil for both; Played are calls that no key made
-	CostFrom, CostTo     *app.Amount // both included; nil for no bound
+	Keys                 []string    // Keys matches any of these keys; nil matches all.
+	Streamed, Played     *bool       // Nil matches both. Played matches calls that no key made.
+	CostFrom, CostTo     *app.Amount // Both bounds are inclusive; nil is no bound.
 	Slower               time.Duration
-	Search               string // the beginning of a request's id
+	Search               string // Search is the beginning of a request id.
 	After                string
 	Limit                int
 }
 
-// NotSucceeded is the outcome of a query for all calls that failed.
+// NotSucceeded is the Outcome of a query for all failed calls.
 const NotSucceeded = "not_succeeded"
 
 // RecordPage is one page of usage records. Next is empty on the last.
@@ -165,16 +165,16 @@ func (l *Ledger) Records(ctx context.Context, q RecordQuery) (RecordPage, error)
 	return page, nil
 }
 
-// cursor is the last record of a page.
+// cursor is the position after the last record of a page.
 type cursor struct {
 	at time.Time
 	id string
 }
 
-// String is what a caller gets and sends back.
+// String is the cursor that a caller gets and sends back.
 func (c cursor) String() string { return strconv.FormatInt(c.at.UnixMicro(), 10) + "." + c.id }
 
-// readCursor reads what String wrote; an empty one is the first page.
+// readCursor parses what String wrote; an empty string is the first page.
 func readCursor(s string) (cursor, error) {
 	if s == "" {
 		return cursor{}, nil
@@ -188,7 +188,7 @@ func readCursor(s string) (cursor, error) {
 	return cursor{at: time.UnixMicro(at).UTC(), id: id}, nil
 }
 
-// Record is the usage record of one request of an account; app.NotFound when it has none.
+// Record returns the usage record of one request of an account, or app.NotFound.
 func (l *Ledger) Record(ctx context.Context, accountID, requestID string) (UsageRecord, error) {
 	row, err := selectRecord(ctx, l.db, accountID, requestID)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -200,10 +200,10 @@ func (l *Ledger) Record(ctx context.Context, accountID, requestID string) (Usage
 	return row.record(), nil
 }
 
-// EntryQuery asks for an account's ledger entries, newest first. Before is the id of the last entry of the page before.
+// EntryQuery selects an account's ledger entries, newest first. Before is the id of the last entry of the previous page.
 type EntryQuery struct {
 	AccountID string
-	Kinds     []string // of transactions; empty for all
+	Kinds     []string // Kinds are kinds of transactions; empty matches all.
 	From, To  time.Time
 	Before    int64
 	Limit     int
@@ -211,7 +211,7 @@ type EntryQuery struct {
 
 // EntryPage is one page of ledger entries.
 type EntryPage struct {
-	Entries []Entry // Entry.Requests says how many requests a charge has
+	Entries []Entry // Entry.Requests is how many requests a charge has.
 	More    bool
 }
 
@@ -225,18 +225,18 @@ func (l *Ledger) EntryList(ctx context.Context, q EntryQuery) (EntryPage, error)
 	return EntryPage{Entries: entries[:min(limit, len(entries))], More: len(entries) > limit}, nil
 }
 
-// Reconciliation compares an account's sums, which are kept apart and must be equal: usage against charges, entries
+// Reconciliation compares an account's sums, which are stored separately and must be equal: usage against charges, entries
 // against the balance, grants against the balance.
 type Reconciliation struct {
-	Usage   app.Amount `db:"usage"`   // of all time
-	Charges app.Amount `db:"charges"` // of all time, net of reversals
+	Usage   app.Amount `db:"usage"`   // Usage is the usage of all time.
+	Charges app.Amount `db:"charges"` // Charges are those of all time, net of reversals.
 	Entries app.Amount `db:"entries"`
 	Posted  app.Amount `db:"posted"`
 	Grants  app.Amount `db:"grants"`
 	At      time.Time
 }
 
-// Exact reports whether everything agrees to the nano-dollar.
+// Exact reports whether all sums agree to the nano-dollar.
 func (r Reconciliation) Exact() bool {
 	return r.Usage == r.Charges && r.Entries == r.Posted && r.Grants == r.Posted
 }

@@ -9,7 +9,7 @@ import (
 	"umg/billing"
 )
 
-// use records a request that began at a moment, through a job's hold.
+// use records a request that began at a given time, through a job's hold.
 func (h *house) use(account string, at time.Time, cost app.Amount, change func(*billing.UsageRecord)) string {
 	h.Helper()
 	hold, err := h.holdJob(account, h.ids.New("req"), 1000)
@@ -27,8 +27,8 @@ func (h *house) use(account string, at time.Time, cost app.Amount, change func(*
 	return hold.ID
 }
 
-// TestReportsAreRightInAnyTimeZone puts one request into every quarter of an hour around the days on which clocks change,
-// and compares the report's days with those that Go says the requests belong to.
+// TestReportsAreRightInAnyTimeZone puts one request into every quarter of an hour around the days on which clocks change, and
+// compares the report's days with those that the time package computes.
 func TestReportsAreRightInAnyTimeZone(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
@@ -45,7 +45,7 @@ func TestReportsAreRightInAnyTimeZone(t *testing.T) {
 		}
 		for step, layout := range map[billing.Step]string{billing.Daily: "2006-01-02", billing.Hourly: "2006-01-02 15 -07"} {
 			if name == "Australia/Lord_Howe" && step == billing.Hourly {
-				continue // its clocks change by half an hour, which no step of an hour fits
+				continue // The clocks of this zone change by half an hour, which no step of an hour fits.
 			}
 			want, cost := map[string]int64{}, map[string]app.Amount{}
 			for at := from; at.Before(to); at = at.Add(15 * time.Minute) {
@@ -138,7 +138,7 @@ func TestRecordsAreFoundAndPaged(t *testing.T) {
 	day := time.Date(2026, 11, 20, 23, 59, 59, 999_999_000, time.UTC)
 	var ids []string
 	for i := range 7 {
-		at := day.Add(time.Duration(i/2) * time.Microsecond) // some began in the same microsecond, some the next day
+		at := day.Add(time.Duration(i/2) * time.Microsecond) // Some requests began in the same microsecond, some on the next day.
 		ids = append(ids, h.use(account, at, app.Amount(i), func(r *billing.UsageRecord) { r.EndUser = fmt.Sprint("u", i) }))
 	}
 	var seen []string
@@ -203,7 +203,7 @@ func TestOldMonthsGoAndTheirSumsStay(t *testing.T) {
 	old := now.AddDate(0, -30, 0)
 	past := h.use(account, old, 5, nil)
 	h.exec(`alter table ledger_transactions disable trigger all`)
-	h.exec(`update ledger_transactions set at = $2 where ref = $1`, past, old) // as if all of it had been then
+	h.exec(`update ledger_transactions set at = $2 where ref = $1`, past, old) // This moves the transactions into the past.
 	h.exec(`alter table ledger_transactions enable trigger all`)
 	h.exec(`update holds set created_at = $2 where id = $1`, past, old)
 	h.exec(`update usage_records set settled_at = $2 where request_id = $1`, past, old)
@@ -216,7 +216,7 @@ func TestOldMonthsGoAndTheirSumsStay(t *testing.T) {
 		return n
 	}
 	before := months()
-	h.exec(`select make_usage_months($1::date, $1::date)`, old.Format(time.DateOnly)) // what lay in the default partition moves
+	h.exec(`select make_usage_months($1::date, $1::date)`, old.Format(time.DateOnly)) // This moves rows out of the default partition.
 	if months() != before+1 {
 		t.Errorf("%d partitions, want %d", months(), before+1)
 	}

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// Limits of what a log is looked through for.
+// These limits bound how much of the log one query reads.
 const (
-	tailStartedMax = 5000 // calls, by when they began, among which newly settled ones are looked for
+	tailStartedMax = 5000 // A tail looks for new settlements among this many calls that began last.
 	tailAgeMax     = time.Hour
 	tailRowsMax    = 100
-	tailSettling   = time.Second // a settlement shows at most so much later than it says it happened
-	sampledMax     = 200_000     // records that one picture is made of
-	stepsMax       = 400         // of one picture
-	sampleAllMax   = 60_000      // records that latencies are made of
-	sampleLeast    = 5           // of each interval
+	tailSettling   = time.Second // A settlement may become visible this long after its own time.
+	sampledMax     = 200_000     // One histogram reads at most this many records.
+	stepsMax       = 400         // One histogram has at most this many steps.
+	sampleAllMax   = 60_000      // Latencies read at most this many records.
+	sampleLeast    = 5           // The share of an interval is never below this many records.
 )
 
-// TailStart is where a tail begins that shows what is settled from now on.
+// TailStart is the position of a tail that shows what is settled from now on.
 func (l *Ledger) TailStart() string {
 	return cursor{at: l.o.Now().Add(-tailSettling), id: "0"}.String()
 }
 
-// Tail lists what was settled after a place of the tail, oldest first, and says how far it got. It looks among the calls
-// that began last, so that it costs as much on a busy account as on a quiet one.
+// Tail lists what was settled after a position of the tail, oldest first, and returns the new position. It reads only the
+// calls that began last, so it costs the same on busy and quiet accounts.
 func (l *Ledger) Tail(ctx context.Context, q RecordQuery, after string) ([]UsageRecord, string, error) {
 	from, err := readCursor(after)
 	if err != nil {
@@ -44,7 +44,8 @@ func (l *Ledger) Tail(ctx context.Context, q RecordQuery, after string) ([]Usage
 	return records, after, nil
 }
 
-// Neighbours are the ids of the calls of a query next to one: the one that began after it and the one that began before it.
+// Neighbours are the ids of the calls of a query next to a given one: the call that began after it and the call that began
+// before it.
 func (l *Ledger) Neighbours(ctx context.Context, q RecordQuery, r UsageRecord) (newer, older string, err error) {
 	at := cursor{at: r.StartedAt, id: r.RequestID}
 	rows, err := searchRecords(ctx, l.db, q, at, 1)
@@ -64,15 +65,15 @@ type Bar struct {
 	Failed   int64
 }
 
-// Histogram is how many calls began in each interval, and how many of them failed. Since is where the counting begins, which
-// is later than asked for where there are more calls than are counted.
+// Histogram is how many calls began in each interval, and how many of them failed. Since is where the counting begins. It is
+// later than requested when there are more calls than the query may count.
 type Histogram struct {
 	Bars  []Bar
 	Since time.Time
 }
 
-// Histogram counts the calls of a query that has both bounds, by steps from its beginning. Steps of whole quarter hours are
-// read from the sums where these know all that is asked for.
+// Histogram counts the calls of a query that has both bounds, by steps from its beginning. It reads steps of whole quarter
+// hours from the sums when the sums have every filter.
 func (l *Ledger) Histogram(ctx context.Context, q RecordQuery, step time.Duration) (Histogram, error) {
 	n := 0
 	if step > 0 && q.From.Before(q.To) {
@@ -108,28 +109,28 @@ func (l *Ledger) Histogram(ctx context.Context, q RecordQuery, step time.Duratio
 	return h, nil
 }
 
-// summed reports whether the sums of quarter hours know all that is asked for.
+// summed reports whether the sums of quarter hours can answer the query.
 func (q RecordQuery) summed() bool {
 	return q.Outcome+q.EndUser+q.Transaction+q.Provider+q.Used+q.ErrorCode+q.Finish+q.Search == "" && q.Keys == nil && q.Streamed == nil &&
 		q.Played == nil && q.CostFrom == nil && q.CostTo == nil && q.Slower == 0
 }
 
-// LatencyLine is how long the calls of one interval and group took, in the middle and at the slow end, of a sample of them.
+// LatencyLine is the median and 95th percentile of how long the calls of one interval and group took, from a sample of them.
 type LatencyLine struct {
-	Start              time.Time // zero for the whole span
+	Start              time.Time // Start is zero for the whole time range.
 	Group              string
-	All                bool  // of all groups together
-	Calls              int64 // of the sample
+	All                bool  // All marks the line of all groups together.
+	Calls              int64 // Calls is the size of the sample.
 	P50, P95           time.Duration
-	FirstP50, FirstP95 time.Duration // until the first byte, of those that had one
+	FirstP50, FirstP95 time.Duration // These are times until the first byte, of calls that had one.
 }
 
-// Latencies are the percentiles of calls that were answered, by the report's steps and groups, and of all together. Where
-// there are many calls, they are made of as many from each quarter of an hour or longer interval, which Each says.
+// Latencies are the percentiles of answered calls, by the report's steps and groups, and of all together. With many calls,
+// the sample has the same number from each interval; Each is that number.
 type Latencies struct {
 	Lines []LatencyLine
-	Each  int           // calls taken from each interval at most
-	Every time.Duration // its length
+	Each  int           // At most this many calls are read from each interval.
+	Every time.Duration // Every is the length of the interval.
 }
 
 // Latencies reads percentiles from the records.

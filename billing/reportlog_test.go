@@ -11,7 +11,7 @@ import (
 	"umg/billing"
 )
 
-// mixed records eight calls of the last minutes that differ in everything that a log is filtered by.
+// mixed records eight calls of the last minutes that differ in every field that a log can be filtered by.
 func (h *house) mixed(account string) (ids []string) {
 	h.Helper()
 	for i := range 8 {
@@ -102,7 +102,7 @@ func TestATailGoesOnWhereItWasWithoutGapOrDouble(t *testing.T) {
 	place := h.ledger.TailStart()
 	var want, got []string
 	for i := range 230 {
-		want = append(want, h.use(account, time.Now().Add(-time.Duration(i%7)*time.Minute), 1, nil)) // the slow ones began earlier
+		want = append(want, h.use(account, time.Now().Add(-time.Duration(i%7)*time.Minute), 1, nil)) // The slow calls began earlier.
 		if i%50 == 0 {
 			h.use(other, time.Now(), 1, nil)
 		}
@@ -174,7 +174,7 @@ func TestReportsByTheMinuteAndLatencies(t *testing.T) {
 	if err != nil || i < 0 {
 		t.Fatalf("%+v, %v", took, err)
 	}
-	// The failed call is none of them: 0, 1, 2, 3, 4, 6 and 7 seconds.
+	// The failed call is not counted: 0, 1, 2, 3, 4, 6 and 7 seconds.
 	if l := took.Lines[i]; l.Calls != 7 || l.P50 != 3*time.Second || l.P95 != 7*time.Second || l.FirstP50 != 300*time.Millisecond {
 		t.Errorf("in all %+v", l)
 	}

@@ -14,7 +14,7 @@ type tailRow struct {
 	SettledAt time.Time `db:"settled_at"`
 }
 
-// selectSettled looks among the calls that began last: their number is bounded before anything else is asked of them.
+// selectSettled reads only the calls that began last, and limits their number before applying any other filter.
 func selectSettled(ctx context.Context, q postgres.Queryer, r RecordQuery, after cursor, until time.Time) (rows []tailRow, err error) {
 	err = q.SelectContext(ctx, &rows, `
 		select `+recordColumns+`, settled_at from (
@@ -75,8 +75,8 @@ type latencyRow struct {
 	FirstP95 *int64     `db:"first_p95"`
 }
 
-// selectLatencies takes as many calls of each interval, by their index, so that a month of a busy account is no more to read
-// than a quiet one's, and no hour of it is left out.
+// selectLatencies reads equally many calls of each interval by an index. A month of a busy account then costs no more than a
+// quiet one's, and no hour is left out.
 func selectLatencies(ctx context.Context, q postgres.Queryer, u UsageQuery, sample Latencies) (rows []latencyRow, err error) {
 	err = q.SelectContext(ctx, &rows, `
 		with taken as (

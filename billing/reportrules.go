@@ -6,41 +6,41 @@ import (
 	"umg/app"
 )
 
-// DaySpend is what one whole day cost, or a day so far.
+// DaySpend is the cost of one whole day, or of today so far.
 type DaySpend struct {
-	Day  time.Time // its beginning in the zone of the report
+	Day  time.Time // Day is the beginning of the day in the report's time zone.
 	Cost app.Amount
 }
 
-// Limits of the rules about days. They are meant to be quiet: a note that is often wrong is not read.
+// These limits keep the rules about days quiet, because people stop reading alerts that are often wrong.
 const (
-	meanDaysMax      = 14 // whole days that a forecast's mean is of
+	meanDaysMax      = 14 // A forecast's mean covers at most this many whole days.
 	meanDaysLeast    = 7
-	spentDaysLeast   = 5 // of them with any spend
-	sameWeekdays     = 4 // that a day is compared with
-	sameSpentLeast   = 3 // of them with any spend
+	spentDaysLeast   = 5 // A forecast needs this many days with spend.
+	sameWeekdays     = 4 // A day is compared with this many earlier days of the same weekday.
+	sameSpentLeast   = 3 // A comparison needs this many of them with spend.
 	unusualTimes     = 3
 	unusualLeastMore = app.Dollar
 )
 
-// MonthEnd is what a month will come to when its days go on as the last ones did.
+// MonthEnd is the forecast total of a month, if its days continue as the last ones did.
 type MonthEnd struct {
-	Spent    app.Amount // in this month so far
-	Mean     app.Amount // of a whole day
-	Days     int        // that the mean is of
-	Left     int        // days after today
+	Spent    app.Amount // Spent is the spend of this month so far.
+	Mean     app.Amount // Mean is the mean spend of a whole day.
+	Days     int        // Days is how many days the mean covers.
+	Left     int        // Left is the number of days after today.
 	Expected app.Amount
 }
 
-// ForecastMonth adds to what was spent what is left of today at the mean of the last whole days, and each day after it at
-// that mean. Days are in order, without gaps, and end with today. It says nothing where there is too little to go by.
+// ForecastMonth adds to the month's spend the rest of today at the mean of the last whole days, and each later day at that
+// mean. Days are in order, without gaps, and end with today. It returns false when there are too few days.
 func ForecastMonth(days []DaySpend) (MonthEnd, bool) {
 	if len(days) < meanDaysLeast+1 {
 		return MonthEnd{}, false
 	}
 	today := days[len(days)-1]
 	whole := days[:len(days)-1]
-	for len(whole) > 0 && whole[0].Cost == 0 { // before the account was used
+	for len(whole) > 0 && whole[0].Cost == 0 { // The account was not used on these days yet.
 		whole = whole[1:]
 	}
 	whole = whole[max(0, len(whole)-meanDaysMax):]
@@ -68,18 +68,18 @@ func ForecastMonth(days []DaySpend) (MonthEnd, bool) {
 	return f, true
 }
 
-// Unusual is a day that cost far more than the same weekday did in the weeks before.
+// Unusual is a day that cost far more than the same weekday in earlier weeks.
 type Unusual struct {
 	DaySpend
 
-	Mean  app.Amount // of the same weekday
-	Weeks int        // that the mean is of
-	Times int64      // how many times the mean the day cost, rounded down
+	Mean  app.Amount // Mean is the mean spend of the same weekday.
+	Weeks int        // Weeks is how many weeks the mean covers.
+	Times int64      // Times is the day's cost divided by the mean, rounded down.
 }
 
-// FindUnusual looks at the last day and the one before it. A day is unusual when it cost at least three times the mean of
-// the same weekday in the last four weeks, more than each of them, and at least a dollar more than the mean, and when at
-// least three of these weeks had any spend. A day that is not over counts with what it cost so far.
+// FindUnusual checks the last day and the one before it. A day is unusual when it cost at least three times the mean of the
+// same weekday in the last four weeks, more than each of them, and at least a dollar more than the mean. At least three of
+// these weeks must have spend. An unfinished day counts with its cost so far.
 func FindUnusual(days []DaySpend) (Unusual, bool) {
 	for back := 1; back <= 2; back++ {
 		i := len(days) - back

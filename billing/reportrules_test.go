@@ -8,7 +8,7 @@ import (
 	"umg/billing"
 )
 
-// daysOf are days up to 20 November 2026, a Friday, with what each cost in dollars.
+// daysOf returns days up to 20 November 2026, a Friday, with the given costs in dollars.
 func daysOf(dollars ...int) []billing.DaySpend {
 	last := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	days := make([]billing.DaySpend, len(dollars))
@@ -20,7 +20,8 @@ func daysOf(dollars ...int) []billing.DaySpend {
 
 func TestAMonthIsForecastOnlyFromEnough(t *testing.T) {
 	t.Parallel()
-	// Ten whole days of 2 and 4 by turns, and 1 so far today: 31 spent, 2 left of today, and 10 days of 3.
+	// The input is ten whole days that alternate between 2 and 4, and 1 so far today: 31 spent, 2 left of today, and 10 days
+	// of 3.
 	f, ok := billing.ForecastMonth(daysOf(2, 4, 2, 4, 2, 4, 2, 4, 2, 4, 1))
 	if !ok || f.Mean != 3*app.Dollar || f.Days != 10 || f.Left != 10 || f.Spent != 31*app.Dollar || f.Expected != 63*app.Dollar {
 		t.Errorf("%+v, %v", f, ok)

@@ -11,15 +11,15 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of reports.
+// These limits apply to reports.
 const (
 	reportLinesMax  = 20_000
 	reportStepsMax  = 20_000
-	recordsMax      = 10_000 // of one page
+	recordsMax      = 10_000 // One page has at most this many records.
 	cursorMicrosMax = 1 << 53
 )
 
-// groupColumns are what a report may be grouped by, as the sums and the records both call it.
+// groupColumns are the columns that group a report. The sums and the records share their names.
 var groupColumns = map[Grouping]string{
 	ByNothing: "''::text", ByModel: "model", ByKey: "key_id", ByStyle: "style", ByReason: "reason", ByEndUser: "end_user",
 	ByModality: "case style when 'videos' then 'video' else 'text' end",
@@ -67,7 +67,7 @@ const sumColumns = `
 	sum(reasoning_tokens)::bigint as reasoning_tokens, sum(images)::bigint as images, sum(milliseconds)::bigint as milliseconds,
 	sum(characters)::bigint as characters, sum(cost_nanos)::bigint as cost, sum(overrun_nanos)::bigint as overrun`
 
-// intervals are where the steps of a report begin: the days and hours of its time zone.
+// intervals are the starts of a report's steps: the days and hours of its time zone.
 func intervals(u UsageQuery) []string {
 	var starts []string
 	local := u.From.In(u.Zone)
@@ -81,7 +81,7 @@ func intervals(u UsageQuery) []string {
 		next = func(t time.Time) time.Time { return t.Add(time.Minute) }
 	case Hourly:
 		start = local.Add(-time.Duration(local.Minute()) * time.Minute)
-		next = func(t time.Time) time.Time { return t.Add(time.Hour) } // one of each of two hours that a clock set back shows alike
+		next = func(t time.Time) time.Time { return t.Add(time.Hour) } // An hour that occurs twice when the clock is set back is two steps.
 	case Daily:
 	}
 	for t := start; t.Before(u.To) && len(starts) <= reportStepsMax; t = next(t) {
@@ -90,7 +90,7 @@ func intervals(u UsageQuery) []string {
 	return starts
 }
 
-// selectUsage adds up by intervals whose beginnings are worked out here, so that the store needs no rules of time zones.
+// selectUsage adds up by intervals that the gateway computes, so the database needs no time zone rules.
 func selectUsage(ctx context.Context, q postgres.Queryer, u UsageQuery) (rows []usageSumRow, err error) {
 	at, from := "slot", `sum(requests)::bigint as requests, sum(failed)::bigint as failed, sum(streamed)::bigint as streamed,
 			sum(billed_requests)::bigint as billed_requests, 0 as limited
@@ -114,7 +114,7 @@ func selectUsage(ctx context.Context, q postgres.Queryer, u UsageQuery) (rows []
 	return rows, err
 }
 
-// recordWhere is what a query for records asks of them, by the arguments of recordArgs.
+// recordWhere is the condition of a query for records, with the arguments of recordArgs.
 const recordWhere = `
 	account_id = $1 and ($2::timestamptz is null or (started_at >= $2 and day >= ($2::timestamptz at time zone 'utc')::date))
 	and ($3::timestamptz is null or (started_at < $3 and day <= ($3::timestamptz at time zone 'utc')::date))
@@ -126,10 +126,10 @@ const recordWhere = `
 	and ($18::boolean is null or (key_id = '') = $18) and ($19::bigint is null or cost_nanos >= $19)
 	and ($20::bigint is null or cost_nanos <= $20) and ($21 = 0 or duration_micros > $21)`
 
-// wholeIDLength is how long an id is behind its prefix.
+// wholeIDLength is the length of an id without its prefix.
 const wholeIDLength = 26
 
-// where is recordWhere, with the index of ids where a whole one is looked for and not a beginning.
+// where is recordWhere, with an equality on the id when the search is a whole id, which lets the database use its index.
 func (r RecordQuery) where() string {
 	if _, id, found := strings.Cut(r.Search, "_"); found && len(id) == wholeIDLength {
 		return strings.Replace(recordWhere, "starts_with(request_id, $11)", "request_id = $11", 1)
@@ -145,7 +145,7 @@ func recordArgs(r RecordQuery, more ...any) []any {
 	}, more...)
 }
 
-// keyList is a list of keys, or nothing where there is none. An empty one is of no key at all.
+// keyList returns a list of keys, or nil for no filter. An empty list matches no key.
 func keyList(keys []string) any {
 	if keys == nil {
 		return nil
@@ -170,7 +170,7 @@ func searchRecords(ctx context.Context, q postgres.Queryer, r RecordQuery, after
 	return rows, err
 }
 
-// bound is a moment, or nothing where there is none.
+// bound returns a time, or nil for the zero time.
 func bound(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

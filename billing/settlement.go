@@ -2,7 +2,7 @@ package billing
 
 import (
 	"bytes"
-	_ "embed" // for the settlement table
+	_ "embed" // The settlement table is embedded.
 	"fmt"
 	"slices"
 
@@ -12,7 +12,7 @@ import (
 // Reason is why a call cost what it did: the name of its row in the settlement table.
 type Reason string
 
-// The ways a call of text can end.
+// These are the ways a text call can end.
 const (
 	ReasonCompleted            Reason = "completed"
 	ReasonUsageMissing         Reason = "usage_missing"
@@ -43,7 +43,7 @@ const (
 	ReasonRefused              Reason = "refused"
 )
 
-// The ways a video job can end.
+// These are the ways a video job can end.
 const (
 	ReasonVideoCompleted   Reason = "video_completed"
 	ReasonVideoShorter     Reason = "video_shorter"
@@ -55,47 +55,47 @@ const (
 	ReasonVideoDeleted     Reason = "video_deleted"
 )
 
-// Charge is what a row of the settlement table takes.
+// Charge is what a row of the settlement table charges for.
 type Charge string
 
-// The charges.
+// These are the charges.
 const (
-	ChargeUsage     Charge = "usage"     // what the provider counted
-	ChargeDelivered Charge = "delivered" // what the client was sent
-	ChargeReceived  Charge = "received"  // what the provider was sent, and what had come from it
-	ChargeReserve   Charge = "reserve"   // what was reserved, as it cost more
-	ChargeSeconds   Charge = "seconds"   // the length of a video
+	ChargeUsage     Charge = "usage"     // The account pays for what the provider counted.
+	ChargeDelivered Charge = "delivered" // The account pays for what the client was sent.
+	ChargeReceived  Charge = "received"  // The account pays for what the provider was sent and had returned.
+	ChargeReserve   Charge = "reserve"   // The account pays all that was reserved, because the call cost more.
+	ChargeSeconds   Charge = "seconds"   // The account pays for the length of a video.
 	ChargeNothing   Charge = "nothing"
 )
 
-// charges says of each charge whether its usage is an estimate.
+// charges maps each charge to whether its usage is an estimate.
 var charges = map[Charge]bool{
 	ChargeUsage: false, ChargeDelivered: true, ChargeReceived: true, ChargeReserve: false, ChargeSeconds: false, ChargeNothing: false,
 }
 
 var outcomes = []string{"succeeded", "cut", "timed_out", "client_left", "failed", "refused"}
 
-// Rule is one row of the settlement table: how a call that ended so is charged and recorded.
+// Rule is one row of the settlement table: how a call with that end is charged and recorded.
 type Rule struct {
 	Reason    Reason `yaml:"reason"`
 	Outcome   string `yaml:"outcome"`
 	Charge    Charge `yaml:"charge"`
-	Estimated bool   `yaml:"estimated"` // the recorded usage is marked as an estimate
-	Recorded  bool   `yaml:"recorded"`  // there is a usage record
-	When      string `yaml:"when"`      // the row applies
-	Text      string `yaml:"text"`      // for the person who pays
+	Estimated bool   `yaml:"estimated"` // Estimated marks the recorded usage as an estimate.
+	Recorded  bool   `yaml:"recorded"`  // Recorded means that there is a usage record.
+	When      string `yaml:"when"`      // When describes the calls to which the row applies.
+	Text      string `yaml:"text"`      // Text explains the charge to the person who pays.
 }
 
 //go:embed settlement.yaml
 var settlementFile []byte
 
-// settlement is the table, by reason and in its order. A file that is wrong ends the process at its start.
+// settlement is the table, by reason and in order. An invalid file stops the process at start.
 var settlement, settlementOrder = mustParseRules(settlementFile)
 
-// Rules are all rows of the settlement table, in the order to be read in.
+// Rules returns all rows of the settlement table in the file's order.
 func Rules() []Rule { return slices.Clone(settlementOrder) }
 
-// RuleOf is the row of a reason. It panics when there is none, which a test excludes for every reason there is.
+// RuleOf returns the row of a reason. It panics when there is none; a test checks that every reason has one.
 func RuleOf(reason Reason) Rule {
 	rule, known := settlement[reason]
 	if !known {
@@ -116,7 +116,7 @@ func mustParseRules(file []byte) (map[Reason]Rule, []Rule) {
 	return index, rules
 }
 
-// parseRules reads a settlement table. Each row must say everything, and nothing that is not known.
+// parseRules reads a settlement table. Each row must have every member and no unknown one.
 func parseRules(file []byte) ([]Rule, error) {
 	var rows []yaml.Node
 	if err := yaml.Unmarshal(file, &rows); err != nil {
@@ -147,7 +147,7 @@ func parseRule(row *yaml.Node) (r Rule, err error) {
 		return r, err
 	}
 	d := yaml.NewDecoder(bytes.NewReader(text))
-	d.KnownFields(true) // and it takes no member twice
+	d.KnownFields(true) // The decoder also rejects duplicate members.
 	if err = d.Decode(&r); err != nil {
 		return r, err
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// reasons are the constants of type Reason in this package, by name.
+// reasons returns the constants of type Reason in this package, by name.
 func reasons(t *testing.T) map[string]Reason {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), "settlement.go", nil, 0)
@@ -62,8 +62,8 @@ func TestEveryReasonHasARowAndEveryRowAReason(t *testing.T) {
 	}
 }
 
-// TestEveryReasonIsReached looks for each reason in the code that ends calls and jobs: a row that nothing leads to is a
-// promise that nobody keeps.
+// TestEveryReasonIsReached searches the code that ends calls and jobs for each reason, because a row without a use would
+// document a charge that never happens.
 func TestEveryReasonIsReached(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}

@@ -16,7 +16,7 @@ import (
 	"umg/billing"
 )
 
-// house is a ledger over a database of its own.
+// house is a ledger over its own test database.
 type house struct {
 	testing.TB
 
@@ -24,7 +24,7 @@ type house struct {
 	db     *sqlx.DB
 	ledger *billing.Ledger
 	ids    app.IDs
-	said   chan slog.Record // what the ledger logs
+	said   chan slog.Record // The ledger's log records arrive here.
 }
 
 func setup(t testing.TB) *house {
@@ -92,7 +92,7 @@ func record(hold billing.Hold) billing.UsageRecord {
 	return billing.UsageRecord{RequestID: hold.ID, KeyID: "key_1", Model: "aurora-small", Outcome: "succeeded"}
 }
 
-// balance compares the account's money.
+// balance compares the account's balance with the expected one.
 func (h *house) balance(account string, posted, held app.Amount) {
 	h.Helper()
 	b, err := h.ledger.Balance(h.ctx, account)
@@ -104,7 +104,7 @@ func (h *house) balance(account string, posted, held app.Amount) {
 	}
 }
 
-// books fails the test when an invariant does not hold.
+// books fails the test when an invariant of the ledger does not hold.
 func (h *house) books() {
 	h.Helper()
 	if err := unbalanced(h.ctx, h.db); err != nil {
@@ -122,7 +122,7 @@ func unbalanced(ctx context.Context, db *sqlx.DB) error {
 	return err
 }
 
-// exec changes the store behind the ledger's back.
+// exec changes the database directly, without the ledger.
 func (h *house) exec(query string, args ...any) {
 	h.Helper()
 	if _, err := h.db.ExecContext(h.ctx, query, args...); err != nil {
@@ -142,7 +142,7 @@ func (h *house) sweep() {
 	}
 }
 
-// internal is the sum of what one of the gateway's own accounts got.
+// internal is the balance of one of the gateway's own ledger accounts.
 func (h *house) internal(account string) app.Amount {
 	h.Helper()
 	var sum app.Amount

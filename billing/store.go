@@ -21,7 +21,7 @@ func insertAccount(ctx context.Context, q postgres.Queryer, accountID string) er
 	return err
 }
 
-// grantRow is what the ledger adds to a grant.
+// grantRow is a grant with the columns that the ledger adds.
 type grantRow struct {
 	id, from, transaction string
 	at                    time.Time
@@ -38,7 +38,7 @@ func insertGrant(ctx context.Context, q postgres.Queryer, g Grant, r grantRow) (
 	return done, err
 }
 
-// jobRow is the answer to a hold of a job: whose credit is too small, or nobody's.
+// jobRow is the answer to a hold of a job. It names the credit account that has too little, if any.
 type jobRow struct {
 	Short   string
 	Balance Balance
@@ -63,7 +63,7 @@ func holdJob(ctx context.Context, q postgres.Queryer, r HoldRequest, expires tim
 	return row, err
 }
 
-// settleRow is what closes a hold.
+// settleRow holds the arguments that close a hold.
 type settleRow struct {
 	cost        app.Amount
 	transaction string
@@ -71,7 +71,7 @@ type settleRow struct {
 	record      string
 }
 
-// The outcomes of settle_hold that matter here.
+// These outcomes of settle_hold matter here.
 const (
 	outcomeUnknown  = "unknown"
 	outcomeRepeated = "repeated"
@@ -95,7 +95,7 @@ func releaseExpiredHolds(ctx context.Context, q postgres.Queryer, limit int, at 
 	return released, err
 }
 
-// selectExpiredGrants are grants with something left that no open hold may count on.
+// selectExpiredGrants finds expired grants with credit left that no open hold reserves.
 func selectExpiredGrants(ctx context.Context, q postgres.Queryer, limit int, at time.Time, except []string) (ids []string, err error) {
 	err = q.SelectContext(ctx, &ids, `
 		select g.id from grants g join credit_accounts a on a.id = g.account_id
@@ -104,7 +104,7 @@ func selectExpiredGrants(ctx context.Context, q postgres.Queryer, limit int, at 
 	return ids, err
 }
 
-// recallExpiredGrants asks replicas for what they hold of accounts whose credit has expired, so that it is free at the next sweep.
+// recallExpiredGrants recalls the leases of accounts with expired credit, which is then free at the next sweep.
 func recallExpiredGrants(ctx context.Context, q postgres.Queryer, limit int, at time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		select recall_leases(expired.account_id) from (

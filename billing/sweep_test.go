@@ -12,8 +12,8 @@ import (
 	"umg/billing"
 )
 
-// TestASweepGoesOnAfterWhatFails makes the store refuse one grant and one debt: everything else of the pass is done, and the
-// error names both.
+// TestASweepGoesOnAfterWhatFails makes the store reject one grant and one debt. The sweep must do the rest, and its error
+// must name both.
 func TestASweepGoesOnAfterWhatFails(t *testing.T) {
 	t.Parallel()
 	h := setup(t)

@@ -6,42 +6,43 @@ import (
 	"time"
 )
 
-// Limits of a trail.
+// These limits apply to a trail.
 const (
-	AttemptsKept = 8 // of one call; further ones are only counted
+	AttemptsKept = 8 // The trail of one call has at most this many attempts; further ones are only counted.
 	trailWordMax = 64
 	trailSteps   = 5
 	attemptParts = 6
 )
 
-// Trail is how a call went: how long each step took that it had to pass, and its attempts at providers. Door and Body come
-// before the beginning of the call; Checked, Admitted and Funded are counted from there, and zero where a call never came so
-// far or nobody looked.
+// Trail is the timing of one call: how long each step took, and its attempts at providers. Door and Body come before the call
+// begins. Checked, Admitted and Funded are counted from its beginning, and are zero for a step that the call did not reach or
+// that was not measured.
 type Trail struct {
-	Door     time.Duration // until the key was recognised
-	Body     time.Duration // in which the caller sent the request
-	Checked  time.Duration // against the contract of the model, with its price and a route
-	Admitted time.Duration // within all limits
-	Funded   time.Duration // what it may cost was reserved
-	Attempts []Attempt     // the first ones, in no order
+	Door     time.Duration // Door is the time until the key was authenticated.
+	Body     time.Duration // Body is the time in which the caller sent the request.
+	Checked  time.Duration // Checked is when the request had been validated, priced and routed.
+	Admitted time.Duration // Admitted is when the request had passed all limits.
+	Funded   time.Duration // Funded is when its maximum cost had been reserved.
+	Attempts []Attempt     // Attempts are the first ones, in no order.
 }
 
-// Attempt is one request to a provider, as the account may know of it. Times are counted from the beginning of the call.
+// Attempt is one request to a provider, with what the account may know of it. Times are counted from the beginning of the
+// call.
 type Attempt struct {
 	Provider string
-	Status   int           // that the provider answered with; zero for none
-	Cause    string        // why it failed; empty for one that answered
-	Start    time.Duration // when it was sent
-	First    time.Duration // how long until it had content; zero when it never had
-	Took     time.Duration // how long until it failed; zero for one that answered, which went on until the call's end
+	Status   int           // Status is the provider's response status; zero for none.
+	Cause    string        // Cause is why the attempt failed; empty for a success.
+	Start    time.Duration // Start is when the request was sent.
+	First    time.Duration // First is the time until the first content; zero when there was none.
+	Took     time.Duration // Took is the time until the failure; zero for a success, which lasted until the call's end.
 }
 
-// none reports whether nothing is known of how the call went.
+// none reports whether nothing was recorded about the call.
 func (t *Trail) none() bool {
 	return len(t.Attempts) == 0 && t.Door|t.Body|t.Checked|t.Admitted|t.Funded == 0
 }
 
-// append writes the trail in the words of its column: the steps in microseconds, and each attempt behind a space.
+// append writes the trail in the format of its column: the steps in microseconds, then each attempt after a space.
 func (t *Trail) append(b []byte) []byte {
 	for i, step := range [trailSteps]time.Duration{t.Door, t.Body, t.Checked, t.Admitted, t.Funded} {
 		if i > 0 {
@@ -65,7 +66,7 @@ func appendMicros(b []byte, d time.Duration) []byte {
 	return strconv.AppendInt(b, count(d.Microseconds()), 10)
 }
 
-// appendWord writes a name without what has a meaning in a trail or in JSON.
+// appendWord writes a name without the characters that separate fields of a trail or need escaping in JSON.
 func appendWord(b []byte, s string) []byte {
 	for i := range min(len(s), trailWordMax) {
 		c := s[i]
@@ -77,7 +78,7 @@ func appendWord(b []byte, s string) []byte {
 	return b
 }
 
-// parseTrail reads what append wrote. What it cannot read it takes for unknown: a page must not fail for it.
+// parseTrail parses what append wrote. It treats what it cannot parse as unknown, because a page must not fail for it.
 func parseTrail(s string) (t Trail) {
 	words := strings.Fields(s)
 	if len(words) == 0 || len(words) > 1+AttemptsKept {

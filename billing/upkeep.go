@@ -7,16 +7,16 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of the upkeep of usage records, which are kept in partitions of a month.
+// These limits apply to the monthly partitions of usage records.
 const (
-	recordsKept     = 400 * 24 * time.Hour // unless the operator says otherwise
-	monthsAhead     = 2                    // partitions that are made before they are needed
+	recordsKept     = 400 * 24 * time.Hour // The operator may choose another time.
+	monthsAhead     = 2                    // This many partitions are made before they are needed.
 	upkeepEvery     = time.Hour
-	sweepBudgetsMax = 200 // budgets refilled in one transaction
+	sweepBudgetsMax = 200 // One transaction refills at most this many budgets.
 )
 
-// Upkeep makes the partitions of the coming months and drops the usage records of whole months that are older than they
-// are kept. Their sums stay, and so do the ledger's entries.
+// Upkeep makes the partitions of the coming months and drops months of usage records that are older than RecordsKept. Their
+// sums and the ledger's entries stay.
 func (l *Ledger) Upkeep(ctx context.Context) error {
 	now := l.o.Now().UTC()
 	if err := makeMonths(ctx, l.db, now, now.AddDate(0, monthsAhead, 1-now.Day())); err != nil {
@@ -24,7 +24,7 @@ func (l *Ledger) Upkeep(ctx context.Context) error {
 	}
 	dropped, err := dropMonths(ctx, l.db, now.Add(-l.o.RecordsKept))
 	if dropped > 0 {
-		l.o.Log.Info("usage records were dropped", "months", dropped, "before", now.Add(-l.o.RecordsKept).Format(time.DateOnly))
+		l.o.Log.Info("usage records dropped", "months", dropped, "before", now.Add(-l.o.RecordsKept).Format(time.DateOnly))
 	}
 	if err != nil {
 		return wrap("drop partitions", err)
@@ -32,12 +32,12 @@ func (l *Ledger) Upkeep(ctx context.Context) error {
 	return wrap("drop old leases", dropLeases(ctx, l.db, now.Add(-leasesKept)))
 }
 
-// leasesKept is how long leases that are over stay, and runs that left nothing behind. It is longer than journals keep what
-// they have applied, so that a settlement that comes late still finds its lease.
+// leasesKept is how long closed leases stay, and ended epochs that left nothing behind. It is longer than journals keep
+// applied records, because a late settlement must still find its lease.
 const leasesKept = 8 * 24 * time.Hour
 
-// dropLeases deletes leases that were over before then, and replicas that ended before then without a journal whose
-// numbers must be remembered.
+// dropLeases deletes leases that were closed before the given time, and replicas that ended before it, unless the journal
+// position of the replica must be kept.
 func dropLeases(ctx context.Context, q postgres.Queryer, before time.Time) error {
 	_, err := q.ExecContext(ctx, `
 		with gone as (
@@ -59,7 +59,7 @@ func dropLeases(ctx context.Context, q postgres.Queryer, before time.Time) error
 	return err
 }
 
-// refill fills the budgets whose period has begun anew.
+// refill refills the budgets whose next period has begun.
 func (l *Ledger) refill(ctx context.Context) error {
 	for range sweepBatchesMax {
 		refilled, err := refillBudgets(ctx, l.db, sweepBudgetsMax, l.o.Now().UTC())

@@ -7,8 +7,8 @@ import (
 	"umg/app"
 )
 
-// TestLeasesThatAreLongOverGo keeps what may still matter: leases that are open or were over a moment ago, and replicas
-// whose journal has numbers.
+// TestLeasesThatAreLongOverGo keeps what may still matter: open and recently closed leases, and replicas whose journal
+// position is recorded.
 func TestLeasesThatAreLongOverGo(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
@@ -28,7 +28,7 @@ func TestLeasesThatAreLongOverGo(t *testing.T) {
 		h.exec(`insert into journal_cursors (replica_id, applied_lsn) values ($1, $2)`, r.id, r.applied)
 		h.exec(`insert into leases (replica_id, epoch, purse_id, state, touched_at) values ($1, 1, $2, $3, $4)`, r.id, account, r.lease, r.touched)
 	}
-	for range 2 { // a replica goes once its leases have
+	for range 2 { // A replica is deleted in the pass after its leases.
 		if err := h.ledger.Upkeep(h.ctx); err != nil {
 			t.Fatal(err)
 		}

@@ -15,24 +15,24 @@ import (
 	"umg/app"
 )
 
-// Limits of a record.
+// These limits apply to a record.
 const (
-	readingMax = 1 << 45 // so that a quarter of a million of them can be added up
-	firstYear  = 2000    // no call is older
+	readingMax = 1 << 45 // The limit lets a quarter of a million readings be added up without overflow.
+	firstYear  = 2000    // No call is older than this year.
 )
 
-// UsageRecord is what one request was and cost. It can be priced again at any time: the readings and the version of
-// the rate card are in it. Cost, Reserved and Overrun are the ledger's to fill: what the account paid, what was held,
-// and what the call cost beyond that and the platform bore.
+// UsageRecord is what one request was and cost. It contains the readings and the version of the rate card, so the cost can be
+// computed again at any time. The ledger fills Cost, Reserved and Overrun: what the account paid, what was held, and what the
+// platform bore beyond the hold.
 type UsageRecord struct {
 	RequestID, AccountID, KeyID           string
 	Model, Provider, UpstreamModel, Style string
 	RateCardID                            string
 	EndUser, FinishReason, ErrorCode      string
 	Streamed, Estimated                   bool
-	Outcome                               string // succeeded, failed, client_left, cut, timed_out and so on
-	Reason                                string // the row of the settlement table that decided the cost
-	TransactionID                         string // of the ledger, filled where a record is read; empty for no charge
+	Outcome                               string // Outcome is succeeded, failed, client_left, cut, timed_out or another result.
+	Reason                                string // Reason is the row of the settlement table that decided the cost.
+	TransactionID                         string // TransactionID is filled when a record is read; it is empty without a charge.
 	Usage                                 Usage
 	Cost, Reserved, Overrun               app.Amount
 	Attempts                              int
@@ -41,7 +41,7 @@ type UsageRecord struct {
 	Trail                                 Trail
 }
 
-// usageRow is a usage record as its table has it, on the way out by column. On the way in it is JSON.
+// usageRow is a usage record as a row of its table. It is read by column and written as JSON.
 type usageRow struct {
 	RequestID        string    `db:"request_id" json:"request_id"`
 	AccountID        string    `db:"account_id" json:"account_id"`
@@ -78,7 +78,7 @@ type usageRow struct {
 	StartedAt        time.Time `db:"started_at" json:"started_at"`
 	FirstByteMicros  int64     `db:"first_byte_micros" json:"first_byte_micros"`
 	DurationMicros   int64     `db:"duration_micros" json:"duration_micros"`
-	Trail            string    `db:"trail" json:"trail"` // none in the journals of before
+	Trail            string    `db:"trail" json:"trail"` // Journals from before trails existed have none.
 }
 
 // recordColumns are the columns of a usageRow.
@@ -88,19 +88,20 @@ const recordColumns = `request_id, account_id, budget_id, replica_id, epoch, key
 	reserved_nanos, cost_nanos, overrun_nanos, started_at, first_byte_micros, duration_micros,
 	coalesce(trail, '') as trail`
 
-// recordBytes is room for the JSON of nearly every record.
+// recordBytes is enough for the JSON of nearly every record.
 const recordBytes = 1<<10 + 1<<8
 
-// Encode renders a settlement as JSON for a journal and the store: the members are the columns of usage_records. What
-// callers and upstreams wrote into it is made fit first: a settlement that the store refuses for a strange character would
-// be a free answer. The account pays at most the hold, the platform what the call cost beyond it. It runs with every
-// request, so it is written out rather than left to reflection.
+// Encode renders a settlement as JSON for a journal and the store: the members are the columns of usage_records. It first
+// cleans what callers and upstreams wrote, because a settlement that the store rejects for a strange character would be a
+// free answer. The account pays at most the hold, the platform what the call cost beyond it. It runs with every request, so
+// it avoids reflection.
 func (s Settlement) Encode(h Hold, replicaID string, now time.Time) []byte {
 	r := s.Record
 	if r.StartedAt.IsZero() {
 		r.StartedAt = now
 	}
-	start := r.StartedAt.UTC().Truncate(time.Microsecond) // as the store has it, so that the day is that of the moment
+	// The store keeps microseconds, and the record's day must be that of the stored time.
+	start := r.StartedAt.UTC().Truncate(time.Microsecond)
 	held := max(h.Amount, 0)
 	paid := min(max(s.Cost, 0), held)
 	b := append(make([]byte, 0, recordBytes), `{"started_at":"`...)
@@ -138,15 +139,15 @@ func (s Settlement) Encode(h Hold, replicaID string, now time.Time) []byte {
 	return append(b, '}')
 }
 
-// Recorded is a settlement read back from a journal, with the hold it is of and the replica that held it. Encoding it again
-// gives the same bytes.
+// Recorded is a settlement read back from a journal, with its hold and the replica that held it. Encoding it again gives the
+// same bytes.
 type Recorded struct {
 	Hold       Hold
 	ReplicaID  string
 	Settlement Settlement
 }
 
-// DecodeSettlement reads what Encode wrote, so that a call that a crash has cut can be settled at its last mark.
+// DecodeSettlement parses what Encode wrote, which lets recovery settle an interrupted call at its last mark.
 func DecodeSettlement(data []byte) (Recorded, error) {
 	var row usageRow
 	if err := json.Unmarshal(data, &row); err != nil {
@@ -188,7 +189,7 @@ func (r usageRow) record() UsageRecord {
 	}
 }
 
-// appendText appends a text as JSON. Nearly all are plain and need no look at their runes.
+// appendText appends a text as JSON. Nearly all texts are plain and need no escaping.
 func appendText(b []byte, s string) []byte {
 	plain := len(s) <= textBytesMax
 	for i := 0; plain && i < len(s); i++ {
@@ -197,11 +198,11 @@ func appendText(b []byte, s string) []byte {
 	if plain {
 		return append(append(append(b, '"'), s...), '"')
 	}
-	b, _ = jsontext.AppendQuote(b, clean(s)) // it fails on invalid text only
+	b, _ = jsontext.AppendQuote(b, clean(s)) // AppendQuote fails only on invalid text.
 	return b
 }
 
-// clean makes a text storable: valid, without zero bytes and of bounded length.
+// clean makes a text storable: valid UTF-8, without zero bytes and of bounded length.
 func clean(s string) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 	if len(s) <= textBytesMax {
@@ -214,6 +215,6 @@ func clean(s string) string {
 	return s[:end]
 }
 
-// count is a reading that the table takes, and whose sums it takes: a clock set back or a broken upstream can make one
+// count bounds a reading so that the table and its sums accept it. A clock set back or a broken upstream can make a reading
 // negative or absurd.
 func count(n int64) int64 { return min(max(n, 0), readingMax) }

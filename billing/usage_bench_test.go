@@ -8,7 +8,7 @@ import (
 	"umg/billing"
 )
 
-// BenchmarkEncode is what each mark and each settlement costs before it is in the journal.
+// BenchmarkEncode measures the encoding of a mark or a settlement before it is in the journal.
 func BenchmarkEncode(b *testing.B) {
 	h := billing.Hold{
 		ID: "req_01jd0000000000000000000000", AccountID: "acc_01jd0000000000000000000000", BudgetID: "key_01jd0000000000000000000000",
@@ -17,7 +17,7 @@ func BenchmarkEncode(b *testing.B) {
 	now := time.Now()
 	s := billing.Settlement{Cost: 123_456, Delivered: true, Record: billing.UsageRecord{
 		KeyID: "key_01jd0000000000000000000000", Model: "meridian/atlas-small", Provider: "meridian", UpstreamModel: "atlas-small-2",
-		Style: "chat", RateCardID: "rate_01jd0000000000000000000000", EndUser: "somebody", FinishReason: "stop", Outcome: "succeeded",
+		Style: "chat", RateCardID: "rate_01jd0000000000000000000000", EndUser: "user_123", FinishReason: "stop", Outcome: "succeeded",
 		Reason: string(billing.ReasonCompleted), Attempts: 1, StartedAt: now, FirstByte: time.Second, Duration: 2 * time.Second,
 	}}
 	b.ReportAllocs()

@@ -54,7 +54,7 @@ func TestASettlementSurvivesTheJournal(t *testing.T) {
 	})
 }
 
-// TestAJournalOfBeforeIsStillRead has settlements without a trail in it, as they were written until there was one.
+// TestAJournalOfBeforeIsStillRead reads settlements without a trail, in the format from before trails existed.
 func TestAJournalOfBeforeIsStillRead(t *testing.T) {
 	t.Parallel()
 	old := []byte(`{"started_at":"2026-11-01T10:00:00Z","day":"2026-11-01","request_id":"req_1","account_id":"acc_1","budget_id":"","replica_id":"r",` +

@@ -10,23 +10,23 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of the watch over models.
+// These limits apply to the statistics of models.
 const (
-	watchLag       = 15 * time.Second // settlements of a minute may be written so much after its end
-	watchStep      = time.Hour        // of settlements in one transaction
-	watchStepsMax  = 24               // of one pass, so that a backlog is worked off bit by bit
-	watchTimeMax   = 30 * time.Second // of one pass
+	watchLag       = 15 * time.Second // Settlements of a minute may be written this long after its end.
+	watchStep      = time.Hour        // One transaction covers settlements of this long.
+	watchStepsMax  = 24               // One pass makes at most this many steps, which spreads a backlog over several passes.
+	watchTimeMax   = 30 * time.Second // One pass takes at most this long.
 	watchHour      = time.Hour
 	watchDaysKept  = 100
 	watchModelsMax = 10_000
-	classesDouble  = 8 // classes of a doubling, so that the middle of one is within a twentieth of whatever fell into it
+	classesDouble  = 8 // Each doubling has this many classes, so a class's middle is within 5 % of every value in it.
 )
 
-// blameless are endings that are failures, but neither ours nor a provider's.
+// blameless lists failures that neither the gateway nor a provider caused.
 var blameless = []Reason{ReasonCreditRanOut, ReasonRequestRefused, ReasonVideoRefused, ReasonVideoDeleted}
 
-// ModelVerdict says how a call that ended for this reason speaks of its model: it was answered, it failed through our fault or a
-// provider's, or neither, because the reason lies with the client.
+// ModelVerdict says what a reason shows about the model: it answered, it failed because of the gateway or a provider, or
+// neither, because the client caused the end.
 func ModelVerdict(reason Reason) (answered, failed bool) {
 	rule, known := settlement[reason]
 	switch {
@@ -40,7 +40,7 @@ func ModelVerdict(reason Reason) (answered, failed bool) {
 	return false, false
 }
 
-// verdicts are the reasons that speak for a model, and those that speak against it.
+// verdicts lists the reasons that count as success of a model, and those that count as failure.
 func verdicts() (answered, failed []string) {
 	for _, rule := range settlementOrder {
 		switch good, bad := ModelVerdict(rule.Reason); {
@@ -53,22 +53,23 @@ func verdicts() (answered, failed []string) {
 	return answered, failed
 }
 
-// ModelHour is how a model did in the last hour, over all accounts. What is not known is zero.
+// ModelHour is the performance of a model in the last hour, over all accounts. Unknown values are zero.
 type ModelHour struct {
 	Answered, Failed           int64
-	FirstByteP50, FirstByteP95 time.Duration // until the first token of streamed answers
-	SpeedP50                   int64         // thousandths of tokens a second, of streamed answers
+	FirstByteP50, FirstByteP95 time.Duration // These are times until the first token of streamed answers.
+	SpeedP50                   int64         // The speed is in thousandths of a token per second, of streamed answers.
 	Until                      time.Time
 }
 
-// ModelDay is how a model did on one day of UTC, over all accounts. Days without calls are left out.
+// ModelDay is the performance of a model on one day of UTC, over all accounts. Days without calls are left out.
 type ModelDay struct {
 	Day              time.Time `db:"day"`
 	Answered, Failed int64
 }
 
-// Watch adds up how models did since the last time, minute by minute. Any number of replicas may run it: one at a time does. A
-// pass ends in time for what the same worker does about money; what it has left is taken up by the next.
+// Watch adds up the performance of models since the last pass, minute by minute. Any number of replicas may run it; a lock
+// lets one at a time work. A pass is bounded because the same worker also releases credit; the next pass continues where it
+// stopped.
 func (l *Ledger) Watch(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeMax)
 	defer cancel()
@@ -81,7 +82,7 @@ func (l *Ledger) Watch(ctx context.Context) error {
 	return nil
 }
 
-// watchStep passes over the settlements of an hour at most, and says whether there are more to pass over.
+// watchStep processes the settlements of an hour at most, and reports whether there are more.
 func (l *Ledger) watchStep(ctx context.Context) (more bool, err error) {
 	end := l.o.Now().UTC().Add(-watchLag).Truncate(time.Minute)
 	err = postgres.InTx(ctx, l.db, func(tx *sqlx.Tx) error {
@@ -98,7 +99,7 @@ func (l *Ledger) watchStep(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-// ModelHours is how all models did in the last hour, by model. A model that nobody called is left out.
+// ModelHours returns the last hour of all models, by model. A model without calls is left out.
 func (l *Ledger) ModelHours(ctx context.Context) (map[string]ModelHour, error) {
 	rows, err := selectModelHours(ctx, l.db, l.o.Now().Add(-watchHour))
 	if err != nil {
@@ -115,13 +116,13 @@ func (l *Ledger) ModelHours(ctx context.Context) (map[string]ModelHour, error) {
 	return hours, nil
 }
 
-// ModelDays is how a model did since a day, in order of time.
+// ModelDays returns the days of a model since a given day, in order.
 func (l *Ledger) ModelDays(ctx context.Context, model string, since time.Time) ([]ModelDay, error) {
 	days, err := selectModelDays(ctx, l.db, model, since)
 	return days, wrap("model days", err)
 }
 
-// middles are where the classes of a doubling have their middles, as multiples of its beginning in units of 1<<middleShift.
+// middles are the middles of a doubling's classes, as multiples of its lower bound in units of 1<<middleShift.
 var middles = [classesDouble]int64{1_095_000, 1_194_106, 1_302_182, 1_420_040, 1_548_564, 1_688_722, 1_841_564, 2_008_240}
 
 const (
@@ -129,7 +130,7 @@ const (
 	doublingsMax = 40
 )
 
-// ofClass is the middle of a class, zero for none.
+// ofClass returns the middle of a class, or zero for none.
 func ofClass(class *int16) int64 {
 	if class == nil || *class < 0 {
 		return 0
@@ -137,7 +138,7 @@ func ofClass(class *int16) int64 {
 	return middles[*class%classesDouble] << min(*class/classesDouble, doublingsMax) >> middleShift
 }
 
-// LastText are an account's newest usage records of text calls that were charged, at most limit.
+// LastText returns an account's newest usage records of charged text calls, at most limit.
 func (l *Ledger) LastText(ctx context.Context, accountID string, limit int) ([]UsageRecord, error) {
 	rows, err := selectLastText(ctx, l.db, accountID, pageSize(limit))
 	if err != nil {

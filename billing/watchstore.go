@@ -11,7 +11,7 @@ import (
 	"umg/app/postgres"
 )
 
-// claimWatch locks up to when settlements were passed over. It is not free while another replica does it.
+// claimWatch locks the time up to which settlements were processed. It returns false while another replica holds the lock.
 func claimWatch(ctx context.Context, q postgres.Queryer) (until time.Time, free bool, err error) {
 	err = q.GetContext(ctx, &until, `select until from model_watch for update skip locked`)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -20,8 +20,8 @@ func claimWatch(ctx context.Context, q postgres.Queryer) (until time.Time, free 
 	return until, err == nil, err
 }
 
-// countModels adds up the settlements between two moments into days, and into the minutes of the hour before end. A record is
-// in the partition of the day its call began on, which is two days before it was settled at most.
+// countModels adds the settlements between two times to the days, and to the minutes of the hour before end. A record is in
+// the partition of the day on which its call began, at most two days before its settlement.
 func countModels(ctx context.Context, q postgres.Queryer, from, to, end time.Time) error {
 	answered, failed := verdicts()
 	_, err := q.ExecContext(ctx, `
@@ -61,7 +61,7 @@ func countModels(ctx context.Context, q postgres.Queryer, from, to, end time.Tim
 	return refreshHours(ctx, q, end)
 }
 
-// refreshHours draws the last hour anew, and forgets what is older than anybody looks at.
+// refreshHours computes the last hour again, and deletes minutes that no query reads any more.
 func refreshHours(ctx context.Context, q postgres.Queryer, end time.Time) error {
 	for _, step := range []string{
 		`delete from model_minutes where minute < $1::timestamptz - interval '1 hour'`,

@@ -11,21 +11,20 @@ import (
 	"umg/app/postgres"
 )
 
-// Limits of the worker.
+// These limits apply to the worker.
 const (
 	sweepEvery      = 5 * time.Second
-	sweepHoldsMax   = 500 // rows of one transaction
-	sweepGrantsMax  = 100 // transactions of one pass
-	sweepBatchesMax = 20  // of one pass, so that a backlog leaves room for settlements
+	sweepHoldsMax   = 500 // One transaction handles at most this many rows.
+	sweepGrantsMax  = 100 // One pass runs at most this many transactions.
+	sweepBatchesMax = 20  // One pass runs at most this many batches, which leaves time for settlements during a backlog.
 )
 
-// Stats are the ledger's counters since the start, for metrics. They only grow, and all but GrantsLapsed should stay at
-// zero.
+// Stats are the ledger's counters since the start, for metrics. They only grow, and all but GrantsLapsed should stay at zero.
 type Stats struct {
-	HoldsExpired int64 // holds of jobs that nobody settled in time
-	SettledLate  int64 // settlements of such holds
-	Overruns     int64 // jobs that cost more than their hold
-	GrantsLapsed int64 // expired grants taken back, in whole or in part
+	HoldsExpired int64 // These holds of jobs were not settled in time.
+	SettledLate  int64 // These are settlements of expired holds.
+	Overruns     int64 // These jobs cost more than their hold.
+	GrantsLapsed int64 // These expired grants were taken back, in whole or in part.
 }
 
 type counters struct {
@@ -40,8 +39,8 @@ func (l *Ledger) Stats() Stats {
 	}
 }
 
-// Run releases the holds of jobs that nobody settled, takes back expired grants, refills budgets and keeps the partitions
-// of usage records, and watches how models do, until ctx ends. Any number of replicas may run it.
+// Run releases the holds of jobs that were not settled in time, takes back expired grants, refills budgets, keeps the
+// partitions of usage records, and adds up the statistics of models, until ctx ends. Any number of replicas may run it.
 func (l *Ledger) Run(ctx context.Context) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -51,17 +50,17 @@ func (l *Ledger) Run(ctx context.Context) error {
 			if err := l.Upkeep(ctx); err == nil {
 				kept = now
 			} else if ctx.Err() == nil {
-				l.o.Log.Warn("the partitions of usage records wait for the store", "error", err)
+				l.o.Log.Warn("usage record partition upkeep failed", "error", err)
 			}
 		}
 		if end := l.o.Now().Add(-watchLag).Truncate(time.Minute); end.After(watched) {
 			if err := l.Watch(ctx); err != nil && ctx.Err() == nil {
-				l.o.Log.Warn("how models do waits for the store", "error", err)
+				l.o.Log.Warn("model statistics update failed", "error", err)
 			}
-			watched = end // what failed is tried again in a minute: holds and budgets do not wait for it
+			watched = end // A failed update is retried in a minute; holds and budgets must not wait for it.
 		}
 		if err := l.Sweep(ctx); err != nil && ctx.Err() == nil {
-			l.o.Log.Warn("holds, expired credit and budgets wait for the store", "error", err)
+			l.o.Log.Warn("billing sweep failed", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -71,10 +70,9 @@ func (l *Ledger) Run(ctx context.Context) error {
 	}
 }
 
-// Sweep makes one pass over what is over: holds give their credit back, expired grants lose what is left of them, debts
-// are paid from what is free, budgets begin their next period. A backlog is worked off over several passes. No part waits
-// for another: the error names each grant and each account that failed, and the pass does the rest. Only a store that is
-// away ends the pass early.
+// Sweep makes one pass: it releases expired holds, takes back expired grants, pays debts from free credit and starts the next
+// period of budgets. A backlog takes several passes. A failure of one part does not stop the others: the error names each
+// grant and each account that failed. Only an unavailable store ends the pass early.
 func (l *Ledger) Sweep(ctx context.Context) error {
 	var failed error
 	for _, part := range []struct {
@@ -92,12 +90,12 @@ func (l *Ledger) Sweep(ctx context.Context) error {
 	return failed
 }
 
-// away reports whether there is no sense in asking the store for more.
+// away reports whether the store is unavailable, so further requests would fail too.
 func away(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || err != nil && postgres.Unavailable(err)
 }
 
-// sweepEach does one thing for each id and returns the ids that failed, with their errors.
+// sweepEach calls a function for each id and returns the ids that failed, with their errors.
 func sweepEach(ctx context.Context, ids []string, do func(id string) error) (failed []string, err error) {
 	for _, id := range ids {
 		one := do(id)
@@ -120,7 +118,7 @@ func (l *Ledger) release(ctx context.Context) error {
 		}
 		if released > 0 {
 			l.counters.expired.Add(released)
-			l.o.Log.Warn("holds expired before they were settled", "holds", released)
+			l.o.Log.Warn("job holds expired", "holds", released)
 		}
 		if released < sweepHoldsMax {
 			return nil
@@ -148,8 +146,8 @@ func (l *Ledger) lapse(ctx context.Context) error {
 	return err
 }
 
-// failures are what the last pass could not do. The next one leaves it out, so that many failures do not keep what comes
-// after them from its turn; the pass after that tries them again.
+// failures lists what the last pass could not do. The next pass skips these, so that many failures cannot block later items;
+// the pass after that retries them.
 type failures struct {
 	mu               sync.Mutex
 	grants, accounts []string

@@ -12,7 +12,7 @@ import (
 	"umg/billing"
 )
 
-// run starts the worker and returns what stops it and waits for its end.
+// run starts the worker and returns a function that stops it and waits for its end.
 func (h *house) run() (stop func()) {
 	ctx, cancel := context.WithCancel(h.ctx)
 	ended := make(chan error, 1)
@@ -52,7 +52,7 @@ func TestExpiredHoldsGiveTheirCreditBack(t *testing.T) {
 	}
 	kept := h.hold(rich, 10)
 	stop := h.run()
-	h.hear("holds expired before they were settled")
+	h.hear("job holds expired")
 	stop()
 	h.balance(rich, app.Dollar, 10)
 	h.balance(poor, 30, 0)
@@ -97,8 +97,8 @@ func TestALateSettlementTakesOnlyWhatIsFree(t *testing.T) {
 	h.sweep()
 	h.balance(account, 100, 0)
 	running := h.hold(account, 50)
-	h.settle(late, 45)  // beyond its own hold: 40 of the 50 free
-	h.settle(later, 30) // only 10 are left
+	h.settle(late, 45)  // It costs more than its own hold, so it takes 40 of the 50 that are free.
+	h.settle(later, 30) // Only 10 are left.
 	h.settle(latest, 30)
 	h.settle(latest, 30)
 	h.balance(account, 50, 50)
@@ -124,12 +124,12 @@ func TestExpiredGrantsLapseAsHoldsClose(t *testing.T) {
 	h.balance(account, 120, 70)
 	h.exec(`update grants set expires_at = now() where source = 'trial'`)
 	h.sweep()
-	h.balance(account, 70, 70) // 50 were free; the call that runs may still use the rest
+	h.balance(account, 70, 70) // The account had 50 free; the running call may still use the rest.
 	h.sweep()
 	h.balance(account, 70, 70)
 	h.settle(hold, 30)
 	h.sweep()
-	h.balance(account, 20, 0) // 30 paid from the trial, 20 more lapsed, the paid grant is whole
+	h.balance(account, 20, 0) // The account paid 30 from the trial, 20 more lapsed, and the purchased grant is whole.
 	if breakage := h.internal("internal:breakage"); breakage != 70 {
 		t.Errorf("%d lapsed, want 70", breakage)
 	}
@@ -139,7 +139,7 @@ func TestExpiredGrantsLapseAsHoldsClose(t *testing.T) {
 	h.books()
 }
 
-// ownServer starts a server that a test may stop.
+// ownServer starts a database server that a test may stop.
 func ownServer(t *testing.T, dir string) (*house, *postgres.Local) {
 	t.Helper()
 	local, err := postgres.StartLocal(t.Context(), postgres.LocalOptions{Dir: dir})
@@ -158,7 +158,7 @@ func ownServer(t *testing.T, dir string) (*house, *postgres.Local) {
 	return open(t, db), local
 }
 
-// soon fails when a verb takes longer than a caller should wait, or blames anything but the store.
+// soon fails when a method takes longer than a caller should wait, or when its error is not an unavailable store.
 func (h *house) soon(name string, verb func() error) {
 	h.Helper()
 	start := time.Now()
@@ -198,7 +198,7 @@ func TestAStoppedStoreIsUnavailableAndTheWorkerWaits(t *testing.T) {
 	})
 	h.soon("books", func() error { _, err := billing.Books(h.ctx, h.db); return err })
 	stop := h.run()
-	h.hear("holds, expired credit and budgets wait for the store")
+	h.hear("billing sweep failed")
 	ownServer(t, dir)
 	stop()
 	h.settle(hold, 7)
@@ -206,7 +206,7 @@ func TestAStoppedStoreIsUnavailableAndTheWorkerWaits(t *testing.T) {
 	h.books()
 }
 
-// shortDir is a folder whose path leaves room for a socket's name.
+// shortDir is a folder with a short path, because a socket's path is limited to 107 bytes.
 func shortDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "umg")

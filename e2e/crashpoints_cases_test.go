@@ -35,7 +35,7 @@ var crashPoints = []crashPoint{
 	{name: "C3"},
 	{name: "C4"},
 	{name: "C5"},
-	{name: "C6", proofs: []string{"billing/journal TestMarksThatNobodyWaitsForSurviveAKillSoonAndAPowerCutLater"}},
+	{name: "C6", proofs: []string{"billing/journal TestUnawaitedMarksSurviveAKillSoonAndAPowerCutLater"}},
 	{name: "C7"},
 	{name: "C8", proofs: []string{"billing/journal TestATornEndIsCutOff"}},
 	{name: "C9"},

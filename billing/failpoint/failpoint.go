@@ -1,23 +1,23 @@
-// Package failpoint names the places at which a process may die with money on its way. In a build with the tag failpoints
-// a process can be told to die at one of them, so that what the design promises for each is tried on the real thing. In
-// every other build they are nothing. It does not know what happens at them.
+// Package failpoint names the places at which a test may kill the process while credit is being moved. A build with the tag
+// failpoints kills the process at a place that the environment names; every other build ignores the places. Call At at each
+// place.
 package failpoint
 
-// Control is a mistake that a build with the tag can be told to make, so that the tests which look for lost charges are seen
-// to find them.
+// Control is a deliberate mistake that a build with the tag can make. It shows that the tests which look for lost charges
+// find them.
 type Control string
 
-// The controls.
+// These are the controls.
 const (
-	AnswerFirst Control = "answer-first" // an answer ends before its settlement is durable
-	CursorFirst Control = "cursor-first" // the cursor moves before the settlements behind it are applied
+	AnswerFirst Control = "answer-first" // An answer ends before its settlement is durable.
+	CursorFirst Control = "cursor-first" // The cursor moves before the settlements behind it are applied.
 )
 
-// Point is a place of the code.
+// Point is a place in the code at which the process may die.
 type Point string
 
-// The points, in the order in which a call, a recovery, a video and a top-up meet them. What has happened at each stands in
-// on.go.
+// These are the points, in the order in which a call, a recovery, a video and a top-up reach them. The file on.go says what
+// has happened at each.
 const (
 	C0  Point = "C0"
 	C1  Point = "C1"

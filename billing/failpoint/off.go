@@ -2,11 +2,11 @@
 
 package failpoint
 
-// Variables are the environment names that this build reads besides the settings: none.
+// Variables are the environment names that this build reads in addition to the settings: none.
 func Variables() []string { return nil }
 
 // At does nothing in this build.
 func At(Point) {}
 
-// On says no in this build.
+// On returns false in this build.
 func On(Control) bool { return false }

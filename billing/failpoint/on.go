@@ -12,14 +12,14 @@ import (
 	"syscall"
 )
 
-// variable holds the point to die at and the how manieth pass over it is the last, as in C6:3.
+// variable names the point to die at and how many passes over it to count, as in C6:3.
 const variable = "UMG_FAILPOINT"
 
-// controlVariable holds the mistake to make.
+// controlVariable names the mistake to make.
 const controlVariable = "UMG_CONTROL"
 
-// sentences say of each point what has happened when the process dies there. Those that are no place in the code, but
-// something that is done to the process from outside, say so.
+// sentences describe what has happened when the process dies at each point. Some points are not in the code: a test causes
+// them from outside.
 var sentences = map[Point]string{
 	C0:  "The request is parsed.",
 	C1:  "The lease is committed, but not yet in memory.",
@@ -60,12 +60,12 @@ var chosen = sync.OnceValue(func() *choice {
 	return c
 })
 
-// Variables are the environment names that this build reads besides the settings.
+// Variables are the environment names that this build reads in addition to the settings.
 func Variables() []string { return []string{variable, controlVariable} }
 
 var control = sync.OnceValue(func() Control { return Control(os.Getenv(controlVariable)) })
 
-// On reports whether the process was told to make this mistake.
+// On reports whether the environment names this mistake.
 func On(c Control) bool { return control() == c }
 
 type choice struct {
@@ -73,7 +73,7 @@ type choice struct {
 	left  atomic.Int64
 }
 
-// At kills the process, as a power cut or an operator would, when this is the pass it was told to die at.
+// At kills the process when this is the pass that the environment names, as a power cut or an operator would.
 func At(p Point) {
 	c := chosen()
 	if c.point != p || c.left.Add(-1) != 0 {
@@ -81,5 +81,5 @@ func At(p Point) {
 	}
 	fmt.Fprintf(os.Stderr, "dying at %s: %s\n", p, sentences[p])
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	select {} // nothing after the point happens
+	select {} // No code after the point may run.
 }

@@ -37,7 +37,7 @@ func benchLog(b *testing.B) *journal.Log {
 
 var benchData = make([]byte, 300)
 
-// BenchmarkAppend is what a mark costs its call.
+// BenchmarkAppend measures what a mark costs its call.
 func BenchmarkAppend(b *testing.B) {
 	l := benchLog(b)
 	b.ReportAllocs()
@@ -56,7 +56,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkClaim is what admission costs each call.
+// BenchmarkClaim measures what admission costs each call.
 func BenchmarkClaim(b *testing.B) {
 	l := benchLog(b)
 	b.ReportAllocs()
@@ -68,7 +68,7 @@ func BenchmarkClaim(b *testing.B) {
 	}
 }
 
-// BenchmarkCommit is what a settlement waits for, with so many at once.
+// BenchmarkCommit measures how long a settlement waits, with a number of concurrent ones.
 func BenchmarkCommit(b *testing.B) {
 	for _, callers := range []int{1, 16, 256} {
 		b.Run(fmt.Sprint(callers), func(b *testing.B) {
@@ -93,7 +93,7 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
-// BenchmarkReplay is what a record costs at the start and to the follower.
+// BenchmarkReplay measures what a record costs at the start and for the follower.
 func BenchmarkReplay(b *testing.B) {
 	l := benchLog(b)
 	const records = 100_000

@@ -14,7 +14,7 @@ import (
 	"umg/billing/journal/journaltest"
 )
 
-// refused expects that no claim is given for the named reason.
+// refused expects a claim to be refused for the named reason.
 func refused(t *testing.T, l *journal.Log, why string) {
 	t.Helper()
 	err := l.Claim()
@@ -83,7 +83,7 @@ func TestClaimsStopBeforeTheDiskIsFull(t *testing.T) {
 	admitted(t, l)
 }
 
-// TestEveryCallThatWasAdmittedIsRecordedOnAFullDisk is ENOSPC with as many calls as are admitted under way.
+// TestEveryCallThatWasAdmittedIsRecordedOnAFullDisk fills the disk (ENOSPC) while as many calls as possible are admitted.
 func TestEveryCallThatWasAdmittedIsRecordedOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	d := journaltest.New()
@@ -97,7 +97,7 @@ func TestEveryCallThatWasAdmittedIsRecordedOnAFullDisk(t *testing.T) {
 	refused(t, l, "no room is prepared")
 	d.SetFree(2 << 20)
 	tidy(t, l)
-	for round := range 3 { // the first fills one segment in part, the next ones the second
+	for round := range 3 { // The first round fills one segment in part, the next ones the second.
 		calls := 0
 		for l.Claim() == nil {
 			calls++
@@ -117,7 +117,7 @@ func TestEveryCallThatWasAdmittedIsRecordedOnAFullDisk(t *testing.T) {
 		if err := l.Commit(); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
-		_ = l.Tidy() // there is no room for another segment, which only admission feels
+		_ = l.Tidy() // The disk has no space for another segment, which only stops admission.
 	}
 	if s := l.Stats(); s.Dead || s.Claims != 0 {
 		t.Fatalf("%+v", s)
@@ -171,7 +171,7 @@ func TestTheLogIsDeadAfterAFailedWrite(t *testing.T) {
 	}
 	refused(t, l, "dead")
 	d.Kill()
-	if again := open(t, d); again.Last() > 4 { // it may be there or not, as nobody was told
+	if again := open(t, d); again.Last() > 4 { // The record may exist or not, because its append was never acknowledged.
 		t.Fatalf("the journal ends with %d", again.Last())
 	} else {
 		verify(t, again, max(3, again.Last()))

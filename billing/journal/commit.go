@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Commit writes what was appended and makes it durable: one write and one sync for all callers that wait. An error means
-// that the log is dead.
+// Commit writes what was appended and makes it durable: one write and one sync for all callers that wait. After an error the
+// log is dead.
 func (l *Log) Commit() error { return l.flush(true) }
 
-// Write hands what was appended to the system, so that it survives a kill of the process, but not a power cut.
+// Write passes what was appended to the operating system, so it survives a kill of the process, but not a power cut.
 func (l *Log) Write() error { return l.flush(false) }
 
 func (l *Log) flush(sync bool) error {
@@ -65,7 +65,7 @@ func (l *Log) flush(sync bool) error {
 	return nil
 }
 
-// fail is the end of the log: who waits learns it, and nothing is acknowledged any more. The caller holds mu.
+// fail ends the log: every waiter gets the error, and the log acknowledges nothing more. The caller holds mu.
 func (l *Log) fail(err error) {
 	if l.err != nil {
 		return
@@ -115,8 +115,8 @@ func (l *Log) writeOut(b []byte) error {
 	return nil
 }
 
-// begin goes on in the next segment. The one before is durable before the new header is written, and the header before
-// any record: so only the last segment can be torn, and a header that is missing was lost.
+// begin continues in the next segment. The previous segment is durable before the new header is written, and the header
+// before any record. So only the last segment can be torn, and a missing header means a lost one.
 func (l *Log) begin(first LSN) error {
 	if l.current != nil {
 		if err := l.current.Sync(); err != nil {
@@ -146,7 +146,7 @@ func (l *Log) begin(first LSN) error {
 	return nil
 }
 
-// takeSpare hands out the prepared segment, or makes one when records came faster than Tidy.
+// takeSpare returns the prepared segment, or makes one when records arrived faster than Tidy runs.
 func (l *Log) takeSpare() (*spare, error) {
 	l.making.Lock()
 	defer l.making.Unlock()

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	small  = 4 << 10 // bytes of a segment
+	small  = 4 << 10 // Segments have this many bytes.
 	header = 512
 	prefix = 24
-	data   = 104 // bytes of a record's data in these tests, so that a record takes 128
+	data   = 104 // Records in these tests have this many bytes of data, and so take 128 bytes.
 )
 
 func options() journal.Options {
@@ -34,7 +34,7 @@ func open(t testing.TB, d *journaltest.Disk) *journal.Log {
 
 func payload(n int) []byte { return fmt.Appendf(nil, "%0*d", data, n) }
 
-// write appends and commits so many records, each commit of so many.
+// write appends and commits a number of records, in commits of the given size.
 func write(t testing.TB, l *journal.Log, records, each int) {
 	t.Helper()
 	for n := range records {
@@ -77,7 +77,7 @@ func verify(t testing.TB, l *journal.Log, last journal.LSN) {
 	}
 }
 
-// TestATornEndIsCutOff tears the last commit at every sector, and goes on after it.
+// TestATornEndIsCutOff tears the last commit at every sector, and continues after it.
 func TestATornEndIsCutOff(t *testing.T) {
 	t.Parallel()
 	base := journaltest.New()
@@ -92,7 +92,7 @@ func TestATornEndIsCutOff(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		content := bytes.Clone(after)
 		torn := false
-		for at := from / 512 * 512; at < to; at += 512 { // any of the sectors may be missing
+		for at := from / 512 * 512; at < to; at += 512 { // Any of the sectors may be missing.
 			if r.IntN(2) == 0 {
 				copy(content[at:at+512], before[at:at+512])
 				torn = true
@@ -115,10 +115,10 @@ func TestATornEndIsCutOff(t *testing.T) {
 type rot struct {
 	name string
 	harm func(*journaltest.Disk)
-	want []string // words of the refusal
+	want []string // The refusal contains these words.
 }
 
-// rots are what may go wrong with four segments and a spare.
+// rots are the faults that four segments and a spare may have.
 func rots(files []string) []rot {
 	second := files[1]
 	return []rot{
@@ -167,8 +167,8 @@ func TestRotIsRefusedWithItsPlace(t *testing.T) {
 	t.Parallel()
 	base := journaltest.New()
 	l := open(t, base)
-	write(t, l, 90, 1) // four segments of 28 records
-	tidy(t, l)         // and a spare
+	write(t, l, 90, 1) // This fills four segments of 28 records.
+	tidy(t, l)         // This prepares a spare segment.
 	files := base.Names()
 	if len(files) != 5 {
 		t.Fatalf("%v", files)
@@ -209,8 +209,8 @@ func TestAnotherOwnersJournalIsRefused(t *testing.T) {
 	}
 }
 
-// TestWhatACrashLeavesOfANewSegmentIsSurvived has the file in every state that its creation passes through.
-func TestWhatACrashLeavesOfANewSegmentIsSurvived(t *testing.T) {
+// TestOpenAfterACrashDuringSegmentCreation opens the file in every state that its creation passes through.
+func TestOpenAfterACrashDuringSegmentCreation(t *testing.T) {
 	t.Parallel()
 	for _, begun := range []int{0, 30} {
 		for _, left := range []int{0, 1, header - 1, header, 1000, small} {
@@ -228,7 +228,7 @@ func TestWhatACrashLeavesOfANewSegmentIsSurvived(t *testing.T) {
 				}
 				content := make([]byte, left)
 				if torn && left > 3 {
-					content[3] = 7 // of a header
+					content[3] = 7 // This byte belongs to a header.
 				}
 				d.Put(name, content)
 				l := open(t, d)

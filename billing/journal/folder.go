@@ -14,14 +14,14 @@ const (
 	fileMode   = 0o600
 )
 
-// Directory is a Disk of real files in one folder, which no other process uses meanwhile.
+// Directory is a Disk of real files in one folder, which it locks against other processes.
 type Directory struct {
 	path string
 	lock *os.File
 }
 
-// Folder makes the folder if need be and locks it. It fails when another process has it, as two runs that write one
-// journal would destroy it. Close gives it free; so does the end of the process, however it comes.
+// Folder makes the folder if it is missing and locks it. It fails when another process has the lock, because two processes
+// that write one journal would destroy it. Close releases the lock, and so does any end of the process.
 func Folder(path string) (*Directory, error) {
 	if err := os.MkdirAll(path, folderMode); err != nil {
 		return nil, fmt.Errorf("journal: make its folder: %w", err)
@@ -38,7 +38,7 @@ func Folder(path string) (*Directory, error) {
 		return nil, fmt.Errorf("journal: lock its folder: %w", err)
 	}
 	d := &Directory{path: path, lock: lock}
-	for _, p := range []string{path, filepath.Dir(path)} { // the folder's own name has to survive, too
+	for _, p := range []string{path, filepath.Dir(path)} { // The name of the folder itself must survive a power cut too.
 		if err := syncFolder(p); err != nil {
 			lock.Close()
 			return nil, fmt.Errorf("journal: sync its folder: %w", err)
@@ -47,10 +47,10 @@ func Folder(path string) (*Directory, error) {
 	return d, nil
 }
 
-// Close gives the folder free for another process.
+// Close releases the folder for another process.
 func (d *Directory) Close() error { return d.lock.Close() }
 
-// List names the files but the lock.
+// List returns the names of the files except the lock.
 func (d *Directory) List() ([]string, error) {
 	entries, err := os.ReadDir(d.path)
 	if err != nil {
@@ -65,7 +65,7 @@ func (d *Directory) List() ([]string, error) {
 	return names, nil
 }
 
-// Create makes a file of zeros with its room on the disk.
+// Create makes a file of zeros and allocates its space on the disk.
 func (d *Directory) Create(name string, size int64) (File, error) {
 	f, err := os.OpenFile(filepath.Join(d.path, name), os.O_CREATE|os.O_EXCL|os.O_RDWR, fileMode)
 	if err != nil {
@@ -101,7 +101,7 @@ func (d *Directory) Remove(name string) error {
 	return syncFolder(d.path)
 }
 
-// Free is what the disk has left for this user.
+// Free is how many bytes the disk has left for this user.
 func (d *Directory) Free() (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(d.path, &s); err != nil {
@@ -119,7 +119,7 @@ func syncFolder(path string) error {
 	return f.Sync()
 }
 
-// fill writes zeros in steps, each made durable, so that no commit beside it waits for all of them.
+// fill writes zeros in steps and syncs each, because a concurrent commit must not wait for all of them.
 func fill(f *os.File, size int64) error {
 	b := make([]byte, fillBytes)
 	for at := int64(0); at < size; at += fillBytes {
@@ -135,7 +135,7 @@ func fill(f *os.File, size int64) error {
 
 const fillBytes = 1 << 20
 
-// segmentFile is a file whose size never changes, so that a sync need not write its metadata.
+// segmentFile is a file of fixed size, so a sync need not write its metadata.
 type segmentFile struct{ *os.File }
 
 // Sync makes the data durable.

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// allocate takes the room first, so that a full disk fails at once. The zeros are written all the same: blocks that were
+// allocate reserves the space first, so a full disk fails at once. The zeros are still written, because blocks that were
 // never written cost a change of metadata at every sync.
 func allocate(f *os.File, size int64) error {
 	err := eintr(func() error { return syscall.Fallocate(int(f.Fd()), 0, 0, size) })

@@ -81,7 +81,7 @@ func TestASegmentHasItsRoomOnTheDisk(t *testing.T) {
 	if err != nil || free <= 0 {
 		t.Fatalf("%d %v", free, err)
 	}
-	// No file may be that large, so none of the room is taken while it is refused: other tests need it.
+	// No file may be that large, so the refused allocation takes no space that other tests need.
 	if _, err := d.Create("b", 1<<60); err == nil {
 		t.Fatal("a file is larger than the disk")
 	}

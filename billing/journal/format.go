@@ -46,7 +46,7 @@ var (
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 )
 
-// segment is a file that was begun. The last of a log is the one that is written.
+// segment is a file whose header is written. The last segment of a log is the one being written.
 type segment struct {
 	index uint64
 	first LSN
@@ -59,7 +59,7 @@ func (s segment) name() string { return nameOf(s.index) }
 
 func nameOf(index uint64) string { return fmt.Sprintf("%0*d%s", nameDigits, index, suffix) }
 
-// indexOf reads a file's name. Files with other names are not the journal's.
+// indexOf parses a file's name. Files with other names do not belong to the journal.
 func indexOf(name string) (uint64, bool) {
 	digits, ok := strings.CutSuffix(name, suffix)
 	if !ok {
@@ -118,12 +118,12 @@ func zeros(b []byte) bool {
 	return bytes.Equal(b, blank[:len(b)])
 }
 
-// room is the bytes that a record of so much data takes.
+// room is how many bytes a record with that much data takes in a segment.
 func room(dataBytes int) int {
 	return (prefixBytes + dataBytes + alignBytes - 1) / alignBytes * alignBytes
 }
 
-// appendRecord writes a record without its checksum and lag, which seal adds when they are known.
+// appendRecord writes a record without its checksum and lag, which seal adds later.
 func appendRecord(b []byte, lsn LSN, kind Kind, data []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
 	b = binary.LittleEndian.AppendUint32(b, 0)
@@ -136,7 +136,7 @@ func appendRecord(b []byte, lsn LSN, kind Kind, data []byte) []byte {
 	return b
 }
 
-// seal completes the record that b begins with and returns its bytes' number.
+// seal completes the record that b begins with and returns its length in bytes.
 func seal(b []byte, durable LSN) int {
 	n := room(int(binary.LittleEndian.Uint32(b)))
 	lag := binary.LittleEndian.Uint64(b[8:]) - uint64(durable)
@@ -149,26 +149,26 @@ func checksum(record []byte) uint32 {
 	return crc32.Update(crc32.Checksum(record[:4], castagnoli), castagnoli, record[8:])
 }
 
-// reader walks over the records of one segment.
+// reader reads the records of one segment in order.
 type reader struct {
 	file   io.ReaderAt
 	size   int64
-	offset int64 // of the next record
-	next   LSN   // its number
+	offset int64 // This is the offset of the next record.
+	next   LSN   // This is the number of the next record.
 
-	buf    []byte // what was read from the file
-	at     int64  // where buf lies in it
-	window int    // bytes to read next
+	buf    []byte // These bytes were read from the file.
+	at     int64  // The buffer begins at this offset of the file.
+	window int    // The next read has this many bytes.
 }
 
 func newReader(f io.ReaderAt, s segment) *reader {
 	return &reader{file: f, size: s.size, offset: headerBytes, next: s.first}
 }
 
-// forget drops what was read, as more may have been written since.
+// forget discards the buffer, because more may have been written since it was read.
 func (r *reader) forget() { r.buf, r.window = r.buf[:0], windowAtFirst }
 
-// peek is the n bytes at the offset, read in windows that grow.
+// peek returns the n bytes at the offset, and reads them in windows that grow.
 func (r *reader) peek(offset int64, n int) ([]byte, error) {
 	if i := offset - r.at; i >= 0 && i+int64(n) <= int64(len(r.buf)) {
 		return r.buf[i : i+int64(n)], nil
@@ -189,8 +189,8 @@ func (r *reader) peek(offset int64, n int) ([]byte, error) {
 	return r.buf[:n], nil
 }
 
-// record reads the next record and how many were not durable when it was written, and stays before it. Zeros and the end
-// of the segment are errEnd, what is no record with the next number is errBroken.
+// record reads the next record and its lag, without moving past it. Zeros and the end of the segment are errEnd; anything
+// else that is not the record with the next number is errBroken.
 func (r *reader) record() (rec Record, lag uint32, err error) {
 	rec, lag, err = r.recordAt(r.offset)
 	if err == nil && rec.LSN != r.next {
@@ -226,7 +226,7 @@ func (r *reader) recordAt(offset int64) (Record, uint32, error) {
 	return rec, binary.LittleEndian.Uint32(p[16:]), nil
 }
 
-// skip goes past the record that was just read.
+// skip moves past the record that was just read.
 func (r *reader) skip(rec Record) {
 	r.offset += int64(room(len(rec.Data)))
 	r.next = rec.LSN + 1

@@ -10,8 +10,8 @@ import (
 	"umg/billing/journal/journaltest"
 )
 
-// FuzzOpen gives the start segments of any bytes. Half of them get headers with right checksums, so that the records
-// behind them are reached; and one of their checksums in so many is made right, too.
+// FuzzOpen opens segments of arbitrary bytes. Half of them get headers with correct checksums, which lets the records behind
+// them be reached. Some of the record checksums are corrected too.
 func FuzzOpen(f *testing.F) {
 	base := journaltest.New()
 	l := open(f, base)
@@ -68,7 +68,7 @@ func sum(of, into []byte) {
 	binary.LittleEndian.PutUint32(into, crc32.Checksum(of, crc32.MakeTable(crc32.Castagnoli)))
 }
 
-// repair makes the checksums of what could be records right.
+// repair corrects the checksums of everything that could be a record.
 func repair(content []byte) {
 	for at := header; at+prefix <= len(content); {
 		end := at + (prefix+int(binary.LittleEndian.Uint32(content[at:])%512)+7)/8*8

@@ -1,6 +1,6 @@
-// Package journal keeps records on a local disk, in order and durably, until somebody has applied them elsewhere:
-// numbered records in segments of fixed size, one checksum a record, many records to one fsync, and a start that finds
-// the last whole record. It knows bytes and positions. It does not know what a record means, nor any database.
+// Package journal keeps records on a local disk, in order and durably, until its owner has applied them elsewhere. It stores
+// numbered records in segments of fixed size, with one checksum per record and one fsync for many records. Open a journal
+// with Open, keep Run running, and use Claim, Append and Wait for each call.
 package journal
 
 import (
@@ -16,21 +16,21 @@ import (
 // LSN is the position of a record. The first is 1, and there are no gaps.
 type LSN uint64
 
-// Kind is what the owner of a journal tells its records apart by.
+// Kind is a byte with which the owner of a journal distinguishes its records.
 type Kind byte
 
-// Record is one entry as it was appended. Data is valid until the visit that got it returns.
+// Record is one entry as it was appended. Data is valid until the visit function returns.
 type Record struct {
 	LSN  LSN
 	Kind Kind
 	Data []byte
 }
 
-// Disk is where segments lie. The real one is a folder; another loses what was not synced, to prove what is promised.
+// Disk is the storage of segments. The real one is a folder; the test disk loses what was not synced.
 type Disk interface {
-	// List names the files, in the order of their names.
+	// List returns the names of the files in order.
 	List() ([]string, error)
-	// Create makes a file of that many zero bytes. When it returns, the file, its name and its room survive a power cut.
+	// Create makes a file of that many zero bytes. When it returns, the file, its name and its space survive a power cut.
 	Create(name string, size int64) (File, error)
 	// Open opens a file for reading and writing.
 	Open(name string) (File, error)
@@ -45,21 +45,21 @@ type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
-	// Sync makes everything that was written durable. After an error nothing more may be believed of the file.
+	// Sync makes everything that was written durable. After an error the content of the file is unknown.
 	Sync() error
 	// Size is its length in bytes.
 	Size() (int64, error)
 }
 
-// Options of a journal. Sizes and times of zero take the defaults.
+// Options configure a journal. Sizes and times of zero mean the defaults.
 type Options struct {
-	Owner             string // written into each segment; a journal of another owner is refused
+	Owner             string // Owner is written into each segment; a journal of another owner is refused.
 	SegmentBytes      int64
-	ClaimBytes        int64         // room set aside for what one admitted call still writes
-	UnappliedBytesMax int64         // admission stops beyond it
-	FreeBytesMin      int64         // of the disk; admission stops below it
-	UnappliedAgeMax   time.Duration // of the oldest record that is not applied; admission stops beyond it
-	Keep              time.Duration // how long applied segments stay, for a database that is restored to an earlier point
+	ClaimBytes        int64         // ClaimBytes is the space reserved for what one admitted call still writes.
+	UnappliedBytesMax int64         // Admission stops above this size of unapplied records.
+	FreeBytesMin      int64         // Admission stops when the disk has less free space.
+	UnappliedAgeMax   time.Duration // Admission stops when the oldest unapplied record is older.
+	Keep              time.Duration // Applied segments are kept this long, for a database that is restored to an earlier point.
 	Now               app.Clock
 	Log               *slog.Logger
 }
@@ -71,7 +71,7 @@ const RecordBytesMax = 64 << 10
 const (
 	segmentBytesDefault   = 64 << 20
 	segmentBytesMin       = 4 << 10
-	claimBytesDefault     = 8 << 10 // a settlement and its marks are about 1 KiB each
+	claimBytesDefault     = 8 << 10 // A settlement and its marks are about 1 KiB each.
 	unappliedBytesDefault = 512 << 20
 	freeBytesDefault      = 1 << 30
 	unappliedAgeDefault   = 10 * time.Minute

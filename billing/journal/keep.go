@@ -8,30 +8,30 @@ import (
 )
 
 const (
-	stepBytes       = 64 << 10 // how finely is known where unapplied records begin
+	stepBytes       = 64 << 10 // The start of the unapplied records is known to this precision, in bytes.
 	stepAge         = time.Second
-	stalledAfter    = 5 * time.Second // a disk that takes so long takes no new calls
-	removedSegments = 16              // of one pass
+	stalledAfter    = 5 * time.Second // A disk that takes this long for an operation stops admission.
+	removedSegments = 16              // One pass removes at most this many segments.
 )
 
-// usage is what admission depends on. The log's mu guards it.
+// usage is what admission depends on. The log's mu protects it.
 type usage struct {
 	applied, open LSN
-	bytes         int64  // of all records since the start
-	steps         []step // the first one has the oldest record that is not applied
-	freeBytes     int64  // of the disk, when last asked
-	roomBytes     int64  // left in the current segment
+	bytes         int64  // This is the size of all records since the start.
+	steps         []step // The first step contains the oldest unapplied record.
+	freeBytes     int64  // This is the disk's free space when last read.
+	roomBytes     int64  // The current segment has this many bytes left.
 	spareBytes    int64
 }
 
-// step is a record, how many bytes came before it, and when it was written.
+// step is a record, the number of bytes before it, and the time it was written.
 type step struct {
 	lsn   LSN
 	bytes int64
 	at    time.Time
 }
 
-// measure counts records that were written, beginning with lsn. The caller holds mu.
+// measure counts written records, beginning with lsn. The caller holds mu.
 func (l *Log) measure(lsn LSN, bytes int64, at time.Time) {
 	u := &l.usage
 	switch n := len(u.steps); {
@@ -43,8 +43,8 @@ func (l *Log) measure(lsn LSN, bytes int64, at time.Time) {
 	u.bytes += bytes
 }
 
-// Applied says that all records up to upTo were applied elsewhere, and that of these only those from open on are still
-// needed, by calls that go on. Open is upTo+1, or zero, when no call is open. It removes nothing itself.
+// Applied records that all records up to upTo were applied elsewhere, and that running calls still need those from open on.
+// Open is upTo+1 or zero when no call needs any. Applied removes nothing itself.
 func (l *Log) Applied(upTo, open LSN) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,8 +66,8 @@ func (l *Log) advanceApplied(upTo, open LSN) {
 	l.judge(l.o.Now())
 }
 
-// resetApplied moves the applied position to where the books have it, which may be an earlier one than before. What they
-// lack is then counted by whole segments. The caller holds io and mu.
+// resetApplied sets the applied position to the database's cursor, which may be earlier than before. What the database lacks
+// is then counted by whole segments. The caller holds io and mu.
 func (l *Log) resetApplied(applied, open LSN) {
 	u := &l.usage
 	if applied < u.applied {
@@ -87,7 +87,7 @@ func (l *Log) resetApplied(applied, open LSN) {
 	l.advanceApplied(applied, open)
 }
 
-// unapplied is an upper bound of what is not applied, too high by one step at most. The caller holds mu.
+// unapplied is an upper bound of the unapplied bytes, too high by one step at most. The caller holds mu.
 func (l *Log) unapplied(now time.Time) (bytes int64, age time.Duration) {
 	u := &l.usage
 	if u.applied >= l.written || len(u.steps) == 0 {
@@ -96,7 +96,7 @@ func (l *Log) unapplied(now time.Time) (bytes int64, age time.Duration) {
 	return u.bytes - u.steps[0].bytes + int64(len(l.buffer)), max(0, now.Sub(u.steps[0].at))
 }
 
-// judge decides whether claims are given, and how many. The caller holds mu.
+// judge decides whether the log gives claims, and how many. The caller holds mu.
 func (l *Log) judge(now time.Time) {
 	bytes, age := l.unapplied(now)
 	why := admitting
@@ -115,7 +115,7 @@ func (l *Log) judge(now time.Time) {
 		why = full
 	}
 	l.refuse(why, now)
-	// What is appended and not yet written takes room too, and so does a record that does not fit at a segment's end.
+	// Appended records that are not yet written take space too, and so does the unused end of a segment.
 	quarter := l.o.SegmentBytes / 4
 	slack := min(waitingBytesStop, quarter) + min(int64(room(l.recordMax)), quarter)
 	if l.usage.spareBytes == 0 {
@@ -124,15 +124,15 @@ func (l *Log) judge(now time.Time) {
 	l.claimsMax.Store(max(0, (l.usage.roomBytes+l.usage.spareBytes-slack)/l.o.ClaimBytes))
 }
 
-// refuse notes why claims are refused from now on. The caller holds mu.
+// refuse records why claims are refused from now on. The caller holds mu.
 func (l *Log) refuse(why reason, now time.Time) {
 	if reason(l.refusing.Swap(int32(why))) != why {
 		l.since = now
 	}
 }
 
-// Broken says why no claims are given here and will not be given for long: the journal is dead, the disk does not answer, does
-// not keep up or is full, or the books have been behind for too long. It is nil while claims are refused for a moment only.
+// Broken returns why the log gives no claims and will give none for long: the journal is dead, the disk is full, slow or
+// unresponsive, or the database has been behind for too long. It returns nil while claims are refused only for a moment.
 func (l *Log) Broken() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,9 +150,9 @@ func (l *Log) Broken() error {
 	return nil
 }
 
-// Tidy removes segments that nobody needs any more, prepares the next one, asks how much the disk has left, and decides
-// anew whether claims are given. Run calls it once a second; who has no Run calls it as often. Its error is for the
-// operator: it is tried again, and claims are refused meanwhile.
+// Tidy removes segments that are no longer needed, prepares the next one, reads the disk's free space, and updates whether
+// claims are given. Run calls it once a second; a caller without Run must call it as often. After an error claims are refused
+// until a later call succeeds.
 func (l *Log) Tidy() error {
 	l.making.Lock()
 	defer l.making.Unlock()
@@ -178,8 +178,8 @@ func (l *Log) Tidy() error {
 	return errors.Join(errs...)
 }
 
-// removeOld removes segments that are applied and closed, oldest first, when they are older than Keep or the disk runs
-// short of room. The caller holds making.
+// removeOld removes applied and closed segments, oldest first, when they are older than Keep or the disk is nearly full. The
+// caller holds making.
 func (l *Log) removeOld(freeBytes int64) error {
 	for range removedSegments {
 		l.mu.Lock()
@@ -194,7 +194,7 @@ func (l *Log) removeOld(freeBytes int64) error {
 			return nil
 		}
 		if short {
-			l.o.Log.Warn("an applied segment of the journal is removed early, as the disk is nearly full", "file", s.name(), "free_bytes", freeBytes)
+			l.o.Log.Warn("journal segment removed early, disk nearly full", "file", s.name(), "free_bytes", freeBytes)
 		}
 		if err := l.disk.Remove(s.name()); err != nil {
 			return err
@@ -207,17 +207,17 @@ func (l *Log) removeOld(freeBytes int64) error {
 	return nil
 }
 
-// Stats are what the journal counts. All but the sums of the unapplied, FreeBytes, Claims and Segments only grow.
+// Stats are the journal's counters. All but the values about unapplied records, FreeBytes, Claims and Segments only grow.
 type Stats struct {
 	First, Last, Durable, Applied LSN
 	UnappliedBytes                int64
-	UnappliedAge                  time.Duration // of the oldest record that is not applied
-	FreeBytes                     int64         // of the disk, when last asked
-	Claims                        int64         // given now
+	UnappliedAge                  time.Duration // This is the age of the oldest unapplied record.
+	FreeBytes                     int64         // This is the disk's free space when last read.
+	Claims                        int64         // This many claims are given now.
 	Segments                      int64
-	Records                       int64 // written, with those found at the start
+	Records                       int64 // This counts written records, including those found at the start.
 	Writes                        int64
-	Commits                       int64 // syncs that acknowledged something
+	Commits                       int64 // This counts syncs that acknowledged a record.
 	Dead                          bool
 }
 

@@ -12,34 +12,34 @@ import (
 )
 
 const (
-	waitingBytesMax  = 64 << 20 // appended and not yet written; more is refused
-	waitingBytesStop = 4 << 20  // admission stops beyond it: the disk does not keep up
-	keptBufferBytes  = 1 << 20  // a larger buffer is not used again
+	waitingBytesMax  = 64 << 20 // At most this much may be appended and not yet written; more is refused.
+	waitingBytesStop = 4 << 20  // Admission stops above this size of the buffer, because the disk does not keep up.
+	keptBufferBytes  = 1 << 20  // A larger buffer is not reused.
 	retryAfter       = 5 * time.Second
 )
 
-// Log is an open journal. It is safe for concurrent use. After the first failed write or sync it is dead: nothing is
-// acknowledged any more, as nobody knows what the disk has.
+// Log is an open journal. It is safe for concurrent use. After the first failed write or sync it is dead: it acknowledges
+// nothing more, because the content of the disk is unknown.
 type Log struct {
 	disk      Disk
 	o         Options
 	recordMax int
 
 	claims, claimsMax atomic.Int64
-	refusing          atomic.Int32 // the reason why claims are refused; changed with mu held
+	refusing          atomic.Int32 // This is why claims are refused. It changes only while mu is held.
 
 	mu       sync.Mutex
-	since    time.Time // when refusing became what it is
-	buffer   []byte    // records to be written, without checksums
-	free     []byte    // the other buffer, while it is not being written
-	last     LSN       // appended
-	written  LSN       // survives a kill
-	durable  LSN       // survives a power cut
-	wanted   LSN       // somebody waits for it
-	taken    LSN       // what the sync under way, or the last one, makes durable
+	since    time.Time // This is when refusing last changed.
+	buffer   []byte    // These records must still be written; they have no checksums yet.
+	free     []byte    // This is the other buffer, while it is not being written.
+	last     LSN       // Records up to here were appended.
+	written  LSN       // Records up to here survive a kill.
+	durable  LSN       // Records up to here survive a power cut.
+	wanted   LSN       // A caller waits for this record.
+	taken    LSN       // The running or last sync makes records up to here durable.
 	syncing  chan struct{}
-	next     chan struct{} // of the sync after that
-	busy     time.Time     // since when a write or sync is under way
+	next     chan struct{} // This belongs to the sync after the running one.
+	busy     time.Time     // A write or sync has been running since this time.
 	err      error
 	segments []segment
 	usage    usage
@@ -48,11 +48,11 @@ type Log struct {
 	writes   int64
 	running  bool
 
-	io      sync.Mutex // writes go one after the other, and these fields are theirs
+	io      sync.Mutex // Writes run one after the other; io protects the fields below.
 	current File
 	offset  int64
 
-	making    sync.Mutex // segments are made and removed one after the other; taken after io
+	making    sync.Mutex // Segments are made and removed one after the other. A goroutine locks making after io.
 	nextIndex uint64
 	spare     *spare
 
@@ -62,14 +62,14 @@ type Log struct {
 	wake, hurry, tidy chan struct{}
 }
 
-// spare is a segment that is made and not begun.
+// spare is a segment that is made and has no header yet.
 type spare struct {
 	index uint64
 	size  int64
 	file  File
 }
 
-// Append adds a record to the next write and says its number. It never waits for the disk, and copies data.
+// Append adds a record to the next write and returns its number. It never waits for the disk, and copies data.
 func (l *Log) Append(kind Kind, data []byte) (LSN, error) {
 	if len(data) > l.recordMax {
 		return 0, fmt.Errorf("journal: a record of %d bytes, and at most %d fit", len(data), l.recordMax)
@@ -94,8 +94,8 @@ func (l *Log) Append(kind Kind, data []byte) (LSN, error) {
 	return l.last, nil
 }
 
-// Wait returns nil when the record and all before it survive a power cut. While Run does not, the caller itself commits.
-// An error that is app.Unavailable says that the log is dead, and that the record may be there or not.
+// Wait returns nil when the record and all before it survive a power cut. When Run does not run, the caller itself commits.
+// An error that is app.Unavailable means that the log is dead and that the record may exist or not.
 func (l *Log) Wait(ctx context.Context, lsn LSN) error {
 	for {
 		l.mu.Lock()
@@ -172,7 +172,7 @@ func (r reason) Error() string {
 	}[r]
 }
 
-// lasts reports whether claims that are refused for the reason since then will be refused for long.
+// lasts reports whether claims, refused for the reason since the given time, will be refused for long.
 func (r reason) lasts(refused time.Duration) bool {
 	switch r {
 	case admitting:
@@ -185,8 +185,8 @@ func (r reason) lasts(refused time.Duration) bool {
 	return true
 }
 
-// Claim sets room aside for what one call will write, so that a call that was admitted can always be recorded. It refuses
-// with app.Unavailable while the journal could not keep that promise for long. Unclaim ends each claim that was given.
+// Claim reserves space for what one call will write, which guarantees that an admitted call can be recorded. It fails with
+// app.Unavailable while the journal cannot guarantee that. Unclaim ends each claim.
 func (l *Log) Claim() error {
 	if r := reason(l.refusing.Load()); r != admitting {
 		return unavailable(r)
@@ -198,10 +198,10 @@ func (l *Log) Claim() error {
 	return nil
 }
 
-// Unclaim ends a claim: after the last Append of its call, or when there is nothing to append.
+// Unclaim ends a claim. Call it after the last Append of the call, or when there is nothing to append.
 func (l *Log) Unclaim() { l.claims.Add(-1) }
 
-// First is the oldest record that is kept, or the next one when there is none.
+// First is the oldest record that the log still has, or the next one when there is none.
 func (l *Log) First() LSN {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -229,24 +229,24 @@ func (l *Log) Durable() LSN {
 	return l.durable
 }
 
-// Err is nil while the log lives, and then why it is dead.
+// Err is nil while the log works, and then the reason why it is dead.
 func (l *Log) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
 
-// StartAfter tells the journal what the books have: all records up to applied, of which those from open on are still needed
-// by calls that never ended. Open is zero when no call is open. What is applied counts as unapplied no longer, whichever run
-// wrote it; after books that were restored to an earlier point, what they lack counts again. An empty journal numbers its
-// records from the one after applied, as the books drop what is not newer than their cursor. StartAfter fails when the
-// journal has records and ends before applied: it is an older copy or lost its end.
+// StartAfter sets what the database has: all records up to applied, of which calls that never ended still need those from
+// open on. Open is zero when no call is open. Applied records no longer count as unapplied, whichever process wrote them;
+// what a restored database lacks counts again. An empty journal numbers its records from the one after applied, because the
+// database ignores records up to its cursor. StartAfter fails when the journal has records and ends before applied: it is an
+// older copy or lost its end.
 func (l *Log) StartAfter(applied, open LSN) error {
 	if err := l.startAfter(applied, open); err != nil {
 		return err
 	}
-	if err := l.Tidy(); err != nil { // a disk that is short of room has some again
-		l.o.Log.Warn("the journal has no room prepared", "error", err)
+	if err := l.Tidy(); err != nil { // A disk that was full may have free space again.
+		l.o.Log.Warn("journal segment preparation failed", "error", err)
 	}
 	return nil
 }
@@ -267,7 +267,7 @@ func (l *Log) startAfter(applied, open LSN) error {
 	return nil
 }
 
-// Close commits what is left and closes the files. The log is dead afterwards.
+// Close commits what is left and closes the files. The log is then dead.
 func (l *Log) Close() error {
 	err := l.Commit()
 	l.io.Lock()

@@ -8,9 +8,9 @@ import (
 	"io"
 )
 
-// Open reads a journal whole and makes it ready to go on. A crash may have torn what was not durable at the end of the
-// last segment: that is cut off. Whatever else is broken or missing is refused with the file's name and the byte's offset,
-// as acknowledged records would be lost. Open starts no goroutine.
+// Open reads a whole journal and prepares it for writing. It truncates the end of the last segment that a crash tore. For any
+// other damage or gap it fails with the file's name and the byte's offset, because acknowledged records would be lost. Open
+// starts no goroutine.
 func Open(disk Disk, o Options) (*Log, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -29,20 +29,20 @@ func Open(disk Disk, o Options) (*Log, error) {
 	if n := len(l.segments); n > 0 {
 		l.usage.roomBytes = l.segments[n-1].size - l.offset
 	}
-	if err := l.Tidy(); err != nil { // admission waits until it succeeds
-		o.Log.Warn("the journal has no room prepared", "error", err)
+	if err := l.Tidy(); err != nil { // Admission waits until Tidy succeeds.
+		o.Log.Warn("journal segment preparation failed", "error", err)
 	}
 	return l, nil
 }
 
-// found is a file at the start.
+// found is a file that was found at the start.
 type found struct {
 	name   string
 	index  uint64
 	file   File
 	size   int64
 	header segment
-	state  error // errZeros, errHeader or nil
+	state  error // This is errZeros, errHeader or nil.
 }
 
 func (l *Log) recover() error {
@@ -69,7 +69,7 @@ func (l *Log) recover() error {
 	return closeAll(files)
 }
 
-// loadAll checks each header before any record is read, so that a missing file is called missing.
+// loadAll checks every header before it reads any record, so a missing file is reported as missing.
 func (l *Log) loadAll(files []found) error {
 	for i, f := range files {
 		if i > 0 && f.index != files[i-1].index+1 {
@@ -137,7 +137,7 @@ func (f *found) read() (err error) {
 	return nil
 }
 
-// check refuses a file that is not the segment that its place needs.
+// check refuses a file that is not the segment expected at its position.
 func (l *Log) check(f found) error {
 	switch {
 	case f.state != nil:
@@ -157,7 +157,7 @@ func corrupt(name string, offset int64, what string) error {
 		"what was not applied", name, offset, what)
 }
 
-// load reads a segment to its end, which for all but the last is where the next one begins.
+// load reads a segment to its end. For all but the last segment, the next one must begin there.
 func (l *Log) load(f found, later []found) error {
 	l.segments, l.last, l.nextIndex = append(l.segments, f.header), f.header.first-1, f.index+1
 	r := newReader(f.file, f.header)
@@ -185,14 +185,14 @@ func (l *Log) load(f found, later []found) error {
 	return l.mend(f, r, lag)
 }
 
-// mend cuts the torn end of the last segment off, and makes durable what is kept.
+// mend truncates the torn end of the last segment, and makes the rest durable.
 func (l *Log) mend(f found, r *reader, lag uint32) error {
 	torn, err := torn(r)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.name, err)
 	}
 	if torn > r.offset {
-		l.o.Log.Warn("the torn end of the journal is cut off", "file", f.name, "at_byte", r.offset, "bytes", torn-r.offset)
+		l.o.Log.Warn("journal tail truncated", "file", f.name, "at_byte", r.offset, "bytes", torn-r.offset)
 	}
 	blanks := make([]byte, min(windowBytes, torn-r.offset))
 	for at := r.offset; at < torn; at += int64(len(blanks)) {
@@ -206,14 +206,14 @@ func (l *Log) mend(f found, r *reader, lag uint32) error {
 	return f.file.Sync()
 }
 
-// rewrite writes again what was not known to be durable. After a sync that failed, the system may show bytes that are not
-// on the disk, believe that they are, and leave them out of the next sync.
+// rewrite writes the records again that may not be durable. After a failed sync the system may show bytes that are not on the
+// disk, believe that they are, and omit them from the next sync.
 func (l *Log) rewrite(f found, end int64, lag uint32) error {
 	from, durable := newReader(f.file, f.header), LSN(0)
 	if l.last > LSN(lag) {
 		durable = l.last - LSN(lag)
 	}
-	start := int64(0) // with the header
+	start := int64(0) // A rewrite from the start includes the header.
 	for from.next <= durable && from.next <= l.last {
 		rec, _, err := from.record()
 		if err != nil {
@@ -235,8 +235,8 @@ func (l *Log) rewrite(f found, end int64, lag uint32) error {
 	return nil
 }
 
-// torn says where the bytes end that follow the last whole record. They are refused as rot when a later record among them
-// says that the broken one was durable.
+// torn returns the end of the bytes after the last whole record. It reports rot when a later record among them says that the
+// broken one was durable.
 func torn(r *reader) (int64, error) {
 	end := r.offset
 	most := LSN(r.size / prefixBytes)
@@ -267,7 +267,7 @@ func torn(r *reader) (int64, error) {
 	return end, nil
 }
 
-// skipZeros goes on in whole blocks of zeros, and stops before the last step of the loop that calls it.
+// skipZeros advances over whole blocks of zeros, and stops before the last step of the calling loop.
 func (r *reader) skipZeros(at int64) int64 {
 	for at+int64(len(blank)) <= r.size {
 		p, err := r.peek(at, len(blank))
@@ -279,7 +279,7 @@ func (r *reader) skipZeros(at int64) int64 {
 	return at
 }
 
-// takeUnused keeps one whole file of zeros for the next segment and removes the others: a crash left them.
+// takeUnused keeps one whole file of zeros for the next segment and removes the others, which a crash left.
 func (l *Log) takeUnused(files []found, begun int) error {
 	for i, f := range files {
 		if i > 0 && f.index != files[i-1].index+1 || i == 0 && begun > 0 && f.index != l.nextIndex {
@@ -296,7 +296,7 @@ func (l *Log) takeUnused(files []found, begun int) error {
 		l.nextIndex = f.index + 1
 	}
 	for i := range files {
-		f := &files[len(files)-1-i] // from the end, so that a crash leaves no gap
+		f := &files[len(files)-1-i] // Removal begins at the end, so a crash leaves no gap.
 		if i == len(files)-1 && f.size == l.o.SegmentBytes && errors.Is(f.state, errZeros) {
 			l.spare = &spare{index: f.index, size: f.size}
 			continue
@@ -309,8 +309,8 @@ func (l *Log) takeUnused(files []found, begun int) error {
 	return nil
 }
 
-// firstByte finds what is not zero after the place of the header. A header alone, even half of one, is nothing yet: it is
-// durable before any record follows.
+// firstByte finds the first byte after the header that is not zero. A header alone, even half of one, contains nothing yet,
+// because it is durable before any record follows.
 func firstByte(f found) (int64, error) {
 	b := make([]byte, windowBytes)
 	for at := int64(headerBytes); at < f.size; at += windowBytes {

@@ -13,19 +13,19 @@ import (
 	"umg/billing/journal/journaltest"
 )
 
-// world is a journal over a disk that fails, beside what the caller was told.
+// world is a journal over a failing disk, and the acknowledgements that its caller received.
 type world struct {
 	t       *rapid.T
 	disk    *journaltest.Disk
 	log     *journal.Log
 	now     time.Time
 	records map[journal.LSN]string
-	last    journal.LSN // appended
-	written journal.LSN // told to survive a kill
-	acked   journal.LSN // told to survive a power cut
+	last    journal.LSN // Records up to here were appended.
+	written journal.LSN // Records up to here were acknowledged to survive a kill.
+	acked   journal.LSN // Records up to here were acknowledged to survive a power cut.
 	applied journal.LSN
 	open    journal.LSN
-	over    bool // the run ended or the log is dead: only the next run goes on
+	over    bool // The run ended or the log is dead, so only the next run continues.
 }
 
 func (w *world) random() *rand.Rand {
@@ -43,8 +43,8 @@ func (w *world) boot() {
 	l.Applied(w.applied, w.open)
 }
 
-// reboot opens the journal after the run's end and checks what it kept: all that was promised, and of what was appended
-// after that a beginning.
+// reboot opens the journal after the run's end and checks its content: every acknowledged record, and a prefix of those
+// appended later.
 func (w *world) reboot(promised journal.LSN) {
 	w.boot()
 	last := w.log.Last()
@@ -108,7 +108,7 @@ func (w *world) end(power bool) {
 	w.reboot(w.written)
 }
 
-// cut lets the power go, or the process end, somewhere in the next operations.
+// cut makes the power fail, or the process end, during the next operations.
 func (w *world) cut() {
 	w.disk.CutAfter(rapid.IntRange(0, 12).Draw(w.t, "operations"), w.random())
 	for range 6 {
@@ -117,20 +117,20 @@ func (w *world) cut() {
 		}
 		w.flush(rapid.Bool().Draw(w.t, "sync"))
 		if !w.over {
-			_ = w.log.Tidy() // may be cut short
+			_ = w.log.Tidy() // The power may fail during Tidy.
 		}
 	}
 	w.over = true
 	w.end(rapid.Bool().Draw(w.t, "power"))
 }
 
-// cutStart lets a start be cut short, again and again.
+// cutStart interrupts a start, several times in a row.
 func (w *world) cutStart() {
 	w.disk.Kill()
 	for range rapid.IntRange(1, 5).Draw(w.t, "times") {
 		w.disk.CutAfter(rapid.IntRange(0, 6).Draw(w.t, "operations"), w.random())
 		l, err := journal.Open(w.disk.Boot(), journal.Options{Owner: "r1", SegmentBytes: 4 << 10, FreeBytesMin: 1})
-		if err == nil { // what it found is durable now
+		if err == nil { // What it found is durable now.
 			w.written, w.acked = l.Last(), l.Last()
 		}
 		if rapid.Bool().Draw(w.t, "power") {
@@ -182,7 +182,7 @@ func (w *world) apply() {
 	}
 }
 
-// check reads all that is durable and compares it with what was appended.
+// check reads everything durable and compares it with what was appended.
 func (w *world) check() {
 	first := w.log.First()
 	if first > max(w.open, 1) {
@@ -205,7 +205,7 @@ func (w *world) check() {
 	}
 }
 
-// TestAJournalKeepsExactlyWhatItAcknowledged runs any sequence of uses and faults.
+// TestAJournalKeepsExactlyWhatItAcknowledged runs random sequences of operations and faults.
 func TestAJournalKeepsExactlyWhatItAcknowledged(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// follower is where the last Read stopped, as the next one mostly goes on there.
+// follower is the position where the last Read stopped, where the next one usually continues.
 type follower struct {
 	segment segment
 	file    File
@@ -21,8 +21,8 @@ func (f *follower) close() error {
 	return err
 }
 
-// Read shows visit the durable records after that one, in order, until so many or so many bytes were shown, and says which
-// was the last that visit took without an error. It fails when records are wanted that were removed.
+// Read calls visit for the durable records after the given one, in order, up to a number of records or bytes. It returns the
+// last record that visit accepted without an error. It fails when a requested record was removed.
 func (l *Log) Read(after LSN, recordsMax, bytesMax int, visit func(Record) error) (LSN, error) {
 	l.reading.Lock()
 	defer l.reading.Unlock()
@@ -54,7 +54,7 @@ func (l *Log) Read(after LSN, recordsMax, bytesMax int, visit func(Record) error
 	return after, nil
 }
 
-// read reads one durable record, which must be there.
+// read reads one durable record, which must exist.
 func (l *Log) read(lsn LSN) (Record, error) {
 	if r := l.follow.reader; r == nil || r.next != lsn {
 		if err := l.seek(lsn); err != nil {
@@ -62,7 +62,7 @@ func (l *Log) read(lsn LSN) (Record, error) {
 		}
 	}
 	rec, _, err := l.follow.reader.record()
-	if errors.Is(err, errEnd) { // the next segment begins with it
+	if errors.Is(err, errEnd) { // The next segment begins with the record.
 		if err = l.seek(lsn); err == nil {
 			rec, _, err = l.follow.reader.record()
 		}
@@ -74,7 +74,7 @@ func (l *Log) read(lsn LSN) (Record, error) {
 	return rec, err
 }
 
-// seek goes to a durable record from the beginning of its segment.
+// seek moves to a durable record from the beginning of its segment.
 func (l *Log) seek(lsn LSN) error {
 	l.mu.Lock()
 	s := l.segments[0]

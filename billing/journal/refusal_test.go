@@ -15,7 +15,7 @@ import (
 	"umg/billing/journal/journaltest"
 )
 
-// lines is a log that keeps what is said.
+// lines is a writer that keeps the log's output.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -27,7 +27,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// about lists the levels of the lines that name a reason, in order.
+// about returns the levels of the lines that name a reason, in order.
 func (l *lines) about(reason string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,7 +42,7 @@ func (l *lines) about(reason string) string {
 	return strings.Join(levels, " ")
 }
 
-// Who looks at the log alone learns when calls begin and cease to be refused, and why, once each.
+// The log alone must show when admission stops and resumes, and why, once each.
 func TestALastingRefusalIsLoggedOnceWhenItBeginsAndOnceWhenItEnds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

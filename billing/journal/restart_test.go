@@ -8,7 +8,7 @@ import (
 	"umg/billing/journal/journaltest"
 )
 
-// reopened is a journal of four segments and 90 records after a restart, with a clock that the test moves.
+// reopened is a journal of four segments and 90 records after a restart, with a clock that the test controls.
 func reopened(t *testing.T, free, unapplied int64) (l *journal.Log, d *journaltest.Disk, pass func(time.Duration)) {
 	t.Helper()
 	d = journaltest.New()
@@ -59,7 +59,7 @@ func TestOnlyWhatTheBooksLackIsUnappliedAfterTheStart(t *testing.T) {
 	admitted(t, l)
 }
 
-// A journal that is kept for days makes room as soon as it is known what the books have, and no sooner.
+// A journal that is kept for days frees space as soon as it knows what the database has, and not before.
 func TestSegmentsMakeRoomAtTheStartOnADiskThatIsShortOfIt(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -83,7 +83,7 @@ func TestSegmentsMakeRoomAtTheStartOnADiskThatIsShortOfIt(t *testing.T) {
 	}
 }
 
-// Books that were restored to an earlier point lack records that this run knew to be applied.
+// A database that was restored to an earlier point lacks records that this run knew to be applied.
 func TestWhatRestoredBooksLackIsUnappliedAgain(t *testing.T) {
 	t.Parallel()
 	l, d, pass := reopened(t, 1<<30, 8<<10)

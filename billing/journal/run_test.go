@@ -15,8 +15,8 @@ import (
 	"umg/billing/journal/journaltest"
 )
 
-// TestMarksThatNobodyWaitsForSurviveAKillSoonAndAPowerCutLater measures both with a clock of its own.
-func TestMarksThatNobodyWaitsForSurviveAKillSoonAndAPowerCutLater(t *testing.T) {
+// TestUnawaitedMarksSurviveAKillSoonAndAPowerCutLater measures both times with a fake clock.
+func TestUnawaitedMarksSurviveAKillSoonAndAPowerCutLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := journaltest.New()
@@ -34,7 +34,7 @@ func TestMarksThatNobodyWaitsForSurviveAKillSoonAndAPowerCutLater(t *testing.T) 
 		if s := l.Stats(); s.Writes != 2 || s.Durable != 1 {
 			t.Fatalf("%+v", s)
 		}
-		for range 10 { // more marks do not put the sync off
+		for range 10 { // More marks must not postpone the sync.
 			time.Sleep(20 * time.Millisecond)
 			if _, err := l.Append('P', nil); err != nil {
 				t.Fatal(err)
@@ -52,13 +52,14 @@ func TestMarksThatNobodyWaitsForSurviveAKillSoonAndAPowerCutLater(t *testing.T) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Wait(t.Context(), lsn); err != nil { // commits by itself
+		if err := l.Wait(t.Context(), lsn); err != nil { // Wait commits by itself.
 			t.Fatal(err)
 		}
 	})
 }
 
-// TestRunEndsWithTheErrorThatKillsTheLogAndWaitersLearnIt has callers that wait for the sync that fails, and for the next.
+// TestRunEndsWithTheErrorThatKillsTheLogAndWaitersLearnIt has callers that wait for the sync that fails, and for the one
+// after it.
 func TestRunEndsWithTheErrorThatKillsTheLogAndWaitersLearnIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,7 +117,7 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 		if err := l.Wait(ctx, lsn); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
-		refused(t, l, "does not answer") // nor are calls admitted that would wait as long
+		refused(t, l, "does not answer") // Calls that would wait as long must not be admitted.
 		if err := l.Wait(t.Context(), lsn); err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +129,7 @@ func TestAWaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// slowDisk takes its time to sync.
+// slowDisk is a disk with a slow sync.
 type slowDisk struct {
 	journal.Disk
 	takes time.Duration
@@ -149,7 +150,7 @@ func (f slowFile) Sync() error {
 	return f.File.Sync()
 }
 
-// TestManyCallersAndAFollower has appenders, waiters and a reader at once, while segments come and go.
+// TestManyCallersAndAFollower runs appenders, waiters and a reader concurrently, while segments are made and removed.
 func TestManyCallersAndAFollower(t *testing.T) {
 	t.Parallel()
 	const callers, each = 40, 50
@@ -194,9 +195,9 @@ func TestManyCallersAndAFollower(t *testing.T) {
 	}
 }
 
-// settle is what one call does.
+// settle does what one call does.
 func settle(ctx context.Context, l *journal.Log, caller, n int) error {
-	for l.Claim() != nil { // until the next segment is prepared
+	for l.Claim() != nil { // The next segment is not prepared yet.
 		if err := l.Tidy(); err != nil {
 			return err
 		}
@@ -218,7 +219,7 @@ func settle(ctx context.Context, l *journal.Log, caller, n int) error {
 	return nil
 }
 
-// followAll reads until it has so many records, and counts each.
+// followAll reads a given number of records, and counts each.
 func followAll(t *testing.T, l *journal.Log, records int) map[string]int {
 	seen := map[string]int{}
 	after := journal.LSN(0)

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	writeWithin = 3 * time.Millisecond   // what nobody waits for survives a kill after so long,
-	syncWithin  = 200 * time.Millisecond // and a power cut after so long
+	writeWithin = 3 * time.Millisecond   // A record that no caller waits for survives a kill after this long.
+	syncWithin  = 200 * time.Millisecond // A record that no caller waits for survives a power cut after this long.
 	tidyEvery   = time.Second
 )
 
-// Run commits for those who wait, writes what nobody waits for, and tidies once a second, until ctx ends or the log dies.
-// It returns nil in the first case, when all that was appended is durable, and why in the second. Later Waits commit by
-// themselves.
+// Run commits for waiting callers, writes records that no caller waits for, and tidies once a second, until ctx ends or the
+// log dies. It returns nil in the first case, when all that was appended is durable, and the reason in the second. Later
+// calls of Wait commit by themselves.
 func (l *Log) Run(ctx context.Context) error {
 	l.setRunning(true)
 	defer l.setRunning(false)
@@ -81,7 +81,7 @@ func (l *Log) setRunning(running bool) {
 	l.running = running
 }
 
-// keepTidy logs a trouble when it begins and when it ends, and so a lasting reason why claims are refused.
+// keepTidy calls Tidy and logs when an error or a lasting refusal begins and ends.
 func (l *Log) keepTidy(ctx context.Context) {
 	ticker := time.NewTicker(tidyEvery)
 	defer ticker.Stop()
@@ -97,26 +97,30 @@ func (l *Log) keepTidy(ctx context.Context) {
 		if err != nil && !errors.Is(err, l.Err()) {
 			now = err.Error()
 		}
-		if now != before {
-			l.o.Log.Warn("the journal's room changed: claims are refused while there is an error", "error", err)
+		switch {
+		case now == before:
+		case now != "":
+			l.o.Log.Warn("journal maintenance failed, refusing claims", "error", err)
+		default:
+			l.o.Log.Info("journal maintenance recovered")
 		}
 		before = now
 		refused = l.logRefusal(refused)
 	}
 }
 
-// logRefusal logs when claims begin and cease to be refused for a reason that lasts, or for another one, and returns the
-// reason. Who runs the journal logs its death.
+// logRefusal logs when claims begin and cease to be refused for a lasting reason, or when the reason changes, and returns the
+// reason. The caller of Run logs the log's death.
 func (l *Log) logRefusal(before error) error {
 	why, s := l.Broken(), l.Stats()
 	if errors.Is(why, dead) || errors.Is(why, before) {
 		return before
 	}
 	if before != nil {
-		l.o.Log.Info("journal: refusal of calls ended", "reason", before.Error())
+		l.o.Log.Info("journal admission resumed", "reason", before.Error())
 	}
 	if why != nil {
-		l.o.Log.Error("journal: every call is refused", "reason", why.Error(), "unapplied_bytes", s.UnappliedBytes,
+		l.o.Log.Error("journal admission stopped", "reason", why.Error(), "unapplied_bytes", s.UnappliedBytes,
 			"unapplied_age", s.UnappliedAge.String(), "free_bytes", s.FreeBytes)
 	}
 	return why

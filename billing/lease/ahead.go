@@ -6,28 +6,28 @@ import (
 	"umg/app"
 )
 
-// How much credit a lease takes ahead of the calls that will need it: what lasts while the database is away for a minute, as
-// long as the balance is large enough that others find credit too.
+// These constants decide how much credit a lease takes ahead of the calls that will need it. The amount lasts while the
+// database is away for a minute, as long as the balance is large enough for other replicas to find credit too.
 const (
-	spendSeconds = 30 // how far back a purse's spend is looked at
-	burstSeconds = 5  // the last of them, which count alone where they are busier
-	aheadSeconds = 90 // of spend are taken
-	lowSeconds   = 75 // more is taken before fewer are left
-	aheadCalls   = 8  // calls like the largest lately, beside the spend: what runs at a time, and the first ones after a pause
-	aheadShare   = 4  // a lease takes ahead no more than such a part of what it and its purse have
-	smallBalance = 20 // with less than so many calls left the purse keeps all that no call needs
+	spendSeconds = 30 // Spend is averaged over this many seconds.
+	burstSeconds = 5  // The last seconds also count alone, because a burst may be busier than the average.
+	aheadSeconds = 90 // A lease takes this many seconds of spend ahead.
+	lowSeconds   = 75 // A lease takes more when it has fewer seconds of spend left.
+	aheadCalls   = 8  // The lease also covers this many of the largest recent calls, for parallel calls and the first calls after a pause.
+	aheadShare   = 4  // A lease takes at most a quarter of its own and its credit account's free credit ahead.
+	smallBalance = 20 // A credit account with fewer calls left keeps all credit that no call needs.
 	topEvery     = time.Second
-	usedWithin   = spendSeconds * time.Second // only a lease that is in use takes ahead
-	recallRest   = 10 * time.Second           // nothing is taken ahead for so long after others needed what is here
+	usedWithin   = spendSeconds * time.Second // Only a lease that was used this recently takes credit ahead.
+	recallRest   = 10 * time.Second           // A lease takes nothing ahead for this long after another replica recalled its credit.
 )
 
-// ahead is how much should be free in the lease. The caller holds mu.
+// ahead is how much should be free in the lease, in nano-dollars. The caller holds mu.
 func (l *lease) ahead(now time.Duration, seconds app.Amount) app.Amount {
 	return max(l.spend.sum(now, spendSeconds)*seconds/spendSeconds, l.spend.sum(now, burstSeconds)*seconds/burstSeconds) +
 		aheadCalls*l.asked.max()
 }
 
-// wanting is how much a take should ask for when one who asks misses so much. The caller holds mu.
+// wanting is how much a take should ask for when its caller lacks the missing amount. The caller holds mu.
 func (l *lease) wanting(now time.Duration, missing app.Amount) app.Amount {
 	return max(l.ahead(now, aheadSeconds), missing+l.waiting)
 }
@@ -41,10 +41,10 @@ func (l *lease) low(now time.Duration) bool {
 	return l.free() < min(l.ahead(now, lowSeconds), l.share()*lowSeconds/aheadSeconds)
 }
 
-// small reports whether the purse has little left for others. The caller holds mu.
+// small reports whether the credit account has little left for other replicas. The caller holds mu.
 func (l *lease) small() bool { return l.purseFree/smallBalance < l.asked.max() }
 
-// share is what the lease may have taken ahead. The caller holds mu.
+// share is the most that the lease may take ahead. The caller holds mu.
 func (l *lease) share() app.Amount { return (l.free() + l.purseFree) / aheadShare }
 
 // runsLow reports whether credit should be taken ahead now.
@@ -54,7 +54,7 @@ func (l *lease) runsLow(now time.Duration) bool {
 	return l.low(now)
 }
 
-// beginAhead begins to take credit ahead, and says what to ask for. There is nothing to do when the lease is not low any more.
+// beginAhead starts a take of credit ahead and returns what to ask for. It returns false when the lease is no longer low.
 func (l *lease) beginAhead(now time.Duration) (a Ask, low bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,9 +67,9 @@ func (l *lease) beginAhead(now time.Duration) (a Ask, low bool) {
 	return Ask{Purse: l.purse, Want: want}, true
 }
 
-// largest is the largest amount of the last minutes.
+// largest is the largest amount of the last five to ten minutes.
 type largest struct {
-	since       time.Duration // of what is in now
+	since       time.Duration // The value of now covers the time from this point on.
 	now, before app.Amount
 }
 
@@ -88,7 +88,7 @@ func (l *largest) add(now time.Duration, amount app.Amount) {
 
 func (l *largest) max() app.Amount { return max(l.now, l.before) }
 
-// spend is what a purse spent in each of the last seconds.
+// spend is what a credit account spent in each of the last seconds.
 type spend struct {
 	second int64
 	sums   [spendSeconds]app.Amount
@@ -99,7 +99,7 @@ func (s *spend) add(now time.Duration, cost app.Amount) {
 	s.sums[s.second%spendSeconds] += cost
 }
 
-// sum is what was spent in the last so many seconds.
+// sum is what was spent in the given number of last seconds.
 func (s *spend) sum(now time.Duration, seconds int64) (total app.Amount) {
 	s.turn(int64(now / time.Second))
 	for second := s.second; second > s.second-seconds; second-- {
@@ -108,7 +108,7 @@ func (s *spend) sum(now time.Duration, seconds int64) (total app.Amount) {
 	return total
 }
 
-// turn forgets the seconds that are too old.
+// turn clears the seconds that are too old.
 func (s *spend) turn(second int64) {
 	for range min(second-s.second, spendSeconds) {
 		s.second++

@@ -14,40 +14,43 @@ import (
 	"umg/billing/journal"
 )
 
-// cursorEvery is how often the cursor moves over records that charge nothing.
+// cursorEvery is how often the ledger's cursor moves over journal records that charge nothing.
 const cursorEvery = time.Second
 
-// A batch that the books take for longer than slowBatch, or not at all in the time they give, is halved, down to one record. The
-// next ones are doubled when they take less than quickBatch.
+// A batch that takes the database longer than slowBatch, or that exceeds the statement timeout, is halved, down to one
+// record. Later batches double again when one takes less than quickBatch.
 const (
 	slowBatch  = time.Second
 	quickBatch = 250 * time.Millisecond
 )
 
-// errMoved means that the books' cursor is not where this run left it: they were restored, or another run moved it.
+// errMoved means that the ledger's cursor is not where this epoch left it: the database was restored, or another process
+// moved the cursor.
 var errMoved = errors.New("lease: the books are not where this run left them")
 
-// errBehind means that the books have some of a batch already, by a step of this run whose answer was lost.
+// errBehind means that the ledger already has part of a batch, from a step of this epoch whose answer was lost.
 var errBehind = errors.New("lease: the books are further than this run knew")
 
-// applier is what the one who applies settlements to the books knows. Recover and Run use it one after the other.
+// applier is the state of the goroutine that applies settlements to the ledger. Recover and Run use it one after the other.
 type applier struct {
-	applied   atomic.Uint64 // how far the journal is applied
-	highest   int64         // epoch that this replica was ever known by
-	moved     time.Duration // when the cursor moved last
-	tried     []journal.LSN // where steps whose outcome is unknown may have moved it; one at most for each record of a batch
-	marked    time.Duration // when marks were written last, without a journal
+	applied atomic.Uint64 // The journal is applied up to this position.
+	highest int64         // This is the highest epoch that this replica ever had.
+	moved   time.Duration // The cursor moved last at this time.
+	// Steps with an unknown outcome may have moved the cursor here. There is at most one position per record of a batch.
+	tried     []journal.LSN
+	marked    time.Duration // Marks were last written at this time, without a journal.
 	size      batchSize
-	committer *committer // without a journal
+	committer *committer // The committer is nil when there is a journal.
 }
 
-// entry is a record to apply.
+// entry is one journal record to apply.
 type entry struct {
 	at   journal.LSN
 	data []byte
 }
 
-// wake tells that settlements wait. With a journal nobody waits for the books.
+// wake signals that settlements wait for a transaction. It is nil with a journal, because then no caller waits for the
+// ledger.
 func (a *applier) wake() <-chan struct{} {
 	if a.committer == nil {
 		return nil
@@ -55,12 +58,12 @@ func (a *applier) wake() <-chan struct{} {
 	return a.committer.wake
 }
 
-// batchSize is how many records a batch may have.
+// batchSize is the largest number of records in a batch. It adapts to the speed of the database.
 type batchSize struct{ halvings atomic.Int32 }
 
 func (s *batchSize) max() int { return max(1, batchRecordsMax>>s.halvings.Load()) }
 
-// took notes how long a batch took that the books have, or that it took them too long. It says whether a smaller one is left
+// took records how long a batch took, or that it exceeded the statement timeout. It reports whether a smaller batch remains
 // to be tried.
 func (s *batchSize) took(d time.Duration, err error) (smaller bool) {
 	switch slow := errors.Is(err, ErrSlow); {
@@ -75,7 +78,7 @@ func (s *batchSize) took(d time.Duration, err error) (smaller bool) {
 
 func (t *Till) appliedTo() journal.LSN { return journal.LSN(t.applier.applied.Load()) }
 
-// apply brings a batch of what is durable into the books, and says whether there is more.
+// apply writes a batch of durable settlements to the ledger and reports whether there are more.
 func (t *Till) apply(ctx context.Context, r Replica) (more bool, err error) {
 	if t.applier.committer != nil {
 		return t.commit(ctx, r)
@@ -97,16 +100,17 @@ func (t *Till) apply(ctx context.Context, r Replica) (more bool, err error) {
 	return more && err == nil, err
 }
 
-// resize adapts the next batch to how long this one took, and says whether a smaller one is to be tried instead of it.
+// resize adapts the size of the next batch to how long this one took. It reports whether the caller must retry with a smaller
+// batch.
 func (t *Till) resize(took time.Duration, err error) (smaller bool) {
 	smaller = t.applier.size.took(took, err)
 	if smaller {
-		t.o.Log.Warn("settlements: batch too slow, halved", "records_max", t.applier.size.max(), "took", took.String())
+		t.o.Log.Warn("settlement batch too slow, halving", "records_max", t.applier.size.max(), "took", took.String())
 	}
 	return smaller
 }
 
-// collect reads the next settlements from the journal, and says up to where.
+// collect reads the next settlements from the journal and returns the position it read up to.
 func (t *Till) collect(from journal.LSN) (entries []entry, to journal.LSN, more bool, err error) {
 	records, size, most := 0, 0, t.applier.size.max()
 	to, err = t.o.Journal.Read(from, most, batchBytesMax, func(r journal.Record) error {
@@ -120,8 +124,8 @@ func (t *Till) collect(from journal.LSN) (entries []entry, to journal.LSN, more 
 	return entries, to, records == most || size >= batchBytesMax, err
 }
 
-// applyEntries applies a batch. When the books refuse it for what is in it, it is halved until the record at fault is
-// alone, which is set aside so that everything else goes on.
+// applyEntries applies a batch. When the ledger rejects the batch for its content, applyEntries halves it until the record at
+// fault is alone, and quarantines that record. All other records are applied.
 func (t *Till) applyEntries(ctx context.Context, r Replica, b Batch, entries []entry) error {
 	b.Records = make([][]byte, len(entries))
 	for i, e := range entries {
@@ -170,7 +174,8 @@ func (t *Till) applyEntries(ctx context.Context, r Replica, b Batch, entries []e
 	return t.applyEntries(ctx, r, second, entries[half:])
 }
 
-// quarantine sets a record aside that the books refuse. The journal keeps it for days, and the log tells it whole.
+// quarantine sets aside a record that the ledger rejects. The journal keeps the record for days, and the log contains all of
+// it.
 func (t *Till) quarantine(record []byte, err error) {
 	t.counters.quarantined.Add(1)
 	if recorded, err := billing.DecodeSettlement(record); err == nil && t.book.Load() != nil {
@@ -180,11 +185,12 @@ func (t *Till) quarantine(record []byte, err error) {
 			}
 		}
 	}
-	t.o.Log.Error("the books refuse a settlement, so it is charged to nobody until somebody looks at it",
+	t.o.Log.Error("settlement quarantined",
 		"record", string(record), "error", err)
 }
 
-// commit is apply without a journal: the settlements of many calls in one transaction, whose callers wait for it.
+// commit is apply without a journal: it writes the settlements of many calls in one transaction, and their callers wait for
+// it.
 func (t *Till) commit(ctx context.Context, r Replica) (more bool, err error) {
 	c := t.applier.committer
 	now := t.mono()
@@ -212,7 +218,7 @@ func (t *Till) commit(ctx context.Context, r Replica) (more bool, err error) {
 	return c.pending() > 0, nil
 }
 
-// marksEvery is how old a mark may be in the database, without a journal.
+// marksEvery is how old a mark in the database may be when there is no journal.
 const marksEvery = 500 * time.Millisecond
 
 func (t *Till) commitBatch(ctx context.Context, r Replica, batch []*committing, marks [][]byte) error {
@@ -232,7 +238,7 @@ func (t *Till) commitBatch(ctx context.Context, r Replica, batch []*committing, 
 		return err
 	case len(marks) > 0:
 		t.counters.marksMissed.Add(int64(len(marks)))
-		t.o.Log.Error("the books refuse marks of running calls", "marks", len(marks), "error", err)
+		t.o.Log.Error("call marks rejected", "marks", len(marks), "error", err)
 		return t.commitBatch(ctx, r, batch, nil)
 	case len(batch) == 1:
 		t.quarantine(batch[0].data, err)
@@ -245,8 +251,8 @@ func (t *Till) commitBatch(ctx context.Context, r Replica, batch []*committing, 
 	return t.commitBatch(ctx, r, batch[len(batch)/2:], nil)
 }
 
-// settleMarks settles calls at their last mark that runs which are over left open in the database, but not the calls
-// that this process still runs.
+// settleMarks settles calls of ended epochs at their last mark in the database. It leaves calls alone that this process still
+// runs.
 func (t *Till) settleMarks(ctx context.Context, r Replica) error {
 	for {
 		marks, err := t.o.Registry.Marks(ctx, r)

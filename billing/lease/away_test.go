@@ -13,8 +13,9 @@ import (
 	"umg/billing"
 )
 
-// Accounts that have credit go on while the books are away for a minute, whether they call often, now and then or for the first
-// time after a pause, and whether the books refuse at once or hang.
+// TestAMinuteWithoutTheBooksRefusesNoAccountWithCredit makes the database unavailable for a minute, once with errors and once
+// with timeouts. Accounts with credit keep working, whether they call often, now and then, or for the first time after a
+// pause.
 func TestAMinuteWithoutTheBooksRefusesNoAccountWithCredit(t *testing.T) {
 	t.Parallel()
 	for _, hangs := range []time.Duration{0, stepMax} {
@@ -41,7 +42,7 @@ func playAway(t *testing.T, hangs, pause time.Duration) {
 		for id, every := range accounts {
 			all.Go(func() {
 				for n, end := 0, time.Now().Add(d); time.Now().Before(end); n++ {
-					all.Go(func() { awayCall(t, r.till, fmt.Sprint(id, time.Now().UnixNano()), id) })
+					all.Go(func() { awayCall(t, r.manager, fmt.Sprint(id, time.Now().UnixNano()), id) })
 					time.Sleep(every)
 				}
 			})
@@ -60,10 +61,10 @@ func playAway(t *testing.T, hangs, pause time.Duration) {
 	}
 	r.books.goAway(false, 0)
 	calls(3 * time.Second)
-	if err := r.till.Booked(t.Context()); err != nil {
+	if err := r.manager.Booked(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s := r.till.Stats()
+	s := r.manager.Stats()
 	if s.RefusedAway > 0 || s.Kept > 0 || s.Undelivered > 0 {
 		t.Errorf("%+v", s)
 	}
@@ -72,40 +73,41 @@ func playAway(t *testing.T, hangs, pause time.Duration) {
 	}
 }
 
-// awayCall is a call that reserves much more than it costs and takes half a second.
-func awayCall(t *testing.T, till *Till, id, account string) {
+// awayCall makes a call that reserves much more than it costs and takes half a second.
+func awayCall(t *testing.T, manager *Till, id, account string) {
 	const want, cost = 32_000, 40
-	h, err := till.Hold(t.Context(), billing.HoldRequest{ID: id, AccountID: account, Want: want})
+	h, err := manager.Hold(t.Context(), billing.HoldRequest{ID: id, AccountID: account, Want: want})
 	if err != nil {
-		return // it is counted
+		return // The manager counts the refusal.
 	}
 	time.Sleep(500 * time.Millisecond)
-	if err := till.Settle(t.Context(), h, settlementOf(id, app.Amount(cost))); err != nil {
+	if err := manager.Settle(t.Context(), h, settlementOf(id, app.Amount(cost))); err != nil {
 		t.Error(err)
 	}
 }
 
-// late are books that never answer in time.
+// late is a bank that never answers in time.
 type late struct{ Bank }
 
 func (late) Take(context.Context, Replica, Ask) (Row, error) {
 	return Row{}, billing.StoreError("lease: take", context.DeadlineExceeded)
 }
 
-// Who waits for books that are too late is told to come back, and not that it has left.
+// TestBooksThatAreTooLateAreNotACallerWhoLeft expects a timeout of the database to be reported as unavailable, not as a
+// canceled call.
 func TestBooksThatAreTooLateAreNotACallerWhoLeft(t *testing.T) {
 	t.Parallel()
 	b := newBooks()
 	b.open("acc_1", false, false)
 	b.grant("acc_1", 1000, 0)
-	till, err := New(Options{Bank: late{b}, Registry: b, ReplicaID: "r", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	manager, err := New(Options{Bank: late{b}, Registry: b, ReplicaID: "r", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := till.Recover(t.Context()); err != nil {
+	if err := manager.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	_, err = till.Hold(t.Context(), billing.HoldRequest{ID: "req_1", AccountID: "acc_1", Want: 10})
+	_, err = manager.Hold(t.Context(), billing.HoldRequest{ID: "req_1", AccountID: "acc_1", Want: 10})
 	if e := app.AsError(err); e.Kind != app.Unavailable || e.RetryAfter <= 0 {
 		t.Errorf("%v", err)
 	}

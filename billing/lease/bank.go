@@ -16,36 +16,37 @@ import (
 	"umg/billing/journal"
 )
 
-// Limits of a step in the books. One that is not answered in time has an unknown outcome and is repeated.
+// These limits bound one step in the database. A step that is not answered in time has an unknown outcome and is repeated.
 const (
-	stepMax        = 2500 * time.Millisecond // until a connection is free; the round trip has the limit of the store
-	closeLeasesMax = 500                     // leases of one transaction
-	marksMax       = 10_000                  // marks of one read
+	stepMax        = 2500 * time.Millisecond // A step waits this long for a connection. The store limits the round trip.
+	closeLeasesMax = 500                     // One transaction closes at most this many leases.
+	marksMax       = 10_000                  // One read returns at most this many marks.
 )
 
 // SQLBank keeps the leases of replicas in the database. Every step is one statement, and so one round trip and one
-// transaction, which locks the rows of the money it moves first and in the order of their ids.
+// transaction. It first locks the rows of the credit accounts it changes, ordered by id, which prevents deadlocks.
 type SQLBank struct {
 	db             *sqlx.DB
-	applier        *sqlx.DB // for batches of the journal, which may take longer than what a call waits for
+	applier        *sqlx.DB // Batches of the journal use this pool, whose statements may take longer than those a call waits for.
 	now            app.Clock
 	ids            app.IDs
 	late, overruns atomic.Int64
 }
 
-// OpenBank makes the bank over a migrated store.
+// OpenBank returns a bank over a migrated store.
 func OpenBank(db *sqlx.DB, now app.Clock, ids app.IDs) *SQLBank {
 	return &SQLBank{db: db, applier: db, now: now, ids: ids}
 }
 
-// ApplyStatementMax is how long a batch of the journal may take. Its rows of accounts are locked for so long.
+// ApplyStatementMax is how long the statement for a batch of the journal may take. The rows of its accounts stay locked for
+// that time.
 const ApplyStatementMax = 10 * time.Second
 
-// SetApplier gives batches of the journal a pool of their own, whose statements may take ApplyStatementMax. It must be called
-// before the bank is used.
+// SetApplier gives batches of the journal their own pool, whose statements may take ApplyStatementMax. Call it before using
+// the bank.
 func (b *SQLBank) SetApplier(db *sqlx.DB) { b.applier = db }
 
-// Counts of the bank since the start: settlements whose lease was gone, and calls that cost more than was paid for them.
+// Counts are totals since the start: settlements whose lease was gone, and calls that cost more than their hold covered.
 type Counts struct {
 	Late, Overruns int64
 }
@@ -53,7 +54,7 @@ type Counts struct {
 // Counts reads the counters.
 func (b *SQLBank) Counts() Counts { return Counts{Late: b.late.Load(), Overruns: b.overruns.Load()} }
 
-// Register begins a run of a replica. The leases of earlier runs stay until Retire, because their settlements are to be
+// Register begins an epoch of a replica. The leases of earlier epochs stay until Retire, because their settlements must be
 // applied first.
 func (b *SQLBank) Register(ctx context.Context, id string) (Start, error) {
 	if id == "" {
@@ -65,7 +66,7 @@ func (b *SQLBank) Register(ctx context.Context, id string) (Start, error) {
 	return start, err
 }
 
-// Renew tells that the replica lives.
+// Renew records that the replica is alive.
 func (b *SQLBank) Renew(ctx context.Context, r Replica) error {
 	var live bool
 	err := b.step(ctx, "renew", `
@@ -123,23 +124,23 @@ func (b *SQLBank) Return(ctx context.Context, r Replica, purse string, total app
 	return row.Row, err
 }
 
-// leaseRow is a lease with the balance of its purse.
+// leaseRow is a lease with the balance of its credit account.
 type leaseRow struct {
 	Row
 	balance billing.Balance
 }
 
-// leaseColumns are what functions answer with that say how a lease stands.
+// leaseColumns are the columns by which database functions return the state of a lease.
 const leaseColumns = `result, coalesce(granted, 0), coalesce(returned, 0), coalesce(spent, 0), coalesce(posted, 0), coalesce(held, 0),
 	coalesce(exact, false)`
 
-// into is where they go.
+// into lists the scan destinations of leaseColumns, in their order.
 func (l *leaseRow) into(result *string) []any {
 	return []any{result, &l.Granted, &l.Returned, &l.Spent, &l.balance.Posted, &l.balance.Held, &l.Exact}
 }
 
-// Apply charges a batch and says how far the journal is applied now. Without a journal it works for a run that is over
-// too, as what a client has got must get into the books.
+// Apply charges a batch and returns the position up to which the journal is applied. Without a journal it also works for an
+// ended epoch, because the account must pay for an answer that a client received.
 func (b *SQLBank) Apply(ctx context.Context, r Replica, batch Batch) (journal.LSN, error) {
 	var result string
 	var applied, late, overruns int64
@@ -169,12 +170,12 @@ func (b *SQLBank) Apply(ctx context.Context, r Replica, batch Batch) (journal.LS
 	return journal.LSN(applied), nil
 }
 
-// array joins JSON values to one array, as text, which is how JSON travels.
+// array joins JSON values into one array as text, which is how the driver sends JSON.
 func array(values [][]byte) string {
 	return "[" + string(bytes.Join(values, []byte{','})) + "]"
 }
 
-// Marks lists the marks of calls that runs before this one never settled, and those of other replicas whose run is over.
+// Marks lists the marks of calls that earlier epochs never settled, and those of other replicas whose epoch has ended.
 func (b *SQLBank) Marks(ctx context.Context, r Replica) (marks [][]byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, stepMax)
 	defer cancel()
@@ -189,12 +190,12 @@ func (b *SQLBank) Marks(ctx context.Context, r Replica) (marks [][]byte, err err
 	return marks, storeError("marks", err)
 }
 
-// Retire closes the leases of the replica's runs before this one.
+// Retire closes the leases of the replica's earlier epochs.
 func (b *SQLBank) Retire(ctx context.Context, r Replica) error {
 	return b.closeAll(ctx, r.ID, r.Epoch-1, "closed")
 }
 
-// End closes the leases of the run, which is over.
+// End closes the leases of the replica's present epoch and ends the epoch.
 func (b *SQLBank) End(ctx context.Context, r Replica) error {
 	if err := b.closeAll(ctx, r.ID, r.Epoch, "closed"); err != nil {
 		return err
@@ -205,7 +206,8 @@ func (b *SQLBank) End(ctx context.Context, r Replica) error {
 		select exists (select from ended)`, []any{r.ID, r.Epoch}, &live)
 }
 
-// Reap gives back the leases of replicas that were silent for so long, and those that earlier passes could not.
+// Reap returns the leases of replicas that were silent for the given time, and the leases that earlier passes failed to
+// return.
 func (b *SQLBank) Reap(ctx context.Context, silent time.Duration) (int, error) {
 	var lost int
 	err := b.step(ctx, "reap", `select lose_replicas($1 * interval '1 microsecond')`, []any{silent.Microseconds()}, &lost)
@@ -242,7 +244,7 @@ func (b *SQLBank) closeAll(ctx context.Context, id string, epoch int64, state st
 	}
 }
 
-// step runs one statement that answers with one row.
+// step runs one statement that returns one row.
 func (b *SQLBank) step(ctx context.Context, verb, query string, args []any, dest ...any) error {
 	return stepOver(ctx, b.db, verb, query, args, dest...)
 }
@@ -253,15 +255,15 @@ func stepOver(ctx context.Context, db *sqlx.DB, verb, query string, args []any, 
 	return storeError(verb, postgres.QueryRow(ctx, db, query, args, dest...))
 }
 
-// tookTooLong reports whether the database ended a statement, and its transaction, as it took longer than it may.
+// tookTooLong reports whether the database canceled a statement because it exceeded the statement timeout.
 func tookTooLong(err error) bool {
 	var coded interface{ SQLState() string }
 	return errors.As(err, &coded) && coded.SQLState() == "57014"
 }
 
-// stepIfHeard is step for what must not happen when nobody learns of it: the answer of a call is kept back when its charge
-// is not known to be in the books. The books do what they were sent also when they were frozen and nobody waits any more,
-// so the step is only good with a word that is sent when its answer was heard.
+// stepIfHeard is a step that commits only when its caller still waits. The gateway withholds an answer whose charge is not
+// known to be in the ledger, and a stalled database may finish a statement after its caller has given up. So the transaction
+// commits only after the answer arrived and seal agreed.
 func (b *SQLBank) stepIfHeard(ctx context.Context, verb string, seal func() bool, query string, args []any, dest ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, stepMax)
 	defer cancel()
@@ -274,7 +276,7 @@ func (b *SQLBank) stepIfHeard(ctx context.Context, verb string, seal func() bool
 	}))
 }
 
-// storeError names the step, and says where its outcome is unknown or where trying again may help.
+// storeError adds the name of the step, and marks errors whose outcome is unknown or that a retry may fix.
 func storeError(verb string, err error) error {
 	if err == nil {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"umg/billing/lease"
 )
 
-// BenchmarkApply measures settlements applied in batches over one connection, on a server that waits for its disk as in
-// production: of one account, where each batch is one entry, and of a thousand.
+// BenchmarkApply measures settlements applied in batches over one connection, on a server that syncs to disk as in
+// production. One case has one account, where each batch is one entry; the other has a thousand accounts.
 func BenchmarkApply(b *testing.B) {
 	for _, accounts := range []int{1, 1000} {
 		for _, size := range []int{100, 1000} {
@@ -51,8 +51,8 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// serverTime is how long the one process of the server that answers us has computed, which a crowded machine does not
-// change.
+// serverTime is the processor time of the server process that serves this connection. Other load on the machine does not
+// change it.
 func serverTime(b *testing.B, v *vault) time.Duration {
 	b.Helper()
 	var pid int
@@ -75,7 +75,7 @@ func serverTime(b *testing.B, v *vault) time.Duration {
 	return time.Duration(ticks) * 10 * time.Millisecond
 }
 
-// BenchmarkTakeAndReturn is what an exact account costs: two round trips to the books with each call.
+// BenchmarkTakeAndReturn measures what an exact account costs: two round trips to the database for each call.
 func BenchmarkTakeAndReturn(b *testing.B) {
 	v := durableVault(b)
 	r, account := v.register("one"), v.account(1_000_000*app.Dollar)
@@ -87,10 +87,10 @@ func BenchmarkTakeAndReturn(b *testing.B) {
 	}
 }
 
-// durableVault is a vault on a server of its own that does not lose what it has committed.
+// durableVault is a vault on its own server, which does not lose committed transactions.
 func durableVault(b *testing.B) *vault {
 	b.Helper()
-	dir, err := os.MkdirTemp("", "umg") // short: the path of a socket has 107 bytes
+	dir, err := os.MkdirTemp("", "umg") // The name is short because the path of a socket may have at most 107 bytes.
 	if err != nil {
 		b.Fatal(err)
 	}

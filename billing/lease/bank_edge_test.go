@@ -46,7 +46,7 @@ func TestTooLittleRecallsWhatOthersHold(t *testing.T) {
 	one, two := v.register("one"), v.register("two")
 	row := v.take(one, account, 700, 1000)
 	if row.Granted != 700 || !row.Exact {
-		t.Errorf("a small purse grants %+v", row)
+		t.Errorf("a small account is granted %+v", row)
 	}
 	_, err := v.bank.Take(t.Context(), two, lease.Ask{Purse: account, Need: 301})
 	var short *lease.Short
@@ -67,7 +67,7 @@ func TestTooLittleRecallsWhatOthersHold(t *testing.T) {
 	v.take(two, account, 301, 301)
 	v.balance(account, 1000, 501)
 	if _, err := v.bank.Take(t.Context(), one, lease.Ask{Purse: "acc_none", Need: 1}); err == nil || app.KindOf(err) != app.Internal {
-		t.Errorf("a purse of nobody: %v", err)
+		t.Errorf("take from an unknown account: %v", err)
 	}
 	v.books()
 }
@@ -103,7 +103,7 @@ func TestABudgetPaysFromItsLeaseAndNeverBlocks(t *testing.T) {
 	v.take(r, key, 60, 60)
 	v.apply(r, v.settlementOf("req_1", r, account, key, 60, 50))
 	v.balance(key, 50, 10)
-	v.apply(r, v.settlementOf("req_2", r, account, key, 80, 70)) // more than the budget has
+	v.apply(r, v.settlementOf("req_2", r, account, key, 80, 70)) // The settlement costs more than the budget has left.
 	v.balance(key, 0, 0)
 	v.apply(r, v.settlementOf("req_3", r, account, key, 80, 70))
 	v.balance(key, 0, 0)

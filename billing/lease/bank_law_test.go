@@ -16,7 +16,8 @@ import (
 	"umg/billing/lease"
 )
 
-// tellers are random sequences of steps on one account and one budget by two replicas, with what memory would know.
+// tellers runs random sequences of steps on one account and one budget by two replicas, and records what their memory would
+// hold.
 type tellers struct {
 	*rapid.T
 
@@ -24,10 +25,10 @@ type tellers struct {
 	account string
 	budget  string
 	runs    map[string]*run
-	records [][]byte // that were applied, to be repeated
+	records [][]byte // These records were applied and may be applied again.
 }
 
-// run is what a replica remembers of its lease.
+// run is one replica's memory of its lease.
 type run struct {
 	r                        lease.Replica
 	granted, returned, spent app.Amount
@@ -103,7 +104,7 @@ func (m *tellers) take() {
 	m.must(err, lease.ErrShort)
 }
 
-// apply settles what the run's lease can hold, or, now and then, more than that, as only a defect would.
+// apply settles what the run's lease can hold, or sometimes more than that, as only a defect would.
 func (m *tellers) apply() {
 	k := m.any()
 	held := min(m.amount(), k.granted-k.returned-k.spent)
@@ -139,7 +140,7 @@ func (m *tellers) back() {
 	}
 }
 
-// lose lets a run be silent, and its replica begin anew. What it held is reclaimed, and its settlements come late.
+// lose silences a run and registers its replica again. The lease of the run is reclaimed, and its settlements arrive late.
 func (m *tellers) lose() {
 	k := m.any()
 	m.v.exec(`update replicas set heartbeat_at = now() - interval '1 day' where id = $1`, k.r.ID)
@@ -175,7 +176,7 @@ func (m *tellers) refund() {
 	m.must(err)
 }
 
-// limit lowers or raises the budget, takes it away for a while, or begins its next period.
+// limit lowers, raises or removes the budget, or begins its next period.
 func (m *tellers) limit() {
 	ctx := m.v.Context()
 	b := billing.Budget{KeyID: m.budget, AccountID: m.account, Limit: 10 * m.amount(), Period: billing.EachMonth}
@@ -206,9 +207,9 @@ func (m *tellers) job() {
 	}
 }
 
-// TestReplicasThatMeetOnManyPursesNeverDeadlock applies batches over the same accounts in different orders, while leases
+// TestOverlappingBatchesNeverDeadlock applies batches over the same accounts in different orders, while leases
 // are taken and returned, jobs end, grants expire and the reaper runs.
-func TestReplicasThatMeetOnManyPursesNeverDeadlock(t *testing.T) {
+func TestOverlappingBatchesNeverDeadlock(t *testing.T) {
 	t.Parallel()
 	v := openVault(t)
 	const accounts, rounds = 40, 25
@@ -223,7 +224,8 @@ func TestReplicasThatMeetOnManyPursesNeverDeadlock(t *testing.T) {
 		work.Go(func() {
 			random := rand.New(rand.NewPCG(7, uint64(n)))
 			for round := range rounds {
-				if err := v.mingle(r, ids, random, round); err != nil && app.KindOf(err) != app.Unavailable { // a crowded machine
+				// A busy machine may exceed a timeout.
+				if err := v.mingle(r, ids, random, round); err != nil && app.KindOf(err) != app.Unavailable {
 					failed <- err
 					return
 				}

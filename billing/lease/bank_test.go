@@ -17,7 +17,7 @@ import (
 	"umg/billing/lease"
 )
 
-// vault is a bank over a database of its own, with the ledger of the same.
+// vault is a bank and a ledger over one test database.
 type vault struct {
 	testing.TB
 
@@ -79,7 +79,7 @@ func (v *vault) take(r lease.Replica, purse string, need, want app.Amount) lease
 	return row
 }
 
-// settlement is the encoded settlement of a request with an id of its own.
+// settlement is the encoded settlement of a request with its own id.
 func (v *vault) settlement(r lease.Replica, account string, held, cost app.Amount) []byte {
 	return v.settlementOf(v.ids.New("req"), r, account, "", held, cost)
 }
@@ -117,7 +117,7 @@ func (v *vault) exec(query string, args ...any) {
 	}
 }
 
-// internal is the sum of what one of the gateway's own accounts got.
+// internal is the balance of one of the gateway's own ledger accounts.
 func (v *vault) internal(account string) (sum app.Amount) {
 	v.Helper()
 	if err := v.db.GetContext(v.Context(), &sum, `

@@ -10,28 +10,28 @@ import (
 	"umg/billing/journal"
 )
 
-// The book's own limits.
+// These limits apply to the leases in memory.
 const (
 	shardCount  = 64
-	idleAfter   = 5 * time.Second  // free credit that nobody used for so long goes back to a purse with little left,
-	keepFor     = time.Hour        // and after so long to any
-	forgetAfter = 60 * time.Second // a lease without credit that nobody used for so long is forgotten
-	leaseTrust  = 75 * time.Second // after the request of the last renewal that worked
-	retriesMax  = 3                // of a take whose purse has credit in other replicas
-	asksMax     = 8                // takes of one quest, whatever they answer
+	idleAfter   = 5 * time.Second  // Free credit unused for this long is returned to a credit account that has little left.
+	keepFor     = time.Hour        // Free credit unused for this long is returned to any credit account.
+	forgetAfter = 60 * time.Second // A lease without credit that is unused for this long is removed from memory.
+	leaseTrust  = 75 * time.Second // A lease is valid for this long after the last successful renewal was sent.
+	retriesMax  = 3                // A take is repeated this often while other replicas hold credit of the account.
+	asksMax     = 8                // One acquisition makes at most this many takes, whatever their result.
 )
 
-// retryPauses is how long a quest waits for other replicas to give credit back: 300 ms in all.
+// retryPauses is how long an acquisition waits for other replicas to return credit: 300 ms in all.
 var retryPauses = [retriesMax]time.Duration{60 * time.Millisecond, 100 * time.Millisecond, 140 * time.Millisecond}
 
-// book is every lease of one run, in memory. Its authority ends when its renewals do: what it then still holds may be
+// book holds every lease of one epoch in memory. Its authority ends when its renewals end: what is reserved may still be
 // settled, but nothing more is reserved.
 type book struct {
 	replica Replica
 	seed    maphash.Seed
-	valid   atomic.Int64 // until when, in nanoseconds of the monotonic clock
-	over    atomic.Bool  // for good
-	closing atomic.Bool  // no more calls are taken
+	valid   atomic.Int64 // The book is valid until this time, in nanoseconds of the monotonic clock.
+	over    atomic.Bool  // Once set, the epoch has ended and stays ended.
+	closing atomic.Bool  // Once set, the replica takes no more calls.
 	shards  [shardCount]leaseShard
 }
 
@@ -49,10 +49,10 @@ func newBook(r Replica, validUntil time.Duration) *book {
 	return b
 }
 
-// live reports whether nobody else can have taken this run for lost.
+// live reports whether no other replica can have declared this epoch lost.
 func (b *book) live(now time.Duration) bool { return int64(now) < b.valid.Load() && !b.over.Load() }
 
-// trusted reports whether calls may be taken.
+// trusted reports whether the replica may take calls.
 func (b *book) trusted(now time.Duration) bool { return b.live(now) && !b.closing.Load() }
 
 func (b *book) trust(until time.Duration) { b.valid.Store(int64(until)) }
@@ -61,7 +61,7 @@ func (b *book) shard(purse string) *leaseShard {
 	return &b.shards[maphash.String(b.seed, purse)%shardCount]
 }
 
-// find is the lease of a purse, nil when there is none.
+// find returns the lease of a credit account, or nil when there is none.
 func (b *book) find(purse string) *lease {
 	s := b.shard(purse)
 	s.mu.RLock()
@@ -70,7 +70,7 @@ func (b *book) find(purse string) *lease {
 	return l
 }
 
-// open is the lease of a purse, empty when it is new.
+// open returns the lease of a credit account, and adds an empty one when there is none.
 func (b *book) open(purse string, now time.Duration) *lease {
 	if l := b.find(purse); l != nil {
 		return l
@@ -86,7 +86,7 @@ func (b *book) open(purse string, now time.Duration) *lease {
 	return l
 }
 
-// each visits every lease, one shard at a time.
+// each calls visit for every lease, one shard at a time.
 func (b *book) each(visit func(*lease)) {
 	for i := range b.shards {
 		s := &b.shards[i]
@@ -102,8 +102,8 @@ func (b *book) each(visit func(*lease)) {
 	}
 }
 
-// forget drops a lease that has neither credit nor anything the books do not know yet. Whoever comes for the purse next
-// begins with what the books say of it.
+// forget drops a lease that has neither credit nor anything that the ledger does not know yet. The next call for the credit
+// account starts from the state in the database.
 func (b *book) forget(l *lease, now time.Duration, applied journal.LSN) {
 	s := b.shard(l.purse)
 	s.mu.Lock()
@@ -118,41 +118,41 @@ func (b *book) forget(l *lease, now time.Duration, applied journal.LSN) {
 	l.gone = true
 }
 
-// lease is the credit of one purse that this run may spend. What was granted is either returned, spent, reserved by a
-// call that runs, or free.
+// lease is the credit of one account or key budget that this epoch may spend. Granted credit is either returned, spent,
+// reserved by a running call, or free.
 type lease struct {
 	purse string
 
 	mu                                 sync.Mutex
 	granted, returned, spent, reserved app.Amount
-	waiting                            app.Amount  // what those want who wait for the step that runs
-	users                              int         // quests that may still reserve
-	last                               journal.LSN // of the last settlement against it
+	waiting                            app.Amount  // This is the total amount wanted by acquisitions that wait for the running step.
+	users                              int         // This many acquisitions may still reserve credit.
+	last                               journal.LSN // This is the position of the last settlement charged to the lease.
 	used                               time.Duration
 	spend                              spend
-	purseFree                          app.Amount    // what the purse had for anybody after the last step
-	asked                              largest       // wanted by one call
-	toppedAt                           time.Duration // when credit was taken ahead last, or others needed it
+	purseFree                          app.Amount    // This is the free credit of the account after the last step.
+	asked                              largest       // This is the largest amount that one call wanted lately.
+	toppedAt                           time.Duration // This is when credit was last taken ahead or recalled.
 	refused                            refusal
-	flight                             *flight // the step at the books that runs now; there is one at a time
-	fresh                              bool    // the books were not asked yet
-	unsure                             bool    // a step's outcome is unknown, so the books may have granted more
-	doubt                              bool    // more may count as spent here than the books have charged
-	exact                              bool    // nothing may stay here without need
-	recalled                           bool    // somebody else needs what is free
-	gone                               bool    // it was forgotten; look it up again
+	flight                             *flight // This is the running step at the database. There is at most one.
+	fresh                              bool    // The database was not asked about the lease yet.
+	unsure                             bool    // The outcome of a step is unknown, so the database may have granted more.
+	doubt                              bool    // More may count as spent here than the ledger has charged.
+	exact                              bool    // Credit that no call needs must be returned at once.
+	recalled                           bool    // Another replica needs the free credit.
+	gone                               bool    // The lease was dropped from memory, so the caller must look it up again.
 
-	// fundedUntil is how long the purse counts as having credit because a call got some. Zero means that it does not.
+	// fundedUntil is how long the account counts as having credit because a call got some. Zero means that it does not.
 	fundedUntil time.Duration
 }
 
-// flight is one step at the books. It is closed when its outcome is in the lease.
+// flight is one step at the database. Its done channel is closed when the outcome is in the lease.
 type flight struct {
 	done chan struct{}
 	sent time.Duration
 }
 
-// refusal is why the books gave nothing, good for everybody who asked before it was sent.
+// refusal is why the database granted nothing. It also answers every acquisition that began before the step was sent.
 type refusal struct {
 	sent time.Duration
 	err  error
@@ -160,7 +160,7 @@ type refusal struct {
 
 func (l *lease) free() app.Amount { return l.granted - l.returned - l.spent - l.reserved }
 
-// reserve sets an amount aside. It is the hot path.
+// reserve sets an amount aside and reports whether the lease had enough. Every call runs it, so it must stay fast.
 func (l *lease) reserve(now time.Duration, amount app.Amount) bool {
 	l.mu.Lock()
 	ok := !l.gone && l.free() >= amount
@@ -174,7 +174,8 @@ func (l *lease) reserve(now time.Duration, amount app.Amount) bool {
 	return ok
 }
 
-// release ends a reservation: the cost is spent and the rest free again. It says whether free credit should go back now.
+// release ends a reservation: the cost is spent and the rest is free again. It reports whether free credit should be returned
+// now.
 func (l *lease) release(now time.Duration, reserved, cost app.Amount, at journal.LSN) (giveBack bool) {
 	l.mu.Lock()
 	l.reserved -= reserved
@@ -189,17 +190,17 @@ func (l *lease) release(now time.Duration, reserved, cost app.Amount, at journal
 	return giveBack
 }
 
-// backStep is what must be done at the books to give free credit back.
+// backStep is the database step that returns free credit.
 type backStep uint8
 
 const (
 	nothing backStep = iota
-	giving           // return so much in all
-	asking           // take nothing, to learn what an unknown step has granted
+	giving           // This step returns credit up to a total.
+	asking           // This step takes nothing, and so learns what a step with an unknown outcome granted.
 )
 
-// beginReturn takes what is free out of the lease, for good, and says which sum the books must reach. There is nothing to
-// do when another step runs; the lease is then looked at again later.
+// beginReturn removes the free credit from the lease for good and returns the sum that the database must reach. It returns
+// nothing while another step runs; a later pass looks at the lease again.
 func (l *lease) beginReturn(now time.Duration, applied journal.LSN) (total app.Amount, s backStep) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -210,7 +211,7 @@ func (l *lease) beginReturn(now time.Duration, applied journal.LSN) (total app.A
 	case l.fresh:
 		s = asking
 	case l.unsure && !l.spare(now):
-		s = giving // nothing more than was given before: the answer tells what the books have
+		s = giving // The total stays as it was: the answer shows what the database has.
 	default:
 		s = giving
 		l.returned += max(free, 0)
@@ -220,8 +221,8 @@ func (l *lease) beginReturn(now time.Duration, applied journal.LSN) (total app.A
 	return l.returned, s
 }
 
-// landed ends the step that runs: the lease takes over what the books say, or notes that it does not know. It says
-// whether the books went back to an earlier time.
+// landed ends the running step: it copies the database's state into the lease, or records that the state is unknown. It
+// reports whether the database went back to an earlier time.
 func (l *lease) landed(row Row, err error) (backward bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -230,15 +231,15 @@ func (l *lease) landed(row Row, err error) (backward bool) {
 	}
 	if err == nil {
 		backward = l.adopt(row)
-	} else if isAway(err) { // a refusal does not tell what an earlier step has granted
+	} else if isAway(err) { // A refusal does not show what an earlier step granted.
 		l.unsure = true
 	}
 	l.endFlight()
 	return backward
 }
 
-// doubted notes that the last cost may not be in the books. What the books have of the lease is taken over when nobody
-// has used it for a while and they have everything else.
+// doubted records that the last cost may not be in the ledger. The lease adopts the database's state once it is idle and
+// every other settlement is applied.
 func (l *lease) doubted() {
 	l.mu.Lock()
 	l.doubt = true
@@ -249,8 +250,8 @@ func (l *lease) clearable(now time.Duration, applied journal.LSN) bool {
 	return l.doubt && l.reserved == 0 && l.users == 0 && l.last <= applied && now-l.used >= idleAfter
 }
 
-// callBack notes that somebody else needs what is free, unless it was used within the rest, and says whether there is
-// something to give.
+// callBack records that another replica needs the free credit, unless the lease was used within the rest period. It reports
+// whether there is something to return.
 func (l *lease) callBack(now, rest time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -268,8 +269,8 @@ func (l *lease) endFlight() {
 	}
 }
 
-// adopt takes over a row. Sums only grow within an epoch, so less than before means that the books are older than the
-// lease.
+// adopt copies a row into the lease. Sums only grow within an epoch, so a smaller sum means that the database is older than
+// the lease.
 func (l *lease) adopt(row Row) (backward bool) {
 	l.purseFree = row.Free
 	l.exact = row.Exact
@@ -282,7 +283,7 @@ func (l *lease) adopt(row Row) (backward bool) {
 		return true
 	}
 	l.granted = row.Granted
-	l.unsure = row.Returned < l.returned // a return got lost
+	l.unsure = row.Returned < l.returned // A smaller sum means that a return was lost.
 	return false
 }
 
@@ -301,8 +302,8 @@ func (l *lease) spare(now time.Duration) bool {
 	return l.free() > 0 && (l.exact && l.users == 0 || l.recalled || now-l.used >= l.restMax())
 }
 
-// restMax is how long free credit may stay here unused. A purse that has at least as much for others lets it stay, so that a call
-// after a pause needs no database; others ask for it when they need it.
+// restMax is how long free credit may stay here unused. It may stay long while the account has at least as much left, because
+// a call after a pause then needs no database. Other replicas recall it when they need it.
 func (l *lease) restMax() time.Duration {
 	if l.exact || l.purseFree < l.free() || l.small() {
 		return idleAfter

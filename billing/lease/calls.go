@@ -10,14 +10,14 @@ import (
 	"umg/billing/journal"
 )
 
-// call is one that runs: what it reserved, and from where its marks stand in the journal.
+// call is one running call: what it reserved, and where its marks begin in the journal.
 type call struct {
 	book            *book
-	account, budget *lease // nil for a call that costs nothing, and for a key without a budget
+	account, budget *lease // The account is nil for a call that costs nothing, the budget for a key without one.
 	amount          app.Amount
-	first           journal.LSN // of its marks, 0 before there is one
+	first           journal.LSN // This is the position of its first mark, or 0 before there is one.
 	began           time.Duration
-	settling        bool // its settlement is on its way; it takes no more marks
+	settling        bool // Its settlement has begun, so it takes no more marks.
 }
 
 // doubted notes that the call's cost may not be in the books.
@@ -29,7 +29,7 @@ func (c call) doubted() {
 	}
 }
 
-// calls are all calls that run, by their ids.
+// calls holds all running calls by id.
 type calls struct {
 	seed    maphash.Seed
 	running atomic.Int64
@@ -53,7 +53,7 @@ func (c *calls) shard(id string) *callShard {
 	return &c.shards[maphash.String(c.seed, id)%shardCount]
 }
 
-// add keeps a call. It says no when its id is in use.
+// add adds a call. It returns false when the id is in use.
 func (c *calls) add(id string, one call) bool {
 	s := c.shard(id)
 	s.mu.Lock()
@@ -68,7 +68,7 @@ func (c *calls) add(id string, one call) bool {
 	return !exists
 }
 
-// change lets do alter a call in its place, unless there is none or it is being settled.
+// change applies do to a call in place. It returns false when there is no such call or its settlement has begun.
 func (c *calls) change(id string, do func(*call)) bool {
 	s := c.shard(id)
 	s.mu.Lock()
@@ -82,7 +82,7 @@ func (c *calls) change(id string, do func(*call)) bool {
 	return true
 }
 
-// find is the call of an id.
+// find returns the call of an id. It returns false when its settlement has begun.
 func (c *calls) find(id string) (call, bool) {
 	s := c.shard(id)
 	s.mu.Lock()
@@ -112,8 +112,8 @@ func (c *calls) has(id string) bool {
 	return exists
 }
 
-// firstMark is the position of the first mark of the oldest call, or next when no call has one. Positions from next on
-// must not have been given out when the look begins.
+// firstMark is the position of the first mark of the oldest call, or next when no call has a mark. No position from next on
+// may have been assigned when firstMark begins.
 func (c *calls) firstMark(next journal.LSN) journal.LSN {
 	for i := range c.shards {
 		s := &c.shards[i]

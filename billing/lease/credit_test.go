@@ -12,11 +12,11 @@ import (
 	"umg/billing"
 )
 
-// lookingTill is a till that counts how often it looks at a balance.
-func lookingTill(s *shop) (till *Till, looks *atomic.Int64, away *atomic.Bool) {
+// lookingTill is a lease manager that counts how often it reads a balance.
+func lookingTill(s *shop) (manager *Till, looks *atomic.Int64, away *atomic.Bool) {
 	s.Helper()
 	looks, away = &atomic.Int64{}, &atomic.Bool{}
-	till, err := New(Options{
+	manager, err := New(Options{
 		Bank: s.bank, Registry: s.bank, ReplicaID: "one", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Balance: func(ctx context.Context, account string) (billing.Balance, error) {
 			looks.Add(1)
@@ -29,19 +29,19 @@ func lookingTill(s *shop) (till *Till, looks *atomic.Int64, away *atomic.Bool) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	if err := till.Recover(s.Context()); err != nil {
+	if err := manager.Recover(s.Context()); err != nil {
 		s.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- till.Run(ctx) }()
+	go func() { ended <- manager.Run(ctx) }()
 	s.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
 			s.Error(err)
 		}
 	})
-	return till, looks, away
+	return manager, looks, away
 }
 
 // TestCreditIsCheckedInMemoryForFundedAccounts checks credit as it is done before the body of a call is read.
@@ -50,9 +50,9 @@ func TestCreditIsCheckedInMemoryForFundedAccounts(t *testing.T) {
 	s := openShop(t)
 	s.account("acc_rich", app.Dollar)
 	s.account("acc_poor", 999)
-	till, looks, away := lookingTill(s)
+	manager, looks, away := lookingTill(s)
 	check := func(account string) error {
-		return till.CheckCredit(t.Context(), billing.HoldRequest{ID: "req_1", AccountID: account, Want: 1000, Min: 1000})
+		return manager.CheckCredit(t.Context(), billing.HoldRequest{ID: "req_1", AccountID: account, Want: 1000, Min: 1000})
 	}
 	if err := check("acc_rich"); err != nil || looks.Load() != 1 {
 		t.Fatalf("an account that was not seen yet: %v after %d looks", err, looks.Load())
@@ -60,7 +60,7 @@ func TestCreditIsCheckedInMemoryForFundedAccounts(t *testing.T) {
 	if b := s.balance("acc_rich"); b.Held != 0 {
 		t.Errorf("the check reserves: %+v", b)
 	}
-	h, err := till.Hold(t.Context(), billing.HoldRequest{ID: "req_1", AccountID: "acc_rich", Want: 1000})
+	h, err := manager.Hold(t.Context(), billing.HoldRequest{ID: "req_1", AccountID: "acc_rich", Want: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,10 +81,10 @@ func TestCreditIsCheckedInMemoryForFundedAccounts(t *testing.T) {
 	if err := check("acc_poor"); err != nil {
 		t.Errorf("while the books are away: %v", err)
 	}
-	if n := till.Stats().RefusedUnfunded; n != 2 {
+	if n := manager.Stats().RefusedUnfunded; n != 2 {
 		t.Errorf("%d refusals are counted", n)
 	}
-	if err := till.Settle(t.Context(), h, settlementOf("req_1", 0)); err != nil {
+	if err := manager.Settle(t.Context(), h, settlementOf("req_1", 0)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -94,23 +94,23 @@ func TestCreditThatRunningCallsHoldIsCredit(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.account("acc_1", 1000)
-	till, looks, _ := lookingTill(s)
+	manager, looks, _ := lookingTill(s)
 	r := billing.HoldRequest{ID: "req_1", AccountID: "acc_1", Want: 1000, Min: 1000}
-	h, err := till.Hold(t.Context(), r)
+	h, err := manager.Hold(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.ID = "req_2"
-	if _, err := till.Hold(t.Context(), r); app.KindOf(err) != app.Unfunded {
+	if _, err := manager.Hold(t.Context(), r); app.KindOf(err) != app.Unfunded {
 		t.Fatalf("a second call beside it: %v", err)
 	}
-	if err := till.CheckCredit(t.Context(), r); err != nil || looks.Load() != 1 {
+	if err := manager.CheckCredit(t.Context(), r); err != nil || looks.Load() != 1 {
 		t.Errorf("while a call runs that may give credit back: %v after %d looks", err, looks.Load())
 	}
-	if err := till.Settle(t.Context(), h, settlementOf("req_1", 1000)); err != nil {
+	if err := manager.Settle(t.Context(), h, settlementOf("req_1", 1000)); err != nil {
 		t.Fatal(err)
 	}
-	if err := till.CheckCredit(t.Context(), r); app.KindOf(err) != app.Unfunded {
+	if err := manager.CheckCredit(t.Context(), r); app.KindOf(err) != app.Unfunded {
 		t.Errorf("when it has spent all: %v", err)
 	}
 }

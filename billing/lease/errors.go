@@ -8,7 +8,7 @@ import (
 	"umg/billing"
 )
 
-// errAway is a refusal for our own sake.
+// errAway is a refusal that the gateway itself causes, so the caller should retry.
 func errAway(why string) *app.Error {
 	return app.Errorf(app.Unavailable, "service_unavailable", "%s Nothing was charged; try again in a few seconds.", why).After(away)
 }
@@ -16,7 +16,7 @@ func errAway(why string) *app.Error {
 // isAway reports whether a step's outcome is unknown.
 func isAway(err error) bool { return err != nil && app.KindOf(err) == app.Unavailable }
 
-// unavailable makes any error one that callers may be shown.
+// unavailable turns any error into one that the API may show.
 func unavailable(err error) error {
 	if isAway(err) {
 		return err
@@ -24,13 +24,14 @@ func unavailable(err error) error {
 	return errAway("The service cannot record charges right now.").Because(err)
 }
 
-// transient reports whether the same step may work later.
+// transient reports whether the same step may succeed later.
 func transient(err error) bool {
 	return isAway(err) || errors.Is(err, ErrFenced) || errors.Is(err, context.Canceled) ||
 		errors.Is(err, context.DeadlineExceeded)
 }
 
-// refusal is what the caller of a hold is told, whose purse is the account's or the key's budget.
+// refusal is the error that the caller of a hold receives. The credit account is the key's budget if budget is set, else the
+// account.
 func (t *Till) refusal(err error, r billing.HoldRequest, budget bool) error {
 	var short *Short
 	switch {

@@ -8,18 +8,18 @@ import (
 	"umg/billing"
 )
 
-// holding is the way of a hold or an extension to its credit: first of the account, then as much of the key's budget. It
-// never waits itself; who drives it does.
+// holding acquires the credit of a hold or an extension: first from the account, then the same amount from the key's budget.
+// It never waits itself; its driver does.
 type holding struct {
 	t     *Till
 	r     billing.HoldRequest
 	c     call
-	want  app.Amount // of the purse that is next
-	lease *lease     // that the quest is for
-	q     *quest     // nil when the lease had enough
+	want  app.Amount // This amount is wanted from the next credit account.
+	lease *lease     // This is the lease that the acquisition uses.
+	q     *quest     // The acquisition is nil when the lease had enough.
 }
 
-// purse is what the next reservation is of, empty when there is none.
+// purse is the id of the credit account to reserve from next, or empty when everything is reserved.
 func (g *holding) purse() string {
 	switch {
 	case g.want <= 0:
@@ -32,7 +32,7 @@ func (g *holding) purse() string {
 	return ""
 }
 
-// step goes on until all is reserved or something must be waited for.
+// step continues until everything is reserved or the driver must wait.
 func (g *holding) step() next {
 	for purse := g.purse(); purse != ""; purse = g.purse() {
 		now := g.t.mono()
@@ -55,14 +55,14 @@ func (g *holding) step() next {
 	return next{verdict: reserved}
 }
 
-// answer takes what the books said to the quest, and goes on.
+// answer passes the database's answer to the acquisition and continues.
 func (g *holding) answer(row Row, err error) next {
 	g.t.counters.takes.Add(1)
 	n, backward := g.q.answer(row, err, g.t.mono())
 	if backward || errors.Is(err, ErrFenced) {
 		g.t.fence(g.c.book)
 	}
-	if n.verdict == await { // its own step, which is over
+	if n.verdict == await { // The awaited step is this one, which has ended.
 		return g.step()
 	}
 	if n, ended := g.after(n); ended {
@@ -71,13 +71,13 @@ func (g *holding) answer(row Row, err error) next {
 	return g.step()
 }
 
-// after is what a quest's verdict means for the whole: it goes on, or ends for now.
+// after applies the verdict of an acquisition to the holding. It reports whether the driver must act on the verdict.
 func (g *holding) after(n next) (next, bool) {
 	switch n.verdict {
 	case reserved:
 		g.endQuest()
 		g.got(n.got)
-		if !g.c.book.trusted(g.t.mono()) { // the answer was a long time on its way
+		if !g.c.book.trusted(g.t.mono()) { // The answer may have arrived after the lease's validity ended.
 			err := g.t.refusal(ErrFenced, g.r, false)
 			return next{verdict: refused, err: g.abandon(err)}, true
 		}
@@ -92,7 +92,8 @@ func (g *holding) after(n next) (next, bool) {
 	return n, true
 }
 
-// got notes a reservation. A budget that gives less than the account makes the account give less too.
+// got records a reservation. When the budget grants less than the account, the account's reservation shrinks to the same
+// amount.
 func (g *holding) got(amount app.Amount) {
 	if g.c.account == nil {
 		g.c.account, g.c.amount, g.want = g.lease, amount, amount
@@ -111,8 +112,8 @@ func (g *holding) endQuest() {
 	}
 }
 
-// abandon gives back what was reserved. It returns what the caller is told: its argument, or that the caller itself left. Books
-// that did not answer in time are not a caller who left.
+// abandon releases what was reserved and returns the error for the caller: its argument, or that the client left. A database
+// that did not answer in time is not a client who left.
 func (g *holding) abandon(err error) error {
 	g.endQuest()
 	g.t.letGo(g.c)
@@ -123,7 +124,7 @@ func (g *holding) abandon(err error) error {
 	return err
 }
 
-// unlessLeft is the end of a holding that had to wait: a caller who has left meanwhile gets nothing.
+// unlessLeft ends a holding that had to wait: a caller who left in the meantime gets no hold.
 func (g *holding) unlessLeft(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return g.abandon(err)

@@ -12,16 +12,16 @@ import (
 func (s *shop) idleLease(credit app.Amount) {
 	s.Helper()
 	s.account("acc_1", credit)
-	till, end := s.open("one", true)
+	manager, end := s.open("one", true)
 	s.Cleanup(end)
-	h, err := till.Hold(s.Context(), billing.HoldRequest{ID: "req_1", AccountID: "acc_1", Want: app.Cent})
+	h, err := manager.Hold(s.Context(), billing.HoldRequest{ID: "req_1", AccountID: "acc_1", Want: app.Cent})
 	if err != nil {
 		s.Fatal(err)
 	}
-	if err := till.Settle(s.Context(), h, settlementOf("req_1", app.Cent)); err != nil {
+	if err := manager.Settle(s.Context(), h, settlementOf("req_1", app.Cent)); err != nil {
 		s.Fatal(err)
 	}
-	if err := till.Booked(s.Context()); err != nil {
+	if err := manager.Booked(s.Context()); err != nil {
 		s.Fatal(err)
 	}
 	if b := s.balance("acc_1"); b.Held < app.Cent || b.Held > credit/2 {
@@ -29,12 +29,12 @@ func (s *shop) idleLease(credit app.Amount) {
 	}
 }
 
-// Credit that replicas keep at hand is free for everybody else as soon as it is needed.
+// TestCreditIsTakenBackAlsoFromIdleLeases expects free credit in a lease to be available to other spenders when they need it.
 func TestCreditIsTakenBackAlsoFromIdleLeases(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.idleLease(100 * app.Dollar)
-	for deadline := time.Now().Add(10 * time.Second); s.balance("acc_1").Held != 0; { // a busy machine needs more than one wait
+	for deadline := time.Now().Add(10 * time.Second); s.balance("acc_1").Held != 0; { // A busy machine needs more than one wait.
 		if err := s.ledger.Reclaim(t.Context(), "acc_1"); err != nil || time.Now().After(deadline) {
 			t.Fatalf("credit is not given back: %v", err)
 		}
@@ -52,7 +52,7 @@ func TestCreditIsTakenBackAlsoFromIdleLeases(t *testing.T) {
 	s.books()
 }
 
-// What has expired lapses although a replica kept it at hand.
+// TestExpiredCreditLapsesAlsoFromIdleLeases expects expired credit to lapse although a replica had leased it.
 func TestExpiredCreditLapsesAlsoFromIdleLeases(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -73,7 +73,7 @@ func TestExpiredCreditLapsesAlsoFromIdleLeases(t *testing.T) {
 	s.books()
 }
 
-// Another replica gets what it needs of a balance of which one keeps a part at hand.
+// TestAnIdleLeaseDoesNotKeepCreditFromOthers expects a replica to get a whole balance of which another replica leased a part.
 func TestAnIdleLeaseDoesNotKeepCreditFromOthers(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -90,25 +90,25 @@ func TestAnIdleLeaseDoesNotKeepCreditFromOthers(t *testing.T) {
 	}
 }
 
-// An account with little credit keeps all of it together, as before.
+// TestASmallBalanceIsNotKeptIdle expects all credit of an account with little left to be returned soon.
 func TestASmallBalanceIsNotKeptIdle(t *testing.T) {
 	t.Parallel()
 	l := &lease{purse: "acc_1", granted: 500, purseFree: 900}
 	l.asked.add(0, 50)
 	if now := idleAfter; !l.idle(now, 0) || l.runsLow(now) {
-		t.Errorf("a purse with 18 calls left: idle %v, runs low %v", l.idle(now, 0), l.runsLow(now))
+		t.Errorf("an account with 18 calls left: idle %v, runs low %v", l.idle(now, 0), l.runsLow(now))
 	}
 	l.purseFree = 1100
 	if now := idleAfter; l.idle(now, 0) {
-		t.Error("a purse with 22 calls left gets its credit back at once")
+		t.Error("an account with 22 calls left gets its idle credit back at once")
 	}
 	if !l.idle(keepFor, 0) {
 		t.Error("credit is kept for ever")
 	}
 }
 
-// What is taken ahead covers what was spent lately for longer than a replica is trusted without the books, and no more than a
-// share of the balance.
+// TestCreditIsTakenAheadForAMinuteWithoutTheBooks expects credit taken ahead to last longer than a replica is trusted without
+// the database, and to be no more than a share of the balance.
 func TestCreditIsTakenAheadForAMinuteWithoutTheBooks(t *testing.T) {
 	t.Parallel()
 	l := &lease{purse: "acc_1", granted: 100, purseFree: 1_000_000}

@@ -7,8 +7,9 @@ import (
 	"umg/app"
 )
 
-// The books decide on the epoch of a take before they wait for the purse. While they wait the run may end and its leases
-// be closed, and then the take opens one that nobody knows of.
+// TestALeaseThatAnOldRunOpenedTooLateIsGivenBack covers a take that passed the epoch check and then waited for a row lock.
+// The epoch may end and its leases be closed before the take continues, and the take then opens a lease that no replica knows
+// of.
 func TestALeaseThatAnOldRunOpenedTooLateIsGivenBack(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
@@ -25,11 +26,11 @@ func TestALeaseThatAnOldRunOpenedTooLateIsGivenBack(t *testing.T) {
 	if _, err := tx.ExecContext(t.Context(), `select result from take_lease($1, $2, 'acc_1', 5, 5)`, "one", old.Replica.Epoch); err != nil {
 		t.Fatal(err)
 	}
-	till, err := New(Options{Bank: s.bank, Registry: s.bank, ReplicaID: "one", Now: s.bank.now, Log: slog.New(slog.DiscardHandler)})
+	manager, err := New(Options{Bank: s.bank, Registry: s.bank, ReplicaID: "one", Now: s.bank.now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := till.Recover(t.Context()); err != nil {
+	if err := manager.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := tx.Commit(); err != nil {
@@ -38,7 +39,7 @@ func TestALeaseThatAnOldRunOpenedTooLateIsGivenBack(t *testing.T) {
 	if b := s.balance("acc_1"); b.Held != 5 {
 		t.Fatalf("the late step holds %+v", b)
 	}
-	if err := till.reap(t.Context()); err != nil {
+	if err := manager.reap(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if b := s.balance("acc_1"); b.Held != 0 {

@@ -11,7 +11,8 @@ import (
 	"umg/billing/lease"
 )
 
-// What leases held when the limit came down is theirs, but nobody else's when they give it back.
+// TestALimitThatIsLoweredIsNotSpentPastWithWhatLeasesGiveBack lowers a limit below what is leased. The leases may spend what
+// they have, but credit that they return stays unavailable.
 func TestALimitThatIsLoweredIsNotSpentPastWithWhatLeasesGiveBack(t *testing.T) {
 	t.Parallel()
 	v := openVault(t)
@@ -32,7 +33,7 @@ func TestALimitThatIsLoweredIsNotSpentPastWithWhatLeasesGiveBack(t *testing.T) {
 	if _, err := v.bank.Return(t.Context(), r, key, 60); err != nil {
 		t.Fatal(err)
 	}
-	v.balance(key, 30, 0) // 20 of 50 are spent
+	v.balance(key, 30, 0) // The account has spent 20 of 50.
 	_, err := v.bank.Take(t.Context(), r, lease.Ask{Purse: key, Need: 31, Want: 31})
 	if !errors.Is(err, lease.ErrShort) {
 		t.Errorf("more than the limit is granted: %v", err)
@@ -41,7 +42,7 @@ func TestALimitThatIsLoweredIsNotSpentPastWithWhatLeasesGiveBack(t *testing.T) {
 	if err := v.ledger.CloseBudget(t.Context(), v.db, account, key); err != nil {
 		t.Fatal(err)
 	}
-	v.apply(r, v.settlementOf("req_2", r, account, key, 30, 10)) // of a budget that is gone
+	v.apply(r, v.settlementOf("req_2", r, account, key, 30, 10)) // The budget of this settlement was deleted.
 	if err := v.bank.Retire(t.Context(), lease.Replica{ID: r.ID, Epoch: r.Epoch + 1}); err != nil {
 		t.Fatal(err)
 	}
@@ -49,17 +50,18 @@ func TestALimitThatIsLoweredIsNotSpentPastWithWhatLeasesGiveBack(t *testing.T) {
 	v.books()
 }
 
-// An account's own limit stands beside its credit: for calls, for jobs, and with what was spent before there was a limit.
+// TestASpendLimitHoldsForCallsAndJobsUntilItsPeriodIsOver expects an account's own limit to apply to calls and jobs, and to
+// count what was spent before the limit was set.
 func TestASpendLimitHoldsForCallsAndJobsUntilItsPeriodIsOver(t *testing.T) {
 	t.Parallel()
 	v := openVault(t)
 	account, r := v.account(app.Dollar), v.register("one")
 	v.take(r, account, 100, 100)
-	v.apply(r, v.settlement(r, account, 100, 30)) // before there is a limit
+	v.apply(r, v.settlement(r, account, 100, 30)) // This is spent before there is a limit.
 	if err := v.ledger.SetSpendLimit(t.Context(), v.db, account, 200, billing.EachDay); err != nil {
 		t.Fatal(err)
 	}
-	_, err := v.bank.Take(t.Context(), r, lease.Ask{Purse: account, Need: 101, Want: 101}) // 30 spent, 70 held
+	_, err := v.bank.Take(t.Context(), r, lease.Ask{Purse: account, Need: 101, Want: 101}) // The account has 30 spent and 70 held.
 	var short *lease.Short
 	if !errors.As(err, &short) || short.Balance.Available() != 100 || short.Limit.Limit != 200 || short.Limit.ResetsAt.IsZero() {
 		t.Fatalf("past the limit: %v, %+v", err, short)
@@ -82,13 +84,14 @@ func TestASpendLimitHoldsForCallsAndJobsUntilItsPeriodIsOver(t *testing.T) {
 	if s, err := v.ledger.AccountSpendLimit(t.Context(), account); err != nil || s.Spent != 55 || s.Held != 0 || s.Left() != 145 {
 		t.Errorf("limit %+v, %v", s, err)
 	}
-	if _, err := v.db.Exec(`update spend_limits set period_start = period_start - interval '1 day'`); err != nil { // as if it were tomorrow
+	// This moves the account to the next day.
+	if _, err := v.db.Exec(`update spend_limits set period_start = period_start - interval '1 day'`); err != nil {
 		t.Fatal(err)
 	}
 	if s, err := v.ledger.AccountSpendLimit(t.Context(), account); err != nil || s.Spent != 0 || s.ResetsAt.Before(time.Now()) {
 		t.Errorf("the limit of the next day %+v, %v", s, err)
 	}
-	v.take(r, account, 70, 70) // 200 held
+	v.take(r, account, 70, 70) // The account now holds 200.
 	if _, err := v.bank.Take(t.Context(), r, lease.Ask{Purse: account, Need: 1, Want: 1}); !errors.Is(err, lease.ErrShort) {
 		t.Errorf("past the limit of the next day: %v", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"umg/billing/journal"
 )
 
-// deaf are books that do what they are asked to, and whose answer to a batch gets lost now and then.
+// deaf is a bank that loses its answer to some batches after it applied them.
 type deaf struct {
 	Bank
 
@@ -28,19 +28,20 @@ func (d *deaf) Apply(ctx context.Context, r Replica, b Batch) (journal.LSN, erro
 	return at, err
 }
 
-// Every call that runs when a replica begins anew loses its lease, so a lost answer alone must not make it.
+// TestALostAnswerOfTheBooksDoesNotEndTheRun expects a lost answer not to start a new epoch, because every running call would
+// lose its lease.
 func TestALostAnswerOfTheBooksDoesNotEndTheRun(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.account("acc_1", 100*app.Dollar)
 	d := &deaf{Bank: s.bank, missed: make(chan struct{}, 10)}
-	till, end := s.openOver("one", true, d)
+	manager, end := s.openOver("one", true, d)
 	settle := func(id string) {
-		h, err := till.Hold(t.Context(), billing.HoldRequest{ID: id, AccountID: "acc_1", Want: app.Cent})
+		h, err := manager.Hold(t.Context(), billing.HoldRequest{ID: id, AccountID: "acc_1", Want: app.Cent})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := till.Settle(t.Context(), h, settlementOf(id, app.Cent)); err != nil {
+		if err := manager.Settle(t.Context(), h, settlementOf(id, app.Cent)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -48,11 +49,11 @@ func TestALostAnswerOfTheBooksDoesNotEndTheRun(t *testing.T) {
 		d.lose.Store(1)
 		settle(fmt.Sprint("req_", 2*i))
 		<-d.missed
-		settle(fmt.Sprint("req_", 2*i+1)) // the next batch goes further than the one whose answer was lost
+		settle(fmt.Sprint("req_", 2*i+1)) // The next batch goes further than the one whose answer was lost.
 	}
 	end()
-	if got := till.Stats(); got.Fenced != 0 || got.Epoch > 1 {
-		t.Errorf("the run began anew: %+v", got)
+	if got := manager.Stats(); got.Fenced != 0 || got.Epoch > 1 {
+		t.Errorf("a new epoch began: %+v", got)
 	}
 	if b := s.balance("acc_1"); b.Posted != 100*app.Dollar-6*app.Cent || b.Held != 0 {
 		t.Errorf("%+v", b)

@@ -8,7 +8,7 @@ import (
 	"umg/billing/journal"
 )
 
-// The kinds of records in the journal.
+// Each journal record has one of these kinds.
 const (
 	kindSettlement journal.Kind = 'S'
 	kindMark       journal.Kind = 'P'
@@ -28,28 +28,28 @@ func (p journalPaper) settle(_ string, data []byte) (journal.LSN, error) {
 	return p.log.Append(kindSettlement, data)
 }
 
-// wait does not end with the caller: a record that is written will be charged, so its fate must be known. A sync either
-// works or kills the journal.
+// wait does not end with the caller: a written record will be charged, so the caller must learn its outcome. A sync either
+// works or closes the journal.
 func (p journalPaper) wait(ctx context.Context, at journal.LSN) error {
 	return p.log.Wait(context.WithoutCancel(ctx), at)
 }
 
-// The committer's limits.
+// These limits apply to the committer and to every batch.
 const (
 	committerClaimsMax = 20_000
 	batchRecordsMax    = 5_000
 	batchBytesMax      = 4 << 20
 )
 
-// committer makes settlements durable in the database itself: many calls' to one transaction. Positions are only the
-// order in which settlements came.
+// committer makes settlements durable in the database itself, those of many calls in one transaction. Positions are only the
+// order in which settlements arrived.
 type committer struct {
 	mu      sync.Mutex
 	claims  int
 	last    journal.LSN
 	queue   []*committing
 	waiting map[journal.LSN]*committing
-	marks   map[string][]byte // the latest of each call that the database does not have yet
+	marks   map[string][]byte // This is the latest mark of each call that the database does not have yet.
 	wake    chan struct{}
 }
 
@@ -58,8 +58,8 @@ type committing struct {
 	at     journal.LSN
 	id     string
 	data   []byte
-	sealed bool // the last word of a transaction with it was said, so it may be in the books
-	left   bool // nobody waits for it any more
+	sealed bool // Its transaction may have committed, so it may be in the ledger.
+	left   bool // Its caller no longer waits for it.
 	err    error
 	done   chan struct{}
 }
@@ -106,11 +106,10 @@ func (c *committer) settle(id string, data []byte) (journal.LSN, error) {
 	return one.at, nil
 }
 
-// errTakenBack means that a settlement is not in the books, and never will be.
+// errTakenBack means that a settlement is not in the ledger and never will be.
 var errTakenBack = errors.New("lease: the settlement was taken back before the last word was said")
 
-// wait ends with the caller. A settlement of which no transaction has said the last word is then taken back, so that it is
-// never charged.
+// wait ends with the caller. A settlement that is not sealed is then withdrawn, and is never charged.
 func (c *committer) wait(ctx context.Context, at journal.LSN) error {
 	c.mu.Lock()
 	one := c.waiting[at]
@@ -128,7 +127,7 @@ func (c *committer) wait(ctx context.Context, at journal.LSN) error {
 		c.remove(one)
 		c.mu.Unlock()
 		select {
-		case <-one.done: // its transaction ended at the same moment
+		case <-one.done: // Its transaction ended at the same moment.
 		default:
 			return one.err
 		}
@@ -149,7 +148,7 @@ func (c *committer) remove(one *committing) {
 	}
 }
 
-// next lists what the next transaction has: so many settlements in order, and marks when asked for.
+// next returns the content of the next transaction: settlements in order up to the limit, and marks on request.
 func (c *committer) next(most int, withMarks bool) (batch []*committing, marks map[string][]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,7 +172,7 @@ func (c *committer) next(most int, withMarks bool) (batch []*committing, marks m
 	return batch, marks
 }
 
-// seal reports whether everybody still waits for the settlements of a transaction whose last word is to be said.
+// seal reports whether every caller still waits for its settlement. If so, the transaction may commit.
 func (c *committer) seal(batch []*committing) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,7 +187,7 @@ func (c *committer) seal(batch []*committing) bool {
 	return true
 }
 
-// committed ends settlements, at the error given.
+// committed ends settlements with the given error.
 func (c *committer) committed(batch []*committing, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -207,7 +206,7 @@ func (c *committer) committed(batch []*committing, err error) {
 	c.queue = rest
 }
 
-// kept drops marks that the database has now, unless newer ones came meanwhile.
+// kept drops marks that the database has now, unless a newer mark replaced them.
 func (c *committer) kept(marks map[string][]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

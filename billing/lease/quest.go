@@ -7,32 +7,33 @@ import (
 	"umg/app"
 )
 
-// quest is one caller's way to an amount of one purse, as steps that never wait, so that who drives it decides how to
-// wait: step until it is done; make the take it asks for and tell it the answer; wait for another's step; or pause.
+// quest is one caller's acquisition of an amount from one credit account. Its steps never wait, so the driver decides how to
+// wait: it calls step until done, makes the requested take and passes the result to answer, awaits another caller's step, or
+// pauses.
 type quest struct {
 	lease       *lease
 	want, least app.Amount
-	since       time.Duration // refusals of takes that were sent before are not for this quest
-	retries     int           // after other replicas were asked to give back
+	since       time.Duration // Refusals of takes that were sent before this time do not apply.
+	retries     int           // This counts the retries after other replicas were asked to return credit.
 	asks        int
-	rest        bool // the purse cannot give all of want: asked for what there is
+	rest        bool // The account cannot grant all of want, so the acquisition asks for what there is.
 	need        app.Amount
-	waits       app.Amount // its part of the lease's waiting
+	waits       app.Amount // This is its part of the lease's waiting total.
 }
 
-// verdict is what a quest needs next.
+// verdict is what an acquisition needs next.
 type verdict uint8
 
 const (
-	reserved verdict = iota // got is set aside
-	refused                 // err says why
-	asks                    // the books must be asked: take, then answer
-	await                   // another step runs at the books: wait for its end
-	pause                   // other replicas were asked to give back: come again after the pause
-	moved                   // the lease was forgotten meanwhile: begin anew with the one that took its place
+	reserved verdict = iota // The amount in got is reserved.
+	refused                 // The reason is in err.
+	asks                    // The driver must ask the database: call take, then answer.
+	await                   // Another step runs at the database, and the driver waits for its end.
+	pause                   // Other replicas were asked to return credit, so the driver pauses and steps again.
+	moved                   // The lease was dropped, so the driver starts again with its replacement.
 )
 
-// next is a verdict with what belongs to it.
+// next is a verdict with its values.
 type next struct {
 	verdict verdict
 	got     app.Amount
@@ -49,7 +50,7 @@ func newQuest(l *lease, want, least app.Amount, now time.Duration) *quest {
 	return &quest{lease: l, want: want, least: least, since: now}
 }
 
-// end must follow every quest, whatever came of it.
+// end must follow every acquisition, whatever its result.
 func (q *quest) end() {
 	q.lease.mu.Lock()
 	q.lease.users--
@@ -62,7 +63,7 @@ func (q *quest) stopWaiting() {
 	q.waits = 0
 }
 
-// step tries to reserve, and says what is needed when it cannot.
+// step tries to reserve, and returns what is needed when it cannot.
 func (q *quest) step(now time.Duration) next {
 	l := q.lease
 	l.mu.Lock()
@@ -99,7 +100,7 @@ func (q *quest) step(now time.Duration) next {
 	return next{verdict: asks, ask: a, flight: l.flight}
 }
 
-// answer ends the take that the quest asked for, and goes on.
+// answer ends the take that the acquisition asked for, and continues.
 func (q *quest) answer(row Row, err error, now time.Duration) (n next, backward bool) {
 	l := q.lease
 	l.mu.Lock()
@@ -116,7 +117,7 @@ func (q *quest) answer(row Row, err error, now time.Duration) (n next, backward 
 		}
 		return next{verdict: await, flight: l.flight}, backward
 	}
-	l.unsure = l.unsure || isAway(err) // a refusal does not tell what an earlier step has granted
+	l.unsure = l.unsure || isAway(err) // A refusal does not show what an earlier step granted.
 	l.refused = refusal{sent: sent, err: err}
 	if !isAway(err) {
 		l.fundedUntil = 0
@@ -137,7 +138,7 @@ func (q *quest) take(now time.Duration) next {
 	return next{verdict: reserved, got: got}
 }
 
-// consider is what a refusal means for this quest. It is undecided when the books should be asked for less.
+// consider applies a refusal to this acquisition. It returns false when the driver should ask the database for less.
 func (q *quest) consider(err error, now time.Duration) (next, bool) {
 	var short *Short
 	free := q.lease.free()
@@ -164,7 +165,7 @@ func (q *quest) consider(err error, now time.Duration) (next, bool) {
 	return next{verdict: refused, err: short}, true
 }
 
-// errBusy is for a caller whom others took the credit from under the hands, time after time.
+// errBusy is for a caller who lost the credit to other calls again and again.
 func errBusy() *app.Error {
 	return app.Errorf(app.Unavailable, "service_unavailable",
 		"Too many calls of this account ask for credit at once. Nothing was charged; try again in a second.").After(time.Second)

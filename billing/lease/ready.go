@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// Limits of readiness.
+// These limits decide when a replica is not ready.
 const (
-	refusedMax   = 5 * time.Second // a replica that refuses every call for so long is not ready
-	fencesMax    = 3               // epochs that may end before their time
+	refusedMax   = 5 * time.Second // A replica that refuses every call for this long is not ready.
+	fencesMax    = 3               // This many fenced epochs within fencesWithin mean that another process has the replica's id.
 	fencesWithin = time.Minute
 )
 
-// health is what has become of the runs of a replica while its process lived.
+// health records how the replica's epochs began and ended while its process lived.
 type health struct {
 	mu     sync.Mutex
-	failed error           // of the last try to begin a new run; nil when it worked
-	since  time.Duration   // of the first try that failed
-	fences []time.Duration // when the last runs were over before their time, fencesMax of them
+	failed error           // This is the error of the last attempt to begin an epoch, or nil when it succeeded.
+	since  time.Duration   // This is when the first failed attempt was made.
+	fences []time.Duration // These are the times at which the last epochs were fenced, fencesMax at most.
 }
 
-// fenced notes that a run is over before its time.
+// fenced records that an epoch ended before its time.
 func (h *health) fenced(now time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -32,7 +32,7 @@ func (h *health) fenced(now time.Duration) {
 	h.fences = append(h.fences, now)
 }
 
-// begun notes how a try to begin a new run ended.
+// begun records the result of an attempt to begin an epoch.
 func (h *health) begun(now time.Duration, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -42,7 +42,7 @@ func (h *health) begun(now time.Duration, err error) {
 	h.failed = err
 }
 
-// lasting is what keeps the replica from a run of its own for long.
+// lasting is a persistent reason for which the replica has no epoch of its own, or nil.
 func (h *health) lasting(now time.Duration) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -56,8 +56,8 @@ func (h *health) lasting(now time.Duration) error {
 	return nil
 }
 
-// Ready says why this replica refuses every call and will do so for long, and is nil while it takes calls or refuses them for a
-// moment only. A database that cannot be reached is no such reason while leases are valid.
+// Ready returns why this replica refuses every call for long. It returns nil while the replica takes calls or refuses them
+// only for a moment. An unreachable database is not a reason while leases are valid.
 func (t *Till) Ready() error {
 	b := t.book.Load()
 	if b == nil {

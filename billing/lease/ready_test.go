@@ -12,7 +12,8 @@ import (
 	"umg/billing/journal/journaltest"
 )
 
-// A replica that refuses every call must not be sent any, while others have room.
+// TestAReplicaWhoseJournalTakesNoCallsIsNotReady expects a replica that refuses every call to be not ready, because other
+// replicas can take its calls.
 func TestAReplicaWhoseJournalTakesNoCallsIsNotReady(t *testing.T) {
 	t.Parallel()
 	b := newBooks()
@@ -24,11 +25,11 @@ func TestAReplicaWhoseJournalTakesNoCallsIsNotReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	till, err := New(Options{Bank: b, Registry: b, Journal: log, ReplicaID: "r", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	manager, err := New(Options{Bank: b, Registry: b, Journal: log, ReplicaID: "r", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := till.Recover(t.Context()); err != nil {
+	if err := manager.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -39,8 +40,8 @@ func TestAReplicaWhoseJournalTakesNoCallsIsNotReady(t *testing.T) {
 		if err := log.Tidy(); err != nil {
 			t.Fatal(err)
 		}
-		ready := till.Ready()
-		_, held := till.Hold(t.Context(), billing.HoldRequest{ID: "req_" + c.wrong, AccountID: "acc_1", Want: 1})
+		ready := manager.Ready()
+		_, held := manager.Hold(t.Context(), billing.HoldRequest{ID: "req_" + c.wrong, AccountID: "acc_1", Want: 1})
 		if c.wrong == "" {
 			if ready != nil {
 				t.Errorf("with room: %v", ready)

@@ -13,17 +13,17 @@ import (
 	"umg/billing/journal"
 )
 
-// Limits of a recovery.
+// These limits apply to a recovery.
 const (
-	registersMax = 1_000           // to get past the epochs of books that were restored to an earlier point
-	renewEvery   = 5 * time.Second // of the heartbeat
+	registersMax = 1_000           // A restored database may be this many epochs behind the replica.
+	renewEvery   = 5 * time.Second // This is the interval of the heartbeat.
 )
 
-// Recover begins a run: it registers the replica, settles the calls that a crash left open at their last mark, brings
-// what the journal has into the books, gives back the leases of the runs before and takes calls from then on. It may be
-// killed at any step and begun anew. Without the books, or with a broken journal, it fails and the till takes no calls.
+// Recover begins an epoch: it registers the replica, settles the calls that a crash left open at their last mark, applies the
+// journal to the ledger, returns the leases of earlier epochs, and then takes calls. The process may be killed at any step
+// and Recover repeated. Without the database, or with a broken journal, it fails and the manager takes no calls.
 //
-// The same is done while the process runs when its epoch is over. The calls that still run are then left alone.
+// A running process calls it again when its epoch has ended. The calls that still run are then left alone.
 func (t *Till) Recover(ctx context.Context) error {
 	registered := t.mono()
 	start, err := t.o.Registry.Register(ctx, t.o.ReplicaID)
@@ -64,14 +64,14 @@ func (t *Till) Recover(ctx context.Context) error {
 	}
 	t.book.Store(newBook(start.Replica, renewed+leaseTrust))
 	select {
-	case <-t.fenced: // it was about the run before
+	case <-t.fenced: // A pending signal concerned the epoch before.
 	default:
 	}
-	t.o.Log.Info("the till is open", "replica", start.Replica.ID, "epoch", start.Replica.Epoch, "crashed_calls", len(open))
+	t.o.Log.Info("lease manager ready", "replica", start.Replica.ID, "epoch", start.Replica.Epoch, "crashed_calls", len(open))
 	return nil
 }
 
-// readJournal finds the calls that never ended, by their ids, with their last marks.
+// readJournal returns the last marks of the calls that never ended, by call id.
 func (t *Till) readJournal(start Start) (map[string][]byte, error) {
 	log := t.o.Journal
 	if err := log.StartAfter(start.Applied, start.Open); err != nil {
@@ -90,7 +90,7 @@ func (t *Till) readJournal(start Start) (map[string][]byte, error) {
 		recorded, err := billing.DecodeSettlement(r.Data)
 		if err != nil {
 			if r.Kind == kindSettlement {
-				return nil // to be applied or set aside with all others
+				return nil // The applier applies or quarantines it with all others.
 			}
 			return fmt.Errorf("record %d of the journal: %w", r.LSN, err)
 		}
@@ -111,7 +111,7 @@ func (t *Till) readJournal(start Start) (map[string][]byte, error) {
 	}
 }
 
-// finishCalls settles the calls that a crash left open, and applies everything.
+// finishCalls settles the calls that a crash left open, and applies the whole journal.
 func (t *Till) finishCalls(ctx context.Context, r Replica, open map[string][]byte, renewed time.Duration) error {
 	if t.o.Journal == nil {
 		return t.settleMarks(ctx, r)

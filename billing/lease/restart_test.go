@@ -16,16 +16,16 @@ import (
 	"umg/billing/journal/journaltest"
 )
 
-// sharedBooks are the simulated books for workers that run at the same time.
+// sharedBooks is the simulated database for workers that run at the same time.
 type sharedBooks struct {
 	mu    sync.Mutex
 	books *books
 	began time.Time
 	away  bool
-	hangs time.Duration // until those who ask learn that they are away
+	hangs time.Duration // A caller waits this long before it learns that the database is away.
 }
 
-// goAway makes the books unreachable, or reachable again.
+// goAway makes the database unreachable, or reachable again.
 func (s *sharedBooks) goAway(away bool, hangs time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,20 +87,20 @@ func (s *sharedBooks) Reap(ctx context.Context, silent time.Duration) (int, erro
 	return exclusively(s, func(b *books) (int, error) { return b.Reap(ctx, silent) })
 }
 
-// The sizes of these tests are a thousandth of the real ones.
+// These sizes are a thousandth of the real ones.
 const (
 	restartSegment   = 64 << 10
 	restartUnapplied = 512 << 10
 	restartFree      = 1 << 20
 )
 
-// replica is a till with its journal over books and a disk that outlive it.
+// replica is a lease manager with its journal, over a database and a disk that survive it.
 type replica struct {
 	t     testing.TB
 	books *sharedBooks
 	disk  *journaltest.Disk
 
-	till         *Till
+	manager      *Till
 	log          *journal.Log
 	stop         func()
 	ids, charged int
@@ -122,20 +122,20 @@ func (r *replica) start() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.till, err = New(Options{
+	r.manager, err = New(Options{
 		Bank: r.books, Registry: r.books, Journal: r.log, ReplicaID: "r", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if err := r.till.Recover(r.t.Context()); err != nil {
+	if err := r.manager.Recover(r.t.Context()); err != nil {
 		r.t.Fatal(err)
 	}
 	var settling, writing sync.WaitGroup
 	settle, stopSettling := context.WithCancel(context.Background())
 	write, stopWriting := context.WithCancel(context.Background())
-	till, log := r.till, r.log
-	settling.Go(func() { _ = till.Run(settle) })
+	manager, log := r.manager, r.log
+	settling.Go(func() { _ = manager.Run(settle) })
 	writing.Go(func() { _ = log.Run(write) })
 	r.stop = func() {
 		r.stop = func() {}
@@ -147,18 +147,18 @@ func (r *replica) start() {
 	}
 }
 
-// call makes a call and says why it was refused.
+// call makes a call and returns the error of its hold.
 func (r *replica) call(pieces int) error {
 	r.ids++
 	id := fmt.Sprint("req_", r.ids)
-	h, err := r.till.Hold(r.t.Context(), billing.HoldRequest{ID: id, AccountID: "acc_1", Want: 1})
+	h, err := r.manager.Hold(r.t.Context(), billing.HoldRequest{ID: id, AccountID: "acc_1", Want: 1})
 	if err != nil {
 		return err
 	}
 	for range pieces {
-		r.till.Progress(h, settlementOf(id, 1))
+		r.manager.Progress(h, settlementOf(id, 1))
 	}
-	err = r.till.Settle(r.t.Context(), h, settlementOf(id, 1))
+	err = r.manager.Settle(r.t.Context(), h, settlementOf(id, 1))
 	if err == nil {
 		r.charged++
 	}
@@ -171,28 +171,28 @@ func (r *replica) mustCall(times, pieces int) {
 		if err := r.call(pieces); err != nil {
 			r.t.Fatalf("call %d: %v", r.ids, err)
 		}
-		synctest.Wait() // the next segment is prepared
+		synctest.Wait() // The journal prepares its next segment in the meantime.
 	}
 }
 
-// fill makes calls until the journal has so many segments, as the books follow.
+// fill makes calls until the journal has the given number of segments, while the database keeps up.
 func (r *replica) fill(segments int64) {
 	r.t.Helper()
 	for r.log.Stats().Segments < segments {
 		r.mustCall(10, 5)
-		if err := r.till.Booked(r.t.Context()); err != nil {
+		if err := r.manager.Booked(r.t.Context()); err != nil {
 			r.t.Fatal(err)
 		}
 	}
 }
 
-// emptyTail cuts the power when a segment was begun and its first record not written, and starts again.
+// emptyTail cuts the power after a segment was begun and before its first record is written, and starts again.
 func (r *replica) emptyTail() {
 	r.t.Helper()
-	const beforeRecord = 3 // syncing the last segment, writing the next one's header, and syncing that
+	const beforeRecord = 3 // These are syncs of the last segment, and a write and a sync of the next segment's header.
 	segments, last := r.log.Stats().Segments, r.log.Last()
 	for seed := uint64(0); r.log.Err() == nil; seed++ {
-		if err := r.till.Booked(r.t.Context()); err != nil {
+		if err := r.manager.Booked(r.t.Context()); err != nil {
 			r.t.Fatal(err)
 		}
 		last = r.log.Last()
@@ -207,7 +207,7 @@ func (r *replica) emptyTail() {
 	}
 }
 
-// admittedWithin expects that a call is taken soon.
+// admittedWithin expects a call to be admitted within the given time.
 func (r *replica) admittedWithin(limit time.Duration) {
 	r.t.Helper()
 	began := time.Now()
@@ -221,13 +221,13 @@ func (r *replica) admittedWithin(limit time.Duration) {
 	}
 }
 
-// restartCase is how a run ends, how long none runs, what is kept, and what the next one meets.
+// restartCase is how a process ends, how long the replica is down, what is kept, and what the next process meets.
 type restartCase struct {
 	end     string
 	down    time.Duration
 	kept    string
 	idle    time.Duration
-	missing int64 // bytes that the disk lacks of what it should have free
+	missing int64 // The disk has this many bytes fewer than it should have free.
 }
 
 func restartCases() (all []restartCase) {
@@ -253,7 +253,8 @@ func (c restartCase) String() string {
 	return fmt.Sprintf("%s, down %v, %s, idle %v, %d bytes short", c.end, c.down, c.kept, c.idle, c.missing)
 }
 
-// What is applied must not count as unapplied in the next run, whatever it keeps and however long nothing is called.
+// TestCallsAreTakenSoonAfterEveryRestart expects applied records not to count as unapplied after a restart, whatever the
+// journal keeps and however long no call is made.
 func TestCallsAreTakenSoonAfterEveryRestart(t *testing.T) {
 	t.Parallel()
 	for _, c := range restartCases() {
@@ -279,12 +280,12 @@ func (c restartCase) play(t *testing.T) {
 	}
 	if c.end == "clean" {
 		r.stop()
-	} else { // in the midst of a call that has marks
-		h, err := r.till.Hold(t.Context(), billing.HoldRequest{ID: "req_cut", AccountID: "acc_1", Want: 1})
+	} else { // The process dies during a call that has marks.
+		h, err := r.manager.Hold(t.Context(), billing.HoldRequest{ID: "req_cut", AccountID: "acc_1", Want: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.till.Progress(h, settlementOf("req_cut", 1))
+		r.manager.Progress(h, settlementOf("req_cut", 1))
 		if c.end == "killed" {
 			time.Sleep(10 * time.Millisecond)
 			r.disk.Kill()
@@ -304,7 +305,7 @@ func (c restartCase) play(t *testing.T) {
 	if after := r.log.Stats().Segments; c.missing > 0 && after > before {
 		t.Errorf("%d segments became %d on a disk that is short of room", before, after)
 	}
-	if err := r.till.Booked(t.Context()); err != nil {
+	if err := r.manager.Booked(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if s := r.log.Stats(); s.UnappliedBytes != 0 || s.UnappliedAge != 0 {

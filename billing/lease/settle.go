@@ -12,20 +12,20 @@ import (
 	"umg/billing/journal"
 )
 
-// settling is a settlement on its way.
+// settling is a settlement that is not recorded yet.
 type settling struct {
 	id        string
 	call      call
-	cost      app.Amount // within the hold
+	cost      app.Amount // The cost is at most the hold.
 	data      []byte
 	delivered bool
 }
 
-// Settle ends a hold: the account pays the cost up to the hold, and what was not used is free again. When it returns nil
-// the settlement survives whatever happens to this process. Settling a hold a second time changes nothing.
+// Settle ends a hold: the account pays the cost up to the hold, and the rest is free again. When it returns nil, the
+// settlement survives a crash of this process. Settling a hold a second time changes nothing.
 //
-// When it fails and nothing was delivered, nothing is charged and the hold is released: keep the answer back. When it
-// fails and something was delivered, the facts are kept and tried again until they are in the books.
+// When it fails and nothing was delivered, nothing is charged and the hold is released: the caller must withhold the answer.
+// When it fails and something was delivered, the manager keeps the settlement and retries until it is in the ledger.
 func (t *Till) Settle(ctx context.Context, h billing.Hold, s billing.Settlement) error {
 	if s.Cost < 0 || s.Record.RequestID != "" && s.Record.RequestID != h.ID {
 		return fmt.Errorf("lease: settle %s: request %q at a cost of %d", h.ID, s.Record.RequestID, s.Cost)
@@ -50,7 +50,7 @@ func (t *Till) Settle(ctx context.Context, h billing.Hold, s billing.Settlement)
 	return nil
 }
 
-// beginSettle takes the call out of the hands of everybody else. It says no when it has ended already.
+// beginSettle takes exclusive ownership of the call. It returns false when the call has ended already.
 func (t *Till) beginSettle(h billing.Hold, s billing.Settlement) (p settling, runs bool) {
 	runs = t.calls.change(h.ID, func(c *call) {
 		c.settling = true
@@ -65,8 +65,8 @@ func (t *Till) beginSettle(h billing.Hold, s billing.Settlement) (p settling, ru
 	return p, true
 }
 
-// put gives a settlement to the paper. Without a journal a run that was silent for too long may have its calls settled by
-// others at their last mark, so its word is not final any more.
+// put appends a settlement to the journal or the committer. Without a journal another replica may have settled the calls of a
+// silent epoch at their last mark, so put refuses then.
 func (t *Till) put(p settling) (journal.LSN, error) {
 	if t.o.Journal == nil && !p.call.book.live(t.mono()) {
 		return 0, errAway("The service could not reach its books for too long.")
@@ -77,15 +77,15 @@ func (t *Till) put(p settling) (journal.LSN, error) {
 // endSettle moves the cost from reserved to spent and forgets the call.
 func (t *Till) endSettle(p settling, cost app.Amount, at journal.LSN) {
 	if t.o.Journal == nil {
-		at = 0 // it is in the books already
+		at = 0 // Without a journal the settlement is already in the ledger.
 	}
 	t.charge(p.call, cost, at)
 	t.calls.remove(p.id)
 	t.paper.unclaim()
 }
 
-// settleDirectly writes a settlement to the books that could not be made durable here. Its cost counts as spent whatever
-// comes of it, because the books may have taken it although nobody learnt so.
+// settleDirectly writes a settlement that could not be made durable here to the ledger. Its cost counts as spent when the
+// outcome is unknown, because the ledger may have it.
 func (t *Till) settleDirectly(ctx context.Context, p settling, cause error) error {
 	failpoint.At(failpoint.C17)
 	err := cause
@@ -110,7 +110,7 @@ func (t *Till) settleDirectly(ctx context.Context, p settling, cause error) erro
 		t.counters.undelivered.Add(1)
 		p.call.doubted()
 	}
-	t.o.Log.Error("a settlement could not be made durable", "request_id", p.id, "delivered", p.delivered, "cost_nanos", int64(p.cost),
+	t.o.Log.Error("settlement not durable", "request_id", p.id, "delivered", p.delivered, "cost_nanos", int64(p.cost),
 		"cause", cause, "error", err)
 	return unavailable(err)
 }
@@ -124,8 +124,8 @@ func (t *Till) applyDirectly(ctx context.Context, records ...[]byte) error {
 	return err
 }
 
-// later are settlements of answers that were delivered, which neither the journal nor the books took yet. There are no
-// more of them than calls were admitted.
+// later holds settlements of delivered answers that neither the journal nor the ledger accepted yet. It has at most as many
+// as calls were admitted.
 type later struct {
 	mu  sync.Mutex
 	all []settling
@@ -158,7 +158,7 @@ func (l *later) drop() {
 	l.mu.Unlock()
 }
 
-// settleLater tries what was kept, one by one and in order, until the books are away again.
+// settleLater retries the kept settlements one by one and in order, until the database fails again.
 func (t *Till) settleLater(ctx context.Context) error {
 	for {
 		p, exists := t.later.first()

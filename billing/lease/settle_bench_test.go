@@ -23,15 +23,15 @@ import (
 )
 
 const (
-	settleSeconds = 10                    // of each case
-	settleLooks   = 1000                  // at the journal, in each second at most
-	settleCallers = 16                    // that warm up
-	kernelTick    = 10 * time.Millisecond // what the kernel counts processor time in
+	settleSeconds = 10                    // Each case runs for this many seconds.
+	settleLooks   = 1000                  // The benchmark reads the journal's position at most this often per second.
+	settleCallers = 16                    // This many callers warm up the leases.
+	kernelTick    = 10 * time.Millisecond // The kernel counts processor time in these units.
 )
 
-// BenchmarkSettle asks for what a call adds at its end: settlements at a fixed rate, whether or not those before have
-// ended, with the journal on this disk, the books in a server that waits for the same disk, and the applier between
-// them. A case takes ten seconds however often it is repeated.
+// BenchmarkSettle measures what a call adds at its end: settlements at a fixed rate, whether or not earlier ones have ended.
+// The journal is on this disk, the database server syncs to the same disk, and the applier runs between them. A case takes
+// ten seconds however often it is repeated.
 func BenchmarkSettle(b *testing.B) {
 	for _, rate := range []int{1000, 5000} {
 		for _, accounts := range []int{1, 100, 10_000} {
@@ -46,14 +46,14 @@ func BenchmarkSettle(b *testing.B) {
 	}
 }
 
-// counter is a till with everything behind it that a real one has.
+// counter is a lease manager with the same parts behind it as in production.
 type counter struct {
 	*vault
 
-	till     *lease.Till
+	manager  *lease.Till
 	log      *journal.Log
 	accounts []string
-	server   int // the process that owns those of the database
+	server   int // This is the id of the process that owns the database processes.
 
 	mu            sync.Mutex
 	holds, writes []time.Duration
@@ -79,11 +79,11 @@ func newCounter(b *testing.B, accounts int) *counter {
 	if c.log, err = journal.Open(folder, journal.Options{Owner: "bench", FreeBytesMin: 1}); err != nil {
 		b.Fatal(err)
 	}
-	c.till, err = lease.New(lease.Options{
+	c.manager, err = lease.New(lease.Options{
 		Bank: v.bank, Registry: v.bank, Journal: c.log, ReplicaID: "bench", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err == nil {
-		err = c.till.Recover(b.Context())
+		err = c.manager.Recover(b.Context())
 	}
 	if err != nil {
 		b.Fatal(err)
@@ -91,7 +91,7 @@ func newCounter(b *testing.B, accounts int) *counter {
 	ctx, stop := context.WithCancel(context.Background())
 	write, stopWriting := context.WithCancel(context.Background())
 	var duties, writing sync.WaitGroup
-	duties.Go(func() { _ = c.till.Run(ctx) })
+	duties.Go(func() { _ = c.manager.Run(ctx) })
 	writing.Go(func() { _ = c.log.Run(write) })
 	b.Cleanup(func() {
 		stop()
@@ -103,7 +103,7 @@ func newCounter(b *testing.B, accounts int) *counter {
 	return c
 }
 
-// warm makes a first call of each account, whose lease is then there.
+// warm makes the first call of each account, which creates its lease.
 func (c *counter) warm(b *testing.B) {
 	b.Helper()
 	var callers sync.WaitGroup
@@ -118,12 +118,12 @@ func (c *counter) warm(b *testing.B) {
 	c.holds, c.writes, c.failed = nil, nil, 0
 }
 
-// run makes calls at a rate, and says what became of them.
+// run makes calls at a rate and reports their results.
 func (c *counter) run(b *testing.B, rate int) {
 	b.Helper()
 	var calls sync.WaitGroup
 	start, ours, servers := time.Now(), ownTime(b), c.serverTime()
-	lagMost, before := int64(0), c.till.Stats()
+	lagMost, before := int64(0), c.manager.Stats()
 	for n := range rate * settleSeconds {
 		due := start.Add(time.Duration(n) * time.Second / time.Duration(rate))
 		if wait := time.Until(due); wait > 0 {
@@ -142,7 +142,7 @@ func (c *counter) run(b *testing.B, rate int) {
 		time.Sleep(time.Millisecond)
 	}
 	done := time.Since(start)
-	after, all := c.till.Stats(), float64(rate*settleSeconds)
+	after, all := c.manager.Stats(), float64(rate*settleSeconds)
 	b.ReportMetric(all/sent.Seconds(), "reached/s")
 	b.ReportMetric(milliseconds(c.writes, 50), "settle-p50-ms")
 	b.ReportMetric(milliseconds(c.writes, 99), "settle-p99-ms")
@@ -157,7 +157,7 @@ func (c *counter) run(b *testing.B, rate int) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// call holds, marks and settles as the corridor does for a call that is answered at once.
+// call holds, marks and settles as the gateway does for a call that is answered at once.
 func (c *counter) call(b *testing.B, account string) {
 	began := time.Now()
 	record := billing.UsageRecord{
@@ -165,13 +165,13 @@ func (c *counter) call(b *testing.B, account string) {
 		UpstreamModel: "atlas-large-2", Style: "chat", RateCardID: "rate_01jd0000000000000000000000", FinishReason: "stop",
 		Outcome: "failed", Reason: "crashed_unanswered", Attempts: 1, StartedAt: began,
 	}
-	h, err := c.till.Hold(b.Context(), billing.HoldRequest{ID: c.ids.New("req"), AccountID: account, Want: app.Cent})
+	h, err := c.manager.Hold(b.Context(), billing.HoldRequest{ID: c.ids.New("req"), AccountID: account, Want: app.Cent})
 	held := time.Now()
 	if err == nil {
-		c.till.Progress(h, billing.Settlement{Record: record})
+		c.manager.Progress(h, billing.Settlement{Record: record})
 		record.Outcome, record.Reason = "succeeded", "completed"
 		record.Usage[billing.InputTokens], record.Usage[billing.OutputTokens] = 1234, 321
-		err = c.till.Settle(b.Context(), h, billing.Settlement{Cost: 123_456, Delivered: true, Record: record})
+		err = c.manager.Settle(b.Context(), h, billing.Settlement{Cost: 123_456, Delivered: true, Record: record})
 	}
 	settled := time.Now()
 	c.mu.Lock()
@@ -187,7 +187,7 @@ func milliseconds(all []time.Duration, percent int) float64 {
 	return float64(all[(len(all)-1)*percent/100].Microseconds()) / 1000
 }
 
-// ownTime is how long this process has computed, with those who make the calls.
+// ownTime is the processor time of this process, including the callers.
 func ownTime(b *testing.B) time.Duration {
 	b.Helper()
 	var u syscall.Rusage
@@ -197,13 +197,13 @@ func ownTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// serverTime is how long the processes of the database have computed that live.
+// serverTime is the processor time of the database processes that run now.
 func (c *counter) serverTime() (sum time.Duration) {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, name := range stats {
 		text, err := os.ReadFile(name)
 		if err != nil {
-			continue // it has ended
+			continue // The process has ended.
 		}
 		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 		if fields[1] != strconv.Itoa(c.server) {
@@ -217,7 +217,7 @@ func (c *counter) serverTime() (sum time.Duration) {
 	return sum
 }
 
-// pooledVault is durableVault for many callers at a time, with the process that owns the database's.
+// pooledVault is durableVault for many concurrent callers. It also returns the process that owns the database processes.
 func pooledVault(b *testing.B) (v *vault, server int) {
 	b.Helper()
 	dir, err := os.MkdirTemp("", "umg")

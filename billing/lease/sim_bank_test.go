@@ -14,17 +14,17 @@ import (
 	"umg/billing/journal"
 )
 
-// books are the database as the simulator has it: the same transactions as the SQL, one after the other, in memory.
+// books is the simulated database: the same transactions as the SQL, in memory and one after the other.
 type books struct {
 	purses   map[string]*purse
 	replicas map[string]*replicaRow
 	leases   map[leaseKey]*leaseLine
 	records  map[string]record
 	marks    map[string]mark
-	overrun  app.Amount // platform loss
+	overrun  app.Amount // The platform bears this loss.
 	charged  map[string]app.Amount
 	now      time.Duration
-	careless bool // the negative control: neither cursor nor request ids guard
+	careless bool // In this negative control neither the cursor nor request ids prevent a second charge.
 }
 
 type purse struct {
@@ -32,18 +32,19 @@ type purse struct {
 	exact        bool
 	frozen       bool
 	budget       bool
-	grants       []grant // in the order in which they are drawn
+	grants       []grant // Grants are drawn in this order.
 	limit        billing.SpendLimit
-	spent        app.Amount // in the limit's period, which is longer than any run
-	allowed      app.Amount // the most that may be spent and held under it: more than the limit after it was lowered, or paid late
+	spent        app.Amount // This was spent in the limit's period, which is longer than any simulation.
+	// This is the most that may be spent and held under the limit. It exceeds a limit that was lowered or paid late.
+	allowed app.Amount
 }
 
-// restrict gives an account a spend limit, changes it or takes it away.
+// restrict sets, changes or removes an account's spend limit.
 func (p *purse) restrict(limit billing.SpendLimit) {
 	p.limit, p.allowed = limit, max(limit.Limit, p.spent+p.held)
 }
 
-// sum is what of the purse may be held, and the limit where that is what leaves less.
+// sum is what may be held of the account, and the limit when that leaves less than the balance.
 func (p *purse) sum() (app.Amount, billing.SpendLimit) {
 	if left := max(p.held, p.limit.Limit-p.spent); p.limit.Set() && left < p.posted {
 		return left, p.limit
@@ -53,7 +54,7 @@ func (p *purse) sum() (app.Amount, billing.SpendLimit) {
 
 type grant struct {
 	amount, remaining app.Amount
-	expires           time.Duration // 0 for never
+	expires           time.Duration // Zero means that the grant never expires.
 }
 
 type replicaRow struct {
@@ -98,7 +99,7 @@ func newBooks() *books {
 	}
 }
 
-// clone is a backup.
+// clone makes a backup.
 func (b *books) clone() *books {
 	c := newBooks()
 	for id, p := range b.purses {
@@ -134,7 +135,7 @@ func (b *books) grant(id string, amount app.Amount, expires time.Duration) {
 	}
 }
 
-// expire takes what is left of grants whose time is over, as far as it is free.
+// expire takes back the free part of grants that have expired.
 func (b *books) expire(id string) {
 	p := b.purses[id]
 	for i := range p.grants {
@@ -208,7 +209,7 @@ func (b *books) Take(_ context.Context, r Replica, a Ask) (Row, error) {
 	return row, nil
 }
 
-// recall asks the other holders of a purse to give back.
+// recall asks the other holders of a credit account to return credit.
 func (b *books) recall(r Replica, purse string) (elsewhere bool) {
 	for k, l := range b.leases {
 		if k.purse == purse && l.state == "open" && l.remaining() > 0 && (k.replica != r.ID || k.epoch != r.Epoch) {
@@ -268,7 +269,7 @@ func (b *books) Apply(_ context.Context, r Replica, batch Batch) (journal.LSN, e
 	return applied, nil
 }
 
-// charge takes what a record costs from its leases, and what these do not have from what is free.
+// charge takes the cost of a record from its leases, and from free credit where the leases have too little.
 func (b *books) charge(one billing.Recorded) {
 	id := one.Hold.ID
 	before, exists := b.records[id]
@@ -301,7 +302,7 @@ func (b *books) pay(one billing.Recorded, id string, cost app.Amount) (paid app.
 	p.posted -= rest
 	paid += rest
 	p.spent += paid
-	p.allowed += rest // its lease was gone, which had kept it under the limit
+	p.allowed += rest // The lease that counted toward the limit is gone.
 	left := paid
 	for i := range p.grants {
 		draw := min(left, p.grants[i].remaining)
@@ -372,10 +373,10 @@ func (b *books) closeAll(id string, epoch int64, state string) {
 	}
 }
 
-// poison is a reason that the simulated books refuse.
+// poison is a settlement reason that the simulated database rejects.
 const poison = "poison"
 
-// check compares what the books keep twice.
+// check compares the values that the database stores twice.
 func (b *books) check() error {
 	held := map[string]app.Amount{}
 	for k, l := range b.leases {
@@ -398,10 +399,10 @@ func (b *books) check() error {
 	}
 	for id, p := range b.purses {
 		if p.held < 0 || p.posted-p.held < 0 {
-			return fmt.Errorf("I3: purse %s: posted %d, held %d", id, p.posted, p.held)
+			return fmt.Errorf("I3: account %s: posted %d, held %d", id, p.posted, p.held)
 		}
 		if p.held != held[id] {
-			return fmt.Errorf("I4: purse %s: held %d, its leases have %d", id, p.held, held[id])
+			return fmt.Errorf("I4: account %s: held %d, its leases have %d", id, p.held, held[id])
 		}
 		if p.budget {
 			continue

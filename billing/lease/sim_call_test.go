@@ -10,15 +10,15 @@ import (
 	"umg/billing/journal"
 )
 
-// phase is where a call of the simulator is.
+// phase is the present phase of a simulated call.
 type phase uint8
 
 const (
-	wanting  phase = iota // a hold is under way
-	streams               // the upstream answers
-	extends               // the hold is being raised
-	settles               // the settlement is on its way to the disk
-	finished              // nothing more happens here
+	wanting  phase = iota // The call acquires a hold.
+	streams               // The upstream answers.
+	extends               // The hold is being raised.
+	settles               // The settlement is being written to disk.
+	finished              // The call has ended on this node.
 )
 
 // simCall is one call with what its client saw.
@@ -29,28 +29,28 @@ type simCall struct {
 	budget  string
 	phase   phase
 	g       *holding
-	asked   *Ask   // a take is under way
-	answer  func() // what the books said, not arrived yet
-	until   int64  // a pause, in nanoseconds of the simulator
+	asked   *Ask   // This take is at the database.
+	answer  func() // This delivers the database's answer, which has not arrived yet.
+	until   int64  // The call pauses until this time, in nanoseconds of the simulator.
 	hold    billing.Hold
-	stream  bool // the answer comes in pieces, else as a whole at the end
+	stream  bool // The answer arrives in pieces, else as a whole at the end.
 	pieces  int
-	over    app.Amount // beyond the hold, at the end
+	over    app.Amount // This is the cost beyond the hold, at the end.
 	poison  bool
 
 	delivered app.Amount
 	marks     []simMark
 	p         settling
 	at        journal.LSN
-	total     app.Amount // of its settlement, with what was beyond the hold
-	appended  bool       // the settlement may be found
-	seen      bool       // the client has the whole answer
-	refusal   error      // of the hold
-	uncertain bool       // it was kept back, and nobody knows whether it was charged
-	kept      bool       // the answer's end was kept back, and the charge is tried again
-	surviving int        // marks that a crash cannot have taken
+	total     app.Amount // This is the total of its settlement, including the cost beyond the hold.
+	appended  bool       // The settlement may be found in the journal.
+	seen      bool       // The client has the whole answer.
+	refusal   error      // This is why the hold was refused.
+	uncertain bool       // The answer was withheld, and it is unknown whether it was charged.
+	kept      bool       // The end of the answer was withheld, and the charge is retried.
+	surviving int        // This many marks survive any crash.
 	crashed   bool
-	lossy     bool // its disk is gone
+	lossy     bool // Its disk is lost.
 }
 
 type simMark struct {
@@ -75,13 +75,13 @@ func (c *simCall) reservedOf(l *lease) (sum app.Amount) {
 	if c.g != nil {
 		add(c.g.c)
 	}
-	if one, exists := c.n.till.calls.shard(c.id).calls[c.id]; exists {
+	if one, exists := c.n.manager.calls.shard(c.id).calls[c.id]; exists {
 		add(one)
 	}
 	return sum
 }
 
-// start begins a hold as the till's Hold does.
+// start begins a hold as the manager's Hold does.
 func (w *world) start(n *node) {
 	c := &simCall{
 		n: n, id: fmt.Sprintf("req_%d", len(w.calls)), account: w.accounts[w.r.IntN(len(w.accounts))],
@@ -98,9 +98,9 @@ func (w *world) start(n *node) {
 		c.over = app.Amount(w.r.IntN(100))
 	}
 	w.calls = append(w.calls, c)
-	b, err := n.till.serving()
+	b, err := n.manager.serving()
 	if err == nil {
-		err = n.till.paper.claim()
+		err = n.manager.paper.claim()
 	}
 	if err != nil {
 		c.refuse(err)
@@ -110,7 +110,7 @@ func (w *world) start(n *node) {
 	if w.chance(0.5) {
 		r.Min = min(want, 1+want/4)
 	}
-	c.g = &holding{t: n.till, r: r, want: want, c: call{book: b, began: n.till.mono()}}
+	c.g = &holding{t: n.manager, r: r, want: want, c: call{book: b, began: n.manager.mono()}}
 	n.calls = append(n.calls, c)
 	c.proceed(c.g.step())
 }
@@ -121,7 +121,7 @@ func (c *simCall) refuse(err error) {
 	c.n.w.count(err)
 }
 
-// proceed is what the till's pursue does with a verdict.
+// proceed handles a verdict as the manager's pursue does.
 func (c *simCall) proceed(n next) {
 	w := c.n.w
 	switch n.verdict {
@@ -137,16 +137,16 @@ func (c *simCall) proceed(n next) {
 	}
 }
 
-// held is the end of a hold or an extension that worked. Its credit must still be the node's own.
+// held ends a hold or an extension that succeeded. The node must still own its credit.
 func (c *simCall) held() {
-	t, w := c.n.till, c.n.w
+	t, w := c.n.manager, c.n.w
 	for _, l := range []*lease{c.g.c.account, c.g.c.budget} {
 		if l == nil || w.restored {
 			continue
 		}
 		line := w.books.leases[leaseKey{c.n.id, c.g.c.book.replica.Epoch, l.purse}]
 		if line == nil || line.state != "open" {
-			w.fail("I14: %s: %s is held from a lease of %s that is over", c.n.id, c.id, l.purse)
+			w.fail("I14: %s: %s is held from an ended lease of %s", c.n.id, c.id, l.purse)
 		}
 	}
 	if c.phase == extends {
@@ -165,20 +165,20 @@ func (c *simCall) held() {
 	c.mark()
 }
 
-// ended is the end of one that did not.
+// ended ends a hold or an extension that failed.
 func (c *simCall) ended(err error) {
 	c.g = nil
 	if c.phase == extends {
 		c.phase, c.pieces = streams, 0
 		return
 	}
-	c.n.till.paper.unclaim()
+	c.n.manager.paper.unclaim()
 	c.refuse(err)
 }
 
-// mark keeps what was delivered, as the till's Progress.
+// mark records what was delivered, as the manager's Progress does.
 func (c *simCall) mark() {
-	t := c.n.till
+	t := c.n.manager
 	s := c.settlement(c.delivered, billing.ReasonCrashed)
 	missed := t.counters.marksMissed.Load()
 	t.Progress(c.hold, s)
@@ -191,15 +191,15 @@ func (c *simCall) mark() {
 	}
 }
 
-// advance is the next thing that happens to a call.
+// advance performs the next event of a call.
 func (c *simCall) advance() {
-	w, t := c.n.w, c.n.till
+	w, t := c.n.w, c.n.manager
 	switch {
 	case c.answer != nil:
 		do := c.answer
 		c.answer = nil
 		do()
-	case c.asked != nil: // the books decide now; the answer arrives later
+	case c.asked != nil: // The database decides now, and the answer arrives later.
 		a, g := *c.asked, c.g
 		c.asked = nil
 		row, err := t.o.Bank.Take(context.Background(), g.c.book.replica, a)
@@ -218,24 +218,24 @@ func (c *simCall) advance() {
 	}
 }
 
-// piece delivers some of the answer, after a mark; where the hold does not cover it, the hold is raised first.
+// piece delivers a part of the answer after a mark. It raises the hold first when the hold does not cover the part.
 func (c *simCall) piece() {
 	w := c.n.w
 	cost := app.Amount(1 + w.r.IntN(60))
 	if c.delivered+cost > c.hold.Amount {
-		b := c.n.till.book.Load()
+		b := c.n.manager.book.Load()
 		if b == nil || !b.trusted(w.now) || b.replica.Epoch != c.hold.Epoch || c.hold.Amount == 0 {
 			c.pieces = 0
 			return
 		}
 		more := app.Amount(100)
 		r := billing.HoldRequest{ID: c.id, AccountID: c.account, BudgetID: c.budget, Want: more, Min: more}
-		c.g, c.phase = &holding{t: c.n.till, r: r, want: more, c: call{book: b}}, extends
+		c.g, c.phase = &holding{t: c.n.manager, r: r, want: more, c: call{book: b}}, extends
 		c.proceed(c.g.step())
 		return
 	}
 	c.pieces--
-	if w.chance(0.7) { // else it is within the distance that a mark may lag
+	if w.chance(0.7) { // Otherwise the mark may lag behind.
 		c.mark()
 	}
 	c.delivered += cost
@@ -243,7 +243,7 @@ func (c *simCall) piece() {
 
 // settle appends the settlement.
 func (c *simCall) settle() {
-	w, t := c.n.w, c.n.till
+	w, t := c.n.w, c.n.manager
 	final := c.delivered
 	if !c.stream {
 		final = app.Amount(w.r.Int64N(int64(c.hold.Amount) + 1))
@@ -265,14 +265,14 @@ func (c *simCall) settle() {
 		return
 	}
 	c.at, c.appended = at, true
-	if w.o.eager { // the negative control: the client has the answer before it is durable
+	if w.o.eager { // In this negative control the client has the answer before it is durable.
 		c.seen = true
 	}
 }
 
-// lookWhetherDurable ends the settlement when it is.
+// lookWhetherDurable ends the settlement once it is durable.
 func (c *simCall) lookWhetherDurable() {
-	t := c.n.till
+	t := c.n.manager
 	if c.n.log == nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		one := t.applier.committer.waiting[c.at]
@@ -304,14 +304,14 @@ func (c *simCall) lookWhetherDurable() {
 }
 
 func (c *simCall) done(at journal.LSN) {
-	c.n.till.endSettle(c.p, c.p.cost, at)
+	c.n.manager.endSettle(c.p, c.p.cost, at)
 	c.seen, c.phase = true, finished
 	c.n.drop(c)
 }
 
-// directly is the way of a settlement that the disk did not take.
+// directly settles at the database because the disk did not take the settlement.
 func (c *simCall) directly(cause error) {
-	t := c.n.till
+	t := c.n.manager
 	c.appended = true
 	err := t.settleDirectly(context.Background(), c.p, cause)
 	c.n.w.note("%s: %s settles directly: %v", c.n.id, c.id, err)
@@ -321,7 +321,7 @@ func (c *simCall) directly(cause error) {
 	case c.p.delivered:
 		c.kept = true
 		c.phase = finished
-		return // it stays among the node's calls, as its reservation does
+		return // It stays among the node's calls, as its reservation does.
 	default:
 		c.uncertain = true
 	}
@@ -329,7 +329,7 @@ func (c *simCall) directly(cause error) {
 	c.n.drop(c)
 }
 
-// orphan is what a crash leaves of a call.
+// orphan is the remainder of a call after a crash.
 func (c *simCall) orphan(survives journal.LSN, journaled bool) {
 	if c.phase == finished && !c.kept {
 		return

@@ -20,7 +20,7 @@ import (
 	"umg/billing/journal"
 )
 
-// pair is the database beside the simulator's idea of it.
+// pair is the real database beside the simulated one.
 type pair struct {
 	t      *testing.T
 	r      *mathrand.Rand
@@ -29,7 +29,7 @@ type pair struct {
 	ledger *billing.Ledger
 	model  *books
 	purses []string
-	runs   []Replica // that were ever registered, those that are over too
+	runs   []Replica // These epochs were registered, and some have ended.
 	asked  int
 	sent   [][]byte
 }
@@ -62,7 +62,7 @@ func openPair(t *testing.T, db *sqlx.DB, seed uint64) *pair {
 	return p
 }
 
-// outcome is an answer without what may differ between the two: the words of an error.
+// outcome is an answer without the parts in which both may differ, such as the text of an error.
 func outcome(answer any, err error) string {
 	var short *Short
 	switch {
@@ -76,7 +76,7 @@ func outcome(answer any, err error) string {
 	return "refused: " + fmt.Sprint(app.KindOf(err))
 }
 
-// step asks both the same.
+// step asks both databases the same.
 func (p *pair) step() {
 	ctx := p.t.Context()
 	name := fmt.Sprintf("rep_%s_%d", p.purses[0], p.r.IntN(2))
@@ -112,7 +112,7 @@ func (p *pair) step() {
 	}
 }
 
-// restrict gives an account a spend limit, or takes it away.
+// restrict sets or removes an account's spend limit.
 func (p *pair) restrict(account string, to app.Amount) {
 	p.t.Helper()
 	set := p.ledger.CloseSpendLimit(p.t.Context(), p.db, account)
@@ -123,14 +123,14 @@ func (p *pair) restrict(account string, to app.Amount) {
 	if set != nil || err != nil {
 		p.t.Fatal(set, err)
 	}
-	if spent := p.model.purses[account].spent; limit.Set() && limit.Spent != spent { // before it had a limit counts too
+	if spent := p.model.purses[account].spent; limit.Set() && limit.Spent != spent { // Spend from before the limit was set counts too.
 		p.t.Fatalf("%s has spent %d under its limit, want %d", account, limit.Spent, spent)
 	}
 	limit.Spent, limit.Held = 0, 0
 	p.model.purses[account].restrict(limit)
 }
 
-// silence makes a replica seem lost, and has it reaped.
+// silence makes a replica seem lost and reaps it.
 func (p *pair) silence(run Replica) {
 	ctx := p.t.Context()
 	if _, err := p.db.ExecContext(ctx, `update replicas set heartbeat_at = now() - interval '2 hours' where id = $1`, run.ID); err != nil {
@@ -151,7 +151,7 @@ func (p *pair) silence(run Replica) {
 	})
 }
 
-// batch has new records and old ones, with a cursor that is right, or wrong, or without one.
+// batch has new and old records, with a correct cursor, a wrong one, or none.
 func (p *pair) batch(run Replica) (b Batch) {
 	for range p.r.IntN(4) {
 		if len(p.sent) > 0 && p.r.IntN(5) == 0 {
@@ -184,13 +184,13 @@ func (p *pair) batch(run Replica) (b Batch) {
 	return b
 }
 
-// registered is everything that the books do.
+// registered is every method of the database.
 type registered interface {
 	Bank
 	Registry
 }
 
-// same asks both and compares the answers, and what both then hold.
+// same asks both databases and compares the answers and the balances.
 func (p *pair) same(what string, ask func(registered) (any, error)) {
 	p.t.Helper()
 	given, err := ask(p.sql)

@@ -13,18 +13,18 @@ import (
 	"umg/billing/journal/journaltest"
 )
 
-// killed is what a process that dies in the midst of a step panics with.
+// killed is the panic value of a process that dies during a step.
 type killed struct{}
 
 var errLine = app.ErrStore(errors.New("the line to the books is cut"))
 
-// line is one node's way to the books. It may lose a question, an answer, or the process that waits for it.
+// line is one node's connection to the database. It may lose a request, an answer, or the process that waits for it.
 type line struct {
 	w *world
 	n *node
 }
 
-// reach says whether a question arrives.
+// reach reports whether a request arrives.
 func (l line) reach() error {
 	switch {
 	case l.w.now < l.w.awayUntil || l.w.now < l.n.cutUntil, l.w.chance(l.w.o.lost):
@@ -36,7 +36,7 @@ func (l line) reach() error {
 	return nil
 }
 
-// back says whether the answer arrives.
+// back reports whether the answer arrives.
 func (l line) back() error {
 	l.w.changed = true
 	switch {
@@ -102,21 +102,21 @@ func (l line) Reap(ctx context.Context, silent time.Duration) (int, error) {
 	return lost, err
 }
 
-// node is one replica: a process that comes and goes, and its disk.
+// node is one replica: its process, which starts and stops, and its disk.
 type node struct {
 	w           *world
 	id          string
 	disk        *journaltest.Disk
-	log         *journal.Log // nil without a journal
-	till        *Till
-	up          bool // the process runs
-	open        bool // and takes calls
+	log         *journal.Log // The log is nil without a journal.
+	manager     *Till
+	up          bool // The process runs.
+	open        bool // The process takes calls.
 	pausedUntil time.Duration
 	cutUntil    time.Duration
-	skew        time.Duration // of its wall clock
+	skew        time.Duration // The wall clock is off by this much.
 	renewed     time.Duration
-	written     journal.LSN // survives a kill
-	calls       []*simCall  // of the process that runs
+	written     journal.LSN // Records up to this position survive a kill.
+	calls       []*simCall  // These calls belong to the present process.
 }
 
 func (n *node) wall() time.Time { return time.Unix(1_800_000_000, 0).Add(n.w.now + n.skew) }
@@ -135,25 +135,25 @@ func (n *node) boot() {
 		}
 		n.log, o.Journal, n.written = log, log, log.Last()
 	}
-	till, err := New(o)
+	manager, err := New(o)
 	if err != nil {
 		n.w.fail("%s: %v", n.id, err)
 		return
 	}
-	till.mono = func() time.Duration { return n.w.now }
-	till.pause = func(_ context.Context, d time.Duration) error {
+	manager.mono = func() time.Duration { return n.w.now }
+	manager.pause = func(_ context.Context, d time.Duration) error {
 		n.w.now += d
 		return nil
 	}
-	n.till, n.up, n.open, n.calls = till, true, false, nil
+	n.manager, n.up, n.open, n.calls = manager, true, false, nil
 	n.w.note("%s boots", n.id)
 }
 
 const segmentBytes = 32 << 10
 
-// recover opens the till, or leaves that to a later try.
+// recover opens the manager, or leaves that to a later attempt.
 func (n *node) recover() {
-	err := n.till.Recover(context.Background())
+	err := n.manager.Recover(context.Background())
 	n.w.note("%s recovers: %v", n.id, err)
 	n.open = n.open || err == nil
 	n.renewed = n.w.now
@@ -164,7 +164,7 @@ func (n *node) recover() {
 	}
 }
 
-// die ends the process. After a power cut only what was synced is sure to be there.
+// die ends the process. After a power cut only synced records are sure to remain.
 func (n *node) die(power bool) {
 	if !n.up {
 		return
@@ -183,11 +183,11 @@ func (n *node) die(power bool) {
 	for _, c := range n.calls {
 		c.orphan(survives, n.log != nil)
 	}
-	n.up, n.open, n.till, n.log, n.calls = false, false, nil, nil, nil
+	n.up, n.open, n.manager, n.log, n.calls = false, false, nil, nil, nil
 	n.pausedUntil = 0
 }
 
-// cutInCommit has the power fail in the midst of a write or a sync.
+// cutInCommit cuts the power during a write or a sync.
 func (n *node) cutInCommit() {
 	if n.log == nil {
 		n.die(true)
@@ -198,7 +198,7 @@ func (n *node) cutInCommit() {
 	n.die(true)
 }
 
-// write and commit are what the journal's own worker does.
+// write and commit do the work of the journal's own worker.
 func (n *node) write() {
 	if n.log != nil && n.log.Write() == nil {
 		n.written = n.log.Last()
@@ -219,17 +219,17 @@ func (n *node) commit() {
 	_ = n.log.Tidy()
 }
 
-// tick is a turn of all the duties of Run.
+// tick performs one round of every task of Run.
 func (n *node) tick() {
 	ctx := context.Background()
-	t := n.till
+	t := n.manager
 	select {
 	case <-t.fenced:
-		n.w.note("%s begins anew", n.id)
+		n.w.note("%s recovers", n.id)
 		n.w.loose = true
 		t.counters.fenced.Add(1)
 		if err := t.Recover(ctx); err != nil {
-			n.w.note("%s does not begin anew: %v", n.id, err)
+			n.w.note("%s does not recover: %v", n.id, err)
 			t.fence(t.book.Load())
 		}
 	default:
@@ -249,33 +249,33 @@ func (n *node) tick() {
 	}
 }
 
-// lookForIdle is the till's, in the order of the names.
+// lookForIdle does what the manager's method does, in the order of the names.
 func (n *node) lookForIdle() {
-	b := n.till.book.Load()
+	b := n.manager.book.Load()
 	for _, purse := range n.w.purses {
 		if l := b.find(purse); l != nil {
-			n.till.tend(b, l, n.w.now, n.till.appliedTo())
+			n.manager.tend(b, l, n.w.now, n.manager.appliedTo())
 		}
 	}
 }
 
-// giveAll returns what waits to be returned, and hears the recalls of others.
+// giveAll returns what is queued for return, and handles the recalls of others.
 func (n *node) giveAll() {
-	b := n.till.book.Load()
+	b := n.manager.book.Load()
 	if n.w.now >= n.cutUntil {
 		for _, purse := range n.w.purses {
 			if l := n.w.books.leases[leaseKey{n.id, b.replica.Epoch, purse}]; l != nil && l.recalled {
-				n.till.recall(purse)
+				n.manager.recall(purse)
 			}
 		}
 	}
 	for {
 		select {
-		case l := <-n.till.give:
-			_ = n.till.giveBack(context.Background(), l)
-		case l := <-n.till.top:
+		case l := <-n.manager.give:
+			_ = n.manager.giveBack(context.Background(), l)
+		case l := <-n.manager.top:
 			if n.w.o.ahead {
-				_ = n.till.takeAhead(context.Background(), l)
+				_ = n.manager.takeAhead(context.Background(), l)
 			}
 		default:
 			return
@@ -283,13 +283,13 @@ func (n *node) giveAll() {
 	}
 }
 
-// check compares a process's memory with its calls and with the books.
+// check compares a process's memory with its calls and with the database.
 func (n *node) check() {
 	if !n.open {
 		return
 	}
-	b := n.till.book.Load()
-	if b == nil { // closed
+	b := n.manager.book.Load()
+	if b == nil { // The manager is closed.
 		return
 	}
 	for _, purse := range n.w.purses {

@@ -2,7 +2,7 @@
 
 package lease
 
-// How much the simulator plays where each step is ten times as slow.
+// The simulator plays fewer seeds under the race detector, where each step is ten times as slow.
 const (
 	simSeeds   = 600
 	simWorkers = 2

@@ -2,7 +2,7 @@
 
 package lease
 
-// How much the simulator plays.
+// These constants set how many seeds the simulator plays.
 const (
 	simSeeds   = 10_000
 	simWorkers = 2

@@ -6,18 +6,18 @@ import (
 	"testing"
 )
 
-// kept are seeds that have found something once.
+// kept lists seeds that once found a defect.
 var kept = []struct {
 	seed uint64
 	why  string
 }{
 	{0, "the answer to a lease that was returned was read as an error"},
-	{1097, "a frozen account kept credit that nobody had"},
+	{1097, "a frozen account kept credit that no lease held"},
 	{1559, "a refusal hid that an earlier take may have worked"},
 	{2331, "a run that others took for lost settled calls that they had settled, without a journal"},
 }
 
-// play runs a seed and reports it so that it can be run again.
+// play runs a seed and logs the seed so that it can be run again.
 func play(seed uint64, change func(*options)) error {
 	o := deriveOptions(seed)
 	if change != nil {
@@ -70,7 +70,7 @@ func TestTheSimulatorCatchesApplyingWithoutTheCursor(t *testing.T) {
 	caught(t, func(o *options) { o.careless = true })
 }
 
-// caught fails unless a seed finds the mistake.
+// caught fails unless a seed finds the defect.
 func caught(t *testing.T, mistake func(*options)) {
 	t.Helper()
 	for seed := range uint64(controlSeeds) {

@@ -12,22 +12,22 @@ import (
 	"umg/billing/journal/journaltest"
 )
 
-// options are what a run of the simulator has in it. All are derived from its seed.
+// options configure one simulation. All are derived from its seed.
 type options struct {
 	nodes, accounts, steps        int
 	journal                       bool
-	rich                          bool    // accounts have credit for leases, not only for calls
-	lost                          float64 // questions and answers of the books that are lost
-	deaths                        float64 // at each of them
-	kills, cuts, pauses, aways    float64 // at each step
+	rich                          bool    // Accounts have credit for leases, not only for calls.
+	lost                          float64 // This share of the database's requests and answers is lost.
+	deaths                        float64 // The process dies at this share of them.
+	kills, cuts, pauses, aways    float64 // Each of these is the chance per step.
 	cutOffs                       float64
 	restores, leaps, skews        float64
 	grants, expiries, freezes     float64
 	eio, poison, overruns, losses float64
-	eager                         bool // control: answers before the settlement is durable
-	careless                      bool // control: neither cursor nor ids guard what is applied
+	eager                         bool // In this negative control clients get answers before the settlement is durable.
+	careless                      bool // In this negative control neither cursor nor ids prevent a second charge.
 	limits                        float64
-	ahead                         bool // leases take credit ahead
+	ahead                         bool // Leases take credit ahead.
 }
 
 func deriveOptions(seed uint64) options {
@@ -52,35 +52,35 @@ func deriveOptions(seed uint64) options {
 		o.limits = 0.1 * limits.Float64()
 	}
 	o.ahead = rand.New(rand.NewPCG(seed, 6)).Float64() < 0.7
-	if !o.journal { // without a second copy a backup is all there is
+	if !o.journal { // Without a journal a backup is the only copy.
 		o.restores = 0
 	}
-	if o.restores > 0 { // what a dead journal did not take has no second copy either, nor has what a lost disk had
+	if o.restores > 0 { // Settlements that a broken journal or a lost disk did not keep have no second copy.
 		o.eio, o.losses = 0, 0
 	}
 	return o
 }
 
-// world is everything that a seed has, and what has happened.
+// world is the whole state of one simulation.
 type world struct {
 	seed      uint64
 	o         options
 	r         *rand.Rand
-	limits    *rand.Rand // its own, so that older seeds go on as they went
+	limits    *rand.Rand // Limits have their own random source, which keeps older seeds unchanged.
 	now       time.Duration
 	books     *books
 	backup    *books
-	since     []func(*books) // what was given after the backup, and is given again when it is put back
+	since     []func(*books) // These grants were made after the backup and are repeated when it is restored.
 	nodes     []*node
 	accounts  []string
 	purses    []string
 	calls     []*simCall
 	awayUntil time.Duration
-	changed   bool // the books, since they were checked
-	loose     bool // leases were reclaimed or books restored: what was shown may be borne by the platform
+	changed   bool // The database changed since the last check.
+	loose     bool // Leases were reclaimed or the database restored, so the platform may bear the cost of a delivered answer.
 	restored  bool
 	refusals  map[app.Kind]int
-	telling   bool // keeps a trace
+	telling   bool // The simulation keeps a trace.
 	trace     []string
 	err       error
 }
@@ -125,7 +125,7 @@ func (w *world) fail(format string, args ...any) {
 	}
 }
 
-// run plays the seed and says what went wrong.
+// run plays the seed and returns the first violated invariant.
 func (w *world) run() error {
 	for step := 0; step < w.o.steps && w.err == nil; step++ {
 		w.now += time.Duration(w.r.IntN(30)) * time.Millisecond
@@ -142,7 +142,7 @@ func (w *world) run() error {
 	return w.err
 }
 
-// guarded runs a node's step, in which it may die.
+// guarded runs a node's step, during which the node may die.
 func (w *world) guarded(n *node, do func()) {
 	defer func() {
 		switch why := recover().(type) {
@@ -156,7 +156,7 @@ func (w *world) guarded(n *node, do func()) {
 	do()
 }
 
-// step is the next thing that a node does.
+// step performs the next event of a node.
 func (w *world) step(n *node) {
 	switch {
 	case !n.up:
@@ -180,7 +180,7 @@ func (w *world) step(n *node) {
 	}
 }
 
-// misfortune is what happens to the world from outside.
+// misfortune injects an outside fault.
 func (w *world) misfortune() {
 	o, n := w.o, w.nodes[w.r.IntN(len(w.nodes))]
 	seconds := func(most int) time.Duration { return time.Duration(w.r.IntN(most*1000)) * time.Millisecond }
@@ -216,7 +216,7 @@ func (w *world) misfortune() {
 	w.fortune()
 }
 
-// restrict changes the spend limit of an account, and has leases called back as the books do.
+// restrict changes the spend limit of an account and recalls leases as the database does.
 func (w *world) restrict() {
 	id, limit := w.accounts[w.limits.IntN(len(w.accounts))], billing.SpendLimit{}
 	if w.limits.IntN(4) > 0 {
@@ -232,7 +232,7 @@ func (w *world) restrict() {
 	w.changed = true
 }
 
-// fortune is what happens to accounts.
+// fortune changes accounts: it grants credit, expires it or freezes them.
 func (w *world) fortune() {
 	if w.o.limits > w.limits.Float64() {
 		w.restrict()
@@ -258,7 +258,7 @@ func (w *world) fortune() {
 	w.changed = true
 }
 
-// restore makes a backup, or puts the last one back.
+// restore makes a backup or restores the last one.
 func (w *world) restore() {
 	if w.chance(0.5) {
 		w.note("the books are copied")
@@ -285,7 +285,7 @@ func (w *world) check() {
 	}
 }
 
-// end lets everything heal and come to its end: all calls end, all records are applied, all leases returned.
+// end removes every fault and finishes the simulation: all calls end, all records are applied, all leases are returned.
 func (w *world) end() {
 	w.note("everything heals")
 	w.awayUntil, w.o.lost, w.o.deaths, w.o.eio = 0, 0, 0, 0
@@ -314,7 +314,7 @@ func (w *world) end() {
 	w.judge()
 }
 
-// rest waits until leases are idle and called back: then their credit must be back, and everything in the books.
+// rest recalls all leases. Their credit must then be free, and everything in the ledger.
 func (w *world) rest() {
 	for range 3 {
 		w.now += idleAfter + usedWithin
@@ -329,14 +329,14 @@ func (w *world) rest() {
 	}
 	for id, p := range w.books.purses {
 		if p.held != 0 && !w.restored && w.err == nil {
-			w.fail("I9: purse %s: %d are held by nobody", id, p.held)
+			w.fail("I9: account %s: %d are held by no lease or job", id, p.held)
 		}
 	}
 }
 
 const roundsMax = 400
 
-// finishNode brings a node's calls nearer to their end, and says whether some go on.
+// finishNode advances a node's calls, and reports whether some still run.
 func (w *world) finishNode(n *node) bool {
 	for !n.up || !n.open {
 		if w.step(n); w.err != nil {
@@ -351,11 +351,11 @@ func (w *world) finishNode(n *node) bool {
 	}
 	n.commit()
 	n.tick()
-	if n.log != nil && n.log.Err() != nil && n.allFinished() { // an operator starts it again
+	if n.log != nil && n.log.Err() != nil && n.allFinished() { // An operator restarts the node.
 		n.die(w.chance(0.5))
 		return true
 	}
-	return n.till.calls.running.Load() > 0 || len(n.calls) > 0 && !n.allFinished() || len(n.till.fenced) > 0
+	return n.manager.calls.running.Load() > 0 || len(n.calls) > 0 && !n.allFinished() || len(n.manager.fenced) > 0
 }
 
 func (n *node) allFinished() bool {
@@ -367,33 +367,33 @@ func (n *node) allFinished() bool {
 	return true
 }
 
-// closeNode ends a node's run in order.
+// closeNode ends a node's epoch in order.
 func (w *world) closeNode(n *node) {
 	if w.err != nil {
 		return
 	}
-	if running := n.till.calls.running.Load(); running > 0 {
+	if running := n.manager.calls.running.Load(); running > 0 {
 		w.fail("%s: %d calls never end", n.id, running)
 		return
 	}
-	if err := n.till.close(context.Background()); err != nil || n.till.book.Load() != nil {
+	if err := n.manager.close(context.Background()); err != nil || n.manager.book.Load() != nil {
 		w.fail("%s does not close: %v", n.id, err)
 	}
 	switch {
-	case n.till.later.count() > 0:
-		w.fail("%s: %d settlements were kept and never applied", n.id, n.till.later.count())
-	case n.log != nil && n.till.appliedTo() != n.log.Last():
-		w.fail("%s: applied to %d, its journal ends at %d", n.id, n.till.appliedTo(), n.log.Last())
+	case n.manager.later.count() > 0:
+		w.fail("%s: %d settlements were kept and never applied", n.id, n.manager.later.count())
+	case n.log != nil && n.manager.appliedTo() != n.log.Last():
+		w.fail("%s: applied to %d, its journal ends at %d", n.id, n.manager.appliedTo(), n.log.Last())
 	case w.books.replicas[n.id].state != "ended":
 		w.fail("%s: its run is %s", n.id, w.books.replicas[n.id].state)
 	}
 }
 
-// judge is the last word: nothing is held, and each client paid for what it saw.
+// judge makes the last check: nothing is held, and each client paid for what it saw.
 func (w *world) judge() {
 	for id, p := range w.books.purses {
 		if p.held != 0 {
-			w.fail("I11: purse %s: %d are held for ever", id, p.held)
+			w.fail("I11: account %s: %d stay held", id, p.held)
 		}
 	}
 	if err := w.books.check(); err != nil {
@@ -406,7 +406,7 @@ func (w *world) judge() {
 	}
 }
 
-// story is the last of what happened.
+// story returns the last events.
 func (w *world) story() string {
 	return strings.Join(w.trace[max(0, len(w.trace)-storyLines):], "\n")
 }

@@ -14,7 +14,7 @@ import (
 	"umg/billing/journal"
 )
 
-// slowRecords makes the database take so long for each record of a call that it learns of.
+// slowRecords delays the database by the given time for each record of a call.
 func (s *shop) slowRecords(each time.Duration) {
 	s.Helper()
 	s.db.MustExec(fmt.Sprintf(`
@@ -26,7 +26,7 @@ func (s *shop) slowRecords(each time.Duration) {
 	s.db.MustExec(`create trigger slow_record before insert on usage_records for each row execute function slow_record()`)
 }
 
-// slowApplier gives the bank an applier that the database gives so long for a batch.
+// slowApplier gives the bank an applier with the given statement timeout.
 func (s *shop) slowApplier(limit time.Duration) {
 	s.Helper()
 	db, err := postgres.Open(s.Context(), pgtest.DSN(s, s.db), postgres.Options{Connections: 1, StatementMax: limit})
@@ -37,7 +37,7 @@ func (s *shop) slowApplier(limit time.Duration) {
 	s.bank.SetApplier(db)
 }
 
-// hindered are books that are away for batches until they are let through.
+// hindered is a bank that is unavailable for batches until the test lets them pass.
 type hindered struct {
 	Bank
 
@@ -53,7 +53,8 @@ func (h *hindered) Apply(ctx context.Context, r Replica, b Batch) (journal.LSN, 
 	}
 }
 
-// A batch that takes longer than the database gives it would take as long the next time, so smaller ones are tried.
+// TestABatchThatIsTooSlowIsHalvedUntilTheBooksTakeIt expects smaller batches after a timeout, because the same batch would
+// time out again.
 func TestABatchThatIsTooSlowIsHalvedUntilTheBooksTakeIt(t *testing.T) {
 	t.Parallel()
 	const calls, each, limit = 300, 5 * time.Millisecond, 400 * time.Millisecond
@@ -62,22 +63,22 @@ func TestABatchThatIsTooSlowIsHalvedUntilTheBooksTakeIt(t *testing.T) {
 	s.slowRecords(each)
 	s.slowApplier(limit)
 	h := &hindered{Bank: s.bank, through: make(chan struct{})}
-	till, end := s.openOver("one", true, h)
+	manager, end := s.openOver("one", true, h)
 	for i := range calls {
 		id := fmt.Sprint("req_", i)
-		hold, err := till.Hold(t.Context(), billing.HoldRequest{ID: id, AccountID: "acc_1", Want: app.Cent / 100})
+		hold, err := manager.Hold(t.Context(), billing.HoldRequest{ID: id, AccountID: "acc_1", Want: app.Cent / 100})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := till.Settle(t.Context(), hold, settlementOf(id, app.Cent/100)); err != nil {
+		if err := manager.Settle(t.Context(), hold, settlementOf(id, app.Cent/100)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	close(h.through)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if err := till.Booked(ctx); err != nil {
-		t.Fatalf("%v: %d of %d records are not in the books", err, till.Stats().Unapplied, calls)
+	if err := manager.Booked(ctx); err != nil {
+		t.Fatalf("%v: %d of %d records are not in the books", err, manager.Stats().Unapplied, calls)
 	}
 	end()
 	if b := s.balance("acc_1"); b.Posted != 100*app.Dollar-calls*(app.Cent/100) || b.Held != 0 {
@@ -86,7 +87,7 @@ func TestABatchThatIsTooSlowIsHalvedUntilTheBooksTakeIt(t *testing.T) {
 	s.books()
 }
 
-// A replica that begins with such a batch in its journal begins all the same.
+// TestAReplicaBeginsThoughTheBooksAreSlow expects a replica with such a batch in its journal to start.
 func TestAReplicaBeginsThoughTheBooksAreSlow(t *testing.T) {
 	t.Parallel()
 	const calls, each, limit = 200, 5 * time.Millisecond, 400 * time.Millisecond
@@ -115,14 +116,14 @@ func TestAReplicaBeginsThoughTheBooksAreSlow(t *testing.T) {
 	if err := log.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	till, err := New(Options{Bank: s.bank, Registry: s.bank, Journal: log, ReplicaID: "one", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	manager, err := New(Options{Bank: s.bank, Registry: s.bank, Journal: log, ReplicaID: "one", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := till.Recover(t.Context()); err != nil {
+	if err := manager.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if at := till.appliedTo(); at != calls {
+	if at := manager.appliedTo(); at != calls {
 		t.Errorf("applied to %d of %d", at, calls)
 	}
 	s.books()

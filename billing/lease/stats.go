@@ -13,32 +13,32 @@ type counters struct {
 	refusedUnfunded, refusedBudget, refusedLimit, refusedFrozen, refusedAway, refusedPaper atomic.Int64
 }
 
-// Stats are what a till has done since it was made, and how it stands now.
+// Stats are the lease manager's counters since it was made, and its present state.
 type Stats struct {
-	Running          int64      // calls that hold credit
-	Leases           int        // with or without credit
-	Granted          app.Amount // credit that leases hold, reserved or free
+	Running          int64      // These calls hold credit.
+	Leases           int        // This counts leases with and without credit.
+	Granted          app.Amount // This is the credit in leases, reserved or free.
 	Reserved         app.Amount
 	Epoch            int64
-	Unapplied        int64 // records that the books do not have yet
-	Kept             int   // settlements that neither journal nor books took yet
-	Applied          int64 // settlements
-	Orphans          int64 // calls that a crash cut, settled at their last mark
-	Direct           int64 // settlements written to the books without the journal
-	Undelivered      int64 // answers that were kept back because they could not be recorded
-	Quarantined      int64 // settlements that the books refused
+	Unapplied        int64 // These journal records are not in the ledger yet.
+	Kept             int   // These settlements are in neither the journal nor the ledger yet.
+	Applied          int64 // These settlements are in the ledger.
+	Orphans          int64 // These calls were cut by a crash and settled at their last mark.
+	Direct           int64 // These settlements were written to the ledger without the journal.
+	Undelivered      int64 // These answers were withheld because they could not be recorded.
+	Quarantined      int64 // The ledger rejected these settlements.
 	MarksMissed      int64
-	Takes            int64 // of credit from the books
-	Fenced           int64 // epochs that were over before their run
+	Takes            int64 // These takes asked the database for credit.
+	Fenced           int64 // These epochs ended before their process did.
 	RefusedUnfunded  int64
 	RefusedBudget    int64
 	RefusedLimit     int64
 	RefusedFrozen    int64
 	RefusedAway      int64
-	RefusedUnwritten int64 // because the journal had no room
+	RefusedUnwritten int64 // These calls were refused because the journal had no space.
 }
 
-// Stats reads the counters. It looks at every lease.
+// Stats reads the counters. It visits every lease.
 func (t *Till) Stats() Stats {
 	c := &t.counters
 	s := Stats{
@@ -66,14 +66,14 @@ func (t *Till) Stats() Stats {
 	return s
 }
 
-// bookedEvery is how often Booked looks.
+// bookedEvery is how often Booked checks the position.
 const bookedEvery = 2 * time.Millisecond
 
-// Booked waits until everything that was settled here so far is in the books, for readers who want to see it there. It
-// fails when ctx ends first.
+// Booked waits until everything settled here so far is in the ledger, for a caller who reads it there next. It fails when ctx
+// ends first.
 func (t *Till) Booked(ctx context.Context) error {
 	if t.o.Journal == nil {
-		return nil // a settlement is in the books when it is durable
+		return nil // Without a journal a durable settlement is already in the ledger.
 	}
 	for last := t.o.Journal.Last(); t.appliedTo() < last; {
 		select {

@@ -14,44 +14,46 @@ import (
 	"umg/billing/journal"
 )
 
-// away is when somebody who was refused for our sake may come again.
+// away is when a client whom the gateway refused for its own reasons may retry.
 const away = 2 * time.Second
 
-// Options of a till. Without a Journal settlements and marks are kept in the database, for hosts without a disk.
+// Options configure a lease manager. Without a Journal it keeps settlements and marks in the database, for hosts without a
+// disk.
 type Options struct {
-	Bank      Bank
-	Registry  Registry
-	Journal   *journal.Log
-	Balance   func(ctx context.Context, accountID string) (billing.Balance, error) // for CheckCredit, which passes all without it
+	Bank     Bank
+	Registry Registry
+	Journal  *journal.Log
+	// Balance serves CheckCredit, which passes every call when it is nil.
+	Balance   func(ctx context.Context, accountID string) (billing.Balance, error)
 	ReplicaID string
-	DSN       string // where recalls are heard; empty hears none
+	DSN       string // Recalls are received from this database; an empty DSN receives none.
 	Now       app.Clock
 	Log       *slog.Logger
 }
 
-// Till admits calls from leases in memory and settles them durably. It takes no calls before Recover has worked, and
-// does its duties to the books while Run does.
+// Till is the lease manager: it admits calls from leases in memory and settles them durably. It takes no calls before Recover
+// has succeeded, and keeps the ledger up to date while Run runs.
 type Till struct {
 	o        Options
 	mono     func() time.Duration
 	pause    func(ctx context.Context, d time.Duration) error
 	paper    paper
-	book     atomic.Pointer[book] // nil before Recover and after the end
+	book     atomic.Pointer[book] // The book is nil before Recover and after the end.
 	calls    *calls
 	later    later
-	give     chan *lease   // leases whose free credit should go back at once
-	top      chan *lease   // leases that should take credit ahead
-	fenced   chan struct{} // tells that the epoch is over
+	give     chan *lease   // These leases should return their free credit at once.
+	top      chan *lease   // These leases should take credit ahead.
+	fenced   chan struct{} // A value signals that the epoch has ended.
 	applier  applier
 	reaping  reaping
 	health   health
 	counters counters
 }
 
-// New makes a till. It panics when an option is missing.
+// New returns a lease manager. It panics when a required option is missing.
 func New(o Options) (*Till, error) {
 	if o.Bank == nil || o.Registry == nil || o.Now == nil || o.Log == nil {
-		panic("lease: a till needs a bank, a registry, a clock and a log")
+		panic("lease.New: Options.Bank, Registry, Now and Log are required")
 	}
 	if o.ReplicaID == "" {
 		return nil, errors.New("lease: a replica needs an id")
@@ -70,19 +72,19 @@ func New(o Options) (*Till, error) {
 	return t, nil
 }
 
-// paper is where settlements become durable: the journal, or the database itself.
+// paper makes settlements durable: in the journal, or in the database itself.
 type paper interface {
-	// claim keeps room for the settlement of one more call; unclaim gives it back.
+	// claim reserves space for the settlement of one more call; unclaim releases it.
 	claim() error
 	unclaim()
-	// mark keeps what a call has delivered, without waiting.
+	// mark records what a call has delivered, without waiting.
 	mark(id string, data []byte) (journal.LSN, error)
 	// settle appends a settlement; wait returns nil when it is durable.
 	settle(id string, data []byte) (journal.LSN, error)
 	wait(ctx context.Context, at journal.LSN) error
 }
 
-// serving is the book, if calls may be taken now.
+// serving returns the book, or an error when no calls may be taken now.
 func (t *Till) serving() (*book, error) {
 	b := t.book.Load()
 	switch {
@@ -99,8 +101,8 @@ func (t *Till) refuse(err error, reason *atomic.Int64) error {
 	return err
 }
 
-// Hold reserves credit: Want, or what there is when that is at least Min. For an account whose lease has enough it is a
-// matter of memory; otherwise the books are asked once. A caller who leaves while it waits costs nothing.
+// Hold reserves credit: Want, or what there is when that is at least Min. It is a memory operation when the account's lease
+// has enough; otherwise the manager asks the database once. A caller who leaves while it waits costs nothing.
 func (t *Till) Hold(ctx context.Context, r billing.HoldRequest) (billing.Hold, error) {
 	if r.Min == 0 {
 		r.Min = r.Want
@@ -129,7 +131,7 @@ func (t *Till) Hold(ctx context.Context, r billing.HoldRequest) (billing.Hold, e
 	return g.hold(), nil
 }
 
-// pursue drives a holding to its end.
+// pursue drives a holding until it has credit or fails.
 func (t *Till) pursue(ctx context.Context, g *holding) error {
 	for n := g.step(); n.verdict != reserved; n = g.step() {
 		for n.verdict == asks {
@@ -157,7 +159,8 @@ func (t *Till) pursue(ctx context.Context, g *holding) error {
 	return g.unlessLeft(ctx)
 }
 
-// take asks the books for a holding. The step goes on when the caller leaves, as its outcome concerns everybody.
+// take asks the database for credit. The step continues when the caller leaves, because every waiting caller needs its
+// outcome.
 func (t *Till) take(ctx context.Context, g *holding, a Ask) next {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stepMax)
 	defer cancel()
@@ -178,7 +181,7 @@ func (t *Till) charge(c call, cost app.Amount, at journal.LSN) {
 	}
 }
 
-// freed has a lease's free credit returned soon. When too many wait, the next look at all leases finds it.
+// freed schedules the return of a lease's free credit. When the queue is full, the next pass over all leases finds it.
 func (t *Till) freed(l *lease, giveBack bool) {
 	if !giveBack {
 		return
@@ -189,7 +192,7 @@ func (t *Till) freed(l *lease, giveBack bool) {
 	}
 }
 
-// fence ends the authority of a book, once, and has the replica registered anew.
+// fence ends the authority of a book, once, and makes the worker register the replica again.
 func (t *Till) fence(b *book) {
 	b.over.Store(true)
 	if t.book.Load() != b {
@@ -201,7 +204,7 @@ func (t *Till) fence(b *book) {
 	}
 }
 
-// Extend raises a hold by all of more.
+// Extend raises a hold by all of more, or fails.
 func (t *Till) Extend(ctx context.Context, h *billing.Hold, more app.Amount) error {
 	if more <= 0 {
 		return fmt.Errorf("lease: extend %q by %d", h.ID, more)
@@ -225,7 +228,7 @@ func (t *Till) Extend(ctx context.Context, h *billing.Hold, more app.Amount) err
 	return nil
 }
 
-// raise adds what an extension reserved to its call.
+// raise adds the credit of an extension to its call.
 func (t *Till) raise(id string, extra call) bool {
 	runs := t.calls.change(id, func(c *call) {
 		c.account, c.budget, c.amount = extra.account, extra.budget, c.amount+extra.amount
@@ -236,8 +239,8 @@ func (t *Till) raise(id string, extra call) bool {
 	return runs
 }
 
-// Progress keeps what a call has delivered so far, as the settlement it would get if the process died now. It never
-// waits, and a mark that cannot be kept is missed by nobody but the platform.
+// Progress records what a call has delivered so far, as the settlement it would get if the process died now. It never waits.
+// A mark that cannot be recorded costs only the platform.
 func (t *Till) Progress(h billing.Hold, s billing.Settlement) {
 	data := s.Encode(h, t.o.ReplicaID, t.o.Now())
 	t.calls.change(h.ID, func(c *call) {

@@ -11,10 +11,10 @@ import (
 	"umg/billing"
 )
 
-// funded is a till whose one lease has more than any benchmark takes.
+// funded is a lease manager whose one lease has more than any benchmark takes.
 func funded(tb testing.TB) *Till {
 	tb.Helper()
-	till, err := New(Options{Bank: newBooks(), Registry: newBooks(), ReplicaID: "r", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	manager, err := New(Options{Bank: newBooks(), Registry: newBooks(), ReplicaID: "r", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -23,12 +23,12 @@ func funded(tb testing.TB) *Till {
 		l := b.open(purse, 0)
 		l.granted, l.fresh = 1_000_000*app.Dollar, false
 	}
-	till.book.Store(b)
-	return till
+	manager.book.Store(b)
+	return manager
 }
 
 func BenchmarkHoldAndRelease(b *testing.B) {
-	till := funded(b)
+	manager := funded(b)
 	ids := make([]string, 1024)
 	for i := range ids {
 		ids[i] = fmt.Sprintf("req_01jd00000000000000000%05d", i)
@@ -39,12 +39,12 @@ func BenchmarkHoldAndRelease(b *testing.B) {
 			b.ReportAllocs()
 			for i := range b.N {
 				r := billing.HoldRequest{ID: ids[i%len(ids)], AccountID: "acc_01jd0000000000000000000000", BudgetID: budget, Want: app.Cent}
-				h, err := till.Hold(ctx, r)
+				h, err := manager.Hold(ctx, r)
 				if err != nil {
 					b.Fatal(err)
 				}
-				one, _ := till.calls.find(h.ID)
-				till.endSettle(settling{id: h.ID, call: one}, 10, 0)
+				one, _ := manager.calls.find(h.ID)
+				manager.endSettle(settling{id: h.ID, call: one}, 10, 0)
 			}
 		})
 	}

@@ -19,7 +19,7 @@ import (
 	"umg/billing/journal"
 )
 
-// shop is tills over one database.
+// shop is several lease managers over one database.
 type shop struct {
 	testing.TB
 
@@ -49,7 +49,7 @@ func (s *shop) account(id string, credit app.Amount) {
 	}
 }
 
-// open starts a till with its workers. The function it returns ends both and waits for them.
+// open starts a lease manager with its workers. The function it returns stops both and waits for them.
 func (s *shop) open(id string, journaled bool) (*Till, func()) {
 	s.Helper()
 	return s.openOver(id, journaled, s.bank)
@@ -74,19 +74,19 @@ func (s *shop) openOver(id string, journaled bool, bank Bank) (*Till, func()) {
 		}
 		writer.Go(func() { _ = o.Journal.Run(writing) })
 	}
-	till, err := New(o)
+	manager, err := New(o)
 	if err != nil {
 		s.Fatal(err)
 	}
-	if err := till.Recover(ctx); err != nil {
+	if err := manager.Recover(ctx); err != nil {
 		s.Fatal(err)
 	}
 	workers.Go(func() {
-		if err := till.Run(ctx); err != nil {
+		if err := manager.Run(ctx); err != nil {
 			s.Error(err)
 		}
 	})
-	return till, func() {
+	return manager, func() {
 		stop()
 		workers.Wait()
 		stopWriting()
@@ -137,20 +137,20 @@ func TestManyCallsAtOnceAreEachChargedOnce(t *testing.T) {
 			const calls = 200
 			var all sync.WaitGroup
 			for i := range calls {
-				till := []*Till{one, two}[i%2]
+				manager := []*Till{one, two}[i%2]
 				all.Go(func() {
 					id := fmt.Sprintf("req_%d", i)
-					h, err := till.Hold(t.Context(), billing.HoldRequest{ID: id, AccountID: "acc_rich", Want: app.Cent})
+					h, err := manager.Hold(t.Context(), billing.HoldRequest{ID: id, AccountID: "acc_rich", Want: app.Cent})
 					if err != nil {
 						t.Error(err)
 						return
 					}
-					till.Progress(h, settlementOf(id, 0))
-					if err := till.Extend(t.Context(), &h, app.Cent); err != nil || h.Amount != 2*app.Cent {
+					manager.Progress(h, settlementOf(id, 0))
+					if err := manager.Extend(t.Context(), &h, app.Cent); err != nil || h.Amount != 2*app.Cent {
 						t.Errorf("extended to %d: %v", h.Amount, err)
 					}
-					for range 2 { // the second changes nothing
-						if err := till.Settle(t.Context(), h, settlementOf(id, app.Cent+1)); err != nil {
+					for range 2 { // The second settlement changes nothing.
+						if err := manager.Settle(t.Context(), h, settlementOf(id, app.Cent+1)); err != nil {
 							t.Error(err)
 						}
 					}
@@ -184,23 +184,23 @@ func TestARefusalSaysWhatIsMissing(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	till, end := s.open("one", true)
+	manager, end := s.open("one", true)
 	defer end()
 	for _, c := range []struct{ account, budget, code string }{
 		{"acc_poor", "", "insufficient_quota"},
 		{"acc_rich", "key_small", "budget_exceeded"},
 	} {
 		r := billing.HoldRequest{ID: "req_1", AccountID: c.account, BudgetID: c.budget, Want: 1000}
-		_, err := till.Hold(t.Context(), r)
+		_, err := manager.Hold(t.Context(), r)
 		if e := app.AsError(err); e == nil || e.Kind != app.Unfunded || e.Code != c.code || !e.NoRetry {
 			t.Errorf("%s: %v", c.code, err)
 		}
-		r.Min = 10 // what there is will do
-		h, err := till.Hold(t.Context(), r)
+		r.Min = 10 // The caller accepts what there is.
+		h, err := manager.Hold(t.Context(), r)
 		if err != nil || h.Amount != map[string]app.Amount{"": 100, "key_small": 50}[c.budget] {
 			t.Errorf("held %d: %v", h.Amount, err)
 		}
-		if err := till.Settle(t.Context(), h, settlementOf(h.ID, 7)); err != nil {
+		if err := manager.Settle(t.Context(), h, settlementOf(h.ID, 7)); err != nil {
 			t.Error(err)
 		}
 	}
@@ -217,7 +217,8 @@ func TestCreditInAnotherReplicaIsCalledBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := one.book.Load().find("acc_1")
-	row, err := s.bank.Take(t.Context(), one.book.Load().replica, Ask{Purse: "acc_1", Need: 90 * app.Cent}) // more than it needs
+	// The replica takes more than it needs.
+	row, err := s.bank.Take(t.Context(), one.book.Load().replica, Ask{Purse: "acc_1", Need: 90 * app.Cent})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,16 +244,16 @@ func TestAReplicaThatHoldsOnMakesOthersWaitForAMoment(t *testing.T) {
 		if _, err := b.Take(t.Context(), other.Replica, Ask{Purse: "acc_1", Need: 900}); err != nil {
 			t.Fatal(err)
 		}
-		till := modelTill(t, b, b)
+		manager := modelTill(t, b, b)
 		began := time.Now()
-		_, err := till.Hold(t.Context(), billing.HoldRequest{ID: "req_1", AccountID: "acc_1", Want: 500})
+		_, err := manager.Hold(t.Context(), billing.HoldRequest{ID: "req_1", AccountID: "acc_1", Want: 500})
 		if took := time.Since(began); app.KindOf(err) != app.Unfunded || took != 300*time.Millisecond {
 			t.Errorf("after %v: %v", took, err)
 		}
 	})
 }
 
-// stuck are books whose takes wait until they are let go.
+// stuck is a bank whose takes wait until the test releases them.
 type stuck struct {
 	*books
 
@@ -267,14 +268,14 @@ func (s stuck) Take(ctx context.Context, r Replica, a Ask) (Row, error) {
 
 func modelTill(t *testing.T, bank Bank, registry Registry) *Till {
 	t.Helper()
-	till, err := New(Options{Bank: bank, Registry: registry, ReplicaID: "r", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	manager, err := New(Options{Bank: bank, Registry: registry, ReplicaID: "r", Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := till.Recover(t.Context()); err != nil {
+	if err := manager.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return till
+	return manager
 }
 
 func TestCallersWhoWaitShareOneTakeAndMayLeave(t *testing.T) {
@@ -284,7 +285,7 @@ func TestCallersWhoWaitShareOneTakeAndMayLeave(t *testing.T) {
 		b.open("acc_1", false, false)
 		b.grant("acc_1", 1_000_000, 0)
 		slow := stuck{b, make(chan struct{}, 100), make(chan struct{})}
-		till := modelTill(t, slow, b)
+		manager := modelTill(t, slow, b)
 		ctx, leave := context.WithCancel(t.Context())
 		results := make(chan error, 100)
 		for i := range 100 {
@@ -293,7 +294,7 @@ func TestCallersWhoWaitShareOneTakeAndMayLeave(t *testing.T) {
 				mine = ctx
 			}
 			go func() {
-				_, err := till.Hold(mine, billing.HoldRequest{ID: fmt.Sprint(i), AccountID: "acc_1", Want: 10})
+				_, err := manager.Hold(mine, billing.HoldRequest{ID: fmt.Sprint(i), AccountID: "acc_1", Want: 10})
 				results <- err
 			}()
 		}
@@ -314,13 +315,13 @@ func TestCallersWhoWaitShareOneTakeAndMayLeave(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if held != 50 || left != 50 || till.Stats().Running != 50 || till.Stats().Reserved != 500 {
-			t.Errorf("%d held, %d left: %+v", held, left, till.Stats())
+		if held != 50 || left != 50 || manager.Stats().Running != 50 || manager.Stats().Reserved != 500 {
+			t.Errorf("%d held, %d left: %+v", held, left, manager.Stats())
 		}
-		if takes := till.Stats().Takes; takes > 3 {
+		if takes := manager.Stats().Takes; takes > 3 {
 			t.Errorf("%d takes", takes)
 		}
-		if claims := till.applier.committer.claims; claims != 50 {
+		if claims := manager.applier.committer.claims; claims != 50 {
 			t.Errorf("%d claims", claims)
 		}
 	})

@@ -12,29 +12,30 @@ import (
 	"umg/billing/journal"
 )
 
-// The worker's limits.
+// These limits apply to the worker.
 const (
-	applyEvery      = 20 * time.Millisecond
-	applyEveryMax   = 100 * time.Millisecond // while the books are slow
-	applyRest       = 4                      // times as long as a look took, so that fewer and larger batches go to slow books
+	applyEvery    = 20 * time.Millisecond
+	applyEveryMax = 100 * time.Millisecond // The applier waits at most this long while the database is slow.
+	// The applier waits this many times as long as a pass took, which sends fewer and larger batches to a slow database.
+	applyRest       = 4
 	idleEvery       = 250 * time.Millisecond
 	reapEvery       = 5 * time.Second
-	reapAfter       = 85 * time.Second // of silence; longer than its leases are trusted by a replica
+	reapAfter       = 85 * time.Second // A replica is lost after this silence, which is longer than it trusts its own leases.
 	renewRetryEvery = time.Second
 	backoffMin      = 50 * time.Millisecond
 	backoffMax      = 2 * time.Second
 	beginRetryMax   = 30 * time.Second
-	drainMax        = 5 * time.Second // to bring everything into the books when the till closes
-	givers          = 4               // leases returned at a time
+	drainMax        = 5 * time.Second // At shutdown the manager has this long to apply everything to the ledger.
+	givers          = 4               // This many leases are returned at a time.
 	givesMax        = 1024
 	recallChannel   = "lease_recall"
-	// After a time in which recalls were not heard, what was used a moment ago may stay.
+	// After the recall listener was disconnected, a lease used within this time may keep its credit.
 	restBeforeRecall = time.Second
 )
 
-// Run does the till's duties until ctx ends: it renews the run, brings settlements into the books, gives back credit that
-// is idle or that others ask for, and reclaims what lost replicas held. Then it brings everything that is left into the
-// books, for a few seconds at most, returns all leases and ends the run. Calls should have ended by then.
+// Run keeps the manager's state in the database until ctx ends: it renews the epoch, applies settlements to the ledger,
+// returns credit that is idle or recalled, and reclaims the leases of lost replicas. Then it applies the remaining
+// settlements for a few seconds at most, returns all leases and ends the epoch. Calls should have ended by then.
 func (t *Till) Run(ctx context.Context) error {
 	duties := []func(context.Context){t.keepRenewed, t.keepApplied, t.keepIdleLow, t.keepReaped, t.listen}
 	for range givers {
@@ -50,7 +51,7 @@ func (t *Till) Run(ctx context.Context) error {
 	return t.close(ending)
 }
 
-// close applies what is left and ends the run. With calls that still run it leaves the run to the next start.
+// close applies what is left and ends the epoch. While calls still run, it leaves the epoch to the next start.
 func (t *Till) close(ctx context.Context) error {
 	b := t.book.Load()
 	if b == nil {
@@ -62,7 +63,7 @@ func (t *Till) close(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil || !transient(err) || errors.Is(err, ErrFenced) {
 			t.book.Store(nil)
 			if err != nil {
-				t.o.Log.Warn("the till closes before the books have everything; the next start goes on", "error", err)
+				t.o.Log.Warn("lease manager stopped with unapplied settlements", "error", err)
 			}
 			return nil
 		}
@@ -70,7 +71,7 @@ func (t *Till) close(ctx context.Context) error {
 	}
 }
 
-// errRunning means that a run cannot end in order.
+// errRunning means that an epoch cannot end in order because calls still run.
 var errRunning = errors.New("lease: calls still run")
 
 func (t *Till) finish(ctx context.Context, b *book) error {
@@ -95,19 +96,19 @@ func (t *Till) finish(ctx context.Context, b *book) error {
 	return t.o.Registry.End(ctx, b.replica)
 }
 
-// keepRenewed tells the books that the replica lives.
+// keepRenewed sends the heartbeats of the replica.
 func (t *Till) keepRenewed(ctx context.Context) {
 	wait := time.Duration(0)
 	for t.pause(ctx, wait) == nil {
 		wait = renewEvery
 		if err := t.renew(ctx); err != nil && ctx.Err() == nil {
 			wait = renewRetryEvery
-			t.o.Log.Warn("the replica could not tell the books that it lives", "error", err)
+			t.o.Log.Warn("replica heartbeat failed", "error", err)
 		}
 	}
 }
 
-// renew is one heartbeat. Its leases are trusted from when it was sent.
+// renew sends one heartbeat. The leases are trusted from the time it was sent.
 func (t *Till) renew(ctx context.Context) error {
 	b := t.book.Load()
 	if b == nil {
@@ -128,7 +129,7 @@ func (t *Till) renew(ctx context.Context) error {
 	return err
 }
 
-// keepApplied brings settlements into the books, and begins anew when the run is over before its time.
+// keepApplied applies settlements to the ledger, and begins a new epoch when the present one was fenced.
 func (t *Till) keepApplied(ctx context.Context) {
 	wait, failing := applyEvery, false
 	for {
@@ -147,7 +148,7 @@ func (t *Till) keepApplied(ctx context.Context) {
 		began := t.mono()
 		if err := t.applyAll(ctx); err != nil {
 			if ctx.Err() == nil && !failing {
-				t.o.Log.Warn("settlements wait for the books", "error", err)
+				t.o.Log.Warn("applying settlements failed, retrying", "error", err)
 			}
 			failing, wait = true, min(max(2*wait, backoffMin), backoffMax)
 			_ = t.pause(ctx, wait)
@@ -157,7 +158,7 @@ func (t *Till) keepApplied(ctx context.Context) {
 	}
 }
 
-// applyAll applies what there is.
+// applyAll applies every durable settlement.
 func (t *Till) applyAll(ctx context.Context) error {
 	b := t.book.Load()
 	if b == nil {
@@ -178,12 +179,13 @@ func (t *Till) applyAll(ctx context.Context) error {
 	return nil
 }
 
-// beginAnew registers the replica again after its epoch was over, until it works. Where trying again helps nobody, as another
-// process has the replica's id or the journal lacks what the books have, it is tried rarely: each try ends the other's run.
+// beginAnew registers the replica again after its epoch was fenced, until that succeeds. It retries rarely when a retry
+// cannot help, because another process has the replica's id or the journal lacks records that the ledger has: each attempt
+// ends the other process's epoch.
 func (t *Till) beginAnew(ctx context.Context) {
 	t.counters.fenced.Add(1)
 	t.health.fenced(t.mono())
-	t.o.Log.Warn("the replica's epoch is over before its time: it was silent for too long, or the books were restored; it begins anew")
+	t.o.Log.Warn("replica fenced, starting new epoch")
 	helpless := 0
 	for wait := backoffMin; ; wait = min(2*wait, backoffMax) {
 		err := t.Recover(ctx)
@@ -199,14 +201,14 @@ func (t *Till) beginAnew(ctx context.Context) {
 		} else if helpless++; helpless > 1 {
 			wait = beginRetryMax
 		}
-		t.o.Log.Error("the replica could not begin anew", "error", err, "retry_in", wait.String())
+		t.o.Log.Error("replica recovery failed", "error", err, "retry_in", wait.String())
 		if t.pause(ctx, wait) != nil {
 			return
 		}
 	}
 }
 
-// keepIdleLow looks for leases whose free credit should go back, and forgets those that nobody uses.
+// keepIdleLow finds leases whose free credit should be returned, and drops those that no call uses.
 func (t *Till) keepIdleLow(ctx context.Context) {
 	for t.pause(ctx, idleEvery) == nil {
 		t.lookForIdle()
@@ -222,7 +224,7 @@ func (t *Till) lookForIdle() {
 	b.each(func(l *lease) { t.tend(b, l, now, applied) })
 }
 
-// tend has a lease's idle credit given back or credit taken ahead, and forgets a lease that has none.
+// tend schedules a return of idle credit or a take of credit ahead, and drops a lease without credit.
 func (t *Till) tend(b *book, l *lease, now time.Duration, applied journal.LSN) {
 	switch {
 	case l.idle(now, applied):
@@ -237,7 +239,7 @@ func (t *Till) tend(b *book, l *lease, now time.Duration, applied journal.LSN) {
 	}
 }
 
-// takeAhead takes credit for calls that will come, so that they need no database.
+// takeAhead takes credit for future calls, which then need no database.
 func (t *Till) takeAhead(ctx context.Context, l *lease) error {
 	b := t.book.Load()
 	if b == nil || b.find(l.purse) != l || !b.trusted(t.mono()) {
@@ -269,7 +271,7 @@ func (t *Till) keepGiving(ctx context.Context) {
 	}
 }
 
-// giveBack returns a lease's free credit, and learns on this way what an unknown step has granted.
+// giveBack returns a lease's free credit, and learns from the answer what a step with an unknown outcome granted.
 func (t *Till) giveBack(ctx context.Context, l *lease) error {
 	b := t.book.Load()
 	if b == nil || b.find(l.purse) != l {
@@ -289,19 +291,19 @@ func (t *Till) giveBack(ctx context.Context, l *lease) error {
 	return t.gave(b, l, row, err)
 }
 
-// gave ends the step of giveBack.
+// gave ends the step of giveBack or takeAhead.
 func (t *Till) gave(b *book, l *lease, row Row, err error) error {
 	backward := l.landed(row, err)
 	if backward || errors.Is(err, ErrFenced) {
 		t.fence(b)
 	}
 	if err != nil && !transient(err) && app.KindOf(err) != app.Forbidden && !errors.Is(err, ErrShort) {
-		t.o.Log.Error("the books refuse what a lease gives back", "purse", l.purse, "error", err)
+		t.o.Log.Error("lease step rejected", "credit_account", l.purse, "error", err)
 	}
 	return err
 }
 
-// listen hears which purses others need.
+// listen receives recalls: which credit accounts other replicas need credit of.
 func (t *Till) listen(ctx context.Context) {
 	if t.o.DSN == "" {
 		return
@@ -309,12 +311,13 @@ func (t *Till) listen(ctx context.Context) {
 	_ = postgres.Follow(ctx, t.o.DSN, []string{recallChannel}, postgres.Handler{
 		Notify: func(_, purse string) { t.recall(purse) },
 		Lost: func(err error) {
-			t.o.Log.Warn("recalls of leases are not heard", "error", err)
+			t.o.Log.Warn("lease recall listener disconnected", "error", err)
 		},
 	})
 }
 
-// recall gives back a purse's free credit. Without a name anything may have been asked for, so whatever rests goes back.
+// recall returns the free credit of a credit account. An empty id means that any recall may have been missed, so every idle
+// lease returns its credit.
 func (t *Till) recall(purse string) {
 	b := t.book.Load()
 	if b == nil {
@@ -330,18 +333,18 @@ func (t *Till) recall(purse string) {
 	}
 }
 
-// keepReaped reclaims what lost replicas held.
+// keepReaped reclaims the leases of lost replicas.
 func (t *Till) keepReaped(ctx context.Context) {
 	for t.pause(ctx, reapEvery) == nil {
 		if err := t.reap(ctx); err != nil && ctx.Err() == nil {
-			t.o.Log.Warn("lost replicas could not be looked for", "error", err)
+			t.o.Log.Warn("replica reaping failed", "error", err)
 		}
 	}
 }
 
-// reap judges others only when this replica itself was heard all the time: after the books were away, all are behind. What
-// its own runs before this one held is over in any case: a step of theirs may have come late to the books, and opened a
-// lease again after they were closed.
+// reap reclaims leases of others only when this replica's own heartbeats all succeeded: after a database outage every replica
+// is behind. It always closes the leases of its own earlier epochs, because one of their steps may arrive late and reopen a
+// lease.
 func (t *Till) reap(ctx context.Context) error {
 	b := t.book.Load()
 	if b == nil {
@@ -352,7 +355,7 @@ func (t *Till) reap(ctx context.Context) error {
 	}
 	lost, err := t.o.Registry.Reap(ctx, reapAfter)
 	if lost > 0 {
-		t.o.Log.Warn("replicas were silent for too long, so their leases are reclaimed", "replicas", lost)
+		t.o.Log.Warn("lost replicas reaped", "replicas", lost)
 	}
 	if err == nil && t.o.Journal == nil {
 		err = t.settleMarks(ctx, b.replica)
@@ -360,7 +363,7 @@ func (t *Till) reap(ctx context.Context) error {
 	return err
 }
 
-// reaping is since when this replica was heard at every heartbeat, 0 for not.
+// reaping is the time since which every heartbeat of this replica succeeded, or 0 when the last one failed.
 type reaping struct{ since atomic.Int64 }
 
 func (r *reaping) heard(at time.Duration) { r.since.CompareAndSwap(0, max(int64(at), 1)) }

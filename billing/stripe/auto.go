@@ -15,24 +15,24 @@ import (
 )
 
 const (
-	failuresMax     = 3 // in a row, before an account's card is charged no more
+	failuresMax     = 3 // After this many failures in a row the gateway stops charging an account's card.
 	capCentsMax     = 100_000_000
 	thresholdMax    = 10_000 * app.Dollar
 	uniqueViolation = "23505"
 )
 
-// AutoTopup says when an account's saved card is charged without anybody asking.
+// AutoTopup configures when an account's saved card is charged automatically.
 type AutoTopup struct {
 	Enabled         bool
-	ThresholdNanos  app.Amount // the balance below which the card is charged
-	Cents           int64      // how much
-	MonthlyCapCents int64      // at most in a calendar month of UTC
-	Failures        int        // in a row
-	DisabledReason  string     // why it was turned off without anybody asking
+	ThresholdNanos  app.Amount // The card is charged when the balance is below this.
+	Cents           int64      // Each charge is this large.
+	MonthlyCapCents int64      // Charges of one calendar month (UTC) are at most this much.
+	Failures        int        // Failures counts failed charges in a row.
+	DisabledReason  string     // DisabledReason is why the gateway turned it off.
 	HasCard         bool
 }
 
-// AutoTopup is what an account has chosen.
+// AutoTopup returns what an account has chosen.
 func (s *Service) AutoTopup(ctx context.Context, accountID string) (AutoTopup, error) {
 	a, err := accountByID(ctx, s.db, accountID)
 	if err != nil {
@@ -44,8 +44,8 @@ func (s *Service) AutoTopup(ctx context.Context, accountID string) (AutoTopup, e
 	}, nil
 }
 
-// SetAutoTopup changes it. Turning it on takes a saved card, and forgets failures; if credit is low already the card is
-// charged within seconds.
+// SetAutoTopup changes the account's choice. Turning it on requires a saved card, and resets the failures. If credit is low
+// already, the card is charged within seconds.
 func (s *Service) SetAutoTopup(ctx context.Context, p app.Principal, to AutoTopup) error {
 	if to.Enabled {
 		if err := s.checkAuto(ctx, p.AccountID, to); err != nil {
@@ -99,7 +99,7 @@ func noCard() error {
 		"There is no saved card to charge. Buy credit once with a card, then turn this on.").Final()
 }
 
-// topUp charges the cards of the accounts whose credit runs low.
+// topUp charges the cards of the accounts whose credit is low.
 func (s *Service) topUp(ctx context.Context) error {
 	ids, err := lowForAuto(ctx, s.db, s.now(), autoRowsMax)
 	if err != nil {
@@ -116,13 +116,14 @@ func (s *Service) topUp(ctx context.Context) error {
 		if err := s.charge(ctx, row); isAway(err) || ctx.Err() != nil {
 			return err
 		} else if err != nil {
-			s.o.Log.Error("a card could not be charged", "topup_id", row.ID, "account_id", id, "error", err)
+			s.o.Log.Error("automatic top-up failed", "topup_id", row.ID, "account_id", id, "error", err)
 		}
 	}
 	return nil
 }
 
-// orderAuto writes a top-up down before the card is charged, unless another replica has, or the month's cap is reached.
+// orderAuto records a top-up before the card is charged. It records none when another replica did, or when the month's cap is
+// reached.
 func (s *Service) orderAuto(ctx context.Context, accountID string) (row topupRow, wanted bool, err error) {
 	now := s.now()
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
@@ -134,7 +135,7 @@ func (s *Service) orderAuto(ctx context.Context, accountID string) (row topupRow
 		if err != nil {
 			return err
 		}
-		stopped, _, err := frozen(ctx, tx, accountID) // since it was found, as it is when it is closed
+		stopped, _, err := frozen(ctx, tx, accountID) // The account may have been frozen or closed since it was selected.
 		if err != nil {
 			return err
 		}
@@ -161,12 +162,12 @@ func (s *Service) orderAuto(ctx context.Context, accountID string) (row topupRow
 		return err
 	})
 	if failed, ok := errors.AsType[*pq.Error](err); ok && failed.Code == uniqueViolation {
-		return row, false, nil // one is on its way
+		return row, false, nil // Another automatic top-up is in progress.
 	}
 	return row, wanted && err == nil, wrap("order an automatic top-up", err)
 }
 
-// charge takes the money of an automatic top-up. Doing it again is the same charge.
+// charge charges the card for an automatic top-up. Repeating it repeats the same charge at Stripe, not a second one.
 func (s *Service) charge(ctx context.Context, row topupRow) error {
 	intent, err := s.api.chargeCard(ctx, row)
 	if refused := refusal(err); refused != nil {
@@ -185,7 +186,7 @@ func (s *Service) charge(ctx context.Context, row topupRow) error {
 		}
 		return s.chargeEnded(ctx, row, facts{State: Failed, Failure: "The saved card is no longer there."})
 	case err != nil:
-		s.o.Log.Error("the payment service does not understand a charge", "topup_id", row.ID, "error", err)
+		s.o.Log.Error("stripe rejected charge request", "topup_id", row.ID, "error", err)
 		return s.chargeEnded(ctx, row, facts{State: Failed, Failure: "The card could not be charged."})
 	}
 	s.counts.charged.Add(1)
@@ -193,7 +194,7 @@ func (s *Service) charge(ctx context.Context, row topupRow) error {
 }
 
 func (s *Service) chargeEnded(ctx context.Context, row topupRow, f facts) error {
-	_, err := s.book(ctx, row, f) // who was quicker has asked as well
+	_, err := s.book(ctx, row, f) // A replica that was faster has read the same facts.
 	return err
 }
 

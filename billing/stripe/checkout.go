@@ -14,19 +14,19 @@ import (
 	"umg/app/postgres"
 )
 
-// customerRoundsMax is how often a customer that the payment service has forgotten is made anew for one request.
+// customerRoundsMax is how often one request replaces a customer that Stripe no longer knows.
 const customerRoundsMax = 2
 
-// CheckoutRequest asks for credit. The idempotency key makes one checkout of a request that is sent twice.
+// CheckoutRequest asks for credit. Two requests with the same idempotency key make one checkout.
 type CheckoutRequest struct {
-	Principal      app.Principal // who buys, for an account
-	Email          string        // of the person who pays, for the receipt; empty for whoever cares for the account's money
+	Principal      app.Principal // Principal is the buyer, who acts for an account.
+	Email          string        // Email receives the receipt. When it is empty, the account's owner does.
 	Cents          int64
 	IdempotencyKey string
 }
 
-// Checkout opens a hosted checkout, whose address is the top-up's URL. When the payment service is away the request can
-// be repeated with its key: there is never a second checkout.
+// Checkout opens a hosted checkout; the top-up's URL is its address. When Stripe is unavailable, the caller can repeat the
+// request with its key without a second checkout.
 func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Topup, error) {
 	if err := s.needEnabled(); err != nil {
 		return Topup{}, err
@@ -66,7 +66,7 @@ func (s *Service) Checkout(ctx context.Context, r CheckoutRequest) (Topup, error
 	return s.open(ctx, row)
 }
 
-// order writes a new top-up down, or finds the one that was ordered with the same key before.
+// order records a new top-up, or finds the one that was ordered with the same key before.
 func (s *Service) order(ctx context.Context, r CheckoutRequest) (row topupRow, err error) {
 	now := s.now()
 	due := now.Add(s.o.Waits.First)
@@ -93,8 +93,8 @@ func checkAmount(cents int64, param string) error {
 	return app.Errorf(app.Invalid, "invalid_amount", "%s must be between $%s and $%s.", param, nanos(CentsMin), nanos(CentsMax)).At(param)
 }
 
-// mayBuy refuses accounts that are frozen: whose cards were stolen must not be able to try more of them. Who only owes may
-// buy, as that is how it is paid.
+// mayBuy refuses frozen accounts, because an account with stolen cards must not try more of them. An account frozen only for
+// its debt may buy, because that pays the debt.
 func (s *Service) mayBuy(ctx context.Context, accountID string) error {
 	is, exists, err := frozen(ctx, s.db, accountID)
 	if err == nil && is {
@@ -114,7 +114,7 @@ func (s *Service) mayBuy(ctx context.Context, accountID string) error {
 	return nil
 }
 
-// open gives a top-up its session at the payment service, if it has none.
+// open gives a top-up its checkout session at Stripe, if it has none.
 func (s *Service) open(ctx context.Context, row topupRow) (Topup, error) {
 	for range customerRoundsMax {
 		if row.State != Created {
@@ -131,7 +131,7 @@ func (s *Service) open(ctx context.Context, row topupRow) (Topup, error) {
 		if !errors.Is(err, errMissing) {
 			return next.topup(), err
 		}
-		s.o.Log.Warn("the payment service has forgotten a customer", "account_id", row.AccountID, "customer_id", customerID)
+		s.o.Log.Warn("stripe customer missing, creating another", "account_id", row.AccountID, "customer_id", customerID)
 		if err := dropCustomer(ctx, s.db, row.AccountID, customerID); err != nil {
 			return Topup{}, wrap("forget a customer", err)
 		}
@@ -155,11 +155,11 @@ func (s *Service) opened(ctx context.Context, row topupRow, customerID string) (
 	if kept, err := updateTopup(ctx, s.db, row, next); err != nil || kept {
 		return next, wrap("keep a checkout", err)
 	}
-	row, err = topupByID(ctx, s.db, row.ID) // the same request was sent twice, and the other was quicker
+	row, err = topupByID(ctx, s.db, row.ID) // The same request was sent twice, and the other one was faster.
 	return row, wrap("read a top-up", err)
 }
 
-// customer is who the account is at the payment service: made once, however many ask at the same time.
+// customer returns the account's customer id at Stripe. It creates one customer, however many requests ask concurrently.
 func (s *Service) customer(ctx context.Context, accountID, email string) (string, error) {
 	a, err := rememberEmail(ctx, s.db, accountID, email)
 	if err != nil {
@@ -181,7 +181,7 @@ func (s *Service) customer(ctx context.Context, accountID, email string) (string
 	return or(a.CustomerID, made), nil
 }
 
-// Portal is the address of the payment service's own page for cards.
+// Portal returns the address of Stripe's own page for cards.
 func (s *Service) Portal(ctx context.Context, p app.Principal) (string, error) {
 	if err := s.needEnabled(); err != nil {
 		return "", err

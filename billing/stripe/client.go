@@ -21,22 +21,22 @@ import (
 	"umg/app"
 )
 
-// Limits of asking the payment service.
+// These limits apply to requests to Stripe.
 const (
-	callMax         = 10 * time.Second // one try
-	callsMax        = 25 * time.Second // one question with its retries
+	callMax         = 10 * time.Second // One attempt takes at most this long.
+	callsMax        = 25 * time.Second // One request takes at most this long, including its retries.
 	retriesMax      = 2
 	idleConnsMax    = 16
-	disputesMax     = 100 // of one payment
+	disputesMax     = 100 // At most this many disputes of one payment are read.
 	eventsPageMax   = 100
-	idempotencyMax  = 20 * time.Hour // how long the payment service surely remembers a key
+	idempotencyMax  = 20 * time.Hour // Stripe remembers an idempotency key for at least this long.
 	resourceMissing = api.ErrorCodeResourceMissing
 )
 
-// errMissing means that the payment service does not know the thing.
+// errMissing means that Stripe does not know the object.
 var errMissing = errors.New("stripe: the payment service does not know it")
 
-// client asks the payment service. Nothing of it is global, so that several can live side by side.
+// client sends requests to Stripe. It has no global state, so several clients can exist side by side.
 type client struct {
 	customers customer.Client
 	checkouts checkout.Client
@@ -55,9 +55,9 @@ func newClient(key, base string) *client {
 	}
 	config := &api.BackendConfig{
 		EnableTelemetry: new(false), MaxNetworkRetries: api.Int64(retriesMax),
-		LeveledLogger: &api.LeveledLogger{Level: api.LevelNull}, // errors come back to us
+		LeveledLogger: &api.LeveledLogger{Level: api.LevelNull}, // The client returns errors and logs nothing itself.
 		HTTPClient: &http.Client{Timeout: callMax, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // the key goes nowhere else
+			return http.ErrUseLastResponse // The key must not follow a redirect to another host.
 		}},
 	}
 	if base != "" {
@@ -71,8 +71,8 @@ func newClient(key, base string) *client {
 	}
 }
 
-// asked turns the payment service's answer into our words: what it does not know, what a person must do, and all else is
-// that it is away. A refused card is left as it is.
+// asked converts Stripe's error: an unknown object is errMissing, a rejected request keeps its error under the step's name,
+// and a declined card stays as it is. Every other error means that Stripe is unavailable.
 func asked(ctx context.Context, doing string, err error) error {
 	if err == nil {
 		return nil
@@ -123,7 +123,7 @@ func (c *client) newCustomer(ctx context.Context, accountID, email string, round
 	return made.ID, nil
 }
 
-// newSession opens the hosted checkout of a top-up. The same top-up has the same session, however often it is asked for.
+// newSession opens the hosted checkout of a top-up. Repeated requests for one top-up return the same session.
 func (c *client) newSession(ctx context.Context, t topupRow, baseURL string) (*api.CheckoutSession, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
@@ -148,14 +148,14 @@ func (c *client) newSession(ctx context.Context, t topupRow, baseURL string) (*a
 	return made, asked(ctx, "open a checkout", err)
 }
 
-// The names under which the payment service keeps ours.
+// These are the metadata keys that link Stripe's objects to top-ups and accounts.
 const (
 	metaTopup   = "topup_id"
 	metaAccount = "account_id"
 	metaAuto    = "auto"
 )
 
-// metadata is how the payment service's things name ours.
+// metadata links a Stripe object to its top-up and account.
 func metadata(t topupRow) map[string]string {
 	m := map[string]string{metaTopup: t.ID, metaAccount: t.AccountID}
 	if t.Auto {
@@ -187,7 +187,7 @@ func (c *client) intent(ctx context.Context, id string) (*api.PaymentIntent, err
 	return got, answers(got.ID, id)
 }
 
-// answers refuses an answer about something else than what was asked for.
+// answers rejects a response about another object than the requested one.
 func answers(got, wanted string) error {
 	if got == wanted {
 		return nil
@@ -195,7 +195,7 @@ func answers(got, wanted string) error {
 	return unavailable(fmt.Errorf("stripe: asked for %s, the payment service answered with %q", wanted, got))
 }
 
-// chargeCard takes money from a saved card while its owner is not there. A refusal is a card error.
+// chargeCard charges a saved card while its owner is absent. A declined card is a card error.
 func (c *client) chargeCard(ctx context.Context, t topupRow) (*api.PaymentIntent, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
@@ -219,7 +219,7 @@ func (c *client) disputesOf(ctx context.Context, intentID string) (list []*api.D
 	return list, asked(ctx, "list disputes", found.Err())
 }
 
-// giveBack refunds a part of a payment to the card it came from.
+// giveBack refunds a part of a payment to its card.
 func (c *client) giveBack(ctx context.Context, id, intentID, topupID string, cents int64) (string, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
@@ -244,7 +244,7 @@ func (c *client) portal(ctx context.Context, customerID, returnURL string) (stri
 	return made.URL, nil
 }
 
-// card is the card of a customer that was added last; empty when there is none.
+// card returns the card that a customer added last, or an empty id when there is none.
 func (c *client) card(ctx context.Context, customerID string) (string, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
@@ -256,7 +256,7 @@ func (c *client) card(ctx context.Context, customerID string) (string, error) {
 	return id, asked(ctx, "list cards", found.Err())
 }
 
-// eventsSince reads a page of events, the newest first.
+// eventsSince returns a page of events, the newest first.
 func (c *client) eventsSince(ctx context.Context, from, to time.Time, after string) (list []*api.Event, more bool, err error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
@@ -277,13 +277,13 @@ func (c *client) eventsSince(ctx context.Context, from, to time.Time, after stri
 	return list, found.Err() == nil && found.Meta() != nil && found.Meta().HasMore, asked(ctx, "list events", found.Err())
 }
 
-// apiError is what the payment service said; nil when err is something else.
+// apiError is the error that Stripe returned; nil when err is something else.
 func apiError(err error) *api.Error {
 	said, _ := errors.AsType[*api.Error](err)
 	return said
 }
 
-// refusal is why a card was refused; nil when err is something else.
+// refusal is why a card was declined; nil when err is something else.
 func refusal(err error) *api.Error {
 	if said := apiError(err); said != nil && said.Type == api.ErrorTypeCard {
 		return said
@@ -291,7 +291,7 @@ func refusal(err error) *api.Error {
 	return nil
 }
 
-// short makes foreign text fit for a row and a page.
+// short shortens a text from outside for a row and a page.
 func short(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' {
@@ -302,5 +302,5 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), textBytesMax)], "")
 }
 
-// isAway reports whether asking again later may help.
+// isAway reports whether a later request may succeed.
 func isAway(err error) bool { return err != nil && app.KindOf(err) == app.Unavailable }

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Whoever owes must be able to buy, as nothing else pays what is owed. A dispute in between is another reason to freeze.
+// An account in debt must be able to buy, because nothing else pays the debt. An open dispute is another reason to stay
+// frozen.
 func TestWhoOwesMayBuyAndSpendsAgainUnlessADisputeIsOpen(t *testing.T) {
 	t.Parallel()
 	h := open(t)

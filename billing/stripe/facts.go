@@ -7,29 +7,29 @@ import (
 	api "github.com/stripe/stripe-go/v76"
 )
 
-// facts are what the payment service says of a top-up now.
+// facts are the present state of a top-up at Stripe.
 type facts struct {
 	SessionID, IntentID string
 	State               State
 	Receipt, Failure    string
-	Refunded, Disputed  int64 // cents that left us again
+	Refunded, Disputed  int64 // These cents were returned to the card's owner.
 	Card                string
 }
 
-// paid reports whether the money came, whatever became of it since.
+// paid reports whether the payment arrived, even if it was returned later.
 func (f facts) paid() bool { return f.State.paid() }
 
-// away are the cents of the top-up that the card's owner has back.
+// away returns the cents of the top-up that the card's owner got back.
 func (f facts) away(cents int64) int64 { return min(cents, f.Refunded+f.Disputed) }
 
-// mismatch is that the payment service's things are not what was ordered.
+// mismatch means that Stripe's objects differ from what was ordered.
 type mismatch struct{ text string }
 
 func (m mismatch) Error() string { return "stripe: " + m.text }
 
 func mismatched(format string, args ...any) error { return mismatch{fmt.Sprintf(format, args...)} }
 
-// first is the first of the findings that does not hold.
+// first returns the first check that fails.
 func first(findings ...finding) error {
 	for _, f := range findings {
 		if !f.holds {
@@ -44,7 +44,7 @@ type finding struct {
 	text  string
 }
 
-// read asks the payment service about a top-up. The hint names what the row does not know yet.
+// read asks Stripe about a top-up. The hint contains ids that the row does not have yet.
 func (s *Service) read(ctx context.Context, t topupRow, h hint) (facts, error) {
 	if t.Auto {
 		id := or(t.IntentID, h.intent)
@@ -75,7 +75,7 @@ func or(a, b string) string {
 	return b
 }
 
-// readSession checks that the session is the one that was ordered, in everything that money depends on.
+// readSession checks that the session is the ordered one, in every member that affects money.
 func (s *Service) readSession(ctx context.Context, t topupRow, cs *api.CheckoutSession) (facts, error) {
 	f := facts{SessionID: cs.ID, State: Open}
 	err := first(
@@ -109,7 +109,7 @@ func (s *Service) readSession(ctx context.Context, t topupRow, cs *api.CheckoutS
 		return f, err
 	}
 	f, err = s.readIntent(ctx, t, f, intent)
-	if err == nil && f.paid() && !paid { // it was paid between our two questions, or is not paid: the next time tells
+	if err == nil && f.paid() && !paid { // The payment's state changed between the two requests, so the next refresh decides.
 		return facts{SessionID: cs.ID, State: Open}, nil
 	}
 	if err == nil && f.paid() != paid {
@@ -118,7 +118,7 @@ func (s *Service) readSession(ctx context.Context, t topupRow, cs *api.CheckoutS
 	return f, err
 }
 
-// readIntent adds what the payment itself says.
+// readIntent adds the state of the payment.
 func (s *Service) readIntent(ctx context.Context, t topupRow, f facts, pi *api.PaymentIntent) (facts, error) {
 	f.IntentID = pi.ID
 	err := first(
@@ -140,7 +140,7 @@ func (s *Service) readIntent(ctx context.Context, t topupRow, f facts, pi *api.P
 	case api.PaymentIntentStatusRequiresPaymentMethod, api.PaymentIntentStatusCanceled:
 		f.State = Failed
 	case api.PaymentIntentStatusRequiresAction:
-		if t.Auto { // nobody is there to act
+		if t.Auto { // An automatic charge has no person who could act.
 			f.State = Failed
 		}
 	}
@@ -150,7 +150,7 @@ func (s *Service) readIntent(ctx context.Context, t topupRow, f facts, pi *api.P
 	return f, nil
 }
 
-// readCharge adds what came and went of a payment that succeeded.
+// readCharge adds what was charged and refunded of a successful payment.
 func (s *Service) readCharge(ctx context.Context, t topupRow, f facts, pi *api.PaymentIntent) (facts, error) {
 	c := pi.LatestCharge
 	if c == nil || c.Object != "charge" {
@@ -186,7 +186,7 @@ func (s *Service) readCharge(ctx context.Context, t topupRow, f facts, pi *api.P
 	return withDisputes(f, disputes)
 }
 
-// withDisputes adds what card owners had their banks take back. An inquiry has taken nothing yet.
+// withDisputes adds what banks withdrew in disputes. An inquiry has withdrawn nothing yet.
 func withDisputes(f facts, disputes []*api.Dispute) (facts, error) {
 	var open, lost, won bool
 	for _, d := range disputes {

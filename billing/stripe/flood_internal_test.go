@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	floodDuplicates = 10 // of each event
-	floodKinds      = 2  // of events about a top-up
+	floodDuplicates = 10 // Each event is sent this often.
+	floodKinds      = 2  // Each top-up has this many events.
 	floodAccounts   = 20
 	floodReplicas   = 3
 	floodAtOnce     = 12
-	floodRound      = 5_000 // events; the payment service's stand-in forgets what is older
+	floodRound      = 5_000 // The simulated Stripe forgets events older than this many.
 )
 
-// TestAFloodOfEventsCreditsWhatWasPaid sends every event ten times, in no order, to three replicas at once. A fifth of the
-// checkouts is never paid, though events say so, and a tenth is refunded in part before the first event comes.
+// TestAFloodOfEventsCreditsWhatWasPaid sends every event ten times, in random order, to three replicas at once. A fifth of
+// the checkouts is never paid, although events say so, and a tenth is partly refunded before the first event arrives.
 func TestAFloodOfEventsCreditsWhatWasPaid(t *testing.T) {
 	t.Parallel()
 	h := open(t)
-	h.control(http.MethodPut, "webhooks", `{"hold":false,"drop":1000000}`) // the test sends them itself
+	h.control(http.MethodPut, "webhooks", `{"hold":false,"drop":1000000}`) // The test delivers the events itself.
 	replicas := make([]*Service, floodReplicas)
 	for i := range replicas {
 		replicas[i] = h.service()
@@ -51,7 +51,7 @@ func TestAFloodOfEventsCreditsWhatWasPaid(t *testing.T) {
 	}
 }
 
-// trouble is a round of top-ups, and what is told of them in no order. It adds up what each account must have in the end.
+// trouble is a round of top-ups with their events in random order. It adds up what each account must have in the end.
 func (h *shop) trouble(round int, accounts []string, want map[string]int64) (events []string) {
 	h.Helper()
 	for i := range floodRound / floodDuplicates / floodKinds {
@@ -79,7 +79,7 @@ func (h *shop) trouble(round int, accounts []string, want map[string]int64) (eve
 	return events
 }
 
-// flood sends the events to the replicas, many at once. What is not taken is sent again.
+// flood sends the events to the replicas concurrently. It sends rejected events again.
 func (h *shop) flood(replicas []*Service, events []string) {
 	h.Helper()
 	next := make(chan string)
@@ -108,7 +108,7 @@ func (h *shop) flood(replicas []*Service, events []string) {
 	all.Wait()
 }
 
-// checkoutOf is checkout for an account that may have many open.
+// checkoutOf is checkout for an account that may have many open checkouts.
 func (h *shop) checkoutOf(account string, cents int64) Topup {
 	h.Helper()
 	h.db.MustExec(`update topups set state = 'EXPIRED' where account_id = $1 and state = 'OPEN'`, account)

@@ -2,5 +2,5 @@
 
 package stripe
 
-// floodEvents is how many events every change is tested with; soak takes more.
+// floodEvents is how many events a normal test run sends; the build tag soak sends more.
 const floodEvents = 5_000

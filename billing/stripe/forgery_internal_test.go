@@ -90,7 +90,7 @@ func TestAnEventThatIsNotSignedAsItMustBeIsRefused(t *testing.T) {
 	if n := h.s.Stats().Events; n != 0 {
 		t.Errorf("%d forgeries were taken for events", n)
 	}
-	h.must(h.s.Webhook(t.Context(), []byte(body), header)) // and the true one is taken
+	h.must(h.s.Webhook(t.Context(), []byte(body), header)) // The genuine event must be accepted.
 	h.credit(account, 5000, 0)
 	h.must(h.s.Webhook(t.Context(), []byte(body), header))
 	h.clock.add(toleranceMax + time.Second)
@@ -123,7 +123,7 @@ func TestEventsWithoutASecretAreNotTaken(t *testing.T) {
 	h.state(top.ID, Open)
 }
 
-// set changes a member, in the thing or in one that stands in it.
+// set changes a member of an object or of a nested object.
 func set(path string, value any) func(map[string]any) {
 	return func(thing map[string]any) {
 		names := strings.Split(path, ".")
@@ -138,7 +138,7 @@ func set(path string, value any) func(map[string]any) {
 	}
 }
 
-// liesAbout are wrong things that the payment service may say of a paid session of one account.
+// liesAbout are wrong responses that Stripe may give about a paid session of one account.
 func liesAbout(victim, otherTopup string) map[string]lie {
 	const session, intent = "/v1/checkout/sessions/", "/v1/payment_intents/"
 	return map[string]lie{
@@ -188,7 +188,8 @@ func liesAbout(victim, otherTopup string) map[string]lie {
 	}
 }
 
-// TestWhatThePaymentServiceSaysMustBeWhatWasOrdered has a paid session each, about which one thing is not as ordered.
+// TestWhatThePaymentServiceSaysMustBeWhatWasOrdered pays sessions, each of which then differs in one member from what was
+// ordered.
 func TestWhatThePaymentServiceSaysMustBeWhatWasOrdered(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -220,7 +221,7 @@ func TestWhatThePaymentServiceSaysMustBeWhatWasOrdered(t *testing.T) {
 	h.credit(victim, 0, 0)
 	h.clock.add(time.Hour)
 	for range len(kinds)/sweepRowsMax + 1 {
-		h.s.pass(t.Context()) // all of them were paid, and are credited when the truth is told
+		h.s.pass(t.Context()) // All of them were paid, and are credited once Stripe answers truthfully.
 	}
 	for name, account := range accounts {
 		b, err := h.ledger.Balance(t.Context(), account)
@@ -243,20 +244,20 @@ func TestAWellSignedEventIsOnlyAHint(t *testing.T) {
 		return map[string]string{"data": `{"object":` + fmt.Sprintf(format, args...) + `}`}
 	}
 	for name, body := range map[string]string{
-		"says it is paid":         told("evt_a", mine, nil),
-		"says it is more":         told("evt_b", mine, object(`{"id":%q,"object":"checkout.session","amount_subtotal":900000,"payment_status":"paid"}`, mine)),
-		"late payment":            told("evt_c", mine, map[string]string{"type": `"checkout.session.async_payment_succeeded"`}),
-		"unknown session":         told("evt_d", "cs_test_nobody", nil),
-		"path for an id":          told("evt_e", "../../refunds", nil),
-		"no id":                   told("evt_f", "", nil),
-		"unknown payment":         told("evt_g", "", object(`{"id":"pi_nobody","object":"payment_intent","status":"succeeded"}`)),
-		"refund of nothing":       told("evt_h", "", object(`{"id":"re_1","object":"refund","payment_intent":null}`)),
-		"dispute of nobody":       told("evt_i", "", object(`{"id":"dp_1","object":"dispute","payment_intent":"pi_nobody"}`)),
-		"data is a list":          told("evt_j", "", object(`[]`)),
-		"object is a number":      told("evt_k", "", object(`7`)),
-		"live event":              told("evt_l", theirs, map[string]string{"livemode": "true"}),
-		"event of another seller": told("evt_m", theirs, map[string]string{"account": `"acct_1"`}),
-		"type that is not ours":   told("evt_n", theirs, map[string]string{"type": `"invoice.paid"`}),
+		"says it is paid":               told("evt_a", mine, nil),
+		"says it is more":               told("evt_b", mine, object(`{"id":%q,"object":"checkout.session","amount_subtotal":900000,"payment_status":"paid"}`, mine)),
+		"late payment":                  told("evt_c", mine, map[string]string{"type": `"checkout.session.async_payment_succeeded"`}),
+		"unknown session":               told("evt_d", "cs_test_unknown", nil),
+		"path for an id":                told("evt_e", "../../refunds", nil),
+		"no id":                         told("evt_f", "", nil),
+		"unknown payment":               told("evt_g", "", object(`{"id":"pi_unknown","object":"payment_intent","status":"succeeded"}`)),
+		"refund of nothing":             told("evt_h", "", object(`{"id":"re_1","object":"refund","payment_intent":null}`)),
+		"dispute of an unknown payment": told("evt_i", "", object(`{"id":"dp_1","object":"dispute","payment_intent":"pi_unknown"}`)),
+		"data is a list":                told("evt_j", "", object(`[]`)),
+		"object is a number":            told("evt_k", "", object(`7`)),
+		"live event":                    told("evt_l", theirs, map[string]string{"livemode": "true"}),
+		"event of another seller":       told("evt_m", theirs, map[string]string{"account": `"acct_1"`}),
+		"type that is not ours":         told("evt_n", theirs, map[string]string{"type": `"invoice.paid"`}),
 		"theirs is for mine": told("evt_o", mine, object(`{"id":%q,"object":"checkout.session","client_reference_id":%q,"metadata":{"topup_id":%q,"account_id":%q}}`,
 			mine, unpaid.ID, unpaid.ID, thief)),
 	} {
@@ -268,16 +269,16 @@ func TestAWellSignedEventIsOnlyAHint(t *testing.T) {
 	h.credit(thief, 0, 0)
 	h.credit(account, 0, 0)
 	h.state(unpaid.ID, Open)
-	h.lie.Store(&lie{"/v1/checkout/sessions/" + theirs, func(thing map[string]any) { // paid for by somebody else
+	h.lie.Store(&lie{"/v1/checkout/sessions/" + theirs, func(thing map[string]any) { // Another account paid for the session.
 		set("client_reference_id", unpaid.ID)(thing)
 		set("metadata", map[string]any{"topup_id": unpaid.ID, "account_id": thief})(thing)
 	}})
-	h.db.MustExec(`delete from topups where id = $1`, paid.ID) // as if we had never ordered it
+	h.db.MustExec(`delete from topups where id = $1`, paid.ID) // This simulates a session that the gateway never ordered.
 	header, body := h.signed(told("evt_p", theirs, nil))
 	h.must(h.s.Webhook(t.Context(), body, header))
 	h.credit(thief, 0, 0)
 	if h.s.Stats().Mismatches == 0 {
-		t.Error("nobody is told")
+		t.Error("the mismatch was not logged")
 	}
 }
 
@@ -293,7 +294,7 @@ func TestATopupThatTheStoreHasLostIsRestored(t *testing.T) {
 	h.credit(account, 5000, 0)
 	gone := h.checkout(account, 5000)
 	h.control(http.MethodPost, "sessions/"+h.session(gone.ID)+"/pay", "")
-	h.lie.Store(&lie{"/v1/checkout/sessions/", set("metadata.account_id", "acc_nobody")})
+	h.lie.Store(&lie{"/v1/checkout/sessions/", set("metadata.account_id", "acc_unknown")})
 	h.db.MustExec(`delete from topups where id = $1`, gone.ID)
 	h.deliver("newest")
 	h.credit(account, 5000, 0)

@@ -11,7 +11,7 @@ import (
 	"umg/app/audit"
 )
 
-// history is the account's log, oldest first: who, what, the object, and each change.
+// history returns the account's log, oldest first: actor, action, object and each change.
 func (h *shop) history(account string) (lines []string) {
 	h.Helper()
 	page, err := audit.New(h.db, h.clock.now, h.ids).List(h.Context(), account, audit.Filter{Limit: 100})
@@ -66,18 +66,18 @@ func TestTheLogTellsWhatWasChosenAboutMoney(t *testing.T) {
 	step := func(err error) {
 		t.Helper()
 		h.must(err)
-		h.clock.add(time.Second) // entries of one moment have no order
+		h.clock.add(time.Second) // Entries of the same time have no defined order.
 	}
 	step(nil)
 	on := AutoTopup{Enabled: true, ThresholdNanos: 10 * app.Dollar, Cents: 2000, MonthlyCapCents: 4500}
 	step(h.s.SetAutoTopup(t.Context(), of(account), on))
-	step(h.s.SetAutoTopup(t.Context(), of(account), on)) // nothing is new
+	step(h.s.SetAutoTopup(t.Context(), of(account), on)) // This call changes nothing.
 	on.Cents = 2001
 	step(h.s.SetAutoTopup(t.Context(), of(account), on))
 	step(h.s.SetAutoTopup(t.Context(), of(account), AutoTopup{}))
 	on.Cents = 1
 	h.kind(h.s.SetAutoTopup(t.Context(), of(account), on), app.Invalid, "invalid_amount")
-	step(h.s.SetLowBalance(t.Context(), of(account), 5*app.Dollar)) // as it is
+	step(h.s.SetLowBalance(t.Context(), of(account), 5*app.Dollar)) // This call sets the value that the account already has.
 	step(h.s.SetLowBalance(t.Context(), of(account), 3*app.Dollar+1))
 	step(h.s.SetLowBalance(t.Context(), of(account), 0))
 	h.wantHistory(account,
@@ -120,7 +120,7 @@ func TestTheLogTellsOfRefundsAndDisputes(t *testing.T) {
 	_, err := h.s.Refund(t.Context(), r)
 	h.kind(err, app.Unavailable, "payments_unavailable")
 	h.clock.add(time.Minute)
-	_, err = h.s.Refund(t.Context(), r) // of which the first is now finished
+	_, err = h.s.Refund(t.Context(), r) // This call first finishes the first refund.
 	h.must(err)
 	h.clock.add(time.Second)
 	opened := h.control(http.MethodPost, "payments/"+h.session(top.ID)+"/dispute", "")
@@ -170,7 +170,7 @@ func TestWhatCannotBeLoggedIsNotDone(t *testing.T) {
 	}
 }
 
-// Two operators may finish the same refund, whose outcome was unknown to both.
+// Two operators may finish the same refund when neither knows its outcome.
 func TestARefundThatTwoFinishIsToldOnce(t *testing.T) {
 	t.Parallel()
 	h := open(t)

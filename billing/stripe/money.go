@@ -22,10 +22,10 @@ const (
 	thawedText      = "No payment of this account is disputed any more."
 )
 
-// moveBack takes back what has left us since the last decision, and gives back what has returned. While a card's bank
-// holds the money the account is frozen.
+// moveBack takes back credit whose payment was returned since the last decision, and restores credit whose payment came back.
+// An account is frozen while a bank withholds its payment.
 func (s *Service) moveBack(ctx context.Context, tx *sqlx.Tx, was, next topupRow) error {
-	if next.TakenCents > was.TakenCents { // what replicas keep at hand is free, and not owed
+	if next.TakenCents > was.TakenCents { // Credit that replicas lease is then free again, and need not be booked as debt.
 		if err := s.o.Ledger.Reclaim(ctx, next.AccountID); err != nil {
 			return err
 		}
@@ -67,10 +67,11 @@ func (s *Service) moveBack(ctx context.Context, tx *sqlx.Tx, was, next topupRow)
 	return s.noteFrozen(ctx, tx, next.AccountID, "account.unfrozen", thawedText)
 }
 
-// freezeFor freezes an account for a dispute, and remembers that the dispute did it: what an operator froze stays so.
+// freezeFor freezes an account for a dispute, and records that the dispute did it, because a won dispute must not lift an
+// operator's freeze.
 func (s *Service) freezeFor(ctx context.Context, tx *sqlx.Tx, t topupRow) error {
 	already, _, err := frozen(ctx, tx, t.AccountID)
-	if err == nil && already { // paying a debt ends that, but not this
+	if err == nil && already { // Paying a debt would lift the debt's freeze, but must not lift this one.
 		var debt bool
 		debt, err = frozenForDebt(ctx, tx, t.AccountID)
 		already = !debt
@@ -78,25 +79,25 @@ func (s *Service) freezeFor(ctx context.Context, tx *sqlx.Tx, t topupRow) error 
 	if err != nil || already {
 		return err
 	}
-	s.o.Log.Warn("an account is frozen, because a payment is disputed", "account_id", t.AccountID, "topup_id", t.ID)
+	s.o.Log.Warn("account frozen for payment dispute", "account_id", t.AccountID, "topup_id", t.ID)
 	if err := s.noteFrozen(ctx, tx, t.AccountID, "account.frozen", frozenByDispute); err != nil {
 		return err
 	}
 	return errors.Join(s.o.Ledger.Freeze(ctx, tx, t.AccountID, frozenByDispute), setFroze(ctx, tx, t.ID))
 }
 
-// RefundRequest gives money back to the card that paid a top-up. Cents of zero means all that is left of the top-up and
-// free in the account. Only operators may ask for it.
+// RefundRequest asks to return money to the card that paid a top-up. Zero cents mean all that is left of the top-up and free
+// in the account. Only operators may make it.
 type RefundRequest struct {
 	TopupID  string
 	Cents    int64
 	Operator string
 	Reason   string
-	From     app.Origin // the command
+	From     app.Origin // From is the command that made the request.
 }
 
-// Refund gives money back to the card, and takes the credit. What the account has spent already is owed then. A refund
-// whose outcome is unknown is finished first, so that it happens once.
+// Refund returns money to the card, and takes the credit. The account owes what it has spent already. Refund first finishes
+// an earlier refund with an unknown outcome, which keeps it from happening twice.
 func (s *Service) Refund(ctx context.Context, r RefundRequest) (Topup, error) {
 	if err := s.needEnabled(); err != nil {
 		return Topup{}, err
@@ -117,8 +118,8 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (Topup, error) {
 	if isAway(err) || errors.Is(err, context.Canceled) {
 		return Topup{}, err
 	}
-	if err != nil { // it was refused and will be
-		s.o.Log.Warn("a refund was refused", "topup_id", row.ID, "cents", pending.Cents, "error", err)
+	if err != nil { // Stripe refused the refund and will refuse it again.
+		s.o.Log.Warn("stripe refund refused", "topup_id", row.ID, "cents", pending.Cents, "error", err)
 		if err := deleteRefund(ctx, s.db, pending.ID); err != nil {
 			return Topup{}, wrap("forget a refund", err)
 		}
@@ -134,7 +135,7 @@ func (s *Service) Refund(ctx context.Context, r RefundRequest) (Topup, error) {
 	return row.topup(), wrap("read a top-up", err)
 }
 
-// refunded keeps what became of a refund, and tells the account of it once.
+// refunded records the outcome of a refund, and notifies the account once.
 func (s *Service) refunded(ctx context.Context, row topupRow, r refundRow, refundID string, from app.Origin) error {
 	return postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
 		fresh, err := keepRefund(ctx, tx, r.ID, refundID)
@@ -148,7 +149,7 @@ func (s *Service) refunded(ctx context.Context, row topupRow, r refundRow, refun
 	})
 }
 
-// refundable reads a top-up as it is now at the payment service.
+// refundable reads a top-up as it is now at Stripe.
 func (s *Service) refundable(ctx context.Context, id string) (topupRow, error) {
 	row, err := topupByID(ctx, s.db, id)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -172,8 +173,8 @@ func (s *Service) refundable(ctx context.Context, id string) (topupRow, error) {
 	return row, nil
 }
 
-// pendingRefund writes down what is to be given back before it is, unless that was done before: the outcome of that one
-// is unknown, and it is finished.
+// pendingRefund records a refund before requesting it. When an earlier refund has an unknown outcome, pendingRefund returns
+// that one instead.
 func (s *Service) pendingRefund(ctx context.Context, row topupRow, r RefundRequest) (refundRow, error) {
 	pending, err := openRefund(ctx, s.db, row.ID, s.now().Add(-idempotencyMax))
 	if err == nil || !errors.Is(err, sql.ErrNoRows) {
@@ -199,7 +200,7 @@ func (s *Service) pendingRefund(ctx context.Context, row topupRow, r RefundReque
 	return pending, wrap("write down a refund", err)
 }
 
-// said is what the payment service says to people.
+// said is the message that Stripe has for people.
 func said(err error) string {
 	if refused := apiError(err); refused != nil {
 		return short(refused.Msg)

@@ -112,10 +112,10 @@ func TestAnAccountThatIsClosedStaysFrozenAndItsCardIsNotCharged(t *testing.T) {
 	h.deliver("newest")
 	h.state(top.ID, Won)
 	if !h.frozen(account) {
-		t.Error("a won dispute thaws an account that nobody has any more")
+		t.Error("a won dispute unfreezes a closed account")
 	}
 	h.must(h.s.topUp(t.Context()))
-	h.db.MustExec(`update accounts set frozen_at = null where id = $1`, account) // as if somebody had thawed it all the same
+	h.db.MustExec(`update accounts set frozen_at = null where id = $1`, account) // This simulates an operator who unfroze the account.
 	h.must(h.s.topUp(t.Context()))
 	if list, err := h.s.Topups(t.Context(), account, 10); err != nil || len(list) != 1 {
 		t.Errorf("the card of a closed account was charged: %+v, %v", list, err)
@@ -125,7 +125,7 @@ func TestAnAccountThatIsClosedStaysFrozenAndItsCardIsNotCharged(t *testing.T) {
 func TestEventsInAnyOrderEndInTheRightSums(t *testing.T) {
 	t.Parallel()
 	for name, after := range map[string]struct {
-		do    func(*shop, string) // after the payment, before any event
+		do    func(*shop, string) // The change happens after the payment and before any event.
 		state State
 		cents int64
 	}{
@@ -179,7 +179,7 @@ func TestAnOperatorRefundsOnceToTheCent(t *testing.T) {
 	}
 	h.books()
 	_, err = h.s.Refund(t.Context(), r)
-	h.kind(err, app.Conflict, "not_refundable") // nothing is free
+	h.kind(err, app.Conflict, "not_refundable") // Nothing is free to be refunded.
 	h.control(http.MethodPut, "faults", `{"mode":"error","status":400,"times":1,"method":"POST","path":"/v1/refunds"}`)
 	_, err = h.s.Refund(t.Context(), RefundRequest{TopupID: h.bought(account, 500).ID, Operator: "ops@example.com", Reason: "a test"})
 	h.kind(err, app.Conflict, "refund_refused")
@@ -217,7 +217,7 @@ func TestACardIsChargedWhenCreditRunsLow(t *testing.T) {
 		h.s.pass(t.Context())
 	}
 	h.credit(account, 2500, 0)
-	h.deliver("oldest") // its events come as well
+	h.deliver("oldest") // The events of the charge arrive too.
 	h.credit(account, 2500, 0)
 	list, err := h.s.Topups(t.Context(), account, 10)
 	h.must(err)
@@ -228,10 +228,10 @@ func TestACardIsChargedWhenCreditRunsLow(t *testing.T) {
 	h.s.pass(t.Context())
 	h.credit(account, 2900, 0)
 	h.spend(account, 28*app.Dollar)
-	h.s.pass(t.Context()) // the cap
+	h.s.pass(t.Context()) // This pass reaches the cap.
 	h.s.pass(t.Context())
 	h.credit(account, 100, 0)
-	if kinds := h.written(); len(kinds) != 2 { // of the cap and of low credit, once each
+	if kinds := h.written(); len(kinds) != 2 { // There is one mail about the cap and one about low credit.
 		t.Errorf("mails: %v", kinds)
 	}
 	next := h.clock.now().AddDate(0, 1, 0)
@@ -309,7 +309,7 @@ func TestLowCreditIsToldOncePerCrossing(t *testing.T) {
 	account := h.account()
 	h.s.pass(t.Context())
 	if kinds := h.written(); len(kinds) != 0 {
-		t.Errorf("who never bought credit is told: %v", kinds)
+		t.Errorf("an account that never bought credit is notified: %v", kinds)
 	}
 	h.bought(account, 2000)
 	h.spend(account, 16*app.Dollar)
@@ -358,8 +358,8 @@ func (h *shop) customer(account string) string {
 	return a.CustomerID
 }
 
-// TestAnOlderAnswerIsNotBooked has a refund booked by another replica while the payment service's answer from before it
-// is still on its way to us.
+// TestAnOlderAnswerIsNotBooked lets another replica book a refund while an older response from Stripe is still being
+// processed.
 func TestAnOlderAnswerIsNotBooked(t *testing.T) {
 	t.Parallel()
 	h := open(t)
@@ -378,7 +378,7 @@ func TestAnOlderAnswerIsNotBooked(t *testing.T) {
 	h.credit(account, 700, 0)
 }
 
-// TestReplicasChargeACardOnce has three replicas look at the same low balance at once.
+// TestReplicasChargeACardOnce lets three replicas find the same low balance at once.
 func TestReplicasChargeACardOnce(t *testing.T) {
 	t.Parallel()
 	h := open(t)

@@ -13,27 +13,27 @@ import (
 	"umg/app/postgres"
 )
 
-// lowStandard is the balance at which an account that has bought credit is told, unless it chooses another.
+// lowStandard is the balance below which an account that has bought credit is notified, unless it chose another.
 const lowStandard = 5 * app.Dollar
 
-// NoticeKind is what a notice is about.
+// NoticeKind is the subject of a notice.
 type NoticeKind string
 
-// The kinds of notices.
+// These are the kinds of notices.
 const (
 	LowCredit NoticeKind = "low_balance"
 	AutoOff   NoticeKind = "auto_topup_off"
 	DisputeOn NoticeKind = "disputed"
 )
 
-// Notice is something that the people of an account should know about its money.
+// Notice is something that the members of an account should know about its credit.
 type Notice struct {
 	Kind NoticeKind
 	Text string
-	At   *time.Time // since when; nil when that is not known
+	At   *time.Time // At is when it began; nil when that is not known.
 }
 
-// Notices are what the people of an account should know now.
+// Notices returns what the members of an account should know now.
 func (s *Service) Notices(ctx context.Context, accountID string) ([]Notice, error) {
 	a, err := accountByID(ctx, s.db, accountID)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Service) Notices(ctx context.Context, accountID string) ([]Notice, erro
 	return list, nil
 }
 
-// low is the balance at which the account is told.
+// low returns the balance below which the account is notified.
 func (a accountRow) low() app.Amount {
 	switch {
 	case a.LowBalance != nil:
@@ -70,13 +70,13 @@ func (a accountRow) low() app.Amount {
 	return 0
 }
 
-// LowBalance is the balance below which the people of an account are told; zero for never.
+// LowBalance returns the balance below which the members of an account are notified; zero means never.
 func (s *Service) LowBalance(ctx context.Context, accountID string) (app.Amount, error) {
 	a, err := accountByID(ctx, s.db, accountID)
 	return a.low(), wrap("read payment details", err)
 }
 
-// SetLowBalance changes it.
+// SetLowBalance changes that balance.
 func (s *Service) SetLowBalance(ctx context.Context, p app.Principal, amount app.Amount) error {
 	if amount < 0 || amount > thresholdMax {
 		return app.Errorf(app.Invalid, "invalid_amount",
@@ -99,7 +99,7 @@ func (s *Service) SetLowBalance(ctx context.Context, p app.Principal, amount app
 	return wrap("change the low balance", err)
 }
 
-// notify tells people of accounts whose credit has become low: once, until it was enough again.
+// notify sends mails to accounts whose credit has become low: once, until the credit was sufficient again.
 func (s *Service) notify(ctx context.Context) error {
 	ids, err := lowChanged(ctx, s.db, lowStandard, noticeRowsMax)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Service) notifyOne(ctx context.Context, tx *sqlx.Tx, accountID string) 
 	}
 	is := left < a.low()
 	switch now := s.now(); {
-	case is == (a.LowSince != nil): // another replica was quicker
+	case is == (a.LowSince != nil): // Another replica was faster.
 		return nil
 	case !is:
 		return saveLow(ctx, tx, accountID, nil)
@@ -141,10 +141,10 @@ func (s *Service) notifyOne(ctx context.Context, tx *sqlx.Tx, accountID string) 
 	})
 }
 
-// chosenBy are the events that people choose about, by the kinds of mails that belong to them.
+// chosenBy maps kinds of mails to the notification setting that turns them off.
 var chosenBy = map[string]string{"low_balance": "low_balance", "auto_topup_cap": "auto_topup", "auto_topup_off": "auto_topup"}
 
-// write sends a mail to those who care for an account's money, but for those who do not want mails about such things.
+// write sends a mail to the members responsible for an account's credit, except those who turned such mails off.
 func (s *Service) write(ctx context.Context, tx *sqlx.Tx, accountID string, m mail.Message) error {
 	to, err := owners(ctx, tx, accountID, chosenBy[m.Kind])
 	if err != nil {

@@ -31,7 +31,7 @@ const (
 	testBase   = "https://console.example"
 )
 
-// clock is the time of a test, for us and for the payment service.
+// clock is the time of a test, for the gateway and for the simulated Stripe.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -49,7 +49,7 @@ func (c *clock) add(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// shop is a Service over a database of its own, and the payment service's stand-in.
+// shop is a Service over its own test database, with a simulated Stripe.
 type shop struct {
 	*testing.T
 
@@ -60,17 +60,17 @@ type shop struct {
 	mails  *mail.Service
 	s      *Service
 	sim    *payments.Simulator
-	url    string // of the stand-in
+	url    string // This is the address of the simulated Stripe.
 	lie    atomic.Pointer[lie]
 }
 
-// lie changes what the payment service says of one of its things.
+// lie changes the simulated Stripe's response about one object.
 type lie struct {
-	about string // the beginning of the path that is asked for
+	about string // It applies to requests whose path begins so.
 	tell  func(thing map[string]any)
 }
 
-// answer is the stand-in's, unless a test wants it to lie.
+// answer returns the simulated Stripe's response, or the changed one of a lie.
 func (h *shop) answer(w http.ResponseWriter, r *http.Request) {
 	l := h.lie.Load()
 	if l == nil || r.Method != http.MethodGet || !strings.HasPrefix(r.URL.Path, l.about) {
@@ -82,7 +82,7 @@ func (h *shop) answer(w http.ResponseWriter, r *http.Request) {
 	var thing map[string]any
 	if truth.Code == http.StatusOK && json.Unmarshal(truth.Body.Bytes(), &thing) == nil {
 		l.tell(thing)
-		_ = json.NewEncoder(w).Encode(thing) // the receiver sees that it broke off
+		_ = json.NewEncoder(w).Encode(thing) // The receiver notices an incomplete response.
 		return
 	}
 	w.WriteHeader(truth.Code)
@@ -106,11 +106,11 @@ func open(t *testing.T, change ...func(*Options)) *shop {
 	h.url = api.URL
 	t.Cleanup(func() { api.Close(); h.sim.Close(); hooks.Close() })
 	h.s = h.service(change...)
-	h.control(http.MethodPut, "webhooks", `{"hold":true}`) // tests say when events come
+	h.control(http.MethodPut, "webhooks", `{"hold":true}`) // Tests deliver the events themselves.
 	return h
 }
 
-// service is one more replica.
+// service starts another replica.
 func (h *shop) service(change ...func(*Options)) *Service {
 	h.Helper()
 	o := Options{
@@ -142,7 +142,7 @@ func (h *shop) receive(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// control tells the stand-in something, and reads its answer.
+// control sends a control request to the simulated Stripe, and returns its response.
 func (h *shop) control(method, path, body string) map[string]any {
 	h.Helper()
 	req, err := http.NewRequestWithContext(h.Context(), method, h.url+"/_control/"+path, strings.NewReader(body))
@@ -159,7 +159,7 @@ func (h *shop) control(method, path, body string) map[string]any {
 		h.Fatalf("%s %s: %d %s %v", method, path, resp.StatusCode, raw, err)
 	}
 	var answer map[string]any
-	_ = json.Unmarshal(raw, &answer) // not every answer has a body
+	_ = json.Unmarshal(raw, &answer) // Some responses have no body.
 	return answer
 }
 
@@ -170,7 +170,7 @@ func (h *shop) must(err error) {
 	}
 }
 
-// account is an account of ours with an owner and no credit.
+// account makes an account with an owner and no credit.
 func (h *shop) account() string {
 	h.Helper()
 	id, user := h.ids.New("acc"), h.ids.New("usr")
@@ -181,7 +181,7 @@ func (h *shop) account() string {
 	return id
 }
 
-// of is somebody who acts for the account.
+// of returns a principal that acts for the account.
 func of(account string) app.Principal {
 	return app.Principal{AccountID: account, UserID: "usr_test", From: app.Origin{IP: "192.0.2.4"}}
 }
@@ -198,7 +198,7 @@ func (h *shop) checkout(account string, cents int64) Topup {
 	return t
 }
 
-// row is a top-up as it stands in the store.
+// row returns a top-up as it is in the store.
 func (h *shop) row(id string) topupRow {
 	h.Helper()
 	row, err := topupByID(h.Context(), h.db, id)
@@ -213,14 +213,14 @@ func (h *shop) pay(id string) {
 	h.control(http.MethodPost, "sessions/"+h.session(id)+"/pay", "")
 }
 
-// deliver sends the events that wait, in the order that is asked for.
+// deliver sends the waiting events in the given order.
 func (h *shop) deliver(order string) {
 	h.Helper()
 	h.control(http.MethodPost, "webhooks/release?order="+order, "")
 	h.control(http.MethodPut, "webhooks", `{"hold":true}`)
 }
 
-// bought is a top-up that is paid and credited.
+// bought makes a top-up that is paid and credited.
 func (h *shop) bought(account string, cents int64) Topup {
 	h.Helper()
 	t := h.checkout(account, cents)
@@ -229,7 +229,7 @@ func (h *shop) bought(account string, cents int64) Topup {
 	h.state(t.ID, Paid)
 	t, err := h.s.Topup(h.Context(), account, t.ID)
 	h.must(err)
-	h.clock.add(time.Second) // what comes later is newer
+	h.clock.add(time.Second) // Later objects must be newer.
 	return t
 }
 
@@ -240,7 +240,7 @@ func (h *shop) state(id string, want State) {
 	}
 }
 
-// credit compares what an account has and owes, in cents, and the books.
+// credit checks what an account has and owes, in cents, and the invariants of the ledger.
 func (h *shop) credit(account string, cents, owed int64) {
 	h.Helper()
 	b, err := h.ledger.Balance(h.Context(), account)
@@ -273,7 +273,7 @@ func (h *shop) frozen(account string) bool {
 	return is
 }
 
-// spend takes an account's credit as a call would.
+// spend spends an account's credit as a call would.
 func (h *shop) spend(account string, amount app.Amount) {
 	h.Helper()
 	id := h.ids.New("req")
@@ -284,7 +284,7 @@ func (h *shop) spend(account string, amount app.Amount) {
 	}))
 }
 
-// signed signs an event as the payment service does.
+// signed signs an event as Stripe does.
 func (h *shop) signed(body string) (string, []byte) {
 	return h.signedBy(testSecret, h.clock.now(), body)
 }
@@ -294,7 +294,7 @@ func (h *shop) signedBy(secret string, at time.Time, body string) (string, []byt
 	return p.Header, p.Payload
 }
 
-// written are the kinds of the mails so far, and whom they went to.
+// written returns the kinds and recipients of the mails so far.
 func (h *shop) written() (kinds []string) {
 	h.Helper()
 	list, err := h.mails.Outbox(h.Context(), 100)

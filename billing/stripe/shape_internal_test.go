@@ -13,7 +13,7 @@ import (
 
 const mockInstall = "GOBIN=$PWD/.tools go install github.com/stripe/stripe-mock@v0.203.0"
 
-// mock starts the payment service's own checker of requests, and returns its address.
+// mock starts Stripe's own request validator, and returns its address.
 func mock(t *testing.T) string {
 	t.Helper()
 	program, err := exec.LookPath("stripe-mock")
@@ -30,7 +30,7 @@ func mock(t *testing.T) string {
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("no checker of requests: %v; in the root of the tree run: %s", err, mockInstall)
 	}
-	t.Cleanup(func() { _ = cmd.Wait() }) // it was told to end with the test
+	t.Cleanup(func() { _ = cmd.Wait() }) // The process gets its signal when the test ends.
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if address, ok := strings.CutPrefix(lines.Text(), "Listening for HTTP at address: "); ok {
 			return "http://" + address
@@ -40,7 +40,8 @@ func mock(t *testing.T) string {
 	return ""
 }
 
-// TestEveryCallHasTheShapeThatThePaymentServiceTakes asks its own checker, which refuses unknown and wrong parameters.
+// TestEveryCallHasTheShapeThatThePaymentServiceTakes sends every request to Stripe's validator, which rejects unknown and
+// wrong parameters.
 func TestEveryCallHasTheShapeThatThePaymentServiceTakes(t *testing.T) {
 	t.Parallel()
 	c := newClient("sk_test_123", mock(t))
@@ -74,7 +75,7 @@ func TestEveryCallHasTheShapeThatThePaymentServiceTakes(t *testing.T) {
 	}
 }
 
-// shapeOnly leaves out that the checker answers about another thing than it was asked for.
+// shapeOnly ignores that the validator's response is about another object than the requested one.
 func shapeOnly(got any, err error) error {
 	if got != nil && err != nil && strings.Contains(err.Error(), "answered with") {
 		return nil

@@ -22,7 +22,7 @@ type topupRow struct {
 	IdempotencyKey string     `db:"idempotency_key"`
 	CustomerID     string     `db:"customer_id"`
 	PaymentMethod  string     `db:"payment_method"`
-	SessionID      string     `db:"session_id"` // empty for null, so that it can be unique
+	SessionID      string     `db:"session_id"` // It is stored as null when empty, because the column is unique.
 	IntentID       string     `db:"intent_id"`
 	URL            string     `db:"url"`
 	Receipt        string     `db:"receipt_url"`
@@ -70,8 +70,8 @@ func topupFor(ctx context.Context, q postgres.Queryer, sessionID, intentID strin
 	return id, err
 }
 
-// insertTopup makes a top-up, once for an idempotency key, and returns the one that is there. It makes none when too many
-// of the account wait for payment already.
+// insertTopup inserts a top-up, or returns the existing one with the same idempotency key. It inserts none when too many of
+// the account's top-ups await payment.
 func insertTopup(ctx context.Context, q postgres.Queryer, t topupRow, openMax int) (there topupRow, made bool, err error) {
 	done, err := q.ExecContext(ctx, `
 		insert into topups (id, account_id, cents, state, auto, email, idempotency_key, customer_id, payment_method, session_id, intent_id,
@@ -91,7 +91,7 @@ func insertTopup(ctx context.Context, q postgres.Queryer, t topupRow, openMax in
 	return there, made, err
 }
 
-// updateTopup keeps a decision when the row is still the one it was made on.
+// updateTopup stores a decision when the row is unchanged since the decision was made.
 func updateTopup(ctx context.Context, q postgres.Queryer, was, next topupRow) (kept bool, err error) {
 	done, err := q.ExecContext(ctx, `
 		update topups set state = $3, session_id = nullif($4, ''), intent_id = nullif($5, ''), url = $6, receipt_url = $7, failure = $8,
@@ -111,7 +111,7 @@ func one(done sql.Result, err error) (bool, error) {
 	return n == 1, err
 }
 
-// hasten makes a top-up due, and whatever is being decided about it void.
+// hasten makes a top-up due now, and invalidates concurrent decisions about it.
 func hasten(ctx context.Context, q postgres.Queryer, id string, now time.Time) error {
 	_, err := q.ExecContext(ctx, `update topups set due_at = $2, version = version + 1 where id = $1`, id, now)
 	return err
@@ -122,7 +122,7 @@ func setDue(ctx context.Context, q postgres.Queryer, id string, at *time.Time) e
 	return err
 }
 
-// claimDue takes top-ups that are to be asked about, until another may take them.
+// claimDue returns due top-ups and reserves them for this replica until the given time.
 func claimDue(ctx context.Context, q postgres.Queryer, limit int, now, until time.Time) (list []topupRow, err error) {
 	err = q.SelectContext(ctx, &list, `
 		update topups set due_at = $3 where id in (
@@ -131,7 +131,7 @@ func claimDue(ctx context.Context, q postgres.Queryer, limit int, now, until tim
 	return list, err
 }
 
-// account is what is known of an account here.
+// account is what this package stores of an account.
 type accountRow struct {
 	AccountID      string      `db:"account_id"`
 	CustomerID     string      `db:"customer_id"`
@@ -160,7 +160,7 @@ func accountByID(ctx context.Context, q postgres.Queryer, accountID string) (a a
 	return a, err
 }
 
-// lockAccount makes the row of an account if there is none, and keeps others from changing it in this transaction.
+// lockAccount inserts the row of an account if there is none, and locks it for this transaction.
 func lockAccount(ctx context.Context, tx *sqlx.Tx, accountID string) (a accountRow, err error) {
 	if _, err = tx.ExecContext(ctx, `insert into payment_accounts (account_id) values ($1) on conflict do nothing`, accountID); err != nil {
 		return a, err
@@ -169,8 +169,8 @@ func lockAccount(ctx context.Context, tx *sqlx.Tx, accountID string) (a accountR
 	return a, err
 }
 
-// rememberEmail says what e-mail address the account's customer is made with: always the first one, since the same
-// request must be sent again.
+// rememberEmail returns the e-mail address that the account's customer is created with: always the first one, because Stripe
+// rejects a repeated request with other parameters.
 func rememberEmail(ctx context.Context, q postgres.Queryer, accountID, email string) (a accountRow, err error) {
 	err = q.GetContext(ctx, &a, `
 		insert into payment_accounts (account_id, customer_email) values ($1, $2)
@@ -187,7 +187,7 @@ func setCustomer(ctx context.Context, q postgres.Queryer, accountID, customerID 
 	return err
 }
 
-// dropCustomer forgets a customer that the payment service does not know.
+// dropCustomer removes a customer that Stripe does not know.
 func dropCustomer(ctx context.Context, q postgres.Queryer, accountID, customerID string) error {
 	_, err := q.ExecContext(ctx, `
 		update payment_accounts set customer_id = null, customer_round = customer_round + 1, payment_method = ''
@@ -195,14 +195,13 @@ func dropCustomer(ctx context.Context, q postgres.Queryer, accountID, customerID
 	return err
 }
 
-// setCard remembers which card of a customer may be charged.
+// setCard stores which card of a customer may be charged.
 func setCard(ctx context.Context, q postgres.Queryer, customerID, card string) error {
 	_, err := q.ExecContext(ctx, `update payment_accounts set payment_method = $2 where customer_id = $1`, customerID, card)
 	return err
 }
 
-// markPurchased remembers that an account has bought credit, and the card it left for the next time. A card that was
-// charged is no longer one that fails.
+// markPurchased records that an account has bought credit, and the card to charge next time. It resets the card's failures.
 func markPurchased(ctx context.Context, q postgres.Queryer, accountID, card string, auto bool) error {
 	_, err := q.ExecContext(ctx, `
 		insert into payment_accounts as a (account_id, purchased, payment_method) values ($1, true, $2)
@@ -212,7 +211,7 @@ func markPurchased(ctx context.Context, q postgres.Queryer, accountID, card stri
 	return err
 }
 
-// owners are who is written to about an account's money.
+// owners returns the members who receive mails about an account's credit.
 func owners(ctx context.Context, q postgres.Queryer, accountID, event string) (emails []string, err error) {
 	err = q.SelectContext(ctx, &emails, `
 		select u.email from memberships m join users u on u.id = m.user_id
@@ -223,7 +222,7 @@ func owners(ctx context.Context, q postgres.Queryer, accountID, event string) (e
 	return emails, err
 }
 
-// frozen reports whether an account may do nothing that costs, and whether it exists.
+// frozen returns whether an account is frozen or closed, and whether it exists.
 func frozen(ctx context.Context, q postgres.Queryer, accountID string) (is, exists bool, err error) {
 	err = q.GetContext(ctx, &is, `select frozen_at is not null from accounts where id = $1`, accountID)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -243,8 +242,8 @@ func frozenForDebt(ctx context.Context, q postgres.Queryer, accountID string) (i
 	return is, err
 }
 
-// clearFroze reports whether disputes froze the account and keep it frozen no longer: none is open or lost, and nothing
-// is owed. What is owed keeps it frozen from then on, until it is paid.
+// clearFroze reports whether disputes froze the account and no longer do: no dispute is open or lost, and nothing is owed. A
+// remaining debt keeps the account frozen until it is paid.
 func clearFroze(ctx context.Context, q postgres.Queryer, accountID string) (free bool, err error) {
 	err = q.GetContext(ctx, &free, `
 		with over as (

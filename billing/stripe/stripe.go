@@ -1,7 +1,6 @@
-// Package stripe sells credit through the payment service: it opens hosted checkouts, charges saved cards when credit
-// runs low, and credits, takes back and gives back what the payment service says was paid, refunded and disputed. It
-// knows top-ups, the payment service's API and the events it sends. An event is only a hint: money moves after the
-// payment service was asked. It does not know holds, leases or what credit is spent on.
+// Package stripe sells credit through Stripe: it opens hosted checkouts, charges saved cards when credit is low, and books
+// payments, refunds and disputes. Make a Service with New, pass events to Webhook, and keep Run running. An event is only a
+// hint: credit changes only after a request to Stripe confirmed it.
 package stripe
 
 import (
@@ -22,7 +21,7 @@ import (
 	"umg/billing"
 )
 
-// Limits of what one top-up may be, in cents.
+// These are the limits of one top-up, in cents.
 const (
 	CentsMin = 500
 	CentsMax = 1_000_000
@@ -30,35 +29,35 @@ const (
 
 const (
 	secretBytesMin = 16
-	textBytesMax   = 500 // of a reason, and of what a card's bank says
+	textBytesMax   = 500 // This limits a reason and the message of a card's bank.
 	listRowsMax    = 200
 )
 
-// Options of a Service. Key may be empty: then nothing can be bought, and what was is still shown.
+// Options configure a Service. Key may be empty: then no credit can be bought, and past purchases are still shown.
 type Options struct {
-	Key           string // secret key of the payment service
-	WebhookSecret string // that its events are signed with; shorter than 16 characters: none is taken
-	APIBase       string // of a stand-in for the payment service; empty for the real one
-	BaseURL       string // of the console, where people come back to
+	Key           string // Key is Stripe's secret API key.
+	WebhookSecret string // WebhookSecret verifies events; with fewer than 16 characters the gateway accepts none.
+	APIBase       string // APIBase is the address of a simulated Stripe; empty means the real one.
+	BaseURL       string // BaseURL is the address of the console, to which checkouts return.
 
 	Ledger *billing.Ledger
 	Mail   mail.Sender
 	Now    app.Clock
 	IDs    app.IDs
 	Log    *slog.Logger
-	Waits  Waits // zero values take the defaults of production
+	Waits  Waits // Zero values mean the defaults of production.
 }
 
-// Waits are the pauses of the worker, so that tests need not wait.
+// Waits are the pauses of the worker, which tests shorten.
 type Waits struct {
-	Poll   time.Duration // between two looks for what is due
-	First  time.Duration // after which an open top-up is asked for the first time
-	Claim  time.Duration // after which another replica takes a top-up over
-	Events time.Duration // between two readings of the list of events
-	Retry  time.Duration // after a card was refused, before it is charged again
+	Poll   time.Duration // Poll is the pause between two passes of the worker.
+	First  time.Duration // First is the time until an open top-up is first refreshed.
+	Claim  time.Duration // Claim is the time after which another replica takes over a top-up.
+	Events time.Duration // Events is the pause between two reads of the list of events.
+	Retry  time.Duration // Retry is the pause before a declined card is charged again.
 }
 
-// The waits of production.
+// These are the waits of production.
 const (
 	pollStandard   = 5 * time.Second
 	firstStandard  = 2 * time.Minute
@@ -85,7 +84,7 @@ func (w Waits) filled() Waits {
 type Service struct {
 	db     *sqlx.DB
 	o      Options
-	api    *client // nil without a key
+	api    *client // The client is nil without a key.
 	audit  *audit.Log
 	counts counts
 }
@@ -94,20 +93,20 @@ type counts struct {
 	events, repeated, refused, ignored, mismatches, credited, taken, charged, declined atomic.Int64
 }
 
-// Stats count what happened since the start of the process. Mismatches should stay at zero: each is in the log.
+// Stats are counters since the start of the process. Mismatches should stay at zero: each is in the log.
 type Stats struct {
-	Events     int64 // with a good signature
-	Repeated   int64 // of them, dealt with before
-	Refused    int64 // without a good signature
-	Ignored    int64 // about nothing of ours
-	Mismatches int64 // of what the payment service says and what was ordered; nothing was credited
-	Credited   int64 // top-ups
-	TakenBack  int64 // refunds and disputes booked
-	Charged    int64 // cards, without their owner
-	Declined   int64 // such charges that were refused
+	Events     int64 // Events had a valid signature.
+	Repeated   int64 // Repeated events were already handled.
+	Refused    int64 // Refused events had no valid signature.
+	Ignored    int64 // Ignored events concern no object of this gateway.
+	Mismatches int64 // Mismatches are payments that differ from their order; the gateway credited nothing.
+	Credited   int64 // Credited counts top-ups.
+	TakenBack  int64 // TakenBack counts booked refunds and disputes.
+	Charged    int64 // Charged counts automatic charges of cards.
+	Declined   int64 // Declined counts automatic charges that failed.
 }
 
-// New makes a Service over a migrated store.
+// New returns a Service over a migrated store.
 func New(db *sqlx.DB, o Options) (*Service, error) {
 	if db == nil || o.Ledger == nil || o.Mail == nil || o.Now == nil || o.IDs.Now == nil || o.IDs.Random == nil || o.Log == nil {
 		return nil, errors.New("stripe: a store, a ledger, a mailer, a clock, identifiers and a log are required")
@@ -127,7 +126,7 @@ func New(db *sqlx.DB, o Options) (*Service, error) {
 	return s, nil
 }
 
-// trusted refuses to send the key in the clear over a network.
+// trusted refuses to send the key over a network without encryption.
 func trusted(base string) error {
 	if base == "" {
 		return nil
@@ -147,7 +146,7 @@ func trusted(base string) error {
 // Enabled reports whether credit can be bought.
 func (s *Service) Enabled() bool { return s.api != nil }
 
-// Receives reports whether events are taken: not without a secret that cannot be guessed.
+// Receives reports whether the gateway accepts events. It requires a secret that cannot be guessed.
 func (s *Service) Receives() bool { return s.api != nil && len(s.o.WebhookSecret) >= secretBytesMin }
 
 // Stats reads the counters.
@@ -162,7 +161,7 @@ func (s *Service) Stats() Stats {
 
 func (s *Service) now() time.Time { return s.o.Now().UTC() }
 
-// livemode is what everything that belongs to the key says of itself.
+// livemode is the livemode member that every object of the key has.
 func (s *Service) livemode() bool {
 	return strings.HasPrefix(s.o.Key, "sk_live_") || strings.HasPrefix(s.o.Key, "rk_live_")
 }
@@ -174,13 +173,13 @@ func (s *Service) needEnabled() error {
 	return Disabled()
 }
 
-// Disabled is the refusal of a gateway that sells nothing.
+// Disabled is the error of a gateway that sells no credit.
 func Disabled() *app.Error {
 	return app.Errorf(app.NotFound, "payments_disabled",
 		"Credit cannot be bought here: this gateway has no payment service. Ask its operator for credit.").Final()
 }
 
-// unavailable is what a person reads when the payment service is away.
+// unavailable is the error that a person reads when Stripe is unavailable.
 func unavailable(cause error) *app.Error {
 	return app.Errorf(app.Unavailable, "payments_unavailable",
 		"The payment service cannot be reached right now. Nothing was charged twice; try again in a minute.").
@@ -189,7 +188,7 @@ func unavailable(cause error) *app.Error {
 
 const awayRetry = 30 * time.Second
 
-// wrap names what was done, and turns a store that is away into the error every room answers with.
+// wrap adds the name of the method, and turns the error of an unavailable store into the API's error for it.
 func wrap(doing string, err error) error {
 	if err == nil {
 		return nil

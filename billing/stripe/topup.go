@@ -15,33 +15,33 @@ import (
 	"umg/billing/failpoint"
 )
 
-// Limits of top-ups.
+// These limits apply to top-ups.
 const (
-	openMax         = 10 // checkouts of an account that nobody has paid yet
-	conflictsMax    = 8  // decisions made in vain because another replica was quicker
+	openMax         = 10 // An account may have at most this many unpaid checkouts.
+	conflictsMax    = 8  // A decision is retried this often when another replica was faster.
 	keyBytesMax     = 255
-	pauseMax        = time.Hour           // between two questions about an open top-up
-	openFor         = 30 * 24 * time.Hour // that slow ways of paying may take
-	forgottenAfter  = 48 * time.Hour      // what the payment service does not know then was never paid
-	abandonedAfter  = 24 * time.Hour      // a checkout whose address nobody was given
+	pauseMax        = time.Hour           // An open top-up is refreshed at least this often.
+	openFor         = 30 * 24 * time.Hour // Slow payment methods may take this long.
+	forgottenAfter  = 48 * time.Hour      // A top-up that Stripe does not know after this time was never paid.
+	abandonedAfter  = 24 * time.Hour      // A checkout whose address was never returned ends after this time.
 	nanosPerCent    = int64(app.Cent)
 	grantReasonText = "Credit bought"
 )
 
-// State is how far a top-up has come.
+// State is the present state of a top-up.
 type State string
 
-// The states of a top-up.
+// These are the states of a top-up.
 const (
-	Created        State = "CREATED" // not known to the payment service yet
-	Open           State = "OPEN"    // waits for the payment
+	Created        State = "CREATED" // Stripe does not know the top-up yet.
+	Open           State = "OPEN"    // The top-up awaits payment.
 	Paid           State = "PAID"
 	PartlyRefunded State = "PARTIALLY_REFUNDED"
 	Refunded       State = "REFUNDED"
 	Expired        State = "EXPIRED"
 	Failed         State = "FAILED"
 	Disputed       State = "DISPUTED"
-	Won            State = "WON" // the dispute, by us
+	Won            State = "WON" // The operator won the dispute.
 	Lost           State = "LOST"
 )
 
@@ -49,7 +49,7 @@ func (s State) paid() bool {
 	return slices.Contains([]State{Paid, PartlyRefunded, Refunded, Disputed, Won, Lost}, s)
 }
 
-// withheld reports whether a card's bank has taken the money back.
+// withheld reports whether a card's bank has withdrawn the payment.
 func (s State) withheld() bool { return s == Disputed || s == Lost }
 
 // Topup is a purchase of credit.
@@ -58,14 +58,14 @@ type Topup struct {
 	AccountID     string
 	Cents         int64
 	State         State
-	URL           string // where to pay; empty unless open
-	ReceiptURL    string // empty until paid
-	Failure       string // what the card's bank said
+	URL           string // URL is the page for paying; empty unless open.
+	ReceiptURL    string // ReceiptURL is empty before the payment.
+	Failure       string // Failure is the message of the card's bank.
 	RefundedCents int64
 	CreatedAt     time.Time
 	PaidAt        *time.Time
-	Auto          bool   // charged to a saved card when credit ran low
-	Source        string // of its grant in the ledger; empty until the payment service knows it
+	Auto          bool   // Auto marks a charge of a saved card because credit was low.
+	Source        string // Source is that of its grant in the ledger; empty until Stripe knows the payment.
 }
 
 func (t topupRow) topup() Topup {
@@ -84,8 +84,8 @@ func (t topupRow) topup() Topup {
 
 func nanos(cents int64) app.Amount { return app.Amount(cents * nanosPerCent) }
 
-// Topup is one of the account's top-ups as it is known now. An open one is asked about first, so that who comes back
-// from paying need not wait for an event; when the payment service is away, what is known is answered.
+// Topup returns one of the account's top-ups. It refreshes an open one first, so a buyer who returns need not wait for an
+// event. When Stripe is unavailable, it returns the stored state.
 func (s *Service) Topup(ctx context.Context, accountID, id string) (Topup, error) {
 	if !validID(id) {
 		return Topup{}, noTopup()
@@ -101,26 +101,26 @@ func (s *Service) Topup(ctx context.Context, accountID, id string) (Topup, error
 		return row.topup(), nil
 	}
 	if err := s.refresh(ctx, row.ID, hint{}); err != nil {
-		s.o.Log.Info("an open top-up could not be read", "topup_id", id, "error", err)
+		s.o.Log.Info("open top-up refresh failed", "topup_id", id, "error", err)
 		return row.topup(), nil
 	}
 	row, err = topupOf(ctx, s.db, accountID, id)
 	return row.topup(), wrap("read a top-up", err)
 }
 
-// askPause is how often somebody who waits on a page makes us ask.
+// askPause is how often a waiting buyer's page may cause a request to Stripe.
 const askPause = 2 * time.Second
 
 func noTopup() error {
 	return app.Errorf(app.NotFound, "topup_not_found", "There is no such top-up in this account.")
 }
 
-// Topups are the account's latest top-ups, newest first, at most 200.
+// Topups returns the account's latest top-ups, newest first, at most 200.
 func (s *Service) Topups(ctx context.Context, accountID string, limit int) ([]Topup, error) {
 	return s.TopupsAfter(ctx, accountID, "", limit)
 }
 
-// TopupsAfter are those that are older than the one with the id, of the same account; an empty id begins with the newest.
+// TopupsAfter returns the account's top-ups that are older than the given one; an empty id begins with the newest.
 func (s *Service) TopupsAfter(ctx context.Context, accountID, after string, limit int) ([]Topup, error) {
 	if after != "" && !app.IsID("top", after) {
 		return nil, app.Errorf(app.Invalid, "invalid_request_error",
@@ -137,8 +137,8 @@ func (s *Service) TopupsAfter(ctx context.Context, accountID, after string, limi
 	return list, nil
 }
 
-// refresh asks the payment service about a top-up and books what follows. What is decided on answers that were older
-// than another replica's decision is not kept, but asked again.
+// refresh asks Stripe about a top-up and books the result. When another replica stored a newer decision in the meantime,
+// refresh discards its own and asks again.
 func (s *Service) refresh(ctx context.Context, id string, h hint) error {
 	for range conflictsMax {
 		row, err := topupByID(ctx, s.db, id)
@@ -171,13 +171,13 @@ func (s *Service) refresh(ctx context.Context, id string, h hint) error {
 	return wrap("hasten a top-up", hasten(ctx, s.db, id, s.now()))
 }
 
-// errKept marks a mismatch that is in the log already.
+// errKept marks a mismatch that is already in the log.
 var errKept = errors.New("stripe: nothing was credited")
 
-// alarm tells operators of what must never happen: somebody tries something, or a mistake.
+// alarm logs a mismatch for operators. It means an attempted fraud or a defect.
 func (s *Service) alarm(t topupRow, err error) {
 	s.counts.mismatches.Add(1)
-	s.o.Log.Error("alert: a payment does not match its order; nothing was credited", "topup_id", t.ID, "account_id", t.AccountID,
+	s.o.Log.Error("payment mismatch, nothing credited", "topup_id", t.ID, "account_id", t.AccountID,
 		"error", err)
 }
 
@@ -185,7 +185,7 @@ func (s *Service) postpone(ctx context.Context, t topupRow) error {
 	return wrap("postpone a top-up", setDue(ctx, s.db, t.ID, s.due(t.State, t)))
 }
 
-// forget ends a top-up that the payment service has never heard of, when it is old enough.
+// forget ends a top-up that Stripe never knew, when it is old enough.
 func (s *Service) forget(ctx context.Context, t topupRow) error {
 	age, after := s.now().Sub(t.CreatedAt), forgottenAfter
 	if t.State == Created {
@@ -198,7 +198,7 @@ func (s *Service) forget(ctx context.Context, t topupRow) error {
 	return err
 }
 
-// due is when to ask about a top-up again; nil for never, since then only events change it.
+// due returns when to refresh a top-up again; nil means never, because then only events change it.
 func (s *Service) due(state State, t topupRow) *time.Time {
 	age := s.now().Sub(t.CreatedAt)
 	if state != Open && state != Created || age > openFor {
@@ -208,15 +208,16 @@ func (s *Service) due(state State, t topupRow) *time.Time {
 	return &at
 }
 
-// book keeps what the payment service says, with the money that follows from it, in one transaction: credit once, and
-// what has left us again since. It keeps nothing when somebody else decided since the row was read.
+// book stores Stripe's facts and changes the credit accordingly, in one transaction: it credits once, and takes back what was
+// returned since. It stores nothing when the row has changed since it was read.
 func (s *Service) book(ctx context.Context, was topupRow, f facts) (kept bool, err error) {
 	if was.State.paid() && !f.paid() {
 		return false, mismatched("a payment that was credited is %s now", f.State)
 	}
 	next := was.with(f, s.now(), s.due(f.State, was))
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) error {
-		if next.Auto || next.CreditedCents > was.CreditedCents { // before the top-up, as those who order one do
+		// The account is locked before the top-up, in the same order as when a top-up is ordered.
+		if next.Auto || next.CreditedCents > was.CreditedCents {
 			if _, err := lockAccount(ctx, tx, was.AccountID); err != nil {
 				return err
 			}
@@ -247,7 +248,7 @@ func (s *Service) count(was, next topupRow) {
 	}
 }
 
-// with is the row as it is to be.
+// with returns the row after the decision.
 func (t topupRow) with(f facts, now time.Time, due *time.Time) topupRow {
 	next := t
 	next.State, next.Receipt = f.State, or(f.Receipt, t.Receipt)
@@ -264,10 +265,10 @@ func (t topupRow) with(f facts, now time.Time, due *time.Time) topupRow {
 	return next
 }
 
-// grantSource is what makes a top-up be credited once.
+// grantSource is the source of the top-up's grant, which makes it happen once.
 func grantSource(t topupRow) string { return "stripe:" + or(t.SessionID, t.IntentID) }
 
-// move moves the money of one decision.
+// move changes the credit for one decision.
 func (s *Service) move(ctx context.Context, tx *sqlx.Tx, was, next topupRow, f facts) error {
 	if next.CreditedCents > was.CreditedCents {
 		err := s.o.Ledger.Grant(ctx, tx, billing.Grant{

@@ -76,7 +76,7 @@ func TestACheckoutIsRefusedForWhatCannotBeBought(t *testing.T) {
 	}
 	_, err := h.s.Checkout(t.Context(), CheckoutRequest{Principal: of(account), Cents: 500})
 	h.kind(err, app.Invalid, "invalid_request_error")
-	_, err = h.s.Checkout(t.Context(), CheckoutRequest{Principal: of("acc_nobody"), Cents: 500, IdempotencyKey: "k"})
+	_, err = h.s.Checkout(t.Context(), CheckoutRequest{Principal: of("acc_unknown"), Cents: 500, IdempotencyKey: "k"})
 	h.kind(err, app.NotFound, "account_not_found")
 	for range openMax - 2 {
 		h.checkout(account, 500)
@@ -103,7 +103,7 @@ func TestAPaymentServiceThatIsAwayLeavesNothingHalfDone(t *testing.T) {
 	_, err := h.s.Checkout(t.Context(), r)
 	h.kind(err, app.Unavailable, "payments_unavailable")
 	h.control(http.MethodPut, "faults", `{"mode":"lost","times":3,"method":"POST","path":"/v1/checkout"}`)
-	_, _ = h.s.Checkout(t.Context(), r) // a try of it may have come through
+	_, _ = h.s.Checkout(t.Context(), r) // One attempt may have succeeded.
 	top, err := h.s.Checkout(t.Context(), r)
 	h.must(err)
 	if top.State != Open {
@@ -132,7 +132,7 @@ func TestALostWebhookIsMadeUpFor(t *testing.T) {
 	h.s.pass(t.Context())
 	h.state(first.ID, Paid)
 	h.state(second.ID, Open)
-	h.clock.add(20 * time.Hour) // the top-up is asked about once an hour now, the list of events once a minute
+	h.clock.add(20 * time.Hour) // The gateway refreshes the top-up once an hour now, and reads the list of events once a minute.
 	h.s.pass(t.Context())
 	h.pay(second.ID)
 	for range 9 {
@@ -148,7 +148,7 @@ func TestALostWebhookIsMadeUpFor(t *testing.T) {
 	h.credit(late, 600, 0)
 }
 
-func TestACheckoutThatNobodyPaysExpires(t *testing.T) {
+func TestAnUnpaidCheckoutExpires(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	account := h.account()
@@ -196,7 +196,7 @@ func TestASlowPaymentIsCreditedWhenItArrivesAndNotBefore(t *testing.T) {
 	}
 }
 
-func TestACustomerThatThePaymentServiceForgotIsMadeAnew(t *testing.T) {
+func TestACustomerUnknownToStripeIsCreatedAgain(t *testing.T) {
 	t.Parallel()
 	h := open(t)
 	account := h.account()

@@ -16,16 +16,16 @@ import (
 	"umg/app"
 )
 
-// Limits of an event.
+// These limits apply to an event.
 const (
-	// EventBytesMax is the size of the largest event that is taken.
+	// EventBytesMax is the size of the largest event that the gateway accepts.
 	EventBytesMax = 64 << 10
 
 	toleranceMax = 5 * time.Minute
 	idBytesMax   = 255
 )
 
-// eventTypes are the events that may change a top-up or the card that is charged. All others are not for us.
+// eventTypes are the events that may change a top-up or the card to charge. The gateway ignores all others.
 var eventTypes = []string{
 	"checkout.session.completed", "checkout.session.async_payment_succeeded", "checkout.session.async_payment_failed",
 	"checkout.session.expired",
@@ -36,13 +36,13 @@ var eventTypes = []string{
 	"payment_method.attached", "payment_method.detached",
 }
 
-// hint is what an event is about. Nothing else of it is believed.
+// hint contains the ids of the objects that an event is about. The gateway trusts nothing else in an event.
 type hint struct {
 	session, intent, customer, method string
 }
 
-// Webhook takes an event. Its signature must be good and fresh; what it says is then looked up. An error of the kind
-// Invalid is a forgery or a mistake, and any other means that the event must be sent again.
+// Webhook handles an event. Its signature must be valid and recent; the gateway then reads the objects from Stripe. An error
+// of kind Invalid means a forgery or a mistake. Any other error means that Stripe must send the event again.
 func (s *Service) Webhook(ctx context.Context, body []byte, signature string) error {
 	if !s.Receives() {
 		return app.Errorf(app.NotFound, "not_found", "This gateway takes no payment events.")
@@ -56,7 +56,7 @@ func (s *Service) Webhook(ctx context.Context, body []byte, signature string) er
 	return s.handle(ctx, e)
 }
 
-// authentic checks who sent an event and when.
+// authentic verifies the sender and the time of an event.
 func (s *Service) authentic(body []byte, signature string) (*api.Event, error) {
 	refused := app.Errorf(app.Invalid, "invalid_signature", "The event is not signed as it must be.")
 	if len(body) > EventBytesMax {
@@ -69,14 +69,15 @@ func (s *Service) authentic(body []byte, signature string) (*api.Event, error) {
 		return nil, refused.Because(err)
 	}
 	e, err := webhook.ConstructEventWithOptions(body, signature, s.o.WebhookSecret,
-		webhook.ConstructEventOptions{IgnoreTolerance: true, IgnoreAPIVersionMismatch: true}) // the time is checked by our clock
+		// The gateway checks the time with its own clock.
+		webhook.ConstructEventOptions{IgnoreTolerance: true, IgnoreAPIVersionMismatch: true})
 	if err != nil || !validID(e.ID) || e.Data == nil {
 		return nil, app.Errorf(app.Invalid, "invalid_event", "The body is not an event.").Because(err)
 	}
 	return &e, nil
 }
 
-// fresh reports whether the signature names one time, which is now: an old event that somebody recorded is no news.
+// fresh reports whether the signature has exactly one time, which is recent. It stops replays of recorded events.
 func (s *Service) fresh(signature string) bool {
 	stamps := 0
 	for part := range strings.SplitSeq(signature, ",") {
@@ -93,7 +94,7 @@ func (s *Service) fresh(signature string) bool {
 	return stamps == 1
 }
 
-// handle deals with an event once. It returns an error only when dealing with it again may help.
+// handle processes an event once. It returns an error only when another attempt may succeed.
 func (s *Service) handle(ctx context.Context, e *api.Event) error {
 	if !slices.Contains(eventTypes, string(e.Type)) || e.Livemode != s.livemode() || e.Account != "" {
 		s.counts.ignored.Add(1)
@@ -110,7 +111,7 @@ func (s *Service) handle(ctx context.Context, e *api.Event) error {
 	topupID, err := s.follow(ctx, hintOf(e))
 	_, wrong := errors.AsType[mismatch](err)
 	switch {
-	case wrong && errors.Is(err, errKept): // told already
+	case wrong && errors.Is(err, errKept): // The mismatch is already in the log.
 	case wrong:
 		s.alarm(topupRow{ID: topupID}, err)
 	case errors.Is(err, errMissing):
@@ -121,7 +122,7 @@ func (s *Service) handle(ctx context.Context, e *api.Event) error {
 	return wrap("keep an event", insertEvent(ctx, s.db, e.ID, string(e.Type), topupID, s.now()))
 }
 
-// follow asks the payment service about what the event is about.
+// follow asks Stripe about the objects of the event.
 func (s *Service) follow(ctx context.Context, h hint) (topupID string, err error) {
 	if h.customer != "" || h.method != "" {
 		return "", s.followCard(ctx, h)
@@ -132,7 +133,7 @@ func (s *Service) follow(ctx context.Context, h hint) (topupID string, err error
 	return topupID, s.refresh(ctx, topupID, h)
 }
 
-// followCard notes which card of a customer can be charged now.
+// followCard stores which card of a customer can be charged now.
 func (s *Service) followCard(ctx context.Context, h hint) error {
 	customerID, err := customerOf(ctx, s.db, h.customer, h.method)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -148,7 +149,7 @@ func (s *Service) followCard(ctx context.Context, h hint) error {
 	return wrap("keep a card", setCard(ctx, s.db, customerID, card))
 }
 
-// hintOf reads what an event is about.
+// hintOf extracts the ids that an event is about.
 func hintOf(e *api.Event) hint {
 	var about struct {
 		ID       string          `json:"id"`
@@ -170,7 +171,7 @@ func hintOf(e *api.Event) hint {
 	return hint{intent: reference(about.Intent)}
 }
 
-// reference reads an id, or the id of an object that stands in its place.
+// reference parses an id, or an object with that id.
 func reference(raw json.RawMessage) string {
 	var id string
 	if json.Unmarshal(raw, &id) == nil {
@@ -179,7 +180,7 @@ func reference(raw json.RawMessage) string {
 	var whole struct {
 		ID string `json:"id"`
 	}
-	_ = json.Unmarshal(raw, &whole) // what is no object has no id
+	_ = json.Unmarshal(raw, &whole) // A value that is not an object has no id.
 	return valid(whole.ID)
 }
 
@@ -190,15 +191,15 @@ func valid(id string) string {
 	return ""
 }
 
-// validID keeps out of paths and queries what is no id of the payment service.
+// validID rejects strings that are not Stripe ids, because ids become parts of paths and queries.
 func validID(id string) bool {
 	return id != "" && len(id) <= idBytesMax && strings.Trim(id, idChars) == ""
 }
 
 const idChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
-// locate finds the top-up that an event is about: by what we know, else by what the payment service says the session or
-// the payment was made for. A top-up that our store has lost, because it was restored from a backup, is made anew.
+// locate finds the top-up that an event is about: by its stored ids, or else by the metadata of the session or payment at
+// Stripe. It restores a top-up that the database lost in a restore from a backup.
 func (s *Service) locate(ctx context.Context, h hint) (string, error) {
 	if h.session == "" && h.intent == "" {
 		return "", errMissing
@@ -229,7 +230,7 @@ func (s *Service) locate(ctx context.Context, h hint) (string, error) {
 	return row.ID, nil
 }
 
-// claimed is the top-up that a session or a payment says it was made for.
+// claimed returns the top-up that the metadata of a session or a payment names.
 func (s *Service) claimed(ctx context.Context, h hint) (topupRow, error) {
 	var row topupRow
 	var live bool
@@ -253,7 +254,7 @@ func (s *Service) claimed(ctx context.Context, h hint) (topupRow, error) {
 	}
 	row.ID, row.AccountID = metadata[metaTopup], metadata[metaAccount]
 	if row.ID == "" || row.AccountID == "" {
-		return row, errMissing // somebody else's
+		return row, errMissing // The object belongs to another gateway.
 	}
 	if live != s.livemode() {
 		return row, mismatched("the payment is of the other mode, live or test")
@@ -261,8 +262,8 @@ func (s *Service) claimed(ctx context.Context, h hint) (topupRow, error) {
 	return row, nil
 }
 
-// restore makes a top-up anew that the payment service knows and we do not. Only who has our key can have ordered it. A
-// payment that came of a session waits for the event of its session.
+// restore inserts a top-up that Stripe knows and the database lacks. Only an owner of the API key can have ordered it. A
+// payment of a checkout session waits for the event of its session.
 func (s *Service) restore(ctx context.Context, t topupRow) error {
 	_, exists, err := frozen(ctx, s.db, t.AccountID)
 	if err != nil {
@@ -279,6 +280,6 @@ func (s *Service) restore(ctx context.Context, t topupRow) error {
 	if _, _, err := insertTopup(ctx, s.db, t, 0); err != nil {
 		return wrap("restore a top-up", err)
 	}
-	s.o.Log.Warn("a top-up that the store had lost is restored", "topup_id", t.ID, "account_id", t.AccountID)
+	s.o.Log.Warn("lost top-up restored", "topup_id", t.ID, "account_id", t.AccountID)
 	return nil
 }

@@ -8,23 +8,23 @@ import (
 	api "github.com/stripe/stripe-go/v76"
 )
 
-// How much one look does.
+// These limits apply to one pass.
 const (
-	sweepRowsMax     = 20 // top-ups asked about
-	autoRowsMax      = 20 // accounts charged
-	noticeRowsMax    = 50 // accounts written to
-	mailsMax         = 5  // people of an account written to
+	sweepRowsMax     = 20 // One pass refreshes at most this many top-ups.
+	autoRowsMax      = 20 // One pass charges cards of at most this many accounts.
+	noticeRowsMax    = 50 // One pass notifies at most this many accounts.
+	mailsMax         = 5  // At most this many members of an account get a mail.
 	eventsMax        = 5000
-	eventsBack       = 72 * time.Hour // at the first start
+	eventsBack       = 72 * time.Hour // The first pass ever reads events this far back.
 	eventsOverlap    = 10 * time.Minute
 	eventsClaim      = 5 * time.Minute
-	eventsKept       = 35 * 24 * time.Hour // longer than the payment service lists them
-	eventsGoneMax    = 5000                // rows of one statement
+	eventsKept       = 35 * 24 * time.Hour // Handled events are kept longer than Stripe lists them.
+	eventsGoneMax    = 5000                // One statement deletes at most this many rows.
 	eventsHalvingMax = 24
 )
 
-// Run asks about top-ups that are open, reads the events that never arrived, charges saved cards where credit runs low
-// and tells people, until ctx ends. Any number of replicas may run it.
+// Run refreshes open top-ups, reads events that never arrived, charges saved cards where credit is low and sends
+// notifications, until ctx ends. Any number of replicas may run it.
 func (s *Service) Run(ctx context.Context) error {
 	tick := time.NewTicker(s.o.Waits.Poll)
 	defer tick.Stop()
@@ -38,7 +38,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
-// pass does once what is due. What fails is tried again at the next look.
+// pass does everything that is due once. The next pass retries what failed.
 func (s *Service) pass(ctx context.Context) {
 	steps := []struct {
 		name string
@@ -52,12 +52,12 @@ func (s *Service) pass(ctx context.Context) {
 	}
 	for _, step := range steps {
 		if err := step.do(ctx); err != nil && ctx.Err() == nil {
-			s.o.Log.Warn("payments: a look at what is due failed", "step", step.name, "error", err)
+			s.o.Log.Warn("payment worker step failed", "step", step.name, "error", err)
 		}
 	}
 }
 
-// sweep asks about the top-ups that are due.
+// sweep refreshes the top-ups that are due.
 func (s *Service) sweep(ctx context.Context) error {
 	now := s.now()
 	rows, err := claimDue(ctx, s.db, sweepRowsMax, now, now.Add(s.o.Waits.Claim))
@@ -66,21 +66,21 @@ func (s *Service) sweep(ctx context.Context) error {
 	}
 	for _, row := range rows {
 		if row.Auto && row.State == Created && now.Sub(row.CreatedAt) < idempotencyMax {
-			err = s.charge(ctx, row) // whether it was is unknown, and asking again is the same charge
+			err = s.charge(ctx, row) // The outcome of the charge is unknown, and repeating it repeats the same charge.
 		} else {
 			err = s.refresh(ctx, row.ID, hint{})
 		}
 		if isAway(err) || ctx.Err() != nil {
-			return err // the rest is due again when the claim lapses
+			return err // The other top-ups are due again when the claim expires.
 		}
 		if _, wrong := errors.AsType[mismatch](err); err != nil && !wrong && !errors.Is(err, errMissing) {
-			s.o.Log.Warn("a top-up could not be read", "topup_id", row.ID, "error", err)
+			s.o.Log.Warn("top-up refresh failed", "topup_id", row.ID, "error", err)
 		}
 	}
 	return nil
 }
 
-// readEvents deals with the events that were never received. One replica does it at a time.
+// readEvents handles the events that were never received. A claim lets one replica do it at a time.
 func (s *Service) readEvents(ctx context.Context) error {
 	now := s.now()
 	from, mine, err := claimEvents(ctx, s.db, now, now.Add(eventsClaim), now.Add(-eventsBack))
@@ -98,7 +98,7 @@ func (s *Service) readEvents(ctx context.Context) error {
 	for _, e := range events {
 		err := s.handle(ctx, e)
 		if err != nil && !isAway(err) && ctx.Err() == nil {
-			s.o.Log.Error("a payment event cannot be dealt with", "event_id", e.ID, "type", e.Type, "error", err)
+			s.o.Log.Error("stripe event handling failed", "event_id", e.ID, "type", e.Type, "error", err)
 			continue
 		}
 		if err != nil {
@@ -107,7 +107,7 @@ func (s *Service) readEvents(ctx context.Context) error {
 	}
 	next := now.Add(s.o.Waits.Events)
 	if until.Before(now) {
-		next = now // there is more
+		next = now // There are more events to read.
 	}
 	if err := releaseEvents(ctx, s.db, until, next); err != nil {
 		return wrap("release the list of events", err)
@@ -115,7 +115,7 @@ func (s *Service) readEvents(ctx context.Context) error {
 	return wrap("remove old events", deleteEvents(ctx, s.db, now.Add(-eventsKept), eventsGoneMax))
 }
 
-// listEvents reads a time's events. When there are more than fit, it reads those of an earlier end.
+// listEvents reads the events of a period. When they exceed the limit, it shortens the period.
 func (s *Service) listEvents(ctx context.Context, from time.Time, until *time.Time) (list []*api.Event, err error) {
 	for range eventsHalvingMax {
 		list = nil

@@ -43,7 +43,7 @@ func deleteEvents(ctx context.Context, q postgres.Queryer, before time.Time, lim
 	return err
 }
 
-// customerOf is the customer of an account of ours that a card belongs to, or belonged to.
+// customerOf returns the customer of an account that a card belongs to, or belonged to.
 func customerOf(ctx context.Context, q postgres.Queryer, customerID, card string) (id string, err error) {
 	err = q.GetContext(ctx, &id, `
 		select customer_id from payment_accounts
@@ -51,7 +51,7 @@ func customerOf(ctx context.Context, q postgres.Queryer, customerID, card string
 	return id, err
 }
 
-// claimEvents says from when events are to be read, and whether it is this replica's turn.
+// claimEvents returns the time from which to read events, and whether this replica may read them now.
 func claimEvents(ctx context.Context, q postgres.Queryer, now, until, first time.Time) (from time.Time, mine bool, err error) {
 	_, err = q.ExecContext(ctx, `insert into payment_sweep (read_until, due_at) values ($1, $2) on conflict do nothing`, first, now)
 	if err != nil {
@@ -80,8 +80,8 @@ type refundRow struct {
 
 const refundColumns = `id, topup_id, cents, operator, reason, created_at`
 
-// openRefund is the refund of a top-up whose outcome is unknown. One that is older is given up: what became of it is
-// what the payment service says of the payment.
+// openRefund returns the refund of a top-up whose outcome is unknown. It ignores one that is too old, because the payment at
+// Stripe then shows the outcome.
 func openRefund(ctx context.Context, q postgres.Queryer, topupID string, after time.Time) (r refundRow, err error) {
 	_, err = q.ExecContext(ctx, `delete from payment_refunds where topup_id = $1 and refund_id is null and created_at <= $2`, topupID, after)
 	if err != nil {
@@ -91,7 +91,7 @@ func openRefund(ctx context.Context, q postgres.Queryer, topupID string, after t
 	return r, err
 }
 
-// insertRefund writes a refund down, or returns the one that another operator has written down meanwhile.
+// insertRefund records a refund, or returns the one that another operator recorded first.
 func insertRefund(ctx context.Context, q postgres.Queryer, r refundRow) (there refundRow, err error) {
 	_, err = q.ExecContext(ctx, `
 		insert into payment_refunds (id, topup_id, cents, operator, reason, created_at) values ($1, $2, $3, $4, $5, $6) on conflict do nothing`,
@@ -103,7 +103,7 @@ func insertRefund(ctx context.Context, q postgres.Queryer, r refundRow) (there r
 	return there, err
 }
 
-// keepRefund reports whether the outcome of the refund was not known before.
+// keepRefund stores the outcome of a refund, and reports whether it was unknown before.
 func keepRefund(ctx context.Context, q postgres.Queryer, id, refundID string) (bool, error) {
 	return one(q.ExecContext(ctx, `update payment_refunds set refund_id = $2 where id = $1 and refund_id is null`, id, refundID))
 }
@@ -113,8 +113,7 @@ func deleteRefund(ctx context.Context, q postgres.Queryer, id string) error {
 	return err
 }
 
-// balance is what an account has besides what its running jobs hold: credit that replicas have taken in advance and not
-// spent still counts.
+// balance is what an account has apart from the holds of its running jobs: leased credit that is not spent still counts.
 const balance = `(c.posted_nanos - c.held_nanos + coalesce((
 	select sum(l.remaining_nanos) from leases l where l.purse_id = c.id and l.state = 'open'), 0)::bigint)`
 
@@ -123,7 +122,7 @@ func balanceOf(ctx context.Context, q postgres.Queryer, accountID string) (amoun
 	return amount, err
 }
 
-// lowForAuto are the accounts whose card is to be charged.
+// lowForAuto selects the accounts whose card is to be charged.
 func lowForAuto(ctx context.Context, q postgres.Queryer, now time.Time, limit int) (ids []string, err error) {
 	err = q.SelectContext(ctx, &ids, `
 		select p.account_id from payment_accounts p
@@ -135,7 +134,7 @@ func lowForAuto(ctx context.Context, q postgres.Queryer, now time.Time, limit in
 	return ids, err
 }
 
-// autoSpent are the cents that were charged to an account's card, or may have been, since a time.
+// autoSpent returns the cents that were or may have been charged to an account's card since a time.
 func autoSpent(ctx context.Context, q postgres.Queryer, accountID string, since time.Time) (cents int64, err error) {
 	err = q.GetContext(ctx, &cents, `
 		select coalesce(sum(cents), 0) from topups
@@ -152,7 +151,7 @@ func saveAuto(ctx context.Context, q postgres.Queryer, a accountRow, due *time.T
 	return err
 }
 
-// lowChanged are the accounts that have crossed the balance at which they want a notice, downwards or upwards.
+// lowChanged selects the accounts whose balance crossed their notification limit, downwards or upwards.
 func lowChanged(ctx context.Context, q postgres.Queryer, standard app.Amount, limit int) (ids []string, err error) {
 	err = q.SelectContext(ctx, &ids, `
 		select p.account_id from payment_accounts p join credit_accounts c on c.id = p.account_id
@@ -173,7 +172,7 @@ func saveLowBalance(ctx context.Context, tx *sqlx.Tx, accountID string, amount a
 	return err
 }
 
-// disputedSince is when the oldest payment that is disputed now was made; nil when none is.
+// disputedSince returns the time of the oldest payment with an open dispute; nil when there is none.
 func disputedSince(ctx context.Context, q postgres.Queryer, accountID string) (at *time.Time, err error) {
 	err = q.GetContext(ctx, &at, `select min(paid_at) from topups where account_id = $1 and state in ('DISPUTED', 'LOST')`, accountID)
 	return at, err

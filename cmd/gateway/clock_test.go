@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// localClocks are the parts that measure how long something takes on this machine, or share nothing with other replicas. All
-// others get the clock of the database.
+// localClocks are the packages that measure durations on this machine, or share nothing with other replicas. All others use
+// the database's clock.
 var localClocks = []string{
 	"postgres.NewClock", "health.Options", "pulse.Options", "arrival.New", "storage.Open", "gateway.Options", "api.Options", "console.Options",
 	"server.Options", "lease.Options", "lease.OpenBank", "journal.Options", "limit.Options", "limit.AddressOptions",

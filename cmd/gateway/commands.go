@@ -51,7 +51,7 @@ type migrateCommand struct {
 	storeFlags
 }
 
-// Run brings the database to this version.
+// Run migrates the database to this version.
 func (c *migrateCommand) Run(ctx context.Context, log *slog.Logger) error {
 	s, err := commandStore(ctx, c.storeFlags, log)
 	if err != nil {
@@ -72,8 +72,8 @@ type catalogFile struct {
 	AllowUnset bool   `help:"Only warn of variables that are not set here, as the servers have them."`
 }
 
-// read parses and checks the file and reports every mistake at once. A variable that is not set is a mistake unless allowUnset.
-// The number of warnings, which are printed, is returned.
+// read parses and checks the file and reports every mistake at once. An unset variable is a mistake unless allowUnset is
+// true. It returns the number of warnings, which it prints.
 func (f catalogFile) read(allowUnset bool) (catalog.File, int, error) {
 	text, err := os.ReadFile(f.File)
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *catalogDiff) compare(ctx context.Context, s *store, allowUnset bool) (c
 	return next, err
 }
 
-// inForceMax bounds the wait for running servers to serve a catalog. One of 557 models takes them less than a second.
+// inForceMax bounds the wait for running servers to serve a catalog. A catalog of 557 models takes them less than a second.
 const inForceMax = 30 * time.Second
 
 type catalogApply struct {
@@ -155,7 +155,7 @@ type catalogApply struct {
 	Note string `help:"Why it is applied, for the history." placeholder:"TEXT"`
 }
 
-// Run prints the changes and puts them in force.
+// Run prints the changes and applies them.
 func (c *catalogApply) Run(ctx context.Context, log *slog.Logger) error {
 	return withStore(ctx, c.storeFlags, log, func(s *store) error {
 		next, err := c.compare(ctx, s, c.AllowUnset)
@@ -176,7 +176,7 @@ func (c *catalogApply) Run(ctx context.Context, log *slog.Logger) error {
 	})
 }
 
-// whoAmI is the user of the machine that a command runs on.
+// whoAmI is the user of the machine, for the record of who applied a catalog.
 func whoAmI() string {
 	name := "somebody"
 	if u, err := user.Current(); err == nil {
@@ -192,7 +192,7 @@ type catalogExport struct {
 	storeFlags
 }
 
-// Run prints the catalog in force.
+// Run prints the present catalog.
 func (c *catalogExport) Run(ctx context.Context, log *slog.Logger) error {
 	return withStore(ctx, c.storeFlags, log, func(s *store) error {
 		file, err := catalog.Export(ctx, s.db)
@@ -231,7 +231,7 @@ type operatorReset struct {
 	Email   string `arg:"" help:"E-mail address the user signed up with."`
 }
 
-// Run prints the link, which works once, for one hour. Whoever has it takes over the account, unless it asks for sign-in
+// Run prints the link, which works once, for one hour. Its holder takes over the account, unless the account requires sign-in
 // codes.
 func (c *operatorReset) Run(ctx context.Context, log *slog.Logger) error {
 	return withServices(ctx, c.storeFlags, log, func(_ *store, accounts *account.Service, _ *billing.Ledger) error {

@@ -50,16 +50,16 @@ type Config struct {
 	EgressAllow     []string      `env:"UMG_EGRESS_ALLOW" help:"Private host:port that addresses of users may be." placeholder:"HOST:PORT"`
 	KeepAlive       time.Duration `default:"15s" env:"UMG_KEEP_ALIVE" help:"Silence after which a stream's headers and keep-alives go out."`
 
-	baseFromListen      bool // BaseURL was not given
-	signUpsMax          int  // an hour from one address; zero takes the default
-	trialsMax           int  // trials a day of one network, and of one domain; zero takes the default
+	baseFromListen      bool // The operator did not set BaseURL.
+	signUpsMax          int  // This limits sign-ups per hour from one address; zero means the default.
+	trialsMax           int  // This limits trials per day of one network, and of one domain; zero means the default.
 	videoWaits          video.Waits
 	assetWaits          asset.Waits
-	outbox              bool // mails that cannot be sent can be read in the console
-	operatorsNeedNoCode bool // operators of a demo reach their pages without a second step of signing in
+	outbox              bool // The console shows mails that cannot be sent.
+	operatorsNeedNoCode bool // Operators of a demo reach their pages without a second step of signing in.
 }
 
-// storeFlags say which database a command works on.
+// storeFlags select the database that a command works on.
 type storeFlags struct {
 	DatabaseURL string `env:"DATABASE_URL" secret:"address" help:"Postgres to use; without it, a local one." placeholder:"URL"`
 	Data        string `default:"${default_data}" env:"UMG_DATA" help:"Folder of the local database and generated secrets." placeholder:"DIR"`
@@ -69,11 +69,11 @@ type storeFlags struct {
 	MigrationLockMS int64 `name:"migration-lock-ms" default:"2000" env:"UMG_MIGRATION_LOCK_MS" help:"How long a migration waits for a lock."`
 }
 
-// variablesElsewhere are environment names of ours that no field reads: the bench and browser tests use them, and
-// credentials of providers are named by the operator under one prefix.
+// variablesElsewhere are environment names that no field reads: the bench and browser tests use them, and the operator names
+// provider credentials under one prefix.
 var variablesElsewhere = []string{"UMG_CHROMIUM", "UMG_CHROMIUM_ARGS", "UMG_PICTURES", "UMG_PROVIDER_*", "UMG_SIMULATOR_*"}
 
-// AfterApply validates the configuration whole, before anything is started. Kong calls it.
+// AfterApply validates the whole configuration before anything starts. Kong calls it.
 func (c *Config) AfterApply() error {
 	if err := refuseUnknownVariables(os.Environ()); err != nil {
 		return err
@@ -112,11 +112,11 @@ func (c *Config) AfterApply() error {
 	return c.checkBaseURL()
 }
 
-// mails reports whether a person can get a mail: by a mail server, or in the demo's outbox.
+// mails reports whether the server can deliver mail: by a mail server, or to the demo's outbox.
 func (c *Config) mails() bool { return c.SMTP != "" || c.outbox }
 
-// checkBaseURL holds the cookie rule: sign-in cookies need https or this very machine, unless the operator says that
-// plain http is meant.
+// checkBaseURL enforces the cookie rule: sign-in cookies need https or a loopback address, unless the operator explicitly
+// allows plain http.
 func (c *Config) checkBaseURL() error {
 	if c.BaseURL == "" {
 		c.BaseURL, c.baseFromListen = "http://"+c.Listen, true
@@ -148,7 +148,7 @@ func loopback(host string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// refuseUnknownVariables catches the misspelt setting that would otherwise be ignored in silence.
+// refuseUnknownVariables rejects misspelt settings, which would otherwise be ignored silently.
 func refuseUnknownVariables(environ []string) error {
 	known := slices.Concat(variablesElsewhere, failpoint.Variables(), configVariables())
 	for _, line := range environ {

@@ -25,23 +25,23 @@ type creditCommands struct {
 	Unfreeze creditUnfreeze `cmd:"" help:"Let a frozen account spend again."`
 }
 
-// whose is an account as an operator names it.
+// whose is an account as an operator names it: by id or by e-mail address.
 type whose struct {
 	storeFlags
 
 	Account string `arg:"" help:"Account id, or the e-mail address of its owner."`
 }
 
-// deal does something with the account, tells its people of it in their audit log, and prints what it has then.
+// deal performs an action on the account, records it in the account's audit log, and prints the balance afterwards.
 func (w *whose) deal(ctx context.Context, log *slog.Logger, command, said string, deed operator.Deed) error {
 	return withServices(ctx, w.storeFlags, log, func(s *store, accounts *account.Service, ledger *billing.Ledger) error {
 		id, err := accounts.Resolve(ctx, w.Account)
 		if err != nil {
 			return err
 		}
-		desk := operator.New(s.db, operator.Options{Ledger: ledger, Now: time.Now, IDs: app.IDs{Now: time.Now, Random: rand.Reader}})
-		deed.AccountID, deed.Operator, deed.From, deed.Once = id, operatorName(), byCommand(id, command).From, desk.Once()
-		if _, err = desk.Do(ctx, deed); err != nil {
+		service := operator.New(s.db, operator.Options{Ledger: ledger, Now: time.Now, IDs: app.IDs{Now: time.Now, Random: rand.Reader}})
+		deed.AccountID, deed.Operator, deed.From, deed.Once = id, operatorName(), byCommand(id, command).From, service.Once()
+		if _, err = service.Do(ctx, deed); err != nil {
 			return err
 		}
 		b, err := ledger.Balance(ctx, id)
@@ -50,7 +50,7 @@ func (w *whose) deal(ctx context.Context, log *slog.Logger, command, said string
 	})
 }
 
-// byCommand is an operator who does something to an account with a command.
+// byCommand is the principal of an operator who acts on an account with a command.
 func byCommand(accountID, command string) app.Principal {
 	return app.Principal{AccountID: accountID, From: app.Origin{Agent: "gateway " + command}}
 }
@@ -89,7 +89,7 @@ func (c *creditTake) Run(ctx context.Context, log *slog.Logger) error {
 		operator.Deed{Kind: operator.Take, Amount: c.Amount, Reason: c.Reason})
 }
 
-// operatorName is who types the command, as the ledger names them.
+// operatorName is the name of the command's user in the ledger.
 func operatorName() string {
 	if name := os.Getenv("USER"); name != "" {
 		return name
@@ -103,7 +103,7 @@ type creditFreeze struct {
 	Reason string `required:"" help:"Why; the account's people read it."`
 }
 
-// Run freezes the account. What runs already ends as usual.
+// Run freezes the account. Running calls end as usual.
 func (c *creditFreeze) Run(ctx context.Context, log *slog.Logger) error {
 	return c.deal(ctx, log, "credit freeze", "frozen", operator.Deed{Kind: operator.Freeze, Reason: c.Reason})
 }
@@ -115,7 +115,7 @@ func (c *creditUnfreeze) Run(ctx context.Context, log *slog.Logger) error {
 	return c.deal(ctx, log, "credit unfreeze", "not frozen", operator.Deed{Kind: operator.Unfreeze})
 }
 
-// unusedBaseURL stands where a page would lead back to: nobody is sent to pay here.
+// unusedBaseURL satisfies the required option; these commands send no one to a payment page.
 const unusedBaseURL = "http://localhost"
 
 type creditRefund struct {
@@ -130,7 +130,7 @@ type creditRefund struct {
 	Reason    string     `required:"" help:"Why; it stands in the ledger."`
 }
 
-// Run refunds the money once, and prints how the top-up stands then.
+// Run refunds the money once, and prints the state of the top-up afterwards.
 func (c *creditRefund) Run(ctx context.Context, log *slog.Logger) error {
 	if c.Amount <= 0 || c.Amount%app.Cent != 0 {
 		return errors.New("the amount must be more than 0 dollars, in whole cents")

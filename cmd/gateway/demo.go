@@ -34,14 +34,14 @@ const (
 	demoTrial       = 5 * app.Dollar
 	demoTrialDays   = 30
 	demoAddress     = "127.0.0.1"
-	demoLimitFactor = 100_000 // the seeded account is there to be tried hard
-	demoSignUpsMax  = 100_000 // all visitors come from one address
+	demoLimitFactor = 100_000 // The limits of the seeded account are high enough for load tests.
+	demoSignUpsMax  = 100_000 // All visitors come from one address.
 	demoTrialsMax   = 100_000
 	demoDrainMax    = 10 * time.Second
 	demoRetention   = 30 * 24 * time.Hour
 	demoPollMax     = 5 * time.Second
 	demoRecordsKept = 400 * 24 * time.Hour
-	demoJournalFree = 128 // MiB
+	demoJournalFree = 128 // The journal needs this many MiB of free disk.
 	demoModel       = "meridian/atlas-small"
 )
 
@@ -66,12 +66,12 @@ type demoCommand struct {
 	telemetryFlags
 }
 
-// ready is what scripts and tests learn of a demo.
+// ready is the content of the ready file, which scripts and tests of a demo read.
 type ready struct {
 	BaseURL      string `json:"base_url,omitempty"`
 	ConsoleURL   string `json:"console_url,omitempty"`
-	APIKey       string `json:"api_key,omitempty"`     // answers errors in the documented mode
-	SDKAPIKey    string `json:"sdk_api_key,omitempty"` // answers errors with true statuses, as SDKs and tools expect
+	APIKey       string `json:"api_key,omitempty"`     // Calls with this key get errors in the documented mode.
+	SDKAPIKey    string `json:"sdk_api_key,omitempty"` // Calls with this key get errors with true statuses, as SDKs and tools expect.
 	Email        string `json:"email,omitempty"`
 	Password     string `json:"password,omitempty"`
 	SimulatorURL string `json:"simulator_url"`
@@ -83,7 +83,7 @@ type ready struct {
 	PaymentsSecret string `json:"payments_secret,omitempty"`
 }
 
-// seed is the demo's login and keys, made at random once and kept in its data folder: there are no default credentials.
+// seed is the demo's login and keys. They are random and kept in its data folder, so there are no default credentials.
 type seed struct {
 	Email     string `json:"email"`
 	Password  string `json:"password"`
@@ -124,7 +124,7 @@ func (c *demoCommand) Run(ctx context.Context) error {
 	err = c.serve(ctx, simulatorURL, pay, func(gatewayURL string) { pay.serve(work, &upstream, gatewayURL) }, log)
 	stop()
 	err = errors.Join(err, upstream.Wait())
-	_ = pay.listener.Close() // when it was never served
+	_ = pay.listener.Close() // The listener may never have been served.
 	return err
 }
 
@@ -140,7 +140,7 @@ func (c *demoCommand) checkAddress(ctx context.Context) error {
 	return ln.Close()
 }
 
-// openLog keeps the terminal calm: the request log goes to a file in the data folder.
+// openLog writes the request log to a file in the data folder, which keeps the terminal readable.
 func (c *demoCommand) openLog() (*slog.Logger, func(), error) {
 	//nolint:gosec // the local database of a root process runs as another user, who must be able to pass through
 	if err := os.MkdirAll(c.Data, 0o711); err != nil {
@@ -155,7 +155,7 @@ func (c *demoCommand) openLog() (*slog.Logger, func(), error) {
 
 func (c *demoCommand) logFile() string { return filepath.Join(c.Data, "gateway.log") }
 
-// serve builds the house, and lets the payment service run beside it as soon as it knows where the house is.
+// serve builds the server, and starts the simulated payment service once the server's address is known.
 func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *payService, beside func(string), log *slog.Logger) error {
 	cfg := Config{
 		Listen: c.Listen, OpsListen: c.OpsListen, Profiles: c.Profiles,
@@ -171,7 +171,7 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 		videoWaits: video.Waits{PollMin: c.VideoPoll, PollMax: max(c.VideoPoll, demoPollMax)},
 	}
 	if u, err := url.Parse(simulatorURL); err == nil && u.Port() != "" {
-		cfg.EgressAllow = append(cfg.EgressAllow, u.Host) // its files stand for those of the internet
+		cfg.EgressAllow = append(cfg.EgressAllow, u.Host) // The simulator's files represent files on the internet.
 	}
 	if err := cfg.AfterApply(); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 	if err != nil {
 		return errors.Join(err, h.close())
 	}
-	debug.FreeOSMemory() // hashing the seed's password took 64 MiB that nobody needs from here on
+	debug.FreeOSMemory() // Hashing the seed's password took 64 MiB that are not needed any more.
 	err = c.announce(ready{
 		BaseURL: h.cfg.BaseURL + "/v1", ConsoleURL: h.cfg.BaseURL, APIKey: who.APIKey, SDKAPIKey: who.SDKAPIKey,
 		Email: who.Email, Password: who.Password, SimulatorURL: simulatorURL, MetricsURL: "http://" + h.ops.Addr().String(), PID: os.Getpid(),
@@ -205,8 +205,8 @@ func (c *demoCommand) serve(ctx context.Context, simulatorURL string, pay *paySe
 	return errors.Join(h.run(ctx), h.close())
 }
 
-// seed gives an empty database the default catalog, and makes the demo's user, credit and keys once. Each step is kept
-// before the next, so that a start that was interrupted is taken up where it ended.
+// seed gives an empty database the default catalog, and makes the demo's user, credit and keys once. Each step is stored
+// before the next, so an interrupted start continues where it ended.
 func (c *demoCommand) seed(ctx context.Context, h *house) (seed, error) {
 	if err := seedCatalog(ctx, h); err != nil {
 		return seed{}, err
@@ -239,13 +239,13 @@ func (c *demoCommand) seed(ctx context.Context, h *house) (seed, error) {
 	return who, who.save(path)
 }
 
-// isKey reports whether the secret is one of a key that exists, even if that may not be used from here.
+// isKey reports whether the secret belongs to an existing key, even to one that may not be used from here.
 func isKey(ctx context.Context, h *house, secret string) bool {
 	err := h.keys.Check(ctx, secret, demoAddress)
 	return err == nil || app.KindOf(err) == app.Forbidden
 }
 
-// readSeed returns what an earlier start left, or a login that nobody knows yet.
+// readSeed returns the login of an earlier start, or a new random one.
 func readSeed(path string) (who seed, err error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -265,7 +265,7 @@ func (s *seed) save(path string) error {
 	return writeFileOnce(path, text)
 }
 
-// signUp makes the user; where another demo on the same database has the name, under another one.
+// signUp makes the user. When another demo on the same database has the name, it chooses another.
 func (s *seed) signUp(ctx context.Context, h *house, path string) (account.User, error) {
 	user, err := h.accounts.SignUp(ctx, account.SignUp{Email: s.Email, Password: s.Password, IP: demoAddress})
 	if err == nil || app.KindOf(err) != app.Conflict {
@@ -278,8 +278,8 @@ func (s *seed) signUp(ctx context.Context, h *house, path string) (account.User,
 	return h.accounts.SignUp(ctx, account.SignUp{Email: s.Email, Password: s.Password, IP: demoAddress})
 }
 
-// equip gives the user credit, room to try hard, and the keys that are missing. The console lists the newest key first,
-// so the one for SDKs is made last.
+// equip gives the user credit, high limits, and the missing keys. The console lists the newest key first, so it makes the SDK
+// key last.
 func (s *seed) equip(ctx context.Context, h *house, user account.User) error {
 	err := h.ledger.Grant(ctx, h.store.db, billing.Grant{
 		AccountID: user.AccountID, Kind: billing.Promotional, Amount: demoCredit, Source: "demo:" + user.AccountID, Reason: "demo credit",
@@ -310,7 +310,7 @@ func (s *seed) equip(ctx context.Context, h *house, user account.User) error {
 	return nil
 }
 
-// seedCatalog puts the default catalog in force where there is none yet.
+// seedCatalog applies the default catalog when the database has none.
 func seedCatalog(ctx context.Context, h *house) error {
 	if len(h.catalog.Snapshot().Models()) > 0 {
 		return nil
@@ -325,7 +325,7 @@ func seedCatalog(ctx context.Context, h *house) error {
 	return h.catalog.Reload(ctx)
 }
 
-// announce tells people on the terminal, and scripts in the ready file, that all is there.
+// announce reports that the demo is ready, to people on the terminal and to scripts in the ready file.
 func (c *demoCommand) announce(r ready) error {
 	fmt.Printf(`
 Unified Model Gateway is ready.
@@ -352,7 +352,7 @@ Stop it with Ctrl-C. What is in it stays in %s for the next start.
 	return writeReady(c.ReadyFile, r)
 }
 
-// writeReady writes the file whole, so that who waits for it never reads half of it.
+// writeReady writes the file atomically, because a waiting script must never read half of it.
 func writeReady(path string, r ready) error {
 	if path == "" {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"umg/app/llm"
 )
 
-// extrasOf tells the guides of the models what a style can ask for that is not offered.
+// extrasOf lists the options of an API style that a model may not offer, for the model guides.
 func extrasOf(style llm.Style) []catalog.Extra {
 	var list []catalog.Extra
 	for _, row := range dialect.Extras(style) {
@@ -20,7 +20,7 @@ func extrasOf(style llm.Style) []catalog.Extra {
 	return list
 }
 
-// fieldOf is where an extra stands, with the types and the values that are none.
+// fieldOf is the place of an option in a request, with its types and the values that mean that it is absent.
 func fieldOf(row dialect.Extra) string {
 	var field strings.Builder
 	field.WriteString("`" + row.At + "`")

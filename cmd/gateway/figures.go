@@ -8,7 +8,7 @@ import (
 	"umg/billing/stripe"
 )
 
-// figures are the numbers of the rooms that have workers, for /metrics.
+// figures are the metrics of services that have workers, for /metrics.
 func (h *house) figures() []server.Figure {
 	gauge := func(name, help string, value func() int64) server.Figure {
 		return server.Figure{Name: name, Help: help, Gauge: true, Value: value}
@@ -79,7 +79,7 @@ func (h *house) figures() []server.Figure {
 	return slices.Concat(list, h.journalFigures(), h.limitFigures(), h.payFigures(), h.traces.figures())
 }
 
-// journalFigures are the numbers of the journal, where there is one.
+// journalFigures are the metrics of the journal, if there is one.
 func (h *house) journalFigures() []server.Figure {
 	if h.journal == nil {
 		return nil
@@ -100,7 +100,7 @@ func (h *house) journalFigures() []server.Figure {
 	}
 }
 
-// payFigures are the numbers of payments.
+// payFigures are the metrics of payments.
 func (h *house) payFigures() []server.Figure {
 	var list []server.Figure
 	for _, f := range []struct {
@@ -119,7 +119,7 @@ func (h *house) payFigures() []server.Figure {
 	return list
 }
 
-// contentFigures are what became of the content of calls whose accounts want it kept.
+// contentFigures are the metrics of content logging.
 func (h *house) contentFigures() []server.Figure {
 	return []server.Figure{
 		{Name: "umg_content_kept_total", Help: "Calls whose content was kept.", Value: func() int64 { return h.content.Stats().Kept }},

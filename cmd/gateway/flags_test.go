@@ -14,13 +14,12 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// flagsOfOthers belong to programs that the texts name beside the gateway.
+// flagsOfOthers belong to other programs that the texts name.
 var flagsOfOthers = []string{"--no-install-recommends"}
 
 var namedFlag = regexp.MustCompile(`--[a-z][a-z0-9-]+`)
 
-// TestFlagsThatTextsNameExist looks for each flag that README, the manual, the views and messages of the gateway name among
-// those that the gateway takes.
+// TestFlagsThatTextsNameExist checks that the gateway has each flag that README, the manual, the views and its messages name.
 func TestFlagsThatTextsNameExist(t *testing.T) {
 	t.Parallel()
 	flags := flagsTaken(t)
@@ -41,12 +40,12 @@ func TestFlagsThatTextsNameExist(t *testing.T) {
 	}
 }
 
-// variablesOfOthers are set by callers of the API for programs of their own.
+// variablesOfOthers are set by API callers for their own programs.
 var variablesOfOthers = []string{"UMG_MANAGEMENT_KEY"}
 
 var namedVariable = regexp.MustCompile(`\bUMG_[A-Z0-9_]*[A-Z0-9]\b`)
 
-// TestVariablesThatTextsNameExist looks for each variable of ours that the texts name among those that the gateway reads.
+// TestVariablesThatTextsNameExist checks that the gateway reads each of its variables that the texts name.
 func TestVariablesThatTextsNameExist(t *testing.T) {
 	t.Parallel()
 	known, named := slices.Concat(configVariables(), variablesElsewhere, variablesOfOthers), 0
@@ -72,7 +71,7 @@ func TestVariablesThatTextsNameExist(t *testing.T) {
 // commandLine is a line of README that begins with a command.
 var commandLine = regexp.MustCompile(`(?:^    |, |bin/)gateway ((?:[a-z|-]+ ?)+)`)
 
-// TestCommandsThatReadmeNamesExist looks for each command of README's code among those of the gateway.
+// TestCommandsThatReadmeNamesExist checks that the gateway has each command in README's code.
 func TestCommandsThatReadmeNamesExist(t *testing.T) {
 	t.Parallel()
 	k, err := kong.New(&commands{}, kong.Vars{"default_data": ""})
@@ -100,7 +99,7 @@ func TestCommandsThatReadmeNamesExist(t *testing.T) {
 					}
 				}
 				if len(at[0].Children) == 0 {
-					break // words behind the command
+					break // The remaining words are arguments.
 				}
 				if len(next) != strings.Count(word, "|")+1 {
 					t.Errorf("README names gateway %s, and there is no %s", m[1], word)
@@ -165,10 +164,10 @@ func textsOfOperators(t *testing.T) map[string]string {
 	return texts
 }
 
-// withoutProperties are what CSS calls custom properties, which begin like flags.
+// withoutProperties removes CSS custom properties, which begin like flags.
 var withoutProperties = regexp.MustCompile(`var\(--[a-z0-9-]+\)|--[a-z0-9-]+:`)
 
-// stringsOf are the string literals of a Go file that are no arguments for another program.
+// stringsOf returns the string literals of a Go file, except arguments for another program.
 func stringsOf(t *testing.T, file string) string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)

@@ -14,7 +14,7 @@ import (
 
 const opsPort = "9464"
 
-// pinned is an image with a whole version.
+// pinned matches an image with a full version.
 var pinned = regexp.MustCompile(`^[a-z]+:\d+\.\d+[\w.-]*$`)
 
 func readRoot(t *testing.T, name string) string {

@@ -12,7 +12,8 @@ import (
 
 const redisWaitMax = time.Second
 
-// limitFlags say what an account may do besides the limits of models, and where replicas share what it has done.
+// limitFlags set the limits of an account that apply in addition to the limits of models, and the Redis in which replicas
+// share their counts.
 type limitFlags struct {
 	RedisURL string `env:"REDIS_URL" secret:"address" help:"Redis or Valkey that replicas share limits by; else none." placeholder:"URL"`
 
@@ -45,7 +46,7 @@ func (f *limitFlags) checkLimits() error {
 	return nil
 }
 
-// openLimits makes the turnstile, shared when there is a Redis.
+// openLimits makes the rate limiter, which replicas share when there is a Redis.
 func (h *house) openLimits(ids app.IDs) (err error) {
 	h.addresses = limit.NewAddresses(limit.AddressOptions{
 		Now: time.Now, PagesPerMinute: h.cfg.AddressPages, FormsPerMinute: h.cfg.AddressForms,
@@ -67,12 +68,12 @@ func (h *house) openLimits(ids app.IDs) (err error) {
 	return nil
 }
 
-// rates are those of requests that are no calls, and of bodies.
+// rates are the limits of requests that are no calls, and of request bodies.
 func (f *limitFlags) rates() gateway.Rates {
 	return gateway.StandardRates(f.AccountRequests, f.AccountReads, f.AccountChanges, f.AccountDryRuns)
 }
 
-// limitFigures are the numbers of the turnstile.
+// limitFigures are the metrics of the rate limiter.
 func (h *house) limitFigures() []server.Figure {
 	var list []server.Figure
 	for _, f := range []struct {

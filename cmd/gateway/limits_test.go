@@ -12,7 +12,7 @@ import (
 	"umg/app/limit"
 )
 
-// TestTheDocumentsTellTheUsualRates compares the rates of an account in the manual and in README with those of a server without
+// TestTheDocumentsTellTheUsualRates compares the account limits in the manual and in README with those of a server without
 // flags.
 func TestTheDocumentsTellTheUsualRates(t *testing.T) {
 	t.Parallel()

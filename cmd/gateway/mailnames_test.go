@@ -14,8 +14,8 @@ import (
 	"umg/app/webhook"
 )
 
-// letters are the functions that write a mail, as FOLDER.FUNCTION, with the test that feeds hostile names to it, or with why it
-// shows nothing that somebody else wrote.
+// letters are the functions that write a mail, as FOLDER.FUNCTION. The value is the test that passes hostile names to it, or
+// the reason why it shows no text from another user.
 var letters = map[string]string{
 	"app/account.inviteLetter": "TestNamesInMailsOfAccountsAreHarmless", "app/account.endLetter": "TestNamesInMailsOfAccountsAreHarmless",
 	"app/account.letter": "TestNamesInMailsOfAccountsAreHarmless", "app/account.leakLetter": "TestNamesInMailsOfAccountsAreHarmless",
@@ -32,7 +32,7 @@ var letters = map[string]string{
 	"billing/stripe.disabledMail": "the reason is ours",
 }
 
-// TestEveryMailIsKnown fails for a new mail until somebody has decided what it shows.
+// TestEveryMailIsKnown fails for a new mail until its row in letters says what it shows.
 func TestEveryMailIsKnown(t *testing.T) {
 	t.Parallel()
 	found, tests := []string{}, map[string]bool{}
@@ -77,7 +77,7 @@ func TestEveryMailIsKnown(t *testing.T) {
 	}
 }
 
-// writesMail reports whether a function makes a letter or a message of text of its own.
+// writesMail reports whether a function creates a mail itself.
 func writesMail(f *ast.FuncDecl) (writes bool) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		literal, ok := n.(*ast.CompositeLit)

@@ -1,6 +1,5 @@
-// Command gateway is the whole product in one binary: the server (serve), the server with everything it needs on one
-// machine (demo), and the operator's tools. It knows flags, environment, wiring and signals. It holds no rule of the
-// service: those live in the rooms it wires.
+// Command gateway is the whole product in one binary: the server (serve), the server with everything it needs on one machine
+// (demo), and the operator's tools. Run gateway --help for its commands.
 package main
 
 import (
@@ -17,7 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// commands is the command line.
+// commands is the definition of the command line.
 type commands struct {
 	Serve     serveCommand      `cmd:"" help:"Serve the API and the console."`
 	Demo      demoCommand       `cmd:"" help:"Serve with a local database, a simulated upstream and a seeded account."`
@@ -36,8 +35,8 @@ type commands struct {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	signal.Ignore(syscall.SIGXFSZ) // a file that may not grow is an error of the write
-	context.AfterFunc(ctx, stop)   // a second signal ends the process at once, as it would any other
+	signal.Ignore(syscall.SIGXFSZ) // Without the signal, a write to a file at its size limit returns an error.
+	context.AfterFunc(ctx, stop)   // A second signal then ends the process at once.
 	err := run(ctx, os.Args[1:])
 	stop()
 	if err != nil {
@@ -71,8 +70,8 @@ func run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// defaultDataDir is where the server keeps its own things. A local database of root runs as another user, which
-// cannot enter root's home.
+// defaultDataDir is the folder in which the server keeps its own files. A local database started by root runs as another
+// user, which cannot enter root's home.
 func defaultDataDir() string {
 	if os.Geteuid() == 0 {
 		return "/var/lib/umg"
@@ -84,7 +83,7 @@ func defaultDataDir() string {
 	return filepath.Join(home, ".local", "share", "umg")
 }
 
-// configVariables lists the environment names that the fields of Config read, and those of files that hold its secrets.
+// configVariables lists the environment names that the fields of Config read, and those of files that contain its secrets.
 func configVariables() []string {
 	var names []string
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Config]()) {

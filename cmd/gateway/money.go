@@ -20,10 +20,10 @@ import (
 	"umg/billing/stripe"
 )
 
-// journalInDatabase as the journal's place means that there is none on a disk.
+// journalInDatabase is the value of the journal flag for a server without a journal on disk.
 const journalInDatabase = "postgres"
 
-// moneyFlags are what an operator says about settlement, payments and mail.
+// moneyFlags configure settlement, payments and mail.
 type moneyFlags struct {
 	Journal     string        `env:"UMG_JOURNAL" help:"Folder of the settlement journal; postgres for no disk." placeholder:"DIR"`
 	JournalFree int64         `default:"1024" env:"UMG_JOURNAL_FREE_MIB" help:"MiB of free disk below which calls are refused."`
@@ -58,7 +58,7 @@ func (f *moneyFlags) check() error {
 	return err
 }
 
-// openMoney puts the rooms of money together: the books, the till in front of them, mail and payments.
+// openMoney opens the ledger, the lease manager, mail and payments.
 func (h *house) openMoney(ctx context.Context, ids app.IDs, key [secretKeyBytes]byte) error {
 	h.ledger = billing.NewLedger(h.store.db, billing.Options{
 		Now: h.clock.Now, IDs: ids, Log: h.log, RecordsKept: h.cfg.RecordsKept,
@@ -86,7 +86,7 @@ func (h *house) openMoney(ctx context.Context, ids app.IDs, key [secretKeyBytes]
 	return err
 }
 
-// openTill opens the journal and takes up what an earlier run of this replica left in it.
+// openTill opens the journal and recovers what an earlier run of this replica left in it.
 func (h *house) openTill(ctx context.Context, ids app.IDs) (err error) {
 	o := lease.Options{
 		ReplicaID: ids.New("rep"), DSN: h.store.dsn, Now: time.Now, Log: h.log, Balance: h.ledger.Balance,
@@ -129,7 +129,8 @@ func (h *house) openTill(ctx context.Context, ids app.IDs) (err error) {
 	return nil
 }
 
-// replicaID is who the journal in a folder belongs to: a name that is made once and kept beside it.
+// replicaID is the id of the replica that owns the journal in a folder. It is random, made once and stored beside the
+// journal.
 func replicaID(folder, fresh string) (string, error) {
 	path := filepath.Join(folder, "replica.id")
 	text, err := os.ReadFile(path)
@@ -142,7 +143,7 @@ func replicaID(folder, fresh string) (string, error) {
 	return fresh, writeFileOnce(path, []byte(fresh+"\n"))
 }
 
-// closeMoney gives the journal's folder back and closes the applier's connection.
+// closeMoney releases the journal's folder and closes the applier's connection.
 func (h *house) closeMoney() error {
 	if h.applier != nil {
 		closeDatabase(h.applier, h.log)
@@ -157,7 +158,7 @@ func (h *house) closeMoney() error {
 	return err
 }
 
-// settling is how the settlements of this replica stand, for operators.
+// settling is the state of this replica's settlements, for operators.
 func (h *house) settling() console.Settling {
 	s := h.till.Stats()
 	return console.Settling{Behind: s.Unapplied, Kept: int64(s.Kept), Refused: s.Quarantined, Running: s.Running}

@@ -12,8 +12,7 @@ import (
 	"umg/app/webhook"
 )
 
-// tellOfEndpoint writes to the owners and admins of an account that one of its webhook endpoints fails or is
-// disabled.
+// tellOfEndpoint sends a mail to the owners and admins of an account when one of its webhook endpoints fails or is disabled.
 func (h *house) tellOfEndpoint(ctx context.Context, q postgres.Queryer, n webhook.Notice) error {
 	to, err := h.accounts.Recipients(ctx, q, n.AccountID, string(notice.Webhook), account.Owner, account.Admin)
 	if err != nil {
@@ -41,7 +40,7 @@ func endpointLetter(n webhook.Notice, state, baseURL string) mail.Letter {
 	}
 }
 
-// priceNotices writes to those whose models change in price.
+// priceNotices sends mails to accounts whose models change in price.
 func (h *house) priceNotices() *pricenotice.Service {
 	return pricenotice.New(h.store.db, pricenotice.Options{
 		Catalog: h.catalog.Snapshot, Accounts: h.accounts, Mail: h.mail, Now: h.clock.Now, BaseURL: h.cfg.BaseURL, Log: h.log,

@@ -20,8 +20,7 @@ import (
 	"umg/billing"
 )
 
-// People are written to in the transaction that disables their endpoint, and one address that is none keeps nobody else
-// from being told.
+// The transaction that disables an endpoint also writes the mails. One invalid address must not stop the mails to the others.
 func TestOwnersAndAdminsAreWrittenToAboutAnEndpoint(t *testing.T) {
 	t.Parallel()
 	db, ids, log := pgtest.New(t), app.IDs{Now: time.Now, Random: rand.Reader}, slog.New(slog.DiscardHandler)
@@ -83,7 +82,7 @@ func TestOwnersAndAdminsAreWrittenToAboutAnEndpoint(t *testing.T) {
 			t.Errorf("%q is not among %q", want, got)
 		}
 	}
-	if len(got) != 3 { // the admin chose to hear of it in the console alone
+	if len(got) != 3 { // The admin chose to be notified in the console only.
 		t.Errorf("%d mails: %q", len(got), got)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"umg/app/server"
 )
 
-// overloadFlags say how much one replica takes on. Zero is what suits the machine.
+// overloadFlags limit the load of one replica. Zero means a value that suits the machine.
 type overloadFlags struct {
 	InFlightMax int64         `default:"0" env:"UMG_IN_FLIGHT_MAX" help:"API calls at once; 0: what memory and open files allow."`
 	MemoryMax   int64         `default:"0" env:"UMG_MEMORY_MAX" help:"MiB, a quarter for bodies; 0: GOMEMLIMIT, or 90 % of a container."`
@@ -29,7 +29,7 @@ func (f *overloadFlags) gate() *overload.Gate {
 	})
 }
 
-// gateFigures are the numbers of the gate.
+// gateFigures are the metrics of admission control.
 func (h *house) gateFigures() []server.Figure {
 	late := func() int64 { return h.gate.Late().Microseconds() }
 	var list []server.Figure

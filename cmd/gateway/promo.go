@@ -14,7 +14,7 @@ import (
 	"umg/billing"
 )
 
-// promoCommands manage the codes that people redeem under Billing.
+// promoCommands manage the promotion codes that people redeem under Billing.
 type promoCommands struct {
 	Create promoCreate `cmd:"" help:"Make a code that adds credit to every account that redeems it, once each."`
 	List   promoList   `cmd:"" help:"List the codes, the newest first."`
@@ -72,7 +72,7 @@ func (c *promoList) Run(ctx context.Context, log *slog.Logger) error {
 			_, _ = fmt.Fprintf(w, "%s\t$%s\t%d of %d\t%s\t%s\t%s\t%s\n", p.Code, p.Amount, p.Redeemed, p.Times,
 				p.ExpiresAt.UTC().Format("2006-01-02 15:04"), lasts, p.CreatedBy, strings.Join(strings.Fields(p.Reason), " "))
 		}
-		return w.Flush() // which tells of what could not be written
+		return w.Flush() // Flush returns the error of any earlier write.
 	})
 }
 

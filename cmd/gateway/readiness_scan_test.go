@@ -15,8 +15,8 @@ import (
 // sourceRoots are the folders whose code answers calls.
 var sourceRoots = []string{"../../api", "../../app", "../../billing", "../../cmd"}
 
-// refusals lists where the product says that it cannot serve now, as PACKAGE.FUNCTION: CODE, and the named reasons of gate and
-// journal, as PACKAGE.reason: NAME.
+// refusals lists each place at which the product is unavailable, as PACKAGE.FUNCTION: CODE, and the named reasons of
+// admission control and the journal, as PACKAGE.reason: NAME.
 func refusals(t *testing.T) []string {
 	t.Helper()
 	var found []string
@@ -88,7 +88,8 @@ func reasonsIn(d *ast.GenDecl) (names []string) {
 	return names
 }
 
-// refusalCode is the code of the refusal that a call makes: app.Errorf of the kind Unavailable, or a function that makes one.
+// refusalCode is the code of the error that a call expression makes: app.Errorf of kind Unavailable, or a function that makes
+// one.
 func refusalCode(call *ast.CallExpr) string {
 	switch types(call.Fun) {
 	case "app.Errorf":
@@ -105,7 +106,7 @@ func refusalCode(call *ast.CallExpr) string {
 	return ""
 }
 
-// types prints a name or a selector.
+// types formats a name or a selector.
 func types(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:

@@ -20,30 +20,30 @@ import (
 	"umg/billing/lease"
 )
 
-// clock is a wall clock that a test moves.
+// clock is a wall clock that a test advances.
 type clock struct{ nanos atomic.Int64 }
 
 func (c *clock) now() time.Time        { return time.Unix(1_800_000_000, c.nanos.Load()) }
 func (c *clock) pass(by time.Duration) { c.nanos.Add(int64(by)) }
 
-// stage is a replica with a disk, a database and a clock of its own, whose steps a scene spoils.
+// stage is a replica with its own disk, database and clock, whose operations a scene can make fail.
 type stage struct {
 	*testing.T
 	clock
 	disk  *journaltest.Disk
-	hang  chan struct{} // holds writes up while it is open; nil holds none
-	held  chan struct{} // tells of writes that are held up
-	away  atomic.Bool   // the database
-	full  atomic.Bool   // the database takes no more runs
+	hang  chan struct{} // While it is open, writes block; nil blocks none.
+	held  chan struct{} // It receives a value for each blocked write.
+	away  atomic.Bool   // The database is unreachable.
+	full  atomic.Bool   // The database refuses new epochs.
 	bank  *lease.SQLBank
 	log   *journal.Log
 	house *house
-	heard chan string // messages of the log
+	heard chan string // The log's messages arrive here.
 }
 
 var errAwayInTest = app.ErrStore(errors.New("the database is away"))
 
-// Renew and Register are the steps at the books that say whether this replica lives.
+// Renew and Register are the database operations that keep this replica alive.
 func (s *stage) Renew(ctx context.Context, r lease.Replica) error {
 	if s.away.Load() {
 		return errAwayInTest
@@ -68,7 +68,7 @@ func (b stageBank) Register(ctx context.Context, id string) (lease.Start, error)
 	return b.s.Register(ctx, id)
 }
 
-// stageDisk is a disk whose writes can be held up.
+// stageDisk is a disk whose writes can be blocked.
 type stageDisk struct {
 	journal.Disk
 	s *stage
@@ -100,7 +100,7 @@ func (f stageFile) WriteAt(p []byte, at int64) (int, error) {
 	return f.File.WriteAt(p, at)
 }
 
-// Enabled, Handle, WithAttrs and WithGroup make the stage a log that tells what is said.
+// Enabled, Handle, WithAttrs and WithGroup make the stage a slog handler that passes on messages.
 func (s *stage) Enabled(context.Context, slog.Level) bool { return true }
 func (s *stage) Handle(_ context.Context, r slog.Record) error {
 	select {
@@ -127,7 +127,7 @@ func (s *stage) hear(message string) {
 }
 
 const (
-	stageUnapplied = 6 << 20 // above what a disk that does not keep up has waiting
+	stageUnapplied = 6 << 20 // This exceeds what a slow disk may have waiting.
 	stageFree      = 1 << 30
 )
 
@@ -160,7 +160,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// begin makes the replica take calls.
+// begin opens the replica for calls.
 func (s *stage) begin() {
 	s.Helper()
 	if err := s.house.till.Recover(s.Context()); err != nil {
@@ -171,19 +171,19 @@ func (s *stage) begin() {
 	}
 }
 
-// work does the till's duties until the test ends.
+// work runs the lease manager's worker until the test ends.
 func (s *stage) work() {
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { _ = s.house.till.Run(ctx) })
 	s.Cleanup(func() {
-		s.away.Store(true) // else its end waits for what is not there
+		s.away.Store(true) // The shutdown would otherwise wait for the missing database.
 		stop()
 		all.Wait()
 	})
 }
 
-// append puts records of so many bytes in all into the journal.
+// append writes records of the given total size into the journal.
 func (s *stage) append(bytes int) {
 	s.Helper()
 	for data := make([]byte, 32<<10); bytes > 0; bytes -= len(data) {
@@ -200,7 +200,7 @@ func (s *stage) commit() {
 	}
 }
 
-// loseRun ends the replica's run as another process with its id does, and has the replica learn of it by a call.
+// loseRun ends the replica's epoch as another process with its id does. A call makes the replica notice.
 func (s *stage) loseRun() {
 	s.Helper()
 	for len(s.heard) > 0 {
@@ -214,7 +214,7 @@ func (s *stage) loseRun() {
 	}
 }
 
-// look lets the gate look so often at a process that holds so much. A look is every 50 ms.
+// look runs a number of admission checks on a process with that much memory. Checks are 50 ms apart.
 func (s *stage) look(times int, held int64) {
 	for range times {
 		s.house.gate.Look(overload.Reading{Held: held})

@@ -13,8 +13,9 @@ import (
 	"umg/billing/lease"
 )
 
-// Of each place that refuses for the service's own sake, this says which scene of TestALastingRefusalMakesTheReplicaUnready
-// shows its readiness. Where no scene is named, the text after the dash says why the replica stays ready.
+// For each place that refuses because of the service itself, this names the scene of
+// TestALastingRefusalMakesTheReplicaUnready that shows its readiness. Without a scene, the text after the dash says why the
+// replica stays ready.
 var readinessOf = map[string]string{
 	"billing/journal.reason: admitting": "- it refuses nothing",
 	"billing/journal.reason: dead":      "the journal is dead",
@@ -62,7 +63,8 @@ var readinessOf = map[string]string{
 
 	"app/server.drain: shutting_down": "- the process ends, and /readyz has failed since the signal came",
 
-	// The store is away: what needs it is refused, but the calls of accounts whose credit is here are taken until no lease is valid.
+	// When the store is unavailable, requests that need it fail. Calls of accounts with leased credit are accepted until no
+	// lease is valid.
 	"app/account.lastGood: app.ErrStore":                "- keys that were seen before are known; see no lease is valid",
 	"app/account.storeError: app.ErrStore":              "- accounts and people only, see no lease is valid",
 	"app/arrival.read: app.ErrStore":                    "- a page of operators",
@@ -112,8 +114,8 @@ var readinessOf = map[string]string{
 	"billing/stripe.unavailable: payments_unavailable":        "- the payment service",
 }
 
-// Who adds a reason to refuse calls decides whether it lasts, and where it does, adds a scene. The test does not run beside
-// tests that measure the heap.
+// A developer who adds a reason to refuse calls decides whether it lasts, and adds a scene if it does. The test must not run
+// beside tests that measure the heap.
 func TestEveryReasonToRefuseCallsHasItsReadiness(t *testing.T) {
 	shown := map[string]bool{}
 	for _, s := range scenes {
@@ -136,8 +138,8 @@ func TestEveryReasonToRefuseCallsHasItsReadiness(t *testing.T) {
 	}
 }
 
-// scene brings one lasting refusal about. Its words are in what /readyz says. Where moment is set, the refusal has just begun
-// then and the replica is still ready.
+// scene causes one lasting refusal. Its words are part of the /readyz response. Where it calls moment, the refusal has just
+// begun and the replica must still be ready.
 type scene struct {
 	name, words string
 	play        func(s *stage, moment func())
@@ -220,7 +222,7 @@ var scenes = []scene{
 		s.pass(74 * time.Second)
 		moment()
 		s.pass(2 * time.Second)
-		moment() // its calls are refused now
+		moment() // The replica refuses calls now.
 		s.pass(5 * time.Second)
 	}},
 	{"the replica could not begin a new run", "could not begin a new run", func(s *stage, moment func()) {
@@ -228,10 +230,10 @@ var scenes = []scene{
 		s.work()
 		s.full.Store(true)
 		s.loseRun()
-		s.hear("could not begin anew")
+		s.hear("replica recovery failed")
 		moment()
 		s.pass(6 * time.Second)
-		s.hear("could not begin anew")
+		s.hear("replica recovery failed")
 	}},
 	{"another process has the replica's id", "another process uses its replica id", func(s *stage, moment func()) {
 		s.begin()
@@ -239,7 +241,7 @@ var scenes = []scene{
 		for range 3 {
 			moment()
 			s.loseRun()
-			s.hear("the till is open")
+			s.hear("lease manager ready")
 		}
 	}},
 	{"all places are taken", "places have been taken", func(s *stage, moment func()) {
@@ -261,7 +263,7 @@ var scenes = []scene{
 	}},
 }
 
-// It does not run beside tests that measure the heap.
+// The test must not run beside tests that measure the heap.
 func TestALastingRefusalMakesTheReplicaUnready(t *testing.T) {
 	for _, c := range scenes {
 		t.Run(c.name, func(t *testing.T) {
@@ -270,7 +272,7 @@ func TestALastingRefusalMakesTheReplicaUnready(t *testing.T) {
 			c.play(s, func() {
 				t.Helper()
 				if err := s.house.unfit(); err != nil {
-					t.Errorf("for a moment, and not ready: %v", err)
+					t.Errorf("a refusal that has just begun makes the replica unready: %v", err)
 				}
 			})
 			if err := s.house.unfit(); err == nil || !strings.Contains(err.Error(), c.words) {
@@ -280,8 +282,8 @@ func TestALastingRefusalMakesTheReplicaUnready(t *testing.T) {
 	}
 }
 
-// While calls end and others take their places, a replica is busy and not shut.
-// It does not run beside tests that measure the heap.
+// A replica whose full capacity is in use stays ready while calls end and others begin. The test must not run beside tests
+// that measure the heap.
 func TestABusyReplicaIsReady(t *testing.T) {
 	s := newStage(t)
 	s.begin()

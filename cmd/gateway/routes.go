@@ -10,20 +10,21 @@ import (
 	"umg/app/console"
 )
 
-// routesCommand prints the two faces as tables, for rules of a firewall and for tests that walk them all.
+// routesCommand prints the routes of the API and the console as tables, for firewall rules and for tests that visit every
+// route.
 type routesCommand struct {
 	JSON bool `help:"Print JSON."`
 }
 
-// routeRow is one route of a face.
+// routeRow is one route of the API or the console.
 type routeRow struct {
-	Face   string `json:"face"` // api or console
+	Face   string `json:"face"` // Face is api or console.
 	Method string `json:"method"`
 	Path   string `json:"path"`
-	Open   bool   `json:"open"`   // without a key or a session
-	Rights string `json:"rights"` // what the key's scopes or the member's role must allow; empty for all
+	Open   bool   `json:"open"`   // Open routes need no key or session.
+	Rights string `json:"rights"` // Rights are what the key's scopes or the member's role must allow; empty allows all.
 
-	Operator bool `json:"operator,omitempty"` // only for users who run the gateway
+	Operator bool `json:"operator,omitempty"` // Operator routes are only for users who run the gateway.
 }
 
 // Run prints the routes.

@@ -15,17 +15,17 @@ import (
 	"umg/app/catalog"
 )
 
-// Every setting that is a secret has the tag `secret`, whose value says when a command line that holds it is warned about: anybody
-// on the machine can read the command line of a process.
+// Every setting that is a secret has the tag `secret`. Its value says when the gateway warns about the secret on a command
+// line, which every user of the machine can read.
 const (
 	secretTag     = "secret"
-	secretValue   = "value"   // always
-	secretAddress = "address" // when the address has a password
-	secretLocal   = "local"   // never: a developer runs the command on a machine of their own
+	secretValue   = "value"   // The gateway always warns.
+	secretAddress = "address" // The gateway warns when the address has a password.
+	secretLocal   = "local"   // The gateway never warns, because a developer runs the command on their own machine.
 )
 
 const (
-	fileSuffix         = "_FILE" // NAME_FILE names the file that holds the secret NAME
+	fileSuffix         = "_FILE" // NAME_FILE names the file that contains the secret NAME.
 	secretFileBytesMax = 64 << 10
 )
 
@@ -34,13 +34,13 @@ func bucketSecrets() []string {
 	return []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}
 }
 
-// collectorSecrets are the variables with the headers that go to a collector of traces, the narrower one first.
+// collectorSecrets are the variables with the headers for a trace collector, the more specific one first.
 func collectorSecrets() []string {
 	return []string{"OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"}
 }
 
-// secretOf returns the secret NAME of the environment, or what the file that NAME_FILE names holds, without the end of its last
-// line. Its error names the variable and the file, and never the secret.
+// secretOf returns the secret NAME from the environment, or the content of the file in NAME_FILE without its last line end.
+// Its error names the variable and the file, and never the secret.
 func secretOf(name string) (value string, found bool, err error) {
 	value, found = os.LookupEnv(name)
 	path := os.Getenv(name + fileSuffix)
@@ -82,7 +82,7 @@ func readSecretFile(path string) (string, error) {
 	return secret, nil
 }
 
-// bare is the cause of a failure without the path.
+// bare returns the cause of a file error without the path.
 func bare(err error) error {
 	if of, ok := errors.AsType[*os.PathError](err); ok {
 		return of.Err
@@ -90,8 +90,8 @@ func bare(err error) error {
 	return err
 }
 
-// secretFromFile gives the flags that are secrets the content of the files that their variables name. Kong asks it for flags that
-// are not on the command line.
+// secretFromFile sets secret flags from the files that their variables name. Kong asks it for flags that are not on the
+// command line.
 func secretFromFile(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if !flag.Tag.Has(secretTag) || len(flag.Envs) == 0 || os.Getenv(flag.Envs[0]+fileSuffix) == "" {
 		return nil, nil //nolint:nilnil // kong's way to say that there is no value
@@ -100,7 +100,7 @@ func secretFromFile(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error)
 	return value, err
 }
 
-// warnOfSecrets tells of secrets on the command line.
+// warnOfSecrets logs a warning for each secret on the command line.
 func warnOfSecrets(line *kong.Context, log *slog.Logger) {
 	for _, path := range line.Path {
 		flag := path.Flag
@@ -109,13 +109,13 @@ func warnOfSecrets(line *kong.Context, log *slog.Logger) {
 		}
 		text, _ := reflect.TypeAssert[string](flag.Target)
 		if kind := flag.Tag.Get(secretTag); kind == secretValue || kind == secretAddress && hasPassword(text) {
-			log.Warn("command line: every user of this machine can read a secret on it",
+			log.Warn("secret visible on command line",
 				"flag", "--"+flag.Name, "use", flag.Envs[0]+" or "+flag.Envs[0]+fileSuffix)
 		}
 	}
 }
 
-// hasPassword reports whether an address has a password. One that cannot be read may have one.
+// hasPassword reports whether an address has a password, or cannot be parsed and so may have one.
 func hasPassword(address string) bool {
 	if strings.Contains(address, "password=") {
 		return true
@@ -128,19 +128,19 @@ func hasPassword(address string) bool {
 	return has
 }
 
-// credentials looks up what ${NAMES} of a catalog stand for. A file that cannot be read is told to the log, and the provider then
-// has no credential.
+// credentials resolves the ${NAMES} of a catalog. It logs a file that cannot be read, and the provider then has no
+// credential.
 func credentials(log *slog.Logger) catalog.Lookup {
 	return func(name string) (string, bool) {
 		value, found, err := secretOf(name)
 		if err != nil {
-			log.Error("provider credential: not read", "error", err)
+			log.Error("provider credential not read", "error", err)
 		}
 		return value, found
 	}
 }
 
-// bucketKeys looks up the keys of a bucket once, so that a file that cannot be read is an error of the start.
+// bucketKeys reads the keys of a bucket once, so a file that cannot be read fails the start.
 func bucketKeys() (func(string) string, error) {
 	found := map[string]string{}
 	for _, name := range bucketSecrets() {

@@ -13,7 +13,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// secretWords are what the names of secrets contain.
+// secretWords are words in the names of secrets.
 var secretWords = regexp.MustCompile(`key|secret|password|token|credential|database-url|redis-url|dsn|smtp`)
 
 // notSecrets are flags whose names contain such a word.
@@ -159,7 +159,7 @@ func TestCommandsReadTheFilesOfSecrets(t *testing.T) { //nolint:paralleltest // 
 	}
 }
 
-// TestCredentialsOfProvidersComeFromFiles looks up what ${NAMES} of a catalog stand for.
+// TestCredentialsOfProvidersComeFromFiles resolves the ${NAMES} of a catalog.
 func TestCredentialsOfProvidersComeFromFiles(t *testing.T) { //nolint:paralleltest // sets the environment
 	path := filepath.Join(t.TempDir(), "credential")
 	if err := os.WriteFile(path, []byte("sk-upstream\n"), 0o600); err != nil {

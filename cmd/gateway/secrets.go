@@ -20,8 +20,8 @@ import (
 
 const secretKeyBytes = 32
 
-// acceptedKey returns the key of this server once the database has taken it. A key that was made just now and is refused
-// does not stay in the data folder.
+// acceptedKey returns the server's key once the database has accepted it. A new key that the database rejects is removed from
+// the data folder.
 func acceptedKey(ctx context.Context, db *sqlx.DB, configured, dataDir string) (key [secretKeyBytes]byte, err error) {
 	key, made, err := secretKey(configured, dataDir)
 	if err != nil {
@@ -49,8 +49,8 @@ func acceptedKey(ctx context.Context, db *sqlx.DB, configured, dataDir string) (
 
 func secretKeyFile(dataDir string) string { return filepath.Join(dataDir, "secret.key") }
 
-// secretKey returns the key that seals secrets at rest: the configured one, or the one in the data folder, readable by
-// its owner only. When there is none yet it is made.
+// secretKey returns the key that encrypts secrets at rest: the configured one, or the one in the data folder, which only its
+// owner can read. It makes the key when there is none.
 func secretKey(configured, dataDir string) (key [secretKeyBytes]byte, made bool, err error) {
 	text := []byte(configured)
 	if configured == "" {
@@ -76,7 +76,7 @@ func readOrCreateSecret(path string) (text []byte, made bool, err error) {
 	return text, true, writeFileOnce(path, text)
 }
 
-// writeFileOnce writes a whole file or none, readable by its owner only: a crash must not leave half a secret behind.
+// writeFileOnce writes a whole file or none, readable by its owner only, because a crash must not leave half a secret behind.
 func writeFileOnce(path string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -93,7 +93,7 @@ func writeFileOnce(path string, text []byte) error {
 	return os.Rename(f.Name(), path)
 }
 
-// leakKeys reads the public keys that reports of leaked secrets may be signed with; none without a file.
+// leakKeys reads the public keys that may sign reports of leaked secrets; it returns none without a file.
 func leakKeys(path string) (api.LeakKeys, error) {
 	if path == "" {
 		return nil, nil
@@ -115,7 +115,7 @@ type secretKeyReplace struct {
 	Yes       bool   `help:"Do it. What the lost key sealed stays unreadable."`
 }
 
-// Help tells what is lost.
+// Help says what replacing the key makes unreadable.
 func (c *secretKeyReplace) Help() string {
 	return "Stop all servers of this database first, and start them with the new key afterwards. Everybody is signed out. " +
 		"Webhooks cannot be signed until the secret of each endpoint is rotated. Mails that wait are not sent. " +
@@ -123,7 +123,7 @@ func (c *secretKeyReplace) Help() string {
 		"gateway operator totp-off turns their codes off."
 }
 
-// Run makes the database take the key that servers have from now on.
+// Run registers the key that servers have from now on in the database.
 func (c *secretKeyReplace) Run(ctx context.Context, log *slog.Logger) error {
 	if !c.Yes {
 		return errors.New("replacing the secret key loses what it sealed; see gateway secret-key replace --help, and add --yes")

@@ -57,20 +57,20 @@ import (
 
 const (
 	readyCheckMax = 2 * time.Second
-	fileTimeMax   = 10 * time.Minute // for one copy of a finished video
+	fileTimeMax   = 10 * time.Minute // One copy of a finished video takes at most this long.
 )
 
-// house is every room, wired.
+// house is the server with all its services.
 type house struct {
 	cfg       Config
 	log       *slog.Logger
 	store     *store
 	clock     *postgres.Clock
-	traces    *traces // nil where nobody wants them
+	traces    *traces // Traces are nil when no collector is configured.
 	ledger    *billing.Ledger
-	journal   *journal.Log // nil where settlements are kept in the database
+	journal   *journal.Log // The journal is nil when settlements are kept in the database.
 	folder    *journal.Directory
-	applier   *sqlx.DB // for batches of the journal
+	applier   *sqlx.DB // The applier's pool runs batches of the journal.
 	bank      *lease.SQLBank
 	till      *lease.Till
 	mail      *mail.Service
@@ -81,9 +81,9 @@ type house struct {
 	catalog   *catalog.Catalog
 	providers *provider.Client
 	health    *health.Monitor
-	replica   string // names this one among others
+	replica   string // The id distinguishes this replica from others.
 	egress    *egress.Client
-	files     *egress.Client // for what providers made, which may be large
+	files     *egress.Client // The client downloads provider files, which may be large.
 	blobs     storage.Store
 	webhooks  *webhook.Service
 	prompts   *prompt.Service
@@ -112,13 +112,13 @@ func (c *serveCommand) Run(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	if len(h.catalog.Snapshot().Models()) == 0 {
-		log.Warn("the catalog is empty, so no model can be called; put one in force with gateway catalog apply FILE")
+		log.Warn("catalog empty, no model can be called", "remedy", "gateway catalog apply FILE")
 	}
 	log.Info("serving", "console", h.consoleURL(), "api", h.cfg.BaseURL+"/v1", "ops", h.ops.Addr().String())
 	return errors.Join(h.run(ctx), h.close())
 }
 
-// build wires the house on a migrated database. Listening comes last, so that nobody is answered before all is there.
+// build wires the server on a migrated database. It listens last, so the server answers only when everything is ready.
 func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Logger) (h *house, err error) {
 	h = &house{cfg: cfg, log: log}
 	defer func() {
@@ -185,7 +185,8 @@ func build(ctx context.Context, cfg Config, secrets catalog.Lookup, log *slog.Lo
 	return h, nil
 }
 
-// openHealth begins to watch the providers, with what operators have paused. People know a replica by its machine.
+// openHealth begins to watch the providers, with the pauses that operators have set. Operators know a replica by its
+// machine's name.
 func (h *house) openHealth(ctx context.Context) error {
 	name := h.replica
 	if host, err := os.Hostname(); err == nil {
@@ -202,8 +203,8 @@ func (h *house) openHealth(ctx context.Context) error {
 	return h.health.Load(ctx)
 }
 
-// openAccounts opens the room of people and keys, and says what newcomers get. Where mails go nowhere no address can be
-// verified, so trial credit is then given at sign-up if the operator says so, and else to nobody.
+// openAccounts opens accounts and keys, and returns the trial for new accounts. Without a mail server no address can be
+// verified, so new accounts get trial credit only if the operator allows that for unverified addresses.
 func (h *house) openAccounts(ids app.IDs, key [secretKeyBytes]byte) account.TrialPolicy {
 	trial := account.TrialPolicy{
 		Amount: h.cfg.TrialCredit, Days: h.cfg.TrialDays, RequireVerified: !h.cfg.TrialUnverified, DailyMax: h.cfg.TrialDailyMax,
@@ -222,7 +223,7 @@ func (h *house) openAccounts(ids app.IDs, key [secretKeyBytes]byte) account.Tria
 	return trial
 }
 
-// openVideos puts the rooms of video jobs together.
+// openVideos opens the services of video jobs.
 func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes]byte) (err error) {
 	address := h.cfg.Storage
 	if address == "" {
@@ -244,7 +245,7 @@ func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes
 	}
 	pictures := stills.New(h.cfg.FFmpeg)
 	if !pictures.Available() {
-		h.log.Warn("there is no ffmpeg, so videos whose provider makes no thumbnail or spritesheet have none; see --ffmpeg")
+		h.log.Warn("ffmpeg missing, no thumbnails or spritesheets are made", "setting", "--ffmpeg")
 	}
 	h.repeats = idempotency.New(h.store.db, idempotency.Options{Now: h.clock.Now, Log: h.log})
 	h.content = content.New(h.store.db, content.Options{Audit: h.history, Now: h.clock.Now, Log: h.log})
@@ -264,8 +265,7 @@ func (h *house) openVideos(ctx context.Context, ids app.IDs, key [secretKeyBytes
 	return nil
 }
 
-// listen takes the ports early, so that one that is taken is said before anything else is done, and tells the
-// configuration which port a zero became.
+// listen opens the ports early, so a port in use is reported first, and stores which port a zero became.
 func (h *house) listen(ctx context.Context) error {
 	var config net.ListenConfig
 	var err error
@@ -281,7 +281,7 @@ func (h *house) listen(ctx context.Context) error {
 	return nil
 }
 
-// openFaces puts the two faces in front of the services.
+// openFaces opens the API and the console.
 func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKeyBytes]byte, leaks api.LeakKeys) {
 	texts := gateway.New(gateway.Options{
 		Till: h.till, Balance: h.ledger.Funds, Snapshot: h.catalog.Snapshot, Limits: h.limits, Providers: h.providers, Health: h.health,
@@ -324,7 +324,7 @@ func (h *house) openFaces(ids app.IDs, trial account.TrialPolicy, key [secretKey
 func (c *Config) proxies() []netip.Prefix {
 	var all []netip.Prefix
 	for _, text := range c.TrustedProxies {
-		if p, err := netip.ParsePrefix(text); err == nil { // AfterApply has checked them
+		if p, err := netip.ParsePrefix(text); err == nil { // AfterApply has validated the prefixes.
 			all = append(all, p)
 		}
 	}
@@ -333,7 +333,7 @@ func (c *Config) proxies() []netip.Prefix {
 
 func (h *house) consoleURL() string { return h.cfg.BaseURL + "/console" }
 
-// unfit is why this replica must not be sent calls: it refuses every one, and will do so for long.
+// unfit returns why this replica must not receive calls: it refuses every one, and will do so for long.
 func (h *house) unfit() error {
 	if err := h.till.Ready(); err != nil {
 		return err
@@ -347,7 +347,8 @@ func (h *house) storeAway(ctx context.Context) error {
 	return h.store.db.PingContext(ctx)
 }
 
-// run serves until ctx ends or the journal is dead. The workers outlive the server, because the last answers still settle through them.
+// run serves until ctx ends or the journal is dead. The workers outlive the server, because the last answers still settle
+// through them.
 func (h *house) run(ctx context.Context) error {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
@@ -380,7 +381,7 @@ func (h *house) run(ctx context.Context) error {
 	for _, worker := range duties {
 		workers.Go(func() error {
 			if err := worker(work); err != nil && work.Err() == nil {
-				h.log.Error("a worker ended", "error", err)
+				h.log.Error("worker failed", "error", err)
 				return err
 			}
 			return nil
@@ -389,16 +390,16 @@ func (h *house) run(ctx context.Context) error {
 	err := h.server.Run(ctx, h.public, h.ops)
 	stopWork()
 	err = errors.Join(err, workers.Wait())
-	stopWriting() // the last settlements are in the books, or in the journal
+	stopWriting() // The last settlements are in the ledger, or in the journal.
 	return errors.Join(err, writing.Wait())
 }
 
-// keepJournal writes the journal until ctx ends or the disk fails. Nobody knows what a disk has after it failed, so this process
-// takes no more calls, settles those that run in the database, and ends.
+// keepJournal writes the journal until ctx ends or the disk fails. The content of a failed disk is unknown, so the process
+// then takes no more calls, settles running ones in the database, and ends.
 func (h *house) keepJournal(ctx context.Context) error {
 	err := h.journal.Run(ctx)
 	if err != nil {
-		h.log.Error("journal: dead, the replica leaves", "error", err)
+		h.log.Error("journal failed, shutting down", "error", err)
 	}
 	return err
 }
@@ -428,7 +429,7 @@ func (h *house) close() error {
 	return err
 }
 
-// migrate brings the schema to this version on a connection without the short statement limit that serves requests.
+// migrate migrates the schema to this version, on a connection without the short statement timeout that serves requests.
 func migrate(ctx context.Context, s *store) error {
 	db, err := postgres.Open(ctx, s.dsn, postgres.Options{Name: "gateway migrate", Connections: 2, StatementMax: -1})
 	if err != nil {

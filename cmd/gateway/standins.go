@@ -11,14 +11,14 @@ import (
 	"umg/app/simulator/payments"
 )
 
-// payService is the demo's stand-in for the payment service. Its key and secret are made anew with each start.
+// payService is the demo's simulated Stripe. Its key and secret are random for each start.
 type payService struct {
 	listener net.Listener
 	key      string
 	secret   string
 }
 
-// openPayService takes a port for the payment service, so that its address is known before anybody serves.
+// openPayService opens a port for the simulated Stripe, whose address must be known before the server starts.
 func openPayService(ctx context.Context) (*payService, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -29,7 +29,7 @@ func openPayService(ctx context.Context) (*payService, error) {
 
 func (p *payService) url() string { return "http://" + p.listener.Addr().String() }
 
-// serve answers until ctx ends, and tells the gateway at that address what was paid.
+// serve answers until ctx ends, and sends payment events to the gateway at the given address.
 func (p *payService) serve(ctx context.Context, running *errgroup.Group, gatewayURL string) {
 	sim := payments.New(payments.Options{
 		Now: time.Now, Random: rand.Reader, Key: p.key, Secret: p.secret, WebhookURL: gatewayURL + "/webhooks/payments", Control: true,

@@ -22,7 +22,7 @@ const (
 	storeStopMax   = 15 * time.Second
 	restartEvery   = time.Second
 	commandTimeMax = time.Minute
-	connectionsMin = 4 // with fewer, workers and requests wait for each other
+	connectionsMin = 4 // With fewer connections, workers and requests wait for each other.
 )
 
 // store is the open database and, when none is configured, the local cluster that this process owns.
@@ -32,8 +32,8 @@ type store struct {
 	local      *postgres.Local
 	flags      storeFlags
 	log        *slog.Logger
-	fileFailed bool   // the failure to write the address file was logged
-	restartErr string // the last failure to restart that was logged, so that a lasting one is logged once
+	fileFailed bool   // The failure to write the address file was logged.
+	restartErr string // This is the last logged restart failure, so a lasting one is logged once.
 }
 
 // openStore connects, starting the local cluster where no database is configured.
@@ -49,7 +49,7 @@ func openStore(ctx context.Context, flags storeFlags, o postgres.Options, log *s
 		if err := s.startLocal(ctx); err != nil {
 			return nil, err
 		}
-		s.dsn = s.local.DSN() // a restart does not change it
+		s.dsn = s.local.DSN() // A restart keeps the address.
 	}
 	db, err := postgres.Open(ctx, s.dsn, o)
 	if err != nil {
@@ -59,8 +59,8 @@ func openStore(ctx context.Context, flags storeFlags, o postgres.Options, log *s
 	return s, nil
 }
 
-// startLocal starts the cluster and leaves its address in the data folder, for people and for the operator's commands that
-// run beside the server with another temporary folder. Nothing that matters needs the file, so the server runs without it.
+// startLocal starts the cluster and writes its address to the data folder, for people and for operator commands that have
+// another temporary folder. The server runs without the file if it cannot be written.
 func (s *store) startLocal(ctx context.Context) error {
 	local, err := postgres.StartLocal(ctx, postgres.LocalOptions{Dir: s.flags.Data, Bin: s.flags.PGBin, Durable: true})
 	if err != nil {
@@ -77,8 +77,8 @@ func (s *store) startLocal(ctx context.Context) error {
 
 func addressFile(dataDir string) string { return filepath.Join(dataDir, "database.url") }
 
-// keep restarts the local cluster when it ends by itself, until ctx ends: a database that was killed recovers without
-// a person, and calls are answered 503 until it has.
+// keep restarts the local cluster when it ends by itself, until ctx ends: the server recovers from a killed database without
+// an operator, and answers 503 until then.
 func (s *store) keep(ctx context.Context) error {
 	if s.local == nil {
 		<-ctx.Done()
@@ -88,17 +88,17 @@ func (s *store) keep(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case err := <-s.local.Exited():
-			s.log.Error("the local database ended; starting it again", "error", err)
+			s.log.Error("local database: stopped, restarting", "error", err)
 			s.restart(ctx)
 		}
 	}
 	return nil
 }
 
-// restart tries until the cluster runs or ctx ends.
+// restart retries until the cluster runs or ctx ends.
 func (s *store) restart(ctx context.Context) {
 	if err := s.local.Stop(ctx); err != nil {
-		s.log.Warn("local database: files of the ended server not closed", "error", err)
+		s.log.Warn("local database: cleanup failed", "error", err)
 	}
 	for {
 		err := s.startLocal(ctx)
@@ -112,7 +112,7 @@ func (s *store) restart(ctx context.Context) {
 		}
 		if text := err.Error(); text != s.restartErr {
 			s.restartErr = text
-			s.log.Error("local database: restart failed, next try in a second", "error", err)
+			s.log.Error("local database: restart failed, retrying", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -122,11 +122,11 @@ func (s *store) restart(ctx context.Context) {
 	}
 }
 
-// closeDatabase closes a pool. Closing a connection whose server has ended fails, and loses nothing: whatever had to be written
-// was committed before.
+// closeDatabase closes a pool. Closing a connection to a stopped server fails without data loss, because every write was
+// committed before.
 func closeDatabase(db *sqlx.DB, log *slog.Logger) {
 	if err := db.Close(); err != nil {
-		log.Debug("database: connections not closed in order", "error", err)
+		log.Debug("database: closing connections failed", "error", err)
 	}
 }
 
@@ -142,8 +142,8 @@ func (s *store) close() error {
 	return s.local.Stop(ctx)
 }
 
-// commandStore opens the database for an operator's command: the configured one, the one a running server owns on the
-// same data folder, or the local cluster, started for as long as the command runs.
+// commandStore opens the database for an operator's command: the configured one, the one of a running server on the same data
+// folder, or the local cluster, started for the duration of the command.
 func commandStore(ctx context.Context, flags storeFlags, log *slog.Logger) (*store, error) {
 	o := postgres.Options{Name: "gateway command", Connections: 4, StatementMax: commandTimeMax}
 	if flags.DatabaseURL != "" {
@@ -163,7 +163,7 @@ func commandStore(ctx context.Context, flags storeFlags, log *slog.Logger) (*sto
 	return openStore(ctx, flags, o, log)
 }
 
-// knownAddress is what the address file says. It may be the file of the folder that this one was copied from.
+// knownAddress returns the content of the address file. A copied data folder may contain the address of the original.
 func knownAddress(dataDir string) []string {
 	text, err := os.ReadFile(addressFile(dataDir))
 	if address := strings.TrimSpace(string(text)); err == nil && address != "" {

@@ -23,19 +23,20 @@ import (
 	"umg/app/tracing"
 )
 
-// Bounds of what traces may take. A collector that is slow or gone loses spans; calls never wait for it.
+// These limits bound the cost of traces. A slow or missing collector loses spans; calls never wait for it.
 const (
 	spansQueuedMax     = 2048
-	spansSentMax       = 512 // in one request
+	spansSentMax       = 512 // One request has at most this many spans.
 	spansSentEvery     = 2 * time.Second
-	spansSendMax       = 5 * time.Second // one request with its repetitions
-	spansFlushMax      = time.Second     // of the last ones, when the process ends
+	spansSendMax       = 5 * time.Second // One request takes at most this long, including its retries.
+	spansFlushMax      = time.Second     // At the end of the process, the last spans get this long.
 	spanAttributesMax  = 32
 	spanTextBytesMax   = 256
-	collectorBodyBytes = 64 << 10 // of a collector's answer
+	collectorBodyBytes = 64 << 10 // At most this much of a collector's response is read.
 )
 
-// telemetryFlags say where traces go. What else OpenTelemetry has variables for, such as OTEL_TRACES_SAMPLER, its own packages read.
+// telemetryFlags configure where traces are sent. OpenTelemetry's own packages read its other variables, such as
+// OTEL_TRACES_SAMPLER.
 type telemetryFlags struct {
 	OTLPEndpoint string `name:"otlp-endpoint" env:"OTEL_EXPORTER_OTLP_ENDPOINT" help:"Collector of traces; else none." placeholder:"URL"`
 	OTLPTraces   string `name:"otlp-traces" env:"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" help:"Whole address of its traces." placeholder:"URL"`
@@ -51,7 +52,7 @@ func (f *telemetryFlags) checkTraces() error {
 	return nil
 }
 
-// address is where spans are sent, empty for nowhere.
+// address is the URL that receives spans; empty means none.
 func (f *telemetryFlags) address() string {
 	switch {
 	case strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true"), os.Getenv("OTEL_TRACES_EXPORTER") == "none":
@@ -64,7 +65,7 @@ func (f *telemetryFlags) address() string {
 	return ""
 }
 
-// traces are the way of spans out of the process. A nil one makes none.
+// traces sends the spans of the process. A nil one makes none.
 type traces struct {
 	provider *sdktrace.TracerProvider
 	sender   *spanSender
@@ -103,8 +104,8 @@ func openTraces(ctx context.Context, f telemetryFlags, log *slog.Logger) (*trace
 }
 
 // collectorHeaders are the headers that go to the collector with each batch, from the environment or from a file: names and
-// values as OpenTelemetry writes them, NAME=VALUE,NAME=VALUE with values in percent-encoding. OpenTelemetry's package would write a
-// malformed one into the log, so it is an error here, which names the variable and no value.
+// values in OpenTelemetry's format, NAME=VALUE,NAME=VALUE with percent-encoded values. OpenTelemetry's package would log a
+// malformed value, so this returns an error that names the variable and no value.
 func collectorHeaders() (map[string]string, error) {
 	var chosen map[string]string
 	for _, variable := range collectorSecrets() {
@@ -123,7 +124,7 @@ func collectorHeaders() (map[string]string, error) {
 	return chosen, nil
 }
 
-// parseHeaders reads a list of headers. Its errors say which header is wrong by its number, as each may hold a secret.
+// parseHeaders parses a list of headers. Its errors identify a wrong header by its number, because each may contain a secret.
 func parseHeaders(text string) (map[string]string, error) {
 	headers := map[string]string{}
 	for i, pair := range strings.Split(text, ",") {
@@ -141,7 +142,7 @@ func parseHeaders(text string) (map[string]string, error) {
 	return headers, nil
 }
 
-// tracer makes the spans of calls, nil where nobody wants them.
+// tracer makes the spans of calls. It is nil when no collector is configured.
 func (t *traces) tracer() *tracing.Tracer {
 	if t == nil {
 		return nil
@@ -149,18 +150,18 @@ func (t *traces) tracer() *tracing.Tracer {
 	return tracing.New(t.provider)
 }
 
-// close sends what is left, if the collector takes it at once.
+// close sends the remaining spans, if the collector accepts them at once.
 func (t *traces) close() {
 	if t == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), spansFlushMax)
 	defer cancel()
-	_ = t.provider.Shutdown(ctx) // the sender has told of what was lost
+	_ = t.provider.Shutdown(ctx) // The sender has logged lost spans.
 }
 
-// spanSender counts what the collector took, and tells the log when it stops taking spans and when it takes them again: not
-// each time, and in the words of the log.
+// spanSender counts the spans that the collector accepted. It logs when the collector begins to reject spans and when it
+// accepts them again, not each time.
 type spanSender struct {
 	exporter *otlptrace.Exporter
 	log      *slog.Logger
@@ -175,13 +176,13 @@ func (s *spanSender) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlyS
 	if err != nil {
 		s.lost.Add(int64(len(spans)))
 		if !s.away.Swap(true) {
-			s.log.Warn("the collector of traces does not take them, so they are lost until it does", "error", err)
+			s.log.Warn("trace export failed, dropping spans", "error", err)
 		}
 		return nil
 	}
 	s.sent.Add(int64(len(spans)))
 	if s.away.Swap(false) {
-		s.log.Info("the collector of traces takes them again")
+		s.log.Info("trace export recovered")
 	}
 	return nil
 }
@@ -189,7 +190,7 @@ func (s *spanSender) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlyS
 // Shutdown ends the exporter.
 func (s *spanSender) Shutdown(ctx context.Context) error { return s.exporter.Shutdown(ctx) }
 
-// figures are what became of spans.
+// figures are the metrics of spans.
 func (t *traces) figures() []server.Figure {
 	if t == nil {
 		return nil
@@ -200,7 +201,7 @@ func (t *traces) figures() []server.Figure {
 	}
 }
 
-// upstreamTables are how the providers do, read when somebody asks for the metrics. Their rows are the routes of the catalog.
+// upstreamTables are the metrics of providers, computed when /metrics is read. Their rows are the routes of the catalog.
 func (h *house) upstreamTables() []server.Table {
 	gauge := func(name, help string) server.Column { return server.Column{Name: name, Help: help, Gauge: true} }
 	truth := func(is bool) float64 {

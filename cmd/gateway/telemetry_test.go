@@ -15,7 +15,7 @@ import (
 	"umg/app/tracing"
 )
 
-// collectorOf is a collector that answers so, and traces that go there.
+// collectorOf starts a collector with the given responses, and traces that go to it.
 func collectorOf(t *testing.T, log *slog.Logger, answer http.HandlerFunc) *traces {
 	t.Helper()
 	s := httptest.NewServer(answer)
@@ -40,12 +40,12 @@ func TestACollectorThatHangsDelaysNoCallAndFillsNoMemory(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	for range 2 * spansQueuedMax {
-		end() // the queue is full, and a batch is on its way
+		end() // The queue is full, and a batch is being sent.
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	for range 20_000 {
-		end() // which would never end if it waited
+		end() // The call would never end if it waited for the collector.
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -59,10 +59,10 @@ func TestACollectorThatHangsDelaysNoCallAndFillsNoMemory(t *testing.T) {
 	}
 }
 
-func TestACollectorThatTakesNothingIsToldOfOnce(t *testing.T) {
+func TestARejectingCollectorIsLoggedOnce(t *testing.T) {
 	t.Parallel()
-	var told strings.Builder
-	all := collectorOf(t, slog.New(slog.NewTextHandler(&told, nil)), func(w http.ResponseWriter, _ *http.Request) {
+	var logged strings.Builder
+	all := collectorOf(t, slog.New(slog.NewTextHandler(&logged, nil)), func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
 	})
 	defer all.close()
@@ -74,12 +74,13 @@ func TestACollectorThatTakesNothingIsToldOfOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := strings.Count(told.String(), "does not take them"); n != 1 || all.sender.lost.Load() != 3 || all.sender.sent.Load() != 0 {
-		t.Errorf("%d spans are lost, %d sent, and it was said %d times: %s", all.sender.lost.Load(), all.sender.sent.Load(), n, told.String())
+	if n := strings.Count(logged.String(), "trace export failed"); n != 1 || all.sender.lost.Load() != 3 || all.sender.sent.Load() != 0 {
+		t.Errorf("%d spans are lost, %d sent, and the log has %d warnings: %s", all.sender.lost.Load(), all.sender.sent.Load(), n, logged.String())
 	}
 }
 
-// TestTheHeadersOfACollectorComeFromAFileOrTheEnvironment sends a span for each way to name them, and reads what came with it.
+// TestTheHeadersOfACollectorComeFromAFileOrTheEnvironment sends a span for each way to configure headers, and checks the
+// received headers.
 func TestTheHeadersOfACollectorComeFromAFileOrTheEnvironment(t *testing.T) { //nolint:paralleltest // sets the environment
 	const all, traces = "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"
 	path := filepath.Join(t.TempDir(), "headers")

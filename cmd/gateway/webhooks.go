@@ -15,7 +15,7 @@ type webhookCommands struct {
 	Listen webhookListen `cmd:"" help:"Forward an account's webhook events to an address on this machine, until Ctrl-C."`
 }
 
-// webhookListen needs no database: it is for developers, against any gateway they have a key of.
+// webhookListen needs no database: developers use it with any gateway that they have a key for.
 type webhookListen struct {
 	Gateway string        `default:"http://localhost:8080" env:"UMG_GATEWAY" help:"Address of the gateway." placeholder:"URL"`
 	Key     string        `env:"UMG_API_KEY" secret:"local" help:"API key with the scope webhooks." placeholder:"KEY"`

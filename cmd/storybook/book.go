@@ -15,17 +15,17 @@ import (
 	"umg/views/ui"
 )
 
-// policy is the console's own: what breaks it breaks here first.
+// policy is the console's own Content-Security-Policy, so a view that violates it fails here first.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; " +
 	"connect-src 'self'; media-src 'self' blob:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// formBytesMax bounds what a form may send.
+// formBytesMax limits the size of a submitted form.
 const formBytesMax = 64 << 10
 
-// pollsUntilAnswered is how often the waiting page asks before its made-up request arrives.
+// pollsUntilAnswered is how often the waiting page polls before the sample request arrives.
 const pollsUntilAnswered = 3
 
-// storybook answers for the stories, and under the console's paths with the story that fits.
+// storybook serves the stories, and under the console's paths the story that fits.
 type storybook struct {
 	polls atomic.Int64
 }
@@ -76,7 +76,7 @@ func themeOf(r *http.Request) ui.Theme {
 	return ui.System
 }
 
-// render draws into memory first, so that a fault halfway never leaves half a page.
+// render renders into memory first, because an error must not leave half a page.
 func render(w http.ResponseWriter, r *http.Request, status int, view templ.Component) {
 	var page bytes.Buffer
 	if err := view.Render(r.Context(), &page); err != nil {
@@ -109,7 +109,7 @@ func (b *storybook) show(w http.ResponseWriter, r *http.Request, name string) {
 	render(w, r, s.Status, s.Render(themeOf(r), r.URL.Query().Has("still")))
 }
 
-// picture stands for every still and every preview, so that a page is seen as it is with its pictures.
+// picture serves every thumbnail and preview, so pages show as they do with pictures.
 func picture(w http.ResponseWriter, r *http.Request) {
 	across, down := 1, 1
 	switch r.URL.Query().Get("variant") {
@@ -126,12 +126,12 @@ func picture(w http.ResponseWriter, r *http.Request) {
 		320*across, 180*down, still)
 }
 
-// still is a paper boat on dark water.
+// still is a picture of a paper boat on dark water.
 const still = `<rect width="320" height="180" fill="#22324a"/><rect y="112" width="320" height="68" fill="#152236"/>` +
 	`<circle cx="246" cy="46" r="17" fill="#e9c88f"/><path d="M92 112h136l-30 28h-76z" fill="#f3f1ea"/>` +
 	`<path d="M160 58l42 54h-84z" fill="#dcd8cc"/><path d="M160 58v54h42z" fill="#c7c2b4"/>`
 
-// firstRequest says a few times that nothing came, and then that a request did, over and over.
+// firstRequest answers a few polls without a request and then one with it, and repeats that.
 func (b *storybook) firstRequest(w http.ResponseWriter, r *http.Request) {
 	if b.polls.Add(1)%pollsUntilAnswered != 0 {
 		render(w, r, http.StatusOK, views.FirstRequestPart(views.Onboarding{}, true))

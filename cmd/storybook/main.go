@@ -1,6 +1,5 @@
-// Command storybook serves every view of the console in every state with made-up data: no database, no service. It
-// answers under the console's own paths as well, so that dialogs, forms and the waiting for a first request can be
-// tried. It knows views and their stories. It does not know how a real page gets its data.
+// Command storybook serves every view of the console in every state with sample data, without a database or services. It also
+// answers under the console's own paths, so that a developer can try dialogs, forms and the wait for a first request.
 package main
 
 import (
@@ -16,7 +15,7 @@ import (
 	"time"
 )
 
-// headerMax and shutdownMax bound what a client may take of our time.
+// headerMax and shutdownMax limit the time that one client may take.
 const (
 	headerMax   = 5 * time.Second
 	shutdownMax = 2 * time.Second
@@ -34,7 +33,7 @@ func main() {
 	}
 }
 
-// listenLoopback refuses addresses that others could reach: there is nothing here to protect, and nothing protected.
+// listenLoopback refuses addresses that other machines could reach, because the storybook has no access control.
 func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", address)

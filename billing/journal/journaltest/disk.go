@@ -1,6 +1,6 @@
-// Package journaltest is a disk in memory that loses what a real one may lose: a power cut keeps any mixture of the
-// sectors that were not synced, a kill keeps all that was written, and a disk can be full, fail to sync or rot. Its only
-// randomness is what it is given, so that a failure can be repeated. It does not know what a journal writes.
+// Package journaltest is a disk in memory that fails like a real one: a power cut keeps any mixture of the unsynced sectors,
+// a kill keeps everything written, and the disk can be full, fail to sync or rot. Make one with New; its only randomness is
+// the source that the test passes, so a failure can be repeated.
 package journaltest
 
 import (
@@ -14,55 +14,55 @@ import (
 )
 
 const (
-	sectorBytes = 512 // what a disk writes whole or not at all
+	sectorBytes = 512 // A disk writes a sector whole or not at all.
 	roomBytes   = 1 << 40
 )
 
-// ErrGone is what every operation of a run fails with after its end.
+// ErrGone is the error of every operation of a run after its end.
 var ErrGone = errors.New("journaltest: the run of this handle is over")
 
-// A Disk of simulated files. It is safe for concurrent use. After Crash and Kill the handles of the run that ended fail
-// with ErrGone, and those of Boot and Open are the next run's.
+// A Disk of simulated files is safe for concurrent use. After Crash and Kill the handles of the ended run fail with ErrGone,
+// and those of Boot and Open belong to the next run.
 type Disk struct {
 	mu        sync.Mutex
 	files     map[string]*inode
 	run       int
 	freeBytes int64
-	syncFails *rand.Rand // of the next sync
-	writeFull *rand.Rand // the next write finds no room
-	cutIn     int        // operations until the power goes, when cutting is set
+	syncFails *rand.Rand // When set, the next sync fails.
+	writeFull *rand.Rand // When set, the next write finds no space.
+	cutIn     int        // The power fails after this many operations, when cutting is set.
 	cutting   *rand.Rand
 	syncs     int
 	writes    int
 }
 
-// inode is a file: what a reader sees, what the platter has, and every version of the sectors between the two.
+// inode is a file: what a reader sees, what is durable, and every version of the sectors between the two.
 type inode struct {
 	cache  []byte
 	stable []byte
 	dirty  map[int64][][]byte
 }
 
-// New makes an empty disk with more room than any test fills.
+// New makes an empty disk with more space than any test uses.
 func New() *Disk {
 	return &Disk{files: map[string]*inode{}, freeBytes: roomBytes}
 }
 
-// Boot gives the disk as one run of a process sees it.
+// Boot returns the disk as one run of a process sees it.
 func (d *Disk) Boot() journal.Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return &boot{d, d.run}
 }
 
-// Kill ends the run as kill -9 does: what was written is seen by the next, synced or not.
+// Kill ends the run as kill -9 does: the next run sees everything written, synced or not.
 func (d *Disk) Kill() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.end()
 }
 
-// Crash ends the run as a power cut does: of each sector that was not synced, any version since the last sync is left.
+// Crash ends the run as a power cut does: each unsynced sector keeps any version since the last sync.
 func (d *Disk) Crash(r *rand.Rand) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -74,38 +74,37 @@ func (d *Disk) Crash(r *rand.Rand) {
 	d.end()
 }
 
-// CutAfter makes the power go in the midst of the operation that follows so many others: a write, a sync, a creation or
-// a removal is half done and fails with ErrGone, as does all after it. Crash or Kill begins the next run.
+// CutAfter cuts the power during the operation after the given number of others: a write, a sync, a creation or a removal is
+// half done and fails with ErrGone, as does every later operation. Crash or Kill begins the next run.
 func (d *Disk) CutAfter(operations int, r *rand.Rand) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.cutIn, d.cutting = operations, r
 }
 
-// FailSync makes the next sync fail with EIO. Of its sectors some reach the platter; the others are only seen until the
-// next power cut, as the system believes them clean.
+// FailSync makes the next sync fail with EIO. Some of its sectors become durable; the others stay readable until the next
+// power cut, because the system believes them clean.
 func (d *Disk) FailSync(r *rand.Rand) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.syncFails = r
 }
 
-// FailWrite makes the next write fail with ENOSPC after some of its bytes, as on a disk whose files have no room of their
-// own.
+// FailWrite makes the next write fail with ENOSPC after some of its bytes, as on a disk whose files have no space allocated.
 func (d *Disk) FailWrite(r *rand.Rand) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.writeFull = r
 }
 
-// SetFree says how many bytes the disk has left for files to be created.
+// SetFree sets how many bytes the disk has left for new files.
 func (d *Disk) SetFree(bytes int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.freeBytes = bytes
 }
 
-// Flip inverts a byte of a file, as rot does.
+// Flip inverts one byte of a file, as rot does.
 func (d *Disk) Flip(name string, offset int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,7 +124,7 @@ func (d *Disk) Put(name string, content []byte) {
 	d.files[name] = &inode{cache: bytes.Clone(content), stable: bytes.Clone(content), dirty: map[int64][][]byte{}}
 }
 
-// Content is a copy of a file as a reader sees it, or nil.
+// Content returns a copy of a file as a reader sees it, or nil.
 func (d *Disk) Content(name string) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -135,14 +134,14 @@ func (d *Disk) Content(name string) []byte {
 	return nil
 }
 
-// Names lists the files in the order of their names.
+// Names returns the names of the files in order.
 func (d *Disk) Names() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.names()
 }
 
-// Counts says how many writes and syncs there were.
+// Counts returns how many writes and syncs there were.
 func (d *Disk) Counts() (writes, syncs int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -163,7 +162,8 @@ func (d *Disk) end() {
 	d.syncFails, d.writeFull, d.cutting = nil, nil, nil
 }
 
-// begin checks that the run goes on, counts an operation that changes the disk, and says whether the power goes in it.
+// begin fails when the run has ended, counts an operation that changes the disk, and reports whether the power fails during
+// it.
 func (d *Disk) begin(run int) (cut *rand.Rand, err error) {
 	if run != d.run {
 		return nil, ErrGone
@@ -180,7 +180,7 @@ func (d *Disk) begin(run int) (cut *rand.Rand, err error) {
 	return cut, nil
 }
 
-// settle decides which version of each unsynced sector the platter has.
+// settle decides which version of each unsynced sector becomes durable.
 func (f *inode) settle(r *rand.Rand) {
 	sectors := make([]int64, 0, len(f.dirty))
 	for s := range f.dirty {

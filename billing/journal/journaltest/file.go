@@ -47,7 +47,7 @@ func (b *boot) Create(name string, size int64) (journal.File, error) {
 	return &file{b, d.files[name]}, nil
 }
 
-// halfCreate leaves what a power cut in the midst of a creation leaves: no file, an empty, a short or a whole one.
+// halfCreate leaves what a power cut during a creation leaves: no file, an empty, a short or a whole one.
 func (d *Disk) halfCreate(r *rand.Rand, name string, size int64) {
 	left := [...]int64{-1, 0, r.Int64N(size), size}[r.IntN(4)]
 	if left < 0 {
@@ -100,7 +100,7 @@ func (b *boot) Free() (int64, error) {
 	return b.d.freeBytes, nil
 }
 
-// file is a handle of one run.
+// file is a handle that belongs to one run.
 type file struct {
 	b *boot
 	f *inode
@@ -122,7 +122,7 @@ func (h *file) ReadAt(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// WriteAt takes no byte beyond the end: a segment never grows.
+// WriteAt writes no byte beyond the end, because a segment never grows.
 func (h *file) WriteAt(p []byte, offset int64) (int, error) {
 	d := h.b.d
 	d.mu.Lock()
@@ -157,7 +157,7 @@ func (h *file) Sync() error {
 	if err != nil {
 		return err
 	}
-	if cut != nil { // whatever order it went in, Crash decides what is there
+	if cut != nil { // Crash decides which of the sectors are durable.
 		return ErrGone
 	}
 	if r := d.syncFails; r != nil {
