@@ -77,7 +77,7 @@ func (s *shop) pay(made topUp) {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.sim+"/_control/sessions/"+path.Base(*made.URL)+"/pay", nil)
 	must(s.t, err)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	must(s.t, err)
 	_ = resp.Body.Close()
 	if resp.StatusCode >= 300 {
@@ -185,7 +185,7 @@ func TestATopUpIsTriedAgainWithItsKey(t *testing.T) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPut, s.sim+"/_control/faults", strings.NewReader(body))
 		must(t, err)
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := client.Do(req)
 		must(t, err)
 		_ = resp.Body.Close()
 	}

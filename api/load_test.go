@@ -16,7 +16,7 @@ import (
 // waiting returns once n calls wait at the upstream.
 func (h *house) waiting(n string) {
 	h.t.Helper()
-	resp, err := http.Get(h.upstream + "/_control/waiting?at_least=" + n + "&timeout=10s")
+	resp, err := client.Get(h.upstream + "/_control/waiting?at_least=" + n + "&timeout=10s")
 	must(h.t, err)
 	text, _ := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
@@ -27,7 +27,7 @@ func (h *house) waiting(n string) {
 
 func (h *house) release() {
 	h.t.Helper()
-	resp, err := http.Post(h.upstream+"/_control/release", "", nil)
+	resp, err := client.Post(h.upstream+"/_control/release", "", nil)
 	must(h.t, err)
 	_ = resp.Body.Close()
 }
@@ -158,7 +158,7 @@ func TestMetricsOfCalls(t *testing.T) {
 	}
 	odd := `{"model":"test/plain","messages":[{"role":"user","content":"simulate: usage=1000000\ncount to 3"}]}`
 	h.line(h.call("POST", "/v1/chat/completions", odd, bearer(secret)...).header.Get("X-Request-Id"))
-	resp, err := http.Get(h.ops + "/metrics")
+	resp, err := client.Get(h.ops + "/metrics")
 	must(t, err)
 	defer func() { _ = resp.Body.Close() }()
 	b, err := io.ReadAll(resp.Body)

@@ -32,6 +32,10 @@ import (
 	"umg/billing"
 )
 
+// client makes a connection for each request. A test server that closes also closes the idle connections of the default
+// transport, which would break the request of another test that runs beside it.
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 // tests closes the connections that clients keep for the next call, so that what is left is a leak.
 type tests struct{ m *testing.M }
 
@@ -157,7 +161,7 @@ func (h *house) control(what string, v any) {
 	body, _ := json.Marshal(v)
 	req, err := http.NewRequest(http.MethodPut, h.upstream+"/_control/"+what, bytes.NewReader(body))
 	must(h.t, err)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	must(h.t, err)
 	defer func() { _ = resp.Body.Close() }()
 	if text, _ := io.ReadAll(resp.Body); resp.StatusCode >= 300 {

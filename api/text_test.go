@@ -72,7 +72,7 @@ func TestABodyBeyondItsLimitEnds(t *testing.T) {
 	t.Parallel()
 	srv, result := paced(t, 100, 5*time.Second)
 	for size, tooMuch := range map[int]bool{100: false, 101: true, 1 << 20: true} {
-		resp, err := http.Post(srv.URL, "application/json", struct{ io.Reader }{strings.NewReader(strings.Repeat("x", size))})
+		resp, err := srv.Client().Post(srv.URL, "application/json", struct{ io.Reader }{strings.NewReader(strings.Repeat("x", size))})
 		if err == nil {
 			_ = resp.Body.Close()
 		}

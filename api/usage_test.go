@@ -142,7 +142,7 @@ func TestAGenerationThatIsBeingWrittenIsWaitedFor(t *testing.T) {
 
 func (h *house) metrics() string {
 	h.t.Helper()
-	resp, err := http.Get(h.ops + "/metrics")
+	resp, err := client.Get(h.ops + "/metrics")
 	must(h.t, err)
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(resp.Body)

@@ -84,7 +84,7 @@ func (h *paymentConsole) control(path string) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		h.t.Fatal(err)
 	}

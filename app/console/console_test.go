@@ -32,6 +32,10 @@ import (
 	"umg/billing"
 )
 
+// client makes a connection for each request. A test server that closes also closes the idle connections of the default
+// transport, which would break the request of another test that runs beside it.
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 const password = "a quiet sentence to keep"
 
 var secretPattern = regexp.MustCompile(`sk-umg-[0-9A-Za-z]{38}`)

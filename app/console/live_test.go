@@ -26,7 +26,7 @@ func (p *person) follow(ctx context.Context, server, path, last string) (status 
 	if last != "" {
 		r.Header.Set("Last-Event-ID", last)
 	}
-	a, err := http.DefaultClient.Do(r)
+	a, err := client.Do(r)
 	if err != nil {
 		p.t.Fatal(err)
 	}

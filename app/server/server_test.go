@@ -269,7 +269,7 @@ func TestPanicsAndForeignErrorsStayInside(t *testing.T) {
 			t.Errorf("%s: the cause must be in the log and nowhere else: %s", path, s.log.text())
 		}
 	}
-	resp, err := http.Get(s.url + "/console/panic-late")
+	resp, err := client.Get(s.url + "/console/panic-late")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,10 @@ import (
 	"umg/billing/lease"
 )
 
+// client makes a connection for each request. A test server that closes also closes the idle connections of the default
+// transport, which would break the request of another test that runs beside it.
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 // tests closes the connections that clients keep for the next call, so that what is left is a leak.
 type tests struct{ m *testing.M }
 

@@ -25,6 +25,10 @@ import (
 	"umg/billing"
 )
 
+// controlClient makes a connection for each request. A test server that closes also closes the idle connections of the default
+// transport, which would break the request of another test that runs beside it.
+var controlClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 const (
 	testKey    = "sk_test_4eC39HqLyjWDarjtT1zdp7dc"
 	testSecret = "whsec_a_secret_of_thirty_two_chars"
@@ -149,7 +153,7 @@ func (h *shop) control(method, path, body string) map[string]any {
 	if err != nil {
 		h.Fatal(err)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := controlClient.Do(req)
 	if err != nil {
 		h.Fatal(err)
 	}
