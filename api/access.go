@@ -42,7 +42,8 @@ type Access struct {
 	Implausible bool
 	Fault       string        // the class of the last attempt's that failed, although another may have answered
 	Upstream    time.Duration // spent on waiting for providers until the answer began
-	Own         time.Duration // that the gateway took itself, until the answer began and at its end; zero where nobody told it apart
+	// Own is the gateway's own time, before the answer began and at its end. It is zero when it was not measured.
+	Own time.Duration
 
 	family  Family
 	mode    account.ErrorMode
@@ -58,7 +59,7 @@ type Access struct {
 // WithAccess makes the record of a request and keeps it with the request's context.
 func WithAccess(c echo.Context, a *Access) { c.Set(accessKey, a) }
 
-// AccessOf returns the record of the request, a new one where nobody made it.
+// AccessOf returns the record of the request. It creates one when there is none.
 func AccessOf(c echo.Context) *Access {
 	if a, ok := c.Get(accessKey).(*Access); ok {
 		return a
@@ -90,7 +91,8 @@ func KindWord(k app.Kind) string {
 	return kindWords[app.Internal]
 }
 
-// note takes over what the corridor found out. The model is the caller's word until the catalog knows it.
+// note copies the gateway's report of a text call. The model is what the caller sent until known says that the catalog
+// has it.
 func (x *Access) note(r *gateway.Report, known bool) {
 	if known {
 		x.Model = r.Model

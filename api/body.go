@@ -163,7 +163,8 @@ func (a *API) release(b *body) {
 	}
 }
 
-// explainBody is what the client is told of a body that was not read to its end. The connection ends unless it has ended.
+// explainBody returns the client's error for a body that was not read to its end. It closes the connection after the
+// answer unless the connection has ended.
 func (a *API) explainBody(x *call, err error, bytesMax int64, timeMax time.Duration) error {
 	var network *net.OpError
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {

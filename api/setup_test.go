@@ -48,7 +48,8 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreTopFunction("database/sql.(*DB).connectionCleaner"))
 }
 
-// models is a catalog over the simulator: each model meets what its name says, where its provider does as it is told.
+// models is a catalog over the simulator. A model behaves as its name says when its provider follows the fault in the
+// prompt.
 const models = `
 aliases:
   headers: {x-api-key: authorization, x-goog-api-key: authorization}

@@ -13,7 +13,7 @@ import (
 	"umg/billing/lease"
 )
 
-// openTill opens a till that keeps its journal in the database.
+// openTill opens a lease manager that keeps its journal in the database.
 func openTill(t testing.TB, db *sqlx.DB, ids app.IDs, ledger *billing.Ledger) *lease.Till {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)

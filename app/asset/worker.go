@@ -17,7 +17,7 @@ import (
 const (
 	stepsMax     = 16 // at once
 	claimMax     = time.Minute
-	stepMax      = 40 * time.Second // with room to write down what came of it while the claim stands
+	stepMax      = 40 * time.Second // The rest of the claim is for recording the result.
 	failurePause = time.Second      // after the store did not answer
 
 	followLeast = 2 * time.Second

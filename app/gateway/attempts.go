@@ -37,9 +37,9 @@ type walk struct {
 // keepBody must have kept.
 //
 // When it returns nil then r.route, r.answer, r.frames, r.stream and r.tally are those of the new attempt, whose first
-// content is in the batch (r.room), as after open. The caller keeps what the client has of the answer before, since the
-// tally begins anew, and sees to it that nothing was pending. Otherwise the answer ends with the error that is returned:
-// that of the cut, or why the call itself is over.
+// content is in the batch (r.room), as after open. The tally starts at zero, so the caller keeps what the client has of
+// the answer before, and has sent all that was pending. Otherwise the answer ends with the returned error: that of the
+// cut, or the reason why the call itself is over.
 func (r *run) reopen(ctx context.Context, cut *provider.Fault, chart func(*catalog.Route) error) error {
 	r.endTry(cut)
 	r.drop()
@@ -69,7 +69,7 @@ func (w *walk) open(ctx context.Context) error {
 		if err != nil && last == nil {
 			return err
 		}
-		if fault, ok := err.(*provider.Fault); ok { //nolint:errorlint // it is never wrapped, and a refusal of ours is none
+		if fault, ok := err.(*provider.Fault); ok { //nolint:errorlint // A fault is never wrapped, and an error of the gateway itself is not a fault.
 			last = fault
 		}
 		if !begun {
@@ -303,7 +303,7 @@ func (r *run) outlasts(fault *provider.Fault) bool {
 	return fault.Class == provider.ClassTotal && !r.expired()
 }
 
-// unavailable is what a client is told when no route could be asked.
+// unavailable is the client's error when no route could be called.
 func (r *run) unavailable() *app.Error {
 	if r.plan.paused {
 		return Stopped(r.model.ID, "")

@@ -68,8 +68,8 @@ func (r *run) fundAhead(ctx context.Context) {
 
 func (r *run) leastSlice() int64 { return usefulTokens * r.head.Choices }
 
-// extended takes over what came of asking for a slice. Where there is not enough credit for a whole one, smaller ones
-// follow, until there is none for those either.
+// extended handles the result of extending the hold by a slice. When the credit does not suffice for a whole slice, the
+// gateway asks for smaller ones, until the credit does not suffice for those either.
 func (r *run) extended(err error) error {
 	e := r.more
 	r.more, r.short = nil, false
@@ -115,8 +115,8 @@ func extendHold(ctx context.Context, till Till, h *billing.Hold, more app.Amount
 	}
 }
 
-// cover raises the hold at the end, when by the upstream's reading the answer has cost more than its slices: thoughts that
-// nobody was shown could not be counted before. What it cannot cover the platform bears.
+// cover raises the hold at the end, when by the upstream's count the answer has cost more than its slices. Reasoning
+// that is not shown cannot be counted earlier. If the extension fails, the platform absorbs the difference.
 func (r *run) cover(ctx context.Context, ended error) {
 	if e := r.more; e != nil { // what it was for has ended
 		e.stop()

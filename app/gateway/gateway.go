@@ -34,7 +34,7 @@ const (
 	keptStandard      = 64 << 20
 )
 
-// Till is what the corridor asks of the money.
+// Till manages the credit of calls: it holds, extends, checkpoints and settles.
 type Till interface {
 	// Hold reserves credit for a call.
 	Hold(ctx context.Context, q billing.HoldRequest) (billing.Hold, error)
@@ -110,7 +110,7 @@ type Call struct {
 	Principal app.Principal
 	Style     llm.Style
 	Body      []byte
-	Taken     func() // nil when nobody waits for the body
+	Taken     func() // Taken is called when the gateway no longer needs the body; it may be nil.
 	Headers   http.Header
 	Key       limit.Key // the limits of the key that makes the call; none for a member in the console
 	// Place is what the call took before its body was read, in the limits of the account and the key; nil when it took none.
@@ -122,7 +122,7 @@ type Call struct {
 
 	Strict      bool    // hints that the model does not take are refused, and not left out
 	LimitFactor int     // multiplies the usual limits of the account; zero is one
-	Timing      *Timing // to be kept while the call runs; nil when nobody asks
+	Timing      *Timing // Timing is filled in while the call runs; it may be nil.
 
 	Door    time.Duration // that it took before the call to recognise its caller, for the record
 	Sending time.Duration // in which the caller sent it, before that
@@ -274,8 +274,8 @@ func (r *run) reserveCredit(ctx context.Context) (err error) {
 	return nil
 }
 
-// turnstile is what the limits are asked. The tokens are corrected when the call ends, so they need not be an upper
-// bound: a bound of many tokens that a call does not use must not keep others out meanwhile.
+// turnstile is the request to the rate limiter. The gateway corrects its tokens when the call ends, so they need not be
+// an upper bound. A call with a high token limit that it does not use must not keep other calls out while it runs.
 func (r *run) turnstile() limit.Ask {
 	ask := r.gateway.limitsOn(r.model, r.call.Principal.AccountID, r.call.LimitFactor)
 	ask.Tokens, ask.Key = r.inputEstimate()+min(r.reserve.output, usefulTokens)*r.head.Choices, r.call.Key

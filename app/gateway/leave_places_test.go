@@ -103,10 +103,10 @@ func TestALeaverPaysNothingThatNoProviderTook(t *testing.T) {
 			answer http.Handler
 			signal <-chan struct{}
 		}{
-			"before there is a connection":     {"test/mute", all.sim, all.muted},
-			"behind a refused connection":      {"test/refusing", all.sim, pause},
-			"behind a status that is no 200":   {"test/one", failing, pause},
-			"behind a request that is in vain": {"test/patient", failing, pause},
+			"before there is a connection":   {"test/mute", all.sim, all.muted},
+			"behind a refused connection":    {"test/refusing", all.sim, pause},
+			"behind a status that is no 200": {"test/one", failing, pause},
+			"behind a request that fails":    {"test/patient", failing, pause},
 		} {
 			b := all.fresh(t)
 			b.answerWith(c.answer)

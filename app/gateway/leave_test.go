@@ -151,6 +151,7 @@ func (b *bench) drained() {
 	b.t.Helper()
 	deadline := time.Now().Add(5 * time.Second)
 	for b.till.Stats().Kept+int(b.till.Stats().Unapplied) > 0 && time.Now().Before(deadline) {
-		time.Sleep(5 * time.Millisecond) // polls the till, which has no other sign to give
+		// The test polls the lease manager, which sends no signal when it has applied a settlement.
+		time.Sleep(5 * time.Millisecond)
 	}
 }

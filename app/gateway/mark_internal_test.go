@@ -17,7 +17,7 @@ import (
 	"umg/billing"
 )
 
-// watcher is a client and a till at once, so that what was delivered and what is marked can be held against each other.
+// watcher is a client and a lease manager in one, so that a test can compare what was delivered with the checkpoints.
 type watcher struct {
 	book
 	frames    int64
@@ -87,7 +87,7 @@ func BenchmarkMark(b *testing.B) {
 	r.end()
 }
 
-// closed is a till that forgets everything.
+// closed is a lease manager that keeps nothing.
 type closed struct{ book }
 
 func (*closed) Progress(billing.Hold, billing.Settlement) {}

@@ -9,7 +9,7 @@ import (
 	"umg/app"
 )
 
-// outlet is the client's end of a call. The corridor and the timer of the watch both write to it, one at a time.
+// outlet is the client's end of a call. The gateway and the timer of the watch both write to it, one at a time.
 type outlet struct {
 	sink   Sink
 	now    app.Clock
@@ -73,8 +73,8 @@ func (o *outlet) keepAliveAt() time.Time {
 	return o.last.Add(o.every)
 }
 
-// keepAlive sends a comment, unless something was sent meanwhile. It begins the answer if need be: from then on
-// errors are told in the stream.
+// keepAlive sends a comment, unless something else was sent in the last period. It begins the answer when nothing was
+// sent before: from then on errors travel in the stream.
 func (o *outlet) keepAlive() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

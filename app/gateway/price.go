@@ -200,8 +200,8 @@ func (r *run) used() int64 {
 // outputEstimate is the count as far as the hold pays for it.
 func (r *run) outputEstimate() int64 { return min(r.outputCount(), r.paid) }
 
-// inputPlausible reports whether an upstream's count of the input can be true of this call. Nobody has answered something
-// out of nothing.
+// inputPlausible reports whether an upstream's count of the input can be true of this call. A count of zero is never
+// plausible, since every answer has an input.
 func (r *run) inputPlausible(u llm.Usage) bool {
 	total := u.InputTotal()
 	return u.Doubts&llm.InputUnknown == 0 && total <= r.inputBelieved() && (total > 0 || r.tally.ContentBytes == 0)

@@ -93,7 +93,7 @@ func quietRun(t *testing.T, client, upstream llm.Style, folded bool, content tim
 	return r, write
 }
 
-// send writes the frames in turn, one each period, until somebody closes the pipe.
+// send writes the frames in turn, one each period, until the reader closes the pipe.
 func send(w io.Writer, frames []string, period time.Duration) {
 	for i := 0; ; i++ {
 		time.Sleep(period)

@@ -88,7 +88,7 @@ func (r *run) mend(ctx context.Context, cut *provider.Fault) error {
 	v.going = true
 	r.stream, r.tally, r.frame, r.sent = nil, v.base, sse.Frame{}, r.gateway.o.Now()
 	if err := r.reopen(ctx, cut, r.chartOn); err != nil {
-		r.stream, r.route, r.tally = failed, route, tally // the client is told in the stream that it knows
+		r.stream, r.route, r.tally = failed, route, tally // The client gets the error in the stream that it already reads.
 		return err
 	}
 	failed.Close()

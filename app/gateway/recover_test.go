@@ -11,8 +11,8 @@ import (
 	"umg/billing"
 )
 
-// mended are models whose answers another route may go on with: from every style to every style, with providers that
-// begin anew and with one that takes the beginning of an answer. They have the styles that eachMend calls them in.
+// mended are models whose answers another route may resume: from every style to every style, with providers that restart
+// the answer and with one that continues from a prefix. They have the styles that eachMend calls them in.
 func mended() string {
 	var b strings.Builder
 	for i, first := range llm.Styles() {
@@ -90,11 +90,11 @@ func TestAStreamThatIsCutGoesOnElsewhereMoreThanOnce(t *testing.T) {
 		recovered, attempts int
 		provider            string
 	}{
-		"twice":                   {"cut-after=12t", "cut-after=20t", "", 2, 3, "gamma"},
-		"out of a silence":        {"stall-after=12t", "status=503", "", 1, 3, "gamma"},
-		"past a broken one":       {"reset-after=12t", "status=503", "", 1, 3, "gamma"},
-		"on after a refusal":      {"error-after=14t;status=503", "status=500", "prefill=refuse", 1, 4, "gamma"},
-		"anew though it need not": {"end-after=14t", "status=500", "prefill=restart", 1, 3, "gamma"},
+		"twice":                 {"cut-after=12t", "cut-after=20t", "", 2, 3, "gamma"},
+		"out of a silence":      {"stall-after=12t", "status=503", "", 1, 3, "gamma"},
+		"past a broken one":     {"reset-after=12t", "status=503", "", 1, 3, "gamma"},
+		"on after a refusal":    {"error-after=14t;status=503", "status=500", "prefill=refuse", 1, 4, "gamma"},
+		"restarts without need": {"end-after=14t", "status=500", "prefill=restart", 1, 3, "gamma"},
 	} {
 		for _, client := range llm.Styles() {
 			t.Run(name+" "+string(client), func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestAStreamThatCannotGoOnEndsWithTheErrorOfItsCut(t *testing.T) {
 	}{
 		"another answer":    {"cut-after=12t", "malformed-at=6", asked{prompt: "count to 40"}, 2},
 		"a shorter answer":  {"cut-after=12t", "end-after=4", asked{prompt: "count to 40"}, 2},
-		"nobody else":       {"cut-after=12t", "status=500", asked{prompt: "count to 40"}, 2},
+		"no other route":    {"cut-after=12t", "status=500", asked{prompt: "count to 40"}, 2},
 		"a tool was called": {"cut-after=6t", "", asked{prompt: "call get_weather for city=" + strings.Repeat("Rome-and-", 60), tool: true}, 1},
 		"a stall":           {"stall-after=12t", "status=500", asked{prompt: "count to 40"}, 2},
 	} {
@@ -166,7 +166,7 @@ func TestAStreamThatCannotGoOnEndsWithTheErrorOfItsCut(t *testing.T) {
 	}
 }
 
-// marks keeps what a till is told while a call runs.
+// marks records the checkpoints that a lease manager gets while a call runs.
 type marks struct {
 	gateway.Till
 

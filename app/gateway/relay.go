@@ -131,8 +131,8 @@ func (r *run) nextFrame() (err error) {
 	return err
 }
 
-// await tells the watch that the corridor waits for a frame. It returns the fault of an upstream that has sent nothing of its
-// answer for too long.
+// await starts the watch's timer for the next frame. It returns the fault of an upstream that has sent no content for
+// too long.
 func (r *run) await() *provider.Fault {
 	if r.sent.IsZero() { // else that was just now
 		r.sent = r.gateway.o.Now()
@@ -189,6 +189,6 @@ func (r *run) drain() {
 		return
 	}
 	r.watch.wait(r.gateway.o.Now(), drainMax, provider.ErrIdle)
-	_, _ = r.frames.Next() // the end, or something nobody asked for
+	_, _ = r.frames.Next() // The frame is the end, or one that the answer does not need.
 	r.watch.came()
 }

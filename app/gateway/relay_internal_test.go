@@ -22,7 +22,7 @@ func (n *nobody) Begin(int, string, http.Header) error { return nil }
 func (n *nobody) Write(p []byte) error                 { n.bytes += len(p); return nil }
 func (n *nobody) Flush() error                         { n.flushes++; return nil }
 
-// book keeps the marks of a call, which is all that a relay asks of a till.
+// book keeps the checkpoints of a call, which is all that a relay needs of a lease manager.
 type book struct{ marks []billing.Settlement }
 
 func (b *book) Hold(context.Context, billing.HoldRequest) (billing.Hold, error) {

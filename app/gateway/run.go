@@ -24,7 +24,7 @@ const (
 	jsonType    = "application/json"
 )
 
-// run is one call on its way through the corridor.
+// run is the state of one call in the gateway.
 type run struct {
 	gateway *Gateway
 	call    Call
@@ -170,7 +170,7 @@ func (r *run) end() {
 	r.clear()
 }
 
-// drop ends an attempt, without a word on how it went when nobody has said so before.
+// drop ends an attempt. It records no result for the route when none was recorded before.
 func (r *run) drop() {
 	if r.trying {
 		r.endTry(given())
@@ -268,7 +268,7 @@ func (r *run) report(e *app.Error) *Report {
 	return p
 }
 
-// errorOf is what a client is told of an error of the corridor.
+// errorOf is the client's error for an error of the gateway.
 func errorOf(err error) *app.Error {
 	if fault, ok := errors.AsType[*provider.Fault](err); ok {
 		return fault.Err

@@ -132,7 +132,7 @@ func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*ga
 	return b
 }
 
-// openTill opens a till that keeps its journal in the database.
+// openTill opens a lease manager that keeps its journal in the database.
 func (b *bench) openTill(books *sqlx.DB) {
 	b.t.Helper()
 	bank := lease.OpenBank(books, time.Now, b.ids)
@@ -384,7 +384,7 @@ const (
 	startMoney = 10 * app.Dollar
 )
 
-// generate makes a call whose body is somebody else's as soon as it was taken.
+// generate makes a call and overwrites its body as soon as the gateway has released it.
 func (b *bench) generate(c gateway.Call) (gateway.Report, *sink, error) {
 	c.Body = bytes.Clone(c.Body)
 	c.Taken = func() {

@@ -228,9 +228,9 @@ func (r *run) ended(fault *provider.Fault) {
 	r.trace.trying = nil
 }
 
-// account fills in how the call's time was spent, if somebody asks. What the gateway took itself is all until the answer
-// began that was no waiting for a provider, and what the charge took behind it; the time between is the provider's and
-// the client's.
+// account fills in the timings of the call when the caller wants them. The gateway's own time is all time before the
+// answer began except waiting for providers, plus the time of the charge after the answer. The time between is the
+// provider's and the client's.
 func (r *run) account(p *Report) {
 	p.Tries = r.trace.tries[:r.trace.tried]
 	if r.trace.fault != nil {

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreTopFunction("database/sql.(*DB).connectionCleaner"))
 }
 
-// openTill is a till that takes no calls yet.
+// openTill is a lease manager that takes no calls yet.
 func openTill(t *testing.T, db *sqlx.DB, ids app.IDs) *lease.Till {
 	t.Helper()
 	bank := lease.OpenBank(db, time.Now, ids)

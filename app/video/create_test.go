@@ -197,7 +197,7 @@ func TestARefusedCreateLeavesNothing(t *testing.T) {
 	var events int
 	b.must(b.db.GetContext(t.Context(), &events, `select count(*) from webhook_events`))
 	if events != 0 {
-		t.Errorf("%d events of jobs whose ids nobody knows", events)
+		t.Errorf("%d events of jobs whose ids were not returned", events)
 	}
 }
 

@@ -33,8 +33,8 @@ func success(r *jobRow) ending {
 	return ending{to: Completed, reason: billing.ReasonVideoCompleted, cost: r.Hold, seconds: r.Seconds}
 }
 
-// finish ends a job: its state, its charge and its event are one transaction. When somebody else has ended it first,
-// nothing happens.
+// finish ends a job: its state, its charge and its event are one transaction. When another worker has ended the job
+// first, finish does nothing.
 func (s *Service) finish(ctx context.Context, r *jobRow, e ending) error {
 	now, rule := s.now(), billing.RuleOf(e.reason)
 	if rule.Charge != billing.ChargeSeconds {

@@ -34,7 +34,7 @@ const (
 
 	movieType    = "video/mp4"
 	spoolPattern = "umg-video-*.mp4"
-	spoolAgeMax  = time.Hour // of a file that nobody writes to any more, as its process was killed
+	spoolAgeMax  = time.Hour // An older spool file belongs to a process that was killed.
 	notedMember  = "delivered_seconds"
 )
 
@@ -43,7 +43,7 @@ var movieTypes = []string{movieType, "application/mp4", "application/octet-strea
 
 // What is wrong with content that a provider hands out.
 var (
-	errLost    = errors.New("video: somebody else has taken the job over")
+	errLost    = errors.New("video: another worker has taken the job over")
 	errEmpty   = errors.New("the content is empty")
 	errTooLong = errors.New("the content is too large")
 )

@@ -40,7 +40,7 @@ func (s *Service) taken(ctx context.Context, row *jobRow, task render.Task) (Job
 	return s.record(ctx, row, to, with)
 }
 
-// doubt records that nobody knows whether the provider has the job.
+// doubt records that it is uncertain whether the provider has the job.
 func (s *Service) doubt(ctx context.Context, row *jobRow, f *provider.Fault) (Job, error) {
 	s.o.Log.Warn("it is not known whether a provider has taken a video job", "video_id", row.ID, "provider", row.Provider, "error", f)
 	return s.record(ctx, row, Uncertain, set{"due_at": s.soon(s.waits().PollMin), "tries": 0})
@@ -87,7 +87,7 @@ func (s *Service) refuse(ctx context.Context, p *plan, row *jobRow, f *provider.
 	return reason
 }
 
-// refusal is what a client is told of the last attempt.
+// refusal is the client's error after the last attempt.
 func (p *plan) refusal(row *jobRow, f *provider.Fault) *app.Error {
 	said := *f.Err
 	if len(row.UpstreamModel) >= nameBytesMin {

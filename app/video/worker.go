@@ -125,8 +125,8 @@ func lanes() [2]lane {
 	}
 }
 
-// Run works on jobs and tells those who follow them, until ctx ends. Then running steps get a few seconds; what is cut
-// after that is done again by whoever claims it next. It returns ctx's error.
+// Run works on jobs and sends changes to their followers, until ctx ends. Then running steps get a few seconds; a step
+// that is cut after that is done again by the next worker that claims the job. It returns ctx's error.
 func (s *Service) Run(ctx context.Context, dsn string) error {
 	s.sweep(os.TempDir())
 	steps, cut := context.WithCancel(context.WithoutCancel(ctx))
@@ -420,8 +420,8 @@ type lease struct {
 	done   chan struct{}
 }
 
-// hang renews the claim on a job until the lease ends, and ends the context of the step when somebody else has the job,
-// or when it takes longer than a copy may.
+// hang renews the claim on a job until the lease ends. It ends the context of the step when another worker has the job,
+// or when the step takes longer than a copy may.
 func (s *Service) hang(ctx context.Context, r *jobRow) (context.Context, *lease) {
 	l := &lease{s: s, row: r, done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)

@@ -21,7 +21,7 @@ const (
 	retention         = 30 * 24 * time.Hour
 	sweepBatchMax     = 100 // events, each with its deliveries and attempts
 	sweepRoundsMax    = 100
-	recordMax         = 20 * time.Second // for writing down what came of an attempt, while the claim still stands
+	recordMax         = 20 * time.Second // Recording an attempt may take this long, while the claim still holds.
 	recordPauseMin    = 100 * time.Millisecond
 )
 
@@ -32,8 +32,8 @@ type Stats struct {
 	Delivered      int64 // events that a receiver took
 	FailedAttempts int64
 	GivenUp        int64 // deliveries that failed for good
-	Disabled       int64 // endpoints, by their own doing
-	Lost           int64 // attempts whose delivery was somebody else's by then
+	Disabled       int64 // Disabled counts endpoints that were disabled because their deliveries failed.
+	Lost           int64 // Lost counts attempts whose delivery another worker had claimed by their end.
 	Running        int64 // attempts under way now
 }
 
@@ -57,7 +57,7 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 		_ = postgres.Listen(ctx, dsn, []string{"webhooks"}, func(string, string) {
 			select {
 			case wake <- struct{}{}:
-			default: // somebody woke us already
+			default: // The worker has been woken already.
 			}
 		})
 	})
@@ -121,7 +121,7 @@ func (p *pass) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("webhook: claim: %w", err)
 	}
-	p.claimable = false // until something ends, somebody calls or time has passed
+	p.claimable = false // The pass claims again when an attempt ends, a wake-up arrives or time has passed.
 	for _, c := range list {
 		p.running++
 		if c.Failing {
@@ -135,7 +135,7 @@ func (p *pass) start(ctx context.Context) error {
 	return nil
 }
 
-// ended takes the end of an attempt, and of all others that ended meanwhile. Each makes room for what waits.
+// ended handles the end of an attempt, and of all others that ended by then. Each makes room for a waiting delivery.
 func (p *pass) ended(c claimed) {
 	for {
 		p.running--
@@ -169,14 +169,14 @@ func (s *Service) safely(ctx context.Context, c claimed) {
 	s.deliver(ctx, c)
 }
 
-// deliver makes one attempt and writes down what came of it.
+// deliver makes one attempt and records its result.
 func (s *Service) deliver(ctx context.Context, c claimed) {
 	s.counts.running.Add(1)
 	defer s.counts.running.Add(-1)
 	x, err := s.post(ctx, c.target, c.EventID, c.Body)
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordMax)
 	defer cancel()
-	if err != nil { // we are told to stop: nobody knows whether the event was taken, so it goes out again
+	if err != nil { // The server stops: it is uncertain whether the receiver has the event, so it is sent again.
 		if err := release(after, s.db, c); err != nil {
 			s.o.Log.Warn("webhook: a delivery could not be given back; its claim will lapse", "delivery_id", c.ID, "error", err)
 		}
@@ -192,8 +192,8 @@ func (s *Service) deliver(ctx context.Context, c claimed) {
 	s.count(x, v, o)
 }
 
-// record writes down what came of an attempt. It tries again while a store that is busy or away may still take it, since
-// what is not written is sent twice, but not once we are told to stop.
+// record writes the result of an attempt. It retries while a database that is busy or away may still answer, since an
+// unrecorded event is sent twice. It does not retry when the server stops.
 func (s *Service) record(ctx, within context.Context, c claimed, x Exchange, v verdict, now time.Time) (outcome, error) {
 	for pause := recordPauseMin; ; pause *= 2 {
 		o, err := s.finish(within, c, x, v, now)

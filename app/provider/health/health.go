@@ -34,7 +34,7 @@ type Options struct {
 	Random func(n int) int // a number from 0 to n-1
 
 	DB      *sqlx.DB     // where pauses and reports are shared with other replicas; nil: nowhere
-	Log     *slog.Logger // nil: nobody is told of ejections and refused credentials
+	Log     *slog.Logger // Log records ejections and refused credentials; it may be nil.
 	Replica string       // names this replica in reports; required with a DB
 
 	// Unusable are the providers that this replica cannot call, by id, and why, for reports; nil: none.
@@ -195,7 +195,7 @@ func (m *Monitor) lock(p *catalog.Provider) *supplier {
 	m.mu.RLock()
 	s := m.suppliers[p.ID]
 	if s != nil {
-		s.mu.Lock() // before the map is free, so that nobody forgets it in between
+		s.mu.Lock() // Locking before the map is free keeps drop from removing the state in between.
 	}
 	m.mu.RUnlock()
 	if s == nil {

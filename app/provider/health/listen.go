@@ -66,7 +66,7 @@ func (m *Monitor) round(ctx context.Context, due bool) error {
 	return writeReport(ctx, m.o.DB, m.Report())
 }
 
-// leave takes the report back, so that nobody takes a replica that has ended for one that runs.
+// leave removes the report, so that a replica that has ended does not count as running.
 func (m *Monitor) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeMax)
 	defer cancel()

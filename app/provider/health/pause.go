@@ -16,7 +16,7 @@ const (
 	KindProvider = "provider"
 )
 
-// The deeds of operators.
+// These are the actions of operators.
 const (
 	DeedPaused  = "paused"
 	DeedResumed = "resumed"
@@ -38,11 +38,11 @@ type Pause struct {
 	At     time.Time `db:"at"`
 }
 
-// Deed is what an operator did to the traffic.
+// Deed is an operator's action on the traffic.
 type Deed struct {
 	Pause
 
-	Deed string `db:"deed"` // paused or resumed
+	Deed string `db:"deed"` // Deed is DeedPaused or DeedResumed.
 }
 
 // pauses are those in force. They never change: newer ones replace them as a whole.
@@ -93,7 +93,7 @@ func (m *Monitor) Resume(ctx context.Context, kind, id, by string) error {
 	return m.change(ctx, Deed{Pause: Pause{Kind: kind, ID: strings.TrimSpace(id), By: by, At: m.o.Now().UTC()}, Deed: DeedResumed})
 }
 
-// change writes a deed down, and takes what is in force then over at once.
+// change records an action, and applies it in this replica at once.
 func (m *Monitor) change(ctx context.Context, d Deed) error {
 	if d.Kind != KindModel && d.Kind != KindProvider {
 		return app.Errorf(app.Invalid, "invalid_pause", "Only a model or a provider can be paused, not %q.", d.Kind).At("kind")
@@ -129,7 +129,7 @@ func (m *Monitor) Load(ctx context.Context) error {
 	return nil
 }
 
-// History lists the latest deeds of operators, the newest first.
+// History lists the latest actions of operators, newest first.
 func (m *Monitor) History(ctx context.Context, most int) ([]Deed, error) {
 	if m.o.DB == nil {
 		return nil, nil
