@@ -128,9 +128,9 @@ func build(t testing.TB, change ...func(*plan)) (*house, *server.Server) {
 	p.api = api.Options{
 		Catalog: catalogue, Now: time.Now, BaseURL: "https://gateway.example", Ledger: ledger,
 	}
-	till := openTill(t, h.db, ids, ledger)
+	manager := openManager(t, h.db, ids, ledger)
 	p.text = gateway.Options{
-		Till: till, Credit: till.CheckCredit, Balance: ledger.Balance, Snapshot: catalogue.Snapshot,
+		Till: manager, Credit: manager.CheckCredit, Balance: ledger.Balance, Snapshot: catalogue.Snapshot,
 		Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers, Now: time.Now, Random: mathrand.IntN, RetryWait: time.Millisecond,
 	}
 	for _, f := range change {

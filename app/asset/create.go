@@ -215,14 +215,14 @@ func (s *Service) register(ctx context.Context, p app.Principal, row *assetRow) 
 	case f != nil && material.Ambiguous(f):
 		found, known, unasked := s.o.Upstreams.Find(ctx, keeper, row.Group, row.ID)
 		if !known {
-			s.o.Log.Warn("an asset may have been registered; the worker settles it", "asset_id", row.ID, "provider", row.Provider,
+			s.o.Log.Warn("asset registration uncertain, worker will check", "asset_id", row.ID, "provider", row.Provider,
 				"fault", f.Error(), "asked", unasked == nil)
 			return Asset{}, errors.Join(failure(f), s.handOver(ctx, row, f))
 		}
 		item = found
 	case f != nil:
 		if err := remove(ctx, s.db, row); err != nil {
-			s.o.Log.Warn("an asset that its provider refused is removed later", "asset_id", row.ID, "error", err)
+			s.o.Log.Warn("removing refused asset failed, worker will retry", "asset_id", row.ID, "error", err)
 		}
 		return Asset{}, refusal(f)
 	}
@@ -268,7 +268,7 @@ func (s *Service) settle(ctx context.Context, p app.Principal, row *assetRow, it
 	// Either all of the account's assets were deleted, or this process slept for so long that the worker was first.
 	if keeper, ok := s.keeper(row); ok {
 		if f := s.o.Upstreams.Delete(ctx, keeper, item.ID); f != nil {
-			s.o.Log.Error("a provider may keep an asset that nobody has", "asset_id", row.ID, "provider", row.Provider,
+			s.o.Log.Error("asset left at provider", "asset_id", row.ID, "provider", row.Provider,
 				"upstream_id", item.ID, "fault", f.Error())
 		}
 	}

@@ -123,7 +123,7 @@ func (s *Service) References(ctx context.Context, p app.Principal, ids []string)
 		row := &rows[at]
 		if !row.State.final() {
 			if err := s.refresh(ctx, row); err != nil {
-				s.o.Log.Warn("an asset that a call names could not be asked for", "asset_id", id, "error", err)
+				s.o.Log.Warn("reading asset state failed", "asset_id", id, "error", err)
 			}
 		}
 		if row.State != Active {

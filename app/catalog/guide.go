@@ -77,7 +77,7 @@ const textHeaders = `[
 func mustParse(raw []byte) *tree {
 	t, err := parseTree(raw)
 	if err != nil {
-		panic("catalog: a document of ours cannot be read: " + err.Error())
+		panic("catalog: an embedded document cannot be read: " + err.Error())
 	}
 	return t
 }

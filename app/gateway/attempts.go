@@ -69,7 +69,7 @@ func (w *walk) open(ctx context.Context) error {
 		if err != nil && last == nil {
 			return err
 		}
-		if fault, ok := err.(*provider.Fault); ok { //nolint:errorlint // A fault is never wrapped, and an error of the gateway itself is not a fault.
+		if fault, ok := err.(*provider.Fault); ok { //nolint:errorlint // A fault is never wrapped, and no other error of the gateway is one.
 			last = fault
 		}
 		if !begun {

@@ -250,8 +250,8 @@ func TestTheChargeOfALeaverIsNotLost(t *testing.T) {
 	b.answerWith(h)
 	r, err := b.leaving(b.call("test/patient", "some words to be charged", ""), waits)
 	b.answerWith(b.sim)
-	if e := app.AsError(err); e == nil || e.Kind != app.Canceled || r.Cost != cost(5, 0) || b.till.Stats().Kept != 1 {
-		t.Errorf("%v, report %+v, kept %d", err, r, b.till.Stats().Kept)
+	if e := app.AsError(err); e == nil || e.Kind != app.Canceled || r.Cost != cost(5, 0) || b.manager.Stats().Kept != 1 {
+		t.Errorf("%v, report %+v, kept %d", err, r, b.manager.Stats().Kept)
 	}
 	b.line.mend()
 	b.drained()

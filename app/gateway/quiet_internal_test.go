@@ -68,7 +68,7 @@ var contents = map[llm.Style][]string{
 func quietRun(t *testing.T, client, upstream llm.Style, folded bool, content time.Duration) (*run, *io.PipeWriter) {
 	t.Helper()
 	g := &Gateway{o: Options{Now: time.Now, Till: &book{}, Silence: silenceStandard}}
-	r := relayed(t, g, bytes.NewReader(nil), &nobody{})
+	r := relayed(t, g, bytes.NewReader(nil), &discardSink{})
 	r.route.Timeouts = catalog.Timeouts{FirstByte: time.Minute, Idle: 30 * time.Second, Content: content}
 	from, _ := dialect.Of(upstream)
 	to, _ := dialect.Of(client)

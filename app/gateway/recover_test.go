@@ -17,7 +17,7 @@ func mended() string {
 	var b strings.Builder
 	for i, first := range llm.Styles() {
 		for _, second := range llm.Styles() {
-			for kind, provider := range map[string]string{"anew": "beta", "on": "gamma"} {
+			for kind, provider := range map[string]string{"restart": "beta", "on": "gamma"} {
 				fmt.Fprintf(&b, "  - {id: test/%s-%s-%s, on_cut: recover, styles: [%s, %s], STYLED [{provider: alpha, model: up-a, style: %s, order: 1}, "+
 					"{provider: %s, model: up-b, style: %s, order: 2}]}\n", kind, first, second, first, llm.Styles()[(i+3)%4], first, provider, second)
 			}
@@ -55,7 +55,7 @@ func eachMend(t *testing.T, all *bench, do func(b *bench, client llm.Style, firs
 func TestAStreamThatIsCutGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	for _, kind := range []string{"anew", "on"} {
+	for _, kind := range []string{"restart", "on"} {
 		eachMend(t, all, func(b *bench, client, first, second llm.Style) {
 			b.fault("alpha", "cut-after=16t")
 			r, s, err := b.generate(b.styledCall(client, "test/"+kind+"-"+string(first)+"-"+string(second), asked{prompt: "count to 40", stream: true}))
@@ -148,7 +148,7 @@ func TestAStreamThatCannotGoOnEndsWithTheErrorOfItsCut(t *testing.T) {
 				if c.asked.tool && client == llm.Native {
 					return // its calls come whole
 				}
-				r, s, err := b.generate(b.styledCall(client, fmt.Sprintf("test/anew-%s-%s", client, client), c.asked))
+				r, s, err := b.generate(b.styledCall(client, fmt.Sprintf("test/restart-%s-%s", client, client), c.asked))
 				must(t, err)
 				h := b.listenTo(s, client, true)
 				if h.err == nil || !h.told || h.cost != r.Cost || r.Outcome != "cut" && r.Outcome != "timed_out" || !r.Estimated || r.Cost == 0 || h.finish != "" {
@@ -189,7 +189,7 @@ func TestACrashWhileAnotherRouteGoesOnIsChargedWhatWasDelivered(t *testing.T) {
 		o.Till = told
 	})
 	b.fault("alpha", "cut-after=12t")
-	_, _, err := b.generate(b.styledCall(llm.Chat, "test/anew-chat-chat", asked{prompt: "count to 40", stream: true}))
+	_, _, err := b.generate(b.styledCall(llm.Chat, "test/restart-chat-chat", asked{prompt: "count to 40", stream: true}))
 	must(t, err)
 	charged := int64(0)
 	for i, s := range told.seen {

@@ -74,7 +74,7 @@ func (s *shared) watch(ctx context.Context, c *connection) {
 	for ctx.Err() == nil {
 		err := s.join(ctx, c)
 		if err == nil {
-			s.o.Log.Info("limits are shared with other replicas", "redis", s.option.InitAddress)
+			s.o.Log.Info("limits: connected to redis", "redis", s.option.InitAddress)
 			told = false
 			begun := s.now()
 			if err = s.keep(ctx, c); ctx.Err() != nil {
@@ -85,7 +85,7 @@ func (s *shared) watch(ctx context.Context, c *connection) {
 			}
 		}
 		if !told && ctx.Err() == nil {
-			s.o.Log.Warn("Redis does not answer; until it does, this replica counts limits alone", "error", err)
+			s.o.Log.Warn("limits: redis unavailable, counting locally", "error", err)
 			told = true
 		}
 		select {

@@ -70,7 +70,7 @@ func (l *sessionLock) SessionLock(ctx context.Context, c *sql.Conn) error {
 			return l.prepare(ctx, c)
 		}
 		if !told {
-			l.o.Log.InfoContext(ctx, "migration: another replica migrates, this one waits")
+			l.o.Log.InfoContext(ctx, "migration: waiting, another replica migrates")
 		}
 		select {
 		case <-ctx.Done():

@@ -359,7 +359,7 @@ func TestTheSameIDIsTheSameJob(t *testing.T) {
 func TestAStoreThatIsAwayIsSaidSo(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	away, err := sqlx.Open("postgres", "host=127.0.0.1 port=1 user=nobody dbname=none sslmode=disable connect_timeout=1")
+	away, err := sqlx.Open("postgres", "host=127.0.0.1 port=1 user=unknown dbname=none sslmode=disable connect_timeout=1")
 	b.must(err)
 	defer func() { _ = away.Close() }()
 	b.service = New(away, b.o)

@@ -75,7 +75,7 @@ func (s *Service) finish(ctx context.Context, r *jobRow, e ending) error {
 	if err == nil && won {
 		failpoint.At(failpoint.C20)
 		s.work.ended(e)
-		s.o.Log.Info("a video job has ended", "video_id", r.ID, "account_id", r.AccountID, "model", r.Model, "provider", r.Provider,
+		s.o.Log.Info("video job ended", "video_id", r.ID, "account_id", r.AccountID, "model", r.Model, "provider", r.Provider,
 			"state", e.to, "error_code", e.problem.Code, "cost_nanos", int64(e.cost), "duration_ms", now.Sub(r.CreatedAt).Milliseconds())
 	}
 	return err

@@ -117,7 +117,7 @@ func (s *Service) hindered(ctx context.Context, r *jobRow, f *provider.Fault) (*
 	if late, err := s.expired(ctx, r); late {
 		return nil, err
 	}
-	s.o.Log.Debug("a provider of videos gave no answer", "video_id", r.ID, "provider", r.Provider, "state", r.State,
+	s.o.Log.Debug("video provider call failed", "video_id", r.ID, "provider", r.Provider, "state", r.State,
 		"tries", r.Tries, "error", f)
 	return &postponed{r, s.backOff(r.Tries, f), r.Tries + 1}, nil
 }
@@ -205,7 +205,7 @@ func (s *Service) seek(ctx context.Context, r *jobRow) (*postponed, error) {
 			continue
 		}
 		if won {
-			s.o.Log.Info("a video job was found at its provider", "video_id", r.ID, "provider", r.Provider)
+			s.o.Log.Info("video job found at provider", "video_id", r.ID, "provider", r.Provider)
 		}
 		return nil, err
 	}

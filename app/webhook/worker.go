@@ -67,7 +67,7 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 	p := s.newPass()
 	for ctx.Err() == nil {
 		if err := p.start(ctx); err != nil && ctx.Err() == nil {
-			s.o.Log.Warn("webhook: deliveries could not be claimed", "error", err)
+			s.o.Log.Warn("claiming webhook deliveries failed, retrying", "error", err)
 			p.claimable = false
 		}
 		select {
@@ -163,7 +163,7 @@ func (p *pass) drain() {
 func (s *Service) safely(ctx context.Context, c claimed) {
 	defer func() {
 		if broken := recover(); broken != nil {
-			s.o.Log.Error("webhook: an attempt broke", "delivery_id", c.ID, "panic", broken, "stack", string(debug.Stack()))
+			s.o.Log.Error("panic in webhook attempt", "delivery_id", c.ID, "panic", broken, "stack", string(debug.Stack()))
 		}
 	}()
 	s.deliver(ctx, c)
@@ -178,7 +178,7 @@ func (s *Service) deliver(ctx context.Context, c claimed) {
 	defer cancel()
 	if err != nil { // The server stops: it is uncertain whether the receiver has the event, so it is sent again.
 		if err := release(after, s.db, c); err != nil {
-			s.o.Log.Warn("webhook: a delivery could not be given back; its claim will lapse", "delivery_id", c.ID, "error", err)
+			s.o.Log.Warn("releasing webhook delivery failed, claim expires", "delivery_id", c.ID, "error", err)
 		}
 		return
 	}
@@ -186,7 +186,7 @@ func (s *Service) deliver(ctx context.Context, c claimed) {
 	v := s.judge(x, c.Tries+1, now)
 	o, err := s.record(ctx, after, c, x, v, now)
 	if err != nil {
-		s.o.Log.Warn("webhook: an attempt could not be written down; it will be made again", "delivery_id", c.ID, "error", err)
+		s.o.Log.Warn("recording webhook attempt failed, attempt repeats", "delivery_id", c.ID, "error", err)
 		return
 	}
 	s.count(x, v, o)
@@ -250,7 +250,7 @@ func (s *Service) tell(ctx context.Context, tx *sqlx.Tx, c claimed, o outcome) e
 	if n.Text == "" {
 		return nil
 	}
-	s.o.Log.Info("webhook: notice about an endpoint", "account_id", c.AccountID, "endpoint_id", c.EndpointID,
+	s.o.Log.Info("webhook endpoint notice", "account_id", c.AccountID, "endpoint_id", c.EndpointID,
 		"disabled", o.disabled, "failing_days", o.warned)
 	if s.o.Notify == nil {
 		return nil
@@ -264,7 +264,7 @@ func (s *Service) sweepEvery(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
-			s.o.Log.Warn("webhook: the sweep stopped early", "error", err)
+			s.o.Log.Warn("webhook sweep failed", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -158,14 +158,14 @@ func (t Try) End(f *provider.Fault, firstByte time.Duration) {
 	switch {
 	case ejected == 0:
 	case f == nil || f.Class == provider.ClassEnded:
-		t.monitor.o.Log.Warn("a provider's model is ejected, as another route answers sooner", "provider", t.route.Provider.ID,
+		t.monitor.o.Log.Warn("route ejected", "reason", "slow", "provider", t.route.Provider.ID,
 			"model", t.route.Model, "for", ejected)
 	default:
-		t.monitor.o.Log.Warn("a provider's model is ejected, as its calls fail", "provider", t.route.Provider.ID, "model", t.route.Model,
+		t.monitor.o.Log.Warn("route ejected", "reason", "failing", "provider", t.route.Provider.ID, "model", t.route.Model,
 			"for", ejected, "last", string(f.Class), "status", f.Status)
 	}
 	if refused > 0 {
-		t.monitor.o.Log.Error("a provider has refused our credential, which rests now", "provider", t.route.Provider.ID,
+		t.monitor.o.Log.Error("provider credential refused, cooling down", "provider", t.route.Provider.ID,
 			"model", t.route.Model, "credential", t.Credential+1, "status", f.Status, "for", refused)
 	}
 }

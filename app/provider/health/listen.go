@@ -42,7 +42,7 @@ func (m *Monitor) work(ctx context.Context) {
 			return
 		}
 		if err != nil && !away {
-			m.o.Log.Warn("health: the store does not answer; what was paused last stays so, and others are not told of this replica", "error", err)
+			m.o.Log.Warn("health: database unavailable, keeping last pauses", "error", err)
 		}
 		away = err != nil
 		select {
@@ -71,6 +71,6 @@ func (m *Monitor) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeMax)
 	defer cancel()
 	if err := deleteReport(ctx, m.o.DB, m.o.Replica); err != nil {
-		m.o.Log.Warn("health: the last report stays for a minute", "error", err)
+		m.o.Log.Warn("health: removing replica report failed", "error", err)
 	}
 }

@@ -109,9 +109,9 @@ func (m *Monitor) change(ctx context.Context, d Deed) error {
 	if err := writeDeed(ctx, m.o.DB, d); err != nil {
 		return err
 	}
-	m.o.Log.Warn("an operator has "+d.Deed+" a "+d.Kind, "id", d.ID, "by", d.By, "reason", d.Reason)
+	m.o.Log.Warn("traffic pause changed", "action", d.Deed, "kind", d.Kind, "id", d.ID, "by", d.By, "reason", d.Reason)
 	if err := m.Load(ctx); err != nil {
-		m.o.Log.Warn("health: a change of the traffic is written and will be in force in a moment", "error", err)
+		m.o.Log.Warn("health: applying traffic pause failed, next load applies it", "error", err)
 	}
 	return nil
 }
