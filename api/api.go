@@ -74,8 +74,8 @@ type API struct {
 	ledger   *billing.Ledger
 	audit    *audit.Log
 	content  *content.Service
-	waiting  atomic.Int64 // requests for a usage record that is not written yet
-	delayed  atomic.Int64 // refusals whose answers wait
+	waiting  atomic.Int64 // Waiting counts requests for a usage record that is not written yet.
+	delayed  atomic.Int64 // Delayed counts refused calls that wait for their answer.
 	repeats  *idempotency.Service
 	ids      app.IDs
 	now      app.Clock

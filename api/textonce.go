@@ -21,11 +21,11 @@ const keyEndMax = 5 * time.Second
 type textOnce struct {
 	api      *API
 	x        *call
-	claim    *idempotency.Claim // nil without a key
-	replayed bool               // the answer of the first request was sent
-	noted    bool               // what became of the call
-	closed   bool               // the key has its answer, or is free
-	made     bool               // something was charged, or a whole answer delivered
+	claim    *idempotency.Claim // The claim is nil without a key.
+	replayed bool               // The answer of the first request was sent.
+	noted    bool               // The result of the call was recorded.
+	closed   bool               // The key has its answer, or is free.
+	made     bool               // Something was charged, or a whole answer was delivered.
 }
 
 // claimText claims the key that a text call bears, if any, and answers the call where its first one has been answered.

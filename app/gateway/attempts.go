@@ -22,8 +22,8 @@ type chart func(*run, *catalog.Route) error
 type walk struct {
 	run   *run
 	chart chart
-	late  bool // the client has a part of the answer already: no route is asked twice, and each costs a retry
-	hedge bool // another route is asked beside the first attempt: it has no retry, and its cost was paid from the hedge budget
+	late  bool // The client already has a part of the answer: no route is tried twice, and each attempt costs a retry.
+	hedge bool // The hedge runs beside the first attempt: it has no retry, and the hedge budget paid for it.
 }
 
 // reopen opens another route for an answer that was cut after it had begun. It ends the attempt that was cut, with its
@@ -89,7 +89,7 @@ func (w *walk) open(ctx context.Context) error {
 		r.endTry(last)
 		r.drop()
 		r.out.tell(droppedHeader, "")
-		if last.Class != provider.ClassClient { // who pays for what came
+		if last.Class != provider.ClassClient { // The client's class decides who pays for the delivered part.
 			r.undo()
 		}
 		r.clear()

@@ -13,14 +13,14 @@ import (
 // the current one is left, so that the stream does not wait for it.
 const (
 	aheadShare  = 4
-	extendMax   = 5 * time.Second // a stream waits as long for its next slice when the store is away
+	extendMax   = 5 * time.Second // A stream waits so long for its next slice when the database is away.
 	extendPause = 100 * time.Millisecond
 )
 
 // extension is a slice that was asked for, beside the stream.
 type extension struct {
 	hold   billing.Hold
-	paid   int64 // output tokens of all choices, when it is granted
+	paid   int64 // Paid is in output tokens of all choices, once the extension is granted.
 	answer chan error
 	stop   context.CancelFunc
 }

@@ -25,11 +25,11 @@ const (
 	attemptsMax       = 6
 	keepAliveStandard = 15 * time.Second
 	retryWaitStandard = 100 * time.Millisecond
-	retryAfterMax     = 2 * time.Second // an upstream that asks for more is not waited for
+	retryAfterMax     = 2 * time.Second // An upstream that asks for a longer wait is not retried.
 	drainMax          = 250 * time.Millisecond
 	silenceStandard   = 2 * time.Second
-	batchBytes        = 1 << 10  // enough for a stream as slow as a model
-	batchBytesMax     = 32 << 10 // of frames that are written together
+	batchBytes        = 1 << 10  // This is enough for a stream as slow as a model.
+	batchBytesMax     = 32 << 10 // This bounds the frames that are written together.
 	memoryStandard    = 512 << 20
 	keptStandard      = 64 << 20
 )
@@ -174,7 +174,7 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (*Report, e
 	defer r.untraced()
 	defer r.asked.giveBack()
 	defer r.kept.giveBack()
-	err := r.admit() // it keeps its contract, has its price, and a way to a provider
+	err := r.admit() // This step validates the request, computes its price and picks the routes.
 	if err != nil {
 		return r.refused(err)
 	}
@@ -192,15 +192,15 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (*Report, e
 	r.trace.funded = r.since()
 	r.begin(out)
 	defer r.end()
-	err = r.open(ctx) // an upstream has begun to answer, and nothing was sent yet
+	err = r.open(ctx) // After this step an upstream has begun to answer, and nothing was sent yet.
 	failpoint.At(failpoint.C3)
 	if err == nil {
 		r.forget()
-		err = r.relay(ctx) // everything but the end was sent
+		err = r.relay(ctx) // After this step everything but the end was sent.
 		r.judge(err)
 	}
 	ended := g.o.Now()
-	err = r.settle(ctx, err) // the charge is durable, before the last byte
+	err = r.settle(ctx, err) // After this step the charge is durable, before the last byte is sent.
 	r.trace.settled = g.o.Now().Sub(ended)
 	defer failpoint.At(failpoint.C9)
 	return r.finish(err)
@@ -233,7 +233,7 @@ func (r *run) admit() (err error) {
 	}
 	r.sparing = len(r.fallbacks.left) > 0
 	if err = r.prepare(); err != nil && r.sparing && r.unserved(err) {
-		return nil // open finds out whether another model serves the call
+		return nil // The step open finds out whether another model serves the call.
 	}
 	return err
 }

@@ -14,14 +14,14 @@ type outlet struct {
 	sink   Sink
 	now    app.Clock
 	header http.Header
-	every  time.Duration // silence after which a comment is sent; zero for answers in one piece
-	mark   string        // that comment
+	every  time.Duration // A comment is sent after this silence; zero for whole answers.
+	mark   string        // Mark is the comment that keeps the stream open.
 
 	mu        sync.Mutex
 	begun     bool
-	delivered bool // the client was sent content
+	delivered bool // Content was sent to the client.
 	closed    bool
-	err       error // of the first write that failed
+	err       error // Err is the error of the first failed write.
 	last      time.Time
 }
 
@@ -64,7 +64,7 @@ func (o *outlet) keepAliveAt() time.Time {
 		return time.Time{}
 	}
 	if !o.mu.TryLock() {
-		return o.now().Add(o.every) // being written to is no silence
+		return o.now().Add(o.every) // A write in progress is not silence.
 	}
 	defer o.mu.Unlock()
 	if o.closed || o.err != nil {

@@ -20,7 +20,7 @@ const settleMax = 5 * time.Second
 // error the call ends with.
 func (r *run) settle(ctx context.Context, ended error) error {
 	if r.cancel != nil && (ended != nil || r.cutShort || r.way.Cuts()) {
-		r.cancel(nil) // the upstream need not go on
+		r.cancel(nil) // The upstream's answer is not needed any more.
 	}
 	if r.cutShort && r.tally.Finish == "" {
 		r.tally.Finish = "length" // The client gets the same finish reason.
@@ -66,7 +66,7 @@ func (r *run) abandon(ctx context.Context) {
 	}
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleMax)
 	defer cancel()
-	if e := r.more; e != nil { // its slice belongs to the hold, or never will
+	if e := r.more; e != nil { // The slice of a granted extension belongs to the hold.
 		e.stop()
 		_ = r.extended(<-e.answer)
 	}
@@ -114,7 +114,7 @@ func (r *run) finish(ended error) (*Report, error) {
 		}
 		batch := r.room()
 		*batch = r.tellInStream((*batch)[:0], e)
-		_, _ = r.out.send(http.StatusOK, eventStream, *batch) // a client that left does not read it
+		_, _ = r.out.send(http.StatusOK, eventStream, *batch) // A client that has left does not read it.
 		return r.report(e), nil
 	}
 	if r.call.Kept != nil {
@@ -135,7 +135,7 @@ func (r *run) finish(ended error) (*Report, error) {
 		}
 	}
 	if err != nil {
-		r.rule = billing.RuleOf(billing.ReasonClientLeftAtEnd) // the charge stands: the answer was whole
+		r.rule = billing.RuleOf(billing.ReasonClientLeftAtEnd) // The charge stands, because the answer was complete.
 		return r.report(errorOf(err)), nil
 	}
 	return r.report(nil), nil

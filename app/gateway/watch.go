@@ -20,12 +20,12 @@ type watch struct {
 
 	mu      sync.Mutex
 	closed  bool
-	armed   time.Time // when the timer fires
+	armed   time.Time // Armed is when the timer fires.
 	cancel  context.CancelCauseFunc
 	waiting time.Time // Waiting is when the wait for the upstream began; zero when the gateway does not wait.
 	limit   time.Duration
 	cause   error
-	total   time.Time // when the attempt must be over
+	total   time.Time // Total is when the attempt must be over.
 }
 
 // errClientGone is the cause of an attempt that ends because a keep-alive could not be written.

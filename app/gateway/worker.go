@@ -9,7 +9,7 @@ import (
 // attempt may.
 func (h *hedge) run(ctx context.Context) {
 	defer close(h.ended)
-	defer func() { h.crash = recover() }() // it goes on in the call's own goroutine
+	defer func() { h.crash = recover() }() // The call's own goroutine panics again with this value.
 	if !h.first.gateway.o.Health.MayHedge(h.first.route) {
 		return
 	}
