@@ -40,25 +40,26 @@ type Access struct {
 	FallbackOf string
 	// Implausible means that the provider's report of usage cannot be true as it stands.
 	Implausible bool
-	Fault       string        // the class of the last attempt's that failed, although another may have answered
-	Upstream    time.Duration // spent on waiting for providers until the answer began
-	Own         time.Duration // that the gateway took itself, until the answer began and at its end; zero where nobody told it apart
+	Fault       string        // Fault is the class of the last failed attempt, even when another attempt answered.
+	Upstream    time.Duration // Upstream is the time spent waiting for providers until the answer began.
+	// Own is the gateway's own time, before the answer began and at its end. It is zero when it was not measured.
+	Own time.Duration
 
 	family  Family
 	mode    account.ErrorMode
-	known   bool // whether the key, and with it the mode, is known
-	streams bool // whether the caller asked for a stream
-	unread  bool // the request was refused before that could be known
+	known   bool // The key, and with it the mode, is known.
+	streams bool // The caller asked for a stream.
+	unread  bool // The request was refused before it was known whether the caller asked for a stream.
 	timing  gateway.Timing
-	tape    *content.Tape // of a call that has failed before anything was sent: the error is its answer
-	reading time.Duration // that the caller's body took to come
-	created time.Duration // that a provider took to take a job
+	tape    *content.Tape // The error is the recorded answer when a call fails before anything was sent.
+	reading time.Duration // This is how long the caller's body took to arrive.
+	created time.Duration // This is how long a provider took to accept a job.
 }
 
 // WithAccess makes the record of a request and keeps it with the request's context.
 func WithAccess(c echo.Context, a *Access) { c.Set(accessKey, a) }
 
-// AccessOf returns the record of the request, a new one where nobody made it.
+// AccessOf returns the record of the request. It creates one when there is none.
 func AccessOf(c echo.Context) *Access {
 	if a, ok := c.Get(accessKey).(*Access); ok {
 		return a
@@ -90,7 +91,8 @@ func KindWord(k app.Kind) string {
 	return kindWords[app.Internal]
 }
 
-// note takes over what the corridor found out. The model is the caller's word until the catalog knows it.
+// note copies the gateway's report of a text call. The model is what the caller sent until known says that the catalog
+// has it.
 func (x *Access) note(r *gateway.Report, known bool) {
 	if known {
 		x.Model = r.Model

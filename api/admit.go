@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	skippedBytesMax = 64 << 10             // of the body of a call that is refused
-	skipMax         = 2 * time.Millisecond // for them to be there
+	skippedBytesMax = 64 << 10             // So many bytes of a refused call's body are read and dropped.
+	skipMax         = 2 * time.Millisecond // The server waits so long for them to arrive.
 	streamPeekMax   = 250 * time.Millisecond
-	delayedMax      = 1024 // refusals whose answers wait at once
+	delayedMax      = 1024 // So many refused calls may wait for their delayed answer at once.
 )
 
 // work is what the request wants.

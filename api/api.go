@@ -46,7 +46,7 @@ type Options struct {
 	Webhooks *webhook.Service // nil: the routes about webhooks are unknown
 	Videos   *video.Service   // nil: the routes about videos are unknown
 	Accounts *account.Service // nil: the routes about keys, members and the account are unknown
-	LeakKeys LeakKeys         // of partners who report leaked secrets; none: nobody signs
+	LeakKeys LeakKeys         // LeakKeys are the keys of partners who report leaked secrets. Without it every report is refused.
 	Assets   *asset.Service   // nil: the routes about material assets are unknown
 	Payments *stripe.Service  // nil: nothing is sold, and the events of the payment service are not taken
 	Ledger   *billing.Ledger  // nil: the routes about usage and credit are unknown
@@ -74,8 +74,8 @@ type API struct {
 	ledger   *billing.Ledger
 	audit    *audit.Log
 	content  *content.Service
-	waiting  atomic.Int64 // requests for a usage record that is not written yet
-	delayed  atomic.Int64 // refusals whose answers wait
+	waiting  atomic.Int64 // Waiting counts requests for a usage record that is not written yet.
+	delayed  atomic.Int64 // Delayed counts refused calls that wait for their answer.
 	repeats  *idempotency.Service
 	ids      app.IDs
 	now      app.Clock

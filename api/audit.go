@@ -32,7 +32,7 @@ type auditJSON struct {
 	Object     string         `json:"object"`
 	CreatedAt  int64          `json:"created_at"`
 	Action     audit.Action   `json:"action"`
-	Text       string         `json:"text"` // the action in words, after whoever did it
+	Text       string         `json:"text"` // Text is the action in words, to be read after the actor's name.
 	Actor      auditActorJSON `json:"actor"`
 	TargetID   *string        `json:"target_id"`
 	TargetName *string        `json:"target_name"`

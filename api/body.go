@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	bodyGrace      = 5 * time.Second // a body may be slow for so long before its rate counts
-	bodyRateMin    = 16 << 10        // bytes per second, from then on
-	bodyStep       = 32 << 10        // progress after which the deadline of the body moves
+	bodyGrace      = 5 * time.Second // A body may be slow for so long before its rate counts.
+	bodyRateMin    = 16 << 10        // The rate is in bytes per second, after the grace time.
+	bodyStep       = 32 << 10        // The deadline of the body moves after so much progress.
 	jsonTimeMax    = 120 * time.Second
 	bufferBytesMin = 16 << 10
-	bufferBytesMax = 4 << 20 // larger buffers are left to the garbage collector, as few would wait for a next body of their size
+	bufferBytesMax = 4 << 20 // The garbage collector takes larger buffers, because few later bodies need that size.
 )
 
 // FileTimeMax is how long a body that holds a file may take: 20 MiB over a line of 600 kbit/s.
@@ -61,7 +61,7 @@ func (p *buffers) put(b []byte) {
 // body is a request body in memory.
 type body struct {
 	data  []byte
-	place *overload.Place // counts what the buffer holds beyond the smallest
+	place *overload.Place // The place counts what the buffer holds beyond the smallest size.
 }
 
 // Bytes is the body. It is good until the body is released.
@@ -163,7 +163,8 @@ func (a *API) release(b *body) {
 	}
 }
 
-// explainBody is what the client is told of a body that was not read to its end. The connection ends unless it has ended.
+// explainBody returns the client's error for a body that was not read to its end. It closes the connection after the
+// answer unless the connection has ended.
 func (a *API) explainBody(x *call, err error, bytesMax int64, timeMax time.Duration) error {
 	var network *net.OpError
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {

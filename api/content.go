@@ -9,8 +9,8 @@ import (
 	"umg/billing"
 )
 
-// tape takes down what is asked and answered in a call, where the account wants that kept; nil for all other calls. Whether it does is
-// known with the key, so that nobody is asked.
+// tape returns the recorder of a call's request and answer. It is nil when the account does not keep contents, which is
+// known with the key, so that no query is needed.
 func (a *API) tape(x *call) *content.Tape {
 	if !x.key.KeepContent || a.content == nil {
 		return nil

@@ -39,7 +39,7 @@ func (a *API) countTokens(x *call) error {
 	}
 }
 
-// textCall is the call of a text route in the words of the corridor.
+// textCall returns the call of a text route as the gateway takes it.
 func (x *call) textCall(body []byte, taken func()) gateway.Call {
 	return gateway.Call{
 		ID:          x.access.RequestID,

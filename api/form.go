@@ -109,7 +109,7 @@ func takePart(c *video.Call, fields map[string]any, part *multipart.Part) error 
 	}
 	switch {
 	case name == fileField && len(text) == 0:
-		return nil // what browsers send for a file that nobody has chosen
+		return nil // Browsers send an empty file field when the user chose no file.
 	case name == assetsField || name == assetsField+"[]":
 		list, _ := fields[assetsField].([]any) // nothing else is put there
 		fields[assetsField] = append(list, string(text))

@@ -45,7 +45,7 @@ func withAccounts(serve func(*API, *call) error) func(*API, *call) error {
 	}
 }
 
-// budgetJSON is what a key may spend in a period. What was spent is told, never taken.
+// budgetJSON is what a key may spend in a period. The spent amount is in answers only and is not accepted in requests.
 type budgetJSON struct {
 	Limit     string  `json:"limit"`
 	Period    string  `json:"period"`

@@ -19,7 +19,7 @@ import (
 
 const leaksPath = "/webhooks/key_leaks"
 
-// partner is somebody who looks for secrets and signs what they report.
+// partner is a company that looks for leaked secrets and signs what it reports.
 type partner struct {
 	t   *testing.T
 	key *ecdsa.PrivateKey

@@ -118,7 +118,7 @@ func TestInvitationsAreManagedByAPI(t *testing.T) {
 		t.Fatalf("%+v", made)
 	}
 	if got := decode[invitationBody](t, c.do(http.MethodGet, "/v1/invitations/"+made.ID, ""), http.StatusOK); got.Link != "" || got.ID != made.ID {
-		t.Errorf("the link is told once: %+v", got)
+		t.Errorf("the link is shown more than once: %+v", got)
 	}
 	again := decode[invitationBody](t, c.do(http.MethodPost, "/v1/invitations/"+made.ID+"/resend", ""), http.StatusOK)
 	if again.Link == "" || again.Link == made.Link {

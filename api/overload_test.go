@@ -32,7 +32,7 @@ func taken(t testing.TB, max int64, n int) *overload.Gate {
 	return g
 }
 
-// endless is a body that nobody may read.
+// endless is a body that must not be read.
 type endless struct{ t *testing.T }
 
 func (e endless) Read([]byte) (int, error) {

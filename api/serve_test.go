@@ -117,7 +117,7 @@ func TestAKeyMayComeInAConfiguredAlias(t *testing.T) {
 // TestTheStoreAwayIsNeverAWrongKey gives the ring a store that refuses connections.
 func TestTheStoreAwayIsNeverAWrongKey(t *testing.T) {
 	t.Parallel()
-	dead, err := sqlx.Open("postgres", "host=127.0.0.1 port=1 user=nobody sslmode=disable connect_timeout=1")
+	dead, err := sqlx.Open("postgres", "host=127.0.0.1 port=1 user=unknown sslmode=disable connect_timeout=1")
 	must(t, err)
 	t.Cleanup(func() { _ = dead.Close() })
 	h := setup(t, func(p *plan) {

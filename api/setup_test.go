@@ -52,7 +52,8 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreTopFunction("database/sql.(*DB).connectionCleaner"))
 }
 
-// models is a catalog over the simulator: each model meets what its name says, where its provider does as it is told.
+// models is a catalog over the simulator. A model behaves as its name says when its provider follows the fault in the
+// prompt.
 const models = `
 aliases:
   headers: {x-api-key: authorization, x-goog-api-key: authorization}
@@ -132,9 +133,9 @@ func build(t testing.TB, change ...func(*plan)) (*house, *server.Server) {
 	p.api = api.Options{
 		Catalog: catalogue, Now: time.Now, BaseURL: "https://gateway.example", Ledger: ledger,
 	}
-	till := openTill(t, h.db, ids, ledger)
+	manager := openManager(t, h.db, ids, ledger)
 	p.text = gateway.Options{
-		Till: till, Credit: till.CheckCredit, Balance: ledger.Balance, Snapshot: catalogue.Snapshot,
+		Till: manager, Credit: manager.CheckCredit, Balance: ledger.Balance, Snapshot: catalogue.Snapshot,
 		Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers, Now: time.Now, Random: mathrand.IntN, RetryWait: time.Millisecond,
 	}
 	for _, f := range change {

@@ -10,7 +10,8 @@ import (
 	"umg/billing"
 )
 
-// spendLimitRoutes are an extension: how much the account may spend in a period, whoever asks.
+// spendLimitRoutes return how much the account may spend in a period, to every member and key of the account. They are
+// an extension.
 func spendLimitRoutes() []Route {
 	const path = "/v1/spend_limit"
 	route := func(method string, serve func(*API, *call) error) Route {

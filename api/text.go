@@ -20,7 +20,7 @@ const (
 	writeDeadlineStep = 5 * time.Second // deadlines are renewed no more often than this
 )
 
-// generate serves one text call: it reads the body, hands it to the corridor, and lets the corridor write.
+// generate serves one text call: it reads the body and passes it to the gateway, which writes the answer.
 func (a *API) generate(x *call) error {
 	body, err := a.readBody(x)
 	if err != nil {
@@ -169,7 +169,7 @@ func isJSON(contentType string) bool {
 	return err == nil && t == "application/json" && (!has || strings.EqualFold(charset, "utf-8"))
 }
 
-// sink lets the corridor write to the client's socket.
+// sink writes the gateway's answer to the client's socket.
 type sink struct {
 	x          *call
 	api        *API

@@ -14,18 +14,18 @@ import (
 // keyEndMax bounds the wait for the store behind a call, as the end of its answer waits too.
 const keyEndMax = 5 * time.Second
 
-// textOnce is a text call under an Idempotency-Key, or one without any, for which all of its methods do nothing. An answer in
-// one piece is kept before its charge is durable, so whichever moment a crash strikes: before it is kept nothing was charged and a
-// repetition asks anew; after it a repetition is given the answer, and nothing is charged for that again. A stream cannot
-// be told again: once it has begun its key answers 422 for a day.
+// textOnce is a text call under an Idempotency-Key. All of its methods do nothing for a call without a key. A whole
+// answer is stored before its charge is durable. When the process crashes before the answer is stored, nothing was
+// charged and a repetition runs the request again. When it crashes later, a repetition gets the stored answer and is not
+// charged again. A stream cannot be replayed: once it has begun, its key answers 422 for a day.
 type textOnce struct {
 	api      *API
 	x        *call
-	claim    *idempotency.Claim // nil without a key
-	replayed bool               // the answer of the first request was sent
-	noted    bool               // what became of the call
-	closed   bool               // the key has its answer, or is free
-	made     bool               // something was charged, or a whole answer delivered
+	claim    *idempotency.Claim // The claim is nil without a key.
+	replayed bool               // The answer of the first request was sent.
+	noted    bool               // The result of the call was recorded.
+	closed   bool               // The key has its answer, or is free.
+	made     bool               // Something was charged, or a whole answer was delivered.
 }
 
 // claimText claims the key that a text call bears, if any, and answers the call where its first one has been answered.
@@ -64,7 +64,7 @@ func (a *API) claimText(x *call, body []byte) (*textOnce, error) {
 	return o, x.Blob(claim.Answer.Status, jsonType, claim.Answer.Body)
 }
 
-// keeper is what the corridor hands a whole answer to; nil without a key.
+// keeper returns the function that the gateway calls with a whole answer. It is nil without a key.
 func (o *textOnce) keeper() func(context.Context, []byte) error {
 	if o.claim == nil {
 		return nil
@@ -74,8 +74,8 @@ func (o *textOnce) keeper() func(context.Context, []byte) error {
 	}
 }
 
-// kept is what the corridor calls when the charge is durable; nil without a key. The key has its answer before the client can
-// have the whole of it, so that even a repetition which follows at once is given that.
+// kept returns the function that the gateway calls when the charge is durable. It is nil without a key. The key has its
+// answer before the client has the whole of it, so that a repetition which follows at once gets that answer.
 func (o *textOnce) kept() func() {
 	if o.claim == nil {
 		return nil
@@ -89,8 +89,8 @@ func (o *textOnce) note(r *gateway.Report, err error) {
 	o.noted, o.made = true, err == nil && (r.Err == nil || r.Cost > 0)
 }
 
-// end gives the key its answer, where it has none yet, or gives it up. Of a call that panicked nobody knows what it cost: its
-// key is left as after a crash.
+// end completes the key with its answer, or releases the key when there is none. The cost of a call that panicked is
+// unknown, so its key is left as after a crash.
 func (o *textOnce) end() {
 	switch {
 	case o.claim == nil || o.closed:

@@ -220,7 +220,8 @@ func TestAnAnswerThatCannotBeKeptIsNotCharged(t *testing.T) {
 	done := make(chan reply, 1)
 	go func() { done <- h.once(secret, "k", "/v1/chat/completions", "test/slow", "echo: lost", "") }()
 	h.waiting("1")
-	h.db.MustExec(`delete from idempotency_keys`) // as when somebody else has taken the key over meanwhile
+	// The key is gone, as after another request has taken it over.
+	h.db.MustExec(`delete from idempotency_keys`)
 	h.release()
 	r := <-done
 	var said struct{ Error struct{ Code string } }

@@ -297,7 +297,7 @@ func (a *API) followVideo(x *call, job video.Job) error {
 		quiet := patience.Err() != nil && ctx.Err() == nil
 		cancel()
 		if err == nil || ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
-			return nil // it has ended, or nobody listens any more
+			return nil // The video has ended, or the client has left.
 		}
 		if !quiet {
 			_, body := dialect.Error(layouts[OpenAIFamily].style, Explain(x, err), x.access.RequestID)

@@ -69,8 +69,9 @@ func (o *listing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestEventsAreForwardedToALaptopSignedAndInOrder runs the relay against a real gateway: only the account's own events come, those
-// that nobody listens to as well, each signed, again where it was refused, and once.
+// TestEventsAreForwardedToALaptopSignedAndInOrder runs the listener against a real gateway. It gets the events of its
+// own account only, also those without an endpoint, each signed, in order and once. It sends an event again that the
+// address refused.
 func TestEventsAreForwardedToALaptopSignedAndInOrder(t *testing.T) {
 	t.Parallel()
 	var service *webhook.Service

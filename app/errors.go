@@ -19,7 +19,7 @@ const (
 	Invalid                      // the request is wrong and will stay wrong
 	Unauthenticated              // no key, or not a valid one
 	Forbidden                    // a valid caller who may not do this
-	NotFound                     // absent, or somebody else's: the two are never told apart
+	NotFound                     // NotFound means absent or another account's; callers cannot distinguish the two.
 	Conflict                     // the state of the thing does not allow it
 	Unprocessable                // understood, but it contradicts what was said before
 	MethodNotAllowed             // the path exists, the method does not
@@ -111,8 +111,8 @@ const (
 	unavailableRetry = 5 * time.Second  // for what is away and says no time
 )
 
-// RetryIn is how long clients are told to wait before they try again, at most RetryMax; zero when waiting does not help.
-// Whatever is temporarily away is worth another try, also where nobody said when.
+// RetryIn is how long clients should wait before they try again, at most RetryMax; zero when waiting does not help. A
+// temporary failure without its own time gets the default.
 func (e *Error) RetryIn() time.Duration {
 	wait := e.RetryAfter
 	if wait <= 0 && e.Kind == Unavailable {

@@ -8,7 +8,7 @@ type Principal struct {
 	UserID    string // empty for API keys
 	KeyID     string // empty in the console
 	SessionID string // of the user, empty for API keys and commands
-	BudgetID  string // the purse of the key's budget, empty for a key without one
+	BudgetID  string // BudgetID is the credit account of the key's budget; empty for a key without one.
 	Models    []string
 	Rights    Rights // what the key's scopes or the member's role allow
 	From      Origin

@@ -2,8 +2,8 @@ package app
 
 import "strings"
 
-// Rights are what somebody may do in an account, as a set: a member's follow from their role, a key's from its scopes.
-// Each route of a face names those it takes, so that who may what stands in two tables and nowhere else.
+// Rights are what a principal may do in an account, as a set: a member's follow from their role, a key's from its
+// scopes. Each route of the API and the console names the rights it needs, so that two tables hold all permissions.
 type Rights uint32
 
 // The single rights.

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Storable tells whether a text can be kept and looked for: UTF-8 without NUL, which no database of text takes. What
-// callers hand in is asked for this first, because the refusal of the database would be told as a fault of ours.
+// Storable reports whether a text can be stored and searched: UTF-8 without NUL, which PostgreSQL does not take. Texts
+// of callers are checked with it first, because an error of the database would be reported as an internal error.
 func Storable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
 
 // GroupThousands puts a comma before each three digits from the right of a whole number without a sign.

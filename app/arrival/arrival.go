@@ -1,6 +1,6 @@
-// Package arrival keeps the latest call of each account that leaves no usage record, a refused one or one that only looked, so
-// that whoever sets a program up learns what came of it whichever replica it reached. It knows no request's content and no key's
-// secret, and what it keeps is gone after minutes.
+// Package arrival keeps the latest call of each account that leaves no usage record: a refused call, or one that only
+// lists models. It shows a customer who sets a program up the result of the call, on every replica. It stores neither
+// contents nor secrets, and deletes its rows after minutes.
 package arrival
 
 import (
@@ -18,8 +18,10 @@ import (
 )
 
 const (
-	pendingMax   = 1024 // subjects that wait to be written; calls of others are not told of meanwhile
-	strangersMax = 64   // of them that are addresses, so that no flood of keys that nobody has writes much or crowds out accounts
+	// Calls of so many subjects wait to be written. While there are that many, calls of other subjects are not recorded.
+	pendingMax = 1024
+	// Of the pending subjects so many may be IP addresses, so that a flood of unknown keys cannot crowd out accounts.
+	strangersMax = 64
 	writtenEvery = time.Second
 	writeTimeMax = 2 * time.Second
 	keptFor      = 15 * time.Minute
@@ -30,7 +32,7 @@ const (
 type Call struct {
 	At        time.Time `db:"at"`
 	RequestID string    `db:"request_id"`
-	AccountID string    `db:"-"` // empty where nobody has the key
+	AccountID string    `db:"-"` // AccountID is empty when the key is unknown.
 	IP        string    `db:"-"`
 	KeyID     string    `db:"key_id"`
 	Method    string    `db:"method"`
@@ -42,7 +44,7 @@ type Call struct {
 	Refused   bool      `db:"refused"`
 }
 
-// subject is whom the call is told: the account, or whoever is at the address that it came from.
+// subject is whose latest call it is: the account's, or the IP address's when the key is unknown.
 func (c *Call) subject() string { return cmp.Or(c.AccountID, ofAddress(c.IP)) }
 
 func ofAddress(ip string) string { return "ip:" + ip }
@@ -102,7 +104,7 @@ func (l *Log) take() map[place]Call {
 	return taken
 }
 
-// Since lists the calls of an account, and those from an address whose key nobody has, from a moment on: the newest first.
+// Since lists the calls of an account, and those with an unknown key from an address, since a moment, newest first.
 func (l *Log) Since(ctx context.Context, accountID, ip string, from time.Time) ([]Call, error) {
 	return l.read(ctx, accountID, ofAddress(ip), from)
 }

@@ -42,7 +42,7 @@ func TestTheLatestCallOfEachSubjectIsToldOnEveryReplica(t *testing.T) {
 		}
 	}
 	if calls, err := one.Since(t.Context(), "acct_3", "203.0.113.8", now); err != nil || len(calls) != 0 {
-		t.Errorf("a stranger is told %+v, %v", calls, err)
+		t.Errorf("another address gets %+v, %v", calls, err)
 	}
 	now = now.Add(keptFor + time.Minute)
 	write(one)
@@ -72,7 +72,7 @@ func TestOnlySoManyCallsWaitToBeWritten(t *testing.T) {
 	}
 	l.Note(Call{IP: "1"})
 	if taken := l.take(); len(taken) != 1 {
-		t.Error("no address is told of any more")
+		t.Error("calls with unknown keys are not recorded any more")
 	}
 	if taken := l.take(); taken != nil {
 		t.Errorf("%d wait still", len(taken))

@@ -17,7 +17,7 @@ func (l *Log) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 		if err := l.flush(ctx, &swept); err != nil && ctx.Err() == nil {
-			l.log.Warn("calls that were refused are not told of", "error", err)
+			l.log.Warn("recording refused calls failed", "error", err)
 		}
 	}
 }

@@ -84,7 +84,7 @@ type Page struct {
 	Total  int // that the filter lets through
 }
 
-// Reference is an asset as an upstream that makes videos is told of it.
+// Reference is an asset in the form that a video provider takes.
 type Reference struct {
 	ID         string
 	Kind       Kind

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-// Limits of what is told of the queue.
+// These are the limits of what a backlog reports.
 const (
-	backlogCountMax = 100_000 // of each kind; more is told as so many
+	backlogCountMax = 100_000 // More assets of one kind are reported as this many.
 	backlogShownMax = 10      // assets
 	backlogSpan     = time.Hour
-	backlogSlow     = time.Hour       // that an asset may take before it is told
-	backlogLate     = 2 * time.Minute // that a look may be overdue before it is told
+	backlogSlow     = time.Hour       // An asset that takes longer is reported as slow.
+	backlogLate     = 2 * time.Minute // An asset is reported as late when its next look is overdue for longer.
 )
 
-// Backlog is how the assets of all accounts stand that are not done with, for whoever runs the gateway.
+// Backlog is the state of the unfinished assets of all accounts, for the operator.
 type Backlog struct {
 	Following int64      `db:"following"` // their provider is not ready with them
 	Removing  int64      `db:"removing"`  // deleted, or left by a create that was cut; their provider may still have them
 	Working   int64      `db:"working"`   // are looked at now
-	Oldest    *time.Time `db:"oldest"`    // since when the first of them waits
-	DueSince  *time.Time `db:"due_since"` // when the first look was due that nobody has taken yet
+	Oldest    *time.Time `db:"oldest"`    // Oldest is the time since which the first of them waits.
+	DueSince  *time.Time `db:"due_since"` // DueSince is when the oldest unclaimed look was due.
 	Settled   int64      `db:"-"`         // became ready or failed in the last hour
 	Trouble   []Stalled  `db:"-"`         // the ten that wait longest, of those that wait for long
 }

@@ -215,14 +215,14 @@ func (s *Service) register(ctx context.Context, p app.Principal, row *assetRow) 
 	case f != nil && material.Ambiguous(f):
 		found, known, unasked := s.o.Upstreams.Find(ctx, keeper, row.Group, row.ID)
 		if !known {
-			s.o.Log.Warn("an asset may have been registered; the worker settles it", "asset_id", row.ID, "provider", row.Provider,
+			s.o.Log.Warn("asset registration uncertain, worker will check", "asset_id", row.ID, "provider", row.Provider,
 				"fault", f.Error(), "asked", unasked == nil)
 			return Asset{}, errors.Join(failure(f), s.handOver(ctx, row, f))
 		}
 		item = found
 	case f != nil:
 		if err := remove(ctx, s.db, row); err != nil {
-			s.o.Log.Warn("an asset that its provider refused is removed later", "asset_id", row.ID, "error", err)
+			s.o.Log.Warn("removing refused asset failed, worker will retry", "asset_id", row.ID, "error", err)
 		}
 		return Asset{}, refusal(f)
 	}
@@ -233,8 +233,9 @@ func (s *Service) register(ctx context.Context, p app.Principal, row *assetRow) 
 	return row.created(), nil
 }
 
-// handOver gives a row of which nobody knows whether the upstream has it to the worker, who waits until the upstream must
-// be done with it. One that took too long may go on for long: its claim lasts as it is.
+// handOver gives a row to the worker when it is uncertain whether the upstream has the asset. The worker waits until the
+// upstream must be done with it. When the call took too long, its claim stays as it is, because the upstream may still
+// work on it.
 func (s *Service) handOver(ctx context.Context, row *assetRow, f *provider.Fault) error {
 	wait := cutWait
 	switch {
@@ -264,10 +265,10 @@ func (s *Service) settle(ctx context.Context, p app.Principal, row *assetRow, it
 		row.UpstreamID, row.Extra, row.UpdatedAt = item.ID, item.Extra, now
 		return nil
 	}
-	// Somebody deleted all of the account's assets meanwhile, or this process was asleep for so long that the worker was first.
+	// Either all of the account's assets were deleted, or this process slept for so long that the worker was first.
 	if keeper, ok := s.keeper(row); ok {
 		if f := s.o.Upstreams.Delete(ctx, keeper, item.ID); f != nil {
-			s.o.Log.Error("a provider may keep an asset that nobody has", "asset_id", row.ID, "provider", row.Provider,
+			s.o.Log.Error("asset left at provider", "asset_id", row.ID, "provider", row.Provider,
 				"upstream_id", item.ID, "fault", f.Error())
 		}
 	}
@@ -299,8 +300,8 @@ func (s *Service) keeper(row *assetRow) (*catalog.Provider, bool) {
 // sourceParams are the members of a registration that its caller chose, with what they are called here.
 var sourceParams = map[string]string{"url": "url", "type": "asset_type", "name": "name"}
 
-// refusal is what a caller is told when the provider did not take an asset: what it says of the source is the caller's to
-// change.
+// refusal is the caller's error when the provider did not take an asset. The caller can act on what the provider says of
+// the source.
 func refusal(f *provider.Fault) error {
 	param := sourceParams[f.Err.Param]
 	if param == "" && f.Err.Param == "" && (f.Status == http.StatusUnprocessableEntity || f.Status == http.StatusUnsupportedMediaType ||
@@ -313,7 +314,7 @@ func refusal(f *provider.Fault) error {
 	return failure(f)
 }
 
-// failure is what a caller is told when the provider failed.
+// failure is the caller's error when the provider failed.
 func failure(f *provider.Fault) error {
 	message := "The provider that keeps material assets failed to answer. Please try again."
 	if f.Class == provider.ClassRefused {

@@ -91,9 +91,9 @@ func (s *Service) refresh(ctx context.Context, row *assetRow) error {
 	return nil
 }
 
-// References finds the assets that a video call names. All must be the account's and active; an error names the one that
-// is not as asset_ids[i]. Of those that were not ready when they were last looked at, the provider is asked. Whoever may
-// make videos, but not use assets, is told nothing about them.
+// References finds the assets that a video call names. All must be the account's and active; an error names the first
+// one that is not as asset_ids[i]. The service asks the provider about assets that were not ready at the last look. A
+// caller who may make videos but not use assets gets the same error for every asset.
 func (s *Service) References(ctx context.Context, p app.Principal, ids []string) ([]Reference, error) {
 	if !p.Rights.Has(app.UseAssets) {
 		return nil, app.Errorf(app.Forbidden, "insufficient_scope", "asset_ids needs the right to %s, which a key has by the scope assets. "+
@@ -123,7 +123,7 @@ func (s *Service) References(ctx context.Context, p app.Principal, ids []string)
 		row := &rows[at]
 		if !row.State.final() {
 			if err := s.refresh(ctx, row); err != nil {
-				s.o.Log.Warn("an asset that a call names could not be asked for", "asset_id", id, "error", err)
+				s.o.Log.Warn("reading asset state failed", "asset_id", id, "error", err)
 			}
 		}
 		if row.State != Active {

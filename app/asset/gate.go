@@ -38,7 +38,7 @@ func newGate(all, ofAccount int) *gate {
 	return &gate{all: make(chan struct{}, all), ofAccount: ofAccount, accounts: map[string]*turns{}}
 }
 
-// enter waits for a turn. Whoever got one calls leave once.
+// enter waits for a turn. A caller that got a turn calls leave once.
 func (g *gate) enter(ctx context.Context, accountID string) (leave func(), err error) {
 	g.mu.Lock()
 	t := g.accounts[accountID]

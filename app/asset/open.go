@@ -64,7 +64,7 @@ func (s *Service) open(ctx context.Context, address string) (*picture, error) {
 	return shown, nil
 }
 
-// picture is a source on its way to somebody who looks at it. It has a turn of the gate until it is closed.
+// picture is a source that is being sent to a reader. It keeps its turn of the gate until it is closed.
 type picture struct {
 	io.Reader
 

@@ -23,7 +23,7 @@ const (
 	pixelsMax      = 40_000_000
 	headBytesMax   = 512 << 10 // that are read to see what a source is
 	inspectMax     = 40 * time.Second
-	answerBytesMax = 4 << 10 // of an answer whose body nobody reads
+	answerBytesMax = 4 << 10 // So much of an unused answer body is read, so that the connection can be reused.
 	mebibyte       = 1 << 20
 )
 

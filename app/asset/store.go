@@ -66,7 +66,7 @@ var (
 	errClosed = errors.New("asset: the account is closed")
 )
 
-// insert adds a pending row, claimed by whoever creates it. It reports false when the id is taken already.
+// insert adds a pending row, claimed by the request that creates it. It reports false when the id is taken already.
 func insert(ctx context.Context, q postgres.Queryer, r *assetRow) (bool, error) {
 	done, err := q.ExecContext(ctx, `
 		insert into assets (id, account_id, kind, name, url, state, media_type, bytes, width, height, provider, resource_group,
@@ -191,8 +191,8 @@ func hide(ctx context.Context, q postgres.Queryer, accountID, id string, now tim
 	return r, err
 }
 
-// claimDue takes rows that are due and nobody's. Those of the providers away, which cannot be called from here, are left to
-// other replicas, but for removals that began before the moment old and so are given up.
+// claimDue claims unclaimed rows that are due. It leaves rows of the providers in away, which this replica cannot call,
+// to other replicas, except removals that began before old and are therefore given up.
 func claimDue(
 	ctx context.Context, q postgres.Queryer, now, until time.Time, limit int, away []string, old time.Time,
 ) (rows []assetRow, err error) {

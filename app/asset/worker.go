@@ -17,7 +17,7 @@ import (
 const (
 	stepsMax     = 16 // at once
 	claimMax     = time.Minute
-	stepMax      = 40 * time.Second // with room to write down what came of it while the claim stands
+	stepMax      = 40 * time.Second // The rest of the claim is for recording the result.
 	failurePause = time.Second      // after the store did not answer
 
 	followLeast = 2 * time.Second
@@ -45,7 +45,7 @@ func (s *Service) Run(ctx context.Context) error {
 		n, err := s.work(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			s.o.Log.Warn("assets wait for the store", "error", err)
+			s.o.Log.Warn("asset worker: database unavailable, retrying", "error", err)
 			tick.Reset(failurePause)
 		case n == stepsMax:
 			tick.Reset(0)
@@ -77,11 +77,11 @@ func (s *Service) safely(ctx context.Context, row *assetRow) {
 	defer cancel()
 	defer func() {
 		if broken := recover(); broken != nil {
-			s.o.Log.Error("a step of an asset broke", "asset_id", row.ID, "panic", broken, "stack", string(debug.Stack()))
+			s.o.Log.Error("panic in asset step", "asset_id", row.ID, "panic", broken, "stack", string(debug.Stack()))
 		}
 	}()
 	if err := s.step(ctx, row); err != nil && ctx.Err() == nil && !isStore(err) {
-		s.o.Log.Error("a step of an asset failed", "asset_id", row.ID, "error", err)
+		s.o.Log.Error("asset step failed", "asset_id", row.ID, "error", err)
 	}
 }
 
@@ -101,7 +101,7 @@ func (s *Service) step(ctx context.Context, row *assetRow) error {
 func (s *Service) follow(ctx context.Context, row *assetRow) error {
 	err := s.refresh(ctx, row)
 	if err != nil && ctx.Err() == nil {
-		s.o.Log.Warn("an asset could not be asked for", "asset_id", row.ID, "provider", row.Provider, "error", err)
+		s.o.Log.Warn("reading asset state failed", "asset_id", row.ID, "provider", row.Provider, "error", err)
 	}
 	if err == nil && row.State.final() {
 		return s.leave(ctx, row, nil, 0)
@@ -142,11 +142,11 @@ func (s *Service) removeUpstream(ctx context.Context, row *assetRow, keeper *cat
 // retry puts a removal off, or gives it up after a week with a line for the operator, who can remove it by hand.
 func (s *Service) retry(ctx context.Context, row *assetRow, since time.Time, why string) error {
 	if s.now().Sub(since) > giveUpAge {
-		s.o.Log.Error("a provider may keep an asset for ever: its removal was given up", "asset_id", row.ID, "provider", row.Provider,
+		s.o.Log.Error("asset removal abandoned", "asset_id", row.ID, "provider", row.Provider,
 			"upstream_id", row.UpstreamID, "reason", why)
 		return s.forget(ctx, row)
 	}
-	s.o.Log.Warn("an asset is removed later", "asset_id", row.ID, "provider", row.Provider, "tries", row.Tries+1, "reason", why)
+	s.o.Log.Warn("asset removal failed, retrying", "asset_id", row.ID, "provider", row.Provider, "tries", row.Tries+1, "reason", why)
 	return s.later(ctx, row, s.backOff(removeLeast, removeMost, row.Tries))
 }
 

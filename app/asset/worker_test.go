@@ -66,7 +66,7 @@ func TestAnUncertainCreateIsLookedUpAndSettled(t *testing.T) {
 			}
 			b.live(1)
 
-			b.keeper.set(after, nil) // it took nothing, and nobody can know
+			b.keeper.set(after, nil) // The upstream took nothing, which the gateway cannot know.
 			_, err := b.service.Create(t.Context(), b.me, Spec{Kind: Image, URL: b.source("picture.png")})
 			b.refused(err, app.Upstream, "upstream_error", "")
 			b.live(2)
@@ -201,7 +201,7 @@ func TestACreateThatIsTriedAgainIsTheSameAsset(t *testing.T) {
 	b.live(LiveMax)
 	b.round()
 	if b.keeper.kept() != 1 {
-		t.Error("the worker removed what somebody has")
+		t.Error("the worker removed an asset that its account still has")
 	}
 	other := app.Principal{AccountID: b.account()}
 	_, err = b.service.Create(t.Context(), other, spec)
@@ -221,7 +221,7 @@ func TestARegistrationWhoseRowIsGoneIsTakenBack(t *testing.T) {
 	_, err := b.service.Create(t.Context(), b.me, Spec{Kind: Image, URL: b.source("picture.png")})
 	b.refused(err, app.Upstream, "upstream_error", "")
 	if b.keeper.kept() != 0 {
-		t.Error("the upstream keeps what nobody has")
+		t.Error("the upstream keeps an asset that no account has")
 	}
 	b.live(0)
 }

@@ -20,7 +20,7 @@ import (
 // file that says what is already in force changes nothing.
 func Apply(ctx context.Context, db *sqlx.DB, f File) error { return ApplyAs(ctx, db, f, Deed{}) }
 
-// ApplyAs is Apply by somebody, for a reason, who stand in the history.
+// ApplyAs is Apply with an author and a note, which the history records.
 func ApplyAs(ctx context.Context, db *sqlx.DB, f File, d Deed) error {
 	if all := Check(f); len(all) > 0 {
 		return fmt.Errorf("catalog: the file has problems:\n%w", errors.Join(all...))

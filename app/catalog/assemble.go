@@ -97,7 +97,8 @@ type terms struct {
 	// upstream lists the styles that the model's providers speak. An empty list puts no limit on what they can carry.
 	upstream []llm.Style
 	traits   func(llm.Style) *llm.Traits // what the styles can say; nil: everything
-	// applied notes which parts of which ranges narrow something, or only stand where they cannot; nil: nobody asks.
+	// applied notes which parts of which ranges narrow a schema, or are where they cannot; nil when the caller does not
+	// need it.
 	applied map[string]bool
 }
 

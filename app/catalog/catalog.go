@@ -114,7 +114,7 @@ func (c *Catalog) warn(next *Snapshot) {
 	}
 	for _, p := range next.providers {
 		if p.Unusable != "" && p.Unusable != known[p.ID] {
-			c.o.Log.Warn("catalog: provider cannot be called from this server, its routes are passed over", "provider", p.ID, "reason", p.Unusable)
+			c.o.Log.Warn("catalog: provider not usable from this server, skipping its routes", "provider", p.ID, "reason", p.Unusable)
 		}
 	}
 }

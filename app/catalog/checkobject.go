@@ -58,7 +58,7 @@ func (c *checker) object(n *node, r *rule) *app.Error {
 	return nil
 }
 
-// pair refuses a member that came in both spellings: what is behind us would choose one of them, and nobody knows which.
+// pair rejects a member that came in both spellings, because it is unknown which of them an upstream would use.
 func (c *checker) pair(o *object, p pair, states *[membersMax]byte) *app.Error {
 	first, second := states[p.first] != stateAbsent, states[p.second] != stateAbsent
 	switch {

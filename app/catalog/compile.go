@@ -18,8 +18,8 @@ const (
 	refPrefix = "#/$defs/"
 )
 
-// keywords lists what a fragment may use. Anything else stops the compilation: a keyword that were silently skipped
-// would be a promise of the published contract that nobody keeps.
+// keywords lists what a fragment may use. Any other keyword stops the compilation: the published contract would promise
+// a rule that the gateway does not check.
 var keywords = map[string]bool{
 	"type": true, "enum": true, "const": true, "required": true, "properties": true, "additionalProperties": true,
 	"propertyNames": true, "items": true, "minItems": true, "maxItems": true, "minLength": true, "maxLength": true,

@@ -5,8 +5,7 @@ import (
 	"strconv"
 )
 
-// numberBytesMax bounds one number of a body. The longest float64 that has to be written out in full takes 767
-// digits; nobody sends more.
+// numberBytesMax bounds one number of a body. The longest float64 that has to be written out in full takes 767 digits.
 const numberBytesMax = 1024
 
 // decimal is a JSON number taken apart without rounding: comparisons hold for integers beyond 2^53 and for fractions

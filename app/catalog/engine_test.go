@@ -28,7 +28,7 @@ func contractOf(t testing.TB, raw string) (*Contract, error) {
 
 // engineCases are documents with what later fragments need, beyond the chat fragment, and bodies on both sides.
 var engineCases = []struct{ name, doc, accepted, refused string }{
-	{"kinds that nobody knows yet", `{"type":"object","properties":{"tools":{"type":"array","items":{"oneOf":[
+	{"unknown kinds", `{"type":"object","properties":{"tools":{"type":"array","items":{"oneOf":[
 		{"type":"object","required":["type","name"],"properties":{"type":{"const":"function"},"name":{"type":"string"}}},
 		{"type":"object","required":["type"],"properties":{"type":{"type":"string","not":{"enum":["function"]}}}}]}}}}`,
 		`{"tools":[{"type":"function","name":"a"},{"type":"web"},{"x":1,"type":"web"}]} {"tools":[]}`,

@@ -67,7 +67,7 @@ func TestEveryOfficialValueIsTakenOrRefusedForAReason(t *testing.T) {
 					}
 				}
 				if reason == "" {
-					t.Errorf("%s: %s does not take %q, and nobody says why", style, at, value)
+					t.Errorf("%s: %s does not take %q, and no exception names it", style, at, value)
 				}
 			}
 		}

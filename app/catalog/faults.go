@@ -67,7 +67,7 @@ var statuses = map[app.Kind]int{
 // exampleID stands for a request's id where guides show one.
 const exampleID = "req_01k9z3"
 
-// shownFault is a fault in one style; its body is nil when nobody has told how the style looks.
+// shownFault is a fault in one style; its body is nil when the style's form is unknown.
 type shownFault struct {
 	fault
 

@@ -62,7 +62,7 @@ type FileProvider struct {
 
 // FileAssets marks a provider that keeps material assets. The first such provider of a file registers new ones.
 type FileAssets struct {
-	Group string `yaml:"group" json:"group"` // the resource group of ours at the provider
+	Group string `yaml:"group" json:"group"` // Group is the gateway's resource group at the provider.
 }
 
 // FileBreaker says when a provider's model is ejected; absent numbers take the defaults.
@@ -169,7 +169,7 @@ const (
 // OnCut says what follows when an upstream cuts a stream that has begun.
 type OnCut string
 
-// A cut is told to the client as an error, or the answer is recovered on another route where that is possible.
+// The client gets a cut as an error, or the answer is recovered on another route where that is possible.
 const (
 	CutError   OnCut = "error"
 	CutRecover OnCut = "recover"

@@ -77,12 +77,12 @@ const textHeaders = `[
 func mustParse(raw []byte) *tree {
 	t, err := parseTree(raw)
 	if err != nil {
-		panic("catalog: a document of ours cannot be read: " + err.Error())
+		panic("catalog: an embedded document cannot be read: " + err.Error())
 	}
 	return t
 }
 
-// explain lets the model's documents be made when they are first asked for: at the start nobody has time for them.
+// explain builds the model's documents when they are first requested, so that they do not delay the start.
 func (g *guides) explain(m *Model) {
 	once := func(text func(*Model) []byte) func() document {
 		return sync.OnceValue(func() document {

@@ -180,7 +180,7 @@ func rememberBeginning(ctx context.Context, q postgres.Queryer, old stored) erro
 		old.version, string(file))
 }
 
-// shortened bounds what somebody says, and leaves out what no text may hold.
+// shortened bounds a note's length, and removes characters that the database cannot store.
 func shortened(text string) string {
 	var out []rune
 	for _, r := range text {

@@ -21,8 +21,8 @@ func TestHistoryTellsWhoAppliedWhatAndWhatIsDifferentSince(t *testing.T) {
 		}
 	}
 	first, second := parse(t, smallFile), parse(t, with(t, "name: One", "name: Eins"))
-	apply(Deed{By: "ada@desk", Note: "the first\x00 one"}, first)
-	apply(Deed{By: "bob@desk"}, first) // changes nothing, and is not told
+	apply(Deed{By: "ada@example.com", Note: "the first\x00 one"}, first)
+	apply(Deed{By: "bob@example.com"}, first) // An apply without a change leaves no row.
 	apply(Deed{By: strings.Repeat("é", 3*deedRunesMax)}, second)
 	if err := Apply(t.Context(), db, first); err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestHistoryTellsWhoAppliedWhatAndWhatIsDifferentSince(t *testing.T) {
 		t.Fatal(got, err)
 	}
 	back, there, begin := got[0], got[1], got[2]
-	if back.Number != 3 || back.By != "" || there.By != strings.Repeat("é", deedRunesMax) || begin.By != "ada@desk" || begin.Note != "the first one" {
+	if back.Number != 3 || back.By != "" || there.By != strings.Repeat("é", deedRunesMax) || begin.By != "ada@example.com" || begin.Note != "the first one" {
 		t.Errorf("%+v", got)
 	}
 	if want := []string{"~ model acme/one name One → Eins"}; !slices.Equal(there.Changes, want) {
@@ -61,7 +61,7 @@ func TestHistoryTellsWhoAppliedWhatAndWhatIsDifferentSince(t *testing.T) {
 	}
 }
 
-// A catalog that was there before the history gets its row with the first apply after, and one that cannot be read is told of.
+// A catalog from before the history gets its row with the next apply, and the history reports one that cannot be read.
 func TestHistoryBeginsWithWhatWasInForce(t *testing.T) {
 	t.Parallel()
 	db := pgtest.New(t)

@@ -80,6 +80,6 @@ func (c *Catalog) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportMax)
 	defer cancel()
 	if _, err := c.db.ExecContext(ctx, `delete from catalog_replicas where replica = $1`, c.o.Replica); err != nil {
-		c.o.Log.Warn("catalog: report of this replica not removed", "error", err)
+		c.o.Log.Warn("catalog: removing replica report failed", "error", err)
 	}
 }

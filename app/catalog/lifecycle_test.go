@@ -108,7 +108,7 @@ func TestTheListForgetsAModelThatEndsWithoutAChange(t *testing.T) {
 		t.Errorf("the list is still %s", after.List(nil))
 	}
 	if err := c.reload(t.Context()); err != nil || c.Snapshot() != after {
-		t.Errorf("it is made anew again and again, %v", err)
+		t.Errorf("the document is rebuilt at each request: %v", err)
 	}
 }
 

@@ -72,8 +72,8 @@ func (m *Model) upstreamStyles() []llm.Style {
 	return all
 }
 
-// losses lists what a style can say and at least one of the styles that the model's routes speak cannot. It is empty
-// when nobody has told the traits of the styles.
+// losses lists what a style can express and at least one of the upstream styles of the model's routes cannot. It is
+// empty when the traits of the styles were not set.
 func (g *guides) losses(m *Model, style llm.Style) []loss {
 	client := g.traits(style)
 	if client == nil {

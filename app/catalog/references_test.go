@@ -14,8 +14,8 @@ providers:
 models: []
 `
 
-// TestUnsetNamesProviderFieldAndVariable: a variable without a value is named with all that is needed to find it, unless nobody
-// needs it.
+// TestUnsetNamesProviderFieldAndVariable: the error for a variable without a value names the provider, the field and the
+// variable, unless the provider is not in use.
 func TestUnsetNamesProviderFieldAndVariable(t *testing.T) {
 	t.Parallel()
 	f := parse(t, referringFile)

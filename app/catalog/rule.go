@@ -161,7 +161,7 @@ type shaped struct {
 	states string
 }
 
-// The state of a member during the check is the first byte of its value. An empty array is told from a full one.
+// The state of a member during the check is the first byte of its value, which tells an empty array from a full one.
 const (
 	stateAbsent     = 0
 	stateEmptyArray = 'e'

@@ -21,8 +21,8 @@ const (
 	totalDefault     = 10 * time.Minute
 )
 
-// Snapshot is one version of the catalog with everything prepared. It never changes, so that whoever holds it sees
-// one consistent state for as long as they like.
+// Snapshot is one version of the catalog with everything prepared. It never changes, so that its holder sees one
+// consistent state for any length of time.
 type Snapshot struct {
 	version   int64
 	models    []*Model
@@ -217,7 +217,7 @@ type Provider struct {
 	Paths            map[llm.Style]string // below BaseURL, where they differ from the style's own
 	Timeouts         Timeouts
 	Limits           ProviderLimits
-	AssetGroup       string // the resource group of ours for material assets; empty when it keeps none
+	AssetGroup       string // AssetGroup is the gateway's resource group for material assets; empty when the provider keeps none.
 	Unusable         string // why its routes cannot be used; empty when they can
 
 	totalNamed bool // Timeouts.Total is not the default

@@ -41,7 +41,7 @@ func (c *Catalog) follow(ctx context.Context, wake <-chan struct{}) {
 	for {
 		err := c.report(ctx)
 		if err != nil && !lost && ctx.Err() == nil {
-			c.o.Log.Warn("catalog: version not reported, so an apply does not wait for this replica", "error", err)
+			c.o.Log.Warn("catalog: reporting version failed, apply does not wait for this replica", "error", err)
 		}
 		lost = err != nil
 		select {
@@ -54,11 +54,11 @@ func (c *Catalog) follow(ctx context.Context, wake <-chan struct{}) {
 		}
 		if c.Snapshot().due(c.o.Now()) {
 			if err := enforce(ctx, c.db); err != nil && ctx.Err() == nil {
-				c.o.Log.Error("catalog: announced prices are not in force yet", "error", err)
+				c.o.Log.Error("catalog: applying announced prices failed", "error", err)
 			}
 		}
 		if err := c.reload(ctx); err != nil && ctx.Err() == nil {
-			c.o.Log.Error("catalog: the last good snapshot stays", "error", err, "version", c.Snapshot().Version())
+			c.o.Log.Error("catalog reload failed, keeping previous snapshot", "error", err, "version", c.Snapshot().Version())
 		}
 	}
 }

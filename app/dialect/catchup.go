@@ -4,8 +4,9 @@ import (
 	"umg/app/llm"
 )
 
-// catchUp keeps back what a client has already of an answer that another stream goes on with. Of a stream that begins
-// anew it takes away the beginning, byte for byte; one that was given the beginning is passed on from its first word.
+// catchUp drops the part of a resumed answer that the client already received. When the stream restarts the answer,
+// catchUp drops the beginning, byte for byte. When the upstream got the beginning as a prefix, catchUp passes on the
+// whole stream.
 type catchUp struct {
 	have []told
 	at   int  // the part that is repeated next, or goes on
@@ -14,8 +15,8 @@ type catchUp struct {
 	told bool // the beginning was given to the upstream, which need not repeat any of it
 	out  []llm.Event
 
-	weighs bool // whether an upstream that was given the beginning goes on or begins anew is not known yet
-	anew   int  // bytes of the last text from its start that it has said meanwhile
+	weighs bool // Weighs is set while it is unknown whether an upstream that got the prefix continues or restarts.
+	anew   int  // Anew is how many bytes of the last text the upstream has repeated.
 }
 
 // fate is what becomes of a part.
@@ -127,7 +128,7 @@ func (c *catchUp) delta(e *llm.Event) bool {
 	return c.text(e)
 }
 
-// weigh looks whether an upstream that was given the beginning goes on with it, or begins anew although it was: then it
+// weigh finds out whether an upstream that got the prefix continues it, or restarts although it got the prefix: then it
 // repeats all of the text.
 func (c *catchUp) weigh(e *llm.Event) bool {
 	h := &c.have[c.at]
@@ -142,7 +143,7 @@ func (c *catchUp) weigh(e *llm.Event) bool {
 	case n == len(e.Delta):
 		return true
 	case c.anew >= prefillBytesMin:
-		return false // it began anew, and then said something else
+		return false // The upstream restarted, and then wrote another text.
 	default:
 		rest.Delta = string(h.text[:c.anew-n]) + e.Delta
 		c.weighs = false

@@ -10,7 +10,7 @@ import (
 	"umg/app/sse"
 )
 
-// Dialect is what the corridor needs of one style. All functions are pure.
+// Dialect is what the text pipeline needs of one style. All functions are pure.
 type Dialect struct {
 	Style llm.Style
 	// Peek reads the head of a request. It checks the outline of the JSON only: the contract checks the rest.
@@ -79,7 +79,7 @@ var dialects = map[llm.Style]*Dialect{
 	},
 }
 
-// Head is what the corridor must know of a request before it can be priced and sent.
+// Head is what the gateway must know of a request before it can be priced and sent.
 type Head struct {
 	Model        string
 	Stream       bool
@@ -88,7 +88,7 @@ type Head struct {
 	Choices      int64 // how many answers are asked for, at least one
 	TextBytes    int64 // bytes that can become input tokens
 	Images       int64 // images beside them
-	Documents    int64 // that the provider fetches or keeps; nobody here knows how long they are
+	Documents    int64 // Documents are fetched or kept by the provider; the gateway does not know their lengths.
 	EndUser      string
 
 	// BodyBytes is the size of the whole request.
@@ -107,8 +107,8 @@ type Head struct {
 	members [fieldStream + 1]span // the model and the stream, with their names
 }
 
-// Err is what is wrong with a value that the corridor itself depends on. The contract is asked first, since it says it
-// better; this is the guard for what it lets pass.
+// Err is the error for a value that the gateway itself depends on. The contract is checked first, since its errors are
+// more exact; Err catches values that the contract allows.
 func (h *Head) Err() error {
 	if h.bad == nil {
 		return nil

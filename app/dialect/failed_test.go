@@ -143,7 +143,7 @@ func TestAReasonThatMeansAFailureIsNoEndOfAnAnswer(t *testing.T) {
 	}
 }
 
-// TestAnEndThatAClientCanReadIsNoFailure has the reasons of filters, lengths and the like, and words that nobody knows.
+// TestAnEndThatAClientCanReadIsNoFailure has the reasons of filters, lengths and the like, and unknown words.
 func TestAnEndThatAClientCanReadIsNoFailure(t *testing.T) {
 	t.Parallel()
 	for style, words := range map[llm.Style][]string{

@@ -33,8 +33,7 @@ func framesBy(codec llm.Codec, m *meter) func(raw []byte) ([]byte, error) {
 	}
 }
 
-// unreported takes the usage out of the frames that end a stream, so that nobody takes the absence of counts for
-// counts of nothing.
+// unreported removes the usage from the frames that end a stream, so that a client does not read missing counts as zero.
 func (m *meter) unreported(frames []byte) []byte {
 	var out []byte
 	r := sse.NewReader(bytes.NewReader(frames), nil)

@@ -34,8 +34,8 @@ func copyTurns(turns []llm.Turn) []llm.Turn {
 	return turns
 }
 
-// tellCallsApart gives a call another id when an earlier one has it already, as upstreams do that count their calls anew
-// in each answer. Results belong to the calls of their id in order.
+// tellCallsApart gives a call another id when an earlier one has it already, as happens with upstreams that restart
+// their numbering in each answer. Results belong to the calls of their id in order.
 func tellCallsApart(turns []llm.Turn) {
 	ids := map[string]*sameID{}
 	taken := map[string]bool{}

@@ -78,7 +78,7 @@ func TestCallsOfOneIDAreToldApart(t *testing.T) {
 		want  string
 	}{
 		"ids of their own stay": {[]llm.Turn{says(0, "q"), asks("a", "b"), gives("b", "a")}, `u:"q" a:?a?b u:=b("of b")=a("of a")`},
-		"counted anew in each answer": {
+		"numbered from the start in each answer": {
 			[]llm.Turn{says(0, "q"), asks("c0"), gives("c0"), asks("c0", "c1"), gives("c0", "c1"), asks("c0"), gives("c0")},
 			`u:"q" a:?c0 u:=c0("of c0") a:?c0_2?c1 u:=c0_2("of c0")=c1("of c1") a:?c0_3 u:=c0_3("of c0")`,
 		},

@@ -149,7 +149,7 @@ func (s *messagesStream) readUsage(raw []byte) {
 	case said:
 		s.reported(u, ok)
 	case ok && !s.tally.Reported:
-		s.tally.Usage = u // the input alone, for an answer that is cut before its output is told
+		s.tally.Usage = u // This is the input alone, for an answer that is cut before it reports its output.
 	}
 }
 

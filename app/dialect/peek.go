@@ -17,7 +17,7 @@ import (
 // countMax bounds every count of tokens or answers.
 const countMax = 1 << 31
 
-// field is a member of a request that the corridor reads or may change.
+// field is a member of a request that the gateway reads or may change.
 type field uint8
 
 const (

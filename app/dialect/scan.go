@@ -17,8 +17,8 @@ type span struct{ from, to int }
 func (s span) of(doc []byte) []byte { return doc[s.from:s.to] }
 func (s span) found() bool          { return s.to > 0 }
 
-// object walks the members of a JSON object. It checks the grammar of everything it passes, so that text which was
-// cut or broken is noticed; it leaves the escapes and the numbers inside of values to whoever reads them.
+// object iterates over the members of a JSON object. It checks the grammar of everything it passes, so that it notices
+// text which was cut or broken. Readers of a value check the escapes and numbers inside it.
 type object struct {
 	doc    []byte
 	at     int

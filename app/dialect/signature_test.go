@@ -60,7 +60,7 @@ func TestAThoughtGoesBackOnlyAsItWasSigned(t *testing.T) {
 			for _, changed := range []string{"", "Hm, é.\n\nAnd more."} {
 				thought.Text = changed
 				if back := string(thinking(t, client, thought).body); strings.Contains(back, "thinking") {
-					t.Errorf("%s: a text that nobody has signed goes back: %s", client, back)
+					t.Errorf("%s: a text without a signature goes back: %s", client, back)
 				}
 			}
 		}

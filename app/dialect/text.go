@@ -16,8 +16,8 @@ const (
 	letterUnits   = 4
 	symbolUnits   = 10
 
-	// A byte of the names and the syntax of JSON that a model reads counts a twentieth, since most providers write it anew
-	// in a form that is shorter.
+	// A byte of the names and the syntax of JSON that a model reads counts a twentieth, since most providers re-encode
+	// it in a shorter form.
 	syntaxUnits = 1
 )
 

@@ -61,7 +61,7 @@ func (t *Transcript) Add(frames []byte) {
 	}
 	t.frames.Close()
 	t.source.Reset(nil)
-	if t.lost { // and so nobody needs it
+	if t.lost { // A lost transcript is not needed any more.
 		t.decoder, t.seen, t.parts, t.events = nil, nil, nil, nil
 	}
 }
@@ -256,9 +256,10 @@ const spliced = 128
 // ErrOtherAnswer says that a stream does not say what the one before it has said, and so cannot take its place.
 var ErrOtherAnswer = errors.New("dialect: the stream does not repeat what the client has")
 
-// Continue passes a stream of the upstream on to a client that has the transcript already, of which the tally was before.
-// A stream that begins anew is kept back until it has repeated that, byte for byte. The ask has the client's request,
-// which some styles repeat at their end. It reports false when nothing can go on from there.
+// Continue passes a stream of the upstream on to a client that has the transcript already, whose tally was before. A
+// stream that restarts the answer is kept back until it has repeated the transcript, byte for byte. The ask has the
+// client's request, which some styles repeat at their end. Continue reports false when no stream can be resumed from
+// there.
 func (w *Way) Continue(a Ask, t *Transcript, before Tally) (Stream, bool) {
 	t.ask.Request, t.ask.Model = a.Request, a.Model
 	encoder, ok := t.resume()

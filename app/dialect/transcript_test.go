@@ -179,8 +179,8 @@ func TestAnAnswerIsWholeWhereverItWasCut(t *testing.T) {
 		}
 		had, _ := said(t, client, wire)
 		rest, on := text, way(t, client, second)
-		anew := rapid.Bool().Draw(t, "begins anew")
-		given := !anew && on.Prefill(transcript, conversation())
+		restarts := rapid.Bool().Draw(t, "restarts")
+		given := !restarts && on.Prefill(transcript, conversation())
 		if given {
 			begun := ""
 			for _, p := range had.Parts {
@@ -192,7 +192,7 @@ func TestAnAnswerIsWholeWhereverItWasCut(t *testing.T) {
 			if !strings.HasPrefix(text, begun) {
 				return // the part that was open is not told by the style
 			}
-			if !rapid.Bool().Draw(t, "begins anew all the same") {
+			if !rapid.Bool().Draw(t, "restarts all the same") {
 				rest = text[len(begun):]
 			}
 		}

@@ -35,7 +35,7 @@ func FuzzTranslate(f *testing.F) {
 			t.Fatalf("no JSON is left: %s", way.body)
 		}
 		if head, err := client.Peek(body); err != nil || head.Err() != nil {
-			return // nobody asks for a translation of it
+			return // The gateway does not translate such a request.
 		}
 		r, err := client.Read(body)
 		if err != nil {

@@ -78,7 +78,7 @@ func TestSignaturesGoOnlyToTheProviderThatMadeThem(t *testing.T) {
 	history := []llm.Part{
 		{Kind: llm.Reasoning, Text: "mine", Signature: "gw1.quillon~m.a.b"},
 		{Kind: llm.Reasoning, Text: "another's", Signature: "gw1.boreal~n.x"},
-		{Kind: llm.Reasoning, Text: "nobody's", Signature: "raw"},
+		{Kind: llm.Reasoning, Text: "unsigned", Signature: "raw"},
 		{Kind: llm.Text, Text: "hello"},
 	}
 	r := &llm.Request{Turns: []llm.Turn{{Role: llm.Assistant, Parts: history}, {Role: llm.Assistant, Parts: history[1:2]}}}

@@ -221,7 +221,7 @@ func (s *translatedStream) write(dst []byte, e *llm.Event, step *Step) []byte {
 	return s.encoder.Append(dst, e)
 }
 
-// end notes how the answer ended. The client is told once the charge is durable.
+// end notes how the answer ended. The client gets the end once the charge is durable.
 func (s *translatedStream) end(finish llm.Event) {
 	s.phase, s.finish = ending, finish
 	s.tally.Finish, s.tally.Reported = string(finish.Stop), finish.Reported

@@ -166,7 +166,7 @@ var allPieces = []pieces{
 	},
 }
 
-// ofOthers are pieces of content that the schemas have elsewhere than in the unions, and one that nobody has.
+// ofOthers are pieces of content that the schemas have elsewhere than in the unions, and one that no schema has.
 var ofOthers = map[llm.Style][]string{
 	llm.Chat:      {"video_url", "refusal", "hologram"},
 	llm.Messages:  {"tool_reference", "browser_state", "mcp_tool_use", "mcp_tool_result", "tool_addition", "compaction", "hologram"},

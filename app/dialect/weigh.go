@@ -33,7 +33,7 @@ const (
 	documentTokensLeast   = 256
 )
 
-// opaqueData weighs data of which nobody here knows how many tokens it has.
+// opaqueData weighs data whose number of tokens the gateway does not know.
 func opaqueData(data []byte, bytesPerToken int64) media {
 	return media{opaque: 1, tokens: int64(len(data)) / bytesPerToken, apart: weightOf(data)}
 }

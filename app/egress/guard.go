@@ -58,8 +58,8 @@ func prefixes(list []string) []netip.Prefix {
 	return out
 }
 
-// dial resolves the name once and connects to the addresses it got, so that there is no second look-up whose answer
-// nobody checked.
+// dial resolves the name once and connects to the checked addresses, so that there is no second look-up whose answer is
+// not checked.
 func (c *Client) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

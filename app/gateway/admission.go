@@ -234,7 +234,8 @@ func newLeastHolds(s *catalog.Snapshot) *leastHolds {
 		}
 		amount, err := leastHoldOf(m)
 		if err != nil {
-			amount = 0 // its price is none that a call could pay, which the call itself is told
+			// The price is more than any call could pay, which the call itself reports.
+			amount = 0
 		}
 		holds.of[m.ID] = amount
 		if cheapest, found := holds.cheapest[m.Kind]; !found || amount < cheapest {

@@ -22,8 +22,8 @@ type chart func(*run, *catalog.Route) error
 type walk struct {
 	run   *run
 	chart chart
-	late  bool // the client has a part of the answer already: no route is asked twice, and each costs a retry
-	hedge bool // another route is asked beside the first attempt: it has no retry, and its cost was paid from the hedge budget
+	late  bool // The client already has a part of the answer: no route is tried twice, and each attempt costs a retry.
+	hedge bool // The hedge runs beside the first attempt: it has no retry, and the hedge budget paid for it.
 }
 
 // reopen opens another route for an answer that was cut after it had begun. It ends the attempt that was cut, with its
@@ -37,9 +37,9 @@ type walk struct {
 // keepBody must have kept.
 //
 // When it returns nil then r.route, r.answer, r.frames, r.stream and r.tally are those of the new attempt, whose first
-// content is in the batch (r.room), as after open. The caller keeps what the client has of the answer before, since the
-// tally begins anew, and sees to it that nothing was pending. Otherwise the answer ends with the error that is returned:
-// that of the cut, or why the call itself is over.
+// content is in the batch (r.room), as after open. The tally starts at zero, so the caller keeps what the client has of
+// the answer before, and has sent all that was pending. Otherwise the answer ends with the returned error: that of the
+// cut, or the reason why the call itself is over.
 func (r *run) reopen(ctx context.Context, cut *provider.Fault, chart func(*catalog.Route) error) error {
 	r.endTry(cut)
 	r.drop()
@@ -69,7 +69,7 @@ func (w *walk) open(ctx context.Context) error {
 		if err != nil && last == nil {
 			return err
 		}
-		if fault, ok := err.(*provider.Fault); ok { //nolint:errorlint // it is never wrapped, and a refusal of ours is none
+		if fault, ok := err.(*provider.Fault); ok { //nolint:errorlint // A fault is never wrapped, and no other error of the gateway is one.
 			last = fault
 		}
 		if !begun {
@@ -89,7 +89,7 @@ func (w *walk) open(ctx context.Context) error {
 		r.endTry(last)
 		r.drop()
 		r.out.tell(droppedHeader, "")
-		if last.Class != provider.ClassClient { // who pays for what came
+		if last.Class != provider.ClassClient { // The client's class decides who pays for the delivered part.
 			r.undo()
 		}
 		r.clear()
@@ -303,7 +303,7 @@ func (r *run) outlasts(fault *provider.Fault) bool {
 	return fault.Class == provider.ClassTotal && !r.expired()
 }
 
-// unavailable is what a client is told when no route could be asked.
+// unavailable is the client's error when no route could be called.
 func (r *run) unavailable() *app.Error {
 	if r.plan.paused {
 		return Stopped(r.model.ID, "")

@@ -34,7 +34,7 @@ var (
 	thoughtCount = regexp.MustCompile(`"(reasoning_tokens|thinking_tokens|thoughtsTokenCount)":\d+`)
 )
 
-// honest is a call whose answer is told as it is, and what it cost.
+// honest makes a call whose answer is reported as it is, and returns its cost.
 func (b *bench) honest(client, upstream llm.Style, model string, a asked) (cost app.Amount, used llm.Usage) {
 	b.t.Helper()
 	r, _, err := b.generate(b.styledCall(client, model, a))

@@ -93,7 +93,7 @@ func notAllowed(id string) *app.Error {
 		At("model").Final()
 }
 
-// Stopped is what a client is told of a model that takes no new calls for now.
+// Stopped is the client's error for a model that takes no new calls for now.
 func Stopped(id, reason string) *app.Error {
 	notice := "The model " + id + " is temporarily unavailable because of platform traffic control. "
 	if reason != "" {

@@ -1,5 +1,6 @@
-// Package gateway is the corridor of a text call: from its raw body to the last byte of the answer and the charge for
-// it. It knows the order of the rooms, what a call may cost at most, which route is tried next, and that a charge is
-// durable before the client can know that the answer is whole. It does not know HTTP of the client's side, keys, the
-// words of any text style, or where money is kept.
+// Package gateway runs a text call: from its raw body to the last byte of the answer and the charge for it. It computes
+// the highest cost of a call, chooses the next route, and makes a charge durable before the client can know that the
+// answer is whole.
+// Callers pass a Call and a Sink to Generate. The HTTP of the client's side, keys, text styles and the ledger are in
+// other packages.
 package gateway

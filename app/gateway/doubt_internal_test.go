@@ -28,7 +28,7 @@ func TestAnEndThatIsSaidInEveryFrameIsNoneBeforeTheConnectionEnds(t *testing.T) 
 			after  error
 			whole  bool
 		}{{1, provider.ErrIdle, true}, {3, provider.ErrIdle, false}, {3, io.ErrUnexpectedEOF, false}, {3, io.EOF, true}} {
-			r := relayed(t, g, bytes.NewReader(nil), &nobody{})
+			r := relayed(t, g, bytes.NewReader(nil), &discardSink{})
 			r.frames = getReader(io.MultiReader(strings.NewReader(strings.Repeat(said, c.frames)), iotest.ErrReader(c.after)), nil)
 			client, _ := dialect.Of(style)
 			r.way = dialect.Straight(client, nil, &r.head)

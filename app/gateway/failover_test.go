@@ -65,7 +65,7 @@ func (f failover) rescue(model, provider string, attemptsMax int) gateway.Report
 	}
 	output := r.Usage[billing.OutputTokens]
 	if !h.told || h.cost != r.Cost || output < failoverLength-2 || output > failoverLength+2 || r.Cost != cost(r.Usage[billing.InputTokens], output) {
-		f.t.Errorf("the client is told %s for %v, the report says %s", h.cost, r.Usage, r.Cost)
+		f.t.Errorf("the client got the cost %s for %v, the report says %s", h.cost, r.Usage, r.Cost)
 	}
 	if after := f.b.balance().Posted; before-after != r.Cost || f.b.reserved() != 0 {
 		f.t.Errorf("%s was charged, and %s is reserved, where the answer cost %s", before-after, f.b.reserved(), r.Cost)

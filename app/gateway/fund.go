@@ -13,14 +13,14 @@ import (
 // the current one is left, so that the stream does not wait for it.
 const (
 	aheadShare  = 4
-	extendMax   = 5 * time.Second // a stream waits as long for its next slice when the store is away
+	extendMax   = 5 * time.Second // A stream waits so long for its next slice when the database is away.
 	extendPause = 100 * time.Millisecond
 )
 
 // extension is a slice that was asked for, beside the stream.
 type extension struct {
 	hold   billing.Hold
-	paid   int64 // output tokens of all choices, when it is granted
+	paid   int64 // Paid is in output tokens of all choices, once the extension is granted.
 	answer chan error
 	stop   context.CancelFunc
 }
@@ -68,8 +68,8 @@ func (r *run) fundAhead(ctx context.Context) {
 
 func (r *run) leastSlice() int64 { return usefulTokens * r.head.Choices }
 
-// extended takes over what came of asking for a slice. Where there is not enough credit for a whole one, smaller ones
-// follow, until there is none for those either.
+// extended handles the result of extending the hold by a slice. When the credit does not suffice for a whole slice, the
+// gateway asks for smaller ones, until the credit does not suffice for those either.
 func (r *run) extended(err error) error {
 	e := r.more
 	r.more, r.short = nil, false
@@ -115,8 +115,8 @@ func extendHold(ctx context.Context, till Till, h *billing.Hold, more app.Amount
 	}
 }
 
-// cover raises the hold at the end, when by the upstream's reading the answer has cost more than its slices: thoughts that
-// nobody was shown could not be counted before. What it cannot cover the platform bears.
+// cover raises the hold at the end, when by the upstream's count the answer has cost more than its slices. Reasoning
+// that is not shown cannot be counted earlier. If the extension fails, the platform absorbs the difference.
 func (r *run) cover(ctx context.Context, ended error) {
 	if e := r.more; e != nil { // what it was for has ended
 		e.stop()

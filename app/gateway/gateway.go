@@ -25,16 +25,16 @@ const (
 	attemptsMax       = 6
 	keepAliveStandard = 15 * time.Second
 	retryWaitStandard = 100 * time.Millisecond
-	retryAfterMax     = 2 * time.Second // an upstream that asks for more is not waited for
+	retryAfterMax     = 2 * time.Second // An upstream that asks for a longer wait is not retried.
 	drainMax          = 250 * time.Millisecond
 	silenceStandard   = 2 * time.Second
-	batchBytes        = 1 << 10  // enough for a stream as slow as a model
-	batchBytesMax     = 32 << 10 // of frames that are written together
+	batchBytes        = 1 << 10  // This is enough for a stream as slow as a model.
+	batchBytesMax     = 32 << 10 // This bounds the frames that are written together.
 	memoryStandard    = 512 << 20
 	keptStandard      = 64 << 20
 )
 
-// Till is what the corridor asks of the money.
+// Till manages the credit of calls: it holds, extends, checkpoints and settles.
 type Till interface {
 	// Hold reserves credit for a call.
 	Hold(ctx context.Context, q billing.HoldRequest) (billing.Hold, error)
@@ -110,7 +110,7 @@ type Call struct {
 	Principal app.Principal
 	Style     llm.Style
 	Body      []byte
-	Taken     func() // nil when nobody waits for the body
+	Taken     func() // Taken is called when the gateway no longer needs the body; it may be nil.
 	Headers   http.Header
 	Key       limit.Key // the limits of the key that makes the call; none for a member in the console
 	// Place is what the call took before its body was read, in the limits of the account and the key; nil when it took none.
@@ -122,7 +122,7 @@ type Call struct {
 
 	Strict      bool    // hints that the model does not take are refused, and not left out
 	LimitFactor int     // multiplies the usual limits of the account; zero is one
-	Timing      *Timing // to be kept while the call runs; nil when nobody asks
+	Timing      *Timing // Timing is filled in while the call runs; it may be nil.
 
 	Door    time.Duration // that it took before the call to recognise its caller, for the record
 	Sending time.Duration // in which the caller sent it, before that
@@ -174,7 +174,7 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (*Report, e
 	defer r.untraced()
 	defer r.asked.giveBack()
 	defer r.kept.giveBack()
-	err := r.admit() // it keeps its contract, has its price, and a way to a provider
+	err := r.admit() // This step validates the request, computes its price and picks the routes.
 	if err != nil {
 		return r.refused(err)
 	}
@@ -192,15 +192,15 @@ func (g *Gateway) Generate(ctx context.Context, call Call, out Sink) (*Report, e
 	r.trace.funded = r.since()
 	r.begin(out)
 	defer r.end()
-	err = r.open(ctx) // an upstream has begun to answer, and nothing was sent yet
+	err = r.open(ctx) // After this step an upstream has begun to answer, and nothing was sent yet.
 	failpoint.At(failpoint.C3)
 	if err == nil {
 		r.forget()
-		err = r.relay(ctx) // everything but the end was sent
+		err = r.relay(ctx) // After this step everything but the end was sent.
 		r.judge(err)
 	}
 	ended := g.o.Now()
-	err = r.settle(ctx, err) // the charge is durable, before the last byte
+	err = r.settle(ctx, err) // After this step the charge is durable, before the last byte is sent.
 	r.trace.settled = g.o.Now().Sub(ended)
 	defer failpoint.At(failpoint.C9)
 	return r.finish(err)
@@ -233,7 +233,7 @@ func (r *run) admit() (err error) {
 	}
 	r.sparing = len(r.fallbacks.left) > 0
 	if err = r.prepare(); err != nil && r.sparing && r.unserved(err) {
-		return nil // open finds out whether another model serves the call
+		return nil // The step open finds out whether another model serves the call.
 	}
 	return err
 }
@@ -274,8 +274,8 @@ func (r *run) reserveCredit(ctx context.Context) (err error) {
 	return nil
 }
 
-// turnstile is what the limits are asked. The tokens are corrected when the call ends, so they need not be an upper
-// bound: a bound of many tokens that a call does not use must not keep others out meanwhile.
+// turnstile is the request to the rate limiter. The gateway corrects its tokens when the call ends, so they need not be
+// an upper bound. A call with a high token limit that it does not use must not keep other calls out while it runs.
 func (r *run) turnstile() limit.Ask {
 	ask := r.gateway.limitsOn(r.model, r.call.Principal.AccountID, r.call.LimitFactor)
 	ask.Tokens, ask.Key = r.inputEstimate()+min(r.reserve.output, usefulTokens)*r.head.Choices, r.call.Key

@@ -18,20 +18,20 @@ var errOvertaken = errors.New("gateway: another route has answered first")
 // first of them with content answers. The other is cancelled at once and has ended when the hedge has, so that nothing of
 // it outlasts the request that both send.
 type hedge struct {
-	first *run          // the call's, of which only what its first attempt leaves alone is read
-	after time.Duration // how late the first attempt must be
-	rival *run          // a run of its own, with what the call is and nothing of how it goes; made when the first attempt is late
+	first *run          // First is the call's run; the hedge reads only the fields that its first attempt does not write.
+	after time.Duration // After is the delay of the first attempt that starts the hedge.
+	rival *run          // Rival is the second run, with its own state; it is created when the first attempt is late.
 	timer *time.Timer
-	lose  context.CancelCauseFunc // ends the first attempt
-	ended chan struct{}           // the second, if it has begun
+	lose  context.CancelCauseFunc // Lose cancels the first attempt.
+	ended chan struct{}           // Ended is closed when the second attempt has ended; nil before it began.
 
 	mu      sync.Mutex
 	begun   bool
-	decided bool // no attempt that comes to content from now on answers
-	won     bool // by the rival
+	decided bool // Decided is set when one attempt has answered; the other attempt must not answer.
+	won     bool // Won is set when the rival answers.
 	cancel  context.CancelCauseFunc
-	fault   *provider.Fault // of the rival
-	crash   any             // what the rival has panicked with
+	fault   *provider.Fault // Fault is the rival's fault.
+	crash   any             // Crash is the value of the rival's panic.
 }
 
 // hedges reports whether the next attempt is one that another may be made beside: the first of a call, with a choice.
@@ -125,7 +125,7 @@ func (h *hedge) end(decided bool) bool {
 func (r *run) join(h *hedge, fault *provider.Fault) *provider.Fault {
 	v := h.rival
 	if v.route == nil {
-		return fault // none was left that may be asked
+		return fault // No route was left for the second attempt.
 	}
 	r.hedged = true
 	r.attempts += v.attempts
@@ -204,7 +204,7 @@ func (r *run) lost(fault *provider.Fault) {
 		r.hideUpstreamName(fault.Err)
 	}
 	if n := r.trace.tried; n > 0 && fault.Class == provider.ClassEnded {
-		r.trace.kept[n-1].Cause = string(fault.Class) // it looked as if its client had left
+		r.trace.kept[n-1].Cause = string(fault.Class) // The canceled attempt looked as if its client had left.
 	}
 	r.endTry(fault)
 	r.drop()

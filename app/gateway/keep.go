@@ -7,9 +7,10 @@ import (
 	"umg/billing"
 )
 
-// keep hands a whole answer to whoever keeps it for a repetition, before its charge is durable: a crash between the two leaves
-// an answer that costs nothing, never a charge whose answer is lost. Where it cannot be kept the call ends uncharged. A client
-// that left before a whole answer was sent pays for it, and is given it when it repeats the call.
+// keep passes a whole answer to the caller's Keep, which stores it for a repetition, before its charge is durable. A
+// crash between the two leaves an answer that costs nothing, never a charge whose answer is lost. When the answer cannot
+// be stored, the call ends uncharged. A client that left before the whole answer was sent pays for it and gets it when
+// it repeats the call.
 func (r *run) keep(ctx context.Context, ended error) error {
 	if r.call.Keep == nil || r.body == nil || ended != nil && r.rule.Reason != billing.ReasonClientLeftAtEnd {
 		return ended
@@ -24,7 +25,7 @@ func (r *run) keep(ctx context.Context, ended error) error {
 	return ended
 }
 
-// shown is what the client is told of the charge.
+// shown is the charge as the client sees it.
 func (r *run) shown() dialect.Bill {
 	return dialect.Bill{
 		Usage: r.bill.usage, Estimated: r.bill.counted, Cost: r.hold.Charge(r.bill.cost), CutShort: r.cutShort,

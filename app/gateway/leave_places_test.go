@@ -103,10 +103,10 @@ func TestALeaverPaysNothingThatNoProviderTook(t *testing.T) {
 			answer http.Handler
 			signal <-chan struct{}
 		}{
-			"before there is a connection":     {"test/mute", all.sim, all.muted},
-			"behind a refused connection":      {"test/refusing", all.sim, pause},
-			"behind a status that is no 200":   {"test/one", failing, pause},
-			"behind a request that is in vain": {"test/patient", failing, pause},
+			"before there is a connection":   {"test/mute", all.sim, all.muted},
+			"behind a refused connection":    {"test/refusing", all.sim, pause},
+			"behind a status that is no 200": {"test/one", failing, pause},
+			"behind a request that fails":    {"test/patient", failing, pause},
 		} {
 			b := all.fresh(t)
 			b.answerWith(c.answer)
@@ -250,8 +250,8 @@ func TestTheChargeOfALeaverIsNotLost(t *testing.T) {
 	b.answerWith(h)
 	r, err := b.leaving(b.call("test/patient", "some words to be charged", ""), waits)
 	b.answerWith(b.sim)
-	if e := app.AsError(err); e == nil || e.Kind != app.Canceled || r.Cost != cost(5, 0) || b.till.Stats().Kept != 1 {
-		t.Errorf("%v, report %+v, kept %d", err, r, b.till.Stats().Kept)
+	if e := app.AsError(err); e == nil || e.Kind != app.Canceled || r.Cost != cost(5, 0) || b.manager.Stats().Kept != 1 {
+		t.Errorf("%v, report %+v, kept %d", err, r, b.manager.Stats().Kept)
 	}
 	b.line.mend()
 	b.drained()

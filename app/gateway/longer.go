@@ -56,7 +56,7 @@ func (r *run) admits(id string) (*catalog.Model, []catalog.Hint) {
 // moveTo makes the call one to another model. Its place within the limits and its hold are changed for those it needs
 // there; when they cannot be had then the call ends with that, since it might be served in a moment.
 func (r *run) moveTo(ctx context.Context, m *catalog.Model, hints []catalog.Hint) error {
-	for name := range r.header() { // which speaks of the other model
+	for name := range r.header() { // The header describes the other model.
 		r.out.tell(name, "")
 	}
 	r.model, r.ask.Model = m, m.ID

@@ -17,7 +17,7 @@ import (
 	"umg/billing"
 )
 
-// watcher is a client and a till at once, so that what was delivered and what is marked can be held against each other.
+// watcher is a client and a lease manager in one, so that a test can compare what was delivered with the checkpoints.
 type watcher struct {
 	book
 	frames    int64
@@ -78,7 +78,7 @@ func TestTheFirstMarkCostsNothing(t *testing.T) {
 
 func BenchmarkMark(b *testing.B) {
 	g := &Gateway{o: Options{Now: time.Now, Till: &closed{}}}
-	r := relayed(b, g, bytes.NewReader(nil), &nobody{})
+	r := relayed(b, g, bytes.NewReader(nil), &discardSink{})
 	r.tally = dialect.Tally{ContentBytes: 5000, ContentFrames: 1000}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -87,14 +87,14 @@ func BenchmarkMark(b *testing.B) {
 	r.end()
 }
 
-// closed is a till that forgets everything.
+// closed is a lease manager that keeps nothing.
 type closed struct{ book }
 
 func (*closed) Progress(billing.Hold, billing.Settlement) {}
 
 func TestAMarkAllocatesNothing(t *testing.T) {
 	g := &Gateway{o: Options{Now: time.Now, Till: &closed{}}}
-	r := relayed(t, g, bytes.NewReader(nil), &nobody{})
+	r := relayed(t, g, bytes.NewReader(nil), &discardSink{})
 	defer r.end()
 	r.tally = dialect.Tally{ContentBytes: 5000, ContentFrames: 1000}
 	if n := testing.AllocsPerRun(100, r.mark); n > 0 {
@@ -112,7 +112,7 @@ func TestNoUsageWhateverCostsMoreThanItsHold(t *testing.T) {
 		&provider.Fault{Class: provider.ClassEnded, Err: app.Errorf(app.Unavailable, "x", "x")},
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		r := relayed(new(testing.T), g, bytes.NewReader(nil), &nobody{})
+		r := relayed(new(testing.T), g, bytes.NewReader(nil), &discardSink{})
 		defer r.end()
 		count := rapid.OneOf(rapid.Int64Range(0, 10_000), rapid.Int64Range(0, 1<<31), rapid.Int64())
 		u := llm.Usage{
@@ -156,7 +156,7 @@ func TestNoUsageWhateverCostsMoreThanItsHold(t *testing.T) {
 func TestAClientThatLeavesBehindTheUsageLeavesAtTheEnd(t *testing.T) {
 	t.Parallel()
 	g := &Gateway{o: Options{Now: time.Now, Till: &book{}}}
-	r := relayed(t, g, bytes.NewReader(nil), &nobody{})
+	r := relayed(t, g, bytes.NewReader(nil), &discardSink{})
 	defer r.end()
 	r.out.delivered, r.hold.Amount = true, app.Dollar
 	r.tally = dialect.Tally{ContentBytes: 9, ContentFrames: 3, Finish: "stop", Reported: true, Usage: llm.Usage{Input: 9, Output: 3}}

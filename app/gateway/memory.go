@@ -11,13 +11,13 @@ import (
 // What is large counts against the memory of the whole process, as often as it is in memory at once. Less than that is
 // what every call needs.
 const (
-	largeBytes        = 64 << 10 // of a frame, or of an answer in one piece
-	largeRequestBytes = 1 << 20  // of a request that is translated, or of an image
+	largeBytes        = 64 << 10 // Larger frames and whole answers reserve memory.
+	largeRequestBytes = 1 << 20  // Larger translated requests and images reserve memory.
 
-	passedCopies     = 2 // as it came and as it goes on
-	translatedCopies = 4 // as it came, read, written, and what a style repeats at its end
-	requestCopies    = 3 // read, written and on its way; the body itself is the face's
-	imageCopies      = 5 // as it came, in base64, written and on its way
+	passedCopies     = 2 // The copies are the received and the sent form.
+	translatedCopies = 4 // The copies are the received, decoded and encoded forms, and what a style repeats at its end.
+	requestCopies    = 3 // The copies are the decoded, encoded and sent forms; the API counts the body itself.
+	imageCopies      = 5 // The copies are the received, base64, encoded and sent forms.
 	memoryRetryAfter = time.Second
 )
 

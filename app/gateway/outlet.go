@@ -9,19 +9,19 @@ import (
 	"umg/app"
 )
 
-// outlet is the client's end of a call. The corridor and the timer of the watch both write to it, one at a time.
+// outlet is the client's end of a call. The gateway and the timer of the watch both write to it, one at a time.
 type outlet struct {
 	sink   Sink
 	now    app.Clock
 	header http.Header
-	every  time.Duration // silence after which a comment is sent; zero for answers in one piece
-	mark   string        // that comment
+	every  time.Duration // A comment is sent after this silence; zero for whole answers.
+	mark   string        // Mark is the comment that keeps the stream open.
 
 	mu        sync.Mutex
 	begun     bool
-	delivered bool // the client was sent content
+	delivered bool // Content was sent to the client.
 	closed    bool
-	err       error // of the first write that failed
+	err       error // Err is the error of the first failed write.
 	last      time.Time
 }
 
@@ -64,7 +64,7 @@ func (o *outlet) keepAliveAt() time.Time {
 		return time.Time{}
 	}
 	if !o.mu.TryLock() {
-		return o.now().Add(o.every) // being written to is no silence
+		return o.now().Add(o.every) // A write in progress is not silence.
 	}
 	defer o.mu.Unlock()
 	if o.closed || o.err != nil {
@@ -73,8 +73,8 @@ func (o *outlet) keepAliveAt() time.Time {
 	return o.last.Add(o.every)
 }
 
-// keepAlive sends a comment, unless something was sent meanwhile. It begins the answer if need be: from then on
-// errors are told in the stream.
+// keepAlive sends a comment, unless something else was sent in the last period. It begins the answer when nothing was
+// sent before: from then on errors travel in the stream.
 func (o *outlet) keepAlive() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

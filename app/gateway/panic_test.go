@@ -38,7 +38,7 @@ func TestACallWhosePathPanicsIsChargedWhatItDeliveredAndHoldsNothing(t *testing.
 				}()
 				_, _ = b.gateway.Generate(t.Context(), b.call("test/one", "count to 60", streamed), s)
 			}()
-			if got := b.till.Stats(); got.Running != 0 || got.Reserved != 0 {
+			if got := b.manager.Stats(); got.Running != 0 || got.Reserved != 0 {
 				t.Errorf("%d calls run and hold %s", got.Running, got.Reserved)
 			}
 			if r := b.record(); billing.Reason(r.Reason) != c.reason || (r.Cost > 0) != c.charged || b.balance().Posted != startMoney-r.Cost {

@@ -14,14 +14,14 @@ type plan struct {
 	routes  []catalog.Route
 	random  func(n int) int
 	left    [routesMax]bool
-	held    [routesMax]bool // back from the draw: ejected, or without a credential that does not rest
-	slow    [routesMax]bool // back from the draw until the others have failed
-	paused  bool            // some route is, by an operator
-	current int             // that is being tried
-	tried   bool            // one was
-	again   bool            // the current route had its second try
-	turns   int             // credentials of the current route that were tried
-	forced  bool            // the routes that are left are those that were held back
+	held    [routesMax]bool // Held routes are tried last: they are ejected, or all of their credentials are cooling down.
+	slow    [routesMax]bool // Slow routes are tried after the others have failed.
+	paused  bool            // An operator has paused at least one route.
+	current int             // Current is the route that is being tried.
+	tried   bool            // At least one route was tried.
+	again   bool            // The current route had its second try.
+	turns   int             // Turns counts the credentials of the current route that were tried.
+	forced  bool            // Only the held routes are left.
 }
 
 func newPlan(m *catalog.Model, random func(n int) int) plan {

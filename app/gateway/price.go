@@ -43,14 +43,14 @@ const (
 
 // reserve is what a call may use and cost at most.
 type reserve struct {
-	input     int64 // tokens
-	output    int64 // tokens of each choice
+	input     int64 // Input is in tokens.
+	output    int64 // Output is in tokens of each choice.
 	fixed     billing.Usage
-	inMeter   billing.Meter // the dearest that an input token can be counted on
+	inMeter   billing.Meter // InMeter is the most expensive meter that an input token can count on.
 	outMeter  billing.Meter
-	slice     int64 // output tokens of each choice that are reserved at first
+	slice     int64 // Slice is the output tokens of each choice that are reserved at first.
 	want, min app.Amount
-	most      app.Amount // for all of the output
+	most      app.Amount // Most is the amount for all of the output.
 }
 
 // price works out the reserve of a call: input by an upper bound, output as far as the request and the model allow.
@@ -200,8 +200,8 @@ func (r *run) used() int64 {
 // outputEstimate is the count as far as the hold pays for it.
 func (r *run) outputEstimate() int64 { return min(r.outputCount(), r.paid) }
 
-// inputPlausible reports whether an upstream's count of the input can be true of this call. Nobody has answered something
-// out of nothing.
+// inputPlausible reports whether an upstream's count of the input can be true of this call. A count of zero is never
+// plausible, since every answer has an input.
 func (r *run) inputPlausible(u llm.Usage) bool {
 	total := u.InputTotal()
 	return u.Doubts&llm.InputUnknown == 0 && total <= r.inputBelieved() && (total > 0 || r.tally.ContentBytes == 0)
@@ -238,8 +238,8 @@ func (r *run) implausible() bool {
 type billed struct {
 	charged bool
 	usage   llm.Usage
-	counted bool       // here, whatever the upstream said
-	cost    app.Amount // what it costs; the account pays no more than its hold
+	counted bool       // The gateway counted the usage itself, whatever the upstream reported.
+	cost    app.Amount // Cost is the computed price; the account pays no more than its hold.
 }
 
 func (b billed) tokens() int64 { return b.usage.InputTotal() + b.usage.Output }
@@ -288,7 +288,7 @@ func (r *run) charge(rule billing.Rule) (b billed) {
 	}
 	var err error
 	if b.cost, err = r.model.RateCard.Cost(b.readings()); err != nil {
-		b.cost = r.hold.Amount // it is more than an amount can say
+		b.cost = r.hold.Amount // The cost exceeds the largest amount.
 	}
 	if most := r.payable(); most < r.hold.Amount {
 		b.cost = min(b.cost, most)

@@ -11,9 +11,9 @@ import (
 // quiet notes how long an upstream has sent nothing of its answer, whatever else it sends: comments, pings and frames that say
 // nothing are signs of life, but a stream of them alone must not last as long as a call may.
 type quiet struct {
-	since   time.Time // when the last content came, or when the attempt began
-	content int64     // bytes of content until then
-	ended   bool      // the answer may have ended by then
+	since   time.Time // Since is when the last content arrived, or when the attempt began.
+	content int64     // Content is the bytes of content until then.
+	ended   bool      // The answer may have ended by then.
 }
 
 // note looks whether the answer has gone on.
@@ -28,10 +28,10 @@ func (q *quiet) note(at time.Time, t *dialect.Tally) {
 func (r *run) quietMax(limit time.Duration) time.Duration {
 	waits := &r.route.Timeouts
 	switch {
-	case r.quiet.ended: // only marks and counts are still to come
+	case r.quiet.ended: // Only end marks and usage may still arrive.
 		return catalog.Timeouts{}.ContentMax(limit)
 	case !r.came:
-		return limit // the wait began with the attempt, not with the head of the answer
+		return limit // The wait began with the attempt, not with the head of the answer.
 	case r.quiet.content == 0:
 		return waits.ContentMax(waits.FirstByte)
 	}

@@ -68,7 +68,7 @@ var contents = map[llm.Style][]string{
 func quietRun(t *testing.T, client, upstream llm.Style, folded bool, content time.Duration) (*run, *io.PipeWriter) {
 	t.Helper()
 	g := &Gateway{o: Options{Now: time.Now, Till: &book{}, Silence: silenceStandard}}
-	r := relayed(t, g, bytes.NewReader(nil), &nobody{})
+	r := relayed(t, g, bytes.NewReader(nil), &discardSink{})
 	r.route.Timeouts = catalog.Timeouts{FirstByte: time.Minute, Idle: 30 * time.Second, Content: content}
 	from, _ := dialect.Of(upstream)
 	to, _ := dialect.Of(client)
@@ -93,7 +93,7 @@ func quietRun(t *testing.T, client, upstream llm.Style, folded bool, content tim
 	return r, write
 }
 
-// send writes the frames in turn, one each period, until somebody closes the pipe.
+// send writes the frames in turn, one each period, until the reader closes the pipe.
 func send(w io.Writer, frames []string, period time.Duration) {
 	for i := 0; ; i++ {
 		time.Sleep(period)

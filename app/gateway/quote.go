@@ -15,17 +15,17 @@ const quotesPerMinuteMax = 600
 type Quote struct {
 	Model         string
 	RateCardID    string
-	InputEstimate int64 // tokens
+	InputEstimate int64 // InputEstimate is in tokens.
 	InputMost     int64
-	OutputMost    int64      // tokens of each choice
-	Choices       int64      // answers that are asked for
-	Least         app.Amount // for the input alone, by the estimate
-	Most          app.Amount // for all of the input and output there can be
-	Reserve       app.Amount // what is reserved when the call begins
-	LeastReserve  app.Amount // with less the call is refused; with less than Reserve its output is bounded
-	Available     app.Amount // of the account's credit now
-	Funded        bool       // the credit is enough for the call to begin
-	Dropped       string     // what of the request would not go upstream, as a header lists it
+	OutputMost    int64      // OutputMost is in tokens of each choice.
+	Choices       int64      // Choices is the number of requested answers.
+	Least         app.Amount // Least is the price of the estimated input alone.
+	Most          app.Amount // Most is the price of the largest possible input and output.
+	Reserve       app.Amount // Reserve is the hold when the call begins.
+	LeastReserve  app.Amount // LeastReserve is the least credit that starts the call; below Reserve its output is bounded.
+	Available     app.Amount // Available is the account's available credit.
+	Funded        bool       // The credit is enough for the call to begin.
+	Dropped       string     // Dropped lists the members that would not go upstream, as a header value.
 }
 
 // Quote goes the way of Generate as far as the hold: a call that is wrong is refused in the same words, and one that is

@@ -51,7 +51,8 @@ func (r *run) filtered() bool {
 func (r *run) brokenReason(ended error, delivered bool) billing.Reason {
 	class, ours := provider.ClassReset, false
 	if fault, ok := errors.AsType[*provider.Fault](ended); ok {
-		class, ours = fault.Class, fault.Retry == provider.Elsewhere // a refusal of ours, not an end
+		// A fault with the retry Elsewhere is the gateway's own refusal, not an end of the answer.
+		class, ours = fault.Class, fault.Retry == provider.Elsewhere
 	}
 	switch class {
 	case provider.ClassClient:

@@ -154,7 +154,7 @@ func TestWhatACrashCutIsChargedAtItsLastMark(t *testing.T) {
 		if again := b.record(); again.Reason != u.Reason || again.Cost != u.Cost || b.balance().Posted != startMoney-u.Cost {
 			t.Errorf("%s: the record became %+v", spec, again)
 		}
-		all = setup(t, startMoney) // the till of the one before lost its run
+		all = setup(t, startMoney) // The lease manager of the previous bench has lost its run.
 	}
 }
 

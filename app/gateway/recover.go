@@ -19,13 +19,13 @@ const recoveriesMax = 2
 // recovery is what it takes to let another route go on with a stream that is cut. Only streams have one that another
 // route, or a fallback model, is left for.
 type recovery struct {
-	transcript *dialect.Transcript // what the client has
-	base       dialect.Tally       // of that
+	transcript *dialect.Transcript // The transcript is what the client already has.
+	base       dialect.Tally       // Base is the tally of the transcript.
 	request    *llm.Request
 	tries      int
-	going      bool  // another route is asked, or goes on
-	prefilled  bool  // it was given the beginning of the answer
-	room       int64 // bytes that the transcript may take
+	going      bool  // Another route is being tried, or has resumed the answer.
+	prefilled  bool  // That route got the beginning of the answer as a prefix.
+	room       int64 // Room is how many bytes the transcript may take.
 }
 
 // Bounds of what is kept of a stream so that another route can go on with it.
@@ -88,7 +88,7 @@ func (r *run) mend(ctx context.Context, cut *provider.Fault) error {
 	v.going = true
 	r.stream, r.tally, r.frame, r.sent = nil, v.base, sse.Frame{}, r.gateway.o.Now()
 	if err := r.reopen(ctx, cut, r.chartOn); err != nil {
-		r.stream, r.route, r.tally = failed, route, tally // the client is told in the stream that it knows
+		r.stream, r.route, r.tally = failed, route, tally // The client gets the error in the stream that it already reads.
 		return err
 	}
 	failed.Close()

@@ -11,13 +11,13 @@ import (
 	"umg/billing"
 )
 
-// mended are models whose answers another route may go on with: from every style to every style, with providers that
-// begin anew and with one that takes the beginning of an answer. They have the styles that eachMend calls them in.
+// mended are models whose answers another route may resume: from every style to every style, with providers that restart
+// the answer and with one that continues from a prefix. They have the styles that eachMend calls them in.
 func mended() string {
 	var b strings.Builder
 	for i, first := range llm.Styles() {
 		for _, second := range llm.Styles() {
-			for kind, provider := range map[string]string{"anew": "beta", "on": "gamma"} {
+			for kind, provider := range map[string]string{"restart": "beta", "on": "gamma"} {
 				fmt.Fprintf(&b, "  - {id: test/%s-%s-%s, on_cut: recover, styles: [%s, %s], STYLED [{provider: alpha, model: up-a, style: %s, order: 1}, "+
 					"{provider: %s, model: up-b, style: %s, order: 2}]}\n", kind, first, second, first, llm.Styles()[(i+3)%4], first, provider, second)
 			}
@@ -55,7 +55,7 @@ func eachMend(t *testing.T, all *bench, do func(b *bench, client llm.Style, firs
 func TestAStreamThatIsCutGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
 	all := setup(t, startMoney)
-	for _, kind := range []string{"anew", "on"} {
+	for _, kind := range []string{"restart", "on"} {
 		eachMend(t, all, func(b *bench, client, first, second llm.Style) {
 			b.fault("alpha", "cut-after=16t")
 			r, s, err := b.generate(b.styledCall(client, "test/"+kind+"-"+string(first)+"-"+string(second), asked{prompt: "count to 40", stream: true}))
@@ -90,11 +90,11 @@ func TestAStreamThatIsCutGoesOnElsewhereMoreThanOnce(t *testing.T) {
 		recovered, attempts int
 		provider            string
 	}{
-		"twice":                   {"cut-after=12t", "cut-after=20t", "", 2, 3, "gamma"},
-		"out of a silence":        {"stall-after=12t", "status=503", "", 1, 3, "gamma"},
-		"past a broken one":       {"reset-after=12t", "status=503", "", 1, 3, "gamma"},
-		"on after a refusal":      {"error-after=14t;status=503", "status=500", "prefill=refuse", 1, 4, "gamma"},
-		"anew though it need not": {"end-after=14t", "status=500", "prefill=restart", 1, 3, "gamma"},
+		"twice":                 {"cut-after=12t", "cut-after=20t", "", 2, 3, "gamma"},
+		"out of a silence":      {"stall-after=12t", "status=503", "", 1, 3, "gamma"},
+		"past a broken one":     {"reset-after=12t", "status=503", "", 1, 3, "gamma"},
+		"on after a refusal":    {"error-after=14t;status=503", "status=500", "prefill=refuse", 1, 4, "gamma"},
+		"restarts without need": {"end-after=14t", "status=500", "prefill=restart", 1, 3, "gamma"},
 	} {
 		for _, client := range llm.Styles() {
 			t.Run(name+" "+string(client), func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestAStreamThatCannotGoOnEndsWithTheErrorOfItsCut(t *testing.T) {
 	}{
 		"another answer":    {"cut-after=12t", "malformed-at=6", asked{prompt: "count to 40"}, 2},
 		"a shorter answer":  {"cut-after=12t", "end-after=4", asked{prompt: "count to 40"}, 2},
-		"nobody else":       {"cut-after=12t", "status=500", asked{prompt: "count to 40"}, 2},
+		"no other route":    {"cut-after=12t", "status=500", asked{prompt: "count to 40"}, 2},
 		"a tool was called": {"cut-after=6t", "", asked{prompt: "call get_weather for city=" + strings.Repeat("Rome-and-", 60), tool: true}, 1},
 		"a stall":           {"stall-after=12t", "status=500", asked{prompt: "count to 40"}, 2},
 	} {
@@ -148,7 +148,7 @@ func TestAStreamThatCannotGoOnEndsWithTheErrorOfItsCut(t *testing.T) {
 				if c.asked.tool && client == llm.Native {
 					return // its calls come whole
 				}
-				r, s, err := b.generate(b.styledCall(client, fmt.Sprintf("test/anew-%s-%s", client, client), c.asked))
+				r, s, err := b.generate(b.styledCall(client, fmt.Sprintf("test/restart-%s-%s", client, client), c.asked))
 				must(t, err)
 				h := b.listenTo(s, client, true)
 				if h.err == nil || !h.told || h.cost != r.Cost || r.Outcome != "cut" && r.Outcome != "timed_out" || !r.Estimated || r.Cost == 0 || h.finish != "" {
@@ -166,7 +166,7 @@ func TestAStreamThatCannotGoOnEndsWithTheErrorOfItsCut(t *testing.T) {
 	}
 }
 
-// marks keeps what a till is told while a call runs.
+// marks records the checkpoints that a lease manager gets while a call runs.
 type marks struct {
 	gateway.Till
 
@@ -189,7 +189,7 @@ func TestACrashWhileAnotherRouteGoesOnIsChargedWhatWasDelivered(t *testing.T) {
 		o.Till = told
 	})
 	b.fault("alpha", "cut-after=12t")
-	_, _, err := b.generate(b.styledCall(llm.Chat, "test/anew-chat-chat", asked{prompt: "count to 40", stream: true}))
+	_, _, err := b.generate(b.styledCall(llm.Chat, "test/restart-chat-chat", asked{prompt: "count to 40", stream: true}))
 	must(t, err)
 	charged := int64(0)
 	for i, s := range told.seen {

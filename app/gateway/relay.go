@@ -80,7 +80,7 @@ func (r *run) keepRest(fault *provider.Fault) error {
 func (r *run) step() error {
 	broken := r.nextFrame()
 	if broken != nil {
-		r.frame = sse.Frame{} // says to the stream that nothing more comes
+		r.frame = sse.Frame{} // An empty frame marks the end of the stream.
 	} else if r.came = true; len(r.frame.Raw) >= largeBytes {
 		if fault := r.spare(len(r.frame.Raw)); fault != nil {
 			return fault
@@ -99,7 +99,7 @@ func (r *run) step() error {
 	case err != nil:
 		return err
 	case r.ends(broken) && (step == dialect.Done && r.tally.Ended || broken != nil && (r.tally.Ended || r.tally.Whole)):
-		r.done = true // a connection that breaks behind a whole answer takes nothing from it
+		r.done = true // A connection that breaks after a whole answer does no harm.
 	case broken != nil && !errors.Is(broken, io.EOF):
 		return broken
 	case broken != nil, step == dialect.Done:
@@ -131,17 +131,17 @@ func (r *run) nextFrame() (err error) {
 	return err
 }
 
-// await tells the watch that the corridor waits for a frame. It returns the fault of an upstream that has sent nothing of its
-// answer for too long.
+// await starts the watch's timer for the next frame. It returns the fault of an upstream that has sent no content for
+// too long.
 func (r *run) await() *provider.Fault {
-	if r.sent.IsZero() { // else that was just now
+	if r.sent.IsZero() { // After any other event than a flush, the wait begins now.
 		r.sent = r.gateway.o.Now()
 	}
 	r.quiet.note(r.sent, &r.tally)
 	limit, cause := r.patience()
 	if left, shorter := r.quietLeft(r.sent, limit); shorter {
 		limit, cause = left, r.quietCause()
-		if left <= 0 { // an upstream that never stops sending leaves the watch no time to fire
+		if left <= 0 { // An upstream that never pauses gives the watch no time to fire.
 			return provider.TimedOut(cause)
 		}
 	}
@@ -154,9 +154,9 @@ func (r *run) patience() (time.Duration, error) {
 	switch {
 	case r.tally.Doubtful:
 		return r.route.Timeouts.Idle, provider.ErrIdle
-	case r.tally.Last, r.tally.Whole: // the connection may well stay open without another word
+	case r.tally.Last, r.tally.Whole: // The answer is whole, though the connection may stay open.
 		return r.gateway.o.Silence, provider.ErrIdle
-	case r.tally.Ended: // only the end of the connection is still to come
+	case r.tally.Ended: // Only the end of the connection is still to come.
 		return drainMax, provider.ErrIdle
 	case !r.came:
 		return r.route.Timeouts.FirstByte, provider.ErrFirstByte
@@ -189,6 +189,6 @@ func (r *run) drain() {
 		return
 	}
 	r.watch.wait(r.gateway.o.Now(), drainMax, provider.ErrIdle)
-	_, _ = r.frames.Next() // the end, or something nobody asked for
+	_, _ = r.frames.Next() // The frame is the end, or one that the answer does not need.
 	r.watch.came()
 }

@@ -16,13 +16,13 @@ import (
 	"umg/billing"
 )
 
-type nobody struct{ bytes, flushes int }
+type discardSink struct{ bytes, flushes int }
 
-func (n *nobody) Begin(int, string, http.Header) error { return nil }
-func (n *nobody) Write(p []byte) error                 { n.bytes += len(p); return nil }
-func (n *nobody) Flush() error                         { n.flushes++; return nil }
+func (n *discardSink) Begin(int, string, http.Header) error { return nil }
+func (n *discardSink) Write(p []byte) error                 { n.bytes += len(p); return nil }
+func (n *discardSink) Flush() error                         { n.flushes++; return nil }
 
-// book keeps the marks of a call, which is all that a relay asks of a till.
+// book keeps the checkpoints of a call, which is all that a relay needs of a lease manager.
 type book struct{ marks []billing.Settlement }
 
 func (b *book) Hold(context.Context, billing.HoldRequest) (billing.Hold, error) {
@@ -66,7 +66,7 @@ func relayed(t testing.TB, g *Gateway, source *bytes.Reader, out Sink) *run {
 func TestFramesAtHandAreWrittenTogether(t *testing.T) {
 	t.Parallel()
 	g := &Gateway{o: Options{Now: time.Now, Till: &book{}}}
-	out := &nobody{}
+	out := &discardSink{}
 	r := relayed(t, g, bytes.NewReader(stream(200)), out)
 	if err := r.relay(t.Context()); err != nil || !r.done {
 		t.Fatal(err, r.done)
@@ -79,7 +79,7 @@ func TestFramesAtHandAreWrittenTogether(t *testing.T) {
 
 func BenchmarkRelay200Frames(b *testing.B) {
 	g := &Gateway{o: Options{Now: time.Now, Till: &book{}}}
-	text, out := stream(200), &nobody{}
+	text, out := stream(200), &discardSink{}
 	source := bytes.NewReader(text)
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
@@ -147,7 +147,7 @@ func TestSilenceAfterTheEndIsNotWaitedOut(t *testing.T) {
 		"and translated":           {llm.Chat, llm.Native, strings.Repeat(native(`,"finishReason":"STOP"`), 2), time.Hour},
 		"translated text":          {llm.Native, llm.Chat, frame, time.Hour},
 	} {
-		r := relayed(t, g, bytes.NewReader([]byte(c.text)), &nobody{})
+		r := relayed(t, g, bytes.NewReader([]byte(c.text)), &discardSink{})
 		client, _ := dialect.Of(c.client)
 		upstream, _ := dialect.Of(c.upstream)
 		way, err := dialect.Translate(client, upstream, &llm.Request{Turns: []llm.Turn{{Parts: []llm.Part{{Kind: llm.Text, Text: "x"}}}}}, "p", 9)
@@ -174,7 +174,7 @@ func TestSilenceAfterTheEndIsNotWaitedOut(t *testing.T) {
 // BenchmarkRelay200FramesNoted is the same for a stream that another route could go on with.
 func BenchmarkRelay200FramesNoted(b *testing.B) {
 	g := &Gateway{o: Options{Now: time.Now, Till: &book{}}}
-	text, out := stream(200), &nobody{}
+	text, out := stream(200), &discardSink{}
 	source := bytes.NewReader(text)
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()

@@ -24,7 +24,7 @@ const (
 	jsonType    = "application/json"
 )
 
-// run is one call on its way through the corridor.
+// run is the state of one call in the gateway.
 type run struct {
 	gateway *Gateway
 	call    Call
@@ -34,70 +34,70 @@ type run struct {
 	ask     dialect.Ask
 	model   *catalog.Model
 	slot    *limit.Slot
-	counted int64 // tokens that the slot was taken with
+	counted int64 // Counted is the number of tokens that the slot was taken with.
 	hold    billing.Hold
 	reserve reserve
-	lowered bool     // the hold affords less output than was wanted
-	without []string // extras that the call asked for and that were taken out of it
+	lowered bool     // The hold affords less output than the call asked for.
+	without []string // Without lists requested extras that were removed from the call.
 	// effortAdded means that the request has an effort that the client did not send.
 	effortAdded bool
 
 	fallbacks    fallbacks
-	fellBack     bool          // fallback models were asked
-	sparing      bool          // routes that are ejected are spared, since a fallback model may answer
-	callTimeout  time.Duration // of the model that was asked for, once another serves the call; else zero
-	attemptsMore int           // beyond attemptsMax, for other models
+	fellBack     bool          // Fallback models were tried.
+	sparing      bool          // Ejected routes are skipped, since a fallback model may answer.
+	callTimeout  time.Duration // CallTimeout is the requested model's, once another model serves the call; else zero.
+	attemptsMore int           // AttemptsMore are attempts beyond attemptsMax, for other models.
 
 	out   *outlet
 	watch *watch
 
 	plan     plan
-	next     *catalog.Route // that the plan has drawn and that was not tried yet
-	original *llm.Request   // read when a route needs a translation
+	next     *catalog.Route // Next is the route that the plan has chosen and that was not tried yet.
+	original *llm.Request   // Original is decoded when a route needs a translation.
 
 	// The attempt that answers.
 	route    *catalog.Route
 	way      *dialect.Way
 	attempts int
 	try      health.Try
-	trying   bool // it has not ended
-	aside    bool // it is made beside that of another run, which has the client
+	trying   bool // The attempt has started and was not recorded yet.
+	aside    bool // The run is the second, parallel attempt, which has no client writer.
 	// taken means that the client has left while a provider had its request and had not refused it.
 	taken    bool
-	hedged   bool          // one was
-	tryAt    time.Time     // when it began
-	tryFirst time.Duration // and how soon its answer did; zero when nothing came
+	hedged   bool          // A hedge was started for this call.
+	tryAt    time.Time     // TryAt is when the attempt began.
+	tryFirst time.Duration // TryFirst is the time to the attempt's first byte; zero before it.
 	cancel   context.CancelCauseFunc
 	answer   *provider.Answer
 	frames   *sse.Reader
 	stream   dialect.Stream
 	body     dialect.Body
-	frame    sse.Frame  // that was read last
-	batch    *[]byte    // what the client may have and was not sent yet; nil when that is nothing
-	came     bool       // the first frame
-	quiet    quiet      // how long it has sent nothing of its answer
-	sent     time.Time  // when the last batch was, if nothing else has happened since
-	done     bool       // the answer is whole
-	cutShort bool       // it was ended here, at the length that was paid for
-	ranOut   bool       // and it was paid for no more because there was no more credit
-	paid     int64      // output tokens of all choices that the hold pays for
-	slice    int64      // and so many more at a time; zero when all is paid for
-	short    bool       // more was refused, as long as there is some left
-	more     *extension // that was asked for
+	frame    sse.Frame  // Frame is the last frame that was read.
+	batch    *[]byte    // Batch holds bytes ready for the client; nil when there are none.
+	came     bool       // The first frame has arrived.
+	quiet    quiet      // Quiet measures how long the upstream has sent no content.
+	sent     time.Time  // Sent is when the last batch was sent; zero when something else happened since.
+	done     bool       // The answer is complete.
+	cutShort bool       // The gateway ended the answer at the length that the hold pays for.
+	ranOut   bool       // The hold could not be extended: no credit was left.
+	paid     int64      // Paid is the output tokens of all choices that the hold pays for.
+	slice    int64      // Slice is how many tokens an extension adds; zero when all output is paid for.
+	short    bool       // The smallest slice was refused; the gateway asks once more when the paid tokens end.
+	more     *extension // More is the extension in progress; nil when there is none.
 
-	kept     loan // for what a recovery of the answer needs
-	asked    loan // for the request
-	answered loan // for what has come and was not delivered yet
+	kept     loan // Kept is the memory that a recovery of the answer needs.
+	asked    loan // Asked is the memory of the request.
+	answered loan // Answered is the memory of received bytes that were not delivered yet.
 
-	recovery  *recovery // of a stream that another route may go on with
-	recovered int       // times one did
+	recovery  *recovery // Recovery is the state of a stream that another route may resume; nil when none may.
+	recovered int       // Recovered counts the routes that resumed the answer.
 	tally     dialect.Tally
-	seen      int64     // output tokens that were delivered
-	marked    int64     // of them, those that the last mark has
-	markedAt  time.Time // when that was
+	seen      int64     // Seen is the number of delivered output tokens.
+	marked    int64     // Marked is the number of output tokens in the last checkpoint.
+	markedAt  time.Time // MarkedAt is the time of the last checkpoint.
 	bill      billed
 	rule      billing.Rule
-	settled   bool // the hold has ended
+	settled   bool // The hold has ended.
 	// answerKept means that a repetition of the call is given its whole answer.
 	answerKept bool
 	firstByte  time.Duration
@@ -172,7 +172,7 @@ func (r *run) end() {
 	r.clear()
 }
 
-// drop ends an attempt, without a word on how it went when nobody has said so before.
+// drop ends an attempt. It records no result for the route when none was recorded before.
 func (r *run) drop() {
 	if r.trying {
 		r.endTry(given())
@@ -258,7 +258,7 @@ func (r *run) report(e *app.Error) *Report {
 		p.Requests, p.Tokens = r.slot.Requests(), r.slot.Tokens()
 	}
 	if r.model != nil {
-		p.Model = r.model.ID // another than was asked for, where that had no room
+		p.Model = r.model.ID // The record names the model that answered, which may be a fallback.
 		if r.fellBack && r.model.ID != r.head.Model {
 			p.FallbackOf = r.head.Model
 		}
@@ -270,7 +270,7 @@ func (r *run) report(e *app.Error) *Report {
 	return p
 }
 
-// errorOf is what a client is told of an error of the corridor.
+// errorOf is the client's error for an error of the gateway.
 func errorOf(err error) *app.Error {
 	if fault, ok := errors.AsType[*provider.Fault](err); ok {
 		return fault.Err

@@ -20,10 +20,10 @@ const settleMax = 5 * time.Second
 // error the call ends with.
 func (r *run) settle(ctx context.Context, ended error) error {
 	if r.cancel != nil && (ended != nil || r.cutShort || r.way.Cuts()) {
-		r.cancel(nil) // the upstream need not go on
+		r.cancel(nil) // The upstream's answer is not needed any more.
 	}
 	if r.cutShort && r.tally.Finish == "" {
-		r.tally.Finish = "length" // as the client is told
+		r.tally.Finish = "length" // The client gets the same finish reason.
 	}
 	if ended == nil && !r.out.hasDelivered() && ctx.Err() != nil {
 		if fault := provider.FaultOf(ctx, ctx.Err()); fault.Class == provider.ClassClient {
@@ -41,7 +41,7 @@ func (r *run) settle(ctx context.Context, ended error) error {
 	})
 	r.settled = true
 	if err == nil || ended != nil {
-		return ended // a charge of what was delivered is kept by the till until it is durable
+		return ended // The lease manager keeps a charge of what was delivered until it is durable.
 	}
 	if !r.out.hasDelivered() {
 		r.rule = billing.RuleOf(billing.ReasonUnrecorded)
@@ -58,27 +58,28 @@ func (r *run) left() bool { return r.rule.Outcome == outcomeLeft }
 
 const outcomeLeft = "client_left"
 
-// abandon ends the hold of a call whose corridor panicked, as a crash of the process would: at what was delivered. The
-// panic goes on, but the credit must not stay reserved, nor the journal's room, until the process ends.
+// abandon settles the hold of a call that panicked at what was delivered, as after a crash of the process. The panic
+// goes on, but neither the credit nor the space in the journal may stay reserved until the process ends.
 func (r *run) abandon(ctx context.Context) {
 	if r.settled || r.hold.ID == "" {
 		return
 	}
 	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleMax)
 	defer cancel()
-	if e := r.more; e != nil { // its slice belongs to the hold, or never will
+	if e := r.more; e != nil { // The slice of a granted extension belongs to the hold.
 		e.stop()
 		_ = r.extended(<-e.answer)
 	}
 	delivered := r.out != nil && r.out.hasDelivered()
 	r.rule = billing.RuleOf(either(delivered, billing.ReasonCrashed, billing.ReasonCrashedUnanswered))
 	r.bill = r.charge(r.rule)
-	_ = r.gateway.o.Till.Settle(lasting, r.hold, billing.Settlement{ // the till has logged why, and keeps what was delivered
+	// The lease manager logs an error and keeps the settlement of what was delivered.
+	_ = r.gateway.o.Till.Settle(lasting, r.hold, billing.Settlement{
 		Cost: r.bill.cost, Delivered: delivered, Record: r.record(r.rule, r.bill, nil),
 	})
 }
 
-// unrecorded is what a client is told whose answer cannot end because its charge is not durable.
+// unrecorded is the client's error when its answer cannot end because its charge is not durable.
 func unrecorded(cause error) error {
 	return app.Errorf(app.Unavailable, "service_unavailable",
 		"The service cannot reach its store right now, so the answer cannot be completed. What was delivered is charged.").Because(cause)
@@ -101,7 +102,7 @@ func (r *run) record(rule billing.Rule, bill billed, ended error) billing.UsageR
 	return u
 }
 
-// finish sends the end: of the answer, or of what came of it. An error is returned only when nothing was sent.
+// finish sends the end of the answer or its error. It returns an error only when nothing was sent.
 func (r *run) finish(ended error) (*Report, error) {
 	if ended != nil {
 		e := errorOf(ended)
@@ -113,7 +114,7 @@ func (r *run) finish(ended error) (*Report, error) {
 		}
 		batch := r.room()
 		*batch = r.tellInStream((*batch)[:0], e)
-		_, _ = r.out.send(http.StatusOK, eventStream, *batch) // a client that left does not read it
+		_, _ = r.out.send(http.StatusOK, eventStream, *batch) // A client that has left does not read it.
 		return r.report(e), nil
 	}
 	if r.call.Kept != nil {
@@ -134,7 +135,7 @@ func (r *run) finish(ended error) (*Report, error) {
 		}
 	}
 	if err != nil {
-		r.rule = billing.RuleOf(billing.ReasonClientLeftAtEnd) // the charge stands: the answer was whole
+		r.rule = billing.RuleOf(billing.ReasonClientLeftAtEnd) // The charge stands, because the answer was complete.
 		return r.report(errorOf(err)), nil
 	}
 	return r.report(nil), nil

@@ -85,7 +85,7 @@ type bench struct {
 	t       testing.TB
 	replica string
 	ledger  *billing.Ledger
-	till    *lease.Till
+	manager *lease.Till
 	limits  *limit.Limiter
 	gateway *gateway.Gateway
 	options gateway.Options
@@ -115,13 +115,13 @@ func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*ga
 	b.conns.Store(0)
 	books := b.overLine()
 	b.ledger = billing.NewLedger(books, billing.Options{Now: time.Now, IDs: b.ids, Log: slog.New(slog.DiscardHandler)})
-	b.openTill(books)
+	b.openManager(books)
 	b.open(credit)
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
 	b.limits = limit.New(limit.Options{Now: time.Now})
 	o := gateway.Options{
-		Till: b.till, Snapshot: b.catalog.Snapshot, Limits: b.limits, Providers: providers, Now: time.Now, Random: mathrand.IntN,
+		Till: b.manager, Snapshot: b.catalog.Snapshot, Limits: b.limits, Providers: providers, Now: time.Now, Random: mathrand.IntN,
 		RetryWait: time.Millisecond,
 	}
 	for _, f := range change {
@@ -132,17 +132,17 @@ func build(t testing.TB, credit app.Amount, alphaWait string, change ...func(*ga
 	return b
 }
 
-// openTill opens a till that keeps its journal in the database.
-func (b *bench) openTill(books *sqlx.DB) {
+// openManager opens a lease manager that keeps its journal in the database.
+func (b *bench) openManager(books *sqlx.DB) {
 	b.t.Helper()
 	bank := lease.OpenBank(books, time.Now, b.ids)
 	var err error
-	b.till, err = lease.New(lease.Options{Bank: bank, Registry: bank, ReplicaID: b.replica, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	b.manager, err = lease.New(lease.Options{Bank: bank, Registry: bank, ReplicaID: b.replica, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	must(b.t, err)
-	must(b.t, b.till.Recover(b.t.Context()))
+	must(b.t, b.manager.Recover(b.t.Context()))
 	ctx, stop := context.WithCancel(context.WithoutCancel(b.t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- b.till.Run(ctx) }()
+	go func() { ended <- b.manager.Run(ctx) }()
 	b.t.Cleanup(func() {
 		stop()
 		must(b.t, <-ended)
@@ -217,7 +217,7 @@ func (b *bench) balance() billing.Balance {
 }
 
 // reserved is what calls hold. What leases hold beside that comes back by itself.
-func (b *bench) reserved() app.Amount { return b.till.Stats().Reserved }
+func (b *bench) reserved() app.Amount { return b.manager.Stats().Reserved }
 
 // record is the only usage record of the account.
 func (b *bench) record() billing.UsageRecord {
@@ -384,7 +384,7 @@ const (
 	startMoney = 10 * app.Dollar
 )
 
-// generate makes a call whose body is somebody else's as soon as it was taken.
+// generate makes a call and overwrites its body as soon as the gateway has released it.
 func (b *bench) generate(c gateway.Call) (gateway.Report, *sink, error) {
 	c.Body = bytes.Clone(c.Body)
 	c.Taken = func() {

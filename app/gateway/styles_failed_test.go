@@ -171,7 +171,7 @@ func TestFailuresBehindContentAreRecovered(t *testing.T) {
 	t.Parallel()
 	patient, hasty := setup(t, startMoney), build(t, startMoney, hastyWait)
 	for _, spec := range []string{"malformed-at=16", "finish=error", "chatter-after=16t"} {
-		for _, kind := range []string{"anew", "on"} {
+		for _, kind := range []string{"restart", "on"} {
 			all := patient
 			if strings.HasPrefix(spec, "chatter") {
 				all = hasty

@@ -194,7 +194,8 @@ func TestEveryWayChargesAClientThatLeavesWithWhatCame(t *testing.T) {
 				}}
 				r, err := b.gateway.Generate(ctx, b.styledCall(client, on(upstream), a), s)
 				must(b.t, err)
-				// A tool call may have come whole before it is seen that nobody waits for it: then the provider has counted.
+				// A tool call may be complete before the gateway notices that the client has left: then the provider has
+				// counted.
 				whole := a.tool && !r.Estimated && (r.Outcome == "succeeded" || r.Reason == "client_left_at_end")
 				left := r.Outcome == "client_left" && r.Estimated && r.Usage[3] <= 100
 				if !whole && !left || r.Usage[3] == 0 || r.Cost == 0 {

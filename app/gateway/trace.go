@@ -22,18 +22,18 @@ const causeHidden = "unavailable"
 // Try is one attempt of a call at a provider, for metrics.
 type Try struct {
 	Provider string
-	Fault    provider.Class // empty for an answer
-	Waited   time.Duration  // for its first content, or until it failed
+	Fault    provider.Class // Fault is empty for an attempt that answered.
+	Waited   time.Duration  // Waited is the time until the first content or the failure.
 }
 
 // Timing tells how much of a call's time went by waiting for providers, until its answer began. The face that hands it in may ask
 // while the call runs.
 type Timing struct {
 	mu      sync.Mutex
-	waits   int // that are under way, as attempts may be made side by side
+	waits   int // Waits counts concurrent waits, since attempts may run in parallel.
 	since   time.Time
 	waited  time.Duration
-	stopped bool // the answer has begun
+	stopped bool // The answer has begun.
 }
 
 // Upstream is how long the call has waited for providers so far.
@@ -81,16 +81,16 @@ func (t *Timing) stop() {
 type trace struct {
 	call    *tracing.Call
 	trying  *tracing.Attempt
-	asked   time.Time       // when the running attempt was sent; zero when none waits for its content
-	came    time.Time       // when its last bytes did
-	fault   *provider.Fault // of the last attempt that failed
+	asked   time.Time       // Asked is when the running attempt was sent; zero when no attempt waits for content.
+	came    time.Time       // Came is when its last bytes arrived.
+	fault   *provider.Fault // Fault is the last failed attempt's.
 	tries   [triesKept]Try
-	kept    [triesKept]billing.Attempt // the same for the account
+	kept    [triesKept]billing.Attempt // Kept holds the first attempts for the usage record.
 	tried   int
-	running int           // which of them is answering, counted from one; zero when none is, or none of those
-	settled time.Duration // how long the charge took behind the answer
+	running int           // Running is the number of the answering attempt, from one; zero when none answers or it is not kept.
+	settled time.Duration // Settled is how long the charge took after the answer.
 
-	checked, admitted, funded time.Duration // when these steps were done, since the call began
+	checked, admitted, funded time.Duration // These are the times since the call began at which each step was done.
 }
 
 // operationOf names what a style does.
@@ -158,7 +158,7 @@ func (r *run) cameIn() {
 // opened notes that an attempt has come to content, or to its fault.
 func (r *run) opened(fault *provider.Fault) {
 	if r.trace.asked.IsZero() {
-		return // nothing was sent
+		return // No attempt was sent.
 	}
 	at := r.trace.came
 	if fault != nil || at.IsZero() {
@@ -192,7 +192,7 @@ func (t *trace) add(try Try, kept billing.Attempt) bool {
 
 // fail notes how an attempt has failed, in what an account may know: not what is wrong with the credentials or the catalog.
 func fail(a *billing.Attempt, fault *provider.Fault, took time.Duration) {
-	a.Cause, a.Took = string(fault.Class), max(took, time.Microsecond) // zero would say that it never ended
+	a.Cause, a.Took = string(fault.Class), max(took, time.Microsecond) // Zero would mean that the attempt never ended.
 	if fault.Status != 0 {
 		a.Status = fault.Status
 	}
@@ -228,9 +228,9 @@ func (r *run) ended(fault *provider.Fault) {
 	r.trace.trying = nil
 }
 
-// account fills in how the call's time was spent, if somebody asks. What the gateway took itself is all until the answer
-// began that was no waiting for a provider, and what the charge took behind it; the time between is the provider's and
-// the client's.
+// account fills in the timings of the call when the caller wants them. The gateway's own time is all time before the
+// answer began except waiting for providers, plus the time of the charge after the answer. The time between is the
+// provider's and the client's.
 func (r *run) account(p *Report) {
 	p.Tries = r.trace.tries[:r.trace.tried]
 	if r.trace.fault != nil {

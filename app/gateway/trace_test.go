@@ -36,7 +36,7 @@ func TestACallTellsItsTimeAndItsAttempts(t *testing.T) {
 		waited += try.Waited
 	}
 	if report.Upstream < waited || report.Upstream > report.Duration || timing.Upstream(time.Now()) != report.Upstream {
-		t.Errorf("of %s %s went by waiting for providers, %s in attempts, and the caller is told %s",
+		t.Errorf("of %s %s went by waiting for providers, %s in attempts, and the caller got %s",
 			report.Duration, report.Upstream, waited, timing.Upstream(time.Now()))
 	}
 	if report.Own <= 0 || report.Own+report.Upstream > report.Duration {

@@ -20,15 +20,15 @@ type watch struct {
 
 	mu      sync.Mutex
 	closed  bool
-	armed   time.Time // when the timer fires
+	armed   time.Time // Armed is when the timer fires.
 	cancel  context.CancelCauseFunc
-	waiting time.Time // since when the corridor waits for the upstream; zero when it does not
+	waiting time.Time // Waiting is when the wait for the upstream began; zero when the gateway does not wait.
 	limit   time.Duration
 	cause   error
-	total   time.Time // when the attempt must be over
+	total   time.Time // Total is when the attempt must be over.
 }
 
-// errClientGone is why an attempt ends when a keep-alive found nobody.
+// errClientGone is the cause of an attempt that ends because a keep-alive could not be written.
 var errClientGone = errors.New("gateway: the client is gone")
 
 // idlePoll is how often a watch with nothing due looks again.
@@ -58,8 +58,8 @@ func (w *watch) attempt(cancel context.CancelCauseFunc, limit, total time.Durati
 	w.begin(at, limit, provider.ErrFirstByte)
 }
 
-// wait says that the corridor waits for the upstream from then on, and how long it may. It is called for every frame
-// of a slow stream, so it looks at nothing else that may be due: what was due later than the timer still is.
+// wait starts the timer of a wait for the upstream, which may take as long as limit. The gateway calls it for every
+// frame of a slow stream, so it checks no other deadline: one that is due later than the timer stays set.
 func (w *watch) wait(from time.Time, limit time.Duration, cause error) {
 	w.mu.Lock()
 	w.begin(from, limit, cause)

@@ -20,7 +20,7 @@ var forwardedHeaders = [...]string{versionHeader, betaHeader}
 const (
 	versionHeader   = "vendorb-version"
 	betaHeader      = "vendorb-beta"
-	versionStandard = "2023-06-01" // the version that has all parameters
+	versionStandard = "2023-06-01" // This version has all parameters.
 )
 
 // prepare picks the first route that can carry the call and may be asked. A call that no route can carry is refused
@@ -78,7 +78,7 @@ func (r *run) chartStyle(route *catalog.Route) error {
 			return nil
 		}
 	}
-	upstream, _ := dialect.Of(route.Style) // the plan has only routes whose style is spoken
+	upstream, _ := dialect.Of(route.Style) // The plan has only routes whose style is supported.
 	var err error
 	if r.original == nil {
 		if err = r.spareRequest(); err != nil {
@@ -96,7 +96,7 @@ func (r *run) chartStyle(route *catalog.Route) error {
 	}
 	r.way = way
 	if len(way.Images()) > 0 {
-		return way.Check() // it is written once they are here
+		return way.Check() // The request is written once the images are here.
 	}
 	return way.Prepare()
 }
@@ -109,7 +109,7 @@ func (r *run) complete(ctx context.Context) *app.Error {
 	}
 	if err := r.gateway.fetchImages(ctx, images, &r.asked); err != nil {
 		e := *app.AsError(err)
-		if e.Param == imagesParam { // said in the client's words
+		if e.Param == imagesParam { // The error names the client's own parameter.
 			return e.At(cmp.Or(r.way.ImagePath(), r.style.Codec.Traits().Fields[llm.FeatureImageURL]))
 		}
 		return &e

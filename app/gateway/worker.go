@@ -4,11 +4,12 @@ import (
 	"context"
 )
 
-// run is the goroutine of a hedge, which its timer begins when the first attempt is late. The call owns it: it waits for
-// its end before it goes on, and cancels it when nobody needs it any more. It lasts no longer than one attempt may.
+// run is the goroutine of a hedge, which its timer starts when the first attempt is late. The call owns it: it cancels
+// the goroutine when its result is no longer needed, and waits for its end. The goroutine lasts no longer than one
+// attempt may.
 func (h *hedge) run(ctx context.Context) {
 	defer close(h.ended)
-	defer func() { h.crash = recover() }() // it goes on in the call's own goroutine
+	defer func() { h.crash = recover() }() // The call's own goroutine panics again with this value.
 	if !h.first.gateway.o.Health.MayHedge(h.first.route) {
 		return
 	}

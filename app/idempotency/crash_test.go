@@ -99,7 +99,7 @@ func TestARequestThatRunsLongKeepsItsKey(t *testing.T) {
 	}
 	left.ResultID = "req_4"
 	if c := b.begin(left); c.ResultID != "req_4" {
-		t.Errorf("a request that nobody follows still has its key: %+v", c)
+		t.Errorf("a request without a live owner still has its key: %+v", c)
 	}
 	if err := b.s.Prepare(t.Context(), running, idempotency.Answer{Status: 200, Body: []byte("x")}); err != nil {
 		t.Error(err)

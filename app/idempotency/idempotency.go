@@ -72,8 +72,8 @@ type Request struct {
 	// Fresh says that a request which died before it had prepared an answer has made nothing, so that its repetition makes
 	// what it makes under its own id.
 	Fresh bool
-	// Stream says that the answer cannot be told again: a repetition, once the request has ended or died, is told so by an
-	// empty Answer.
+	// Stream means that the answer cannot be replayed: once the request has ended or died, a repetition gets an empty
+	// Answer.
 	Stream bool
 }
 
@@ -186,7 +186,7 @@ func (s *Service) Forget(ctx context.Context, c Claim) error {
 	return storeError("forget", forget(ctx, s.db, &c))
 }
 
-// Leave lets go of a request that ended in a way which nobody foresaw. Its claim ends by itself, as after a crash.
+// Leave releases a request that ended unexpectedly. Its claim expires by itself, as after a crash.
 func (s *Service) Leave(c Claim) { s.unfollow(c.name()) }
 
 func (s *Service) follow(n name) {

@@ -21,7 +21,7 @@ func (s *Service) Run(ctx context.Context) error {
 			err = s.Renew(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			s.o.Log.Warn("idempotency keys wait for the store", "error", err)
+			s.o.Log.Warn("idempotency worker: database unavailable, retrying", "error", err)
 		}
 	}
 }

@@ -148,5 +148,5 @@ func TestARateCountsRequestsAndBytesOfOneClassAndAccount(t *testing.T) {
 	if stats := l.Stats(); stats.RefusedChecks != 3 || stats.RefusedReads != 0 {
 		t.Errorf("%+v", stats)
 	}
-	l.Correct("nobody", limit.Checks, 1)
+	l.Correct("acc_unknown", limit.Checks, 1)
 }

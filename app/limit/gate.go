@@ -136,7 +136,7 @@ func (s *shard) account(id string, now time.Time) *account {
 	return acc
 }
 
-// find finds or adds a gate. Where there are too many, one that nobody is in makes room.
+// find finds or adds a gate. When there are too many, it removes one that has no running call.
 func find(gates map[string]*gate, id string, most int) *gate {
 	if g, ok := gates[id]; ok {
 		return g

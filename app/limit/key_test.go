@@ -122,7 +122,7 @@ func TestHeadersShowTheTighterWindow(t *testing.T) {
 		"the model's":        {10, 100, 10, 100},
 		"only the key has":   {0, 7, 7, 70},
 		"only the model has": {7, 0, 7, 70},
-		"nobody has any":     {0, 0, 0, 0},
+		"no limit at all":    {0, 0, 0, 0},
 	} {
 		l, _ := setup()
 		s := mustTake(t, l, limit.Ask{
@@ -212,7 +212,8 @@ func TestManyCallsOfOneKeyNeverExceedItAndAreAllGivenBack(t *testing.T) {
 		t.Fatalf("%d run at once", len(held))
 	}
 	for s := range held {
-		for range 4 { // whoever ends it, and however often at once
+		// Several goroutines end the same call, also more than once.
+		for range 4 {
 			wg.Go(func() { s.Release(0) })
 		}
 	}

@@ -163,7 +163,7 @@ func (w *world) flood(a limit.Ask, calls int) (let, highest int64) {
 				n := running.Add(1)
 				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 				}
-				runtime.Gosched() // so that others come in meanwhile
+				runtime.Gosched() // Other goroutines get to take places here.
 				running.Add(-1)
 				s.Release(0)
 			}

@@ -122,9 +122,9 @@ func (l *Limiter) Account(factor int) Account {
 	return Account{RequestsPerMinute: l.account.RequestsPerMinute * n, TokensPerMinute: l.account.TokensPerMinute * n}
 }
 
-// Take lets a call through and counts it against all its limits, or against none and says which one it met. The slot tells
-// what is left in both cases; that of a call which was refused need not be released. A caller who leaves meanwhile is not
-// noticed: it takes no longer than the wait for Redis, and a call that is half counted would be in doubt.
+// Take lets a call through and counts it against all its limits, or against none, and reports which limit it met. The
+// slot has what is left in both cases; the slot of a refused call need not be released. Take does not notice a caller
+// who leaves: it takes no longer than the wait for Redis, and it would be uncertain whether such a call was counted.
 func (l *Limiter) Take(a Ask) (*Slot, error) {
 	b := a.bounds()
 	var s *Slot

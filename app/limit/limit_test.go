@@ -115,7 +115,7 @@ func TestRequestsPerDay(t *testing.T) {
 	if !strings.Contains(e.Message, "48 requests per day") || e.RetryAfter != time.Minute {
 		t.Errorf("%v, retry after %s", e, e.RetryAfter)
 	}
-	for i := range 1000 { // others come and go; the account is not forgotten meanwhile
+	for i := range 1000 { // Other accounts come and go, and the account must not be forgotten.
 		mustTake(t, l, limit.Ask{AccountID: fmt.Sprint(i), Model: "m"}).Release(0)
 	}
 	refused(t, l, a, "rate_limit_exceeded")

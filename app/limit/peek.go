@@ -97,8 +97,8 @@ type Stats struct {
 	Shared bool  // limits are to be shared
 	Up     bool  // and are
 	Away   int64 // times that Redis went away
-	Alone  int64 // calls that were counted here alone meanwhile
-	Late   int64 // calls that waited for Redis in vain
+	Alone  int64 // Alone counts calls that this replica counted alone while Redis was away.
+	Late   int64 // Late counts calls whose wait for Redis timed out.
 	Lost   int64 // ends of calls that Redis was not told, whose leases ran out
 	Leases int64 // calls whose places are renewed now
 }

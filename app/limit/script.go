@@ -62,7 +62,7 @@ func windowOf(limit, left, micros int64) Window {
 	return Window{Limit: limit, Remaining: left, Reset: (time.Duration(micros) * time.Microsecond).Round(time.Millisecond)}
 }
 
-// placesOf is what is left of a gate's places. When they are free again nobody knows.
+// placesOf is what is left of a gate's places. When the next place becomes free is unknown.
 func placesOf(b *bounds, running int64) Window {
 	if b.places == 0 {
 		return Window{}
@@ -75,7 +75,7 @@ const (
 	jobWaits = iota
 	jobSent
 	jobAnswered
-	jobLeft // nobody waits any more
+	jobLeft // The caller has stopped waiting.
 )
 
 // job is one step of the script for one call.
@@ -84,7 +84,7 @@ type job struct {
 	lease  *lease
 	used   int64
 	state  atomic.Int32
-	answer chan said // has room for the one answer; nil when nobody waits
+	answer chan said // The channel has room for one answer; it is nil when no caller waits.
 }
 
 // begin reports whether the job is still wanted, just before it is sent.

@@ -30,7 +30,7 @@ type world struct {
 	accounts atomic.Int64
 }
 
-// account is one that nobody has used.
+// account returns a new account.
 func (w *world) account() string { return fmt.Sprintf("acc_%d", w.accounts.Add(1)) }
 
 // worlds are all there are. In each the same laws hold.

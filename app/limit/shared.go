@@ -208,8 +208,8 @@ func (s *Slot) tell(said *said) {
 	}
 }
 
-// settle gives the places of a call back and corrects its tokens. Nobody waits for it; what Redis does not learn ends with
-// the lease.
+// settle returns the places of a call and corrects its tokens. No caller waits for it; what Redis does not learn ends
+// with the lease.
 func (s *shared) settle(le *lease, used int64) {
 	s.retire(le, isOver, used)
 	if le.alone && !s.up.Load() {
@@ -227,7 +227,7 @@ func (s *shared) refund(le *lease) {
 	s.later(&job{mode: "refund", lease: le})
 }
 
-// later has a job done that nobody waits for.
+// later queues a job without waiting for its answer.
 func (s *shared) later(j *job) {
 	if s.up.Load() {
 		select {

@@ -269,7 +269,8 @@ func TestALateAnswerToACallThatIsOverLeavesNothingTaken(t *testing.T) {
 	})
 }
 
-// Redis that comes back empty is told of the calls that run, also of those that began while it was away.
+// TestRedisThatComesBackEmptyLearnsWhatRuns proves that a replica writes its running calls to an empty Redis, also those
+// that began while Redis was away.
 func TestRedisThatComesBackEmptyLearnsWhatRuns(t *testing.T) {
 	t.Parallel()
 	inTrouble(t, func(t *testing.T, l *Limiter, n *trouble) {

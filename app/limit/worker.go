@@ -74,7 +74,7 @@ func (s *shared) watch(ctx context.Context, c *connection) {
 	for ctx.Err() == nil {
 		err := s.join(ctx, c)
 		if err == nil {
-			s.o.Log.Info("limits are shared with other replicas", "redis", s.option.InitAddress)
+			s.o.Log.Info("limits: connected to redis", "redis", s.option.InitAddress)
 			told = false
 			begun := s.now()
 			if err = s.keep(ctx, c); ctx.Err() != nil {
@@ -85,7 +85,7 @@ func (s *shared) watch(ctx context.Context, c *connection) {
 			}
 		}
 		if !told && ctx.Err() == nil {
-			s.o.Log.Warn("Redis does not answer; until it does, this replica counts limits alone", "error", err)
+			s.o.Log.Warn("limits: redis unavailable, counting locally", "error", err)
 			told = true
 		}
 		select {
@@ -96,8 +96,8 @@ func (s *shared) watch(ctx context.Context, c *connection) {
 	}
 }
 
-// join connects, and makes all that runs here and all that was used alone known, so that nobody is let into a place that is
-// taken, or gets what is used up. Only a server that answers in time is gone back to.
+// join connects, and writes all running calls and all offline use to Redis, so that no call gets a place that is taken
+// or tokens that are used up. It fails when the server does not answer in time.
 func (s *shared) join(ctx context.Context, c *connection) error {
 	client := c.get()
 	if client == nil {
@@ -123,8 +123,8 @@ func (s *shared) join(ctx context.Context, c *connection) error {
 	return nil
 }
 
-// carryOver makes known what was used alone. Where that fails half-way it is told once more later: a bucket that is empty by
-// then gets no emptier.
+// carryOver writes the offline use to Redis. When it fails half-way it is repeated later: a bucket that is empty by then
+// gets no emptier.
 func (s *shared) carryOver(ctx context.Context, client rueidis.Client) error {
 	used := s.alone.pending(s.now(), s.o.Lease)
 	steps := make([]step, len(used))
@@ -161,8 +161,8 @@ func (s *shared) keep(ctx context.Context, c *connection) error {
 	}
 }
 
-// renew puts the end of all leases off. A call that has ended meanwhile has its place taken once more by that, so it is given
-// back once more.
+// renew extends all leases. This takes the place of a call that has ended since once more, so renew releases that place
+// again.
 func (s *shared) renew(ctx context.Context, client rueidis.Client) error {
 	s.mu.Lock()
 	leases := make([]*lease, 0, len(s.running))
@@ -267,7 +267,7 @@ func (s *shared) sayFarewell(ctx context.Context, c *connection, batch []*job) {
 	}
 }
 
-// send runs a batch. What nobody waits for any more, and was not sent, is not.
+// send runs a batch. It skips jobs that were not sent yet and that no caller waits for.
 func (s *shared) send(ctx context.Context, client rueidis.Client, batch []*job) {
 	steps, sent := make([]step, 0, len(batch)), batch[:0]
 	for _, j := range batch {

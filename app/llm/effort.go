@@ -10,7 +10,7 @@ var budgets = [...]struct {
 	{"none", 0}, {"minimal", 1024}, {"low", 1024}, {"medium", 8192}, {"high", 24576}, {"xhigh", 32768}, {"max", 65536},
 }
 
-// BudgetOf is how many tokens of thinking an effort stands for. It reports false for an effort nobody knows.
+// BudgetOf is how many tokens of thinking an effort means. It reports false for an unknown effort.
 func BudgetOf(e Effort) (int64, bool) {
 	for _, b := range budgets {
 		if b.effort == e {

@@ -39,8 +39,9 @@ const (
 // Droppable reports whether a feature may be left out when a style cannot say it. The others are refused.
 func (f Feature) Droppable() bool { return f < featureDroppable }
 
-// Translated reports whether the feature can go from one style to another. The others are refused whatever the upstream's
-// style can say: answers have one choice and no probabilities, and a file that one provider keeps is nobody else's.
+// Translated reports whether the feature can be translated from one style to another. The others are rejected in every
+// translation: answers have one choice and no probabilities, and a file that one provider keeps is unknown to the
+// others.
 func (f Feature) Translated() bool {
 	return f != FeatureChoices && f != FeatureLogProbs && f != FeatureFileID
 }

@@ -28,7 +28,7 @@ type Request struct {
 	LogProbs bool  // the probabilities of tokens are asked for
 	OneCall  bool  // the client reads one call of an answer, in the way its style had before it knew several
 	// Dropped are the members of the request, as its own style names them, that have no place in this form and do not
-	// change what the answer means: cache hints, service tiers, members nobody knows, tools that only one vendor runs.
+	// change what the answer means: cache hints, service tiers, unknown members, tools that only one vendor runs.
 	Dropped []string
 }
 

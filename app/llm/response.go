@@ -31,7 +31,7 @@ type Response struct {
 	StopText string // the stop sequence that was met
 	Usage    Usage
 	Reported bool        // whether the provider gave a usage that can be true
-	Cost     *app.Amount // what the caller is told of the price, nil before it is known
+	Cost     *app.Amount // Cost is the price that the caller sees; nil before it is known.
 }
 
 // Ask is what shapes an answer besides what the model said.

@@ -61,7 +61,7 @@ type book struct {
 	byName map[string]*Page
 }
 
-// opened is read when the first reader comes: a server that nobody asks for its documentation takes no time for it.
+// opened reads the documentation at its first request, so that it does not delay the start of the server.
 var opened = sync.OnceValue(open)
 
 // open panics when a page is not as it should be: it is part of the program, and a test reads them all.

@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 
 var classes = []string{"prose-code", "prose-code-bar", "prose-plain", "prose-table", "k", "s", "n", "f", "c", "i", "d"}
 
-// parse reads what came of a text, in the way a browser does, and fails for anything that should not be there.
+// parse reads the rendered HTML of a text as a browser does, and fails for anything that should not be there.
 func parse(t *testing.T, source string) []*html.Node {
 	t.Helper()
 	out := string(markup.Untrusted(source))

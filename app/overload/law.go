@@ -20,7 +20,7 @@ const (
 	waitsSeenMin = 16  // goroutines that must have waited in a look, for it to say anything
 )
 
-// Reading is what somebody saw of the process.
+// Reading is one measurement of the process.
 type Reading struct {
 	Late   time.Duration // how late nine of ten goroutines at most got to run since the reading before
 	Waited uint64        // how many goroutines that was learned from
@@ -33,15 +33,16 @@ type Reading struct {
 type law struct {
 	late     atomic.Bool
 	pressure int64
-	row      int          // late looks in a row
-	shut     atomic.Int64 // looks in a row between which nobody was let in, and at which nobody would have been
-	entered  uint64       // calls let in until the last look
+	row      int // late looks in a row
+	// Shut counts measurements in a row between which no call was admitted, and at which no call could have been.
+	shut    atomic.Int64
+	entered uint64 // calls let in until the last look
 }
 
-// shutMax is how long a replica that lets nobody in is taken to be overloaded for a moment.
+// shutMax is how long a replica that admits no calls counts as overloaded for a moment only.
 const shutMax = 30 * time.Second
 
-// Shut says why the gate has let nobody in for long, and is nil while it lets calls in or refuses them for a moment only.
+// Shut returns why the gate has admitted no calls for longer than shutMax, and nil otherwise.
 func (g *Gate) Shut() error {
 	if time.Duration(g.law.shut.Load())*lookEvery < shutMax {
 		return nil

@@ -14,14 +14,15 @@ const (
 	callDescriptors = 3         // the client's connection, the upstream's, and what they need beside
 	callsMin        = 64
 	callsMax        = 16 << 10
-	softMille       = 900 // of a container's memory that the collector is told of: beyond is what it does not count
+	// The collector's limit is so many thousandths of a container's memory; the rest is memory that it does not count.
+	softMille = 900
 )
 
 // The files in which the kernel says how much memory a container may have.
 var containerFiles = []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}
 
-// LimitMemory returns how many bytes this process may hold, and tells the garbage collector: what the operator wants, else
-// GOMEMLIMIT, else most of what the container may have. Zero means that nobody has said.
+// LimitMemory returns how many bytes this process may hold, and sets the garbage collector's limit: the operator's
+// value, else GOMEMLIMIT, else most of the container's limit. Zero means that there is no limit.
 func LimitMemory(wanted int64) int64 {
 	if wanted > 0 {
 		debug.SetMemoryLimit(wanted)

@@ -43,9 +43,9 @@ var (
 // Options of a gate. Zero values take defaults that suit the machine.
 type Options struct {
 	InFlightMax int64         // calls at once; zero: as many as memory and file descriptors have room for
-	MemoryMax   int64         // bytes that this process may hold; zero: no limit is known, and memory refuses nobody
+	MemoryMax   int64         // MemoryMax is how many bytes this process may hold; zero turns rejections for memory off.
 	LateMax     time.Duration // how late goroutines of a healthy process may get to run; zero: 25 ms
-	Busy        int64         // calls in flight below which lateness refuses nobody; zero: 32 for each core
+	Busy        int64         // Busy is the number of calls in flight below which delay rejects no calls; zero means 32 for each core.
 	Cores       int           // zero: one
 
 	BodyBytesMax    int64 // that the bodies of all calls may hold; zero: a quarter of MemoryMax, or 512 MiB
@@ -57,8 +57,8 @@ type Gate struct {
 	o        Options
 	inFlight atomic.Int64
 	entered  atomic.Uint64          // calls that are not vital and were let in so far
-	held     atomic.Int64           // bytes, when somebody last looked
-	late     atomic.Int64           // nanoseconds, when somebody last looked
+	held     atomic.Int64           // Held is in bytes, at the last measurement.
+	late     atomic.Int64           // Late is in nanoseconds, at the last measurement.
 	let      [classes]atomic.Int64  // of the class, in thousandths, while the process is late
 	turns    [classes]atomic.Uint64 // thousandths of calls let in so far, to spread refusals evenly
 	waits    atomic.Uint64

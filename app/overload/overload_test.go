@@ -212,7 +212,7 @@ func TestLatenessShedsTrialsBeforeThoseThatPayAndEndsByItself(t *testing.T) {
 	late := Reading{Late: 60 * time.Millisecond, Waited: 1000}
 	g.Look(late)
 	if passed(g, false) != 100 {
-		t.Error("a single late look refuses somebody")
+		t.Error("a single late measurement rejects calls")
 	}
 	for looks := 0; passed(g, false) > 0; looks++ {
 		if looks > 20 {
@@ -243,7 +243,7 @@ func TestLatenessShedsTrialsBeforeThoseThatPayAndEndsByItself(t *testing.T) {
 		t.Errorf("everybody is let in again after %v", took)
 	}
 	if g.RefusedLate() == 0 {
-		t.Error("nobody counted")
+		t.Error("the collection was not counted")
 	}
 }
 
@@ -262,7 +262,7 @@ func TestLatenessThatCallsDoNotMakeRefusesNobody(t *testing.T) {
 		g.Look(Reading{Late: time.Second, Waited: waitsSeenMin - 1})
 	}
 	if passed(g, false) != 100 {
-		t.Error("calls are refused though next to nobody waited")
+		t.Error("calls are rejected though almost none waited")
 	}
 	_ = in
 }
@@ -370,7 +370,7 @@ func TestAWatchedGateLooksUntilItsContextEnds(t *testing.T) {
 		time.Sleep(3 * lookEvery)
 		synctest.Wait()
 		if g.Held() == 0 {
-			t.Error("nobody looked")
+			t.Error("the process was not measured")
 		}
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {

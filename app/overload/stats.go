@@ -8,10 +8,10 @@ func (g *Gate) InFlight() int64 { return g.inFlight.Load() }
 // InFlightMax is how many may be, of those that pay.
 func (g *Gate) InFlightMax() int64 { return g.o.InFlightMax }
 
-// Held is how many bytes of memory the process could not give back when somebody last looked.
+// Held is how many bytes of memory the process could not give back at the last measurement.
 func (g *Gate) Held() int64 { return g.held.Load() }
 
-// Late is how late goroutines got to run when somebody last looked.
+// Late is how late goroutines got to run at the last measurement.
 func (g *Gate) Late() time.Duration { return time.Duration(g.late.Load()) }
 
 // RefusedFull is how many calls found no place.

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// collectLooks is how long memory may refuse calls without a collection. What is held is only known after one, and where
-// nobody is let in nothing is allocated that would lead to the next.
+// collectLooks is how many measurements memory may reject calls without a collection. The live bytes are only known
+// after a collection, and while no calls are admitted too little is allocated to start one.
 const collectLooks = 10
 
 // Run looks at the process again and again until ctx ends. Without it a gate counts places only. It returns ctx's error.

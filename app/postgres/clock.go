@@ -69,7 +69,7 @@ func (c *Clock) measure(ctx context.Context) error {
 	}
 	was := time.Duration(c.offset.Swap(int64(offset)))
 	if (offset - was).Abs() > differenceMax {
-		c.log.Warn("clock: time of this machine and of the database differ, the database's is used", "offset_ms", offset.Milliseconds())
+		c.log.Warn("clock: time of this machine and of the database differ, using the database's", "offset_ms", offset.Milliseconds())
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func (h *home) prepare() error {
 	}
 }
 
-// dropRoot chooses the owner of an existing cluster, else postgres, else nobody.
+// dropRoot chooses the owner of an existing cluster, else the user postgres, else the user with the fewest rights.
 func (h *home) dropRoot() error {
 	if info, err := os.Stat(h.cluster); err == nil {
 		if owner := ownerOf(info); owner.Uid != 0 {
@@ -209,7 +209,7 @@ func complaint(said []byte) string {
 	return lastLine(said)
 }
 
-// give hands a folder of ours to the user that the server runs as.
+// give makes the user that the server runs as the owner of a folder.
 func (h home) give(dir string) error {
 	if h.runAs == nil {
 		return nil

@@ -258,7 +258,7 @@ func (h home) serverCommand(bin binaries, socket string, durable bool, log io.Wr
 	return cmd
 }
 
-// childEnvironment is all that initdb and postgres see of ours: messages in a stable language, no PG* variable, no
+// childEnvironment is the whole environment of initdb and postgres: messages in a stable language, no PG* variable, no
 // secret.
 func childEnvironment(dir string) []string {
 	return []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}

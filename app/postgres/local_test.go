@@ -271,7 +271,7 @@ func TestLocalRecoversFromAKilledGateway(t *testing.T) {
 	}
 	l := startLocal(t, LocalOptions{Dir: dir})
 	if now, _ := h.postmaster(); now.pid == old.pid {
-		t.Fatal("the old server was adopted, which would end with nobody")
+		t.Fatal("the old server was adopted, and no process would stop it")
 	}
 	if n := rows(t, openLocal(t, l.DSN())); n != 7 {
 		t.Fatalf("%d rows after the gateway was killed, want 7", n)

@@ -70,7 +70,7 @@ func (l *sessionLock) SessionLock(ctx context.Context, c *sql.Conn) error {
 			return l.prepare(ctx, c)
 		}
 		if !told {
-			l.o.Log.InfoContext(ctx, "migration: another replica migrates, this one waits")
+			l.o.Log.InfoContext(ctx, "migration: waiting, another replica migrates")
 		}
 		select {
 		case <-ctx.Done():
@@ -80,8 +80,8 @@ func (l *sessionLock) SessionLock(ctx context.Context, c *sql.Conn) error {
 	}
 }
 
-// prepare sets how long statements of the next file wait for a lock. The build of an index waits for transactions that are older,
-// which keeps nobody else from the table, so it may wait as long as they take.
+// prepare sets how long statements of the next file wait for a lock. The build of an index waits for older transactions
+// without keeping other sessions from the table, so it may wait as long as they take.
 func (l *sessionLock) prepare(ctx context.Context, c *sql.Conn) error {
 	next, err := l.next(ctx, c)
 	if err != nil {

@@ -106,9 +106,9 @@ func sameFolder(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// disown writes our process number into the note of a dead server. PostgreSQL trusts a process number that is alive,
-// whoever it belongs to by now, except its parent's, which will be us. The rest of the note stays: PostgreSQL uses it
-// to check whether a session of the dead server survives.
+// disown writes this process's number into the lock file of a dead server. PostgreSQL trusts the number of any process
+// that is alive, except its parent's, which this process will be. The rest of the file stays: PostgreSQL uses it to
+// check whether a session of the dead server survives.
 func (h home) disown(pid int) error {
 	text, err := os.ReadFile(h.notePath())
 	if errors.Is(err, os.ErrNotExist) {

@@ -85,10 +85,10 @@ func TestLocalStartsAfterPowerLoss(t *testing.T) {
 		t.Fatal(err)
 	}
 	cases := map[string]func(cluster string) func(string) string{
-		"number of another process":  func(cluster string) func(string) string { return numbered(strangerAs(t, cluster).Process.Pid) },
-		"number of a thread of ours": func(string) func(string) string { return numbered(thread) },
-		"number of nobody":           func(string) func(string) string { return func(text string) string { return text } },
-		"empty":                      func(string) func(string) string { return func(string) string { return "" } },
+		"number of another process":          func(cluster string) func(string) string { return numbered(strangerAs(t, cluster).Process.Pid) },
+		"number of a thread of this process": func(string) func(string) string { return numbered(thread) },
+		"number of no process":               func(string) func(string) string { return func(text string) string { return text } },
+		"empty":                              func(string) func(string) string { return func(string) string { return "" } },
 		"zeros": func(string) func(string) string {
 			return func(text string) string { return strings.Repeat("\x00", len(text)) }
 		},

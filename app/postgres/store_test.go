@@ -77,7 +77,7 @@ func TestUnavailableTellsAStoreThatIsAwayFromOneThatSaysNo(t *testing.T) {
 	address := closed.Addr().(*net.TCPAddr)
 	_ = closed.Close()
 	_, err = Open(t.Context(), fmt.Sprintf("postgres://u:p@127.0.0.1:%d/d?sslmode=disable", address.Port), Options{})
-	expect("nobody listens", err, true)
+	expect("no listener", err, true)
 }
 
 func TestOpenRefusesAnAddressItCannotRead(t *testing.T) {

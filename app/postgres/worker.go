@@ -32,7 +32,7 @@ func startChild(cmd *exec.Cmd) (*child, error) {
 	return c, nil
 }
 
-// watch tells exited when the process ends although nobody asked for it, and closes it in any case.
+// watch sends to exited when the process ends without being stopped, and closes exited in any case.
 func (c *child) watch(stopping <-chan struct{}, exited chan<- error, describe func(error) error) {
 	go func() {
 		defer close(exited)

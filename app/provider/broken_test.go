@@ -56,9 +56,9 @@ func TestBrokenConnections(t *testing.T) {
 		kind  app.Kind
 		retry provider.Retry
 	}{
-		"nobody listens": {"http://127.0.0.1:1", provider.ClassConnect, app.Upstream, provider.Here},
-		"no such host":   {"http://does-not-exist.invalid", provider.ClassDNS, app.Unavailable, provider.Elsewhere},
-		"no address":     {"ftp://x", provider.ClassSetup, app.Unavailable, provider.Elsewhere},
+		"no listener":  {"http://127.0.0.1:1", provider.ClassConnect, app.Upstream, provider.Here},
+		"no such host": {"http://does-not-exist.invalid", provider.ClassDNS, app.Unavailable, provider.Elsewhere},
+		"no address":   {"ftp://x", provider.ClassSetup, app.Unavailable, provider.Elsewhere},
 		"reset": {raw(t, func(c net.Conn) {
 			_, _ = c.Read(make([]byte, 100))
 			_ = c.(*net.TCPConn).SetLinger(0)

@@ -134,8 +134,8 @@ func (c *Client) prepare(p place) (*target, error) {
 	return &target{url: u, header: h, credential: p.credential, transport: transport, fresh: fresh, now: c.now}, nil
 }
 
-// transport is shared by all providers with the same connect time-out and proxy. Names are looked up anew for every
-// connection: neither it nor the resolver keeps addresses. The caller holds the lock.
+// transport is shared by all providers with the same connect time-out and proxy. Names are resolved for every
+// connection: neither the transport nor the resolver keeps addresses. The caller holds the lock.
 func (c *Client) transport(l line) (*http.Transport, error) {
 	if l.connect <= 0 {
 		l.connect = connectStandard

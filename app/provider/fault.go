@@ -39,7 +39,7 @@ const (
 	ClassTooLarge    Class = "too_large" // head, frame or body
 	ClassSetup       Class = "setup"     // the catalog is wrong
 	ClassClient      Class = "client_left"
-	ClassEnded       Class = "ended" // by us, for a reason the client is told
+	ClassEnded       Class = "ended" // The gateway ended the attempt, and the client gets the reason.
 )
 
 // Retry says where another try may help, as long as nothing was delivered.
@@ -68,7 +68,7 @@ type Fault struct {
 	Class   Class
 	Retry   Retry
 	After   time.Duration // how long the upstream asks to wait, zero when it does not say
-	Err     *app.Error    // what the client is told when nothing else helps
+	Err     *app.Error    // Err is the client's error when no other route helps.
 	Status  int           // what the upstream answered with, zero when it did not answer
 	TooLong bool          // the request is more than the model has room for
 	Unsent  bool          // set by Ask alone: nothing of the request can have reached the upstream
@@ -82,7 +82,7 @@ func (f *Fault) Error() string { return "provider: " + string(f.Class) + ": " + 
 // Unwrap gives the error a client may see.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// word is what a class means to a client and to the corridor.
+// word is what a class means to a client and to the gateway.
 type word struct {
 	retry   Retry
 	kind    app.Kind
@@ -123,8 +123,8 @@ func NewFault(c Class, cause error) *Fault {
 	return &Fault{Class: c, Retry: w.retry, Err: app.Errorf(w.kind, w.code, "%s", w.message).Because(cause)}
 }
 
-// FaultOf says what an error of an attempt was. The context is the attempt's: its cause tells a time-out of ours from
-// a client that left, and from an end that has words for the client, such as a shutdown.
+// FaultOf classifies an error of an attempt. The context is the attempt's: its cause tells the gateway's own time-out
+// from a client that left, and from an end with its own error for the client, such as a shutdown.
 func FaultOf(ctx context.Context, err error) *Fault {
 	if known, ok := errors.AsType[*Fault](err); ok {
 		return known
@@ -136,9 +136,10 @@ func FaultOf(ctx context.Context, err error) *Fault {
 		if reason, ok := errors.AsType[*app.Error](cause); ok {
 			return &Fault{Class: ClassEnded, Retry: Nowhere, Err: reason}
 		}
-		// Also a client that has only closed its sending half counts as one that left: the server takes the end of what it
-		// reads for the end of the connection, and the two cannot be told apart without a write, for which the upstream
-		// would have to work on for all who are really gone. Such a client is told so, and pays as one that left.
+		// A client that has only closed its sending half also counts as one that left. The server takes the end of its
+		// input for the end of the connection. To distinguish the two the gateway would have to write, and the upstream
+		// would have to work on for clients that have left. Such a client gets an error that says so, and pays as one
+		// that left.
 		return NewFault(ClassClient, err)
 	}
 	return NewFault(classOf(err), err)
@@ -214,6 +215,6 @@ func ours(status int) bool {
 	return false
 }
 
-// NewRefusal is the fault of a call that cannot be sent at all, for a reason its client is told. Another route may
-// still take it.
+// NewRefusal is the fault of a call that cannot be sent to a route; e is the client's error. Another route may still
+// take the call.
 func NewRefusal(e *app.Error) *Fault { return &Fault{Class: ClassEnded, Retry: Elsewhere, Err: e} }

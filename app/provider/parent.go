@@ -8,8 +8,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// withParent adds the header that tells an upstream which span of ours its request belongs to. Where no call is traced there is
-// none, and the header stays as it is.
+// withParent adds the header with the gateway's span that the upstream's request belongs to. When the call is not traced
+// there is no span, and the header is unchanged.
 func (c *Client) withParent(ctx context.Context, h http.Header) http.Header {
 	if !c.traced || !trace.SpanContextFromContext(ctx).IsValid() {
 		return h

@@ -47,7 +47,7 @@ type Options struct {
 	Now      app.Clock
 	Replica  string
 	InFlight func() int64
-	Log      *slog.Logger // nil: nobody is told that counts wait for the store
+	Log      *slog.Logger // Log records failed writes of the counts; it may be nil.
 }
 
 // Log counts the calls of one replica. It is safe for many goroutines.
@@ -108,7 +108,8 @@ func (l *Log) at(number int64) *minute {
 	return m
 }
 
-// look notes what is in flight, also in minutes without a call: a replica that runs is told from one that does not.
+// look records the calls in flight, also in minutes without a call, so that a running replica differs from one that does
+// not run.
 func (l *Log) look() {
 	now, flying := l.o.Now().Unix()/minuteSeconds, max(l.o.InFlight(), 0)
 	l.mu.Lock()

@@ -13,7 +13,7 @@ func (l *Log) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		l.look()
 		if err := l.flush(ctx); err != nil && ctx.Err() == nil {
-			l.o.Log.Warn("the counts of calls wait for the store", "error", err)
+			l.o.Log.Warn("call counts: database unavailable, retrying", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -10,8 +10,8 @@ import (
 // modelList is the route that programs look at before they call.
 const modelList = "/v1/models"
 
-// note tells of a call of the API that leaves no usage record: one that was refused before any provider was asked, or a look at
-// the list of models. Overload is told of by other means, and must not make work.
+// note records a call of the API that leaves no usage record: one that was refused before any provider was called, or a
+// list of models. It skips calls that overload refused, which have their own metrics and must not make work.
 func (s *Server) note(c echo.Context, x *api.Access) {
 	if s.o.Arrivals == nil || !api.Owns(c.Request().URL.Path) || x.ErrorCode == overloadedCode || x.Failed && x.Attempts > 0 {
 		return

@@ -79,8 +79,8 @@ func (s *Server) pass(c echo.Context, x *api.Access, next echo.HandlerFunc) (bro
 	return false
 }
 
-// limitTime bounds how long a body nobody reads and a page nobody takes may hold a connection. The machine's face sets
-// the times of its own answers, which may be streams.
+// limitTime bounds how long a request whose body is not read or whose page is not received may hold a connection. The
+// API sets the times of its own answers, which may be streams.
 func (s *Server) limitTime(c echo.Context, now time.Time) {
 	r, w := c.Request(), c.Response().Writer
 	machine := api.Owns(r.URL.Path)

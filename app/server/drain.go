@@ -29,7 +29,7 @@ func (s *Server) polite() http.Handler {
 func (s *Server) standBack() {
 	s.draining.Store(true)
 	if s.o.LameDuck > 0 {
-		s.o.Log.Info("leaving: /readyz fails, and calls are served until balancers have seen it", "lame_duck", s.o.LameDuck.String())
+		s.o.Log.Info("shutdown: lame duck started, /readyz fails", "lame_duck", s.o.LameDuck.String())
 		time.Sleep(s.o.LameDuck)
 	}
 }
@@ -46,7 +46,7 @@ func (s *Server) drain(main *http.Server, cut context.CancelCauseFunc) {
 	if main.Shutdown(patience) == nil {
 		return
 	}
-	s.o.Log.Warn("drain timeout is over, ending what still runs", "in_flight", s.metrics.inFlight.Load())
+	s.o.Log.Warn("shutdown: drain timeout reached, canceling requests", "in_flight", s.metrics.inFlight.Load())
 	cut(app.Errorf(app.Unavailable, "shutting_down", "The server is restarting; send the request again.").After(shuttingDownRetry))
 	last, cancelLast := context.WithTimeout(context.Background(), cutTimeMax)
 	defer cancelLast()

@@ -32,7 +32,7 @@ const (
 	idleTimeout       = 120 * time.Second
 	headerBytesMax    = 32 << 10
 	streamsPerConnMax = 250
-	bodyFirstByteMax  = 30 * time.Second // for bodies that nobody reads; readers set their own pace
+	bodyFirstByteMax  = 30 * time.Second // Requests whose body is not read get this; readers of bodies set their own time.
 	pageWriteMax      = 60 * time.Second
 	pageBodyBytesMax  = 1 << 20
 	opsWriteTimeout   = 2 * time.Minute // a CPU profile takes half a minute
@@ -58,7 +58,7 @@ type Options struct {
 	Log     *slog.Logger
 
 	BaseURL        string         // the address people use; https turns on HSTS
-	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed; empty: nobody's
+	TrustedProxies []netip.Prefix // TrustedProxies are the proxies whose X-Forwarded-For is believed; empty means none.
 	H2C            bool           // serve HTTP/2 without TLS, for a proxy in front that speaks it
 
 	Addresses *limit.Addresses // counts readers of documents; nil: they have no limit
@@ -73,8 +73,8 @@ type Options struct {
 	Ledger       func() billing.Stats        // the ledger's counters, for metrics; nil for none
 	Figures      []Figure                    // more metrics, of the rooms that have workers
 	Tables       []Table                     // and of those whose numbers have labels
-	Pulse        *pulse.Log                  // counts the calls of the last hour; nil: nobody does
-	Arrivals     *arrival.Log                // is told of calls that leave no usage record; nil: nobody is
+	Pulse        *pulse.Log                  // Pulse counts the calls of the last hour; it may be nil.
+	Arrivals     *arrival.Log                // Arrivals records calls that leave no usage record; it may be nil.
 	FormBytesMax map[string]int64            // bodies of pages that take files, by path; all others have the usual bound
 }
 
@@ -122,9 +122,9 @@ func (s *Server) Handler() http.Handler { return s.echo }
 // Routes lists the method and path of every public route.
 func (s *Server) Routes() []*echo.Route { return s.echo.Routes() }
 
-// Run serves both listeners until ctx ends, then drains: /readyz fails, the lame-duck time passes, in which connections are
-// asked to close after their next answer, no new ones are taken, running requests get the drain timeout to finish, and what
-// still runs is told to end. It returns nil after a shutdown, and the error when a listener broke.
+// Run serves both listeners until ctx ends, then drains: /readyz fails, and for the lame-duck time connections are asked
+// to close after their next answer. Then no new connections are accepted, running requests get the drain timeout to
+// finish, and the rest are canceled. Run returns nil after a shutdown, and the error when a listener broke.
 func (s *Server) Run(ctx context.Context, public, ops net.Listener) error {
 	calls, cut := context.WithCancelCause(context.Background())
 	defer cut(nil)

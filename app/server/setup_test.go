@@ -42,17 +42,17 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreTopFunction("database/sql.(*DB).connectionCleaner"))
 }
 
-// openTill is a till that takes no calls yet.
-func openTill(t *testing.T, db *sqlx.DB, ids app.IDs) *lease.Till {
+// openManager is a lease manager that takes no calls yet.
+func openManager(t *testing.T, db *sqlx.DB, ids app.IDs) *lease.Till {
 	t.Helper()
 	bank := lease.OpenBank(db, time.Now, ids)
-	till, err := lease.New(lease.Options{
+	manager, err := lease.New(lease.Options{
 		Bank: bank, Registry: bank, ReplicaID: "test", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return till
+	return manager
 }
 
 // options are a whole machine's face over an empty store.
@@ -65,11 +65,11 @@ func options(t *testing.T) Options {
 	}
 	providers := provider.New(provider.Options{})
 	t.Cleanup(providers.Close)
-	corridor := gateway.New(gateway.Options{
-		Till: openTill(t, db, ids), Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers, Now: time.Now, Random: mathrand.IntN,
+	texts := gateway.New(gateway.Options{
+		Till: openManager(t, db, ids), Snapshot: models.Snapshot, Limits: limit.New(limit.Options{Now: time.Now}), Providers: providers, Now: time.Now, Random: mathrand.IntN,
 	})
 	face := api.New(api.Options{
-		Keys: account.NewKeyRing(db, account.KeyRingOptions{Now: time.Now, Log: log}), Catalog: models, Gateway: corridor, Now: time.Now,
+		Keys: account.NewKeyRing(db, account.KeyRingOptions{Now: time.Now, Log: log}), Catalog: models, Gateway: texts, Now: time.Now,
 	})
 	return Options{API: face, IDs: ids, Now: time.Now, Log: log}
 }

@@ -25,7 +25,7 @@ func (t Table) collector() prometheus.Collector {
 	return c
 }
 
-// tableCollector reads a table when somebody asks for the metrics.
+// tableCollector reads a table for each scrape of the metrics.
 type tableCollector struct {
 	table Table
 	descs []*prometheus.Desc

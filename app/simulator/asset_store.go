@@ -19,7 +19,7 @@ const (
 	assetProcessing = "processing"
 	assetActive     = "active"
 	assetFailed     = "failed"
-	assetOdd        = "transcoding" // a word that nobody knows
+	assetOdd        = "transcoding" // This state is in no provider's documentation.
 )
 
 // asset is a source that is kept. What stands below the line changes, under the lock of the assets.

@@ -233,7 +233,7 @@ func TestFaultTable(t *testing.T) {
 	}
 	put(`{"provider":"p","model":"a","spec":"status=503;times=1"}`)
 	if got := status(there, "a"); got != 503 {
-		t.Errorf("a new row does not start anew: %d", got)
+		t.Errorf("a new row does not start at zero: %d", got)
 	}
 	if got := string(u.do("GET", "/_control/faults", nil, nil).body); strings.Count(got, "spec") != 4 {
 		t.Errorf("%s", got)

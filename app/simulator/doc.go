@@ -83,10 +83,10 @@
 // page and page_size. A group keeps 20,000. The address is judged by its form; nothing is fetched. A task names up to 8
 // active assets of its provider in assets: [{id, type}], which a render remembers.
 //
-// A name of an asset like "simulate: SPEC and more" is a fault for that asset, up to the space; in the fault table calls about assets have
-// the model "assets". Without on, a fault strikes the call that registers; late-create keeps, or removes, although the
-// call goes wrong. Of those for renders these mean an asset too: render, fail, never, vanish, unknown-status; and members
-// adds members that nobody knows, some by names that are somebody else's.
+// A name of an asset like "simulate: SPEC and more" is a fault for that asset, up to the space; in the fault table calls
+// about assets have the model "assets". Without on, a fault applies to the call that registers; late-create keeps, or
+// removes, although the call fails. These faults for renders also apply to an asset: render, fail, never, vanish,
+// unknown-status; and members adds unknown members, some of them with the names that other styles use.
 //
 // # Samples
 //
@@ -165,7 +165,7 @@
 //	vanish                     it is made, and then unknown
 //	backwards                  three looks say 80 %, queued again and less, whatever the clock says
 //	progress=N                 it says N while it runs, at least once
-//	unknown-status             it says a word nobody knows while it runs, at least once (operations: in the metadata)
+//	unknown-status             it says an unknown word while it runs, at least once (operations: in the metadata)
 //	flip                       completed at the first look that sees an end, failed from the next one on
 //	no-stills                  no thumbnail and no spritesheet
 //	short-film=N               N seconds, whatever was asked
@@ -173,7 +173,7 @@
 //	callback=FORM              none, twice, lie
 //	files=BASE                 file addresses begin with BASE
 //	file-expiry=D              a file address is good for D after it was told
-//	members                    an asset tells members that nobody knows
+//	members                    an asset has unknown members
 //
 // In an answer that is not streamed, K = 0 breaks before the body and any other K in its middle.
 //

@@ -9,7 +9,7 @@ type failure struct {
 	message    string
 	param      string
 	retryAfter string
-	retryIn    int64 // seconds until a date that is told in place of them
+	retryIn    int64 // Retry-After is a date so many seconds from now, in place of seconds.
 }
 
 func badRequest(param, message string) *failure {

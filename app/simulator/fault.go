@@ -297,7 +297,7 @@ func (f *fault) count(b *buffer, n int64) {
 	}
 }
 
-// half is the wrong reading that comes before the right one when usage is told twice.
+// half is the wrong count that a stream with two usage reports sends first.
 func (u usage) half() usage {
 	return usage{u.input / 2, u.cacheRead / 2, u.cacheWrite / 2, u.output / 2, u.reasoning / 2}
 }

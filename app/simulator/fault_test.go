@@ -396,7 +396,7 @@ func TestFaultIgnoresTheLimit(t *testing.T) {
 	})
 }
 
-// TestFaultEndlessEndsWithTheClient proves that an endless stream goes on and on, and stops when nobody listens.
+// TestFaultEndlessEndsWithTheClient proves that an endless stream goes on until its client disconnects.
 func TestFaultEndlessEndsWithTheClient(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, style string) {

@@ -8,7 +8,7 @@ import (
 const (
 	// faultEntriesMax bounds the fault table.
 	faultEntriesMax = 1024
-	// faultKeysMax bounds how many specs are counted at once; beyond it counting starts anew.
+	// faultKeysMax bounds how many specs are counted at once; beyond it all counts start at zero again.
 	faultKeysMax = 8192
 )
 
@@ -28,8 +28,8 @@ type faults struct {
 	spent   map[string]int64
 }
 
-// put adds a row or replaces the one with the same provider and model, and starts its count anew. It reports false
-// when the table is full.
+// put adds a row or replaces the one with the same provider and model, and resets its count. It reports false when the
+// table is full.
 func (t *faults) put(e faultEntry) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -39,7 +39,7 @@ func (s *signal) await(ctx context.Context, mu *sync.Mutex, done func() bool) bo
 	}
 }
 
-// gate keeps requests waiting until somebody lets them go, so that a test can gather as many as it wants.
+// gate keeps requests waiting until a test releases them, so that the test can gather as many as it wants.
 type gate struct {
 	mu       sync.Mutex
 	holding  bool

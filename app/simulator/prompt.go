@@ -19,8 +19,8 @@ const (
 	unlimited = int64(-1)
 )
 
-// prompt is a request of any style, as far as the simulator understands it. The decoder of each style fills it turn
-// by turn, and it counts the input tokens meanwhile: the same conversation counts the same in every style.
+// prompt is a request of any style, as far as the simulator understands it. The decoder of each style fills it turn by
+// turn. It counts the input tokens as it is filled: the same conversation counts the same in every style.
 type prompt struct {
 	model     string // without fault directives
 	modelSpec string // the fault directives of the model name

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// exactArguments are what a reader that parses and writes them anew would change.
+// exactArguments would change if a reader parsed and re-encoded them.
 const exactArguments = `{"zeta":12345678901234567890.000100,"alpha":"größer 🎈 < \u00e9","list":[1e2,null]}`
 
 // TestScriptedCallsAreExact proves that arguments which a prompt spells out come byte for byte, in every style.

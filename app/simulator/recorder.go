@@ -99,8 +99,8 @@ func (c *recorder) begin(r *http.Request, provider string) *entry {
 	return e
 }
 
-// hashed copies headers with every credential replaced by its SHA-256, so that a test can compare it and nobody can
-// read it.
+// hashed copies headers with every credential replaced by its SHA-256, so that a test can compare credentials which
+// cannot be read.
 func hashed(h http.Header) http.Header {
 	h = maps.Clone(h)
 	for _, name := range []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key", "Cookie"} {
@@ -222,7 +222,7 @@ func (c *recorder) await(ctx context.Context, finished int) bool {
 	})
 }
 
-// described takes the place of a body that nobody could read.
+// described records a text in place of a body that could not be read.
 func (e *entry) described(text string) {
 	e.edit(func(r *Request) { r.Body = text[:min(len(text), recordBytesMax)] })
 }

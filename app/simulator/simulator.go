@@ -10,7 +10,7 @@ import (
 const (
 	// stallStandard is how long a stalled request is kept when the options do not say.
 	stallStandard = 10 * time.Minute
-	// graceStandard is how long running answers may go on after the simulator is told to stop.
+	// graceStandard is how long running answers may go on after the simulator is asked to stop.
 	graceStandard = 2 * time.Second
 )
 

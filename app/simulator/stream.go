@@ -262,7 +262,7 @@ func (o *stream) sendSplit() {
 	}
 }
 
-// pad lengthens the JSON object that begins at from to the given number of bytes, by a member nobody asked for.
+// pad lengthens the JSON object that begins at from to the given number of bytes, by an unknown member.
 func (b *buffer) pad(from int, size int64) {
 	missing := int(size) - (len(b.b) - from) - len(`,"padding":""`)
 	if missing < 0 || len(b.b) == from || b.b[len(b.b)-1] != '}' {

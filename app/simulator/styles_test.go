@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-var update = goflag.Bool("update", false, "write the golden files anew")
+var update = goflag.Bool("update", false, "rewrite the golden files")
 
 const png = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUg=="
 

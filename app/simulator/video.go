@@ -139,7 +139,7 @@ func (x *exchange) newRender(o *order, p *prompt, f *fault) *render {
 	if o.service == &tasksService {
 		r.id, r.result = x.digits(), x.digits()
 	}
-	r.picture = nil // nobody asks for it again, and it is large
+	r.picture = nil // The picture is large and is not needed again.
 	if f.timed {
 		r.takes = f.render
 	}

@@ -14,7 +14,7 @@ const (
 	callbacksQueuedMax = 4096
 	// callbacksAtOnceMax is how many are on their way at once.
 	callbacksAtOnceMax = 4
-	// callbackWaitMax bounds one callback. Nobody tries again.
+	// callbackWaitMax bounds one callback. The simulator does not retry.
 	callbackWaitMax = 3 * time.Second
 	// queuedShare is the part of a render, one in so many, that passes before it is begun.
 	queuedShare = 10
@@ -72,7 +72,7 @@ func (c *caller) next() (callback, bool) {
 	return one, true
 }
 
-// post sends one. Whether it arrived is nobody's business here.
+// post sends one callback. The simulator does not check whether it arrived.
 func (c *caller) post(one callback) {
 	ctx, cancel := context.WithTimeout(context.Background(), callbackWaitMax)
 	defer cancel()

@@ -125,7 +125,7 @@ func TestTaskCallsBackByItself(t *testing.T) {
 	}
 }
 
-// TestDeadCallbackAddressesAreForgotten proves that nobody tries twice and that nothing is left behind.
+// TestDeadCallbackAddressesAreForgotten proves that the simulator does not retry and keeps nothing of a dead address.
 func TestDeadCallbackAddressesAreForgotten(t *testing.T) {
 	t.Parallel()
 	hits := make(chan string, 8)

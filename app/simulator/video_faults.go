@@ -41,7 +41,7 @@ type videoFault struct {
 
 	timed     bool
 	render    time.Duration // how long the render takes, when timed
-	held      bool          // it does not end before somebody says so
+	held      bool          // Held keeps the render from ending until a test releases it.
 	failCode  string
 	never     bool
 	vanish    bool
@@ -56,7 +56,7 @@ type videoFault struct {
 	callback  string        // none, twice or lie
 	files     string        // where file addresses begin
 	expiry    time.Duration // how long a file address is good
-	members   bool          // an asset tells members that nobody knows
+	members   bool          // Members adds unknown members to an asset.
 }
 
 // videoDirectives is the part of the grammar of faults that only videos know; the package comment explains each.

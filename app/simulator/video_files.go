@@ -70,7 +70,8 @@ func (c *films) entry(key filmKey) *drawn {
 	return d
 }
 
-// count adds a drawn file, unless it was let go meanwhile, and lets the longest unused go while there are too many.
+// count adds a drawn file, unless it was released since, and releases the least recently used files while there are too
+// many.
 func (c *films) count(d *drawn, bytes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -64,7 +64,7 @@ const (
 // view is what a look at a render shows.
 type view struct {
 	stage     stage
-	odd       bool // it is called by a word that nobody knows
+	odd       bool // Odd gives the render an unknown status word.
 	progress  int64
 	ended     time.Time
 	guard     *guardrail // what refused it, when it failed for that

@@ -263,7 +263,7 @@ func TestRendersCanBeFinishedByHand(t *testing.T) {
 		if dig(v, "renders", 0, "status") != "completed" || dig(v, "renders", 1) != nil || dig(v, "made") != 3.0 || dig(v, "renders", 0, "looks") != 2.0 {
 			t.Errorf("%v", v)
 		}
-		if _, v := u.json("GET", "/_control/renders?provider=nobody", nil, nil); dig(v, "renders", 0) != nil {
+		if _, v := u.json("GET", "/_control/renders?provider=unknown", nil, nil); dig(v, "renders", 0) != nil {
 			t.Errorf("%v", v)
 		}
 	})

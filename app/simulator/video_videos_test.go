@@ -197,7 +197,7 @@ func TestVideosAreListedAPageAtATime(t *testing.T) {
 	if text(v, "data", 0, "id") != ids[3] || text(v, "last_id") != ids[4] || v["has_more"] != false || text(v, "object") != "list" {
 		t.Errorf("%v", v)
 	}
-	if _, v = u.json("GET", "/nobody/v1/videos", nil, nil); v["first_id"] != nil || v["data"] == nil {
+	if _, v = u.json("GET", "/unknown/v1/videos", nil, nil); v["first_id"] != nil || v["data"] == nil {
 		t.Errorf("%v", v)
 	}
 	for _, query := range []string{"limit=0", "limit=101", "limit=x", "order=up", "after=nothing"} {

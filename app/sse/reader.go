@@ -113,8 +113,8 @@ func (r *Reader) dropBuffer() {
 	r.buf = nil
 }
 
-// Next returns the next frame. A last frame that the source ended without a blank line is returned too, since some
-// servers forget it; whoever reads its data finds out whether it was cut. After that the error of the source.
+// Next returns the next frame. It also returns a last frame that the source ended without a blank line, since some
+// servers forget it; a reader of its data finds out whether it was cut. After that Next returns the error of the source.
 func (r *Reader) Next() (Frame, error) {
 	if r.ready {
 		r.ready = false

@@ -28,7 +28,7 @@ type box struct {
 	start, end int64
 }
 
-// parser walks the boxes of a file that nobody vouches for.
+// parser iterates over the boxes of an untrusted file.
 type parser struct {
 	from  io.ReaderAt
 	boxes int // seen so far
@@ -192,7 +192,7 @@ func (p *parser) fragments(extends box) (uint64, error) {
 	return 0, fmt.Errorf("%w: the header of its fragments is too short", ErrFormat)
 }
 
-// known32 and known64 read all ones as what they stand for: nobody knows.
+// known32 and known64 read all ones as zero, because all ones mean an unknown value.
 func known32(units uint32) uint64 {
 	if units == unknownDuration {
 		return 0

@@ -1,8 +1,8 @@
-// Package stills makes pictures of a video with ffmpeg: a thumbnail and a spritesheet. It knows how the program is found
-// and run, with fixed arguments and without a shell, and how long a video says it is. It does not know jobs or storage.
+// Package stills makes pictures of a video with ffmpeg: a thumbnail and a spritesheet. It also reads the length of a
+// video. It runs the program with fixed arguments and without a shell.
 //
-// The videos come from elsewhere, so the program is told to believe them nothing: the format is not guessed, only the
-// file itself is opened, and time, memory, picture sizes and what it writes are bounded.
+// The videos are untrusted input: the program must not guess the format, opens only the file itself, and has limits on
+// time, memory, picture sizes and output.
 package stills
 
 import (
@@ -142,7 +142,8 @@ func fit(width, height int) string {
 func (m *Maker) make(ctx context.Context, most image.Point, at time.Duration, file, filter string) (Picture, error) {
 	arguments := []string{
 		"-nostdin", "-hide_banner", "-loglevel", "error", "-max_alloc", strconv.Itoa(allocBytesMax),
-		"-timelimit", strconv.Itoa(int(m.timeMax/time.Second) + 1), // of the processor, should nobody be left to end it
+		// This limit of processor time ends the program when the gateway has died.
+		"-timelimit", strconv.Itoa(int(m.timeMax/time.Second) + 1),
 		"-protocol_whitelist", "file", "-f", "mp4", "-max_pixels", strconv.Itoa(videoPixelsMax), "-threads", "1",
 		"-ss", strconv.FormatInt(at.Microseconds(), 10) + "us", "-i", "file:" + file,
 		"-map", "0:v:0", "-an", "-sn", "-dn", "-map_metadata", "-1", "-filter_threads", "1", "-vf", filter, "-frames:v", "1",

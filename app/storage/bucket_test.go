@@ -284,10 +284,10 @@ func TestAWrongBucketOrKeyIsFoundOutAtTheStart(t *testing.T) {
 	t.Parallel()
 	good := newBucket(t)
 	for name, change := range map[string]func(o *BucketOptions){
-		"no such bucket": func(o *BucketOptions) { o.Bucket = "nobody-made-this" },
+		"no such bucket": func(o *BucketOptions) { o.Bucket = "missing-bucket" },
 		"no bucket":      func(o *BucketOptions) { o.Bucket = "" },
 		"wrong secret":   func(o *BucketOptions) { o.SecretKey = "wrong" },
-		"unknown key":    func(o *BucketOptions) { o.AccessKey = "nobody" },
+		"unknown key":    func(o *BucketOptions) { o.AccessKey = "unknown" },
 		"no key":         func(o *BucketOptions) { o.AccessKey = "" },
 		"no secret":      func(o *BucketOptions) { o.SecretKey = "" },
 		"no scheme":      func(o *BucketOptions) { o.Endpoint = "127.0.0.1:1" },

@@ -238,27 +238,27 @@ func TestConcurrentPutsOfAKeyLeaveOneOfThem(t *testing.T) {
 				}
 			})
 		}
-		all.Go(func() { // what is read meanwhile is whole too
+		all.Go(func() { // A blob that is read while it is replaced is whole too.
 			for range 20 {
 				b, err := s.Open(t.Context(), "k/v")
 				if errors.Is(err, ErrNotFound) {
 					continue
 				}
 				if err != nil {
-					t.Errorf("open meanwhile: %v", err)
+					t.Errorf("open during the write: %v", err)
 					return
 				}
 				got, err := io.ReadAll(b)
 				b.Close()
 				if !errors.Is(err, ErrChanged) && (err != nil || !oneOf(got)) {
-					t.Errorf("read meanwhile: %d bytes, %v", len(got), err)
+					t.Errorf("read during the write: %d bytes, %v", len(got), err)
 				}
 			}
 		})
 		all.Wait()
 		got, err := io.ReadAll(open(t, s, "k/v"))
 		if err != nil || !oneOf(got) {
-			t.Errorf("%d bytes that nobody put, %v", len(got), err)
+			t.Errorf("%d bytes that were never put, %v", len(got), err)
 		}
 	})
 }

@@ -110,7 +110,7 @@ func (f *folder) sweep(now time.Time) error {
 	return nil
 }
 
-// unfinished makes a file that nobody else has. All of them are in one directory of the same file system, so that
+// unfinished makes a new file with a unique name. All of them are in one directory of the same file system, so that
 // looking for old ones is one short list and not a walk through every blob.
 func (f *folder) unfinished() (*os.File, string, error) {
 	name := path.Join(unfinishedFolder, rand.Text())
@@ -191,8 +191,8 @@ func (f *folder) place(from, to string) error {
 	return f.syncAbove(to)
 }
 
-// syncAbove makes the entries of all directories above a file durable, those that existed before too: who made them
-// may not have come this far. One that is gone was deleted meanwhile.
+// syncAbove makes the entries of all directories above a file durable, also those of directories that existed before:
+// the process that made them may have died before it synced them. A missing directory was deleted since.
 func (f *folder) syncAbove(name string) error {
 	for dir := path.Dir(name); ; dir = path.Dir(dir) {
 		if err := f.sync(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {

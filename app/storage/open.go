@@ -29,7 +29,7 @@ func Open(ctx context.Context, address string, env func(string) string, now func
 		o.Now = now
 		return NewBucket(ctx, o)
 	}
-	// Not repeated in the error: somebody may have put keys into it.
+	// The error does not repeat the address, which may contain keys.
 	return nil, errors.New("storage: the address is neither the path of a folder nor s3://BUCKET?endpoint=URL&region=NAME")
 }
 

@@ -101,7 +101,8 @@ func (s *s3) start() {
 			c.Close()
 			return
 		}
-		time.Sleep(20 * time.Millisecond) // between looks at a program that tells nobody when it is ready
+		// The program gives no signal when it is ready, so the test polls.
+		time.Sleep(20 * time.Millisecond)
 	}
 	s.stop()
 	s.err = fmt.Errorf("%s does not answer at %s: %s", program, address, said.String())
@@ -118,7 +119,7 @@ func (s *s3) stop() {
 	}
 }
 
-// newBucket gives options for a bucket that exists and that nobody else uses.
+// newBucket returns options for a bucket that exists and that no other test uses.
 func newBucket(t *testing.T) BucketOptions {
 	t.Helper()
 	server.once.Do(server.start)

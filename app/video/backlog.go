@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Limits of what is told of the queue.
+// These are the limits of what a backlog reports.
 const (
-	backlogCountMax = 100_000 // of each kind; more is told as so many
+	backlogCountMax = 100_000 // More jobs of one kind are reported as this many.
 	backlogShownMax = 10      // jobs
 	backlogSpan     = time.Hour
-	backlogLate     = time.Minute // that a look may be overdue before it is told
+	backlogLate     = time.Minute // A job is reported as late when its next poll is overdue for longer.
 	backlogVain     = 5           // looks without an answer before they are told: the provider is silent for a minute by then
 )
 
-// Backlog is how the jobs of all accounts stand, for whoever runs the gateway.
+// Backlog is the state of the jobs of all accounts, for the operator.
 type Backlog struct {
 	Providers         []ProviderBacklog
 	Removals          int64      // ended jobs with content to remove, or renders to ask for a last time, which are due
@@ -26,15 +26,15 @@ type Backlog struct {
 // ProviderBacklog are the jobs at one provider that have not ended.
 type ProviderBacklog struct {
 	Provider string     `db:"provider"`
-	Queued   int64      `db:"queued"` // with those of which nobody knows yet whether the provider has them
+	Queued   int64      `db:"queued"` // Queued includes jobs whose submission to the provider is uncertain.
 	Running  int64      `db:"running"`
-	Storing  int64      `db:"storing"` // their content is copied
-	Vain     int64      `db:"vain"`    // their provider was asked again and again in vain
+	Storing  int64      `db:"storing"` // Storing counts jobs whose content is being copied.
+	Vain     int64      `db:"vain"`    // Vain counts jobs whose provider has failed many polls in a row.
 	Oldest   time.Time  `db:"oldest"`  // when the first of them was made
 	DueSince *time.Time `db:"due_since"`
 }
 
-// Stalled is a job that nobody looks at in time, or that its provider tells nothing of.
+// Stalled is a job whose next poll is overdue, or whose provider does not answer.
 type Stalled struct {
 	ID        string    `db:"id"`
 	AccountID string    `db:"account_id"`
@@ -45,7 +45,7 @@ type Stalled struct {
 	CreatedAt time.Time `db:"created_at"`
 }
 
-// Vain reports whether its provider was asked in vain, and not only late.
+// Vain reports whether the provider has failed many polls, and not only that a poll is late.
 func (j Stalled) Vain() bool { return j.Tries >= backlogVain }
 
 // Backlog reads how jobs stand. It reads only what has not ended, and what ended in the last hour.

@@ -25,8 +25,8 @@ func TestTheBacklogTellsWhatRunsWhatIsLateAndWhatWasWorkedOff(t *testing.T) {
 	now := b.service.now()
 	past := func(d time.Duration) string { return stamp(now.Add(-d)) }
 	b.job("v1", "kestrel", Queued, now.Add(time.Minute), 0, "")
-	b.job("v2", "kestrel", InProgress, now.Add(-5*time.Minute), 0, "") // nobody looks at it
-	b.job("v3", "kestrel", InProgress, now.Add(-7*time.Minute), 0, "") // somebody does
+	b.job("v2", "kestrel", InProgress, now.Add(-5*time.Minute), 0, "") // No worker has claimed this job.
+	b.job("v3", "kestrel", InProgress, now.Add(-7*time.Minute), 0, "") // A worker has claimed this job.
 	b.job("v4", "kestrel", Storing, now.Add(time.Second), backlogVain, "")
 	b.job("v5", "alpine", InProgress, now.Add(-time.Second), backlogVain-1, "")
 	b.job("v6", "alpine", Completed, now.Add(-2*time.Minute), 0, past(time.Minute))

@@ -28,7 +28,7 @@ const (
 	codeMissingVideo = "video_not_found"
 )
 
-// Call is a video that somebody asks for.
+// Call is a request for a video.
 type Call struct {
 	ID          string // that the job is to have; empty for a new one. A second call with the same gets the same job
 	Principal   app.Principal

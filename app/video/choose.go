@@ -18,7 +18,7 @@ const (
 	modelsShownMax   = 8 // in an error
 )
 
-// choose finds a model that makes videos, for somebody who may use it.
+// choose finds a model that makes videos and that the principal may use.
 func choose(s *catalog.Snapshot, p app.Principal, id string, now time.Time) (*catalog.Model, error) {
 	m, known := s.Model(id)
 	if !known {
@@ -43,7 +43,7 @@ func choose(s *catalog.Snapshot, p app.Principal, id string, now time.Time) (*ca
 	return m, nil
 }
 
-// paused says that a model takes no new calls, and why when somebody has said so.
+// paused is the error for a model that takes no new calls. It contains the operator's reason when there is one.
 func paused(m *catalog.Model, reason string) error {
 	if reason != "" {
 		reason = strings.TrimSuffix(reason, ".") + ". "

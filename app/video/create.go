@@ -205,8 +205,9 @@ func costOf(card billing.RateCard, seconds int64) (app.Amount, error) {
 	return card.Cost(usage)
 }
 
-// open holds the credit and keeps the job, both or neither. A store that answers is given time, as calls of one account wait
-// for each other there. A store that does not answer at all is not asked again, so its caller is told within 3 s.
+// open holds the credit and inserts the job in one transaction. A database that answers is given time, because calls of
+// one account wait for each other there. A database that does not answer is not asked again, so the caller gets an error
+// within 3 s.
 func (s *Service) open(ctx context.Context, c *Call, p *plan) (*jobRow, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), openMax)
 	defer cancel()

@@ -197,7 +197,7 @@ func TestARefusedCreateLeavesNothing(t *testing.T) {
 	var events int
 	b.must(b.db.GetContext(t.Context(), &events, `select count(*) from webhook_events`))
 	if events != 0 {
-		t.Errorf("%d events of jobs whose ids nobody knows", events)
+		t.Errorf("%d events of jobs whose ids were not returned", events)
 	}
 }
 
@@ -359,7 +359,7 @@ func TestTheSameIDIsTheSameJob(t *testing.T) {
 func TestAStoreThatIsAwayIsSaidSo(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	away, err := sqlx.Open("postgres", "host=127.0.0.1 port=1 user=nobody dbname=none sslmode=disable connect_timeout=1")
+	away, err := sqlx.Open("postgres", "host=127.0.0.1 port=1 user=unknown dbname=none sslmode=disable connect_timeout=1")
 	b.must(err)
 	defer func() { _ = away.Close() }()
 	b.service = New(away, b.o)

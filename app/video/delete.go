@@ -18,7 +18,7 @@ func (s *Service) Delete(ctx context.Context, accountID, id string) error {
 		return nil
 	}
 	if _, err := s.purge(ctx, &row); err != nil {
-		s.o.Log.Warn("a deleted video is purged later", "video_id", id, "error", err)
+		s.o.Log.Warn("video purge failed, worker will retry", "video_id", id, "error", err)
 	}
 	return nil
 }

@@ -33,8 +33,8 @@ func success(r *jobRow) ending {
 	return ending{to: Completed, reason: billing.ReasonVideoCompleted, cost: r.Hold, seconds: r.Seconds}
 }
 
-// finish ends a job: its state, its charge and its event are one transaction. When somebody else has ended it first,
-// nothing happens.
+// finish ends a job: its state, its charge and its event are one transaction. When another worker has ended the job
+// first, finish does nothing.
 func (s *Service) finish(ctx context.Context, r *jobRow, e ending) error {
 	now, rule := s.now(), billing.RuleOf(e.reason)
 	if rule.Charge != billing.ChargeSeconds {
@@ -75,7 +75,7 @@ func (s *Service) finish(ctx context.Context, r *jobRow, e ending) error {
 	if err == nil && won {
 		failpoint.At(failpoint.C20)
 		s.work.ended(e)
-		s.o.Log.Info("a video job has ended", "video_id", r.ID, "account_id", r.AccountID, "model", r.Model, "provider", r.Provider,
+		s.o.Log.Info("video job ended", "video_id", r.ID, "account_id", r.AccountID, "model", r.Model, "provider", r.Provider,
 			"state", e.to, "error_code", e.problem.Code, "cost_nanos", int64(e.cost), "duration_ms", now.Sub(r.CreatedAt).Milliseconds())
 	}
 	return err

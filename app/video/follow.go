@@ -14,7 +14,7 @@ const (
 	watchFresh   = 5 * time.Second // after which a job is read again although nothing was heard of it
 )
 
-// follow are the jobs that somebody follows, by id. Followers of one job share one reading of it.
+// following holds the jobs that callers follow, by id. Followers of one job share one reading of it.
 type following struct {
 	mu        sync.Mutex
 	watches   map[string]*watch
@@ -92,9 +92,9 @@ func (f *following) next(w *watch) (<-chan struct{}, uint64) {
 	return w.heard, w.version
 }
 
-// Follow calls tell with the job at once and at each change that its owner can see, until it has ended, and returns what
-// tell returns when it fails. A job that is deleted meanwhile ends with the error of an unknown one. However many follow
-// a job, it is read once for each change.
+// Follow calls tell with the job at once and at each change that its owner can see, until the job has ended. It returns
+// the error of tell when tell fails. A job that is deleted while it is followed ends with the error of an unknown job. A
+// job is read once for each change, however many callers follow it.
 func (s *Service) Follow(ctx context.Context, accountID, id string, tell func(Job) error) error {
 	if _, err := s.Get(ctx, accountID, id); err != nil { // only its owner may join the others
 		return err

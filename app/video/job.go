@@ -25,8 +25,8 @@ const (
 	Failed     State = "failed"
 )
 
-// moves are all the ways between states; the only place that names them. What has ended stays so. A job skips storing
-// when it was deleted before it was rendered: then nobody wants the content.
+// moves are all transitions between states; no other code names them. A final state never changes. A job that was
+// deleted before it was rendered skips storing, because its content is not needed.
 var moves = map[State][]State{
 	Creating:   {Uncertain, Queued, InProgress, Storing, Failed},
 	Uncertain:  {Queued, InProgress, Storing, Completed, Failed},

@@ -34,7 +34,7 @@ const (
 
 	movieType    = "video/mp4"
 	spoolPattern = "umg-video-*.mp4"
-	spoolAgeMax  = time.Hour // of a file that nobody writes to any more, as its process was killed
+	spoolAgeMax  = time.Hour // An older spool file belongs to a process that was killed.
 	notedMember  = "delivered_seconds"
 )
 
@@ -43,7 +43,7 @@ var movieTypes = []string{movieType, "application/mp4", "application/octet-strea
 
 // What is wrong with content that a provider hands out.
 var (
-	errLost    = errors.New("video: somebody else has taken the job over")
+	errLost    = errors.New("video: another worker has taken the job over")
 	errEmpty   = errors.New("the content is empty")
 	errTooLong = errors.New("the content is too large")
 )
@@ -66,7 +66,7 @@ func (s *Service) keep(ctx context.Context, r *jobRow) (*postponed, error) {
 	case errors.Is(context.Cause(copying), errLost):
 		return nil, nil
 	case err != nil:
-		s.o.Log.Warn("the content of a video could not be stored", "video_id", r.ID, "error", err)
+		s.o.Log.Warn("storing video content failed", "video_id", r.ID, "error", err)
 		if s.now().Before(r.DeadlineAt) {
 			return &postponed{r, s.soon(oursRetryAfter), r.Tries}, nil
 		}
@@ -80,7 +80,7 @@ func (s *Service) keep(ctx context.Context, r *jobRow) (*postponed, error) {
 // recopy is when to try a copy again, or the end of trying.
 func (s *Service) recopy(ctx context.Context, r *jobRow, f *provider.Fault) (*postponed, error) {
 	s.work.copyFaults.Add(1)
-	s.o.Log.Warn("the content of a video could not be fetched", "video_id", r.ID, "provider", r.Provider, "tries", r.Tries+1, "error", f)
+	s.o.Log.Warn("fetching video content failed", "video_id", r.ID, "provider", r.Provider, "tries", r.Tries+1, "error", f)
 	if r.Tries+1 >= copyTries {
 		return nil, s.finish(ctx, r, unavailable())
 	}
@@ -104,7 +104,7 @@ func (s *Service) delivered(r *jobRow, got kept) ending {
 		e.seconds = int((got.length + time.Second - 1) / time.Second)
 		e.cost = share(r.Hold, e.seconds, r.Seconds)
 		e.with["metadata"] = noted(r.Metadata, e.seconds)
-		s.o.Log.Warn("a provider made a shorter video than it was asked for", "video_id", r.ID, "provider", r.Provider,
+		s.o.Log.Warn("video shorter than requested", "video_id", r.ID, "provider", r.Provider,
 			"seconds", r.Seconds, "delivered_seconds", e.seconds)
 	}
 	return e
@@ -152,7 +152,7 @@ func (s *Service) copyContent(ctx context.Context, r *jobRow, l *lease) (kept, *
 	}
 	got := kept{files: map[Variant]File{Movie: movie}}
 	if got.length, err = stills.Duration(spool, size); err != nil { // it is charged as asked for then
-		s.o.Log.Warn("a film does not say how long it is", "video_id", r.ID, "provider", r.Provider, "error", err)
+		s.o.Log.Warn("video duration missing", "video_id", r.ID, "provider", r.Provider, "error", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, picturesMax)
 	defer cancel()
@@ -170,7 +170,7 @@ func (s *Service) sweep(dir string) {
 			continue
 		}
 		if err := os.Remove(name); err != nil {
-			s.o.Log.Warn("the rest of a copy could not be removed", "file", name, "error", err)
+			s.o.Log.Warn("removing spool file failed", "file", name, "error", err)
 		}
 	}
 }
@@ -281,7 +281,7 @@ func (s *Service) keepPicture(
 		if err != nil {
 			s.work.pictureFaults.Add(1)
 			if !errors.Is(err, stills.ErrUnavailable) && ctx.Err() == nil {
-				s.o.Log.Warn("a picture of a video could not be made", "video_id", r.ID, "variant", p.variant, "error", err)
+				s.o.Log.Warn("making video picture failed", "video_id", r.ID, "variant", p.variant, "error", err)
 			}
 			return
 		}
@@ -290,7 +290,7 @@ func (s *Service) keepPicture(
 	file, err := s.put(ctx, r, p.variant, image.Type, int64(len(image.Data)), bytes.NewReader(image.Data))
 	if err != nil {
 		s.work.pictureFaults.Add(1)
-		s.o.Log.Warn("a picture of a video could not be stored", "video_id", r.ID, "variant", p.variant, "error", err)
+		s.o.Log.Warn("storing video picture failed", "video_id", r.ID, "variant", p.variant, "error", err)
 		return
 	}
 	files[p.variant] = file

@@ -88,7 +88,7 @@ func (s *Service) running(ctx context.Context, r *jobRow, task render.Task) (*po
 	return &postponed{r, due, 0}, nil
 }
 
-// rendered brings a job to the copying of its content, or to its end when nobody wants that.
+// rendered starts the copying of the job's content. It ends the job when the job was deleted.
 func (s *Service) rendered(ctx context.Context, r *jobRow, task render.Task) error {
 	if r.DeletedAt != nil {
 		return s.finish(ctx, r, success(r))

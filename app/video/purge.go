@@ -27,7 +27,7 @@ func (s *Service) purge(ctx context.Context, r *jobRow) (*postponed, error) {
 	for _, v := range Variants() {
 		if err := s.o.Store.Delete(ctx, key(r.AccountID, r.ID, v)); err != nil {
 			if ctx.Err() == nil {
-				s.o.Log.Warn("the content of a video could not be removed", "video_id", r.ID, "variant", v, "error", err)
+				s.o.Log.Warn("removing video content failed", "video_id", r.ID, "variant", v, "error", err)
 			}
 			return &postponed{r, s.backOff(r.Tries, nil), r.Tries + 1}, nil
 		}
@@ -49,6 +49,6 @@ func (s *Service) learn(ctx context.Context, r *jobRow) {
 		return
 	}
 	s.work.late.Add(1)
-	s.o.Log.Warn("a video was made after its job had failed; it is not charged", "video_id", r.ID, "account_id", r.AccountID,
+	s.o.Log.Warn("video completed after its job failed, not charged", "video_id", r.ID, "account_id", r.AccountID,
 		"provider", r.Provider, "error_code", r.ErrorCode, "unpaid_nanos", int64(r.Hold))
 }

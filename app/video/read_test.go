@@ -45,7 +45,7 @@ func TestAJobIsSeenByItsOwnerOnly(t *testing.T) {
 	words := map[string]bool{}
 	for name, who := range map[string][2]string{
 		"foreign": {stranger, mine.ID}, "deleted": {b.account, gone.ID}, "unknown": {b.account, b.ids.New(idPrefix)}, "malformed": {b.account, "x\x00'--"},
-		"empty": {b.account, ""}, "nobody's": {"", mine.ID}, "long": {b.account, "video_" + strings.Repeat("a", 5000)},
+		"empty": {b.account, ""}, "without an account": {"", mine.ID}, "long": {b.account, "video_" + strings.Repeat("a", 5000)},
 	} {
 		for verb, try := range map[string]func() error{
 			"get":    func() error { _, err := b.service.Get(t.Context(), who[0], who[1]); return err },

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"), goleak.IgnoreTopFunction("database/sql.(*DB).connectionCleaner"))
 }
 
-// startMoney is enough for all but the tests of an empty purse.
+// startMoney is enough for all tests except those of an empty credit account.
 const startMoney = 100 * app.Dollar
 
 // file is a catalog whose upstreams are one simulator under several names. Meridian and alpine speak the videos style.
@@ -142,7 +142,7 @@ func (b *bench) openStore() storage.Store {
 	return store
 }
 
-// openEvents makes the service that is told of the ends of jobs.
+// openEvents opens the service that emits the events of ended jobs.
 func (b *bench) openEvents() *webhook.Service {
 	b.Helper()
 	outside, err := egress.New(egress.Options{})

@@ -29,7 +29,7 @@ const (
 	backOffMax  = time.Minute
 	pollShare   = 8 // a job is looked at after each eighth of its age
 	seekMin     = 2 * time.Minute
-	seekLooks   = 3 // before a job that nobody has seen is given up
+	seekLooks   = 3 // A job that its provider has not listed in so many looks fails.
 	creationGap = time.Minute
 	overdueMax  = 24 * time.Hour // after the deadline, and well before the hold ends
 
@@ -54,7 +54,8 @@ var errRoute = errors.New("video: the provider of the job is not in the catalog"
 var errUnusable = errors.New("video: the provider of the job cannot be called from this server")
 
 // step does the one thing that a claimed job needs now. What it returns is written together with the results of other
-// steps; nil when the step has written all there was. A step that is cut is done again by whoever claims the job next.
+// steps; it returns nil when the step has written everything. A step that is interrupted is done again by the next
+// worker that claims the job.
 func (s *Service) step(ctx context.Context, r *jobRow) (*postponed, error) {
 	switch {
 	case r.State.Ended():
@@ -65,7 +66,7 @@ func (s *Service) step(ctx context.Context, r *jobRow) (*postponed, error) {
 		return s.seek(ctx, r)
 	case r.State == Storing && r.DeletedAt == nil:
 		return s.keep(ctx, r)
-	case r.State == Storing: // it was rendered, and nobody wants it any more
+	case r.State == Storing: // The job was rendered, and its owner has deleted it.
 		return nil, s.finish(ctx, r, success(r))
 	}
 	return s.look(ctx, r)
@@ -116,7 +117,7 @@ func (s *Service) hindered(ctx context.Context, r *jobRow, f *provider.Fault) (*
 	if late, err := s.expired(ctx, r); late {
 		return nil, err
 	}
-	s.o.Log.Debug("a provider of videos gave no answer", "video_id", r.ID, "provider", r.Provider, "state", r.State,
+	s.o.Log.Debug("video provider call failed", "video_id", r.ID, "provider", r.Provider, "state", r.State,
 		"tries", r.Tries, "error", f)
 	return &postponed{r, s.backOff(r.Tries, f), r.Tries + 1}, nil
 }
@@ -204,7 +205,7 @@ func (s *Service) seek(ctx context.Context, r *jobRow) (*postponed, error) {
 			continue
 		}
 		if won {
-			s.o.Log.Info("a video job was found at its provider", "video_id", r.ID, "provider", r.Provider)
+			s.o.Log.Info("video job found at provider", "video_id", r.ID, "provider", r.Provider)
 		}
 		return nil, err
 	}
@@ -236,9 +237,9 @@ func (s *Service) sought(ctx context.Context, r *jobRow) (render.Order, error) {
 	return o, err
 }
 
-// mayBe reports whether a render may be this job's. One that bears our reference is. One that bears none may be when it
-// looks the same, and was made of the same source. Never when the job had a picture: nobody can see whether the render
-// had the same, and it might show somebody else's.
+// mayBe reports whether a render may be this job's. A render with the job's reference is. A render without a reference
+// may be when it has the same parameters and source. A job with a picture never matches such a render: the gateway
+// cannot compare pictures, and the render might show another customer's picture.
 func (r *jobRow) mayBe(t render.Task, o render.Order) bool {
 	if t.ID == "" {
 		return false
@@ -255,8 +256,8 @@ func (r *jobRow) mayBe(t render.Task, o render.Order) bool {
 	return (t.Model == "" || t.Model == r.UpstreamModel) && (t.Size == "" || t.Size == r.Size) && (t.Seconds == 0 || t.Seconds == r.Seconds)
 }
 
-// cancel tells the provider that nobody wants the video any more. What becomes of it is still its word, which is why it
-// was asked for that first: some forget a video at once that they are told to stop.
+// cancel asks the provider to stop a render that is not needed any more. The provider still decides the result, so the
+// gateway asks for the result first: some providers forget a video as soon as they are asked to stop it.
 func (s *Service) cancel(ctx context.Context, r *jobRow) (*postponed, error) {
 	route, f := s.route(r)
 	if f == nil {
@@ -270,8 +271,8 @@ func (s *Service) cancel(ctx context.Context, r *jobRow) (*postponed, error) {
 	return nil, setCancelled(ctx, s.db, r, s.now(), s.soon(s.waits().PollMin))
 }
 
-// cancelTries is how often a provider that does not answer is told to stop. It costs the platform nothing to be wrong
-// here: the verdict is asked for all the same.
+// cancelTries is how often the gateway asks a provider that does not answer to stop. A wrong number costs the platform
+// nothing: the gateway polls for the result anyway.
 const cancelTries = 3
 
 // public makes a provider's words fit for a client: valid, on one line and short.

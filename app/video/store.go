@@ -131,8 +131,9 @@ func insert(ctx context.Context, q postgres.Queryer, r *jobRow) error {
 // set are columns and what they become. Names come from this package only; JSON is handed over as a string.
 type set map[string]any
 
-// move brings a job to a state, together with what else changes. It is the only way between states: nothing moves, and
-// it reports false, when the job is not in a state that may become this one, because somebody else was first.
+// move brings a job to a state, together with what else changes. It is the only transition between states. It changes
+// nothing and reports false when the job's present state does not allow the move, because another worker or request was
+// first.
 func move(ctx context.Context, q postgres.Queryer, id string, to State, with set) (jobRow, bool, error) {
 	args := []any{id, string(to), pq.Array(from(to))}
 	changes := []string{"state = $2"}
@@ -209,7 +210,7 @@ func visible(ctx context.Context, q postgres.Queryer, accountID, id string) (job
 	return row, err
 }
 
-// noVideo is the one answer for what was never there, was deleted or is somebody else's.
+// noVideo is the one answer for a video that never existed, was deleted or belongs to another account.
 func noVideo() *app.Error {
 	return app.Errorf(app.NotFound, codeMissingVideo, "There is no such video. GET /v1/videos lists yours.").At(paramSource)
 }

@@ -40,9 +40,9 @@ func (s *Service) taken(ctx context.Context, row *jobRow, task render.Task) (Job
 	return s.record(ctx, row, to, with)
 }
 
-// doubt records that nobody knows whether the provider has the job.
+// doubt records that it is uncertain whether the provider has the job.
 func (s *Service) doubt(ctx context.Context, row *jobRow, f *provider.Fault) (Job, error) {
-	s.o.Log.Warn("it is not known whether a provider has taken a video job", "video_id", row.ID, "provider", row.Provider, "error", f)
+	s.o.Log.Warn("video submission uncertain", "video_id", row.ID, "provider", row.Provider, "error", f)
 	return s.record(ctx, row, Uncertain, set{"due_at": s.soon(s.waits().PollMin), "tries": 0})
 }
 
@@ -60,7 +60,7 @@ func (s *Service) record(ctx context.Context, row *jobRow, to State, with set) (
 		}
 	}
 	if err != nil {
-		s.o.Log.Error("the answer of a provider to a video job could not be recorded", "video_id", row.ID, "provider", row.Provider, "error", err)
+		s.o.Log.Error("recording video submission failed", "video_id", row.ID, "provider", row.Provider, "error", err)
 	}
 	row.Content = []byte("{}")
 	return row.job()
@@ -82,12 +82,12 @@ func (s *Service) refuse(ctx context.Context, p *plan, row *jobRow, f *provider.
 	now := s.now()
 	end.with = set{"deleted_at": now, "purged_at": now}
 	if err := s.finish(ctx, row, end); err != nil {
-		s.o.Log.Error("a video job that no provider has taken could not be ended", "video_id", row.ID, "error", err)
+		s.o.Log.Error("ending unsubmitted video job failed", "video_id", row.ID, "error", err)
 	}
 	return reason
 }
 
-// refusal is what a client is told of the last attempt.
+// refusal is the client's error after the last attempt.
 func (p *plan) refusal(row *jobRow, f *provider.Fault) *app.Error {
 	said := *f.Err
 	if len(row.UpstreamModel) >= nameBytesMin {

@@ -125,8 +125,8 @@ func lanes() [2]lane {
 	}
 }
 
-// Run works on jobs and tells those who follow them, until ctx ends. Then running steps get a few seconds; what is cut
-// after that is done again by whoever claims it next. It returns ctx's error.
+// Run works on jobs and sends changes to their followers, until ctx ends. Then running steps get a few seconds; a step
+// that is cut after that is done again by the next worker that claims the job. It returns ctx's error.
 func (s *Service) Run(ctx context.Context, dsn string) error {
 	s.sweep(os.TempDir())
 	steps, cut := context.WithCancel(context.WithoutCancel(ctx))
@@ -148,7 +148,7 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 			}
 			s.work.following.hear(id)
 		},
-		Lost: func(err error) { s.o.Log.Warn("changes of videos are not heard for now", "error", err) },
+		Lost: func(err error) { s.o.Log.Warn("video worker: listening for changes failed, retrying", "error", err) },
 	})
 	stop := time.AfterFunc(s.waits().StopMax, cut)
 	defer stop.Stop()
@@ -216,7 +216,7 @@ func (p *pump) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := errors.Join(p.refill(ctx, p.s.now()), p.err)
 		if p.err = nil; err != nil && isStore(err) && ctx.Err() == nil { // other errors were logged with their job
-			p.s.o.Log.Warn("video jobs wait for the store", "error", err)
+			p.s.o.Log.Warn("video worker: database unavailable, retrying", "error", err)
 			pause(ctx, failurePause)
 		}
 		p.await(ctx)
@@ -396,14 +396,14 @@ func (p *pump) startQueued() {
 func (s *Service) safely(ctx context.Context, r *jobRow) (done result) {
 	defer func() {
 		if broken := recover(); broken != nil {
-			s.o.Log.Error("a step of a video job broke", "video_id", r.ID, "state", r.State, "panic", broken, "stack", string(debug.Stack()))
+			s.o.Log.Error("panic in video job step", "video_id", r.ID, "state", r.State, "panic", broken, "stack", string(debug.Stack()))
 			done = result{r, &postponed{r, s.backOff(r.Tries, nil), r.Tries + 1}, nil}
 		}
 	}()
 	next, err := s.step(ctx, r)
 	if err != nil {
 		if ctx.Err() == nil && !isStore(err) {
-			s.o.Log.Error("a step of a video job failed", "video_id", r.ID, "state", r.State, "error", err)
+			s.o.Log.Error("video job step failed", "video_id", r.ID, "state", r.State, "error", err)
 		}
 		next = &postponed{r, s.soon(oursRetryAfter), r.Tries}
 	}
@@ -420,8 +420,8 @@ type lease struct {
 	done   chan struct{}
 }
 
-// hang renews the claim on a job until the lease ends, and ends the context of the step when somebody else has the job,
-// or when it takes longer than a copy may.
+// hang renews the claim on a job until the lease ends. It ends the context of the step when another worker has the job,
+// or when the step takes longer than a copy may.
 func (s *Service) hang(ctx context.Context, r *jobRow) (context.Context, *lease) {
 	l := &lease{s: s, row: r, done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)

@@ -123,7 +123,7 @@ func TestALostClaimEndsACopy(t *testing.T) {
 	rows, err := claimDue(t.Context(), b.db, claim{due: now, now: now, until: now.Add(claimMax), copies: true, limit: 1, busy: []string{}, away: []string{}})
 	b.must(err)
 	b.clock.advance(claimMax + time.Second)
-	b.works() // somebody else's
+	b.works() // Another worker runs.
 	if b.row(id).State != Completed {
 		t.Fatalf("the job is %s", b.row(id).State)
 	}

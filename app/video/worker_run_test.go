@@ -132,7 +132,7 @@ func TestACallbackDuringALookIsNotLost(t *testing.T) {
 	}
 	b.must(postpone(t.Context(), b.db, b.service.now(), []postponed{{&rows[0], later, 9}}))
 	if r := b.row(id); r.Tries != 3 {
-		t.Error("a job was given back by somebody who had no claim on it any more")
+		t.Error("a worker without a claim returned the job")
 	}
 }
 

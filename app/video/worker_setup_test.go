@@ -57,7 +57,7 @@ func (b *bench) sent(model, prompt string, change ...func(*jobRow)) string {
 	_, won, err := move(b.Context(), b.db, r.ID, Queued, set{"upstream_id": task.ID, "due_at": b.service.now()})
 	b.must(err)
 	if !won {
-		b.Fatal("the job was moved by somebody else")
+		b.Fatal("another worker moved the job")
 	}
 	return r.ID
 }

@@ -245,12 +245,12 @@ func TestADeletedJobEndsByTheVerdict(t *testing.T) {
 		state         State
 		cost          app.Amount
 	}{
-		"cancelled":            {"test/film", simulate("render=10m", "x"), Failed, 0},
-		"cannot be cancelled":  {"test/tasks", simulate("render=1m", "x"), Completed, price},
-		"rendered meanwhile":   {"test/film", "x", Completed, price},
-		"failed meanwhile":     {"test/film", simulate("fail=generation_failed", "x"), Failed, 0},
-		"gone after a cancel":  {"test/film", simulate("vanish", "x"), Failed, 0},
-		"cancel has no answer": {"test/film", simulate("on=cancel;status=500;render=1m", "x"), Completed, price},
+		"cancelled":                 {"test/film", simulate("render=10m", "x"), Failed, 0},
+		"cannot be cancelled":       {"test/tasks", simulate("render=1m", "x"), Completed, price},
+		"rendered during a restart": {"test/film", "x", Completed, price},
+		"failed during a restart":   {"test/film", simulate("fail=generation_failed", "x"), Failed, 0},
+		"gone after a cancel":       {"test/film", simulate("vanish", "x"), Failed, 0},
+		"cancel has no answer":      {"test/film", simulate("on=cancel;status=500;render=1m", "x"), Completed, price},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -33,7 +33,8 @@ const claimQuery = `
 		order by due_at limit $5 for update skip locked)
 	update video_jobs set claimed_until = $6 from due where id = due_id returning ` + columns
 
-// claimDue takes jobs that nobody works on. What another worker takes at this moment is passed over, not waited for.
+// claimDue claims jobs that no worker works on. It skips rows that another worker has locked, and does not wait for
+// them.
 func claimDue(ctx context.Context, q postgres.Queryer, c claim) (rows []jobRow, err error) {
 	err = q.SelectContext(ctx, &rows, claimQuery, c.due, c.now, c.copies, pq.Array(c.busy), c.limit, c.until,
 		pq.Array(c.away), c.now.Add(-othersMax))
@@ -47,8 +48,8 @@ type postponed struct {
 	tries int
 }
 
-// postpone gives claimed jobs back, all in one statement. A job that was woken meanwhile stays due as it was woken, and
-// one that somebody else has claimed since is left to them. What is left in claimed_until is when it was given back.
+// postpone returns claimed jobs, all in one statement. A job that was woken since it was claimed stays due as it was
+// woken. A job that another worker has claimed since is not changed. claimed_until becomes the time of the return.
 func postpone(ctx context.Context, q postgres.Queryer, now time.Time, list []postponed) error {
 	n := len(list)
 	ids, tries := make([]string, n), make([]int64, n)
@@ -69,7 +70,7 @@ func postpone(ctx context.Context, q postgres.Queryer, now time.Time, list []pos
 // stamp is a moment as the store keeps it.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.999999Z07:00") }
 
-// renewClaim makes a claim last longer. It reports false when somebody else has it by now.
+// renewClaim extends a claim. It reports false when another worker has the job.
 func renewClaim(ctx context.Context, q postgres.Queryer, id string, was, until time.Time) (bool, error) {
 	done, err := q.ExecContext(ctx, `update video_jobs set claimed_until = $3 where id = $1 and claimed_until = $2`, id, was, until)
 	if err != nil {

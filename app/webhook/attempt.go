@@ -67,7 +67,7 @@ func (s *Service) post(ctx context.Context, t target, id string, body []byte) (E
 	x := Exchange{StartedAt: at, URL: t.URL, RequestBody: body}
 	secrets, err := s.secretsOf(t, at)
 	if err != nil {
-		s.o.Log.Error("webhook: a secret cannot be read", "endpoint_id", t.EndpointID, "error", err)
+		s.o.Log.Error("webhook secret decryption failed", "endpoint_id", t.EndpointID, "error", err)
 		x.Error = wordsSecretLost
 		return x, nil
 	}

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Limits of what is told of the queue.
+// These are the limits of what a backlog reports.
 const (
-	backlogCountMax   = 100_000 // of each kind; more is told as so many
+	backlogCountMax   = 100_000 // More deliveries of one kind are reported as this many.
 	backlogShownMax   = 10      // deliveries, one of each endpoint
 	backlogSpan       = time.Hour
 	backlogFailedSpan = 24 * time.Hour
-	backlogLate       = time.Minute // that a delivery may be overdue before it is told
+	backlogLate       = time.Minute // A delivery is reported as late when it is overdue for longer.
 )
 
-// Backlog is how the deliveries of all accounts stand, for whoever runs the gateway.
+// Backlog is the state of the deliveries of all accounts, for the operator.
 type Backlog struct {
 	Pending   int64      `db:"pending"`
 	Due       int64      `db:"due"`      // could be sent now
@@ -28,7 +28,7 @@ type Backlog struct {
 	Trouble   []Stalled  `db:"-"`        // the ten that wait longest to be sent, one of each endpoint
 }
 
-// Stalled is a delivery that nobody sends although it is due.
+// Stalled is a delivery that is due and that no worker has sent.
 type Stalled struct {
 	ID        string    `db:"id"`
 	AccountID string    `db:"account_id"`

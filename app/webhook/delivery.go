@@ -19,11 +19,13 @@ const (
 	recoverBatchMax  = 1000
 	recoverRoundsMax = 10
 	attemptsMax      = 100 // of one delivery, however often it is sent again
-	testsMax         = 16  // test events on their way at once
-	testsByOneMax    = 4   // of them, of one account, so that slow receivers of one keep nobody else from testing
-	testsMinuteMax   = 60  // of one account
-	testRetry        = 5 * time.Second
-	frozenWords      = "This account is frozen: nothing is sent in its name. Contact support."
+	testsMax         = 16  // This many test events may be sent at once.
+	// One account may send this many test events at once, so that its slow receivers do not keep other accounts from
+	// testing.
+	testsByOneMax  = 4
+	testsMinuteMax = 60 // of one account
+	testRetry      = 5 * time.Second
+	frozenWords    = "This account is frozen: nothing is sent in its name. Contact support."
 )
 
 // State is how far a delivery has come.

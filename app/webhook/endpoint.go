@@ -150,7 +150,7 @@ func (s *Service) Get(ctx context.Context, p app.Principal, id string) (Endpoint
 // Update changes an endpoint. One that is disabled loses what was on its way to it; Recover sends it later.
 func (s *Service) Update(ctx context.Context, p app.Principal, id string, c EndpointChange) (Endpoint, error) {
 	if _, err := s.Get(ctx, p, id); err != nil {
-		return Endpoint{}, err // before a URL is looked up for somebody else's endpoint
+		return Endpoint{}, err // An unknown endpoint ends the call before its URL is looked up.
 	}
 	if err := s.check(ctx, c); err != nil {
 		return Endpoint{}, err
@@ -206,8 +206,8 @@ func (s *Service) Delete(ctx context.Context, p app.Principal, id string) error 
 	}))
 }
 
-// Rotate gives an endpoint a new secret and returns it, once. With keepOld the old one is signed with as well for
-// 24 hours, so that the receiver can be changed meanwhile.
+// Rotate gives an endpoint a new secret and returns it, once. With keepOld the gateway also signs with the old secret
+// for 24 hours, so that the customer can change the receiver in that time.
 func (s *Service) Rotate(ctx context.Context, p app.Principal, id string, keepOld bool) (Endpoint, string, error) {
 	if !validID("whe", id) {
 		return Endpoint{}, "", errNoEndpoint()

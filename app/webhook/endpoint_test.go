@@ -180,7 +180,7 @@ func TestAnotherAccountNeverFindsAnEndpointOrADelivery(t *testing.T) {
 		t.Errorf("%v, %v", page, err)
 	}
 	if len(r.got()) != 1 || b.get(e.ID).Name != "test" {
-		t.Error("somebody else's call had an effect")
+		t.Error("the call of another account had an effect")
 	}
 }
 

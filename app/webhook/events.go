@@ -34,8 +34,9 @@ type EventPage struct {
 	More   bool
 }
 
-// Events lists what happened, from the oldest that is kept. An event may become visible some seconds after others that are
-// younger, as it is told when what it tells of is certain: who follows them looks back a little, and knows them by their ids.
+// Events lists what happened, from the oldest event that is kept. An event may become visible some seconds after younger
+// ones, because it is visible only when its transaction has committed. A caller who follows events reads a little of the
+// past again, and skips the ids it knows.
 func (s *Service) Events(ctx context.Context, p app.Principal, q EventQuery) (EventPage, error) {
 	if q.Type != "" {
 		if err := checkTypes([]string{q.Type}); err != nil {
@@ -63,7 +64,7 @@ func (s *Service) Events(ctx context.Context, p app.Principal, q EventQuery) (Ev
 	return EventPage{Events: list[:min(len(list), limit)], More: len(list) > limit}, nil
 }
 
-// Secret is what events are signed with, by whoever sends them and by whoever checks them.
+// Secret is the key that the gateway signs events with and that a receiver verifies them with.
 type Secret struct{ raw []byte }
 
 // NewSecret draws a secret.

@@ -1,6 +1,7 @@
-// Package webhook tells customers' servers what happened: it keeps their endpoints, signs events as Standard Webhooks
-// 1.0.0 says, and delivers each at least once. It knows endpoints, secrets, attempts and the schedule of retries. It does
-// not know what an event means; whoever emits one does so in the transaction that makes it true.
+// Package webhook delivers events to customers' servers: it keeps their endpoints, signs events as Standard Webhooks
+// 1.0.0 says, and delivers each at least once.
+// A caller emits an event in the transaction that makes it true. The package adds the attempts and the schedule of
+// retries; it does not interpret events.
 package webhook
 
 import (
@@ -58,8 +59,8 @@ type Options struct {
 	Log    *slog.Logger
 	Key    [32]byte // seals secrets at rest
 
-	// Notify tells the people of an account about an endpoint, in the transaction that makes it true. An error means that
-	// the store failed, and undoes it; nil tells nobody.
+	// Notify tells the people of an account about an endpoint, in the transaction that changes the endpoint. An error
+	// means that the database failed, and rolls that transaction back. When Notify is nil, no notification is sent.
 	Notify func(ctx context.Context, q postgres.Queryer, n Notice) error
 
 	// LockActor refuses who makes an endpoint when their session or key has ended since the request began, and keeps it from
@@ -164,7 +165,7 @@ func (s *Service) Emit(ctx context.Context, q postgres.Queryer, e Event) error {
 // now is the clock's time with the precision of the store.
 func (s *Service) now() time.Time { return s.o.Now().UTC().Truncate(time.Microsecond) }
 
-// payload is the body of an event. It is thin on purpose: whoever receives it fetches the object.
+// payload is the body of an event. It is small on purpose: the receiver fetches the object itself.
 type payload struct {
 	ID        string `json:"id"`
 	Object    string `json:"object"`

@@ -21,7 +21,7 @@ const (
 	retention         = 30 * 24 * time.Hour
 	sweepBatchMax     = 100 // events, each with its deliveries and attempts
 	sweepRoundsMax    = 100
-	recordMax         = 20 * time.Second // for writing down what came of an attempt, while the claim still stands
+	recordMax         = 20 * time.Second // Recording an attempt may take this long, while the claim still holds.
 	recordPauseMin    = 100 * time.Millisecond
 )
 
@@ -32,8 +32,8 @@ type Stats struct {
 	Delivered      int64 // events that a receiver took
 	FailedAttempts int64
 	GivenUp        int64 // deliveries that failed for good
-	Disabled       int64 // endpoints, by their own doing
-	Lost           int64 // attempts whose delivery was somebody else's by then
+	Disabled       int64 // Disabled counts endpoints that were disabled because their deliveries failed.
+	Lost           int64 // Lost counts attempts whose delivery another worker had claimed by their end.
 	Running        int64 // attempts under way now
 }
 
@@ -57,7 +57,7 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 		_ = postgres.Listen(ctx, dsn, []string{"webhooks"}, func(string, string) {
 			select {
 			case wake <- struct{}{}:
-			default: // somebody woke us already
+			default: // The worker has been woken already.
 			}
 		})
 	})
@@ -67,7 +67,7 @@ func (s *Service) Run(ctx context.Context, dsn string) error {
 	p := s.newPass()
 	for ctx.Err() == nil {
 		if err := p.start(ctx); err != nil && ctx.Err() == nil {
-			s.o.Log.Warn("webhook: deliveries could not be claimed", "error", err)
+			s.o.Log.Warn("claiming webhook deliveries failed, retrying", "error", err)
 			p.claimable = false
 		}
 		select {
@@ -121,7 +121,7 @@ func (p *pass) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("webhook: claim: %w", err)
 	}
-	p.claimable = false // until something ends, somebody calls or time has passed
+	p.claimable = false // The pass claims again when an attempt ends, a wake-up arrives or time has passed.
 	for _, c := range list {
 		p.running++
 		if c.Failing {
@@ -135,7 +135,7 @@ func (p *pass) start(ctx context.Context) error {
 	return nil
 }
 
-// ended takes the end of an attempt, and of all others that ended meanwhile. Each makes room for what waits.
+// ended handles the end of an attempt, and of all others that ended by then. Each makes room for a waiting delivery.
 func (p *pass) ended(c claimed) {
 	for {
 		p.running--
@@ -163,22 +163,22 @@ func (p *pass) drain() {
 func (s *Service) safely(ctx context.Context, c claimed) {
 	defer func() {
 		if broken := recover(); broken != nil {
-			s.o.Log.Error("webhook: an attempt broke", "delivery_id", c.ID, "panic", broken, "stack", string(debug.Stack()))
+			s.o.Log.Error("panic in webhook attempt", "delivery_id", c.ID, "panic", broken, "stack", string(debug.Stack()))
 		}
 	}()
 	s.deliver(ctx, c)
 }
 
-// deliver makes one attempt and writes down what came of it.
+// deliver makes one attempt and records its result.
 func (s *Service) deliver(ctx context.Context, c claimed) {
 	s.counts.running.Add(1)
 	defer s.counts.running.Add(-1)
 	x, err := s.post(ctx, c.target, c.EventID, c.Body)
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordMax)
 	defer cancel()
-	if err != nil { // we are told to stop: nobody knows whether the event was taken, so it goes out again
+	if err != nil { // The server stops: it is uncertain whether the receiver has the event, so it is sent again.
 		if err := release(after, s.db, c); err != nil {
-			s.o.Log.Warn("webhook: a delivery could not be given back; its claim will lapse", "delivery_id", c.ID, "error", err)
+			s.o.Log.Warn("releasing webhook delivery failed, claim expires", "delivery_id", c.ID, "error", err)
 		}
 		return
 	}
@@ -186,14 +186,14 @@ func (s *Service) deliver(ctx context.Context, c claimed) {
 	v := s.judge(x, c.Tries+1, now)
 	o, err := s.record(ctx, after, c, x, v, now)
 	if err != nil {
-		s.o.Log.Warn("webhook: an attempt could not be written down; it will be made again", "delivery_id", c.ID, "error", err)
+		s.o.Log.Warn("recording webhook attempt failed, attempt repeats", "delivery_id", c.ID, "error", err)
 		return
 	}
 	s.count(x, v, o)
 }
 
-// record writes down what came of an attempt. It tries again while a store that is busy or away may still take it, since
-// what is not written is sent twice, but not once we are told to stop.
+// record writes the result of an attempt. It retries while a database that is busy or away may still answer, since an
+// unrecorded event is sent twice. It does not retry when the server stops.
 func (s *Service) record(ctx, within context.Context, c claimed, x Exchange, v verdict, now time.Time) (outcome, error) {
 	for pause := recordPauseMin; ; pause *= 2 {
 		o, err := s.finish(within, c, x, v, now)
@@ -250,7 +250,7 @@ func (s *Service) tell(ctx context.Context, tx *sqlx.Tx, c claimed, o outcome) e
 	if n.Text == "" {
 		return nil
 	}
-	s.o.Log.Info("webhook: notice about an endpoint", "account_id", c.AccountID, "endpoint_id", c.EndpointID,
+	s.o.Log.Info("webhook endpoint notice", "account_id", c.AccountID, "endpoint_id", c.EndpointID,
 		"disabled", o.disabled, "failing_days", o.warned)
 	if s.o.Notify == nil {
 		return nil
@@ -264,7 +264,7 @@ func (s *Service) sweepEvery(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if err := s.Sweep(ctx); err != nil && ctx.Err() == nil {
-			s.o.Log.Warn("webhook: the sweep stopped early", "error", err)
+			s.o.Log.Warn("webhook sweep failed", "error", err)
 		}
 		select {
 		case <-ctx.Done():

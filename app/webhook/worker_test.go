@@ -110,7 +110,7 @@ func TestFault80ARefusedHandshakeIsAFailure(t *testing.T) {
 	t.Parallel()
 	r := &receiver{Server: httptest.NewUnstartedServer(http.NotFoundHandler())}
 	r.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
-	r.StartTLS() // nobody trusts its certificate
+	r.StartTLS() // No client trusts the certificate of this server.
 	t.Cleanup(r.Close)
 	r.URL = strings.Replace(r.URL, "https", "http", 1)
 	b := setup(t, []*receiver{r})

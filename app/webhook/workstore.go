@@ -30,9 +30,9 @@ type claimed struct {
 	Failing   bool      `db:"failing"`
 }
 
-// claimDue claims what is due. Endpoints with pending deliveries are found by skipping through the index, so that a long
-// queue of one costs nobody else anything; of each account and each endpoint only so many are under way at once, accounts
-// take turns, and of endpoints that have lately failed there are at most struggling.
+// claimDue claims deliveries that are due. It finds endpoints with pending deliveries by skipping through the index, so
+// that a long queue of one endpoint does not slow the others. Each account and each endpoint has a limit of concurrent
+// attempts, accounts take turns, and endpoints that have lately failed get at most struggling.
 func claimDue(ctx context.Context, db *sqlx.DB, slots, struggling int, now, until time.Time) (list []claimed, err error) {
 	err = postgres.InTx(ctx, db, func(tx *sqlx.Tx) error {
 		if _, err := tx.ExecContext(ctx, `select pg_advisory_xact_lock($1)`, claimLock); err != nil {
@@ -84,8 +84,8 @@ type outcome struct {
 // errLost ends the transaction of an attempt that does not count.
 var errLost = errors.New("webhook: the delivery is no longer ours")
 
-// finish writes an attempt and what follows from it. The endpoint's row comes before those of its deliveries, as
-// everywhere, so that nobody waits in a circle.
+// finish writes an attempt and its consequences. It locks the endpoint's row before those of its deliveries, as all code
+// does, so that no deadlock is possible.
 func (s *Service) finish(ctx context.Context, c claimed, x Exchange, v verdict, now time.Time) (o outcome, err error) {
 	err = postgres.InTx(ctx, s.db, func(tx *sqlx.Tx) (err error) {
 		if x.Succeeded() {

@@ -72,7 +72,7 @@ func onlyAssistants(m *message, at string) error {
 	return wrong(at+"."+name, "%s.%s can stand in a message of the role assistant only.", at, name)
 }
 
-// add appends a turn or, when the same side goes on, its parts. Tool results belong to whoever speaks next to them.
+// add appends a turn or, when the same side goes on, its parts. Tool results belong to the next turn's side.
 func (d *reading) add(t llm.Turn) {
 	if n := len(d.out.Turns); n > 0 && t.Role != llm.System && d.out.Turns[n-1].Role == t.Role {
 		prev := &d.out.Turns[n-1]

@@ -170,7 +170,7 @@ type extent struct {
 	quoted  bool
 	escaped bool
 	ended   bool
-	endless bool // free text, whose end nobody can tell
+	endless bool // Endless marks free text, whose end the stream does not show.
 }
 
 // whole reports whether the object has ended. Text that is no object never does.

@@ -293,7 +293,7 @@ func (n number) whole() (int64, bool) {
 	return int64(f), true
 }
 
-// index is the place of a choice or of a call, when it is told.
+// index is the optional place of a choice or of a call.
 type index struct {
 	at   int64
 	told bool

@@ -43,8 +43,8 @@ func appendShell(dst []byte, a *llm.Ask) []byte {
 // spoken is what an answer has said so far, as far as it shapes the reason of its end.
 type spoken struct{ calls, refusal, torn bool }
 
-// part notes a whole part. It reports false for one that the client does not get: text without a character, which
-// no upstream would take back, and a call whose arguments are no JSON, as nobody may make them up.
+// part notes a whole part. It reports false for a part that the client does not get: empty text, which no upstream would
+// accept in a later request, and a call whose arguments are not JSON.
 func (s *spoken) part(p *llm.Part) bool {
 	switch p.Kind {
 	case llm.Text:

@@ -40,7 +40,7 @@ func arrange(all []llm.Turn) (systems, turns []llm.Turn) {
 	return systems, turns
 }
 
-// unsaid reports whether a part has no place in this style: text that is empty, and reasoning that nobody has signed.
+// unsaid reports whether a part has no place in this style: empty text, and reasoning without a signature.
 func unsaid(p *llm.Part) bool {
 	switch p.Kind {
 	case llm.Text, llm.Refusal:

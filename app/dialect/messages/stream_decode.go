@@ -190,7 +190,7 @@ func (d *decoder) blockDelta(dst []llm.Event) ([]llm.Event, error) {
 		}
 	case "input_json_delta":
 		if d.open != llm.Call || !here {
-			return dst, llm.ErrMalformed // nobody knows whose input it is
+			return dst, llm.ErrMalformed // It is unknown which call the input belongs to.
 		}
 		piece := d.text(w.PartialJSON)
 		d.call.given = d.call.given || piece != ""

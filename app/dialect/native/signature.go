@@ -23,8 +23,8 @@ func seal(signature string) string {
 	return signature
 }
 
-// unseal undoes seal, also where a client has written the bytes anew in the other alphabet of base64. The dummy stands
-// for no signature.
+// unseal reverses seal, also when a client has re-encoded the bytes in the other alphabet of base64. The dummy means
+// that there is no signature.
 func unseal(signature string) string {
 	if signature == DummySignature {
 		return ""

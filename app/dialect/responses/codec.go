@@ -58,7 +58,7 @@ var traits = llm.Traits{
 // Traits are the rules of the style.
 func (Codec) Traits() *llm.Traits { return &traits }
 
-// lenient is how upstream data is read, which nobody has checked.
+// lenient are the options for reading upstream data, which has not been validated.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // checked is how requests are read: their contract has refused duplicate names that mean something.

@@ -82,7 +82,7 @@ func (r *reader) refuse(code, param, format string, args ...any) {
 	}
 }
 
-// drop notes a member that has no place in the form. What nobody could read in a header any more is not told.
+// drop notes a member that has no place in the form. It skips names that would not fit into a header.
 func (r *reader) drop(name string) {
 	if !r.seen[name] && len(r.seen) < droppedMax {
 		r.seen[name] = true

@@ -33,7 +33,7 @@ func (Codec) DecodeResponse(body []byte, a *llm.Ask) (*llm.Response, error) {
 	return llm.Fold(d.last(events, &w)), nil
 }
 
-// upstreamError is the error of an answer alone: what else the answer repeats is nobody's business.
+// upstreamError is the error of an answer, without anything else that the answer repeats.
 func upstreamError(failure jsontext.Value) *llm.UpstreamError {
 	body := append([]byte(nil), `{"error":`...)
 	body = append(body, orNull(failure)...)
@@ -55,7 +55,7 @@ func values(array jsontext.Value, use func(i int64, v jsontext.Value)) {
 	}
 }
 
-// readItem reads an item of an answer. One that cannot be read is of a kind nobody knows.
+// readItem reads an item of an answer. An item that cannot be read gets an unknown kind.
 func readItem(v jsontext.Value) outputItem {
 	var it outputItem
 	if len(v) == 0 || json.Unmarshal(v, &it, lenient) != nil {

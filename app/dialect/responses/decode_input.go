@@ -9,7 +9,7 @@ import (
 	"umg/app/llm"
 )
 
-const textDocument = "text/plain;charset=utf-8" // how a file that is plain text is told from data
+const textDocument = "text/plain;charset=utf-8" // This media type tells a plain text file from data.
 
 // conversation reads the instructions and the input.
 func (r *reader) conversation(w *request) {
@@ -88,8 +88,8 @@ func (r *reader) item(it *item, at string) {
 	}
 }
 
-// ofModel reports whether an item is a step that a model took with a tool that is offered by its provider alone. It is left
-// out: the model's own words about it follow. All other items are somebody's words, or results of theirs.
+// ofModel reports whether an item is a step that a model took with a tool that only its provider offers. Such items are
+// left out: the model's own words about the step follow. All other items are messages or results of the caller's tools.
 func ofModel(kind string) bool {
 	return strings.HasSuffix(kind, "_call") || slices.Contains(stepsOfModels, kind)
 }

@@ -119,7 +119,7 @@ func appendText(dst []byte, r *llm.Request) []byte {
 	return append(dst, '}')
 }
 
-// shows are the words for how much of the thinking is told.
+// shows are the words for how much of the reasoning an answer contains.
 var shows = []string{"auto", "concise", "detailed"}
 
 // reasoningOf says the wishes for thinking in the words of the style, which knows no budgets.

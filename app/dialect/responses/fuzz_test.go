@@ -31,7 +31,7 @@ func FuzzDecodeRequest(f *testing.F) {
 		r, err := codec.DecodeRequest(body)
 		if err != nil {
 			if e, ok := errors.AsType[*app.Error](err); !ok || e.Kind != app.Invalid || e.Message == "" {
-				t.Fatalf("an error that is none of ours: %v", err)
+				t.Fatalf("an undeclared error: %v", err)
 			}
 			return
 		}
@@ -104,7 +104,7 @@ func FuzzDecodeResponse(f *testing.F) {
 		r, err := codec.DecodeResponse(body, llmtest.NewAsk())
 		if err != nil {
 			if _, ok := errors.AsType[*llm.UpstreamError](err); !ok && !errors.Is(err, llm.ErrBroken) {
-				t.Fatalf("an error that is none of ours: %v", err)
+				t.Fatalf("an undeclared error: %v", err)
 			}
 			return
 		}

@@ -178,8 +178,8 @@ func (d *decoder) rare(dst []llm.Event) []llm.Event {
 	return dst
 }
 
-// find is the item at a place, if it is one that goes on. An item that was never announced begins here, unless it is
-// a call: nobody knows its name yet.
+// find is the open item at a place. An item that was never announced begins here, unless it is a call, whose name is
+// still unknown.
 func (d *decoder) find(dst []llm.Event, kind string) ([]llm.Event, *inItem) {
 	index := d.frame.OutputIndex
 	it := d.items[index]

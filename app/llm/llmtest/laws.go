@@ -88,7 +88,7 @@ func forgetPlaces(parts []llm.Part) {
 	}
 }
 
-// NewAsk is an ask as the corridor makes it.
+// NewAsk is an ask as the gateway makes it.
 func NewAsk() *llm.Ask {
 	return &llm.Ask{Model: "meridian/atlas", CallID: "req_01test", Created: 1_760_000_000, Choices: 1, IncludeUsage: true}
 }

@@ -27,7 +27,7 @@ const (
 )
 
 // model is a cluster with the newest schema that every test binary of this user copies, so that of sixty binaries only
-// the first makes one. Whoever holds its lock may read it or make it anew.
+// the first makes one. The holder of its lock may read or rebuild it.
 type model struct {
 	dir  string
 	held *os.File
@@ -125,7 +125,7 @@ func (m *model) make(ctx context.Context, mark, key string) error {
 	return os.WriteFile(mark, []byte(key), 0o600)
 }
 
-// forget makes the next binary make the model anew.
+// forget makes the next binary rebuild the model.
 func (m *model) forget() error { return os.RemoveAll(filepath.Join(m.dir, modelFor)) }
 
 func migrate(ctx context.Context, dsn string) error {

@@ -55,8 +55,8 @@ func TestTheModelIsMadeAnewForOtherMigrations(t *testing.T) {
 		t.Errorf("a current model was not copied as it is: %v", got)
 	}
 	says("other migrations")
-	if got := copied("anew"); len(got) < 2 || got[0].Name() == "mine" {
-		t.Errorf("a model of other migrations was not made anew: %v", got)
+	if got := copied("rebuilt"); len(got) < 2 || got[0].Name() == "mine" {
+		t.Errorf("a model of other migrations was not rebuilt: %v", got)
 	}
 	if made, err := os.ReadFile(filepath.Join(m.dir, modelFor)); err != nil || string(made) != key {
 		t.Errorf("what was made says that it is for %q: %v", made, err)

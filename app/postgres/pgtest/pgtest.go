@@ -31,8 +31,8 @@ const (
 	diskFull     = "53100" // Postgres: disk_full
 )
 
-// server is the one server of this test binary. It ends with the binary, whose end nobody can be told of, so its
-// folder is removed by the next binary that starts one.
+// server is the one server of this test binary. It ends with the binary, which cannot run code at its end, so the next
+// binary that starts a server removes its folder.
 type server struct {
 	local *postgres.Local
 	admin *sqlx.DB

@@ -147,9 +147,10 @@ func (b *breaker) heal(now time.Duration, set catalog.Breaker) {
 	}
 }
 
-// eject begins an ejection, twice as long as the one before it. A failure that callers had to wait for makes it as long as it
-// may be, as the next probe costs somebody such a wait. The time in which the attempt failed is a part of the ejection, but for the
-// first length of it, so that a slow failure does not keep a route out for longer after it recovers.
+// eject begins an ejection, twice as long as the previous one. A failure that callers had to wait for makes it as long
+// as possible, because the next probe makes another caller wait. The duration of the failed attempt counts as a part of
+// the ejection, except for its base length, so that a slow failure does not keep a route out for longer after it
+// recovers.
 func (b *breaker) eject(t Try, v verdict, now time.Duration, set catalog.Breaker, random func(int) int) time.Duration {
 	grade := min(b.grade+1, gradeMax)
 	for v == hung && grade < gradeMax && lengthOf(grade, set) < set.EjectionMax {

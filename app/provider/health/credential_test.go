@@ -181,7 +181,7 @@ func TestRetriesAreATenthOfTheFirstAttemptsAndAFewAtAllTimes(t *testing.T) {
 	t.Parallel()
 	m, c := monitor()
 	r := upstream()
-	if !m.MayRetry("nobody") {
+	if !m.MayRetry("unknown") {
 		t.Error("a provider that was never tried may not be retried")
 	}
 	retries := 0

@@ -12,7 +12,7 @@ import (
 	"umg/app/provider/health"
 )
 
-// outage is a route that is down again and again, and the calls that are made meanwhile.
+// outage is a route that is down again and again, and the calls that are made to it.
 type outage struct {
 	down, up      time.Duration // the phases, which alternate; the route is up first
 	callsEvery    time.Duration

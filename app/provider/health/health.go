@@ -34,7 +34,7 @@ type Options struct {
 	Random func(n int) int // a number from 0 to n-1
 
 	DB      *sqlx.DB     // where pauses and reports are shared with other replicas; nil: nowhere
-	Log     *slog.Logger // nil: nobody is told of ejections and refused credentials
+	Log     *slog.Logger // Log records ejections and refused credentials; it may be nil.
 	Replica string       // names this replica in reports; required with a DB
 
 	// Unusable are the providers that this replica cannot call, by id, and why, for reports; nil: none.
@@ -158,14 +158,14 @@ func (t Try) End(f *provider.Fault, firstByte time.Duration) {
 	switch {
 	case ejected == 0:
 	case f == nil || f.Class == provider.ClassEnded:
-		t.monitor.o.Log.Warn("a provider's model is ejected, as another route answers sooner", "provider", t.route.Provider.ID,
+		t.monitor.o.Log.Warn("route ejected", "reason", "slow", "provider", t.route.Provider.ID,
 			"model", t.route.Model, "for", ejected)
 	default:
-		t.monitor.o.Log.Warn("a provider's model is ejected, as its calls fail", "provider", t.route.Provider.ID, "model", t.route.Model,
+		t.monitor.o.Log.Warn("route ejected", "reason", "failing", "provider", t.route.Provider.ID, "model", t.route.Model,
 			"for", ejected, "last", string(f.Class), "status", f.Status)
 	}
 	if refused > 0 {
-		t.monitor.o.Log.Error("a provider has refused our credential, which rests now", "provider", t.route.Provider.ID,
+		t.monitor.o.Log.Error("provider credential refused, cooling down", "provider", t.route.Provider.ID,
 			"model", t.route.Model, "credential", t.Credential+1, "status", f.Status, "for", refused)
 	}
 }
@@ -195,7 +195,7 @@ func (m *Monitor) lock(p *catalog.Provider) *supplier {
 	m.mu.RLock()
 	s := m.suppliers[p.ID]
 	if s != nil {
-		s.mu.Lock() // before the map is free, so that nobody forgets it in between
+		s.mu.Lock() // Locking before the map is free keeps drop from removing the state in between.
 	}
 	m.mu.RUnlock()
 	if s == nil {

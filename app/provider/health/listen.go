@@ -42,7 +42,7 @@ func (m *Monitor) work(ctx context.Context) {
 			return
 		}
 		if err != nil && !away {
-			m.o.Log.Warn("health: the store does not answer; what was paused last stays so, and others are not told of this replica", "error", err)
+			m.o.Log.Warn("health: database unavailable, keeping last pauses", "error", err)
 		}
 		away = err != nil
 		select {
@@ -66,11 +66,11 @@ func (m *Monitor) round(ctx context.Context, due bool) error {
 	return writeReport(ctx, m.o.DB, m.Report())
 }
 
-// leave takes the report back, so that nobody takes a replica that has ended for one that runs.
+// leave removes the report, so that a replica that has ended does not count as running.
 func (m *Monitor) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeMax)
 	defer cancel()
 	if err := deleteReport(ctx, m.o.DB, m.o.Replica); err != nil {
-		m.o.Log.Warn("health: the last report stays for a minute", "error", err)
+		m.o.Log.Warn("health: removing replica report failed", "error", err)
 	}
 }

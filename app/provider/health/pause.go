@@ -16,7 +16,7 @@ const (
 	KindProvider = "provider"
 )
 
-// The deeds of operators.
+// These are the actions of operators.
 const (
 	DeedPaused  = "paused"
 	DeedResumed = "resumed"
@@ -38,11 +38,11 @@ type Pause struct {
 	At     time.Time `db:"at"`
 }
 
-// Deed is what an operator did to the traffic.
+// Deed is an operator's action on the traffic.
 type Deed struct {
 	Pause
 
-	Deed string `db:"deed"` // paused or resumed
+	Deed string `db:"deed"` // Deed is DeedPaused or DeedResumed.
 }
 
 // pauses are those in force. They never change: newer ones replace them as a whole.
@@ -93,7 +93,7 @@ func (m *Monitor) Resume(ctx context.Context, kind, id, by string) error {
 	return m.change(ctx, Deed{Pause: Pause{Kind: kind, ID: strings.TrimSpace(id), By: by, At: m.o.Now().UTC()}, Deed: DeedResumed})
 }
 
-// change writes a deed down, and takes what is in force then over at once.
+// change records an action, and applies it in this replica at once.
 func (m *Monitor) change(ctx context.Context, d Deed) error {
 	if d.Kind != KindModel && d.Kind != KindProvider {
 		return app.Errorf(app.Invalid, "invalid_pause", "Only a model or a provider can be paused, not %q.", d.Kind).At("kind")
@@ -109,9 +109,9 @@ func (m *Monitor) change(ctx context.Context, d Deed) error {
 	if err := writeDeed(ctx, m.o.DB, d); err != nil {
 		return err
 	}
-	m.o.Log.Warn("an operator has "+d.Deed+" a "+d.Kind, "id", d.ID, "by", d.By, "reason", d.Reason)
+	m.o.Log.Warn("traffic pause changed", "action", d.Deed, "kind", d.Kind, "id", d.ID, "by", d.By, "reason", d.Reason)
 	if err := m.Load(ctx); err != nil {
-		m.o.Log.Warn("health: a change of the traffic is written and will be in force in a moment", "error", err)
+		m.o.Log.Warn("health: applying traffic pause failed, next load applies it", "error", err)
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (m *Monitor) Load(ctx context.Context) error {
 	return nil
 }
 
-// History lists the latest deeds of operators, the newest first.
+// History lists the latest actions of operators, newest first.
 func (m *Monitor) History(ctx context.Context, most int) ([]Deed, error) {
 	if m.o.DB == nil {
 		return nil, nil

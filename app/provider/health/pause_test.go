@@ -99,12 +99,12 @@ func TestAPauseIsInForceOnAllReplicasWithinASecond(t *testing.T) {
 		t.Fatal(err)
 	}
 	soon(t, "the provider is still paused", func() bool { return here.Blocked(r) == "" && there.Blocked(r) == "" })
-	deeds, err := here.History(ctx, 3)
+	actions, err := here.History(ctx, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var told []string
-	for _, d := range deeds {
+	for _, d := range actions {
 		told = append(told, fmt.Sprint(d.By, " ", d.Deed, " ", d.ID, " ", d.Reason))
 	}
 	want := "two@example.com resumed meridian |two@example.com paused test/model more repairs|op@example.com paused meridian "
@@ -133,8 +133,8 @@ func TestAPauseHoldsAtOnceAndOneThatMakesNoSenseIsRefused(t *testing.T) {
 	if e, ok := errors.AsType[*app.Error](m.Resume(t.Context(), health.KindModel, "a", "op")); !ok || e.Kind != app.NotFound {
 		t.Errorf("to resume what is not paused is %v", e)
 	}
-	if deeds, err := m.History(t.Context(), 10); len(deeds) != 0 || err != nil {
-		t.Errorf("the history has %v, %v", deeds, err)
+	if actions, err := m.History(t.Context(), 10); len(actions) != 0 || err != nil {
+		t.Errorf("the history has %v, %v", actions, err)
 	}
 	r := upstream()
 	call(t, m, r, nil)

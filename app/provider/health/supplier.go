@@ -223,7 +223,8 @@ func (m *Monitor) forget() {
 	m.drop(forgottenAfter)
 }
 
-// drop forgets what is idle for so long. The map is locked, so nobody finds a provider that goes.
+// drop removes the state of providers and routes that were idle for so long. It holds the map's lock, so that no caller
+// finds a provider that is being removed.
 func (m *Monitor) drop(idle time.Duration) {
 	now := m.since()
 	for id, s := range m.suppliers {

@@ -74,7 +74,8 @@ func (c *Client) Get(ctx context.Context, p *catalog.Provider, id string) (Item,
 	return item, f
 }
 
-// Find looks for the item with a reference of ours. It reports false when the upstream says that there is none.
+// Find looks for the item with one of the gateway's references. It reports false when the upstream says that there is
+// none.
 func (c *Client) Find(ctx context.Context, p *catalog.Provider, group, reference string) (Item, bool, *provider.Fault) {
 	query := url.Values{"group_id": {group}, "reference": {reference}}.Encode()
 	a, f := c.ask(ctx, p, findTimeout, provider.Call{Method: http.MethodGet, Path: "/assets?" + query})

@@ -1,6 +1,5 @@
-// Package material speaks to upstreams that keep material assets: register a source in a resource group, ask how it is,
-// find it by our reference, remove it. It knows one wire and the faults of its answers. It does not know accounts, limits
-// or states of ours.
+// Package material calls upstreams that keep material assets: it registers a source in a resource group, reads its
+// state, finds it by its reference and removes it. Its errors are provider faults.
 package material
 
 import (

@@ -145,7 +145,7 @@ func TestFaultsSayWhetherTheOrderMayHaveBeenTaken(t *testing.T) {
 	_, client, p := answering(t, http.StatusOK, item)
 	p.BaseURL = "http://127.0.0.1:1"
 	if _, f := client.Create(t.Context(), p, order); f == nil || Ambiguous(f) {
-		t.Errorf("nobody was there: %v", f)
+		t.Errorf("no server listens: %v", f)
 	}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Nanosecond, provider.ErrTotal)
 	defer cancel()

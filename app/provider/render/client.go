@@ -145,8 +145,8 @@ func (c *Client) Status(ctx context.Context, r *catalog.Route, id string) (Task,
 
 var errOther = errors.New("render: the upstream answered with another task than was asked for")
 
-// Cancel tells the upstream that nobody wants the render any more. An upstream that cannot be told is no fault, nor is
-// one that has ended or forgotten the render.
+// Cancel asks the upstream to stop the render. It is no fault when the upstream cannot cancel, or has ended or forgotten
+// the render.
 func (c *Client) Cancel(ctx context.Context, r *catalog.Route, id string) *provider.Fault {
 	s, f := styleOf(r)
 	if f != nil {
@@ -225,7 +225,7 @@ func (a *answer) task(s *style, kind string) (Task, *provider.Fault) {
 	return t, nil
 }
 
-// polish takes from a task what nobody outside may read.
+// polish removes from a task what callers must not see.
 func (a *answer) polish(t *Task) {
 	if t.State == Failed {
 		t.Message = clip(cmp.Or(a.reply.Public(t.Message), failureWords[t.Code]))

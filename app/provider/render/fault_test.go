@@ -160,10 +160,10 @@ func TestOnlyOrdersThatMayHaveArrivedAreAmbiguous(t *testing.T) {
 		class     provider.Class
 		ambiguous bool
 	}{
-		"nobody listens": {"http://" + closed.Addr().String(), provider.ClassConnect, false},
-		"no such host":   {"http://does-not-exist.invalid", provider.ClassDNS, false},
-		"no TLS":         {tlsURL, provider.ClassTLS, false},
-		"no address":     {"ftp://x", provider.ClassSetup, false},
+		"no listener":  {"http://" + closed.Addr().String(), provider.ClassConnect, false},
+		"no such host": {"http://does-not-exist.invalid", provider.ClassDNS, false},
+		"no TLS":       {tlsURL, provider.ClassTLS, false},
+		"no address":   {"ftp://x", provider.ClassSetup, false},
 		"reset": {raw(t, func(c net.Conn) {
 			read(c)
 			_ = c.(*net.TCPConn).SetLinger(0)

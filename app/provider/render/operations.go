@@ -24,7 +24,7 @@ var operations = style{
 
 // operationCodes are the statuses that codes of errors stand for.
 var operationCodes = map[string]int{
-	// Said of keys, regions and billing of ours, never of a request.
+	// These codes are about the gateway's keys, regions and billing, never about a request.
 	"API_KEY_INVALID": http.StatusUnauthorized, "FAILED_PRECONDITION": http.StatusForbidden,
 }
 

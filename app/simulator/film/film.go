@@ -2,8 +2,8 @@
 // H.264, MP4 and a few shapes. It does not know HTTP or why anybody wants the film.
 package film
 
-// Spec says what to draw. The same spec gives the same bytes. Values outside the limits are brought inside them, because
-// whoever asks for a film has checked what was asked for already.
+// Spec says what to draw. The same spec gives the same bytes. Values outside the limits are clamped, because the caller
+// has validated the request already.
 type Spec struct {
 	Width, Height int // even, from 16 to 1920 each; need not be multiples of 16
 	Seconds       int // at most 60

@@ -42,7 +42,7 @@
 //	POST sessions/{id}/pay?with=card|declined|async        as a person would on the page
 //	POST sessions/{id}/expire
 //	POST payments/{payment}/resolve?outcome=succeeded|failed                          of a payment that is processing
-//	POST payments/{payment}/refund?amount=                 as somebody would in the service's own dashboard
+//	POST payments/{payment}/refund?amount=                 as an operator does in the service's own dashboard
 //	POST payments/{payment}/dispute?amount=&reason=
 //	POST disputes/{id}/close?outcome=won|lost
 //	PUT  cards/{card or customer}?outcome=ok|processing|card_declined|insufficient_funds|expired_card|lost_card|

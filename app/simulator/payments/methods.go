@@ -18,7 +18,7 @@ type paymentMethod struct {
 	Metadata       map[string]string `json:"metadata"`
 	Type           string            `json:"type"`
 
-	outcome string // of an attempt to use it while nobody is there
+	outcome string // Outcome is the result of an off-session attempt to use the card.
 }
 
 type billingDetails struct {

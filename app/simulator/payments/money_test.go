@@ -66,7 +66,7 @@ func TestASavedCardPaysWhileNobodyIsThere(t *testing.T) {
 	stranger, err := b.api.Customers.New(nil)
 	b.must(err)
 	if _, err := b.offSession(stranger.ID, card.ID); b.failed(err).Param != "payment_method" {
-		t.Errorf("somebody else's card: %v", err)
+		t.Errorf("the card of another customer: %v", err)
 	}
 }
 

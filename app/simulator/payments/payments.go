@@ -14,11 +14,11 @@ const (
 	asyncCheckEvery = time.Second
 	// graceStandard is how long Serve lets running answers finish.
 	graceStandard = 2 * time.Second
-	// stallMax bounds how long a request waits that is told to.
+	// stallMax bounds how long a request waits when a test makes it stall.
 	stallMax = 2 * time.Minute
 )
 
-// Options are what the simulator is told. Now, Random and Key are required.
+// Options configure the simulator. Now, Random and Key are required.
 type Options struct {
 	Now        func() time.Time
 	Random     io.Reader // of ids

@@ -262,7 +262,7 @@ func (c *call) addItems(o *session) *failure {
 	return f.failed
 }
 
-// expire ends a checkout that nobody paid, and reports whether it was open.
+// expire ends a checkout that was not paid, and reports whether it was open.
 func (s *Simulator) expire(o *session) bool {
 	if o.Status != open {
 		return false

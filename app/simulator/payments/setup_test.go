@@ -24,7 +24,7 @@ const (
 	secret = "whsec_made_up"
 )
 
-// receiver takes webhooks and answers what it is told.
+// receiver takes webhooks and answers with the status that the test has set.
 type receiver struct {
 	*httptest.Server
 

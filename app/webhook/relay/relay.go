@@ -163,8 +163,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// forward brings one event to the address, and says how it was answered. An address that does not take it is asked again, a few
-// times; later events wait meanwhile, so that their order is kept.
+// forward sends one event to the address, and prints how it was answered. It tries an address that does not accept the
+// event a few times; later events wait, so that their order is kept.
 func (r *Relay) forward(ctx context.Context, e event) error {
 	for attempt := 0; ; attempt++ {
 		began := r.o.Now()

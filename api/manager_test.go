@@ -13,26 +13,26 @@ import (
 	"umg/billing/lease"
 )
 
-// openTill opens a till that keeps its journal in the database.
-func openTill(t testing.TB, db *sqlx.DB, ids app.IDs, ledger *billing.Ledger) *lease.Till {
+// openManager opens a lease manager that keeps its journal in the database.
+func openManager(t testing.TB, db *sqlx.DB, ids app.IDs, ledger *billing.Ledger) *lease.Till {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	bank := lease.OpenBank(db, time.Now, ids)
-	till, err := lease.New(lease.Options{Bank: bank, Registry: bank, ReplicaID: "test", Now: time.Now, Log: log, Balance: ledger.Balance})
+	manager, err := lease.New(lease.Options{Bank: bank, Registry: bank, ReplicaID: "test", Now: time.Now, Log: log, Balance: ledger.Balance})
 	if err == nil {
-		err = till.Recover(t.Context())
+		err = manager.Recover(t.Context())
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- till.Run(ctx) }()
+	go func() { ended <- manager.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
-	return till
+	return manager
 }
